@@ -41,7 +41,7 @@ func (o *filterFlags) given() bool {
 
 // filter converts the flags to a filter.
 func (o *filterFlags) filter(now time.Time) (find.Filter, error) {
-	f, err := find.Parse(o.where, now)
+	f, err := find.Experiments.Parse(o.where, now)
 	var wrong *find.Error
 	if errors.As(err, &wrong) {
 		return f, &exit.UsageError{Message: wrong.Caret(o.where) + "\n" + wrong.Message, Hint: wrong.Hint}
@@ -72,7 +72,7 @@ func (o *filterFlags) filter(now time.Time) (find.Filter, error) {
 	and(equal("owner", o.owners), " or ")
 	and(equal("state", o.states), " or ")
 	and(o.ofProject(), " and ")
-	rest, err := find.Parse(line.String(), now)
+	rest, err := find.Experiments.Parse(line.String(), now)
 	if errors.As(err, &wrong) {
 		return f, &exit.UsageError{Message: wrong.Message, Hint: wrong.Hint}
 	}
@@ -104,7 +104,7 @@ func (o *filterFlags) search(ctx context.Context, c *client.Client, f find.Filte
 	if err != nil {
 		return nil, err
 	}
-	sort, err := find.SortOf(o.sort)
+	sort, err := find.Experiments.SortOf(o.sort)
 	if err != nil {
 		return nil, &exit.UsageError{Message: "--sort: " + err.Error()}
 	}

@@ -33,7 +33,7 @@ func TestFlagsAreAQuestion(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		want, err := find.Parse(c.line, now)
+		want, err := find.Experiments.Parse(c.line, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestWrongQuestions(t *testing.T) {
 
 // What was asked about is shown.
 func TestFoundTable(t *testing.T) {
-	f, err := find.Parse("hp.net.depth > 1 and validation.loss < 1 and validation.loss.min < 1 and inference.ms > 0 and hp.none is empty and metric > 0", time.Time{})
+	f, err := find.Experiments.Parse("hp.net.depth > 1 and validation.loss < 1 and validation.loss.min < 1 and inference.ms > 0 and hp.none is empty and metric > 0", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (o *listOptions) experiments(ctx context.Context, c *client.Client, me stri
 		return nil, err
 	}
 	if !o.all && !asksFor(f, "user") {
-		mine, err := find.Parse("owner = "+quoted(me), time.Time{})
+		mine, err := find.Experiments.Parse("owner = "+quoted(me), time.Time{})
 		if err != nil {
 			return nil, err
 		}

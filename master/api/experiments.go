@@ -36,6 +36,8 @@ func (a *API) registerExperiments() {
 	serveOn(a, v1.GetModelDefTree, a.onExperiment(), a.fileTree)
 	rawOn(a, v1.GetModelDefFile, a.onExperiment(), a.modelFile)
 	rawOn(a, v1.DownloadModelDefFile, a.onExperiment(), a.downloadFile)
+	rawOn(a, v1.DownloadOldModelDef, a.onExperiment(), a.downloadModelDef)
+	rawOn(a, v1.DownloadOldModelDefFile, a.onExperiment(), a.downloadFile)
 	serveOn(a, v1.GetValidationHistory, a.onExperiment(), a.validationHistory)
 	serveOn(a, v1.GetBestMetric, a.onExperimentHead(), a.bestMetric)
 	serveOn(a, v1.ActivateExperiments, a.onProjectOrAll(), a.actOnMany(store.Activate))

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -38,6 +39,25 @@ func (a *API) modelDef(ctx context.Context, c *call, e store.Experiment) error {
 		return c.send(&v1.GetModelDefResponse{B64Tgz: base64.StdEncoding.EncodeToString(emptyTgz())})
 	}
 	return a.sendCode(c, "b64Tgz", code)
+}
+
+// downloadModelDef sends the archive of an experiment's code.
+func (a *API) downloadModelDef(ctx context.Context, c *call, e store.Experiment) error {
+	code, err := a.db.ContextOf(ctx, e.ContextHash)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, "application/x-gtar")
+	c.Set(fiber.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": fmt.Sprintf("exp%d_model_def.tar.gz", e.ID)}))
+	if code == nil {
+		return c.Send(emptyTgz())
+	}
+	reading, err := a.startReading(c)
+	if err != nil {
+		return err
+	}
+	a.sendFrom(c.Ctx, a.newSharedReader(c, reading.end, a.db.ReadContext(reading.ctx, code)), int(code.Size))
+	return nil
 }
 
 // eachContextFile calls fn for the files of an archive until it returns false.

@@ -16,46 +16,37 @@ import (
 func (a *API) registerSearch() {
 	serve(a, v1.SearchExperiments, a.searchExperiments)
 	serveOn(a, v1.ListProjectColumns, a.onProjectOrAll(), a.projectColumns)
+	serveOn(a, v1.ListMetadataValues, a.onProjectOrAll(), a.metadataValues)
 	serveOn(a, v1.ListMetricRanges, a.onProjectOrAll(), a.metricRanges)
 }
 
 // asked reads what a request asks for.
-func asked(req *v1.SearchExperimentsRequest, now time.Time) (store.Search, error) {
-	q := store.Search{}
-	if req.ProjectID != nil {
-		q.ProjectID = *req.ProjectID
-	}
-	filter := find.Filter{}
+func asked(table find.Table, project *int, filter, query, sort *string, now time.Time) (store.Search, error) {
+	q := store.Search{ProjectID: optional.Value(project)}
+	f := find.Filter{}
 	var err error
-	if given := optional.Value(req.Filter); given != "" {
-		if filter, err = find.ParseJSON([]byte(given)); err != nil {
+	if given := optional.Value(filter); given != "" {
+		if f, err = table.ParseJSON([]byte(given)); err != nil {
 			return q, fault.New(fault.Invalid, "filter: %w", err)
 		}
 	}
-	line, err := find.Parse(optional.Value(req.Query), now)
+	line, err := table.Parse(optional.Value(query), now)
 	if err != nil {
 		return q, fault.New(fault.Invalid, "query: %w", err)
 	}
-	q.Filter = filter.And(line)
-	if q.Sort, err = find.ParseSort(optional.Value(req.Sort)); err != nil {
+	q.Filter = f.And(line)
+	if q.Sort, err = table.ParseSort(optional.Value(sort)); err != nil {
 		return q, fault.New(fault.Invalid, "sort: %w", err)
 	}
 	return q, nil
 }
 
 func (a *API) searchExperiments(ctx context.Context, c *call, req *v1.SearchExperimentsRequest) (*v1.SearchExperimentsResponse, error) {
-	q, err := asked(req, time.Now())
+	q, err := asked(find.Experiments, req.ProjectID, req.Filter, req.Query, req.Sort, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	w := window{}
-	if req.Offset != nil {
-		w.offset = *req.Offset
-	}
-	if req.Limit != nil {
-		w.limit = *req.Limit
-	}
-	list, page, err := a.searchPage(ctx, c.scope, q, w)
+	list, page, err := searchPage(ctx, c.scope, q, window{optional.Value(req.Offset), optional.Value(req.Limit)}, a.db.CountSearched, a.db.SearchExperiments)
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +70,16 @@ func (a *API) searchExperiments(ctx context.Context, c *call, req *v1.SearchExpe
 
 // searchPage finds a part of a list. What counts from the end, or has none, needs
 // to know first how many there are.
-func (a *API) searchPage(ctx context.Context, in auth.Scope, q store.Search, w window) ([]store.Experiment, v1.Pagination, error) {
+func searchPage[T any](ctx context.Context, in auth.Scope, q store.Search, w window,
+	count func(context.Context, auth.Scope, store.Search) (int, error),
+	find func(ctx context.Context, in auth.Scope, q store.Search, offset, limit int) ([]T, int, error),
+) ([]T, v1.Pagination, error) {
 	offset, limit := w.offset, w.limit
 	if limit == 0 {
 		limit = experimentPage
 	}
 	if offset < 0 || limit < 0 {
-		total, err := a.db.CountSearched(ctx, in, q)
+		total, err := count(ctx, in, q)
 		if err != nil {
 			return nil, v1.Pagination{}, err
 		}
@@ -94,7 +88,7 @@ func (a *API) searchPage(ctx context.Context, in auth.Scope, q store.Search, w w
 			return nil, page, nil
 		}
 	}
-	list, total, err := a.db.SearchExperiments(ctx, in, q, offset, limit)
+	list, total, err := find(ctx, in, q, offset, limit)
 	return list, experimentWindow(w, total), err
 }
 
@@ -122,15 +116,15 @@ func (a *API) bestTrials(ctx context.Context, list []store.Experiment) (map[int]
 }
 
 func (a *API) projectColumns(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.GetProjectColumnsResponse, error) {
-	id := p.ID
-	if table, _ := c.query("tableType"); table == "TABLE_TYPE_RUN" {
-		return nil, fault.New(fault.Unimplemented, "tableType: runs cannot be searched; use TABLE_TYPE_EXPERIMENT for the columns of experiments")
+	switch table, _ := c.query("tableType"); table {
+	case "TABLE_TYPE_RUN":
+		return a.runColumns(ctx, c.scope, p.ID)
+	case "", "TABLE_TYPE_UNSPECIFIED", "TABLE_TYPE_EXPERIMENT":
+	default:
+		return nil, fault.New(fault.Invalid, "tableType: expected TABLE_TYPE_EXPERIMENT or TABLE_TYPE_RUN, found %q", fault.Clip(table))
 	}
-	resp := &v1.GetProjectColumnsResponse{}
-	for _, f := range find.Fields() {
-		resp.Columns = append(resp.Columns, v1.ProjectColumn{Column: f.Name, Location: string(find.Experiment), Type: string(f.Type), DisplayName: f.Title})
-	}
-	hparams, err := a.db.HParamsUsed(ctx, c.scope, id)
+	resp := &v1.GetProjectColumnsResponse{Columns: fieldColumns(find.Experiments, find.Experiment)}
+	hparams, err := a.db.HParamsUsed(ctx, c.scope, p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +135,7 @@ func (a *API) projectColumns(ctx context.Context, c *call, p store.Project, _ *v
 		}
 		resp.Columns = append(resp.Columns, v1.ProjectColumn{Column: "hp." + h.Name, Location: string(find.Hyperparameters), Type: string(kind)})
 	}
-	metrics, err := a.db.MetricsUsed(ctx, c.scope, id)
+	metrics, err := a.db.MetricsUsed(ctx, c.scope, p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +143,18 @@ func (a *API) projectColumns(ctx context.Context, c *call, p store.Project, _ *v
 		resp.Columns = append(resp.Columns, metricColumns(m)...)
 	}
 	return resp, nil
+}
+
+// fieldColumns are the columns that every row of a table has.
+func fieldColumns(table find.Table, location find.Location) (out []v1.ProjectColumn) {
+	for _, f := range table.Fields() {
+		kind := f.Type
+		if f.Flag {
+			kind = find.Any
+		}
+		out = append(out, v1.ProjectColumn{Column: f.Name, Location: string(location), Type: string(kind), DisplayName: f.Title})
+	}
+	return out
 }
 
 // metricColumns are the columns of one metric: one that is no number has a last
@@ -164,7 +170,7 @@ func metricColumns(m store.NamedMetric) []v1.ProjectColumn {
 	var out []v1.ProjectColumn
 	for _, s := range summaries {
 		name := group + "." + m.Name + "." + s
-		column, ok := find.ColumnOf(name)
+		column, ok := find.Experiments.ColumnOf(name)
 		if !ok { // a metric without a name cannot be asked about
 			continue
 		}

@@ -103,7 +103,7 @@ func TestProjectColumns(t *testing.T) {
 	}
 	me.get("/api/v1/projects/0/columns?tableType=TABLE_TYPE_EXPERIMENT").ok()
 	me.get("/api/v1/projects/77/columns").says(404, "77")
-	me.get("/api/v1/projects/1/columns?tableType=TABLE_TYPE_RUN").says(501, "tableType")
+	me.get("/api/v1/projects/1/columns?tableType=TABLE_TYPE_CAT").says(400, "tableType")
 }
 
 // TestMetricRanges: over the best trials alone, and over numbers.

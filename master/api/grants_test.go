@@ -45,6 +45,11 @@ func ours(t *testing.T, r *rig) map[string]string {
 		"triggers":[{"triggerType":"TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE","condition":{"state":"ERROR"}}]}`).ok().into(&hook)
 	const uuid = "11111111-2222-4333-8444-555555555555"
 	a.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"state":"STATE_COMPLETED","resources":{"a":1},"metadata":{"steps_completed":1}}`, uuid, a.task)).ok()
+	r.exec(`INSERT INTO trial_summaries (trial_id, summary) VALUES ($1, '{"validation_metrics": {"our_metric": {"type": "number", "last": 1, "max": 1, "mean": 1, "min": 1}}}')
+		ON CONFLICT (trial_id) DO UPDATE SET summary = EXCLUDED.summary`, a.trial)
+	r.exec(`UPDATE trials SET metadata = '{"x": "our_value"}' WHERE id = $1`, a.trial)
+	r.exec(`UPDATE experiments SET best_trial_id = $2, best_metric = 1 WHERE id = $1`, a.exp, a.trial)
+	r.user("admin").post("/api/v1/users/activity", `{"activityType":"ACTIVITY_TYPE_GET","entityType":"ENTITY_TYPE_PROJECT","entityId":1}`).ok()
 	me.post("/api/v1/models", `{"name":"ours","labels":["our-label"]}`).ok()
 	me.version("ours", uuid)
 	values := map[string]string{"models": "ours", "experiments": fmt.Sprint(a.exp), "trials": fmt.Sprint(a.trial), "runs": fmt.Sprint(a.trial), "tasks": a.task,
@@ -108,7 +113,7 @@ func TestNothingOfOtherWorkspaces(t *testing.T) {
 		if got == seen[l.Method+l.Path] {
 			t.Errorf("%s shows the same to whoever may see nothing of it: %s", name, got)
 		}
-		for _, id := range []string{values["tasks"], values["commands"], values["shells"], values["notebooks"], values["tensorboards"], `"small"`, `"ours"`, "our-label", "our-hook", "our_lr", "Uncategorized"} {
+		for _, id := range []string{values["tasks"], values["commands"], values["shells"], values["notebooks"], values["tensorboards"], `"small"`, `"ours"`, "our-label", "our-hook", "our_lr", "our_metric", "our_value", "Uncategorized"} {
 			if strings.Contains(got, id) {
 				t.Errorf("%s shows %s: %s", name, id, got)
 			}

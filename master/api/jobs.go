@@ -17,6 +17,7 @@ import (
 
 func (a *API) registerJobs() {
 	serve(a, v1.ListJobs, a.jobs)
+	serve(a, v1.ListOldJobs, a.oldJobs)
 	serve(a, v1.CountJobs, a.jobStats)
 	serve(a, v1.ChangeJobs, a.updateJobs)
 }
@@ -79,6 +80,19 @@ func (a *API) jobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsV2Respo
 	for _, j := range list {
 		full := a.wireJob(j)
 		resp.Jobs = append(resp.Jobs, v1.RBACJob{Full: &full})
+	}
+	return resp, nil
+}
+
+// oldJobs is jobs for clients from before jobs could be shown in part.
+func (a *API) oldJobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsResponse, error) {
+	list, err := a.jobs(ctx, c, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetJobsResponse{Pagination: list.Pagination}
+	for _, j := range list.Jobs {
+		resp.Jobs = append(resp.Jobs, *j.Full)
 	}
 	return resp, nil
 }

@@ -10,6 +10,7 @@ import (
 )
 
 func (a *API) registerMetrics() {
+	serve(a, v1.ReportProfilerMetrics, a.reportProfilerMetrics) // before /trials/:id
 	serveOn(a, v1.ReportMetrics, a.onReportingTrial(), a.reportMetrics)
 	serveOn(a, v1.ReportTrainingMetrics, a.onReportingTrial(), a.reportGroup(store.Training))
 	raw(a, v1.StreamTrainingMetrics, a.streamMetrics(store.Training))

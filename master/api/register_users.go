@@ -10,6 +10,8 @@ func (a *API) registerUserRoutes() {
 	a.registerProjects()
 	a.registerExperiments()
 	a.registerSearch()
+	a.registerMetricStreams()
+	a.registerProfiler()
 	a.registerTemplates()
 	a.registerTokens()
 	a.registerModels()

@@ -14,6 +14,8 @@ func (a *API) registerRuns() {
 	serve(a, v1.StartRun, a.startRun)
 	serveOn(a, v1.GetRunMetadata, a.onRun(), a.runMetadata)
 	serveOn(a, v1.SetRunMetadata, a.onReportingRun(), a.setRunMetadata)
+	serve(a, v1.SearchRuns, a.searchRuns)
+	a.registerRunChanges()
 }
 
 // startRun gives the storage that a run uses a number, which its checkpoints then

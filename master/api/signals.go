@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -17,6 +18,7 @@ func (a *API) registerSignals() {
 	serveOn(a, v1.ReportWaiting, onOwnAttempt(), a.waiting)
 	serveOn(a, v1.ReportProxyAddress, onOwnAttempt(), a.proxyAddress)
 	serveOn(a, v1.ReportAccelerators, onOwnAttempt(), a.acceleratorData)
+	serveOn(a, v1.GetTaskAccelerators, a.onTask(), a.taskAccelerators)
 	serveOn(a, v1.ReportDaemon, onOwnAttempt(), a.daemon)
 }
 
@@ -79,6 +81,29 @@ func (a *API) acceleratorData(ctx context.Context, c *call, id string, req *v1.P
 		return nil, err
 	}
 	return a.ownSignal(id, a.db.AddAccelerators(ctx, id, c.who.Rank, data))
+}
+
+// taskAccelerators lists what the members of a task's attempts have reported. What a report
+// leaves out about its place is known.
+func (a *API) taskAccelerators(ctx context.Context, _ *call, t store.Task, _ *v1.None) (*v1.GetTaskAcceleratorDataResponse, error) {
+	list, err := a.db.TaskAccelerators(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetTaskAcceleratorDataResponse{}
+	for _, m := range list {
+		var d v1.AcceleratorData
+		if err := v1.Unmarshal(m.Data, &d); err != nil {
+			return nil, err
+		}
+		for field, known := range map[**string]*string{&d.TaskID: &t.ID, &d.AllocationID: &m.AllocationID, &d.NodeName: &m.NodeName, &d.ResourcePool: &m.Pool} {
+			if optional.Value(*field) == "" {
+				*field = known
+			}
+		}
+		resp.AcceleratorData = append(resp.AcceleratorData, d)
+	}
+	return resp, nil
 }
 
 // maxAccelerators are more than a node has, however finely its GPUs are divided.

@@ -19,6 +19,8 @@ const (
 
 func (a *API) registerUsers() {
 	a.registerUserSettings()
+	a.registerActivity()
+	serve(a, v1.ChangeUsers, a.patchUsers)
 	serve(a, v1.ListUsers, a.listUsers)
 	serve(a, v1.CreateUser, a.createUser)
 	serveOn(a, v1.GetUserByName, a.onUserByName(), a.userByName)

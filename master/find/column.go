@@ -5,7 +5,16 @@ import (
 	"strings"
 )
 
-// Location is the source of a column's values.
+// A Table is a list that users search. It decides which columns there are.
+type Table int
+
+// The tables.
+const (
+	Experiments Table = iota
+	Runs              // the trials of all experiments, each a row
+)
+
+// Location is where a column's values come from.
 type Location string
 
 // The locations, in the form of the API.
@@ -15,6 +24,10 @@ const (
 	Validations     Location = "LOCATION_TYPE_VALIDATIONS"
 	Training        Location = "LOCATION_TYPE_TRAINING"
 	CustomMetric    Location = "LOCATION_TYPE_CUSTOM_METRIC"
+
+	Run                Location = "LOCATION_TYPE_RUN"
+	RunHyperparameters Location = "LOCATION_TYPE_RUN_HYPERPARAMETERS"
+	RunMetadata        Location = "LOCATION_TYPE_RUN_METADATA"
 )
 
 // Type is the type of a column's values.
@@ -36,7 +49,32 @@ type Column struct {
 	Type     Type
 }
 
-// A Field is a column that every experiment has.
+// own is the location of the columns that every row of a table has.
+func (t Table) own() Location {
+	if t == Runs {
+		return Run
+	}
+	return Experiment
+}
+
+// hyperparameters is the location of a table's hyperparameters.
+func (t Table) hyperparameters() Location {
+	if t == Runs {
+		return RunHyperparameters
+	}
+	return Hyperparameters
+}
+
+// locations are those that a table's columns can have.
+func (t Table) locations() []Location {
+	list := []Location{t.own(), t.hyperparameters(), Validations, Training, CustomMetric}
+	if t == Runs {
+		list = append(list, RunMetadata)
+	}
+	return list
+}
+
+// A Field is a column that every row of a table has.
 type Field struct {
 	Name  string
 	Title string
@@ -45,10 +83,19 @@ type Field struct {
 	Words []string
 	// Own is true for fields that Determined does not have.
 	Own bool
+	// Flag is true for those that are true or false.
+	Flag bool
 }
 
-// Fields lists the fields in the order in which the web pages offer them.
-func Fields() []Field {
+// Fields lists them in the order in which they are offered.
+func (t Table) Fields() []Field {
+	if t == Runs {
+		return runFields()
+	}
+	return experimentFields()
+}
+
+func experimentFields() []Field {
 	return []Field{
 		{Name: "id", Title: "ID", Type: Number},
 		{Name: "name", Title: "Name", Type: Text},
@@ -77,7 +124,39 @@ func Fields() []Field {
 	}
 }
 
-// The summaries of a metric.
+func runFields() []Field {
+	return []Field{
+		{Name: "id", Title: "Global Run ID", Type: Number, Words: []string{"run", "trial"}},
+		{Name: "experimentDescription", Title: "Search Description", Type: Text, Words: []string{"description"}},
+		{Name: "tags", Title: "Tags", Type: Text, Words: []string{"tag", "label", "labels"}},
+		{Name: "forkedFrom", Title: "Forked", Type: Number, Words: []string{"parent"}},
+		{Name: "startTime", Title: "Start Time", Type: Date, Words: []string{"started", "start"}},
+		{Name: "endTime", Title: "End Time", Type: Date, Words: []string{"ended", "end"}},
+		{Name: "duration", Title: "Duration", Type: Number},
+		{Name: "state", Title: "State", Type: Text},
+		{Name: "searcherType", Title: "Searcher", Type: Text, Words: []string{"searcher"}},
+		{Name: "resourcePool", Title: "Resource Pool", Type: Text, Words: []string{"pool"}},
+		{Name: "checkpointSize", Title: "Checkpoint Size", Type: Number},
+		{Name: "checkpointCount", Title: "Checkpoints", Type: Number, Words: []string{"checkpoints"}},
+		{Name: "user", Title: "User", Type: Text, Words: []string{"owner"}},
+		{Name: "searcherMetric", Title: "Searcher Metric", Type: Text},
+		{Name: "searcherMetricsVal", Title: "Searcher Metric Value", Type: Number, Words: []string{"metric", "best"}},
+		{Name: "externalExperimentId", Title: "External Experiment ID", Type: Text},
+		{Name: "projectId", Title: "Project ID", Type: Number},
+		{Name: "externalRunId", Title: "External Run ID", Type: Text},
+		{Name: "experimentProgress", Title: "Search Progress", Type: Number, Words: []string{"progress"}},
+		{Name: "experimentId", Title: "Search ID", Type: Number, Words: []string{"experiment", "search"}},
+		{Name: "experimentName", Title: "Search Name", Type: Text, Words: []string{"name"}},
+		{Name: "isExpMultitrial", Title: "Part of Search", Type: Text, Flag: true},
+		{Name: "parentArchived", Title: "Parent Archived", Type: Text, Flag: true},
+		{Name: "localId", Title: "Run ID", Type: Text},
+		{Name: "project", Title: "Project", Type: Text, Own: true},
+		{Name: "workspace", Title: "Workspace", Type: Text, Own: true},
+		{Name: "archived", Title: "Archived", Type: Text, Own: true},
+	}
+}
+
+// What a summary of a metric knows of it.
 const (
 	Last = "last"
 	Min  = "min"
@@ -89,17 +168,25 @@ func isSummary(word string) bool {
 	return word == Last || word == Min || word == Max || word == Mean
 }
 
-const hyperparameter = "hp."
+// What the names of hyperparameters and of a run's metadata begin with.
+const (
+	hyperparameter = "hp."
+	metadata       = "metadata."
+)
 
-// ColumnOf finds the column with a name: a field by its name or one of its other names, in
-// upper or lower case; "hp.<name>"; "validation.<metric>", "training.<metric>" or
-// "<group>.<metric>", optionally followed by .last (the default), .min, .max or .mean.
-func ColumnOf(name string) (Column, bool) {
-	if f, ok := fieldOf(name); ok {
-		return Column{Experiment, f.Name, f.Type}, true
+// ColumnOf finds the column that a name means: a field by its name or one of
+// its other words, in any case; "hp.<name>"; "validation.<metric>",
+// "training.<metric>" or "<group>.<metric>", each with .last, .min, .max or .mean
+// after it, or without for the last; and, of runs, "metadata.<key>".
+func (t Table) ColumnOf(name string) (Column, bool) {
+	if f, ok := t.fieldOf(name); ok {
+		return Column{t.own(), f.Name, f.Type}, true
 	}
 	if rest, ok := strings.CutPrefix(name, hyperparameter); ok && rest != "" {
-		return Column{Hyperparameters, name, Any}, true
+		return Column{t.hyperparameters(), name, Any}, true
+	}
+	if rest, ok := strings.CutPrefix(name, metadata); ok && rest != "" && t == Runs {
+		return Column{RunMetadata, name, Any}, true
 	}
 	group, rest, ok := strings.Cut(name, ".")
 	if !ok || group == "" || rest == "" {
@@ -118,9 +205,9 @@ func ColumnOf(name string) (Column, bool) {
 	return c, true
 }
 
-func fieldOf(name string) (Field, bool) {
+func (t Table) fieldOf(name string) (Field, bool) {
 	plain := strings.ReplaceAll(name, "_", "")
-	for _, f := range Fields() {
+	for _, f := range t.Fields() {
 		if strings.EqualFold(f.Name, plain) || slices.ContainsFunc(f.Words, func(w string) bool { return strings.EqualFold(w, plain) }) {
 			return f, true
 		}
@@ -128,10 +215,17 @@ func fieldOf(name string) (Field, bool) {
 	return Field{}, false
 }
 
-// Hyperparameter is the name of the column's hyperparameter.
+// IsField says whether every row of the column's table has it.
+func (c Column) IsField() bool { return c.Location == Experiment || c.Location == Run }
+
+// Hyperparameter is the name of the hyperparameter that a column is about.
 func (c Column) Hyperparameter() string { return strings.TrimPrefix(c.Name, hyperparameter) }
 
-// Metric is the group, the name and the summary (last, min, max or mean) of a metric's column.
+// Metadata is the key of a run's metadata that a column is about.
+func (c Column) Metadata() string { return strings.TrimPrefix(c.Name, metadata) }
+
+// Metric is the group, the name and the summary (last, min, max or mean) that a
+// column of a metric is about.
 func (c Column) Metric() (group, name, summary string) {
 	group, rest, _ := strings.Cut(c.Name, ".")
 	i := strings.LastIndexByte(rest, '.')

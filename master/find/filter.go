@@ -76,7 +76,8 @@ type Node struct {
 	Children  []Node
 }
 
-// A Filter is a complete filter. It excludes archived experiments unless Archived is set.
+// A Filter is a whole question. Archived experiments, and archived runs, are left
+// out unless Archived says otherwise.
 type Filter struct {
 	Root     Node
 	Archived bool
@@ -164,16 +165,17 @@ func (n Node) negated() Node {
 	return Node{Any: true, Children: []Node{opposite, {Condition: &Condition{Column: c.Column, Op: IsEmpty}}}}
 }
 
-// always reports whether every experiment has a value in the column.
+// always says whether every row has a value there.
 func (c Column) always() bool {
-	return c.Location == Experiment && slices.Contains([]string{"id", "name", "startTime", "duration", "numTrials", "state",
-		"resourcePool", "checkpointSize", "checkpointCount", "user", "projectId", "project", "workspace", "archived", "tags"}, c.Name)
+	return c.IsField() && slices.Contains([]string{"id", "name", "startTime", "duration", "numTrials", "state",
+		"resourcePool", "checkpointSize", "checkpointCount", "user", "projectId", "project", "workspace", "archived", "tags",
+		"experimentId", "experimentName", "parentArchived", "localId"}, c.Name)
 }
 
 // mentions reports whether a column of that name occurs in a node.
 func (n Node) mentions(name string) bool {
 	if n.Condition != nil {
-		return n.Condition.Column == (Column{Experiment, name, n.Condition.Column.Type})
+		return n.Condition.Column.IsField() && n.Condition.Column.Name == name
 	}
 	return slices.ContainsFunc(n.Children, func(c Node) bool { return c.mentions(name) })
 }

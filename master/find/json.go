@@ -27,8 +27,8 @@ type wireNode struct {
 	Value       any        `json:"value,omitempty"`
 }
 
-// ParseJSON parses a filter in the form of Determined's API.
-func ParseJSON(src []byte) (Filter, error) {
+// ParseJSON reads the filter that Determined's API has.
+func (t Table) ParseJSON(src []byte) (Filter, error) {
 	if len(src) > maxSource*16 {
 		return Filter{}, fmt.Errorf("the filter has %d bytes; at most %d are allowed", len(src), maxSource*16)
 	}
@@ -36,13 +36,13 @@ func ParseJSON(src []byte) (Filter, error) {
 	if err := json.NewDecoder(bytes.NewReader(src)).Decode(&w); err != nil {
 		return Filter{}, fmt.Errorf("the filter is invalid: %w", err)
 	}
-	left := maxNodes + 1 // one more than for a line, because JSON has an outer group
-	root, err := w.FilterGroup.node("filterGroup", 0, &left)
+	left := maxNodes + 1 // one more than a line may have: JSON has a group around everything
+	root, err := w.FilterGroup.node(t, "filterGroup", 0, &left)
 	return Filter{Root: root, Archived: w.ShowArchived}, err
 }
 
-// node converts a part of the tree; path is its position.
-func (w wireNode) node(path string, depth int, left *int) (Node, error) {
+// node turns a part of the tree into ours; path says where it is.
+func (w wireNode) node(t Table, path string, depth int, left *int) (Node, error) {
 	*left--
 	switch {
 	case *left < 0:
@@ -50,11 +50,11 @@ func (w wireNode) node(path string, depth int, left *int) (Node, error) {
 	case depth > maxWireDepth:
 		return Node{}, fmt.Errorf("%s: is nested deeper than %d levels", path, maxWireDepth)
 	case w.Kind == "field":
-		c, err := w.condition()
+		n, err := w.condition(t)
 		if err != nil {
 			return Node{}, fmt.Errorf("%s: %w", path, err)
 		}
-		return Node{Condition: &c}, nil
+		return n, nil
 	case w.Kind != "group" && (w.Kind != "" || len(w.Children) > 0 || w.ColumnName != ""):
 		return Node{}, fmt.Errorf("%s: kind: expected field or group, found %q", path, clip(w.Kind))
 	case w.Conjunction != "and" && w.Conjunction != "or" && len(w.Children) > 0:
@@ -62,7 +62,7 @@ func (w wireNode) node(path string, depth int, left *int) (Node, error) {
 	}
 	n := Node{Any: w.Conjunction == "or"}
 	for i, child := range w.Children {
-		c, err := child.node(fmt.Sprintf("%s.children[%d]", path, i), depth+1, left)
+		c, err := child.node(t, fmt.Sprintf("%s.children[%d]", path, i), depth+1, left)
 		if err != nil {
 			return Node{}, err
 		}
@@ -71,35 +71,46 @@ func (w wireNode) node(path string, depth int, left *int) (Node, error) {
 	return n, nil
 }
 
-func (w wireNode) condition() (Condition, error) {
-	column, err := w.column()
+// condition reads a field. One without a value is one that somebody has not filled
+// in yet, as in Determined: it holds for every row.
+func (w wireNode) condition(t Table) (Node, error) {
+	column, err := w.column(t)
 	if err != nil {
-		return Condition{}, err
+		return Node{}, err
 	}
 	c := Condition{Column: column, Op: w.Operator}
 	if !c.Op.unary() {
-		if w.Value == nil {
-			return c, fmt.Errorf("value: %s %s requires a value", column.Name, clip(string(w.Operator)))
+		if w.Value == nil && c.Op.known() {
+			return Node{}, nil
 		}
-		if c.Value, err = w.value(column); err != nil {
-			return c, err
+		if _, isNumber := w.Value.(float64); isNumber && column.IsField() && column.Name == "user" {
+			c.Column.Type = Number // Determined's pages name users by their ids
+		}
+		if c.Value, err = w.value(c.Column); err != nil {
+			return Node{}, err
 		}
 	}
 	if wrong := c.check(); wrong != "" {
-		return c, fmt.Errorf("%s", wrong)
+		return Node{}, fmt.Errorf("%s", wrong)
 	}
-	return c, nil
+	return Node{Condition: &c}, nil
 }
 
-// column finds the column. The location, if present, must be that of the column.
-func (w wireNode) column() (Column, error) {
-	c, ok := ColumnOf(w.ColumnName)
+// column is the one that is meant. The place, where it is given, must be the
+// column's own: "validation.x" of the training metrics is nobody's.
+func (w wireNode) column(t Table) (Column, error) {
+	name := w.ColumnName
+	for location, prefix := range map[Location]string{RunHyperparameters: hyperparameter, RunMetadata: metadata} {
+		if w.Location == location && t == Runs && !strings.HasPrefix(name, prefix) { // Determined takes both
+			name = prefix + name
+		}
+	}
+	c, ok := t.ColumnOf(name)
 	if !ok {
 		return c, fmt.Errorf("columnName: there is no column %q", clip(w.ColumnName))
 	}
 	if w.Location != "" && w.Location != "LOCATION_TYPE_UNSPECIFIED" && w.Location != c.Location {
-		known := []Location{Experiment, Hyperparameters, Validations, Training, CustomMetric}
-		if !slices.Contains(known, w.Location) {
+		if !slices.Contains(t.locations(), w.Location) {
 			return c, fmt.Errorf("location: %q is not a location", clip(string(w.Location)))
 		}
 		return c, fmt.Errorf("location: column %s belongs to %s, not to %s", clip(w.ColumnName), c.Location, w.Location)
@@ -137,7 +148,7 @@ func (w wireNode) value(column Column) (Value, error) {
 		}
 		return Value{}, fmt.Errorf("value: %s is a date, found %q", column.Name, clip(text))
 	}
-	if column.Location == Experiment && column.Name == "state" && (w.Operator == Equal || w.Operator == NotEqual) {
+	if column.IsField() && column.Name == "state" && (w.Operator == Equal || w.Operator == NotEqual) {
 		text = strings.TrimPrefix(strings.ToUpper(text), "STATE_")
 	}
 	return Value{Type: Text, Text: text}, nil

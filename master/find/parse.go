@@ -11,9 +11,9 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// Parse parses a line that a user typed. Times such as -7d are before now. The error is an
-// *Error. An empty line selects all experiments.
-func Parse(line string, now time.Time) (Filter, error) {
+// Parse reads the line that users type. Times such as -7d are before now. The
+// error is an *Error. An empty line asks for everything.
+func (t Table) Parse(line string, now time.Time) (Filter, error) {
 	if len(line) > maxSource {
 		return Filter{}, &Error{Column: 1, Message: fmt.Sprintf("the filter has %d bytes; at most %d are allowed", len(line), maxSource)}
 	}
@@ -21,7 +21,7 @@ func Parse(line string, now time.Time) (Filter, error) {
 	if err != nil {
 		return Filter{}, err
 	}
-	p := &parser{tokens: tokens, now: now}
+	p := &parser{table: t, tokens: tokens, now: now}
 	if p.peek().kind == end {
 		return Filter{}, nil
 	}
@@ -29,13 +29,14 @@ func Parse(line string, now time.Time) (Filter, error) {
 	if err != nil {
 		return Filter{}, err
 	}
-	if t := p.peek(); t.kind != end {
-		return Filter{}, p.unexpected(t)
+	if rest := p.peek(); rest.kind != end {
+		return Filter{}, p.unexpected(rest)
 	}
 	return Filter{Root: root, Archived: root.mentions("archived")}, nil
 }
 
 type parser struct {
+	table  Table
 	tokens []token
 	at     int
 	nodes  int
@@ -152,9 +153,9 @@ func (p *parser) comparison() (Node, *Error) {
 	if name.kind != word {
 		return Node{}, &Error{Column: name.column, Message: "expected the name of a column, found " + name.describe(), Hint: columnHint}
 	}
-	column, known := ColumnOf(name.text)
+	column, known := p.table.ColumnOf(name.text)
 	if !known {
-		return Node{}, &Error{Column: name.column, Message: fmt.Sprintf("there is no column %q", clip(name.text)), Hint: didYouMean(name.text)}
+		return Node{}, &Error{Column: name.column, Message: fmt.Sprintf("there is no column %q", clip(name.text)), Hint: p.table.didYouMean(name.text)}
 	}
 	at := p.peek()
 	if at.is("in") || at.is("not") && p.tokens[p.at+1].is("in") {
@@ -172,9 +173,9 @@ func (p *parser) comparison() (Node, *Error) {
 
 const columnHint = "such as name, state, label, user, hp.<name> or validation.<metric>"
 
-func didYouMean(name string) string {
+func (t Table) didYouMean(name string) string {
 	best, least := "", max(2, len(name)/3)+1
-	for _, f := range Fields() {
+	for _, f := range t.Fields() {
 		for _, w := range append([]string{f.Name}, f.Words...) {
 			if d := spelling.Distance(strings.ToLower(name), strings.ToLower(w)); d < least {
 				best, least = w, d
@@ -321,7 +322,7 @@ func (p *parser) value(column Column, op Operator, t token) (Value, *Error) {
 	if e := wrongWord(column, op, t); e != nil {
 		return Value{}, e
 	}
-	if column.Name == "state" && column.Location == Experiment && (op == Equal || op == NotEqual) {
+	if column.Name == "state" && column.IsField() && (op == Equal || op == NotEqual) {
 		return Value{Type: Text, Text: strings.TrimPrefix(strings.ToUpper(t.text), "STATE_")}, nil
 	}
 	return Value{Type: Text, Text: t.text}, nil
@@ -329,7 +330,7 @@ func (p *parser) value(column Column, op Operator, t token) (Value, *Error) {
 
 // wrongWord reports a wrong value of a column that has few values.
 func wrongWord(column Column, op Operator, t token) *Error {
-	if column.Location != Experiment || op != Equal && op != NotEqual {
+	if !column.IsField() || op != Equal && op != NotEqual {
 		return nil
 	}
 	var allowed []string

@@ -20,17 +20,21 @@ func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			table := Experiments
+			if d.HasArg("runs") {
+				table = Runs
+			}
 			switch d.Cmd {
 			case "parse":
-				return parsed(t, d.Input)
+				return parsed(t, table, d.Input)
 			case "json":
-				f, err := ParseJSON([]byte(d.Input))
+				f, err := table.ParseJSON([]byte(d.Input))
 				if err != nil {
 					return "error: " + err.Error() + "\n"
 				}
 				return show(f.Root, 0) + archived(f)
 			case "sort":
-				sorts, err := ParseSort(d.Input)
+				sorts, err := table.ParseSort(d.Input)
 				if err != nil {
 					return "error: " + err.Error() + "\n"
 				}
@@ -50,8 +54,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-func parsed(t *testing.T, line string) string {
-	f, err := Parse(line, noon())
+func parsed(t *testing.T, table Table, line string) string {
+	f, err := table.Parse(line, noon())
 	var wrong *Error
 	if errors.As(err, &wrong) {
 		return wrong.Caret(line) + "\n" + wrong.Error() + "\n"
@@ -93,21 +97,23 @@ func show(n Node, depth int) string {
 // TestEveryFieldIsFound by its name and by each of its other words, however they
 // are written, and never two by the same.
 func TestEveryFieldIsFound(t *testing.T) {
-	seen := map[string]string{}
-	for _, f := range Fields() {
-		for _, w := range append([]string{f.Name}, f.Words...) {
-			if other, twice := seen[strings.ToLower(w)]; twice {
-				t.Errorf("%s means %s and %s", w, other, f.Name)
-			}
-			seen[strings.ToLower(w)] = f.Name
-			for _, spelled := range []string{w, strings.ToUpper(w)} {
-				if c, ok := ColumnOf(spelled); !ok || c.Name != f.Name || c.Type != f.Type || c.Location != Experiment {
-					t.Errorf("%s: found %v, %t", spelled, c, ok)
+	for table, location := range map[Table]Location{Experiments: Experiment, Runs: Run} {
+		seen := map[string]string{}
+		for _, f := range table.Fields() {
+			for _, w := range append([]string{f.Name}, f.Words...) {
+				if other, twice := seen[strings.ToLower(w)]; twice {
+					t.Errorf("%s means %s and %s", w, other, f.Name)
+				}
+				seen[strings.ToLower(w)] = f.Name
+				for _, spelled := range []string{w, strings.ToUpper(w)} {
+					if c, ok := table.ColumnOf(spelled); !ok || c.Name != f.Name || c.Type != f.Type || c.Location != location {
+						t.Errorf("%s: found %v, %t", spelled, c, ok)
+					}
 				}
 			}
 		}
 	}
-	if c, ok := ColumnOf("searcher_metrics_val"); !ok || c.Name != "searcherMetricsVal" {
+	if c, ok := Experiments.ColumnOf("searcher_metrics_val"); !ok || c.Name != "searcherMetricsVal" {
 		t.Errorf("snake case: %v, %t", c, ok)
 	}
 }
@@ -122,7 +128,7 @@ func TestMetricNames(t *testing.T) {
 		"inference.latency":           {"inference", "latency", "last"},
 		"validation.error.per.sample": {"validation", "error.per.sample", "last"},
 	} {
-		c, ok := ColumnOf(name)
+		c, ok := Experiments.ColumnOf(name)
 		if !ok {
 			t.Fatalf("%s is not found", name)
 		}
@@ -144,12 +150,12 @@ func TestLimits(t *testing.T) {
 		"value":  "name = " + strings.Repeat("x", 2000),
 		"column": "hp." + strings.Repeat("x", 2000) + " = 1",
 	} {
-		if f, err := Parse(line, noon()); err == nil {
+		if f, err := Experiments.Parse(line, noon()); err == nil {
 			t.Errorf("%s: accepted with %d nodes", what, size(f.Root))
 		}
 	}
 	deep := strings.Repeat(`{"kind":"group","conjunction":"and","children":[`, 200) + strings.Repeat(`]}`, 200)
-	if _, err := ParseJSON([]byte(`{"filterGroup":` + deep + `}`)); err == nil {
+	if _, err := Experiments.ParseJSON([]byte(`{"filterGroup":` + deep + `}`)); err == nil {
 		t.Error("JSON of 200 levels is accepted")
 	}
 }
@@ -163,7 +169,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		got, err := Parse(line, noon())
+		got, err := Experiments.Parse(line, noon())
 		if err != nil {
 			var wrong *Error
 			if !errors.As(err, &wrong) || wrong.Column < 1 || wrong.Column > utf8.RuneCountInString(line)+1 {
@@ -176,7 +182,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		back, err := ParseJSON(wire)
+		back, err := Experiments.ParseJSON(wire)
 		if err != nil {
 			t.Fatalf("%q: %s: %v", line, wire, err)
 		}
@@ -196,24 +202,26 @@ func FuzzParseJSON(f *testing.F) {
 	f.Add(`{"filterGroup":{"children":[{"columnName":"hp.lr","kind":"field","location":"LOCATION_TYPE_HYPERPARAMETERS","operator":"<","type":"COLUMN_TYPE_NUMBER","value":0.1}],"conjunction":"and","kind":"group"},"showArchived":true}`)
 	f.Add(`{"filterGroup":{"children":[],"conjunction":"or","kind":"group"}}`)
 	f.Fuzz(func(t *testing.T, src string) {
-		got, err := ParseJSON([]byte(src))
-		if err != nil {
-			return
-		}
-		wire, err := got.JSON()
-		if err != nil {
-			t.Fatalf("%s: %v", src, err)
-		}
-		back, err := ParseJSON(wire)
-		if err != nil {
-			t.Fatalf("%s became %s: %v", src, wire, err)
-		}
-		again, _ := back.JSON()
-		if diff := cmp.Diff(string(wire), string(again)); diff != "" {
-			t.Fatal(diff)
-		}
-		if !json.Valid(wire) {
-			t.Fatalf("%s became %s", src, wire)
+		for _, table := range []Table{Experiments, Runs} {
+			got, err := table.ParseJSON([]byte(src))
+			if err != nil {
+				continue
+			}
+			wire, err := got.JSON()
+			if err != nil {
+				t.Fatalf("%s: %v", src, err)
+			}
+			back, err := table.ParseJSON(wire)
+			if err != nil {
+				t.Fatalf("%s became %s: %v", src, wire, err)
+			}
+			again, _ := back.JSON()
+			if diff := cmp.Diff(string(wire), string(again)); diff != "" {
+				t.Fatal(diff)
+			}
+			if !json.Valid(wire) {
+				t.Fatalf("%s became %s", src, wire)
+			}
 		}
 	})
 }

@@ -13,8 +13,8 @@ type Sort struct {
 
 const maxSorts = 10
 
-// ParseSort parses a sort order in the form of Determined's API: "name=asc,hp.lr=desc".
-func ParseSort(text string) ([]Sort, error) {
+// ParseSort reads an order as Determined's API has it: "name=asc,hp.lr=desc".
+func (t Table) ParseSort(text string) ([]Sort, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -32,7 +32,7 @@ func ParseSort(text string) ([]Sort, error) {
 		if direction != "asc" && direction != "desc" {
 			return nil, fmt.Errorf("invalid sort direction: %q; expected asc or desc", clip(direction))
 		}
-		c, ok := ColumnOf(name)
+		c, ok := t.ColumnOf(name)
 		if !ok {
 			return nil, fmt.Errorf("invalid sort col: %q", clip(name))
 		}
@@ -44,8 +44,8 @@ func ParseSort(text string) ([]Sort, error) {
 	return out, nil
 }
 
-// SortOf converts what users type, "name" or "hp.lr:desc", to the API's form.
-func SortOf(words []string) (string, error) {
+// SortOf turns what users type, "name" or "hp.lr:desc", into the wire's form.
+func (t Table) SortOf(words []string) (string, error) {
 	var out []string
 	for _, w := range words {
 		name, direction, found := strings.Cut(w, ":")
@@ -55,6 +55,6 @@ func SortOf(words []string) (string, error) {
 		out = append(out, name+"="+direction)
 	}
 	text := strings.Join(out, ",")
-	_, err := ParseSort(text)
+	_, err := t.ParseSort(text)
 	return text, err
 }

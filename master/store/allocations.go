@@ -58,6 +58,23 @@ func (db *DB) SetProxyAddress(ctx context.Context, allocation, address string) e
 	return db.updateAllocation(ctx, allocation, "proxy_address = $2", address)
 }
 
+// ReportedAccelerators is what a member of an attempt reported about its node's accelerators.
+type ReportedAccelerators struct {
+	AllocationID string `db:"id"`
+	Pool         string `db:"pool"`
+	NodeName     string `db:"node_name"`
+	Data         []byte `db:"data"`
+}
+
+// TaskAccelerators lists what the members of a task's attempts reported, up to 1000 of them.
+func (db *DB) TaskAccelerators(ctx context.Context, task string) ([]ReportedAccelerators, error) {
+	return rows[ReportedAccelerators](ctx, db, `
+		SELECT a.id, a.pool, coalesce(m.node_name, '') AS node_name, x.value AS data
+		FROM allocations a CROSS JOIN LATERAL jsonb_each(coalesce(a.accelerators, '{}')) x
+		LEFT JOIN members m ON m.allocation_id = a.id AND m.rank::text = x.key
+		WHERE a.task_id = $1 ORDER BY a.run_id, m.rank LIMIT 1000`, task)
+}
+
 // AddAccelerators stores the accelerators that a member found on its node. The key is the
 // member's rank, so their number is bounded whatever node names the members report.
 func (db *DB) AddAccelerators(ctx context.Context, allocation string, rank int, data json.RawMessage) error {

@@ -19,7 +19,7 @@ import (
 // asked parses a filter as a search in all projects.
 func asked(t testing.TB, line string) Search {
 	t.Helper()
-	f, err := find.Parse(line, time.Date(2020, 11, 21, 12, 0, 0, 0, time.UTC))
+	f, err := find.Experiments.Parse(line, time.Date(2020, 11, 21, 12, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
@@ -139,7 +139,7 @@ func TestSearchIsSorted(t *testing.T) {
 		"startTime=asc": "b a c d", "inference.ms=asc,name=desc": "a d c b", "numTrials=asc,id=desc": "d c b a",
 		"progress=desc,id=asc": "a b c d",
 	} {
-		sorts, err := find.ParseSort(by)
+		sorts, err := find.Experiments.ParseSort(by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,8 +168,22 @@ func TestSearchIsSorted(t *testing.T) {
 // PostgreSQL must accept the SQL of every filter that package find accepts.
 func TestEveryQuestionCanBeAsked(t *testing.T) {
 	w := fourExperiments(t)
-	columns := []string{"hp.lr", "hp.opt", "hp.none", "validation.loss", "validation.note.last", "training.loss.min", "inference.ms.mean"}
-	for _, f := range find.Fields() {
+	w.exec(`UPDATE trials SET metadata = '{"stage": "warm", "list": [1, "x", null], "none": null}'`)
+	shared := []string{"hp.lr", "hp.opt", "hp.none", "validation.loss", "validation.note.last", "training.loss.min", "inference.ms.mean"}
+	w.asksEverything(find.Experiments, shared, func(q Search) error {
+		_, _, err := w.db.SearchExperiments(t.Context(), auth.Everywhere(), q, 0, 1)
+		return err
+	})
+	w.asksEverything(find.Runs, append(shared, "metadata.stage", "metadata.list", "metadata.none", "metadata.a.b"), func(q Search) error {
+		_, _, err := w.db.SearchRuns(t.Context(), auth.Everywhere(), q, 0, 1)
+		return err
+	})
+}
+
+// asksEverything searches by each column with each operator and many values.
+func (w *world) asksEverything(table find.Table, columns []string, search func(Search) error) {
+	w.t.Helper()
+	for _, f := range table.Fields() {
 		columns = append(columns, f.Name)
 	}
 	types := map[find.Type][]string{find.Text: {`"x"`, `"%_\\"`, `""`}, find.Number: {`1e308`, `-0.5`, `"7"`}, find.Date: {`"2026-11-20"`, `"9999-12-31T23:59:59Z"`}, find.Any: {`true`, `3`}}
@@ -179,27 +193,27 @@ func TestEveryQuestionCanBeAsked(t *testing.T) {
 			for kind, values := range types {
 				for _, value := range values {
 					src := fmt.Sprintf(`{"filterGroup":{"kind":"group","conjunction":"or","children":[{"kind":"field","columnName":%q,"operator":%q,"type":%q,"value":%s}]}}`, column, op, kind, value)
-					f, err := find.ParseJSON([]byte(src))
+					f, err := table.ParseJSON([]byte(src))
 					if err != nil {
 						continue
 					}
 					asked++
-					if _, err := w.db.CountSearched(t.Context(), auth.Everywhere(), Search{Filter: f}); err != nil {
-						t.Errorf("%s: %v", src, err)
+					if err := search(Search{Filter: f}); err != nil {
+						w.t.Errorf("%s: %v", src, err)
 					}
 				}
 			}
 		}
-		sorts, err := find.ParseSort(column + "=desc")
+		sorts, err := table.ParseSort(column + "=desc")
 		if err != nil {
-			t.Fatal(err)
+			w.t.Fatal(err)
 		}
-		if _, _, err := w.db.SearchExperiments(t.Context(), auth.Everywhere(), Search{Sort: sorts}, 0, 1); err != nil {
-			t.Errorf("sorted by %s: %v", column, err)
+		if err := search(Search{Sort: sorts}); err != nil {
+			w.t.Errorf("sorted by %s: %v", column, err)
 		}
 	}
 	if asked < 1000 {
-		t.Errorf("only %d questions were asked", asked)
+		w.t.Errorf("only %d questions were asked", asked)
 	}
 }
 

@@ -58,13 +58,28 @@ func (db *DB) EachMetric(ctx context.Context, trials []int, group string, fn fun
 
 // eachOfGroup pages through one group along its key.
 func (db *DB) eachOfGroup(ctx context.Context, trial int, group string, fn func([]MetricRow) error) error {
-	ord, run := int64(-1), -1
+	_, err := db.MetricsAfter(ctx, trial, group, FirstMetric(), fn)
+	return err
+}
+
+// MetricKey is the place of a report within its group.
+type MetricKey struct {
+	ord int64
+	run int
+}
+
+// FirstMetric is the place before the first report.
+func FirstMetric() MetricKey { return MetricKey{-1, -1} }
+
+// MetricsAfter calls fn with the reports of a trial's group after a place, page by page, and
+// returns the place of the last.
+func (db *DB) MetricsAfter(ctx context.Context, trial int, group string, after MetricKey, fn func([]MetricRow) error) (MetricKey, error) {
 	for {
 		page, err := rows[pagedRow](ctx, db, `SELECT `+metricRowColumns+`, ord FROM metrics
 			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
-			ORDER BY ord, run_id LIMIT $5`, trial, group, ord, run, metricsPage)
+			ORDER BY ord, run_id LIMIT $5`, trial, group, after.ord, after.run, metricsPage)
 		if err != nil {
-			return err
+			return after, err
 		}
 		if len(page) > 0 {
 			list := make([]MetricRow, len(page))
@@ -72,12 +87,12 @@ func (db *DB) eachOfGroup(ctx context.Context, trial int, group string, fn func(
 				list[i] = p.MetricRow
 			}
 			if err := fn(list); err != nil {
-				return err
+				return after, err
 			}
-			ord, run = page[len(page)-1].Ord, page[len(page)-1].RunID
+			after = MetricKey{page[len(page)-1].Ord, page[len(page)-1].RunID}
 		}
 		if len(page) < metricsPage {
-			return nil
+			return after, nil
 		}
 	}
 }

@@ -21,9 +21,10 @@ func twoWorkspaces(t *testing.T) (w *world, theirs int, experiments []int) {
 		w.exec(`UPDATE experiments SET labels = ARRAY[$2], config = config || jsonb_build_object('hyperparameters',
 			jsonb_build_object('h' || $2, '{"type": "const", "val": 1}'::jsonb)) WHERE id = $1`, e, name)
 		trial := w.trial(e, 0, 1)
+		w.exec(`UPDATE trials SET hparams = jsonb_build_object('h' || $2, 1), metadata = jsonb_build_object('m' || $2, 1, 'stage', $2) WHERE id = $1`, trial, name)
 		w.attempt(trial, 1, 1)
 		w.keptIn(trial, 1+i)
-		w.exec(`INSERT INTO trial_summaries (trial_id, summary) VALUES ($1, jsonb_build_object('validation_metrics', jsonb_build_object('m' || $2, '{"type": "number"}'::jsonb)))
+		w.exec(`INSERT INTO trial_summaries (trial_id, summary) VALUES ($1, jsonb_build_object('validation_metrics', jsonb_build_object('m' || $2, '{"type": "number", "last": 1}'::jsonb)))
 			ON CONFLICT (trial_id) DO UPDATE SET summary = excluded.summary`, trial, name)
 		w.exec(`UPDATE experiments SET best_trial_id = $2 WHERE id = $1`, e, trial)
 		for _, kind := range []string{"COMMAND", "NOTEBOOK", "SHELL", "TENSORBOARD"} {
@@ -68,6 +69,40 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"ExperimentLabels": func(in auth.Scope) (int, error) { return lenOf(w.db.ExperimentLabels(ctx, in, 0)) },
 		"MetricsUsed":      func(in auth.Scope) (int, error) { return lenOf(w.db.MetricsUsed(ctx, in, 0)) },
 		"HParamsUsed":      func(in auth.Scope) (int, error) { return lenOf(w.db.HParamsUsed(ctx, in, 0)) },
+		"SearchRuns": func(in auth.Scope) (int, error) {
+			list, total, err := w.db.SearchRuns(ctx, in, Search{}, 0, 10)
+			if total != len(list) {
+				t.Errorf("the search finds %d runs and lists %d", total, len(list))
+			}
+			return len(list), err
+		},
+		"CountRuns":      func(in auth.Scope) (int, error) { return w.db.CountRuns(ctx, in, Search{}) },
+		"RunHeads":       func(in auth.Scope) (int, error) { return lenOf(w.db.RunHeads(ctx, in, Search{}, 10)) },
+		"RunMetricsUsed": func(in auth.Scope) (int, error) { return lenOf(w.db.RunMetricsUsed(ctx, in, 0)) },
+		"RunHParamsUsed": func(in auth.Scope) (int, error) { return lenOf(w.db.RunHParamsUsed(ctx, in, 0)) },
+		"RunMetadataUsed": func(in auth.Scope) (sum int, err error) { // without the key that all have
+			list, err := w.db.RunMetadataUsed(ctx, in, 0)
+			for _, v := range list {
+				if v.Name != "stage" {
+					sum++
+				}
+			}
+			return sum, err
+		},
+		"RunMetadataValues": func(in auth.Scope) (int, error) { return lenOf(w.db.RunMetadataValues(ctx, in, 0, "stage")) },
+		"VisitedProjects": func(in auth.Scope) (int, error) {
+			w.exec(`INSERT INTO project_visits (user_id, project_id) SELECT 1, id FROM projects ON CONFLICT DO NOTHING`)
+			return lenOf(w.db.VisitedProjects(ctx, in, 1, 10))
+		},
+		"MetricRanges": func(in auth.Scope) (sum int, err error) { // without the searcher's metric, which has one row for all experiments
+			list, err := w.db.MetricRanges(ctx, in, 0)
+			for _, r := range list {
+				if r.Name != "" {
+					sum++
+				}
+			}
+			return sum, err
+		},
 		"Trials": func(in auth.Scope) (int, error) {
 			return of(func(e int) (int, error) { return lenOf(w.db.Trials(ctx, in, TrialFilter{ExperimentID: e}, 0, 10)) })
 		},

@@ -12,6 +12,11 @@ type AcceleratorData struct {
 	TaskID           *string  `json:"taskId,omitempty"`
 }
 
+// GetTaskAcceleratorDataResponse is a message of the wire.
+type GetTaskAcceleratorDataResponse struct {
+	AcceleratorData []AcceleratorData `json:"acceleratorData"`
+}
+
 type Allocation struct {
 	AllocationID string     `json:"allocationId"`
 	Slots        int        `json:"slots"`

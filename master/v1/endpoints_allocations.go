@@ -30,6 +30,8 @@ var (
 		Summary: "Report the address at which the proxy reaches a program"}
 	ReportAccelerators = Endpoint[PostAllocationAcceleratorDataRequest, None]{Method: "POST", Path: "/allocations/:id/acceleratorData", Access: ByTasks, Object: KindAllocation, Verb: Report,
 		Summary: "Report the accelerators of a member"}
+	GetTaskAccelerators = Endpoint[None, GetTaskAcceleratorDataResponse]{Method: "GET", Path: "/tasks/:id/acceleratorData", Access: ByBoth, Object: KindTask, Verb: View,
+		Summary: "List the accelerators that the attempts of a task have reported"}
 	ReportDaemon = Endpoint[None, None]{Method: "POST", Path: "/allocations/:id/resources/:resources/daemon", Access: ByTasks, Object: KindAllocation, Verb: Report,
 		Summary: "Report that a member is a daemon: the attempt ends without waiting for it"}
 	WatchAllocation = Endpoint[None, WatchResponse]{Method: "GET", Path: "/detent/allocations/:id/watch", Access: ByTasks, Object: KindAllocation, Verb: Report, Waits: true, After: true,

@@ -43,6 +43,11 @@ var (
 	DownloadModelDefFile = Endpoint[None, None]{Method: "GET", Path: "/experiments/:id/file/download", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true,
 		Summary: "Download a file of an experiment's code",
 		Params:  "path"}
+	DownloadOldModelDef = Endpoint[None, None]{Method: "GET", Path: "//experiments/:id/model_def", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true,
+		Summary: "Download the code of an experiment as tar.gz, for clients from before /api/v1"}
+	DownloadOldModelDefFile = Endpoint[None, None]{Method: "GET", Path: "//experiments/:id/file/download", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true,
+		Summary: "Download a file of an experiment's code, for clients from before /api/v1",
+		Params:  "path"}
 	GetValidationHistory = Endpoint[None, ValidationHistory]{Method: "GET", Path: "/experiments/:id/validation-history", Access: ByBoth, Object: KindExperiment, Verb: View,
 		Summary: "List how the best validation metric of an experiment improved over time"}
 	GetBestMetric = Endpoint[None, BestMetricResponse]{Method: "GET", Path: "/experiments/:id/searcher/best_searcher_validation_metric", Access: ByBoth, Object: KindExperiment, Verb: View,

@@ -18,6 +18,13 @@ var (
 		Summary: "Store settings; an empty value removes a setting"}
 	ResetUserSettings = Endpoint[None, None]{Method: "POST", Path: "/users/setting/reset", Access: ByUsers, Object: KindOwn,
 		Summary: "Delete all of your settings"}
+	PostUserActivity = Endpoint[PostUserActivityRequest, None]{Method: "POST", Path: "/users/activity", Access: ByUsers, Object: KindOwn, Again: true,
+		Summary: "Note that you looked at a project"}
+	ListVisitedProjects = Endpoint[None, GetProjectsByUserActivityResponse]{Method: "GET", Path: "/user/projects/activity", Access: ByUsers, Object: KindProject, Verb: View, List: true,
+		Summary: "List the projects that you have looked at, the latest first",
+		Params:  "limit"}
+	ChangeUsers = Endpoint[PatchUsersRequest, PatchUsersResponse]{Method: "PATCH", Path: "/users", Access: ByAdmins, Object: KindUser, Verb: Administer, Again: true,
+		Summary: "Activate or deactivate several users"}
 	ListUsers = Endpoint[None, GetUsersResponse]{Method: "GET", Path: "/users", Access: ByBoth, Object: KindUser, Verb: View, List: true,
 		Summary: "List users",
 		Params:  "active admin name limit offset orderBy sortBy"}

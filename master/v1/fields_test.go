@@ -49,6 +49,11 @@ var answers = []any{
 	GetModelVersionResponse{}, GetModelVersionsResponse{}, PostModelVersionResponse{}, PatchModelVersionResponse{},
 	ReportTrialSourceInfoResponse{}, GetTrialMetricsByCheckpointResponse{}, GetTrialMetricsByModelVersionResponse{},
 	GetWebhooksResponse{}, PostWebhookResponse{}, TestWebhookResponse{}, Trigger{}, Webhook{},
+	FlatRun{}, FlatRunExperiment{}, GetMetadataValuesResponse{}, RunActionResult{}, SearchRunsResponse{},
+	GetJobsResponse{}, GetTaskAcceleratorDataResponse{}, GetProjectsByUserActivityResponse{}, PatchUsersResponse{}, UserActionResult{},
+	ExpMetricNamesResponse{}, GetTrialProfilerAvailableSeriesResponse{}, GetTrialProfilerMetricsResponse{}, MetricBatchesResponse{}, MetricIdentifier{},
+	TrialProfilerMetricLabels{}, TrialProfilerMetricsBatch{}, TrialsSampleResponse{}, TrialsSampleResponseTrial{}, TrialsSnapshotResponse{},
+	TrialsSnapshotResponseTrial{},
 	AddProjectNoteResponse{}, FileTreeResponse{}, LogFieldsResponse{}, TemplateResponse{}, NotebookResponse{}, ShellResponse{}, TensorboardResponse{},
 }
 
@@ -60,7 +65,7 @@ var classNames = map[string]string{
 
 // inward are messages that are parts of requests alone.
 var inward = "AcceleratorData BulkExperimentFilters CustomWebhookEventData PatchCheckpoint PatchExperiment PatchModel PatchModelVersion PatchProject PatchUser PatchWebhook PatchWorkspace " +
-	"QueueControl TaskLog TrialMetrics TrialSourceInfo"
+	"QueueControl TaskLog TrialMetrics TrialSourceInfo UserFilters"
 
 // leftOut are fields that Determined's protocol declares optional, or to be one of
 // several alternatives, and that are left out where they are not set.
@@ -83,6 +88,8 @@ var nullable = map[string]string{
 	"v1CheckpointTrainingMetadata":     "experimentId searcherMetric trialId",
 	"v1DataPoint":                      "epoch",
 	"v1Experiment":                     "bestTrialId bestTrialSearcherMetric duration externalExperimentId externalTrialId forkedFrom progress",
+	"v1FlatRun":                        "externalRunId logPolicyMatched searcherMetricValue",
+	"v1FlatRunExperiment":              "externalExperimentId forkedFrom",
 	"v1RunPrepareForReportingResponse": "storageId",
 	"v1SearchUnit":                     "name value",
 	"v1StartTrialResponse":             "latestCheckpoint",

@@ -30,6 +30,12 @@ type GetJobsV2Response struct {
 	Pagination Pagination `json:"pagination"`
 }
 
+// GetJobsResponse is a message of the wire.
+type GetJobsResponse struct {
+	Jobs       []Job      `json:"jobs"`
+	Pagination Pagination `json:"pagination"`
+}
+
 type Job struct {
 	AllocatedSlots int         `json:"allocatedSlots"`
 	EntityID       string      `json:"entityId"`

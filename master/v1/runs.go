@@ -1,5 +1,100 @@
 package v1
 
+import "time"
+
+// SearchRunsRequest asks for runs. Filter is JSON, in Determined's form; Query is ours: the
+// line that people type. With both, both must hold.
+type SearchRunsRequest struct {
+	ProjectID *int    `json:"projectId,omitempty"`
+	Offset    *int    `json:"offset,omitempty"`
+	Limit     *int    `json:"limit,omitempty"`
+	Sort      *string `json:"sort,omitempty"`
+	Filter    *string `json:"filter,omitempty"`
+	Query     *string `json:"query,omitempty"`
+}
+
+// SearchRunsResponse is a message of the wire.
+type SearchRunsResponse struct {
+	Runs       []FlatRun  `json:"runs"`
+	Pagination Pagination `json:"pagination"`
+}
+
+// FlatRun is a run as a row of a table: a trial, with what its experiment has.
+type FlatRun struct {
+	ID                  int                `json:"id"`
+	StartTime           time.Time          `json:"startTime"`
+	EndTime             *time.Time         `json:"endTime"`
+	State               TrialState         `json:"state"`
+	Labels              []string           `json:"labels"`
+	CheckpointSize      int64              `json:"checkpointSize"`
+	CheckpointCount     int                `json:"checkpointCount"`
+	SearcherMetricValue *float64           `json:"searcherMetricValue"`
+	ExternalRunID       *string            `json:"externalRunId"`
+	Hyperparameters     Struct             `json:"hyperparameters,null"`
+	SummaryMetrics      Struct             `json:"summaryMetrics,null"`
+	UserID              int                `json:"userId"`
+	Duration            int                `json:"duration"` // seconds
+	ProjectID           int                `json:"projectId"`
+	ProjectName         string             `json:"projectName"`
+	WorkspaceID         int                `json:"workspaceId"`
+	WorkspaceName       string             `json:"workspaceName"`
+	ParentArchived      bool               `json:"parentArchived"`
+	Experiment          *FlatRunExperiment `json:"experiment"`
+	Archived            bool               `json:"archived"`
+	LocalID             string             `json:"localId"`
+	Metadata            Struct             `json:"metadata,null"`
+	LogPolicyMatched    *string            `json:"logPolicyMatched"`
+}
+
+// FlatRunExperiment is the experiment of a FlatRun.
+type FlatRunExperiment struct {
+	ID                   int     `json:"id"`
+	SearcherType         string  `json:"searcherType"`
+	SearcherMetric       string  `json:"searcherMetric"`
+	ForkedFrom           *int    `json:"forkedFrom"`
+	ExternalExperimentID *string `json:"externalExperimentId"`
+	ResourcePool         string  `json:"resourcePool"`
+	Progress             float64 `json:"progress"`
+	Description          string  `json:"description"`
+	Name                 string  `json:"name"`
+	Unmanaged            bool    `json:"unmanaged"`
+	IsMultitrial         bool    `json:"isMultitrial"`
+	PachydermIntegration Struct  `json:"pachydermIntegration,null"` // always null
+}
+
+// RunsRequest chooses runs by their ids, or by what they are like.
+type RunsRequest struct {
+	RunIDs    []int   `json:"runIds"`
+	ProjectID *int    `json:"projectId,omitempty"`
+	Filter    *string `json:"filter,omitempty"`
+}
+
+// MoveRunsRequest is a message of the wire.
+type MoveRunsRequest struct {
+	RunIDs               []int   `json:"runIds"`
+	SourceProjectID      int     `json:"sourceProjectId"`
+	DestinationProjectID int     `json:"destinationProjectId"`
+	Filter               *string `json:"filter,omitempty"`
+	SkipMultitrial       *bool   `json:"skipMultitrial,omitempty"`
+}
+
+// RunsResponse says what came of each run.
+type RunsResponse struct {
+	Results []RunActionResult `json:"results"`
+}
+
+// RunActionResult is what came of one.
+type RunActionResult struct {
+	Error string `json:"error"` // empty: done
+	ID    int    `json:"id"`
+}
+
+// GetMetadataValuesResponse is a message of the wire.
+type GetMetadataValuesResponse struct {
+	Values []string `json:"values"`
+}
+
+// GetRunMetadataResponse is a message of the wire.
 type GetRunMetadataResponse struct {
 	Metadata Struct `json:"metadata,null"`
 }

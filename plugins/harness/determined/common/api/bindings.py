@@ -98,6 +98,15 @@ class ResourcesSummaryDevices(Message):
     devices: Optional[Sequence[v1Device]] = None
 
 
+class TrialProfilerMetricLabelsProfilerMetricType(DetEnum):
+    """The words TrialProfilerMetricLabelsProfilerMetricType."""
+
+    UNSPECIFIED = "PROFILER_METRIC_TYPE_UNSPECIFIED"
+    SYSTEM = "PROFILER_METRIC_TYPE_SYSTEM"
+    TIMING = "PROFILER_METRIC_TYPE_TIMING"
+    MISC = "PROFILER_METRIC_TYPE_MISC"
+
+
 class checkpointv1SortBy(DetEnum):
     """The words checkpointv1SortBy."""
 
@@ -280,6 +289,13 @@ class v1ActivateExperimentsResponse(Message):
     results: Sequence[v1ExperimentActionResult]
 
 
+class v1ActivityType(DetEnum):
+    """The words v1ActivityType."""
+
+    UNSPECIFIED = "ACTIVITY_TYPE_UNSPECIFIED"
+    GET = "ACTIVITY_TYPE_GET"
+
+
 class v1AddProjectNoteResponse(Message):
     """The message v1AddProjectNoteResponse."""
 
@@ -415,6 +431,20 @@ class v1ArchiveExperimentsResponse(Message):
     results: Sequence[v1ExperimentActionResult]
 
 
+class v1ArchiveRunsRequest(Message):
+    """The message v1ArchiveRunsRequest."""
+
+    projectId: int
+    runIds: Sequence[int]
+    filter: Optional[str] = None
+
+
+class v1ArchiveRunsResponse(Message):
+    """The message v1ArchiveRunsResponse."""
+
+    results: Sequence[v1RunActionResult]
+
+
 class v1AvoidedNode(Message):
     """The message v1AvoidedNode."""
 
@@ -438,6 +468,12 @@ class v1BindMount(Message):
     propagation: str
     create: bool
     link: bool
+
+
+class v1BulkAutoCreateWorkspaceNamespaceBindingsRequest(Message):
+    """The message v1BulkAutoCreateWorkspaceNamespaceBindingsRequest."""
+
+    workspaceIds: Optional[Sequence[int]] = None
 
 
 class v1BulkExperimentFilters(Message):
@@ -721,14 +757,6 @@ class v1CurrentUserResponse(Message):
     user: v1User
 
 
-class v1CustomWebhookEventData(Message):
-    """The message v1CustomWebhookEventData."""
-
-    description: Optional[str] = None
-    level: Optional[v1LogLevel] = None
-    title: Optional[str] = None
-
-
 class v1DataPoint(Message):
     """The message v1DataPoint."""
 
@@ -768,6 +796,20 @@ class v1DeleteProjectResponse(Message):
     """The message v1DeleteProjectResponse."""
 
     completed: bool
+
+
+class v1DeleteRunsRequest(Message):
+    """The message v1DeleteRunsRequest."""
+
+    runIds: Sequence[int]
+    filter: Optional[str] = None
+    projectId: Optional[int] = None
+
+
+class v1DeleteRunsResponse(Message):
+    """The message v1DeleteRunsResponse."""
+
+    results: Sequence[v1RunActionResult]
 
 
 class v1DeleteWorkspaceResponse(Message):
@@ -855,6 +897,22 @@ class v1EnableSlotResponse(Message):
     """The message v1EnableSlotResponse."""
 
     slot: Optional[v1Slot] = None
+
+
+class v1EntityType(DetEnum):
+    """The words v1EntityType."""
+
+    UNSPECIFIED = "ENTITY_TYPE_UNSPECIFIED"
+    PROJECT = "ENTITY_TYPE_PROJECT"
+
+
+class v1ExpMetricNamesResponse(Message):
+    """The message v1ExpMetricNamesResponse."""
+
+    metricNames: Optional[Sequence[v1MetricIdentifier]] = None
+    searcherMetrics: Optional[Sequence[str]] = None
+    trainingMetrics: Optional[Sequence[str]] = None
+    validationMetrics: Optional[Sequence[str]] = None
 
 
 class v1Experiment(Message):
@@ -960,6 +1018,51 @@ class v1FittingPolicy(DetEnum):
     PBS = "FITTING_POLICY_PBS"
 
 
+class v1FlatRun(Message):
+    """The message v1FlatRun."""
+
+    archived: bool
+    checkpointCount: int
+    checkpointSize: str
+    id: int
+    parentArchived: bool
+    projectId: int
+    projectName: str
+    startTime: str
+    state: trialv1State
+    workspaceId: int
+    workspaceName: str
+    duration: Optional[int] = None
+    endTime: Optional[str] = None
+    experiment: Optional[v1FlatRunExperiment] = None
+    externalRunId: Optional[str] = None
+    hyperparameters: Optional[Dict[str, Any]] = None
+    labels: Optional[Sequence[str]] = None
+    localId: Optional[str] = None
+    logPolicyMatched: Optional[str] = None
+    metadata: Optional[Dict[str, Any]] = None
+    searcherMetricValue: Optional[float] = None
+    summaryMetrics: Optional[Dict[str, Any]] = None
+    userId: Optional[int] = None
+
+
+class v1FlatRunExperiment(Message):
+    """The message v1FlatRunExperiment."""
+
+    description: str
+    id: int
+    isMultitrial: bool
+    name: str
+    progress: float
+    resourcePool: str
+    searcherMetric: str
+    searcherType: str
+    unmanaged: bool
+    externalExperimentId: Optional[str] = None
+    forkedFrom: Optional[int] = None
+    pachydermIntegration: Optional[Dict[str, Any]] = None
+
+
 class v1FreedRequest(Message):
     """The message v1FreedRequest."""
 
@@ -1031,25 +1134,6 @@ class v1GenericTaskState(DetEnum):
     STOPPING_CANCELED = "GENERIC_TASK_STATE_STOPPING_CANCELED"
     STOPPING_COMPLETED = "GENERIC_TASK_STATE_STOPPING_COMPLETED"
     STOPPING_ERROR = "GENERIC_TASK_STATE_STOPPING_ERROR"
-
-
-class v1GetAccessTokensRequestSortBy(DetEnum):
-    """The words v1GetAccessTokensRequestSortBy."""
-
-    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
-    USER_ID = "SORT_BY_USER_ID"
-    EXPIRY = "SORT_BY_EXPIRY"
-    CREATED_AT = "SORT_BY_CREATED_AT"
-    TOKEN_TYPE = "SORT_BY_TOKEN_TYPE"
-    REVOKED = "SORT_BY_REVOKED"
-    DESCRIPTION = "SORT_BY_DESCRIPTION"
-
-
-class v1GetAccessTokensResponse(Message):
-    """The message v1GetAccessTokensResponse."""
-
-    tokenInfo: Sequence[v1TokenInfo]
-    pagination: Optional[v1Pagination] = None
 
 
 class v1GetActiveTasksCountResponse(Message):
@@ -1214,11 +1298,30 @@ class v1GetJobQueueStatsResponse(Message):
     results: Sequence[v1RPQueueStat]
 
 
+class v1GetJobsResponse(Message):
+    """The message v1GetJobsResponse."""
+
+    jobs: Sequence[v1Job]
+    pagination: v1Pagination
+
+
 class v1GetJobsV2Response(Message):
     """The message v1GetJobsV2Response."""
 
     jobs: Sequence[v1RBACJob]
     pagination: v1Pagination
+
+
+class v1GetKubernetesResourceManagersResponse(Message):
+    """The message v1GetKubernetesResourceManagersResponse."""
+
+    resourceManagers: Sequence[str]
+
+
+class v1GetKubernetesResourceQuotasResponse(Message):
+    """The message v1GetKubernetesResourceQuotasResponse."""
+
+    resourceQuotas: Dict[str, float]
 
 
 class v1GetMasterConfigResponse(Message):
@@ -1254,6 +1357,12 @@ class v1GetMeResponse(Message):
     user: v1User
 
 
+class v1GetMetadataValuesResponse(Message):
+    """The message v1GetMetadataValuesResponse."""
+
+    values: Optional[Sequence[str]] = None
+
+
 class v1GetMetricsResponse(Message):
     """The message v1GetMetricsResponse."""
 
@@ -1283,59 +1392,6 @@ class v1GetModelDefTreeResponse(Message):
     """The message v1GetModelDefTreeResponse."""
 
     files: Optional[Sequence[v1FileNode]] = None
-
-
-class v1GetModelLabelsResponse(Message):
-    """The message v1GetModelLabelsResponse."""
-
-    labels: Sequence[str]
-
-
-class v1GetModelResponse(Message):
-    """The message v1GetModelResponse."""
-
-    model: v1Model
-
-
-class v1GetModelVersionResponse(Message):
-    """The message v1GetModelVersionResponse."""
-
-    modelVersion: v1ModelVersion
-
-
-class v1GetModelVersionsRequestSortBy(DetEnum):
-    """The words v1GetModelVersionsRequestSortBy."""
-
-    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
-    VERSION = "SORT_BY_VERSION"
-    CREATION_TIME = "SORT_BY_CREATION_TIME"
-
-
-class v1GetModelVersionsResponse(Message):
-    """The message v1GetModelVersionsResponse."""
-
-    model: v1Model
-    modelVersions: Sequence[v1ModelVersion]
-    pagination: v1Pagination
-
-
-class v1GetModelsRequestSortBy(DetEnum):
-    """The words v1GetModelsRequestSortBy."""
-
-    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
-    NAME = "SORT_BY_NAME"
-    DESCRIPTION = "SORT_BY_DESCRIPTION"
-    CREATION_TIME = "SORT_BY_CREATION_TIME"
-    LAST_UPDATED_TIME = "SORT_BY_LAST_UPDATED_TIME"
-    NUM_VERSIONS = "SORT_BY_NUM_VERSIONS"
-    WORKSPACE = "SORT_BY_WORKSPACE"
-
-
-class v1GetModelsResponse(Message):
-    """The message v1GetModelsResponse."""
-
-    models: Sequence[v1Model]
-    pagination: v1Pagination
 
 
 class v1GetNotebookResponse(Message):
@@ -1382,6 +1438,12 @@ class v1GetProjectResponse(Message):
     project: v1Project
 
 
+class v1GetProjectsByUserActivityResponse(Message):
+    """The message v1GetProjectsByUserActivityResponse."""
+
+    projects: Optional[Sequence[v1Project]] = None
+
+
 class v1GetResourcePoolsResponse(Message):
     """The message v1GetResourcePoolsResponse."""
 
@@ -1425,6 +1487,12 @@ class v1GetSlotsResponse(Message):
     """The message v1GetSlotsResponse."""
 
     slots: Optional[Sequence[v1Slot]] = None
+
+
+class v1GetTaskAcceleratorDataResponse(Message):
+    """The message v1GetTaskAcceleratorDataResponse."""
+
+    acceleratorData: Sequence[v1AcceleratorData]
 
 
 class v1GetTaskContextDirectoryResponse(Message):
@@ -1515,16 +1583,16 @@ class v1GetTrialCheckpointsResponse(Message):
     pagination: v1Pagination
 
 
-class v1GetTrialMetricsByCheckpointResponse(Message):
-    """The message v1GetTrialMetricsByCheckpointResponse."""
+class v1GetTrialProfilerAvailableSeriesResponse(Message):
+    """The message v1GetTrialProfilerAvailableSeriesResponse."""
 
-    metrics: Sequence[v1MetricsReport]
+    labels: Sequence[v1TrialProfilerMetricLabels]
 
 
-class v1GetTrialMetricsByModelVersionResponse(Message):
-    """The message v1GetTrialMetricsByModelVersionResponse."""
+class v1GetTrialProfilerMetricsResponse(Message):
+    """The message v1GetTrialProfilerMetricsResponse."""
 
-    metrics: Sequence[v1MetricsReport]
+    batch: v1TrialProfilerMetricsBatch
 
 
 class v1GetTrialResponse(Message):
@@ -1585,18 +1653,6 @@ class v1GetValidationMetricsResponse(Message):
     metrics: Sequence[v1MetricsReport]
 
 
-class v1GetWebhookDeliveriesResponse(Message):
-    """The message v1GetWebhookDeliveriesResponse."""
-
-    deliveries: Sequence[v1WebhookDelivery]
-
-
-class v1GetWebhooksResponse(Message):
-    """The message v1GetWebhooksResponse."""
-
-    webhooks: Sequence[v1Webhook]
-
-
 class v1GetWorkspaceProjectsRequestSortBy(DetEnum):
     """The words v1GetWorkspaceProjectsRequestSortBy."""
 
@@ -1634,6 +1690,12 @@ class v1GetWorkspacesResponse(Message):
 
     pagination: v1Pagination
     workspaces: Sequence[v1Workspace]
+
+
+class v1GetWorkspacesWithDefaultNamespaceBindingsResponse(Message):
+    """The message v1GetWorkspacesWithDefaultNamespaceBindingsResponse."""
+
+    workspaceIds: Optional[Sequence[int]] = None
 
 
 class v1IdleNotebookRequest(Message):
@@ -1722,6 +1784,20 @@ class v1KillNotebookResponse(Message):
     """The message v1KillNotebookResponse."""
 
     notebook: Optional[v1Notebook] = None
+
+
+class v1KillRunsRequest(Message):
+    """The message v1KillRunsRequest."""
+
+    runIds: Sequence[int]
+    filter: Optional[str] = None
+    projectId: Optional[int] = None
+
+
+class v1KillRunsResponse(Message):
+    """The message v1KillRunsResponse."""
+
+    results: Sequence[v1RunActionResult]
 
 
 class v1KillShellResponse(Message):
@@ -1837,6 +1913,12 @@ class v1LimitedJob(Message):
     weight: Optional[float] = None
 
 
+class v1ListWorkspaceNamespaceBindingsResponse(Message):
+    """The message v1ListWorkspaceNamespaceBindingsResponse."""
+
+    namespaceBindings: Dict[str, v1WorkspaceNamespaceBinding]
+
+
 class v1LocationType(DetEnum):
     """The words v1LocationType."""
 
@@ -1941,6 +2023,19 @@ class v1MemberRendezvousResponse(Message):
     ports: Sequence[Dict[str, int]]
 
 
+class v1MetricBatchesResponse(Message):
+    """The message v1MetricBatchesResponse."""
+
+    batches: Optional[Sequence[int]] = None
+
+
+class v1MetricIdentifier(Message):
+    """The message v1MetricIdentifier."""
+
+    group: str
+    name: str
+
+
 class v1MetricType(DetEnum):
     """The words v1MetricType."""
 
@@ -1987,42 +2082,6 @@ class v1MetricsWorkload(Message):
     endTime: Optional[str] = None
 
 
-class v1Model(Message):
-    """The message v1Model."""
-
-    archived: bool
-    creationTime: str
-    id: int
-    lastUpdatedTime: str
-    metadata: Dict[str, Any]
-    name: str
-    numVersions: int
-    userId: int
-    username: str
-    workspaceId: int
-    description: Optional[str] = None
-    labels: Optional[Sequence[str]] = None
-    notes: Optional[str] = None
-
-
-class v1ModelVersion(Message):
-    """The message v1ModelVersion."""
-
-    checkpoint: v1Checkpoint
-    creationTime: str
-    id: int
-    lastUpdatedTime: str
-    model: v1Model
-    version: int
-    comment: Optional[str] = None
-    labels: Optional[Sequence[str]] = None
-    metadata: Optional[Dict[str, Any]] = None
-    name: Optional[str] = None
-    notes: Optional[str] = None
-    userId: Optional[int] = None
-    username: Optional[str] = None
-
-
 class v1MoveExperimentRequest(Message):
     """The message v1MoveExperimentRequest."""
 
@@ -2045,18 +2104,27 @@ class v1MoveExperimentsResponse(Message):
     results: Sequence[v1ExperimentActionResult]
 
 
-class v1MoveModelRequest(Message):
-    """The message v1MoveModelRequest."""
-
-    destinationWorkspaceId: int
-    modelName: str
-
-
 class v1MoveProjectRequest(Message):
     """The message v1MoveProjectRequest."""
 
     destinationWorkspaceId: int
     projectId: int
+
+
+class v1MoveRunsRequest(Message):
+    """The message v1MoveRunsRequest."""
+
+    destinationProjectId: int
+    runIds: Sequence[int]
+    sourceProjectId: int
+    filter: Optional[str] = None
+    skipMultitrial: Optional[bool] = None
+
+
+class v1MoveRunsResponse(Message):
+    """The message v1MoveRunsResponse."""
+
+    results: Sequence[v1RunActionResult]
 
 
 class v1Note(Message):
@@ -2173,20 +2241,6 @@ class v1Pagination(Message):
     total: Optional[int] = None
 
 
-class v1PatchAccessTokenRequest(Message):
-    """The message v1PatchAccessTokenRequest."""
-
-    tokenId: int
-    description: Optional[str] = None
-    setRevoked: Optional[bool] = None
-
-
-class v1PatchAccessTokenResponse(Message):
-    """The message v1PatchAccessTokenResponse."""
-
-    tokenInfo: Optional[v1TokenInfo] = None
-
-
 class v1PatchCheckpoint(Message):
     """The message v1PatchCheckpoint."""
 
@@ -2222,41 +2276,6 @@ class v1PatchExperimentResponse(Message):
     """The message v1PatchExperimentResponse."""
 
     experiment: Optional[v1Experiment] = None
-
-
-class v1PatchModel(Message):
-    """The message v1PatchModel."""
-
-    description: Optional[str] = None
-    labels: Optional[Sequence[str]] = None
-    metadata: Optional[Dict[str, Any]] = None
-    name: Optional[str] = None
-    notes: Optional[str] = None
-    workspaceId: Optional[int] = None
-    workspaceName: Optional[str] = None
-
-
-class v1PatchModelResponse(Message):
-    """The message v1PatchModelResponse."""
-
-    model: v1Model
-
-
-class v1PatchModelVersion(Message):
-    """The message v1PatchModelVersion."""
-
-    checkpoint: Optional[v1Checkpoint] = None
-    comment: Optional[str] = None
-    labels: Optional[Sequence[str]] = None
-    metadata: Optional[Dict[str, Any]] = None
-    name: Optional[str] = None
-    notes: Optional[str] = None
-
-
-class v1PatchModelVersionResponse(Message):
-    """The message v1PatchModelVersionResponse."""
-
-    modelVersion: v1ModelVersion
 
 
 class v1PatchProject(Message):
@@ -2324,10 +2343,18 @@ class v1PatchUserResponse(Message):
     user: v1User
 
 
-class v1PatchWebhook(Message):
-    """The message v1PatchWebhook."""
+class v1PatchUsersRequest(Message):
+    """The message v1PatchUsersRequest."""
 
-    url: str
+    activate: bool
+    userIds: Sequence[int]
+    filters: Optional[v1UserFilters] = None
+
+
+class v1PatchUsersResponse(Message):
+    """The message v1PatchUsersResponse."""
+
+    results: Sequence[v1UserActionResult]
 
 
 class v1PatchWorkspace(Message):
@@ -2364,19 +2391,18 @@ class v1PauseExperimentsResponse(Message):
     results: Sequence[v1ExperimentActionResult]
 
 
-class v1PostAccessTokenRequest(Message):
-    """The message v1PostAccessTokenRequest."""
+class v1PauseRunsRequest(Message):
+    """The message v1PauseRunsRequest."""
 
-    userId: int
-    description: Optional[str] = None
-    lifespan: Optional[str] = None
+    projectId: int
+    runIds: Sequence[int]
+    filter: Optional[str] = None
 
 
-class v1PostAccessTokenResponse(Message):
-    """The message v1PostAccessTokenResponse."""
+class v1PauseRunsResponse(Message):
+    """The message v1PauseRunsResponse."""
 
-    token: Optional[str] = None
-    tokenId: Optional[int] = None
+    results: Sequence[v1RunActionResult]
 
 
 class v1PostAllocationAcceleratorDataRequest(Message):
@@ -2403,42 +2429,6 @@ class v1PostCheckpointMetadataResponse(Message):
     """The message v1PostCheckpointMetadataResponse."""
 
     checkpoint: Optional[v1Checkpoint] = None
-
-
-class v1PostModelRequest(Message):
-    """The message v1PostModelRequest."""
-
-    name: str
-    description: Optional[str] = None
-    labels: Optional[Sequence[str]] = None
-    metadata: Optional[Dict[str, Any]] = None
-    notes: Optional[str] = None
-    workspaceId: Optional[int] = None
-    workspaceName: Optional[str] = None
-
-
-class v1PostModelResponse(Message):
-    """The message v1PostModelResponse."""
-
-    model: v1Model
-
-
-class v1PostModelVersionRequest(Message):
-    """The message v1PostModelVersionRequest."""
-
-    checkpointUuid: str
-    modelName: str
-    comment: Optional[str] = None
-    labels: Optional[Sequence[str]] = None
-    metadata: Optional[Dict[str, Any]] = None
-    name: Optional[str] = None
-    notes: Optional[str] = None
-
-
-class v1PostModelVersionResponse(Message):
-    """The message v1PostModelVersionResponse."""
-
-    modelVersion: v1ModelVersion
 
 
 class v1PostProjectRequest(Message):
@@ -2489,6 +2479,20 @@ class v1PostTemplateResponse(Message):
     template: v1Template
 
 
+class v1PostTrialProfilerMetricsBatchRequest(Message):
+    """The message v1PostTrialProfilerMetricsBatchRequest."""
+
+    batches: Optional[Sequence[v1TrialProfilerMetricsBatch]] = None
+
+
+class v1PostUserActivityRequest(Message):
+    """The message v1PostUserActivityRequest."""
+
+    activityType: v1ActivityType
+    entityId: int
+    entityType: v1EntityType
+
+
 class v1PostUserRequest(Message):
     """The message v1PostUserRequest."""
 
@@ -2507,20 +2511,6 @@ class v1PostUserSettingRequest(Message):
     """The message v1PostUserSettingRequest."""
 
     settings: Sequence[v1UserWebSetting]
-
-
-class v1PostWebhookEventDataRequest(Message):
-    """The message v1PostWebhookEventDataRequest."""
-
-    data: v1CustomWebhookEventData
-    experimentId: int
-    trialId: Optional[int] = None
-
-
-class v1PostWebhookResponse(Message):
-    """The message v1PostWebhookResponse."""
-
-    webhook: v1Webhook
 
 
 class v1PostWorkspaceRequest(Message):
@@ -2698,12 +2688,6 @@ class v1RPQueueStat(Message):
     resourcePool: str
     stats: v1QueueStats
     aggregates: Optional[Sequence[v1AggregateQueueStats]] = None
-
-
-class v1RedeliverWebhookResponse(Message):
-    """The message v1RedeliverWebhookResponse."""
-
-    id: str
 
 
 class v1RendezvousInfo(Message):
@@ -2887,6 +2871,27 @@ class v1ResourcesSummary(Message):
     started: Optional[v1ResourcesStarted] = None
 
 
+class v1ResumeRunsRequest(Message):
+    """The message v1ResumeRunsRequest."""
+
+    projectId: int
+    runIds: Sequence[int]
+    filter: Optional[str] = None
+
+
+class v1ResumeRunsResponse(Message):
+    """The message v1ResumeRunsResponse."""
+
+    results: Sequence[v1RunActionResult]
+
+
+class v1RunActionResult(Message):
+    """The message v1RunActionResult."""
+
+    error: str
+    id: int
+
+
 class v1RunPrepareForReportingRequest(Message):
     """The message v1RunPrepareForReportingRequest."""
 
@@ -2943,6 +2948,23 @@ class v1SearchExperimentsResponse(Message):
 
     experiments: Sequence[v1SearchExperimentExperiment]
     pagination: v1Pagination
+
+
+class v1SearchRunsRequest(Message):
+    """The message v1SearchRunsRequest."""
+
+    filter: Optional[str] = None
+    limit: Optional[int] = None
+    offset: Optional[int] = None
+    projectId: Optional[int] = None
+    sort: Optional[str] = None
+
+
+class v1SearchRunsResponse(Message):
+    """The message v1SearchRunsResponse."""
+
+    pagination: v1Pagination
+    runs: Sequence[v1FlatRun]
 
 
 class v1SearchSummary(Message):
@@ -3055,6 +3077,13 @@ class v1SetNotebookPriorityResponse(Message):
     notebook: Optional[v1Notebook] = None
 
 
+class v1SetResourceQuotasRequest(Message):
+    """The message v1SetResourceQuotasRequest."""
+
+    id: int
+    clusterQuotaPairs: Optional[Dict[str, int]] = None
+
+
 class v1SetSearcherProgressOperation(Message):
     """The message v1SetSearcherProgressOperation."""
 
@@ -3091,6 +3120,19 @@ class v1SetUserPasswordResponse(Message):
     """The message v1SetUserPasswordResponse."""
 
     user: Optional[v1User] = None
+
+
+class v1SetWorkspaceNamespaceBindingsRequest(Message):
+    """The message v1SetWorkspaceNamespaceBindingsRequest."""
+
+    workspaceId: int
+    clusterNamespaceMeta: Optional[Dict[str, v1WorkspaceNamespaceMeta]] = None
+
+
+class v1SetWorkspaceNamespaceBindingsResponse(Message):
+    """The message v1SetWorkspaceNamespaceBindingsResponse."""
+
+    namespaceBindings: Dict[str, v1WorkspaceNamespaceBinding]
 
 
 class v1Shell(Message):
@@ -3312,34 +3354,6 @@ class v1Tensorboard(Message):
     userId: Optional[int] = None
 
 
-class v1TestWebhookResponse(Message):
-    """The message v1TestWebhookResponse."""
-
-    completed: bool
-
-
-class v1TokenInfo(Message):
-    """The message v1TokenInfo."""
-
-    id: int
-    userId: int
-    createdAt: Optional[str] = None
-    description: Optional[str] = None
-    expiry: Optional[str] = None
-    revoked: Optional[bool] = None
-    tokenType: Optional[v1TokenType] = None
-    readOnly: Optional[bool] = None
-    lastUsedAt: Optional[str] = None
-
-
-class v1TokenType(DetEnum):
-    """The words v1TokenType."""
-
-    UNSPECIFIED = "TOKEN_TYPE_UNSPECIFIED"
-    USER_SESSION = "TOKEN_TYPE_USER_SESSION"
-    ACCESS_TOKEN = "TOKEN_TYPE_ACCESS_TOKEN"
-
-
 class v1TrialEarlyExit(Message):
     """The message v1TrialEarlyExit."""
 
@@ -3390,6 +3404,25 @@ class v1TrialMetrics(Message):
     stepsCompleted: Optional[int] = None
 
 
+class v1TrialProfilerMetricLabels(Message):
+    """The message v1TrialProfilerMetricLabels."""
+
+    name: str
+    trialId: int
+    agentId: Optional[str] = None
+    gpuUuid: Optional[str] = None
+    metricType: Optional[TrialProfilerMetricLabelsProfilerMetricType] = None
+
+
+class v1TrialProfilerMetricsBatch(Message):
+    """The message v1TrialProfilerMetricsBatch."""
+
+    batches: Sequence[int]
+    labels: v1TrialProfilerMetricLabels
+    timestamps: Sequence[str]
+    values: Sequence[float]
+
+
 class v1TrialRunnerMetadata(Message):
     """The message v1TrialRunnerMetadata."""
 
@@ -3421,23 +3454,35 @@ class v1TrialSummary(Message):
     unit: v1SearchUnit
 
 
-class v1Trigger(Message):
-    """The message v1Trigger."""
+class v1TrialsSampleResponse(Message):
+    """The message v1TrialsSampleResponse."""
 
-    condition: Optional[Dict[str, Any]] = None
-    id: Optional[int] = None
-    triggerType: Optional[v1TriggerType] = None
-    webhookId: Optional[int] = None
+    demotedTrials: Sequence[int]
+    promotedTrials: Sequence[int]
+    trials: Sequence[v1TrialsSampleResponseTrial]
 
 
-class v1TriggerType(DetEnum):
-    """The words v1TriggerType."""
+class v1TrialsSampleResponseTrial(Message):
+    """The message v1TrialsSampleResponseTrial."""
 
-    UNSPECIFIED = "TRIGGER_TYPE_UNSPECIFIED"
-    EXPERIMENT_STATE_CHANGE = "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE"
-    METRIC_THRESHOLD_EXCEEDED = "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED"
-    TASK_LOG = "TRIGGER_TYPE_TASK_LOG"
-    CUSTOM = "TRIGGER_TYPE_CUSTOM"
+    data: Sequence[v1DataPoint]
+    hparams: Dict[str, Any]
+    trialId: int
+
+
+class v1TrialsSnapshotResponse(Message):
+    """The message v1TrialsSnapshotResponse."""
+
+    trials: Sequence[v1TrialsSnapshotResponseTrial]
+
+
+class v1TrialsSnapshotResponseTrial(Message):
+    """The message v1TrialsSnapshotResponseTrial."""
+
+    batchesProcessed: int
+    hparams: Dict[str, Any]
+    metric: float
+    trialId: int
 
 
 class v1UnarchiveExperimentsRequest(Message):
@@ -3452,6 +3497,20 @@ class v1UnarchiveExperimentsResponse(Message):
     """The message v1UnarchiveExperimentsResponse."""
 
     results: Sequence[v1ExperimentActionResult]
+
+
+class v1UnarchiveRunsRequest(Message):
+    """The message v1UnarchiveRunsRequest."""
+
+    projectId: int
+    runIds: Sequence[int]
+    filter: Optional[str] = None
+
+
+class v1UnarchiveRunsResponse(Message):
+    """The message v1UnarchiveRunsResponse."""
+
+    results: Sequence[v1RunActionResult]
 
 
 class v1UpdateJobQueueRequest(Message):
@@ -3472,6 +3531,20 @@ class v1User(Message):
     lastAuthAt: Optional[str] = None
     modifiedAt: Optional[str] = None
     remote: Optional[bool] = None
+
+
+class v1UserActionResult(Message):
+    """The message v1UserActionResult."""
+
+    error: str
+    id: int
+
+
+class v1UserFilters(Message):
+    """The message v1UserFilters."""
+
+    admin: Optional[bool] = None
+    name: Optional[str] = None
 
 
 class v1UserWebSetting(Message):
@@ -3502,50 +3575,6 @@ class v1WatchResponse(Message):
 
     over: bool
     why: str
-
-
-class v1Webhook(Message):
-    """The message v1Webhook."""
-
-    mode: v1WebhookMode
-    name: str
-    url: str
-    webhookType: v1WebhookType
-    id: Optional[int] = None
-    triggers: Optional[Sequence[v1Trigger]] = None
-    workspaceId: Optional[int] = None
-
-
-class v1WebhookDelivery(Message):
-    """The message v1WebhookDelivery."""
-
-    id: str
-    eventId: str
-    eventType: str
-    event: Dict[str, Any]
-    state: str
-    tries: int
-    status: int
-    error: str
-    createdTime: str
-    nextTime: Optional[str] = None
-    endedTime: Optional[str] = None
-
-
-class v1WebhookMode(DetEnum):
-    """The words v1WebhookMode."""
-
-    UNSPECIFIED = "WEBHOOK_MODE_UNSPECIFIED"
-    WORKSPACE = "WEBHOOK_MODE_WORKSPACE"
-    SPECIFIC = "WEBHOOK_MODE_SPECIFIC"
-
-
-class v1WebhookType(DetEnum):
-    """The words v1WebhookType."""
-
-    UNSPECIFIED = "WEBHOOK_TYPE_UNSPECIFIED"
-    DEFAULT = "WEBHOOK_TYPE_DEFAULT"
-    SLACK = "WEBHOOK_TYPE_SLACK"
 
 
 class v1WorkloadContainer(Message):
@@ -3658,27 +3687,6 @@ def delete_DeleteExperiments(
     return v1DeleteExperimentsResponse.from_json(_answer)
 
 
-def delete_DeleteModel(
-    session: BaseSession,
-    *,
-    modelName: str,
-) -> None:
-    """Delete a model with its versions; their checkpoints stay."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}"
-    _call(session, "DELETE", _path, {})
-
-
-def delete_DeleteModelVersion(
-    session: BaseSession,
-    *,
-    modelName: str,
-    modelVersionNum: int,
-) -> None:
-    """Delete a version of a model; its checkpoint stays."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions/{_quoted(str(modelVersionNum))}"
-    _call(session, "DELETE", _path, {})
-
-
 def delete_DeleteProject(
     session: BaseSession,
     *,
@@ -3710,16 +3718,6 @@ def delete_DeleteTensorboardFiles(
     _call(session, "DELETE", _path, {})
 
 
-def delete_DeleteWebhook(
-    session: BaseSession,
-    *,
-    id: int,
-) -> None:
-    """Delete a webhook with the events that wait for it."""
-    _path = f"/api/v1/webhooks/{_quoted(str(id))}"
-    _call(session, "DELETE", _path, {})
-
-
 def delete_DeleteWorkspace(
     session: BaseSession,
     *,
@@ -3729,6 +3727,20 @@ def delete_DeleteWorkspace(
     _path = f"/api/v1/workspaces/{_quoted(str(id))}"
     _answer = _call(session, "DELETE", _path, {})
     return v1DeleteWorkspaceResponse.from_json(_answer)
+
+
+def delete_DeleteWorkspaceNamespaceBindings(
+    session: BaseSession,
+    *,
+    workspaceId: int,
+    clusterNames: Optional[Sequence[str]] = None,
+) -> None:
+    """Unbind a workspace from its Kubernetes namespaces; answered with 501."""
+    _path = f"/api/v1/workspaces/{_quoted(str(workspaceId))}/namespace-bindings"
+    _params = {
+        "clusterNames": clusterNames,
+    }
+    _call(session, "DELETE", _path, _params)
 
 
 def get_AllocationPreemptionSignal(
@@ -3825,30 +3837,20 @@ def get_CurrentUser(
     return v1CurrentUserResponse.from_json(_answer)
 
 
-def get_GetAccessTokens(
+def get_ExpMetricNames(
     session: BaseSession,
     *,
-    limit: Optional[int] = None,
-    offset: Optional[int] = None,
-    orderBy: Optional[v1OrderBy] = None,
-    showInactive: Optional[bool] = None,
-    sortBy: Optional[v1GetAccessTokensRequestSortBy] = None,
-    tokenIds: Optional[Sequence[int]] = None,
-    username: Optional[str] = None,
-) -> v1GetAccessTokensResponse:
-    """List your access tokens; an administrator lists those of all users."""
-    _path = "/api/v1/tokens"
+    ids: Sequence[int],
+    periodSeconds: Optional[int] = None,
+) -> Iterator[v1ExpMetricNamesResponse]:
+    """Stream the names of the metrics of experiments, until the experiments have ended."""
+    _path = "/api/v1/experiments/metrics-stream/metric-names"
     _params = {
-        "limit": limit,
-        "offset": offset,
-        "orderBy": orderBy,
-        "showInactive": showInactive,
-        "sortBy": sortBy,
-        "tokenIds": tokenIds,
-        "username": username,
+        "ids": ids,
+        "periodSeconds": periodSeconds,
     }
-    _answer = _call(session, "GET", _path, _params)
-    return v1GetAccessTokensResponse.from_json(_answer)
+    for _record in _stream(session, "get_ExpMetricNames", _path, _params):
+        yield v1ExpMetricNamesResponse.from_json(_record)
 
 
 def get_GetActiveTasksCount(
@@ -4131,6 +4133,28 @@ def get_GetJobQueueStats(
     return v1GetJobQueueStatsResponse.from_json(_answer)
 
 
+def get_GetJobs(
+    session: BaseSession,
+    *,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
+    orderBy: Optional[v1OrderBy] = None,
+    resourcePool: Optional[str] = None,
+    states: Optional[Sequence[jobv1State]] = None,
+) -> v1GetJobsResponse:
+    """List the jobs that run or wait, in the form for older clients."""
+    _path = "/api/v1/job-queues"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+        "orderBy": orderBy,
+        "resourcePool": resourcePool,
+        "states": states,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetJobsResponse.from_json(_answer)
+
+
 def get_GetJobsV2(
     session: BaseSession,
     *,
@@ -4151,6 +4175,26 @@ def get_GetJobsV2(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1GetJobsV2Response.from_json(_answer)
+
+
+def get_GetKubernetesResourceManagers(
+    session: BaseSession,
+) -> v1GetKubernetesResourceManagersResponse:
+    """List the resource managers that use Kubernetes: there are none."""
+    _path = "/api/v1/k8s-resource-managers"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetKubernetesResourceManagersResponse.from_json(_answer)
+
+
+def get_GetKubernetesResourceQuotas(
+    session: BaseSession,
+    *,
+    id: int,
+) -> v1GetKubernetesResourceQuotasResponse:
+    """Get the Kubernetes quotas of a workspace; answered with 501."""
+    _path = f"/api/v1/workspaces/{_quoted(str(id))}/get-k8s-resource-quotas"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetKubernetesResourceQuotasResponse.from_json(_answer)
 
 
 def get_GetMaster(
@@ -4180,6 +4224,18 @@ def get_GetMe(
     return v1GetMeResponse.from_json(_answer)
 
 
+def get_GetMetadataValues(
+    session: BaseSession,
+    *,
+    key: str,
+    projectId: int,
+) -> v1GetMetadataValuesResponse:
+    """List the texts that the runs of a project have under a key of their metadata; project 0 means all projects."""
+    _path = f"/api/v1/projects/{_quoted(str(projectId))}/metadata/{_quoted(str(key))}"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetMetadataValuesResponse.from_json(_answer)
+
+
 def get_GetMetrics(
     session: BaseSession,
     *,
@@ -4194,17 +4250,6 @@ def get_GetMetrics(
     }
     for _record in _stream(session, "get_GetMetrics", _path, _params):
         yield v1GetMetricsResponse.from_json(_record)
-
-
-def get_GetModel(
-    session: BaseSession,
-    *,
-    modelName: str,
-) -> v1GetModelResponse:
-    """Get a model."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}"
-    _answer = _call(session, "GET", _path, {})
-    return v1GetModelResponse.from_json(_answer)
 
 
 def get_GetModelDef(
@@ -4227,91 +4272,6 @@ def get_GetModelDefTree(
     _path = f"/api/v1/experiments/{_quoted(str(experimentId))}/file_tree"
     _answer = _call(session, "GET", _path, {})
     return v1GetModelDefTreeResponse.from_json(_answer)
-
-
-def get_GetModelLabels(
-    session: BaseSession,
-    *,
-    workspaceId: Optional[int] = None,
-) -> v1GetModelLabelsResponse:
-    """List the labels of models, the most used first."""
-    _path = "/api/v1/model/labels"
-    _params = {
-        "workspaceId": workspaceId,
-    }
-    _answer = _call(session, "GET", _path, _params)
-    return v1GetModelLabelsResponse.from_json(_answer)
-
-
-def get_GetModelVersion(
-    session: BaseSession,
-    *,
-    modelName: str,
-    modelVersionNum: int,
-) -> v1GetModelVersionResponse:
-    """Get a version of a model."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions/{_quoted(str(modelVersionNum))}"
-    _answer = _call(session, "GET", _path, {})
-    return v1GetModelVersionResponse.from_json(_answer)
-
-
-def get_GetModelVersions(
-    session: BaseSession,
-    *,
-    modelName: str,
-    limit: Optional[int] = None,
-    offset: Optional[int] = None,
-    orderBy: Optional[v1OrderBy] = None,
-    sortBy: Optional[v1GetModelVersionsRequestSortBy] = None,
-) -> v1GetModelVersionsResponse:
-    """List the versions of a model."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions"
-    _params = {
-        "limit": limit,
-        "offset": offset,
-        "orderBy": orderBy,
-        "sortBy": sortBy,
-    }
-    _answer = _call(session, "GET", _path, _params)
-    return v1GetModelVersionsResponse.from_json(_answer)
-
-
-def get_GetModels(
-    session: BaseSession,
-    *,
-    archived: Optional[bool] = None,
-    description: Optional[str] = None,
-    id: Optional[int] = None,
-    labels: Optional[Sequence[str]] = None,
-    limit: Optional[int] = None,
-    name: Optional[str] = None,
-    offset: Optional[int] = None,
-    orderBy: Optional[v1OrderBy] = None,
-    sortBy: Optional[v1GetModelsRequestSortBy] = None,
-    userIds: Optional[Sequence[int]] = None,
-    users: Optional[Sequence[str]] = None,
-    workspaceIds: Optional[Sequence[int]] = None,
-    workspaceNames: Optional[Sequence[str]] = None,
-) -> v1GetModelsResponse:
-    """List models."""
-    _path = "/api/v1/models"
-    _params = {
-        "archived": archived,
-        "description": description,
-        "id": id,
-        "labels": labels,
-        "limit": limit,
-        "name": name,
-        "offset": offset,
-        "orderBy": orderBy,
-        "sortBy": sortBy,
-        "userIds": userIds,
-        "users": users,
-        "workspaceIds": workspaceIds,
-        "workspaceNames": workspaceNames,
-    }
-    _answer = _call(session, "GET", _path, _params)
-    return v1GetModelsResponse.from_json(_answer)
 
 
 def get_GetNotebook(
@@ -4401,7 +4361,7 @@ def get_GetProjectColumns(
     id: int,
     tableType: Optional[v1TableType] = None,
 ) -> v1GetProjectColumnsResponse:
-    """List the columns by which a project's experiments can be searched; project 0 means all projects."""
+    """List the columns by which a project's experiments, or its runs, can be searched; project 0 means all projects."""
     _path = f"/api/v1/projects/{_quoted(str(id))}/columns"
     _params = {
         "tableType": tableType,
@@ -4419,6 +4379,20 @@ def get_GetProjectNumericMetricsRange(
     _path = f"/api/v1/projects/{_quoted(str(id))}/experiments/metric-ranges"
     _answer = _call(session, "GET", _path, {})
     return v1GetProjectNumericMetricsRangeResponse.from_json(_answer)
+
+
+def get_GetProjectsByUserActivity(
+    session: BaseSession,
+    *,
+    limit: Optional[int] = None,
+) -> v1GetProjectsByUserActivityResponse:
+    """List the projects that you have looked at, the latest first."""
+    _path = "/api/v1/user/projects/activity"
+    _params = {
+        "limit": limit,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetProjectsByUserActivityResponse.from_json(_answer)
 
 
 def get_GetResourcePools(
@@ -4455,7 +4429,7 @@ def get_GetSearcherEvents(
     *,
     id: Any,
 ) -> v1GetSearcherEventsResponse:
-    """Wait for the events that the program of a custom search must answer."""
+    """Wait for the events that a program which drives a search must answer."""
     _path = f"/api/v1/experiments/{_quoted(str(id))}/searcher_events"
     _answer = _call(session, "GET", _path, {})
     return v1GetSearcherEventsResponse.from_json(_answer)
@@ -4543,6 +4517,17 @@ def get_GetTask(
     return v1GetTaskResponse.from_json(_answer)
 
 
+def get_GetTaskAcceleratorData(
+    session: BaseSession,
+    *,
+    taskId: str,
+) -> v1GetTaskAcceleratorDataResponse:
+    """List the accelerators that the attempts of a task have reported."""
+    _path = f"/api/v1/tasks/{_quoted(str(taskId))}/acceleratorData"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetTaskAcceleratorDataResponse.from_json(_answer)
+
+
 def get_GetTaskContextDirectory(
     session: BaseSession,
     *,
@@ -4566,7 +4551,7 @@ def get_GetTasks(
 def get_GetTelemetry(
     session: BaseSession,
 ) -> v1GetTelemetryResponse:
-    """Check whether the cluster reports to its maker; Detent never does."""
+    """Get where usage is reported to: nowhere."""
     _path = "/api/v1/master/telemetry"
     _answer = _call(session, "GET", _path, {})
     return v1GetTelemetryResponse.from_json(_answer)
@@ -4706,39 +4691,42 @@ def get_GetTrialCheckpoints(
     return v1GetTrialCheckpointsResponse.from_json(_answer)
 
 
-def get_GetTrialMetricsByCheckpoint(
+def get_GetTrialProfilerAvailableSeries(
     session: BaseSession,
     *,
-    checkpointUuid: str,
-    metricGroup: Optional[str] = None,
-    trialSourceInfoType: Optional[v1TrialSourceInfoType] = None,
-) -> v1GetTrialMetricsByCheckpointResponse:
-    """List the metrics of the trials that reported that they work with a checkpoint."""
-    _path = f"/api/v1/checkpoints/{_quoted(str(checkpointUuid))}/metrics"
+    trialId: int,
+    follow: Optional[bool] = None,
+) -> Iterator[v1GetTrialProfilerAvailableSeriesResponse]:
+    """Stream the names of what the nodes of a trial have measured."""
+    _path = f"/api/v1/trials/{_quoted(str(trialId))}/profiler/available_series"
     _params = {
-        "metricGroup": metricGroup,
-        "trialSourceInfoType": trialSourceInfoType,
+        "follow": follow,
     }
-    _answer = _call(session, "GET", _path, _params)
-    return v1GetTrialMetricsByCheckpointResponse.from_json(_answer)
+    for _record in _stream(session, "get_GetTrialProfilerAvailableSeries", _path, _params):
+        yield v1GetTrialProfilerAvailableSeriesResponse.from_json(_record)
 
 
-def get_GetTrialMetricsByModelVersion(
+def get_GetTrialProfilerMetrics(
     session: BaseSession,
     *,
-    modelName: str,
-    modelVersionNum: int,
-    metricGroup: Optional[str] = None,
-    trialSourceInfoType: Optional[v1TrialSourceInfoType] = None,
-) -> v1GetTrialMetricsByModelVersionResponse:
-    """List the metrics of the trials that reported that they work with a version of a model."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions/{_quoted(str(modelVersionNum))}/metrics"
+    labels_trialId: int,
+    follow: Optional[bool] = None,
+    labels_agentId: Optional[str] = None,
+    labels_gpuUuid: Optional[str] = None,
+    labels_metricType: Optional[TrialProfilerMetricLabelsProfilerMetricType] = None,
+    labels_name: Optional[str] = None,
+) -> Iterator[v1GetTrialProfilerMetricsResponse]:
+    """Stream what the nodes of a trial have measured, of one name."""
+    _path = f"/api/v1/trials/{_quoted(str(labels_trialId))}/profiler/metrics"
     _params = {
-        "metricGroup": metricGroup,
-        "trialSourceInfoType": trialSourceInfoType,
+        "follow": follow,
+        "labels.agentId": labels_agentId,
+        "labels.gpuUuid": labels_gpuUuid,
+        "labels.metricType": labels_metricType,
+        "labels.name": labels_name,
     }
-    _answer = _call(session, "GET", _path, _params)
-    return v1GetTrialMetricsByModelVersionResponse.from_json(_answer)
+    for _record in _stream(session, "get_GetTrialProfilerMetrics", _path, _params):
+        yield v1GetTrialProfilerMetricsResponse.from_json(_record)
 
 
 def get_GetTrialWorkloads(
@@ -4845,15 +4833,6 @@ def get_GetValidationMetrics(
         yield v1GetValidationMetricsResponse.from_json(_record)
 
 
-def get_GetWebhooks(
-    session: BaseSession,
-) -> v1GetWebhooksResponse:
-    """List webhooks."""
-    _path = "/api/v1/webhooks"
-    _answer = _call(session, "GET", _path, {})
-    return v1GetWebhooksResponse.from_json(_answer)
-
-
 def get_GetWorkspace(
     session: BaseSession,
     *,
@@ -4926,6 +4905,15 @@ def get_GetWorkspaces(
     return v1GetWorkspacesResponse.from_json(_answer)
 
 
+def get_GetWorkspacesWithDefaultNamespaceBindings(
+    session: BaseSession,
+) -> v1GetWorkspacesWithDefaultNamespaceBindingsResponse:
+    """List the workspaces that are bound to the default namespace of Kubernetes; answered with 501."""
+    _path = "/api/v1/namespace-bindings/workspace-ids-with-default-bindings"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetWorkspacesWithDefaultNamespaceBindingsResponse.from_json(_answer)
+
+
 def get_ListGCs(
     session: BaseSession,
     *,
@@ -4955,21 +4943,15 @@ def get_ListOrphans(
     return v1GetOrphansResponse.from_json(_answer)
 
 
-def get_ListWebhookDeliveries(
+def get_ListWorkspaceNamespaceBindings(
     session: BaseSession,
     *,
-    id: Any,
-    before: Any = None,
-    limit: Any = None,
-) -> v1GetWebhookDeliveriesResponse:
-    """List the newest events of a webhook, with the results of the requests."""
-    _path = f"/api/v1/detent/webhooks/{_quoted(str(id))}/deliveries"
-    _params = {
-        "before": before,
-        "limit": limit,
-    }
-    _answer = _call(session, "GET", _path, _params)
-    return v1GetWebhookDeliveriesResponse.from_json(_answer)
+    id: int,
+) -> v1ListWorkspaceNamespaceBindingsResponse:
+    """List the Kubernetes namespaces of a workspace; answered with 501."""
+    _path = f"/api/v1/workspaces/{_quoted(str(id))}/list-namespace-bindings"
+    _answer = _call(session, "GET", _path, {})
+    return v1ListWorkspaceNamespaceBindingsResponse.from_json(_answer)
 
 
 def get_MasterLogs(
@@ -4988,6 +4970,27 @@ def get_MasterLogs(
     }
     for _record in _stream(session, "get_MasterLogs", _path, _params):
         yield v1MasterLogsResponse.from_json(_record)
+
+
+def get_MetricBatches(
+    session: BaseSession,
+    *,
+    experimentId: int,
+    metricName: str,
+    group: Optional[str] = None,
+    metricType: Optional[v1MetricType] = None,
+    periodSeconds: Optional[int] = None,
+) -> Iterator[v1MetricBatchesResponse]:
+    """Stream the steps at which the trials of an experiment have reported a metric."""
+    _path = f"/api/v1/experiments/{_quoted(str(experimentId))}/metrics-stream/batches"
+    _params = {
+        "metricName": metricName,
+        "group": group,
+        "metricType": metricType,
+        "periodSeconds": periodSeconds,
+    }
+    for _record in _stream(session, "get_MetricBatches", _path, _params):
+        yield v1MetricBatchesResponse.from_json(_record)
 
 
 def get_PreviewGC(
@@ -5121,6 +5124,60 @@ def get_TrialLogsFields(
         yield v1TrialLogsFieldsResponse.from_json(_record)
 
 
+def get_TrialsSample(
+    session: BaseSession,
+    *,
+    experimentId: int,
+    metricName: str,
+    endBatches: Optional[int] = None,
+    group: Optional[str] = None,
+    maxDatapoints: Optional[int] = None,
+    maxTrials: Optional[int] = None,
+    metricType: Optional[v1MetricType] = None,
+    periodSeconds: Optional[int] = None,
+    startBatches: Optional[int] = None,
+) -> Iterator[v1TrialsSampleResponse]:
+    """Stream the curves of the best trials of an experiment, and which trials are the best."""
+    _path = f"/api/v1/experiments/{_quoted(str(experimentId))}/metrics-stream/trials-sample"
+    _params = {
+        "metricName": metricName,
+        "endBatches": endBatches,
+        "group": group,
+        "maxDatapoints": maxDatapoints,
+        "maxTrials": maxTrials,
+        "metricType": metricType,
+        "periodSeconds": periodSeconds,
+        "startBatches": startBatches,
+    }
+    for _record in _stream(session, "get_TrialsSample", _path, _params):
+        yield v1TrialsSampleResponse.from_json(_record)
+
+
+def get_TrialsSnapshot(
+    session: BaseSession,
+    *,
+    batchesProcessed: int,
+    experimentId: int,
+    metricName: str,
+    batchesMargin: Optional[int] = None,
+    group: Optional[str] = None,
+    metricType: Optional[v1MetricType] = None,
+    periodSeconds: Optional[int] = None,
+) -> Iterator[v1TrialsSnapshotResponse]:
+    """Stream the values of a metric that the trials of an experiment had at a number of steps."""
+    _path = f"/api/v1/experiments/{_quoted(str(experimentId))}/metrics-stream/trials-snapshot"
+    _params = {
+        "batchesProcessed": batchesProcessed,
+        "metricName": metricName,
+        "batchesMargin": batchesMargin,
+        "group": group,
+        "metricType": metricType,
+        "periodSeconds": periodSeconds,
+    }
+    for _record in _stream(session, "get_TrialsSnapshot", _path, _params):
+        yield v1TrialsSnapshotResponse.from_json(_record)
+
+
 def get_WatchAllocation(
     session: BaseSession,
     *,
@@ -5139,18 +5196,6 @@ def get_health(
     _path = "/health"
     _answer = _call(session, "GET", _path, {})
     return HealthCheck.from_json(_answer)
-
-
-def patch_PatchAccessToken(
-    session: BaseSession,
-    *,
-    body: v1PatchAccessTokenRequest,
-    tokenId: int,
-) -> v1PatchAccessTokenResponse:
-    """Revoke an access token, or change its description."""
-    _path = f"/api/v1/tokens/{_quoted(str(tokenId))}"
-    _answer = _call(session, "PATCH", _path, {}, body)
-    return v1PatchAccessTokenResponse.from_json(_answer)
 
 
 def patch_PatchCheckpoints(
@@ -5173,31 +5218,6 @@ def patch_PatchExperiment(
     _path = f"/api/v1/experiments/{_quoted(str(experiment_id))}"
     _answer = _call(session, "PATCH", _path, {}, body)
     return v1PatchExperimentResponse.from_json(_answer)
-
-
-def patch_PatchModel(
-    session: BaseSession,
-    *,
-    body: v1PatchModel,
-    modelName: str,
-) -> v1PatchModelResponse:
-    """Change a model."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}"
-    _answer = _call(session, "PATCH", _path, {}, body)
-    return v1PatchModelResponse.from_json(_answer)
-
-
-def patch_PatchModelVersion(
-    session: BaseSession,
-    *,
-    body: v1PatchModelVersion,
-    modelName: str,
-    modelVersionNum: int,
-) -> v1PatchModelVersionResponse:
-    """Change a version of a model."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions/{_quoted(str(modelVersionNum))}"
-    _answer = _call(session, "PATCH", _path, {}, body)
-    return v1PatchModelVersionResponse.from_json(_answer)
 
 
 def patch_PatchProject(
@@ -5259,15 +5279,15 @@ def patch_PatchUser(
     return v1PatchUserResponse.from_json(_answer)
 
 
-def patch_PatchWebhook(
+def patch_PatchUsers(
     session: BaseSession,
     *,
-    body: v1PatchWebhook,
-    id: int,
-) -> None:
-    """Change the address of a webhook."""
-    _path = f"/api/v1/webhooks/{_quoted(str(id))}"
-    _call(session, "PATCH", _path, {}, body)
+    body: v1PatchUsersRequest,
+) -> v1PatchUsersResponse:
+    """Activate or deactivate several users."""
+    _path = "/api/v1/users"
+    _answer = _call(session, "PATCH", _path, {}, body)
+    return v1PatchUsersResponse.from_json(_answer)
 
 
 def patch_PatchWorkspace(
@@ -5394,16 +5414,6 @@ def post_ArchiveExperiments(
     return v1ArchiveExperimentsResponse.from_json(_answer)
 
 
-def post_ArchiveModel(
-    session: BaseSession,
-    *,
-    modelName: str,
-) -> None:
-    """Archive a model."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}/archive"
-    _call(session, "POST", _path, {})
-
-
 def post_ArchiveProject(
     session: BaseSession,
     *,
@@ -5414,6 +5424,17 @@ def post_ArchiveProject(
     _call(session, "POST", _path, {})
 
 
+def post_ArchiveRuns(
+    session: BaseSession,
+    *,
+    body: v1ArchiveRunsRequest,
+) -> v1ArchiveRunsResponse:
+    """Archive several runs that have ended."""
+    _path = "/api/v1/runs/archive"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1ArchiveRunsResponse.from_json(_answer)
+
+
 def post_ArchiveWorkspace(
     session: BaseSession,
     *,
@@ -5422,6 +5443,16 @@ def post_ArchiveWorkspace(
     """Archive a workspace."""
     _path = f"/api/v1/workspaces/{_quoted(str(id))}/archive"
     _call(session, "POST", _path, {})
+
+
+def post_BulkAutoCreateWorkspaceNamespaceBindings(
+    session: BaseSession,
+    *,
+    body: v1BulkAutoCreateWorkspaceNamespaceBindingsRequest,
+) -> None:
+    """Create Kubernetes namespaces for workspaces; answered with 501."""
+    _path = "/api/v1/namespace-bindings/bulk-auto-create"
+    _call(session, "POST", _path, {}, body)
 
 
 def post_CancelExperiment(
@@ -5512,13 +5543,24 @@ def post_CreateTrial(
     return v1CreateTrialResponse.from_json(_answer)
 
 
+def post_DeleteRuns(
+    session: BaseSession,
+    *,
+    body: v1DeleteRunsRequest,
+) -> v1DeleteRunsResponse:
+    """Delete several runs that have ended, with their experiments; a search is deleted only with all its runs."""
+    _path = "/api/v1/runs/delete"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1DeleteRunsResponse.from_json(_answer)
+
+
 def post_DisableAgent(
     session: BaseSession,
     *,
     agentId: str,
     body: v1DisableAgentRequest,
 ) -> v1DisableAgentResponse:
-    """Disable a node: the scheduler places no new work on it and preempts its tasks; with drain, its tasks run to their end."""
+    """Disable a node: the scheduler places no new work on it and preempts what runs there; with drain, what runs there runs to its end."""
     _path = f"/api/v1/agents/{_quoted(str(agentId))}/disable"
     _answer = _call(session, "POST", _path, {}, body)
     return v1DisableAgentResponse.from_json(_answer)
@@ -5545,7 +5587,7 @@ def post_DisableSlot(
     body: v1DisableSlotRequest,
     slotId: str,
 ) -> v1DisableSlotResponse:
-    """Disable a slot: the scheduler places no new work on it and preempts its task; with drain, its task runs to its end."""
+    """Disable a slot: the scheduler places no new work on it and preempts what runs there; with drain, what runs there runs to its end."""
     _path = f"/api/v1/agents/{_quoted(str(agentId))}/slots/{_quoted(str(slotId))}/disable"
     _answer = _call(session, "POST", _path, {}, body)
     return v1DisableSlotResponse.from_json(_answer)
@@ -5641,6 +5683,17 @@ def post_KillNotebook(
     _path = f"/api/v1/notebooks/{_quoted(str(notebookId))}/kill"
     _answer = _call(session, "POST", _path, {})
     return v1KillNotebookResponse.from_json(_answer)
+
+
+def post_KillRuns(
+    session: BaseSession,
+    *,
+    body: v1KillRunsRequest,
+) -> v1KillRunsResponse:
+    """Kill several runs: they end at once."""
+    _path = "/api/v1/runs/kill"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1KillRunsResponse.from_json(_answer)
 
 
 def post_KillShell(
@@ -5796,17 +5849,6 @@ def post_MoveExperiments(
     return v1MoveExperimentsResponse.from_json(_answer)
 
 
-def post_MoveModel(
-    session: BaseSession,
-    *,
-    body: v1MoveModelRequest,
-    modelName: str,
-) -> None:
-    """Move a model to another workspace."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}/move"
-    _call(session, "POST", _path, {}, body)
-
-
 def post_MoveProject(
     session: BaseSession,
     *,
@@ -5816,6 +5858,17 @@ def post_MoveProject(
     """Move a project to another workspace."""
     _path = f"/api/v1/projects/{_quoted(str(projectId))}/move"
     _call(session, "POST", _path, {}, body)
+
+
+def post_MoveRuns(
+    session: BaseSession,
+    *,
+    body: v1MoveRunsRequest,
+) -> v1MoveRunsResponse:
+    """Move several runs to another project, with their experiments."""
+    _path = "/api/v1/runs/move"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1MoveRunsResponse.from_json(_answer)
 
 
 def post_NotifyContainerRunning(
@@ -5852,6 +5905,17 @@ def post_PauseExperiments(
     return v1PauseExperimentsResponse.from_json(_answer)
 
 
+def post_PauseRuns(
+    session: BaseSession,
+    *,
+    body: v1PauseRunsRequest,
+) -> v1PauseRunsResponse:
+    """Pause several runs, each the only one of its experiment."""
+    _path = "/api/v1/runs/pause"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1PauseRunsResponse.from_json(_answer)
+
+
 def post_PinWorkspace(
     session: BaseSession,
     *,
@@ -5860,17 +5924,6 @@ def post_PinWorkspace(
     """Pin a workspace."""
     _path = f"/api/v1/workspaces/{_quoted(str(id))}/pin"
     _call(session, "POST", _path, {})
-
-
-def post_PostAccessToken(
-    session: BaseSession,
-    *,
-    body: v1PostAccessTokenRequest,
-) -> v1PostAccessTokenResponse:
-    """Create an access token; the answer alone has the token itself."""
-    _path = "/api/v1/tokens"
-    _answer = _call(session, "POST", _path, {}, body)
-    return v1PostAccessTokenResponse.from_json(_answer)
 
 
 def post_PostAllocationAcceleratorData(
@@ -5907,29 +5960,6 @@ def post_PostCheckpointMetadata(
     return v1PostCheckpointMetadataResponse.from_json(_answer)
 
 
-def post_PostModel(
-    session: BaseSession,
-    *,
-    body: v1PostModelRequest,
-) -> v1PostModelResponse:
-    """Create a model."""
-    _path = "/api/v1/models"
-    _answer = _call(session, "POST", _path, {}, body)
-    return v1PostModelResponse.from_json(_answer)
-
-
-def post_PostModelVersion(
-    session: BaseSession,
-    *,
-    body: v1PostModelVersionRequest,
-    modelName: str,
-) -> v1PostModelVersionResponse:
-    """Register a checkpoint as the next version of a model."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions"
-    _answer = _call(session, "POST", _path, {}, body)
-    return v1PostModelVersionResponse.from_json(_answer)
-
-
 def post_PostProject(
     session: BaseSession,
     *,
@@ -5960,7 +5990,7 @@ def post_PostSearcherOperations(
     id: Any,
     body: v1PostSearcherOperationsRequest,
 ) -> None:
-    """Send the operations of a custom search."""
+    """Send the operations of a program that drives a search."""
     _path = f"/api/v1/experiments/{_quoted(str(id))}/searcher_operations"
     _call(session, "POST", _path, {}, body)
 
@@ -5987,13 +6017,23 @@ def post_PostTemplate(
     return v1PostTemplateResponse.from_json(_answer)
 
 
+def post_PostTrialProfilerMetricsBatch(
+    session: BaseSession,
+    *,
+    body: v1PostTrialProfilerMetricsBatchRequest,
+) -> None:
+    """Report what a node measures, in the form of harnesses before 0.30; answered with 501."""
+    _path = "/api/v1/trials/profiler/metrics"
+    _call(session, "POST", _path, {}, body)
+
+
 def post_PostTrialRunnerMetadata(
     session: BaseSession,
     *,
     body: v1TrialRunnerMetadata,
     trialId: int,
 ) -> None:
-    """Report the state of a trial's program."""
+    """Report what a trial's program is doing."""
     _path = f"/api/v1/trials/{_quoted(str(trialId))}/runner/metadata"
     _call(session, "POST", _path, {}, body)
 
@@ -6009,6 +6049,16 @@ def post_PostUser(
     return v1PostUserResponse.from_json(_answer)
 
 
+def post_PostUserActivity(
+    session: BaseSession,
+    *,
+    body: v1PostUserActivityRequest,
+) -> None:
+    """Note that you looked at a project."""
+    _path = "/api/v1/users/activity"
+    _call(session, "POST", _path, {}, body)
+
+
 def post_PostUserSetting(
     session: BaseSession,
     *,
@@ -6016,27 +6066,6 @@ def post_PostUserSetting(
 ) -> None:
     """Store settings; an empty value removes a setting."""
     _path = "/api/v1/users/setting"
-    _call(session, "POST", _path, {}, body)
-
-
-def post_PostWebhook(
-    session: BaseSession,
-    *,
-    body: v1Webhook,
-) -> v1PostWebhookResponse:
-    """Create a webhook."""
-    _path = "/api/v1/webhooks"
-    _answer = _call(session, "POST", _path, {}, body)
-    return v1PostWebhookResponse.from_json(_answer)
-
-
-def post_PostWebhookEventData(
-    session: BaseSession,
-    *,
-    body: v1PostWebhookEventDataRequest,
-) -> None:
-    """Send an event to the webhooks that an experiment names."""
-    _path = "/api/v1/webhooks/custom"
     _call(session, "POST", _path, {}, body)
 
 
@@ -6060,18 +6089,6 @@ def post_PreviewHPSearch(
     _path = "/api/v1/preview-hp-search"
     _answer = _call(session, "POST", _path, {}, body)
     return v1PreviewHPSearchResponse.from_json(_answer)
-
-
-def post_RedeliverWebhook(
-    session: BaseSession,
-    *,
-    id: Any,
-    delivery: Any,
-) -> v1RedeliverWebhookResponse:
-    """Send an event to a webhook once more."""
-    _path = f"/api/v1/detent/webhooks/{_quoted(str(id))}/deliveries/{_quoted(str(delivery))}/redeliver"
-    _answer = _call(session, "POST", _path, {})
-    return v1RedeliverWebhookResponse.from_json(_answer)
 
 
 def post_ReportCheckpoint(
@@ -6157,7 +6174,7 @@ def post_ReportTrialSourceInfo(
     *,
     body: v1ReportTrialSourceInfoRequest,
 ) -> v1ReportTrialSourceInfoResponse:
-    """Report which checkpoint, or version of a model, a trial works with."""
+    """Report which checkpoint a trial evaluates."""
     _path = "/api/v1/trial-source-info"
     _answer = _call(session, "POST", _path, {}, body)
     return v1ReportTrialSourceInfoResponse.from_json(_answer)
@@ -6193,6 +6210,17 @@ def post_ResetUserSetting(
     _call(session, "POST", _path, {})
 
 
+def post_ResumeRuns(
+    session: BaseSession,
+    *,
+    body: v1ResumeRunsRequest,
+) -> v1ResumeRunsResponse:
+    """Activate several paused runs, each the only one of its experiment."""
+    _path = "/api/v1/runs/resume"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1ResumeRunsResponse.from_json(_answer)
+
+
 def post_RunPrepareForReporting(
     session: BaseSession,
     *,
@@ -6213,6 +6241,17 @@ def post_SearchExperiments(
     _path = "/api/v1/experiments-search"
     _answer = _call(session, "POST", _path, {}, body)
     return v1SearchExperimentsResponse.from_json(_answer)
+
+
+def post_SearchRuns(
+    session: BaseSession,
+    *,
+    body: v1SearchRunsRequest,
+) -> v1SearchRunsResponse:
+    """Search runs: the trials of all experiments."""
+    _path = "/api/v1/runs"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1SearchRunsResponse.from_json(_answer)
 
 
 def post_SetCommandPriority(
@@ -6237,6 +6276,17 @@ def post_SetNotebookPriority(
     _path = f"/api/v1/notebooks/{_quoted(str(notebookId))}/set_priority"
     _answer = _call(session, "POST", _path, {}, body)
     return v1SetNotebookPriorityResponse.from_json(_answer)
+
+
+def post_SetResourceQuotas(
+    session: BaseSession,
+    *,
+    body: v1SetResourceQuotasRequest,
+    id: int,
+) -> None:
+    """Set the Kubernetes quotas of a workspace; answered with 501."""
+    _path = f"/api/v1/workspaces/{_quoted(str(id))}/set-resource-quota"
+    _call(session, "POST", _path, {}, body)
 
 
 def post_SetShellPriority(
@@ -6275,6 +6325,18 @@ def post_SetUserPassword(
     return v1SetUserPasswordResponse.from_json(_answer)
 
 
+def post_SetWorkspaceNamespaceBindings(
+    session: BaseSession,
+    *,
+    body: v1SetWorkspaceNamespaceBindingsRequest,
+    workspaceId: int,
+) -> v1SetWorkspaceNamespaceBindingsResponse:
+    """Bind a workspace to a Kubernetes namespace; answered with 501."""
+    _path = f"/api/v1/workspaces/{_quoted(str(workspaceId))}/namespace-bindings"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1SetWorkspaceNamespaceBindingsResponse.from_json(_answer)
+
+
 def post_StartTrial(
     session: BaseSession,
     *,
@@ -6285,17 +6347,6 @@ def post_StartTrial(
     _path = f"/api/v1/trials/{_quoted(str(trialId))}/start"
     _answer = _call(session, "POST", _path, {}, body)
     return v1StartTrialResponse.from_json(_answer)
-
-
-def post_TestWebhook(
-    session: BaseSession,
-    *,
-    id: int,
-) -> v1TestWebhookResponse:
-    """Send a test event to a webhook."""
-    _path = f"/api/v1/webhooks/{_quoted(str(id))}/test"
-    _answer = _call(session, "POST", _path, {})
-    return v1TestWebhookResponse.from_json(_answer)
 
 
 def post_TrustNomad(
@@ -6328,16 +6379,6 @@ def post_UnarchiveExperiments(
     return v1UnarchiveExperimentsResponse.from_json(_answer)
 
 
-def post_UnarchiveModel(
-    session: BaseSession,
-    *,
-    modelName: str,
-) -> None:
-    """Unarchive a model."""
-    _path = f"/api/v1/models/{_quoted(str(modelName))}/unarchive"
-    _call(session, "POST", _path, {})
-
-
 def post_UnarchiveProject(
     session: BaseSession,
     *,
@@ -6346,6 +6387,17 @@ def post_UnarchiveProject(
     """Unarchive a project."""
     _path = f"/api/v1/projects/{_quoted(str(id))}/unarchive"
     _call(session, "POST", _path, {})
+
+
+def post_UnarchiveRuns(
+    session: BaseSession,
+    *,
+    body: v1UnarchiveRunsRequest,
+) -> v1UnarchiveRunsResponse:
+    """Unarchive several runs."""
+    _path = "/api/v1/runs/unarchive"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1UnarchiveRunsResponse.from_json(_answer)
 
 
 def post_UnarchiveWorkspace(
@@ -6481,15 +6533,13 @@ def put_SetClusterMessage(
 
 
 Paginated = Union[
-    v1GetAccessTokensResponse,
     v1GetAgentsResponse,
     v1GetCommandsResponse,
     v1GetExperimentCheckpointsResponse,
     v1GetExperimentTrialsResponse,
     v1GetExperimentsResponse,
+    v1GetJobsResponse,
     v1GetJobsV2Response,
-    v1GetModelVersionsResponse,
-    v1GetModelsResponse,
     v1GetNotebooksResponse,
     v1GetResourcePoolsResponse,
     v1GetShellsResponse,
@@ -6501,4 +6551,5 @@ Paginated = Union[
     v1GetWorkspaceProjectsResponse,
     v1GetWorkspacesResponse,
     v1SearchExperimentsResponse,
+    v1SearchRunsResponse,
 ]

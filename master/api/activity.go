@@ -1,0 +1,52 @@
+package api
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// maxVisited bounds the list of the projects that a user has looked at.
+const maxVisited = 1000
+
+// registerActivity comes before the users' own routes, whose :id would take it.
+func (a *API) registerActivity() {
+	serve(a, v1.PostUserActivity, a.postUserActivity)
+	serve(a, v1.ListVisitedProjects, a.visitedProjects)
+}
+
+// postUserActivity notes that a user looked at a project.
+func (a *API) postUserActivity(ctx context.Context, c *call, req *v1.PostUserActivityRequest) (*v1.None, error) {
+	if req.ActivityType != v1.ActivityTypeGet {
+		return nil, fault.New(fault.Invalid, "activityType: expected %s", v1.ActivityTypeGet)
+	}
+	if req.EntityType != v1.EntityTypeProject {
+		return nil, fault.New(fault.Invalid, "entityType: expected %s", v1.EntityTypeProject)
+	}
+	p, err := a.db.Project(ctx, req.EntityID)
+	if err == nil {
+		err = a.onProject().allow(c, auth.View, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &v1.None{}, a.db.NoteVisit(ctx, c.who.UserID, p.ID)
+}
+
+func (a *API) visitedProjects(ctx context.Context, c *call, _ *v1.None) (*v1.GetProjectsByUserActivityResponse, error) {
+	limit, err := c.atLeast("limit", 0, maxVisited)
+	if err != nil {
+		return nil, err
+	}
+	if limit == 0 {
+		limit = maxVisited
+	}
+	list, err := a.db.VisitedProjects(ctx, c.scope, c.who.UserID, limit)
+	resp := &v1.GetProjectsByUserActivityResponse{}
+	for _, p := range list {
+		resp.Projects = append(resp.Projects, wireProject(p))
+	}
+	return resp, err
+}

@@ -1,0 +1,285 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/find"
+	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerRunChanges() {
+	serve(a, v1.KillRuns, a.onRuns(a.killRuns))
+	serve(a, v1.PauseRuns, a.onRuns(a.steerRuns(store.Pause, "Failed to pause associated experiment: ")))
+	serve(a, v1.ResumeRuns, a.onRuns(a.steerRuns(store.Activate, "Failed to resume associated experiment: ")))
+	serve(a, v1.ArchiveRuns, a.onRuns(a.archiveRuns(true)))
+	serve(a, v1.UnarchiveRuns, a.onRuns(a.archiveRuns(false)))
+	serve(a, v1.DeleteRuns, a.onRuns(a.deleteRuns))
+	serve(a, v1.MoveRuns, a.moveRuns)
+}
+
+// refusals says of runs, by their ids, why nothing was done with them.
+type refusals map[int]error
+
+// split divides runs into those that check lets pass and those that it refuses.
+func split(list []store.RunHead, check func(store.RunHead) error) ([]store.RunHead, refusals) {
+	var pass []store.RunHead
+	no := refusals{}
+	for _, r := range list {
+		if no[r.ID] = check(r); no[r.ID] == nil {
+			pass = append(pass, r)
+		}
+	}
+	return pass, no
+}
+
+func runIDs(list []store.RunHead) []int {
+	ids := make([]int, len(list))
+	for i, r := range list {
+		ids[i] = r.ID
+	}
+	return ids
+}
+
+// experimentsOf are the experiments of runs, each once.
+func experimentsOf(list []store.RunHead) []int {
+	var ids []int
+	for _, r := range list {
+		ids = append(ids, r.ExperimentID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func headOfRun(r store.RunHead) auth.Object {
+	return auth.Object{Kind: v1.KindRun, OwnerID: r.OwnerID, WorkspaceID: r.WorkspaceID, TrialID: r.ID}
+}
+
+// onRuns makes the code of an endpoint that changes runs: each run that the caller may not
+// change, or that is not there, has its own error, and the others go on.
+func (a *API) onRuns(act func(ctx context.Context, list []store.RunHead) (refusals, error)) func(context.Context, *call, *v1.RunsRequest) (*v1.RunsResponse, error) {
+	return func(ctx context.Context, c *call, req *v1.RunsRequest) (*v1.RunsResponse, error) {
+		return a.changeRuns(ctx, c, req, act)
+	}
+}
+
+func (a *API) changeRuns(ctx context.Context, c *call, req *v1.RunsRequest, act func(ctx context.Context, list []store.RunHead) (refusals, error)) (*v1.RunsResponse, error) {
+	list, err := a.chosenRuns(ctx, c.scope, req)
+	if err != nil {
+		return nil, err
+	}
+	mine, refused := split(list, func(r store.RunHead) error { return c.may(auth.Change, headOfRun(r)) })
+	no, err := act(ctx, mine)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.RunsResponse{}
+	for _, r := range list {
+		result := v1.RunActionResult{ID: r.ID}
+		for _, why := range []error{refused[r.ID], no[r.ID]} {
+			if why != nil {
+				result.Error = why.Error()
+			}
+		}
+		resp.Results = append(resp.Results, result)
+	}
+	for _, id := range missingRuns(req.RunIDs, list) {
+		why := fault.New(fault.NotFound, "Run with id '%d' not found", id)
+		if req.ProjectID != nil {
+			why = fault.New(fault.NotFound, "Run with id '%d' not found in project with id '%d'", id, *req.ProjectID)
+		}
+		resp.Results = append(resp.Results, v1.RunActionResult{ID: id, Error: why.Error()})
+	}
+	a.bus.Publish(store.TopicIntent)
+	return resp, nil
+}
+
+// chosenRuns finds the runs of a request: those of its ids, or those of its filter.
+func (a *API) chosenRuns(ctx context.Context, in auth.Scope, req *v1.RunsRequest) ([]store.RunHead, error) {
+	switch {
+	case len(req.RunIDs) > 0 && req.Filter != nil:
+		return nil, fault.New(fault.Invalid, "if filter is provided run id list must be empty")
+	case len(req.RunIDs) == 0 && req.Filter == nil:
+		return nil, nil
+	case len(req.RunIDs) > maxBulk:
+		return nil, fault.New(fault.Invalid, "runIds: %d runs are over the limit of %d", len(req.RunIDs), maxBulk)
+	}
+	q, err := asked(find.Runs, req.ProjectID, req.Filter, nil, nil, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if req.Filter == nil {
+		q.IDs, q.Filter.Archived = req.RunIDs, true
+	}
+	list, err := a.db.RunHeads(ctx, in, q, maxBulk+1)
+	if len(list) > maxBulk {
+		return nil, fault.New(fault.Invalid, "filter: more than %d runs match; narrow it, because one request changes at most so many", maxBulk)
+	}
+	return list, err
+}
+
+// missingRuns are the ids of which no run was found, each once.
+func missingRuns(ids []int, found []store.RunHead) (missing []int) {
+	known := map[int]bool{}
+	for _, r := range found {
+		known[r.ID] = true
+	}
+	for _, id := range ids {
+		if !known[id] {
+			known[id] = true
+			missing = append(missing, id)
+		}
+	}
+	return missing
+}
+
+func (a *API) killRuns(ctx context.Context, list []store.RunHead) (refusals, error) {
+	return nil, a.db.KillRuns(ctx, runIDs(list))
+}
+
+// steerRuns pauses or activates the experiments of runs: a search is steered as a whole, and
+// not by one of its runs.
+func (a *API) steerRuns(action store.Action, failed string) func(context.Context, []store.RunHead) (refusals, error) {
+	return func(ctx context.Context, list []store.RunHead) (refusals, error) {
+		pass, no := split(list, func(r store.RunHead) error {
+			switch {
+			case r.Archived || r.ExperimentArchived || r.ParentArchived:
+				return fault.New(fault.Conflict, "Run is archived.")
+			case r.MultiTrial:
+				return fault.New(fault.Invalid, "Cannot pause/unpause run '%d' (part of multi-trial).", r.ID)
+			}
+			return nil
+		})
+		ids := experimentsOf(pass)
+		noRoom, err := a.noRoom(ctx, action, ids)
+		if err != nil {
+			return nil, err
+		}
+		had, err := a.db.RequestAction(ctx, slices.DeleteFunc(slices.Clone(ids), func(id int) bool { return noRoom[id] != nil }), action)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range pass {
+			why := noRoom[r.ExperimentID]
+			if why == nil && !slices.Contains(had, r.ExperimentID) {
+				why = refusedAction(experimentOfRun(r), action)
+			}
+			if why != nil {
+				no[r.ID] = fault.New(fault.CodeOf(why), "%s%w", failed, why)
+			}
+		}
+		return no, nil
+	}
+}
+
+// experimentOfRun is the experiment of a run, in the words of its refusals. One that has
+// a single trial is in the state of that trial.
+func experimentOfRun(r store.RunHead) store.ExperimentHead {
+	return store.ExperimentHead{ID: r.ExperimentID, OwnerID: r.OwnerID, WorkspaceID: r.WorkspaceID, State: r.Shown, Shown: r.Shown, Unmanaged: r.Unmanaged}
+}
+
+// archiveRuns archives or unarchives runs. Those that are already as they are asked to be
+// count as done.
+func (a *API) archiveRuns(archive bool) func(context.Context, []store.RunHead) (refusals, error) {
+	return func(ctx context.Context, list []store.RunHead) (refusals, error) {
+		pass, no := split(list, func(r store.RunHead) error {
+			switch {
+			case r.ExperimentArchived:
+				return fault.New(fault.Conflict, "Run is part of archived Search (id: '%d').", r.ExperimentID)
+			case r.Archived != archive && !r.Ended:
+				return fault.New(fault.Invalid, "Run is not in terminal state.")
+			}
+			return nil
+		})
+		_, err := a.db.ArchiveRuns(ctx, runIDs(pass), archive)
+		return no, err
+	}
+}
+
+// deleteRuns deletes the experiments of runs with all that they have. Of a search, all runs
+// must be named: what one run leaves out of a search cannot be made up for, because the
+// search's other runs and its continuation follow from it.
+func (a *API) deleteRuns(ctx context.Context, list []store.RunHead) (refusals, error) {
+	pass, no := split(list, func(r store.RunHead) error {
+		if !r.Ended {
+			return fault.New(fault.Invalid, "Run is not in a terminal state.")
+		}
+		return nil
+	})
+	whole, err := a.db.WholeExperiments(ctx, runIDs(pass))
+	if err != nil {
+		return nil, err
+	}
+	had, err := a.db.RequestAction(ctx, whole, store.Delete)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range pass {
+		switch {
+		case !slices.Contains(whole, r.ExperimentID):
+			no[r.ID] = fault.New(fault.Invalid, "Run is part of search %d, which has other runs too; delete all of them together, or the experiment.", r.ExperimentID)
+		case !slices.Contains(had, r.ExperimentID):
+			no[r.ID] = fault.New(fault.Invalid, "experiment %d is not over, or is being deleted", r.ExperimentID)
+		}
+	}
+	return no, nil
+}
+
+func (a *API) moveRuns(ctx context.Context, c *call, req *v1.MoveRunsRequest) (*v1.RunsResponse, error) {
+	from, err := a.db.Project(ctx, req.SourceProjectID)
+	if err == nil {
+		err = a.onProject().allow(c, auth.View, from)
+	}
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, "sourceProjectId: project %d not found", req.SourceProjectID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if from.Archived || from.WorkspaceArchived {
+		return nil, fault.New(fault.Conflict, "project %q is archived; unarchive it first", from.Name)
+	}
+	to, err := a.destination(ctx, req.DestinationProjectID)
+	if err == nil {
+		err = c.may(auth.Create, auth.Object{Kind: v1.KindExperiment, WorkspaceID: to.WorkspaceID})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.changeRuns(ctx, c, &v1.RunsRequest{RunIDs: req.RunIDs, Filter: req.Filter, ProjectID: &from.ID},
+		func(ctx context.Context, list []store.RunHead) (refusals, error) {
+			return a.moveExperimentsOf(ctx, list, to.ID, optional.Value(req.SkipMultitrial))
+		})
+}
+
+// moveExperimentsOf moves the experiments of runs, with all their runs.
+func (a *API) moveExperimentsOf(ctx context.Context, list []store.RunHead, to int, skipMulti bool) (refusals, error) {
+	pass, no := split(list, func(r store.RunHead) error {
+		switch {
+		case r.Archived || r.ExperimentArchived:
+			return fault.New(fault.Conflict, "Run is archived.")
+		case r.MultiTrial && skipMulti:
+			return fault.New(fault.Invalid, "Skipping run '%d' (part of multi-trial).", r.ID)
+		}
+		return nil
+	})
+	failed := map[int]error{}
+	for _, id := range experimentsOf(pass) {
+		err := a.db.MoveExperiment(ctx, id, to)
+		if err != nil && fault.CodeOf(err) == fault.Internal {
+			return nil, err
+		}
+		failed[id] = err
+	}
+	for _, r := range pass {
+		if why := failed[r.ExperimentID]; why != nil {
+			no[r.ID] = fault.New(fault.CodeOf(why), "Failed to move associated experiment: %w", why)
+		}
+	}
+	return no, nil
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// What the streams of metrics of experiments read. Each reads a bounded number of rows, whatever
+// an experiment has reported.
+const (
+	maxStreamTrials = 10_000 // of an experiment, the newest
+	maxSteps        = 50_000 // at which a metric was reported
+)
+
+// unsummarized is SQL for the reports that the summaries do not have yet.
+const unsummarized = `(SELECT * FROM metrics WHERE xid >= (SELECT xid FROM metrics_cursor)
+	AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor)) ORDER BY xid, id LIMIT @batch)`
+
+// MetricNames lists the metrics of the trials of experiments, by group and name. Groups have the
+// names that reports have.
+func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric, error) {
+	return rows[NamedMetric](ctx, db, `
+		WITH newest AS (SELECT id FROM trials WHERE experiment_id = ANY(@experiments) ORDER BY id DESC LIMIT @trials)
+		SELECT DISTINCT grp, name, '' AS type FROM (
+			SELECT CASE g.key WHEN 'avg_metrics' THEN 'training' WHEN 'validation_metrics' THEN 'validation' ELSE g.key END AS grp, k.name
+			FROM newest t JOIN trial_summaries s ON s.trial_id = t.id CROSS JOIN LATERAL jsonb_each(s.summary) g
+			CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) k(name)
+			UNION ALL
+			SELECT m.grp, k.name FROM `+unsummarized+` m JOIN newest t ON t.id = m.trial_id
+			CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END) k(name)) n
+		ORDER BY grp, name LIMIT @names`,
+		pgx.NamedArgs{"experiments": experiments, "trials": maxStreamTrials, "batch": summarizeBatch, "names": maxNames})
+}
+
+// StepsOf lists the steps at which trials of an experiment have reported a metric.
+func (db *DB) StepsOf(ctx context.Context, experiment int, group, name string) ([]int, error) {
+	return scalars[int](ctx, db, `
+		SELECT DISTINCT m.steps FROM (SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $4) t
+		JOIN metrics m ON m.trial_id = t.id AND m.grp = $2
+		WHERE m.steps IS NOT NULL AND NOT m.archived AND jsonb_exists(m.avg, $3) ORDER BY 1 LIMIT $5`,
+		experiment, group, name, maxStreamTrials, maxSteps)
+}
+
+// A TrialValue is the value of a metric that a trial reported.
+type TrialValue struct {
+	TrialID int     `db:"trial_id"`
+	HParams []byte  `db:"hparams"`
+	Steps   int     `db:"steps"`
+	Value   float64 `db:"value"`
+}
+
+// ValuesNear lists the trials of an experiment that have reported a metric at most margin away
+// from a number of steps, each with the report nearest to it.
+func (db *DB) ValuesNear(ctx context.Context, experiment int, group, name string, steps, margin int) ([]TrialValue, error) {
+	return rows[TrialValue](ctx, db, `
+		SELECT t.id AS trial_id, t.hparams, v.steps, v.value
+		FROM (SELECT id, hparams FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $6) t
+		CROSS JOIN LATERAL (SELECT m.steps, `+floatAt("m.avg->$3")+` AS value FROM metrics m
+			WHERE m.trial_id = t.id AND m.grp = $2 AND m.ord BETWEEN $4::bigint - $5 AND $4::bigint + $5 AND m.steps IS NOT NULL AND NOT m.archived
+				AND `+floatAt("m.avg->$3")+` IS NOT NULL
+			ORDER BY abs(m.ord - $4), m.ord DESC, m.run_id DESC LIMIT 1) v
+		ORDER BY t.id`, experiment, group, name, steps, margin, maxStreamTrials)
+}
+
+// BestTrials lists the trials of an experiment with the best values of a metric. With byLength,
+// trials that have trained longer are better.
+func (db *DB) BestTrials(ctx context.Context, experiment int, group, name string, byLength bool, limit int) ([]int, error) {
+	longest := ""
+	if byLength {
+		longest = "s.total_batches DESC, "
+	}
+	path := func(summary string) []string { return []string{groupKey(group), name, summary} }
+	return scalars[int](ctx, db, `
+		SELECT t.id FROM trials t JOIN experiments e ON e.id = t.experiment_id JOIN trial_summaries s ON s.trial_id = t.id
+		WHERE t.experiment_id = $1 AND s.summary #> $2::text[] IS NOT NULL
+		ORDER BY `+longest+`CASE WHEN e.smaller_is_better THEN `+floatAt("s.summary #> $2::text[]")+` ELSE -`+floatAt("s.summary #> $3::text[]")+` END NULLS LAST, t.id
+		LIMIT $4`, experiment, path("min"), path("max"), limit)
+}
+
+// Searches reads the names of the searchers and the searchers' metrics of experiments.
+func (db *DB) Searches(ctx context.Context, experiments []int) (list []SearchOf, err error) {
+	return rows[SearchOf](ctx, db, `SELECT id, coalesce(searcher, '') AS searcher, coalesce(metric, '') AS metric, `+isOver+` AS over
+		FROM experiments e WHERE id = ANY($1) ORDER BY id`, experiments)
+}
+
+// SearchOf is what a stream of metrics needs of an experiment.
+type SearchOf struct {
+	ID       int    `db:"id"`
+	Searcher string `db:"searcher"`
+	Metric   string `db:"metric"`
+	Over     bool   `db:"over"`
+}
+
+// ProfilerGroups are the groups of the reports about the nodes of a trial.
+func ProfilerGroups() []string { return []string{"cpu", "disk", "gpu", "memory", "network"} }
+
+// A ProfilerSeries is a metric of a node, or of a part of a node (a GPU, a disk).
+type ProfilerSeries struct {
+	Agent string `db:"agent"`
+	Part  string `db:"part"` // "": of the node itself
+	Name  string `db:"name"`
+}
+
+// ProfilerSeriesOf lists the series that a trial has reported about its nodes.
+func (db *DB) ProfilerSeriesOf(ctx context.Context, trial int) ([]ProfilerSeries, error) {
+	return rows[ProfilerSeries](ctx, db, `
+		SELECT DISTINCT a.key AS agent, CASE WHEN y.key IS NULL THEN '' ELSE x.key END AS part, coalesce(y.key, x.key) AS name
+		FROM metrics m CROSS JOIN LATERAL jsonb_each(`+objectOf("m.avg")+`) a
+		CROSS JOIN LATERAL jsonb_each(`+objectOf("a.value")+`) x
+		LEFT JOIN LATERAL jsonb_each(`+objectOf("x.value")+`) y ON true
+		WHERE m.trial_id = $1 AND m.grp = ANY($2) AND NOT m.archived AND jsonb_typeof(coalesce(y.value, x.value)) = 'number'
+		ORDER BY 3, 1, 2 LIMIT $3`, trial, ProfilerGroups(), maxNames)
+}
+
+// objectOf is SQL for a JSON value that is an object, or for an empty one.
+func objectOf(value string) string {
+	return `CASE jsonb_typeof(` + value + `) WHEN 'object' THEN ` + value + ` ELSE '{}' END`
+}
+
+// Values returns the numbers of a report about nodes, by their series.
+func (m MetricRow) Values() map[ProfilerSeries]float64 {
+	found := map[ProfilerSeries]float64{}
+	var agents map[string]map[string]json.RawMessage
+	if json.Unmarshal(m.Metrics, &agents) != nil {
+		return found // a report of something else
+	}
+	for agent, values := range agents {
+		for key, raw := range values {
+			if v, ok := drawable(raw); ok {
+				found[ProfilerSeries{Agent: agent, Name: key}] = v
+				continue
+			}
+			var parts map[string]json.RawMessage
+			if json.Unmarshal(raw, &parts) != nil {
+				continue
+			}
+			for name, raw := range parts {
+				if v, ok := drawable(raw); ok {
+					found[ProfilerSeries{Agent: agent, Part: key, Name: name}] = v
+				}
+			}
+		}
+	}
+	return found
+}
