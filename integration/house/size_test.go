@@ -32,7 +32,7 @@ var budgets = map[string]int{
 	"master/discovery": 350,
 	"master/expconf":   5000,
 	"master/fault":     100,
-	"master/find":      1050,
+	"master/find":      1100,
 	"master/keep":      200,
 	"master/launch":    1600,
 	"master/leftover":  200,

@@ -1136,6 +1136,25 @@ class v1GenericTaskState(DetEnum):
     STOPPING_ERROR = "GENERIC_TASK_STATE_STOPPING_ERROR"
 
 
+class v1GetAccessTokensRequestSortBy(DetEnum):
+    """The words v1GetAccessTokensRequestSortBy."""
+
+    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
+    USER_ID = "SORT_BY_USER_ID"
+    EXPIRY = "SORT_BY_EXPIRY"
+    CREATED_AT = "SORT_BY_CREATED_AT"
+    TOKEN_TYPE = "SORT_BY_TOKEN_TYPE"
+    REVOKED = "SORT_BY_REVOKED"
+    DESCRIPTION = "SORT_BY_DESCRIPTION"
+
+
+class v1GetAccessTokensResponse(Message):
+    """The message v1GetAccessTokensResponse."""
+
+    tokenInfo: Sequence[v1TokenInfo]
+    pagination: Optional[v1Pagination] = None
+
+
 class v1GetActiveTasksCountResponse(Message):
     """The message v1GetActiveTasksCountResponse."""
 
@@ -2241,6 +2260,20 @@ class v1Pagination(Message):
     total: Optional[int] = None
 
 
+class v1PatchAccessTokenRequest(Message):
+    """The message v1PatchAccessTokenRequest."""
+
+    tokenId: int
+    description: Optional[str] = None
+    setRevoked: Optional[bool] = None
+
+
+class v1PatchAccessTokenResponse(Message):
+    """The message v1PatchAccessTokenResponse."""
+
+    tokenInfo: Optional[v1TokenInfo] = None
+
+
 class v1PatchCheckpoint(Message):
     """The message v1PatchCheckpoint."""
 
@@ -2403,6 +2436,21 @@ class v1PauseRunsResponse(Message):
     """The message v1PauseRunsResponse."""
 
     results: Sequence[v1RunActionResult]
+
+
+class v1PostAccessTokenRequest(Message):
+    """The message v1PostAccessTokenRequest."""
+
+    userId: int
+    description: Optional[str] = None
+    lifespan: Optional[str] = None
+
+
+class v1PostAccessTokenResponse(Message):
+    """The message v1PostAccessTokenResponse."""
+
+    token: Optional[str] = None
+    tokenId: Optional[int] = None
 
 
 class v1PostAllocationAcceleratorDataRequest(Message):
@@ -3354,6 +3402,28 @@ class v1Tensorboard(Message):
     userId: Optional[int] = None
 
 
+class v1TokenInfo(Message):
+    """The message v1TokenInfo."""
+
+    id: int
+    userId: int
+    createdAt: Optional[str] = None
+    description: Optional[str] = None
+    expiry: Optional[str] = None
+    revoked: Optional[bool] = None
+    tokenType: Optional[v1TokenType] = None
+    readOnly: Optional[bool] = None
+    lastUsedAt: Optional[str] = None
+
+
+class v1TokenType(DetEnum):
+    """The words v1TokenType."""
+
+    UNSPECIFIED = "TOKEN_TYPE_UNSPECIFIED"
+    USER_SESSION = "TOKEN_TYPE_USER_SESSION"
+    ACCESS_TOKEN = "TOKEN_TYPE_ACCESS_TOKEN"
+
+
 class v1TrialEarlyExit(Message):
     """The message v1TrialEarlyExit."""
 
@@ -3851,6 +3921,32 @@ def get_ExpMetricNames(
     }
     for _record in _stream(session, "get_ExpMetricNames", _path, _params):
         yield v1ExpMetricNamesResponse.from_json(_record)
+
+
+def get_GetAccessTokens(
+    session: BaseSession,
+    *,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
+    orderBy: Optional[v1OrderBy] = None,
+    showInactive: Optional[bool] = None,
+    sortBy: Optional[v1GetAccessTokensRequestSortBy] = None,
+    tokenIds: Optional[Sequence[int]] = None,
+    username: Optional[str] = None,
+) -> v1GetAccessTokensResponse:
+    """List your access tokens; an administrator lists those of all users."""
+    _path = "/api/v1/tokens"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+        "orderBy": orderBy,
+        "showInactive": showInactive,
+        "sortBy": sortBy,
+        "tokenIds": tokenIds,
+        "username": username,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetAccessTokensResponse.from_json(_answer)
 
 
 def get_GetActiveTasksCount(
@@ -5198,6 +5294,18 @@ def get_health(
     return HealthCheck.from_json(_answer)
 
 
+def patch_PatchAccessToken(
+    session: BaseSession,
+    *,
+    body: v1PatchAccessTokenRequest,
+    tokenId: int,
+) -> v1PatchAccessTokenResponse:
+    """Revoke an access token, or change its description."""
+    _path = f"/api/v1/tokens/{_quoted(str(tokenId))}"
+    _answer = _call(session, "PATCH", _path, {}, body)
+    return v1PatchAccessTokenResponse.from_json(_answer)
+
+
 def patch_PatchCheckpoints(
     session: BaseSession,
     *,
@@ -5926,6 +6034,17 @@ def post_PinWorkspace(
     _call(session, "POST", _path, {})
 
 
+def post_PostAccessToken(
+    session: BaseSession,
+    *,
+    body: v1PostAccessTokenRequest,
+) -> v1PostAccessTokenResponse:
+    """Create an access token; the answer alone has the token itself."""
+    _path = "/api/v1/tokens"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1PostAccessTokenResponse.from_json(_answer)
+
+
 def post_PostAllocationAcceleratorData(
     session: BaseSession,
     *,
@@ -6533,6 +6652,7 @@ def put_SetClusterMessage(
 
 
 Paginated = Union[
+    v1GetAccessTokensResponse,
     v1GetAgentsResponse,
     v1GetCommandsResponse,
     v1GetExperimentCheckpointsResponse,
