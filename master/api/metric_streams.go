@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -90,12 +91,12 @@ func (a *API) sendEvery(c *call, period time.Duration, experiments []int, next f
 			case err != nil && !fault.Is(err, fault.Unavailable):
 				return err
 			case err == nil:
-				if out.add(record) != nil || out.flush() != nil || over { // the client has gone, or all is said
-					return nil
+				if err := errors.Join(out.add(record), out.flush()); err != nil || over {
+					return err
 				}
 			}
-			if sleep.For(ctx, period) != nil {
-				return nil
+			if err := sleep.For(ctx, period); err != nil {
+				return err
 			}
 		}
 	})

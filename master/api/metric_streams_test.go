@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -46,7 +47,7 @@ func parsedJSON(r *rig, line string) (v any) {
 func (s *stream) record(r *rig) any {
 	s.t.Helper()
 	line, err := s.line()
-	if err == io.EOF && line == "" {
+	if errors.Is(err, io.EOF) && line == "" {
 		return nil
 	}
 	if err != nil {

@@ -48,8 +48,11 @@ func (a *API) sendWhile(c *call, trial int, send func(ctx context.Context, out *
 			if err != nil && (over || !fault.Is(err, fault.Unavailable)) {
 				return err
 			}
-			if out.flush() != nil || err == nil && over || sleep.For(ctx, profilerPeriod) != nil {
-				return nil
+			if gone := out.flush(); gone != nil || err == nil && over {
+				return gone
+			}
+			if err := sleep.For(ctx, profilerPeriod); err != nil {
+				return err
 			}
 		}
 	})

@@ -275,10 +275,10 @@ func metricPath(c find.Column) []string {
 // metric compares a metric in the summary of a run, or of an experiment's best trial.
 func (b *searchBuilder) metric(c find.Condition) (string, error) {
 	at := "(s.summary #> " + b.bind(metricPath(c.Column), "text[]") + ")"
-	switch {
-	case c.Op == find.IsEmpty:
+	switch c.Op {
+	case find.IsEmpty:
 		return at + " IS NULL", nil
-	case c.Op == find.NotEmpty:
+	case find.NotEmpty:
 		return at + " IS NOT NULL", nil
 	}
 	return b.valueOf(at, c)
