@@ -470,12 +470,6 @@ class v1BindMount(Message):
     link: bool
 
 
-class v1BulkAutoCreateWorkspaceNamespaceBindingsRequest(Message):
-    """The message v1BulkAutoCreateWorkspaceNamespaceBindingsRequest."""
-
-    workspaceIds: Optional[Sequence[int]] = None
-
-
 class v1BulkExperimentFilters(Message):
     """The message v1BulkExperimentFilters."""
 
@@ -1331,18 +1325,6 @@ class v1GetJobsV2Response(Message):
     pagination: v1Pagination
 
 
-class v1GetKubernetesResourceManagersResponse(Message):
-    """The message v1GetKubernetesResourceManagersResponse."""
-
-    resourceManagers: Sequence[str]
-
-
-class v1GetKubernetesResourceQuotasResponse(Message):
-    """The message v1GetKubernetesResourceQuotasResponse."""
-
-    resourceQuotas: Dict[str, float]
-
-
 class v1GetMasterConfigResponse(Message):
     """The message v1GetMasterConfigResponse."""
 
@@ -1711,12 +1693,6 @@ class v1GetWorkspacesResponse(Message):
     workspaces: Sequence[v1Workspace]
 
 
-class v1GetWorkspacesWithDefaultNamespaceBindingsResponse(Message):
-    """The message v1GetWorkspacesWithDefaultNamespaceBindingsResponse."""
-
-    workspaceIds: Optional[Sequence[int]] = None
-
-
 class v1IdleNotebookRequest(Message):
     """The message v1IdleNotebookRequest."""
 
@@ -1930,12 +1906,6 @@ class v1LimitedJob(Message):
     progress: Optional[float] = None
     summary: Optional[v1JobSummary] = None
     weight: Optional[float] = None
-
-
-class v1ListWorkspaceNamespaceBindingsResponse(Message):
-    """The message v1ListWorkspaceNamespaceBindingsResponse."""
-
-    namespaceBindings: Dict[str, v1WorkspaceNamespaceBinding]
 
 
 class v1LocationType(DetEnum):
@@ -3125,13 +3095,6 @@ class v1SetNotebookPriorityResponse(Message):
     notebook: Optional[v1Notebook] = None
 
 
-class v1SetResourceQuotasRequest(Message):
-    """The message v1SetResourceQuotasRequest."""
-
-    id: int
-    clusterQuotaPairs: Optional[Dict[str, int]] = None
-
-
 class v1SetSearcherProgressOperation(Message):
     """The message v1SetSearcherProgressOperation."""
 
@@ -3168,19 +3131,6 @@ class v1SetUserPasswordResponse(Message):
     """The message v1SetUserPasswordResponse."""
 
     user: Optional[v1User] = None
-
-
-class v1SetWorkspaceNamespaceBindingsRequest(Message):
-    """The message v1SetWorkspaceNamespaceBindingsRequest."""
-
-    workspaceId: int
-    clusterNamespaceMeta: Optional[Dict[str, v1WorkspaceNamespaceMeta]] = None
-
-
-class v1SetWorkspaceNamespaceBindingsResponse(Message):
-    """The message v1SetWorkspaceNamespaceBindingsResponse."""
-
-    namespaceBindings: Dict[str, v1WorkspaceNamespaceBinding]
 
 
 class v1Shell(Message):
@@ -3799,20 +3749,6 @@ def delete_DeleteWorkspace(
     return v1DeleteWorkspaceResponse.from_json(_answer)
 
 
-def delete_DeleteWorkspaceNamespaceBindings(
-    session: BaseSession,
-    *,
-    workspaceId: int,
-    clusterNames: Optional[Sequence[str]] = None,
-) -> None:
-    """Unbind a workspace from its Kubernetes namespaces; answered with 501."""
-    _path = f"/api/v1/workspaces/{_quoted(str(workspaceId))}/namespace-bindings"
-    _params = {
-        "clusterNames": clusterNames,
-    }
-    _call(session, "DELETE", _path, _params)
-
-
 def get_AllocationPreemptionSignal(
     session: BaseSession,
     *,
@@ -4273,26 +4209,6 @@ def get_GetJobsV2(
     return v1GetJobsV2Response.from_json(_answer)
 
 
-def get_GetKubernetesResourceManagers(
-    session: BaseSession,
-) -> v1GetKubernetesResourceManagersResponse:
-    """List the resource managers that use Kubernetes: there are none."""
-    _path = "/api/v1/k8s-resource-managers"
-    _answer = _call(session, "GET", _path, {})
-    return v1GetKubernetesResourceManagersResponse.from_json(_answer)
-
-
-def get_GetKubernetesResourceQuotas(
-    session: BaseSession,
-    *,
-    id: int,
-) -> v1GetKubernetesResourceQuotasResponse:
-    """Get the Kubernetes quotas of a workspace; answered with 501."""
-    _path = f"/api/v1/workspaces/{_quoted(str(id))}/get-k8s-resource-quotas"
-    _answer = _call(session, "GET", _path, {})
-    return v1GetKubernetesResourceQuotasResponse.from_json(_answer)
-
-
 def get_GetMaster(
     session: BaseSession,
 ) -> v1GetMasterResponse:
@@ -4647,7 +4563,7 @@ def get_GetTasks(
 def get_GetTelemetry(
     session: BaseSession,
 ) -> v1GetTelemetryResponse:
-    """Get where usage is reported to: nowhere."""
+    """Check whether the cluster reports to its maker; Detent never does."""
     _path = "/api/v1/master/telemetry"
     _answer = _call(session, "GET", _path, {})
     return v1GetTelemetryResponse.from_json(_answer)
@@ -5001,15 +4917,6 @@ def get_GetWorkspaces(
     return v1GetWorkspacesResponse.from_json(_answer)
 
 
-def get_GetWorkspacesWithDefaultNamespaceBindings(
-    session: BaseSession,
-) -> v1GetWorkspacesWithDefaultNamespaceBindingsResponse:
-    """List the workspaces that are bound to the default namespace of Kubernetes; answered with 501."""
-    _path = "/api/v1/namespace-bindings/workspace-ids-with-default-bindings"
-    _answer = _call(session, "GET", _path, {})
-    return v1GetWorkspacesWithDefaultNamespaceBindingsResponse.from_json(_answer)
-
-
 def get_ListGCs(
     session: BaseSession,
     *,
@@ -5037,17 +4944,6 @@ def get_ListOrphans(
     _path = "/api/v1/detent/nomad/orphans"
     _answer = _call(session, "GET", _path, {})
     return v1GetOrphansResponse.from_json(_answer)
-
-
-def get_ListWorkspaceNamespaceBindings(
-    session: BaseSession,
-    *,
-    id: int,
-) -> v1ListWorkspaceNamespaceBindingsResponse:
-    """List the Kubernetes namespaces of a workspace; answered with 501."""
-    _path = f"/api/v1/workspaces/{_quoted(str(id))}/list-namespace-bindings"
-    _answer = _call(session, "GET", _path, {})
-    return v1ListWorkspaceNamespaceBindingsResponse.from_json(_answer)
 
 
 def get_MasterLogs(
@@ -5551,16 +5447,6 @@ def post_ArchiveWorkspace(
     """Archive a workspace."""
     _path = f"/api/v1/workspaces/{_quoted(str(id))}/archive"
     _call(session, "POST", _path, {})
-
-
-def post_BulkAutoCreateWorkspaceNamespaceBindings(
-    session: BaseSession,
-    *,
-    body: v1BulkAutoCreateWorkspaceNamespaceBindingsRequest,
-) -> None:
-    """Create Kubernetes namespaces for workspaces; answered with 501."""
-    _path = "/api/v1/namespace-bindings/bulk-auto-create"
-    _call(session, "POST", _path, {}, body)
 
 
 def post_CancelExperiment(
@@ -6397,17 +6283,6 @@ def post_SetNotebookPriority(
     return v1SetNotebookPriorityResponse.from_json(_answer)
 
 
-def post_SetResourceQuotas(
-    session: BaseSession,
-    *,
-    body: v1SetResourceQuotasRequest,
-    id: int,
-) -> None:
-    """Set the Kubernetes quotas of a workspace; answered with 501."""
-    _path = f"/api/v1/workspaces/{_quoted(str(id))}/set-resource-quota"
-    _call(session, "POST", _path, {}, body)
-
-
 def post_SetShellPriority(
     session: BaseSession,
     *,
@@ -6442,18 +6317,6 @@ def post_SetUserPassword(
     _path = f"/api/v1/users/{_quoted(str(userId))}/password"
     _answer = _call(session, "POST", _path, {}, body)
     return v1SetUserPasswordResponse.from_json(_answer)
-
-
-def post_SetWorkspaceNamespaceBindings(
-    session: BaseSession,
-    *,
-    body: v1SetWorkspaceNamespaceBindingsRequest,
-    workspaceId: int,
-) -> v1SetWorkspaceNamespaceBindingsResponse:
-    """Bind a workspace to a Kubernetes namespace; answered with 501."""
-    _path = f"/api/v1/workspaces/{_quoted(str(workspaceId))}/namespace-bindings"
-    _answer = _call(session, "POST", _path, {}, body)
-    return v1SetWorkspaceNamespaceBindingsResponse.from_json(_answer)
 
 
 def post_StartTrial(
