@@ -156,16 +156,16 @@ func (a *API) steerRuns(action store.Action, failed string) func(context.Context
 			return nil
 		})
 		ids := experimentsOf(pass)
-		noRoom, err := a.noRoom(ctx, action, ids)
+		hindered, err := a.hindered(ctx, action, ids)
 		if err != nil {
 			return nil, err
 		}
-		had, err := a.db.RequestAction(ctx, slices.DeleteFunc(slices.Clone(ids), func(id int) bool { return noRoom[id] != nil }), action)
+		had, err := a.db.RequestAction(ctx, slices.DeleteFunc(slices.Clone(ids), func(id int) bool { return hindered[id] != nil }), action)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range pass {
-			why := noRoom[r.ExperimentID]
+			why := hindered[r.ExperimentID]
 			if why == nil && !slices.Contains(had, r.ExperimentID) {
 				why = refusedAction(experimentOfRun(r), action)
 			}
@@ -215,7 +215,11 @@ func (a *API) deleteRuns(ctx context.Context, list []store.RunHead) (refusals, e
 	if err != nil {
 		return nil, err
 	}
-	had, err := a.db.RequestAction(ctx, whole, store.Delete)
+	hindered, err := a.hindered(ctx, store.Delete, whole)
+	if err != nil {
+		return nil, err
+	}
+	had, err := a.db.RequestAction(ctx, slices.DeleteFunc(slices.Clone(whole), func(id int) bool { return hindered[id] != nil }), store.Delete)
 	if err != nil {
 		return nil, err
 	}
@@ -223,6 +227,8 @@ func (a *API) deleteRuns(ctx context.Context, list []store.RunHead) (refusals, e
 		switch {
 		case !slices.Contains(whole, r.ExperimentID):
 			no[r.ID] = fault.New(fault.Invalid, "Run is part of search %d, which has other runs too; delete all of them together, or the experiment.", r.ExperimentID)
+		case hindered[r.ExperimentID] != nil:
+			no[r.ID] = hindered[r.ExperimentID]
 		case !slices.Contains(had, r.ExperimentID):
 			no[r.ID] = fault.New(fault.Invalid, "experiment %d is not over, or is being deleted", r.ExperimentID)
 		}

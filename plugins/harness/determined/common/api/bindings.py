@@ -1395,6 +1395,59 @@ class v1GetModelDefTreeResponse(Message):
     files: Optional[Sequence[v1FileNode]] = None
 
 
+class v1GetModelLabelsResponse(Message):
+    """The message v1GetModelLabelsResponse."""
+
+    labels: Sequence[str]
+
+
+class v1GetModelResponse(Message):
+    """The message v1GetModelResponse."""
+
+    model: v1Model
+
+
+class v1GetModelVersionResponse(Message):
+    """The message v1GetModelVersionResponse."""
+
+    modelVersion: v1ModelVersion
+
+
+class v1GetModelVersionsRequestSortBy(DetEnum):
+    """The words v1GetModelVersionsRequestSortBy."""
+
+    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
+    VERSION = "SORT_BY_VERSION"
+    CREATION_TIME = "SORT_BY_CREATION_TIME"
+
+
+class v1GetModelVersionsResponse(Message):
+    """The message v1GetModelVersionsResponse."""
+
+    model: v1Model
+    modelVersions: Sequence[v1ModelVersion]
+    pagination: v1Pagination
+
+
+class v1GetModelsRequestSortBy(DetEnum):
+    """The words v1GetModelsRequestSortBy."""
+
+    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
+    NAME = "SORT_BY_NAME"
+    DESCRIPTION = "SORT_BY_DESCRIPTION"
+    CREATION_TIME = "SORT_BY_CREATION_TIME"
+    LAST_UPDATED_TIME = "SORT_BY_LAST_UPDATED_TIME"
+    NUM_VERSIONS = "SORT_BY_NUM_VERSIONS"
+    WORKSPACE = "SORT_BY_WORKSPACE"
+
+
+class v1GetModelsResponse(Message):
+    """The message v1GetModelsResponse."""
+
+    models: Sequence[v1Model]
+    pagination: v1Pagination
+
+
 class v1GetNotebookResponse(Message):
     """The message v1GetNotebookResponse."""
 
@@ -1582,6 +1635,18 @@ class v1GetTrialCheckpointsResponse(Message):
 
     checkpoints: Sequence[v1Checkpoint]
     pagination: v1Pagination
+
+
+class v1GetTrialMetricsByCheckpointResponse(Message):
+    """The message v1GetTrialMetricsByCheckpointResponse."""
+
+    metrics: Sequence[v1MetricsReport]
+
+
+class v1GetTrialMetricsByModelVersionResponse(Message):
+    """The message v1GetTrialMetricsByModelVersionResponse."""
+
+    metrics: Sequence[v1MetricsReport]
 
 
 class v1GetTrialProfilerAvailableSeriesResponse(Message):
@@ -2071,6 +2136,42 @@ class v1MetricsWorkload(Message):
     endTime: Optional[str] = None
 
 
+class v1Model(Message):
+    """The message v1Model."""
+
+    archived: bool
+    creationTime: str
+    id: int
+    lastUpdatedTime: str
+    metadata: Dict[str, Any]
+    name: str
+    numVersions: int
+    userId: int
+    username: str
+    workspaceId: int
+    description: Optional[str] = None
+    labels: Optional[Sequence[str]] = None
+    notes: Optional[str] = None
+
+
+class v1ModelVersion(Message):
+    """The message v1ModelVersion."""
+
+    checkpoint: v1Checkpoint
+    creationTime: str
+    id: int
+    lastUpdatedTime: str
+    model: v1Model
+    version: int
+    comment: Optional[str] = None
+    labels: Optional[Sequence[str]] = None
+    metadata: Optional[Dict[str, Any]] = None
+    name: Optional[str] = None
+    notes: Optional[str] = None
+    userId: Optional[int] = None
+    username: Optional[str] = None
+
+
 class v1MoveExperimentRequest(Message):
     """The message v1MoveExperimentRequest."""
 
@@ -2091,6 +2192,13 @@ class v1MoveExperimentsResponse(Message):
     """The message v1MoveExperimentsResponse."""
 
     results: Sequence[v1ExperimentActionResult]
+
+
+class v1MoveModelRequest(Message):
+    """The message v1MoveModelRequest."""
+
+    destinationWorkspaceId: int
+    modelName: str
 
 
 class v1MoveProjectRequest(Message):
@@ -2281,6 +2389,41 @@ class v1PatchExperimentResponse(Message):
     experiment: Optional[v1Experiment] = None
 
 
+class v1PatchModel(Message):
+    """The message v1PatchModel."""
+
+    description: Optional[str] = None
+    labels: Optional[Sequence[str]] = None
+    metadata: Optional[Dict[str, Any]] = None
+    name: Optional[str] = None
+    notes: Optional[str] = None
+    workspaceId: Optional[int] = None
+    workspaceName: Optional[str] = None
+
+
+class v1PatchModelResponse(Message):
+    """The message v1PatchModelResponse."""
+
+    model: v1Model
+
+
+class v1PatchModelVersion(Message):
+    """The message v1PatchModelVersion."""
+
+    checkpoint: Optional[v1Checkpoint] = None
+    comment: Optional[str] = None
+    labels: Optional[Sequence[str]] = None
+    metadata: Optional[Dict[str, Any]] = None
+    name: Optional[str] = None
+    notes: Optional[str] = None
+
+
+class v1PatchModelVersionResponse(Message):
+    """The message v1PatchModelVersionResponse."""
+
+    modelVersion: v1ModelVersion
+
+
 class v1PatchProject(Message):
     """The message v1PatchProject."""
 
@@ -2447,6 +2590,42 @@ class v1PostCheckpointMetadataResponse(Message):
     """The message v1PostCheckpointMetadataResponse."""
 
     checkpoint: Optional[v1Checkpoint] = None
+
+
+class v1PostModelRequest(Message):
+    """The message v1PostModelRequest."""
+
+    name: str
+    description: Optional[str] = None
+    labels: Optional[Sequence[str]] = None
+    metadata: Optional[Dict[str, Any]] = None
+    notes: Optional[str] = None
+    workspaceId: Optional[int] = None
+    workspaceName: Optional[str] = None
+
+
+class v1PostModelResponse(Message):
+    """The message v1PostModelResponse."""
+
+    model: v1Model
+
+
+class v1PostModelVersionRequest(Message):
+    """The message v1PostModelVersionRequest."""
+
+    checkpointUuid: str
+    modelName: str
+    comment: Optional[str] = None
+    labels: Optional[Sequence[str]] = None
+    metadata: Optional[Dict[str, Any]] = None
+    name: Optional[str] = None
+    notes: Optional[str] = None
+
+
+class v1PostModelVersionResponse(Message):
+    """The message v1PostModelVersionResponse."""
+
+    modelVersion: v1ModelVersion
 
 
 class v1PostProjectRequest(Message):
@@ -3707,6 +3886,27 @@ def delete_DeleteExperiments(
     return v1DeleteExperimentsResponse.from_json(_answer)
 
 
+def delete_DeleteModel(
+    session: BaseSession,
+    *,
+    modelName: str,
+) -> None:
+    """Delete a model with its versions; their checkpoints stay."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}"
+    _call(session, "DELETE", _path, {})
+
+
+def delete_DeleteModelVersion(
+    session: BaseSession,
+    *,
+    modelName: str,
+    modelVersionNum: int,
+) -> None:
+    """Delete a version of a model; its checkpoint stays."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions/{_quoted(str(modelVersionNum))}"
+    _call(session, "DELETE", _path, {})
+
+
 def delete_DeleteProject(
     session: BaseSession,
     *,
@@ -4264,6 +4464,17 @@ def get_GetMetrics(
         yield v1GetMetricsResponse.from_json(_record)
 
 
+def get_GetModel(
+    session: BaseSession,
+    *,
+    modelName: str,
+) -> v1GetModelResponse:
+    """Get a model."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetModelResponse.from_json(_answer)
+
+
 def get_GetModelDef(
     session: BaseSession,
     *,
@@ -4284,6 +4495,91 @@ def get_GetModelDefTree(
     _path = f"/api/v1/experiments/{_quoted(str(experimentId))}/file_tree"
     _answer = _call(session, "GET", _path, {})
     return v1GetModelDefTreeResponse.from_json(_answer)
+
+
+def get_GetModelLabels(
+    session: BaseSession,
+    *,
+    workspaceId: Optional[int] = None,
+) -> v1GetModelLabelsResponse:
+    """List the labels of models, the most used first."""
+    _path = "/api/v1/model/labels"
+    _params = {
+        "workspaceId": workspaceId,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetModelLabelsResponse.from_json(_answer)
+
+
+def get_GetModelVersion(
+    session: BaseSession,
+    *,
+    modelName: str,
+    modelVersionNum: int,
+) -> v1GetModelVersionResponse:
+    """Get a version of a model."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions/{_quoted(str(modelVersionNum))}"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetModelVersionResponse.from_json(_answer)
+
+
+def get_GetModelVersions(
+    session: BaseSession,
+    *,
+    modelName: str,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
+    orderBy: Optional[v1OrderBy] = None,
+    sortBy: Optional[v1GetModelVersionsRequestSortBy] = None,
+) -> v1GetModelVersionsResponse:
+    """List the versions of a model."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+        "orderBy": orderBy,
+        "sortBy": sortBy,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetModelVersionsResponse.from_json(_answer)
+
+
+def get_GetModels(
+    session: BaseSession,
+    *,
+    archived: Optional[bool] = None,
+    description: Optional[str] = None,
+    id: Optional[int] = None,
+    labels: Optional[Sequence[str]] = None,
+    limit: Optional[int] = None,
+    name: Optional[str] = None,
+    offset: Optional[int] = None,
+    orderBy: Optional[v1OrderBy] = None,
+    sortBy: Optional[v1GetModelsRequestSortBy] = None,
+    userIds: Optional[Sequence[int]] = None,
+    users: Optional[Sequence[str]] = None,
+    workspaceIds: Optional[Sequence[int]] = None,
+    workspaceNames: Optional[Sequence[str]] = None,
+) -> v1GetModelsResponse:
+    """List models."""
+    _path = "/api/v1/models"
+    _params = {
+        "archived": archived,
+        "description": description,
+        "id": id,
+        "labels": labels,
+        "limit": limit,
+        "name": name,
+        "offset": offset,
+        "orderBy": orderBy,
+        "sortBy": sortBy,
+        "userIds": userIds,
+        "users": users,
+        "workspaceIds": workspaceIds,
+        "workspaceNames": workspaceNames,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetModelsResponse.from_json(_answer)
 
 
 def get_GetNotebook(
@@ -4441,7 +4737,7 @@ def get_GetSearcherEvents(
     *,
     id: Any,
 ) -> v1GetSearcherEventsResponse:
-    """Wait for the events that a program which drives a search must answer."""
+    """Wait for the events that the program of a custom search must answer."""
     _path = f"/api/v1/experiments/{_quoted(str(id))}/searcher_events"
     _answer = _call(session, "GET", _path, {})
     return v1GetSearcherEventsResponse.from_json(_answer)
@@ -4701,6 +4997,41 @@ def get_GetTrialCheckpoints(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1GetTrialCheckpointsResponse.from_json(_answer)
+
+
+def get_GetTrialMetricsByCheckpoint(
+    session: BaseSession,
+    *,
+    checkpointUuid: str,
+    metricGroup: Optional[str] = None,
+    trialSourceInfoType: Optional[v1TrialSourceInfoType] = None,
+) -> v1GetTrialMetricsByCheckpointResponse:
+    """List the metrics of the trials that reported that they work with a checkpoint."""
+    _path = f"/api/v1/checkpoints/{_quoted(str(checkpointUuid))}/metrics"
+    _params = {
+        "metricGroup": metricGroup,
+        "trialSourceInfoType": trialSourceInfoType,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetTrialMetricsByCheckpointResponse.from_json(_answer)
+
+
+def get_GetTrialMetricsByModelVersion(
+    session: BaseSession,
+    *,
+    modelName: str,
+    modelVersionNum: int,
+    metricGroup: Optional[str] = None,
+    trialSourceInfoType: Optional[v1TrialSourceInfoType] = None,
+) -> v1GetTrialMetricsByModelVersionResponse:
+    """List the metrics of the trials that reported that they work with a version of a model."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions/{_quoted(str(modelVersionNum))}/metrics"
+    _params = {
+        "metricGroup": metricGroup,
+        "trialSourceInfoType": trialSourceInfoType,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetTrialMetricsByModelVersionResponse.from_json(_answer)
 
 
 def get_GetTrialProfilerAvailableSeries(
@@ -5224,6 +5555,31 @@ def patch_PatchExperiment(
     return v1PatchExperimentResponse.from_json(_answer)
 
 
+def patch_PatchModel(
+    session: BaseSession,
+    *,
+    body: v1PatchModel,
+    modelName: str,
+) -> v1PatchModelResponse:
+    """Change a model."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}"
+    _answer = _call(session, "PATCH", _path, {}, body)
+    return v1PatchModelResponse.from_json(_answer)
+
+
+def patch_PatchModelVersion(
+    session: BaseSession,
+    *,
+    body: v1PatchModelVersion,
+    modelName: str,
+    modelVersionNum: int,
+) -> v1PatchModelVersionResponse:
+    """Change a version of a model."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions/{_quoted(str(modelVersionNum))}"
+    _answer = _call(session, "PATCH", _path, {}, body)
+    return v1PatchModelVersionResponse.from_json(_answer)
+
+
 def patch_PatchProject(
     session: BaseSession,
     *,
@@ -5418,6 +5774,16 @@ def post_ArchiveExperiments(
     return v1ArchiveExperimentsResponse.from_json(_answer)
 
 
+def post_ArchiveModel(
+    session: BaseSession,
+    *,
+    modelName: str,
+) -> None:
+    """Archive a model."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}/archive"
+    _call(session, "POST", _path, {})
+
+
 def post_ArchiveProject(
     session: BaseSession,
     *,
@@ -5554,7 +5920,7 @@ def post_DisableAgent(
     agentId: str,
     body: v1DisableAgentRequest,
 ) -> v1DisableAgentResponse:
-    """Disable a node: the scheduler places no new work on it and preempts what runs there; with drain, what runs there runs to its end."""
+    """Disable a node: the scheduler places no new work on it and preempts its tasks; with drain, its tasks run to their end."""
     _path = f"/api/v1/agents/{_quoted(str(agentId))}/disable"
     _answer = _call(session, "POST", _path, {}, body)
     return v1DisableAgentResponse.from_json(_answer)
@@ -5581,7 +5947,7 @@ def post_DisableSlot(
     body: v1DisableSlotRequest,
     slotId: str,
 ) -> v1DisableSlotResponse:
-    """Disable a slot: the scheduler places no new work on it and preempts what runs there; with drain, what runs there runs to its end."""
+    """Disable a slot: the scheduler places no new work on it and preempts its task; with drain, its task runs to its end."""
     _path = f"/api/v1/agents/{_quoted(str(agentId))}/slots/{_quoted(str(slotId))}/disable"
     _answer = _call(session, "POST", _path, {}, body)
     return v1DisableSlotResponse.from_json(_answer)
@@ -5843,6 +6209,17 @@ def post_MoveExperiments(
     return v1MoveExperimentsResponse.from_json(_answer)
 
 
+def post_MoveModel(
+    session: BaseSession,
+    *,
+    body: v1MoveModelRequest,
+    modelName: str,
+) -> None:
+    """Move a model to another workspace."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}/move"
+    _call(session, "POST", _path, {}, body)
+
+
 def post_MoveProject(
     session: BaseSession,
     *,
@@ -5965,6 +6342,29 @@ def post_PostCheckpointMetadata(
     return v1PostCheckpointMetadataResponse.from_json(_answer)
 
 
+def post_PostModel(
+    session: BaseSession,
+    *,
+    body: v1PostModelRequest,
+) -> v1PostModelResponse:
+    """Create a model."""
+    _path = "/api/v1/models"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1PostModelResponse.from_json(_answer)
+
+
+def post_PostModelVersion(
+    session: BaseSession,
+    *,
+    body: v1PostModelVersionRequest,
+    modelName: str,
+) -> v1PostModelVersionResponse:
+    """Register a checkpoint as the next version of a model."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}/versions"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1PostModelVersionResponse.from_json(_answer)
+
+
 def post_PostProject(
     session: BaseSession,
     *,
@@ -5995,7 +6395,7 @@ def post_PostSearcherOperations(
     id: Any,
     body: v1PostSearcherOperationsRequest,
 ) -> None:
-    """Send the operations of a program that drives a search."""
+    """Send the operations of a custom search."""
     _path = f"/api/v1/experiments/{_quoted(str(id))}/searcher_operations"
     _call(session, "POST", _path, {}, body)
 
@@ -6038,7 +6438,7 @@ def post_PostTrialRunnerMetadata(
     body: v1TrialRunnerMetadata,
     trialId: int,
 ) -> None:
-    """Report what a trial's program is doing."""
+    """Report the state of a trial's program."""
     _path = f"/api/v1/trials/{_quoted(str(trialId))}/runner/metadata"
     _call(session, "POST", _path, {}, body)
 
@@ -6179,7 +6579,7 @@ def post_ReportTrialSourceInfo(
     *,
     body: v1ReportTrialSourceInfoRequest,
 ) -> v1ReportTrialSourceInfoResponse:
-    """Report which checkpoint a trial evaluates."""
+    """Report which checkpoint, or version of a model, a trial works with."""
     _path = "/api/v1/trial-source-info"
     _answer = _call(session, "POST", _path, {}, body)
     return v1ReportTrialSourceInfoResponse.from_json(_answer)
@@ -6361,6 +6761,16 @@ def post_UnarchiveExperiments(
     return v1UnarchiveExperimentsResponse.from_json(_answer)
 
 
+def post_UnarchiveModel(
+    session: BaseSession,
+    *,
+    modelName: str,
+) -> None:
+    """Unarchive a model."""
+    _path = f"/api/v1/models/{_quoted(str(modelName))}/unarchive"
+    _call(session, "POST", _path, {})
+
+
 def post_UnarchiveProject(
     session: BaseSession,
     *,
@@ -6523,6 +6933,8 @@ Paginated = Union[
     v1GetExperimentsResponse,
     v1GetJobsResponse,
     v1GetJobsV2Response,
+    v1GetModelVersionsResponse,
+    v1GetModelsResponse,
     v1GetNotebooksResponse,
     v1GetResourcePoolsResponse,
     v1GetShellsResponse,
