@@ -751,6 +751,14 @@ class v1CurrentUserResponse(Message):
     user: v1User
 
 
+class v1CustomWebhookEventData(Message):
+    """The message v1CustomWebhookEventData."""
+
+    description: Optional[str] = None
+    level: Optional[v1LogLevel] = None
+    title: Optional[str] = None
+
+
 class v1DataPoint(Message):
     """The message v1DataPoint."""
 
@@ -1719,6 +1727,18 @@ class v1GetValidationMetricsResponse(Message):
     metrics: Sequence[v1MetricsReport]
 
 
+class v1GetWebhookDeliveriesResponse(Message):
+    """The message v1GetWebhookDeliveriesResponse."""
+
+    deliveries: Sequence[v1WebhookDelivery]
+
+
+class v1GetWebhooksResponse(Message):
+    """The message v1GetWebhooksResponse."""
+
+    webhooks: Sequence[v1Webhook]
+
+
 class v1GetWorkspaceProjectsRequestSortBy(DetEnum):
     """The words v1GetWorkspaceProjectsRequestSortBy."""
 
@@ -2503,6 +2523,12 @@ class v1PatchUsersResponse(Message):
     results: Sequence[v1UserActionResult]
 
 
+class v1PatchWebhook(Message):
+    """The message v1PatchWebhook."""
+
+    url: str
+
+
 class v1PatchWorkspace(Message):
     """The message v1PatchWorkspace."""
 
@@ -2710,6 +2736,20 @@ class v1PostUserSettingRequest(Message):
     settings: Sequence[v1UserWebSetting]
 
 
+class v1PostWebhookEventDataRequest(Message):
+    """The message v1PostWebhookEventDataRequest."""
+
+    data: v1CustomWebhookEventData
+    experimentId: int
+    trialId: Optional[int] = None
+
+
+class v1PostWebhookResponse(Message):
+    """The message v1PostWebhookResponse."""
+
+    webhook: v1Webhook
+
+
 class v1PostWorkspaceRequest(Message):
     """The message v1PostWorkspaceRequest."""
 
@@ -2885,6 +2925,12 @@ class v1RPQueueStat(Message):
     resourcePool: str
     stats: v1QueueStats
     aggregates: Optional[Sequence[v1AggregateQueueStats]] = None
+
+
+class v1RedeliverWebhookResponse(Message):
+    """The message v1RedeliverWebhookResponse."""
+
+    id: str
 
 
 class v1RendezvousInfo(Message):
@@ -3531,6 +3577,12 @@ class v1Tensorboard(Message):
     userId: Optional[int] = None
 
 
+class v1TestWebhookResponse(Message):
+    """The message v1TestWebhookResponse."""
+
+    completed: bool
+
+
 class v1TokenInfo(Message):
     """The message v1TokenInfo."""
 
@@ -3684,6 +3736,25 @@ class v1TrialsSnapshotResponseTrial(Message):
     trialId: int
 
 
+class v1Trigger(Message):
+    """The message v1Trigger."""
+
+    condition: Optional[Dict[str, Any]] = None
+    id: Optional[int] = None
+    triggerType: Optional[v1TriggerType] = None
+    webhookId: Optional[int] = None
+
+
+class v1TriggerType(DetEnum):
+    """The words v1TriggerType."""
+
+    UNSPECIFIED = "TRIGGER_TYPE_UNSPECIFIED"
+    EXPERIMENT_STATE_CHANGE = "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE"
+    METRIC_THRESHOLD_EXCEEDED = "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED"
+    TASK_LOG = "TRIGGER_TYPE_TASK_LOG"
+    CUSTOM = "TRIGGER_TYPE_CUSTOM"
+
+
 class v1UnarchiveExperimentsRequest(Message):
     """The message v1UnarchiveExperimentsRequest."""
 
@@ -3774,6 +3845,50 @@ class v1WatchResponse(Message):
 
     over: bool
     why: str
+
+
+class v1Webhook(Message):
+    """The message v1Webhook."""
+
+    mode: v1WebhookMode
+    name: str
+    url: str
+    webhookType: v1WebhookType
+    id: Optional[int] = None
+    triggers: Optional[Sequence[v1Trigger]] = None
+    workspaceId: Optional[int] = None
+
+
+class v1WebhookDelivery(Message):
+    """The message v1WebhookDelivery."""
+
+    id: str
+    eventId: str
+    eventType: str
+    event: Dict[str, Any]
+    state: str
+    tries: int
+    status: int
+    error: str
+    createdTime: str
+    nextTime: Optional[str] = None
+    endedTime: Optional[str] = None
+
+
+class v1WebhookMode(DetEnum):
+    """The words v1WebhookMode."""
+
+    UNSPECIFIED = "WEBHOOK_MODE_UNSPECIFIED"
+    WORKSPACE = "WEBHOOK_MODE_WORKSPACE"
+    SPECIFIC = "WEBHOOK_MODE_SPECIFIC"
+
+
+class v1WebhookType(DetEnum):
+    """The words v1WebhookType."""
+
+    UNSPECIFIED = "WEBHOOK_TYPE_UNSPECIFIED"
+    DEFAULT = "WEBHOOK_TYPE_DEFAULT"
+    SLACK = "WEBHOOK_TYPE_SLACK"
 
 
 class v1WorkloadContainer(Message):
@@ -3935,6 +4050,16 @@ def delete_DeleteTensorboardFiles(
 ) -> None:
     """Delete the files that TensorBoards of an experiment read."""
     _path = f"/api/v1/experiments/{_quoted(str(experimentId))}/tensorboard-files"
+    _call(session, "DELETE", _path, {})
+
+
+def delete_DeleteWebhook(
+    session: BaseSession,
+    *,
+    id: int,
+) -> None:
+    """Delete a webhook with the events that wait for it."""
+    _path = f"/api/v1/webhooks/{_quoted(str(id))}"
     _call(session, "DELETE", _path, {})
 
 
@@ -5176,6 +5301,15 @@ def get_GetValidationMetrics(
         yield v1GetValidationMetricsResponse.from_json(_record)
 
 
+def get_GetWebhooks(
+    session: BaseSession,
+) -> v1GetWebhooksResponse:
+    """List webhooks."""
+    _path = "/api/v1/webhooks"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetWebhooksResponse.from_json(_answer)
+
+
 def get_GetWorkspace(
     session: BaseSession,
     *,
@@ -5275,6 +5409,23 @@ def get_ListOrphans(
     _path = "/api/v1/detent/nomad/orphans"
     _answer = _call(session, "GET", _path, {})
     return v1GetOrphansResponse.from_json(_answer)
+
+
+def get_ListWebhookDeliveries(
+    session: BaseSession,
+    *,
+    id: Any,
+    before: Any = None,
+    limit: Any = None,
+) -> v1GetWebhookDeliveriesResponse:
+    """List the newest events of a webhook, with the results of the requests."""
+    _path = f"/api/v1/detent/webhooks/{_quoted(str(id))}/deliveries"
+    _params = {
+        "before": before,
+        "limit": limit,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetWebhookDeliveriesResponse.from_json(_answer)
 
 
 def get_MasterLogs(
@@ -5648,6 +5799,17 @@ def patch_PatchUsers(
     _path = "/api/v1/users"
     _answer = _call(session, "PATCH", _path, {}, body)
     return v1PatchUsersResponse.from_json(_answer)
+
+
+def patch_PatchWebhook(
+    session: BaseSession,
+    *,
+    body: v1PatchWebhook,
+    id: int,
+) -> None:
+    """Change the address of a webhook."""
+    _path = f"/api/v1/webhooks/{_quoted(str(id))}"
+    _call(session, "PATCH", _path, {}, body)
 
 
 def patch_PatchWorkspace(
@@ -6474,6 +6636,27 @@ def post_PostUserSetting(
     _call(session, "POST", _path, {}, body)
 
 
+def post_PostWebhook(
+    session: BaseSession,
+    *,
+    body: v1Webhook,
+) -> v1PostWebhookResponse:
+    """Create a webhook."""
+    _path = "/api/v1/webhooks"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1PostWebhookResponse.from_json(_answer)
+
+
+def post_PostWebhookEventData(
+    session: BaseSession,
+    *,
+    body: v1PostWebhookEventDataRequest,
+) -> None:
+    """Send an event to the webhooks that an experiment names."""
+    _path = "/api/v1/webhooks/custom"
+    _call(session, "POST", _path, {}, body)
+
+
 def post_PostWorkspace(
     session: BaseSession,
     *,
@@ -6494,6 +6677,18 @@ def post_PreviewHPSearch(
     _path = "/api/v1/preview-hp-search"
     _answer = _call(session, "POST", _path, {}, body)
     return v1PreviewHPSearchResponse.from_json(_answer)
+
+
+def post_RedeliverWebhook(
+    session: BaseSession,
+    *,
+    id: Any,
+    delivery: Any,
+) -> v1RedeliverWebhookResponse:
+    """Send an event to a webhook once more."""
+    _path = f"/api/v1/detent/webhooks/{_quoted(str(id))}/deliveries/{_quoted(str(delivery))}/redeliver"
+    _answer = _call(session, "POST", _path, {})
+    return v1RedeliverWebhookResponse.from_json(_answer)
 
 
 def post_ReportCheckpoint(
@@ -6729,6 +6924,17 @@ def post_StartTrial(
     _path = f"/api/v1/trials/{_quoted(str(trialId))}/start"
     _answer = _call(session, "POST", _path, {}, body)
     return v1StartTrialResponse.from_json(_answer)
+
+
+def post_TestWebhook(
+    session: BaseSession,
+    *,
+    id: int,
+) -> v1TestWebhookResponse:
+    """Send a test event to a webhook."""
+    _path = f"/api/v1/webhooks/{_quoted(str(id))}/test"
+    _answer = _call(session, "POST", _path, {})
+    return v1TestWebhookResponse.from_json(_answer)
 
 
 def post_TrustNomad(
