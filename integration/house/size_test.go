@@ -18,15 +18,15 @@ import (
 // comments and empty lines do not count. A budget is raised only on purpose: whoever goes
 // over one looks first for a second way of doing the same thing.
 var budgets = map[string]int{
-	"cli":              12800,
+	"cli":              13500,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2300, // the rig of the tests among them
 	"jobspecs":         1300,
 	"master":           100,
-	"master/api":       12600,
+	"master/api":       14000,
 	"master/auth":      200,
 	"master/budget":    150,
-	"master/client":    2600,
+	"master/client":    2700,
 	"master/cluster":   3400,
 	"master/control":   3800,
 	"master/discovery": 350,
@@ -34,7 +34,7 @@ var budgets = map[string]int{
 	"master/fault":     100,
 	"master/find":      1100,
 	"master/keep":      200,
-	"master/launch":    1600,
+	"master/launch":    1700,
 	"master/leftover":  200,
 	"master/lifecycle": 750,
 	"master/logpolicy": 100,
@@ -53,7 +53,7 @@ var budgets = map[string]int{
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     11600,
+	"master/store":     12600,
 	"master/task":      1250,
 	"master/trial":     100,
 	"master/tunnel":    200,
@@ -70,7 +70,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is that of the finished product.
-const totalBudget = 94_000
+const totalBudget = 98_000
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

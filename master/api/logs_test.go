@@ -41,7 +41,7 @@ func TestLogsByAPI(t *testing.T) {
 		}
 	}
 	me.with("POST", "/api/v1/detent/logs", strings.NewReader("nonsense"), http.Header{"Content-Encoding": {"gzip"}}).says(400, "gzip")
-	me.with("POST", "/api/v1/detent/logs", strings.NewReader("nonsense"), http.Header{"Content-Encoding": {"zstd"}}).says(400, "unpacked")
+	me.with("POST", "/api/v1/detent/logs", strings.NewReader("nonsense"), http.Header{"Content-Encoding": {"zstd"}}).says(400, "cannot unpack the body")
 	me.with("POST", "/api/v1/detent/logs", strings.NewReader("x"), http.Header{"Content-Encoding": {"lzma"}}).says(400, "lzma")
 	me.post("/api/v1/detent/logs", `{"lines":[]}`).says(400, "shipper")
 	me.post("/api/v1/task/logs", `{"logs":[{"task_id":"`+a.task+`","allocation_id":"`+a.id+`","container_id":"0123456789ab","agent_id":"node-7","rank_id":1,
