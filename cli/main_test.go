@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 func TestPlayedScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{Dir: "testdata/played", Setup: withMaster(""), Cmds: map[string]func(*testscript.TestScript, bool, []string){
-		"wait-for": waitFor, "wait-deleted": waitDeleted, "let": let, "cmptimes": compareTimes, "seed": seed, "no-links": noLinks}})
+		"wait-for": waitFor, "wait-deleted": waitDeleted, "wait-phase": waitPhase, "let": let, "cmptimes": compareTimes, "seed": seed, "no-links": noLinks}})
 }
 
 // waitFor waits for a file that a program in the background makes.
@@ -75,6 +75,18 @@ func waitDeleted(ts *testscript.TestScript, neg bool, args []string) {
 	m.Until("the end of a deletion", func() bool {
 		_, err := c.Experiment(m.Context(), id)
 		return fault.Is(err, fault.NotFound)
+	})
+}
+
+// waitPhase waits until a generic task is in a state.
+func waitPhase(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: wait-phase task STATE")
+	}
+	m := masterOf(ts)
+	m.Until(args[0]+" is "+args[1], func() bool {
+		k, err := m.DB.Task(m.Context(), args[0])
+		return err == nil && k.Phase == args[1]
 	})
 }
 

@@ -125,6 +125,8 @@ func (t *Task) commands() (log, end string) {
 		return fmt.Sprintf("det trial logs -f %d", t.TrialID), fmt.Sprintf("det trial kill %d", t.TrialID)
 	case slices.Contains([]string{"COMMAND", "NOTEBOOK", "SHELL", "TENSORBOARD"}, t.Type) && allocationID.MatchString(t.TaskID):
 		return "det task logs -f " + t.TaskID, "det " + strings.ToLower(t.Type) + " kill " + t.TaskID
+	case t.Type == "GENERIC" && allocationID.MatchString(t.TaskID):
+		return "det task logs -f " + t.TaskID, "det task kill " + t.TaskID
 	case t.Type == CheckpointGC && allocationID.MatchString(t.TaskID):
 		return "det task logs -f " + t.TaskID, ""
 	default:

@@ -10,5 +10,6 @@ import (
 
 // New returns the command det task.
 func New(a *app.App) *cobra.Command {
-	return noun.New("task", "list all tasks and print their logs", nil, newList(a), newLogs(a))
+	return noun.New("task", "list all tasks, print their logs, and run generic tasks", nil, newList(a), newLogs(a), newCreate(a), newFork(a),
+		newConfig(a), newKill(a), newPause(a), newUnpause(a))
 }

@@ -468,6 +468,25 @@ func (w *typist) commands(t *testing.T) {
 		return strings.Contains(out, "TERMINATED"), errors.New(out)
 	})
 	w.det(t, "command", "logs", id)
+	w.generic(t)
+}
+
+// generic uses the verbs of generic tasks; TestGenericTasks says more about what they do.
+func (w *typist) generic(t *testing.T) {
+	created := func(out string) string { return strings.TrimSpace(strings.TrimPrefix(out, "Created task ")) }
+	file := rig.Write(t, w.home, "generic.yaml", "entrypoint: [sleep, '1000']\nresources: {slots: 0}\n")
+	id := created(w.det(t, "task", "create", file))
+	rig.Holds(t, "task config", w.det(t, "task", "config", id), "entrypoint", "sleep")
+	fork := created(w.det(t, "task", "fork", id))
+	w.det(t, "task", "kill", fork)
+	w.det(t, "task", "pause", id)
+	rig.Eventually(t, "it is paused", func() (bool, error) {
+		task, err := w.r.Client.Task(t.Context(), id)
+		return err == nil && task.TaskState != nil && *task.TaskState == v1.GenericTaskStatePaused, err
+	})
+	w.det(t, "task", "unpause", id)
+	w.det(t, "task", "kill", id, "--root")
+	w.det(t, "task", "logs", id)
 }
 
 // interactive starts one of each kind that users open, without waiting for it.

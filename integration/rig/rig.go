@@ -116,6 +116,7 @@ func MasterConfig(dir string) string {
 	return fmt.Sprintf(`
 cluster_name: integration
 webhooks: {signing_key: %s, allow: [127.0.0.0/8]}
+launch_error: false
 checkpoint_storage: {type: shared_fs, host_path: %s}
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 128}

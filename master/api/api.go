@@ -86,8 +86,11 @@ type Config struct {
 	// CheckpointStorage is what the cluster lays under configurations.
 	CheckpointStorage expconf.CheckpointStorage
 	// Inventory says what a node offers to a pool; nil when it is not of that pool.
-	Inventory  func(pool string, node store.NodeRow) *NodeSlots
-	Idle       launch.IdleTimeouts
+	Inventory func(pool string, node store.NodeRow) *NodeSlots
+	Idle      launch.IdleTimeouts
+	// LaunchError: requests for more slots than a pool has are rejected.
+	LaunchError bool
+
 	RunnerDir  string // holds det-runner for /runner/<sha256>/<os>-<arch>
 	DetPath    string // det, for /cli/<sha256>/<os>-<arch>; "" where tasks get none
 	HarnessDir string // the Python package, served to tasks as a wheel or tree

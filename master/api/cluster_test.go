@@ -32,7 +32,7 @@ func TestCommands(t *testing.T) {
 	if at(t, me.get(path).ok().tree(), "config.resources.slots") != 0.0 {
 		t.Error("config")
 	}
-	me.post("/api/v1/commands", `{"config":{"entrypoint":["sleep","1"],"description":"another","resources":{"slots":8}}}`).ok()
+	me.post("/api/v1/commands", `{"config":{"entrypoint":["sleep","1"],"description":"another","resources":{"slots":1}}}`).ok()
 	preview := me.post("/api/v1/commands", `{"preview":true,"config":{"entrypoint":["x"]}}`).ok().tree()
 	if at(t, preview, "command.id") != "" {
 		t.Error("a preview has an id")
@@ -55,7 +55,7 @@ func TestCommands(t *testing.T) {
 	}
 	me.post(path+"/set_priority", `{"priority":0}`).says(400, "priority")
 	for body, words := range map[string]string{
-		`{}`: "entrypoint", `{"config":{"entrypoint":["x"],"resources":{"slotz":1}}}`: "slotz",
+		`{"config":{"entrypoint":["x"],"resources":{"slotz":1}}}`:                  "slotz",
 		`{"config":{"entrypoint":["x"]},"files":[` + modelFile("../a", "b") + `]}`: "..",
 		`{"config":{"entrypoint":["x"]},"workspaceId":99}`:                         "99",
 	} {

@@ -19,7 +19,7 @@ func TestRepeatedCreation(t *testing.T) {
 	r := newRig(t)
 	r.node("n1", "node-1", 4)
 	me, other := r.user("determined"), r.user("admin")
-	experiment, command := createBody(yaml("labels: [a]"), `"activate":true`), `{"config":{"entrypoint":["true"],"resources":{"slots":9}}}`
+	experiment, command := createBody(yaml("labels: [a]"), `"activate":true`), `{"config":{"entrypoint":["true"],"resources":{"slots":4}}}`
 	for path, body := range map[string]string{
 		"experiments": experiment, "commands": command, "notebooks": `{"config":{}}`, "shells": `{"config":{}}`,
 	} {

@@ -213,8 +213,8 @@ func (a *API) newGC(s store.ExperimentFiles, storage expconf.CheckpointStorage) 
 		Pool: task.RemovalPool(a.cfg.Pools, s.Pool, storage), Priority: s.Priority, Live: s.Live}
 }
 
-// removeEvents removes the files that TensorBoards of an experiment read. One that
-// runs writes them anew.
+// removeEvents removes the files that TensorBoards of an experiment read, and answers when
+// they are gone, as clients of Determined expect. A trial that runs writes them anew.
 func (a *API) removeEvents(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
 	s, cfg, err := a.filesToRemove(ctx, e.ID, nil)
 	if err != nil {
@@ -222,7 +222,25 @@ func (a *API) removeEvents(ctx context.Context, c *call, e store.Experiment, _ *
 	}
 	one := a.newGC(s, cfg.CheckpointStorage)
 	one.Events = true
-	return &v1.Empty{}, a.createGCs(ctx, []store.NewGC{one})
+	states, done := a.bus.Subscribe(store.TopicState)
+	defer done()
+	if err := a.createGCs(ctx, []store.NewGC{one}); err != nil {
+		return nil, err
+	}
+	var k store.Task
+	ended, err := await(ctx, states, maxPoll, func(ctx context.Context) (bool, error) {
+		k, err = a.db.Task(ctx, one.TaskID)
+		return k.EndedAt != nil, err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !ended:
+		return nil, fault.New(fault.Conflict, "the TensorBoard files of experiment %d are still being removed: see det task logs %s", e.ID, one.TaskID)
+	case k.ExitStatus != "success":
+		return nil, fault.New(fault.Conflict, "the TensorBoard files of experiment %d could not be removed: %s: see det task logs %s", e.ID, k.ExitStatus, one.TaskID)
+	}
+	return &v1.Empty{}, nil
 }
 
 // maxJudged bounds the checkpoints of an experiment for which a preview is made: a

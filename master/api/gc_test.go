@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/store"
 )
@@ -203,8 +204,8 @@ func TestATaskThatRemovesFiles(t *testing.T) {
 			t.Errorf("%s is %v, want %v", path, got, want)
 		}
 	}
-	me.del(fmt.Sprintf("/api/v1/experiments/%d/tensorboard-files", a.exp)).ok()
-	events := a.collector(a.collected()["taskId"].(string))
+	remover, gone := a.removesEvents(me, task)
+	events := a.collector(remover)
 	if got := at(t, events.claimed[0], "spec.collect.events"); got != fmt.Sprintf("%s/tensorboard/experiment/%d", r.api.cfg.ClusterID, a.exp) {
 		t.Errorf("TensorBoard's files are looked for in %v", got)
 	}
@@ -216,9 +217,37 @@ func TestATaskThatRemovesFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	events.ranks[0].post("/api/v1/detent/collections/"+a.collected()["taskId"].(string)+"/freed", `{"files":"1","bytes":"1"}`).ok()
+	events.ranks[0].post("/api/v1/detent/collections/"+remover+"/freed", `{"files":"1","bytes":"1"}`).ok()
 	total = me.get(fmt.Sprintf("/api/v1/experiments/%d", a.exp)).ok().tree()
 	if b, c := at(t, total, "experiment.freed.bytes"), a.collected(); b != most || c["bytes"] != most || c["files"] != most {
 		t.Errorf("freed: %v, of the newest collection %v", b, c)
 	}
+	// The request is answered when the task has ended, and says how.
+	a.ends(remover, "success")
+	(<-gone).ok()
+	failing, stuck := a.removesEvents(me, remover)
+	a.ends(failing, "failed: exit code 1")
+	(<-stuck).says(409, "could not be removed", "failed: exit code 1", failing)
+}
+
+// removesEvents asks for the removal of the files of TensorBoards, and returns its task, which
+// follows the task last, and the channel of the answer.
+func (a *attempt) removesEvents(me as, last string) (task string, answered chan answer) {
+	a.r.t.Helper()
+	answered = make(chan answer, 1)
+	go func() { answered <- me.del(fmt.Sprintf("/api/v1/experiments/%d/tensorboard-files", a.exp)) }()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
+		if task = a.collected()["taskId"].(string); task != last {
+			return task, answered
+		}
+	}
+	a.r.t.Fatal("no task removes the files of TensorBoards")
+	return "", nil
+}
+
+// ends ends a task, as the loop does.
+func (a *attempt) ends(task, status string) {
+	a.r.t.Helper()
+	a.r.apply(store.Changes{Tasks: []store.TaskChange{{ID: task, Ended: true, ExitStatus: status}}})
+	a.r.bus.Publish(store.TopicState)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -31,7 +32,7 @@ func (a *API) reportIdle(ctx context.Context, c *call, id string, req *v1.IdleNo
 	}
 	cfg, err := expconf.ParseCommandConfigJSON(k.Config)
 	switch {
-	case k.Type == "TRIAL" || k.Type == "COMMAND":
+	case k.Type == "TRIAL" || k.Type == "COMMAND" || k.Type == task.Generic:
 		return nil, fault.New(fault.Invalid, "task %s is a %s, and only notebooks, shells and TensorBoards can be idle", id, k.Type)
 	case err != nil:
 		return nil, fmt.Errorf("the configuration of task %s: %w", id, err)

@@ -128,6 +128,55 @@ func TestLaunchingNotebooks(t *testing.T) {
 	}
 }
 
+// More slots than a node or a pool has: see launch.Cluster.checkSlots.
+func TestMoreSlotsThanThereAre(t *testing.T) {
+	for _, strict := range []bool{true, false} {
+		r := newRig(t, func(c *Config) { c.LaunchError = strict })
+		me := r.user("determined")
+		warned := func(a answer) {
+			t.Helper()
+			if w := at(t, a.ok().tree(), "warnings.0"); w != "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED" {
+				t.Errorf("it is warned of %v", w)
+			}
+		}
+		one := func(slots int) string {
+			return fmt.Sprintf(`{"config":{"entrypoint":["x"],"resources":{"slots":%d}}}`, slots)
+		}
+		trials := func(slots int) string {
+			return createBody(yaml(fmt.Sprintf("resources: {slots_per_trial: %d}", slots)))
+		}
+		warned(me.post("/api/v1/commands", one(3))) // nodes may join
+		warned(me.post("/api/v1/experiments", trials(3)))
+		r.node("n1", "node-1", 2)
+		r.node("n2", "node-2", 2)
+		const words = "request unfulfillable, please try requesting less slots"
+		for _, noun := range []string{"command", "notebook", "shell"} {
+			me.post("/api/v1/"+noun+"s", one(3)).says(400, words)
+			me.post("/api/v1/"+noun+"s", one(2)).ok()
+		}
+		me.generic("entrypoint: [x]\nresources: {slots: 3}").says(400, words)
+		me.post("/api/v1/experiments", trials(4)).ok()
+		if beyond := me.post("/api/v1/experiments", trials(5)); strict {
+			beyond.says(400, "slots requested exceeds cluster capacity")
+		} else {
+			warned(beyond)
+		}
+	}
+}
+
+// A command without an entrypoint is accepted, as by Determined, and fails.
+func TestACommandWithoutAnEntrypoint(t *testing.T) {
+	r := newRig(t)
+	got := r.user("determined").post("/api/v1/commands", `{"workspaceId":1}`).ok().tree()
+	if at(t, got, "command.workspaceId") != 1.0 {
+		t.Errorf("the command is %v", got["command"])
+	}
+	spec := r.begin(at(t, got, "command.id").(string)).claimed[0]["spec"].(map[string]any)
+	if program := at(t, spec, "entrypoint.0").(string); spec["shell"] != true || !strings.Contains(program, "no entrypoint") || !strings.Contains(program, "exit 1") {
+		t.Errorf("it runs %q", program)
+	}
+}
+
 func TestPoolsThatCannotMount(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Pools[0].Driver = pool.Exec })
 	r.user("determined").post("/api/v1/shells", `{"config":{"bind_mounts":[{"host_path":"/a","container_path":"/b"}]}}`).says(400, "bind_mounts")

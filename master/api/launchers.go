@@ -16,9 +16,11 @@ func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
 		return turn.release, nil
 	}, a.receiver.packed)
 	c := launch.Cluster{Site: a.cfg.Site, Pools: a.cfg.Pools, Storage: a.cfg.CheckpointStorage, Idle: a.cfg.Idle,
-		CheckStorage: a.cfg.CheckStorage, FreeSlots: func(ctx context.Context, pool string) (int, error) {
+		CheckStorage: a.cfg.CheckStorage, LaunchError: a.cfg.LaunchError,
+		Slots: func(ctx context.Context, pool string) (launch.PoolSlots, error) {
 			counts, err := a.countPools(ctx)
-			return counts[pool].slots, err
+			n := counts[pool]
+			return launch.PoolSlots{Nodes: n.nodes, PerNode: n.perNode, Total: n.slots}, err
 		}}
 	return launch.NewExperiments(c, a.db, code), launch.NewTasks(c, a.db, code)
 }

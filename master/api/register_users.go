@@ -26,6 +26,7 @@ func (a *API) registerUserRoutes() {
 	a.registerShells()
 	a.registerTensorboards()
 	a.registerTasks()
+	a.registerGeneric()
 	a.registerProxy()
 	a.registerPools()
 	a.registerAgents()

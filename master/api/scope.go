@@ -15,7 +15,7 @@ import (
 // task. Accounts, workspaces, templates, nodes and the master's settings are not
 // among them, whoever its owner is.
 var writableByTasks = map[string]bool{
-	"allocations": true, "auth": true, "checkpoints": true, "commands": true, "experiments": true, "experiments-search": true,
+	"allocations": true, "auth": true, "checkpoints": true, "commands": true, "experiments": true, "experiments-search": true, "generic-tasks": true,
 	"job-queues": true, "models": true, "notebooks": true, "preview-hp-search": true, "projects": true, "runs": true, "shells": true,
 	"task": true, "task-logs": true, "tasks": true, "tensorboards": true, "trial-source-info": true, "trials": true,
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -33,12 +34,21 @@ func wireAttempt(x store.Attempt) v1.Allocation {
 	return w
 }
 
-func (a *API) task(ctx context.Context, _ *call, k store.Task, _ *v1.None) (*v1.GetTaskResponse, error) {
+func (a *API) task(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.GetTaskResponse, error) {
 	list, err := a.db.Attempts(ctx, k.ID)
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetTaskResponse{Task: v1.Task{TaskID: k.ID, TaskType: v1.TaskType("TASK_TYPE_" + k.Type), StartTime: k.CreatedAt, EndTime: k.EndedAt}}
+	resp := &v1.GetTaskResponse{Task: v1.Task{TaskID: k.ID, TaskType: v1.TaskType("TASK_TYPE_" + k.Type), StartTime: k.CreatedAt, EndTime: k.EndedAt,
+		ParentID: k.ParentID, ForkedFrom: k.ForkedFrom, NoPause: k.NoPause}}
+	if k.Type == task.Generic {
+		config, err := submittedConfig(k, c.who)
+		if err != nil {
+			return nil, err
+		}
+		state := v1.GenericTaskState("GENERIC_TASK_STATE_" + k.Phase)
+		resp.Task.Config, resp.Task.TaskState = &config, &state
+	}
 	for _, x := range list {
 		resp.Task.Allocations = append(resp.Task.Allocations, wireAttempt(x))
 	}

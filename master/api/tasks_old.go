@@ -2,9 +2,10 @@ package api
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -41,11 +42,5 @@ func (a *API) oldTasks(ctx context.Context, c *call, _ *v1.None) (*map[string]v1
 
 // allocationName is what clients of Determined know an attempt by.
 func allocationName(x store.Attempt) string {
-	switch {
-	case x.TrialID != nil && x.ExperimentID != nil:
-		return fmt.Sprintf("Trial %d (Experiment %d)", *x.TrialID, *x.ExperimentID)
-	case x.TaskType == "CHECKPOINT_GC" && x.ExperimentID != nil:
-		return fmt.Sprintf("Checkpoint GC (Experiment %d)", *x.ExperimentID)
-	}
-	return x.TaskName
+	return task.Called(x.TaskType, x.TaskID, x.TaskName, optional.Value(x.ExperimentID), optional.Value(x.TrialID))
 }

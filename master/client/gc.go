@@ -22,7 +22,7 @@ func (c *Client) RemoveCheckpointFiles(ctx context.Context, uuids, globs []strin
 	return err
 }
 
-// RemoveTensorboardFiles begins the removal of the TensorBoard files of an experiment.
+// RemoveTensorboardFiles removes the TensorBoard files of an experiment; it returns when they are gone.
 func (c *Client) RemoveTensorboardFiles(ctx context.Context, experiment int) error {
 	return act(ctx, c, v1.RemoveTensorboardFiles, experiment)
 }

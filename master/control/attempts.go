@@ -100,33 +100,45 @@ func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocati
 	return a
 }
 
-// task decides about a task that is not a trial: a command, notebook, shell, TensorBoard or
-// garbage collection. Most of these tasks end because somebody kills them, so their exit
-// status says who or what killed the task.
+// task decides about a task that is not a trial: a command, notebook, shell, TensorBoard,
+// generic task or garbage collection. Most of these tasks end because somebody kills them, so
+// their exit status says who or what killed the task.
 func (d *decider) task(t store.LiveTask) {
 	action, why := lifecycle.ActionNone, ""
-	if t.Desired == "kill" {
+	switch t.Desired {
+	case wantKill:
 		action, why = lifecycle.ActionKill, cmp.Or(t.KillReason, "it was killed")
+	case wantPause:
+		action, why = lifecycle.ActionKill, cmp.Or(t.KillReason, "it was paused")
 	}
 	attempt := d.p.Allocations[t.ID]
 	if attempt == nil {
-		if action == lifecycle.ActionKill {
-			d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: t.ID, Ended: true, ExitStatus: why + ", before it started"})
-			return
-		}
-		d.attempt(t, t.Runs+1, nil)
+		d.taskWithoutAttempt(t, why)
 		return
 	}
 	d.follow(attempt, t.Pool)
 	if out := d.evictionReason(attempt, false); out != "" && action == lifecycle.ActionNone && t.Type != gcTaskType {
 		action, why = lifecycle.ActionKill, out
 	}
+	if t.Desired == wantPause {
+		d.pauseAttempt(attempt, why)
+	}
 	end := d.advance(attempt, 0, action, why)
 	if end == nil {
 		return
 	}
+	paused := d.wasPaused(attempt, *end)
+	if paused && t.Desired != wantKill {
+		if t.Desired != wantPause { // it was resumed before its attempt had ended
+			d.attempt(t, attempt.RunID+1, end)
+		}
+		return
+	}
 	c := store.TaskChange{ID: t.ID, Ended: true, ExitStatus: exitStatus(*end)}
-	if action == lifecycle.ActionKill && t.Type != "COMMAND" && end.Outcome == lifecycle.Completed {
+	if paused {
+		c.ExitStatus = why // its attempt ended because of the pause, and its task because of the kill
+	}
+	if action == lifecycle.ActionKill && t.Desired != wantPause && t.Type != "COMMAND" && end.Outcome == lifecycle.Completed {
 		c.ExitStatus = why // a killed server exits with code 0, which says nothing
 	}
 	nobodysFault := end.Outcome == lifecycle.Unplaced || end.Outcome == lifecycle.Lost && end.Unstarted

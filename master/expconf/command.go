@@ -16,8 +16,6 @@ type RawCommand CommandConfig
 // unknown explains fields that only experiments support.
 func (r *CommandResources) unknown(name string) (message, hint string, ok bool) {
 	switch name {
-	case "is_single_node":
-		return "cannot be set: a task of this kind is always on a single node", "", true
 	case "slots_per_trial":
 		return "is for experiments", "did you mean slots?", true
 	}
@@ -49,6 +47,7 @@ type CommandResources struct {
 	written
 	AgentLabel   *string   `json:"agent_label,omitempty"` // no effect any more
 	Devices      Devices   `json:"devices" default:"[]"`
+	IsSingleNode *bool     `json:"is_single_node,omitempty"` // always, so that it may only say so
 	MaxSlots     *int      `json:"max_slots" check:"at least 0"`
 	Memory       *ByteSize `json:"memory,omitempty" check:"memory"` // nil: the memory of its slots
 	Priority     *int      `json:"priority" check:"1 (first)..99 (last)"`
@@ -56,6 +55,12 @@ type CommandResources struct {
 	ShmSize      *ByteSize `json:"shm_size" check:"1..maxShm"`
 	Slots        int       `json:"slots" default:"1" check:"0..maxSlots"`
 	Weight       float64   `json:"weight" default:"1" check:"over 0, up to maxWeight"`
+}
+
+func (r CommandResources) check(k *checker, at string) {
+	if r.IsSingleNode != nil && !*r.IsSingleNode {
+		k.fail(at+".is_single_node", "must be true or left out: a task of this kind is always on a single node", "")
+	}
 }
 
 // Duration is a time span, written 30m or as a number of seconds.

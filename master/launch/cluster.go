@@ -24,8 +24,18 @@ type Cluster struct {
 	// CheckStorage returns an error about a storage for which Vault cannot grant credentials;
 	// nil if the cluster grants none.
 	CheckStorage func(storage expconf.CheckpointStorage) error
-	// FreeSlots returns the number of slots that a pool has now.
-	FreeSlots func(ctx context.Context, pool string) (int, error)
+	// Slots returns what slots a pool has now.
+	Slots func(ctx context.Context, pool string) (PoolSlots, error)
+	// LaunchError: an experiment or a generic task that requests more slots than its pool has
+	// is rejected; else it waits.
+	LaunchError bool
+}
+
+// PoolSlots counts the slots of a pool.
+type PoolSlots struct {
+	Nodes   int
+	PerNode int // of the node with the most slots
+	Total   int // that can be used now
 }
 
 // A Submitter is the user who makes a request, with the request's key and code.
@@ -65,15 +75,24 @@ func (c *Cluster) poolFor(named string, slots int, ws store.WorkspaceSettings) (
 	return nil, fault.New(fault.Invalid, "resources.resource_pool: the cluster has no default pool; name one")
 }
 
-// warnOfSlots warns about a request for more slots than a pool has now. This is not an error,
-// because nodes may join.
-func (c *Cluster) warnOfSlots(ctx context.Context, pool string, slots int) (warnings []v1.LaunchWarning, remarks []string, err error) {
-	n, err := c.FreeSlots(ctx, pool)
-	if err != nil || slots <= n {
+// checkSlots compares a request with the slots that its pool has. A request that no node of the
+// pool can fulfil is rejected if it is for one node, and one for more slots than the pool has
+// if LaunchError is set. All else is a warning, because nodes may join: so it is as long as
+// the pool has no nodes at all.
+func (c *Cluster) checkSlots(ctx context.Context, pool string, slots int, oneNode bool) (warnings []v1.LaunchWarning, remarks []string, err error) {
+	has, err := c.Slots(ctx, pool)
+	switch {
+	case err != nil || slots <= has.Total && (!oneNode || slots <= has.PerNode):
 		return nil, nil, err
+	case has.Nodes == 0:
+	case oneNode && slots > has.PerNode:
+		return nil, nil, fault.New(fault.Invalid, "request unfulfillable, please try requesting less slots: %d slots are asked for on one node, and no node of pool %s has more than %d",
+			slots, pool, has.PerNode)
+	case c.LaunchError:
+		return nil, nil, fault.New(fault.Invalid, "slots requested exceeds cluster capacity: %d slots are asked for and pool %s has %d at the moment", slots, pool, has.Total)
 	}
 	return []v1.LaunchWarning{v1.LaunchWarningCurrentSlotsExceeded},
-		[]string{fmt.Sprintf("%d slots are asked for and pool %s has %d at the moment: it waits until more join", slots, pool, n)}, nil
+		[]string{fmt.Sprintf("%d slots are asked for and pool %s has %d at the moment: it waits until more join", slots, pool, has.Total)}, nil
 }
 
 // WrongConfig returns the error with the problems of a configuration.

@@ -239,7 +239,7 @@ func (c *Cluster) accept(e *Experiment, cfg *expconf.Config, of *pool.Pool, warn
 }
 
 func (l *Experiments) warn(ctx context.Context, e *Experiment) error {
-	warnings, remarks, err := l.cluster.warnOfSlots(ctx, e.Pool, e.SlotsPerTrial)
+	warnings, remarks, err := l.cluster.checkSlots(ctx, e.Pool, e.SlotsPerTrial, false)
 	e.Warnings, e.Remarks = warnings, append(e.Remarks, remarks...)
 	return err
 }

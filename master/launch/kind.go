@@ -7,8 +7,8 @@ import (
 	"github.com/detent-ml/detent/master/task"
 )
 
-// Commands, notebooks, shells and TensorBoards are one thing to the cluster, a
-// task of one attempt, and four nouns to users.
+// Commands, notebooks, shells, TensorBoards and generic tasks are one thing to the cluster, a
+// task that is no trial, and five nouns to users.
 
 // A Kind is a kind of task.
 type Kind struct {
@@ -18,11 +18,14 @@ type Kind struct {
 	slots int    // of one whose configuration says nothing
 	// program: the configuration says what runs. Else the kind does.
 	program bool
+	// required: a configuration without an entrypoint is rejected. A command without one is
+	// accepted, as in Determined, and fails.
+	required bool
 }
 
 // Command is the kind of what runs a program of its user's.
 func Command() Kind {
-	return Kind{Type: "COMMAND", Noun: "command", title: "Command", slots: 1, program: true}
+	return Kind{Type: task.Command, Noun: "command", title: "Command", slots: 1, program: true}
 }
 
 // Notebook is the kind of JupyterLabs.
@@ -36,6 +39,19 @@ func Shell() Kind { return Kind{Type: task.Shell, Noun: "shell", title: "Shell",
 // Tensorboard is the kind of TensorBoards.
 func Tensorboard() Kind {
 	return Kind{Type: task.Tensorboard, Noun: "tensorboard", title: "TensorBoard"}
+}
+
+// Generic is the kind of programs that users start in trees, pause and resume.
+func Generic() Kind {
+	return Kind{Type: task.Generic, Noun: "task", title: "Generic Task", slots: 1, program: true, required: true}
+}
+
+// describe returns the description of a task that nobody described.
+func (of Kind) describe(id string) string {
+	if of.Type == task.Generic {
+		return of.title + " " + id
+	}
+	return of.title + " (" + petName() + ")"
 }
 
 // IdleTimeouts are how long tasks may be unused that do not say so themselves; 0
@@ -75,7 +91,7 @@ func (of Kind) shape(raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawComm
 		remarks = append(remarks, "notebook_idle_type: has no effect on a "+of.Noun)
 	}
 	if of.program && raw.IdleTimeout != nil {
-		remarks = append(remarks, "idle_timeout: has no effect on a command: it ends when its program does")
+		remarks = append(remarks, "idle_timeout: has no effect on a "+of.Noun+": it ends when its program does")
 	}
 	if span, ok := idle.of(of.Type); raw.IdleTimeout == nil && ok {
 		d := expconf.Duration(span)

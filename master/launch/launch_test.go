@@ -42,6 +42,10 @@ func (m *memory) Project(_ context.Context, id int) (store.Project, error) {
 	return store.Project{ID: id, Name: "p", WorkspaceID: 1, WorkspaceName: "w", Archived: id == 9}, nil
 }
 
+func (m *memory) Task(_ context.Context, id string) (store.Task, error) {
+	return store.Task{}, fault.New(fault.NotFound, "no task %s", id)
+}
+
 func (m *memory) ProjectByName(_ context.Context, workspace, name string) (store.Project, error) {
 	return store.Project{ID: 2, Name: name, WorkspaceID: 1, WorkspaceName: workspace}, nil
 }
@@ -109,7 +113,9 @@ func launchers(t *testing.T) (*memory, *Experiments, *Tasks) {
 	c := Cluster{Site: task.Site{ClusterID: "c", Capabilities: expconf.Everything()},
 		Pools:   pool.Set{{Name: "gpu", Driver: pool.RawExec, Compute: true, Priority: 42}, {Name: "aux", Driver: pool.RawExec, Aux: true, Priority: 50}},
 		Storage: expconf.CheckpointStorage{Type: expconf.SharedFS, HostPath: "/tmp"}, Idle: IdleTimeouts{Notebook: time.Hour},
-		FreeSlots: func(_ context.Context, pool string) (int, error) { return map[string]int{"gpu": 2}[pool], nil }}
+		Slots: func(_ context.Context, pool string) (PoolSlots, error) {
+			return map[string]PoolSlots{"gpu": {Nodes: 1, PerNode: 2, Total: 2}}[pool], nil
+		}}
 	code := NewPacker(m, func(context.Context, string) (func(), error) { return func() {}, nil }, spool.New(t.TempDir(), 2*MaxPacked*spool.OwnerShare))
 	return m, NewExperiments(c, m, code), NewTasks(c, m, code)
 }
@@ -207,8 +213,8 @@ func TestTasksAreMade(t *testing.T) {
 	if len(m.tasks) != 3 {
 		t.Errorf("%d were made", len(m.tasks))
 	}
-	if _, err := l.Start(t.Context(), me, Command(), TaskRequest{}); err == nil || !strings.Contains(err.Error(), "entrypoint") {
-		t.Errorf("a command without a program: %v", err)
+	if _, err := l.Start(t.Context(), me, Generic(), TaskRequest{}); err == nil || !strings.Contains(err.Error(), "entrypoint") {
+		t.Errorf("a generic task without a program: %v", err)
 	}
 	if _, err := l.Start(t.Context(), me, Shell(), TaskRequest{WorkspaceID: new(9)}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("in an archived workspace: %v", err)

@@ -23,6 +23,8 @@ type tasks interface {
 	workspaces
 	templates
 	shown
+	projects
+	Task(ctx context.Context, id string) (store.Task, error)
 	CreateTask(ctx context.Context, n store.NewTask) (string, error)
 }
 
@@ -44,7 +46,8 @@ type TaskRequest struct {
 	Template    *string
 	WorkspaceID *int
 	Preview     *bool
-	Shows       *Shows // what a TensorBoard is to show; nil for other kinds
+	Shows       *Shows   // what a TensorBoard is to show; nil for other kinds
+	Generic     *generic // of a generic task; nil for other kinds
 }
 
 // A Task is one that was checked.
@@ -67,6 +70,9 @@ func (l *Tasks) Start(ctx context.Context, by Submitter, of Kind, req TaskReques
 			return nil, err
 		}
 	}
+	if req.Generic != nil {
+		t.Generic = &req.Generic.NewGeneric
+	}
 	if of.Type == Shell().Type {
 		if t.Shell, err = newShellKeys(); err != nil {
 			return nil, err
@@ -75,7 +81,7 @@ func (l *Tasks) Start(ctx context.Context, by Submitter, of Kind, req TaskReques
 	if err := l.check(ctx, t, by, of, req); err != nil {
 		return nil, err
 	}
-	warnings, remarks, err := l.cluster.warnOfSlots(ctx, t.Pool, t.Slots)
+	warnings, remarks, err := l.cluster.checkSlots(ctx, t.Pool, t.Slots, true)
 	t.Warnings, t.Remarks = warnings, append(t.Remarks, remarks...)
 	if err != nil || optional.Value(req.Preview) {
 		return t, err
@@ -125,6 +131,9 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 		return err
 	}
 	t.Context, err = l.code.Keep(ctx, by, optional.Value(req.Preview))
+	if t.Context == nil && req.Generic != nil {
+		t.Context = req.Generic.context
+	}
 	return err
 }
 
@@ -146,13 +155,12 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.T
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := expconf.CompleteCommand(raw, expconf.CommandDefaults{TaskContainer: c.Site.DefaultsIn(in),
-		Description: of.title + " (" + petName() + ")"})
+	cfg, err := expconf.CompleteCommand(raw, expconf.CommandDefaults{TaskContainer: c.Site.DefaultsIn(in), Description: of.describe(t.ID)})
 	if err != nil {
 		return nil, WrongConfig(err)
 	}
 	cfg.Resources.ResourcePool = in.Name
-	if err := cfg.Validate(of.program); err != nil {
+	if err := cfg.Validate(of.required); err != nil {
 		return nil, WrongConfig(err)
 	}
 	can := c.Site.CapabilitiesIn(in)

@@ -149,6 +149,10 @@ type Config struct {
 	// node; 0 for never ([when things fail](../faults.md)).
 	AvoidNodeAfter int `yaml:"avoid_node_after"`
 
+	// Reject an experiment or a generic task that requests more slots than its pool has. With
+	// false, and in a pool without nodes, it waits until nodes join.
+	LaunchError bool `yaml:"launch_error"`
+
 	// Seconds after which the master ends an unused notebook whose configuration has no
 	// `idle_timeout`; 0 for never.
 	NotebookTimeout int `yaml:"notebook_timeout"`
@@ -268,10 +272,10 @@ func (d *Duration) UnmarshalYAML(b []byte) error {
 func Defaults() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16, Spool: SpoolConfig{MaxMB: 8192},
-		Tokens:             TokensConfig{MaxDays: 365, DefaultDays: 30},
-		Connections:        ConnectionsConfig{Max: 8192, MaxPerAddress: 1024},
-		Nomad:              NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
-		TensorboardTimeout: 300, AvoidNodeAfter: 3, StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
+		Tokens:      TokensConfig{MaxDays: 365, DefaultDays: 30},
+		Connections: ConnectionsConfig{Max: 8192, MaxPerAddress: 1024},
+		Nomad:       NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
+		LaunchError: true, TensorboardTimeout: 300, AvoidNodeAfter: 3, StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
 	}
 }
 

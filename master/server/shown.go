@@ -31,7 +31,7 @@ func (c Config) shown() map[string]any {
 	shown := map[string]any{
 		"resource_manager": manager, "additional_resource_managers": nil, "resource_pools": c.shownPools(),
 		"checkpoint_storage": withoutKeys(c.CheckpointStorage), "task_container_defaults": withoutKeys(c.TaskContainerDefaults),
-		"launch_error": false, // experiments that need more slots than the cluster has wait
+		"launch_error": c.LaunchError,
 		"cluster_name": c.ClusterName, "notebook_timeout": c.NotebookTimeout, "tensorboard_timeout": c.TensorboardTimeout,
 		"log": map[string]any{"level": c.LogLevel, "color": false}, "logging": map[string]any{"type": "default"},
 		"db": map[string]any{"url": store.Redact(c.Database), "max_open_conns": c.DatabaseConns}, "port": port(c.Listen), "root": "",

@@ -70,7 +70,8 @@ type LiveTrial struct {
 	QueuedAt *time.Time `db:"queued_at"` // when its first attempt was queued
 }
 
-// LiveTask is a task that is not a trial and has not ended.
+// LiveTask is a task that is not a trial and has not ended. A paused task is one only until
+// its attempt has ended.
 type LiveTask struct {
 	ID         string `db:"id"`
 	Type       string `db:"type"`
@@ -226,7 +227,9 @@ const (
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN NULLIF(k.config->'environment'->'nomad', 'null') END AS nomad,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
 	FROM tasks k JOIN users u ON u.id = k.owner_id JOIN workspaces w ON w.id = k.workspace_id
-	WHERE k.ended_at IS NULL AND k.type <> 'TRIAL' ORDER BY k.created_at, k.id`
+	WHERE k.ended_at IS NULL AND k.type <> 'TRIAL'
+		AND (k.desired <> 'pause' OR EXISTS (SELECT FROM allocations a WHERE a.task_id = k.id AND a.state <> 'TERMINATED'))
+	ORDER BY k.created_at, k.id`
 
 	allocationRows = `
 	SELECT xmin AS row_version, id, task_id, run_id, pool, slots, priority, queued_at, not_before, exclude, state, waiting_reason, preempt_at,

@@ -22,6 +22,7 @@ type Task struct {
 	ExperimentID *int       `db:"experiment_id"`
 	Name         string     `db:"name"`
 	Config       []byte     `db:"config"`
+	Context      []byte     `db:"context_hash"` // nil: no code
 	CreatedAt    time.Time  `db:"created_at"`
 	Pool         string     `db:"pool"`
 	Slots        int        `db:"slots"`
@@ -29,15 +30,16 @@ type Task struct {
 	EndedAt      *time.Time `db:"ended_at"`
 	ExitStatus   string     `db:"exit_status"`
 	Shown        string     `db:"shown"` // QUEUED, PULLING, STARTING, RUNNING, WAITING, TERMINATING or TERMINATED
+	Generic
 }
 
 const taskSelect = `
-	SELECT k.id, k.type, k.job_id::text, k.owner_id, u.username, u.display_name, k.workspace_id, k.experiment_id, k.name, k.config,
+	SELECT k.id, k.type, k.job_id::text, k.owner_id, u.username, u.display_name, k.workspace_id, k.experiment_id, k.name, k.config, k.context_hash,
 		k.created_at, k.pool, k.slots, k.priority, k.ended_at, k.exit_status,
 		CASE WHEN k.ended_at IS NOT NULL THEN 'TERMINATED' WHEN k.desired = 'kill' THEN 'TERMINATING'
 			ELSE coalesce((SELECT CASE WHEN a.state IN ('PENDING', 'ASSIGNED') THEN 'QUEUED'
 					WHEN a.state = 'RUNNING' AND a.is_waiting AND NOT a.is_ready THEN 'WAITING' ELSE a.state END
-				FROM allocations a WHERE a.task_id = k.id AND a.state <> 'TERMINATED'), 'QUEUED') END AS shown
+				FROM allocations a WHERE a.task_id = k.id AND a.state <> 'TERMINATED'), 'QUEUED') END AS shown, ` + genericColumns + `
 	FROM tasks k JOIN users u ON u.id = k.owner_id`
 
 // Task reads a task.
@@ -88,6 +90,7 @@ type NewTask struct {
 	Priority     int
 	Shell        *ShellKeys   // if it is a shell
 	Tensorboard  *Tensorboard // if it is a TensorBoard
+	Generic      *NewGeneric  // if it is a generic task
 	CreationKey  *string      // recognises a repeated request; nil for none
 }
 
@@ -101,14 +104,23 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 		if err != nil {
 			return err
 		}
+		if n.Generic == nil {
+			n.Generic = &NewGeneric{}
+		}
+		if err := tx.lockParent(ctx, n.Generic.ParentID); err != nil {
+			return err
+		}
 		id, err = scalar[string](ctx, tx, `
-			INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, context_hash, pool, slots, priority, creation_key, session_epoch)
-			VALUES (@id, @type, gen_random_uuid(), @owner, @workspace, @name, @config, @context, @pool, @slots, @priority, @key, @epoch)
+			INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, context_hash, pool, slots, priority, creation_key, session_epoch,
+				parent_id, forked_from, no_pause, submitted)
+			VALUES (@id, @type, gen_random_uuid(), @owner, @workspace, @name, @config, @context, @pool, @slots, @priority, @key, @epoch,
+				@parent, @fork, @nopause, @submitted)
 			ON CONFLICT (owner_id, creation_key) WHERE creation_key IS NOT NULL DO NOTHING
 			RETURNING id`,
 			pgx.NamedArgs{"id": n.ID, "type": n.Type, "owner": n.OwnerID, "workspace": n.WorkspaceID, "name": n.Name,
 				"config": string(n.Config), "context": n.Context, "pool": n.Pool, "slots": n.Slots, "priority": n.Priority, "key": n.CreationKey,
-				"epoch": n.SessionEpoch})
+				"epoch": n.SessionEpoch, "parent": n.Generic.ParentID, "fork": n.Generic.ForkedFrom, "nopause": n.Generic.NoPause,
+				"submitted": string(n.Generic.Submitted)})
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
 			id, err = scalar[string](ctx, tx, `SELECT id FROM tasks WHERE owner_id = $1 AND creation_key = $2 AND type = $3`, n.OwnerID, *n.CreationKey, n.Type)
 			if fault.Is(err, fault.NotFound) {

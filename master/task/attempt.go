@@ -14,6 +14,8 @@ const (
 	Notebook    = "NOTEBOOK"
 	Shell       = "SHELL"
 	Tensorboard = "TENSORBOARD"
+	Generic     = "GENERIC"
+	Command     = "COMMAND"
 	Removal     = jobspecs.CheckpointGC // of an experiment's files
 )
 

@@ -93,7 +93,7 @@ type Remainder struct {
 // nil if the pool no longer exists.
 func (s *Site) Spec(a Attempt, m Claimed, of *pool.Pool) (v1.TaskSpec, error) {
 	b := specBuilder{spec: &v1.TaskSpec{TaskID: a.TaskID, AllocationID: a.ID, TaskType: a.Type, Rank: m.Rank, Members: m.Members,
-		Slots: len(m.SlotIDs), SlotIDs: m.SlotIDs, StopGraceSecs: int(graceIn(of).Seconds()), Env: map[string]string{}, Begins: begins(&a, &m)}, site: s, a: &a, m: &m, pool: of}
+		Slots: len(m.SlotIDs), SlotIDs: m.SlotIDs, StopGraceSecs: int(graceIn(of).Seconds()), Env: map[string]string{}, Begins: opening(&a, &m), Name: a.called()}, site: s, a: &a, m: &m, pool: of}
 	if of == nil {
 		b.pool = &pool.Pool{}
 	} else {
@@ -139,7 +139,7 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 	if err != nil {
 		return err
 	}
-	hparams, err := compact(m.HParams)
+	hparams, err := sorted(m.HParams)
 	if err != nil {
 		return err
 	}
@@ -219,9 +219,15 @@ func (b *specBuilder) entrypoint(e expconf.Entrypoint) {
 	}
 }
 
+// noEntrypoint is the program of a command whose configuration names none.
+const noEntrypoint = `echo "this command has no entrypoint: name a program in its configuration" >&2; exit 1`
+
 // command sets the entrypoint of a task that is not a trial. A single word is executed by a
 // shell, as in det cmd run "sleep 10s; date".
 func (b *specBuilder) command(words []string) {
+	if b.a.Type == Command && (len(words) == 0 || words[0] == "") {
+		words = []string{noEntrypoint}
+	}
 	b.spec.Entrypoint, b.spec.Shell = words, len(words) == 1
 }
 
@@ -362,6 +368,25 @@ func (b *specBuilder) files(checkpoint *string, config, hparams json.RawMessage,
 		"trial_id": a.TrialID, "experiment_id": a.ExperimentID, "trial_seed": m.TrialSeed, "hparams": hparams, "config": config,
 		"steps_completed": m.StepsCompleted, "trial_run_id": a.Run, "debug": debug, "inter_node_network_interface": network,
 	})
+}
+
+// sorted returns JSON with the keys of each object in alphabetical order, which PostgreSQL does
+// not keep: programs that print their hyperparameters should always print the same.
+func sorted(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	in := json.NewDecoder(bytes.NewReader(raw))
+	in.UseNumber()
+	var v any
+	if err := in.Decode(&v); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	err := out.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 func compact(raw json.RawMessage) (json.RawMessage, error) {

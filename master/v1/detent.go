@@ -55,9 +55,11 @@ type TaskSpec struct {
 	Collect *Collect `json:"collect,omitempty"`
 	// LogPatterns are the patterns that the runner searches in the program's output.
 	LogPatterns []LogPattern `json:"logPatterns"`
-	// Begins is a line for the log that names this attempt and says why the last attempt ended.
-	// It is "" for the first attempt, and for members other than rank 0.
+	// Begins are the first lines of the log: that the attempt starts, and, of an attempt that
+	// is not the first, why the one before it ended. It is "" for other members than rank 0.
 	Begins string `json:"begins"`
+	// Name is what log lines call the attempt: Trial 7 (Experiment 3).
+	Name string `json:"name"`
 }
 
 // LogPattern is the pattern of one of a trial's log policies.

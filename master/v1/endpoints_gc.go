@@ -6,8 +6,8 @@ var (
 		Summary: "Delete checkpoints with all their files"}
 	RemoveCheckpointFiles = Endpoint[CheckpointsRemoveFilesRequest, None]{Method: "POST", Path: "/checkpoints/rm", Access: ByUsers, Object: KindCheckpoint, Verb: Change, NamedIn: Body, BodyLimit: ReportBody,
 		Summary: "Delete the files of checkpoints that match patterns; without patterns, read the list of their files from storage again"}
-	RemoveTensorboardFiles = Endpoint[None, Empty]{Method: "DELETE", Path: "/experiments/:id/tensorboard-files", Access: ByUsers, Object: KindExperiment, Verb: Change,
-		Summary: "Delete the files that TensorBoards of an experiment read"}
+	RemoveTensorboardFiles = Endpoint[None, Empty]{Method: "DELETE", Path: "/experiments/:id/tensorboard-files", Access: ByUsers, Object: KindExperiment, Verb: Change, Waits: true,
+		Summary: "Delete the files that TensorBoards of an experiment read, and wait until they are gone"}
 	PreviewGC = Endpoint[None, PreviewGCResponse]{Method: "GET", Path: "//experiments/:id/preview_gc", Access: ByBoth, Object: KindExperiment, Verb: View,
 		Summary: "Preview which checkpoints of an experiment a policy would delete",
 		Params:  "save_experiment_best save_trial_best save_trial_latest offset"}

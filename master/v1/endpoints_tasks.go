@@ -14,6 +14,16 @@ var (
 		Summary: "Count the active commands, notebooks, shells and TensorBoards"}
 	GetTask = Endpoint[None, GetTaskResponse]{Method: "GET", Path: "/tasks/:id", Access: ByBoth, Object: KindTask, Verb: View,
 		Summary: "Get a task with its attempts, newest first"}
+	CreateGenericTask = Endpoint[CreateGenericTaskRequest, CreateGenericTaskResponse]{Method: "POST", Path: "/generic-tasks", Access: ByUsers, Object: KindTask, Verb: Create, Files: "contextDirectory",
+		Summary: "Create a generic task: a program that can be paused, and that can have tasks below it"}
+	GetGenericTaskConfig = Endpoint[None, GetGenericTaskConfigResponse]{Method: "GET", Path: "/tasks/:id/config", Access: ByBoth, Object: KindTask, Verb: View,
+		Summary: "Get the configuration of a generic task as it was submitted, as JSON in a string"}
+	KillGenericTask = Endpoint[KillGenericTaskRequest, Empty]{Method: "POST", Path: "/tasks/:id/kill", Access: ByUsers, Object: KindTask, Verb: Change,
+		Summary: "Kill a generic task with the tasks below it, or the whole tree"}
+	PauseGenericTask = Endpoint[None, Empty]{Method: "POST", Path: "/tasks/:id/pause", Access: ByUsers, Object: KindTask, Verb: Change,
+		Summary: "Pause a generic task with the tasks below it: their programs end, and their slots are free"}
+	UnpauseGenericTask = Endpoint[None, Empty]{Method: "POST", Path: "/tasks/:id/unpause", Access: ByUsers, Object: KindTask, Verb: Change,
+		Summary: "Unpause a generic task with the tasks below it: their programs start again"}
 	LinkTask = Endpoint[None, TaskLinkResponse]{Method: "POST", Path: "/detent/tasks/:id/link", Access: ByUsers, Object: KindTask, Verb: Enter, Again: true,
 		Summary: "Create a link that opens a task in a browser, once and within a minute"}
 )

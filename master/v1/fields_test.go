@@ -55,6 +55,7 @@ var answers = []any{
 	TrialProfilerMetricLabels{}, TrialProfilerMetricsBatch{}, TrialsSampleResponse{}, TrialsSampleResponseTrial{}, TrialsSnapshotResponse{},
 	TrialsSnapshotResponseTrial{},
 	AddProjectNoteResponse{}, FileTreeResponse{}, LogFieldsResponse{}, TemplateResponse{}, NotebookResponse{}, ShellResponse{}, TensorboardResponse{},
+	CreateGenericTaskResponse{}, GetGenericTaskConfigResponse{},
 }
 
 var classNames = map[string]string{

@@ -91,6 +91,8 @@ type Task struct {
 	ForkedFrom  *string      `json:"forkedFrom"`
 	NoPause     bool         `json:"noPause"`
 	ParentID    *string      `json:"parentId"`
+
+	TaskState *GenericTaskState `json:"taskState,omitempty"` // of generic tasks only
 }
 
 type TaskType string

@@ -12,13 +12,13 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Play is the default program of attempts: trials train, commands run, removals remove, and
-// notebooks, shells and TensorBoards are open until they are killed.
+// Play is the default program of attempts: trials train, commands and generic tasks run, removals
+// remove, and notebooks, shells and TensorBoards are open until they are killed.
 func Play(ctx context.Context, a *Attempt) int {
 	switch a.TaskType {
 	case "TRIAL":
 		return Train(ctx, a)
-	case "COMMAND":
+	case "COMMAND", "GENERIC":
 		return execute(ctx, a)
 	case "CHECKPOINT_GC":
 		return remove(ctx, a)

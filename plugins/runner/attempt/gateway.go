@@ -96,6 +96,9 @@ func (r *run) admit(t *task) (end func()) {
 			return
 		}
 		r.journal.Infof("the program answers; the task is ready")
+		if r.spec.Name != "" { // Determined's words, for which scripts search logs
+			r.journal.Infof("Service of %s is available", r.spec.Name)
+		}
 		r.tell(ctx, v1.ReportReady.Method, v1.ReportReady.At(r.spec.AllocationID), nil, forever)
 		r.gateway.Idle(ctx, r.reportIdle)
 	})

@@ -225,8 +225,21 @@ func (r *run) execute() *ended {
 	if err != nil {
 		return r.end(err)
 	}
-	r.journal.Infof("the program ended with exit code %d", code)
+	r.conclude(code)
 	return &ended{Code: code}
+}
+
+// conclude says how the program ended, in the words of Determined's master, for which scripts
+// search logs.
+func (r *run) conclude(code int) {
+	switch {
+	case code == 0:
+		r.journal.Infof("the program ended with exit code 0: resources exited successfully with a zero exit code")
+	case r.stop.asked():
+		r.journal.Infof("killed: the program ended with exit code %d: %s", code, r.stop.reason())
+	default:
+		r.journal.Errorf("crashed: resources failed with non-zero exit code: container failed with non-zero exit code: %d (exit code %d)", code, code)
+	}
 }
 
 // end reports the end of an attempt whose program did not exit by itself.
@@ -239,7 +252,11 @@ func (r *run) end(err error) *ended {
 	default:
 		f = &failure{code: CodeInternal, reason: err.Error()}
 	}
-	r.journal.Errorf("%s (exit code %d)", f.reason, f.code)
+	if r.stop.asked() {
+		r.journal.Errorf("killed: %s (exit code %d)", f.reason, f.code)
+	} else {
+		r.journal.Errorf("crashed: resources failed with non-zero exit code: %s (exit code %d)", f.reason, f.code)
+	}
 	return &ended{Code: f.code, Reason: f.reason, Unfit: f.unfit}
 }
 

@@ -86,7 +86,8 @@ func Main(path string, out io.Writer, signals <-chan os.Signal) error {
 		<-signals
 		_ = ln.Close()
 	}()
-	fmt.Fprintf(out, "the shell is ready; the working directory of its sessions is %s\n", c.Dir)
+	// Scripts search logs for the beginning of this line, which is that of OpenSSH's server.
+	fmt.Fprintf(out, "Server listening on %s; the working directory of its sessions is %s\n", c.Socket, c.Dir)
 	s.Serve(ln)
 	return nil
 }

@@ -533,6 +533,7 @@ export interface Task {
   forkedFrom: string | null;
   noPause: boolean;
   parentId: string | null;
+  taskState?: string;
 }
 
 export interface GetTaskResponse {

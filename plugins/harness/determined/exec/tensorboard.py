@@ -86,9 +86,12 @@ class WaitingRoom:
         return [page]
 
 
-def server_class(socket_path: str, around: Callable[[WSGI], WSGI]) -> Callable[[WSGI, Any], Any]:
+def server_class(
+    socket_path: str, prefix: str, around: Callable[[WSGI], WSGI]
+) -> Callable[[WSGI, Any], Any]:
     """Return what makes TensorBoard's server: one that listens on a Unix socket."""
     serving = importlib.import_module("werkzeug.serving")
+    version = getattr(importlib.import_module("tensorboard.version"), "VERSION", "")
 
     class Server(serving.ThreadedWSGIServer):  # type: ignore[name-defined,misc]
         """A server on a socket that only this user can open."""
@@ -109,7 +112,8 @@ def server_class(socket_path: str, around: Callable[[WSGI], WSGI]) -> Callable[[
             return "http://localhost:0"
 
         def print_serving_message(self) -> None:
-            print(f"TensorBoard listens on {socket_path}", flush=True)
+            # Scripts search logs for the line that TensorBoard itself prints.
+            print(f"TensorBoard {version} at {prefix}/ (Press CTRL+C to quit)", flush=True)
 
     class _Handler(serving.WSGIRequestHandler):  # type: ignore[name-defined,misc]
         """Keeps quiet about requests, of which TensorBoard's page makes many."""
@@ -153,7 +157,7 @@ def serve(sources: List[Source], socket_path: str, prefix: str, more: List[str])
         mirror = Mirror(sources, logdir, container_path)
         made = program.TensorBoard(
             server_class=server_class(
-                socket_path, lambda app: WaitingRoom(app, mirror, sources, prefix)
+                socket_path, prefix, lambda app: WaitingRoom(app, mirror, sources, prefix)
             )
         )
         made.configure(tensorboard_arguments(logdir, prefix, more))

@@ -90,8 +90,14 @@ class Mirror:
             self._thread.join()
 
     def _run(self) -> None:
+        said = ""
         while True:
             self.look()
+            # Scripts search logs for these lines, which are Determined's.
+            words = "TensorBoard contains metrics" if self.files else "TensorBoard waits on metrics"
+            if words != said:
+                print(words, flush=True)
+                said = words
             if self._closing.wait(self._look_seconds):
                 return
 

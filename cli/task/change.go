@@ -1,0 +1,86 @@
+package task
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
+)
+
+// Texts of Determined's client, which scripts may read; the first has a letter less than
+// the word.
+const (
+	killed   = "Sucessfully killed task: "
+	paused   = "Paused task: "
+	unpaused = "Unpaused task: "
+)
+
+func newKill(a *app.App) *cobra.Command {
+	var root bool
+	cmd := newChange(a, "kill", "end a generic task with the tasks below it", killed, func(ctx context.Context, c *client.Client, id string) error {
+		return c.KillGenericTask(ctx, id, root)
+	})
+	cmd.Flags().BoolVar(&root, "root", false, "end the whole tree that the task belongs to")
+	return cmd
+}
+
+func newPause(a *app.App) *cobra.Command {
+	return newChange(a, "pause", "pause a generic task with the tasks below it", paused, func(ctx context.Context, c *client.Client, id string) error {
+		return c.PauseGenericTask(ctx, id)
+	})
+}
+
+func newUnpause(a *app.App) *cobra.Command {
+	return newChange(a, "unpause", "end the pause of a generic task and of the tasks below it", unpaused, func(ctx context.Context, c *client.Client, id string) error {
+		return c.UnpauseGenericTask(ctx, id)
+	})
+}
+
+// newChange is a verb that changes one task.
+func newChange(a *app.App, verb, short, done string, change func(context.Context, *client.Client, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use:   verb + " TASK_ID",
+		Short: short,
+		Args:  args.Exactly("the ID of a task"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := change(cmd.Context(), c, given[0]); err != nil {
+				return err
+			}
+			a.Printf("%s%s\n", done, given[0])
+			return nil
+		},
+	}
+}
+
+func newConfig(a *app.App) *cobra.Command {
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "config TASK_ID",
+		Short: "print the configuration of a generic task as it was submitted",
+		Args:  args.Exactly("the ID of a task"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			config, err := c.GenericTaskConfig(cmd.Context(), given[0])
+			if err != nil {
+				return err
+			}
+			if json {
+				return output.JSON(a.IO.Out, []byte(config))
+			}
+			return output.YAML(a.IO.Out, []byte(config))
+		},
+	}
+	cmd.Flags().BoolVar(&json, "json", false, "print as JSON")
+	return cmd
+}

@@ -1,0 +1,138 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// generic has what a generic task takes from its request and from other tasks.
+type generic struct {
+	store.NewGeneric
+	context []byte // code of the task that it inherits from, for a request without code; nil for none
+}
+
+// StartGeneric checks a request for a generic task, and creates the task.
+func (l *Tasks) StartGeneric(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest) (*Task, error) {
+	if len(req.Config) > MaxConfig {
+		return nil, fault.New(fault.TooLarge, "config: %d bytes are over the limit of %d", len(req.Config), MaxConfig)
+	}
+	in, err := projectOf(ctx, l.db, expconf.Raw{}, req.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	g := &generic{NewGeneric: store.NewGeneric{NoPause: optional.Value(req.NoPause)}}
+	if err := l.inherit(ctx, by, req, g); err != nil {
+		return nil, err
+	}
+	config, err := l.genericConfig(ctx, by, req, g)
+	if err != nil {
+		return nil, err
+	}
+	return l.Start(ctx, by, Generic(), TaskRequest{Config: v1.Struct(config), WorkspaceID: &in.WorkspaceID, Generic: g})
+}
+
+// inherit checks the parent of a new task. Who kills or pauses the parent does the same to the
+// new task, so only the parent's owner and admins may start tasks below it.
+func (l *Tasks) inherit(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest, g *generic) error {
+	inherits := optional.Value(req.InheritContext)
+	id := optional.Value(req.ParentID)
+	if id == "" {
+		if inherits {
+			return fault.New(fault.Invalid, "inheritContext: needs parentId, because a task inherits the code of its parent")
+		}
+		return nil
+	}
+	if inherits && !by.Code.none() {
+		return fault.New(fault.Invalid, "inheritContext: the request has code of its own; leave out either")
+	}
+	parent, err := l.genericTask(ctx, "parentId", id)
+	if err != nil {
+		return err
+	}
+	if err := by.may(auth.Change, ofGeneric(parent)); err != nil {
+		return err
+	}
+	g.ParentID = &parent.ID
+	if inherits {
+		g.context = parent.Context
+	}
+	return nil
+}
+
+// genericConfig returns the configuration of a new task, and keeps it as it was submitted: the
+// request's, laid over that of the task that it forks.
+func (l *Tasks) genericConfig(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest, g *generic) ([]byte, error) {
+	doc, err := expconf.ParseDocument("config", []byte(req.Config))
+	if err != nil {
+		return nil, WrongConfig(err)
+	}
+	id := optional.Value(req.ForkedFrom)
+	if id == "" {
+		if req.Config == "" {
+			return nil, fault.New(fault.Invalid, "No config file nor forked task provided")
+		}
+		g.Submitted, err = doc.JSON()
+		return []byte(req.Config), err
+	}
+	from, err := l.genericTask(ctx, "forkedFrom", id)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayFork(by, from); err != nil {
+		return nil, err
+	}
+	under, err := expconf.ParseDocument(fmt.Sprintf("the configuration of task %s", from.ID), []byte(from.Submitted))
+	if err != nil {
+		return nil, WrongConfig(err)
+	}
+	g.ForkedFrom = &from.ID
+	if g.context == nil {
+		g.context = from.Context
+	}
+	g.Submitted, err = doc.Over(under).JSON()
+	return g.Submitted, err
+}
+
+// mayFork returns an error if a fork would give somebody secrets of another user's
+// configuration.
+func mayFork(by Submitter, from store.Task) error {
+	if err := by.may(auth.View, ofGeneric(from)); err != nil {
+		return err
+	}
+	if auth.Can(by.Who, auth.Change, ofGeneric(from)) {
+		return nil
+	}
+	shown, err := expconf.Shown(from.Submitted, false)
+	if err != nil {
+		return err
+	}
+	if string(shown) != from.Submitted {
+		return fault.New(fault.Forbidden, "forkedFrom: the configuration of task %s has values that only %s and admins may see; "+
+			"ask for the configuration and submit it as your own", from.ID, from.Owner)
+	}
+	return nil
+}
+
+func ofGeneric(k store.Task) auth.Object {
+	return auth.Object{Kind: v1.KindTask, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.ID}
+}
+
+// genericTask finds the generic task that a field of a request names.
+func (l *Tasks) genericTask(ctx context.Context, field, id string) (store.Task, error) {
+	k, err := l.db.Task(ctx, id)
+	switch {
+	case fault.Is(err, fault.NotFound) || err == nil && k.Type != task.Generic:
+		return k, fault.New(fault.NotFound, "%s: there is no generic task %s", field, fault.Clip(id))
+	case err != nil:
+		return k, err
+	}
+	return k, nil
+}

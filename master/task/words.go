@@ -1,0 +1,38 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Called returns the name by which clients of Determined know an attempt.
+func Called(kind, taskID, name string, experiment, trial int) string {
+	switch {
+	case trial != 0:
+		return fmt.Sprintf("Trial %d (Experiment %d)", trial, experiment)
+	case kind == Removal && experiment != 0:
+		return fmt.Sprintf("Checkpoint GC (Experiment %d)", experiment)
+	case kind == Generic:
+		return "Generic Task " + taskID
+	}
+	return name
+}
+
+// called is the name of the attempt.
+func (a *Attempt) called() string {
+	return Called(a.Type, a.TaskID, a.Name, a.ExperimentID, a.TrialID)
+}
+
+// opening returns the first lines of an attempt's log, with the words of Determined's master,
+// for which scripts search logs. They are of the first member only.
+func opening(a *Attempt, m *Claimed) string {
+	if m.Rank != 0 {
+		return ""
+	}
+	name := a.called()
+	lines := []string{fmt.Sprintf("Scheduling %s (id: %s)", name, a.ID), name + " was assigned to an agent", "Resources for " + name + " have started"}
+	if again := begins(a, m); again != "" {
+		lines = append(lines, again)
+	}
+	return strings.Join(lines, "\n")
+}
