@@ -713,6 +713,26 @@ class v1CreateExperimentResponse(Message):
     remarks: Optional[Sequence[str]] = None
 
 
+class v1CreateGenericTaskRequest(Message):
+    """The message v1CreateGenericTaskRequest."""
+
+    config: str
+    contextDirectory: Sequence[v1File]
+    forkedFrom: Optional[str] = None
+    inheritContext: Optional[bool] = None
+    noPause: Optional[bool] = None
+    parentId: Optional[str] = None
+    projectId: Optional[int] = None
+
+
+class v1CreateGenericTaskResponse(Message):
+    """The message v1CreateGenericTaskResponse."""
+
+    taskId: str
+    warnings: Optional[Sequence[v1LaunchWarning]] = None
+    remarks: Optional[Sequence[str]] = None
+
+
 class v1CreateTrialOperation(Message):
     """The message v1CreateTrialOperation."""
 
@@ -1313,6 +1333,12 @@ class v1GetGCsResponse(Message):
     freed: v1FreedTotal
 
 
+class v1GetGenericTaskConfigResponse(Message):
+    """The message v1GetGenericTaskConfigResponse."""
+
+    config: str
+
+
 class v1GetJobQueueStatsResponse(Message):
     """The message v1GetJobQueueStatsResponse."""
 
@@ -1858,6 +1884,13 @@ class v1KillExperimentsResponse(Message):
     """The message v1KillExperimentsResponse."""
 
     results: Sequence[v1ExperimentActionResult]
+
+
+class v1KillGenericTaskRequest(Message):
+    """The message v1KillGenericTaskRequest."""
+
+    taskId: str
+    killFromRoot: Optional[bool] = None
 
 
 class v1KillNotebookResponse(Message):
@@ -3533,6 +3566,7 @@ class v1TaskSpec(Message):
     collect: Optional[v1Collect] = None
     logPatterns: Sequence[v1LogPattern]
     begins: str
+    name: str
 
 
 class v1TaskType(DetEnum):
@@ -4048,7 +4082,7 @@ def delete_DeleteTensorboardFiles(
     *,
     experimentId: int,
 ) -> None:
-    """Delete the files that TensorBoards of an experiment read."""
+    """Delete the files that TensorBoards of an experiment read, and wait until they are gone."""
     _path = f"/api/v1/experiments/{_quoted(str(experimentId))}/tensorboard-files"
     _call(session, "DELETE", _path, {})
 
@@ -4465,6 +4499,17 @@ def get_GetExperiments(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1GetExperimentsResponse.from_json(_answer)
+
+
+def get_GetGenericTaskConfig(
+    session: BaseSession,
+    *,
+    taskId: str,
+) -> v1GetGenericTaskConfigResponse:
+    """Get the configuration of a generic task as it was submitted, as JSON in a string."""
+    _path = f"/api/v1/tasks/{_quoted(str(taskId))}/config"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetGenericTaskConfigResponse.from_json(_answer)
 
 
 def get_GetInfo(
@@ -6054,6 +6099,17 @@ def post_CreateExperiment(
     return v1CreateExperimentResponse.from_json(_answer)
 
 
+def post_CreateGenericTask(
+    session: BaseSession,
+    *,
+    body: v1CreateGenericTaskRequest,
+) -> v1CreateGenericTaskResponse:
+    """Create a generic task: a program that can be paused, and that can have tasks below it."""
+    _path = "/api/v1/generic-tasks"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1CreateGenericTaskResponse.from_json(_answer)
+
+
 def post_CreateTrial(
     session: BaseSession,
     *,
@@ -6194,6 +6250,17 @@ def post_KillExperiments(
     _path = f"/api/v1/projects/{_quoted(str(projectId))}/experiments/kill"
     _answer = _call(session, "POST", _path, {}, body)
     return v1KillExperimentsResponse.from_json(_answer)
+
+
+def post_KillGenericTask(
+    session: BaseSession,
+    *,
+    body: v1KillGenericTaskRequest,
+    taskId: str,
+) -> None:
+    """Kill a generic task with the tasks below it, or the whole tree."""
+    _path = f"/api/v1/tasks/{_quoted(str(taskId))}/kill"
+    _call(session, "POST", _path, {}, body)
 
 
 def post_KillNotebook(
@@ -6436,6 +6503,16 @@ def post_PauseExperiments(
     _path = f"/api/v1/projects/{_quoted(str(projectId))}/experiments/pause"
     _answer = _call(session, "POST", _path, {}, body)
     return v1PauseExperimentsResponse.from_json(_answer)
+
+
+def post_PauseGenericTask(
+    session: BaseSession,
+    *,
+    taskId: str,
+) -> None:
+    """Pause a generic task with the tasks below it: their programs end, and their slots are free."""
+    _path = f"/api/v1/tasks/{_quoted(str(taskId))}/pause"
+    _call(session, "POST", _path, {})
 
 
 def post_PauseRuns(
@@ -7005,6 +7082,16 @@ def post_UnarchiveWorkspace(
 ) -> None:
     """Unarchive a workspace."""
     _path = f"/api/v1/workspaces/{_quoted(str(id))}/unarchive"
+    _call(session, "POST", _path, {})
+
+
+def post_UnpauseGenericTask(
+    session: BaseSession,
+    *,
+    taskId: str,
+) -> None:
+    """Unpause a generic task with the tasks below it: their programs start again."""
+    _path = f"/api/v1/tasks/{_quoted(str(taskId))}/unpause"
     _call(session, "POST", _path, {})
 
 
