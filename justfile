@@ -105,14 +105,15 @@ package-tests: test-servers
     @echo "the tests of the Go packages" >&2
     @go test -shuffle=on -timeout 60m $(go list ./... | grep -v /integration)
 
-# the same under the race detector, without pure computation and what measures memory: about half an hour
-race: test-servers
+# the same under the race detector, without pure computation and what measures memory: about half an hour, or a quarter of the packages: just race 0 to just race 3
+race part="all": test-servers
     #!/usr/bin/env bash
     # One function of a password's hash takes ten times its time under the detector, and has no goroutines; a
     # program under the detector waits a second at its end unless it is told not to, and tests start hundreds.
     set -uo pipefail
-    GORACE=atexit_sleep_ms=10 go test -race -gcflags=golang.org/x/crypto/blowfish=-race=false -shuffle=on -timeout 60m \
-        $(go list ./... | grep -vE '/integration|/master$|/master/(expconf|search|sched)(/|$)')
+    packages=$(go list ./... | grep -vE '/integration|/master$|/master/(expconf|search|sched)(/|$)')
+    [ "{{ part }}" = all ] || packages=$(awk -v part="{{ part }}" 'NR % 4 == part' <<<"$packages")
+    GORACE=atexit_sleep_ms=10 go test -race -gcflags=golang.org/x/crypto/blowfish=-race=false -shuffle=on -timeout 60m $packages
 
 # the control loop against random worlds, with as many seeds, and metrics of what is deleted, as wanted
 sim seeds="200" metrics="50000":
