@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 func TestPlayedScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{Dir: "testdata/played", Setup: withMaster(""), Cmds: map[string]func(*testscript.TestScript, bool, []string){
-		"wait-for": waitFor, "wait-deleted": waitDeleted, "wait-phase": waitPhase, "let": let, "cmptimes": compareTimes, "seed": seed, "no-links": noLinks}})
+		"wait-for": waitFor, "wait-deleted": waitDeleted, "wait-phase": waitPhase, "wait-attempt": waitAttempt, "let": let, "cmptimes": compareTimes, "seed": seed, "no-links": noLinks}})
 }
 
 // waitFor waits for a file that a program in the background makes.
@@ -87,6 +87,19 @@ func waitPhase(ts *testscript.TestScript, neg bool, args []string) {
 	m.Until(args[0]+" is "+args[1], func() bool {
 		k, err := m.DB.Task(m.Context(), args[0])
 		return err == nil && k.Phase == args[1]
+	})
+}
+
+// waitAttempt waits until an attempt holds resources.
+func waitAttempt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: wait-attempt id")
+	}
+	m := masterOf(ts)
+	m.Until(args[0]+" runs", func() bool {
+		var there bool
+		err := m.DB.QueryRow(m.Context(), `SELECT EXISTS (SELECT FROM allocations WHERE id = $1 AND ended_at IS NULL)`, args[0]).Scan(&there)
+		return err == nil && there
 	})
 }
 

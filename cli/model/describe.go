@@ -37,7 +37,7 @@ func newDescribe(a *app.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&o.version, "version", newest, "number of the version to show; -1 is the newest")
-	o.format.FlagsWithoutCSV(cmd)
+	o.format.Flags(cmd)
 	return cmd
 }
 
@@ -54,8 +54,8 @@ func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.format.Structured() {
-		return o.format.Messages(a.IO.Out, m)
+	if o.format.Structured() || o.format.CSV { // as CSV the model alone, because a file has one table
+		return o.format.Print(a.IO, modelTable(*m), m)
 	}
 	return show(a, *m, versions)
 }

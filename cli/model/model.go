@@ -27,13 +27,17 @@ func New(a *app.App) *cobra.Command {
 
 // show prints a model, and versions of it where there are any, as two tables.
 func show(a *app.App, m v1.Model, versions []v1.ModelVersion) error {
-	t := table.New("ID", "Name", "Description", "Workspace ID", "Creation Time", "Last Updated Time", "Metadata")
-	t.Row(m.ID, m.Name, m.Description, m.WorkspaceID, table.Time(&m.CreationTime), table.Time(&m.LastUpdatedTime), output.Indented(m.Metadata))
-	if err := t.Write(a.IO.Out); err != nil || versions == nil {
+	if err := modelTable(m).Write(a.IO.Out); err != nil || versions == nil {
 		return err
 	}
 	a.Printf("\n\n")
 	return versionTable(versions).Write(a.IO.Out)
+}
+
+func modelTable(m v1.Model) *table.Table {
+	t := table.New("ID", "Name", "Description", "Workspace ID", "Creation Time", "Last Updated Time", "Metadata")
+	t.Row(m.ID, m.Name, m.Description, m.WorkspaceID, table.Time(&m.CreationTime), table.Time(&m.LastUpdatedTime), output.Indented(m.Metadata))
+	return t
 }
 
 func versionTable(versions []v1.ModelVersion) *table.Table {

@@ -60,6 +60,11 @@ func TestWhatDriversCan(t *testing.T) {
 	if !slices.Contains(all.Storage, expconf.SharedFS) {
 		t.Error("the cluster's own list was changed")
 	}
+	for policy, shares := range map[SchedulerType]bool{Priority: false, FairShare: true, RoundRobin: false} {
+		if p := (Pool{Scheduler: Scheduler{Type: policy}}); p.Can(all).FairShare != shares {
+			t.Errorf("%s: weights count: not %v", policy, shares)
+		}
+	}
 	if p := (Pool{Driver: Docker}); p.Can(expconf.Capabilities{}).Containers {
 		t.Error("a pool can do what its cluster cannot")
 	}
