@@ -14,7 +14,7 @@ import (
 // Texts of Determined's client, which scripts may read; the first has a letter less than
 // the word.
 const (
-	killed   = "Sucessfully killed task: "
+	killed   = "Sucessfully killed task: " //nolint:misspell // as Determined's client writes it
 	paused   = "Paused task: "
 	unpaused = "Unpaused task: "
 )

@@ -116,7 +116,7 @@ with det.core.init() as core_context:
 	trial := r.Trial(t, id).ID
 	all := strings.Join(target.waits(5), "\n")
 	for _, part := range []string{
-		fmt.Sprintf(`"custom_data":{"title":"hello","description":"from the program","level":"WARNING"}`),
+		`"custom_data":{"title":"hello","description":"from the program","level":"WARNING"}`,
 		fmt.Sprintf(`"trial_id":%d},"custom_data"`, trial),
 		`"triggering_log":"sensor 7 is broken"`,
 		`"metric":{"name":"loss","group":"validation","value":0.25,"steps_completed":10}`,

@@ -127,7 +127,7 @@ func checkTexts(metadata v1.Struct, texts map[string]string) error {
 // modelWorkspace is the workspace that a request names by its number or, without one, by its
 // name. The caller must be allowed to create models in it.
 func (a *API) modelWorkspace(ctx context.Context, c *call, id *int, name *string) (int, error) {
-	found := 0
+	var found int
 	switch {
 	case id != nil && *id != 0:
 		w, err := a.db.Workspace(ctx, *id)

@@ -15,6 +15,9 @@ type sharer struct {
 	weight    float64 // of its group
 }
 
+// within names a user of a workspace.
+func (s sharer) within() string { return s.workspace + "\x00" + s.user }
+
 // sharerOf returns for whom the trials of an experiment hold slots.
 func (p *Snapshot) sharerOf(e *Experiment) sharer {
 	return sharer{workspace: p.Workspaces[e.ProjectID], user: p.Owners[e.OwnerID], weight: e.Weight}
@@ -27,6 +30,10 @@ func sharerOfTask(t *store.LiveTask) sharer {
 // served remembers when a workspace, a user and a group last held slots of each pool, and when
 // slots were last given to a user: attempts that have ended are in no snapshot, and policies
 // need the times all the same. A new leader begins with what runs.
+//
+// users has the times of a user within a workspace, as fair share asks for them: what the user
+// holds in another workspace must not count, or two users of one workspace could preempt each
+// other without end. turns has those of a user in the whole pool, as round robin does.
 type served struct {
 	workspaces, users, groups, turns map[servedKey]time.Time
 }
@@ -40,7 +47,7 @@ func (s *served) note(pool, group string, of sharer, given, now time.Time) {
 		s.groups, s.turns = map[servedKey]time.Time{}, map[servedKey]time.Time{}
 	}
 	later(s.workspaces, servedKey{pool, of.workspace}, now)
-	later(s.users, servedKey{pool, of.user}, now)
+	later(s.users, servedKey{pool, of.within()}, now)
 	later(s.groups, servedKey{pool, group}, now)
 	later(s.turns, servedKey{pool, of.user}, given)
 }
@@ -53,7 +60,7 @@ func later(m map[servedKey]time.Time, key servedKey, at time.Time) {
 
 // last returns when those for whom a request asks were last served.
 func (s *served) last(pool, group string, of sharer) sched.Served {
-	return sched.Served{Workspace: s.workspaces[servedKey{pool, of.workspace}], User: s.users[servedKey{pool, of.user}], Group: s.groups[servedKey{pool, group}],
+	return sched.Served{Workspace: s.workspaces[servedKey{pool, of.workspace}], User: s.users[servedKey{pool, of.within()}], Group: s.groups[servedKey{pool, group}],
 		Turn: s.turns[servedKey{pool, of.user}]}
 }
 

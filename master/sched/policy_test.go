@@ -58,11 +58,16 @@ type world struct {
 	scene
 	preempted map[string]int
 	round     int
-	held      map[[2]string]time.Time // when workspaces, users and groups last held slots
+	held      map[[3]string]time.Time // when workspaces, users and groups last held slots
 }
 
 func newWorld(s scene) *world {
-	return &world{scene: s, preempted: map[string]int{}, held: map[[2]string]time.Time{}}
+	return &world{scene: s, preempted: map[string]int{}, held: map[[3]string]time.Time{}}
+}
+
+// sharersOf are a workspace, a user in it, and a job of that user.
+func sharersOf(workspace, user, group string) [3][3]string {
+	return [3][3]string{{workspace}, {workspace, user}, {workspace, user, group}}
 }
 
 func (w *world) plan() Result {
@@ -71,13 +76,14 @@ func (w *world) plan() Result {
 		if r.slots() == 0 {
 			continue
 		}
-		for kind, name := range map[string]string{"workspace": r.Workspace, "user": r.User, "group": r.Group} {
-			w.held[[2]string{kind, name}] = now
+		for _, name := range sharersOf(r.Workspace, r.User, r.Group) {
+			w.held[name] = now
 		}
 	}
 	for i := range w.queued {
 		q := &w.queued[i]
-		q.Served = Served{Workspace: w.held[[2]string{"workspace", q.Workspace}], User: w.held[[2]string{"user", q.User}], Group: w.held[[2]string{"group", q.Group}]}
+		of := sharersOf(q.Workspace, q.User, q.Group)
+		q.Served = Served{Workspace: w.held[of[0]], User: w.held[of[1]], Group: w.held[of[2]]}
 	}
 	return Plan(w.pool, w.nodes, w.running, w.queued, now)
 }

@@ -122,10 +122,11 @@ func TestMasterLivesThroughEverything(t *testing.T) {
 		// Nomad copies what a task prints into its log a moment later.
 		within(t, 20*time.Second, "the new master's line is in its log", func() error {
 			var b strings.Builder
-			if err := c.Logs(ctx, "master", 1, false, &b); err != nil || b.String() != "the fake master listens\n" {
-				return fmt.Errorf("the last line is %q: %v", b.String(), err)
+			err := c.Logs(ctx, "master", 1, false, &b)
+			if err == nil && b.String() != "the fake master listens\n" {
+				err = fmt.Errorf("the last line is %q", b.String())
 			}
-			return nil
+			return err
 		})
 	})
 	t.Run("down ends it even when Nomad is dead", func(t *testing.T) {

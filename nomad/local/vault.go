@@ -145,7 +145,7 @@ func (c *Cluster) vaultCall(ctx context.Context, method, path string, in, out an
 		return err
 	}
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("Vault rejected %s %s: %s: %s", method, path, resp.Status, strings.TrimSpace(string(text)))
+		return fmt.Errorf("%s %s: Vault rejected the request: %s: %s", method, path, resp.Status, strings.TrimSpace(string(text)))
 	}
 	if out == nil || len(text) == 0 {
 		return nil
