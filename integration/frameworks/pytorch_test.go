@@ -76,7 +76,8 @@ func shapes(t *testing.T, r *rig.Rig, python string) {
 	for _, slots := range []int{1, 2} {
 		out, err := r.Det(t, "experiment", "create", filepath.Join(code, "const.yaml"), code,
 			"--config", fmt.Sprintf("resources.slots_per_trial=%d", slots),
-			"--config", fmt.Sprintf("searcher.max_length.epochs=%d", epochs), "--config", "scheduling_unit=8")
+			"--config", fmt.Sprintf("searcher.max_length.epochs=%d", epochs), "--config", "scheduling_unit=8",
+			"--config", "resources.priority=1") // before the trials of the searches, of which more wait than there are slots
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
