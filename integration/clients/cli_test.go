@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,6 +90,7 @@ func TestEveryVerb(t *testing.T) {
 	t.Run("steer", func(t *testing.T) { w.steer(t) })
 	t.Run("commands", func(t *testing.T) { w.commands(t) })
 	t.Run("cluster", func(t *testing.T) { w.cluster(t) })
+	t.Run("webhooks", func(t *testing.T) { w.webhooks(t) })
 	for _, verb := range documentedVerbs(t) {
 		if !w.used[verb] && !slices.Contains(elsewhere, verb) {
 			t.Errorf("docs/cli.md names det %s, which is not used here", verb)
@@ -98,9 +101,12 @@ func TestEveryVerb(t *testing.T) {
 // elsewhere are verbs that would break the cluster that all tests share, which the
 // demo and the tests of nomad/local bring up and down; those that need more than a
 // start (TestNotebook, TestShell and TestTensorboard open theirs) or a pool of containers
-// (TestTasksInContainers links an account); and what TestTutorial runs.
+// (TestTasksInContainers links an account); what TestTutorial runs; and the verbs of models, which
+// cli/testdata/played/models.txtar plays.
 var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset",
-	"notebook open", "shell open", "tensorboard open", "user link-with-agent-user", "preview-search"}
+	"notebook open", "shell open", "tensorboard open", "user link-with-agent-user", "preview-search",
+	"model list", "model create", "model register-version", "model describe", "model list-versions", "model edit", "model edit-version",
+	"model move", "model archive", "model unarchive", "model delete", "model delete-version", "model export"}
 
 // documentedVerbs reads the table of nouns and verbs.
 func documentedVerbs(t *testing.T) []string {
@@ -507,6 +513,21 @@ func (w *typist) interactive(t *testing.T, experiment string) {
 		}
 		w.det(t, noun, "kill", id)
 	}
+}
+
+// webhooks uses the verbs of webhooks, with one of the user's own workspace.
+func (w *typist) webhooks(t *testing.T) {
+	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer target.Close()
+	w.det(t, "workspace", "create", "hooks")
+	out := w.det(t, "webhook", "create", target.URL, "-w", "hooks", "--name", "typed", "--state", "ERROR")
+	id := strconv.Itoa(rig.First(t, `Created webhook (\d+)`, out))
+	rig.Holds(t, "webhook list", w.det(t, "webhook", "list"), "typed", target.URL)
+	w.det(t, "webhook", "test", id)
+	for _, sent := range w.rows(t, "webhook", "deliveries", id) {
+		rig.Holds(t, "webhook redeliver", w.det(t, "webhook", "redeliver", id, fmt.Sprint(sent["id"])), "Queued delivery")
+	}
+	rig.Holds(t, "webhook delete", w.det(t, "webhook", "delete", id), "Deleted webhook "+id)
 }
 
 func (w *typist) cluster(t *testing.T) {

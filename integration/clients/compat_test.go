@@ -110,7 +110,7 @@ func theirTrial(t *testing.T, u rig.Person, id string) {
 		Stdtype string `json:"stdtype"`
 	}
 	head := u.Det(t, "trial", "logs", "--head", "1", "--json", trial)
-	if err := json.NewDecoder(strings.NewReader(head)).Decode(&line); err != nil || !strings.HasPrefix(line.Log, "harness") || strconv.Itoa(line.TrialID) != trial || line.Stdtype != "stdout" {
+	if err := json.NewDecoder(strings.NewReader(head)).Decode(&line); err != nil || !strings.HasPrefix(line.Log, "Scheduling Trial "+trial) || strconv.Itoa(line.TrialID) != trial {
 		t.Errorf("the log's first line is %+v: %v", line, err)
 	}
 	if out := u.Det(t, "trial", "logs", "--level", "INFO", trial); strings.Contains(out, "harness 0.38.1") {

@@ -70,7 +70,7 @@ said["resume"] = errors(b.post_ResumeRuns(session, body=b.v1ResumeRunsRequest(**
 said["pause"] = errors(b.post_PauseRuns(session, body=b.v1PauseRunsRequest(projectId=1, runIds=[], filter=filtered(field("id", "RUN", "=", "NUMBER", one)))))
 said["archive one that lives"] = errors(b.post_ArchiveRuns(session, body=b.v1ArchiveRunsRequest(**by_id)))
 said["kill"] = errors(b.post_KillRuns(session, body=b.v1KillRunsRequest(**by_id)))
-until(lambda: str(search(field("id", "RUN", "=", "NUMBER", one))[0].state) in ("v1State.CANCELED", "trialv1State.CANCELED", "STATE_CANCELED"))
+until(lambda: search(field("id", "RUN", "=", "NUMBER", one))[0].state.value == "STATE_CANCELED")
 said["kill an ended one"] = errors(b.post_KillRuns(session, body=b.v1KillRunsRequest(**by_id)))
 said["archive"] = errors(b.post_ArchiveRuns(session, body=b.v1ArchiveRunsRequest(**by_id)))
 said["archived"] = [len(search(field("id", "RUN", "=", "NUMBER", one), archived=archived)) for archived in (False, True)]
@@ -126,6 +126,6 @@ print("trained")
 	}
 	rig.Holds(t, "the script", said["theirs"], `"hyperparameter": [true]`, `"metadata": [true]`, `"nothing": []`, `"state": [true]`, `"values": ["a", "b"]`,
 		`"pause": [""]`, `"resume": [""]`, `"kill": [""]`, `"archive one that lives": ["Run is not in terminal state."]`, `"archived": [0, 1]`, `"moved": [true, true]`,
-		`"batches": [[1, 2, 3]]`, `"snapshot": [[0.3333333333333333, 3, {"lr": 0.5}]]`, `"sample": [[[1, {"loss": 1.0}], [2, {"loss": 0.5}], [3, {"loss": 0.3333333333333333}]]]`,
+		`"batches": [[1, 2, 3]]`, `"snapshot": [[0.3333333333333333, 3, {"lr": 0.5}]]`, `"sample": [[[1, {"loss": 1}], [2, {"loss": 0.5}], [3, {"loss": 0.3333333333333333}]]]`,
 		`"series": ["cpu_util_simple"]`, `"profiler": [[12.5]]`, `"visited": [1]`, `"telemetry": false`)
 }

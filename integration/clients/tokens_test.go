@@ -17,7 +17,7 @@ func TestTokensOfUnmodifiedClient(t *testing.T) {
 	out := admin.Det(t, "token", "create", "ci", "--expiration-days", "2", "--description", "nightly")
 	id, token := rig.First(t, `TokenID: (\d+)`, out), strings.TrimSpace(out[strings.Index(out, "Access-Token: ")+len("Access-Token: "):])
 	number := strconv.Itoa(id)
-	rig.Holds(t, "token list", admin.Det(t, "token", "list", "ci"), "nightly", "TOKEN_TYPE_ACCESS_TOKEN", number)
+	rig.Holds(t, "token list", admin.Det(t, "token", "list", "ci"), "nightly", "ACCESS_TOKEN", number)
 	rig.Holds(t, "token describe", admin.Det(t, "token", "describe", number, "--json"), `"description": "nightly"`)
 	rig.Holds(t, "token edit", admin.Det(t, "token", "edit", number, "--description", "weekly"), "Successfully updated token with ID: "+number, "weekly")
 

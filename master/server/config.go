@@ -308,7 +308,8 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 	}
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
-		if key, ok := strings.CutPrefix(name, "DETENT_"); ok && !slices.Contains(foreignVariables, key) {
+		// An empty variable is none: the job's template writes one for each secret that nobody has set.
+		if key, ok := strings.CutPrefix(name, "DETENT_"); ok && value != "" && !slices.Contains(foreignVariables, key) {
 			if err := cfg.set(strings.ToLower(key), value, "_"); err != nil {
 				problems = append(problems, name+": "+err.Error())
 			}
