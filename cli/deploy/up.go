@@ -36,7 +36,7 @@ type upOptions struct {
 	gpus         int
 	gpuPlugin    string
 	python       string
-	theirs       theirOptions
+	determined   determinedFlags
 }
 
 // anyGPUs selects the GPUs of the machine, or a few simulated ones.
@@ -80,12 +80,12 @@ func newUp(a *app.App) *cobra.Command {
 	f.BoolVar(&o.vault, "vault", false, "also start Vault and an S3 store, and keep checkpoints there (the first build takes about 10 minutes)")
 	f.StringVar(&o.python, "python", "", "the Python for tasks (default: one with NumPy, JupyterLab and TensorBoard, installed once)")
 	f.BoolVar(&o.acl, "acl", false, "enable Nomad's access control")
-	o.theirs.flags(cmd)
+	o.determined.flags(cmd)
 	return cmd
 }
 
 func runUp(ctx context.Context, a *app.App, o upOptions) error {
-	if o.theirs.noGPU {
+	if o.determined.noGPU {
 		o.gpus = 0
 	}
 	opts, err := o.options()
@@ -93,7 +93,7 @@ func runUp(ctx context.Context, a *app.App, o upOptions) error {
 		return err
 	}
 	report := servers.NewReporter(a.IO.Err)
-	o.theirs.say(report)
+	o.determined.say(report)
 	if opts.GPUs, err = o.findGPUs(ctx, report); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (o upOptions) environment() (map[string]string, error) {
 		}
 		env[name] = value
 	}
-	return env, o.theirs.environment(env)
+	return env, o.determined.environment(env)
 }
 
 // tasksPython is the Python of tasks. If the user names none and det cannot install one, tasks

@@ -17,6 +17,17 @@ func load(t *testing.T, file string, env, flags []string) (Config, error) {
 	return LoadConfig(path, env, flags)
 }
 
+// TestEmptyVariables: the job's template writes an empty variable for a secret that nobody has set, and the file has it.
+func TestEmptyVariables(t *testing.T) {
+	c, err := load(t, "database: postgres://x\nwebhooks: {signing_key: k}\n", []string{"DETENT_WEBHOOKS_SIGNING_KEY="}, nil)
+	if err != nil || c.Webhooks.SigningKey != "k" {
+		t.Errorf("the key is %q: %v", c.Webhooks.SigningKey, err)
+	}
+	if c, err = load(t, "database: postgres://x\nwebhooks: {signing_key: k}\n", []string{"DETENT_WEBHOOKS_SIGNING_KEY=other"}, nil); err != nil || c.Webhooks.SigningKey != "other" {
+		t.Errorf("the key is %q: %v", c.Webhooks.SigningKey, err)
+	}
+}
+
 func TestTheLaterWins(t *testing.T) {
 	cfg, err := load(t, "cluster_name: file\nlog_level: debug\nnomad: {namespace: ml}\ndatabase: postgres://a/b\nstop_after: 45s\n",
 		[]string{"DETENT_CLUSTER_NAME=env", "DETENT_NOMAD_ADDRESS=http://n:4646", "DETENT_BINARY=/x", "PATH=/bin"},

@@ -16,8 +16,8 @@ const (
 	inACloud     = "Detent makes no machines in a cloud; it runs on a Nomad cluster, wherever that is: nomad job run starts the master there (docs/operate/install.md)"
 )
 
-// theirOptions are Determined's flags of cluster-up that ours do not have.
-type theirOptions struct {
+// determinedFlags are the flags that only Determined's cluster-up has.
+type determinedFlags struct {
 	storage, password         string
 	noGPU                     bool
 	version, database, prefix string
@@ -25,7 +25,7 @@ type theirOptions struct {
 	workDir                   string
 }
 
-func (o *theirOptions) flags(cmd *cobra.Command) {
+func (o *determinedFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.storage, "storage-host-path", "", "folder for checkpoints (default: one in the cluster's folder)")
 	f.StringVar(&o.password, "initial-user-password", "", "password of the user admin until somebody changes it, at least 8 characters")
@@ -45,7 +45,7 @@ func (o *theirOptions) flags(cmd *cobra.Command) {
 }
 
 // say tells which flags have no effect here.
-func (o theirOptions) say(report *servers.Reporter) {
+func (o determinedFlags) say(report *servers.Reporter) {
 	for _, f := range []struct {
 		given bool
 		text  string
@@ -64,7 +64,7 @@ func (o theirOptions) say(report *servers.Reporter) {
 }
 
 // environment adds what the flags tell the master.
-func (o theirOptions) environment(env map[string]string) error {
+func (o determinedFlags) environment(env map[string]string) error {
 	if o.password != "" {
 		env["DETENT_INITIAL_PASSWORD"] = o.password
 	}
