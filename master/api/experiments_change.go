@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -135,6 +136,9 @@ func (a *API) chosen(ctx context.Context, in auth.Scope, project int, req *v1.Bu
 func (a *API) patchExperiment(ctx context.Context, c *call, e store.Experiment, req *v1.PatchExperiment) (*v1.PatchExperimentResponse, error) {
 	ch, err := experimentPatch(e, req)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.allowed(ctx, e.WorkspaceID, store.WorkloadExperiment, launch.Change{Priority: ch.Priority, MaxSlots: ch.MaxSlots, Weight: ch.Weight}); err != nil {
 		return nil, err
 	}
 	if err := a.db.PatchExperiment(ctx, e.ID, ch); err != nil {

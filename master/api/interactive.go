@@ -116,6 +116,9 @@ func (a *API) prioritize(ctx context.Context, k store.Task, req *v1.PriorityRequ
 	if err := checkShare(&req.Priority, nil); err != nil {
 		return k, err
 	}
+	if err := a.allowed(ctx, k.WorkspaceID, store.WorkloadTasks, launch.Change{Priority: &req.Priority}); err != nil {
+		return k, err
+	}
 	if err := a.db.SetTaskPriority(ctx, k.ID, req.Priority); err != nil {
 		return k, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
@@ -164,6 +165,9 @@ func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
 	if optional.Value(u.ResourcePool) == "" {
 		u.ResourcePool = nil
 	}
+	if err := a.allowed(ctx, ref.WorkspaceID, workloadOf(ref), launch.Change{Priority: u.Priority, Weight: u.Weight, Pool: u.ResourcePool}); err != nil {
+		return err
+	}
 	if ref.ExperimentID != nil {
 		err = a.updateExperimentJob(ctx, *ref.ExperimentID, u)
 	} else {
@@ -176,7 +180,19 @@ func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
 	if err != nil || anchor == "" || anchor == u.JobID {
 		return err
 	}
-	return a.db.PlaceJob(ctx, u.JobID, anchor, ahead)
+	guard, err := a.guardOf(ctx, ref.WorkspaceID, workloadOf(ref))
+	if err != nil {
+		return err
+	}
+	return a.db.PlaceJob(ctx, u.JobID, anchor, ahead, func(priority int) error { return guard.Allows(launch.Change{Priority: &priority}) })
+}
+
+// workloadOf is the type of workload of a job, as policies have it.
+func workloadOf(ref store.JobRef) string {
+	if ref.ExperimentID != nil {
+		return store.WorkloadExperiment
+	}
+	return store.WorkloadTasks
 }
 
 func (a *API) updateExperimentJob(ctx context.Context, id int, u v1.QueueControl) error {

@@ -13,6 +13,7 @@ func (a *API) registerUserRoutes() {
 	a.registerMetricStreams()
 	a.registerProfiler()
 	a.registerTemplates()
+	a.registerConfigPolicies()
 	a.registerTokens()
 	a.registerModels()
 	a.registerModelVersions()

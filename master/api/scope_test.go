@@ -34,8 +34,9 @@ func TestRoutesForPrograms(t *testing.T) {
 		"POST /workspaces", "POST /workspaces/:id/archive", "POST /workspaces/:id/pin", "POST /workspaces/:id/projects", "POST /workspaces/:id/unarchive",
 		"POST /workspaces/:id/unpin", "PUT /templates/:name", "POST /webhooks", "PATCH /webhooks/:id", "DELETE /webhooks/:id", "POST /webhooks/:id/test",
 		"POST /detent/webhooks/:id/deliveries/:delivery/redeliver",
+		"PUT /config-policies/workspaces/:id/:workload", "DELETE /config-policies/workspaces/:id/:workload",
 	}
-	nouns := []string{"templates", "template", "workspaces", "users", "tokens", "master", "detent", "webhooks"}
+	nouns := []string{"templates", "template", "workspaces", "users", "tokens", "master", "detent", "webhooks", "config-policies"}
 	var refused []string
 	for _, route := range r.api.routes {
 		name := route.Method + " " + route.Path

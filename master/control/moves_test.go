@@ -153,10 +153,10 @@ func TestThePlaceInTheQueueCounts(t *testing.T) {
 		b.settle()
 	}
 	job := func(e int) string { return b.text(`SELECT job_id::text FROM experiments WHERE id = $1`, e) }
-	if err := b.db.PlaceJob(t.Context(), job(waiting[1]), job(waiting[0]), true); err != nil {
+	if err := b.db.PlaceJob(t.Context(), job(waiting[1]), job(waiting[0]), true, anyPriority); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.db.PlaceJob(t.Context(), job(waiting[1]), job(holder), true); err == nil {
+	if err := b.db.PlaceJob(t.Context(), job(waiting[1]), job(holder), true, anyPriority); err == nil {
 		t.Error("it was put before one that runs")
 	}
 	b.exit(first, 0)
@@ -164,3 +164,5 @@ func TestThePlaceInTheQueueCounts(t *testing.T) {
 	b.want(waiting[1], "ACTIVE", "ACTIVE", "STARTING")
 	b.want(waiting[0], "ACTIVE", "ACTIVE", "PENDING")
 }
+
+func anyPriority(int) error { return nil }

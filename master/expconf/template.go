@@ -69,6 +69,20 @@ func (t Template) Redacted() (Template, error) {
 	if err := json.Unmarshal(t.Config, &doc); err != nil {
 		return Template{}, err
 	}
+	redactDocument(doc)
+	config, err := json.Marshal(doc)
+	if err != nil {
+		return Template{}, err
+	}
+	root, problems := parseDocument("", config, storedLimits())
+	if len(problems) > 0 {
+		return Template{}, asError(problems)
+	}
+	return Template{Source: string(emit(root)), Config: config}, nil
+}
+
+// redactDocument hides the secrets of a document of an experiment or a task.
+func redactDocument(doc map[string]any) {
 	raw := sectionOf(reflect.TypeFor[Raw]())
 	names := secretNames(raw)
 	for _, f := range raw.fields {
@@ -79,15 +93,6 @@ func (t Template) Redacted() (Template, error) {
 	if data, ok := doc["data"].(map[string]any); ok && data["secrets"] != nil {
 		data["secrets"] = redactedTree(data["secrets"])
 	}
-	config, err := json.Marshal(doc)
-	if err != nil {
-		return Template{}, err
-	}
-	root, problems := parseDocument("", config, storedLimits())
-	if len(problems) > 0 {
-		return Template{}, asError(problems)
-	}
-	return Template{Source: string(emit(root)), Config: config}, nil
 }
 
 // secretNames lists the names of the fields of a section and its parts that are tagged as

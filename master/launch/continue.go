@@ -1,14 +1,17 @@
 package launch
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -55,24 +58,28 @@ func refusedContinue(e store.Experiment) error {
 	return nil
 }
 
-// continuation merges the changes into the experiment's configuration.
+// continuation merges the changes into the experiment's configuration, and lays the policies of its
+// workspace over it.
 func (l *Experiments) continuation(ctx context.Context, e store.Experiment, override string) (store.Continuation, *Experiment, error) {
-	change, changed := store.Continuation{Single: optional.Value(e.Searcher) == expconf.Single}, &Experiment{}
+	change := store.Continuation{Single: optional.Value(e.Searcher) == expconf.Single}
+	if o := strings.TrimSpace(override); o == "" || o == "{}" || o == "null" {
+		override = ""
+	} else if !change.Single {
+		return change, nil, fault.New(fault.Invalid, "override config is provided and experiment is not single searcher, got '%s' instead", optional.Value(e.Searcher))
+	}
+	changed, err := l.overridden(ctx, e, override)
+	if err != nil {
+		return change, nil, err
+	}
 	body := search.Continuation{}
-	if o := strings.TrimSpace(override); o != "" && o != "{}" && o != "null" {
-		if !change.Single {
-			return change, nil, fault.New(fault.Invalid, "override config is provided and experiment is not single searcher, got '%s' instead", optional.Value(e.Searcher))
-		}
-		var err error
-		if changed, err = l.overridden(ctx, e, override); err != nil {
-			return change, nil, err
-		}
+	if changed.Config != nil {
 		change.Saw, change.Changed = e.Config, &changed.NewExperiment
-		if body, err = search.NewContinuation(changed.Config); err != nil {
-			return change, nil, err
+		if change.Single {
+			if body, err = search.NewContinuation(changed.Config); err != nil {
+				return change, nil, err
+			}
 		}
 	}
-	var err error
 	if change.Event, err = json.Marshal(body); err != nil {
 		return change, nil, err
 	}
@@ -96,19 +103,23 @@ func memoryStored(e store.Experiment) (int64, error) {
 	return memoryOf(s, cfg)
 }
 
-// overridden returns the experiment with the changes merged into its configuration.
+// overridden returns the experiment with the changes merged into its configuration, and the policies
+// laid over it; without a configuration if neither changes anything.
 func (l *Experiments) overridden(ctx context.Context, e store.Experiment, override string) (*Experiment, error) {
-	if len(override) > MaxConfig {
-		return nil, fault.New(fault.TooLarge, "overrideConfig: %d bytes are over the limit of %d", len(override), MaxConfig)
-	}
-	over, warnings, err := parseOverride(override)
+	over, warnings, err := checkedOverride(override)
 	if err != nil {
-		return nil, WrongConfig(err)
+		return nil, err
 	}
-	for _, what := range []string{"project", "workspace"} {
-		if expconf.Says(&over, what) {
-			return nil, fault.New(fault.Invalid, "'%s' in override config cannot be specified, use `det experiment move` first if you want to change the %s", what, what)
-		}
+	rules, err := experimentRules(ctx, l.db, store.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
+	if err != nil {
+		return nil, err
+	}
+	out := &Experiment{}
+	if override == "" && len(rules) == 0 {
+		return out, nil
+	}
+	for i := range rules {
+		rules[i].Invariant = rules[i].Invariant.ForContinuation()
 	}
 	under, _, err := expconf.Parse("", e.Config)
 	if err != nil {
@@ -118,25 +129,90 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := expconf.Complete(expconf.Merge(over, under), expconf.ClusterDefaults{})
+	raw, told, err := laid(rules, expconf.Merge(over, under), expconf.Merge, shownExperiment(expconf.ClusterDefaults{}))
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{})
 	if err != nil {
 		return nil, WrongConfig(err)
 	}
-	if err := keeps(before, &cfg); err != nil {
-		return nil, err
+	if override != "" {
+		if err := keeps(before, &cfg); err != nil {
+			return nil, err
+		}
 	}
 	of, err := l.cluster.poolFor(cfg.Resources.ResourcePool, cfg.Resources.SlotsPerTrial, store.WorkspaceSettings{})
 	if err != nil {
 		return nil, err
 	}
-	out := &Experiment{}
+	kept, err := keepContinued(rules, over, &cfg, of)
+	if err != nil {
+		return nil, err
+	}
+	if same, err := alike(before, cfg); err != nil || override == "" && same {
+		return out, err
+	}
 	if err := l.cluster.accept(out, &cfg, of, warnings); err != nil {
 		return nil, err
 	}
 	if err := out.fill(cfg, of); err != nil {
 		return nil, err
 	}
-	return out, l.warn(ctx, out)
+	err = l.warn(ctx, out)
+	out.Remarks = slices.Concat(told, kept, out.Remarks)
+	return out, err
+}
+
+// keepContinued holds a continued experiment to the limits of policies. What its configuration has
+// from before is set to a limit, because no user asks for it again.
+func keepContinued(rules []rule[expconf.Raw], over expconf.Raw, cfg *expconf.Config, of *pool.Pool) ([]string, error) {
+	limits, r := limitsOf(rules), &cfg.Resources
+	asked := func(field string) bool {
+		said := expconf.Says(&over.Resources, field)
+		for _, rule := range rules {
+			said = said || expconf.Says(&rule.Invariant.Resources, field)
+		}
+		return said
+	}
+	standard := of.Priority
+	if r.Priority != nil && !asked("priority") && limits.priority(r.Priority) != nil {
+		standard, r.Priority = *r.Priority, nil
+	}
+	if r.MaxSlots != nil && !asked("max_slots") && limits.slots("max_slots", r.MaxSlots) != nil {
+		r.MaxSlots = nil
+	}
+	return limits.keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, standard: standard})
+}
+
+// alike reports whether two configurations are the same.
+func alike(a, b expconf.Config) (bool, error) {
+	before, err := a.JSON()
+	if err != nil {
+		return false, err
+	}
+	after, err := b.JSON()
+	return bytes.Equal(before, after), err
+}
+
+// checkedOverride parses the changes of a request.
+func checkedOverride(override string) (expconf.Raw, expconf.Warnings, error) {
+	if override == "" {
+		return expconf.Raw{}, nil, nil
+	}
+	if len(override) > MaxConfig {
+		return expconf.Raw{}, nil, fault.New(fault.TooLarge, "overrideConfig: %d bytes are over the limit of %d", len(override), MaxConfig)
+	}
+	over, warnings, err := parseOverride(override)
+	if err != nil {
+		return over, nil, WrongConfig(err)
+	}
+	for _, what := range []string{"project", "workspace"} {
+		if expconf.Says(&over, what) {
+			return over, nil, fault.New(fault.Invalid, "'%s' in override config cannot be specified, use `det experiment move` first if you want to change the %s", what, what)
+		}
+	}
+	return over, warnings, nil
 }
 
 // parseOverride parses the changes. A change of a single trial's length need not repeat the

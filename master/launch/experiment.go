@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
@@ -27,6 +28,7 @@ type experiments interface {
 	workspaces
 	projects
 	templates
+	policies
 	sources
 	Experiment(ctx context.Context, id int) (store.Experiment, error)
 	TemplateOf(ctx context.Context, experiment int) (store.UsedTemplate, error)
@@ -172,6 +174,25 @@ func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *i
 	if e.Unmanaged {
 		raw.Unmanaged = true
 	}
+	return l.complete(ctx, e, raw, warnings, ws, settings)
+}
+
+// complete lays the policies of the workspace over a document, fills in the defaults, and checks
+// the result against what the cluster can do.
+func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.Raw, warnings expconf.Warnings, ws store.Workspace, settings store.WorkspaceSettings) error {
+	rules, err := experimentRules(ctx, l.db, ws)
+	if err != nil {
+		return err
+	}
+	storage, err := l.cluster.storageUnder(settings)
+	if err != nil {
+		return fault.New(fault.Invalid, "the checkpoint storage of workspace %q: %w", ws.Name, err)
+	}
+	under := expconf.ClusterDefaults{CheckpointStorage: storage, Seed: rand.Uint32(), Name: petName()}
+	raw, told, err := laid(rules, raw, expconf.Merge, shownExperiment(under))
+	if err != nil {
+		return err
+	}
 	slots := 1
 	if expconf.Says(&raw.Resources, "slots_per_trial") {
 		slots = raw.Resources.SlotsPerTrial
@@ -180,16 +201,25 @@ func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *i
 	if err != nil {
 		return err
 	}
-	storage, err := l.cluster.storageUnder(settings)
-	if err != nil {
-		return fault.New(fault.Invalid, "the checkpoint storage of workspace %q: %w", ws.Name, err)
-	}
-	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{TaskContainer: l.cluster.Site.DefaultsIn(of).Fragment(),
-		CheckpointStorage: storage, Seed: rand.Uint32(), Name: petName()})
+	under.TaskContainer = l.cluster.Site.DefaultsIn(of).Fragment()
+	cfg, err := expconf.Complete(raw, under)
 	if err != nil {
 		return WrongConfig(err)
 	}
 	cfg.Workspace, cfg.Project = e.Project.WorkspaceName, e.Project.Name
+	kept, err := keepExperiment(rules, &cfg, of)
+	if err != nil {
+		return err
+	}
+	if err := l.admit(ctx, e, cfg, of, warnings); err != nil {
+		return err
+	}
+	e.Remarks = slices.Concat(told, kept, e.Remarks)
+	return nil
+}
+
+// admit checks a complete configuration, and fills in the experiment from it.
+func (l *Experiments) admit(ctx context.Context, e *Experiment, cfg expconf.Config, of *pool.Pool, warnings expconf.Warnings) error {
 	if cfg.Unmanaged {
 		return l.cluster.runsElsewhere(e, cfg, of, warnings)
 	}

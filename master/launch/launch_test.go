@@ -27,6 +27,8 @@ type memory struct {
 	parent      store.Experiment
 	experiments []store.NewExperiment
 	tasks       []store.NewTask
+	policies    []store.ConfigPolicy
+	continued   store.Continuation
 	contexts    map[string][]byte
 }
 
@@ -98,8 +100,13 @@ func (m *memory) CreateExperiment(_ context.Context, n store.NewExperiment) (int
 	return len(m.experiments), nil
 }
 
-func (m *memory) ContinueExperiment(context.Context, int, store.Continuation) (int, error) {
+func (m *memory) ContinueExperiment(_ context.Context, _ int, c store.Continuation) (int, error) {
+	m.continued = c
 	return 1, nil
+}
+
+func (m *memory) ConfigPolicies(_ context.Context, _ int, workload string) ([]store.ConfigPolicy, error) {
+	return slices.DeleteFunc(slices.Clone(m.policies), func(p store.ConfigPolicy) bool { return p.Workload != workload }), nil
 }
 
 func (m *memory) CreateTask(_ context.Context, n store.NewTask) (string, error) {

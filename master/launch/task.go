@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -22,6 +23,7 @@ const DefaultWorkspace = 1
 type tasks interface {
 	workspaces
 	templates
+	policies
 	shown
 	projects
 	Task(ctx context.Context, id string) (store.Task, error)
@@ -115,7 +117,11 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 			return err
 		}
 	}
-	in, err := l.cluster.configure(t, of, req.Config, template, settings)
+	rules, err := taskRules(ctx, l.db, ws)
+	if err != nil {
+		return err
+	}
+	in, err := l.cluster.configure(t, of, req.Config, template, rules, settings)
 	if err != nil {
 		return err
 	}
@@ -138,7 +144,7 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 }
 
 // configure completes and checks a task's configuration, and chooses its pool.
-func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.Template, ws store.WorkspaceSettings) (*pool.Pool, error) {
+func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.Template, rules []rule[expconf.RawCommand], ws store.WorkspaceSettings) (*pool.Pool, error) {
 	src := []byte(config)
 	if len(src) == 0 {
 		src = []byte(`{}`)
@@ -150,14 +156,25 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.T
 	if raw, warnings, err = commandOverTemplate(raw, warnings, template); err != nil {
 		return nil, err
 	}
+	under := expconf.CommandDefaults{Description: of.describe(t.ID)}
+	shape := func(r expconf.RawCommand) expconf.RawCommand { r, _ = of.shape(r, c.Idle); return r }
+	raw, ruled, err := laid(rules, raw, expconf.MergeCommand, shownCommand(shape, under))
+	if err != nil {
+		return nil, err
+	}
 	raw, told := of.shape(raw, c.Idle)
 	in, err := c.poolFor(raw.Resources.ResourcePool, raw.Resources.Slots, ws)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := expconf.CompleteCommand(raw, expconf.CommandDefaults{TaskContainer: c.Site.DefaultsIn(in), Description: of.describe(t.ID)})
+	under.TaskContainer = c.Site.DefaultsIn(in)
+	cfg, err := expconf.CompleteCommand(raw, under)
 	if err != nil {
 		return nil, WrongConfig(err)
+	}
+	kept, err := keepTask(rules, &cfg, in)
+	if err != nil {
+		return nil, err
 	}
 	cfg.Resources.ResourcePool = in.Name
 	if err := cfg.Validate(of.required); err != nil {
@@ -168,6 +185,6 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.T
 		return nil, WrongConfig(err)
 	}
 	t.Complete = cfg
-	t.Remarks = append(append(warnings.Strings(), told...), cfg.Unhonoured(can).Strings()...)
+	t.Remarks = slices.Concat(ruled, kept, warnings.Strings(), told, cfg.Unhonoured(can).Strings())
 	return in, nil
 }

@@ -22,9 +22,9 @@ func (db *DB) MoveTask(ctx context.Context, id, pool string) error {
 }
 
 // PlaceJob moves a job in the queue directly before or behind another job of the same pool,
-// and sets its priority to that of the other job. If the times of queueing leave no gap,
+// and sets its priority to that of the other job, unless may returns an error. If the times of queueing leave no gap,
 // the jobs behind get later times, by a microsecond.
-func (db *DB) PlaceJob(ctx context.Context, id, anchor string, ahead bool) error {
+func (db *DB) PlaceJob(ctx context.Context, id, anchor string, ahead bool, may func(priority int) error) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		if _, err := tx.exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('queue places'))"); err != nil {
 			return err
@@ -47,6 +47,9 @@ func (db *DB) PlaceJob(ctx context.Context, id, anchor string, ahead bool) error
 			return fault.New(fault.Invalid, "job %s is in pool %s and job %s in pool %s", id, me.Pool, anchor, other.Pool)
 		}
 		if me.Priority != other.Priority {
+			if err := may(other.Priority); err != nil {
+				return err
+			}
 			if err := tx.prioritize(ctx, me, other.Priority); err != nil {
 				return err
 			}

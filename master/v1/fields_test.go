@@ -56,6 +56,7 @@ var answers = []any{
 	TrialsSnapshotResponseTrial{},
 	AddProjectNoteResponse{}, FileTreeResponse{}, LogFieldsResponse{}, TemplateResponse{}, NotebookResponse{}, ShellResponse{}, TensorboardResponse{},
 	CreateGenericTaskResponse{}, GetGenericTaskConfigResponse{},
+	GetGlobalConfigPoliciesResponse{}, GetWorkspaceConfigPoliciesResponse{}, PutGlobalConfigPoliciesResponse{}, PutWorkspaceConfigPoliciesResponse{},
 }
 
 var classNames = map[string]string{

@@ -1339,6 +1339,12 @@ class v1GetGenericTaskConfigResponse(Message):
     config: str
 
 
+class v1GetGlobalConfigPoliciesResponse(Message):
+    """The message v1GetGlobalConfigPoliciesResponse."""
+
+    configPolicies: Optional[Dict[str, Any]] = None
+
+
 class v1GetJobQueueStatsResponse(Message):
     """The message v1GetJobQueueStatsResponse."""
 
@@ -1763,6 +1769,12 @@ class v1GetWebhooksResponse(Message):
     """The message v1GetWebhooksResponse."""
 
     webhooks: Sequence[v1Webhook]
+
+
+class v1GetWorkspaceConfigPoliciesResponse(Message):
+    """The message v1GetWorkspaceConfigPoliciesResponse."""
+
+    configPolicies: Optional[Dict[str, Any]] = None
 
 
 class v1GetWorkspaceProjectsRequestSortBy(DetEnum):
@@ -2895,6 +2907,19 @@ class v1PutExperimentResponse(Message):
     experiment: v1Experiment
 
 
+class v1PutGlobalConfigPoliciesRequest(Message):
+    """The message v1PutGlobalConfigPoliciesRequest."""
+
+    configPolicies: str
+    workloadType: str
+
+
+class v1PutGlobalConfigPoliciesResponse(Message):
+    """The message v1PutGlobalConfigPoliciesResponse."""
+
+    configPolicies: Optional[Dict[str, Any]] = None
+
+
 class v1PutProjectNotesRequest(Message):
     """The message v1PutProjectNotesRequest."""
 
@@ -2925,6 +2950,20 @@ class v1PutTrialResponse(Message):
     """The message v1PutTrialResponse."""
 
     trial: trialv1Trial
+
+
+class v1PutWorkspaceConfigPoliciesRequest(Message):
+    """The message v1PutWorkspaceConfigPoliciesRequest."""
+
+    configPolicies: str
+    workloadType: str
+    workspaceId: int
+
+
+class v1PutWorkspaceConfigPoliciesResponse(Message):
+    """The message v1PutWorkspaceConfigPoliciesResponse."""
+
+    configPolicies: Optional[Dict[str, Any]] = None
 
 
 class v1QueueControl(Message):
@@ -4035,6 +4074,16 @@ def delete_DeleteExperiments(
     return v1DeleteExperimentsResponse.from_json(_answer)
 
 
+def delete_DeleteGlobalConfigPolicies(
+    session: BaseSession,
+    *,
+    workloadType: str,
+) -> None:
+    """Delete the config policies of the cluster."""
+    _path = f"/api/v1/config-policies/global/{_quoted(str(workloadType))}"
+    _call(session, "DELETE", _path, {})
+
+
 def delete_DeleteModel(
     session: BaseSession,
     *,
@@ -4106,6 +4155,17 @@ def delete_DeleteWorkspace(
     _path = f"/api/v1/workspaces/{_quoted(str(id))}"
     _answer = _call(session, "DELETE", _path, {})
     return v1DeleteWorkspaceResponse.from_json(_answer)
+
+
+def delete_DeleteWorkspaceConfigPolicies(
+    session: BaseSession,
+    *,
+    workloadType: str,
+    workspaceId: int,
+) -> None:
+    """Delete the config policies of a workspace."""
+    _path = f"/api/v1/config-policies/workspaces/{_quoted(str(workspaceId))}/{_quoted(str(workloadType))}"
+    _call(session, "DELETE", _path, {})
 
 
 def get_AllocationPreemptionSignal(
@@ -4510,6 +4570,17 @@ def get_GetGenericTaskConfig(
     _path = f"/api/v1/tasks/{_quoted(str(taskId))}/config"
     _answer = _call(session, "GET", _path, {})
     return v1GetGenericTaskConfigResponse.from_json(_answer)
+
+
+def get_GetGlobalConfigPolicies(
+    session: BaseSession,
+    *,
+    workloadType: str,
+) -> v1GetGlobalConfigPoliciesResponse:
+    """Get the config policies of the cluster for EXPERIMENT or NTSC."""
+    _path = f"/api/v1/config-policies/global/{_quoted(str(workloadType))}"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetGlobalConfigPoliciesResponse.from_json(_answer)
 
 
 def get_GetInfo(
@@ -5364,6 +5435,18 @@ def get_GetWorkspace(
     _path = f"/api/v1/workspaces/{_quoted(str(id))}"
     _answer = _call(session, "GET", _path, {})
     return v1GetWorkspaceResponse.from_json(_answer)
+
+
+def get_GetWorkspaceConfigPolicies(
+    session: BaseSession,
+    *,
+    workloadType: str,
+    workspaceId: int,
+) -> v1GetWorkspaceConfigPoliciesResponse:
+    """Get the config policies of a workspace for EXPERIMENT or NTSC."""
+    _path = f"/api/v1/config-policies/workspaces/{_quoted(str(workspaceId))}/{_quoted(str(workloadType))}"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetWorkspaceConfigPoliciesResponse.from_json(_answer)
 
 
 def get_GetWorkspaceProjects(
@@ -7150,6 +7233,18 @@ def put_PutExperimentLabel(
     return v1PutExperimentLabelResponse.from_json(_answer)
 
 
+def put_PutGlobalConfigPolicies(
+    session: BaseSession,
+    *,
+    body: v1PutGlobalConfigPoliciesRequest,
+    workloadType: str,
+) -> v1PutGlobalConfigPoliciesResponse:
+    """Set the config policies of the cluster."""
+    _path = f"/api/v1/config-policies/global/{_quoted(str(workloadType))}"
+    _answer = _call(session, "PUT", _path, {}, body)
+    return v1PutGlobalConfigPoliciesResponse.from_json(_answer)
+
+
 def put_PutProjectNotes(
     session: BaseSession,
     *,
@@ -7183,6 +7278,19 @@ def put_PutTrial(
     _path = "/api/v1/trials"
     _answer = _call(session, "PUT", _path, {}, body)
     return v1PutTrialResponse.from_json(_answer)
+
+
+def put_PutWorkspaceConfigPolicies(
+    session: BaseSession,
+    *,
+    body: v1PutWorkspaceConfigPoliciesRequest,
+    workloadType: str,
+    workspaceId: int,
+) -> v1PutWorkspaceConfigPoliciesResponse:
+    """Set the config policies of a workspace."""
+    _path = f"/api/v1/config-policies/workspaces/{_quoted(str(workspaceId))}/{_quoted(str(workloadType))}"
+    _answer = _call(session, "PUT", _path, {}, body)
+    return v1PutWorkspaceConfigPoliciesResponse.from_json(_answer)
 
 
 def put_ReportShellIdle(

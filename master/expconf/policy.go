@@ -1,0 +1,202 @@
+package expconf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// A Policy is a config policy for configurations of type R: what administrators lay over the
+// configurations of users, and limits that these must keep.
+type Policy[R Raw | RawCommand] struct {
+	Invariant   R
+	Constraints Constraints
+	Document    Document // the policy as JSON, with exactly what its text says
+}
+
+// policyDocument is the text of a policy.
+type policyDocument[R Raw | RawCommand] struct {
+	InvariantConfig R           `json:"invariant_config"`
+	Constraints     Constraints `json:"constraints"`
+}
+
+// Constraints are the limits of a policy.
+type Constraints struct {
+	PriorityLimit *int                 `json:"priority_limit" check:"1 (first)..99 (last)"`
+	Resources     ConstrainedResources `json:"resources"`
+}
+
+// ConstrainedResources are the limits of resources.
+type ConstrainedResources struct {
+	MaxSlots *int `json:"max_slots" check:"0..maxSlots"`
+}
+
+// unknown explains a field that Determined's documentation has in two places.
+func (c *ConstrainedResources) unknown(name string) (message, hint string, ok bool) {
+	if name == "priority_limit" {
+		return "unknown field", "did you mean constraints.priority_limit?", true
+	}
+	return "", "", false
+}
+
+const invariantSection = "invariant_config"
+
+// ParsePolicy parses a policy for experiments, in YAML or JSON.
+func ParsePolicy(name string, src []byte) (Policy[Raw], error) {
+	p, at, err := parsePolicy[Raw](name, src)
+	p.Invariant.pos = at
+	return p, err
+}
+
+// ParseCommandPolicy parses a policy for tasks of other kinds.
+func ParseCommandPolicy(name string, src []byte) (Policy[RawCommand], error) {
+	p, at, err := parsePolicy[RawCommand](name, src)
+	p.Invariant.pos = at
+	return p, err
+}
+
+func parsePolicy[R Raw | RawCommand](name string, src []byte) (Policy[R], *positions, error) {
+	root, problems := parseDocument(name, src, userLimits())
+	if len(problems) > 0 {
+		return Policy[R]{}, nil, asError(problems)
+	}
+	if root.kind == nullKind || root.kind == mapKind && len(root.fields) == 0 {
+		return Policy[R]{}, nil, asError([]Problem{{File: name, Line: root.line, Column: root.column,
+			Message: "the policy is empty", Hint: "write " + invariantSection + " or constraints; to remove a policy, delete it"}})
+	}
+	var doc policyDocument[R]
+	d := newDecoder(name, &doc)
+	d.into(root, "", &doc)
+	if len(d.problems) == 0 {
+		k := &checker{pos: d.positions()}
+		k.section("constraints", &doc.Constraints)
+		d.problems = k.problems
+	}
+	if len(d.problems) > 0 {
+		return Policy[R]{}, nil, asError(d.problems)
+	}
+	p := Policy[R]{Invariant: doc.InvariantConfig, Constraints: doc.Constraints, Document: root.free().(map[string]any)}
+	return p, &positions{layers: []map[string]Position{below(d.at, invariantSection)}}, nil
+}
+
+// below returns the positions of a section, with paths that begin there.
+func below(at map[string]Position, section string) map[string]Position {
+	out := map[string]Position{}
+	for path, position := range at {
+		if rest, ok := strings.CutPrefix(path, section); ok {
+			out[strings.TrimPrefix(rest, ".")] = position
+		}
+	}
+	return out
+}
+
+// CheckPolicy reports what is wrong with the values of a policy for experiments: values that no
+// experiment can have, and fields that decide which policy applies.
+func CheckPolicy(p Policy[Raw]) error {
+	c, err := Complete(p.Invariant, ClusterDefaults{Name: "unnamed"})
+	if err != nil {
+		return err
+	}
+	k := &checker{pos: p.Invariant.pos}
+	const decides = "cannot be set by a policy: it decides which policies apply"
+	for _, field := range []string{"project", "workspace", "unmanaged"} {
+		if Says(&p.Invariant, field) {
+			k.fail(field, decides, "")
+		}
+	}
+	return policyProblems(p.Invariant.pos, k.problems, c.Validate())
+}
+
+// CheckCommandPolicy is CheckPolicy for tasks of other kinds.
+func CheckCommandPolicy(p Policy[RawCommand]) error {
+	c, err := CompleteCommand(p.Invariant, CommandDefaults{Description: "unnamed"})
+	if err != nil {
+		return err
+	}
+	return policyProblems(p.Invariant.pos, nil, c.Validate(false))
+}
+
+// policyProblems returns the problems of values that the policy has. What it leaves open is the
+// user's to set.
+func policyProblems(at *positions, list []Problem, invalid error) error {
+	var more Errors
+	errors.As(invalid, &more)
+	for _, p := range more {
+		if p.Path != "" && at.written(p.Path) {
+			list = append(list, p)
+		}
+	}
+	for i := range list {
+		list[i].Path = join(invariantSection, list[i].Path)
+	}
+	return asError(list)
+}
+
+// ForContinuation returns the part of a policy's configuration that can change when an experiment
+// continues: its search and its storage stay.
+func (r Raw) ForContinuation() Raw {
+	r.Searcher, r.Hyperparameters, r.CheckpointStorage, r.Reproducibility = Searcher{}, nil, CheckpointStorage{}, Reproducibility{}
+	return r
+}
+
+// Redacted returns the document of a policy without its secrets, for users who may not change it.
+func (p Policy[R]) Redacted() (Document, error) {
+	b, err := p.Document.JSON()
+	if err != nil {
+		return nil, err
+	}
+	var doc Document
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return nil, err
+	}
+	if invariant, ok := doc[invariantSection].(map[string]any); ok {
+		redactDocument(invariant)
+	}
+	return doc, nil
+}
+
+// A Difference is a field whose value differs between two configurations.
+type Difference struct {
+	Path  string
+	Value string // in the second one, as JSON
+}
+
+// Differences lists the fields that differ between two configurations, given as JSON.
+func Differences(before, after []byte) ([]Difference, error) {
+	var a, b map[string]any
+	if err := json.Unmarshal(before, &a); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(after, &b); err != nil {
+		return nil, err
+	}
+	var out []Difference
+	err := differ("", a, b, &out)
+	return out, err
+}
+
+func differ(path string, a, b any, out *[]Difference) error {
+	before, _ := a.(map[string]any)
+	after, nested := b.(map[string]any)
+	if !nested || len(after) == 0 {
+		if reflect.DeepEqual(a, b) {
+			return nil
+		}
+		value, err := json.Marshal(b)
+		*out = append(*out, Difference{Path: path, Value: clipTo(string(value), 200)})
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if err := differ(join(path, name), before[name], after[name], out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// String formats the difference for a message.
+func (d Difference) String() string { return fmt.Sprintf("%s: %s", d.Path, d.Value) }

@@ -1,0 +1,115 @@
+package expconf_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/expconf"
+)
+
+// What is wrong with a policy is said with its place.
+func TestPolicyMistakes(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"empty", "", "p:1:1: the policy is empty"},
+		{"empty mapping", "{}", "the policy is empty"},
+		{"a list", "[1]", "expected a mapping"},
+		{"unknown section", "constraint:\n  priority_limit: 3\n", "p:1:1: constraint: unknown field; did you mean constraints?"},
+		{"unknown field of an experiment", "invariant_config:\n  resources:\n    slots_per_trail: 3\n", "p:3:5: invariant_config.resources.slots_per_trail: unknown field; did you mean slots_per_trial?"},
+		{"limit in the wrong place", "constraints:\n  resources:\n    priority_limit: 3\n", "p:3:5: constraints.resources.priority_limit: unknown field; did you mean constraints.priority_limit?"},
+		{"limit out of range", "constraints:\n  priority_limit: 0\n", "p:2:19: constraints.priority_limit: must be from 1 (first) to 99 (last), found 0"},
+		{"limit of the wrong type", "constraints: {resources: {max_slots: many}}", "p:1:38: constraints.resources.max_slots: expected an integer"},
+		{"negative limit", "constraints: {resources: {max_slots: -1}}", "constraints.resources.max_slots: must be from 0"},
+		{"value out of range", "invariant_config:\n  max_restarts: -1\n", "p:2:17: invariant_config.max_restarts: must be from 0"},
+		{"value of a list", "invariant_config: {bind_mounts: [{host_path: x, container_path: /y}]}", "invariant_config.bind_mounts[0].host_path: must be an absolute path"},
+		{"fields that depend on each other", "invariant_config: {resources: {max_slots: 2, slots_per_trial: 4}}", "invariant_config.resources.max_slots: 2 is less than slots_per_trial 4"},
+		{"workspace", "invariant_config: {workspace: w, project: p}", "invariant_config.workspace: cannot be set by a policy"},
+		{"unmanaged", "invariant_config: {unmanaged: true}", "invariant_config.unmanaged: cannot be set by a policy"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, err := expconf.ParsePolicy("p", []byte(test.text))
+			if err == nil {
+				err = expconf.CheckPolicy(p)
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v; want %q", err, test.want)
+			}
+		})
+	}
+	if _, err := expconf.ParseCommandPolicy("p", []byte("invariant_config: {max_restarts: 1}")); err == nil || !strings.Contains(err.Error(), "max_restarts: unknown field") {
+		t.Errorf("a field of experiments in a policy for tasks: %v", err)
+	}
+	p, err := expconf.ParseCommandPolicy("p", []byte("invariant_config: {resources: {slots: -1}}"))
+	if err == nil {
+		err = expconf.CheckCommandPolicy(p)
+	}
+	if err == nil || !strings.Contains(err.Error(), "invariant_config.resources.slots: must be from 0") {
+		t.Errorf("a wrong value in a policy for tasks: %v", err)
+	}
+}
+
+// A policy is valid although experiments need more than it says, and its values win over those of users.
+func TestPolicyIsLaidOver(t *testing.T) {
+	p, err := expconf.ParsePolicy("p", []byte("invariant_config:\n  max_restarts: 0\n  labels: [ours]\n  searcher: {metric: loss}\n  environment: {environment_variables: [A=policy]}\n"))
+	if err == nil {
+		err = expconf.CheckPolicy(p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, _, err := expconf.Parse("u", []byte("entrypoint: x\nmax_restarts: 3\nlabels: [mine]\nsearcher: {name: single, metric: accuracy, max_length: {batches: 1}}\nenvironment: {environment_variables: [A=user, B=user]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete := func(raw expconf.Raw) ([]byte, expconf.Config) {
+		c, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "n"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := c.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b, c
+	}
+	before, _ := complete(user)
+	after, c := complete(expconf.Merge(p.Invariant, user))
+	if c.MaxRestarts != 0 || c.Searcher.Metric != "loss" || c.Searcher.Name != "single" || len(c.Labels) != 2 {
+		t.Errorf("%+v", c)
+	}
+	list, err := expconf.Differences(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, d := range list {
+		lines = append(lines, d.String())
+	}
+	got := strings.Join(lines, "\n")
+	for _, want := range []string{`max_restarts: 0`, `searcher.metric: "loss"`, `labels: ["ours","mine"]`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the differences are\n%s\nwithout %s", got, want)
+		}
+	}
+	if len(list) != 6 { // and the variables of three kinds of slots
+		t.Errorf("%d differences:\n%s", len(list), got)
+	}
+}
+
+// Users who may not change a policy see no secrets of it.
+func TestPolicyRedacted(t *testing.T) {
+	p, err := expconf.ParsePolicy("p", []byte("invariant_config: {checkpoint_storage: {type: s3, bucket: b, access_key: k, secret_key: hunter2}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := p.Redacted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := doc.JSON()
+	if err != nil || strings.Contains(string(b), "hunter2") || !strings.Contains(string(b), `"bucket":"b"`) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if whole, err := p.Document.JSON(); err != nil || !strings.Contains(string(whole), "hunter2") {
+		t.Errorf("the document itself changed: %s, %v", whole, err)
+	}
+}

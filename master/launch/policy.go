@@ -1,0 +1,207 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// policies is where config policies are read.
+type policies interface {
+	ConfigPolicies(ctx context.Context, workspace int, workload string) ([]store.ConfigPolicy, error)
+}
+
+// A rule is a config policy, and what messages call it.
+type rule[R expconf.Raw | expconf.RawCommand] struct {
+	by string
+	expconf.Policy[R]
+}
+
+// PolicyNamed is what messages call a policy.
+func PolicyNamed(workspace string) string {
+	if workspace == "" {
+		return "config policy of the cluster"
+	}
+	return fmt.Sprintf("config policy of workspace %q", fault.Clip(workspace))
+}
+
+// experimentRules reads the policies for experiments of a workspace, the cluster's first.
+func experimentRules(ctx context.Context, db policies, ws store.Workspace) ([]rule[expconf.Raw], error) {
+	return rulesOf(ctx, db, ws, store.WorkloadExperiment, expconf.ParsePolicy)
+}
+
+// taskRules reads the policies for notebooks, shells, commands, TensorBoards and generic tasks.
+func taskRules(ctx context.Context, db policies, ws store.Workspace) ([]rule[expconf.RawCommand], error) {
+	return rulesOf(ctx, db, ws, store.WorkloadTasks, expconf.ParseCommandPolicy)
+}
+
+func rulesOf[R expconf.Raw | expconf.RawCommand](ctx context.Context, db policies, ws store.Workspace, workload string,
+	parse func(string, []byte) (expconf.Policy[R], error),
+) ([]rule[R], error) {
+	list, err := db.ConfigPolicies(ctx, ws.ID, workload)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]rule[R], len(list))
+	for i, p := range list {
+		if out[i].by = PolicyNamed(""); p.WorkspaceID != nil {
+			out[i].by = PolicyNamed(ws.Name)
+		}
+		if out[i].Policy, err = parse(out[i].by, []byte(p.Source)); err != nil {
+			return nil, fault.New(fault.Invalid, "the %s cannot be used any more; an administrator can set it again with det config-policies set: %w", out[i].by, err)
+		}
+	}
+	return out, nil
+}
+
+// A Limit is a number that a policy sets, and the policy's name.
+type Limit struct {
+	Value int
+	By    string
+}
+
+// Limits are what all policies of a workspace allow together: of several limits the stricter holds.
+type Limits struct {
+	Priority *Limit // the lowest number, which is the most important priority
+	MaxSlots *Limit
+}
+
+func limitsOf[R expconf.Raw | expconf.RawCommand](rules []rule[R]) Limits {
+	var l Limits
+	for _, r := range rules {
+		if p := r.Constraints.PriorityLimit; p != nil && (l.Priority == nil || *p > l.Priority.Value) {
+			l.Priority = &Limit{*p, r.by}
+		}
+		if m := r.Constraints.Resources.MaxSlots; m != nil && (l.MaxSlots == nil || *m < l.MaxSlots.Value) {
+			l.MaxSlots = &Limit{*m, r.by}
+		}
+	}
+	return l
+}
+
+func (l Limits) priority(n *int) error {
+	if n == nil || l.Priority == nil || *n >= l.Priority.Value {
+		return nil
+	}
+	return fault.New(fault.Invalid, "requested priority [%d] exceeds limit set by admin [%d] in the %s: a lower number is more important", *n, l.Priority.Value, l.Priority.By)
+}
+
+func (l Limits) slots(field string, n *int) error {
+	if n == nil || l.MaxSlots == nil || *n <= l.MaxSlots.Value {
+		return nil
+	}
+	return fault.New(fault.Invalid, "requested resources.%s [%d] exceeds limit set by admin [%d] in the %s", field, *n, l.MaxSlots.Value, l.MaxSlots.By)
+}
+
+// A wanted is what a configuration asks for that policies limit.
+type wanted struct {
+	slots     int
+	slotField string
+	maxSlots  **int
+	capped    bool // max_slots has an effect, so that it is set to the limit
+	priority  **int
+	standard  int // the priority of the pool, which holds where the configuration has none
+}
+
+// keep holds a configuration to the limits. What the user asked for is rejected if it is too much;
+// what nobody asked for is set to the limit, and the remarks say so.
+func (l Limits) keep(w wanted) (remarks []string, err error) {
+	if err := l.slots(w.slotField, &w.slots); err != nil {
+		return nil, err
+	}
+	if err := l.slots("max_slots", *w.maxSlots); err != nil {
+		return nil, err
+	}
+	if err := l.priority(*w.priority); err != nil {
+		return nil, err
+	}
+	if l.MaxSlots != nil && *w.maxSlots == nil && w.capped {
+		*w.maxSlots = new(l.MaxSlots.Value)
+		remarks = append(remarks, fmt.Sprintf("resources.max_slots: %d, the limit in the %s", l.MaxSlots.Value, l.MaxSlots.By))
+	}
+	if l.Priority != nil && *w.priority == nil && w.standard < l.Priority.Value {
+		*w.priority = new(l.Priority.Value)
+		remarks = append(remarks, fmt.Sprintf("resources.priority: %d, the limit in the %s; the pool's is %d", l.Priority.Value, l.Priority.By, w.standard))
+	}
+	return remarks, nil
+}
+
+// maxTold limits the remarks about one policy.
+const maxTold = 30
+
+// laid lays the invariant configurations of policies over a configuration, the cluster's last, and
+// returns remarks about the fields that they change.
+func laid[R expconf.Raw | expconf.RawCommand](rules []rule[R], raw R, merge func(over, under R) R, complete func(R) ([]byte, error)) (R, []string, error) {
+	if len(rules) == 0 {
+		return raw, nil, nil
+	}
+	first, err := complete(raw)
+	if err != nil {
+		return raw, nil, WrongConfig(err)
+	}
+	before, by := first, map[string]string{}
+	for _, r := range slices.Backward(rules) {
+		raw = merge(r.Invariant, raw)
+		after, err := complete(raw)
+		if err != nil {
+			return raw, nil, WrongConfig(err)
+		}
+		changed, err := expconf.Differences(before, after)
+		if err != nil {
+			return raw, nil, err
+		}
+		for _, d := range changed {
+			by[d.Path] = r.by
+		}
+		before = after
+	}
+	changed, err := expconf.Differences(first, before)
+	var remarks []string
+	for _, d := range changed {
+		if len(remarks) == maxTold {
+			remarks = append(remarks, fmt.Sprintf("config policies set %d more fields", len(changed)-maxTold))
+			break
+		}
+		remarks = append(remarks, fmt.Sprintf("%s, set by the %s", d, by[d.Path]))
+	}
+	return raw, remarks, err
+}
+
+// shownExperiment is a configuration as remarks may quote it.
+func shownExperiment(under expconf.ClusterDefaults) func(expconf.Raw) ([]byte, error) {
+	return func(raw expconf.Raw) ([]byte, error) {
+		c, err := expconf.Complete(raw, under)
+		if err != nil {
+			return nil, err
+		}
+		return c.Redacted().JSON()
+	}
+}
+
+func shownCommand(shape func(expconf.RawCommand) expconf.RawCommand, under expconf.CommandDefaults) func(expconf.RawCommand) ([]byte, error) {
+	return func(raw expconf.RawCommand) ([]byte, error) {
+		c, err := expconf.CompleteCommand(shape(raw), under)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(c.Redacted())
+	}
+}
+
+// keepExperiment holds an experiment to the limits of policies.
+func keepExperiment(rules []rule[expconf.Raw], cfg *expconf.Config, in *pool.Pool) ([]string, error) {
+	r := &cfg.Resources
+	return limitsOf(rules).keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, standard: in.Priority})
+}
+
+// keepTask does the same for a task, which has its slots all the time.
+func keepTask(rules []rule[expconf.RawCommand], cfg *expconf.CommandConfig, in *pool.Pool) ([]string, error) {
+	r := &cfg.Resources
+	return limitsOf(rules).keep(wanted{slots: r.Slots, slotField: "slots", maxSlots: &r.MaxSlots, priority: &r.Priority, standard: in.Priority})
+}

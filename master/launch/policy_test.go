@@ -1,0 +1,234 @@
+package launch
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+func ofCluster(workload, source string) store.ConfigPolicy {
+	return store.ConfigPolicy{Workload: workload, Source: source}
+}
+
+func ofWorkspace(workload, source string) store.ConfigPolicy {
+	return store.ConfigPolicy{WorkspaceID: new(1), Workload: workload, Source: source}
+}
+
+// TestPoliciesOfExperiments: what is laid over a document, what is refused, and what the submitter reads.
+func TestPoliciesOfExperiments(t *testing.T) {
+	const limits = "constraints: {priority_limit: 45, resources: {max_slots: 2}}"
+	for _, test := range []struct {
+		name     string
+		policies []string // the cluster's, the workspace's
+		config   string
+		want     func(c expconf.Config) bool
+		remarks  []string
+		refused  string
+	}{
+		{name: "the cluster's over the workspace's over the user's",
+			policies: []string{"invariant_config: {max_restarts: 1}", "invariant_config: {max_restarts: 2, debug: true, labels: [w]}"},
+			config:   "max_restarts: 9\nlabels: [u]\n",
+			want: func(c expconf.Config) bool {
+				return c.MaxRestarts == 1 && c.Debug && len(c.Labels) == 2
+			},
+			remarks: []string{`max_restarts: 1, set by the config policy of the cluster`, `debug: true, set by the config policy of workspace "w"`, `labels: ["w","u"], set by the config policy of workspace "w"`}},
+		{name: "over its template", policies: []string{"invariant_config: {max_restarts: 1}", ""},
+			want: func(c expconf.Config) bool { return c.MaxRestarts == 1 }, remarks: []string{"max_restarts: 1"}},
+		{name: "what is so already needs no remark", policies: []string{"invariant_config: {max_restarts: 9}", ""}, config: "max_restarts: 9\n",
+			want: func(c expconf.Config) bool { return c.MaxRestarts == 9 }},
+		{name: "the pool", policies: []string{"invariant_config: {resources: {resource_pool: aux, slots_per_trial: 0}}", ""},
+			want: func(c expconf.Config) bool { return c.Resources.ResourcePool == "aux" }, remarks: []string{`resources.resource_pool: "aux"`}},
+		{name: "limits hold without a request", policies: []string{limits, ""},
+			want: func(c expconf.Config) bool { return *c.Resources.MaxSlots == 2 && *c.Resources.Priority == 45 },
+			remarks: []string{"resources.max_slots: 2, the limit in the config policy of the cluster",
+				"resources.priority: 45, the limit in the config policy of the cluster; the pool's is 42"}},
+		{name: "within the limits", policies: []string{limits, ""}, config: "resources: {priority: 45, max_slots: 2, slots_per_trial: 2}\n",
+			want: func(c expconf.Config) bool { return *c.Resources.MaxSlots == 2 && *c.Resources.Priority == 45 }},
+		{name: "priority over the limit", policies: []string{limits, ""}, config: "resources: {priority: 44}\n",
+			refused: "requested priority [44] exceeds limit set by admin [45] in the config policy of the cluster"},
+		{name: "slots over the limit", policies: []string{limits, ""}, config: "resources: {slots_per_trial: 3}\n",
+			refused: "requested resources.slots_per_trial [3] exceeds limit set by admin [2]"},
+		{name: "max_slots over the limit", policies: []string{limits, ""}, config: "resources: {max_slots: 3}\n",
+			refused: "requested resources.max_slots [3] exceeds limit set by admin [2]"},
+		{name: "the stricter of two limits", policies: []string{limits, "constraints: {priority_limit: 50, resources: {max_slots: 1}}"}, config: "resources: {priority: 49}\n",
+			refused: `requested priority [49] exceeds limit set by admin [50] in the config policy of workspace "w"`},
+		{name: "a template's priority", policies: []string{limits, "invariant_config: {resources: {priority: 3}}"},
+			refused: "requested priority [3] exceeds limit set by admin [45]"},
+		{name: "what the user wrote is wrong under the policy", policies: []string{"invariant_config:\n  resources: {max_slots: 1}\n", ""}, config: "resources: {slots_per_trial: 2}\n",
+			refused: "config policy of the cluster:2:26: resources.max_slots: 1 is less than slots_per_trial 2"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, l, _ := launchers(t)
+			m.templates["t"] = "max_restarts: 7\n"
+			if test.policies[0] != "" {
+				m.policies = append(m.policies, ofCluster(store.WorkloadExperiment, test.policies[0]))
+			}
+			if test.policies[1] != "" {
+				m.policies = append(m.policies, ofWorkspace(store.WorkloadExperiment, test.policies[1]))
+			}
+			made, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial + test.config), Template: new("t")})
+			if test.refused != "" {
+				if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), test.refused) {
+					t.Fatalf("%v; want %q", err, test.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored, err := expconf.ParseConfigJSON(m.experiments[0].Config)
+			if err != nil || !test.want(stored) {
+				t.Errorf("its configuration is %s: %v", m.experiments[0].Config, err)
+			}
+			told := strings.Join(made.Remarks, "\n")
+			for _, want := range test.remarks {
+				if !strings.Contains(told, want) {
+					t.Errorf("the submitter reads\n%s\nwithout %s", told, want)
+				}
+			}
+			if len(test.remarks) == 0 && strings.Contains(told, "config polic") {
+				t.Errorf("the submitter reads %s", told)
+			}
+			if n := m.experiments[0]; stored.Resources.Priority != nil && n.Priority != *stored.Resources.Priority || stored.Resources.MaxSlots != nil && *n.MaxSlots != *stored.Resources.MaxSlots {
+				t.Errorf("the columns of its row are %+v", n)
+			}
+		})
+	}
+}
+
+// Forks, unmanaged experiments and continuations go through the policies as well.
+func TestPoliciesOfForksAndContinuations(t *testing.T) {
+	m, l, _ := launchers(t)
+	made, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial + "resources: {priority: 10, max_slots: 8, slots_per_trial: 2}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadExperiment, "constraints: {priority_limit: 45, resources: {max_slots: 2}}"),
+		ofWorkspace(store.WorkloadExperiment, "invariant_config: {max_restarts: 1, searcher: {metric: other}}")}
+	m.parent = store.Experiment{ExperimentHead: store.ExperimentHead{ID: 1, OwnerID: 3, WorkspaceID: 1, State: "ERROR"}, Config: m.experiments[0].Config,
+		OriginalConfig: m.experiments[0].OriginalConfig, Searcher: new("single"), WorkspaceName: "w"}
+	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: new(1)}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
+		t.Errorf("a fork: %v", err)
+	}
+	if _, err := l.CreateExternal(t.Context(), me, "x", &v1.CreateExperimentRequest{Config: new(oneTrial + "resources: {priority: 1}\n"), Unmanaged: new(true)}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
+		t.Errorf("an unmanaged experiment: %v", err)
+	}
+	// Nobody asks again for what the experiment had, so it is set to the limits. Its search stays.
+	again, err := l.Continue(t.Context(), m.parent, "")
+	if err != nil || m.continued.Changed == nil {
+		t.Fatalf("continued: %+v, %v", m.continued, err)
+	}
+	cfg, err := expconf.ParseConfigJSON(m.continued.Changed.Config)
+	if err != nil || *cfg.Resources.Priority != 45 || *cfg.Resources.MaxSlots != 2 || cfg.MaxRestarts != 1 || cfg.Searcher.Metric != made.Complete.Searcher.Metric || m.continued.Changed.Priority != 45 {
+		t.Errorf("continued with %s: %v", m.continued.Changed.Config, err)
+	}
+	if told := strings.Join(again.Remarks, "\n"); !strings.Contains(told, "max_restarts: 1, set by") || !strings.Contains(told, "resources.priority: 45, the limit") {
+		t.Errorf("told %s", told)
+	}
+	if _, err := l.Continue(t.Context(), m.parent, "resources: {priority: 3}"); err == nil || !strings.Contains(err.Error(), "requested priority [3] exceeds limit") {
+		t.Errorf("continued with another priority: %v", err)
+	}
+	m.parent.Config = m.continued.Changed.Config
+	if _, err := l.Continue(t.Context(), m.parent, ""); err != nil || m.continued.Changed != nil {
+		t.Errorf("a continuation that keeps to the policies changes %+v, %v", m.continued.Changed, err)
+	}
+}
+
+// TestPoliciesOfTasks are those of notebooks, shells, commands, TensorBoards and generic tasks.
+func TestPoliciesOfTasks(t *testing.T) {
+	m, _, l := launchers(t)
+	m.policies = []store.ConfigPolicy{
+		ofCluster(store.WorkloadTasks, "invariant_config: {work_dir: /w}\nconstraints: {priority_limit: 60, resources: {max_slots: 1}}"),
+		ofCluster(store.WorkloadExperiment, "invariant_config: {max_restarts: 1}\nconstraints: {resources: {max_slots: 0}}"),
+	}
+	for _, of := range []Kind{Command(), Notebook(), Shell(), Generic()} {
+		config := v1.Struct(`{"entrypoint":["true"],"work_dir":"/mine"}`)
+		made, err := l.Start(t.Context(), me, of, TaskRequest{Config: config})
+		if err != nil {
+			t.Fatalf("%s: %v", of.Noun, err)
+		}
+		if told := strings.Join(made.Remarks, "\n"); *made.Complete.WorkDir != "/w" || made.Priority != 60 || made.Complete.Resources.MaxSlots != nil ||
+			!strings.Contains(told, `work_dir: "/w", set by the config policy of the cluster`) || !strings.Contains(told, "resources.priority: 60, the limit") {
+			t.Errorf("%s: %+v, told %s", of.Noun, made.NewTask, told)
+		}
+		if _, err := l.Start(t.Context(), me, of, TaskRequest{Config: v1.Struct(`{"entrypoint":["true"],"resources":{"slots":2}}`)}); err == nil ||
+			!strings.Contains(err.Error(), "requested resources.slots [2] exceeds limit set by admin [1]") {
+			t.Errorf("%s with two slots: %v", of.Noun, err)
+		}
+		if _, err := l.Start(t.Context(), me, of, TaskRequest{Config: v1.Struct(`{"entrypoint":["true"],"resources":{"priority":5}}`)}); err == nil ||
+			!strings.Contains(err.Error(), "requested priority [5] exceeds limit") {
+			t.Errorf("%s with a priority: %v", of.Noun, err)
+		}
+	}
+}
+
+// TestPoliciesThatAreRefused: nothing could run under them.
+func TestPoliciesThatAreRefused(t *testing.T) {
+	ws := store.Workspace{ID: 1, Name: "w"}
+	for _, test := range []struct {
+		name, workload string
+		in             store.Workspace
+		text, want     string
+	}{
+		{"a priority over its own limit", store.WorkloadExperiment, ws, "invariant_config: {resources: {priority: 3}}\nconstraints: {priority_limit: 5}", "nothing could run under the policy: in pool gpu: requested priority [3]"},
+		{"slots over its own limit", store.WorkloadExperiment, ws, "invariant_config: {resources: {slots_per_trial: 4}}\nconstraints: {resources: {max_slots: 2}}", "requested resources.slots_per_trial [4]"},
+		{"a priority over the cluster's limit", store.WorkloadExperiment, ws, "invariant_config: {resources: {priority: 19}}", "exceeds limit set by admin [20] in the config policy of the cluster"},
+		{"the same for tasks", store.WorkloadTasks, ws, "invariant_config: {resources: {slots: 3}}", "requested resources.slots [3] exceeds limit set by admin [2] in the config policy of the cluster"},
+		{"a pool that is not there", store.WorkloadExperiment, ws, "invariant_config: {resources: {resource_pool: tpu}}", "invariant_config.resources.resource_pool"},
+		{"another spelling", store.WorkloadTasks, store.Workspace{}, "constraints: {priorty_limit: 3}", "config policy of the cluster:1:15: constraints.priorty_limit: unknown field; did you mean priority_limit?"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, l, _ := launchers(t)
+			m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadExperiment, "constraints: {priority_limit: 20}"), ofCluster(store.WorkloadTasks, "constraints: {resources: {max_slots: 2}}")}
+			if _, err := l.CheckPolicy(t.Context(), test.in, test.workload, test.text); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v; want %q", err, test.want)
+			}
+		})
+	}
+	m, l, _ := launchers(t)
+	m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadExperiment, "constraints: {priority_limit: 20}")}
+	for _, text := range []string{"invariant_config: {resources: {priority: 20}}", "constraints: {resources: {max_slots: 0}}", `{"constraints":{"priority_limit":1}}`} {
+		if _, err := l.CheckPolicy(t.Context(), ws, store.WorkloadExperiment, text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	// The cluster's policy goes before the one it replaces.
+	if _, err := l.CheckPolicy(t.Context(), store.Workspace{}, store.WorkloadExperiment, "invariant_config: {resources: {priority: 3}}"); err != nil {
+		t.Errorf("the cluster's new policy: %v", err)
+	}
+}
+
+// TestGuard: which changes of what runs or waits the policies allow.
+func TestGuard(t *testing.T) {
+	m, l, _ := launchers(t)
+	m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadExperiment, "invariant_config: {resources: {weight: 2}}\nconstraints: {priority_limit: 45, resources: {max_slots: 2}}"),
+		ofWorkspace(store.WorkloadTasks, "invariant_config: {resources: {priority: 30, resource_pool: gpu}}")}
+	for _, test := range []struct {
+		name, workload string
+		change         Change
+		refused        string
+	}{
+		{"lower", store.WorkloadExperiment, Change{Priority: new(46), MaxSlots: new(2), Weight: new(2.0), Pool: new("aux")}, ""},
+		{"priority", store.WorkloadExperiment, Change{Priority: new(44)}, "requested priority [44] exceeds limit set by admin [45]"},
+		{"max_slots", store.WorkloadExperiment, Change{MaxSlots: new(3)}, "requested resources.max_slots [3] exceeds limit set by admin [2]"},
+		{"weight", store.WorkloadExperiment, Change{Weight: new(3.0)}, "resources.weight cannot be modified: the config policy of the cluster sets it to 2"},
+		{"the same priority of a task", store.WorkloadTasks, Change{Priority: new(30)}, ""},
+		{"another priority of a task", store.WorkloadTasks, Change{Priority: new(50)}, `priority cannot be modified: the config policy of workspace "w" sets it to 30`},
+		{"another pool of a task", store.WorkloadTasks, Change{Pool: new("aux")}, "resources.resource_pool cannot be modified"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g, err := l.Guard(t.Context(), store.Workspace{ID: 1, Name: "w"}, test.workload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = g.Allows(test.change)
+			if test.refused == "" && err != nil || test.refused != "" && (err == nil || !strings.Contains(err.Error(), test.refused)) {
+				t.Errorf("%v; want %q", err, test.refused)
+			}
+		})
+	}
+}
