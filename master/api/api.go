@@ -38,14 +38,14 @@ const (
 	maxPoll                = 60 * time.Second
 )
 
-// Identity verifies the workload identity that a runner shows, and says which
-// Nomad allocation it is of. It is the cluster's side of the gate.
+// Identity verifies the workload identity that a runner presents, and returns the Nomad
+// allocation that it belongs to. It is the cluster's side of the gate.
 type Identity interface {
 	// VerifyIdentity checks signature, audience and lifetime.
 	VerifyIdentity(ctx context.Context, jwt string) (Workload, error)
 }
 
-// A Workload is what a verified identity says.
+// A Workload has the claims of a verified identity.
 type Workload struct {
 	Namespace    string
 	JobID        string
@@ -57,7 +57,7 @@ type Workload struct {
 	NodeID       string
 }
 
-// Discovery says where the members of an attempt are.
+// Discovery finds the addresses of an attempt's members.
 type Discovery interface {
 	// Members lists ranks with the address and ports registered for them.
 	Members(ctx context.Context, allocationID string) (map[int]Endpoint, error)
@@ -69,7 +69,7 @@ type Endpoint struct {
 	Ports   map[string]int
 }
 
-// Config is what the API needs to know of its master.
+// Config has the settings and the parts of the master that the API uses.
 type Config struct {
 	ClusterName   string
 	ClusterID     string
@@ -77,50 +77,50 @@ type Config struct {
 	Version       string // of Determined's interface: 0.38.1
 	DetentVersion string
 	PublicURL     string
-	BlankLogin    func(remote, host string) bool // may somebody at that address, who calls that host, sign in with a blank password
+	BlankLogin    func(remote, host string) bool // whether a client at this address, which calls this host, may sign in with a blank password
 	Tokens        TokenLimits
 	Pools         pool.Set
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
-	// Site is what the installation says of tasks. What is served to them, the API adds.
+	// Site has the settings of the installation for all tasks. The API adds the URLs of the files that it serves to tasks.
 	Site task.Site
-	// CheckpointStorage is what the cluster lays under configurations.
+	// CheckpointStorage is the cluster's default for configurations.
 	CheckpointStorage expconf.CheckpointStorage
-	// Inventory says what a node offers to a pool; nil when it is not of that pool.
+	// Inventory returns what a node offers to a pool; nil when the node is not in the pool.
 	Inventory func(pool string, node store.NodeRow) *NodeSlots
 	Idle      launch.IdleTimeouts
 	// LaunchError: requests for more slots than a pool has are rejected.
 	LaunchError bool
 
 	RunnerDir  string // holds det-runner for /runner/<sha256>/<os>-<arch>
-	DetPath    string // det, for /cli/<sha256>/<os>-<arch>; "" where tasks get none
+	DetPath    string // det, for /cli/<sha256>/<os>-<arch>; "" if tasks get no det
 	HarnessDir string // the Python package, served to tasks as a wheel or tree
-	Pages      fs.FS  // what browsers are shown; without index.html there are no pages
-	// Proxy passes users on to notebooks, TensorBoards and shells; nil where nobody is.
+	Pages      fs.FS  // the pages in the browser; without index.html there are none
+	// Proxy forwards users to notebooks, TensorBoards and shells; nil if the proxy is disabled.
 	Proxy *proxy.Proxy
-	// Bucket opens the object storage of an experiment for reading; nil where the
-	// master reads none.
+	// Bucket opens the object storage of an experiment for reading; nil if the
+	// master reads no objects.
 	Bucket func(ctx context.Context, storage expconf.CheckpointStorage) (Bucket, error)
-	// CheckStorage says what is wrong with a storage of which no credentials could
-	// be given out; nil where none are.
+	// CheckStorage returns why the master cannot issue credentials for a storage; nil if the
+	// master issues none.
 	CheckStorage func(storage expconf.CheckpointStorage) error
 	Receiving    Receiving
 	// Hosts are the names under which this master is called, beside addresses and
 	// those of the machine itself.
 	Hosts []string
-	// TrustedProxies may say on whose behalf they call.
+	// TrustedProxies may name the client for which they call.
 	TrustedProxies []netip.Prefix
 	// CheckpointRoots are the folders below which the master reads checkpoints.
 	CheckpointRoots []string
-	// Memory is what the searches of all experiments may take of a master's memory.
+	// Memory limits the memory that the searches of all experiments use in a master.
 	Memory budget.Budget
 	// MaxConnections is how many connections there can be at once; 0 for defaultMaxConnections.
 	MaxConnections int
-	// Connections says how many there are, and how many were refused; nil where nobody counts.
+	// Connections returns how many are open and how many were refused; nil if they are not counted.
 	Connections func() (open int, refused uint64)
 	Redacted    func() any // the master's configuration without secrets
 	Webhooks    Events
-	// Loop says how many cycles this master's loop has made, how long the last one
-	// took, and whether this master leads; nil where there is no loop.
+	// Loop returns how many cycles this master's loop has made, how long the last one
+	// took, and whether this master leads; nil if there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)
 }
 
@@ -131,7 +131,7 @@ type NodeSlots struct {
 	Why    string // why not, in words
 }
 
-// API serves /api/v1 and what stands beside it.
+// API serves /api/v1 and the master's other paths.
 type API struct {
 	cfg         Config
 	db          *store.DB
@@ -151,7 +151,7 @@ type API struct {
 	artifacts   artifacts
 	openAnswers *openAnswers
 	downloads   *downloads
-	taskIO      *taskIO         // what tasks report goes through here
+	taskIO      *taskIO         // receives the reports of tasks
 	driven      *drivenSearches // searches that programs outside drive
 	gathers     *gathers
 	tests       *turns // of webhooks
@@ -175,11 +175,11 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		DisableStartupMessage: true,
 		Immutable:             true, // values outlive their handler: streams and queues keep them
 		StreamRequestBody:     true,
-		// A form is a body like others: fasthttp would store its files before any route
-		// is asked, past every limit.
+		// Otherwise fasthttp would store the files of a form before a route checks its
+		// limit.
 		DisablePreParseMultipartForm: true,
 		BodyLimit:                    contextBody,
-		Concurrency:                  cfg.MaxConnections, // whoever opens one need not be signed in, and it has buffers
+		Concurrency:                  cfg.MaxConnections, // each connection has buffers, and anonymous callers can open one
 		ErrorHandler:                 a.writeError,
 		ReadTimeout:                  2 * time.Minute,
 		IdleTimeout:                  2 * time.Minute,

@@ -22,8 +22,8 @@ func (a *API) registerCheckpoints() {
 	rawOn(a, v1.DownloadCheckpoint, a.onCheckpoint(), a.downloadCheckpoint)
 }
 
-// reportCheckpoint stores a checkpoint of the caller's own task. The same report
-// again is a success, because clients repeat what they got no answer to.
+// reportCheckpoint stores a checkpoint of the caller's own task. A repeated
+// report succeeds, because clients repeat requests that got no answer.
 func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (*v1.None, error) {
 	id, err := uuid.Parse(k.UUID)
 	if err != nil {
@@ -56,8 +56,8 @@ func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (
 	return &v1.None{}, a.db.AddCheckpoint(ctx, n)
 }
 
-// stepsOf reads how far the training had come: the harness puts it into what
-// users note about a checkpoint.
+// stepsOf reads the number of completed steps, which the harness writes into a
+// checkpoint's metadata.
 func stepsOf(metadata v1.Struct) (int, error) {
 	var m struct {
 		Steps *json.Number `json:"steps_completed"`
@@ -75,8 +75,8 @@ func stepsOf(metadata v1.Struct) (int, error) {
 	return int(n), nil
 }
 
-// patchCheckpoints records what garbage collection, or whoever removed files, has
-// left of checkpoints.
+// patchCheckpoints stores which files of checkpoints are left after garbage collection,
+// or after somebody else removed files.
 func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckpointsRequest) (*v1.None, error) {
 	ids := make([]string, len(req.Checkpoints))
 	for i, p := range req.Checkpoints {
@@ -137,8 +137,8 @@ func (a *API) checkpoint(ctx context.Context, c *call, k store.Checkpoint, _ *v1
 	return &v1.GetCheckpointResponse{Checkpoint: w}, err
 }
 
-// setCheckpointMetadata replaces what users noted about a checkpoint. What the
-// platform needs to know of it, its steps, stays.
+// setCheckpointMetadata replaces the metadata of a checkpoint, except its steps, which
+// the platform needs.
 func (a *API) setCheckpointMetadata(ctx context.Context, c *call, k store.Checkpoint, req *v1.PostCheckpointMetadataRequest) (*v1.PostCheckpointMetadataResponse, error) {
 	if req.Checkpoint == nil {
 		return nil, fault.New(fault.Invalid, "checkpoint: the new metadata is missing")

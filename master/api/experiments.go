@@ -120,7 +120,7 @@ func (a *API) experiment(ctx context.Context, c *call, e store.Experiment, _ *v1
 	return resp, err
 }
 
-// fullExperiment adds what lists leave out.
+// fullExperiment adds the fields that lists omit.
 func (a *API) fullExperiment(ctx context.Context, e store.Experiment, who auth.Who) (v1.Experiment, error) {
 	w := wireExperiment(e, who)
 	var parts struct {
@@ -176,7 +176,7 @@ func (c *call) experimentFilter() (store.ExperimentFilter, error) {
 	return f, err
 }
 
-// bound reads an exclusive bound, or an inclusive one that it turns into one.
+// bound reads a bound as an exclusive one: it converts an inclusive bound.
 func (c *call) bound(filter, exclusive, inclusive string, step int) (*int, error) {
 	for name, shift := range map[string]int{exclusive: 0, inclusive: step} {
 		if _, ok := c.query(filter + "." + name); !ok {
@@ -192,7 +192,7 @@ func (c *call) bound(filter, exclusive, inclusive string, step int) (*int, error
 	return nil, nil
 }
 
-// experimentStates turns names of the wire into store's.
+// experimentStates converts the API's names of states into store's.
 func experimentStates(names []string) ([]string, error) {
 	var out []string
 	for _, name := range names {
@@ -207,12 +207,12 @@ func experimentStates(names []string) ([]string, error) {
 	return out, nil
 }
 
-// experimentPage is how many experiments a list has when no limit is given;
-// their configurations make them heavy.
+// experimentPage is the number of experiments in a list without a limit. It is low
+// because each experiment contains its configuration.
 const experimentPage = 100
 
-// experimentWindow is window with the rules that experiments have: no limit means
-// a hundred, and an offset out of range is brought back into it.
+// experimentWindow applies the rules for lists of experiments: without a limit there are a
+// hundred, and an offset outside the list moves to its nearest end.
 func experimentWindow(w window, total int) v1.Pagination {
 	if w.limit == 0 {
 		w.limit = experimentPage

@@ -36,7 +36,7 @@ func (a *API) act(action store.Action) func(context.Context, *call, store.Experi
 	}
 }
 
-// hindered says for which experiments an action is not possible, whatever their state: they
+// hindered returns the experiments for which an action is not possible in any state: they
 // cannot be activated when the memory for searches is used up, nor deleted when a version of
 // a model has one of their checkpoints.
 func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map[int]error, error) {
@@ -54,7 +54,7 @@ func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map
 	return nil, nil
 }
 
-// refusedAction says why an action is not possible in the state of an experiment.
+// refusedAction returns why an action is not possible in an experiment's state.
 func refusedAction(e store.ExperimentHead, action store.Action) error {
 	shown := strings.ToLower(strings.ReplaceAll(e.Shown, "_", " "))
 	switch {
@@ -109,7 +109,7 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.
 	}
 }
 
-// chosen finds the experiments of a bulk call, and the ids that it has not found.
+// chosen finds the experiments of a bulk call, and returns the ids that it did not find.
 func (a *API) chosen(ctx context.Context, in auth.Scope, project int, req *v1.BulkRequest) (list []store.ExperimentHead, missing []int, err error) {
 	f := store.ExperimentFilter{ProjectID: project, IDs: req.ExperimentIDs}
 	if req.Filters != nil {
@@ -152,7 +152,7 @@ func (a *API) patchExperiment(ctx context.Context, c *call, e store.Experiment, 
 	return &v1.PatchExperimentResponse{Experiment: &w}, err
 }
 
-// experimentPatch checks a change. What is null is left as it is.
+// experimentPatch checks a change. Fields that are null stay unchanged.
 func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.ExperimentPatch, error) {
 	ch := store.ExperimentPatch{Name: req.Name, Description: req.Description, Notes: req.Notes}
 	if req.Name != nil {
@@ -201,7 +201,7 @@ func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.Experim
 	return ch, nil
 }
 
-// checkShare checks how important something is to be.
+// checkShare checks a priority and a weight.
 func checkShare(priority *int, weight *float64) error {
 	switch {
 	case priority != nil && (*priority < 1 || *priority > 99):
@@ -212,7 +212,7 @@ func checkShare(priority *int, weight *float64) error {
 	return nil
 }
 
-// checkLabels sorts labels and drops double ones.
+// checkLabels sorts labels and removes duplicates.
 func checkLabels(labels []string) ([]string, error) {
 	out := []string{}
 	for _, l := range labels {

@@ -90,8 +90,8 @@ func contentType(name string, head []byte) string {
 	return http.DetectContentType(head)
 }
 
-// fileOfCode finds one file of the experiment's code. It is read while it is sent:
-// what reads it ends with the server, and a client that is slow holds nothing.
+// fileOfCode finds one file of the experiment's code. The file is read while it is sent. The
+// reader ends when the server does, and a slow client holds no memory.
 func (a *API) fileOfCode(ctx context.Context, c *call, e store.Experiment, name string) (io.ReadCloser, int64, error) {
 	code, err := a.db.ContextOf(ctx, e.ContextHash)
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *API) downloadFile(ctx context.Context, c *call, e store.Experiment) err
 	if err != nil {
 		return err
 	}
-	// Never as a page of our own origin: the file is somebody's.
+	// A browser must never show the file as a page of our origin: a user wrote it.
 	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))

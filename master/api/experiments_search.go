@@ -20,7 +20,7 @@ func (a *API) registerSearch() {
 	serveOn(a, v1.ListMetricRanges, a.onProjectOrAll(), a.metricRanges)
 }
 
-// asked reads what a request asks for.
+// asked parses the filter, the query and the order of a request.
 func asked(table find.Table, project *int, filter, query, sort *string, now time.Time) (store.Search, error) {
 	q := store.Search{ProjectID: optional.Value(project)}
 	f := find.Filter{}
@@ -68,8 +68,8 @@ func (a *API) searchExperiments(ctx context.Context, c *call, req *v1.SearchExpe
 	return resp, nil
 }
 
-// searchPage finds a part of a list. What counts from the end, or has none, needs
-// to know first how many there are.
+// searchPage returns a part of a list. A negative offset or limit counts from the end, so the
+// list is counted first.
 func searchPage[T any](ctx context.Context, in auth.Scope, q store.Search, w window,
 	count func(context.Context, auth.Scope, store.Search) (int, error),
 	find func(ctx context.Context, in auth.Scope, q store.Search, offset, limit int) ([]T, int, error),
@@ -171,7 +171,7 @@ func metricColumns(m store.NamedMetric) []v1.ProjectColumn {
 	for _, s := range summaries {
 		name := group + "." + m.Name + "." + s
 		column, ok := find.Experiments.ColumnOf(name)
-		if !ok { // a metric without a name cannot be asked about
+		if !ok { // a query cannot name a metric without a name
 			continue
 		}
 		out = append(out, v1.ProjectColumn{Column: name, Location: string(column.Location), Type: string(kind)})

@@ -43,8 +43,8 @@ func (a *API) removeFiles(ctx context.Context, c *call, req *v1.CheckpointsRemov
 	return &v1.None{}, a.remove(ctx, c, req.CheckpointUUIDs, req.CheckpointGlobs)
 }
 
-// remove makes the tasks that remove files of checkpoints, one for each
-// experiment: all of them, or none where one of them is refused.
+// remove creates the tasks that remove files of checkpoints, one for each
+// experiment. If one of them is rejected, it creates none.
 func (a *API) remove(ctx context.Context, c *call, ids, globs []string) error {
 	if err := checkGlobs(globs); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (a *API) remove(ctx context.Context, c *call, ids, globs []string) error {
 	return a.createGCs(ctx, list)
 }
 
-// checkUnregistered refuses checkpoints that are versions of models.
+// checkUnregistered rejects checkpoints that are versions of models.
 func (a *API) checkUnregistered(ctx context.Context, ids []string) error {
 	registered, err := a.db.Registered(ctx, ids)
 	if err != nil || len(registered) == 0 {
@@ -96,7 +96,7 @@ func (a *API) createGCs(ctx context.Context, list []store.NewGC) error {
 	return err
 }
 
-// checkGlobs refuses patterns that could mean something outside of a checkpoint.
+// checkGlobs rejects patterns that could match files outside a checkpoint.
 func checkGlobs(globs []string) error {
 	if len(globs) > maxGlobs {
 		return fault.New(fault.Invalid, "checkpointGlobs: %d are over the limit of %d", len(globs), maxGlobs)
@@ -112,7 +112,7 @@ func checkGlobs(globs []string) error {
 	return nil
 }
 
-// namedCheckpoints reads the ids of checkpoints in a call, some of them more than once.
+// namedCheckpoints parses the ids of checkpoints in a call. An id may occur twice.
 func namedCheckpoints(field string, ids []string) ([]string, error) {
 	if len(ids) > store.MaxRemovals {
 		return nil, fault.New(fault.Invalid, "%s: %d are over the limit of %d", field, len(ids), store.MaxRemovals)
@@ -163,8 +163,8 @@ func (a *API) checkpointsToRemove(ctx context.Context, c *call, ids []string) (m
 	return found, nil
 }
 
-// newRemoval is the task for checkpoints of one experiment. What somebody needs is
-// not removed, whoever asks.
+// newRemoval returns the task for checkpoints of one experiment. It rejects checkpoints that
+// are still needed, whoever the caller is.
 func (a *API) newRemoval(ctx context.Context, experiment int, ids, globs []string) (store.NewGC, error) {
 	s, cfg, err := a.filesToRemove(ctx, experiment, ids)
 	if err != nil {
@@ -207,14 +207,14 @@ func (a *API) filesToRemove(ctx context.Context, experiment int, ids []string) (
 	return s, cfg, err
 }
 
-// newGC is a garbage collection that a user asked for, still without removals.
+// newGC returns a garbage collection that a user requested, without removals yet.
 func (a *API) newGC(s store.ExperimentFiles, storage expconf.CheckpointStorage) store.NewGC {
 	return store.NewGC{TaskID: store.GCTaskID(s.ID), ExperimentID: s.ID, Reason: store.ByRequest,
 		Pool: task.RemovalPool(a.cfg.Pools, s.Pool, storage), Priority: s.Priority, Live: s.Live}
 }
 
-// removeEvents removes the files that TensorBoards of an experiment read, and answers when
-// they are gone, as clients of Determined expect. A trial that runs writes them anew.
+// removeEvents removes the files that TensorBoards of an experiment read, and responds when
+// they are removed, as clients of Determined expect. A running trial writes new ones.
 func (a *API) removeEvents(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
 	s, cfg, err := a.filesToRemove(ctx, e.ID, nil)
 	if err != nil {
@@ -243,11 +243,11 @@ func (a *API) removeEvents(ctx context.Context, c *call, e store.Experiment, _ *
 	return &v1.Empty{}, nil
 }
 
-// maxJudged bounds the checkpoints of an experiment for which a preview is made: a
-// policy compares all of them with each other.
+// maxJudged is the maximum number of an experiment's checkpoints for a preview: a policy
+// compares all of them with each other.
 const maxJudged = 250_000
 
-// previewGC says what a policy would remove, a page at a time.
+// previewGC returns which checkpoints a policy would remove, a page at a time.
 func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.PreviewGCResponse, error) {
 	offset := 0
 	if text, given := c.query("offset"); given {
@@ -285,8 +285,8 @@ func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.
 	return resp, err
 }
 
-// policy is the one that a call asks about: the experiment's own where it names no
-// other number.
+// policy reads the policy in a call's parameters. Numbers that the call does not give are
+// the experiment's own.
 func (c *call) policy(e store.Experiment, s store.ExperimentFiles) (keep.Policy, error) {
 	policy := keep.Policy{SmallerIsBetter: e.SmallerIsBetter}
 	cfg, err := expconf.ParseConfigJSON(s.Config)
@@ -335,7 +335,7 @@ func (a *API) listGCs(ctx context.Context, c *call, e store.Experiment, _ *v1.No
 	return resp, nil
 }
 
-// wireRemovals is what was removed of a checkpoint.
+// wireRemovals lists the removals of a checkpoint's files.
 func wireRemovals(list []store.CheckpointRemoval) []v1.CheckpointRemoval {
 	var out []v1.CheckpointRemoval
 	for _, r := range list {
@@ -345,7 +345,7 @@ func wireRemovals(list []store.CheckpointRemoval) []v1.CheckpointRemoval {
 	return out
 }
 
-// removalReport takes the report of a task that removes files.
+// removalReport stores the report of a task that removes files.
 func (a *API) removalReport(ctx context.Context, c *call, id string, req *v1.FreedRequest) (*v1.None, error) {
 	f := store.RemovalReport{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
 	if req.Files < 0 || req.Bytes < 0 || req.Files > store.MaxBytes || req.Bytes > store.MaxBytes {

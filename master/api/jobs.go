@@ -85,7 +85,7 @@ func (a *API) jobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsV2Respo
 	return resp, nil
 }
 
-// oldJobs is jobs for clients from before jobs could be shown in part.
+// oldJobs lists jobs for clients that do not know entries with a part of a job's fields.
 func (a *API) oldJobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsResponse, error) {
 	list, err := a.jobs(ctx, c, nil)
 	if err != nil {
@@ -124,7 +124,7 @@ func (a *API) jobStats(ctx context.Context, c *call, _ *v1.None) (*v1.JobStatsRe
 	return resp, nil
 }
 
-// jobSummary says where a job is in its queue; nil when none of it is there.
+// jobSummary returns the position of a job in its queue; nil if the job is not in a queue.
 func (a *API) jobSummary(ctx context.Context, id string) (*v1.JobSummary, error) {
 	list, err := a.db.Jobs(ctx, auth.Everywhere(), "")
 	if err != nil {
@@ -211,7 +211,7 @@ func (a *API) updateExperimentJob(ctx context.Context, id int, u v1.QueueControl
 	return a.db.PatchExperiment(ctx, id, store.ExperimentPatch{Priority: u.Priority, Weight: u.Weight, Pool: u.ResourcePool})
 }
 
-// fitsPool says why an experiment cannot go on in another pool.
+// fitsPool returns why an experiment cannot continue in another pool.
 func (a *API) fitsPool(e store.Experiment, name string) error {
 	pool, err := a.cfg.Pools.Find(name)
 	if err != nil {
@@ -227,8 +227,8 @@ func (a *API) fitsPool(e store.Experiment, name string) error {
 	return nil
 }
 
-// taskFitsPool says why a task cannot run in another pool: what its configuration
-// asks of a node was allowed by the pool that it was submitted to.
+// taskFitsPool returns why a task cannot run in another pool. The pool to which it was
+// submitted has allowed what the configuration asks of a node; another pool may not.
 func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
 	pool, err := a.cfg.Pools.Find(name)
 	if err != nil {
@@ -258,7 +258,7 @@ func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
 	return nil
 }
 
-// shownBy are the experiments that a TensorBoard shows.
+// shownBy returns the experiments that a TensorBoard shows.
 func (a *API) shownBy(ctx context.Context, id string) ([]expconf.ShownExperiment, error) {
 	boards, err := a.db.Tensorboards(ctx, []string{id})
 	if err != nil {

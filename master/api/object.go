@@ -18,7 +18,7 @@ import (
 // handler runs, the endpoint's code loads the thing and asks auth whether the caller may use
 // it. The handler receives the loaded thing, so no handler can forget to ask.
 type object[T any] struct {
-	// load finds what the path names; NotFound where there is no such thing.
+	// load finds the thing that the path names, or returns NotFound.
 	load func(ctx context.Context, c *call) (T, error)
 	// of is the thing as auth knows it.
 	of func(T) auth.Object
@@ -46,7 +46,7 @@ func numbered[T any](param string, find func(ctx context.Context, id int) (T, er
 	}}
 }
 
-// allThings is what some clients of Determined write for all things of a kind, in place of 0.
+// allThings is the id with which some clients of Determined name all things of a kind, in place of 0.
 const allThings = "-1"
 
 // orAll accepts the numbers 0 and -1 for all things of a kind. Every user may name them, and sees
@@ -104,7 +104,7 @@ func (a *API) visibleTrial(ctx context.Context, c *call, id int) (store.Trial, e
 	return t, err
 }
 
-// A reporter is a trial for which somebody sends reports.
+// A reporter is the trial of a report.
 type reporter struct {
 	trial int
 	is    auth.Object

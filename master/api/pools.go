@@ -13,14 +13,14 @@ func (a *API) registerPools() {
 	serve(a, v1.ListPools, a.listPools)
 }
 
-// poolCount is what a pool has at the moment.
+// poolCount has a pool's current numbers.
 type poolCount struct {
 	nodes, slots, used, aux, queued, scheduled int
 	perNode                                    int // the most slots of one node
 	brand                                      string
 }
 
-// countPools reads what all pools have.
+// countPools counts for all pools.
 func (a *API) countPools(ctx context.Context) (map[string]poolCount, error) {
 	nodes, err := a.db.Nodes(ctx)
 	if err != nil {

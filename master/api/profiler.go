@@ -62,7 +62,7 @@ func wireSeries(trial int, s store.ProfilerSeries) v1.TrialProfilerMetricLabels 
 	return v1.TrialProfilerMetricLabels{TrialID: trial, Name: s.Name, AgentID: s.Agent, GpuUUID: s.Part, MetricType: v1.ProfilerMetricTypeSystem}
 }
 
-// profilerSeries streams which series a trial has: all of them, whenever there are others.
+// profilerSeries streams the list of a trial's series, again whenever it changes.
 func (a *API) profilerSeries(_ context.Context, c *call, t store.Trial) error {
 	var before []store.ProfilerSeries
 	first := true

@@ -19,7 +19,7 @@ func (a *API) registerRuns() {
 }
 
 // startRun gives the storage that a run uses a number, which its checkpoints then
-// carry: what the configuration says later does not move them.
+// carry: a later change of the configuration does not move them.
 func (a *API) startRun(ctx context.Context, c *call, req *v1.RunPrepareForReportingRequest) (*v1.RunPrepareForReportingResponse, error) {
 	run, err := a.reporter(ctx, c, req.RunID, ofRun)
 	if err == nil {
@@ -39,7 +39,7 @@ func (a *API) startRun(ctx context.Context, c *call, req *v1.RunPrepareForReport
 		return nil, fault.New(fault.Invalid, "checkpointStorage.type is missing: shared_fs, directory, s3, gcs or azure")
 	}
 	for _, name := range []string{"save_experiment_best", "save_trial_best", "save_trial_latest"} {
-		delete(fields, name) // what is kept is not where it lies
+		delete(fields, name) // the policy for checkpoints is no part of the location
 	}
 	id, err := a.db.StorageID(ctx, []byte(v1.StructOf(expconf.WithoutKeys(fields))))
 	return &v1.RunPrepareForReportingResponse{StorageID: &id}, err
@@ -49,8 +49,8 @@ func (a *API) runMetadata(_ context.Context, _ *call, t store.Trial, _ *v1.None)
 	return &v1.GetRunMetadataResponse{Metadata: v1.Struct(t.Metadata)}, nil
 }
 
-// setRunMetadata replaces what was noted about a run before, as Determined does,
-// and answers with what is noted now.
+// setRunMetadata replaces the metadata of a run, as Determined does, and returns the new
+// metadata.
 func (a *API) setRunMetadata(ctx context.Context, _ *call, r reporter, req *v1.PostRunMetadataRequest) (*v1.PostRunMetadataResponse, error) {
 	id := r.trial
 	if req.RunID != nil && *req.RunID != id {

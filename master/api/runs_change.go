@@ -202,8 +202,8 @@ func (a *API) archiveRuns(archive bool) func(context.Context, []store.RunHead) (
 }
 
 // deleteRuns deletes the experiments of runs with all that they have. Of a search, all runs
-// must be named: what one run leaves out of a search cannot be made up for, because the
-// search's other runs and its continuation follow from it.
+// must be named: a search without one of its runs could not be computed again, because the
+// other runs and its continuation depend on that run.
 func (a *API) deleteRuns(ctx context.Context, list []store.RunHead) (refusals, error) {
 	pass, no := split(list, func(r store.RunHead) error {
 		if !r.Ended {

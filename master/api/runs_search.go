@@ -28,7 +28,7 @@ func (a *API) searchRuns(ctx context.Context, c *call, req *v1.SearchRunsRequest
 	return resp, err
 }
 
-// wireRuns adds to runs what their metrics and checkpoints come to.
+// wireRuns adds the summaries of metrics and checkpoints to runs.
 func (a *API) wireRuns(ctx context.Context, list []store.Run) ([]v1.FlatRun, error) {
 	ids := make([]int, len(list))
 	for i, r := range list {

@@ -6,22 +6,21 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// What programs may call, beside what everybody may: it is said here for all routes
-// at once, by their paths, so that a new route is nothing for programs until
-// somebody has said that it is.
+// This file decides which routes programs in tasks may call. It decides by path, for all
+// routes in one place, so that programs cannot write with a new route until it is listed here.
 
-// writableByTasks are the nouns of which a program changes something with the
-// session of its attempt, in the name of its owner: what the SDK and det do inside a
-// task. Accounts, workspaces, templates, nodes and the master's settings are not
-// among them, whoever its owner is.
+// writableByTasks has the first parts of the paths with which a program may write, with the
+// session of its attempt and in the name of its owner: those that the SDK and det use inside
+// tasks. Accounts, workspaces, templates, nodes and the master's settings are not among
+// them, not even for tasks of admins.
 var writableByTasks = map[string]bool{
 	"allocations": true, "auth": true, "checkpoints": true, "commands": true, "experiments": true, "experiments-search": true, "generic-tasks": true,
 	"job-queues": true, "models": true, "notebooks": true, "preview-hp-search": true, "projects": true, "runs": true, "shells": true,
 	"task": true, "task-logs": true, "tasks": true, "tensorboards": true, "trial-source-info": true, "trials": true,
 }
 
-// openToTasks tells whether the session of an attempt may call a route. What it may
-// see is what its owner may, but for what the masters have to tell about themselves.
+// openToTasks reports whether the session of an attempt may call a route. It may read
+// everything that its owner may read, except the configuration and the logs of the masters.
 func (r route) openToTasks() bool {
 	noun, rest, _ := strings.Cut(strings.TrimLeft(r.Path, "/"), "/")
 	switch {
@@ -35,8 +34,8 @@ func (r route) openToTasks() bool {
 	return writableByTasks[noun]
 }
 
-// ownReports are the routes, beside those that take the calls of tasks alone, by
-// which an attempt reports about itself and reads its code.
+// ownReports are the routes with which an attempt reports about itself and reads its code,
+// in addition to the routes that only tasks may call.
 var ownReports = map[string]bool{
 	"POST /checkpoints": true, "POST /runs/start": true, "GET /detent/tasks/:id/context.tar.gz": true, "GET /tasks/:id/context_directory": true,
 	"POST /trials/:id/metrics": true, "POST /trials/:id/training_metrics": true, "POST /trials/:id/validation_metrics": true,
@@ -45,8 +44,8 @@ var ownReports = map[string]bool{
 	"POST /webhooks/custom": true,
 }
 
-// openToDeactivated tells whether the attempt of an owner who was deactivated may call a
-// route: its training goes on, and gives nobody a way in.
+// openToDeactivated reports whether an attempt may call a route after its owner was
+// deactivated: its training continues, but its session gives access to nothing else.
 func (r route) openToDeactivated() bool {
 	return r.Access == v1.Public || r.Access == v1.ByTasks || r.After || ownReports[r.Method+" "+r.Path]
 }

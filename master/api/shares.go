@@ -19,7 +19,7 @@ type shares struct {
 	owners map[string]*ownShares
 }
 
-// ownShares is what one owner holds and waits for.
+// ownShares has the slots that one owner holds and waits for.
 type ownShares struct {
 	room  *semaphore.Weighted
 	users int // requests that hold or wait
@@ -29,7 +29,7 @@ func newShares(total, each int64) *shares {
 	return &shares{all: semaphore.NewWeighted(total), max: total, each: each, owners: map[string]*ownShares{}}
 }
 
-// A share is what one request holds.
+// A share is the part that one request holds.
 type share struct {
 	freed    sync.Once
 	all      func() // releases the common part

@@ -22,8 +22,8 @@ func (a *API) registerSignals() {
 	serveOn(a, v1.ReportDaemon, onOwnAttempt(), a.daemon)
 }
 
-// preemption answers true as soon as the attempt has been asked to make way, and
-// ever after; false when the time that the caller gave is over.
+// preemption answers true as soon as the attempt is preempted, and from then on; it answers
+// false after the caller's timeout.
 func (a *API) preemption(ctx context.Context, c *call, id string, _ *v1.None) (*v1.PreemptionSignalResponse, error) {
 	seconds, err := c.intOr("timeoutSeconds", int(maxPoll.Seconds()))
 	if err != nil {
@@ -41,8 +41,7 @@ func (a *API) preemption(ctx context.Context, c *call, id string, _ *v1.None) (*
 	return &v1.PreemptionSignalResponse{Preempt: asked}, err
 }
 
-// ownSignal wakes those whom it may concern that something was written about the
-// caller's own attempt.
+// ownSignal wakes the subscribers of topics after a write about the caller's own attempt.
 func (a *API) ownSignal(id string, wrote error, topics ...string) (*v1.None, error) {
 	if wrote != nil {
 		return nil, wrote
@@ -83,8 +82,8 @@ func (a *API) acceleratorData(ctx context.Context, c *call, id string, req *v1.P
 	return a.ownSignal(id, a.db.AddAccelerators(ctx, id, c.who.Rank, data))
 }
 
-// taskAccelerators lists what the members of a task's attempts have reported. What a report
-// leaves out about its place is known.
+// taskAccelerators lists the reports of the members of a task's attempts, and adds the task,
+// attempt, node and pool where a report omits them.
 func (a *API) taskAccelerators(ctx context.Context, _ *call, t store.Task, _ *v1.None) (*v1.GetTaskAcceleratorDataResponse, error) {
 	list, err := a.db.TaskAccelerators(ctx, t.ID)
 	if err != nil {
@@ -106,10 +105,10 @@ func (a *API) taskAccelerators(ctx context.Context, _ *call, t store.Task, _ *v1
 	return resp, nil
 }
 
-// maxAccelerators are more than a node has, however finely its GPUs are divided.
+// maxAccelerators is more than a node has, even with all its GPUs divided.
 const maxAccelerators = 256
 
-// clippedAccelerators is what a member says, no longer than such names are.
+// clippedAccelerators cuts the names in a member's report to their maximum length.
 func clippedAccelerators(d v1.AcceleratorData) v1.AcceleratorData {
 	for _, text := range []*string{d.AcceleratorType, d.AllocationID, d.ContainerID, d.NodeName, d.ResourcePool, d.TaskID} {
 		if text != nil {

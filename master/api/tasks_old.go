@@ -40,7 +40,7 @@ func (a *API) oldTasks(ctx context.Context, c *call, _ *v1.None) (*map[string]v1
 	return &out, nil
 }
 
-// allocationName is what clients of Determined know an attempt by.
+// allocationName is the name of an attempt in clients of Determined.
 func allocationName(x store.Attempt) string {
 	return task.Called(x.TaskType, x.TaskID, x.TaskName, optional.Value(x.ExperimentID), optional.Value(x.TrialID))
 }

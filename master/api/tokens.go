@@ -17,7 +17,7 @@ const maxTokenDescription = 200
 // TokenLimits say how long access tokens are valid.
 type TokenLimits struct {
 	Longest time.Duration // 0: no limit
-	Usual   time.Duration // of a token whose maker asks for no time
+	Usual   time.Duration // of a token that is created without a lifespan
 }
 
 func (a *API) registerTokens() {
@@ -66,7 +66,7 @@ func (a *API) listTokens(ctx context.Context, c *call, _ *v1.None) (*v1.GetAcces
 	if err != nil {
 		return nil, err
 	}
-	// Whoever names tokens sees them whether they are valid or not.
+	// A call that names tokens gets them even if they are no longer valid.
 	f.Inactive = inactive != nil && *inactive || len(f.IDs) > 0
 	f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_USER_ID": "user", "SORT_BY_EXPIRY": "expiry", "SORT_BY_CREATED_AT": "created",
 		"SORT_BY_TOKEN_TYPE": "type", "SORT_BY_REVOKED": "revoked", "SORT_BY_DESCRIPTION": "description"})
@@ -136,7 +136,7 @@ func checkTokenDescription(text string) error {
 	return nil
 }
 
-// life is how long a token is valid whose maker asks for a lifespan; 0: for ever.
+// life returns how long a token with this lifespan is valid; 0: for ever.
 func (l TokenLimits) life(asked *string) (time.Duration, error) {
 	if asked == nil || *asked == "" {
 		return l.Usual, nil

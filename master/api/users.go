@@ -71,7 +71,7 @@ func username(s string) (string, error) {
 	return name, nil
 }
 
-// passwordHash makes what is stored of a password.
+// passwordHash returns the hash of a password, which is stored.
 func (a *API) passwordHash(ctx context.Context, c *call, password string, hashed *bool) (hash string, err error) {
 	if len(password) > MaxPassword {
 		return "", fault.New(fault.Invalid, "password: %d bytes are over the limit of %d", len(password), MaxPassword)
@@ -129,7 +129,7 @@ func (a *API) userByName(_ context.Context, _ *call, u store.User, _ *v1.None) (
 	return &v1.GetUserByUsernameResponse{User: wireUser(u)}, nil
 }
 
-// onlyAdmins is what others are told who would change an account.
+// onlyAdmins is the error for other users who try to change an account.
 const onlyAdmins = "only an admin may change this; others may change their own password and display name"
 
 func (a *API) createUser(ctx context.Context, c *call, req *v1.PostUserRequest) (*v1.PostUserResponse, error) {
@@ -220,8 +220,8 @@ func (a *API) changeUser(ctx context.Context, c *call, id int, ch store.UserChan
 	return u, nil
 }
 
-// setPassword takes a password as it is typed, as a bare JSON string, or a
-// message like that of PATCH.
+// setPassword accepts a password as plain text in a JSON string, or a message like that
+// of PATCH.
 func (a *API) setPassword(ctx context.Context, c *call, of store.User) error {
 	id := of.ID
 	body, err := a.readBody(c.Ctx, smallBody)
@@ -236,7 +236,7 @@ func (a *API) setPassword(ctx context.Context, c *call, of store.User) error {
 		return fault.New(fault.Invalid, "%w", err)
 	}
 	if req.Password == nil {
-		return fault.New(fault.Invalid, "password: it is missing")
+		return fault.New(fault.Invalid, "password: is required")
 	}
 	if err := a.mayReplacePassword(ctx, c, id, &req); err != nil {
 		return err
@@ -252,16 +252,15 @@ func (a *API) setPassword(ctx context.Context, c *call, of store.User) error {
 	return c.send(v1.PatchUserResponse{User: wireUser(u)})
 }
 
-// freshSignIn is how long after a sign-in nobody is asked for the password again.
+// freshSignIn is how long after a sign-in a user can change the password without the old one.
 // Determined's own det user change-password and User.change_password send the new one
 // alone, so a sign-in shortly before is all that tells its user from somebody who got
 // hold of a session: det user login, then det user change-password.
 const freshSignIn = 15 * time.Minute
 
-// mayReplacePassword fails unless somebody who changes their own password has shown
-// the old one, in this call or by signing in a moment ago: a session that somebody
-// else got hold of must not become an account. An admin sets the password of others
-// without.
+// mayReplacePassword fails unless a user who changes their own password has entered
+// the old one, in this call or in a recent sign-in: a stolen session must not be enough to
+// take over an account. An admin sets the password of others without it.
 func (a *API) mayReplacePassword(ctx context.Context, c *call, id int, req *v1.PatchUser) error {
 	if id != c.who.UserID {
 		return nil

@@ -236,7 +236,7 @@ func (a *API) testWebhook(ctx context.Context, c *call, w store.Webhook, _ *v1.N
 	return &v1.TestWebhookResponse{Completed: true}, nil
 }
 
-// sendCustomEvent sends what a program, or a user who may change the experiment, says.
+// sendCustomEvent sends the event of a program, or of a user who may change the experiment.
 func (a *API) sendCustomEvent(ctx context.Context, c *call, req *v1.PostWebhookEventDataRequest) (*v1.Empty, error) {
 	if req.TrialID != nil {
 		r, err := a.db.Trial(ctx, *req.TrialID)
