@@ -91,6 +91,7 @@ func TestEveryVerb(t *testing.T) {
 	t.Run("commands", func(t *testing.T) { w.commands(t) })
 	t.Run("cluster", func(t *testing.T) { w.cluster(t) })
 	t.Run("webhooks", func(t *testing.T) { w.webhooks(t) })
+	t.Run("audit", func(t *testing.T) { w.audit(t) })
 	for _, verb := range documentedVerbs(t) {
 		if !w.used[verb] && !slices.Contains(elsewhere, verb) {
 			t.Errorf("docs/cli.md names det %s, which is not used here", verb)
@@ -514,6 +515,17 @@ func (w *typist) interactive(t *testing.T, experiment string) {
 		}
 		w.det(t, noun, "kill", id)
 	}
+}
+
+// audit reads what the other verbs have left in the audit trail.
+func (w *typist) audit(t *testing.T) {
+	t.Helper()
+	admin := &typist{r: w.r, home: t.TempDir(), used: w.used}
+	if _, stderr, code := admin.try(t, "\n", "user", "login", "admin"); code != 0 {
+		t.Fatal(stderr)
+	}
+	rig.Holds(t, "audit list", admin.det(t, "audit", "list", "--verb", "create", "--since", "1h"), "experiment", "session ")
+	rig.Holds(t, "audit export", admin.det(t, "audit", "export", "--kind", "session"), `"verb":"login"`)
 }
 
 // webhooks uses the verbs of webhooks, with one of the user's own workspace.

@@ -143,6 +143,7 @@ type API struct {
 	routes      []route
 	auth        *authenticator
 	receiver    *receiver
+	trail       *trail
 	meters      *meters
 	logins      *logins
 	notice      *notice
@@ -164,7 +165,7 @@ type API struct {
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: newAuthenticator(db), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
+		auth: newAuthenticator(db), trail: newTrail(db, log), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), tests: newTurns(maxTests), stopping: ctx}
 	if cfg.MaxConnections == 0 {

@@ -45,6 +45,7 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	if name == "" {
 		return nil, fault.New(fault.Invalid, "username: the name is missing")
 	}
+	noteUser(c, nil, name)
 	if len(name) > maxUsername || len(req.Password) > MaxPassword {
 		return nil, fault.New(fault.Unauthenticated, "invalid credentials")
 	}
@@ -60,6 +61,7 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	if err := a.comparePassword(ctx, c, name, u, err == nil, sent); err != nil {
 		return nil, err
 	}
+	noteUser(c, &u.ID, name)
 	if !u.Active {
 		return nil, fault.New(fault.Forbidden, "user is not active: an admin can activate %s with det user activate %s", name, name)
 	}

@@ -105,13 +105,26 @@ func tooManyWrong(what string, wait float64) error {
 	return fault.New(fault.TooMany, "too many wrong passwords %s; try again in %d seconds", what, max(0, int(wait))+1)
 }
 
-// addressOf is the address of a caller: that of its connection or, if the connection is from a
-// trusted proxy, the address that the proxy reports. An IPv6 address is replaced by its
-// network, because an owner of a network can use any of its addresses.
+// addressOf is the address of a caller under which calls are counted. An IPv6 address is
+// replaced by its network, because an owner of a network can use any of its addresses.
 func (a *API) addressOf(c *fiber.Ctx) string {
-	from, ok := netip.AddrFromSlice(c.Context().RemoteIP())
+	from, ok := a.clientOf(c)
 	if !ok {
 		return c.Context().RemoteIP().String()
+	}
+	if from.Is6() {
+		if network, err := from.WithZone("").Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return from.String()
+}
+
+// clientOf is the address of a caller: that of its connection or, if the connection is from a
+// trusted proxy, the address that the proxy reports.
+func (a *API) clientOf(c *fiber.Ctx) (from netip.Addr, ok bool) {
+	if from, ok = netip.AddrFromSlice(c.Context().RemoteIP()); !ok {
+		return from, false
 	}
 	from = from.Unmap()
 	hops := hopsOf(c)
@@ -126,12 +139,7 @@ func (a *API) addressOf(c *fiber.Ctx) string {
 		}
 		from = seen.Unmap()
 	}
-	if from.Is6() {
-		if network, err := from.WithZone("").Prefix(64); err == nil {
-			return network.String()
-		}
-	}
-	return from.String()
+	return from, true
 }
 
 // hopsOf lists the addresses in X-Forwarded-For. A proxy appends the address that it has seen

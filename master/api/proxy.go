@@ -89,10 +89,32 @@ func (a *API) proxyCaller(c *fiber.Ctx) proxy.Caller {
 			proof, _ := auth.DerivedToken(s.token, "open "+task)
 			return proof
 		}}
+	v.Note = a.noteOpened(c, who)
 	if s.cookie {
 		v.Foreign = sameOrigin(c) // such a request gets a page that asks the user
 	}
 	return v
+}
+
+// noteOpened records users who open tasks of other users under the tasks' paths. It copies
+// what it needs from the request, because the proxy calls it after the handler.
+func (a *API) noteOpened(c *fiber.Ctx, who auth.Who) func(t proxy.Task, refusal error) error {
+	e := store.AuditEntry{Username: who.Username, UserID: &who.UserID, Credential: credentialName(who), Address: a.addressOf(c), Method: c.Method(),
+		Path: "/" + proxy.Prefix + "*", Verb: string(v1.Enter), Kind: string(v1.KindTask)}
+	if from, ok := a.clientOf(c); ok {
+		e.Address = from.String()
+	}
+	return func(t proxy.Task, refusal error) error {
+		if t.OwnerID == who.UserID {
+			return nil
+		}
+		opened, status := e, http.StatusOK
+		if refusal != nil {
+			status, opened.Error = http.StatusForbidden, refusal.Error()
+		}
+		opened.Object, opened.WorkspaceID, opened.Status = t.ID, &t.WorkspaceID, &status
+		return a.addEntry(&opened)
+	}
 }
 
 func (a *API) taskLink(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.TaskLinkResponse, error) {

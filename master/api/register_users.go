@@ -6,6 +6,7 @@ func (a *API) registerUserRoutes() {
 	a.registerLogin()
 	a.registerUsers()
 	a.registerMaster()
+	a.registerAudit()
 	a.registerWorkspaces()
 	a.registerProjects()
 	a.registerExperiments()

@@ -95,10 +95,14 @@ func allowed[T any](a *API, r *route, c *call, on object[T]) (T, error) {
 	if err != nil {
 		return it, err
 	}
-	if err := on.allow(c, r.Verb, it); err != nil {
+	is := on.of(it)
+	err = on.allow(c, r.Verb, it)
+	if noted := a.noteObject(c, r, is, err); noted != nil {
+		return it, noted
+	}
+	if err != nil {
 		return it, err
 	}
-	is := on.of(it)
 	c.allowed = func(who auth.Who) error {
 		if err := r.checkAccess(who); err != nil {
 			return err
@@ -120,6 +124,7 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 		if err := v1.Unmarshal(body, &req); err != nil {
 			return fault.New(fault.Invalid, "%w", err)
 		}
+		noteNames(c, body)
 		decoded(c.Ctx)
 	}
 	ctx, cancel := context.WithTimeout(a.stopping, r.within)
@@ -193,16 +198,16 @@ func (a *API) admit(r route) fiber.Handler {
 			if err == nil {
 				c.Locals(whoKey{}, who)
 			}
-			return c.Next()
+			return a.recorded(c, &r, auth.Who{})
 		}
 		if err != nil {
 			return err
 		}
 		if err := r.checkAccess(who); err != nil {
-			return err
+			return a.rejected(c, &r, who, err)
 		}
 		c.Locals(whoKey{}, who)
-		return c.Next()
+		return a.recorded(c, &r, who)
 	}
 }
 

@@ -33,6 +33,10 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Caller) {
 	case v.Err != nil:
 		p.refuseAnonymous(w, r, id, v.Err)
 	case !mayEnter(v.Who, t):
+		if err := v.note(t, Refusal(t.Type, t.Owner)); err != nil {
+			p.fail(w, r, err)
+			return
+		}
 		show(w, r, pageNotYours(t, v.Who.Username))
 	case v.Cookie:
 		p.send(w, r, t, v)
@@ -40,6 +44,10 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Caller) {
 		http.Redirect(w, r, withQuery(base(id), r.URL.RawQuery), http.StatusPermanentRedirect)
 	case absent(w, r, t):
 	default:
+		if err := v.note(t, nil); err != nil {
+			p.fail(w, r, err)
+			return
+		}
 		p.serveSession(w, r, t, v.Who.SessionID, p.forward(true))
 	}
 }
@@ -74,6 +82,10 @@ func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t Task, v Caller) {
 	path := r.URL.EscapedPath()
 	if _, slash, _ := taskOf(path); !slash {
 		path += "/"
+	}
+	if err := v.note(t, nil); err != nil {
+		p.fail(w, r, err)
+		return
 	}
 	link, err := p.ticket(r.Context(), v.Who, t.ID, path, r.URL.RawQuery)
 	if err != nil {

@@ -43,6 +43,12 @@ func (p *Proxy) shell(w http.ResponseWriter, r *http.Request, t Task, v Caller, 
 		show(w, r, pageOwnerGone(t))
 	case absent(w, r, t):
 	default:
+		if session != 0 {
+			if err := v.note(t, nil); err != nil {
+				p.fail(w, r, err)
+				return
+			}
+		}
 		p.admitted(w, r, t, access{task: t.ID, attempt: t.AllocationID, session: session, address: v.Address}, p.bytes)
 	}
 }

@@ -101,6 +101,16 @@ type Caller struct {
 	Address string
 	// Err says why nobody could be told; nil with a Who.
 	Err error
+	// Note records that a user opens a task, or, with a refusal, may not open it. If it fails,
+	// the task is not opened. nil: nothing is recorded.
+	Note func(t Task, refusal error) error
+}
+
+func (v Caller) note(t Task, refusal error) error {
+	if v.Note == nil {
+		return nil
+	}
+	return v.Note(t, refusal)
 }
 
 // mayEnter tells whether somebody is let in: the owner, and admins.

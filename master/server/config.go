@@ -64,6 +64,8 @@ type Config struct {
 	BlankPasswords string `yaml:"blank_passwords"`
 	// Access tokens, which programs keep ([security](security.md)).
 	Tokens TokensConfig `yaml:"tokens"`
+	// The audit trail ([audit](audit.md)).
+	Audit AuditConfig `yaml:"audit"`
 	// Allow pools with `driver: raw_exec` on a master that listens on an address other than
 	// loopback. Under raw_exec a task can read the secrets of every other task on its node.
 	SharedRawExec bool `yaml:"shared_raw_exec"`
@@ -273,6 +275,7 @@ func Defaults() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16, Spool: SpoolConfig{MaxMB: 8192},
 		Tokens:      TokensConfig{MaxDays: 365, DefaultDays: 30},
+		Audit:       AuditConfig{KeepDays: 400},
 		Connections: ConnectionsConfig{Max: 8192, MaxPerAddress: 1024},
 		Nomad:       NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
 		LaunchError: true, TensorboardTimeout: 300, AvoidNodeAfter: 3, StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
@@ -478,6 +481,7 @@ func (c *Config) check() []string {
 	c.WebIdentity.check(&k)
 	k.oneOf("log_level", c.LogLevel, "trace", "debug", "info", "warning", "error")
 	c.Tokens.check(&k)
+	c.Audit.check(&k)
 	k.oneOf("blank_passwords", c.BlankPasswords, "loopback", "always", "never")
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !c.SharedRawExec && !net.ParseIP(host).IsLoopback() && host != "localhost" {
 		for i, p := range c.Pools {

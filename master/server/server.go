@@ -223,6 +223,9 @@ func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *s
 	parts.Go(func() { m.nomad.Run(ctx) })
 	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(ctx) })
 	parts.Go(func() { store.NewLogRetention(m.db, m.log).Run(ctx) })
+	if m.cfg.Audit.KeepDays > 0 {
+		parts.Go(func() { m.db.KeepAudit(ctx, m.cfg.Audit.KeepDays, m.log) })
+	}
 	parts.Go(func() { m.cleanUp(ctx) })
 	parts.Go(func() { m.endSilentTrials(ctx) })
 	parts.Go(func() { m.carryOutDeletions(ctx) })

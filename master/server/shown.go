@@ -44,7 +44,7 @@ func (c Config) shown() map[string]any {
 		"cache":            map[string]any{"cache_dir": ""},
 		"retention_policy": map[string]any{"log_retention_days": nil, "schedule": nil},
 		"integrations":     map[string]any{"pachyderm": map[string]any{"address": ""}},
-		"__internal":       map[string]any{"audit_logging_enabled": false, "external_sessions": map[string]any{}, "proxied_servers": []any{}},
+		"__internal":       map[string]any{"audit_logging_enabled": true, "external_sessions": map[string]any{}, "proxied_servers": []any{}},
 	}
 	for key, value := range ownKeys(reflect.ValueOf(c)) {
 		if _, there := shown[key]; !there { // keys of Determined have Determined's form

@@ -41,6 +41,7 @@ type Line struct {
 	Again     bool   // idempotent; see Repeatable
 	After     bool   // accepts the token of an ended attempt
 	Page      bool   // a web page has the same path
+	Audit     Audit  // when the audit trail records a call
 
 	Req, Resp reflect.Type // nil for None; Endpoint.Line fills them in
 }
@@ -65,6 +66,28 @@ const (
 // String returns a noun for messages.
 func (a Access) String() string {
 	return [...]string{"anybody", "users", "the task itself", "users and tasks", "admins"}[a]
+}
+
+// Audit is when the audit trail records a call.
+type Audit int
+
+// The values of Audit.
+const (
+	AuditChanges Audit = iota // if the call changes or enters something in the name of a user
+	AuditOthers               // if the object belongs to somebody else
+	AuditAlways
+	AuditNever
+)
+
+// Audited reports whether the audit trail records all calls of users to this endpoint.
+func (l Line) Audited() bool {
+	switch {
+	case l.Audit != AuditChanges || l.Access == ByTasks || l.Object == KindOwn || l.Method == http.MethodGet:
+		return l.Audit == AuditAlways
+	case l.Access == Public:
+		return false
+	}
+	return l.Verb != Report && !l.List // a list may have its filter in a body
 }
 
 // A Verb is an action on an object.

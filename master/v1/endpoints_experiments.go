@@ -34,18 +34,18 @@ var (
 		Summary: "Add a label to an experiment"}
 	RemoveExperimentLabel = Endpoint[None, PutExperimentLabelResponse]{Method: "DELETE", Path: "/experiments/:id/labels/*", Access: ByUsers, Object: KindExperiment, Verb: Change, Again: true,
 		Summary: "Remove a label from an experiment"}
-	GetModelDef = Endpoint[None, None]{Method: "GET", Path: "/experiments/:id/model_def", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true,
+	GetModelDef = Endpoint[None, None]{Method: "GET", Path: "/experiments/:id/model_def", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true, Audit: AuditOthers,
 		Summary: "Get the code of an experiment, as a gzipped tar in base64"}
 	GetModelDefTree = Endpoint[None, FileTreeResponse]{Method: "GET", Path: "/experiments/:id/file_tree", Access: ByBoth, Object: KindExperiment, Verb: View, Slow: true,
 		Summary: "List the files of an experiment's code"}
-	GetModelDefFile = Endpoint[FileRequest, None]{Method: "POST", Path: "/experiments/:id/file", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true,
+	GetModelDefFile = Endpoint[FileRequest, None]{Method: "POST", Path: "/experiments/:id/file", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true, Audit: AuditOthers,
 		Summary: "Get a file of an experiment's code, in base64"}
-	DownloadModelDefFile = Endpoint[None, None]{Method: "GET", Path: "/experiments/:id/file/download", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true,
+	DownloadModelDefFile = Endpoint[None, None]{Method: "GET", Path: "/experiments/:id/file/download", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true, Audit: AuditOthers,
 		Summary: "Download a file of an experiment's code",
 		Params:  "path"}
-	DownloadOldModelDef = Endpoint[None, None]{Method: "GET", Path: "//experiments/:id/model_def", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true,
+	DownloadOldModelDef = Endpoint[None, None]{Method: "GET", Path: "//experiments/:id/model_def", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true, Audit: AuditOthers,
 		Summary: "Download the code of an experiment as tar.gz, for clients from before /api/v1"}
-	DownloadOldModelDefFile = Endpoint[None, None]{Method: "GET", Path: "//experiments/:id/file/download", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true,
+	DownloadOldModelDefFile = Endpoint[None, None]{Method: "GET", Path: "//experiments/:id/file/download", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true, Audit: AuditOthers,
 		Summary: "Download a file of an experiment's code, for clients from before /api/v1",
 		Params:  "path"}
 	GetValidationHistory = Endpoint[None, ValidationHistory]{Method: "GET", Path: "/experiments/:id/validation-history", Access: ByBoth, Object: KindExperiment, Verb: View,
@@ -56,7 +56,7 @@ var (
 		Summary: "Wait for the events that the program of a custom search must answer"}
 	PostSearcherOperations = Endpoint[PostSearcherOperationsRequest, None]{Method: "POST", Path: "/experiments/:id/searcher_operations", Access: ByBoth, Object: KindExperiment, Verb: Change,
 		Summary: "Send the operations of a custom search"}
-	PreviewSearch = Endpoint[PreviewHPSearchRequest, PreviewHPSearchResponse]{Method: "POST", Path: "/preview-hp-search", Access: ByUsers, Object: KindExperiment, Verb: Create, Again: true,
+	PreviewSearch = Endpoint[PreviewHPSearchRequest, PreviewHPSearchResponse]{Method: "POST", Path: "/preview-hp-search", Access: ByUsers, Object: KindExperiment, Verb: Create, Again: true, Audit: AuditNever,
 		Summary: "Preview the trials that a search would create"}
 	SearchExperiments = Endpoint[SearchExperimentsRequest, SearchExperimentsResponse]{Method: "POST", Path: "/experiments-search", Access: ByBoth, Object: KindExperiment, Verb: View, Again: true, List: true, BodyLimit: ReportBody,
 		Summary: "Search experiments, and get each with its best trial"}

@@ -14,6 +14,9 @@ var (
 		Summary: "Get this master's metrics for Prometheus; from another machine with a bearer token"}
 	GetMasterConfig = Endpoint[None, GetMasterConfigResponse]{Method: "GET", Path: "/master/config", Access: ByAdmins, Object: KindCluster, Verb: Administer,
 		Summary: "Get the master's configuration, without secrets"}
+	ListAudit = Endpoint[None, AuditResponse]{Method: "GET", Path: "/detent/audit", Access: ByAdmins, Object: KindCluster, Verb: Administer, Audit: AuditAlways,
+		Summary: "List the audit trail, the newest entries first",
+		Params:  "username kind object verb workspaceId failed since until before limit"}
 	GetClusterMessage = Endpoint[None, GetClusterMessageResponse]{Method: "GET", Path: "/master/cluster_message", Access: ByAdmins, Object: KindCluster, Verb: Administer,
 		Summary: "Get the message to all users, also one that is not shown now"}
 	SetClusterMessage = Endpoint[SetClusterMessageRequest, Empty]{Method: "PUT", Path: "/master/cluster_message", Access: ByAdmins, Object: KindCluster, Verb: Administer, Again: true,

@@ -6,7 +6,7 @@ var (
 		Summary: "Report where a run stores its checkpoints"}
 	GetRunMetadata = Endpoint[None, GetRunMetadataResponse]{Method: "GET", Path: "/runs/:run/metadata", Access: ByBoth, Object: KindRun, Verb: View,
 		Summary: "Get the metadata of a run"}
-	SetRunMetadata = Endpoint[PostRunMetadataRequest, PostRunMetadataResponse]{Method: "POST", Path: "/runs/:run/metadata", Access: ByBoth, Object: KindRun, Verb: Report, BodyLimit: ConfigBody,
+	SetRunMetadata = Endpoint[PostRunMetadataRequest, PostRunMetadataResponse]{Method: "POST", Path: "/runs/:run/metadata", Access: ByBoth, Object: KindRun, Verb: Report, BodyLimit: ConfigBody, Audit: AuditAlways,
 		Summary: "Replace the metadata of a run"}
 	SearchRuns = Endpoint[SearchRunsRequest, SearchRunsResponse]{Method: "POST", Path: "/runs", Access: ByBoth, Object: KindRun, Verb: View, Again: true, List: true, BodyLimit: ReportBody,
 		Summary: "Search runs: the trials of all experiments"}

@@ -2,7 +2,7 @@ package v1
 
 // The endpoints of access tokens.
 var (
-	ListTokens = Endpoint[None, GetAccessTokensResponse]{Method: "GET", Path: "/tokens", Access: ByUsers, Object: KindToken, Verb: View, List: true,
+	ListTokens = Endpoint[None, GetAccessTokensResponse]{Method: "GET", Path: "/tokens", Access: ByUsers, Object: KindToken, Verb: View, List: true, Audit: AuditAlways,
 		Summary: "List your access tokens; an administrator lists those of all users",
 		Params:  "username showInactive tokenIds limit offset orderBy sortBy"}
 	CreateToken = Endpoint[PostAccessTokenRequest, PostAccessTokenResponse]{Method: "POST", Path: "/tokens", Access: ByUsers, Object: KindToken, Verb: Create,

@@ -2,9 +2,9 @@ package v1
 
 // The endpoints of users.
 var (
-	Login = Endpoint[LoginRequest, LoginResponse]{Method: "POST", Path: "/auth/login", Access: Public,
+	Login = Endpoint[LoginRequest, LoginResponse]{Method: "POST", Path: "/auth/login", Access: Public, Audit: AuditAlways,
 		Summary: "Sign in with a username and a password"}
-	Logout = Endpoint[None, Empty]{Method: "POST", Path: "/auth/logout", Access: ByUsers, Object: KindOwn,
+	Logout = Endpoint[None, Empty]{Method: "POST", Path: "/auth/logout", Access: ByUsers, Object: KindOwn, Audit: AuditAlways,
 		Summary: "Sign out"}
 	GetSessionUser = Endpoint[None, GetMeResponse]{Method: "GET", Path: "/auth/user", Access: ByUsers, Object: KindOwn,
 		Summary: "Get the signed-in user"}

@@ -445,6 +445,36 @@ class v1ArchiveRunsResponse(Message):
     results: Sequence[v1RunActionResult]
 
 
+class v1AuditEntry(Message):
+    """The message v1AuditEntry."""
+
+    id: str
+    time: str
+    endTime: Optional[str] = None
+    lastTime: Optional[str] = None
+    times: int
+    userId: Optional[int] = None
+    username: str
+    credential: str
+    address: str
+    method: str
+    path: str
+    verb: str
+    kind: str
+    object: str
+    workspaceId: Optional[int] = None
+    names: Optional[Dict[str, Any]] = None
+    status: Optional[int] = None
+    error: Optional[str] = None
+
+
+class v1AuditResponse(Message):
+    """The message v1AuditResponse."""
+
+    entries: Sequence[v1AuditEntry]
+    next: Optional[str] = None
+
+
 class v1AvoidedNode(Message):
     """The message v1AvoidedNode."""
 
@@ -5508,6 +5538,38 @@ def get_GetWorkspaces(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1GetWorkspacesResponse.from_json(_answer)
+
+
+def get_ListAudit(
+    session: BaseSession,
+    *,
+    username: Any = None,
+    kind: Any = None,
+    object: Any = None,
+    verb: Any = None,
+    workspaceId: Any = None,
+    failed: Any = None,
+    since: Any = None,
+    until: Any = None,
+    before: Any = None,
+    limit: Any = None,
+) -> v1AuditResponse:
+    """List the audit trail, the newest entries first."""
+    _path = "/api/v1/detent/audit"
+    _params = {
+        "username": username,
+        "kind": kind,
+        "object": object,
+        "verb": verb,
+        "workspaceId": workspaceId,
+        "failed": failed,
+        "since": since,
+        "until": until,
+        "before": before,
+        "limit": limit,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1AuditResponse.from_json(_answer)
 
 
 def get_ListGCs(

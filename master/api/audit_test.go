@@ -1,0 +1,182 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// trailOf reads the audit trail as an admin does, the oldest entries first.
+func trailOf(t *testing.T, admin as, query string) []v1.AuditEntry {
+	t.Helper()
+	var page v1.AuditResponse
+	if err := v1.Unmarshal(admin.get("/api/v1/detent/audit?limit=1000&"+query).ok().body, &page); err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(page.Entries)
+	return page.Entries
+}
+
+// told is an entry in short: user, verb, kind, object and status.
+func told(e v1.AuditEntry) string {
+	status := "none"
+	if e.Status != nil {
+		status = fmt.Sprint(*e.Status)
+	}
+	return fmt.Sprintf("%s %s %s %q %s", e.Username, e.Verb, e.Kind, e.Object, status)
+}
+
+func TestAudit(t *testing.T) {
+	r := newRig(t)
+	r.node("n1", "node-1", 4)
+	admin := r.user("admin")
+	admin.post("/api/v1/users", `{"user":{"username":"ada","active":true,"admin":false},"password":"sesame","isHashed":true}`).ok()
+	ada := r.user("determined")
+	id := ada.create(yaml())
+	path := fmt.Sprintf("/api/v1/experiments/%d", id)
+	ada.post(path+"/pause", "").ok()
+	ada.get(path).ok()
+	ada.get(path + "/model_def").ok()
+	for range 5 {
+		ada.del("/api/v1/models/nothing").is(404)
+	}
+	ada.post("/api/v1/projects/0/experiments/kill", fmt.Sprintf(`{"experimentIds":[%d,99],"note":"of no interest"}`, id)).ok()
+	ada.get("/api/v1/detent/audit").is(403)
+	_, script := tokened(t, ada, `{"lifespan":"1h","description":"a secret description"}`)
+	script.post(path+"/kill", "").ok()
+	admin.get(path + "/model_def").ok()
+	admin.get(path + "/model_def").ok()
+
+	var lines []string
+	for _, e := range trailOf(t, admin, "username=determined") {
+		lines = append(lines, told(e)+fmt.Sprintf(" ×%d", e.Times))
+	}
+	want := []string{
+		`determined login session "2" 200 ×1`,
+		`determined create experiment "` + fmt.Sprint(id) + `" 200 ×1`,
+		`determined change experiment "` + fmt.Sprint(id) + `" 200 ×1`,
+		`determined change model "nothing" 404 ×5`,
+		`determined change project "0" 200 ×1`,
+		`determined administer cluster "" 403 ×1`,
+		`determined create access token "`,
+		`determined change experiment "` + fmt.Sprint(id) + `" 200 ×1`,
+	}
+	for i, w := range want {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], w) {
+			t.Fatalf("entry %d: expected %s in\n%s", i, w, strings.Join(lines, "\n"))
+		}
+	}
+	if len(lines) != len(want) {
+		t.Errorf("%d entries:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+	of := trailOf(t, admin, "username=determined")
+	if names := string(of[4].Names); names != fmt.Sprintf(`{"experimentIds": [%d, 99]}`, id) {
+		t.Errorf("the bulk call names %s", names)
+	}
+	if of[1].WorkspaceID != nil || of[2].WorkspaceID == nil || *of[2].WorkspaceID != 1 || !strings.HasPrefix(of[2].Credential, "session ") || !strings.HasPrefix(of[7].Credential, "access token ") {
+		t.Errorf("the credentials and workspaces: %+v", of)
+	}
+	// The owner read the code too, and that is nobody else's business.
+	if reads := trailOf(t, admin, "kind=experiment&verb=view"); len(reads) != 1 || reads[0].Username != "admin" || reads[0].Times != 2 || reads[0].LastTime == nil {
+		t.Errorf("the reads are %+v", reads)
+	}
+	if made := trailOf(t, admin, "kind=user"); len(made) != 1 || !strings.Contains(string(made[0].Names), `"username": "ada"`) {
+		t.Errorf("the new user: %+v", made)
+	}
+	whole, err := json.Marshal(trailOf(t, admin, ""))
+	if err != nil || strings.Contains(string(whole), "sesame") || strings.Contains(string(whole), "secret description") || strings.Contains(string(whole), "of no interest") {
+		t.Errorf("the trail tells texts of bodies: %s %v", whole, err)
+	}
+	if failed := trailOf(t, admin, "failed=true&username=determined"); len(failed) != 2 {
+		t.Errorf("%d calls failed: %+v", len(failed), failed)
+	}
+	if seen := trailOf(t, admin, "path=&verb=administer&kind=cluster"); len(seen) == 0 || seen[len(seen)-1].Username != "admin" {
+		t.Errorf("readings of the trail: %+v", seen)
+	}
+}
+
+// TestAuditOfSignIns: guesses at a password are one entry, also when they are many.
+func TestAuditOfSignIns(t *testing.T) {
+	r := newRig(t)
+	admin := r.user("admin")
+	for range 3 {
+		r.anyone().post("/api/v1/auth/login", `{"username":"Determined","password":"wrong"}`).is(401)
+	}
+	r.anyone().post("/api/v1/auth/login", `{"username":"determined","password":""}`).ok()
+	r.user("determined").post("/api/v1/auth/logout", "").ok()
+	var lines []string
+	for _, e := range trailOf(t, admin, "kind=session&username=determined") {
+		lines = append(lines, fmt.Sprintf("%s ×%d %t", told(e), e.Times, e.UserID != nil))
+	}
+	got := strings.Join(lines, "\n")
+	want := `determined login session "" 401 ×3 false
+determined login session "2" 200 ×1 true
+determined login session "2" 200 ×1 true
+determined logout session "" 200 ×1 true`
+	if got != want {
+		t.Errorf("the trail has\n%s", got)
+	}
+}
+
+// TestNothingWithoutAnEntry: a call that cannot be recorded does nothing.
+func TestNothingWithoutAnEntry(t *testing.T) {
+	r := newRig(t)
+	r.node("n1", "node-1", 4)
+	me := r.user("determined")
+	id := me.create(yaml())
+	if _, err := r.db.Exec(t.Context(), `ALTER TABLE audit ADD CONSTRAINT full_disk CHECK (id < 0) NOT VALID`); err != nil {
+		t.Fatal(err)
+	}
+	before, err := r.db.Experiment(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	me.post(fmt.Sprintf("/api/v1/experiments/%d/kill", id), "").is(500)
+	if e, err := r.db.Experiment(t.Context(), id); err != nil || e.Desired != before.Desired {
+		t.Errorf("the experiment was killed without an entry: %v %v", e.Desired, err)
+	}
+	me.get(fmt.Sprintf("/api/v1/experiments/%d", id)).ok()
+}
+
+func TestNamesIn(t *testing.T) {
+	for body, want := range map[string]string{
+		``:                     ``,
+		`[1]`:                  ``,
+		`{"config":"name: x"}`: ``,
+		`{"password":"p","admin":true,"display_name":"A"}`:                          `{"admin":true,"display_name":"A"}`,
+		`{"user":{"username":"u","password":"p"}}`:                                  `{"user":{"username":"u"}}`,
+		`{"updates":[{"jobId":"j","aheadOf":"k","data":"x"}]}`:                      `{"updates":[{"aheadOf":"k","jobId":"j"}]}`,
+		`{"ids":[{"deep":{"id":1}}],"uuid":"u","token":"t"}`:                        `{"ids":[{}],"uuid":"u"}`,
+		`{"runIds":[` + strings.TrimSuffix(strings.Repeat("7,", 150), ",") + `]}`:   `{"runIds":[` + strings.Repeat("7,", 100) + `"and 50 more"]}`,
+		`{"name":"` + strings.Repeat("é", 5000) + `","workspaceId":` + `null` + `}`: `{"name":"` + strings.Repeat("é", 0),
+	} {
+		got := string(namesIn([]byte(body)))
+		if want == "" && got != "" || !strings.HasPrefix(got, want) || len(got) > 3*maxAuditNames {
+			t.Errorf("%.60s: %s", body, got)
+		}
+	}
+}
+
+// TestOldEntriesGo: old entries are deleted, others stay.
+func TestOldEntriesGo(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"old", "new"} {
+		if _, err := r.db.BeginAudit(t.Context(), store.AuditEntry{Username: name, Method: "POST"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.db.Exec(t.Context(), `UPDATE audit SET at = now() - interval '11 days' WHERE username = 'old'`); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.db.DeleteAudit(t.Context(), 10); err != nil || n != 1 {
+		t.Errorf("%d entries were deleted: %v", n, err)
+	}
+	if list, err := r.db.Audit(t.Context(), store.AuditFilter{Username: "new"}, 10); err != nil || len(list) != 1 || list[0].EndedAt != nil {
+		t.Errorf("%+v %v", list, err)
+	}
+}

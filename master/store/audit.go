@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
+)
+
+// An AuditEntry is a row of the audit trail.
+type AuditEntry struct {
+	ID          int64           `db:"id"`
+	At          time.Time       `db:"at"`
+	EndedAt     *time.Time      `db:"ended_at"` // nil: its master ended first
+	LastAt      *time.Time      `db:"last_at"`
+	Times       int             `db:"times"`
+	UserID      *int            `db:"user_id"`
+	Username    string          `db:"username"`
+	Credential  string          `db:"credential"`
+	Address     string          `db:"address"`
+	Method      string          `db:"method"`
+	Path        string          `db:"path"`
+	Verb        string          `db:"verb"`
+	Kind        string          `db:"kind"`
+	Object      string          `db:"object"`
+	WorkspaceID *int            `db:"workspace_id"`
+	Names       json.RawMessage `db:"names"`
+	Status      *int            `db:"status"`
+	Error       string          `db:"error"`
+}
+
+const auditColumns = `id, at, ended_at, last_at, times, user_id, username, credential, address, method, path, verb, kind, object, workspace_id, names, status, error`
+
+// maxAuditText is the maximum number of bytes of a name or an error in the audit trail.
+const maxAuditText = 500
+
+// BeginAudit inserts the entry of a call that is about to begin, or, if it has a status, of one
+// that has ended.
+func (db *DB) BeginAudit(ctx context.Context, e AuditEntry) (int64, error) {
+	return scalar[int64](ctx, db, `
+		INSERT INTO audit (user_id, username, credential, address, method, path, verb, kind, object, workspace_id, status, error, ended_at)
+		VALUES (@user, @username, @credential, @address, @method, @path, @verb, @kind, @object, @workspace, @status::int, @error, CASE WHEN @status::int IS NOT NULL THEN now() END)
+		RETURNING id`,
+		pgx.NamedArgs{"user": e.UserID, "username": auditText(e.Username), "credential": e.Credential, "address": auditText(e.Address), "method": e.Method, "path": e.Path,
+			"verb": e.Verb, "kind": e.Kind, "object": auditText(e.Object), "workspace": e.WorkspaceID, "status": e.Status, "error": auditText(e.Error)})
+}
+
+// EndAudit completes an entry: its user, object, workspace, names and result.
+func (db *DB) EndAudit(ctx context.Context, e AuditEntry) error {
+	_, err := db.exec(ctx, `
+		UPDATE audit SET ended_at = now(), user_id = @user, username = @username, object = @object, workspace_id = @workspace, names = @names::text::jsonb, status = @status, error = @error
+		WHERE id = @id AND ended_at IS NULL`,
+		pgx.NamedArgs{"id": e.ID, "user": e.UserID, "username": auditText(e.Username), "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": nullJSON(e.Names), "status": e.Status, "error": auditText(e.Error)})
+	return err
+}
+
+func nullJSON(b json.RawMessage) *string {
+	if len(b) == 0 {
+		return nil
+	}
+	s := string(b)
+	return &s
+}
+
+func auditText(s string) string {
+	return fault.ClipTo(label(s), maxAuditText)
+}
+
+// RepeatAudit counts a call that is like that of an entry.
+func (db *DB) RepeatAudit(ctx context.Context, id int64) error {
+	_, err := db.exec(ctx, `UPDATE audit SET times = times + 1, last_at = now() WHERE id = $1`, id)
+	return err
+}
+
+// MergeAudit removes the entry of a call that has failed like that of an earlier entry, and
+// counts the call there.
+func (db *DB) MergeAudit(ctx context.Context, id, earlier int64) error {
+	_, err := db.exec(ctx, `
+		WITH counted AS (UPDATE audit SET times = times + 1, last_at = now() WHERE id = $2 RETURNING id)
+		DELETE FROM audit WHERE id = $1 AND EXISTS (SELECT FROM counted)`, id, earlier)
+	return err
+}
+
+// An AuditFilter chooses entries; zero values choose all.
+type AuditFilter struct {
+	Username    string
+	Kind        string
+	Object      string
+	Verb        string
+	WorkspaceID int
+	Failed      bool // only calls that failed, or whose master ended first
+	Since       *time.Time
+	Until       *time.Time
+	Before      int64 // only entries with smaller ids
+}
+
+// Audit lists entries, the newest first.
+func (db *DB) Audit(ctx context.Context, f AuditFilter, limit int) ([]AuditEntry, error) {
+	return rows[AuditEntry](ctx, db, `SELECT `+auditColumns+` FROM audit
+		WHERE (@username = '' OR username = lower(@username)) AND (@kind = '' OR kind = @kind) AND (@object = '' OR object = @object)
+			AND (@verb = '' OR verb = @verb) AND (@workspace = 0 OR workspace_id = @workspace)
+			AND (NOT @failed OR status IS NULL OR status >= 400)
+			AND (@since::timestamptz IS NULL OR at >= @since) AND (@until::timestamptz IS NULL OR at < @until)
+			AND (@before = 0 OR id < @before)
+		ORDER BY id DESC LIMIT @limit`,
+		pgx.NamedArgs{"username": f.Username, "kind": f.Kind, "object": f.Object, "verb": f.Verb, "workspace": f.WorkspaceID, "failed": f.Failed,
+			"since": f.Since, "until": f.Until, "before": f.Before, "limit": limit})
+}
+
+const (
+	auditInterval = time.Hour
+	auditBatch    = 5000 // entries in one statement
+)
+
+// KeepAudit deletes entries that are older than some days, until ctx ends. Any number of
+// masters may run it.
+func (db *DB) KeepAudit(ctx context.Context, days int, log *slog.Logger) {
+	for ctx.Err() == nil {
+		pause := auditInterval
+		n, err := db.DeleteAudit(ctx, days)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			log.Warn("could not delete old entries of the audit trail", "error", err)
+			pause = time.Minute
+		case n == auditBatch:
+			pause = time.Second
+		}
+		_ = sleep.For(ctx, pause)
+	}
+}
+
+// DeleteAudit deletes a batch of entries that are older than some days, the oldest first.
+func (db *DB) DeleteAudit(ctx context.Context, days int) (int64, error) {
+	return db.exec(ctx, `DELETE FROM audit WHERE id IN (
+		SELECT id FROM audit WHERE at < now() - make_interval(days => $1) ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`, days, auditBatch)
+}
