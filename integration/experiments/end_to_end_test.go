@@ -361,3 +361,59 @@ with core.init(distributed=distributed) as ctx:
 		}
 	}
 }
+
+// TestUnequalPartsTrainTogether: 7 slots on nodes of 4 are 4 + 3. The ranks of the workers are in order
+// of the nodes, each worker knows how many are on its own node, and all add up the same numbers.
+func TestUnequalPartsTrainTogether(t *testing.T) {
+	r := rig.Start(t)
+	if err := r.AddClient(t.Context(), local.Client{Name: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := r.RemoveClient(context.WithoutCancel(t.Context()), "other"); err != nil {
+			t.Error(err)
+		}
+	}()
+	id := r.Submit(t, strings.Replace(rig.Config("resources: {slots_per_trial: 7}"), "python3 train.py",
+		"python3 -m determined.launch.torch_distributed python3 train.py", 1), rig.Script(`
+import determined
+from determined import core
+
+info = determined.get_cluster_info()
+distributed = core.DistributedContext.from_torch_distributed()
+d = distributed
+with core.init(distributed=distributed) as ctx:
+    added = sum(d.allgather(10 ** d.rank))
+    here = sum(d.allgather_local(1))
+    ranks = d.gather((d.rank, d.cross_rank, d.local_rank, d.local_size, len(info.slot_ids)))
+    assert here == d.local_size == len(info.slot_ids) == info.container_slot_counts[d.cross_rank], (here, d.local_size, info.slot_ids)
+    assert (d.size, d.cross_size, sum(info.container_slot_counts)) == (7, 2, 7)
+    with ctx.checkpoint.store_path({"steps_completed": 1}, shard=True) as (path, uuid):
+        (path / f"shard-{d.rank}").write_text(str(added))
+    if d.rank == 0:
+        print("counts", info.container_slot_counts, "ranks", ranks, flush=True)
+        ctx.train.report_validation_metrics(1, {"loss": float(added)})
+`))
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	rig.Holds(t, "the log", r.Log(t, id), "counts [4, 3] ranks [(0, 0, 0, 4, 4), (1, 0, 1, 4, 4), (2, 0, 2, 4, 4), (3, 0, 3, 4, 4), (4, 1, 0, 3, 3), (5, 1, 1, 3, 3), (6, 1, 2, 3, 3)]")
+	trial := r.Trial(t, id)
+	if trial.BestValidation == nil || !strings.Contains(string(trial.BestValidation.Metrics.AvgMetrics), "1111111") {
+		t.Errorf("the workers added up %+v", trial.BestValidation)
+	}
+	checkpoint := r.OnlyCheckpoint(t, id)
+	for rank := range 7 {
+		if _, ok := checkpoint.Resources[fmt.Sprintf("shard-%d", rank)]; !ok {
+			t.Errorf("the checkpoint lacks the shard of rank %d: %v", rank, checkpoint.Resources)
+		}
+	}
+	if out, err := r.Det(t, "trial", "describe", strconv.Itoa(trial.ID)); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	// 9 slots are more than both nodes have.
+	never := r.Submit(t, rig.Config("resources: {slots_per_trial: 9}"), rig.Script("pass"))
+	rig.Eventually(t, "it says why it waits", func() (bool, error) {
+		out, err := r.Det(t, "job", "list", "--json")
+		return strings.Contains(out, "needs 9 slots; pool default has 8"), err
+	})
+	r.End(t, never)
+}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -158,6 +159,7 @@ func (n *Node) addDevices(groups []*api.NodeDeviceResource, others use) {
 			continue
 		}
 		kind := group.Vendor + "/" + group.Type
+		n.addModel(kind, group)
 		for _, d := range group.Instances {
 			if d != nil {
 				n.Devices[kind] = append(n.Devices[kind], sched.Slot{
@@ -174,6 +176,33 @@ func (n *Node) addDevices(groups []*api.NodeDeviceResource, others use) {
 			slots[i].ID = i
 		}
 	}
+}
+
+// maxAttribute bounds the text of an attribute of devices.
+const maxAttribute = 256
+
+// addModel keeps the attributes of a group of devices. If a node has two groups of one model,
+// which differ in an attribute, the attribute is that of neither.
+func (n *Node) addModel(kind string, group *api.NodeDeviceResource) {
+	attributes := map[string]string{}
+	for name, a := range group.Attributes {
+		if a == nil {
+			continue
+		}
+		if text := a.String(); text != "" && len(text) <= maxAttribute {
+			attributes[name] = text
+		}
+	}
+	if n.Models == nil {
+		n.Models = map[string]map[string]map[string]string{}
+	}
+	if n.Models[kind] == nil {
+		n.Models[kind] = map[string]map[string]string{}
+	}
+	if known, twice := n.Models[kind][group.Name]; twice {
+		maps.DeleteFunc(attributes, func(name, value string) bool { return known[name] != value })
+	}
+	n.Models[kind][group.Name] = attributes
 }
 
 // healthOf returns why a device is unhealthy, in the words of its plugin; "" if it is healthy.

@@ -86,6 +86,8 @@ type Node struct {
 	MemoryMB      int
 	// Devices by their Nomad name, vendor/type, e.g. nvidia/gpu.
 	Devices map[string][]sched.Slot
+	// Models has the attributes of those devices, by the same name and by their model.
+	Models map[string]map[string]map[string]string
 	// What jobs that are not ours leave free.
 	FreeCores    int
 	FreeMHz      int

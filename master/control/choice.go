@@ -21,7 +21,8 @@ type choices struct{ now, before map[choiceKey]*sched.Choice }
 type choiceKey struct {
 	owner, pool string
 	of          *expconf.Nomad // environment.nomad of an experiment; the pointer is the key, because it is parsed once
-	text        string         // environment.nomad of a task that is not a trial, as JSON
+	gpu         *expconf.GPU   // resources.gpu of an experiment, as above
+	text        string         // both of a task that is not a trial, as JSON
 }
 
 // beginCycle is called once in each cycle; changed says that a node has changed.
@@ -33,15 +34,19 @@ func (c *choices) beginCycle(changed bool) {
 }
 
 // choiceOf rates the nodes of a pool, once for all attempts of an owner, by the
-// constraints, affinities, spreads and volumes of environment.nomad and of the pool's job;
-// nil if there are none.
-func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad) *sched.Choice {
+// constraints, affinities, spreads and volumes of environment.nomad and of the pool's job,
+// and by resources.gpu; nil if there are none.
+func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
 	of := d.p.Pools.Named(key.pool)
-	if of == nil || n == nil && len(of.Affinities()) == 0 && len(of.Spreads()) == 0 {
+	asks := gpu.Asks() != ""
+	if of == nil || n == nil && !asks && len(of.Affinities()) == 0 && len(of.Spreads()) == 0 {
 		return nil
 	}
+	if n == nil && !asks {
+		key = choiceKey{pool: key.pool}
+	}
 	if n == nil {
-		key, n = choiceKey{pool: key.pool}, &expconf.Nomad{}
+		n = &expconf.Nomad{}
 	}
 	known := d.p.choices
 	if known == nil {
@@ -51,24 +56,29 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad) *sched.Choice {
 	c, judged := known.now[key]
 	if !judged {
 		if c, judged = known.before[key]; !judged {
-			c = d.judge(of, n)
+			c = d.judge(of, n, gpu)
 		}
 		known.now[key] = c
 	}
 	return c
 }
 
-func (d *decider) judge(of *pool.Pool, n *expconf.Nomad) *sched.Choice {
+func (d *decider) judge(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
 	var constraints []pool.Comparison
+	devices := deviceAsk{of: of, gpu: gpu}
 	for _, x := range n.Constraints {
-		constraints = append(constraints, pool.Comparison(x))
+		if expconf.OnDevices(x.Attribute) {
+			devices.constraints = append(devices.constraints, pool.Comparison(x))
+		} else {
+			constraints = append(constraints, pool.Comparison(x))
+		}
 	}
 	affinities := of.Affinities()
 	for _, x := range n.Affinities {
 		affinities = append(affinities, pool.Affinity{Comparison: pool.Comparison{Attribute: x.Attribute, Operator: x.Operator, Value: x.Value},
 			Weight: cmp.Or(optional.Value(x.Weight), defaultWeight)})
 	}
-	c := &sched.Choice{Unfit: map[string]string{}, Prefer: map[string]float64{}}
+	c := &sched.Choice{Unfit: map[string]string{}, Prefer: map[string]float64{}, Asks: devices.words()}
 	fit := map[string]pool.Facts{}
 	for _, row := range d.p.Nodes {
 		node, err := d.p.inventories.read(row)
@@ -77,6 +87,9 @@ func (d *decider) judge(of *pool.Pool, n *expconf.Nomad) *sched.Choice {
 		}
 		if why := unfit(of, &node, constraints, n.Volumes); why != "" {
 			c.Unfit[row.ID] = why
+			continue
+		}
+		if !devices.rate(c, row.ID, &node) {
 			continue
 		}
 		fit[row.ID] = node.Fact
@@ -150,5 +163,9 @@ func (d *decider) taskChoice(t *store.LiveTask) avoidance {
 	if len(t.Nomad) > 0 && json.Unmarshal(t.Nomad, &n) != nil {
 		n = nil
 	}
-	return avoidance{choice: d.choiceOf(choiceKey{owner: t.ID, pool: t.Pool, text: string(t.Nomad)}, n)}
+	var gpu *expconf.GPU
+	if len(t.GPU) > 0 && json.Unmarshal(t.GPU, &gpu) != nil {
+		gpu = nil
+	}
+	return avoidance{choice: d.choiceOf(choiceKey{owner: t.ID, pool: t.Pool, text: string(t.Nomad) + string(t.GPU)}, n, gpu)}
 }

@@ -306,7 +306,7 @@ func (d *decider) notBefore(end lifecycle.Step, unstarted int) *time.Time {
 func (d *decider) enqueue(e *Experiment, a store.NewAllocation) {
 	a.Pool, a.Slots, a.Priority = e.Pool, e.SlotsPerTrial, e.Priority
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, single: e.singleNode(), preemptible: true, secrets: d.p.needsSecrets(e),
+	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: d.p.needsSecrets(e),
 		avoid: d.avoidance(e, a.TaskID), of: d.p.sharerOf(e)})
 }
 

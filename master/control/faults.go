@@ -41,7 +41,7 @@ func (a avoidance) of(r sched.Request) sched.Request {
 
 // avoidance returns the nodes that a trial must not or should not use: for most trials, none.
 func (d *decider) avoidance(e *Experiment, task string) avoidance {
-	a := avoidance{choice: d.choiceOf(choiceKey{owner: e.group(), pool: e.Pool, of: e.Config.Environment.Nomad}, e.Config.Environment.Nomad)}
+	a := avoidance{choice: d.choiceOf(choiceKey{owner: e.group(), pool: e.Pool, of: e.Config.Environment.Nomad, gpu: e.Config.Resources.GPU}, e.Config.Environment.Nomad, e.Config.Resources.GPU)}
 	for _, m := range d.p.Matches[task] {
 		if m.Action != expconf.ExcludeNode {
 			continue
@@ -108,7 +108,7 @@ func (d *decider) noNodesLeft(e *Experiment, task string, failed bool) string {
 		return ""
 	}
 	slices.Sort(a.exclude)
-	key := remainsKey{e.Pool, e.SlotsPerTrial, e.singleNode(), failed, strings.Join(a.exclude, " "), a.choice}
+	key := remainsKey{e.Pool, e.SlotsPerTrial, e.shape(), failed, strings.Join(a.exclude, " "), a.choice}
 	left, known := d.remains[key]
 	if !known {
 		left = d.remainingNodes(e, a, failed)
@@ -131,7 +131,7 @@ func (d *decider) noNodesLeft(e *Experiment, task string, failed bool) string {
 type remainsKey struct {
 	pool    string
 	slots   int
-	single  bool
+	shape   shape
 	failed  bool
 	exclude string
 	choice  *sched.Choice
@@ -163,7 +163,7 @@ func (d *decider) remainingNodes(e *Experiment, a avoidance, failed bool) (r rem
 		}
 	}
 	r.why = make([]string, len(r.excluded))
-	r.holds = len(r.excluded) == 0 || sched.Holds(of, left, sched.Request{Slots: e.SlotsPerTrial, SingleNode: e.singleNode()})
+	r.holds = len(r.excluded) == 0 || sched.Holds(of, left, e.shape().of(sched.Request{Slots: e.SlotsPerTrial, Choice: a.choice}))
 	return r
 }
 

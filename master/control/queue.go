@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
@@ -19,7 +20,7 @@ type queued struct {
 	maxSlots    *int       // resources.max_slots of the experiment; nil: no limit
 	queueTime   *time.Time // its place in the queue, if a user moved the job; else nil
 	since       *time.Time // when the first attempt of its task was queued; nil if this is the first
-	single      bool       // all slots on one node
+	shape       shape
 	preemptible bool
 	secrets     bool // it needs credentials from Vault
 	avoid       avoidance
@@ -32,9 +33,22 @@ const experimentKeys = "experiment "
 
 func experimentKey(id int) string { return experimentKeys + strconv.Itoa(id) }
 
-func (e *Experiment) singleNode() bool {
-	s := e.Config.Resources.IsSingleNode
-	return s != nil && *s
+// shape is how an attempt may be spread over nodes.
+type shape struct {
+	single bool // all slots on one node
+	equal  bool // as many slots on each node
+	mixed  bool // devices of different models
+}
+
+func (e *Experiment) shape() shape {
+	r := &e.Config.Resources
+	return shape{optional.Value(r.IsSingleNode), optional.Value(r.EqualParts), r.GPU != nil && optional.Value(r.GPU.Mixed)}
+}
+
+// of returns the request with this shape.
+func (s shape) of(r sched.Request) sched.Request {
+	r.SingleNode, r.EqualParts, r.MixModels = s.single, s.equal, s.mixed
+	return r
 }
 
 // owner is the experiment or task of an attempt, as far as the scheduler needs it; queued
@@ -43,7 +57,7 @@ type owner struct {
 	group       string
 	maxSlots    *int
 	queueTime   *time.Time
-	single      bool
+	shape       shape
 	preemptible bool
 	secrets     bool
 	avoid       avoidance
@@ -57,11 +71,11 @@ func (d *decider) owners() map[string]owner {
 	for _, e := range d.p.Experiments {
 		secrets, of := d.p.needsSecrets(e), d.p.sharerOf(e)
 		for _, t := range e.Trials {
-			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.QueueTime, e.singleNode(), true, secrets, d.avoidance(e, t.TaskID), of, e.Unread}
+			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.QueueTime, e.shape(), true, secrets, d.avoidance(e, t.TaskID), of, e.Unread}
 		}
 	}
 	for _, t := range d.p.Tasks {
-		m[t.ID] = owner{group: t.ID, queueTime: t.QueueTime, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t), of: sharerOfTask(&t)}
+		m[t.ID] = owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: true}, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t), of: sharerOfTask(&t)}
 	}
 	return m
 }
@@ -91,9 +105,9 @@ func (d *decider) schedule() {
 	for _, q := range d.queue {
 		groups[q.ID] = q.group
 		if in := byPool[q.Pool]; in != nil && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
-			in.queued = append(in.queued, q.avoid.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
-				QueuedAt: queueTimeOr(q.queueTime, queueTimeOr(q.since, d.p.Now)), SingleNode: q.single, Preemptible: q.preemptible, Avoid: q.Exclude, MaxSlots: q.maxSlots,
-				Workspace: q.of.workspace, User: q.of.user, Weight: q.of.weight}))
+			in.queued = append(in.queued, q.avoid.of(q.shape.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
+				QueuedAt: queueTimeOr(q.queueTime, queueTimeOr(q.since, d.p.Now)), Preemptible: q.preemptible, Avoid: q.Exclude, MaxSlots: q.maxSlots,
+				Workspace: q.of.workspace, User: q.of.user, Weight: q.of.weight})))
 		}
 	}
 	d.fillServed(byPool)
@@ -225,9 +239,9 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 	case d.p.credentialsMissing(o) != "":
 		d.wait(a, d.p.credentialsMissing(o))
 	default:
-		in.queued = append(in.queued, o.avoid.of(sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: queueTimeOr(o.queueTime, a.QueuedAt),
-			SingleNode: o.single, Preemptible: o.preemptible, Avoid: a.Exclude, MaxSlots: o.maxSlots,
-			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight}))
+		in.queued = append(in.queued, o.avoid.of(o.shape.of(sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: queueTimeOr(o.queueTime, a.QueuedAt),
+			Preemptible: o.preemptible, Avoid: a.Exclude, MaxSlots: o.maxSlots,
+			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight})))
 	}
 }
 

@@ -20,6 +20,7 @@ type Capabilities struct {
 	ProxyPorts   bool
 	NomadOverlay bool     // environment.nomad
 	Volumes      []string // names allowed in environment.nomad.volumes
+	GPUs         bool     // slots are devices, for resources.gpu
 	LogPolicies  bool
 	LogRetention bool
 	Profiling    bool
@@ -41,7 +42,7 @@ func Everything() Capabilities {
 		Storage:    membersOf[CheckpointStorage](),
 		Containers: true, MultiSlot: true, BindMounts: true, Devices: true, ShmSize: true,
 		ProxyPorts: true, NomadOverlay: true, LogPolicies: true, LogRetention: true, Profiling: true,
-		Webhooks: true, MaxSlots: true, FairShare: true, SingleNode: true, Continue: true,
+		Webhooks: true, MaxSlots: true, FairShare: true, SingleNode: true, Continue: true, GPUs: true,
 	}
 }
 
@@ -72,6 +73,7 @@ func (c Config) Refused(can Capabilities) error {
 		}
 	}
 	c.Environment.refused(k, can)
+	refusedGPU(k, can, c.Resources.GPU, c.Resources.SlotsPerTrial, "slots_per_trial")
 	can.Limits.refused(k, c.Environment, c.BindMounts, c.Resources.Devices)
 	can.Limits.refusedStorage(k, c.CheckpointStorage)
 	if c.Internal != nil && c.Internal.Native != nil {

@@ -47,6 +47,7 @@ type CommandResources struct {
 	written
 	AgentLabel   *string   `json:"agent_label,omitempty"` // no effect any more
 	Devices      Devices   `json:"devices" default:"[]"`
+	GPU          *GPU      `json:"gpu,omitempty"`
 	IsSingleNode *bool     `json:"is_single_node,omitempty"` // always, so that it may only say so
 	MaxSlots     *int      `json:"max_slots" check:"at least 0"`
 	Memory       *ByteSize `json:"memory,omitempty" check:"memory"` // nil: the memory of its slots
@@ -196,6 +197,7 @@ func (c CommandConfig) Refused(can Capabilities) error {
 	k.when(len(c.BindMounts) > 0 && !can.BindMounts, "bind_mounts", "are not available in this resource pool", "")
 	c.Environment.refused(k, can)
 	c.Environment.refusedMounts(k, can, c.BindMounts)
+	refusedGPU(k, can, c.Resources.GPU, c.Resources.Slots, "slots")
 	can.Limits.refused(k, c.Environment, c.BindMounts, c.Resources.Devices)
 	return asError(k.problems)
 }

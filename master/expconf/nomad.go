@@ -130,10 +130,14 @@ func (o *Nomad) check(k *checker, at string) {
 
 func (c NomadConstraint) check(k *checker, at string) {
 	checkComparison(k, at, c.Attribute, c.Operator, c.Value)
+	checkDeviceFact(k, at+".attribute", c.Attribute)
 }
 
 func (a NomadAffinity) check(k *checker, at string) {
 	checkComparison(k, at, a.Attribute, a.Operator, a.Value)
+	if OnDevices(a.Attribute) {
+		k.fail(at+".attribute", "is an attribute of devices, which affinities cannot compare", "use resources.gpu or constraints")
+	}
 	if strings.HasSuffix(a.Operator, "_set") {
 		k.fail(at+".operator", "Nomad has no affinity with the operator "+a.Operator, "compare with a value, or use constraints")
 	}

@@ -13,6 +13,8 @@ type Resources struct {
 	written
 	AgentLabel     *string   `json:"agent_label,omitempty"`
 	Devices        Devices   `json:"devices" default:"[]"`
+	EqualParts     *bool     `json:"equal_parts,omitempty"` // as many slots on each of its nodes
+	GPU            *GPU      `json:"gpu,omitempty"`         // nil: any GPUs of one model
 	IsSingleNode   *bool     `json:"is_single_node"`
 	MaxSlots       *int      `json:"max_slots" check:"at least 0"`
 	Memory         *ByteSize `json:"memory,omitempty" check:"memory"` // on each node; nil: the memory of its slots

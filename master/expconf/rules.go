@@ -17,7 +17,7 @@ import (
 //	one of all best none
 //	text 128               one line of so many characters
 //	line 64                so many bytes
-//	required, absolute, prefix, propagation, capability, words, memory
+//	required, absolute, prefix, propagation, capability, words, memory, model
 //	each required          any of these for every entry of a list or mapping
 //
 // Numbers may be names in bounds. A field that is a pointer is checked if it is set. Checks of
@@ -34,7 +34,7 @@ type checkable interface {
 func bounds() map[string]int64 {
 	return map[string]int64{
 		"MaxConcurrent": MaxConcurrent, "MaxTrials": MaxTrials, "maxBrackets": maxBrackets,
-		"maxComparison": maxComparison, "maxDivisor": maxDivisor, "maxNames": maxNames, "maxPreempt": maxPreempt,
+		"maxComparison": maxComparison, "maxDivisor": maxDivisor, "maxGPUMemory": maxGPUMemory, "maxNames": maxNames, "maxPreempt": maxPreempt,
 		"maxRestarts": maxRestarts, "maxRounds": maxRounds, "maxRungs": maxRungs, "maxShm": maxShm,
 		"maxSlots": maxSlots, "maxUnits": maxUnits, "maxWeight": maxWeight,
 	}
@@ -81,6 +81,7 @@ func readRule(clause string) rule {
 		"propagation": func(k *checker, at string, v reflect.Value) { k.propagation(at, textOf(v)) },
 		"capability":  func(k *checker, at string, v reflect.Value) { k.capability(at, textOf(v)) },
 		"words":       func(k *checker, at string, v reflect.Value) { k.words(at, v.Interface().([]string)) },
+		"model":       func(k *checker, at string, v reflect.Value) { k.model(at, textOf(v)) },
 		"memory":      func(k *checker, at string, v reflect.Value) { k.memory(at, v.Int()) },
 	}[clause]
 	if !ok {

@@ -140,6 +140,7 @@ func (p *Pool) SlotType() expconf.DeviceType { return p.DeviceType(1) }
 func (p *Pool) Can(can expconf.Capabilities) expconf.Capabilities {
 	can.Containers = can.Containers && p.HasImages()
 	can.NomadOverlay, can.Volumes = true, p.Volumes
+	can.GPUs = p.Device() != ""
 	can.FairShare = p.Scheduler.Type == FairShare
 	can.Devices, can.Limits = can.Devices || can.Containers, p.Limits
 	if !p.Mounts() {

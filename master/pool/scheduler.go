@@ -34,6 +34,8 @@ type Scheduler struct {
 	Type    SchedulerType // "": Priority
 	Fitting Fitting       // "": BestFit
 
+	EqualParts bool // a task of several nodes has equally many slots on each
+
 	// For FairShare:
 	Workspaces map[string]float64 // weights, by name; 1 for others
 	Users      map[string]float64 // …

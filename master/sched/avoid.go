@@ -11,7 +11,7 @@ func (p *planner) avoid(r *Request) *Request {
 	}
 	without := *r
 	without.Exclude = append(slices.Clone(r.Exclude), r.Avoid...)
-	if r.Slots > 0 && p.fewest(&without) == 0 || r.Slots <= 0 && !p.auxElsewhere(&without) {
+	if r.Slots > 0 && p.fewest(&without).nodes == 0 || r.Slots <= 0 && !p.auxElsewhere(&without) {
 		return r
 	}
 	return &without

@@ -4,15 +4,19 @@ package sched
 type cut struct {
 	part   int
 	filled bool // only on blocks that one part fills
+	more   bool // or in any larger parts
 }
 
 // protect makes r the head: from here on, requests may only use slots that do
 // not delay it.
 func (p *planner) protect(r *Request) {
 	p.head = r
-	fewest := p.fewest(r)
-	for _, k := range p.counts(r, fewest) {
-		p.headCuts = append(p.headCuts, cut{r.Slots / k, k > fewest})
+	for _, w := range p.ways(r, p.fewest(r)) {
+		if w.uneven {
+			p.headCuts = append(p.headCuts, cut{part: p.smallestPart(r, w.nodes), more: true})
+		} else {
+			p.headCuts = append(p.headCuts, cut{part: r.Slots / w.nodes, filled: w.filled})
+		}
 	}
 	for i := range p.blocks {
 		p.blocks[i].spare = p.spareOf(i)
@@ -29,7 +33,8 @@ func (p *planner) protect(r *Request) {
 // that the sizes of the tasks can add up to. Then a further task of up to
 // capacity − q − m slots leaves the head its part at each of those moments, and
 // a larger one does not. The least over all q that the head could use is what
-// may be given; a block of no use to the head is all free.
+// may be given; a block of no use to the head is all free. A head of unequal parts
+// could use a block whole, and then nothing may be given.
 func (p *planner) spareOf(i int) int {
 	b := &p.blocks[i]
 	if p.excluded(p.head, i) {
@@ -41,6 +46,9 @@ func (p *planner) spareOf(i int) int {
 		room := len(b.slots) - c.part
 		if room < 0 || c.filled && room > 0 {
 			continue
+		}
+		if c.more {
+			return 0
 		}
 		if sums == nil {
 			sums = subsetSums(b.tasks, len(b.slots))

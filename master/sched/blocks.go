@@ -92,6 +92,17 @@ func (s *shelf) atLeast(n, enough int) int {
 	return count
 }
 
+// together is how many slots the largest blocks have, up to enough.
+func (s *shelf) together(blocks, enough int) int {
+	sum := 0
+	for n := s.max; n > 0 && blocks > 0 && sum < enough; n-- {
+		k := min(blocks, len(s.rows[n]))
+		sum += k * n
+		blocks -= k
+	}
+	return sum
+}
+
 // makeBlocks cuts the schedulable nodes into blocks, in the order of the nodes.
 func (p *planner) makeBlocks() {
 	for i := range p.nodes {

@@ -9,11 +9,12 @@
 // under all policies. Each request is placed whole or not at all:
 //
 //   - on one node where one could hold it, the fullest that has room;
-//   - else, unless SingleNode, in equal parts on as few nodes as could hold it,
+//   - else, unless SingleNode, on as few nodes as could hold it: in equal parts if so
+//     many nodes could hold those, else in parts as equal as they could (uneven.go);
 //     or on idle nodes that smaller equal parts fill (fit.go);
-//   - always on slots of one model per node, because a Nomad task cannot mix
-//     the models of its devices. The usable slots of one model on one node are
-//     called a block; all of the arithmetic is over blocks.
+//   - on slots of one model. MixModels allows several, but of one model on each node,
+//     because a Nomad task cannot mix the models of its devices. The usable slots of one
+//     model on one node are called a block; all of the arithmetic is over blocks.
 //
 // What happens to a request that finds no room depends on what is there:
 //

@@ -6,34 +6,39 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
+// A way is a way to spread a request over nodes.
+type way struct {
+	nodes  int  // 0: none
+	uneven bool // in parts as equal as the nodes allow; else in equal parts
+	filled bool // only on blocks that one part fills
+}
+
 // find chooses blocks for a request on a shelf: the smallest block that holds
-// it whole, else equal parts on several nodes, of one model before mixed ones.
-// It returns nil where the shelf has no room.
+// it whole, else parts on several nodes. It returns nil where the shelf has no room.
 //
 // The parts are as large as the empty pool would allow. A task is not cut into
 // smaller ones because nodes are half full: the traffic between its parts would
 // slow it for its whole life, to start it a little earlier. Only nodes that
-// stand idle and that the smaller parts fill do as well.
+// stand idle and that smaller equal parts fill do as well.
 //
 // The result is one hold per node, in the order of the nodes: the order of ranks.
 func (p *planner) find(s *shelf, r *Request) []hold {
 	fewest := p.fewest(r)
-	if fewest == 0 {
+	if fewest.nodes == 0 {
 		return nil
 	}
-	for _, k := range p.counts(r, fewest) {
-		part := r.Slots / k
-		if k > 1 && s.atLeast(part, k) < k {
+	for _, w := range p.ways(r, fewest) {
+		if !s.mayHold(r, w) {
 			continue
 		}
-		if k == 1 || !r.draws() {
-			if picks := p.findAs(s, r, k, k > fewest); picks != nil {
+		if w.nodes == 1 || !r.draws() {
+			if picks := p.findAs(s, r, w); picks != nil {
 				return picks
 			}
 			continue
 		}
 		for _, tier := range p.tiers(r) {
-			if picks := p.findAs(s, tier, k, k > fewest); picks != nil {
+			if picks := p.findAs(s, tier, w); picks != nil {
 				return picks
 			}
 		}
@@ -41,21 +46,35 @@ func (p *planner) find(s *shelf, r *Request) []hold {
 	return nil
 }
 
-// findAs looks for one number of parts.
-func (p *planner) findAs(s *shelf, r *Request, k int, filled bool) []hold {
-	if k == 1 {
+// mayHold says quickly that a shelf has no room, whatever the request's nodes and models.
+func (s *shelf) mayHold(r *Request, w way) bool {
+	switch {
+	case w.nodes == 1:
+		return true
+	case w.uneven:
+		return s.together(w.nodes, r.Slots) >= r.Slots
+	}
+	return s.atLeast(r.Slots/w.nodes, w.nodes) >= w.nodes
+}
+
+// findAs looks for one way. A request is on one model, unless it may mix them and must.
+func (p *planner) findAs(s *shelf, r *Request, w way) []hold {
+	if w.nodes == 1 {
 		if b := p.findWhole(s, r); b >= 0 {
 			return []hold{{b, r.Slots}}
 		}
 		return nil
 	}
-	for _, brand := range p.brands {
-		if picks := p.findParts(s, r, k, brand, filled); picks != nil {
+	for _, brand := range p.brandsOf(r) {
+		var picks []hold
+		if w.uneven {
+			picks = p.findUneven(s, r, w.nodes, brand)
+		} else {
+			picks = p.findParts(s, r, w, brand)
+		}
+		if picks != nil {
 			return picks
 		}
-	}
-	if len(p.brands) > 1 {
-		return p.findParts(s, r, k, anyBrand, filled)
 	}
 	return nil
 }
@@ -63,41 +82,90 @@ func (p *planner) findAs(s *shelf, r *Request, k int, filled bool) []hold {
 // anyBrand stands for every model; no device has this name.
 const anyBrand = "\x00"
 
-// fewest is the number of nodes over which the pool would spread a request if
-// it were empty; 0 if it could not hold it at all.
-func (p *planner) fewest(r *Request) int {
-	key := shape{r.Slots, r.SingleNode, r.Choice}
-	if n, known := p.fewestOf[key]; known && len(r.Exclude) == 0 {
-		return n
+// brandsOf lists the models among which a request's parts are looked for, one after the other.
+func (p *planner) brandsOf(r *Request) []string {
+	if r.MixModels && len(p.brands) > 1 {
+		return p.mixed
 	}
-	if p.shut(r) {
-		return 0
-	}
-	n := 0
-	for _, k := range p.counts(r, 1) {
-		if k == 1 && p.findWhole(p.capacity, r) >= 0 || k > 1 && p.findParts(p.capacity, r, k, anyBrand, false) != nil {
-			n = k
-			break
-		}
-	}
-	if len(r.Exclude) == 0 {
-		p.fewestOf[key] = n
-	}
-	return n
+	return p.brands
 }
 
-// counts lists over how many nodes a request may be spread evenly, from least on.
-func (p *planner) counts(r *Request, least int) []int {
-	if r.SingleNode {
-		return []int{1}
+// fewest is how the pool would spread a request over as few nodes as possible if
+// it were empty: in equal parts if so many nodes hold those, else in unequal ones.
+func (p *planner) fewest(r *Request) way {
+	key := shapeOf(r)
+	if w, known := p.fewestOf[key]; known && len(r.Exclude) == 0 {
+		return w
 	}
-	var all []int
-	for k := least; k <= min(r.Slots, p.schedulable); k++ {
-		if r.Slots%k == 0 {
-			all = append(all, k)
+	if p.shut(r) {
+		return way{}
+	}
+	w := p.fewestNow(r)
+	if len(r.Exclude) == 0 {
+		p.fewestOf[key] = w
+	}
+	return w
+}
+
+func (p *planner) fewestNow(r *Request) way {
+	if p.findWhole(p.capacity, r) >= 0 {
+		return way{nodes: 1}
+	}
+	if r.SingleNode {
+		return way{}
+	}
+	least := 0
+	for _, brand := range p.brandsOf(r) {
+		if k := p.nodesFor(r, brand); k > 0 && (least == 0 || k < least) {
+			least = k
 		}
 	}
-	return all
+	if least == 0 || least > r.Slots {
+		return way{}
+	}
+	for k := least; k <= min(r.Slots, p.schedulable); k++ {
+		if r.Slots%k == 0 {
+			if w := (way{nodes: k}); p.findAs(p.capacity, r, w) != nil {
+				return w
+			}
+		}
+		if !r.EqualParts {
+			return way{nodes: k, uneven: true}
+		}
+	}
+	return way{}
+}
+
+// nodesFor is on how many nodes of a model the empty pool could hold the request in any
+// parts; 0 if it could not.
+func (p *planner) nodesFor(r *Request, brand string) int {
+	sum, count := 0, 0
+	for i := range p.largestFirst(p.capacity, r, brand) {
+		count++
+		if sum += len(p.blocks[i].slots); sum >= r.Slots {
+			return count
+		}
+	}
+	return 0
+}
+
+// smallestPart is the least that any of so many unequal parts of a request could have.
+func (p *planner) smallestPart(r *Request, nodes int) int {
+	return max(1, r.Slots-p.capacity.together(nodes-1, r.Slots))
+}
+
+// ways lists how a request may be spread, the best one first.
+func (p *planner) ways(r *Request, fewest way) []way {
+	list := []way{fewest}
+	if r.SingleNode {
+		return list
+	}
+	for k := fewest.nodes + 1; k <= min(r.Slots, p.schedulable); k++ {
+		if r.Slots%k == 0 {
+			list = append(list, way{nodes: k, filled: true})
+		}
+	}
+	return list
 }
 
 // findWhole takes the smallest block that holds the request, or with worst fit the largest,
@@ -124,26 +192,26 @@ func (p *planner) findWhole(s *shelf, r *Request) int {
 	return best
 }
 
-// findParts takes the k smallest blocks that hold a part, on k nodes; with
+// findParts takes the smallest blocks that hold equal parts, on as many nodes; with
 // filled, only blocks that the part fills.
-func (p *planner) findParts(s *shelf, r *Request, k int, brand string, filled bool) []hold {
-	part := r.Slots / k
-	picks := make([]hold, 0, k)
-	used := make(map[int]bool, k)
+func (p *planner) findParts(s *shelf, r *Request, w way, brand string) []hold {
+	part := r.Slots / w.nodes
+	picks := make([]hold, 0, w.nodes)
+	used := make(map[int]bool, w.nodes)
 	for n := part; n <= s.max; n++ {
 		for _, i := range s.rows[n] {
 			b := &p.blocks[i]
-			if used[b.node] || brand != anyBrand && b.brand != brand || filled && len(b.slots) != part || p.excluded(r, i) {
+			if used[b.node] || brand != anyBrand && b.brand != brand || w.filled && len(b.slots) != part || p.excluded(r, i) {
 				continue
 			}
 			used[b.node] = true
 			picks = append(picks, hold{i, part})
-			if len(picks) == k {
+			if len(picks) == w.nodes {
 				slices.SortFunc(picks, func(a, b hold) int { return a.block - b.block })
 				return picks
 			}
 		}
-		if filled {
+		if w.filled {
 			break
 		}
 	}

@@ -19,9 +19,9 @@ func Holds(of *pool.Pool, nodes []Node, r Request) bool {
 		}
 	}
 	p := newPlanner(of, whole, nil, 0)
-	r.SingleNode = r.SingleNode || of.SingleNode
+	r.keepTo(of)
 	if r.Slots <= 0 {
 		return p.auxElsewhere(&r)
 	}
-	return p.fewest(&r) > 0
+	return p.fewest(&r).nodes > 0
 }

@@ -14,10 +14,10 @@ import (
 // the same answer, whatever the order of its lists.
 func Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now time.Time) Result {
 	p := newPlanner(of, nodes, running, len(queued))
-	if of.SingleNode {
+	if of.SingleNode || of.Scheduler.EqualParts {
 		queued = slices.Clone(queued)
 		for i := range queued {
-			queued[i].SingleNode = true
+			queued[i].keepTo(of)
 		}
 	}
 	order := make([]*Request, len(queued))
@@ -30,6 +30,12 @@ func Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now 
 		p.policy.considered(p.consider(r, now))
 	}
 	return p.result
+}
+
+// keepTo adds what a pool demands of all its requests.
+func (r *Request) keepTo(of *pool.Pool) {
+	r.SingleNode = r.SingleNode || of.SingleNode
+	r.EqualParts = r.EqualParts || of.Scheduler.EqualParts
 }
 
 func byImportance(a, b *Request) int {
@@ -50,6 +56,7 @@ type planner struct {
 	outOfUse    string         // the other nodes, as the end of a sentence
 	blocks      []block
 	brands      []string // of all blocks, ascending
+	mixed       []string // …, and anyBrand
 	slotBlock   map[slotKey]int
 	holds       [][]hold       // what each running task holds of the blocks
 	aux         []int          // tasks of 0 slots on each node
@@ -64,7 +71,7 @@ type planner struct {
 	ahead    *Request // the first request that found no room
 	head     *Request // the first one that not even preemption finds room for
 	headCuts []cut    // how the head could be placed
-	fewestOf map[shape]int
+	fewestOf map[shape]way
 
 	tallies map[tallyKey]*tally // where what is placed is spread
 	byGroup map[string][]int    // of running, made when first needed
@@ -78,9 +85,13 @@ type planner struct {
 
 // shape is all that decides how nodes could hold a request that excludes none by itself.
 type shape struct {
-	slots  int
-	single bool
-	choice *Choice
+	slots                int
+	single, equal, mixed bool
+	choice               *Choice
+}
+
+func shapeOf(r *Request) shape {
+	return shape{r.Slots, r.SingleNode, r.EqualParts, r.MixModels, r.Choice}
 }
 
 // A reason is a sentence, and when it is true: after so many moves of blocks, behind the
@@ -101,7 +112,7 @@ func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *pla
 		aux:       make([]int, len(nodes)),
 		inGroup:   map[string]int{},
 		leaving:   make([]bool, len(running)),
-		fewestOf:  map[shape]int{},
+		fewestOf:  map[shape]way{},
 		tallies:   map[tallyKey]*tally{},
 		without:   map[shape]int{},
 		whys:      map[shape]reason{},
@@ -113,6 +124,7 @@ func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *pla
 		p.nodeIndex[p.nodes[i].ID] = i
 	}
 	p.makeBlocks()
+	p.mixed = append(slices.Clone(p.brands), anyBrand)
 	p.occupy()
 	p.describeOutOfUse()
 	for i := range p.running {
@@ -144,7 +156,7 @@ func (p *planner) consider(r *Request, now time.Time) outcome {
 		p.wait(r, p.whyQuota(r))
 		return aside
 	}
-	if p.fewest(r) == 0 {
+	if p.fewest(r).nodes == 0 {
 		p.wait(r, p.whyNever(r))
 		return aside
 	}
@@ -176,7 +188,7 @@ func (p *planner) consider(r *Request, now time.Time) outcome {
 
 // room finds what may be given at once. What found none finds none while nothing changes.
 func (p *planner) room(r *Request) []hold {
-	key := shape{r.Slots, r.SingleNode, r.Choice}
+	key := shapeOf(r)
 	if moves, known := p.without[key]; known && moves == p.moves && len(r.Exclude) == 0 {
 		return nil
 	}

@@ -22,7 +22,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	pool gpu preempt aux=2 policy=fair_share fit=worst weights=a:3,b:1 users=ann:2 min=600
 //	node n1 slots=8 bad=3 health="it is too hot" off=4 taken=5,6 brands=a:4,b:4 out="is draining"
 //	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving of=a/ann weight=2
-//	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100
+//	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single equal mix model=a100 exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100
 func TestPlan(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -33,6 +33,7 @@ func TestPlan(t *testing.T) {
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
+			s.chooseModels()
 			result := Plan(s.pool, s.nodes, s.running, s.queued, epoch)
 			if err := s.check(result); err != nil {
 				d.Fatalf(t, "%v", err)
@@ -47,6 +48,26 @@ type scene struct {
 	nodes   []Node
 	running []Running
 	queued  []Request
+	models  map[string]string // by request: the model that it asks for
+}
+
+// chooseModels makes the choices of requests that ask for a model.
+func (s *scene) chooseModels() {
+	for i := range s.queued {
+		model := s.models[s.queued[i].ID]
+		if model == "" {
+			continue
+		}
+		c := &Choice{Asks: "a GPU whose model matches " + model, Unfit: map[string]string{}, Lack: map[string]bool{}, Models: map[string][]string{}}
+		for _, n := range s.nodes {
+			if !slices.ContainsFunc(n.Slots, func(s Slot) bool { return s.Brand == model }) {
+				c.Unfit[n.ID], c.Lack[n.ID] = "where there is no "+strings.TrimPrefix(c.Asks, "a "), true
+				continue
+			}
+			c.Models[n.ID] = []string{model}
+		}
+		s.queued[i].Choice = c
+	}
 }
 
 func parseScene(text string) (s scene, err error) {
@@ -76,6 +97,12 @@ func parseScene(text string) (s scene, err error) {
 			s.running = append(s.running, parseRunning(words[1], args))
 		case "queue":
 			s.queued = append(s.queued, parseRequest(words[1], args))
+			if args["model"] != "" {
+				if s.models == nil {
+					s.models = map[string]string{}
+				}
+				s.models[words[1]] = args["model"]
+			}
 		default:
 			return s, fmt.Errorf("%q is none of pool, node, run, queue", words[0])
 		}
@@ -189,7 +216,9 @@ func parseRunning(id string, args map[string]string) Running {
 
 func parseRequest(id string, args map[string]string) Request {
 	_, single := args["single"]
-	r := Request{ID: id, Group: args["group"], Slots: number(args["slots"]), Priority: number(args["prio"]), SingleNode: single,
+	_, equal := args["equal"]
+	_, mix := args["mix"]
+	r := Request{ID: id, Group: args["group"], Slots: number(args["slots"]), Priority: number(args["prio"]), SingleNode: single, EqualParts: equal, MixModels: mix,
 		QueuedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second), Weight: float64(number(args["weight"]))}
 	r.Workspace, r.User, _ = strings.Cut(args["of"], "/")
 	if args["turn"] != "" {
@@ -289,7 +318,7 @@ type slotIn struct {
 
 func checkPlacement(q Request, p Placement, nodes map[string]Node, held map[slotIn]string) error {
 	total := 0
-	used := map[string]bool{}
+	used, models := map[string]bool{}, map[string]bool{}
 	for _, part := range p.Parts {
 		n, ok := nodes[part.NodeID]
 		if !ok || !n.Schedulable || used[n.ID] || slices.Contains(q.Exclude, n.ID) || q.Choice.Bars(n.ID) {
@@ -297,8 +326,8 @@ func checkPlacement(q Request, p Placement, nodes map[string]Node, held map[slot
 		}
 		used[n.ID] = true
 		total += len(part.SlotIDs)
-		if len(part.SlotIDs) != len(p.Parts[0].SlotIDs) {
-			return fmt.Errorf("%s got unequal parts", q.ID)
+		if q.EqualParts && len(part.SlotIDs) != len(p.Parts[0].SlotIDs) || len(part.SlotIDs) == 0 && q.Slots > 0 {
+			return fmt.Errorf("%s got unequal parts, or an empty one", q.ID)
 		}
 		brands := map[string]bool{}
 		for _, id := range part.SlotIDs {
@@ -311,11 +340,17 @@ func checkPlacement(q Request, p Placement, nodes map[string]Node, held map[slot
 				return fmt.Errorf("%s got slot %d of %s, which %s holds", q.ID, id, n.ID, held[key])
 			}
 			held[key] = q.ID
-			brands[n.Slots[i].Brand] = true
+			brands[n.Slots[i].Brand], models[n.Slots[i].Brand] = true, true
+			if !q.Choice.takes(n.ID, n.Slots[i].Brand) {
+				return fmt.Errorf("%s got slots of a model that it must not use", q.ID)
+			}
 		}
 		if len(brands) > 1 {
 			return fmt.Errorf("%s got slots of several models on %s", q.ID, n.ID)
 		}
+	}
+	if len(models) > 1 && !q.MixModels {
+		return fmt.Errorf("%s got slots of several models", q.ID)
 	}
 	if total != q.Slots || q.SingleNode && len(p.Parts) != 1 || len(p.Parts) == 0 {
 		return fmt.Errorf("%s asked for %d slots and got %d on %d nodes", q.ID, q.Slots, total, len(p.Parts))

@@ -8,9 +8,12 @@ import (
 // A Choice is what an owner says about nodes. Requests share it: what follows from it
 // is found once for all of them.
 type Choice struct {
-	Unfit  map[string]string  // node ids that must not be used: why, in words that follow the node's name
-	Prefer map[string]float64 // by node id, from -1 to 1: of nodes that are otherwise equally good, the highest comes first
-	Spread []Spread           // of the members of a group over nodes
+	Unfit  map[string]string   // node ids that must not be used: why, in words that follow the node's name
+	Asks   string              // what of devices is asked for: "a GPU whose model matches A100*"; "" for nothing
+	Lack   map[string]bool     // node ids in Unfit that have no device of this kind
+	Models map[string][]string // node ids on which only slots of some models may be used: those models
+	Prefer map[string]float64  // by node id, from -1 to 1: of nodes that are otherwise equally good, the highest comes first
+	Spread []Spread            // of the members of a group over nodes
 }
 
 // A Spread gives each value of an attribute its share of a group's members.
@@ -27,6 +30,15 @@ func (c *Choice) Bars(node string) bool {
 	}
 	_, unfit := c.Unfit[node]
 	return unfit
+}
+
+// takes says whether slots of a model of a node may be used.
+func (c *Choice) takes(node, model string) bool {
+	if c == nil || len(c.Models) == 0 {
+		return true
+	}
+	models, some := c.Models[node]
+	return !some || slices.Contains(models, model)
 }
 
 // draws says whether some nodes are better than others for a request.
@@ -156,5 +168,8 @@ func (p *planner) shut(r *Request) bool {
 	return true
 }
 
-// excluded says whether a request must not use the node of a block.
-func (p *planner) excluded(r *Request, b int) bool { return p.bars(r, p.blocks[b].node) }
+// excluded says whether a request must not use a block.
+func (p *planner) excluded(r *Request, b int) bool {
+	i := p.blocks[b].node
+	return p.bars(r, i) || !r.Choice.takes(p.nodes[i].ID, p.blocks[b].brand)
+}

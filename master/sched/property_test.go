@@ -73,6 +73,9 @@ func drawChoice(t *rapid.T) *Choice {
 	if len(spread.Value) > 0 {
 		c.Spread = []Spread{spread}
 	}
+	if rapid.IntRange(0, 2).Draw(t, "models") == 0 {
+		c.Models = map[string][]string{"id0": {"b"}, "id1": {"a"}, "id2": {}}
+	}
 	return c
 }
 
@@ -86,6 +89,7 @@ func drawRequest(t *rapid.T, i int) Request {
 	r := Request{
 		ID: fmt.Sprintf("q%d", i), Group: fmt.Sprintf("g%d", i%3), Slots: rapid.IntRange(0, 8).Draw(t, "slots"), Priority: rapid.IntRange(1, 5).Draw(t, "priority"),
 		QueuedAt: epoch.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "queued")) * time.Second), SingleNode: rapid.Bool().Draw(t, "single"),
+		EqualParts: rapid.Bool().Draw(t, "equal"), MixModels: rapid.Bool().Draw(t, "mix"),
 		Workspace: drawWorkspace(t), User: drawUser(t),
 	}
 	if rapid.IntRange(0, 3).Draw(t, "avoids") == 0 {

@@ -58,6 +58,8 @@ type Request struct {
 	QueuedAt    time.Time
 	NotBefore   time.Time         // a pause after a failed start; zero for none
 	SingleNode  bool              // may not be spread over nodes
+	EqualParts  bool              // over nodes only in equal parts
+	MixModels   bool              // over nodes also in parts of different models
 	Preemptible bool              // what it becomes once it runs
 	Exclude     []string          // node ids that it must not use
 	Avoid       []string          // node ids that it uses only where no other node could ever hold it

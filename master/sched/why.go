@@ -26,7 +26,7 @@ func (p *planner) whyNever(r *Request) string {
 	if len(r.Exclude) > 0 {
 		return p.explainNever(r)
 	}
-	key := shape{r.Slots, r.SingleNode, r.Choice}
+	key := shapeOf(r)
 	known, ok := p.nevers[key]
 	if !ok {
 		known = p.explainNever(r)
@@ -53,8 +53,44 @@ func (p *planner) explainNever(r *Request) string {
 	if p.usable < r.Slots {
 		return fmt.Sprintf("needs %s; pool %s has %d%s", slotsOf(r.Slots), p.pool.Name, p.usable, p.asides(r))
 	}
+	if all := p.slotsFor(r, anyBrand); all < r.Slots {
+		return fmt.Sprintf("needs %s; the nodes of pool %s that it may use have %d%s", slotsOf(r.Slots), p.pool.Name, all, p.asides(r))
+	}
+	if why := p.whyOneModel(r); why != "" {
+		return why
+	}
 	return fmt.Sprintf("needs %s, in equal parts on several nodes, and no equal parts fit the nodes of pool %s; the largest, %s, has %d%s",
 		slotsOf(r.Slots), p.pool.Name, p.nodeOf(i), size, p.asides(r))
+}
+
+// slotsFor is how many slots of a model, or of any, a request could use in the empty pool.
+func (p *planner) slotsFor(r *Request, brand string) int {
+	sum := 0
+	for i := range p.blocks {
+		if b := &p.blocks[i]; (brand == anyBrand || b.brand == brand) && !p.excluded(r, i) {
+			sum += len(b.slots)
+		}
+	}
+	return sum
+}
+
+// whyOneModel explains a request for which there are enough slots, but not of one model; "" if
+// that is not why.
+func (p *planner) whyOneModel(r *Request) string {
+	if r.MixModels {
+		return ""
+	}
+	var have []string
+	for _, brand := range p.brands {
+		switch n := p.slotsFor(r, brand); {
+		case n >= r.Slots:
+			return ""
+		case n > 0:
+			have = append(have, fmt.Sprintf("%d of %s", n, cmp.Or(brand, "no model")))
+		}
+	}
+	return fmt.Sprintf("needs %s of one model; pool %s has %s: with resources.gpu.mixed it could use several models%s",
+		slotsOf(r.Slots), p.pool.Name, list(have), p.asides(r))
 }
 
 // whyNow explains a request that would fit if others did not run or wait. Thousands that
@@ -63,7 +99,7 @@ func (p *planner) whyNow(r *Request) string {
 	if len(r.Exclude) > 0 {
 		return p.explain(r)
 	}
-	key := shape{r.Slots, r.SingleNode, r.Choice}
+	key := shapeOf(r)
 	known, ok := p.whys[key]
 	if !ok || known.moves != p.moves || known.ahead != p.ahead {
 		known = reason{p.explain(r), p.moves, p.ahead}
@@ -77,19 +113,45 @@ func (p *planner) explain(r *Request) string {
 		return p.policy.behind(p.ahead)
 	}
 	needs := "needs " + slotsOf(r.Slots)
-	if r.Slots > 1 && p.fewest(r) == 1 {
-		needs += " on one node"
-	} else if n := p.fewest(r); n > 1 {
-		needs += fmt.Sprintf(" on %d nodes, %d on each", n, r.Slots/n)
-	}
+	w := p.fewest(r)
 	i, size := p.largest(p.opens, r)
-	if n := p.fewest(r); n > 1 && size >= r.Slots/n {
-		return fmt.Sprintf("%s; in pool %s only %s can give that now%s", needs, p.pool.Name, list(p.nodesWith(r, r.Slots/n)), p.asides(r))
+	switch {
+	case w.nodes == 1 && r.Slots > 1:
+		needs += " on one node"
+	case w.uneven && size > 0:
+		needs += fmt.Sprintf(" on %d nodes", w.nodes)
+		if open, names := p.mostOpen(r, w.nodes); open < r.Slots {
+			return fmt.Sprintf("%s; in pool %s the most that so many can give now is %d, on %s%s", needs, p.pool.Name, open, list(names), p.asides(r))
+		}
+	case w.nodes > 1 && !w.uneven:
+		needs += fmt.Sprintf(" on %d nodes, %d on each", w.nodes, r.Slots/w.nodes)
+		if size >= r.Slots/w.nodes {
+			return fmt.Sprintf("%s; in pool %s only %s can give that now%s", needs, p.pool.Name, list(p.nodesWith(r, r.Slots/w.nodes)), p.asides(r))
+		}
 	}
 	if size == 0 {
 		return fmt.Sprintf("%s; all %d of pool %s are in use%s", needs, p.usable, p.pool.Name, p.asides(r))
 	}
 	return fmt.Sprintf("%s; the largest free block in pool %s is %d, on node %s%s", needs, p.pool.Name, size, p.nodeOf(i), p.asides(r))
+}
+
+// mostOpen is how many slots are free on so many nodes of a request, at most, and their names.
+func (p *planner) mostOpen(r *Request, nodes int) (most int, names []string) {
+	for _, brand := range p.brandsOf(r) {
+		sum, at := 0, []string(nil)
+		for i := range p.largestFirst(p.opens, r, brand) {
+			if len(at) == nodes {
+				break
+			}
+			sum += p.blocks[i].open()
+			at = append(at, p.nodeOf(i))
+		}
+		if sum > most {
+			most, names = sum, at
+		}
+	}
+	slices.Sort(names)
+	return most, names
 }
 
 // nodesWith lists the nodes that a request may use and on which that many slots are free.
@@ -160,7 +222,32 @@ func (p *planner) whyExcluded(r *Request) string {
 			return ""
 		}
 	}
+	if why := p.whyLacking(r); why != "" {
+		return why
+	}
 	return fmt.Sprintf("may use no schedulable node of pool %s: it avoids %s", p.pool.Name, p.avoided(r))
+}
+
+// whyLacking explains a request for devices that no schedulable node has, or only nodes that
+// it must not use for another reason; "" if that is not why.
+func (p *planner) whyLacking(r *Request) string {
+	if r.Choice == nil || r.Choice.Asks == "" {
+		return ""
+	}
+	lacking := 0
+	for i := range p.nodes {
+		if p.nodes[i].Schedulable && r.Choice.Lack[p.nodes[i].ID] {
+			lacking++
+		}
+	}
+	models := slices.DeleteFunc(slices.Clone(p.brands), func(brand string) bool { return brand == "" })
+	switch {
+	case lacking < p.schedulable:
+		return ""
+	case len(models) == 0:
+		return fmt.Sprintf("no node of pool %s has %s%s", p.pool.Name, r.Choice.Asks, p.outOfUse)
+	}
+	return fmt.Sprintf("no node of pool %s has %s; there is %s%s", p.pool.Name, r.Choice.Asks, list(models), p.outOfUse)
 }
 
 // asides tells what else stands in the way: nodes that are out of use, and nodes that the request avoids.

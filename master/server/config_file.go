@@ -103,7 +103,7 @@ func (f *fileChecker) checkFields(n ast.Node, t reflect.Type, path string) {
 var determinedKeys = map[string]string{
 	"db": "database: postgres://user:password@host:5432/name", "port": "listen: host:port", "security": "tls, initial_password",
 	"resource_manager": "nomad, resource_pools", "pool_name": "name", "observability": "nothing: /metrics is always available",
-	"allow_heterogeneous_fits": "nothing: a task of several nodes has equal parts",
+	"allow_heterogeneous_fits": "the opposite, equal_parts",
 	"provider":                 "nothing: Nomad's autoscaler adds and removes nodes", "log": "log_level", "root": "nothing: the pages are in det-master", "telemetry": "nothing: Detent sends no telemetry",
 }
 

@@ -18,6 +18,9 @@ type SchedulerConfig struct {
 	Type string `yaml:"type"`
 	// Node for a task that fits on several: best for the fullest, worst for the emptiest.
 	Fitting string `yaml:"fitting_policy"`
+	// Each trial on several nodes has equally many slots on each of them. Without it, only trials
+	// do that set `resources.equal_parts`.
+	EqualParts bool `yaml:"equal_parts"`
 	// The same as the pool's `preemption`.
 	Preemption bool `yaml:"preemption"`
 	// The same as the pool's `default_priority`.
@@ -77,7 +80,7 @@ func (p *PoolConfig) checkScheduler(k *checker, at string) {
 
 // made is the scheduler as the other parts of the master work with it.
 func (s SchedulerConfig) made() pool.Scheduler {
-	return pool.Scheduler{Type: pool.SchedulerType(s.Type), Fitting: pool.Fitting(s.Fitting),
+	return pool.Scheduler{Type: pool.SchedulerType(s.Type), Fitting: pool.Fitting(s.Fitting), EqualParts: s.EqualParts,
 		Workspaces: s.Workspaces, Users: s.Users, MinRunTime: time.Duration(s.MinRunTime)}
 }
 
@@ -86,6 +89,6 @@ func (p *PoolConfig) shownScheduler() map[string]any {
 	shown := ownKeys(reflect.ValueOf(p.Scheduler))
 	shown["default_priority"] = cmp.Or(p.Scheduler.Priority, p.Priority)
 	shown["preemption"] = p.Preemption || p.Scheduler.Type == string(pool.FairShare)
-	shown["allow_heterogeneous_fits"] = false
+	shown["allow_heterogeneous_fits"] = !p.Scheduler.EqualParts
 	return shown
 }

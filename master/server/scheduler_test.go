@@ -73,7 +73,7 @@ func TestWrongSchedulers(t *testing.T) {
 		"{default_priority: 30}":                      "resource_pools[0].scheduler.default_priority: is 30, and default_priority of the pool is 50; remove one of them",
 		"{default_priority: 100}":                     "is 100",
 		"{weights: {a: 1}}":                           "resource_pools[0].scheduler.weights: no such key",
-		"{allow_heterogeneous_fits: true}":            "this is a key of Determined",
+		"{allow_heterogeneous_fits: true}":            "this is a key of Determined, for which Detent has the opposite, equal_parts",
 		"fair_share":                                  "expected a section with keys",
 	} {
 		_, err := load(t, "resource_pools:\n  - name: a\n    default_priority: 50\n    scheduler: "+scheduler+"\n", env, nil)

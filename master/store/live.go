@@ -90,6 +90,7 @@ type LiveTask struct {
 	QueuedAt  *time.Time `db:"queued_at"` // when its first attempt was queued
 
 	Nomad json.RawMessage `db:"nomad"` // environment.nomad of its configuration; nil if not set
+	GPU   json.RawMessage `db:"gpu"`   // resources.gpu of its configuration; nil if not set
 }
 
 // LiveAllocation is an attempt that has not ended.
@@ -225,6 +226,7 @@ const (
 	liveTasks = `
 	SELECT k.id, k.type, k.job_id::text, u.username AS owner, w.name AS workspace, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place, k.queued_at,
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN NULLIF(k.config->'environment'->'nomad', 'null') END AS nomad,
+		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN NULLIF(k.config->'resources'->'gpu', 'null') END AS gpu,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
 	FROM tasks k JOIN users u ON u.id = k.owner_id JOIN workspaces w ON w.id = k.workspace_id
 	WHERE k.ended_at IS NULL AND k.type <> 'TRIAL'

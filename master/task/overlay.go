@@ -19,6 +19,9 @@ func overlay(n *expconf.Nomad) jobspecs.Overlay {
 	}
 	o := jobspecs.Overlay{Meta: n.Meta}
 	for _, c := range n.Constraints {
+		if expconf.OnDevices(c.Attribute) {
+			continue // the scheduler has chosen devices that meet it, and the job names these
+		}
 		o.Constraints = append(o.Constraints, jobspecs.Constraint(c))
 	}
 	for _, a := range n.Affinities {

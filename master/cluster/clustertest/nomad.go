@@ -79,6 +79,13 @@ func (n *Nomad) AddNode(name string, cores, memoryMB int) {
 func (n *Nomad) AddDevices(node, kind, model string, count int) {
 	n.change(func() {
 		x := n.node(node)
+		if x.Models == nil {
+			x.Models = map[string]map[string]map[string]string{}
+		}
+		if x.Models[kind] == nil {
+			x.Models[kind] = map[string]map[string]string{}
+		}
+		x.Models[kind][model] = map[string]string{}
 		for i := range count {
 			x.Devices[kind] = append(x.Devices[kind], sched.Slot{ID: i, Device: fmt.Sprintf("%s-%s-%d", node, model, i), Brand: model, Healthy: true, Enabled: true})
 		}

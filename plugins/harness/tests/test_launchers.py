@@ -74,6 +74,21 @@ def test_tensorflow_on_two_nodes(make_task: MakeTask, monkeypatch: pytest.Monkey
     assert tensorflow.parse(["python3", "--port", "1"]) == (5000, ["python3", "--port", "1"])
 
 
+def test_tensorflow_refuses_unequal_gpus(
+    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its strategy multiplies the GPUs of one node by the number of nodes."""
+    two_nodes(make_task, monkeypatch, 0)
+    resources = pathlib.Path(os.environ["DET_RUN_DIR"], "info", "resources.json")
+    resources.write_text(json.dumps({"gpu_uuids": ["GPU-1", "GPU-2"]}))
+    assert tensorflow.main(["/no/such/program"]) == 2
+    said = capsys.readouterr().err
+    assert "2 + 1 GPUs" in said
+    assert "resources.equal_parts" in said
+    resources.write_text(json.dumps({"gpu_uuids": []}))
+    assert tensorflow.main(["/no/such/program"]) != 2
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

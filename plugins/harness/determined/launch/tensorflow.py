@@ -3,7 +3,7 @@
 ``python3 -m determined.launch.tensorflow python3 train.py ARGUMENTS``. One process of TensorFlow
 drives all GPUs of its node, so a task on one node needs nothing more. On several nodes TF_CONFIG
 names the workers, as ``MultiWorkerMirroredStrategy`` wants, and each line of output carries the
-rank of its node. ``core.DistributedContext.from_tf_config()`` reads it too.
+rank of its node. That strategy needs equally many GPUs on each node: see ``resources.equal_parts``. ``core.DistributedContext.from_tf_config()`` reads it too.
 """
 
 from __future__ import annotations
@@ -54,12 +54,24 @@ def tf_config(addresses: List[str], rank: int, workers_port: int) -> str:
     return json.dumps({"cluster": {"worker": workers}, "task": task})
 
 
+def _demand_equal_parts(info: det.ClusterInfo) -> None:
+    """Refuse what MultiWorkerMirroredStrategy would compute wrongly, without an error."""
+    counts = info.container_slot_counts
+    if len(set(counts)) > 1 and info.gpu_uuids:
+        raise ValueError(
+            f"the nodes of this trial have {' + '.join(map(str, counts))} GPUs, and TensorFlow's "
+            "MultiWorkerMirroredStrategy needs equally many on each: set resources.equal_parts to "
+            "true in the configuration"
+        )
+
+
 def run(arguments: Arguments) -> int:
     """Run the worker of this node, and return its exit code."""
     variables: Dict[str, str] = {"DET_CHIEF_IP": here().chief_address}
     info = det.get_cluster_info()
     if info is None or len(info.container_addrs) == 1:
         return run_child(arguments.command, variables)
+    _demand_equal_parts(info)
     rank = info.container_rank
     variables["TF_CONFIG"] = tf_config(info.container_addrs, rank, arguments.port)
     return run_child([sys.executable, "-m", WRAP, str(rank), "--", *arguments.command], variables)
@@ -77,6 +89,9 @@ def main(argv: Optional[List[str]] = None) -> int:
         return 2
     try:
         return run(arguments)
+    except ValueError as err:
+        print(err, file=sys.stderr)
+        return 2
     except OSError as err:
         print(f"cannot run {arguments.command[0]}: {err}", file=sys.stderr)
         return 127
