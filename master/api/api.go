@@ -77,6 +77,7 @@ type Config struct {
 	Version       string // of Determined's interface: 0.38.1
 	DetentVersion string
 	PublicURL     string
+	NomadUI       string                         // address of Nomad's UI for browsers; "": no links to it
 	BlankLogin    func(remote, host string) bool // whether a client at this address, which calls this host, may sign in with a blank password
 	Tokens        TokenLimits
 	Pools         pool.Set

@@ -16,6 +16,9 @@ func (a *API) registerTrials() {
 	serveOn(a, v1.GetTrial, a.onTrial(), a.trial)
 	serveOn(a, v1.KillTrial, a.onTrial(), a.killTrial)
 	serveOn(a, v1.ListTrialWorkloads, a.onTrial(), a.workloads)
+	serveOn(a, v1.ListSearchTrials, a.onExperimentHead(), a.searchTrials)
+	serveOn(a, v1.ListExperimentAttempts, a.onExperimentHead(), a.experimentAttempts)
+	serveOn(a, v1.ListTaskAttempts, a.onTask(), a.taskAttempts)
 }
 
 // wireTrials adds totals of metrics and checkpoints to trials, with one query of each kind for

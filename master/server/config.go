@@ -167,6 +167,8 @@ type Config struct {
 type NomadConfig struct {
 	// Address of Nomad's API.
 	Address string `yaml:"address"`
+	// Address of Nomad's UI as browsers reach it, such as `https://nomad.example.org`. The pages then link attempts to their jobs and allocations in Nomad.
+	UI string `yaml:"ui"`
 	// Token. By default `NOMAD_TOKEN`, which Nomad sets for its own jobs.
 	Token string `yaml:"token"`
 	// File with the token. The master reads it again when it changes.
@@ -473,6 +475,9 @@ func (c *Config) check() []string {
 	c.checkConnections(&k)
 	c.TLS.check(&k)
 	k.url("nomad.address", c.Nomad.Address)
+	if c.Nomad.UI != "" {
+		k.url("nomad.ui", c.Nomad.UI)
+	}
 	if c.Consul.Address != "" {
 		k.url("consul.address", c.Consul.Address)
 	}

@@ -25,4 +25,13 @@ var (
 	ListTrialCheckpoints = Endpoint[None, GetTrialCheckpointsResponse]{Method: "GET", Path: "/trials/:id/checkpoints", Access: ByBoth, Object: KindTrial, Verb: View,
 		Summary: "List the checkpoints of a trial",
 		Params:  "states sortByAttr sortByMetric orderBy limit offset"}
+	ListSearchTrials = Endpoint[None, GetSearchTrialsResponse]{Method: "GET", Path: "/detent/experiments/:id/search-trials", Access: ByBoth, Object: KindExperiment, Verb: View,
+		Summary: "List the trials of a search by id, each with its downsampled curve of one metric",
+		Params:  "metric group points after limit changedSince"}
+	ListExperimentAttempts = Endpoint[None, ListAttemptsResponse]{Method: "GET", Path: "/detent/experiments/:id/attempts", Access: ByBoth, Object: KindExperiment, Verb: View,
+		Summary: "List the attempts of the trials of an experiment with their nodes and the reasons of their ends, newest first",
+		Params:  "limit offset trial"}
+	ListTaskAttempts = Endpoint[None, ListAttemptsResponse]{Method: "GET", Path: "/detent/tasks/:id/attempts", Access: ByBoth, Object: KindTask, Verb: View,
+		Summary: "List the attempts of a task with their nodes and the reasons of their ends, newest first",
+		Params:  "limit offset"}
 )

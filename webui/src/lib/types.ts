@@ -28,6 +28,15 @@ export const archiveExperiment: Endpoint<undefined, Empty> = { method: 'POST', p
 export const unarchiveExperiment: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/experiments/:id/unarchive' };
 export const listTrials: Endpoint<undefined, GetExperimentTrialsResponse> = { method: 'GET', path: '/api/v1/experiments/:id/trials' };
 export const listExperimentCheckpoints: Endpoint<undefined, GetExperimentCheckpointsResponse> = { method: 'GET', path: '/api/v1/experiments/:id/checkpoints' };
+export const listSearchTrials: Endpoint<undefined, GetSearchTrialsResponse> = { method: 'GET', path: '/api/v1/detent/experiments/:id/search-trials' };
+export const listExperimentAttempts: Endpoint<undefined, ListAttemptsResponse> = { method: 'GET', path: '/api/v1/detent/experiments/:id/attempts' };
+export const listTaskAttempts: Endpoint<undefined, ListAttemptsResponse> = { method: 'GET', path: '/api/v1/detent/tasks/:id/attempts' };
+export const getModelDefTree: Endpoint<undefined, FileTreeResponse> = { method: 'GET', path: '/api/v1/experiments/:id/file_tree' };
+export const getModelDefFile: Endpoint<FileRequest, undefined> = { method: 'POST', path: '/api/v1/experiments/:id/file' };
+export const getUserSettings: Endpoint<undefined, GetUserSettingResponse> = { method: 'GET', path: '/api/v1/users/setting' };
+export const setUserSettings: Endpoint<PostUserSettingRequest, undefined> = { method: 'POST', path: '/api/v1/users/setting' };
+export const changeExperiment: Endpoint<PatchExperiment, PatchExperimentResponse> = { method: 'PATCH', path: '/api/v1/experiments/:id' };
+export const listWorkloads: Endpoint<undefined, GetTrialWorkloadsResponse> = { method: 'GET', path: '/api/v1/trials/:id/workloads' };
 export const getTrial: Endpoint<undefined, GetTrialResponse> = { method: 'GET', path: '/api/v1/trials/:id' };
 export const killTrial: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/trials/:id/kill' };
 export const getTimeSeries: Endpoint<undefined, CompareTrialsResponse> = { method: 'GET', path: '/api/v1/trials/time-series' };
@@ -342,6 +351,137 @@ export interface Checkpoint {
 export interface GetExperimentCheckpointsResponse {
   checkpoints: Checkpoint[];
   pagination: Pagination;
+}
+
+export interface SearchTrial {
+  id: number;
+  state: string;
+  hparams: Record<string, any>;
+  endTime: string | null;
+  restarts: number;
+  batches: number;
+  stopped: boolean;
+  min: number | null;
+  max: number | null;
+  last: number | null;
+  steps: number[];
+  values: number[];
+}
+
+export interface GetSearchTrialsResponse {
+  trials: SearchTrial[];
+  next: number;
+  time: string;
+}
+
+export interface AttemptMember {
+  rank: number;
+  node: string;
+  slotIds: number[];
+  nomadAllocation: string;
+  nomadUrl: string;
+  endTime: string | null;
+  exitCode: number | null;
+  exitReason: string;
+}
+
+export interface Attempt {
+  allocationId: string;
+  taskId: string;
+  trialId: number;
+  run: number;
+  resourcePool: string;
+  slots: number;
+  state: string;
+  outcome: string;
+  queuedTime: string;
+  assignedTime: string | null;
+  startTime: string | null;
+  endTime: string | null;
+  preemptTime: string | null;
+  preemptReason: string;
+  killTime: string | null;
+  killReason: string;
+  exitCode: number | null;
+  exitReason: string;
+  waitingReason: string;
+  nomadJob: string;
+  nomadUrl: string;
+  members: AttemptMember[];
+}
+
+export interface ListAttemptsResponse {
+  attempts: Attempt[];
+  pagination: Pagination;
+}
+
+export interface FileNode {
+  path: string;
+  name: string;
+  modifiedTime: string;
+  contentLength: number;
+  isDir: boolean;
+  contentType: string;
+  files: FileNode[];
+}
+
+export interface FileTreeResponse {
+  files: FileNode[];
+}
+
+export interface FileRequest {
+  path: string;
+}
+
+export interface UserWebSetting {
+  key: string;
+  storagePath: string;
+  value: string;
+}
+
+export interface GetUserSettingResponse {
+  settings: UserWebSetting[];
+}
+
+export interface PostUserSettingRequest {
+  settings: UserWebSetting[];
+}
+
+export interface PatchCheckpointStorage {
+  saveExperimentBest?: number;
+  saveTrialBest?: number;
+  saveTrialLatest?: number;
+}
+
+export interface PatchResources {
+  maxSlots?: number;
+  weight?: number;
+  priority?: number;
+}
+
+export interface PatchExperiment {
+  id: number;
+  checkpointStorage?: PatchCheckpointStorage;
+  description?: string;
+  labels?: string[];
+  name?: string;
+  notes?: string;
+  resources?: PatchResources;
+}
+
+export interface PatchExperimentResponse {
+  experiment: Experiment | null;
+}
+
+export interface WorkloadContainer {
+  checkpoint?: CheckpointWorkload;
+  training?: MetricsWorkload;
+  validation?: MetricsWorkload;
+}
+
+export interface GetTrialWorkloadsResponse {
+  pagination: Pagination;
+  workloads: WorkloadContainer[];
 }
 
 export interface GetTrialResponse {

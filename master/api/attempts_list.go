@@ -1,0 +1,103 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"net/url"
+	"strings"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const maxAttempts = 1000 // of one page of a list
+
+func (a *API) experimentAttempts(ctx context.Context, c *call, e store.ExperimentHead, _ *v1.None) (*v1.ListAttemptsResponse, error) {
+	trial, err := c.atLeast("trial", 0, math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	return a.listAttempts(ctx, c, store.AttemptFilter{Experiment: e.ID, Trial: trial})
+}
+
+func (a *API) taskAttempts(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.ListAttemptsResponse, error) {
+	return a.listAttempts(ctx, c, store.AttemptFilter{Task: k.ID})
+}
+
+func (a *API) listAttempts(ctx context.Context, c *call, f store.AttemptFilter) (*v1.ListAttemptsResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	if w.limit <= 0 || w.limit > maxAttempts {
+		w.limit = maxAttempts
+	}
+	total, err := a.db.CountAttempts(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.ListAttemptsResponse{}
+	if resp.Pagination, err = w.of(total); err != nil {
+		return nil, err
+	}
+	list, err := a.db.PastAttempts(ctx, f, resp.Pagination.StartIndex, resp.Pagination.EndIndex-resp.Pagination.StartIndex)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(list))
+	for i, x := range list {
+		ids[i] = x.ID
+	}
+	members, err := a.db.PastMembers(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range list {
+		resp.Attempts = append(resp.Attempts, a.wirePastAttempt(x, members[x.ID]))
+	}
+	return resp, nil
+}
+
+func (a *API) wirePastAttempt(x store.PastAttempt, members []store.PastMember) v1.Attempt {
+	w := v1.Attempt{AllocationID: x.ID, TaskID: x.TaskID, TrialID: optional.Value(x.TrialID), Run: x.Run, Pool: x.Pool, Slots: x.Slots,
+		State: attemptState(x.State), Outcome: optional.Value(x.Outcome), QueuedTime: x.QueuedAt, AssignedTime: x.AssignedAt, StartTime: x.StartedAt,
+		EndTime: x.EndedAt, PreemptTime: x.PreemptAt, PreemptReason: x.PreemptReason, KillTime: x.KillAt, KillReason: x.KillReason,
+		ExitCode: x.ExitCode, ExitReason: x.ExitReason, WaitingReason: x.Waiting}
+	if x.Submitted {
+		w.NomadJob = jobspecs.JobID(x.ID)
+		w.NomadURL = a.nomadPage("jobs", w.NomadJob+"@"+a.namespaceOf(x.Pool))
+	}
+	for _, m := range members {
+		p := v1.AttemptMember{Rank: m.Rank, Node: m.Node, NomadAllocation: m.NomadAllocID, EndTime: m.EndedAt, ExitCode: m.ExitCode, ExitReason: m.ExitReason}
+		for _, slot := range m.SlotIDs {
+			p.SlotIDs = append(p.SlotIDs, int(slot))
+		}
+		if m.NomadAllocID != "" {
+			p.NomadURL = a.nomadPage("allocations", m.NomadAllocID)
+		}
+		w.Members = append(w.Members, p)
+	}
+	return w
+}
+
+// nomadPage is the address of a page of Nomad's UI; "" if the configuration does not name the UI.
+func (a *API) nomadPage(kind, id string) string {
+	if a.cfg.NomadUI == "" {
+		return ""
+	}
+	return strings.TrimSuffix(a.cfg.NomadUI, "/") + "/ui/" + kind + "/" + url.PathEscape(id)
+}
+
+// namespaceOf is the namespace in Nomad of a pool's jobs.
+func (a *API) namespaceOf(pool string) string {
+	if p := a.cfg.Pools.Named(pool); p != nil && p.Namespace != "" {
+		return p.Namespace
+	}
+	if len(a.cfg.Namespaces) > 0 {
+		return cmp.Or(a.cfg.Namespaces[0], "default")
+	}
+	return "default"
+}

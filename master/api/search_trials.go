@@ -1,0 +1,89 @@
+package api
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// Limits of one part of the trials of a search.
+const (
+	maxSearchTrials = 1000
+	maxSearchPoints = 200 // of a curve; a page draws thousands of curves at once
+)
+
+// searchTrials returns trials of a search by id, each with its curve. A part ends early where the
+// trials have reported very much; the next part begins after its last trial.
+func (a *API) searchTrials(ctx context.Context, c *call, e store.ExperimentHead, _ *v1.None) (*v1.GetSearchTrialsResponse, error) {
+	f := store.SearchTrialFilter{Experiment: e.ID}
+	var err error
+	if f.After, err = c.atLeast("after", 0, math.MaxInt32); err != nil {
+		return nil, err
+	}
+	if f.ChangedSince, err = c.timeOf("changedSince"); err != nil {
+		return nil, err
+	}
+	points, err := c.atLeast("points", maxSearchPoints, maxSearchPoints)
+	if err != nil {
+		return nil, err
+	}
+	if f.Limit, err = c.atLeast("limit", maxSearchTrials, maxSearchTrials); err != nil {
+		return nil, err
+	}
+	group, _ := c.query("group")
+	if group == "" {
+		group = store.Validation
+	}
+	name, _ := c.query("metric")
+	if name == "" || len(name) > maxName || len(group) > maxName {
+		return nil, fault.New(fault.Invalid, "metric: a name of at most %d bytes is needed", maxName)
+	}
+	resp := &v1.GetSearchTrialsResponse{Time: time.Now()}
+	list, err := a.db.SearchTrials(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int, len(list))
+	for i, t := range list {
+		ids[i] = t.ID
+	}
+	curves, whole, err := a.db.CurvesOf(ctx, ids, group, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) > 0 && (whole < len(list) || len(list) == f.Limit) {
+		resp.Next = list[whole-1].ID
+	}
+	for _, t := range list[:whole] {
+		resp.Trials = append(resp.Trials, wireSearchTrial(t, curves[t.ID], points))
+	}
+	return resp, nil
+}
+
+func wireSearchTrial(t store.SearchTrial, curve []store.Point, points int) v1.SearchTrial {
+	w := v1.SearchTrial{ID: t.ID, State: v1.TrialState("STATE_" + t.Shown), HParams: t.HParams, EndTime: t.EndedAt, Restarts: t.Restarts, Batches: t.Batches, Stopped: t.Stopped}
+	for _, p := range curve {
+		v := p.Values[0]
+		w.Batches = max(w.Batches, p.Steps)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			continue
+		}
+		if w.Last = &v; w.Min == nil || v < *w.Min {
+			w.Min = &v
+		}
+		if w.Max == nil || v > *w.Max {
+			w.Max = &v
+		}
+	}
+	if points == 0 {
+		return w
+	}
+	for _, p := range store.Downsample(curve, points) {
+		w.Steps, w.Values = append(w.Steps, p.Steps), append(w.Values, p.Values[0])
+	}
+	return w
+}

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+)
+
+// TestSearchTrials: trials of a search come by id with their curves, in parts, and those that can
+// have changed alone.
+func TestSearchTrials(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	a := r.running(yaml(), 1)
+	for i, loss := range []string{"0.75", `"NaN"`, "0.5", "1"} {
+		a.reports("validation", 10*(i+1), fmt.Sprintf(`{"loss":%s}`, loss))
+	}
+	path := fmt.Sprintf("/api/v1/detent/experiments/%d/search-trials", a.exp)
+	got := me.get(path + "?metric=loss").ok().tree()
+	one := at(t, got, "trials.0")
+	for field, want := range map[string]string{"id": fmt.Sprint(a.trial), "min": "0.5", "max": "1", "last": "1", "batches": "40",
+		"steps": "[10 20 30 40]", "values": "[0.75 NaN 0.5 1]", "stopped": "false", "endTime": "<nil>"} {
+		if have := fmt.Sprint(at(t, one, field)); have != want {
+			t.Errorf("%s: %s; want %s", field, have, want)
+		}
+	}
+	if n := at(t, got, "next"); fmt.Sprint(n) != "0" {
+		t.Errorf("there is a next part after %v", n)
+	}
+	if two := at(t, me.get(path+"?metric=loss&limit=1").ok().tree(), "next"); fmt.Sprint(two) != fmt.Sprint(a.trial) {
+		t.Errorf("the part after a full one begins after %v", two)
+	}
+	if rest := at(t, me.get(fmt.Sprintf("%s?metric=loss&after=%d", path, a.trial)).ok().tree(), "trials"); fmt.Sprint(rest) != "[]" {
+		t.Errorf("after the last trial: %v", rest)
+	}
+	if none := at(t, me.get(path+"?metric=other&points=0").ok().tree(), "trials.0.min"); none != nil {
+		t.Errorf("a metric that nobody reported: %v", none)
+	}
+	r.over(a.exp)
+	since := func(when string) string {
+		return fmt.Sprint(at(t, me.get(path+"?metric=loss&changedSince="+url.QueryEscape(when)).ok().tree(), "trials"))
+	}
+	if list := since("2100-01-01T00:00:00Z"); list != "[]" {
+		t.Errorf("an ended trial changes no more: %s", list)
+	}
+	if list := since("2001-01-01T00:00:00Z"); list == "[]" {
+		t.Error("a trial that has ended since is missing")
+	}
+	me.get(path).says(400, "metric")
+	me.get(path+"?metric=loss&limit=100000").says(400, "limit")
+	me.get("/api/v1/detent/experiments/99999/search-trials?metric=loss").is(404)
+}
+
+// TestAttempts: the history of an experiment's attempts, and of a task's.
+func TestAttempts(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	a := r.running(yaml(), 1)
+	r.exec(`UPDATE allocations SET preempt_at = now(), preempt_reason = 'a job with priority 10 needs its slots'`)
+	list := me.get(fmt.Sprintf("/api/v1/detent/experiments/%d/attempts", a.exp)).ok().tree()
+	x := at(t, list, "attempts.0")
+	if fmt.Sprint(at(t, x, "trialId")) != fmt.Sprint(a.trial) || at(t, x, "preemptReason") != "a job with priority 10 needs its slots" || at(t, x, "outcome") != "" {
+		t.Errorf("the attempt: %v", x)
+	}
+	if rank := at(t, x, "members.0.rank"); fmt.Sprint(rank) != "0" {
+		t.Errorf("its first member has rank %v", rank)
+	}
+	of := at(t, me.get(fmt.Sprintf("/api/v1/detent/tasks/%v/attempts", at(t, x, "taskId"))).ok().tree(), "attempts.0.allocationId")
+	if of != at(t, x, "allocationId") {
+		t.Errorf("the task's attempt is %v", of)
+	}
+	if none := at(t, me.get(fmt.Sprintf("/api/v1/detent/experiments/%d/attempts?trial=999999", a.exp)).ok().tree(), "attempts"); fmt.Sprint(none) != "[]" {
+		t.Errorf("attempts of a trial that is not there: %v", none)
+	}
+}
+
+// TestNomadPages: links to Nomad's UI are there if the configuration names it, and not otherwise.
+func TestNomadPages(t *testing.T) {
+	for ui, want := range map[string]string{"": "", "https://nomad.example.org/": "https://nomad.example.org/ui/jobs/det-1-1@ml", "http://n:4646": "http://n:4646/ui/jobs/det-1-1@ml"} {
+		a := &API{cfg: Config{NomadUI: ui, Namespaces: []string{"ml"}}}
+		if got := a.nomadPage("jobs", "det-1-1@"+a.namespaceOf("none")); got != want {
+			t.Errorf("with %q: %q; want %q", ui, got, want)
+		}
+	}
+}

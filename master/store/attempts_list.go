@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A PastAttempt is an attempt with its history.
+type PastAttempt struct {
+	ID            string     `db:"id"`
+	TaskID        string     `db:"task_id"`
+	TrialID       *int       `db:"trial_id"`
+	Run           int        `db:"run_id"`
+	Pool          string     `db:"pool"`
+	Slots         int        `db:"slots"`
+	State         string     `db:"state"`
+	Outcome       *string    `db:"outcome"`
+	QueuedAt      time.Time  `db:"queued_at"`
+	AssignedAt    *time.Time `db:"assigned_at"`
+	StartedAt     *time.Time `db:"started_at"`
+	EndedAt       *time.Time `db:"ended_at"`
+	PreemptAt     *time.Time `db:"preempt_at"`
+	PreemptReason string     `db:"preempt_reason"`
+	KillAt        *time.Time `db:"kill_at"`
+	KillReason    string     `db:"kill_reason"`
+	ExitCode      *int       `db:"exit_code"`
+	ExitReason    string     `db:"exit_reason"`
+	Waiting       string     `db:"waiting_reason"`
+	Submitted     bool       `db:"submitted"`
+}
+
+// AttemptFilter chooses attempts: of one task, or of the trials of an experiment.
+type AttemptFilter struct {
+	Task       string
+	Experiment int
+	Trial      int // of the experiment; 0: all
+}
+
+const pastAttemptsOf = ` FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN trials t ON t.task_id = k.id
+	WHERE CASE WHEN @task <> '' THEN a.task_id = @task ELSE t.experiment_id = @experiment AND (@trial = 0 OR t.id = @trial) END`
+
+func (f AttemptFilter) args() pgx.NamedArgs {
+	return pgx.NamedArgs{"task": f.Task, "experiment": f.Experiment, "trial": f.Trial}
+}
+
+// CountAttempts counts the attempts that PastAttempts lists.
+func (db *DB) CountAttempts(ctx context.Context, f AttemptFilter) (int, error) {
+	return scalar[int](ctx, db, `SELECT count(*)`+pastAttemptsOf, f.args())
+}
+
+// PastAttempts lists attempts, the newest first.
+func (db *DB) PastAttempts(ctx context.Context, f AttemptFilter, offset, limit int) ([]PastAttempt, error) {
+	args := f.args()
+	args["offset"], args["limit"] = offset, limit
+	return rows[PastAttempt](ctx, db, `SELECT a.id, a.task_id, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, a.queued_at, a.assigned_at,
+		a.started_at, a.ended_at, a.preempt_at, a.preempt_reason, a.kill_at, a.kill_reason, a.exit_code, a.exit_reason,
+		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+waitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+`
+		ORDER BY a.queued_at DESC, a.id DESC OFFSET @offset LIMIT @limit`, args)
+}
+
+// A PastMember is the part of an attempt on one node.
+type PastMember struct {
+	AllocationID string     `db:"allocation_id"`
+	Rank         int        `db:"rank"`
+	Node         string     `db:"node_name"`
+	SlotIDs      []int32    `db:"slot_ids"`
+	NomadAllocID string     `db:"nomad_alloc_id"`
+	EndedAt      *time.Time `db:"ended_at"`
+	ExitCode     *int       `db:"exit_code"`
+	ExitReason   string     `db:"exit_reason"`
+}
+
+// PastMembers lists the members of attempts by rank.
+func (db *DB) PastMembers(ctx context.Context, attempts []string) (map[string][]PastMember, error) {
+	list, err := rows[PastMember](ctx, db, `
+		SELECT allocation_id, rank, node_name, slot_ids, nomad_alloc_id, coalesce(exited_at, nomad_ended_at) AS ended_at,
+			coalesce(exit_code, nomad_exit) AS exit_code, CASE WHEN exit_reason <> '' THEN exit_reason ELSE nomad_detail END AS exit_reason
+		FROM members WHERE allocation_id = ANY($1) ORDER BY allocation_id, rank`, attempts)
+	found := make(map[string][]PastMember, len(attempts))
+	for _, m := range list {
+		found[m.AllocationID] = append(found[m.AllocationID], m)
+	}
+	return found, err
+}

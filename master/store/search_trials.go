@@ -1,0 +1,76 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// maxSearchReports is the maximum number of reports that one part of a search's trials reads.
+const maxSearchReports = 300_000
+
+// A SearchTrial is a trial of a search, without its curve.
+type SearchTrial struct {
+	ID       int        `db:"id"`
+	Shown    string     `db:"shown"`
+	HParams  []byte     `db:"hparams"`
+	EndedAt  *time.Time `db:"ended_at"`
+	Restarts int        `db:"restarts"`
+	Batches  int        `db:"batches"`
+	Stopped  bool       `db:"stop_wanted"`
+}
+
+// SearchTrialFilter chooses trials of a search.
+type SearchTrialFilter struct {
+	Experiment   int
+	After        int        // the trials with larger ids
+	ChangedSince *time.Time // without the trials that ended before; nil: all
+	Limit        int
+}
+
+// SearchTrials lists trials of an experiment by id.
+func (db *DB) SearchTrials(ctx context.Context, f SearchTrialFilter) ([]SearchTrial, error) {
+	return rows[SearchTrial](ctx, db, `
+		SELECT t.id, `+shownTrial+` AS shown, t.hparams, t.ended_at, t.restarts, t.stop_wanted,
+			coalesce((SELECT s.total_batches FROM trial_summaries s WHERE s.trial_id = t.id), 0) AS batches
+		FROM trials t JOIN experiments e ON e.id = t.experiment_id
+		WHERE t.experiment_id = $1 AND t.id > $2 AND ($3::timestamptz IS NULL OR t.ended_at IS NULL OR t.ended_at > $3)
+		ORDER BY t.id LIMIT $4`, f.Experiment, f.After, f.ChangedSince, f.Limit)
+}
+
+// CurvesOf reads a metric of trials over steps. It reads at most maxSearchReports reports, in the
+// order of the trials' ids: whole has how many of the trials the result is complete for, at least
+// one.
+func (db *DB) CurvesOf(ctx context.Context, trials []int, group, name string) (curves map[int][]Point, whole int, err error) {
+	curves = make(map[int][]Point, len(trials))
+	list, err := db.Query(ctx, `
+		SELECT trial_id, steps, avg->$3 FROM metrics
+		WHERE trial_id = ANY($1) AND grp = $2 AND steps IS NOT NULL AND NOT archived
+		ORDER BY trial_id, ord, run_id LIMIT $4`, trials, group, name, maxSearchReports)
+	if err != nil {
+		return nil, 0, asFault(err)
+	}
+	defer list.Close()
+	var trial, n int
+	var value pgtype.DriverBytes
+	for ; list.Next(); n++ {
+		var p Point
+		if err := list.Scan(&trial, &p.Steps, &value); err != nil {
+			return nil, 0, asFault(err)
+		}
+		if v, ok := drawable(value); ok {
+			p.Values = []float64{v}
+			curves[trial] = append(curves[trial], p)
+		}
+	}
+	whole = len(trials)
+	if n == maxSearchReports { // the reports of the last trial, and of those after it, are not all here
+		for i, id := range trials {
+			if id == trial {
+				whole = max(1, i)
+			}
+		}
+	}
+	return curves, whole, asFault(list.Err())
+}
