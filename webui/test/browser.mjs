@@ -228,6 +228,52 @@ const stories = {
     await until('its curve', () => points(page, 'loss'));
   },
 
+  'the hyperparameters of a search: what is chosen in one view is marked in all': async (page) => {
+    await signIn(page, `/experiments/${world.search}/trials`);
+    await page.getByRole('navigation', { name: 'parts of this page' }).getByRole('link', { name: 'Hyperparameters' }).click();
+    await page.getByText('3 trials. Drag along an axis').waitFor();
+    await until('three rows', async () => (await rows(page, 'chosen trials').count()) === 3);
+    const lines = page.getByRole('img', { name: /^Parallel coordinates of 3 trials over width, val_loss/ });
+    const drawn = () => lines.evaluate((el) => [...el.querySelectorAll('canvas')].map((c) => {
+      const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height);
+      let n = 0;
+      for (let i = 3; i < data.length; i += 4) if (data[i]) n++;
+      return n;
+    }));
+    const before = await until('lines on the canvas', async () => {
+      const n = await drawn();
+      return n[1] > 200 && n;
+    });
+    // Dragging along the first axis, from its middle to beyond its top, chooses the larger widths.
+    const box = await lines.boundingBox();
+    await page.mouse.move(box.x + 64, box.y + 180);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 64, box.y + 100, { steps: 4 });
+    await page.mouse.move(box.x + 64, box.y + 20, { steps: 4 });
+    await page.mouse.up();
+    await page.getByText(/^[12] of 3 trials chosen/).waitFor();
+    assert.match(new URL(page.url()).searchParams.get('brush'), /^\{"width":\[[\d.]+,[\d.]+\]\}$/);
+    await until('fewer rows', async () => (await rows(page, 'chosen trials').count()) < 3);
+    const after = await drawn();
+    assert.ok(after[0] > 0 && after[1] < before[1], `lines that are not chosen are pale: ${before} then ${after}`);
+    await page.reload();
+    await page.getByText(/^[12] of 3 trials chosen/).waitFor();
+    await page.getByRole('button', { name: 'take away the choice of width' }).click();
+    await page.getByText('3 trials. Drag along an axis').waitFor();
+    // The same without a mouse.
+    const value = Number((await rows(page, 'chosen trials').first().locator('.td').nth(2).textContent()).replace('best', ''));
+    assert.ok(value > 0 && value < 1, `the best trial is first: ${value}`);
+    await page.getByRole('button', { name: 'choose ranges by typing' }).click();
+    await page.getByLabel('width, from').fill('0');
+    await page.getByLabel('width, to').fill('0.5');
+    await page.getByLabel('width, to').press('Enter');
+    await page.getByText('No trial is within these ranges.').waitFor();
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await page.getByText('At least 12 trials with a value of val_loss are needed.').waitFor();
+    await rows(page, 'chosen trials').first().click();
+    await page.waitForURL('**/trials/*');
+  },
+
   'the log has its colours, its search and its end': async (page) => {
     await signIn(page, `/experiments/${world.done}/logs`);
     const lines = page.getByRole('log');
@@ -345,7 +391,7 @@ const stories = {
   'a narrow screen hides nothing beside it': async (page) => {
     await page.setViewportSize({ width: 390, height: 844 });
     await signIn(page);
-    for (const path of ['/experiments', `/experiments/${world.done}`, '/tasks', '/models', '/cluster', `/experiments/${world.done}/logs`]) {
+    for (const path of ['/experiments', `/experiments/${world.done}`, '/tasks', '/models', '/cluster', `/experiments/${world.done}/logs`, `/experiments/${world.search}/hyperparameters`]) {
       await page.goto(url + path);
       await page.getByRole('heading', { level: 1 }).first().waitFor();
       const wide = await page.evaluate(() => document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth);

@@ -105,3 +105,6 @@ export function stateWord(state: string): string {
   const stopping = s.match(/^stopping (.+)$/);
   return stopping ? `stopping (${stopping[1]})` : s;
 }
+
+// roomFor is the width of a table's column in which its title has room, within reason.
+export const roomFor = (title: string, least: number): string => `minmax(${Math.min(15, Math.max(least, 2.2 + title.length * 0.52)).toFixed(2)}rem, 1fr)`;

@@ -3,20 +3,25 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { actions, perform, type Action } from '../lib/actions';
 import { api, ApiError } from '../lib/api';
 import { useCurves } from '../lib/curves';
-import { ago, bytes, clock, duration, flat, metric, plain, plural, space } from '../lib/format';
+import { ago, bytes, clock, duration, flat, metric, plain, plural, roomFor, space } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { go, params, setParams } from '../lib/router';
+import { groupOf } from '../lib/series';
+import { early, ladder, type Ladder } from '../lib/rungs';
 import { bare, ended } from '../lib/states';
 import type { Experiment, Trial } from '../lib/types';
 import { Checkpoints, best } from '../parts/Checkpoints';
 import { Config } from '../parts/Config';
 import { Confirm, Copy, Empty, Fact, Loading, Problem, Progress, State, Tabs, type Question } from '../parts/bits';
 import { Curves } from '../parts/Curves';
+import { lazy } from '../lib/lazy';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
 import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
+
+const Hyper = lazy(() => import('../parts/hp/Hyper').then((m) => m.Hyper));
 
 const mostCurves = 20; // trials whose curves are drawn when nobody chose
 
@@ -36,6 +41,8 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
     return all.slice().sort((a, b) => value(a) - value(b) || a.id - b.id).slice(0, mostCurves).map((t) => t.id).sort((a, b) => a - b);
   }, [chosen, all.map((t) => t.id).join(), smaller]);
   const curves = useCurves(drawn);
+  const rungs = useMemo(() => ladder(all.map(stand), e?.config.searcher ?? {}, smaller), [all, e?.config.searcher, smaller]);
+  const stopped = useMemo(() => new Set(all.filter((t) => early(stand(t), rungs)).map((t) => t.id)), [all, rungs]);
   const [question, setQuestion] = useState<Question | null>(null);
   useTitle(e ? `${e.id} ${e.name}` : `Experiment ${id}`);
 
@@ -84,8 +91,9 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
   };
   const tabs = [
     { key: 'overview', title: 'Overview' },
-    { key: 'trials', title: 'Trials', count: all.length || e.numTrials },
-    { key: 'checkpoints', title: 'Checkpoints', count: checkpoints.data?.length ?? e.checkpointCount },
+    { key: 'trials', title: 'Trials', count: Math.max(all.length, e.numTrials) },
+    ...(e.searcherType === 'single' && all.length <= 1 ? [] : [{ key: 'hyperparameters', title: 'Hyperparameters' }]),
+    { key: 'checkpoints', title: 'Checkpoints', count: e.checkpointCount },
     { key: 'configuration', title: 'Configuration' },
     { key: 'logs', title: 'Logs' },
   ];
@@ -114,12 +122,13 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
           <div>
             {drawn.length < all.length && <p class="lead">The {chosen ? 'chosen' : 'best'} {drawn.length} of {plural(all.length, 'trial')}; <a href={`/experiments/${e.id}/trials`}>choose others</a>.</p>}
             {drawn.length === 0 ? (trials.error ? <Problem what="Could not load the trials." error={trials.error} retry={trials.reload} /> : trials.data ? <Empty title="No trial yet."><p>The search is about to create the first one.</p></Empty> : <Loading lines={5} />)
-              : <Curves data={curves} trials={drawn} metric={e.searcherMetric} over={over} />}
+              : <Curves data={curves} trials={drawn} metric={e.searcherMetric} over={over} best={e.bestTrialId ?? undefined} stopped={stopped} />}
           </div>
           <Facts e={e} trial={one} checkpoint={checkpoints.data && best(checkpoints.data, smaller)?.uuid} />
         </div>
       )}
-      {tab === 'trials' && (trials.error ? <Problem what="Could not load the trials." error={trials.error} retry={trials.reload} /> : <Trials e={e} list={all} ready={!!trials.data} />)}
+      {tab === 'trials' && (trials.error ? <Problem what="Could not load the trials." error={trials.error} retry={trials.reload} /> : <Trials e={e} list={all} ready={!!trials.data} rungs={rungs} />)}
+      {tab === 'hyperparameters' && <Hyper e={e} over={over} metrics={metricsOf(all)} />}
       {tab === 'checkpoints' && (checkpoints.error ? <Problem what="Could not load the checkpoints." error={checkpoints.error} retry={checkpoints.reload} />
         : checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e.searcherMetric} smaller={smaller} trials={all.length > 1} over={over} /> : <Loading />)}
       {tab === 'configuration' && <Config original={e.originalConfig} complete={e.config} />}
@@ -127,6 +136,22 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
       <Confirm question={question} close={() => setQuestion(null)} />
     </div>
   );
+}
+
+// stand is what a search's rungs need of a trial.
+const stand = (t: Trial) => ({ state: bare(t.state), over: ended(t.state), batches: t.totalBatchesProcessed, value: typeof t.searcherMetricValue === 'number' ? t.searcherMetricValue : null });
+
+// metricsOf are the names of what trials have reported, the validations first.
+function metricsOf(trials: Trial[]): { group: string; name: string }[] {
+  const seen = new Map<string, { group: string; name: string }>();
+  for (const t of trials) {
+    for (const [raw, names] of Object.entries(t.summaryMetrics ?? {})) {
+      const group = groupOf(raw);
+      for (const [name, s] of Object.entries((names ?? {}) as Record<string, { type?: string }>)) if (s?.type === 'number') seen.set(`${group}.${name}`, { group, name });
+    }
+  }
+  const rank = (g: string) => (g === 'validation' ? 0 : g === 'training' ? 1 : 2);
+  return [...seen.values()].sort((a, b) => rank(a.group) - rank(b.group) || a.group.localeCompare(b.group) || a.name.localeCompare(b.name));
 }
 
 function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefined; checkpoint: string | undefined }) {
@@ -162,7 +187,7 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
 }
 
 // Trials shows what differs between them; what is the same in all is in the configuration.
-function Trials({ e, list, ready }: { e: Experiment; list: Trial[]; ready: boolean }) {
+function Trials({ e, list, ready, rungs }: { e: Experiment; list: Trial[]; ready: boolean; rungs: Ladder | null }) {
   const now = useNow();
   const sort = sortOf({ key: 'id', desc: false });
   const chosen = params.value.get('trials') ?? '';
@@ -176,18 +201,18 @@ function Trials({ e, list, ready }: { e: Experiment; list: Trial[]; ready: boole
   const value = (t: Trial, name: string): unknown => flat(t.hparams).find(([k]) => k === name)?.[1];
   const columns: Column<Trial>[] = [
     { key: 'id', title: 'Trial', width: '4.25rem', right: true, narrow: true, sort: (t) => t.id, render: (t) => <a class="num" href={`/trials/${t.id}`}>{t.id}</a> },
-    { key: 'state', title: 'State', width: '7.75rem', narrow: true, sort: (t) => t.state, render: (t) => <State state={t.state} /> },
-    { key: 'metric', title: `Best ${e.searcherMetric}`, width: 'minmax(8rem, 1fr)', right: true, narrow: true, sort: (t) => t.searcherMetricValue ?? NaN, render: (t) => <span class="num">{metric(t.searcherMetricValue)}</span> },
+    { key: 'state', title: 'State', width: '8.5rem', narrow: true, sort: (t) => t.state, render: (t) => (early(stand(t), rungs) ? <span class="state off" title="the search stopped it at a rung, before its whole length">stopped early</span> : <State state={t.state} />) },
+    { key: 'metric', title: `Best ${e.searcherMetric}`, width: roomFor(`Best ${e.searcherMetric}`, 9), right: true, narrow: true, sort: (t) => t.searcherMetricValue ?? NaN, render: (t) => <span class="cut num">{t.id === e.bestTrialId && <span class="tag best">best</span>}{metric(t.searcherMetricValue)}</span> },
     { key: 'batches', title: 'Batches', width: '5.5rem', right: true, sort: (t) => t.totalBatchesProcessed, render: (t) => <span class="num">{t.totalBatchesProcessed.toLocaleString('en')}</span> },
     ...varying.map((name): Column<Trial> => ({
-      key: `hp.${name}`, title: name, width: 'minmax(6rem, 1fr)', right: true,
+      key: `hp.${name}`, title: name, width: roomFor(name, 5.5), right: true,
       sort: (t) => { const v = value(t, name); return typeof v === 'number' ? v : plain(v); }, render: (t) => { const v = value(t, name); return <code class="cut" title={plain(v)}>{typeof v === 'number' ? metric(v) : plain(v)}</code>; },
     })),
     { key: 'restarts', title: 'Restarts', width: '5.25rem', right: true, sort: (t) => t.restarts, render: (t) => <span class="num">{t.restarts}</span> },
     { key: 'checkpoints', title: 'Checkpoints', width: '7rem', right: true, hidden: true, sort: (t) => t.checkpointCount, render: (t) => <span class="num">{t.checkpointCount}</span> },
     { key: 'started', title: 'Started', width: '6rem', sort: (t) => t.startTime, render: (t) => <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time> },
     { key: 'took', title: 'Ran', width: '5rem', right: true, sort: (t) => t.wallClockTime ?? 0, render: (t) => <span class="num">{duration(t.wallClockTime)}</span> },
-    { key: 'why', title: 'Why', width: 'minmax(8rem, 2fr)', render: (t) => <span class="cut faint" title={t.error || t.waitingReason}>{t.error || t.waitingReason}</span> },
+    { key: 'why', title: 'Why', width: 'minmax(8rem, 2fr)', hidden: !list.some((t) => t.error || t.waitingReason), render: (t) => <span class="cut faint" title={t.error || t.waitingReason}>{t.error || t.waitingReason}</span> },
   ];
   const rows = useMemo(() => sorted(list, columns, sort), [list, sort.key, sort.desc]);
   if (!ready) return <Loading />;

@@ -6,6 +6,7 @@ import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { ended } from '../lib/states';
 import { Confirm, Empty, Loading, Problem, State, type Question } from '../parts/bits';
+import { Nomad } from '../parts/Nomad';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
 import { useTitle } from '../parts/Shell';
@@ -18,7 +19,8 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
     const task = await api.task(id, signal);
     const kind = `${task.taskType.replace('TASK_TYPE_', '').toLowerCase()}s` as TaskKind;
     const listed = taskKinds.includes(kind) ? ({ ...(await api.oneTask(kind, id, signal)), kind } as Listed) : undefined;
-    return { task, listed };
+    const { attempts } = await api.taskAttempts(id, signal);
+    return { task, listed, newest: attempts[0] };
   }, [id]);
   useEffect(() => {
     const look = often(loaded.reload, 700);
@@ -47,6 +49,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
       </div>
       {!over && attempt?.waitingReason && <Notice kind="wait" title="It waits" text={attempt.waitingReason} />}
       {over && attempt?.exitReason && <Notice kind={attempt.statusCode ? 'bad' : 'wait'} title="It is over" text={attempt.exitReason} />}
+      {loaded.data.newest && <Nomad attempt={loaded.data.newest} />}
       {t?.kind === 'shells' && !over && <p class="lead">Open it from a terminal: <code>det shell open {id}</code></p>}
       <LogView task={id} over={over} name={`the log of ${t?.description || id}`} />
       <Confirm question={question} close={() => setQuestion(null)} />

@@ -11,6 +11,7 @@ export interface Drawn {
   label: string;
   color: number; // 1 to 8, of the style sheet
   dashed?: boolean;
+  strong?: boolean; // stands out among many
   x: number[];
   y: (number | null)[];
 }
@@ -46,7 +47,7 @@ export function Chart(p: Props) {
   const name = useRef<HTMLSpanElement>(null);
   const latest = useRef(p);
   latest.current = p;
-  const shape = JSON.stringify([p.time, p.log, p.smoothing > 0, p.series.map((s) => [s.label, s.color, s.dashed])]);
+  const shape = JSON.stringify([p.time, p.log, p.smoothing > 0, p.series.map((s) => [s.label, s.color, s.dashed, s.strong])]);
 
   useEffect(() => {
     const el = box.current;
@@ -132,7 +133,7 @@ function options(p: Props, width: number, latest: { current: Props }, show: (tex
   const line = (s: Drawn, faint: boolean): uPlot.Series => {
     const stroke = token(`--curve-${s.color}`);
     return {
-      label: s.label, ...(faint ? { class: 'raw' } : {}), stroke: faint ? stroke + rawAlpha : stroke, width: faint ? 1 : 1.75, spanGaps: true,
+      label: s.label, ...(faint ? { class: 'raw' } : {}), stroke: faint ? stroke + rawAlpha : stroke, width: faint ? 1 : s.strong ? 3.25 : many ? 1.4 : 1.75, spanGaps: true,
       ...(s.dashed ? { dash: [5, 4] } : {}),
       points: { show: !faint && !many && s.x.length <= fewPoints, size: 5, fill: stroke },
       value: (u, v, i, at) => metric((at === null ? lastOf(u.data[i]) : v) ?? undefined),

@@ -1,6 +1,6 @@
 // The checkpoints of an experiment or a trial, the best one marked.
 import { useMemo, useState } from 'preact/hooks';
-import { ago, bytes, clock, metric, stateWord } from '../lib/format';
+import { ago, bytes, clock, metric, plural, roomFor, stateWord } from '../lib/format';
 import { useNow } from '../lib/load';
 import type { Checkpoint } from '../lib/types';
 import { Copy, Empty } from './bits';
@@ -32,7 +32,7 @@ export function Checkpoints(p: Props) {
   const columns: Column<Checkpoint>[] = [
     { key: 'uuid', title: 'Checkpoint', width: 'minmax(11rem, 2fr)', narrow: true, render: (c) => <span class="cut">{c === top && <span class="tag best">best</span>}<code title={c.uuid}>{c.uuid}</code></span> },
     { key: 'steps', title: 'Batches', width: '6.5rem', right: true, narrow: true, sort: steps, render: (c) => <span class="num">{steps(c).toLocaleString('en')}</span> },
-    { key: 'metric', title: p.metricName || 'Metric', width: 'minmax(7rem, 1fr)', right: true, narrow: true, sort: (c) => c.training.searcherMetric ?? NaN, render: (c) => <span class="num">{metric(c.training.searcherMetric)}</span> },
+    { key: 'metric', title: p.metricName || 'Metric', width: roomFor(p.metricName, 7), right: true, narrow: true, sort: (c) => c.training.searcherMetric ?? NaN, render: (c) => <span class="num">{metric(c.training.searcherMetric)}</span> },
     { key: 'trial', title: 'Trial', width: '5rem', right: true, hidden: !p.trials, sort: (c) => c.training.trialId ?? 0, render: (c) => <a href={`/trials/${c.training.trialId}`}>{c.training.trialId}</a> },
     { key: 'state', title: 'State', width: '8rem', sort: (c) => c.state, render: (c) => stateWord(c.state) },
     { key: 'size', title: 'Size', width: '6rem', right: true, sort: size, render: (c) => <span class="num">{bytes(size(c))}</span> },
@@ -47,8 +47,10 @@ export function Checkpoints(p: Props) {
     ) },
   ];
   const rows = sorted(p.list, columns, sort);
+  const removed = p.list.filter((c) => c.state === 'STATE_DELETED').length, saving = p.list.filter((c) => c.state === 'STATE_ACTIVE').length;
   return (
     <>
+      {removed + saving > 0 && <p class="lead">{[removed && `${plural(removed, 'checkpoint')} of this list ${removed === 1 ? 'is' : 'are'} deleted`, saving && `${plural(saving, 'checkpoint')} ${saving === 1 ? 'is' : 'are'} being saved`].filter(Boolean).join(', ')}; the number above counts those that have files.</p>}
       <Table<Checkpoint> label="checkpoints" columns={columns} count={rows.length} row={(i) => rows[i]} id={(c) => c.uuid} sort={sort} marked={(c) => c === top} fit
         empty={<Empty title={p.over ? 'No checkpoint was saved.' : 'No checkpoint yet.'}><p>A training saves one when its code asks for it, and when it is paused.</p></Empty>} />
       <Register checkpoint={chosen} close={() => choose(null)} />

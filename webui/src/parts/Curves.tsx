@@ -18,9 +18,11 @@ interface Props {
   trials: number[];
   metric: string; // the searcher's
   over: boolean;
+  best?: number | undefined; // a trial that is drawn over the others
+  stopped?: ReadonlySet<number>; // trials that the search ended early
 }
 
-export function Curves({ data, trials, metric, over }: Props) {
+export function Curves({ data, trials, metric, over, best, stopped }: Props) {
   const p = params.value;
   const time = p.get('x') === 'time';
   const log = p.get('log') === '1';
@@ -52,8 +54,9 @@ export function Curves({ data, trials, metric, over }: Props) {
         <span class="grow" />
         {charts.length > 6 && <input type="search" placeholder={`Find among ${plural(charts.length, 'metric')}`} aria-label="find metrics" value={find} onInput={(e) => setFind(e.currentTarget.value)} />}
       </div>
+      {trials.length > 1 && <p class="hint legendary">{best && trials.includes(best) ? <>The thick line is the best trial, <a href={`/trials/${best}`}>{best}</a>. </> : null}{stopped?.size ? 'Dashed lines were stopped early. ' : null}Point at a line for its trial, click to open it.</p>}
       <div class="charts">
-        {shown.map((c) => <Card key={c.name} name={c.name} keys={c.keys} book={data.book} version={data.version} trials={trials} time={time} log={log} smoothing={smoothing} />)}
+        {shown.map((c) => <Card key={c.name} name={c.name} keys={c.keys} book={data.book} version={data.version} trials={trials} time={time} log={log} smoothing={smoothing} best={best} stopped={stopped} />)}
       </div>
     </section>
   );
@@ -68,6 +71,8 @@ interface CardProps {
   time: boolean;
   log: boolean;
   smoothing: number;
+  best: number | undefined;
+  stopped: ReadonlySet<number> | undefined;
 }
 
 // Card holds a chart only while it is near the screen: a hundred charts at once
@@ -82,7 +87,7 @@ function Card(p: CardProps) {
     watch.observe(box.current);
     return () => watch.disconnect();
   }, []);
-  const keys = useMemo(() => drawn(p.keys, p.trials), [p.keys, p.trials]);
+  const keys = useMemo(() => drawn(p.keys, p.trials, p.best), [p.keys, p.trials, p.best]);
   const zoom = zoomOf(p.name);
   const zoomed = zoom?.join();
 
@@ -109,8 +114,10 @@ function Card(p: CardProps) {
     const s: Series = (raw ?? p.book).get(keyOf(k)) ?? { x: [], t: [], y: [] };
     const many = p.trials.length > 1;
     const color = many ? (p.trials.indexOf(k.trial) % colors) + 1 : k.group === 'validation' ? 2 : k.group === 'training' ? 1 : 3;
-    return { label: many ? `trial ${k.trial}` : label(k, keys), color, ...(p.time ? overTime(s) : { x: s.x, y: s.y }) };
-  }), [keys, raw, p.book, p.version, p.time]);
+    if (!many) return { label: label(k, keys), color, ...(p.time ? overTime(s) : { x: s.x, y: s.y }) };
+    const strong = k.trial === p.best, early = !!p.stopped?.has(k.trial);
+    return { label: `trial ${k.trial}${strong ? ', the best' : early ? ', stopped early' : ''}`, color, strong, dashed: early, ...(p.time ? overTime(s) : { x: s.x, y: s.y }) };
+  }), [keys, raw, p.book, p.version, p.time, p.best, p.stopped]);
 
   return (
     <figure ref={box} class="card chart">
@@ -128,10 +135,11 @@ function Card(p: CardProps) {
 }
 
 // drawn chooses lines: of one trial all, of several the validations, or else what there is.
-function drawn(keys: Key[], trials: number[]): Key[] {
+function drawn(keys: Key[], trials: number[], best: number | undefined): Key[] {
   if (trials.length <= 1) return keys;
   const validations = keys.filter((k) => k.group === 'validation');
-  return (validations.length ? validations : keys).slice(0, mostLines);
+  const list = (validations.length ? validations : keys).slice(0, mostLines);
+  return [...list.filter((k) => k.trial !== best), ...list.filter((k) => k.trial === best)]; // the last is on top
 }
 
 function label(k: Key, all: Key[]): string {

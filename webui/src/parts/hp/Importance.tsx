@@ -1,0 +1,72 @@
+// How much each hyperparameter matters, with how sure that is.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { percent } from '../../lib/format';
+import { fewestTrials, mostTrials, type Result } from '../../lib/forest';
+import type { Field } from '../../lib/hp';
+import { Loading } from '../bits';
+
+const settle = 400;
+
+// useImportance computes beside the page, and again when there are more trials.
+export function useImportance(field: Field): { names: string[]; result: Result | null | undefined } {
+  const [state, set] = useState<{ names: string[]; result: Result | null | undefined }>({ names: [], result: undefined });
+  const worker = useRef<Worker | null>(null);
+  const turn = useRef(0);
+  const known = field.rank.reduce((n, r) => n + (Number.isNaN(r) ? 0 : 1), 0);
+  const names = field.axes.map((a) => a.name).filter((n) => !n.startsWith(' '));
+  useEffect(() => () => worker.current?.terminate(), []);
+  useEffect(() => {
+    const columns = field.axes.flatMap((a, i) => (a.name.startsWith(' ') ? [] : [field.at[i]!]));
+    if (known < fewestTrials || !columns.length) return set({ names, result: null });
+    set((s) => (s.result ? s : { names, result: undefined }));
+    const timer = setTimeout(() => {
+      worker.current ??= new Worker(new URL('../../lib/forest.worker.ts', import.meta.url), { type: 'module' });
+      const mine = ++turn.current;
+      worker.current.onmessage = (e: MessageEvent<{ turn: number; result: Result | null }>) => {
+        if (e.data.turn === turn.current) set({ names, result: e.data.result });
+      };
+      worker.current.postMessage({ turn: mine, columns, ranks: field.rank });
+    }, settle);
+    return () => clearTimeout(timer);
+  }, [known, names.join('\n')]);
+  return state;
+}
+
+const weak = 0.1; // a forest that explains less says nothing
+
+export function Importance({ names, result, smaller, metric }: { names: string[]; result: Result | null | undefined; smaller: boolean; metric: string }) {
+  if (result === undefined) return <Loading lines={4} />;
+  if (result === null) return <p class="faint">{names.length ? `At least ${fewestTrials} trials with a value of ${metric} are needed.` : 'No hyperparameter differs between the trials.'}</p>;
+  const list = names.map((name, i) => ({ name, ...result.shares[i]! })).sort((a, b) => b.mean - a.mean);
+  const most = Math.max(0.05, ...list.map((s) => s.high));
+  const x = (v: number) => `${(100 * Math.max(0, v)) / most}%`;
+  return (
+    <>
+      {result.explained < weak && <p class="weak">The forests explain {percent(Math.max(0, result.explained))} of the differences between trials: too little to tell what matters.</p>}
+      <ul class={`shares${result.explained < weak ? ' dim' : ''}`}>
+        {list.map((s) => {
+          // A rank correlation above 0: larger values have worse ranks.
+          const way = Math.abs(s.slope) < 0.15 || Number.isNaN(s.slope) ? '' : s.slope < 0 ? 'larger is better' : 'smaller is better';
+          return (
+            <li key={s.name}>
+              <span class="row"><b class="cut" title={s.name}>{s.name}</b><span class="grow" /><span class="faint small">{way}</span><span class="num">{s.mean.toFixed(2)}</span></span>
+              <span class="share" role="img" aria-label={`${s.mean.toFixed(2)}, between ${s.low.toFixed(2)} and ${s.high.toFixed(2)}`}>
+                <span class="bar" style={{ width: x(s.mean) }} />
+                <span class="whisker" style={{ left: x(s.low), width: `calc(${x(s.high)} - ${x(s.low)})` }} />
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+      <details class="method">
+        <summary>How this is computed</summary>
+        <p>Random forests predict the rank of a trial by its best {metric} ({smaller ? 'smaller' : 'larger'} is better). The number is the part of the ranks' variance that depends
+          on one hyperparameter, alone or together with others: half of what a forest's squared error grows by when the values of that hyperparameter are shuffled, on trials that its trees
+          have not seen (permutation importance). The line is the 5th to
+          95th percentile of 20 forests, each grown on its own resample of the trials. They explain {percent(Math.max(0, result.explained))} of the variance for trials that they have not
+          seen; {result.trials.toLocaleString('en')} trials were used{result.trials === mostTrials ? ', drawn at random' : ''}. Hyperparameters that move together share their importance. Trials that a search
+          stopped early count with the value that they had reached. Which values are better comes from the rank correlation (Spearman), where it is above 0.15.</p>
+      </details>
+    </>
+  );
+}
