@@ -41,7 +41,9 @@ var usedByPages = []struct {
 	{"listExperimentAttempts", ListExperimentAttempts.Line()},
 	{"listTaskAttempts", ListTaskAttempts.Line()},
 	{"getModelDefTree", GetModelDefTree.Line()},
-	{"getModelDefFile", GetModelDefFile.Line()},
+	{"downloadModelDefFile", DownloadModelDefFile.Line()},
+	{"streamProfilerSeries", StreamProfilerSeries.Line()},
+	{"streamProfilerMetrics", StreamProfilerMetrics.Line()},
 	{"getUserSettings", GetUserSettings.Line()},
 	{"setUserSettings", SetUserSettings.Line()},
 	{"changeExperiment", ChangeExperiment.Line()},
@@ -83,7 +85,7 @@ var usedByPages = []struct {
 }
 
 // inStreams are the records of the streams that the pages follow.
-var inStreams = []reflect.Type{reflect.TypeFor[MetricsReport](), reflect.TypeFor[TaskLogsResponse]()}
+var inStreams = []reflect.Type{reflect.TypeFor[MetricsReport](), reflect.TypeFor[TaskLogsResponse](), reflect.TypeFor[GetTrialProfilerAvailableSeriesResponse](), reflect.TypeFor[GetTrialProfilerMetricsResponse]()}
 
 // TestTypesOfPages: what the pages call, and what they send and get, is what the table
 // of endpoints says.

@@ -32,7 +32,9 @@ export const listSearchTrials: Endpoint<undefined, GetSearchTrialsResponse> = { 
 export const listExperimentAttempts: Endpoint<undefined, ListAttemptsResponse> = { method: 'GET', path: '/api/v1/detent/experiments/:id/attempts' };
 export const listTaskAttempts: Endpoint<undefined, ListAttemptsResponse> = { method: 'GET', path: '/api/v1/detent/tasks/:id/attempts' };
 export const getModelDefTree: Endpoint<undefined, FileTreeResponse> = { method: 'GET', path: '/api/v1/experiments/:id/file_tree' };
-export const getModelDefFile: Endpoint<FileRequest, undefined> = { method: 'POST', path: '/api/v1/experiments/:id/file' };
+export const downloadModelDefFile: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/experiments/:id/file/download' };
+export const streamProfilerSeries: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/trials/:id/profiler/available_series' };
+export const streamProfilerMetrics: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/trials/:id/profiler/metrics' };
 export const getUserSettings: Endpoint<undefined, GetUserSettingResponse> = { method: 'GET', path: '/api/v1/users/setting' };
 export const setUserSettings: Endpoint<PostUserSettingRequest, undefined> = { method: 'POST', path: '/api/v1/users/setting' };
 export const changeExperiment: Endpoint<PatchExperiment, PatchExperimentResponse> = { method: 'PATCH', path: '/api/v1/experiments/:id' };
@@ -427,10 +429,6 @@ export interface FileNode {
 
 export interface FileTreeResponse {
   files: FileNode[];
-}
-
-export interface FileRequest {
-  path: string;
 }
 
 export interface UserWebSetting {
@@ -1034,4 +1032,27 @@ export interface TaskLogsResponse {
   rankId?: number;
   source?: string;
   stdtype?: string;
+}
+
+export interface TrialProfilerMetricLabels {
+  trialId: number;
+  name: string;
+  agentId: string;
+  gpuUuid: string;
+  metricType: string;
+}
+
+export interface GetTrialProfilerAvailableSeriesResponse {
+  labels: TrialProfilerMetricLabels[];
+}
+
+export interface TrialProfilerMetricsBatch {
+  values: number[];
+  batches: number[];
+  timestamps: string[];
+  labels: TrialProfilerMetricLabels;
+}
+
+export interface GetTrialProfilerMetricsResponse {
+  batch: TrialProfilerMetricsBatch;
 }

@@ -21,6 +21,7 @@ interface Props {
   title: string;
   series: Drawn[];
   time: boolean; // the x axis: seconds, or steps
+  across?: string; // what the x axis counts, if not batches
   log: boolean;
   smoothing: number;
   height: number;
@@ -143,7 +144,7 @@ function options(p: Props, width: number, latest: { current: Props }, show: (tex
   return {
     width: Math.max(width, 120),
     height: p.height,
-    series: [{ label: p.time ? 'time' : 'batches', value: (u, at, i, idx) => ((v) => (v == null ? '–' : p.time ? new Date(v * 1000).toLocaleTimeString('en-GB') : v.toLocaleString('en')))(idx === null ? lastOf(u.data[i]) : at) },
+    series: [{ label: p.time ? 'time' : p.across ?? 'batches', value: (u, at, i, idx) => ((v) => (v == null ? '–' : p.time ? new Date(v * 1000).toLocaleTimeString('en-GB') : v.toLocaleString('en')))(idx === null ? lastOf(u.data[i]) : at) },
       ...lines, ...(p.smoothing > 0 ? p.series.map((s) => line(s, false)) : [])],
     scales: { x: { time: p.time }, y: p.log ? { distr: 3 } : {} },
     axes: [{ ...axis, size: 32, ...(p.time ? {} : { values: (_u: uPlot, v: number[]) => v.map(short) }) }, { ...axis, size: 54, values: (_u, v) => v.map((n) => (n === null ? '' : metric(n))) }],
