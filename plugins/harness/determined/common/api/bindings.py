@@ -445,6 +445,46 @@ class v1ArchiveRunsResponse(Message):
     results: Sequence[v1RunActionResult]
 
 
+class v1Attempt(Message):
+    """The message v1Attempt."""
+
+    allocationId: str
+    taskId: str
+    trialId: int
+    run: int
+    resourcePool: str
+    slots: int
+    state: str
+    outcome: str
+    queuedTime: str
+    assignedTime: Optional[str] = None
+    startTime: Optional[str] = None
+    endTime: Optional[str] = None
+    preemptTime: Optional[str] = None
+    preemptReason: str
+    killTime: Optional[str] = None
+    killReason: str
+    exitCode: Optional[int] = None
+    exitReason: str
+    waitingReason: str
+    nomadJob: str
+    nomadUrl: str
+    members: Sequence[v1AttemptMember]
+
+
+class v1AttemptMember(Message):
+    """The message v1AttemptMember."""
+
+    rank: int
+    node: str
+    slotIds: Sequence[int]
+    nomadAllocation: str
+    nomadUrl: str
+    endTime: Optional[str] = None
+    exitCode: Optional[int] = None
+    exitReason: str
+
+
 class v1AuditEntry(Message):
     """The message v1AuditEntry."""
 
@@ -1581,6 +1621,14 @@ class v1GetRunMetadataResponse(Message):
     metadata: Optional[Dict[str, Any]] = None
 
 
+class v1GetSearchTrialsResponse(Message):
+    """The message v1GetSearchTrialsResponse."""
+
+    trials: Sequence[v1SearchTrial]
+    next: int
+    time: str
+
+
 class v1GetSearcherEventsResponse(Message):
     """The message v1GetSearcherEventsResponse."""
 
@@ -2066,6 +2114,13 @@ class v1LimitedJob(Message):
     progress: Optional[float] = None
     summary: Optional[v1JobSummary] = None
     weight: Optional[float] = None
+
+
+class v1ListAttemptsResponse(Message):
+    """The message v1ListAttemptsResponse."""
+
+    attempts: Sequence[v1Attempt]
+    pagination: v1Pagination
 
 
 class v1LocationType(DetEnum):
@@ -3317,6 +3372,23 @@ class v1SearchSummary(Message):
 
     config: Dict[str, Any]
     trials: Optional[Sequence[v1TrialSummary]] = None
+
+
+class v1SearchTrial(Message):
+    """The message v1SearchTrial."""
+
+    id: int
+    state: str
+    hparams: Dict[str, Any]
+    endTime: Optional[str] = None
+    restarts: int
+    batches: int
+    stopped: bool
+    min: Optional[float] = None
+    max: Optional[float] = None
+    last: Optional[float] = None
+    steps: Sequence[int]
+    values: Sequence[float]
 
 
 class v1SearchUnit(Message):
@@ -5572,6 +5644,25 @@ def get_ListAudit(
     return v1AuditResponse.from_json(_answer)
 
 
+def get_ListExperimentAttempts(
+    session: BaseSession,
+    *,
+    id: Any,
+    limit: Any = None,
+    offset: Any = None,
+    trial: Any = None,
+) -> v1ListAttemptsResponse:
+    """List the attempts of the trials of an experiment with their nodes and the reasons of their ends, newest first."""
+    _path = f"/api/v1/detent/experiments/{_quoted(str(id))}/attempts"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+        "trial": trial,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1ListAttemptsResponse.from_json(_answer)
+
+
 def get_ListGCs(
     session: BaseSession,
     *,
@@ -5599,6 +5690,48 @@ def get_ListOrphans(
     _path = "/api/v1/detent/nomad/orphans"
     _answer = _call(session, "GET", _path, {})
     return v1GetOrphansResponse.from_json(_answer)
+
+
+def get_ListSearchTrials(
+    session: BaseSession,
+    *,
+    id: Any,
+    metric: Any = None,
+    group: Any = None,
+    points: Any = None,
+    after: Any = None,
+    limit: Any = None,
+    changedSince: Any = None,
+) -> v1GetSearchTrialsResponse:
+    """List the trials of a search by id, each with its downsampled curve of one metric."""
+    _path = f"/api/v1/detent/experiments/{_quoted(str(id))}/search-trials"
+    _params = {
+        "metric": metric,
+        "group": group,
+        "points": points,
+        "after": after,
+        "limit": limit,
+        "changedSince": changedSince,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetSearchTrialsResponse.from_json(_answer)
+
+
+def get_ListTaskAttempts(
+    session: BaseSession,
+    *,
+    id: Any,
+    limit: Any = None,
+    offset: Any = None,
+) -> v1ListAttemptsResponse:
+    """List the attempts of a task with their nodes and the reasons of their ends, newest first."""
+    _path = f"/api/v1/detent/tasks/{_quoted(str(id))}/attempts"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1ListAttemptsResponse.from_json(_answer)
 
 
 def get_ListWebhookDeliveries(
@@ -7408,6 +7541,7 @@ Paginated = Union[
     v1GetUsersResponse,
     v1GetWorkspaceProjectsResponse,
     v1GetWorkspacesResponse,
+    v1ListAttemptsResponse,
     v1SearchExperimentsResponse,
     v1SearchRunsResponse,
 ]
