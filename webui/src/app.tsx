@@ -19,6 +19,7 @@ const TaskPage: Page = lazy(() => import('./pages/Task').then((m) => m.TaskPage)
 const Models: Page = lazy(() => import('./pages/Models').then((m) => m.Models));
 const ModelPage: Page = lazy(() => import('./pages/Model').then((m) => m.ModelPage));
 const Cluster: Page = lazy(() => import('./pages/Cluster').then((m) => m.Cluster));
+const Compare: Page = lazy(() => import('./pages/Compare').then((m) => m.Compare));
 const Wait: Page = lazy(() => import('./pages/Wait').then((m) => m.Wait));
 
 // The later ones are addresses that Determined's clients open.
@@ -33,6 +34,7 @@ const routes: Route<Page>[] = [
   { pattern: '/models', page: Models },
   { pattern: '/models/:id', page: ModelPage },
   { pattern: '/models/:id/versions/:version', page: ModelPage },
+  { pattern: '/compare', page: Compare },
   { pattern: '/cluster', page: Cluster },
   { pattern: '/wait/:type/:id', page: Wait },
   { pattern: '/interactive/:id/:type/*', page: Wait },

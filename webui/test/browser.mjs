@@ -274,6 +274,36 @@ const stories = {
     await page.waitForURL('**/trials/*');
   },
 
+  'trials of two experiments are compared side by side': async (page) => {
+    await signIn(page, `/experiments/${world.search}/trials?sort=metric`);
+    await until('three trials', async () => (await rows(page, 'trials').count()) === 3);
+    for (const i of [0, 1]) await rows(page, 'trials').nth(i).getByRole('checkbox').check();
+    await page.getByRole('link', { name: 'Side by side' }).click();
+    await until('two curves', () => page.evaluate(() => window.__charts?.loss?.series.length === 3));
+    await page.getByLabel('add a trial or an experiment').fill(`experiment ${world.done}`);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await until('three curves', () => page.evaluate(() => window.__charts?.loss?.series.length === 4));
+    const parts = page.getByRole('navigation', { name: 'parts of this page' });
+    await parts.getByRole('link', { name: 'Metrics' }).click();
+    const loss = page.getByRole('row', { name: /^validation val_loss/ });
+    await loss.waitFor();
+    assert.equal(await loss.locator('td').count(), 3);
+    await page.getByRole('button', { name: 'as baseline' }).last().click();
+    await until('a new baseline', async () => (await page.getByRole('columnheader', { name: /baseline/ }).textContent()) !== null && /base=\d+/.test(page.url()));
+    assert.equal(await loss.locator('.by').count(), 2, 'the others have their difference to the baseline');
+    await parts.getByRole('link', { name: 'Configuration' }).click();
+    await page.getByRole('row', { name: /^hyperparameters.width/ }).waitFor();
+    assert.equal(await page.getByRole('row', { name: /^entrypoint/ }).count(), 0, 'what is the same is left out');
+    await page.getByText('also what is the same').click();
+    await page.getByRole('row', { name: /^entrypoint/ }).waitFor();
+    await parts.getByRole('link', { name: 'Code' }).click();
+    await page.getByText('The code is the same.').waitFor();
+    await page.goto(`${url}/compare?experiments=${world.done},${world.failed}&view=code`);
+    await page.locator('.lined .plus', { hasText: 'it broke on purpose' }).waitFor();
+    await page.goto(`${url}/compare?trials=99999999`);
+    await page.getByText('There is no trial 99999999').waitFor();
+  },
+
   'the log has its colours, its search and its end': async (page) => {
     await signIn(page, `/experiments/${world.done}/logs`);
     const lines = page.getByRole('log');

@@ -59,6 +59,8 @@ describe('a brush', () => {
     expect([...chosen(field, { opt: ['adam'] }).mark]).toEqual([0, 1, 1]);
     expect([...chosen(field, { [metricAxis]: [0, 1] }).mark]).toEqual([1, 1, 0]);
     expect(chosen(field, { gone: [0, 1] }).count).toBe(3);
+    for (const outside of [[-5, 0.05], [0.5, 9]] as [number, number][]) expect(chosen(field, { lr: outside }).count).toBe(0);
+    expect(chosen(field, { lr: [-5, 9] }).count).toBe(3);
   });
   it('of two places is a range, or the categories between', () => {
     expect(brushOf(number('a', 0, 10), 0.7, 0.2)).toEqual([2, 7]);

@@ -112,9 +112,13 @@ export function place(a: Axis, v: unknown): number {
     return i < 0 ? NaN : a.values.length === 1 ? 0.5 : i / (a.values.length - 1);
   }
   if (typeof v !== 'number' || !Number.isFinite(v)) return NaN;
-  if (a.min === a.max) return v === a.min ? 0.5 : v < a.min ? 0 : 1;
-  const p = a.kind === 'log' ? (v > 0 ? Math.log(v / a.min) / Math.log(a.max / a.min) : NaN) : (v - a.min) / (a.max - a.min);
-  return Math.min(1, Math.max(0, p));
+  return Math.min(1, Math.max(0, beyond(a, v)));
+}
+
+// beyond is the place of a number also where that is outside of the axis.
+function beyond(a: Axis, v: number): number {
+  if (a.min === a.max) return v === a.min ? 0.5 : v < a.min ? -1 : 2;
+  return a.kind === 'log' ? (v > 0 ? Math.log(v / a.min) / Math.log(a.max / a.min) : NaN) : (v - a.min) / (a.max - a.min);
 }
 
 // valueAt is the number at a place of an axis that is no category.
@@ -176,7 +180,8 @@ export function chosen(f: Field, b: Brush): { mark: Uint8Array; count: number } 
       return;
     }
     if (!ranged(want)) return;
-    const low = Math.fround(place(a, want[0])) - 1e-6, high = Math.fround(place(a, want[1])) + 1e-6;
+    const ends = want.map((v) => (a.kind === 'log' && v <= 0 ? -Infinity : beyond(a, v)));
+    const low = Math.fround(ends[0]!) - 1e-6, high = Math.fround(ends[1]!) + 1e-6;
     for (let n = 0; n < mark.length; n++) if (!(at[n]! >= low && at[n]! <= high)) mark[n] = 0; // NaN is in no range
   });
   let count = 0;

@@ -219,7 +219,7 @@ function Trials({ e, list, ready, rungs }: { e: Experiment; list: Trial[]; ready
   return (
     <Table<Trial> label="trials" columns={columns} count={rows.length} row={(i) => rows[i]} id={(t) => String(t.id)} open={(t) => go(`/trials/${t.id}`)} sort={sort} fit
       marked={(t) => t.id === e.bestTrialId} selected={selected} onSelect={(ids) => setParams({ trials: [...ids].join(',') })}
-      tools={selected.size > 0 && <a class="button" href={`/experiments/${e.id}?trials=${[...selected].join(',')}`}>Compare the curves of {selected.size}</a>}
+      tools={selected.size > 0 && <><a class="button" href={`/experiments/${e.id}?trials=${[...selected].join(',')}`}>Compare the curves of {selected.size}</a><a class="button" href={`/compare?trials=${[...selected].join(',')}`}>Side by side</a></>}
       empty={<Empty title="No trial yet." />} />
   );
 }

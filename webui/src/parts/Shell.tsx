@@ -14,7 +14,7 @@ export const me = signal<User | null | undefined>(undefined); // undefined: not 
 export const master = signal<Info | undefined>(undefined);
 
 const places = [
-  { to: '/experiments', title: 'Experiments', also: /^\/(experiments|trials)/, icon: 'M3 17l5-6 4 3 6-9' },
+  { to: '/experiments', title: 'Experiments', also: /^\/(experiments|trials|compare)/, icon: 'M3 17l5-6 4 3 6-9' },
   { to: '/tasks', title: 'Tasks', also: /^\/tasks/, icon: 'M4 5h14v10H4z M8 19h6 M7 9l2 2-2 2' },
   { to: '/models', title: 'Models', also: /^\/models/, icon: 'M11 3l8 4-8 4-8-4z M3 11l8 4 8-4 M3 15l8 4 8-4' },
   { to: '/cluster', title: 'Cluster', also: /^\/cluster/, icon: 'M4 4h6v6H4z M12 4h6v6h-6z M4 12h6v6H4z M12 12h6v6h-6z' },
