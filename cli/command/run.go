@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/logs"
+	"github.com/detent-ml/detent/cli/internal/publish"
 	"github.com/detent-ml/detent/cli/internal/tasks"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
@@ -21,20 +22,26 @@ passed to the program. The exit status is 1 if the program failed.`
 
 func newRun(a *app.App) *cobra.Command {
 	var o tasks.Launch
+	var published []string
 	cmd := &cobra.Command{
 		Use:   "run [flags] PROGRAM [ARGUMENT...]",
 		Short: "run a program",
 		Long:  runLong,
 		Example: `  det command run nvidia-smi
   det command run --config resources.slots=2 --context . python train.py --epochs 3`,
-		RunE: func(cmd *cobra.Command, given []string) error { return run(cmd.Context(), a, o, given) },
+		RunE: func(cmd *cobra.Command, given []string) error { return run(cmd.Context(), a, o, published, given) },
 	}
 	cmd.Flags().SetInterspersed(false)
 	o.Flags(cmd, "command")
+	cmd.Flags().StringArrayVarP(&published, "publish", "p", nil, "make PORT or LOCAL_PORT:PORT of the command reachable on this machine while its log is followed (may be repeated)")
 	return cmd
 }
 
-func run(ctx context.Context, a *app.App, o tasks.Launch, program []string) error {
+func run(ctx context.Context, a *app.App, o tasks.Launch, published, program []string) error {
+	ports, err := publish.Parse(published)
+	if err != nil {
+		return err
+	}
 	c, r, err := o.Request(ctx, a, program)
 	if err != nil {
 		return err
@@ -54,6 +61,11 @@ func run(ctx context.Context, a *app.App, o tasks.Launch, program []string) erro
 	if o.Launched(a, "command", id, resp.Command.Description, resp.Warnings, resp.Remarks) {
 		return nil
 	}
+	end, err := publish.Open(ctx, a, c, publish.Task(id), ports)
+	if err != nil {
+		return err
+	}
+	defer end()
 	lo := logs.Options{Follow: true}
 	if err := lo.Print(ctx, a.IO, c.TaskLogs(ctx, id, client.LogQuery{Follow: true}), logs.TaskEnded(id)); err != nil {
 		return err

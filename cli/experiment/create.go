@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/publish"
 	"github.com/detent-ml/detent/cli/internal/upload"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
@@ -65,8 +66,8 @@ func newCreate(a *app.App) *cobra.Command {
 	f.BoolVar(&o.test, "test", false, "the same as --test-mode")
 	f.BoolVar(&o.follow, "follow", false, "the same as --follow-first-trial")
 	f.BoolVar(&o.local, "local", false, "run on this machine (not supported)")
-	f.StringArrayVarP(&o.publish, "publish", "p", nil, "publish a port of the trial (not supported)")
-	for _, hidden := range []string{"test", "follow", "local", "publish"} {
+	f.StringArrayVarP(&o.publish, "publish", "p", nil, "make PORT or LOCAL_PORT:PORT of the first trial reachable on this machine, and follow its log (may be repeated)")
+	for _, hidden := range []string{"test", "follow", "local"} {
 		if err := f.MarkHidden(hidden); err != nil {
 			panic(err)
 		}
@@ -76,6 +77,10 @@ func newCreate(a *app.App) *cobra.Command {
 
 func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	if err := o.check(); err != nil {
+		return err
+	}
+	ports, err := publish.Parse(o.publish)
+	if err != nil {
 		return err
 	}
 	config, warnings, err := loadConfig(a, o)
@@ -101,7 +106,14 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	id := resp.Experiment.ID
 	a.Printf("Created experiment %d\n", id)
 	upload.Remark(a.IO, resp.Warnings, resp.Remarks, warnings)
-	if o.follow && !o.paused {
+	if len(ports) > 0 {
+		end, err := publish.Open(ctx, a, c, taskOfFirstTrial(c, id), ports)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	if o.follow && !o.paused || len(ports) > 0 {
 		return followFirstTrial(ctx, a, c, id)
 	}
 	return nil
@@ -111,9 +123,6 @@ func (o createOptions) check() error {
 	if o.local {
 		return &exit.UsageError{Message: "--local is not offered: experiments run in the cluster",
 			Hint: "Run your script directly; off the cluster the harness works without a master."}
-	}
-	if len(o.publish) > 0 {
-		return &exit.UsageError{Message: "--publish is not offered yet"}
 	}
 	return nil
 }

@@ -233,7 +233,7 @@ func nothingIsSentOfMistakes(t *testing.T, m *world) {
 func TestWhatIsNotOffered(t *testing.T) {
 	io, _, _ := term.Buffers("")
 	a := &app.App{IO: io, Now: time.Now, Lookup: func(string) (string, bool) { return "", false }}
-	for _, o := range []createOptions{{local: true}, {publish: []string{"8080"}}} {
+	for _, o := range []createOptions{{local: true}, {publish: []string{"80x"}}, {publish: []string{"8080:0"}}, {publish: []string{"70000"}}} {
 		if err := runCreate(t.Context(), a, o); exit.Code(err) != exit.Usage {
 			t.Errorf("%+v: %v", o, err)
 		}

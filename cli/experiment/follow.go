@@ -28,6 +28,21 @@ func followFirstTrial(ctx context.Context, a *app.App, c *client.Client, id int)
 	return o.Print(ctx, a.IO, c.TrialLogs(ctx, trial, client.LogQuery{Follow: true}), logs.TrialEnded(trial))
 }
 
+// taskOfFirstTrial waits for the task of the first trial.
+func taskOfFirstTrial(c *client.Client, id int) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		n, err := firstTrial(ctx, c, id)
+		if err != nil {
+			return "", err
+		}
+		trial, err := c.Trial(ctx, n)
+		if err != nil {
+			return "", err
+		}
+		return trial.TaskID, nil
+	}
+}
+
 // whileQueued prints why a trial waits, until it runs.
 func whileQueued(ctx context.Context, a *app.App, c *client.Client, id int) error {
 	said := ""

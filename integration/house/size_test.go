@@ -65,7 +65,7 @@ var budgets = map[string]int{
 	"nomad/servers":    3500,
 	"plugins/gpu":      2300,
 	"plugins/remover":  500,
-	"plugins/runner":   7300,
+	"plugins/runner":   7550,
 	"webui":            50,
 }
 

@@ -82,7 +82,7 @@ func newProxyRig(t testing.TB, change ...func(*proxy.Origins)) *proxyRig {
 	for _, c := range change {
 		c(&origins)
 	}
-	v.proxy, err = proxy.New(origins, dir, v.locate, slog.New(slog.DiscardHandler))
+	v.proxy, err = proxy.New(origins, proxy.Rules{OpenPorts: true}, dir, v.locate, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +134,8 @@ type proxiedTask struct {
 	told []string      // all bodies
 	gone chan struct{} // told when the reader of a stream has left
 
+	ports map[int]string // addresses of its program's ports
+
 	old bool // its runner is of the release before certificates
 }
 
@@ -147,8 +149,13 @@ func (p *proxiedTask) reports(fingerprint string) string {
 
 // make makes a task of a user's, queued.
 func (v *proxyRig) make(user, kind string) *proxiedTask {
+	return v.makeWith(user, kind, `{"resources":{"slots":0}}`)
+}
+
+// makeWith makes a task with a configuration.
+func (v *proxyRig) makeWith(user, kind, config string) *proxiedTask {
 	v.t.Helper()
-	body := `{"config":{"resources":{"slots":0}}}`
+	body := `{"config":` + config + `}`
 	var got map[string]any
 	v.user(user).post("/api/v1/"+kind, body).ok().into(&got)
 	p := &proxiedTask{v: v, id: at(v.t, got, strings.TrimSuffix(kind, "s")+".id").(string), gone: make(chan struct{}, 8)}
@@ -199,6 +206,12 @@ func (p *proxiedTask) start() {
 	p.v.where.Store(id, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: p.port})
 }
 
+// dialPort connects to a port of the program.
+func (p *proxiedTask) dialPort(ctx context.Context, port int) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", p.ports[port])
+}
+
 // serve starts the program and opens the gate to it.
 func (p *proxiedTask) serve() {
 	t := p.v.t
@@ -220,7 +233,7 @@ func (p *proxiedTask) serve() {
 		t.Cleanup(func() { _ = server.Close() })
 		go func() { _ = server.Serve(ln) }()
 	}
-	p.gate.Open(p.spec, socket.Dial)
+	p.gate.Open(p.spec, socket.Dial, p.dialPort)
 	if err := p.v.db.MarkReady(t.Context(), p.id+".1"); err != nil {
 		t.Fatal(err)
 	}

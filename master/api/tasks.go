@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -86,6 +88,10 @@ func (a *API) liveTasks(ctx context.Context, c *call, _ *v1.None) (*v1.GetTasksR
 	if err != nil {
 		return nil, err
 	}
+	ports, err := a.db.LivePorts(ctx, c.scope)
+	if err != nil {
+		return nil, err
+	}
 	resp := &v1.GetTasksResponse{AllocationIDToSummary: map[string]v1.AllocationSummary{}}
 	resources := map[string][]v1.ResourcesSummary{}
 	for _, h := range holdings {
@@ -94,9 +100,20 @@ func (a *API) liveTasks(ctx context.Context, c *call, _ *v1.None) (*v1.GetTasksR
 	for _, x := range attempts {
 		resp.AllocationIDToSummary[x.ID] = v1.AllocationSummary{AllocationID: x.ID, TaskID: x.TaskID, Name: x.TaskName,
 			Priority: &x.Priority, RegisteredTime: &x.QueuedAt, ResourcePool: x.Pool, SlotsNeeded: x.Slots,
-			SchedulerType: a.scheduler(x.Pool), Resources: resources[x.ID]}
+			SchedulerType: a.scheduler(x.Pool), Resources: resources[x.ID], ProxyPorts: proxyPorts(x.TaskID, ports[x.ID])}
 	}
 	return resp, nil
+}
+
+// proxyPorts are the ports of a task with the names of their services: the proxy forwards
+// /proxy/<service>/.
+func proxyPorts(task string, ports expconf.ProxyPorts) []v1.ProxyPortConfig {
+	list := make([]v1.ProxyPortConfig, len(ports))
+	for i, p := range ports {
+		list[i] = v1.ProxyPortConfig{Port: p.ProxyPort, ProxyTcp: optional.Value(p.ProxyTCP), Unauthenticated: optional.Value(p.Unauthenticated),
+			ServiceID: task + ":" + strconv.Itoa(p.ProxyPort)}
+	}
+	return list
 }
 
 func (a *API) resourcesSummary(h store.Holding, slots map[poolNode]map[int]sched.Slot) v1.ResourcesSummary {

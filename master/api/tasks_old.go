@@ -22,6 +22,10 @@ func (a *API) oldTasks(ctx context.Context, c *call, _ *v1.None) (*map[string]v1
 	if err != nil {
 		return nil, err
 	}
+	ports, err := a.db.LivePorts(ctx, c.scope)
+	if err != nil {
+		return nil, err
+	}
 	resources := map[string][]v1.OldResource{}
 	for _, h := range holdings {
 		s := a.resourcesSummary(h, slots)
@@ -34,8 +38,12 @@ func (a *API) oldTasks(ctx context.Context, c *call, _ *v1.None) (*map[string]v1
 	}
 	out := map[string]v1.OldTask{}
 	for _, x := range attempts {
-		out[x.ID] = v1.OldTask{TaskID: x.TaskID, AllocationID: x.ID, Name: allocationName(x), RegisteredTime: x.QueuedAt, ResourcePool: x.Pool,
-			SlotsNeeded: x.Slots, Resources: resources[x.ID], SchedulerType: a.scheduler(x.Pool), Priority: x.Priority}
+		old := v1.OldTask{TaskID: x.TaskID, AllocationID: x.ID, Name: allocationName(x), RegisteredTime: x.QueuedAt, ResourcePool: x.Pool,
+			SlotsNeeded: x.Slots, Resources: resources[x.ID], SchedulerType: a.scheduler(x.Pool), Priority: x.Priority, ProxyPorts: []v1.OldPort{}}
+		for _, p := range proxyPorts(x.TaskID, ports[x.ID]) {
+			old.ProxyPorts = append(old.ProxyPorts, v1.OldPort(p))
+		}
+		out[x.ID] = old
 	}
 	return &out, nil
 }

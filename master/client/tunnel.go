@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -17,6 +18,16 @@ import (
 // DialTask opens a tunnel to the SSH server of a shell. Each direction of the connection
 // can be closed separately. The connection ends with ctx.
 func (c *Client) DialTask(ctx context.Context, taskID string) (net.Conn, error) {
+	return c.dialService(ctx, taskID)
+}
+
+// DialPort opens a tunnel to a port that the configuration of a task declares in
+// environment.proxy_ports.
+func (c *Client) DialPort(ctx context.Context, taskID string, port int) (net.Conn, error) {
+	return c.dialService(ctx, taskID+":"+strconv.Itoa(port))
+}
+
+func (c *Client) dialService(ctx context.Context, taskID string) (net.Conn, error) {
 	transport, err := c.tunnelTransport()
 	if err != nil {
 		return nil, err

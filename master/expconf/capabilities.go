@@ -18,6 +18,7 @@ type Capabilities struct {
 	Devices      bool // device files in tasks
 	ShmSize      bool
 	ProxyPorts   bool
+	OpenPorts    bool     // environment.proxy_ports[].unauthenticated
 	NomadOverlay bool     // environment.nomad
 	Volumes      []string // names allowed in environment.nomad.volumes
 	GPUs         bool     // slots are devices, for resources.gpu
@@ -41,7 +42,7 @@ func Everything() Capabilities {
 		Searchers:  membersOf[Searcher](),
 		Storage:    membersOf[CheckpointStorage](),
 		Containers: true, MultiSlot: true, BindMounts: true, Devices: true, ShmSize: true,
-		ProxyPorts: true, NomadOverlay: true, LogPolicies: true, LogRetention: true, Profiling: true,
+		ProxyPorts: true, OpenPorts: true, NomadOverlay: true, LogPolicies: true, LogRetention: true, Profiling: true,
 		Webhooks: true, MaxSlots: true, FairShare: true, SingleNode: true, Continue: true, GPUs: true,
 	}
 }
@@ -138,6 +139,10 @@ func (c Config) unhonouredEnvironment(k *checker, can Capabilities) {
 		"environment.nomad takes constraints, affinities, volumes and host_paths")
 	k.when(len(e.Ports) > 0, at+".ports", "has no effect any more", "use environment.proxy_ports")
 	k.when(len(e.ProxyPorts) > 0 && !can.ProxyPorts, at+".proxy_ports", "have no effect on this cluster yet", "")
+	for i, p := range e.ProxyPorts {
+		k.when(can.ProxyPorts && !can.OpenPorts && first(false, p.Unauthenticated), index(at+".proxy_ports", i)+".unauthenticated",
+			"has no effect: on this cluster every port requires a sign-in", "operators may set unauthenticated_ports in the master's configuration")
+	}
 	if n := e.Nomad; n != nil && !can.NomadOverlay {
 		k.when(len(n.Spread) > 0, at+".nomad.spread", "has no effect on this cluster yet", "")
 		k.when(len(n.Affinities) > 0, at+".nomad.affinities", "have no effect on this cluster yet", "")

@@ -76,13 +76,13 @@ func behind(b testing.TB, kind string, program func(net.Listener)) (tasks, direc
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { gate.Close(); sock.Close() })
-	gate.Open(spec, sock.Dial)
+	gate.Open(spec, sock.Dial, nil)
 	at, err := net.ResolveTCPAddr("tcp", gate.Address())
 	if err != nil {
 		b.Fatal(err)
 	}
 	one := oneTask{map[string]Task{"t": {ID: "t", Type: kind, OwnerID: 1, State: "RUNNING", AllocationID: "t.1", Ready: true, Secret: "s", Certificate: certificate.Fingerprint}}}
-	p, err := New(Origins{Master: "http://127.0.0.1:1", URL: "http://127.0.0.1:2"}, one,
+	p, err := New(Origins{Master: "http://127.0.0.1:1", URL: "http://127.0.0.1:2"}, Rules{}, one,
 		func(context.Context, string) (string, int, error) { return "127.0.0.1", at.Port, nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)

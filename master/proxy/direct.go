@@ -14,48 +14,81 @@ import (
 
 // Direct handles a request for a task at the API's origin.
 func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Caller) {
-	id, slash, err := taskOf(r.URL.EscapedPath())
+	at, slash, err := serviceOf(r.URL.EscapedPath())
 	if err != nil {
 		show(w, r, refusal(err))
 		return
 	}
 	asked := tunnel.Asked(r.Header)
 	isTunnel := asked == v1.GatewayTunnel || asked == webSocket
-	if v.Err != nil && !isTunnel {
-		p.refuseAnonymous(w, r, id, v.Err)
+	if v.Err != nil && !isTunnel && !p.openAt(r.Context(), at).open {
+		p.refuseAnonymous(w, r, at, v.Err)
 		return
 	}
-	t, ok := p.find(w, r)
+	t, ok := p.find(w, r, at)
 	switch {
 	case !ok:
-	case t.kind() == v1.GatewayOfSSH:
-		p.shell(w, r, t, v, isTunnel)
-	case v.Err != nil:
-		p.refuseAnonymous(w, r, id, v.Err)
-	case !mayEnter(v.Who, t):
-		if err := v.note(t, Refusal(t.Type, t.Owner)); err != nil {
+	case t.offers == v1.GatewayOfSSH:
+		p.stream(w, r, t, v, asked)
+	case v.Err != nil && !t.open:
+		p.refuseAnonymous(w, r, at, v.Err)
+	case !t.open && !mayEnter(v.Who, t.Task):
+		if err := v.note(t.Task, Refusal(t.Type, t.Owner)); err != nil {
 			p.fail(w, r, err)
 			return
 		}
-		show(w, r, pageNotYours(t, v.Who.Username))
+		show(w, r, pageNotYours(t.Task, v.Who.Username))
+	case t.offers == v1.GatewayOfTCP || t.bytes(asked):
+		p.stream(w, r, t, v, asked)
+	case t.open && p.toOpenPort(w, r, t, v):
 	case v.Cookie:
 		p.send(w, r, t, v)
 	case !slash:
-		http.Redirect(w, r, withQuery(base(id), r.URL.RawQuery), http.StatusPermanentRedirect)
+		http.Redirect(w, r, withQuery(at.base(), r.URL.RawQuery), http.StatusPermanentRedirect)
 	case absent(w, r, t):
 	default:
-		if err := v.note(t, nil); err != nil {
-			p.fail(w, r, err)
-			return
+		who := t.access(v)
+		if who.session != 0 {
+			if err := v.note(t.Task, nil); err != nil {
+				p.fail(w, r, err)
+				return
+			}
 		}
-		p.serveSession(w, r, t, v.Who.SessionID, p.forward(true))
+		p.admitted(w, r, t, who, p.forward(true))
 	}
 }
 
+// access is what a caller's connection counts towards and ends with: their session, if that may
+// enter the task. Others are anonymous at what is open to everybody.
+func (t visit) access(v Caller) access {
+	a := access{task: t.ID, attempt: t.AllocationID, address: v.Address}
+	if v.Err == nil && mayEnter(v.Who, t.Task) {
+		a.session = v.Who.SessionID
+	}
+	return a
+}
+
+// toOpenPort sends a browser to the tasks' origin, where a port that is open to everybody needs
+// no ticket, and refuses a port whose owner is deactivated.
+func (p *Proxy) toOpenPort(w http.ResponseWriter, r *http.Request, t visit, v Caller) bool {
+	to := p.origins.of(t.ID)
+	switch {
+	case t.OwnerGone && t.access(v).session == 0:
+		show(w, r, pageOwnerGone(t.Task))
+	case to != "" && readOnly(r.Method) && tunnel.Asked(r.Header) == "" && (v.Cookie || r.Header.Get("Sec-Fetch-Mode") == "navigate"):
+		redirect(w, withQuery(to+r.URL.EscapedPath(), r.URL.RawQuery))
+	case v.Cookie || r.Header.Get("Sec-Fetch-Site") != "":
+		show(w, r, pageBrowser(p.origins.Master+t.at.base()))
+	default:
+		return false
+	}
+	return true
+}
+
 // refuseAnonymous answers a request without a valid session. An unavailable database is reported as such.
-func (p *Proxy) refuseAnonymous(w http.ResponseWriter, r *http.Request, id string, err error) {
+func (p *Proxy) refuseAnonymous(w http.ResponseWriter, r *http.Request, at service, err error) {
 	if fault.Is(err, fault.Unauthenticated) {
-		show(w, r, pageSignIn(id))
+		show(w, r, pageSignIn(at))
 		return
 	}
 	p.fail(w, r, err)
@@ -63,27 +96,27 @@ func (p *Proxy) refuseAnonymous(w http.ResponseWriter, r *http.Request, id strin
 
 // send redirects a signed-in browser to the tasks' origin, with a ticket. If another page may
 // have caused the request, the user must confirm it first.
-func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t Task, v Caller) {
+func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t visit, v Caller) {
 	confirmed := r.Method == http.MethodPost
 	switch {
 	case p.origins.of(t.ID) == "":
-		show(w, r, pageNoOrigin(t))
+		show(w, r, pageNoOrigin(t.Task))
 		return
-	case tunnel.Asked(r.Header) != "" || !confirmed && !readOnly(r.Method) || confirmed && !agreed(w, r, t, v):
-		show(w, r, pageBrowser(p.origins.Master+base(t.ID)))
+	case tunnel.Asked(r.Header) != "" || !confirmed && !readOnly(r.Method) || confirmed && !agreed(w, r, t.Task, v):
+		show(w, r, pageBrowser(p.origins.Master+t.at.base()))
 		return
-	case t.kind() == v1.GatewayOfNone:
+	case t.offers == v1.GatewayOfNone:
 		show(w, r, pageNothing(t))
 		return
 	case !confirmed && !openedByUser(r.Header):
-		show(w, r, pageConfirm(t, withQuery(r.URL.EscapedPath(), r.URL.RawQuery), v.Proof(t.ID), p.origins.of(t.ID)))
+		show(w, r, pageConfirm(t.Task, withQuery(r.URL.EscapedPath(), r.URL.RawQuery), v.Proof(t.ID), p.origins.of(t.ID)))
 		return
 	}
 	path := r.URL.EscapedPath()
-	if _, slash, _ := taskOf(path); !slash {
+	if _, slash, _ := serviceOf(path); !slash {
 		path += "/"
 	}
-	if err := v.note(t, nil); err != nil {
+	if err := v.note(t.Task, nil); err != nil {
 		p.fail(w, r, err)
 		return
 	}

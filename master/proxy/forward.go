@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 
 	"github.com/detent-ml/detent/master/tunnel"
 	"github.com/detent-ml/detent/master/v1"
@@ -16,7 +17,7 @@ import (
 
 // A target is the destination of a request, in the request's context.
 type target struct {
-	task    Task
+	task    visit
 	address string
 	inPlace bool // on the API's origin
 }
@@ -30,9 +31,9 @@ var (
 )
 
 // forward forwards a request to a task's gateway, at the API's origin (inPlace) or the tasks'.
-func (p *Proxy) forward(inPlace bool) func(http.ResponseWriter, *http.Request, Task) {
-	return func(w http.ResponseWriter, r *http.Request, t Task) {
-		address, err := p.address(r.Context(), t)
+func (p *Proxy) forward(inPlace bool) func(http.ResponseWriter, *http.Request, visit) {
+	return func(w http.ResponseWriter, r *http.Request, t visit) {
+		address, err := p.address(r.Context(), t.Task)
 		if err != nil {
 			p.unanswered(w, r, t, err)
 			return
@@ -81,6 +82,7 @@ func (p *Proxy) dress(h http.Header, in *http.Request, to target) {
 	if to.inPlace && hasTLS(p.origins.Master) || !to.inPlace && p.origins.secure(to.task.ID) {
 		h.Set("X-Forwarded-Proto", "https")
 	}
+	h.Set("X-Forwarded-Prefix", strings.TrimSuffix(to.task.at.base(), "/"))
 	h.Set(v1.GatewayHeader, to.task.Secret)
 }
 
@@ -95,7 +97,7 @@ func (p *Proxy) admit(resp *http.Response, to target) error {
 	default:
 		return errNotGateway
 	}
-	confine(resp.Header, to.task.ID)
+	confine(resp.Header, to.task.at)
 	policy := frames(p.origins.Master)
 	if to.inPlace { // the answer is for programs; a browser must not run it as a page of the API's origin
 		policy = "sandbox"
@@ -107,7 +109,7 @@ func (p *Proxy) admit(resp *http.Response, to target) error {
 
 // unanswered answers with the reason why the task did not answer, unless the caller has
 // disconnected or lost the right to open the task.
-func (p *Proxy) unanswered(w http.ResponseWriter, r *http.Request, t Task, err error) {
+func (p *Proxy) unanswered(w http.ResponseWriter, r *http.Request, t visit, err error) {
 	if cause := context.Cause(r.Context()); cause != nil {
 		if errors.Is(cause, context.Canceled) {
 			cause = errStopping
@@ -116,10 +118,10 @@ func (p *Proxy) unanswered(w http.ResponseWriter, r *http.Request, t Task, err e
 		return
 	}
 	if !errors.Is(err, errStarting) {
-		p.forgetAddress(t)
+		p.forgetAddress(t.Task)
 		if t.Ready {
 			p.log.Warn("a task does not answer", "task_id", t.ID, "allocation_id", t.AllocationID, "error", err)
-			show(w, r, pageSilent(t))
+			show(w, r, pageSilent(t.Task))
 			return
 		}
 	}

@@ -84,7 +84,7 @@ func ourCookie(name string) bool {
 // confine limits the effects of a task's answer to the task: its cookies get the task's path and
 // cannot be ours, and headers about the whole origin, which other tasks may share, are
 // removed. Invalid cookies are removed.
-func confine(h http.Header, task string) {
+func confine(h http.Header, at service) {
 	for _, field := range []string{v1.GatewayHeader, "Clear-Site-Data", "Service-Worker-Allowed", "Strict-Transport-Security",
 		"Public-Key-Pins", "Alt-Svc", "Origin-Agent-Cluster", "Nel", "Report-To", "Reporting-Endpoints", "Activate-Storage-Access", "Set-Login"} {
 		h.Del(field)
@@ -100,8 +100,8 @@ func confine(h http.Header, task string) {
 			continue
 		}
 		c.Domain = ""
-		if c.Path != strings.TrimSuffix(base(task), "/") && !strings.HasPrefix(c.Path, base(task)) {
-			c.Path = base(task)
+		if base := at.base(); c.Path != strings.TrimSuffix(base, "/") && !strings.HasPrefix(c.Path, base) {
+			c.Path = base
 		}
 		if s := c.String(); s != "" {
 			h.Add("Set-Cookie", s)

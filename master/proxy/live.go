@@ -29,7 +29,7 @@ type connection struct {
 // An access has what allows a connection: its session, or its client's address.
 type access struct {
 	task, attempt string
-	// session is that of the user; 0 for a tunnel without a sign-in.
+	// session is that of the user; 0 without a sign-in.
 	session int64
 	// address is that of a client without a session.
 	address string
@@ -65,7 +65,7 @@ func (a access) valid(now accessState) error {
 }
 
 // live is the list of connections. Those with a session and those without are counted
-// apart, so that anonymous tunnels leave the limits of signed-in users alone.
+// apart, so that anonymous ones leave the limits of signed-in users alone.
 type live struct {
 	mu     sync.Mutex
 	open   map[*connection]struct{}
@@ -85,7 +85,8 @@ func newLive() *live {
 	return &live{open: map[*connection]struct{}{}, counts: map[limitKey]int{}, idle: make(chan struct{})}
 }
 
-// Limits on open connections: those with a session, and tunnels without one.
+// Limits on open connections: those with a session, and those without one, to shells and to
+// ports that are open to everybody.
 const (
 	maxOpen                       = 12_288
 	maxPerTask                    = 1_024
@@ -111,7 +112,7 @@ func (a access) limits() map[limitKey]int {
 var errTooMany = fault.New(fault.TooMany, "too many open connections to this task, or to all tasks; close some")
 
 // errTooManyAnonymous tells a client without a token what to do.
-var errTooManyAnonymous = fault.New(fault.TooMany, "too many open tunnels without a session: to this shell, to all shells, or from your address; close some, or sign in (det user login)")
+var errTooManyAnonymous = fault.New(fault.TooMany, "too many open connections without a session: to this task, to all tasks, or from your address; close some, or sign in (det user login)")
 
 // errStopping is the reason for closing connections when the master stops.
 var errStopping = fault.New(fault.Unavailable, "the master is stopping; try again")

@@ -112,7 +112,7 @@ var grpcCodes = map[fault.Code]int{
 
 func pageNoPath() page {
 	return page{status: http.StatusNotFound, code: fault.NotFound, Title: "There is nothing here",
-		Text: "Tasks are found under /proxy/<task id>/, and only there."}
+		Text: "Tasks are found under /proxy/<task id>/ and /proxy/<task id>:<port>/, and only there."}
 }
 
 func pageBadPath(why error) page {
@@ -126,10 +126,10 @@ func pageUnknown(id string) page {
 
 // pageSignIn is for a browser without a session at the API's origin: it leads to the WebUI's
 // sign-in, and back.
-func pageSignIn(id string) page {
+func pageSignIn(at service) page {
 	return page{status: http.StatusUnauthorized, code: fault.Unauthenticated, Title: "Sign in to open this task",
 		Text: "It is open to its owner and to admins. Programs show a token: Authorization: Bearer <token>.",
-		Link: "/login?next=" + url.QueryEscape(base(id)), Label: "Sign in"}
+		Link: "/login?next=" + url.QueryEscape(at.base()), Label: "Sign in"}
 }
 
 // pageConfirm is for a request that the user or another page may have caused.
@@ -141,10 +141,10 @@ func pageConfirm(t Task, action, proof, leads string) page {
 
 // pageNoCookie is for a browser at the tasks' origin without a valid cookie: it was not
 // redirected by the master, or its session has ended.
-func pageNoCookie(master, id string) page {
+func pageNoCookie(master string, at service) page {
 	return page{status: http.StatusUnauthorized, code: fault.Unauthenticated, Title: "This task is opened by way of the master",
 		Text: "The address alone does not open it, and what opened it before has ended with its session.",
-		Link: master + base(id), Label: "Open the task"}
+		Link: master + at.base(), Label: "Open the task"}
 }
 
 func pageNotYours(t Task, who string) page {
@@ -157,14 +157,24 @@ func pageOwnerGone(t Task) page {
 		Text: fmt.Sprintf("It belongs to %s. Only admins may still enter it, who show their token.", t.Owner)}
 }
 
-func pageNothing(t Task) page {
+func pageNothing(t visit) page {
+	if t.at.port != 0 {
+		return page{status: http.StatusNotFound, code: fault.NotFound, Title: fmt.Sprintf("This task has no port %d to open", t.at.port),
+			Text: "Ports that are to be reached have to be in environment.proxy_ports of the configuration, before the task starts."}
+	}
 	return page{status: http.StatusNotFound, code: fault.NotFound, Title: "This task has nothing to open",
-		Text: "Notebooks, TensorBoards and shells can be opened. What a command or a training says is in its log: det task logs " + t.ID}
+		Text: "Notebooks, TensorBoards, shells and the ports in environment.proxy_ports can be opened. What a command or a training says is in its log: det task logs " + t.ID}
 }
 
 func pageShell(t Task) page {
 	return page{status: http.StatusUpgradeRequired, code: fault.Invalid, Title: "This is a shell",
 		Text: "It is opened by ssh, from a terminal: det shell open " + t.ID}
+}
+
+// pageStream is for a port that carries bytes and no HTTP.
+func pageStream(t visit) page {
+	return page{status: http.StatusUpgradeRequired, code: fault.Invalid, Title: "This is a port with proxy_tcp",
+		Text: fmt.Sprintf("It carries bytes and no pages. Open it from a terminal: det task tunnel %s %d", t.ID, t.at.port)}
 }
 
 func pageOver(t Task) page {
@@ -175,7 +185,7 @@ func pageOver(t Task) page {
 	return page{status: http.StatusGone, code: fault.NotFound, Title: "This " + t.word() + " is over", Text: text}
 }
 
-func pageStarting(t Task) page {
+func pageStarting(t visit) page {
 	p := page{status: http.StatusServiceUnavailable, code: fault.Unavailable, Again: 2, Title: "This " + t.word() + " is starting"}
 	switch t.State {
 	case "QUEUED":
@@ -186,6 +196,9 @@ func pageStarting(t Task) page {
 		p.Title, p.Text = "This "+t.word()+" is being ended", "Its program was asked to exit."
 	default:
 		p.Text = "Its program has not answered yet."
+		if t.at.port != 0 {
+			p.Text = fmt.Sprintf("No program of the task listens on port %d of its loopback interface yet.", t.at.port)
+		}
 	}
 	if p.Text == "" {
 		p.Text = "Nothing is known yet about when it begins."
@@ -200,9 +213,9 @@ func pageSilent(t Task) page {
 			"What it printed is in its log: det task logs " + t.ID}
 }
 
-func pageTicket(master, id string) page {
+func pageTicket(master string, at service) page {
 	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "This link has been used, or is too old",
-		Text: "A link with a ticket is good once and for a minute.", Link: master + base(id), Label: "Open the task again"}
+		Text: "A link with a ticket is good once and for a minute.", Link: master + at.base(), Label: "Open the task again"}
 }
 
 func pageForeign() page {

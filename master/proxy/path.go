@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -12,28 +13,56 @@ const Prefix = "/proxy/"
 // maxID is the maximum length of a task's id in a path.
 const maxID = 100
 
+// A service is what a path names: a task, or one of the ports that its configuration declares.
+type service struct {
+	task string
+	port int // 0: what a task of this type offers
+}
+
+// base is the prefix of the service's paths.
+func (s service) base() string {
+	if s.port == 0 {
+		return base(s.task)
+	}
+	return Prefix + s.task + ":" + strconv.Itoa(s.port) + "/"
+}
+
 // errPath is the error about a path without a task's id.
-var errPath = errors.New("the path is not of the form /proxy/<task id>/…")
+var errPath = errors.New("the path is not of the form /proxy/<task id>/… or /proxy/<task id>:<port>/…")
 
 // errDots is the error about a path that a program might resolve to another path.
 var errDots = errors.New("the path contains a segment . or .., plain or encoded")
 
-// taskOf finds the id of a task in an encoded path. The prefix and the id must not be encoded, so
-// that all programs that parse the path find the same task. slash reports whether a slash
-// follows the id.
-func taskOf(path string) (id string, slash bool, err error) {
+// serviceOf finds the service in an encoded path. The prefix, the id and the port must not be
+// encoded, so that all programs that parse the path find the same service. slash reports whether
+// a slash follows.
+func serviceOf(path string) (s service, slash bool, err error) {
 	rest, ok := strings.CutPrefix(path, Prefix)
 	if !ok {
-		return "", false, errPath
+		return service{}, false, errPath
 	}
-	id, rest, slash = strings.Cut(rest, "/")
-	if !goodID(id) {
-		return "", false, errPath
+	name, rest, slash := strings.Cut(rest, "/")
+	id, port, declared := strings.Cut(name, ":")
+	if declared {
+		s.port = portOf(port)
+	}
+	if !goodID(id) || declared && s.port == 0 {
+		return service{}, false, errPath
 	}
 	if dotted(rest) {
-		return "", false, errDots
+		return service{}, false, errDots
 	}
-	return id, slash, nil
+	s.task = id
+	return s, slash, nil
+}
+
+// portOf reads a port in its only spelling; 0 for anything else.
+func portOf(text string) int {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || strconv.FormatUint(n, 10) != text {
+		return 0
+	}
+	return int(n)
 }
 
 // goodID reports whether a text can be the id of a task, which is used in paths, in the names of

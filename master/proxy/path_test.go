@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-func TestTaskOf(t *testing.T) {
+func TestServiceOf(t *testing.T) {
 	for _, c := range []struct {
 		path  string
-		id    string // "" for none
+		id    string // "" for none; with a port: id:port
 		slash bool
 		dots  bool
 	}{
@@ -32,7 +32,17 @@ func TestTaskOf(t *testing.T) {
 		{"/proxy/x./", "", false, false},
 		{"/proxy/a..b/", "", false, false},
 		{"/proxy/a%2fb/", "", false, false},
-		{"/proxy/a:80/", "", false, false},
+		{"/proxy/a:80/x:y", "a:80", true, false},
+		{"/proxy/1.trial:65535", "1.trial:65535", false, false},
+		{"/proxy/a:80/../b", "", true, true},
+		{"/proxy/a:/", "", false, false},
+		{"/proxy/a:0/", "", false, false},
+		{"/proxy/a:080/", "", false, false},
+		{"/proxy/a:+80/", "", false, false},
+		{"/proxy/a:65536/", "", false, false},
+		{"/proxy/a:80:81/", "", false, false},
+		{"/proxy/a%3A80/", "", false, false},
+		{"/proxy/:80/", "", false, false},
 		{"/proxy/a b/", "", false, false},
 		{"/proxy/" + strings.Repeat("a", maxID+1) + "/", "", false, false},
 		{"/proxy/x/..", "", true, true},
@@ -43,17 +53,18 @@ func TestTaskOf(t *testing.T) {
 		{"/proxy/x/a%5c..%5cb", "", true, true},
 		{"/proxy/x/..;a=b/y", "", true, true},
 	} {
-		id, slash, err := taskOf(c.path)
+		at, slash, err := serviceOf(c.path)
+		id := strings.TrimSuffix(strings.TrimPrefix(at.base(), "/proxy/"), "/")
 		if id != c.id || errors.Is(err, errDots) != c.dots || (err == nil) != (c.id != "") || err == nil && slash != c.slash {
 			t.Errorf("%s: %q %v %v", c.path, id, slash, err)
 		}
 	}
 }
 
-// FuzzTaskOf holds that a path which leads to a task leads to that one by every
+// FuzzServiceOf holds that a path which leads to a task leads to that one by every
 // reader: raw, decoded, cleaned, or both.
-func FuzzTaskOf(f *testing.F) {
-	for _, seed := range []string{"/proxy/a/", "/proxy/a/../b/", "/proxy/a/%2e%2e/b", "/proxy/a%2f..%2fb/", "/proxy/a/b%00c", "//x/proxy/a/", "/proxy/a\\..\\b/", "/proxy/a/%25252e./x"} {
+func FuzzServiceOf(f *testing.F) {
+	for _, seed := range []string{"/proxy/a/", "/proxy/a/../b/", "/proxy/a/%2e%2e/b", "/proxy/a%2f..%2fb/", "/proxy/a:80/b", "/proxy/a/b%00c", "//x/proxy/a/", "/proxy/a\\..\\b/", "/proxy/a/%25252e./x"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -61,14 +72,15 @@ func FuzzTaskOf(f *testing.F) {
 		if err != nil || !strings.HasPrefix(raw, "/") {
 			return
 		}
-		id, _, err := taskOf(u.EscapedPath())
+		at, _, err := serviceOf(u.EscapedPath())
 		if err != nil {
 			return
 		}
+		id := at.task
 		if !goodID(id) || strings.ContainsAny(id, "/\\%?#:@; ") {
 			t.Fatalf("%q gives the id %q", raw, id)
 		}
-		want := "/proxy/" + id
+		want := strings.TrimSuffix(at.base(), "/")
 		once, err := url.PathUnescape(u.EscapedPath())
 		if err != nil {
 			t.Fatalf("%q cannot be decoded", raw)

@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/tunnel"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 const (
@@ -31,6 +32,7 @@ const (
 // A Proxy forwards requests to tasks. It is safe for concurrent use.
 type Proxy struct {
 	origins Origins
+	rules   Rules
 	dir     Directory
 	locate  Locator
 	log     *slog.Logger
@@ -40,12 +42,18 @@ type Proxy struct {
 	reverse *httputil.ReverseProxy
 }
 
+// Rules are what the operators allow.
+type Rules struct {
+	// OpenPorts lets everybody reach the ports that a configuration declares as unauthenticated.
+	OpenPorts bool
+}
+
 // New returns a proxy. Run must run, because it closes connections that are no longer allowed.
-func New(origins Origins, dir Directory, locate Locator, log *slog.Logger) (*Proxy, error) {
+func New(origins Origins, rules Rules, dir Directory, locate Locator, log *slog.Logger) (*Proxy, error) {
 	if err := origins.check(); err != nil {
 		return nil, err
 	}
-	p := &Proxy{origins: origins, dir: dir, locate: locate, log: log, known: newMemories(), live: newLive(),
+	p := &Proxy{origins: origins, rules: rules, dir: dir, locate: locate, log: log, known: newMemories(), live: newLive(),
 		dialer: net.Dialer{Timeout: dialWithin, KeepAlive: 15 * time.Second}}
 	p.reverse = p.newReverse()
 	return p, nil
@@ -130,23 +138,18 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	show(w, r, answer)
 }
 
-// find is the task of a request, or the page that says why there is none.
-func (p *Proxy) find(w http.ResponseWriter, r *http.Request) (t Task, ok bool) {
-	id, _, err := taskOf(r.URL.EscapedPath())
-	if err != nil {
-		show(w, r, refusal(err))
-		return t, false
-	}
-	t, err = p.task(r.Context(), id)
+// find is the visit of a request, or the page that says why there is none.
+func (p *Proxy) find(w http.ResponseWriter, r *http.Request, at service) (visit, bool) {
+	t, err := p.task(r.Context(), at.task)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		show(w, r, pageUnknown(id))
+		show(w, r, pageUnknown(at.task))
 	case err != nil:
 		p.fail(w, r, err)
 	default:
-		return t, true
+		return p.rules.visit(t, at), true
 	}
-	return t, false
+	return visit{}, false
 }
 
 func refusal(err error) page {
@@ -158,11 +161,11 @@ func refusal(err error) page {
 
 // serveSession passes a request on for a session: it ends when its session is over or may not
 // enter any more, when the attempt is over, or when the master stops.
-func (p *Proxy) serveSession(w http.ResponseWriter, r *http.Request, t Task, session int64, serve func(http.ResponseWriter, *http.Request, Task)) {
+func (p *Proxy) serveSession(w http.ResponseWriter, r *http.Request, t visit, session int64, serve func(http.ResponseWriter, *http.Request, visit)) {
 	p.admitted(w, r, t, access{task: t.ID, attempt: t.AllocationID, session: session}, serve)
 }
 
-func (p *Proxy) admitted(w http.ResponseWriter, r *http.Request, t Task, who access, serve func(http.ResponseWriter, *http.Request, Task)) {
+func (p *Proxy) admitted(w http.ResponseWriter, r *http.Request, t visit, who access, serve func(http.ResponseWriter, *http.Request, visit)) {
 	ctx, end, err := p.live.begin(r.Context(), who, tunnel.Asked(r.Header) != "")
 	if err != nil {
 		p.fail(w, r, err)
@@ -173,12 +176,12 @@ func (p *Proxy) admitted(w http.ResponseWriter, r *http.Request, t Task, who acc
 }
 
 // absent shows the page of a task that cannot answer, if that is known already.
-func absent(w http.ResponseWriter, r *http.Request, t Task) bool {
+func absent(w http.ResponseWriter, r *http.Request, t visit) bool {
 	switch {
-	case t.kind() == "":
+	case t.offers == v1.GatewayOfNone:
 		show(w, r, pageNothing(t))
 	case t.Over:
-		show(w, r, pageOver(t))
+		show(w, r, pageOver(t.Task))
 	case t.AllocationID == "" || t.Secret == "":
 		show(w, r, pageStarting(t))
 	default:

@@ -24,32 +24,34 @@ const (
 	maxMessage = 1 << 20
 )
 
-// shell opens a tunnel to a shell's SSH server, for anybody: the key is the lock. Of
-// somebody who shows who they are and may enter, the tunnel ends with the session. One
-// that is open to everybody ends when the shell's owner is deactivated.
-func (p *Proxy) shell(w http.ResponseWriter, r *http.Request, t Task, v Caller, isTunnel bool) {
-	var session int64
-	if v.Err == nil && mayEnter(v.Who, t) {
-		session = v.Who.SessionID
-	}
+// stream opens a tunnel of bytes: to a shell's SSH server for anybody, because only its key opens
+// the shell, and to a port for those who may enter. If the caller has a session that may enter,
+// the tunnel ends with the session. A tunnel that is open to everybody ends when the owner is
+// deactivated.
+func (p *Proxy) stream(w http.ResponseWriter, r *http.Request, t visit, v Caller, asked string) {
+	who := t.access(v)
 	switch {
-	case !isTunnel:
-		show(w, r, pageShell(t))
+	case !t.bytes(asked) && t.offers == v1.GatewayOfSSH:
+		show(w, r, pageShell(t.Task))
+	case !t.bytes(asked):
+		show(w, r, pageStream(t))
+	case v.Cookie && t.offers != v1.GatewayOfSSH:
+		show(w, r, pageBrowser(p.origins.Master+t.at.base()))
 	case r.Method != http.MethodGet || r.ContentLength != 0:
 		show(w, r, pageBadPath(errNoGet))
 	case elsewhere(r):
 		show(w, r, pageForeign())
-	case session == 0 && t.OwnerGone:
-		show(w, r, pageOwnerGone(t))
+	case who.session == 0 && t.OwnerGone:
+		show(w, r, pageOwnerGone(t.Task))
 	case absent(w, r, t):
 	default:
-		if session != 0 {
-			if err := v.note(t, nil); err != nil {
+		if who.session != 0 {
+			if err := v.note(t.Task, nil); err != nil {
 				p.fail(w, r, err)
 				return
 			}
 		}
-		p.admitted(w, r, t, access{task: t.ID, attempt: t.AllocationID, session: session, address: v.Address}, p.bytes)
+		p.admitted(w, r, t, who, p.bytes)
 	}
 }
 
@@ -66,8 +68,8 @@ func elsewhere(r *http.Request) bool {
 }
 
 // bytes joins the caller's tunnel with one to the task.
-func (p *Proxy) bytes(w http.ResponseWriter, r *http.Request, t Task) {
-	address, err := p.address(r.Context(), t)
+func (p *Proxy) bytes(w http.ResponseWriter, r *http.Request, t visit) {
+	address, err := p.address(r.Context(), t.Task)
 	var task net.Conn
 	if err == nil {
 		task, err = p.dialTask(r, t, address)
@@ -84,7 +86,11 @@ func (p *Proxy) bytes(w http.ResponseWriter, r *http.Request, t Task) {
 		}
 		stop := context.AfterFunc(r.Context(), func() { _ = client.Close(); _ = task.Close() })
 		defer stop()
-		tunnel.JoinServer(client, task, closeWithin) // an SSH server that has ended takes nothing more
+		if t.offers == v1.GatewayOfSSH {
+			tunnel.JoinServer(client, task, closeWithin) // an SSH server that has ended takes nothing more
+			return
+		}
+		tunnel.Join(client, task)
 		return
 	}
 	up := websocket.Upgrader{ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10, CheckOrigin: func(*http.Request) bool { return true }} // asked before
@@ -97,10 +103,10 @@ func (p *Proxy) bytes(w http.ResponseWriter, r *http.Request, t Task) {
 }
 
 // dialTask opens a tunnel to the gateway of a task.
-func (p *Proxy) dialTask(r *http.Request, t Task, address string) (net.Conn, error) {
+func (p *Proxy) dialTask(r *http.Request, t visit, address string) (net.Conn, error) {
 	to := target{task: t, address: address, inPlace: true}
 	req := &http.Request{Method: http.MethodGet, Host: r.Host, Header: http.Header{},
-		URL: &url.URL{Scheme: "http", Host: address, Path: base(t.ID)}}
+		URL: &url.URL{Scheme: "http", Host: address, Path: t.at.base()}}
 	p.dress(req.Header, r, to)
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", v1.GatewayTunnel)

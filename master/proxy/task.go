@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -33,9 +35,52 @@ type Task struct {
 	// Certificate is the SHA-256, in hexadecimal digits, of the certificate that its
 	// runner reported; "" where runner or master were of a release that knew none.
 	Certificate string
+	// Ports are those that its configuration declares.
+	Ports expconf.ProxyPorts
 }
 
-// kind is what the gateway of a task offers.
+// A visit is a task, and which service of it a request is for.
+type visit struct {
+	Task
+	at     service
+	offers v1.GatewayKind // GatewayOfNone: the task has no such service
+	open   bool           // to everybody
+}
+
+// visit finds the service of a task. Without a port that is what a task of its type offers, or
+// the port that the configuration makes the default.
+func (r Rules) visit(t Task, at service) visit {
+	v := visit{Task: t, at: at}
+	if at.port == 0 {
+		if v.offers = t.kind(); v.offers != v1.GatewayOfNone {
+			return v
+		}
+	}
+	for _, p := range t.Ports {
+		if p.ProxyPort == at.port || at.port == 0 && optional.Value(p.DefaultServiceID) {
+			v.offers, v.open = v1.GatewayOfHTTP, r.OpenPorts && optional.Value(p.Unauthenticated)
+			if optional.Value(p.ProxyTCP) {
+				v.offers = v1.GatewayOfTCP
+			}
+		}
+	}
+	return v
+}
+
+// bytes reports whether a request for this protocol is a tunnel of bytes to the program, and not
+// HTTP: at a shell and at a port with proxy_tcp, and at every port if the client asks for our
+// own protocol.
+func (v visit) bytes(asked string) bool {
+	switch v.offers {
+	case v1.GatewayOfSSH, v1.GatewayOfTCP:
+		return asked == v1.GatewayTunnel || asked == webSocket
+	case v1.GatewayOfHTTP:
+		return asked == v1.GatewayTunnel && v.at.port != 0
+	}
+	return false
+}
+
+// kind is what a task of its type offers.
 func (t Task) kind() v1.GatewayKind {
 	switch t.Type {
 	case "NOTEBOOK", "TENSORBOARD":

@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"context"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -14,7 +16,8 @@ import (
 func (p *Proxy) Tasks() http.Handler { return http.HandlerFunc(p.serveTasks) }
 
 func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
-	id, slash, err := taskOf(r.URL.EscapedPath())
+	at, slash, err := serviceOf(r.URL.EscapedPath())
+	id := at.task
 	switch {
 	case err != nil:
 		show(w, r, refusal(err))
@@ -25,19 +28,14 @@ func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
 	}
 	ticket, query, carried := takeTicket(r.URL.RawQuery)
 	if carried && readOnly(r.Method) {
-		p.redeem(w, r, id, ticket, query)
+		p.redeem(w, r, at, ticket, query)
 		return
 	}
 	r.URL.RawQuery = query
-	cookie, err := r.Cookie(cookieName(id))
-	if err != nil {
-		show(w, r, pageNoCookie(p.origins.Master, id))
-		return
-	}
-	who, err := p.cookieWho(r.Context(), cookie.Value, id)
+	who, err := p.visitor(r, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		show(w, r, pageNoCookie(p.origins.Master, id))
+		p.serveAnybody(w, r, at, slash)
 		return
 	case err != nil:
 		p.fail(w, r, err)
@@ -46,19 +44,78 @@ func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
 		show(w, r, pageForeign())
 		return
 	}
-	t, ok := p.find(w, r)
+	t, ok := p.find(w, r, at)
 	switch {
 	case !ok:
-	case !mayEnter(who, t):
-		show(w, r, pageNotYours(t, who.Username))
-	case t.kind() == v1.GatewayOfSSH:
-		show(w, r, pageShell(t))
+	case !mayEnter(who, t.Task):
+		show(w, r, pageNotYours(t.Task, who.Username))
+	case t.offers == v1.GatewayOfSSH:
+		show(w, r, pageShell(t.Task))
+	case t.offers == v1.GatewayOfTCP:
+		show(w, r, pageStream(t))
 	case !slash:
-		http.Redirect(w, r, withQuery(base(id), query), http.StatusPermanentRedirect)
+		http.Redirect(w, r, withQuery(at.base(), query), http.StatusPermanentRedirect)
 	case absent(w, r, t):
 	default:
 		p.serveSession(w, r, t, who.SessionID, p.forward(false))
 	}
+}
+
+// serveAnybody serves what is open to everybody, to a client without a cookie of the task.
+func (p *Proxy) serveAnybody(w http.ResponseWriter, r *http.Request, at service, slash bool) {
+	t := p.openAt(r.Context(), at)
+	switch {
+	case !t.open:
+		show(w, r, pageNoCookie(p.origins.Master, at))
+	case t.OwnerGone:
+		show(w, r, pageOwnerGone(t.Task))
+	case t.offers == v1.GatewayOfTCP:
+		show(w, r, pageStream(t))
+	case !slash:
+		http.Redirect(w, r, withQuery(at.base(), r.URL.RawQuery), http.StatusPermanentRedirect)
+	case absent(w, r, t):
+	default:
+		p.admitted(w, r, t, access{task: t.ID, attempt: t.AllocationID, address: network(r.RemoteAddr)}, p.forward(false))
+	}
+}
+
+// openAt finds a service for a client without a session. If the service is not open to everybody,
+// the visit is empty, so that such a client does not learn which tasks exist.
+func (p *Proxy) openAt(ctx context.Context, at service) visit {
+	if !p.rules.OpenPorts {
+		return visit{}
+	}
+	t, err := p.task(ctx, at.task)
+	if err != nil {
+		return visit{}
+	}
+	if v := p.rules.visit(t, at); v.open {
+		return v
+	}
+	return visit{}
+}
+
+// network is what a client without a session is counted by: its IPv4 address, or its IPv6
+// network (/64).
+func network(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return remote
+	}
+	from := at.Addr().Unmap().WithZone("")
+	if n, err := from.Prefix(64); err == nil && from.Is6() {
+		return n.String()
+	}
+	return from.String()
+}
+
+// visitor finds the user whose cookie for the task a request has; fault.NotFound for none.
+func (p *Proxy) visitor(r *http.Request, task string) (auth.Who, error) {
+	cookie, err := r.Cookie(cookieName(task))
+	if err != nil {
+		return auth.Who{}, fault.New(fault.NotFound, "no cookie of task %s", task)
+	}
+	return p.cookieWho(r.Context(), cookie.Value, task)
 }
 
 // takeTicket takes our parameter out of a query and leaves the rest as it is
@@ -81,18 +138,19 @@ func takeTicket(raw string) (ticket, rest string, carried bool) {
 // redeem turns a ticket into a cookie, and sends the browser to the address
 // without it: the ticket stays out of the history and of what pages see. A ticket
 // that is used up opens nothing, but somebody who is in already stays in.
-func (p *Proxy) redeem(w http.ResponseWriter, r *http.Request, id, ticket, query string) {
+func (p *Proxy) redeem(w http.ResponseWriter, r *http.Request, at service, ticket, query string) {
+	id := at.task
 	token, hash := auth.NewToken()
 	err := p.dir.RedeemTicket(r.Context(), auth.HashToken(ticket), id, hash)
 	switch {
 	case err == nil:
-		http.SetCookie(w, &http.Cookie{Name: cookieName(id), Value: token, Path: base(id), HttpOnly: true,
+		http.SetCookie(w, &http.Cookie{Name: cookieName(id), Value: token, Path: at.base(), HttpOnly: true,
 			Secure: p.origins.secure(id), SameSite: http.SameSiteLaxMode})
 	case !fault.Is(err, fault.NotFound):
 		p.fail(w, r, err)
 		return
 	case !p.inside(r, id):
-		show(w, r, pageTicket(p.origins.Master, id))
+		show(w, r, pageTicket(p.origins.Master, at))
 		return
 	}
 	redirect(w, withQuery(r.URL.EscapedPath(), query))
@@ -100,10 +158,6 @@ func (p *Proxy) redeem(w http.ResponseWriter, r *http.Request, id, ticket, query
 
 // inside tells whether a request has a cookie that opens the task.
 func (p *Proxy) inside(r *http.Request, id string) bool {
-	cookie, err := r.Cookie(cookieName(id))
-	if err != nil {
-		return false
-	}
-	_, err = p.cookieWho(r.Context(), cookie.Value, id)
+	_, err := p.visitor(r, id)
 	return err == nil
 }

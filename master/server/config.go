@@ -47,6 +47,10 @@ type Config struct {
 	// Domain in which each task has a host name, such as `tasks.example.com` or
 	// `tasks.example.com:8443`. The DNS name `*.<domain>` must resolve to the master.
 	TasksDomain string `yaml:"tasks_domain"`
+	// Let everybody reach ports of tasks that a configuration declares in
+	// `environment.proxy_ports` as unauthenticated ([the proxy](../proxy.md)). Without it such
+	// ports require a sign-in as others do.
+	UnauthenticatedPorts bool `yaml:"unauthenticated_ports"`
 	// Address of the PostgreSQL database, `postgres://user:password@host:5432/detent`. Required.
 	Database string `yaml:"database"`
 	// Size of the pool of connections to PostgreSQL.

@@ -60,7 +60,7 @@ func (m *master) newProxy(o tasksOrigin, d *discovery.Discovery) (*proxy.Proxy, 
 		found, err := d.Members(ctx, allocationID)
 		return found[0].Address, found[0].Ports[jobspecs.RunnerPort], err
 	}
-	return proxy.New(proxy.Origins{Master: m.cfg.PublicURL, URL: o.url, Domain: m.cfg.TasksDomain}, directory{m.db}, locate, m.log)
+	return proxy.New(proxy.Origins{Master: m.cfg.PublicURL, URL: o.url, Domain: m.cfg.TasksDomain}, proxy.Rules{OpenPorts: m.cfg.UnauthenticatedPorts}, directory{m.db}, locate, m.log)
 }
 
 // serveTasks serves the pages of tasks until ctx ends.

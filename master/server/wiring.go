@@ -123,12 +123,13 @@ func (m *master) apiConfig() (api.Config, error) {
 }
 
 // capabilities is what this version supports; the API rejects the rest or warns about it.
-func capabilities() expconf.Capabilities {
+func (c *Config) capabilities() expconf.Capabilities {
 	return expconf.Capabilities{
 		Searchers:  []string{expconf.Single, expconf.Random, expconf.Grid, expconf.AdaptiveASHA, expconf.AsyncHalving, expconf.PBT, expconf.Custom},
 		Continue:   true,
 		Storage:    []string{expconf.SharedFS, expconf.Directory, expconf.S3, expconf.GCS, expconf.Azure},
 		Containers: true, MultiSlot: true, BindMounts: true, ShmSize: true, Profiling: true, MaxSlots: true, SingleNode: true, LogPolicies: true, Webhooks: true,
+		ProxyPorts: true, OpenPorts: c.UnauthenticatedPorts,
 	}
 }
 

@@ -5,28 +5,30 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 )
 
 // A ProxyTask has the fields of a task and its live attempt that the proxy needs.
 type ProxyTask struct {
-	ID           string `db:"id"`
-	Type         string `db:"type"`
-	Name         string `db:"name"`
-	OwnerID      int    `db:"owner_id"`
-	WorkspaceID  int    `db:"workspace_id"`
-	Owner        string `db:"username"`
-	OwnerGone    bool   `db:"owner_gone"`
-	State        string `db:"state"`
-	Waiting      string `db:"waiting_reason"`
-	ExitStatus   string `db:"exit_status"`
-	Over         bool   `db:"over"`
-	AllocationID string `db:"allocation_id"`
-	Ready        bool   `db:"is_ready"`
-	Secret       string `db:"secret"`
-	Address      string `db:"address"` // of the gateway, as its runner reported with its claim
-	Port         int    `db:"port"`
-	Certificate  string `db:"certificate"` // SHA-256 of the gateway's certificate
+	ID           string             `db:"id"`
+	Type         string             `db:"type"`
+	Name         string             `db:"name"`
+	OwnerID      int                `db:"owner_id"`
+	WorkspaceID  int                `db:"workspace_id"`
+	Owner        string             `db:"username"`
+	OwnerGone    bool               `db:"owner_gone"`
+	State        string             `db:"state"`
+	Waiting      string             `db:"waiting_reason"`
+	ExitStatus   string             `db:"exit_status"`
+	Over         bool               `db:"over"`
+	AllocationID string             `db:"allocation_id"`
+	Ready        bool               `db:"is_ready"`
+	Secret       string             `db:"secret"`
+	Address      string             `db:"address"` // of the gateway, as its runner reported with its claim
+	Port         int                `db:"port"`
+	Certificate  string             `db:"certificate"` // SHA-256 of the gateway's certificate
+	Ports        expconf.ProxyPorts `db:"ports"`
 }
 
 // ProxyTask finds a task to forward requests to. The proxy can reach its attempt as soon as
@@ -40,6 +42,10 @@ func (db *DB) ProxyTasks(ctx context.Context, ids []string) ([]ProxyTask, error)
 	return rows[ProxyTask](ctx, db, proxyTasks+`WHERE k.id = ANY($1)`, ids)
 }
 
+// proxyPorts are the ports that the configuration of task k, or that of its experiment e,
+// declares.
+const proxyPorts = `coalesce(CASE WHEN k.type = 'TRIAL' THEN e.config ELSE k.config END #> '{environment,proxy_ports}', '[]')`
+
 const proxyTasks = `
 		SELECT k.id, k.type, k.name, k.owner_id, k.workspace_id, u.username, NOT u.active AS owner_gone, k.exit_status, k.ended_at IS NOT NULL AS over,
 			CASE WHEN k.ended_at IS NOT NULL THEN 'TERMINATED' WHEN k.desired = 'kill' THEN 'TERMINATING'
@@ -50,11 +56,38 @@ const proxyTasks = `
 			CASE WHEN m.claimed_at IS NULL OR m.exited_at IS NOT NULL THEN '' ELSE a.id END AS allocation_id,
 			CASE WHEN m.claimed_at IS NULL OR m.exited_at IS NOT NULL THEN '' ELSE a.gateway_secret::text END AS secret,
 			coalesce(m.address, '') AS address, coalesce((m.ports ->> 'runner')::int, 0) AS port,
-			coalesce(m.gateway_certificate, '') AS certificate
+			coalesce(m.gateway_certificate, '') AS certificate,
+			` + proxyPorts + ` AS ports
 		FROM tasks k JOIN users u ON u.id = k.owner_id
+		LEFT JOIN experiments e ON e.id = k.experiment_id AND k.type = 'TRIAL'
 		LEFT JOIN allocations a ON a.task_id = k.id AND a.state <> 'TERMINATED'
 		LEFT JOIN members m ON m.allocation_id = a.id AND m.rank = 0
 		`
+
+// LivePorts are the ports of attempts that have not ended, by attempt. The configuration of each
+// experiment is read once, however many of its trials run.
+func (db *DB) LivePorts(ctx context.Context, in auth.Scope) (map[string]expconf.ProxyPorts, error) {
+	type found struct {
+		ID    string             `db:"id"`
+		Ports expconf.ProxyPorts `db:"ports"`
+	}
+	list, err := rows[found](ctx, db, `
+		WITH live AS MATERIALIZED (
+			SELECT a.id, k.type, k.experiment_id, k.config FROM allocations a JOIN tasks k ON k.id = a.task_id
+			WHERE a.state <> 'TERMINATED' AND k.type <> 'CHECKPOINT_GC' AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))),
+		declared AS MATERIALIZED (
+			SELECT e.id, e.config #> '{environment,proxy_ports}' AS ports FROM experiments e
+			WHERE e.id IN (SELECT experiment_id FROM live WHERE type = 'TRIAL')),
+		of AS (
+			SELECT k.id, CASE WHEN k.type = 'TRIAL' THEN e.ports ELSE k.config #> '{environment,proxy_ports}' END AS ports
+			FROM live k LEFT JOIN declared e ON e.id = k.experiment_id)
+		SELECT id, ports FROM of WHERE jsonb_typeof(ports) = 'array' AND ports <> '[]'`, workspaces(in))
+	ports := make(map[string]expconf.ProxyPorts, len(list))
+	for _, f := range list {
+		ports[f.ID] = f.Ports
+	}
+	return ports, err
+}
 
 // IssueTicket stores the hash of a ticket for a session and a task, and deletes expired
 // tickets.

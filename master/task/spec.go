@@ -167,6 +167,7 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 		b.spec.WorkDir = optional.Value(b.defaults.WorkDir)
 	}
 	b.spec.LogPatterns = LogPatterns(cfg.LogPolicies)
+	b.ports(cfg.Environment.ProxyPorts)
 	b.mounts(cfg.Environment.Mounts(cfg.BindMounts))
 	b.storage(cfg.CheckpointStorage)
 	if err := b.source(cfg.CheckpointStorage); err != nil {
@@ -202,6 +203,7 @@ func (b *specBuilder) task(cfg expconf.CommandConfig) error {
 	if err := b.gateway(cfg); err != nil {
 		return err
 	}
+	b.ports(cfg.Environment.ProxyPorts)
 	return b.files(nil, nil, nil, cfg.Debug)
 }
 

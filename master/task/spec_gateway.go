@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/optional"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -38,6 +39,23 @@ func (b *specBuilder) gateway(cfg expconf.CommandConfig) error {
 	}
 	b.spec.Gateway = &gateway
 	return nil
+}
+
+// ports adds the ports that the configuration declares. Only the chief's are forwarded.
+func (b *specBuilder) ports(list expconf.ProxyPorts) {
+	if len(list) == 0 || b.m.Rank != 0 {
+		return
+	}
+	if b.spec.Gateway == nil {
+		b.spec.Gateway = &v1.Gateway{Secret: b.m.GatewaySecret, BasePath: ProxyPath(b.a.TaskID)}
+	}
+	for _, p := range list {
+		kind := v1.GatewayOfHTTP
+		if optional.Value(p.ProxyTCP) {
+			kind = v1.GatewayOfTCP
+		}
+		b.spec.Gateway.Ports = append(b.spec.Gateway.Ports, v1.GatewayForward{Port: p.ProxyPort, Kind: kind, Default: optional.Value(p.DefaultServiceID)})
+	}
 }
 
 // seconds rounds up, so that a timeout of less than a second does not become 0 (none).

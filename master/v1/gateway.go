@@ -9,7 +9,9 @@ const (
 	GatewayOfHTTP GatewayKind = "http"
 	// GatewayOfSSH is a shell: the runner's own SSH server is the program.
 	GatewayOfSSH GatewayKind = "ssh"
-	// GatewayOfNone is a task without a gateway.
+	// GatewayOfTCP is a port of a task that carries bytes.
+	GatewayOfTCP GatewayKind = "tcp"
+	// GatewayOfNone is a task without a program of its type to open.
 	GatewayOfNone GatewayKind = ""
 )
 
@@ -41,6 +43,16 @@ type Gateway struct {
 	ReadyPath string      `json:"readyPath"`
 	Idle      GatewayIdle `json:"idle"`
 	SSH       *GatewaySSH `json:"ssh,omitempty"`
+	// Ports are the ports on the task's loopback interface that its configuration declares.
+	Ports []GatewayForward `json:"ports,omitempty"`
+}
+
+// A GatewayForward is a port whose paths begin with /proxy/<task id>:<port>/.
+type GatewayForward struct {
+	Port int         `json:"port"`
+	Kind GatewayKind `json:"kind"` // GatewayOfHTTP or GatewayOfTCP
+	// Default makes the port also that of BasePath, in a task of GatewayOfNone.
+	Default bool `json:"default,omitempty"`
 }
 
 // IdleBy selects how the runner detects that a notebook is in use.

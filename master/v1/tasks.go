@@ -144,7 +144,10 @@ type OldResource struct {
 
 // OldPort is a port to which the proxy forwards requests.
 type OldPort struct {
-	Port int `json:"port"`
+	Port            int    `json:"port"`
+	ProxyTcp        bool   `json:"proxy_tcp"`
+	ServiceID       string `json:"service_id"`
+	Unauthenticated bool   `json:"unauthenticated"`
 }
 
 // TaskLinkResponse has a link to a task.

@@ -126,7 +126,7 @@ func (m *Master) wire(ctx context.Context, bus *store.Bus, events *sender.Sender
 		Slots: pool.Slots{Kind: pool.CPUSlots, PerNode: 2}, Preemption: true, Priority: 42, MaxAux: 100}}
 	view := m.Nomad.Cluster(clusterID)
 	locate := func(context.Context, string) (string, int, error) { return "", 0, nil } // no program has a page
-	opener, err := proxy.New(proxy.Origins{Master: m.URL, URL: "http://127.0.0.1:1"}, directory{m.DB}, locate, log)
+	opener, err := proxy.New(proxy.Origins{Master: m.URL, URL: "http://127.0.0.1:1"}, proxy.Rules{OpenPorts: true}, directory{m.DB}, locate, log)
 	if err != nil {
 		m.t.Fatal(err)
 	}

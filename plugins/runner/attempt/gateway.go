@@ -51,8 +51,17 @@ func serveGateway(ctx context.Context, p *NomadTask, certificate *gateway.Certif
 	return gw
 }
 
-// proxied reports whether the proxy forwards requests to the task.
+// proxied reports whether the proxy forwards requests to the socket of the task's program.
 func (r *run) proxied() bool { return r.spec.Gateway != nil && r.spec.Gateway.Kind != v1.GatewayOfNone }
+
+// portDialer connects to ports of the program. In a network of the task's own every port is the
+// task's; on the node's network a port may be that of another task or of a server of the node.
+func (r *run) portDialer() gateway.PortDialer {
+	if r.p.Env["NOMAD_ALLOC_IP_"+healthPort] != "" {
+		return gateway.DialLoopback
+	}
+	return gateway.NewOwnPorts().Dial
+}
 
 // makeSocket makes the socket on which the program listens, and sets the variable with its
 // path.
@@ -84,11 +93,15 @@ func (r *run) shellServer(t *task) ([]string, error) {
 // admit opens the gateway to clients, reports when the program is ready, and reports when the
 // task is idle. The returned function stops it.
 func (r *run) admit(t *task) (end func()) {
-	if !r.proxied() || r.gateway == nil {
+	if r.spec.Gateway == nil || r.gateway == nil {
 		return func() {}
 	}
 	spec := *r.spec.Gateway
-	r.gateway.Open(spec, t.socket.Dial)
+	if !r.proxied() {
+		r.gateway.Open(spec, nil, r.portDialer())
+		return func() {}
+	}
+	r.gateway.Open(spec, t.socket.Dial, r.portDialer())
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -34,15 +35,26 @@ type Server struct {
 
 // A backend is the task's program, for requests with the secret.
 type backend struct {
-	secret  [32]byte // hash of the secret, so that comparing takes the same time for any length
-	spec    v1.Gateway
+	secret [32]byte // hash of the secret, so that comparing takes the same time for any length
+	spec   v1.Gateway
+	dial   Dialer          // to the program of a task of its type; nil for none
+	ways   map[string]*way // by the prefix of their paths, without the last slash
+	use    *use
+}
+
+// A way leads to the program: to its socket, or to a port that the configuration declares.
+type way struct {
+	kind    v1.GatewayKind
+	port    bool
 	dial    Dialer
 	reverse *httputil.ReverseProxy
-	use     *use
 }
 
 // A Dialer connects to the program.
 type Dialer func(ctx context.Context) (net.Conn, error)
+
+// A PortDialer connects to a port of the program.
+type PortDialer func(ctx context.Context, port int) (net.Conn, error)
 
 // Listen starts a gateway that answers health checks, and that uses the certificate for TLS
 // connections.
@@ -72,14 +84,38 @@ func (s *Server) Close() {
 	_ = s.ln.Close() // the server may not have begun to use it
 }
 
-// Open opens the gateway to clients. A task without a kind or a secret stays closed.
-func (s *Server) Open(spec v1.Gateway, dial Dialer) {
-	if spec.Kind == v1.GatewayOfNone || spec.Secret == "" {
-		return
+// Open opens the gateway to clients. A task without a secret, or with nothing to open, stays
+// closed.
+func (s *Server) Open(spec v1.Gateway, dial Dialer, ports PortDialer) {
+	b := &backend{secret: sha256.Sum256([]byte(spec.Secret)), spec: spec, dial: dial, ways: map[string]*way{}, use: newUse(time.Now())}
+	base := strings.TrimSuffix(spec.BasePath, "/")
+	if spec.Kind != v1.GatewayOfNone {
+		b.ways[base] = newWay(spec.Kind, false, dial)
 	}
-	b := &backend{secret: sha256.Sum256([]byte(spec.Secret)), spec: spec, dial: dial, use: newUse(time.Now())}
-	b.reverse = b.newReverse()
-	s.backend.Store(b)
+	for _, p := range spec.Ports {
+		to := newWay(p.Kind, true, func(ctx context.Context) (net.Conn, error) { return ports(ctx, p.Port) })
+		b.ways[base+":"+strconv.Itoa(p.Port)] = to
+		if p.Default && spec.Kind == v1.GatewayOfNone {
+			b.ways[base] = to
+		}
+	}
+	if len(b.ways) > 0 && spec.Secret != "" {
+		s.backend.Store(b)
+	}
+}
+
+// way finds the way that a path names; nil for none. Ports are not encoded, so that the master
+// and this process find the same.
+func (b *backend) way(path string) *way {
+	rest, ok := strings.CutPrefix(path, "/proxy/")
+	if !ok {
+		return nil
+	}
+	name, _, slash := strings.Cut(rest, "/")
+	if !slash {
+		return nil
+	}
+	return b.ways["/proxy/"+name]
 }
 
 // ServeHTTP answers health checks without the secret, and everything else with the secret. All
@@ -98,7 +134,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Header.Del(v1.GatewayHeader)
-	if !strings.HasPrefix(r.URL.EscapedPath(), b.spec.BasePath) {
+	to := b.way(r.URL.EscapedPath())
+	if to == nil {
 		mark(w.Header(), v1.GatewayOpen)
 		http.Error(w, "there is nothing at this path", http.StatusNotFound)
 		return
@@ -106,15 +143,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer b.use.begin()()
 	asked := tunnel.Asked(r.Header)
 	switch {
-	case b.spec.Kind == v1.GatewayOfSSH && asked == v1.GatewayTunnel:
-		b.tunnel(s.open, w) //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
-	case b.spec.Kind == v1.GatewayOfSSH || asked == v1.GatewayTunnel:
+	case (to.kind != v1.GatewayOfHTTP || to.port) && asked == v1.GatewayTunnel:
+		to.tunnel(s.open, w) //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
+	case to.kind != v1.GatewayOfHTTP || asked == v1.GatewayTunnel:
 		mark(w.Header(), v1.GatewayOpen)
 		http.Error(w, "this task does not support that protocol", http.StatusBadRequest)
 	case asked != "":
-		b.upgrade(s.open, w, r, asked) //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
+		to.upgrade(s.open, w, r, asked) //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
 	default:
-		b.reverse.ServeHTTP(w, r)
+		to.reverse.ServeHTTP(w, r)
 	}
 }
 
@@ -127,10 +164,14 @@ func (b *backend) knows(secret string) bool {
 // header is removed.
 func mark(h http.Header, who string) { h.Set(v1.GatewayHeader, who) }
 
-func (b *backend) newReverse() *httputil.ReverseProxy {
+func newWay(kind v1.GatewayKind, port bool, dial Dialer) *way {
+	return &way{kind: kind, port: port, dial: dial, reverse: newReverse(dial)}
+}
+
+func newReverse(dial Dialer) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport: &http.Transport{
-			DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return b.dial(ctx) },
+			DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 			MaxIdleConnsPerHost: 32, IdleConnTimeout: 30 * time.Second, DisableCompression: true, ExpectContinueTimeout: time.Second,
 			MaxResponseHeaderBytes: 256 << 10,
 		},
@@ -166,8 +207,8 @@ func aim(out, in *url.URL) {
 }
 
 // tunnel copies bytes between the client and the program.
-func (b *backend) tunnel(open context.Context, w http.ResponseWriter) {
-	program, err := b.dial(open)
+func (to *way) tunnel(open context.Context, w http.ResponseWriter) {
+	program, err := to.dial(open)
 	if err != nil {
 		starting(w)
 		return
@@ -183,12 +224,12 @@ func (b *backend) tunnel(open context.Context, w http.ResponseWriter) {
 }
 
 // upgrade forwards a request for another protocol, and then its bytes.
-func (b *backend) upgrade(open context.Context, w http.ResponseWriter, r *http.Request, asked string) {
+func (to *way) upgrade(open context.Context, w http.ResponseWriter, r *http.Request, asked string) {
 	out := &http.Request{Method: r.Method, URL: &url.URL{}, Host: r.Host, Header: r.Header}
 	aim(out.URL, r.URL)
 	out.Header.Set("Connection", "Upgrade")
 	out.Header.Set("Upgrade", asked)
-	conn, err := b.dial(r.Context()) //nolint:contextcheck // the request limits the dial; open limits the connection
+	conn, err := to.dial(r.Context()) //nolint:contextcheck // the request limits the dial; open limits the connection
 	if err != nil {
 		starting(w)
 		return

@@ -125,8 +125,8 @@ func TestAClosedGateway(t *testing.T) {
 	}
 	for what, open := range map[string]func(){
 		"before it is opened":          func() {},
-		"opened without a secret":      func() { s.Open(v1.Gateway{Kind: v1.GatewayOfHTTP, BasePath: "/proxy/x/"}, never) },
-		"opened for a task without it": func() { s.Open(v1.Gateway{Secret: "s", BasePath: "/proxy/x/"}, never) },
+		"opened without a secret":      func() { s.Open(v1.Gateway{Kind: v1.GatewayOfHTTP, BasePath: "/proxy/x/"}, never, nil) },
+		"opened for a task without it": func() { s.Open(v1.Gateway{Secret: "s", BasePath: "/proxy/x/"}, never, nil) },
 	} {
 		open()
 		for _, secret := range []string{"", "-", "s"} {
@@ -135,7 +135,7 @@ func TestAClosedGateway(t *testing.T) {
 			}
 		}
 	}
-	s.Open(v1.Gateway{Kind: v1.GatewayOfHTTP, Secret: "s", BasePath: "/proxy/x/"}, never)
+	s.Open(v1.Gateway{Kind: v1.GatewayOfHTTP, Secret: "s", BasePath: "/proxy/x/"}, never, nil)
 	if status, mark := ask("s"); status != 503 || mark != v1.GatewayStarting {
 		t.Errorf("a program that is not there: %d %q", status, mark)
 	}

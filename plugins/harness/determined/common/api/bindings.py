@@ -1197,6 +1197,15 @@ class v1Gateway(Message):
     readyPath: str
     idle: v1GatewayIdle
     ssh: Optional[v1GatewaySSH] = None
+    ports: Optional[Sequence[v1GatewayForward]] = None
+
+
+class v1GatewayForward(Message):
+    """The message v1GatewayForward."""
+
+    port: int
+    kind: str
+    default: Optional[bool] = None
 
 
 class v1GatewayIdle(Message):
@@ -2420,6 +2429,9 @@ class v1OldPort(Message):
     """The message v1OldPort."""
 
     port: int
+    proxy_tcp: bool
+    service_id: str
+    unauthenticated: bool
 
 
 class v1OldResource(Message):
