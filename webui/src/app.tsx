@@ -20,12 +20,20 @@ const Models: Page = lazy(() => import('./pages/Models').then((m) => m.Models));
 const ModelPage: Page = lazy(() => import('./pages/Model').then((m) => m.ModelPage));
 const Cluster: Page = lazy(() => import('./pages/Cluster').then((m) => m.Cluster));
 const Compare: Page = lazy(() => import('./pages/Compare').then((m) => m.Compare));
+const Launch: Page = lazy(() => import('./pages/Launch').then((m) => m.LaunchPage));
+const ForkExperiment: Page = lazy(() => import('./pages/Fork').then((m) => m.ForkExperiment));
+const ForkTrial: Page = lazy(() => import('./pages/Fork').then((m) => m.ForkTrial));
+const ContinueExperiment: Page = lazy(() => import('./pages/Fork').then((m) => m.ContinueExperiment));
 const Wait: Page = lazy(() => import('./pages/Wait').then((m) => m.Wait));
 
 // The later ones are addresses that Determined's clients open.
 const routes: Route<Page>[] = [
   { pattern: '/', page: Experiments },
   { pattern: '/experiments', page: Experiments },
+  { pattern: '/experiments/:id/fork', page: ForkExperiment },
+  { pattern: '/experiments/:id/continue', page: ContinueExperiment },
+  { pattern: '/trials/:id/fork', page: ForkTrial },
+  { pattern: '/launch/:kind?', page: Launch },
   { pattern: '/experiments/:id/:tab?', page: ExperimentPage },
   { pattern: '/experiments/:experiment/trials/:id/:tab?', page: TrialPage },
   { pattern: '/trials/:id/:tab?', page: TrialPage },

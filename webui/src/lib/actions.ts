@@ -1,6 +1,6 @@
 // What can be done with experiments, and to which of them.
 import { api, type Act } from './api';
-import { plural } from './format';
+import { plural, stateWord } from './format';
 import { complain, say } from './toast';
 import { bare, ended } from './states';
 import type { Experiment } from './types';
@@ -28,16 +28,58 @@ export const actions: Action[] = [
   { verb: 'delete', title: 'Delete', done: 'being deleted', fits: (e) => over(e.state), ask: 'Metrics, logs and checkpoint records are deleted permanently.', danger: true },
 ];
 
-// perform does it to each, and tells how it went.
-export async function perform(action: Action, ids: readonly number[]): Promise<void> {
-  let done = 0;
-  for (const id of ids) {
-    try {
-      await (action.verb === 'delete' ? api.deleteExperiment(id) : api.act(id, action.verb));
-      done++;
-    } catch (error) {
-      complain(`${action.title} experiment ${id}`, error);
-    }
+type Whole = Pick<Experiment, 'id' | 'state' | 'archived'>;
+
+// hindrance says why an action cannot be done to an experiment; empty if it can.
+export function hindrance(action: Action, e: Whole): string {
+  if (action.fits(e)) return '';
+  const state = stateWord(e.state);
+  switch (action.verb) {
+    case 'archive':
+      return e.archived ? 'is in the archive already' : `is ${state}, and has to end first`;
+    case 'unarchive':
+      return 'is not in the archive';
+    case 'delete':
+      return `is ${state}, and has to end first`;
+    case 'activate':
+      return over(e.state) ? `has ended (${state})` : `is ${state}, and not paused`;
+    case 'pause':
+      return over(e.state) ? `has ended (${state})` : `is ${state}`;
   }
-  if (done) say(`${ids.length === 1 ? `Experiment ${ids[0]}` : plural(done, 'experiment')} ${action.done}`);
+  return over(e.state) ? `has ended (${state})` : `is ${state}`;
+}
+
+const named = 5; // of those that are left out, by their reason
+
+// leftOut says to which of several an action is not done, and why; empty if to all.
+export function leftOut(action: Action, list: readonly Whole[]): string {
+  const reasons = new Map<string, number[]>();
+  for (const e of list) {
+    const why = hindrance(action, e);
+    if (why) reasons.set(why, [...(reasons.get(why) ?? []), e.id]);
+  }
+  const n = [...reasons.values()].reduce((sum, ids) => sum + ids.length, 0);
+  if (!n) return '';
+  const parts = [...reasons].map(([why, ids]) => `${ids.slice(0, named).join(', ')}${ids.length > named ? ` and ${ids.length - named} others` : ''} ${ids.length > 1 ? why.replace(/^is /, 'are ').replace(/^has /, 'have ').replace(/, and has /, ', and have ') : why}`);
+  return `Left out: ${parts.join('; ')}.`;
+}
+
+// perform does it to each, and tells how it went.
+export async function perform(action: Action, list: readonly Pick<Experiment, 'id' | 'projectId'>[]): Promise<void> {
+  const [only] = list;
+  try {
+    if (!only) return;
+    if (list.length === 1) {
+      await (action.verb === 'delete' ? api.deleteExperiment(only.id) : api.act(only.id, action.verb));
+      say(`Experiment ${only.id} ${action.done}`);
+      return;
+    }
+    const { actOn } = await import('./do');
+    const results = await actOn(action.verb, list);
+    const wrong = results.filter((r) => r.error);
+    if (results.length > wrong.length) say(`${plural(results.length - wrong.length, 'experiment')} ${action.done}`);
+    if (wrong.length) complain(`${action.title}: ${plural(wrong.length, 'experiment')} refused`, new Error(wrong.slice(0, 3).map((r) => r.error).join('; ')));
+  } catch (error) {
+    complain(list.length === 1 ? `${action.title} experiment ${only?.id}` : action.title, error);
+  }
 }

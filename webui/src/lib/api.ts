@@ -75,7 +75,7 @@ interface Call<Req> {
 }
 
 // call asks the master for what an endpoint of its table answers.
-async function call<Req, Resp>(e: Endpoint<Req, Resp>, { path = [], query = {}, body, signal }: Call<Req> = {}): Promise<Resp> {
+export async function call<Req, Resp>(e: Endpoint<Req, Resp>, { path = [], query = {}, body, signal }: Call<Req> = {}): Promise<Resp> {
   const init: RequestInit = { method: e.method };
   if (signal) init.signal = signal;
   if (body !== undefined) {

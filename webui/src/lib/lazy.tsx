@@ -4,7 +4,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { ApiError } from './api';
 import { Loading, Problem } from '../parts/bits';
 
-export function lazy<P extends object>(fetchIt: () => Promise<ComponentType<P>>): ComponentType<P> {
+// lazy is a part that is fetched when it is first shown; a quiet one leaves its place empty until then.
+export function lazy<P extends object>(fetchIt: () => Promise<ComponentType<P>>, quiet = false): ComponentType<P> {
   let got: ComponentType<P> | undefined;
   return function Lazy(props: P) {
     const [state, set] = useState<{ page: ComponentType<P> | undefined; error?: unknown }>({ page: got });
@@ -21,6 +22,7 @@ export function lazy<P extends object>(fetchIt: () => Promise<ComponentType<P>>)
       );
     }, [round]);
     if (state.page) return <state.page {...props} />;
+    if (quiet) return null;
     return state.error ? <Problem what="Could not load this page." error={state.error} retry={() => (round ? location.reload() : again(1))} /> : <Loading lines={5} />;
   };
 }

@@ -72,6 +72,68 @@ export const listWorkspaces: Endpoint<undefined, GetWorkspacesResponse> = { meth
 export const listPools: Endpoint<undefined, GetResourcePoolsResponse> = { method: 'GET', path: '/api/v1/resource-pools' };
 export const listAgents: Endpoint<undefined, GetAgentsResponse> = { method: 'GET', path: '/api/v1/agents' };
 export const listJobs: Endpoint<undefined, GetJobsV2Response> = { method: 'GET', path: '/api/v1/job-queues-v2' };
+export const createNotebook: Endpoint<LaunchNotebookRequest, LaunchNotebookResponse> = { method: 'POST', path: '/api/v1/notebooks' };
+export const createShell: Endpoint<LaunchShellRequest, LaunchShellResponse> = { method: 'POST', path: '/api/v1/shells' };
+export const createTensorboard: Endpoint<LaunchTensorboardRequest, LaunchTensorboardResponse> = { method: 'POST', path: '/api/v1/tensorboards' };
+export const createCommand: Endpoint<LaunchCommandRequest, LaunchCommandResponse> = { method: 'POST', path: '/api/v1/commands' };
+export const createGenericTask: Endpoint<CreateGenericTaskRequest, CreateGenericTaskResponse> = { method: 'POST', path: '/api/v1/generic-tasks' };
+export const killGenericTask: Endpoint<KillGenericTaskRequest, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/kill' };
+export const pauseGenericTask: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/pause' };
+export const unpauseGenericTask: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/unpause' };
+export const createExperiment: Endpoint<CreateExperimentRequest, CreateExperimentResponse> = { method: 'POST', path: '/api/v1/experiments' };
+export const continueExperiment: Endpoint<ContinueExperimentRequest, ContinueExperimentResponse> = { method: 'POST', path: '/api/v1/experiments/continue' };
+export const changeExperiment: Endpoint<PatchExperiment, PatchExperimentResponse> = { method: 'PATCH', path: '/api/v1/experiments/:id' };
+export const moveExperiments: Endpoint<MoveManyRequest, BulkResponse> = { method: 'POST', path: '/api/v1/projects/:id/experiments/move' };
+export const pauseExperiments: Endpoint<BulkRequest, BulkResponse> = { method: 'POST', path: '/api/v1/projects/:id/experiments/pause' };
+export const activateExperiments: Endpoint<BulkRequest, BulkResponse> = { method: 'POST', path: '/api/v1/projects/:id/experiments/activate' };
+export const cancelExperiments: Endpoint<BulkRequest, BulkResponse> = { method: 'POST', path: '/api/v1/projects/:id/experiments/cancel' };
+export const killExperiments: Endpoint<BulkRequest, BulkResponse> = { method: 'POST', path: '/api/v1/projects/:id/experiments/kill' };
+export const archiveExperiments: Endpoint<BulkRequest, BulkResponse> = { method: 'POST', path: '/api/v1/projects/:id/experiments/archive' };
+export const unarchiveExperiments: Endpoint<BulkRequest, BulkResponse> = { method: 'POST', path: '/api/v1/projects/:id/experiments/unarchive' };
+export const deleteExperiments: Endpoint<BulkRequest, BulkResponse> = { method: 'DELETE', path: '/api/v1/projects/:id/experiments/delete' };
+export const changeJobs: Endpoint<UpdateJobQueueRequest, Empty> = { method: 'POST', path: '/api/v1/job-queues' };
+export const createWorkspace: Endpoint<PostWorkspaceRequest, PostWorkspaceResponse> = { method: 'POST', path: '/api/v1/workspaces' };
+export const getWorkspace: Endpoint<undefined, GetWorkspaceResponse> = { method: 'GET', path: '/api/v1/workspaces/:id' };
+export const changeWorkspace: Endpoint<PatchWorkspace, PatchWorkspaceResponse> = { method: 'PATCH', path: '/api/v1/workspaces/:id' };
+export const deleteWorkspace: Endpoint<undefined, DeleteWorkspaceResponse> = { method: 'DELETE', path: '/api/v1/workspaces/:id' };
+export const archiveWorkspace: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/workspaces/:id/archive' };
+export const unarchiveWorkspace: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/workspaces/:id/unarchive' };
+export const pinWorkspace: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/workspaces/:id/pin' };
+export const unpinWorkspace: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/workspaces/:id/unpin' };
+export const listProjects: Endpoint<undefined, GetWorkspaceProjectsResponse> = { method: 'GET', path: '/api/v1/workspaces/:id/projects' };
+export const createProject: Endpoint<PostProjectRequest, PostProjectResponse> = { method: 'POST', path: '/api/v1/workspaces/:id/projects' };
+export const getProject: Endpoint<undefined, GetProjectResponse> = { method: 'GET', path: '/api/v1/projects/:id' };
+export const changeProject: Endpoint<PatchProject, PatchProjectResponse> = { method: 'PATCH', path: '/api/v1/projects/:id' };
+export const deleteProject: Endpoint<undefined, DeleteProjectResponse> = { method: 'DELETE', path: '/api/v1/projects/:id' };
+export const archiveProject: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/projects/:id/archive' };
+export const unarchiveProject: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/projects/:id/unarchive' };
+export const moveProject: Endpoint<MoveProjectRequest, Empty> = { method: 'POST', path: '/api/v1/projects/:id/move' };
+export const setProjectNotes: Endpoint<PutProjectNotesRequest, PutProjectNotesResponse> = { method: 'PUT', path: '/api/v1/projects/:id/notes' };
+export const listProjectColumns: Endpoint<undefined, GetProjectColumnsResponse> = { method: 'GET', path: '/api/v1/projects/:id/columns' };
+export const createUser: Endpoint<PostUserRequest, PostUserResponse> = { method: 'POST', path: '/api/v1/users' };
+export const changeUser: Endpoint<PatchUser, PatchUserResponse> = { method: 'PATCH', path: '/api/v1/users/:id' };
+export const changeUsers: Endpoint<PatchUsersRequest, PatchUsersResponse> = { method: 'PATCH', path: '/api/v1/users' };
+export const listTokens: Endpoint<undefined, GetAccessTokensResponse> = { method: 'GET', path: '/api/v1/tokens' };
+export const createToken: Endpoint<PostAccessTokenRequest, PostAccessTokenResponse> = { method: 'POST', path: '/api/v1/tokens' };
+export const changeToken: Endpoint<PatchAccessTokenRequest, PatchAccessTokenResponse> = { method: 'PATCH', path: '/api/v1/tokens/:id' };
+export const listWebhooks: Endpoint<undefined, GetWebhooksResponse> = { method: 'GET', path: '/api/v1/webhooks' };
+export const createWebhook: Endpoint<Webhook, PostWebhookResponse> = { method: 'POST', path: '/api/v1/webhooks' };
+export const changeWebhook: Endpoint<PatchWebhook, Empty> = { method: 'PATCH', path: '/api/v1/webhooks/:id' };
+export const deleteWebhook: Endpoint<undefined, Empty> = { method: 'DELETE', path: '/api/v1/webhooks/:id' };
+export const testWebhook: Endpoint<undefined, TestWebhookResponse> = { method: 'POST', path: '/api/v1/webhooks/:id/test' };
+export const listWebhookDeliveries: Endpoint<undefined, GetWebhookDeliveriesResponse> = { method: 'GET', path: '/api/v1/detent/webhooks/:id/deliveries' };
+export const redeliverWebhook: Endpoint<undefined, RedeliverWebhookResponse> = { method: 'POST', path: '/api/v1/detent/webhooks/:id/deliveries/:delivery/redeliver' };
+export const listTemplates: Endpoint<undefined, GetTemplatesResponse> = { method: 'GET', path: '/api/v1/templates' };
+export const putTemplate: Endpoint<Template, TemplateResponse> = { method: 'PUT', path: '/api/v1/templates/:name' };
+export const createTemplate: Endpoint<Template, TemplateResponse> = { method: 'POST', path: '/api/v1/templates/:name' };
+export const deleteTemplate: Endpoint<undefined, undefined> = { method: 'DELETE', path: '/api/v1/templates/:name' };
+export const renameTemplate: Endpoint<PatchTemplateNameRequest, TemplateResponse> = { method: 'PATCH', path: '/api/v1/template/rename' };
+export const getClusterMessage: Endpoint<undefined, GetClusterMessageResponse> = { method: 'GET', path: '/api/v1/master/cluster_message' };
+export const setClusterMessage: Endpoint<SetClusterMessageRequest, Empty> = { method: 'PUT', path: '/api/v1/master/cluster_message' };
+export const deleteClusterMessage: Endpoint<undefined, Empty> = { method: 'DELETE', path: '/api/v1/master/cluster_message' };
+export const getUserSettings: Endpoint<undefined, GetUserSettingResponse> = { method: 'GET', path: '/api/v1/users/setting' };
+export const setUserSettings: Endpoint<PostUserSettingRequest, undefined> = { method: 'POST', path: '/api/v1/users/setting' };
+export const resetUserSettings: Endpoint<undefined, undefined> = { method: 'POST', path: '/api/v1/users/setting/reset' };
 export const followLive: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/detent/live' };
 
 export interface Info {
@@ -1006,6 +1068,509 @@ export interface RBACJob {
 export interface GetJobsV2Response {
   jobs: RBACJob[];
   pagination: Pagination;
+}
+
+export interface File {
+  content: string;
+  gid: number;
+  mode: number;
+  mtime: string;
+  path: string;
+  type: number;
+  uid: number;
+}
+
+export interface LaunchNotebookRequest {
+  config?: Record<string, any>;
+  files?: File[];
+  preview?: boolean;
+  templateName?: string;
+  workspaceId?: number;
+}
+
+export interface LaunchNotebookResponse {
+  notebook: Notebook;
+  config: Record<string, any>;
+  warnings: string[];
+  remarks: string[];
+}
+
+export interface LaunchShellRequest {
+  config?: Record<string, any>;
+  templateName?: string;
+  files?: File[];
+  data?: string;
+  preview?: boolean;
+  workspaceId?: number;
+}
+
+export interface LaunchShellResponse {
+  shell: Shell;
+  config: Record<string, any>;
+  warnings: string[];
+  remarks: string[];
+}
+
+export interface BulkExperimentFilters {
+  archived?: boolean;
+  description?: string;
+  excludedExperimentIds?: number[];
+  labels?: string[];
+  name?: string;
+  projectId?: number;
+  states?: string[];
+  userIds?: number[];
+}
+
+export interface LaunchTensorboardRequest {
+  config?: Record<string, any>;
+  experimentIds?: number[];
+  files?: File[];
+  filters?: BulkExperimentFilters;
+  preview?: boolean;
+  templateName?: string;
+  trialIds?: number[];
+  workspaceId?: number;
+}
+
+export interface LaunchTensorboardResponse {
+  tensorboard: Tensorboard;
+  config: Record<string, any>;
+  warnings: string[];
+  remarks: string[];
+}
+
+export interface LaunchCommandRequest {
+  config?: Record<string, any>;
+  templateName?: string;
+  files?: File[];
+  data?: string;
+  preview?: boolean;
+  workspaceId?: number;
+}
+
+export interface LaunchCommandResponse {
+  command: Command;
+  config: Record<string, any>;
+  warnings: string[];
+  remarks: string[];
+}
+
+export interface CreateGenericTaskRequest {
+  config: string;
+  contextDirectory: File[];
+  projectId?: number;
+  forkedFrom?: string;
+  parentId?: string;
+  inheritContext?: boolean;
+  noPause?: boolean;
+}
+
+export interface CreateGenericTaskResponse {
+  taskId: string;
+  warnings: string[];
+  remarks: string[];
+}
+
+export interface KillGenericTaskRequest {
+  taskId: string;
+  killFromRoot: boolean;
+}
+
+export interface CreateExperimentRequest {
+  activate?: boolean;
+  config?: string;
+  modelDefinition?: File[];
+  parentId?: number;
+  projectId?: number;
+  template?: string;
+  unmanaged?: boolean;
+  validateOnly?: boolean;
+}
+
+export interface CreateExperimentResponse {
+  config: Record<string, any>;
+  experiment: Experiment;
+  warnings: string[];
+  remarks: string[];
+}
+
+export interface ContinueExperimentRequest {
+  id: number;
+  overrideConfig?: string;
+}
+
+export interface ContinueExperimentResponse {
+  experiment: Experiment;
+  warnings: string[];
+  remarks: string[];
+}
+
+export interface PatchCheckpointStorage {
+  saveExperimentBest?: number;
+  saveTrialBest?: number;
+  saveTrialLatest?: number;
+}
+
+export interface PatchResources {
+  maxSlots?: number;
+  weight?: number;
+  priority?: number;
+}
+
+export interface PatchExperiment {
+  id: number;
+  checkpointStorage?: PatchCheckpointStorage;
+  description?: string;
+  labels?: string[];
+  name?: string;
+  notes?: string;
+  resources?: PatchResources;
+}
+
+export interface PatchExperimentResponse {
+  experiment: Experiment | null;
+}
+
+export interface MoveManyRequest {
+  destinationProjectId: number;
+  experimentIds: number[];
+  filters?: BulkExperimentFilters;
+  projectId: number;
+}
+
+export interface BulkResult {
+  id: number;
+  error: string;
+}
+
+export interface BulkResponse {
+  results: BulkResult[];
+}
+
+export interface BulkRequest {
+  experimentIds: number[];
+  filters?: BulkExperimentFilters;
+  projectId: number;
+}
+
+export interface QueueControl {
+  jobId: string;
+  aheadOf?: string;
+  behindOf?: string;
+  priority?: number;
+  resourcePool?: string;
+  weight?: number;
+}
+
+export interface UpdateJobQueueRequest {
+  updates: QueueControl[];
+}
+
+export interface PostWorkspaceRequest {
+  name: string;
+  agentUserGroup?: AgentUserGroup;
+  checkpointStorageConfig?: Record<string, any>;
+  defaultAuxPool?: string;
+  defaultComputePool?: string;
+}
+
+export interface PostWorkspaceResponse {
+  workspace: Workspace;
+  namespaceBindings: Record<string, Record<string, any>>;
+}
+
+export interface GetWorkspaceResponse {
+  workspace: Workspace;
+}
+
+export interface PatchWorkspace {
+  agentUserGroup?: AgentUserGroup;
+  checkpointStorageConfig?: Record<string, any>;
+  defaultAuxPool?: string;
+  defaultAuxResourcePool?: string;
+  defaultComputePool?: string;
+  defaultComputeResourcePool?: string;
+  name?: string;
+}
+
+export interface PatchWorkspaceResponse {
+  workspace: Workspace;
+  namespaceBindings: Record<string, Record<string, any>>;
+}
+
+export interface DeleteWorkspaceResponse {
+  completed: boolean;
+}
+
+export interface Note {
+  contents: string;
+  name: string;
+}
+
+export interface Project {
+  archived: boolean;
+  errorMessage: string;
+  id: number;
+  immutable: boolean;
+  key: string;
+  name: string;
+  notes: Note[];
+  numActiveExperiments: number;
+  numExperiments: number;
+  numRuns: number;
+  state: string;
+  userId: number;
+  username: string;
+  workspaceId: number;
+  description: string;
+  lastExperimentStartedAt: string | null;
+  workspaceName: string;
+}
+
+export interface GetWorkspaceProjectsResponse {
+  pagination: Pagination;
+  projects: Project[];
+}
+
+export interface PostProjectRequest {
+  name: string;
+  workspaceId: number;
+  description?: string;
+  key?: string;
+}
+
+export interface PostProjectResponse {
+  project: Project;
+}
+
+export interface GetProjectResponse {
+  project: Project;
+}
+
+export interface PatchProject {
+  description?: string;
+  key?: string;
+  name?: string;
+}
+
+export interface PatchProjectResponse {
+  project: Project;
+}
+
+export interface DeleteProjectResponse {
+  completed: boolean;
+}
+
+export interface MoveProjectRequest {
+  destinationWorkspaceId: number;
+  projectId: number;
+}
+
+export interface PutProjectNotesRequest {
+  notes: Note[];
+  projectId: number;
+}
+
+export interface PutProjectNotesResponse {
+  notes: Note[];
+}
+
+export interface ProjectColumn {
+  column: string;
+  location: string;
+  type: string;
+  displayName: string;
+}
+
+export interface GetProjectColumnsResponse {
+  columns: ProjectColumn[];
+}
+
+export interface PostUserRequest {
+  isHashed?: boolean;
+  password?: string;
+  user?: User;
+}
+
+export interface PostUserResponse {
+  user: User | null;
+}
+
+export interface PatchUser {
+  active?: boolean;
+  admin?: boolean;
+  agentUserGroup?: AgentUserGroup;
+  displayName?: string;
+  isHashed?: boolean;
+  oldPassword?: string;
+  password?: string;
+  remote?: boolean;
+  username?: string;
+}
+
+export interface PatchUserResponse {
+  user: User;
+}
+
+export interface UserFilters {
+  name?: string;
+  admin?: boolean;
+}
+
+export interface PatchUsersRequest {
+  userIds: number[];
+  activate: boolean;
+  filters?: UserFilters;
+}
+
+export interface UserActionResult {
+  error: string;
+  id: number;
+}
+
+export interface PatchUsersResponse {
+  results: UserActionResult[];
+}
+
+export interface TokenInfo {
+  id: number;
+  userId: number;
+  description: string;
+  createdAt: string | null;
+  expiry: string | null;
+  revoked: boolean;
+  tokenType: string;
+  readOnly: boolean;
+  lastUsedAt: string | null;
+}
+
+export interface GetAccessTokensResponse {
+  pagination: Pagination | null;
+  tokenInfo: TokenInfo[];
+}
+
+export interface PostAccessTokenRequest {
+  userId: number;
+  lifespan?: string;
+  description?: string;
+  readOnly?: boolean;
+}
+
+export interface PostAccessTokenResponse {
+  token: string;
+  tokenId: number;
+}
+
+export interface PatchAccessTokenRequest {
+  tokenId: number;
+  description?: string;
+  setRevoked?: boolean;
+}
+
+export interface PatchAccessTokenResponse {
+  tokenInfo: TokenInfo | null;
+}
+
+export interface Trigger {
+  id: number;
+  triggerType: string;
+  condition: Record<string, any> | null;
+  webhookId: number;
+}
+
+export interface Webhook {
+  id: number;
+  url: string;
+  triggers: Trigger[];
+  webhookType: string;
+  name: string;
+  workspaceId: number;
+  mode: string;
+}
+
+export interface GetWebhooksResponse {
+  webhooks: Webhook[];
+}
+
+export interface PostWebhookResponse {
+  webhook: Webhook;
+}
+
+export interface PatchWebhook {
+  url: string;
+}
+
+export interface TestWebhookResponse {
+  completed: boolean;
+}
+
+export interface WebhookDelivery {
+  id: string;
+  eventId: string;
+  eventType: string;
+  event: Record<string, any>;
+  state: string;
+  tries: number;
+  status: number;
+  error: string;
+  createdTime: string;
+  nextTime: string | null;
+  endedTime: string | null;
+}
+
+export interface GetWebhookDeliveriesResponse {
+  deliveries: WebhookDelivery[];
+}
+
+export interface RedeliverWebhookResponse {
+  id: string;
+}
+
+export interface Template {
+  config: Record<string, any>;
+  name: string;
+  workspaceId: number;
+  source?: string;
+}
+
+export interface GetTemplatesResponse {
+  pagination: Pagination;
+  templates: Template[];
+}
+
+export interface TemplateResponse {
+  template: Template;
+}
+
+export interface PatchTemplateNameRequest {
+  newName: string;
+  oldName: string;
+}
+
+export interface GetClusterMessageResponse {
+  clusterMessage: ClusterMessage | null;
+}
+
+export interface SetClusterMessageRequest {
+  message: string;
+  startTime: string | null;
+  endTime: string | null;
+  duration: string | null;
+}
+
+export interface UserWebSetting {
+  key: string;
+  storagePath: string;
+  value: string;
+}
+
+export interface GetUserSettingResponse {
+  settings: UserWebSetting[];
+}
+
+export interface PostUserSettingRequest {
+  settings: UserWebSetting[];
 }
 
 export interface MetricsReport {

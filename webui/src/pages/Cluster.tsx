@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api } from '../lib/api';
 import { ago, clock, plural } from '../lib/format';
 import { follow, often } from '../lib/live';
+import { lazy } from '../lib/lazy';
 import { useLoad, useNow } from '../lib/load';
 import { params, setParams } from '../lib/router';
 import { bare } from '../lib/states';
@@ -40,7 +41,7 @@ export function Cluster() {
           <Pools pools={d.pools} chosen={pool} />
           <Tabs at={tab} href={(k) => `/cluster?${new URLSearchParams({ ...(k === 'nodes' ? {} : { tab: k }), ...(pool ? { pool } : {}) })}`}
             items={[{ key: 'nodes', title: 'Nodes', count: d.agents.length }, { key: 'queue', title: 'Queue', count: d.jobs.length }]} />
-          {tab === 'queue' ? <Queue jobs={d.jobs.filter((j) => !pool || j.resourcePool === pool)} />
+          {tab === 'queue' ? <Queue jobs={d.jobs.filter((j) => !pool || j.resourcePool === pool)} pools={d.pools} reload={loaded.reload} />
             : <Nodes agents={d.agents.filter((a) => !pool || a.resourcePools.includes(pool))} live={d.live} pool={pool} />}
         </>
       )}
@@ -158,8 +159,11 @@ function SlotFacts({ slot, user }: { slot: Slot; user: AllocationSummary | undef
   );
 }
 
-function Queue({ jobs }: { jobs: Job[] }) {
+const QueueTools = lazy(() => import('../parts/QueueTools').then((m) => m.QueueTools), true);
+
+function Queue({ jobs, pools, reload }: { jobs: Job[]; pools: ResourcePool[]; reload: () => void }) {
   const now = useNow();
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const sort = sortOf({ key: 'place', desc: false });
   const place = useMemo(() => new Map(jobs.map((j, i) => [j.jobId, i + 1])), [jobs]);
   const columns: Column<Job>[] = [
@@ -171,10 +175,13 @@ function Queue({ jobs }: { jobs: Job[] }) {
     { key: 'why', title: 'Why it waits', width: 'minmax(14rem, 5fr)', render: (j) => <span class="two" title={j.waitingReason}>{j.waitingReason}</span> },
     { key: 'progress', title: 'Progress', hidden: true, width: '8rem', sort: (j) => j.progress ?? -1, render: (j) => <Progress value={j.progress} /> },
     { key: 'priority', title: 'Priority', width: '5.25rem', right: true, sort: (j) => j.priority ?? 0, render: (j) => <span class="num">{j.priority}</span> },
+    { key: 'weight', title: 'Weight', hidden: true, width: '5.25rem', right: true, sort: (j) => j.weight, render: (j) => <span class="num">{j.weight}</span> },
     { key: 'user', title: 'Owner', width: '7rem', sort: (j) => j.username, render: (j) => <span class="cut">{j.username}</span> },
     { key: 'pool', title: 'Pool', hidden: true, width: '7rem', sort: (j) => j.resourcePool, render: (j) => j.resourcePool },
     { key: 'since', title: 'Submitted', width: '6.25rem', sort: (j) => j.submissionTime, render: (j) => <time dateTime={j.submissionTime} title={clock(j.submissionTime)}>{ago(j.submissionTime, now)}</time> },
   ];
   const rows = sorted(jobs, columns, sort);
-  return <Table<Job> label="queue" columns={columns} count={rows.length} row={(i) => rows[i]} id={(j) => j.jobId} sort={sort} fit tall empty={<Empty title="No task is running or waiting." />} />;
+  return <Table<Job> label="queue" columns={columns} count={rows.length} row={(i) => rows[i]} id={(j) => j.jobId} sort={sort} fit tall
+    selected={selected} onSelect={setSelected} tools={<QueueTools jobs={jobs} pools={pools} selected={selected} clear={() => setSelected(new Set())} reload={reload} />}
+    empty={<Empty title="No task is running or waiting." />} />;
 }

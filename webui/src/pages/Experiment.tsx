@@ -22,6 +22,7 @@ import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
 
 const Hyper = lazy(() => import('../parts/hp/Hyper').then((m) => m.Hyper));
+const More = lazy(() => import('../parts/More').then((m) => m.More), true);
 
 const mostCurves = 20; // trials whose curves are drawn when nobody chose
 
@@ -82,7 +83,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
   const one = all.length === 1 && e.searcherType === 'single' ? all[0] : undefined;
   const run = (a: Action) => {
     const act = async () => {
-      await perform(a, [e.id]);
+      await perform(a, [e]);
       if (a.verb === 'delete') go('/experiments');
       else experiment.reload();
     };
@@ -110,6 +111,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
         <span class="grow" />
         <div class="row" role="toolbar" aria-label="actions">
           {actions.filter((a) => a.fits(e)).map((a) => <button key={a.verb} type="button" class={a.danger ? 'danger' : ''} onClick={() => run(a)}>{a.title}</button>)}
+          <More e={e} reload={experiment.reload} />
         </div>
       </div>
       {e.description && <p class="lead">{e.description}</p>}

@@ -1,19 +1,22 @@
 // All experiments: found, ordered and filtered by the master, read in lots as the
 // table is scrolled, moved by the stream of events.
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { actions, perform, type Action } from '../lib/actions';
+import { actions, leftOut, perform, type Action } from '../lib/actions';
 import { api, type Query } from '../lib/api';
 import { ago, clock, duration, metric, plural } from '../lib/format';
+import { lazy } from '../lib/lazy';
 import { follow, often, type Moved } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { searchFor, wrongAt } from '../lib/find';
 import { go, params, setParams } from '../lib/router';
-import { complain, words } from '../lib/toast';
+import { complain, say, words } from '../lib/toast';
 import { ended } from '../lib/states';
 import type { Experiment } from '../lib/types';
 import { Confirm, Empty, Loading, Menu, Problem, Progress, State, type Question } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
 import { sortOf, Table, type Column, type Sort } from '../parts/Table';
+
+const Move = lazy(() => import('../parts/More').then((m) => m.Move), true);
 
 const lot = 100;
 const settle = 250;
@@ -117,11 +120,15 @@ export function Experiments() {
   const [line, setLine] = useState(where);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [question, setQuestion] = useState<Question | null>(null);
+  const [moving, setMoving] = useState(false);
+  const [reading, setReading] = useState(false);
+  const others = useRef(new Map<string, Experiment>()); // of the selection, those that were not read for the table
   const users = useLoad(() => api.users(), []);
-  const rows = useRows(where ? searchFor({ where, name, owner, states: chosenStates, archived, sort: sort.key, desc: sort.desc }) : {
+  const asked: Query = where ? searchFor({ where, name, owner, states: chosenStates, archived, sort: sort.key, desc: sort.desc }) : {
     name, users: owner ? [owner] : [], states: chosenStates.map((s) => `STATE_${s}`), archived: archived === 'all' ? '' : archived === 'only' ? 'true' : 'false',
     sortBy: sorts[sort.key] ?? 'SORT_BY_ID', orderBy: sort.desc ? 'ORDER_BY_DESC' : 'ORDER_BY_ASC',
-  });
+  };
+  const rows = useRows(asked);
   const list = useMemo(() => columns(now), [now]);
   const wrong = wrongAt(rows.error);
   const filtered = !!(where || name || owner || chosenStates.length || archived);
@@ -155,15 +162,31 @@ export function Experiments() {
   }, [line]);
   useEffect(() => setLine((old) => (old.trim() === where ? old : where)), [where]);
 
-  const picked = rows.all().filter((e) => selected.has(String(e.id)));
+  const here = new Map(rows.all().map((e) => [String(e.id), e]));
+  const picked = [...selected].flatMap((id) => here.get(id) ?? others.current.get(id) ?? []);
+  const selectAll = async () => {
+    setReading(true);
+    try {
+      const { matches, mostMatches } = await import('../lib/matches');
+      const all = await matches(asked);
+      others.current = new Map(all.map((e) => [String(e.id), e]));
+      setSelected(new Set(others.current.keys()));
+      if ((rows.total ?? 0) > mostMatches) say(`The first ${plural(mostMatches, 'match', 'matches')} are selected`);
+    } catch (error) {
+      complain('Select all matches', error);
+    } finally {
+      setReading(false);
+    }
+  };
   const run = (a: Action) => {
-    const ids = picked.filter(a.fits).map((e) => e.id);
+    const list = picked.filter(a.fits);
+    const out = leftOut(a, picked);
     const act = async () => {
-      await perform(a, ids);
+      await perform(a, list);
       setSelected(new Set());
       rows.fresh();
     };
-    if (a.ask) setQuestion({ title: `${a.title} ${plural(ids.length, 'experiment')}?`, text: a.ask, yes: a.title, danger: !!a.danger, act });
+    if (a.ask || out) setQuestion({ title: `${a.title} ${plural(list.length, 'experiment')}?`, text: [a.ask, out].filter(Boolean).join(' '), yes: a.title, danger: !!a.danger, act });
     else act().catch((error) => complain(a.title, error));
   };
   const toggleState = (s: string) => setParams({ state: chosenStates.includes(s) ? chosenStates.filter((x) => x !== s) : [...chosenStates, s] });
@@ -180,8 +203,14 @@ export function Experiments() {
         sort={sort} selected={selected} onSelect={setSelected}
         tools={selected.size ? (
           <div class="bulk" role="toolbar" aria-label="actions on the selection">
-            <strong>{selected.size} selected</strong>
-            {actions.filter((a) => picked.some(a.fits)).map((a) => <button key={a.verb} type="button" class={a.danger ? 'danger' : ''} onClick={() => run(a)}>{a.title}</button>)}
+            <strong>{selected.size.toLocaleString('en')} selected</strong>
+            {rows.total !== undefined && selected.size < rows.total && <button type="button" class="quiet" disabled={reading} onClick={() => void selectAll()}>Select all {rows.total.toLocaleString('en')}</button>}
+            {actions.filter((a) => picked.some(a.fits)).map((a) => {
+              const n = picked.filter(a.fits).length;
+              return <button key={a.verb} type="button" class={a.danger ? 'danger' : ''} title={leftOut(a, picked) || undefined} onClick={() => run(a)}>{a.title}{n < picked.length && <span class="count">{n}</span>}</button>;
+            })}
+            <button type="button" onClick={() => setMoving(true)}>Move…</button>
+            {picked.length <= 100 && <a class="button" href={`/launch/tensorboards?experiments=${picked.map((e) => e.id).join(',')}`}>TensorBoard</a>}
             <button type="button" class="quiet" onClick={() => setSelected(new Set())}>Clear</button>
           </div>
         ) : (
@@ -210,6 +239,7 @@ export function Experiments() {
           : filtered ? <Empty title="No experiment matches."><button type="button" onClick={() => setParams({ where: '', name: '', user: '', state: '', archived: '' })}>Show all</button></Empty>
             : <Empty title="No experiments yet."><p>Submit one from a folder with code and a configuration:</p><pre>det experiment create config.yaml .</pre></Empty>} />
       <Confirm question={question} close={() => setQuestion(null)} />
+      {moving && <Move list={picked} close={() => setMoving(false)} done={() => { setSelected(new Set()); rows.fresh(); }} />}
     </div>
   );
 }

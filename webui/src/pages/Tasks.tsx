@@ -92,7 +92,11 @@ export function Tasks() {
   );
   return (
     <div class="page full">
-      <div class="head"><h1>Tasks</h1></div>
+      <div class="head">
+        <h1>Tasks</h1>
+        <span class="grow" />
+        <a class="button main" href={`/launch/${kind || 'notebooks'}`}>New {kind ? kindNames[kind as TaskKind].replace(/^[NSC]/, (c) => c.toLowerCase()) : 'task'}</a>
+      </div>
       {tasks.error !== undefined && <Problem what="Could not load the tasks." error={tasks.error} retry={tasks.reload} />}
       <Table<Listed> label="tasks" columns={columns} count={rows.length} row={(i) => rows[i]} id={(t) => t.id} sort={sort}
         tools={
@@ -105,7 +109,8 @@ export function Tasks() {
         }
         empty={!tasks.data ? (tasks.error ? null : <Loading />) : (
           <Empty title={kind ? `No ${kindNames[kind as TaskKind]} is running.` : 'No task is running.'}>
-            <p>Start one from the command line:</p>
+            <p><a class="button" href={`/launch/${kind || 'notebooks'}`}>Start one</a></p>
+            <p>Or from the command line:</p>
             <pre>{kind === 'tensorboards' ? 'det tensorboard start 1' : kind === 'shells' ? 'det shell start' : kind === 'commands' ? 'det command run hostname' : 'det notebook start'}</pre>
           </Empty>
         )} />

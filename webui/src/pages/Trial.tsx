@@ -65,6 +65,8 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
         <h1>Trial <span class="num">{t.id}</span></h1>
         <State state={t.state} />
         <span class="grow" />
+        <a class="button" href={`/trials/${t.id}/fork`}>Train again</a>
+        <a class="button" href={`/trials/${t.id}/fork?as=search`}>Search around it</a>
         {!over && <button type="button" class="danger" onClick={kill}>Kill</button>}
       </div>
       {t.error && <Notice kind="bad" title="Ended with an error" text={t.error}>{tab !== 'logs' && <a class="button" href={`/trials/${t.id}/logs`}>See the log</a>}</Notice>}

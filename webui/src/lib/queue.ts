@@ -1,0 +1,38 @@
+// The order of the queue: what has to be asked for so that jobs come where somebody wants them.
+import type { Job, QueueControl } from './types';
+
+export type Place = 'front' | 'up' | 'down' | 'back';
+
+const waits = (j: Job) => j.summary?.state === 'STATE_QUEUED';
+
+// immovable says why a job has no place that can be changed; empty if it has one.
+export function immovable(job: Job, scheduler: string | undefined): string {
+  if (!waits(job)) return 'it runs already';
+  if (scheduler && scheduler !== 'SCHEDULER_TYPE_PRIORITY' && scheduler !== 'priority') return `pool ${job.resourcePool} has no order: its scheduler shares the slots`;
+  return '';
+}
+
+// moves are the requests, in their order, that bring waiting jobs of one pool to a place. The
+// jobs keep their order among themselves.
+export function moves(queue: readonly Job[], ids: ReadonlySet<string>, place: Place): QueueControl[] {
+  const updates: QueueControl[] = [];
+  for (const pool of new Set(queue.map((j) => j.resourcePool))) {
+    const line = queue.filter((j) => j.resourcePool === pool && waits(j));
+    const mine = line.filter((j) => ids.has(j.jobId));
+    const others = line.filter((j) => !ids.has(j.jobId));
+    if (!mine.length || !others.length) continue;
+    const ahead = (anchor: Job) => mine.forEach((j) => updates.push({ jobId: j.jobId, aheadOf: anchor.jobId }));
+    const behind = (anchor: Job) => mine.slice().reverse().forEach((j) => updates.push({ jobId: j.jobId, behindOf: anchor.jobId }));
+    if (place === 'front' && line[0] !== mine[0] || place === 'front' && mine.some((j, i) => line[i] !== j)) ahead(others[0]!);
+    if (place === 'back' && mine.some((j, i) => line[line.length - mine.length + i] !== j)) behind(others.at(-1)!);
+    if (place === 'up') {
+      const before = line.slice(0, line.indexOf(mine[0]!)).at(-1);
+      if (before) ahead(before);
+    }
+    if (place === 'down') {
+      const after = line.slice(line.indexOf(mine.at(-1)!) + 1)[0];
+      if (after) behind(after);
+    }
+  }
+  return updates;
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { immovable, moves, type Place } from '../src/lib/queue';
+import type { Job } from '../src/lib/types';
+
+const job = (jobId: string, state = 'STATE_QUEUED', resourcePool = 'a') => ({ jobId, resourcePool, summary: { state, jobsAhead: 0 } }) as Job;
+
+// place is what the master makes of the requests, one after the other.
+function place(queue: Job[], ids: string[], where: Place): string {
+  const order = queue.map((j) => j.jobId);
+  for (const u of moves(queue, new Set(ids), where)) {
+    order.splice(order.indexOf(u.jobId), 1);
+    order.splice(u.aheadOf ? order.indexOf(u.aheadOf) : order.indexOf(u.behindOf!) + 1, 0, u.jobId);
+  }
+  return order.join('');
+}
+
+describe('jobs move in the queue', () => {
+  const queue = [...'abcde'].map((id) => job(id));
+  it.each<[string, Place, string]>([
+    ['d', 'front', 'dabce'], ['bd', 'front', 'bdace'], ['a', 'front', 'abcde'], ['ac', 'front', 'acbde'], ['ab', 'front', 'abcde'],
+    ['b', 'back', 'acdeb'], ['bd', 'back', 'acebd'], ['e', 'back', 'abcde'], ['de', 'back', 'abcde'],
+    ['c', 'up', 'acbde'], ['cd', 'up', 'acdbe'], ['a', 'up', 'abcde'],
+    ['c', 'down', 'abdce'], ['bc', 'down', 'adbce'], ['e', 'down', 'abcde'],
+    ['abcde', 'front', 'abcde'],
+  ])('%s to the %s: %s', (ids, where, want) => expect(place(queue, [...ids], where)).toBe(want));
+
+  it('past those that wait, in their own pool', () => {
+    const mixed = [job('r', 'STATE_SCHEDULED'), job('a'), job('x', 'STATE_QUEUED', 'b'), job('b'), job('y', 'STATE_QUEUED', 'b')];
+    expect(moves(mixed, new Set(['b', 'y']), 'front')).toEqual([{ jobId: 'b', aheadOf: 'a' }, { jobId: 'y', aheadOf: 'x' }]);
+    expect(moves(mixed, new Set(['r']), 'back')).toEqual([]);
+  });
+});
+
+it('what cannot move says why', () => {
+  expect(immovable(job('a', 'STATE_SCHEDULED'), undefined)).toBe('it runs already');
+  expect(immovable(job('a'), 'SCHEDULER_TYPE_FAIR_SHARE')).toContain('has no order');
+  expect(immovable(job('a'), 'SCHEDULER_TYPE_PRIORITY')).toBe('');
+});
