@@ -8,6 +8,7 @@ import { master, me, Shell, Toasts, useTitle } from './parts/Shell';
 import { Experiments } from './pages/Experiments';
 import { Login } from './pages/Login';
 import { lazy } from './lib/lazy';
+import { readSettings, settings } from './lib/settings';
 import { signal } from '@preact/signals';
 
 type Page = ComponentType<{ params: Record<string, string> }>;
@@ -24,6 +25,11 @@ const Launch: Page = lazy(() => import('./pages/Launch').then((m) => m.LaunchPag
 const ForkExperiment: Page = lazy(() => import('./pages/Fork').then((m) => m.ForkExperiment));
 const ForkTrial: Page = lazy(() => import('./pages/Fork').then((m) => m.ForkTrial));
 const ContinueExperiment: Page = lazy(() => import('./pages/Fork').then((m) => m.ContinueExperiment));
+const Workspaces: Page = lazy(() => import('./pages/Workspaces').then((m) => m.Workspaces));
+const WorkspacePage: Page = lazy(() => import('./pages/Workspaces').then((m) => m.WorkspacePage));
+const ProjectPage: Page = lazy(() => import('./pages/Project').then((m) => m.ProjectPage));
+const Manage: Page = lazy(() => import('./pages/manage/Manage').then((m) => m.Manage));
+const Settings: Page = lazy(() => import('./pages/Settings').then((m) => m.Settings));
 const Wait: Page = lazy(() => import('./pages/Wait').then((m) => m.Wait));
 
 // The later ones are addresses that Determined's clients open.
@@ -44,11 +50,17 @@ const routes: Route<Page>[] = [
   { pattern: '/models/:id/versions/:version', page: ModelPage },
   { pattern: '/compare', page: Compare },
   { pattern: '/cluster', page: Cluster },
+  { pattern: '/workspaces', page: Workspaces },
+  { pattern: '/workspaces/:id/*', page: WorkspacePage },
+  { pattern: '/projects/:id/:tab?', page: ProjectPage },
+  { pattern: '/manage/:tab?/:id?', page: Manage },
+  { pattern: '/settings', page: Settings },
   { pattern: '/wait/:type/:id', page: Wait },
   { pattern: '/interactive/:id/:type/*', page: Wait },
   { pattern: '/dashboard', page: Experiments },
   { pattern: '/clusters', page: Cluster },
-  { pattern: '/projects/*', page: Experiments },
+  { pattern: '/admin/*', page: Manage },
+  { pattern: '/settings/*', page: Settings },
 ];
 
 const unreachable = signal<unknown>(undefined);
@@ -56,6 +68,7 @@ const again = 2000;
 
 function toLogin() {
   me.value = null;
+  settings.value = undefined;
   if (path.value === '/login') return;
   const here = location.pathname + location.search;
   go(link('/login', { next: here === '/' ? '' : here }), true);
@@ -65,6 +78,7 @@ async function begin() {
   try {
     master.value ??= await api.info();
     me.value = await api.me();
+    void readSettings();
     unreachable.value = undefined;
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return; // toLogin has been called

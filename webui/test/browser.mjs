@@ -10,6 +10,8 @@
 // cannot do; its answer is a line on the input. `node test/browser.mjs NAME…` runs
 // the stories whose names hold one of the words.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -55,6 +57,33 @@ async function pictures(page, name) {
   }
   await page.emulateMedia({ colorScheme: 'light' });
 }
+
+// violations are what axe finds wrong on the page as it is.
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+async function violations(page) {
+  // As a script of the inspector: the policy of the page allows none that it does not have itself.
+  const inspector = await page.context().newCDPSession(page);
+  await inspector.send('Runtime.evaluate', { expression: axe });
+  await inspector.detach();
+  const found = await page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
+  return found.violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`);
+}
+
+// post sends a request as the person who is signed in.
+const post = (page, path, body, method = 'POST') => page.evaluate(async ([path, body, method]) => {
+  const r = await fetch(path, { method, headers: { 'Content-Type': 'application/json' }, ...(body ? { body: JSON.stringify(body) } : {}) });
+  if (!r.ok) throw new Error(`${method} ${path}: ${r.status} ${await r.text()}`);
+  return r.json().catch(() => ({}));
+}, [path, body, method]);
+
+// pagesOf are all pages of the world, for what holds everywhere.
+const pagesOf = () => [
+  '/experiments', `/experiments/${world.done}`, `/experiments/${world.failed}`, `/experiments/${world.search}`, `/experiments/${world.done}/trials`, `/experiments/${world.search}/trials`,
+  `/experiments/${world.done}/checkpoints`, `/experiments/${world.done}/configuration`, `/experiments/${world.done}/logs`,
+  `/experiments/${world.done}/fork`, `/experiments/${world.failed}/continue`,
+  '/experiments?compose=1&where=state+%3D+completed+and+hp.lr+%3C+1', '/workspaces', '/workspaces/1', '/projects/1', '/projects/1/notes', '/manage/users', '/manage/tokens', '/manage/webhooks', '/manage/templates',
+  '/manage/templates?edit=', '/settings', '/tasks', '/tasks?over=1', '/launch/notebooks', '/launch/commands?view=yaml', '/models', '/cluster', '/cluster?tab=queue',
+];
 
 const stories = {
   'a wrong password is refused in words, and the right one leads on': async (page) => {
@@ -429,6 +458,21 @@ const stories = {
     }
   },
 
+  'axe finds nothing wrong on any page, in both themes': async (page) => {
+    await signIn(page);
+    const wrong = [];
+    for (const path of pagesOf()) {
+      for (const colorScheme of ['light', 'dark']) {
+        await page.emulateMedia({ colorScheme });
+        await page.goto(url + path);
+        await page.getByRole('heading', { level: 1 }).first().waitFor();
+        await until('it is loaded', async () => (await page.locator('.loading').count()) === 0);
+        wrong.push(...(await violations(page)).map((v) => `${path} ${colorScheme} ${v}`));
+      }
+    }
+    assert.deepEqual(wrong, []);
+  },
+
   'everything that can be used has a name': async (page) => {
     await signIn(page);
     for (const path of ['/experiments', `/experiments/${world.done}`, `/experiments/${world.done}/trials`, `/experiments/${world.done}/checkpoints`, `/experiments/${world.done}/logs`, '/tasks', '/models', '/cluster']) {
@@ -493,6 +537,384 @@ const stories = {
     await page.waitForURL('**/models');
     await page.goto(of);
     await page.getByText('There is no model').waitFor();
+  },
+
+  'a command starts from a form, which the master checks as one types': async (page) => {
+    await signIn(page, '/tasks');
+    await page.getByRole('link', { name: 'New task' }).click();
+    await page.getByRole('link', { name: 'Command', exact: true }).click();
+    const check = page.getByRole('region', { name: 'check by the master' });
+    await check.getByText('Say which program the command runs.').waitFor();
+    await page.getByLabel('Program').fill('echo started from a page');
+    await page.getByLabel('Name').fill('ui-from-a-page');
+    await page.getByLabel('Slots').fill('9999');
+    await check.getByText('This cannot start').waitFor();
+    await check.getByText('9999 slots').waitFor();
+    assert.ok(await page.getByRole('button', { name: 'Start', exact: true }).isDisabled(), 'what cannot start has no button');
+    await page.getByRole('button', { name: 'YAML' }).click();
+    const yaml = page.getByLabel('configuration as YAML');
+    assert.match(await yaml.inputValue(), /slots: 9999/);
+    await yaml.fill('description: ui-from-a-page\nentrypoint: [/bin/sh, -c, echo started from a page]\nresources: {slots: 0');
+    await check.getByText(/^Line 3:/).waitFor();
+    await yaml.fill('description: ui-from-a-page\nentrypoint: [/bin/sh, -c, echo started from a page]\nresources: {slots: 0}\nno_such_field: 1');
+    await check.getByText('no_such_field').waitFor();
+    await yaml.fill('description: ui-from-a-page\nentrypoint: [/bin/sh, -c, echo started from a page]\nresources: {slots: 0}\n');
+    await check.getByText('This can start').waitFor();
+    await page.getByRole('button', { name: 'Form' }).click();
+    assert.equal(await page.getByLabel('Program').inputValue(), 'echo started from a page');
+    assert.equal(await page.getByLabel('Slots').inputValue(), '0');
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await page.waitForURL('**/tasks/*');
+    await page.getByRole('log').getByText('started from a page').waitFor();
+  },
+
+  'a task takes files along': async (page) => {
+    await signIn(page, '/launch/commands?run=cat+folder%2Fwords.txt&slots=0&name=ui-with-a-file');
+    await page.getByText('This can start').waitFor();
+    await page.locator('input[type=file]').first().setInputFiles({ name: 'words.txt', mimeType: 'text/plain', buffer: Buffer.from('words of a file\n') });
+    await page.getByText('1 file,').waitFor();
+    await page.getByLabel('Program').fill('cat words.txt');
+    await page.getByText('This can start').waitFor();
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await page.waitForURL('**/tasks/*');
+    await page.getByRole('log').getByText('words of a file').waitFor();
+  },
+
+  'an experiment is forked, edited and moved': async (page) => {
+    await signIn(page, `/experiments/${world.done}`);
+    await page.getByRole('link', { name: 'Fork' }).click();
+    const text = page.getByLabel('configuration', { exact: true });
+    assert.match(await text.inputValue(), /# a note of its author/, 'the text is the submitted one');
+    await text.fill((await text.inputValue()).replace('max_restarts: 0', 'max_restarts: -3'));
+    await page.getByText('This cannot start').waitFor();
+    await page.getByRole('region', { name: 'check by the master' }).getByText('max_restarts').waitFor();
+    await page.getByRole('button', { name: 'Undo all changes' }).click();
+    await text.fill((await text.inputValue()).replace('name: ui-done', 'name: ui-forked'));
+    await page.getByText('This can start').waitFor();
+    await page.getByRole('button', { name: 'Submit' }).click();
+    await page.waitForURL((u) => /experiments\/\d+$/.test(u.pathname) && !u.pathname.endsWith(`/${world.done}`));
+    await page.getByRole('heading', { name: 'ui-forked' }).waitFor();
+    await page.getByLabel('facts').getByRole('link', { name: String(world.done) }).waitFor();
+    const id = Number(new URL(page.url()).pathname.split('/').pop());
+    await page.getByRole('button', { name: 'more actions' }).click();
+    await page.getByRole('button', { name: 'Edit…' }).click();
+    await page.getByRole('dialog').getByLabel('Labels').fill('from-a-page, second');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.locator('.tag', { hasText: 'from-a-page' }).first().waitFor();
+    const { project } = await post(page, '/api/v1/workspaces/1/projects', { name: 'ui-moved-to', workspaceId: 1 });
+    await page.reload();
+    await page.getByRole('button', { name: 'more actions' }).click();
+    await page.getByRole('button', { name: 'Move…' }).click();
+    await page.getByRole('dialog').getByLabel('To project').selectOption(String(project.id));
+    await page.getByRole('button', { name: 'Move', exact: true }).click();
+    await page.getByRole('status').filter({ hasText: `Experiment ${id} moved` }).waitFor();
+    await page.getByText('ui-moved-to').first().waitFor();
+  },
+
+  'a trial is trained again with its hyperparameters': async (page) => {
+    await signIn(page, `/experiments/${world.search}/trials`);
+    await rows(page, 'trials').first().click();
+    await page.getByRole('link', { name: 'Search around it' }).click();
+    const text = page.getByLabel('configuration', { exact: true });
+    await until('a search', async () => /max_trials: 10/.test(await text.inputValue()));
+    await page.getByRole('button', { name: 'One trial with its hyperparameters' }).click();
+    await until('one trial', async () => /name: single/.test(await text.inputValue()));
+    assert.match(await text.inputValue(), /width: \d+\n/);
+    await page.getByText('This can start').waitFor();
+  },
+
+  'many are acted on at once, and who is left out is said before': async (page) => {
+    await signIn(page, '/experiments?sort=id');
+    await rows(page, 'experiments').filter({ hasText: 'ui-done' }).first().getByRole('checkbox').check();
+    await rows(page, 'experiments').filter({ hasText: 'ui-failed' }).first().getByRole('checkbox').check();
+    await rows(page, 'experiments').filter({ hasText: 'ui-live' }).first().getByRole('checkbox').check();
+    const bar = page.getByRole('toolbar', { name: 'actions on the selection' });
+    await bar.getByRole('button', { name: /^Archive/ }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(`Left out: ${world.live} is running, and has to end first.`).waitFor();
+    await dialog.getByRole('button', { name: 'Archive' }).click();
+    await page.getByRole('status').filter({ hasText: '2 experiments archived' }).waitFor();
+    await page.goto(`${url}/experiments?archived=only`);
+    await until('two of them', async () => (await rows(page, 'experiments').count()) === 2);
+    await page.getByLabel('select all that are loaded').check();
+    await bar.getByRole('button', { name: 'Unarchive' }).click();
+    await page.getByRole('status').filter({ hasText: '2 experiments taken out of the archive' }).waitFor();
+  },
+
+  'jobs change their places in the queue': async (page) => {
+    await signIn(page, '/cluster?tab=queue');
+    const ids = [];
+    for (const name of ['ui-first', 'ui-second']) {
+      const made = await post(page, '/api/v1/experiments', { parentId: world.waiting, activate: true, config: `name: ${name}\nentrypoint: python3 train.py\nresources: {slots_per_trial: 4}\nsearcher: {name: single, metric: val_loss, max_length: {batches: 1}}\n` });
+      ids.push(made.experiment.id);
+    }
+    try {
+      const order = async () => (await rows(page, 'queue').allTextContents()).flatMap((t) => t.match(/ui-(waiting|first|second)/)?.[1] ?? []).join();
+      await until('all three', async () => (await order()) === 'waiting,first,second');
+      await rows(page, 'queue').filter({ hasText: 'ui-second' }).getByRole('checkbox').check();
+      await page.getByRole('button', { name: 'To the front' }).click();
+      await until('the second is first', async () => (await order()) === 'second,waiting,first');
+      await page.getByRole('button', { name: 'Down' }).click();
+      await until('it is one further', async () => (await order()) === 'waiting,second,first');
+      await page.getByRole('button', { name: 'Before…' }).click();
+      await page.getByRole('dialog').getByLabel('Before').selectOption({ label: (await page.getByRole('dialog').locator('option', { hasText: 'ui-waiting' }).textContent()) });
+      await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
+      await until('it is before', async () => (await order()) === 'second,waiting,first');
+      await page.getByRole('button', { name: 'Priority, weight, pool…' }).click();
+      await page.getByRole('dialog').getByLabel('Priority').fill('7');
+      await page.getByRole('dialog').getByRole('button', { name: 'Change' }).click();
+      await rows(page, 'queue').filter({ hasText: 'ui-second' }).getByText('7', { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Clear' }).click();
+      await rows(page, 'queue').filter({ hasText: 'ui-live' }).getByRole('checkbox').check();
+      await page.getByText('Cannot move: already running.').waitFor();
+    } finally {
+      for (const id of ids) await post(page, `/api/v1/experiments/${id}/kill`);
+    }
+  },
+
+  'everything is found from one place, and done from there': async (page) => {
+    await signIn(page);
+    await rows(page, 'experiments').first().waitFor();
+    await page.keyboard.press('Control+k');
+    const find = page.getByRole('combobox', { name: 'search everything' });
+    await find.fill('ui-sear');
+    await page.getByRole('option', { name: `${world.search} ui-search` }).waitFor();
+    assert.deepEqual(await violations(page), []);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/experiments/${world.search}`);
+    await page.getByRole('button', { name: 'search everything' }).click();
+    await find.fill('run a comm');
+    await until('it is chosen', async () => /Run a command/.test((await page.locator('.found-item[aria-selected=true]').textContent()) ?? ''));
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/launch/commands');
+    await page.keyboard.press('Control+k');
+    await find.fill(String(world.done));
+    await page.getByRole('option', { name: `${world.done} ui-done` }).click();
+    await page.waitForURL(`**/experiments/${world.done}`);
+    await page.keyboard.press('Control+k');
+    await find.fill('hp.lr < 0.9');
+    await page.getByRole('option', { name: 'Experiments where hp.lr < 0.9' }).click();
+    await until('the filter', async () => (await page.getByLabel('filter', { exact: true }).inputValue()) === 'hp.lr < 0.9');
+    await page.keyboard.press('Control+k');
+    await find.waitFor();
+    await page.keyboard.press('Escape');
+    await find.waitFor({ state: 'detached' });
+  },
+
+  'a filter is composed of rows, and the line shows the same': async (page) => {
+    await signIn(page);
+    await page.getByRole('button', { name: 'Compose' }).click();
+    await page.getByRole('button', { name: 'Add a filter' }).click();
+    await page.getByLabel('column of filter 1').fill('name');
+    await page.getByLabel('comparison of filter 1').selectOption('~');
+    await page.getByLabel('value of filter 1').fill('ui-d');
+    const line = page.getByLabel('filter', { exact: true });
+    await until('the line', async () => (await line.inputValue()) === 'name ~ ui-d');
+    await until('one row', async () => (await rows(page, 'experiments').count()) >= 1);
+    await line.fill('name ~ ui-d and validation.val_loss < 0.5');
+    await page.getByLabel('column of filter 2').waitFor();
+    assert.equal(await page.getByLabel('column of filter 2').inputValue(), 'validation.val_loss');
+    await page.getByRole('button', { name: 'remove filter 1' }).click();
+    await until('the line is shorter', async () => (await line.inputValue()) === 'validation.val_loss < 0.5');
+    await line.fill('not name = x');
+    await page.getByText('cannot be shown as rows').waitFor();
+  },
+
+  'a view and its columns are kept for the person, in another browser too': async (page) => {
+    await signIn(page, '/experiments?name=ui-done&sort=name');
+    await rows(page, 'experiments').first().waitFor();
+    await page.getByRole('button', { name: 'choose columns' }).click();
+    await page.getByLabel('Searcher', { exact: true }).check();
+    await page.getByRole('button', { name: 'Searcher: one to the left' }).click();
+    await page.getByRole('button', { name: 'Name: wider' }).click();
+    await until('the address has them', async () => /searcher/.test(page.url()) && /name%3A\d+|name:\d+/.test(page.url()));
+    await page.getByRole('button', { name: 'saved views' }).click();
+    const stored = page.waitForResponse((r) => r.url().includes('/users/setting') && r.request().method() === 'POST' && /view\./.test(r.request().postData() ?? ''));
+    await page.getByRole('button', { name: 'Save this view…' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('what is done');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    assert.ok((await stored).ok(), 'the server keeps it');
+    const other = await (await page.context().browser().newContext({ viewport: { width: 1280, height: 800 } })).newPage();
+    try {
+      await signIn(other);
+      const head = other.getByRole('grid', { name: 'experiments' }).locator('.th');
+      await until('the columns', async () => /Searcher.*Duration/.test(await head.textContent()));
+      await other.getByRole('button', { name: 'saved views' }).click();
+      await other.getByRole('link', { name: 'what is done' }).click();
+      await until('the filter of the view', async () => (await other.getByLabel('search by name').inputValue()) === 'ui-done');
+      await other.getByRole('button', { name: 'saved views' }).click();
+      await other.getByRole('button', { name: 'delete view what is done' }).click();
+      await other.getByRole('link', { name: 'what is done' }).waitFor({ state: 'detached' });
+      await other.keyboard.press('Escape');
+      await other.getByRole('button', { name: 'choose columns' }).click();
+      const forgotten = other.waitForResponse((r) => r.url().includes('/users/setting') && r.request().method() === 'POST');
+      await other.getByRole('button', { name: 'The usual ones' }).click();
+      await until('the usual ones', async () => !/Searcher/.test(await head.textContent()));
+      await forgotten;
+    } finally {
+      await other.context().close();
+    }
+  },
+
+  'all matches become a file': async (page) => {
+    await signIn(page, '/experiments?name=ui-');
+    await rows(page, 'experiments').first().waitFor();
+    const file = async (as) => {
+      await page.getByRole('button', { name: 'export all matches' }).click();
+      const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: `All matches as ${as}` }).click()]);
+      return readFileSync(await download.path(), 'utf8');
+    };
+    const table = (await file('CSV')).trim().split('\r\n');
+    assert.match(table[0], /^id,name,description,state,/);
+    assert.ok(table.some((l) => l.startsWith(`${world.done},ui-done,`)), table.join(' | '));
+    const list = JSON.parse(await file('JSON'));
+    assert.equal(list.length, table.length - 1);
+    assert.ok(list.every((e) => e.name.startsWith('ui-')));
+  },
+
+  'workspaces, projects and notes are looked after': async (page) => {
+    await signIn(page, '/workspaces');
+    const dialog = page.getByRole('dialog');
+    const name = `ui-workspace with a name that is so long that no column can hold it ${'x'.repeat(8)}`;
+    await page.getByRole('button', { name: 'New workspace' }).click();
+    await dialog.getByLabel('Name').fill(name);
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await page.waitForURL('**/workspaces/*');
+    await page.getByRole('button', { name: 'New project' }).click();
+    await dialog.getByLabel('Name').fill('ui-project');
+    await dialog.getByLabel('Description').fill('of a page');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await page.waitForURL('**/projects/*');
+    await page.getByText('No experiments yet.').waitFor();
+    await page.getByRole('link', { name: 'Notes' }).click();
+    await page.getByRole('button', { name: 'Write a note' }).click();
+    await page.getByLabel('text of note 1').fill('<b>what</b> we know');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.locator('.notes').getByText('<b>what</b> we know').waitFor();
+    await page.getByRole('button', { name: 'more actions' }).click();
+    await page.getByRole('button', { name: 'Archive' }).click();
+    await page.getByRole('status').filter({ hasText: 'archived' }).waitFor();
+    await page.getByRole('link', { name: new RegExp(name) }).click();
+    await page.getByRole('button', { name: 'Pin', exact: true }).click();
+    await page.getByRole('button', { name: 'Unpin' }).waitFor();
+    await page.getByRole('navigation', { name: 'pages' }).getByRole('link', { name: 'Workspaces' }).click();
+    await until('it is pinned, so it comes first', async () => /ui-workspace/.test((await rows(page, 'workspaces').first().textContent()) ?? ''));
+    await rows(page, 'workspaces').first().getByRole('link').click();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.waitForURL('**/workspaces');
+    await page.goto(`${url}/workspaces/99999`);
+    await page.getByText('There is no workspace 99999.').waitFor();
+  },
+
+  'administrators look after users, and others do not': async (page) => {
+    const enter = async (name, password = '') => {
+      await page.goto(`${url}/manage/users`);
+      await page.getByLabel('User name').fill(name);
+      await page.getByLabel('Password').fill(password);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.waitForURL((u) => !u.pathname.startsWith('/login'));
+    };
+    await enter('admin');
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'New user' }).click();
+    await dialog.getByLabel('User name').fill('ui-ada');
+    await dialog.getByLabel('Name to show').fill('Ada of the pages');
+    await dialog.getByLabel('Password').fill('a first passw0rd of hers');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    const row = rows(page, 'users').filter({ hasText: 'ui-ada' });
+    await row.waitFor();
+    await page.getByRole('button', { name: 'set the password of ui-ada' }).click();
+    await dialog.getByLabel('New password', { exact: true }).fill('a second passw0rd of hers');
+    await dialog.getByLabel('New password, once more').fill('another one');
+    await dialog.getByRole('button', { name: 'Set the password' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'differ' }).waitFor();
+    await dialog.getByLabel('New password, once more').fill('a second passw0rd of hers');
+    await dialog.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByRole('status').filter({ hasText: 'password of ui-ada is set' }).waitFor();
+    await page.getByRole('link', { name: 'Message' }).click();
+    await page.getByLabel('Message', { exact: true }).fill('words to all');
+    await page.getByRole('button', { name: 'Show to everybody' }).click();
+    await page.getByText('until it is removed: words to all').waitFor();
+    await page.getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('There is no message.').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in to Detent' }).waitFor();
+
+    await enter('ui-ada', 'a second passw0rd of hers');
+    await rows(page, 'users').filter({ hasText: 'ui-ada' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'New user' }).count(), 0, 'no rights, no button');
+    await page.goto(`${url}/manage/message`);
+    await page.getByText('Only administrators can do this.').waitFor();
+    await page.getByRole('link', { name: 'Ada of the pages' }).click();
+    await page.getByLabel('name to show').fill('Countess');
+    await page.getByRole('button', { name: 'Save the name' }).click();
+    await page.getByRole('link', { name: 'Countess' }).waitFor();
+    await page.getByRole('button', { name: 'New token' }).click();
+    await dialog.getByLabel('What it is for').fill('a nightly program');
+    await dialog.getByLabel('it may only read').check();
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    const token = await page.locator('.token').textContent();
+    const says = (bearer) => page.evaluate(async (t) => (await fetch('/api/v1/me', { credentials: 'omit', headers: { Authorization: `Bearer ${t}` } })).status, bearer);
+    assert.equal(await says(token), 200, 'the token works');
+    await page.getByRole('button', { name: /^revoke token/ }).click();
+    await dialog.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('No access token.').waitFor();
+    assert.equal(await says(token), 401, 'and no longer');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in to Detent' }).waitFor();
+
+    await enter('admin');
+    await rows(page, 'users').filter({ hasText: 'ui-ada' }).getByRole('checkbox').check();
+    await page.getByRole('button', { name: 'Deactivate' }).click();
+    await dialog.getByRole('button', { name: 'Deactivate' }).click();
+    await rows(page, 'users').filter({ hasText: 'ui-ada' }).waitFor({ state: 'detached' });
+    await page.getByLabel('deactivated too').check();
+    await rows(page, 'users').filter({ hasText: 'ui-ada' }).getByText('deactivated').waitFor();
+  },
+
+  'templates and webhooks are made, tried and deleted': async (page) => {
+    await page.goto(`${url}/manage/templates`);
+    await page.getByLabel('User name').fill('admin');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('link', { name: 'New template' }).click();
+    await page.getByLabel('Name').fill('ui-template');
+    await page.getByLabel('configuration of the template').fill('# no slots\nresources: {slots: 0}\nno_such_field: 1\n');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').filter({ hasText: 'no_such_field' }).waitFor();
+    await page.getByLabel('configuration of the template').fill('# no slots\nresources: {slots: 0}\n');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await rows(page, 'templates').filter({ hasText: 'ui-template' }).waitFor();
+    await page.goto(`${url}/manage/templates?edit=ui-template`);
+    assert.match(await page.getByLabel('configuration of the template').inputValue(), /# no slots/, 'its author\'s text is kept');
+    await page.goto(`${url}/launch/commands?template=ui-template&run=true`);
+    await page.getByText('This can start').waitFor();
+    await page.getByText('With all defaults').click();
+    await page.getByLabel('configuration with all defaults').getByText('slots: 0').waitFor();
+    await page.goto(`${url}/manage/templates`);
+    await page.getByRole('button', { name: 'delete ui-template' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await rows(page, 'templates').filter({ hasText: 'ui-template' }).waitFor({ state: 'detached' });
+
+    await page.goto(`${url}/manage/webhooks`);
+    await page.getByRole('button', { name: 'New webhook' }).click();
+    await dialog.getByLabel('Address').fill('https://hooks.invalid/x');
+    await dialog.getByLabel('Name', { exact: true }).fill('ui-hook');
+    await dialog.getByLabel('When a metric passes').fill('accuracy');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'a limit' }).waitFor();
+    assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'ui-hook', 'what was written stays');
+    await dialog.getByLabel('When a metric passes').fill('accuracy > 0.9');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await page.waitForURL('**/manage/webhooks/*');
+    await page.getByText('validation/accuracy > 0.9').waitFor();
+    await page.getByText('No event yet.').waitFor();
+    await page.getByRole('button', { name: 'Test' }).click();
+    await page.getByRole('alert').filter({ hasText: 'failed' }).waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.waitForURL('**/manage/webhooks');
   },
 
   'a question comes before a kill': async (page) => {

@@ -32,7 +32,7 @@ describe('jobs move in the queue', () => {
 });
 
 it('what cannot move says why', () => {
-  expect(immovable(job('a', 'STATE_SCHEDULED'), undefined)).toBe('it runs already');
+  expect(immovable(job('a', 'STATE_SCHEDULED'), undefined)).toBe('already running');
   expect(immovable(job('a'), 'SCHEDULER_TYPE_FAIR_SHARE')).toContain('has no order');
   expect(immovable(job('a'), 'SCHEDULER_TYPE_PRIORITY')).toBe('');
 });

@@ -15,6 +15,7 @@ export interface Wanted {
   archived: string; // '', all or only
   sort: string;
   desc: boolean;
+  project?: number;
 }
 
 const field = (columnName: string, operator: string, value: string) => ({ kind: 'field', columnName, operator, value });
@@ -27,6 +28,7 @@ export function searchFor(w: Wanted): Query {
   if (w.states.length) children.push({ kind: 'group', conjunction: 'or', children: w.states.map((s) => field('state', '=', s)) });
   if (w.archived === 'only') children.push(field('archived', '=', 'true'));
   return {
+    ...(w.project ? { projectId: w.project } : {}),
     query: w.where, sort: `${columns[w.sort] ?? w.sort}=${w.desc ? 'desc' : 'asc'}`,
     filter: JSON.stringify({ filterGroup: { kind: 'group', conjunction: 'and', children }, showArchived: w.archived !== '' }),
   };

@@ -7,7 +7,7 @@ const waits = (j: Job) => j.summary?.state === 'STATE_QUEUED';
 
 // immovable says why a job has no place that can be changed; empty if it has one.
 export function immovable(job: Job, scheduler: string | undefined): string {
-  if (!waits(job)) return 'it runs already';
+  if (!waits(job)) return 'already running';
   if (scheduler && scheduler !== 'SCHEDULER_TYPE_PRIORITY' && scheduler !== 'priority') return `pool ${job.resourcePool} has no order: its scheduler shares the slots`;
   return '';
 }

@@ -180,10 +180,10 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
         </dl>
       </section>
       <section class="card" aria-label="hyperparameters">
-        <h3>Hyperparameters</h3>
+        <h2>Hyperparameters</h2>
         {hp.length ? <dl class="mono">{hp.map(([k, v]) => <Fact key={k} name={k}><span title={v}>{v}</span></Fact>)}</dl> : <p class="faint">None.</p>}
       </section>
-      {e.notes && <section class="card" aria-label="notes"><h3>Notes</h3><p class="notes">{e.notes}</p></section>}
+      {e.notes && <section class="card" aria-label="notes"><h2>Notes</h2><p class="notes">{e.notes}</p></section>}
     </aside>
   );
 }

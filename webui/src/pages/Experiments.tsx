@@ -17,6 +17,8 @@ import { useTitle } from '../parts/Shell';
 import { sortOf, Table, type Column, type Sort } from '../parts/Table';
 
 const Move = lazy(() => import('../parts/More').then((m) => m.Move), true);
+const Filters = lazy(() => import('../parts/Filters').then((m) => m.Filters));
+const Views = lazy(() => import('../parts/Views').then((m) => m.Views), true);
 
 const lot = 100;
 const settle = 250;
@@ -33,7 +35,7 @@ function columns(now: number): Column<Experiment>[] {
     { key: 'name', title: 'Name', width: 'minmax(8rem, 4fr)', sort: sorts.name!, narrow: true, render: (e) => <span class="cut" title={e.name}>{e.name}{e.archived && <span class="tag">archived</span>}{e.labels.map((l) => <span key={l} class="tag">{l}</span>)}</span> },
     { key: 'state', title: 'State', width: '7.5rem', sort: sorts.state!, narrow: true, render: (e) => <State state={e.state} /> },
     { key: 'progress', title: 'Progress', width: '7.75rem', sort: sorts.progress!, render: (e) => <Progress value={ended(e.state) && !e.state.endsWith('COMPLETED') ? undefined : e.progress} /> },
-    { key: 'metric', title: 'Best metric', width: 'minmax(7.5rem, 1fr)', sort: sorts.metric!, render: (e) => <span class="cut"><span class="num">{metric(e.bestTrialSearcherMetric)}</span> <span class="faint">{e.searcherMetric}</span></span> },
+    { key: 'metric', title: 'Best metric', width: 'minmax(9rem, 1.5fr)', sort: sorts.metric!, render: (e) => (e.bestTrialSearcherMetric === null ? <span class="faint">–</span> : <span class="cut" title={e.searcherMetric}><span class="num">{metric(e.bestTrialSearcherMetric)}</span> <span class="faint">{e.searcherMetric}</span></span>) },
     { key: 'trials', title: 'Trials', width: '4rem', right: true, sort: sorts.trials!, render: (e) => <span class="num">{e.numTrials}</span> },
     { key: 'searcher', title: 'Searcher', width: '7rem', hidden: true, render: (e) => e.searcherType },
     { key: 'user', title: 'Owner', width: '7rem', sort: sorts.user!, render: (e) => <span class="cut" title={e.username}>{e.displayName || e.username}</span> },
@@ -108,6 +110,11 @@ function useRows(query: Query) {
 
 export function Experiments() {
   useTitle('Experiments');
+  return <div class="page full"><ExperimentList /></div>;
+}
+
+// ExperimentList is the list of all experiments, or of those of a project.
+export function ExperimentList({ project }: { project?: number }) {
   const now = useNow();
   const p = params.value;
   const sort: Sort = sortOf({ key: 'id', desc: true });
@@ -124,12 +131,14 @@ export function Experiments() {
   const [reading, setReading] = useState(false);
   const others = useRef(new Map<string, Experiment>()); // of the selection, those that were not read for the table
   const users = useLoad(() => api.users(), []);
-  const asked: Query = where ? searchFor({ where, name, owner, states: chosenStates, archived, sort: sort.key, desc: sort.desc }) : {
+  const asked: Query = where ? searchFor({ where, name, owner, states: chosenStates, archived, sort: sort.key, desc: sort.desc, ...(project ? { project } : {}) }) : {
+    ...(project ? { projectId: project } : {}),
     name, users: owner ? [owner] : [], states: chosenStates.map((s) => `STATE_${s}`), archived: archived === 'all' ? '' : archived === 'only' ? 'true' : 'false',
     sortBy: sorts[sort.key] ?? 'SORT_BY_ID', orderBy: sort.desc ? 'ORDER_BY_DESC' : 'ORDER_BY_ASC',
   };
   const rows = useRows(asked);
   const list = useMemo(() => columns(now), [now]);
+  const composing = p.get('compose') === '1';
   const wrong = wrongAt(rows.error);
   const filtered = !!(where || name || owner || chosenStates.length || archived);
 
@@ -163,6 +172,14 @@ export function Experiments() {
   useEffect(() => setLine((old) => (old.trim() === where ? old : where)), [where]);
 
   const here = new Map(rows.all().map((e) => [String(e.id), e]));
+  const save = async (as: 'csv' | 'json') => {
+    try {
+      const { saveExperiments } = await import('../lib/export');
+      await saveExperiments(as, asked, rows.total ?? 0);
+    } catch (error) {
+      complain('Export', error);
+    }
+  };
   const picked = [...selected].flatMap((id) => here.get(id) ?? others.current.get(id) ?? []);
   const selectAll = async () => {
     setReading(true);
@@ -191,11 +208,17 @@ export function Experiments() {
   };
   const toggleState = (s: string) => setParams({ state: chosenStates.includes(s) ? chosenStates.filter((x) => x !== s) : [...chosenStates, s] });
 
+  const count = rows.total !== undefined && <span class="faint num" role="status">{plural(rows.total, filtered ? 'match' : 'experiment', filtered ? 'matches' : 'experiments')}</span>;
   return (
-    <div class="page full">
-      <div class="head">
-        <h1>Experiments</h1>
-        {rows.total !== undefined && <span class="faint num" role="status">{plural(rows.total, filtered ? 'match' : 'experiment', filtered ? 'matches' : 'experiments')}</span>}
+    <>
+      <div class={`head${project ? ' short' : ''}`}>
+        {!project && <h1>Experiments</h1>}
+        {count}
+        <span class="grow" />
+        <Views />
+        <Menu label="Export" title="export all matches">
+          {(close) => (['csv', 'json'] as const).map((as) => <button key={as} type="button" class="item" onClick={() => { close(); void save(as); }}>All {filtered ? 'matches' : 'experiments'} as {as.toUpperCase()}</button>)}
+        </Menu>
       </div>
       {rows.error !== undefined && !wrong && <Problem what="Could not load the list." error={rows.error} retry={rows.fresh} />}
       <Table<Experiment>
@@ -221,6 +244,7 @@ export function Experiments() {
                 value={line} onInput={(e) => setLine(e.currentTarget.value)} onKeyDown={(e) => e.key === 'Enter' && setParams({ where: line.trim() })} />
               {wrong && <span id="where-wrong" class="wrong" role="alert"><code>{where.slice(0, wrong.at)}<mark>{where.slice(wrong.at).split(/(?=[\s()=<>!~,])/)[0] || '…'}</mark></code> {wrong.message}</span>}
             </span>
+            <button type="button" class={composing ? 'on' : ''} aria-expanded={composing} onClick={() => setParams({ compose: composing ? '' : 1 })}>Compose</button>
             <Menu label={chosenStates.length ? `State: ${chosenStates.join(', ').toLowerCase()}` : 'State'} title="filter by state">
               {() => states.map((s) => <label key={s} class="choice"><input type="checkbox" checked={chosenStates.includes(s)} onChange={() => toggleState(s)} /> {s.toLowerCase()}</label>)}
             </Menu>
@@ -235,11 +259,12 @@ export function Experiments() {
             </select>
           </>
         )}
+        below={composing && <Filters line={where} change={(to) => { setLine(to); setParams({ where: to }); }} {...(project ? { project } : {})} />}
         empty={wrong ? <Empty title="The filter is invalid." /> : rows.total === undefined ? (rows.error ? <p class="faint">{words(rows.error)}</p> : <Loading />)
           : filtered ? <Empty title="No experiment matches."><button type="button" onClick={() => setParams({ where: '', name: '', user: '', state: '', archived: '' })}>Show all</button></Empty>
             : <Empty title="No experiments yet."><p>Submit one from a folder with code and a configuration:</p><pre>det experiment create config.yaml .</pre></Empty>} />
       <Confirm question={question} close={() => setQuestion(null)} />
       {moving && <Move list={picked} close={() => setMoving(false)} done={() => { setSelected(new Set()); rows.fresh(); }} />}
-    </div>
+    </>
   );
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { readSettings } from '../lib/settings';
 import { api, ApiError } from '../lib/api';
 import { go, params } from '../lib/router';
 import { words } from '../lib/toast';
@@ -22,6 +23,7 @@ export function Login() {
     setProblem('');
     try {
       me.value = (await api.login(name.current?.value ?? '', password.current?.value ?? '')).user;
+      void readSettings();
       const next = params.value.get('next') ?? '';
       // Only addresses of these pages: a link must not lead a signed-in person elsewhere.
       const to = /^\/(?![/\\])/.test(next) ? next : '/experiments';

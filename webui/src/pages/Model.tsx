@@ -135,8 +135,8 @@ function Facts({ m }: { m: Model }) {
           {m.labels.length > 0 && <Fact name="Labels">{m.labels.map((l) => <a key={l} class="tag" href={`/models?label=${encodeURIComponent(l)}`}>{l}</a>)}</Fact>}
         </dl>
       </section>
-      {noted.length > 0 && <section class="card" aria-label="metadata"><h3>Metadata</h3><dl class="mono">{noted.map(([k, v]) => <Fact key={k} name={k}><span title={v}>{v}</span></Fact>)}</dl></section>}
-      {m.notes && <section class="card" aria-label="notes"><h3>Notes</h3><p class="notes">{m.notes}</p></section>}
+      {noted.length > 0 && <section class="card" aria-label="metadata"><h2>Metadata</h2><dl class="mono">{noted.map(([k, v]) => <Fact key={k} name={k}><span title={v}>{v}</span></Fact>)}</dl></section>}
+      {m.notes && <section class="card" aria-label="notes"><h2>Notes</h2><p class="notes">{m.notes}</p></section>}
     </aside>
   );
 }

@@ -89,7 +89,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
               </dl>
             </section>
             <section class="card" aria-label="hyperparameters">
-              <h3>Hyperparameters</h3>
+              <h2>Hyperparameters</h2>
               <dl class="mono">{flat(t.hparams).map(([k, v]) => <Fact key={k} name={k}>{plain(v)}</Fact>)}</dl>
             </section>
           </aside>

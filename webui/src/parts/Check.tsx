@@ -56,7 +56,7 @@ export function Check({ answer, local, what }: { answer: Answer; local?: string 
   return (
     <section class="card check" aria-label="check by the master" aria-busy={busy}>
       <div class="row">
-        <h3>{problem ? 'This cannot start' : checked ? 'This can start' : 'Checking…'}</h3>
+        <h2><span class={`state ${problem ? 'bad' : checked ? 'good' : 'off'}`}>{problem ? 'This cannot start' : checked ? 'This can start' : 'Checking…'}</span></h2>
         <span class="grow" />
         {busy && <span class="faint small">checking…</span>}
       </div>

@@ -122,7 +122,7 @@ function Card(p: CardProps) {
   return (
     <figure ref={box} class="card chart">
       <figcaption>
-        <h3>{p.name}</h3>
+        <h2>{p.name}</h2>
         {zoom && <button type="button" class="quiet" onClick={() => setParams({ [`z.${p.name}`]: '' })}>whole range</button>}
       </figcaption>
       {near

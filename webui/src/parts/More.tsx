@@ -46,15 +46,15 @@ function Edit({ e, close, reload }: { e: Experiment; close: () => void; reload: 
   };
   return (
     <Dialog title={`Edit experiment ${e.id}`} open yes="Save" close={close} act={act}>
-      <label>Name<input name="name" required value={e.name} autocomplete="off" /></label>
-      <label>Description<input name="description" value={e.description} autocomplete="off" /></label>
-      <label>Labels, with commas between<input name="labels" value={e.labels.join(', ')} autocomplete="off" /></label>
-      <label>Notes<textarea name="notes" rows={6} value={e.notes} /></label>
+      <label>Name<input name="name" required defaultValue={e.name} autocomplete="off" /></label>
+      <label>Description<input name="description" defaultValue={e.description} autocomplete="off" /></label>
+      <label>Labels, with commas between<input name="labels" defaultValue={e.labels.join(', ')} autocomplete="off" /></label>
+      <label>Notes<textarea name="notes" rows={6} defaultValue={e.notes} /></label>
       {!over && (
         <div class="fields">
-          <label>Priority<input name="priority" type="number" min={1} max={99} value={resources.priority ?? ''} placeholder="of the pool" /></label>
-          <label>Weight<input name="weight" type="number" min={0} step="any" value={resources.weight ?? ''} /></label>
-          <label>At most slots<input name="slots" type="number" min={0} value={resources.max_slots ?? ''} placeholder="no limit" /></label>
+          <label>Priority<input name="priority" type="number" min={1} max={99} defaultValue={resources.priority ?? ''} placeholder="of the pool" /></label>
+          <label>Weight<input name="weight" type="number" min={0} step="any" defaultValue={resources.weight ?? ''} /></label>
+          <label>At most slots<input name="slots" type="number" min={0} defaultValue={resources.max_slots ?? ''} placeholder="no limit" /></label>
         </div>
       )}
     </Dialog>

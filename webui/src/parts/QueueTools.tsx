@@ -66,7 +66,7 @@ export function QueueTools({ jobs, pools, selected, clear, reload }: Props) {
       <button type="button" class="quiet" onClick={clear}>Clear</button>
       {stuck.length > 0 && <span class="faint small">{stuck.length === chosen.length ? 'Cannot move: ' : `${stuck.length} of them cannot move: `}{[...new Set(stuck.map((x) => x.why))].join('; ')}.</span>}
       <Dialog title={`Change ${plural(chosen.length, 'job')}`} open={open === 'change'} yes="Change" close={() => setOpen('')} act={change}>
-        <label>Priority<input name="priority" type="number" min={1} max={99} value={chosen.length === 1 ? chosen[0]!.priority : ''} placeholder="as it is; 1 is first" /></label>
+        <label>Priority<input name="priority" type="number" min={1} max={99} defaultValue={chosen.length === 1 ? chosen[0]!.priority : ''} placeholder="as it is; 1 is first" /></label>
         <label>Weight<input name="weight" type="number" min={0} step="any" placeholder={tasks.length ? 'only experiments have one' : 'as it is'} disabled={tasks.length > 0} value={chosen.length === 1 && !tasks.length ? chosen[0]!.weight : ''} /></label>
         <label>Pool
           <select name="pool">

@@ -4,7 +4,9 @@ import { useEffect } from 'preact/hooks';
 import { signal } from '@preact/signals';
 import { api } from '../lib/api';
 import { connection } from '../lib/live';
+import { lazy } from '../lib/lazy';
 import { go, path } from '../lib/router';
+import { chooseTheme, forget } from '../lib/settings';
 import { choice, type Choice } from '../lib/theme';
 import { close, complain, toasts } from '../lib/toast';
 import type { Info, User } from '../lib/types';
@@ -15,10 +17,18 @@ export const master = signal<Info | undefined>(undefined);
 
 const places = [
   { to: '/experiments', title: 'Experiments', also: /^\/(experiments|trials|compare)/, icon: 'M3 17l5-6 4 3 6-9' },
-  { to: '/tasks', title: 'Tasks', also: /^\/tasks/, icon: 'M4 5h14v10H4z M8 19h6 M7 9l2 2-2 2' },
+  { to: '/tasks', title: 'Tasks', also: /^\/(tasks|launch)/, icon: 'M4 5h14v10H4z M8 19h6 M7 9l2 2-2 2' },
   { to: '/models', title: 'Models', also: /^\/models/, icon: 'M11 3l8 4-8 4-8-4z M3 11l8 4 8-4 M3 15l8 4 8-4' },
+  { to: '/workspaces', title: 'Workspaces', also: /^\/(workspaces|projects)/, icon: 'M3 6h6l2 2h8v9H3z' },
   { to: '/cluster', title: 'Cluster', also: /^\/cluster/, icon: 'M4 4h6v6H4z M12 4h6v6h-6z M4 12h6v6H4z M12 12h6v6h-6z' },
+  { to: '/manage', title: 'Manage', also: /^\/manage/, icon: 'M4 7h8 M16 7h2 M14 5v4 M4 15h2 M10 15h8 M8 13v4' },
 ];
+const Palette = lazy(() => import('./Palette').then((m) => m.Palette), true);
+
+// finding is whether the palette is open.
+export const finding = signal(false);
+const mac = /Mac|iPhone|iPad/.test(navigator.platform);
+
 const themes: { key: Choice; title: string; icon: string }[] = [
   { key: 'light', title: 'Light', icon: 'M11 7a4 4 0 100 8 4 4 0 000-8z M11 1.5v2 M11 18.500v2 M1.500 11h2 M18.500 11h2 M4.300 4.300l1.400 1.400 M16.300 16.300l1.400 1.400 M17.700 4.300l-1.400 1.400 M5.700 16.300l-1.400 1.400' },
   { key: 'system', title: 'As the system', icon: 'M3 4h16v11H3z M8 19h6 M11 15v4' },
@@ -30,6 +40,15 @@ export function Icon({ d }: { d: string }) {
 }
 
 export function Shell({ children }: { children: ComponentChildren }) {
+  useEffect(() => {
+    const keys = (e: KeyboardEvent) => {
+      if (!(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey || e.key.toLowerCase() !== 'k') return;
+      e.preventDefault();
+      finding.value = !finding.value;
+    };
+    document.addEventListener('keydown', keys);
+    return () => document.removeEventListener('keydown', keys);
+  }, []);
   const signOut = async () => {
     try {
       await api.logout();
@@ -37,6 +56,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       complain('Signing out', error);
       return;
     }
+    forget();
     me.value = null;
     go('/login');
   };
@@ -49,6 +69,9 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <img src="/favicon.svg" alt="" width={24} height={24} />
           <span><b>Detent</b>{master.value?.cluster_name && <small title="cluster">{master.value.cluster_name}</small>}</span>
         </a>
+        <button type="button" class="findall" aria-label="search everything" aria-keyshortcuts={mac ? 'Meta+K' : 'Control+K'} onClick={() => (finding.value = true)}>
+          <Icon d="M9.500 4a5.500 5.500 0 100 11 5.500 5.500 0 000-11z M13.500 13.500L18 18" /><span>Search</span><kbd>{mac ? '⌘K' : 'Ctrl K'}</kbd>
+        </button>
         <nav aria-label="pages">
           {places.map((p) => <a key={p.to} href={p.to} aria-current={p.also.test(path.value) ? 'page' : undefined}><Icon d={p.icon} /><span>{p.title}</span></a>)}
         </nav>
@@ -57,13 +80,14 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <ThemeSwitch />
           {me.value && (
             <div class="who">
-              <span class="name" title={me.value.admin ? 'an admin' : undefined}>{me.value.displayName || me.value.username}</span>
+              <a class="name" href="/settings" title="my settings" aria-current={path.value === '/settings' ? 'page' : undefined}>{me.value.displayName || me.value.username}</a>
               <button type="button" class="quiet" onClick={signOut}>Sign out</button>
             </div>
           )}
         </div>
       </header>
       <main id="main" tabIndex={-1}><Banner />{children}</main>
+      {finding.value && <Palette signOut={() => void signOut()} close={() => (finding.value = false)} />}
     </div>
   );
 }
@@ -73,7 +97,7 @@ export function ThemeSwitch() {
     <div class="choices theme" role="group" aria-label="theme">
       {themes.map((t) => (
         <button key={t.key} type="button" title={t.title} aria-label={`${t.title} theme`} aria-pressed={choice.value === t.key}
-          class={choice.value === t.key ? 'on' : ''} onClick={() => (choice.value = t.key)}><Icon d={t.icon} /></button>
+          class={choice.value === t.key ? 'on' : ''} onClick={() => chooseTheme(t.key)}><Icon d={t.icon} /></button>
       ))}
     </div>
   );

@@ -2,7 +2,9 @@
 // screen exist; order, columns and selection; the keyboard as well as the mouse.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { fit, moved, readColumns, shifted, writeColumns, type Chosen } from '../lib/columns';
 import { params, setParams } from '../lib/router';
+import { keep, settings } from '../lib/settings';
 import { reveal, visible } from '../lib/window';
 import { Menu } from './bits';
 
@@ -37,6 +39,7 @@ interface Props<T> {
   selected?: ReadonlySet<string>;
   onSelect?: (ids: ReadonlySet<string>) => void;
   tools?: ComponentChildren;
+  below?: ComponentChildren; // under the tools
   fit?: boolean; // as high as its rows
   tall?: boolean; // rows have room for two lines
 }
@@ -63,31 +66,46 @@ export function sorted<T>(rows: readonly T[], columns: Column<T>[], sort: Sort):
   });
 }
 
-// chosen columns: what the address says, else what was chosen last, else those that are not hidden.
-function chosen<T>(label: string, columns: Column<T>[], narrow: boolean): Column<T>[] {
-  const wanted = params.value.get('cols') ?? recall(label);
-  if (wanted) {
-    const keys = wanted.split(',');
-    const list = columns.filter((c) => keys.includes(c.key));
-    if (list.length) return list;
-  }
-  return columns.filter((c) => (narrow ? c.narrow : !c.hidden));
+// A shown column, as wide as somebody made it.
+interface Shown<T> {
+  column: Column<T>;
+  px: number | undefined;
 }
 
+// chosen columns: what the address says, else what was chosen last, else those that are not hidden.
+// A small screen has its own few, unless the address names others.
+function chosen<T>(label: string, columns: Column<T>[], narrow: boolean): Shown<T>[] {
+  const wanted = readColumns(params.value.get('cols') ?? (narrow ? null : recall(label)));
+  const list = wanted.flatMap(({ key, width }) => {
+    const column = columns.find((c) => c.key === key);
+    return column ? [{ column, px: width }] : [];
+  });
+  if (list.length) return list;
+  return columns.filter((c) => (narrow ? c.narrow : !c.hidden)).map((column) => ({ column, px: undefined }));
+}
+
+const remembered = (label: string) => `cols.${label}`;
+
 function recall(label: string): string | null {
+  const kept = settings.value;
+  if (kept) return kept[remembered(label)] ?? null;
   try {
-    return localStorage.getItem(`detent.cols.${label}`);
+    return localStorage.getItem(`detent.${remembered(label)}`);
   } catch {
     return null;
   }
 }
 
-function choose(label: string, keys: string[]): void {
-  setParams({ cols: keys.join(',') });
+// choose shows columns, and remembers them here and on the server; none are the usual ones.
+function choose(label: string, list: readonly Chosen[]): void {
+  const text = writeColumns(list);
+  setParams({ cols: text });
+  keep(remembered(label), text);
   try {
-    localStorage.setItem(`detent.cols.${label}`, keys.join(','));
+    if (text) localStorage.setItem(`detent.${remembered(label)}`, text);
+    else localStorage.removeItem(`detent.${remembered(label)}`);
   } catch {
-    // the address has it
+    // the address and the server have it
   }
 }
 
@@ -108,10 +126,16 @@ export function Table<T>(p: Props<T>) {
   const [height, setHeight] = useState(600);
   const [active, setActive] = useState(-1);
   const rowHeight = p.tall ? tall : low;
-  const columns = chosen(p.label, p.columns, useNarrow());
+  const shown = chosen(p.label, p.columns, useNarrow());
+  const columns = shown.map((c) => c.column);
+  const [sizing, setSizing] = useState<{ key: string; px: number } | null>(null);
+  const [dragged, setDragged] = useState('');
+  const widthOf = (c: Shown<T>) => (sizing?.key === c.column.key ? sizing.px : c.px);
+  const asChosen = () => shown.map((c): Chosen => (c.px ? { key: c.column.key, width: c.px } : { key: c.column.key }));
+  const resize = (key: string, px: number) => choose(p.label, asChosen().map((c) => (c.key === key ? { key, width: fit(px) } : c)));
   const w = visible(p.count, rowHeight, scroll, height);
-  const least = columns.map((c) => c.width.match(/[\d.]+rem/)?.[0] ?? '0rem');
-  const grid = { gridTemplateColumns: (p.onSelect ? '2.25rem ' : '') + columns.map((c) => c.width).join(' '), minWidth: `calc(${[p.onSelect ? '2.25rem' : '0rem', ...least].join(' + ')} + 14px)` };
+  const least = shown.map((c) => (widthOf(c) ? `${widthOf(c)}px` : c.column.width.match(/[\d.]+rem/)?.[0] ?? '0rem'));
+  const grid = { gridTemplateColumns: (p.onSelect ? '2.25rem ' : '') + shown.map((c) => (widthOf(c) ? `${widthOf(c)}px` : c.column.width)).join(' '), minWidth: `calc(${[p.onSelect ? '2.25rem' : '0rem', ...least].join(' + ')} + 14px)` };
 
   useEffect(() => {
     const el = box.current;
@@ -148,6 +172,28 @@ export function Table<T>(p: Props<T>) {
     else return;
     e.preventDefault();
   };
+  // The edge of a column's head is drawn with the pointer, or moved with the arrow keys.
+  const edge = (e: PointerEvent, key: string) => {
+    const head = (e.currentTarget as HTMLElement).parentElement!;
+    const from = e.clientX, width = head.getBoundingClientRect().width;
+    const move = (m: PointerEvent) => setSizing({ key, px: fit(width + m.clientX - from) });
+    const up = (m: PointerEvent) => {
+      removeEventListener('pointermove', move);
+      removeEventListener('pointerup', up);
+      removeEventListener('pointercancel', up);
+      setSizing(null);
+      if (m.type === 'pointerup' && Math.abs(m.clientX - from) > 2) resize(key, width + m.clientX - from);
+    };
+    addEventListener('pointermove', move);
+    addEventListener('pointerup', up);
+    addEventListener('pointercancel', up);
+    e.preventDefault();
+    e.stopPropagation();
+  };
+  const wider = (key: string, by: number) => {
+    const head = box.current?.querySelector(`[data-column="${CSS.escape(key)}"]`);
+    if (head) resize(key, head.getBoundingClientRect().width + by);
+  };
   const order = (c: Column<T>) => setParams({ sort: p.sort.key === c.key ? (p.sort.desc ? c.key : `-${c.key}`) : c.key });
 
   const rows: ComponentChildren[] = [];
@@ -175,18 +221,33 @@ export function Table<T>(p: Props<T>) {
     <div class="table">
       <div class="tools">
         {p.tools}
-        <span class="grow" />
         <Menu label="Columns" title="choose columns">
-          {() => p.columns.map((c) => (
-            <label key={c.key} class="choice">
-              <input type="checkbox" checked={columns.includes(c)} onChange={() => {
-                const next = p.columns.filter((x) => (x === c ? !columns.includes(c) : columns.includes(x)));
-                if (next.length) choose(p.label, next.map((x) => x.key));
-              }} /> {c.title}
-            </label>
-          ))}
+          {() => (
+            <>
+              {[...columns, ...p.columns.filter((c) => !columns.includes(c))].map((c) => {
+                const on = columns.includes(c);
+                const name = c.title.trim() || 'Actions';
+                return (
+                  <div key={c.key} class="row pick">
+                    <label class="choice grow">
+                      <input type="checkbox" checked={on} onChange={() => {
+                        const next = on ? asChosen().filter((x) => x.key !== c.key) : [...asChosen(), { key: c.key }];
+                        if (next.length) choose(p.label, next);
+                      }} /> {name}
+                    </label>
+                    {on && <button type="button" class="quiet" aria-label={`${name}: narrower`} onClick={() => wider(c.key, -24)}>−</button>}
+                    {on && <button type="button" class="quiet" aria-label={`${name}: wider`} onClick={() => wider(c.key, 24)}>+</button>}
+                    {on && <button type="button" class="quiet" aria-label={`${name}: one to the left`} disabled={c === columns[0]} onClick={() => choose(p.label, shifted(asChosen(), c.key, -1))}>↑</button>}
+                    {on && <button type="button" class="quiet" aria-label={`${name}: one to the right`} disabled={c === columns.at(-1)} onClick={() => choose(p.label, shifted(asChosen(), c.key, 1))}>↓</button>}
+                  </div>
+                );
+              })}
+              <button type="button" class="item" onClick={() => choose(p.label, [])}>The usual ones</button>
+            </>
+          )}
         </Menu>
       </div>
+      {p.below}
       <div ref={box} class={`rows${p.fit ? ' fit' : ''}`} role="grid" aria-label={p.label} aria-rowcount={p.count + 1} tabIndex={0} onKeyDown={keys}
         aria-activedescendant={active >= 0 ? `${p.label}-${active}` : undefined} aria-multiselectable={!!p.onSelect}
         style={{ '--row': `${rowHeight}px`, ...(p.fit && p.count ? { height: `${Math.min(p.count, fewRows) * rowHeight + low + 2}px` } : {}) }}
@@ -202,8 +263,11 @@ export function Table<T>(p: Props<T>) {
             </span>
           )}
           {columns.map((c) => (
-            <span key={c.key} role="columnheader" class={`td${c.right ? ' right' : ''}`} aria-sort={p.sort.key === c.key ? (p.sort.desc ? 'descending' : 'ascending') : undefined}>
-              {c.sort ? <button type="button" title={c.title} onClick={() => order(c)}>{c.title}</button> : c.title}
+            <span key={c.key} role="columnheader" data-column={c.key} class={`td${c.right ? ' right' : ''}${dragged && dragged !== c.key ? ' drop' : ''}`} draggable={!sizing}
+              onDragStart={(e) => { setDragged(c.key); e.dataTransfer?.setData('text/plain', c.key); }} onDragEnd={() => setDragged('')}
+              onDragOver={(e) => dragged && e.preventDefault()} onDrop={(e) => { e.preventDefault(); setDragged(''); if (dragged) choose(p.label, moved(asChosen(), dragged, c.key)); }} aria-sort={p.sort.key === c.key ? (p.sort.desc ? 'descending' : 'ascending') : undefined}>
+              {c.sort ? <button type="button" title={c.title} onClick={() => order(c)}>{c.title}</button> : c.title.trim() || <span class="unseen">actions</span>}
+              <span class="edge" aria-hidden="true" onPointerDown={(e) => edge(e, c.key)} />
             </span>
           ))}
         </div>

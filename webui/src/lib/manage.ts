@@ -1,0 +1,65 @@
+// Requests of the pages that manage: workspaces, projects, users, tokens, webhooks, templates.
+// Only those pages load this.
+import * as wire from './types';
+import { call } from './api';
+import { complain, say } from './toast';
+
+const many = { limit: 1000 };
+
+export const manage = {
+  workspaces: async (signal?: AbortSignal) => (await call(wire.listWorkspaces, { query: many, signal })).workspaces,
+  workspace: async (id: number, signal?: AbortSignal) => (await call(wire.getWorkspace, { path: [id], signal })).workspace,
+  createWorkspace: async (body: wire.PostWorkspaceRequest) => (await call(wire.createWorkspace, { body })).workspace,
+  changeWorkspace: (id: number, body: wire.PatchWorkspace) => call(wire.changeWorkspace, { path: [id], body }),
+  archiveWorkspace: (id: number, on: boolean) => call(on ? wire.archiveWorkspace : wire.unarchiveWorkspace, { path: [id] }),
+  pinWorkspace: (id: number, on: boolean) => call(on ? wire.pinWorkspace : wire.unpinWorkspace, { path: [id] }),
+  deleteWorkspace: (id: number) => call(wire.deleteWorkspace, { path: [id] }),
+
+  projects: async (workspace: number, signal?: AbortSignal) => (await call(wire.listProjects, { path: [workspace], query: many, signal })).projects,
+  project: async (id: number, signal?: AbortSignal) => (await call(wire.getProject, { path: [id], signal })).project,
+  createProject: async (body: wire.PostProjectRequest) => (await call(wire.createProject, { path: [body.workspaceId], body })).project,
+  changeProject: (id: number, body: wire.PatchProject) => call(wire.changeProject, { path: [id], body }),
+  archiveProject: (id: number, on: boolean) => call(on ? wire.archiveProject : wire.unarchiveProject, { path: [id] }),
+  moveProject: (id: number, to: number) => call(wire.moveProject, { path: [id], body: { projectId: id, destinationWorkspaceId: to } }),
+  deleteProject: (id: number) => call(wire.deleteProject, { path: [id] }),
+  setNotes: (id: number, notes: wire.Note[]) => call(wire.setProjectNotes, { path: [id], body: { projectId: id, notes } }),
+
+  users: async (signal?: AbortSignal) => (await call(wire.listUsers, { query: many, signal })).users,
+  createUser: (body: wire.PostUserRequest) => call(wire.createUser, { body }),
+  changeUser: (id: number, body: wire.PatchUser) => call(wire.changeUser, { path: [id], body }),
+  activate: async (userIds: number[], activate: boolean) => (await call(wire.changeUsers, { body: { userIds, activate } })).results,
+
+  tokens: async (showInactive: boolean, signal?: AbortSignal) => (await call(wire.listTokens, { query: { ...many, showInactive }, signal })).tokenInfo,
+  createToken: (body: wire.PostAccessTokenRequest) => call(wire.createToken, { body }),
+  revoke: (id: number) => call(wire.changeToken, { path: [id], body: { tokenId: id, setRevoked: true } }),
+
+  webhooks: async (signal?: AbortSignal) => (await call(wire.listWebhooks, { signal })).webhooks,
+  createWebhook: async (body: wire.Webhook) => (await call(wire.createWebhook, { body })).webhook,
+  changeWebhook: (id: number, url: string) => call(wire.changeWebhook, { path: [id], body: { url } }),
+  deleteWebhook: (id: number) => call(wire.deleteWebhook, { path: [id] }),
+  testWebhook: (id: number) => call(wire.testWebhook, { path: [id] }),
+  deliveries: async (id: number, before: string, signal?: AbortSignal) => (await call(wire.listWebhookDeliveries, { path: [id], query: { before, limit: 100 }, signal })).deliveries,
+  redeliver: (id: number, delivery: string) => call(wire.redeliverWebhook, { path: [id, delivery] }),
+
+  templates: async (signal?: AbortSignal) => (await call(wire.listTemplates, { query: many, signal })).templates,
+  putTemplate: (name: string, body: wire.Template) => call(wire.putTemplate, { path: [name], body }),
+  createTemplate: (name: string, body: wire.Template) => call(wire.createTemplate, { path: [name], body }),
+  renameTemplate: (oldName: string, newName: string) => call(wire.renameTemplate, { body: { oldName, newName } }),
+  deleteTemplate: (name: string) => call(wire.deleteTemplate, { path: [name] }),
+
+  message: async (signal?: AbortSignal) => (await call(wire.getClusterMessage, { signal })).clusterMessage,
+  setMessage: (body: wire.SetClusterMessageRequest) => call(wire.setClusterMessage, { body }),
+  removeMessage: () => call(wire.deleteClusterMessage),
+};
+
+// attempt does something and says how it went; true if it went well.
+export async function attempt(what: string, act: () => Promise<unknown>, done: string): Promise<boolean> {
+  try {
+    await act();
+    say(done);
+    return true;
+  } catch (error) {
+    complain(what, error);
+    return false;
+  }
+}
