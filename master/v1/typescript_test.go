@@ -91,7 +91,6 @@ var usedByPages = []struct {
 	{"unpauseGenericTask", UnpauseGenericTask.Line()},
 	{"createExperiment", CreateExperiment.Line()},
 	{"continueExperiment", ContinueExperiment.Line()},
-	{"changeExperiment", ChangeExperiment.Line()},
 	{"moveExperiments", MoveExperiments.Line()},
 	{"pauseExperiments", PauseExperiments.Line()},
 	{"activateExperiments", ActivateExperiments.Line()},
@@ -140,8 +139,6 @@ var usedByPages = []struct {
 	{"getClusterMessage", GetClusterMessage.Line()},
 	{"setClusterMessage", SetClusterMessage.Line()},
 	{"deleteClusterMessage", DeleteClusterMessage.Line()},
-	{"getUserSettings", GetUserSettings.Line()},
-	{"setUserSettings", SetUserSettings.Line()},
 	{"resetUserSettings", ResetUserSettings.Line()},
 	{"followLive", FollowLive.Line()},
 }

@@ -82,7 +82,6 @@ export const pauseGenericTask: Endpoint<undefined, Empty> = { method: 'POST', pa
 export const unpauseGenericTask: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/unpause' };
 export const createExperiment: Endpoint<CreateExperimentRequest, CreateExperimentResponse> = { method: 'POST', path: '/api/v1/experiments' };
 export const continueExperiment: Endpoint<ContinueExperimentRequest, ContinueExperimentResponse> = { method: 'POST', path: '/api/v1/experiments/continue' };
-export const changeExperiment: Endpoint<PatchExperiment, PatchExperimentResponse> = { method: 'PATCH', path: '/api/v1/experiments/:id' };
 export const moveExperiments: Endpoint<MoveManyRequest, BulkResponse> = { method: 'POST', path: '/api/v1/projects/:id/experiments/move' };
 export const pauseExperiments: Endpoint<BulkRequest, BulkResponse> = { method: 'POST', path: '/api/v1/projects/:id/experiments/pause' };
 export const activateExperiments: Endpoint<BulkRequest, BulkResponse> = { method: 'POST', path: '/api/v1/projects/:id/experiments/activate' };
@@ -131,8 +130,6 @@ export const renameTemplate: Endpoint<PatchTemplateNameRequest, TemplateResponse
 export const getClusterMessage: Endpoint<undefined, GetClusterMessageResponse> = { method: 'GET', path: '/api/v1/master/cluster_message' };
 export const setClusterMessage: Endpoint<SetClusterMessageRequest, Empty> = { method: 'PUT', path: '/api/v1/master/cluster_message' };
 export const deleteClusterMessage: Endpoint<undefined, Empty> = { method: 'DELETE', path: '/api/v1/master/cluster_message' };
-export const getUserSettings: Endpoint<undefined, GetUserSettingResponse> = { method: 'GET', path: '/api/v1/users/setting' };
-export const setUserSettings: Endpoint<PostUserSettingRequest, undefined> = { method: 'POST', path: '/api/v1/users/setting' };
 export const resetUserSettings: Endpoint<undefined, undefined> = { method: 'POST', path: '/api/v1/users/setting/reset' };
 export const followLive: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/detent/live' };
 
@@ -1206,32 +1203,6 @@ export interface ContinueExperimentResponse {
   remarks: string[];
 }
 
-export interface PatchCheckpointStorage {
-  saveExperimentBest?: number;
-  saveTrialBest?: number;
-  saveTrialLatest?: number;
-}
-
-export interface PatchResources {
-  maxSlots?: number;
-  weight?: number;
-  priority?: number;
-}
-
-export interface PatchExperiment {
-  id: number;
-  checkpointStorage?: PatchCheckpointStorage;
-  description?: string;
-  labels?: string[];
-  name?: string;
-  notes?: string;
-  resources?: PatchResources;
-}
-
-export interface PatchExperimentResponse {
-  experiment: Experiment | null;
-}
-
 export interface MoveManyRequest {
   destinationProjectId: number;
   experimentIds: number[];
@@ -1557,20 +1528,6 @@ export interface SetClusterMessageRequest {
   startTime: string | null;
   endTime: string | null;
   duration: string | null;
-}
-
-export interface UserWebSetting {
-  key: string;
-  storagePath: string;
-  value: string;
-}
-
-export interface GetUserSettingResponse {
-  settings: UserWebSetting[];
-}
-
-export interface PostUserSettingRequest {
-  settings: UserWebSetting[];
 }
 
 export interface MetricsReport {
