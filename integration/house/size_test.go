@@ -20,7 +20,7 @@ import (
 var budgets = map[string]int{
 	"cli":              13800,
 	"docs":             200,  // the reference of the Python package, as pages of the master
-	"integration":      2300, // the rig of the tests among them
+	"integration":      2500, // the rig of the tests among them
 	"jobspecs":         1300,
 	"master":           100,
 	"master/api":       14000,
@@ -30,7 +30,7 @@ var budgets = map[string]int{
 	"master/cluster":   3400,
 	"master/control":   3800,
 	"master/discovery": 350,
-	"master/expconf":   5550,
+	"master/expconf":   5800,
 	"master/fault":     100,
 	"master/find":      1100,
 	"master/keep":      200,
@@ -46,7 +46,7 @@ var budgets = map[string]int{
 	"master/proxy":     1850,
 	"master/quote":     50,
 	"master/regex":     100,
-	"master/sched":     2000,
+	"master/sched":     2500,
 	"master/search":    2700,
 	"master/secrets":   650,
 	"master/server":    3250, // servertest, the master of clients' tests, among them
@@ -70,7 +70,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is that of the finished product.
-const totalBudget = 99_500
+const totalBudget = 101_000
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

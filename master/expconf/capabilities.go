@@ -22,6 +22,8 @@ type Capabilities struct {
 	NomadOverlay bool     // environment.nomad
 	Volumes      []string // names allowed in environment.nomad.volumes
 	GPUs         bool     // slots are devices, for resources.gpu
+	PodLabels    []PodLabel
+	PodLimits    []PodLimit
 	LogPolicies  bool
 	LogRetention bool
 	Profiling    bool
@@ -135,8 +137,6 @@ func (c Config) unhonouredEnvironment(k *checker, can Capabilities) {
 		k.when(len(e.AddCapabilities) > 0, at+".add_capabilities", why, "")
 		k.when(len(e.DropCapabilities) > 0, at+".drop_capabilities", why, "")
 	}
-	k.when(len(e.PodSpec) > 0, at+".pod_spec", "has no effect: tasks are Nomad jobs and not Kubernetes pods",
-		"environment.nomad takes constraints, affinities, volumes and host_paths")
 	k.when(len(e.Ports) > 0, at+".ports", "has no effect any more", "use environment.proxy_ports")
 	k.when(len(e.ProxyPorts) > 0 && !can.ProxyPorts, at+".proxy_ports", "have no effect on this cluster yet", "")
 	for i, p := range e.ProxyPorts {

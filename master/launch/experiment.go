@@ -257,14 +257,18 @@ func (c *Cluster) runsElsewhere(e *Experiment, cfg expconf.Config, of *pool.Pool
 // accept checks a complete configuration, by itself and against what the pool can do.
 func (c *Cluster) accept(e *Experiment, cfg *expconf.Config, of *pool.Pool, warnings expconf.Warnings) error {
 	cfg.Resources.ResourcePool = of.Name
+	can := c.Site.CapabilitiesIn(of)
+	pod, err := cfg.Translate(can)
+	if err != nil {
+		return WrongConfig(err)
+	}
 	if err := cfg.Validate(); err != nil {
 		return WrongConfig(err)
 	}
-	can := c.Site.CapabilitiesIn(of)
 	if err := cfg.Refused(can); err != nil {
 		return WrongConfig(err)
 	}
-	e.Remarks = append(warnings.Strings(), cfg.Unhonoured(can).Strings()...)
+	e.Remarks = append(append(warnings.Strings(), pod.Strings()...), cfg.Unhonoured(can).Strings()...)
 	return nil
 }
 

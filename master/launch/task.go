@@ -177,14 +177,18 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.T
 		return nil, err
 	}
 	cfg.Resources.ResourcePool = in.Name
+	can := c.Site.CapabilitiesIn(in)
+	pod, err := cfg.Translate(can)
+	if err != nil {
+		return nil, WrongConfig(err)
+	}
 	if err := cfg.Validate(of.required); err != nil {
 		return nil, WrongConfig(err)
 	}
-	can := c.Site.CapabilitiesIn(in)
 	if err := cfg.Refused(can); err != nil {
 		return nil, WrongConfig(err)
 	}
 	t.Complete = cfg
-	t.Remarks = slices.Concat(ruled, kept, warnings.Strings(), told, cfg.Unhonoured(can).Strings())
+	t.Remarks = slices.Concat(ruled, kept, warnings.Strings(), pod.Strings(), told, cfg.Unhonoured(can).Strings())
 	return in, nil
 }

@@ -73,6 +73,10 @@ type Pool struct {
 	Defaults expconf.TaskContainerDefaults
 	// Limits of what tasks in images may request of their nodes; nil without images.
 	Limits *expconf.ContainerLimits
+
+	// What environment.pod_spec means here.
+	PodLabels []expconf.PodLabel
+	PodLimits []expconf.PodLimit
 }
 
 // Containers has the settings of a pool for all its containers.
@@ -140,7 +144,7 @@ func (p *Pool) SlotType() expconf.DeviceType { return p.DeviceType(1) }
 func (p *Pool) Can(can expconf.Capabilities) expconf.Capabilities {
 	can.Containers = can.Containers && p.HasImages()
 	can.NomadOverlay, can.Volumes = true, p.Volumes
-	can.GPUs = p.Device() != ""
+	can.GPUs, can.PodLabels, can.PodLimits = p.Device() != "", p.PodLabels, p.PodLimits
 	can.FairShare = p.Scheduler.Type == FairShare
 	can.Devices, can.Limits = can.Devices || can.Containers, p.Limits
 	if !p.Mounts() {

@@ -252,6 +252,14 @@ type PoolConfig struct {
 	// How the pool shares its slots ([scheduling](../scheduling.md)).
 	Scheduler SchedulerConfig `yaml:"scheduler"`
 
+	// What labels of nodes in Kubernetes mean here, for `environment.pod_spec`: a list of
+	// `{label, value, gpu}` and `{label, value, attribute, is}`
+	// ([pod_spec](../migrate.md#pod_spec)).
+	PodLabels []PodLabelConfig `yaml:"pod_labels"`
+	// For which devices of the node resources in Kubernetes stand, such as `rdma/ib`: a list of
+	// `{name, devices}`.
+	PodLimits []PodLimitConfig `yaml:"pod_limits"`
+
 	// Defaults for the configuration of the pool's tasks. They override those of the cluster.
 	TaskContainerDefaults any `yaml:"task_container_defaults"`
 	// Limits for tasks in images, for `driver: docker` ([containers](containers.md)).
@@ -546,6 +554,7 @@ func (c *Config) checkPools(k *checker) {
 		p.checkDocker(k, at)
 		p.checkNetwork(k, at, c.TaskURLs)
 		p.checkScheduler(k, at)
+		p.checkPodSpecs(k, at)
 		k.oneOf(at+".slots", p.Slots, "cpu", "device")
 		if p.Slots == "device" && p.Device == "" {
 			k.fail(at+".device", "a pool of devices needs the name of the device in Nomad, such as nvidia/gpu")

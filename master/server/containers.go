@@ -111,6 +111,11 @@ func (c Config) limits(p PoolConfig) (*expconf.ContainerLimits, error) {
 	}
 	l := &expconf.ContainerLimits{HostPaths: p.Docker.HostPaths, Devices: p.Docker.Devices, Capabilities: p.Docker.Capabilities,
 		Reserved: jobspecs.ReservedTarget}
+	for _, limit := range p.PodLimits {
+		for _, d := range limit.Devices {
+			l.Operators.Devices = append(l.Operators.Devices, expconf.ParseDevice(d))
+		}
+	}
 	storage, err := c.storage()
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (c *Config) pools(jobs map[string]*pool.Job) (pool.Set, error) {
 			Slots: pool.Slots{Kind: pool.SlotKind(p.Slots), Device: p.Device, CoresPerSlot: p.CoresPerSlot,
 				MemoryMBPerSlot: p.MemoryMBPerSlot, MaxPerNode: p.MaxSlotsPerNode, PerNode: p.SlotsPerNode},
 			AuxMemoryMB: p.AuxMemoryMB, MaxAux: p.MaxAux, SingleNode: p.SingleNode, Scheduler: p.Scheduler.made(), Preemption: p.Preemption, Priority: p.Priority,
-			Defaults: defaults, Limits: limits}
+			Defaults: defaults, Limits: limits, PodLabels: p.podLabels(), PodLimits: p.podLimits()}
 		if job := jobs[p.Name]; job != nil {
 			if made, err = p.completeJob(*c, made.WithJob(job)); err != nil {
 				return nil, err

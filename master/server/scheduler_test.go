@@ -82,3 +82,34 @@ func TestWrongSchedulers(t *testing.T) {
 		}
 	}
 }
+
+// TestPodTables: what labels and resources of Kubernetes mean in a pool, and what is wrong with that.
+func TestPodTables(t *testing.T) {
+	env := []string{"DETENT_DATABASE=postgres://a/b"}
+	const pool = "resource_pools:\n  - name: a\n    slots: device\n    device: nvidia/gpu\n    "
+	cfg, err := load(t, pool+"pod_labels: [{label: gpu.nvidia.com/class, value: A40, gpu: A40}, {label: rack, attribute: '${meta.rack}'}]\n    pod_limits: [{name: rdma/ib, devices: [/dev/infiniband/uverbs0, '/dev/a:/dev/b:rw']}]\n", env, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := cfg.pools(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := set.Named("a"); len(p.PodLabels) != 2 || p.PodLabels[0].GPU != "A40" || p.PodLabels[1].Attribute != "${meta.rack}" || len(p.PodLimits) != 1 || len(p.PodLimits[0].Devices) != 2 {
+		t.Errorf("%+v %+v", p.PodLabels, p.PodLimits)
+	}
+	for tables, want := range map[string]string{
+		"pod_labels: [{value: A40, gpu: A40}]":              "resource_pools[0].pod_labels[0].label: is required",
+		"pod_labels: [{label: x, value: y}]":                "pod_labels[0]: needs either gpu or attribute",
+		"pod_labels: [{label: x, gpu: y}]":                  "pod_labels[0].gpu: needs a value of the label",
+		"pod_labels: [{label: x, value: y, gpu: z, is: a}]": "pod_labels[0].is: belongs to attribute",
+		"pod_labels: [{label: x, attribute: meta.rack}]":    "pod_labels[0].attribute: write a name in braces",
+		"pod_labels: [{label: x, model: A40}]":              "pod_labels[0].model: no such key",
+		"pod_limits: [{devices: [/dev/a]}]":                 "pod_limits[0].name: is required",
+		"pod_limits: [{name: rdma/ib, devices: [uverbs0]}]": "pod_limits[0].devices[0]: expected a path",
+	} {
+		if _, err := load(t, pool+tables+"\n", env, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", tables, err, want)
+		}
+	}
+}
