@@ -16,7 +16,7 @@ import (
 
 // New returns the command det resource-pool.
 func New(a *app.App) *cobra.Command {
-	return noun.New("resource-pool", "list resource pools", []string{"rp"}, newList(a))
+	return noun.New("resource-pool", "list resource pools, and bind them to workspaces", []string{"rp"}, newList(a), newBindings(a))
 }
 
 func newList(a *app.App) *cobra.Command {

@@ -37,12 +37,17 @@ func (a *API) act(action store.Action) func(context.Context, *call, store.Experi
 }
 
 // hindered returns the experiments for which an action is not possible in any state: they
-// cannot be activated when the memory for searches is used up, nor deleted when a version of
+// cannot be activated when the memory for searches is used up or their pool is not open to their
+// workspace, nor deleted when a version of
 // a model has one of their checkpoints.
 func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map[int]error, error) {
 	switch action {
 	case store.Activate:
-		return a.db.NoRoom(ctx, ids)
+		why, err := a.db.NoRoom(ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+		return a.inClosedPools(ctx, ids, why)
 	case store.Delete:
 		list, err := a.db.ExperimentsWithVersions(ctx, ids)
 		why := make(map[int]error, len(list))

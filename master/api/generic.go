@@ -79,6 +79,9 @@ func (a *API) pauseGeneric(ctx context.Context, c *call, k store.Task, _ *v1.Non
 }
 
 func (a *API) unpauseGeneric(ctx context.Context, _ *call, k store.Task, _ *v1.None) (*v1.Empty, error) {
+	if err := a.poolOpen(ctx, k.Pool, k.WorkspaceID); err != nil {
+		return nil, err
+	}
 	return a.changed(a.db.ResumeTree(ctx, k.ID))
 }
 

@@ -168,6 +168,11 @@ func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
 	if err := a.allowed(ctx, ref.WorkspaceID, workloadOf(ref), launch.Change{Priority: u.Priority, Weight: u.Weight, Pool: u.ResourcePool}); err != nil {
 		return err
 	}
+	if u.ResourcePool != nil {
+		if err := a.poolOpen(ctx, *u.ResourcePool, ref.WorkspaceID); err != nil {
+			return err
+		}
+	}
 	if ref.ExperimentID != nil {
 		err = a.updateExperimentJob(ctx, *ref.ExperimentID, u)
 	} else {

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
@@ -22,6 +25,9 @@ func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, r
 	}
 	if e.ParentArchived {
 		return nil, fault.New(fault.Conflict, "project %q of experiment %d is archived; unarchive it first", e.ProjectName, e.ID)
+	}
+	if closed, err := a.closedIn(ctx, []int{e.ID}, 0, p.WorkspaceID, p.WorkspaceName); err != nil || closed[e.ID] != nil {
+		return nil, cmp.Or(err, closed[e.ID])
 	}
 	return &v1.Empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID)
 }
@@ -50,9 +56,17 @@ func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, 
 	if err != nil {
 		return nil, err
 	}
+	ids := make([]int, len(list))
+	for i, e := range list {
+		ids[i] = e.ID
+	}
+	closed, err := a.closedIn(ctx, ids, 0, to.WorkspaceID, to.WorkspaceName)
+	if err != nil {
+		return nil, err
+	}
 	resp := &v1.BulkResponse{}
 	for _, e := range list {
-		err := c.may(auth.Change, ofExperiment(e))
+		err := cmp.Or(c.may(auth.Change, ofExperiment(e)), closed[e.ID])
 		if err == nil {
 			err = a.db.MoveExperiment(ctx, e.ID, to.ID)
 		}
@@ -83,6 +97,13 @@ func (a *API) moveProject(ctx context.Context, c *call, p store.Project, req *v1
 	}
 	if err := checkUnarchived(p); err != nil {
 		return nil, err
+	}
+	closed, err := a.closedIn(ctx, nil, p.ID, w.ID, w.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(closed)) {
+		return nil, closed[id]
 	}
 	return &v1.Empty{}, a.db.MoveProject(ctx, p.ID, w.ID)
 }

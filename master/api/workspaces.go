@@ -116,7 +116,7 @@ func (a *API) workspace(ctx context.Context, c *call, w store.Workspace, _ *v1.N
 }
 
 // workspaceSettings checks the settings in a request, and omits those that are not set.
-func (a *API) workspaceSettings(c *call, compute, aux *string, storage v1.Struct, agent *v1.AgentUserGroup) ([]byte, error) {
+func (a *API) workspaceSettings(ctx context.Context, c *call, ws store.Workspace, compute, aux *string, storage v1.Struct, agent *v1.AgentUserGroup) ([]byte, error) {
 	set := map[string]any{}
 	for key, name := range map[string]*string{"default_compute_pool": compute, "default_aux_pool": aux} {
 		if name == nil {
@@ -124,6 +124,9 @@ func (a *API) workspaceSettings(c *call, compute, aux *string, storage v1.Struct
 		}
 		if *name != "" {
 			if _, err := a.cfg.Pools.Find(*name); err != nil {
+				return nil, err
+			}
+			if err := a.poolOpenTo(ctx, *name, ws); err != nil {
 				return nil, err
 			}
 		}
@@ -161,7 +164,7 @@ func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspac
 	if err := checkName("name", req.Name, maxTitle); err != nil {
 		return nil, err
 	}
-	settings, err := a.workspaceSettings(c, req.DefaultComputePool, req.DefaultAuxPool, req.CheckpointStorageConfig, req.AgentUserGroup)
+	settings, err := a.workspaceSettings(ctx, c, store.Workspace{Name: req.Name}, req.DefaultComputePool, req.DefaultAuxPool, req.CheckpointStorageConfig, req.AgentUserGroup)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +191,7 @@ func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, re
 	if aux == nil {
 		aux = req.DefaultAuxResourcePool
 	}
-	settings, err := a.workspaceSettings(c, compute, aux, req.CheckpointStorageConfig, req.AgentUserGroup)
+	settings, err := a.workspaceSettings(ctx, c, w, compute, aux, req.CheckpointStorageConfig, req.AgentUserGroup)
 	if err != nil {
 		return nil, err
 	}

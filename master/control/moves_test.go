@@ -166,3 +166,23 @@ func TestThePlaceInTheQueueCounts(t *testing.T) {
 }
 
 func anyPriority(int) error { return nil }
+
+// TestAClosedPool tests that a bound pool takes no work of other workspaces, and keeps what runs there.
+func TestAClosedPool(t *testing.T) {
+	b := newBench(t, "n1")
+	running := b.submit(oneTrial)
+	b.start(running, 0)
+	b.exec(`INSERT INTO workspaces (name, user_id) VALUES ('theirs', 1)`)
+	b.exec(`INSERT INTO pool_bindings (pool, workspace_id) SELECT 'default', id FROM workspaces WHERE name = 'theirs'`)
+	waiting := b.submit(oneTrial)
+	for range 3 {
+		b.settle()
+	}
+	b.trials(running, "0 ACTIVE RUNNING")
+	if got := b.text(`SELECT state || ' ' || waiting_reason FROM allocations WHERE id = $1`, b.newest(waiting)); got != `PENDING pool default is not open to workspace "Uncategorized": it is bound to other workspaces; move the job to another pool` {
+		t.Errorf("it waits as %q", got)
+	}
+	b.exec(`INSERT INTO pool_bindings (pool, workspace_id) VALUES ('default', 1)`)
+	b.settle()
+	b.want(waiting, "ACTIVE", "ACTIVE", "STARTING")
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // queued is an attempt that this cycle creates: it has no row yet.
@@ -62,6 +63,7 @@ type owner struct {
 	secrets     bool
 	avoid       avoidance
 	of          sharer
+	ours        bool // the master started it, not a user
 	unread      bool // its configuration, which says where its attempts may run, is not in memory
 }
 
@@ -71,11 +73,11 @@ func (d *decider) owners() map[string]owner {
 	for _, e := range d.p.Experiments {
 		secrets, of := d.p.needsSecrets(e), d.p.sharerOf(e)
 		for _, t := range e.Trials {
-			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.QueueTime, e.shape(), true, secrets, d.avoidance(e, t.TaskID), of, e.Unread}
+			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.QueueTime, e.shape(), true, secrets, d.avoidance(e, t.TaskID), of, false, e.Unread}
 		}
 	}
 	for _, t := range d.p.Tasks {
-		m[t.ID] = owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: true}, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t), of: sharerOfTask(&t)}
+		m[t.ID] = owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: true}, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal}
 	}
 	return m
 }
@@ -104,7 +106,7 @@ func (d *decider) schedule() {
 	}
 	for _, q := range d.queue {
 		groups[q.ID] = q.group
-		if in := byPool[q.Pool]; in != nil && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
+		if in := byPool[q.Pool]; in != nil && d.p.closed(q.Pool, q.of.workspace) == "" && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
 			in.queued = append(in.queued, q.avoid.of(q.shape.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
 				QueuedAt: queueTimeOr(q.queueTime, queueTimeOr(q.since, d.p.Now)), Preemptible: q.preemptible, Avoid: q.Exclude, MaxSlots: q.maxSlots,
 				Workspace: q.of.workspace, User: q.of.user, Weight: q.of.weight})))
@@ -234,6 +236,8 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 		}
 	case a.NotBefore != nil && a.NotBefore.After(d.p.Now):
 		d.wait(a, "waits until "+a.NotBefore.UTC().Format(time.TimeOnly)+" UTC before it is tried again")
+	case !o.ours && d.p.closed(d.poolOf(a), o.of.workspace) != "":
+		d.wait(a, d.p.closed(d.poolOf(a), o.of.workspace))
 	case o.unread:
 		d.wait(a, "waits until the master has its experiment's search in memory")
 	case d.p.credentialsMissing(o) != "":

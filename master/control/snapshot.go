@@ -41,6 +41,7 @@ type Snapshot struct {
 	served      *served                      // who last held slots when; nil: not known
 	Workspaces  map[int]string               // names, by projects
 	Owners      map[int]string               // names, by users
+	Bound       map[string][]string          // pools that only these workspaces may use
 	Secrets     credentialNeeds              // which work needs credentials; nil: none does
 	Away        string                       // why Vault cannot grant credentials now; "" if it can
 	Frozen      bool                         // Nomad's state is not trusted: use only the runners' reports, place nothing
@@ -62,6 +63,7 @@ func (f *folds) snapshot(live *store.Live) *Snapshot {
 		Workspaces: live.Workspaces, Owners: live.Owners, served: &f.served,
 		Allocations: make(map[string]*store.LiveAllocation, len(live.Allocations)),
 		Matches:     map[string][]store.LiveMatch{}, Failures: map[int][]store.NodeFailures{}}
+	p.Bound = boundPools(live.Bindings)
 	for _, m := range live.Matches {
 		p.Matches[m.TaskID] = append(p.Matches[m.TaskID], m)
 	}

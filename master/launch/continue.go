@@ -116,7 +116,7 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 	}
 	out := &Experiment{}
 	if override == "" && len(rules) == 0 {
-		return out, nil
+		return out, open(ctx, l.db, e.Pool, store.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName})
 	}
 	for i := range rules {
 		rules[i].Invariant = rules[i].Invariant.ForContinuation()
@@ -144,6 +144,9 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 	}
 	of, err := l.cluster.poolFor(cfg.Resources.ResourcePool, cfg.Resources.SlotsPerTrial, store.WorkspaceSettings{})
 	if err != nil {
+		return nil, err
+	}
+	if err := open(ctx, l.db, of.Name, store.Workspace{ID: e.WorkspaceID, Name: e.WorkspaceName}); err != nil {
 		return nil, err
 	}
 	kept, err := keepContinued(rules, over, &cfg, of)

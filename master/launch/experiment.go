@@ -29,6 +29,7 @@ type experiments interface {
 	projects
 	templates
 	policies
+	bindings
 	sources
 	Experiment(ctx context.Context, id int) (store.Experiment, error)
 	TemplateOf(ctx context.Context, experiment int) (store.UsedTemplate, error)
@@ -199,6 +200,9 @@ func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.R
 	}
 	of, err := l.cluster.poolFor(raw.Resources.ResourcePool, slots, settings)
 	if err != nil {
+		return err
+	}
+	if err := open(ctx, l.db, of.Name, ws); err != nil {
 		return err
 	}
 	under.TaskContainer = l.cluster.Site.DefaultsIn(of).Fragment()

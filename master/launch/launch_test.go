@@ -29,6 +29,7 @@ type memory struct {
 	tasks       []store.NewTask
 	policies    []store.ConfigPolicy
 	continued   store.Continuation
+	bound       map[string]int // pools, by the workspace that may use them
 	contexts    map[string][]byte
 }
 
@@ -103,6 +104,11 @@ func (m *memory) CreateExperiment(_ context.Context, n store.NewExperiment) (int
 func (m *memory) ContinueExperiment(_ context.Context, _ int, c store.Continuation) (int, error) {
 	m.continued = c
 	return 1, nil
+}
+
+func (m *memory) PoolIsOpen(_ context.Context, pool string, workspace int) (bool, error) {
+	only, bound := m.bound[pool]
+	return !bound || only == workspace, nil
 }
 
 func (m *memory) ConfigPolicies(_ context.Context, _ int, workload string) ([]store.ConfigPolicy, error) {

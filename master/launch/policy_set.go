@@ -29,6 +29,9 @@ func (l *Experiments) CheckPolicy(ctx context.Context, ws store.Workspace, workl
 			return nil, err
 		}
 		rules := withRule(others, rule[expconf.RawCommand]{by, p}, ws)
+		if err := l.policyPool(ctx, p.Invariant.Resources.ResourcePool, ws); err != nil {
+			return nil, err
+		}
 		return p.Document, l.cluster.taskCould(rules)
 	}
 	p, err := expconf.ParsePolicy(by, []byte(text))
@@ -43,7 +46,18 @@ func (l *Experiments) CheckPolicy(ctx context.Context, ws store.Workspace, workl
 		return nil, err
 	}
 	rules := withRule(others, rule[expconf.Raw]{by, p}, ws)
+	if err := l.policyPool(ctx, p.Invariant.Resources.ResourcePool, ws); err != nil {
+		return nil, err
+	}
 	return p.Document, l.cluster.experimentCould(rules)
+}
+
+// policyPool returns an error if a policy of a workspace names a pool that the workspace may not use.
+func (l *Experiments) policyPool(ctx context.Context, pool string, ws store.Workspace) error {
+	if pool == "" || ws.ID == 0 {
+		return nil
+	}
+	return open(ctx, l.db, pool, ws)
 }
 
 func wrongPolicy(err error) error {

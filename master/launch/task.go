@@ -24,6 +24,7 @@ type tasks interface {
 	workspaces
 	templates
 	policies
+	bindings
 	shown
 	projects
 	Task(ctx context.Context, id string) (store.Task, error)
@@ -123,6 +124,9 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 	}
 	in, err := l.cluster.configure(t, of, req.Config, template, rules, settings)
 	if err != nil {
+		return err
+	}
+	if err := open(ctx, l.db, in.Name, ws); err != nil {
 		return err
 	}
 	if err := expconf.RefusedShown(t.shown, l.cluster.Site.CapabilitiesIn(in)); err != nil {

@@ -195,6 +195,7 @@ type Live struct {
 	Last        map[int]int64  // experiments that Known.Choose chose → their last event in the database; Events may end before it
 	Matches     []LiveMatch    // matches of log policies with an action
 	Failures    []NodeFailures
+	Bindings    []PoolBinding
 	DueGCs      []Work // experiments whose policy is to be applied to their checkpoints
 }
 

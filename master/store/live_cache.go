@@ -136,6 +136,9 @@ func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, known Known) e
 	if live.Failures, err = rows[NodeFailures](ctx, tx, liveFailures); err != nil {
 		return err
 	}
+	if live.Bindings, err = rows[PoolBinding](ctx, tx, liveBindings); err != nil {
+		return err
+	}
 	if live.DueGCs, err = tx.dueGCs(ctx); err != nil {
 		return err
 	}

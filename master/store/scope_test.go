@@ -143,7 +143,11 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"Webhooks":     func(in auth.Scope) (int, error) { return lenOf(w.db.Webhooks(ctx, in, 0)) },
 		"Templates":    func(in auth.Scope) (int, error) { return lenOf(w.db.Templates(ctx, in, TemplateFilter{})) },
 		"Projects":     func(in auth.Scope) (int, error) { return lenOf(w.db.Projects(ctx, in, ProjectFilter{})) },
-		"Workspaces":   func(in auth.Scope) (int, error) { return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{})) },
+		"WorkspacesOfPool": func(in auth.Scope) (int, error) {
+			w.exec(`INSERT INTO pool_bindings (pool, workspace_id) VALUES ('p', 1), ('p', $1) ON CONFLICT DO NOTHING`, theirs)
+			return lenOf(w.db.WorkspacesOfPool(ctx, in, "p"))
+		},
+		"Workspaces": func(in auth.Scope) (int, error) { return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{})) },
 	}
 	for name, list := range lists {
 		count := func(in auth.Scope) int {

@@ -57,6 +57,7 @@ var answers = []any{
 	AddProjectNoteResponse{}, FileTreeResponse{}, LogFieldsResponse{}, TemplateResponse{}, NotebookResponse{}, ShellResponse{}, TensorboardResponse{},
 	CreateGenericTaskResponse{}, GetGenericTaskConfigResponse{},
 	GetGlobalConfigPoliciesResponse{}, GetWorkspaceConfigPoliciesResponse{}, PutGlobalConfigPoliciesResponse{}, PutWorkspaceConfigPoliciesResponse{},
+	ListWorkspacesBoundToRPResponse{}, ListRPsBoundToWorkspaceResponse{},
 }
 
 var classNames = map[string]string{

@@ -93,3 +93,20 @@ const (
 	SchedulerTypeSlurm       SchedulerType = "SCHEDULER_TYPE_SLURM"
 	SchedulerTypePbs         SchedulerType = "SCHEDULER_TYPE_PBS"
 )
+
+// PoolBindings names a pool and workspaces, by names or by ids.
+type PoolBindings struct {
+	ResourcePoolName string   `json:"resourcePoolName"`
+	WorkspaceIDs     []int    `json:"workspaceIds,omitempty"`
+	WorkspaceNames   []string `json:"workspaceNames,omitempty"`
+}
+
+type ListWorkspacesBoundToRPResponse struct {
+	Pagination   *Pagination `json:"pagination"`
+	WorkspaceIDs []int       `json:"workspaceIds"`
+}
+
+type ListRPsBoundToWorkspaceResponse struct {
+	Pagination    *Pagination `json:"pagination"`
+	ResourcePools []string    `json:"resourcePools"`
+}

@@ -540,6 +540,14 @@ class v1BindMount(Message):
     link: bool
 
 
+class v1BindRPToWorkspaceRequest(Message):
+    """The message v1BindRPToWorkspaceRequest."""
+
+    resourcePoolName: str
+    workspaceIds: Optional[Sequence[int]] = None
+    workspaceNames: Optional[Sequence[str]] = None
+
+
 class v1BulkExperimentFilters(Message):
     """The message v1BulkExperimentFilters."""
 
@@ -2132,6 +2140,20 @@ class v1ListAttemptsResponse(Message):
     pagination: v1Pagination
 
 
+class v1ListRPsBoundToWorkspaceResponse(Message):
+    """The message v1ListRPsBoundToWorkspaceResponse."""
+
+    pagination: Optional[v1Pagination] = None
+    resourcePools: Optional[Sequence[str]] = None
+
+
+class v1ListWorkspacesBoundToRPResponse(Message):
+    """The message v1ListWorkspacesBoundToRPResponse."""
+
+    pagination: Optional[v1Pagination] = None
+    workspaceIds: Optional[Sequence[int]] = None
+
+
 class v1LocationType(DetEnum):
     """The words v1LocationType."""
 
@@ -2488,6 +2510,14 @@ class v1Orphan(Message):
     submittedAt: str
     seenAt: str
     stopAt: str
+
+
+class v1OverwriteRPWorkspaceBindingsRequest(Message):
+    """The message v1OverwriteRPWorkspaceBindingsRequest."""
+
+    resourcePoolName: str
+    workspaceIds: Optional[Sequence[int]] = None
+    workspaceNames: Optional[Sequence[str]] = None
 
 
 class v1Pagination(Message):
@@ -3970,6 +4000,14 @@ class v1UnarchiveRunsResponse(Message):
     results: Sequence[v1RunActionResult]
 
 
+class v1UnbindRPFromWorkspaceRequest(Message):
+    """The message v1UnbindRPFromWorkspaceRequest."""
+
+    resourcePoolName: str
+    workspaceIds: Optional[Sequence[int]] = None
+    workspaceNames: Optional[Sequence[str]] = None
+
+
 class v1UpdateJobQueueRequest(Message):
     """The message v1UpdateJobQueueRequest."""
 
@@ -4280,6 +4318,17 @@ def delete_DeleteWorkspaceConfigPolicies(
     """Delete the config policies of a workspace."""
     _path = f"/api/v1/config-policies/workspaces/{_quoted(str(workspaceId))}/{_quoted(str(workloadType))}"
     _call(session, "DELETE", _path, {})
+
+
+def delete_UnbindRPFromWorkspace(
+    session: BaseSession,
+    *,
+    body: v1UnbindRPFromWorkspaceRequest,
+    resourcePoolName: str,
+) -> None:
+    """Remove bindings of a resource pool; without any it is open to all workspaces."""
+    _path = f"/api/v1/resource-pools/{_quoted(str(resourcePoolName))}/workspace-bindings"
+    _call(session, "DELETE", _path, {}, body)
 
 
 def get_AllocationPreemptionSignal(
@@ -5704,6 +5753,23 @@ def get_ListOrphans(
     return v1GetOrphansResponse.from_json(_answer)
 
 
+def get_ListRPsBoundToWorkspace(
+    session: BaseSession,
+    *,
+    workspaceId: int,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
+) -> v1ListRPsBoundToWorkspaceResponse:
+    """List the resource pools that a workspace may use."""
+    _path = f"/api/v1/workspaces/{_quoted(str(workspaceId))}/available-resource-pools"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1ListRPsBoundToWorkspaceResponse.from_json(_answer)
+
+
 def get_ListSearchTrials(
     session: BaseSession,
     *,
@@ -5761,6 +5827,23 @@ def get_ListWebhookDeliveries(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1GetWebhookDeliveriesResponse.from_json(_answer)
+
+
+def get_ListWorkspacesBoundToRP(
+    session: BaseSession,
+    *,
+    resourcePoolName: str,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
+) -> v1ListWorkspacesBoundToRPResponse:
+    """List the workspaces to which a resource pool is bound."""
+    _path = f"/api/v1/resource-pools/{_quoted(str(resourcePoolName))}/workspace-bindings"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1ListWorkspacesBoundToRPResponse.from_json(_answer)
 
 
 def get_MasterLogs(
@@ -6310,6 +6393,17 @@ def post_ArchiveWorkspace(
     """Archive a workspace."""
     _path = f"/api/v1/workspaces/{_quoted(str(id))}/archive"
     _call(session, "POST", _path, {})
+
+
+def post_BindRPToWorkspace(
+    session: BaseSession,
+    *,
+    body: v1BindRPToWorkspaceRequest,
+    resourcePoolName: str,
+) -> None:
+    """Bind a resource pool to more workspaces."""
+    _path = f"/api/v1/resource-pools/{_quoted(str(resourcePoolName))}/workspace-bindings"
+    _call(session, "POST", _path, {}, body)
 
 
 def post_CancelExperiment(
@@ -7416,6 +7510,17 @@ def put_IdleNotebook(
     _call(session, "PUT", _path, {}, body)
 
 
+def put_OverwriteRPWorkspaceBindings(
+    session: BaseSession,
+    *,
+    body: v1OverwriteRPWorkspaceBindingsRequest,
+    resourcePoolName: str,
+) -> None:
+    """Bind a resource pool to exactly these workspaces."""
+    _path = f"/api/v1/resource-pools/{_quoted(str(resourcePoolName))}/workspace-bindings"
+    _call(session, "PUT", _path, {}, body)
+
+
 def put_PutExperiment(
     session: BaseSession,
     *,
@@ -7554,6 +7659,8 @@ Paginated = Union[
     v1GetWorkspaceProjectsResponse,
     v1GetWorkspacesResponse,
     v1ListAttemptsResponse,
+    v1ListRPsBoundToWorkspaceResponse,
+    v1ListWorkspacesBoundToRPResponse,
     v1SearchExperimentsResponse,
     v1SearchRunsResponse,
 ]

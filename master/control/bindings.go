@@ -1,0 +1,27 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+// boundPools returns the names of the workspaces of each bound pool.
+func boundPools(list []store.PoolBinding) map[string][]string {
+	bound := map[string][]string{}
+	for _, b := range list {
+		bound[b.Pool] = append(bound[b.Pool], b.Workspace)
+	}
+	return bound
+}
+
+// closed returns why a pool takes no work of a workspace; "" if it does. What already runs in the
+// pool stays there.
+func (p *Snapshot) closed(pool, workspace string) string {
+	open := p.Bound[pool]
+	if len(open) == 0 || slices.Contains(open, workspace) {
+		return ""
+	}
+	return fmt.Sprintf("pool %s is not open to workspace %q: it is bound to other workspaces; move the job to another pool", pool, workspace)
+}
