@@ -161,13 +161,15 @@ ui-test: ui
 ui-stories: build servers
     @go test ./integration/pages -run 'TestUI$' -count=1 -v -timeout 15m
 
-# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench 'Reports|Logs', just bench search, just bench harness
+# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench 'Reports|Logs', just bench search, just bench harness, just bench sched
 [positional-arguments]
 bench *args:
     @if [[ "${1:-}" == search ]]; then \
         exec {{ just_executable() }} bench-search "${@:2}"; \
     elif [[ "${1:-}" == harness ]]; then \
         exec {{ just_executable() }} bench-harness "${@:2}"; \
+    elif [[ "${1:-}" == sched ]]; then \
+        exec {{ just_executable() }} bench-sched "${@:2}"; \
     else \
         exec {{ just_executable() }} bench-cluster "$@"; \
     fi
@@ -183,6 +185,11 @@ bench-cluster *args: build servers
 bench-search *args:
     @if [[ "${1:-}" == ours ]]; then go run ./integration/bench/search; else go run ./integration/bench/search -optuna "$({{ ready }} python optuna)" "$@"; fi
     @{{ just_executable() }} bench-cluster -bench Core
+
+# how the policies of a pool share 1,000 nodes in virtual time, beside FIFO and plain best fit, in some minutes: just bench sched, or: just bench sched -shape philly -load 1.3 -plot picture.svg
+[positional-arguments]
+bench-sched *args:
+    @go run ./integration/bench/sched "$@"
 
 # the Python package beside what people would use without it, about fifteen minutes: just bench harness, or parts of it: just bench harness imports ddp
 [positional-arguments]

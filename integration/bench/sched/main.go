@@ -1,0 +1,123 @@
+// Command sched runs the policies of a pool in virtual time on the same jobs, and prints what came of
+// it. With -plot it also writes a picture for docs/scheduling.md.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/sched/sim"
+)
+
+// A policy is one column of the result.
+type policy struct {
+	name string
+	of   pool.Pool
+	plan sim.Planner
+	run  *sim.Run
+	mean time.Duration // of a plan, on this machine
+	most time.Duration
+}
+
+func policies() []*policy {
+	return []*policy{
+		{name: "FIFO", of: pool.Pool{Name: "gpu"}, plan: sim.FIFO},
+		{name: "best fit", of: pool.Pool{Name: "gpu"}, plan: sim.BestFit},
+		{name: "priority", of: pool.Pool{Name: "gpu"}, plan: sched.Plan},
+		{name: "priority, preemption", of: pool.Pool{Name: "gpu", Preemption: true}, plan: sched.Plan},
+		{name: "fair_share", of: pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.FairShare, MinRunTime: 10 * time.Minute}}, plan: sched.Plan},
+		{name: "round_robin", of: pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.RoundRobin}}, plan: sched.Plan},
+	}
+}
+
+func main() {
+	nodes := flag.Int("nodes", 1000, "nodes of 8 slots")
+	jobs := flag.Int("jobs", 10_000, "jobs")
+	load := flag.Float64("load", 1.1, "what arrives, of what the cluster could do meanwhile")
+	seed := flag.Uint64("seed", 1, "of jobs and failures")
+	shape := flag.String("shape", "helios", "helios or philly")
+	busy := flag.Float64("busy", 0.95, "share of the slots that are held when the time begins")
+	plot := flag.String("plot", "", "file for the picture, SVG")
+	flag.Parse()
+	of := sim.Helios()
+	if *shape == "philly" {
+		of = sim.Philly()
+	}
+	work, resident := of.Jobs(*seed, *jobs, 8**nodes, *load, *busy)
+	all := policies()
+	var wait sync.WaitGroup
+	for _, p := range all {
+		wait.Go(func() {
+			if err := p.simulate(*seed, *nodes, work, resident); err != nil {
+				fmt.Fprintln(os.Stderr, p.name+":", err)
+			}
+		})
+	}
+	wait.Wait()
+	if slices.ContainsFunc(all, func(p *policy) bool { return p.run == nil }) {
+		os.Exit(1)
+	}
+	fmt.Printf("%s, %d jobs on %d × 8 slots, load %g, seed %d; %d jobs hold slots at the beginning, the others arrive for %s\n\n", of.Name, *jobs, *nodes, *load, *seed, resident, span(all[0].run.Until))
+	table(all, work[resident:])
+	if *plot != "" {
+		if err := os.WriteFile(*plot, picture(all, 8**nodes), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+func (p *policy) simulate(seed uint64, nodes int, jobs []sim.Job, resident int) error {
+	o := sim.Usual(seed, nodes)
+	o.Pool, o.Resident = &p.of, resident
+	var spent time.Duration
+	o.Plan = func(of *pool.Pool, nodes []sched.Node, running []sched.Running, queued []sched.Request, now time.Time) sched.Result {
+		begin := time.Now()
+		r := p.plan(of, nodes, running, queued, now)
+		took := time.Since(begin)
+		spent, p.most = spent+took, max(p.most, took)
+		return r
+	}
+	run, err := sim.Simulate(o, jobs)
+	if err != nil {
+		return err
+	}
+	p.run, p.mean = run, spent/time.Duration(max(run.Plans, 1))
+	return nil
+}
+
+func table(all []*policy, jobs []sim.Job) {
+	fmt.Println("| policy | slots in use | wait, median | wait, p99 | wait of ≥ 64 slots, median | … longest | slowdown, p99 | Jain's index | preemptions | work lost | all done after | a plan takes |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
+	for _, p := range all {
+		r := p.run
+		large := []time.Duration{0} // waits of large jobs
+		for i, j := range jobs {
+			if j.Slots >= 64 {
+				large = append(large, r.Waits[i])
+			}
+		}
+		slices.Sort(large)
+		fmt.Printf("| %s | %.1f %% | %s | %s | %s | %s | %.1f | %.3f | %d | %.0f slot-hours | %s | %.1f ms |\n", p.name, 100*r.Utilization, span(r.Wait(0.5)), span(r.Wait(0.99)),
+			span(large[len(large)/2]), span(large[len(large)-1]), r.Slowdown(0.99), r.Jain, r.Preemptions, r.Lost.Hours(), span(r.Ended), float64(p.mean.Microseconds())/1000)
+	}
+}
+
+// span is a time in the unit that reads best.
+func span(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case d < 72*time.Hour:
+		return fmt.Sprintf("%.1f h", d.Hours())
+	}
+	return fmt.Sprintf("%.1f days", d.Hours()/24)
+}
