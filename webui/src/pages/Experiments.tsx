@@ -216,9 +216,6 @@ export function ExperimentList({ project }: { project?: number }) {
         {count}
         <span class="grow" />
         <Views />
-        <Menu label="Export" title="export all matches">
-          {(close) => (['csv', 'json'] as const).map((as) => <button key={as} type="button" class="item" onClick={() => { close(); void save(as); }}>All {filtered ? 'matches' : 'experiments'} as {as.toUpperCase()}</button>)}
-        </Menu>
       </div>
       {rows.error !== undefined && !wrong && <Problem what="Could not load the list." error={rows.error} retry={rows.fresh} />}
       <Table<Experiment>
@@ -257,6 +254,9 @@ export function ExperimentList({ project }: { project?: number }) {
               <option value="all">With archived</option>
               <option value="only">Only archived</option>
             </select>
+            <Menu label="Export" title="export all matches">
+              {(close) => (['csv', 'json'] as const).map((as) => <button key={as} type="button" class="item" onClick={() => { close(); void save(as); }}>All {filtered ? 'matches' : 'experiments'} as {as.toUpperCase()}</button>)}
+            </Menu>
           </>
         )}
         below={composing && <Filters line={where} change={(to) => { setLine(to); setParams({ where: to }); }} {...(project ? { project } : {})} />}

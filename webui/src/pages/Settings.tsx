@@ -9,7 +9,7 @@ import { say, words } from '../lib/toast';
 import { resetUserSettings } from '../lib/types';
 import { Confirm, Fact, type Question } from '../parts/bits';
 import { text } from '../parts/Dialog';
-import { me, ThemeSwitch, useTitle } from '../parts/Shell';
+import { me, signOut, ThemeSwitch, useTitle } from '../parts/Shell';
 import { Tokens } from './manage/Tokens';
 import { PasswordDialog } from './manage/Users';
 
@@ -59,6 +59,7 @@ export function Settings() {
           </form>
           {failed && <p class="said bad" role="alert">{failed}</p>}
           {!u.remote && <div class="row gap-above"><button type="button" onClick={() => setSecret(true)}>Change the password</button></div>}
+          <div class="row gap-above only-narrow"><button type="button" onClick={() => void signOut()}>Sign out</button></div>
         </section>
         <section class="card" aria-label="pages">
           <h2>Pages</h2>

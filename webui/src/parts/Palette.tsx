@@ -8,7 +8,7 @@ import { go, link } from '../lib/router';
 import { chooseTheme, settings } from '../lib/settings';
 import { bare, ended } from '../lib/states';
 import { viewsOf } from '../lib/views';
-import { me } from './Shell';
+import { me, signOut } from './Shell';
 
 interface Item {
   group: string;
@@ -25,7 +25,7 @@ const pages: [string, string][] = [
   ['Users', '/manage/users'], ['Access tokens', '/manage/tokens'], ['Webhooks', '/manage/webhooks'], ['Templates', '/manage/templates'], ['My settings', '/settings'],
 ];
 
-export function Palette({ close, signOut }: { close: () => void; signOut: () => void }) {
+export function Palette({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');
   const [asked, setAsked] = useState('');
@@ -60,7 +60,7 @@ export function Palette({ close, signOut }: { close: () => void; signOut: () => 
       { group: 'Do', name: 'New template', act: to('/manage/templates?edit=') },
       { group: 'Do', name: 'Light theme', act: () => chooseTheme('light') }, { group: 'Do', name: 'Dark theme', act: () => chooseTheme('dark') }, { group: 'Do', name: 'Theme as the system', act: () => chooseTheme('system') },
       ...(me.value?.admin ? [{ group: 'Do', name: 'Set a message for everybody', act: to('/manage/message') }] : []),
-      { group: 'Do', name: 'Sign out', act: signOut },
+      { group: 'Do', name: 'Sign out', act: () => void signOut() },
     ];
     const word = typed.trim();
     const over: Item[] = word ? [

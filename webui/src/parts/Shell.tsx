@@ -1,6 +1,6 @@
 // What is around every page: where to go, who is signed in, whether what is shown is live.
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { signal } from '@preact/signals';
 import { api } from '../lib/api';
 import { connection } from '../lib/live';
@@ -39,6 +39,18 @@ export function Icon({ d }: { d: string }) {
   return <svg class="icon" viewBox="0 0 22 22" aria-hidden="true"><path d={d} /></svg>;
 }
 
+export async function signOut(): Promise<void> {
+  try {
+    await api.logout();
+  } catch (error) {
+    complain('Signing out', error);
+    return;
+  }
+  forget();
+  me.value = null;
+  go('/login');
+}
+
 export function Shell({ children }: { children: ComponentChildren }) {
   useEffect(() => {
     const keys = (e: KeyboardEvent) => {
@@ -49,18 +61,12 @@ export function Shell({ children }: { children: ComponentChildren }) {
     document.addEventListener('keydown', keys);
     return () => document.removeEventListener('keydown', keys);
   }, []);
-  const signOut = async () => {
-    try {
-      await api.logout();
-    } catch (error) {
-      complain('Signing out', error);
-      return;
-    }
-    forget();
-    me.value = null;
-    go('/login');
-  };
   const state = connection.value;
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const at = nav.current?.querySelector<HTMLElement>('[aria-current]');
+    if (at && nav.current) nav.current.scrollLeft = at.offsetLeft - nav.current.offsetLeft - 24;
+  }, [path.value]);
   return (
     <div class="shell">
       <a class="skip" href="#main">to the page</a>
@@ -69,10 +75,10 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <img src="/favicon.svg" alt="" width={24} height={24} />
           <span><b>Detent</b>{master.value?.cluster_name && <small title="cluster">{master.value.cluster_name}</small>}</span>
         </a>
-        <button type="button" class="findall" aria-label="search everything" aria-keyshortcuts={mac ? 'Meta+K' : 'Control+K'} onClick={() => (finding.value = true)}>
-          <Icon d="M9.500 4a5.500 5.500 0 100 11 5.500 5.500 0 000-11z M13.500 13.500L18 18" /><span>Search</span><kbd>{mac ? '⌘K' : 'Ctrl K'}</kbd>
+        <button type="button" class="findall" aria-label="search everything" data-keys={mac ? '⌘K' : 'Ctrl K'} aria-keyshortcuts={mac ? 'Meta+K' : 'Control+K'} onClick={() => (finding.value = true)}>
+          <Icon d="M9.500 4a5.500 5.500 0 100 11 5.500 5.500 0 000-11z M13.500 13.500L18 18" /><span>Search</span>
         </button>
-        <nav aria-label="pages">
+        <nav ref={nav} aria-label="pages">
           {places.map((p) => <a key={p.to} href={p.to} aria-current={p.also.test(path.value) ? 'page' : undefined}><Icon d={p.icon} /><span>{p.title}</span></a>)}
         </nav>
         <div class="foot">
@@ -80,14 +86,14 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <ThemeSwitch />
           {me.value && (
             <div class="who">
-              <a class="name" href="/settings" title="my settings" aria-current={path.value === '/settings' ? 'page' : undefined}>{me.value.displayName || me.value.username}</a>
-              <button type="button" class="quiet" onClick={signOut}>Sign out</button>
+              <a class="name" href="/settings" title="my settings" data-initial={(me.value.displayName || me.value.username).slice(0, 1).toUpperCase()} aria-current={path.value === '/settings' ? 'page' : undefined}>{me.value.displayName || me.value.username}</a>
+              <button type="button" class="quiet" onClick={() => void signOut()}>Sign out</button>
             </div>
           )}
         </div>
       </header>
       <main id="main" tabIndex={-1}><Banner />{children}</main>
-      {finding.value && <Palette signOut={() => void signOut()} close={() => (finding.value = false)} />}
+      {finding.value && <Palette close={() => (finding.value = false)} />}
     </div>
   );
 }

@@ -137,7 +137,7 @@ export function Menu({ label, title, children }: { label: ComponentChildren; tit
   }, [open]);
   return (
     <div class="menu" ref={box}>
-      <button type="button" aria-expanded={open} aria-label={title} title={title} onClick={() => set(!open)}>{label}</button>
+      <button type="button" aria-expanded={open} aria-label={typeof label === 'string' && !title.includes(label.toLowerCase()) ? `${label}, ${title}` : title} title={title} onClick={() => set(!open)}>{label}</button>
       {open && <div class="pop">{children(() => set(false))}</div>}
     </div>
   );

@@ -33,7 +33,7 @@ export function Templates() {
     { key: 'sets', title: 'Sets', width: 'minmax(8rem, 3fr)', render: (t) => <code class="cut">{Object.keys(t.config).join(', ')}</code> },
     { key: 'do', title: ' ', width: '9rem', narrow: true, render: (t) => (
       <span class="row end">
-        <a class="button quiet" href={`/launch/notebooks?template=${encodeURIComponent(t.name)}`} aria-label={`start a task with ${t.name}`}>Use</a>
+        <a class="button quiet" href={`/launch/notebooks?template=${encodeURIComponent(t.name)}`} aria-label={`use ${t.name} for a task`}>Use</a>
         <button type="button" class="quiet" aria-label={`delete ${t.name}`} onClick={() => remove(t)}>Delete</button>
       </span>
     ) },

@@ -29,7 +29,7 @@ export function Users() {
     { key: 'remote', title: 'Signs in', width: '9rem', hidden: true, sort: (u) => String(u.remote), render: (u) => (u.remote ? 'with single sign-on' : 'with a password') },
     { key: 'seen', title: 'Last sign-in', width: '8rem', sort: (u) => u.lastAuthAt ?? '', render: (u) => (u.lastAuthAt ? <time dateTime={u.lastAuthAt} title={clock(u.lastAuthAt)}>{ago(u.lastAuthAt, now)}</time> : <span class="faint">never</span>) },
     { key: 'id', title: 'ID', width: '4rem', right: true, hidden: true, sort: (u) => u.id, render: (u) => <span class="num">{u.id}</span> },
-    ...(admin ? [{ key: 'do', title: ' ', width: '11rem', narrow: true, render: (u: User) => (
+    ...(admin ? [{ key: 'do', title: ' ', width: '11rem', render: (u: User) => (
       <span class="row end">
         <button type="button" class="quiet" aria-label={`edit ${u.username}`} onClick={() => setOpen(u)}>Edit</button>
         <button type="button" class="quiet" aria-label={`set the password of ${u.username}`} onClick={() => setSecret(u)}>Password</button>
@@ -60,7 +60,7 @@ export function Users() {
   return (
     <>
       {users.error !== undefined && <Problem what="Could not load the users." error={users.error} retry={users.reload} />}
-      <Table<User> label="users" columns={columns} count={rows.length} row={(i) => rows[i]} id={(u) => String(u.id)} sort={sort} {...(admin ? { selected, onSelect: setSelected } : {})}
+      <Table<User> label="users" columns={columns} count={rows.length} row={(i) => rows[i]} id={(u) => String(u.id)} sort={sort} {...(admin ? { open: (u: User) => setOpen(u) } : {})} {...(admin ? { selected, onSelect: setSelected } : {})}
         tools={selected.size ? (
           <div class="bulk" role="toolbar" aria-label="actions on the selection">
             <strong>{selected.size} selected</strong>
@@ -76,14 +76,14 @@ export function Users() {
           </>
         )}
         empty={!users.data ? (users.error ? null : <Loading />) : <Empty title="No user matches." />} />
-      {open && <UserDialog of={open === 'new' ? null : open} close={() => setOpen(null)} done={users.reload} />}
+      {open && <UserDialog of={open === 'new' ? null : open} close={() => setOpen(null)} done={users.reload} secret={(u) => { setOpen(null); setSecret(u); }} />}
       {secret && <PasswordDialog of={secret} close={() => setSecret(null)} />}
       <Confirm question={question} close={() => setQuestion(null)} />
     </>
   );
 }
 
-function UserDialog({ of, close, done }: { of: User | null; close: () => void; done: () => void }) {
+function UserDialog({ of, close, done, secret }: { of: User | null; close: () => void; done: () => void; secret: (u: User) => void }) {
   const self = of?.id === me.value?.id;
   const act = async (form: FormData) => {
     const fields = { username: text(form, 'username'), displayName: text(form, 'display'), admin: form.has('admin'), active: form.has('active') };
@@ -99,6 +99,7 @@ function UserDialog({ of, close, done }: { of: User | null; close: () => void; d
       {!of && <label>Password<input name="password" type="password" autocomplete="new-password" /></label>}
       <label class="choice"><input type="checkbox" name="admin" defaultChecked={!!of?.admin} disabled={self} /> is an administrator</label>
       {of && <label class="choice"><input type="checkbox" name="active" defaultChecked={of.active} disabled={self} /> may sign in</label>}
+      {of && !of.remote && <div><button type="button" onClick={() => secret(of)}>Set the password…</button></div>}
       {self && <p class="faint small">Nobody can take rights from themselves here: ask another administrator.</p>}
     </Dialog>
   );
