@@ -6,12 +6,14 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerGeneric() {
+	serve(a, v1.ListGenericTasks, a.listGeneric)
 	serve(a, v1.CreateGenericTask, a.createGeneric)
 	serveOn(a, v1.GetGenericTaskConfig, a.onTask(), generic(a.genericConfig))
 	serveOn(a, v1.KillGenericTask, a.onTask(), generic(a.killGeneric))
@@ -39,6 +41,21 @@ func (a *API) createGeneric(ctx context.Context, c *call, req *v1.CreateGenericT
 	}
 	a.bus.Publish(store.TopicIntent)
 	return &v1.CreateGenericTaskResponse{TaskID: made.ID, Warnings: made.Warnings, Remarks: made.Remarks}, nil
+}
+
+func (a *API) listGeneric(ctx context.Context, c *call, _ *v1.None) (*v1.GetGenericTasksResponse, error) {
+	list, page, err := a.tasksOf(ctx, c, launch.Generic())
+	resp := &v1.GetGenericTasksResponse{Pagination: page, Tasks: make([]v1.GenericTask, len(list))}
+	for i, k := range list {
+		resp.Tasks[i] = v1.GenericTask{ID: k.ID, Description: k.Name, State: taskState(k), TaskState: genericState(k), Username: k.Owner, DisplayName: k.OwnerName,
+			UserID: k.OwnerID, WorkspaceID: k.WorkspaceID, ResourcePool: k.Pool, StartTime: k.CreatedAt, EndTime: k.EndedAt, ExitStatus: exitStatus(k), JobID: k.JobID,
+			ParentID: k.ParentID, ForkedFrom: k.ForkedFrom, NoPause: k.NoPause}
+	}
+	return resp, err
+}
+
+func genericState(k store.Task) v1.GenericTaskState {
+	return v1.GenericTaskState("GENERIC_TASK_STATE_" + k.Phase)
 }
 
 // submittedConfig is the configuration of a generic task as it was submitted, for a caller.

@@ -71,6 +71,18 @@ func TestGenericTasks(t *testing.T) {
 	if env := spec["env"].(map[string]any); env["DET_TASK_TYPE"] != "GENERIC" || env["KEY"] != "secret" || spec["contextUrl"] == "" || at(t, spec, "entrypoint.0") != "sleep" {
 		t.Errorf("its runner gets %v", spec)
 	}
+	child := me.generic(sleeping, `"parentId":"`+id+`"`, `"noPause":true`).taskID()
+	page := me.get("/api/v1/detent/generic-tasks?limit=1&sortBy=SORT_BY_START_TIME&orderBy=ORDER_BY_DESC").ok().tree()
+	if at(t, page, "pagination.total") != float64(2) || at(t, page, "tasks.0.id") != child || at(t, page, "tasks.0.parentId") != id || at(t, page, "tasks.0.noPause") != true {
+		t.Errorf("the newest of the list is %v", page)
+	}
+	older := me.get("/api/v1/detent/generic-tasks?offset=1&sortBy=SORT_BY_START_TIME&orderBy=ORDER_BY_DESC").ok().tree()
+	if at(t, older, "tasks.0.id") != id || at(t, older, "tasks.0.parentId") != nil || at(t, older, "tasks.0.taskState") != "GENERIC_TASK_STATE_ACTIVE" || at(t, older, "tasks.0.username") != "determined" {
+		t.Errorf("the older one is %v", older)
+	}
+	if none := me.get("/api/v1/detent/generic-tasks?users=admin").ok().tree(); at(t, none, "pagination.total") != float64(0) {
+		t.Errorf("admin has %v", none)
+	}
 	notebook := at(t, me.post("/api/v1/notebooks", `{}`).ok().tree(), "notebook.id").(string)
 	me.post("/api/v1/tasks/"+notebook+"/pause", "").says(404, "task", notebook)
 	if _, there := at(t, me.get("/api/v1/tasks/"+notebook).ok().tree(), "task").(map[string]any)["taskState"]; there {

@@ -57,6 +57,7 @@ func ours(t *testing.T, r *rig) map[string]string {
 	for noun, id := range everyKind(t, me) {
 		values[noun+"s"] = id
 	}
+	values["generic-tasks"] = me.generic("entrypoint: [x]\nresources: {slots: 0}").taskID()
 	return values
 }
 
@@ -113,7 +114,7 @@ func TestNothingOfOtherWorkspaces(t *testing.T) {
 		if got == seen[l.Method+l.Path] {
 			t.Errorf("%s shows the same to whoever may see nothing of it: %s", name, got)
 		}
-		for _, id := range []string{values["tasks"], values["commands"], values["shells"], values["notebooks"], values["tensorboards"], `"small"`, `"ours"`, "our-label", "our-hook", "our_lr", "our_metric", "our_value", "Uncategorized"} {
+		for _, id := range []string{values["tasks"], values["generic-tasks"], values["commands"], values["shells"], values["notebooks"], values["tensorboards"], `"small"`, `"ours"`, "our-label", "our-hook", "our_lr", "our_metric", "our_value", "Uncategorized"} {
 			if strings.Contains(got, id) {
 				t.Errorf("%s shows %s: %s", name, id, got)
 			}

@@ -48,7 +48,7 @@ func (a *API) task(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.
 		if err != nil {
 			return nil, err
 		}
-		state := v1.GenericTaskState("GENERIC_TASK_STATE_" + k.Phase)
+		state := genericState(k)
 		resp.Task.Config, resp.Task.TaskState = &config, &state
 	}
 	for _, x := range list {

@@ -1,5 +1,7 @@
 package v1
 
+import "time"
+
 // GenericTaskState is an enum of the wire.
 type GenericTaskState string
 
@@ -33,6 +35,32 @@ type CreateGenericTaskResponse struct {
 	TaskID   string          `json:"taskId"`
 	Warnings []LaunchWarning `json:"warnings"`
 	Remarks  []string        `json:"remarks"`
+}
+
+// GenericTask is a generic task in a list.
+type GenericTask struct {
+	ID           string           `json:"id"`
+	Description  string           `json:"description"`
+	State        TaskState        `json:"state"`     // of its newest attempt, as of other tasks
+	TaskState    GenericTaskState `json:"taskState"` // of the task
+	Username     string           `json:"username"`
+	DisplayName  string           `json:"displayName"`
+	UserID       int              `json:"userId"`
+	WorkspaceID  int              `json:"workspaceId"`
+	ResourcePool string           `json:"resourcePool"`
+	StartTime    time.Time        `json:"startTime"`
+	EndTime      *time.Time       `json:"endTime"`
+	ExitStatus   string           `json:"exitStatus"`
+	JobID        string           `json:"jobId"`
+	ParentID     *string          `json:"parentId"`
+	ForkedFrom   *string          `json:"forkedFrom"`
+	NoPause      bool             `json:"noPause"`
+}
+
+// GetGenericTasksResponse: GET /detent/generic-tasks.
+type GetGenericTasksResponse struct {
+	Tasks      []GenericTask `json:"tasks"`
+	Pagination Pagination    `json:"pagination"`
 }
 
 // GetGenericTaskConfigResponse: GET /tasks/{id}/config.

@@ -86,6 +86,7 @@ var usedByPages = []struct {
 	{"createTensorboard", CreateTensorboard.Line()},
 	{"createCommand", CreateCommand.Line()},
 	{"createGenericTask", CreateGenericTask.Line()},
+	{"listGenericTasks", ListGenericTasks.Line()},
 	{"killGenericTask", KillGenericTask.Line()},
 	{"pauseGenericTask", PauseGenericTask.Line()},
 	{"unpauseGenericTask", UnpauseGenericTask.Line()},

@@ -83,6 +83,7 @@ const pagesOf = () => [
   `/experiments/${world.done}/fork`, `/experiments/${world.failed}/continue`,
   '/experiments?compose=1&where=state+%3D+completed+and+hp.lr+%3C+1', '/workspaces', '/workspaces/1', '/projects/1', '/projects/1/notes', '/manage/users', '/manage/tokens', '/manage/webhooks', '/manage/templates',
   '/manage/templates?edit=', '/settings', '/tasks', '/tasks?over=1', '/launch/notebooks', '/launch/commands?view=yaml', '/models', '/cluster', '/cluster?tab=queue',
+  `/compare?experiments=${world.done},${world.search}`, `/experiments/${world.search}/hyperparameters`,
 ];
 
 const stories = {
@@ -566,6 +567,27 @@ const stories = {
     await page.getByRole('button', { name: 'Start', exact: true }).click();
     await page.waitForURL('**/tasks/*');
     await page.getByRole('log').getByText('started from a page').waitFor();
+  },
+
+  'generic tasks are shown as trees, paused and ended with what is below': async (page) => {
+    await signIn(page, '/tasks?kind=generics');
+    const start = async (name, parentId) => (await post(page, '/api/v1/generic-tasks', { config: `description: ${name}\nentrypoint: [sleep, "600"]\nresources: {slots: 0}\n`, contextDirectory: [], ...(parentId ? { parentId } : {}) })).taskId;
+    const root = await start('ui-root');
+    const branch = await start('ui-branch', root);
+    await start('ui-leaf', branch);
+    await until('the tree in its order', async () => (await rows(page, 'tasks').allTextContents()).map((t) => t.match(/ui-\w+/)?.[0]).join() === 'ui-root,ui-branch,ui-leaf');
+    await rows(page, 'tasks').filter({ hasText: 'ui-branch' }).getByRole('link').first().click();
+    const tree = page.getByRole('region', { name: 'its tree of tasks' });
+    await tree.getByRole('link', { name: 'ui-leaf' }).waitFor();
+    assert.deepEqual(await violations(page), []);
+    await page.getByRole('button', { name: 'Pause', exact: true }).click();
+    await until('it and what is below are paused, and the root is not', async () => /ui-root.*running.*ui-branch.*paused.*ui-leaf.*paused/i.test(await tree.textContent()));
+    await page.getByRole('button', { name: 'Unpause' }).click();
+    await until('they run again', async () => !/paused/.test(await tree.textContent()));
+    await page.getByRole('button', { name: 'End the tree' }).click();
+    await page.getByRole('dialog').getByText('of its whole tree').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'End the tree' }).click();
+    await until('all have ended', async () => !/running|queued|starting/.test(await tree.textContent()));
   },
 
   'a task takes files along': async (page) => {

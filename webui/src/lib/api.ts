@@ -90,16 +90,23 @@ export async function call<Req, Resp>(e: Endpoint<Req, Resp>, { path = [], query
 }
 
 // What commands, notebooks, shells and TensorBoards have in common.
-export type Task = Omit<Notebook, 'serviceAddress'> & { serviceAddress?: string; experimentIds?: number[]; trialIds?: number[] };
+export type Task = Omit<Notebook, 'serviceAddress' | 'container'> & {
+  serviceAddress?: string; experimentIds?: number[]; trialIds?: number[];
+  parentId?: string | null; noPause?: boolean; taskState?: string; // of generic tasks
+};
+export type AnyKind = TaskKind | 'generics';
 export type TaskKind = 'notebooks' | 'shells' | 'tensorboards' | 'commands';
-export const taskKinds: TaskKind[] = ['notebooks', 'tensorboards', 'shells', 'commands'];
+export const taskKinds: TaskKind[] = ['notebooks', 'tensorboards', 'shells', 'commands']; // those that pages start
+export const allKinds: AnyKind[] = [...taskKinds, 'generics'];
 
 const newest: Query = { orderBy: 'ORDER_BY_DESC', sortBy: 'SORT_BY_START_TIME' };
-const tasks: Record<TaskKind, (signal?: AbortSignal) => Promise<Task[]>> = {
+const generics = async (signal?: AbortSignal): Promise<Task[]> => (await call(wire.listGenericTasks, { query: { ...newest, limit: 1000 }, signal })).tasks;
+const tasks: Record<AnyKind, (signal?: AbortSignal) => Promise<Task[]>> = {
   notebooks: async (signal) => (await call(wire.listNotebooks, { query: newest, signal })).notebooks,
   shells: async (signal) => (await call(wire.listShells, { query: newest, signal })).shells,
   tensorboards: async (signal) => (await call(wire.listTensorboards, { query: newest, signal })).tensorboards,
   commands: async (signal) => (await call(wire.listCommands, { query: newest, signal })).commands,
+  generics,
 };
 const oneTask: Record<TaskKind, (id: string, signal?: AbortSignal) => Promise<Task>> = {
   notebooks: async (id, signal) => (await call(wire.getNotebook, { path: [id], signal })).notebook,
@@ -145,9 +152,11 @@ export const api = {
   killTrial: (id: number) => call(wire.killTrial, { path: [id] }),
   curves: async (query: Query, signal?: AbortSignal) => (await call(wire.getTimeSeries, { query, signal })).trials,
 
-  tasks: (kind: TaskKind, signal?: AbortSignal) => tasks[kind](signal),
+  tasks: (kind: AnyKind, signal?: AbortSignal) => tasks[kind](signal),
   oneTask: (kind: TaskKind, id: string, signal?: AbortSignal) => oneTask[kind](id, signal),
-  killTask: (kind: TaskKind, id: string) => call(kills[kind], { path: [id] }),
+  killTask: (kind: AnyKind, id: string, fromRoot = false): Promise<unknown> =>
+    (kind === 'generics' ? call(wire.killGenericTask, { path: [id], body: { taskId: id, killFromRoot: fromRoot } }) : call(kills[kind], { path: [id] })),
+  pauseTask: (id: string, on: boolean) => call(on ? wire.pauseGenericTask : wire.unpauseGenericTask, { path: [id] }),
   task: async (id: string, signal?: AbortSignal) => (await call(wire.getTask, { path: [id], signal })).task,
   liveTasks: async (signal?: AbortSignal) => (await call(wire.listTasks, { signal })).allocationIdToSummary,
 

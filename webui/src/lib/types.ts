@@ -77,6 +77,7 @@ export const createShell: Endpoint<LaunchShellRequest, LaunchShellResponse> = { 
 export const createTensorboard: Endpoint<LaunchTensorboardRequest, LaunchTensorboardResponse> = { method: 'POST', path: '/api/v1/tensorboards' };
 export const createCommand: Endpoint<LaunchCommandRequest, LaunchCommandResponse> = { method: 'POST', path: '/api/v1/commands' };
 export const createGenericTask: Endpoint<CreateGenericTaskRequest, CreateGenericTaskResponse> = { method: 'POST', path: '/api/v1/generic-tasks' };
+export const listGenericTasks: Endpoint<undefined, GetGenericTasksResponse> = { method: 'GET', path: '/api/v1/detent/generic-tasks' };
 export const killGenericTask: Endpoint<KillGenericTaskRequest, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/kill' };
 export const pauseGenericTask: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/pause' };
 export const unpauseGenericTask: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/unpause' };
@@ -1167,6 +1168,30 @@ export interface CreateGenericTaskResponse {
   taskId: string;
   warnings: string[];
   remarks: string[];
+}
+
+export interface GenericTask {
+  id: string;
+  description: string;
+  state: string;
+  taskState: string;
+  username: string;
+  displayName: string;
+  userId: number;
+  workspaceId: number;
+  resourcePool: string;
+  startTime: string;
+  endTime: string | null;
+  exitStatus: string;
+  jobId: string;
+  parentId: string | null;
+  forkedFrom: string | null;
+  noPause: boolean;
+}
+
+export interface GetGenericTasksResponse {
+  tasks: GenericTask[];
+  pagination: Pagination;
 }
 
 export interface KillGenericTaskRequest {

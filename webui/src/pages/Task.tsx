@@ -1,6 +1,8 @@
 // A task that is no trial: how it stands and what it writes.
 import { useEffect, useState } from 'preact/hooks';
 import { api, ApiError, taskKinds, type TaskKind } from '../lib/api';
+import { complain, say } from '../lib/toast';
+import { treeOf, type Place } from '../lib/tree';
 import { ago, clock } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
@@ -10,7 +12,7 @@ import { Nomad } from '../parts/Nomad';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
 import { useTitle } from '../parts/Shell';
-import { killQuestion, kindNames, opened, type Listed } from './Tasks';
+import { killQuestion, kindNames, opened, stateOf, type Listed } from './Tasks';
 
 export function TaskPage({ params: { id = '' } }: { params: Record<string, string> }) {
   const now = useNow();
@@ -18,6 +20,10 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
   const loaded = useLoad(async (signal) => {
     const task = await api.task(id, signal);
     const kind = `${task.taskType.replace('TASK_TYPE_', '').toLowerCase()}s` as TaskKind;
+    if (task.taskType === 'TASK_TYPE_GENERIC') {
+      const tree = treeOf((await api.tasks('generics', signal)).map((t): Listed => ({ ...t, kind: 'generics' })), id);
+      return { task, tree, listed: tree.find((p) => p.item.id === id)?.item };
+    }
     const listed = taskKinds.includes(kind) ? ({ ...(await api.oneTask(kind, id, signal)), kind } as Listed) : undefined;
     const { attempts } = await api.taskAttempts(id, signal);
     return { task, listed, newest: attempts[0] };
@@ -36,23 +42,54 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
   const attempt = loaded.data.task.allocations[0];
   const over = t ? ended(t.state) : !!attempt?.endTime;
   const to = t && opened(t);
+  const tree = loaded.data.tree ?? [];
+  const paused = t?.taskState?.endsWith('PAUSED');
+  const pause = async () => {
+    try {
+      await api.pauseTask(id, !paused);
+      say(paused ? 'The task continues' : 'The task is being paused');
+    } catch (error) {
+      complain(paused ? 'Unpause' : 'Pause', error);
+    }
+    loaded.reload();
+  };
   return (
     <div class="page full">
       <p class="crumbs"><a href="/tasks">Tasks</a> <span aria-hidden="true">/</span> {t ? kindNames[t.kind] : loaded.data.task.taskType}</p>
       <div class="head">
         <h1>{t?.description || id}</h1>
-        {t && <State state={t.state} />}
+        {t && <State state={stateOf(t)} />}
         {t && <span class="faint">{t.displayName || t.username}, {t.resourcePool}, <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></span>}
         <span class="grow" />
         {to && <a class="button main" href={to} target="_blank" rel="noreferrer">Open</a>}
+        {t?.kind === 'generics' && !over && <button type="button" onClick={() => void pause()}>{paused ? 'Unpause' : 'Pause'}</button>}
         {t && !over && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload))}>End</button>}
+        {t && !over && tree.length > 1 && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload, true))}>End the tree</button>}
       </div>
       {!over && attempt?.waitingReason && <Notice kind="wait" title="It waits" text={attempt.waitingReason} />}
       {over && attempt?.exitReason && <Notice kind={attempt.statusCode ? 'bad' : 'wait'} title="It is over" text={attempt.exitReason} />}
       {loaded.data.newest && <Nomad attempt={loaded.data.newest} />}
       {t?.kind === 'shells' && !over && <p class="lead">Open it from a terminal: <code>det shell open {id}</code></p>}
+      {tree.length > 1 && <Tree tree={tree} at={id} />}
       <LogView task={id} over={over} name={`the log of ${t?.description || id}`} />
       <Confirm question={question} close={() => setQuestion(null)} />
     </div>
+  );
+}
+
+// Tree shows the tasks above and below one.
+function Tree({ tree, at }: { tree: Place<Listed>[]; at: string }) {
+  return (
+    <section class="card tree" aria-label="its tree of tasks">
+      <ul>
+        {tree.map(({ item, depth }) => (
+          <li key={item.id} style={{ paddingLeft: `${Math.min(depth, 12) * 1.25}rem` }} aria-current={item.id === at ? 'true' : undefined}>
+            {item.id === at ? <b class="cut">{item.description || item.id}</b> : <a class="cut" href={`/tasks/${item.id}`}>{item.description || item.id}</a>}
+            <State state={stateOf(item)} />
+            {item.noPause && <span class="tag">never paused</span>}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

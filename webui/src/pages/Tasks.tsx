@@ -1,21 +1,33 @@
 // Notebooks, TensorBoards, shells and commands: open them, read their logs, end them.
-import { useEffect, useMemo, useState } from 'preact/hooks';
-import { api, taskKinds, type TaskKind, type Task } from '../lib/api';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { allKinds, api, type AnyKind, type Task } from '../lib/api';
 import { ago, clock } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { params, setParams } from '../lib/router';
 import { complain, say } from '../lib/toast';
 import { bare, ended } from '../lib/states';
+import { flatten } from '../lib/tree';
 import { Confirm, Empty, Loading, Problem, State, type Question } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
 
 export interface Listed extends Task {
-  kind: TaskKind;
+  kind: AnyKind;
 }
 
-export const kindNames: Record<TaskKind, string> = { notebooks: 'Notebook', tensorboards: 'TensorBoard', shells: 'Shell', commands: 'Command' };
+export const kindNames: Record<AnyKind, string> = {
+  generics: 'Generic task',
+  notebooks: 'Notebook', tensorboards: 'TensorBoard', shells: 'Shell', commands: 'Command',
+};
+
+const mostDepth = 8; // that is shown by more space
+
+// stateOf is the state of a task; a generic one that is paused has no attempt to say so.
+export function stateOf(t: Task): string {
+  const own = t.taskState?.replace('GENERIC_TASK_STATE_', '') ?? '';
+  return own && own !== 'ACTIVE' ? own : t.state;
+}
 
 // opened is where a task is looked at; commands and shells have no page.
 export function opened(t: Listed): string | null {
@@ -24,16 +36,16 @@ export function opened(t: Listed): string | null {
   return `/wait/${t.kind.slice(0, -1)}/${t.id}`;
 }
 
-export function killQuestion(t: Listed, then: () => void): Question {
+export function killQuestion(t: Listed, then: () => void, fromRoot = false): Question {
   const name = kindNames[t.kind].toLowerCase();
   return {
     title: `End ${name} ${t.description || t.id.slice(0, 8)}?`,
-    text: t.kind === 'commands' ? 'The program is killed immediately.' : 'Data in its memory is lost; files in mounted folders stay.',
-    yes: 'End it',
+    text: t.kind === 'generics' ? `Its program is killed immediately, and so are the tasks ${fromRoot ? 'of its whole tree' : 'below it'}.` : t.kind === 'commands' ? 'The program is killed immediately.' : 'Data in its memory is lost; files in mounted folders stay.',
+    yes: fromRoot ? 'End the tree' : 'End it',
     danger: true,
     act: async () => {
       try {
-        await api.killTask(t.kind, t.id);
+        await api.killTask(t.kind, t.id, fromRoot);
         say(`${kindNames[t.kind]} ${t.id.slice(0, 8)} is being ended`);
       } catch (error) {
         complain(`End ${name} ${t.id.slice(0, 8)}`, error);
@@ -48,8 +60,8 @@ export function Tasks() {
   const now = useNow();
   const [question, setQuestion] = useState<Question | null>(null);
   const tasks = useLoad(async (signal) => {
-    const lists = await Promise.all(taskKinds.map((k) => api.tasks(k, signal)));
-    return lists.flatMap((list, i) => list.map((t): Listed => ({ ...t, kind: taskKinds[i]! })));
+    const lists = await Promise.all(allKinds.map((k) => api.tasks(k, signal)));
+    return lists.flatMap((list, i) => list.map((t): Listed => ({ ...t, kind: allKinds[i]! })));
   }, []);
   useEffect(() => {
     const look = often(tasks.reload, 700);
@@ -64,12 +76,14 @@ export function Tasks() {
   }, []);
 
   const kind = params.value.get('kind') ?? '';
+  const startable = kind && kind !== 'generics' ? kind : 'notebooks';
   const all = params.value.get('over') === '1';
   const sort = sortOf({ key: 'started', desc: true });
+  const depths = useRef(new Map<string, number>()).current; // of tasks below others
   const columns: Column<Listed>[] = [
     { key: 'kind', title: 'Kind', width: '7rem', narrow: true, sort: (t) => t.kind, render: (t) => kindNames[t.kind] },
-    { key: 'name', title: 'Name', width: 'minmax(9rem, 3fr)', narrow: true, sort: (t) => t.description, render: (t) => <a class="cut" href={`/tasks/${t.id}?kind=${t.kind}`} title={t.description}>{t.description || t.id}</a> },
-    { key: 'state', title: 'State', width: '7.75rem', narrow: true, sort: (t) => t.state, render: (t) => <State state={t.state} /> },
+    { key: 'name', title: 'Name', width: 'minmax(9rem, 3fr)', narrow: true, sort: (t) => t.description, render: (t) => <a class="cut" style={{ paddingLeft: `${depths.get(t.id) ?? 0}rem` }} href={`/tasks/${t.id}?kind=${t.kind}`} title={t.description}>{t.description || t.id}</a> },
+    { key: 'state', title: 'State', width: '7.75rem', narrow: true, sort: (t) => t.state, render: (t) => <State state={stateOf(t)} /> },
     { key: 'of', title: 'Shows', width: 'minmax(6rem, 1fr)', hidden: kind !== 'tensorboards', render: (t) => <span class="cut faint">{[...(t.experimentIds ?? []).map((i) => `experiment ${i}`), ...(t.trialIds ?? []).map((i) => `trial ${i}`)].join(', ')}</span> },
     { key: 'user', title: 'Owner', width: '7rem', sort: (t) => t.username, render: (t) => <span class="cut">{t.displayName || t.username}</span> },
     { key: 'pool', title: 'Pool', width: '6rem', sort: (t) => t.resourcePool, render: (t) => t.resourcePool },
@@ -86,32 +100,34 @@ export function Tasks() {
       );
     } },
   ];
-  const rows = useMemo(
-    () => sorted((tasks.data ?? []).filter((t) => (!kind || t.kind === kind) && (all || !ended(t.state))), columns, sort),
-    [tasks.data, kind, all, sort.key, sort.desc],
-  );
+  const rows = useMemo(() => {
+    const list = sorted((tasks.data ?? []).filter((t) => (!kind || t.kind === kind) && (all || !ended(t.state))), columns, sort);
+    return flatten(list);
+  }, [tasks.data, kind, all, sort.key, sort.desc]);
+  depths.clear();
+  for (const r of rows) depths.set(r.item.id, Math.min(r.depth, mostDepth));
   return (
     <div class="page full">
       <div class="head">
         <h1>Tasks</h1>
         <span class="grow" />
-        <a class="button main" href={`/launch/${kind || 'notebooks'}`}>New {kind ? kindNames[kind as TaskKind].replace(/^[NSC]/, (c) => c.toLowerCase()) : 'task'}</a>
+        <a class="button main" href={`/launch/${startable}`}>New {kind && kind === startable ? kindNames[kind as AnyKind].replace(/^[NSC]/, (c) => c.toLowerCase()) : 'task'}</a>
       </div>
       {tasks.error !== undefined && <Problem what="Could not load the tasks." error={tasks.error} retry={tasks.reload} />}
-      <Table<Listed> label="tasks" columns={columns} count={rows.length} row={(i) => rows[i]} id={(t) => t.id} sort={sort}
+      <Table<Listed> label="tasks" columns={columns} count={rows.length} row={(i) => rows[i]?.item} id={(t) => t.id} sort={sort}
         tools={
           <>
             <span class="choices" role="group" aria-label="kind">
-              {['', ...taskKinds].map((k) => <button key={k} type="button" class={kind === k ? 'on' : ''} aria-pressed={kind === k} onClick={() => setParams({ kind: k })}>{k ? `${kindNames[k as TaskKind]}s` : 'All'}</button>)}
+              {['', ...allKinds].map((k) => <button key={k} type="button" class={kind === k ? 'on' : ''} aria-pressed={kind === k} onClick={() => setParams({ kind: k })}>{k ? `${kindNames[k as AnyKind]}s` : 'All'}</button>)}
             </span>
             <label class="choice"><input type="checkbox" checked={all} onChange={() => setParams({ over: all ? '' : 1 })} /> ended too</label>
           </>
         }
         empty={!tasks.data ? (tasks.error ? null : <Loading />) : (
-          <Empty title={kind ? `No ${kindNames[kind as TaskKind]} is running.` : 'No task is running.'}>
-            <p><a class="button" href={`/launch/${kind || 'notebooks'}`}>Start one</a></p>
-            <p>Or from the command line:</p>
-            <pre>{kind === 'tensorboards' ? 'det tensorboard start 1' : kind === 'shells' ? 'det shell start' : kind === 'commands' ? 'det command run hostname' : 'det notebook start'}</pre>
+          <Empty title={kind ? `No ${kindNames[kind as AnyKind]} is running.` : 'No task is running.'}>
+            {kind !== 'generics' && <p><a class="button" href={`/launch/${startable}`}>Start one</a></p>}
+            <p>{kind === 'generics' ? 'Start one from the command line:' : 'Or from the command line:'}</p>
+            <pre>{kind === 'tensorboards' ? 'det tensorboard start 1' : kind === 'shells' ? 'det shell start' : kind === 'commands' ? 'det command run hostname' : kind === 'generics' ? 'det task create config.yaml' : 'det notebook start'}</pre>
           </Empty>
         )} />
       <Confirm question={question} close={() => setQuestion(null)} />

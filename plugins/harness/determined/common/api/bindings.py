@@ -1230,6 +1230,27 @@ class v1GatewaySSH(Message):
     hostKey: str
 
 
+class v1GenericTask(Message):
+    """The message v1GenericTask."""
+
+    id: str
+    description: str
+    state: str
+    taskState: str
+    username: str
+    displayName: str
+    userId: int
+    workspaceId: int
+    resourcePool: str
+    startTime: str
+    endTime: Optional[str] = None
+    exitStatus: str
+    jobId: str
+    parentId: Optional[str] = None
+    forkedFrom: Optional[str] = None
+    noPause: bool
+
+
 class v1GenericTaskState(DetEnum):
     """The words v1GenericTaskState."""
 
@@ -1424,6 +1445,13 @@ class v1GetGenericTaskConfigResponse(Message):
     """The message v1GetGenericTaskConfigResponse."""
 
     config: str
+
+
+class v1GetGenericTasksResponse(Message):
+    """The message v1GetGenericTasksResponse."""
+
+    tasks: Sequence[v1GenericTask]
+    pagination: v1Pagination
 
 
 class v1GetGlobalConfigPoliciesResponse(Message):
@@ -5735,6 +5763,32 @@ def get_ListGCs(
     return v1GetGCsResponse.from_json(_answer)
 
 
+def get_ListGenericTasks(
+    session: BaseSession,
+    *,
+    users: Any = None,
+    userIds: Any = None,
+    workspaceId: Any = None,
+    limit: Any = None,
+    offset: Any = None,
+    orderBy: Any = None,
+    sortBy: Any = None,
+) -> v1GetGenericTasksResponse:
+    """List generic tasks with their places in trees; those that ended more than a week ago are left out."""
+    _path = "/api/v1/detent/generic-tasks"
+    _params = {
+        "users": users,
+        "userIds": userIds,
+        "workspaceId": workspaceId,
+        "limit": limit,
+        "offset": offset,
+        "orderBy": orderBy,
+        "sortBy": sortBy,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetGenericTasksResponse.from_json(_answer)
+
+
 def get_ListOldTasks(
     session: BaseSession,
 ) -> Dict[str, v1OldTask]:
@@ -7644,6 +7698,7 @@ Paginated = Union[
     v1GetExperimentCheckpointsResponse,
     v1GetExperimentTrialsResponse,
     v1GetExperimentsResponse,
+    v1GetGenericTasksResponse,
     v1GetJobsResponse,
     v1GetJobsV2Response,
     v1GetModelVersionsResponse,
