@@ -51,7 +51,7 @@ const routes: Route<Page>[] = [
   { pattern: '/compare', page: Compare },
   { pattern: '/cluster', page: Cluster },
   { pattern: '/workspaces', page: Workspaces },
-  { pattern: '/workspaces/:id/*', page: WorkspacePage },
+  { pattern: '/workspaces/:id/:tab?', page: WorkspacePage },
   { pattern: '/projects/:id/:tab?', page: ProjectPage },
   { pattern: '/manage/:tab?/:id?', page: Manage },
   { pattern: '/settings', page: Settings },

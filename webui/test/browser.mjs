@@ -81,7 +81,7 @@ const pagesOf = () => [
   '/experiments', `/experiments/${world.done}`, `/experiments/${world.failed}`, `/experiments/${world.search}`, `/experiments/${world.done}/trials`, `/experiments/${world.search}/trials`,
   `/experiments/${world.done}/checkpoints`, `/experiments/${world.done}/configuration`, `/experiments/${world.done}/logs`,
   `/experiments/${world.done}/fork`, `/experiments/${world.failed}/continue`,
-  '/experiments?compose=1&where=state+%3D+completed+and+hp.lr+%3C+1', '/workspaces', '/workspaces/1', '/projects/1', '/projects/1/notes', '/manage/users', '/manage/tokens', '/manage/webhooks', '/manage/templates',
+  '/experiments?compose=1&where=state+%3D+completed+and+hp.lr+%3C+1', '/workspaces', '/workspaces/1', '/projects/1', '/projects/1/notes', '/manage/users', '/manage/tokens', '/manage/webhooks', '/manage/templates', '/manage/policies', '/workspaces/1/policies',
   '/manage/templates?edit=', '/settings', '/tasks', '/tasks?over=1', '/launch/notebooks', '/launch/commands?view=yaml', '/models', '/cluster', '/cluster?tab=queue',
   `/compare?experiments=${world.done},${world.search}`, `/experiments/${world.search}/hyperparameters`,
 ];
@@ -575,7 +575,7 @@ const stories = {
     const root = await start('ui-root');
     const branch = await start('ui-branch', root);
     await start('ui-leaf', branch);
-    await until('the tree in its order', async () => (await rows(page, 'tasks').allTextContents()).map((t) => t.match(/ui-\w+/)?.[0]).join() === 'ui-root,ui-branch,ui-leaf');
+    await until('the tree in its order', async () => (await rows(page, 'tasks').allTextContents()).map((t) => t.match(/ui-(root|branch|leaf)/)?.[1]).join() === 'root,branch,leaf');
     await rows(page, 'tasks').filter({ hasText: 'ui-branch' }).getByRole('link').first().click();
     const tree = page.getByRole('region', { name: 'its tree of tasks' });
     await tree.getByRole('link', { name: 'ui-leaf' }).waitFor();
@@ -895,7 +895,7 @@ const stories = {
     await rows(page, 'users').filter({ hasText: 'ui-ada' }).getByText('deactivated').waitFor();
   },
 
-  'templates and webhooks are made, tried and deleted': async (page) => {
+  'templates, policies and webhooks are made, tried and deleted': async (page) => {
     await page.goto(`${url}/manage/templates`);
     await page.getByLabel('User name').fill('admin');
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -918,6 +918,24 @@ const stories = {
     await page.getByRole('button', { name: 'delete ui-template' }).click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await rows(page, 'templates').filter({ hasText: 'ui-template' }).waitFor({ state: 'detached' });
+
+    await page.goto(`${url}/manage/policies`);
+    const tasks = page.getByRole('form', { name: /^Notebooks/ });
+    await tasks.getByRole('button', { name: 'Write one' }).click();
+    await tasks.getByLabel(/^policies for/).fill('constraints: {resources: {no_such_limit: 1}}');
+    await tasks.getByRole('button', { name: 'Save' }).click();
+    await tasks.getByRole('alert').filter({ hasText: 'no_such_limit' }).waitFor();
+    await tasks.getByLabel(/^policies for/).fill('invariant_config: {description: what a policy says}');
+    await tasks.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('status').filter({ hasText: 'The policies are saved' }).waitFor();
+    await page.goto(`${url}/launch/commands?run=true&slots=0`);
+    await page.getByText('This can start').waitFor();
+    await page.getByText('With all defaults').click();
+    await page.getByLabel('configuration with all defaults').getByText('what a policy says').waitFor();
+    await page.goto(`${url}/manage/policies`);
+    await tasks.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await tasks.getByText('No policy.').waitFor();
 
     await page.goto(`${url}/manage/webhooks`);
     await page.getByRole('button', { name: 'New webhook' }).click();

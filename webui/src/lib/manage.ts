@@ -47,6 +47,17 @@ export const manage = {
   renameTemplate: (oldName: string, newName: string) => call(wire.renameTemplate, { body: { oldName, newName } }),
   deleteTemplate: (name: string) => call(wire.deleteTemplate, { path: [name] }),
 
+  // Policies of the cluster, or of a workspace, for EXPERIMENT or NTSC.
+  policies: async (workload: string, workspace: number | undefined, signal?: AbortSignal) =>
+    (workspace === undefined ? await call(wire.getGlobalConfigPolicies, { path: [workload], signal }) : await call(wire.getWorkspaceConfigPolicies, { path: [workspace, workload], signal })).configPolicies ?? {},
+  setPolicies: async (workload: string, workspace: number | undefined, configPolicies: string): Promise<unknown> => {
+    const body = { workloadType: workload, configPolicies };
+    if (workspace === undefined) return call(wire.putGlobalConfigPolicies, { path: [workload], body });
+    return call(wire.putWorkspaceConfigPolicies, { path: [workspace, workload], body: { ...body, workspaceId: workspace } });
+  },
+  removePolicies: async (workload: string, workspace: number | undefined): Promise<unknown> =>
+    (workspace === undefined ? call(wire.deleteGlobalConfigPolicies, { path: [workload] }) : call(wire.deleteWorkspaceConfigPolicies, { path: [workspace, workload] })),
+
   message: async (signal?: AbortSignal) => (await call(wire.getClusterMessage, { signal })).clusterMessage,
   setMessage: (body: wire.SetClusterMessageRequest) => call(wire.setClusterMessage, { body }),
   removeMessage: () => call(wire.deleteClusterMessage),

@@ -35,6 +35,12 @@ export const getModelDefTree: Endpoint<undefined, FileTreeResponse> = { method: 
 export const downloadModelDefFile: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/experiments/:id/file/download' };
 export const streamProfilerSeries: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/trials/:id/profiler/available_series' };
 export const streamProfilerMetrics: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/trials/:id/profiler/metrics' };
+export const getGlobalConfigPolicies: Endpoint<undefined, GetGlobalConfigPoliciesResponse> = { method: 'GET', path: '/api/v1/config-policies/global/:workload' };
+export const putGlobalConfigPolicies: Endpoint<PutGlobalConfigPoliciesRequest, PutGlobalConfigPoliciesResponse> = { method: 'PUT', path: '/api/v1/config-policies/global/:workload' };
+export const deleteGlobalConfigPolicies: Endpoint<undefined, undefined> = { method: 'DELETE', path: '/api/v1/config-policies/global/:workload' };
+export const getWorkspaceConfigPolicies: Endpoint<undefined, GetWorkspaceConfigPoliciesResponse> = { method: 'GET', path: '/api/v1/config-policies/workspaces/:id/:workload' };
+export const putWorkspaceConfigPolicies: Endpoint<PutWorkspaceConfigPoliciesRequest, PutWorkspaceConfigPoliciesResponse> = { method: 'PUT', path: '/api/v1/config-policies/workspaces/:id/:workload' };
+export const deleteWorkspaceConfigPolicies: Endpoint<undefined, undefined> = { method: 'DELETE', path: '/api/v1/config-policies/workspaces/:id/:workload' };
 export const getUserSettings: Endpoint<undefined, GetUserSettingResponse> = { method: 'GET', path: '/api/v1/users/setting' };
 export const setUserSettings: Endpoint<PostUserSettingRequest, undefined> = { method: 'POST', path: '/api/v1/users/setting' };
 export const changeExperiment: Endpoint<PatchExperiment, PatchExperimentResponse> = { method: 'PATCH', path: '/api/v1/experiments/:id' };
@@ -489,6 +495,33 @@ export interface FileNode {
 
 export interface FileTreeResponse {
   files: FileNode[];
+}
+
+export interface GetGlobalConfigPoliciesResponse {
+  configPolicies: Record<string, any> | null;
+}
+
+export interface PutGlobalConfigPoliciesRequest {
+  workloadType: string;
+  configPolicies: string;
+}
+
+export interface PutGlobalConfigPoliciesResponse {
+  configPolicies: Record<string, any> | null;
+}
+
+export interface GetWorkspaceConfigPoliciesResponse {
+  configPolicies: Record<string, any> | null;
+}
+
+export interface PutWorkspaceConfigPoliciesRequest {
+  workspaceId: number;
+  workloadType: string;
+  configPolicies: string;
+}
+
+export interface PutWorkspaceConfigPoliciesResponse {
+  configPolicies: Record<string, any> | null;
 }
 
 export interface UserWebSetting {

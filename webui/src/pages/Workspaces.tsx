@@ -2,11 +2,12 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api, ApiError } from '../lib/api';
 import { ago, clock, plural } from '../lib/format';
+import { lazy } from '../lib/lazy';
 import { useLoad, useNow } from '../lib/load';
 import { attempt, manage } from '../lib/manage';
 import { go, params, setParams } from '../lib/router';
 import type { Project, ResourcePool, Workspace } from '../lib/types';
-import { Confirm, Empty, Fact, Loading, Problem, type Question } from '../parts/bits';
+import { Confirm, Empty, Fact, Loading, Problem, Tabs, type Question } from '../parts/bits';
 import { Dialog, text } from '../parts/Dialog';
 import { me, useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
@@ -81,7 +82,9 @@ function WorkspaceDialog({ of, pools, close, done }: { of?: Workspace; pools: Re
   );
 }
 
-export function WorkspacePage({ params: { id: text_ = '' } }: { params: Record<string, string> }) {
+const Policies = lazy(() => import('./manage/Policies').then((m) => m.Policies));
+
+export function WorkspacePage({ params: { id: text_ = '', tab = 'projects' } }: { params: Record<string, string> }) {
   const id = Number(text_);
   const now = useNow();
   const workspace = useLoad((signal) => manage.workspace(id, signal), [id]);
@@ -141,7 +144,8 @@ export function WorkspacePage({ params: { id: text_ = '' } }: { params: Record<s
         </div>
       </div>
       {w.errorMessage && <p class="said bad">{w.errorMessage}</p>}
-      <div class="split">
+      <Tabs at={tab} href={(k) => `/workspaces/${w.id}${k === 'projects' ? '' : `/${k}`}`} items={[{ key: 'projects', title: 'Projects', count: w.numProjects }, { key: 'policies', title: 'Policies' }]} />
+      {tab === 'policies' ? <Policies workspace={w.id} may={mine === true && !w.archived} /> : <div class="split">
         <div>
           {projects.error !== undefined && <Problem what="Could not load the projects." error={projects.error} retry={projects.reload} />}
           <Table<Project> label="projects" columns={columns} count={rows.length} row={(i) => rows[i]} id={(p) => String(p.id)} open={(p) => go(`/projects/${p.id}`)} sort={sort} fit
@@ -160,7 +164,7 @@ export function WorkspacePage({ params: { id: text_ = '' } }: { params: Record<s
             </dl>
           </section>
         </aside>
-      </div>
+      </div>}
       {open === 'edit' && <WorkspaceDialog of={w} pools={pools.data ?? []} close={() => setOpen('')} done={again} />}
       {open === 'project' && <ProjectDialog workspace={w.id} close={() => setOpen('')} done={(p) => go(`/projects/${p}`)} />}
       <Confirm question={question} close={() => setQuestion(null)} />

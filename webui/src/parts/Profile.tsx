@@ -51,7 +51,7 @@ export function Profile({ trial, over }: { trial: number; over: boolean }) {
       <div class="tools">{z && <button type="button" onClick={() => zoom(null)}>Whole range</button>}<span class="grow" />{!over && <button type="button" onClick={loaded.reload}>Read again</button>}</div>
       <div class="charts pairs">
         {charts.map((c) => (
-          <figure key={c.name} class="card chart"><figcaption><h3>{titleOf(c.name)}</h3></figcaption>
+          <figure key={c.name} class="card chart"><figcaption><h2>{titleOf(c.name)}</h2></figcaption>
             <Chart id={c.name} title={titleOf(c.name)} series={c.series} time log={false} smoothing={0} height={height} zoom={z} onZoom={zoom} />
           </figure>
         ))}
@@ -93,7 +93,7 @@ export function Systems({ list, book, version }: { list: Compared[]; book: Book;
       <div class="tools"><span class="faint small">Over the seconds since each trial's first report; of several GPUs, disks or nodes the mean.</span>{z && <button type="button" onClick={() => zoom(null)}>Whole range</button>}</div>
       <div class="charts pairs">
         {charts.map((c) => (
-          <figure key={c.name} class="card chart"><figcaption><h3>{c.name}</h3></figcaption>
+          <figure key={c.name} class="card chart"><figcaption><h2>{c.name}</h2></figcaption>
             <Chart id={`system.${c.name}`} title={c.name} series={c.series} time={false} across="seconds" log={false} smoothing={0} height={height} zoom={z} onZoom={zoom} />
           </figure>
         ))}

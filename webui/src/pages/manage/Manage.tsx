@@ -1,4 +1,4 @@
-// What is managed for everybody: users, access tokens, webhooks, templates, the cluster's message.
+// What is managed for everybody: users, access tokens, webhooks, templates, policies, the cluster's message.
 import type { ComponentType } from 'preact';
 import { lazy } from '../../lib/lazy';
 import { Empty, Tabs } from '../../parts/bits';
@@ -9,6 +9,7 @@ const parts: { key: string; title: string; admin?: boolean; part: ComponentType<
   { key: 'tokens', title: 'Access tokens', part: lazy(() => import('./Tokens').then((m) => () => <m.Tokens />)) },
   { key: 'webhooks', title: 'Webhooks', part: lazy(() => import('./Webhooks').then((m) => m.Webhooks)) },
   { key: 'templates', title: 'Templates', part: lazy(() => import('./Templates').then((m) => m.Templates)) },
+  { key: 'policies', title: 'Policies', part: lazy(() => import('./Policies').then((m) => () => <m.Policies may={!!me.value?.admin} />)) },
   { key: 'message', title: 'Message', admin: true, part: lazy(() => import('./Message').then((m) => m.Message)) },
 ];
 

@@ -128,12 +128,12 @@ export function Hyper({ e, over, metrics }: { e: Experiment; over: boolean; metr
         {shown !== field && <p class="hint">The {mostAxes} most important of {hps.length} hyperparameters are drawn.</p>}
       </section>
       <div class="hpgrid">
-        <section class="card" aria-label="learning curves"><h3>{name}</h3><Bundle {...views} mark={others.mark} count={others.count} metric={name} log={log} rungs={steps?.rungs ?? []} /></section>
-        <section class="card" aria-label="importance"><h3>Importance</h3><Importance {...important} smaller={smaller} metric={name} /></section>
+        <section class="card" aria-label="learning curves"><h2>{name}</h2><Bundle {...views} mark={others.mark} count={others.count} metric={name} log={log} rungs={steps?.rungs ?? []} /></section>
+        <section class="card" aria-label="importance"><h2>Importance</h2><Importance {...important} smaller={smaller} metric={name} /></section>
       </div>
-      {steps && steps.rungs.length > 1 && <section class="card" aria-label="rungs"><h3>Rungs</h3><Rungs ladder={steps} metric={name} brush={brush} onBrush={onBrush} /></section>}
-      {hps.length > 0 && <section class="card" aria-label="scatter charts"><h3>Each hyperparameter</h3><Scatter {...views} mark={others.mark} brush={brush} onBrush={onBrush} /></section>}
-      {hps.length > 1 && <section class="card" aria-label="heat map"><h3>Two hyperparameters</h3><Heat field={field} look={look} mark={others.mark} brush={brush} metric={name} first={ranked} onBrush={onBrush} /></section>}
+      {steps && steps.rungs.length > 1 && <section class="card" aria-label="rungs"><h2>Rungs</h2><Rungs ladder={steps} metric={name} brush={brush} onBrush={onBrush} /></section>}
+      {hps.length > 0 && <section class="card" aria-label="scatter charts"><h2>Each hyperparameter</h2><Scatter {...views} mark={others.mark} brush={brush} onBrush={onBrush} /></section>}
+      {hps.length > 1 && <section class="card" aria-label="heat map"><h2>Two hyperparameters</h2><Heat field={field} look={look} mark={others.mark} brush={brush} metric={name} first={ranked} onBrush={onBrush} /></section>}
       <Chosen rows={data.rows} mark={others.mark} axes={hps} metric={name} smaller={smaller} ladder={steps} best={field.best >= 0 ? field.rows[field.best]!.id : 0} />
     </section>
   );
