@@ -18,7 +18,7 @@ import (
 
 func newSet(a *app.App) *cobra.Command {
 	return noun.New("set", "change an experiment", nil, nil,
-		newSetGCPolicy(a),
+		newSetGCPolicy(a), newSetLogRetention(a),
 		newSetField(a, "name", "a name", func(p *v1.PatchExperiment, v string) (string, error) {
 			p.Name = &v
 			return fmt.Sprintf("Set name of experiment %d to '%s'", p.ID, v), nil

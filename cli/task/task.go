@@ -11,5 +11,5 @@ import (
 // New returns the command det task.
 func New(a *app.App) *cobra.Command {
 	return noun.New("task", "list all tasks, print their logs, and run generic tasks", nil, newList(a), newLogs(a), newCreate(a), newFork(a),
-		newConfig(a), newKill(a), newPause(a), newUnpause(a), newTunnel(a))
+		newConfig(a), newKill(a), newPause(a), newUnpause(a), newTunnel(a), newCleanupLogs(a))
 }

@@ -16,7 +16,7 @@ const aTrial = "a trial"
 // New returns the command det trial.
 func New(a *app.App) *cobra.Command {
 	return noun.New("trial", "show, download and kill trials", []string{"t"}, nil,
-		experiment.ListTrials(a, "list EXPERIMENT_ID", "ls"), newDescribe(a), newLogs(a), newKill(a), newDownload(a), newSupportBundle(a))
+		experiment.ListTrials(a, "list EXPERIMENT_ID", "ls"), newDescribe(a), newLogs(a), newKill(a), newDownload(a), newSupportBundle(a), newSet(a))
 }
 
 // bare is a state without its prefix.

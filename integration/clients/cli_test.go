@@ -164,6 +164,7 @@ func (w *typist) users(t *testing.T) {
 		t.Errorf("deactivated, ida signs in: exit %d\n%s", code, stderr)
 	}
 	admin.det(t, "user", "activate", "ida")
+	rig.Holds(t, "task cleanup-logs", admin.det(t, "task", "cleanup-logs"), "rows of log entries")
 	if _, stderr, code := w.try(t, "Xyzzy-ida-1\n", "user", "login", "ida"); code != 0 {
 		t.Fatalf("login: exit %d\n%s", code, stderr)
 	}
@@ -257,6 +258,8 @@ func (w *typist) read(t *testing.T, id string) {
 	rig.Holds(t, "trial logs", w.det(t, "trial", "logs", trial, "--head", "1", "--source", "task"), "trained")
 	task := w.rows(t, "experiment", "list-trials", id)[0]["taskId"].(string)
 	rig.Holds(t, "task logs", w.det(t, "task", "logs", task), "trained")
+	w.det(t, "trial", "set", "log-retention", trial, "--days", "30")
+	rig.Holds(t, "trial describe", w.det(t, "trial", "describe", trial, "--json"), `"logRetentionDays": 30`)
 	w.det(t, "experiment", "download-model-def", id)
 	files := unpacked(t, filepath.Join(w.home, "experiment_"+id+"_model_def.tgz"))
 	if files["train.py"] != curve || files["more/notes.txt"] != "sent too" || files["secret"] != "" {

@@ -72,6 +72,7 @@ type Endpoint struct {
 // Config has the settings and the parts of the master that the API uses.
 type Config struct {
 	ClusterName   string
+	LogDays       int // for which the logs of tasks are kept that say nothing else; store.LogsForever
 	ClusterID     string
 	MasterID      string
 	Version       string // of Determined's interface: 0.38.1

@@ -60,6 +60,7 @@ func (a *API) registerTaskRoutes() {
 	a.registerCheckpoints()
 	a.registerGC()
 	a.registerLogs()
+	a.registerLogRetention()
 	a.registerContext()
 }
 

@@ -140,6 +140,7 @@ func (r *rig) events() Events {
 
 func rigConfig(t testing.TB) Config {
 	return Config{
+		LogDays:     store.LogsForever,
 		ClusterName: "test", ClusterID: "cluster-1", MasterID: "master-1", Version: "0.38.1", DetentVersion: "0.1.0",
 		PublicURL:  "http://127.0.0.1:8080",
 		Site:       task.Site{ClusterID: "cluster-1", MasterID: "master-1", Capabilities: expconf.Everything()},

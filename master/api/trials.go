@@ -57,9 +57,16 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 	if err != nil {
 		return nil, err
 	}
+	kept, err := a.db.TrialRetentions(ctx, a.cfg.LogDays, ids)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]v1.Trial, len(list))
 	for i, t := range list {
 		w := wireTrial(t)
+		if r, there := kept[t.ID]; there {
+			w.LogRetentionDays = &r.Days
+		}
 		s := sums[t.ID]
 		w.TotalBatchesProcessed, w.SearcherMetricValue = s.TotalBatches, s.BestMetric
 		if len(s.Metrics) > 0 {

@@ -39,3 +39,22 @@ func (c *Client) Workloads(ctx context.Context, trial int, batchMetrics bool, p 
 		return r.Workloads, r.Pagination
 	}, trial)
 }
+
+// SetTrialLogRetention sets for how many days after its end the log of a trial is kept; -1 is for
+// ever.
+func (c *Client) SetTrialLogRetention(ctx context.Context, id, days int) error {
+	_, err := post(ctx, c, v1.RetainTrialLogs, v1.RetainLogsRequest{TrialID: id, NumDays: &days}, id)
+	return err
+}
+
+// SetExperimentLogRetention does so for all trials of an experiment.
+func (c *Client) SetExperimentLogRetention(ctx context.Context, id, days int) error {
+	_, err := post(ctx, c, v1.RetainExperimentLogs, v1.RetainLogsRequest{ExperimentID: id, NumDays: &days}, id)
+	return err
+}
+
+// CleanupLogs deletes the logs whose retention has ended, and returns the number of lines.
+func (c *Client) CleanupLogs(ctx context.Context) (int64, error) {
+	out, err := post(ctx, c, v1.CleanupLogs, v1.None{})
+	return out.RemovedCount, err
+}

@@ -58,6 +58,8 @@ type Config struct {
 	AvoidAfter int
 	// Memory limits the memory of the searches of all live experiments together.
 	Memory budget.Budget
+	// Retention is that of logs; without a schedule the loop deletes none by itself.
+	Retention LogRetention
 }
 
 // Loop is the control loop of a leading master.
@@ -110,6 +112,7 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 	for _, lane := range t.lanes {
 		t.calls.all.Go(func() { lane.run(ctx) })
 	}
+	t.calls.all.Go(func() { t.expireLogs(ctx) })
 	intent, cancelIntent := l.bus.Subscribe(store.TopicIntent)
 	defer cancelIntent()
 	events, cancelEvents := l.bus.Subscribe(store.TopicEvents)

@@ -112,6 +112,8 @@ type Config struct {
 	// How tasks sign in to S3 with their Nomad workload identity, if the store trusts Nomad
 	// ([storage](../storage.md)).
 	WebIdentity WebIdentityConfig `yaml:"web_identity"`
+	// For how long the logs of tasks are kept ([logs](../logs.md)).
+	Retention RetentionConfig `yaml:"retention_policy"`
 	// Requests to webhooks ([webhooks](../webhooks.md)).
 	Webhooks WebhooksConfig `yaml:"webhooks"`
 	// Region of S3, for tasks and for the master. The default is us-east-1, unless the
@@ -287,7 +289,7 @@ func (d *Duration) UnmarshalYAML(b []byte) error {
 // Defaults returns the configuration of a master without the address of its database.
 func Defaults() Config {
 	return Config{
-		Listen: "127.0.0.1:8080", ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16, Spool: SpoolConfig{MaxMB: 8192},
+		Listen: "127.0.0.1:8080", Retention: RetentionConfig{LogDays: -1, Schedule: "1h"}, ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16, Spool: SpoolConfig{MaxMB: 8192},
 		Tokens:      TokensConfig{MaxDays: 365, DefaultDays: 30},
 		Audit:       AuditConfig{KeepDays: 400},
 		Connections: ConnectionsConfig{Max: 8192, MaxPerAddress: 1024},
@@ -483,6 +485,7 @@ func (c *Config) check() []string {
 		k.fail("stop_after", "must be at least %s, more than the time between heartbeats of Nomad's clients; found %s", minStopAfter, time.Duration(c.StopAfter))
 	}
 	c.checkTasks(&k)
+	c.checkRetention(&k)
 	c.checkEdge(&k)
 	c.checkConnections(&k)
 	c.TLS.check(&k)

@@ -42,7 +42,7 @@ func (c Config) shown() map[string]any {
 		"oidc":             map[string]any{"enabled": false},
 		"observability":    map[string]any{"enable_prometheus": true},
 		"cache":            map[string]any{"cache_dir": ""},
-		"retention_policy": map[string]any{"log_retention_days": nil, "schedule": nil},
+		"retention_policy": map[string]any{"log_retention_days": c.Retention.LogDays, "schedule": c.Retention.Schedule},
 		"integrations":     map[string]any{"pachyderm": map[string]any{"address": ""}},
 		"__internal":       map[string]any{"audit_logging_enabled": true, "external_sessions": map[string]any{}, "proxied_servers": []any{}},
 	}

@@ -92,7 +92,7 @@ func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
 	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus), AvoidAfter: m.cfg.AvoidNodeAfter, Leftovers: m.nomad,
-		Memory: searchBudget(m.cfg, os.Getenv)}
+		Memory: searchBudget(m.cfg, os.Getenv), Retention: m.cfg.retention()}
 	cfg.Timing.Read = control.ReadWithin
 	if m.vault != nil {
 		cfg.Secrets = granter{m.vault, m.site.SignIn, m.db}
@@ -117,6 +117,7 @@ func (m *master) apiConfig() (api.Config, error) {
 		return c, err
 	}
 	c.Tokens = m.cfg.Tokens.limits()
+	c.LogDays = m.cfg.Retention.LogDays
 	c.Hosts, c.TrustedProxies, c.Receiving = m.cfg.hosts(), m.cfg.trusted(), m.cfg.receiving()
 	c.Pools = m.pools
 	return c, nil
@@ -129,7 +130,7 @@ func (c *Config) capabilities() expconf.Capabilities {
 		Continue:   true,
 		Storage:    []string{expconf.SharedFS, expconf.Directory, expconf.S3, expconf.GCS, expconf.Azure},
 		Containers: true, MultiSlot: true, BindMounts: true, ShmSize: true, Profiling: true, MaxSlots: true, SingleNode: true, LogPolicies: true, Webhooks: true,
-		ProxyPorts: true, OpenPorts: c.UnauthenticatedPorts,
+		LogRetention: true, ProxyPorts: true, OpenPorts: c.UnauthenticatedPorts,
 	}
 }
 

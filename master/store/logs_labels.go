@@ -187,13 +187,7 @@ func (s *LogStore) resolveTasks(ctx context.Context, batch []*queued[*LogBatch])
 	}
 	names := slices.Sorted(maps.Keys(missing))
 	_, err := s.db.exec(ctx, `
-		INSERT INTO log_tasks (task_id, class)
-		SELECT t.id, coalesce((SELECT c.days FROM log_classes c
-			WHERE c.days >= (e.config->'retention_policy'->>'log_retention_days')::int
-				AND (e.config->'retention_policy'->>'log_retention_days')::int >= 0 AND c.days > 0
-			ORDER BY c.days LIMIT 1), 0)
-		FROM tasks t LEFT JOIN experiments e ON e.id = t.experiment_id
-		WHERE t.id = ANY($1) ORDER BY t.id ON CONFLICT DO NOTHING`, names)
+		INSERT INTO log_tasks (task_id) SELECT id FROM tasks WHERE id = ANY($1) ORDER BY id ON CONFLICT DO NOTHING`, names)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ const (
 	WorkGC           = "collect" // decide which files of an experiment to remove
 	WorkErase        = "erase"   // delete the rows of an experiment, a part at a time
 	WorkReadLeftover = "read"    // read the files that an attempt's runners left on their nodes
+	WorkExpire       = "expire"  // delete the lines of a task whose retention has ended, a part at a time
 )
 
 // Work is a row of the queue.

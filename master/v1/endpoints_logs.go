@@ -12,6 +12,16 @@ var (
 		Summary: "Stream the log of a trial"}
 	StreamTaskLogs = Endpoint[None, None]{Method: "GET", Path: "/tasks/:id/logs", Access: ByBoth, Object: KindTask, Verb: View, Stream: true, Audit: AuditOthers,
 		Summary: "Stream the log of a task"}
+	RetainExperimentLogs = Endpoint[RetainLogsRequest, Empty]{Method: "PUT", Path: "/experiments/:id/retain_logs", Access: ByUsers, Object: KindExperiment, Verb: Change, Again: true,
+		Summary: "Set for how many days the logs of an experiment's trials are kept"}
+	RetainManyLogs = Endpoint[RetainManyLogsRequest, BulkResponse]{Method: "PUT", Path: "/projects/:id/experiments/retain_logs", Access: ByUsers, Object: KindProject, Verb: View, BodyLimit: ReportBody, Again: true,
+		Summary: "Set for how many days the logs of several experiments are kept"}
+	RetainTrialLogs = Endpoint[RetainLogsRequest, Empty]{Method: "PUT", Path: "/trials/:id/retain_logs", Access: ByUsers, Object: KindTrial, Verb: Change, Again: true,
+		Summary: "Set for how many days the log of a trial is kept"}
+	GetRemainingLogDays = Endpoint[None, GetTrialRemainingLogRetentionDaysResponse]{Method: "GET", Path: "/trials/:id/remaining_log_retention_days", Access: ByBoth, Object: KindTrial, Verb: View,
+		Summary: "Get the number of days until the log of a trial is deleted"}
+	CleanupLogs = Endpoint[None, CleanupLogsResponse]{Method: "POST", Path: "/cleanup_logs", Access: ByAdmins, Object: KindCluster, Verb: Administer, Again: true,
+		Summary: "Delete the logs whose retention has ended, now"}
 	StreamTrialLogFields = Endpoint[None, None]{Method: "GET", Path: "/trials/:id/logs/fields", Access: ByBoth, Object: KindTrial, Verb: View, Stream: true,
 		Summary: "Stream the values by which the log of a trial can be filtered"}
 	StreamTaskLogFields = Endpoint[None, None]{Method: "GET", Path: "/tasks/:id/logs/fields", Access: ByBoth, Object: KindTask, Verb: View, Stream: true,

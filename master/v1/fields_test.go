@@ -39,7 +39,7 @@ var answers = []any{
 	PutExperimentResponse{}, CreateTrialResponse{}, PutTrialResponse{}, StartTrialResponse{},
 	PatchWorkspaceResponse{}, PostCheckpointMetadataResponse{}, PostProjectResponse{}, PostRunMetadataResponse{},
 	PostUserResponse{}, PostWorkspaceResponse{}, PreviewHPSearchResponse{}, Project{}, ProjectColumn{},
-	ProxyPortConfig{}, PutExperimentLabelResponse{}, PutProjectNotesResponse{}, QueueStats{}, RBACJob{},
+	ProxyPortConfig{}, PutExperimentLabelResponse{}, CleanupLogsResponse{}, GetTrialRemainingLogRetentionDaysResponse{}, PutProjectNotesResponse{}, QueueStats{}, RBACJob{},
 	RendezvousInfo{}, ResourcePool{}, ResourcePoolDetail{}, ResourcePoolPrioritySchedulerDetail{}, ResourcesFailure{},
 	ResourcesStarted{}, ResourcesStopped{}, ResourcesSummary{}, ResourcesSummaryDevices{},
 	RunPrepareForReportingResponse{}, SSOProvider{}, SearchExperimentExperiment{}, SearchExperimentsResponse{},

@@ -132,7 +132,7 @@ func (m *Master) wire(ctx context.Context, bus *store.Bus, events *sender.Sender
 	}
 	loop := control.New(control.Config{Pools: pools, Timing: lifecycle.DefaultTiming(), Task: site.Job, Logs: store.NewLogStore(m.DB, bus), AvoidAfter: AvoidAfter},
 		m.DB, bus, view, log)
-	a := api.New(ctx, api.Config{ClusterName: "test", ClusterID: clusterID, MasterID: masterID, Version: v1.Compatible, DetentVersion: v1.Version, PublicURL: m.URL,
+	a := api.New(ctx, api.Config{ClusterName: "test", LogDays: store.LogsForever, ClusterID: clusterID, MasterID: masterID, Version: v1.Compatible, DetentVersion: v1.Version, PublicURL: m.URL,
 		BlankLogin: func(string, string) bool { return true }, Pools: pools, Site: site, Inventory: inventory(pools), Proxy: opener, Loop: loop.Stats,
 		CheckpointStorage: m.storage(), CheckpointRoots: []string{m.Storage}, Webhooks: events,
 		Redacted: func() any { return map[string]any{"database": "********"} }}, m.DB, bus, identity{view}, nowhere{}, log)

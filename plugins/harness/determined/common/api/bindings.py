@@ -655,6 +655,12 @@ class v1ClaimResponse(Message):
     spec: v1TaskSpec
 
 
+class v1CleanupLogsResponse(Message):
+    """The message v1CleanupLogsResponse."""
+
+    removedCount: str
+
+
 class v1ClusterMessage(Message):
     """The message v1ClusterMessage."""
 
@@ -1822,6 +1828,12 @@ class v1GetTrialProfilerMetricsResponse(Message):
     """The message v1GetTrialProfilerMetricsResponse."""
 
     batch: v1TrialProfilerMetricsBatch
+
+
+class v1GetTrialRemainingLogRetentionDaysResponse(Message):
+    """The message v1GetTrialRemainingLogRetentionDaysResponse."""
+
+    remainingDays: Optional[int] = None
 
 
 class v1GetTrialResponse(Message):
@@ -3062,6 +3074,28 @@ class v1PutExperimentResponse(Message):
     experiment: v1Experiment
 
 
+class v1PutExperimentRetainLogsRequest(Message):
+    """The message v1PutExperimentRetainLogsRequest."""
+
+    experimentId: int
+    numDays: int
+
+
+class v1PutExperimentsRetainLogsRequest(Message):
+    """The message v1PutExperimentsRetainLogsRequest."""
+
+    experimentIds: Sequence[int]
+    numDays: int
+    projectId: int
+    filters: Optional[v1BulkExperimentFilters] = None
+
+
+class v1PutExperimentsRetainLogsResponse(Message):
+    """The message v1PutExperimentsRetainLogsResponse."""
+
+    results: Sequence[v1ExperimentActionResult]
+
+
 class v1PutGlobalConfigPoliciesRequest(Message):
     """The message v1PutGlobalConfigPoliciesRequest."""
 
@@ -3105,6 +3139,13 @@ class v1PutTrialResponse(Message):
     """The message v1PutTrialResponse."""
 
     trial: trialv1Trial
+
+
+class v1PutTrialRetainLogsRequest(Message):
+    """The message v1PutTrialRetainLogsRequest."""
+
+    numDays: int
+    trialId: Optional[int] = None
 
 
 class v1PutWorkspaceConfigPoliciesRequest(Message):
@@ -5504,6 +5545,17 @@ def get_GetTrialProfilerMetrics(
         yield v1GetTrialProfilerMetricsResponse.from_json(_record)
 
 
+def get_GetTrialRemainingLogRetentionDays(
+    session: BaseSession,
+    *,
+    id: int,
+) -> v1GetTrialRemainingLogRetentionDaysResponse:
+    """Get the number of days until the log of a trial is deleted."""
+    _path = f"/api/v1/trials/{_quoted(str(id))}/remaining_log_retention_days"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetTrialRemainingLogRetentionDaysResponse.from_json(_answer)
+
+
 def get_GetTrialWorkloads(
     session: BaseSession,
     *,
@@ -6502,6 +6554,15 @@ def post_ClaimAllocation(
     _path = f"/api/v1/detent/allocations/{_quoted(str(id))}/claim"
     _answer = _call(session, "POST", _path, {}, body)
     return v1ClaimResponse.from_json(_answer)
+
+
+def post_CleanupLogs(
+    session: BaseSession,
+) -> v1CleanupLogsResponse:
+    """Delete the logs whose retention has ended, now."""
+    _path = "/api/v1/cleanup_logs"
+    _answer = _call(session, "POST", _path, {})
+    return v1CleanupLogsResponse.from_json(_answer)
 
 
 def post_CompleteSearcherOperation(
@@ -7599,6 +7660,29 @@ def put_PutExperimentLabel(
     return v1PutExperimentLabelResponse.from_json(_answer)
 
 
+def put_PutExperimentRetainLogs(
+    session: BaseSession,
+    *,
+    body: v1PutExperimentRetainLogsRequest,
+    experimentId: int,
+) -> None:
+    """Set for how many days the logs of an experiment's trials are kept."""
+    _path = f"/api/v1/experiments/{_quoted(str(experimentId))}/retain_logs"
+    _call(session, "PUT", _path, {}, body)
+
+
+def put_PutExperimentsRetainLogs(
+    session: BaseSession,
+    *,
+    body: v1PutExperimentsRetainLogsRequest,
+    projectId: int,
+) -> v1PutExperimentsRetainLogsResponse:
+    """Set for how many days the logs of several experiments are kept."""
+    _path = f"/api/v1/projects/{_quoted(str(projectId))}/experiments/retain_logs"
+    _answer = _call(session, "PUT", _path, {}, body)
+    return v1PutExperimentsRetainLogsResponse.from_json(_answer)
+
+
 def put_PutGlobalConfigPolicies(
     session: BaseSession,
     *,
@@ -7644,6 +7728,17 @@ def put_PutTrial(
     _path = "/api/v1/trials"
     _answer = _call(session, "PUT", _path, {}, body)
     return v1PutTrialResponse.from_json(_answer)
+
+
+def put_PutTrialRetainLogs(
+    session: BaseSession,
+    *,
+    body: v1PutTrialRetainLogsRequest,
+    trialId: int,
+) -> None:
+    """Set for how many days the log of a trial is kept."""
+    _path = f"/api/v1/trials/{_quoted(str(trialId))}/retain_logs"
+    _call(session, "PUT", _path, {}, body)
 
 
 def put_PutWorkspaceConfigPolicies(

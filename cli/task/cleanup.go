@@ -1,0 +1,33 @@
+package task
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+)
+
+const cleanupLong = `Deletes the logs whose retention has ended now, instead of at the next time of the
+schedule (retention_policy in the master's configuration). Only admins may. Where
+there is much to delete, the master goes on after the command has ended.`
+
+func newCleanupLogs(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cleanup-logs",
+		Short: "delete the logs whose retention has ended",
+		Long:  cleanupLong,
+		Args:  args.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			n, err := c.CleanupLogs(cmd.Context())
+			if err != nil {
+				return err
+			}
+			a.Printf("Deleted %d rows of log entries.\n", n)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestRetentionOfLogs(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	owner, other := r.user("determined"), r.user("admin")
+	r.user("admin").post("/api/v1/users", `{"user":{"username":"mallory","active":true},"password":""}`).ok()
+	experiment := fmt.Sprintf("/api/v1/experiments/%d", a.exp)
+	trial := fmt.Sprintf("/api/v1/trials/%d", a.trial)
+	days := func(want string) {
+		t.Helper()
+		var left struct{ RemainingDays *int }
+		owner.get(trial + "/remaining_log_retention_days").ok().into(&left)
+		var got struct {
+			Trial struct{ LogRetentionDays *int }
+		}
+		owner.get(trial).ok().into(&got)
+		if left.RemainingDays == nil || fmt.Sprint(*left.RemainingDays) != want || got.Trial.LogRetentionDays == nil || fmt.Sprint(*got.Trial.LogRetentionDays) != want {
+			t.Errorf("remaining %v, of %v, want %s", left.RemainingDays, got.Trial.LogRetentionDays, want)
+		}
+	}
+	days("-1")
+	owner.put(experiment+"/retain_logs", `{"numDays":30}`).ok()
+	days("30")
+	owner.put(trial+"/retain_logs", `{"numDays":7}`).ok()
+	days("7")
+	other.put("/api/v1/projects/1/experiments/retain_logs", fmt.Sprintf(`{"numDays":-1,"experimentIds":[%d,999],"projectId":1}`, a.exp)).ok()
+	days("-1")
+	for _, body := range []string{`{}`, `{"numDays":-2}`, `{"numDays":32768}`} {
+		owner.put(experiment+"/retain_logs", body).is(400)
+		owner.put(trial+"/retain_logs", body).is(400)
+		owner.put("/api/v1/projects/1/experiments/retain_logs", body).is(400)
+	}
+	r.user("mallory").put(experiment+"/retain_logs", `{"numDays":0}`).is(403)
+	r.user("mallory").put(trial+"/retain_logs", `{"numDays":0}`).is(403)
+	var many struct {
+		Results []struct {
+			ID    int
+			Error string
+		}
+	}
+	r.user("mallory").put("/api/v1/projects/1/experiments/retain_logs", fmt.Sprintf(`{"numDays":0,"experimentIds":[%d,999],"projectId":1}`, a.exp)).ok().into(&many)
+	if len(many.Results) != 2 || many.Results[0].Error == "" || many.Results[1].Error == "" {
+		t.Errorf("another user, for several: %+v", many)
+	}
+	days("-1")
+
+	a.ranks[0].post("/api/v1/detent/logs", `{"shipper":"s","first":0,"lines":[{"timestamp":"2026-01-01T00:00:00Z","log":"a line"},{"timestamp":"2026-01-01T00:00:00Z","log":"another"}]}`).ok()
+	owner.post("/api/v1/cleanup_logs", "").is(403)
+	removed := func(want string) {
+		t.Helper()
+		var got struct{ RemovedCount string }
+		r.user("admin").post("/api/v1/cleanup_logs", "").ok().into(&got)
+		if got.RemovedCount != want {
+			t.Errorf("%s lines were removed, want %s", got.RemovedCount, want)
+		}
+	}
+	owner.put(trial+"/retain_logs", `{"numDays":0}`).ok()
+	removed("0") // it runs
+	if _, err := r.db.Exec(t.Context(), `UPDATE tasks SET ended_at = now() WHERE id = $1`, a.task); err != nil {
+		t.Fatal(err)
+	}
+	removed("2")
+	removed("0")
+}

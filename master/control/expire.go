@@ -1,0 +1,92 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// maxExpiries is the number of tasks whose lines are deleted at the same time. Each call deletes a
+// part, and then the owners take turns.
+const maxExpiries = 2
+
+// expirePause is the time until a pass that failed is repeated.
+const expirePause = time.Minute
+
+// A LogRetention says for how long the lines of tasks are kept, and when the leader looks for those
+// whose time is over.
+type LogRetention struct {
+	Days int                       // for tasks that say nothing else; store.LogsForever
+	Next func(time.Time) time.Time // the next pass after a time
+}
+
+// expireLogs queues the deletion of lines, at the times of the schedule.
+func (t *term) expireLogs(ctx context.Context) {
+	if t.cfg.Retention.Next == nil {
+		return
+	}
+	for {
+		now := time.Now()
+		if sleep.For(ctx, t.cfg.Retention.Next(now).Sub(now)) != nil {
+			return
+		}
+		for t.queueExpiries(ctx) != nil {
+			if sleep.For(ctx, expirePause) != nil {
+				return
+			}
+		}
+	}
+}
+
+// queueExpiries is one pass over all tasks whose lines are kept.
+func (t *term) queueExpiries(ctx context.Context) error {
+	queued := 0
+	for after := 0; ; {
+		tasks, next, err := t.db.ExpiredLogs(ctx, t.cfg.Retention.Days, after)
+		if err == nil && len(tasks) > 0 {
+			err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return tx.QueueExpiry(ctx, tasks) })
+		}
+		if err != nil {
+			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
+				t.log.Warn("could not look for logs whose retention has ended; retrying", "term", t.lead.Term, "error", err)
+			}
+			return err
+		}
+		if queued, after = queued+len(tasks), next; next == 0 {
+			break
+		}
+	}
+	if queued > 0 {
+		t.log.Info("deleting logs whose retention has ended", "term", t.lead.Term, "tasks", queued)
+	}
+	return nil
+}
+
+func (t *term) expireItems(_ context.Context, list []store.Work) ([]item, error) {
+	items := make([]item, len(list))
+	for i, w := range list {
+		items[i] = item{w.Subject, func(ctx context.Context) error {
+			err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
+				_, done, err := tx.ExpireLogs(ctx, t.cfg.Retention.Days, w.Subject)
+				if err != nil {
+					return err
+				}
+				if done {
+					return tx.WorkDone(ctx, w.Kind, w.Subject)
+				}
+				return tx.WorkContinues(ctx, w.Kind, w.Subject)
+			})
+			if err == nil {
+				return nil
+			}
+			ctx = context.WithoutCancel(ctx)
+			return t.storeResult(ctx, func(tx *store.DB) error {
+				return tx.WorkFailed(ctx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+			}, err)
+		}}
+	}
+	return items, nil
+}

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// The lines of a task are deleted when its retention has ended: so many days after the end of the
+// task. A pass (QueueExpiredLogs) finds these tasks and queues work of the kind expire; each piece
+// of that work (ExpireLogs) deletes a limited number of chunks, so that no transaction is long and
+// owners take turns.
+
+const (
+	// LogsForever is the number of days that keeps lines for ever.
+	LogsForever = -1
+	// MaxLogDays is the maximum of days, as in Determined.
+	MaxLogDays = 32767
+	// expiredPage is the number of tasks that a pass examines in one statement.
+	expiredPage = 2_000
+	// expiredChunks is the number of chunks that one transaction deletes, each with up to a
+	// thousand lines.
+	expiredChunks = 100
+	// lateLines is how long after the end of a task lines may still arrive: runners retry for a day.
+	lateLines = 48 * time.Hour
+)
+
+// retentionOf is SQL for the days for which the lines of task k are kept; t is its trial, e the
+// trial's experiment, and $1 the days of the cluster.
+const retentionOf = `coalesce(t.log_retention_days, e.log_retention_days, (e.config #>> '{retention_policy,log_retention_days}')::int, $1::int)`
+
+// keptLogs are the tables of retentionOf.
+const keptLogs = `log_tasks l JOIN tasks k ON k.id = l.task_id
+	LEFT JOIN trials t ON t.task_id = k.id LEFT JOIN experiments e ON e.id = t.experiment_id`
+
+// isExpired is the condition for tasks whose retention has ended.
+const isExpired = `(k.ended_at IS NOT NULL AND ` + retentionOf + ` >= 0 AND k.ended_at + make_interval(days => ` + retentionOf + `) <= now())`
+
+// ExpiredLogs lists tasks whose retention has ended, among a page of those that follow a row of
+// log_tasks. next is the row with which the next page begins; 0 after the last.
+func (db *DB) ExpiredLogs(ctx context.Context, days, after int) (tasks []string, next int, err error) {
+	type found struct {
+		ID      int    `db:"id"`
+		Task    string `db:"task_id"`
+		Expired bool   `db:"expired"`
+	}
+	list, err := rows[found](ctx, db, `
+		SELECT l.id, l.task_id, `+isExpired+` AS expired FROM `+keptLogs+`
+		WHERE l.emptied_at IS NULL AND l.id > $2 ORDER BY l.id LIMIT $3`, days, after, expiredPage)
+	for _, f := range list {
+		if f.Expired {
+			tasks = append(tasks, f.Task)
+		}
+	}
+	if len(list) == expiredPage {
+		next = list[len(list)-1].ID
+	}
+	return tasks, next, err
+}
+
+// QueueExpiry queues the deletion of the lines of tasks, in turns of their owners.
+func (db *DB) QueueExpiry(ctx context.Context, tasks []string) error {
+	_, err := db.exec(ctx, `INSERT INTO work (kind, about, whose, owner_id)
+		SELECT 'expire', k.id, coalesce('experiment ' || k.experiment_id, k.id), k.owner_id FROM tasks k WHERE k.id = ANY($1)
+		ORDER BY k.id ON CONFLICT DO NOTHING`, tasks)
+	return err
+}
+
+// ExpireLogs deletes a part of the lines of a task whose retention has ended, and returns how many.
+// done reports that nothing is left to delete, also because somebody has changed the retention.
+// It must run in a transaction.
+func (db *DB) ExpireLogs(ctx context.Context, days int, task string) (lines int64, done bool, err error) {
+	type state struct {
+		ID      int  `db:"id"`
+		Expired bool `db:"expired"`
+		Late    bool `db:"late"` // lines may still arrive
+	}
+	// The lock on the task's row makes two deletions of the same lines wait for each other.
+	s, err := row[state](ctx, db, "log of task "+task, `
+		SELECT l.id, `+isExpired+` AS expired, k.ended_at IS NULL OR k.ended_at > now() - $3::interval AS late
+		FROM `+keptLogs+` WHERE l.task_id = $2 FOR UPDATE OF l`, days, task, lateLines)
+	if fault.Is(err, fault.NotFound) || err == nil && !s.Expired { // the task was deleted, or is kept for longer now
+		return 0, true, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	type deleted struct {
+		Chunks int   `db:"chunks"`
+		Lines  int64 `db:"lines"`
+	}
+	d, err := row[deleted](ctx, db, "chunks", `
+		WITH gone AS (
+			DELETE FROM log_chunks c USING (SELECT tableoid, ctid FROM log_chunks WHERE log_task = $1 ORDER BY first LIMIT $2) old
+			WHERE c.tableoid = old.tableoid AND c.ctid = old.ctid AND c.log_task = $1 RETURNING c.lines)
+		SELECT count(*) AS chunks, coalesce(sum(lines), 0)::bigint AS lines FROM gone`, s.ID, expiredChunks)
+	if err != nil {
+		return 0, false, err
+	}
+	if done = d.Chunks < expiredChunks; done && !s.Late {
+		_, err = db.exec(ctx, `UPDATE log_tasks SET emptied_at = now() WHERE id = $1`, s.ID)
+	}
+	return d.Lines, done, err
+}
+
+// SetLogRetention sets the days for all trials of experiments, those that exist and those to come.
+func (db *DB) SetLogRetention(ctx context.Context, experiments []int, days int) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		if _, err := tx.exec(ctx, `UPDATE experiments SET log_retention_days = $2 WHERE id = ANY($1)`, experiments, days); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `UPDATE trials SET log_retention_days = NULL WHERE experiment_id = ANY($1) AND log_retention_days IS NOT NULL`, experiments)
+		return err
+	})
+}
+
+// SetTrialLogRetention sets the days for one trial.
+func (db *DB) SetTrialLogRetention(ctx context.Context, trial, days int) error {
+	_, err := db.exec(ctx, `UPDATE trials SET log_retention_days = $2 WHERE id = $1`, trial, days)
+	return err
+}
+
+// A TrialRetention has the days for which a trial's lines are kept.
+type TrialRetention struct {
+	ID        int `db:"id"`
+	Days      int `db:"days"`      // LogsForever
+	Remaining int `db:"remaining"` // LogsForever; all days, while the trial has not ended
+}
+
+// TrialRetentions reads the retention of trials; days is that of the cluster.
+func (db *DB) TrialRetentions(ctx context.Context, days int, trials []int) (map[int]TrialRetention, error) {
+	list, err := rows[TrialRetention](ctx, db, `
+		SELECT id, days, CASE WHEN days < 0 OR ended_at IS NULL THEN days
+			ELSE greatest(0, ceil(days - extract(epoch FROM now() - ended_at) / 86400))::int END AS remaining
+		FROM (SELECT t.id, k.ended_at, `+retentionOf+` AS days FROM trials t JOIN tasks k ON k.id = t.task_id
+			JOIN experiments e ON e.id = t.experiment_id WHERE t.id = ANY($2)) r`, days, trials)
+	byID := make(map[int]TrialRetention, len(list))
+	for _, r := range list {
+		byID[r.ID] = r
+	}
+	return byID, err
+}
