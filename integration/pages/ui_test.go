@@ -32,6 +32,12 @@ with core.init() as context:
     print("the last line of all", flush=True)
 `
 
+// uiBook is a notebook that would run scripts if a page let it.
+const uiBook = `{"nbformat": 4, "cells": [
+ {"cell_type": "markdown", "source": ["# A look\n", "<script>alert(1)</script> <b>not bold</b>"]},
+ {"cell_type": "code", "execution_count": 3, "source": "print(6 * 7)", "outputs": [{"output_type": "stream", "text": ["42\n"]},
+  {"output_type": "display_data", "data": {"text/html": "<script>alert(2)</script><iframe></iframe>"}}]}]}`
+
 // uiLive trains until it is told to stop.
 const uiLive = `
 import time
@@ -107,7 +113,7 @@ searcher: {name: single, metric: val_loss, max_length: {batches: 100}}
 max_restarts: 0
 %s`, name, more)
 	}
-	done := r.Submit(t, config("ui-done", "hyperparameters: {lr: 0.5}"), rig.Script(uiDone))
+	done := r.Submit(t, config("ui-done", "hyperparameters: {lr: 0.5}"), map[string]string{"train.py": uiDone, "look.ipynb": uiBook})
 	failed := r.Submit(t, config("ui-failed", ""), rig.Script(`raise RuntimeError("it broke on purpose")`))
 	search := r.Submit(t, `
 name: ui-search

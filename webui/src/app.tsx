@@ -20,6 +20,8 @@ const TaskPage: Page = lazy(() => import('./pages/Task').then((m) => m.TaskPage)
 const Models: Page = lazy(() => import('./pages/Models').then((m) => m.Models));
 const ModelPage: Page = lazy(() => import('./pages/Model').then((m) => m.ModelPage));
 const Cluster: Page = lazy(() => import('./pages/Cluster').then((m) => m.Cluster));
+const Dashboard: Page = lazy(() => import('./pages/Dashboard').then((m) => m.Dashboard));
+const NodePage: Page = lazy(() => import('./pages/Node').then((m) => m.NodePage));
 const Compare: Page = lazy(() => import('./pages/Compare').then((m) => m.Compare));
 const Launch: Page = lazy(() => import('./pages/Launch').then((m) => m.LaunchPage));
 const ForkExperiment: Page = lazy(() => import('./pages/Fork').then((m) => m.ForkExperiment));
@@ -48,6 +50,8 @@ const routes: Route<Page>[] = [
   { pattern: '/models', page: Models },
   { pattern: '/models/:id', page: ModelPage },
   { pattern: '/models/:id/versions/:version', page: ModelPage },
+  { pattern: '/dashboard', page: Dashboard },
+  { pattern: '/nodes/:id', page: NodePage },
   { pattern: '/compare', page: Compare },
   { pattern: '/cluster', page: Cluster },
   { pattern: '/workspaces', page: Workspaces },
@@ -57,7 +61,6 @@ const routes: Route<Page>[] = [
   { pattern: '/settings', page: Settings },
   { pattern: '/wait/:type/:id', page: Wait },
   { pattern: '/interactive/:id/:type/*', page: Wait },
-  { pattern: '/dashboard', page: Experiments },
   { pattern: '/clusters', page: Cluster },
   { pattern: '/admin/*', page: Manage },
   { pattern: '/settings/*', page: Settings },

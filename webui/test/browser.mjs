@@ -78,6 +78,8 @@ const post = (page, path, body, method = 'POST') => page.evaluate(async ([path, 
 
 // pagesOf are all pages of the world, for what holds everywhere.
 const pagesOf = () => [
+  '/dashboard', `/experiments/${world.search}/hyperparameters`, `/experiments/${world.failed}/timeline`, `/experiments/${world.done}/code`, `/experiments/${world.done}/code?file=look.ipynb`,
+  ...['curves', 'metrics', 'configuration', 'code', 'system'].map((v) => `/compare?experiments=${world.done},${world.search},${world.failed}&view=${v}`),
   '/experiments', `/experiments/${world.done}`, `/experiments/${world.failed}`, `/experiments/${world.search}`, `/experiments/${world.done}/trials`, `/experiments/${world.search}/trials`,
   `/experiments/${world.done}/checkpoints`, `/experiments/${world.done}/configuration`, `/experiments/${world.done}/logs`,
   `/experiments/${world.done}/fork`, `/experiments/${world.failed}/continue`,
@@ -327,11 +329,79 @@ const stories = {
     await page.getByText('also what is the same').click();
     await page.getByRole('row', { name: /^entrypoint/ }).waitFor();
     await parts.getByRole('link', { name: 'Code' }).click();
-    await page.getByText('The code is the same.').waitFor();
+    await page.getByText('1 file differs, 1 is the same').waitFor();
+    await page.locator('.diff').filter({ hasText: 'look.ipynb' }).locator('.state', { hasText: 'removed' }).waitFor();
     await page.goto(`${url}/compare?experiments=${world.done},${world.failed}&view=code`);
     await page.locator('.lined .plus', { hasText: 'it broke on purpose' }).waitFor();
     await page.goto(`${url}/compare?trials=99999999`);
     await page.getByText('There is no trial 99999999').waitFor();
+  },
+
+  'the timeline says when each attempt waited, where it ran and why it ended': async (page) => {
+    await signIn(page, `/experiments/${world.failed}/timeline`);
+    await page.locator('.lane .span.running').first().waitFor();
+    const attempts = page.locator('.attempts tbody tr');
+    assert.equal(await attempts.count(), 1);
+    assert.match(await attempts.first().textContent(), /failed.*exit 1/);
+    const node = attempts.first().locator('a[href^="/nodes/"]');
+    const name = await node.textContent();
+    await node.click();
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+    await page.getByRole('table').first().locator('tbody tr').first().waitFor();
+    await page.getByRole('region', { name: 'what runs here' }).getByRole('link', { name: new RegExp(`of experiment ${world.live}$`) }).waitFor();
+    await page.goto(`${url}/nodes/none-of-this-name`);
+    await page.getByText('There is no node none-of-this-name.').waitFor();
+    await page.goto(`${url}/experiments/${world.search}/timeline`);
+    await until('a lane for each trial', async () => (await page.locator('.lane').count()) === 3);
+  },
+
+  'code is read, and nothing of it runs': async (page) => {
+    await signIn(page, `/experiments/${world.done}/code`);
+    await page.locator('.source .key', { hasText: 'from' }).first().waitFor();
+    assert.match(await page.locator('.source').textContent(), /context.train.report_training_metrics/);
+    await page.getByRole('navigation', { name: 'files' }).getByRole('link', { name: 'train.py' }).waitFor();
+    await page.getByRole('navigation', { name: 'files' }).getByRole('link', { name: 'look.ipynb' }).click();
+    await page.locator('.notebook .prompt', { hasText: '[3]' }).waitFor();
+    await page.locator('.notebook .out', { hasText: '42' }).waitFor();
+    await page.locator('.notebook').getByRole('heading', { name: 'A look' }).waitFor();
+    assert.equal(await page.locator('.notebook script, .notebook iframe, .notebook b').count(), 0, 'a notebook is shown, and not run');
+    assert.match(page.url(), /file=look\.ipynb/);
+    await page.getByRole('button', { name: 'its text' }).click();
+    await page.getByText('"cell_type"').first().waitFor();
+    await page.goto(`${url}/experiments/${world.done}/code?file=no/such.py`);
+    await page.getByText('There is no file no/such.py.').waitFor();
+  },
+
+  'the dashboard has what runs, what waits and why, and what failed since the last look': async (page) => {
+    await signIn(page, '/dashboard');
+    const part = (name) => page.getByRole('region', { name, exact: true });
+    await part('failed').getByRole('link', { name: /ui-failed/ }).waitFor();
+    await part('running').getByRole('link', { name: /ui-live/ }).waitFor();
+    await part('waiting').getByText(/slots/).first().waitFor();
+    await part('tasks').getByRole('link', { name: 'ui-notebook' }).waitFor();
+    const kept = page.waitForResponse((r) => r.url().endsWith('/users/setting') && r.request().method() === 'POST');
+    await page.getByRole('button', { name: 'All seen' }).click();
+    await part('failed').getByText(/^Nothing, since/).waitFor();
+    assert.equal((await kept).status(), 200);
+    await page.reload();
+    await part('failed').getByText(/^Nothing, since/).waitFor();
+    await page.getByRole('button', { name: 'Everybody\'s' }).click();
+    await until('the choice in the address', async () => page.url().includes('who=all'));
+  },
+
+  'notes are Markdown, and a trial without measurements says how to measure': async (page) => {
+    await signIn(page, `/experiments/${world.done}`);
+    const notes = '# Result\n\n**good** <img src=x onerror=alert(1)> [bad](javascript:alert(1)) [web](https://example.org)';
+    assert.equal(await page.evaluate(async ([id, notes]) => (await fetch(`/api/v1/experiments/${id}`, { method: 'PATCH', body: JSON.stringify({ notes }) })).status, [world.done, notes]), 200);
+    await page.reload();
+    const card = page.getByRole('region', { name: 'notes' });
+    await card.getByRole('heading', { name: 'Result' }).waitFor();
+    assert.equal(await card.locator('img').count(), 0);
+    assert.deepEqual(await card.locator('a').evaluateAll((list) => list.map((a) => a.getAttribute('href'))), ['https://example.org']);
+    await page.goto(`${url}/experiments/${world.done}/trials`);
+    await rows(page, 'trials').first().getByRole('link').first().click();
+    await page.getByRole('navigation', { name: 'parts of this page' }).getByRole('link', { name: 'Profiler' }).click();
+    await page.getByText('Nothing was measured.').waitFor();
   },
 
   'the log has its colours, its search and its end': async (page) => {
@@ -519,7 +589,7 @@ const stories = {
     await dialog.getByLabel('Labels').fill('good, vision');
     await dialog.getByLabel('Notes').fill('# <b>How</b> it was made');
     await dialog.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('# <b>How</b> it was made').waitFor();
+    await page.getByRole('heading', { name: '<b>How</b> it was made' }).waitFor(); // Markdown, and no HTML
     await page.getByRole('button', { name: 'edit version 2' }).click();
     await dialog.getByLabel('Name', { exact: true }).fill('second');
     await dialog.getByRole('button', { name: 'Save' }).click();

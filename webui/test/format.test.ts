@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ago, bytes, duration, flat, metric, percent, plural, space, stateWord } from '../src/lib/format';
+import { ago, bytes, compact, duration, flat, metric, percent, plural, space, stateWord } from '../src/lib/format';
 
 describe('words for people', () => {
   it.each([[0, '0s'], [8.4, '8s'], [60, '1m'], [725, '12m 5s'], [3600, '1h'], [277_200, '3d 5h'], [86_400, '1d'], [undefined, '–'], [null, '–'], [NaN, '–']])('%s seconds are %s', (n, words) => {
@@ -30,4 +30,8 @@ describe('words for people', () => {
   it('name nested hyperparameters', () => {
     expect(flat({ lr: 0.1, net: { layers: [1, 2], opt: { name: 'sgd' } }, none: {} })).toEqual([['lr', 0.1], ['net.layers', [1, 2]], ['net.opt.name', 'sgd'], ['none', {}]]);
   });
+});
+
+describe('a number at the edge of a chart', () => {
+  it.each([[0, '0'], [0.25, '0.25'], [9999, '9,999'], [12_500, '12.5k'], [345_420_845, '345.4M'], [-2e9, '-2G'], [1e16, '1e16'], [3e-7, '3e-7']])('%d is %s', (v, s) => expect(compact(v)).toBe(s));
 });

@@ -108,3 +108,11 @@ export function stateWord(state: string): string {
 
 // roomFor is the width of a table's column in which its title has room, within reason.
 export const roomFor = (title: string, least: number): string => `minmax(${Math.min(15, Math.max(least, 2.2 + title.length * 0.52)).toFixed(2)}rem, 1fr)`;
+
+// compact is a number for the edge of a chart: 345M, 12.5k, 0.0012.
+export function compact(v: number): string {
+  const size = Math.abs(v);
+  if (size < 1e4 || size >= 1e15) return metric(v);
+  const [unit, name] = ([[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k']] as const).find(([u]) => size >= u)!;
+  return `${Number((v / unit).toPrecision(4))}${name}`;
+}

@@ -103,7 +103,7 @@ function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, A
         return (
           <article key={a.id} class="card node" aria-label={`node ${a.id}`}>
             <div class="row wrap">
-              <h2>{a.id}</h2>
+              <h2><a href={`/nodes/${encodeURIComponent(a.id)}`}>{a.id}</a></h2>
               {a.draining ? <span class="state hold">draining</span> : !a.enabled ? <span class="state bad">takes no tasks</span> : <span class="state good">ready</span>}
               <span class="faint small">{a.addresses.join(', ')} · {a.resourcePools.join(', ') || 'in no pool'} · joined {ago(a.registeredTime, now)}</span>
               <span class="grow" />

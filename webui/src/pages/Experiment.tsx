@@ -21,6 +21,9 @@ import { Notice } from '../parts/Notice';
 import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
 
+const Timeline = lazy(() => import('../parts/Timeline').then((m) => m.Timeline));
+const Code = lazy(() => import('../parts/Code').then((m) => m.Code));
+const Markdown = lazy(() => import('../parts/Markdown').then((m) => m.Markdown));
 const Hyper = lazy(() => import('../parts/hp/Hyper').then((m) => m.Hyper));
 const More = lazy(() => import('../parts/More').then((m) => m.More), true);
 
@@ -95,7 +98,9 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
     { key: 'trials', title: 'Trials', count: Math.max(all.length, e.numTrials) },
     ...(e.searcherType === 'single' && all.length <= 1 ? [] : [{ key: 'hyperparameters', title: 'Hyperparameters' }]),
     { key: 'checkpoints', title: 'Checkpoints', count: e.checkpointCount },
+    { key: 'timeline', title: 'Timeline' },
     { key: 'configuration', title: 'Configuration' },
+    { key: 'code', title: 'Code' },
     { key: 'logs', title: 'Logs' },
   ];
   const waiting = one && !over ? one.waitingReason : all.find((t) => t.waitingReason)?.waitingReason;
@@ -133,6 +138,8 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
       {tab === 'hyperparameters' && <Hyper e={e} over={over} metrics={metricsOf(all)} />}
       {tab === 'checkpoints' && (checkpoints.error ? <Problem what="Could not load the checkpoints." error={checkpoints.error} retry={checkpoints.reload} />
         : checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e.searcherMetric} smaller={smaller} trials={all.length > 1} over={over} /> : <Loading />)}
+      {tab === 'timeline' && <Timeline experiment={e.id} changed={`${e.state}${e.numTrials}`} />}
+      {tab === 'code' && <Code experiment={e.id} />}
       {tab === 'configuration' && <Config original={e.originalConfig} complete={e.config} />}
       {tab === 'logs' && <Logs e={e} trials={all} ready={!!trials.data} over={over} />}
       <Confirm question={question} close={() => setQuestion(null)} />
@@ -183,7 +190,7 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
         <h2>Hyperparameters</h2>
         {hp.length ? <dl class="mono">{hp.map(([k, v]) => <Fact key={k} name={k}><span title={v}>{v}</span></Fact>)}</dl> : <p class="faint">None.</p>}
       </section>
-      {e.notes && <section class="card" aria-label="notes"><h2>Notes</h2><p class="notes">{e.notes}</p></section>}
+      {e.notes && <section class="card" aria-label="notes"><h2>Notes</h2><Markdown text={e.notes} /></section>}
     </aside>
   );
 }

@@ -14,6 +14,7 @@ import { ended } from '../lib/states';
 import type { Experiment } from '../lib/types';
 import { Confirm, Empty, Loading, Menu, Problem, Progress, State, type Question } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
+import { Welcome } from '../parts/Welcome';
 import { sortOf, Table, type Column, type Sort } from '../parts/Table';
 
 const Move = lazy(() => import('../parts/More').then((m) => m.Move), true);
@@ -34,7 +35,7 @@ function columns(now: number): Column<Experiment>[] {
     { key: 'id', title: 'ID', width: '3.75rem', right: true, sort: sorts.id!, narrow: true, render: (e) => <a class="num" href={`/experiments/${e.id}`}>{e.id}</a> },
     { key: 'name', title: 'Name', width: 'minmax(8rem, 4fr)', sort: sorts.name!, narrow: true, render: (e) => <span class="cut" title={e.name}>{e.name}{e.archived && <span class="tag">archived</span>}{e.labels.map((l) => <span key={l} class="tag">{l}</span>)}</span> },
     { key: 'state', title: 'State', width: '7.5rem', sort: sorts.state!, narrow: true, render: (e) => <State state={e.state} /> },
-    { key: 'progress', title: 'Progress', width: '7.75rem', sort: sorts.progress!, render: (e) => <Progress value={ended(e.state) && !e.state.endsWith('COMPLETED') ? undefined : e.progress} /> },
+    { key: 'progress', title: 'Progress', width: '7.75rem', sort: sorts.progress!, render: (e) => <Progress value={e.progress ?? (e.state.endsWith('COMPLETED') ? 1 : ended(e.state) ? 0 : undefined)} /> },
     { key: 'metric', title: 'Best metric', width: 'minmax(9rem, 1.5fr)', sort: sorts.metric!, render: (e) => (e.bestTrialSearcherMetric === null ? <span class="faint">–</span> : <span class="cut" title={e.searcherMetric}><span class="num">{metric(e.bestTrialSearcherMetric)}</span> <span class="faint">{e.searcherMetric}</span></span>) },
     { key: 'trials', title: 'Trials', width: '4rem', right: true, sort: sorts.trials!, render: (e) => <span class="num">{e.numTrials}</span> },
     { key: 'searcher', title: 'Searcher', width: '7rem', hidden: true, render: (e) => e.searcherType },
@@ -230,6 +231,7 @@ export function ExperimentList({ project }: { project?: number }) {
               return <button key={a.verb} type="button" class={a.danger ? 'danger' : ''} title={leftOut(a, picked) || undefined} onClick={() => run(a)}>{a.title}{n < picked.length && <span class="count">{n}</span>}</button>;
             })}
             <button type="button" onClick={() => setMoving(true)}>Move…</button>
+            {picked.length > 1 && picked.length <= 20 && <a class="button" href={`/compare?experiments=${picked.map((e) => e.id).join(',')}`}>Compare</a>}
             {picked.length <= 100 && <a class="button" href={`/launch/tensorboards?experiments=${picked.map((e) => e.id).join(',')}`}>TensorBoard</a>}
             <button type="button" class="quiet" onClick={() => setSelected(new Set())}>Clear</button>
           </div>
@@ -262,7 +264,7 @@ export function ExperimentList({ project }: { project?: number }) {
         below={composing && <Filters line={where} change={(to) => { setLine(to); setParams({ where: to }); }} {...(project ? { project } : {})} />}
         empty={wrong ? <Empty title="The filter is invalid." /> : rows.total === undefined ? (rows.error ? <p class="faint">{words(rows.error)}</p> : <Loading />)
           : filtered ? <Empty title="No experiment matches."><button type="button" onClick={() => setParams({ where: '', name: '', user: '', state: '', archived: '' })}>Show all</button></Empty>
-            : <Empty title="No experiments yet."><p>Submit one from a folder with code and a configuration:</p><pre>det experiment create config.yaml .</pre></Empty>} />
+            : <Welcome />} />
       <Confirm question={question} close={() => setQuestion(null)} />
       {moving && <Move list={picked} close={() => setMoving(false)} done={() => { setSelected(new Set()); rows.fresh(); }} />}
     </>

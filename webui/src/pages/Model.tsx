@@ -8,6 +8,7 @@ import { complain, say } from '../lib/toast';
 import type { Model, ModelVersion } from '../lib/types';
 import { Confirm, Copy, Empty, Fact, Loading, Problem, type Question } from '../parts/bits';
 import { Dialog, list, text } from '../parts/Dialog';
+import { Markdown } from '../parts/Markdown';
 import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
 
@@ -77,7 +78,7 @@ export function ModelPage({ params: { id = '', version } }: { params: Record<str
         </div>
       </div>
       {m.description && <p class="lead">{m.description}</p>}
-      <div class="split">
+      <div class="split late">
         <div>
           {versions.error !== undefined && <Problem what="Could not load the versions." error={versions.error} retry={versions.reload} />}
           {versions.data ? <Versions list={versions.data.modelVersions} marked={Number(version)} edit={setVersion} remove={removeVersion} /> : versions.error ? null : <Loading />}
@@ -136,7 +137,7 @@ function Facts({ m }: { m: Model }) {
         </dl>
       </section>
       {noted.length > 0 && <section class="card" aria-label="metadata"><h2>Metadata</h2><dl class="mono">{noted.map(([k, v]) => <Fact key={k} name={k}><span title={v}>{v}</span></Fact>)}</dl></section>}
-      {m.notes && <section class="card" aria-label="notes"><h2>Notes</h2><p class="notes">{m.notes}</p></section>}
+      {m.notes && <section class="card" aria-label="notes"><h2>Notes</h2><Markdown text={m.notes} /></section>}
     </aside>
   );
 }

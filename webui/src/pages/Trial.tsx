@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api, ApiError } from '../lib/api';
 import { useCurves } from '../lib/curves';
 import { ago, bytes, clock, duration, flat, metric, plain } from '../lib/format';
+import { lazy } from '../lib/lazy';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { complain, say } from '../lib/toast';
@@ -13,6 +14,9 @@ import { Curves } from '../parts/Curves';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
 import { useTitle } from '../parts/Shell';
+
+const Profile = lazy(() => import('../parts/Profile').then((m) => m.Profile));
+const Timeline = lazy(() => import('../parts/Timeline').then((m) => m.Timeline));
 
 export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: Record<string, string> }) {
   const id = Number(text);
@@ -72,7 +76,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
       {t.error && <Notice kind="bad" title="Ended with an error" text={t.error}>{tab !== 'logs' && <a class="button" href={`/trials/${t.id}/logs`}>See the log</a>}</Notice>}
       {!t.error && t.waitingReason && !over && <Notice kind="wait" title="It waits" text={t.waitingReason} />}
       <Tabs at={tab} href={(k) => `/trials/${t.id}${k === 'overview' ? '' : `/${k}`}`}
-        items={[{ key: 'overview', title: 'Overview' }, { key: 'checkpoints', title: 'Checkpoints', count: t.checkpointCount }, { key: 'logs', title: 'Logs' }]} />
+        items={[{ key: 'overview', title: 'Overview' }, { key: 'checkpoints', title: 'Checkpoints', count: t.checkpointCount }, { key: 'timeline', title: 'Timeline' }, { key: 'profiler', title: 'Profiler' }, { key: 'logs', title: 'Logs' }]} />
       {tab === 'overview' && (
         <div class="split">
           <div><Curves data={curves} trials={ids} metric={e?.searcherMetric ?? ''} over={over} /></div>
@@ -96,6 +100,8 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
         </div>
       )}
       {tab === 'checkpoints' && (checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e?.searcherMetric ?? ''} smaller={e?.config.searcher?.smaller_is_better !== false} trials={false} over={over} /> : <Loading />)}
+      {tab === 'timeline' && <Timeline experiment={t.experimentId} trial={t.id} changed={t.state} />}
+      {tab === 'profiler' && <Profile trial={t.id} over={over} />}
       {tab === 'logs' && t.taskId && <LogView task={t.taskId} over={over} name={`the log of trial ${t.id}`} />}
       <Confirm question={question} close={() => setQuestion(null)} />
     </div>

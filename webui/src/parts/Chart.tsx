@@ -5,7 +5,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { align, smooth } from '../lib/series';
 import { theme, token } from '../lib/theme';
-import { metric } from '../lib/format';
+import { compact, metric } from '../lib/format';
 
 export interface Drawn {
   label: string;
@@ -147,7 +147,7 @@ function options(p: Props, width: number, latest: { current: Props }, show: (tex
     series: [{ label: p.time ? 'time' : p.across ?? 'batches', value: (u, at, i, idx) => ((v) => (v == null ? '–' : p.time ? new Date(v * 1000).toLocaleTimeString('en-GB') : v.toLocaleString('en')))(idx === null ? lastOf(u.data[i]) : at) },
       ...lines, ...(p.smoothing > 0 ? p.series.map((s) => line(s, false)) : [])],
     scales: { x: { time: p.time }, y: p.log ? { distr: 3 } : {} },
-    axes: [{ ...axis, size: 32, ...(p.time ? {} : { values: (_u: uPlot, v: number[]) => v.map(short) }) }, { ...axis, size: 54, values: (_u, v) => v.map((n) => (n === null ? '' : metric(n))) }],
+    axes: [{ ...axis, size: p.time ? 46 : 32, ...(p.time ? {} : { values: (_u: uPlot, v: number[]) => v.map(short) }) }, { ...axis, size: 54, values: (_u, v) => v.map((n) => (n === null ? '' : compact(n))) }],
     legend: {
       show: !many, live: true,
       markers: { width: 0, fill: (_u, i) => token(`--curve-${p.series[(i - 1) % p.series.length]?.color ?? 8}`) },

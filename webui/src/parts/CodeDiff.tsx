@@ -72,7 +72,7 @@ function One({ pair: p }: { pair: Pair }) {
   const count = parts?.reduce((n, h) => n + h.length, 0) ?? 0;
   return (
     <section class="card diff" aria-label={p.path}>
-      <div class="row"><button type="button" class="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? '▾' : '▸'}</button><h3><code>{p.path}</code></h3><span class={`state ${p.status === 'added' ? 'good' : p.status === 'removed' ? 'bad' : 'hold'}`}>{p.status}</span></div>
+      <div class="row"><button type="button" class="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? '▾' : '▸'}</button><h2 class="path"><code>{p.path}</code></h2><span class={`state ${p.status === 'added' ? 'good' : p.status === 'removed' ? 'bad' : 'hold'}`}>{p.status}</span></div>
       {open && (parts === null ? <p class="faint">No text, or more than {bytes(mostBytes)}: {bytes(p.size)}.</p> : count > mostLines ? <p class="faint">{plural(count, 'line')} differ: too many to show.</p> : (
         <div class="scroll" tabIndex={0} role="group" aria-label={`changes of ${p.path}`}>
           <table class="lined"><tbody>

@@ -129,7 +129,7 @@ export function Hyper({ e, over, metrics }: { e: Experiment; over: boolean; metr
       </section>
       <div class="hpgrid">
         <section class="card" aria-label="learning curves"><h2>{name}</h2><Bundle {...views} mark={others.mark} count={others.count} metric={name} log={log} rungs={steps?.rungs ?? []} /></section>
-        <section class="card" aria-label="importance"><h2>Importance</h2><Importance {...important} smaller={smaller} metric={name} /></section>
+        <section class="card" aria-label="importance"><h2>Importance</h2><Importance {...important} ordered={new Set(hps.filter((a) => a.kind !== 'category').map((a) => a.name))} smaller={smaller} metric={name} /></section>
       </div>
       {steps && steps.rungs.length > 1 && <section class="card" aria-label="rungs"><h2>Rungs</h2><Rungs ladder={steps} metric={name} brush={brush} onBrush={onBrush} /></section>}
       {hps.length > 0 && <section class="card" aria-label="scatter charts"><h2>Each hyperparameter</h2><Scatter {...views} mark={others.mark} brush={brush} onBrush={onBrush} /></section>}

@@ -34,7 +34,7 @@ export function useImportance(field: Field): { names: string[]; result: Result |
 
 const weak = 0.1; // a forest that explains less says nothing
 
-export function Importance({ names, result, smaller, metric }: { names: string[]; result: Result | null | undefined; smaller: boolean; metric: string }) {
+export function Importance({ names, result, ordered, smaller, metric }: { names: string[]; result: Result | null | undefined; ordered: ReadonlySet<string>; smaller: boolean; metric: string }) {
   if (result === undefined) return <Loading lines={4} />;
   if (result === null) return <p class="faint">{names.length ? `At least ${fewestTrials} trials with a value of ${metric} are needed.` : 'No hyperparameter differs between the trials.'}</p>;
   const list = names.map((name, i) => ({ name, ...result.shares[i]! })).sort((a, b) => b.mean - a.mean);
@@ -46,7 +46,7 @@ export function Importance({ names, result, smaller, metric }: { names: string[]
       <ul class={`shares${result.explained < weak ? ' dim' : ''}`}>
         {list.map((s) => {
           // A rank correlation above 0: larger values have worse ranks.
-          const way = Math.abs(s.slope) < 0.15 || Number.isNaN(s.slope) ? '' : s.slope < 0 ? 'larger is better' : 'smaller is better';
+          const way = !ordered.has(s.name) || Math.abs(s.slope) < 0.15 || Number.isNaN(s.slope) ? '' : s.slope < 0 ? 'larger is better' : 'smaller is better';
           return (
             <li key={s.name}>
               <span class="row"><b class="cut" title={s.name}>{s.name}</b><span class="grow" /><span class="faint small">{way}</span><span class="num">{s.mean.toFixed(2)}</span></span>
