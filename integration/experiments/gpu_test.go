@@ -207,7 +207,7 @@ func TestGPUs(t *testing.T) {
 	g := startGPUs(t)
 	g.offers(t, 4)
 	for name, test := range map[string]func(*gpuNode, *testing.T){
-		"exactly those that were given": (*gpuNode).areGiven, "an unhealthy one": (*gpuNode).fallUnhealthy,
+		"exactly those that were given": (*gpuNode).areGiven, "a model that is asked for": (*gpuNode).areAskedFor, "an unhealthy one": (*gpuNode).fallUnhealthy,
 		"one that fails its trial": (*gpuNode).failTheirTrial, "on Nomad's pages": (*gpuNode).onNomadsPages, "somebody else's": (*gpuNode).areSomebodyElses,
 	} {
 		t.Run(name, func(t *testing.T) { test(g, t) })
@@ -263,6 +263,50 @@ func (g *gpuNode) areGiven(t *testing.T) {
 	g.end(t, "third")
 	g.WaitState(t, second, v1.ExperimentStateCompleted)
 	g.WaitState(t, third, v1.ExperimentStateCompleted)
+}
+
+// areAskedFor: of a node with two models, a trial gets GPUs of the model that it asks for, which the node's plugin
+// reports to Nomad; and who asks for what is not there is told so.
+func (g *gpuNode) areAskedFor(t *testing.T) {
+	const a100 = "NVIDIA A100-SXM4-40GB"
+	g.write(t, func(all []simulated.GPU) {
+		for i := range all[2:] {
+			all[2+i].Model, all[2+i].MemoryMiB = a100, 40960
+		}
+	})
+	defer func() {
+		g.write(t, func([]simulated.GPU) {})
+		rig.Eventually(t, "one model again", func() (bool, error) { return g.slots(t)[g.id(3)]["device"] == simulated.Model, nil })
+	}()
+	rig.Eventually(t, "two models", func() (bool, error) {
+		s := g.slots(t)[g.id(3)]
+		return s["device"] == a100, fmt.Errorf("%v", s)
+	})
+	ask := func(name string, gpus int, gpu string) int {
+		return g.Submit(t, fmt.Sprintf("\nname: %s\nentrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: {batches: 10}}\nresources: {slots_per_trial: %d, resource_pool: gpu, gpu: %s}\n",
+			name, gpus, gpu), rig.Script(`
+import os, determined
+print("sees", os.environ["CUDA_VISIBLE_DEVICES"])
+print("told", ",".join(determined.get_cluster_info().gpu_uuids), os.environ["DET_SLOT_IDS"])
+`))
+	}
+	both, small := ask("both", 2, "{model: A100, memory_gb: 40}"), ask("small", 1, "{model: ['H200', 'A100*'], memory_gb: 30, compute_capability: 8.0}")
+	want := []string{g.id(2), g.id(3)}
+	seen := g.sees(t, both)
+	slices.Sort(seen)
+	if slices.Sort(want); !slices.Equal(seen, want) {
+		t.Errorf("the trial sees %v; the GPUs of the model are %v", seen, want)
+	}
+	if seen := g.sees(t, small); len(seen) != 1 {
+		t.Errorf("the trial of one GPU sees %v", seen)
+	}
+	none, more := ask("none", 1, "{model: B200}"), ask("more", 3, "{model: A100}")
+	g.waits(t, none, "no node of pool gpu has a GPU whose model matches B200; there is ")
+	g.waits(t, more, "needs 3 slots; the nodes of pool gpu that it may use have 2")
+	g.WaitState(t, both, v1.ExperimentStateCompleted)
+	g.WaitState(t, small, v1.ExperimentStateCompleted)
+	g.End(t, none)
+	g.End(t, more)
 }
 
 // fallUnhealthy: an unhealthy one leaves the pool, with its reason wherever users look, while
