@@ -3,7 +3,8 @@
 ``python3 -m determined.launch.tensorflow python3 train.py ARGUMENTS``. One process of TensorFlow
 drives all GPUs of its node, so a task on one node needs nothing more. On several nodes TF_CONFIG
 names the workers, as ``MultiWorkerMirroredStrategy`` wants, and each line of output carries the
-rank of its node. That strategy needs equally many GPUs on each node: see ``resources.equal_parts``. ``core.DistributedContext.from_tf_config()`` reads it too.
+rank of its node. That strategy needs equally many GPUs on each node, as ``resources.equal_parts``
+demands. ``core.DistributedContext.from_tf_config()`` reads it too.
 """
 
 from __future__ import annotations
