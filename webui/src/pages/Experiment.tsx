@@ -107,7 +107,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
 
   return (
     <div class={`page${tab === 'logs' ? ' full' : ''}`}>
-      <p class="crumbs"><a href="/experiments">Experiments</a> <span aria-hidden="true">/</span> {e.workspaceName} <span aria-hidden="true">/</span> {e.projectName}</p>
+      <p class="crumbs"><a href="/experiments">Experiments</a> <span aria-hidden="true">/</span> {e.workspaceName} <span aria-hidden="true">/</span> <a href={`/projects/${e.projectId}`}>{e.projectName}</a></p>
       <div class="head">
         <h1><span class="faint num">{e.id}</span> {e.name}</h1>
         <State state={e.state} />

@@ -43,7 +43,8 @@ function List() {
     <>
       {webhooks.error !== undefined && <Problem what="Could not load the webhooks." error={webhooks.error} retry={webhooks.reload} />}
       <Table<Webhook> label="webhooks" columns={columns} count={rows.length} row={(i) => rows[i]} id={(w) => String(w.id)} open={(w) => go(`/manage/webhooks/${w.id}`)} sort={sort}
-        tools={<button type="button" class="main" disabled={!mine.length && !me.value?.admin} title={!mine.length && !me.value?.admin ? 'only the owner of a workspace and administrators may create webhooks' : undefined} onClick={() => setMaking(true)}>New webhook</button>}
+        tools={mine.length > 0 || me.value?.admin ? <button type="button" class="main" onClick={() => setMaking(true)}>New webhook</button>
+          : <span class="faint small">Owners of workspaces and administrators create webhooks.</span>}
         empty={!webhooks.data ? (webhooks.error ? null : <Loading />) : <Empty title="No webhook yet."><p>A webhook sends an event to an address, when an experiment ends for example.</p></Empty>} />
       <Dialog title="New webhook" open={making} yes="Create" close={() => setMaking(false)} act={make}>
         <label>Address<input name="url" type="url" required autocomplete="off" spellcheck={false} placeholder="https://example.com/hook" /></label>
