@@ -180,7 +180,7 @@ function Ranges({ axes, names, brush, onBrush }: { axes: Axis[]; names: (a: Axis
         };
         return (
           <fieldset key={a.name}><legend>{names(a)}</legend>
-            <span class="row"><input type="number" step="any" aria-label={`${names(a)}, from`} value={Number(low.toPrecision(5))} onChange={set(0)} /> to <input type="number" step="any" aria-label={`${names(a)}, to`} value={Number(high.toPrecision(5))} onChange={set(1)} /></span>
+            <span class="row"><input type="number" step="any" aria-label={`${names(a)}, from`} defaultValue={Number(low.toPrecision(5))} onChange={set(0)} /> to <input type="number" step="any" aria-label={`${names(a)}, to`} defaultValue={Number(high.toPrecision(5))} onChange={set(1)} /></span>
           </fieldset>
         );
       })}
