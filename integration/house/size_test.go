@@ -18,12 +18,12 @@ import (
 // comments and empty lines do not count. A budget is raised only on purpose: whoever goes
 // over one looks first for a second way of doing the same thing.
 var budgets = map[string]int{
-	"cli":              13800,
+	"cli":              14000,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2500, // the rig of the tests among them
 	"jobspecs":         1300,
 	"master":           100,
-	"master/api":       14250,
+	"master/api":       14400,
 	"master/auth":      200,
 	"master/budget":    150,
 	"master/client":    2700,
@@ -71,7 +71,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is that of the finished product.
-const totalBudget = 101_500
+const totalBudget = 102_000
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

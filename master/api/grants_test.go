@@ -47,6 +47,8 @@ func ours(t *testing.T, r *rig) map[string]string {
 	a.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"state":"STATE_COMPLETED","resources":{"a":1},"metadata":{"steps_completed":1}}`, uuid, a.task)).ok()
 	r.exec(`INSERT INTO trial_summaries (trial_id, summary) VALUES ($1, '{"validation_metrics": {"our_metric": {"type": "number", "last": 1, "max": 1, "mean": 1, "min": 1}}}')
 		ON CONFLICT (trial_id) DO UPDATE SET summary = EXCLUDED.summary`, a.trial)
+	r.exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, experiment_id, labels, pool, slots, queued_at, started_at)
+		VALUES ($1, 'TRIAL', 1, 'determined', 1, 'Uncategorized', 'p', $2, '{our-label}', 'default', 1, now(), now() - interval '1 s')`, a.task+".99", a.exp)
 	r.exec(`UPDATE trials SET metadata = '{"x": "our_value"}' WHERE id = $1`, a.trial)
 	r.exec(`UPDATE experiments SET best_trial_id = $2, best_metric = 1 WHERE id = $1`, a.exp, a.trial)
 	r.user("admin").post("/api/v1/users/activity", `{"activityType":"ACTIVITY_TYPE_GET","entityType":"ENTITY_TYPE_PROJECT","entityId":1}`).ok()
@@ -77,7 +79,14 @@ func filled(l v1.Line, object string) string {
 	if len(params) > 0 {
 		params[0] = object
 	}
-	return l.At(params...)
+	path := l.At(params...)
+	switch now := time.Now().UTC(); { // times that the request must have
+	case strings.Contains(l.Params, "timestampAfter"):
+		path += "?timestampAfter=" + now.Add(-time.Hour).Format(time.RFC3339) + "&timestampBefore=" + now.Add(time.Hour).Format(time.RFC3339)
+	case strings.Contains(l.Params, "startDate"):
+		path += "?startDate=" + now.Add(-time.Hour).Format(time.DateOnly) + "&endDate=" + now.Format(time.DateOnly) + "&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
+	}
+	return path
 }
 
 // TestNothingOfOtherWorkspaces: whoever may do everything in one workspace reaches

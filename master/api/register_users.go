@@ -14,6 +14,7 @@ func (a *API) registerUserRoutes() {
 	a.registerMetricStreams()
 	a.registerProfiler()
 	a.registerTemplates()
+	a.registerUsage()
 	a.registerConfigPolicies()
 	a.registerTokens()
 	a.registerModels()

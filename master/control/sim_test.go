@@ -168,6 +168,10 @@ func (s *simulation) check() {
 		"a trial was placed on a node that its log excludes": `SELECT count(*) FROM allocations a JOIN members m ON m.allocation_id = a.id
 			JOIN log_matches x ON x.task_id = a.task_id AND x.node_id = m.node_id AND x.action = 'exclude_node'
 			WHERE a.assigned_at > x.at`,
+		"what an attempt held is not what accounting says": `SELECT count(*) FROM (SELECT id, slots, assigned_at, ended_at FROM allocations WHERE assigned_at IS NOT NULL) a
+			FULL JOIN usage u ON u.allocation_id = a.id
+			WHERE a.id IS NOT NULL AND (a.slots, a.assigned_at, a.ended_at) IS DISTINCT FROM (u.slots, u.started_at, u.ended_at)
+				OR a.id IS NULL AND u.ended_at IS NULL`, // the rows of deleted experiments are gone
 		"a trial was tried again after a failure that is final": `SELECT count(*) FROM allocations a
 			JOIN allocations n ON n.task_id = a.task_id AND n.run_id > a.run_id AND n.queued_at >= a.ended_at
 			WHERE a.outcome = 'failed' AND EXISTS (SELECT FROM log_matches x WHERE x.task_id = a.task_id AND x.action = 'cancel_retries' AND x.at < a.ended_at)`,

@@ -214,6 +214,7 @@ func queueAllocation(b *statements, a AllocationChange) {
 	if a.Ended { // delete the session with which the program acts for its owner, and the data of its all-gathers
 		b.queue("DELETE FROM sessions WHERE allocation_id = $1", a.ID)
 		b.queue("DELETE FROM gathers WHERE allocation_id = $1", a.ID)
+		b.queue(recordUsage, a.ID)
 	}
 }
 
@@ -237,6 +238,7 @@ func queuePlacement(b *statements, p Placement) {
 			INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, devices) VALUES ($1, $2, $3, $4, $5, $6)`,
 			p.AllocationID, m.Rank, m.NodeID, m.NodeName, append([]int{}, m.SlotIDs...), append([]string{}, m.Devices...))
 	}
+	b.queue(recordUsage, p.AllocationID)
 }
 
 // queueEvents adds a bundle's events. It locks the counter row of the experiment. Bundles

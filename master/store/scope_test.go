@@ -2,7 +2,9 @@ package store
 
 import (
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/auth"
 )
@@ -143,6 +145,16 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"Webhooks":     func(in auth.Scope) (int, error) { return lenOf(w.db.Webhooks(ctx, in, 0)) },
 		"Templates":    func(in auth.Scope) (int, error) { return lenOf(w.db.Templates(ctx, in, TemplateFilter{})) },
 		"Projects":     func(in auth.Scope) (int, error) { return lenOf(w.db.Projects(ctx, in, ProjectFilter{})) },
+		"Usages": func(in auth.Scope) (int, error) {
+			usedIn(w, theirs)
+			return lenOf(w.db.Usages(ctx, in, time.Unix(0, 0), time.Now(), 10))
+		},
+		"UsageSums": func(in auth.Scope) (int, error) {
+			usedIn(w, theirs)
+			list, err := w.db.UsageSums(ctx, in, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), true)
+			list = slices.DeleteFunc(list, func(s UsageSum) bool { return s.Kind != UsageUser })
+			return len(list), err
+		},
 		"WorkspacesOfPool": func(in auth.Scope) (int, error) {
 			w.exec(`INSERT INTO pool_bindings (pool, workspace_id) VALUES ('p', 1), ('p', $1) ON CONFLICT DO NOTHING`, theirs)
 			return lenOf(w.db.WorkspacesOfPool(ctx, in, "p"))
@@ -198,4 +210,10 @@ func TestAQueueIsCountedWhole(t *testing.T) {
 			t.Errorf("job %s has %d ahead of it, and %d for those who see a part", id, all[id], n)
 		}
 	}
+}
+
+// usedIn makes an attempt of another user in each of two workspaces.
+func usedIn(w *world, theirs int) {
+	w.exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, pool, slots, queued_at, started_at)
+		SELECT 'of ' || x, 'COMMAND', x, 'user ' || x, x, 'w', 'p', 1, now(), now() - interval '1 minute' FROM unnest(ARRAY[1, $1::int]) x ON CONFLICT DO NOTHING`, theirs)
 }

@@ -57,6 +57,7 @@ var answers = []any{
 	AddProjectNoteResponse{}, FileTreeResponse{}, LogFieldsResponse{}, TemplateResponse{}, NotebookResponse{}, ShellResponse{}, TensorboardResponse{},
 	CreateGenericTaskResponse{}, GetGenericTaskConfigResponse{},
 	GetGlobalConfigPoliciesResponse{}, GetWorkspaceConfigPoliciesResponse{}, PutGlobalConfigPoliciesResponse{}, PutWorkspaceConfigPoliciesResponse{},
+	ResourceAllocationRawResponse{}, ResourceAllocationRawEntry{}, ResourceAllocationAggregatedResponse{}, ResourceAllocationAggregatedEntry{},
 	ListWorkspacesBoundToRPResponse{}, ListRPsBoundToWorkspaceResponse{},
 }
 

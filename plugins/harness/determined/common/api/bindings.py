@@ -3237,6 +3237,54 @@ class v1ReportTrialSourceInfoResponse(Message):
     trialId: int
 
 
+class v1ResourceAllocationAggregatedEntry(Message):
+    """The message v1ResourceAllocationAggregatedEntry."""
+
+    byExperimentLabel: Dict[str, float]
+    byResourcePool: Dict[str, float]
+    byUsername: Dict[str, float]
+    period: v1ResourceAllocationAggregationPeriod
+    periodStart: str
+    seconds: float
+    byWorkspace: Optional[Dict[str, float]] = None
+    byProject: Optional[Dict[str, float]] = None
+    byTaskType: Optional[Dict[str, float]] = None
+
+
+class v1ResourceAllocationAggregatedResponse(Message):
+    """The message v1ResourceAllocationAggregatedResponse."""
+
+    resourceEntries: Sequence[v1ResourceAllocationAggregatedEntry]
+
+
+class v1ResourceAllocationAggregationPeriod(DetEnum):
+    """The words v1ResourceAllocationAggregationPeriod."""
+
+    UNSPECIFIED = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_UNSPECIFIED"
+    DAILY = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
+    MONTHLY = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
+
+
+class v1ResourceAllocationRawEntry(Message):
+    """The message v1ResourceAllocationRawEntry."""
+
+    endTime: Optional[str] = None
+    experimentId: Optional[int] = None
+    kind: Optional[str] = None
+    labels: Optional[Sequence[str]] = None
+    seconds: Optional[float] = None
+    slots: Optional[int] = None
+    startTime: Optional[str] = None
+    userId: Optional[int] = None
+    username: Optional[str] = None
+
+
+class v1ResourceAllocationRawResponse(Message):
+    """The message v1ResourceAllocationRawResponse."""
+
+    resourceEntries: Optional[Sequence[v1ResourceAllocationRawEntry]] = None
+
+
 class v1ResourcePool(Message):
     """The message v1ResourcePool."""
 
@@ -6010,6 +6058,40 @@ def get_PreviewGC(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1PreviewGCResponse.from_json(_answer)
+
+
+def get_ResourceAllocationAggregated(
+    session: BaseSession,
+    *,
+    endDate: str,
+    period: v1ResourceAllocationAggregationPeriod,
+    startDate: str,
+) -> v1ResourceAllocationAggregatedResponse:
+    """Add up the slot-seconds of days or months."""
+    _path = "/api/v1/resources/allocation/aggregated"
+    _params = {
+        "endDate": endDate,
+        "period": period,
+        "startDate": startDate,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1ResourceAllocationAggregatedResponse.from_json(_answer)
+
+
+def get_ResourceAllocationRaw(
+    session: BaseSession,
+    *,
+    timestampAfter: str,
+    timestampBefore: str,
+) -> v1ResourceAllocationRawResponse:
+    """List what attempts held within a time."""
+    _path = "/api/v1/resources/allocation/raw"
+    _params = {
+        "timestampAfter": timestampAfter,
+        "timestampBefore": timestampBefore,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1ResourceAllocationRawResponse.from_json(_answer)
 
 
 def get_TaskLogs(

@@ -1,0 +1,108 @@
+// Package resources is det resources: what was used, by whom.
+package resources
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det resources.
+func New(a *app.App) *cobra.Command {
+	return noun.New("resources", "show what was used: slot-seconds by user, workspace, label and pool", []string{"res"}, nil,
+		newAllocations(a), newRaw(a), newAggregated(a))
+}
+
+func newAllocations(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "allocations TIMESTAMP_AFTER TIMESTAMP_BEFORE",
+		Aliases: []string{"alloc"},
+		Short:   "list the attempts of a time with their slot hours, as CSV",
+		Example: "  det resources allocations 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z",
+		Args:    args.Exactly("the time after which", "the time before which"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return printCSV(cmd.Context(), a, v1.GetAllocationsCSV, window(given))
+		},
+	}
+}
+
+func window(given []string) client.UsageQuery {
+	return client.UsageQuery{"timestamp_after": {given[0]}, "timestamp_before": {given[1]}}
+}
+
+func newRaw(a *app.App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "raw TIMESTAMP_AFTER TIMESTAMP_BEFORE",
+		Short:   "list what attempts held within a time",
+		Example: "  det resources raw 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z",
+		Args:    args.Exactly("the time after which", "the time before which"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if !asJSON {
+				return printCSV(cmd.Context(), a, v1.GetRawUsageCSV, window(given))
+			}
+			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return c.RawUsage(cmd.Context(), window(given)) })
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON in place of CSV")
+	return cmd
+}
+
+func newAggregated(a *app.App) *cobra.Command {
+	var asJSON, monthly bool
+	cmd := &cobra.Command{
+		Use:     "aggregated START_DATE END_DATE",
+		Aliases: []string{"agg"},
+		Short:   "add up the slot-seconds of days or months",
+		Example: "  det resources aggregated 2026-01-01 2026-01-31\n  det resources aggregated 2026-01 2026-12 --monthly",
+		Args:    args.Exactly("the first date", "the last date"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			period := v1.ResourceAllocationAggregationPeriodDaily
+			if monthly {
+				period = v1.ResourceAllocationAggregationPeriodMonthly
+			}
+			q := client.UsageQuery{"start_date": {given[0]}, "end_date": {given[1]}, "period": {string(period)}}
+			if !asJSON {
+				return printCSV(cmd.Context(), a, v1.GetAggregatedUsageCSV, q)
+			}
+			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return c.AggregatedUsage(cmd.Context(), q) })
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON in place of CSV")
+	cmd.Flags().BoolVar(&monthly, "monthly", false, "add up months in place of days; dates are such as 2026-01")
+	return cmd
+}
+
+func printCSV(ctx context.Context, a *app.App, e v1.Endpoint[v1.None, v1.None], q client.UsageQuery) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	body, err := c.UsageCSV(ctx, e, q)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	_, err = io.Copy(a.IO.Out, body)
+	return err
+}
+
+func printJSON(ctx context.Context, a *app.App, read func(*client.Client) (any, error)) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := read(c)
+	if err != nil {
+		return err
+	}
+	return output.Format{JSON: true}.Messages(a.IO.Out, found)
+}

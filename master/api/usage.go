@@ -1,0 +1,221 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerUsage() {
+	serve(a, v1.GetRawUsage, a.rawUsage)
+	serve(a, v1.GetAggregatedUsage, a.aggregatedUsage)
+	raw(a, v1.GetRawUsageCSV, a.rawUsageCSV)
+	raw(a, v1.GetAggregatedUsageCSV, a.aggregatedUsageCSV)
+	raw(a, v1.GetAllocationsCSV, a.allocationsCSV)
+}
+
+const (
+	maxUsages   = 100_000                   // attempts of one answer
+	maxUsageFor = 10 * 366 * 24 * time.Hour // the longest time of a request
+)
+
+// usageWindow reads the times of a request.
+func (c *call) usageWindow() (since, until time.Time, err error) {
+	for name, t := range map[string]*time.Time{"timestampAfter": &since, "timestampBefore": &until} {
+		given, err := c.timeOf(name)
+		if err != nil {
+			return since, until, err
+		}
+		if given == nil {
+			return since, until, fault.New(fault.Invalid, "%s: is required: a time such as 2026-01-31T00:00:00Z", name)
+		}
+		*t = *given
+	}
+	return since, until, usageSpan(since, until)
+}
+
+func usageSpan(since, until time.Time) error {
+	switch {
+	case since.After(until):
+		return fault.New(fault.Invalid, "start time cannot be after end time")
+	case until.Sub(since) > maxUsageFor:
+		return fault.New(fault.Invalid, "the time is longer than 10 years; ask for a part of it")
+	}
+	return nil
+}
+
+// usagePeriod reads the dates of a request for sums: days, or months.
+func (c *call) usagePeriod() (since, until time.Time, monthly bool, err error) {
+	period, _ := c.query("period")
+	layout, example := time.DateOnly, "2026-01-31"
+	switch v1.ResourceAllocationAggregationPeriod(period) {
+	case v1.ResourceAllocationAggregationPeriodDaily:
+	case v1.ResourceAllocationAggregationPeriodMonthly:
+		monthly, layout, example = true, "2006-01", "2026-01"
+	default:
+		return since, until, false, fault.New(fault.Invalid, "period: expected %s or %s", v1.ResourceAllocationAggregationPeriodDaily, v1.ResourceAllocationAggregationPeriodMonthly)
+	}
+	for name, t := range map[string]*time.Time{"startDate": &since, "endDate": &until} {
+		text, _ := c.query(name)
+		if *t, err = time.Parse(layout, text); err != nil {
+			return since, until, monthly, fault.New(fault.Invalid, "%s: expected a date such as %s, found %q", name, example, fault.Clip(text))
+		}
+	}
+	if since.After(until) {
+		return since, until, monthly, fault.New(fault.Invalid, "start date cannot be after end date")
+	}
+	if until = until.AddDate(0, 0, 1); monthly {
+		until = until.AddDate(0, 1, -1)
+	}
+	return since, until, monthly, usageSpan(since, until)
+}
+
+// usages lists the attempts that a request asks for.
+func (a *API) usages(ctx context.Context, c *call) ([]store.Usage, error) {
+	since, until, err := c.usageWindow()
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.db.Usages(ctx, c.scope, since, until, maxUsages+1)
+	if err == nil && len(list) > maxUsages {
+		return nil, fault.New(fault.TooLarge, "more than %d attempts are in this time; ask for a shorter one", maxUsages)
+	}
+	return list, err
+}
+
+func (a *API) rawUsage(ctx context.Context, c *call, _ *v1.None) (*v1.ResourceAllocationRawResponse, error) {
+	list, err := a.usages(ctx, c)
+	resp := &v1.ResourceAllocationRawResponse{ResourceEntries: make([]v1.ResourceAllocationRawEntry, len(list))}
+	for i, u := range list {
+		e := v1.ResourceAllocationRawEntry{Kind: strings.ToLower(u.TaskType), StartTime: &list[i].StartedAt, EndTime: u.EndedAt, Username: u.Username, UserID: u.OwnerID,
+			Labels: u.Labels, Seconds: u.Seconds, Slots: u.Slots}
+		if u.ExperimentID != nil {
+			e.ExperimentID = *u.ExperimentID
+		}
+		resp.ResourceEntries[i] = e
+	}
+	return resp, err
+}
+
+func (a *API) aggregatedUsage(ctx context.Context, c *call, _ *v1.None) (*v1.ResourceAllocationAggregatedResponse, error) {
+	since, until, monthly, err := c.usagePeriod()
+	if err != nil {
+		return nil, err
+	}
+	sums, err := a.db.UsageSums(ctx, c.scope, since, until, monthly)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.ResourceAllocationAggregatedResponse{}
+	for _, s := range sums {
+		start, period := s.Period.UTC().Format(time.DateOnly), v1.ResourceAllocationAggregationPeriodDaily
+		if monthly {
+			start, period = s.Period.UTC().Format("2006-01"), v1.ResourceAllocationAggregationPeriodMonthly
+		}
+		if n := len(resp.ResourceEntries); n == 0 || resp.ResourceEntries[n-1].PeriodStart != start {
+			resp.ResourceEntries = append(resp.ResourceEntries, v1.ResourceAllocationAggregatedEntry{PeriodStart: start, Period: period,
+				ByUsername: map[string]float64{}, ByExperimentLabel: map[string]float64{}, ByResourcePool: map[string]float64{},
+				ByWorkspace: map[string]float64{}, ByProject: map[string]float64{}, ByTaskType: map[string]float64{}})
+		}
+		e := &resp.ResourceEntries[len(resp.ResourceEntries)-1]
+		if s.Kind == store.UsageTotal {
+			e.Seconds = s.Seconds
+			continue
+		}
+		usageBy(e)[s.Kind][s.Key] = s.Seconds
+	}
+	return resp, nil
+}
+
+// usageBy are the sums of an entry by their kinds.
+func usageBy(e *v1.ResourceAllocationAggregatedEntry) map[string]map[string]float64 {
+	return map[string]map[string]float64{store.UsageUser: e.ByUsername, store.UsageLabel: e.ByExperimentLabel, store.UsagePool: e.ByResourcePool,
+		store.UsageWorkspace: e.ByWorkspace, store.UsageProject: e.ByProject, store.UsageTask: e.ByTaskType}
+}
+
+// sendCSV sends a table; its first line has the names of the columns.
+func (c *call) sendCSV(lines [][]string) error {
+	var b bytes.Buffer
+	if err := csv.NewWriter(&b).WriteAll(lines); err != nil {
+		return err
+	}
+	c.Set("Content-Type", "text/csv")
+	return c.Send(b.Bytes())
+}
+
+// seconds formats a number of seconds or hours as Determined does.
+func seconds(n float64) string {
+	if n == 0 {
+		return "0.0"
+	}
+	return fmt.Sprintf("%f", n)
+}
+
+func csvTime(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+func csvID(id *int) string {
+	if id == nil {
+		return ""
+	}
+	return strconv.Itoa(*id)
+}
+
+func (a *API) rawUsageCSV(ctx context.Context, c *call) error {
+	list, err := a.usages(ctx, c)
+	if err != nil {
+		return err
+	}
+	lines := [][]string{{"experiment_id", "kind", "username", "labels", "slots", "start_time", "end_time", "seconds"}}
+	for _, u := range list {
+		lines = append(lines, []string{csvID(u.ExperimentID), strings.ToLower(u.TaskType), u.Username, strings.Join(u.Labels, ","), strconv.Itoa(u.Slots),
+			csvTime(&u.StartedAt), csvTime(u.EndedAt), fmt.Sprintf("%f", u.Seconds)})
+	}
+	return c.sendCSV(lines)
+}
+
+// allocationsCSV leaves imagepulling_time empty: the time for images is not recorded.
+func (a *API) allocationsCSV(ctx context.Context, c *call) error {
+	list, err := a.usages(ctx, c)
+	if err != nil {
+		return err
+	}
+	lines := [][]string{{"allocation_id", "task_type", "username", "workspace_name", "experiment_id", "slots", "start_time", "end_time", "imagepulling_time", "slot_hours", "resource_pool"}}
+	for _, u := range list {
+		lines = append(lines, []string{u.AllocationID, u.TaskType, u.Username, u.Workspace, csvID(u.ExperimentID), strconv.Itoa(u.Slots),
+			csvTime(&u.StartedAt), csvTime(u.EndedAt), "", seconds(float64(u.Slots) * u.Seconds / 3600), u.Pool})
+	}
+	return c.sendCSV(lines)
+}
+
+func (a *API) aggregatedUsageCSV(ctx context.Context, c *call) error {
+	sums, err := a.aggregatedUsage(ctx, c, nil)
+	if err != nil {
+		return err
+	}
+	lines := [][]string{{"aggregation_type", "aggregation_key", "date", "seconds"}}
+	for _, e := range sums.ResourceEntries {
+		by := usageBy(&e)
+		for _, kind := range []string{store.UsageLabel, store.UsageUser, store.UsagePool, store.UsageWorkspace, store.UsageProject, store.UsageTask} {
+			for _, key := range slices.Sorted(maps.Keys(by[kind])) {
+				lines = append(lines, []string{kind, key, e.PeriodStart, fmt.Sprintf("%f", by[kind][key])})
+			}
+		}
+		lines = append(lines, []string{store.UsageTotal, store.UsageTotal, e.PeriodStart, fmt.Sprintf("%f", e.Seconds)})
+	}
+	return c.sendCSV(lines)
+}

@@ -1,0 +1,47 @@
+package v1
+
+import "time"
+
+// ResourceAllocationRawEntry is what one attempt held.
+type ResourceAllocationRawEntry struct {
+	Kind         string     `json:"kind"` // type of its task, in small letters
+	StartTime    *time.Time `json:"startTime"`
+	EndTime      *time.Time `json:"endTime"`
+	ExperimentID int        `json:"experimentId"`
+	Username     string     `json:"username"`
+	UserID       int        `json:"userId"`
+	Labels       []string   `json:"labels"`
+	Seconds      float64    `json:"seconds"` // within the requested time
+	Slots        int        `json:"slots"`
+}
+
+type ResourceAllocationRawResponse struct {
+	ResourceEntries []ResourceAllocationRawEntry `json:"resourceEntries"`
+}
+
+// ResourceAllocationAggregationPeriod is an enum of the wire.
+type ResourceAllocationAggregationPeriod string
+
+// The values of ResourceAllocationAggregationPeriod.
+const (
+	ResourceAllocationAggregationPeriodUnspecified ResourceAllocationAggregationPeriod = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_UNSPECIFIED"
+	ResourceAllocationAggregationPeriodDaily       ResourceAllocationAggregationPeriod = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
+	ResourceAllocationAggregationPeriodMonthly     ResourceAllocationAggregationPeriod = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
+)
+
+// ResourceAllocationAggregatedEntry has the slot-seconds of a day or a month.
+type ResourceAllocationAggregatedEntry struct {
+	PeriodStart       string                              `json:"periodStart"`
+	Period            ResourceAllocationAggregationPeriod `json:"period"`
+	Seconds           float64                             `json:"seconds"`
+	ByUsername        map[string]float64                  `json:"byUsername"`
+	ByExperimentLabel map[string]float64                  `json:"byExperimentLabel"`
+	ByResourcePool    map[string]float64                  `json:"byResourcePool"`
+	ByWorkspace       map[string]float64                  `json:"byWorkspace"`
+	ByProject         map[string]float64                  `json:"byProject"`
+	ByTaskType        map[string]float64                  `json:"byTaskType"`
+}
+
+type ResourceAllocationAggregatedResponse struct {
+	ResourceEntries []ResourceAllocationAggregatedEntry `json:"resourceEntries"`
+}
