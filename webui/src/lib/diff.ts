@@ -3,7 +3,7 @@
 export type Change = { kind: ' ' | '-' | '+'; text: string; left: number; right: number }; // numbers of lines from 1; 0: it has none there
 
 const mostLines = 20_000;
-const mostEdits = 4000; // beyond that, the middle is shown as replaced
+const mostEdits = 1000; // beyond that, the middle is shown as replaced
 
 // changes are the lines of both texts in order. Texts that differ too much are replaced as a whole.
 export function changes(a: string, b: string): Change[] {
