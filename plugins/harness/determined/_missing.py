@@ -27,7 +27,6 @@ _INSTEAD = {
     "determined.common.detignore": "determined.common.context.IgnoreRules",
     "determined.common.detlomond": _LOGS,
     "determined.common.experimental.oauth2_scim_client": _BINDINGS,
-    "determined.common.experimental.resource_pool": f"get_GetResourcePools() of {_BINDINGS}",
     "determined.common.storage.azure_client": _STORAGE,
     "determined.common.storage.boto3_credential_manager": _STORAGE,
     "determined.common.storage.cloud": _STORAGE,

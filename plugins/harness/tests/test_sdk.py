@@ -630,6 +630,30 @@ def test_workspaces_and_projects(stub: Stub, det: Determined) -> None:
     assert stub.requests[-1].json == {"experimentId": 5, "destinationProjectId": 7}
 
 
+def test_resource_pools(stub: Stub, det: Determined) -> None:
+    reply(stub, "GET", "/workspaces", page("workspaces", [{"id": 2, "name": "w"}]))
+    pools = (200, {"resourcePools": ["default", "gpu 1"]})
+    reply(stub, "GET", "/workspaces/2/available-resource-pools", pools)
+    pool = det.get_workspace("w").list_pools()[1]
+    assert pool.name == "gpu 1"
+    path = "/resource-pools/gpu%201/workspace-bindings"
+    for method, act in (
+        ("POST", pool.add_bindings),
+        ("DELETE", pool.remove_bindings),
+        ("PUT", pool.replace_bindings),
+    ):
+        reply(stub, method, path, (200, {}))
+        act(["w"])
+        sent = stub.requests[-1]
+        assert sent.method == method
+        assert sent.json == {"resourcePoolName": "gpu 1", "workspaceNames": ["w"]}
+    reply(stub, "GET", path, (200, {"workspaceIds": [2]}))
+    reply(stub, "GET", "/workspaces/2", (200, {"workspace": {"id": 2, "name": "w"}}))
+    assert pool.list_workspaces() == ["w"]
+    reply(stub, "GET", path, (200, {"workspaceIds": []}))
+    assert pool.list_workspaces() == []
+
+
 def test_users(stub: Stub, det: Determined) -> None:
     reply(stub, "POST", "/users", (200, {"user": {"id": 9, "username": "eve"}}))
     made = det.create_user("eve", admin=False, password="pw")

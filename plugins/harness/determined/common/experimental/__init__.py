@@ -33,6 +33,7 @@ from determined.common.experimental.metrics import (
 )
 from determined.common.experimental.model import Model, ModelOrderBy, ModelSortBy, ModelVersion
 from determined.common.experimental.project import Project
+from determined.common.experimental.resource_pool import ResourcePool
 from determined.common.experimental.trial import (
     LogLevel,
     Trial,
@@ -63,6 +64,7 @@ __all__ = [
     "ModelVersion",
     "OrderBy",
     "Project",
+    "ResourcePool",
     "TrainingMetrics",
     "Trial",
     "TrialMetrics",
@@ -78,6 +80,7 @@ __all__ = [
     "metrics",
     "model",
     "project",
+    "resource_pool",
     "trial",
     "user",
     "workspace",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, List, Mapping, Optional
 
 from determined.common import api
-from determined.common.experimental import _names, project
+from determined.common.experimental import _names, project, resource_pool
 
 
 class Workspace:
@@ -17,6 +17,7 @@ class Workspace:
         project = workspace.create_project("vision", "what we see")
         workspace.get_project("vision"), workspace.list_projects()
         workspace.delete_project("vision")
+        workspace.list_pools()
         workspace.reload()
     """
 
@@ -71,3 +72,9 @@ class Workspace:
         """List the projects of this workspace."""
         found = _names.projects(self._session, self.id)
         return [project.Project._from_wire(item, self._session) for item in found]
+
+    def list_pools(self) -> List[resource_pool.ResourcePool]:
+        """List the resource pools that this workspace may use."""
+        answer = self._session.get(f"{self._path}/available-resource-pools").json()
+        names = answer["resourcePools"] or []
+        return [resource_pool.ResourcePool(self._session, name) for name in names]
