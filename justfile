@@ -41,11 +41,11 @@ servers:
 test-servers: servers emulators
     @{{ ready }} vault weed nomad-driver-podman >/dev/null
 
-# emulators of Google Cloud Storage and, where there is Node, of Azure's Blob Storage, for tests
+# for tests: an emulator of Google Cloud Storage and, where there is Node, one of Azure's Blob Storage and an identity provider
 emulators:
     @{{ ready }} fake-gcs-server >/dev/null
-    @if command -v npm >/dev/null; then {{ ready }} azurite >/dev/null; \
-    else echo "no npm here: storage in Azure is not tested (Debian: apt-get install nodejs npm)" >&2; fi
+    @if command -v npm >/dev/null; then {{ ready }} azurite oidc-provider >/dev/null; \
+    else echo "no npm here: storage in Azure and sign-in with a provider are not tested (Debian: apt-get install nodejs npm)" >&2; fi
 
 # a Python environment in the user's cache: demo, tasks, harness or compat; prints its Python
 venv name:

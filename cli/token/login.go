@@ -7,8 +7,6 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
-	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/fault"
 )
 
 func newLogin(a *app.App) *cobra.Command {
@@ -31,29 +29,5 @@ func runLogin(ctx context.Context, a *app.App, token string) error {
 			return err
 		}
 	}
-	o, err := a.Options()
-	if err != nil {
-		return err
-	}
-	o.Token = token
-	c, err := client.New(o)
-	if err != nil {
-		return err
-	}
-	me, err := c.Me(ctx)
-	if fault.Is(err, fault.Unauthenticated) {
-		return fault.Wrap(fault.Unauthenticated, err, "%s rejected the access token: it is unknown, has expired or was revoked", c.Master())
-	}
-	if err != nil {
-		return err
-	}
-	store, err := a.Store()
-	if err != nil {
-		return err
-	}
-	if err := store.SetToken(me.Username, token, true); err != nil {
-		return err
-	}
-	a.Printf("Authenticated as %s.\n", me.Username)
-	return nil
+	return a.SignIn(ctx, token)
 }

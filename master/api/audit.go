@@ -113,8 +113,10 @@ func (a *API) entry(c *fiber.Ctx, r *route, who auth.Who) *store.AuditEntry {
 // verb auth asks for the object of its path; a user who reports for an object changes it.
 func auditVerb(r *route) string {
 	switch {
+	case r.Access == v1.Public:
+		return "login"
 	case r.Verb == "":
-		return path.Base(r.Path) // login, logout
+		return path.Base(r.Path) // logout
 	case r.Verb == v1.Report, r.Verb == v1.View && r.Audited() && r.Method != fiber.MethodGet:
 		return string(v1.Change)
 	}
@@ -171,6 +173,9 @@ func (a *API) recorded(c *fiber.Ctx, r *route, who auth.Who) error {
 	}
 	c.Locals(auditKey{}, e)
 	err := c.Next()
+	if entryOf(c) == nil { // the handler has taken it back
+		return err
+	}
 	a.result(c, e, err)
 	if e.ID != 0 {
 		a.trail.end(e)
@@ -196,7 +201,7 @@ func (a *API) addEntry(e *store.AuditEntry) error {
 	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
 	key, now := callIn(e), time.Now()
-	repeats := *e.Status >= 400 || e.Method == fiber.MethodGet
+	repeats := *e.Status >= 400 || e.Verb == string(v1.View) || e.Verb == string(v1.Enter) || e.Verb == string(v1.Administer)
 	if earlier, fresh, _ := a.trail.recent.Get(key, now); repeats && fresh {
 		return a.db.RepeatAudit(ctx, earlier)
 	}

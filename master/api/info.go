@@ -19,8 +19,12 @@ func (a *API) registerInfo() {
 }
 
 func (a *API) info(context.Context, *call, *v1.None) (*v1.Info, error) {
-	return &v1.Info{Version: a.cfg.Version, MasterID: a.cfg.MasterID, ClusterID: a.cfg.ClusterID,
-		ClusterName: a.cfg.ClusterName, DetentVersion: a.cfg.DetentVersion, PublicURL: a.cfg.PublicURL}, nil
+	info := &v1.Info{Version: a.cfg.Version, MasterID: a.cfg.MasterID, ClusterID: a.cfg.ClusterID,
+		ClusterName: a.cfg.ClusterName, DetentVersion: a.cfg.DetentVersion, PublicURL: a.cfg.PublicURL, SSOProviders: []v1.InfoSSOProvider{}}
+	for _, p := range a.ssoProviders() {
+		info.SSOProviders = append(info.SSOProviders, v1.InfoSSOProvider{Name: p.Name, SSOURL: p.SsoURL, Type: p.Type, AlwaysRedirect: p.AlwaysRedirect})
+	}
+	return info, nil
 }
 
 // telemetry answers that nothing is reported to anybody.
@@ -32,6 +36,7 @@ func (a *API) master(ctx context.Context, _ *call, _ *v1.None) (*v1.GetMasterRes
 	return &v1.GetMasterResponse{ClusterID: a.cfg.ClusterID, ClusterName: a.cfg.ClusterName, MasterID: a.cfg.MasterID,
 		Version: a.cfg.Version, Product: "PRODUCT_UNSPECIFIED", UserManagementEnabled: true,
 		Branding:       "determined", // the two values that clients know are determined and hpe
+		SsoProviders:   a.ssoProviders(),
 		ClusterMessage: wireMessage(a.notice.shown(ctx, time.Now())),
 	}, nil
 }

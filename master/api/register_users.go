@@ -7,6 +7,7 @@ func (a *API) registerUserRoutes() {
 	a.registerUsers()
 	a.registerMaster()
 	a.registerAudit()
+	a.registerSignIn()
 	a.registerWorkspaces()
 	a.registerProjects()
 	a.registerExperiments()

@@ -68,6 +68,8 @@ type Config struct {
 	BlankPasswords string `yaml:"blank_passwords"`
 	// Access tokens, which programs keep ([security](security.md)).
 	Tokens TokensConfig `yaml:"tokens"`
+	// Identity providers with which users sign in by OpenID Connect ([sign-in](sign-in.md)).
+	OIDC []OIDCConfig `yaml:"oidc"`
 	// The audit trail ([audit](audit.md)).
 	Audit AuditConfig `yaml:"audit"`
 	// Allow pools with `driver: raw_exec` on a master that listens on an address other than
@@ -502,6 +504,7 @@ func (c *Config) check() []string {
 	k.oneOf("log_level", c.LogLevel, "trace", "debug", "info", "warning", "error")
 	c.Tokens.check(&k)
 	c.Audit.check(&k)
+	c.checkProviders(&k)
 	k.oneOf("blank_passwords", c.BlankPasswords, "loopback", "always", "never")
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !c.SharedRawExec && !net.ParseIP(host).IsLoopback() && host != "localhost" {
 		for i, p := range c.Pools {

@@ -39,7 +39,7 @@ func (c Config) shown() map[string]any {
 		"telemetry":        map[string]any{"enabled": false, "segment_master_key": "", "segment_webui_key": "", "cluster_id": ""},
 		"scim":             map[string]any{"enabled": false},
 		"saml":             map[string]any{"enabled": false},
-		"oidc":             map[string]any{"enabled": false},
+		"oidc":             map[string]any{"enabled": len(c.OIDC) > 0},
 		"observability":    map[string]any{"enable_prometheus": true},
 		"cache":            map[string]any{"cache_dir": ""},
 		"retention_policy": map[string]any{"log_retention_days": c.Retention.LogDays, "schedule": c.Retention.Schedule},

@@ -118,6 +118,9 @@ func (m *master) apiConfig() (api.Config, error) {
 	}
 	c.Tokens = m.cfg.Tokens.limits()
 	c.LogDays = m.cfg.Retention.LogDays
+	if c.SignIn, err = m.cfg.providers(); err != nil {
+		return c, err
+	}
 	c.Hosts, c.TrustedProxies, c.Receiving = m.cfg.hosts(), m.cfg.trusted(), m.cfg.receiving()
 	c.Pools = m.pools
 	return c, nil

@@ -6,6 +6,20 @@ var (
 		Summary: "Sign in with a username and a password"}
 	Logout = Endpoint[None, Empty]{Method: "POST", Path: "/auth/logout", Access: ByUsers, Object: KindOwn, Audit: AuditAlways,
 		Summary: "Sign out"}
+	StartSignIn = Endpoint[None, None]{Method: "GET", Path: "//oidc/sso", Access: Public, Stream: true, Params: "relayState",
+		Summary: "Sign in with the first identity provider, in a browser"}
+	ConfirmSignIn = Endpoint[None, None]{Method: "POST", Path: "//oidc/sso", Access: Public, Stream: true, Params: "relayState",
+		Summary: "Sign a program on the browser's machine in with the first identity provider"}
+	StartSignInWith = Endpoint[None, None]{Method: "GET", Path: "//oidc/sso/:provider", Access: Public, Stream: true, Params: "relayState",
+		Summary: "Sign in with an identity provider, in a browser"}
+	ConfirmSignInWith = Endpoint[None, None]{Method: "POST", Path: "//oidc/sso/:provider", Access: Public, Stream: true, Params: "relayState",
+		Summary: "Sign a program on the browser's machine in with an identity provider"}
+	FinishSignIn = Endpoint[None, None]{Method: "GET", Path: "//oidc/callback", Access: Public, Stream: true, Params: "state code error error_description", Audit: AuditAlways,
+		Summary: "Complete a sign-in with an identity provider, which sends browsers here"}
+	StartDeviceSignIn = Endpoint[StartDeviceSignInRequest, StartDeviceSignInResponse]{Method: "POST", Path: "/detent/oidc/device", Access: Public,
+		Summary: "Sign in with an identity provider, on a machine without a browser"}
+	FinishDeviceSignIn = Endpoint[FinishDeviceSignInRequest, FinishDeviceSignInResponse]{Method: "POST", Path: "/detent/oidc/device/token", Access: Public, Audit: AuditAlways,
+		Summary: "Ask whether the user has signed in with a device code"}
 	GetSessionUser = Endpoint[None, GetMeResponse]{Method: "GET", Path: "/auth/user", Access: ByUsers, Object: KindOwn,
 		Summary: "Get the signed-in user"}
 	GetMe = Endpoint[None, GetMeResponse]{Method: "GET", Path: "/me", Access: ByBoth, Object: KindOwn,

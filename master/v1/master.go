@@ -33,14 +33,22 @@ type SSOProvider struct {
 
 // Info has snake_case names: it is older than the rest of the API.
 type Info struct {
-	Version       string   `json:"version"`
-	MasterID      string   `json:"master_id"`
-	ClusterID     string   `json:"cluster_id"`
-	ClusterName   string   `json:"cluster_name"`
-	Telemetry     struct{} `json:"telemetry"`
-	SSOProviders  []string `json:"sso_providers"`
-	DetentVersion string   `json:"detent_version"`
-	PublicURL     string   `json:"public_url"`
+	Version       string            `json:"version"`
+	MasterID      string            `json:"master_id"`
+	ClusterID     string            `json:"cluster_id"`
+	ClusterName   string            `json:"cluster_name"`
+	Telemetry     struct{}          `json:"telemetry"`
+	SSOProviders  []InfoSSOProvider `json:"sso_providers"`
+	DetentVersion string            `json:"detent_version"`
+	PublicURL     string            `json:"public_url"`
+}
+
+// InfoSSOProvider is an identity provider in Info.
+type InfoSSOProvider struct {
+	Name           string `json:"name"`
+	SSOURL         string `json:"sso_url"`
+	Type           string `json:"type"`
+	AlwaysRedirect bool   `json:"always_redirect"`
 }
 
 // GetTelemetryResponse is a message of the wire.

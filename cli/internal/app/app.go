@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/term"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/client/tokens"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -138,6 +139,35 @@ func (a *App) Client(ctx context.Context) (*client.Client, error) {
 		return nil, err
 	}
 	return s.Client, nil
+}
+
+// SignIn stores a token, and makes its user the one of later commands.
+func (a *App) SignIn(ctx context.Context, token string) error {
+	o, err := a.Options()
+	if err != nil {
+		return err
+	}
+	o.Token = token
+	c, err := client.New(o)
+	if err != nil {
+		return err
+	}
+	me, err := c.Me(ctx)
+	if fault.Is(err, fault.Unauthenticated) {
+		return fault.Wrap(fault.Unauthenticated, err, "%s rejected the token: it is unknown, has expired or was revoked", c.Master())
+	}
+	if err != nil {
+		return err
+	}
+	store, err := a.Store()
+	if err != nil {
+		return err
+	}
+	if err := store.SetToken(me.Username, token, true); err != nil {
+		return err
+	}
+	a.Printf("Authenticated as %s.\n", me.Username)
+	return nil
 }
 
 // Printf prints to the standard output.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/agent"
 	"github.com/detent-ml/detent/cli/audit"
+	"github.com/detent-ml/detent/cli/auth"
 	"github.com/detent-ml/detent/cli/checkpoint"
 	"github.com/detent-ml/detent/cli/command"
 	"github.com/detent-ml/detent/cli/completion"
@@ -133,7 +134,7 @@ func Command(a *app.App) *cobra.Command {
 	add(root, "work", experiment.New(a), preview.New(a), trial.New(a), checkpoint.New(a), model.New(a),
 		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a), template.New(a))
 	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), configpolicies.New(a), resources.New(a), webhook.New(a), audit.New(a), deploy.New(a))
-	add(root, "users", user.New(a), token.New(a), workspace.New(a), project.New(a))
+	add(root, "users", user.New(a), auth.New(a), token.New(a), workspace.New(a), project.New(a))
 	root.AddCommand(dev.New(a), version.New(a), completion.New(a))
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/nomad/servers"
-	"github.com/detent-ml/detent/nomad/servers/azurite"
+	"github.com/detent-ml/detent/nomad/servers/nodeprog"
 )
 
 // within is the time limit for the start of a store on a busy machine.
@@ -79,7 +79,7 @@ func (a Azure) ConnectionString() string {
 // StartAzure starts an emulator of Azure's Blob Storage. It has no container.
 func StartAzure(t testing.TB) Azure {
 	t.Helper()
-	script, there, err := azurite.Find()
+	script, there, err := nodeprog.Azurite.Find()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,9 @@ import { go, params } from '../lib/router';
 import { words } from '../lib/toast';
 import { master, me, ThemeSwitch, useTitle } from '../parts/Shell';
 
+/** providerLink is the address that begins a sign-in with an identity provider, and ends at a page. */
+export const providerLink = (at: string, next: string) => new URL(at).pathname + (next ? '?relayState=' + encodeURIComponent(next) : '');
+
 export function Login() {
   useTitle('Sign in');
   const [problem, setProblem] = useState('');
@@ -14,8 +17,15 @@ export function Login() {
 
   useEffect(() => {
     name.current?.focus();
-    api.info().then((i) => (master.value = i), () => {});
+    api.info().then((i) => {
+      master.value = i;
+      const redirect = i.sso_providers.find((p) => p.always_redirect);
+      // After a sign-out the page stays, or it would sign the user in again.
+      if (redirect && params.value.get('out') === null) location.replace(providerLink(redirect.sso_url, params.value.get('next') ?? ''));
+    }, () => {});
   }, []);
+  const wanted = params.value.get('next') ?? '';
+  const providers = master.value?.sso_providers ?? [];
 
   const submit = async (e: Event) => {
     e.preventDefault();
@@ -51,6 +61,7 @@ export function Login() {
         </label>
         {problem && <p class="problem" role="alert">{problem}</p>}
         <button type="submit" class="main" disabled={busy}>{busy ? 'Signing in…' : 'Sign in'}</button>
+        {providers.map((p) => <a key={p.name} class="button" href={providerLink(p.sso_url, wanted)}>Sign in with {p.name}</a>)}
       </form>
       <ThemeSwitch />
     </main>

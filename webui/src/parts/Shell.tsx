@@ -49,7 +49,7 @@ export async function signOut(): Promise<void> {
   }
   forget();
   me.value = null;
-  go('/login');
+  go('/login?out'); // else a provider with always_redirect would sign the user in again
 }
 
 export function Shell({ children }: { children: ComponentChildren }) {

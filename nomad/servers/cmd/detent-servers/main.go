@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"github.com/detent-ml/detent/nomad/servers"
-	"github.com/detent-ml/detent/nomad/servers/azurite"
+	"github.com/detent-ml/detent/nomad/servers/nodeprog"
 	"github.com/detent-ml/detent/nomad/servers/pyenv"
 )
 
@@ -46,8 +46,8 @@ func run(ctx context.Context, args []string, out io.Writer, report *servers.Repo
 		return err
 	}
 	for _, name := range args {
-		if name == "azurite" {
-			script, err := azurite.Ensure(ctx, report)
+		if program, is := nodeprog.Programs()[name]; is {
+			script, err := program.Ensure(ctx, report)
 			if err != nil {
 				return err
 			}

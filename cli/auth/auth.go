@@ -1,0 +1,231 @@
+// Package auth is det auth: signing in with an identity provider.
+package auth
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/browser"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// listenAt is where a sign-in in a browser ends: the master redirects the browser to this address.
+const listenAt = "localhost:49176"
+
+// New is det auth.
+func New(a *app.App) *cobra.Command {
+	return noun.New("auth", "sign in with an identity provider", nil, nil, newLogin(a), newProviders(a))
+}
+
+func newProviders(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "list-providers",
+		Short: "list the identity providers",
+		Args:  args.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, _, err := providers(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			if format.Structured() || format.CSV {
+				t := table.New("Name", "Type", "URL")
+				for _, p := range list {
+					t.Row(p.Name, p.Type, p.SSOURL)
+				}
+				return format.Print(a.IO, t, list)
+			}
+			if len(list) == 0 {
+				a.Printf("No SSO providers found.\n")
+				return nil
+			}
+			names := make([]string, len(list))
+			for i, p := range list {
+				names[i] = p.Name
+			}
+			a.Printf("Available providers: %s.\n", strings.Join(names, ", "))
+			return nil
+		},
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func providers(ctx context.Context, a *app.App) ([]v1.InfoSSOProvider, *client.Client, error) {
+	c, err := a.Anonymous()
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := c.Providers(ctx)
+	return list, c, err
+}
+
+type loginOptions struct {
+	provider         string
+	headless, device bool
+}
+
+func newLogin(a *app.App) *cobra.Command {
+	var o loginOptions
+	cmd := &cobra.Command{
+		Use:   "login",
+		Short: "sign in with an identity provider; later commands act as this user",
+		Long: `Signs in with an identity provider. Later commands act as this user.
+
+det opens a browser, in which you sign in. With --headless you open the address yourself, and paste
+the address to which the browser goes at the end. With --device you sign in on any machine with a
+browser, with a code that det prints.`,
+		Args: args.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runLogin(cmd.Context(), a, o) },
+	}
+	cmd.Flags().StringVarP(&o.provider, "provider", "p", "", "name of the identity provider; needed if there are several")
+	cmd.Flags().BoolVar(&o.headless, "headless", false, "do not open a browser; paste the address at which the sign-in ends")
+	cmd.Flags().BoolVar(&o.device, "device", false, "sign in on another machine, with a code")
+	cmd.MarkFlagsMutuallyExclusive("headless", "device")
+	return cmd
+}
+
+func runLogin(ctx context.Context, a *app.App, o loginOptions) error {
+	list, c, err := providers(ctx, a)
+	if err != nil {
+		return err
+	}
+	chosen, err := choose(list, o.provider)
+	if err != nil {
+		return err
+	}
+	var token string
+	switch {
+	case o.device:
+		token, err = withCode(ctx, a, c, chosen)
+	case o.headless:
+		token, err = pasted(ctx, a, chosen)
+	default:
+		token, err = inBrowser(ctx, a, chosen)
+	}
+	if err != nil {
+		return err
+	}
+	return a.SignIn(ctx, token)
+}
+
+// choose finds the provider with a name; without a name, the only one.
+func choose(list []v1.InfoSSOProvider, name string) (v1.InfoSSOProvider, error) {
+	var names []string
+	for _, p := range list {
+		if name != "" && strings.EqualFold(p.Name, name) || name == "" && len(list) == 1 {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	switch {
+	case len(list) == 0:
+		return v1.InfoSSOProvider{}, fault.New(fault.NotFound, "this cluster has no identity provider; sign in with det user login")
+	case name == "":
+		return v1.InfoSSOProvider{}, fault.New(fault.Invalid, "there are several identity providers; choose one with --provider: %s", strings.Join(names, ", "))
+	}
+	return v1.InfoSSOProvider{}, fault.New(fault.NotFound, "there is no identity provider %q; there is %s", name, strings.Join(names, ", "))
+}
+
+func address(p v1.InfoSSOProvider) string { return p.SSOURL + "?relayState=cli" }
+
+// inBrowser opens a browser, and waits for it to come back with the token.
+func inBrowser(ctx context.Context, a *app.App, p v1.InfoSSOProvider) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listenAt)
+	if err != nil {
+		return "", fault.Wrap(fault.Conflict, err, "cannot listen at %s, where the browser ends the sign-in: %v; end the program that uses the port, or sign in with --device", listenAt, err)
+	}
+	defer l.Close()
+	if err := browser.Open(ctx, a.Env, address(p)); err != nil {
+		a.Printf("%v. Falling back to --headless.\n", err)
+		_ = l.Close()
+		return pasted(ctx, a, p)
+	}
+	a.Printf("Your browser should open and prompt you to sign on; if it did not, please visit %s\n", address(p))
+	tokens := make(chan string, 1)
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token := r.URL.Query().Get("token")
+		if token == "" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprintln(w, "You can close this window now.")
+		select {
+		case tokens <- token:
+		default:
+		}
+	})}
+	go func() { _ = server.Serve(l) }() // ends with Shutdown
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = server.Shutdown(ctx) // else the browser does not get its page
+	}()
+	select {
+	case token := <-tokens:
+		return token, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// pasted asks for the address at which the sign-in ends.
+func pasted(ctx context.Context, a *app.App, p v1.InfoSSOProvider) (string, error) {
+	a.Printf("Please open this URL in your browser: '%s'\nAfter authenticating, copy/paste the localhost URL from your browser into the prompt.\n", address(p))
+	for {
+		text, err := a.IO.Secret(ctx, "\n(hidden) localhost URL? ")
+		if err != nil {
+			return "", err
+		}
+		u, err := url.Parse(strings.TrimSpace(text))
+		if err == nil && u.Query().Get("token") != "" {
+			return u.Query().Get("token"), nil
+		}
+		if !a.IO.InTTY {
+			return "", fault.New(fault.Invalid, "the address has no token; expected one such as http://%s/?token=det.…", listenAt)
+		}
+		a.Printf("Could not extract token from localhost URL. Example: 'http://%s/?token=det.…'\n", listenAt)
+	}
+}
+
+// withCode prints a code, and waits until the user has signed in with it.
+func withCode(ctx context.Context, a *app.App, c *client.Client, p v1.InfoSSOProvider) (string, error) {
+	d, err := c.StartDeviceSignIn(ctx, v1.StartDeviceSignInRequest{Provider: p.Name})
+	if err != nil {
+		return "", err
+	}
+	a.Printf("Open %s in a browser, and enter the code %s\n", d.URL, d.UserCode)
+	interval := time.Duration(max(d.Interval, 1)) * time.Second
+	for deadline := time.Now().Add(time.Duration(d.ExpiresIn) * time.Second); time.Now().Before(deadline); {
+		if err := sleep.For(ctx, interval); err != nil {
+			return "", err
+		}
+		r, err := c.FinishDeviceSignIn(ctx, v1.FinishDeviceSignInRequest{Provider: p.Name, DeviceCode: d.DeviceCode})
+		switch {
+		case fault.Is(err, fault.Unavailable), fault.Is(err, fault.TooMany):
+			continue // until the code expires
+		case err != nil:
+			return "", err
+		case !r.Pending:
+			return r.Token, nil
+		case r.Slower:
+			interval += 5 * time.Second
+		}
+	}
+	return "", fault.New(fault.Unauthenticated, "the code %s has expired; run det auth login --device again", d.UserCode)
+}

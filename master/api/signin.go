@@ -1,0 +1,319 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"html/template"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	maxSignIns           = 16 // calls to identity providers at once
+	maxSignInsPerAddress = 120
+	maxPollsPerAddress   = 600 // of device codes
+	signInTime           = 10 * time.Minute
+	maxSignInValue       = 4096
+	// cliRelay is the relay state of det auth login. Such a sign-in ends at cliAddress, where
+	// det listens, with the token: both are Determined's.
+	cliRelay   = "cli"
+	cliAddress = "http://localhost:49176/?token="
+)
+
+func (a *API) registerSignIn() {
+	raw(a, v1.StartSignIn, a.startSignIn)
+	raw(a, v1.ConfirmSignIn, a.confirmSignIn)
+	raw(a, v1.StartSignInWith, a.startSignIn)
+	raw(a, v1.ConfirmSignInWith, a.confirmSignIn)
+	raw(a, v1.FinishSignIn, a.finishSignIn)
+	serve(a, v1.StartDeviceSignIn, a.startDevice)
+	serve(a, v1.FinishDeviceSignIn, a.finishDevice)
+}
+
+// ssoProviders lists the identity providers as clients know them.
+func (a *API) ssoProviders() []v1.SSOProvider {
+	list := []v1.SSOProvider{}
+	if a.cfg.SignIn == nil {
+		return list
+	}
+	for i, p := range a.cfg.SignIn.List() {
+		at := strings.TrimSuffix(a.cfg.PublicURL, "/") + "/oidc/sso"
+		if i > 0 {
+			at += "/" + url.PathEscape(p.Name)
+		}
+		list = append(list, v1.SSOProvider{Name: p.Name, SsoURL: at, Type: "OIDC", AlwaysRedirect: p.AlwaysRedirect})
+	}
+	return list
+}
+
+// A pendingSignIn is a sign-in in a browser that has begun. The browser keeps it in a cookie, so
+// that every master can complete it.
+type pendingSignIn struct {
+	signin.Attempt
+	Relay string `json:"relay"`
+	Until int64  `json:"until"`
+}
+
+// pendingCookie is the name of that cookie. With HTTPS its prefix guarantees that no page of
+// another host has set it.
+func pendingCookie(c *fiber.Ctx) string {
+	if c.Protocol() == "https" {
+		return "__Host-det-sign-in"
+	}
+	return "det-sign-in"
+}
+
+func setPending(c *fiber.Ctx, value string, age time.Duration) {
+	cookie := &fiber.Cookie{Name: pendingCookie(c), Value: value, Path: "/", HTTPOnly: true, SameSite: "Lax", Secure: c.Protocol() == "https", MaxAge: int(age.Seconds())}
+	if age <= 0 {
+		cookie.Expires = time.Unix(1, 0)
+	}
+	c.Cookie(cookie)
+}
+
+// provider limits the calls to identity providers, which anonymous callers can cause.
+func (a *API) provider(ctx context.Context, c *call, key string, most int) (end func(), err error) {
+	if a.cfg.SignIn == nil {
+		return nil, fault.New(fault.NotFound, "no identity provider is configured; sign in with det user login")
+	}
+	key += " " + a.addressOf(c.Ctx)
+	tallies, err := a.db.CountLogin(ctx, []string{key}, LoginWindow)
+	if err != nil {
+		return nil, err
+	}
+	if t := tallies[key]; t.Tries > most {
+		return nil, fault.New(fault.TooMany, "too many sign-ins from your address; try again in %d seconds", max(0, int(t.Wait))+1)
+	}
+	select {
+	case a.signIns <- struct{}{}:
+		return func() { <-a.signIns }, nil
+	default:
+		return nil, fault.New(fault.Unavailable, "too many sign-ins at the moment; try again")
+	}
+}
+
+// startSignIn sends a browser to the provider. A sign-in of a program, which ends with the token
+// at an address of the browser's machine, must be confirmed first: any page can link here.
+func (a *API) startSignIn(_ context.Context, c *call) error {
+	relay, _ := c.query("relayState")
+	if relay == cliRelay {
+		return sendPage(c.Ctx, fiber.StatusOK, signInPage{Title: "Sign in det?",
+			Text: "A program on this computer asks to sign in to the cluster " + a.cfg.ClusterName + " as you. Continue only if you have just started det auth login.", Button: "Continue"})
+	}
+	return a.redirectToProvider(c, relay)
+}
+
+func (a *API) confirmSignIn(_ context.Context, c *call) error {
+	if c.Get(fiber.HeaderOrigin) == "" && c.Get("Sec-Fetch-Site") == "" {
+		return fault.New(fault.Forbidden, "a browser confirms a sign-in on the master's own page")
+	}
+	if err := fromElsewhere(c); err != nil {
+		return err
+	}
+	return a.redirectToProvider(c, cliRelay)
+}
+
+func (a *API) redirectToProvider(c *call, relay string) error {
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
+	defer cancel()
+	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
+	if err != nil {
+		return failedSignIn(c, err)
+	}
+	defer end()
+	attempt, address, err := a.cfg.SignIn.Start(ctx, c.Params("provider"))
+	if err != nil {
+		return failedSignIn(c, err)
+	}
+	b, err := json.Marshal(pendingSignIn{Attempt: attempt, Relay: fault.Clip(relay), Until: time.Now().Add(signInTime).Unix()})
+	if err != nil {
+		return err
+	}
+	setPending(c.Ctx, base64.RawURLEncoding.EncodeToString(b), signInTime)
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.Redirect(address, fiber.StatusSeeOther)
+}
+
+// finishSignIn creates the session of a user whom the provider has sent back.
+func (a *API) finishSignIn(_ context.Context, c *call) error {
+	setPending(c.Ctx, "", -1)
+	pending, err := a.pendingOf(c)
+	if err == nil {
+		err = a.completeSignIn(c, pending)
+	}
+	if err != nil {
+		return failedSignIn(c, err)
+	}
+	return nil
+}
+
+// pendingOf reads the cookie of a sign-in, and what the provider says about it.
+func (a *API) pendingOf(c *call) (p pendingSignIn, err error) {
+	value := c.Cookies(pendingCookie(c.Ctx))
+	b, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil || len(value) > maxSignInValue || json.Unmarshal(b, &p) != nil || time.Now().Unix() > p.Until {
+		return p, fault.New(fault.Unauthenticated, "this sign-in did not begin in this browser, or took longer than %s; begin again", signInTime)
+	}
+	if code, failed := c.query("error"); failed {
+		why, _ := c.query("error_description")
+		return p, fault.New(fault.Unauthenticated, "the identity provider %s rejected the sign-in: %s %s", p.Provider, fault.Clip(code), fault.Clip(why))
+	}
+	return p, nil
+}
+
+func (a *API) completeSignIn(c *call, p pendingSignIn) error {
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
+	defer cancel()
+	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
+	if err != nil {
+		return err
+	}
+	defer end()
+	state, _ := c.query("state")
+	code, _ := c.query("code")
+	who, cfg, err := a.cfg.SignIn.Finish(ctx, p.Attempt, state, code)
+	if err != nil {
+		return err
+	}
+	_, token, err := a.signedInAs(ctx, c, who, cfg)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	if p.Relay == cliRelay {
+		return c.Redirect(cliAddress+url.QueryEscape(token), fiber.StatusSeeOther)
+	}
+	c.Cookie(sessionCookie(c, token, int(cfg.SessionLife.Seconds())))
+	// A redirect would continue the provider's navigation, to which browsers do not add the
+	// session's cookie; a page of our own begins a new one.
+	return sendPage(c.Ctx, fiber.StatusOK, signInPage{Title: "Signed in", Text: "You are signed in as " + who.Username + ".", Next: ownPath(p.Relay)})
+}
+
+// ownPath is a path of the master's pages, for the page after a sign-in.
+func ownPath(path string) string {
+	if len(path) > 1 && path[0] == '/' && path[1] != '/' && !strings.ContainsAny(path, "\\\r\n\t") {
+		return path
+	}
+	return "/experiments"
+}
+
+// signedInAs finds the user of an identity, and creates a session.
+func (a *API) signedInAs(ctx context.Context, c *call, who signin.Identity, cfg signin.Config) (store.User, string, error) {
+	noteUser(c, nil, who.Username)
+	name, err := username(who.Username)
+	if err != nil {
+		return store.User{}, "", err
+	}
+	u, err := a.db.SignIn(ctx, store.Identity{Issuer: who.Issuer, Subject: who.Subject, Username: name, DisplayName: who.DisplayName, Admin: who.Admin, Create: cfg.CreateUsers})
+	if err != nil {
+		return u, "", err
+	}
+	noteUser(c, &u.ID, u.Username)
+	if !u.Active {
+		return u, "", fault.New(fault.Forbidden, "user is not active: an admin can activate %s with det user activate %s", u.Username, u.Username)
+	}
+	token, hash := auth.NewToken()
+	if err := a.db.NewSession(ctx, u, hash, cfg.SessionLife); err != nil {
+		return u, "", err
+	}
+	a.auth.forget(u.ID) // the provider may have changed the admin mark
+	return u, token, nil
+}
+
+func (a *API) startDevice(ctx context.Context, c *call, req *v1.StartDeviceSignInRequest) (*v1.StartDeviceSignInResponse, error) {
+	if err := fromElsewhere(c); err != nil {
+		return nil, err
+	}
+	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	d, err := a.cfg.SignIn.StartDevice(ctx, req.Provider)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.StartDeviceSignInResponse{DeviceCode: d.DeviceCode, UserCode: d.UserCode, URL: d.URL, CompleteURL: d.CompleteURL,
+		Interval: int(d.Interval.Seconds()), ExpiresIn: int(d.ExpiresIn.Seconds())}, nil
+}
+
+func (a *API) finishDevice(ctx context.Context, c *call, req *v1.FinishDeviceSignInRequest) (*v1.FinishDeviceSignInResponse, error) {
+	if err := fromElsewhere(c); err != nil {
+		return nil, err
+	}
+	if req.DeviceCode == "" || len(req.DeviceCode) > maxSignInValue {
+		return nil, fault.New(fault.Invalid, "deviceCode: expected a code of 1 to %d bytes", maxSignInValue)
+	}
+	end, err := a.provider(ctx, c, "device", maxPollsPerAddress)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	who, cfg, err := a.cfg.SignIn.FinishDevice(ctx, req.Provider, req.DeviceCode)
+	if errors.Is(err, signin.ErrPending) {
+		c.Locals(auditKey{}, nil) // without an entry, because nothing has happened yet
+		return &v1.FinishDeviceSignInResponse{Pending: true, Slower: errors.Is(err, signin.ErrSlower)}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	u, token, err := a.signedInAs(ctx, c, who, cfg)
+	if err != nil {
+		return nil, err
+	}
+	shown := wireUser(u)
+	return &v1.FinishDeviceSignInResponse{Token: token, User: &shown}, nil
+}
+
+// A signInPage is a page of a sign-in, without scripts.
+type signInPage struct {
+	Title, Text string
+	Button      string // of a form that confirms; "": none
+	Next        string // the page that follows at once; "": none
+}
+
+var signInPages = template.Must(template.New("page").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+{{if .Next}}<meta http-equiv="refresh" content="0; url={{.Next}}">{{end}}
+<title>{{.Title}} · Detent</title>
+<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;display:grid;place-content:center;min-height:100vh;margin:0;padding:1rem;box-sizing:border-box}main{max-width:26rem}h1{font-size:1.3rem}button{font:inherit;padding:.5rem 1.2rem}</style>
+</head><body><main><h1>{{.Title}}</h1><p>{{.Text}}</p>
+{{if .Button}}<form method="post"><button>{{.Button}}</button></form>{{else if .Next}}<p><a href="{{.Next}}">Continue</a></p>{{else}}<p><a href="/login">Sign in again</a></p>{{end}}
+</main></body></html>
+`))
+
+func sendPage(c *fiber.Ctx, status int, p signInPage) error {
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	c.Status(status)
+	return signInPages.Execute(c, p)
+}
+
+// failedSignIn shows an error as a page to browsers, and returns it for the audit trail and
+// programs.
+func failedSignIn(c *call, err error) error {
+	if !wantsPage(c.Ctx) {
+		return err
+	}
+	if e := entryOf(c.Ctx); e != nil {
+		e.Error = err.Error()
+	}
+	message := err.Error()
+	if fault.CodeOf(err) == fault.Internal {
+		message = "Internal error; the master's log has the details"
+	}
+	return sendPage(c.Ctx, statuses[fault.CodeOf(err)].http, signInPage{Title: "You are not signed in", Text: strings.ToUpper(message[:1]) + message[1:]})
+}

@@ -1,0 +1,129 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/signin"
+)
+
+// OIDCConfig describes an identity provider with which users sign in.
+type OIDCConfig struct {
+	// Name on the sign-in page and in `det auth login --provider`: letters, digits, `-` and `_`.
+	Name string `yaml:"name"`
+	// Address of the provider, below which it serves `/.well-known/openid-configuration`.
+	Issuer string `yaml:"issuer"`
+	// Identity of the master at the provider. The provider must allow the redirect address
+	// `<public_url>/oidc/callback`.
+	ClientID string `yaml:"client_id"`
+	// The secret for `client_id`. `client_secret_file` keeps it out of this file.
+	ClientSecret string `yaml:"client_secret"`
+	// File with the secret, such as one that a template of the master's Nomad job renders from Vault.
+	ClientSecretFile string `yaml:"client_secret_file"`
+	// Scopes that the master requests in addition to `openid`. By default `profile` and `email`.
+	Scopes []string `yaml:"scopes"`
+	// Claim that has the username. By default `preferred_username`.
+	UsernameClaim string `yaml:"username_claim"`
+	// Claim that has the name that is shown. By default `name`.
+	DisplayNameClaim string `yaml:"display_name_claim"`
+	// Claim that has the names of the user's groups. By default the master reads no groups.
+	GroupsClaim string `yaml:"groups_claim"`
+	// Groups of the provider whose members are administrators here. Without this key the
+	// administrators of the cluster choose them.
+	AdminGroups []string `yaml:"admin_groups"`
+	// Let only users sign in for whom an administrator has created an account
+	// (`det user create NAME --remote`). By default the first sign-in creates an account.
+	KnownUsersOnly bool `yaml:"known_users_only"`
+	// The sign-in page goes to this provider at once.
+	AlwaysRedirect bool `yaml:"always_redirect"`
+	// Hours after which a user must sign in again. By default 24.
+	SessionHours int `yaml:"session_hours"`
+}
+
+const (
+	maxProviders    = 20
+	maxSessionHours = 24 * 365
+	defaultHours    = 24
+)
+
+var providerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// checkProviders checks the identity providers.
+func (c *Config) checkProviders(k *checker) {
+	if len(c.OIDC) > maxProviders {
+		k.fail("oidc", "%d providers are over the limit of %d", len(c.OIDC), maxProviders)
+		return
+	}
+	seen := map[string]bool{}
+	for i, p := range c.OIDC {
+		at := fmt.Sprintf("oidc[%d].", i)
+		name := strings.ToLower(p.Name)
+		switch {
+		case !providerName.MatchString(p.Name):
+			k.fail(at+"name", "expected 1 to 64 letters, digits, - and _, found %q", p.Name)
+		case seen[name]:
+			k.fail(at+"name", "another provider has the name %q", p.Name)
+		}
+		seen[name] = true
+		if err := checkIssuer(p.Issuer); err != nil {
+			k.fail(at+"issuer", "%v", err)
+		}
+		if p.ClientID == "" {
+			k.fail(at+"client_id", "is required")
+		}
+		if p.ClientSecret != "" && p.ClientSecretFile != "" {
+			k.fail(at+"client_secret_file", "cannot be combined with client_secret")
+		}
+		if len(p.AdminGroups) > 0 && p.GroupsClaim == "" {
+			k.fail(at+"admin_groups", "needs groups_claim, which names the claim with the groups")
+		}
+		if p.SessionHours < 0 || p.SessionHours > maxSessionHours {
+			k.fail(at+"session_hours", "must be from 1 to %d, found %d", maxSessionHours, p.SessionHours)
+		}
+	}
+}
+
+// checkIssuer accepts HTTPS, and HTTP on this machine.
+func checkIssuer(issuer string) error {
+	u, err := url.Parse(issuer)
+	if err == nil && u.Host != "" && u.RawQuery == "" && u.Fragment == "" {
+		ip, notIP := netip.ParseAddr(u.Hostname())
+		if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || notIP == nil && ip.IsLoopback()) {
+			return nil
+		}
+	}
+	return fmt.Errorf("expected an address such as https://login.example.com/realms/ml, found %q; http is accepted for this machine only", issuer)
+}
+
+// providers returns the identity providers; nil without any.
+func (c *Config) providers() (*signin.Providers, error) {
+	if len(c.OIDC) == 0 {
+		return nil, nil
+	}
+	var list []signin.Config
+	for i, p := range c.OIDC {
+		secret := p.ClientSecret
+		if p.ClientSecretFile != "" {
+			b, err := os.ReadFile(p.ClientSecretFile)
+			if err != nil {
+				return nil, fmt.Errorf("oidc[%d].client_secret_file: %w", i, err)
+			}
+			secret = strings.TrimSpace(string(b))
+		}
+		scopes := p.Scopes
+		if scopes == nil {
+			scopes = []string{"profile", "email"}
+		}
+		list = append(list, signin.Config{Name: p.Name, Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: secret, Scopes: scopes,
+			UsernameClaim: cmp.Or(p.UsernameClaim, "preferred_username"), DisplayNameClaim: cmp.Or(p.DisplayNameClaim, "name"), GroupsClaim: p.GroupsClaim,
+			AdminGroups: p.AdminGroups, CreateUsers: !p.KnownUsersOnly, AlwaysRedirect: p.AlwaysRedirect,
+			SessionLife: time.Duration(cmp.Or(p.SessionHours, defaultHours)) * time.Hour})
+	}
+	return signin.New(list, strings.TrimRight(c.PublicURL, "/")+"/oidc/callback"), nil
+}

@@ -1,0 +1,394 @@
+// Package signin lets users sign in with identity providers that implement OpenID Connect: in a
+// browser (authorization code with PKCE), or on a machine without one (device code). It talks to
+// the providers, checks what they answer, and returns who signed in; api creates the session.
+package signin
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+const (
+	requestTimeout = 10 * time.Second
+	maxResponse    = 1 << 20
+	retryAfter     = 5 * time.Second // after a provider's description could not be read
+	maxClaim       = 200             // bytes of a name
+	maxGroups      = 1000
+)
+
+// Config describes a provider.
+type Config struct {
+	Name         string
+	Issuer       string
+	ClientID     string
+	ClientSecret string
+	Scopes       []string // in addition to openid
+	// The claims that have the username, the name that is shown, and the groups; "": none.
+	UsernameClaim, DisplayNameClaim, GroupsClaim string
+	// AdminGroups are the groups whose members are admins; empty: the provider does not decide it.
+	AdminGroups []string
+	// CreateUsers: a user who signs in the first time gets an account.
+	CreateUsers    bool
+	AlwaysRedirect bool
+	SessionLife    time.Duration
+}
+
+// An Identity is a user as a provider describes it.
+type Identity struct {
+	Issuer, Subject       string // identify the user for ever
+	Username, DisplayName string
+	Groups                []string
+	Admin                 *bool // nil: the provider does not decide it
+}
+
+// An Attempt is a sign-in in a browser that has begun. Its values are secret and belong to that
+// browser.
+type Attempt struct {
+	Provider string `json:"provider"`
+	State    string `json:"state"`
+	Nonce    string `json:"nonce"`
+	Verifier string `json:"verifier"` // of PKCE
+}
+
+// A Device is a sign-in with a device code that has begun. DeviceCode is secret.
+type Device struct {
+	DeviceCode, UserCode, URL, CompleteURL string
+	Interval, ExpiresIn                    time.Duration
+}
+
+// ErrPending is returned while the user has not confirmed a device code yet. ErrSlower also asks
+// for a longer interval.
+var (
+	ErrPending = errors.New("the user has not signed in yet")
+	ErrSlower  = fmt.Errorf("%w; poll less often", ErrPending)
+)
+
+// Providers are the identity providers of a cluster.
+type Providers struct {
+	list []*provider
+}
+
+type provider struct {
+	Config
+	callback string
+	client   *http.Client
+
+	mu     sync.Mutex // guards the fields below
+	found  *oidc.Provider
+	failed error
+	at     time.Time // of the failure
+}
+
+// New returns providers that send browsers back to the address callback. It contacts none of them.
+func New(configs []Config, callback string) *Providers {
+	client := &http.Client{Timeout: requestTimeout, Transport: bounded{http.DefaultTransport}}
+	p := &Providers{}
+	for _, c := range configs {
+		p.list = append(p.list, &provider{Config: c, callback: callback, client: client})
+	}
+	return p
+}
+
+// bounded limits the bodies of responses.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxResponse), resp.Body}
+	}
+	return resp, err
+}
+
+// List returns the providers' descriptions.
+func (p *Providers) List() []Config {
+	var out []Config
+	for _, one := range p.list {
+		out = append(out, one.Config)
+	}
+	return out
+}
+
+// named finds a provider; "" is the first one.
+func (p *Providers) named(name string) (*provider, error) {
+	for _, one := range p.list {
+		if name == "" || strings.EqualFold(one.Name, name) {
+			return one, nil
+		}
+	}
+	return nil, fault.New(fault.NotFound, "there is no identity provider %q", fault.Clip(name))
+}
+
+// Start begins a sign-in in a browser, and returns the address of the provider's page.
+func (p *Providers) Start(ctx context.Context, name string) (Attempt, string, error) {
+	one, err := p.named(name)
+	if err != nil {
+		return Attempt{}, "", err
+	}
+	cfg, _, err := one.oauth(ctx)
+	if err != nil {
+		return Attempt{}, "", err
+	}
+	a := Attempt{Provider: one.Name, State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(), Verifier: oauth2.GenerateVerifier()}
+	return a, cfg.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), nil
+}
+
+// Finish completes a sign-in in a browser with the state and the code that the provider sent.
+func (p *Providers) Finish(ctx context.Context, a Attempt, state, code string) (Identity, Config, error) {
+	one, err := p.named(a.Provider)
+	if err != nil {
+		return Identity{}, Config{}, err
+	}
+	if a.State == "" || subtle.ConstantTimeCompare([]byte(state), []byte(a.State)) != 1 {
+		return Identity{}, Config{}, fault.New(fault.Unauthenticated, "this sign-in did not begin in this browser; begin again")
+	}
+	cfg, found, err := one.oauth(ctx)
+	if err != nil {
+		return Identity{}, Config{}, err
+	}
+	token, err := cfg.Exchange(one.with(ctx), code, oauth2.VerifierOption(a.Verifier))
+	if err != nil {
+		return Identity{}, Config{}, one.rejected(err)
+	}
+	who, err := one.identity(ctx, found, token, a.Nonce)
+	return who, one.Config, err
+}
+
+// StartDevice begins a sign-in with a device code.
+func (p *Providers) StartDevice(ctx context.Context, name string) (Device, error) {
+	one, err := p.named(name)
+	if err != nil {
+		return Device{}, err
+	}
+	cfg, _, err := one.oauth(ctx)
+	if err != nil {
+		return Device{}, err
+	}
+	if cfg.Endpoint.DeviceAuthURL == "" {
+		return Device{}, fault.New(fault.Invalid, "%s does not support device codes; sign in with a browser", one.Name)
+	}
+	return one.deviceAuth(ctx, cfg)
+}
+
+// deviceAuth requests a device code, with the client's secret in a header or, for providers that
+// do not accept it there, in the body. (The library sends no secret with this request.)
+func (p *provider) deviceAuth(ctx context.Context, cfg *oauth2.Config) (Device, error) {
+	form := url.Values{"client_id": {cfg.ClientID}, "scope": {strings.Join(cfg.Scopes, " ")}}
+	resp, err := p.post(ctx, cfg.Endpoint.DeviceAuthURL, form, true)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		_ = resp.Body.Close()
+		form.Set("client_secret", cfg.ClientSecret)
+		resp, err = p.post(ctx, cfg.Endpoint.DeviceAuthURL, form, false)
+	}
+	if err != nil {
+		return Device{}, p.rejected(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var answer struct {
+		DeviceCode  string `json:"device_code"`
+		UserCode    string `json:"user_code"`
+		URL         string `json:"verification_uri"`
+		CompleteURL string `json:"verification_uri_complete"`
+		ExpiresIn   int    `json:"expires_in"`
+		Interval    int    `json:"interval"`
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return Device{}, p.rejected(err)
+	}
+	if answer.Error != "" || answer.DeviceCode == "" || answer.UserCode == "" {
+		return Device{}, p.rejected(&oauth2.RetrieveError{ErrorCode: cmp.Or(answer.Error, "no device code"), ErrorDescription: answer.Description})
+	}
+	return Device{DeviceCode: answer.DeviceCode, UserCode: answer.UserCode, URL: answer.URL, CompleteURL: answer.CompleteURL,
+		Interval: time.Duration(max(answer.Interval, 1)) * time.Second, ExpiresIn: time.Duration(answer.ExpiresIn) * time.Second}, nil
+}
+
+func (p *provider) post(ctx context.Context, to string, form url.Values, basic bool) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if basic && p.ClientSecret != "" {
+		req.SetBasicAuth(url.QueryEscape(p.ClientID), url.QueryEscape(p.ClientSecret))
+	}
+	return p.client.Do(req)
+}
+
+// FinishDevice asks once whether the user has confirmed a device code; ErrPending if not.
+func (p *Providers) FinishDevice(ctx context.Context, name, deviceCode string) (Identity, Config, error) {
+	one, err := p.named(name)
+	if err != nil {
+		return Identity{}, Config{}, err
+	}
+	cfg, found, err := one.oauth(ctx)
+	if err != nil {
+		return Identity{}, Config{}, err
+	}
+	token, err := cfg.Exchange(one.with(ctx), "", oauth2.SetAuthURLParam("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+		oauth2.SetAuthURLParam("device_code", deviceCode))
+	var answer *oauth2.RetrieveError
+	if errors.As(err, &answer) {
+		switch answer.ErrorCode {
+		case "authorization_pending":
+			return Identity{}, Config{}, ErrPending
+		case "slow_down":
+			return Identity{}, Config{}, ErrSlower
+		}
+	}
+	if err != nil {
+		return Identity{}, Config{}, one.rejected(err)
+	}
+	who, err := one.identity(ctx, found, token, "")
+	return who, one.Config, err
+}
+
+// with lets the libraries use the provider's HTTP client.
+func (p *provider) with(ctx context.Context) context.Context {
+	return oidc.ClientContext(ctx, p.client)
+}
+
+// oauth reads the provider's description the first time.
+func (p *provider) oauth(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.found == nil {
+		if time.Since(p.at) < retryAfter {
+			return nil, nil, p.failed
+		}
+		// The library keeps the context for the provider's keys, so it must not end with the call.
+		found, err := oidc.NewProvider(p.with(context.WithoutCancel(ctx)), p.Issuer)
+		if err != nil {
+			p.failed, p.at = fault.Wrap(fault.Unavailable, err, "the identity provider %s does not answer as it should; try again", p.Name), time.Now()
+			return nil, nil, p.failed
+		}
+		p.found = found
+	}
+	return &oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: p.found.Endpoint(), RedirectURL: p.callback,
+		Scopes: append([]string{oidc.ScopeOpenID}, p.Scopes...)}, p.found, nil
+}
+
+// rejected is the error for a request that the provider did not accept.
+func (p *provider) rejected(err error) error {
+	var answer *oauth2.RetrieveError
+	if errors.As(err, &answer) && answer.ErrorCode != "" {
+		return fault.Wrap(fault.Unauthenticated, err, "the identity provider %s rejected the sign-in: %s", p.Name, fault.Clip(cmp.Or(answer.ErrorDescription, answer.ErrorCode)))
+	}
+	return fault.Wrap(fault.Unavailable, err, "the identity provider %s does not answer as it should; try again", p.Name)
+}
+
+// identity checks the ID token, and reads the claims in it. Claims that are missing there are
+// read from the provider.
+func (p *provider) identity(ctx context.Context, found *oidc.Provider, token *oauth2.Token, nonce string) (Identity, error) {
+	raw, _ := token.Extra("id_token").(string)
+	checked, err := found.VerifierContext(p.with(ctx), &oidc.Config{ClientID: p.ClientID}).Verify(p.with(ctx), raw)
+	if err != nil {
+		return Identity{}, fault.Wrap(fault.Unauthenticated, err, "the identity provider %s sent no valid identity", p.Name)
+	}
+	if nonce != "" && subtle.ConstantTimeCompare([]byte(checked.Nonce), []byte(nonce)) != 1 {
+		return Identity{}, fault.New(fault.Unauthenticated, "the identity provider %s answered another sign-in; begin again", p.Name)
+	}
+	claims := map[string]any{}
+	if err := checked.Claims(&claims); err != nil {
+		return Identity{}, fault.Wrap(fault.Unauthenticated, err, "the identity provider %s sent no valid identity", p.Name)
+	}
+	if p.misses(claims) && found.UserInfoEndpoint() != "" {
+		info, err := found.UserInfo(p.with(ctx), oauth2.StaticTokenSource(token))
+		if err != nil {
+			return Identity{}, p.rejected(err)
+		}
+		if info.Subject != checked.Subject {
+			return Identity{}, fault.New(fault.Unauthenticated, "the identity provider %s answered for another user", p.Name)
+		}
+		more := map[string]any{}
+		if err := info.Claims(&more); err != nil {
+			return Identity{}, p.rejected(err)
+		}
+		for name, value := range more {
+			if _, has := claims[name]; !has {
+				claims[name] = value
+			}
+		}
+	}
+	return p.read(checked.Issuer, checked.Subject, claims)
+}
+
+func (p *provider) misses(claims map[string]any) bool {
+	return slices.ContainsFunc([]string{p.UsernameClaim, p.DisplayNameClaim, p.GroupsClaim}, func(name string) bool {
+		_, has := claims[name]
+		return name != "" && !has
+	})
+}
+
+// read makes an identity from claims.
+func (p *provider) read(issuer, subject string, claims map[string]any) (Identity, error) {
+	who := Identity{Issuer: issuer, Subject: subject}
+	who.Username, _ = claims[p.UsernameClaim].(string)
+	who.Username = strings.ToLower(strings.TrimSpace(who.Username))
+	switch verified, has := claims["email_verified"]; {
+	case who.Username == "" || len(who.Username) > maxClaim:
+		return who, fault.New(fault.Forbidden, "the identity provider %s sent no username in the claim %q; an administrator can choose another claim with username_claim", p.Name, p.UsernameClaim)
+	case p.UsernameClaim == "email" && has && verified != true && verified != "true":
+		return who, fault.New(fault.Forbidden, "the identity provider %s has not verified the address %s", p.Name, fault.Clip(who.Username))
+	case len(subject) > maxClaim:
+		return who, fault.New(fault.Forbidden, "the subject of the identity provider %s has %d bytes; %d are allowed", p.Name, len(subject), maxClaim)
+	}
+	name, _ := claims[p.DisplayNameClaim].(string)
+	who.DisplayName = fault.ClipTo(strings.TrimSpace(name), maxClaim-3)
+	if p.GroupsClaim != "" {
+		groups, err := groupsIn(claims[p.GroupsClaim])
+		if err != nil {
+			return who, fault.New(fault.Forbidden, "the claim %q of the identity provider %s: %v", p.GroupsClaim, p.Name, err)
+		}
+		who.Groups = groups
+	}
+	if len(p.AdminGroups) > 0 {
+		admin := slices.ContainsFunc(p.AdminGroups, func(g string) bool { return slices.Contains(who.Groups, g) })
+		who.Admin = &admin
+	}
+	return who, nil
+}
+
+// groupsIn accepts a list of names, or one name.
+func groupsIn(claim any) ([]string, error) {
+	switch claim := claim.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return []string{claim}, nil
+	case []any:
+		if len(claim) > maxGroups {
+			return nil, fmt.Errorf("%d groups are over the limit of %d", len(claim), maxGroups)
+		}
+		var out []string
+		for _, g := range claim {
+			name, ok := g.(string)
+			if !ok {
+				return nil, errors.New("expected a list of names")
+			}
+			out = append(out, name)
+		}
+		return out, nil
+	}
+	return nil, errors.New("expected a list of names")
+}
