@@ -140,13 +140,20 @@ export const deleteClusterMessage: Endpoint<undefined, Empty> = { method: 'DELET
 export const resetUserSettings: Endpoint<undefined, undefined> = { method: 'POST', path: '/api/v1/users/setting/reset' };
 export const followLive: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/detent/live' };
 
+export interface InfoSSOProvider {
+  name: string;
+  sso_url: string;
+  type: string;
+  always_redirect: boolean;
+}
+
 export interface Info {
   version: string;
   master_id: string;
   cluster_id: string;
   cluster_name: string;
   telemetry: Record<string, unknown>;
-  sso_providers: string[];
+  sso_providers: InfoSSOProvider[];
   detent_version: string;
   public_url: string;
 }

@@ -1113,6 +1113,22 @@ class v1FileNode(Message):
     path: Optional[str] = None
 
 
+class v1FinishDeviceSignInRequest(Message):
+    """The message v1FinishDeviceSignInRequest."""
+
+    provider: str
+    deviceCode: str
+
+
+class v1FinishDeviceSignInResponse(Message):
+    """The message v1FinishDeviceSignInResponse."""
+
+    pending: bool
+    slower: bool
+    token: str
+    user: Optional[v1User] = None
+
+
 class v1FittingPolicy(DetEnum):
     """The words v1FittingPolicy."""
 
@@ -1966,9 +1982,18 @@ class v1Info(Message):
     cluster_id: str
     cluster_name: str
     telemetry: Any
-    sso_providers: Sequence[str]
+    sso_providers: Sequence[v1InfoSSOProvider]
     detent_version: str
     public_url: str
+
+
+class v1InfoSSOProvider(Message):
+    """The message v1InfoSSOProvider."""
+
+    name: str
+    sso_url: str
+    type: str
+    always_redirect: bool
 
 
 class v1InitialOperations(Message):
@@ -3743,6 +3768,23 @@ class v1SlotStats(Message):
 
     brandStats: Dict[str, v1DeviceStats]
     typeStats: Dict[str, v1DeviceStats]
+
+
+class v1StartDeviceSignInRequest(Message):
+    """The message v1StartDeviceSignInRequest."""
+
+    provider: str
+
+
+class v1StartDeviceSignInResponse(Message):
+    """The message v1StartDeviceSignInResponse."""
+
+    deviceCode: str
+    userCode: str
+    url: str
+    completeUrl: str
+    interval: int
+    expiresIn: int
 
 
 class v1StartTrialRequest(Message):
@@ -6788,6 +6830,17 @@ def post_EnableSlot(
     return v1EnableSlotResponse.from_json(_answer)
 
 
+def post_FinishDeviceSignIn(
+    session: BaseSession,
+    *,
+    body: v1FinishDeviceSignInRequest,
+) -> v1FinishDeviceSignInResponse:
+    """Ask whether the user has signed in with a device code."""
+    _path = "/api/v1/detent/oidc/device/token"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1FinishDeviceSignInResponse.from_json(_answer)
+
+
 def post_GetModelDefFile(
     session: BaseSession,
     *,
@@ -7570,6 +7623,17 @@ def post_SetUserPassword(
     _path = f"/api/v1/users/{_quoted(str(userId))}/password"
     _answer = _call(session, "POST", _path, {}, body)
     return v1SetUserPasswordResponse.from_json(_answer)
+
+
+def post_StartDeviceSignIn(
+    session: BaseSession,
+    *,
+    body: v1StartDeviceSignInRequest,
+) -> v1StartDeviceSignInResponse:
+    """Sign in with an identity provider, on a machine without a browser."""
+    _path = "/api/v1/detent/oidc/device"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1StartDeviceSignInResponse.from_json(_answer)
 
 
 def post_StartTrial(
