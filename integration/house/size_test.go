@@ -50,7 +50,8 @@ var budgets = map[string]int{
 	"master/schedule":  150,
 	"master/search":    2700,
 	"master/secrets":   650,
-	"master/server":    3350, // servertest, the master of clients' tests, among them
+	"master/server":    3450, // servertest, the master of clients' tests, among them
+	"master/signin":    350,
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
@@ -71,7 +72,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is that of the finished product.
-const totalBudget = 102_000
+const totalBudget = 104_000
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {
