@@ -18,12 +18,12 @@ import (
 // comments and empty lines do not count. A budget is raised only on purpose: whoever goes
 // over one looks first for a second way of doing the same thing.
 var budgets = map[string]int{
-	"cli":              14000,
+	"cli":              14200,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2500, // the rig of the tests among them
 	"jobspecs":         1300,
 	"master":           100,
-	"master/api":       14400,
+	"master/api":       15000,
 	"master/auth":      200,
 	"master/budget":    150,
 	"master/client":    2700,
