@@ -31,15 +31,21 @@ const (
 
 // usageWindow reads the times of a request.
 func (c *call) usageWindow() (since, until time.Time, err error) {
-	for name, t := range map[string]*time.Time{"timestampAfter": &since, "timestampBefore": &until} {
-		given, err := c.timeOf(name)
+	moment := func(name string) (t time.Time) {
 		if err != nil {
-			return since, until, err
+			return t
 		}
-		if given == nil {
-			return since, until, fault.New(fault.Invalid, "%s: is required: a time such as 2026-01-31T00:00:00Z", name)
+		var given *time.Time
+		if given, err = c.timeOf(name); err == nil && given == nil {
+			err = fault.New(fault.Invalid, "%s: is required: a time such as 2026-01-31T00:00:00Z", name)
 		}
-		*t = *given
+		if err != nil {
+			return t
+		}
+		return *given
+	}
+	if since, until = moment("timestampAfter"), moment("timestampBefore"); err != nil {
+		return since, until, err
 	}
 	return since, until, usageSpan(since, until)
 }
@@ -65,11 +71,16 @@ func (c *call) usagePeriod() (since, until time.Time, monthly bool, err error) {
 	default:
 		return since, until, false, fault.New(fault.Invalid, "period: expected %s or %s", v1.ResourceAllocationAggregationPeriodDaily, v1.ResourceAllocationAggregationPeriodMonthly)
 	}
-	for name, t := range map[string]*time.Time{"startDate": &since, "endDate": &until} {
-		text, _ := c.query(name)
-		if *t, err = time.Parse(layout, text); err != nil {
-			return since, until, monthly, fault.New(fault.Invalid, "%s: expected a date such as %s, found %q", name, example, fault.Clip(text))
+	date := func(name string) (t time.Time) {
+		if text, _ := c.query(name); err == nil {
+			if t, err = time.Parse(layout, text); err != nil {
+				err = fault.New(fault.Invalid, "%s: expected a date such as %s, found %q", name, example, fault.Clip(text))
+			}
 		}
+		return t
+	}
+	if since, until = date("startDate"), date("endDate"); err != nil {
+		return since, until, monthly, err
 	}
 	if since.After(until) {
 		return since, until, monthly, fault.New(fault.Invalid, "start date cannot be after end date")
