@@ -155,11 +155,11 @@ func TestNoNodeIsLeft(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftHasNotTheShape tests a trial of three slots, which need one node or three:
-// two remaining nodes with two slots each have enough slots, but can never run the trial.
+// TestWhatIsLeftHasNotTheShape tests a trial of three slots in equal parts, which need one node or
+// three: two remaining nodes with two slots each have enough slots, but can never run the trial.
 func TestWhatIsLeftHasNotTheShape(t *testing.T) {
 	b := newBench(t, "n1", "n2", "n3")
-	e := b.experiment("resources: {slots_per_trial: 3}")
+	e := b.experiment("resources: {slots_per_trial: 3, equal_parts: true}")
 	b.fail(e, func(id string) { b.match(id, "exclude_node") })
 	b.want(e, "ERROR", "ERROR", "TERMINATED failed")
 	if s := b.text(`SELECT error FROM trials`); !strings.Contains(s, "no node that could hold it except n1") {

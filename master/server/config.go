@@ -69,7 +69,7 @@ type Config struct {
 	// Access tokens, which programs keep ([security](security.md)).
 	Tokens TokensConfig `yaml:"tokens"`
 	// Identity providers with which users sign in by OpenID Connect ([sign-in](sign-in.md)).
-	OIDC []OIDCConfig `yaml:"oidc"`
+	OIDC []OIDCConfig `yaml:"identity_providers"`
 	// The audit trail ([audit](audit.md)).
 	Audit AuditConfig `yaml:"audit"`
 	// Allow pools with `driver: raw_exec` on a master that listens on an address other than

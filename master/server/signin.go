@@ -57,12 +57,12 @@ var providerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // checkProviders checks the identity providers.
 func (c *Config) checkProviders(k *checker) {
 	if len(c.OIDC) > maxProviders {
-		k.fail("oidc", "%d providers are over the limit of %d", len(c.OIDC), maxProviders)
+		k.fail("identity_providers", "%d providers are over the limit of %d", len(c.OIDC), maxProviders)
 		return
 	}
 	seen := map[string]bool{}
 	for i, p := range c.OIDC {
-		at := fmt.Sprintf("oidc[%d].", i)
+		at := fmt.Sprintf("identity_providers[%d].", i)
 		name := strings.ToLower(p.Name)
 		switch {
 		case !providerName.MatchString(p.Name):
@@ -112,7 +112,7 @@ func (c *Config) providers() (*signin.Providers, error) {
 		if p.ClientSecretFile != "" {
 			b, err := os.ReadFile(p.ClientSecretFile)
 			if err != nil {
-				return nil, fmt.Errorf("oidc[%d].client_secret_file: %w", i, err)
+				return nil, fmt.Errorf("identity_providers[%d].client_secret_file: %w", i, err)
 			}
 			secret = strings.TrimSpace(string(b))
 		}
