@@ -49,6 +49,13 @@ func TestPlayedScripts(t *testing.T) {
 		"wait-for": waitFor, "wait-deleted": waitDeleted, "wait-phase": waitPhase, "wait-attempt": waitAttempt, "let": let, "cmptimes": compareTimes, "seed": seed, "no-links": noLinks}})
 }
 
+// TestRoleScripts runs the scripts that need a master with roles.
+func TestRoleScripts(t *testing.T) {
+	t.Parallel()
+	address := servertest.StartWithRoles(t, nil).URL
+	testscript.Run(t, testscript.Params{Dir: "testdata/roles", Setup: withMaster(address)})
+}
+
 // waitFor waits for a file that a program in the background makes.
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {

@@ -20,7 +20,7 @@ import (
 // New returns the command det workspace.
 func New(a *app.App) *cobra.Command {
 	return noun.New("workspace", "manage workspaces, which group projects", []string{"w"}, newList(a),
-		newCreate(a), newEdit(a), newDescribe(a), newArchive(a, true), newArchive(a, false), newDelete(a), newListProjects(a), newListPools(a),
+		newCreate(a), newEdit(a), newDescribe(a), newArchive(a, true), newArchive(a, false), newDelete(a), newListProjects(a), newListPools(a), newListMembers(a),
 		noun.Absent("bindings", "Detent runs tasks on Nomad and binds no workspaces to namespaces of Kubernetes; a pool's job names Nomad's namespace"),
 		noun.Absent("resource-quota", "Detent runs tasks on Nomad and sets no quotas in Kubernetes"))
 }

@@ -102,14 +102,18 @@ func TestEveryVerb(t *testing.T) {
 // elsewhere are verbs that would break the cluster that all tests share, which the
 // demo and the tests of nomad/local bring up and down; those that need more than a
 // start (TestNotebook, TestShell and TestTensorboard open theirs, TestPortsOfACommand uses tunnels) or a pool of containers
-// (TestTasksInContainers links an account); what TestTutorial runs; and the verbs of models, accounting, bindings and config policies, which
+// (TestTasksInContainers links an account); what TestTutorial runs; and the verbs of models, accounting, bindings, config policies and roles, which
 // scripts in cli/testdata use.
 var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset",
 	"notebook open", "shell open", "tensorboard open", "task tunnel", "user link-with-agent-user", "preview-search",
 	"model list", "model create", "model register-version", "model describe", "model list-versions", "model edit", "model edit-version",
 	"model move", "model archive", "model unarchive", "model delete", "model delete-version", "model export",
-	"resources allocations", "resources raw", "resources aggregated", "workspace list-pools", "resource-pool bindings add", "resource-pool bindings remove", "resource-pool bindings replace",
-	"resource-pool bindings list-workspaces", "config-policies describe", "config-policies set", "config-policies delete"}
+	"resources allocations", "resources raw", "resources aggregated",
+	"workspace list-pools", "resource-pool bindings add", "resource-pool bindings remove", "resource-pool bindings replace",
+	"resource-pool bindings list-workspaces", "config-policies describe", "config-policies set", "config-policies delete",
+	"rbac list-roles", "rbac describe-role", "rbac my-permissions", "rbac list-users-roles", "rbac list-groups-roles", "rbac assign-role", "rbac unassign-role", "rbac preview",
+	"user-group list", "user-group describe", "user-group create", "user-group delete", "user-group add-user", "user-group remove-user", "user-group change-name",
+	"workspace list-members"}
 
 // documentedVerbs reads the table of nouns and verbs.
 func documentedVerbs(t *testing.T) []string {

@@ -18,13 +18,13 @@ import (
 // comments and empty lines do not count. A budget is raised only on purpose: whoever goes
 // over one looks first for a second way of doing the same thing.
 var budgets = map[string]int{
-	"cli":              14200,
+	"cli":              15000,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2500, // the rig of the tests among them
 	"jobspecs":         1300,
 	"master":           100,
-	"master/api":       15000,
-	"master/auth":      200,
+	"master/api":       15400,
+	"master/auth":      430,
 	"master/budget":    150,
 	"master/client":    2700,
 	"master/cluster":   3400,
@@ -34,7 +34,7 @@ var budgets = map[string]int{
 	"master/fault":     100,
 	"master/find":      1100,
 	"master/keep":      200,
-	"master/launch":    2000,
+	"master/launch":    2040,
 	"master/leftover":  200,
 	"master/lifecycle": 750,
 	"master/logpolicy": 100,
@@ -50,7 +50,7 @@ var budgets = map[string]int{
 	"master/schedule":  150,
 	"master/search":    2700,
 	"master/secrets":   650,
-	"master/server":    3450, // servertest, the master of clients' tests, among them
+	"master/server":    3500, // servertest, the master of clients' tests, among them
 	"master/signin":    350,
 	"master/sleep":     50,
 	"master/spelling":  100,
@@ -72,7 +72,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is that of the finished product.
-const totalBudget = 104_000
+const totalBudget = 107_000
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

@@ -84,7 +84,7 @@ func (a *API) agents(ctx context.Context, in auth.Scope) ([]v1.Agent, map[string
 	if err != nil {
 		return nil, nil, err
 	}
-	holdings, err := a.db.Holdings(ctx, in, "")
+	holdings, err := a.holdings(ctx, in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,6 +100,26 @@ func (a *API) agents(ctx context.Context, in auth.Scope) ([]v1.Agent, map[string
 		list, rows[w.ID] = append(list, w), n
 	}
 	return list, rows, nil
+}
+
+// holdings reads what all attempts hold. Those out of the scope have no name: who may not see them
+// sees that the slots are taken.
+func (a *API) holdings(ctx context.Context, in auth.Scope) ([]store.Holding, error) {
+	list, err := a.db.Holdings(ctx, auth.Everywhere(), "")
+	if err != nil || in.All {
+		return list, err
+	}
+	seen, err := a.db.Holdings(ctx, in, "")
+	known := make(map[string]bool, len(seen))
+	for _, h := range seen {
+		known[h.AllocationID] = true
+	}
+	for i := range list {
+		if h := &list[i]; !known[h.AllocationID] {
+			h.AllocationID, h.TaskID, h.NomadAllocID = "", "", "hidden-"+strconv.Itoa(i)
+		}
+	}
+	return list, err
 }
 
 func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
@@ -200,7 +220,7 @@ func (a *API) listAgents(ctx context.Context, c *call, _ *v1.None) (*v1.GetAgent
 	if err != nil {
 		return nil, err
 	}
-	list, _, err := a.agents(ctx, c.scope)
+	list, _, err := a.agents(ctx, auth.ScopeOf(c.who, auth.View, v1.KindTask))
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +251,7 @@ func (a *API) listAgents(ctx context.Context, c *call, _ *v1.None) (*v1.GetAgent
 
 // nodeOf finds a node by its displayed name, or by Nomad's id.
 func (a *API) nodeOf(ctx context.Context, c *call) (node, error) {
-	list, rows, err := a.agents(ctx, c.scope)
+	list, rows, err := a.agents(ctx, auth.ScopeOf(c.who, auth.View, v1.KindTask))
 	if err != nil {
 		return node{}, err
 	}

@@ -141,6 +141,11 @@ func (x *authenticator) lookUp(ctx context.Context, hash []byte, task bool) (aut
 	return auth.Who{}, fault.New(fault.Unauthenticated, "the session is unknown or has ended: sign in again with det user login")
 }
 
+// forgetAll removes all cached callers, so that changed roles take effect at once on this master.
+func (x *authenticator) forgetAll() {
+	x.known.Forget(func([32]byte, auth.Who) bool { return true })
+}
+
 // forget removes the cached sessions of a user, so that a sign-out or a changed account takes
 // effect at once on this master.
 func (x *authenticator) forget(userID int) {

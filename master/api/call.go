@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -26,15 +27,13 @@ type call struct {
 // may fails unless the caller may perform the verb on the object.
 func (c *call) may(verb auth.Verb, object auth.Object) error { return may(c.who, verb, object) }
 
-// may fails unless who may perform the verb on the object.
+// may fails unless who may perform the verb on the object. What they may not see is not found.
 func may(who auth.Who, verb auth.Verb, object auth.Object) error {
-	if auth.Can(who, verb, object) {
-		return nil
+	err := launch.May(who, verb, object)
+	if err != nil && verb == auth.Report && fault.Is(err, fault.Forbidden) { // a user who reports for an object changes it
+		return fault.New(fault.Forbidden, "%s may not %s this %s", who.Username, auth.Change, object.Kind)
 	}
-	if verb == auth.Report { // a user who reports for an object changes it
-		verb = auth.Change
-	}
-	return fault.New(fault.Forbidden, "%s may not %s this %s", who.Username, verb, object.Kind)
+	return err
 }
 
 // id parses a path parameter that is a number.

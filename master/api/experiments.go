@@ -93,7 +93,7 @@ func shownConfig(e store.Experiment, who auth.Who) (v1.Struct, string) {
 			shown = b
 		}
 	}
-	if !auth.Can(who, auth.Change, ofExperiment(e.ExperimentHead)) {
+	if !auth.Owns(who, ofExperiment(e.ExperimentHead)) {
 		return shown, string(shown)
 	}
 	return shown, e.OriginalConfig

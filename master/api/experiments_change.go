@@ -75,7 +75,7 @@ func refusedAction(e store.ExperimentHead, action store.Action) error {
 
 func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
 	return func(ctx context.Context, c *call, p store.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
-		list, missing, err := a.chosen(ctx, c.scope, p.ID, req)
+		list, missing, err := a.chosen(ctx, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), p.ID, req)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -21,6 +22,9 @@ func (a *API) continueExperiment(ctx context.Context, c *call, req *v1.ContinueE
 	}
 	if err := c.may(auth.Change, ofExperiment(e.ExperimentHead)); err != nil {
 		return nil, err
+	}
+	if optional.Value(req.OverrideConfig) != "" && c.who.Grants != nil && !auth.Owns(c.who, ofExperiment(e.ExperimentHead)) {
+		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, so only %s and ClusterAdmins may continue it with another configuration; fork it instead", e.ID, e.Owner, e.Owner)
 	}
 	made, err := a.experiments.Continue(ctx, e, optional.Value(req.OverrideConfig))
 	if err != nil {

@@ -29,7 +29,7 @@ func taskConfig(k store.Task, who auth.Who) v1.Struct {
 // ownerOrAdmin reports whether the caller is the owner of an object, a task of the owner, or an
 // admin. Only these see the values of environment variables.
 func ownerOrAdmin(who auth.Who, ownerID int) bool {
-	return who.Admin || who.UserID != 0 && who.UserID == ownerID
+	return auth.Owns(who, auth.Object{OwnerID: ownerID})
 }
 
 // exitStatus is how a task ended; "" before its end.

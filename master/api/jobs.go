@@ -54,6 +54,17 @@ func (a *API) wireJob(j store.Job) v1.Job {
 }
 
 func (a *API) jobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsV2Response, error) {
+	return a.queue(ctx, c, true)
+}
+
+// seesJob reports whether the caller may see more of a job than that it is in the queue.
+func (c *call) seesJob(j store.Job) bool {
+	return c.scope.Has(auth.Object{Kind: v1.KindJob, WorkspaceID: j.WorkspaceID})
+}
+
+// queue lists jobs. Of a job that the caller may not see it tells what the job takes from others,
+// with limited, or nothing.
+func (a *API) queue(ctx context.Context, c *call, limited bool) (*v1.GetJobsV2Response, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, err
@@ -63,9 +74,12 @@ func (a *API) jobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsV2Respo
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.db.Jobs(ctx, c.scope, pool)
+	list, err := a.db.Jobs(ctx, auth.Everywhere(), pool)
 	if err != nil {
 		return nil, err
+	}
+	if !limited {
+		list = slices.DeleteFunc(list, func(j store.Job) bool { return !c.seesJob(j) })
 	}
 	if states := c.list("states"); len(states) > 0 {
 		list = slices.DeleteFunc(list, func(j store.Job) bool { return !slices.Contains(states, string(jobState(j))) })
@@ -80,14 +94,19 @@ func (a *API) jobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsV2Respo
 	resp := &v1.GetJobsV2Response{Pagination: page}
 	for _, j := range list {
 		full := a.wireJob(j)
-		resp.Jobs = append(resp.Jobs, v1.RBACJob{Full: &full})
+		if c.seesJob(j) {
+			resp.Jobs = append(resp.Jobs, v1.RBACJob{Full: &full})
+			continue
+		}
+		resp.Jobs = append(resp.Jobs, v1.RBACJob{Limited: &v1.LimitedJob{JobID: full.JobID, Type: full.Type, ResourcePool: full.ResourcePool, Summary: full.Summary,
+			RequestedSlots: full.RequestedSlots, AllocatedSlots: full.AllocatedSlots, IsPreemptible: full.IsPreemptible, Priority: full.Priority, Weight: full.Weight}})
 	}
 	return resp, nil
 }
 
 // oldJobs lists jobs for clients that do not know entries with a part of a job's fields.
 func (a *API) oldJobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsResponse, error) {
-	list, err := a.jobs(ctx, c, nil)
+	list, err := a.queue(ctx, c, false)
 	if err != nil {
 		return nil, err
 	}
@@ -154,12 +173,21 @@ func (a *API) updateJobs(ctx context.Context, c *call, req *v1.UpdateJobQueueReq
 	return &v1.Empty{}, nil
 }
 
+// ofJob is a job as auth knows it: with roles, who may change an experiment may change its job.
+func ofJob(id string, ref store.JobRef) auth.Object {
+	o := auth.Object{Kind: v1.KindJob, Name: "job " + id, OwnerID: ref.OwnerID, WorkspaceID: ref.WorkspaceID}
+	if ref.ExperimentID != nil {
+		o.Kind = v1.KindExperiment
+	}
+	return o
+}
+
 func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
 	ref, err := a.db.JobByID(ctx, u.JobID)
 	if err != nil {
 		return err
 	}
-	if err := c.may(auth.Change, auth.Object{Kind: v1.KindJob, OwnerID: ref.OwnerID, WorkspaceID: ref.WorkspaceID}); err != nil {
+	if err := c.may(auth.Change, ofJob(u.JobID, ref)); err != nil {
 		return err
 	}
 	if optional.Value(u.ResourcePool) == "" {

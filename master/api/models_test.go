@@ -245,16 +245,16 @@ func TestACheckpointIsSeenThroughAModel(t *testing.T) {
 		t.Errorf("the version has %v", got)
 	}
 	admin.get("/api/v1/checkpoints/" + older).ok()
-	admin.get("/api/v1/checkpoints/" + newer).is(403)
+	admin.get("/api/v1/checkpoints/" + newer).is(404)
 	admin.post("/api/v1/checkpoints/"+older+"/metadata", `{"checkpoint":{"metadata":{}}}`).is(403)
-	admin.post("/api/v1/models/m/versions", `{"checkpointUuid":"`+newer+`"}`).is(403)
+	admin.post("/api/v1/models/m/versions", `{"checkpointUuid":"`+newer+`"}`).is(404)
 	admin.post("/api/v1/models/m/versions", `{"checkpointUuid":"`+older+`"}`).ok()
-	admin.post("/api/v1/models/m/move", `{"destinationWorkspaceId":1}`).is(403)
-	admin.patch("/api/v1/models/m", `{"workspaceId":1}`).is(403)
-	admin.post("/api/v1/models", `{"name":"new"}`).is(403)
+	admin.post("/api/v1/models/m/move", `{"destinationWorkspaceId":1}`).is(404)
+	admin.patch("/api/v1/models/m", `{"workspaceId":1}`).is(404)
+	admin.post("/api/v1/models", `{"name":"new"}`).is(404)
 	admin.post("/api/v1/models", fmt.Sprintf(`{"name":"new","workspaceId":%d}`, theirs)).ok()
 	me.post("/api/v1/models/m/move", `{"destinationWorkspaceId":1}`).ok()
-	admin.get("/api/v1/checkpoints/" + older).is(403)
+	admin.get("/api/v1/checkpoints/" + older).is(404)
 }
 
 // TestWhatTrialsWorkWith: metrics are found from the checkpoint, or the version, that trials said they work with.

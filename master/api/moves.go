@@ -19,7 +19,7 @@ func (a *API) registerMoves() {
 }
 
 func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, req *v1.MoveRequest) (*v1.Empty, error) {
-	p, err := a.destination(ctx, req.DestinationProjectID)
+	p, err := a.destination(ctx, c, req.DestinationProjectID)
 	if err != nil {
 		return nil, err
 	}
@@ -32,14 +32,17 @@ func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, r
 	return &v1.Empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID)
 }
 
-// destination is a project to which experiments can be moved.
-func (a *API) destination(ctx context.Context, id int) (store.Project, error) {
+// destination is a project to which the caller can move experiments.
+func (a *API) destination(ctx context.Context, c *call, id int) (store.Project, error) {
 	p, err := a.db.Project(ctx, id)
 	switch {
-	case fault.Is(err, fault.NotFound):
-		return p, fault.New(fault.NotFound, "destinationProjectId: project %d not found", id)
+	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.who, ofProject(p)):
+		return store.Project{}, fault.New(fault.NotFound, "destinationProjectId: project %d not found", id)
 	case err == nil && (p.Archived || p.WorkspaceArchived):
 		return p, fault.New(fault.Conflict, "project %q is archived; unarchive it first", p.Name)
+	}
+	if err == nil {
+		err = c.may(auth.Create, auth.Object{Kind: v1.KindExperiment, WorkspaceID: p.WorkspaceID})
 	}
 	return p, err
 }
@@ -48,11 +51,11 @@ func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, 
 	if from.Archived || from.WorkspaceArchived {
 		return nil, fault.New(fault.Conflict, "project %q is archived; unarchive it first", from.Name)
 	}
-	to, err := a.destination(ctx, req.DestinationProjectID)
+	to, err := a.destination(ctx, c, req.DestinationProjectID)
 	if err != nil {
 		return nil, err
 	}
-	list, missing, err := a.chosen(ctx, c.scope, from.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters})
+	list, missing, err := a.chosen(ctx, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), from.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters})
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +91,15 @@ func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, 
 func (a *API) moveProject(ctx context.Context, c *call, p store.Project, req *v1.MoveProjectRequest) (*v1.Empty, error) {
 	w, err := a.db.Workspace(ctx, req.DestinationWorkspaceID)
 	switch {
-	case fault.Is(err, fault.NotFound):
+	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.who, ofWorkspace(w)):
 		return nil, fault.New(fault.NotFound, "destinationWorkspaceId: workspace %d not found", req.DestinationWorkspaceID)
 	case err != nil:
 		return nil, err
 	case w.Archived:
 		return nil, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", w.Name)
+	}
+	if err := c.may(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
+		return nil, err
 	}
 	if err := checkUnarchived(p); err != nil {
 		return nil, err

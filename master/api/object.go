@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -22,14 +23,15 @@ type object[T any] struct {
 	load func(ctx context.Context, c *call) (T, error)
 	// of is the thing as auth knows it.
 	of func(T) auth.Object
-	// refusal is the error for a caller who may not do verb; nil for auth's own error.
+	// refusal is the error for a caller who sees the thing and may not do verb; nil for auth's own
+	// error.
 	refusal func(c *call, verb auth.Verb, it T) error
 }
 
 // allow fails unless the caller may do verb with the thing.
 func (o object[T]) allow(c *call, verb auth.Verb, it T) error {
 	err := c.may(verb, o.of(it))
-	if err != nil && o.refusal != nil {
+	if err != nil && o.refusal != nil && auth.Sees(c.who, o.of(it)) {
 		err = o.refusal(c, verb, it)
 	}
 	return err
@@ -68,8 +70,11 @@ func orAll[T any](o object[T], id func(T) int) object[T] {
 	}
 }
 
+// called names a thing as the errors of store do.
+func called(kind auth.Kind, id int) string { return fmt.Sprintf("%s %d", kind, id) }
+
 func ofExperiment(e store.ExperimentHead) auth.Object {
-	return auth.Object{Kind: v1.KindExperiment, OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}
+	return auth.Object{Kind: v1.KindExperiment, Name: called(v1.KindExperiment, e.ID), OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}
 }
 
 // onExperiment loads an experiment with all fields that users see.
@@ -83,7 +88,7 @@ func (a *API) onExperimentHead() object[store.ExperimentHead] {
 }
 
 func ofTrial(t store.Trial) auth.Object {
-	return auth.Object{Kind: v1.KindTrial, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TrialID: t.ID}
+	return auth.Object{Kind: v1.KindTrial, Name: called(v1.KindTrial, t.ID), OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TrialID: t.ID}
 }
 
 func ofRun(t store.Trial) auth.Object {
@@ -145,11 +150,11 @@ func (a *API) onReportingTrial() object[reporter] { return a.reporters("id", ofT
 func (a *API) onReportingRun() object[reporter]   { return a.reporters("run", ofRun) }
 
 func ofCheckpoint(k store.Checkpoint) auth.Object {
-	return auth.Object{Kind: v1.KindCheckpoint, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID, Shared: k.Shared}
+	return auth.Object{Kind: v1.KindCheckpoint, Name: "checkpoint " + k.UUID, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID, Shared: k.Shared}
 }
 
 func ofCheckpointOwner(k store.CheckpointOwner) auth.Object {
-	return auth.Object{Kind: v1.KindCheckpoint, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID}
+	return auth.Object{Kind: v1.KindCheckpoint, Name: "checkpoint " + k.UUID, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID}
 }
 
 func (a *API) onCheckpoint() object[store.Checkpoint] {
@@ -169,7 +174,8 @@ func (a *API) checkpointOf(ctx context.Context, name string) (store.Checkpoint, 
 
 func ofTask(kind auth.Kind) func(store.Task) auth.Object {
 	return func(k store.Task) auth.Object {
-		return auth.Object{Kind: kind, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.ID}
+		noun := string(kind)
+		return auth.Object{Kind: kind, Name: noun + " " + k.ID, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.ID}
 	}
 }
 
@@ -207,7 +213,7 @@ func onOwnTask(param string, refusal func(c *call, id string) error) object[stri
 }
 
 func ofAttempt(x store.Attempt) auth.Object {
-	return auth.Object{Kind: v1.KindAllocation, OwnerID: x.OwnerID, WorkspaceID: x.WorkspaceID, AllocationID: x.ID}
+	return auth.Object{Kind: v1.KindAllocation, Name: "allocation " + x.ID, OwnerID: x.OwnerID, WorkspaceID: x.WorkspaceID, AllocationID: x.ID}
 }
 
 func (a *API) onAttempt() object[store.Attempt] {
@@ -254,7 +260,7 @@ func onOwnMember() object[member] {
 }
 
 func ofProject(p store.Project) auth.Object {
-	return auth.Object{Kind: v1.KindProject, OwnerID: p.OwnerID, WorkspaceID: p.WorkspaceID}
+	return auth.Object{Kind: v1.KindProject, Name: called(v1.KindProject, p.ID), OwnerID: p.OwnerID, WorkspaceID: p.WorkspaceID}
 }
 
 func (a *API) onProject() object[store.Project] { return numbered("id", a.db.Project, ofProject) }
@@ -264,13 +270,18 @@ func (a *API) onProjectOrAll() object[store.Project] {
 }
 
 func (a *API) onProjectByKey() object[store.Project] {
-	return object[store.Project]{of: ofProject, load: func(ctx context.Context, c *call) (store.Project, error) {
+	byKey := func(p store.Project) auth.Object {
+		o := ofProject(p)
+		o.Name = "project " + p.Key
+		return o
+	}
+	return object[store.Project]{of: byKey, load: func(ctx context.Context, c *call) (store.Project, error) {
 		return a.db.ProjectByKey(ctx, strings.ToUpper(c.Params("key")))
 	}}
 }
 
 func ofWorkspace(w store.Workspace) auth.Object {
-	return auth.Object{Kind: v1.KindWorkspace, OwnerID: w.OwnerID, WorkspaceID: w.ID}
+	return auth.Object{Kind: v1.KindWorkspace, Name: called(v1.KindWorkspace, w.ID), OwnerID: w.OwnerID, WorkspaceID: w.ID}
 }
 
 func (a *API) onWorkspace() object[store.Workspace] {
@@ -282,7 +293,7 @@ func (a *API) onWorkspaceOrAll() object[store.Workspace] {
 }
 
 func ofTemplate(t store.Template) auth.Object {
-	return auth.Object{Kind: v1.KindTemplate, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID}
+	return auth.Object{Kind: v1.KindTemplate, Name: fmt.Sprintf("template %q", t.Name), OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID}
 }
 
 func (a *API) onTemplate() object[store.Template] {
@@ -313,7 +324,12 @@ func (a *API) onTemplateOrNew() object[templateOrNew] {
 			}
 			return templateOrNew{t, err == nil}, err
 		},
-		of: func(p templateOrNew) auth.Object { return ofTemplate(p.Template) },
+		of: func(p templateOrNew) auth.Object {
+			if !p.there {
+				return auth.Object{Kind: v1.KindOwn} // its workspace is in the body, which is read later
+			}
+			return ofTemplate(p.Template)
+		},
 		refusal: func(c *call, verb auth.Verb, p templateOrNew) error {
 			return a.onTemplate().refusal(c, verb, p.Template)
 		},
@@ -321,12 +337,12 @@ func (a *API) onTemplateOrNew() object[templateOrNew] {
 }
 
 func ofModel(m store.Model) auth.Object {
-	return auth.Object{Kind: v1.KindModel, OwnerID: m.OwnerID, WorkspaceID: m.WorkspaceID}
+	return auth.Object{Kind: v1.KindModel, Name: fmt.Sprintf("model %q", m.Name), OwnerID: m.OwnerID, WorkspaceID: m.WorkspaceID}
 }
 
 func (a *API) onModel() object[store.Model] {
 	return object[store.Model]{of: ofModel, load: func(ctx context.Context, c *call) (store.Model, error) {
-		return a.modelOf(ctx, c.modelName())
+		return a.seenModel(ctx, c)
 	}}
 }
 
@@ -340,6 +356,19 @@ func (c *call) modelName() string {
 		}
 	}
 	return c.Params("name")
+}
+
+// seenModel is the model of a path, if the caller may see it. Who names it by its number is not
+// told its name.
+func (a *API) seenModel(ctx context.Context, c *call) (store.Model, error) {
+	m, err := a.modelOf(ctx, c.modelName())
+	if err == nil && !auth.Sees(c.who, ofModel(m)) {
+		if onlyDigits(c.modelName()) {
+			return store.Model{}, fault.New(fault.NotFound, "model %d not found", m.ID)
+		}
+		return store.Model{}, c.may(auth.View, ofModel(m))
+	}
+	return m, err
 }
 
 // modelOf finds a model by its name or its number. No name consists of digits alone.
@@ -364,7 +393,7 @@ type modelVersion struct {
 func (a *API) onModelVersion() object[modelVersion] {
 	return object[modelVersion]{
 		load: func(ctx context.Context, c *call) (v modelVersion, err error) {
-			if v.model, err = a.modelOf(ctx, c.modelName()); err != nil {
+			if v.model, err = a.seenModel(ctx, c); err != nil {
 				return v, err
 			}
 			if err := c.may(auth.View, ofModel(v.model)); err != nil {

@@ -133,14 +133,14 @@ func (one *openAnswer) stillAllowed(users map[int64]auth.Who, tasks map[string]s
 		return fault.New(fault.Unauthenticated, "attempt %s does not exist any more", one.who.AllocationID)
 	}
 	who := one.who
-	who.Ended, who.OwnerGone = now.Ended, now.OwnerGone
+	who.Ended, who.OwnerGone, who.Grants = now.Ended, now.OwnerGone, now.Grants
 	return one.allowed(who)
 }
 
 // refused is the error if the context ended because the caller lost the permission.
 func refused(ctx context.Context) error {
 	err := context.Cause(ctx)
-	if fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.Forbidden) {
+	if fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.Forbidden) || fault.Is(err, fault.NotFound) {
 		return err
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 
 // missing says what the policy of a route lacks; "" for nothing.
 func (r route) missing() string {
-	inNoWorkspace := slices.Contains([]v1.Kind{v1.KindAgent, v1.KindCluster, v1.KindPool, v1.KindUser}, r.Object)
+	inNoWorkspace := slices.Contains([]v1.Kind{v1.KindAgent, v1.KindCluster, v1.KindMasterLog, v1.KindPool, v1.KindUser}, r.Object)
 	named := len(r.Names()) > 0 && r.Verb != v1.Create // what is created is not there yet
 	switch {
 	case r.Access == v1.Public:

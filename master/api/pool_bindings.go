@@ -112,7 +112,7 @@ func (a *API) poolWorkspaces(ctx context.Context, c *call, p *pool.Pool, _ *v1.N
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.db.WorkspacesOfPool(ctx, c.scope, p.Name)
+	list, err := a.db.WorkspacesOfPool(ctx, auth.ScopeOf(c.who, auth.View, v1.KindWorkspace), p.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ package api
 func (a *API) registerUserRoutes() {
 	a.registerInfo()
 	a.registerLogin()
+	a.registerRoles()
 	a.registerUsers()
 	a.registerMaster()
 	a.registerAudit()

@@ -65,9 +65,24 @@ func (f *fakeDiscovery) Members(_ context.Context, allocationID string) (map[int
 // newRig starts an API; change may edit its configuration.
 func newRig(t testing.TB, change ...func(*Config)) *rig {
 	t.Helper()
+	return rigOf(t, store.Options{MaxConns: 8}, change...)
+}
+
+// newRoleRig starts an API that uses roles; the user admin is its ClusterAdmin.
+func newRoleRig(t testing.TB, change ...func(*Config)) *rig {
+	t.Helper()
+	r := rigOf(t, store.Options{MaxConns: 8, Roles: true}, change...)
+	if _, err := r.db.BeginRoles(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func rigOf(t testing.TB, options store.Options, change ...func(*Config)) *rig {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
-	db, err := store.Open(ctx, dsn, store.Options{MaxConns: 8})
+	db, err := store.Open(ctx, dsn, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,9 @@ import (
 type route struct {
 	v1.Line
 	handler fiber.Handler
-	loads   bool          // its path names an object
-	within  time.Duration // time limit after the body was received; streams have none
+	check   func(c *call) error // whether the caller may call it, without its handler; nil if its path names no object
+	loads   bool                // its path names an object
+	within  time.Duration       // time limit after the body was received; streams have none
 }
 
 // newRoute completes a line.
@@ -47,6 +48,10 @@ func serve[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.
 func serveOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn func(ctx context.Context, c *call, it T, req *Req) (*Resp, error)) {
 	r := newRoute(e.Line())
 	r.loads = true
+	r.check = func(c *call) error {
+		_, err := allowed(a, &r, c, on)
+		return err
+	}
 	r.handler = func(fc *fiber.Ctx) error {
 		c := a.callOf(fc, &r)
 		it, err := allowed(a, &r, c, on)
@@ -70,6 +75,10 @@ func raw[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Co
 func rawOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn func(ctx context.Context, c *call, it T) error) {
 	r := newRoute(e.Line())
 	r.loads = true
+	r.check = func(c *call) error {
+		_, err := allowed(a, &r, c, on)
+		return err
+	}
 	r.handler = func(fc *fiber.Ctx) error {
 		c := a.callOf(fc, &r)
 		it, err := allowed(a, &r, c, on)
@@ -83,7 +92,17 @@ func rawOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn 
 
 func (a *API) callOf(fc *fiber.Ctx, r *route) *call {
 	who := whoOf(fc)
-	return &call{Ctx: fc, who: who, allowed: r.checkAccess, scope: auth.ScopeOf(who, r.Verb)}
+	c := &call{Ctx: fc, who: who, scope: auth.ScopeOf(who, r.Verb, r.Object)}
+	c.allowed = func(now auth.Who) error {
+		if err := r.checkAccess(now); err != nil {
+			return err
+		}
+		if !now.Grants.Equal(who.Grants) { // the response contains what the roles allowed at its beginning
+			return fault.New(fault.Forbidden, "the roles of %s have changed; send the request again", who.Username)
+		}
+		return nil
+	}
+	return c
 }
 
 // allowed loads the object of a call and asks auth. An open response ends when the caller loses
@@ -225,10 +244,12 @@ func (r route) checkAccess(who auth.Who) error {
 		return fault.New(fault.Forbidden, "this access token may only read; sign in, or use a token that was created without --read-only")
 	case who.OwnerGone && !r.openToDeactivated():
 		return fault.New(fault.Unauthenticated, "user %s is deactivated; attempt %s may only report about itself", who.Username, who.AllocationID)
-	case r.Access == v1.ByAdmins && !auth.Can(who, auth.Administer, auth.Object{Kind: v1.KindCluster}):
+	case r.Access == v1.ByAdmins && !auth.Can(who, auth.Administer, auth.Object{Kind: r.Object}):
 		return fault.New(fault.Forbidden, "only an admin may do this")
 	case r.Verb == v1.Create && !auth.Can(who, auth.Create, auth.Object{Kind: r.Object}):
 		return may(who, auth.Create, auth.Object{Kind: r.Object})
+	case r.Verb == v1.View && !r.loads && !r.List && auth.Global(r.Object) && !auth.Can(who, auth.View, auth.Object{Kind: r.Object}):
+		return fault.New(fault.Forbidden, "%s may not %s the %s", who.Username, r.Verb, r.Object)
 	case who.Ended && !r.After:
 		return fault.New(fault.Unauthenticated, "attempt %s has ended; its token may send only logs and its exit", who.AllocationID)
 	}

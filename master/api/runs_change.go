@@ -69,7 +69,7 @@ func (a *API) onRuns(act func(ctx context.Context, list []store.RunHead) (refusa
 }
 
 func (a *API) changeRuns(ctx context.Context, c *call, req *v1.RunsRequest, act func(ctx context.Context, list []store.RunHead) (refusals, error)) (*v1.RunsResponse, error) {
-	list, err := a.chosenRuns(ctx, c.scope, req)
+	list, err := a.chosenRuns(ctx, auth.ScopeOf(c.who, auth.View, v1.KindRun), req)
 	if err != nil {
 		return nil, err
 	}
@@ -250,10 +250,7 @@ func (a *API) moveRuns(ctx context.Context, c *call, req *v1.MoveRunsRequest) (*
 	if from.Archived || from.WorkspaceArchived {
 		return nil, fault.New(fault.Conflict, "project %q is archived; unarchive it first", from.Name)
 	}
-	to, err := a.destination(ctx, req.DestinationProjectID)
-	if err == nil {
-		err = c.may(auth.Create, auth.Object{Kind: v1.KindExperiment, WorkspaceID: to.WorkspaceID})
-	}
+	to, err := a.destination(ctx, c, req.DestinationProjectID)
 	if err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func TestRunsOfOthers(t *testing.T) {
 		r.wants(action, me.outcome(action, namedRuns(run)), missing)
 		r.wants(action, me.outcome(action, `"projectId":1,"runIds":[],"filter":"{}"`), map[int]string{})
 	}
-	me.post("/api/v1/runs/move", fmt.Sprintf(`{"sourceProjectId":1,"destinationProjectId":1,"runIds":[%d]}`, run)).is(403)
+	me.post("/api/v1/runs/move", fmt.Sprintf(`{"sourceProjectId":1,"destinationProjectId":1,"runIds":[%d]}`, run)).is(404)
 	if got := r.text(`SELECT count(*)::text FROM trials WHERE kill_wanted OR archived`); got != "0" {
 		t.Errorf("%s runs are killed or archived", got)
 	}

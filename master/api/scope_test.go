@@ -35,8 +35,9 @@ func TestRoutesForPrograms(t *testing.T) {
 		"POST /workspaces/:id/unpin", "PUT /templates/:name", "POST /webhooks", "PATCH /webhooks/:id", "DELETE /webhooks/:id", "POST /webhooks/:id/test",
 		"POST /detent/webhooks/:id/deliveries/:delivery/redeliver",
 		"PUT /config-policies/workspaces/:id/:workload", "DELETE /config-policies/workspaces/:id/:workload",
+		"POST /roles/add-assignments", "POST /roles/remove-assignments", "POST /groups", "PUT /groups/:group", "DELETE /groups/:group", "PATCH /users/assignments",
 	}
-	nouns := []string{"templates", "template", "workspaces", "users", "tokens", "master", "detent", "webhooks", "config-policies"}
+	nouns := []string{"templates", "template", "workspaces", "users", "tokens", "master", "detent", "webhooks", "config-policies", "groups", "roles"}
 	var refused []string
 	for _, route := range r.api.routes {
 		name := route.Method + " " + route.Path

@@ -66,7 +66,7 @@ func (a *API) tensorboard(ctx context.Context, c *call, k store.Task, _ *v1.None
 }
 
 func (a *API) createTensorboard(ctx context.Context, c *call, req *v1.LaunchTensorboardRequest) (*v1.LaunchTensorboardResponse, error) {
-	like, err := a.experimentsLike(ctx, auth.ScopeOf(c.who, auth.View), req.Filters)
+	like, err := a.experimentsLike(ctx, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), req.Filters)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,9 @@ func (a *API) registerTokens() {
 
 func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) + " days" }
 
-func ofToken(t store.Token) auth.Object { return auth.Object{Kind: v1.KindToken, OwnerID: t.UserID} }
+func ofToken(t store.Token) auth.Object {
+	return auth.Object{Kind: v1.KindToken, Name: called(v1.KindToken, t.ID), OwnerID: t.UserID}
+}
 
 // onToken is an access token that the path names. Other users' tokens are not found.
 func (a *API) onToken() object[store.Token] {
@@ -51,7 +53,7 @@ func (a *API) listTokens(ctx context.Context, c *call, _ *v1.None) (*v1.GetAcces
 		return nil, err
 	}
 	f := store.TokenFilter{}
-	if !c.who.Admin {
+	if !c.who.IsAdmin() {
 		f.UserID = c.who.UserID
 	}
 	f.Username, _ = c.query("username")

@@ -192,7 +192,7 @@ func TestUnmanagedTrialsOfOthers(t *testing.T) {
 	ws := at(t, admin.post("/api/v1/workspaces", `{"name":"elsewhere"}`).ok().tree(), "workspace.id")
 	me.get("/api/v1/me").ok()
 	r.confine("determined", int(ws.(float64)))
-	me.get("/api/v1/trials/by-external-id/theirs/one").is(403)
+	me.get("/api/v1/trials/by-external-id/theirs/one").is(404)
 }
 
 // TestSilentTrials: a trial whose program says nothing fails, and goes on when the program

@@ -54,9 +54,9 @@ func (a *API) registerWebhooks() {
 // look at it, and admins may change it.
 func ofWebhook(w store.Webhook) auth.Object {
 	if w.WorkspaceID == nil {
-		return auth.Object{Kind: v1.KindCluster}
+		return auth.Object{Kind: v1.KindWebhook, Name: called(v1.KindWebhook, w.ID)}
 	}
-	return auth.Object{Kind: v1.KindWebhook, OwnerID: w.OwnerID, WorkspaceID: *w.WorkspaceID}
+	return auth.Object{Kind: v1.KindWebhook, Name: called(v1.KindWebhook, w.ID), OwnerID: w.OwnerID, WorkspaceID: *w.WorkspaceID}
 }
 
 func (a *API) onWebhook() object[store.Webhook] {
@@ -88,7 +88,7 @@ func wireWebhook(w store.Webhook, who auth.Who) v1.Webhook {
 
 func (a *API) listWebhooks(ctx context.Context, c *call, _ *v1.None) (*v1.GetWebhooksResponse, error) {
 	owner := c.who.UserID
-	if c.who.Admin {
+	if c.who.Grants != nil || c.who.Admin { // roles say in which workspaces
 		owner = 0
 	}
 	list, err := a.db.Webhooks(ctx, c.scope, owner)
@@ -111,6 +111,11 @@ func (a *API) createWebhook(ctx context.Context, c *call, req *v1.Webhook) (*v1.
 			return nil, err
 		}
 		w.WorkspaceID, w.OwnerID = &ws.ID, ws.OwnerID
+	}
+	if w.WorkspaceID != nil {
+		if err := c.may(auth.Create, ofWebhook(w)); err != nil && fault.Is(err, fault.NotFound) {
+			return nil, err
+		}
 	}
 	if !auth.Can(c.who, auth.Change, ofWebhook(w)) {
 		return nil, refusedWebhook(w.WorkspaceID)

@@ -145,7 +145,7 @@ func (a *API) workspaceSettings(ctx context.Context, c *call, ws store.Workspace
 		set["checkpoint_storage"] = m
 	}
 	if agent != nil {
-		if err := c.may(auth.Administer, auth.Object{Kind: "workspace"}); err != nil {
+		if err := c.may(auth.Administer, auth.Object{Kind: v1.KindWorkspace}); err != nil {
 			return nil, err
 		}
 		b, err := storedAgentUser(agent)
@@ -171,6 +171,9 @@ func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspac
 	w, err := a.db.CreateWorkspace(ctx, req.Name, c.who.UserID, settings)
 	if err != nil {
 		return nil, err
+	}
+	if a.db.UsesRoles() { // who creates a workspace is its WorkspaceAdmin
+		a.auth.forget(c.who.UserID)
 	}
 	return &v1.PostWorkspaceResponse{Workspace: wireWorkspace(w)}, nil
 }

@@ -28,7 +28,7 @@ type Who struct {
 	// AccessToken: the session is an access token, which programs keep. ReadOnly: the token may
 	// only view.
 	AccessToken, ReadOnly bool
-	// Grants limit the user's rights to workspaces; nil: no limit.
+	// Grants are the roles of the user, or of the task's owner; nil: roles are not in use.
 	Grants *Grants
 	// Of a task: the attempt that the token belongs to. UserID is its owner's, but the caller
 	// has only the rights of a task.

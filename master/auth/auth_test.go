@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func TestPasswords(t *testing.T) {
@@ -77,7 +79,7 @@ func TestCan(t *testing.T) {
 // TestShared: an object that is shared with a workspace is viewed by those who view in it, and
 // nothing else is done with it.
 func TestShared(t *testing.T) {
-	grants := Grants{View: {7}, Create: {7}, Edit: {7}, Change: {7}}
+	grants := NewGrants([][2]int{{int(Editor), 7}})
 	who := Who{UserID: 2, Grants: &grants}
 	for _, c := range []struct {
 		name string
@@ -85,18 +87,18 @@ func TestShared(t *testing.T) {
 		o    Object
 		want bool
 	}{
-		{"elsewhere", View, Object{OwnerID: 2, WorkspaceID: 1}, false},
-		{"shared", View, Object{OwnerID: 2, WorkspaceID: 1, Shared: []int{3, 7}}, true},
-		{"shared with others", View, Object{OwnerID: 2, WorkspaceID: 1, Shared: []int{3}}, false},
-		{"shared, to change", Change, Object{OwnerID: 2, WorkspaceID: 1, Shared: []int{7}}, false},
-		{"shared, to edit", Edit, Object{OwnerID: 2, WorkspaceID: 1, Shared: []int{7}}, false},
-		{"its own, to edit", Edit, Object{OwnerID: 3, WorkspaceID: 7}, true},
+		{"elsewhere", View, Object{Kind: v1.KindCheckpoint, OwnerID: 2, WorkspaceID: 1}, false},
+		{"shared", View, Object{Kind: v1.KindCheckpoint, OwnerID: 2, WorkspaceID: 1, Shared: []int{3, 7}}, true},
+		{"shared with others", View, Object{Kind: v1.KindCheckpoint, OwnerID: 2, WorkspaceID: 1, Shared: []int{3}}, false},
+		{"shared, to change", Change, Object{Kind: v1.KindCheckpoint, OwnerID: 2, WorkspaceID: 1, Shared: []int{7}}, false},
+		{"shared, to report", Report, Object{Kind: v1.KindCheckpoint, OwnerID: 2, WorkspaceID: 1, Shared: []int{7}}, false},
+		{"a model there, to edit", Edit, Object{Kind: v1.KindModel, OwnerID: 3, WorkspaceID: 7}, true},
 	} {
 		if got := Can(who, c.verb, c.o); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	if (Scope{}).allows(View, Object{WorkspaceID: 1, Shared: []int{1}}) {
+	if (Object{WorkspaceID: 1, Shared: []int{1}}).sharedIn(Scope{}) {
 		t.Error("nobody sees what is shared")
 	}
 }

@@ -14,6 +14,8 @@ const (
 	Create     = v1.Create
 	Edit       = v1.Edit
 	Change     = v1.Change
+	Delete     = v1.Delete
+	Assign     = v1.Assign
 	Enter      = v1.Enter
 	Report     = v1.Report
 	Administer = v1.Administer
@@ -22,11 +24,15 @@ const (
 // Object is the object of a verb: its kind, owner and workspace.
 type Object struct {
 	Kind        Kind
+	Name        string // for messages: experiment 5; "" for the kind
 	OwnerID     int
 	WorkspaceID int // 0: in no workspace (users and nodes), or not created yet
 	// Shared has further workspaces in which the object may be viewed, and no more than that: those
 	// of the models that have a checkpoint as a version.
 	Shared []int
+	// Needs has the workspaces whose experiments the caller must be allowed to view too: those of
+	// the experiments that a TensorBoard shows.
+	Needs []int
 	// Of an attempt and its data: these identify the attempt.
 	AllocationID string
 	TaskID       string
@@ -34,34 +40,57 @@ type Object struct {
 	Rank         int // of a member
 }
 
-// Can decides all permissions. Every signed-in user may view all objects, create objects, and
-// edit what all share. Only its owner and admins may change an object, or open a notebook or shell. Only admins
-// administer the cluster, users and workspaces. A task may view objects, because its SDK
-// does, and report about itself; the session of a task's program opens no task. Grants limit
-// all this to the workspaces that they name. An access token that may only read may only view.
+// Can decides all permissions.
+//
+// Without roles (Grants is nil) every signed-in user may view all objects, create objects, and
+// edit what all share. Only its owner and admins may change an object, or open a notebook or
+// shell. Only admins administer the cluster, users and workspaces. With roles, the roles of the
+// user decide where the user may do what (roles.go).
+//
+// A task may view what its owner may, because its SDK does, and report about itself; the session
+// of a task's program opens no task. An access token that may only read may only view.
 func Can(w Who, verb Verb, o Object) bool {
 	switch {
 	case w.UserID == 0, w.ReadOnly && verb != View && verb != "":
 		return false
 	case o.Kind == v1.KindOwn:
 		return true
-	case !ScopeOf(w, verb).allows(verb, o):
-		return false
 	case w.Within != "" && verb == Enter:
 		return false
 	case w.IsTask():
-		return verb == View || verb == Report && w.is(o)
+		return verb == Report && w.is(o) || verb == View && (w.is(o) || w.Grants == nil || w.Grants.allow(w, View, o))
+	case w.Grants != nil:
+		return w.Grants.allow(w, verb, o)
 	case w.Admin:
 		return true
 	}
 	switch verb {
 	case View, Create, Edit:
 		return true
-	case Change, Enter, Report:
+	case Change, Delete, Enter, Report:
 		return o.OwnerID == w.UserID
 	}
 	return false
 }
+
+// Owns reports whether the caller is the owner of an object, or an admin. Only they see what may
+// be a secret of the owner, such as the environment variables of a configuration, and only they
+// give others' programs new code, which would run in the owner's name.
+func Owns(w Who, o Object) bool {
+	return w.UserID != 0 && (o.OwnerID == w.UserID || w.IsAdmin())
+}
+
+// IsAdmin reports whether the caller may do everything: by the admin mark or, with roles, as a
+// ClusterAdmin. A program of a task is never an admin.
+func (w Who) IsAdmin() bool {
+	if w.Grants == nil {
+		return w.Admin
+	}
+	return !w.IsTask() && w.Within == "" && w.Grants.admin()
+}
+
+// Sees reports whether the caller may know that an object exists.
+func Sees(w Who, o Object) bool { return w.Grants == nil || Can(w, View, o) }
 
 // is reports whether an object is the calling attempt, or belongs to it.
 func (w Who) is(o Object) bool {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,11 +48,33 @@ type Submitter struct {
 }
 
 // may returns an error unless the submitter may do the verb on the object.
-func (s *Submitter) may(verb auth.Verb, object auth.Object) error {
-	if auth.Can(s.Who, verb, object) {
+func (s *Submitter) may(verb auth.Verb, object auth.Object) error { return May(s.Who, verb, object) }
+
+// May returns an error unless somebody may do the verb on the object. For what they may not see,
+// the error says that it does not exist.
+func May(who auth.Who, verb auth.Verb, object auth.Object) error {
+	if auth.Can(who, verb, object) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "%s may not %s this %s", s.Who.Username, verb, object.Kind)
+	if verb == auth.Create {
+		if in := object.WorkspaceID; in != 0 && !auth.Sees(who, auth.Object{Kind: v1.KindWorkspace, WorkspaceID: in}) {
+			return fault.New(fault.NotFound, "workspace %d not found", in)
+		}
+	} else if !auth.Sees(who, object) {
+		return fault.New(fault.NotFound, "%s not found", cmp.Or(object.Name, string(object.Kind)))
+	}
+	return fault.New(fault.Forbidden, "%s may not %s this %s", who.Username, verb, object.Kind)
+}
+
+// mayStartIn is may for what begins in a workspace that the request does not name: the error tells
+// the user to name one.
+func (s *Submitter) mayStartIn(kind auth.Kind, workspace int, named bool) error {
+	object := auth.Object{Kind: kind, WorkspaceID: workspace}
+	if named || auth.Can(s.Who, auth.Create, object) {
+		return s.may(auth.Create, object)
+	}
+	return fault.New(fault.Forbidden, "%s may not %s a %s in the workspace Uncategorized, which is used if the request names no other; name a workspace in which you may",
+		s.Who.Username, auth.Create, kind)
 }
 
 // poolFor returns the named pool, else the workspace's default, else the cluster's, for tasks

@@ -93,14 +93,14 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 		return nil, err
 	}
 	if e.parent != nil {
-		if err := by.may(auth.View, auth.Object{Kind: "experiment", OwnerID: e.parent.OwnerID, WorkspaceID: e.parent.WorkspaceID}); err != nil {
-			return nil, err
+		if !auth.Can(by.Who, auth.View, ofParent(e.parent)) {
+			return nil, noParent(e.parent.ID)
 		}
 	}
 	switch {
 	case optional.Value(req.Config) != "":
 		e.OriginalConfig = *req.Config
-	case e.parent != nil && auth.Can(by.Who, auth.Change, auth.Object{Kind: "experiment", OwnerID: e.parent.OwnerID, WorkspaceID: e.parent.WorkspaceID}):
+	case e.parent != nil && auth.Owns(by.Who, ofParent(e.parent)):
 		e.OriginalConfig = e.parent.OriginalConfig
 	default:
 		return nil, fault.New(fault.Invalid, "config: is required")
@@ -108,13 +108,10 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 	if len(e.OriginalConfig) > MaxConfig {
 		return nil, fault.New(fault.TooLarge, "config: %d bytes are over the limit of %d", len(e.OriginalConfig), MaxConfig)
 	}
-	if e.Template, err = l.templateUnder(ctx, req, e.parent); err != nil {
+	if e.Template, err = l.templateUnder(ctx, by.Who, req, e.parent); err != nil {
 		return nil, err
 	}
-	if err := l.configure(ctx, e, req.ProjectID); err != nil {
-		return nil, err
-	}
-	if err := by.may(auth.Create, auth.Object{Kind: "experiment", WorkspaceID: e.Project.WorkspaceID}); err != nil {
+	if err := l.configure(ctx, by, e, req.ProjectID); err != nil {
 		return nil, err
 	}
 	if e.WarmStart, err = sourceOf(ctx, l.db, by.Who, e.Complete); err != nil {
@@ -136,16 +133,24 @@ func (l *Experiments) parentOf(ctx context.Context, req *v1.CreateExperimentRequ
 	}
 	e, err := l.db.Experiment(ctx, *req.ParentID)
 	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.NotFound, "parentId: experiment %d not found", *req.ParentID)
+		return nil, noParent(*req.ParentID)
 	}
 	return &e, err
 }
 
+func noParent(id int) error {
+	return fault.New(fault.NotFound, "parentId: experiment %d not found", id)
+}
+
+func ofParent(e *store.Experiment) auth.Object {
+	return auth.Object{Kind: v1.KindExperiment, OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}
+}
+
 // templateUnder returns the template that a request names, or that of the experiment that it
 // forks; the zero value for none.
-func (l *Experiments) templateUnder(ctx context.Context, req *v1.CreateExperimentRequest, parent *store.Experiment) (store.UsedTemplate, error) {
+func (l *Experiments) templateUnder(ctx context.Context, who auth.Who, req *v1.CreateExperimentRequest, parent *store.Experiment) (store.UsedTemplate, error) {
 	if name := optional.Value(req.Template); name != "" {
-		t, err := usedTemplate(ctx, l.db, "template", name)
+		t, err := usedTemplate(ctx, l.db, who, "template", name)
 		return store.UsedTemplate{Name: t.Name, Source: t.Source}, err
 	}
 	if parent == nil || optional.Value(req.Config) != "" {
@@ -156,7 +161,7 @@ func (l *Experiments) templateUnder(ctx context.Context, req *v1.CreateExperimen
 
 // configure turns the submitted text into a complete configuration that the
 // cluster can run.
-func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *int) error {
+func (l *Experiments) configure(ctx context.Context, by Submitter, e *Experiment, projectID *int) error {
 	raw, warnings, err := expconf.Parse("config", []byte(e.OriginalConfig))
 	if err != nil {
 		return WrongConfig(err)
@@ -164,7 +169,10 @@ func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *i
 	if raw, warnings, err = overTemplate(raw, warnings, e.Template); err != nil {
 		return err
 	}
-	if e.Project, err = projectOf(ctx, l.db, raw, projectID); err != nil {
+	if e.Project, err = projectOf(ctx, l.db, by.Who, raw, projectID); err != nil {
+		return err
+	}
+	if err := by.mayStartIn(v1.KindExperiment, e.Project.WorkspaceID, optional.Value(projectID) > 0 || raw.Project != ""); err != nil {
 		return err
 	}
 	e.ProjectID = e.Project.ID

@@ -24,7 +24,7 @@ func (l *Tasks) StartGeneric(ctx context.Context, by Submitter, req *v1.CreateGe
 	if len(req.Config) > MaxConfig {
 		return nil, fault.New(fault.TooLarge, "config: %d bytes are over the limit of %d", len(req.Config), MaxConfig)
 	}
-	in, err := projectOf(ctx, l.db, expconf.Raw{}, req.ProjectID)
+	in, err := projectOf(ctx, l.db, by.Who, expconf.Raw{}, req.ProjectID)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,11 @@ func (l *Tasks) StartGeneric(ctx context.Context, by Submitter, req *v1.CreateGe
 	if err != nil {
 		return nil, err
 	}
-	return l.Start(ctx, by, Generic(), TaskRequest{Config: v1.Struct(config), WorkspaceID: &in.WorkspaceID, Generic: g})
+	task := TaskRequest{Config: v1.Struct(config), Generic: g}
+	if req.ProjectID != nil {
+		task.WorkspaceID = &in.WorkspaceID
+	}
+	return l.Start(ctx, by, Generic(), task)
 }
 
 // inherit checks the parent of a new task. Who kills or pauses the parent does the same to the
@@ -107,7 +111,7 @@ func mayFork(by Submitter, from store.Task) error {
 	if err := by.may(auth.View, ofGeneric(from)); err != nil {
 		return err
 	}
-	if auth.Can(by.Who, auth.Change, ofGeneric(from)) {
+	if auth.Owns(by.Who, ofGeneric(from)) {
 		return nil
 	}
 	shown, err := expconf.Shown(from.Submitted, false)

@@ -3,9 +3,11 @@ package launch
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // projects is where projects are found.
@@ -16,7 +18,7 @@ type projects interface {
 
 // projectOf finds the project of an experiment: by the request's id, by the
 // configuration's names, else the default one.
-func projectOf(ctx context.Context, db projects, raw expconf.Raw, id *int) (store.Project, error) {
+func projectOf(ctx context.Context, db projects, who auth.Who, raw expconf.Raw, id *int) (store.Project, error) {
 	var p store.Project
 	var err error
 	switch {
@@ -28,6 +30,12 @@ func projectOf(ctx context.Context, db projects, raw expconf.Raw, id *int) (stor
 		return p, fault.New(fault.Invalid, "give workspace and project together: the configuration names only one of them")
 	default:
 		p, err = db.Project(ctx, defaultProject)
+	}
+	if err == nil && (p.ID != defaultProject || id != nil || raw.Project != "") && !auth.Sees(who, auth.Object{Kind: v1.KindProject, OwnerID: p.OwnerID, WorkspaceID: p.WorkspaceID}) {
+		if id != nil && *id > 0 {
+			return store.Project{}, store.NoProject(*id)
+		}
+		return store.Project{}, store.NoWorkspace(raw.Workspace)
 	}
 	switch {
 	case err != nil:

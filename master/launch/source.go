@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // sources is where the checkpoints are found that trials start from.
@@ -25,7 +26,7 @@ func sourceOf(ctx context.Context, db sources, who auth.Who, cfg expconf.Config)
 	id, at := cfg.Searcher.SourceCheckpointUUID, "searcher.source_checkpoint_uuid"
 	if trial := cfg.Searcher.SourceTrialID; trial != nil {
 		at = "searcher.source_trial_id"
-		newest, err := newestOf(ctx, db, *trial)
+		newest, err := newestOf(ctx, db, who, *trial)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +42,7 @@ func sourceOf(ctx context.Context, db sources, who auth.Who, cfg expconf.Config)
 	text := parsed.String()
 	k, err := db.CheckpointByUUID(ctx, text)
 	switch {
-	case fault.Is(err, fault.NotFound), err == nil && !auth.Can(who, auth.View, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID}):
+	case fault.Is(err, fault.NotFound), err == nil && !auth.Can(who, auth.View, auth.Object{Kind: v1.KindCheckpoint, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID, Shared: k.Shared}):
 		return nil, fault.New(fault.Invalid, "%s: no checkpoint found with UUID %s", at, text)
 	case err != nil:
 		return nil, err
@@ -51,8 +52,10 @@ func sourceOf(ctx context.Context, db sources, who auth.Who, cfg expconf.Config)
 	return &text, reaches(at, k, cfg.CheckpointStorage)
 }
 
-func newestOf(ctx context.Context, db sources, trial int) (string, error) {
-	if _, err := db.Trial(ctx, trial); fault.Is(err, fault.NotFound) {
+func newestOf(ctx context.Context, db sources, who auth.Who, trial int) (string, error) {
+	t, err := db.Trial(ctx, trial)
+	seen := auth.Sees(who, auth.Object{Kind: v1.KindTrial, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TrialID: t.ID})
+	if fault.Is(err, fault.NotFound) || err == nil && !seen {
 		return "", fault.New(fault.Invalid, "searcher.source_trial_id: trial %d not found", trial)
 	} else if err != nil {
 		return "", err

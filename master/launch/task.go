@@ -106,7 +106,7 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 	if err != nil {
 		return err
 	}
-	if err := by.may(auth.Create, auth.Object{Kind: auth.Kind(of.Noun), WorkspaceID: ws.ID}); err != nil {
+	if err := by.mayStartIn(auth.Kind(of.Noun), ws.ID, optional.Value(req.WorkspaceID) > 0); err != nil {
 		return err
 	}
 	if ws.Archived {
@@ -114,7 +114,7 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 	}
 	var template store.Template
 	if name := optional.Value(req.Template); name != "" {
-		if template, err = usedTemplate(ctx, l.db, "templateName", name); err != nil {
+		if template, err = usedTemplate(ctx, l.db, by.Who, "templateName", name); err != nil {
 			return err
 		}
 	}

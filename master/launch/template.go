@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // templates is where templates are found.
@@ -18,10 +20,10 @@ type templates interface {
 func TemplateNamed(template string) string { return fmt.Sprintf("template %q", fault.Clip(template)) }
 
 // usedTemplate finds a template that somebody wants to use.
-func usedTemplate(ctx context.Context, db templates, field, name string) (store.Template, error) {
+func usedTemplate(ctx context.Context, db templates, who auth.Who, field, name string) (store.Template, error) {
 	t, err := db.Template(ctx, name)
-	if fault.Is(err, fault.NotFound) {
-		return t, fault.New(fault.NotFound, "%s: there is no template %q; det template list shows all templates", field, fault.Clip(name))
+	if err == nil && !auth.Sees(who, auth.Object{Kind: v1.KindTemplate, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID}) || fault.Is(err, fault.NotFound) {
+		return store.Template{}, fault.New(fault.NotFound, "%s: there is no template %q; det template list shows all templates", field, fault.Clip(name))
 	}
 	return t, err
 }

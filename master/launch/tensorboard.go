@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -9,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // maxShown bounds the trials of one TensorBoard: it reads all of their files.
@@ -48,7 +50,7 @@ func (l *Tasks) shows(ctx context.Context, by Submitter, asked Shows) (*store.Te
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := by.may(auth.View, auth.Object{Kind: "experiment", OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}); err != nil {
+		if err := by.may(auth.View, auth.Object{Kind: v1.KindExperiment, Name: fmt.Sprintf("experiment %d", id), OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -57,7 +59,7 @@ func (l *Tasks) shows(ctx context.Context, by Submitter, asked Shows) (*store.Te
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := by.may(auth.View, auth.Object{Kind: "trial", OwnerID: trial.OwnerID, WorkspaceID: trial.WorkspaceID}); err != nil {
+		if err := by.may(auth.View, auth.Object{Kind: v1.KindTrial, Name: fmt.Sprintf("trial %d", id), OwnerID: trial.OwnerID, WorkspaceID: trial.WorkspaceID}); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -37,6 +37,9 @@ type Task struct {
 	Certificate string
 	// Ports are those that its configuration declares.
 	Ports expconf.ProxyPorts
+	// Shown has the workspaces of the experiments that a TensorBoard shows: who opens it must be
+	// allowed to view in all of them.
+	Shown []int
 }
 
 // A visit is a task, and which service of it a request is for.
@@ -158,7 +161,8 @@ func (v Caller) note(t Task, refusal error) error {
 	return v.Note(t, refusal)
 }
 
-// mayEnter tells whether somebody is let in: the owner, and admins.
+// mayEnter tells whether somebody is let in: the owner, and admins; with roles, the owner only
+// while their roles allow it.
 func mayEnter(who auth.Who, t Task) bool {
-	return auth.Can(who, auth.Enter, auth.Object{Kind: v1.KindTask, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TaskID: t.ID})
+	return auth.Can(who, auth.Enter, auth.Object{Kind: v1.KindTask, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TaskID: t.ID, Needs: t.Shown})
 }

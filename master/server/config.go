@@ -72,6 +72,8 @@ type Config struct {
 	OIDC []OIDCConfig `yaml:"identity_providers"`
 	// The audit trail ([audit](audit.md)).
 	Audit AuditConfig `yaml:"audit"`
+	// What users may do ([access](access.md)).
+	Security SecurityConfig `yaml:"security"`
 	// Allow pools with `driver: raw_exec` on a master that listens on an address other than
 	// loopback. Under raw_exec a task can read the secrets of every other task on its node.
 	SharedRawExec bool `yaml:"shared_raw_exec"`
@@ -170,6 +172,26 @@ type Config struct {
 	// `idle_timeout`; 0 for never.
 	TensorboardTimeout int `yaml:"tensorboard_timeout"`
 }
+
+// SecurityConfig has the settings of what users may do.
+type SecurityConfig struct {
+	// Who decides what users may do.
+	Authz AuthzConfig `yaml:"authz"`
+}
+
+// AuthzConfig chooses how the master decides.
+type AuthzConfig struct {
+	// `basic`: everybody sees everything, and owners and admins change it. `rbac`: roles, which
+	// users and groups have in workspaces or everywhere. All masters of a cluster need the same
+	// value.
+	Type string `yaml:"type"`
+}
+
+// The values of security.authz.type.
+const (
+	authzBasic = "basic"
+	authzRoles = "rbac"
+)
 
 // NomadConfig is the connection to Nomad.
 type NomadConfig struct {
@@ -291,7 +313,7 @@ func (d *Duration) UnmarshalYAML(b []byte) error {
 // Defaults returns the configuration of a master without the address of its database.
 func Defaults() Config {
 	return Config{
-		Listen: "127.0.0.1:8080", Retention: RetentionConfig{LogDays: -1, Schedule: "1h"}, ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16, Spool: SpoolConfig{MaxMB: 8192},
+		Listen: "127.0.0.1:8080", Retention: RetentionConfig{LogDays: -1, Schedule: "1h"}, ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", Security: SecurityConfig{Authz: AuthzConfig{Type: authzBasic}}, DatabaseConns: 16, Spool: SpoolConfig{MaxMB: 8192},
 		Tokens:      TokensConfig{MaxDays: 365, DefaultDays: 30},
 		Audit:       AuditConfig{KeepDays: 400},
 		Connections: ConnectionsConfig{Max: 8192, MaxPerAddress: 1024},
@@ -505,6 +527,7 @@ func (c *Config) check() []string {
 	c.Tokens.check(&k)
 	c.Audit.check(&k)
 	c.checkProviders(&k)
+	k.oneOf("security.authz.type", c.Security.Authz.Type, authzBasic, authzRoles)
 	k.oneOf("blank_passwords", c.BlankPasswords, "loopback", "always", "never")
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !c.SharedRawExec && !net.ParseIP(host).IsLoopback() && host != "localhost" {
 		for i, p := range c.Pools {

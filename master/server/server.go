@@ -46,7 +46,7 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	// two times.
 	read := sync.OnceValues(func() (artifacts, error) { return readArtifacts(cfg) })
 	go func() { _, _ = read() }() // run calls read again and gets the same result
-	db, err := store.Open(ctx, cfg.Database, store.Options{MaxConns: int32(cfg.DatabaseConns), Memory: searchBudget(cfg, os.Getenv)})
+	db, err := store.Open(ctx, cfg.Database, store.Options{MaxConns: int32(cfg.DatabaseConns), Memory: searchBudget(cfg, os.Getenv), Roles: cfg.Security.Authz.Type == authzRoles})
 	if err != nil {
 		return err
 	}
@@ -60,9 +60,25 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	}
 	kept := store.NewMasterLog(db, log.Handler())
 	log = slog.New(kept)
+	if err := beginRoles(ctx, db, log); err != nil {
+		return err
+	}
 	m := &master{cfg: cfg, log: log, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log)}
 	m.conns = newConnections(&m.cfg, log)
 	return m.run(ctx, ln, kept, read, ready)
+}
+
+// beginRoles notes whether roles are in use. When they begin, the admins of basic mode become
+// ClusterAdmins, because nobody else could give a role.
+func beginRoles(ctx context.Context, db *store.DB, log *slog.Logger) error {
+	if !db.UsesRoles() {
+		return db.EndRoles(ctx)
+	}
+	made, err := db.BeginRoles(ctx)
+	if len(made) > 0 {
+		log.Info("roles are in use now (security.authz.type: rbac); the admins became ClusterAdmins", "users", strings.Join(made, ", "))
+	}
+	return err
 }
 
 func level(name string) slog.Level {

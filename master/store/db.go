@@ -44,6 +44,7 @@ type DB struct {
 	dsn    string
 	within time.Duration // timeout of a call without a deadline; 0 in a transaction, which has a deadline
 	memory budget.Budget // for the searches of all experiments
+	roles  bool          // roles decide what users may do
 }
 
 // Options tune the pool.
@@ -51,12 +52,13 @@ type Options struct {
 	MaxConns int32
 	Within   time.Duration // timeout of a call without a deadline; 0: two minutes
 	Memory   budget.Budget // memory for the searches of all experiments, in one master
+	Roles    bool          // roles decide what users may do; else only owners and admins
 }
 
 // Dedicated opens another pool to the same database, with one connection, for calls that
 // must not wait until requests release their connections.
 func (db *DB) Dedicated(ctx context.Context, within time.Duration) (*DB, error) {
-	return Open(ctx, db.dsn, Options{MaxConns: 1, Within: within})
+	return Open(ctx, db.dsn, Options{MaxConns: 1, Within: within, Roles: db.roles})
 }
 
 // bounded gives a call a deadline if it has none.
@@ -91,7 +93,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	if opts.Within == 0 {
 		opts.Within = callTimeout
 	}
-	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within, memory: opts.Memory}, nil
+	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within, memory: opts.Memory, roles: opts.Roles}, nil
 }
 
 func setDefault(m map[string]string, k, v string) {
@@ -147,7 +149,7 @@ func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error)
 	var err error
 	for range maxRetries {
 		err = pgx.BeginTxFunc(ctx, db.pool, opts, func(tx pgx.Tx) error {
-			return fn(&DB{querier: tx, dsn: db.dsn, memory: db.memory})
+			return fn(&DB{querier: tx, dsn: db.dsn, memory: db.memory, roles: db.roles})
 		})
 		if !retriable(err) {
 			break

@@ -77,7 +77,7 @@ func (db *DB) Projects(ctx context.Context, in auth.Scope, f ProjectFilter) ([]P
 func (db *DB) Project(ctx context.Context, id int) (Project, error) {
 	p, err := row[Project](ctx, db, "project", projectSelect+` WHERE p.id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
-		return p, fault.New(fault.NotFound, "project %d not found", id)
+		return p, NoProject(id)
 	}
 	return p, err
 }
@@ -100,7 +100,15 @@ func (db *DB) ProjectByName(ctx context.Context, workspace, name string) (Projec
 	case there:
 		return p, fault.New(fault.NotFound, "workspace %q has no project %q; create it with det project create", workspace, name)
 	}
-	return p, fault.New(fault.NotFound, "there is no workspace %q; create it with det workspace create", workspace)
+	return p, NoWorkspace(workspace)
+}
+
+// NoProject and NoWorkspace are the errors for what is not there, or not for the caller.
+func NoProject(id int) error { return fault.New(fault.NotFound, "project %d not found", id) }
+
+// NoWorkspace is NoProject for the name of a workspace.
+func NoWorkspace(name string) error {
+	return fault.New(fault.NotFound, "there is no workspace %q; create it with det workspace create", name)
 }
 
 // CreateProject inserts a project.

@@ -29,6 +29,7 @@ type ProxyTask struct {
 	Port         int                `db:"port"`
 	Certificate  string             `db:"certificate"` // SHA-256 of the gateway's certificate
 	Ports        expconf.ProxyPorts `db:"ports"`
+	Shown        []int              `db:"shown"` // workspaces of the experiments that a TensorBoard shows
 }
 
 // ProxyTask finds a task to forward requests to. The proxy can reach its attempt as soon as
@@ -57,7 +58,10 @@ const proxyTasks = `
 			CASE WHEN m.claimed_at IS NULL OR m.exited_at IS NOT NULL THEN '' ELSE a.gateway_secret::text END AS secret,
 			coalesce(m.address, '') AS address, coalesce((m.ports ->> 'runner')::int, 0) AS port,
 			coalesce(m.gateway_certificate, '') AS certificate,
-			` + proxyPorts + ` AS ports
+			` + proxyPorts + ` AS ports,
+			CASE WHEN k.type <> 'TENSORBOARD' THEN '{}' ELSE ARRAY(SELECT DISTINCT p.workspace_id FROM tensorboards b
+				JOIN experiments e ON e.id = ANY(b.experiment_ids) OR e.id IN (SELECT t.experiment_id FROM trials t WHERE t.id = ANY(b.trial_ids))
+				JOIN projects p ON p.id = e.project_id WHERE b.task_id = k.id) END AS shown
 		FROM tasks k JOIN users u ON u.id = k.owner_id
 		LEFT JOIN experiments e ON e.id = k.experiment_id AND k.type = 'TRIAL'
 		LEFT JOIN allocations a ON a.task_id = k.id AND a.state <> 'TERMINATED'
@@ -132,12 +136,17 @@ func (db *DB) CookieWho(ctx context.Context, hash []byte, task string) (auth.Who
 		Username  string `db:"username"`
 		Admin     bool   `db:"admin"`
 		SessionID int64  `db:"session_id"`
+		Grants    []byte `db:"grants"`
 	}
 	f, err := row[found](ctx, db, "cookie", `
-		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL AS admin, s.id AS session_id
+		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL AS admin, s.id AS session_id, `+db.grants()+`
 		FROM passes p JOIN sessions s ON s.id = p.session_id JOIN users u ON u.id = s.user_id
 		WHERE p.hash = $1 AND p.kind = 'cookie' AND p.task_id = $2 AND s.expires_at > now() AND u.active`, hash, task)
-	return auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.SessionID}, err
+	if err != nil {
+		return auth.Who{}, err
+	}
+	grants, err := readGrants(f.Grants)
+	return auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.SessionID, Grants: grants}, err
 }
 
 // DropPasses deletes expired tickets, and cookies of tasks that ended some time ago.

@@ -60,23 +60,33 @@ func (db *DB) ValidSessions(ctx context.Context, ids []int64) (map[int64]auth.Wh
 		Within   string `db:"within"`
 		IsToken  bool   `db:"is_token"`
 		ReadOnly bool   `db:"read_only"`
+		Grants   []byte `db:"grants"`
 	}
 	list, err := rows[found](ctx, db, `
-		SELECT s.id, s.user_id, u.username, u.admin AND s.allocation_id IS NULL AS admin, coalesce(s.allocation_id, '') AS within, s.is_token, s.read_only
+		SELECT s.id, s.user_id, u.username, u.admin AND s.allocation_id IS NULL AS admin, coalesce(s.allocation_id, '') AS within, s.is_token, s.read_only, `+db.grants()+`
 		FROM sessions s JOIN users u ON u.id = s.user_id
 		WHERE s.id = ANY($1) AND s.expires_at > now() AND u.active`, ids)
-	for _, f := range list {
-		out[f.ID] = auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.ID, Within: f.Within,
-			AccessToken: f.IsToken, ReadOnly: f.ReadOnly}
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	for _, f := range list {
+		grants, err := readGrants(f.Grants)
+		if err != nil {
+			return nil, err
+		}
+		out[f.ID] = auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.ID, Within: f.Within,
+			AccessToken: f.IsToken, ReadOnly: f.ReadOnly, Grants: grants}
+	}
+	return out, nil
 }
 
-// An AttemptStatus tells whether an attempt has ended, and whether its owner was deactivated.
+// An AttemptStatus tells whether an attempt has ended, whether its owner was deactivated, and the
+// roles of its owner.
 type AttemptStatus struct {
-	ID        string `db:"id"`
-	Ended     bool   `db:"ended"`
-	OwnerGone bool   `db:"owner_gone"`
+	ID        string
+	Ended     bool
+	OwnerGone bool
+	Grants    *auth.Grants
 }
 
 // AttemptStatuses reads the statuses of attempts.
@@ -85,25 +95,42 @@ func (db *DB) AttemptStatuses(ctx context.Context, ids []string) (map[string]Att
 	if len(ids) == 0 {
 		return out, nil
 	}
-	list, err := rows[AttemptStatus](ctx, db, `
-		SELECT a.id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone
+	type found struct {
+		ID        string `db:"id"`
+		Ended     bool   `db:"ended"`
+		OwnerGone bool   `db:"owner_gone"`
+		Grants    []byte `db:"grants"`
+	}
+	list, err := rows[found](ctx, db, `
+		SELECT a.id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone, `+db.grants()+`
 		FROM allocations a JOIN tasks t ON t.id = a.task_id JOIN users u ON u.id = t.owner_id
 		WHERE a.id = ANY($1)`, ids)
-	for _, a := range list {
-		out[a.ID] = a
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	for _, f := range list {
+		grants, err := readGrants(f.Grants)
+		if err != nil {
+			return nil, err
+		}
+		out[f.ID] = AttemptStatus{f.ID, f.Ended, f.OwnerGone, grants}
+	}
+	return out, nil
 }
 
 // SessionWho finds the user of a session, by the hash of its token. It does not find
 // sessions of deactivated users. In the session of an attempt the user is never an admin.
 func (db *DB) SessionWho(ctx context.Context, hash []byte) (auth.Who, error) {
 	var w auth.Who
+	var grants []byte
 	err := db.QueryRow(ctx, `
-		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL, s.id, coalesce(s.allocation_id, ''), u.session_epoch, s.is_token, s.read_only
+		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL, s.id, coalesce(s.allocation_id, ''), u.session_epoch, s.is_token, s.read_only, `+db.grants()+`
 		FROM sessions s JOIN users u ON u.id = s.user_id
 		WHERE s.token_hash = $1 AND s.expires_at > now() AND u.active`, hash).
-		Scan(&w.UserID, &w.Username, &w.Admin, &w.SessionID, &w.Within, &w.SessionEpoch, &w.AccessToken, &w.ReadOnly)
+		Scan(&w.UserID, &w.Username, &w.Admin, &w.SessionID, &w.Within, &w.SessionEpoch, &w.AccessToken, &w.ReadOnly, &grants)
+	if err == nil {
+		w.Grants, err = readGrants(grants)
+	}
 	return w, asFault(err)
 }
 
@@ -122,10 +149,11 @@ func (db *DB) TaskWho(ctx context.Context, hash []byte) (auth.Who, error) {
 		ExperimentID int    `db:"experiment_id"`
 		Ended        bool   `db:"ended"`
 		OwnerGone    bool   `db:"owner_gone"`
+		Grants       []byte `db:"grants"`
 	}
 	f, err := row[found](ctx, db, "token", `
 		SELECT u.id AS user_id, u.username, m.allocation_id, a.task_id, a.run_id, m.rank,
-			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone
+			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone, `+db.grants()+`
 		FROM members m
 		JOIN allocations a ON a.id = m.allocation_id
 		JOIN tasks t ON t.id = a.task_id
@@ -136,6 +164,10 @@ func (db *DB) TaskWho(ctx context.Context, hash []byte) (auth.Who, error) {
 	if err != nil {
 		return auth.Who{}, err
 	}
-	return auth.Who{UserID: f.UserID, Username: f.Username, AllocationID: f.AllocationID, TaskID: f.TaskID,
+	grants, err := readGrants(f.Grants)
+	if err != nil {
+		return auth.Who{}, err
+	}
+	return auth.Who{UserID: f.UserID, Username: f.Username, Grants: grants, AllocationID: f.AllocationID, TaskID: f.TaskID,
 		RunID: f.RunID, Rank: f.Rank, TrialID: f.TrialID, ExperimentID: f.ExperimentID, Ended: f.Ended, OwnerGone: f.OwnerGone}, nil
 }

@@ -124,6 +124,9 @@ func (db *DB) ChangeUser(ctx context.Context, id int, ch UserChange, keep int64)
 	err := db.Tx(ctx, func(tx *DB) error {
 		// One change of admins at a time, so that two admins cannot demote each other at once.
 		if ch.Admin != nil || ch.Active != nil {
+			if err := tx.lockRoles(ctx); err != nil {
+				return err
+			}
 			if _, err := tx.exec(ctx, `SELECT FROM users WHERE admin AND active ORDER BY id FOR UPDATE`); err != nil {
 				return err
 			}
@@ -151,6 +154,9 @@ func (db *DB) ChangeUser(ctx context.Context, id int, ch UserChange, keep int64)
 		left, err := scalar[bool](ctx, tx, `SELECT EXISTS (SELECT FROM users WHERE admin AND active)`)
 		if err == nil && !left {
 			return fault.New(fault.Conflict, "%s is the last active admin; make another user an admin first", u.Username)
+		}
+		if err == nil && ch.Active != nil && !*ch.Active {
+			err = tx.keepClusterAdmin(ctx)
 		}
 		if err == nil && ch.endsSessions() {
 			err = tx.endSessions(ctx, id, keep)

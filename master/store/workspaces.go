@@ -77,10 +77,18 @@ func (db *DB) Workspace(ctx context.Context, id int) (Workspace, error) {
 	return w, err
 }
 
-// CreateWorkspace inserts a workspace.
+// CreateWorkspace inserts a workspace. If roles are in use, its owner becomes its WorkspaceAdmin.
 func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, settings []byte) (Workspace, error) {
-	id, err := scalar[int](ctx, db, `INSERT INTO workspaces (name, user_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
-		name, owner, jsonOrNull(settings))
+	var id int
+	err := db.Tx(ctx, func(tx *DB) (err error) {
+		id, err = scalar[int](ctx, tx, `INSERT INTO workspaces (name, user_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
+			name, owner, jsonOrNull(settings))
+		if err != nil || !tx.roles {
+			return err
+		}
+		_, err = tx.exec(ctx, `INSERT INTO role_assignments (role_id, user_id, workspace_id) VALUES ($1, $2, $3)`, int(auth.WorkspaceAdmin), owner, id)
+		return err
+	})
 	if fault.Is(err, fault.Conflict) {
 		return Workspace{}, fault.New(fault.Conflict, "workspace %q already exists", name)
 	}

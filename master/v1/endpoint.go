@@ -97,7 +97,9 @@ const (
 	View       Verb = "view"
 	Create     Verb = "create"
 	Edit       Verb = "edit"   // change what all users of a workspace share: models of the registry
-	Change     Verb = "change" // pause, kill, label, delete
+	Change     Verb = "change" // pause, kill, label
+	Delete     Verb = "delete" // workspaces and projects, with what is in them
+	Assign     Verb = "assign" // give and take roles
 	Enter      Verb = "enter"  // open a task in a browser or terminal
 	Report     Verb = "report" // reports of an attempt about itself and its trial
 	Administer Verb = "administer"
@@ -113,13 +115,16 @@ const (
 	KindCluster     Kind = "cluster"
 	KindCommand     Kind = "command"
 	KindExperiment  Kind = "experiment"
+	KindGroup       Kind = "group" // of users
 	KindJob         Kind = "job"
+	KindMasterLog   Kind = "master's log"
 	KindMember      Kind = "member" // of an allocation
 	KindModel       Kind = "model"  // of the registry, with its versions
 	KindNotebook    Kind = "notebook"
 	KindOwn         Kind = "own" // the caller's own session and settings
 	KindPool        Kind = "pool"
 	KindProject     Kind = "project"
+	KindRole        Kind = "role"
 	KindRun         Kind = "run" // a trial, by Determined's newer name
 	KindShell       Kind = "shell"
 	KindTask        Kind = "task"

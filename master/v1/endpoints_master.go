@@ -23,7 +23,7 @@ var (
 		Summary: "Set the message to all users, and from when until when it is shown; it replaces the message before"}
 	DeleteClusterMessage = Endpoint[None, Empty]{Method: "DELETE", Path: "/master/cluster_message", Access: ByAdmins, Object: KindCluster, Verb: Administer,
 		Summary: "Clear the message to all users"}
-	StreamMasterLogs = Endpoint[None, None]{Method: "GET", Path: "/master/logs", Access: ByUsers, Object: KindCluster, Verb: View, Stream: true,
+	StreamMasterLogs = Endpoint[None, None]{Method: "GET", Path: "/master/logs", Access: ByUsers, Object: KindMasterLog, Verb: View, Stream: true,
 		Summary: "Stream the log of the masters; a negative offset counts from the end",
 		Params:  "follow limit offset"}
 	TrustNomad = Endpoint[None, None]{Method: "POST", Path: "/detent/nomad/trust", Access: ByAdmins, Object: KindCluster, Verb: Administer, Again: true,

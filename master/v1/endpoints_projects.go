@@ -8,7 +8,7 @@ var (
 		Summary: "Get a project"}
 	ChangeProject = Endpoint[PatchProject, PatchProjectResponse]{Method: "PATCH", Path: "/projects/:id", Access: ByUsers, Object: KindProject, Verb: Change, Again: true, BodyLimit: ReportBody,
 		Summary: "Change a project"}
-	DeleteProject = Endpoint[None, DeleteProjectResponse]{Method: "DELETE", Path: "/projects/:id", Access: ByUsers, Object: KindProject, Verb: Change,
+	DeleteProject = Endpoint[None, DeleteProjectResponse]{Method: "DELETE", Path: "/projects/:id", Access: ByUsers, Object: KindProject, Verb: Delete,
 		Summary: "Delete a project that has no experiments"}
 	ArchiveProject = Endpoint[None, Empty]{Method: "POST", Path: "/projects/:id/archive", Access: ByUsers, Object: KindProject, Verb: Change, Again: true,
 		Summary: "Archive a project"}

@@ -11,7 +11,7 @@ var (
 		Summary: "Get a workspace"}
 	ChangeWorkspace = Endpoint[PatchWorkspace, PatchWorkspaceResponse]{Method: "PATCH", Path: "/workspaces/:id", Access: ByUsers, Object: KindWorkspace, Verb: Change, Again: true,
 		Summary: "Change a workspace"}
-	DeleteWorkspace = Endpoint[None, DeleteWorkspaceResponse]{Method: "DELETE", Path: "/workspaces/:id", Access: ByUsers, Object: KindWorkspace, Verb: Change,
+	DeleteWorkspace = Endpoint[None, DeleteWorkspaceResponse]{Method: "DELETE", Path: "/workspaces/:id", Access: ByUsers, Object: KindWorkspace, Verb: Delete,
 		Summary: "Delete an empty workspace"}
 	ArchiveWorkspace = Endpoint[None, Empty]{Method: "POST", Path: "/workspaces/:id/archive", Access: ByUsers, Object: KindWorkspace, Verb: Change, Again: true,
 		Summary: "Archive a workspace"}

@@ -59,6 +59,10 @@ var answers = []any{
 	GetGlobalConfigPoliciesResponse{}, GetWorkspaceConfigPoliciesResponse{}, PutGlobalConfigPoliciesResponse{}, PutWorkspaceConfigPoliciesResponse{},
 	ResourceAllocationRawResponse{}, ResourceAllocationRawEntry{}, ResourceAllocationAggregatedResponse{}, ResourceAllocationAggregatedEntry{},
 	ListWorkspacesBoundToRPResponse{}, ListRPsBoundToWorkspaceResponse{},
+	CreateGroupResponse{}, GetGroupResponse{}, GetGroupsResponse{}, UpdateGroupResponse{}, Group{}, GroupDetails{}, GroupSearchResult{},
+	Permission{}, Role{}, RoleAssignment{}, UserRoleAssignment{}, GroupRoleAssignment{}, RoleWithAssignments{}, RoleAssignmentSummary{}, ScopeTypeMask{},
+	ListRolesResponse{}, GetRolesByIDResponse{}, GetRolesAssignedToUserResponse{}, GetRolesAssignedToGroupResponse{},
+	SearchRolesAssignableToScopeResponse{}, GetPermissionsSummaryResponse{}, GetGroupsAndUsersAssignedToWorkspaceResponse{},
 }
 
 var classNames = map[string]string{
@@ -100,6 +104,7 @@ var nullable = map[string]string{
 	"v1Task":                           "config forkedFrom parentId",
 	"trialv1Trial":                     "logPolicyMatched logRetentionDays searcherMetricValue",
 	"v1TokenInfo":                      "expiry",
+	"v1RoleAssignment":                 "scopeWorkspaceId",
 }
 
 // A classField is a line of testdata/fields.txt, which testdata/fields.py wrote.

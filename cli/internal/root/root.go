@@ -32,6 +32,7 @@ import (
 	"github.com/detent-ml/detent/cli/pool"
 	"github.com/detent-ml/detent/cli/preview"
 	"github.com/detent-ml/detent/cli/project"
+	"github.com/detent-ml/detent/cli/rbac"
 	"github.com/detent-ml/detent/cli/resources"
 	"github.com/detent-ml/detent/cli/shell"
 	"github.com/detent-ml/detent/cli/slot"
@@ -41,6 +42,7 @@ import (
 	"github.com/detent-ml/detent/cli/token"
 	"github.com/detent-ml/detent/cli/trial"
 	"github.com/detent-ml/detent/cli/user"
+	"github.com/detent-ml/detent/cli/usergroup"
 	"github.com/detent-ml/detent/cli/version"
 	"github.com/detent-ml/detent/cli/webhook"
 	"github.com/detent-ml/detent/cli/workspace"
@@ -134,7 +136,7 @@ func Command(a *app.App) *cobra.Command {
 	add(root, "work", experiment.New(a), preview.New(a), trial.New(a), checkpoint.New(a), model.New(a),
 		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a), template.New(a))
 	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), configpolicies.New(a), resources.New(a), webhook.New(a), audit.New(a), deploy.New(a))
-	add(root, "users", user.New(a), auth.New(a), token.New(a), workspace.New(a), project.New(a))
+	add(root, "users", user.New(a), usergroup.New(a), rbac.New(a), auth.New(a), token.New(a), workspace.New(a), project.New(a))
 	root.AddCommand(dev.New(a), version.New(a), completion.New(a))
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {

@@ -53,6 +53,17 @@ type Master struct {
 // Start starts a master that runs until the test ends. Attempts run program; nil is Play.
 func Start(t testing.TB, program Program) *Master {
 	t.Helper()
+	return start(t, program, store.Options{MaxConns: 8})
+}
+
+// StartWithRoles starts a master that uses roles; the user admin is its ClusterAdmin.
+func StartWithRoles(t testing.TB, program Program) *Master {
+	t.Helper()
+	return start(t, program, store.Options{MaxConns: 8, Roles: true})
+}
+
+func start(t testing.TB, program Program, options store.Options) *Master {
+	t.Helper()
 	m := &Master{t: t, Nomad: clustertest.New(), Storage: t.TempDir(), program: program}
 	if program == nil {
 		m.program = Play
@@ -60,8 +71,13 @@ func Start(t testing.TB, program Program) *Master {
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
 	ctx, cancel := context.WithCancel(context.Background())
 	var err error
-	if m.DB, err = store.Open(ctx, dsn, store.Options{MaxConns: 8}); err != nil {
+	if m.DB, err = store.Open(ctx, dsn, options); err != nil {
 		t.Fatal(err)
+	}
+	if options.Roles {
+		if _, err := m.DB.BeginRoles(ctx); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var lc net.ListenConfig
 	lis, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")

@@ -269,6 +269,29 @@ class v1AcceleratorData(Message):
     taskId: Optional[str] = None
 
 
+class v1AccessPreview(Message):
+    """The message v1AccessPreview."""
+
+    userId: int
+    username: str
+    active: bool
+    clusterAdmin: bool
+    views: int
+    edits: int
+    owns: int
+    losesSight: int
+    losesControl: int
+
+
+class v1AccessPreviewResponse(Message):
+    """The message v1AccessPreviewResponse."""
+
+    inUse: bool
+    workspaces: int
+    users: Sequence[v1AccessPreview]
+    pagination: v1Pagination
+
+
 class v1AckAllocationPreemptionSignalRequest(Message):
     """The message v1AckAllocationPreemptionSignalRequest."""
 
@@ -443,6 +466,21 @@ class v1ArchiveRunsResponse(Message):
     """The message v1ArchiveRunsResponse."""
 
     results: Sequence[v1RunActionResult]
+
+
+class v1AssignMultipleGroupsRequest(Message):
+    """The message v1AssignMultipleGroupsRequest."""
+
+    addGroups: Sequence[int]
+    removeGroups: Sequence[int]
+    userIds: Sequence[int]
+
+
+class v1AssignRolesRequest(Message):
+    """The message v1AssignRolesRequest."""
+
+    groupRoleAssignments: Optional[Sequence[v1GroupRoleAssignment]] = None
+    userRoleAssignments: Optional[Sequence[v1UserRoleAssignment]] = None
 
 
 class v1Attempt(Message):
@@ -815,6 +853,19 @@ class v1CreateGenericTaskResponse(Message):
     taskId: str
     warnings: Optional[Sequence[v1LaunchWarning]] = None
     remarks: Optional[Sequence[str]] = None
+
+
+class v1CreateGroupRequest(Message):
+    """The message v1CreateGroupRequest."""
+
+    name: str
+    addUsers: Optional[Sequence[int]] = None
+
+
+class v1CreateGroupResponse(Message):
+    """The message v1CreateGroupResponse."""
+
+    group: v1GroupDetails
 
 
 class v1CreateTrialOperation(Message):
@@ -1482,6 +1533,36 @@ class v1GetGlobalConfigPoliciesResponse(Message):
     configPolicies: Optional[Dict[str, Any]] = None
 
 
+class v1GetGroupResponse(Message):
+    """The message v1GetGroupResponse."""
+
+    group: v1GroupDetails
+
+
+class v1GetGroupsAndUsersAssignedToWorkspaceResponse(Message):
+    """The message v1GetGroupsAndUsersAssignedToWorkspaceResponse."""
+
+    assignments: Sequence[v1RoleWithAssignments]
+    groups: Sequence[v1GroupDetails]
+    usersAssignedDirectly: Sequence[v1User]
+
+
+class v1GetGroupsRequest(Message):
+    """The message v1GetGroupsRequest."""
+
+    limit: int
+    name: Optional[str] = None
+    offset: Optional[int] = None
+    userId: Optional[int] = None
+
+
+class v1GetGroupsResponse(Message):
+    """The message v1GetGroupsResponse."""
+
+    groups: Optional[Sequence[v1GroupSearchResult]] = None
+    pagination: Optional[v1Pagination] = None
+
+
 class v1GetJobQueueStatsResponse(Message):
     """The message v1GetJobQueueStatsResponse."""
 
@@ -1645,6 +1726,13 @@ class v1GetOrphansResponse(Message):
     orphans: Sequence[v1Orphan]
 
 
+class v1GetPermissionsSummaryResponse(Message):
+    """The message v1GetPermissionsSummaryResponse."""
+
+    assignments: Sequence[v1RoleAssignmentSummary]
+    roles: Sequence[v1Role]
+
+
 class v1GetProjectByKeyResponse(Message):
     """The message v1GetProjectByKeyResponse."""
 
@@ -1680,6 +1768,31 @@ class v1GetResourcePoolsResponse(Message):
 
     pagination: Optional[v1Pagination] = None
     resourcePools: Optional[Sequence[v1ResourcePool]] = None
+
+
+class v1GetRolesAssignedToGroupResponse(Message):
+    """The message v1GetRolesAssignedToGroupResponse."""
+
+    assignments: Sequence[v1RoleAssignmentSummary]
+    roles: Sequence[v1Role]
+
+
+class v1GetRolesAssignedToUserResponse(Message):
+    """The message v1GetRolesAssignedToUserResponse."""
+
+    roles: Sequence[v1RoleWithAssignments]
+
+
+class v1GetRolesByIDRequest(Message):
+    """The message v1GetRolesByIDRequest."""
+
+    roleIds: Optional[Sequence[int]] = None
+
+
+class v1GetRolesByIDResponse(Message):
+    """The message v1GetRolesByIDResponse."""
+
+    roles: Optional[Sequence[v1RoleWithAssignments]] = None
 
 
 class v1GetRunMetadataResponse(Message):
@@ -1967,6 +2080,35 @@ class v1GetWorkspacesResponse(Message):
     workspaces: Sequence[v1Workspace]
 
 
+class v1Group(Message):
+    """The message v1Group."""
+
+    groupId: Optional[int] = None
+    name: Optional[str] = None
+
+
+class v1GroupDetails(Message):
+    """The message v1GroupDetails."""
+
+    groupId: Optional[int] = None
+    name: Optional[str] = None
+    users: Optional[Sequence[v1User]] = None
+
+
+class v1GroupRoleAssignment(Message):
+    """The message v1GroupRoleAssignment."""
+
+    groupId: int
+    roleAssignment: v1RoleAssignment
+
+
+class v1GroupSearchResult(Message):
+    """The message v1GroupSearchResult."""
+
+    group: v1Group
+    numMembers: int
+
+
 class v1IdleNotebookRequest(Message):
     """The message v1IdleNotebookRequest."""
 
@@ -2210,6 +2352,20 @@ class v1ListRPsBoundToWorkspaceResponse(Message):
 
     pagination: Optional[v1Pagination] = None
     resourcePools: Optional[Sequence[str]] = None
+
+
+class v1ListRolesRequest(Message):
+    """The message v1ListRolesRequest."""
+
+    limit: int
+    offset: Optional[int] = None
+
+
+class v1ListRolesResponse(Message):
+    """The message v1ListRolesResponse."""
+
+    pagination: v1Pagination
+    roles: Sequence[v1Role]
 
 
 class v1ListWorkspacesBoundToRPResponse(Message):
@@ -2814,6 +2970,80 @@ class v1PauseRunsResponse(Message):
     results: Sequence[v1RunActionResult]
 
 
+class v1Permission(Message):
+    """The message v1Permission."""
+
+    id: v1PermissionType
+    name: Optional[str] = None
+    scopeTypeMask: Optional[v1ScopeTypeMask] = None
+
+
+class v1PermissionType(DetEnum):
+    """The words v1PermissionType."""
+
+    UNSPECIFIED = "PERMISSION_TYPE_UNSPECIFIED"
+    ADMINISTRATE_USER = "PERMISSION_TYPE_ADMINISTRATE_USER"
+    ADMINISTRATE_OAUTH = "PERMISSION_TYPE_ADMINISTRATE_OAUTH"
+    CREATE_EXPERIMENT = "PERMISSION_TYPE_CREATE_EXPERIMENT"
+    VIEW_EXPERIMENT_ARTIFACTS = "PERMISSION_TYPE_VIEW_EXPERIMENT_ARTIFACTS"
+    VIEW_EXPERIMENT_METADATA = "PERMISSION_TYPE_VIEW_EXPERIMENT_METADATA"
+    UPDATE_EXPERIMENT = "PERMISSION_TYPE_UPDATE_EXPERIMENT"
+    UPDATE_EXPERIMENT_METADATA = "PERMISSION_TYPE_UPDATE_EXPERIMENT_METADATA"
+    DELETE_EXPERIMENT = "PERMISSION_TYPE_DELETE_EXPERIMENT"
+    CREATE_NSC = "PERMISSION_TYPE_CREATE_NSC"
+    VIEW_NSC = "PERMISSION_TYPE_VIEW_NSC"
+    UPDATE_NSC = "PERMISSION_TYPE_UPDATE_NSC"
+    UPDATE_GROUP = "PERMISSION_TYPE_UPDATE_GROUP"
+    CREATE_WORKSPACE = "PERMISSION_TYPE_CREATE_WORKSPACE"
+    VIEW_WORKSPACE = "PERMISSION_TYPE_VIEW_WORKSPACE"
+    UPDATE_WORKSPACE = "PERMISSION_TYPE_UPDATE_WORKSPACE"
+    DELETE_WORKSPACE = "PERMISSION_TYPE_DELETE_WORKSPACE"
+    SET_WORKSPACE_AGENT_USER_GROUP = "PERMISSION_TYPE_SET_WORKSPACE_AGENT_USER_GROUP"
+    SET_WORKSPACE_CHECKPOINT_STORAGE_CONFIG = "PERMISSION_TYPE_SET_WORKSPACE_CHECKPOINT_STORAGE_CONFIG"
+    SET_WORKSPACE_DEFAULT_RESOURCE_POOL = "PERMISSION_TYPE_SET_WORKSPACE_DEFAULT_RESOURCE_POOL"
+    CREATE_PROJECT = "PERMISSION_TYPE_CREATE_PROJECT"
+    VIEW_PROJECT = "PERMISSION_TYPE_VIEW_PROJECT"
+    UPDATE_PROJECT = "PERMISSION_TYPE_UPDATE_PROJECT"
+    DELETE_PROJECT = "PERMISSION_TYPE_DELETE_PROJECT"
+    ASSIGN_ROLES = "PERMISSION_TYPE_ASSIGN_ROLES"
+    VIEW_MODEL_REGISTRY = "PERMISSION_TYPE_VIEW_MODEL_REGISTRY"
+    EDIT_MODEL_REGISTRY = "PERMISSION_TYPE_EDIT_MODEL_REGISTRY"
+    CREATE_MODEL_REGISTRY = "PERMISSION_TYPE_CREATE_MODEL_REGISTRY"
+    DELETE_MODEL_REGISTRY = "PERMISSION_TYPE_DELETE_MODEL_REGISTRY"
+    DELETE_MODEL_VERSION = "PERMISSION_TYPE_DELETE_MODEL_VERSION"
+    DELETE_OTHER_USER_MODEL_REGISTRY = "PERMISSION_TYPE_DELETE_OTHER_USER_MODEL_REGISTRY"
+    DELETE_OTHER_USER_MODEL_VERSION = "PERMISSION_TYPE_DELETE_OTHER_USER_MODEL_VERSION"
+    VIEW_MASTER_LOGS = "PERMISSION_TYPE_VIEW_MASTER_LOGS"
+    VIEW_CLUSTER_USAGE = "PERMISSION_TYPE_VIEW_CLUSTER_USAGE"
+    UPDATE_AGENTS = "PERMISSION_TYPE_UPDATE_AGENTS"
+    VIEW_SENSITIVE_AGENT_INFO = "PERMISSION_TYPE_VIEW_SENSITIVE_AGENT_INFO"
+    VIEW_MASTER_CONFIG = "PERMISSION_TYPE_VIEW_MASTER_CONFIG"
+    UPDATE_MASTER_CONFIG = "PERMISSION_TYPE_UPDATE_MASTER_CONFIG"
+    VIEW_EXTERNAL_JOBS = "PERMISSION_TYPE_VIEW_EXTERNAL_JOBS"
+    CONTROL_STRICT_JOB_QUEUE = "PERMISSION_TYPE_CONTROL_STRICT_JOB_QUEUE"
+    VIEW_TEMPLATES = "PERMISSION_TYPE_VIEW_TEMPLATES"
+    UPDATE_TEMPLATES = "PERMISSION_TYPE_UPDATE_TEMPLATES"
+    CREATE_TEMPLATES = "PERMISSION_TYPE_CREATE_TEMPLATES"
+    DELETE_TEMPLATES = "PERMISSION_TYPE_DELETE_TEMPLATES"
+    UPDATE_ROLES = "PERMISSION_TYPE_UPDATE_ROLES"
+    EDIT_WEBHOOKS = "PERMISSION_TYPE_EDIT_WEBHOOKS"
+    VIEW_WEBHOOKS = "PERMISSION_TYPE_VIEW_WEBHOOKS"
+    MODIFY_RP_WORKSPACE_BINDINGS = "PERMISSION_TYPE_MODIFY_RP_WORKSPACE_BINDINGS"
+    SET_WORKSPACE_NAMESPACE_BINDINGS = "PERMISSION_TYPE_SET_WORKSPACE_NAMESPACE_BINDINGS"
+    SET_RESOURCE_QUOTAS = "PERMISSION_TYPE_SET_RESOURCE_QUOTAS"
+    VIEW_RESOURCE_QUOTAS = "PERMISSION_TYPE_VIEW_RESOURCE_QUOTAS"
+    MODIFY_GLOBAL_CONFIG_POLICIES = "PERMISSION_TYPE_MODIFY_GLOBAL_CONFIG_POLICIES"
+    MODIFY_WORKSPACE_CONFIG_POLICIES = "PERMISSION_TYPE_MODIFY_WORKSPACE_CONFIG_POLICIES"
+    VIEW_GLOBAL_CONFIG_POLICIES = "PERMISSION_TYPE_VIEW_GLOBAL_CONFIG_POLICIES"
+    VIEW_WORKSPACE_CONFIG_POLICIES = "PERMISSION_TYPE_VIEW_WORKSPACE_CONFIG_POLICIES"
+    ADMINISTRATE_TOKEN = "PERMISSION_TYPE_ADMINISTRATE_TOKEN"
+    UPDATE_TOKEN = "PERMISSION_TYPE_UPDATE_TOKEN"
+    CREATE_TOKEN = "PERMISSION_TYPE_CREATE_TOKEN"
+    CREATE_OTHER_TOKEN = "PERMISSION_TYPE_CREATE_OTHER_TOKEN"
+    VIEW_OTHER_TOKEN = "PERMISSION_TYPE_VIEW_OTHER_TOKEN"
+    VIEW_TOKEN = "PERMISSION_TYPE_VIEW_TOKEN"
+
+
 class v1PostAccessTokenRequest(Message):
     """The message v1PostAccessTokenRequest."""
 
@@ -3226,6 +3456,13 @@ class v1RedeliverWebhookResponse(Message):
     id: str
 
 
+class v1RemoveAssignmentsRequest(Message):
+    """The message v1RemoveAssignmentsRequest."""
+
+    groupRoleAssignments: Optional[Sequence[v1GroupRoleAssignment]] = None
+    userRoleAssignments: Optional[Sequence[v1UserRoleAssignment]] = None
+
+
 class v1RendezvousInfo(Message):
     """The message v1RendezvousInfo."""
 
@@ -3469,6 +3706,39 @@ class v1ResumeRunsResponse(Message):
     results: Sequence[v1RunActionResult]
 
 
+class v1Role(Message):
+    """The message v1Role."""
+
+    roleId: int
+    name: Optional[str] = None
+    permissions: Optional[Sequence[v1Permission]] = None
+    scopeTypeMask: Optional[v1ScopeTypeMask] = None
+
+
+class v1RoleAssignment(Message):
+    """The message v1RoleAssignment."""
+
+    role: v1Role
+    scopeCluster: Optional[bool] = None
+    scopeWorkspaceId: Optional[int] = None
+
+
+class v1RoleAssignmentSummary(Message):
+    """The message v1RoleAssignmentSummary."""
+
+    roleId: int
+    scopeCluster: Optional[bool] = None
+    scopeWorkspaceIds: Optional[Sequence[int]] = None
+
+
+class v1RoleWithAssignments(Message):
+    """The message v1RoleWithAssignments."""
+
+    groupRoleAssignments: Optional[Sequence[v1GroupRoleAssignment]] = None
+    role: Optional[v1Role] = None
+    userRoleAssignments: Optional[Sequence[v1UserRoleAssignment]] = None
+
+
 class v1RunActionResult(Message):
     """The message v1RunActionResult."""
 
@@ -3510,6 +3780,13 @@ class v1SchedulerType(DetEnum):
     PBS = "SCHEDULER_TYPE_PBS"
 
 
+class v1ScopeTypeMask(Message):
+    """The message v1ScopeTypeMask."""
+
+    cluster: Optional[bool] = None
+    workspace: Optional[bool] = None
+
+
 class v1SearchExperimentExperiment(Message):
     """The message v1SearchExperimentExperiment."""
 
@@ -3532,6 +3809,21 @@ class v1SearchExperimentsResponse(Message):
 
     experiments: Sequence[v1SearchExperimentExperiment]
     pagination: v1Pagination
+
+
+class v1SearchRolesAssignableToScopeRequest(Message):
+    """The message v1SearchRolesAssignableToScopeRequest."""
+
+    limit: int
+    offset: Optional[int] = None
+    workspaceId: Optional[int] = None
+
+
+class v1SearchRolesAssignableToScopeResponse(Message):
+    """The message v1SearchRolesAssignableToScopeResponse."""
+
+    pagination: Optional[v1Pagination] = None
+    roles: Optional[Sequence[v1Role]] = None
 
 
 class v1SearchRunsRequest(Message):
@@ -4167,6 +4459,21 @@ class v1UnbindRPFromWorkspaceRequest(Message):
     workspaceNames: Optional[Sequence[str]] = None
 
 
+class v1UpdateGroupRequest(Message):
+    """The message v1UpdateGroupRequest."""
+
+    groupId: int
+    addUsers: Optional[Sequence[int]] = None
+    name: Optional[str] = None
+    removeUsers: Optional[Sequence[int]] = None
+
+
+class v1UpdateGroupResponse(Message):
+    """The message v1UpdateGroupResponse."""
+
+    group: v1GroupDetails
+
+
 class v1UpdateJobQueueRequest(Message):
     """The message v1UpdateJobQueueRequest."""
 
@@ -4199,6 +4506,13 @@ class v1UserFilters(Message):
 
     admin: Optional[bool] = None
     name: Optional[str] = None
+
+
+class v1UserRoleAssignment(Message):
+    """The message v1UserRoleAssignment."""
+
+    roleAssignment: v1RoleAssignment
+    userId: int
 
 
 class v1UserWebSetting(Message):
@@ -4392,6 +4706,16 @@ def delete_DeleteGlobalConfigPolicies(
 ) -> None:
     """Delete the config policies of the cluster."""
     _path = f"/api/v1/config-policies/global/{_quoted(str(workloadType))}"
+    _call(session, "DELETE", _path, {})
+
+
+def delete_DeleteGroup(
+    session: BaseSession,
+    *,
+    groupId: int,
+) -> None:
+    """Delete a group, with the roles that it has."""
+    _path = f"/api/v1/groups/{_quoted(str(groupId))}"
     _call(session, "DELETE", _path, {})
 
 
@@ -4905,6 +5229,32 @@ def get_GetGlobalConfigPolicies(
     return v1GetGlobalConfigPoliciesResponse.from_json(_answer)
 
 
+def get_GetGroup(
+    session: BaseSession,
+    *,
+    groupId: int,
+) -> v1GetGroupResponse:
+    """Get a group with its users."""
+    _path = f"/api/v1/groups/{_quoted(str(groupId))}"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetGroupResponse.from_json(_answer)
+
+
+def get_GetGroupsAndUsersAssignedToWorkspace(
+    session: BaseSession,
+    *,
+    workspaceId: int,
+    name: Optional[str] = None,
+) -> v1GetGroupsAndUsersAssignedToWorkspaceResponse:
+    """List the users and groups with roles in a workspace."""
+    _path = f"/api/v1/roles/workspace/{_quoted(str(workspaceId))}"
+    _params = {
+        "name": name,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetGroupsAndUsersAssignedToWorkspaceResponse.from_json(_answer)
+
+
 def get_GetInfo(
     session: BaseSession,
 ) -> v1Info:
@@ -5191,6 +5541,15 @@ def get_GetOldMe(
     return v1OldUser.from_json(_answer)
 
 
+def get_GetPermissionsSummary(
+    session: BaseSession,
+) -> v1GetPermissionsSummaryResponse:
+    """Get your roles, with where you have them."""
+    _path = "/api/v1/permissions/summary"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetPermissionsSummaryResponse.from_json(_answer)
+
+
 def get_GetPoolSlot(
     session: BaseSession,
     *,
@@ -5282,6 +5641,28 @@ def get_GetResourcePools(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1GetResourcePoolsResponse.from_json(_answer)
+
+
+def get_GetRolesAssignedToGroup(
+    session: BaseSession,
+    *,
+    groupId: int,
+) -> v1GetRolesAssignedToGroupResponse:
+    """List the roles of a group, as far as the caller may see them."""
+    _path = f"/api/v1/roles/search/by-group/{_quoted(str(groupId))}"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetRolesAssignedToGroupResponse.from_json(_answer)
+
+
+def get_GetRolesAssignedToUser(
+    session: BaseSession,
+    *,
+    userId: int,
+) -> v1GetRolesAssignedToUserResponse:
+    """List the roles of a user, as far as the caller may see them."""
+    _path = f"/api/v1/roles/search/by-user/{_quoted(str(userId))}"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetRolesAssignedToUserResponse.from_json(_answer)
 
 
 def get_GetRunMetadata(
@@ -6081,6 +6462,22 @@ def get_MetricBatches(
         yield v1MetricBatchesResponse.from_json(_record)
 
 
+def get_PreviewAccess(
+    session: BaseSession,
+    *,
+    limit: Any = None,
+    offset: Any = None,
+) -> v1AccessPreviewResponse:
+    """Show what each user would see and change with roles."""
+    _path = "/api/v1/detent/access/preview"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1AccessPreviewResponse.from_json(_answer)
+
+
 def get_PreviewGC(
     session: BaseSession,
     *,
@@ -6318,6 +6715,16 @@ def get_health(
     _path = "/health"
     _answer = _call(session, "GET", _path, {})
     return HealthCheck.from_json(_answer)
+
+
+def patch_AssignMultipleGroups(
+    session: BaseSession,
+    *,
+    body: v1AssignMultipleGroupsRequest,
+) -> None:
+    """Add users to groups, and remove them from groups."""
+    _path = "/api/v1/users/assignments"
+    _call(session, "PATCH", _path, {}, body)
 
 
 def patch_PatchAccessToken(
@@ -6625,6 +7032,16 @@ def post_ArchiveWorkspace(
     _call(session, "POST", _path, {})
 
 
+def post_AssignRoles(
+    session: BaseSession,
+    *,
+    body: v1AssignRolesRequest,
+) -> None:
+    """Give roles to users and groups."""
+    _path = "/api/v1/roles/add-assignments"
+    _call(session, "POST", _path, {}, body)
+
+
 def post_BindRPToWorkspace(
     session: BaseSession,
     *,
@@ -6731,6 +7148,17 @@ def post_CreateGenericTask(
     _path = "/api/v1/generic-tasks"
     _answer = _call(session, "POST", _path, {}, body)
     return v1CreateGenericTaskResponse.from_json(_answer)
+
+
+def post_CreateGroup(
+    session: BaseSession,
+    *,
+    body: v1CreateGroupRequest,
+) -> v1CreateGroupResponse:
+    """Create a group."""
+    _path = "/api/v1/groups"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1CreateGroupResponse.from_json(_answer)
 
 
 def post_CreateTrial(
@@ -6841,6 +7269,17 @@ def post_FinishDeviceSignIn(
     return v1FinishDeviceSignInResponse.from_json(_answer)
 
 
+def post_GetGroups(
+    session: BaseSession,
+    *,
+    body: v1GetGroupsRequest,
+) -> v1GetGroupsResponse:
+    """List groups; who may not assign roles sees their own."""
+    _path = "/api/v1/groups/search"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1GetGroupsResponse.from_json(_answer)
+
+
 def post_GetModelDefFile(
     session: BaseSession,
     *,
@@ -6851,6 +7290,17 @@ def post_GetModelDefFile(
     _path = f"/api/v1/experiments/{_quoted(str(experimentId))}/file"
     _answer = _call(session, "POST", _path, {}, body)
     return v1GetModelDefFileResponse.from_json(_answer)
+
+
+def post_GetRolesByID(
+    session: BaseSession,
+    *,
+    body: v1GetRolesByIDRequest,
+) -> v1GetRolesByIDResponse:
+    """Get roles with those who have them, as far as the caller may see that."""
+    _path = "/api/v1/roles/search/by-ids"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1GetRolesByIDResponse.from_json(_answer)
 
 
 def post_KillCommand(
@@ -7004,6 +7454,17 @@ def post_LinkTask(
     _path = f"/api/v1/detent/tasks/{_quoted(str(id))}/link"
     _answer = _call(session, "POST", _path, {})
     return v1TaskLinkResponse.from_json(_answer)
+
+
+def post_ListRoles(
+    session: BaseSession,
+    *,
+    body: v1ListRolesRequest,
+) -> v1ListRolesResponse:
+    """List roles."""
+    _path = "/api/v1/roles/search"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1ListRolesResponse.from_json(_answer)
 
 
 def post_Login(
@@ -7402,6 +7863,16 @@ def post_RedeliverWebhook(
     return v1RedeliverWebhookResponse.from_json(_answer)
 
 
+def post_RemoveAssignments(
+    session: BaseSession,
+    *,
+    body: v1RemoveAssignmentsRequest,
+) -> None:
+    """Take roles from users and groups."""
+    _path = "/api/v1/roles/remove-assignments"
+    _call(session, "POST", _path, {}, body)
+
+
 def post_ReportCheckpoint(
     session: BaseSession,
     *,
@@ -7552,6 +8023,17 @@ def post_SearchExperiments(
     _path = "/api/v1/experiments-search"
     _answer = _call(session, "POST", _path, {}, body)
     return v1SearchExperimentsResponse.from_json(_answer)
+
+
+def post_SearchRolesAssignableToScope(
+    session: BaseSession,
+    *,
+    body: v1SearchRolesAssignableToScopeRequest,
+) -> v1SearchRolesAssignableToScopeResponse:
+    """List the roles that can be assigned in a workspace or, without one, everywhere."""
+    _path = "/api/v1/roles/search/by-assignability"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1SearchRolesAssignableToScopeResponse.from_json(_answer)
 
 
 def post_SearchRuns(
@@ -7932,7 +8414,20 @@ def put_SetClusterMessage(
     _call(session, "PUT", _path, {}, body)
 
 
+def put_UpdateGroup(
+    session: BaseSession,
+    *,
+    body: v1UpdateGroupRequest,
+    groupId: int,
+) -> v1UpdateGroupResponse:
+    """Rename a group, add users and remove users."""
+    _path = f"/api/v1/groups/{_quoted(str(groupId))}"
+    _answer = _call(session, "PUT", _path, {}, body)
+    return v1UpdateGroupResponse.from_json(_answer)
+
+
 Paginated = Union[
+    v1AccessPreviewResponse,
     v1GetAccessTokensResponse,
     v1GetAgentsResponse,
     v1GetCommandsResponse,
@@ -7940,6 +8435,7 @@ Paginated = Union[
     v1GetExperimentTrialsResponse,
     v1GetExperimentsResponse,
     v1GetGenericTasksResponse,
+    v1GetGroupsResponse,
     v1GetJobsResponse,
     v1GetJobsV2Response,
     v1GetModelVersionsResponse,
@@ -7956,7 +8452,9 @@ Paginated = Union[
     v1GetWorkspacesResponse,
     v1ListAttemptsResponse,
     v1ListRPsBoundToWorkspaceResponse,
+    v1ListRolesResponse,
     v1ListWorkspacesBoundToRPResponse,
     v1SearchExperimentsResponse,
+    v1SearchRolesAssignableToScopeResponse,
     v1SearchRunsResponse,
 ]

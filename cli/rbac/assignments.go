@@ -1,0 +1,245 @@
+package rbac
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func newUserRoles(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "list-users-roles USERNAME",
+		Short: "list the roles of a user",
+		Args:  args.Exactly("a username"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return runUserRoles(cmd.Context(), a, given[0], format)
+		},
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runUserRoles(ctx context.Context, a *app.App, name string, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	u, err := c.UserByName(ctx, name)
+	if err != nil {
+		return err
+	}
+	found, err := c.RolesOfUser(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	if format.Structured() {
+		return format.Messages(a.IO.Out, found)
+	}
+	known := newNames(c)
+	t := table.New("Role Name", "Role ID", "Assigned Directly To User", "Assigned To Group Name", "Assigned To Group ID", "Scope Cluster", "Scope Workspace Name", "Scope Workspace ID")
+	for _, r := range found.Roles {
+		for _, x := range r.UserRoleAssignments {
+			in, err := known.workspace(ctx, x.RoleAssignment.ScopeWorkspaceID)
+			if err != nil {
+				return err
+			}
+			t.Row(r.Role.Name, r.Role.RoleID, true, nil, nil, x.RoleAssignment.ScopeCluster, in, x.RoleAssignment.ScopeWorkspaceID)
+		}
+		for _, x := range r.GroupRoleAssignments {
+			in, err := known.workspace(ctx, x.RoleAssignment.ScopeWorkspaceID)
+			if err != nil {
+				return err
+			}
+			group, err := known.group(ctx, x.GroupID)
+			if err != nil {
+				return err
+			}
+			t.Row(r.Role.Name, r.Role.RoleID, false, group, x.GroupID, x.RoleAssignment.ScopeCluster, in, x.RoleAssignment.ScopeWorkspaceID)
+		}
+	}
+	if t.Len() == 0 && !format.CSV {
+		a.Printf("user has no role assignments\n")
+		return nil
+	}
+	return format.Print(a.IO, t, found)
+}
+
+func newGroupRoles(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "list-groups-roles GROUP_NAME",
+		Short: "list the roles of a group",
+		Args:  args.Exactly("the name of a group"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return runGroupRoles(cmd.Context(), a, given[0], format)
+		},
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runGroupRoles(ctx context.Context, a *app.App, name string, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	g, err := c.GroupByName(ctx, name)
+	if err != nil {
+		return err
+	}
+	found, err := c.RolesOfGroup(ctx, g.GroupID)
+	if err != nil {
+		return err
+	}
+	if format.Structured() {
+		return format.Messages(a.IO.Out, found)
+	}
+	known := newNames(c)
+	all := table.New("Role Name", "Role ID", "Workspace ID", "Workspace Name", "Assigned Globally")
+	for i, r := range found.Roles {
+		t := table.New("Workspace ID", "Workspace Name", "Assigned Globally")
+		if found.Assignments[i].ScopeCluster {
+			t.Row(nil, nil, true)
+			all.Row(r.Name, r.RoleID, nil, nil, true)
+		}
+		for _, id := range found.Assignments[i].ScopeWorkspaceIDs {
+			in, err := known.workspace(ctx, &id)
+			if err != nil {
+				return err
+			}
+			t.Row(id, in, false)
+			all.Row(r.Name, r.RoleID, id, in, false)
+		}
+		if format.CSV {
+			continue
+		}
+		a.Printf("role '%s' with ID %d assigned\n", r.Name, r.RoleID)
+		if err := t.Write(a.IO.Out); err != nil {
+			return err
+		}
+		a.Printf("\n")
+	}
+	switch {
+	case format.CSV:
+		return all.CSV(a.IO.Out)
+	case all.Len() == 0:
+		a.Printf("group has no role assignments\n")
+	}
+	return nil
+}
+
+type assignOptions struct{ workspace, user, group string }
+
+// newAssign makes assign-role and unassign-role.
+func newAssign(a *app.App, give bool) *cobra.Command {
+	var o assignOptions
+	use, short := "assign-role", "give a role to a user or a group"
+	if !give {
+		use, short = "unassign-role", "take a role from a user or a group"
+	}
+	cmd := &cobra.Command{
+		Use:     use + " ROLE_NAME",
+		Short:   short,
+		Example: "  det rbac " + use + " Editor -w vision --username-to-assign ada\n  det rbac " + use + " Viewer -g guests",
+		Args:    args.Exactly("the name of a role"),
+		RunE:    func(cmd *cobra.Command, given []string) error { return runAssign(cmd.Context(), a, given[0], o, give) },
+	}
+	cmd.Flags().StringVarP(&o.workspace, "workspace-name", "w", "", "workspace in which the role holds; default is the whole cluster")
+	cmd.Flags().StringVar(&o.user, "username-to-assign", "", "the user; -u says as whom det acts")
+	cmd.Flags().StringVarP(&o.group, "group-name-to-assign", "g", "", "the group")
+	return cmd
+}
+
+func runAssign(ctx context.Context, a *app.App, name string, o assignOptions, give bool) error {
+	if (o.user == "") == (o.group == "") {
+		return &exit.UsageError{Message: "must provide exactly one of --username-to-assign or --group-name-to-assign"}
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	role, err := c.RoleByName(ctx, name)
+	if err != nil {
+		return err
+	}
+	to, scope := v1.RoleAssignment{Role: v1.Role{RoleID: role.RoleID}, ScopeCluster: true}, " globally"
+	if o.workspace != "" {
+		w, err := c.WorkspaceByName(ctx, o.workspace)
+		if err != nil {
+			return err
+		}
+		to.ScopeWorkspaceID, to.ScopeCluster, scope = &w.ID, false, " to workspace "+o.workspace
+	}
+	var users []v1.UserRoleAssignment
+	var groups []v1.GroupRoleAssignment
+	whom, id := "user '"+o.user+"'", 0
+	if o.user != "" {
+		u, err := c.UserByName(ctx, o.user)
+		if err != nil {
+			return err
+		}
+		users, id = []v1.UserRoleAssignment{{UserID: u.ID, RoleAssignment: to}}, u.ID
+	} else {
+		g, err := c.GroupByName(ctx, o.group)
+		if err != nil {
+			return err
+		}
+		groups, id, whom = []v1.GroupRoleAssignment{{GroupID: g.GroupID, RoleAssignment: to}}, g.GroupID, "group '"+o.group+"'"
+	}
+	did, at := "assigned", "to"
+	if give {
+		err = c.AssignRoles(ctx, v1.AssignRolesRequest{UserRoleAssignments: users, GroupRoleAssignments: groups})
+	} else {
+		did, at = "removed", "from"
+		err = c.RemoveAssignments(ctx, v1.RemoveAssignmentsRequest{UserRoleAssignments: users, GroupRoleAssignments: groups})
+	}
+	if err != nil {
+		return err
+	}
+	a.Printf("%s role '%s' with ID %d %s %s with ID %d%s\n", did, role.Name, role.RoleID, at, whom, id, scope)
+	return remark(ctx, a, c)
+}
+
+func newPreview(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "preview",
+		Short: "show what each user has with roles, before the master uses them",
+		Args:  args.None,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runPreview(cmd.Context(), a, format) },
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runPreview(ctx context.Context, a *app.App, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := c.AccessPreview(ctx)
+	if err != nil {
+		return err
+	}
+	t := table.New("Username", "Active", "Cluster Admin", "Views Workspaces", "Starts In Workspaces", "Experiments", "No Longer Seen", "No Longer Changed")
+	for _, u := range p.Users {
+		t.Row(u.Username, u.Active, u.ClusterAdmin, u.Views, u.Edits, u.Owns, u.LosesSight, u.LosesControl)
+	}
+	if err := format.Print(a.IO, t, p); err != nil || format.Structured() || format.CSV {
+		return err
+	}
+	if p.InUse {
+		a.Printf("The master uses roles. There are %d workspaces.\n", p.Workspaces)
+		return nil
+	}
+	a.Printf("The master does not use roles yet: everybody sees all %d workspaces and changes what is their own. The table shows what users have with security.authz.type: rbac.\n", p.Workspaces)
+	return nil
+}

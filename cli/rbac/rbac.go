@@ -1,0 +1,100 @@
+// Package rbac is det rbac: roles of users and groups.
+package rbac
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det rbac.
+func New(a *app.App) *cobra.Command {
+	return noun.New("rbac", "manage roles, which say what users may do in which workspace", nil, newListRoles(a),
+		newDescribeRole(a), newMyPermissions(a), newUserRoles(a), newGroupRoles(a), newAssign(a, true), newAssign(a, false), newPreview(a))
+}
+
+// remark tells that roles have no effect yet, if the master does not use them.
+func remark(ctx context.Context, a *app.App, c *client.Client) error {
+	m, err := c.MasterInfo(ctx)
+	if err == nil && !m.RbacEnabled {
+		a.IO.Warn("the master does not use roles yet: they take effect with security.authz.type: rbac in its configuration; det rbac preview shows what changes then")
+	}
+	return err
+}
+
+// scopes writes what a permission can be assigned for.
+func scopes(m *v1.ScopeTypeMask) string {
+	if m == nil {
+		return ""
+	}
+	var list []string
+	if m.Cluster {
+		list = append(list, "cluster")
+	}
+	if m.Workspace {
+		list = append(list, "workspace")
+	}
+	return strings.Join(list, ", ")
+}
+
+func permissionTable(list []v1.Permission) *table.Table {
+	t := table.New("Id", "Name", "Scope Type Mask")
+	for _, p := range list {
+		t.Row(p.ID, p.Name, scopes(p.ScopeTypeMask))
+	}
+	return t
+}
+
+// names finds the names of workspaces and groups, each once.
+type names struct {
+	c          *client.Client
+	workspaces map[int]string
+	groups     map[int]string
+}
+
+func newNames(c *client.Client) *names {
+	return &names{c: c, workspaces: map[int]string{}, groups: map[int]string{}}
+}
+
+// workspace is the name of a workspace; nil for a workspace that the caller does not see.
+func (n *names) workspace(ctx context.Context, id *int) (any, error) {
+	if id == nil {
+		return nil, nil
+	}
+	if name, known := n.workspaces[*id]; known {
+		return name, nil
+	}
+	w, err := n.c.Workspace(ctx, *id)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	n.workspaces[*id] = w.Name
+	return w.Name, nil
+}
+
+// group is the name of a group; nil for a group that the caller does not see.
+func (n *names) group(ctx context.Context, id int) (any, error) {
+	if name, known := n.groups[id]; known {
+		return name, nil
+	}
+	g, err := n.c.Group(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	n.groups[id] = g.Name
+	return g.Name, nil
+}

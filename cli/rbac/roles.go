@@ -1,0 +1,243 @@
+package rbac
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func newListRoles(a *app.App) *cobra.Command {
+	var inWorkspaces bool
+	var pages args.Pages
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "list-roles",
+		Short: "list roles with what they allow",
+		Args:  args.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runListRoles(cmd.Context(), a, inWorkspaces, pages, format)
+		},
+	}
+	cmd.Flags().BoolVar(&inWorkspaces, "exclude-global-roles", false, "leave out the roles that can be assigned only for the whole cluster")
+	pages.Flags(cmd, 200)
+	format.Flags(cmd)
+	return cmd
+}
+
+func runListRoles(ctx context.Context, a *app.App, inWorkspaces bool, pages args.Pages, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var workspace *int
+	if inWorkspaces {
+		workspace = new(int)
+		*workspace = 1 // any: it chooses the roles that workspaces can have
+	}
+	list, err := client.Collect(c.AssignableRoles(ctx, pages.Page(), workspace))
+	if err != nil {
+		return err
+	}
+	if format.Structured() || format.CSV {
+		t := table.New("Role Id", "Name", "Id", "Permission", "Scope Type Mask")
+		for _, r := range list {
+			for _, p := range r.Permissions {
+				t.Row(r.RoleID, r.Name, p.ID, p.Name, scopes(p.ScopeTypeMask))
+			}
+		}
+		return format.Print(a.IO, t, v1.ListRolesResponse{Roles: list, Pagination: v1.Pagination{EndIndex: len(list), Total: len(list)}})
+	}
+	if len(list) == 0 {
+		a.Printf("no roles found\n")
+	}
+	for _, r := range list {
+		if err := printRole(a, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printRole(a *app.App, r v1.Role) error {
+	a.Printf("role '%s' with ID %d with permissions\n", r.Name, r.RoleID)
+	if err := permissionTable(r.Permissions).Write(a.IO.Out); err != nil {
+		return err
+	}
+	a.Printf("\n")
+	return nil
+}
+
+func newDescribeRole(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "describe-role ROLE_NAME",
+		Short: "show what a role allows, and who has it",
+		Args:  args.Exactly("the name of a role"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return runDescribeRole(cmd.Context(), a, given[0], format)
+		},
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runDescribeRole(ctx context.Context, a *app.App, name string, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	role, err := c.RoleByName(ctx, name)
+	if err != nil {
+		return err
+	}
+	r, err := c.RoleWithAssignments(ctx, role.RoleID)
+	if err != nil {
+		return err
+	}
+	if format.Structured() {
+		return format.Messages(a.IO.Out, r)
+	}
+	known := newNames(c)
+	groups := table.New("Group ID", "Group Name", "Workspace ID", "Workspace Name", "Assigned Globally")
+	for _, g := range r.GroupRoleAssignments {
+		group, err := known.group(ctx, g.GroupID)
+		if err != nil {
+			return err
+		}
+		in, err := known.workspace(ctx, g.RoleAssignment.ScopeWorkspaceID)
+		if err != nil {
+			return err
+		}
+		groups.Row(g.GroupID, group, g.RoleAssignment.ScopeWorkspaceID, in, g.RoleAssignment.ScopeCluster)
+	}
+	users := table.New("User ID", "Username", "Workspace ID", "Workspace Name", "Assigned Globally")
+	byID := map[int]string{}
+	if len(r.UserRoleAssignments) > 0 {
+		for u, err := range c.Users(ctx, nil, client.Page{}) {
+			if err != nil {
+				return err
+			}
+			byID[u.ID] = u.Username
+		}
+	}
+	for _, u := range r.UserRoleAssignments {
+		in, err := known.workspace(ctx, u.RoleAssignment.ScopeWorkspaceID)
+		if err != nil {
+			return err
+		}
+		users.Row(u.UserID, byID[u.UserID], u.RoleAssignment.ScopeWorkspaceID, in, u.RoleAssignment.ScopeCluster)
+	}
+	if format.CSV {
+		return users.CSV(a.IO.Out)
+	}
+	if err := printRole(a, *role); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		t             *table.Table
+		none, heading string
+	}{{groups, "role is not assigned to any group\n", "role is assigned to groups\n"}, {users, "role is not assigned to any users\n", "role is assigned to users\n"}} {
+		if part.t.Len() == 0 {
+			a.Printf("%s", part.none)
+			continue
+		}
+		a.Printf("%s", part.heading)
+		if err := part.t.Write(a.IO.Out); err != nil {
+			return err
+		}
+		a.Printf("\n")
+	}
+	return nil
+}
+
+func newMyPermissions(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "my-permissions",
+		Short: "list what you may do, by workspace",
+		Args:  args.None,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runMyPermissions(cmd.Context(), a, format) },
+	}
+	format.FlagsWithoutCSV(cmd)
+	return cmd
+}
+
+func runMyPermissions(ctx context.Context, a *app.App, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	own, err := c.OwnPermissions(ctx)
+	if err != nil {
+		return err
+	}
+	if format.Structured() {
+		return format.Messages(a.IO.Out, own)
+	}
+	if err := remark(ctx, a, c); err != nil {
+		return err
+	}
+	roles := map[int]v1.Role{}
+	for _, r := range own.Roles {
+		roles[r.RoleID] = r
+	}
+	var order []int // workspaces; 0 for the cluster
+	allowed := map[int][]v1.Permission{}
+	add := func(in int, role int) {
+		if _, known := allowed[in]; !known {
+			order = append(order, in)
+		}
+		for _, p := range roles[role].Permissions {
+			if !contains(allowed[in], p) {
+				allowed[in] = append(allowed[in], p)
+			}
+		}
+	}
+	for _, s := range own.Assignments {
+		if s.ScopeCluster {
+			add(0, s.RoleID)
+		}
+		for _, in := range s.ScopeWorkspaceIDs {
+			add(in, s.RoleID)
+		}
+	}
+	if len(order) == 0 {
+		a.Printf("no permissions assigned\n")
+	}
+	known := newNames(c)
+	for _, in := range order {
+		if in == 0 {
+			a.Printf("global permissions assigned\n")
+		} else {
+			name, err := known.workspace(ctx, &in)
+			if err != nil {
+				return err
+			}
+			if name == nil {
+				name = table.NA
+			}
+			a.Printf("permissions assigned over workspace '%v' with ID '%d'\n", name, in)
+		}
+		if err := permissionTable(allowed[in]).Write(a.IO.Out); err != nil {
+			return err
+		}
+		a.Printf("\n")
+	}
+	return nil
+}
+
+func contains(list []v1.Permission, p v1.Permission) bool {
+	for _, x := range list {
+		if x.ID == p.ID {
+			return true
+		}
+	}
+	return false
+}

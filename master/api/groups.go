@@ -1,0 +1,170 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	maxGroupName = 200
+	// maxAssigned is the maximum number of users, groups or roles that one request names.
+	maxAssigned = 1000
+	// maxListed is the maximum length of a page of groups or roles.
+	maxListed = 500
+)
+
+// pageOf is the window of a list of which the body has limit and offset.
+func pageOf(offset, limit int) window {
+	if limit <= 0 || limit > maxListed {
+		limit = maxListed
+	}
+	return window{max(offset, 0), limit}
+}
+
+// seesGroups reports whether the caller sees all groups: whoever may assign roles must be able to
+// name them. Others see the groups that they are in.
+func (c *call) seesGroups() bool {
+	if c.who.Grants == nil || c.who.IsAdmin() {
+		return true
+	}
+	in := auth.ScopeOf(c.who, auth.Assign, v1.KindRole)
+	return in.All || len(in.Workspaces) > 0
+}
+
+// onGroup is the group that a path names.
+func (a *API) onGroup() object[store.Group] {
+	of := func(g store.Group) auth.Object {
+		return auth.Object{Kind: v1.KindGroup, Name: called(v1.KindGroup, g.ID)}
+	}
+	o := numbered("group", a.db.Group, of)
+	find := o.load
+	o.load = func(ctx context.Context, c *call) (store.Group, error) {
+		g, err := find(ctx, c)
+		if err != nil || c.seesGroups() {
+			return g, err
+		}
+		member, err := a.db.IsMember(ctx, g.ID, c.who.UserID)
+		if err == nil && !member {
+			err = fault.New(fault.NotFound, "group %d not found", g.ID)
+		}
+		return g, err
+	}
+	return o
+}
+
+func (a *API) listGroups(ctx context.Context, c *call, req *v1.GetGroupsRequest) (*v1.GetGroupsResponse, error) {
+	f := store.GroupFilter{Name: req.Name, UserID: req.UserID}
+	if !c.seesGroups() {
+		f.Seen = c.who.UserID
+	}
+	w := pageOf(req.Offset, req.Limit)
+	list, total, err := a.db.Groups(ctx, f, w.offset, w.limit)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetGroupsResponse{Pagination: &v1.Pagination{Offset: w.offset, Limit: w.limit, StartIndex: min(w.offset, total), EndIndex: min(w.offset, total) + len(list), Total: total}}
+	for _, g := range list {
+		resp.Groups = append(resp.Groups, v1.GroupSearchResult{Group: v1.Group{GroupID: g.ID, Name: g.Name}, NumMembers: g.Members})
+	}
+	return resp, nil
+}
+
+// details are groups with their members.
+func (a *API) details(ctx context.Context, list []store.Group) ([]v1.GroupDetails, error) {
+	ids := make([]int, len(list))
+	for i, g := range list {
+		ids[i] = g.ID
+	}
+	members, err := a.db.GroupUsers(ctx, ids)
+	out := make([]v1.GroupDetails, len(list))
+	for i, g := range list {
+		out[i] = v1.GroupDetails{GroupID: g.ID, Name: g.Name}
+		for _, u := range members[g.ID] {
+			out[i].Users = append(out[i].Users, wireUser(u))
+		}
+	}
+	return out, err
+}
+
+func (a *API) groupDetails(ctx context.Context, id int) (v1.GroupDetails, error) {
+	g, err := a.db.Group(ctx, id)
+	if err != nil {
+		return v1.GroupDetails{}, err
+	}
+	list, err := a.details(ctx, []store.Group{g})
+	if err != nil {
+		return v1.GroupDetails{}, err
+	}
+	return list[0], nil
+}
+
+func (a *API) group(ctx context.Context, _ *call, g store.Group, _ *v1.None) (*v1.GetGroupResponse, error) {
+	d, err := a.groupDetails(ctx, g.ID)
+	return &v1.GetGroupResponse{Group: d}, err
+}
+
+// checkNamed limits how many things a request names.
+func checkNamed(field string, ids []int) error {
+	if len(ids) > maxAssigned {
+		return fault.New(fault.Invalid, "%s: %d are over the limit of %d; send several requests", field, len(ids), maxAssigned)
+	}
+	return nil
+}
+
+func (a *API) createGroup(ctx context.Context, c *call, req *v1.CreateGroupRequest) (*v1.CreateGroupResponse, error) {
+	if err := checkName("name", req.Name, maxGroupName); err != nil {
+		return nil, err
+	}
+	if err := checkNamed("addUsers", req.AddUsers); err != nil {
+		return nil, err
+	}
+	id, err := a.db.CreateGroup(ctx, req.Name, req.AddUsers)
+	if err != nil {
+		return nil, err
+	}
+	d, err := a.groupDetails(ctx, id)
+	return &v1.CreateGroupResponse{Group: d}, err
+}
+
+func (a *API) updateGroup(ctx context.Context, c *call, g store.Group, req *v1.UpdateGroupRequest) (*v1.UpdateGroupResponse, error) {
+	if req.Name != "" {
+		if err := checkName("name", req.Name, maxGroupName); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkNamed("addUsers and removeUsers", slices.Concat(req.AddUsers, req.RemoveUsers)); err != nil {
+		return nil, err
+	}
+	if err := a.db.ChangeGroup(ctx, g.ID, req.Name, req.AddUsers, req.RemoveUsers); err != nil {
+		return nil, err
+	}
+	a.rolesChanged()
+	d, err := a.groupDetails(ctx, g.ID)
+	return &v1.UpdateGroupResponse{Group: d}, err
+}
+
+func (a *API) deleteGroup(ctx context.Context, c *call, g store.Group, _ *v1.None) (*v1.Empty, error) {
+	if err := a.db.DeleteGroup(ctx, g.ID); err != nil {
+		return nil, err
+	}
+	a.rolesChanged()
+	return &v1.Empty{}, nil
+}
+
+func (a *API) assignGroups(ctx context.Context, c *call, req *v1.AssignMultipleGroupsRequest) (*v1.Empty, error) {
+	for field, ids := range map[string][]int{"userIds": req.UserIDs, "addGroups": req.AddGroups, "removeGroups": req.RemoveGroups} {
+		if err := checkNamed(field, ids); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.db.ChangeMemberships(ctx, req.UserIDs, req.AddGroups, req.RemoveGroups); err != nil {
+		return nil, err
+	}
+	a.rolesChanged()
+	return &v1.Empty{}, nil
+}

@@ -1,0 +1,329 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// registerRoles comes before the users' own routes, whose :id would take /users/assignments.
+func (a *API) registerRoles() {
+	serve(a, v1.AssignMultipleGroups, a.assignGroups)
+	serve(a, v1.ListGroups, a.listGroups)
+	serve(a, v1.CreateGroup, a.createGroup)
+	serveOn(a, v1.GetGroup, a.onGroup(), a.group)
+	serveOn(a, v1.UpdateGroup, a.onGroup(), a.updateGroup)
+	serveOn(a, v1.DeleteGroup, a.onGroup(), a.deleteGroup)
+	serve(a, v1.ListRoles, a.listRoles)
+	serve(a, v1.GetRolesByID, a.rolesByID)
+	serve(a, v1.SearchRolesAssignableToScope, a.assignableRoles)
+	serveOn(a, v1.GetRolesAssignedToUser, numbered("user", a.db.UserByID, ofUser), a.rolesOfUser)
+	serveOn(a, v1.GetRolesAssignedToGroup, a.onGroup(), a.rolesOfGroup)
+	serve(a, v1.AssignRoles, a.assignRoles)
+	serve(a, v1.RemoveAssignments, a.removeRoles)
+	serve(a, v1.GetPermissionsSummary, a.ownRoles)
+	serveOn(a, v1.ListWorkspaceMembers, numbered("workspace", a.db.Workspace, ofWorkspace), a.workspaceMembers)
+	serve(a, v1.PreviewAccess, a.previewAccess)
+}
+
+// rolesChanged makes changed roles take effect: at once on this master, and on the others when
+// what they remember of callers is too old (whoTTL).
+func (a *API) rolesChanged() {
+	a.auth.forgetAll()
+	a.bus.Publish(store.TopicAccess)
+}
+
+const typeOfPermissions = "PERMISSION_TYPE_"
+
+func wireRole(r auth.Role) v1.Role {
+	w := v1.Role{RoleID: int(r.ID), Name: r.Name, ScopeTypeMask: &v1.ScopeTypeMask{Cluster: true, Workspace: !r.OnlyGlobal()}}
+	for _, p := range r.Permissions {
+		w.Permissions = append(w.Permissions, v1.Permission{ID: typeOfPermissions + p.Type, Name: p.Name, ScopeTypeMask: &v1.ScopeTypeMask{Cluster: true, Workspace: !p.Global}})
+	}
+	return w
+}
+
+func wire(r auth.Role) *v1.Role {
+	w := wireRole(r)
+	return &w
+}
+
+func wireRoles(list []auth.Role) (out []v1.Role) {
+	for _, r := range list {
+		out = append(out, wireRole(r))
+	}
+	return out
+}
+
+func (a *API) listRoles(_ context.Context, _ *call, req *v1.ListRolesRequest) (*v1.ListRolesResponse, error) {
+	list, p, err := cut(auth.Roles(), pageOf(req.Offset, req.Limit))
+	return &v1.ListRolesResponse{Roles: wireRoles(list), Pagination: p}, err
+}
+
+func (a *API) assignableRoles(ctx context.Context, c *call, req *v1.SearchRolesAssignableToScopeRequest) (*v1.SearchRolesAssignableToScopeResponse, error) {
+	all := auth.Roles()
+	if req.WorkspaceID != nil {
+		all = slices.DeleteFunc(all, auth.Role.OnlyGlobal)
+	}
+	list, p, err := cut(all, pageOf(req.Offset, req.Limit))
+	return &v1.SearchRolesAssignableToScopeResponse{Roles: wireRoles(list), Pagination: &p}, err
+}
+
+// seesAssignment reports whether the caller may know who has a role: their own roles, those in
+// workspaces that they see, and those for the whole cluster if they may assign roles.
+func (c *call) seesAssignment(x store.Assignment) bool {
+	switch {
+	case c.who.Grants == nil || c.who.IsAdmin() || x.UserID != nil && *x.UserID == c.who.UserID:
+		return true
+	case x.WorkspaceID != nil:
+		return auth.Sees(c.who, auth.Object{Kind: v1.KindWorkspace, WorkspaceID: *x.WorkspaceID})
+	}
+	return c.seesGroups()
+}
+
+// withAssignments are roles with those who have them, in the order of the roles.
+func withAssignments(list []store.Assignment) (out []v1.RoleWithAssignments) {
+	for _, x := range list {
+		role, ok := auth.RoleByID(x.RoleID)
+		if !ok {
+			continue
+		}
+		at := slices.IndexFunc(out, func(r v1.RoleWithAssignments) bool { return r.Role.RoleID == int(x.RoleID) })
+		if at < 0 {
+			at, out = len(out), append(out, v1.RoleWithAssignments{Role: wire(role)})
+		}
+		to := v1.RoleAssignment{Role: v1.Role{RoleID: int(role.ID), Name: role.Name}, ScopeWorkspaceID: x.WorkspaceID, ScopeCluster: x.WorkspaceID == nil}
+		if x.UserID != nil {
+			out[at].UserRoleAssignments = append(out[at].UserRoleAssignments, v1.UserRoleAssignment{UserID: *x.UserID, RoleAssignment: to})
+		} else if x.GroupID != nil {
+			out[at].GroupRoleAssignments = append(out[at].GroupRoleAssignments, v1.GroupRoleAssignment{GroupID: *x.GroupID, RoleAssignment: to})
+		}
+	}
+	return out
+}
+
+// summaries are roles with the places where they hold.
+func summaries(list []store.Assignment) (roles []v1.Role, out []v1.RoleAssignmentSummary) {
+	pairs := make([][2]int, len(list))
+	for i, x := range list {
+		pairs[i][0] = int(x.RoleID)
+		if x.WorkspaceID != nil {
+			pairs[i][1] = *x.WorkspaceID
+		}
+	}
+	for _, g := range auth.NewGrants(pairs) {
+		role, _ := auth.RoleByID(g.Role)
+		roles = append(roles, wireRole(role))
+		out = append(out, v1.RoleAssignmentSummary{RoleID: int(g.Role), ScopeWorkspaceIDs: g.Scope.Workspaces, ScopeCluster: g.Scope.All})
+	}
+	return roles, out
+}
+
+func (a *API) rolesByID(ctx context.Context, c *call, req *v1.GetRolesByIDRequest) (*v1.GetRolesByIDResponse, error) {
+	if err := checkNamed("roleIds", req.RoleIDs); err != nil {
+		return nil, err
+	}
+	all, err := a.db.Assignments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetRolesByIDResponse{}
+	for _, id := range req.RoleIDs {
+		role, ok := auth.RoleByID(auth.RoleID(id))
+		if !ok {
+			return nil, noRole(id)
+		}
+		var list []store.Assignment
+		for _, x := range all {
+			if x.RoleID == role.ID && c.seesAssignment(x) {
+				list = append(list, x)
+			}
+		}
+		found := withAssignments(list)
+		if len(found) == 0 {
+			found = []v1.RoleWithAssignments{{Role: wire(role)}}
+		}
+		resp.Roles = append(resp.Roles, found[0])
+	}
+	return resp, nil
+}
+
+func noRole(id int) error {
+	return fault.New(fault.NotFound, "there is no role %d; det rbac list-roles shows all roles", id)
+}
+
+func (a *API) rolesOfUser(ctx context.Context, c *call, u store.User, _ *v1.None) (*v1.GetRolesAssignedToUserResponse, error) {
+	list, err := a.db.AssignmentsOfUser(ctx, u.ID)
+	if u.ID != c.who.UserID {
+		list = slices.DeleteFunc(list, func(x store.Assignment) bool { return !c.seesAssignment(x) })
+	}
+	return &v1.GetRolesAssignedToUserResponse{Roles: withAssignments(list)}, err
+}
+
+func (a *API) rolesOfGroup(ctx context.Context, c *call, g store.Group, _ *v1.None) (*v1.GetRolesAssignedToGroupResponse, error) {
+	list, err := a.db.AssignmentsOfGroup(ctx, g.ID)
+	member := false
+	if err == nil {
+		member, err = a.db.IsMember(ctx, g.ID, c.who.UserID)
+	}
+	if !member {
+		list = slices.DeleteFunc(list, func(x store.Assignment) bool { return !c.seesAssignment(x) })
+	}
+	resp := &v1.GetRolesAssignedToGroupResponse{}
+	resp.Roles, resp.Assignments = summaries(list)
+	return resp, err
+}
+
+// ownRoles are the caller's. Without roles in use, it shows what has been prepared.
+func (a *API) ownRoles(ctx context.Context, c *call, _ *v1.None) (*v1.GetPermissionsSummaryResponse, error) {
+	list, err := a.db.AssignmentsOfUser(ctx, c.who.UserID)
+	resp := &v1.GetPermissionsSummaryResponse{}
+	resp.Roles, resp.Assignments = summaries(list)
+	return resp, err
+}
+
+func (a *API) assignRoles(ctx context.Context, c *call, req *v1.AssignRolesRequest) (*v1.Empty, error) {
+	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments)
+	if err == nil {
+		err = a.db.AssignRoles(ctx, list)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.rolesChanged()
+	return &v1.Empty{}, nil
+}
+
+func (a *API) removeRoles(ctx context.Context, c *call, req *v1.RemoveAssignmentsRequest) (*v1.Empty, error) {
+	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments)
+	if err == nil {
+		err = a.db.RemoveRoles(ctx, list)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.rolesChanged()
+	return &v1.Empty{}, nil
+}
+
+// assignments checks what a request wants to assign or to take: that all of it exists, and that
+// the caller may assign roles there.
+func (a *API) assignments(ctx context.Context, c *call, users []v1.UserRoleAssignment, groups []v1.GroupRoleAssignment) ([]store.Assignment, error) {
+	if n := len(users) + len(groups); n == 0 || n > maxAssigned {
+		return nil, fault.New(fault.Invalid, "a request assigns 1 to %d roles, found %d", maxAssigned, n)
+	}
+	var list []store.Assignment
+	add := func(field string, r v1.RoleAssignment, user, group *int) error {
+		x, err := a.assignment(ctx, c, field, r)
+		x.UserID, x.GroupID = user, group
+		list = append(list, x)
+		return err
+	}
+	var userIDs, groupIDs []int
+	for i, u := range users {
+		userIDs = append(userIDs, u.UserID)
+		if err := add(fmt.Sprintf("userRoleAssignments[%d]", i), u.RoleAssignment, &u.UserID, nil); err != nil {
+			return nil, err
+		}
+	}
+	for i, g := range groups {
+		groupIDs = append(groupIDs, g.GroupID)
+		if err := add(fmt.Sprintf("groupRoleAssignments[%d]", i), g.RoleAssignment, nil, &g.GroupID); err != nil {
+			return nil, err
+		}
+	}
+	knownUsers, err := a.db.UsersByID(ctx, userIDs)
+	if err != nil {
+		return nil, err
+	}
+	knownGroups, err := a.db.GroupsByID(ctx, groupIDs)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range userIDs {
+		if !slices.ContainsFunc(knownUsers, func(u store.User) bool { return u.ID == id }) {
+			return nil, fault.New(fault.NotFound, "user %d not found", id)
+		}
+	}
+	for _, id := range groupIDs {
+		if !slices.ContainsFunc(knownGroups, func(g store.Group) bool { return g.ID == id }) {
+			return nil, fault.New(fault.NotFound, "group %d not found", id)
+		}
+	}
+	return list, nil
+}
+
+func (a *API) assignment(ctx context.Context, c *call, field string, r v1.RoleAssignment) (store.Assignment, error) {
+	x := store.Assignment{RoleID: auth.RoleID(r.Role.RoleID), WorkspaceID: r.ScopeWorkspaceID}
+	role, ok := auth.RoleByID(x.RoleID)
+	if !ok {
+		return x, noRole(r.Role.RoleID)
+	}
+	in := auth.Object{Kind: v1.KindRole}
+	if x.WorkspaceID != nil {
+		switch {
+		case r.ScopeCluster:
+			return x, fault.New(fault.Invalid, "%s: scopeWorkspaceId and scopeCluster exclude each other", field)
+		case role.OnlyGlobal():
+			return x, fault.New(fault.Invalid, "%s: role %s can be assigned only for the whole cluster", field, role.Name)
+		}
+		w, err := a.db.Workspace(ctx, *x.WorkspaceID)
+		if err == nil {
+			err = c.may(auth.View, ofWorkspace(w))
+		}
+		if err != nil {
+			return x, err
+		}
+		in.WorkspaceID = w.ID
+	}
+	if auth.Can(c.who, auth.Assign, in) {
+		return x, nil
+	}
+	if x.WorkspaceID == nil {
+		return x, fault.New(fault.Forbidden, "%s may not assign roles for the whole cluster", c.who.Username)
+	}
+	return x, fault.New(fault.Forbidden, "%s may not assign roles in workspace %d", c.who.Username, *x.WorkspaceID)
+}
+
+func (a *API) workspaceMembers(ctx context.Context, c *call, w store.Workspace, _ *v1.None) (*v1.GetGroupsAndUsersAssignedToWorkspaceResponse, error) {
+	name, _ := c.query("name")
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(name)) }
+	list, err := a.db.AssignmentsIn(ctx, w.ID)
+	if err != nil {
+		return nil, err
+	}
+	var userIDs, groupIDs []int
+	for _, x := range list {
+		if x.UserID != nil {
+			userIDs = append(userIDs, *x.UserID)
+		} else {
+			groupIDs = append(groupIDs, *x.GroupID)
+		}
+	}
+	users, err := a.db.UsersByID(ctx, userIDs)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := a.db.GroupsByID(ctx, groupIDs)
+	if err != nil {
+		return nil, err
+	}
+	users = slices.DeleteFunc(users, func(u store.User) bool { return !has(u.Username) && !has(u.DisplayName) })
+	groups = slices.DeleteFunc(groups, func(g store.Group) bool { return !has(g.Name) })
+	list = slices.DeleteFunc(list, func(x store.Assignment) bool {
+		return !slices.ContainsFunc(users, func(u store.User) bool { return x.UserID != nil && u.ID == *x.UserID }) &&
+			!slices.ContainsFunc(groups, func(g store.Group) bool { return x.GroupID != nil && g.ID == *x.GroupID })
+	})
+	resp := &v1.GetGroupsAndUsersAssignedToWorkspaceResponse{Assignments: withAssignments(list)}
+	for _, u := range users {
+		resp.UsersAssignedDirectly = append(resp.UsersAssignedDirectly, wireUser(u))
+	}
+	resp.Groups, err = a.details(ctx, groups)
+	return resp, err
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// previewAccess shows what each user has with roles. Before roles are in use, it counts the admins
+// of basic mode as ClusterAdmins, because they become that at the switch.
+func (a *API) previewAccess(ctx context.Context, c *call, _ *v1.None) (*v1.AccessPreviewResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	users, _, err := a.db.Users(ctx, store.UserFilter{})
+	if err != nil {
+		return nil, err
+	}
+	users, p, err := cut(users, w)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int, len(users))
+	for i, u := range users {
+		ids[i] = u.ID
+	}
+	grants, err := a.db.GrantsOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	owned, err := a.db.OwnedExperiments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	workspaces, err := a.db.Workspaces(ctx, auth.Everywhere(), store.WorkspaceFilter{})
+	if err != nil {
+		return nil, err
+	}
+	byOwner := map[int][]store.Owned{}
+	for _, o := range owned {
+		byOwner[o.OwnerID] = append(byOwner[o.OwnerID], o)
+	}
+	resp := &v1.AccessPreviewResponse{InUse: a.db.UsesRoles(), Workspaces: len(workspaces), Pagination: p}
+	for _, u := range users {
+		g := grants[u.ID]
+		if !resp.InUse && u.Admin && u.Active {
+			g = append(auth.NewGrants([][2]int{{int(auth.ClusterAdmin), 0}}), g...)
+		}
+		resp.Users = append(resp.Users, previewOf(u, g, workspaces, byOwner[u.ID]))
+	}
+	return resp, nil
+}
+
+func previewOf(u store.User, g auth.Grants, workspaces []store.Workspace, owned []store.Owned) v1.AccessPreview {
+	who := auth.Who{UserID: u.ID, Grants: &g}
+	out := v1.AccessPreview{UserID: u.ID, Username: u.Username, Active: u.Active, ClusterAdmin: who.IsAdmin()}
+	for _, w := range workspaces {
+		in := auth.Object{Kind: v1.KindExperiment, WorkspaceID: w.ID}
+		if auth.Can(who, auth.View, in) {
+			out.Views++
+		}
+		if auth.Can(who, auth.Create, in) {
+			out.Edits++
+		}
+	}
+	for _, o := range owned {
+		is := auth.Object{Kind: v1.KindExperiment, OwnerID: u.ID, WorkspaceID: o.WorkspaceID}
+		out.Owns += o.N
+		if !auth.Can(who, auth.View, is) {
+			out.LosesSight += o.N
+		}
+		if !auth.Can(who, auth.Change, is) {
+			out.LosesControl += o.N
+		}
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// maxGroups is the maximum number of groups, and maxMembers that of the memberships of all groups.
+const (
+	maxGroups  = 10_000
+	maxMembers = 1_000_000
+)
+
+// A Group is a group of users.
+type Group struct {
+	ID      int    `db:"id"`
+	Name    string `db:"name"`
+	Members int    `db:"members"`
+}
+
+// GroupFilter chooses groups.
+type GroupFilter struct {
+	Name   string // its whole name
+	UserID int    // with this member
+	Seen   int    // of which this user is a member; 0: all
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+const groupSelect = `SELECT g.id, g.name, (SELECT count(*) FROM group_members m WHERE m.group_id = g.id)::int AS members FROM groups g `
+
+// Groups lists a page of groups in the order of their ids, and counts all that the filter chooses.
+// A limit of 0 means all.
+func (db *DB) Groups(ctx context.Context, f GroupFilter, offset, limit int) (list []Group, total int, err error) {
+	const where = `WHERE ($1 = '' OR g.name = $1)
+		AND ($2 = 0 OR EXISTS (SELECT FROM group_members m WHERE m.group_id = g.id AND m.user_id = $2))
+		AND ($3 = 0 OR EXISTS (SELECT FROM group_members m WHERE m.group_id = g.id AND m.user_id = $3))`
+	if total, err = scalar[int](ctx, db, `SELECT count(*)::int FROM groups g `+where, f.Name, f.UserID, f.Seen); err != nil {
+		return nil, 0, err
+	}
+	list, err = rows[Group](ctx, db, groupSelect+where+` ORDER BY g.id OFFSET $4 LIMIT $5`, f.Name, f.UserID, f.Seen, offset, unlimited(limit))
+	return list, total, err
+}
+
+func noGroup(id int) error { return fault.New(fault.NotFound, "group %d not found", id) }
+
+// Group reads a group.
+func (db *DB) Group(ctx context.Context, id int) (Group, error) {
+	g, err := row[Group](ctx, db, "group", groupSelect+`WHERE g.id = $1`, id)
+	if fault.Is(err, fault.NotFound) {
+		err = noGroup(id)
+	}
+	return g, err
+}
+
+// GroupsByID reads those of these groups that exist.
+func (db *DB) GroupsByID(ctx context.Context, ids []int) ([]Group, error) {
+	return rows[Group](ctx, db, groupSelect+`WHERE g.id = ANY($1) ORDER BY g.id`, ids)
+}
+
+// IsMember reports whether a user is in a group.
+func (db *DB) IsMember(ctx context.Context, group, user int) (bool, error) {
+	return scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM group_members WHERE group_id = $1 AND user_id = $2)`, group, user)
+}
+
+// UsersByID reads those of these accounts that exist.
+func (db *DB) UsersByID(ctx context.Context, ids []int) ([]User, error) {
+	return rows[User](ctx, db, `SELECT `+userColumns+` FROM users WHERE id = ANY($1) ORDER BY id`, ids)
+}
+
+// GroupUsers lists the members of groups, by group.
+func (db *DB) GroupUsers(ctx context.Context, groups []int) (map[int][]User, error) {
+	type pair struct {
+		GroupID int `db:"group_id"`
+		UserID  int `db:"user_id"`
+	}
+	pairs, err := rows[pair](ctx, db, `SELECT group_id, user_id FROM group_members WHERE group_id = ANY($1) ORDER BY group_id, user_id`, groups)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int
+	for _, p := range pairs {
+		ids = append(ids, p.UserID)
+	}
+	slices.Sort(ids)
+	users, err := db.UsersByID(ctx, slices.Compact(ids))
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[int]User, len(users))
+	for _, u := range users {
+		byID[u.ID] = u
+	}
+	out := map[int][]User{}
+	for _, p := range pairs {
+		out[p.GroupID] = append(out[p.GroupID], byID[p.UserID])
+	}
+	return out, nil
+}
+
+// CreateGroup inserts a group with its members, and returns its id.
+func (db *DB) CreateGroup(ctx context.Context, name string, users []int) (id int, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		n, err := scalar[int](ctx, tx, `SELECT count(*)::int FROM groups`)
+		if err == nil && n >= maxGroups {
+			err = fault.New(fault.Invalid, "there are %d groups, which is the limit", n)
+		}
+		if err != nil {
+			return err
+		}
+		id, err = scalar[int](ctx, tx, `INSERT INTO groups (name) VALUES ($1) RETURNING id`, name)
+		if fault.Is(err, fault.Conflict) {
+			return fault.New(fault.Conflict, "group %q already exists", name)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.join(ctx, []int{id}, users)
+	})
+	return id, err
+}
+
+// join adds users to groups; members stay members.
+func (db *DB) join(ctx context.Context, groups, users []int) error {
+	if len(users) == 0 || len(groups) == 0 {
+		return nil
+	}
+	known, err := db.UsersByID(ctx, users)
+	if err != nil {
+		return err
+	}
+	for _, id := range users {
+		if !slices.ContainsFunc(known, func(u User) bool { return u.ID == id }) {
+			return fault.New(fault.NotFound, "user %d not found", id)
+		}
+	}
+	if _, err := db.exec(ctx, `INSERT INTO group_members (group_id, user_id) SELECT g, u FROM unnest($1::int[]) g, unnest($2::int[]) u ON CONFLICT DO NOTHING`, groups, users); err != nil {
+		return err
+	}
+	n, err := scalar[int](ctx, db, `SELECT count(*)::int FROM group_members`)
+	if err == nil && n > maxMembers {
+		err = fault.New(fault.Invalid, "groups would have %d members together, and the limit is %d", n, maxMembers)
+	}
+	return err
+}
+
+// ChangeGroup renames a group unless the name is empty, adds users and removes users.
+func (db *DB) ChangeGroup(ctx context.Context, id int, name string, add, remove []int) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		n, err := tx.exec(ctx, `UPDATE groups SET name = coalesce(nullif($2, ''), name) WHERE id = $1`, id, name)
+		switch {
+		case fault.Is(err, fault.Conflict):
+			return fault.New(fault.Conflict, "group %q already exists", name)
+		case err != nil:
+			return err
+		case n == 0:
+			return noGroup(id)
+		}
+		return tx.regroup(ctx, add, remove, []int{id}, []int{id})
+	})
+}
+
+// ChangeMemberships adds users to groups, and removes them from groups.
+func (db *DB) ChangeMemberships(ctx context.Context, users, add, remove []int) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		known, err := tx.GroupsByID(ctx, slices.Concat(add, remove))
+		if err != nil {
+			return err
+		}
+		for _, id := range slices.Concat(add, remove) {
+			if !slices.ContainsFunc(known, func(g Group) bool { return g.ID == id }) {
+				return noGroup(id)
+			}
+		}
+		return tx.regroup(ctx, users, users, add, remove)
+	})
+}
+
+// regroup adds users to some groups and removes users from some.
+func (db *DB) regroup(ctx context.Context, add, remove, joined, left []int) error {
+	if err := db.join(ctx, joined, add); err != nil {
+		return err
+	}
+	if _, err := db.exec(ctx, `DELETE FROM group_members WHERE group_id = ANY($1) AND user_id = ANY($2)`, left, remove); err != nil {
+		return err
+	}
+	return db.keepClusterAdmin(ctx)
+}
+
+// DeleteGroup deletes a group with its roles.
+func (db *DB) DeleteGroup(ctx context.Context, id int) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		n, err := tx.exec(ctx, `DELETE FROM groups WHERE id = $1`, id)
+		if err == nil && n == 0 {
+			err = noGroup(id)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.keepClusterAdmin(ctx)
+	})
+}

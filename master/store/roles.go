@@ -1,0 +1,227 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// maxAssignments is the maximum number of roles of all users and groups.
+const maxAssignments = 200_000
+
+// An Assignment gives a role to a user or to a group, in a workspace or everywhere.
+type Assignment struct {
+	RoleID      auth.RoleID `db:"role_id"`
+	UserID      *int        `db:"user_id"`
+	GroupID     *int        `db:"group_id"`
+	WorkspaceID *int        `db:"workspace_id"` // nil: everywhere
+}
+
+// UsesRoles reports whether roles decide what users may do.
+func (db *DB) UsesRoles() bool { return db.roles }
+
+// grants is a column of a query with the alias u for users: their roles as pairs of role and
+// workspace, or NULL if roles are not in use. readGrants reads it.
+func (db *DB) grants() string {
+	if !db.roles {
+		return `NULL::json AS grants`
+	}
+	return `(SELECT coalesce(json_agg(json_build_array(g.role_id, coalesce(g.workspace_id, 0))), '[]') FROM (
+		SELECT a.role_id, a.workspace_id FROM role_assignments a WHERE a.user_id = u.id
+		UNION ALL
+		SELECT a.role_id, a.workspace_id FROM role_assignments a JOIN group_members m ON m.group_id = a.group_id WHERE m.user_id = u.id) g) AS grants`
+}
+
+func readGrants(column []byte) (*auth.Grants, error) {
+	if len(column) == 0 {
+		return nil, nil
+	}
+	var pairs [][2]int
+	if err := json.Unmarshal(column, &pairs); err != nil {
+		return nil, err
+	}
+	g := auth.NewGrants(pairs)
+	return &g, nil
+}
+
+// lockRoles lets one transaction at a time change roles, groups, or who is active, so that two
+// ClusterAdmins cannot take the role from each other at once.
+func (db *DB) lockRoles(ctx context.Context) error {
+	_, err := db.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles', 0))`)
+	return err
+}
+
+const hasClusterAdmin = `SELECT EXISTS (SELECT FROM users u WHERE u.active AND EXISTS (
+	SELECT FROM role_assignments a WHERE a.role_id = 1 AND a.workspace_id IS NULL
+		AND (a.user_id = u.id OR a.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = u.id))))`
+
+// keepClusterAdmin fails, so that the transaction changes nothing, if roles are in use and no
+// active user is a ClusterAdmin any more: nobody could give a role again.
+func (db *DB) keepClusterAdmin(ctx context.Context) error {
+	if !db.roles {
+		return nil
+	}
+	left, err := scalar[bool](ctx, db, hasClusterAdmin)
+	if err == nil && !left {
+		err = fault.New(fault.Conflict, "no active user would be a ClusterAdmin any more; give the role to another user first, for the whole cluster")
+	}
+	return err
+}
+
+// BeginRoles is called when a master starts that uses roles. If none did before, the active admins
+// of basic mode become ClusterAdmins; it returns their names.
+func (db *DB) BeginRoles(ctx context.Context) (made []string, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		since, err := scalar[*time.Time](ctx, tx, `SELECT roles_since FROM cluster`)
+		if err != nil {
+			return err
+		}
+		left, err := scalar[bool](ctx, tx, hasClusterAdmin)
+		if err != nil || since != nil && left {
+			return err
+		}
+		type name struct {
+			Username string `db:"username"`
+		}
+		list, err := rows[name](ctx, tx, `
+			WITH given AS (INSERT INTO role_assignments (role_id, user_id) SELECT 1, id FROM users WHERE admin AND active ON CONFLICT DO NOTHING RETURNING user_id)
+			SELECT u.username FROM given JOIN users u ON u.id = given.user_id ORDER BY u.id`)
+		if err != nil {
+			return err
+		}
+		made = nil
+		for _, n := range list {
+			made = append(made, n.Username)
+		}
+		_, err = tx.exec(ctx, `UPDATE cluster SET roles_since = coalesce(roles_since, now())`)
+		return err
+	})
+	return made, err
+}
+
+// EndRoles is called when a master starts that does not use roles.
+func (db *DB) EndRoles(ctx context.Context) error {
+	_, err := db.exec(ctx, `UPDATE cluster SET roles_since = NULL WHERE roles_since IS NOT NULL`)
+	return err
+}
+
+const assignmentColumns = `SELECT a.role_id, a.user_id, a.group_id, a.workspace_id FROM role_assignments a `
+
+const assignmentOrder = ` ORDER BY a.role_id, a.user_id, a.group_id, a.workspace_id NULLS FIRST`
+
+// Assignments lists all roles of users and groups.
+func (db *DB) Assignments(ctx context.Context) ([]Assignment, error) {
+	return rows[Assignment](ctx, db, assignmentColumns+assignmentOrder)
+}
+
+// AssignmentsOfUser lists the roles of a user and of the user's groups.
+func (db *DB) AssignmentsOfUser(ctx context.Context, user int) ([]Assignment, error) {
+	return rows[Assignment](ctx, db, assignmentColumns+`
+		WHERE a.user_id = $1 OR a.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = $1)`+assignmentOrder, user)
+}
+
+// AssignmentsOfGroup lists the roles of a group.
+func (db *DB) AssignmentsOfGroup(ctx context.Context, group int) ([]Assignment, error) {
+	return rows[Assignment](ctx, db, assignmentColumns+`WHERE a.group_id = $1`+assignmentOrder, group)
+}
+
+// AssignmentsIn lists the roles that hold in one workspace alone.
+func (db *DB) AssignmentsIn(ctx context.Context, workspace int) ([]Assignment, error) {
+	return rows[Assignment](ctx, db, assignmentColumns+`WHERE a.workspace_id = $1`+assignmentOrder, workspace)
+}
+
+// AssignRoles gives roles. One that is given already stays as it is.
+func (db *DB) AssignRoles(ctx context.Context, list []Assignment) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		for _, a := range list {
+			_, err := tx.exec(ctx, `INSERT INTO role_assignments (role_id, user_id, group_id, workspace_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+				int(a.RoleID), a.UserID, a.GroupID, a.WorkspaceID)
+			if err != nil {
+				return err
+			}
+		}
+		n, err := scalar[int](ctx, tx, `SELECT count(*) FROM role_assignments`)
+		if err == nil && n > maxAssignments {
+			err = fault.New(fault.Invalid, "users and groups would have %d roles, and the limit is %d; give roles to groups, or for the whole cluster", n, maxAssignments)
+		}
+		return err
+	})
+}
+
+// RemoveRoles takes roles, all or none.
+func (db *DB) RemoveRoles(ctx context.Context, list []Assignment) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		for _, a := range list {
+			n, err := tx.exec(ctx, `DELETE FROM role_assignments WHERE role_id = $1 AND user_id IS NOT DISTINCT FROM $2::int
+				AND group_id IS NOT DISTINCT FROM $3::int AND workspace_id IS NOT DISTINCT FROM $4::int`, int(a.RoleID), a.UserID, a.GroupID, a.WorkspaceID)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return fault.New(fault.NotFound, "%s is not assigned", a.words())
+			}
+		}
+		return tx.keepClusterAdmin(ctx)
+	})
+}
+
+// words names an assignment in a message.
+func (a Assignment) words() string {
+	role, _ := auth.RoleByID(a.RoleID)
+	text := "role " + role.Name + " of "
+	if a.UserID != nil {
+		text += "user " + itoa(*a.UserID)
+	} else if a.GroupID != nil {
+		text += "group " + itoa(*a.GroupID)
+	}
+	if a.WorkspaceID != nil {
+		return text + " in workspace " + itoa(*a.WorkspaceID)
+	}
+	return text + " for the whole cluster"
+}
+
+// An Owned counts the experiments of a user in a workspace.
+type Owned struct {
+	OwnerID     int `db:"owner_id"`
+	WorkspaceID int `db:"workspace_id"`
+	N           int `db:"n"`
+}
+
+// OwnedExperiments counts the experiments of all users, by workspace.
+func (db *DB) OwnedExperiments(ctx context.Context) ([]Owned, error) {
+	return rows[Owned](ctx, db, `SELECT e.owner_id, p.workspace_id, count(*)::int AS n FROM experiments e JOIN projects p ON p.id = e.project_id GROUP BY 1, 2`)
+}
+
+// GrantsOf reads the roles of users, whether roles are in use or not.
+func (db *DB) GrantsOf(ctx context.Context, users []int) (map[int]auth.Grants, error) {
+	type found struct {
+		ID     int    `db:"id"`
+		Grants []byte `db:"grants"`
+	}
+	always := &DB{roles: true}
+	list, err := rows[found](ctx, db, `SELECT u.id, `+always.grants()+` FROM users u WHERE u.id = ANY($1)`, users)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[int]auth.Grants, len(list))
+	for _, f := range list {
+		g, err := readGrants(f.Grants)
+		if err != nil {
+			return nil, err
+		}
+		out[f.ID] = *g
+	}
+	return out, nil
+}
