@@ -180,7 +180,8 @@ func runAssign(ctx context.Context, a *app.App, name string, o assignOptions, gi
 	}
 	var users []v1.UserRoleAssignment
 	var groups []v1.GroupRoleAssignment
-	whom, id := "user '"+o.user+"'", 0
+	var id int
+	whom := "user '" + o.user + "'"
 	if o.user != "" {
 		u, err := c.UserByName(ctx, o.user)
 		if err != nil {

@@ -282,7 +282,7 @@ func (g Grants) allow(w Who, verb Verb, o Object) bool {
 		return owns || s.All
 	case o.Kind == v1.KindRole && verb == Assign && o.WorkspaceID != 0:
 		return s.All || slices.Contains(s.Workspaces, o.WorkspaceID)
-	case !s.allows(verb, o) && !(verb == View && o.sharedIn(g.scope(View, v1.KindModel))):
+	case !s.allows(verb, o) && (verb != View || !o.sharedIn(g.scope(View, v1.KindModel))):
 		return false
 	case slices.ContainsFunc(o.Needs, func(workspace int) bool {
 		return !g.scope(View, v1.KindExperiment).Has(Object{Kind: v1.KindExperiment, WorkspaceID: workspace})

@@ -11,10 +11,6 @@ import (
 // TestRoles is the table of what roles allow with things of others in the role's workspace (7), in
 // another one (8), and with one's own in the workspace.
 func TestRoles(t *testing.T) {
-	type try struct {
-		kind Kind
-		verb Verb
-	}
 	for _, c := range []struct {
 		role RoleID
 		may  string // kind:verb, separated by spaces
