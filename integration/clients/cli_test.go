@@ -103,7 +103,7 @@ func TestEveryVerb(t *testing.T) {
 // demo and the tests of nomad/local bring up and down; those that need more than a
 // start (TestNotebook, TestShell and TestTensorboard open theirs, TestPortsOfACommand uses tunnels) or a pool of containers
 // (TestTasksInContainers links an account); what TestTutorial runs; and the verbs of models, accounting, bindings, config policies and roles, which
-// scripts in cli/testdata use.
+// scripts in cli/testdata use; and signing in with a provider (TestSignInOfTools).
 var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset",
 	"notebook open", "shell open", "tensorboard open", "task tunnel", "user link-with-agent-user", "preview-search",
 	"model list", "model create", "model register-version", "model describe", "model list-versions", "model edit", "model edit-version",
@@ -113,7 +113,7 @@ var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down",
 	"resource-pool bindings list-workspaces", "config-policies describe", "config-policies set", "config-policies delete",
 	"rbac list-roles", "rbac describe-role", "rbac my-permissions", "rbac list-users-roles", "rbac list-groups-roles", "rbac assign-role", "rbac unassign-role", "rbac preview",
 	"user-group list", "user-group describe", "user-group create", "user-group delete", "user-group add-user", "user-group remove-user", "user-group change-name",
-	"workspace list-members"}
+	"workspace list-members", "auth login", "auth list-providers"}
 
 // documentedVerbs reads the table of nouns and verbs.
 func documentedVerbs(t *testing.T) []string {

@@ -1,0 +1,165 @@
+// Package identitytest starts a real provider of OpenID Connect for tests, and signs people in there
+// as a browser does.
+package identitytest
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/nomad/servers/nodeprog"
+)
+
+// toolAddress is where a sign-in of det ends.
+const toolAddress = "http://localhost:49176/"
+
+// Start starts a provider at a port, which sends browsers back to the given addresses, and returns
+// its issuer. Users are known by the name with which they sign in, with the claims about them.
+func Start(t testing.TB, port int, callbacks []string, users map[string]map[string]any) (issuer string) {
+	t.Helper()
+	script, there, err := nodeprog.OIDCProvider.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !there {
+		t.Skip("oidc-provider is not installed, or Node is missing; run just emulators")
+	}
+	cmd := exec.CommandContext(t.Context(), "node", script)
+	known, err := json.Marshal(users)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := json.Marshal(callbacks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), "IDENTITY_PORT="+strconv.Itoa(port), "IDENTITY_USERS="+string(known), "IDENTITY_CALLBACKS="+string(back))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "http://") {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return lines.Text()
+		}
+	}
+	t.Fatal("the provider ended")
+	return ""
+}
+
+// A Browser is a browser of one person: it keeps cookies, follows redirects, and fills in the
+// provider's forms.
+type Browser struct {
+	t      testing.TB
+	client *http.Client
+	// Last is the address on this machine at which a sign-in of det ended.
+	Last string
+}
+
+// NewBrowser returns a browser without cookies.
+func NewBrowser(t testing.TB) *Browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Browser{t: t}
+	p.client = &http.Client{Jar: jar, Timeout: 20 * time.Second, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if strings.HasPrefix(r.URL.String(), toolAddress) {
+			p.Last = r.URL.String()
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	return p
+}
+
+// Open requests a page, and returns its status, its text and its address after redirects.
+func (p *Browser) Open(method, address string, form url.Values) (int, string, *url.URL) {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/html")
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Origin", req.URL.Scheme+"://"+req.URL.Host)
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return resp.StatusCode, string(body), resp.Request.URL
+}
+
+var formAction = regexp.MustCompile(`action="([^"]+)"`)
+
+// SignIn fills in the provider's forms, from a page that leads there, and returns the last page.
+func (p *Browser) SignIn(name, method, begin string) (int, string) {
+	p.t.Helper()
+	code, body, at := p.Open(method, begin, nil)
+	for range 4 {
+		m := formAction.FindStringSubmatch(body)
+		if m == nil {
+			break
+		}
+		next, err := at.Parse(m[1])
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		form := url.Values{}
+		for _, input := range regexp.MustCompile(`name="([^"]+)" value="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+			form.Set(input[1], input[2])
+		}
+		if strings.Contains(body, `name="login"`) {
+			form.Set("login", name)
+			form.Set("password", "any")
+		}
+		code, body, at = p.Open(http.MethodPost, next.String(), form)
+	}
+	return code, body
+}
+
+// Me returns what the master says about the user who is signed in.
+func (p *Browser) Me(public string) string {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, public+"/api/v1/me", nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(body)
+}
