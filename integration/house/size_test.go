@@ -64,7 +64,7 @@ var budgets = map[string]int{
 	"nomad":            50,
 	"nomad/local":      3000,
 	"nomad/release":    900,
-	"nomad/servers":    3500,
+	"nomad/servers":    3700,
 	"plugins/gpu":      2300,
 	"plugins/remover":  500,
 	"plugins/runner":   7550,
