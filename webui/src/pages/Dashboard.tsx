@@ -9,7 +9,8 @@ import { keep, settings } from '../lib/settings';
 import { ended } from '../lib/states';
 import type { Experiment, Job } from '../lib/types';
 import { Empty, Loading, Problem, Progress, State } from '../parts/bits';
-import { me, useTitle } from '../parts/Shell';
+import { me } from '../lib/session';
+import { useTitle } from '../parts/Shell';
 import { Welcome } from '../parts/Welcome';
 
 const most = 12; // rows of a part

@@ -3,7 +3,8 @@ import { readSettings } from '../lib/settings';
 import { api, ApiError } from '../lib/api';
 import { go, params } from '../lib/router';
 import { words } from '../lib/toast';
-import { master, me, ThemeSwitch, useTitle } from '../parts/Shell';
+import { master, me } from '../lib/session';
+import { ThemeSwitch, useTitle } from '../parts/Shell';
 
 /** providerLink is the address that begins a sign-in with an identity provider, and ends at a page. */
 export const providerLink = (at: string, next: string) => new URL(at).pathname + (next ? '?relayState=' + encodeURIComponent(next) : '');

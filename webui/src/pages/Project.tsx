@@ -9,7 +9,8 @@ import { say, words } from '../lib/toast';
 import type { Note, Project } from '../lib/types';
 import { Confirm, Empty, Loading, Menu, Problem, Tabs, type Question } from '../parts/bits';
 import { Dialog, text as field } from '../parts/Dialog';
-import { me, useTitle } from '../parts/Shell';
+import { me } from '../lib/session';
+import { useTitle } from '../parts/Shell';
 import { ExperimentList } from './Experiments';
 import { ProjectDialog } from './Workspaces';
 

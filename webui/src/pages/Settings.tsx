@@ -9,7 +9,8 @@ import { say, words } from '../lib/toast';
 import { resetUserSettings } from '../lib/types';
 import { Confirm, Fact, type Question } from '../parts/bits';
 import { text } from '../parts/Dialog';
-import { me, signOut, ThemeSwitch, useTitle } from '../parts/Shell';
+import { me, signOut } from '../lib/session';
+import { ThemeSwitch, useTitle } from '../parts/Shell';
 import { Tokens } from './manage/Tokens';
 import { PasswordDialog } from './manage/Users';
 

@@ -9,7 +9,8 @@ import { go, params, setParams } from '../lib/router';
 import type { Project, ResourcePool, Workspace } from '../lib/types';
 import { Confirm, Empty, Fact, Loading, Problem, Tabs, type Question } from '../parts/bits';
 import { Dialog, text } from '../parts/Dialog';
-import { me, useTitle } from '../parts/Shell';
+import { me } from '../lib/session';
+import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
 
 const going = (x: { state: string }) => (x.state.endsWith('DELETING') ? <span class="tag">being deleted</span> : x.state.endsWith('DELETE_FAILED') ? <span class="tag">not deleted</span> : null);

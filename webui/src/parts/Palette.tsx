@@ -8,7 +8,7 @@ import { go, link } from '../lib/router';
 import { chooseTheme, settings } from '../lib/settings';
 import { bare, ended } from '../lib/states';
 import { viewsOf } from '../lib/views';
-import { me, signOut } from './Shell';
+import { me, signOut } from '../lib/session';
 
 interface Item {
   group: string;

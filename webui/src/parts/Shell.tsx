@@ -2,18 +2,14 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { signal } from '@preact/signals';
-import { api } from '../lib/api';
 import { connection } from '../lib/live';
 import { lazy } from '../lib/lazy';
-import { go, path } from '../lib/router';
-import { chooseTheme, forget } from '../lib/settings';
+import { path } from '../lib/router';
+import { master, me, signOut } from '../lib/session';
+import { chooseTheme } from '../lib/settings';
 import { choice, type Choice } from '../lib/theme';
-import { close, complain, toasts } from '../lib/toast';
-import type { Info, User } from '../lib/types';
+import { close, toasts } from '../lib/toast';
 import { Banner } from './Banner';
-
-export const me = signal<User | null | undefined>(undefined); // undefined: not asked yet
-export const master = signal<Info | undefined>(undefined);
 
 const places = [
   { to: '/dashboard', title: 'Dashboard', also: /^\/dashboard/, icon: 'M3 12a8 8 0 0116 0 M11 12l4-4 M3 16h16' },
@@ -38,18 +34,6 @@ const themes: { key: Choice; title: string; icon: string }[] = [
 
 export function Icon({ d }: { d: string }) {
   return <svg class="icon" viewBox="0 0 22 22" aria-hidden="true"><path d={d} /></svg>;
-}
-
-export async function signOut(): Promise<void> {
-  try {
-    await api.logout();
-  } catch (error) {
-    complain('Signing out', error);
-    return;
-  }
-  forget();
-  me.value = null;
-  go('/login?out'); // else a provider with always_redirect would sign the user in again
 }
 
 export function Shell({ children }: { children: ComponentChildren }) {

@@ -2,7 +2,8 @@
 import type { ComponentType } from 'preact';
 import { lazy } from '../../lib/lazy';
 import { Empty, Tabs } from '../../parts/bits';
-import { me, useTitle } from '../../parts/Shell';
+import { me } from '../../lib/session';
+import { useTitle } from '../../parts/Shell';
 
 const parts: { key: string; title: string; admin?: boolean; part: ComponentType<{ id?: string }> }[] = [
   { key: 'users', title: 'Users', part: lazy(() => import('./Users').then((m) => m.Users)) },

@@ -7,7 +7,7 @@ import { params, setParams } from '../../lib/router';
 import type { TokenInfo } from '../../lib/types';
 import { Confirm, Copy, Empty, Loading, Problem, type Question } from '../../parts/bits';
 import { Dialog, text } from '../../parts/Dialog';
-import { me } from '../../parts/Shell';
+import { me } from '../../lib/session';
 import { sorted, sortOf, Table, type Column } from '../../parts/Table';
 
 const lives: [string, string][] = [['', 'as usual here'], ['168h', '7 days'], ['720h', '30 days'], ['2160h', '90 days'], ['8760h', 'a year'], ['-1', 'without end']];

@@ -8,7 +8,7 @@ import { complain, say } from '../../lib/toast';
 import type { User } from '../../lib/types';
 import { Confirm, Empty, Loading, Problem, type Question } from '../../parts/bits';
 import { Dialog, text } from '../../parts/Dialog';
-import { me } from '../../parts/Shell';
+import { me } from '../../lib/session';
 import { sorted, sortOf, Table, type Column } from '../../parts/Table';
 
 export function Users() {

@@ -9,7 +9,7 @@ import { said, states, triggersOf } from '../../lib/triggers';
 import type { Webhook, WebhookDelivery } from '../../lib/types';
 import { Confirm, Empty, Loading, Problem, type Question } from '../../parts/bits';
 import { Dialog, text } from '../../parts/Dialog';
-import { me } from '../../parts/Shell';
+import { me } from '../../lib/session';
 import { sorted, sortOf, Table, type Column } from '../../parts/Table';
 
 export function Webhooks({ id }: { id?: string }) {
