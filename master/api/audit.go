@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -181,7 +180,13 @@ func (a *API) recorded(c *fiber.Ctx, r *route, who auth.Who) error {
 		a.trail.end(e)
 		return err
 	}
-	return cmp.Or(a.addEntry(e), err)
+	if failed := a.addEntry(e); failed != nil {
+		// The response must not contain what the handler has put there, such as a new session.
+		c.Response().Header.DelAllCookies()
+		c.Response().Header.Del(fiber.HeaderLocation)
+		return failed
+	}
+	return err
 }
 
 // rejected records a call that its caller may not make, and returns why.

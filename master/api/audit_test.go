@@ -141,6 +141,9 @@ func TestNothingWithoutAnEntry(t *testing.T) {
 		t.Errorf("the experiment was killed without an entry: %v %v", e.Desired, err)
 	}
 	me.get(fmt.Sprintf("/api/v1/experiments/%d", id)).ok()
+	if refused := r.anyone().post("/api/v1/auth/login", `{"username":"determined","password":""}`).is(500); refused.header.Get("Set-Cookie") != "" || strings.Contains(string(refused.body), "det.") {
+		t.Errorf("a sign-in without an entry answers %v %s", refused.header, refused.body)
+	}
 }
 
 func TestNamesIn(t *testing.T) {
