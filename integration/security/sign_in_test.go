@@ -40,6 +40,9 @@ resource_pools:
 		return cmd
 	}
 	out, err := det("", "auth", "list-providers").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 	rig.Holds(t, "the providers", string(out), "Available providers: corp.")
 
 	// With an address that the user pastes.
@@ -52,7 +55,9 @@ resource_pools:
 		t.Fatalf("%v\n%s", err, out)
 	}
 	rig.Holds(t, "det auth login --headless", string(out), "/oidc/sso?relayState=cli", "Authenticated as grace.")
-	out, err = det("", "user", "whoami").CombinedOutput()
+	if out, err = det("", "user", "whoami").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 	rig.Holds(t, "whoami", string(out), "grace")
 
 	theirs := rig.Person{R: r, Python: rig.DeterminedPython(t), Home: t.TempDir()}
