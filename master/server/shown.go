@@ -118,7 +118,7 @@ func (c Config) shownSecurity() map[string]any {
 		"default_task": map[string]any{"id": 0, "user_id": 0, "user": "root", "uid": 0, "group": "root", "gid": 0},
 		"tls":          map[string]any{"cert": c.TLS.CertFile, "key": secret(c.TLS.KeyFile), "enabled": c.TLS.CertFile != ""},
 		"ssh":          map[string]any{"key_type": "ED25519", "rsa_key_size": 0},
-		"authz":        map[string]any{"type": "basic", "fallback": nil, "rbac_ui_enabled": nil, "workspace_creator_assign_role": nil, "strict_job_queue_control": false},
+		"authz":        map[string]any{"type": c.Security.Authz.Type, "fallback": nil, "rbac_ui_enabled": nil, "workspace_creator_assign_role": nil, "strict_job_queue_control": false},
 	}
 }
 
