@@ -127,6 +127,7 @@ func (a *API) createWebhook(ctx context.Context, c *call, req *v1.Webhook) (*v1.
 	if err != nil {
 		return nil, err
 	}
+	a.taskIO.logs.TriggersChanged()
 	if w, err = a.db.Webhook(ctx, id); err != nil {
 		return nil, err
 	}

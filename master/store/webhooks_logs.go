@@ -102,6 +102,14 @@ func (w *logWatch) hits(ctx context.Context, b *LogBatch) ([]LogHit, error) {
 	return found, nil
 }
 
+// TriggersChanged makes this master read the triggers again before the next lines: a webhook that
+// was created here takes effect at once. Other masters notice it within logTriggersAge.
+func (s *LogStore) TriggersChanged() {
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	s.watch.read = time.Time{}
+}
+
 // current returns the triggers, which it reads again if they are too old.
 func (w *logWatch) current(ctx context.Context) ([]*logTrigger, int, error) {
 	w.mu.Lock()
