@@ -1,11 +1,44 @@
-// Package retention has the flags that say for how many days logs are kept.
+// Package retention is the verb set log-retention of experiments and trials.
 package retention
 
 import (
+	"context"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/client"
 )
+
+// Command sets for how long the logs of one thing are kept; noun is its kind with its article: a trial.
+func Command(a *app.App, noun, short string, set func(c *client.Client, ctx context.Context, id, days int) error) *cobra.Command {
+	var days Days
+	cmd := &cobra.Command{
+		Use:   "log-retention " + strings.ToUpper(noun[strings.LastIndexByte(noun, ' ')+1:]) + "_ID (--days DAYS | --forever)",
+		Short: short,
+		Args:  args.Exactly("the ID of " + noun),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			id, err := args.ID(noun, given[0])
+			if err != nil {
+				return err
+			}
+			n, err := days.Value(cmd)
+			if err != nil {
+				return err
+			}
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return set(c, cmd.Context(), id, n)
+		},
+	}
+	days.Flags(cmd)
+	return cmd
+}
 
 // Days are the flags --days and --forever.
 type Days struct {
