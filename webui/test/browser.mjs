@@ -425,6 +425,13 @@ const stories = {
     const shown = async () => page.locator('.line .no').last().textContent();
     const now = await until('a line', shown);
     await until('a newer line', async () => Number(await shown()) > Number(now));
+    // Lines that come before the browser has said that somebody scrolled up do not pull them down.
+    await until('more lines than fit', () => lines.evaluate((el) => el.scrollHeight > el.clientHeight + 200));
+    await lines.evaluate((el) => { el.parentElement.addEventListener('scroll', (e) => e.stopPropagation(), { capture: true }); el.scrollTop = 0; });
+    const count = async () => parseInt((await page.locator('.tools .num').textContent()).replace(/\D/g, ''), 10);
+    const counted = await count();
+    await until('more lines', async () => (await count()) > counted);
+    assert.equal(await lines.evaluate((el) => el.scrollTop), 0, 'who reads stays where they are');
   },
 
   'an error says why, and what waits says for what': async (page) => {

@@ -25,6 +25,7 @@ describe('lines of a log', () => {
     expect(numbers(merge(lines(1, 3, 5), lines(2, 3, 4)))).toEqual([1, 2, 3, 4, 5]);
     const have = lines(1);
     expect(merge(have, [])).toBe(have);
+    expect(merge(have, [...have])).toBe(have);
   });
   it('do not fill the memory', () => {
     const all = Array.from({ length: most }, (_, i) => line(i + 1));

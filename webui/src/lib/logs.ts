@@ -62,6 +62,7 @@ export function merge(have: Line[], more: Line[]): Line[] {
     const by = new Map<number, Line>();
     for (const l of have) by.set(l.n, l);
     for (const l of sorted) by.set(l.n, l);
+    if (by.size === have.length) return have;
     out = [...by.values()].sort((a, b) => a.n - b.n);
   }
   return out.length > most ? out.slice(out.length - most) : out;

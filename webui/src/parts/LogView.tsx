@@ -30,7 +30,7 @@ export function LogView({ task, over, name }: { task: string; over: boolean; nam
   const box = useRef<HTMLDivElement>(null);
   const [scroll, setScroll] = useState(0);
   const [height, setHeight] = useState(480);
-  const state = useRef({ lines, busy: false, before: 0, over });
+  const state = useRef({ lines, busy: false, before: 0, top: 0, over }); // top: the last known place of the scroll bar
   state.current.lines = lines;
   state.current.over = over;
   const filter = JSON.stringify([wanted.text, levelsFrom(wanted.level), wanted.rank, wanted.node]);
@@ -44,6 +44,7 @@ export function LogView({ task, over, name }: { task: string; over: boolean; nam
     setOldest(false);
     setFollowing(true);
     state.current.lines = [];
+    state.current.top = 0;
     const add = (more: Line[]) => {
       if (stop.signal.aborted) return;
       state.current.lines = merge(state.current.lines, more);
@@ -101,8 +102,12 @@ export function LogView({ task, over, name }: { task: string; over: boolean; nam
   useEffect(() => {
     const el = box.current;
     if (!el) return;
-    if (following) el.scrollTop = el.scrollHeight;
-    else if (state.current.before) { // older lines came in above: what is read stays where it is
+    if (following) {
+      // Somebody has scrolled up, and the browser has not said so yet: these lines do not pull them down.
+      if (el.scrollTop < state.current.top) return;
+      el.scrollTop = el.scrollHeight;
+      state.current.top = el.scrollTop;
+    } else if (state.current.before) { // older lines came in above: what is read stays where it is
       el.scrollTop += (lines.length - state.current.before) * lineHeight;
     }
     state.current.before = 0;
@@ -116,6 +121,7 @@ export function LogView({ task, over, name }: { task: string; over: boolean; nam
   const scrolled = async (e: Event) => {
     const el = e.currentTarget as HTMLElement;
     setScroll(el.scrollTop);
+    state.current.top = el.scrollTop;
     const bottom = el.scrollHeight - el.scrollTop - el.clientHeight < lineHeight * 2;
     if (bottom !== following) setFollowing(bottom);
     if (el.scrollTop > lineHeight * 50 || oldest || state.current.busy || state.current.lines.length === 0) return;
