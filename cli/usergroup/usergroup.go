@@ -57,11 +57,19 @@ func runList(ctx context.Context, a *app.App, of string, pages args.Pages, forma
 	if err != nil {
 		return err
 	}
-	t := table.New("Group Id", "Name", "Num Members")
+	t := table.New("Group Id", "Name", "Num Members", "Origin")
 	for _, g := range list {
-		t.Row(g.Group.GroupID, g.Group.Name, g.NumMembers)
+		t.Row(g.Group.GroupID, g.Group.Name, g.NumMembers, origin(g.Group.Origin))
 	}
 	return format.Print(a.IO, t, v1.GetGroupsResponse{Groups: list, Pagination: &v1.Pagination{EndIndex: len(list), Total: len(list)}})
+}
+
+// origin is where a group comes from.
+func origin(of string) string {
+	if of == "" {
+		return "this cluster"
+	}
+	return of
 }
 
 func newDescribe(a *app.App) *cobra.Command {
@@ -91,6 +99,9 @@ func runDescribe(ctx context.Context, a *app.App, name string, format output.For
 	}
 	if !format.Structured() && !format.CSV {
 		a.Printf("group ID %d group name %s with users added\n", g.GroupID, g.Name)
+		if g.Origin != "" {
+			a.Printf("the group comes from %s, where its name and its members are changed\n", g.Origin)
+		}
 	}
 	t := table.New("Id", "Username", "Display Name", "Admin", "Active", "Modified At")
 	for _, u := range g.Users {

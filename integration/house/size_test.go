@@ -51,11 +51,11 @@ var budgets = map[string]int{
 	"master/search":    2700,
 	"master/secrets":   650,
 	"master/server":    3500, // servertest, the master of clients' tests, among them
-	"master/signin":    350,
+	"master/signin":    400,
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     12800,
+	"master/store":     12900,
 	"master/task":      1300,
 	"master/trial":     100,
 	"master/tunnel":    200,

@@ -69,7 +69,7 @@ func (a *API) listGroups(ctx context.Context, c *call, req *v1.GetGroupsRequest)
 	}
 	resp := &v1.GetGroupsResponse{Pagination: &v1.Pagination{Offset: w.offset, Limit: w.limit, StartIndex: min(w.offset, total), EndIndex: min(w.offset, total) + len(list), Total: total}}
 	for _, g := range list {
-		resp.Groups = append(resp.Groups, v1.GroupSearchResult{Group: v1.Group{GroupID: g.ID, Name: g.Name}, NumMembers: g.Members})
+		resp.Groups = append(resp.Groups, v1.GroupSearchResult{Group: v1.Group{GroupID: g.ID, Name: g.Name, Origin: g.Origin}, NumMembers: g.Members})
 	}
 	return resp, nil
 }
@@ -83,7 +83,7 @@ func (a *API) details(ctx context.Context, list []store.Group) ([]v1.GroupDetail
 	members, err := a.db.GroupUsers(ctx, ids)
 	out := make([]v1.GroupDetails, len(list))
 	for i, g := range list {
-		out[i] = v1.GroupDetails{GroupID: g.ID, Name: g.Name}
+		out[i] = v1.GroupDetails{GroupID: g.ID, Name: g.Name, Origin: g.Origin}
 		for _, u := range members[g.ID] {
 			out[i].Users = append(out[i].Users, wireUser(u))
 		}

@@ -223,12 +223,43 @@ func (a *API) signedInAs(ctx context.Context, c *call, who signin.Identity, cfg 
 	if !u.Active {
 		return u, "", fault.New(fault.Forbidden, "user is not active: an admin can activate %s with det user activate %s", u.Username, u.Username)
 	}
+	if err := a.syncGroups(ctx, c, u, who, cfg); err != nil {
+		return u, "", err
+	}
 	token, hash := auth.NewToken()
 	if err := a.db.NewSession(ctx, u, hash, cfg.SessionLife); err != nil {
 		return u, "", err
 	}
 	a.auth.forget(u.ID) // the provider may have changed the admin mark
 	return u, token, nil
+}
+
+// syncGroups lets a user join and leave groups, as the provider says.
+func (a *API) syncGroups(ctx context.Context, c *call, u store.User, who signin.Identity, cfg signin.Config) error {
+	if !cfg.Sync.On() {
+		return nil
+	}
+	m := store.Memberships{Provider: cfg.Name, Create: cfg.Sync.Create}
+	here, unusable := cfg.Sync.Here(who.Groups)
+	for _, g := range here {
+		m.Groups = append(m.Groups, store.ProviderGroup{Name: g.Name, Ours: g.Ours})
+	}
+	joined, left, err := a.db.SyncMemberships(ctx, u.ID, m)
+	if err != nil {
+		return err
+	}
+	if unusable > 0 {
+		a.log.Warn("an identity provider sent names of groups that no group here can have", "provider", cfg.Name, "username", u.Username, "names", unusable)
+	}
+	if len(joined)+len(left) > 0 {
+		a.rolesChanged()
+		b, err := json.Marshal(map[string]any{"joinedGroups": joined, "leftGroups": left})
+		if err != nil {
+			return err
+		}
+		noteNames(c, b)
+	}
+	return nil
 }
 
 func (a *API) startDevice(ctx context.Context, c *call, req *v1.StartDeviceSignInRequest) (*v1.StartDeviceSignInResponse, error) {

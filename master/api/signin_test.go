@@ -21,9 +21,13 @@ type signInRig struct {
 	issuer string
 }
 
-func newSignInRig(t *testing.T, users map[string]map[string]any, change func(*signin.Config)) *signInRig {
+func newSignInRig(t *testing.T, users map[string]map[string]any, change func(*signin.Config), with ...func(testing.TB, ...func(*Config)) *rig) *signInRig {
 	t.Helper()
 	s := &signInRig{}
+	start := newRig
+	if len(with) > 0 {
+		start = with[0]
+	}
 	var cfg signin.Config
 	port, err := servers.FreePort()
 	if err != nil {
@@ -41,7 +45,7 @@ func newSignInRig(t *testing.T, users map[string]map[string]any, change func(*si
 	if change != nil {
 		change(&cfg)
 	}
-	s.rig = newRig(t, func(c *Config) {
+	s.rig = start(t, func(c *Config) {
 		c.PublicURL = public
 		c.SignIn = signin.New([]signin.Config{cfg}, public+"/oidc/callback")
 	})

@@ -101,6 +101,12 @@ func marked(t *testing.T, v reflect.Value, at string, want map[string]string) {
 		case f.Type() == reflect.TypeFor[map[string]float64]():
 			f.Set(reflect.ValueOf(map[string]float64{text: 2}))
 			text = fmt.Sprintf("map[%s:2]", text)
+		case f.Type() == reflect.TypeFor[map[string]string]():
+			f.Set(reflect.ValueOf(map[string]string{"a": text}))
+			text = "map[a:" + text + "]"
+		case f.Type() == reflect.TypeFor[*bool]():
+			f.Set(reflect.ValueOf(new(bool)))
+			text = "false"
 		case f.Kind() == reflect.Interface:
 			f.Set(reflect.ValueOf(map[string]any{"note": text, "password": "sesame"}))
 			text = fmt.Sprint(map[string]any{"note": text, "password": hidden})

@@ -2,11 +2,13 @@ package server
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +39,16 @@ type OIDCConfig struct {
 	// Groups of the provider whose members are administrators here. Without this key the
 	// administrators of the cluster choose them.
 	AdminGroups []string `yaml:"admin_groups"`
+	// What happens to these groups at each sign-in: `none`, `known` (the user joins the groups here of
+	// the same names, which administrators have created, and leaves the others that the provider
+	// gave), or `create` (groups that do not exist are created, and groups of the same name that
+	// administrators created do not count, except those in `group_names`). With roles switched on,
+	// the groups carry roles ([sign-in](sign-in.md#groups-of-the-provider)). By default `none`.
+	SyncGroups string `yaml:"sync_groups"`
+	// Text before the names of the provider's groups here, such as `corp-`.
+	GroupPrefix string `yaml:"group_prefix"`
+	// Names here of groups of the provider that have another one: `{ml-platform-prod: platform}`.
+	GroupNames map[string]string `yaml:"group_names"`
 	// Let only users sign in for whom an administrator has created an account
 	// (`det user create NAME --remote`). By default the first sign-in creates an account.
 	KnownUsersOnly bool `yaml:"known_users_only"`
@@ -44,12 +56,87 @@ type OIDCConfig struct {
 	AlwaysRedirect bool `yaml:"always_redirect"`
 	// Hours after which a user must sign in again. By default 24.
 	SessionHours int `yaml:"session_hours"`
+	// Determined's key for `issuer`.
+	IDPSSOURL string `yaml:"idp_sso_url"`
+	// Determined's key for `username_claim`.
+	AuthenticationClaim string `yaml:"authentication_claim"`
+	// Determined's key for `display_name_claim`.
+	DisplayNameAttributeName string `yaml:"display_name_attribute_name"`
+	// Determined's key for `groups_claim` with `sync_groups: create`.
+	GroupsAttributeName string `yaml:"groups_attribute_name"`
+	// Determined's key for the opposite of `known_users_only`.
+	AutoProvisionUsers *bool `yaml:"auto_provision_users"`
+}
+
+// The values of sync_groups.
+const (
+	syncNone   = "none"
+	syncKnown  = "known"
+	syncCreate = "create"
+)
+
+// own returns the section with Detent's keys in place of Determined's. It fails if a section has
+// both keys for one thing.
+func (p OIDCConfig) own() (OIDCConfig, error) {
+	for _, k := range []struct {
+		key, theirs string
+		value       *string
+		alias       string
+	}{
+		{"issuer", "idp_sso_url", &p.Issuer, p.IDPSSOURL}, {"username_claim", "authentication_claim", &p.UsernameClaim, p.AuthenticationClaim},
+		{"display_name_claim", "display_name_attribute_name", &p.DisplayNameClaim, p.DisplayNameAttributeName}, {"groups_claim", "groups_attribute_name", &p.GroupsClaim, p.GroupsAttributeName},
+	} {
+		if k.alias == "" {
+			continue
+		}
+		if *k.value != "" {
+			return p, fmt.Errorf("%s and %s are two names of one key; give one of them", k.theirs, k.key)
+		}
+		*k.value = k.alias
+	}
+	if p.GroupsAttributeName != "" && p.SyncGroups == "" {
+		p.SyncGroups = syncCreate
+	}
+	if p.AutoProvisionUsers != nil {
+		if p.KnownUsersOnly && *p.AutoProvisionUsers {
+			return p, errors.New("auto_provision_users: true and known_users_only: true contradict each other; give one of them")
+		}
+		p.KnownUsersOnly = !*p.AutoProvisionUsers
+	}
+	return p, nil
+}
+
+// checkGroups checks what becomes of the provider's groups.
+func (p OIDCConfig) checkGroups(k *checker, at string) {
+	if !slices.Contains([]string{"", syncNone, syncKnown, syncCreate}, p.SyncGroups) {
+		k.fail(at+"sync_groups", "expected none, known or create, found %q", p.SyncGroups)
+	}
+	on := p.SyncGroups == syncKnown || p.SyncGroups == syncCreate
+	if on && p.GroupsClaim == "" {
+		k.fail(at+"sync_groups", "needs groups_claim, which names the claim with the groups")
+	}
+	if !on && (p.GroupPrefix != "" || len(p.GroupNames) > 0) {
+		k.fail(at+"sync_groups", "is none, so that group_prefix and group_names mean nothing; set it to known or create")
+	}
+	if len(p.GroupPrefix) > maxGroupPrefix {
+		k.fail(at+"group_prefix", "%d bytes are over the limit of %d", len(p.GroupPrefix), maxGroupPrefix)
+	}
+	if len(p.GroupNames) > maxGroupNames {
+		k.fail(at+"group_names", "%d names are over the limit of %d", len(p.GroupNames), maxGroupNames)
+	}
+	for theirs, ours := range p.GroupNames {
+		if !signin.GroupName(ours) {
+			k.fail(at+"group_names", "%s: %q is no name that a group can have", theirs, ours)
+		}
+	}
 }
 
 const (
 	maxProviders    = 20
 	maxSessionHours = 24 * 365
 	defaultHours    = 24
+	maxGroupPrefix  = 50
+	maxGroupNames   = 1000
 )
 
 var providerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -64,6 +151,10 @@ func (c *Config) checkProviders(k *checker) {
 	for i, p := range c.OIDC {
 		at := fmt.Sprintf("identity_providers[%d].", i)
 		name := strings.ToLower(p.Name)
+		p, err := p.own()
+		if err != nil {
+			k.fail(strings.TrimSuffix(at, "."), "%v", err)
+		}
 		switch {
 		case !providerName.MatchString(p.Name):
 			k.fail(at+"name", "expected 1 to 64 letters, digits, - and _, found %q", p.Name)
@@ -83,6 +174,7 @@ func (c *Config) checkProviders(k *checker) {
 		if len(p.AdminGroups) > 0 && p.GroupsClaim == "" {
 			k.fail(at+"admin_groups", "needs groups_claim, which names the claim with the groups")
 		}
+		p.checkGroups(k, at)
 		if p.SessionHours < 0 || p.SessionHours > maxSessionHours {
 			k.fail(at+"session_hours", "must be from 1 to %d, found %d", maxSessionHours, p.SessionHours)
 		}
@@ -108,6 +200,10 @@ func (c *Config) providers() (*signin.Providers, error) {
 	}
 	var list []signin.Config
 	for i, p := range c.OIDC {
+		p, err := p.own()
+		if err != nil {
+			return nil, fmt.Errorf("identity_providers[%d]: %w", i, err)
+		}
 		secret := p.ClientSecret
 		if p.ClientSecretFile != "" {
 			b, err := os.ReadFile(p.ClientSecretFile)
@@ -122,6 +218,7 @@ func (c *Config) providers() (*signin.Providers, error) {
 		}
 		list = append(list, signin.Config{Name: p.Name, Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: secret, Scopes: scopes,
 			UsernameClaim: cmp.Or(p.UsernameClaim, "preferred_username"), DisplayNameClaim: cmp.Or(p.DisplayNameClaim, "name"), GroupsClaim: p.GroupsClaim,
+			Sync:        signin.GroupSync{Create: p.SyncGroups == syncCreate, Known: p.SyncGroups == syncKnown, Prefix: p.GroupPrefix, Names: p.GroupNames},
 			AdminGroups: p.AdminGroups, CreateUsers: !p.KnownUsersOnly, AlwaysRedirect: p.AlwaysRedirect,
 			SessionLife: time.Duration(cmp.Or(p.SessionHours, defaultHours)) * time.Hour})
 	}

@@ -29,7 +29,6 @@ const (
 	maxResponse    = 1 << 20
 	retryAfter     = 5 * time.Second // after a provider's description could not be read
 	maxClaim       = 200             // bytes of a name
-	maxGroups      = 1000
 )
 
 // Config describes a provider.
@@ -43,6 +42,8 @@ type Config struct {
 	UsernameClaim, DisplayNameClaim, GroupsClaim string
 	// AdminGroups are the groups whose members are admins; empty: the provider does not decide it.
 	AdminGroups []string
+	// Sync says which groups here a user joins and leaves at a sign-in.
+	Sync GroupSync
 	// CreateUsers: a user who signs in the first time gets an account.
 	CreateUsers    bool
 	AlwaysRedirect bool
@@ -53,8 +54,8 @@ type Config struct {
 type Identity struct {
 	Issuer, Subject       string // identify the user for ever
 	Username, DisplayName string
-	Groups                []string
-	Admin                 *bool // nil: the provider does not decide it
+	Groups                []string // by the provider's names
+	Admin                 *bool    // nil: the provider does not decide it
 }
 
 // An Attempt is a sign-in in a browser that has begun. Its values are secret and belong to that
@@ -367,28 +368,4 @@ func (p *provider) read(issuer, subject string, claims map[string]any) (Identity
 		who.Admin = &admin
 	}
 	return who, nil
-}
-
-// groupsIn accepts a list of names, or one name.
-func groupsIn(claim any) ([]string, error) {
-	switch claim := claim.(type) {
-	case nil:
-		return nil, nil
-	case string:
-		return []string{claim}, nil
-	case []any:
-		if len(claim) > maxGroups {
-			return nil, fmt.Errorf("%d groups are over the limit of %d", len(claim), maxGroups)
-		}
-		var out []string
-		for _, g := range claim {
-			name, ok := g.(string)
-			if !ok {
-				return nil, errors.New("expected a list of names")
-			}
-			out = append(out, name)
-		}
-		return out, nil
-	}
-	return nil, errors.New("expected a list of names")
 }

@@ -43,11 +43,11 @@ const maxAuditText = 500
 // that has ended.
 func (db *DB) BeginAudit(ctx context.Context, e AuditEntry) (int64, error) {
 	return scalar[int64](ctx, db, `
-		INSERT INTO audit (user_id, username, credential, address, method, path, verb, kind, object, workspace_id, status, error, ended_at)
-		VALUES (@user, @username, @credential, @address, @method, @path, @verb, @kind, @object, @workspace, @status::int, @error, CASE WHEN @status::int IS NOT NULL THEN now() END)
+		INSERT INTO audit (user_id, username, credential, address, method, path, verb, kind, object, workspace_id, names, status, error, ended_at)
+		VALUES (@user, @username, @credential, @address, @method, @path, @verb, @kind, @object, @workspace, @names::text::jsonb, @status::int, @error, CASE WHEN @status::int IS NOT NULL THEN now() END)
 		RETURNING id`,
 		pgx.NamedArgs{"user": e.UserID, "username": auditText(e.Username), "credential": e.Credential, "address": auditText(e.Address), "method": e.Method, "path": e.Path,
-			"verb": e.Verb, "kind": e.Kind, "object": auditText(e.Object), "workspace": e.WorkspaceID, "status": e.Status, "error": auditText(e.Error)})
+			"verb": e.Verb, "kind": e.Kind, "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": nullJSON(e.Names), "status": e.Status, "error": auditText(e.Error)})
 }
 
 // EndAudit completes an entry: its user, object, workspace, names and result.

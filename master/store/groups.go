@@ -18,6 +18,7 @@ const (
 type Group struct {
 	ID      int    `db:"id"`
 	Name    string `db:"name"`
+	Origin  string `db:"origin"` // "": made here
 	Members int    `db:"members"`
 }
 
@@ -30,7 +31,7 @@ type GroupFilter struct {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-const groupSelect = `SELECT g.id, g.name, (SELECT count(*) FROM group_members m WHERE m.group_id = g.id)::int AS members FROM groups g `
+const groupSelect = `SELECT g.id, g.name, g.origin, (SELECT count(*) FROM group_members m WHERE m.group_id = g.id)::int AS members FROM groups g `
 
 // Groups lists a page of groups in the order of their ids, and counts all that the filter chooses.
 // A limit of 0 means all.
@@ -143,17 +144,16 @@ func (db *DB) join(ctx context.Context, groups, users []int) error {
 	if _, err := db.exec(ctx, `INSERT INTO group_members (group_id, user_id) SELECT g, u FROM unnest($1::int[]) g, unnest($2::int[]) u ON CONFLICT DO NOTHING`, groups, users); err != nil {
 		return err
 	}
-	n, err := scalar[int](ctx, db, `SELECT count(*)::int FROM group_members`)
-	if err == nil && n > maxMembers {
-		err = fault.New(fault.Invalid, "groups would have %d members together, and the limit is %d", n, maxMembers)
-	}
-	return err
+	return db.checkMembers(ctx)
 }
 
 // ChangeGroup renames a group unless the name is empty, adds users and removes users.
 func (db *DB) ChangeGroup(ctx context.Context, id int, name string, add, remove []int) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		if err := tx.checkOwnGroups(ctx, []int{id}); err != nil {
 			return err
 		}
 		n, err := tx.exec(ctx, `UPDATE groups SET name = coalesce(nullif($2, ''), name) WHERE id = $1`, id, name)
@@ -190,6 +190,9 @@ func (db *DB) ChangeMemberships(ctx context.Context, users, add, remove []int) e
 
 // regroup adds users to some groups and removes users from some.
 func (db *DB) regroup(ctx context.Context, add, remove, joined, left []int) error {
+	if err := db.checkOwn(ctx, remove, joined, left); err != nil {
+		return err
+	}
 	if err := db.join(ctx, joined, add); err != nil {
 		return err
 	}

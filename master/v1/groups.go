@@ -4,12 +4,16 @@ package v1
 type Group struct {
 	GroupID int    `json:"groupId"`
 	Name    string `json:"name"`
+	// Origin is where the group comes from: "" for this cluster, oidc: and the name of an identity
+	// provider. The name and the members of a group from elsewhere are changed there.
+	Origin string `json:"origin"`
 }
 
 // GroupDetails is a group with its users.
 type GroupDetails struct {
 	GroupID int    `json:"groupId"`
 	Name    string `json:"name"`
+	Origin  string `json:"origin"`
 	Users   []User `json:"users"`
 }
 

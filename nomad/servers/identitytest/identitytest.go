@@ -4,6 +4,7 @@ package identitytest
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -64,6 +65,27 @@ func Start(t testing.TB, port int, callbacks []string, users map[string]map[stri
 	}
 	t.Fatal("the provider ended")
 	return ""
+}
+
+// SetUsers replaces the users of a provider.
+func SetUsers(t testing.TB, issuer string, users map[string]map[string]any) {
+	t.Helper()
+	body, err := json.Marshal(users)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, issuer+"/of-the-tests/users", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("the provider answered %s", resp.Status)
+	}
 }
 
 // A Browser is a browser of one person: it keeps cookies, follows redirects, and fills in the

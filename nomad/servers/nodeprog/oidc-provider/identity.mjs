@@ -1,25 +1,39 @@
 // An identity provider for tests. Its users sign in with a name and any password; what it says of
 // them is in IDENTITY_USERS, by name. IDENTITY_CALLBACKS are the addresses to which it sends
-// browsers back. It prints its issuer when it is ready.
+// browsers back, and IDENTITY_LOGOUT is the address for sign-outs that begin here. PUT
+// /of-the-tests/users replaces the users. It prints its issuer when it is ready.
 import { createServer } from 'node:http';
 import { Provider } from 'oidc-provider';
 
 const port = Number(process.env.IDENTITY_PORT);
 const issuer = `http://127.0.0.1:${port}`;
-const users = JSON.parse(process.env.IDENTITY_USERS ?? '{}');
+let users = JSON.parse(process.env.IDENTITY_USERS ?? '{}');
 const callbacks = JSON.parse(process.env.IDENTITY_CALLBACKS ?? '[]');
+
+const logout = process.env.IDENTITY_LOGOUT;
 
 const provider = new Provider(issuer, {
   clients: [{
     client_id: 'detent', client_secret: 'the secret of the tests', redirect_uris: callbacks,
     grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:device_code'], response_types: ['code'],
+    ...(logout && { backchannel_logout_uri: logout, backchannel_logout_session_required: true }),
   }],
   claims: { openid: ['sub'], profile: ['name', 'preferred_username'], email: ['email', 'email_verified'], groups: ['groups'] },
   scopes: ['openid', 'profile', 'email', 'groups'],
   pkce: { required: () => true },
-  features: { devInteractions: { enabled: true }, deviceFlow: { enabled: true } },
+  features: { devInteractions: { enabled: true }, deviceFlow: { enabled: true }, backchannelLogout: { enabled: true } },
   findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, ...users[id] }) }),
   cookies: { keys: ['of the tests alone'] },
 });
 
-createServer(provider.callback()).listen(port, '127.0.0.1', () => console.log(issuer));
+provider.on('backchannel.error', (_, err) => console.log(`sign-out: ${err.message}`));
+
+const serve = provider.callback();
+
+createServer(async (req, res) => {
+  if (req.method !== 'PUT' || req.url !== '/of-the-tests/users') return serve(req, res);
+  let body = '';
+  for await (const part of req) body += part;
+  users = JSON.parse(body);
+  return res.end();
+}).listen(port, '127.0.0.1', () => console.log(issuer));

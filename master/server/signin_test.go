@@ -1,0 +1,53 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/signin"
+)
+
+func provider(t *testing.T, keys string) (signin.Config, error) {
+	t.Helper()
+	cfg, err := load(t, "database: postgres://a/b\nidentity_providers:\n  - {name: corp, client_id: d, "+keys+"}\n", nil, nil)
+	if err != nil {
+		return signin.Config{}, err
+	}
+	all, err := cfg.providers()
+	if err != nil {
+		return signin.Config{}, err
+	}
+	return all.List()[0], nil
+}
+
+// TestKeysOfDetermined: Determined's keys of a provider mean what they mean there.
+func TestKeysOfDetermined(t *testing.T) {
+	c, err := provider(t, "idp_sso_url: https://login.example.com, authentication_claim: email, display_name_attribute_name: nick, groups_attribute_name: teams, auto_provision_users: false")
+	if err != nil || c.Issuer != "https://login.example.com" || c.UsernameClaim != "email" || c.DisplayNameClaim != "nick" || c.GroupsClaim != "teams" || c.CreateUsers || !c.Sync.Create || c.Sync.Known {
+		t.Errorf("%+v %v", c, err)
+	}
+	c, err = provider(t, "issuer: https://login.example.com, groups_claim: teams")
+	if err != nil || c.Sync.On() || !c.CreateUsers {
+		t.Errorf("%+v %v", c, err)
+	}
+	c, err = provider(t, "issuer: https://login.example.com, groups_claim: teams, sync_groups: known, group_prefix: corp-, group_names: {a: b}, auto_provision_users: true")
+	if err != nil || !c.Sync.Known || c.Sync.Create || c.Sync.Prefix != "corp-" || c.Sync.Names["a"] != "b" || !c.CreateUsers {
+		t.Errorf("%+v %v", c, err)
+	}
+}
+
+func TestWrongGroupsOfProviders(t *testing.T) {
+	for keys, want := range map[string]string{
+		"groups_claim: a, groups_attribute_name: b":                                     "two names of one key",
+		"known_users_only: true, auto_provision_users: true":                            "contradict each other",
+		"groups_claim: a, sync_groups: all":                                             "expected none, known or create",
+		"sync_groups: known":                                                            "needs groups_claim",
+		"groups_claim: a, group_prefix: x":                                              "mean nothing",
+		"groups_claim: a, sync_groups: known, group_names: {a: ''}":                     "is no name that a group can have",
+		"groups_claim: a, sync_groups: known, group_prefix: " + strings.Repeat("x", 51): "over the limit of 50",
+	} {
+		if _, err := provider(t, "issuer: https://login.example.com, "+keys); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", keys, err)
+		}
+	}
+}

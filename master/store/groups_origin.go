@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// originOfProvider is the origin of what sign-ins with an identity provider make.
+func originOfProvider(name string) string { return "oidc:" + name }
+
+// nameOrigin names an origin in a sentence.
+func nameOrigin(origin string) string {
+	return "the identity provider " + strings.TrimPrefix(origin, "oidc:")
+}
+
+// A ProviderGroup is a group in which an identity provider says that a user is.
+type ProviderGroup struct {
+	Name string
+	// Ours: the group may be one that administrators made here. Without it only a group that this
+	// provider made counts: a name alone gives nobody the roles of a group of this cluster.
+	Ours bool
+}
+
+// Memberships are the groups of a user at an identity provider.
+type Memberships struct {
+	Provider string
+	Create   bool // groups that do not exist
+	Groups   []ProviderGroup
+}
+
+// names lists the groups; ours lists those that may have been made here.
+func (m Memberships) names() (all, ours []string) {
+	all, ours = []string{}, []string{}
+	for _, g := range m.Groups {
+		all = append(all, g.Name)
+		if g.Ours {
+			ours = append(ours, g.Name)
+		}
+	}
+	return all, ours
+}
+
+// SyncMemberships makes the memberships that a provider gave a user equal to those that it names
+// now, and returns the names of the groups that the user joined and left. Memberships that
+// administrators or others gave stay.
+func (db *DB) SyncMemberships(ctx context.Context, userID int, m Memberships) (joined, left []string, err error) {
+	origin := originOfProvider(m.Provider)
+	all, ours := m.names()
+	err = db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		if m.Create {
+			if err := tx.createMissing(ctx, all, origin); err != nil {
+				return err
+			}
+		}
+		wanted, err := rows[Group](ctx, tx, groupSelect+`WHERE g.name = ANY($1) AND (g.origin = $2 OR g.origin = '' AND g.name = ANY($3))`, all, origin, ours)
+		if err != nil {
+			return err
+		}
+		ids := []int{}
+		for _, g := range wanted {
+			ids = append(ids, g.ID)
+		}
+		if left, err = groupNames(ctx, tx, `WITH gone AS (DELETE FROM group_members WHERE user_id = $1 AND origin = $2 AND NOT group_id = ANY($3) RETURNING group_id)
+			SELECT name FROM groups WHERE id IN (SELECT group_id FROM gone) ORDER BY name`, userID, origin, ids); err != nil {
+			return err
+		}
+		if joined, err = groupNames(ctx, tx, `WITH made AS (INSERT INTO group_members (group_id, user_id, origin) SELECT g, $1, $2 FROM unnest($3::int[]) g ON CONFLICT DO NOTHING RETURNING group_id)
+			SELECT name FROM groups WHERE id IN (SELECT group_id FROM made) ORDER BY name`, userID, origin, ids); err != nil {
+			return err
+		}
+		if len(joined) > 0 {
+			if err := tx.checkMembers(ctx); err != nil {
+				return err
+			}
+		}
+		if len(left) > 0 {
+			return tx.keepClusterAdmin(ctx)
+		}
+		return nil
+	})
+	return joined, left, err
+}
+
+func groupNames(ctx context.Context, db *DB, sql string, args ...any) ([]string, error) {
+	type found struct {
+		Name string `db:"name"`
+	}
+	list, err := rows[found](ctx, db, sql, args...)
+	names := make([]string, len(list))
+	for i, f := range list {
+		names[i] = f.Name
+	}
+	return names, err
+}
+
+// createMissing creates those of these groups that do not exist.
+func (db *DB) createMissing(ctx context.Context, names []string, origin string) error {
+	made, err := db.exec(ctx, `INSERT INTO groups (name, origin) SELECT DISTINCT n, $2 FROM unnest($1::text[]) n ON CONFLICT DO NOTHING`, names, origin)
+	if err != nil || made == 0 {
+		return err
+	}
+	n, err := scalar[int](ctx, db, `SELECT count(*)::int FROM groups`)
+	if err == nil && n > maxGroups {
+		err = fault.New(fault.Forbidden, "there would be %d groups, and the limit is %d; an administrator can choose groups of %s with sync_groups and group_names", n, maxGroups, nameOrigin(origin))
+	}
+	return err
+}
+
+// checkMembers fails if there are too many memberships.
+func (db *DB) checkMembers(ctx context.Context) error {
+	n, err := scalar[int](ctx, db, `SELECT count(*)::int FROM group_members`)
+	if err == nil && n > maxMembers {
+		err = fault.New(fault.Invalid, "groups would have %d members together, and the limit is %d", n, maxMembers)
+	}
+	return err
+}
+
+// checkOwnGroups fails if one of these groups comes from elsewhere: its name and its members are
+// changed there, and a change here would be lost or would contradict it.
+func (db *DB) checkOwnGroups(ctx context.Context, ids []int) error {
+	list, err := rows[Group](ctx, db, groupSelect+`WHERE g.id = ANY($1) AND g.origin <> '' ORDER BY g.id LIMIT 1`, ids)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	return fault.New(fault.Conflict, "the group %q comes from %s: change its name and its members there", list[0].Name, nameOrigin(list[0].Origin))
+}
+
+// checkOwnMemberships fails if one of these users is in one of these groups because of another
+// origin: the user would be in it again at the next sign-in.
+func (db *DB) checkOwnMemberships(ctx context.Context, groups, users []int) error {
+	type found struct {
+		Name     string `db:"name"`
+		Username string `db:"username"`
+		Origin   string `db:"origin"`
+	}
+	list, err := rows[found](ctx, db, `SELECT g.name, u.username, m.origin FROM group_members m JOIN groups g ON g.id = m.group_id JOIN users u ON u.id = m.user_id
+		WHERE m.group_id = ANY($1) AND m.user_id = ANY($2) AND m.origin <> '' ORDER BY m.group_id, m.user_id LIMIT 1`, groups, users)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	return fault.New(fault.Conflict, "%s is in the group %q because of %s: change it there", list[0].Username, list[0].Name, nameOrigin(list[0].Origin))
+}
+
+// checkOwn checks a change of memberships that somebody asks for here.
+func (db *DB) checkOwn(ctx context.Context, remove, joined, left []int) error {
+	if err := db.checkOwnGroups(ctx, slices.Concat(joined, left)); err != nil {
+		return err
+	}
+	return db.checkOwnMemberships(ctx, left, remove)
+}
