@@ -2085,6 +2085,7 @@ class v1Group(Message):
 
     groupId: Optional[int] = None
     name: Optional[str] = None
+    origin: Optional[str] = None
 
 
 class v1GroupDetails(Message):
@@ -2093,6 +2094,7 @@ class v1GroupDetails(Message):
     groupId: Optional[int] = None
     name: Optional[str] = None
     users: Optional[Sequence[v1User]] = None
+    origin: Optional[str] = None
 
 
 class v1GroupRoleAssignment(Message):
