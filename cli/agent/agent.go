@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -30,27 +31,21 @@ func newList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list the nodes",
 		Args:    args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			agents, err := c.Agents(ctx)
+			if err != nil {
+				return err
+			}
+			slices.SortFunc(agents, func(x, y v1.Agent) int { return cmp.Compare(x.ID, y.ID) })
+			t := table.New("Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool",
+				"Enabled", "Draining", "Addresses")
+			for _, n := range agents {
+				t.Row(path.Base(n.ID), n.Version, table.Time(n.RegisteredTime), len(n.Slots), len(n.Containers),
+					strings.Join(n.ResourcePools, ", "), n.Enabled, n.Draining, strings.Join(n.Addresses, ", "))
+			}
+			return format.Print(a.IO, t, agents)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runList(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	agents, err := c.Agents(ctx)
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(agents, func(x, y v1.Agent) int { return cmp.Compare(x.ID, y.ID) })
-	t := table.New("Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool",
-		"Enabled", "Draining", "Addresses")
-	for _, n := range agents {
-		t.Row(path.Base(n.ID), n.Version, table.Time(n.RegisteredTime), len(n.Slots), len(n.Containers),
-			strings.Join(n.ResourcePools, ", "), n.Enabled, n.Draining, strings.Join(n.Addresses, ", "))
-	}
-	return format.Print(a.IO, t, agents)
 }

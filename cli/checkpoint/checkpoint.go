@@ -11,5 +11,5 @@ import (
 // New returns the command det checkpoint.
 func New(a *app.App) *cobra.Command {
 	return noun.New("checkpoint", "show, download and remove checkpoints", []string{"c"}, nil,
-		newDescribe(a), newList(a), newDownload(a), newDelete(a), newRm(a))
+		newDescribe(a), NewList(a, "list EXPERIMENT_ID", "ls"), newDownload(a), newDelete(a), newRm(a))
 }

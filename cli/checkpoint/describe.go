@@ -9,10 +9,11 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/render"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 type describeOptions struct {
-	uuid   string
 	format output.Format
 }
 
@@ -22,27 +23,14 @@ func newDescribe(a *app.App) *cobra.Command {
 		Use:   "describe UUID",
 		Short: "show a checkpoint",
 		Args:  args.Exactly("the UUID of a checkpoint"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			o.uuid = given[0]
-			return runDescribe(cmd.Context(), a, o)
-		},
+		RunE: app.Find(a, (*client.Client).Checkpoint, func(ctx context.Context, c *client.Client, k *v1.Checkpoint, _ []string) error {
+			if err := o.format.Print(a.IO, render.Checkpoint(k), k); err != nil || o.format.Structured() || o.format.CSV || len(k.Removals) == 0 {
+				return err
+			}
+			a.Printf("\nWhat was removed of it:\n")
+			return render.Removals(k.Removals).Write(a.IO.Out)
+		}),
 	}
 	o.format.Flags(cmd)
 	return cmd
-}
-
-func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	k, err := c.Checkpoint(ctx, o.uuid)
-	if err != nil {
-		return err
-	}
-	if err := o.format.Print(a.IO, render.Checkpoint(k), k); err != nil || o.format.Structured() || o.format.CSV || len(k.Removals) == 0 {
-		return err
-	}
-	a.Printf("\nWhat was removed of it:\n")
-	return render.Removals(k.Removals).Write(a.IO.Out)
 }

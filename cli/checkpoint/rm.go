@@ -8,7 +8,6 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
-	"github.com/detent-ml/detent/cli/internal/exit"
 )
 
 type rmOptions struct {
@@ -63,7 +62,7 @@ with each checkpoint in the checkpoint storage. Do you still want to proceed?`
 
 func runRm(ctx context.Context, a *app.App, o rmOptions) error {
 	if !o.yes && len(o.globs) > 0 {
-		if err := agreed(ctx, a, rmQuestion, "Stopping removal of files from checkpoints."); err != nil {
+		if err := a.Agreed(ctx, rmQuestion, "Stopping removal of files from checkpoints."); err != nil {
 			return err
 		}
 	}
@@ -84,7 +83,7 @@ func runRm(ctx context.Context, a *app.App, o rmOptions) error {
 
 func runDelete(ctx context.Context, a *app.App, o rmOptions) error {
 	if !o.yes {
-		if err := agreed(ctx, a, deleteQuestion, "Stopping deletion of checkpoints."); err != nil {
+		if err := a.Agreed(ctx, deleteQuestion, "Stopping deletion of checkpoints."); err != nil {
 			return err
 		}
 	}
@@ -97,16 +96,6 @@ func runDelete(ctx context.Context, a *app.App, o rmOptions) error {
 	}
 	a.Printf("Deletion of checkpoints %s is in progress\n", o.uuids)
 	return nil
-}
-
-// agreed asks the user, and returns an error if the answer is no.
-func agreed(ctx context.Context, a *app.App, question, otherwise string) error {
-	yes, err := a.IO.Confirm(ctx, question)
-	if err != nil || yes {
-		return err
-	}
-	a.Printf("%s\n", otherwise)
-	return exit.Status(exit.Failed)
 }
 
 // listed splits a comma-separated list of UUIDs.

@@ -2,11 +2,14 @@
 package dev
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/master/client"
 )
 
 // New returns the command det dev.
@@ -19,16 +22,12 @@ func newAuthToken(a *app.App) *cobra.Command {
 		Use:   "auth-token",
 		Short: "print the token of the session",
 		Args:  args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if _, err := c.Me(cmd.Context()); err != nil { // replaces an expired token
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			if _, err := c.Me(ctx); err != nil { // replaces an expired token
 				return err
 			}
 			a.Printf("%s\n", c.Token())
 			return nil
-		},
+		}),
 	}
 }

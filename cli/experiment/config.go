@@ -9,10 +9,10 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
 )
 
 type configOptions struct {
-	id       int
 	json     bool
 	original bool
 }
@@ -24,39 +24,28 @@ func newConfig(a *app.App) *cobra.Command {
 		Short:             "print the complete configuration of an experiment",
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
-		RunE: func(cmd *cobra.Command, given []string) (err error) {
-			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
+		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			resp, err := c.Experiment(ctx, id)
+			if err != nil {
 				return err
 			}
-			return runConfig(cmd.Context(), a, o)
-		},
+			config := resp.Experiment.Config
+			if len(config) <= len("{}") && len(resp.Config) > 0 {
+				config = resp.Config
+			}
+			switch {
+			case o.original:
+				a.Printf("%s", resp.Experiment.OriginalConfig)
+				return nil
+			case o.json:
+				return output.JSON(a.IO.Out, config)
+			}
+			return output.YAML(a.IO.Out, config)
+		}),
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
 	cmd.Flags().Bool("yaml", true, "print as YAML")
 	cmd.Flags().BoolVar(&o.original, "original", false, "print the configuration as it was submitted")
 	cmd.MarkFlagsMutuallyExclusive("json", "yaml", "original")
 	return cmd
-}
-
-func runConfig(ctx context.Context, a *app.App, o configOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	resp, err := c.Experiment(ctx, o.id)
-	if err != nil {
-		return err
-	}
-	config := resp.Experiment.Config
-	if len(config) <= len("{}") && len(resp.Config) > 0 {
-		config = resp.Config
-	}
-	switch {
-	case o.original:
-		a.Printf("%s", resp.Experiment.OriginalConfig)
-		return nil
-	case o.json:
-		return output.JSON(a.IO.Out, config)
-	}
-	return output.YAML(a.IO.Out, config)
 }

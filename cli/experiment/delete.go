@@ -8,7 +8,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
-	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/client"
 )
 
 type deleteOptions struct {
@@ -40,13 +40,8 @@ Delete it?`
 
 func runDelete(ctx context.Context, a *app.App, o deleteOptions) error {
 	if !o.yes {
-		yes, err := a.IO.Confirm(ctx, deleteQuestion)
-		if err != nil {
+		if err := a.Agreed(ctx, deleteQuestion, "Aborting experiment deletion."); err != nil {
 			return err
-		}
-		if !yes {
-			a.Printf("Aborting experiment deletion.\n")
-			return exit.Status(exit.Failed)
 		}
 	}
 	c, err := a.Client(ctx)
@@ -66,16 +61,8 @@ func newDeleteEvents(a *app.App) *cobra.Command {
 		Short:             "delete the TensorBoard files of an experiment",
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			id, err := args.ID(anExperiment, given[0])
-			if err != nil {
-				return err
-			}
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return c.RemoveTensorboardFiles(cmd.Context(), id)
-		},
+		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			return c.RemoveTensorboardFiles(ctx, id)
+		}),
 	}
 }

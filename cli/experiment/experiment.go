@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/detent-ml/detent/cli/checkpoint"
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/noun"
 )
@@ -13,7 +14,7 @@ import (
 // New returns the command det experiment.
 func New(a *app.App) *cobra.Command {
 	cmd := noun.New("experiment", "submit and manage experiments", []string{"e"}, newList(a),
-		newSearch(a), newCreate(a), newDescribe(a), newConfig(a), newListTrials(a), newListCheckpoints(a),
+		newSearch(a), newCreate(a), newDescribe(a), newConfig(a), newListTrials(a), checkpoint.NewList(a, "list-checkpoints EXPERIMENT_ID", "lc"),
 		newLogs(a), newPlot(a), newWait(a),
 		newContinue(a), newPause(a), newActivate(a), newCancel(a), newKill(a),
 		newArchive(a), newUnarchive(a), newDelete(a), newDeleteEvents(a), newMove(a),

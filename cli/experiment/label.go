@@ -26,24 +26,12 @@ func newLabelVerb(a *app.App, verb, short, done string, change changeLabel) *cob
 		Short:             short,
 		Args:              args.Exactly("the ID of an experiment", "a label"),
 		ValidArgsFunction: complete.Experiments(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			id, err := args.ID(anExperiment, given[0])
-			if err != nil {
+		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, given []string) error {
+			if _, err := change(c, ctx, id, given[1]); err != nil {
 				return err
 			}
-			return runLabel(cmd.Context(), a, id, given[1], done, change)
-		},
+			a.Printf(done, given[1], id)
+			return nil
+		}),
 	}
-}
-
-func runLabel(ctx context.Context, a *app.App, id int, label, done string, change changeLabel) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := change(c, ctx, id, label); err != nil {
-		return err
-	}
-	a.Printf(done, label, id)
-	return nil
 }

@@ -14,7 +14,6 @@ import (
 )
 
 type listTrialsOptions struct {
-	id     int
 	pages  args.Pages
 	format output.Format
 }
@@ -32,31 +31,20 @@ func ListTrials(a *app.App, use string, aliases ...string) *cobra.Command {
 		Short:             "list the trials of an experiment",
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
-		RunE: func(cmd *cobra.Command, given []string) (err error) {
-			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
+		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			trials, err := client.Collect(c.Trials(ctx, id, o.pages.Page()))
+			if err != nil {
 				return err
 			}
-			return runListTrials(cmd.Context(), a, &o)
-		},
+			t := table.New("Trial ID", "State", "H-Params", "Started", "Ended", "# of Batches")
+			for _, trial := range trials {
+				t.Row(trial.ID, bare(trial.State), output.Indented(trial.HParams),
+					table.Time(&trial.StartTime), table.Time(trial.EndTime), trial.TotalBatchesProcessed)
+			}
+			return o.format.Print(a.IO, t, trials)
+		}),
 	}
 	o.pages.Flags(cmd, 200)
 	o.format.Flags(cmd)
 	return cmd
-}
-
-func runListTrials(ctx context.Context, a *app.App, o *listTrialsOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	trials, err := client.Collect(c.Trials(ctx, o.id, o.pages.Page()))
-	if err != nil {
-		return err
-	}
-	t := table.New("Trial ID", "State", "H-Params", "Started", "Ended", "# of Batches")
-	for _, trial := range trials {
-		t.Row(trial.ID, bare(trial.State), output.Indented(trial.HParams),
-			table.Time(&trial.StartTime), table.Time(trial.EndTime), trial.TotalBatchesProcessed)
-	}
-	return o.format.Print(a.IO, t, trials)
 }

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -46,30 +45,6 @@ func newSignal(a *app.App, verb, short, done string, send func(*client.Client, c
 		Short:             short,
 		Args:              args.AtLeastOne("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			ids, err := args.IDs(anExperiment, given)
-			if err != nil {
-				return err
-			}
-			return runSignal(cmd.Context(), a, ids, done, send)
-		},
+		RunE:              app.ForEach(a, "experiment", done, send),
 	}
-}
-
-func runSignal(ctx context.Context, a *app.App, ids []int, done string, send func(*client.Client, context.Context, int) error) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		err := send(c, ctx, id)
-		if err != nil && len(ids) > 1 {
-			return fmt.Errorf("experiment %d: %w", id, err)
-		}
-		if err != nil {
-			return err
-		}
-		a.Printf("%s experiment %d\n", done, id)
-	}
-	return nil
 }

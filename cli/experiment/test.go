@@ -26,7 +26,7 @@ func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExp
 	if err != nil {
 		return err
 	}
-	a.Printf("%s\n", a.IO.OutStyle().Green("Experiment configuration validation succeeded!"))
+	a.Done("Experiment configuration validation succeeded!")
 	tiny, err := testConfig(config, checked.Config)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExp
 		return err
 	}
 	id := resp.Experiment.ID
-	a.Printf("%s\n", a.IO.OutStyle().Green(fmt.Sprintf("Created test experiment %d", id)))
+	a.Done("Created test experiment %d", id)
 	upload.Remark(a.IO, resp.Warnings, resp.Remarks, said)
 	return watchTest(ctx, a, c, id)
 }
@@ -195,7 +195,7 @@ func stageLine(a *app.App, done int, over bool) string {
 
 func testEnd(ctx context.Context, a *app.App, c *client.Client, id int, state v1.ExperimentState, trials []v1.Trial) error {
 	if state == v1.ExperimentStateCompleted {
-		a.Printf("%s\n", a.IO.OutStyle().Green("Model definition test succeeded!"))
+		a.Done("Model definition test succeeded!")
 		return nil
 	}
 	if state == v1.ExperimentStateError && len(trials) > 0 {

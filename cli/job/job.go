@@ -37,7 +37,29 @@ func newList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list the jobs that run or wait, in the order of the queue",
 		Args:    args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, &o) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			pools, err := c.ResourcePools(ctx)
+			if err != nil {
+				return err
+			}
+			byPriority, err := usesPriority(pools, o.pool)
+			if err != nil {
+				return err
+			}
+			jobs, err := client.Collect(c.Jobs(ctx, o.pool, o.reverse, o.pages.Page()))
+			if err != nil {
+				return err
+			}
+			share := "Weight"
+			if byPriority {
+				share = "Priority"
+			}
+			t := table.New("#", "ID", "Type", "Job Name", share, "Submitted", "Slots (acquired/needed)", "State", "User")
+			for _, j := range jobs {
+				t.Row(cells(j, byPriority)...)
+			}
+			return o.format.Print(a.IO, t, listing{Jobs: jobs})
+		}),
 	}
 	cmd.Flags().StringVarP(&o.pool, "resource-pool", "p", "", "only this pool")
 	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "print in reverse order")
@@ -46,34 +68,6 @@ func newList(a *app.App) *cobra.Command {
 	o.format.Flags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("table", "json", "yaml", "csv")
 	return cmd
-}
-
-func runList(ctx context.Context, a *app.App, o *listOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	pools, err := c.ResourcePools(ctx)
-	if err != nil {
-		return err
-	}
-	byPriority, err := usesPriority(pools, o.pool)
-	if err != nil {
-		return err
-	}
-	jobs, err := client.Collect(c.Jobs(ctx, o.pool, o.reverse, o.pages.Page()))
-	if err != nil {
-		return err
-	}
-	share := "Weight"
-	if byPriority {
-		share = "Priority"
-	}
-	t := table.New("#", "ID", "Type", "Job Name", share, "Submitted", "Slots (acquired/needed)", "State", "User")
-	for _, j := range jobs {
-		t.Row(cells(j, byPriority)...)
-	}
-	return o.format.Print(a.IO, t, listing{Jobs: jobs})
 }
 
 type listing struct {

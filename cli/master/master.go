@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
 )
 
 // New returns the command det master.
@@ -52,25 +53,19 @@ func newConfigShow(a *app.App) *cobra.Command {
 		Use:   "show",
 		Short: "print the master's configuration, without secrets",
 		Args:  args.None,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runConfigShow(cmd.Context(), a, format) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			config, err := c.MasterConfig(ctx)
+			if err != nil {
+				return err
+			}
+			if format.JSON {
+				return output.JSON(a.IO.Out, config)
+			}
+			return output.YAML(a.IO.Out, config)
+		}),
 	}
 	format.FlagsWithoutCSV(cmd)
 	return cmd
-}
-
-func runConfigShow(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	config, err := c.MasterConfig(ctx)
-	if err != nil {
-		return err
-	}
-	if format.JSON {
-		return output.JSON(a.IO.Out, config)
-	}
-	return output.YAML(a.IO.Out, config)
 }
 
 type logsOptions struct {

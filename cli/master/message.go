@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -83,13 +84,9 @@ func newMessageClear(a *app.App) *cobra.Command {
 		Use:   "clear",
 		Short: "clear the message to all users",
 		Args:  args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return c.ClearClusterMessage(cmd.Context())
-		},
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			return c.ClearClusterMessage(ctx)
+		}),
 	}
 	cmd.Flags().BoolP("clear", "c", false, "accepted for scripts that were written for Determined; without it the same is done")
 	return cmd
@@ -101,18 +98,14 @@ func newMessageGet(a *app.App) *cobra.Command {
 		Use:   "get",
 		Short: "print the message to all users, also one that is not shown now",
 		Args:  args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			m, err := c.ClusterMessage(cmd.Context())
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			m, err := c.ClusterMessage(ctx)
 			if err != nil {
 				return err
 			}
 			format.YAML = !format.JSON
 			return format.Messages(a.IO.Out, m)
-		},
+		}),
 	}
 	format.FlagsWithoutCSV(cmd)
 	return cmd

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
 )
 
 func newOrphans(a *app.App) *cobra.Command {
@@ -20,24 +21,18 @@ func newOrphans(a *app.App) *cobra.Command {
 			"its rows, or restored the database from a backup. The master stops an orphan an hour after\n" +
 			"it first saw it, unless its row is in the database again.",
 		Args: args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runOrphans(cmd.Context(), a, format) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			found, err := c.Orphans(ctx)
+			if err != nil {
+				return err
+			}
+			t := table.New("Nomad Job", "Allocation ID", "Submitted", "First Seen", "Stopped At")
+			for _, o := range found.Orphans {
+				t.Row(o.JobID, o.AllocationID, table.Time(&o.SubmittedAt), table.Time(&o.SeenAt), table.Time(&o.StopAt))
+			}
+			return format.Print(a.IO, t, found)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runOrphans(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := c.Orphans(ctx)
-	if err != nil {
-		return err
-	}
-	t := table.New("Nomad Job", "Allocation ID", "Submitted", "First Seen", "Stopped At")
-	for _, o := range found.Orphans {
-		t.Row(o.JobID, o.AllocationID, table.Time(&o.SubmittedAt), table.Time(&o.SeenAt), table.Time(&o.StopAt))
-	}
-	return format.Print(a.IO, t, found)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/master/client"
 )
 
 func newTrustNomad(a *app.App) *cobra.Command {
@@ -19,18 +20,12 @@ func newTrustNomad(a *app.App) *cobra.Command {
 			"jobs are lost, then confirm it: the master then trusts Nomad's state again, until the next\n" +
 			"alarm.",
 		Args: args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runTrustNomad(cmd.Context(), a) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			if err := c.TrustNomad(ctx); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(a.IO.Out, "The master will trust Nomad's state again.")
+			return err
+		}),
 	}
-}
-
-func runTrustNomad(ctx context.Context, a *app.App) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	if err := c.TrustNomad(ctx); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(a.IO.Out, "The master will trust Nomad's state again.")
-	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -23,32 +24,24 @@ func newCreate(a *app.App) *cobra.Command {
 		Use:   "create NAME",
 		Short: "create a model",
 		Args:  args.Exactly(aModel),
-		RunE: func(cmd *cobra.Command, given []string) error {
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
 			o.req.Name = given[0]
-			return runCreate(cmd.Context(), a, o)
-		},
+			if o.workspace != "" {
+				o.req.WorkspaceName = &o.workspace
+			}
+			m, err := c.CreateModel(ctx, o.req)
+			if err != nil {
+				return err
+			}
+			if o.format.Structured() {
+				return o.format.Messages(a.IO.Out, m)
+			}
+			return show(a, *m, nil)
+		}),
 	}
 	cmd.Flags().StringVarP(&o.workspace, "workspace-name", "w", "", "create the model in this workspace")
 	cmd.Flags().StringVar(&o.req.Description, "description", "", "what the model is for")
 	cmd.Flags().StringArrayVar(&o.req.Labels, "label", nil, "a label of the model (may be repeated)")
 	o.format.FlagsWithoutCSV(cmd)
 	return cmd
-}
-
-func runCreate(ctx context.Context, a *app.App, o createOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	if o.workspace != "" {
-		o.req.WorkspaceName = &o.workspace
-	}
-	m, err := c.CreateModel(ctx, o.req)
-	if err != nil {
-		return err
-	}
-	if o.format.Structured() {
-		return o.format.Messages(a.IO.Out, m)
-	}
-	return show(a, *m, nil)
 }

@@ -1,11 +1,14 @@
 package model
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/master/client"
 )
 
 func newDelete(a *app.App) *cobra.Command {
@@ -15,17 +18,13 @@ func newDelete(a *app.App) *cobra.Command {
 		Args:  args.Exactly(aModel),
 
 		ValidArgsFunction: complete.Models(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			if err := c.DeleteModel(ctx, given[0]); err != nil {
 				return err
 			}
-			if err := c.DeleteModel(cmd.Context(), given[0]); err != nil {
-				return err
-			}
-			a.Printf("%s\n", a.IO.OutStyle().Green("Deleted model "+given[0]))
+			a.Done("Deleted model %s", given[0])
 			return nil
-		},
+		}),
 	}
 }
 
@@ -48,7 +47,7 @@ func newDeleteVersion(a *app.App) *cobra.Command {
 			if err := c.DeleteModelVersion(cmd.Context(), given[0], number); err != nil {
 				return err
 			}
-			a.Printf("%s\n", a.IO.OutStyle().Green("Deleted version "+given[1]+" of model "+given[0]))
+			a.Done("Deleted version %s of model %s", given[1], given[0])
 			return nil
 		},
 	}

@@ -18,7 +18,6 @@ import (
 const newest = -1
 
 type describeOptions struct {
-	model   string
 	version int
 	format  output.Format
 }
@@ -31,33 +30,20 @@ func newDescribe(a *app.App) *cobra.Command {
 		Args:  args.Exactly(aModel),
 
 		ValidArgsFunction: complete.Models(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			o.model = given[0]
-			return runDescribe(cmd.Context(), a, o)
-		},
+		RunE: app.Find(a, (*client.Client).Model, func(ctx context.Context, c *client.Client, m *v1.Model, _ []string) error {
+			versions, err := chosen(ctx, c, m, o.version)
+			if err != nil {
+				return err
+			}
+			if o.format.Structured() || o.format.CSV { // as CSV the model alone, because a file has one table
+				return o.format.Print(a.IO, modelTable(*m), m)
+			}
+			return show(a, *m, versions)
+		}),
 	}
 	cmd.Flags().IntVar(&o.version, "version", newest, "number of the version to show; -1 is the newest")
 	o.format.Flags(cmd)
 	return cmd
-}
-
-func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	m, err := c.Model(ctx, o.model)
-	if err != nil {
-		return err
-	}
-	versions, err := chosen(ctx, c, m, o.version)
-	if err != nil {
-		return err
-	}
-	if o.format.Structured() || o.format.CSV { // as CSV the model alone, because a file has one table
-		return o.format.Print(a.IO, modelTable(*m), m)
-	}
-	return show(a, *m, versions)
 }
 
 // chosen is a version by its number, or the newest; nothing where there is none.
@@ -80,34 +66,22 @@ func newListVersions(a *app.App) *cobra.Command {
 		Args:  args.Exactly(aModel),
 
 		ValidArgsFunction: complete.Models(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runListVersions(cmd.Context(), a, given[0], format)
-		},
+		RunE: app.Find(a, (*client.Client).Model, func(ctx context.Context, c *client.Client, m *v1.Model, _ []string) error {
+			versions, err := client.Collect(c.ModelVersions(ctx, fmt.Sprint(m.ID), client.Page{}))
+			if err != nil {
+				return err
+			}
+			switch {
+			case format.Structured():
+				// As Determined prints it: the answer of the master, in one page.
+				n := len(versions)
+				return format.Messages(a.IO.Out, v1.GetModelVersionsResponse{Model: *m, ModelVersions: versions, Pagination: v1.Pagination{EndIndex: n, Total: n}})
+			case format.CSV:
+				return versionTable(versions).CSV(a.IO.Out)
+			}
+			return show(a, *m, versions)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runListVersions(ctx context.Context, a *app.App, name string, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	m, err := c.Model(ctx, name)
-	if err != nil {
-		return err
-	}
-	versions, err := client.Collect(c.ModelVersions(ctx, fmt.Sprint(m.ID), client.Page{}))
-	if err != nil {
-		return err
-	}
-	switch {
-	case format.Structured():
-		// As Determined prints it: the answer of the master, in one page.
-		n := len(versions)
-		return format.Messages(a.IO.Out, v1.GetModelVersionsResponse{Model: *m, ModelVersions: versions, Pagination: v1.Pagination{EndIndex: n, Total: n}})
-	case format.CSV:
-		return versionTable(versions).CSV(a.IO.Out)
-	}
-	return show(a, *m, versions)
 }

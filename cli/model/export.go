@@ -21,7 +21,6 @@ import (
 )
 
 type exportOptions struct {
-	model   string
 	version int
 	dir     string
 	mode    args.OneOf
@@ -38,46 +37,33 @@ checkpoint, a model card (README.md), and all that the master knows about the ve
 		Args: args.Exactly(aModel),
 
 		ValidArgsFunction: complete.Models(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			o.model = given[0]
-			return runExport(cmd.Context(), a, o)
-		},
+		RunE: app.Find(a, (*client.Client).Model, func(ctx context.Context, c *client.Client, m *v1.Model, _ []string) error {
+			versions, err := chosen(ctx, c, m, o.version)
+			if err != nil {
+				return err
+			}
+			if len(versions) == 0 {
+				return fault.New(fault.NotFound, "model %q has no version yet; register a checkpoint with det model register-version", m.Name)
+			}
+			v := versions[0]
+			if o.dir == "" {
+				o.dir = fmt.Sprintf("%s-v%d", folderName(m.Name), v.Version)
+			}
+			if err := os.Mkdir(o.dir, 0o755); err != nil {
+				return fault.New(fault.Invalid, "cannot make the folder %s: %w", o.dir, err)
+			}
+			if err := export(ctx, a, c, v, o); err != nil {
+				return fault.Wrap(fault.CodeOf(err), err, "%v; the folder %s is not complete", err, o.dir)
+			}
+			a.Done("Wrote version %d of model %s to %s", v.Version, m.Name, o.dir)
+			return nil
+		}),
 	}
 	o.mode = args.OneOf{Value: string(fetch.Auto), Allowed: []string{string(fetch.Auto), string(fetch.Direct), string(fetch.Master)}}
 	cmd.Flags().IntVar(&o.version, "version", newest, "number of the version; -1 is the newest")
 	cmd.Flags().StringVarP(&o.dir, "output-dir", "o", "", "the new folder (default model-NAME-vVERSION)")
 	cmd.Flags().Var(&o.mode, "mode", "how to fetch the files")
 	return cmd
-}
-
-func runExport(ctx context.Context, a *app.App, o exportOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	m, err := c.Model(ctx, o.model)
-	if err != nil {
-		return err
-	}
-	versions, err := chosen(ctx, c, m, o.version)
-	if err != nil {
-		return err
-	}
-	if len(versions) == 0 {
-		return fault.New(fault.NotFound, "model %q has no version yet; register a checkpoint with det model register-version", m.Name)
-	}
-	v := versions[0]
-	if o.dir == "" {
-		o.dir = fmt.Sprintf("%s-v%d", folderName(m.Name), v.Version)
-	}
-	if err := os.Mkdir(o.dir, 0o755); err != nil {
-		return fault.New(fault.Invalid, "cannot make the folder %s: %w", o.dir, err)
-	}
-	if err := export(ctx, a, c, v, o); err != nil {
-		return fault.Wrap(fault.CodeOf(err), err, "%v; the folder %s is not complete", err, o.dir)
-	}
-	a.Printf("%s\n", a.IO.OutStyle().Green(fmt.Sprintf("Wrote version %d of model %s to %s", v.Version, m.Name, o.dir)))
-	return nil
 }
 
 // export writes the card last: a folder with a card is complete.

@@ -28,31 +28,25 @@ func newList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list models",
 		Args:    args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, &o) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			q := client.ModelQuery{Labels: o.labels, SortBy: o.sort.SortBy(), OrderBy: o.sort.OrderBy()}
+			if o.workspaces != "" {
+				q.WorkspaceNames = strings.Split(o.workspaces, ",")
+			}
+			models, err := client.Collect(c.Models(ctx, q))
+			if err != nil {
+				return err
+			}
+			t := table.New("ID", "Name", "Workspace ID", "Creation Time", "Last Updated Time", "Metadata")
+			for _, m := range models {
+				t.Row(m.ID, m.Name, m.WorkspaceID, table.Time(&m.CreationTime), table.Time(&m.LastUpdatedTime), output.Indented(m.Metadata))
+			}
+			return o.format.Print(a.IO, t, models)
+		}),
 	}
 	cmd.Flags().StringVarP(&o.workspaces, "workspace-names", "w", "", "only the models of these workspaces, comma-separated")
 	cmd.Flags().StringArrayVar(&o.labels, "label", nil, "only models with this label (may be repeated)")
 	o.sort.Add(cmd, "last_updated_time", "name", "description", "creation_time", "num_versions", "workspace")
 	o.format.Flags(cmd)
 	return cmd
-}
-
-func runList(ctx context.Context, a *app.App, o *listOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	q := client.ModelQuery{Labels: o.labels, SortBy: o.sort.SortBy(), OrderBy: o.sort.OrderBy()}
-	if o.workspaces != "" {
-		q.WorkspaceNames = strings.Split(o.workspaces, ",")
-	}
-	models, err := client.Collect(c.Models(ctx, q))
-	if err != nil {
-		return err
-	}
-	t := table.New("ID", "Name", "Workspace ID", "Creation Time", "Last Updated Time", "Metadata")
-	for _, m := range models {
-		t.Row(m.ID, m.Name, m.WorkspaceID, table.Time(&m.CreationTime), table.Time(&m.LastUpdatedTime), output.Indented(m.Metadata))
-	}
-	return o.format.Print(a.IO, t, models)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/master/client"
 )
 
 func newMove(a *app.App) *cobra.Command {
@@ -41,7 +42,7 @@ func runMove(ctx context.Context, a *app.App, name, workspace string) error {
 	if err := c.MoveModel(ctx, name, w.ID); err != nil {
 		return err
 	}
-	a.Printf("%s\n", a.IO.OutStyle().Green("Moved model "+name+" to workspace "+workspace))
+	a.Done("Moved model %s to workspace %s", name, workspace)
 	return nil
 }
 
@@ -52,16 +53,12 @@ func newArchive(a *app.App, archived bool) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use: use, Short: short, Args: args.Exactly(aModel), ValidArgsFunction: complete.Models(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			if err := c.ArchiveModel(ctx, given[0], archived); err != nil {
 				return err
 			}
-			if err := c.ArchiveModel(cmd.Context(), given[0], archived); err != nil {
-				return err
-			}
-			a.Printf("%s\n", a.IO.OutStyle().Green(done+given[0]))
+			a.Done("%s%s", done, given[0])
 			return nil
-		},
+		}),
 	}
 }

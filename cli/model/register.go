@@ -9,11 +9,11 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
 type registerOptions struct {
-	model  string
 	req    v1.PostModelVersionRequest
 	format output.Format
 }
@@ -30,29 +30,21 @@ the version is deleted. Everybody who may see the model may download the checkpo
 		Args: args.Exactly(aModel, "the UUID of a checkpoint"),
 
 		ValidArgsFunction: complete.Models(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			o.model, o.req.CheckpointUUID = given[0], given[1]
-			return runRegister(cmd.Context(), a, o)
-		},
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			o.req.CheckpointUUID = given[1]
+			v, err := c.RegisterVersion(ctx, given[0], o.req)
+			if err != nil {
+				return err
+			}
+			if o.format.Structured() {
+				return o.format.Messages(a.IO.Out, v1.PostModelVersionResponse{ModelVersion: *v})
+			}
+			return show(a, v.Model, []v1.ModelVersion{*v})
+		}),
 	}
 	cmd.Flags().StringVar(&o.req.Name, "name", "", "a name of the version")
 	cmd.Flags().StringVar(&o.req.Comment, "comment", "", "a comment about the version")
 	cmd.Flags().StringArrayVar(&o.req.Labels, "label", nil, "a label of the version (may be repeated)")
 	o.format.FlagsWithoutCSV(cmd)
 	return cmd
-}
-
-func runRegister(ctx context.Context, a *app.App, o registerOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	v, err := c.RegisterVersion(ctx, o.model, o.req)
-	if err != nil {
-		return err
-	}
-	if o.format.Structured() {
-		return o.format.Messages(a.IO.Out, v1.PostModelVersionResponse{ModelVersion: *v})
-	}
-	return show(a, v.Model, []v1.ModelVersion{*v})
 }

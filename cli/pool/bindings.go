@@ -33,17 +33,13 @@ func newBind(a *app.App, verb, short, done string, do func(c *client.Client, ctx
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, given []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if err := do(c, cmd.Context(), given[0], given[1:]); err != nil {
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			if err := do(c, ctx, given[0], given[1:]); err != nil {
 				return err
 			}
 			a.Printf(done, given[0], strings.Join(given[1:], ", "))
 			return nil
-		},
+		}),
 	}
 }
 
@@ -53,37 +49,29 @@ func newListWorkspaces(a *app.App) *cobra.Command {
 		Use:   "list-workspaces POOL",
 		Short: "list the workspaces to which a resource pool is bound",
 		Args:  args.Exactly("the name of a resource pool"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runListWorkspaces(cmd.Context(), a, given[0], format)
-		},
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			ids, err := c.PoolWorkspaces(ctx, given[0])
+			if err != nil {
+				return err
+			}
+			all, err := client.Collect(c.Workspaces(ctx, client.WorkspaceQuery{}))
+			if err != nil {
+				return err
+			}
+			names := []string{}
+			for _, w := range all {
+				if slices.Contains(ids, w.ID) {
+					names = append(names, w.Name)
+				}
+			}
+			if format.Structured() {
+				return format.Messages(a.IO.Out, map[string]any{"resourcePool": given[0], "workspaces": names})
+			}
+			t := table.New("resource pool", "workspaces")
+			t.Row(given[0], strings.Join(names, ", "))
+			return format.Print(a.IO, t, nil)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runListWorkspaces(ctx context.Context, a *app.App, pool string, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	ids, err := c.PoolWorkspaces(ctx, pool)
-	if err != nil {
-		return err
-	}
-	all, err := client.Collect(c.Workspaces(ctx, client.WorkspaceQuery{}))
-	if err != nil {
-		return err
-	}
-	names := []string{}
-	for _, w := range all {
-		if slices.Contains(ids, w.ID) {
-			names = append(names, w.Name)
-		}
-	}
-	if format.Structured() {
-		return format.Messages(a.IO.Out, map[string]any{"resourcePool": pool, "workspaces": names})
-	}
-	t := table.New("resource pool", "workspaces")
-	t.Row(pool, strings.Join(names, ", "))
-	return format.Print(a.IO, t, nil)
 }

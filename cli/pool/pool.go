@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
 )
 
 // New returns the command det resource-pool.
@@ -26,33 +27,27 @@ func newList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list the resource pools",
 		Args:    args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			pools, err := c.ResourcePools(ctx)
+			if err != nil {
+				return err
+			}
+			t := table.New("Name", "Description", "Default For", "Scheduler", "Agents", "Slots Used", "Slots Available", "Slot Type")
+			for _, p := range pools {
+				var standard []string
+				if p.DefaultComputePool {
+					standard = append(standard, "compute")
+				}
+				if p.DefaultAuxPool {
+					standard = append(standard, "aux")
+				}
+				t.Row(p.Name, p.Description, strings.Join(standard, ", "),
+					strings.ToLower(strings.TrimPrefix(string(p.SchedulerType), "SCHEDULER_TYPE_")),
+					p.NumAgents, p.SlotsUsed, p.SlotsAvailable, strings.ToLower(strings.TrimPrefix(string(p.SlotType), "TYPE_")))
+			}
+			return format.Print(a.IO, t, pools)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runList(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	pools, err := c.ResourcePools(ctx)
-	if err != nil {
-		return err
-	}
-	t := table.New("Name", "Description", "Default For", "Scheduler", "Agents", "Slots Used", "Slots Available", "Slot Type")
-	for _, p := range pools {
-		var standard []string
-		if p.DefaultComputePool {
-			standard = append(standard, "compute")
-		}
-		if p.DefaultAuxPool {
-			standard = append(standard, "aux")
-		}
-		t.Row(p.Name, p.Description, strings.Join(standard, ", "),
-			strings.ToLower(strings.TrimPrefix(string(p.SchedulerType), "SCHEDULER_TYPE_")),
-			p.NumAgents, p.SlotsUsed, p.SlotsAvailable, strings.ToLower(strings.TrimPrefix(string(p.SlotType), "TYPE_")))
-	}
-	return format.Print(a.IO, t, pools)
 }

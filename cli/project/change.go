@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/render"
 	"github.com/detent-ml/detent/cli/workspace"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -20,32 +21,20 @@ func newDelete(a *app.App) *cobra.Command {
 		Use:   "delete WORKSPACE PROJECT",
 		Short: "delete a project with its experiments",
 		Args:  args.Exactly("the name of a workspace", "the name of a project"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runDelete(cmd.Context(), a, given[0], given[1], yes)
-		},
+		RunE: call(a, func(ctx context.Context, c *client.Client, p *v1.Project, given []string) error {
+			return workspace.Deletion{
+				Noun: "project", Name: given[1], Yes: yes, Left: "experiments",
+				Contents: "all its experiments, their logs, metrics and checkpoints, and its notes",
+				Begin:    func(ctx context.Context) (bool, error) { return c.DeleteProject(ctx, p.ID) },
+				Look: func(ctx context.Context) (v1.WorkspaceState, string, int, error) {
+					now, err := c.Project(ctx, p.ID)
+					return now.State, now.ErrorMessage, now.NumExperiments, err
+				},
+			}.Run(ctx, a)
+		}),
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
-}
-
-func runDelete(ctx context.Context, a *app.App, in, name string, yes bool) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	p, err := c.ProjectByName(ctx, in, name)
-	if err != nil {
-		return err
-	}
-	return workspace.Deletion{
-		Noun: "project", Name: name, Yes: yes, Left: "experiments",
-		Contents: "all its experiments, their logs, metrics and checkpoints, and its notes",
-		Begin:    func(ctx context.Context) (bool, error) { return c.DeleteProject(ctx, p.ID) },
-		Look: func(ctx context.Context) (v1.WorkspaceState, string, int, error) {
-			now, err := c.Project(ctx, p.ID)
-			return now.State, now.ErrorMessage, now.NumExperiments, err
-		},
-	}.Run(ctx, a)
 }
 
 func newArchive(a *app.App, archived bool) *cobra.Command {
@@ -55,21 +44,13 @@ func newArchive(a *app.App, archived bool) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use: use, Short: short, Args: args.Exactly("the name of a workspace", "the name of a project"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			p, err := c.ProjectByName(cmd.Context(), given[0], given[1])
-			if err != nil {
-				return err
-			}
-			if err := c.ArchiveProject(cmd.Context(), p.ID, archived); err != nil {
+		RunE: call(a, func(ctx context.Context, c *client.Client, p *v1.Project, given []string) error {
+			if err := c.ArchiveProject(ctx, p.ID, archived); err != nil {
 				return err
 			}
 			a.Printf("Successfully %s project %s.\n", done, given[1])
 			return nil
-		},
+		}),
 	}
 }
 
@@ -103,22 +84,13 @@ func newEdit(a *app.App) *cobra.Command {
 		if change == (v1.PatchProject{}) {
 			return &exit.UsageError{Message: "nothing to change: set --new_name, --description or --key"}
 		}
-		return runEdit(cmd.Context(), a, given[0], given[1], change, o.format)
+		return call(a, func(ctx context.Context, c *client.Client, p *v1.Project, _ []string) error {
+			p, err := c.ChangeProject(ctx, p.ID, change)
+			if err != nil {
+				return err
+			}
+			return o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p)
+		})(cmd, given)
 	}
 	return cmd
-}
-
-func runEdit(ctx context.Context, a *app.App, in, name string, change v1.PatchProject, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	p, err := c.ProjectByName(ctx, in, name)
-	if err != nil {
-		return err
-	}
-	if p, err = c.ChangeProject(ctx, p.ID, change); err != nil {
-		return err
-	}
-	return format.Print(a.IO, render.Projects([]v1.Project{*p}), p)
 }

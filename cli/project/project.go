@@ -21,36 +21,25 @@ import (
 // New returns the command det project.
 func New(a *app.App) *cobra.Command {
 	return noun.New("project", "manage projects, which group experiments", []string{"p"}, nil,
-		newList(a), newListExperiments(a), newCreate(a), newEdit(a), newDescribe(a), newArchive(a, true), newArchive(a, false), newDelete(a))
+		workspace.NewListProjects(a, "list WORKSPACE", "ls"), newListExperiments(a), newCreate(a), newEdit(a), newDescribe(a), newArchive(a, true), newArchive(a, false), newDelete(a))
 }
 
-func newList(a *app.App) *cobra.Command {
-	var by order.Flags
-	var pages args.Pages
-	var format output.Format
-	cmd := &cobra.Command{
-		Use:     "list WORKSPACE",
-		Aliases: []string{"ls"},
-		Short:   "list the projects of a workspace",
-		Args:    args.Exactly("the name of a workspace"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return workspace.RunListProjects(cmd.Context(), a, given[0], client.ProjectQuery{
-				Page: pages.Page(), SortBy: by.SortBy(), OrderBy: by.OrderBy(),
-			}, format)
-		},
-	}
-	by.Add(cmd, "id", "name", "description")
-	pages.Flags(cmd, 200)
-	format.Flags(cmd)
-	return cmd
+// call is the function of a verb about the project that the first two arguments name.
+func call(a *app.App, run func(ctx context.Context, c *client.Client, p *v1.Project, given []string) error) app.RunE {
+	return app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+		p, err := c.ProjectByName(ctx, given[0], given[1])
+		if err != nil {
+			return err
+		}
+		return run(ctx, c, p, given)
+	})
 }
 
 type experimentsOptions struct {
-	workspace, project string
-	all                bool
-	by                 order.Flags
-	pages              args.Pages
-	format             output.Format
+	all    bool
+	by     order.Flags
+	pages  args.Pages
+	format output.Format
 }
 
 func newListExperiments(a *app.App) *cobra.Command {
@@ -59,28 +48,15 @@ func newListExperiments(a *app.App) *cobra.Command {
 		Use:   "list-experiments WORKSPACE PROJECT",
 		Short: "list the experiments of a project",
 		Args:  args.Exactly("the name of a workspace", "the name of a project"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			o.workspace, o.project = given[0], given[1]
-			return runListExperiments(cmd.Context(), a, &o)
-		},
+		RunE: call(a, func(ctx context.Context, _ *client.Client, p *v1.Project, _ []string) error {
+			return o.print(ctx, a, p)
+		}),
 	}
 	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also list archived experiments, and those of other users")
 	o.by.Add(cmd, "id", "description", "name", "start_time", "end_time", "state", "num_trials", "progress", "user")
 	o.pages.Flags(cmd, 200)
 	o.format.Flags(cmd)
 	return cmd
-}
-
-func runListExperiments(ctx context.Context, a *app.App, o *experimentsOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	p, err := c.ProjectByName(ctx, o.workspace, o.project)
-	if err != nil {
-		return err
-	}
-	return o.print(ctx, a, p)
 }
 
 func (o *experimentsOptions) print(ctx context.Context, a *app.App, p *v1.Project) error {
@@ -101,8 +77,8 @@ func (o *experimentsOptions) print(ctx context.Context, a *app.App, p *v1.Projec
 }
 
 type createOptions struct {
-	workspace, name, description, key string
-	format                            output.Format
+	description, key string
+	format           output.Format
 }
 
 func newCreate(a *app.App) *cobra.Command {
@@ -111,38 +87,25 @@ func newCreate(a *app.App) *cobra.Command {
 		Use:   "create WORKSPACE NAME",
 		Short: "create a project in a workspace",
 		Args:  args.Exactly("the name of a workspace", "a name"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			o.workspace, o.name = given[0], given[1]
-			return runCreate(cmd.Context(), a, o)
-		},
+		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
+			req := v1.PostProjectRequest{Name: given[1], WorkspaceID: w.ID}
+			if o.description != "" {
+				req.Description = &o.description
+			}
+			if o.key != "" {
+				req.Key = &o.key
+			}
+			p, err := c.CreateProject(ctx, req)
+			if err != nil {
+				return err
+			}
+			return o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p)
+		}),
 	}
 	cmd.Flags().StringVar(&o.description, "description", "", "description of the project")
 	cmd.Flags().StringVar(&o.key, "key", "", "short name, which prefixes the numbers of runs")
 	o.format.Flags(cmd)
 	return cmd
-}
-
-func runCreate(ctx context.Context, a *app.App, o createOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	w, err := c.WorkspaceByName(ctx, o.workspace)
-	if err != nil {
-		return err
-	}
-	req := v1.PostProjectRequest{Name: o.name, WorkspaceID: w.ID}
-	if o.description != "" {
-		req.Description = &o.description
-	}
-	if o.key != "" {
-		req.Key = &o.key
-	}
-	p, err := c.CreateProject(ctx, req)
-	if err != nil {
-		return err
-	}
-	return o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p)
 }
 
 func newDescribe(a *app.App) *cobra.Command {
@@ -151,29 +114,16 @@ func newDescribe(a *app.App) *cobra.Command {
 		Use:   "describe WORKSPACE PROJECT",
 		Short: "show a project and its experiments",
 		Args:  args.Exactly("the name of a workspace", "the name of a project"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			o.workspace, o.project = given[0], given[1]
-			return runDescribe(cmd.Context(), a, o)
-		},
+		RunE: call(a, func(ctx context.Context, _ *client.Client, p *v1.Project, _ []string) error {
+			if err := o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p); err != nil || o.format.Structured() || o.format.CSV {
+				return err
+			}
+			a.Printf("\nAssociated Experiments\n")
+			return o.print(ctx, a, p)
+		}),
 	}
 	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also list archived experiments, and those of other users")
 	o.by.Add(cmd, "id")
 	o.format.Flags(cmd)
 	return cmd
-}
-
-func runDescribe(ctx context.Context, a *app.App, o *experimentsOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	p, err := c.ProjectByName(ctx, o.workspace, o.project)
-	if err != nil {
-		return err
-	}
-	if err := o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p); err != nil || o.format.Structured() || o.format.CSV {
-		return err
-	}
-	a.Printf("\nAssociated Experiments\n")
-	return o.print(ctx, a, p)
 }

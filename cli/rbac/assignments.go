@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -19,19 +20,15 @@ func newUserRoles(a *app.App) *cobra.Command {
 		Use:   "list-users-roles USERNAME",
 		Short: "list the roles of a user",
 		Args:  args.Exactly("a username"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runUserRoles(cmd.Context(), a, given[0], format)
-		},
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			return runUserRoles(ctx, a, c, given[0], format)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
 }
 
-func runUserRoles(ctx context.Context, a *app.App, name string, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runUserRoles(ctx context.Context, a *app.App, c *client.Client, name string, format output.Format) error {
 	u, err := c.UserByName(ctx, name)
 	if err != nil {
 		return err
@@ -78,19 +75,15 @@ func newGroupRoles(a *app.App) *cobra.Command {
 		Use:   "list-groups-roles GROUP_NAME",
 		Short: "list the roles of a group",
 		Args:  args.Exactly("the name of a group"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runGroupRoles(cmd.Context(), a, given[0], format)
-		},
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			return runGroupRoles(ctx, a, c, given[0], format)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
 }
 
-func runGroupRoles(ctx context.Context, a *app.App, name string, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runGroupRoles(ctx context.Context, a *app.App, c *client.Client, name string, format output.Format) error {
 	g, err := c.GroupByName(ctx, name)
 	if err != nil {
 		return err
@@ -215,32 +208,26 @@ func newPreview(a *app.App) *cobra.Command {
 		Use:   "preview",
 		Short: "show what each user has with roles, before the master uses them",
 		Args:  args.None,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runPreview(cmd.Context(), a, format) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			p, err := c.AccessPreview(ctx)
+			if err != nil {
+				return err
+			}
+			t := table.New("Username", "Active", "Cluster Admin", "Views Workspaces", "Starts In Workspaces", "Experiments", "No Longer Seen", "No Longer Changed")
+			for _, u := range p.Users {
+				t.Row(u.Username, u.Active, u.ClusterAdmin, u.Views, u.Edits, u.Owns, u.LosesSight, u.LosesControl)
+			}
+			if err := format.Print(a.IO, t, p); err != nil || format.Structured() || format.CSV {
+				return err
+			}
+			if p.InUse {
+				a.Printf("The master uses roles. There are %d workspaces.\n", p.Workspaces)
+				return nil
+			}
+			a.Printf("The master does not use roles yet: everybody sees all %d workspaces and changes what is their own. The table shows what users have with security.authz.type: rbac.\n", p.Workspaces)
+			return nil
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runPreview(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	p, err := c.AccessPreview(ctx)
-	if err != nil {
-		return err
-	}
-	t := table.New("Username", "Active", "Cluster Admin", "Views Workspaces", "Starts In Workspaces", "Experiments", "No Longer Seen", "No Longer Changed")
-	for _, u := range p.Users {
-		t.Row(u.Username, u.Active, u.ClusterAdmin, u.Views, u.Edits, u.Owns, u.LosesSight, u.LosesControl)
-	}
-	if err := format.Print(a.IO, t, p); err != nil || format.Structured() || format.CSV {
-		return err
-	}
-	if p.InUse {
-		a.Printf("The master uses roles. There are %d workspaces.\n", p.Workspaces)
-		return nil
-	}
-	a.Printf("The master does not use roles yet: everybody sees all %d workspaces and changes what is their own. The table shows what users have with security.authz.type: rbac.\n", p.Workspaces)
-	return nil
 }

@@ -21,9 +21,9 @@ func newListRoles(a *app.App) *cobra.Command {
 		Use:   "list-roles",
 		Short: "list roles with what they allow",
 		Args:  args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runListRoles(cmd.Context(), a, inWorkspaces, pages, format)
-		},
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			return runListRoles(ctx, a, c, inWorkspaces, pages, format)
+		}),
 	}
 	cmd.Flags().BoolVar(&inWorkspaces, "exclude-global-roles", false, "leave out the roles that can be assigned only for the whole cluster")
 	pages.Flags(cmd, 200)
@@ -31,11 +31,7 @@ func newListRoles(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func runListRoles(ctx context.Context, a *app.App, inWorkspaces bool, pages args.Pages, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runListRoles(ctx context.Context, a *app.App, c *client.Client, inWorkspaces bool, pages args.Pages, format output.Format) error {
 	var workspace *int
 	if inWorkspaces {
 		workspace = new(int)
@@ -80,19 +76,15 @@ func newDescribeRole(a *app.App) *cobra.Command {
 		Use:   "describe-role ROLE_NAME",
 		Short: "show what a role allows, and who has it",
 		Args:  args.Exactly("the name of a role"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runDescribeRole(cmd.Context(), a, given[0], format)
-		},
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			return runDescribeRole(ctx, a, c, given[0], format)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
 }
 
-func runDescribeRole(ctx context.Context, a *app.App, name string, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runDescribeRole(ctx context.Context, a *app.App, c *client.Client, name string, format output.Format) error {
 	role, err := c.RoleByName(ctx, name)
 	if err != nil {
 		return err
@@ -163,17 +155,15 @@ func newMyPermissions(a *app.App) *cobra.Command {
 		Use:   "my-permissions",
 		Short: "list what you may do, by workspace",
 		Args:  args.None,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runMyPermissions(cmd.Context(), a, format) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			return runMyPermissions(ctx, a, c, format)
+		}),
 	}
 	format.FlagsWithoutCSV(cmd)
 	return cmd
 }
 
-func runMyPermissions(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runMyPermissions(ctx context.Context, a *app.App, c *client.Client, format output.Format) error {
 	own, err := c.OwnPermissions(ctx)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/master/client"
 )
 
 func newEnable(a *app.App) *cobra.Command {
@@ -29,26 +30,19 @@ func newDisable(a *app.App) *cobra.Command {
 func change(a *app.App, enable bool, drain *bool) *cobra.Command {
 	return &cobra.Command{
 		Args: args.Exactly("the ID of a node", "the ID of a slot"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runChange(cmd.Context(), a, given[0], given[1], enable, drain != nil && *drain)
-		},
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			done := "Enabled"
+			var err error
+			if enable {
+				err = c.EnableSlot(ctx, given[0], given[1])
+			} else {
+				done, err = "Disabled", c.DisableSlot(ctx, given[0], given[1], drain != nil && *drain)
+			}
+			if err != nil {
+				return err
+			}
+			a.Printf("%s slot %s of agent %s\n", done, given[1], given[0])
+			return nil
+		}),
 	}
-}
-
-func runChange(ctx context.Context, a *app.App, node, slot string, enable, drain bool) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	done := "Enabled"
-	if enable {
-		err = c.EnableSlot(ctx, node, slot)
-	} else {
-		done, err = "Disabled", c.DisableSlot(ctx, node, slot, drain)
-	}
-	if err != nil {
-		return err
-	}
-	a.Printf("%s slot %s of agent %s\n", done, slot, node)
-	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -32,32 +33,26 @@ func newList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list the slots and the tasks that use them",
 		Args:    args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			tasks, err := c.Tasks(ctx)
+			if err != nil {
+				return err
+			}
+			agents, err := c.Agents(ctx)
+			if err != nil {
+				return err
+			}
+			rows := list(agents, tasks)
+			t := table.New("Agent ID", "Resource Pool", "Slot ID", "Enabled", "Draining", "Allocation ID", "Task Name",
+				"Type", "Device", "Health")
+			for _, r := range rows {
+				t.Row(r.AgentID, r.ResourcePools, r.SlotID, r.Enabled, r.Draining, r.AllocationID, r.TaskName, r.Type, r.Device, r.Health)
+			}
+			return format.Print(a.IO, t, rows)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runList(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	tasks, err := c.Tasks(ctx)
-	if err != nil {
-		return err
-	}
-	agents, err := c.Agents(ctx)
-	if err != nil {
-		return err
-	}
-	rows := list(agents, tasks)
-	t := table.New("Agent ID", "Resource Pool", "Slot ID", "Enabled", "Draining", "Allocation ID", "Task Name",
-		"Type", "Device", "Health")
-	for _, r := range rows {
-		t.Row(r.AgentID, r.ResourcePools, r.SlotID, r.Enabled, r.Draining, r.AllocationID, r.TaskName, r.Type, r.Device, r.Health)
-	}
-	return format.Print(a.IO, t, rows)
 }
 
 // row is a slot in the list.

@@ -46,17 +46,13 @@ func newChange(a *app.App, verb, short, done string, change func(context.Context
 		Use:   verb + " TASK_ID",
 		Short: short,
 		Args:  args.Exactly("the ID of a task"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if err := change(cmd.Context(), c, given[0]); err != nil {
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			if err := change(ctx, c, given[0]); err != nil {
 				return err
 			}
 			a.Printf("%s%s\n", done, given[0])
 			return nil
-		},
+		}),
 	}
 }
 
@@ -66,12 +62,8 @@ func newConfig(a *app.App) *cobra.Command {
 		Use:   "config TASK_ID",
 		Short: "print the configuration of a generic task as it was submitted",
 		Args:  args.Exactly("the ID of a task"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			config, err := c.GenericTaskConfig(cmd.Context(), given[0])
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			config, err := c.GenericTaskConfig(ctx, given[0])
 			if err != nil {
 				return err
 			}
@@ -79,7 +71,7 @@ func newConfig(a *app.App) *cobra.Command {
 				return output.JSON(a.IO.Out, []byte(config))
 			}
 			return output.YAML(a.IO.Out, []byte(config))
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&json, "json", false, "print as JSON")
 	return cmd

@@ -1,10 +1,13 @@
 package task
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/master/client"
 )
 
 const cleanupLong = `Deletes the logs whose retention has ended now, instead of at the next time of the
@@ -17,17 +20,13 @@ func newCleanupLogs(a *app.App) *cobra.Command {
 		Short: "delete the logs whose retention has ended",
 		Long:  cleanupLong,
 		Args:  args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			n, err := c.CleanupLogs(cmd.Context())
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			n, err := c.CleanupLogs(ctx)
 			if err != nil {
 				return err
 			}
 			a.Printf("Deleted %d rows of log entries.\n", n)
 			return nil
-		},
+		}),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -30,22 +31,16 @@ Allocation ID is the id of the attempt; its Nomad job is det-<allocation ID>, wi
 dashes in place of dots. Agent is the node, by Nomad's name; an attempt that waits
 has none.`,
 		Args: args.None,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			tasks, err := c.Tasks(ctx)
+			if err != nil {
+				return err
+			}
+			return Print(a, tasks, format)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runList(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	tasks, err := c.Tasks(ctx)
-	if err != nil {
-		return err
-	}
-	return Print(a, tasks, format)
 }
 
 // Print prints attempts like det task list.

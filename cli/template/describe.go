@@ -11,6 +11,8 @@ import (
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newDescribe(a *app.App) *cobra.Command {
@@ -21,28 +23,16 @@ func newDescribe(a *app.App) *cobra.Command {
 		Args:  args.Exactly("the name of a template"),
 
 		ValidArgsFunction: complete.Templates(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runDescribe(cmd.Context(), a, given[0], format)
-		},
+		RunE: app.Find(a, (*client.Client).Template, func(ctx context.Context, c *client.Client, t *v1.Template, _ []string) error {
+			if format.Structured() || format.CSV {
+				row := table.New("Name", "Workspace ID", "Config")
+				row.Row(t.Name, t.WorkspaceID, source(*t))
+				return format.Print(a.IO, row, t)
+			}
+			a.Printf("%s\n", strings.TrimRight(source(*t), "\n"))
+			return nil
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runDescribe(ctx context.Context, a *app.App, name string, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	t, err := c.Template(ctx, name)
-	if err != nil {
-		return err
-	}
-	if format.Structured() || format.CSV {
-		row := table.New("Name", "Workspace ID", "Config")
-		row.Row(t.Name, t.WorkspaceID, source(*t))
-		return format.Print(a.IO, row, t)
-	}
-	a.Printf("%s\n", strings.TrimRight(source(*t), "\n"))
-	return nil
 }

@@ -26,43 +26,37 @@ func newList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list templates",
 		Args:    args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, o) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			all, err := client.Collect(c.Templates(ctx, client.Page{}))
+			if err != nil {
+				return err
+			}
+			workspaces, err := client.Collect(c.Workspaces(ctx, client.WorkspaceQuery{}))
+			if err != nil {
+				return err
+			}
+			names := map[int]string{}
+			for _, w := range workspaces {
+				names[w.ID] = w.Name
+			}
+			headers := []string{"Name", "Workspace"}
+			if o.details {
+				headers = append(headers, "Config")
+			}
+			t := table.New(headers...)
+			for _, one := range all {
+				row := []any{one.Name, workspaceName(names, one.WorkspaceID)}
+				if o.details {
+					row = append(row, strings.TrimRight(source(one), "\n"))
+				}
+				t.Row(row...)
+			}
+			return o.format.Print(a.IO, t, all)
+		}),
 	}
 	cmd.Flags().BoolVarP(&o.details, "details", "d", false, "also show the configurations")
 	o.format.Flags(cmd)
 	return cmd
-}
-
-func runList(ctx context.Context, a *app.App, o listOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := client.Collect(c.Templates(ctx, client.Page{}))
-	if err != nil {
-		return err
-	}
-	workspaces, err := client.Collect(c.Workspaces(ctx, client.WorkspaceQuery{}))
-	if err != nil {
-		return err
-	}
-	names := map[int]string{}
-	for _, w := range workspaces {
-		names[w.ID] = w.Name
-	}
-	headers := []string{"Name", "Workspace"}
-	if o.details {
-		headers = append(headers, "Config")
-	}
-	t := table.New(headers...)
-	for _, one := range all {
-		row := []any{one.Name, workspaceName(names, one.WorkspaceID)}
-		if o.details {
-			row = append(row, strings.TrimRight(source(one), "\n"))
-		}
-		t.Row(row...)
-	}
-	return o.format.Print(a.IO, t, all)
 }
 
 func workspaceName(names map[int]string, id int) string {

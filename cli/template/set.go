@@ -68,7 +68,7 @@ func newSet(a *app.App) *cobra.Command {
 		if _, err := c.SetTemplate(ctx, t); err != nil {
 			return err
 		}
-		a.Printf("%s\n", a.IO.OutStyle().Green("Set template "+t.Name))
+		a.Done("Set template %s", t.Name)
 		return nil
 	})
 }
@@ -81,7 +81,7 @@ func newSetConfig(a *app.App) *cobra.Command {
 		if _, err := c.SetTemplate(ctx, t); err != nil {
 			return err
 		}
-		a.Printf("%s\n", a.IO.OutStyle().Green("Updated template "+t.Name))
+		a.Done("Updated template %s", t.Name)
 		return nil
 	})
 }
@@ -99,7 +99,7 @@ func newCreate(a *app.App) *cobra.Command {
 		if _, err := c.CreateTemplate(ctx, t); err != nil {
 			return err
 		}
-		a.Printf("%s\n", a.IO.OutStyle().Green("Created template "+t.Name))
+		a.Done("Created template %s", t.Name)
 		return nil
 	})
 	cmd.Flags().StringVarP(&workspace, "workspace-name", "w", "", "store the template in this workspace")
@@ -111,17 +111,13 @@ func newSetName(a *app.App) *cobra.Command {
 		Use:   "name NAME NEW_NAME",
 		Short: "rename a template",
 		Args:  args.Exactly("the name of a template", "its new name"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			if err := c.RenameTemplate(ctx, given[0], given[1]); err != nil {
 				return err
 			}
-			if err := c.RenameTemplate(cmd.Context(), given[0], given[1]); err != nil {
-				return err
-			}
-			a.Printf("%s\n", a.IO.OutStyle().Green("Renamed template "+given[0]+" to "+given[1]))
+			a.Done("Renamed template %s to %s", given[0], given[1])
 			return nil
-		},
+		}),
 	}
 }
 
@@ -133,16 +129,12 @@ func newRemove(a *app.App) *cobra.Command {
 		Args:    args.Exactly("the name of a template"),
 
 		ValidArgsFunction: complete.Templates(a),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			if err := c.DeleteTemplate(ctx, given[0]); err != nil {
 				return err
 			}
-			if err := c.DeleteTemplate(cmd.Context(), given[0]); err != nil {
-				return err
-			}
-			a.Printf("%s\n", a.IO.OutStyle().Green("Removed template "+given[0]))
+			a.Done("Removed template %s", given[0])
 			return nil
-		},
+		}),
 	}
 }

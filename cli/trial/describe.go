@@ -28,12 +28,10 @@ func newDescribe(a *app.App) *cobra.Command {
 		Use:   "describe TRIAL_ID",
 		Short: "show a trial with its metrics and checkpoints",
 		Args:  args.Exactly("the ID of a trial"),
-		RunE: func(cmd *cobra.Command, given []string) (err error) {
-			if o.id, err = args.ID(aTrial, given[0]); err != nil {
-				return err
-			}
-			return runDescribe(cmd.Context(), a, &o)
-		},
+		RunE: app.ByID(a, aTrial, func(ctx context.Context, c *client.Client, id int, _ []string) error {
+			o.id = id
+			return runDescribe(ctx, a, c, &o)
+		}),
 	}
 	cmd.Flags().BoolVar(&o.metrics, "metrics", false, "show the metrics of each report")
 	cmd.Flags().BoolVar(&o.summary, "metrics-summary", false, "show a summary of all metrics")
@@ -48,11 +46,7 @@ type described struct {
 	Workloads []v1.WorkloadContainer `json:"workloads"`
 }
 
-func runDescribe(ctx context.Context, a *app.App, o *describeOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
+func runDescribe(ctx context.Context, a *app.App, c *client.Client, o *describeOptions) error {
 	trial, err := c.Trial(ctx, o.id)
 	if err != nil {
 		return err

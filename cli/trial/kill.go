@@ -1,13 +1,11 @@
 package trial
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/master/client"
 )
 
 func newKill(a *app.App) *cobra.Command {
@@ -15,30 +13,6 @@ func newKill(a *app.App) *cobra.Command {
 		Use:   "kill TRIAL_ID...",
 		Short: "end a trial at once",
 		Args:  args.AtLeastOne("the ID of a trial"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			ids, err := args.IDs(aTrial, given)
-			if err != nil {
-				return err
-			}
-			return runKill(cmd.Context(), a, ids)
-		},
+		RunE:  app.ForEach(a, "trial", "Killed", (*client.Client).KillTrial),
 	}
-}
-
-func runKill(ctx context.Context, a *app.App, ids []int) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		err := c.KillTrial(ctx, id)
-		if err != nil && len(ids) > 1 {
-			return fmt.Errorf("trial %d: %w", id, err)
-		}
-		if err != nil {
-			return err
-		}
-		a.Printf("Killed trial %d\n", id)
-	}
-	return nil
 }

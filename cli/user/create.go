@@ -8,11 +8,11 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
 type createOptions struct {
-	username      string
 	admin, remote bool
 	password      string
 }
@@ -23,34 +23,27 @@ func newCreate(a *app.App) *cobra.Command {
 		Use:   "create USERNAME",
 		Short: "create a user",
 		Args:  args.Exactly("a username"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			o.username = given[0]
-			return runCreate(cmd.Context(), a, o)
-		},
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			username := given[0]
+			if o.password == "" && !o.remote {
+				var err error
+				if o.password, err = newPassword(ctx, a, fmt.Sprintf("Password for user '%s': ", username)); err != nil {
+					return err
+				}
+			}
+			_, err := c.CreateUser(ctx, v1.User{Username: username, Admin: o.admin, Active: true, Remote: o.remote}, o.password)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.IO.Err, "Created user %s.\n", username)
+			if !o.remote {
+				warnWeak(a, username, o.password)
+			}
+			return nil
+		}),
 	}
 	cmd.Flags().BoolVar(&o.admin, "admin", false, "the user is an admin")
 	cmd.Flags().StringVar(&o.password, "password", "", "password (default: det asks for it)")
 	cmd.Flags().BoolVar(&o.remote, "remote", false, "the user signs in through the identity provider only")
 	return cmd
-}
-
-func runCreate(ctx context.Context, a *app.App, o createOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	if o.password == "" && !o.remote {
-		if o.password, err = newPassword(ctx, a, fmt.Sprintf("Password for user '%s': ", o.username)); err != nil {
-			return err
-		}
-	}
-	_, err = c.CreateUser(ctx, v1.User{Username: o.username, Admin: o.admin, Active: true, Remote: o.remote}, o.password)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.IO.Err, "Created user %s.\n", o.username)
-	if !o.remote {
-		warnWeak(a, o.username, o.password)
-	}
-	return nil
 }

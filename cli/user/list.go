@@ -25,36 +25,30 @@ func newList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list users",
 		Args:    args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, o) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			active := true
+			only := &active
+			if o.all {
+				only = nil
+			}
+			users, err := client.Collect(c.Users(ctx, only, client.Page{}))
+			if err != nil {
+				return err
+			}
+			t := table.New("User Id", "Username", "Display Name", "Admin", "Active", "Remote",
+				"Agent Uid", "Agent Gid", "Agent User", "Agent Group")
+			for _, u := range users {
+				g := u.AgentUserGroup
+				if g == nil {
+					g = &v1.AgentUserGroup{}
+				}
+				t.Row(u.ID, u.Username, table.OrNA(u.DisplayName), u.Admin, u.Active, u.Remote,
+					table.OrNA(g.AgentUid), table.OrNA(g.AgentGid), table.OrNA(g.AgentUser), table.OrNA(g.AgentGroup))
+			}
+			return o.format.Print(a.IO, t, users)
+		}),
 	}
 	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also list deactivated users")
 	o.format.Flags(cmd)
 	return cmd
-}
-
-func runList(ctx context.Context, a *app.App, o listOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	active := true
-	only := &active
-	if o.all {
-		only = nil
-	}
-	users, err := client.Collect(c.Users(ctx, only, client.Page{}))
-	if err != nil {
-		return err
-	}
-	t := table.New("User Id", "Username", "Display Name", "Admin", "Active", "Remote",
-		"Agent Uid", "Agent Gid", "Agent User", "Agent Group")
-	for _, u := range users {
-		g := u.AgentUserGroup
-		if g == nil {
-			g = &v1.AgentUserGroup{}
-		}
-		t.Row(u.ID, u.Username, table.OrNA(u.DisplayName), u.Admin, u.Active, u.Remote,
-			table.OrNA(g.AgentUid), table.OrNA(g.AgentGid), table.OrNA(g.AgentUser), table.OrNA(g.AgentGroup))
-	}
-	return o.format.Print(a.IO, t, users)
 }

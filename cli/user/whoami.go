@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/master/client"
 )
 
 func newWhoami(a *app.App) *cobra.Command {
@@ -14,19 +15,13 @@ func newWhoami(a *app.App) *cobra.Command {
 		Use:   "whoami",
 		Short: "print the user who is signed in",
 		Args:  args.None,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runWhoami(cmd.Context(), a) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			me, err := c.Me(ctx)
+			if err != nil {
+				return err
+			}
+			a.Printf("You are logged in as user '%s'\n", me.Username)
+			return nil
+		}),
 	}
-}
-
-func runWhoami(ctx context.Context, a *app.App) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	me, err := c.Me(ctx)
-	if err != nil {
-		return err
-	}
-	a.Printf("You are logged in as user '%s'\n", me.Username)
-	return nil
 }

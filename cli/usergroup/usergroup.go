@@ -9,7 +9,6 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
-	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
@@ -32,36 +31,30 @@ func newList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list groups; who may not assign roles sees their own",
 		Args:    args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, of, pages, format) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			user := 0
+			if of != "" {
+				u, err := c.UserByName(ctx, of)
+				if err != nil {
+					return err
+				}
+				user = u.ID
+			}
+			list, err := client.Collect(c.Groups(ctx, pages.Page(), "", user))
+			if err != nil {
+				return err
+			}
+			t := table.New("Group Id", "Name", "Num Members", "Origin")
+			for _, g := range list {
+				t.Row(g.Group.GroupID, g.Group.Name, g.NumMembers, origin(g.Group.Origin))
+			}
+			return format.Print(a.IO, t, v1.GetGroupsResponse{Groups: list, Pagination: &v1.Pagination{EndIndex: len(list), Total: len(list)}})
+		}),
 	}
 	cmd.Flags().StringVar(&of, "groups-user-belongs-to", "", "list the groups of this user")
 	pages.Flags(cmd, 200)
 	format.Flags(cmd)
 	return cmd
-}
-
-func runList(ctx context.Context, a *app.App, of string, pages args.Pages, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	user := 0
-	if of != "" {
-		u, err := c.UserByName(ctx, of)
-		if err != nil {
-			return err
-		}
-		user = u.ID
-	}
-	list, err := client.Collect(c.Groups(ctx, pages.Page(), "", user))
-	if err != nil {
-		return err
-	}
-	t := table.New("Group Id", "Name", "Num Members", "Origin")
-	for _, g := range list {
-		t.Row(g.Group.GroupID, g.Group.Name, g.NumMembers, origin(g.Group.Origin))
-	}
-	return format.Print(a.IO, t, v1.GetGroupsResponse{Groups: list, Pagination: &v1.Pagination{EndIndex: len(list), Total: len(list)}})
 }
 
 // origin is where a group comes from.
@@ -78,36 +71,26 @@ func newDescribe(a *app.App) *cobra.Command {
 		Use:   "describe GROUP_NAME",
 		Short: "show a group and its users",
 		Args:  args.Exactly("the name of a group"),
-		RunE:  func(cmd *cobra.Command, given []string) error { return runDescribe(cmd.Context(), a, given[0], format) },
+		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, found *v1.Group, _ []string) error {
+			g, err := c.Group(ctx, found.GroupID)
+			if err != nil {
+				return err
+			}
+			if !format.Structured() && !format.CSV {
+				a.Printf("group ID %d group name %s with users added\n", g.GroupID, g.Name)
+				if g.Origin != "" {
+					a.Printf("the group comes from %s, where its name and its members are changed\n", g.Origin)
+				}
+			}
+			t := table.New("Id", "Username", "Display Name", "Admin", "Active", "Modified At")
+			for _, u := range g.Users {
+				t.Row(u.ID, u.Username, table.OrNA(u.DisplayName), u.Admin, u.Active, table.Time(u.ModifiedAt))
+			}
+			return format.Print(a.IO, t, g)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runDescribe(ctx context.Context, a *app.App, name string, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := c.GroupByName(ctx, name)
-	if err != nil {
-		return err
-	}
-	g, err := c.Group(ctx, found.GroupID)
-	if err != nil {
-		return err
-	}
-	if !format.Structured() && !format.CSV {
-		a.Printf("group ID %d group name %s with users added\n", g.GroupID, g.Name)
-		if g.Origin != "" {
-			a.Printf("the group comes from %s, where its name and its members are changed\n", g.Origin)
-		}
-	}
-	t := table.New("Id", "Username", "Display Name", "Admin", "Active", "Modified At")
-	for _, u := range g.Users {
-		t.Row(u.ID, u.Username, table.OrNA(u.DisplayName), u.Admin, u.Active, table.Time(u.ModifiedAt))
-	}
-	return format.Print(a.IO, t, g)
 }
 
 // userIDs finds users by their names.
@@ -129,34 +112,28 @@ func newCreate(a *app.App) *cobra.Command {
 		Use:   "create GROUP_NAME",
 		Short: "create a group",
 		Args:  args.Exactly("the name of the new group"),
-		RunE:  func(cmd *cobra.Command, given []string) error { return runCreate(cmd.Context(), a, given[0], users) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+			ids, err := userIDs(ctx, c, users)
+			if err != nil {
+				return err
+			}
+			g, err := c.CreateGroup(ctx, v1.CreateGroupRequest{Name: given[0], AddUsers: ids})
+			if err != nil {
+				return err
+			}
+			a.Printf("user group with name %s and ID %d created\n", g.Name, g.GroupID)
+			var added []string
+			for _, u := range g.Users {
+				added = append(added, u.Username)
+			}
+			if len(added) > 0 {
+				a.Printf("%s was added to the group\n", strings.Join(added, ", "))
+			}
+			return nil
+		}),
 	}
 	cmd.Flags().StringArrayVar(&users, "add-user", nil, "add this user; may be repeated")
 	return cmd
-}
-
-func runCreate(ctx context.Context, a *app.App, name string, users []string) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	ids, err := userIDs(ctx, c, users)
-	if err != nil {
-		return err
-	}
-	g, err := c.CreateGroup(ctx, v1.CreateGroupRequest{Name: name, AddUsers: ids})
-	if err != nil {
-		return err
-	}
-	a.Printf("user group with name %s and ID %d created\n", g.Name, g.GroupID)
-	var added []string
-	for _, u := range g.Users {
-		added = append(added, u.Username)
-	}
-	if len(added) > 0 {
-		a.Printf("%s was added to the group\n", strings.Join(added, ", "))
-	}
-	return nil
 }
 
 func newDelete(a *app.App) *cobra.Command {
@@ -165,36 +142,22 @@ func newDelete(a *app.App) *cobra.Command {
 		Use:   "delete GROUP_NAME",
 		Short: "delete a group, with the roles that it has",
 		Args:  args.Exactly("the name of a group"),
-		RunE:  func(cmd *cobra.Command, given []string) error { return runDelete(cmd.Context(), a, given[0], yes) },
+		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, g *v1.Group, given []string) error {
+			if !yes {
+				question := "This deletes the group \"" + given[0] + "\"; its members lose the roles of the group. It cannot be undone.\nDelete it?"
+				if err := a.Agreed(ctx, question, "Skipping group deletion."); err != nil {
+					return err
+				}
+			}
+			if err := c.DeleteGroup(ctx, g.GroupID); err != nil {
+				return err
+			}
+			a.Printf("user group with name %s and ID %d deleted\n", g.Name, g.GroupID)
+			return nil
+		}),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
-}
-
-func runDelete(ctx context.Context, a *app.App, name string, yes bool) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	g, err := c.GroupByName(ctx, name)
-	if err != nil {
-		return err
-	}
-	if !yes {
-		sure, err := a.IO.Confirm(ctx, "This deletes the group \""+name+"\"; its members lose the roles of the group. It cannot be undone.\nDelete it?")
-		if err != nil {
-			return err
-		}
-		if !sure {
-			a.Printf("Skipping group deletion.\n")
-			return exit.Status(exit.Failed)
-		}
-	}
-	if err := c.DeleteGroup(ctx, g.GroupID); err != nil {
-		return err
-	}
-	a.Printf("user group with name %s and ID %d deleted\n", g.Name, g.GroupID)
-	return nil
 }
 
 // newChange makes add-user and remove-user.
@@ -207,38 +170,27 @@ func newChange(a *app.App, add bool) *cobra.Command {
 		Use:   use + " GROUP_NAME USERNAMES",
 		Short: short,
 		Args:  args.Exactly("the name of a group", "usernames, separated by commas"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runChange(cmd.Context(), a, given[0], strings.Split(given[1], ","), add)
-		},
+		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, found *v1.Group, given []string) error {
+			users := strings.Split(given[1], ",")
+			ids, err := userIDs(ctx, c, users)
+			if err != nil {
+				return err
+			}
+			req, did := v1.UpdateGroupRequest{GroupID: found.GroupID, AddUsers: ids}, "user added to group with username %s and ID %d\n"
+			if !add {
+				req, did = v1.UpdateGroupRequest{GroupID: found.GroupID, RemoveUsers: ids}, "user removed from the group with username %s and ID %d\n"
+			}
+			g, err := c.UpdateGroup(ctx, req)
+			if err != nil {
+				return err
+			}
+			a.Printf("user group with ID %d name %s\n", g.GroupID, g.Name)
+			for i, id := range ids {
+				a.Printf(did, strings.TrimSpace(users[i]), id)
+			}
+			return nil
+		}),
 	}
-}
-
-func runChange(ctx context.Context, a *app.App, name string, users []string, add bool) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := c.GroupByName(ctx, name)
-	if err != nil {
-		return err
-	}
-	ids, err := userIDs(ctx, c, users)
-	if err != nil {
-		return err
-	}
-	req, did := v1.UpdateGroupRequest{GroupID: found.GroupID, AddUsers: ids}, "user added to group with username %s and ID %d\n"
-	if !add {
-		req, did = v1.UpdateGroupRequest{GroupID: found.GroupID, RemoveUsers: ids}, "user removed from the group with username %s and ID %d\n"
-	}
-	g, err := c.UpdateGroup(ctx, req)
-	if err != nil {
-		return err
-	}
-	a.Printf("user group with ID %d name %s\n", g.GroupID, g.Name)
-	for i, id := range ids {
-		a.Printf(did, strings.TrimSpace(users[i]), id)
-	}
-	return nil
 }
 
 func newRename(a *app.App) *cobra.Command {
@@ -246,23 +198,13 @@ func newRename(a *app.App) *cobra.Command {
 		Use:   "change-name OLD_GROUP_NAME NEW_GROUP_NAME",
 		Short: "rename a group",
 		Args:  args.Exactly("the name of a group", "its new name"),
-		RunE:  func(cmd *cobra.Command, given []string) error { return runRename(cmd.Context(), a, given[0], given[1]) },
+		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, found *v1.Group, given []string) error {
+			g, err := c.UpdateGroup(ctx, v1.UpdateGroupRequest{GroupID: found.GroupID, Name: given[1]})
+			if err != nil {
+				return err
+			}
+			a.Printf("user group with ID %d name changed from %s to %s\n", g.GroupID, given[0], g.Name)
+			return nil
+		}),
 	}
-}
-
-func runRename(ctx context.Context, a *app.App, old, name string) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := c.GroupByName(ctx, old)
-	if err != nil {
-		return err
-	}
-	g, err := c.UpdateGroup(ctx, v1.UpdateGroupRequest{GroupID: found.GroupID, Name: name})
-	if err != nil {
-		return err
-	}
-	a.Printf("user group with ID %d name changed from %s to %s\n", g.GroupID, old, g.Name)
-	return nil
 }

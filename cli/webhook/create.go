@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,7 +74,7 @@ func runCreate(ctx context.Context, a *app.App, url string, o createOptions) err
 	if o.format.Structured() {
 		return o.format.Messages(a.IO.Out, made)
 	}
-	a.Printf("%s\n", a.IO.OutStyle().Green("Created webhook "+strconv.Itoa(made.ID)+" with the name "+made.Name))
+	a.Done("Created webhook %d with the name %s", made.ID, made.Name)
 	return nil
 }
 

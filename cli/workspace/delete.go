@@ -8,7 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
-	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/v1"
@@ -32,13 +32,9 @@ const deletionPause = time.Second
 // Run asks the user, deletes, and waits until the deletion is complete.
 func (d Deletion) Run(ctx context.Context, a *app.App) error {
 	if !d.Yes {
-		yes, err := a.IO.Confirm(ctx, "This deletes the "+d.Noun+" \""+d.Name+"\" with "+d.Contents+".\nIt cannot be undone; det "+d.Noun+" archive only hides it.\nDelete it?")
-		if err != nil {
+		question := "This deletes the " + d.Noun + " \"" + d.Name + "\" with " + d.Contents + ".\nIt cannot be undone; det " + d.Noun + " archive only hides it.\nDelete it?"
+		if err := a.Agreed(ctx, question, "Aborting "+d.Noun+" deletion."); err != nil {
 			return err
-		}
-		if !yes {
-			a.Printf("Aborting %s deletion.\n", d.Noun)
-			return exit.Status(exit.Failed)
 		}
 	}
 	done, err := d.Begin(ctx)
@@ -77,32 +73,20 @@ func newDelete(a *app.App) *cobra.Command {
 		Use:   "delete NAME",
 		Short: "delete a workspace with everything in it",
 		Args:  args.Exactly("the name of a workspace"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runDelete(cmd.Context(), a, given[0], yes)
-		},
+		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
+			return Deletion{
+				Noun: "workspace", Name: given[0], Yes: yes, Left: "projects",
+				Contents: "all its projects, experiments, checkpoints, templates and running tasks",
+				Begin:    func(ctx context.Context) (bool, error) { return c.DeleteWorkspace(ctx, w.ID) },
+				Look: func(ctx context.Context) (v1.WorkspaceState, string, int, error) {
+					now, err := c.Workspace(ctx, w.ID)
+					return now.State, now.ErrorMessage, now.NumProjects, err
+				},
+			}.Run(ctx, a)
+		}),
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
-}
-
-func runDelete(ctx context.Context, a *app.App, name string, yes bool) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	w, err := c.WorkspaceByName(ctx, name)
-	if err != nil {
-		return err
-	}
-	return Deletion{
-		Noun: "workspace", Name: name, Yes: yes, Left: "projects",
-		Contents: "all its projects, experiments, checkpoints, templates and running tasks",
-		Begin:    func(ctx context.Context) (bool, error) { return c.DeleteWorkspace(ctx, w.ID) },
-		Look: func(ctx context.Context) (v1.WorkspaceState, string, int, error) {
-			now, err := c.Workspace(ctx, w.ID)
-			return now.State, now.ErrorMessage, now.NumProjects, err
-		},
-	}.Run(ctx, a)
 }
 
 func newArchive(a *app.App, archived bool) *cobra.Command {
@@ -112,20 +96,12 @@ func newArchive(a *app.App, archived bool) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use: use, Short: short, Args: args.Exactly("the name of a workspace"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			w, err := c.WorkspaceByName(cmd.Context(), given[0])
-			if err != nil {
-				return err
-			}
-			if err := c.ArchiveWorkspace(cmd.Context(), w.ID, archived); err != nil {
+		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
+			if err := c.ArchiveWorkspace(ctx, w.ID, archived); err != nil {
 				return err
 			}
 			a.Printf("Successfully %s workspace %s.\n", done, given[0])
 			return nil
-		},
+		}),
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newListPools(a *app.App) *cobra.Command {
@@ -18,28 +20,16 @@ func newListPools(a *app.App) *cobra.Command {
 		Use:   "list-pools NAME",
 		Short: "list the resource pools that a workspace may use",
 		Args:  args.Exactly("the name of a workspace"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runListPools(cmd.Context(), a, given[0], format)
-		},
+		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
+			pools, err := c.WorkspacePools(ctx, w.ID)
+			if err != nil {
+				return err
+			}
+			t := table.New("Workspace", "Available Resource Pools")
+			t.Row(given[0], strings.Join(pools, ", "))
+			return format.Print(a.IO, t, pools)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
-}
-
-func runListPools(ctx context.Context, a *app.App, name string, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	w, err := c.WorkspaceByName(ctx, name)
-	if err != nil {
-		return err
-	}
-	pools, err := c.WorkspacePools(ctx, w.ID)
-	if err != nil {
-		return err
-	}
-	t := table.New("Workspace", "Available Resource Pools")
-	t.Row(name, strings.Join(pools, ", "))
-	return format.Print(a.IO, t, pools)
 }

@@ -20,7 +20,7 @@ import (
 // New returns the command det workspace.
 func New(a *app.App) *cobra.Command {
 	return noun.New("workspace", "manage workspaces, which group projects", []string{"w"}, newList(a),
-		newCreate(a), newEdit(a), newDescribe(a), newArchive(a, true), newArchive(a, false), newDelete(a), newListProjects(a), newListPools(a), newListMembers(a),
+		newCreate(a), newEdit(a), newDescribe(a), newArchive(a, true), newArchive(a, false), newDelete(a), NewListProjects(a, "list-projects NAME"), newListPools(a), newListMembers(a),
 		noun.Absent("bindings", "Detent runs tasks on Nomad and binds no workspaces to namespaces of Kubernetes; a pool's job names Nomad's namespace"),
 		noun.Absent("resource-quota", "Detent runs tasks on Nomad and sets no quotas in Kubernetes"))
 }
@@ -38,25 +38,19 @@ func newList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list workspaces",
 		Args:    args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, &o) },
+		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			q := client.WorkspaceQuery{Page: o.pages.Page(), SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy()}
+			all, err := client.Collect(c.Workspaces(ctx, q))
+			if err != nil {
+				return err
+			}
+			return o.format.Print(a.IO, workspaceTable(all, false), all)
+		}),
 	}
 	o.order.Add(cmd, "id", "name")
 	o.pages.Flags(cmd, 200)
 	o.format.Flags(cmd)
 	return cmd
-}
-
-func runList(ctx context.Context, a *app.App, o *listOptions) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	q := client.WorkspaceQuery{Page: o.pages.Page(), SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy()}
-	all, err := client.Collect(c.Workspaces(ctx, q))
-	if err != nil {
-		return err
-	}
-	return o.format.Print(a.IO, workspaceTable(all, false), all)
 }
 
 func workspaceTable(all []v1.Workspace, storage bool) *table.Table {
@@ -87,65 +81,42 @@ func newDescribe(a *app.App) *cobra.Command {
 		Use:   "describe NAME",
 		Short: "show a workspace and its projects",
 		Args:  args.Exactly("the name of a workspace"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return runDescribe(cmd.Context(), a, given[0], format)
-		},
+		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, _ []string) error {
+			if err := format.Print(a.IO, workspaceTable([]v1.Workspace{*w}, true), w); err != nil || format.Structured() || format.CSV {
+				return err
+			}
+			projects, err := client.Collect(c.Projects(ctx, w.ID, client.ProjectQuery{}))
+			if err != nil {
+				return err
+			}
+			a.Printf("\nAssociated Projects\n")
+			return render.Projects(projects).Write(a.IO.Out)
+		}),
 	}
 	format.Flags(cmd)
 	return cmd
 }
 
-func runDescribe(ctx context.Context, a *app.App, name string, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	w, err := c.WorkspaceByName(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := format.Print(a.IO, workspaceTable([]v1.Workspace{*w}, true), w); err != nil || format.Structured() || format.CSV {
-		return err
-	}
-	projects, err := client.Collect(c.Projects(ctx, w.ID, client.ProjectQuery{}))
-	if err != nil {
-		return err
-	}
-	a.Printf("\nAssociated Projects\n")
-	return render.Projects(projects).Write(a.IO.Out)
-}
-
-func newListProjects(a *app.App) *cobra.Command {
+// NewListProjects is the list of a workspace's projects, a verb of det workspace and of det project.
+func NewListProjects(a *app.App, use string, aliases ...string) *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
-		Use:   "list-projects NAME",
-		Short: "list the projects of a workspace",
-		Args:  args.Exactly("the name of a workspace"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return RunListProjects(cmd.Context(), a, given[0], client.ProjectQuery{
+		Use:     use,
+		Aliases: aliases,
+		Short:   "list the projects of a workspace",
+		Args:    args.Exactly("the name of a workspace"),
+		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, _ []string) error {
+			projects, err := client.Collect(c.Projects(ctx, w.ID, client.ProjectQuery{
 				Page: o.pages.Page(), SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy(),
-			}, o.format)
-		},
+			}))
+			if err != nil {
+				return err
+			}
+			return o.format.Print(a.IO, render.Projects(projects), projects)
+		}),
 	}
 	o.order.Add(cmd, "id", "name", "description")
 	o.pages.Flags(cmd, 200)
 	o.format.Flags(cmd)
 	return cmd
-}
-
-// RunListProjects prints the projects of a workspace. det project list also uses it.
-func RunListProjects(ctx context.Context, a *app.App, name string, q client.ProjectQuery, format output.Format) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	w, err := c.WorkspaceByName(ctx, name)
-	if err != nil {
-		return err
-	}
-	projects, err := client.Collect(c.Projects(ctx, w.ID, q))
-	if err != nil {
-		return err
-	}
-	return format.Print(a.IO, render.Projects(projects), projects)
 }

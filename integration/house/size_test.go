@@ -18,7 +18,7 @@ import (
 // comments and empty lines do not count. A budget is raised only on purpose: whoever goes
 // over one looks first for a second way of doing the same thing.
 var budgets = map[string]int{
-	"cli":              15000,
+	"cli":              14450,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2500, // the rig of the tests among them
 	"jobspecs":         1300,
@@ -72,7 +72,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is that of the finished product.
-const totalBudget = 107_000
+const totalBudget = 106_500
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

@@ -47,7 +47,7 @@ func (k Kind) kill(ctx context.Context, a *app.App, given []string, force bool) 
 			failed = errors.Join(failed, err)
 			continue
 		}
-		a.Printf("%s\n", a.IO.OutStyle().Green("Killed "+k.Noun+" "+id))
+		a.Done("Killed %s %s", k.Noun, id)
 	}
 	return failed
 }
@@ -72,7 +72,7 @@ func NewSet(a *app.App, k Kind) *cobra.Command {
 			if err := k.Rank(c)(ctx, id, n); err != nil {
 				return err
 			}
-			a.Printf("%s\n", a.IO.OutStyle().Green(fmt.Sprintf("Set priority of %s %s to %d", k.Noun, id, n)))
+			a.Done("Set priority of %s %s to %d", k.Noun, id, n)
 			return nil
 		},
 	})

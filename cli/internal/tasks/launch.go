@@ -149,6 +149,6 @@ func (o *Launch) Launched(a *app.App, noun, id, name string, warnings []v1.Launc
 		a.Printf("%s\n", id)
 		return true
 	}
-	a.Printf("%s\n", a.IO.OutStyle().Green(fmt.Sprintf("Launched %s (id: %s, name: %s).", noun, id, name)))
+	a.Done("Launched %s (id: %s, name: %s).", noun, id, name)
 	return false
 }

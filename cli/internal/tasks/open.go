@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +49,7 @@ func (k Kind) Show(ctx context.Context, a *app.App, c *client.Client, item Item,
 		path = "/proxy/" + item.ID + "/"
 	}
 	address := master + path
-	a.Printf("%s\n", a.IO.OutStyle().Green(fmt.Sprintf("%s: %s", running, address)))
+	a.Done("%s: %s", running, address)
 	if !open {
 		return nil
 	}

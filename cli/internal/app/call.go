@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/client"
+)
+
+// RunE is the function of a command that cobra calls with its arguments.
+type RunE = func(cmd *cobra.Command, given []string) error
+
+// Call is a command that calls the master: it signs in and runs.
+func Call(a *App, run func(ctx context.Context, c *client.Client, given []string) error) RunE {
+	return func(cmd *cobra.Command, given []string) error {
+		c, err := a.Client(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), c, given)
+	}
+}
+
+// Find is a Call about the thing that the first argument names.
+func Find[T any](a *App, find func(c *client.Client, ctx context.Context, name string) (T, error),
+	run func(ctx context.Context, c *client.Client, found T, given []string) error) RunE {
+	return Call(a, func(ctx context.Context, c *client.Client, given []string) error {
+		found, err := find(c, ctx, given[0])
+		if err != nil {
+			return err
+		}
+		return run(ctx, c, found, given)
+	})
+}
+
+// ByID is a Call about the thing whose number is the first argument; kind is what an error calls it: "a trial".
+func ByID(a *App, kind string, run func(ctx context.Context, c *client.Client, id int, given []string) error) RunE {
+	return func(cmd *cobra.Command, given []string) error {
+		id, err := args.ID(kind, given[0])
+		if err != nil {
+			return err
+		}
+		return Call(a, func(ctx context.Context, c *client.Client, given []string) error { return run(ctx, c, id, given) })(cmd, given)
+	}
+}
+
+// ForEach is a Call that changes each of the things whose numbers are the arguments; noun is the kind without an
+// article: "trial". It prints what was done to which one, and stops at the first error, which names the thing if
+// there are several.
+func ForEach(a *App, noun, done string, change func(c *client.Client, ctx context.Context, id int) error) RunE {
+	kind := "a " + noun
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		kind = "an " + noun
+	}
+	return func(cmd *cobra.Command, given []string) error {
+		ids, err := args.IDs(kind, given)
+		if err != nil {
+			return err
+		}
+		return Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
+			for _, id := range ids {
+				if err := change(c, ctx, id); err != nil && len(ids) > 1 {
+					return fmt.Errorf("%s %d: %w", noun, id, err)
+				} else if err != nil {
+					return err
+				}
+				a.Printf("%s %s %d\n", done, noun, id)
+			}
+			return nil
+		})(cmd, given)
+	}
+}
+
+// Agreed asks the user a question; if the answer is no, it prints what does not happen, and returns an error.
+func (a *App) Agreed(ctx context.Context, question, otherwise string) error {
+	yes, err := a.IO.Confirm(ctx, question)
+	if err != nil || yes {
+		return err
+	}
+	a.Printf("%s\n", otherwise)
+	return exit.Status(exit.Failed)
+}
+
+// Done prints what has been done.
+func (a *App) Done(format string, args ...any) {
+	a.Printf("%s\n", a.IO.OutStyle().Green(fmt.Sprintf(format, args...)))
+}
