@@ -19,7 +19,7 @@ import (
 func New(a *app.App) *cobra.Command {
 	show := newConfigShow(a)
 	return noun.New("master", "show the master's state, configuration and log", nil, nil,
-		newInfo(a), noun.New("config", "show the master's configuration", nil, show), newLogs(a), newMessage(a), newOrphans(a), newTrustNomad(a))
+		newInfo(a), noun.New("config", "show or change the master's configuration", nil, show, newConfigSet(a)), newLogs(a), newMessage(a), newOrphans(a), newTrustNomad(a))
 }
 
 func newInfo(a *app.App) *cobra.Command {

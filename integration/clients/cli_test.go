@@ -182,7 +182,9 @@ func (w *typist) users(t *testing.T) {
 	}
 	rig.Holds(t, "whoami after a new password", w.det(t, "user", "whoami"), "ida")
 	rig.Holds(t, "auth-token", w.det(t, "dev", "auth-token"), ".")
-	admin.det(t, "master", "config", "show")
+	admin.det(t, "master", "config", "set", "--log.level", "DEBUG")
+	rig.Holds(t, "master config", admin.det(t, "master", "config", "show"), "level: debug")
+	admin.det(t, "master", "config", "set", "--log.level", "INFO")
 	admin.det(t, "master", "trust-nomad")
 	rig.Holds(t, "master orphans", admin.det(t, "master", "orphans"), "Nomad Job", "Allocation ID", "First Seen", "Stopped At")
 	rig.Holds(t, "master orphans --json", admin.det(t, "master", "orphans", "--json"), `"orphans"`)

@@ -122,7 +122,9 @@ type Config struct {
 	// Connections returns how many are open and how many were refused; nil if they are not counted.
 	Connections func() (open int, refused uint64)
 	Redacted    func() any // the master's configuration without secrets
-	Webhooks    Events
+	// ApplySettings applies what administrators changed since this master started; nil: nothing can be changed.
+	ApplySettings func(ctx context.Context)
+	Webhooks      Events
 	// Loop returns how many cycles this master's loop has made, how long the last one
 	// took, and whether this master leads; nil if there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -67,4 +68,31 @@ func TestRetentionOfLogs(t *testing.T) {
 	}
 	removed("2")
 	removed("0")
+}
+
+// TestTrialsByRetention: the trials of a list are in the order of the days that each shows.
+func TestTrialsByRetention(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.LogDays = 30 })
+	me := r.user("determined")
+	exp := me.create(strings.Replace(yaml(), "  name: single", "  name: random\n  max_trials: 3", 1))
+	path := fmt.Sprintf("/api/v1/experiments/%d/trials", exp)
+	list := func(order string) string {
+		t.Helper()
+		var got struct {
+			Trials []struct{ ID, LogRetentionDays int }
+		}
+		me.get(path + "?sortBy=SORT_BY_LOG_RETENTION_DAYS&orderBy=" + order).ok().into(&got)
+		var out []string
+		for _, it := range got.Trials {
+			out = append(out, fmt.Sprint(it.LogRetentionDays))
+		}
+		return strings.Join(out, " ")
+	}
+	first, _ := r.trial(exp, 0)
+	third, _ := r.trial(exp, 2)
+	me.put(fmt.Sprintf("/api/v1/trials/%d/retain_logs", first), `{"numDays":90}`).ok()
+	me.put(fmt.Sprintf("/api/v1/trials/%d/retain_logs", third), `{"numDays":-1}`).ok()
+	if up, down := list("ORDER_BY_ASC"), list("ORDER_BY_DESC"); up != "-1 30 90" || down != "90 30 -1" {
+		t.Errorf("the order is %s, and %s", up, down)
+	}
 }

@@ -16,6 +16,7 @@ const (
 
 func (a *API) registerMaster() {
 	serve(a, v1.GetMasterConfig, a.masterConfig)
+	serve(a, v1.PatchMasterConfig, a.patchMasterConfig)
 	raw(a, v1.StreamMasterLogs, a.masterLogs)
 }
 

@@ -116,14 +116,14 @@ func (a *API) listTrials(ctx context.Context, c *call, e store.ExperimentHead, _
 	if err != nil {
 		return nil, err
 	}
-	f := store.TrialFilter{ExperimentID: e.ID}
+	f := store.TrialFilter{ExperimentID: e.ID, LogDays: a.cfg.LogDays}
 	if f.States, err = experimentStates(c.list("states")); err != nil {
 		return nil, err
 	}
 	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_START_TIME": "start_time", "SORT_BY_END_TIME": "end_time",
 		"SORT_BY_STATE": "state", "SORT_BY_BEST_VALIDATION_METRIC": "best", "SORT_BY_LATEST_VALIDATION_METRIC": "latest",
 		"SORT_BY_BATCHES_PROCESSED": "batches", "SORT_BY_DURATION": "duration", "SORT_BY_RESTARTS": "restarts",
-		"SORT_BY_CHECKPOINT_SIZE": "checkpoint_size", "SORT_BY_LOG_RETENTION_DAYS": ""}); err != nil {
+		"SORT_BY_CHECKPOINT_SIZE": "checkpoint_size", "SORT_BY_LOG_RETENTION_DAYS": "log_days"}); err != nil {
 		return nil, err
 	}
 	total, err := a.db.CountTrials(ctx, c.scope, f)

@@ -36,6 +36,12 @@ func (c *Client) MasterConfig(ctx context.Context) (json.RawMessage, error) {
 	return json.RawMessage(out.Config), err
 }
 
+// PatchMasterConfig changes the configuration of the running masters.
+func (c *Client) PatchMasterConfig(ctx context.Context, req v1.PatchMasterConfigRequest) error {
+	_, err := post(ctx, c, v1.PatchMasterConfig, req)
+	return err
+}
+
 // MasterLogs reads the log of the masters; a negative offset counts from the end.
 func (c *Client) MasterLogs(ctx context.Context, follow bool, offset int) iter.Seq2[v1.MasterLogsResponse, error] {
 	q := url.Values{}

@@ -60,7 +60,8 @@ type Config struct {
 	// Service name that the masters register. Runners look up healthy masters under this name,
 	// so a task continues when the master that started it ends.
 	ServiceName string `yaml:"service_name"`
-	// Lowest level of log lines: trace, debug, info, warning or error.
+	// Lowest level of log lines: trace, debug, info, warning or error. `det master config set` changes it
+	// for all running masters ([running](running.md)).
 	LogLevel string `yaml:"log_level"`
 	// TLS of the master itself ([TLS](tls.md)).
 	TLS TLSConfig `yaml:"tls"`

@@ -62,7 +62,7 @@ func TestWhatAMasterAcceptsFromOutside(t *testing.T) {
 			t.Errorf("%s is not refused: %s", key, problems)
 		}
 	}
-	m := &master{cfg: cfg}
+	m := &master{cfg: cfg, shape: newLogShape(cfg.LogLevel)}
 	m.cfg.InitialPassword = "a secret of ours"
 	if shown := fmt.Sprintf("%+v", m.redacted()); strings.Contains(shown, "a secret of ours") {
 		t.Errorf("the initial password is shown: %s", shown)

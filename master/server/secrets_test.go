@@ -25,6 +25,7 @@ func configured(t *testing.T, text string) *master {
 	}
 	m := sited(t, cfg)
 	m.clusterID = "6f3f0a4e-5f8e-4c5b-9d1e-2f7a3c1b0d9e"
+	m.shape = newLogShape(cfg.LogLevel)
 	return m
 }
 

@@ -36,7 +36,8 @@ const (
 // Run serves until ctx ends. It sends the address to ready, which may be nil.
 func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	limitMemory(os.Getenv)
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level(cfg.LogLevel)}))
+	shape := newLogShape(cfg.LogLevel)
+	log := slog.New(shape.handler(os.Stderr))
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
@@ -63,7 +64,10 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	if err := beginRoles(ctx, db, log); err != nil {
 		return err
 	}
-	m := &master{cfg: cfg, log: log, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log)}
+	if shape.since, err = db.Now(ctx); err != nil {
+		return err
+	}
+	m := &master{cfg: cfg, log: log, shape: shape, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log)}
 	m.conns = newConnections(&m.cfg, log)
 	return m.run(ctx, ln, kept, read, ready)
 }
@@ -79,18 +83,6 @@ func beginRoles(ctx context.Context, db *store.DB, log *slog.Logger) error {
 		log.Info("roles are in use now (security.authz.type: rbac); the admins became ClusterAdmins", "users", strings.Join(made, ", "))
 	}
 	return err
-}
-
-func level(name string) slog.Level {
-	switch name {
-	case "trace", "debug":
-		return slog.LevelDebug
-	case "warning":
-		return slog.LevelWarn
-	case "error":
-		return slog.LevelError
-	}
-	return slog.LevelInfo
 }
 
 // migrate waits for a database that does not answer yet: a master and its database are often
@@ -115,6 +107,7 @@ func migrate(ctx context.Context, dsn string, log *slog.Logger) error {
 type master struct {
 	cfg       Config
 	log       *slog.Logger
+	shape     *logShape
 	db        *store.DB
 	bus       *store.Bus
 	clusterID string
@@ -237,6 +230,7 @@ func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *s
 	parts.Go(func() { kept.Run(ctx) })
 	parts.Go(func() { m.bus.Run(ctx) })
 	parts.Go(func() { m.nomad.Run(ctx) })
+	parts.Go(func() { m.followSettings(ctx) })
 	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(ctx) })
 	parts.Go(func() { store.NewLogRetention(m.db, m.log).Run(ctx) })
 	if m.cfg.Audit.KeepDays > 0 {

@@ -17,7 +17,11 @@ const hidden = "********"
 // redacted is the configuration that the API shows to admins: with the keys of Determined's
 // master.yaml, which clients read, with defaults, and without secrets. Settings that only
 // Detent has keep their own keys.
-func (m *master) redacted() any { return m.cfg.shown() }
+func (m *master) redacted() any {
+	shown := m.cfg.shown()
+	shown["log"] = m.shape.shown() // an administrator may have changed it
+	return shown
+}
 
 func (c Config) shown() map[string]any {
 	manager := map[string]any{"type": "agent", "name": "default", "cluster_name": c.ClusterName, "metadata": map[string]any{},

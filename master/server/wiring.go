@@ -104,7 +104,7 @@ func (m *master) loopConfig() control.Config {
 func (m *master) apiConfig() (api.Config, error) {
 	c := api.Config{ClusterName: m.cfg.ClusterName, ClusterID: m.clusterID, MasterID: m.masterID, Version: v1.Compatible,
 		DetentVersion: v1.Version, PublicURL: m.cfg.PublicURL, NomadUI: m.cfg.Nomad.UI, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
-		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, Namespaces: append([]string{m.cfg.Nomad.Namespace}, namespaces(m.pools)...),
+		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, ApplySettings: m.applySettings, Namespaces: append([]string{m.cfg.Nomad.Namespace}, namespaces(m.pools)...),
 		Site: m.site, Inventory: m.inventory, Memory: searchBudget(m.cfg, os.Getenv), LaunchError: m.cfg.LaunchError,
 		Idle: launch.IdleTimeouts{Notebook: time.Duration(m.cfg.NotebookTimeout) * time.Second, Tensorboard: time.Duration(m.cfg.TensorboardTimeout) * time.Second}}
 	c.DetPath = m.cfg.detPath()

@@ -28,7 +28,10 @@ const (
 
 // retentionOf is SQL for the days for which the lines of task k are kept; t is its trial, e the
 // trial's experiment, and $1 the days of the cluster.
-const retentionOf = `coalesce(t.log_retention_days, e.log_retention_days, (e.config #>> '{retention_policy,log_retention_days}')::int, $1::int)`
+const retentionOf = ownRetention + ` $1::int)`
+
+// ownRetention is retentionOf without the days of the cluster and the last parenthesis.
+const ownRetention = `coalesce(t.log_retention_days, e.log_retention_days, (e.config #>> '{retention_policy,log_retention_days}')::int,`
 
 // keptLogs are the tables of retentionOf.
 const keptLogs = `log_tasks l JOIN tasks k ON k.id = l.task_id

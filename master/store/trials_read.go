@@ -69,6 +69,7 @@ func (db *DB) Trial(ctx context.Context, id int) (Trial, error) {
 type TrialFilter struct {
 	ExperimentID int
 	States       []string // as shown to users; ACTIVE stands for all states of an active trial
+	LogDays      int      // for which the cluster keeps lines
 	Sort         string
 	Desc         bool
 }
@@ -82,7 +83,8 @@ func metricAt(which string) string {
 var trialSorts = sorts{
 	"": "t.id", "start_time": "t.started_at", "end_time": "t.ended_at", "state": shownTrial, "restarts": "t.restarts",
 	"batches": "coalesce(s.total_batches, 0)", "duration": "coalesce(t.ended_at, now()) - t.started_at",
-	"best": "s.searcher_value", "latest": metricAt("latest"),
+	"log_days": ownRetention + " @log_days::int)", // forever, -1, is the lowest, as in Determined
+	"best":     "s.searcher_value", "latest": metricAt("latest"),
 	"checkpoint_size": "(SELECT sum(c.size) FROM checkpoints c WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED'))",
 }
 
@@ -108,7 +110,7 @@ func (db *DB) Trials(ctx context.Context, in auth.Scope, f TrialFilter, offset, 
 		return nil, err
 	}
 	where, args := f.where(in)
-	args["limit"], args["offset"] = limit, offset
+	args["limit"], args["offset"], args["log_days"] = limit, offset, f.LogDays
 	ids, err := scalars[int](ctx, db, `SELECT t.id`+where+order+` LIMIT @limit OFFSET @offset`, args)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,8 @@ var (
 		Summary: "Get this master's metrics for Prometheus; from another machine with a bearer token"}
 	GetMasterConfig = Endpoint[None, GetMasterConfigResponse]{Method: "GET", Path: "/master/config", Access: ByAdmins, Object: KindCluster, Verb: Administer,
 		Summary: "Get the master's configuration, without secrets"}
+	PatchMasterConfig = Endpoint[PatchMasterConfigRequest, Empty]{Method: "PATCH", Path: "/master/config", Access: ByAdmins, Object: KindCluster, Verb: Administer, Again: true,
+		Summary: "Change the level or the colour of the logs of all running masters; a master that starts has what its configuration says"}
 	ListAudit = Endpoint[None, AuditResponse]{Method: "GET", Path: "/detent/audit", Access: ByAdmins, Object: KindCluster, Verb: Administer, Audit: AuditAlways,
 		Summary: "List the audit trail, the newest entries first",
 		Params:  "username kind object verb workspaceId failed since until before limit"}

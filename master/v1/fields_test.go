@@ -72,7 +72,7 @@ var classNames = map[string]string{
 }
 
 // inward are messages that are parts of requests alone.
-var inward = "AcceleratorData BulkExperimentFilters CustomWebhookEventData PatchCheckpoint PatchExperiment PatchModel PatchModelVersion PatchProject PatchUser PatchWebhook PatchWorkspace " +
+var inward = "AcceleratorData BulkExperimentFilters Config CustomWebhookEventData FieldMask LogConfig PatchCheckpoint PatchExperiment PatchModel PatchModelVersion PatchProject PatchUser PatchWebhook PatchWorkspace " +
 	"QueueControl TaskLog TrialMetrics TrialSourceInfo UserFilters"
 
 // leftOut are fields that Determined's protocol declares optional, or to be one of

@@ -24,6 +24,27 @@ type GetMasterConfigResponse struct {
 	Config Struct `json:"config"`
 }
 
+// PatchMasterConfigRequest changes the fields that its mask names.
+type PatchMasterConfigRequest struct {
+	Config    Config    `json:"config"`
+	FieldMask FieldMask `json:"fieldMask"`
+}
+
+// Config is what can be changed of the masters' configuration while they run.
+type Config struct {
+	Log LogConfig `json:"log"`
+}
+
+type LogConfig struct {
+	Level LogLevel `json:"level"`
+	Color bool     `json:"color"`
+}
+
+// FieldMask names fields: log.level, log.color, or log for both.
+type FieldMask struct {
+	Paths []string `json:"paths"`
+}
+
 type SSOProvider struct {
 	Name           string `json:"name"`
 	SsoURL         string `json:"ssoUrl"`

@@ -195,6 +195,12 @@ class jobv1Type(DetEnum):
     GENERIC = "TYPE_GENERIC"
 
 
+class protobufFieldMask(Message):
+    """The message protobufFieldMask."""
+
+    paths: Optional[Sequence[str]] = None
+
+
 class taskv1State(DetEnum):
     """The words taskv1State."""
 
@@ -786,6 +792,12 @@ class v1CompletedOperationRequest(Message):
 
     op: v1ValidateAfterOperation
     searcherMetric: Optional[float] = None
+
+
+class v1Config(Message):
+    """The message v1Config."""
+
+    log: Optional[v1LogConfig] = None
 
 
 class v1Container(Message):
@@ -2391,6 +2403,13 @@ class v1LocationType(DetEnum):
     RUN_METADATA = "LOCATION_TYPE_RUN_METADATA"
 
 
+class v1LogConfig(Message):
+    """The message v1LogConfig."""
+
+    color: Optional[bool] = None
+    level: Optional[v1LogLevel] = None
+
+
 class v1LogEntry(Message):
     """The message v1LogEntry."""
 
@@ -2802,6 +2821,13 @@ class v1PatchExperimentResponse(Message):
     """The message v1PatchExperimentResponse."""
 
     experiment: Optional[v1Experiment] = None
+
+
+class v1PatchMasterConfigRequest(Message):
+    """The message v1PatchMasterConfigRequest."""
+
+    config: Optional[v1Config] = None
+    fieldMask: Optional[protobufFieldMask] = None
 
 
 class v1PatchModel(Message):
@@ -6761,6 +6787,16 @@ def patch_PatchExperiment(
     _path = f"/api/v1/experiments/{_quoted(str(experiment_id))}"
     _answer = _call(session, "PATCH", _path, {}, body)
     return v1PatchExperimentResponse.from_json(_answer)
+
+
+def patch_PatchMasterConfig(
+    session: BaseSession,
+    *,
+    body: v1PatchMasterConfigRequest,
+) -> None:
+    """Change the level or the colour of the logs of all running masters; a master that starts has what its configuration says."""
+    _path = "/api/v1/master/config"
+    _call(session, "PATCH", _path, {}, body)
 
 
 def patch_PatchModel(

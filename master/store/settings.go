@@ -1,0 +1,36 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// The names of settings, as Determined names them in a field mask.
+const (
+	SettingLogLevel = "log.level" // a level of the master's configuration, or critical
+	SettingLogColor = "log.color" // true or false
+)
+
+// A Setting is a part of the masters' configuration that an administrator changed while they ran.
+type Setting struct {
+	Name  string    `db:"name"`
+	Value string    `db:"value"`
+	SetAt time.Time `db:"set_at"`
+}
+
+// SettingsSince lists the settings that were set after a time, which is the database's.
+func (db *DB) SettingsSince(ctx context.Context, since time.Time) ([]Setting, error) {
+	return rows[Setting](ctx, db, `SELECT name, value, set_at FROM settings WHERE set_at > $1 ORDER BY name`, since)
+}
+
+// ChangeSettings stores settings, all at the same time.
+func (db *DB) ChangeSettings(ctx context.Context, user int, names, values []string) error {
+	_, err := db.exec(ctx, `INSERT INTO settings (name, value, user_id) SELECT name, value, $3 FROM unnest($1::text[], $2::text[]) AS s(name, value)
+		ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value, user_id = EXCLUDED.user_id, set_at = now()`, names, values, user)
+	return err
+}
+
+// Now is the database's time.
+func (db *DB) Now(ctx context.Context) (time.Time, error) {
+	return scalar[time.Time](ctx, db, `SELECT now()`)
+}
