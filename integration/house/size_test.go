@@ -18,7 +18,7 @@ import (
 // comments and empty lines do not count. A budget is raised only on purpose: whoever goes
 // over one looks first for a second way of doing the same thing.
 var budgets = map[string]int{
-	"cli":              14450,
+	"cli":              14500,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2500, // the rig of the tests among them
 	"jobspecs":         1300,
@@ -34,7 +34,7 @@ var budgets = map[string]int{
 	"master/fault":     100,
 	"master/find":      1100,
 	"master/keep":      200,
-	"master/launch":    2040,
+	"master/launch":    2080,
 	"master/leftover":  200,
 	"master/lifecycle": 750,
 	"master/logpolicy": 100,
@@ -56,7 +56,7 @@ var budgets = map[string]int{
 	"master/spelling":  100,
 	"master/spool":     250,
 	"master/store":     12950,
-	"master/task":      1300,
+	"master/task":      1340,
 	"master/trial":     100,
 	"master/tunnel":    200,
 	"master/v1":        5000,
