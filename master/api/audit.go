@@ -1,10 +1,12 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"path"
 	"slices"
 	"strconv"
@@ -23,12 +25,27 @@ import (
 // A trail writes the audit trail. A call that changes something gets its entry before its
 // handler runs, and the result afterwards: if the database accepts no entry, nothing happens,
 // and a call whose master ends in between keeps an entry without a result. Sign-ins and reads
-// get their entry when the result is known, before it is sent. Rejected calls and reads that
-// repeat within a minute are counted in one entry, so that nobody can fill the trail with them.
+// get their entry when the result is known, before it is sent.
+//
+// Nobody can fill the trail. Rejected calls and reads that repeat within a minute are counted in
+// one entry. Of those that do not repeat, each caller has a number of entries of their own; beyond
+// it, an entry for each endpoint and result counts them for an hour, whatever they name. A change
+// always has an entry of its own, so beyond a caller's number of changes the master refuses them.
 type trail struct {
 	db     *store.DB
 	log    *slog.Logger
 	recent *memory.Memory[auditedCall, int64]
+	folded *memory.Memory[auditedCall, int64]
+	// For each caller: changes that begin, and other calls with an entry of their own.
+	changes *memory.Rates[string]
+	single  *memory.Rates[auditedKind]
+}
+
+// An auditedKind keeps the entries of a caller's rejected calls from using up the room of reads
+// and sign-ins.
+type auditedKind struct {
+	caller   string
+	rejected bool
 }
 
 // An auditedCall has what repeated calls have in common.
@@ -43,10 +60,21 @@ const (
 	maxAuditNames   = 2000 // bytes of what a body names
 	maxAuditList    = 100  // elements of a list in a body
 	maxAuditBody    = 1 << 20
+	maxAuditNumber  = 30 // characters of a number in a body
+	auditFolds      = time.Hour
+	// A caller may begin so many changes at once, and one more in each interval.
+	maxAuditChanges    = 5000
+	auditChangesEvery  = time.Second
+	maxAuditSingle     = 500
+	auditSinglesEvery  = 10 * time.Second
+	maxAuditCallers    = 10_000
+	maxAuditedCallText = 200 // bytes of an object or a name, to compare calls
 )
 
 func newTrail(db *store.DB, log *slog.Logger) *trail {
-	return &trail{db: db, log: log, recent: memory.New[auditedCall, int64](auditRepeats, maxAuditRepeats)}
+	return &trail{db: db, log: log, recent: memory.New[auditedCall, int64](auditRepeats, maxAuditRepeats), folded: memory.New[auditedCall, int64](auditFolds, maxAuditRepeats),
+		changes: memory.NewRates[string](maxAuditChanges, auditChangesEvery, maxAuditCallers),
+		single:  memory.NewRates[auditedKind](maxAuditSingle, auditSinglesEvery, maxAuditCallers)}
 }
 
 type auditKey struct{}
@@ -162,6 +190,9 @@ func (a *API) recorded(c *fiber.Ctx, r *route, who auth.Who) error {
 	}
 	e := a.entry(c, r, who)
 	if first := r.Method != fiber.MethodGet && r.Access != v1.Public; first {
+		if !a.trail.changes.Take(a.trail.caller(e), time.Now()) {
+			return a.rejected(c, r, who, fault.New(fault.TooMany, "%s has made too many changes: %d at once, and then one each second, are possible; try again later", who.Username, maxAuditChanges))
+		}
 		ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 		id, err := a.db.BeginAudit(ctx, *e)
 		cancel()
@@ -205,20 +236,62 @@ func (a *API) rejected(c *fiber.Ctx, r *route, who auth.Who, why error) error {
 func (a *API) addEntry(e *store.AuditEntry) error {
 	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
-	key, now := callIn(e), time.Now()
 	repeats := *e.Status >= 400 || e.Verb == string(v1.View) || e.Verb == string(v1.Enter) || e.Verb == string(v1.Administer)
-	if earlier, fresh, _ := a.trail.recent.Get(key, now); repeats && fresh {
+	earlier, keep := a.trail.place(e, repeats)
+	if earlier != 0 {
 		return a.db.RepeatAudit(ctx, earlier)
 	}
 	id, err := a.db.BeginAudit(ctx, *e)
-	if err == nil && repeats {
-		a.trail.recent.Put(key, id, now)
+	if err == nil {
+		keep(id)
 	}
 	return err
 }
 
+// place decides where a call is recorded that is not a change which has succeeded: in the entry
+// earlier, or, if that is 0, in one of its own, whose id keep remembers for the next calls. A call
+// without room for its own entry loses its object.
+func (t *trail) place(e *store.AuditEntry, repeats bool) (earlier int64, keep func(id int64)) {
+	now := time.Now()
+	key, in := callIn(e), t.recent
+	if id, fresh, _ := in.Get(key, now); repeats && fresh {
+		return id, nil
+	}
+	if caller := t.caller(e); !t.single.Take(auditedKind{caller, *e.Status >= 400}, now) {
+		e.Object, e.Names, e.Credential, repeats = "", nil, "several", true
+		if e.UserID == nil {
+			e.Username = ""
+		}
+		key, in = auditedCall{address: caller, method: e.Method, path: e.Path, status: *e.Status}, t.folded
+		if id, fresh, _ := in.Get(key, now); fresh {
+			return id, nil
+		}
+	}
+	return 0, func(id int64) {
+		if repeats {
+			in.Put(key, id, now)
+		}
+	}
+}
+
+// caller is whose calls are counted together: those of a user, those of programs in the user's
+// tasks, or those from an address without a session.
+func (t *trail) caller(e *store.AuditEntry) string {
+	switch kind, _, _ := strings.Cut(e.Credential, " "); kind {
+	case "none":
+		if from, err := netip.ParseAddr(e.Address); err == nil {
+			return "address " + networkOf(from)
+		}
+		return "address " + e.Address
+	case "task":
+		return "tasks of " + e.Username
+	default:
+		return "user " + e.Username
+	}
+}
+
 func callIn(e *store.AuditEntry) auditedCall {
-	return auditedCall{e.Credential, e.Address, e.Username, e.Method, e.Path, e.Object, *e.Status}
+	return auditedCall{e.Credential, e.Address, fault.ClipTo(e.Username, maxAuditedCallText), e.Method, e.Path, fault.ClipTo(e.Object, maxAuditedCallText), *e.Status}
 }
 
 // end stores the result of a call that had its entry before. Its own context lets it finish
@@ -226,16 +299,15 @@ func callIn(e *store.AuditEntry) auditedCall {
 func (t *trail) end(e *store.AuditEntry) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
-	key, now := callIn(e), time.Now()
+	earlier, keep := int64(0), func(int64) {}
+	if *e.Status >= 400 {
+		earlier, keep = t.place(e, true)
+	}
 	var err error
-	failed := *e.Status >= 400
-	if earlier, fresh, _ := t.recent.Get(key, now); failed && fresh {
+	if earlier != 0 {
 		err = t.db.MergeAudit(ctx, e.ID, earlier)
-	} else {
-		err = t.db.EndAudit(ctx, *e)
-		if failed {
-			t.recent.Put(key, e.ID, now)
-		}
+	} else if err = t.db.EndAudit(ctx, *e); err == nil {
+		keep(e.ID)
 	}
 	if err != nil {
 		t.log.Warn("could not store the result of a call in the audit trail", "entry", e.ID, "status", *e.Status, "error", err)
@@ -282,7 +354,7 @@ func pickFields(fields map[string]json.RawMessage, depth int) map[string]any {
 	for name, raw := range fields {
 		if auditedField(name) {
 			if v := pickValue(raw, depth); v != nil {
-				picked[name] = v
+				picked[plain(name)] = v
 			}
 		}
 	}
@@ -320,9 +392,19 @@ func pickValue(raw json.RawMessage, depth int) any {
 	case '"':
 		var text string
 		_ = json.Unmarshal(raw, &text) // it was decoded before
-		return fault.Clip(text)
+		return plain(text)
+	case 't', 'f':
+		return raw
+	}
+	if len(raw) > maxAuditNumber || bytes.ContainsAny(raw, "eE") { // 1e9999 is one of 10,000 digits
+		return plain(string(raw))
 	}
 	return raw
+}
+
+// plain shortens a text, and replaces what jsonb cannot hold.
+func plain(text string) string {
+	return fault.Clip(strings.ReplaceAll(text, "\x00", "\uFFFD"))
 }
 
 // idIn finds the id of what was created in a response: its own, or that of its only object.

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -156,12 +158,76 @@ func TestNamesIn(t *testing.T) {
 		`{"updates":[{"jobId":"j","aheadOf":"k","data":"x"}]}`:                      `{"updates":[{"aheadOf":"k","jobId":"j"}]}`,
 		`{"ids":[{"deep":{"id":1}}],"uuid":"u","token":"t"}`:                        `{"ids":[{}],"uuid":"u"}`,
 		`{"runIds":[` + strings.TrimSuffix(strings.Repeat("7,", 150), ",") + `]}`:   `{"runIds":[` + strings.Repeat("7,", 100) + `"and 50 more"]}`,
+		`{"name":"a\u0000b","\u0000id":1}`:                                          `{"name":"a�b","�id":1}`,
+		`{"id":1e9999,"ids":[12345678901234567890123456789012345]}`:                 `{"id":"1e9999","ids":["12345678901234567890123456789012345"]}`,
 		`{"name":"` + strings.Repeat("é", 5000) + `","workspaceId":` + `null` + `}`: `{"name":"` + strings.Repeat("é", 0),
 	} {
 		got := string(namesIn([]byte(body)))
 		if want == "" && got != "" || !strings.HasPrefix(got, want) || len(got) > 3*maxAuditNames {
 			t.Errorf("%.60s: %s", body, got)
 		}
+	}
+}
+
+// TestNobodyFillsTheTrail: however many calls somebody makes, the number of their entries is
+// limited, and nothing that succeeded is missing.
+func TestNobodyFillsTheTrail(t *testing.T) {
+	r := newRig(t)
+	r.node("n1", "node-1", 4)
+	admin, me := r.user("admin"), r.user("determined")
+	const single, calls = 10, 30
+	r.api.trail.single = memory.NewRates[auditedKind](single, time.Hour, 100)
+	counted := func(where string) string {
+		return r.text(`SELECT count(*) || ' entries of ' || sum(times) FROM audit WHERE ` + where)
+	}
+	for i := range calls {
+		me.del(fmt.Sprint("/api/v1/models/unknown-", i)).is(404)
+		r.anyone().post("/api/v1/auth/login", fmt.Sprintf(`{"username":"guess-%d","password":"x"}`, i))
+	}
+	if got := counted(`username = 'determined' AND status = 404`); got != fmt.Sprintf("%d entries of %d", single+1, calls) {
+		t.Errorf("calls that name something else each time: %s", got)
+	}
+	if got := counted(`path LIKE '%/login' AND status >= 400`); got != fmt.Sprintf("%d entries of %d", single+1, calls) && got != fmt.Sprintf("%d entries of %d", single+2, calls) {
+		t.Errorf("sign-ins with other names: %s", got)
+	}
+	// What follows the flood is in the trail.
+	id := me.create(yaml())
+	hers := admin.create(yaml())
+	me.get(fmt.Sprintf("/api/v1/experiments/%d/model_def", hers)).ok()
+	for _, want := range []string{fmt.Sprintf(`determined create experiment "%d" 200`, id), fmt.Sprintf(`determined view experiment "%d" 200`, hers)} {
+		if !slices.ContainsFunc(trailOf(t, admin, "username=determined&kind=experiment"), func(e v1.AuditEntry) bool { return told(e) == want }) {
+			t.Errorf("the trail does not have %s", want)
+		}
+	}
+	// Changes end when they are too many, each with its own entry before.
+	r.api.trail.changes = memory.NewRates[string](3, time.Hour, 100)
+	for i := range 5 {
+		answer := me.post("/api/v1/models", fmt.Sprintf(`{"name":"m%d"}`, i))
+		if want := map[bool]int{true: 200, false: 429}[i < 3]; answer.code != want {
+			t.Errorf("change %d: %d %s", i, answer.code, answer.body)
+		}
+	}
+	if got := r.text(`SELECT count(*) || ' models, ' || (SELECT count(*) FROM audit WHERE path LIKE '%/models' AND status = 200) || ' entries' FROM models`); got != "3 models, 3 entries" {
+		t.Error(got)
+	}
+	if got := counted(`username = 'determined' AND status = 429`); got != "1 entries of 2" {
+		t.Errorf("refused changes: %s", got)
+	}
+	admin.post("/api/v1/models", `{"name":"other"}`).ok()
+}
+
+// TestEveryCallHasAResult: no text and no number of a body leaves its entry without a result.
+func TestEveryCallHasAResult(t *testing.T) {
+	r := newRig(t)
+	me, admin := r.user("determined"), r.user("admin")
+	for _, body := range []string{`{"name":"a\u0000b"}`, `{"name":"m","\u0000id":"x"}`, `{"name":"n","id":1e999999}`, `{"name":"o","ids":[` + strings.TrimSuffix(strings.Repeat("1e131000,", 90), ",") + `]}`} {
+		me.post("/api/v1/models", body)
+	}
+	if none := r.text(`SELECT count(*)::text FROM audit WHERE ended_at IS NULL`); none != "0" {
+		t.Errorf("%s entries have no result", none)
+	}
+	if page := admin.get("/api/v1/detent/audit?limit=1000").ok(); len(page.body) > 20_000 {
+		t.Errorf("some entries are an answer of %d bytes", len(page.body))
 	}
 }
 

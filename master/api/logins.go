@@ -112,12 +112,16 @@ func (a *API) addressOf(c *fiber.Ctx) string {
 	if !ok {
 		return c.Context().RemoteIP().String()
 	}
-	if from.Is6() {
-		if network, err := from.WithZone("").Prefix(64); err == nil {
-			return network.String()
+	return networkOf(from)
+}
+
+func networkOf(of netip.Addr) string {
+	if of.Is6() {
+		if n, err := of.WithZone("").Prefix(64); err == nil {
+			return n.String()
 		}
 	}
-	return from.String()
+	return of.String()
 }
 
 // clientOf is the address of a caller: that of its connection or, if the connection is from a

@@ -253,7 +253,11 @@ func operationOf(op v1.DriverOperation) (search.Operation, error) {
 	case op.ShutDown != nil:
 		o.Shutdown = &search.Shutdown{Cancel: op.ShutDown.Cancel, Failure: op.ShutDown.Failure}
 	case op.SetSearcherProgress != nil:
-		o.Progress = &op.SetSearcherProgress.Progress
+		p := op.SetSearcherProgress.Progress
+		if math.IsNaN(p) || math.IsInf(p, 0) {
+			return o, fault.New(fault.Invalid, "setSearcherProgress.progress: %v is not a number from 0 to 1", p)
+		}
+		o.Progress = &p
 	default:
 		return o, fault.New(fault.Invalid, "expected one of createTrial, trialOperation, closeTrial, shutDown and setSearcherProgress")
 	}

@@ -106,7 +106,7 @@ func (db *DB) Audit(ctx context.Context, f AuditFilter, limit int) ([]AuditEntry
 			AND (@verb = '' OR verb = @verb) AND (@workspace = 0 OR workspace_id = @workspace)
 			AND (NOT @failed OR status IS NULL OR status >= 400)
 			AND (@since::timestamptz IS NULL OR at >= @since) AND (@until::timestamptz IS NULL OR at < @until)
-			AND (@before = 0 OR id < @before)
+			AND (@before::bigint = 0 OR id < @before)
 		ORDER BY id DESC LIMIT @limit`,
 		pgx.NamedArgs{"username": f.Username, "kind": f.Kind, "object": f.Object, "verb": f.Verb, "workspace": f.WorkspaceID, "failed": f.Failed,
 			"since": f.Since, "until": f.Until, "before": f.Before, "limit": limit})

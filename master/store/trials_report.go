@@ -127,6 +127,9 @@ func (db *DB) SearchMemory(ctx context.Context, experiment int) (int64, error) {
 // search has no events after the number `after`, up to which the operations were checked.
 // more is the memory that they add to the search, in bytes.
 func (db *DB) AppendOperations(ctx context.Context, experiment int, after int64, kind string, body json.RawMessage, more int64) (told bool, err error) {
+	if err := storableJSON(body); err != nil {
+		return false, err
+	}
 	errLate := errors.New("another event has come")
 	err = db.Tx(ctx, func(tx *DB) error {
 		if err := tx.grow(ctx, experiment, more); err != nil { // locks the experiment's row before its counter, like the loop

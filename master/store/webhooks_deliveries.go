@@ -92,7 +92,7 @@ func (db *DB) RecordTest(ctx context.Context, d Delivery, r DeliveryResult) erro
 // an id; 0 for all.
 func (db *DB) Deliveries(ctx context.Context, webhook int, before int64, limit int) ([]Delivery, error) {
 	return rows[Delivery](ctx, db, `SELECT `+deliveryColumns+` FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
-		WHERE d.webhook_id = $1 AND ($2 = 0 OR d.id < $2) ORDER BY d.id DESC LIMIT $3`, webhook, before, limit)
+		WHERE d.webhook_id = $1 AND ($2::bigint = 0 OR d.id < $2) ORDER BY d.id DESC LIMIT $3`, webhook, before, limit)
 }
 
 // Redeliver queues an ended delivery once more, after those that wait: the same event with
