@@ -45,6 +45,14 @@ resource_pools:
     memory_mb_per_slot: 128
     task_container_defaults: {image: detent-test/python:1}
     docker: {hard_memory_limit: true}
+  - name: homes
+    driver: docker
+    slots: cpu
+    slots_per_node: 1
+    memory_mb_per_slot: 1024
+    homes: %[1]s/homes
+    task_container_defaults: {image: detent-test/python:1}
+    docker: {allowed_host_paths: [%[2]s]}
   - name: by-variable
     driver: docker
     slots: cpu

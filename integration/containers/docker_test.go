@@ -36,6 +36,7 @@ func TestTasksInContainers(t *testing.T) {
 	t.Run("working directory", d.workingDirectory)
 	t.Run("limits", d.limits)
 	t.Run("shell", d.shell)
+	t.Run("homes", d.homes)
 	t.Run("notebook", d.notebook)
 	t.Run("registry", d.registry)
 	t.Run("out of memory", func(t *testing.T) {

@@ -54,7 +54,9 @@ type Pool struct {
 	// cni/<name> (exec). "": the host's.
 	Network string
 	// Python is the path of python3 for its tasks, on every node; "": the first on PATH.
-	Python     string
+	Python string
+	// Homes is the folder of the nodes in which each user has a folder for notebooks and shells; "": none.
+	Homes      string
 	Containers Containers
 
 	Slots       Slots

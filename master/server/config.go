@@ -269,6 +269,11 @@ type PoolConfig struct {
 	AuxMemoryMB int `yaml:"aux_memory_mb"`
 	// Path of the Python that tasks find as `python3`, on every node.
 	Python string `yaml:"python"`
+	// Folder of the nodes in which each user has a folder of their own, named after the number of
+	// the user, for notebooks and shells: they begin there, and its files stay when they end
+	// ([folders that stay](containers.md#folders-that-stay)). All nodes must see the same folder.
+	// Not for driver exec.
+	Homes string `yaml:"homes"`
 	// Keep each trial on one node, whatever its configuration says: the members of a trial on
 	// several nodes use the nodes' own networks.
 	SingleNode bool `yaml:"single_node"`
@@ -585,6 +590,7 @@ func (c *Config) checkPools(k *checker) {
 		p.checkNetwork(k, at, c.TaskURLs)
 		p.checkScheduler(k, at)
 		p.checkPodSpecs(k, at)
+		c.checkHomes(k, at, p)
 		k.oneOf(at+".slots", p.Slots, "cpu", "device")
 		if p.Slots == "device" && p.Device == "" {
 			k.fail(at+".device", "a pool of devices needs the name of the device in Nomad, such as nvidia/gpu")

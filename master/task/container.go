@@ -28,7 +28,7 @@ func (s *Site) contain(j *Job, a *Attempt, of *pool.Pool) error {
 	device := a.Device(of)
 	c := &jobspecs.Container{Image: env.Image.For(device), ForcePull: env.ForcePullImage,
 		PullTimeout: s.PullTimeout, User: own.User, HardMemory: own.HardMemory,
-		ShmBytes: shmBytes, NoGPU: device == expconf.CPU, Mounts: a.mounts(shown), Hosts: own.Hosts}
+		ShmBytes: shmBytes, NoGPU: device == expconf.CPU, Mounts: append(a.mounts(shown), a.homeMounts(of)...), Hosts: own.Hosts}
 	if of.Base().TaskGroups[0].Tasks[0].Config["shm_size"] != nil || of.Driver == pool.Podman {
 		c.ShmBytes = 0 // the pool's job sets it, or the driver may not support it
 	}

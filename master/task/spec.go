@@ -200,6 +200,7 @@ func (b *specBuilder) task(cfg expconf.CommandConfig) error {
 		b.spec.Env["DET_SHM_SIZE"] = strconv.FormatInt(int64(*size), 10)
 	}
 	b.mounts(cfg.Environment.Mounts(cfg.BindMounts))
+	b.home()
 	if err := b.gateway(cfg); err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ type TaskSpec struct {
 	Shell         bool              `json:"shell"`
 	Env           map[string]string `json:"env"` // all DET_ variables and the user's own, except those that only the runner knows
 	WorkDir       string            `json:"workDir"`
+	Home          string            `json:"home"`       // folder of the owner that stays after the task; "": none. The program begins there, unless WorkDir is set
 	ContextURL    string            `json:"contextUrl"` // path on the master; "": no context
 	BindMounts    []BindMount       `json:"bindMounts"`
 	Files         []TaskFile        `json:"files"` // the runner writes them before the start: /run/determined/info/*.json

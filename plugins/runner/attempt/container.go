@@ -51,8 +51,18 @@ func (l *layout) placeCode(privateRoot bool) (model string, err error) {
 	if err := os.MkdirAll(l.workDir, 0o755); err != nil {
 		return "", fmt.Errorf("cannot create the working directory %s in the task's image: %w", l.workDir, err)
 	}
-	l.codeDir = l.workDir
+	l.codeDir, l.codeSeen = l.workDir, l.workDir
 	return l.workDir, nil
+}
+
+// checkHome reports that a container cannot write to the folder of its owner, which the driver made or
+// an administrator.
+func checkHome(p *NomadTask, spec *v1.TaskSpec) error {
+	if spec.Home == "" || !p.PrivateRoot || writable(spec.Home) {
+		return nil
+	}
+	return fmt.Errorf("the folder that stays for your files, %s in the task, cannot be written by the account %d:%d, as which the task runs: "+
+		"an administrator gives it to that account (chown, on a node, in homes of the resource pool)", spec.Home, os.Getuid(), os.Getgid())
 }
 
 // household sets HOME and USER of a program if the image has none for its account. Python needs

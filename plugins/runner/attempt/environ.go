@@ -21,6 +21,8 @@ type layout struct {
 	physical   string // the same folder as this process sees it
 	workDir    string // working directory, as the program sees it
 	codeDir    string // folder of the user's code, as this process sees it
+	codeSeen   string // the same as programs see it
+	stays      bool   // the working directory is a folder that stays when the task ends
 	scratch    string // folder for temporary files, as programs see it; "" for the system's
 	harness    string // folder for PYTHONPATH; "" for none
 	pythonShim string // folder with the pool's python first on PATH; "" for none

@@ -43,6 +43,15 @@ func Dump(file string) error {
 	return os.WriteFile(file, content, 0o600)
 }
 
+// hookDir is the folder of the task's own hook, as programs see it: with the code that was sent, which a
+// folder that stays does not have.
+func (l layout) hookDir() string {
+	if l.stays {
+		return l.codeSeen
+	}
+	return l.workDir
+}
+
 // hookCommand runs the hooks in one shell, as in Determined: a failing line ends the shell, and
 // exported variables are passed to the program. It is nil if there is no hook; names describes
 // the hooks.
@@ -50,7 +59,7 @@ func hookCommand(l layout, self, shell string, env map[string]string) (c *sandbo
 	script := "set -e\n"
 	var found []string
 	for _, hook := range []struct{ path, name string }{
-		{l.relocate(clusterHook), "the cluster's startup hook"}, {filepath.Join(l.workDir, hookName), hookName},
+		{l.relocate(clusterHook), "the cluster's startup hook"}, {filepath.Join(l.hookDir(), hookName), hookName},
 	} {
 		where, ok := l.onNode(hook.path)
 		if !ok {

@@ -45,6 +45,10 @@ func arrange(p *NomadTask, spec *v1.TaskSpec, bare bool) (layout, error) {
 		l.runDir = l.physical
 	}
 	l.workDir = l.inRun("workdir")
+	l.codeSeen = l.workDir
+	if spec.Home != "" {
+		l.workDir, l.stays = spec.Home, spec.WorkDir == ""
+	}
 	if spec.WorkDir != "" {
 		l.workDir = l.relocate(spec.WorkDir)
 	}
@@ -59,7 +63,10 @@ func arrange(p *NomadTask, spec *v1.TaskSpec, bare bool) (layout, error) {
 	if err := l.placeScratch(p.PrivateRoot); err != nil {
 		return l, err
 	}
-	model, err := l.placeCode(p.PrivateRoot)
+	if err := checkHome(p, spec); err != nil {
+		return l, err
+	}
+	model, err := l.placeCode(p.PrivateRoot && (spec.Home == "" || spec.WorkDir != ""))
 	if err != nil {
 		return l, err
 	}

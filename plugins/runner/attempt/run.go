@@ -307,6 +307,9 @@ func (r *run) within(server *loopback.Server) (int, error) {
 	if t.setup.ShmBytes > 0 && !box.Mode.Mount {
 		return 0, fail(CodeMounts, "shm_size cannot be applied: this node does not permit tasks to mount their own /dev/shm (%s)", box.Mode)
 	}
+	if t.layout.stays {
+		r.journal.Infof("files in %s stay when this task ends; files that were sent with it are in %s and go with it", t.layout.workDir, t.layout.codeSeen)
+	}
 	if err := r.hook(box, t); err != nil {
 		return 0, err
 	}

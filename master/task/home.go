@@ -1,0 +1,45 @@
+package task
+
+import (
+	"path"
+	"strconv"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/pool"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// homeMount is where notebooks and shells see the folder of their owner.
+const homeMount = "/determined_home"
+
+// home is the folder of the nodes that stays for the owner of a notebook or shell; "" for none. It has
+// the number of the user, because the name of a user can change and become another user's.
+func (a *Attempt) home(of *pool.Pool) string {
+	if of.Homes == "" || a.OwnerID <= 0 || a.Type != Notebook && a.Type != Shell {
+		return ""
+	}
+	return path.Join(of.Homes, strconv.Itoa(a.OwnerID))
+}
+
+// homeMounts mounts the owner's folder in a container, and no other user's.
+func (a *Attempt) homeMounts(of *pool.Pool) []jobspecs.Mount {
+	if dir := a.home(of); dir != "" {
+		return []jobspecs.Mount{{Source: dir, Target: homeMount, Create: true}}
+	}
+	return nil
+}
+
+// home makes a notebook or shell begin in the folder of its owner.
+func (b *specBuilder) home() {
+	dir := b.a.home(b.pool)
+	if dir == "" {
+		return
+	}
+	b.spec.Home = homeMount
+	if _, own := b.spec.Env["HOME"]; !own {
+		b.spec.Env["HOME"] = homeMount
+	}
+	if !b.pool.HasImages() {
+		b.spec.BindMounts = append(b.spec.BindMounts, v1.BindMount{HostPath: dir, ContainerPath: homeMount, Create: true})
+	}
+}
