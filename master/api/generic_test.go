@@ -41,7 +41,6 @@ func TestGenericTasks(t *testing.T) {
 	me.post("/api/v1/generic-tasks", `{"config":"","contextDirectory":[]}`).says(400, "No config file nor forked task provided")
 	me.generic("resources: {slots: 0}").says(400, "entrypoint")
 	me.generic("entrypoint: [x]\nsearcher: {}").says(400, "searcher: unknown field", "config:2:1")
-	me.generic("entrypoint: [x]\nresources: {is_single_node: false}").says(400, "is_single_node")
 	me.generic("[a").is(400)
 	me.generic("- a").says(400, "expected a mapping")
 	me.generic("entrypoint: [x]", `"projectId":77`).is(404)

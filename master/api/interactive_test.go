@@ -154,7 +154,19 @@ func TestMoreSlotsThanThereAre(t *testing.T) {
 			me.post("/api/v1/"+noun+"s", one(3)).says(400, words)
 			me.post("/api/v1/"+noun+"s", one(2)).ok()
 		}
-		me.generic("entrypoint: [x]\nresources: {slots: 3}").says(400, words)
+		me.generic("entrypoint: [x]\nresources: {slots: 3}").says(400, words, "with resources.is_single_node: false a task may")
+		const several = `{"config":{"entrypoint":["x"],"resources":{"slots":%d,"is_single_node":false}}}`
+		for _, noun := range []string{"notebook", "shell", "tensorboard"} {
+			me.post("/api/v1/"+noun+"s", fmt.Sprintf(several, 1)).is(400)
+		}
+		me.post("/api/v1/notebooks", fmt.Sprintf(several, 3)).says(400, "a notebook is always on a single node")
+		me.post("/api/v1/commands", fmt.Sprintf(several, 4)).ok()
+		me.generic("entrypoint: [x]\nresources: {slots: 4, is_single_node: false}").ok()
+		if beyond := me.post("/api/v1/commands", fmt.Sprintf(several, 5)); strict {
+			beyond.says(400, "slots requested exceeds cluster capacity")
+		} else {
+			warned(beyond)
+		}
 		me.post("/api/v1/experiments", trials(4)).ok()
 		if beyond := me.post("/api/v1/experiments", trials(5)); strict {
 			beyond.says(400, "slots requested exceeds cluster capacity")

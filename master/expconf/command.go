@@ -48,7 +48,7 @@ type CommandResources struct {
 	AgentLabel   *string   `json:"agent_label,omitempty"` // no effect any more
 	Devices      Devices   `json:"devices" default:"[]"`
 	GPU          *GPU      `json:"gpu,omitempty"`
-	IsSingleNode *bool     `json:"is_single_node,omitempty"` // always, so that it may only say so
+	IsSingleNode *bool     `json:"is_single_node,omitempty"` // nil: true
 	MaxSlots     *int      `json:"max_slots" check:"at least 0"`
 	Memory       *ByteSize `json:"memory,omitempty" check:"memory"` // nil: the memory of its slots
 	Priority     *int      `json:"priority" check:"1 (first)..99 (last)"`
@@ -56,12 +56,6 @@ type CommandResources struct {
 	ShmSize      *ByteSize `json:"shm_size" check:"1..maxShm"`
 	Slots        int       `json:"slots" default:"1" check:"0..maxSlots"`
 	Weight       float64   `json:"weight" default:"1" check:"over 0, up to maxWeight"`
-}
-
-func (r CommandResources) check(k *checker, at string) {
-	if r.IsSingleNode != nil && !*r.IsSingleNode {
-		k.fail(at+".is_single_node", "must be true or left out: a task of this kind is always on a single node", "")
-	}
 }
 
 // Duration is a time span, written 30m or as a number of seconds.

@@ -21,11 +21,20 @@ type Kind struct {
 	// required: a configuration without an entrypoint is rejected. A command without one is
 	// accepted, as in Determined, and fails.
 	required bool
+	// spreads: it may be placed on several nodes, if its configuration has
+	// resources.is_single_node: false.
+	spreads bool
+}
+
+// several reports whether a task may be placed on several nodes.
+func several(cfg *expconf.CommandConfig) bool {
+	single := cfg.Resources.IsSingleNode
+	return single != nil && !*single
 }
 
 // Command is the kind of what runs a program of its user's.
 func Command() Kind {
-	return Kind{Type: task.Command, Noun: "command", title: "Command", slots: 1, program: true}
+	return Kind{Type: task.Command, Noun: "command", title: "Command", slots: 1, program: true, spreads: true}
 }
 
 // Notebook is the kind of JupyterLabs.
@@ -43,7 +52,7 @@ func Tensorboard() Kind {
 
 // Generic is the kind of programs that users start in trees, pause and resume.
 func Generic() Kind {
-	return Kind{Type: task.Generic, Noun: "task", title: "Generic Task", slots: 1, program: true, required: true}
+	return Kind{Type: task.Generic, Noun: "task", title: "Generic Task", slots: 1, program: true, required: true, spreads: true}
 }
 
 // describe returns the description of a task that nobody described.

@@ -84,7 +84,10 @@ func (l *Tasks) Start(ctx context.Context, by Submitter, of Kind, req TaskReques
 	if err := l.check(ctx, t, by, of, req); err != nil {
 		return nil, err
 	}
-	warnings, remarks, err := l.cluster.checkSlots(ctx, t.Pool, t.Slots, true)
+	warnings, remarks, err := l.cluster.checkSlots(ctx, t.Pool, t.Slots, !several(&t.Complete) || l.cluster.Pools.Named(t.Pool).SingleNode)
+	if err != nil && of.spreads && t.Complete.Resources.IsSingleNode == nil && fault.Is(err, fault.Invalid) {
+		err = fault.New(fault.Invalid, "%w; with resources.is_single_node: false a %s may use several nodes", err, of.Noun)
+	}
 	t.Warnings, t.Remarks = warnings, append(t.Remarks, remarks...)
 	if err != nil || optional.Value(req.Preview) {
 		return t, err
@@ -188,6 +191,9 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.T
 	}
 	if err := cfg.Validate(of.required); err != nil {
 		return nil, WrongConfig(err)
+	}
+	if !of.spreads && several(&cfg) {
+		return nil, fault.New(fault.Invalid, "resources.is_single_node: must be true or left out: a %s is always on a single node", of.Noun)
 	}
 	if err := cfg.Refused(can); err != nil {
 		return nil, WrongConfig(err)

@@ -91,6 +91,8 @@ type LiveTask struct {
 
 	Nomad json.RawMessage `db:"nomad"` // environment.nomad of its configuration; nil if not set
 	GPU   json.RawMessage `db:"gpu"`   // resources.gpu of its configuration; nil if not set
+	// Several: its configuration has resources.is_single_node: false.
+	Several bool `db:"several"`
 }
 
 // LiveAllocation is an attempt that has not ended.
@@ -228,6 +230,7 @@ const (
 	SELECT k.id, k.type, k.job_id::text, u.username AS owner, w.name AS workspace, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place, k.queued_at,
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN NULLIF(k.config->'environment'->'nomad', 'null') END AS nomad,
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN NULLIF(k.config->'resources'->'gpu', 'null') END AS gpu,
+		k.type <> 'CHECKPOINT_GC' AND coalesce(k.config->'resources'->>'is_single_node' = 'false', false) AS several,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
 	FROM tasks k JOIN users u ON u.id = k.owner_id JOIN workspaces w ON w.id = k.workspace_id
 	WHERE k.ended_at IS NULL AND k.type <> 'TRIAL'

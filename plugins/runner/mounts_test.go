@@ -319,3 +319,29 @@ func BenchmarkBox(b *testing.B) {
 	}
 	b.ReportMetric(float64(opening.Microseconds())/float64(b.N)/1000, "ms-to-ready")
 }
+
+// TestAFolderThatStays: a task begins in its owner's folder, and the next one finds its files there. The
+// code that was sent, with its startup hook, is elsewhere, and a hook in the folder is not run.
+func TestAFolderThatStays(t *testing.T) {
+	needRoot(t)
+	absent(t, "/determined_home", "/run/determined")
+	dir := filepath.Join(t.TempDir(), "homes", "12")
+	begin := func(script string) *rig {
+		spec := sh(script)
+		spec.Home, spec.ContextURL = "/determined_home", "/context"
+		spec.BindMounts = []v1.BindMount{{HostPath: dir, ContainerPath: "/determined_home", Create: true}}
+		r := newRig(t, spec)
+		r.state.Serve("/context", tgz(t, "startup-hook.sh", "echo hooked\n", "sent", "sent\n"))
+		r.run(0)
+		return r
+	}
+	first := begin(`pwd; echo kept > words; echo 'echo wrong' > startup-hook.sh; cat /run/determined/workdir/sent`)
+	first.expectPrinted("hooked", "/determined_home", "sent")
+	if !first.said("files in /determined_home stay when this task ends; files that were sent with it are in /run/determined/workdir") {
+		t.Error("the log does not say what stays")
+	}
+	begin("cat words; ls").expectPrinted("hooked", "kept", "startup-hook.sh", "words")
+	if got, err := os.ReadFile(dir + "/words"); err != nil || string(got) != "kept\n" {
+		t.Errorf("the node has %q: %v", got, err)
+	}
+}
