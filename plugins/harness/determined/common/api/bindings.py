@@ -4218,6 +4218,7 @@ class v1TaskSpec(Message):
     shell: bool
     env: Dict[str, str]
     workDir: str
+    home: str
     contextUrl: str
     bindMounts: Sequence[v1BindMount]
     files: Sequence[v1TaskFile]
