@@ -3,6 +3,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -188,7 +189,7 @@ func TestAccess(t *testing.T) {
 		checkAccessOf(t, l, route.loads, cells)
 	}
 	slices.SortFunc(lines, func(a, b string) int {
-		return strings.Compare(strings.TrimLeft(a[7:], "/"), strings.TrimLeft(b[7:], "/"))
+		return cmp.Or(strings.Compare(strings.TrimLeft(a[7:], "/"), strings.TrimLeft(b[7:], "/")), strings.Compare(a, b)) // one order of equal rights
 	})
 	head := fmt.Sprintf("%-69s %s\n", "#", strings.Join(func() (names []string) {
 		for _, c := range accessRoles {

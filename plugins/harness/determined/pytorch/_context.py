@@ -83,7 +83,9 @@ class PyTorchTrialContext(TorchTrialContext):
                 model = self.autocast_forward_pass(model)
             if self.distributed.size > 1 and any(p.requires_grad for p in model.parameters()):
                 devices = [self.device] if self.device.type == "cuda" else None
-                model = _DDP(model, device_ids=devices)
+                # A search for unused parameters is what keeps DDP from regrouping gradients.
+                ordered = self.experimental._reproducible_sums
+                model = _DDP(model, device_ids=devices, find_unused_parameters=ordered)
         self.models.append(model)
         return model
 
