@@ -36,7 +36,6 @@ const (
 	maxAnonymousPerAddress = 64   // of those, of one address
 	defaultMaxConnections  = 8192 // connections; each waiting request and each stream is one
 	maxTests               = 16   // test events to webhooks at once
-	maxPoll                = 60 * time.Second
 )
 
 // Identity verifies the workload identity that a runner presents, and returns the Nomad

@@ -26,12 +26,6 @@ func taskConfig(k store.Task, who auth.Who) v1.Struct {
 	return v1.StructOf(cfg.Redacted())
 }
 
-// ownerOrAdmin reports whether the caller is the owner of an object, a task of the owner, or an
-// admin. Only these see the values of environment variables.
-func ownerOrAdmin(who auth.Who, ownerID int) bool {
-	return auth.Owns(who, auth.Object{OwnerID: ownerID})
-}
-
 // exitStatus is how a task ended; "" before its end.
 func exitStatus(k store.Task) string {
 	if k.EndedAt == nil {

@@ -37,6 +37,12 @@ func (o object[T]) allow(c *call, verb auth.Verb, it T) error {
 	return err
 }
 
+// ownerOrAdmin reports whether the caller is the owner of an object, a task of the owner, or an
+// admin. Only these see the values of environment variables.
+func ownerOrAdmin(who auth.Who, ownerID int) bool {
+	return auth.Owns(who, auth.Object{OwnerID: ownerID})
+}
+
 // numbered makes an object that the path names by a number.
 func numbered[T any](param string, find func(ctx context.Context, id int) (T, error), of func(T) auth.Object) object[T] {
 	return object[T]{of: of, load: func(ctx context.Context, c *call) (it T, err error) {

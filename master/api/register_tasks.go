@@ -2,10 +2,7 @@ package api
 
 import (
 	"context"
-	"errors"
-	"time"
 
-	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -62,27 +59,4 @@ func (a *API) registerTaskRoutes() {
 	a.registerLogs()
 	a.registerLogRetention()
 	a.registerContext()
-}
-
-// await calls look at once and after each wake-up, until look is satisfied or the time has
-// passed; it returns whether look is satisfied.
-func await(ctx context.Context, wake <-chan struct{}, timeout time.Duration, check func(ctx context.Context) (bool, error)) (satisfied bool, err error) {
-	t := time.NewTimer(timeout)
-	defer t.Stop()
-	for {
-		ok, err := check(ctx)
-		if ok || err != nil {
-			return ok, err
-		}
-		select {
-		case <-wake:
-		case <-t.C:
-			return false, nil
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return false, fault.New(fault.Unavailable, "the master is stopping; try again")
-			}
-			return false, nil
-		}
-	}
 }
