@@ -28,7 +28,7 @@ const drivenSearch = "name: n\nentrypoint: x\nsearcher: {name: custom, metric: l
 
 // TestSearchesDoNotFillTheMemory: somebody has stored more searches than fit, before
 // masters knew a bound. A master that leads stays within the memory of its job, everybody
-// else's experiments go on, and each of the large ones can be killed.
+// else's experiments continue, and each of the large ones can be killed.
 func TestSearchesDoNotFillTheMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it stores 300 MB")

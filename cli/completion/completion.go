@@ -1,5 +1,5 @@
-// Package completion has the command det completion: scripts with which shells complete verbs,
-// flags and IDs.
+// Package completion has the command det completion, which prints the script that a shell needs to
+// complete verbs, flags and IDs.
 package completion
 
 import (

@@ -1,4 +1,4 @@
-// Package configpolicies is det config-policies: what administrators lay over the configurations
+// Package configpolicies is det config-policies: what administrators apply over the configurations
 // of users, and limits.
 package configpolicies
 

@@ -352,7 +352,7 @@ func TestNumbersOfAReport(t *testing.T) {
 	}
 }
 
-// A chart that is followed is drawn over itself until the experiment is over.
+// A chart that is followed is drawn over itself until the experiment has ended.
 func followedPlot(t *testing.T, m *world) {
 	t.Helper()
 	a, out, _ := m.app(t)

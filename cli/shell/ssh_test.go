@@ -72,7 +72,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// The end of the input goes on, and what comes back after it arrives.
+// The end of the input continues, and what comes back after it arrives.
 func TestCarry(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

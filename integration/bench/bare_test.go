@@ -143,7 +143,7 @@ func (r *rig) bareHandler(b *testing.B) (url string, pid int) {
 	return strings.TrimSpace(line), cmd.Process.Pid
 }
 
-// emptyBare makes the yardsticks' tables anew.
+// emptyBare makes the yardsticks' tables again.
 func (r *rig) emptyBare(b *testing.B) {
 	b.Helper()
 	if _, err := r.bare.Exec(b.Context(), bareTables+"TRUNCATE bare_reports, bare_lines"); err != nil {

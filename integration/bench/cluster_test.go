@@ -151,7 +151,7 @@ func (r *rig) up() error {
 	return err
 }
 
-// masterConfig gives the node room for as many tasks as there are clients, whatever its size,
+// masterConfig gives the node room for as many tasks as there are clients, regardless of its size,
 // and a pool beside it that nothing else waits for.
 const masterConfig = `
 cluster_name: bench

@@ -345,7 +345,7 @@ func TestTokensOpenOnlyTheirOwn(t *testing.T) {
 }
 
 // TestMoreSlotsThanThereAre: it is said at once, in numbers, and the rest of the
-// queue goes on.
+// queue continues.
 func TestMoreSlotsThanThereAre(t *testing.T) {
 	r := rig.Start(t)
 	check := unharmed(t, r)

@@ -51,7 +51,7 @@ with core.init() as ctx:
 	}
 }
 
-// TestPauseKeepsProgress: paused, a trial holds no slot; activated, it goes on
+// TestPauseKeepsProgress: paused, a trial holds no slot; activated, it continues
 // where it stopped, as its second run, and no step is missing or doubled.
 func TestPauseKeepsProgress(t *testing.T) {
 	r := rig.Start(t)
@@ -148,7 +148,7 @@ func beating(text string) bool {
 	return false
 }
 
-// flaky fails so many times, and then ends well. Its count lies outside of the task.
+// flaky fails so many times, and then ends well. Its count is outside of the task.
 func flaky(t *testing.T, failures int) map[string]string {
 	return rig.Script(fmt.Sprintf(`
 import os

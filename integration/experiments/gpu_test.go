@@ -310,7 +310,7 @@ print("told", ",".join(determined.get_cluster_info().gpu_uuids), os.environ["DET
 }
 
 // fallUnhealthy: an unhealthy one leaves the pool, with its reason wherever users look, while
-// what runs on it goes on; and it comes back.
+// what runs on it continues; and it comes back.
 func (g *gpuNode) fallUnhealthy(t *testing.T) {
 	running := g.train(t, "running", 1)
 	held := g.sees(t, running)[0]
@@ -361,7 +361,7 @@ func (g *gpuNode) fallUnhealthy(t *testing.T) {
 }
 
 // breaking is a trial that a GPU lets down: when it is told so it fails as CUDA
-// does, and what is started after it goes on from its checkpoint.
+// does, and what is started after it continues from its checkpoint.
 const breaking = `
 import os, pathlib, time
 import determined
@@ -383,7 +383,7 @@ with core.init() as context:
 `
 
 // failTheirTrial: a GPU falls off the bus under a trial, which fails. Another attempt
-// goes on elsewhere from the checkpoint, and the log says what was the matter.
+// continues elsewhere from the checkpoint, and the log says what was the matter.
 func (g *gpuNode) failTheirTrial(t *testing.T) {
 	stop := filepath.Join(g.ends, "break")
 	id := g.Submit(t, fmt.Sprintf(`

@@ -43,7 +43,7 @@ with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as ctx:
 `
 
 // TestContinueAndStartFrom: by Determined's own command line, an experiment that
-// failed goes on in the same trial, with what was wrong put right; then longer; and
+// failed continues in the same trial, with what was wrong put right; then longer; and
 // another one starts where it ended.
 func TestContinueAndStartFrom(t *testing.T) {
 	r := rig.Start(t)
@@ -142,7 +142,7 @@ func waitEnd(t testing.TB, r *rig.Rig, id int, want v1.ExperimentState) {
 
 // TestChangesWhileItRuns: by Determined's own command line, a search is given less
 // and more room, its node and a slot are taken from it, it changes its pool, and
-// nothing of that costs it more than the way.
+// no part of that costs it more than the way.
 func TestChangesWhileItRuns(t *testing.T) {
 	r := rig.Start(t)
 	u := r.Person(t, "determined", "")
@@ -210,7 +210,7 @@ func find(rows []map[string]string, column, value string) map[string]string {
 	return nil
 }
 
-// TestASearchContinuesAndQueues: of a search the trials go on that were killed; jobs
+// TestASearchContinuesAndQueues: of a search the trials continue that were killed; jobs
 // that wait change places.
 func TestASearchContinuesAndQueues(t *testing.T) {
 	r := rig.Start(t)

@@ -113,7 +113,7 @@ sys.exit(3)
 	nodeThatKeepsFailing(t, r)
 }
 
-// waitOver waits until an experiment is over, however.
+// waitOver waits until an experiment has ended, however.
 func waitOver(t testing.TB, r *rig.Rig, id int) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("experiment %d ends", id), func() (bool, error) {

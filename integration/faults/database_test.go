@@ -41,7 +41,7 @@ func lastFor(t testing.TB, k *rig.Training, began time.Time, outage time.Duratio
 //
 // The outage is twice as long as that package's patience; the two minutes that are
 // promised it lasts with DETENT_LONG_OUTAGE=1. What waits for the master's word, as
-// a checkpoint does, waits that long; what does not goes on.
+// a checkpoint does, waits that long; what does not continues.
 func TestDatabaseIsAwayUnderTheUnmodifiedHarness(t *testing.T) {
 	outage := outage(40*time.Second, 2*time.Minute)
 	r := rig.Start(t)

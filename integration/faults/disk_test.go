@@ -30,7 +30,7 @@ func smallDisk(dir, size string) (why string, err error) {
 	return "", nil
 }
 
-// isSmall says whether a folder lies on a disk that smallDisk made.
+// isSmall reports whether a folder is on a disk that smallDisk made.
 func isSmall(dir string) bool {
 	mounts, err := os.ReadFile("/proc/mounts")
 	return err == nil && strings.Contains(string(mounts), "detent-faults "+dir+" ")
@@ -89,7 +89,7 @@ func nodesDiskIsFull(t *testing.T, r *rig.Rig) {
 }
 
 // databasesDiskIsFull fills the disk under PostgreSQL. Who submits is told, in
-// words; who trains goes on; and nothing is lost once there is room again.
+// words; who trains continues; and nothing is lost once there is room again.
 func databasesDiskIsFull(t *testing.T, r *rig.Rig) {
 	dir := filepath.Join(r.Cluster.StateDir(), "postgres")
 	if !isSmall(dir) {

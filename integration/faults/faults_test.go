@@ -35,7 +35,7 @@ func TestMasterIsKilledTenTimes(t *testing.T) {
 	k := r.Train(t, rig.TrainOptions{})
 	var last proc.ID
 	for kill := range 10 {
-		k.Advance(t, random.IntN(12)) // steps go on without the master
+		k.Advance(t, random.IntN(12)) // steps continue without the master
 		master := masterAfter(t, r, last)
 		if random.IntN(3) > 0 {
 			r.Healthy(t)
@@ -85,7 +85,7 @@ func TestPartsAreKilledUnderATraining(t *testing.T) {
 			at := k.Steps(t)
 			killed := r.Kill9(t, name)
 			t.Cleanup(func() { r.StartPart(t, name) })
-			k.Advance(t, 1+random.IntN(12)) // it goes on while the part is away
+			k.Advance(t, 1+random.IntN(12)) // it continues while the part is away
 			r.StartPart(t, name)
 			r.Healthy(t)
 			t.Logf("killed at step %d, well again after %s, at step %d", at, time.Since(killed).Round(time.Millisecond), k.Steps(t))

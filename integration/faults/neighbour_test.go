@@ -133,7 +133,7 @@ func index(t testing.TB, k *rig.Training) uint64 {
 
 // TestNeighbourIsLeftAlone: two clusters share a namespace, and even the numbers
 // of their experiments. Each sees and touches its own jobs only, also when its
-// master starts anew and looks at everything for the first time.
+// master starts again and looks at everything for the first time.
 func TestNeighbourIsLeftAlone(t *testing.T) {
 	r := rig.Start(t)
 	mine := r.Train(t, rig.TrainOptions{})

@@ -19,7 +19,7 @@ import (
 
 // nodeIsDead kills the agent of the node that a training runs on. Its tasks live
 // on with nobody to end them but the runner, which asks the master; Nomad gives
-// the node up, and the trial goes on elsewhere from its checkpoint. Then the agent comes back to what it left, after
+// the node up, and the trial continues elsewhere from its checkpoint. Then the agent comes back to what it left, after
 // as long as all that takes, or a minute with DETENT_LONG_OUTAGE=1.
 func nodeIsDead(t *testing.T, r *rig.Rig) {
 	k := r.Train(t, rig.TrainOptions{Pause: 0.1, Stubborn: true})
@@ -76,7 +76,7 @@ func checkOneAtATime(t testing.TB, k *rig.Training) {
 	}
 }
 
-// checkGoesOn: the trial went on from its last checkpoint, and nobody counts that
+// checkGoesOn: the trial continued from its last checkpoint, and nobody counts that
 // as its failure. Its curve has each step once.
 func checkGoesOn(t testing.TB, k *rig.Training) {
 	t.Helper()
@@ -124,7 +124,7 @@ func checkGoesOn(t testing.TB, k *rig.Training) {
 	k.CheckMetrics(t, last)
 }
 
-// idle says whether Nomad runs nothing of an attempt, on any node.
+// idle reports whether Nomad runs nothing of an attempt, on any node.
 func idle(t testing.TB, r *rig.Rig, attempt string) (bool, error) {
 	t.Helper()
 	nomad, err := r.Nomad()

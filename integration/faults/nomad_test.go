@@ -123,7 +123,7 @@ func attemptOf(t testing.TB, k *rig.Training, state string) {
 
 // nomadIsRestored starts Nomad's server from a copy of its data that is some
 // minutes old. It has forgotten a training since then, and counts from an index
-// that it had long passed. Both trainings go on, until the operators say that
+// that it had long passed. Both trainings continue, until the operators say that
 // what Nomad lacks is lost.
 func nomadIsRestored(t *testing.T, r *rig.Rig) {
 	known := r.Train(t, rig.TrainOptions{})
@@ -213,7 +213,7 @@ func otherWork(t testing.TB, r *rig.Rig, nomad *api.Client) {
 }
 
 // nomadReadsASnapshot restores a snapshot while Nomad runs, which is the tool's
-// own way. Its index goes on, and with the next work that it gives a node the node
+// own way. Its index continues, and with the next work that it gives a node the node
 // ends what Nomad has forgotten; until then that goes on too.
 func nomadReadsASnapshot(t *testing.T, r *rig.Rig) {
 	known := r.Train(t, rig.TrainOptions{})

@@ -215,7 +215,7 @@ func leaderSleeps(t *testing.T, r *rig.Rig) {
 			t.Fatal(err)
 		}
 		resigned(t, r, l)
-		// The new leader goes on for a while, beside the one that woke.
+		// The new leader continues for a while, beside the one that woke.
 		early.Follow(t)
 		for _, k := range []*rig.Training{early, late} {
 			k.Finish(t)

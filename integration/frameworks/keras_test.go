@@ -145,7 +145,7 @@ func irisCreated(t *testing.T, r *rig.Rig, name, data string, flags ...string) (
 	t.Helper()
 	home := t.TempDir()
 	config, code := filepath.Join(home, name), filepath.Join(home, "code")
-	// Only where the data lies is another place than its author's.
+	// Only the folder of the data differs from the author's.
 	text := placed(t, filepath.Join("../../master/expconf/testdata/seeds", name), map[string]string{"host_path: " + dataPlace: "host_path: " + data})
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// loadsShapes loads a downloaded checkpoint, and says what an image with a row shows.
+// loadsShapes is a program that loads a downloaded checkpoint and classifies an image with a row.
 const loadsShapes = `
 import sys, torch
 from determined import pytorch
@@ -39,9 +39,9 @@ resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 1536}
 `, dir, python)
 	r.StartCluster(t, dir, local.Options{Name: "torch", Master: local.Master{Config: config}})
-	// What needs no other's result is submitted at once: how many subtests run at a time depends on the machine.
+	// Experiments that need no other's result are submitted first, because subtests may run one by one.
 	letters := bothOf(t, r, "sentences_core_ddp")
-	// The trials of the searches train on one slot, so const.yaml of these would show nothing more.
+	// The trials of the searches train on one slot, so their const.yaml would test nothing new.
 	food, signals := submitted(t, r, "reviews_transformers", "distributed.yaml"), submitted(t, r, "waves_lightning", "distributed.yaml")
 	foods := submitted(t, r, "reviews_transformers", "adaptive.yaml", "--config", "searcher.max_trials=4")
 	waves := submitted(t, r, "waves_lightning", "adaptive.yaml", "--config", "searcher.max_trials=4", "--config", "hyperparameters.global_batch_size=32")

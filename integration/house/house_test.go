@@ -188,7 +188,7 @@ var pluginSDK = []string{"plugins/base", "plugins/device", "plugins/drivers/prot
 
 const pluginSDKVersion = "v1.6.3"
 
-// ofPluginSDK says whether a package is part of that, in our own plugin.
+// ofPluginSDK reports whether a package is part of that, in our own plugin.
 func ofPluginSDK(ours, dep string) bool {
 	rest, ok := strings.CutPrefix(dep, "github.com/hashicorp/nomad/")
 	return ok && under(strings.TrimPrefix(ours, module+"/"), []string{"plugins/gpu"}) && under(rest, pluginSDK)

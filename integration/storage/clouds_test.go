@@ -26,7 +26,7 @@ type cloud struct {
 	storage string   // checkpoint_storage of its experiments
 	env     []string // of its tasks
 	bucket  *objects.Bucket
-	below   func(id int) string // where in the bucket the files of an experiment lie
+	below   func(id int) string // where in the bucket the files of an experiment are
 	secrets []string            // what must be shown nowhere
 }
 

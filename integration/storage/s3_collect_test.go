@@ -13,7 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// inBucket lists what lies below a prefix, as the store's administrator sees it.
+// inBucket lists what is stored under a prefix, as the store's administrator sees it.
 func (r *s3rig) inBucket(t *testing.T, prefix string) (names []string) {
 	t.Helper()
 	admin := r.S3().Admin

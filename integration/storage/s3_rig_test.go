@@ -28,7 +28,7 @@ import (
 // an hour, so a gate stands before the store that ends them sooner.
 const keyLife = 12 * time.Second
 
-// A gate stands between everybody and the object store. Keys that were given out end after keyLife, in
+// A gate stands between everybody and the object store. Keys that were issued end after keyLife, in
 // what Vault is told and in what the store lets in; all of them are remembered.
 type gate struct {
 	server *httptest.Server
@@ -77,7 +77,7 @@ func (g *gate) leadTo(t *testing.T, address string) {
 
 var credential = regexp.MustCompile(`Credential=([^/]+)/`)
 
-// over says whether a request is signed by keys that have ended.
+// over reports whether a request is signed by keys that have ended.
 func (g *gate) over(r *http.Request) bool {
 	m := credential.FindStringSubmatch(r.Header.Get("Authorization"))
 	if m == nil {
@@ -99,7 +99,7 @@ var (
 	issued     = regexp.MustCompile(`<(AccessKeyId|SecretAccessKey|SessionToken)>([^<]+)</`)
 )
 
-// shorten ends keys that STS gives out sooner.
+// shorten ends keys that STS provides sooner.
 func (g *gate) shorten(resp *http.Response) error {
 	if !strings.Contains(resp.Header.Get("Content-Type"), "xml") {
 		return nil
@@ -127,7 +127,7 @@ func (g *gate) shorten(resp *http.Response) error {
 	return nil
 }
 
-// given are all the keys that were given out.
+// given are all the keys that were issued.
 func (g *gate) given() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// TestCheckpointsInS3 keeps checkpoints in a bucket, with credentials that Vault gives out.
+// TestCheckpointsInS3 keeps checkpoints in a bucket, with credentials that Vault provides.
 func TestCheckpointsInS3(t *testing.T) {
 	t.Parallel()
 	r := startS3(t)
@@ -71,7 +71,7 @@ func (r *s3rig) unmodified(t *testing.T, env ...string) string {
 	return as.config("open", "long.py", append(env, "DET_USE_INSTALLED_HARNESS=1")...)
 }
 
-// prefixOf is where in the bucket an experiment's checkpoints lie.
+// prefixOf is where in the bucket an experiment's checkpoints are.
 func prefixOf(t *testing.T, r *rig.Rig, id int) (prefix, original string) {
 	t.Helper()
 	e, err := r.Client.Experiment(t.Context(), id)
@@ -250,7 +250,7 @@ print(client.get_checkpoint(%q).download("theirs"))
 	}
 }
 
-// vaultAway: what runs goes on, what needs Vault waits and says why, and the rest starts.
+// vaultAway: what runs continues, what needs Vault waits and says why, and the rest starts.
 func (r *s3rig) vaultAway(t *testing.T, as *rig.Rig, long int) (waited int) {
 	vault, err := r.Part("vault")
 	if err != nil {

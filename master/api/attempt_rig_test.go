@@ -100,7 +100,7 @@ func (r *rig) running(config string, members int) *attempt {
 func (a *attempt) path(rest string) string   { return "/api/v1/allocations/" + a.id + rest }
 func (a *attempt) trialPath(s string) string { return fmt.Sprintf("/api/v1/trials/%d%s", a.trial, s) }
 
-// sharedStorage is a configuration whose checkpoints lie in a folder.
+// sharedStorage is a configuration whose checkpoints are in a folder.
 func sharedStorage(dir string) string {
 	return yaml("checkpoint_storage: {type: shared_fs, host_path: "+dir+", storage_path: ckpt}",
 		"environment: {environment_variables: [FOO=bar, DET_USER=mallory]}", "bind_mounts: [{host_path: /data, container_path: data, read_only: true}]")

@@ -18,9 +18,9 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// These print figures, and next to them what the same clients reach against a
-// bare handler that does nothing but a grouped insert into the same server, or
-// bare inserts: absolute figures say little on a machine that others share.
+// These benchmarks print two rates: that of the API, and that of the same clients with a handler that
+// only inserts rows in groups into the same database, or with bare inserts. An absolute rate means
+// little on a shared machine.
 //
 //	go test ./master/api -run '^$' -bench . -benchtime 1x
 
@@ -93,7 +93,7 @@ func benchClients(n int) []*http.Client {
 	return list
 }
 
-// fiveMetrics is what the yardstick's reports hold.
+// fiveMetrics is a report with five metrics.
 func fiveMetrics(trial, run, step int) []byte {
 	return fmt.Appendf(nil, `{"group":"training","metrics":{"trialId":%d,"trialRunId":%d,"stepsCompleted":%d,"reportTime":null,`+
 		`"metrics":{"avgMetrics":{"loss":%g,"accuracy":0.913,"lr":0.001,"grad_norm":1.25,"throughput":1034.5},"batchMetrics":null}}}`,
@@ -130,8 +130,8 @@ func BenchmarkMetricReports(b *testing.B) {
 	}
 }
 
-// bareReports is the yardstick: the same clients against a handler without
-// authentication, checks or summaries, that only groups inserts.
+// bareReports is the rate to compare with: the same clients with a handler that only groups inserts,
+// without authentication, checks or summaries.
 func bareReports(b *testing.B, r *rig, clients int) (float64, time.Duration) {
 	b.Helper()
 	pool, err := pgxpool.New(b.Context(), r.dsn)
@@ -200,7 +200,7 @@ func bareReports(b *testing.B, r *rig, clients int) (float64, time.Duration) {
 	return rate, p99
 }
 
-// logBody is a batch of lines as a runner ships it.
+// logBody is a batch of lines as a runner sends it.
 func logBody(first, n int) []byte {
 	b := fmt.Appendf(nil, `{"shipper":"s","first":"%d","lines":[`, first)
 	for i := range n {
@@ -225,7 +225,7 @@ func BenchmarkLogLines(b *testing.B) {
 				}
 				http := benchClients(clients)
 				lines := logBody(0, perBatch)
-				lines = lines[bytes.IndexByte(lines, '['):] // making them is the runner's time, on another machine
+				lines = lines[bytes.IndexByte(lines, '['):] // the runner makes the lines on another machine
 				rate, p99 := load(b, clients, func(c, n int) error {
 					body := append(fmt.Appendf(nil, `{"shipper":"s%d","first":"%d","lines":`, c, n*perBatch), lines...)
 					return attempts[c].ranks[0].send(http[c], "/api/v1/detent/logs", body)

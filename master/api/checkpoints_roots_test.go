@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What a task says of where its checkpoints lie makes no file of the master's host
+// What a task says of where its checkpoints are makes no file of the master's host
 // readable: the master reads below the folders that its operators named.
 func TestTheMasterReadsBelowItsRoots(t *testing.T) {
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// manyExperiments fills a database as years of use do: most are over, each has a
+// manyExperiments fills a database as years of use do: most have ended, each has a
 // trial and its own configuration.
 func (r *rig) manyExperiments(n int) {
 	r.t.Helper()

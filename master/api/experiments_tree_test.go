@@ -70,7 +70,7 @@ func TestATreeOfDeepFiles(t *testing.T) {
 	r.api.receiver.memory.empties(t)
 }
 
-// The size that is counted is near that of the answer, whatever the names.
+// The size that is counted is near that of the answer, regardless of the names.
 func TestTreeSize(t *testing.T) {
 	for name, paths := range map[string][]string{
 		"flat":     {"a.py", "b.py", "c.py"},

@@ -101,7 +101,7 @@ func TestPreviewOfAPolicy(t *testing.T) {
 		}
 	}
 	preview("", "")
-	preview("save_experiment_best=0&save_trial_best=0&save_trial_latest=0", older) // the trial goes on from the other
+	preview("save_experiment_best=0&save_trial_best=0&save_trial_latest=0", older) // the trial continues from the other
 	a.over()
 	preview("save_experiment_best=0&save_trial_best=0&save_trial_latest=0", older+" "+newer)
 	preview("save_trial_best=1&save_trial_latest=0", newer)

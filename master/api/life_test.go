@@ -10,7 +10,7 @@ import (
 )
 
 // goesOn stands in for the loop: it carries the next action out that an experiment
-// goes on.
+// continues.
 func (r *rig) goesOn(id int, saw string) (done chan struct{}) {
 	wake, cancel := r.bus.Subscribe(store.TopicIntent)
 	done = make(chan struct{})

@@ -75,7 +75,7 @@ func (c *call) atLeast(zero string, def, limit int) (int, error) {
 	return n, nil
 }
 
-// sendEvery streams a record, and another one after each period until experiments are over. It
+// sendEvery streams a record, and another one after each period until experiments have ended. It
 // looks whether they are over before it looks for what is new, so that nothing is missed. While
 // the database is away, it waits.
 func (a *API) sendEvery(c *call, period time.Duration, experiments []int, next func(context.Context) (any, error)) error {

@@ -57,7 +57,7 @@ func TestModels(t *testing.T) {
 	r.anyone().get(number).is(401)
 	me.del(number).ok()
 	me.get(number).is(404)
-	// An archived workspace takes no models.
+	// An archived workspace accepts no models.
 	closed := at(t, me.post("/api/v1/workspaces", `{"name":"closed"}`).ok().tree(), "workspace.id")
 	me.post(fmt.Sprintf("/api/v1/workspaces/%v/archive", closed), "").ok()
 	me.post("/api/v1/models", fmt.Sprintf(`{"name":"late","workspaceId":%v}`, closed)).says(409, "closed")

@@ -55,7 +55,7 @@ func (r *rig) opens(n int) {
 
 // TestWhoMayNotIsShownNoMore: a follower of logs, one of metrics, the stream of a
 // page and one of the masters' log end with the session, the
-// account and a new password, and those of somebody else go on.
+// account and a new password, and those of somebody else continue.
 func TestWhoMayNotIsShownNoMore(t *testing.T) {
 	r := newRig(t)
 	admin := r.user("admin")

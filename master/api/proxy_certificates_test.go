@@ -23,7 +23,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A network is what lies between a master and a task's gateway, and notes every byte.
+// A network is what is between a master and a task's gateway, and notes every byte.
 type network struct {
 	mu   sync.Mutex
 	seen bytes.Buffer

@@ -61,7 +61,7 @@ func headOfRun(r store.RunHead) auth.Object {
 }
 
 // onRuns makes the code of an endpoint that changes runs: each run that the caller may not
-// change, or that is not there, has its own error, and the others go on.
+// change, or that is not there, has its own error, and the others continue.
 func (a *API) onRuns(act func(ctx context.Context, list []store.RunHead) (refusals, error)) func(context.Context, *call, *v1.RunsRequest) (*v1.RunsResponse, error) {
 	return func(ctx context.Context, c *call, req *v1.RunsRequest) (*v1.RunsResponse, error) {
 		return a.changeRuns(ctx, c, req, act)

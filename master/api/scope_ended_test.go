@@ -27,7 +27,7 @@ func (r *rig) commandAtTheGate(task string) string {
 
 // TestNoTaskOfAStolenSessionOutlivesIt: a new password and a deactivation end the
 // sessions of all tasks of their user. Nothing that was started before gets another: not
-// the next attempt of a training, and nothing that a task itself started. Trainings go on.
+// the next attempt of a training, and nothing that a task itself started. Trainings continue.
 func TestNoTaskOfAStolenSessionOutlivesIt(t *testing.T) {
 	code := `"modelDefinition":[` + modelFile("train.py", "print(1)\n") + `]`
 	for what, c := range map[string]struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 )
 
-// A panic in a stream ends that stream, and the master goes on.
+// A panic in a stream ends that stream, and the master continues.
 func TestAPanicInAStream(t *testing.T) {
 	r := newRig(t)
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
@@ -80,7 +80,7 @@ type panicking struct{ *memoryBucket }
 
 func (panicking) Get(context.Context, string) (io.ReadCloser, Object, error) { panic("oh no, bucket") }
 
-// A panic while a checkpoint is packed breaks that download off, and the master goes on.
+// A panic while a checkpoint is packed breaks that download off, and the master continues.
 func TestAPanicInADownload(t *testing.T) {
 	bucket := &memoryBucket{objects: map[string]string{}}
 	r := newRig(t, func(c *Config) {
@@ -194,7 +194,7 @@ func TestAPanicWhileAnAnswerIsSent(t *testing.T) {
 	}
 }
 
-// lent is a connection as fiber hands it out: it is another one's when this one is over.
+// lent is a connection as fiber hands it out: it is another one's when this one has ended.
 type lent struct{ net.Conn }
 
 func (l *lent) UnsafeConn() net.Conn { return l.Conn }

@@ -195,7 +195,7 @@ func TestUnmanagedTrialsOfOthers(t *testing.T) {
 	me.get("/api/v1/trials/by-external-id/theirs/one").is(404)
 }
 
-// TestSilentTrials: a trial whose program says nothing fails, and goes on when the program
+// TestSilentTrials: a trial whose program says nothing fails, and continues when the program
 // is heard again; a killed one ends and stays ended.
 func TestSilentTrials(t *testing.T) {
 	r := newRig(t)

@@ -41,7 +41,7 @@ func get[Resp any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp],
 	return &out, c.do(ctx, k, &out)
 }
 
-// post calls an endpoint with a body, whatever its method.
+// post calls an endpoint with a body, regardless of its method.
 func post[Req, Resp any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], in Req, params ...any) (*Resp, error) {
 	var out Resp
 	k := callOf(e, params...)

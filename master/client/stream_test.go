@@ -111,7 +111,7 @@ func TestLeavingAStreamEndsTheRequest(t *testing.T) {
 	}
 }
 
-// A followed log goes on over broken connections and a master that is away for a
+// A followed log continues over broken connections and a master that is away for a
 // while, and shows each line once, also one that arrives out of order.
 func TestFollowedLogSurvivesTheMaster(t *testing.T) {
 	calls := 0

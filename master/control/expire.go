@@ -17,7 +17,7 @@ const maxExpiries = 2
 const expirePause = time.Minute
 
 // A LogRetention says for how long the lines of tasks are kept, and when the leader looks for those
-// whose time is over.
+// whose time has ended.
 type LogRetention struct {
 	Days int                       // for tasks that say nothing else; store.LogsForever
 	Next func(time.Time) time.Time // the next pass after a time

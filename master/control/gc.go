@@ -209,7 +209,7 @@ func stillNeeded(checkpoint, why string) string {
 	return fmt.Sprintf("its checkpoint %s is still needed: %s", checkpoint, why)
 }
 
-// removable says whether files in a storage can be removed.
+// removable reports whether files in a storage can be removed.
 func removable(s expconf.CheckpointStorage) bool {
 	return s.Type == expconf.SharedFS || s.Type == expconf.Directory || s.IsObjects()
 }

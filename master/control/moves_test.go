@@ -167,7 +167,7 @@ func TestThePlaceInTheQueueCounts(t *testing.T) {
 
 func anyPriority(int) error { return nil }
 
-// TestAClosedPool tests that a bound pool takes no work of other workspaces, and keeps what runs there.
+// TestAClosedPool tests that a bound pool accepts no work of other workspaces, and keeps what runs there.
 func TestAClosedPool(t *testing.T) {
 	b := newBench(t, "n1")
 	running := b.submit(oneTrial)

@@ -177,7 +177,7 @@ func (s *searchWorld) stuck() string {
 		WHERE e.ended_at IS NULL AND t.ended_at IS NULL`)
 }
 
-// replay folds the events of every search anew and compares what comes of it with
+// replay folds the events of every search again and compares what comes of it with
 // the rows.
 func (s *searchWorld) replay() {
 	s.t.Helper()

@@ -64,7 +64,7 @@ func (b *bench) trials(experiment int, want string) {
 func at1(v float64) *float64 { return &v }
 
 // TestATrialWaitsAndIsCalledBack: at its rung a trial makes way with a checkpoint,
-// its slots go to others, and it goes on when others turn out worse.
+// its slots go to others, and it continues when others turn out worse.
 func TestATrialWaitsAndIsCalledBack(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.submit("searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 2, max_concurrent_trials: 1, max_length: {batches: 10}}")
@@ -121,7 +121,7 @@ searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_tria
 	b.trials(e, "0 ACTIVE RUNNING, 1 COMPLETED, 2 ACTIVE STARTING")
 }
 
-// TestATrialWithoutTheMetricFails, and the search goes on without it.
+// TestATrialWithoutTheMetricFails, and the search continues without it.
 func TestATrialWithoutTheMetricFails(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.submit("searcher: {name: async_halving, metric: loss, num_rungs: 2, max_trials: 2, max_concurrent_trials: 1, max_length: {batches: 10}}")

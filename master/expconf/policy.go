@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A Policy is a config policy for configurations of type R: what administrators lay over the
+// A Policy is a config policy for configurations of type R: what administrators apply over the
 // configurations of users, and limits that these must keep.
 type Policy[R Raw | RawCommand] struct {
 	Invariant   R

@@ -24,7 +24,7 @@ func cluster() ClusterDefaults {
 
 // TestScripts runs the recorded scripts in testdata. Each command reads a
 // document, from its input or with file= from testdata/seeds, and prints what
-// became of it; go test -rewrite records anew.
+// became of it; go test -rewrite records again.
 //
 //	config    the completed configuration, then warnings and what is refused
 //	check     the problems found, or ok

@@ -23,7 +23,7 @@ type TensorboardSource struct {
 	Path    string            `json:"path"`
 }
 
-// TensorboardSources returns where the event files of trials lie in a TensorBoard's task, and
+// TensorboardSources returns where the event files of trials are in a TensorBoard's task, and
 // which folders of its node the task must mount. A storage that is a folder of the node becomes
 // the directory at which the folder is mounted, because experiments may have different storage.
 func TensorboardSources(clusterID string, shown []ShownExperiment) ([]TensorboardSource, BindMounts, error) {

@@ -215,7 +215,7 @@ func (t Table) fieldOf(name string) (Field, bool) {
 	return Field{}, false
 }
 
-// IsField says whether every row of the column's table has it.
+// IsField reports whether every row of the column's table has it.
 func (c Column) IsField() bool { return c.Location == Experiment || c.Location == Run }
 
 // Hyperparameter is the name of the hyperparameter that a column is about.

@@ -165,7 +165,7 @@ func (n Node) negated() Node {
 	return Node{Any: true, Children: []Node{opposite, {Condition: &Condition{Column: c.Column, Op: IsEmpty}}}}
 }
 
-// always says whether every row has a value there.
+// always reports whether every row has a value there.
 func (c Column) always() bool {
 	return c.IsField() && slices.Contains([]string{"id", "name", "startTime", "duration", "numTrials", "state",
 		"resourcePool", "checkpointSize", "checkpointCount", "user", "projectId", "project", "workspace", "archived", "tags",

@@ -248,7 +248,7 @@ func (l *Experiments) admit(ctx context.Context, e *Experiment, cfg expconf.Conf
 }
 
 // runsElsewhere completes an experiment whose programs run its trials and store its
-// checkpoints themselves: nothing of it is scheduled. Of a bucket it has its own part, as
+// checkpoints themselves: no part of it is scheduled. Of a bucket it has its own part, as
 // every experiment: the master and TensorBoards read there with the cluster's keys.
 func (c *Cluster) runsElsewhere(e *Experiment, cfg expconf.Config, of *pool.Pool, warnings expconf.Warnings) error {
 	cfg.Resources.ResourcePool = of.Name

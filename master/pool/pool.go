@@ -107,10 +107,10 @@ func (p *Pool) Runs(platform string) bool {
 // HasImages reports whether the pool's tasks run in images.
 func (p *Pool) HasImages() bool { return p.Driver == Docker || p.Driver == Podman }
 
-// Mounts tells whether tasks can see folders of their node at other paths.
+// Mounts reports whether tasks can see folders of their node at other paths.
 func (p *Pool) Mounts() bool { return p.Driver == RawExec || p.HasImages() }
 
-// Reaches tells whether nodes of a datacenter are in the pool.
+// Reaches reports whether nodes of a datacenter are in the pool.
 func (p *Pool) Reaches(datacenter string) bool {
 	return len(p.Datacenters) == 0 || slices.ContainsFunc(p.Datacenters, func(pattern string) bool {
 		ok, err := path.Match(pattern, datacenter)

@@ -23,7 +23,7 @@ type Slots struct {
 	MemoryMaxMBPerSlot int
 
 	MaxPerNode int // 0 for no limit
-	PerNode    int // so many CPU slots on every node, whatever its size; 0 cuts them by size
+	PerNode    int // so many CPU slots on every node, regardless of its size; 0 cuts them by size
 }
 
 // OfNode is how many CPU slots so much of a node makes.

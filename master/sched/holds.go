@@ -6,7 +6,7 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// Holds says whether nodes could hold a request if nothing ran on them and they
+// Holds reports whether nodes could hold a request if nothing ran on them and they
 // were in order, with all of their slots.
 func Holds(of *pool.Pool, nodes []Node, r Request) bool {
 	whole := slices.Clone(nodes)

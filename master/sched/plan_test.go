@@ -17,7 +17,7 @@ import (
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // TestPlan runs the scripts in testdata. Each describes a pool line by line and
-// records what Plan answers; -rewrite records anew.
+// records what Plan answers; -rewrite records again.
 //
 //	pool gpu preempt aux=2 policy=fair_share fit=worst weights=a:3,b:1 users=ann:2 min=600
 //	node n1 slots=8 bad=3 health="it is too hot" off=4 taken=5,6 brands=a:4,b:4 out="is draining"

@@ -23,7 +23,7 @@ type Spread struct {
 	Share  map[string]float64 // by value, from 0 to 1
 }
 
-// Bars says whether a node must not be used.
+// Bars reports whether a node must not be used.
 func (c *Choice) Bars(node string) bool {
 	if c == nil {
 		return false
@@ -32,7 +32,7 @@ func (c *Choice) Bars(node string) bool {
 	return unfit
 }
 
-// takes says whether slots of a model of a node may be used.
+// takes reports whether slots of a model of a node may be used.
 func (c *Choice) takes(node, model string) bool {
 	if c == nil || len(c.Models) == 0 {
 		return true
@@ -41,7 +41,7 @@ func (c *Choice) takes(node, model string) bool {
 	return !some || slices.Contains(models, model)
 }
 
-// draws says whether some nodes are better than others for a request.
+// draws reports whether some nodes are better than others for a request.
 func (r *Request) draws() bool {
 	return r.Choice != nil && (len(r.Choice.Prefer) > 0 || len(r.Choice.Spread) > 0)
 }
@@ -146,7 +146,7 @@ func (p *planner) tiers(r *Request) []*Request {
 	return append(list, r)
 }
 
-// bars says whether a request must not use a node.
+// bars reports whether a request must not use a node.
 func (p *planner) bars(r *Request, node int) bool {
 	id := p.nodes[node].ID
 	if len(r.Exclude) > 0 && slices.Contains(r.Exclude, id) {
@@ -155,7 +155,7 @@ func (p *planner) bars(r *Request, node int) bool {
 	return r.Choice.Bars(id) || r.choosy && p.score(r, node) < r.least
 }
 
-// shut says whether a request's choice leaves it no node.
+// shut reports whether a request's choice leaves it no node.
 func (p *planner) shut(r *Request) bool {
 	if r.Choice == nil || len(r.Choice.Unfit) < p.schedulable {
 		return false
@@ -168,7 +168,7 @@ func (p *planner) shut(r *Request) bool {
 	return true
 }
 
-// excluded says whether a request must not use a block.
+// excluded reports whether a request must not use a block.
 func (p *planner) excluded(r *Request, b int) bool {
 	i := p.blocks[b].node
 	return p.bars(r, i) || !r.Choice.takes(p.nodes[i].ID, p.blocks[b].brand)

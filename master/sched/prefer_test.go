@@ -7,7 +7,8 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// TestPrefer: a preference chooses between places, and neither waits nor cuts a task up.
+// TestPrefer: a preference chooses between placements. A task neither waits nor is divided because
+// of it.
 func TestPrefer(t *testing.T) {
 	node := func(name string, slots int) Node {
 		n := Node{ID: name, Name: name, Schedulable: true}
@@ -27,7 +28,7 @@ func TestPrefer(t *testing.T) {
 		"the next best where that is full":            {Request{Slots: 2, Choice: &Choice{Prefer: map[string]float64{"n3": 1, "n1": 0.5}}}, "[n1]"},
 		"away from nodes":                             {Request{Slots: 2, Choice: &Choice{Prefer: map[string]float64{"n2": -1, "n1": -0.5}}}, "[n4]"},
 		"whole on a node that is not preferred":       {Request{Slots: 8, Choice: &Choice{Prefer: map[string]float64{"n2": 1, "n3": 1}}}, "[n1]"},
-		"what must not be used stays out of question": {Request{Slots: 2, Exclude: []string{"n4"}, Choice: &Choice{Prefer: map[string]float64{"n4": 1}}}, "[n2]"},
+		"an excluded node is not used although preferred": {Request{Slots: 2, Exclude: []string{"n4"}, Choice: &Choice{Prefer: map[string]float64{"n4": 1}}}, "[n2]"},
 		"two nodes, both preferred":                   {Request{Slots: 16, Choice: &Choice{Prefer: map[string]float64{"n4": 1}}}, "[n1 n4]"},
 		"of no slots":                                 {Request{Choice: &Choice{Prefer: map[string]float64{"n4": 1}}}, "[n4]"},
 		"of no slots, away from most":                 {Request{Choice: &Choice{Prefer: map[string]float64{"n1": -1, "n2": -1, "n4": -1}}}, "[n3]"},
@@ -46,8 +47,8 @@ func TestPrefer(t *testing.T) {
 	}
 }
 
-// TestSpread: the members of a group take the shares of an attribute's values, those that
-// run already included, and a full share is no reason to wait.
+// TestSpread: the tasks of a group are spread over the values of an attribute by their shares, which
+// count running tasks too; a task does not wait because a share is full.
 func TestSpread(t *testing.T) {
 	choice := &Choice{Spread: []Spread{{Weight: 1, Value: map[string]string{}, Share: map[string]float64{"r1": 0.5, "r2": 0.25, "r3": 0.25}}}}
 	var nodes []Node

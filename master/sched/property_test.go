@@ -221,7 +221,7 @@ func TestNobodyLeavesForNothing(t *testing.T) {
 	})
 }
 
-// placedWithout says whether a request starts once the others of a plan have
+// placedWithout reports whether a request starts once the others of a plan have
 // started and its victims, all but one, have gone.
 func placedWithout(s scene, first Result, asker string, victims []string, spared string) bool {
 	running := slices.DeleteFunc(slices.Clone(s.running), func(r Running) bool {

@@ -46,7 +46,7 @@ func (s Slot) Key(pool string) string {
 	return pool + "/" + strconv.Itoa(s.ID)
 }
 
-// usable says whether the slot can be given to a task of ours at all.
+// usable reports whether the slot can be given to a task of ours at all.
 func (s Slot) usable() bool { return s.Healthy && s.Enabled && s.Taken == "" }
 
 // A Request is an attempt that waits in the queue.

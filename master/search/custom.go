@@ -20,7 +20,7 @@ type outside struct {
 	queue    []OutsideEvent // events that the program has not answered, the oldest first
 	next     int            // ID of the next event
 	progress *float64       // as the program last reported it; nil: never
-	end      *Shutdown      // nil: the search goes on
+	end      *Shutdown      // nil: the search continues
 }
 
 // Limits of what a program may request, because the master keeps its search in memory.

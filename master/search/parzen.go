@@ -132,7 +132,7 @@ func (d *density) draw(rng *rand.Rand) []float64 {
 	return x
 }
 
-// within draws from a normal distribution until the value lies in [0, 1). The center lies
+// within draws from a normal distribution until the value is in [0, 1). The center lies
 // there, so few draws are enough; the loop is bounded in case of rounding errors.
 func within(rng *rand.Rand, at, width float64) float64 {
 	for range 64 {

@@ -17,7 +17,7 @@ type population struct {
 	size, rounds int     // population_size, num_rounds
 	length       int64   // length_per_round, in the searcher's unit
 	truncate     float64 // truncate_fraction: the part of the population that is replaced
-	resample     float64 // resample_probability: that a hyperparameter of a copy is drawn anew
+	resample     float64 // resample_probability: that a hyperparameter of a copy is drawn again
 	perturb      float64 // perturb_factor: how much a hyperparameter of a copy changes otherwise
 
 	round   int // the current round, from 0

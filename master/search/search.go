@@ -84,7 +84,7 @@ type Search struct {
 	method   Method
 	trialSet TrialSet
 	seq      int64  // number of the last applied event
-	broken   string // why the search cannot go on; else ""
+	broken   string // why the search cannot continue; else ""
 
 	name        string  // searcher.metric
 	sign        float64 // -1 if a larger metric is better, else 1

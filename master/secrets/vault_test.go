@@ -238,7 +238,7 @@ func TestRolesComeAndGo(t *testing.T) {
 	}
 }
 
-// TestPolicyOfTheMaster: the master of the documented policy can do what it needs, and not give out other sessions.
+// TestPolicyOfTheMaster: the master of the documented policy can do what it needs, and cannot get sessions of other roles.
 func TestPolicyOfTheMaster(t *testing.T) {
 	v := startVault(t)
 	ctx := t.Context()
@@ -313,7 +313,7 @@ func TestEntitiesGoWithTheirJobs(t *testing.T) {
 	}
 }
 
-// TestVaultThatIsAway: it is noticed by itself, said in words, and over when it is over.
+// TestVaultThatIsAway: it is noticed by itself, said in words, and over when it has ended.
 func TestVaultThatIsAway(t *testing.T) {
 	v := startVault(t)
 	var changes atomic.Int32
@@ -353,7 +353,7 @@ func TestIdentityThatVaultDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestTokenThatEnds: the master signs in anew when its token is not good any more.
+// TestTokenThatEnds: the master signs in again when its token is not good any more.
 func TestTokenThatEnds(t *testing.T) {
 	v := startVault(t)
 	m := v.master(nil)

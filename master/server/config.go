@@ -260,7 +260,7 @@ type PoolConfig struct {
 	MemoryMBPerSlot int `yaml:"memory_mb_per_slot"`
 	// Maximum number of slots on a node; 0 for no limit.
 	MaxSlotsPerNode int `yaml:"max_slots_per_node"`
-	// Number of CPU slots on every node, whatever its size; 0 to compute it from the node's
+	// Number of CPU slots on every node, regardless of its size; 0 to compute it from the node's
 	// cores and memory.
 	SlotsPerNode int `yaml:"slots_per_node"`
 	// Maximum number of tasks without slots on a node.

@@ -65,7 +65,7 @@ func dial(t *testing.T, from, to string) net.Conn {
 	return conn
 }
 
-// answers asks over a connection, and says whether the API answered.
+// answers asks over a connection, and reports whether the API answered.
 func answers(t *testing.T, conn net.Conn, path string) (string, bool) {
 	t.Helper()
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {

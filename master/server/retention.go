@@ -11,7 +11,7 @@ type RetentionConfig struct {
 	// Days after the end of a task, for tasks whose experiment or trial says nothing else;
 	// -1 is for ever, 0 deletes the lines at the next pass.
 	LogDays int `yaml:"log_retention_days"`
-	// When the leading master deletes the lines whose days are over: a duration such as `24h`, or a
+	// When the leading master deletes the lines whose days have ended: a duration such as `24h`, or a
 	// cron expression of five fields in UTC, such as `30 2 * * *`.
 	Schedule string `yaml:"schedule"`
 }

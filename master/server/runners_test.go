@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/api"
 )
 
-// TestRunnersBesideTheMasters: the runners for other platforms lie beside the one that is
+// TestRunnersBesideTheMasters: the runners for other platforms are beside the one that is
 // named, and each has hashes of its own.
 func TestRunnersBesideTheMasters(t *testing.T) {
 	dir := t.TempDir()

@@ -172,7 +172,7 @@ func (db *DB) MemberCount(ctx context.Context, allocation string) (int, error) {
 	return scalar[int](ctx, db, `SELECT count(*) FROM members WHERE allocation_id = $1`, allocation)
 }
 
-// AttemptEnd tells whether an attempt has ended or is being ended, and why.
+// AttemptEnd reports whether an attempt has ended or is being ended, and why.
 type AttemptEnd struct {
 	Over bool   `db:"over"`
 	Why  string `db:"why"`

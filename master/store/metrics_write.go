@@ -75,7 +75,7 @@ func (db *DB) insertNew(ctx context.Context, batch []*queued[*Report]) (bool, er
 }
 
 // insertReports stores the reports of a sorted batch whose key is new and whose run is their
-// trial's newest; fresh[i] tells whether report i was stored.
+// trial's newest; fresh[i] reports whether report i was stored.
 func (db *DB) insertReports(ctx context.Context, batch []*queued[*Report]) (fresh []bool, err error) {
 	fresh = make([]bool, len(batch))
 	args, place := insertArgs(batch)

@@ -121,7 +121,7 @@ func (db *DB) CreateProject(ctx context.Context, p Project) (Project, error) {
 	return db.Project(ctx, id)
 }
 
-// projectClash returns an error that tells whether the name or the key is in use.
+// projectClash returns an error that says whether the name or the key is in use.
 func projectClash(err error, name, key string) error {
 	switch {
 	case !fault.Is(err, fault.Conflict):

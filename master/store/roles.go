@@ -59,14 +59,14 @@ const hasClusterAdmin = `SELECT EXISTS (SELECT FROM users u WHERE u.active AND E
 		AND (a.user_id = u.id OR a.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = u.id))))`
 
 // keepClusterAdmin fails, so that the transaction changes nothing, if roles are in use and no
-// active user is a ClusterAdmin any more: nobody could give a role again.
+// active user would remain a ClusterAdmin: nobody could assign a role again.
 func (db *DB) keepClusterAdmin(ctx context.Context) error {
 	if !db.roles {
 		return nil
 	}
 	left, err := scalar[bool](ctx, db, hasClusterAdmin)
 	if err == nil && !left {
-		err = fault.New(fault.Conflict, "no active user would be a ClusterAdmin any more; give the role to another user first, for the whole cluster")
+		err = fault.New(fault.Conflict, "no active user would remain a ClusterAdmin; give the role to another user first, for the whole cluster")
 	}
 	return err
 }

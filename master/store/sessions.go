@@ -80,7 +80,7 @@ func (db *DB) ValidSessions(ctx context.Context, ids []int64) (map[int64]auth.Wh
 	return out, nil
 }
 
-// An AttemptStatus tells whether an attempt has ended, whether its owner was deactivated, and the
+// An AttemptStatus reports whether an attempt has ended, whether its owner was deactivated, and the
 // roles of its owner.
 type AttemptStatus struct {
 	ID        string

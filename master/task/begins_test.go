@@ -7,7 +7,7 @@ import (
 )
 
 // TestWhatAnAttemptBeginsWith: each attempt but the first says which it is, from where
-// it goes on, and why the one before it ended.
+// it continues, and why the one before it ended.
 func TestWhatAnAttemptBeginsWith(t *testing.T) {
 	checkpoint := "c1"
 	trial := Attempt{Row: Row{Run: 3, TrialID: 7}, Experiment: &expconf.Config{MaxRestarts: 5}}

@@ -7,9 +7,9 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 )
 
-// source tells the program where the checkpoint lies that it starts from, where
-// that is not where its own lie: by its id, the storage in the form of a
-// configuration. Keys are told only to who has them anyway.
+// source adds the storage of the checkpoint that the program starts from, if it differs from the
+// storage of the task: the checkpoint's id, and the storage as a configuration has it. It adds
+// credentials only if the task has them anyway.
 func (b *specBuilder) source(own expconf.CheckpointStorage) error {
 	a := b.a
 	if a.Source == nil || a.Source.SameFiles(own) {

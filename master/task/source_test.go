@@ -7,8 +7,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// TestForeignStorage: a task is told where the checkpoint lies that it starts from,
-// where its own storage does not say it, and no keys that it would not have anyway.
+// TestForeignStorage: a task learns the storage of the checkpoint that it starts from, if it differs
+// from its own, and no credentials that it would not have anyway.
 func TestForeignStorage(t *testing.T) {
 	const uuid = "0190b5a5-0000-4000-8000-000000000001"
 	for name, c := range map[string]struct {

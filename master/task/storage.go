@@ -61,12 +61,12 @@ func (s SignIn) By(storage expconf.CheckpointStorage) v1.SignInBy {
 	return ""
 }
 
-// Needed tells whether work with a storage needs credentials that Vault gives out.
+// Needed reports whether work with a storage needs credentials that Vault provides.
 func (s SignIn) Needed(storage expconf.CheckpointStorage) bool {
 	return s.By(storage) == v1.SignInByVault
 }
 
-// NeededBy tells whether tasks of a type wait while Vault is away: which storages these
+// NeededBy reports whether tasks of a type wait while Vault is away: which storages these
 // read is known only when they are described.
 func (s SignIn) NeededBy(taskType string) bool { return taskType == Tensorboard || taskType == Removal }
 
@@ -135,7 +135,7 @@ func (a *Attempt) storages() []expconf.CheckpointStorage {
 	return list
 }
 
-// A Location is a part of a bucket: all that lies below a prefix.
+// A Location is a part of a bucket: all that is under a prefix.
 type Location struct {
 	Bucket string
 	Prefix string // without slashes at its ends

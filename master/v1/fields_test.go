@@ -175,7 +175,7 @@ func TestAnswersHoldEveryField(t *testing.T) {
 	}
 }
 
-// unset tells whether v is how a field that is not set is written.
+// unset reports whether v is how a field that is not set is written.
 func unset(class string, f classField, v any) bool {
 	isTime := f.kind == "string" && (f.name == "time" || f.name == "timestamp" || strings.HasSuffix(f.name, "Time") || strings.HasSuffix(f.name, "At"))
 	switch f.kind {

@@ -30,7 +30,7 @@ func (c *Cluster) stopJobs(ctx context.Context, which func(id string) bool) erro
 		if !which(job.ID) || job.Stop && job.Status == "dead" {
 			continue
 		}
-		// Not purged: Nomad's pages go on showing what ran.
+		// Not purged: Nomad's pages continue showing what ran.
 		write := (&api.WriteOptions{Namespace: job.Namespace}).WithContext(ctx)
 		if _, _, err := client.Jobs().Deregister(job.ID, false, write); err != nil {
 			return fmt.Errorf("stop the job %s: %w", job.ID, err)

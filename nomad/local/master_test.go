@@ -190,7 +190,7 @@ func TestMasterThatDoesNotStartIsExplained(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "this configuration is broken") {
 		t.Fatalf("error %v, expected what the master said", err)
 	}
-	// What is up stays up, and a corrected Up goes on.
+	// What is up stays up, and a corrected Up continues.
 	opts.Master.Config = "better: true\n"
 	c, err := Up(ctx, opts, testReport(t))
 	if err != nil {

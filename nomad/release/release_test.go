@@ -113,7 +113,7 @@ func testParts(t *testing.T, out string, here Target) {
 }
 
 // testInstallation starts the master out of its archive, told nothing but a database: it has its
-// pages, and serves the runner that lies beside it.
+// pages, and serves the runner that is beside it.
 func testInstallation(t *testing.T, out string, here Target) {
 	dir := extract(t, filepath.Join(out, fmt.Sprintf("det-master_%s_%s.tar.gz", v1.Version, here)))
 	port, err := servers.FreePort()
@@ -228,7 +228,7 @@ func testImage(t *testing.T, out string, here Target) {
 	}
 }
 
-// dockerFolder is short: the daemon's sockets lie in it, and their names are limited.
+// dockerFolder is short: the daemon's sockets are in it, and their names are limited.
 func dockerFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "det-release-")
@@ -273,7 +273,7 @@ func extract(t *testing.T, file string) string {
 	}
 }
 
-// TestPackingIsRepeatable holds archives to the same bytes each time, whatever the order of entries.
+// TestPackingIsRepeatable holds archives to the same bytes each time, regardless of the order of entries.
 func TestPackingIsRepeatable(t *testing.T) {
 	at := time.Unix(1700000000, 0)
 	entries := []entry{{name: "b/c", text: "two", mode: 0o644}, {name: "a", text: "one", mode: 0o755}}

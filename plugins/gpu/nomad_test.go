@@ -85,7 +85,7 @@ func (n *node) devices(t *testing.T, what string, cond func([]*api.NodeDeviceRes
 	return groups
 }
 
-// job is a task that asks for GPUs, prints its environment and goes on.
+// job is a task that asks for GPUs, prints its environment and continues.
 func job(id string, count uint64, ids ...string) *api.Job {
 	task := &api.Task{
 		Name: "main", Driver: "raw_exec",
@@ -134,7 +134,7 @@ func (n *node) register(t *testing.T, j *api.Job) {
 	}
 }
 
-// waits says whether Nomad holds a job back for want of devices.
+// waits reports whether Nomad holds a job back for want of devices.
 func (n *node) waits(t *testing.T, id string) {
 	t.Helper()
 	n.Until(t, soon, "job "+id+" to wait", func() error {
@@ -307,7 +307,7 @@ func TestInNomad(t *testing.T) {
 	})
 }
 
-// pluginsOf lists the processes whose program lies below a folder.
+// pluginsOf lists the processes whose program is under a folder.
 func pluginsOf(t *testing.T, dir string) []string {
 	t.Helper()
 	exes, err := filepath.Glob("/proc/[0-9]*/exe")

@@ -215,7 +215,7 @@ func (s stubborn) Remove(_ context.Context, _ string, names []string) error {
 	return errors.New("locked: access denied")
 }
 
-// TestWhatFailsIsToldTruly: what went is counted, what is left is named, and the others go on.
+// TestWhatFailsIsToldTruly: what went is counted, what is left is named, and the others continue.
 func TestWhatFailsIsToldTruly(t *testing.T) {
 	var h heard
 	var out strings.Builder

@@ -150,7 +150,7 @@ func withGateway(t testing.TB, spec v1.TaskSpec) (r *rig, p *proc, address strin
 	return r, r.start("run"), fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// reported tells whether the runner has made a call to the master.
+// reported reports whether the runner has made a call to the master.
 func (r *rig) reported(method, path string) bool {
 	for _, s := range r.state.Seen() {
 		if s.Method == method && s.Path == path {

@@ -158,7 +158,7 @@ func TestEchoCanBeTurnedOff(t *testing.T) {
 	}
 }
 
-// running tells whether a process with such a command line exists.
+// running reports whether a process with such a command line exists.
 func running(cmdline string) bool {
 	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range list {

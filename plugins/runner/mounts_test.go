@@ -90,7 +90,7 @@ func TestMountsAsRoot(t *testing.T) {
 	checkMounts(t, newRig(t, mounting(dir)), dir)
 }
 
-// open gives everybody access to what lies in a test's folders, for a runner
+// open gives everybody access to what is in a test's folders, for a runner
 // that is somebody else.
 func (r *rig) open(dirs ...string) {
 	r.t.Helper()

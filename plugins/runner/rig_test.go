@@ -249,7 +249,7 @@ func (r *rig) expectPrinted(want ...string) {
 	}
 }
 
-// said tells whether the runner's own lines hold a text.
+// said reports whether the runner's own lines hold a text.
 func (r *rig) said(text string) bool {
 	return strings.Contains(strings.Join(r.state.Lines(shipper, "runner"), "\n"), text)
 }

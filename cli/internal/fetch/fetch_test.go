@@ -39,7 +39,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// contents lists what lies in a folder, with the sizes of files.
+// contents lists what is in a folder, with the sizes of files.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
 	var out []string

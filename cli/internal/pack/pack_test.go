@@ -186,7 +186,7 @@ func TestPipesStayBehind(t *testing.T) {
 func TestTooLargeNamesTheLargest(t *testing.T) {
 	root := tree(t, map[string]string{"train.py": "print(1)", "data/a.bin": "", "data/b.bin": "", "weights.pt": "", "notes.txt": "hello"})
 	for name, size := range map[string]int64{"data/a.bin": 60 << 20, "data/b.bin": 10 << 20, "weights.pt": 40 << 20} {
-		if err := os.Truncate(filepath.Join(root, name), size); err != nil { // a hole: it takes no room
+		if err := os.Truncate(filepath.Join(root, name), size); err != nil { // a hole: it uses no space
 			t.Fatal(err)
 		}
 	}

@@ -128,7 +128,7 @@ func (s *simulation) untilFailure() time.Duration {
 	return s.now + time.Duration(s.rnd.ExpFloat64()*float64(s.NodeFails)/float64(s.Nodes))
 }
 
-// advance lets the clock jump to the next cycle in which something happens, and says whether a
+// advance lets the clock jump to the next cycle in which something happens, and reports whether a
 // plan can change anything.
 func (s *simulation) advance() bool {
 	until := s.soonest()

@@ -86,7 +86,7 @@ type xid struct {
 // NewMonitor makes a monitor without GPUs.
 func NewMonitor(p Policy) *Monitor { return &Monitor{policy: p, known: map[string]*record{}} }
 
-// Note records an event. It says whether the health of a GPU may have changed.
+// Note records an event. It reports whether the health of a GPU may have changed.
 func (m *Monitor) Note(e Event, now time.Time) bool {
 	if e.Xid == 0 {
 		return true

@@ -154,7 +154,7 @@ func TestSickness(t *testing.T) {
 }
 
 // TestLost: a GPU that falls off the bus is known by its index, then missing, and
-// found again; while one is missing the library is begun anew at each look.
+// found again; while one is missing the library is begun again at each look.
 func TestLost(t *testing.T) {
 	m, l := openOn(t, dgxh100.New())
 	ids := m.ids()
@@ -212,7 +212,7 @@ func TestDriverAway(t *testing.T) {
 }
 
 // TestEvents: errors are passed on with what they are about, also after the
-// library was begun anew.
+// library was begun again.
 func TestEvents(t *testing.T) {
 	m, l := openOn(t, dgxh100.New())
 	scanned(t, l)
@@ -309,7 +309,7 @@ func TestNoAnswer(t *testing.T) {
 }
 
 // TestHang: a call about one GPU does not return. The others are described all the same, the library
-// is not begun anew under the call, and when it returns the GPU is described again.
+// is not begun again under the call, and when it returns the GPU is described again.
 func TestHang(t *testing.T) {
 	m, l := openOn(t, dgxh100.New())
 	scanned(t, l)

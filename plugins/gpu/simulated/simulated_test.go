@@ -117,7 +117,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestEvents: each error that is added is reported once, a list that begins anew
+// TestEvents: each error that is added is reported once, a list that starts again
 // from its beginning.
 func TestEvents(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gpus.yaml")

@@ -101,7 +101,7 @@ def of_trial(
 
 @contextlib.contextmanager
 def scratch() -> Iterator[pathlib.Path]:
-    """Give out a folder for as long as a run lasts."""
+    """Provide a folder for as long as a run lasts."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         yield pathlib.Path(name)
 

@@ -20,7 +20,7 @@ class Steps:
         self._cpu: List[float] = []
 
     def begin(self) -> None:
-        """Note that a step begins, or that the last one is over."""
+        """Note that a step begins, or that the last one has ended."""
         self._at.append(time.perf_counter())
         self._cpu.append(time.process_time())
 

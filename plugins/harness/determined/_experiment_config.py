@@ -28,7 +28,7 @@ class ExperimentConfig(Dict[str, Any]):
         return found if isinstance(found, dict) else {}
 
     def debug_enabled(self) -> bool:
-        """Say whether ``debug`` is on."""
+        """Return whether ``debug`` is on."""
         return bool(self.get("debug", False))
 
     def scheduling_unit(self) -> int:
@@ -36,11 +36,11 @@ class ExperimentConfig(Dict[str, Any]):
         return int(self.get("scheduling_unit") or 100)
 
     def native_parallel_enabled(self) -> bool:
-        """Say whether ``resources.native_parallel`` is on."""
+        """Return whether ``resources.native_parallel`` is on."""
         return bool(self._part("resources").get("native_parallel", False))
 
     def average_training_metrics_enabled(self) -> bool:
-        """Say whether training metrics are averaged over all slots."""
+        """Return whether training metrics are averaged over all slots."""
         return bool(self._part("optimizations").get("average_training_metrics", True))
 
     def slots_per_trial(self) -> int:
@@ -52,7 +52,7 @@ class ExperimentConfig(Dict[str, Any]):
         return int(self._part("reproducibility").get("experiment_seed") or 0)
 
     def profiling_enabled(self) -> bool:
-        """Say whether ``profiling`` is on."""
+        """Return whether ``profiling`` is on."""
         return bool(self._part("profiling").get("enabled", False))
 
     def profiling_interval(self) -> Tuple[int, Optional[int]]:
@@ -63,7 +63,7 @@ class ExperimentConfig(Dict[str, Any]):
         return int(profiling.get("begin_on_batch") or 0), profiling.get("end_after_batch")
 
     def profiling_sync_timings(self) -> bool:
-        """Say whether timings wait for the device."""
+        """Return whether timings wait for the device."""
         return bool(self._part("profiling").get("sync_timings", True))
 
     def get_records_per_epoch(self) -> Optional[int]:

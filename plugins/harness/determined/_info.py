@@ -303,7 +303,7 @@ class ClusterInfo:
 
     @property
     def latest_checkpoint(self) -> Optional[str]:
-        """The checkpoint to go on from, or None to start afresh; None for all but trials."""
+        """The checkpoint to continue from, or None to start afresh; None for all but trials."""
         return self._latest_checkpoint if self.task_type == "TRIAL" else None
 
     @property

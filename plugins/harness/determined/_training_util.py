@@ -19,7 +19,7 @@ _MASK = "********"
 
 
 def is_overridden(full_method: Any, parent_class: Any) -> bool:
-    """Say whether a method is another than the parent class's own.
+    """Return whether a method is another than the parent class's own.
 
     Example: ``is_overridden(trial.evaluate_batch, PyTorchTrial)``
     """
@@ -30,7 +30,7 @@ def is_overridden(full_method: Any, parent_class: Any) -> bool:
 
 
 def has_param(fn: Callable[..., Any], name: str, pos: Optional[int] = None) -> bool:
-    """Say whether a function takes an argument of a name, or one at a position.
+    """Return whether a function takes an argument of a name, or one at a position.
 
     Example: ``has_param(trial.evaluate_batch, "batch_idx", 2)``
     """
@@ -145,7 +145,7 @@ def make_timing_log(verb: str, duration: float, num_inputs: int, num_batches: in
 
 
 def match_legacy_trial_class(arg: str) -> bool:
-    """Say whether an entrypoint names a trial class, as ``module:Class`` does.
+    """Return whether an entrypoint names a trial class, as ``module:Class`` does.
 
     Example: ``match_legacy_trial_class("model_def:Digits")``
     """

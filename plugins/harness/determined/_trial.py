@@ -1,4 +1,4 @@
-"""Trial classes: training code that is handed over as a class instead of a script.
+"""Trial classes: training code that is passed as a class instead of a script.
 
 ``entrypoint: module:Class`` names one. ``determined.exec.harness`` imports it, gives it its
 context, and trains.
@@ -82,7 +82,7 @@ class TrialContext:
         return self.env.hparams[name]
 
     def get_stop_requested(self) -> bool:
-        """Say whether the trial is to end early."""
+        """Return whether the trial is to end early."""
         return self._stop_requested
 
     def set_stop_requested(self, stop_requested: bool) -> None:

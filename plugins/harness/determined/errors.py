@@ -145,7 +145,7 @@ class CheckpointNotFound(Exception):
             with core_context.checkpoint.restore_path(uuid) as path:
                 load(path)
         except errors.CheckpointNotFound:
-            print("its files are gone: training starts anew")
+            print("its files are gone: training starts from the beginning")
     """
 
 
@@ -174,7 +174,7 @@ class NoDirectStorageAccess(Exception):
 
 
 class ProxiedDownloadFailed(Exception):
-    """The master could not hand out the checkpoint.
+    """The master could not send the checkpoint.
 
     Example::
 

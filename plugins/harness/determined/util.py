@@ -146,7 +146,7 @@ def json_encode(obj: Any, indent: Optional[str] = None, sort_keys: bool = False)
 
 
 def is_numerical_scalar(value: Any) -> bool:
-    """Say whether value is one number, be it Python's own or an array library's.
+    """Return whether value is one number, be it Python's own or an array library's.
 
     Example:
 

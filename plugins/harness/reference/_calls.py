@@ -54,7 +54,7 @@ def mistakes(package: Package, where: Name, code: str) -> Iterator[str]:
 
 
 def _is_of(where: Name, node: ast.AST) -> bool:
-    """Tell whether an attribute is asked of a variable that is named after the class."""
+    """Return whether an attribute is asked of a variable that is named after the class."""
     if not isinstance(where.node, ast.ClassDef) or not isinstance(node, ast.Attribute):
         return False
     words = re.findall(r"[A-Z][a-z0-9]*", where.node.name)

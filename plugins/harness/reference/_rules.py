@@ -109,7 +109,7 @@ def _of_methods(package: Package, title: str, name: Name, shown: List[str]) -> I
 
 
 def _shown_nearby(package: Package, module: Module, name: Name) -> bool:
-    """Tell whether the module's own docstring has an example that uses a name."""
+    """Return whether the module's own docstring has an example that uses a name."""
     word = re.compile(rf"\b{name.name}\b")
     trees = [module.tree]
     if name.module in package.modules:

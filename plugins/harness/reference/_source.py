@@ -29,7 +29,7 @@ class Name:
 
 @dataclasses.dataclass
 class Module:
-    """A module of the package, as it lies in a file."""
+    """A module of the package, as it is in a file."""
 
     name: str
     is_package: bool

@@ -91,7 +91,7 @@ class ObjectStore(abc.ABC):
 
     @abc.abstractmethod
     def keys(self, prefix: str) -> List[str]:
-        """Return what lies below a prefix, relative to it."""
+        """Return what is stored under a prefix, relative to it."""
 
 
 class SeaweedFS(ObjectStore):

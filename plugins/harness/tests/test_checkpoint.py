@@ -163,7 +163,7 @@ def test_off_the_cluster(tmp_path: pathlib.Path) -> None:
 
 
 def test_source_of_another_experiment(stub: Stub, make_task: MakeTask) -> None:
-    """A checkpoint that the master names is read from where it lies, all others from here."""
+    """A checkpoint that the master names is read from where it is, all others from here."""
     elsewhere = {"type": "shared_fs", "host_path": "/data", "storage_path": "other"}
     shared = make_task(DET_CHECKPOINT_SOURCES=json.dumps({"c0ffee": elsewhere}))
     (shared / "other" / "c0ffee").mkdir(parents=True)

@@ -102,7 +102,7 @@ def test_a_run_from_its_beginning_to_its_end(
 
 
 def test_names_of_ones_own(stub: Stub, client: Determined, tmp_path: pathlib.Path) -> None:
-    """The same names lead to the same trial, which goes on from its checkpoint."""
+    """The same names lead to the same trial, which continues from its checkpoint."""
     named = config(tmp_path, external_experiment_id="my run", external_trial_id="t")
     for run, latest in ((1, None), (2, "uuid-of-7")):
         with core_v2.init_context(config=named, client=client) as context:

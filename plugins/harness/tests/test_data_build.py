@@ -167,7 +167,7 @@ def test_an_interrupted_build_is_resumed(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("other", ["mark", "progress", "records"])
 def test_a_build_of_something_else_is_begun_again(tmp_path: pathlib.Path, other: str) -> None:
-    """A source that changed, or files that are not what was noted: nothing of them is kept."""
+    """A source that changed, or files that are not what was noted: no part of them is kept."""
     log, folder = tmp_path / "log", tmp_path / "store"
 
     class Dies(Resumable):

@@ -116,7 +116,7 @@ def test_what_is_no_source(store: data.Store) -> None:
         store.open("wrong", "1", [1, {2}])
     with pytest.raises(ZeroDivisionError):
         store.open("wrong", "1", (1 // number for number in (1, 0)))
-    # Nothing of them is seen as data.
+    # No part of them is seen as data.
     with store.open("wrong", "1", [1, 2, 3]) as dataset:
         assert list(dataset) == [1, 2, 3]
 

@@ -198,7 +198,7 @@ def test_another_number_of_ranks_reads_what_is_left(
 def test_ranks_that_have_nothing_left_end_the_epoch_with_the_others(
     datasets: Dict[int, data.Dataset],
 ) -> None:
-    """32 of 33 records were read: rank 0 reads the last one, the others none, and all go on."""
+    """32 of 33 records were read: rank 0 reads the last one, the others none, and all continue."""
     for stream in all_ranks(datasets[33], 4):
         stream.seek(32)
         assert list(stream) == ([32] if stream.shard.rank == 0 else [])

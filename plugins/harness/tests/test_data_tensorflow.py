@@ -150,7 +150,7 @@ def test_a_whole_trial_is_preempted_in_an_epoch(
     """Epochs have 5 batches; a stop after batch 7 changes nothing in the weights at the end."""
     Stored.folder = str(tmp_path / "store")
     # Two trainings in one process begin alike only if Keras's own generator does: once a program
-    # has seeded that one, it draws the first weights, and goes on where it was.
+    # has seeded that one, it draws the first weights, and continues where it was.
     tf.keras.utils.set_random_seed(1)
     whole = weights(train(make_task, Stored) / newest(stub))
     stub.change(metrics={}, order=[], checkpoints={}, requests=[], preempt=True)

@@ -46,7 +46,7 @@ def config(store: ObjectStore, prefix: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def keys(store: ObjectStore, prefix: str) -> Callable[[], List[str]]:
-    """What lies below the prefix."""
+    """What is under the prefix."""
     return lambda: store.keys(prefix)
 
 

@@ -108,7 +108,7 @@ def test_preempted_and_resumed(
 
 
 def test_output_of_a_block_that_fails(stub: Stub, make_task: MakeTask) -> None:
-    """Nothing of that block is stored, and what was stored before stays."""
+    """No part of that block is stored, and what was stored before stays."""
     shared = make_task()
 
     class Breaks(Notes):

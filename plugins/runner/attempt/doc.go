@@ -2,7 +2,7 @@
 //
 //	claim       nothing happens before the master said that this process may run it
 //	prepare     code, harness, files and folders, all below the task's own directory
-//	sandbox     a sandbox in which those lie where programs look for them
+//	sandbox     a sandbox in which those are where programs look for them
 //	hook        startup-hook.sh, whose environment the program inherits
 //	rendezvous  every member has arrived; everybody knows the chief
 //	program     the entrypoint, until it ends or Nomad wants it to

@@ -53,7 +53,7 @@ func TestKeysThatAreGood(t *testing.T) {
 	}
 }
 
-// TestWaitsForNewKeys: keys that have ended are never given out; new ones are, as soon as they are there.
+// TestWaitsForNewKeys: keys that have ended are never issued; new ones are, as soon as they are there.
 func TestWaitsForNewKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s3.json")
 	now := time.Now()

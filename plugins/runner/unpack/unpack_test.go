@@ -52,7 +52,7 @@ func link(name, target string) tar.Header {
 	return tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: target}
 }
 
-// tree lists what lies below a folder.
+// tree lists what is under a folder.
 func tree(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string

@@ -27,7 +27,7 @@ const leaf = 3;
 export const mostTrials = 1500; // that are looked at
 export const fewestTrials = 12; // with fewer, nothing can be said
 
-// random is a generator of numbers from 0 to 1 that begins anew with its seed.
+// random is a generator of numbers from 0 to 1 that starts again with its seed.
 export function random(seed: number): () => number {
   let a = seed >>> 0;
   return () => {

@@ -8,7 +8,7 @@ export interface Rung {
   failed: number; // here, by an error or a person
   waiting: number; // here, paused until the search lets them train on
   running: number; // towards the next rung
-  best: number | null; // of those that ended here or went on
+  best: number | null; // of those that ended here or continued
 }
 
 export interface Ladder {
@@ -99,7 +99,7 @@ export function rungAt(rungs: readonly Rung[], batches: number): number {
   return at;
 }
 
-// early says whether the search has stopped a trial before the whole length.
+// early reports whether the search has stopped a trial before the whole length.
 export function early(row: Pick<Row, 'state' | 'batches'>, l: Ladder | null): boolean {
   const last = l?.rungs[l.rungs.length - 1];
   return !!last && row.state === 'COMPLETED' && row.batches < last.length * slack;

@@ -42,7 +42,7 @@ export function load(book: Book, trial: number, group: string, data: readonly Om
 }
 
 // grow adds a report. What is there already is replaced: the same report may come
-// twice, and a trial that went back to a checkpoint reports steps anew.
+// twice, and a trial that went back to a checkpoint reports steps again.
 export function grow(book: Book, report: Pick<MetricsReport, 'trialId' | 'group' | 'totalBatches' | 'endTime' | 'metrics'>): boolean {
   const group = groupOf(report.group);
   const values = (report.metrics.avg_metrics ?? report.metrics.validation_metrics ?? report.metrics.avgMetrics ?? report.metrics) as Record<string, unknown>;

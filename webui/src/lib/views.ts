@@ -21,7 +21,7 @@ export const keyOf = (name: string): string => prefix + name;
 // inside are addresses of these pages; a setting that another program wrote leads nowhere else.
 const inside = (to: string) => /^\/(?![/\\])/.test(to);
 
-// isAt says whether an address is a view's, whatever the order of the parameters.
+// isAt reports whether an address is a view's, whatever the order of the parameters.
 export function isAt(view: View, here: string): boolean {
   const norm = (s: string) => {
     const [path, query = ''] = s.split('?');

@@ -1,5 +1,5 @@
 // The code of an experiment as it was submitted: a tree of files, texts with their lines, notebooks,
-// Markdown and pictures. Nothing of it runs.
+// Markdown and pictures. No part of it runs.
 import { useMemo, useState } from 'preact/hooks';
 import Anser from 'anser';
 import { downloadOf, filesOf, mostBytes, textOf, treeOf } from '../lib/code';

@@ -71,7 +71,7 @@ export function LogView({ task, over, name }: { task: string; over: boolean; nam
         setBegan(true);
         setProblem('');
         await read(task, { ...asked, follow: true, timestampAfter: since(state.current.lines) }, signal, add);
-        // The master has ended the stream: of a task that is over, or because it ends itself.
+        // The master has ended the stream: of a task that has ended, or because it ends itself.
         if (!state.current.over) timer = setTimeout(run, again);
       } catch (error) {
         if (signal.aborted) return;

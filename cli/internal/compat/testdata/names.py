@@ -38,7 +38,7 @@ class Module:
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             made = node.value.func if isinstance(node.value, ast.Call) else None
             if isinstance(made, (ast.Name, ast.Attribute)) and ast.unparse(made) in ("typing.TypeVar", "TypeVar", "logging.getLogger"):
-                return  # a module's own helpers, whatever their names
+                return  # a module's own helpers, regardless of their names
             for name in targets(node):
                 self.names.add(name)
                 if isinstance(node.value, (ast.Name, ast.Attribute)):

@@ -5,7 +5,7 @@ the folder that the hyperparameter "record" names: a line per process that was s
 per step that was reported ("steps"), per checkpoint that was stored ("checkpoints"). While it
 lives it writes the machine's monotonic time into a file of its process ("beat-<name>"), so that it
 can be told whether two processes of it ever ran at once. A process is known by a random name, as
-its pid is one of its sandbox. It goes on until there is a file "stop".
+its pid is one of its sandbox. It continues until there is a file "stop".
 
 With the hyperparameter "stubborn" it cares neither for what is answered to its reports nor for
 requests to end, as code that reports nothing would.

@@ -14,7 +14,7 @@ seen = []
 
 
 def enough():
-    """Say whether the experiment has the label by which it is told to end."""
+    """Return whether the experiment has the label by which it is told to end."""
     if not LABEL:
         return True
     request = urllib.request.Request(

@@ -1,4 +1,4 @@
-"""Stores a checkpoint, and says where it lies."""
+"""Stores a checkpoint, and says where it is."""
 
 import os
 

@@ -49,7 +49,7 @@ class IgnoreRules:
             self._rules.append(_Rule(_pattern(body.rstrip("/")), ignore, only))
 
     def match(self, path: str, is_directory: bool) -> bool:
-        """Say whether a path below the folder is left out; the last rule that fits decides."""
+        """Return whether a path below the folder is left out; the last rule that fits decides."""
         ignored = False
         for rule in self._rules:
             if (is_directory or not rule.directories_only) and rule.pattern.fullmatch(path):

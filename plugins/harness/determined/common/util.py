@@ -52,7 +52,7 @@ def sizeof_fmt(val: float) -> str:
 
 
 def debug_mode() -> bool:
-    """Say whether ``DET_DEBUG`` asks for debugging."""
+    """Return whether ``DET_DEBUG`` asks for debugging."""
     return os.getenv("DET_DEBUG", "").lower() in ("true", "1", "yes")
 
 
@@ -137,7 +137,7 @@ def get_config_path() -> pathlib.Path:
 
 
 def is_protobuf_timestamp(ts: str) -> bool:
-    """Say whether a text is a time in UTC as the API writes it."""
+    """Return whether a text is a time in UTC as the API writes it."""
     for form in ("%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ"):
         with contextlib.suppress(ValueError, TypeError):
             datetime.datetime.strptime(ts, form)

@@ -1,4 +1,4 @@
-"""Stores checkpoints, finds them again, and tells the master about them.
+"""Stores checkpoints, restores them, and reports them to the master.
 
 A checkpoint is reported after the metrics that came before it and after its files are in
 storage, so a trial that starts again from it has both.
@@ -46,7 +46,7 @@ _Path = Union[str, "os.PathLike[str]"]
 
 
 class _Shared(NamedTuple):
-    """A file that several workers have under one name: its size, and what tells it from others.
+    """A file name that several workers have: the file's size and its identity on its machine.
 
     A directory has the size -1.
     """
@@ -58,7 +58,7 @@ class _Shared(NamedTuple):
 
 
 class DownloadMode(enum.Enum):
-    """Who downloads: one worker of each machine for all of it, in step, or each on its own.
+    """Who downloads: one worker of each machine for the others, in step, or each worker by itself.
 
     Example: ``checkpoint.restore_path(uuid, DownloadMode.NoSharedDownload)``
     """
@@ -119,7 +119,7 @@ class CheckpointContext:
         self._reporter = reporter
         self._sources = sources or {}
 
-    # Where checkpoints lie that are not in the task's own storage, by their ids.
+    # The locations of checkpoints outside of the task's own storage, by id.
     _sources: Mapping[str, storage.StorageManager] = {}
 
     def _storage_of(self, storage_id: str) -> storage.StorageManager:
@@ -160,8 +160,8 @@ class CheckpointContext:
         if selector is not None and directory is None:
             raise RuntimeError("a selector without a ckpt_dir has nothing to select from")
         storage_id = self._new_shared_id()
-        # Workers of one machine often name one folder: its lowest rank uploads it for all,
-        # unless selectors say which part of it is whose.
+        # Workers of one machine often name the same folder. The lowest rank uploads it for all of
+        # them, unless selectors divide the folder between the workers.
         identity = None if directory is None else self._identity(directory)
         identities = self._dist.allgather(identity)
         if all(other is None for other in identities):
@@ -182,7 +182,7 @@ class CheckpointContext:
             mine.pop(METADATA_FILE, None)
         if uploads and directory is not None:
             self._storage_manager.upload(src=directory, dst=storage_id, paths=set(mine))
-        # Everybody has finished before the chief says so.
+        # The chief reports the checkpoint only after all workers have finished.
         sizes = self._dist.allgather(mine.get(METADATA_FILE))
         merged[METADATA_FILE] = sizes[first]
         if self._dist.rank == 0:
@@ -193,7 +193,7 @@ class CheckpointContext:
     def store_path(
         self, metadata: Optional[Dict[str, Any]] = None, *, shard: bool = False
     ) -> Iterator[Tuple[pathlib.Path, str]]:
-        """Give out a folder to save to, and its storage id; store it when the block ends.
+        """Provide a folder to save to, and its storage id; store it when the block ends.
 
         ``metadata`` must hold ``steps_completed``. When the block raises, nothing is stored.
         """
@@ -219,11 +219,11 @@ class CheckpointContext:
             yield path, storage_id
             merged, merged_metadata = self._store_shards(path, storage_id, metadata)
         except BaseException:
-            # Without this worker's last word the chief reports nothing.
+            # The chief reports nothing if it does not hear from this worker.
             self._storage_manager.abandon_store_path(path, storage_id)
             raise
         try:
-            # Everybody has finished before the chief says so.
+            # The chief reports the checkpoint only after all workers have finished.
             self._dist.allgather(None)
         except BaseException:
             if self._dist.rank == 0:
@@ -239,7 +239,7 @@ class CheckpointContext:
         direct = self._storage_manager.store_path_is_direct_access()
         identity = self._identity(path)
         identities = self._dist.allgather(identity)
-        # Where storage itself was given out all workers wrote to one folder, wherever they run.
+        # If ``store_path`` provided the storage itself, all workers wrote to one folder.
         uploads = not direct and identities.index(identity) == self._dist.rank
         merged, mine = self._divide(storage.list_directory(path) if uploads else {}, path)
         merged_metadata = self._merge_metadata(metadata)
@@ -279,7 +279,7 @@ class CheckpointContext:
         return merged, mine
 
     def _compare(self, shared: Conflicts, directory: Optional[_Path]) -> Conflicts:
-        """Return those of the shared names that do not mean the same contents everywhere.
+        """Return the shared names whose contents differ between workers.
 
         Only files of one size that are not one and the same have to be read, each by one worker.
         """
@@ -309,7 +309,7 @@ class CheckpointContext:
         }
 
     def _reads(self, name: str, ranks: List[int], everywhere: List[Dict[str, _Shared]]) -> bool:
-        """Say whether this worker is the first of those that have the very same file."""
+        """Return whether this worker has the lowest rank of those that have the same file."""
         mine = everywhere[self._dist.rank][name]
         return next(rank for rank in ranks if everywhere[rank][name] == mine) == self._dist.rank
 
@@ -350,7 +350,7 @@ class CheckpointContext:
         *,
         selector: _Selector = None,
     ) -> Iterator[pathlib.Path]:
-        """Give out a folder with a checkpoint for as long as the block lasts."""
+        """Provide a folder with a checkpoint for as long as the block lasts."""
         manager = self._storage_of(storage_id)
         if DownloadMode(download_mode) == DownloadMode.NoSharedDownload:
             with manager.restore_path(storage_id, selector=selector) as path:
@@ -394,7 +394,7 @@ class CheckpointContext:
             "state": "STATE_COMPLETED",
             "reportTime": now.isoformat(),
             "metadata": metadata,
-            # A size may be beyond what JSON numbers are safe for.
+            # A size may be too large for a JSON number.
             "resources": {name: str(size) for name, size in (resources or {}).items()},
             "training": {},
             "storageId": self._storage_backend_id,
@@ -413,7 +413,7 @@ class CheckpointContext:
             self._tensorboard_manager.sync()
 
     def _identity(self, directory: _Path) -> Tuple[int, int, int]:
-        """Return what tells a folder from every other of the job.
+        """Return the identity of a folder, unique within the job.
 
         Device and inode say nothing across machines. A folder that two machines share is then
         uploaded file by file, each by one of them.
@@ -477,7 +477,7 @@ class DummyCheckpointContext(CheckpointContext):
 
 
 def _selected(resources: Dict[str, int], selector: _Selector) -> Dict[str, int]:
-    """Return what selector wants; the metadata belongs to every checkpoint."""
+    """Return the files that the selector selects, and always the metadata file."""
     if selector is None:
         return resources
     return {
@@ -486,7 +486,7 @@ def _selected(resources: Dict[str, int], selector: _Selector) -> Dict[str, int]:
 
 
 def _contents(copy: _Shared, digests: Mapping[_Shared, str]) -> Tuple[int, str]:
-    """Return what stands for a file's contents; sizes alone where those tell them apart."""
+    """Return a key for a file's contents: the size alone where sizes differ, else with a digest."""
     return copy.size, digests.get(copy, "")
 
 

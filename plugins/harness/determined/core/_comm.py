@@ -55,7 +55,7 @@ KEEPALIVE_PROBES = 6
 
 
 class Deadline:
-    """A moment after which waiting is over, told on the monotonic clock; infinity is never."""
+    """A moment after which waiting has ended, told on the monotonic clock; infinity is never."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -69,7 +69,7 @@ class Deadline:
         return left
 
     def expired(self) -> bool:
-        """Say whether the moment has passed."""
+        """Return whether the moment has passed."""
         return time.monotonic() >= self._end
 
 
@@ -214,7 +214,7 @@ class Meeting(NamedTuple):
 
 
 def names_work() -> bool:
-    """Say whether sockets can have names that are no files."""
+    """Return whether sockets can have names that are no files."""
     return sys.platform == "linux"
 
 
@@ -336,7 +336,7 @@ class Hub(Group):
         return Link(sock, rank, _mac(self._key, b"link", nonce, said), chief_side=True)
 
     def gather(self, stuff: Any) -> Optional[List[Any]]:
-        """Collect everybody's stuff, and let the others go on."""
+        """Collect the objects of all workers at the chief; the others continue at once."""
         call, deadline = self._begin("gather")
         gathered = self._collect(call, stuff, deadline)
         self._tell(call, None, deadline)
@@ -350,7 +350,7 @@ class Hub(Group):
         return gathered
 
     def broadcast(self, stuff: Any) -> Any:
-        """Hand out the chief's stuff."""
+        """Return the chief's object on every worker."""
         call, deadline = self._begin("broadcast")
         self._tell(call, stuff, deadline)
         return stuff

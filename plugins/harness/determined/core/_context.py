@@ -379,7 +379,7 @@ def _prepare_run(
 
 
 def _checkpoint_sources() -> Dict[str, storage.StorageManager]:
-    """Return where checkpoints of other experiments lie that this trial may start from."""
+    """Return where checkpoints of other experiments are that this trial may start from."""
     told: Dict[str, Any] = json.loads(os.environ.get("DET_CHECKPOINT_SOURCES") or "{}")
     return {
         storage_id: storage.build(config, container_path=shared_fs_path())

@@ -63,7 +63,7 @@ class _UnmanagedTrialHeartbeat(_Heartbeat):
         self._thread = threading.Thread(target=self._run, name="determined-heartbeat", daemon=True)
 
     def start(self) -> _Heartbeat:
-        """Report the run as running, and go on."""
+        """Report the run as running, and continue."""
         self._patch(self._session, "STATE_RUNNING")
         self._thread.start()
         return self

@@ -166,7 +166,7 @@ class _Copy:
         self.original.flush()
 
     def finish(self) -> None:
-        """Hand over a last line that has no end."""
+        """Pass on the last line if it has no line break."""
         with self._lock:
             held, self._held = self._held, ""
         if held:

@@ -61,7 +61,7 @@ class _PreemptionWatcher(threading.Thread):
         self._asked.set()
 
     def should_preempt(self) -> bool:
-        """Say whether the master has asked this task to stop."""
+        """Return whether the master has asked this task to stop."""
         self._asked.wait()
         return self._preempt
 

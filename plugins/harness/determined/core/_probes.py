@@ -46,7 +46,7 @@ class Rates:
         now, new = self._clock(), self._read()
         self._before = (now, new)
         seconds = max(now - then, 1e-9)
-        # A counter that shrank belongs to a device that came anew.
+        # A counter that shrank belongs to a device that came again.
         return {name: max(0.0, new[name] - old[name]) / seconds for name in new if name in old}
 
 
@@ -108,7 +108,7 @@ def disk_counters(proc: pathlib.Path = PROC) -> Dict[str, float]:
 
 
 def _is_partition(name: str, devices: Mapping[str, object]) -> bool:
-    """Say whether name is a part of another of the devices, whose numbers include it."""
+    """Return whether name is a part of another of the devices, whose numbers include it."""
     stem = name.rstrip("0123456789")
     if stem == name:
         return False

@@ -115,7 +115,7 @@ class _Collector(threading.Thread):
             except Exception as err:
                 refusal = err
             if refusal is not None:
-                # Training goes on without; what the master refuses of its own, it hears itself.
+                # Training continues without; what the master refuses of its own, it hears itself.
                 logger.warning(
                     "cannot report system metrics, so their collection ends: %s", refusal
                 )

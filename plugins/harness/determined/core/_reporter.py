@@ -1,6 +1,6 @@
 """Delivers reports to the master from a thread of its own, in order, through outages.
 
-Training calls ``submit`` and goes on. The thread sends one report after another; while no
+Training calls ``submit`` and continues. The thread sends one report after another; while no
 master answers it asks again for as long as it takes, and the reports wait in a ``Spool``. A
 report is sent until it is acknowledged, so it may arrive twice: each says for itself what it is
 about (trial, run, group, step), and the master recognises the second.
@@ -28,7 +28,7 @@ logger = logging.getLogger("determined.core")
 # A master that is down for ten minutes loses nothing; at the end of a task, no longer.
 FLUSH_SECONDS = 600.0
 
-# How long training waits for the master's word on a checkpoint before it goes on without.
+# How long training waits for the master's word on a checkpoint before it continues without.
 ACKNOWLEDGE_SECONDS = 10.0
 
 # An outage is logged when it begins and then this often.

@@ -2,7 +2,7 @@
 
 Two ways lead to an operation. By default a trial has one, ``searcher.max_length`` of its
 configuration long, which is made up here: the search judges by the validation metrics. Where
-the platform sets ``DET_SEARCHER_API=ops`` the master hands out operations one after another,
+the platform sets ``DET_SEARCHER_API=ops`` the master sends operations one after another,
 and each is answered with its metric.
 """
 
@@ -128,7 +128,7 @@ class SearcherOperation:
 
 
 class _ServerSearcherOperation(SearcherOperation):
-    """An operation that the master handed out and waits for."""
+    """An operation that the master sent and waits for."""
 
     def report_progress(self, length: float) -> None:
         """Report how far training is, in the unit of ``length``; for the chief only."""
@@ -244,7 +244,7 @@ class SearcherContext:
 
 
 class _ServerSearcherContext(SearcherContext):
-    """The operations that the master hands out."""
+    """The operations that the master sends."""
 
     def __init__(
         self,

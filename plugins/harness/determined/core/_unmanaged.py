@@ -101,7 +101,7 @@ def _heartbeat(session: api.Session, trial_id: int) -> _UnmanagedTrialHeartbeat:
 def _board(
     info: _info.ClusterInfo, manager: storage.StorageManager, sync_on_close: bool
 ) -> tensorboard.TensorboardManager:
-    """Return the manager of TensorBoard's files, which lie in a folder of this run's own."""
+    """Return the manager of TensorBoard's files, which are in a folder of this run's own."""
     trial = info.trial
     path = pathlib.Path(
         info.cluster_id,

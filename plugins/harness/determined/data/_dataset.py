@@ -172,7 +172,7 @@ class Dataset:
             dataset.close()
         """
         self._closed = True
-        # Where arrays still lie on the mapped files, these go with the last of them.
+        # Where arrays still are on the mapped files, these go with the last of them.
         self._index = self._records = memoryview(b"")
         self._lock.touch()
         self._lock.close()

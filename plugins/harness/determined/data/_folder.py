@@ -1,4 +1,4 @@
-"""Where stored data lies on a node, and who may have put it there."""
+"""Where stored data is on a node, and who may have put it there."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Lock:
         self.close()
 
     def is_of(self, folder: pathlib.Path) -> bool:
-        """Say whether folder still is the one that was locked."""
+        """Return whether folder still is the one that was locked."""
         try:
             there = os.stat(folder / FILE)
         except FileNotFoundError:

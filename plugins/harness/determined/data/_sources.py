@@ -1,6 +1,6 @@
 """Sources of records that are files: in a folder, or in a bucket.
 
-Both are sequences that know what they are, so an interrupted build goes on where it stopped.
+Both are sequences that know what they are, so an interrupted build continues where it stopped.
 """
 
 from __future__ import annotations

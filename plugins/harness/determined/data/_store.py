@@ -56,7 +56,7 @@ class Store:
             ``DET_DATA_LIMIT``; without both a twentieth of the disk stays free. When there is no
             room, the data sets that were used least recently are evicted, whole, and never one in
             use.
-        copy: whether arrays are copies. False gives read-only arrays that lie on the mapped file.
+        copy: whether arrays are copies. False gives read-only arrays that are on the mapped file.
 
     Example::
 
@@ -222,7 +222,7 @@ class Store:
             meta = open_meta(place)
             if meta is not None:
                 lock.touch()
-                # Its arguments are strings: a process that is spawned opens the folder anew.
+                # Its arguments are strings: a process that is spawned opens the folder again.
                 reopen = (_reopen, (str(self.folder), meta["id"], meta["version"], self._copy))
                 return Dataset(place, meta, lock, self._copy, reopen)
         except ValueError as err:
@@ -244,7 +244,7 @@ class Store:
         try:
             _build.Build(place, names, functools.partial(self._make_room, place)).run(source)
         except StoreFull:
-            # What cannot be finished takes no room.
+            # What cannot be finished uses no space.
             with self._locked():
                 _remove(place)
             raise

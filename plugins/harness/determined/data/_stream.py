@@ -28,7 +28,7 @@ class Stream:
     """The records that one rank reads, in their order. ``Dataset.stream`` makes it.
 
     Each iteration goes to the end of an epoch; the next one is the next epoch. An iteration that is
-    left goes on where it was left. All ranks read in step, so the state of one, such as the chief,
+    left continues where it was left. All ranks read in step, so the state of one, such as the chief,
     is that of all.
 
     Example::

@@ -79,7 +79,7 @@ class _Batches(data.Sampler):
 
 
 class DataLoader(data.DataLoader):
-    """A ``torch.utils.data.DataLoader`` that knows which batches were handed out.
+    """A ``torch.utils.data.DataLoader`` that knows which batches were returned.
 
     Its state is that of the loop which reads it, however far its workers have read ahead. Each
     iteration goes to the end of an epoch, and the next one is the next epoch. ``options`` are those

@@ -47,7 +47,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     logging.basicConfig(level=logging.DEBUG if debug else logging.INFO, format=det.LOG_FORMAT)
     if debug:
         faulthandler.dump_traceback_later(STACKS_SECONDS, repeat=True)
-    # The submitted code lies in the working directory.
+    # The submitted code is in the working directory.
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     _backend.prefer_keras_2()

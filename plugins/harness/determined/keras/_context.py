@@ -40,7 +40,7 @@ class TFKerasExperimentalContext:
 
 
 class TFKerasTrialContext(TrialContext):
-    """What a Keras trial class asks, and where it hands over its model and optimizers.
+    """What a Keras trial class asks, and where it passes its model and optimizers.
 
     Example::
 
@@ -82,17 +82,17 @@ class TFKerasTrialContext(TrialContext):
         return self._per_slot_batch_size
 
     def wrap_model(self, model: Any) -> Any:
-        """Hand over the model, before it is compiled; use what is returned in its place."""
+        """Register the model, before it is compiled; use what is returned in its place."""
         self.model = model
         return model
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
-        """Hand over an optimizer, whose state then is part of checkpoints."""
+        """Register an optimizer, whose state then is part of checkpoints."""
         self._wrapped_optimizers.append(optimizer)
         return optimizer
 
     def wrap_dataset(self, dataset: Any, shard_dataset: bool = True) -> Any:
-        """Hand over a ``tf.data.Dataset``; use what is returned in its place.
+        """Register a ``tf.data.Dataset``; use what is returned in its place.
 
         With several workers each gets its share of the records, unless ``shard_dataset`` is
         false.

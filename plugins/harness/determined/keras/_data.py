@@ -1,8 +1,8 @@
-"""The forms in which trial classes hand over data, and the batches that come out of them.
+"""The forms in which trial classes pass data, and the batches that come out of them.
 
 Arrays and Keras Sequences are read by index, in an order that follows from the trial's seed and
-the number of the epoch, so a trial that goes on from a checkpoint reads on where it stopped.
-A ``tf.data.Dataset`` has no position: it begins anew. ``determined.data.tensorflow.Batches`` makes
+the number of the epoch, so a trial that continues from a checkpoint reads on where it stopped.
+A ``tf.data.Dataset`` has no position: it starts again. ``determined.data.tensorflow.Batches`` makes
 one that begins where training was.
 """
 
@@ -35,7 +35,7 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, item: Any) -> Batch:
-        """Take apart what a data set or a Sequence gives out."""
+        """Take apart what a data set or a Sequence provides."""
         if isinstance(item, (tuple, list)) and len(item) <= 3:
             return cls(*item)
         return cls(item)
@@ -167,17 +167,17 @@ def adapt(data: Any, batch_size: int, settings: Optional[FitSettings] = None) ->
 
 
 def is_dataset(data: Any) -> bool:
-    """Say whether data is a ``tf.data.Dataset``, by what it can do."""
+    """Return whether data is a ``tf.data.Dataset``, by what it can do."""
     return hasattr(data, "repeat") and hasattr(data, "element_spec")
 
 
 def is_positioned(data: Any) -> bool:
-    """Say whether data can begin at any batch, by what it can do."""
+    """Return whether data can begin at any batch, by what it can do."""
     return hasattr(data, "batches_from")
 
 
 def is_indexed(data: Any) -> bool:
-    """Say whether data is a Keras Sequence, by what it can do."""
+    """Return whether data is a Keras Sequence, by what it can do."""
     if isinstance(data, (str, bytes, tuple, list, dict)) or _is_arrays(data):
         return False
     return hasattr(data, "__len__") and hasattr(data, "__getitem__")

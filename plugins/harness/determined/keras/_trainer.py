@@ -427,7 +427,7 @@ class Trainer:
 def _metrics_kept(model: Any) -> Iterator[None]:
     """Let a model go on averaging its metrics for as long as the block runs.
 
-    ``train_on_batch`` begins anew with each batch; Keras 3 has no argument against it.
+    ``train_on_batch`` starts again with each batch; Keras 3 has no argument against it.
     """
     vars(model)["reset_metrics"] = lambda: None
     try:

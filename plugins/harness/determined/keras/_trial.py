@@ -54,7 +54,7 @@ class TFKerasTrial(LegacyTrial):
         """Return the data to train on.
 
         That is a tuple ``(x, y)`` or ``(x, y, sample_weights)`` of arrays, a ``tf.data.Dataset``
-        or a Keras ``Sequence``; the last two give out whole batches of
+        or a Keras ``Sequence``; the last two provide whole batches of
         ``context.get_per_slot_batch_size()`` records.
         """
 

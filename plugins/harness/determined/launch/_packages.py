@@ -17,7 +17,7 @@ def demand_package(name: str, file: str, launcher: str, instead: str) -> None:
 
 
 def has_file(package: str, file: str) -> bool:
-    """Say whether a package is installed whole, without importing it."""
+    """Return whether a package is installed whole, without importing it."""
     spec = importlib.util.find_spec(package)
     if spec is None:
         return False

@@ -7,7 +7,7 @@ from typing import List
 
 
 def names_trial(word: str) -> bool:
-    """Say whether a word of a command line is the option ``--trial``."""
+    """Return whether a word of a command line is the option ``--trial``."""
     return word == "--trial" or word.startswith("--trial=")
 
 

@@ -58,7 +58,7 @@ def parse(argv: List[str]) -> Arguments:
 
 
 def has_torch() -> bool:
-    """Say whether this Python has PyTorch, without the seconds that importing it takes."""
+    """Return whether this Python has PyTorch, without the seconds that importing it takes."""
     return has_file("torch", "distributed/run.py")
 
 

@@ -105,11 +105,11 @@ class TorchTrialContext(_PyTorchReducerContext, TrialContext):
         return self.current_train_batch() // self._length()
 
     def is_epoch_start(self) -> bool:
-        """Say whether an epoch begins with this batch; example: ``context.is_epoch_start()``."""
+        """Return whether an epoch begins with this batch; example: ``context.is_epoch_start()``."""
         return self.current_train_batch() % self._length() == 0
 
     def is_epoch_end(self) -> bool:
-        """Say whether an epoch ends with this batch; example: ``context.is_epoch_end()``."""
+        """Return whether an epoch ends with this batch; example: ``context.is_epoch_end()``."""
         return (self.current_train_batch() + 1) % self._length() == 0
 
     def _length(self) -> int:
@@ -133,7 +133,7 @@ class TorchTrialContext(_PyTorchReducerContext, TrialContext):
         self.profiler = torch.profiler.profile(*args, **kwargs)
 
     def set_enable_tensorboard_logging(self, enable_tensorboard_logging: bool) -> None:
-        """Say whether reported metrics go to TensorBoard.
+        """Return whether reported metrics go to TensorBoard.
 
         Example: ``context.set_enable_tensorboard_logging(False)``
         """
@@ -147,7 +147,7 @@ class TorchTrialContext(_PyTorchReducerContext, TrialContext):
             )
 
     def get_enable_tensorboard_logging(self) -> bool:
-        """Say whether reported metrics go to TensorBoard.
+        """Return whether reported metrics go to TensorBoard.
 
         Example: ``context.get_enable_tensorboard_logging()``
         """

@@ -193,7 +193,7 @@ class TorchEngine:
 
 
 def defines(trial: Any, base: Type[Any], method: str) -> bool:
-    """Say whether a trial's class has a method of its own."""
+    """Return whether a trial's class has a method of its own."""
     found: Callable[..., Any] = getattr(type(trial), method)
     return found is not getattr(base, method)
 

@@ -1,4 +1,4 @@
-"""What training from a script and from an entrypoint share, whatever the kind of trial."""
+"""What training from a script and from an entrypoint share, regardless of the kind of trial."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 
 class PyTorchCallback:
-    """Overrides methods that are called, on every worker, as training goes on.
+    """Overrides methods that are called, on every worker, as training continues.
 
     Return callbacks from ``build_callbacks``. What ``state_dict`` returns is part of checkpoints.
 

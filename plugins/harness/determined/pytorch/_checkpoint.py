@@ -185,7 +185,7 @@ def rng_state() -> Dict[str, Any]:
 
 
 def restore_rng(state: Mapping[str, Any]) -> None:
-    """Let generators of random numbers go on from where they were."""
+    """Let generators of random numbers continue from where they were."""
     if "cpu_rng_state" in state:
         torch.random.set_rng_state(state["cpu_rng_state"])
     if "np_rng_state" in state:

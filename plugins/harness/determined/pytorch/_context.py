@@ -68,7 +68,7 @@ class PyTorchTrialContext(TorchTrialContext):
     def _data_checks(self) -> bool:
         return self.experimental._data_checks
 
-    # What the trial hands over.
+    # What the trial passes.
 
     def wrap_model(self, model: Any) -> Any:
         """Put a model on its device and, with several slots, join it to the others' copies.
@@ -96,7 +96,7 @@ class PyTorchTrialContext(TorchTrialContext):
         fp16_compression: Optional[bool] = None,
         average_aggregated_gradients: Optional[bool] = None,
     ) -> Any:
-        """Hand over an optimizer, to be stepped with ``step_optimizer``.
+        """Register an optimizer, to be stepped with ``step_optimizer``.
 
         With ``aggregation_frequency`` above 1 gradients are averaged over the batches, unless
         ``average_aggregated_gradients`` is false. ``backward_passes_per_step`` and
@@ -115,7 +115,7 @@ class PyTorchTrialContext(TorchTrialContext):
     def wrap_lr_scheduler(
         self, lr_scheduler: Any, step_mode: LRScheduler.StepMode, frequency: int = 1
     ) -> Any:
-        """Hand over a scheduler of a wrapped optimizer; ``step_mode`` says when to step it.
+        """Register a scheduler of a wrapped optimizer; ``step_mode`` says when to step it.
 
         Example::
 
@@ -135,7 +135,7 @@ class PyTorchTrialContext(TorchTrialContext):
         return lr_scheduler
 
     def wrap_scaler(self, scaler: Any) -> Any:
-        """Hand over a ``torch.amp.GradScaler``, before any model; its state is part of checkpoints.
+        """Register a ``torch.amp.GradScaler``, before any model; its state is part of checkpoints.
 
         Example::
 

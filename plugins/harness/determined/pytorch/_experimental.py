@@ -30,7 +30,7 @@ class PyTorchExperimentalContext:
         self._data_checks = False
 
     def disable_auto_to_device(self) -> None:
-        """Hand out batches as the data loader gives them, on whatever device they are.
+        """Yield batches as the data loader gives them, on whatever device they are.
 
         Example: ``context.experimental.disable_auto_to_device()``
         """

@@ -241,7 +241,7 @@ class Loop:
             with self._core.checkpoint.store_path(metadata, shard=sharded) as (path, uuid):
                 self._engine.save(path, self._state())
             self._engine.tell("on_checkpoint_upload_end", uuid=uuid)
-        # The others go on when it is stored: what comes next may be the end of the process.
+        # The others continue when it is stored: what comes next may be the end of the process.
         self._dist.broadcast(None)
 
     def _state(self) -> Dict[str, Any]:

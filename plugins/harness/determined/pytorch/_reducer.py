@@ -137,7 +137,7 @@ class _PyTorchReducerContext:
         for_training: bool = True,
         for_validation: bool = True,
     ) -> Any:
-        """Hand over a reducer, or a function of a list of values; returns the reducer to feed.
+        """Register a reducer, or a function of a list of values; returns the reducer to feed.
 
         Its result is reported under ``name``; without one it must return a map of metrics.
 

@@ -32,7 +32,7 @@ def init(
     aggregation_frequency: int = 1,
     enable_tensorboard_logging: bool = True,
 ) -> Iterator[PyTorchTrialContext]:
-    """Give out the context for a trial and its Trainer, for as long as the block runs.
+    """Provide the context for a trial and its Trainer, for as long as the block runs.
 
     Example::
 

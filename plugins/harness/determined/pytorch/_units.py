@@ -30,7 +30,7 @@ class TrainUnit:
         self.value = value
 
     def should_stop(self, step_num: int) -> bool:
-        """Say whether to act after so many steps; a period below 1 acts after each.
+        """Return whether to act after so many steps; a period below 1 acts after each.
 
         Example::
 

@@ -157,7 +157,7 @@ def _shuffled(source: Any, generator: Any) -> Iterator[Any]:
 
 
 class ReproducibleShuffleSampler(Sampler):
-    """Shuffles a finite sampler; its generator goes on from pass to pass, from the same seed.
+    """Shuffles a finite sampler; its generator continues from pass to pass, from the same seed.
 
     Example::
 

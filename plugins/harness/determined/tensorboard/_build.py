@@ -12,7 +12,7 @@ from determined.tensorboard._manager import TensorboardManager
 
 
 def get_sync_path(cluster_id: str, experiment_id: str, trial_id: str) -> pathlib.Path:
-    """Return where a trial's files lie below checkpoint storage.
+    """Return where a trial's files are under checkpoint storage.
 
     Example:
 

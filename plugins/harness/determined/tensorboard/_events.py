@@ -116,7 +116,7 @@ class EventWriter(MetricWriter):
         if self._file is None:
             return
         self._file.flush()
-        # A file is stored anew each time that it has grown, so none may grow large.
+        # A file is stored again each time that it has grown, so none may grow large.
         if self._file.tell() > FILE_BYTES:
             self.close()
 

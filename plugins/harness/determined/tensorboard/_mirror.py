@@ -140,7 +140,7 @@ class Mirror:
     def _update(
         self, files: storage.Files, name: str, state: storage.FileState, target: pathlib.Path
     ) -> None:
-        """Append what is new; a file that became shorter is another file, and begins anew."""
+        """Append what is new; a file that became shorter is another file, and starts again."""
         here = target.stat().st_size if target.exists() else 0
         if here > state.size:
             here = 0

@@ -154,7 +154,7 @@ class DetCallback(transformers.TrainerCallback):
         finished = state.global_step >= state.max_steps
         if not control.should_training_stop and not finished:
             return
-        # A trial that goes on from its last step trains no more, and would not evaluate either.
+        # A trial that continues from its last step trains no more, and would not evaluate either.
         if (finished or not self._preempted) and self.last_eval_metrics < state.global_step:
             control.should_evaluate = True
         if self.last_save < state.global_step:

@@ -5,7 +5,7 @@ with a pen of varying pressure onto 8 by 8 pixels, and gets noise and the odd bl
 products of a seeded generator go into it, so every machine makes the same file, byte by byte:
 
     python3 make_data.py            writes digits.txt
-    python3 make_data.py --check    says whether digits.txt is what this script makes
+    python3 make_data.py --check    reports whether digits.txt is what this script makes
 
 A line of the file is a set (train or test), a label, and 64 hexadecimal digits, one per pixel
 from 0 (paper) to f (ink), row by row.

@@ -34,7 +34,7 @@ class Network:
     """Pixels → ReLU → softmax, trained by gradient descent with momentum.
 
     All that training depends on is in here: weights, velocities, the number of batches seen,
-    and the generator that draws batches. So a network that was saved and loaded goes on exactly
+    and the generator that draws batches. So a network that was saved and loaded continues exactly
     as if nothing had happened.
     """
 

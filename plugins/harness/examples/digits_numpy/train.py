@@ -97,7 +97,7 @@ def train(core_context, config, hparams, seed, latest, batches=None):
         saved_at = network.batches
 
     def due(before, every):
-        """Say whether training passed a multiple of every since it was at before."""
+        """Return whether training passed a multiple of every since it was at before."""
         return network.batches == length or network.batches // every > before // every
 
     core_context.train.set_status("training")

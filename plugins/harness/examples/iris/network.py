@@ -9,7 +9,7 @@ class Network:
     """Inputs → tanh layer → softmax, trained with RMSprop.
 
     Everything that training depends on is in ``state``, which ``save`` writes and ``load`` reads:
-    a network that was saved and loaded goes on exactly as if nothing had happened.
+    a network that was saved and loaded continues exactly as if nothing had happened.
     """
 
     def __init__(self, sizes, learning_rate, decay, seed):

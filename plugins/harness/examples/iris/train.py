@@ -2,7 +2,7 @@
 
 It reads ``max_length`` through the searcher's operations, and ``scheduling_unit``,
 ``min_validation_period`` and ``min_checkpoint_period`` from the merged configuration, each in
-batches, records or epochs. The data lies in a folder that ``bind_mounts`` names, or beside this
+batches, records or epochs. The data is in a folder that ``bind_mounts`` names, or beside this
 file. Off the cluster: ``python3 train.py``.
 """
 
@@ -169,7 +169,7 @@ class Trial:
         return accuracy
 
     def due(self, before, every, length):
-        """Say whether training passed a multiple of every, or its end."""
+        """Return whether training passed a multiple of every, or its end."""
         now = self.network.batches
         return now == length or (every > 0 and now // every > before // every)
 

@@ -1,6 +1,6 @@
 """The Iris model of 2022: a trial class in Keras, one hidden layer over four measurements.
 
-Its data lies in a shared folder, as two files in the form that TensorFlow's documentation hands
+Its data is in a shared folder, as two files in the form that TensorFlow's documentation hands
 out: a first line "records,features,species 0,species 1,species 2", then a flower per line, its
 four measurements and the number of its species.
 """

@@ -1,4 +1,4 @@
-"""One run from a laptop: ``python3 laptop.py NAME``. Interrupt it, start it again: it goes on."""
+"""One run from a laptop: ``python3 laptop.py NAME``. Interrupt it, start it again: it continues."""
 
 import argparse
 

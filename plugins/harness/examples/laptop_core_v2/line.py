@@ -9,7 +9,7 @@ STEPS, SAVE = 100, 20
 
 
 def config(experiment, trial, learning_rate):
-    """Say which experiment and which trial this is; whoever says the same goes on with it."""
+    """Say which experiment and which trial this is; whoever says the same continues with it."""
     return core_v2.Config(
         name="laptop",
         hparams={"learning_rate": learning_rate},

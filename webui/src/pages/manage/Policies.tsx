@@ -1,4 +1,4 @@
-// Config policies: what administrators lay over the configurations of others, and their limits.
+// Config policies: what administrators apply over the configurations of others, and their limits.
 import { useState } from 'preact/hooks';
 import { read, write } from '../../lib/draft';
 import { useLoad } from '../../lib/load';

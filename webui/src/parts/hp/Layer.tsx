@@ -58,7 +58,7 @@ interface LayerProps {
 
 export function Layer({ width, height, draw, when }: LayerProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const colors = theme.value; // a new theme draws anew
+  const colors = theme.value; // a new theme redraws
   useLayoutEffect(() => {
     const el = canvas.current;
     const pen = el?.getContext('2d');

@@ -43,7 +43,7 @@ function One(p: Props & { order: number[]; x: number; y: number; axis: Axis }) {
   const width = useRef(0);
   const drag = useRef<{ x: number; y: number; moved: boolean } | null>(null);
   const [rect, setRect] = useState<[number, number, number, number] | null>(null);
-  const wide = ax.kind === 'category' ? 1 / ax.values.length : 0; // equal values lie beside each other
+  const wide = ax.kind === 'category' ? 1 / ax.values.length : 0; // equal values are beside each other
   const px = (w: number, v: number) => pad.left + 6 + (wide / 2 + v * (1 - wide)) * (w - pad.left - pad.right - 12);
   const py = (v: number) => pad.top + 5 + (1 - v) * (height - pad.top - pad.bottom - 10);
   const spot = (w: number, i: number): [number, number] => {
@@ -81,7 +81,7 @@ function One(p: Props & { order: number[]; x: number; y: number; axis: Axis }) {
     const d = drag.current!;
     const u = (v: number) => ((v - pad.left - 6) / (width.current - pad.left - pad.right - 12) - wide / 2) / (1 - wide || 1);
     const v = (t: number) => 1 - (t - pad.top - 5) / (height - pad.top - pad.bottom - 10);
-    const m = wide && wide < 1 ? (wide * 0.3) / (1 - wide) : 0; // a dot may lie beside its value
+    const m = wide && wide < 1 ? (wide * 0.3) / (1 - wide) : 0; // a dot may be beside its value
     const cx = brushOf(ax, Math.min(u(d.x), u(x)) - m, Math.max(u(d.x), u(x)) + m);
     p.onBrush({ ...p.brush, [ax.name]: cx, [metricAxis]: brushOf(ay, v(d.y), v(y)) }, done);
   };

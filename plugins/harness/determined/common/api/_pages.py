@@ -1,4 +1,4 @@
-"""Reads lists that the master gives out page by page."""
+"""Reads lists that the master provides page by page."""
 
 from __future__ import annotations
 

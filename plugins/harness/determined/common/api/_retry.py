@@ -18,7 +18,7 @@ class RetryPolicy:
 
     A request is repeated until ``total`` attempts after the first are spent or ``patience``
     seconds have passed, whichever comes first; None lifts that limit. A pause between two
-    attempts is never longer than ``max_pause``, whatever the server proposes.
+    attempts is never longer than ``max_pause``, whatever pause the server proposes.
 
     Example:
 
@@ -36,7 +36,7 @@ class RetryPolicy:
     max_pause: float = 10.0
 
     def allows(self, attempts: int, elapsed: float) -> bool:
-        """Say whether another attempt may follow after so many, so long after the first."""
+        """Return whether another attempt may follow after so many, so long after the first."""
         if self.total is not None and attempts > self.total:
             return False
         return self.patience is None or elapsed < self.patience

@@ -234,7 +234,7 @@ class BaseSession:
         headers: Optional[Mapping[str, str]] = None,
         timeout: Optional[float] = DEFAULT_TIMEOUT,
     ) -> Iterator[http.client.HTTPResponse]:
-        """Give out the body of an answer to a GET, to be read piece by piece."""
+        """Provide the body of an answer to a GET, to be read piece by piece."""
         target = _target(path, params)
         all_headers = {**self._headers, **(headers or {})}
         transport, url = self._transport, self.master + target

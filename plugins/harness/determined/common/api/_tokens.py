@@ -129,7 +129,7 @@ class TokenStore:
 
     @contextlib.contextmanager
     def _changed(self) -> Iterator[Dict[str, Any]]:
-        """Give out the master's part of the file, and write what becomes of it."""
+        """Provide the master's part of the file, and write what becomes of it."""
         with self._locked():
             try:
                 document = self._load()

@@ -130,7 +130,7 @@ class Transport:
     def stream(
         self, method: str, target: str, headers: Mapping[str, str], timeout: Optional[float]
     ) -> Iterator[http.client.HTTPResponse]:
-        """Send one request and give out its answer unread; it may go on for ever.
+        """Send one request and provide its answer unread; it may continue for ever.
 
         The connection is its own and ends with the block. ``timeout`` bounds each wait for more;
         None waits as long as the far side keeps the connection.

@@ -30,7 +30,7 @@ _PLACES: Mapping[str, str] = {"shared_fs": "host_path", "directory": "container_
 
 
 def is_whole(directory: pathlib.Path) -> bool:
-    """Say whether a folder has a checkpoint already."""
+    """Return whether a folder has a checkpoint already."""
     return any((directory / marker).exists() for marker in MARKERS)
 
 
@@ -122,7 +122,7 @@ def _unpack(response: http.client.HTTPResponse, folder: pathlib.Path) -> None:
 
 @contextlib.contextmanager
 def _gathering(target: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Give out a folder, and move what is in it into target when all of it is there."""
+    """Provide a folder, and move what is in it into target when all of it is there."""
     target.parent.mkdir(parents=True, exist_ok=True)
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:

@@ -197,7 +197,7 @@ class Experiment:
         self.labels = set(changed["labels"]) if changed.get("labels") else None
 
     def activate(self) -> None:
-        """Let a paused experiment go on."""
+        """Let a paused experiment continue."""
         self._session.post(f"{self._path}/activate")
 
     def pause(self) -> None:
@@ -281,7 +281,7 @@ class Experiment:
             time.sleep(interval)
 
     def wait(self, interval: float = 5.0) -> ExperimentState:
-        """Wait until the experiment is over, and return its state; ValueError if it is paused."""
+        """Wait until the experiment has ended, and return its state; ValueError if it is paused."""
         started = time.monotonic()
         said = 0
         while True:

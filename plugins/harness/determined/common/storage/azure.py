@@ -152,7 +152,7 @@ class AzureStorageManager(ObjectStorageManager):
             super().upload(src, dst, paths)
 
     def objects(self, root: str) -> Iterator[Stored]:
-        """Yield what lies below a key."""
+        """Yield what is stored under a key."""
         try:
             for blob in self._blobs.list_blobs(name_starts_with=root):
                 yield Stored(blob.name, blob.size, f"{blob.etag}")

@@ -80,13 +80,13 @@ class StorageManager(abc.ABC):
 
     @abc.abstractmethod
     def store_path_is_direct_access(self) -> bool:
-        """Say whether ``pre_store_path`` gives out storage itself."""
+        """Return whether ``pre_store_path`` provides storage itself."""
 
     @abc.abstractmethod
     def restore_path(
         self, src: str, selector: Optional[Selector] = None
     ) -> contextlib.AbstractContextManager[pathlib.Path]:
-        """Give out a folder with the checkpoint for as long as the context lasts."""
+        """Provide a folder with the checkpoint for as long as the context lasts."""
 
     @abc.abstractmethod
     def upload(self, src: AnyPath, dst: str, paths: Optional[Paths] = None) -> None:
@@ -110,7 +110,7 @@ class StorageManager(abc.ABC):
 
     @contextlib.contextmanager
     def store_path(self, dst: str) -> Iterator[pathlib.Path]:
-        """Give out a folder to fill, and store it when the block ends without an error."""
+        """Provide a folder to fill, and store it when the block ends without an error."""
         path = self.pre_store_path(dst)
         try:
             yield path

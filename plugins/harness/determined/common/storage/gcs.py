@@ -103,7 +103,7 @@ class GCSStorageManager(ObjectStorageManager):
         return cls(**config)
 
     def get_storage_prefix(self, storage_id: str) -> str:
-        """Return where in the bucket a checkpoint lies."""
+        """Return where in the bucket a checkpoint is."""
         return self._root(storage_id).rstrip("/")
 
     @contextlib.contextmanager
@@ -118,7 +118,7 @@ class GCSStorageManager(ObjectStorageManager):
             ) from err
 
     def objects(self, root: str) -> Iterator[Stored]:
-        """Yield what lies below a key."""
+        """Yield what is stored under a key."""
         fields = "items(name,size,generation),nextPageToken"
         for blob in self.client.list_blobs(self.bucket, prefix=root, fields=fields):
             yield Stored(blob.name, blob.size or 0, f"{blob.generation}")

@@ -93,7 +93,7 @@ class ObjectStorageManager(StorageManager):
     Example::
 
         class Mine(ObjectStorageManager):
-            def objects(self, root): ...                  # list what lies below a key
+            def objects(self, root): ...                  # list what is stored under a key
             def put_file(self, path, key, count): ...     # send a file, calling count(bytes)
             def put_bytes(self, contents, key): ...
             def get_file(self, key, path, count): ...
@@ -113,7 +113,7 @@ class ObjectStorageManager(StorageManager):
 
     @abc.abstractmethod
     def objects(self, root: str) -> Iterator[Stored]:
-        """Yield what lies below a key."""
+        """Yield what is stored under a key."""
 
     @abc.abstractmethod
     def put_file(self, path: str, key: str, count: Count) -> None:
@@ -156,7 +156,7 @@ class ObjectStorageManager(StorageManager):
             shutil.rmtree(src, ignore_errors=True)
 
     def abandon_store_path(self, src: AnyPath, dst: str) -> None:
-        """Remove the local folder; nothing of it is in storage."""
+        """Remove the local folder; no part of it is in storage."""
         shutil.rmtree(src, ignore_errors=True)
 
     def store_path_is_direct_access(self) -> bool:
@@ -165,7 +165,7 @@ class ObjectStorageManager(StorageManager):
 
     @contextlib.contextmanager
     def restore_path(self, src: str, selector: Optional[Selector] = None) -> Iterator[pathlib.Path]:
-        """Give out a local copy, which is removed at the end."""
+        """Provide a local copy, which is removed at the end."""
         folder = tempfile.mkdtemp(prefix=f"{checked_id(src)}-", dir=self._base_path)
         try:
             self.download(src, folder, selector)
@@ -248,7 +248,7 @@ class ObjectStorageManager(StorageManager):
         return posixpath.join(self._prefix, checked_id(storage_id)).lstrip("/") + "/"
 
     def _list(self, root: str) -> Dict[str, int]:
-        """Return what lies below a key, with the directories that are not stored by themselves."""
+        """Return what is stored under a key, with the directories that are not stored by themselves."""
         found: Dict[str, int] = {}
         for item in self.objects(root):
             name = item.key[len(root) :]

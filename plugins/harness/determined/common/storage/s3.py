@@ -116,7 +116,7 @@ class S3StorageManager(ObjectStorageManager):
         return cls(**config)
 
     def objects(self, root: str) -> Iterator[Stored]:
-        """Yield what lies below a key."""
+        """Yield what is stored under a key."""
         pages = self._client.get_paginator("list_objects_v2")
         for page in pages.paginate(Bucket=self._bucket, Prefix=root):
             for item in page.get("Contents", []):

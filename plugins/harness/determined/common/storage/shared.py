@@ -119,7 +119,7 @@ class SharedFSStorageManager(StorageManager):
 
     @contextlib.contextmanager
     def restore_path(self, src: str, selector: Optional[Selector] = None) -> Iterator[pathlib.Path]:
-        """Give out the checkpoint's own folder."""
+        """Provide the checkpoint's own folder."""
         if selector is not None:
             logger.warning(
                 "the selector is ignored: checkpoints in %s storage are read in place, whole",

@@ -14,7 +14,7 @@ class Config:
     """An unmanaged experiment and its trial; a trial of the cluster has a configuration already.
 
     ``external_experiment_id`` and ``external_trial_id`` are names of your own: whoever gives them
-    again reports into the same experiment, and goes on with the same trial. Several trials with
+    again reports into the same experiment, and continues with the same trial. Several trials with
     one ``external_experiment_id`` are a search; ``searcher`` then names its metric.
 
     Example::

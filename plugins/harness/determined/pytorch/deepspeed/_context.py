@@ -56,7 +56,7 @@ class DeepSpeedTrialContext(TorchTrialContext):
         return self._checks_data
 
     def wrap_model_engine(self, model: Any) -> Any:
-        """Hand over an engine that ``deepspeed.initialize`` has made.
+        """Register an engine that ``deepspeed.initialize`` has made.
 
         Its state is part of checkpoints. The first engine says how large micro batches are, how
         many of them a step takes, and, for a pipeline, how workers divide the model.

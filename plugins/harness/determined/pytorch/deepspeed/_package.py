@@ -23,7 +23,7 @@ def package() -> Any:
 
 
 def is_pipeline(engine: Any) -> bool:
-    """Say whether a model engine trains a pipeline of stages."""
+    """Return whether a model engine trains a pipeline of stages."""
     # An engine exists only where the package is imported.
     found = sys.modules.get("deepspeed")
     return found is not None and isinstance(engine, found.PipelineEngine)
@@ -35,7 +35,7 @@ def device(local_rank: int) -> Any:
     if found is None:
         return slot_device(local_rank)
     accelerator = found.accelerator.get_accelerator()
-    # A worker may see its own device alone, whatever its rank.
+    # A worker may see its own device alone, regardless of its rank.
     index = local_rank % max(1, accelerator.device_count())
     name = accelerator.device_name(index)
     # On CPUs there is nothing to choose from.

@@ -28,7 +28,7 @@ def init(
     distributed: Optional[core.DistributedContext] = None,
     enable_tensorboard_logging: bool = True,
 ) -> Iterator[DeepSpeedTrialContext]:
-    """Give out the context for a trial and its Trainer, for as long as the block runs.
+    """Provide the context for a trial and its Trainer, for as long as the block runs.
 
     It brings DeepSpeed's workers together too, unless DET_MANUAL_INIT_DISTRIBUTED is set. A script
     that no launcher has started is the only worker.

@@ -61,7 +61,7 @@ class TorchBatchProcessorContext(pytorch._PyTorchReducerContext):
 
     @contextlib.contextmanager
     def upload_path(self) -> Iterator[pathlib.Path]:
-        """Give out an empty folder whose files are stored when the block ends without an error.
+        """Provide an empty folder whose files are stored when the block ends without an error.
 
         All calls of a worker, of all runs of its trial, lead to one place in checkpoint storage; a
         file of the same name replaces the one before.

@@ -1,4 +1,4 @@
-"""The loop of batch inference: shards a dataset, processes it, and goes on where it was."""
+"""The loop of batch inference: shards a dataset, processes it, and continues where it was."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def torch_batch_process(
     """Process a dataset in batches, each by one worker.
 
     Every ``checkpoint_interval`` batches the workers wait for each other, and a checkpoint notes
-    how many batches each has processed; a trial that was preempted, or failed, goes on from there.
+    how many batches each has processed; a trial that was preempted, or failed, continues from there.
     ``max_batches`` bounds the batches of each worker. Reducers that a processor has wrapped are
     reported as validation metrics at the end, and when the trial is preempted.
 
