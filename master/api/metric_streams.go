@@ -59,8 +59,22 @@ func (c *call) metric() (group, name string, err error) {
 		return store.Training, name, nil
 	case v1.MetricTypeValidation:
 		return store.Validation, name, nil
+	case v1.MetricTypeProfiling:
+		return profiledIn(name), name, nil
 	}
 	return "", "", fault.New(fault.Invalid, "group: name the metric's group, such as validation")
+}
+
+// profiledIn is the group of one of the profiler's metrics: cpu_util_simple is in cpu, net_throughput_sent in
+// network.
+func profiledIn(name string) string {
+	const first = 3 // letters in which groups differ
+	for _, group := range store.ProfilerGroups() {
+		if strings.HasPrefix(name, group[:first]) {
+			return group
+		}
+	}
+	return store.ProfilerGroups()[0] // which has no such metric either
 }
 
 // atLeast reads a number that is not negative.

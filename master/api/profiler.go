@@ -86,14 +86,13 @@ func (a *API) profilerMetrics(_ context.Context, c *call, t store.Trial) error {
 	for _, name := range []string{"name", "agentId", "gpuUuid", "metricType"} {
 		labels[name], _ = c.query("labels." + name)
 	}
-	switch {
-	case labels["name"] == "":
+	if labels["name"] == "" {
 		return fault.New(fault.Invalid, "labels.name: name a series, such as cpu_util_simple")
-	case labels["metricType"] == "PROFILER_METRIC_TYPE_TIMING" || labels["metricType"] == "PROFILER_METRIC_TYPE_MISC":
-		return fault.New(fault.Invalid, "labels.metricType: all series are PROFILER_METRIC_TYPE_SYSTEM")
 	}
+	kind := v1.ProfilerMetricType(labels["metricType"])
+	ours := kind == "" || kind == v1.ProfilerMetricTypeUnspecified || kind == v1.ProfilerMetricTypeSystem // all series are of the system
 	wanted := func(s store.ProfilerSeries) bool {
-		return s.Name == labels["name"] && (labels["agentId"] == "" || s.Agent == labels["agentId"]) && (labels["gpuUuid"] == "" || s.Part == labels["gpuUuid"])
+		return ours && s.Name == labels["name"] && (labels["agentId"] == "" || s.Agent == labels["agentId"]) && (labels["gpuUuid"] == "" || s.Part == labels["gpuUuid"])
 	}
 	after := map[string]store.MetricKey{}
 	for _, group := range store.ProfilerGroups() {
