@@ -196,6 +196,9 @@ func (t *Task) service(rank int) *api.Service {
 	for _, key := range slices.Sorted(maps.Keys(meta)) {
 		tags = append(tags, key+"="+meta[key])
 	}
+	if rank == 0 && t.Ingress != nil {
+		tags = append(tags, t.Ingress.tags(JobID(t.AllocationID))...)
+	}
 	s := &api.Service{
 		Name:      JobID(t.AllocationID),
 		Provider:  t.Services,

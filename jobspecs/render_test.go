@@ -76,6 +76,11 @@ func cases() map[string]jobspecs.Task {
 	notebook.Type, notebook.Title = "NOTEBOOK", "JupyterLab (calm-quick-otter)"
 	notebook.Links = []jobspecs.Link{{Label: "Open it", URL: "http://master.example:8080/proxy/" + notebook.TaskID + "/"}}
 
+	ingress := gang // of two members, of which users reach the first
+	ingress.AllocationID = "12.4c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.4"
+	ingress.Ingress = &jobspecs.Ingress{Host: "12-4c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.tasks.example.com", AuthURL: "http://det-master.service.consul:8080/ingress",
+		Headers: []string{"Authorization", "Cookie", "X-Detent-Gateway"}, Entrypoints: []string{"websecure", "internal"}, TLS: true, CertResolver: "le", Transport: "det-tasks@file"}
+
 	collect := command // removes files of an experiment
 	collect.AllocationID, collect.TaskID = "12.d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42.1", "12.d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42"
 	collect.Type, collect.ExperimentID, collect.Title = jobspecs.CheckpointGC, 12, "mnist"
@@ -109,7 +114,7 @@ func cases() map[string]jobspecs.Task {
 	clouds := trial()
 	clouds.AllocationID = "21.9c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
 	clouds.Credentials = &jobspecs.Credentials{Role: "det-task", GCSSecret: "secret/data/detent/gcs", AzureSecret: "secret/data/detent/azure"}
-	all := map[string]jobspecs.Task{"vault": vault, "clouds": clouds, "web_identity": web, "trial": trial(), "gang": gang, "command": command, "notebook": notebook, "collect": collect, "hostile": hostile, "long": long}
+	all := map[string]jobspecs.Task{"vault": vault, "clouds": clouds, "web_identity": web, "trial": trial(), "gang": gang, "command": command, "notebook": notebook, "collect": collect, "ingress": ingress, "hostile": hostile, "long": long}
 	maps.Copy(all, containers())
 	all["devices"] = devices()
 	return all
@@ -365,6 +370,21 @@ func TestRenderRefuses(t *testing.T) {
 				t.Errorf("got %v, want an error that says %q", err, test.says)
 			}
 		})
+	}
+}
+
+// TestTagsOfStrangeHosts: what is no host name gets no tags, so that it cannot end a rule of Traefik.
+func TestTagsOfStrangeHosts(t *testing.T) {
+	for host, want := range map[string]bool{"a-1.tasks.example.com": true, "a`) || PathPrefix(`/": false, "a.b ${x}": false, "A.b": false, "": false, "-a.b": false, "a..b": false, strings.Repeat("a", 64) + ".b": false} {
+		k := trial()
+		k.Ingress = &jobspecs.Ingress{Host: host}
+		job, err := jobspecs.Render(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(job.TaskGroups[0].Services[0].Tags, "traefik.enable=true"); got != want {
+			t.Errorf("%q: tags %v, want %v", host, got, want)
+		}
 	}
 }
 

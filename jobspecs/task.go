@@ -31,6 +31,7 @@ type Task struct {
 	Masters      Masters
 	Services     string   // the catalogue in which members are registered: ConsulServices or NomadServices
 	Ports        []string // labels of the ports of each member, besides the runner's own
+	Ingress      *Ingress // how an ingress reaches it; nil: not at all
 	Overlay      Overlay
 	Credentials  *Credentials      // how its program signs in to checkpoint storage; nil: without our credentials
 	Container    *Container        // its container, if the pool runs images

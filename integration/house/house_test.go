@@ -83,6 +83,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/discovery":         {"master/server"},
 	module + "/master/server":            {"master", "integration"},
 	module + "/master/proxy":             {"master/api", "master/server"},
+	module + "/master/grant":             {"master/proxy", "plugins/runner"},
 	module + "/master/tunnel":            {"master/proxy", "plugins/runner", "cli"},
 	module + "/master/client":            {"cli", "plugins/remover", "integration", "master/server/servertest"},
 	// What follows is for the files of tests alone, which this does not see.

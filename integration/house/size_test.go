@@ -33,6 +33,8 @@ var budgets = map[string]int{
 	"master/expconf":   5800,
 	"master/fault":     100,
 	"master/find":      1100,
+	"master/grant":     100,
+	"master/headers":   150,
 	"master/keep":      200,
 	"master/launch":    2080,
 	"master/leftover":  200,
@@ -67,7 +69,7 @@ var budgets = map[string]int{
 	"nomad/servers":    3700,
 	"plugins/gpu":      2300,
 	"plugins/remover":  500,
-	"plugins/runner":   7550,
+	"plugins/runner":   7680,
 	"webui":            50,
 }
 

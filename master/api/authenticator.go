@@ -10,8 +10,8 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
-	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/headers"
 )
 
 const (
@@ -58,9 +58,9 @@ func tokenOf(c *fiber.Ctx) credential {
 // and no page of another host has set it; a task's page may be on another port of this host.
 func cookieName(c *fiber.Ctx) string {
 	if c.Protocol() == "https" {
-		return proxy.SecureSessionCookie
+		return headers.SecureSessionCookie
 	}
-	return proxy.SessionCookie
+	return headers.SessionCookie
 }
 
 // cookieToken is the token of a signed-in browser. A page of a task, which may be on another

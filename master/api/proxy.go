@@ -37,7 +37,7 @@ func (a *API) onOpenedTask() object[store.Task] {
 }
 
 // mountProxy forwards requests for tasks: /proxy/ on this origin, and all requests for a host
-// of the tasks' domain.
+// of the tasks' domain. It also answers an ingress that forwards such requests itself.
 func (a *API) mountProxy() {
 	if a.cfg.Proxy == nil {
 		return
@@ -49,6 +49,7 @@ func (a *API) mountProxy() {
 		}
 		return a.hijack(c, tasks)
 	})
+	a.app.Get(proxy.IngressPath, func(c *fiber.Ctx) error { return a.hijack(c, tasks) })
 	a.app.All(proxy.Prefix+"*", func(c *fiber.Ctx) error {
 		v := a.proxyCaller(c)
 		return a.hijack(c, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.cfg.Proxy.Direct(w, r, v) }))

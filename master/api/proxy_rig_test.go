@@ -25,6 +25,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/tunnel"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/gateway"
@@ -82,7 +83,7 @@ func newProxyRig(t testing.TB, change ...func(*proxy.Origins)) *proxyRig {
 	for _, c := range change {
 		c(&origins)
 	}
-	v.proxy, err = proxy.New(origins, proxy.Rules{OpenPorts: true}, dir, v.locate, slog.New(slog.DiscardHandler))
+	v.proxy, err = proxy.New(origins, proxy.Rules{OpenPorts: true, Ingress: true}, dir, v.locate, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,12 @@ func newProxyRig(t testing.TB, change ...func(*proxy.Origins)) *proxyRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.rig = newRig(t, func(c *Config) { c.Proxy, c.Hosts = v.proxy, []string{called.Host} })
+	v.rig = newRig(t, func(c *Config) {
+		c.Proxy, c.Hosts = v.proxy, []string{called.Host}
+		if origins.Domain != "" {
+			c.Site.PublicURL, c.Site.Ingress = origins.Master, &task.Ingress{Host: origins.Host}
+		}
+	})
 	dir.db = v.db
 	server := &http.Server{Handler: v.proxy.Tasks()}
 	go func() { _ = server.Serve(ln) }()
@@ -135,6 +141,8 @@ type proxiedTask struct {
 	gone chan struct{} // told when the reader of a stream has left
 
 	ports map[int]string // addresses of its program's ports
+
+	token string // of its attempt
 
 	old bool // its runner is of the release before certificates
 }
@@ -197,6 +205,7 @@ func (p *proxiedTask) start() {
 	}
 	p.v.anyone().post("/api/v1/detent/allocations/"+id+"/claim", fmt.Sprintf(
 		`{"rank":0,"identity":%q,"nonce":"a nonce of this very process","address":"127.0.0.1","ports":{"runner":%s},"gatewayCertificate":%q}`, jwt, port, p.reports(certificate.Fingerprint))).ok().into(&claimed)
+	p.token = claimed.Token
 	if err := v1.Unmarshal(claimed.Spec.Gateway, &p.spec); err != nil || p.spec.Secret == "" {
 		t.Fatalf("the claim's answer has no gateway: %s %v", claimed.Spec.Gateway, err)
 	}

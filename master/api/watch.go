@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -11,6 +12,23 @@ import (
 // Usually Nomad's agent stops the runner; but an agent can be dead while its tasks run.
 func (a *API) registerWatch() {
 	serveOn(a, v1.WatchAllocation, onOwnAttempt(), a.watch)
+	serveOn(a, v1.CheckVisitors, onOwnAttempt(), a.visitors)
+}
+
+// maxVisitors is more than a gateway lets in.
+const maxVisitors = 2000
+
+// visitors answers the runner of a task that users reach through an ingress, whose connections
+// the master does not see.
+func (a *API) visitors(ctx context.Context, c *call, id string, req *v1.VisitorsRequest) (*v1.VisitorsResponse, error) {
+	if len(req.Visitors) > maxVisitors {
+		return nil, fault.New(fault.Invalid, "visitors: %d are too many; at most %d are allowed", len(req.Visitors), maxVisitors)
+	}
+	if a.cfg.Proxy == nil {
+		return nil, fault.New(fault.Unavailable, "the task proxy is disabled on this master")
+	}
+	gone, err := a.cfg.Proxy.Gone(ctx, c.who.TaskID, id, req.Visitors)
+	return &v1.VisitorsResponse{Gone: gone}, err
 }
 
 func (a *API) watch(ctx context.Context, c *call, id string, _ *v1.None) (*v1.WatchResponse, error) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/tunnel"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/gateway"
@@ -127,7 +128,7 @@ func BenchmarkHTTP(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				req.AddCookie(&http.Cookie{Name: cookieName("t"), Value: benchCookie})
+				req.AddCookie(&http.Cookie{Name: headers.TaskCookie("t"), Value: benchCookie})
 				req.Header.Set("Sec-Fetch-Site", "same-origin")
 				for b.Loop() {
 					resp, err := c.client.Do(req)

@@ -37,7 +37,7 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Caller) {
 			p.fail(w, r, err)
 			return
 		}
-		show(w, r, pageNotYours(t.Task, v.Who.Username))
+		show(w, r, pageRefused(t.Task, v.Who))
 	case t.offers == v1.GatewayOfTCP || t.bytes(asked):
 		p.stream(w, r, t, v, asked)
 	case t.open && p.toOpenPort(w, r, t, v):

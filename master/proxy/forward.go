@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/tunnel"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -71,7 +72,7 @@ func (p *Proxy) newReverse() *httputil.ReverseProxy {
 // dress removes our own headers from a request, and adds those that the gateway and the program
 // need.
 func (p *Proxy) dress(h http.Header, in *http.Request, to target) {
-	strip(h)
+	headers.Strip(h)
 	host, _, err := net.SplitHostPort(in.RemoteAddr)
 	if err == nil {
 		h.Set("X-Forwarded-For", host)
@@ -97,8 +98,8 @@ func (p *Proxy) admit(resp *http.Response, to target) error {
 	default:
 		return errNotGateway
 	}
-	confine(resp.Header, to.task.at)
-	policy := frames(p.origins.Master)
+	headers.Confine(resp.Header, to.task.at.base())
+	policy := headers.Frames(p.origins.Master)
 	if to.inPlace { // the answer is for programs; a browser must not run it as a page of the API's origin
 		policy = "sandbox"
 		resp.Header.Set("X-Content-Type-Options", "nosniff")
@@ -205,4 +206,13 @@ func hopByHop(h http.Header) {
 		"Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
 		h.Del(field)
 	}
+}
+
+// splitList splits a header with a list.
+func splitList(line string) []string {
+	words := strings.Split(line, ",")
+	for i, w := range words {
+		words[i] = strings.TrimSpace(w)
+	}
+	return words
 }

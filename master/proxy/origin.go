@@ -40,14 +40,27 @@ func (o Origins) check() error {
 // of returns the origin of a task; "" if tasks have no origin for browsers.
 func (o Origins) of(task string) string {
 	if o.Domain != "" {
-		scheme, _, _ := strings.Cut(o.Master, "://")
-		return scheme + "://" + label(task) + "." + o.Domain
+		return o.at(label(task) + "." + o.Domain)
 	}
 	return strings.TrimRight(o.URL, "/")
 }
 
+// at is the origin of a host within Domain.
+func (o Origins) at(host string) string {
+	scheme, _, _ := strings.Cut(o.Master, "://")
+	return scheme + "://" + host
+}
+
 // secure reports whether browsers use HTTPS.
 func (o Origins) secure(task string) bool { return strings.HasPrefix(o.of(task), "https://") }
+
+// Host is the name of a task's host, without a port; "" if tasks have no hosts of their own.
+func (o Origins) Host(task string) string {
+	if o.Domain == "" {
+		return ""
+	}
+	return label(task) + "." + hostname(o.Domain)
+}
 
 // label is the name of a task's host within the domain.
 func label(task string) string {
@@ -63,7 +76,7 @@ func (o Origins) TasksHost(host string) bool {
 // fits reports whether a request for a task may use this host: with Domain only the task's own
 // host, so that no task's page is served at another task's origin.
 func (o Origins) fits(host, task string) bool {
-	return o.Domain == "" || hostname(host) == label(task)+"."+hostname(o.Domain)
+	return o.Domain == "" || hostname(host) == o.Host(task)
 }
 
 func hostname(hostport string) string {

@@ -46,6 +46,8 @@ type Proxy struct {
 type Rules struct {
 	// OpenPorts lets everybody reach the ports that a configuration declares as unauthenticated.
 	OpenPorts bool
+	// Ingress lets an ingress forward requests to tasks itself, and ask the master about each.
+	Ingress bool
 }
 
 // New returns a proxy. Run must run, because it closes connections that are no longer allowed.
@@ -159,12 +161,8 @@ func refusal(err error) page {
 	return pageNoPath()
 }
 
-// serveSession passes a request on for a session: it ends when its session is over or may not
-// enter any more, when the attempt is over, or when the master stops.
-func (p *Proxy) serveSession(w http.ResponseWriter, r *http.Request, t visit, session int64, serve func(http.ResponseWriter, *http.Request, visit)) {
-	p.admitted(w, r, t, access{task: t.ID, attempt: t.AllocationID, session: session}, serve)
-}
-
+// admitted serves a request until its session ends or may not enter any more, the attempt ends, or
+// the master stops.
 func (p *Proxy) admitted(w http.ResponseWriter, r *http.Request, t visit, who access, serve func(http.ResponseWriter, *http.Request, visit)) {
 	ctx, end, err := p.live.begin(r.Context(), who, tunnel.Asked(r.Header) != "")
 	if err != nil {

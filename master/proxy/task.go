@@ -163,6 +163,16 @@ func (v Caller) note(t Task, refusal error) error {
 
 // mayEnter tells whether somebody is let in: the owner, and admins; with roles, the owner only
 // while their roles allow it.
-func mayEnter(who auth.Who, t Task) bool {
-	return auth.Can(who, auth.Enter, auth.Object{Kind: v1.KindTask, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TaskID: t.ID, Needs: t.Shown})
+func mayEnter(who auth.Who, t Task) bool { return auth.Can(who, auth.Enter, t.object()) }
+
+func (t Task) object() auth.Object {
+	return auth.Object{Kind: v1.KindTask, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TaskID: t.ID, Needs: t.Shown}
+}
+
+// pageRefused is for somebody who may not enter. A task that they may not see does not exist.
+func pageRefused(t Task, who auth.Who) page {
+	if !auth.Sees(who, t.object()) {
+		return pageUnknown(t.ID)
+	}
+	return pageNotYours(t, who.Username)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -16,6 +17,17 @@ import (
 func (p *Proxy) Tasks() http.Handler { return http.HandlerFunc(p.serveTasks) }
 
 func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == IngressPath {
+		p.serveIngress(w, r)
+		return
+	}
+	p.tasksOrigin(w, r, func(w http.ResponseWriter, r *http.Request, t visit, who access) {
+		p.admitted(w, r, t, who, p.forward(false))
+	})
+}
+
+// tasksOrigin decides about a request to the tasks' origin, and serves the one that may pass.
+func (p *Proxy) tasksOrigin(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request, visit, access)) {
 	at, slash, err := serviceOf(r.URL.EscapedPath())
 	id := at.task
 	switch {
@@ -35,7 +47,7 @@ func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
 	who, err := p.visitor(r, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		p.serveAnybody(w, r, at, slash)
+		p.serveAnybody(w, r, at, slash, serve)
 		return
 	case err != nil:
 		p.fail(w, r, err)
@@ -48,7 +60,7 @@ func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok:
 	case !mayEnter(who, t.Task):
-		show(w, r, pageNotYours(t.Task, who.Username))
+		show(w, r, pageRefused(t.Task, who))
 	case t.offers == v1.GatewayOfSSH:
 		show(w, r, pageShell(t.Task))
 	case t.offers == v1.GatewayOfTCP:
@@ -57,12 +69,12 @@ func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, withQuery(at.base(), query), http.StatusPermanentRedirect)
 	case absent(w, r, t):
 	default:
-		p.serveSession(w, r, t, who.SessionID, p.forward(false))
+		serve(w, r, t, access{task: t.ID, attempt: t.AllocationID, session: who.SessionID})
 	}
 }
 
 // serveAnybody serves what is open to everybody, to a client without a cookie of the task.
-func (p *Proxy) serveAnybody(w http.ResponseWriter, r *http.Request, at service, slash bool) {
+func (p *Proxy) serveAnybody(w http.ResponseWriter, r *http.Request, at service, slash bool, serve func(http.ResponseWriter, *http.Request, visit, access)) {
 	t := p.openAt(r.Context(), at)
 	switch {
 	case !t.open:
@@ -75,7 +87,7 @@ func (p *Proxy) serveAnybody(w http.ResponseWriter, r *http.Request, at service,
 		http.Redirect(w, r, withQuery(at.base(), r.URL.RawQuery), http.StatusPermanentRedirect)
 	case absent(w, r, t):
 	default:
-		p.admitted(w, r, t, access{task: t.ID, attempt: t.AllocationID, address: network(r.RemoteAddr)}, p.forward(false))
+		serve(w, r, t, access{task: t.ID, attempt: t.AllocationID, address: network(r.RemoteAddr)})
 	}
 }
 
@@ -111,7 +123,7 @@ func network(remote string) string {
 
 // visitor finds the user whose cookie for the task a request has; fault.NotFound for none.
 func (p *Proxy) visitor(r *http.Request, task string) (auth.Who, error) {
-	cookie, err := r.Cookie(cookieName(task))
+	cookie, err := r.Cookie(headers.TaskCookie(task))
 	if err != nil {
 		return auth.Who{}, fault.New(fault.NotFound, "no cookie of task %s", task)
 	}
@@ -144,7 +156,7 @@ func (p *Proxy) redeem(w http.ResponseWriter, r *http.Request, at service, ticke
 	err := p.dir.RedeemTicket(r.Context(), auth.HashToken(ticket), id, hash)
 	switch {
 	case err == nil:
-		http.SetCookie(w, &http.Cookie{Name: cookieName(id), Value: token, Path: at.base(), HttpOnly: true,
+		http.SetCookie(w, &http.Cookie{Name: headers.TaskCookie(id), Value: token, Path: at.base(), HttpOnly: true,
 			Secure: p.origins.secure(id), SameSite: http.SameSiteLaxMode})
 	case !fault.Is(err, fault.NotFound):
 		p.fail(w, r, err)

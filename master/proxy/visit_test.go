@@ -18,22 +18,22 @@ func TestVisit(t *testing.T) {
 		open   bool
 		raw    bool // takes det's tunnel
 	}{
-		{"COMMAND", 80, Rules{true}, v1.GatewayOfHTTP, false, true},
-		{"TRIAL", 81, Rules{true}, v1.GatewayOfTCP, false, true},
-		{"TRIAL", 82, Rules{true}, v1.GatewayOfHTTP, true, true},
+		{"COMMAND", 80, Rules{OpenPorts: true}, v1.GatewayOfHTTP, false, true},
+		{"TRIAL", 81, Rules{OpenPorts: true}, v1.GatewayOfTCP, false, true},
+		{"TRIAL", 82, Rules{OpenPorts: true}, v1.GatewayOfHTTP, true, true},
 		{"TRIAL", 82, Rules{}, v1.GatewayOfHTTP, false, true},
-		{"TRIAL", 84, Rules{true}, v1.GatewayOfNone, false, false},
-		{"TRIAL", 0, Rules{true}, v1.GatewayOfHTTP, true, false},
-		{"NOTEBOOK", 0, Rules{true}, v1.GatewayOfHTTP, false, false},
-		{"SHELL", 0, Rules{true}, v1.GatewayOfSSH, false, true},
-		{"SHELL", 80, Rules{true}, v1.GatewayOfHTTP, false, true},
+		{"TRIAL", 84, Rules{OpenPorts: true}, v1.GatewayOfNone, false, false},
+		{"TRIAL", 0, Rules{OpenPorts: true}, v1.GatewayOfHTTP, true, false},
+		{"NOTEBOOK", 0, Rules{OpenPorts: true}, v1.GatewayOfHTTP, false, false},
+		{"SHELL", 0, Rules{OpenPorts: true}, v1.GatewayOfSSH, false, true},
+		{"SHELL", 80, Rules{OpenPorts: true}, v1.GatewayOfHTTP, false, true},
 	} {
 		v := c.rules.visit(Task{ID: "t", Type: c.kind, Ports: ports}, service{task: "t", port: c.port})
 		if v.offers != c.offers || v.open != c.open || v.bytes(v1.GatewayTunnel) != c.raw || v.bytes("") {
 			t.Errorf("%+v: %q open=%v bytes=%v", c, v.offers, v.open, v.bytes(v1.GatewayTunnel))
 		}
 	}
-	if v := (Rules{true}).visit(Task{Type: "COMMAND"}, service{}); v.offers != v1.GatewayOfNone {
+	if v := (Rules{OpenPorts: true}).visit(Task{Type: "COMMAND"}, service{}); v.offers != v1.GatewayOfNone {
 		t.Errorf("a command without ports offers %q", v.offers)
 	}
 }

@@ -47,6 +47,9 @@ type Config struct {
 	// Domain in which each task has a host name, such as `tasks.example.com` or
 	// `tasks.example.com:8443`. The DNS name `*.<domain>` must resolve to the master.
 	TasksDomain string `yaml:"tasks_domain"`
+	// An ingress that forwards users' requests to tasks itself, and asks the master about each
+	// ([an ingress for tasks](ingress.md)).
+	Ingress IngressConfig `yaml:"ingress"`
 	// Let everybody reach ports of tasks that a configuration declares in
 	// `environment.proxy_ports` as unauthenticated ([the proxy](../proxy.md)). Without it such
 	// ports require a sign-in as others do.
@@ -493,6 +496,7 @@ func (c *Config) fill() {
 	c.Webhooks.BaseURL = strings.TrimRight(cmp.Or(c.Webhooks.BaseURL, c.PublicURL), "/")
 	c.WebIdentity.Audience = cmp.Or(c.WebIdentity.Audience, "sts.amazonaws.com")
 	c.TasksURL = strings.TrimRight(c.TasksURL, "/")
+	c.Ingress.fill(c.PublicURL)
 	if len(c.TaskURLs) == 0 {
 		c.TaskURLs = []string{c.PublicURL}
 	}
@@ -515,6 +519,7 @@ func (c *Config) check() []string {
 		k.fail("stop_after", "must be at least %s, more than the time between heartbeats of Nomad's clients; found %s", minStopAfter, time.Duration(c.StopAfter))
 	}
 	c.checkTasks(&k)
+	c.checkIngress(&k)
 	c.checkRetention(&k)
 	c.checkEdge(&k)
 	c.checkConnections(&k)

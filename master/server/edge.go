@@ -95,7 +95,7 @@ func (c *Config) trusted() []netip.Prefix {
 // machine.
 func (c *Config) hosts() []string {
 	list := append([]string{}, c.Hosts...)
-	for _, address := range append([]string{c.PublicURL, c.TasksURL}, c.TaskURLs...) {
+	for _, address := range append([]string{c.PublicURL, c.TasksURL, c.Ingress.AuthURL}, c.TaskURLs...) {
 		if u, err := url.Parse(address); err == nil && u.Host != "" {
 			list = append(list, u.Host)
 		}

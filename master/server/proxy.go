@@ -60,7 +60,12 @@ func (m *master) newProxy(o tasksOrigin, d *discovery.Discovery) (*proxy.Proxy, 
 		found, err := d.Members(ctx, allocationID)
 		return found[0].Address, found[0].Ports[jobspecs.RunnerPort], err
 	}
-	return proxy.New(proxy.Origins{Master: m.cfg.PublicURL, URL: o.url, Domain: m.cfg.TasksDomain}, proxy.Rules{OpenPorts: m.cfg.UnauthenticatedPorts}, directory{m.db}, locate, m.log)
+	return proxy.New(m.cfg.origins(o.url), proxy.Rules{OpenPorts: m.cfg.UnauthenticatedPorts, Ingress: m.cfg.Ingress.Kind != ""}, directory{m.db}, locate, m.log)
+}
+
+// origins are those of the API and of the pages of tasks.
+func (c *Config) origins(tasksURL string) proxy.Origins {
+	return proxy.Origins{Master: c.PublicURL, URL: tasksURL, Domain: c.TasksDomain}
 }
 
 // serveTasks serves the pages of tasks until ctx ends.

@@ -21,6 +21,7 @@ func (m *master) readSite() (task.Site, error) {
 		Runners:   m.artifacts.runners,
 		StopAfter: time.Duration(c.StopAfter), PullTimeout: time.Duration(c.PullTimeout),
 		Capabilities: c.capabilities(), SignIn: c.signIn()}
+	s.Ingress = c.Ingress.site(c.origins(""))
 	if c.Consul.Address != "" {
 		s.Services = jobspecs.ConsulServices
 	}

@@ -2,9 +2,12 @@ package task
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -40,6 +43,19 @@ func portLabels() []string {
 	return labels
 }
 
+// ingress is how an ingress reaches the attempt; nil if it offers no HTTP to users, or if the
+// installation has no ingress.
+func (s *Site) ingress(a *Attempt) *jobspecs.Ingress {
+	if s.Ingress == nil || a.Removes() || a.Type != Notebook && a.Type != Tensorboard && !slices.ContainsFunc(a.environment().ProxyPorts, isHTTP) {
+		return nil
+	}
+	in := s.Ingress.Ingress
+	in.Host = s.Ingress.Host(a.TaskID)
+	return &in
+}
+
+func isHTTP(p expconf.ProxyPort) bool { return !optional.Value(p.ProxyTCP) }
+
 // Job describes an attempt's job in a pool.
 func (s *Site) Job(a Attempt, members []Placed, of *pool.Pool) (Job, error) {
 	j := Job{Task: jobspecs.Task{AllocationID: a.ID, Run: a.Run, ClusterID: s.ClusterID, ClusterName: s.ClusterName, Type: a.Type,
@@ -52,6 +68,7 @@ func (s *Site) Job(a Attempt, members []Placed, of *pool.Pool) (Job, error) {
 	}
 	j.Credentials, j.Grants = s.SignIn.inJob(&a), s.SignIn.grants(&a)
 	j.Links = s.links(&a)
+	j.Ingress = s.ingress(&a)
 	if !a.Removes() { // a task that removes files may run on any node of its pool
 		j.Overlay = overlay(a.environment().Nomad)
 	}

@@ -55,6 +55,43 @@ func TestCredentialsInAJob(t *testing.T) {
 	}
 }
 
+// TestIngressOfAJob: an ingress reaches tasks that offer HTTP to users, and no others.
+func TestIngressOfAJob(t *testing.T) {
+	ports := func(list string) string {
+		return `{"description": "d", "entrypoint": ["true"], "environment": {"proxy_ports": ` + list + `}}`
+	}
+	for name, c := range map[string]struct {
+		kind, config string
+		want         bool
+	}{
+		"notebook": {Notebook, anyCommand, true}, "TensorBoard": {Tensorboard, anyCommand, true}, "shell": {Shell, anyCommand, false}, "command": {"COMMAND", anyCommand, false},
+		"command with a page":     {"COMMAND", ports(`[{"proxy_port": 80, "proxy_tcp": true}, {"proxy_port": 81}]`), true},
+		"command with bytes":      {"COMMAND", ports(`[{"proxy_port": 80, "proxy_tcp": true}]`), false},
+		"what removes has no own": {Removal, "", false},
+	} {
+		row := Row{Type: c.kind, TaskID: "1.Abc"}
+		if c.config == "" {
+			row.Config = stored(t, "{type: shared_fs, host_path: /x}")
+		} else {
+			row.TaskConfig = []byte(c.config)
+		}
+		s := site()
+		s.Ingress = &Ingress{Ingress: jobspecs.Ingress{AuthURL: "http://m/ingress"}, Host: func(id string) string { return strings.ToLower(id) + ".example.com" }}
+		job, err := s.Job(read(t, row), nil, processes())
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if (job.Ingress != nil) != c.want || c.want && (job.Ingress.Host != "1.abc.example.com" || job.Ingress.AuthURL != "http://m/ingress") {
+			t.Errorf("%s: %+v", name, job.Ingress)
+		}
+		if s.Ingress = nil; c.want {
+			if job, err = s.Job(read(t, row), nil, processes()); err != nil || job.Ingress != nil {
+				t.Errorf("%s, without an ingress: %+v %v", name, job.Ingress, err)
+			}
+		}
+	}
+}
+
 // TestSecretsInAJob: who reads or writes Google's or Azure's storage may read the secret
 // for it in Vault, beside a role for S3 where that is needed too.
 func TestSecretsInAJob(t *testing.T) {

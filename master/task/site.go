@@ -3,6 +3,7 @@ package task
 import (
 	"time"
 
+	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
 )
@@ -28,6 +29,9 @@ type Site struct {
 	Det     string   // path of det on the master; "": tasks get no det
 	Harness string   // path of the Python package on the master; "": nodes have their own
 
+	// Ingress describes the ingress that forwards users' requests to tasks; nil: only masters do.
+	Ingress *Ingress
+
 	StopAfter   time.Duration // a node that cannot reach Nomad's servers stops the task after this time
 	PullTimeout time.Duration
 
@@ -35,6 +39,13 @@ type Site struct {
 	// Defaults of the cluster; those of pools are merged over them.
 	Defaults expconf.TaskContainerDefaults
 	SignIn   SignIn
+}
+
+// An Ingress is the ingress of an installation.
+type Ingress struct {
+	jobspecs.Ingress
+	// Host is the name of a task's host; "" for a task that cannot have one.
+	Host func(task string) string
 }
 
 // DefaultsIn returns the defaults for the configurations of tasks in a pool.

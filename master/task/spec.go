@@ -168,6 +168,7 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 	}
 	b.spec.LogPatterns = LogPatterns(cfg.LogPolicies)
 	b.ports(cfg.Environment.ProxyPorts)
+	b.ingress()
 	b.mounts(cfg.Environment.Mounts(cfg.BindMounts))
 	b.storage(cfg.CheckpointStorage)
 	if err := b.source(cfg.CheckpointStorage); err != nil {
@@ -205,6 +206,7 @@ func (b *specBuilder) task(cfg expconf.CommandConfig) error {
 		return err
 	}
 	b.ports(cfg.Environment.ProxyPorts)
+	b.ingress()
 	return b.files(nil, nil, nil, cfg.Debug)
 }
 

@@ -58,6 +58,13 @@ func (b *specBuilder) ports(list expconf.ProxyPorts) {
 	}
 }
 
+// ingress lets the installation's ingress forward requests of users.
+func (b *specBuilder) ingress() {
+	if b.site.Ingress != nil && b.spec.Gateway != nil {
+		b.spec.Gateway.Ingress = &v1.GatewayIngress{Master: b.site.PublicURL}
+	}
+}
+
 // seconds rounds up, so that a timeout of less than a second does not become 0 (none).
 func seconds(d time.Duration) int {
 	if d <= 0 {

@@ -166,6 +166,18 @@ type WatchResponse struct {
 	Why  string `json:"why"`
 }
 
+// VisitorsRequest names the visitors who are connected to a task through an ingress, as the
+// master's grants named them. POST /api/v1/detent/allocations/{id}/visitors
+type VisitorsRequest struct {
+	Visitors []string `json:"visitors"`
+}
+
+// VisitorsResponse names those whose connections must end: their session has ended, or its user
+// may not enter the task any more.
+type VisitorsResponse struct {
+	Gone []string `json:"gone"`
+}
+
 // An Orphan is a Nomad job with the cluster's id and without a row in the database.
 type Orphan struct {
 	JobID        string    `json:"jobId"`

@@ -45,6 +45,13 @@ type Gateway struct {
 	SSH       *GatewaySSH `json:"ssh,omitempty"`
 	// Ports are the ports on the task's loopback interface that its configuration declares.
 	Ports []GatewayForward `json:"ports,omitempty"`
+	// Ingress: an ingress may forward requests, with a grant of the master for each; nil for none.
+	Ingress *GatewayIngress `json:"ingress,omitempty"`
+}
+
+// GatewayIngress is what a gateway must know to answer an ingress as the master would answer.
+type GatewayIngress struct {
+	Master string `json:"master"` // origin of the master's pages, which may show pages of the task in frames
 }
 
 // A GatewayForward is a port whose paths begin with /proxy/<task id>:<port>/.

@@ -17,8 +17,8 @@ type Pin struct {
 	Replace map[string]string
 	// Tags are build tags; "ui" embeds the server's web interface.
 	Tags string
-	// Plugin: the binary has no command that prints its version, like programs that Nomad starts. A
-	// binary on PATH is not used.
+	// Plugin: the binary has no command that prints its version, like programs that Nomad starts and
+	// Traefik, whose version only its makers' build sets. A binary on PATH is not used.
 	Plugin bool `json:",omitempty"`
 	// Minutes is the time of a first build on two cores, for messages.
 	Minutes int
@@ -58,6 +58,12 @@ func Pins() []Pin {
 			Name: "fake-gcs-server", Title: "fake-gcs-server", Version: "1.56.1", Oldest: "1.56.1",
 			Module: "github.com/fsouza/fake-gcs-server", Package: "github.com/fsouza/fake-gcs-server",
 			Plugin: true, Minutes: 2,
+		},
+		{
+			// An ingress, for tests of the tags that services of tasks have for it.
+			Name: "traefik", Title: "Traefik", Version: "3.6.1", Oldest: "3.6.1",
+			Module: "github.com/traefik/traefik/v3", Package: "github.com/traefik/traefik/v3/cmd/traefik",
+			Plugin: true, Minutes: 4,
 		},
 		{
 			// For clusters with Podman: the newest version in the module registry.

@@ -97,13 +97,16 @@ func (r *run) admit(t *task) (end func()) {
 		return func() {}
 	}
 	spec := *r.spec.Gateway
-	if !r.proxied() {
-		r.gateway.Open(spec, nil, r.portDialer())
-		return func() {}
-	}
-	r.gateway.Open(spec, t.socket.Dial, r.portDialer())
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
+	end = func() { cancel(); all.Wait() }
+	if !r.proxied() {
+		r.gateway.Open(spec, nil, r.portDialer())
+		all.Go(func() { r.gateway.Visitors(ctx, r.visitorsGone) })
+		return end
+	}
+	r.gateway.Open(spec, t.socket.Dial, r.portDialer())
+	all.Go(func() { r.gateway.Visitors(ctx, r.visitorsGone) })
 	all.Go(func() {
 		if gateway.Ready(ctx, spec, t.socket.Dial) != nil {
 			return
@@ -115,7 +118,15 @@ func (r *run) admit(t *task) (end func()) {
 		r.tell(ctx, v1.ReportReady.Method, v1.ReportReady.At(r.spec.AllocationID), nil, forever)
 		r.gateway.Idle(ctx, r.reportIdle)
 	})
-	return func() { cancel(); all.Wait() }
+	return end
+}
+
+// visitorsGone asks the master which visitors may not enter the task any more.
+func (r *run) visitorsGone(ctx context.Context, visitors []string) ([]string, error) {
+	var out v1.VisitorsResponse
+	err := r.masters.Call(ctx, masters.Request{Method: v1.CheckVisitors.Method, Path: v1.CheckVisitors.At(r.spec.AllocationID), Token: r.token,
+		Message: v1.VisitorsRequest{Visitors: visitors}}, &out, masters.Policy{Replay: true, Patience: reportPatience})
+	return out.Gone, err
 }
 
 // reportIdle reports that the task is idle. If no master received the report, the next check

@@ -7,8 +7,12 @@
 //	Open     once the master has said what the task offers, lets in who shows the
 //	         secret, and passes them on to the program's Unix socket
 //	Ready    waits until the program answers there for the first time
+//	Visitors closes connections through an ingress whose users may not enter any more
 //	Idle     measures when the task was last used, by what its program says of
 //	         itself or by who came through here
+//
+// If the operators have an ingress, it may forward requests of users itself, with a grant of the
+// master for each. Visitors asks the master whose connections must end.
 //
 // Masters connect with TLS, and identify the gateway by the fingerprint of a certificate that
 // is made for the attempt and reported with its claim. Health checks use plain HTTP.

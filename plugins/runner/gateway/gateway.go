@@ -40,10 +40,12 @@ type backend struct {
 	dial   Dialer          // to the program of a task of its type; nil for none
 	ways   map[string]*way // by the prefix of their paths, without the last slash
 	use    *use
+	visits *visits // of an ingress
 }
 
 // A way leads to the program: to its socket, or to a port that the configuration declares.
 type way struct {
+	base    string // the prefix of its paths, without the last slash
 	kind    v1.GatewayKind
 	port    bool
 	dial    Dialer
@@ -87,16 +89,17 @@ func (s *Server) Close() {
 // Open opens the gateway to clients. A task without a secret, or with nothing to open, stays
 // closed.
 func (s *Server) Open(spec v1.Gateway, dial Dialer, ports PortDialer) {
-	b := &backend{secret: sha256.Sum256([]byte(spec.Secret)), spec: spec, dial: dial, ways: map[string]*way{}, use: newUse(time.Now())}
+	b := &backend{secret: sha256.Sum256([]byte(spec.Secret)), spec: spec, dial: dial, ways: map[string]*way{}, use: newUse(time.Now()), visits: newVisits()}
 	base := strings.TrimSuffix(spec.BasePath, "/")
 	if spec.Kind != v1.GatewayOfNone {
-		b.ways[base] = newWay(spec.Kind, false, dial)
+		b.ways[base] = newWay(base, spec.Kind, false, dial)
 	}
 	for _, p := range spec.Ports {
-		to := newWay(p.Kind, true, func(ctx context.Context) (net.Conn, error) { return ports(ctx, p.Port) })
-		b.ways[base+":"+strconv.Itoa(p.Port)] = to
+		connect := func(ctx context.Context) (net.Conn, error) { return ports(ctx, p.Port) }
+		at := base + ":" + strconv.Itoa(p.Port)
+		b.ways[at] = newWay(at, p.Kind, true, connect)
 		if p.Default && spec.Kind == v1.GatewayOfNone {
-			b.ways[base] = to
+			b.ways[base] = newWay(base, p.Kind, true, connect)
 		}
 	}
 	if len(b.ways) > 0 && spec.Secret != "" {
@@ -118,8 +121,8 @@ func (b *backend) way(path string) *way {
 	return b.ways["/proxy/"+name]
 }
 
-// ServeHTTP answers health checks without the secret, and everything else with the secret. All
-// other requests get 404.
+// ServeHTTP answers health checks without the secret, and everything else with the secret or with
+// a grant for the request. It refuses all other requests.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	shown := r.Header.Values(v1.GatewayHeader)
 	if len(shown) == 0 && r.URL.Path == "/health" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
@@ -128,7 +131,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b := s.backend.Load()
-	if b == nil || len(shown) != 1 || !b.knows(shown[0]) {
+	visitor, admitted := "", false
+	if b != nil && len(shown) == 1 {
+		visitor, admitted = b.admit(r, shown[0])
+	}
+	if !admitted {
 		w.Header().Set("Connection", "close")
 		http.Error(w, "closed", http.StatusForbidden)
 		return
@@ -141,15 +148,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer b.use.begin()()
-	asked := tunnel.Asked(r.Header)
+	asked, open := tunnel.Asked(r.Header), s.open
+	if visitor != "" {
+		var end func()
+		var err error
+		if r, open, end, err = b.visit(r, s.open, to, visitor); err != nil { //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
+			http.Error(w, err.Error(), http.StatusTooManyRequests)
+			return
+		}
+		defer end()
+	}
 	switch {
-	case (to.kind != v1.GatewayOfHTTP || to.port) && asked == v1.GatewayTunnel:
-		to.tunnel(s.open, w) //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
+	case visitor == "" && (to.kind != v1.GatewayOfHTTP || to.port) && asked == v1.GatewayTunnel:
+		to.tunnel(open, w) //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
 	case to.kind != v1.GatewayOfHTTP || asked == v1.GatewayTunnel:
 		mark(w.Header(), v1.GatewayOpen)
 		http.Error(w, "this task does not support that protocol", http.StatusBadRequest)
 	case asked != "":
-		to.upgrade(s.open, w, r, asked) //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
+		to.upgrade(open, w, r, asked) //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
 	default:
 		to.reverse.ServeHTTP(w, r)
 	}
@@ -164,8 +180,8 @@ func (b *backend) knows(secret string) bool {
 // header is removed.
 func mark(h http.Header, who string) { h.Set(v1.GatewayHeader, who) }
 
-func newWay(kind v1.GatewayKind, port bool, dial Dialer) *way {
-	return &way{kind: kind, port: port, dial: dial, reverse: newReverse(dial)}
+func newWay(base string, kind v1.GatewayKind, port bool, dial Dialer) *way {
+	return &way{base: base, kind: kind, port: port, dial: dial, reverse: newReverse(dial)}
 }
 
 func newReverse(dial Dialer) *httputil.ReverseProxy {
@@ -189,6 +205,7 @@ func newReverse(dial Dialer) *httputil.ReverseProxy {
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			mark(resp.Header, v1.GatewayOpen)
+			passageOf(resp.Request.Context()).leave(resp.Header)
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, _ error) { starting(w) },
@@ -240,6 +257,7 @@ func (to *way) upgrade(open context.Context, w http.ResponseWriter, r *http.Requ
 		return
 	}
 	mark(resp.Header, v1.GatewayOpen)
+	passageOf(r.Context()).leave(resp.Header)
 	if program == nil {
 		defer resp.Body.Close()
 		resp.Header.Del("Transfer-Encoding")

@@ -1291,6 +1291,7 @@ class v1Gateway(Message):
     idle: v1GatewayIdle
     ssh: Optional[v1GatewaySSH] = None
     ports: Optional[Sequence[v1GatewayForward]] = None
+    ingress: Optional[v1GatewayIngress] = None
 
 
 class v1GatewayForward(Message):
@@ -1306,6 +1307,12 @@ class v1GatewayIdle(Message):
 
     timeoutS: int
     by: str
+
+
+class v1GatewayIngress(Message):
+    """The message v1GatewayIngress."""
+
+    master: str
 
 
 class v1GatewaySSH(Message):
@@ -4567,6 +4574,18 @@ class v1ValidationHistoryEntry(Message):
     trialId: int
 
 
+class v1VisitorsRequest(Message):
+    """The message v1VisitorsRequest."""
+
+    visitors: Sequence[str]
+
+
+class v1VisitorsResponse(Message):
+    """The message v1VisitorsResponse."""
+
+    gone: Sequence[str]
+
+
 class v1WatchResponse(Message):
     """The message v1WatchResponse."""
 
@@ -7112,6 +7131,18 @@ def post_CancelExperiments(
     _path = f"/api/v1/projects/{_quoted(str(projectId))}/experiments/cancel"
     _answer = _call(session, "POST", _path, {}, body)
     return v1CancelExperimentsResponse.from_json(_answer)
+
+
+def post_CheckVisitors(
+    session: BaseSession,
+    *,
+    id: Any,
+    body: v1VisitorsRequest,
+) -> v1VisitorsResponse:
+    """Find which visitors, who are connected to a task through an ingress, may not enter it any more."""
+    _path = f"/api/v1/detent/allocations/{_quoted(str(id))}/visitors"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1VisitorsResponse.from_json(_answer)
 
 
 def post_CheckpointsRemoveFiles(

@@ -1,8 +1,11 @@
-package proxy
+// Package headers decides which headers pass between users and tasks. The proxy applies it to
+// requests that the master forwards, and a runner's gateway to those that an ingress forwards.
+package headers
 
 import (
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/v1"
@@ -18,7 +21,8 @@ const SecureSessionCookie = "__Host-Http-auth"
 // cookiePrefix is the prefix of the names of tasks' cookies.
 const cookiePrefix = "det-task-"
 
-func cookieName(task string) string { return cookiePrefix + task }
+// TaskCookie is the name of the cookie that lets a browser enter a task.
+func TaskCookie(task string) string { return cookiePrefix + task }
 
 // ours are the headers with which our programs authenticate each other or users. A task never
 // sees them, whoever has set them.
@@ -43,23 +47,42 @@ func isOurs(field string) bool {
 	return false
 }
 
-// strip removes our headers and cookies from a request.
-func strip(h http.Header) {
+// Names lists the headers that an ingress must remove from a request or replace: those by which
+// users or programs of ours are known, and Cookie, which keeps the program's own cookies.
+func Names() []string {
+	list := []string{v1.GatewayHeader, "Cookie"}
+	for field := range ours {
+		if field != "X-Real-Ip" && field != "Forwarded" && field != "X-Scheme" { // the ingress sets these itself
+			list = append(list, field)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Strip removes our headers and cookies from a request.
+func Strip(h http.Header) {
 	for field := range h {
 		if isOurs(field) {
 			delete(h, field)
 		}
 	}
-	lines := h.Values("Cookie")
-	if len(lines) == 0 {
-		return
-	}
+	kept := Cookies(h)
 	h.Del("Cookie")
-	for _, line := range lines {
+	if len(kept) > 0 {
+		h["Cookie"] = kept
+	}
+}
+
+// Cookies are the Cookie headers of a request without our cookies.
+func Cookies(h http.Header) []string {
+	var lines []string
+	for _, line := range h.Values("Cookie") {
 		if kept := stripCookies(line); kept != "" {
-			h.Add("Cookie", kept)
+			lines = append(lines, kept)
 		}
 	}
+	return lines
 }
 
 // stripCookies removes our cookies from a Cookie header, and leaves the others unchanged.
@@ -81,10 +104,10 @@ func ourCookie(name string) bool {
 	return name == SessionCookie || name == strings.ToLower(SecureSessionCookie) || strings.HasPrefix(name, cookiePrefix)
 }
 
-// confine limits the effects of a task's answer to the task: its cookies get the task's path and
-// cannot be ours, and headers about the whole origin, which other tasks may share, are
-// removed. Invalid cookies are removed.
-func confine(h http.Header, at service) {
+// Confine limits the effects of a task's answer to the task: its cookies get the path base, with
+// which the task's paths begin, and cannot be ours, and headers about the whole origin, which
+// other tasks may share, are removed. Invalid cookies are removed.
+func Confine(h http.Header, base string) {
 	for _, field := range []string{v1.GatewayHeader, "Clear-Site-Data", "Service-Worker-Allowed", "Strict-Transport-Security",
 		"Public-Key-Pins", "Alt-Svc", "Origin-Agent-Cluster", "Nel", "Report-To", "Reporting-Endpoints", "Activate-Storage-Access", "Set-Login"} {
 		h.Del(field)
@@ -100,7 +123,7 @@ func confine(h http.Header, at service) {
 			continue
 		}
 		c.Domain = ""
-		if base := at.base(); c.Path != strings.TrimSuffix(base, "/") && !strings.HasPrefix(c.Path, base) {
+		if c.Path != strings.TrimSuffix(base, "/") && !strings.HasPrefix(c.Path, base) {
 			c.Path = base
 		}
 		if s := c.String(); s != "" {
@@ -109,15 +132,6 @@ func confine(h http.Header, at service) {
 	}
 }
 
-// frames returns the policy that only pages of the task's own origin and of the master may show
+// Frames returns the policy that only pages of the task's own origin and of the master may show
 // a task's page in a frame.
-func frames(master string) string { return "frame-ancestors 'self' " + master }
-
-// splitList splits a header with a list.
-func splitList(line string) []string {
-	words := strings.Split(line, ",")
-	for i, w := range words {
-		words[i] = strings.TrimSpace(w)
-	}
-	return words
-}
+func Frames(master string) string { return "frame-ancestors 'self' " + master }
