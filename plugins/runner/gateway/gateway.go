@@ -152,7 +152,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if visitor != "" {
 		var end func()
 		var err error
-		if r, open, end, err = b.visit(r, s.open, to, visitor); err != nil { //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
+		if r, open, end, err = b.visit(r, s.open, to, visitor); err != nil {
 			http.Error(w, err.Error(), http.StatusTooManyRequests)
 			return
 		}
@@ -205,7 +205,7 @@ func newReverse(dial Dialer) *httputil.ReverseProxy {
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			mark(resp.Header, v1.GatewayOpen)
-			passageOf(resp.Request.Context()).leave(resp.Header)
+			passageOf(resp.Request).leave(resp.Header)
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, _ error) { starting(w) },
@@ -257,7 +257,7 @@ func (to *way) upgrade(open context.Context, w http.ResponseWriter, r *http.Requ
 		return
 	}
 	mark(resp.Header, v1.GatewayOpen)
-	passageOf(r.Context()).leave(resp.Header)
+	passageOf(r).leave(resp.Header)
 	if program == nil {
 		defer resp.Body.Close()
 		resp.Header.Del("Transfer-Encoding")

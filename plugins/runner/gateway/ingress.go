@@ -35,8 +35,8 @@ type passage struct {
 type passageKey struct{}
 
 // passageOf is the passage of a request; nil for a request of the master.
-func passageOf(ctx context.Context) *passage {
-	p, _ := ctx.Value(passageKey{}).(*passage)
+func passageOf(r *http.Request) *passage {
+	p, _ := r.Context().Value(passageKey{}).(*passage)
 	return p
 }
 
