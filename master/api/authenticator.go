@@ -9,9 +9,9 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/headers"
 )
 
 const (

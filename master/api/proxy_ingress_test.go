@@ -19,8 +19,8 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/grant"
-	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/headers"
+	"github.com/detent-ml/detent/master/proxy"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/task"
-	"github.com/detent-ml/detent/master/headers"
 )
 
 // ingressTraefik is the one kind of ingress that can ask the master and add the answer's headers

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/grant"
-	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/headers"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 const (
