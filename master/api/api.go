@@ -82,6 +82,7 @@ type Config struct {
 	BlankLogin    func(remote, host string) bool // whether a client at this address, which calls this host, may sign in with a blank password
 	Tokens        TokenLimits
 	SignIn        *signin.Providers // identity providers; nil: none
+	SCIM          *SCIMSecrets      // of SCIM clients; nil: no SCIM
 	Pools         pool.Set
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
 	// Site has the settings of the installation for all tasks. The API adds the URLs of the files that it serves to tasks.
@@ -150,6 +151,7 @@ type API struct {
 	receiver    *receiver
 	trail       *trail
 	signIns     chan struct{} // one for each call to an identity provider
+	scimCalls   *scimCalls
 	meters      *meters
 	logins      *logins
 	notice      *notice
@@ -171,7 +173,7 @@ type API struct {
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: newAuthenticator(db), trail: newTrail(db, log), signIns: make(chan struct{}, maxSignIns), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
+		auth: newAuthenticator(db), trail: newTrail(db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), tests: newTurns(maxTests), stopping: ctx}
 	if cfg.MaxConnections == 0 {

@@ -99,6 +99,17 @@ func noteNames(c *call, body []byte) {
 	}
 }
 
+// noteDone adds what a call did to the call's entry.
+func noteDone(c *call, what map[string]any) {
+	e := entryOf(c.Ctx)
+	if e == nil {
+		return
+	}
+	if b, err := json.Marshal(what); err == nil {
+		e.Names = namesIn(b)
+	}
+}
+
 // noteObject adds the workspace of an object to the entry of a call, and records reads of
 // objects of other users. It fails if the trail does not accept an entry.
 func (a *API) noteObject(c *call, r *route, is auth.Object, refusal error) error {
@@ -153,6 +164,8 @@ func auditVerb(r *route) string {
 // credentialName names the session of a caller, without its secret.
 func credentialName(who auth.Who) string {
 	switch {
+	case who.Service != "":
+		return "secret of " + who.Service
 	case who.Within != "":
 		return "task " + who.Within
 	case who.AccessToken:
@@ -337,7 +350,7 @@ func namesIn(body []byte) json.RawMessage {
 
 // auditedFields are the names of fields, in lower case and without "_", that the trail keeps, in
 // addition to those that end with id, uuid or name.
-var auditedFields = []string{"active", "admin", "aheadof", "behindof", "checkpointglobs", "filters", "joinedgroups", "labels", "leftgroups", "lifespan", "priority", "readonly", "remote",
+var auditedFields = []string{"active", "admin", "aheadof", "behindof", "checkpointglobs", "filters", "joined", "joinedgroups", "labels", "left", "leftgroups", "lifespan", "operations", "priority", "readonly", "remote",
 	"resourcepool", "setrevoked", "states", "updates", "user", "validateonly", "weight"}
 
 func auditedField(name string) bool {

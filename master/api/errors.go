@@ -56,6 +56,9 @@ func (a *API) writeError(c *fiber.Ctx, err error) error {
 	if code == fault.Unavailable || code == fault.TooMany {
 		c.Set(fiber.HeaderRetryAfter, "1")
 	}
+	if ofSCIM(c) {
+		return sendSCIMError(c, st.http, err, message)
+	}
 	var body errorBody
 	body.Error.Code, body.Error.Reason, body.Error.Error, body.Message = st.grpc, code.String(), message, message
 	b, jerr := json.Marshal(body)

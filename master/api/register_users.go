@@ -9,6 +9,7 @@ func (a *API) registerUserRoutes() {
 	a.registerMaster()
 	a.registerAudit()
 	a.registerSignIn()
+	a.registerSCIM()
 	a.registerWorkspaces()
 	a.registerProjects()
 	a.registerExperiments()

@@ -212,6 +212,9 @@ func (a *API) mount() {
 // which starts after the body was received.
 func (a *API) admit(r route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
+		if r.Access == v1.BySCIM {
+			return a.admitSCIM(c, &r)
+		}
 		who, err := a.signedIn(c)
 		if r.Access == v1.Public {
 			if err == nil {
@@ -234,6 +237,9 @@ func (a *API) admit(r route) fiber.Handler {
 func (r route) checkAccess(who auth.Who) error {
 	switch {
 	case r.Access == v1.Public:
+	case (r.Access == v1.BySCIM) != (who.Service == serviceSCIM):
+		return fault.New(fault.Forbidden, "only a SCIM client with its own secret may call this")
+	case r.Access == v1.BySCIM:
 	case r.Access == v1.ByUsers && who.IsTask(), r.Access == v1.ByAdmins && who.IsTask():
 		return fault.New(fault.Forbidden, "a task's token may not call this; sign in as a user")
 	case r.Access == v1.ByTasks && !who.IsTask():

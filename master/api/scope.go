@@ -26,7 +26,7 @@ func (r route) openToTasks() bool {
 	switch {
 	case r.Access == v1.Public:
 		return true
-	case r.Access == v1.ByAdmins || noun == "master" && rest != "":
+	case r.Access == v1.ByAdmins || r.Access == v1.BySCIM || noun == "master" && rest != "":
 		return false
 	case r.Method == "GET", r.Path == v1.SendCustomEvent.Path:
 		return true

@@ -37,7 +37,7 @@ func TestRoutesForPrograms(t *testing.T) {
 		"PUT /config-policies/workspaces/:id/:workload", "DELETE /config-policies/workspaces/:id/:workload",
 		"POST /roles/add-assignments", "POST /roles/remove-assignments", "POST /groups", "PUT /groups/:group", "DELETE /groups/:group", "PATCH /users/assignments",
 	}
-	nouns := []string{"templates", "template", "workspaces", "users", "tokens", "master", "detent", "webhooks", "config-policies", "groups", "roles"}
+	nouns := []string{"templates", "template", "workspaces", "users", "tokens", "master", "detent", "webhooks", "config-policies", "groups", "roles", "scim"}
 	var refused []string
 	for _, route := range r.api.routes {
 		name := route.Method + " " + route.Path

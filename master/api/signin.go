@@ -253,11 +253,7 @@ func (a *API) syncGroups(ctx context.Context, c *call, u store.User, who signin.
 	}
 	if len(joined)+len(left) > 0 {
 		a.rolesChanged()
-		b, err := json.Marshal(map[string]any{"joinedGroups": joined, "leftGroups": left})
-		if err != nil {
-			return err
-		}
-		noteNames(c, b)
+		noteDone(c, map[string]any{"joinedGroups": joined, "leftGroups": left})
 	}
 	return nil
 }

@@ -28,6 +28,9 @@ type Who struct {
 	// AccessToken: the session is an access token, which programs keep. ReadOnly: the token may
 	// only view.
 	AccessToken, ReadOnly bool
+	// Service names a service that calls in nobody's name, such as a SCIM client. It has only the
+	// endpoints for it.
+	Service string
 	// Grants are the roles of the user, or of the task's owner; nil: roles are not in use.
 	Grants *Grants
 	// Of a task: the attempt that the token belongs to. UserID is its owner's, but the caller

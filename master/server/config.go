@@ -74,6 +74,8 @@ type Config struct {
 	Tokens TokensConfig `yaml:"tokens"`
 	// Identity providers with which users sign in by OpenID Connect ([sign-in](sign-in.md)).
 	OIDC []OIDCConfig `yaml:"identity_providers"`
+	// Users and groups that an identity provider manages ([SCIM](scim.md)).
+	SCIM SCIMConfig `yaml:"scim"`
 	// The audit trail ([audit](audit.md)).
 	Audit AuditConfig `yaml:"audit"`
 	// What users may do ([access](access.md)).
@@ -324,6 +326,7 @@ func Defaults() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", Retention: RetentionConfig{LogDays: -1, Schedule: "1h"}, ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", Security: SecurityConfig{Authz: AuthzConfig{Type: authzBasic}}, DatabaseConns: 16, Spool: SpoolConfig{MaxMB: 8192},
 		Tokens:      TokensConfig{MaxDays: 365, DefaultDays: 30},
+		SCIM:        SCIMConfig{Auth: SCIMAuthConfig{Type: scimBearer}},
 		Audit:       AuditConfig{KeepDays: 400},
 		Connections: ConnectionsConfig{Max: 8192, MaxPerAddress: 1024},
 		Nomad:       NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
@@ -538,6 +541,7 @@ func (c *Config) check() []string {
 	c.Tokens.check(&k)
 	c.Audit.check(&k)
 	c.checkProviders(&k)
+	c.checkSCIM(&k)
 	k.oneOf("security.authz.type", c.Security.Authz.Type, authzBasic, authzRoles)
 	k.oneOf("blank_passwords", c.BlankPasswords, "loopback", "always", "never")
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !c.SharedRawExec && !net.ParseIP(host).IsLoopback() && host != "localhost" {

@@ -41,7 +41,7 @@ func (c Config) shown() map[string]any {
 		"db": map[string]any{"url": store.Redact(c.Database), "max_open_conns": c.DatabaseConns}, "port": port(c.Listen), "root": "",
 		"security": c.shownSecurity(), "feature_switches": []any{}, "reserved_ports": []any{}, "enable_cors": false, "ui_customization": nil,
 		"telemetry":        map[string]any{"enabled": false, "segment_master_key": "", "segment_webui_key": "", "cluster_id": ""},
-		"scim":             map[string]any{"enabled": false},
+		"scim":             ownKeys(reflect.ValueOf(c.SCIM)),
 		"saml":             map[string]any{"enabled": false},
 		"oidc":             map[string]any{"enabled": len(c.OIDC) > 0},
 		"observability":    map[string]any{"enable_prometheus": true},

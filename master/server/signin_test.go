@@ -1,6 +1,8 @@
 package server
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,6 +50,36 @@ func TestWrongGroupsOfProviders(t *testing.T) {
 	} {
 		if _, err := provider(t, "issuer: https://login.example.com, "+keys); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", keys, err)
+		}
+	}
+}
+
+func TestSCIMSecrets(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "scim")
+	for name, c := range map[string]struct {
+		keys, file string
+		want       string // of the error
+	}{
+		"a token":            {"{token: 0123456789abcdef}", "", ""},
+		"a file":             {"{token_file: FILE}", "0123456789abcdef\n\nfedcba9876543210\n", ""},
+		"a login":            {"{type: basic, username: idp, password: 0123456789abcdef}", "", ""},
+		"nothing":            {"{}", "", "give either token or token_file"},
+		"both":               {"{token: 0123456789abcdef, token_file: FILE}", "x", "give either token or token_file"},
+		"short":              {"{token: x}", "", "at least 16 characters"},
+		"short in a file":    {"{token_file: FILE}", "0123456789abcdef\nx\n", "at least 16 characters"},
+		"empty":              {"{token_file: FILE}", "\n", "1 to 10 lines"},
+		"a name with colons": {"{type: basic, username: 'a:b', password: 0123456789abcdef}", "", "without a colon"},
+		"oauth":              {"{type: oauth}", "", "expected bearer or basic"},
+	} {
+		if err := os.WriteFile(file, []byte(c.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := load(t, "database: postgres://a/b\nscim: {enabled: true, auth: "+strings.ReplaceAll(c.keys, "FILE", file)+"}\n", nil, nil)
+		if err == nil {
+			_, err = cfg.scimSecrets()
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, expected %q", name, err, c.want)
 		}
 	}
 }

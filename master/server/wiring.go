@@ -121,6 +121,9 @@ func (m *master) apiConfig() (api.Config, error) {
 	if c.SignIn, err = m.cfg.providers(); err != nil {
 		return c, err
 	}
+	if c.SCIM, err = m.cfg.scimSecrets(); err != nil {
+		return c, err
+	}
 	c.Hosts, c.TrustedProxies, c.Receiving = m.cfg.hosts(), m.cfg.trusted(), m.cfg.receiving()
 	c.Pools = m.pools
 	return c, nil

@@ -11,8 +11,14 @@ import (
 // originOfProvider is the origin of what sign-ins with an identity provider make.
 func originOfProvider(name string) string { return "oidc:" + name }
 
+// scimOrigin is the origin of groups that a SCIM client made, and of their members.
+const scimOrigin = "scim"
+
 // nameOrigin names an origin in a sentence.
 func nameOrigin(origin string) string {
+	if origin == scimOrigin {
+		return "SCIM"
+	}
 	return "the identity provider " + strings.TrimPrefix(origin, "oidc:")
 }
 

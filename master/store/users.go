@@ -122,46 +122,52 @@ func (db *DB) checkDisplayName(ctx context.Context, id int, name *string) error 
 func (db *DB) ChangeUser(ctx context.Context, id int, ch UserChange, keep int64) (User, error) {
 	var u User
 	err := db.Tx(ctx, func(tx *DB) error {
-		// One change of admins at a time, so that two admins cannot demote each other at once.
-		if ch.Admin != nil || ch.Active != nil {
-			if err := tx.lockRoles(ctx); err != nil {
-				return err
-			}
-			if _, err := tx.exec(ctx, `SELECT FROM users WHERE admin AND active ORDER BY id FOR UPDATE`); err != nil {
-				return err
-			}
-		}
-		if err := tx.checkDisplayName(ctx, id, ch.DisplayName); err != nil {
-			return err
-		}
 		var err error
-		u, err = row[User](ctx, tx, "user", `
-			UPDATE users SET username = coalesce(@username, username), display_name = coalesce(@display, display_name),
-				password_hash = coalesce(@hash, password_hash), admin = coalesce(@admin, admin),
-				active = coalesce(@active, active), remote = coalesce(@remote, remote),
-				agent_user = coalesce(@agent::jsonb, agent_user), modified_at = now()
-			WHERE id = @id RETURNING `+userColumns,
-			pgx.NamedArgs{"id": id, "username": ch.Username, "display": ch.DisplayName, "hash": ch.PasswordHash,
-				"admin": ch.Admin, "active": ch.Active, "remote": ch.Remote, "agent": jsonOrNull(ch.AgentUser)})
-		switch {
-		case fault.Is(err, fault.NotFound):
-			return fault.New(fault.NotFound, "user %d not found", id)
-		case fault.Is(err, fault.Conflict):
-			return fault.New(fault.Conflict, "there is a user %s already", *ch.Username)
-		case err != nil:
-			return err
-		}
-		left, err := scalar[bool](ctx, tx, `SELECT EXISTS (SELECT FROM users WHERE admin AND active)`)
-		if err == nil && !left {
-			return fault.New(fault.Conflict, "%s is the last active admin; make another user an admin first", u.Username)
-		}
-		if err == nil && ch.Active != nil && !*ch.Active {
-			err = tx.keepClusterAdmin(ctx)
-		}
-		if err == nil && ch.endsSessions() {
-			err = tx.endSessions(ctx, id, keep)
-		}
+		u, err = tx.changeUser(ctx, id, ch, keep)
 		return err
 	})
+	return u, err
+}
+
+// changeUser is ChangeUser in a transaction.
+func (db *DB) changeUser(ctx context.Context, id int, ch UserChange, keep int64) (u User, err error) {
+	// One change of admins at a time, so that two admins cannot demote each other at once.
+	if ch.Admin != nil || ch.Active != nil {
+		if err := db.lockRoles(ctx); err != nil {
+			return u, err
+		}
+		if _, err := db.exec(ctx, `SELECT FROM users WHERE admin AND active ORDER BY id FOR UPDATE`); err != nil {
+			return u, err
+		}
+	}
+	if err := db.checkDisplayName(ctx, id, ch.DisplayName); err != nil {
+		return u, err
+	}
+	u, err = row[User](ctx, db, "user", `
+		UPDATE users SET username = coalesce(@username, username), display_name = coalesce(@display, display_name),
+			password_hash = coalesce(@hash, password_hash), admin = coalesce(@admin, admin),
+			active = coalesce(@active, active), remote = coalesce(@remote, remote),
+			agent_user = coalesce(@agent::jsonb, agent_user), modified_at = now()
+		WHERE id = @id RETURNING `+userColumns,
+		pgx.NamedArgs{"id": id, "username": ch.Username, "display": ch.DisplayName, "hash": ch.PasswordHash,
+			"admin": ch.Admin, "active": ch.Active, "remote": ch.Remote, "agent": jsonOrNull(ch.AgentUser)})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return u, fault.New(fault.NotFound, "user %d not found", id)
+	case fault.Is(err, fault.Conflict):
+		return u, fault.New(fault.Conflict, "there is a user %s already", *ch.Username)
+	case err != nil:
+		return u, err
+	}
+	left, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM users WHERE admin AND active)`)
+	if err == nil && !left {
+		return u, fault.New(fault.Conflict, "%s is the last active admin; make another user an admin first", u.Username)
+	}
+	if err == nil && ch.Active != nil && !*ch.Active {
+		err = db.keepClusterAdmin(ctx)
+	}
+	if err == nil && ch.endsSessions() {
+		err = db.endSessions(ctx, id, keep)
+	}
 	return u, err
 }

@@ -61,11 +61,12 @@ const (
 	ByTasks         // an attempt's token
 	ByBoth          // either
 	ByAdmins        // a user's session with the admin mark
+	BySCIM          // a SCIM client with its own secret
 )
 
 // String returns a noun for messages.
 func (a Access) String() string {
-	return [...]string{"anybody", "users", "the task itself", "users and tasks", "admins"}[a]
+	return [...]string{"anybody", "users", "the task itself", "users and tasks", "admins", "a SCIM client"}[a]
 }
 
 // Audit is when the audit trail records a call.

@@ -1,0 +1,197 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/scim"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	maxSCIMPage   = 500
+	usualSCIMPage = 100
+	scimPath      = "/scim/v2"
+	maxSCIMShown  = 20 // operations of a patch that the audit trail names
+)
+
+func (a *API) registerSCIM() {
+	raw(a, v1.ListSCIMUsers, a.listSCIMUsers)
+	raw(a, v1.CreateSCIMUser, a.createSCIMUser)
+	raw(a, v1.GetSCIMUser, a.scimUser)
+	raw(a, v1.ReplaceSCIMUser, a.replaceSCIMUser)
+	raw(a, v1.PatchSCIMUser, a.patchSCIMUser)
+	raw(a, v1.DeleteSCIMUser, a.deleteSCIMUser)
+	raw(a, v1.ListSCIMGroups, a.listSCIMGroups)
+	raw(a, v1.CreateSCIMGroup, a.createSCIMGroup)
+	raw(a, v1.GetSCIMGroup, a.scimGroup)
+	raw(a, v1.ReplaceSCIMGroup, a.replaceSCIMGroup)
+	raw(a, v1.PatchSCIMGroup, a.patchSCIMGroup)
+	raw(a, v1.DeleteSCIMGroup, a.deleteSCIMGroup)
+	raw(a, v1.GetSCIMConfig, a.scimConfig)
+	raw(a, v1.ListSCIMTypes, a.listSCIM(scim.ResourceTypes))
+	raw(a, v1.GetSCIMType, a.oneSCIM(scim.ResourceTypes))
+	raw(a, v1.ListSCIMSchemas, a.listSCIM(scim.Schemas))
+	raw(a, v1.GetSCIMSchema, a.oneSCIM(scim.Schemas))
+}
+
+// ofSCIM reports whether a call is one of SCIM, whose errors have another form.
+func ofSCIM(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), scimPath) }
+
+func sendSCIMError(c *fiber.Ctx, status int, err error, detail string) error {
+	body := map[string]any{"schemas": []string{scim.ErrorSchema}, "status": strconv.Itoa(status), "detail": detail}
+	if kind := scim.TypeOf(err); kind != "" {
+		body["scimType"] = kind
+	}
+	return sendSCIM(c, status, body)
+}
+
+func sendSCIM(c *fiber.Ctx, status int, body any) error {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	c.Status(status).Set(fiber.HeaderContentType, scim.MediaType)
+	return c.Send(b)
+}
+
+// inTime is the context of a call of SCIM. The handlers read their own bodies, so their context
+// does not end by itself.
+func (a *API) inTime() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(a.stopping, answerTimeout)
+}
+
+// scimID is the id in a path.
+func scimID(c *call) (int, error) { return scim.ParseID(c.Params("id")) }
+
+// scimAddress is the address of a resource.
+func (a *API) scimAddress(kind string, id any) string {
+	text, ok := id.(string)
+	if n, number := id.(int); !ok && number {
+		text = strconv.Itoa(n)
+	}
+	return strings.TrimSuffix(a.cfg.PublicURL, "/") + scimPath + "/" + kind + "/" + text
+}
+
+func (a *API) scimMeta(resource string, id int, created, modified time.Time) map[string]any {
+	return map[string]any{"resourceType": resource, "created": created.UTC().Format(time.RFC3339), "lastModified": modified.UTC().Format(time.RFC3339),
+		"location": a.scimAddress(resource+"s", id)}
+}
+
+// A scimPage is the window of a list, and which attributes a client asks for.
+type scimPage struct {
+	start, count int
+	filter       []scim.Compare
+	only, except map[string]bool
+}
+
+func (c *call) scimPage() (p scimPage, err error) {
+	p.only, p.except = c.attributes("attributes"), c.attributes("excludedAttributes")
+	if p.start, err = c.scimNumber("startIndex", 1); err != nil {
+		return p, err
+	}
+	if p.count, err = c.scimNumber("count", usualSCIMPage); err != nil {
+		return p, err
+	}
+	p.start, p.count = max(p.start, 1), min(max(p.count, 0), maxSCIMPage)
+	if text, has := c.query("filter"); has && strings.TrimSpace(text) != "" {
+		p.filter, err = scim.ParseFilter(text)
+	}
+	return p, err
+}
+
+func (c *call) scimNumber(name string, usual int) (int, error) {
+	text, has := c.query(name)
+	if !has || text == "" {
+		return usual, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0, scim.Typed(scim.InvalidValue, fault.New(fault.Invalid, "%s: expected a whole number, found %q", name, fault.Clip(text)))
+	}
+	return int(n), nil
+}
+
+// attributes are the names of attributes in a parameter, in lower case without their schema; nil
+// for none.
+func (c *call) attributes(param string) map[string]bool {
+	text, _ := c.query(param)
+	if text == "" || len(text) > maxSignInValue {
+		return nil
+	}
+	names := map[string]bool{}
+	for name := range strings.SplitSeq(text, ",") {
+		if path, err := scim.ParsePath(strings.TrimSpace(name)); err == nil {
+			names[path.Attr] = true
+		}
+	}
+	return names
+}
+
+// cut removes the attributes that the client does not ask for; schemas and id stay.
+func (p scimPage) cut(resource map[string]any) map[string]any {
+	for name := range resource {
+		lower := strings.ToLower(name)
+		if name != "schemas" && name != "id" && (p.except[lower] || len(p.only) > 0 && !p.only[lower]) {
+			delete(resource, name)
+		}
+	}
+	return resource
+}
+
+// shows reports whether a client asks for an attribute.
+func (p scimPage) shows(name string) bool {
+	return !p.except[name] && (len(p.only) == 0 || p.only[name])
+}
+
+func sendSCIMList(c *call, p scimPage, total int, resources []map[string]any) error {
+	for i := range resources {
+		resources[i] = p.cut(resources[i])
+	}
+	if resources == nil {
+		resources = []map[string]any{}
+	}
+	return sendSCIM(c.Ctx, fiber.StatusOK, map[string]any{"schemas": []string{scim.ListSchema}, "totalResults": total, "startIndex": p.start, "itemsPerPage": len(resources), "Resources": resources})
+}
+
+// scimConfig describes what the master supports.
+func (a *API) scimConfig(_ context.Context, c *call) error {
+	return sendSCIM(c.Ctx, fiber.StatusOK, a.located("ServiceProviderConfig", "", scim.Supported(maxSCIMPage, v1.ConfigBody)))
+}
+
+// located adds to a description where it is.
+func (a *API) located(kind, id string, it map[string]any) map[string]any {
+	it["meta"] = map[string]any{"resourceType": strings.TrimSuffix(kind, "s"), "location": strings.TrimSuffix(a.scimAddress(kind, id), "/")}
+	return it
+}
+
+// listSCIM lists descriptions: kinds of resources, or schemas.
+func (a *API) listSCIM(list func() []map[string]any) func(context.Context, *call) error {
+	return func(_ context.Context, c *call) error {
+		all := list()
+		for _, it := range all {
+			a.located(lastOf(c), it["id"].(string), it)
+		}
+		return sendSCIMList(c, scimPage{start: 1}, len(all), all)
+	}
+}
+
+func lastOf(c *call) string { return strings.Split(strings.TrimPrefix(c.Path(), scimPath+"/"), "/")[0] }
+
+func (a *API) oneSCIM(list func() []map[string]any) func(context.Context, *call) error {
+	return func(_ context.Context, c *call) error {
+		name := c.Params("name")
+		for _, it := range list() {
+			if strings.EqualFold(it["id"].(string), name) {
+				return sendSCIM(c.Ctx, fiber.StatusOK, a.located(lastOf(c), it["id"].(string), it))
+			}
+		}
+		return fault.New(fault.NotFound, "resource %s not found", fault.Clip(name))
+	}
+}

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// serviceSCIM is the caller of the endpoints of SCIM.
+const serviceSCIM = "scim"
+
+// Limits for SCIM clients. They hold for each master.
+const (
+	maxSCIMCalls     = 8 // at once
+	maxSCIMPerMinute = 6000
+	maxSCIMWrong     = 30 // wrong secrets of an address in LoginWindow
+	scimWait         = 5 * time.Second
+)
+
+// SCIMSecrets are the secrets with which a SCIM client may call, as hashes.
+type SCIMSecrets struct {
+	Tokens [][32]byte // after Bearer
+	Logins [][32]byte // username:password, after Basic
+}
+
+// HashSCIMSecret is the form in which a secret is compared.
+func HashSCIMSecret(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
+
+// fits reports whether a header has one of the secrets. It compares hashes of equal length in
+// constant time, and all of them.
+func (s *SCIMSecrets) fits(header string) bool {
+	scheme, given, _ := strings.Cut(strings.TrimSpace(header), " ")
+	given = strings.TrimSpace(given)
+	var known [][32]byte
+	switch {
+	case strings.EqualFold(scheme, "bearer"):
+		known = s.Tokens
+	case strings.EqualFold(scheme, "basic"):
+		b, err := base64.StdEncoding.DecodeString(given)
+		if err != nil {
+			return false
+		}
+		known, given = s.Logins, string(b)
+	}
+	hash, found := HashSCIMSecret(given), 0
+	for _, k := range known {
+		found |= subtle.ConstantTimeCompare(hash[:], k[:])
+	}
+	return found == 1 && given != ""
+}
+
+// scimCalls limits the calls of SCIM clients.
+type scimCalls struct {
+	slots chan struct{}
+
+	mu    sync.Mutex // guards the fields below
+	since time.Time
+	calls int
+}
+
+func newSCIMCalls() *scimCalls { return &scimCalls{slots: make(chan struct{}, maxSCIMCalls)} }
+
+// count counts a call, and reports whether there were too many in this minute.
+func (s *scimCalls) count(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.since) >= time.Minute {
+		s.since, s.calls = now, 0
+	}
+	s.calls++
+	return s.calls <= maxSCIMPerMinute
+}
+
+// admitSCIM checks the secret of a SCIM client before its body is read, and runs the handler.
+func (a *API) admitSCIM(c *fiber.Ctx, r *route) error {
+	if a.cfg.SCIM == nil {
+		return fault.New(fault.NotFound, "SCIM is not switched on; an administrator can do so with scim.enabled in the master's configuration")
+	}
+	who := auth.Who{Username: serviceSCIM, Service: serviceSCIM}
+	if !a.cfg.SCIM.fits(c.Get(fiber.HeaderAuthorization)) {
+		return a.rejected(c, r, auth.Who{}, a.wrongSCIMSecret(c))
+	}
+	if !a.scimCalls.count(time.Now()) {
+		return fault.New(fault.TooMany, "more than %d calls in a minute; try again later", maxSCIMPerMinute)
+	}
+	wait := time.NewTimer(scimWait)
+	defer wait.Stop()
+	select {
+	case a.scimCalls.slots <- struct{}{}:
+		defer func() { <-a.scimCalls.slots }()
+	case <-wait.C:
+		return fault.New(fault.TooMany, "more than %d calls at once; try again", maxSCIMCalls)
+	}
+	c.Locals(whoKey{}, who)
+	return a.recorded(c, r, who)
+}
+
+// wrongSCIMSecret counts a wrong secret. The right one is accepted however many wrong ones came from
+// its address, so nobody can lock the client out.
+func (a *API) wrongSCIMSecret(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="scim"`)
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
+	defer cancel()
+	key := "scim " + a.addressOf(c)
+	tallies, err := a.db.CountLogin(ctx, []string{key}, LoginWindow)
+	if err != nil {
+		return err
+	}
+	if t := tallies[key]; t.Tries > maxSCIMWrong {
+		return fault.New(fault.TooMany, "too many wrong secrets from your address; try again in %d seconds", max(0, int(t.Wait))+1)
+	}
+	return fault.New(fault.Unauthenticated, "the secret of the SCIM client is missing or wrong: send that of scim.auth in the master's configuration, in the header Authorization")
+}

@@ -1,0 +1,302 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/scim"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// userFilter translates a filter for users.
+func userFilter(list []scim.Compare) (f store.SCIMFilter, err error) {
+	for _, one := range list {
+		value := one.Value
+		if one.Bare != (one.Attr == "active") {
+			return f, scim.Typed(scim.InvalidFilter, fault.New(fault.Invalid, "filter: %s is compared with a value of another type", one.Attr))
+		}
+		switch one.Attr {
+		case "username":
+			value = strings.ToLower(value)
+			f.Name = once(&f, f.Name, value)
+		case "externalid":
+			f.ExternalID = once(&f, f.ExternalID, value)
+		case "displayname":
+			f.Shown = once(&f, f.Shown, value)
+		case "emails", "emails.value":
+			f.Email = once(&f, f.Email, value)
+		case "id":
+			f.ID = onceID(&f, f.ID, value)
+		case "active":
+			f.Active = once(&f, f.Active, value == "true")
+		default:
+			return f, unknownFilter(one, "userName, externalId, displayName, emails.value, id and active")
+		}
+	}
+	return f, nil
+}
+
+func unknownFilter(one scim.Compare, known string) error {
+	return scim.Typed(scim.InvalidFilter, fault.New(fault.Invalid, "filter: cannot filter by %q; supported are %s", fault.Clip(one.Attr), known))
+}
+
+// once sets a comparison. Two comparisons of one attribute with different values are never true.
+func once[T comparable](f *store.SCIMFilter, was *T, value T) *T {
+	if was != nil && *was != value {
+		f.Nothing = true
+	}
+	return &value
+}
+
+// shownSCIMUser is a user as the client sees it.
+func (a *API) shownSCIMUser(u store.SCIMUser, groups []store.SCIMMember) (map[string]any, error) {
+	attributes, err := attributesOf(u)
+	if err != nil {
+		return nil, err
+	}
+	shown := map[string]any{"schemas": []string{scim.UserSchema}, "id": strconv.Itoa(u.ID), "userName": u.Username, "active": u.Active,
+		"meta": a.scimMeta("User", u.ID, u.CreatedAt, u.ModifiedAt)}
+	if strings.EqualFold(attributes.UserName, u.Username) {
+		shown["userName"] = attributes.UserName
+	}
+	if u.ExternalID != "" {
+		shown["externalId"] = u.ExternalID
+	}
+	if attributes.DisplayName != "" {
+		shown["displayName"] = attributes.DisplayName
+	}
+	if attributes.Name != (scim.Name{}) {
+		shown["name"] = attributes.Name
+	}
+	if len(attributes.Emails) > 0 {
+		shown["emails"] = attributes.Emails
+	}
+	in := []map[string]any{}
+	for _, m := range groups {
+		if m.UserID == u.ID {
+			in = append(in, map[string]any{"value": strconv.Itoa(m.GroupID), "display": m.Group, "type": "direct", "$ref": a.scimAddress("Groups", m.GroupID)})
+		}
+	}
+	if len(in) > 0 {
+		shown["groups"] = in
+	}
+	return shown, nil
+}
+
+func attributesOf(u store.SCIMUser) (a scim.Attributes, err error) {
+	return a, json.Unmarshal(u.Attributes, &a)
+}
+
+// sendSCIMUser sends a user.
+func (a *API) sendSCIMUser(ctx context.Context, c *call, status int, u store.SCIMUser) error {
+	p := scimPage{only: c.attributes("attributes"), except: c.attributes("excludedAttributes")}
+	groups, err := a.db.SCIMMembers(ctx, []int{}, []int{u.ID})
+	if err != nil {
+		return err
+	}
+	shown, err := a.shownSCIMUser(u, groups)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderLocation, a.scimAddress("Users", u.ID))
+	return sendSCIM(c.Ctx, status, p.cut(shown))
+}
+
+func (a *API) listSCIMUsers(_ context.Context, c *call) error {
+	ctx, cancel := a.inTime()
+	defer cancel()
+	p, err := c.scimPage()
+	if err != nil {
+		return err
+	}
+	f, err := userFilter(p.filter)
+	if err != nil {
+		return err
+	}
+	list, total, err := a.db.SCIMUsers(ctx, f, p.start-1, p.count)
+	if err != nil {
+		return err
+	}
+	ids := make([]int, len(list))
+	for i, u := range list {
+		ids[i] = u.ID
+	}
+	var groups []store.SCIMMember
+	if len(ids) > 0 && p.shows("groups") {
+		if groups, err = a.db.SCIMMembers(ctx, []int{}, ids); err != nil {
+			return err
+		}
+	}
+	var shown []map[string]any
+	for _, u := range list {
+		one, err := a.shownSCIMUser(u, groups)
+		if err != nil {
+			return err
+		}
+		shown = append(shown, one)
+	}
+	return sendSCIMList(c, p, total, shown)
+}
+
+func (a *API) scimUser(_ context.Context, c *call) error {
+	ctx, cancel := a.inTime()
+	defer cancel()
+	id, err := scimID(c)
+	if err != nil {
+		return err
+	}
+	u, err := a.db.SCIMUser(ctx, id)
+	if err != nil {
+		return err
+	}
+	return a.sendSCIMUser(ctx, c, fiber.StatusOK, u)
+}
+
+// wanted is what an account is to be.
+func wanted(u scim.User, active bool) (store.SCIMChange, error) {
+	name, err := username(u.UserName)
+	if err != nil {
+		return store.SCIMChange{}, scim.Typed(scim.InvalidValue, err)
+	}
+	b, err := json.Marshal(u.Attributes)
+	return store.SCIMChange{Username: name, ExternalID: u.ExternalID, ShownName: u.ShownName(), Attributes: b, Active: active}, err
+}
+
+// noteSCIMUser adds to the trail what a client wants an account to be.
+func noteSCIMUser(c *call, u scim.User, ops []scim.Operation) {
+	what := map[string]any{"userName": u.UserName, "externalId": u.ExternalID}
+	if u.Active != nil {
+		what["active"] = *u.Active
+	}
+	if len(ops) > 0 {
+		what["operations"] = operationNames(ops)
+	}
+	noteDone(c, what)
+}
+
+// operationNames names operations for the trail, without their values.
+func operationNames(ops []scim.Operation) (names []string) {
+	for _, o := range ops[:min(len(ops), maxSCIMShown)] {
+		names = append(names, o.String())
+	}
+	return names
+}
+
+// unique gives conflicts the type that clients expect.
+func unique(err error) error {
+	if fault.Is(err, fault.Conflict) {
+		return scim.Typed(scim.Uniqueness, err)
+	}
+	return err
+}
+
+// accountChanged makes a change of an account take effect at once.
+func (a *API) accountChanged(id int) {
+	a.auth.forget(id)
+	a.bus.Publish(store.TopicAccess)
+}
+
+func (a *API) createSCIMUser(_ context.Context, c *call) error {
+	body, err := a.readBody(c.Ctx, v1.ConfigBody)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.inTime()
+	defer cancel()
+	u, err := scim.ParseUser(body)
+	if err != nil {
+		return err
+	}
+	noteSCIMUser(c, u, nil)
+	want, err := wanted(u, u.Active == nil || *u.Active)
+	if err != nil {
+		return err
+	}
+	made, err := a.db.CreateSCIMUser(ctx, want)
+	if err != nil {
+		return unique(err)
+	}
+	a.accountChanged(made.ID)
+	return a.sendSCIMUser(ctx, c, fiber.StatusCreated, made)
+}
+
+// changeSCIMUser changes an account to what change makes of it.
+func (a *API) changeSCIMUser(c *call, ops []scim.Operation, change func(scim.User) (scim.User, error)) error {
+	ctx, cancel := a.inTime()
+	defer cancel()
+	id, err := scimID(c)
+	if err != nil {
+		return err
+	}
+	u, err := a.db.ChangeSCIMUser(ctx, id, func(was store.SCIMUser) (store.SCIMChange, error) {
+		attributes, err := attributesOf(was)
+		if err != nil {
+			return store.SCIMChange{}, err
+		}
+		if !strings.EqualFold(attributes.UserName, was.Username) { // an administrator has renamed it
+			attributes.UserName = was.Username
+		}
+		now, err := change(scim.User{Attributes: attributes, ExternalID: was.ExternalID, Active: &was.Active})
+		if err != nil {
+			return store.SCIMChange{}, err
+		}
+		noteSCIMUser(c, now, ops)
+		return wanted(now, optional.Value(now.Active))
+	})
+	if err != nil {
+		return unique(err)
+	}
+	a.accountChanged(id)
+	return a.sendSCIMUser(ctx, c, fiber.StatusOK, u)
+}
+
+func (a *API) replaceSCIMUser(_ context.Context, c *call) error {
+	body, err := a.readBody(c.Ctx, v1.ConfigBody)
+	if err != nil {
+		return err
+	}
+	given, err := scim.ParseUser(body)
+	if err != nil {
+		return err
+	}
+	return a.changeSCIMUser(c, nil, func(was scim.User) (scim.User, error) {
+		if given.Active == nil { // a client that does not say it activates nobody
+			given.Active = was.Active
+		}
+		return given, nil
+	})
+}
+
+func (a *API) patchSCIMUser(_ context.Context, c *call) error {
+	body, err := a.readBody(c.Ctx, v1.ConfigBody)
+	if err != nil {
+		return err
+	}
+	ops, err := scim.ParsePatch(body)
+	if err != nil {
+		return err
+	}
+	return a.changeSCIMUser(c, ops, func(was scim.User) (scim.User, error) { return was.Patch(ops) })
+}
+
+func (a *API) deleteSCIMUser(_ context.Context, c *call) error {
+	ctx, cancel := a.inTime()
+	defer cancel()
+	id, err := scimID(c)
+	if err != nil {
+		return err
+	}
+	if err := a.db.DeleteSCIMUser(ctx, id); err != nil {
+		return err
+	}
+	a.accountChanged(id)
+	a.rolesChanged()
+	return c.SendStatus(fiber.StatusNoContent)
+}

@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A SCIMGroup is a group that the SCIM client made.
+type SCIMGroup struct {
+	ID         int       `db:"id"`
+	Name       string    `db:"name"`
+	ExternalID string    `db:"external_id"`
+	CreatedAt  time.Time `db:"created_at"`
+	ModifiedAt time.Time `db:"modified_at"`
+}
+
+const scimGroupSelect = `SELECT g.id, g.name, g.external_id, g.created_at, g.modified_at FROM groups g `
+
+const scimGroupsWhere = `WHERE g.origin = 'scim' AND NOT @nothing AND (@id::int IS NULL OR g.id = @id) AND (@name::text IS NULL OR lower(g.name) = lower(@name))
+	AND (@external::text IS NULL OR g.external_id = @external)
+	AND (@member::int IS NULL OR EXISTS (SELECT FROM group_members m WHERE m.group_id = g.id AND m.user_id = @member))`
+
+// SCIMGroups lists a page of the groups that the SCIM client made, and counts all that the filter
+// chooses.
+func (db *DB) SCIMGroups(ctx context.Context, f SCIMFilter, offset, limit int) ([]SCIMGroup, int, error) {
+	args := f.args(offset, limit)
+	total, err := scalar[int](ctx, db, `SELECT count(*)::int FROM groups g `+scimGroupsWhere, args)
+	if err != nil || limit == 0 {
+		return nil, total, err
+	}
+	list, err := rows[SCIMGroup](ctx, db, scimGroupSelect+scimGroupsWhere+` ORDER BY g.id OFFSET @offset LIMIT @limit`, args)
+	return list, total, err
+}
+
+// SCIMGroup reads a group that the SCIM client made.
+func (db *DB) SCIMGroup(ctx context.Context, id int) (SCIMGroup, error) {
+	g, err := row[SCIMGroup](ctx, db, "resource", scimGroupSelect+`WHERE g.id = $1 AND g.origin = 'scim'`, id)
+	if fault.Is(err, fault.NotFound) {
+		err = noResource(id)
+	}
+	return g, err
+}
+
+// SCIMMember is a member of a group, by names.
+type SCIMMember struct {
+	GroupID  int    `db:"group_id"`
+	UserID   int    `db:"user_id"`
+	Username string `db:"username"`
+	Group    string `db:"name"`
+}
+
+// SCIMMembers lists the members of groups and, if users are given, the memberships of those users
+// in the client's groups.
+func (db *DB) SCIMMembers(ctx context.Context, groups, users []int) ([]SCIMMember, error) {
+	return rows[SCIMMember](ctx, db, `SELECT m.group_id, m.user_id, u.username, g.name FROM group_members m JOIN users u ON u.id = m.user_id JOIN groups g ON g.id = m.group_id
+		WHERE m.origin = 'scim' AND g.origin = 'scim' AND (m.group_id = ANY($1) OR m.user_id = ANY($2)) ORDER BY m.group_id, m.user_id`, groups, users)
+}
+
+// CreateSCIMGroup creates a group. It takes over none that exists, because that may have roles.
+func (db *DB) CreateSCIMGroup(ctx context.Context, name, externalID string, members []int) (g SCIMGroup, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		n, err := scalar[int](ctx, tx, `SELECT count(*)::int FROM groups`)
+		if err == nil && n >= maxGroups {
+			err = fault.New(fault.Invalid, "there are %d groups, which is the limit", n)
+		}
+		if err != nil {
+			return err
+		}
+		id, err := scalar[int](ctx, tx, `INSERT INTO groups (name, origin, external_id) VALUES ($1, 'scim', $2) RETURNING id`, name, externalID)
+		if fault.Is(err, fault.Conflict) {
+			return takenGroup(name)
+		}
+		if err == nil {
+			err = tx.joinSCIM(ctx, id, members)
+		}
+		if err == nil {
+			g, err = tx.SCIMGroup(ctx, id)
+		}
+		return err
+	})
+	return g, err
+}
+
+func takenGroup(name string) error {
+	return fault.New(fault.Conflict, "there is a group %q already; SCIM takes over no group", fault.Clip(name))
+}
+
+// joinSCIM adds members to a group of the client. They must be users that it manages.
+func (db *DB) joinSCIM(ctx context.Context, group int, users []int) error {
+	if len(users) == 0 {
+		return nil
+	}
+	type found struct {
+		ID int `db:"user_id"`
+	}
+	managed, err := rows[found](ctx, db, `SELECT user_id FROM scim_users WHERE user_id = ANY($1) AND deleted_at IS NULL`, users)
+	if err != nil {
+		return err
+	}
+	known := make(map[int]bool, len(managed))
+	for _, f := range managed {
+		known[f.ID] = true
+	}
+	if i := slices.IndexFunc(users, func(id int) bool { return !known[id] }); i >= 0 {
+		return fault.New(fault.Invalid, "members: there is no user %d", users[i])
+	}
+	if _, err := db.exec(ctx, `INSERT INTO group_members (group_id, user_id, origin) SELECT $1, u, 'scim' FROM unnest($2::int[]) u ON CONFLICT DO NOTHING`, group, users); err != nil {
+		return err
+	}
+	return db.checkMembers(ctx)
+}
+
+// A SCIMGroupChange changes a group. Nil leaves a text as it is.
+type SCIMGroupChange struct {
+	Name, ExternalID *string
+	Clear            bool // all members leave first
+	Add, Remove      []int
+}
+
+// ChangeSCIMGroup changes a group that the SCIM client made.
+func (db *DB) ChangeSCIMGroup(ctx context.Context, id int, ch SCIMGroupChange) (g SCIMGroup, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		n, err := tx.exec(ctx, `UPDATE groups SET name = coalesce($2, name), external_id = coalesce($3, external_id), modified_at = now() WHERE id = $1 AND origin = 'scim'`, id, ch.Name, ch.ExternalID)
+		switch {
+		case fault.Is(err, fault.Conflict):
+			return takenGroup(*ch.Name)
+		case err != nil:
+			return err
+		case n == 0:
+			return noResource(id)
+		}
+		if _, err := tx.exec(ctx, `DELETE FROM group_members WHERE group_id = $1 AND ($2 AND NOT user_id = ANY($3) OR user_id = ANY($4))`, id, ch.Clear, append([]int{}, ch.Add...), append([]int{}, ch.Remove...)); err != nil {
+			return err
+		}
+		if err := tx.joinSCIM(ctx, id, ch.Add); err != nil {
+			return err
+		}
+		if err := tx.keepClusterAdmin(ctx); err != nil {
+			return err
+		}
+		g, err = tx.SCIMGroup(ctx, id)
+		return err
+	})
+	return g, err
+}
+
+// DeleteSCIMGroup deletes a group that the SCIM client made, with its roles.
+func (db *DB) DeleteSCIMGroup(ctx context.Context, id int) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRoles(ctx); err != nil {
+			return err
+		}
+		n, err := tx.exec(ctx, `DELETE FROM groups WHERE id = $1 AND origin = 'scim'`, id)
+		if err == nil && n == 0 {
+			err = noResource(id)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.keepClusterAdmin(ctx)
+	})
+}
