@@ -1,5 +1,5 @@
-// Package configpolicies is det config-policies: what administrators apply over the configurations
-// of users, and limits.
+// Package configpolicies is det config-policies: fields that administrators set in the configurations of
+// users, and limits.
 package configpolicies
 
 import (

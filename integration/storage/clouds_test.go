@@ -27,7 +27,7 @@ type cloud struct {
 	env     []string // of its tasks
 	bucket  *objects.Bucket
 	below   func(id int) string // where in the bucket the files of an experiment are
-	secrets []string            // what must be shown nowhere
+	secrets []string            // texts that must not appear anywhere
 }
 
 const cloudsConfig = `
@@ -38,11 +38,11 @@ resource_pools:
   - {name: open, driver: raw_exec, slots: cpu, slots_per_node: 8, memory_mb_per_slot: 128}
 `
 
-// serviceAccount is a credentials file of Google's, whose key is none: an emulator asks for none.
+// serviceAccount is a credentials file of Google without a valid key, because the emulator checks none.
 const serviceAccount = `{"type": "service_account", "client_email": "tests@example", "private_key": "the-private-key-of-the-tests"}`
 
-// TestCheckpointsInOtherClouds keeps checkpoints with Google and with Azure: trained, restored, downloaded,
-// drawn and removed, with what signs in from Vault.
+// TestCheckpointsInOtherClouds stores checkpoints in Google's and Azure's storage, restores, downloads and
+// removes them, and opens a TensorBoard; the credentials are in Vault.
 func TestCheckpointsInOtherClouds(t *testing.T) {
 	t.Parallel()
 	google, azure := objecttest.StartGCS(t, "detent"), objecttest.StartAzure(t)
@@ -95,7 +95,7 @@ func TestCheckpointsInOtherClouds(t *testing.T) {
 	})
 }
 
-// secretsInVault sets Vault up as operators do who have nothing in S3, and keeps what signs in.
+// secretsInVault configures Vault as operators do who use no S3, and stores the credentials.
 func secretsInVault(t *testing.T, r *rig.Rig, key string) {
 	t.Helper()
 	for path, body := range map[string]string{"sys/mounts/secret": `{"type": "kv", "options": {"version": "2"}}`} {
@@ -122,12 +122,12 @@ func secretsInVault(t *testing.T, r *rig.Rig, key string) {
 	}
 }
 
-// variables are those of a task.
+// variables are the environment variables of a task.
 func (c *cloud) variables(t *testing.T) []string {
 	return append([]string{fmt.Sprintf("PATH=%s:/usr/local/bin:/usr/bin:/bin", rig.PythonOf(t, "tasks"))}, c.env...)
 }
 
-// config is of an experiment that runs a program.
+// config is the configuration of an experiment that runs a program.
 func (c *cloud) config(t *testing.T, program string, more ...string) string {
 	t.Helper()
 	env := []string{}
@@ -156,7 +156,7 @@ func (c *cloud) there(t *testing.T, id int, folder string) (files []string) {
 
 const wholeOne = "metadata.json model.bin sub/optimizer.bin sub/state.txt"
 
-// trains stores four checkpoints, of which the policy lets three stay.
+// trains runs an experiment that stores four checkpoints; the policy keeps three.
 func (c *cloud) trains(t *testing.T) int {
 	id := c.Submit(t, c.config(t, "train.py"), rig.CollectingFiles(t))
 	c.WaitState(t, id, v1.ExperimentStateCompleted)
@@ -173,7 +173,7 @@ func (c *cloud) trains(t *testing.T) int {
 	return id
 }
 
-// downloads by our command, through the master.
+// downloads fetches the checkpoints with det, through the master.
 func (c *cloud) downloads(t *testing.T, id int) {
 	uuid := c.Become(t, id, "1 DELETED, 2 COMPLETED, 3 COMPLETED, 4 COMPLETED")[4]
 	at := filepath.Join(t.TempDir(), "here")
@@ -210,14 +210,14 @@ func (c *cloud) restores(t *testing.T, id int) {
 	rig.Holds(t, "its log", c.Log(t, next), "restored 1000 state", "there is a file of ")
 }
 
-// drawn opens a TensorBoard.
+// drawn opens a TensorBoard of the experiment.
 func (c *cloud) drawn(t *testing.T) {
 	id := c.Submit(t, c.config(t, "drawing.py"), map[string]string{"drawing.py": rig.Drawing})
 	c.WaitState(t, id, v1.ExperimentStateCompleted)
 	c.Drawn(t, id, "--config", "resources.resource_pool=open", "--config", fmt.Sprintf("environment.environment_variables=[%s]", strings.Join(c.variables(t), ",")))
 }
 
-// removes one by hand, and the experiment with all that it has.
+// removes deletes one checkpoint with det, then the experiment with all its checkpoints.
 func (c *cloud) removes(t *testing.T, id int) {
 	uuids := c.Become(t, id, "1 DELETED, 2 COMPLETED, 3 COMPLETED, 4 COMPLETED")
 	if out, err := c.Det(t, "checkpoint", "delete", uuids[3], "--yes"); err != nil {
@@ -258,7 +258,7 @@ func (c *cloud) removes(t *testing.T, id int) {
 	}
 }
 
-// shownNowhere: what signs in is in no job of Nomad, and in no row.
+// shownNowhere tests that no Nomad job and no row contains the credentials.
 func (c *cloud) shownNowhere(t *testing.T, id int) {
 	jobs := string(c.Get(t, c.NomadURL+"/v1/jobs?meta=true"))
 	var list []struct{ ID string }

@@ -7,7 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// bindings is where the bindings of pools to workspaces are read.
+// bindings is the part of the store with the bindings of pools to workspaces.
 type bindings interface {
 	PoolIsOpen(ctx context.Context, pool string, workspace int) (bool, error)
 }

@@ -50,8 +50,8 @@ type Submitter struct {
 // may returns an error unless the submitter may do the verb on the object.
 func (s *Submitter) may(verb auth.Verb, object auth.Object) error { return May(s.Who, verb, object) }
 
-// May returns an error unless somebody may do the verb on the object. For what they may not see,
-// the error says that it does not exist.
+// May returns an error unless the user may do the verb on the object. If the user may not see the
+// object, the error says that the object does not exist.
 func May(who auth.Who, verb auth.Verb, object auth.Object) error {
 	if auth.Can(who, verb, object) {
 		return nil
@@ -66,8 +66,8 @@ func May(who auth.Who, verb auth.Verb, object auth.Object) error {
 	return fault.New(fault.Forbidden, "%s may not %s this %s", who.Username, verb, object.Kind)
 }
 
-// mayStartIn is may for what begins in a workspace that the request does not name: the error tells
-// the user to name one.
+// mayStartIn is may for something new in a workspace. If the request does not name the workspace, the
+// error tells the user to name one.
 func (s *Submitter) mayStartIn(kind auth.Kind, workspace int, named bool) error {
 	object := auth.Object{Kind: kind, WorkspaceID: workspace}
 	if named || auth.Can(s.Who, auth.Create, object) {
@@ -100,8 +100,8 @@ func (c *Cluster) poolFor(named string, slots int, ws store.WorkspaceSettings) (
 
 // checkSlots compares a request with the slots that its pool has. A request that no node of the
 // pool can fulfil is rejected if it is for one node, and one for more slots than the pool has
-// if LaunchError is set. All else is a warning, because nodes may join: so it is as long as
-// the pool has no nodes at all.
+// if LaunchError is set. Everything else is a warning, because nodes may join; so is every
+// request to a pool without nodes.
 func (c *Cluster) checkSlots(ctx context.Context, pool string, slots int, oneNode bool) (warnings []v1.LaunchWarning, remarks []string, err error) {
 	has, err := c.Slots(ctx, pool)
 	switch {
@@ -130,7 +130,7 @@ func WrongConfig(err error) error {
 	return fault.New(fault.Invalid, "the configuration has %d problems:\n%s", len(list), list.Error())
 }
 
-// workspaces is where settings of workspaces are read.
+// workspaces is the part of the store with the settings of workspaces.
 type workspaces interface {
 	Workspace(ctx context.Context, id int) (store.Workspace, error)
 }

@@ -24,7 +24,7 @@ const (
 	maxPath  = 1024    // bytes of one path
 	MaxDepth = 64      // folders and files on one path
 
-	fileRegular   = 48 // tar's type bytes, which the wire uses
+	fileRegular   = 48 // tar's type bytes, which the API uses
 	fileDirectory = 53
 )
 
@@ -53,8 +53,8 @@ type submittedFile struct {
 	Sum    []byte
 }
 
-// MaxCodeOnDisk returns the maximum size on disk of the code in a body of this many bytes. The
-// list has more bytes than the names in it, but a limit.
+// MaxCodeOnDisk returns the maximum size on disk of the code in a body of this many bytes. The list
+// of files is larger than the names in it, but has a limit too.
 func MaxCodeOnDisk(body int64) int64 { return body + min(body*6, MaxNames+MaxFiles*200) }
 
 // NewCode creates the files for code that is about to arrive.
@@ -76,7 +76,7 @@ func NewCode(room *spool.Reservation) (*Code, error) {
 // none reports whether the request has no files.
 func (c *Code) none() bool { return c == nil || c.count == 0 }
 
-// Arrived ends the list: no more files come.
+// Arrived ends the list after the last file.
 func (c *Code) Arrived() error { return c.out.Flush() }
 
 // Close removes the code from the disk.
@@ -101,7 +101,7 @@ func (c *Code) Content(part []byte) error {
 	return err
 }
 
-// File ends the current file.
+// File completes the current file.
 func (c *Code) File(f v1.File) error {
 	if c.count++; c.count > MaxFiles {
 		return fault.New(fault.TooLarge, "the context has more than %d files: leave data out with .detignore", MaxFiles)
@@ -162,7 +162,7 @@ func checkCode(files []submittedFile) error {
 	return nil
 }
 
-// codePath cleans a path, or says why it cannot be one.
+// codePath returns a cleaned path, or an error that says why the path is invalid.
 func codePath(p string) (string, error) {
 	refuse := func(why string) (string, error) {
 		return "", fault.New(fault.Invalid, "the context: the path %q %s; paths are relative to the folder that is submitted", fault.Clip(p), why)

@@ -58,8 +58,8 @@ func refusedContinue(e store.Experiment) error {
 	return nil
 }
 
-// continuation merges the changes into the experiment's configuration, and lays the policies of its
-// workspace over it.
+// continuation merges the changes into the experiment's configuration, and applies the policies of
+// its workspace.
 func (l *Experiments) continuation(ctx context.Context, e store.Experiment, override string) (store.Continuation, *Experiment, error) {
 	change := store.Continuation{Single: optional.Value(e.Searcher) == expconf.Single}
 	if o := strings.TrimSpace(override); o == "" || o == "{}" || o == "null" {
@@ -103,8 +103,8 @@ func memoryStored(e store.Experiment) (int64, error) {
 	return memoryOf(s, cfg)
 }
 
-// overridden returns the experiment with the changes merged into its configuration, and the policies
-// laid over it; without a configuration if neither changes anything.
+// overridden returns the experiment with the changes merged into its configuration, and with the
+// policies applied; without a configuration if neither changes anything.
 func (l *Experiments) overridden(ctx context.Context, e store.Experiment, override string) (*Experiment, error) {
 	over, warnings, err := checkedOverride(override)
 	if err != nil {
@@ -167,8 +167,8 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 	return out, err
 }
 
-// keepContinued holds a continued experiment to the limits of policies. What its configuration has
-// from before is set to a limit, because no user asks for it again.
+// keepContinued applies the limits of policies to a continued experiment. A value over a limit that
+// the experiment had before becomes the limit; only values in the request are rejected.
 func keepContinued(rules []rule[expconf.Raw], over expconf.Raw, cfg *expconf.Config, of *pool.Pool) ([]string, error) {
 	limits, r := limitsOf(rules), &cfg.Resources
 	asked := func(field string) bool {
@@ -233,8 +233,8 @@ func parseOverride(text string) (expconf.Raw, expconf.Warnings, error) {
 	return raw, warnings, err
 }
 
-// keeps copies fields that cannot change after an experiment's creation, and rejects changes of
-// such fields that the user requests.
+// keeps copies the fields that cannot change after the creation of an experiment, and rejects
+// requests to change them.
 func keeps(before expconf.Config, cfg *expconf.Config) error {
 	if name := cfg.Searcher.Name; name != expconf.Single {
 		return fault.New(fault.Invalid, "override config must have single searcher type got '%s' instead", name)

@@ -2,13 +2,14 @@ package launch
 
 import "github.com/detent-ml/detent/master/fault"
 
-// KeyHeader carries a name that a client gave to its request to make something. One whose
-// answer was lost is sent again with the same key, and gets what the first one made.
+// KeyHeader is the header with the idempotency key of a request that creates something. A client
+// whose answer was lost repeats the request with the same key, and receives what the first request
+// created.
 const KeyHeader = "Idempotency-Key"
 
 const maxCreationKey = 200
 
-// creationKey checks that of a request; nil for none.
+// creationKey checks the idempotency key of a request; nil if it has none.
 func creationKey(key string) (*string, error) {
 	switch {
 	case key == "":

@@ -186,8 +186,8 @@ func (l *Experiments) configure(ctx context.Context, by Submitter, e *Experiment
 	return l.complete(ctx, e, raw, warnings, ws, settings)
 }
 
-// complete lays the policies of the workspace over a document, fills in the defaults, and checks
-// the result against what the cluster can do.
+// complete applies the policies of the workspace to a document, sets the defaults, and checks the
+// result against the cluster.
 func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.Raw, warnings expconf.Warnings, ws store.Workspace, settings store.WorkspaceSettings) error {
 	rules, err := experimentRules(ctx, l.db, ws)
 	if err != nil {
@@ -248,8 +248,8 @@ func (l *Experiments) admit(ctx context.Context, e *Experiment, cfg expconf.Conf
 }
 
 // runsElsewhere completes an experiment whose programs run its trials and store its
-// checkpoints themselves: no part of it is scheduled. Of a bucket it has its own part, as
-// every experiment: the master and TensorBoards read there with the cluster's keys.
+// checkpoints themselves; the master schedules no part of it. Like every experiment it has its own
+// prefix of a bucket, because the master and TensorBoards read there with the cluster's keys.
 func (c *Cluster) runsElsewhere(e *Experiment, cfg expconf.Config, of *pool.Pool, warnings expconf.Warnings) error {
 	cfg.Resources.ResourcePool = of.Name
 	if err := cfg.Validate(); err != nil {
@@ -290,7 +290,7 @@ func (l *Experiments) warn(ctx context.Context, e *Experiment) error {
 	return err
 }
 
-// fill takes what has columns out of the configuration.
+// fill copies the fields that have columns from the configuration.
 func (e *Experiment) fill(cfg expconf.Config, of *pool.Pool) error {
 	e.Complete = cfg
 	b, err := cfg.JSON()
@@ -313,8 +313,8 @@ func (e *Experiment) fill(cfg expconf.Config, of *pool.Pool) error {
 	return nil
 }
 
-// memoryOf is how much a leading master needs to keep a search, and of its configuration
-// what the control loop reads.
+// memoryOf estimates the memory that a leading master needs for a search and for the part of its
+// configuration that the control loop reads.
 func memoryOf(s *search.Search, cfg expconf.Config) (int64, error) {
 	const parsed = 8 // times its text
 	nomad, err := json.Marshal(cfg.Environment.Nomad)
@@ -325,8 +325,8 @@ func memoryOf(s *search.Search, cfg expconf.Config) (int64, error) {
 	return s.Memory() + parsed*int64(len(nomad)) + 2*int64(len(storage)), err
 }
 
-// searchOf is the search that a stored configuration begins. It is read back, as the
-// control loop reads it: the trials that are made here are those that the loop would make.
+// searchOf returns the search of a configuration. It parses the JSON that is stored, as the control
+// loop does, so that the first trials are those that the loop would create.
 func searchOf(config []byte, seed int64) (*search.Search, error) {
 	stored, err := expconf.ParseConfigJSON(config)
 	if err != nil {

@@ -43,8 +43,8 @@ func (l *Tasks) StartGeneric(ctx context.Context, by Submitter, req *v1.CreateGe
 	return l.Start(ctx, by, Generic(), task)
 }
 
-// inherit checks the parent of a new task. Who kills or pauses the parent does the same to the
-// new task, so only the parent's owner and admins may start tasks below it.
+// inherit checks the parent of a new task. Killing or pausing the parent also kills or pauses the new
+// task, so only the parent's owner and admins may start tasks below it.
 func (l *Tasks) inherit(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest, g *generic) error {
 	inherits := optional.Value(req.InheritContext)
 	id := optional.Value(req.ParentID)
@@ -71,8 +71,8 @@ func (l *Tasks) inherit(ctx context.Context, by Submitter, req *v1.CreateGeneric
 	return nil
 }
 
-// genericConfig returns the configuration of a new task, and keeps it as it was submitted: the
-// request's, laid over that of the task that it forks.
+// genericConfig returns the configuration of a new task and its submitted text: the configuration of
+// the request, merged over that of the task that it forks.
 func (l *Tasks) genericConfig(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest, g *generic) ([]byte, error) {
 	doc, err := expconf.ParseDocument("config", []byte(req.Config))
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/detent-ml/detent/master/task"
 )
 
-// Commands, notebooks, shells, TensorBoards and generic tasks are one thing to the cluster, a
-// task that is no trial, and five nouns to users.
+// Commands, notebooks, shells, TensorBoards and generic tasks are five nouns to users. To the
+// cluster all of them are tasks that are not trials.
 
 // A Kind is a kind of task.
 type Kind struct {
 	Type  string // as rows have it
 	Noun  string // as permissions and messages have it
-	title string // what one is called that nobody named
-	slots int    // of one whose configuration says nothing
-	// program: the configuration says what runs. Else the kind does.
+	title string // description of a task without one
+	slots int    // slots of a task whose configuration sets none
+	// program: the configuration decides what runs; otherwise the kind decides.
 	program bool
 	// required: a configuration without an entrypoint is rejected. A command without one is
 	// accepted, as in Determined, and fails.
@@ -32,17 +32,17 @@ func several(cfg *expconf.CommandConfig) bool {
 	return single != nil && !*single
 }
 
-// Command is the kind of what runs a program of its user's.
+// Command is the kind of tasks that run a program of their user.
 func Command() Kind {
 	return Kind{Type: task.Command, Noun: "command", title: "Command", slots: 1, program: true, spreads: true}
 }
 
-// Notebook is the kind of JupyterLabs.
+// Notebook is the kind of tasks that run JupyterLab.
 func Notebook() Kind {
 	return Kind{Type: task.Notebook, Noun: "notebook", title: "JupyterLab", slots: 1}
 }
 
-// Shell is the kind of what users enter by SSH.
+// Shell is the kind of tasks to which users connect with SSH.
 func Shell() Kind { return Kind{Type: task.Shell, Noun: "shell", title: "Shell", slots: 1} }
 
 // Tensorboard is the kind of TensorBoards.
@@ -55,7 +55,7 @@ func Generic() Kind {
 	return Kind{Type: task.Generic, Noun: "task", title: "Generic Task", slots: 1, program: true, required: true, spreads: true}
 }
 
-// describe returns the description of a task that nobody described.
+// describe returns the description of a task whose request has none.
 func (of Kind) describe(id string) string {
 	if of.Type == task.Generic {
 		return of.title + " " + id
@@ -63,8 +63,8 @@ func (of Kind) describe(id string) string {
 	return of.title + " (" + petName() + ")"
 }
 
-// IdleTimeouts are how long tasks may be unused that do not say so themselves; 0
-// is for ever.
+// IdleTimeouts are how long tasks may be unused if their configuration does not set it; 0 means
+// without limit.
 type IdleTimeouts struct {
 	Notebook    time.Duration
 	Tensorboard time.Duration
@@ -81,8 +81,8 @@ func (t IdleTimeouts) of(taskType string) (time.Duration, bool) {
 	return span, span > 0
 }
 
-// shape fills in what a kind has of its own where the document leaves it open,
-// and says what of the document means nothing to that kind.
+// shape sets the defaults of a kind in a document, and returns warnings for fields that have no
+// effect for the kind.
 func (of Kind) shape(raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawCommand, []string) {
 	if !expconf.Says(&raw.Resources, "slots") {
 		raw.Resources.Slots = of.slots

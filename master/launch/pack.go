@@ -14,37 +14,37 @@ import (
 	"github.com/detent-ml/detent/master/spool"
 )
 
-// MaxPacked is how many bytes an archive of code has at most.
+// MaxPacked is the maximum size of an archive of code, in bytes.
 const MaxPacked = maxCode + MaxNames + MaxFiles<<11
 
-// contexts is where code is kept.
+// contexts is the part of the store that keeps code.
 type contexts interface {
 	HasContext(ctx context.Context, hash []byte) (bool, error)
 	SaveContext(ctx context.Context, hash []byte, write func(io.Writer) error) error
 }
 
-// Turns lets a few submitters pack code at once; done gives the turn back.
+// Turns limits how many submitters pack code at the same time; done ends the turn.
 type Turns func(ctx context.Context, share string) (done func(), err error)
 
-// A Packer keeps the code of requests.
+// A Packer packs and stores the code of requests.
 type Packer struct {
 	db    contexts
 	turns Turns
 	room  *spool.Folder // where code is packed
 }
 
-// NewPacker makes one.
+// NewPacker returns a Packer.
 func NewPacker(db contexts, turns Turns, room *spool.Folder) *Packer {
 	return &Packer{db: db, turns: turns, room: room}
 }
 
-// Keep checks the code of a request, stores it unless it is there already or
-// the request only asks, and returns its hash; nil where there is none.
+// Keep checks the code of a request and returns its hash; nil if there is no code. It stores the code
+// unless the same code is stored already or the request is a preview.
 func (p *Packer) Keep(ctx context.Context, by Submitter, onlyCheck bool) ([]byte, error) {
 	if by.Code.none() {
 		return nil, nil
 	}
-	// All of it has arrived: this waits for nobody but the disk and the database.
+	// All code has arrived, so this step waits only for the disk and the database.
 	done, err := p.turns(ctx, by.Share)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the master stores other code at the moment; try again")
@@ -68,7 +68,7 @@ func (p *Packer) Keep(ctx context.Context, by Submitter, onlyCheck bool) ([]byte
 	}
 	write := func(to io.Writer) error { return by.Code.pack(to, files) }
 	if !there {
-		// It is packed before it is stored: no transaction waits for that.
+		// Pack before the transaction begins, so that no transaction waits for the packing.
 		room, err := p.room.Reserve(ctx, "packs", MaxPacked)
 		if err != nil {
 			return nil, err
@@ -90,7 +90,7 @@ func (p *Packer) Keep(ctx context.Context, by Submitter, onlyCheck bool) ([]byte
 	return hash, p.db.SaveContext(ctx, hash, write)
 }
 
-// header is a file's in an archive.
+// header is the header of a file in an archive.
 func (f *submittedFile) header() *tar.Header {
 	h := &tar.Header{Typeflag: byte(f.Type), Name: f.Path, Mode: int64(f.Mode & 0o777), ModTime: time.Unix(f.Mtime, 0), Size: f.Size, Format: tar.FormatPAX}
 	if f.Type == fileDirectory {
@@ -99,8 +99,8 @@ func (f *submittedFile) header() *tar.Header {
 	return h
 }
 
-// pack writes files as an archive. It is deterministic: the same files make the same
-// archive and hash, in whatever order they came.
+// pack writes files as an archive. It is deterministic: the same files give the same archive and
+// hash, in any order of arrival.
 func (c *Code) pack(to io.Writer, files []submittedFile) error {
 	zip, err := gzip.NewWriterLevel(to, gzip.BestSpeed) // the reader waits; a few percent of size do not matter
 	if err != nil {
@@ -119,8 +119,8 @@ func (c *Code) pack(to io.Writer, files []submittedFile) error {
 	return errors.Join(w.Close(), zip.Close())
 }
 
-// hashFile adds a file to a context's hash. The hash is over what is in the
-// archive and not over its bytes, which another compressor would change.
+// hashFile adds a file to the hash of a context. The hash covers the content of the archive, not its
+// bytes, because another compressor would write other bytes.
 func hashFile(sum io.Writer, h *tar.Header, inner []byte) {
 	var b []byte
 	b = binary.BigEndian.AppendUint32(b, uint32(len(h.Name)))

@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// policies is where config policies are read.
+// policies is the part of the store with config policies.
 type policies interface {
 	ConfigPolicies(ctx context.Context, workspace int, workload string) ([]store.ConfigPolicy, error)
 }
@@ -66,7 +66,8 @@ type Limit struct {
 	By    string
 }
 
-// Limits are what all policies of a workspace allow together: of several limits the stricter holds.
+// Limits are the limits of all policies of a workspace together; of several limits the strictest
+// applies.
 type Limits struct {
 	Priority *Limit // the lowest number, which is the most important priority
 	MaxSlots *Limit
@@ -99,18 +100,18 @@ func (l Limits) slots(field string, n *int) error {
 	return fault.New(fault.Invalid, "requested resources.%s [%d] exceeds limit set by admin [%d] in the %s", field, *n, l.MaxSlots.Value, l.MaxSlots.By)
 }
 
-// A wanted is what a configuration asks for that policies limit.
+// A wanted has the values of a configuration that policies limit.
 type wanted struct {
 	slots     int
 	slotField string
 	maxSlots  **int
-	capped    bool // max_slots has an effect, so that it is set to the limit
+	capped    bool // max_slots has an effect, so it is set to the limit
 	priority  **int
-	standard  int // the priority of the pool, which holds where the configuration has none
+	standard  int // the priority of the pool, which applies if the configuration has none
 }
 
-// keep holds a configuration to the limits. What the user asked for is rejected if it is too much;
-// what nobody asked for is set to the limit, and the remarks say so.
+// keep applies the limits to a configuration. It rejects values of the user that are over a limit.
+// Other values become the limit, and the remarks name them.
 func (l Limits) keep(w wanted) (remarks []string, err error) {
 	if err := l.slots(w.slotField, &w.slots); err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func (l Limits) keep(w wanted) (remarks []string, err error) {
 // maxTold limits the remarks about one policy.
 const maxTold = 30
 
-// laid lays the invariant configurations of policies over a configuration, the cluster's last, and
+// laid merges the invariant configurations of policies over a configuration, the cluster's last, and
 // returns remarks about the fields that they change.
 func laid[R expconf.Raw | expconf.RawCommand](rules []rule[R], raw R, merge func(over, under R) R, complete func(R) ([]byte, error)) (R, []string, error) {
 	if len(rules) == 0 {
@@ -194,13 +195,13 @@ func shownCommand(shape func(expconf.RawCommand) expconf.RawCommand, under expco
 	}
 }
 
-// keepExperiment holds an experiment to the limits of policies.
+// keepExperiment applies the limits of policies to an experiment.
 func keepExperiment(rules []rule[expconf.Raw], cfg *expconf.Config, in *pool.Pool) ([]string, error) {
 	r := &cfg.Resources
 	return limitsOf(rules).keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, standard: in.Priority})
 }
 
-// keepTask does the same for a task, which has its slots all the time.
+// keepTask applies the limits of policies to a task, whose number of slots is fixed.
 func keepTask(rules []rule[expconf.RawCommand], cfg *expconf.CommandConfig, in *pool.Pool) ([]string, error) {
 	r := &cfg.Resources
 	return limitsOf(rules).keep(wanted{slots: r.Slots, slotField: "slots", maxSlots: &r.MaxSlots, priority: &r.Priority, standard: in.Priority})

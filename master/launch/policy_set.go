@@ -64,8 +64,8 @@ func wrongPolicy(err error) error {
 	return fault.New(fault.Invalid, "the policy cannot be set: %w", err)
 }
 
-// withRule returns the rules with a new one in place of the one before. The policy of the cluster
-// is checked alone: it goes before those of workspaces.
+// withRule returns the rules with a policy replaced by its new version. The policy of the cluster is
+// checked alone, because it has precedence over those of workspaces.
 func withRule[R expconf.Raw | expconf.RawCommand](others []rule[R], r rule[R], ws store.Workspace) []rule[R] {
 	if ws.ID == 0 {
 		return []rule[R]{r}
@@ -101,7 +101,7 @@ func (c *Cluster) experimentCould(rules []rule[expconf.Raw]) error {
 	})
 }
 
-// taskCould does the same for tasks.
+// taskCould returns why no task could run under the rules.
 func (c *Cluster) taskCould(rules []rule[expconf.RawCommand]) error {
 	under := expconf.CommandDefaults{Description: "unnamed"}
 	var raw expconf.RawCommand
@@ -124,8 +124,8 @@ func (c *Cluster) taskCould(rules []rule[expconf.RawCommand]) error {
 	})
 }
 
-// couldIn asks for the named pool, or for all pools, and returns the error of the first one if all
-// have an error.
+// couldIn checks the named pool, or all pools. It returns the error of the first pool if no pool can
+// run the configuration.
 func (c *Cluster) couldIn(named string, could func(*pool.Pool) error) error {
 	in := c.Pools
 	if named != "" {
@@ -148,7 +148,7 @@ func (c *Cluster) couldIn(named string, could func(*pool.Pool) error) error {
 	return first
 }
 
-// A Change is a change to what runs or waits in a queue; nil leaves a value as it is.
+// A Change is a change of a job that runs or waits; nil leaves a value unchanged.
 type Change struct {
 	Priority *int
 	MaxSlots *int
@@ -199,8 +199,8 @@ func given[T any](said bool, value T) *T {
 	return nil
 }
 
-// Allows returns an error if a policy does not allow a change. What an invariant configuration sets
-// stays as it is; of several the cluster's holds, which is the first.
+// Allows returns an error if a policy does not allow a change. Fields that an invariant configuration
+// sets cannot change; of several configurations the cluster's applies, which is the first.
 func (g Guard) Allows(c Change) error {
 	priority, err := settled("priority", c.Priority, g.fixed, func(f Change) *int { return f.Priority })
 	if err == nil && !priority {

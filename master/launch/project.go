@@ -10,7 +10,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// projects is where projects are found.
+// projects is the part of the store with projects.
 type projects interface {
 	Project(ctx context.Context, id int) (store.Project, error)
 	ProjectByName(ctx context.Context, workspace, name string) (store.Project, error)

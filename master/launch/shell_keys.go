@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// newShellKeys makes the keys of a shell.
+// newShellKeys creates the keys of a shell.
 func newShellKeys() (*store.ShellKeys, error) {
 	var k store.ShellKeys
 	var err error
@@ -22,7 +22,7 @@ func newShellKeys() (*store.ShellKeys, error) {
 	return &k, err
 }
 
-// keyPair makes a private key in OpenSSH's form, and the line for its public half.
+// keyPair creates a private key in OpenSSH's format, and the line with its public key.
 func keyPair(comment string) (private, public string, err error) {
 	pub, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// sources is where the checkpoints are found that trials start from.
+// sources is the part of the store with the checkpoints that trials start from.
 type sources interface {
 	Trial(ctx context.Context, id int) (store.Trial, error)
 	NewestCheckpoint(ctx context.Context, trial int) (string, error)

@@ -16,10 +16,10 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// DefaultWorkspace is the one that the schema comes with.
+// DefaultWorkspace is the id of the workspace that the schema creates.
 const DefaultWorkspace = 1
 
-// tasks is where tasks are kept, with what they are made of.
+// tasks is the part of the store that this file uses.
 type tasks interface {
 	workspaces
 	templates
@@ -31,40 +31,40 @@ type tasks interface {
 	CreateTask(ctx context.Context, n store.NewTask) (string, error)
 }
 
-// Tasks makes notebooks, shells, commands and TensorBoards.
+// Tasks creates notebooks, shells, commands, TensorBoards and generic tasks.
 type Tasks struct {
 	cluster Cluster
 	db      tasks
 	code    *Packer
 }
 
-// NewTasks makes what makes tasks.
+// NewTasks returns a Tasks.
 func NewTasks(c Cluster, db tasks, code *Packer) *Tasks {
 	return &Tasks{cluster: c, db: db, code: code}
 }
 
-// A TaskRequest asks for a task, of whatever kind.
+// A TaskRequest is a request for a task of any kind.
 type TaskRequest struct {
 	Config      v1.Struct
 	Template    *string
 	WorkspaceID *int
 	Preview     *bool
-	Shows       *Shows   // what a TensorBoard is to show; nil for other kinds
+	Shows       *Shows   // what a TensorBoard shows; nil for other kinds
 	Generic     *generic // of a generic task; nil for other kinds
 }
 
-// A Task is one that was checked.
+// A Task is a task whose request has been checked.
 type Task struct {
 	store.NewTask
-	Stored   bool // else somebody only asked
+	Stored   bool // false: the request was a preview
 	Complete expconf.CommandConfig
 	Warnings []v1.LaunchWarning
 	Remarks  []string
 	shown    []expconf.ShownExperiment // of a TensorBoard
 }
 
-// Start checks a request from its form to what the cluster can do, and makes its task
-// unless it is a preview. The id of a task that was made is in it.
+// Start checks a request and creates its task, unless the request is a preview. It returns the
+// task with its id.
 func (l *Tasks) Start(ctx context.Context, by Submitter, of Kind, req TaskRequest) (*Task, error) {
 	t := &Task{NewTask: store.NewTask{ID: uuid.NewString(), Type: of.Type, OwnerID: by.Who.UserID, SessionEpoch: by.Who.SessionEpoch}}
 	var err error

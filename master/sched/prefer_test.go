@@ -23,15 +23,15 @@ func TestPrefer(t *testing.T) {
 		request Request
 		want    string
 	}{
-		"without one the smallest that fits":          {Request{Slots: 2}, "[n2]"},
-		"the preferred of those that fit":             {Request{Slots: 2, Choice: &Choice{Prefer: map[string]float64{"n4": 1}}}, "[n4]"},
-		"the next best where that is full":            {Request{Slots: 2, Choice: &Choice{Prefer: map[string]float64{"n3": 1, "n1": 0.5}}}, "[n1]"},
-		"away from nodes":                             {Request{Slots: 2, Choice: &Choice{Prefer: map[string]float64{"n2": -1, "n1": -0.5}}}, "[n4]"},
-		"whole on a node that is not preferred":       {Request{Slots: 8, Choice: &Choice{Prefer: map[string]float64{"n2": 1, "n3": 1}}}, "[n1]"},
+		"without one the smallest that fits":              {Request{Slots: 2}, "[n2]"},
+		"the preferred of those that fit":                 {Request{Slots: 2, Choice: &Choice{Prefer: map[string]float64{"n4": 1}}}, "[n4]"},
+		"the next best where that is full":                {Request{Slots: 2, Choice: &Choice{Prefer: map[string]float64{"n3": 1, "n1": 0.5}}}, "[n1]"},
+		"away from nodes":                                 {Request{Slots: 2, Choice: &Choice{Prefer: map[string]float64{"n2": -1, "n1": -0.5}}}, "[n4]"},
+		"whole on a node that is not preferred":           {Request{Slots: 8, Choice: &Choice{Prefer: map[string]float64{"n2": 1, "n3": 1}}}, "[n1]"},
 		"an excluded node is not used although preferred": {Request{Slots: 2, Exclude: []string{"n4"}, Choice: &Choice{Prefer: map[string]float64{"n4": 1}}}, "[n2]"},
-		"two nodes, both preferred":                   {Request{Slots: 16, Choice: &Choice{Prefer: map[string]float64{"n4": 1}}}, "[n1 n4]"},
-		"of no slots":                                 {Request{Choice: &Choice{Prefer: map[string]float64{"n4": 1}}}, "[n4]"},
-		"of no slots, away from most":                 {Request{Choice: &Choice{Prefer: map[string]float64{"n1": -1, "n2": -1, "n4": -1}}}, "[n3]"},
+		"two nodes, both preferred":                       {Request{Slots: 16, Choice: &Choice{Prefer: map[string]float64{"n4": 1}}}, "[n1 n4]"},
+		"of no slots":                                     {Request{Choice: &Choice{Prefer: map[string]float64{"n4": 1}}}, "[n4]"},
+		"of no slots, away from most":                     {Request{Choice: &Choice{Prefer: map[string]float64{"n1": -1, "n2": -1, "n4": -1}}}, "[n3]"},
 	} {
 		c.request.ID = "q"
 		result := Plan(&pool.Pool{Name: "p", MaxAux: 2}, nodes, busy, []Request{c.request}, epoch)

@@ -13,11 +13,11 @@ import (
 // removal is for a task that removes files. Its program is det-remover, so there is
 // no entrypoint and no Python. It sees the storage as the experiment's trials do.
 func (b *specBuilder) removal(cfg expconf.Config) error {
-	b.own(cfg.Environment.EnvironmentVariables) // by which it may sign in to its storage
+	b.own(cfg.Environment.EnvironmentVariables) // they may have the credentials of the storage
 	b.common()
 	b.mounts(cfg.Environment.Mounts(cfg.BindMounts))
 	b.storage(cfg.CheckpointStorage)
-	for i := range b.spec.BindMounts { // where the storage is not mounted on the node, none is made
+	for i := range b.spec.BindMounts { // if the storage is not mounted on the node, no folder is created
 		b.spec.BindMounts[i].Create = false
 	}
 	c := &v1.Collect{Programs: b.site.removers(), Checkpoints: []v1.CollectCheckpoint{}}
@@ -43,14 +43,13 @@ func (b *specBuilder) removal(cfg expconf.Config) error {
 		c.Events = fmt.Sprintf("%s/tensorboard/experiment/%d", b.site.ClusterID, b.a.ExperimentID)
 	}
 	b.spec.Collect = c
-	delete(b.spec.Env, "DET_HARNESS_URL") // there is nothing to import it
+	delete(b.spec.Env, "DET_HARNESS_URL") // no Python program runs
 	return b.files(nil, nil, nil, false)
 }
 
-// RemovalPool names the pool in which files of an experiment of another pool are
-// removed: the one for tasks without slots. Where the storage is a folder of nodes, that
-// pool must be able to show it to tasks: in images, and where nothing is mounted, only
-// the pool in which the trials ran is known to have it.
+// RemovalPool returns the pool in which the files of an experiment are removed: the pool for tasks
+// without slots. If the storage is a folder of nodes and the tasks of that pool cannot mount it, it
+// is the pool of the trials, because only that pool certainly has the folder.
 func RemovalPool(pools pool.Set, own string, storage expconf.CheckpointStorage) string {
 	aux := pools.Default(0)
 	if aux != nil && (pools.Named(own) == nil || storage.IsObjects() && !aux.HasImages() || aux.Driver == pool.RawExec) {

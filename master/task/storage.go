@@ -18,16 +18,16 @@ type SignIn struct {
 	Region      string
 }
 
-// Vault is where Vault gives credentials out; without a role it gives none.
+// Vault has the places where Vault issues credentials; without a role it issues none.
 type Vault struct {
 	Role      string // with which tasks sign in to Vault
-	Engine    string // for S3: the path of the AWS engine; "" where it gives none out
+	Engine    string // for S3: the path of the AWS engine; "" if it issues none
 	Namespace string
-	// Secrets of version 2 of the kv engine, with what signs in to a kind of storage.
+	// Paths of secrets in version 2 of the kv engine, with the credentials of a kind of storage.
 	GCSSecret, AzureSecret string
 }
 
-// secretFor is the path of the secret that signs in to a kind of storage.
+// secretFor is the path of the secret with the credentials of a kind of storage.
 func (v Vault) secretFor(kind string) string {
 	switch kind {
 	case expconf.GCS:
@@ -38,8 +38,8 @@ func (v Vault) secretFor(kind string) string {
 	return ""
 }
 
-// WebIdentity is how a store trusts the identities that Nomad gives tasks; without a
-// role it does not.
+// WebIdentity describes how a store trusts the workload identities that Nomad issues to tasks;
+// without a role the store does not trust them.
 type WebIdentity struct {
 	RoleARN     string
 	Audience    string
@@ -66,11 +66,11 @@ func (s SignIn) Needed(storage expconf.CheckpointStorage) bool {
 	return s.By(storage) == v1.SignInByVault
 }
 
-// NeededBy reports whether tasks of a type wait while Vault is away: which storages these
-// read is known only when they are described.
+// NeededBy reports whether tasks of a type wait while Vault is unavailable. The storages that such a
+// task reads are known only when its job is described.
 func (s SignIn) NeededBy(taskType string) bool { return taskType == Tensorboard || taskType == Removal }
 
-// told adds a storage to what a runner is told of it.
+// told returns a storage as the runner receives it.
 func (s SignIn) told(c *v1.Credentials, storage expconf.CheckpointStorage) *v1.Credentials {
 	by := s.By(storage)
 	if by == "" {
@@ -93,7 +93,7 @@ func (s SignIn) told(c *v1.Credentials, storage expconf.CheckpointStorage) *v1.C
 	return c
 }
 
-// inJob is what of it stands in the job of an attempt.
+// inJob is the part of the sign-in that the job of an attempt contains.
 func (s SignIn) inJob(a *Attempt) *jobspecs.Credentials {
 	storages := a.storages()
 	if a.Source != nil {
@@ -141,21 +141,21 @@ type Location struct {
 	Prefix string // without slashes at its ends
 }
 
-// LocationOf is where a storage in S3 is.
+// LocationOf returns the location of a storage in S3.
 func LocationOf(s expconf.CheckpointStorage) Location {
 	return Location{Bucket: s.Bucket, Prefix: strings.Trim(optional.Value(s.Prefix), "/")}
 }
 
-// Grants are what an attempt may do in S3 by credentials of Vault's. What signs in to
-// other kinds of object storage is a secret that is the same for all.
+// Grants are the rights of an attempt in S3 with the credentials that Vault issues. For other kinds of
+// object storage all attempts use the same secret.
 type Grants struct {
 	Write  []Location // and read, list and delete
 	Read   []Location // and list
 	Delete []Location // and list
 }
 
-// grants of an attempt: a trial writes its experiment's storage and reads the checkpoint
-// that it starts from, a removal deletes, a TensorBoard reads.
+// grants returns the rights of an attempt: a trial writes to its experiment's storage and reads the
+// checkpoint that it starts from, a removal deletes, a TensorBoard reads.
 func (s SignIn) grants(a *Attempt) Grants {
 	var g Grants
 	for _, storage := range a.storages() {

@@ -24,7 +24,7 @@ func (a *Attempt) called() string {
 }
 
 // opening returns the first lines of an attempt's log, with the words of Determined's master,
-// for which scripts search logs. They are of the first member only.
+// for which scripts search logs. Only the first member's log has them.
 func opening(a *Attempt, m *Claimed) string {
 	if m.Rank != 0 {
 		return ""

@@ -1,4 +1,4 @@
-"""Imports code from a folder, such as a checkpoint's, without leaving a trace."""
+"""Imports code from a folder, such as a checkpoint's, without changing the import path."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def import_from_path(path: Union[str, os.PathLike[str]]) -> Iterator[None]:
             for name in _modules_in(here):
                 del sys.modules[name]
         sys.path[:] = [folder, *(entry for entry in old_path if entry not in ("", here))]
-        # A checkpoint's folder may be storage itself: nothing is written to it.
+        # The folder may be part of checkpoint storage, so Python must not write bytecode to it.
         sys.dont_write_bytecode = True
         yield
     finally:

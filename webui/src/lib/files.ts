@@ -1,4 +1,4 @@
-// Files of this computer that go along with a task.
+// Files of this computer that a user submits with a task.
 import type { File as Sent } from './types';
 
 export const most = 64 << 20; // bytes of all files, before they are written as text
@@ -9,14 +9,14 @@ export interface Chosen {
   file: Blob & { lastModified?: number };
 }
 
-// pathOf is a file's path below the folder that was chosen.
+// pathOf is the path of a file in the selected folder.
 export function below(file: { name: string; webkitRelativePath?: string }): string {
   const path = file.webkitRelativePath || file.name;
   const cut = path.indexOf('/');
   return cut < 0 ? path : path.slice(cut + 1);
 }
 
-// left are the files that nobody wants to send: those of version control and caches.
+// left matches files that are not sent: those of version control and caches.
 export function left(path: string): boolean {
   return path.split('/').some((part) => ['.git', '__pycache__', '.ipynb_checkpoints', '.DS_Store', 'node_modules'].includes(part));
 }

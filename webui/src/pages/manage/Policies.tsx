@@ -1,4 +1,4 @@
-// Config policies: what administrators apply over the configurations of others, and their limits.
+// Config policies: fields that administrators set in the configurations of others, and limits.
 import { useState } from 'preact/hooks';
 import { read, write } from '../../lib/draft';
 import { useLoad } from '../../lib/load';
