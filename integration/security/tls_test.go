@@ -28,15 +28,15 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// tlsConfig is of a master whose tasks keep their checkpoints in S3, with keys
-// that they have from Vault.
+// tlsConfig is the configuration of a master whose tasks store checkpoints in S3, with credentials
+// from Vault.
 const tlsConfig = `
 cluster_name: tls
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 128}
 `
 
-// secured is a training that checks what it knows of its master, and stores a checkpoint.
+// secured is a training that checks the address and certificate of its master, and stores a checkpoint.
 const secured = `
 import os
 from determined import core
@@ -48,9 +48,8 @@ with core.init() as context:
         (path / "state").write_text("sealed")
 `
 
-// TestTLS: Nomad, Consul, Vault and the master speak TLS, by certificates of a
-// private authority. A training goes its whole way, and who trusts another
-// authority is told what to do.
+// TestTLS: Nomad, Consul, Vault and the master use TLS with certificates of a private authority. A
+// training completes, and a client that trusts another authority gets an error that says what to do.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	r, dir := rig.NewOwn(t, "tls")
@@ -115,7 +114,7 @@ environment: {environment_variables: ["PATH=%s:/usr/bin:/bin"]}
 	wrongAuthority(t, r, other)
 }
 
-// ledToTLS: the attempt's job names the master with https.
+// ledToTLS tests that the attempt's job names the master with https.
 func ledToTLS(t *testing.T, r *rig.Rig, id int) {
 	t.Helper()
 	nomad, err := r.Nomad()
@@ -131,7 +130,7 @@ func ledToTLS(t *testing.T, r *rig.Rig, id int) {
 	}
 }
 
-// wrongAuthority: a master that trusts another authority than Nomad's says so.
+// wrongAuthority tests the error of a master that does not trust the authority of Nomad's certificate.
 func wrongAuthority(t *testing.T, r *rig.Rig, other local.TLS) {
 	t.Helper()
 	port, err := servers.FreePort()
@@ -188,8 +187,7 @@ func detTrusting(t *testing.T, r *rig.Rig, ca string, args ...string) (string, e
 	return string(out), err
 }
 
-// authority makes a certificate authority, and a certificate for everything on this
-// machine that speaks TLS.
+// authority creates a certificate authority, and a certificate for all servers on this machine.
 func authority(t *testing.T, dir string) local.TLS {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -23,10 +23,10 @@ func (a *API) registerRunChanges() {
 	serve(a, v1.MoveRuns, a.moveRuns)
 }
 
-// refusals says of runs, by their ids, why nothing was done with them.
+// refusals maps the ids of runs to the reasons why they were not changed.
 type refusals map[int]error
 
-// split divides runs into those that check lets pass and those that it refuses.
+// split divides runs into those that check accepts and those that it rejects.
 func split(list []store.RunHead, check func(store.RunHead) error) ([]store.RunHead, refusals) {
 	var pass []store.RunHead
 	no := refusals{}
@@ -46,7 +46,7 @@ func runIDs(list []store.RunHead) []int {
 	return ids
 }
 
-// experimentsOf are the experiments of runs, each once.
+// experimentsOf returns the experiments of runs, each once.
 func experimentsOf(list []store.RunHead) []int {
 	var ids []int
 	for _, r := range list {
@@ -60,8 +60,8 @@ func headOfRun(r store.RunHead) auth.Object {
 	return auth.Object{Kind: v1.KindRun, OwnerID: r.OwnerID, WorkspaceID: r.WorkspaceID, TrialID: r.ID}
 }
 
-// onRuns makes the code of an endpoint that changes runs: each run that the caller may not
-// change, or that is not there, has its own error, and the others continue.
+// onRuns makes the handler of an endpoint that changes runs. A run that the caller may not change, or
+// that does not exist, has an error of its own in the answer; the handler changes the others.
 func (a *API) onRuns(act func(ctx context.Context, list []store.RunHead) (refusals, error)) func(context.Context, *call, *v1.RunsRequest) (*v1.RunsResponse, error) {
 	return func(ctx context.Context, c *call, req *v1.RunsRequest) (*v1.RunsResponse, error) {
 		return a.changeRuns(ctx, c, req, act)
@@ -99,7 +99,7 @@ func (a *API) changeRuns(ctx context.Context, c *call, req *v1.RunsRequest, act 
 	return resp, nil
 }
 
-// chosenRuns finds the runs of a request: those of its ids, or those of its filter.
+// chosenRuns finds the runs of a request, by its ids or by its filter.
 func (a *API) chosenRuns(ctx context.Context, in auth.Scope, req *v1.RunsRequest) ([]store.RunHead, error) {
 	switch {
 	case len(req.RunIDs) > 0 && req.Filter != nil:
@@ -123,7 +123,7 @@ func (a *API) chosenRuns(ctx context.Context, in auth.Scope, req *v1.RunsRequest
 	return list, err
 }
 
-// missingRuns are the ids of which no run was found, each once.
+// missingRuns returns the ids for which there is no run, each once.
 func missingRuns(ids []int, found []store.RunHead) (missing []int) {
 	known := map[int]bool{}
 	for _, r := range found {
@@ -142,8 +142,8 @@ func (a *API) killRuns(ctx context.Context, list []store.RunHead) (refusals, err
 	return nil, a.db.KillRuns(ctx, runIDs(list))
 }
 
-// steerRuns pauses or activates the experiments of runs: a search is steered as a whole, and
-// not by one of its runs.
+// steerRuns pauses or activates the experiments of runs. It rejects a run of a search, because only
+// the whole search can be paused.
 func (a *API) steerRuns(action store.Action, failed string) func(context.Context, []store.RunHead) (refusals, error) {
 	return func(ctx context.Context, list []store.RunHead) (refusals, error) {
 		pass, no := split(list, func(r store.RunHead) error {
@@ -177,14 +177,14 @@ func (a *API) steerRuns(action store.Action, failed string) func(context.Context
 	}
 }
 
-// experimentOfRun is the experiment of a run, in the words of its refusals. One that has
-// a single trial is in the state of that trial.
+// experimentOfRun names the experiment of a run in errors. An experiment with a single trial has the
+// state of that trial.
 func experimentOfRun(r store.RunHead) store.ExperimentHead {
 	return store.ExperimentHead{ID: r.ExperimentID, OwnerID: r.OwnerID, WorkspaceID: r.WorkspaceID, State: r.Shown, Shown: r.Shown, Unmanaged: r.Unmanaged}
 }
 
-// archiveRuns archives or unarchives runs. Those that are already as they are asked to be
-// count as done.
+// archiveRuns archives or unarchives runs. Runs that are already archived, or not, as requested, count
+// as changed.
 func (a *API) archiveRuns(archive bool) func(context.Context, []store.RunHead) (refusals, error) {
 	return func(ctx context.Context, list []store.RunHead) (refusals, error) {
 		pass, no := split(list, func(r store.RunHead) error {
@@ -201,9 +201,8 @@ func (a *API) archiveRuns(archive bool) func(context.Context, []store.RunHead) (
 	}
 }
 
-// deleteRuns deletes the experiments of runs with all that they have. Of a search, all runs
-// must be named: a search without one of its runs could not be computed again, because the
-// other runs and its continuation depend on that run.
+// deleteRuns deletes the experiments of runs with their data. The request must name all runs of a
+// search, because a search cannot be computed again without one of its runs.
 func (a *API) deleteRuns(ctx context.Context, list []store.RunHead) (refusals, error) {
 	pass, no := split(list, func(r store.RunHead) error {
 		if !r.Ended {

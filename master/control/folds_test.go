@@ -26,8 +26,8 @@ func (b *bench) succeed(memory int64) {
 	}
 }
 
-// driven creates a custom experiment with this number of trials that do not train yet, and
-// stores the memory that its search needs.
+// driven creates a custom experiment whose trials do not train yet, and stores the estimated memory
+// of its search.
 func (b *bench) driven(trials, bytes int) int {
 	b.t.Helper()
 	e := b.submit("searcher: {name: custom, metric: loss, unit: batches}\n")

@@ -23,7 +23,7 @@ type AzureAccount struct {
 	Token string // a shared access signature: a query without its question mark
 }
 
-// The storage emulator of Azure's tools, whose key is public.
+// The account of Azure's storage emulator, whose key is public.
 const (
 	developmentAccount = "devstoreaccount1"
 	developmentKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="

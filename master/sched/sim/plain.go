@@ -14,8 +14,8 @@ func FIFO(_ *pool.Pool, nodes []sched.Node, running []sched.Running, queued []sc
 	return plain(nodes, running, queued, true)
 }
 
-// BestFit starts whatever fits, in the order of arrival: a large request waits until enough is free
-// by chance.
+// BestFit starts every request that fits, in the order of arrival. A large request waits until enough
+// slots happen to be free.
 func BestFit(_ *pool.Pool, nodes []sched.Node, running []sched.Running, queued []sched.Request, _ time.Time) sched.Result {
 	return plain(nodes, running, queued, false)
 }
@@ -46,7 +46,7 @@ func plain(nodes []sched.Node, running []sched.Running, queued []sched.Request, 
 	slices.SortFunc(order, func(a, b sched.Request) int {
 		return cmp.Or(a.QueuedAt.Compare(b.QueuedAt), cmp.Compare(a.ID, b.ID))
 	})
-	failed := map[int]bool{} // sizes for which there is no room, as long as nothing ends
+	failed := map[int]bool{} // sizes that do not fit until something ends
 	for i := range order {
 		q := &order[i]
 		parts := []sched.Part(nil)
@@ -65,7 +65,8 @@ func plain(nodes []sched.Node, running []sched.Running, queued []sched.Request, 
 	return r
 }
 
-// fit takes the fullest nodes with room, as few as possible, in parts as equal as possible.
+// fit chooses as few nodes as possible, the fullest first, and divides the request as equally as
+// possible.
 func fit(nodes []sched.Node, free [][]int, slots, largest int) []sched.Part {
 	k := (slots + largest - 1) / largest
 	part := (slots + k - 1) / k

@@ -28,12 +28,12 @@ type Server struct {
 	http    *http.Server
 	backend atomic.Pointer[backend]
 
-	// open ends the tunnels, which the server does not know any more.
+	// open ends when the gateway closes, and with it the tunnels, which the HTTP server no longer tracks.
 	open  context.Context
 	close context.CancelFunc
 }
 
-// A backend is the task's program, for requests with the secret.
+// A backend is the task's program. Only requests with the secret reach it.
 type backend struct {
 	secret [32]byte // hash of the secret, so that comparing takes the same time for any length
 	spec   v1.Gateway
@@ -83,7 +83,7 @@ func (s *Server) Address() string { return s.ln.Addr().String() }
 func (s *Server) Close() {
 	s.close()
 	_ = s.http.Close()
-	_ = s.ln.Close() // the server may not have begun to use it
+	_ = s.ln.Close() // the server may not use it yet
 }
 
 // Open opens the gateway to clients. A task without a secret, or with nothing to open, stays
@@ -107,8 +107,8 @@ func (s *Server) Open(spec v1.Gateway, dial Dialer, ports PortDialer) {
 	}
 }
 
-// way finds the way that a path names; nil for none. Ports are not encoded, so that the master
-// and this process find the same.
+// way finds the way for a path; nil for none. The path must contain the port unencoded, so that the
+// master and this process choose the same way.
 func (b *backend) way(path string) *way {
 	rest, ok := strings.CutPrefix(path, "/proxy/")
 	if !ok {
@@ -212,7 +212,7 @@ func newReverse(dial Dialer) *httputil.ReverseProxy {
 	}
 }
 
-// starting is the answer while the program does not answer.
+// starting answers requests while the program does not answer yet.
 func starting(w http.ResponseWriter) {
 	mark(w.Header(), v1.GatewayStarting)
 	http.Error(w, "the program does not answer", http.StatusServiceUnavailable)

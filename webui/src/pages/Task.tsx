@@ -1,4 +1,4 @@
-// A task that is no trial: how it stands and what it writes.
+// The page of a task that is not a trial: its state and its log.
 import { useEffect, useState } from 'preact/hooks';
 import { api, ApiError, taskKinds, type TaskKind } from '../lib/api';
 import { complain, say } from '../lib/toast';

@@ -1,4 +1,4 @@
-"""The forms in which trial classes pass data, and the batches that come out of them.
+"""The types of data that trial classes provide, converted to batches.
 
 Arrays and Keras Sequences are read by index, in an order that follows from the trial's seed and
 the number of the epoch, so a trial that continues from a checkpoint reads on where it stopped.
@@ -27,7 +27,7 @@ _FORMS = (
 
 
 class Batch(NamedTuple):
-    """What a model is trained on at once."""
+    """One batch: inputs, labels and weights."""
 
     x: Any
     y: Any = None
@@ -35,14 +35,14 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, item: Any) -> Batch:
-        """Take apart what a data set or a Sequence provides."""
+        """Split an item of a data set or a Sequence into inputs, labels and weights."""
         if isinstance(item, (tuple, list)) and len(item) <= 3:
             return cls(*item)
         return cls(item)
 
     @property
     def size(self) -> int:
-        """How many records there are."""
+        """The number of records in the batch."""
         return _length(self.x)
 
 
@@ -75,7 +75,7 @@ def _slice(data: Any, start: int, end: int) -> Any:
 
 
 class ArrayLikeAdapter:
-    """Arrays, cut into batches; the last one may be smaller.
+    """Batches of arrays; the last batch may be smaller.
 
     Example: ``ArrayLikeAdapter(images, labels, batch_size=32)``
     """
@@ -152,7 +152,7 @@ class FitSettings:
 
 
 def adapt(data: Any, batch_size: int, settings: Optional[FitSettings] = None) -> Any:
-    """Return what a data loader gave as a data set, or as something to read by index."""
+    """Convert the result of a data loader to a data set, or to a sequence with an index."""
     if isinstance(data, SequenceAdapter):
         if settings is not None:
             settings.workers = data.workers
@@ -167,24 +167,24 @@ def adapt(data: Any, batch_size: int, settings: Optional[FitSettings] = None) ->
 
 
 def is_dataset(data: Any) -> bool:
-    """Return whether data is a ``tf.data.Dataset``, by what it can do."""
+    """Return whether data has the methods of a ``tf.data.Dataset``."""
     return hasattr(data, "repeat") and hasattr(data, "element_spec")
 
 
 def is_positioned(data: Any) -> bool:
-    """Return whether data can begin at any batch, by what it can do."""
+    """Return whether data has the methods to start at any batch."""
     return hasattr(data, "batches_from")
 
 
 def is_indexed(data: Any) -> bool:
-    """Return whether data is a Keras Sequence, by what it can do."""
+    """Return whether data has the methods of a Keras Sequence."""
     if isinstance(data, (str, bytes, tuple, list, dict)) or _is_arrays(data):
         return False
     return hasattr(data, "__len__") and hasattr(data, "__getitem__")
 
 
 def records_in(data: Any, batch_size: int) -> Optional[int]:
-    """Return the number of records of all data, where it can be told."""
+    """Return the number of records of all data, or None if it is unknown."""
     if isinstance(data, ArrayLikeAdapter):
         return data.records
     if is_positioned(data):
@@ -197,7 +197,7 @@ def records_in(data: Any, batch_size: int) -> Optional[int]:
 def training_batches(
     data: Any, settings: FitSettings, seed: int, done: int, rank: int = 0, size: int = 1
 ) -> Iterator[Batch]:
-    """Yield a worker's batches for ever, as if it had read ``done`` of them before.
+    """Yield a worker's batches without end, starting after the first ``done`` of them.
 
     The workers of a trial take turns in one order of all batches.
     """
@@ -234,7 +234,7 @@ def training_batches(
 
 
 def _ahead(data: Any, order: List[int], workers: int, queue_size: int) -> Iterator[Any]:
-    """Yield items in order, while threads make the next ones."""
+    """Yield items in order, while threads prepare the next ones."""
     if workers < 1:
         for index in order:
             yield data[index]
