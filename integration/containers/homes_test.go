@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,9 +88,10 @@ func (d *inContainers) homes(t *testing.T) {
 		}
 	}
 	d.homeOfNotebook(t)
+	d.homeOfAnAccount(t, config)
 
 	list, err := os.ReadDir(filepath.Join(d.dir, "homes"))
-	if err != nil || len(list) != 2 {
+	if err != nil || len(list) != 3 {
 		t.Errorf("the nodes have %v: %v", list, err)
 	}
 }
@@ -127,4 +129,39 @@ environment:
 		t.Fatalf("%v\n%s", err, out)
 	}
 	d.waitUntilEmpty(t)
+}
+
+// homeOfAnAccount tests that a task whose account may not write to the folder of its owner says so, and
+// that it runs when an administrator has given the folder to the account.
+func (d *inContainers) homeOfAnAccount(t *testing.T, config string) {
+	owner := d.NewUser(t, "homely", "Passw0rd-of-homely")
+	if out, err := d.detAs(t, "admin", "user", "link-with-agent-user", "--agent-uid", "1234", "--agent-gid", "1235",
+		"--agent-user", "homely", "--agent-group", "lab", "homely"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	made, err := owner.LaunchShell(t.Context(), v1.LaunchShellRequest{Config: v1.Struct(config)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rig.Eventually(t, "the shell says that it cannot write", func() (bool, error) {
+		log, err := d.detAs(t, "admin", "task", "logs", made.Shell.ID)
+		return strings.Contains(log, "/determined_home in the task, cannot be written by the account 1234:1235"), fmt.Errorf("its log: %s (%w)", log, err)
+	})
+	d.waitUntilEmpty(t)
+	if err := os.Chown(filepath.Join(d.dir, "homes", strconv.Itoa(made.Shell.UserID)), 1234, 1235); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.inShell(t, owner, config, "echo $PWD > words; cat words"); got != "/determined_home" {
+		t.Errorf("a shell of an account prints %q", got)
+	}
+}
+
+// homesUnderPodman tests the same under Podman, which makes no folders: an administrator made that of the
+// user.
+func (d *inContainers) homesUnderPodman(t *testing.T) {
+	const config = `{"resources":{"slots":0}}`
+	d.inShell(t, d.Client, config, "echo kept > words")
+	if got := d.inShell(t, d.Client, config, "echo $PWD; cat words"); got != "/determined_home\nkept" {
+		t.Errorf("the next shell of the same user prints %q", got)
+	}
 }

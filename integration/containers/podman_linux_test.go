@@ -59,7 +59,7 @@ const podmanConfig = `
 cluster_name: podman
 checkpoint_storage: {type: shared_fs, host_path: %[1]s/checkpoints}
 resource_pools:
-  - {name: default, job: %[1]s/podman.nomad.hcl, max_slots_per_node: 4, task_container_defaults: {image: detent-test/python:1},
+  - {name: default, job: %[1]s/podman.nomad.hcl, max_slots_per_node: 4, homes: %[1]s/homes, task_container_defaults: {image: detent-test/python:1},
      docker: {allowed_host_paths: [%[1]s/open, %[1]s/open/*], allowed_devices: [/dev/full], allowed_capabilities: [SYS_PTRACE]}}
 `
 
@@ -70,6 +70,7 @@ func TestTasksUnderPodman(t *testing.T) {
 	t.Run("trial", d.underPodman)
 	t.Run("account", d.accountUnderPodman)
 	t.Run("command", d.commandUnderPodman)
+	t.Run("homes", d.homesUnderPodman)
 	t.Run("out of memory", func(t *testing.T) {
 		runsOutOfMemory(t, d.Rig, "[tail, /dev/zero]", "because it used more than 128", "")
 		d.waitUntilEmpty(t)
@@ -85,7 +86,7 @@ func startPodman(t *testing.T) *inContainers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sub := range []string{"", "open", "open/data", "shared", "checkpoints"} {
+	for _, sub := range []string{"", "open", "open/data", "shared", "checkpoints", "homes", "homes/2"} {
 		if err := errors.Join(os.MkdirAll(filepath.Join(dir, sub), 0o755), os.Chmod(filepath.Join(dir, sub), 0o777)); err != nil {
 			t.Fatal(err)
 		}
