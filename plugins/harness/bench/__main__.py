@@ -130,6 +130,26 @@ def reports(rounds: int) -> str:
     return table("A report of metrics", figures)
 
 
+def gradients(rounds: int, python: str) -> str:
+    """Measure how two workers of a TFKerasTrial average gradients, beside TensorFlow's strategy."""
+    with _jobs.scratch() as folder:
+        out = folder / "found.json"
+        more = {"BENCH_OUT": str(out), "INTER_TRAIN_PROCESS_COMM_PORT_1": str(_jobs.free_port())}
+        worker = str(_jobs.HARNESS / "bench" / "worker_gradients.py")
+        commands = [[python, worker, str(rank), str(rounds)] for rank in range(2)]
+        _jobs.run(commands, [_jobs.plain(**more)] * 2)
+        found: Dict[str, Any] = json.loads(out.read_text())
+    figures = [
+        Figure(f"{size} MB, {what}", "ms", one[key], "all_reduce of the strategy", one["yard"])
+        for size, one in found.items()
+        for key, what in (
+            ("chief", "through the chief"),
+            ("ours", "with DET_KERAS_COLLECTIVES=1"),
+        )
+    ]
+    return table("Gradients averaged by 2 workers", figures)
+
+
 def _of_one_worker(name: str, rounds: int) -> Dict[str, Any]:
     """Run a worker that measures all rounds by itself, as a task of one slot."""
     with _jobs.scratch() as folder, _jobs.master() as url:
@@ -209,7 +229,9 @@ def machine() -> str:
 def main() -> None:
     """Run what is asked for; all of it where nothing is named."""
     parser = argparse.ArgumentParser(description="Measures the package beside its alternatives.")
-    parser.add_argument("parts", nargs="*", help="ddp keras transformers reports imports data")
+    parser.add_argument(
+        "parts", nargs="*", help="ddp keras gradients transformers reports imports data"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keras", required=True, metavar="PYTHON", help="with TensorFlow")
     parser.add_argument("--compat", required=True, metavar="PYTHON", help="with Determined 0.38.1")
@@ -221,6 +243,7 @@ def main() -> None:
         "transformers": lambda: transformers(chosen.rounds),
         "ddp": lambda: ddp(chosen.rounds),
         "keras": lambda: keras(chosen.rounds, chosen.keras),
+        "gradients": lambda: gradients(chosen.rounds, chosen.keras),
         "data": lambda: data_layer(chosen.rounds, chosen.weed),
     }
     unknown = sorted(set(chosen.parts) - set(parts))

@@ -489,7 +489,10 @@ class Two(Small):
 """
 
 
-def test_two_slots_train_one_model(stub: Stub, make_task: MakeTask, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("collectives", ["0", "1"])
+def test_two_slots_train_one_model(
+    stub: Stub, make_task: MakeTask, tmp_path: pathlib.Path, collectives: str
+) -> None:
     """Two workers with half a batch each do what one does with all of it."""
 
     class One(Small):
@@ -514,6 +517,7 @@ def test_two_slots_train_one_model(stub: Stub, make_task: MakeTask, tmp_path: pa
         **os.environ,
         "PYTHONPATH": str(pathlib.Path(det.__file__).parent.parent),
         "INTER_TRAIN_PROCESS_COMM_PORT_1": str(port),
+        "DET_KERAS_COLLECTIVES": collectives,
     }
     command = [sys.executable, "-m", "determined.launch.torch_distributed"]
     done = subprocess.run(

@@ -89,7 +89,7 @@ class Build:
         self._size = 0
 
     def run(self, source: Any) -> None:
-        """Write all records of a source; continue where a killed build of the same source stopped."""
+        """Write all records of a source; continue where a killed build of that source stopped."""
         source = _made(source)
         mark = _fingerprint(source)
         self._count, self._size = self._resumable(mark)

@@ -27,9 +27,9 @@ class Records(Protocol):
 class Stream:
     """The records that one rank reads, in their order. ``Dataset.stream`` makes it.
 
-    Each iteration goes to the end of an epoch; the next one is the next epoch. An iteration that is
-    left continues where it was left. All ranks read in step, so the state of one, such as the chief,
-    is that of all.
+    Each iteration goes to the end of an epoch; the next one is the next epoch. An iteration that
+    is left continues where it was left. All ranks read in step, so the state of one, such as the
+    chief, is that of all.
 
     Example::
 

@@ -1,25 +1,37 @@
 """Averages gradients among the workers of a trial, so that all of them train one model.
 
-Each worker trains on batches of its own; before its optimizer applies a gradient, the gradients
-of all workers go to the chief, and their average comes back. They travel over the same connections
-as everything else that workers tell each other. That is no match for NCCL, and right for models
-whose weights are counted in megabytes: larger ones are for a script with a strategy of
-TensorFlow's.
+Each worker trains on batches of its own; before its optimizer applies a gradient, the average of
+all workers' gradients takes its place. By default the chief averages: gradients travel over the
+same connections as everything else that workers tell each other, which is right for models whose
+weights X
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any, List
+import logging
+from typing import Any, Callable, List, Optional
 
 from determined import core
-from determined.keras import _backend
+from determined.keras import _backend, _collectives
+
+logger = logging.getLogger("determined.keras")
+
+_LARGE = 64 << 20  # bytes of weights
+
+Mean = Callable[[List[Any]], List[Any]]
 
 
 def share_gradients(
-    model: Any, optimizers: List[Any], distributed: core.DistributedContext
+    model: Any,
+    optimizers: List[Any],
+    distributed: core.DistributedContext,
+    collectives: Optional[_collectives.Collectives],
 ) -> None:
     """Let optimizers apply what the workers found on average, from now on."""
+    if collectives is None:
+        _warn_if_large(model, distributed)
+    mean_of = _through_chief(distributed) if collectives is None else collectives.mean
     # A compiler cannot look into what leaves TensorFlow.
     if _backend.generation() == 3:
         model.jit_compile = False
@@ -28,7 +40,7 @@ def share_gradients(
 
         def apply_average(pairs: Any, *args: Any, _apply: Any = apply, **kwargs: Any) -> Any:
             listed = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
-            averaged = _average([gradient for gradient, _ in listed], distributed)
+            averaged = _average([gradient for gradient, _ in listed], mean_of)
             variables = [variable for _, variable in listed]
             return _apply(zip(averaged, variables), *args, **kwargs)
 
@@ -36,18 +48,34 @@ def share_gradients(
         object.__setattr__(optimizer, "apply_gradients", apply_average)
 
 
-def _average(gradients: List[Any], distributed: core.DistributedContext) -> List[Any]:
-    tf = _backend.tensorflow()
+def _average(gradients: List[Any], mean_of: Mean) -> List[Any]:
     # Gradients of embeddings name only the rows that they touch, which differ among workers.
-    dense = [tf.convert_to_tensor(gradient) for gradient in gradients]
+    found = mean_of([_backend.tensorflow().convert_to_tensor(gradient) for gradient in gradients])
+    for tensor, gradient in zip(found, gradients):
+        tensor.set_shape(gradient.shape)
+    return found
 
+
+def _warn_if_large(model: Any, distributed: core.DistributedContext) -> None:
+    size = sum(array.nbytes for array in model.get_weights())
+    if distributed.rank == 0 and size > _LARGE:
+        logger.warning(
+            "the chief averages gradients of %d MB for each batch: set %s=1 in "
+            "environment_variables to average them with TensorFlow's collectives",
+            size >> 20,
+            _collectives.SWITCH,
+        )
+
+
+def _through_chief(distributed: core.DistributedContext) -> Mean:
     def exchange(*tensors: Any) -> List[Any]:
         return mean(distributed, [tensor.numpy() for tensor in tensors])
 
-    found = tf.py_function(exchange, dense, [tensor.dtype for tensor in dense])
-    for tensor, gradient in zip(found, dense):
-        tensor.set_shape(gradient.shape)
-    return list(found)
+    def average(dense: List[Any]) -> List[Any]:
+        types = [tensor.dtype for tensor in dense]
+        return list(_backend.tensorflow().py_function(exchange, dense, types))
+
+    return average
 
 
 def mean(distributed: core.DistributedContext, arrays: List[Any]) -> List[Any]:

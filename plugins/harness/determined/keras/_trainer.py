@@ -25,7 +25,7 @@ from determined import errors as det_errors
 from determined._env import EnvContext
 from determined._lengths import Lengths
 from determined._version import API_VERSION
-from determined.keras import _average, _backend, _data, _state
+from determined.keras import _average, _backend, _collectives, _data, _state
 from determined.keras._context import TFKerasTrialContext
 from determined.keras._trial import TFKerasTrial
 
@@ -55,18 +55,24 @@ def train_class(
         logger.warning(
             "optimizations.aggregation_frequency has no effect: each batch is applied by itself"
         )
+    collectives = _collectives.start(core_context.distributed)
     _state.seed_all(env.trial_seed)
     context = TFKerasTrialContext(core_context, env)
     trial = trial_class(context)
-    Trainer(core_context, context, trial).run()
+    Trainer(core_context, context, trial, collectives).run()
 
 
 class Trainer:
     """The training of one trial."""
 
     def __init__(
-        self, core_context: core.Context, context: TFKerasTrialContext, trial: TFKerasTrial
+        self,
+        core_context: core.Context,
+        context: TFKerasTrialContext,
+        trial: TFKerasTrial,
+        collectives: Optional[_collectives.Collectives] = None,
     ) -> None:
+        self._collectives = collectives
         self._core = core_context
         self._dist = core_context.distributed
         self._chief = self._dist.rank == 0
@@ -146,7 +152,9 @@ class Trainer:
         if self._dist.size < 2:
             return
         self._model.set_weights(self._dist.broadcast(self._model.get_weights()))
-        _average.share_gradients(self._model, self._context._optimizers(), self._dist)
+        _average.share_gradients(
+            self._model, self._context._optimizers(), self._dist, self._collectives
+        )
 
     def _run_operations(self, batches: Iterator[_data.Batch]) -> None:
         initial = self._config.get("perform_initial_validation")

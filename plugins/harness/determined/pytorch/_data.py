@@ -136,7 +136,7 @@ class DataLoader:
         )
 
     def _seed_shuffle(self, seed: int) -> None:
-        """Let ``shuffle=True`` draw from a generator of its own, which continues from epoch to epoch.
+        """Let ``shuffle=True`` draw from a generator of its own, which goes on from epoch to epoch.
 
         Otherwise it would draw from the global one, whose state depends on all that the training
         code does, and the order of later epochs could not be found again.

@@ -263,7 +263,7 @@ class Checkpoint:
     def remove_files(self, globs: List[str]) -> None:
         """Ask the master to delete the files that globs match, which it does later.
 
-        With an empty list nothing is deleted, and the master updates its list of the files that exist.
+        With an empty list the master deletes nothing, and updates its list of the files that exist.
         """
         body = {"checkpointUuids": [self.uuid], "checkpointGlobs": globs}
         self._session.post("/api/v1/checkpoints/rm", json=body)

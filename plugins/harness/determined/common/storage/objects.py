@@ -248,7 +248,7 @@ class ObjectStorageManager(StorageManager):
         return posixpath.join(self._prefix, checked_id(storage_id)).lstrip("/") + "/"
 
     def _list(self, root: str) -> Dict[str, int]:
-        """Return what is stored under a key, with the directories that are not stored by themselves."""
+        """Return what is stored under a key, and the directories above it."""
         found: Dict[str, int] = {}
         for item in self.objects(root):
             name = item.key[len(root) :]

@@ -36,7 +36,7 @@ def torch_batch_process(
     """Process a dataset in batches, each by one worker.
 
     Every ``checkpoint_interval`` batches the workers wait for each other, and a checkpoint notes
-    how many batches each has processed; a trial that was preempted, or failed, continues from there.
+    how many batches each has processed; a trial that was preempted, or failed, continues there.
     ``max_batches`` bounds the batches of each worker. Reducers that a processor has wrapped are
     reported as validation metrics at the end, and when the trial is preempted.
 
