@@ -57,7 +57,9 @@ def _description(folder: pathlib.Path) -> Tuple[str, Dict[str, Any], Dict[str, A
     if path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))
         if known.get("trial_type") != "TFKerasTrial":
-            raise ValueError(f"{path} is a checkpoint of a {known.get('trial_type')}, not of a TFKerasTrial")
+            raise ValueError(
+                f"{path} is a checkpoint of a {known.get('trial_type')}, not of a TFKerasTrial"
+            )
         return known["trial_cls_spec"], known["experiment_config"], known["hparams"]
     # The oldest releases of Determined kept it with the metadata.
     path = folder / "metadata.json"
