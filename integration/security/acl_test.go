@@ -34,6 +34,7 @@ func TestGuardedCluster(t *testing.T) {
 	r.StartCluster(t, dir, local.Options{Name: "guarded", ACL: true, ConsulACL: true,
 		Master: local.Master{Count: 2, Config: fmt.Sprintf(aclConfig, filepath.Join(dir, "checkpoints"))}})
 	t.Run("training", func(t *testing.T) { guardedTraining(t, r) })
+	t.Run("settings of masters", func(t *testing.T) { settingsOfMasters(t, r) })
 	t.Run("rights in Nomad", func(t *testing.T) { rightsInNomad(t, r) })
 	t.Run("rights in Consul", func(t *testing.T) { rightsInConsul(t, r) })
 }
