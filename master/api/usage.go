@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/quote"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -156,6 +157,11 @@ func usageBy(e *v1.ResourceAllocationAggregatedEntry) map[string]map[string]floa
 
 // sendCSV sends a table; its first line has the names of the columns.
 func (c *call) sendCSV(lines [][]string) error {
+	for _, line := range lines {
+		for i, cell := range line {
+			line[i] = quote.Cell(cell)
+		}
+	}
 	var b bytes.Buffer
 	if err := csv.NewWriter(&b).WriteAll(lines); err != nil {
 		return err

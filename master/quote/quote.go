@@ -1,7 +1,22 @@
 // Package quote writes words so that other programs read them as they are.
 package quote
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Shell quotes a word for a POSIX shell.
 func Shell(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// Cell writes a text of a user for a cell of a CSV file. A spreadsheet would run a text such as
+// =HYPERLINK(…) as a formula of whoever opens the file; after an apostrophe it is a text.
+func Cell(text string) string {
+	if text == "" || text == "-" || !strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return text
+	}
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return text
+	}
+	return "'" + text
+}

@@ -13,3 +13,12 @@ func TestShell(t *testing.T) {
 		}
 	}
 }
+
+func TestCell(t *testing.T) {
+	for text, want := range map[string]string{"": "", "-": "-", "a=b": "a=b", "-1.5": "-1.5", "-inf": "-inf", "é": "é", "=1+1": "'=1+1", "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0",
+		"@SUM(1)": "'@SUM(1)", "-x": "'-x", "\t=1": "'\t=1", "\r=1": "'\r=1"} {
+		if got := Cell(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -12,6 +12,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/width"
+
+	"github.com/detent-ml/detent/master/quote"
 )
 
 // A Table is headers and rows of cells. A cell is a string, a bool, an int, an
@@ -79,6 +81,9 @@ func (t *Table) CSV(w io.Writer) error {
 		record := make([]string, len(row))
 		for i, cell := range row {
 			record[i] = full(cell)
+			if _, text := cell.(string); text {
+				record[i] = quote.Cell(record[i])
+			}
 		}
 		writeRecord(&b, record)
 	}

@@ -93,13 +93,15 @@ func TestCSV(t *testing.T) {
 	tenth := 0.1
 	tab.Row(1, "a \"b\", c", tenth+0.2, true, nil)
 	tab.Row(2, "two\nlines", 1e-7, false, int64(1)<<60)
+	tab.Row(-3, "=HYPERLINK(\"http://evil\")", -0.5, true, "-")
 	var b strings.Builder
 	if err := tab.CSV(&b); err != nil {
 		t.Fatal(err)
 	}
 	want := "ID,Name,Value,On,Of\r\n" +
 		"1,\"a \"\"b\"\", c\",0.30000000000000004,True,\r\n" +
-		"2,\"two\nlines\",1e-07,False,1152921504606846976\r\n"
+		"2,\"two\nlines\",1e-07,False,1152921504606846976\r\n" +
+		"-3,\"'=HYPERLINK(\"\"http://evil\"\")\",-0.5,True,-\r\n"
 	if b.String() != want {
 		t.Errorf("%q\nwant\n%q", b.String(), want)
 	}
