@@ -107,3 +107,47 @@ func TestConfigPoliciesHold(t *testing.T) {
 	me.post("/api/v1/job-queues", update(`"priority":60`)).says(400, "priority cannot be modified: the config policy of workspace")
 	me.post("/api/v1/job-queues", update(`"priority":50`)).ok()
 }
+
+// TestMovesKeepPolicies: what a workspace's policies reject cannot move there from a workspace
+// without policies, by none of the ways to move.
+func TestMovesKeepPolicies(t *testing.T) {
+	r := newRig(t)
+	r.node("n1", "node-1", 8)
+	me, admin := r.user("determined"), r.user("admin")
+	workspace := func(name string) (id, project int) {
+		id = int(at(t, me.post("/api/v1/workspaces", fmt.Sprintf(`{"name":%q}`, name)).ok().tree(), "workspace.id").(float64))
+		project = int(at(t, me.post(fmt.Sprintf("/api/v1/workspaces/%d/projects", id), `{"name":"p"}`).ok().tree(), "project.id").(float64))
+		return id, project
+	}
+	_, free := workspace("free")
+	strict, to := workspace("strict")
+	admin.put(fmt.Sprintf("%s%d/EXPERIMENT", workspacePolicies, strict), policyBody("constraints: {priority_limit: 30, resources: {max_slots: 2}}")).ok()
+	for _, c := range []struct{ resources, says string }{
+		{"{slots_per_trial: 4, max_slots: 4, priority: 40}", "requested resources.slots_per_trial [4] exceeds limit"},
+		{"{max_slots: 4, priority: 40}", "requested resources.max_slots [4] exceeds limit"},
+		{"{priority: 40}", "it has no resources.max_slots"},
+		{"{max_slots: 2, priority: 3}", "requested priority [3] exceeds limit"},
+		{"{max_slots: 2, priority: 40}", ""},
+	} {
+		id := me.create(yaml("resources: "+c.resources), fmt.Sprintf(`"projectId":%d`, free))
+		whole := me.post(fmt.Sprintf("/api/v1/projects/%d/move", free), fmt.Sprintf(`{"destinationWorkspaceId":%d}`, strict))
+		many := me.post(fmt.Sprintf("/api/v1/projects/%d/experiments/move", free), fmt.Sprintf(`{"destinationProjectId":%d,"experimentIds":[%d]}`, to, id)).ok()
+		one := me.post(fmt.Sprintf("/api/v1/experiments/%d/move", id), fmt.Sprintf(`{"destinationProjectId":%d}`, to))
+		if c.says == "" {
+			if strings.Contains(string(many.body), "exceeds") {
+				t.Errorf("%s: %s", c.resources, many.body)
+			}
+			continue
+		}
+		for how, a := range map[string]answer{"the project": whole, "many": many, "one": one} {
+			if !strings.Contains(string(a.body), c.says) || how != "many" && a.code != 400 {
+				t.Errorf("%s, moving %s: %d %s", c.resources, how, a.code, a.body)
+			}
+		}
+		if in := r.text(fmt.Sprintf("SELECT project_id::text FROM experiments WHERE id = %d", id)); in != fmt.Sprint(free) {
+			t.Errorf("%s: experiment %d is in project %s", c.resources, id, in)
+		}
+		me.post(fmt.Sprintf("/api/v1/experiments/%d/kill", id), "").ok()
+		r.exec(`UPDATE experiments SET ended_at = now(), state = 'CANCELED' WHERE id = $1`, id) // what has ended may move
+	}
+}

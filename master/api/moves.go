@@ -26,7 +26,7 @@ func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, r
 	if e.ParentArchived {
 		return nil, fault.New(fault.Conflict, "project %q of experiment %d is archived; unarchive it first", e.ProjectName, e.ID)
 	}
-	if closed, err := a.closedIn(ctx, []int{e.ID}, 0, p.WorkspaceID, p.WorkspaceName); err != nil || closed[e.ID] != nil {
+	if closed, err := a.keptOut(ctx, []int{e.ID}, 0, p.WorkspaceID, p.WorkspaceName); err != nil || closed[e.ID] != nil {
 		return nil, cmp.Or(err, closed[e.ID])
 	}
 	return &v1.Empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID)
@@ -63,7 +63,7 @@ func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, 
 	for i, e := range list {
 		ids[i] = e.ID
 	}
-	closed, err := a.closedIn(ctx, ids, 0, to.WorkspaceID, to.WorkspaceName)
+	closed, err := a.keptOut(ctx, ids, 0, to.WorkspaceID, to.WorkspaceName)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (a *API) moveProject(ctx context.Context, c *call, p store.Project, req *v1
 	if err := checkUnarchived(p); err != nil {
 		return nil, err
 	}
-	closed, err := a.closedIn(ctx, nil, p.ID, w.ID, w.Name)
+	closed, err := a.keptOut(ctx, nil, p.ID, w.ID, w.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -222,6 +222,21 @@ func (g Guard) Allows(c Change) error {
 	return err
 }
 
+// Empty reports whether there is no policy.
+func (g Guard) Empty() bool { return g.limits == Limits{} && len(g.fixed) == 0 }
+
+// Admits returns an error if an experiment with these values may not move to the workspace: it would
+// have there what nobody may request there.
+func (g Guard) Admits(slotsPerTrial int, c Change) error {
+	if err := g.limits.slots("slots_per_trial", &slotsPerTrial); err != nil {
+		return err
+	}
+	if limit := g.limits.MaxSlots; limit != nil && c.MaxSlots == nil {
+		return fault.New(fault.Invalid, "it has no resources.max_slots, which the %s limits to %d; set it first with det experiment set max-slots", limit.By, limit.Value)
+	}
+	return g.Allows(c)
+}
+
 // settled reports whether a policy sets a field, and returns an error if the change is another value.
 func settled[T comparable](field string, want *T, policies []fixed, of func(Change) *T) (bool, error) {
 	if want == nil {
