@@ -317,6 +317,30 @@ func TestStrangersTunnels(t *testing.T) {
 	echo(t, ws, 100)
 }
 
+// TestStrangersBeginSlowly: connections without a key, which end at once, do not reach the shell's
+// SSH server as fast as somebody can open them.
+func TestStrangersBeginSlowly(t *testing.T) {
+	v := newProxyRig(t)
+	p := v.open("determined", "shells")
+	began, begin := 0, time.Now()
+	for range 200 {
+		ws, _, err := dialWS(t, v.url+"/proxy/"+p.id+"/", http.Header{}, nil)
+		if err == nil {
+			began++
+			_ = ws.Close()
+		}
+	}
+	if most := 64 + 1 + int(time.Since(begin)/time.Second); began > most || began < 32 {
+		t.Errorf("%d of 200 connections reached the shell within %s, expected at most %d", began, time.Since(begin), most)
+	}
+	ws, _, err := dialWS(t, v.url+"/proxy/"+p.id+"/", http.Header{"Authorization": {v.user("determined").token}}, nil)
+	if err != nil {
+		t.Fatalf("the owner beside strangers: %v", err)
+	}
+	defer ws.Close()
+	echo(t, ws, 100)
+}
+
 // TestTunnelsThroughTLS is a master that speaks TLS itself: halves end alone there too.
 func TestTunnelsThroughTLS(t *testing.T) {
 	v := newProxyRig(t)

@@ -96,6 +96,14 @@ const (
 	maxAnonymousPerAddressAndTask = 32 // to one task
 )
 
+// Limits on beginning tunnels to a shell without a session, from one address: so many at once, and
+// one more in each interval. Such clients have the shell's key or do not, which only its SSH server
+// finds out; there those that do not would push the others out.
+const (
+	maxKeys   = 64
+	keysEvery = time.Second
+)
+
 // limits lists what a connection counts towards, with the limit of each.
 func (a access) limits() map[limitKey]int {
 	if a.session != 0 {
@@ -113,6 +121,8 @@ var errTooMany = fault.New(fault.TooMany, "too many open connections to this tas
 
 // errTooManyAnonymous tells a client without a token what to do.
 var errTooManyAnonymous = fault.New(fault.TooMany, "too many open connections without a session: to this task, to all tasks, or from your address; close some, or sign in (det user login)")
+
+var errTooFast = fault.New(fault.TooMany, "too many connections to this shell without a session from your address; at most one each second can begin, or sign in (det user login)")
 
 // errStopping is the reason for closing connections when the master stops.
 var errStopping = fault.New(fault.Unavailable, "the master is stopping; try again")

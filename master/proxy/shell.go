@@ -44,6 +44,8 @@ func (p *Proxy) stream(w http.ResponseWriter, r *http.Request, t visit, v Caller
 	case who.session == 0 && t.OwnerGone:
 		show(w, r, pageOwnerGone(t.Task))
 	case absent(w, r, t):
+	case who.session == 0 && t.offers == v1.GatewayOfSSH && !p.keys.Take(limitKey{task: t.ID, address: who.address}, time.Now()):
+		p.fail(w, r, errTooFast)
 	default:
 		if who.session != 0 {
 			if err := v.note(t.Task, nil); err != nil {
