@@ -73,6 +73,11 @@ func (d *lateDirectory) CookieWho(ctx context.Context, hash []byte, task string)
 
 func newProxyRig(t testing.TB, change ...func(*proxy.Origins)) *proxyRig {
 	t.Helper()
+	return proxyRigOf(t, newRig, change...)
+}
+
+func proxyRigOf(t testing.TB, newRig func(testing.TB, ...func(*Config)) *rig, change ...func(*proxy.Origins)) *proxyRig {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
