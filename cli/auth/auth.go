@@ -3,6 +3,8 @@ package auth
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/crypto/nacl/box"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
@@ -114,7 +117,10 @@ func runLogin(ctx context.Context, a *app.App, o loginOptions) error {
 	case o.device:
 		token, err = withCode(ctx, a, c, chosen)
 	case o.headless:
-		token, err = pasted(ctx, a, chosen)
+		var expected reply
+		if expected, err = newReply(chosen); err == nil {
+			token, err = pasted(ctx, a, expected)
+		}
 	default:
 		token, err = inBrowser(ctx, a, chosen)
 	}
@@ -142,25 +148,53 @@ func choose(list []v1.InfoSSOProvider, name string) (v1.InfoSSOProvider, error) 
 	return v1.InfoSSOProvider{}, fault.New(fault.NotFound, "there is no identity provider %q; there is %s", name, strings.Join(names, ", "))
 }
 
-func address(p v1.InfoSSOProvider) string { return p.SSOURL + "?relayState=cli" }
+// A reply is what the browser brings at the end of a sign-in: the token, encrypted for a key of
+// this sign-in. Whoever does not know the key, such as a page that the user looks at meanwhile, can
+// neither offer a token of another user nor read the one that comes.
+type reply struct {
+	address        string // of the sign-in
+	public, secret *[32]byte
+}
+
+func newReply(p v1.InfoSSOProvider) (reply, error) {
+	public, secret, err := box.GenerateKey(rand.Reader)
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{p.SSOURL + "?relayState=cli&cliKey=" + base64.RawURLEncoding.EncodeToString(public[:]), public, secret}, nil
+}
+
+// token reads the query of the address at which a sign-in ends.
+func (r reply) token(query url.Values) (string, bool) {
+	sealed, err := base64.RawURLEncoding.DecodeString(query.Get("sealed"))
+	if err != nil {
+		return "", false
+	}
+	token, ok := box.OpenAnonymous(nil, sealed, r.public, r.secret)
+	return string(token), ok
+}
 
 // inBrowser opens a browser, and waits for it to come back with the token.
 func inBrowser(ctx context.Context, a *app.App, p v1.InfoSSOProvider) (string, error) {
+	expected, err := newReply(p)
+	if err != nil {
+		return "", err
+	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listenAt)
 	if err != nil {
 		return "", fault.Wrap(fault.Conflict, err, "cannot listen at %s, where the browser ends the sign-in: %v; end the program that uses the port, or sign in with --device", listenAt, err)
 	}
 	defer l.Close()
-	if err := browser.Open(ctx, a.Env, address(p)); err != nil {
+	if err := browser.Open(ctx, a.Env, expected.address); err != nil {
 		a.Printf("%v. Falling back to --headless.\n", err)
 		_ = l.Close()
-		return pasted(ctx, a, p)
+		return pasted(ctx, a, expected)
 	}
-	a.Printf("Your browser should open and prompt you to sign on; if it did not, please visit %s\n", address(p))
+	a.Printf("Your browser should open and prompt you to sign on; if it did not, please visit %s\n", expected.address)
 	tokens := make(chan string, 1)
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token := r.URL.Query().Get("token")
-		if token == "" {
+		token, ok := expected.token(r.URL.Query())
+		if !ok {
 			http.NotFound(w, r)
 			return
 		}
@@ -185,21 +219,22 @@ func inBrowser(ctx context.Context, a *app.App, p v1.InfoSSOProvider) (string, e
 }
 
 // pasted asks for the address at which the sign-in ends.
-func pasted(ctx context.Context, a *app.App, p v1.InfoSSOProvider) (string, error) {
-	a.Printf("Please open this URL in your browser: '%s'\nAfter authenticating, copy/paste the localhost URL from your browser into the prompt.\n", address(p))
+func pasted(ctx context.Context, a *app.App, expected reply) (string, error) {
+	a.Printf("Please open this URL in your browser: '%s'\nAfter authenticating, copy/paste the localhost URL from your browser into the prompt.\n", expected.address)
 	for {
 		text, err := a.IO.Secret(ctx, "\n(hidden) localhost URL? ")
 		if err != nil {
 			return "", err
 		}
-		u, err := url.Parse(strings.TrimSpace(text))
-		if err == nil && u.Query().Get("token") != "" {
-			return u.Query().Get("token"), nil
+		if u, err := url.Parse(strings.TrimSpace(text)); err == nil {
+			if token, ok := expected.token(u.Query()); ok {
+				return token, nil
+			}
 		}
 		if !a.IO.InTTY {
-			return "", fault.New(fault.Invalid, "the address has no token; expected one such as http://%s/?token=det.…", listenAt)
+			return "", fault.New(fault.Invalid, "the address is not that of this sign-in; expected one such as http://%s/?sealed=…", listenAt)
 		}
-		a.Printf("Could not extract token from localhost URL. Example: 'http://%s/?token=det.…'\n", listenAt)
+		a.Printf("This is not the localhost URL of this sign-in. Example: 'http://%s/?sealed=…'\n", listenAt)
 	}
 }
 

@@ -3,6 +3,8 @@ package security
 import (
 	"bufio"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -46,19 +48,65 @@ resource_pools:
 	rig.Holds(t, "the providers", string(out), "Available providers: corp.")
 
 	// With an address that the user pastes.
-	browser := identitytest.NewBrowser(t)
-	if code, page := browser.SignIn("7", "POST", r.MasterURL+"/oidc/sso?relayState=cli"); code != 303 {
+	cmd := det("", "auth", "login", "--headless")
+	browser, address := identitytest.NewBrowser(t), ""
+	in, out2 := pipes(t, cmd)
+	for address == "" {
+		line, err := out2.ReadString('\n')
+		if err != nil {
+			t.Fatal(line, err)
+		}
+		if _, rest, found := strings.Cut(line, "'"); found {
+			address, _, _ = strings.Cut(rest, "'")
+		}
+	}
+	if code, page := browser.SignIn("7", "POST", address); code != 303 {
 		t.Fatalf("%d %s", code, page)
 	}
-	out, err = det(browser.Last+"\n", "auth", "login", "--headless").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if _, err := io.WriteString(in, browser.Last+"\n"); err != nil {
+		t.Fatal(err)
 	}
-	rig.Holds(t, "det auth login --headless", string(out), "/oidc/sso?relayState=cli", "Authenticated as grace.")
+	text, _ := io.ReadAll(out2)
+	rig.Holds(t, "det auth login --headless", string(text), "Authenticated as grace.")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
 	if out, err = det("", "user", "whoami").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 	rig.Holds(t, "whoami", string(out), "grace")
+	// The address of another sign-in, such as one with a token that somebody offers.
+	if out, err = det(browser.Last+"\n", "auth", "login", "--headless").CombinedOutput(); err == nil {
+		t.Errorf("the end of an earlier sign-in was accepted: %s", out)
+	}
+
+	// With a browser; pages that the user looks at meanwhile offer tokens.
+	cmd = det("", "auth", "login")
+	opened := filepath.Join(t.TempDir(), "opened")
+	cmd.Env = append(cmd.Env, "BROWSER="+opener(t, opened))
+	_, out2 = pipes(t, cmd)
+	if line, err := out2.ReadString('\n'); err != nil || !strings.Contains(line, "Your browser should open") {
+		t.Fatal(line, err)
+	}
+	for _, offered := range []string{"?token=det.offered", strings.TrimPrefix(browser.Last, "http://localhost:49176/"), "?sealed=AAAA", "?sealed="} {
+		if code, page, _ := identitytest.NewBrowser(t).Open("GET", "http://localhost:49176/"+offered, nil); code != 404 {
+			t.Errorf("%s: %d %s", offered, code, page)
+		}
+	}
+	var b []byte
+	rig.Eventually(t, "the browser is opened", func() (bool, error) { b, _ = os.ReadFile(opened); return strings.HasSuffix(string(b), "\n"), nil })
+	if code, page := browser.SignIn("7", "POST", strings.TrimSpace(string(b))); code != 303 {
+		t.Fatalf("%d %s", code, page)
+	}
+	if strings.Contains(browser.Last, "det.") {
+		t.Errorf("the address has a token in plain text: %s", browser.Last)
+	}
+	browser.Open("GET", browser.Last, nil)
+	text, _ = io.ReadAll(out2)
+	rig.Holds(t, "det auth login", string(text), "Authenticated as grace.")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
 
 	theirs := rig.Person{R: r, Python: rig.DeterminedPython(t), Home: t.TempDir()}
 	again := identitytest.NewBrowser(t)
@@ -72,7 +120,7 @@ resource_pools:
 	rig.Holds(t, "their providers", theirs.Det(t, "auth", "list-providers"), "corp")
 
 	// With a code.
-	cmd := det("", "auth", "login", "--device", "-p", "corp")
+	cmd = det("", "auth", "login", "--device", "-p", "corp")
 	lines, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -96,4 +144,32 @@ resource_pools:
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
+}
+
+// pipes starts a program, and returns its input and its output.
+func pipes(t *testing.T, cmd *exec.Cmd) (io.Writer, *bufio.Reader) {
+	t.Helper()
+	cmd.Stdin = nil
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return in, bufio.NewReader(out)
+}
+
+// opener is a browser that writes the address which it is to open into a file.
+func opener(t *testing.T, file string) string {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "browser")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"$1\" > "+file+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return script
 }

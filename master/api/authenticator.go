@@ -63,11 +63,14 @@ func cookieName(c *fiber.Ctx) string {
 	return headers.SessionCookie
 }
 
-// cookieToken is the token of a signed-in browser. A page of a task, which may be on another
-// port of the same host, can set a cookie of the same name for a path, and so sign its reader
-// in as another user: therefore two such cookies count as none.
-func cookieToken(c *fiber.Ctx) string {
-	found, n, wanted := "", 0, cookieName(c)
+// cookieToken is the token of a signed-in browser.
+func cookieToken(c *fiber.Ctx) string { return onlyCookie(c, cookieName(c)) }
+
+// onlyCookie is the value of a cookie of ours. A page of a task, which may be on another port of
+// the same host, can set a cookie of the same name for a path, and so sign its reader in as another
+// user: therefore two such cookies count as none.
+func onlyCookie(c *fiber.Ctx, wanted string) string {
+	found, n := "", 0
 	for part := range strings.SplitSeq(c.Get(fiber.HeaderCookie), ";") {
 		if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && name == wanted {
 			found, n = value, n+1

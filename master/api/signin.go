@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"golang.org/x/crypto/nacl/box"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/signin"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -29,6 +31,10 @@ const (
 	// det listens, with the token: both are Determined's.
 	cliRelay   = "cli"
 	cliAddress = "http://localhost:49176/?token="
+	// cliSealed is where a sign-in of Detent's own det ends: the token is encrypted for the key that
+	// det has sent. So no page can hand det a token of somebody else, and no other program that
+	// listens at the address, and no history of a browser, gets one that is of use.
+	cliSealed = "http://localhost:49176/?sealed="
 )
 
 func (a *API) registerSignIn() {
@@ -62,16 +68,17 @@ func (a *API) ssoProviders() []v1.SSOProvider {
 type pendingSignIn struct {
 	signin.Attempt
 	Relay string `json:"relay"`
+	Key   []byte `json:"key,omitempty"` // of det, for which the token is encrypted
 	Until int64  `json:"until"`
 }
 
-// pendingCookie is the name of that cookie. With HTTPS its prefix guarantees that no page of
-// another host has set it.
+// pendingCookie is the name of that cookie. With HTTPS its prefix guarantees that no script and no
+// page of another host has set it.
 func pendingCookie(c *fiber.Ctx) string {
 	if c.Protocol() == "https" {
-		return "__Host-det-sign-in"
+		return headers.SecureSignInCookie
 	}
-	return "det-sign-in"
+	return headers.SignInCookie
 }
 
 func setPending(c *fiber.Ctx, value string, age time.Duration) {
@@ -127,6 +134,10 @@ func (a *API) confirmSignIn(_ context.Context, c *call) error {
 func (a *API) redirectToProvider(c *call, relay string) error {
 	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
+	key, err := cliKey(c)
+	if err != nil {
+		return failedSignIn(c, err)
+	}
 	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
 	if err != nil {
 		return failedSignIn(c, err)
@@ -136,7 +147,7 @@ func (a *API) redirectToProvider(c *call, relay string) error {
 	if err != nil {
 		return failedSignIn(c, err)
 	}
-	b, err := json.Marshal(pendingSignIn{Attempt: attempt, Relay: fault.Clip(relay), Until: time.Now().Add(signInTime).Unix()})
+	b, err := json.Marshal(pendingSignIn{Attempt: attempt, Relay: fault.Clip(relay), Key: key, Until: time.Now().Add(signInTime).Unix()})
 	if err != nil {
 		return err
 	}
@@ -145,11 +156,25 @@ func (a *API) redirectToProvider(c *call, relay string) error {
 	return c.Redirect(address, fiber.StatusSeeOther)
 }
 
-// finishSignIn creates the session of a user whom the provider has sent back.
+// cliKey is the public key of det, if the address of a sign-in has one.
+func cliKey(c *call) ([]byte, error) {
+	text, given := c.query("cliKey")
+	if !given {
+		return nil, nil
+	}
+	key, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(key) != 32 {
+		return nil, fault.New(fault.Invalid, "cliKey: expected a public key of 32 bytes in base64url")
+	}
+	return key, nil
+}
+
+// finishSignIn creates the session of a user whom the provider has sent back. An address that
+// does not belong to the sign-in of this browser does not end it.
 func (a *API) finishSignIn(_ context.Context, c *call) error {
-	setPending(c.Ctx, "", -1)
 	pending, err := a.pendingOf(c)
 	if err == nil {
+		setPending(c.Ctx, "", -1)
 		err = a.completeSignIn(c, pending)
 	}
 	if err != nil {
@@ -158,16 +183,13 @@ func (a *API) finishSignIn(_ context.Context, c *call) error {
 	return nil
 }
 
-// pendingOf reads the cookie of a sign-in, and what the provider says about it.
+// pendingOf reads the cookie of the sign-in to which the provider's answer belongs.
 func (a *API) pendingOf(c *call) (p pendingSignIn, err error) {
-	value := c.Cookies(pendingCookie(c.Ctx))
+	value := onlyCookie(c.Ctx, pendingCookie(c.Ctx))
 	b, err := base64.RawURLEncoding.DecodeString(value)
-	if err != nil || len(value) > maxSignInValue || json.Unmarshal(b, &p) != nil || time.Now().Unix() > p.Until {
+	state, _ := c.query("state")
+	if err != nil || len(value) > maxSignInValue || json.Unmarshal(b, &p) != nil || time.Now().Unix() > p.Until || !p.Began(state) {
 		return p, fault.New(fault.Unauthenticated, "this sign-in did not begin in this browser, or took longer than %s; begin again", signInTime)
-	}
-	if code, failed := c.query("error"); failed {
-		why, _ := c.query("error_description")
-		return p, fault.New(fault.Unauthenticated, "the identity provider %s rejected the sign-in: %s %s", p.Provider, fault.Clip(code), fault.Clip(why))
 	}
 	return p, nil
 }
@@ -180,6 +202,10 @@ func (a *API) completeSignIn(c *call, p pendingSignIn) error {
 		return err
 	}
 	defer end()
+	if code, failed := c.query("error"); failed {
+		why, _ := c.query("error_description")
+		return fault.New(fault.Unauthenticated, "the identity provider %s rejected the sign-in: %s %s", p.Provider, fault.Clip(code), fault.Clip(why))
+	}
 	state, _ := c.query("state")
 	code, _ := c.query("code")
 	who, cfg, err := a.cfg.SignIn.Finish(ctx, p.Attempt, state, code)
@@ -192,12 +218,28 @@ func (a *API) completeSignIn(c *call, p pendingSignIn) error {
 	}
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	if p.Relay == cliRelay {
-		return c.Redirect(cliAddress+url.QueryEscape(token), fiber.StatusSeeOther)
+		to, err := cliEnd(p, token)
+		if err != nil {
+			return err
+		}
+		return c.Redirect(to, fiber.StatusSeeOther)
 	}
 	c.Cookie(sessionCookie(c, token, int(cfg.SessionLife.Seconds())))
 	// A redirect would continue the provider's navigation, to which browsers do not add the
 	// session's cookie; a page of our own begins a new one.
 	return sendPage(c.Ctx, fiber.StatusOK, signInPage{Title: "Signed in", Text: "You are signed in as " + who.Username + ".", Next: ownPath(p.Relay)})
+}
+
+// cliEnd is the address at which a sign-in of det ends.
+func cliEnd(p pendingSignIn, token string) (string, error) {
+	if p.Key == nil {
+		return cliAddress + url.QueryEscape(token), nil
+	}
+	sealed, err := box.SealAnonymous(nil, []byte(token), (*[32]byte)(p.Key), nil)
+	if err != nil {
+		return "", err
+	}
+	return cliSealed + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
 // ownPath is a path of the master's pages, for the page after a sign-in.

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/nacl/box"
 
 	"github.com/detent-ml/detent/master/signin"
 	"github.com/detent-ml/detent/nomad/servers"
@@ -132,12 +136,23 @@ func TestSignInWithAProvider(t *testing.T) {
 		}
 		half := identitytest.NewBrowser(t)
 		half.Open("GET", public+"/oidc/sso", nil) // the provider's page; the browser has the cookie now
-		if code, body, _ := half.Open("GET", public+"/oidc/callback?state=guess&code=y", nil); code != 401 || !strings.Contains(body, "did not begin in this browser") {
-			t.Errorf("%d %s", code, body)
+		// Addresses that somebody else offers: they end nothing, and show no text of theirs.
+		for _, query := range []string{"?state=guess&code=y", "?state=&code=y", "?error=x&error_description=call+555-0100", "?state=guess&error=x&error_description=call+555-0100"} {
+			if code, body, _ := half.Open("GET", public+"/oidc/callback"+query, nil); code != 401 || !strings.Contains(body, "did not begin in this browser") || strings.Contains(body, "555") {
+				t.Errorf("%s: %d %s", query, code, body)
+			}
 		}
-		half.Open("GET", public+"/oidc/sso", nil)
-		if code, body, _ := half.Open("GET", public+"/oidc/callback?error=access_denied&error_description=%3Cb%3Eno", nil); code != 401 || !strings.Contains(body, "access_denied &lt;b&gt;no") {
-			t.Errorf("%d %s", code, body)
+		cookie, state := s.begun()
+		back := func(cookie, query string) answer {
+			return s.anyone().with("GET", "/oidc/callback?state="+state+query, nil, http.Header{"Cookie": {cookie}, "Accept": {"text/html"}})
+		}
+		if refused := back(cookie, "&error=access_denied&error_description=%3Cb%3Eno").is(401); !strings.Contains(refused.header.Get("Set-Cookie"), "1970") || !strings.Contains(string(refused.body), "access_denied &lt;b&gt;no") {
+			t.Errorf("a sign-in that the provider rejected: %v %s", refused.header, refused.body)
+		}
+		// A page of a task sets a second cookie of that name, of a sign-in of its own.
+		theirs, _ := s.begun()
+		if refused := back(theirs+"; "+cookie, "&code=x").is(401); refused.header.Get("Set-Cookie") != "" || !strings.Contains(string(refused.body), "did not begin in this browser") {
+			t.Errorf("two cookies: %v %s", refused.header, refused.body)
 		}
 	})
 	t.Run("a sign-in leads to our pages only", func(t *testing.T) {
@@ -158,6 +173,20 @@ func TestSignInWithAProvider(t *testing.T) {
 		token, err := url.QueryUnescape(strings.TrimPrefix(grace.Last, cliAddress))
 		if err != nil {
 			t.Fatal(err)
+		}
+		key, secret, err := box.GenerateKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, _ := grace.SignIn("3", "POST", public+"/oidc/sso?relayState=cli&cliKey="+base64.RawURLEncoding.EncodeToString(key[:])); code != 303 || strings.Contains(grace.Last, "token") {
+			t.Errorf("%d %s", code, grace.Last)
+		}
+		sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(grace.Last, cliSealed))
+		if opened, ok := box.OpenAnonymous(nil, sealed, key, secret); err != nil || !ok || (as{r: s.rig, header: "Authorization", token: "Bearer " + string(opened)}).get("/api/v1/me").code != 200 {
+			t.Errorf("what det opens: %q %v", opened, err)
+		}
+		for _, wrong := range []string{"", "AAAA", "!", strings.Repeat("A", 5000)} {
+			s.anyone().get("/oidc/sso?cliKey="+url.QueryEscape(wrong)).says(400, "cliKey")
 		}
 		it := as{r: s.rig, header: "Authorization", token: "Bearer " + token}
 		if at(t, it.get("/api/v1/me").ok().tree(), "user.username") != "grace" {
@@ -194,6 +223,37 @@ func TestSignInWithAProvider(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 	})
+}
+
+// begun begins a sign-in in a browser, and returns its cookie and its state.
+func (s *signInRig) begun() (cookie, state string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+"/oidc/sso", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	to, err := resp.Location()
+	if err != nil || len(resp.Cookies()) != 1 {
+		s.t.Fatal(err, resp.Header)
+	}
+	return resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value, to.Query().Get("state")
+}
+
+// TestAddressesThatNobodyVerified: with username_claim email the provider must say that the address is
+// the user's.
+func TestAddressesThatNobodyVerified(t *testing.T) {
+	s := newSignInRig(t, map[string]map[string]any{"1": {"email": "a@example.com", "email_verified": true}, "2": {"email": "b@example.com", "email_verified": false},
+		"3": {"email": "c@example.com"}}, func(c *signin.Config) { c.UsernameClaim = "email" })
+	for name, want := range map[string]string{"1": "You are signed in as a@example.com", "2": "has not verified the address b@example.com", "3": "does not say whether it has verified"} {
+		if _, body := identitytest.NewBrowser(t).SignIn(name, "GET", s.api.cfg.PublicURL+"/oidc/sso"); !strings.Contains(body, want) {
+			t.Errorf("user %s: %s", name, body)
+		}
+	}
 }
 
 // TestAProviderDecidesWhoIsAdmin: an admin who leaves the group is no admin at the next sign-in.

@@ -18,6 +18,13 @@ const SessionCookie = "auth"
 // from this host, and newer ones only from answers and not from scripts.
 const SecureSessionCookie = "__Host-Http-auth"
 
+// SignInCookie is the name of the cookie of a sign-in with an identity provider that has begun, and
+// SecureSignInCookie its name over HTTPS.
+const (
+	SignInCookie       = "det-sign-in"
+	SecureSignInCookie = "__Host-Http-det-sign-in"
+)
+
 // cookiePrefix is the prefix of the names of tasks' cookies.
 const cookiePrefix = "det-task-"
 
@@ -101,7 +108,12 @@ func stripCookies(line string) string {
 // ourCookie ignores case, because some programs that read cookies do.
 func ourCookie(name string) bool {
 	name = strings.ToLower(strings.Trim(name, `" `))
-	return name == SessionCookie || name == strings.ToLower(SecureSessionCookie) || strings.HasPrefix(name, cookiePrefix)
+	for _, own := range []string{SessionCookie, SecureSessionCookie, SignInCookie, SecureSignInCookie} {
+		if name == strings.ToLower(own) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, cookiePrefix)
 }
 
 // Confine limits the effects of a task's answer to the task: its cookies get the path base, with

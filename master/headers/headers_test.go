@@ -11,6 +11,8 @@ func TestStripCookies(t *testing.T) {
 		"det-task-1=x; _xsrf=2|a|b":            "_xsrf=2|a|b",
 		`Auth=1; DET-TASK-x=2; "auth"=3; c="q`: `c="q`,
 		"authority=1":                          "authority=1",
+		"det-sign-in=1; a=2":                   "a=2",
+		"__Host-Http-det-sign-in=1; a=2":       "a=2",
 		" auth =x; y":                          "y",
 		"auth":                                 "",
 	} {

@@ -67,6 +67,11 @@ type Attempt struct {
 	Verifier string `json:"verifier"` // of PKCE
 }
 
+// Began reports whether a provider's answer with this state belongs to the attempt.
+func (a Attempt) Began(state string) bool {
+	return a.State != "" && subtle.ConstantTimeCompare([]byte(state), []byte(a.State)) == 1
+}
+
 // A Device is a sign-in with a device code that has begun. DeviceCode is secret.
 type Device struct {
 	DeviceCode, UserCode, URL, CompleteURL string
@@ -159,7 +164,7 @@ func (p *Providers) Finish(ctx context.Context, a Attempt, state, code string) (
 	if err != nil {
 		return Identity{}, Config{}, err
 	}
-	if a.State == "" || subtle.ConstantTimeCompare([]byte(state), []byte(a.State)) != 1 {
+	if !a.Began(state) {
 		return Identity{}, Config{}, fault.New(fault.Unauthenticated, "this sign-in did not begin in this browser; begin again")
 	}
 	cfg, found, err := one.oauth(ctx)
@@ -335,7 +340,11 @@ func (p *provider) identity(ctx context.Context, found *oidc.Provider, token *oa
 }
 
 func (p *provider) misses(claims map[string]any) bool {
-	return slices.ContainsFunc([]string{p.UsernameClaim, p.DisplayNameClaim, p.GroupsClaim}, func(name string) bool {
+	wanted := []string{p.UsernameClaim, p.DisplayNameClaim, p.GroupsClaim}
+	if p.UsernameClaim == "email" {
+		wanted = append(wanted, "email_verified")
+	}
+	return slices.ContainsFunc(wanted, func(name string) bool {
 		_, has := claims[name]
 		return name != "" && !has
 	})
@@ -349,7 +358,9 @@ func (p *provider) read(issuer, subject string, claims map[string]any) (Identity
 	switch verified, has := claims["email_verified"]; {
 	case who.Username == "" || len(who.Username) > maxClaim:
 		return who, fault.New(fault.Forbidden, "the identity provider %s sent no username in the claim %q; an administrator can choose another claim with username_claim", p.Name, p.UsernameClaim)
-	case p.UsernameClaim == "email" && has && verified != true && verified != "true":
+	case p.UsernameClaim == "email" && !has:
+		return who, fault.New(fault.Forbidden, "the identity provider %s does not say whether it has verified the address %s (email_verified); an administrator can choose another claim with username_claim", p.Name, fault.Clip(who.Username))
+	case p.UsernameClaim == "email" && verified != true && verified != "true":
 		return who, fault.New(fault.Forbidden, "the identity provider %s has not verified the address %s", p.Name, fault.Clip(who.Username))
 	case len(subject) > maxClaim:
 		return who, fault.New(fault.Forbidden, "the subject of the identity provider %s has %d bytes; %d are allowed", p.Name, len(subject), maxClaim)

@@ -6,13 +6,13 @@ var (
 		Summary: "Sign in with a username and a password"}
 	Logout = Endpoint[None, Empty]{Method: "POST", Path: "/auth/logout", Access: ByUsers, Object: KindOwn, Audit: AuditAlways,
 		Summary: "Sign out"}
-	StartSignIn = Endpoint[None, None]{Method: "GET", Path: "//oidc/sso", Access: Public, Stream: true, Params: "relayState",
+	StartSignIn = Endpoint[None, None]{Method: "GET", Path: "//oidc/sso", Access: Public, Stream: true, Params: "relayState cliKey",
 		Summary: "Sign in with the first identity provider, in a browser"}
-	ConfirmSignIn = Endpoint[None, None]{Method: "POST", Path: "//oidc/sso", Access: Public, Stream: true, Params: "relayState",
+	ConfirmSignIn = Endpoint[None, None]{Method: "POST", Path: "//oidc/sso", Access: Public, Stream: true, Params: "relayState cliKey",
 		Summary: "Sign a program on the browser's machine in with the first identity provider"}
-	StartSignInWith = Endpoint[None, None]{Method: "GET", Path: "//oidc/sso/:provider", Access: Public, Stream: true, Params: "relayState",
+	StartSignInWith = Endpoint[None, None]{Method: "GET", Path: "//oidc/sso/:provider", Access: Public, Stream: true, Params: "relayState cliKey",
 		Summary: "Sign in with an identity provider, in a browser"}
-	ConfirmSignInWith = Endpoint[None, None]{Method: "POST", Path: "//oidc/sso/:provider", Access: Public, Stream: true, Params: "relayState",
+	ConfirmSignInWith = Endpoint[None, None]{Method: "POST", Path: "//oidc/sso/:provider", Access: Public, Stream: true, Params: "relayState cliKey",
 		Summary: "Sign a program on the browser's machine in with an identity provider"}
 	FinishSignIn = Endpoint[None, None]{Method: "GET", Path: "//oidc/callback", Access: Public, Stream: true, Params: "state code error error_description", Audit: AuditAlways,
 		Summary: "Complete a sign-in with an identity provider, which sends browsers here"}
