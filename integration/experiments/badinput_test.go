@@ -20,7 +20,7 @@ import (
 // sound is a configuration without mistakes.
 const sound = "name: sound\nentrypoint: python3 train.py\nsearcher: {name: single, metric: loss}\n"
 
-// An ask is a request made by hand, and what must come of it.
+// An ask is a raw request and the expected answer.
 type ask struct {
 	name         string
 	method, path string
@@ -30,7 +30,7 @@ type ask struct {
 	says         string
 }
 
-// bearer is how users show who they are, allocationToken how tasks do.
+// bearer is the header of users, allocationToken the header of tasks.
 func bearer(token string) http.Header {
 	return http.Header{"Authorization": {"Bearer " + token}}
 }
@@ -39,8 +39,8 @@ func allocationToken(token string) http.Header {
 	return http.Header{"Grpc-Metadata-X-Allocation-Token": {"Bearer " + token}}
 }
 
-// byHand asks the master and returns the status with the message of its error,
-// which must be the one thing that the answer says, in both of its places.
+// byHand sends a request and returns the status and the message of the error, which the answer must
+// contain in both of its places, and nothing else.
 func byHand(t testing.TB, r *rig.Rig, a ask) (int, string) {
 	t.Helper()
 	var body io.Reader
@@ -91,7 +91,7 @@ func byHand(t testing.TB, r *rig.Rig, a ask) (int, string) {
 	return resp.StatusCode, said.Message
 }
 
-// refused makes all the requests and looks at what came of them.
+// refused sends all requests and checks the answers.
 func refused(t *testing.T, r *rig.Rig, asks []ask) {
 	for _, a := range asks {
 		t.Run(a.name, func(t *testing.T) {
@@ -106,9 +106,9 @@ func refused(t *testing.T, r *rig.Rig, asks []ask) {
 	}
 }
 
-// unharmed is called before anything bad is done; what it returns looks afterwards
-// whether the cluster is as well as it was: the same master, nothing in its log
-// that it calls an error, and a small experiment trains to its end.
+// unharmed is called before the bad requests. It returns a function that checks afterwards that the
+// cluster is unharmed: the same master runs, its log has no new error, and a small experiment
+// completes.
 func unharmed(t *testing.T, r *rig.Rig) func() {
 	t.Helper()
 	before, failures := masterPids(t, r), masterErrors(t, r)
@@ -163,11 +163,11 @@ func creation(config, path string) map[string]any {
 	}}
 }
 
-// deep is JSON nested so many times.
+// deep returns JSON of this depth.
 func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
-// TestBadSubmissionsAreRefused: whatever is wrong with an experiment, the answer
-// is one error that says what, and nothing is created.
+// TestBadSubmissionsAreRefused: for every mistake in an experiment the answer is one error that names
+// the mistake, and the master creates nothing.
 func TestBadSubmissionsAreRefused(t *testing.T) {
 	r := rig.Start(t)
 	check := unharmed(t, r)
@@ -221,7 +221,7 @@ func compacted(t *testing.T, v any) string {
 	return string(b)
 }
 
-// bomb is a small document that would be a thousand million values.
+// bomb is a small document whose aliases expand to a thousand million values.
 func bomb() string {
 	text := "data:\n  a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'j'; c++ {
@@ -234,7 +234,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestBadRequestsAreRefused: what is wrong with other requests.
+// TestBadRequestsAreRefused: the master rejects other invalid requests.
 func TestBadRequestsAreRefused(t *testing.T) {
 	r := rig.Start(t)
 	check := unharmed(t, r)
@@ -288,8 +288,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 	check()
 }
 
-// TestTokensOpenOnlyTheirOwn: neither a person nor a task changes what is
-// somebody else's.
+// TestTokensOpenOnlyTheirOwn: neither a user nor a task can change objects of another user.
 func TestTokensOpenOnlyTheirOwn(t *testing.T) {
 	r := rig.Start(t)
 	check := unharmed(t, r)
@@ -344,8 +343,8 @@ func TestTokensOpenOnlyTheirOwn(t *testing.T) {
 	check()
 }
 
-// TestMoreSlotsThanThereAre: it is said at once, in numbers, and the rest of the
-// queue continues.
+// TestMoreSlotsThanThereAre: the master rejects a request for more slots than exist with both numbers,
+// and the other requests of the queue continue.
 func TestMoreSlotsThanThereAre(t *testing.T) {
 	r := rig.Start(t)
 	check := unharmed(t, r)
@@ -367,8 +366,7 @@ func TestMoreSlotsThanThereAre(t *testing.T) {
 	r.End(t, id)
 }
 
-// TestBadCommandsAreRefused: the same through our command line, with an exit
-// status that says what kind of thing went wrong.
+// TestBadCommandsAreRefused: det reports the same mistakes, with an exit status for each kind of error.
 func TestBadCommandsAreRefused(t *testing.T) {
 	r := rig.Start(t)
 	check := unharmed(t, r)

@@ -18,8 +18,8 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// TestFromCreateToBestCheckpoint is the thread: a script that uses the core API
-// reports, checkpoints and ends, and everything can be read back.
+// TestFromCreateToBestCheckpoint: a script with the core API reports metrics, stores checkpoints and
+// exits, and det prints all of it.
 func TestFromCreateToBestCheckpoint(t *testing.T) {
 	r := rig.Start(t)
 	id := r.Submit(t, rig.Config("hyperparameters: {lr: 0.5}"), rig.Script(`
@@ -51,8 +51,8 @@ with core.init() as ctx:
 	}
 }
 
-// TestPauseKeepsProgress: paused, a trial holds no slot; activated, it continues
-// where it stopped, as its second run, and no step is missing or doubled.
+// TestPauseKeepsProgress: a paused trial holds no slot. After its activation it continues where it
+// stopped, as its second run, without a missing or repeated step.
 func TestPauseKeepsProgress(t *testing.T) {
 	r := rig.Start(t)
 	id := r.Submit(t, rig.Config("checkpoint_policy: none"), rig.Script(rig.Pausable))
@@ -85,8 +85,8 @@ func TestPauseKeepsProgress(t *testing.T) {
 	}
 }
 
-// TestCancelAndKill: canceled, a trial may still store a checkpoint; killed, one
-// that hears nothing is ended all the same, with all its processes.
+// TestCancelAndKill: a canceled trial can still store a checkpoint. A killed trial ends with all its
+// processes, even if the program ignores signals.
 func TestCancelAndKill(t *testing.T) {
 	r := rig.Start(t)
 	id := r.Submit(t, rig.Config(""), rig.Script(rig.Pausable))
@@ -121,7 +121,7 @@ time.sleep(1000)
 	if trial := r.Trial(t, id); trial.State != v1.TrialStateCanceled {
 		t.Errorf("killed, the trial is %s", trial.State)
 	}
-	// A killed attempt has as long to end as Nomad gives it; then nothing is left.
+	// Nomad gives a killed attempt some time to end; after that no process may remain.
 	last := int64(-1)
 	rig.Eventually(t, "its last process is gone", func() (bool, error) {
 		info, err := os.Stat(beats)
@@ -137,7 +137,7 @@ time.sleep(1000)
 	})
 }
 
-// beating is whether some process of the machine has a text in its arguments.
+// beating reports whether a process of this machine has a text in its arguments.
 func beating(text string) bool {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
@@ -148,7 +148,7 @@ func beating(text string) bool {
 	return false
 }
 
-// flaky fails so many times, and then ends well. Its count is outside of the task.
+// flaky fails this many times and then succeeds. It counts in a file outside of the task.
 func flaky(t *testing.T, failures int) map[string]string {
 	return rig.Script(fmt.Sprintf(`
 import os
@@ -162,7 +162,7 @@ print("run", runs, "ends well")
 `, filepath.Join(t.TempDir(), "runs"), failures))
 }
 
-// TestRestarts: failures are tried again max_restarts times, and not more often.
+// TestRestarts: a failed trial restarts at most max_restarts times.
 func TestRestarts(t *testing.T) {
 	r := rig.Start(t)
 	restarts := func(n int) string {
@@ -189,7 +189,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// TestCommands: a program without an experiment, its output by stream, its status.
+// TestCommands: the output of a command by stream, and its exit status.
 func TestCommands(t *testing.T) {
 	r := rig.Start(t)
 	stdout, stderr, code := r.Run(t, nil, "command", "run", "sh", "-c", "echo to stdout; echo to stderr >&2; exit 7")
@@ -241,8 +241,8 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// TestLabelArchiveDelete: what is over can be marked, put away and removed; what
-// is not over cannot be removed.
+// TestLabelArchiveDelete: an ended experiment can be labeled, archived and deleted; one that has not
+// ended cannot be deleted.
 func TestLabelArchiveDelete(t *testing.T) {
 	r := rig.Start(t)
 	id := r.Submit(t, rig.Config("labels: [first]"), rig.Script(`
@@ -296,8 +296,8 @@ with core.init() as ctx:
 	}
 }
 
-// TestTwoNodesTrainTogether: a trial of more slots than a node has gets a member
-// on each of two nodes; they find each other, and their workers talk.
+// TestTwoNodesTrainTogether: a trial with more slots than a node has runs on two nodes; its members
+// find each other, and its workers communicate.
 func TestTwoNodesTrainTogether(t *testing.T) {
 	r := rig.Start(t)
 	if err := r.AddClient(t.Context(), local.Client{Name: "second"}); err != nil {
@@ -363,7 +363,7 @@ with core.init(distributed=distributed) as ctx:
 }
 
 // TestUnequalPartsTrainTogether: 7 slots on nodes of 4 are 4 + 3. The ranks of the workers are in order
-// of the nodes, each worker knows how many are on its own node, and all add up the same numbers.
+// of the nodes, each worker knows how many are on its own node, and all compute the same sums.
 func TestUnequalPartsTrainTogether(t *testing.T) {
 	r := rig.Start(t)
 	if err := r.AddClient(t.Context(), local.Client{Name: "other"}); err != nil {

@@ -63,8 +63,8 @@ func startSharedPool(t *testing.T) *sharedPool {
 	return s
 }
 
-// train submits an experiment with so many trials of one slot, which train until somebody
-// tells their workspace to stop.
+// train submits an experiment with this number of trials of one slot, which train until the test
+// stops the trials of their workspace.
 func (s *sharedPool) train(t *testing.T, workspace string, trials int) int {
 	t.Helper()
 	return s.Submit(t, fmt.Sprintf(`
@@ -85,7 +85,7 @@ func (s *sharedPool) stop(t *testing.T, workspace string) {
 	}
 }
 
-// hold waits until programs of each workspace run on so many slots, and nobody is leaving.
+// hold waits until programs of each workspace run on this number of slots, and none is being preempted.
 func (s *sharedPool) hold(t *testing.T, research, product int) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("research holds %d slots and product %d", research, product), func() (bool, error) {
@@ -125,8 +125,8 @@ func (s *sharedPool) continues(t *testing.T, trial int) bool {
 	return false
 }
 
-// TestFairShare: a workspace borrows what another leaves idle, gives it back with checkpoints
-// until both hold what their weights say, no more than that, and borrows again.
+// TestFairShare: a workspace uses the idle slots of another one, is preempted with checkpoints until
+// both have the slots of their weights and not further, and uses idle slots again.
 func TestFairShare(t *testing.T) {
 	s := startSharedPool(t)
 	if pools, err := s.Client.ResourcePools(t.Context()); err != nil || pools[0].SchedulerType != v1.SchedulerTypeFairShare || !pools[0].Preemptible {

@@ -12,8 +12,8 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 )
 
-// onNomadsPages: who looks at Nomad in a browser reads on the page of a job whose it is
-// and where to read on.
+// onNomadsPages tests that the page of a job in Nomad's UI names the job's owner and links to the
+// master's pages.
 func (g *gpuNode) onNomadsPages(t *testing.T) {
 	node, chromium := rig.BrowserTools(t)
 	id := g.train(t, "digits", 1)

@@ -20,7 +20,7 @@ import (
 )
 
 // A gpuNode is a node of the shared cluster with four simulated GPUs, the only one
-// of the pool gpu. It goes with the test.
+// of the pool gpu. It ends with the test.
 type gpuNode struct {
 	*rig.Rig
 	name  string // in Nomad
@@ -50,10 +50,10 @@ func startGPUs(t *testing.T) *gpuNode {
 	return g
 }
 
-// id is one of the node's GPUs.
+// id is the id of one of the node's GPUs.
 func (g *gpuNode) id(i int) string { return g.state.GPUs[i].ID }
 
-// write changes how the GPUs are.
+// write changes the state of the simulated GPUs.
 func (g *gpuNode) write(t testing.TB, change func([]simulated.GPU)) {
 	t.Helper()
 	state := g.state
@@ -64,8 +64,8 @@ func (g *gpuNode) write(t testing.TB, change func([]simulated.GPU)) {
 	}
 }
 
-// train submits a trial of so many GPUs that says which it sees, and trains until
-// it is told to end.
+// train submits a trial with this number of GPUs. The trial prints the GPUs that it sees, and trains
+// until end is called.
 func (g *gpuNode) train(t testing.TB, name string, gpus int) int {
 	t.Helper()
 	return g.Submit(t, fmt.Sprintf(`
@@ -85,7 +85,7 @@ while not os.path.exists(os.environ["END"]):
 `))
 }
 
-// end tells a trial to end.
+// end makes a trial end.
 func (g *gpuNode) end(t testing.TB, name string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(g.ends, name), nil, 0o644); err != nil {
@@ -93,8 +93,8 @@ func (g *gpuNode) end(t testing.TB, name string) {
 	}
 }
 
-// sees waits until an experiment's program says which GPUs it sees, by each of the
-// ways in which it is told.
+// sees waits until an experiment's program has printed the GPUs that it sees, in each of the places
+// that name them.
 func (g *gpuNode) sees(t testing.TB, id int) []string {
 	t.Helper()
 	g.WaitLog(t, id, "told ")
@@ -116,7 +116,7 @@ func (g *gpuNode) sees(t testing.TB, id int) []string {
 	return strings.Split(env, ",")
 }
 
-// waits waits until an experiment's trial says why it waits, by a text.
+// waits waits until the reason why an experiment's trial waits contains a text.
 func (g *gpuNode) waits(t testing.TB, id int, text string) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("experiment %d waits because it %s", id, text), func() (bool, error) {
@@ -125,7 +125,7 @@ func (g *gpuNode) waits(t testing.TB, id int, text string) {
 	})
 }
 
-// slots is det slot list, by the GPUs' ids.
+// slots returns the rows of det slot list by the ids of the GPUs.
 func (g *gpuNode) slots(t testing.TB) map[string]map[string]any {
 	t.Helper()
 	out, err := g.Det(t, "slot", "list", "--json")
@@ -154,7 +154,7 @@ func (g *gpuNode) theirSlots(t testing.TB, which func(map[string]string) bool) i
 	return n
 }
 
-// health is what Nomad says of the node's GPUs, by their ids.
+// health returns the health of the node's GPUs in Nomad, by their ids.
 func (g *gpuNode) health(t testing.TB) map[string]*api.NodeDevice {
 	t.Helper()
 	c, err := g.Nomad()
@@ -179,7 +179,7 @@ func (g *gpuNode) health(t testing.TB) map[string]*api.NodeDevice {
 	return all
 }
 
-// pool is the pool gpu as the API has it.
+// pool returns the pool gpu from the API.
 func (g *gpuNode) pool(t testing.TB) v1.ResourcePool {
 	t.Helper()
 	pools, err := g.Client.ResourcePools(t.Context())
@@ -193,7 +193,7 @@ func (g *gpuNode) pool(t testing.TB) v1.ResourcePool {
 	return pools[i]
 }
 
-// offers waits until the pool has so many slots.
+// offers waits until the pool has this number of slots.
 func (g *gpuNode) offers(t testing.TB, want int) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("pool gpu of %d slots", want), func() (bool, error) {
@@ -202,7 +202,7 @@ func (g *gpuNode) offers(t testing.TB, want int) {
 	})
 }
 
-// TestGPUs tells what becomes of work on four GPUs.
+// TestGPUs tests trials on a node with four GPUs.
 func TestGPUs(t *testing.T) {
 	g := startGPUs(t)
 	g.offers(t, 4)
@@ -214,8 +214,8 @@ func TestGPUs(t *testing.T) {
 	}
 }
 
-// areGiven: of four GPUs two trials of two take all, each exactly those that the
-// tables name; the third waits and says why, and starts when there is room.
+// areGiven: two trials of two GPUs each use all four, exactly those that the tables name. A third
+// trial waits with a reason, and starts when GPUs are free.
 func (g *gpuNode) areGiven(t *testing.T) {
 	first, second := g.train(t, "first", 2), g.train(t, "second", 2)
 	seen := append(g.sees(t, first), g.sees(t, second)...)
@@ -266,7 +266,7 @@ func (g *gpuNode) areGiven(t *testing.T) {
 }
 
 // areAskedFor: of a node with two models, a trial gets GPUs of the model that it asks for, which the node's plugin
-// reports to Nomad; and who asks for what is not there is told so.
+// reports to Nomad; a request for a model that does not exist gets an error.
 func (g *gpuNode) areAskedFor(t *testing.T) {
 	const a100 = "NVIDIA A100-SXM4-40GB"
 	g.write(t, func(all []simulated.GPU) {
@@ -309,8 +309,8 @@ print("told", ",".join(determined.get_cluster_info().gpu_uuids), os.environ["DET
 	g.End(t, more)
 }
 
-// fallUnhealthy: an unhealthy one leaves the pool, with its reason wherever users look, while
-// what runs on it continues; and it comes back.
+// fallUnhealthy: an unhealthy GPU is not used for new trials, and det, the API and Nomad show the
+// reason; the trial on it continues. A GPU that is healthy again is used again.
 func (g *gpuNode) fallUnhealthy(t *testing.T) {
 	running := g.train(t, "running", 1)
 	held := g.sees(t, running)[0]
@@ -360,8 +360,8 @@ func (g *gpuNode) fallUnhealthy(t *testing.T) {
 	g.WaitState(t, waiting, v1.ExperimentStateCompleted)
 }
 
-// breaking is a trial that a GPU lets down: when it is told so it fails as CUDA
-// does, and what is started after it continues from its checkpoint.
+// breaking is a trial that fails on request as with an error of CUDA; its next attempt continues from
+// the checkpoint.
 const breaking = `
 import os, pathlib, time
 import determined
@@ -382,8 +382,8 @@ with core.init() as context:
     context.train.report_validation_metrics(steps_completed=8, metrics={"loss": 1.0})
 `
 
-// failTheirTrial: a GPU falls off the bus under a trial, which fails. Another attempt
-// continues elsewhere from the checkpoint, and the log says what was the matter.
+// failTheirTrial: a GPU falls off the bus, and its trial fails. The next attempt continues on another
+// GPU from the checkpoint, and the log names the cause.
 func (g *gpuNode) failTheirTrial(t *testing.T) {
 	stop := filepath.Join(g.ends, "break")
 	id := g.Submit(t, fmt.Sprintf(`
@@ -423,7 +423,7 @@ environment: {environment_variables: ["BREAK=%s"]}
 	g.offers(t, 4)
 }
 
-// areSomebodyElses: what any other job of Nomad holds is not offered.
+// areSomebodyElses: a GPU that another job of Nomad holds is not available in the pool.
 func (g *gpuNode) areSomebodyElses(t *testing.T) {
 	c, err := g.Nomad()
 	if err != nil {

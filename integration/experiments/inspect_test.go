@@ -17,8 +17,8 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 )
 
-// TestAJobExplainsItself: what an operator who looks at Nomad and Consul is told
-// about a trial, and what nobody is told.
+// TestAJobExplainsItself tests what Nomad and Consul show to operators about a trial, and that they
+// show no secrets.
 func TestAJobExplainsItself(t *testing.T) {
 	r := rig.Start(t)
 	secrets := filepath.Join(t.TempDir(), "secrets.json")
@@ -72,7 +72,7 @@ func TestAJobExplainsItself(t *testing.T) {
 	})
 }
 
-// passes waits until Consul has checked that the job's member is well.
+// passes waits until the health check of the job's member passes in Consul.
 func passes(t *testing.T, r *rig.Rig, jobID string) {
 	t.Helper()
 	var found []struct {
@@ -100,12 +100,11 @@ func passes(t *testing.T, r *rig.Rig, jobID string) {
 	}
 }
 
-// publicEnv is all that a job's processes are given by Nomad.
+// publicEnv lists the variables that Nomad may set for a job's processes.
 var publicEnv = []string{"DET_ALLOCATION_ID", "DET_DRIVER", "DET_MASTERS", "DET_MASTERS_FILE", "DET_NODE_ID", "DET_NODE_NAME", "DET_RANK",
 	"NVIDIA_VISIBLE_DEVICES"} // void, for what delivers the log
 
-// noSecrets searches what Nomad tells about a job and its allocations, and about
-// the master, for everything that is secret.
+// noSecrets searches Nomad's answers about a job, its allocations and the master for all secrets.
 func noSecrets(t *testing.T, r *rig.Rig, jobID, file string, known ...string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -147,7 +146,7 @@ func noSecrets(t *testing.T, r *rig.Rig, jobID, file string, known ...string) {
 	plainEnv(t, r, jobID)
 }
 
-// plainEnv holds the variables of a job to those that are known to be public.
+// plainEnv checks that a job has only the variables in publicEnv.
 func plainEnv(t *testing.T, r *rig.Rig, jobID string) {
 	t.Helper()
 	suspicious := regexp.MustCompile(`(?i)token|password|passwd|secret|api_?key|eyJ[A-Za-z0-9_-]{10,}\.`)

@@ -14,8 +14,8 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// resumable trains to its length from wherever it was, a checkpoint for each step;
-// where it is told to, it fails on the way.
+// resumable continues from its checkpoint, trains to its length with a checkpoint for each step, and
+// fails at a step if its hyperparameters say so.
 const resumable = `
 import pathlib
 import determined
@@ -42,9 +42,9 @@ with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as ctx:
     print("ends after", step, flush=True)
 `
 
-// TestContinueAndStartFrom: by Determined's own command line, an experiment that
-// failed continues in the same trial, with what was wrong put right; then longer; and
-// another one starts where it ended.
+// TestContinueAndStartFrom: with Determined's own command line, a failed experiment continues in the
+// same trial with a corrected configuration, then with a longer one; and another experiment starts
+// from its last checkpoint.
 func TestContinueAndStartFrom(t *testing.T) {
 	r := rig.Start(t)
 	u := r.Person(t, "determined", "")
@@ -106,7 +106,7 @@ func forks(t *testing.T, r *rig.Rig, parent int) {
 	rig.Holds(t, "its log", r.Log(t, id), "run 1 begins after 7", "ends after 9")
 }
 
-// theirRefusals: what cannot be done is said in words.
+// theirRefusals tests the errors of requests that the master rejects.
 func theirRefusals(t *testing.T, r *rig.Rig, u rig.Person, id int) {
 	config, dir := u.Experiment(t, "refused", resumable)
 	for _, x := range []struct {
@@ -125,7 +125,7 @@ func theirRefusals(t *testing.T, r *rig.Rig, u rig.Person, id int) {
 	}
 }
 
-// waitEnd waits until an experiment has ended, and looks how.
+// waitEnd waits until an experiment has ended, and checks its final state.
 func waitEnd(t testing.TB, r *rig.Rig, id int, want v1.ExperimentState) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("experiment %d ends", id), func() (bool, error) {
@@ -140,9 +140,9 @@ func waitEnd(t testing.TB, r *rig.Rig, id int, want v1.ExperimentState) {
 	})
 }
 
-// TestChangesWhileItRuns: by Determined's own command line, a search is given less
-// and more room, its node and a slot are taken from it, it changes its pool, and
-// no part of that costs it more than the way.
+// TestChangesWhileItRuns: with Determined's own command line, the maximum number of slots of a search
+// changes, a node and a slot are disabled, and the search moves to another pool; no trial loses more
+// than the steps since its last checkpoint.
 func TestChangesWhileItRuns(t *testing.T) {
 	r := rig.Start(t)
 	u := r.Person(t, "determined", "")
@@ -210,8 +210,8 @@ func find(rows []map[string]string, column, value string) map[string]string {
 	return nil
 }
 
-// TestASearchContinuesAndQueues: of a search the trials continue that were killed; jobs
-// that wait change places.
+// TestASearchContinuesAndQueues: the killed trials of a search continue; waiting jobs change their
+// order in the queue.
 func TestASearchContinuesAndQueues(t *testing.T) {
 	r := rig.Start(t)
 	u := r.Person(t, "determined", "")
@@ -268,7 +268,7 @@ func ours(t testing.TB, r *rig.Rig, args ...string) string {
 	return out
 }
 
-// waitQueue waits until these jobs wait in this order.
+// waitQueue waits until these jobs are in the queue in this order.
 func waitQueue(t testing.TB, r *rig.Rig, want ...string) {
 	t.Helper()
 	rig.Eventually(t, "the queue changes", func() (bool, error) {

@@ -26,7 +26,7 @@ max_restarts: 4
 %s`, name, entry, more), rig.Script(code))
 }
 
-// nodes are those on which the attempts of an experiment's trial ran, in order.
+// nodes returns the nodes on which the attempts of an experiment's trial ran, in order.
 func nodes(t testing.TB, r *rig.Rig, experiment int) []string {
 	t.Helper()
 	list, err := rig.Query(t, r, pgx.RowTo[string], `SELECT m.node_name FROM members m JOIN allocations a ON a.id = m.allocation_id
@@ -37,8 +37,8 @@ func nodes(t testing.TB, r *rig.Rig, experiment int) []string {
 	return list
 }
 
-// TestFaultsOfNodes: lines of a trial's log keep it off a node or end it, whoever
-// ships them, and a node on which an experiment keeps failing is left.
+// TestFaultsOfNodes: log policies exclude a node from a trial or end the trial, with our log shipper
+// and with Determined's; and an experiment avoids a node on which it fails repeatedly.
 func TestFaultsOfNodes(t *testing.T) {
 	r := rig.Start(t)
 	if err := r.AddClient(t.Context(), local.Client{Name: "faulty"}); err != nil {
@@ -51,8 +51,8 @@ func TestFaultsOfNodes(t *testing.T) {
 	}()
 	python := rig.DeterminedPython(t)
 
-	// The second attempt fails as well, elsewhere and without a word about it: the
-	// third still does not go back.
+	// The second attempt fails on another node without a matching line. The third attempt must still
+	// exclude the first node.
 	printed := policed(t, r, "printed", "python3 train.py", `log_policies: [{name: Bad sensor, pattern: '^sensor \d+ is broken$', action: exclude_node}]`, `
 import os, sys
 run = int(os.environ["DET_TRIAL_RUN_ID"])
@@ -60,7 +60,7 @@ if run == 1:
     print("sensor 7 is broken", flush=True)
 sys.exit(0 if run == 3 else 3)
 `)
-	// Their own log shipper, unmodified, with a line that is printed nowhere.
+	// Determined's unmodified log shipper sends a line that no program printed.
 	shipped := policed(t, r, "shipped", python+" train.py", `
 environment: {environment_variables: [DET_USE_INSTALLED_HARNESS=1]}
 log_policies: [{name: Bad sensor, pattern: '^sensor \d+ is broken$', action: exclude_node}]`, `
@@ -113,7 +113,7 @@ sys.exit(3)
 	nodeThatKeepsFailing(t, r)
 }
 
-// waitOver waits until an experiment has ended, however.
+// waitOver waits until an experiment has ended, in any state.
 func waitOver(t testing.TB, r *rig.Rig, id int) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("experiment %d ends", id), func() (bool, error) {

@@ -8,8 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// searched trains as long as it is told, one length after another, and saves a
-// checkpoint at each.
+// searched trains for each length that the search requests, and stores a checkpoint after each.
 const searched = `
 import determined
 from determined import core
@@ -33,9 +32,8 @@ with core.init() as ctx:
         print("trained to", step)
 `
 
-// TestASearchCallsTheBestBack: of four trials the better ones train on from their
-// rung, the others wait there with a checkpoint, without slots, until they are
-// stopped.
+// TestASearchCallsTheBestBack: of four trials the better ones continue from their rung. The others
+// wait there with a checkpoint and without slots until the search stops them.
 func TestASearchCallsTheBestBack(t *testing.T) {
 	r := rig.Start(t)
 	id := r.Submit(t, `

@@ -16,7 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/webhook"
 )
 
-// A receiver of webhooks, which can be out of order.
+// A receiver of webhooks, which can fail on request.
 type receiver struct {
 	*httptest.Server
 	t *testing.T

@@ -7,9 +7,9 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 )
 
-// TestConsulIsAway: what runs goes on and is found where it was found last; what is
-// new runs too where Nomad needs no token of Consul's for it, and else as soon as
-// Consul is back.
+// TestConsulIsAway: while Consul is unavailable, running trainings continue and remain reachable. New
+// ones start at once if Nomad needs no Consul token for them, otherwise when Consul is available
+// again.
 func TestConsulIsAway(t *testing.T) {
 	r := rig.Start(t)
 	running := r.Train(t, rig.TrainOptions{})

@@ -10,7 +10,8 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/pyenv"
 )
 
-// outage is how long a part is away: as long as is promised, when that is asked for.
+// outage is how long a part is unavailable; with DETENT_LONG_OUTAGE as long as the documentation
+// promises.
 func outage(short, promised time.Duration) time.Duration {
 	if os.Getenv("DETENT_LONG_OUTAGE") != "" {
 		return promised
@@ -18,7 +19,7 @@ func outage(short, promised time.Duration) time.Duration {
 	return short
 }
 
-// lastFor lets an outage last, and wants the training not to end in it.
+// lastFor waits for the length of an outage, and fails the test if the training ends meanwhile.
 func lastFor(t testing.TB, k *rig.Training, began time.Time, outage time.Duration) {
 	t.Helper()
 	tick := time.NewTicker(time.Second)
@@ -39,9 +40,9 @@ func lastFor(t testing.TB, k *rig.Training, began time.Time, outage time.Duratio
 // PyPI, repeats a request for about 20 seconds and then fails the training. The
 // runner holds its requests, so it never learns that there was an outage.
 //
-// The outage is twice as long as that package's patience; the two minutes that are
-// promised it lasts with DETENT_LONG_OUTAGE=1. What waits for the master's word, as
-// a checkpoint does, waits that long; what does not continues.
+// The outage is twice as long as that package repeats requests; with DETENT_LONG_OUTAGE=1 it is the
+// two minutes of the documentation. Calls that need an answer, such as a checkpoint's report, wait
+// until the end of the outage; other calls continue.
 func TestDatabaseIsAwayUnderTheUnmodifiedHarness(t *testing.T) {
 	outage := outage(40*time.Second, 2*time.Minute)
 	r := rig.Start(t)

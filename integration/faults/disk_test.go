@@ -15,8 +15,7 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// smallDisk puts a disk of some megabytes of memory under a folder. It says why
-// where that is not possible.
+// smallDisk mounts a tmpfs of some megabytes on a folder. It returns a reason if it cannot.
 func smallDisk(dir, size string) (why string, err error) {
 	if os.Geteuid() != 0 {
 		return "only root can mount a small disk", nil
@@ -36,7 +35,7 @@ func isSmall(dir string) bool {
 	return err == nil && strings.Contains(string(mounts), "detent-faults "+dir+" ")
 }
 
-// fill uses up what is free on a folder's disk, until free is called.
+// fill fills the disk of a folder until free is called.
 func fill(t testing.TB, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")
@@ -61,8 +60,8 @@ func fill(t testing.TB, dir string) (free func()) {
 	return free
 }
 
-// nodesDiskIsFull fills the disk that the runner keeps log lines on, and takes
-// the master away for a while, so that they have to be kept.
+// nodesDiskIsFull fills the disk with the runner's log lines while the master does not run, so that
+// the runner must store the lines.
 func nodesDiskIsFull(t *testing.T, r *rig.Rig) {
 	dir := filepath.Join(r.Cluster.StateDir(), "alloc-small")
 	if why, err := smallDisk(dir, "500m"); err != nil || why != "" {
@@ -88,8 +87,8 @@ func nodesDiskIsFull(t *testing.T, r *rig.Rig) {
 	k.CheckWhole(t)
 }
 
-// databasesDiskIsFull fills the disk under PostgreSQL. Who submits is told, in
-// words; who trains continues; and nothing is lost once there is room again.
+// databasesDiskIsFull fills PostgreSQL's disk. A submission gets an error, trainings continue, and no
+// report is lost when the disk has space again.
 func databasesDiskIsFull(t *testing.T, r *rig.Rig) {
 	dir := filepath.Join(r.Cluster.StateDir(), "postgres")
 	if !isSmall(dir) {

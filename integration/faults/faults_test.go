@@ -12,8 +12,7 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// chance is the source of a test's random moments. Its seed is printed, and
-// DETENT_FAULT_SEED repeats one.
+// chance is the random source of a test. The test prints its seed, and DETENT_FAULT_SEED sets it.
 func chance(t testing.TB) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()
@@ -27,8 +26,8 @@ func chance(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// TestMasterIsKilledTenTimes: a master may be killed at any moment of a training,
-// also while it is starting. Nomad starts it again, and nobody notices.
+// TestMasterIsKilledTenTimes: the master is killed at random moments of a training, also while it
+// starts. Nomad restarts it, and the training loses nothing.
 func TestMasterIsKilledTenTimes(t *testing.T) {
 	r := rig.Start(t)
 	random := chance(t)
@@ -49,7 +48,8 @@ func TestMasterIsKilledTenTimes(t *testing.T) {
 	}
 	r.Healthy(t)
 	k.Advance(t, 5)
-	// And once more while it ends: its last reports and its exit find no master.
+	// Kill the master once more while the training ends, so that its last reports and its exit have to
+	// wait.
 	if err := k.AskToEnd(); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestMasterIsKilledTenTimes(t *testing.T) {
 	k.CheckWhole(t)
 }
 
-// master waits for the process of a master that is another one than before.
+// master waits for the process of a new master.
 func masterAfter(t testing.TB, r *rig.Rig, before proc.ID) proc.ID {
 	t.Helper()
 	p := r.RunningPart(t, "master")
@@ -74,7 +74,7 @@ func masterAfter(t testing.TB, r *rig.Rig, before proc.ID) proc.ID {
 	return id
 }
 
-// TestPartsAreKilledUnderATraining: so may everything that the master leans on.
+// TestPartsAreKilledUnderATraining kills the servers that the master uses during a training.
 func TestPartsAreKilledUnderATraining(t *testing.T) {
 	r := rig.Start(t)
 	random := chance(t)

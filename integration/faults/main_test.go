@@ -1,5 +1,5 @@
-// Package faults tests what is left of experiments when parts of a cluster die, hang, forget or fill up.
-// Tests that break the shared cluster put it back, and run one after another.
+// Package faults tests that experiments survive when parts of a cluster die, hang, lose their state or
+// run out of disk space. Tests that break the shared cluster repair it, and run one after another.
 package faults
 
 import (

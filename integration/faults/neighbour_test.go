@@ -25,8 +25,7 @@ type neighbour struct {
 	log string
 }
 
-// neighbour makes one and starts its master. Its experiments are numbered from
-// first on.
+// neighbour creates a neighbour and starts its master. The ids of its experiments begin with first.
 func newNeighbour(t *testing.T, r *rig.Rig, first int) *neighbour {
 	t.Helper()
 	port, err := servers.FreePort()
@@ -105,7 +104,7 @@ func (n *neighbour) kill(t *testing.T) {
 	_ = n.cmd.Wait() // it was killed
 }
 
-// stop ends the neighbour with all that it runs.
+// stop ends the neighbour and its tasks.
 func (n *neighbour) stop(t *testing.T) {
 	t.Helper()
 	if t.Failed() {
@@ -115,8 +114,7 @@ func (n *neighbour) stop(t *testing.T) {
 	n.kill(t)
 }
 
-// looked waits until a master has read all there is in Nomad, later than the
-// start of an attempt of somebody's.
+// looked waits until a master has listed everything in Nomad after the start of an attempt.
 func looked(t testing.TB, r *rig.Rig, at uint64) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("a full look at Nomad's index %d", at), func() (bool, error) {
@@ -131,9 +129,8 @@ func index(t testing.TB, k *rig.Training) uint64 {
 	return uint64(rig.Value[int64](t, k.Rig, `SELECT max(m.nomad_index) FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.task_id = $1`, k.TaskID))
 }
 
-// TestNeighbourIsLeftAlone: two clusters share a namespace, and even the numbers
-// of their experiments. Each sees and touches its own jobs only, also when its
-// master starts again and looks at everything for the first time.
+// TestNeighbourIsLeftAlone: two clusters share a namespace and use the same ids of experiments. Each
+// one sees and changes only its own jobs, also after a restart of its master, which lists everything.
 func TestNeighbourIsLeftAlone(t *testing.T) {
 	r := rig.Start(t)
 	mine := r.Train(t, rig.TrainOptions{})
@@ -167,7 +164,7 @@ func TestNeighbourIsLeftAlone(t *testing.T) {
 	mine.CheckWhole(t)
 }
 
-// checkHides: nothing of the other's training is shown on this cluster.
+// checkHides tests that this cluster does not show the training of the other one.
 func checkHides(t testing.TB, k *rig.Training, other *rig.Training) {
 	t.Helper()
 	if k.TaskID == other.TaskID {

@@ -17,10 +17,10 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 )
 
-// nodeIsDead kills the agent of the node that a training runs on. Its tasks live
-// on with nobody to end them but the runner, which asks the master; Nomad gives
-// the node up, and the trial continues elsewhere from its checkpoint. Then the agent comes back to what it left, after
-// as long as all that takes, or a minute with DETENT_LONG_OUTAGE=1.
+// nodeIsDead kills the Nomad agent of a training's node. The tasks continue, and only the runner can
+// end them, because it asks the master. Nomad declares the node lost, and the trial continues on
+// another node from its checkpoint. Then the agent starts again, with DETENT_LONG_OUTAGE=1 after a
+// minute.
 func nodeIsDead(t *testing.T, r *rig.Rig) {
 	k := r.Train(t, rig.TrainOptions{Pause: 0.1, Stubborn: true})
 	k.Advance(t, 2*rig.CheckpointEvery)
@@ -37,7 +37,7 @@ func nodeIsDead(t *testing.T, r *rig.Rig) {
 	r.StartPart(t, agent)
 	t.Logf("%s is back after %s", node, time.Since(killed).Round(time.Millisecond))
 	r.Healthy(t)
-	// Nomad has something to put right there: the allocation that it had given up.
+	// Nomad must now end the allocation that it had declared lost.
 	rig.Eventually(t, "nothing of the lost attempt runs any more", func() (bool, error) { return idle(t, r, k.TaskID+".1") })
 	k.Advance(t, rig.CheckpointEvery)
 	k.Finish(t)
@@ -45,7 +45,7 @@ func nodeIsDead(t *testing.T, r *rig.Rig) {
 	checkGoesOn(t, k)
 }
 
-// waitRun waits until the program of a run was started and makes steps.
+// waitRun waits until the program of a run has started and makes steps.
 func waitRun(t testing.TB, k *rig.Training, run int) {
 	t.Helper()
 	rig.Eventually(t, "another attempt's program", func() (bool, error) {
@@ -76,8 +76,8 @@ func checkOneAtATime(t testing.TB, k *rig.Training) {
 	}
 }
 
-// checkGoesOn: the trial continued from its last checkpoint, and nobody counts that
-// as its failure. Its curve has each step once.
+// checkGoesOn tests that the trial continued from its last checkpoint, that this does not count as a
+// failure, and that its curve has each step once.
 func checkGoesOn(t testing.TB, k *rig.Training) {
 	t.Helper()
 	trial, err := k.Client.Trial(t.Context(), k.TrialID)
@@ -124,7 +124,7 @@ func checkGoesOn(t testing.TB, k *rig.Training) {
 	k.CheckMetrics(t, last)
 }
 
-// idle reports whether Nomad runs nothing of an attempt, on any node.
+// idle reports whether Nomad runs no process of an attempt on any node.
 func idle(t testing.TB, r *rig.Rig, attempt string) (bool, error) {
 	t.Helper()
 	nomad, err := r.Nomad()
@@ -143,8 +143,8 @@ func idle(t testing.TB, r *rig.Rig, attempt string) (bool, error) {
 	return true, nil
 }
 
-// nodeIsDrained lets operators drain the node of a trial in Nomad. Without a
-// deadline it may run to its end; with one it leaves with a checkpoint, long before.
+// nodeIsDrained drains the node of a trial in Nomad. Without a deadline the trial runs to its end; with
+// a deadline it is preempted at once and stores a checkpoint.
 func nodeIsDrained(t *testing.T, r *rig.Rig) {
 	nomad, err := r.Nomad()
 	if err != nil {

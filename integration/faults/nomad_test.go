@@ -21,9 +21,8 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// tokenLosesItsRights takes the master's rights in Nomad away while it has a
-// training there. To such a token Nomad shows an empty list, from which a master
-// must not conclude that everything is gone.
+// tokenLosesItsRights removes the rights of the master's Nomad token during a training. Nomad then
+// returns an empty list of jobs, and the master must not conclude that all jobs are lost.
 func tokenLosesItsRights(t *testing.T, r *rig.Rig) {
 	k := r.Train(t, rig.TrainOptions{})
 	nomad, err := r.Nomad()
@@ -66,8 +65,8 @@ func tokenLosesItsRights(t *testing.T, r *rig.Rig) {
 	}
 }
 
-// alarm waits until the master says that something is wrong. While Nomad starts,
-// it may say something else at first.
+// alarm waits until the master raises this alarm. While Nomad starts, the master may raise another one
+// first.
 func alarm(t testing.TB, r *rig.Rig, what string) string {
 	t.Helper()
 	var alarm string
@@ -81,7 +80,7 @@ func alarm(t testing.TB, r *rig.Rig, what string) string {
 	return alarm
 }
 
-// calm waits until nothing is wrong any more.
+// calm waits until the master raises no alarm.
 func calm(t testing.TB, r *rig.Rig) {
 	t.Helper()
 	rig.Eventually(t, "the end of the alarm", func() (bool, error) {
@@ -93,8 +92,7 @@ func calm(t testing.TB, r *rig.Rig) {
 	})
 }
 
-// checkTold wants an alarm where operators look: in the answer about the
-// master's health and in its log.
+// checkTold checks that /health and the master's log contain an alarm.
 func checkTold(t testing.TB, r *rig.Rig, alarm string) {
 	t.Helper()
 	resp, err := http.Get(r.MasterURL + "/health")
@@ -121,10 +119,9 @@ func attemptOf(t testing.TB, k *rig.Training, state string) {
 	})
 }
 
-// nomadIsRestored starts Nomad's server from a copy of its data that is some
-// minutes old. It has forgotten a training since then, and counts from an index
-// that it had long passed. Both trainings continue, until the operators say that
-// what Nomad lacks is lost.
+// nomadIsRestored starts Nomad's server from a copy of its data that is some minutes old. The copy
+// lacks a training, and its index is lower. Both trainings continue until operators confirm that the
+// missing jobs are lost.
 func nomadIsRestored(t *testing.T, r *rig.Rig) {
 	known := r.Train(t, rig.TrainOptions{})
 	server := r.RunningPart(t, "nomad")
@@ -138,8 +135,8 @@ func nomadIsRestored(t *testing.T, r *rig.Rig) {
 	whileStopped(t, r, server, func() error {
 		return errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(old)))
 	})
-	// A node that has seen a later index waits for one, so operators restart agents
-	// after such a restoration. Tasks outlive that.
+	// A node that has seen a higher index waits for that index, so operators must restart the agents
+	// after a restoration. Tasks survive this.
 	restartAgents := sync.OnceFunc(func() {
 		for _, agent := range []string{"client-a", "client-b"} {
 			r.Kill9(t, agent)
@@ -154,7 +151,7 @@ func nomadIsRestored(t *testing.T, r *rig.Rig) {
 	forgotten.Advance(t, 2*rig.CheckpointEvery)
 	known.CheckAlone(t)
 	forgotten.CheckAlone(t)
-	// What the tasks themselves say is believed, whatever Nomad shows.
+	// The master accepts the reports of tasks although Nomad does not list their jobs.
 	known.Finish(t)
 	known.CheckWhole(t)
 
@@ -173,7 +170,7 @@ func nomadIsRestored(t *testing.T, r *rig.Rig) {
 	checkGoesOn(t, forgotten)
 }
 
-// whileStopped does something while a part is stopped.
+// whileStopped calls a function while a part is stopped.
 func whileStopped(t testing.TB, r *rig.Rig, part local.Part, do func() error) {
 	t.Helper()
 	if err := part.Stop(t.Context()); err != nil {
@@ -185,8 +182,8 @@ func whileStopped(t testing.TB, r *rig.Rig, part local.Part, do func() error) {
 	}
 }
 
-// ageNomad makes Nomad's index rise by as much as it does in minutes of work, so
-// that its restoration is more than what the next few changes make up for.
+// ageNomad raises Nomad's index as some minutes of work do, so that the index after a restoration
+// stays lower for some time.
 func ageNomad(t testing.TB, r *rig.Rig) {
 	t.Helper()
 	nomad, err := r.Nomad()
@@ -201,7 +198,7 @@ func ageNomad(t testing.TB, r *rig.Rig) {
 	}
 }
 
-// otherWork gives every node a job that is not ours.
+// otherWork runs a job of another application on every node.
 func otherWork(t testing.TB, r *rig.Rig, nomad *api.Client) {
 	t.Helper()
 	task := api.NewTask("work", "raw_exec").SetConfig("command", "/bin/true").Require(&api.Resources{CPU: new(1), MemoryMB: new(10)})
@@ -212,9 +209,9 @@ func otherWork(t testing.TB, r *rig.Rig, nomad *api.Client) {
 	}
 }
 
-// nomadReadsASnapshot restores a snapshot while Nomad runs, which is the tool's
-// own way. Its index continues, and with the next work that it gives a node the node
-// ends what Nomad has forgotten; until then that goes on too.
+// nomadReadsASnapshot restores a snapshot with Nomad's own tool while Nomad runs. The index continues.
+// When Nomad next places work on a node, the node ends the tasks that Nomad no longer lists; until then
+// they continue.
 func nomadReadsASnapshot(t *testing.T, r *rig.Rig) {
 	known := r.Train(t, rig.TrainOptions{})
 	nomad, err := r.Nomad()

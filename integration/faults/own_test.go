@@ -17,9 +17,9 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// ownConfig is of masters whose tasks run in a node pool of their own, so that a
-// dead node is never the masters'. A node that lost Nomad ends its tasks soon,
-// which must still be later than the heartbeats of ownNomad.
+// ownConfig is the configuration of masters whose tasks run in a separate node pool, so that no dead
+// node runs a master. A node without Nomad ends its tasks soon, but must do so later than the
+// heartbeats of ownNomad.
 const ownConfig = `
 cluster_name: faults
 checkpoint_storage: {type: shared_fs, host_path: %s}
@@ -29,7 +29,7 @@ resource_pools:
 stop_after: 12s
 `
 
-// ownNomad makes a dead node known within seconds.
+// ownNomad makes Nomad declare a dead node lost within seconds.
 const ownNomad = `
 server {
   min_heartbeat_ttl = "2s"
@@ -37,8 +37,8 @@ server {
 }
 `
 
-// TestFaultsOnAClusterOfItsOwn breaks what other tests could not bear: it has two
-// masters, access control, and nodes that are soon given up.
+// TestFaultsOnAClusterOfItsOwn has faults that would break other tests of a shared cluster. Its cluster
+// has two masters, access control, and a Nomad that declares nodes lost early.
 func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := startOwn(t)
@@ -62,7 +62,7 @@ func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
 func startOwn(t *testing.T) *rig.Rig {
 	t.Helper()
 	r, dir := rig.NewOwn(t, "faults")
-	// Where that cannot be, its test is skipped.
+	// If that is not possible, the test is skipped.
 	if _, err := smallDisk(filepath.Join(dir, "cluster", "postgres"), "400m"); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func startOwn(t *testing.T) *rig.Rig {
 	return r
 }
 
-// A leader is who leads, as the row says.
+// A leader is the leading master according to the database.
 type leader struct {
 	Holder, Address string
 	Term            int64
@@ -144,7 +144,7 @@ func processOf(t testing.TB, r *rig.Rig, address string) (id proc.ID, alloc stri
 	return proc.ID{}, ""
 }
 
-// at is the cluster as seen through one of its masters.
+// at returns a rig that uses one of the masters.
 func at(t testing.TB, r *rig.Rig, address string) *rig.Rig {
 	t.Helper()
 	there := *r
@@ -156,8 +156,8 @@ func at(t testing.TB, r *rig.Rig, address string) *rig.Rig {
 	return &there
 }
 
-// leaderIsKilled: another term begins within five seconds, time after time, and
-// the training under it notices nothing.
+// leaderIsKilled kills the leader several times. Each time another term begins within five seconds, and
+// the training is not affected.
 func leaderIsKilled(t *testing.T, r *rig.Rig) {
 	k := r.Train(t, rig.TrainOptions{})
 	for range 3 {
@@ -176,7 +176,7 @@ func leaderIsKilled(t *testing.T, r *rig.Rig) {
 	k.CheckWhole(t)
 }
 
-// audit makes the database note which master writes what only a leader writes.
+// audit makes the database record which master writes the columns that only a leader may write.
 const audit = `
 CREATE TABLE IF NOT EXISTS faults_audit (id bigint GENERATED ALWAYS AS IDENTITY, who text, what text);
 CREATE OR REPLACE FUNCTION faults_note() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -190,8 +190,8 @@ CREATE OR REPLACE TRIGGER faults_note AFTER UPDATE OF state ON experiments FOR E
 CREATE OR REPLACE TRIGGER faults_note AFTER INSERT OR UPDATE ON nodes FOR EACH ROW EXECUTE FUNCTION faults_note();
 CREATE OR REPLACE TRIGGER faults_note AFTER UPDATE OF nomad_status ON members FOR EACH ROW EXECUTE FUNCTION faults_note();`
 
-// leaderSleeps stops the leader's process in the midst of its work, lets another
-// lead and decide, and wakes it again: of what it had in mind nothing happens.
+// leaderSleeps stops the leader's process during its work, waits until another master leads, and
+// resumes the process: the old leader must not write anything.
 func leaderSleeps(t *testing.T, r *rig.Rig) {
 	random := chance(t)
 	rig.Alter(t, r, audit)
@@ -215,7 +215,7 @@ func leaderSleeps(t *testing.T, r *rig.Rig) {
 			t.Fatal(err)
 		}
 		resigned(t, r, l)
-		// The new leader continues for a while, beside the one that woke.
+		// The new leader runs for a while beside the resumed one.
 		early.Follow(t)
 		for _, k := range []*rig.Training{early, late} {
 			k.Finish(t)
@@ -235,7 +235,7 @@ func leaderSleeps(t *testing.T, r *rig.Rig) {
 	}
 }
 
-// other is the cluster as seen through a master that does not lead.
+// other returns a rig that uses a master that does not lead.
 func other(t testing.TB, r *rig.Rig, l leader) *rig.Rig {
 	t.Helper()
 	for _, address := range r.Describe(t.Context()).MasterURLs {
@@ -247,7 +247,7 @@ func other(t testing.TB, r *rig.Rig, l leader) *rig.Rig {
 	return nil
 }
 
-// resigned waits until the leader of a term has said that it leads no longer.
+// resigned waits until the leader of a term has logged that it no longer leads.
 func resigned(t testing.TB, r *rig.Rig, l leader) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("the leader of term %d says that it no longer leads", l.Term), func() (bool, error) {
@@ -256,8 +256,7 @@ func resigned(t testing.TB, r *rig.Rig, l leader) {
 	})
 }
 
-// pause lets a moment pass, so that what is broken is broken at another moment
-// each time. No verdict depends on it.
+// pause waits for a random moment, so that faults happen at different moments. No check depends on it.
 func pause(t testing.TB, d time.Duration) {
 	t.Helper()
 	select {

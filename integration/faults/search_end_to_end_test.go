@@ -18,9 +18,8 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// hunted trains as well as its x is near to 0.3, at every length of training. It
-// stands still while there is a file "wait" in the folder that the hyperparameter
-// gate names, and says there that it does.
+// hunted reports a better metric the nearer its x is to 0.3. While a file "wait" exists in the folder
+// that the hyperparameter gate names, it pauses, and records that in the folder.
 const hunted = `
 import pathlib, time
 import determined
@@ -50,8 +49,8 @@ with core.init() as ctx:
         op.report_completed(loss)
 `
 
-// huntConfig is of a master whose GPUs are on nodes of their own: a dead node is
-// never the master's.
+// huntConfig is the configuration of a master whose GPUs are on separate nodes, so that no dead node
+// runs the master.
 const huntConfig = `
 cluster_name: hunt
 checkpoint_storage: {type: shared_fs, host_path: %s}
@@ -67,17 +66,16 @@ const (
 	huntBest   = 0.3 // the x that is looked for
 )
 
-// A hunt is a search for a good x, on a cluster of its own.
+// A hunt is a search for the best x, on a cluster of its own.
 type hunt struct {
 	*rig.Rig
 	experiment int
 	gate       string
 }
 
-// TestASearchSurvives: thirty trials of adaptive_asha on four GPUs. Poor trials
-// leave at their rung, and their slots go to others. On the way a trial is
-// killed, a node dies and the master is killed; nobody counts that as a trial's
-// failure, and what the search decided is what its events give again.
+// TestASearchSurvives runs thirty trials of adaptive_asha on four GPUs. Poor trials end at their rung,
+// and other trials use their slots. Meanwhile a trial is killed, a node dies and the master is killed.
+// None of this counts as a failure of a trial, and the decisions of the search follow from its events.
 func TestASearchSurvives(t *testing.T) {
 	t.Parallel()
 	h := startHunt(t)
@@ -117,7 +115,7 @@ searcher: {name: adaptive_asha, metric: loss, max_trials: %d, max_concurrent_tri
 	return h
 }
 
-// survivesAll lets a trial, a node and the master die in the midst of the search.
+// survivesAll kills a trial, a node and the master during the search.
 func (h *hunt) survivesAll(t *testing.T) {
 	h.results(t, 8)
 	h.shut(t)
@@ -159,7 +157,7 @@ func (h *hunt) survivesAll(t *testing.T) {
 	})
 }
 
-// results waits until the search has had so many.
+// results waits until the search has received this number of results.
 func (h *hunt) results(t *testing.T, n int) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("%d results", n), func() (bool, error) {
@@ -182,8 +180,8 @@ func (h *hunt) open(t *testing.T) {
 	}
 }
 
-// stand waits until so many attempts hold GPUs and all of them stand still, so
-// that nothing moves until something is done to them.
+// stand waits until this number of attempts hold GPUs and all of them pause, so that nothing changes
+// until the test acts.
 func (h *hunt) stand(t *testing.T, n int) []attempt {
 	t.Helper()
 	var held []attempt
@@ -199,7 +197,7 @@ func (h *hunt) stand(t *testing.T, n int) []attempt {
 	return held
 }
 
-// An attempt is a row of allocations, with where it ran.
+// An attempt is a row of allocations, with its node and GPU.
 type attempt struct {
 	ID      string
 	Trial   int // its id
@@ -211,10 +209,10 @@ type attempt struct {
 	To      *time.Time // when it gave them back
 }
 
-// place is the GPU that an attempt of one slot has.
+// place is the GPU of an attempt with one slot.
 func (a attempt) place() string { return a.Node + " " + strings.Join(a.Devices, ",") }
 
-// attempts are those of the search, in the order in which they were given slots.
+// attempts returns the attempts of the search in the order of their placement.
 func (h *hunt) attempts(t testing.TB) []attempt {
 	t.Helper()
 	list, err := rig.Query(t, h.Rig, pgx.RowToStructByPos[attempt], `
@@ -233,9 +231,9 @@ func (h *hunt) one(t testing.TB, id string) attempt {
 	return list[slices.IndexFunc(list, func(a attempt) bool { return a.ID == id })]
 }
 
-// checkSlots: at no time are more GPUs held than there are, nor one by two; all
-// are held at once; whatever an attempt gives back the next one uses, also while
-// the trial that gave it back waits at its rung.
+// checkSlots: at no time do attempts hold more GPUs than exist, or two attempts the same GPU. All GPUs
+// are in use at some time, and another attempt uses each GPU that an attempt has released, also while
+// the former trial waits at its rung.
 func (h *hunt) checkSlots(t *testing.T) {
 	t.Helper()
 	attempts := h.attempts(t)
@@ -271,7 +269,7 @@ func (h *hunt) checkSlots(t *testing.T) {
 	if most != huntGPUs || len(last) != huntGPUs {
 		t.Errorf("%d GPUs of %d were held at once, want all %d", most, len(last), huntGPUs)
 	}
-	// No rung ends anybody before the last of its bracket's trials was made.
+	// A rung stops no trial before the last trial of its bracket exists.
 	if lent == 0 {
 		t.Error("no trial gave its GPU to another while it waited")
 	}
@@ -280,7 +278,7 @@ func (h *hunt) checkSlots(t *testing.T) {
 	}
 }
 
-// ended is when each trial ended, by number.
+// ended returns the end of each trial, by number.
 func (h *hunt) ended(t *testing.T) []time.Time {
 	t.Helper()
 	list, err := rig.Query(t, h.Rig, pgx.RowTo[time.Time], `SELECT ended_at FROM trials WHERE experiment_id = $1 ORDER BY number`, h.experiment)
@@ -290,7 +288,7 @@ func (h *hunt) ended(t *testing.T) []time.Time {
 	return list
 }
 
-// A huntTrial is a row of trials, with how long it trained and how well.
+// A huntTrial is a row of trials, with its length and its best metric.
 type huntTrial struct {
 	Number, Restarts int
 	State            string

@@ -16,7 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/search"
 )
 
-// A replay is a search made again out of its rows.
+// A replay is a search computed again from its rows.
 type replay struct {
 	cfg    expconf.Config
 	seed   int64
@@ -59,7 +59,7 @@ func (p *replay) on(t *testing.T, s *search.Search, n int) {
 	}
 }
 
-// decisions are all that a search says.
+// decisions lists all decisions of a search.
 type decisions struct {
 	trials  []search.Trial
 	hparams []map[string]any // of the trials
@@ -79,8 +79,8 @@ func decided(s *search.Search) decisions {
 	return d
 }
 
-// checkReplay: the events in the rows give the decisions in the rows, and give
-// them again from wherever one begins.
+// checkReplay: the stored events give the stored decisions, also when the computation begins at any
+// later event.
 func (h *hunt) checkReplay(t *testing.T) {
 	t.Helper()
 	p := h.recorded(t)
@@ -114,9 +114,9 @@ func (h *hunt) checkReplay(t *testing.T) {
 	t.Logf("%d events, replayed from each of them", len(p.events))
 }
 
-// followed: what the cluster did next, it did because the search had said so. A
-// trial may leave just after another one's result called it back: the loop had
-// read the events before that result came.
+// followed: every step of the cluster followed from a decision of the search. A trial may exit just
+// after the result of another trial promoted it, because the loop had read the events before that
+// result arrived.
 func followed(t *testing.T, s *search.Search, e search.Event, held map[int]bool) {
 	t.Helper()
 	if e.Trial >= s.Len() {
@@ -136,7 +136,7 @@ func followed(t *testing.T, s *search.Search, e search.Event, held map[int]bool)
 	}
 }
 
-// checkTrials holds the rows of trials to the replay's decisions.
+// checkTrials compares the rows of trials with the replay's decisions.
 func (h *hunt) checkTrials(t *testing.T, want decisions) []huntTrial {
 	t.Helper()
 	trials, err := rig.Query(t, h.Rig, pgx.RowToStructByPos[huntTrial], `
@@ -179,8 +179,8 @@ func (h *hunt) checkTrials(t *testing.T, want decisions) []huntTrial {
 	return trials
 }
 
-// checkRungs: whatever the order in which results came, the best quarter of a
-// rung trained on from it, and the worst did not.
+// checkRungs: regardless of the order of results, the best quarter of a rung continued, and the worst
+// did not.
 func (h *hunt) checkRungs(t *testing.T, p *replay, trials []huntTrial) {
 	t.Helper()
 	trained := map[int64]int{}
@@ -213,7 +213,7 @@ func (h *hunt) checkRungs(t *testing.T, p *replay, trials []huntTrial) {
 	}
 }
 
-// firstTargets are the rungs that trials trained to first.
+// firstTargets returns the first rung of each trial.
 func (p *replay) firstTargets(t *testing.T) []int64 {
 	t.Helper()
 	s := p.to(t, 0)

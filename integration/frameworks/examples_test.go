@@ -60,7 +60,7 @@ func onTwoSlots(t *testing.T, r *rig.Rig, id int) float64 {
 	return best
 }
 
-// learns expects shares of right answers that no guessing gives.
+// learns checks that accuracies are better than guessing.
 func learns(t *testing.T, accuracies ...float64) {
 	t.Helper()
 	if slices.Min(accuracies) < 0.9 {
@@ -88,7 +88,7 @@ func searched(t *testing.T, r *rig.Rig, id, trials, length int) {
 	}
 }
 
-// sentences: two slots train with the same batches as one, and their sums differ in rounding alone.
+// sentences: two slots train with the same batches as one, and the losses differ only by rounding.
 func sentences(t *testing.T, r *rig.Rig, ids [2]int) {
 	t.Helper()
 	perplexities := trained(t, r, ids)
@@ -109,7 +109,7 @@ func bestCheckpoint(t *testing.T, r *rig.Rig, experiment int) string {
 	return uuids[0]
 }
 
-// predictions says with the best checkpoint of an experiment what a thousand images show.
+// predictions classifies a thousand images with the best checkpoint of an experiment.
 func predictions(t *testing.T, r *rig.Rig, trained int) {
 	t.Helper()
 	id := submitted(t, r, "shapes_pytorch", "predict.yaml", "--config", "hyperparameters.checkpoint="+bestCheckpoint(t, r, trained))

@@ -39,9 +39,8 @@ func irisConfig(t *testing.T, data string) string {
 	return text
 }
 
-// TestIrisObeysItsConfiguration: the periods that const.yaml asks for reach the
-// script and are what is reported; its data is found where it says, although this
-// machine has nothing there.
+// TestIrisObeysItsConfiguration: the script receives the periods of const.yaml, and the reports have
+// these periods. The task finds its data at the path in const.yaml, where this machine has no files.
 func TestIrisObeysItsConfiguration(t *testing.T) {
 	r := rig.Start(t)
 	needsMounts(t)
@@ -85,8 +84,8 @@ func TestIrisObeysItsConfiguration(t *testing.T) {
 	unseen(t, dataPlace)
 }
 
-// unseen fails when the machine itself sees what a task has at a place: at most
-// the empty folder that was made to mount at.
+// unseen fails if a path that a task mounts has content on the machine; there may be the empty folder
+// that was created for the mount.
 func unseen(t *testing.T, place string) {
 	t.Helper()
 	entries, err := os.ReadDir(place)
@@ -95,7 +94,7 @@ func unseen(t *testing.T, place string) {
 	}
 }
 
-// absent promises that a folder is gone after the test if it is not there before.
+// absent removes a folder after the test if it does not exist before.
 func absent(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -108,7 +107,7 @@ func absent(t *testing.T, dir string) {
 	})
 }
 
-// merged looks at the configuration that the task was given.
+// merged checks the configuration that the task received.
 func merged(t *testing.T, r *rig.Rig, id int) {
 	t.Helper()
 	e, err := r.Client.Experiment(t.Context(), id)
@@ -154,7 +153,7 @@ func copyFile(t testing.TB, from, to string) {
 	}
 }
 
-// needsMounts skips where tasks cannot have folders of the machine at other paths.
+// needsMounts skips a test if tasks cannot mount folders of the machine at other paths.
 func needsMounts(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -162,8 +161,8 @@ func needsMounts(t *testing.T) {
 	}
 }
 
-// TestBindMountsArePrivate: two tasks at once have different folders at the same
-// path; one may write to its folder, the other may not, and the machine sees neither.
+// TestBindMountsArePrivate: two parallel tasks mount different folders at the same path, one of them
+// read-only, and the machine sees neither mount.
 func TestBindMountsArePrivate(t *testing.T) {
 	r := rig.Start(t)
 	needsMounts(t)

@@ -29,7 +29,7 @@ func kerasPython(t testing.TB) string {
 }
 
 // startKeras starts a cluster whose slots have room for TensorFlow, with this
-// Python in every task's path, as an image would have it; it goes with the test.
+// Python in every task's PATH, as in an image. The cluster ends with the test.
 func startKeras(t *testing.T, python string) *rig.Rig {
 	t.Helper()
 	r, dir := rig.NewOwn(t, "keras")
@@ -45,7 +45,7 @@ resource_pools:
 	return r
 }
 
-// irisFiles writes the flowers into a folder as the example does.
+// irisFiles writes the data set into a folder as the example does.
 func irisFiles(t *testing.T, r *rig.Rig, python, dir string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), python, filepath.Join(examplesOf(r, "iris_keras"), "make_data.py"), dir)
@@ -54,7 +54,7 @@ func irisFiles(t *testing.T, r *rig.Rig, python, dir string) {
 	}
 }
 
-// placed puts values in the place of what a text has for them, each exactly once.
+// placed replaces texts in a configuration, each of which must occur exactly once.
 func placed(t *testing.T, path string, values map[string]string) string {
 	t.Helper()
 	src, err := os.ReadFile(path)
@@ -71,7 +71,7 @@ func placed(t *testing.T, path string, values map[string]string) string {
 	return text
 }
 
-// TestIrisInKeras: the experiments of 2022 as they were written, a trial class in
+// TestIrisInKeras: the experiments of 2022 without changes, a trial class in
 // Keras 2 with its configurations: const.yaml, its best checkpoint, TensorBoard, the
 // notebook's cell that downloads the checkpoint and names three flowers, distributed.yaml
 // on two slots, and adaptive.yaml with six trials.
@@ -167,7 +167,7 @@ func irisCreated(t *testing.T, r *rig.Rig, name, data string, flags ...string) (
 	return id, out
 }
 
-// iris trains a configuration of one trial, and looks at what the trial reported.
+// iris trains a configuration with one trial, and checks the reports of the trial.
 func iris(t *testing.T, r *rig.Rig, name, data string, batches int, flags ...string) (id int, log string) {
 	t.Helper()
 	id, log = irisCreated(t, r, name, data, flags...)
@@ -184,7 +184,7 @@ func iris(t *testing.T, r *rig.Rig, name, data string, batches int, flags ...str
 	return id, log
 }
 
-// curves opens TensorBoard on an experiment and waits for its trial to be drawn.
+// curves opens TensorBoard on an experiment and waits until it shows the trial.
 func curves(t *testing.T, r *rig.Rig, experiment, trial int) {
 	t.Helper()
 	out, err := r.Det(t, "tensorboard", "start", "--no-browser", strconv.Itoa(experiment))
@@ -203,7 +203,7 @@ func curves(t *testing.T, r *rig.Rig, experiment, trial int) {
 	}
 }
 
-// insideATask uses the SDK where the platform has signed its user in.
+// insideATask uses the SDK in a task, where the user is signed in already.
 func insideATask(t *testing.T, r *rig.Rig, experiment int, best string) {
 	t.Helper()
 	code := fmt.Sprintf("from determined.experimental import client; import os; c = client.get_experiment(%d).top_checkpoint(); "+
@@ -215,7 +215,7 @@ func insideATask(t *testing.T, r *rig.Rig, experiment int, best string) {
 	rig.Holds(t, "a command's output", out, "determined has "+best+" [", "'load_data.json'", "'metadata.json'")
 }
 
-// eventFiles expects what the platform and Keras's own callback drew.
+// eventFiles checks the event files of the platform and of Keras's own callback.
 func eventFiles(t *testing.T, r *rig.Rig, experiment, trial int) {
 	t.Helper()
 	path := filepath.Join("tensorboard", "experiment", strconv.Itoa(experiment), "trial", strconv.Itoa(trial))
@@ -234,8 +234,8 @@ func notebookCell(t *testing.T, r *rig.Rig, experiment int) string {
 		"<DET_MASTER_URL>": `"` + r.MasterURL + `"`, "MyUsername": "determined", "MyPassword": ""})
 }
 
-// species expects three flowers to be named. An iris with such small petals as
-// the first is a setosa whatever the seed was.
+// species checks that the output names three species. The first flower has such small petals that it
+// is a setosa with every seed.
 func species(t *testing.T, printed string) {
 	t.Helper()
 	if !regexp.MustCompile(`(?m)^\[0 [012] [012]\]$`).MatchString(printed) {
@@ -243,8 +243,7 @@ func species(t *testing.T, printed string) {
 	}
 }
 
-// flowersInANotebook runs the cell where it was written for: in a notebook that
-// the author's configuration starts.
+// flowersInANotebook runs the cell in a notebook that the author's configuration starts.
 func flowersInANotebook(t *testing.T, r *rig.Rig, experiment int) {
 	t.Helper()
 	place := "host_path: /opt/bluedata/mapr/mnt/<DataFabric-clusterName>/exthcp/tenant-<ID>/fsmount/checkpoints"

@@ -1,4 +1,4 @@
-// Package frameworks tests trials in PyTorch and Keras, and the experiments of 2022 as they were written.
+// Package frameworks tests trials in PyTorch and Keras, and the experiments of 2022 without changes.
 package frameworks
 
 import (

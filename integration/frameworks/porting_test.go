@@ -42,7 +42,7 @@ func changed(t *testing.T, text, diff string) string {
 	return text
 }
 
-// porting does what docs/porting.md says, block by block, in one folder: changes train.py, writes the configurations,
+// porting follows docs/porting.md block by block in one folder: it changes train.py, writes the configurations and
 // runs the commands.
 func porting(t *testing.T, r *rig.Rig, python string) {
 	page, err := os.ReadFile(filepath.Join(r.Root, "docs", "porting.md"))
@@ -85,7 +85,7 @@ func porting(t *testing.T, r *rig.Rig, python string) {
 	ported(t, r)
 }
 
-// asReader runs commands of the page as its reader does, and returns what they print.
+// asReader runs commands of the page as its reader does, and returns their output.
 func asReader(t *testing.T, r *rig.Rig, dir, home, python, commands string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", "set -eu\n"+commands)
@@ -99,7 +99,7 @@ func asReader(t *testing.T, r *rig.Rig, dir, home, python, commands string) stri
 	return string(out)
 }
 
-// samePausedOrNot trains as long as the experiment that was paused, without a pause: each epoch reports the same.
+// samePausedOrNot repeats the training of the paused experiment without a pause; each epoch must report the same.
 func samePausedOrNot(t *testing.T, r *rig.Rig, dir, home, python string, paused int) {
 	t.Helper()
 	out := asReader(t, r, dir, home, python, "det experiment create const.yaml . --config hyperparameters.epochs=1000 --config name=whole")
@@ -110,7 +110,7 @@ func samePausedOrNot(t *testing.T, r *rig.Rig, dir, home, python string, paused 
 	}
 }
 
-// losses are those that an experiment's trial reported, by its steps.
+// losses returns the losses of an experiment's trial by steps.
 func losses(t *testing.T, r *rig.Rig, experiment int) map[int]string {
 	t.Helper()
 	reports, err := client.Collect(r.Client.TrialMetrics(t.Context(), "training", r.Trial(t, experiment).ID))
@@ -124,7 +124,7 @@ func losses(t *testing.T, r *rig.Rig, experiment int) map[int]string {
 	return found
 }
 
-// ported looks at what the page's experiments have come to.
+// ported checks the results of the page's experiments.
 func ported(t *testing.T, r *rig.Rig) {
 	t.Helper()
 	list, err := client.Collect(r.Client.Experiments(t.Context(), client.ExperimentQuery{}))

@@ -143,7 +143,7 @@ max_restarts: 1
 	}
 }
 
-// A ranksRun is what the workers of a training said, and the losses that its trial reported.
+// A ranksRun has the output of a training's workers, and the losses of its trial.
 type ranksRun struct {
 	batches [][]int // the records of each batch, of all workers together
 	losses  []float64

@@ -16,7 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// uiDone is a training of a moment, with everything that a page shows.
+// uiDone is a short training with all data that a page shows.
 const uiDone = `
 from determined import core
 with core.init() as context:
@@ -52,8 +52,7 @@ with core.init() as context:
         time.sleep(0.2)
 `
 
-// TestUI lets a real browser use the pages of the real master: webui/test/browser.mjs
-// has the tests.
+// TestUI runs the tests of webui/test/browser.mjs in a real browser with a real master.
 func TestUI(t *testing.T) {
 	node, chromium := rig.BrowserTools(t)
 	r := rig.Start(t)
@@ -85,7 +84,7 @@ func TestUI(t *testing.T) {
 	}
 }
 
-// uiShots is a folder that stays when a test has failed.
+// uiShots is the folder for screenshots, which remains when a test has failed.
 func uiShots(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "detent-ui-")
@@ -102,7 +101,7 @@ func uiShots(t *testing.T) string {
 	return dir
 }
 
-// uiWorld submits what the browser's tests look at.
+// uiWorld creates the experiments and tasks for the browser's tests.
 func uiWorld(t *testing.T, r *rig.Rig) map[string]any {
 	t.Helper()
 	config := func(name, more string) string {
@@ -126,7 +125,7 @@ searcher: {name: random, metric: val_loss, max_trials: 3, max_length: {batches: 
 	r.WaitState(t, failed, v1.ExperimentStateError)
 	r.WaitState(t, search, v1.ExperimentStateCompleted)
 	r.WaitState(t, live, v1.ExperimentStateRunning)
-	// It fits the node, but not beside what runs there.
+	// It fits on the node, but not while the others run.
 	waiting := r.Submit(t, config("ui-waiting", "resources: {slots_per_trial: 4}"), rig.Script(uiDone))
 	t.Cleanup(func() {
 		for _, id := range []int{live, waiting} {
@@ -158,7 +157,7 @@ func uiNotebook(t *testing.T, r *rig.Rig) {
 	})
 }
 
-// uiTests passes on what the browser's side says, and does what it asks for.
+// uiTests prints the messages of the browser's tests, and carries out their requests.
 func uiTests(t *testing.T, r *rig.Rig, out io.Reader, in io.WriteCloser) {
 	t.Helper()
 	defer in.Close()

@@ -16,7 +16,7 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// aclConfig is of masters that tasks find through Consul.
+// aclConfig is the configuration of masters that tasks find through Consul.
 const aclConfig = `
 cluster_name: guarded
 service_name: det-master
@@ -25,9 +25,8 @@ resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 64}
 `
 
-// TestGuardedCluster runs on Nomad and Consul with access control on, with the
-// policies that operators are told to use: a training is whole, also when its
-// master is killed, and with the master's tokens nothing else is to be had.
+// TestGuardedCluster runs on Nomad and Consul with access control and the documented policies. A
+// training completes, also when its master is killed, and the master's tokens allow nothing else.
 func TestGuardedCluster(t *testing.T) {
 	t.Parallel()
 	r, dir := rig.NewOwn(t, "acl")
@@ -39,8 +38,8 @@ func TestGuardedCluster(t *testing.T) {
 	t.Run("rights in Consul", func(t *testing.T) { rightsInConsul(t, r) })
 }
 
-// guardedTraining: found, run, outlived and found again, all with the rights that
-// the policies give.
+// guardedTraining: a training starts, survives the kill of its master and reconnects, with the rights
+// of the policies.
 func guardedTraining(t *testing.T, r *rig.Rig) {
 	k := r.Train(t, rig.TrainOptions{})
 	management, _ := r.ConsulTokens()
@@ -54,7 +53,7 @@ func guardedTraining(t *testing.T, r *rig.Rig) {
 	k.CheckWhole(t)
 }
 
-// masterToken is what a master has shown to Nomad since it started.
+// masterToken is the token with which a running master signs in to Nomad.
 func masterToken(t *testing.T, r *rig.Rig) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(r.Cluster.StateDir(), "alloc", "*", "master", "secrets", "nomad_token"))

@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// rightsInVault tries what the documentation promises: signed in as the master
-// signs in, one can keep the roles of attempts and read the master's own
-// credentials, and nothing else is to be had.
+// rightsInVault tests the rights that the documentation promises: the master's identity can write and
+// remove the roles of attempts and read the master's own credentials, and can do nothing else.
 func (r *s3rig) rightsInVault(t *testing.T) {
 	token := r.asMaster(t)
 	role := func(kind, arn string) string {

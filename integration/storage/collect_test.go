@@ -28,7 +28,7 @@ func rest(t testing.TB, r *rig.Rig, id int) (list []v1.GC) {
 	return list
 }
 
-// TestFilesGo: some checkpoints are kept and others removed, with Determined's own client.
+// TestFilesGo: policies keep some checkpoints and remove the files of others, with Determined's own client.
 func TestFilesGo(t *testing.T) {
 	r := rig.Start(t)
 	u := r.Person(t, "determined", "")
@@ -93,8 +93,8 @@ func TestFilesGo(t *testing.T) {
 	deleted(t, r, u, id, storage, uuids[2])
 }
 
-// deleted: an experiment goes with all its files, and one of which a file could not be removed is still there, says
-// why, and can be deleted once it can.
+// deleted: deleting an experiment removes all its files. If a file cannot be removed, the experiment remains with
+// the reason, and can be deleted later.
 func deleted(t *testing.T, r *rig.Rig, u rig.Person, id int, storage, last string) {
 	events := filepath.Join(storage, "*", "tensorboard", "experiment", strconv.Itoa(id))
 	if found, err := filepath.Glob(events + "/trial/*/*"); err != nil || len(found) == 0 {

@@ -33,8 +33,8 @@ func (r *s3rig) inBucket(t *testing.T, prefix string) (names []string) {
 	return names
 }
 
-// filesGo: checkpoints leave the bucket by credentials that reach no others, at the end, by hand and with their
-// experiment, as the unmodified package asks for it.
+// filesGo: the files of checkpoints are removed from the bucket with credentials that reach no other files: at the
+// end of an experiment, by hand, and with the experiment; the unmodified package sends the requests.
 func (r *s3rig) filesGo(t *testing.T, as *rig.Rig, bystander int) {
 	theirs := as.Person(t, "bob", "")
 	before := r.inBucket(t, strconv.Itoa(bystander))

@@ -24,12 +24,12 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// keyLife is how long credentials live in these tests: STS gives none out for less than a quarter of
-// an hour, so a gate stands before the store that ends them sooner.
+// keyLife is how long credentials are valid in these tests. STS issues none for less than a quarter of
+// an hour, so a gate in front of the store makes them expire earlier.
 const keyLife = 12 * time.Second
 
-// A gate stands between everybody and the object store. Keys that were issued end after keyLife, in
-// what Vault is told and in what the store lets in; all of them are remembered.
+// A gate is a proxy in front of the object store. It shortens the validity of issued keys to keyLife,
+// for Vault and for the store, and remembers all keys.
 type gate struct {
 	server *httptest.Server
 
@@ -44,7 +44,7 @@ type gate struct {
 func newGate(t *testing.T) *gate {
 	g := &gate{ends: map[string]time.Time{}, uses: map[string]int{}}
 	proxy := &httputil.ReverseProxy{
-		// The host stays as it is: it is in the signature.
+		// Keep the host, because the signature covers it.
 		Rewrite: func(r *httputil.ProxyRequest) {
 			g.mu.Lock()
 			defer g.mu.Unlock()
@@ -77,7 +77,7 @@ func (g *gate) leadTo(t *testing.T, address string) {
 
 var credential = regexp.MustCompile(`Credential=([^/]+)/`)
 
-// over reports whether a request is signed by keys that have ended.
+// over reports whether a request is signed with expired keys.
 func (g *gate) over(r *http.Request) bool {
 	m := credential.FindStringSubmatch(r.Header.Get("Authorization"))
 	if m == nil {
@@ -99,7 +99,7 @@ var (
 	issued     = regexp.MustCompile(`<(AccessKeyId|SecretAccessKey|SessionToken)>([^<]+)</`)
 )
 
-// shorten ends keys that STS provides sooner.
+// shorten reduces the validity of keys in answers of STS.
 func (g *gate) shorten(resp *http.Response) error {
 	if !strings.Contains(resp.Header.Get("Content-Type"), "xml") {
 		return nil
@@ -127,7 +127,7 @@ func (g *gate) shorten(resp *http.Response) error {
 	return nil
 }
 
-// given are all the keys that were issued.
+// given returns all issued keys.
 func (g *gate) given() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -162,7 +162,7 @@ func startS3(t *testing.T) *s3rig {
 	return r
 }
 
-// upWith gives the master another configuration, and waits until it answers with it.
+// upWith restarts the master with another configuration, and waits until it answers.
 func (r *s3rig) upWith(t *testing.T, config string, env map[string]string) {
 	t.Helper()
 	all := map[string]string{"DETENT_HARNESS_PATH": filepath.Join(r.Root, "plugins", "harness")}
@@ -174,8 +174,8 @@ func (r *s3rig) upWith(t *testing.T, config string, env map[string]string) {
 	}
 }
 
-// furnish lays out what tasks of the pool "jail" find. As root that is a root of their own with a system's
-// Python in it, and the packages that they need.
+// furnish creates the files for tasks of the pool "jail". If the tests run as root, these tasks have a
+// root file system of their own with Python and the packages that they need.
 func (r *s3rig) furnish(t *testing.T, dir string) (chroot []string) {
 	t.Helper()
 	venv := rig.PythonOf(t, "s3")
@@ -190,14 +190,14 @@ func (r *s3rig) furnish(t *testing.T, dir string) (chroot []string) {
 		return nil
 	}
 	r.driver, r.python, r.path = "exec", filepath.Dir(system.Path), filepath.Join(dir, "packages")
-	// Where everybody may look: tasks are nobody's.
+	// A folder that everybody may read, because tasks run as nobody.
 	if err := os.CopyFS(r.path, os.DirFS(packages[0])); err != nil {
 		t.Fatal(err)
 	}
 	return append(system.Chroot, r.path)
 }
 
-// user makes a user, or finds one, and signs them in.
+// user finds or creates a user, and signs the user in.
 func (r *s3rig) user(t *testing.T, name string) *rig.Rig {
 	t.Helper()
 	admin, err := r.SignIn(t.Context(), "admin")
@@ -216,7 +216,7 @@ func (r *s3rig) user(t *testing.T, name string) *rig.Rig {
 	return &as
 }
 
-// config is of an experiment that runs one of testdata/s3.
+// config is the configuration of an experiment that runs a program of testdata/s3.
 func (r *s3rig) config(pool, program string, env ...string) string {
 	paths := fmt.Sprintf(`"PATH=%s:/usr/bin:/bin"`, r.python)
 	if r.path != "" {
@@ -235,8 +235,7 @@ environment: {environment_variables: [%[3]s]}
 `, pool, program, paths)
 }
 
-// tensorboard draws what a training has left in the bucket, with keys of its own
-// that only read.
+// tensorboard shows the event files of a training in the bucket, with keys that may only read.
 func (r *s3rig) tensorboard(t *testing.T) {
 	config := strings.Replace(r.config("jail", "drawing.py"), "searcher: {name: single, metric: loss}", "searcher: {name: single, metric: loss, max_length: {batches: 5}}", 1)
 	id := r.Submit(t, config, map[string]string{"drawing.py": rig.Drawing})
@@ -244,7 +243,7 @@ func (r *s3rig) tensorboard(t *testing.T) {
 	r.Drawn(t, id, "--config", "resources.resource_pool=open")
 }
 
-// program are the files of an experiment that runs one of testdata/s3.
+// program returns the files of an experiment that runs a program of testdata/s3.
 func program(t *testing.T, name string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "s3", name))

@@ -13,7 +13,7 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 )
 
-// needles are all keys and tokens by which anybody signs in to the object store or to Vault.
+// needles returns all keys and tokens for the object store and for Vault.
 func (r *s3rig) needles(t *testing.T) []string {
 	t.Helper()
 	list := append(r.gate.given(), r.VaultToken(), r.S3().Admin.AccessKey, r.S3().Admin.SecretKey)
@@ -25,7 +25,7 @@ func (r *s3rig) needles(t *testing.T) []string {
 	return list
 }
 
-// clean fails if a text has a needle in it. Nobody is shown the needle.
+// clean fails if a text contains a needle. The message does not contain the needle.
 func clean(t *testing.T, where, text string, needles []string) {
 	t.Helper()
 	for i, n := range needles {
@@ -36,8 +36,8 @@ func clean(t *testing.T, where, text string, needles []string) {
 	}
 }
 
-// searchRunning looks at a task that runs: at what its processes were started with, at its job, and at its
-// folder, where the keys are, so that a search that finds nothing elsewhere is known to look for the right thing.
+// searchRunning searches a running task: the arguments and environments of its processes, its job, and its
+// folder. The folder must contain the keys, which shows that the search looks for the right texts.
 func (r *s3rig) searchRunning(t *testing.T, experiment int) {
 	task := r.taskOf(t, experiment)
 	job := "det-" + strings.ReplaceAll(task+".1", ".", "-")
@@ -108,7 +108,7 @@ func (r *s3rig) nomad(t *testing.T, path string) (int, string) {
 	return r.Read(t, r.NomadURL+path, map[string]string{"X-Nomad-Token": r.NomadToken})
 }
 
-// searchAll looks at everything that is kept or shown: rows, logs, jobs, services, answers.
+// searchAll searches everything that is stored or shown: rows, logs, jobs, services, answers.
 func (r *s3rig) searchAll(t *testing.T, experiments ...int) {
 	needles := r.needles(t)
 	if len(needles) < 20 {

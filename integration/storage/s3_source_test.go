@@ -9,8 +9,8 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// startsFrom: an experiment starts from a checkpoint of somebody else's, which its
-// keys reach, and reach no further.
+// startsFrom: an experiment starts from a checkpoint of another user. Its keys can read this checkpoint
+// and no other one.
 func (r *s3rig) startsFrom(t *testing.T, alice, bob *rig.Rig, stored v1.Checkpoint) {
 	config := strings.Replace(r.config("jail", "source.py"), "metric: loss", "metric: loss, source_checkpoint_uuid: "+stored.UUID, 1)
 	id := alice.Submit(t, config, program(t, "source.py"))

@@ -64,7 +64,7 @@ func TestCheckpointsInS3(t *testing.T) {
 	t.Run("by identity, without Vault", func(t *testing.T) { r.webIdentity(t, bob) })
 }
 
-// unmodified is of an experiment that has Determined's own package.
+// unmodified is the configuration of an experiment with Determined's own package.
 func (r *s3rig) unmodified(t *testing.T, env ...string) string {
 	as := *r
 	as.python, as.path = filepath.Dir(rig.DeterminedPython(t)), ""
@@ -101,7 +101,7 @@ func (r *s3rig) refusals(t *testing.T, as *rig.Rig) {
 	}
 }
 
-// places: the stored prefix is the experiment's own, a fork has another, and what was submitted stays as it was.
+// places: the stored prefix is the experiment's own, a fork has another prefix, and the submitted text is unchanged.
 func (r *s3rig) places(t *testing.T, as *rig.Rig, id int) {
 	prefix, original := prefixOf(t, as, id)
 	if prefix != strconv.Itoa(id) || strings.Contains(original, "prefix") {
@@ -116,7 +116,7 @@ func (r *s3rig) places(t *testing.T, as *rig.Rig, id int) {
 	if prefix, text := prefixOf(t, as, fork); prefix != "team/vision/"+strconv.Itoa(fork) || text != config {
 		t.Errorf("the fork lies at %q; its text is\n%s", prefix, text)
 	}
-	// A fork of what is stored, as a client makes it that shows the complete configuration.
+	// A fork with the stored configuration, as clients make it that show the complete configuration.
 	parent, err := as.Client.Experiment(t.Context(), fork)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func (r *s3rig) isolation(t *testing.T, alice, bob *rig.Rig, owner int, stored v
 	if line := lineWith(t, log, "NAMES "); strings.Contains(line, "VAULT") || strings.Contains(line, "AWS_SECRET") || strings.Contains(line, "AWS_ACCESS") || strings.Contains(line, "NOMAD_TOKEN") {
 		t.Errorf("in the task's environment: %s", line)
 	}
-	// Bob's checkpoint is as it was.
+	// Bob's checkpoint is unchanged.
 	if got := archive(t, bob, stored.UUID); len(got["weights"]) != 24000 || string(got["deep/state"]) != "bob" || len(got) != 3 {
 		t.Errorf("the checkpoint has %d bytes of weights and the state %q, and %d files", len(got["weights"]), got["deep/state"], len(got))
 	}
@@ -184,7 +184,7 @@ func lineWith(t *testing.T, text, part string) string {
 	return ""
 }
 
-// archive are the files of a checkpoint, fetched as a zip.
+// archive returns the files of a checkpoint from a zip archive.
 func archive(t *testing.T, r *rig.Rig, uuid string) map[string][]byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.MasterURL+"/checkpoints/"+uuid, nil)
@@ -222,7 +222,7 @@ func archive(t *testing.T, r *rig.Rig, uuid string) map[string][]byte {
 	return files
 }
 
-// downloads by our command and by the unmodified package, which find no keys of their own.
+// downloads fetches checkpoints with det and with the unmodified package, neither of which has keys.
 func (r *s3rig) downloads(t *testing.T, stored v1.Checkpoint) {
 	ours := filepath.Join(t.TempDir(), "ours")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(r.Bin, "det"), "checkpoint", "download", stored.UUID, "-o", ours)
@@ -250,7 +250,8 @@ print(client.get_checkpoint(%q).download("theirs"))
 	}
 }
 
-// vaultAway: what runs continues, what needs Vault waits and says why, and the rest starts.
+// vaultAway: while Vault is unavailable, running tasks continue, tasks that need Vault wait with a reason, and other
+// tasks start.
 func (r *s3rig) vaultAway(t *testing.T, as *rig.Rig, long int) (waited int) {
 	vault, err := r.Part("vault")
 	if err != nil {
@@ -324,7 +325,7 @@ const (
 	foreignRole = "det-1-9c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11-1"
 )
 
-// vault asks Vault as its administrator.
+// vault sends a request to Vault as its administrator.
 func (r *s3rig) vault(t *testing.T, method, path string, body []byte) []byte {
 	t.Helper()
 	status, text := r.TryVault(t, r.VaultToken(), method, path, string(body))
@@ -343,8 +344,8 @@ func (r *s3rig) vaultList(t *testing.T, path string) []string {
 	return list.Data.Keys
 }
 
-// nothingLeft: the roles of all attempts are gone, with what a killed master had left, and with what Vault
-// remembered of the jobs; those of others are there.
+// nothingLeft: the roles of all attempts are removed, also those that a killed master had left, and Vault's entities
+// of the jobs. Roles of other clusters remain.
 func (r *s3rig) nothingLeft(t *testing.T) {
 	var roles []string
 	rig.Eventually(t, "the roles are gone", func() (bool, error) {
@@ -357,7 +358,7 @@ func (r *s3rig) nothingLeft(t *testing.T) {
 	})
 }
 
-// webIdentity: the same store trusts Nomad's identities, and nobody asks Vault.
+// webIdentity: the same store trusts Nomad's workload identities, and Vault is not used.
 func (r *s3rig) webIdentity(t *testing.T, as *rig.Rig) {
 	config := fmt.Sprintf(s3Config, r.gate.server.URL, r.driver) +
 		fmt.Sprintf("web_identity: {role_arn: %q, sts_endpoint: %q}\n", r.S3().WebRoleARN, r.gate.server.URL)
