@@ -105,7 +105,7 @@ func card(v v1.ModelVersion) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// written are the texts that somebody wrote.
+// written are the description and the notes that users wrote.
 func written(texts ...string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// texts are what the flags say about a model or a version of one.
+// texts are the values of the flags for a model or a version.
 type texts struct {
 	name, text, notes, metadata string
 	labels                      []string
@@ -34,7 +34,7 @@ func (t *texts) flags(cmd *cobra.Command, word string) {
 	cmd.MarkFlagsOneRequired("name", word, "notes", "metadata", "label", "no-labels")
 }
 
-// changes are the fields of which the command line says something.
+// changes are the fields that the command line sets.
 type changes struct {
 	name, text, notes *string
 	labels            *[]string

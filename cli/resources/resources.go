@@ -1,4 +1,4 @@
-// Package resources is det resources: what was used, by whom.
+// Package resources is det resources: which users and workspaces used how many slots.
 package resources
 
 import (

@@ -102,7 +102,7 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	return o.send(ctx, a, string(text), files)
 }
 
-// send asks for the task, and follows its log if that is wanted.
+// send submits the task, and follows its log if --follow is set.
 func (o *createOptions) send(ctx context.Context, a *app.App, config string, files []v1.File) error {
 	c, err := a.Client(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// until reads events until one fits, and returns it with the names of all it saw.
+// until reads events until one matches, and returns it with the names of all events before.
 func (s *stream) until(what string, fits func(event) bool) event {
 	s.t.Helper()
 	const most = 200 // events
@@ -50,8 +50,8 @@ func TestLiveTellsWhatMoves(t *testing.T) {
 	s.until("the end", named("experiment", `"state":"STATE_CANCELED"`, `"endTime":"`))
 }
 
-// TestLiveKeepsToWorkspaces: whoever sees one workspace is told of its experiments, and
-// neither of those of another one nor of their removal; one that moves away is gone.
+// TestLiveKeepsToWorkspaces: a user who may view one workspace receives events of its experiments only,
+// not of other workspaces. An experiment that moves to another workspace disappears.
 func TestLiveKeepsToWorkspaces(t *testing.T) {
 	r := newRig(t)
 	me, admin := r.user("determined"), r.user("admin")
@@ -80,9 +80,8 @@ func TestLiveKeepsToWorkspaces(t *testing.T) {
 	s.until("the one that went away", fits("look", fmt.Sprintf(`"gone":[%d]`, ours)))
 }
 
-// TestLiveComesBack: what was missed between two connections comes first, in its
-// order, reports as well as moves; a position of another time makes the reader look
-// at everything.
+// TestLiveComesBack: a client that connects again first receives the missed events, reports and moves,
+// in their order. For a position that the server no longer has, it is told to reload everything.
 func TestLiveComesBack(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml(), 1)
@@ -93,7 +92,7 @@ func TestLiveComesBack(t *testing.T) {
 	}
 	me := r.user("determined")
 	path := fmt.Sprintf("/api/v1/detent/live?trials=%d&trials=%d", a.trial, other.trial)
-	still := me.open("/api/v1/detent/live", nil) // somebody stays, so that the feed does
+	still := me.open("/api/v1/detent/live", nil) // the feed needs one open connection
 	defer still.close()
 	still.until("the beginning", named("position"))
 	s := me.open(path, nil)
@@ -114,8 +113,8 @@ func TestLiveComesBack(t *testing.T) {
 	id := me.create(yaml("description: missed"), `"activate":true`)
 	still.until("the move", named("experiment", fmt.Sprintf(`"id":%d,`, id)))
 	s = me.open(path, http.Header{"Last-Event-ID": {last}})
-	// A report that is younger than another transaction of the server is settled when
-	// that one has ended, and then comes as one that is new.
+	// A report that is younger than another open transaction is sent as new once that transaction has
+	// ended.
 	var reports, moves int
 	var there bool
 	s.until("all that was missed", func(e event) bool {

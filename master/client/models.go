@@ -31,7 +31,7 @@ func (c *Client) Model(ctx context.Context, name string) (*v1.Model, error) {
 	return &out.Model, err
 }
 
-// CreateModel makes a model that is not there yet.
+// CreateModel creates a model with a new name.
 func (c *Client) CreateModel(ctx context.Context, req v1.PostModelRequest) (*v1.Model, error) {
 	out, err := post(ctx, c, v1.CreateModel, req)
 	return &out.Model, err

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A UsageQuery asks for what was used, by the names of the API's parameters.
+// A UsageQuery has the parameters of a request for used slots, by their names in the API.
 type UsageQuery url.Values
 
 // UsageCSV streams an answer of accounting as CSV.

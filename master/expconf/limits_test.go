@@ -10,14 +10,13 @@ import (
 	"testing"
 )
 
-// number is a field of a document that takes a number, by its path.
+// number is a numeric field of a document, by its path.
 type numberField struct {
 	path  []string
 	whole bool
 }
 
-// numbersOf lists the fields of a struct that take numbers, wherever they are
-// nested.
+// numbersOf lists the numeric fields of a struct and of its nested structs.
 func numbersOf(t reflect.Type, path []string, out *[]numberField) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -46,8 +45,7 @@ func numbersOf(t reflect.Type, path []string, out *[]numberField) {
 	}
 }
 
-// put makes a value with a number at a path, beside what the sections on the way
-// need to be read at all.
+// put makes a document with a number at a path, and with the fields that its sections require.
 func put(path []string, number string) string {
 	if len(path) == 0 {
 		return number
@@ -58,7 +56,7 @@ func put(path []string, number string) string {
 	return "{" + path[0] + ": " + put(path[1:], number) + "}"
 }
 
-// searcherOf is a searcher that has a field.
+// searcherOf returns a searcher that has a field.
 func searcherOf(field string) string {
 	s := sectionOf(reflect.TypeFor[Searcher]())
 	for _, m := range s.union.members {
@@ -69,9 +67,9 @@ func searcherOf(field string) string {
 	return ""
 }
 
-// TestEveryNumberHasALimit finds the fields of the documents by themselves, so
-// that a number that is added later is met here. No number is accepted without
-// bounds: beyond them it is refused with its place.
+// TestEveryNumberHasALimit finds all numeric fields with reflection, so that it also tests fields that
+// are added later. Each number must have bounds, and a number beyond them must be rejected with its
+// path.
 func TestEveryNumberHasALimit(t *testing.T) {
 	tests := 0
 	check := func(kind string, f numberField, parse func(string) error, document func(number string) string) {
@@ -101,7 +99,7 @@ func TestEveryNumberHasALimit(t *testing.T) {
 			name := searcherOf(f.path[1])
 			common := f.path[1] == "source_trial_id"
 			if name == "" && !common {
-				continue // of a searcher that is not run any more
+				continue // of a searcher that no longer exists
 			}
 			if common {
 				name = Single
@@ -152,8 +150,8 @@ func parseWhole(doc string) error {
 	return c.Validate()
 }
 
-// TestHyperparametersAreFinite: nothing that is drawn, or a point of a grid, can
-// be a number that JSON has no room for.
+// TestHyperparametersAreFinite: every drawn value and every point of a grid is a number that JSON can
+// represent.
 func TestHyperparametersAreFinite(t *testing.T) {
 	const head = "name: n\nentrypoint: e\ncheckpoint_storage: {type: shared_fs, host_path: /x}\nsearcher: {name: random, metric: m, max_trials: 2, max_length: 1}\nhyperparameters:\n"
 	for _, test := range []struct{ doc, want string }{
@@ -180,13 +178,13 @@ func TestHyperparametersAreFinite(t *testing.T) {
 	}
 	grid := strings.Replace(head, "{name: random, metric: m, max_trials: 2, max_length: 1}", "{name: grid, metric: m, max_length: 1}", 1)
 	big := grid
-	for i := range 400 { // 1000^400 is no number any more
+	for i := range 400 { // 1000^400 overflows
 		big += fmt.Sprintf("  h%d: {type: double, minval: 0, maxval: 1, count: 1000}\n", i)
 	}
 	if err := parseWhole(big); err == nil || !strings.Contains(err.Error(), "the grid has +Inf points, each of them a trial; at most 100000 are run") {
 		t.Errorf("a grid of 1000^400 points: %v", err)
 	}
-	// What Determined documents is taken.
+	// Values that Determined documents are accepted.
 	for _, doc := range []string{
 		"  a: {type: log, base: 10, minval: -5, maxval: -1}", "  a: {type: log, base: 2.718, minval: -20.5, maxval: 20}",
 		"  a: {type: double, minval: -1e9, maxval: 1e9}", "  a: {type: int, minval: -2147483648, maxval: 2147483647}",
@@ -198,8 +196,8 @@ func TestHyperparametersAreFinite(t *testing.T) {
 	}
 }
 
-// TestSearchesAreBounded: what a search plans is bounded in trials, in what is
-// stored of them, and in what is remembered of them.
+// TestSearchesAreBounded: the plan of a search has bounds for the number of its trials, their rows and
+// their memory.
 func TestSearchesAreBounded(t *testing.T) {
 	big := strings.Repeat("x", 50_000)
 	var many strings.Builder
@@ -235,8 +233,8 @@ func TestSearchesAreBounded(t *testing.T) {
 	}
 }
 
-// TestWhatIsAcceptedCanBeReadBack: whatever is accepted can be stored and read,
-// though defaults, escapes and merging make it larger and deeper.
+// TestWhatIsAcceptedCanBeReadBack: every accepted configuration can be stored and read, although
+// defaults, escapes and merging make it larger and deeper.
 func TestWhatIsAcceptedCanBeReadBack(t *testing.T) {
 	const head = "name: n\nentrypoint: e\nsearcher: {name: single, metric: m}\ncheckpoint_storage: {type: shared_fs, host_path: /x}\n"
 	variables := "environment:\n  environment_variables:\n"
@@ -245,7 +243,7 @@ func TestWhatIsAcceptedCanBeReadBack(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		doc  string
-		want string // "" where it is accepted
+		want string // "" if it is accepted
 	}{
 		"escapes":    {"data: {x: '" + strings.Repeat("<", 150_000) + "'}\n", ""},
 		"too long":   {"data: {x: '" + strings.Repeat("<", 500_000) + "'}\n", "the complete configuration has 3001"},

@@ -153,7 +153,7 @@ func events(ctx context.Context, in Storage, dir string) freed {
 	return f
 }
 
-// account computes what was removed from what is left.
+// account computes the removed files from the remaining ones.
 func (f *freed) account(ctx context.Context, in Storage, dir string, before map[string]int64, failure error) {
 	after, err := in.List(ctx, dir)
 	if failure = errors.Join(failure, err); failure != nil {

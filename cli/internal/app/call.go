@@ -38,7 +38,8 @@ func Find[T any](a *App, find func(c *client.Client, ctx context.Context, name s
 	})
 }
 
-// ByID is a Call about the thing whose number is the first argument; kind is what an error calls it: "a trial".
+// ByID is a Call about the thing whose number is the first argument. kind is its kind in errors, such as
+// "a trial".
 func ByID(a *App, kind string, run func(ctx context.Context, c *client.Client, id int, given []string) error) RunE {
 	return func(cmd *cobra.Command, given []string) error {
 		id, err := args.ID(kind, given[0])
@@ -49,9 +50,9 @@ func ByID(a *App, kind string, run func(ctx context.Context, c *client.Client, i
 	}
 }
 
-// ForEach is a Call that changes each of the things whose numbers are the arguments; noun is the kind without an
-// article: "trial". It prints what was done to which one, and stops at the first error, which names the thing if
-// there are several.
+// ForEach is a Call that changes several things, whose numbers are the arguments; noun is their kind without an
+// article, such as "trial". It prints a line for each changed thing, and stops at the first error, which names the
+// thing if there are several.
 func ForEach(a *App, noun, done string, change func(c *client.Client, ctx context.Context, id int) error) RunE {
 	kind := "a " + noun
 	if strings.ContainsRune("aeiou", rune(noun[0])) {
@@ -76,7 +77,7 @@ func ForEach(a *App, noun, done string, change func(c *client.Client, ctx contex
 	}
 }
 
-// Agreed asks the user a question; if the answer is no, it prints what does not happen, and returns an error.
+// Agreed asks the user a question. If the answer is no, it prints the text otherwise, and returns an error.
 func (a *App) Agreed(ctx context.Context, question, otherwise string) error {
 	yes, err := a.IO.Confirm(ctx, question)
 	if err != nil || yes {

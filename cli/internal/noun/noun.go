@@ -81,7 +81,8 @@ func nearest(cmd *cobra.Command, typed string) []string {
 	return found
 }
 
-// Absent makes a command that Determined has and Detent does not: with whatever arguments, it says why and what to do.
+// Absent makes a command that Determined has and Detent does not. With any arguments it fails and says why, and what
+// to do instead.
 func Absent(use, why string) *cobra.Command {
 	return &cobra.Command{
 		Use:                use,

@@ -24,7 +24,7 @@ type Port struct{ Local, Task int }
 // maxConnections is the maximum number of connections to all ports together.
 const maxConnections = 256
 
-// Parse reads ports of the form PORT or LOCAL:PORT. The local port 0 stands for any free one.
+// Parse reads ports of the form PORT or LOCAL:PORT. The local port 0 selects any free port.
 func Parse(words []string) ([]Port, error) {
 	var ports []Port
 	local := map[int]bool{}

@@ -63,7 +63,7 @@ export const manage = {
   removeMessage: () => call(wire.deleteClusterMessage),
 };
 
-// attempt does something and says how it went; true if it went well.
+// attempt runs a request and shows its result; it returns true on success.
 export async function attempt(what: string, act: () => Promise<unknown>, done: string): Promise<boolean> {
   try {
     await act();

@@ -1,4 +1,4 @@
-"""One rank's way through a data set, epoch after epoch, which can be left and resumed."""
+"""The records of a data set in the order in which one rank reads them; can be resumed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from determined.data._order import Shard
 
 
 class Records(Protocol):
-    """What a stream reads: a ``data.Dataset``."""
+    """The part of ``data.Dataset`` that a stream uses."""
 
     @property
     def id(self) -> str:
@@ -74,7 +74,7 @@ class Stream:
         if start_offset < 0:
             raise ValueError(f"start_offset counts records, so it cannot be {start_offset}")
         self._epoch, self._taken = divmod(start_offset, len(self))
-        # Where in the epoch all ranks together began to read.
+        # The position in the epoch at which all ranks together began to read.
         self._start = 0
 
     def __len__(self) -> int:
@@ -140,7 +140,7 @@ class Stream:
 
     def __iter__(self) -> Iterator[Any]:
         if self.remaining() == 0:
-            # Other ranks have the few records that this epoch still has.
+            # Other ranks read the last records of this epoch.
             self._next_epoch()
             return
         for number in self.numbers():
