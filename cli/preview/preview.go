@@ -3,7 +3,6 @@ package preview
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -94,14 +93,8 @@ func run(ctx context.Context, a *app.App, o options) error {
 	if o.format.Structured() {
 		return o.format.Messages(a.IO.Out, sum)
 	}
-	var shown struct {
-		Searcher json.RawMessage `json:"searcher"`
-	}
-	if err := json.Unmarshal(sum.Config, &shown); err != nil {
-		return fault.New(fault.Internal, "cannot decode the configuration in the master's answer: %w", err)
-	}
 	a.Printf("Using search configuration:\n")
-	if err := output.YAML(a.IO.Out, shown.Searcher); err != nil {
+	if err := output.YAML(a.IO.Out, sum.Config); err != nil {
 		return err
 	}
 	a.Printf("\n")

@@ -125,7 +125,7 @@ func (a *API) holdings(ctx context.Context, in auth.Scope) ([]store.Holding, err
 func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
 	registered := n.RegisteredAt
 	w := v1.Agent{Addresses: []string{n.Address}, Enabled: n.Enabled && n.Eligible, Draining: n.DrainWanted || n.Draining,
-		RegisteredTime: &registered, Version: n.Version, Slots: map[string]v1.Slot{}, Containers: map[string]v1.Container{},
+		RegisteredTime: &registered, Version: v1.Compatible, Slots: map[string]v1.Slot{}, Containers: map[string]v1.Container{},
 		SlotStats: v1.SlotStats{TypeStats: map[string]v1.DeviceStats{}, BrandStats: map[string]v1.DeviceStats{}}}
 	for _, h := range holds {
 		w.Containers[containerID(h)] = v1.Container{ID: containerID(h), State: containerState(h.State)}

@@ -160,7 +160,7 @@ func TestWorkspacesAndProjects(t *testing.T) {
 	me.post("/api/v1/workspaces", `{"name":"`+strings.Repeat("n", 10_000)+`"}`).says(400, "10000 bytes")
 	me.post("/api/v1/workspaces", `{"name":"x","defaultComputePool":"nowhere"}`).says(404, "nowhere")
 	me.post("/api/v1/workspaces", `{"name":"x","checkpointStorageConfig":{"type":"tape"}}`).says(400, "checkpointStorageConfig")
-	for query, want := range map[string]float64{"nameCaseSensitive=Team": 1, "nameCaseSensitive=team": 0, "name=tea": 1, "": 2, "archived=true": 0, "users=admin": 1, "pinned=true": 0} {
+	for query, want := range map[string]float64{"nameCaseSensitive=Team": 1, "nameCaseSensitive=team": 0, "name=tEAM": 1, "name=tea": 0, "": 2, "archived=true": 0, "users=admin": 1, "pinned=true": 0} {
 		if n := at(t, me.get("/api/v1/workspaces?"+query).ok().tree(), "pagination.total"); n != want {
 			t.Errorf("%s: %v workspaces, want %v", query, n, want)
 		}

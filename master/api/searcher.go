@@ -277,11 +277,17 @@ func (a *API) previewSearch(_ context.Context, _ *call, req *v1.PreviewHPSearchR
 	if err := cfg.ValidateSearch(); err != nil {
 		return nil, launch.WrongConfig(err)
 	}
-	shown, err := cfg.Redacted().JSON()
+	all, err := cfg.Redacted().JSON()
 	if err != nil {
 		return nil, err
 	}
-	sum := &v1.SearchSummary{Config: shown}
+	var shown struct {
+		Searcher json.RawMessage `json:"searcher"`
+	}
+	if err := json.Unmarshal(all, &shown); err != nil {
+		return nil, err
+	}
+	sum := &v1.SearchSummary{Config: v1.Struct(shown.Searcher)}
 	for _, s := range search.Preview(cfg) {
 		name, value := s.Name, int(s.Units)
 		u := v1.SearchUnit{MaxLength: s.Whole}

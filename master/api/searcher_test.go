@@ -124,7 +124,7 @@ func TestPreviewSearch(t *testing.T) {
 	if want := `[{"count":3,"unit":{"maxLength":false,"name":"batches","value":1250}},{"count":1,"unit":{"maxLength":true,"name":"batches","value":5000}},{"count":2,"unit":{"maxLength":true,"name":"batches","value":5000}}]`; string(b) != want {
 		t.Errorf("%s", b)
 	}
-	if name := at(t, got, "summary.config.searcher.name"); name != "adaptive_asha" {
+	if name := at(t, got, "summary.config.name"); name != "adaptive_asha" {
 		t.Errorf("the searcher is %v", name)
 	}
 	me.post("/api/v1/preview-hp-search", `{"config":{"searcher":{"name":"adaptive_asha","metric":"acc"}}}`).says(400, "max_trials", "max_length")

@@ -45,7 +45,7 @@ const projectSelect = `
 // ProjectFilter chooses projects of a workspace, or of all (0: all).
 type ProjectFilter struct {
 	WorkspaceID int
-	Name        string // part of the name; a project with exactly this name comes first
+	Name        string // in either case
 	Archived    *bool
 	UserIDs     []int
 	Users       []string
@@ -62,14 +62,11 @@ func (db *DB) Projects(ctx context.Context, in auth.Scope, f ProjectFilter) ([]P
 	if err != nil {
 		return nil, err
 	}
-	if f.Name != "" && f.Sort == "" {
-		order = ` ORDER BY p.name = @name DESC, lower(p.name) = lower(@name) DESC, p.id`
-	}
 	return rows[Project](ctx, db, projectSelect+`
-		WHERE (@workspace = 0 OR p.workspace_id = @workspace) AND (@scope::int[] IS NULL OR p.workspace_id = ANY(@scope)) AND (@name = '' OR p.name ILIKE @pattern)
+		WHERE (@workspace = 0 OR p.workspace_id = @workspace) AND (@scope::int[] IS NULL OR p.workspace_id = ANY(@scope)) AND (@name = '' OR lower(p.name) = lower(@name))
 			AND (@archived::boolean IS NULL OR p.archived = @archived)
 			AND (@ids::int[] IS NULL OR p.user_id = ANY(@ids)) AND (@users::text[] IS NULL OR u.username = ANY(@users))`+order,
-		pgx.NamedArgs{"workspace": f.WorkspaceID, "scope": workspaces(in), "name": f.Name, "pattern": likePattern(f.Name), "archived": f.Archived,
+		pgx.NamedArgs{"workspace": f.WorkspaceID, "scope": workspaces(in), "name": f.Name, "archived": f.Archived,
 			"ids": f.UserIDs, "users": f.Users})
 }
 

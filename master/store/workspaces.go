@@ -38,10 +38,10 @@ const workspaceSelect = `
 		(SELECT count(*) FROM experiments e JOIN projects p ON p.id = e.project_id WHERE p.workspace_id = w.id) AS experiments
 	FROM workspaces w JOIN users u ON u.id = w.user_id`
 
-// WorkspaceFilter chooses workspaces. A workspace with exactly this name comes first, for
-// clients that use only the first result.
+// WorkspaceFilter chooses workspaces. Determined's clients look a workspace up by its name and
+// expect at most one, so a part of the name does not match.
 type WorkspaceFilter struct {
-	Name     string // part of the name, in either case
+	Name     string // in either case
 	Exact    string
 	Archived *bool
 	UserIDs  []int
@@ -58,14 +58,11 @@ func (db *DB) Workspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter) 
 	if err != nil {
 		return nil, err
 	}
-	if f.Name != "" && f.Sort == "" {
-		order = ` ORDER BY w.name = @name DESC, lower(w.name) = lower(@name) DESC, w.id`
-	}
 	return rows[Workspace](ctx, db, workspaceSelect+`
-		WHERE (@scope::int[] IS NULL OR w.id = ANY(@scope)) AND (@name = '' OR w.name ILIKE @pattern) AND (@exact = '' OR w.name = @exact)
+		WHERE (@scope::int[] IS NULL OR w.id = ANY(@scope)) AND (@name = '' OR lower(w.name) = lower(@name)) AND (@exact = '' OR w.name = @exact)
 			AND (@archived::boolean IS NULL OR w.archived = @archived)
 			AND (@ids::int[] IS NULL OR w.user_id = ANY(@ids)) AND (@users::text[] IS NULL OR u.username = ANY(@users))`+order,
-		pgx.NamedArgs{"scope": workspaces(in), "name": f.Name, "pattern": likePattern(f.Name), "exact": f.Exact, "archived": f.Archived, "ids": f.UserIDs, "users": f.Users})
+		pgx.NamedArgs{"scope": workspaces(in), "name": f.Name, "exact": f.Exact, "archived": f.Archived, "ids": f.UserIDs, "users": f.Users})
 }
 
 // Workspace reads a workspace.

@@ -15,7 +15,7 @@ type PreviewHPSearchResponse struct {
 
 // SearchSummary lists the trials of a search if no trial fails or is stopped.
 type SearchSummary struct {
-	Config Struct         `json:"config"`
+	Config Struct         `json:"config"` // of the searcher
 	Trials []TrialSummary `json:"trials"`
 }
 
