@@ -26,9 +26,9 @@ const (
 
 const drivenSearch = "name: n\nentrypoint: x\nsearcher: {name: custom, metric: loss, unit: batches}\ncheckpoint_storage: {type: shared_fs, host_path: /tmp}\n"
 
-// TestSearchesDoNotFillTheMemory: somebody has stored more searches than fit, before
-// masters knew a bound. A master that leads stays within the memory of its job, everybody
-// else's experiments continue, and each of the large ones can be killed.
+// TestSearchesDoNotFillTheMemory: under an earlier release without the limit, a user has stored more
+// searches than fit. A leading master stays within the memory of its job, experiments of other users
+// continue, and each of the large ones can be killed.
 func TestSearchesDoNotFillTheMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it stores 300 MB")
@@ -91,8 +91,8 @@ func TestSearchesDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
-// TestOneOwnersSearchesAreBounded: a client that asks for more and more is refused before
-// the memory of the masters is used up, and is told what to do.
+// TestOneOwnersSearchesAreBounded: the master rejects further submissions of one owner before its memory
+// is full, and the error says what to do.
 func TestOneOwnersSearchesAreBounded(t *testing.T) {
 	m := startMaster(t)
 	token := m.signIn(t)

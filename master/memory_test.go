@@ -29,7 +29,7 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
-// The test is the master itself when it is told to be.
+// The test's program runs as the master if the environment says so.
 func TestMain(m *testing.M) {
 	if os.Getenv("TEST_AS_MASTER") != "" {
 		main()
@@ -44,8 +44,7 @@ const (
 	contextsOnce = 16
 )
 
-// However many contexts arrive at once, by whatever route, the master stays within
-// the memory of its job.
+// The master stays within the memory of its job while many contexts arrive at once on all routes.
 func TestContextsDoNotFillTheMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it moves 1.5 GB")

@@ -80,8 +80,8 @@ func TestNothingTellsThatAnObjectExists(t *testing.T) {
 	}
 }
 
-// TestOtherTeamsThings: whoever has roles in one workspace alone reads and changes nothing of
-// another one, whatever a body, a query, a filter, a list of ids or a configuration names.
+// TestOtherTeamsThings: a user with roles in one workspace only cannot read or change objects of
+// another one through a body, a query, a filter, a list of ids or a configuration.
 func TestOtherTeamsThings(t *testing.T) {
 	m := newTeams(t)
 	x := m.theirs
@@ -260,8 +260,8 @@ func (r *rig) whoIs(name string) auth.Who {
 	return who
 }
 
-// TestARoleTakenAway ends what is open: the log of a task, the stream of a page, and what the
-// user sees afterwards, on every master.
+// TestARoleTakenAway: when a user loses a role, open logs of tasks and streams of pages end on every
+// master, and the user no longer sees the objects.
 func TestARoleTakenAway(t *testing.T) {
 	m := newTeams(t)
 	second := m.another()

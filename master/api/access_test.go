@@ -237,8 +237,8 @@ func accessNote(l v1.Line) string {
 	return ""
 }
 
-// checkAccessOf checks what must hold for every endpoint, whatever the table says: who has no role
-// where the object is finds nothing, and who may only view changes nothing.
+// checkAccessOf checks two rules for every endpoint: a user without a role in the object's workspace
+// gets 404, and a user who may only view it changes nothing.
 func checkAccessOf(t *testing.T, l v1.Line, loads bool, cells []string) {
 	t.Helper()
 	name := l.Method + " " + l.Path
@@ -264,8 +264,8 @@ func checkAccessOf(t *testing.T, l v1.Line, loads bool, cells []string) {
 	}
 }
 
-// TestEveryVerbNeedsAPermission: an endpoint whose object and verb the table of permissions does
-// not have would be for nobody.
+// TestEveryVerbNeedsAPermission: the table of permissions has a row for the object and verb of every
+// endpoint; otherwise nobody could call it.
 func TestEveryVerbNeedsAPermission(t *testing.T) {
 	r := newRig(t)
 	everything := auth.NewGrants([][2]int{{int(auth.ClusterAdmin), 0}})

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestRunnerArchive: what is served is a whole tar of the announced size and hash,
-// with one program in it.
+// TestRunnerArchive: the master serves a complete tar with the announced size and hash, which contains
+// one program.
 func TestRunnerArchive(t *testing.T) {
 	for _, size := range []int{0, 1, 511, 512, 513, 100_000} {
 		path := filepath.Join(t.TempDir(), Runner)

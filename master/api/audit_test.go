@@ -83,7 +83,7 @@ func TestAudit(t *testing.T) {
 	if of[1].WorkspaceID != nil || of[2].WorkspaceID == nil || *of[2].WorkspaceID != 1 || !strings.HasPrefix(of[2].Credential, "session ") || !strings.HasPrefix(of[7].Credential, "access token ") {
 		t.Errorf("the credentials and workspaces: %+v", of)
 	}
-	// The owner read the code too, and that is nobody else's business.
+	// The owner read the code too, which is not recorded.
 	if reads := trailOf(t, admin, "kind=experiment&verb=view"); len(reads) != 1 || reads[0].Username != "admin" || reads[0].Times != 2 || reads[0].LastTime == nil {
 		t.Errorf("the reads are %+v", reads)
 	}
@@ -169,8 +169,8 @@ func TestNamesIn(t *testing.T) {
 	}
 }
 
-// TestNobodyFillsTheTrail: however many calls somebody makes, the number of their entries is
-// limited, and nothing that succeeded is missing.
+// TestNobodyFillsTheTrail: the number of entries for rejected calls of a user is limited, and no
+// successful call lacks an entry.
 func TestNobodyFillsTheTrail(t *testing.T) {
 	r := newRig(t)
 	r.node("n1", "node-1", 4)

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// What a client sends that nobody reads must not become the next request on its
-// connection.
+// The unread part of a body must not become the next request on its connection.
 func TestBodiesThatNobodyReads(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")

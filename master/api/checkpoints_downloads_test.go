@@ -79,8 +79,8 @@ func (c as) downloads(path string) (leave context.CancelFunc) {
 	return cancel
 }
 
-// Storage that answers nothing holds up nobody but who asked for it, and no longer than
-// that client is there.
+// A store that does not answer delays only the client of the download, and only until that client
+// disconnects.
 func TestDownloadsFromSilentStorage(t *testing.T) {
 	bucket := &silentBucket{}
 	r := newRig(t, func(c *Config) {
@@ -122,7 +122,7 @@ func TestDownloadsFromSilentStorage(t *testing.T) {
 		r.opens(0)
 		r.api.downloads.wait = 100 * time.Millisecond
 	}
-	// Who may not have it any more gets no more of it.
+	// The download ends when the user loses the right to it.
 	bucket.gets.Store(true)
 	me.downloads(path)
 	waitFor(t, func() bool { return bucket.held.Load() == 1 })

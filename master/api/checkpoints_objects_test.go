@@ -19,7 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/task"
 )
 
-// memoryBucket is a bucket in memory, which notes what is asked of it.
+// memoryBucket is a bucket in memory, which records requests.
 type memoryBucket struct {
 	objects map[string]string
 	asked   []string
@@ -101,7 +101,7 @@ func TestCheckpointOutOfABucket(t *testing.T) {
 	if !slices.Equal(bucket.asked, []string{own + "model.bin", own + "sub/x"}) {
 		t.Errorf("read %v", bucket.asked)
 	}
-	// Names that lead elsewhere are not followed, whatever a task reports.
+	// Reported names that lead out of the folder are not followed.
 	bucket.objects["team/99/secret"] = "secret"
 	report(odd, `{"../../99/secret":"6"}`)
 	owner.get("/checkpoints/"+odd).says(403, "not a plain path")

@@ -7,8 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Sizes that no storage holds are refused, and those that an earlier master has
-// stored keep nobody from lists.
+// Impossible sizes are rejected, and lists still work if an earlier master has stored such sizes.
 func TestCheckpointSizesAreBounded(t *testing.T) {
 	r := newRig(t)
 	a, other := r.running(yaml(), 1), r.running(yaml(), 1)

@@ -96,7 +96,7 @@ func TestCheckpointsByAPI(t *testing.T) {
 	}
 	r.user("admin").post("/api/v1/users", `{"user":{"username":"eve","active":true}}`).ok()
 	r.user("eve").patch("/api/v1/checkpoints", `{"checkpoints":[{"uuid":"`+id+`","resources":{"resources":{}}}]}`).says(403, "eve")
-	// A run that was replaced reports nothing any more, and the next one starts from here.
+	// The master rejects reports of a replaced run, and the next run starts from this checkpoint.
 	b := a.next(2, 1)
 	spec := b.claimed[0]["spec"].(map[string]any)
 	if at(t, spec, "env.DET_LATEST_CHECKPOINT") != "aaaaaaaa-bbbb-cccc-dddd-ffffffffffff" || at(t, spec, "env.DET_STEPS_COMPLETED") != "10" {

@@ -79,8 +79,8 @@ func TestClaimAndSpec(t *testing.T) {
 	if at(t, session.get("/api/v1/me").ok().tree(), "user.username") != "determined" {
 		t.Error("the session is somebody else's")
 	}
-	// The same process again gets the same token, whichever answer it hears;
-	// another process is refused.
+	// The same process gets the same token again if it repeats its claim; another process is
+	// rejected.
 	again := a.claim(1, me, "p1").ok().tree()
 	if again["token"] != got["token"] {
 		t.Error("a repeated claim got another token")

@@ -121,7 +121,7 @@ func TestAgentsPoolsAndJobs(t *testing.T) {
 	if got := at(t, me.get("/api/v1/allocations/"+waiting+".1").ok().tree(), "allocation.waitingReason"); got != reason {
 		t.Errorf("it waits because %v", got)
 	}
-	// Nor is somebody who waits for Nomad left without a reason.
+	// A request that waits for Nomad also has a reason.
 	if _, err := r.db.Exec(t.Context(), `UPDATE allocations SET state = 'ASSIGNED', submitted_at = NULL, submit_error = 'no node has room'
 		WHERE id = (SELECT a.id FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.experiment_id = $1)`, a); err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func TestConfigPoliciesHold(t *testing.T) {
 	}
 	me.post("/api/v1/generic-tasks", `{"config":"entrypoint: [\"true\"]\nresources: {priority: 39}\n"}`).says(400, "requested priority [39] exceeds limit set by admin [40]")
 	me.post("/api/v1/notebooks", `{"config":{"resources":{"priority":1}}}`).says(400, "exceeds limit set by admin [40]")
-	// What was submitted before continues, and changes are held to the policies.
+	// Earlier experiments continue, and changes of them must obey the policies.
 	id := fmt.Sprint(at(t, first, "experiment.id"))
 	me.patch("/api/v1/experiments/"+id, `{"id":`+id+`,"resources":{"priority":29}}`).says(400, "requested priority [29]")
 	me.patch("/api/v1/experiments/"+id, `{"id":`+id+`,"resources":{"maxSlots":5}}`).says(400, "requested resources.max_slots [5]")

@@ -85,7 +85,7 @@ func TestDevices(t *testing.T) {
 		}
 	}
 
-	// What the runner is told, and what is shown of it, stays when the list moves up.
+	// The runner's devices and their display do not change when the list becomes shorter.
 	gone = true
 	spec := a.claim(0, a.identify(0), "p0").ok().tree()["spec"]
 	if d := at(t, spec, "devices").([]any); len(d) != 1 || at(t, d, "0.uuid") != "GPU-1" || at(t, d, "0.brand") != "H200" || at(t, d, "0.type") != "TYPE_CUDA" {

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// TestSharedAddress: when somebody has tried too many passwords from an address that
-// others share, who knows the own password signs in from there all the same, also
-// again and again; another wrong one is the last for its name.
+// TestSharedAddress: after too many wrong passwords from an address, other users of the address can
+// still sign in with their right passwords, repeatedly; another wrong password locks its username.
 func TestSharedAddress(t *testing.T) {
 	r := newRig(t)
 	r.user("admin").patch("/api/v1/users/1", `{"password":"right","isHashed":true}`).ok()
@@ -62,8 +61,8 @@ func TestAProxyThatNobodyNamed(t *testing.T) {
 	}
 }
 
-// TestForwardersAreFew: the warnings, and what is remembered for them, are bounded
-// whatever anybody sends, and come again after a while.
+// TestForwardersAreFew: the number of warnings and their memory are bounded for any input, and the
+// master repeats a warning after some time.
 func TestForwardersAreFew(t *testing.T) {
 	var said bytes.Buffer
 	f := newForwarders(slog.New(slog.NewTextHandler(&said, nil)))

@@ -40,8 +40,7 @@ func TestGatherIsBounded(t *testing.T) {
 	wg.Wait()
 }
 
-// Peers that wait hold nothing but their own data, whoever else has come, and all of
-// them are given the one answer.
+// Waiting peers keep only their own data in memory, and all of them share one answer.
 func TestGatherOfManyPeers(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml(), 7)

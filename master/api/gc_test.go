@@ -110,8 +110,8 @@ func TestPreviewOfAPolicy(t *testing.T) {
 	me.get("/experiments/999/preview_gc").is(404)
 }
 
-// TestPreviewOfManyCheckpoints comes in pages, whatever the experiment has, and a call
-// that names checkpoints has a bound.
+// TestPreviewOfManyCheckpoints: a preview has pages, and a call may name only a limited number of
+// checkpoints.
 func TestPreviewOfManyCheckpoints(t *testing.T) {
 	r := newRig(t)
 	a := r.running(sharedStorage(t.TempDir()), 1)

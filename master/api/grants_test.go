@@ -86,9 +86,8 @@ func filled(l v1.Line, object string) string {
 	return path
 }
 
-// TestNothingOfOtherWorkspaces: whoever may do everything in one workspace reaches
-// nothing of another one, by whatever route of the table, and is told so before the
-// body is read.
+// TestNothingOfOtherWorkspaces: a user with all rights in one workspace cannot reach objects of another
+// one through any route of the table, and gets the error before the master reads the body.
 func TestNothingOfOtherWorkspaces(t *testing.T) {
 	r := newRig(t)
 	values := ours(t, r)

@@ -194,7 +194,7 @@ func TestPoolsThatCannotMount(t *testing.T) {
 	r.user("determined").post("/api/v1/shells", `{"config":{"bind_mounts":[{"host_path":"/a","container_path":"/b"}]}}`).says(400, "bind_mounts")
 }
 
-// A notebook's runner is told to run JupyterLab behind the gateway.
+// The TaskSpec of a notebook runs JupyterLab behind the gateway.
 func TestNotebookSpec(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Pools[0].Python = "/opt/py/bin/python3" })
 	me := r.user("determined")
@@ -231,8 +231,7 @@ func TestNotebookSpec(t *testing.T) {
 	}
 }
 
-// A shell's private key is for its owner and for admins, and fits what its server
-// is told.
+// Only the owner and admins get a shell's private key, and it matches the public key of the server.
 func TestShellKeys(t *testing.T) {
 	r := newRig(t)
 	me, admin := r.user("determined"), r.user("admin")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Numbers that JSON has and a float64 has not are refused, and where an earlier master
-// has stored one, nobody's call fails for it.
+// The master rejects numbers that a float64 cannot represent, and calls still work if an earlier master
+// has stored one.
 func TestNumbersThatNoFloatHolds(t *testing.T) {
 	r := newRig(t)
 	a, other := r.running(yaml(), 1), r.running(yaml(), 1)

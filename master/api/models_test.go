@@ -25,7 +25,7 @@ func TestModels(t *testing.T) {
 		}
 		me.post("/api/v1/models", `{"name":"`+name+`"}`).says(code, why)
 	}
-	// Names are told apart by case, and hold what an address must escape.
+	// Names are case-sensitive, and may contain characters that a URL must escape.
 	for _, name := range []string{"MNIST", `m [['b'], {"x": 1}] a,b 100% ?#&+ ü`} {
 		me.post("/api/v1/models", fmt.Sprintf(`{"name":%q}`, name)).ok()
 		if got := at(t, me.get("/api/v1/models/"+url.PathEscape(name)).ok().tree(), "model.name"); got != name {
@@ -190,8 +190,8 @@ func TestModelVersions(t *testing.T) {
 	me.post("/api/v1/models/m/versions", `{"checkpointUuid":"`+older+`"}`).says(409, "archived and cannot register new versions")
 }
 
-// TestRegisteredCheckpointsStay: nobody removes files of a checkpoint that is a version, nor its
-// experiment, and what is not whole does not become one.
+// TestRegisteredCheckpointsStay: nobody can remove the files of a checkpoint that is a version, nor delete
+// its experiment; an incomplete checkpoint cannot become a version.
 func TestRegisteredCheckpointsStay(t *testing.T) {
 	r := newRig(t)
 	a := r.running(sharedStorage(t.TempDir()), 1)

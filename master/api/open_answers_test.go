@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// stays opens an answer that does not end by itself, and tells what came when it has.
+// stays opens a stream without an end, and returns its content when the stream has been closed.
 func (c as) stays(path string) <-chan string {
 	t := c.r.t
 	t.Helper()
@@ -53,9 +53,9 @@ func (r *rig) opens(n int) {
 	}
 }
 
-// TestWhoMayNotIsShownNoMore: a follower of logs, one of metrics, the stream of a
-// page and one of the masters' log end with the session, the
-// account and a new password, and those of somebody else continue.
+// TestWhoMayNotIsShownNoMore: streams of logs, of metrics, of a page and of the masters' log end when
+// the session ends, the account is deactivated or the password changes; streams of other users
+// continue.
 func TestWhoMayNotIsShownNoMore(t *testing.T) {
 	r := newRig(t)
 	admin := r.user("admin")
@@ -131,8 +131,8 @@ func TestDownloadsOfCodeEndWithTheSession(t *testing.T) {
 	}
 }
 
-// TestATaskOfADeactivatedOwner reports about itself to its end, and gives nobody a
-// way in: neither by its own token nor by the session that it acts with.
+// TestATaskOfADeactivatedOwner: the task reports about itself to its end, but neither its own token nor
+// its session allows anything else.
 func TestATaskOfADeactivatedOwner(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml(), 1)

@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// browser is what a person's browser says when somebody goes to an address.
+// browser has the headers of a browser that navigates to an address.
 var browser = http.Header{"Accept": {"text/html,application/xhtml+xml,*/*;q=0.8"}, "Accept-Encoding": {"identity"}}
 
 func withPages(c *Config) {
@@ -73,8 +73,8 @@ func guarded(t *testing.T, what string, h http.Header) {
 	}
 }
 
-// TestPagesAreNotInTheWay: programs that ask for what is not there get an error and
-// no page, and browsers too where no page of ours can be.
+// TestPagesAreNotInTheWay: programs that request an unknown address get an error and no page, and so do
+// browsers at addresses that cannot be pages.
 func TestPagesAreNotInTheWay(t *testing.T) {
 	r := newRig(t, withPages)
 	r.anyone().get("/experiments").says(404, "no such path: GET /experiments")

@@ -15,8 +15,8 @@ import (
 	"github.com/detent-ml/detent/master/proxy"
 )
 
-// TestAHostilePageInARealBrowser lets an admin open somebody else's notebook whose
-// page does what it can to get into the admin's own: webui/test/visitor.mjs.
+// TestAHostilePageInARealBrowser: an admin opens a notebook of another user, whose page attacks the
+// admin's own notebook (webui/test/visitor.mjs).
 func TestAHostilePageInARealBrowser(t *testing.T) {
 	chromium := browserTools(t)
 	for _, c := range []struct{ name, master, pages, tasks, domain string }{
@@ -61,7 +61,7 @@ func TestAHostilePageInARealBrowser(t *testing.T) {
 	}
 }
 
-// browserTools finds a browser, or says what is missing.
+// browserTools finds a browser, or returns a message about what is missing.
 func browserTools(t *testing.T) (chromium string) {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {

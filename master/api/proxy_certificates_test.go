@@ -23,7 +23,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A network is what is between a master and a task's gateway, and notes every byte.
+// A network is the connection between a master and a task's gateway, and records every byte.
 type network struct {
 	mu   sync.Mutex
 	seen bytes.Buffer
@@ -130,9 +130,9 @@ func openAll(t *testing.T, v *proxyRig, notebook, shell *proxiedTask) (statuses 
 	return statuses
 }
 
-// TestProxiedTrafficIsNotOverheard: whoever reads the network between a master and its nodes
-// reads neither the secret of a gateway nor what users and programs send, without any
-// setting. A task whose runner is of the release before can be opened all the same.
+// TestProxiedTrafficIsNotOverheard: the network traffic between a master and its nodes contains neither
+// the secret of a gateway nor the data of users and programs in clear text, by default. Users can
+// still open a task whose runner is of the previous release.
 func TestProxiedTrafficIsNotOverheard(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		v := newProxyRig(t)
@@ -159,7 +159,7 @@ func TestProxiedTrafficIsNotOverheard(t *testing.T) {
 	}
 }
 
-// An impostor has taken the port of a task's gateway, and notes what it is told.
+// An impostor listens on the port of a task's gateway, and records what it receives.
 type impostor struct {
 	told network
 	wait sync.WaitGroup
@@ -250,8 +250,7 @@ func strangeConfig(t *testing.T) *tls.Config {
 	return &tls.Config{Certificates: server.TLS.Certificates}
 }
 
-// stolenConfig shows the gateway's certificate, which anybody can read who dials it,
-// and signs with another key.
+// stolenConfig presents the gateway's certificate, which every client can read, with another key.
 func stolenConfig(t *testing.T, p *proxiedTask, key *ecdsa.PrivateKey) *tls.Config {
 	t.Helper()
 	conn, err := tls.Dial("tcp", p.gate.Address(), &tls.Config{InsecureSkipVerify: true})

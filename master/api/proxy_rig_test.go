@@ -253,8 +253,7 @@ func (p *proxiedTask) serve() {
 	}
 }
 
-// serveBytes is a shell of sorts: it repeats what it is told, and at the end says
-// how much that was.
+// serveBytes simulates a shell: it echoes its input, and prints the number of bytes at the end.
 func serveBytes(ln net.Listener) {
 	for {
 		conn, err := ln.Accept()
@@ -354,7 +353,7 @@ type guest struct {
 	c   *http.Client
 }
 
-// browser is one in which a user has signed in; nobody, for "".
+// browser returns a browser in which a user has signed in; for "" nobody has.
 func (v *proxyRig) browser(user string) *guest {
 	v.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -390,7 +389,7 @@ func (b *guest) ask(method, address string, header map[string]string, body strin
 	return answer{t: b.v.t, what: method + " " + address, code: resp.StatusCode, header: resp.Header, body: text}
 }
 
-// navigated is what a browser says of an address that somebody typed.
+// navigated has the headers of a browser for an address that a user typed.
 func navigated() map[string]string {
 	return map[string]string{"Accept": "text/html,*/*;q=0.8", "Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 }

@@ -290,8 +290,8 @@ func TestTunnelsToAShell(t *testing.T) {
 	}
 }
 
-// TestStrangersTunnels: who shows no token has some tunnels to a shell from one
-// address, and takes none of the places of its owner.
+// TestStrangersTunnels: clients without a token can open a few tunnels to a shell from one address, and
+// do not use up the owner's tunnels.
 func TestStrangersTunnels(t *testing.T) {
 	v := newProxyRig(t)
 	p := v.open("determined", "shells")
@@ -341,7 +341,8 @@ func TestStrangersBeginSlowly(t *testing.T) {
 	echo(t, ws, 100)
 }
 
-// TestTunnelsThroughTLS is a master that speaks TLS itself: halves end alone there too.
+// TestTunnelsThroughTLS: with a master that terminates TLS itself, each direction of a tunnel can end
+// alone, too.
 func TestTunnelsThroughTLS(t *testing.T) {
 	v := newProxyRig(t)
 	p := v.open("determined", "shells")

@@ -58,8 +58,7 @@ func TestABrowserVisitsANotebook(t *testing.T) {
 	b.goTo(link).ok() // whoever is in stays in
 }
 
-// TestALinkOpensATaskOnce is how the command line opens a browser that nobody has
-// signed in with.
+// TestALinkOpensATaskOnce: the link of det opens a task in a browser without a session, once.
 func TestALinkOpensATaskOnce(t *testing.T) {
 	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
@@ -218,7 +217,7 @@ func TestWhatATaskMayNotSay(t *testing.T) {
 	}
 }
 
-// TestHeadersThatAreOurs are sent by a visitor who knows of them.
+// TestHeadersThatAreOurs: a user cannot set the headers that the master adds.
 func TestHeadersThatAreOurs(t *testing.T) {
 	v := newProxyRig(t)
 	p, other := v.open("determined", "notebooks"), v.open("determined", "notebooks")

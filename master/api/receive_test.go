@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Clients that have stopped sending hold up nobody else's launches, and are let go.
+// Clients that stop sending do not delay submissions of other clients, and are disconnected.
 func TestStalledClientsHoldUpNobody(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Receiving.Stall = 3 * time.Second })
 	me := r.user("determined")

@@ -26,7 +26,7 @@ import (
 )
 
 // rig is the real API on a loopback listener over a database of the test's own.
-// Only what is outside the master is faked: identities and discovery.
+// Only parts outside of the master are fakes: identities and discovery.
 type rig struct {
 	t         testing.TB
 	api       *API

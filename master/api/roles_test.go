@@ -111,7 +111,7 @@ func TestAssigningRoles(t *testing.T) {
 		t.Errorf("wanda does not see her role: %s", got)
 	}
 
-	// Who makes a workspace leads it.
+	// A user who creates a workspace becomes its WorkspaceAdmin.
 	r.give(auth.WorkspaceCreator, "eve", 0)
 	made := at(t, eve.post("/api/v1/workspaces", `{"name":"eves"}`).ok().tree(), "workspace.id")
 	eve.post(fmt.Sprintf("/api/v1/workspaces/%v/projects", made), `{"name":"p"}`).ok()

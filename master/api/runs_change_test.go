@@ -119,7 +119,7 @@ func TestRunsAreMoved(t *testing.T) {
 	me.post("/api/v1/runs/move", `{"sourceProjectId":1,"destinationProjectId":77,"runIds":[1]}`).says(404, "destinationProjectId")
 }
 
-// TestRunsOfOthers: nobody changes the runs of others, nor finds those of other workspaces.
+// TestRunsOfOthers: a user cannot change runs of other users, nor see runs of other workspaces.
 func TestRunsOfOthers(t *testing.T) {
 	r := newRig(t)
 	admin, me := r.user("admin"), r.user("determined")

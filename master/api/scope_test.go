@@ -11,7 +11,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// session is a client with the session that a program of the attempt acts with.
+// session returns a client with the session of the attempt's programs.
 func (a *attempt) session() as {
 	a.r.t.Helper()
 	got := a.claim(0, a.identify(0), "n").ok()
@@ -22,9 +22,9 @@ func (a *attempt) session() as {
 	return as{r: a.r, header: "Authorization", token: "Bearer " + string(m[1])}
 }
 
-// TestRoutesForPrograms: what changes accounts, workspaces, templates and the cluster, and
-// what the masters say about themselves, is nothing for the session of a task. A route
-// of another noun that it may not call has to be named here.
+// TestRoutesForPrograms: the session of a task may not call routes that change accounts, workspaces,
+// templates and the cluster, or that show the masters' configuration and log. The test lists the
+// other routes that it may not call.
 func TestRoutesForPrograms(t *testing.T) {
 	r := newRig(t)
 	r.anyone().get("/info").ok()
@@ -59,8 +59,8 @@ func TestRoutesForPrograms(t *testing.T) {
 	}
 }
 
-// TestTheSessionOfATask is its owner's without what is its owner's alone, and never an
-// admin's.
+// TestTheSessionOfATask: the session of a task has the rights of its owner, without those reserved for
+// users, and never the rights of an admin.
 func TestTheSessionOfATask(t *testing.T) {
 	r := newRig(t)
 	admin := r.user("admin")
@@ -111,7 +111,7 @@ func TestTheSessionOfATask(t *testing.T) {
 	}
 }
 
-// placeOf is place for another owner.
+// placeOf is like place, for another owner.
 func (r *rig) placeOf(owner, config string, members int) *attempt {
 	r.t.Helper()
 	a := &attempt{r: r, exp: r.user(owner).create(config, `"activate":true`, `"modelDefinition":[`+modelFile("train.py", "print(1)\n")+`]`)}
@@ -157,8 +157,8 @@ func TestVariablesAreTheirOwners(t *testing.T) {
 	eve.post("/api/v1/experiments", createBody(yaml("environment: {environment_variables: ['KEY=********']}"))).says(400, "the value of KEY is hidden")
 }
 
-// TestAPasswordAsksForTheOldOne, unless somebody has signed in a moment ago, as
-// Determined's own det does, or an admin sets somebody else's.
+// TestAPasswordAsksForTheOldOne: a new password needs the old one, unless the user has just signed in, as
+// Determined's own det does, or an admin sets the password of another user.
 func TestAPasswordAsksForTheOldOne(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
@@ -175,8 +175,8 @@ func TestAPasswordAsksForTheOldOne(t *testing.T) {
 	r.user("admin").patch("/api/v1/users/2", `{"password":"fourth","isHashed":true}`).ok()
 }
 
-// TestGuessingTheOldPassword with a session that somebody got hold of is counted with
-// the wrong passwords of sign-ins, and refused with them, by both ways to change one.
+// TestGuessingTheOldPassword: wrong old passwords from a stolen session count as wrong passwords of
+// sign-ins and have the same limit, on both routes that change a password.
 func TestGuessingTheOldPassword(t *testing.T) {
 	r := newRig(t)
 	r.keepWindow()
@@ -194,8 +194,8 @@ func TestGuessingTheOldPassword(t *testing.T) {
 	r.anyone().post("/api/v1/auth/login", `{"username":"determined","password":"first","isHashed":true}`).says(429, "too many wrong passwords")
 }
 
-// TestASignInFromAnotherPage is refused by every word that a browser says of where it
-// comes from.
+// TestASignInFromAnotherPage: the master rejects a sign-in if any header of the browser names another
+// origin.
 func TestASignInFromAnotherPage(t *testing.T) {
 	r := newRig(t)
 	const body = `{"username":"determined","password":"","isHashed":true}`

@@ -11,9 +11,8 @@ import (
 
 const drivenYAML = "name: x\nentrypoint: x\nsearcher: {name: custom, metric: loss, unit: batches}\n"
 
-// TestAKeptSearchIsTheOneInTheEvents: whoever looks, whether this master has kept
-// the search, has let it go for others or has never seen it, sees the same; and
-// looking changes nothing.
+// TestAKeptSearchIsTheOneInTheEvents: a request has the same answer whether this master has the search
+// in memory, has removed it from memory or has never read it; and reading changes nothing.
 func TestAKeptSearchIsTheOneInTheEvents(t *testing.T) {
 	r := newRig(t, everySearcher)
 	me := r.user("determined")

@@ -74,8 +74,8 @@ func (r *rig) event(experiment int, kind string, trial int, body any) {
 	}
 }
 
-// TestOperationsOfATrialThatWaits: it is told one length after another, the search
-// hears when it has reached one, and it is told to leave when it is to wait.
+// TestOperationsOfATrialThatWaits: a trial receives one length after another, the search receives the
+// result of each length, and the trial is preempted when it has to wait.
 func TestOperationsOfATrialThatWaits(t *testing.T) {
 	r := newRig(t, everySearcher)
 	a := r.running("name: x\nentrypoint: x\nsearcher: {name: async_halving, metric: loss, num_rungs: 2, max_trials: 4, max_length: {batches: 100}}\n", 1)

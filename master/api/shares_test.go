@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// One owner who asks for more than a share waits, and nobody else does.
+// Only an owner who requests more than a share waits.
 func TestSharesOfOneOwnerLeaveTheOthers(t *testing.T) {
 	s := newShares(8, 2)
 	over, cancel := context.WithCancel(t.Context())
@@ -52,13 +52,13 @@ func TestSharesOfOneOwnerLeaveTheOthers(t *testing.T) {
 	s.empties(t)
 }
 
-// empties waits until nobody holds or waits.
+// empties waits until no request holds a share or waits for one.
 func (s *shares) empties(t *testing.T) {
 	t.Helper()
 	eventually(t, func() bool { return s.held() == 0 })
 }
 
-// held counts what is held or waited for.
+// held counts the shares that requests hold or wait for.
 func (s *shares) held() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +150,7 @@ func (c as) retried(path string) ([]byte, error) {
 	}
 }
 
-// Tasks that begin together all get their code, whatever others do with theirs.
+// All tasks that start together receive their code, although others read theirs slowly.
 func TestAllGetTheirCode(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Receiving.Stall = 10 * time.Second })
 	me := r.user("determined")

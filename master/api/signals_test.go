@@ -51,7 +51,7 @@ func TestPreemption(t *testing.T) {
 	me.post(a.path("/resources/r/daemon"), "").ok()
 }
 
-// A member has one entry of accelerators, whatever it calls its node, and no long one.
+// A member has one entry of accelerators, for any name of its node, and its length is limited.
 func TestAcceleratorsAreBounded(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml(), 2)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestVisitedProjects: the latest first, each once, and nobody else's.
+// TestVisitedProjects: a user's visited projects, the latest first, each once.
 func TestVisitedProjects(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")

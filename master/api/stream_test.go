@@ -199,8 +199,8 @@ type lent struct{ net.Conn }
 
 func (l *lent) UnsafeConn() net.Conn { return l.Conn }
 
-// TestATakenConnectionIsKeptTooLong: whoever holds a connection that was taken over
-// after it is over neither brings the master down nor reaches another connection.
+// TestATakenConnectionIsKeptTooLong: code that uses a hijacked connection after its end neither crashes
+// the master nor reaches another connection.
 func TestATakenConnectionIsKeptTooLong(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()

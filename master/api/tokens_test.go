@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// tokened creates an access token as somebody, and returns its id and a caller who has it.
+// tokened creates an access token as a user, and returns its id and a caller with the token.
 func tokened(t *testing.T, who as, body string) (int, as) {
 	t.Helper()
 	made := who.post("/api/v1/tokens", body).ok().tree()

@@ -98,7 +98,7 @@ func TestUnmanagedRun(t *testing.T) {
 	if at(t, whole, "experiment.bestTrialId") != tid || at(t, whole, "experiment.progress") != 1.0 || at(t, whole, "experiment.numTrials") != 2.0 || at(t, whole, "experiment.checkpointCount") != 1.0 {
 		t.Errorf("%v", whole)
 	}
-	// A heartbeat that comes late changes nothing.
+	// A late heartbeat changes nothing.
 	if at(t, me.patchTrial(tid, ""), "trial.state") != "STATE_COMPLETED" {
 		t.Error("a late heartbeat opens the trial")
 	}
@@ -176,8 +176,8 @@ func TestUnmanagedAtOnce(t *testing.T) {
 	}
 }
 
-// TestUnmanagedTrialsOfOthers: nobody else changes what a program runs, and its external
-// ids lead nobody to it who may not see it.
+// TestUnmanagedTrialsOfOthers: other users cannot change an unmanaged trial, and a user who may not see
+// it cannot find it by its external id.
 func TestUnmanagedTrialsOfOthers(t *testing.T) {
 	r := newRig(t)
 	admin := r.user("admin")
@@ -195,8 +195,8 @@ func TestUnmanagedTrialsOfOthers(t *testing.T) {
 	me.get("/api/v1/trials/by-external-id/theirs/one").is(404)
 }
 
-// TestSilentTrials: a trial whose program says nothing fails, and continues when the program
-// is heard again; a killed one ends and stays ended.
+// TestSilentTrials: a trial whose program sends no heartbeats fails, and continues when the program
+// reports again; a killed trial stays ended.
 func TestSilentTrials(t *testing.T) {
 	r := newRig(t)
 	ctx := context.Background()
@@ -238,7 +238,7 @@ func TestSilentTrials(t *testing.T) {
 	}
 }
 
-// TestUnmanagedArchived: an archived experiment stays ended, whatever its program reports.
+// TestUnmanagedArchived: an archived experiment stays ended although its program reports.
 func TestUnmanagedArchived(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
@@ -256,8 +256,8 @@ func TestUnmanagedArchived(t *testing.T) {
 	}
 }
 
-// TestUnmanagedBounds: an unmanaged experiment takes so many trials and no more, a trial
-// that is there already is found all the same, and only POST validates.
+// TestUnmanagedBounds: an unmanaged experiment has a maximum number of trials; at the maximum, existing
+// trials are still found. Only POST validates.
 func TestUnmanagedBounds(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")

@@ -68,8 +68,7 @@ func TestWrongPasswords(t *testing.T) {
 	r.anyone().post("/api/v1/auth/login", fmt.Sprintf(`{"username":%q,"password":""}`, strings.Repeat("x", 7_000))).says(401)
 }
 
-// What somebody tries elsewhere locks nobody out, and what is tried through one
-// master counts at the others.
+// Wrong passwords from other addresses lock nobody out, and those at one master count at the others.
 func TestWrongPasswordsElsewhere(t *testing.T) {
 	r := newRig(t)
 	r.keepWindow()
@@ -162,7 +161,7 @@ func TestBlankPasswordsAreLocal(t *testing.T) {
 	}
 }
 
-// A page of another site whose name leads here is not the master's, whatever it asks.
+// The master rejects every request of a page whose host name resolves to the master (DNS rebinding).
 func TestOtherNamesAreRefused(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Hosts = []string{"detent.example:8443", "*.tasks.example"} })
 	call := func(host, method, path, body string) answer {

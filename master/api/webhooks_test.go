@@ -107,7 +107,7 @@ func TestWebhooks(t *testing.T) {
 	me.del(fmt.Sprintf("/api/v1/webhooks/%d", own)).is(404)
 }
 
-// TestWrongWebhooks: what is refused, and with which words.
+// TestWrongWebhooks: invalid webhooks, and the errors for them.
 func TestWrongWebhooks(t *testing.T) {
 	r := newRig(t)
 	admin := r.user("admin")

@@ -75,7 +75,8 @@ func TestEnteringWithRoles(t *testing.T) {
 	}
 }
 
-// TestAnAdminsProgram with roles changes only what is its owner's, and administers nothing.
+// TestAnAdminsProgram: with roles, a program of an admin may change only its owner's objects, and has no
+// rights of an admin.
 func TestAnAdminsProgram(t *testing.T) {
 	g := NewGrants([][2]int{{int(ClusterAdmin), 0}})
 	w := Who{UserID: 1, Within: "1.t.1", Grants: &g}

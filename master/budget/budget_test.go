@@ -69,8 +69,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestChooseIsFair: what is chosen fits; an owner who needs no more than an equal part
-// keeps all that runs, whatever the others have.
+// TestChooseIsFair: the chosen searches fit. An owner who needs at most an equal part keeps all running
+// searches, regardless of the other owners.
 func TestChooseIsFair(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 1))

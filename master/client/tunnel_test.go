@@ -14,8 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// echoes is a master whose one task repeats what it is told, and says at the end
-// how much that was.
+// echoes is a master with one task, which echoes its input and sends the number of bytes at the end.
 func echoes(t *testing.T) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/proxy/a-shell/" || r.Header.Get("Upgrade") != "detent-tcp" || r.ProtoMajor != 1 {

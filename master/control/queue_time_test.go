@@ -6,8 +6,8 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 )
 
-// TestATrialKeepsItsPlace: a trial that failed, made way, or lost its node is in
-// the queue before what was submitted while it ran.
+// TestATrialKeepsItsPlace: a trial that failed, was preempted, or lost its node is in the queue before
+// requests that were submitted while it ran.
 func TestATrialKeepsItsPlace(t *testing.T) {
 	for name, end := range map[string]func(b *bench, attempt string){
 		"failed": func(b *bench, attempt string) { b.exit(attempt, 3) },

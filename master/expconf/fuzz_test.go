@@ -45,9 +45,8 @@ func corpus(f *testing.F) []string {
 	return docs
 }
 
-// FuzzParse feeds arbitrary text to the parser. It never panics; what it
-// refuses has a place and a reason; what it accepts survives everything that
-// happens to a configuration, and being stored.
+// FuzzParse parses arbitrary text. The parser must not panic; each error must have a position and a
+// reason; and an accepted configuration must stay the same when it is completed, stored and read.
 func FuzzParse(f *testing.F) {
 	for _, doc := range corpus(f) {
 		f.Add([]byte(doc))
@@ -89,7 +88,7 @@ func checkPlaces(t *testing.T, problems []Problem) {
 	}
 }
 
-// FuzzCommand does the same for notebooks and their like.
+// FuzzCommand is FuzzParse for configurations of notebooks, shells, commands and TensorBoards.
 func FuzzCommand(f *testing.F) {
 	for _, doc := range corpus(f) {
 		f.Add([]byte(doc))
@@ -113,8 +112,8 @@ func FuzzCommand(f *testing.F) {
 	})
 }
 
-// FuzzOverrides applies arbitrary overrides to arbitrary documents. The result
-// can be read, and has the value where it was put.
+// FuzzOverrides applies arbitrary overrides to arbitrary documents. The result must be a valid document
+// with the value at the path of the override.
 func FuzzOverrides(f *testing.F) {
 	for _, doc := range corpus(f) {
 		f.Add(doc, "resources.slots_per_trial", "2")

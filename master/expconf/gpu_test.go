@@ -7,7 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 )
 
-// TestGPU: what resources.gpu may say, in words, and what is wrong with it, with line and column.
+// TestGPU: the description of a valid resources.gpu, and the errors of an invalid one with line and column.
 func TestGPU(t *testing.T) {
 	const rest = "name: a\nentrypoint: ./train\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\ncheckpoint_storage: {type: shared_fs, host_path: /tmp}\n"
 	for text, want := range map[string]string{
@@ -75,7 +75,7 @@ func TestGPU(t *testing.T) {
 	}
 }
 
-// validated is what is wrong with a document, by itself.
+// validated returns the errors of a document alone.
 func validated(t *testing.T, text string) error {
 	t.Helper()
 	raw, _, err := expconf.Parse("x.yaml", []byte(text))

@@ -18,8 +18,8 @@ const affinity = `      affinity:
                   - {key: topology.kubernetes.io/region, operator: In, values: [ORD1]}
 `
 
-// TestPodSpec: what of a pod_spec is translated, what is refused at its line and column, and what
-// the warnings name.
+// TestPodSpec: the fields of a pod_spec that are translated, those that are rejected with line and column,
+// and those that the warnings name.
 func TestPodSpec(t *testing.T) {
 	can := expconf.Everything()
 	can.Volumes = []string{"imagenet"}

@@ -76,7 +76,7 @@ func TestMistakesInTags(t *testing.T) {
 	}
 }
 
-// mistakes lists what is wrong with the tags of a section and of its parts.
+// mistakes lists the errors in the tags of a section and of its parts.
 func mistakes(t reflect.Type, seen map[reflect.Type]bool) (list []string) {
 	if t = entry(t); t.Kind() != reflect.Struct || seen[t] {
 		return nil

@@ -41,8 +41,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// What is wrong with a template that others are laid over names the template, and
-// what is wrong with the document above it names that.
+// Errors in a template name the template, and errors in the configuration name the configuration.
 func TestTemplateIsNamed(t *testing.T) {
 	under, _, err := Parse(`template "gpu"`, []byte("searcher:\n  name: single\n  metric: loss\nmax_restarts: -1\nentrypoint: x\n"))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // noon is the time that the scripts' relative times count from.
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// TestScripts runs testdata: each line in it with the filter that it is, or with
-// what is wrong and a mark under the place.
+// TestScripts runs testdata: each line has the parsed filter, or the error with a mark below the
+// position.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -139,7 +139,7 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-// TestLimits: what is too long, too deep or too much is refused, not worked on.
+// TestLimits: filters that are too long, too deep or have too many parts are rejected early.
 func TestLimits(t *testing.T) {
 	for what, line := range map[string]string{
 		"deep":   strings.Repeat("(", 100) + "id = 1" + strings.Repeat(")", 100),
@@ -196,8 +196,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzParseJSON: nothing that is sent makes it fall over, and what is understood
-// stays what it is.
+// FuzzParseJSON: no input makes the parser panic, and a parsed filter stays the same when it is written
+// and parsed again.
 func FuzzParseJSON(f *testing.F) {
 	f.Add(`{"filterGroup":{"children":[{"columnName":"hp.lr","kind":"field","location":"LOCATION_TYPE_HYPERPARAMETERS","operator":"<","type":"COLUMN_TYPE_NUMBER","value":0.1}],"conjunction":"and","kind":"group"},"showArchived":true}`)
 	f.Add(`{"filterGroup":{"children":[],"conjunction":"or","kind":"group"}}`)

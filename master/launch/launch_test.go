@@ -184,7 +184,7 @@ func TestExperimentsThatAreNotMade(t *testing.T) {
 			t.Errorf("got %v, want %q", err, says)
 		}
 	}
-	// A fork of somebody else's experiment brings its own text.
+	// A fork of another user's experiment must have its own configuration.
 	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: new(7)}); err == nil || !strings.Contains(err.Error(), "config: is required") {
 		t.Errorf("the text of somebody else's experiment: %v", err)
 	}

@@ -18,7 +18,7 @@ func ofWorkspace(workload, source string) store.ConfigPolicy {
 	return store.ConfigPolicy{WorkspaceID: new(1), Workload: workload, Source: source}
 }
 
-// TestPoliciesOfExperiments: what is laid over a document, what is refused, and what the submitter reads.
+// TestPoliciesOfExperiments: the fields that policies set, the errors, and the remarks for the submitter.
 func TestPoliciesOfExperiments(t *testing.T) {
 	const limits = "constraints: {priority_limit: 45, resources: {max_slots: 2}}"
 	for _, test := range []struct {

@@ -19,9 +19,9 @@ type sources interface {
 	CheckpointByUUID(ctx context.Context, uuid string) (store.Checkpoint, error)
 }
 
-// sourceOf finds the checkpoint that the trials of a submission start from; nil where
-// they start from nothing. It must be there whole, its experiment must be one that
-// the caller may see, and a task must be able to read it.
+// sourceOf finds the checkpoint that the trials of a submission start from; nil for none. The
+// checkpoint must be complete, the caller must be allowed to see its experiment, and the task must be
+// able to read it.
 func sourceOf(ctx context.Context, db sources, who auth.Who, cfg expconf.Config) (*string, error) {
 	id, at := cfg.Searcher.SourceCheckpointUUID, "searcher.source_checkpoint_uuid"
 	if trial := cfg.Searcher.SourceTrialID; trial != nil {
@@ -67,8 +67,8 @@ func newestOf(ctx context.Context, db sources, who auth.Who, trial int) (string,
 	return newest, err
 }
 
-// reaches says why a task of an experiment could not read a checkpoint of another:
-// of a shared file system it sees the folder that its own checkpoints are in.
+// reaches returns an error if a task of an experiment could not read a checkpoint of another one: in a
+// shared file system a task sees only the folder of its own experiment's checkpoints.
 func reaches(at string, k store.Checkpoint, own expconf.CheckpointStorage) error {
 	if len(k.Config) == 0 {
 		return nil

@@ -16,8 +16,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestUnmountBelow: mounts within mounts, with names that the kernel escapes, go; what is mounted
-// beside the folder stays.
+// TestUnmountBelow: nested mounts, also with names that the kernel escapes, are unmounted; mounts beside
+// the folder stay.
 func TestUnmountBelow(t *testing.T) {
 	base := t.TempDir()
 	dir, beside := filepath.Join(base, "a"), filepath.Join(base, "ab")

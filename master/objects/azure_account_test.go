@@ -62,8 +62,8 @@ func TestAccountsByTheirAddress(t *testing.T) {
 	}
 }
 
-// TestFoundSecrets: what is found beside the configuration signs in to the account that
-// that names, and to no other.
+// TestFoundSecrets: credentials from outside of the configuration are used for the account that the
+// configuration names, and for no other.
 func TestFoundSecrets(t *testing.T) {
 	at, err := AzureByURL("https://lab.blob.core.windows.net", "")
 	if err != nil {

@@ -122,8 +122,8 @@ func ofAzure(t *testing.T) kind {
 	return k
 }
 
-// TestKindsOfStoresAreAlike: what is read, found and removed is the same in each kind of
-// store, and so is what is said of what cannot be.
+// TestKindsOfStoresAreAlike: reading, listing and removing have the same results and errors in each kind
+// of store.
 func TestKindsOfStoresAreAlike(t *testing.T) {
 	for name, start := range kinds() {
 		t.Run(name, func(t *testing.T) {

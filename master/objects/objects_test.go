@@ -23,7 +23,7 @@ const (
 	atLeast = 60 * time.Second
 )
 
-// storeOf is a bucket in a store that answers as it is told.
+// storeOf is a bucket in a store with prepared answers.
 func storeOf(t *testing.T, silent time.Duration, answer http.HandlerFunc) *Bucket {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -97,7 +97,7 @@ func TestRedirectsOfAStoreAreNotFollowed(t *testing.T) {
 	}
 }
 
-// A listing ends, whatever the store says of further pages.
+// A listing ends although the store always announces a further page.
 func TestListingsEnd(t *testing.T) {
 	var asked atomic.Int32
 	for name, next := range map[string]func() string{
@@ -124,7 +124,7 @@ func TestListingsEnd(t *testing.T) {
 	}
 }
 
-// Names are looked for until they are found, and what nobody looks for is not kept.
+// A search for names ends when all are found, and does not keep other names in memory.
 func TestFindStopsWhenItHasAll(t *testing.T) {
 	var asked atomic.Int32
 	b := storeOf(t, atLeast, func(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +142,7 @@ func TestFindStopsWhenItHasAll(t *testing.T) {
 	}
 }
 
-// One answer does not fill the memory of whoever asked.
+// A large answer does not fill the memory of the client.
 func TestLongAnswersAreCutOff(t *testing.T) {
 	const megabytes = 512
 	endless := func(code int, head, part string) http.HandlerFunc {
@@ -185,7 +185,7 @@ func TestLongAnswersAreCutOff(t *testing.T) {
 	}
 }
 
-// A store that never answers keeps nobody waiting, and no connection.
+// A call to a store that never answers times out and closes its connection.
 func TestASilentStoreIsLeft(t *testing.T) {
 	var held atomic.Int32
 	silent := func(_ http.ResponseWriter, r *http.Request) {
@@ -221,7 +221,7 @@ func TestASilentStoreIsLeft(t *testing.T) {
 	}
 }
 
-// An object that comes slowly comes; one of which nothing comes any more is an error.
+// A slow object is read completely; an object whose transfer stalls is an error.
 func TestAnObjectThatStops(t *testing.T) {
 	for stops, want := range map[bool]string{false: "0123456789", true: "01234"} {
 		// Longer than a part of it takes, by far, and shorter than all parts.

@@ -15,8 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// webStores are buckets of the kinds that are spoken to in plain HTTP, in a store that
-// answers as it is told.
+// webStores are buckets of the kinds that use plain HTTP, in a store with prepared answers.
 func webStores(t *testing.T, silent time.Duration, answer http.HandlerFunc) map[string]*Bucket {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -194,7 +193,7 @@ func TestASilentWebStoreIsLeft(t *testing.T) {
 	}
 }
 
-// Who signs in to Google by a credentials file shows the token that Google gave for it.
+// A client with a Google credentials file sends the token that Google issues for the file.
 func TestGoogleSignsIn(t *testing.T) {
 	var tokens atomic.Int32
 	google := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestInsert: whoever is put somewhere stands there, and nobody else changes their
-// order, however often it is done and however close they stand.
+// TestInsert: an inserted job has the requested position, and the order of the others does not change,
+// after any number of insertions at the same position.
 func TestInsert(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type one struct {

@@ -274,7 +274,7 @@ func show(r Result) string {
 	return b.String()
 }
 
-// check holds a result to what is true of every result.
+// check tests the invariants of a result.
 func (s scene) check(r Result) error {
 	seen := map[string]bool{}
 	held := map[slotIn]string{}
@@ -381,7 +381,7 @@ func (s scene) checkPreemptions(r Result, requests map[string]Request) error {
 	return nil
 }
 
-// mayAsk: what the policy allows, whatever the shares are.
+// mayAsk reports whether the policy allows a preemption, regardless of shares.
 func (s scene) mayAsk(run Running, q Request) bool {
 	if !run.Preemptible || run.Leaving {
 		return false

@@ -12,8 +12,8 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// fairParts is what is fair for children that want so much, by bisection: a second way of
-// computing what share.divide computes.
+// fairParts computes the fair parts of children with these demands by bisection, to compare with
+// share.divide.
 func fairParts(capacity float64, wanted, weights []float64) []float64 {
 	part := func(level float64, i int) float64 { return min(wanted[i], level*weights[i]) }
 	low, high := 0.0, 1e9
@@ -88,7 +88,7 @@ func (w *world) plan() Result {
 	return Plan(w.pool, w.nodes, w.running, w.queued, now)
 }
 
-// apply does what a plan says: placed requests run, and who is asked to leave is leaving.
+// apply carries out a plan: placed requests run, and preempted ones begin to end.
 func (w *world) apply(r Result) {
 	w.round++
 	w.running, w.queued = slices.Clone(w.running), slices.Clone(w.queued)
@@ -145,8 +145,8 @@ func drawFull(t *rapid.T) scene {
 	return s
 }
 
-// TestItSettles: where nothing begins and nothing ends, preemptions come to an end, and while
-// those who were asked are leaving, nobody else is asked for requests of one slot.
+// TestItSettles: if no request begins or ends, preemptions stop after some cycles. While preempted
+// attempts end, a request of one slot preempts no other attempt.
 func TestItSettles(t *testing.T) {
 	preempted := map[pool.SchedulerType]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -300,9 +300,9 @@ func TestPreemptingGains(t *testing.T) {
 	}
 }
 
-// TestFairWithinASlot: where all tasks have one slot and everybody wants more than there is,
-// no workspace keeps a slot more than what is fair, whoever came first; so none lacks more than
-// a slot for each of the others.
+// TestFairWithinASlot: if all tasks have one slot and every workspace requests more than there is, no
+// workspace keeps a whole slot above its fair share, regardless of the order of arrival. So each
+// workspace lacks at most one slot for each other workspace.
 func TestFairWithinASlot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(scene{pool: &pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.FairShare, Workspaces: map[string]float64{}}}})
@@ -345,9 +345,9 @@ func TestFairWithinASlot(t *testing.T) {
 	})
 }
 
-// TestNobodyStarves: somebody else always has small requests in the queue; a gang that needs
-// the whole pool starts all the same, when what ran before it has ended. Under fair share and
-// round robin that is so even if the other's requests are older and more important.
+// TestNobodyStarves: although another user always has small requests in the queue, a gang that needs the
+// whole pool starts when the attempts before it have ended. Under fair share and round robin this
+// holds even if the other requests are older and more important.
 func TestNobodyStarves(t *testing.T) {
 	const longest = 7
 	for _, policy := range []pool.SchedulerType{pool.Priority, pool.FairShare, pool.RoundRobin} {

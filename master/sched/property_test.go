@@ -158,8 +158,8 @@ func TestOrderOfInputDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestAlikeRequests: what was found for one request is used for those that are like it,
-// and makes no difference to the plan.
+// TestAlikeRequests: the scheduler reuses its result for equal requests, and the plan is the same as
+// without reuse.
 func TestAlikeRequests(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
@@ -189,8 +189,8 @@ func shuffled[T any](rnd *rand.Rand, list []T) []T {
 	return out
 }
 
-// TestNobodyLeavesForNothing: without any one of those who are asked to leave,
-// somebody they are asked for would have no place even when all others are gone.
+// TestNobodyLeavesForNothing: each preempted attempt is necessary: without its slots a request that
+// caused the preemption would not fit, even if all other preempted attempts end.
 func TestNobodyLeavesForNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)

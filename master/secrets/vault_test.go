@@ -313,7 +313,7 @@ func TestEntitiesGoWithTheirJobs(t *testing.T) {
 	}
 }
 
-// TestVaultThatIsAway: it is noticed by itself, said in words, and over when it has ended.
+// TestVaultThatIsAway: the master detects an outage of Vault, reports it, and continues after its end.
 func TestVaultThatIsAway(t *testing.T) {
 	v := startVault(t)
 	var changes atomic.Int32
@@ -353,7 +353,7 @@ func TestIdentityThatVaultDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestTokenThatEnds: the master signs in again when its token is not good any more.
+// TestTokenThatEnds: the master signs in again when its token has expired.
 func TestTokenThatEnds(t *testing.T) {
 	v := startVault(t)
 	m := v.master(nil)

@@ -92,9 +92,9 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestSlowClientsKeepNobodyOut: whoever opens a thousand connections, and sends a
-// byte of a request on each, holds a few of them, and neither the others' room nor a
-// goroutine for each.
+// TestSlowClientsKeepNobodyOut: a client that opens a thousand connections and sends one byte on each
+// keeps only a few of them. It uses neither the connections of other clients nor a goroutine for each
+// connection.
 func TestSlowClientsKeepNobodyOut(t *testing.T) {
 	address, conns, log := strangers(t, ConnectionsConfig{Max: 400, MaxPerAddress: 60})
 	before := runtime.NumGoroutine()
@@ -125,7 +125,8 @@ func TestSlowClientsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatClosesMakesRoom, whoever closes it, and however.
+// TestAConnectionThatClosesMakesRoom: every closed connection is free for another client, whichever side
+// closes it.
 func TestAConnectionThatClosesMakesRoom(t *testing.T) {
 	address, conns, _ := strangers(t, ConnectionsConfig{Max: 400, MaxPerAddress: 2})
 	for range 20 {
@@ -144,8 +145,8 @@ func TestAConnectionThatClosesMakesRoom(t *testing.T) {
 	}
 }
 
-// TestSharesOfConnections: what an address may open shrinks with what is free; an IPv6
-// network counts as one.
+// TestSharesOfConnections: the limit of an address shrinks with the number of free connections; an IPv6
+// network counts as one address.
 func TestSharesOfConnections(t *testing.T) {
 	cfg := Defaults()
 	cfg.TrustedProxies = []string{"10.9.0.0/16"}

@@ -11,8 +11,7 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
-// A configuration with an initial password that nobody could use is refused, with what
-// is wrong with it.
+// The master rejects a configuration with an invalid initial password, and says why.
 func TestInitialPasswordsThatAreRefused(t *testing.T) {
 	for password, want := range map[string]string{
 		"":                        "",

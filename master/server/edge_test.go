@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/task"
 )
 
-// A configuration is held against its pool again when its job is made.
+// The master checks a configuration against its pool again when it creates the job.
 func TestASubmissionIsHeldAgainstItsPoolAgain(t *testing.T) {
 	m := configured(t, `
 database: postgres://x

@@ -41,7 +41,8 @@ job "gpu" {
 }
 `
 
-// TestAForbiddenFieldStopsTheStart: with file and line, and so does what is said twice.
+// TestAForbiddenFieldStopsTheStart: a forbidden field or a duplicate setting stops the start with file and
+// line.
 func TestAForbiddenFieldStopsTheStart(t *testing.T) {
 	dir := t.TempDir()
 	writeJob(t, dir, "gpu.hcl", strings.Replace(goodJob, `driver = "docker"`, "driver = \"docker\"\n      vault { role = \"root\" }", 1))

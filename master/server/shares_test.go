@@ -36,8 +36,8 @@ func TestNetworksOfPools(t *testing.T) {
 	}
 }
 
-// TestAccountsOutsideDocker: who is linked to an account of the nodes is told that a
-// pool cannot use it.
+// TestAccountsOutsideDocker: a user who is linked to an account of the nodes gets an error if the pool
+// cannot use it.
 func TestAccountsOutsideDocker(t *testing.T) {
 	cfg, err := load(t, "nomad: {datacenters: [north, 'south-*']}\nresource_pools: [{name: a, driver: exec}]", []string{"DETENT_DATABASE=postgres://a/b"}, nil)
 	if err != nil {

@@ -25,8 +25,8 @@ func (f *Folder) now(t *testing.T, owner string, n int64) bool {
 	return err == nil
 }
 
-// TestAFewOwnersDoNotFillTheFolder: however many bodies a few owners send, in whatever
-// order, others still get room, and a lone one gets a ninth.
+// TestAFewOwnersDoNotFillTheFolder: a few owners who send many bodies in any order leave room for other
+// owners; a single further owner can use a ninth.
 func TestAFewOwnersDoNotFillTheFolder(t *testing.T) {
 	const most, body = 8192, 130
 	for owners := 1; owners <= 20; owners++ {
@@ -64,7 +64,7 @@ func (f *Folder) waits(t *testing.T, owner string) {
 	}
 }
 
-// TestWhoHasLeastIsNext: of those who wait, whoever holds least gets what is given back.
+// TestWhoHasLeastIsNext: released room goes to the waiting owner who holds the least.
 func TestWhoHasLeastIsNext(t *testing.T) {
 	f := New(t.TempDir(), 10_000)
 	var held []*Reservation
@@ -103,7 +103,7 @@ func TestWhoHasLeastIsNext(t *testing.T) {
 	held[2].Close()
 }
 
-// TestWhoGivesUpWaitsNoMore: what is given back later is not taken for who has left.
+// TestWhoGivesUpWaitsNoMore: a request that has stopped waiting receives no room that is released later.
 func TestWhoGivesUpWaitsNoMore(t *testing.T) {
 	f := New(t.TempDir(), 1000)
 	room, err := f.Reserve(t.Context(), "owner", 250)

@@ -20,7 +20,7 @@ func said(problems []Problem) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestForbiddenFields: whatever is Detent's is refused with its line and column, all at once.
+// TestForbiddenFields: all fields that belong to Detent are rejected together, with line and column.
 func TestForbiddenFields(t *testing.T) {
 	_, problems := Read([]byte(`job "x" {
   type   = "service"
@@ -175,7 +175,7 @@ func TestNulls(t *testing.T) {
 	}
 }
 
-// TestCheckShape: what Nomad parsed is held to the drivers' limits.
+// TestCheckShape: a parsed job must obey the limits of its driver.
 func TestCheckShape(t *testing.T) {
 	for change, want := range map[string]string{
 		`"Driver": "raw_exec"}], "Volumes": {"a": {"Type": "host"}}, "X": [{"X":""`:                                 "raw_exec mounts no volumes",

@@ -1,4 +1,4 @@
-// What the nodes of a trial measured about themselves: GPU, CPU, memory, disk and network.
+// The system metrics of a trial's nodes: GPU, CPU, memory, disk and network.
 import { pathOf, request, search } from './api';
 import { streamProfilerMetrics, streamProfilerSeries, type GetTrialProfilerAvailableSeriesResponse, type GetTrialProfilerMetricsResponse, type TrialProfilerMetricLabels } from './types';
 
@@ -59,7 +59,7 @@ function ordered(s: Measured): Measured {
 
 const buckets = 400;
 
-// thin divides a series into buckets of equal time and keeps the least and the most of each.
+// thin divides a series into buckets of equal time and keeps the minimum and the maximum of each.
 export function thin(t: readonly number[], y: readonly number[], most = buckets): { x: number[]; y: number[] } {
   if (t.length <= 2 * most) return { x: t.slice(), y: y.slice() };
   const first = t[0]!, width = ((t[t.length - 1]! - first) * (1 + 1e-9)) / most || 1; // the last point is in the last bucket
@@ -80,7 +80,7 @@ export function thin(t: readonly number[], y: readonly number[], most = buckets)
   return { x, y: out };
 }
 
-// mean is one series of several: the mean in each bucket of seconds after a begin.
+// mean merges several series into one: the mean of each bucket of seconds.
 export function mean(list: readonly Measured[], begin: number, most = 2 * buckets): { x: number[]; y: number[] } {
   const last = Math.max(...list.map((s) => s.t[s.t.length - 1] ?? begin));
   const width = Math.max(1, (last - begin) / most);
@@ -118,10 +118,10 @@ const known: Record<string, Named> = {
 };
 const order = ['GPU', 'CPU', 'Memory', 'Disk', 'Network'];
 
-// titleOf is what a person calls a measurement.
+// titleOf is the title of a metric.
 export const titleOf = (name: string): string => (known[name] ? `${known[name].title}, ${known[name].unit}` : name);
 
-// inOrder lists names as pages show them.
+// inOrder sorts names for the pages.
 export function inOrder(names: Iterable<string>): string[] {
   const all = Object.keys(known);
   const rank = (n: string) => (known[n] ? order.indexOf(known[n].of) * 100 + all.indexOf(n) : 1000);

@@ -19,7 +19,7 @@ logger = logging.getLogger("determined.pytorch")
 
 
 class _DDP(DistributedDataParallel):
-    """A model on several workers that still has the attributes and methods of the user's class."""
+    """A distributed model that also has the attributes and methods of the user's class."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -68,10 +68,10 @@ class PyTorchTrialContext(TorchTrialContext):
     def _data_checks(self) -> bool:
         return self.experimental._data_checks
 
-    # What the trial passes.
+    # Models, optimizers, schedulers and reducers of the trial.
 
     def wrap_model(self, model: Any) -> Any:
-        """Put a model on its device and, with several slots, join it to the others' copies.
+        """Put a model on its device and, with several slots, wrap it in DistributedDataParallel.
 
         Use what is returned in its place; the state of wrapped models is part of checkpoints.
 
@@ -83,7 +83,7 @@ class PyTorchTrialContext(TorchTrialContext):
                 model = self.autocast_forward_pass(model)
             if self.distributed.size > 1 and any(p.requires_grad for p in model.parameters()):
                 devices = [self.device] if self.device.type == "cuda" else None
-                # A search for unused parameters is what keeps DDP from regrouping gradients.
+                # With the search for unused parameters, DDP does not regroup gradients.
                 ordered = self.experimental._reproducible_sums
                 model = _DDP(model, device_ids=devices, find_unused_parameters=ordered)
         self.models.append(model)
@@ -232,7 +232,7 @@ class PyTorchTrialContext(TorchTrialContext):
         return (self.current_train_batch() + 1) % self._aggregation_frequency == 0
 
     def _no_sync(self) -> ContextManager[Any]:
-        """Return what keeps gradients on their worker for a batch after which nothing steps."""
+        """Return a context in which workers do not average gradients, before a step."""
         stack = contextlib.ExitStack()
         if not self._should_step():
             for model in self.models:
@@ -241,7 +241,7 @@ class PyTorchTrialContext(TorchTrialContext):
         return stack
 
     def _after_batch(self) -> None:
-        """Step what the platform steps: schedulers, and the scaler of ``use_amp``."""
+        """Step the objects that the platform steps: schedulers, and the scaler of ``use_amp``."""
         if not self._should_step():
             return
         if self.experimental._auto_amp:
