@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/webhook"
 )
 
@@ -195,7 +196,7 @@ func TestDeliveriesOfWebhooks(t *testing.T) {
 	again := fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/%s/redeliver", made.Webhook.ID, log.Deliveries[0].ID)
 	admin.post(again, "").ok()
 	admin.post(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/999/redeliver", made.Webhook.ID), "").is(404)
-	due, err := r.db.DueDeliveries(t.Context(), false, nil, 10)
+	due, err := r.db.DueDeliveries(t.Context(), false, store.Busy{MaxOfOwner: 10}, 10)
 	if err != nil || len(due) != 1 || due[0].EventID != older {
 		t.Errorf("to send are %+v, %v", due, err)
 	}

@@ -32,15 +32,40 @@ type Delivery struct {
 const deliveryColumns = `d.id, d.webhook_id, w.url, w.type, d.event_id::text AS event_id, d.event, d.state, d.created_at, d.due_at, d.ended_at, d.tries, d.status, d.error,
 	extract(epoch FROM now() - d.created_at)::float8 AS seconds`
 
+// Busy are the webhooks with a request in flight, and how many of them each owner of a workspace
+// has, who may have at most MaxOfOwner. The webhooks for all workspaces, which are the admins', have the owner 0
+// and no such limit.
+type Busy struct {
+	Webhooks   []int
+	Owners     map[int]int
+	MaxOfOwner int
+}
+
+// A DueDelivery is a delivery to send, and the owner of its webhook's workspace.
+type DueDelivery struct {
+	Delivery
+	OwnerID int `db:"owner_id"`
+}
+
 // DueDeliveries returns the deliveries to send next: of each webhook its first one, if its
 // time has come, and first those of the webhooks that have waited for their turn the longest.
 // again chooses those that have failed before, or those that have not. It leaves out the
-// webhooks in busy.
-func (db *DB) DueDeliveries(ctx context.Context, again bool, busy []int, limit int) ([]Delivery, error) {
-	return rows[Delivery](ctx, db, `
-		SELECT `+deliveryColumns+` FROM webhooks w JOIN LATERAL (
-			SELECT * FROM webhook_deliveries f WHERE f.webhook_id = w.id AND f.state = 'WAITING' ORDER BY f.id LIMIT 1) d ON true
-		WHERE d.due_at <= now() AND (d.tries > 0) = $1 AND w.id <> ALL($2::int[]) ORDER BY w.served_at, w.id LIMIT $3`, again, append([]int{}, busy...), limit)
+// webhooks that are busy, and those of owners who have as many as they may.
+func (db *DB) DueDeliveries(ctx context.Context, again bool, busy Busy, limit int) ([]DueDelivery, error) {
+	owners, counts := []int{}, []int{}
+	for owner, n := range busy.Owners {
+		owners, counts = append(owners, owner), append(counts, n)
+	}
+	return rows[DueDelivery](ctx, db, `
+		WITH due AS (
+			SELECT `+deliveryColumns+`, coalesce(s.user_id, 0) AS owner_id, w.served_at,
+				row_number() OVER (PARTITION BY coalesce(s.user_id, 0) ORDER BY w.served_at, w.id) AS nth
+			FROM webhooks w LEFT JOIN workspaces s ON s.id = w.workspace_id JOIN LATERAL (
+				SELECT * FROM webhook_deliveries f WHERE f.webhook_id = w.id AND f.state = 'WAITING' ORDER BY f.id LIMIT 1) d ON true
+			WHERE d.due_at <= now() AND (d.tries > 0) = $1 AND w.id <> ALL($2::int[]))
+		SELECT due.id, webhook_id, url, type, event_id, event, state, created_at, due_at, ended_at, tries, status, error, seconds, owner_id
+		FROM due LEFT JOIN unnest($3::int[], $4::int[]) AS b (owner, n) ON b.owner = due.owner_id
+		WHERE due.owner_id = 0 OR nth + coalesce(b.n, 0) <= $5 ORDER BY served_at, webhook_id LIMIT $6`, again, append([]int{}, busy.Webhooks...), owners, counts, busy.MaxOfOwner, limit)
 }
 
 // A DeliveryResult is the result of one try.

@@ -220,11 +220,11 @@ func TestDeliveryLog(t *testing.T) {
 		t.Errorf("once more while too many wait: %v", err)
 	}
 	w.exec(`UPDATE webhook_deliveries SET state = 'DELIVERED', ended_at = now() WHERE state = 'WAITING' AND id > (SELECT min(id) FROM webhook_deliveries)`)
-	due, err := w.db.DueDeliveries(t.Context(), false, nil, 10)
+	due, err := w.db.DueDeliveries(t.Context(), false, Busy{MaxOfOwner: 10}, 10)
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%+v, %v", due, err)
 	}
-	if busy, err := w.db.DueDeliveries(t.Context(), false, []int{hook}, 10); err != nil || len(busy) != 0 {
+	if busy, err := w.db.DueDeliveries(t.Context(), false, Busy{Webhooks: []int{hook}, MaxOfOwner: 10}, 10); err != nil || len(busy) != 0 {
 		t.Errorf("while one is sent: %+v, %v", busy, err)
 	}
 	if _, err := w.db.Redeliver(t.Context(), hook, due[0].ID); !fault.Is(err, fault.Conflict) {
@@ -235,7 +235,7 @@ func TestDeliveryLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, again := range []bool{false, true} {
-		if due, err := w.db.DueDeliveries(t.Context(), again, nil, 10); err != nil || len(due) != 0 {
+		if due, err := w.db.DueDeliveries(t.Context(), again, Busy{MaxOfOwner: 10}, 10); err != nil || len(due) != 0 {
 			t.Errorf("before its time: %+v, %v", due, err)
 		}
 	}
@@ -275,7 +275,7 @@ func TestTargetsTakeTurns(t *testing.T) {
 	}
 	var got []int
 	for range 6 {
-		due, err := w.db.DueDeliveries(t.Context(), false, nil, 1)
+		due, err := w.db.DueDeliveries(t.Context(), false, Busy{MaxOfOwner: 10}, 1)
 		if err != nil || len(due) != 1 {
 			t.Fatalf("%+v, %v", due, err)
 		}

@@ -16,13 +16,14 @@ import (
 const (
 	workers    = 16 // requests at once
 	maxAgain   = 8  // of these, for webhooks whose first delivery has failed before
+	maxOfOwner = 6  // of these, for the workspaces of one owner, however slowly their receivers answer
 	lookEvery  = time.Second
 	recordTime = 5 * time.Second // to store a result after the term has ended
 )
 
 // A term sends during one term of a leader. Each webhook has at most one request in flight,
 // which keeps its events in order. Webhooks take turns. Those whose receivers fail use half
-// of the workers, so that they cannot delay the others.
+// of the workers, and those of one owner a part, so that they cannot delay the others.
 type term struct {
 	*Sender
 	number int64
@@ -31,12 +32,17 @@ type term struct {
 	all    sync.WaitGroup
 
 	mu   sync.Mutex
-	busy map[int]bool // webhooks with a request in flight; true for those that have failed before
+	busy map[int]inFlight // the webhooks with a request in flight
+}
+
+type inFlight struct {
+	again bool // it has failed before
+	owner int
 }
 
 // Run sends until ctx ends, and waits for the requests in flight.
 func (s *Sender) Run(ctx context.Context, number int64, holds func() bool) {
-	t := &term{Sender: s, number: number, holds: holds, freed: make(chan struct{}, 1), busy: map[int]bool{}}
+	t := &term{Sender: s, number: number, holds: holds, freed: make(chan struct{}, 1), busy: map[int]inFlight{}}
 	defer t.all.Wait()
 	wake, cancel := s.bus.Subscribe(store.TopicWebhooks)
 	defer cancel()
@@ -74,27 +80,29 @@ func (t *term) pass(ctx context.Context) {
 	}
 }
 
-func (t *term) room(again bool) (room int, busy []int) {
+func (t *term) room(again bool) (room int, busy store.Busy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	failing := 0
-	for id, failed := range t.busy {
-		busy = append(busy, id)
-		if failed {
+	busy = store.Busy{Owners: map[int]int{}, MaxOfOwner: maxOfOwner}
+	for id, f := range t.busy {
+		busy.Webhooks = append(busy.Webhooks, id)
+		busy.Owners[f.owner]++
+		if f.again {
 			failing++
 		}
 	}
-	slices.Sort(busy)
-	room = workers - len(busy)
+	slices.Sort(busy.Webhooks)
+	room = workers - len(t.busy)
 	if again {
 		room = min(room, maxAgain-failing)
 	}
 	return room, busy
 }
 
-func (t *term) start(ctx context.Context, d store.Delivery, again bool) {
+func (t *term) start(ctx context.Context, d store.DueDelivery, again bool) {
 	t.mu.Lock()
-	t.busy[d.WebhookID] = again
+	t.busy[d.WebhookID] = inFlight{again, d.OwnerID}
 	t.mu.Unlock()
 	t.all.Go(func() {
 		defer func() {
@@ -106,7 +114,7 @@ func (t *term) start(ctx context.Context, d store.Delivery, again bool) {
 			default:
 			}
 		}()
-		t.deliver(ctx, d)
+		t.deliver(ctx, d.Delivery)
 	})
 }
 

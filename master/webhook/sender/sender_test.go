@@ -372,6 +372,40 @@ func TestSlowTargetsDelayNoOther(t *testing.T) {
 	}
 }
 
+// TestSlowOwnersDelayNoOther: receivers that answer just in time, of however many webhooks in however
+// many workspaces of one user, leave room for others.
+func TestSlowOwnersDelayNoOther(t *testing.T) {
+	w := newWorld(t)
+	hold := make(chan struct{})
+	slow := newTarget(t, func(_ int, _ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hold:
+		case <-r.Context().Done():
+		}
+	})
+	defer close(hold)
+	good := newTarget(t, nil)
+	for i := range 3 * workers {
+		name := fmt.Sprint("mallory-", i)
+		if _, err := w.db.Exec(t.Context(), `WITH s AS (INSERT INTO workspaces (name, user_id) VALUES ($1, 2) RETURNING id), h AS (
+				INSERT INTO webhooks (workspace_id, name, url, type, mode) SELECT id, 'slow', $2, 'DEFAULT', 'WORKSPACE' FROM s RETURNING id)
+			INSERT INTO webhook_deliveries (webhook_id, event_id, event, state) SELECT id, gen_random_uuid(), '{"event_type":"CUSTOM"}', 'WAITING' FROM h`, name, slow.URL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.hook(good.URL)
+	s := New(Config{SigningKey: key, Allow: loopback(), Timeout: time.Minute}, w.db, w.bus, slog.New(slog.DiscardHandler))
+	w.lead(s, w.term)
+	w.until("the slow ones have what they may", func() bool { return len(slow.all()) == maxOfOwner })
+	for i := range 5 {
+		w.fire(fmt.Sprint("e", i))
+	}
+	w.until("the others' events arrive meanwhile", func() bool { return len(good.all()) == 5 })
+	if n := len(slow.all()); n != maxOfOwner {
+		t.Errorf("the slow ones have %d requests at once, of at most %d", n, maxOfOwner)
+	}
+}
+
 // TestSendTest: a test is sent at once, and the log has it.
 func TestSendTest(t *testing.T) {
 	w := newWorld(t)
