@@ -15,7 +15,7 @@ const (
 	lowest, highest = -3.0, -0.2 // powers of ten
 )
 
-// color is that of a method, by its place.
+// color is the color of a method, by its position.
 func color(method int) string {
 	list := [...]string{"#8a8a8a", "#1f77b4", "#17a2b8", "#9467bd", "#2ca02c", "#d62728", "#e8710a", "#7a5230", "#000000", "#666600", "#b8860b"}
 	return list[method%len(list)]

@@ -25,7 +25,7 @@ from tests.conftest import MakeTask
 ROOT = pathlib.Path(det.__file__).parent.parent
 HAS_DEEPSPEED = importlib.util.find_spec("deepspeed") is not None
 
-# Importing DeepSpeed takes seconds, and workers do so side by side.
+# Importing DeepSpeed takes seconds, and all workers import it in parallel.
 PATIENCE = 300.0
 
 RENDEZVOUS = {"container_addrs": ["10.0.0.1", "10.0.0.2"], "container_slot_counts": [2, 1]}
@@ -42,7 +42,7 @@ def launch(launcher: str, *words: str, **more: str) -> subprocess.CompletedProce
 
 
 def two_nodes(make_task: MakeTask, monkeypatch: pytest.MonkeyPatch, rank: int) -> None:
-    """Turn this process into a node of a trial on two."""
+    """Set the environment of one node of a trial on two nodes."""
     make_task(DET_SLOT_IDS="[0,1]" if rank == 0 else "[0]")
     rendezvous = pathlib.Path(os.environ["DET_RUN_DIR"], "info", "rendezvous.json")
     rendezvous.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def two_nodes(make_task: MakeTask, monkeypatch: pytest.MonkeyPatch, rank: int) -
 
 
 def test_tensorflow_on_one_node(make_task: MakeTask) -> None:
-    """One process drives all slots: no TF_CONFIG, and no rank before the lines."""
+    """One process uses all slots: TF_CONFIG is not set, and the lines have no rank."""
     make_task(DET_SLOT_IDS="[0,1]")
     text = "import os; print(os.environ['DET_CHIEF_IP'], os.environ.get('TF_CONFIG'))"
     done = launch("tensorflow", "--port", "4000", "--", sys.executable, "-c", text)
@@ -77,7 +77,7 @@ def test_tensorflow_on_two_nodes(make_task: MakeTask, monkeypatch: pytest.Monkey
 def test_tensorflow_refuses_unequal_gpus(
     make_task: MakeTask, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its strategy multiplies the GPUs of one node by the number of nodes."""
+    """The strategy multiplies the GPUs of one node by the number of nodes."""
     two_nodes(make_task, monkeypatch, 0)
     resources = pathlib.Path(os.environ["DET_RUN_DIR"], "info", "resources.json")
     resources.write_text(json.dumps({"gpu_uuids": ["GPU-1", "GPU-2"]}))
@@ -153,7 +153,7 @@ def test_deepspeed_starts_the_workers(tmp_path: pathlib.Path, make_task: MakeTas
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if line.startswith("[rank=")]
     assert sorted(lines) == ["[rank=0] [0, 1] 0 1 1", "[rank=1] [0, 1] 1 1 1"]
-    # The rank that waits for ever ends with the one that fails.
+    # The launcher ends the rank that never exits when the other one fails.
     done = launch("deepspeed", sys.executable, str(script), "fail")
     assert done.returncode != 0
 
@@ -166,7 +166,7 @@ def test_deepspeed_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def stand_in(folder: pathlib.Path) -> Dict[str, str]:
-    """A horovodrun that writes down its options and starts the workers one after another."""
+    """A fake horovodrun that records its options and starts the workers one after another."""
     (folder / "horovod" / "runner").mkdir(parents=True)
     (folder / "horovod" / "__init__.py").touch()
     program = folder / "horovodrun"
@@ -193,7 +193,7 @@ def test_horovod(tmp_path: pathlib.Path, make_task: MakeTask) -> None:
     assert done.stdout.splitlines() == ["[rank=0] 1 127.0.0.1", "[rank=1] 1 127.0.0.1"]
     options = json.loads((tmp_path / "options.json").read_text())
     assert options[:4] == ["-np", "2", "-H", "localhost:2"]
-    # What the user says stands last, and so wins.
+    # The user's options come last, so they have precedence.
     assert options[-3:] == ["--gloo", "--cycle-time-ms", "7"]
     done = launch("horovod", sys.executable, "-c", "raise SystemExit(3)", **environment)
     assert done.returncode != 0
