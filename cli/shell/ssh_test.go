@@ -40,7 +40,7 @@ func TestKeysAreForTheirUserAlone(t *testing.T) {
 	}
 }
 
-// What has odd characters in it reaches ssh, and the shell behind ssh, as it is.
+// Arguments with special characters reach ssh, and the shell behind ssh, unchanged.
 func TestCommandLine(t *testing.T) {
 	io, _, _ := term.Buffers("")
 	a := &app.App{IO: io, Lookup: func(string) (string, bool) { return "", false }, Master: "http://master:1/at%20home"}
@@ -72,7 +72,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// The end of the input continues, and what comes back after it arrives.
+// The end of the input is forwarded, and output after it still arrives.
 func TestCarry(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,7 +104,7 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// An interrupt ends it, however long the other side is silent.
+// An interrupt ends the tunnel although the other side sends nothing.
 func TestCarryIsInterrupted(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close()

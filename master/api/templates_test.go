@@ -21,7 +21,7 @@ func TestTemplates(t *testing.T) {
 	}
 	me.post("/api/v1/templates/gpu", gpuTemplate).says(409, "gpu")
 	me.get("/api/v1/templates/none").says(404, "none")
-	// What was written in YAML comes back as it was.
+	// The document is returned as it was written, in YAML.
 	source := "# how we train\nmax_restarts: 3\n"
 	b, err := json.Marshal(v1.Template{Source: &source})
 	if err != nil {
@@ -75,11 +75,11 @@ func TestTemplateOfAllKinds(t *testing.T) {
 	if at(t, exp, "config.resources.slots_per_trial") != 1.0 || at(t, exp, "config.resources.slots") != 2.0 {
 		t.Errorf("an experiment: %v", exp)
 	}
-	// What the request itself says must fit.
+	// The submitted configuration must be valid.
 	me.post("/api/v1/commands", `{"config":{"entrypoint":["true"],"name":"x"},"templateName":"all"}`).says(400, "name: unknown field")
 }
 
-// Secrets in a template are for those who may change it.
+// Only users who may change a template see its secrets.
 func TestTemplateSecrets(t *testing.T) {
 	r := newRig(t)
 	owner := r.user("admin")
@@ -94,7 +94,7 @@ func TestTemplateSecrets(t *testing.T) {
 	}
 }
 
-// An experiment lies over its template, which lies over the cluster's defaults.
+// An experiment is merged over its template, and the template over the cluster's defaults.
 func TestExperimentOverTemplate(t *testing.T) {
 	r := newRig(t)
 	r.node("n1", "node-1", 4)
@@ -110,7 +110,7 @@ func TestExperimentOverTemplate(t *testing.T) {
 			t.Errorf("%s is %v, want %v", path, v, want)
 		}
 	}
-	// A fork of it is made of the same two documents, even when the template is another by then.
+	// A fork uses the same two documents, although the template has changed since.
 	me.patch("/api/v1/templates/gpu", `{"resources":{"slots_per_trial":1}}`).ok()
 	id := int(at(t, got, "experiment.id").(float64))
 	fork := me.post("/api/v1/experiments", fmt.Sprintf(`{"parentId":%d}`, id)).ok().tree()
@@ -118,7 +118,7 @@ func TestExperimentOverTemplate(t *testing.T) {
 		t.Errorf("%v", fork)
 	}
 	me.post("/api/v1/experiments", createBody(config, `"template":"none"`)).says(404, `no template "none"`, "det template list")
-	// What is wrong is said of the document that it stands in.
+	// An error names the document that contains the mistake.
 	me.patch("/api/v1/templates/gpu", `{"max_restarts":-1,"name":"x"}`).ok()
 	me.post("/api/v1/experiments", createBody(yaml(), `"template":"gpu"`)).says(400, `template "gpu":1:15: max_restarts`)
 	me.patch("/api/v1/templates/gpu", `{"work_dir":"/x"}`).ok()
@@ -148,7 +148,7 @@ func TestTaskOverTemplate(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	me.post("/api/v1/commands", `{"config":{"entrypoint":["true"]},"template_name":"none"}`).says(404, `no template "none"`)
-	// What only experiments have, has no effect.
+	// Fields of experiments have no effect.
 	me.post("/api/v1/templates/theirs", `{"config":{"max_restarts":1,"searcher":{"name":"single"},"resources":{"priority":5}}}`).ok()
 	got = me.post("/api/v1/commands", `{"config":{"entrypoint":["true"]},"template_name":"theirs"}`).ok().tree()
 	if at(t, got, "config.resources.priority") != 5.0 || strings.Contains(fmt.Sprint(at(t, got, "config")), "searcher") {

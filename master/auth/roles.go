@@ -31,7 +31,7 @@ type Permission struct {
 	Global bool
 }
 
-// The permissions: those of Determined whose things Detent has.
+// The permissions of Determined for objects that Detent has.
 var (
 	administrateUser      = Permission{"ADMINISTRATE_USER", "administrate user", true}
 	updateGroup           = Permission{"UPDATE_GROUP", "update group", true}
@@ -148,10 +148,10 @@ func (r Role) OnlyGlobal() bool {
 	return slices.ContainsFunc(r.Permissions, func(p Permission) bool { return p.Global })
 }
 
-// anybody is the permission that everybody has who is signed in.
+// anybody is the permission of every user who is signed in.
 var anybody = Permission{}
 
-// needed is the table from what endpoints do to the permission that it needs. Programs report
+// needed is the table from objects and verbs to the permission that is needed. Programs report
 // about themselves without a permission; a user's report is a change.
 var needed = map[Kind]map[Verb]Permission{
 	v1.KindWorkspace: {View: viewWorkspace, Create: createWorkspace, Change: updateWorkspace, Delete: deleteWorkspace, Administer: setAgentUser},
@@ -234,7 +234,7 @@ func (g *Grants) Equal(other *Grants) bool {
 	})
 }
 
-// in returns where the roles allow what needs a permission.
+// in returns the workspaces in which the roles contain a permission.
 func (g Grants) in(p Permission) Scope {
 	if p == anybody {
 		return Everywhere()
@@ -257,7 +257,7 @@ func (g Grants) in(p Permission) Scope {
 	return s
 }
 
-// scope returns where the roles allow a verb; nowhere if the table does not have it.
+// scope returns the workspaces in which the roles allow a verb; none if the table does not have the verb.
 func (g Grants) scope(verb Verb, kind Kind) Scope {
 	p, ok := needed[kind][verb]
 	if !ok {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// fullEvery is how often Observe lists everything, whatever events said.
+	// fullEvery is how often Observe lists everything, regardless of events.
 	fullEvery = 15 * time.Second
 	// nodesEvery is the minimum time between two lists of nodes that events cause.
 	nodesEvery = time.Second

@@ -1,4 +1,4 @@
-"""Locks between the processes of a node, which a process that is killed lets go of.
+"""Locks between the processes of a node, which are released when a process is killed.
 
 A lock is ``flock`` on a file in the folder of a data set: many readers, or one builder. The kernel
 drops it with the last process that has the file open, so nothing has to be cleaned up. A folder
@@ -21,7 +21,7 @@ FILE = "lock"
 
 
 class Lock:
-    """A lock that is held. It ends with ``close`` or with the process.
+    """A held lock. ``close`` or the end of the process releases it.
 
     ``LOCK_UN`` is never called: a process forked from this one shares the lock, and keeps it.
     """
@@ -30,7 +30,7 @@ class Lock:
         self._fd = fd
 
     def close(self) -> None:
-        """Let go of the lock; of a fork's share if this is a fork."""
+        """Release the lock; in a forked process, only its share."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
@@ -39,7 +39,7 @@ class Lock:
         self.close()
 
     def is_of(self, folder: pathlib.Path) -> bool:
-        """Return whether folder still is the one that was locked."""
+        """Return whether the folder is still the locked one, not a replacement."""
         try:
             there = os.stat(folder / FILE)
         except FileNotFoundError:
@@ -47,8 +47,8 @@ class Lock:
         return os.path.samestat(os.fstat(self._fd), there)
 
     def touch(self) -> None:
-        """Note that the data set was used now."""
-        with contextlib.suppress(OSError):  # a folder that can only be read
+        """Record that the data set was used now."""
+        with contextlib.suppress(OSError):  # the folder may be read-only
             os.utime(self._fd)
 
 
