@@ -32,7 +32,7 @@ const listenAt = "localhost:49176"
 
 // New is det auth.
 func New(a *app.App) *cobra.Command {
-	return noun.New("auth", "sign in with an identity provider", nil, nil, newLogin(a), newProviders(a))
+	return noun.New("auth", "sign in with an identity provider", nil, nil, newLogin(a), newProviders(a), newSessions(a))
 }
 
 func newProviders(a *app.App) *cobra.Command {

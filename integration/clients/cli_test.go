@@ -113,7 +113,7 @@ var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down",
 	"resource-pool bindings list-workspaces", "config-policies describe", "config-policies set", "config-policies delete",
 	"rbac list-roles", "rbac describe-role", "rbac my-permissions", "rbac list-users-roles", "rbac list-groups-roles", "rbac assign-role", "rbac unassign-role", "rbac preview",
 	"user-group list", "user-group describe", "user-group create", "user-group delete", "user-group add-user", "user-group remove-user", "user-group change-name",
-	"workspace list-members", "auth login", "auth list-providers"}
+	"workspace list-members", "auth login", "auth list-providers", "auth sessions list", "auth sessions end"}
 
 // documentedVerbs reads the table of nouns and verbs.
 func documentedVerbs(t *testing.T) []string {

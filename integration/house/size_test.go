@@ -18,12 +18,12 @@ import (
 // comments and empty lines do not count. A budget is raised only on purpose: whoever goes
 // over one looks first for a second way of doing the same thing.
 var budgets = map[string]int{
-	"cli":              14500,
+	"cli":              14600,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2500, // the rig of the tests among them
 	"jobspecs":         1300,
 	"master":           100,
-	"master/api":       16250,
+	"master/api":       16500,
 	"master/auth":      430,
 	"master/budget":    150,
 	"master/client":    2700,
@@ -54,11 +54,11 @@ var budgets = map[string]int{
 	"master/search":    2700,
 	"master/secrets":   650,
 	"master/server":    3850, // servertest, the master of clients' tests, among them
-	"master/signin":    420,
+	"master/signin":    550,
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     13350,
+	"master/store":     13400,
 	"master/task":      1340,
 	"master/trial":     100,
 	"master/tunnel":    200,
@@ -67,7 +67,7 @@ var budgets = map[string]int{
 	"nomad":            50,
 	"nomad/local":      3000,
 	"nomad/release":    900,
-	"nomad/servers":    3700,
+	"nomad/servers":    3800,
 	"plugins/gpu":      2300,
 	"plugins/remover":  500,
 	"plugins/runner":   7700,
@@ -75,7 +75,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is that of the finished product.
-const totalBudget = 108_500
+const totalBudget = 109_000
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

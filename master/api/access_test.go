@@ -156,6 +156,11 @@ func TestAccess(t *testing.T) {
 	theirs := int(at(t, admin.post("/api/v1/workspaces", `{"name":"theirs"}`).ok().tree(), "workspace.id").(float64))
 	values["groups"] = fmt.Sprint(at(t, admin.post("/api/v1/groups", `{"name":"team"}`).ok().tree(), "group.groupId"))
 	values["tokens"] = fmt.Sprint(at(t, admin.post("/api/v1/tokens", `{"description":"mine"}`).ok().tree(), "tokenId"))
+	var session int
+	if err := r.db.QueryRow(t.Context(), `SELECT max(s.id) FROM sessions s JOIN users u ON u.id = s.user_id WHERE u.username = 'admin' AND NOT s.is_token AND s.allocation_id IS NULL`).Scan(&session); err != nil {
+		t.Fatal(err)
+	}
+	values["sessions"] = fmt.Sprint(session)
 	values["users"], values["agents"], values["config-policies"], values["url"] = "2", "node-0", "1", r.url
 	checks := r.checks()
 	type column struct {

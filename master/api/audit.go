@@ -151,6 +151,8 @@ func (a *API) entry(c *fiber.Ctx, r *route, who auth.Who) *store.AuditEntry {
 // verb auth asks for the object of its path; a user who reports for an object changes it.
 func auditVerb(r *route) string {
 	switch {
+	case r.Path == v1.ProviderSignOut.Path:
+		return path.Base(r.Path)
 	case r.Access == v1.Public:
 		return "login"
 	case r.Verb == "":

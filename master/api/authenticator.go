@@ -131,7 +131,7 @@ func (x *authenticator) lookUp(ctx context.Context, hash []byte, task bool) (aut
 	}
 	for _, find := range kinds {
 		who, err := find(ctx, hash)
-		if err == nil && who.AccessToken {
+		if err == nil && who.SessionID != 0 && who.Within == "" {
 			err = x.db.TokenUsed(ctx, who.SessionID)
 		}
 		if err == nil || !fault.Is(err, fault.NotFound) {

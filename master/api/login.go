@@ -66,7 +66,7 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 		return nil, fault.New(fault.Forbidden, "user is not active: an admin can activate %s with det user activate %s", name, name)
 	}
 	token, hash := auth.NewToken()
-	if err := a.db.NewSession(ctx, u, hash, sessionLife); err != nil {
+	if err := a.db.NewSessionAt(ctx, u, hash, sessionLife, a.place(c)); err != nil {
 		return nil, err
 	}
 	c.Cookie(sessionCookie(c, token, int(sessionLife.Seconds())))

@@ -10,6 +10,7 @@ func (a *API) registerUserRoutes() {
 	a.registerAudit()
 	a.registerSignIn()
 	a.registerSCIM()
+	a.registerSessions()
 	a.registerWorkspaces()
 	a.registerProjects()
 	a.registerExperiments()

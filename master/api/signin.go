@@ -269,7 +269,9 @@ func (a *API) signedInAs(ctx context.Context, c *call, who signin.Identity, cfg 
 		return u, "", err
 	}
 	token, hash := auth.NewToken()
-	if err := a.db.NewSession(ctx, u, hash, cfg.SessionLife); err != nil {
+	at := a.place(c)
+	at.Issuer, at.SID = who.Issuer, who.SID
+	if err := a.db.NewSessionAt(ctx, u, hash, cfg.SessionLife, at); err != nil {
 		return u, "", err
 	}
 	a.auth.forget(u.ID) // the provider may have changed the admin mark

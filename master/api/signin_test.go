@@ -43,7 +43,7 @@ func newSignInRig(t *testing.T, users map[string]map[string]any, change func(*si
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.issuer = identitytest.Start(t, at, []string{public + "/oidc/callback"}, users)
+	s.issuer = identitytest.StartWithSignOut(t, at, []string{public + "/oidc/callback"}, public+"/oidc/logout", users)
 	cfg = signin.Config{Name: "corp", Issuer: s.issuer, ClientID: "detent", ClientSecret: "the secret of the tests", Scopes: []string{"profile", "email", "groups"},
 		UsernameClaim: "preferred_username", DisplayNameClaim: "name", CreateUsers: true, SessionLife: time.Hour}
 	if change != nil {

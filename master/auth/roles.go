@@ -177,6 +177,7 @@ var needed = map[Kind]map[Verb]Permission{
 
 	v1.KindUser:      {View: anybody, Change: administrateUser, Administer: administrateUser},
 	v1.KindToken:     {View: administrateToken, Create: createToken, Change: administrateToken},
+	v1.KindSession:   {View: administrateUser, Change: administrateUser},
 	v1.KindGroup:     {View: anybody, Administer: updateGroup},
 	v1.KindRole:      {View: anybody, Assign: assignRoles, Administer: administrateUser},
 	v1.KindAgent:     {View: anybody, Administer: updateAgents},
@@ -278,7 +279,7 @@ func (g Grants) allow(w Who, verb Verb, o Object) bool {
 		return false
 	case o.Kind == v1.KindToken && verb == Create:
 		return s.All || len(s.Workspaces) > 0
-	case o.Kind == v1.KindToken || o.Kind == v1.KindUser && verb == Change:
+	case o.Kind == v1.KindToken || o.Kind == v1.KindSession || o.Kind == v1.KindUser && verb == Change:
 		return owns || s.All
 	case o.Kind == v1.KindRole && verb == Assign && o.WorkspaceID != 0:
 		return s.All || slices.Contains(s.Workspaces, o.WorkspaceID)

@@ -27,7 +27,7 @@ func ScopeOf(w Who, verb Verb, kind Kind) Scope {
 // Global reports whether objects of a kind are in no workspace.
 func Global(k Kind) bool {
 	switch k {
-	case v1.KindAgent, v1.KindCluster, v1.KindGroup, v1.KindMasterLog, v1.KindOwn, v1.KindPool, v1.KindRole, v1.KindToken, v1.KindUser:
+	case v1.KindAgent, v1.KindCluster, v1.KindGroup, v1.KindMasterLog, v1.KindOwn, v1.KindPool, v1.KindRole, v1.KindSession, v1.KindToken, v1.KindUser:
 		return true
 	}
 	return false

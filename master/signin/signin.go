@@ -53,6 +53,7 @@ type Config struct {
 // An Identity is a user as a provider describes it.
 type Identity struct {
 	Issuer, Subject       string // identify the user for ever
+	SID                   string // of the session at the provider; "": unknown
 	Username, DisplayName string
 	Groups                []string // by the provider's names
 	Admin                 *bool    // nil: the provider does not decide it
@@ -364,6 +365,9 @@ func (p *provider) read(issuer, subject string, claims map[string]any) (Identity
 		return who, fault.New(fault.Forbidden, "the identity provider %s has not verified the address %s", p.Name, fault.Clip(who.Username))
 	case len(subject) > maxClaim:
 		return who, fault.New(fault.Forbidden, "the subject of the identity provider %s has %d bytes; %d are allowed", p.Name, len(subject), maxClaim)
+	}
+	if sid, _ := claims["sid"].(string); len(sid) <= maxClaim {
+		who.SID = sid
 	}
 	name, _ := claims[p.DisplayNameClaim].(string)
 	who.DisplayName = fault.ClipTo(strings.TrimSpace(name), maxClaim-3)

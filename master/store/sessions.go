@@ -12,10 +12,23 @@ import (
 // NewSession stores the hash of a user's token. It fails if all sessions of the user were
 // ended since u was read, so that a password that was just replaced opens no session.
 func (db *DB) NewSession(ctx context.Context, u User, tokenHash []byte, life time.Duration) error {
+	return db.NewSessionAt(ctx, u, tokenHash, life, Place{})
+}
+
+// A Place is where a session begins.
+type Place struct {
+	Address, Agent string
+	Issuer, SID    string // of the identity provider and of the session there
+}
+
+// NewSessionAt is NewSession for a session whose place is known.
+func (db *DB) NewSessionAt(ctx context.Context, u User, tokenHash []byte, life time.Duration, at Place) error {
 	n, err := db.exec(ctx, `
 		WITH stale AS (DELETE FROM sessions WHERE user_id = $1 AND expires_at < now() AND NOT is_token),
 		     seen AS (UPDATE users SET last_auth_at = now() WHERE id = $1 AND active AND session_epoch = $4 RETURNING id)
-		INSERT INTO sessions (user_id, token_hash, expires_at) SELECT id, $2, now() + $3 FROM seen`, u.ID, tokenHash, life, u.SessionEpoch)
+		INSERT INTO sessions (user_id, token_hash, expires_at, address, agent, issuer, sid, last_used_at)
+			SELECT id, $2, now() + $3, $5, $6, nullif($7, ''), nullif($8, ''), now() FROM seen`,
+		u.ID, tokenHash, life, u.SessionEpoch, at.Address, at.Agent, at.Issuer, at.SID)
 	if err == nil && n == 0 {
 		err = fault.New(fault.Unauthenticated, "the account %s was changed during the sign-in; sign in again", u.Username)
 	}

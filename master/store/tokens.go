@@ -121,7 +121,7 @@ func (db *DB) ChangeToken(ctx context.Context, id int, description *string, revo
 		pgx.NamedArgs{"id": id, "description": description, "revoke": revoke})
 }
 
-// TokenUsed notes that an access token is used, once an hour.
+// TokenUsed notes that a session or an access token is used, once an hour.
 func (db *DB) TokenUsed(ctx context.Context, id int64) error {
 	_, err := db.exec(ctx, `UPDATE sessions SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 hour')`, id)
 	return err

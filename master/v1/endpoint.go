@@ -126,7 +126,8 @@ const (
 	KindPool        Kind = "pool"
 	KindProject     Kind = "project"
 	KindRole        Kind = "role"
-	KindRun         Kind = "run" // a trial, by Determined's newer name
+	KindRun         Kind = "run"     // a trial, by Determined's newer name
+	KindSession     Kind = "session" // a sign-in of a user
 	KindShell       Kind = "shell"
 	KindTask        Kind = "task"
 	KindTemplate    Kind = "template"

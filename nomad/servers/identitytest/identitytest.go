@@ -28,6 +28,12 @@ const toolAddress = "http://localhost:49176/"
 // its issuer. Users are known by the name with which they sign in, with the claims about them.
 func Start(t testing.TB, port int, callbacks []string, users map[string]map[string]any) (issuer string) {
 	t.Helper()
+	return StartWithSignOut(t, port, callbacks, "", users)
+}
+
+// StartWithSignOut is Start with a provider that tells an address when a user signs out there.
+func StartWithSignOut(t testing.TB, port int, callbacks []string, signOut string, users map[string]map[string]any) (issuer string) {
+	t.Helper()
 	script, there, err := nodeprog.OIDCProvider.Find()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +50,7 @@ func Start(t testing.TB, port int, callbacks []string, users map[string]map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = append(os.Environ(), "IDENTITY_PORT="+strconv.Itoa(port), "IDENTITY_USERS="+string(known), "IDENTITY_CALLBACKS="+string(back))
+	cmd.Env = append(os.Environ(), "IDENTITY_PORT="+strconv.Itoa(port), "IDENTITY_USERS="+string(known), "IDENTITY_CALLBACKS="+string(back), "IDENTITY_LOGOUT="+signOut)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -165,6 +171,23 @@ func (p *Browser) SignIn(name, method, begin string) (int, string) {
 		code, body, at = p.Open(http.MethodPost, next.String(), form)
 	}
 	return code, body
+}
+
+// SignOut signs the person out at a provider.
+func (p *Browser) SignOut(issuer string) {
+	p.t.Helper()
+	_, body, at := p.Open(http.MethodGet, issuer+"/session/end", nil)
+	m, secret := formAction.FindStringSubmatch(body), regexp.MustCompile(`name="xsrf" value="([^"]*)"`).FindStringSubmatch(body)
+	if m == nil || secret == nil {
+		p.t.Fatalf("no form for a sign-out: %s", body)
+	}
+	to, err := at.Parse(m[1])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if code, body, _ := p.Open(http.MethodPost, to.String(), url.Values{"xsrf": {secret[1]}, "logout": {"yes"}}); code != http.StatusOK {
+		p.t.Fatalf("the sign-out: %d %s", code, body)
+	}
 }
 
 // Me returns what the master says about the user who is signed in.

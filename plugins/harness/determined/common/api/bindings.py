@@ -1834,6 +1834,13 @@ class v1GetSearcherEventsResponse(Message):
     searcherEvents: Sequence[v1SearcherEvent]
 
 
+class v1GetSessionsResponse(Message):
+    """The message v1GetSessionsResponse."""
+
+    sessions: Sequence[v1Session]
+    pagination: Optional[v1Pagination] = None
+
+
 class v1GetShellResponse(Message):
     """The message v1GetShellResponse."""
 
@@ -3970,6 +3977,21 @@ class v1SearcherOperationResponse(Message):
     completed: bool
 
 
+class v1Session(Message):
+    """The message v1Session."""
+
+    id: int
+    userId: int
+    username: str
+    createdAt: Optional[str] = None
+    expiresAt: Optional[str] = None
+    lastUsedAt: Optional[str] = None
+    address: str
+    agent: str
+    provider: str
+    current: bool
+
+
 class v1SetClusterMessageRequest(Message):
     """The message v1SetClusterMessageRequest."""
 
@@ -4848,6 +4870,16 @@ def delete_DeleteWorkspaceConfigPolicies(
 ) -> None:
     """Delete the config policies of a workspace."""
     _path = f"/api/v1/config-policies/workspaces/{_quoted(str(workspaceId))}/{_quoted(str(workloadType))}"
+    _call(session, "DELETE", _path, {})
+
+
+def delete_EndSession(
+    session: BaseSession,
+    *,
+    id: Any,
+) -> None:
+    """End one of your sign-ins; an administrator ends those of others too."""
+    _path = f"/api/v1/detent/sessions/{_quoted(str(id))}"
     _call(session, "DELETE", _path, {})
 
 
@@ -6418,6 +6450,26 @@ def get_ListSearchTrials(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1GetSearchTrialsResponse.from_json(_answer)
+
+
+def get_ListSessions(
+    session: BaseSession,
+    *,
+    username: Any = None,
+    all: Any = None,
+    limit: Any = None,
+    offset: Any = None,
+) -> v1GetSessionsResponse:
+    """List where you are signed in; an administrator also lists it of another user, or of all."""
+    _path = "/api/v1/detent/sessions"
+    _params = {
+        "username": username,
+        "all": all,
+        "limit": limit,
+        "offset": offset,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetSessionsResponse.from_json(_answer)
 
 
 def get_ListTaskAttempts(
@@ -8512,6 +8564,7 @@ Paginated = Union[
     v1GetModelsResponse,
     v1GetNotebooksResponse,
     v1GetResourcePoolsResponse,
+    v1GetSessionsResponse,
     v1GetShellsResponse,
     v1GetTemplatesResponse,
     v1GetTensorboardsResponse,

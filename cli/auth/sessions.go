@@ -1,0 +1,78 @@
+package auth
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+)
+
+func newSessions(a *app.App) *cobra.Command {
+	return noun.New("sessions", "list and end sign-ins", nil, nil, newSessionList(a), newSessionEnd(a))
+}
+
+func newSessionList(a *app.App) *cobra.Command {
+	var of client.SessionQuery
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list where you are signed in",
+		Args:    args.None,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runSessionList(cmd.Context(), a, of, format) },
+	}
+	cmd.Flags().StringVar(&of.Username, "of", "", "list where this user is signed in (administrators)")
+	cmd.Flags().BoolVarP(&of.All, "all", "a", false, "list where all users are signed in (administrators)")
+	cmd.MarkFlagsMutuallyExclusive("of", "all")
+	format.Flags(cmd)
+	return cmd
+}
+
+func runSessionList(ctx context.Context, a *app.App, of client.SessionQuery, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := client.Collect(c.Sessions(ctx, of))
+	if err != nil {
+		return err
+	}
+	t := table.New("ID", "User", "Signed in", "Last use", "Expires", "Address", "With", "Program", "This one")
+	for _, s := range list {
+		with := s.Provider
+		if with == "" {
+			with = "password"
+		}
+		t.Row(s.ID, s.Username, table.Time(s.CreatedAt), table.Time(s.LastUsedAt), table.Time(s.ExpiresAt), table.OrNA(s.Address), with, table.OrNA(s.Agent), s.Current)
+	}
+	return format.Print(a.IO, t, list)
+}
+
+func newSessionEnd(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "end SESSION_ID",
+		Short: "end a sign-in, such as that of a lost notebook",
+		Args:  args.Exactly("the id of a session"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			id, err := args.ID("a session", given[0])
+			if err != nil {
+				return err
+			}
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.EndSession(cmd.Context(), id); err != nil {
+				return err
+			}
+			a.Printf("Ended session %d.\n", id)
+			return nil
+		},
+	}
+}

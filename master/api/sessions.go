@@ -1,0 +1,168 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	maxAgent              = 200
+	maxSignOutsPerAddress = 1200 // a provider signs all its users out from one address
+)
+
+func (a *API) registerSessions() {
+	serve(a, v1.ListSessions, a.listSessions)
+	serveOn(a, v1.EndSession, a.onSession(), a.endSession)
+	raw(a, v1.ProviderSignOut, a.providerSignOut)
+}
+
+func ofSession(s store.Session) auth.Object {
+	return auth.Object{Kind: v1.KindSession, Name: called(v1.KindSession, s.ID), OwnerID: s.UserID}
+}
+
+// onSession is a session that the path names. Other users' sessions are not found.
+func (a *API) onSession() object[store.Session] {
+	o := numbered("id", a.db.Session, ofSession)
+	o.refusal = func(_ *call, _ auth.Verb, s store.Session) error {
+		return fault.New(fault.NotFound, "session %d not found", s.ID)
+	}
+	return o
+}
+
+// place says where a session begins.
+func (a *API) place(c *call) store.Place {
+	p := store.Place{Agent: agentOf(c.Get(fiber.HeaderUserAgent))}
+	if from, ok := a.clientOf(c.Ctx); ok {
+		p.Address = from.WithZone("").String()
+	}
+	return p
+}
+
+// agentOf is the name of a program without what cannot be shown.
+func agentOf(header string) string {
+	clean := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(header, ""))
+	return fault.ClipTo(clean, maxAgent-len("…"))
+}
+
+func (a *API) listSessions(ctx context.Context, c *call, _ *v1.None) (*v1.GetSessionsResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	user, err := a.sessionsOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	_, total, err := a.db.Sessions(ctx, user, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	p, err := w.of(total)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := a.db.Sessions(ctx, user, p.StartIndex, p.EndIndex-p.StartIndex)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetSessionsResponse{Sessions: []v1.Session{}, Pagination: &p}
+	for _, s := range list {
+		resp.Sessions = append(resp.Sessions, v1.Session{ID: s.ID, UserID: s.UserID, Username: s.Username, CreatedAt: &s.CreatedAt, ExpiresAt: &s.ExpiresAt, LastUsedAt: s.LastUsedAt,
+			Address: s.Address, Agent: s.Agent, Provider: a.providerName(s.Issuer), Current: int64(s.ID) == c.who.SessionID})
+	}
+	return resp, nil
+}
+
+// sessionsOf is the user whose sessions a call lists; 0 for all.
+func (a *API) sessionsOf(ctx context.Context, c *call) (int, error) {
+	all, err := c.flag("all")
+	if err != nil {
+		return 0, err
+	}
+	name, _ := c.query("username")
+	name = strings.ToLower(name)
+	switch {
+	case (name == "" || name == c.who.Username) && (all == nil || !*all):
+		return c.who.UserID, nil
+	case !c.who.IsAdmin():
+		return 0, fault.New(fault.Forbidden, "only an admin may list the sessions of others")
+	case name == "":
+		return 0, nil
+	}
+	u, err := a.db.UserByName(ctx, name)
+	return u.ID, err
+}
+
+// providerName is the name of the provider with an issuer, or the issuer if the configuration no
+// longer has it.
+func (a *API) providerName(issuer string) string {
+	if a.cfg.SignIn != nil && issuer != "" {
+		for _, p := range a.cfg.SignIn.List() {
+			if p.Issuer == issuer {
+				return p.Name
+			}
+		}
+	}
+	return issuer
+}
+
+func (a *API) endSession(ctx context.Context, c *call, s store.Session, _ *v1.None) (*v1.Empty, error) {
+	if err := a.db.EndSession(ctx, int64(s.ID)); err != nil {
+		return nil, err
+	}
+	a.accountChanged(s.UserID)
+	return &v1.Empty{}, nil
+}
+
+// providerSignOut ends the sessions of a user who has signed out at the provider.
+func (a *API) providerSignOut(_ context.Context, c *call) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	body, err := a.readBody(c.Ctx, v1.PublicBody)
+	if err != nil {
+		return err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil || len(form["logout_token"]) != 1 {
+		return fault.New(fault.Invalid, "logout_token: expected one, in a form")
+	}
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
+	defer cancel()
+	end, err := a.provider(ctx, c, "sign-out", maxSignOutsPerAddress)
+	if err != nil {
+		return err
+	}
+	defer end()
+	l, err := a.cfg.SignIn.Logout(ctx, form.Get("logout_token"), time.Now())
+	if err != nil {
+		return err
+	}
+	users, err := a.db.EndSessionsOf(ctx, store.SignOut{Issuer: l.Issuer, ID: l.ID, Subject: l.Subject, SID: l.SID, Until: signin.LogoutRepeats})
+	if err != nil {
+		return err
+	}
+	for _, id := range users {
+		u, err := a.db.UserByID(ctx, id)
+		if err != nil {
+			return err
+		}
+		noteUser(c, &u.ID, u.Username)
+		a.accountChanged(id)
+	}
+	return c.SendStatus(fiber.StatusOK)
+}

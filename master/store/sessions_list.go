@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Session is a sign-in of a user that has not ended. Access tokens and the sessions of tasks are
+// none.
+type Session struct {
+	ID         int        `db:"id"`
+	UserID     int        `db:"user_id"`
+	Username   string     `db:"username"`
+	CreatedAt  time.Time  `db:"created_at"`
+	ExpiresAt  time.Time  `db:"expires_at"`
+	LastUsedAt *time.Time `db:"last_used_at"` // to the hour
+	Address    string     `db:"address"`
+	Agent      string     `db:"agent"`
+	Issuer     string     `db:"issuer"` // "": a password
+}
+
+const sessionFrom = ` FROM sessions s JOIN users u ON u.id = s.user_id WHERE NOT s.is_token AND s.allocation_id IS NULL AND s.expires_at > now()`
+
+const sessionSelect = `SELECT s.id, s.user_id, u.username, s.created_at, s.expires_at, s.last_used_at, s.address, s.agent, coalesce(s.issuer, '') AS issuer` + sessionFrom
+
+// Sessions lists a page of sessions, those that began last first, and counts all; a user of 0 means
+// all users.
+func (db *DB) Sessions(ctx context.Context, user, offset, limit int) ([]Session, int, error) {
+	const of = ` AND ($1 = 0 OR s.user_id = $1)`
+	total, err := scalar[int](ctx, db, `SELECT count(*)::int`+sessionFrom+of, user)
+	if err != nil {
+		return nil, 0, err
+	}
+	list, err := rows[Session](ctx, db, sessionSelect+of+` ORDER BY s.id DESC OFFSET $2 LIMIT $3`, user, offset, limit)
+	return list, total, err
+}
+
+// Session finds a sign-in that has not ended.
+func (db *DB) Session(ctx context.Context, id int) (Session, error) {
+	s, err := row[Session](ctx, db, "session", sessionSelect+` AND s.id = $1`, id)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, "session %d not found", id)
+	}
+	return s, err
+}
+
+// A SignOut is a sign-out that an identity provider asks for: of the session sid there, or, without
+// it, of all sessions of a subject.
+type SignOut struct {
+	Issuer, ID   string // together never twice
+	Subject, SID string
+	Until        time.Duration // how long a repetition would be accepted
+}
+
+// EndSessionsOf ends the sessions that a sign-out means, and returns their users. It fails if the
+// sign-out was carried out before. Sessions by a password, access tokens and what other providers
+// signed in stay.
+func (db *DB) EndSessionsOf(ctx context.Context, s SignOut) (users []int, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		if _, err := tx.exec(ctx, `DELETE FROM sign_outs WHERE expires_at < now()`); err != nil {
+			return err
+		}
+		n, err := tx.exec(ctx, `INSERT INTO sign_outs (issuer, jti, expires_at) VALUES ($1, $2, now() + $3) ON CONFLICT DO NOTHING`, s.Issuer, s.ID, s.Until)
+		if err == nil && n == 0 {
+			err = fault.New(fault.Invalid, "logout_token: this sign-out was sent before")
+		}
+		if err != nil {
+			return err
+		}
+		type ended struct {
+			UserID int `db:"user_id"`
+		}
+		list, err := rows[ended](ctx, tx, `
+			WITH gone AS (DELETE FROM sessions WHERE issuer = $1 AND NOT is_token AND ($2 = '' OR sid = $2)
+				AND ($3 = '' OR user_id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $3)) RETURNING user_id)
+			SELECT DISTINCT user_id FROM gone ORDER BY user_id`, s.Issuer, s.SID, s.Subject)
+		users = nil
+		for _, one := range list {
+			users = append(users, one.UserID)
+		}
+		return err
+	})
+	return users, err
+}
