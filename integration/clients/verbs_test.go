@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,14 +33,29 @@ var unrecorded = map[string]string{
 // recordingMaster is the configuration of the master that the transcripts use.
 const recordingMaster = `
 cluster_name: verbs
+webhooks: {allow: [127.0.0.0/8]}
 checkpoint_storage: {type: shared_fs, host_path: %s}
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 128}
   - {name: spare, node_pool: spare, driver: raw_exec, slots: cpu, slots_per_node: 2, memory_mb_per_slot: 128}
 `
 
-// TestVerbsOfDetermined: each verb of Determined's own det prints what is recorded in testdata/verbs, on a
-// cluster where nobody else works.
+// ofTasks are functions of the generated client for the token of a task: Determined's harness calls them there.
+var ofTasks = []string{"get_AllocationPreemptionSignal", "get_AllocationRendezvousInfo", "post_AckAllocationPreemptionSignal",
+	"post_AllocationAllGather", "post_AllocationPendingPreemptionSignal", "post_AllocationReady", "post_AllocationWaiting",
+	"post_MarkAllocationResourcesDaemon", "post_NotifyContainerRunning", "post_PostAllocationAcceleratorData",
+	"post_PostAllocationProxyAddress", "post_PostTrialRunnerMetadata", "post_ReportTrialSearcherEarlyExit",
+	"post_ReportTrialSourceInfo", "post_PostTrialProfilerMetricsBatch", "put_IdleNotebook"}
+
+// ofOtherTests are functions of the generated client that need more than this cluster.
+var ofOtherTests = map[string]string{
+	"get_GetTrialProfilerAvailableSeries": "TestRuns", "get_GetTrialProfilerMetrics": "TestRuns", // a trial that measures its node
+	"post_TestWebhook": "TestEveryVerb", // a receiver
+}
+
+// TestVerbsOfDetermined: each verb of Determined's own det prints what is recorded in testdata/verbs, each public
+// method of its SDK is called and its result checked, and so is each function of its generated client whose route
+// is there, on a cluster where nobody else works.
 func TestVerbsOfDetermined(t *testing.T) {
 	r, dir := rig.NewOwn(t, "verbs")
 	config := strings.Replace(recordingMaster, "%s", filepath.Join(dir, "checkpoints"), 1)
@@ -48,10 +64,12 @@ func TestVerbsOfDetermined(t *testing.T) {
 	r.StartCluster(t, dir, o)
 	u := rig.Person{R: r, Python: rig.DeterminedPython(t), Home: t.TempDir()}
 	used := recorded(t, u, transcripts)
-	// Each public method of the SDK, with a checked result.
-	stdout, stderr, code := u.Run(t, "", u.Python, "-W", "ignore", filepath.Join(r.Root, "integration", "clients", "testdata", "verbs", "sdk.py"))
-	if code != 0 {
-		t.Errorf("sdk.py: exit %d\n%s%s", code, stdout, stderr)
+	for _, script := range []string{"sdk.py", "calls.py"} {
+		stdout, stderr, code := u.Run(t, "", u.Python, "-W", "ignore", filepath.Join(r.Root, "integration", "clients", "testdata", "verbs", script))
+		if code != 0 {
+			t.Errorf("%s: exit %d\n%s%s", script, code, stdout, stderr)
+		}
+		used = append(used, strings.Split(strings.TrimSpace(stdout), "\n")...)
 	}
 
 	o.StateDir, o.FreePorts = filepath.Join(dir, "cluster"), true
@@ -77,6 +95,30 @@ func TestVerbsOfDetermined(t *testing.T) {
 		if why, ok := unrecorded[group]; slices.Contains(used, verb) == ok {
 			t.Errorf("their det %s: no transcript uses it, or there is a reason not to: %q", verb, why)
 		}
+	}
+	checkCalls(t, used)
+}
+
+// checkCalls compares the calls with the functions of Determined's generated client whose routes are there, which are
+// those of our own generated client.
+func checkCalls(t *testing.T, used []string) {
+	t.Helper()
+	ours, err := os.ReadFile("../../plugins/harness/determined/common/api/bindings.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	for _, m := range regexp.MustCompile(`(?m)^def ((?:get|post|put|patch|delete)_\w+)`).FindAllStringSubmatch(string(ours), -1) {
+		if !slices.Contains(used, "there "+m[1]) {
+			continue // a route that Determined does not have
+		}
+		n++
+		if slices.Contains(used, m[1]) == (slices.Contains(ofTasks, m[1]) || ofOtherTests[m[1]] != "") {
+			t.Errorf("bindings.%s: call it in testdata/verbs/calls.py, or give a reason not to; not both", m[1])
+		}
+	}
+	if n < 240 {
+		t.Errorf("only %d functions of their client have routes here", n)
 	}
 }
 

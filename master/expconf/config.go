@@ -22,7 +22,7 @@ type Config struct {
 	Hyperparameters          Hyperparameters   `json:"hyperparameters" default:"{}"`
 	Integrations             *Integrations     `json:"integrations,omitempty"`
 	Internal                 *Internal         `json:"internal,omitempty"`
-	Labels                   Labels            `json:"labels" default:"[]" check:"at most 100 labels; each required; each text 128"`
+	Labels                   Labels            `json:"labels" default:"[]" check:"at most 100 labels; each required; each text 200"`
 	LogPolicies              LogPolicies       `json:"log_policies" default:"[]"`
 	MaxRestarts              int               `json:"max_restarts" default:"5" check:"0..maxRestarts"`
 	MinCheckpointPeriod      Length            `json:"min_checkpoint_period" default:"{batches: 0}" check:"0..maxUnits"`
@@ -33,7 +33,7 @@ type Config struct {
 	PerformInitialValidation bool              `json:"perform_initial_validation"`
 	PreemptionTimeout        *int              `json:"preemption_timeout" check:"1..maxPreempt"`
 	Profiling                Profiling         `json:"profiling"`
-	Project                  string            `json:"project" check:"text 128"`
+	Project                  string            `json:"project" check:"text 1000"`
 	RecordsPerEpoch          int               `json:"records_per_epoch" check:"at least 0"`
 	Reproducibility          Reproducibility   `json:"reproducibility"`
 	Resources                Resources         `json:"resources"`
@@ -44,7 +44,7 @@ type Config struct {
 	Slurm                    *Slurm            `json:"slurm,omitempty"`
 	TensorboardStorage       map[string]any    `json:"tensorboard_storage,omitempty"`
 	Unmanaged                bool              `json:"unmanaged,omitempty"`
-	Workspace                string            `json:"workspace" check:"text 128"`
+	Workspace                string            `json:"workspace" check:"text 1000"`
 
 	pos *positions
 }

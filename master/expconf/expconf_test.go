@@ -102,8 +102,8 @@ func TestLongNames(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	c := parsed(t, "entrypoint: e\nsearcher: {name: single, metric: m}\nname: "+long+"\nlabels: ["+long+"]\n")
 	err := c.Validate()
-	const want = "test.yaml:3:7: name: has 10000 characters; at most 512 are allowed\n" +
-		"test.yaml:4:10: labels[0]: has 10000 characters; at most 128 are allowed"
+	const want = "test.yaml:3:7: name: has 10000 characters; at most 1000 are allowed\n" +
+		"test.yaml:4:10: labels[0]: has 10000 characters; at most 200 are allowed"
 	if err == nil || err.Error() != want {
 		t.Fatalf("got %v\nwant %s", err, want)
 	}

@@ -54,7 +54,7 @@ func (c Config) checkIdentity(k *checker) {
 	if strings.TrimSpace(c.Name) == "" {
 		k.fail("name", "is empty", "omit it to use a generated name")
 	}
-	k.text("name", c.Name, 512)
+	k.text("name", c.Name, 1000) // as PATCH /experiments/{id}
 	if c.Description != nil && utf8.RuneCountInString(*c.Description) > 8192 {
 		k.fail("description", fmt.Sprintf("has %d characters; at most 8192 are allowed", utf8.RuneCountInString(*c.Description)), "")
 	}

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import sys
-from typing import Any, Callable, Iterator, Set
+from typing import Any, Callable, Iterator, List, Set
 
 from determined.common.api import bindings
 
@@ -12,10 +12,15 @@ def bound() -> Set[str]:
     """Wraps the functions of the generated client, and returns the set to which the names of those are added
     whose answer was read into the client's own classes."""
     done: Set[str] = set()
-    for name, function in inspect.getmembers(bindings, inspect.isfunction):
-        if name.partition("_")[0] in ("get", "post", "put", "patch", "delete"):
-            setattr(bindings, name, noted(done, name, function))
+    for name in functions():
+        setattr(bindings, name, noted(done, name, getattr(bindings, name)))
     return done
+
+
+def functions() -> List[str]:
+    """Returns the names of the functions that call a route."""
+    names = [name for name, _ in inspect.getmembers(bindings, inspect.isfunction)]
+    return [name for name in names if name.partition("_")[0] in ("get", "post", "put", "patch", "delete")]
 
 
 def noted(done: Set[str], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
