@@ -62,7 +62,7 @@ func TestUI(t *testing.T) {
 		t.Fatal(err)
 	}
 	shots := uiShots(t)
-	stories := strings.Fields(os.Getenv("DETENT_STORIES")) // words of their names; all where there is none
+	stories := strings.Fields(os.Getenv("DETENT_STORIES")) // words of the names of tests; all tests if there is none
 	cmd := exec.CommandContext(t.Context(), node, append([]string{"test/browser.mjs"}, stories...)...)
 	cmd.Dir = filepath.Join(r.Root, "webui")
 	cmd.Env = append(os.Environ(), "DETENT_URL="+r.MasterURL, "CHROMIUM="+chromium, "DETENT_WORLD="+string(said), "DETENT_SHOTS="+shots)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Node is a machine as Nomad describes it, less what jobs that are not ours hold.
+// A Node is a machine as Nomad describes it, without the resources that other jobs of Nomad hold.
 type Node struct {
 	ID          string
 	Name        string
@@ -15,19 +15,19 @@ type Node struct {
 	Why         string // why not, in words that follow the node's name: "is draining"
 }
 
-// A Slot is what a trial asks for by number: a whole device, or a share of a
-// node's cores and memory.
+// A Slot is the unit in which trials request resources: a whole device, or a share of a node's cores
+// and memory.
 type Slot struct {
 	ID      int
 	Device  string // uuid of a device; "" for a CPU slot
 	Brand   string // model of the device
 	Healthy bool
-	Health  string // what is wrong with it, where it is not healthy
+	Health  string // the reason, if it is unhealthy
 	Enabled bool
-	Taken   string // the job of somebody else that holds it; "" when it is ours to give
+	Taken   string // the other job of Nomad that holds it; "" if it can be assigned
 }
 
-// Slot finds a slot of the node by its number; nil when it has none of it.
+// Slot finds a slot of the node by its number; nil if there is none.
 func (n *Node) Slot(id int) *Slot {
 	for i := range n.Slots {
 		if n.Slots[i].ID == id {
@@ -37,8 +37,8 @@ func (n *Node) Slot(id int) *Slot {
 	return nil
 }
 
-// Key names the slot of a node for as long as it is there: a device by itself, a
-// CPU slot by its pool and its number.
+// Key identifies a slot of a node permanently: a device by its id, a CPU slot by its pool and its
+// number.
 func (s Slot) Key(pool string) string {
 	if s.Device != "" {
 		return s.Device
@@ -46,25 +46,25 @@ func (s Slot) Key(pool string) string {
 	return pool + "/" + strconv.Itoa(s.ID)
 }
 
-// usable reports whether the slot can be given to a task of ours at all.
+// usable reports whether the slot can be assigned to a task.
 func (s Slot) usable() bool { return s.Healthy && s.Enabled && s.Taken == "" }
 
 // A Request is an attempt that waits in the queue.
 type Request struct {
 	ID          string // allocation
-	Group       string // the experiment or task it belongs to, named as sentences name it: "experiment 12"
+	Group       string // its experiment or task, as messages name it: "experiment 12"
 	Slots       int    // 0 for an auxiliary task
 	Priority    int    // 1 is most important
 	QueuedAt    time.Time
 	NotBefore   time.Time         // a pause after a failed start; zero for none
-	SingleNode  bool              // may not be spread over nodes
-	EqualParts  bool              // over nodes only in equal parts
-	MixModels   bool              // over nodes also in parts of different models
-	Preemptible bool              // what it becomes once it runs
+	SingleNode  bool              // must run on one node
+	EqualParts  bool              // on several nodes only in equal parts
+	MixModels   bool              // on several nodes also with different models
+	Preemptible bool              // whether it can be preempted once it runs
 	Exclude     []string          // node ids that it must not use
-	Avoid       []string          // node ids that it uses only where no other node could ever hold it
-	Because     map[string]string // by node id: why it is not used, where that is not that it failed there before
-	Choice      *Choice           // what its owner says about nodes; nil for nothing
+	Avoid       []string          // node ids that it uses only if no other node can ever run it
+	Because     map[string]string // by node id: why it is not used, if not because of failures there
+	Choice      *Choice           // its constraints and preferences for nodes; nil for none
 	MaxSlots    *int              // over all of its group
 
 	Workspace string  // of its owner's job
@@ -89,7 +89,7 @@ type Running struct {
 	StartedAt   time.Time
 	Preemptible bool
 	MaxSlots    *int // over all of its group
-	Leaving     bool // already asked to end: planning counts its slots as free soon, but cannot assign them yet
+	Leaving     bool // already preempted: the plan counts its slots as free soon, but cannot assign them yet
 	Parts       []Part
 
 	Workspace string // of its owner's job
@@ -97,8 +97,7 @@ type Running struct {
 	Weight    float64
 }
 
-// A Part is what a task holds on one node. The order of the parts is the order
-// of ranks.
+// A Part has the slots of a task on one node. The parts are in the order of the ranks.
 type Part struct {
 	NodeID  string
 	SlotIDs []int // empty for a task of 0 slots
@@ -110,7 +109,7 @@ type Placement struct {
 	Parts []Part
 }
 
-// A Preemption asks a running task to make way.
+// A Preemption is a running task that must free its slots.
 type Preemption struct {
 	ID     string
 	For    string // the request that needs its slots; "" if its group must hold fewer
@@ -121,5 +120,5 @@ type Preemption struct {
 type Result struct {
 	Place   []Placement
 	Preempt []Preemption
-	Waiting map[string]string // request → why, in a sentence that a person can act on
+	Waiting map[string]string // by request: the reason, as a sentence for users
 }

@@ -1,4 +1,4 @@
-// What the nodes of trials measured: of one trial each GPU and disk, of several trials side by side.
+// The system metrics of trials: of one trial for each GPU and disk, of several trials for comparison.
 import { useMemo } from 'preact/hooks';
 import type { Compared } from '../lib/compare';
 import { useLoad } from '../lib/load';
@@ -36,7 +36,7 @@ const none = (
   </Empty>
 );
 
-// Profile is of one trial: a line for each GPU, disk or node.
+// Profile shows the metrics of one trial: a line for each GPU, disk or node.
 export function Profile({ trial, over }: { trial: number; over: boolean }) {
   const loaded = useLoad((signal) => load([trial], signal), [trial]);
   const charts = useMemo(() => [...(loaded.data ?? [])].map(([name, list]) => ({
@@ -60,8 +60,8 @@ export function Profile({ trial, over }: { trial: number; over: boolean }) {
   );
 }
 
-// Systems compares trials: the loss, and below it the mean of each measurement, over the seconds
-// since each trial's first report.
+// Systems compares trials: the loss, and below it the mean of each metric, over the seconds since
+// each trial's first report.
 export function Systems({ list, book, version }: { list: Compared[]; book: Book; version: number }) {
   const trials = list.map((c) => c.trial.id);
   const loaded = useLoad((signal) => load(trials, signal), [trials.join()]);

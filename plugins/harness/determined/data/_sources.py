@@ -16,7 +16,7 @@ from determined.common.storage.files import Files, FileState, FolderFiles
 from determined.common.storage.s3 import S3StorageManager
 from determined.data._folder import AnyPath
 
-# Makes a record of a file's name and contents.
+# Makes a record from a file's name and contents.
 Decode = Callable[[str, bytes], Any]
 
 
@@ -53,7 +53,7 @@ class FileRecords:
         return (name, contents) if self._decode is None else self._decode(name, contents)
 
     def fingerprint(self) -> Optional[str]:
-        """Return a mark of all files and of ``decode``; None if the latter cannot be told."""
+        """Return a digest of all files and of ``decode``; None if ``decode`` has no digest."""
         code = getattr(self._decode, "__code__", None)
         if self._decode is not None and code is None:
             return None
