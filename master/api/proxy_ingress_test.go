@@ -325,3 +325,30 @@ func TestVisitors(t *testing.T) {
 	}
 	runner.post("/api/v1/detent/allocations/"+p.id+".1/visitors", `{"visitors":["`+strings.Repeat(`x","`, maxVisitors)+`"]}`).is(400)
 }
+
+// TestARefusedRequestWithABody is answered at once, at the API's origin and at a task's host on the
+// same listener, and the connection stays usable.
+func TestARefusedRequestWithABody(t *testing.T) {
+	v := newIngressRig(t)
+	p := v.open("determined", "notebooks")
+	c := &http.Client{Timeout: 20 * time.Second}
+	defer c.CloseIdleConnections()
+	for _, host := range []string{p.id + ".localhost:1", ""} {
+		for i, body := range []string{"", "{}", strings.Repeat("x", 200_000), "{}", ""} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.url+"/proxy/"+p.id+"/api", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host = host
+			resp, err := c.Do(req)
+			if err != nil {
+				t.Fatalf("%q, request %d: %v", host, i, err)
+			}
+			text, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%q, request %d: %d %s %v", host, i, resp.StatusCode, text, err)
+			}
+		}
+	}
+}

@@ -65,6 +65,9 @@ func formPolicy(leads string) string {
 
 // show writes a page.
 func show(w http.ResponseWriter, r *http.Request, p page) {
+	if r.Body != nil {
+		_ = r.Body.Close() // the API's listener sends no answer before the body is read or closed
+	}
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
