@@ -25,7 +25,7 @@ func TestPreemption(t *testing.T) {
 	select {
 	case a := <-answers:
 		t.Fatalf("nobody asked: %s", a.body)
-	case <-time.After(50 * time.Millisecond): // it is still waiting; if it were not, the answer would be here
+	case <-time.After(50 * time.Millisecond): // the call still waits, as it must
 	}
 	reason := "somebody more important came"
 	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "ASSIGNED", Preempt: &reason}}})
@@ -97,7 +97,7 @@ func TestRendezvous(t *testing.T) {
 		places, err := r.db.Peers(context.Background(), a.id)
 		return err == nil && places[0].Arrived && places[2].Arrived
 	})
-	call(1) // all have arrived; now the catalogue learns of them, last of rank 0
+	call(1) // all members have arrived; now register them in the catalogue, rank 0 last
 	members := map[int]Endpoint{1: {"10.1.0.1", map[string]int{"c10d": 1}}, 2: {"10.1.0.2", nil}}
 	r.discovery.set(a.id, members)
 	r.discovery.set(a.id, map[int]Endpoint{0: {"10.1.0.0", map[string]int{"c10d": 7}}, 1: members[1], 2: members[2]})
@@ -142,7 +142,7 @@ func TestAllGather(t *testing.T) {
 	if got := a.ranks[0].post(a.path("/notify_container_running"), `{"data":{},"numPeers":1,"requestUuid":"n"}`).ok().body; string(got) != `{"data":[{}]}` {
 		t.Errorf("%s", got)
 	}
-	// An attempt that ends answers those who wait.
+	// The end of an attempt answers the waiting calls.
 	done := make(chan answer)
 	go func() {
 		done <- a.ranks[0].post(a.path("/all_gather"), `{"numPeers":2,"requestUuid":"late","data":{}}`)

@@ -1,5 +1,5 @@
-// The line of a filter as a tree of conditions, for a form that shows the same thing, and back.
-// The language is the master's (docs/finding.md); the master has the last word on a line.
+// Converts the line of a filter to a tree of conditions for a form, and back.
+// The language is the master's (docs/finding.md); the master decides whether a line is valid.
 
 export interface Condition {
   column: string;
@@ -166,7 +166,7 @@ function write(v: Value): string {
   return `"${v.text.replace(/[\\"]/g, '\\$&')}"`;
 }
 
-// complete conditions can be asked for; others are still being written.
+// complete reports whether a condition can be sent; the user may still be writing it.
 export function complete(n: Node): boolean {
   if (isGroup(n)) return n.children.some(complete);
   return n.column.trim() !== '' && (unary(n.op) || (n.values.length > 0 && n.values.every((v) => v.text !== '')));
