@@ -3,7 +3,11 @@ package clients
 import (
 	"context"
 	"fmt"
-	"regexp"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,100 +16,142 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// meeting is the program of a member: the members meet at the chief's address and port, which each has
-// in its environment as trials have it, and the chief says who came.
-const meeting = `
-import json, os, socket, time
-info = json.load(open(os.environ["DET_RUN_DIR"] + "/info/rendezvous.json"))
-rank, size, key = info["container_rank"], len(info["container_addrs"]), os.environ["DET_COMM_KEY"]
-slots = len(json.loads(os.environ["DET_SLOT_IDS"]))
-chief = (os.environ["DET_CHIEF_IP"], int(os.environ["C10D_PORT"]))
-assert chief[0] == info["container_addrs"][0] and info["container_slot_counts"][rank] == slots
-me = "%d of %d on %s with %d slots" % (rank, size, os.environ["DET_AGENT_ID"], slots)
-print("here is", me, flush=True)
-if rank == 0:
-    with socket.create_server(chief) as server:
-        for _ in range(size - 1):
-            met, _ = server.accept()
-            word = met.makefile().readline().strip()
-            assert word.startswith(key), "a stranger"
-            print("met", word[len(key):], flush=True)
-else:
-    while True:
-        try:
-            with socket.create_connection(chief) as to:
-                to.sendall((key + me + "\\n").encode())
-            break
-        except ConnectionRefusedError:
-            time.sleep(0.1)
-`
-
-// parting is the program of members of which the second fails while the first would run on.
-const parting = `python3 -c 'import json, os; raise SystemExit(json.load(open(os.environ["DET_RUN_DIR"] + "/info/rendezvous.json"))["container_rank"] * 7)' || exit $?
-echo the chief waits; sleep 1000`
-
-// TestTasksOnSeveralNodes: a command and a generic task of more slots than a node has are members on two
-// nodes that find each other; the status of a command is that of the member that failed, whose end ends
-// the others. What Determined refuses is refused.
-func TestTasksOnSeveralNodes(t *testing.T) {
+// TestFourNodes: Determined's own client starts a command, a shell, a notebook and a generic task, each on a
+// node of its own of four, and reaches all of them through the master: a page and a TCP port of the command, a
+// program, files and a forwarded port through the shell. A TensorBoard shows what was trained before.
+func TestFourNodes(t *testing.T) {
 	r := rig.Start(t)
-	if err := r.AddClient(t.Context(), local.Client{Name: "second"}); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := r.RemoveClient(context.WithoutCancel(t.Context()), "second"); err != nil {
-			t.Error(err)
+	for _, name := range []string{"second", "third", "fourth"} {
+		if err := r.AddClient(t.Context(), local.Client{Name: name}); err != nil {
+			t.Fatal(err)
 		}
-	}()
-	code := t.TempDir()
-	rig.Write(t, code, "meeting.py", meeting)
-	rig.Write(t, code, "parting.sh", parting)
-	run := func(args ...string) (string, error) {
-		return r.Det(t, append([]string{"cmd", "run", "-c", code, "--config", "resources.slots=8"}, args...)...)
+		defer func() {
+			if err := r.RemoveClient(context.WithoutCancel(t.Context()), name); err != nil {
+				t.Error(err)
+			}
+		}()
 	}
-	const several = "resources.is_single_node=false"
+	u := r.Person(t, "determined", "")
+	exp, _ := u.Create(t, "four", "print('trained')")
+	u.Det(t, "experiment", "wait", strconv.Itoa(exp))
 
-	out, err := run("--config", several, "python3", "meeting.py")
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	const node = "resources.slots=4" // a whole node
+	pages, lines := freePort(t), freePort(t)
+	dir := t.TempDir()
+	rig.Write(t, dir, "serve.py", portsProgram)
+	config := rig.Write(t, u.Home, "command.yaml", fmt.Sprintf("resources: {slots: 4}\nenvironment:\n  proxy_ports:\n  - {proxy_port: %d}\n  - {proxy_port: %d, proxy_tcp: true}\n", pages, lines))
+	generic := rig.Write(t, u.Home, "generic.yaml", "entrypoint: [\"echo generic on $DET_AGENT_ID; exec sleep 1000\"]\nresources: {slots: 4}\n")
+	f := forester{Person: u, t: t, r: r}
+
+	command := theirs(t, u, "command", "run", "--detach", "--config-file", config, "--context", dir, "python3", "serve.py", fmt.Sprint(pages), fmt.Sprint(lines))
+	shell := theirs(t, u, "shell", "start", "--detach", "--config", node)
+	notebook := theirs(t, u, "notebook", "start", "--no-browser", "--config", node, "--config", rig.WithPython(rig.PythonOf(t, "notebook")))
+	task := f.created(u.Det(t, "task", "create", generic))
+	f.says(task, "generic on ")
+	nodes := map[string]string{} // the task of each node
+	for _, id := range []string{command, shell, notebook, task} {
+		nodes[nodeOf(t, r, id)] = id
 	}
-	met(t, "the command", out)
-
-	out, err = run("--config", several, "sh", "parting.sh")
-	if err == nil {
-		t.Error("a command of which a member failed is a success")
+	if len(nodes) != 4 {
+		t.Errorf("the tasks are on %v", nodes)
 	}
-	rig.Holds(t, "a command whose second member fails", out, "ended with status 7")
 
-	for words, args := range map[string][]string{
-		"request unfulfillable, please try requesting less slots": {"cmd", "run", "--config", "resources.slots=8", "true"},
-		"with resources.is_single_node: false a command may":      {"cmd", "run", "--config", "resources.slots=8", "true"},
-		"please try requesting less slots: 8 slots":               {"notebook", "start", "--config", "resources.slots=8"},
-		"a notebook is always on a single node":                   {"notebook", "start", "--config", "resources.slots=8", "--config", several},
-		"a shell is always on a single node":                      {"shell", "start", "--config", "resources.slots=8", "--config", several},
-	} {
-		if out, err := r.Det(t, args...); err == nil || !strings.Contains(out, words) {
-			t.Errorf("det %q: %v, and not %q:\n%s", args, err, words, out)
+	page := fmt.Sprintf("/proxy/%s:%d/", command, pages)
+	rig.Eventually(t, "the command's page is there", func() (bool, error) {
+		code, body := r.Page(t, r.Client, page)
+		return code == 200 && body == "page "+page+" of "+command, fmt.Errorf("%d %s", code, body)
+	})
+	env := []string{"HOME=" + u.Home, "DET_MASTER=" + r.MasterURL, "PYTHONUNBUFFERED=1"}
+	tunnel, forwarded := freePort(t), freePort(t)
+	background(t, env, u.Python, "-m", "determined.cli.tunnel", "--auth", "--listener", fmt.Sprint(tunnel), r.MasterURL, fmt.Sprintf("%s:%d", command, lines))
+	rig.Eventually(t, "their tunnel reaches the command", func() (bool, error) {
+		got, err := says(tunnel, "hello")
+		return got == command+" says hello\n", fmt.Errorf("%q: %w", got, err)
+	})
+
+	theirShell(t, r, u, shell)
+	theirFiles(t, u, shell)
+	background(t, env, u.Client(), "shell", "open", shell, "--", "-N", "-L", fmt.Sprintf("%d:127.0.0.1:%d", forwarded, pages))
+	rig.Eventually(t, "a port forwarded by ssh reaches the command", func() (bool, error) {
+		resp, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/through", forwarded))
+		if err != nil {
+			return false, err
 		}
-	}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		return string(body) == "page /through of "+command, fmt.Errorf("%s: %w", body, err)
+	})
+	theirPage(t, r, u, "notebook", notebook)
+	board := theirs(t, u, "tensorboard", "start", strconv.Itoa(exp), "--config", rig.WithPython(rig.PythonOf(t, "keras")), "--no-browser")
+	theirPage(t, r, u, "tensorboard", board)
 
-	f := forester{Person: r.Person(t, "determined", ""), t: t, r: r}
-	rig.Write(t, f.Home+"/code", "meeting.py", meeting)
-	id := f.created(f.Det(t, "task", "create", rig.Write(t, f.Home, "both.yaml", "entrypoint: [python3, meeting.py]\nresources: {slots: 8, is_single_node: false}\n"), "--context", f.Home+"/code", "--follow"))
-	f.become(id, v1.GenericTaskStateCompleted)
-	met(t, "the generic task", f.Det(t, "task", "logs", id))
+	for noun, id := range map[string]string{"command": command, "shell": shell, "notebook": notebook, "tensorboard": board} {
+		u.Det(t, noun, "kill", id)
+		r.Ends(t, noun, id)
+	}
+	u.Det(t, "task", "kill", task)
+	f.become(task, v1.GenericTaskStateCanceled)
 }
 
-// met tests the log of a meeting: members on two nodes, with four slots each, and the chief met the other.
-func met(t *testing.T, what, log string) {
+// theirs starts a task with Determined's client, and finds it in the client's list.
+func theirs(t *testing.T, u rig.Person, noun string, args ...string) string {
 	t.Helper()
-	said := regexp.MustCompile(`here is (\d) of 2 on (\S+) with 4 slots`).FindAllStringSubmatch(log, -1)
-	if len(said) != 2 || said[0][1] == said[1][1] || said[0][2] == said[1][2] {
-		t.Fatalf("%s does not have two members on two nodes:\n%s", what, log)
+	before := map[string]bool{}
+	for _, row := range u.Table(t, noun, "list") {
+		before[row["id"]] = true
 	}
-	second := said[0]
-	if second[1] == "0" {
-		second = said[1]
+	u.Det(t, append([]string{noun}, args...)...)
+	for _, row := range u.Table(t, noun, "list") {
+		if !before[row["id"]] {
+			return row["id"]
+		}
 	}
-	rig.Holds(t, what, log, fmt.Sprintf("met 1 of 2 on %s with 4 slots", second[2]))
+	t.Fatalf("the %s is not in their list", noun)
+	return ""
+}
+
+// nodeOf waits until a task has a node, and returns it.
+func nodeOf(t *testing.T, r *rig.Rig, task string) (node string) {
+	t.Helper()
+	rig.Eventually(t, "task "+task+" has a node", func() (bool, error) {
+		running, err := r.Client.Tasks(t.Context())
+		if err != nil {
+			return false, err
+		}
+		for _, a := range running {
+			for _, part := range a.Resources {
+				for name := range part.AgentDevices {
+					if a.TaskID == task {
+						node = name
+					}
+				}
+			}
+		}
+		return node != "", nil
+	})
+	return node
+}
+
+// theirFiles copies a file into a shell and back with scp, over the command that their client shows.
+func theirFiles(t *testing.T, u rig.Person, shell string) {
+	t.Helper()
+	shown := strings.TrimSpace(u.Det(t, "shell", "show-ssh-command", shell))
+	at := strings.LastIndex(shown, " ")
+	target := shown[at+1:] // user@shell
+	if !strings.HasPrefix(shown, "ssh ") || !strings.HasSuffix(target, "@"+shell) {
+		t.Fatalf("their ssh command is %q", shown)
+	}
+	ssh := filepath.Join(u.Home, "ssh.sh")
+	if err := os.WriteFile(ssh, []byte("#!/bin/sh\nexec "+strings.Replace(shown[:at], " -tt ", " ", 1)+" \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sent, back := rig.Write(t, u.Home, "sent.txt", "a file of "+shell), filepath.Join(u.Home, "back.txt")
+	for _, args := range [][]string{{"-q", "-S", ssh, sent, target + ":copied.txt"}, {"-q", "-S", ssh, target + ":copied.txt", back}} {
+		if stdout, stderr, code := u.Run(t, "", "scp", args...); code != 0 {
+			t.Fatalf("scp %s: exit %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
+		}
+	}
+	if text, err := os.ReadFile(back); err != nil || string(text) != "a file of "+shell {
+		t.Errorf("the file came back as %q: %v", text, err)
+	}
 }

@@ -185,20 +185,7 @@ func TestUnmodifiedClientsTasks(t *testing.T) {
 		"command":     {"run", "--config", aux, "--detach", "sleep", "600"},
 	} {
 		t.Run(noun, func(t *testing.T) {
-			before := map[string]bool{}
-			for _, row := range u.Table(t, noun, "list") {
-				before[row["id"]] = true
-			}
-			u.Det(t, append([]string{noun}, args...)...)
-			id := ""
-			for _, row := range u.Table(t, noun, "list") {
-				if !before[row["id"]] {
-					id = row["id"]
-				}
-			}
-			if id == "" {
-				t.Fatalf("it is not in their list")
-			}
+			id := theirs(t, u, noun, args...)
 			rig.Holds(t, "its configuration", u.Det(t, noun, "config", id), "description:", "resources:")
 			u.Det(t, noun, "set", "priority", id, "50")
 			switch noun {
