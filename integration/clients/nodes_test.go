@@ -136,6 +136,7 @@ func nodeOf(t *testing.T, r *rig.Rig, task string) (node string) {
 func theirFiles(t *testing.T, u rig.Person, shell string) {
 	t.Helper()
 	shown := strings.TrimSpace(u.Det(t, "shell", "show-ssh-command", shell))
+	shown = shown[strings.LastIndex(shown, "\n")+1:] // they say first that the shell is ready
 	at := strings.LastIndex(shown, " ")
 	target := shown[at+1:] // user@shell
 	if !strings.HasPrefix(shown, "ssh ") || !strings.HasSuffix(target, "@"+shell) {
