@@ -23,7 +23,7 @@ const (
 	clientSalt = "GubPEmmotfiK9TMD6Zdw"
 	// dummyHash is the hash of a discarded password. Comparing with it takes as long as
 	// comparing with a real one.
-	dummyHash = "$2a$10$uAqsOX0tkYFMmYriMStsn.hfpETgkpHjxQQGHM/Cfd/5qhQUSadWC"
+	dummyHash = "$argon2id$v=19$m=7168,t=5,p=1$lQB1grc66qudgKPPoJCKIg$3/aD4j2/J4a6geNzPEysYUpCF71CQJH1C5A5EBgiREQ"
 	// MaxPassword is well above the 128 digits that clients send.
 	MaxPassword = 1024
 )
@@ -97,6 +97,11 @@ func (a *API) comparePassword(ctx context.Context, c *call, name string, u store
 			if fits = passwordMatches(u, exists, sent); !fits {
 				return nil
 			}
+			if auth.OutdatedHash(u.PasswordHash) {
+				if err := a.db.RenewPasswordHash(ctx, u.ID, u.PasswordHash, auth.HashPassword(sent)); err != nil {
+					return err
+				}
+			}
 			ofName, ofAddress := loginKeys(address, name)
 			return a.db.LoginSucceeded(ctx, ofName, ofAddress)
 		})
@@ -130,7 +135,7 @@ func (a *API) blankAllowed(c *call) bool {
 }
 
 // StoredPassword is the stored form of a plain-text password.
-func StoredPassword(password string) (string, error) {
+func StoredPassword(password string) string {
 	return auth.HashPassword(hashedAsClientsDo(password, false))
 }
 

@@ -80,8 +80,8 @@ func (a *API) passwordHash(ctx context.Context, c *call, password string, hashed
 		return "", fault.New(fault.Invalid, "password: a blank password is accepted only on the master's own machine, at a loopback address")
 	}
 	err = a.logins.compare(ctx, a.addressOf(c.Ctx), func() error {
-		hash, err = auth.HashPassword(hashedAsClientsDo(password, hashed != nil && *hashed))
-		return err
+		hash = auth.HashPassword(hashedAsClientsDo(password, hashed != nil && *hashed))
+		return nil
 	})
 	return hash, err
 }

@@ -5,10 +5,7 @@ package auth
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
-
-	"golang.org/x/crypto/bcrypt"
 )
 
 // Who is the caller of a request: a user, or a task.
@@ -69,29 +66,4 @@ func DerivedToken(secret, purpose string) (token string, hash []byte) {
 func HashToken(token string) []byte {
 	h := sha256.Sum256([]byte(token))
 	return h[:]
-}
-
-// HashPassword returns the hash to store for a password as clients send it (itself a salted
-// hash). A blank password stays blank, for clusters that were migrated from Determined.
-func HashPassword(sent string) (string, error) {
-	if sent == "" {
-		return "", nil
-	}
-	b, err := bcrypt.GenerateFromPassword(preimage(sent), bcrypt.DefaultCost)
-	return string(b), err
-}
-
-// CheckPassword compares a password as a client sent it with the stored hash.
-func CheckPassword(stored, sent string) bool {
-	if stored == "" || sent == "" {
-		return subtle.ConstantTimeCompare([]byte(stored), []byte(sent)) == 1
-	}
-	return bcrypt.CompareHashAndPassword([]byte(stored), preimage(sent)) == nil
-}
-
-// preimage shortens what clients send, 128 hexadecimal digits, to the 72 bytes that bcrypt
-// reads.
-func preimage(sent string) []byte {
-	h := sha256.Sum256([]byte(sent))
-	return []byte(base64.StdEncoding.EncodeToString(h[:]))
 }

@@ -197,11 +197,7 @@ func (m *master) initialPassword(ctx context.Context) error {
 		}
 		return nil
 	}
-	hash, err := api.StoredPassword(m.cfg.InitialPassword)
-	if err != nil {
-		return err
-	}
-	done, err := m.db.SetFirstPassword(ctx, hash)
+	done, err := m.db.SetFirstPassword(ctx, api.StoredPassword(m.cfg.InitialPassword))
 	if done {
 		m.log.Info("the user admin now has the initial password; change it with det user change-password")
 	}

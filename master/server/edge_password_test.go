@@ -73,7 +73,7 @@ func TestAMasterSetsTheInitialPassword(t *testing.T) {
 	}
 	sent := strings.Repeat("a very long password ", 40) + "1"
 	said, first := start("192.0.2.7:8080", "loopback", sent)
-	if !strings.Contains(said, "change-password") || strings.Contains(said, "very long") || !strings.HasPrefix(first, "$2a$") {
+	if !strings.Contains(said, "change-password") || strings.Contains(said, "very long") || !strings.HasPrefix(first, "$argon2id$") {
 		t.Fatalf("the first start says %q and stores %q", said, first)
 	}
 	for _, again := range []string{sent, "another one", ""} {
