@@ -188,7 +188,7 @@ func TestBadSubmissionsAreRefused(t *testing.T) {
 	config("several problems", "name: 5\nmax_restart: 1\n", "problems:")
 	config("negative slots", sound+"resources: {slots_per_trial: -1}\n", "resources.slots_per_trial: must be from 0 to 1000000, found -1")
 	config("unknown pool", sound+"resources: {resource_pool: nowhere}\n", `there is no resource pool "nowhere"; there are default`)
-	config("name of 10,000 characters", strings.Replace(sound, "name: sound", "name: "+strings.Repeat("n", 10000), 1), "name: has 10000 characters; at most 512 are allowed")
+	config("name of 10,000 characters", strings.Replace(sound, "name: sound", "name: "+strings.Repeat("n", 10000), 1), "name: has 10000 characters; at most 1000 are allowed")
 	config("NUL in the name", strings.Replace(sound, "name: sound", `name: "a\0b"`, 1), "name: contains a NUL character")
 	config("NUL in the YAML", sound+"description: a\x00b\n", "U+0000 is not allowed")
 	config("deep YAML", sound+"data: "+deep(100000)+"\n", "nested more than 64 levels deep")
