@@ -24,7 +24,7 @@ var budgets = map[string]int{
 	"jobspecs":         1300,
 	"master":           100,
 	"master/api":       16500,
-	"master/auth":      430,
+	"master/auth":      440,
 	"master/budget":    150,
 	"master/client":    2700,
 	"master/cluster":   3400,
