@@ -44,6 +44,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
   const to = t && opened(t);
   const tree = loaded.data.tree ?? [];
   const paused = t?.taskState?.endsWith('PAUSED');
+  const stopping = t?.taskState?.includes('STOPPING'); // its attempt has not ended yet: the master refuses both
   const pause = async () => {
     try {
       await api.pauseTask(id, !paused);
@@ -62,7 +63,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
         {t && <span class="faint">{t.displayName || t.username}, {t.resourcePool}, <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></span>}
         <span class="grow" />
         {to && <a class="button main" href={to} target="_blank" rel="noreferrer">Open</a>}
-        {t?.kind === 'generics' && !over && <button type="button" onClick={() => void pause()}>{paused ? 'Unpause' : 'Pause'}</button>}
+        {t?.kind === 'generics' && !over && <button type="button" disabled={stopping} onClick={() => void pause()}>{paused ? 'Unpause' : 'Pause'}</button>}
         {t && !over && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload))}>End</button>}
         {t && !over && tree.length > 1 && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload, true))}>End the tree</button>}
       </div>
