@@ -148,9 +148,9 @@ func choose(list []v1.InfoSSOProvider, name string) (v1.InfoSSOProvider, error) 
 	return v1.InfoSSOProvider{}, fault.New(fault.NotFound, "there is no identity provider %q; there is %s", name, strings.Join(names, ", "))
 }
 
-// A reply is what the browser brings at the end of a sign-in: the token, encrypted for a key of
-// this sign-in. Whoever does not know the key, such as a page that the user looks at meanwhile, can
-// neither offer a token of another user nor read the one that comes.
+// A reply is the browser's request at the end of a sign-in. It contains the token, encrypted for a key
+// of this sign-in. A page that the user opens meanwhile does not know the key, so it can neither send
+// a token of another user nor read this one.
 type reply struct {
 	address        string // of the sign-in
 	public, secret *[32]byte

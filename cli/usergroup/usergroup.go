@@ -57,7 +57,7 @@ func newList(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// origin is where a group comes from.
+// origin names the origin of a group: this cluster, a provider or SCIM.
 func origin(of string) string {
 	if of == "" {
 		return "this cluster"

@@ -122,7 +122,7 @@ type Config struct {
 	// Connections returns how many are open and how many were refused; nil if they are not counted.
 	Connections func() (open int, refused uint64)
 	Redacted    func() any // the master's configuration without secrets
-	// ApplySettings applies what administrators changed since this master started; nil: nothing can be changed.
+	// ApplySettings applies settings that administrators changed since this master started; nil: settings cannot be changed.
 	ApplySettings func(ctx context.Context)
 	Webhooks      Events
 	// Loop returns how many cycles this master's loop has made, how long the last one

@@ -263,9 +263,9 @@ func (a *API) addEntry(e *store.AuditEntry) error {
 	return err
 }
 
-// place decides where a call is recorded that is not a change which has succeeded: in the entry
-// earlier, or, if that is 0, in one of its own, whose id keep remembers for the next calls. A call
-// without room for its own entry loses its object.
+// place chooses the entry for a call that is not a successful change: the entry earlier or, if that
+// is 0, a new one, whose id keep stores for the next calls. If the caller has used up its entries, the
+// call is recorded without its object.
 func (t *trail) place(e *store.AuditEntry, repeats bool) (earlier int64, keep func(id int64)) {
 	now := time.Now()
 	key, in := callIn(e), t.recent
@@ -289,8 +289,8 @@ func (t *trail) place(e *store.AuditEntry, repeats bool) (earlier int64, keep fu
 	}
 }
 
-// caller is whose calls are counted together: those of a user, those of programs in the user's
-// tasks, or those from an address without a session.
+// caller identifies the calls that are counted together: those of a user, those of programs in the
+// user's tasks, or those from an address without a session.
 func (t *trail) caller(e *store.AuditEntry) string {
 	switch kind, _, _ := strings.Cut(e.Credential, " "); kind {
 	case "none":
@@ -417,7 +417,7 @@ func pickValue(raw json.RawMessage, depth int) any {
 	return raw
 }
 
-// plain shortens a text, and replaces what jsonb cannot hold.
+// plain shortens a text, and replaces characters that jsonb cannot store.
 func plain(text string) string {
 	return fault.Clip(strings.ReplaceAll(text, "\x00", "\uFFFD"))
 }

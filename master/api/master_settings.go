@@ -31,7 +31,7 @@ func (a *API) patchMasterConfig(ctx context.Context, c *call, req *v1.PatchMaste
 	return &v1.Empty{}, nil
 }
 
-// settingsOf lists what a request sets: the fields that its mask names.
+// settingsOf lists the settings of a request: the fields that its mask names.
 func settingsOf(req *v1.PatchMasterConfigRequest) (names, values []string, err error) {
 	const known = store.SettingLogLevel + " and " + store.SettingLogColor
 	if len(req.FieldMask.Paths) == 0 {

@@ -163,7 +163,7 @@ func (a *API) poolOpenTo(ctx context.Context, name string, ws store.Workspace) e
 	return launch.NotOpen(name, ws.Name)
 }
 
-// keptOut says which experiments that have not ended cannot move to a workspace, because their pool
+// keptOut lists the experiments that have not ended and cannot move to a workspace, because their pool
 // is not open to it, or because its policies would not have allowed them.
 func (a *API) keptOut(ctx context.Context, ids []int, project, workspace int, name string) (map[int]error, error) {
 	list, err := a.db.ClosedExperiments(ctx, ids, project, workspace)

@@ -41,7 +41,7 @@ func (a *API) registerSCIM() {
 	raw(a, v1.GetSCIMSchema, a.oneSCIM(scim.Schemas))
 }
 
-// ofSCIM reports whether a call is one of SCIM, whose errors have another form.
+// ofSCIM reports whether a call has a path of SCIM, whose errors have another form.
 func ofSCIM(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), scimPath) }
 
 func sendSCIMError(c *fiber.Ctx, status int, err error, detail string) error {
@@ -67,10 +67,10 @@ func (a *API) inTime() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(a.stopping, answerTimeout)
 }
 
-// scimID is the id in a path.
+// scimID parses the id in a path.
 func scimID(c *call) (int, error) { return scim.ParseID(c.Params("id")) }
 
-// scimAddress is the address of a resource.
+// scimAddress returns the URL of a resource.
 func (a *API) scimAddress(kind string, id any) string {
 	text, ok := id.(string)
 	if n, number := id.(int); !ok && number {
@@ -84,7 +84,7 @@ func (a *API) scimMeta(resource string, id int, created, modified time.Time) map
 		"location": a.scimAddress(resource+"s", id)}
 }
 
-// A scimPage is the window of a list, and which attributes a client asks for.
+// A scimPage has the range of a list and the attributes that a client requests.
 type scimPage struct {
 	start, count int
 	filter       []scim.Compare
@@ -134,7 +134,7 @@ func (c *call) attributes(param string) map[string]bool {
 	return names
 }
 
-// cut removes the attributes that the client does not ask for; schemas and id stay.
+// cut removes the attributes that the client does not request; schemas and id stay.
 func (p scimPage) cut(resource map[string]any) map[string]any {
 	for name := range resource {
 		lower := strings.ToLower(name)
@@ -145,7 +145,7 @@ func (p scimPage) cut(resource map[string]any) map[string]any {
 	return resource
 }
 
-// shows reports whether a client asks for an attribute.
+// shows reports whether a client requests an attribute.
 func (p scimPage) shows(name string) bool {
 	return !p.except[name] && (len(p.only) == 0 || p.only[name])
 }
@@ -165,7 +165,7 @@ func (a *API) scimConfig(_ context.Context, c *call) error {
 	return sendSCIM(c.Ctx, fiber.StatusOK, a.located("ServiceProviderConfig", "", scim.Supported(maxSCIMPage, v1.ConfigBody)))
 }
 
-// located adds to a description where it is.
+// located adds its own URL to a description.
 func (a *API) located(kind, id string, it map[string]any) map[string]any {
 	it["meta"] = map[string]any{"resourceType": strings.TrimSuffix(kind, "s"), "location": strings.TrimSuffix(a.scimAddress(kind, id), "/")}
 	return it

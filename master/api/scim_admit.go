@@ -26,13 +26,13 @@ const (
 	scimWait         = 5 * time.Second
 )
 
-// SCIMSecrets are the secrets with which a SCIM client may call, as hashes.
+// SCIMSecrets are hashes of the secrets of SCIM clients.
 type SCIMSecrets struct {
 	Tokens [][32]byte // after Bearer
 	Logins [][32]byte // username:password, after Basic
 }
 
-// HashSCIMSecret is the form in which a secret is compared.
+// HashSCIMSecret returns the hash by which secrets are compared.
 func HashSCIMSecret(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
 // fits reports whether a header has one of the secrets. It compares hashes of equal length in
@@ -104,8 +104,8 @@ func (a *API) admitSCIM(c *fiber.Ctx, r *route) error {
 	return a.recorded(c, r, who)
 }
 
-// wrongSCIMSecret counts a wrong secret. The right one is accepted however many wrong ones came from
-// its address, so nobody can lock the client out.
+// wrongSCIMSecret counts a wrong secret. The right secret is accepted regardless of the number of wrong
+// ones from the same address, so nobody can lock the client out.
 func (a *API) wrongSCIMSecret(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="scim"`)
 	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)

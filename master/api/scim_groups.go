@@ -34,7 +34,7 @@ func groupFilter(list []scim.Compare) (f store.SCIMFilter, err error) {
 	return f, nil
 }
 
-// onceID sets a comparison with an id. What is no id is that of nothing.
+// onceID sets a comparison with an id. A text that is no valid id matches nothing.
 func onceID(f *store.SCIMFilter, was *int, text string) *int {
 	id, err := scim.ParseID(text)
 	if err != nil {

@@ -159,7 +159,7 @@ func (a *API) scimUser(_ context.Context, c *call) error {
 	return a.sendSCIMUser(ctx, c, fiber.StatusOK, u)
 }
 
-// wanted is what an account is to be.
+// wanted returns the state of an account that a client requests.
 func wanted(u scim.User, active bool) (store.SCIMChange, error) {
 	name, err := username(u.UserName)
 	if err != nil {
@@ -169,7 +169,7 @@ func wanted(u scim.User, active bool) (store.SCIMChange, error) {
 	return store.SCIMChange{Username: name, ExternalID: u.ExternalID, ShownName: u.ShownName(), Attributes: b, Active: active}, err
 }
 
-// noteSCIMUser adds to the trail what a client wants an account to be.
+// noteSCIMUser adds the requested state of an account to the audit trail.
 func noteSCIMUser(c *call, u scim.User, ops []scim.Operation) {
 	what := map[string]any{"userName": u.UserName, "externalId": u.ExternalID}
 	if u.Active != nil {
@@ -181,7 +181,7 @@ func noteSCIMUser(c *call, u scim.User, ops []scim.Operation) {
 	noteDone(c, what)
 }
 
-// operationNames names operations for the trail, without their values.
+// operationNames names operations for the audit trail, without their values.
 func operationNames(ops []scim.Operation) (names []string) {
 	for _, o := range ops[:min(len(ops), maxSCIMShown)] {
 		names = append(names, o.String())
@@ -189,7 +189,7 @@ func operationNames(ops []scim.Operation) (names []string) {
 	return names
 }
 
-// unique gives conflicts the type that clients expect.
+// unique sets the error type that clients expect for conflicts.
 func unique(err error) error {
 	if fault.Is(err, fault.Conflict) {
 		return scim.Typed(scim.Uniqueness, err)
@@ -197,7 +197,7 @@ func unique(err error) error {
 	return err
 }
 
-// accountChanged makes a change of an account take effect at once.
+// accountChanged applies a change of an account at once to sessions and streams.
 func (a *API) accountChanged(id int) {
 	a.auth.forget(id)
 	a.bus.Publish(store.TopicAccess)
@@ -227,7 +227,7 @@ func (a *API) createSCIMUser(_ context.Context, c *call) error {
 	return a.sendSCIMUser(ctx, c, fiber.StatusCreated, made)
 }
 
-// changeSCIMUser changes an account to what change makes of it.
+// changeSCIMUser applies change to an account and stores the result.
 func (a *API) changeSCIMUser(c *call, ops []scim.Operation, change func(scim.User) (scim.User, error)) error {
 	ctx, cancel := a.inTime()
 	defer cancel()

@@ -31,7 +31,7 @@ func ofSession(s store.Session) auth.Object {
 	return auth.Object{Kind: v1.KindSession, Name: called(v1.KindSession, s.ID), OwnerID: s.UserID}
 }
 
-// onSession is a session that the path names. Other users' sessions are not found.
+// onSession finds the session that the path names. Other users' sessions are not found.
 func (a *API) onSession() object[store.Session] {
 	o := numbered("id", a.db.Session, ofSession)
 	o.refusal = func(_ *call, _ auth.Verb, s store.Session) error {
@@ -40,7 +40,7 @@ func (a *API) onSession() object[store.Session] {
 	return o
 }
 
-// place says where a session begins.
+// place returns the address and the program with which a session begins.
 func (a *API) place(c *call) store.Place {
 	p := store.Place{Agent: agentOf(c.Get(fiber.HeaderUserAgent))}
 	if from, ok := a.clientOf(c.Ctx); ok {
@@ -49,7 +49,7 @@ func (a *API) place(c *call) store.Place {
 	return p
 }
 
-// agentOf is the name of a program without what cannot be shown.
+// agentOf returns the name of a program without characters that cannot be shown.
 func agentOf(header string) string {
 	clean := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
@@ -89,7 +89,7 @@ func (a *API) listSessions(ctx context.Context, c *call, _ *v1.None) (*v1.GetSes
 	return resp, nil
 }
 
-// sessionsOf is the user whose sessions a call lists; 0 for all.
+// sessionsOf returns the user whose sessions a call lists; 0 for all.
 func (a *API) sessionsOf(ctx context.Context, c *call) (int, error) {
 	all, err := c.flag("all")
 	if err != nil {
@@ -109,8 +109,8 @@ func (a *API) sessionsOf(ctx context.Context, c *call) (int, error) {
 	return u.ID, err
 }
 
-// providerName is the name of the provider with an issuer, or the issuer if the configuration no
-// longer has it.
+// providerName returns the name of the provider with an issuer, or the issuer itself if the
+// configuration no longer has this provider.
 func (a *API) providerName(issuer string) string {
 	if a.cfg.SignIn != nil && issuer != "" {
 		for _, p := range a.cfg.SignIn.List() {

@@ -31,9 +31,9 @@ const (
 	// det listens, with the token: both are Determined's.
 	cliRelay   = "cli"
 	cliAddress = "http://localhost:49176/?token="
-	// cliSealed is where a sign-in of Detent's own det ends: the token is encrypted for the key that
-	// det has sent. So no page can hand det a token of somebody else, and no other program that
-	// listens at the address, and no history of a browser, gets one that is of use.
+	// cliSealed is the path at which a sign-in of Detent's own det ends: the token is encrypted for the
+	// key that det has sent. So no page can send det a token of another user, and another program that
+	// listens at the address, or a browser's history, gets no usable token.
 	cliSealed = "http://localhost:49176/?sealed="
 )
 
@@ -183,7 +183,7 @@ func (a *API) finishSignIn(_ context.Context, c *call) error {
 	return nil
 }
 
-// pendingOf reads the cookie of the sign-in to which the provider's answer belongs.
+// pendingOf reads the cookie of the sign-in that the provider answers.
 func (a *API) pendingOf(c *call) (p pendingSignIn, err error) {
 	value := onlyCookie(c.Ctx, pendingCookie(c.Ctx))
 	b, err := base64.RawURLEncoding.DecodeString(value)
@@ -230,7 +230,7 @@ func (a *API) completeSignIn(c *call, p pendingSignIn) error {
 	return sendPage(c.Ctx, fiber.StatusOK, signInPage{Title: "Signed in", Text: "You are signed in as " + who.Username + ".", Next: ownPath(p.Relay)})
 }
 
-// cliEnd is the address at which a sign-in of det ends.
+// cliEnd returns the address at which a sign-in of det ends.
 func cliEnd(p pendingSignIn, token string) (string, error) {
 	if p.Key == nil {
 		return cliAddress + url.QueryEscape(token), nil

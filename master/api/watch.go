@@ -15,7 +15,7 @@ func (a *API) registerWatch() {
 	serveOn(a, v1.CheckVisitors, onOwnAttempt(), a.visitors)
 }
 
-// maxVisitors is more than a gateway lets in.
+// maxVisitors is more than the number of visitors that a gateway accepts.
 const maxVisitors = 2000
 
 // visitors answers the runner of a task that users reach through an ingress, whose connections

@@ -25,8 +25,8 @@ type Who struct {
 	// AccessToken: the session is an access token, which programs keep. ReadOnly: the token may
 	// only view.
 	AccessToken, ReadOnly bool
-	// Service names a service that calls in nobody's name, such as a SCIM client. It has only the
-	// endpoints for it.
+	// Service names a service that acts for no user, such as a SCIM client. It may call only the
+	// endpoints that are made for it.
 	Service string
 	// Grants are the roles of the user, or of the task's owner; nil: roles are not in use.
 	Grants *Grants

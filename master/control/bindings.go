@@ -16,7 +16,7 @@ func boundPools(list []store.PoolBinding) map[string][]string {
 	return bound
 }
 
-// closed returns why a pool accepts no work of a workspace; "" if it does. What already runs in the
+// closed returns why a pool accepts no work of a workspace; "" if it accepts it. What already runs in the
 // pool stays there.
 func (p *Snapshot) closed(pool, workspace string) string {
 	open := p.Bound[pool]

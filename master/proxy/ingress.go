@@ -14,16 +14,16 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// IngressPath is where an ingress asks about each request to a task that it would forward to the
-// task's gateway itself. The headers X-Forwarded-Method, -Host and -Uri describe the request.
+// IngressPath is the path at which an ingress asks the master about each request that it would
+// forward to a task's gateway. The headers X-Forwarded-Method, -Host and -Uri describe the request.
 const IngressPath = "/ingress"
 
 // serveIngress decides about a request to the tasks' origin as if the master served it. If the
 // request may pass, the answer is 200, with a grant for the gateway and with the cookies that the
 // program may see; otherwise it is the answer for the client.
 //
-// The answer helps only those who could send the request to the tasks' origin, because it needs
-// the same cookie or ticket, and the grant is for this request.
+// The answer is of use only to clients that could send the request to the tasks' origin, because it
+// requires the same cookie or ticket, and the grant is for this request.
 func (p *Proxy) serveIngress(w http.ResponseWriter, r *http.Request) {
 	if !p.rules.Ingress {
 		show(w, r, pageNoPath())
@@ -42,7 +42,7 @@ var (
 	errNotParsed    = errors.New("the ingress asked about an address that is none")
 )
 
-// described is the request that an ingress describes.
+// described returns the request that the headers of an ingress describe.
 func described(r *http.Request) (*http.Request, error) {
 	var of [3]string
 	for i, field := range []string{"X-Forwarded-Method", "X-Forwarded-Host", "X-Forwarded-Uri"} {
@@ -95,8 +95,8 @@ func (a *absolute) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Gone returns which visitors may no longer be connected to an attempt through an ingress: their
-// session has ended, or its user may not enter any more.
+// Gone returns the visitors who may no longer be connected to an attempt through an ingress: their
+// session has ended, or its user may no longer open the task.
 func (p *Proxy) Gone(ctx context.Context, task, attempt string, visitors []string) ([]string, error) {
 	t, err := p.dir.Task(ctx, task)
 	if err != nil && !fault.Is(err, fault.NotFound) {

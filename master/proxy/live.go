@@ -96,9 +96,9 @@ const (
 	maxAnonymousPerAddressAndTask = 32 // to one task
 )
 
-// Limits on beginning tunnels to a shell without a session, from one address: so many at once, and
-// one more in each interval. Such clients have the shell's key or do not, which only its SSH server
-// finds out; there those that do not would push the others out.
+// Limits for new tunnels to a shell without a session, from one address: a number at once, and one
+// more in each interval. Only the shell's SSH server can check whether a client has the key. Without
+// these limits, clients without the key could use up its connections.
 const (
 	maxKeys   = 64
 	keysEvery = time.Second

@@ -18,7 +18,7 @@ import (
 
 const (
 	webSocket = "websocket"
-	// pingEvery keeps a quiet tunnel alive through whatever is between.
+	// pingEvery is the interval of pings, which keep proxies and firewalls from closing an idle tunnel.
 	pingEvery = 30 * time.Second
 	// maxMessage bounds a WebSocket message of a tunnel.
 	maxMessage = 1 << 20
@@ -59,7 +59,7 @@ func (p *Proxy) stream(w http.ResponseWriter, r *http.Request, t visit, v Caller
 
 var errNoGet = fault.New(fault.Invalid, "open a tunnel with GET, without a body")
 
-// elsewhere tells whether a page of somewhere else made a browser ask.
+// elsewhere reports whether a browser sent the request for a page of another origin.
 func elsewhere(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -89,15 +89,15 @@ func (p *Proxy) bytes(w http.ResponseWriter, r *http.Request, t visit) {
 		stop := context.AfterFunc(r.Context(), func() { _ = client.Close(); _ = task.Close() })
 		defer stop()
 		if t.offers == v1.GatewayOfSSH {
-			tunnel.JoinServer(client, task, closeWithin) // an SSH server that has ended takes nothing more
+			tunnel.JoinServer(client, task, closeWithin) // after its end an SSH server reads nothing more
 			return
 		}
 		tunnel.Join(client, task)
 		return
 	}
-	up := websocket.Upgrader{ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10, CheckOrigin: func(*http.Request) bool { return true }} // asked before
+	up := websocket.Upgrader{ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10, CheckOrigin: func(*http.Request) bool { return true }} // stream has checked the origin
 	ws, err := up.Upgrade(w, r, nil)
-	if err != nil { // the upgrader has said what is wrong with the request
+	if err != nil { // the upgrader has answered with the error
 		_ = task.Close()
 		return
 	}
@@ -130,9 +130,9 @@ func (p *Proxy) dialTask(r *http.Request, t visit, address string) (net.Conn, er
 	return conn, nil
 }
 
-// messages carries a tunnel over WebSocket: what a message holds are bytes, and
-// where one ends means nothing. A side that ends, ends both: WebSocket knows no
-// halves.
+// messages carries a tunnel over WebSocket. Messages contain bytes of the stream, and the ends of
+// messages have no meaning. If one side ends, both end, because WebSocket cannot close one
+// direction alone.
 func messages(ctx context.Context, ws *websocket.Conn, task net.Conn) {
 	end := func() { _ = ws.Close(); _ = task.Close() }
 	defer end()
@@ -161,7 +161,7 @@ func messages(ctx context.Context, ws *websocket.Conn, task net.Conn) {
 			case <-quiet:
 				return
 			case <-tick.C:
-				_ = ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(dialWithin)) // a broken one is noticed by its reader
+				_ = ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(dialWithin)) // the reader detects a broken connection
 			}
 		}
 	}()
@@ -177,8 +177,8 @@ func messages(ctx context.Context, ws *websocket.Conn, task net.Conn) {
 		}
 	}
 	close(quiet)
-	// The caller answers the close. A connection that is closed with bytes unread
-	// would take the last message along.
+	// Wait until the caller has answered the close: if a connection is closed with unread bytes, the
+	// last message can be lost.
 	last := time.AfterFunc(closeWithin, end)
 	defer last.Stop()
 	<-in

@@ -169,7 +169,7 @@ func (t Task) object() auth.Object {
 	return auth.Object{Kind: v1.KindTask, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TaskID: t.ID, Needs: t.Shown}
 }
 
-// pageRefused is for somebody who may not enter. A task that they may not see does not exist.
+// pageRefused is for users who may not open a task. If they may not see the task, it does not exist for them.
 func pageRefused(t Task, who auth.Who) page {
 	if !auth.Sees(who, t.object()) {
 		return pageUnknown(t.ID)

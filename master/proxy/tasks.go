@@ -26,7 +26,7 @@ func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// tasksOrigin decides about a request to the tasks' origin, and serves the one that may pass.
+// tasksOrigin checks a request to the tasks' origin, and serves it if it may pass.
 func (p *Proxy) tasksOrigin(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request, visit, access)) {
 	at, slash, err := serviceOf(r.URL.EscapedPath())
 	id := at.task

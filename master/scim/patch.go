@@ -56,7 +56,7 @@ var ignored = []string{"addresses", "entitlements", "ims", "locale", "nickname",
 // readOnly are attributes that the master alone writes.
 var readOnly = []string{"groups", "id", "meta", "schemas"}
 
-// flat makes operations with a path of those whose value has the attributes.
+// flat converts operations whose value has several attributes to operations with a path.
 func flat(ops []Operation) ([]Operation, error) {
 	var out []Operation
 	for _, o := range ops {
@@ -207,7 +207,7 @@ func (u *User) patchEmails(o Operation, path Path) error {
 		if o.Op == remove {
 			return nil
 		}
-		// Clients set an address that is not there yet as if it were.
+		// Clients also replace an address that does not exist yet.
 		e := Email{}
 		if path.Where != nil && path.Where.Attr == "type" {
 			e.Type = path.Where.Value
@@ -229,7 +229,7 @@ func (u *User) patchEmails(o Operation, path Path) error {
 	return nil
 }
 
-// is reports whether an address is one that a path chooses.
+// is reports whether a path selects an address.
 func (e Email) is(c Compare) bool {
 	switch c.Attr {
 	case "type":
@@ -287,7 +287,7 @@ type GroupPatch struct {
 	joins map[int]bool // by user: whether the last operation that names the user adds
 }
 
-// PatchGroup returns what operations change of a group.
+// PatchGroup returns the changes of a group that operations describe.
 func PatchGroup(ops []Operation) (GroupPatch, error) {
 	var p GroupPatch
 	list, err := flat(ops)

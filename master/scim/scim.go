@@ -1,11 +1,11 @@
-// Package scim reads what clients of SCIM 2.0 send (RFC 7643, RFC 7644): users, groups, filters and
-// patches, and describes what the master supports of it. It does no I/O: api serves the routes, and
-// store keeps the accounts and groups.
+// Package scim parses the messages of SCIM 2.0 clients (RFC 7643, RFC 7644): users, groups, filters and
+// patches, and describes which parts of the standard the master supports. It does no I/O: api serves the
+// routes, and store keeps the accounts and groups.
 //
-// The master keeps of a user the names, the mail addresses and whether the account is active, and of
-// a group its name and its members. It ignores other attributes of the standard's schemas, because
-// identity providers send many of them by default. Passwords are among those: an account that a
-// client makes has no password here.
+// The master stores the names and mail addresses of a user and whether the account is active, and the
+// name and the members of a group. It ignores other attributes of the standard's schemas, because
+// identity providers send many of them by default. It also ignores passwords: an account that a
+// client creates has no password here.
 package scim
 
 import (
@@ -29,7 +29,7 @@ const (
 	MediaType   = "application/scim+json"
 )
 
-// Limits of what a client sends. MaxMembers is that of the members in one request.
+// Limits for messages of a client. MaxMembers is the maximum number of members in one request.
 const (
 	maxUserName   = 128
 	maxText       = 200
@@ -109,7 +109,7 @@ func (b *Bool) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Attributes are what the master keeps of a user and shows to the client alone.
+// Attributes are attributes of a user that the master stores and shows only to the client.
 type Attributes struct {
 	UserName    string  `json:"userName,omitempty"` // as the client writes it
 	DisplayName string  `json:"displayName,omitempty"`
@@ -141,7 +141,7 @@ func ParseUser(body []byte) (User, error) {
 	return u, u.check()
 }
 
-// ShownName is the name by which other users know the person.
+// ShownName returns the display name of a user.
 func (a Attributes) ShownName() string {
 	switch {
 	case a.DisplayName != "":

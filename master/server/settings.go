@@ -15,7 +15,7 @@ import (
 // settingsInterval is how often a master reads the settings without a wake-up.
 const settingsInterval = 30 * time.Second
 
-// logShape is how this master writes its log. Its configuration says it when the master starts;
+// logShape is how this master writes its log. The configuration sets it when the master starts;
 // afterwards administrators may change it for all masters (det master config set).
 type logShape struct {
 	since time.Time // the database's time of this master's start
@@ -106,7 +106,7 @@ func (c colored) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// applySettings applies what administrators changed since this master started.
+// applySettings applies settings that administrators changed since this master started.
 func (m *master) applySettings(ctx context.Context) {
 	settings, err := m.db.SettingsSince(ctx, m.shape.since)
 	if err != nil {

@@ -106,7 +106,7 @@ func (p OIDCConfig) own() (OIDCConfig, error) {
 	return p, nil
 }
 
-// checkGroups checks what becomes of the provider's groups.
+// checkGroups validates the keys about the provider's groups.
 func (p OIDCConfig) checkGroups(k *checker, at string) {
 	if !slices.Contains([]string{"", syncNone, syncKnown, syncCreate}, p.SyncGroups) {
 		k.fail(at+"sync_groups", "expected none, known or create, found %q", p.SyncGroups)

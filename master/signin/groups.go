@@ -20,8 +20,8 @@ type GroupSync struct {
 	Create bool // groups that do not exist here
 	Known  bool // groups of the same name that administrators made here
 	Prefix string
-	// Names has the names here of groups of the provider that have another one. Who names a group
-	// there also means one that administrators made.
+	// Names maps groups of the provider to groups here that have another name. Such a group here may be
+	// one that administrators created.
 	Names map[string]string
 }
 

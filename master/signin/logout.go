@@ -20,7 +20,7 @@ const (
 	skew      = time.Minute
 )
 
-// LogoutRepeats is how long a sign-out would be accepted again, so how long it is remembered.
+// LogoutRepeats is how long a sign-out is stored to reject its repetition: as long as its token is valid.
 const LogoutRepeats = logoutAge + 2*skew
 
 // A Logout is a sign-out that a provider asks for (OpenID Connect Back-Channel Logout 1.0): of the

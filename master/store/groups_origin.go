@@ -8,7 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// originOfProvider is the origin of what sign-ins with an identity provider make.
+// originOfProvider returns the origin of groups and memberships that sign-ins with a provider create.
 func originOfProvider(name string) string { return "oidc:" + name }
 
 // scimOrigin is the origin of groups that a SCIM client made, and of their members.
@@ -22,11 +22,11 @@ func nameOrigin(origin string) string {
 	return "the identity provider " + strings.TrimPrefix(origin, "oidc:")
 }
 
-// A ProviderGroup is a group in which an identity provider says that a user is.
+// A ProviderGroup is a group of which a user is a member, according to an identity provider.
 type ProviderGroup struct {
 	Name string
-	// Ours: the group may be one that administrators made here. Without it only a group that this
-	// provider made counts: a name alone gives nobody the roles of a group of this cluster.
+	// Ours: the group may be one that administrators created here. Otherwise only a group that this
+	// provider created counts: the same name alone gives nobody the roles of a group of this cluster.
 	Ours bool
 }
 
@@ -37,7 +37,7 @@ type Memberships struct {
 	Groups   []ProviderGroup
 }
 
-// names lists the groups; ours lists those that may have been made here.
+// names lists the groups; ours lists those that may have been created here.
 func (m Memberships) names() (all, ours []string) {
 	all, ours = []string{}, []string{}
 	for _, g := range m.Groups {
@@ -127,8 +127,8 @@ func (db *DB) checkMembers(ctx context.Context) error {
 	return err
 }
 
-// checkOwnGroups fails if one of these groups comes from elsewhere: its name and its members are
-// changed there, and a change here would be lost or would contradict it.
+// checkOwnGroups fails if one of these groups belongs to a provider or a SCIM client: its name and its
+// members are changed there, and a change here would be lost or would contradict it.
 func (db *DB) checkOwnGroups(ctx context.Context, ids []int) error {
 	list, err := rows[Group](ctx, db, groupSelect+`WHERE g.id = ANY($1) AND g.origin <> '' ORDER BY g.id LIMIT 1`, ids)
 	if err != nil || len(list) == 0 {
@@ -153,7 +153,7 @@ func (db *DB) checkOwnMemberships(ctx context.Context, groups, users []int) erro
 	return fault.New(fault.Conflict, "%s is in the group %q because of %s: change it there", list[0].Username, list[0].Name, nameOrigin(list[0].Origin))
 }
 
-// checkOwn checks a change of memberships that somebody asks for here.
+// checkOwn checks a change of memberships that a user of this cluster requests.
 func (db *DB) checkOwn(ctx context.Context, remove, joined, left []int) error {
 	if err := db.checkOwnGroups(ctx, slices.Concat(joined, left)); err != nil {
 		return err

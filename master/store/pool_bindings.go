@@ -92,8 +92,8 @@ func (db *DB) ClosedExperiments(ctx context.Context, ids []int, project, workspa
 		ORDER BY e.id LIMIT 10000`, ids, project, workspace)
 }
 
-// A MovingExperiment has what the policies of a workspace say about an experiment that is to move
-// there.
+// A MovingExperiment has the values of an experiment that decide whether it may move to another
+// workspace.
 type MovingExperiment struct {
 	ID            int     `db:"id"`
 	Pool          string  `db:"pool"`

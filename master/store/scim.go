@@ -75,7 +75,7 @@ func (db *DB) SCIMUser(ctx context.Context, id int) (SCIMUser, error) {
 	return u, err
 }
 
-// A SCIMChange is what a SCIM client wants an account to be.
+// A SCIMChange is the state of an account that a SCIM client requests.
 type SCIMChange struct {
 	Username, ExternalID string
 	ShownName            string // for other users
@@ -136,7 +136,7 @@ func (db *DB) mayManage(ctx context.Context, u User) error {
 	return err
 }
 
-// ChangeSCIMUser changes an account that the SCIM client manages to what change makes of it.
+// ChangeSCIMUser applies change to an account that the SCIM client manages.
 func (db *DB) ChangeSCIMUser(ctx context.Context, id int, change func(SCIMUser) (SCIMChange, error)) (u SCIMUser, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		if err := tx.lockRoles(ctx); err != nil { // also one change of the account at a time
@@ -195,8 +195,8 @@ func (db *DB) revokeTokens(ctx context.Context, userID int) error {
 	return err
 }
 
-// DeleteSCIMUser deactivates an account, takes it out of the client's groups, and forgets it as one
-// that the client manages. What the user owns stays.
+// DeleteSCIMUser deactivates an account and removes it from the client's groups; the client no longer
+// manages it. The user's experiments and other objects stay.
 func (db *DB) DeleteSCIMUser(ctx context.Context, id int) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		if err := tx.lockRoles(ctx); err != nil {

@@ -59,7 +59,7 @@ func (db *DB) SCIMMembers(ctx context.Context, groups, users []int) ([]SCIMMembe
 		WHERE m.origin = 'scim' AND g.origin = 'scim' AND (m.group_id = ANY($1) OR m.user_id = ANY($2)) ORDER BY m.group_id, m.user_id`, groups, users)
 }
 
-// CreateSCIMGroup creates a group. It takes over none that exists, because that may have roles.
+// CreateSCIMGroup creates a group. It does not take over an existing group, because that may have roles.
 func (db *DB) CreateSCIMGroup(ctx context.Context, name, externalID string, members []int) (g SCIMGroup, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		if err := tx.lockRoles(ctx); err != nil {

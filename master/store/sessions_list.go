@@ -7,8 +7,8 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A Session is a sign-in of a user that has not ended. Access tokens and the sessions of tasks are
-// none.
+// A Session is a sign-in of a user that has not ended. Access tokens and the sessions of tasks do not
+// count as sessions.
 type Session struct {
 	ID         int        `db:"id"`
 	UserID     int        `db:"user_id"`
@@ -46,17 +46,16 @@ func (db *DB) Session(ctx context.Context, id int) (Session, error) {
 	return s, err
 }
 
-// A SignOut is a sign-out that an identity provider asks for: of the session sid there, or, without
-// it, of all sessions of a subject.
+// A SignOut is a sign-out that an identity provider requests: of its session sid or, without a sid, of
+// all sessions of a subject.
 type SignOut struct {
 	Issuer, ID   string // together never twice
 	Subject, SID string
 	Until        time.Duration // how long a repetition would be accepted
 }
 
-// EndSessionsOf ends the sessions that a sign-out means, and returns their users. It fails if the
-// sign-out was carried out before. Sessions by a password, access tokens and what other providers
-// signed in stay.
+// EndSessionsOf ends the sessions to which a sign-out applies, and returns their users. It fails if the
+// sign-out was carried out before. Sessions by a password or another provider and access tokens stay.
 func (db *DB) EndSessionsOf(ctx context.Context, s SignOut) (users []int, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		if _, err := tx.exec(ctx, `DELETE FROM sign_outs WHERE expires_at < now()`); err != nil {

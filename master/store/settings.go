@@ -18,7 +18,7 @@ type Setting struct {
 	SetAt time.Time `db:"set_at"`
 }
 
-// SettingsSince lists the settings that were set after a time, which is the database's.
+// SettingsSince lists the settings that were set after a time, by the database's clock.
 func (db *DB) SettingsSince(ctx context.Context, since time.Time) ([]Setting, error) {
 	return rows[Setting](ctx, db, `SELECT name, value, set_at FROM settings WHERE set_at > $1 ORDER BY name`, since)
 }

@@ -9,11 +9,11 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// homeMount is where notebooks and shells see the folder of their owner.
+// homeMount is the path at which notebooks and shells see the folder of their owner.
 const homeMount = "/determined_home"
 
-// home is the folder of the nodes that stays for the owner of a notebook or shell; "" for none. It has
-// the number of the user, because the name of a user can change and become another user's.
+// home returns the owner's folder on the nodes for notebooks and shells; "" for none. Its name is the
+// number of the user, because the name of a user can change and later belong to another user.
 func (a *Attempt) home(of *pool.Pool) string {
 	if of.Homes == "" || a.OwnerID <= 0 || a.Type != Notebook && a.Type != Shell {
 		return ""

@@ -4,8 +4,8 @@ package v1
 type Group struct {
 	GroupID int    `json:"groupId"`
 	Name    string `json:"name"`
-	// Origin is where the group comes from: "" for this cluster, oidc: and the name of an identity
-	// provider. The name and the members of a group from elsewhere are changed there.
+	// Origin is the origin of the group: "" for this cluster, or oidc: and the name of an identity
+	// provider. The name and the members of a group with an origin are changed there.
 	Origin string `json:"origin"`
 }
 

@@ -57,7 +57,7 @@ func tree(d *json.Decoder) (any, error) {
 	return items, err
 }
 
-// empty reports whether a value says nothing, as what Nomad's parser leaves open.
+// empty reports whether a value is a zero value, as Nomad's parser writes it for unset fields.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -23,7 +23,7 @@ const (
 
 // A term sends during one term of a leader. Each webhook has at most one request in flight,
 // which keeps its events in order. Webhooks take turns. Those whose receivers fail use half
-// of the workers, and those of one owner a part, so that they cannot delay the others.
+// of the workers, and those of one owner a part, so that they cannot delay other owners' requests.
 type term struct {
 	*Sender
 	number int64

@@ -1,15 +1,15 @@
 """The package that training code imports on a Detent cluster.
 
-It speaks the interface of Determined 0.38.1, so code written for that runs unchanged:
+It has the interface of Determined 0.38.1, so code written for that release runs unchanged:
 
-- ``get_cluster_info()`` says who this task is, or None off the cluster;
-- ``core`` reports metrics, stores checkpoints, hears of preemption and joins workers;
+- ``get_cluster_info()`` describes this task; it returns None off the cluster;
+- ``core`` reports metrics, stores checkpoints, signals preemption and connects workers;
 - ``experimental.client`` is the SDK, for scripts and notebooks;
 - ``keras`` trains models in Keras;
 - ``pytorch`` trains models in PyTorch;
-- ``launch`` holds what starts user programs.
+- ``launch`` has the launchers that start user programs.
 
-The package, ``determined.core`` and the SDK need the standard library and nothing else.
+The package, ``determined.core`` and the SDK need only the standard library.
 """
 
 from determined import _missing, core, errors, util
@@ -32,7 +32,7 @@ _missing.explain()
 __version__ = API_VERSION
 __detent_version__ = DETENT_VERSION
 
-# The log line layout that the platform's log viewer takes levels from.
+# The log viewer reads the level of a line from this layout.
 LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What a trial class is told about the trial that it is."""
+"""The environment of a trial class: its configuration, hyperparameters and slots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from determined._info import ClusterInfo
 class EnvContext:
     """The trial around a trial class, on a cluster or in a debugger.
 
-    ``managed_training`` is false where a class is only asked for its model.
+    ``managed_training`` is false if the class only builds its model and does not train.
 
     Example:
 
@@ -80,7 +80,7 @@ class EnvContext:
     def from_config(
         cls, config: Mapping[str, Any], hparams: Optional[Mapping[str, Any]] = None
     ) -> EnvContext:
-        """Return an environment to try a trial class in, with hyperparameters of the config."""
+        """Return an environment to try a trial class off the cluster; the config has its values."""
         if hparams is None:
             declared = config.get("hyperparameters") or {}
             hparams = {name: sample(value) for name, value in declared.items()}

@@ -1,4 +1,4 @@
-"""The configuration of an experiment, with what scripts ask it most."""
+"""The configuration of an experiment, with methods for the fields that scripts read most."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ExperimentConfig(Dict[str, Any]):
     """
 
     def _part(self, name: str) -> Dict[str, Any]:
-        """Return a section; an empty one where the configuration has none."""
+        """Return a section, or an empty one if the configuration has no such section."""
         found = self.get(name)
         return found if isinstance(found, dict) else {}
 
@@ -56,7 +56,7 @@ class ExperimentConfig(Dict[str, Any]):
         return bool(self._part("profiling").get("enabled", False))
 
     def profiling_interval(self) -> Tuple[int, Optional[int]]:
-        """Return the first and the last batch to profile; (0, 0) where profiling is off."""
+        """Return the first and the last batch to profile; (0, 0) if profiling is off."""
         if not self.profiling_enabled():
             return 0, 0
         profiling = self._part("profiling")
@@ -67,7 +67,7 @@ class ExperimentConfig(Dict[str, Any]):
         return bool(self._part("profiling").get("sync_timings", True))
 
     def get_records_per_epoch(self) -> Optional[int]:
-        """Return how many records an epoch has, where the configuration says."""
+        """Return the number of records in an epoch, or None if it is not configured."""
         records = self.get("records_per_epoch")
         return None if records is None else int(records)
 
@@ -80,7 +80,7 @@ class ExperimentConfig(Dict[str, Any]):
         return self._part("min_checkpoint_period")
 
     def get_searcher_metric(self) -> str:
-        """Return the metric that trials are compared by."""
+        """Return the metric by which the search compares trials."""
         metric = self._part("searcher").get("metric")
         if not isinstance(metric, str):
             raise ValueError(f"searcher.metric is a name, not {metric!r}")

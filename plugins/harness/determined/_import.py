@@ -14,7 +14,8 @@ _importing = threading.Lock()
 def _modules_in(folder: str) -> Set[str]:
     """Return the names of the modules that were imported from a folder, and their submodules.
 
-    This package stays, wherever it lies: two of it would not know each other's classes.
+    Modules of this package are left out: if it were imported twice, each copy would have its own
+    classes.
     """
     root = os.path.realpath(folder)
     tops = {
@@ -26,7 +27,7 @@ def _modules_in(folder: str) -> Set[str]:
 
 
 def _lies_in(module: object, root: str) -> bool:
-    # A package has a folder of its own; without an __init__.py it has nothing else.
+    # A package has a folder, and without an __init__.py it has no file.
     places = list(getattr(module, "__path__", None) or ())
     if not places and getattr(module, "__file__", None):
         places = [getattr(module, "__file__", "")]
@@ -37,8 +38,9 @@ def _lies_in(module: object, root: str) -> bool:
 def import_from_path(path: Union[str, os.PathLike[str]]) -> Iterator[None]:
     """Let imports find the modules of a folder first for as long as the block runs.
 
-    Modules of the working directory step aside and come back, so a ``model_def`` of a checkpoint
-    and one at hand can live in one process, under different names. Blocks do not nest.
+    Modules of the working directory are hidden meanwhile, so one process can import the
+    ``model_def`` of a checkpoint and the one of the working directory, under different names.
+    Blocks cannot be nested.
 
     Example::
 

@@ -1,8 +1,8 @@
-"""Who this task is: what the platform wrote into its container or its environment.
+"""Facts about this task, from its container or its environment.
 
 The platform writes ``cluster.json``, ``trial.json``, ``rendezvous.json`` and ``resources.json``
-into ``/run/determined/info`` (``$DET_RUN_DIR/info`` where that is set). Where they are missing,
-or were left there by another task, the ``DET_*`` variables say the same.
+into ``/run/determined/info`` (``$DET_RUN_DIR/info`` if that is set). If these files are missing,
+or another task has left them there, this module reads the ``DET_*`` variables instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from determined.common import api
 
 logger = logging.getLogger("determined")
 
-# What a task's environment must name; the platform sets all of them or none.
+# Variables that every task has; the platform sets all of them or none.
 _REQUIRED = (
     "DET_MASTER",
     "DET_CLUSTER_ID",
@@ -67,7 +67,7 @@ def _env_json(key: str, kind: type) -> Any:
 
 
 class RendezvousInfo:
-    """The nodes of this task, and which of them this is.
+    """The addresses of this task's nodes, and the rank of this node.
 
     Example::
 
@@ -100,8 +100,8 @@ class RendezvousInfo:
 class TrialInfo:
     """The trial that this task runs.
 
-    ``trial_id``, ``experiment_id``, ``trial_seed`` and ``hparams`` are for user code. The
-    names with an underscore are for libraries: their shape follows the platform's.
+    ``trial_id``, ``experiment_id``, ``trial_seed`` and ``hparams`` are for user code. Names
+    with an underscore are for libraries, and may change with the platform.
 
     Example::
 
@@ -174,7 +174,7 @@ class TrialInfo:
 
 
 class ResourcesInfo:
-    """The devices that this task was given.
+    """The devices that the platform assigned to this task.
 
     Example:
 
@@ -208,8 +208,8 @@ class ClusterInfo:
     """The task that this process runs in, and the cluster around it.
 
     ``task_type`` is one of ``TRIAL``, ``NOTEBOOK``, ``SHELL``, ``COMMAND``, ``TENSORBOARD``,
-    ``CHECKPOINT_GC`` and ``GENERIC``; more may come. Code that depends on this object for more
-    than a log line cannot run off the cluster.
+    ``CHECKPOINT_GC`` and ``GENERIC``; later releases may add others. Off the cluster there is no
+    such object, so code that needs it runs only on a cluster.
 
     Example::
 
@@ -256,7 +256,7 @@ class ClusterInfo:
 
     @classmethod
     def _from_env(cls) -> ClusterInfo:
-        """Build the info from the environment, with the other info files where they are."""
+        """Build the info from the environment, and from the info files that exist."""
         _demand(_REQUIRED)
         task_type = os.environ["DET_TASK_TYPE"]
         return cls(
@@ -303,12 +303,12 @@ class ClusterInfo:
 
     @property
     def latest_checkpoint(self) -> Optional[str]:
-        """The checkpoint to continue from, or None to start afresh; None for all but trials."""
+        """The checkpoint to continue from; None at a trial's first start, and in other tasks."""
         return self._latest_checkpoint if self.task_type == "TRIAL" else None
 
     @property
     def user_data(self) -> Dict[str, Any]:
-        """The ``data`` field of the experiment configuration; empty for all but trials."""
+        """The ``data`` field of the experiment configuration; empty in tasks that are no trials."""
         if self.task_type != "TRIAL":
             return {}
         data = self.trial._config.get("data")
@@ -316,7 +316,7 @@ class ClusterInfo:
 
     @property
     def trial(self) -> TrialInfo:
-        """The trial of this task; a RuntimeError for tasks that are none."""
+        """The trial of this task; other tasks raise RuntimeError."""
         if self.task_type != "TRIAL":
             raise RuntimeError(
                 f"only a task of type TRIAL has a trial; this one is of type {self.task_type}"
@@ -337,7 +337,7 @@ class ClusterInfo:
 
     @property
     def container_rank(self) -> int:
-        """Which of this task's nodes this is."""
+        """The rank of this node among the nodes of the task."""
         return self._rendezvous().container_rank
 
     @property
@@ -348,7 +348,7 @@ class ClusterInfo:
         return self._resources_info.gpu_uuids
 
     def _rendezvous(self) -> RendezvousInfo:
-        """Return where the peers are; a task on one node has itself for a peer."""
+        """Return the addresses of the members; a task on one node has only its own."""
         if self._rendezvous_info is not None and self.task_type == "TRIAL":
             return self._rendezvous_info
         if self.task_type == "TRIAL":
@@ -373,7 +373,7 @@ def _demand(keys: tuple[str, ...]) -> None:
 
 
 def get_cluster_info() -> Optional[ClusterInfo]:
-    """Return what is known about the task that this process runs in, or None off the cluster.
+    """Return facts about the task that this process runs in, or None off the cluster.
 
     Example:
 

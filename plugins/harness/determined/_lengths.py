@@ -16,13 +16,13 @@ class Lengths:
 
     @property
     def batches_per_epoch(self) -> Optional[int]:
-        """How many batches an epoch has, where its size is known."""
+        """The number of batches in an epoch, or None if the size of an epoch is unknown."""
         if not self.records_per_epoch:
             return None
         return max(1, self.records_per_epoch // self.batch_size)
 
     def batches(self, count: int, unit: str, name: str) -> int:
-        """Return a length in batches; ``name`` says in messages where it comes from."""
+        """Return a length in batches; error messages use ``name`` for the configuration's key."""
         if unit not in UNITS:
             raise ValueError(f"{name} counts {unit!r}; it may count {', '.join(UNITS)}")
         if unit == "batches" or count <= 0:
@@ -37,7 +37,7 @@ class Lengths:
         return max(1, count // self.batch_size)
 
     def period(self, config: Mapping[str, Any], name: str) -> Optional[int]:
-        """Return a period of the configuration in batches; None where it is not set."""
+        """Return a period of the configuration in batches, or None if it is not set."""
         value = config.get(name)
         if isinstance(value, Mapping):
             if len(value) > 1:

@@ -1,7 +1,7 @@
-"""Says what takes the place of modules that Determined's package has and this one has not.
+"""Names replacements for modules of Determined's package that this package does not have.
 
-They are the insides of Determined's own programs. An import of one fails in any case; here the
-message says what a script may use in its place.
+These modules are internal parts of Determined's own programs. An import of such a module fails,
+and the error message names the replacement that a script can use.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STORAGE = "determined.common.storage, which has one manager for each kind of st
 _BOARDS = "determined.tensorboard, whose managers need no code for each kind of storage"
 _BINDINGS = "determined.common.api.bindings"
 
-# The module, and what takes its place; what is below a module is meant too.
+# The modules with their replacements; an entry also applies to the modules below it.
 _INSTEAD = {
     "determined.common.api.analytics": "nothing: this package reports to nobody but the master",
     "determined.common.api.logs": _LOGS,
@@ -54,7 +54,7 @@ _INSTEAD = {
 
 
 class _Finder(abc.MetaPathFinder):
-    """Is asked last, when no one has found a module."""
+    """The last finder in the list: Python asks it if no other finder has found a module."""
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
@@ -70,6 +70,6 @@ class _Finder(abc.MetaPathFinder):
 
 
 def explain() -> None:
-    """Let failing imports of these modules say what takes their place; once for a process."""
+    """Let errors of such imports name the replacement; further calls have no effect."""
     if not any(type(finder).__name__ == _Finder.__name__ for finder in sys.meta_path):
         sys.meta_path.append(_Finder())

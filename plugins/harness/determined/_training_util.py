@@ -19,7 +19,7 @@ _MASK = "********"
 
 
 def is_overridden(full_method: Any, parent_class: Any) -> bool:
-    """Return whether a method is another than the parent class's own.
+    """Return whether a class overrides a method of its parent class.
 
     Example: ``is_overridden(trial.evaluate_batch, PyTorchTrial)``
     """
@@ -39,7 +39,7 @@ def has_param(fn: Callable[..., Any], name: str, pos: Optional[int] = None) -> b
 
 
 def get_member_func(obj: Any, func_name: str) -> Any:
-    """Return a method of an object, None where it has none.
+    """Return a method of an object, or None if it has no such method.
 
     Example: ``get_member_func(trial, "on_epoch_end")``
     """
@@ -48,7 +48,7 @@ def get_member_func(obj: Any, func_name: str) -> Any:
 
 
 def validate_batch_metrics(batch_metrics: List[Dict[str, Any]]) -> None:
-    """Raise ValueError where batches have different metrics.
+    """Raise ValueError if batches have different metrics.
 
     Example: ``validate_batch_metrics([{"loss": 1.0}, {"loss": 0.5}])``
     """
@@ -113,7 +113,7 @@ def calculate_batch_sizes(
 def filter_duplicates(
     in_list: List[Any], sorter: Callable[[List[Any]], List[Any]] = sorted
 ) -> Set[Any]:
-    """Return what a list has more than once; example: ``filter_duplicates([1, 2, 2])``."""
+    """Return the repeated items of a list; example: ``filter_duplicates([1, 2, 2])``."""
     ordered = sorter(in_list)
     return {item for item, following in zip(ordered, ordered[1:]) if item == following}
 
@@ -130,7 +130,7 @@ def humanize_float(n: float) -> float:
 
 
 def make_timing_log(verb: str, duration: float, num_inputs: int, num_batches: int) -> str:
-    """Return a line of a log: how much was done, how fast.
+    """Return a log line with the number of records and batches, and their rate.
 
     Example: ``make_timing_log("trained", 2.5, 640, 20)``
     """
@@ -161,7 +161,7 @@ def legacy_trial_entrypoint_to_script(trial_entrypoint: str) -> List[str]:
 
 
 def force_create_symlink(src: str, dst: str) -> None:
-    """Make the folder src, and the link dst to it in the place of whatever is there.
+    """Make the folder src, and replace dst by a link to it.
 
     Example: ``force_create_symlink("/mnt/cache", "data")``
     """

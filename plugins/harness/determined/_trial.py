@@ -1,7 +1,7 @@
 """Trial classes: training code that is passed as a class instead of a script.
 
-``entrypoint: module:Class`` names one. ``determined.exec.harness`` imports it, gives it its
-context, and trains.
+``entrypoint: module:Class`` names a trial class. ``determined.exec.harness`` imports the class,
+makes its context, and trains it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T", bound="TrialContext")
 
 
 class TrialContext:
-    """What a trial class may ask: its configuration, its hyperparameters, its place.
+    """The configuration, hyperparameters and folders of a trial, for its trial class.
 
     Example::
 
@@ -94,7 +94,7 @@ class TrialContext:
         self._stop_requested = stop_requested
 
     def get_initial_batch(self) -> int:
-        """Return how many batches the trial was trained for before this process."""
+        """Return the number of batches that earlier processes trained this trial for."""
         return self.env.steps_completed
 
     def get_tensorboard_path(self) -> pathlib.Path:
@@ -119,13 +119,13 @@ class LegacyTrial(abc.ABC):
 
     @abc.abstractmethod
     def __init__(self, context: Any) -> None:
-        """Keep the context: it is how a trial reads its hyperparameters."""
+        """Store the context, from which a trial reads its hyperparameters."""
 
 
 def trial_class_from_entrypoint(entrypoint: str) -> Type[LegacyTrial]:
     """Import the class that ``module:Class`` names; a class may be nested."""
     module, _, name = entrypoint.partition(":")
-    # Two checkpoints may each bring a module of that name.
+    # Two checkpoints may each have a module of that name.
     sys.modules.pop(module, None)
     found: Any = importlib.import_module(module)
     for part in name.split("."):
@@ -144,7 +144,7 @@ def trial_class_from_entrypoint(entrypoint: str) -> Type[LegacyTrial]:
 def train_class(
     trial_class: Type[LegacyTrial], core_context: core.Context, env: EnvContext
 ) -> None:
-    """Make a trial of a class and train it to its end, or until it is asked to make room."""
+    """Make a trial of a class and train it to its end, or until it is preempted."""
     importlib.import_module(trial_class._trainer).train_class(trial_class, core_context, env)
 
 

@@ -1,4 +1,4 @@
-"""The two versions of this package, in a module that a build may read without importing more."""
+"""The two versions of this package, in a module that a build can read without further imports."""
 
 # The release whose interface this package offers to user code.
 API_VERSION = "0.38.1"

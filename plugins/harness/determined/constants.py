@@ -1,4 +1,4 @@
-"""Fixed names and ports of a task, some of which the environment may move."""
+"""Fixed names and ports of a task; the environment can change some of them."""
 
 import os
 

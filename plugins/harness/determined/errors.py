@@ -1,4 +1,4 @@
-"""The exceptions that user code may catch, under the names it knows."""
+"""The exceptions that user code may catch, with the names of Determined's package."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Dict, Type
 class InvalidHP(Exception):
     """Raised by user code: these hyperparameters cannot work, so end this trial early.
 
-    ``core.Context`` turns it into an early exit: the search moves on, and the trial counts
-    as completed instead of failed.
+    ``core.Context`` reports it as an early exit: the search continues with other trials, and this
+    trial counts as completed instead of failed.
 
     Example::
 
@@ -37,7 +37,7 @@ class EnterpriseOnlyError(Exception):
 
 
 class InternalException(Exception):
-    """A broken promise inside the platform; please report it.
+    """An error inside the platform; please report it.
 
     Example:
 
@@ -61,7 +61,7 @@ class InvalidExperimentException(BaseException):
 
 
 class InvalidDataTypeException(InvalidExperimentException):
-    """The experiment's data has a type that the framework cannot take.
+    """The experiment's data has a type that the framework does not accept.
 
     Example:
 
@@ -94,7 +94,7 @@ class InvalidModelException(InvalidExperimentException):
 
 
 class InvalidCheckpointException(Exception):
-    """A checkpoint lacks what is needed to load it.
+    """A checkpoint lacks files that are required to load it.
 
     Example::
 
@@ -116,7 +116,7 @@ class StopLoadingImplementation(Exception):
 
 
 class WorkerError(Exception):
-    """A worker process failed and could not say why.
+    """A worker process failed without a reason.
 
     Example: ``raise WorkerError("worker 3 ended without a reason")``
     """
@@ -198,7 +198,7 @@ class MultipleDownloadsFailed(Exception):
 
 
 class CommunicationError(RuntimeError):
-    """The workers of a distributed job could not talk to each other.
+    """The workers of a distributed job could not communicate.
 
     Example::
 
@@ -210,7 +210,7 @@ class CommunicationError(RuntimeError):
 
 
 class CommunicationTimeout(CommunicationError, TimeoutError):
-    """A worker of a distributed job did not come within the time allowed.
+    """A worker of a distributed job did not answer in time.
 
     Example::
 

@@ -1,7 +1,7 @@
-"""What GPUs this task has, as nvidia-smi tells it.
+"""The GPUs of this task, from nvidia-smi.
 
-Outside of a container nvidia-smi lists the GPUs of the whole machine, those of other tasks too.
-Which of them are this task's the platform says in NVIDIA_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES.
+Outside of a container nvidia-smi lists all GPUs of the machine, also those of other tasks. The
+platform names this task's GPUs in NVIDIA_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Callable, List, NamedTuple, Optional
 
 logger = logging.getLogger("determined")
 
-# A driver that is about to fail can make nvidia-smi hang; no caller may hang with it.
+# A driver with an error can make nvidia-smi hang; callers must not hang too.
 TIMEOUT = 10.0
 
 _FIELDS = ("index", "uuid", "utilization.gpu", "memory.used", "memory.total")
@@ -38,12 +38,12 @@ class GPU(NamedTuple):
 
     @property
     def memory_free(self) -> float:
-        """Bytes that nobody uses."""
+        """Free memory in bytes."""
         return self.memory_total - self.memory_used
 
 
 def get_gpus() -> List[GPU]:
-    """List this task's GPUs; none where there is no driver or it does not answer.
+    """List this task's GPUs; none if there is no driver or it does not answer.
 
     Example: ``[gpu.memory_free for gpu in get_gpus()]``
     """
@@ -68,17 +68,17 @@ def get_gpus() -> List[GPU]:
 
 
 def _chosen() -> Callable[[GPU], bool]:
-    """Return what tells this task's GPUs from those of others."""
+    """Return a function that returns whether a GPU belongs to this task."""
     runtime = _words("NVIDIA_VISIBLE_DEVICES")
     if runtime is not None and runtime[:1] in (["void"], ["none"]):
         return lambda gpu: False
-    # The runtime's numbers count the machine's GPUs, nvidia-smi's in a container those given.
+    # The runtime numbers the GPUs of the machine; in a container nvidia-smi numbers its own.
     if runtime and all(_is_uuid(word) for word in runtime):
         return lambda gpu: gpu.uuid in runtime
     words = _words("CUDA_VISIBLE_DEVICES")
     if words is None:
         return lambda gpu: True
-    # CUDA takes the beginning of a UUID for the whole.
+    # CUDA accepts the beginning of a UUID.
     return lambda gpu: any(
         gpu.uuid.startswith(word) if _is_uuid(word) else word == str(gpu.id) for word in words
     )
@@ -113,7 +113,7 @@ def _parse(row: List[str]) -> GPU | None:
 
 
 def _number(text: str) -> float:
-    """Read a number; parts of a partitioned GPU have none, and count as idle."""
+    """Read a number; parts of a GPU have none, and count as idle."""
     try:
         return float(text)
     except ValueError:

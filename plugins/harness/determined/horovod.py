@@ -1,7 +1,7 @@
-"""Horovod for the framework that a program uses, imported when that is known.
+"""Horovod for the framework that a program uses; imported when the framework is known.
 
-Two of ``horovod.torch``, ``horovod.tensorflow`` and ``horovod.tensorflow.keras`` in one process do
-not work; ``hvd`` stands for the one that is.
+A process can use only one of ``horovod.torch``, ``horovod.tensorflow`` and
+``horovod.tensorflow.keras``; ``hvd`` has the attributes of the chosen one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _KINDS = ("tensorflow", "tensorflow.keras", "torch")
 
 
 class _Horovod:
-    """Hands on whatever it is asked to the module that was chosen."""
+    """Forwards attributes to the chosen module."""
 
     def __init__(self) -> None:
         self._kind: Optional[str] = None

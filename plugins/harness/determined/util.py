@@ -64,19 +64,19 @@ __all__ = [
 
 logger = logging.getLogger("determined")
 
-# When this process began to use the package: training code lay there before.
+# When this process imported the package: submitted code is older than this.
 _STARTED = time.time()
 
-# The signals that a wrapper hands to the program it wraps, where the system has them.
+# The signals that a wrapper forwards to its program, if the system has them.
 _FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGBREAK")
 
 
 def jsonable(obj: Any) -> Any:
-    """Turn obj into what the json module can write.
+    """Return obj as values that the json module can write.
 
-    Scalars and arrays of NumPy, PyTorch and the like are recognised by their ``tolist``, so
-    none of those packages is imported. JSON has no NaN and no infinities: they become the
-    strings that the master knows. Raises TypeError for what has no JSON form.
+    Scalars and arrays of NumPy, PyTorch and similar packages are recognised by their ``tolist``, so
+    none of these packages is imported. JSON has no NaN and no infinities: they become the
+    strings that the master accepts. Raises TypeError for a value without a JSON form.
 
     Example:
 
@@ -122,7 +122,7 @@ def _jsonable_key(key: Any) -> str:
 
 
 def _jsonable_foreign(obj: Any) -> Any:
-    """Handle the objects of other packages, by what they can do."""
+    """Convert an object of another package, by its methods."""
     if hasattr(obj, "__json__"):
         return obj.__json__()
     for method in ("tolist", "item", "numpy"):
@@ -146,7 +146,7 @@ def json_encode(obj: Any, indent: Optional[str] = None, sort_keys: bool = False)
 
 
 def is_numerical_scalar(value: Any) -> bool:
-    """Return whether value is one number, be it Python's own or an array library's.
+    """Return whether value is one number, of Python or of an array library.
 
     Example:
 
@@ -163,7 +163,7 @@ def is_numerical_scalar(value: Any) -> bool:
 
 
 def merge_dicts(base_dict: Dict[Any, Any], source_dict: Dict[Any, Any]) -> Dict[Any, Any]:
-    """Return base_dict with source_dict laid over it, map by map; both stay as they are.
+    """Return base_dict with source_dict merged over it, map by map; both arguments stay unchanged.
 
     Example:
 
@@ -203,7 +203,7 @@ def rmtree_nfs_safe(
 def write_user_code(path: Union[str, os.PathLike[str]], on_cluster: bool) -> None:
     """Copy the training code into ``code`` below path, so that a checkpoint can be loaded.
 
-    On the cluster that is what was submitted, without what training has written beside it since
+    On the cluster this is the submitted code, without files that training has written since
     this process began; elsewhere it is the working directory.
 
     Example: ``write_user_code(path, on_cluster=det.get_cluster_info() is not None)``
@@ -220,7 +220,7 @@ def write_user_code(path: Union[str, os.PathLike[str]], on_cluster: bool) -> Non
         return [name for name in names if unwanted(os.path.join(folder, name))]
 
     def unwanted(found: str) -> bool:
-        # A checkpoint that is written below the code must not copy itself.
+        # A checkpoint in a folder below the code must not copy itself.
         if os.path.basename(found) == "__pycache__" or os.path.realpath(found) in above:
             return True
         return on_cluster and os.lstat(found).st_ctime > _STARTED
@@ -230,7 +230,7 @@ def write_user_code(path: Union[str, os.PathLike[str]], on_cluster: bool) -> Non
 
 @contextlib.contextmanager
 def forward_signals(process: subprocess.Popen[Any], *signums: signal.Signals) -> Iterator[None]:
-    """Hand signals on to a child for as long as the block runs.
+    """Forward signals to a child process while the block runs.
 
     Example::
 
@@ -250,6 +250,6 @@ def forward_signals(process: subprocess.Popen[Any], *signums: signal.Signals) ->
         yield
     finally:
         for signum, handler in previous.items():
-            # None: the handler was not installed from Python and cannot be put back.
+            # None: the handler was not installed from Python, and cannot be restored.
             if handler is not None:
                 signal.signal(signum, handler)

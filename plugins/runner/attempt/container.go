@@ -55,8 +55,8 @@ func (l *layout) placeCode(privateRoot bool) (model string, err error) {
 	return l.workDir, nil
 }
 
-// checkHome reports that a container cannot write to the folder of its owner, which the driver made or
-// an administrator.
+// checkHome returns an error if a container cannot write to the folder of its owner, which the driver or
+// an administrator has created.
 func checkHome(p *NomadTask, spec *v1.TaskSpec) error {
 	if spec.Home == "" || !p.PrivateRoot || writable(spec.Home) {
 		return nil

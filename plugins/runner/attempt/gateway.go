@@ -121,7 +121,7 @@ func (r *run) admit(t *task) (end func()) {
 	return end
 }
 
-// visitorsGone asks the master which visitors may not enter the task any more.
+// visitorsGone asks the master which visitors may no longer use the task.
 func (r *run) visitorsGone(ctx context.Context, visitors []string) ([]string, error) {
 	var out v1.VisitorsResponse
 	err := r.masters.Call(ctx, masters.Request{Method: v1.CheckVisitors.Method, Path: v1.CheckVisitors.At(r.spec.AllocationID), Token: r.token,

@@ -43,8 +43,8 @@ func Dump(file string) error {
 	return os.WriteFile(file, content, 0o600)
 }
 
-// hookDir is the folder of the task's own hook, as programs see it: with the code that was sent, which a
-// folder that stays does not have.
+// hookDir is the folder of the task's own hook, as programs see it: the folder with the submitted code,
+// which is not in the owner's home.
 func (l layout) hookDir() string {
 	if l.stays {
 		return l.codeSeen

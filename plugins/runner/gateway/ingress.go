@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// checkEvery is the time between two questions to the master about visitors.
+	// checkEvery is the interval of requests to the master about visitors.
 	checkEvery = 3 * time.Second
 	// maxVisits and maxAnonymousVisits limit the open requests and connections of an ingress; the
 	// second those of visitors without a session.
@@ -49,8 +49,8 @@ func (p *passage) leave(h http.Header) {
 	h.Add("Content-Security-Policy", headers.Frames(p.master))
 }
 
-// enter removes our headers from a request, and adds those about the client. The ingress has
-// written them; a visitor who sends other ones deceives only a task that the visitor may use.
+// enter removes our headers from a request, and adds headers about the client with the values that the
+// ingress sent. A visitor who forges these values deceives only a task that the visitor may use.
 func enter(r *http.Request, base string) {
 	address, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"), ",")
 	scheme := r.Header.Get("X-Forwarded-Proto")
@@ -137,8 +137,8 @@ func (v *visits) end(visitor string) {
 	}
 }
 
-// Visitors asks every few seconds which visitors of the ingress may not enter the task any more,
-// and closes their connections, until ctx ends. If nobody answers, the connections stay open.
+// Visitors asks a master every few seconds which visitors of the ingress may no longer use the task, and
+// closes their connections, until ctx ends. If no master answers, the connections stay open.
 func (s *Server) Visitors(ctx context.Context, ask func(ctx context.Context, visitors []string) (gone []string, err error)) {
 	b := s.backend.Load()
 	if b == nil || b.spec.Ingress == nil {
@@ -159,8 +159,8 @@ func (s *Server) Visitors(ctx context.Context, ask func(ctx context.Context, vis
 	}
 }
 
-// admit identifies who has sent a request: a master, or an ingress with a grant for it, which
-// names the visitor.
+// admit identifies the sender of a request: a master, or an ingress with a grant, which names the
+// visitor.
 func (b *backend) admit(r *http.Request, shown string) (visitor string, ok bool) {
 	if b.knows(shown) {
 		return "", true

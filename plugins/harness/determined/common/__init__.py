@@ -1,4 +1,4 @@
-"""What is shared below the public modules: the client of the master, and checkpoint storage."""
+"""The client of the master and checkpoint storage, which the public modules share."""
 
 import logging
 import sys

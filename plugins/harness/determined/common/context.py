@@ -1,4 +1,4 @@
-"""Reads a folder of training code, as it is submitted with an experiment."""
+"""Reads a folder of training code for submission with an experiment."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import re
 import stat
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
-# The master takes no more.
+# The master's limit.
 MAX_BYTES = 95 * 1024 * 1024
 
 IGNORE_FILE = ".detignore"
 
-# The numbers that tar gives to files and folders.
+# The type numbers of files and folders in tar.
 _FILE, _DIRECTORY = 48, 53
 
 
@@ -49,7 +49,7 @@ class IgnoreRules:
             self._rules.append(_Rule(_pattern(body.rstrip("/")), ignore, only))
 
     def match(self, path: str, is_directory: bool) -> bool:
-        """Return whether a path below the folder is left out; the last rule that fits decides."""
+        """Return whether a path below the folder is ignored; the last matching rule decides."""
         ignored = False
         for rule in self._rules:
             if (is_directory or not rule.directories_only) and rule.pattern.fullmatch(path):
@@ -66,7 +66,7 @@ def _pattern(body: str) -> re.Pattern[str]:
         if part == "**":
             regex += ".*" if last else "(?:.*/)?"
             continue
-        # A star does not cross a slash, which fnmatch's own would.
+        # A star does not match a slash, unlike in fnmatch.
         translated = fnmatch.translate(part).replace("(?s:", "(?:").replace(".*", "[^/]*")
         regex += re.sub(r"\\[Zz]$", "", translated) + ("" if last else "/")
     return re.compile(regex)
@@ -75,9 +75,9 @@ def _pattern(body: str) -> re.Pattern[str]:
 def read(
     root: pathlib.Path, includes: Iterable[pathlib.Path] = (), limit: int = MAX_BYTES
 ) -> List[Dict[str, Any]]:
-    """Return what is below root, and the included files and folders, for the wire.
+    """Return the files below root, and the included files and folders, in the API's form.
 
-    Each included path comes under its own last name. A file for root stands for itself.
+    An included path appears under its last name. If root is a file, the result is this file.
 
     Example: ``names = [file["path"] for file in read(pathlib.Path("."))]``
     """

@@ -57,12 +57,12 @@ def debug_mode() -> bool:
 
 
 def strtobool(val: str) -> bool:
-    """Read what people write for yes or no; everything but a no is a yes."""
+    """Read a word for yes or no; every word that is not a no counts as yes."""
     return bool(val) and val.lower() not in ("n", "no", "f", "false", "off", "0")
 
 
 def preserve_random_state(fn: Callable[..., T]) -> Callable[..., T]:
-    """Give a function random numbers of its own: Python's generator goes on as before it.
+    """Restore the state of Python's random generator after each call of a function.
 
     Example::
 
@@ -86,7 +86,7 @@ def preserve_random_state(fn: Callable[..., T]) -> Callable[..., T]:
 def wait_for(
     predicate: Callable[[], Tuple[bool, T]], timeout: float = 60, interval: float = 0.1
 ) -> T:
-    """Call a function until it says that it is done, and return what it found."""
+    """Call a function until it returns that it is done, and return its result."""
     deadline = time.monotonic() + timeout
     while True:
         done, found = predicate()

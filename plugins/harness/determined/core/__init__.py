@@ -1,8 +1,8 @@
-"""The Core API: everything a training loop of its own needs to run on a cluster.
+"""The Core API: what a training loop of your own needs on a cluster.
 
-``init`` returns a ``Context`` made of small contexts, one per concern, each in a module of its
-name. Each has a stand-in that does nothing harmful off the cluster. Reports go through one
-``_reporter``, which holds them while no master answers.
+``init`` returns a ``Context`` of smaller contexts, each in its own module. For use off the
+cluster, each has a counterpart that changes nothing on a master. One ``_reporter`` sends all
+reports, and stores them while no master answers.
 """
 
 from determined.core._checkpoint import (

@@ -1,7 +1,7 @@
 """Stores checkpoints, restores them, and reports them to the master.
 
-A checkpoint is reported after the metrics that came before it and after its files are in
-storage, so a trial that starts again from it has both.
+A checkpoint is reported after all earlier metrics and after its files are in
+storage, so a trial that resumes from it has both.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _Path = Union[str, "os.PathLike[str]"]
 
 
 class _Shared(NamedTuple):
-    """A file name that several workers have: the file's size and its identity on its machine.
+    """A file whose name several workers have: its size, and its identity on its machine.
 
     A directory has the size -1.
     """
@@ -58,7 +58,7 @@ class _Shared(NamedTuple):
 
 
 class DownloadMode(enum.Enum):
-    """Who downloads: one worker of each machine for the others, in step, or each worker by itself.
+    """Who downloads: one worker of each machine for all its workers, or each worker by itself.
 
     Example: ``checkpoint.restore_path(uuid, DownloadMode.NoSharedDownload)``
     """
@@ -70,9 +70,9 @@ class DownloadMode(enum.Enum):
 class CheckpointContext:
     """Checkpoints of a task.
 
-    With ``shard=False`` the chief stores a checkpoint alone. With ``shard=True`` all workers
-    call in step, and the checkpoint is the union of their files and of their metadata; two
-    different files of one name, or two values of one key, are an error everywhere.
+    With ``shard=False`` the chief alone stores a checkpoint. With ``shard=True`` all workers
+    make the same call, and the checkpoint is the union of their files and of their metadata; two
+    different files of one name, or two values of one key, are an error on every worker.
 
     Example::
 
@@ -135,8 +135,9 @@ class CheckpointContext:
     ) -> str:
         """Copy the contents of ``ckpt_dir`` into storage as a new checkpoint; return its id.
 
-        ``metadata`` must hold ``steps_completed``. A ``selector`` is asked about each path,
-        relative to ``ckpt_dir``. With ``shard=True`` a worker that has nothing may pass None.
+        ``metadata`` must have ``steps_completed``. ``selector`` gets each path, relative to
+        ``ckpt_dir``, and returns whether to upload it. With ``shard=True`` a worker without files
+        may pass None.
         """
         directory = None if ckpt_dir is None else os.fspath(ckpt_dir)
         if shard:
@@ -195,7 +196,7 @@ class CheckpointContext:
     ) -> Iterator[Tuple[pathlib.Path, str]]:
         """Provide a folder to save to, and its storage id; store it when the block ends.
 
-        ``metadata`` must hold ``steps_completed``. When the block raises, nothing is stored.
+        ``metadata`` must have ``steps_completed``. If the block raises, nothing is stored.
         """
         if shard:
             with self._store_path_sharded(metadata or {}) as stored:
@@ -219,7 +220,7 @@ class CheckpointContext:
             yield path, storage_id
             merged, merged_metadata = self._store_shards(path, storage_id, metadata)
         except BaseException:
-            # The chief reports nothing if it does not hear from this worker.
+            # The chief reports nothing without a message of this worker.
             self._storage_manager.abandon_store_path(path, storage_id)
             raise
         try:
@@ -261,11 +262,11 @@ class CheckpointContext:
     def _divide(
         self, resources: Dict[str, int], directory: Optional[_Path]
     ) -> Tuple[Dict[str, int], Dict[str, int]]:
-        """Return the files of all workers, and those that this worker uploads.
+        """Return the files of all workers, and the files that this worker uploads.
 
-        A file that several have, with the same contents, is uploaded by the lowest rank.
+        If several workers have the same file with the same contents, the lowest rank uploads it.
         """
-        # Metadata is merged on its own; a copy of it in a worker's folder is no conflict.
+        # Metadata is merged separately; a copy of it in a worker's folder is no conflict.
         offered = {name: size for name, size in resources.items() if name != METADATA_FILE}
         merged, shared = merge_resources(self._dist.allgather(offered))
         different = self._compare(shared, directory)
@@ -281,7 +282,7 @@ class CheckpointContext:
     def _compare(self, shared: Conflicts, directory: Optional[_Path]) -> Conflicts:
         """Return the shared names whose contents differ between workers.
 
-        Only files of one size that are not one and the same have to be read, each by one worker.
+        Only different files of the same size must be read, each by one worker.
         """
         mine: Dict[str, _Shared] = {}
         for name in sorted(shared):
@@ -309,7 +310,7 @@ class CheckpointContext:
         }
 
     def _reads(self, name: str, ranks: List[int], everywhere: List[Dict[str, _Shared]]) -> bool:
-        """Return whether this worker has the lowest rank of those that have the same file."""
+        """Return whether this worker has the lowest rank of the workers with the same file."""
         mine = everywhere[self._dist.rank][name]
         return next(rank for rank in ranks if everywhere[rank][name] == mine) == self._dist.rank
 
@@ -328,7 +329,7 @@ class CheckpointContext:
         *,
         selector: _Selector = None,
     ) -> None:
-        """Copy a checkpoint, or what ``selector`` wants of it, into ``ckpt_dir``."""
+        """Copy a checkpoint, or the paths that ``selector`` selects, into ``ckpt_dir``."""
         manager = self._storage_of(storage_id)
         if DownloadMode(download_mode) == DownloadMode.NoSharedDownload:
             manager.download(src=storage_id, dst=ckpt_dir, selector=selector)
@@ -362,7 +363,7 @@ class CheckpointContext:
             yield path
 
     def get_metadata(self, storage_id: str) -> Dict[str, Any]:
-        """Return the metadata that the master has for a checkpoint."""
+        """Return the metadata of a checkpoint from the master."""
         answer = self._session.get(f"/api/v1/checkpoints/{storage_id}").json()
         return (answer.get("checkpoint") or {}).get("metadata") or {}
 
@@ -415,8 +416,8 @@ class CheckpointContext:
     def _identity(self, directory: _Path) -> Tuple[int, int, int]:
         """Return the identity of a folder, unique within the job.
 
-        Device and inode say nothing across machines. A folder that two machines share is then
-        uploaded file by file, each by one of them.
+        Device and inode identify a folder on one machine only. If two machines share a folder, its
+        files are compared one by one, and one machine uploads each file.
         """
         state = os.stat(directory)
         return self._dist.cross_rank, state.st_dev, state.st_ino

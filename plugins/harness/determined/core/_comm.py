@@ -1,14 +1,14 @@
 """Messages between the workers of one job: a star of TCP connections around a chief.
 
 The chief's ``Hub`` listens, each worker's ``Spoke`` connects. Both sides prove that they know
-the job's key before a byte is unpickled, and every later message is authenticated under a key
-of that connection, so nobody else on the network can join, listen in for pickles to swap, or
-make a worker run code. Every collective has a name and a number, which travel with it: workers
-that are out of step get an error instead of each other's data.
+the job's key before a byte is unpickled, and every later message is authenticated with a key
+of that connection, so nobody else on the network can join, replace messages, or
+make a worker run code. Every message has the name and the number of its collective: if workers
+make different calls, they get an error instead of each other's data.
 
-A peer that ends closes its connection, and one that vanishes is found out by TCP keepalive
-within about a minute and a half; a collective waits for a peer that lives for as long as it takes,
-and says so now and then, unless a timeout was set.
+A peer that ends closes its connection. If a machine disappears, TCP keepalive detects it
+within about a minute and a half. Without a timeout, a collective waits for a live peer without
+limit, and logs from time to time that it waits.
 
 Workers of one machine meet at a Unix socket in Linux's abstract namespace, named after the job, so
 that two jobs on one machine need no ports of their own; others meet at the chief's port.
@@ -40,13 +40,13 @@ _RANK = struct.Struct("!I")
 _LENGTH = struct.Struct("!Q")
 _COUNTER = struct.Struct("!Q")
 
-# A stranger that connects and says nothing may delay the chief for so long.
+# An unknown program that connects and sends nothing delays the chief for at most this time.
 _HANDSHAKE_TIMEOUT = 5.0
 
 _ACCEPTED = b"accepted"
 _REFUSED = b"refused!"
 
-# How often a collective that waits says for whom.
+# How often a waiting collective logs the rank for which it waits.
 REMIND_SECONDS = 600.0
 
 KEEPALIVE_IDLE = 30
@@ -55,14 +55,14 @@ KEEPALIVE_PROBES = 6
 
 
 class Deadline:
-    """A moment after which waiting has ended, told on the monotonic clock; infinity is never."""
+    """A moment on the monotonic clock at which waiting ends; with infinity it never ends."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
 
     def remaining(self) -> float:
-        """Return the seconds left; CommunicationTimeout when there are none."""
+        """Return the seconds left; raise CommunicationTimeout if there are none."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise CommunicationTimeout(f"nothing came within {self.seconds:g} s")
@@ -81,7 +81,7 @@ def _mac(key: bytes, *parts: bytes) -> bytes:
 
 
 class Link:
-    """One authenticated connection to one peer, whose rank it knows."""
+    """An authenticated connection to the peer of one rank."""
 
     def __init__(self, sock: socket.socket, rank: int, key: bytes, chief_side: bool) -> None:
         self.rank = rank
@@ -131,7 +131,7 @@ class Link:
             ) from err
 
     def close(self) -> None:
-        """End the connection; what was sent still arrives."""
+        """End the connection; sent messages still arrive."""
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_WR)
         self._sock.close()
@@ -173,7 +173,7 @@ def _prepare(sock: socket.socket) -> None:
 
 
 class Meeting(NamedTuple):
-    """Where the workers meet: a port of a host, or on one machine a name."""
+    """The address at which workers connect: a port of a host, or on one machine a socket's name."""
 
     host: str = ""
     port: int = 0
@@ -183,7 +183,7 @@ class Meeting(NamedTuple):
         return f"the socket {self.name}" if self.name else f"{self.host}:{self.port}"
 
     def listen(self, size: int) -> socket.socket:
-        """Listen; without a host on every address of both families."""
+        """Listen; without a host, on every IPv4 and IPv6 address."""
         if self.name:
             sock = socket.socket(socket.AF_UNIX)
             try:
@@ -200,7 +200,7 @@ class Meeting(NamedTuple):
         )
 
     def connect(self, timeout: float) -> socket.socket:
-        """Connect; OSError where nobody listens yet."""
+        """Connect; raise OSError if nobody listens yet."""
         if not self.name:
             return socket.create_connection((self.host, self.port), timeout=timeout)
         sock = socket.socket(socket.AF_UNIX)
@@ -214,7 +214,7 @@ class Meeting(NamedTuple):
 
 
 def names_work() -> bool:
-    """Return whether sockets can have names that are no files."""
+    """Return whether the system supports sockets with names that are no files."""
     return sys.platform == "linux"
 
 
@@ -227,15 +227,15 @@ class Group:
         self._calls = 0
 
     def gather(self, stuff: Any) -> Optional[List[Any]]:
-        """Collect everybody's stuff at the chief; the others get None."""
+        """Collect the objects of all workers at the chief; the others get None."""
         raise NotImplementedError
 
     def allgather(self, stuff: Any) -> List[Any]:
-        """Collect everybody's stuff everywhere."""
+        """Collect the objects of all workers at every worker."""
         raise NotImplementedError
 
     def broadcast(self, stuff: Any) -> Any:
-        """Give the chief's stuff to everybody."""
+        """Return the chief's object at every worker."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -281,7 +281,7 @@ class Hub(Group):
         self._place = place if place.name else Meeting(place.host, self.port)
 
     def join(self, timeout: float) -> None:
-        """Wait until every worker has connected, and tell them so."""
+        """Wait until every worker has connected, then tell all workers."""
         deadline = Deadline(timeout)
         try:
             while len(self._links) < self._size - 1:
@@ -312,7 +312,7 @@ class Hub(Group):
             _prepare(sock)
             link = self._greet(sock, patience)
         except (CommunicationError, EOFError, OSError):
-            # A stranger, or a worker that gave up; a worker tries again.
+            # An unknown program, or a worker that gave up; a worker tries again.
             sock.close()
             return
         previous = self._links.get(link.rank)
@@ -343,7 +343,7 @@ class Hub(Group):
         return gathered
 
     def allgather(self, stuff: Any) -> List[Any]:
-        """Collect everybody's stuff and hand it out."""
+        """Collect the objects of all workers, and send all of them to each worker."""
         call, deadline = self._begin("allgather")
         gathered = self._collect(call, stuff, deadline)
         self._tell(call, gathered, deadline)
@@ -385,7 +385,7 @@ class Spoke(Group):
         self._link: Optional[Link] = None
 
     def join(self, timeout: float) -> None:
-        """Connect to the chief, however late it comes, and wait until everybody has."""
+        """Connect to the chief, which may start later, and wait until all workers have."""
         deadline = Deadline(timeout)
         self._link = self._connect(deadline)
         if self._link.recv(deadline) != _ACCEPTED:
@@ -410,10 +410,10 @@ class Spoke(Group):
         sock = self._place.connect(patience)
         try:
             if not self._place.name and sock.getsockname() == sock.getpeername():
-                # Nobody listens yet, and the kernel picked the very port for this end.
+                # Nobody listens yet, and the kernel chose the same port for this end.
                 raise ConnectionRefusedError("connected to itself")
             _prepare(sock)
-            # The chief greets one worker after another, so this one may have to queue.
+            # The chief accepts one worker after another, so this worker may have to wait.
             greeting = _recv_exactly(sock, len(_MAGIC) + _NONCE_BYTES, deadline)
             nonce = greeting[len(_MAGIC) :]
             if not greeting.startswith(_MAGIC):
@@ -439,17 +439,17 @@ class Spoke(Group):
         )
 
     def gather(self, stuff: Any) -> Optional[List[Any]]:
-        """Send stuff to the chief and wait until it has everybody's."""
+        """Send an object to the chief, and wait until the chief has the objects of all workers."""
         self._exchange("gather", stuff)
         return None
 
     def allgather(self, stuff: Any) -> List[Any]:
-        """Send stuff to the chief and receive everybody's."""
+        """Send an object to the chief, and receive the objects of all workers."""
         gathered: List[Any] = self._exchange("allgather", stuff)
         return gathered
 
     def broadcast(self, stuff: Any) -> Any:
-        """Receive the chief's stuff; this worker's is ignored."""
+        """Receive the chief's object; this worker's is ignored."""
         call, deadline = self._begin("broadcast")
         return self._hear(call, deadline)
 

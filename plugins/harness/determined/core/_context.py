@@ -1,4 +1,4 @@
-"""``core.init``: puts the contexts together, for a cluster or for a laptop."""
+"""``core.init``: makes the contexts, for a task of a cluster or for another machine."""
 
 from __future__ import annotations
 
@@ -48,11 +48,12 @@ _ALERT_LEVELS = {
 
 
 class Context:
-    """All that training code talks to; ``init`` makes it.
+    """The interface of training code to the platform; ``init`` makes it.
 
     ``checkpoint``, ``distributed``, ``preempt``, ``searcher``, ``train``, ``profiler`` and
-    ``experimental`` are contexts of their own; ``info`` is the cluster's, None off it. Train
-    inside ``with core.init() as core_context``: leaving the block delivers what is queued.
+    ``experimental`` are the contexts for these subjects; ``info`` describes the task, None off the
+    cluster. Train inside ``with core.init() as core_context``: the end of the block delivers queued
+    reports.
 
     Example::
 
@@ -98,7 +99,7 @@ class Context:
         self._log_shipper = _log_shipper
 
     def start(self) -> None:
-        """Begin to listen and to deliver."""
+        """Start the threads that ask about preemption and deliver reports."""
         self.preempt.start()
         self._metrics.start()
         if self._tensorboard_manager is not None:
@@ -148,10 +149,11 @@ class Context:
         exc_val: Optional[BaseException] = None,
         exc_tb: Optional[types.TracebackType] = None,
     ) -> None:
-        """Deliver what is queued, and end everything that ``start`` began.
+        """Deliver queued reports, and end the threads that ``start`` began.
 
-        Every part is closed whatever happens to the others. The first error is raised, unless
-        training failed itself: then that is the error to see, and these are logged.
+        An error in one part does not keep the others from being closed. The first error is raised,
+        unless training itself failed: then these errors are logged, so that training's error is
+        the one that the user sees.
         """
         first: Optional[Exception] = None
         for close in (
@@ -219,12 +221,12 @@ def init(
 ) -> Context:
     """Return the context for this process; use it as ``with core.init() as core_context``.
 
-    ``distributed`` is needed as soon as a trial has more than one slot. ``checkpoint_storage``
-    replaces the configured one: a path, or a map like the configuration's (but for
-    ``shared_fs``, whose place in the task is the platform's matter).
+    ``distributed`` is required if a trial has more than one slot. ``checkpoint_storage``
+    replaces the configured storage: a path, or a map as in the configuration (except
+    ``shared_fs``, because the platform decides where a task sees its folder).
 
-    Off the cluster the same code runs with contexts that log what they would report, and
-    checkpoints go to ``checkpoint_storage``, else to a folder of the user's.
+    Off the cluster the same code runs with contexts that log reports instead of sending them, and
+    checkpoints are stored in ``checkpoint_storage``, else in a folder of the user.
 
     Example:
 
@@ -348,7 +350,7 @@ def _dummy_init(
 
 
 def _task_session(info: _info.ClusterInfo) -> api.Session:
-    """Return a session with this task's token, which outlasts a master that is away."""
+    """Return a session with this task's token, which repeats requests while no master answers."""
     cert = certs.from_names(
         info.master_cert_file or os.environ.get("DET_MASTER_CERT_FILE"),
         info.master_cert_name or os.environ.get("DET_MASTER_CERT_NAME"),
@@ -365,9 +367,9 @@ def _prepare_run(
     run_id: int,
     checkpoint_storage: _Storage,
 ) -> Optional[int]:
-    """Tell the master that reports will come, and where checkpoints go; return its id for that.
+    """Announce this run and its storage to the master; return the master's id of the storage.
 
-    Only the chief reports checkpoints, so only the chief asks.
+    Only the chief reports checkpoints, so only the chief calls the master.
     """
     if distributed.rank != 0:
         return None
@@ -379,7 +381,7 @@ def _prepare_run(
 
 
 def _checkpoint_sources() -> Dict[str, storage.StorageManager]:
-    """Return where checkpoints of other experiments are that this trial may start from."""
+    """Return the storage of checkpoints of other experiments from which this trial may start."""
     told: Dict[str, Any] = json.loads(os.environ.get("DET_CHECKPOINT_SOURCES") or "{}")
     return {
         storage_id: storage.build(config, container_path=shared_fs_path())
@@ -388,12 +390,12 @@ def _checkpoint_sources() -> Dict[str, storage.StorageManager]:
 
 
 def shared_fs_path() -> str:
-    """Return where this task sees the folder of a ``shared_fs`` storage."""
+    """Return the path at which this task sees the folder of a ``shared_fs`` storage."""
     return os.environ.get("DET_SHARED_FS_PATH") or constants.SHARED_FS_CONTAINER_PATH
 
 
 def _given_storage(checkpoint_storage: _Storage) -> Optional[storage.StorageManager]:
-    """Return the storage that training code names itself, if it does."""
+    """Return the storage that training code names, or None if it names none."""
     if checkpoint_storage is None:
         return None
     if isinstance(checkpoint_storage, str):
@@ -411,7 +413,7 @@ def _given_storage(checkpoint_storage: _Storage) -> Optional[storage.StorageMana
 
 
 def _local_storage(checkpoint_storage: _Storage) -> storage.StorageManager:
-    """Return the storage that training code names, else a folder of the user's."""
+    """Return the storage that training code names, else a folder of the user."""
     manager = _given_storage(checkpoint_storage)
     if manager is None:
         path = user_folder()
@@ -421,7 +423,7 @@ def _local_storage(checkpoint_storage: _Storage) -> storage.StorageManager:
 
 
 def user_folder() -> str:
-    """Return where checkpoints of this user go that have no other place."""
+    """Return this user's folder for checkpoints without a configured storage."""
     if sys.platform == "darwin":
         base = pathlib.Path.home() / "Library" / "Application Support"
     else:
@@ -436,8 +438,8 @@ def _dump_stacks_on_sigusr1() -> None:
     on_main_thread = threading.current_thread() is threading.main_thread()
     if hasattr(signal, "SIGUSR1") and on_main_thread:
         try:
-            # The default would be to end the process.
+            # By default the signal would end the process.
             faulthandler.register(signal.SIGUSR1, chain=callable(signal.getsignal(signal.SIGUSR1)))
         except (OSError, ValueError, RuntimeError) as err:
-            # Where stderr is no file, as in some notebooks.
+            # In some notebooks stderr is no file.
             logger.debug("no stack dumps on SIGUSR1: %s", err)

@@ -1,7 +1,7 @@
-"""Who the workers of one job are, and how they agree on small things.
+"""The ranks of a job's workers, and collectives for small objects.
 
-``DistributedContext`` is for coordination (which checkpoint, shall we stop, where is the data),
-not for tensors: it sends pickles through the chief over plain TCP. See ``_comm`` for how.
+``DistributedContext`` is for coordination (which checkpoint to load, whether to stop, where the
+data is), not for tensors: it sends pickles through the chief over TCP. ``_comm`` implements it.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ logger = logging.getLogger("determined.core")
 
 T = TypeVar("T")
 
-# Workers may start minutes apart: one node pulls its image while another has it.
+# Workers may start minutes apart: one node pulls an image that another node already has.
 JOIN_TIMEOUT = 600.0
 
-# The longest that one worker waits in one collective for a peer that is alive. A chief may
-# validate or upload for hours; a peer that ends or vanishes is found out whatever this is.
+# How long a worker waits in one collective for a peer that is alive. A chief may
+# validate or upload for hours; the end of a peer is detected regardless of this value.
 CALL_TIMEOUT = math.inf
 
 
 class DistributedContext:
     """The ranks of this worker, and collectives among all of them.
 
-    ``rank`` of ``size`` counts all workers, ``local_rank`` of ``local_size`` those on this
-    machine, ``cross_rank`` of ``cross_size`` the machines. ``chief_ip`` is where the others
-    reach rank 0; it is needed as soon as there is more than one machine.
+    ``rank`` and ``size`` count all workers, ``local_rank`` and ``local_size`` the workers on this
+    machine, ``cross_rank`` and ``cross_size`` the machines. ``chief_ip`` is the address of rank 0;
+    it is required if there is more than one machine.
 
-    All workers must call each collective, in the same order. A worker waits for others that live
-    for as long as it takes, or as ``DET_COMM_TIMEOUT_SECONDS`` says, and at the start up to ten
-    minutes (``DET_COMM_JOIN_TIMEOUT_SECONDS``), then raises
+    All workers must call each collective, in the same order. A worker waits for live peers without
+    limit, or for ``DET_COMM_TIMEOUT_SECONDS``. At the start it waits for up to ten minutes
+    (``DET_COMM_JOIN_TIMEOUT_SECONDS``). After that it raises
     ``determined.errors.CommunicationTimeout``. On one machine workers need no port, unless
-    ``force_tcp`` asks for one.
+    ``force_tcp`` is set.
 
     Example::
 
@@ -116,7 +116,7 @@ class DistributedContext:
             self._join()
 
     def _join(self) -> None:
-        """Connect to all workers, then to those of this machine."""
+        """Connect to all workers, then to the workers of this machine."""
         key = _job_key(self.local_size != self.size)
         timeout = _seconds("DET_COMM_TIMEOUT_SECONDS", CALL_TIMEOUT)
         join_timeout = _seconds("DET_COMM_JOIN_TIMEOUT_SECONDS", JOIN_TIMEOUT)
@@ -142,7 +142,7 @@ class DistributedContext:
             raise
 
     def _meeting(self, host: str, key: bytes) -> _comm.Meeting:
-        """Return where the workers meet; on one machine at a name that no other job has."""
+        """Return the address at which workers connect: on one machine, a name unique to the job."""
         if not self._named:
             return _comm.Meeting(host, self._port)
         # Off the cluster two jobs may have the same key; their launchers have ports of their own.
@@ -151,7 +151,7 @@ class DistributedContext:
         return _comm.Meeting(name=f"determined-{name}")
 
     def _join_local(self, key: bytes, timeout: float, join_timeout: float) -> None:
-        """Connect the workers of this machine around their own chief, on a port it announces."""
+        """Connect the workers of this machine to the local chief, on a port that it announces."""
         assert self._global is not None
         hub: Optional[_comm.Hub] = None
         if self.local_rank == 0 and self.local_size > 1:
@@ -221,7 +221,7 @@ class DistributedContext:
 
     @classmethod
     def from_tf_config(cls) -> Tuple[DistributedContext, Any]:
-        """Take the ranks from TF_CONFIG; returns the matching TensorFlow strategy too."""
+        """Take the ranks from TF_CONFIG; also return the matching TensorFlow strategy."""
         distribute = importlib.import_module("tensorflow").distribute
         config = json.loads(os.environ.get("TF_CONFIG", "{}"))
         task = config.get("task", {"type": "worker", "index": 0})
@@ -255,11 +255,11 @@ class DistributedContext:
         self._local = self._global = None
 
     def get_rank(self) -> int:
-        """Return this worker's number among all of the job."""
+        """Return this worker's number among all workers of the job."""
         return self.rank
 
     def get_local_rank(self) -> int:
-        """Return this worker's number among those on this machine."""
+        """Return this worker's number among the workers on this machine."""
         return self.local_rank
 
     def get_size(self) -> int:
@@ -271,27 +271,27 @@ class DistributedContext:
         return self.cross_size
 
     def gather(self, stuff: Any) -> Optional[List[Any]]:
-        """Collect everybody's ``stuff`` at the chief, by rank; the others get None."""
+        """Return every worker's ``stuff`` at the chief, by rank; other workers get None."""
         return [stuff] if self.size < 2 else self._all().gather(stuff)
 
     def gather_local(self, stuff: Any) -> Optional[List[Any]]:
-        """Collect the ``stuff`` of this machine's workers at its chief, by local rank."""
+        """Return the ``stuff`` of this machine's workers at the local chief, by local rank."""
         return [stuff] if self.local_size < 2 else self._here().gather(stuff)
 
     def allgather(self, stuff: Any) -> List[Any]:
-        """Collect everybody's ``stuff`` everywhere, by rank."""
+        """Return every worker's ``stuff`` at every worker, by rank."""
         return [stuff] if self.size < 2 else self._all().allgather(stuff)
 
     def allgather_local(self, stuff: Any) -> List[Any]:
-        """Collect the ``stuff`` of this machine's workers at each of them, by local rank."""
+        """Return the ``stuff`` of this machine's workers at each of them, by local rank."""
         return [stuff] if self.local_size < 2 else self._here().allgather(stuff)
 
     def broadcast(self, stuff: Any) -> Any:
-        """Return the chief's ``stuff`` everywhere."""
+        """Return the chief's ``stuff`` at every worker."""
         return stuff if self.size < 2 else self._all().broadcast(stuff)
 
     def broadcast_local(self, stuff: Any = None) -> Any:
-        """Return the ``stuff`` of this machine's chief on the whole machine."""
+        """Return the local chief's ``stuff`` at every worker of this machine."""
         return stuff if self.local_size < 2 else self._here().broadcast(stuff)
 
     def _all(self) -> _comm.Group:
@@ -321,9 +321,9 @@ class DummyDistributedContext(DistributedContext):
 
 
 def _listen_on(chief_ip: Optional[str]) -> str:
-    """Return the address that the chief listens on: no wider than where it is called at.
+    """Return the address on which the chief listens: loopback if ``chief_ip`` is, else all.
 
-    Any address of another kind may be one that this machine is known by and does not have.
+    Other addresses may belong to a translation in front of this machine, not to the machine itself.
     """
     try:
         local = chief_ip is not None and ipaddress.ip_address(chief_ip).is_loopback
@@ -355,7 +355,7 @@ def _seconds(name: str, default: float) -> float:
 
 
 def _job_key(across_machines: bool) -> bytes:
-    """Derive the key that the workers of this job share and nobody else knows."""
+    """Derive the secret key that the workers of this job share."""
     token = os.environ.get("DET_COMM_KEY") or os.environ.get("DET_SESSION_TOKEN") or ""
     if not token and across_machines:
         logger.warning(
@@ -369,7 +369,7 @@ def _job_key(across_machines: bool) -> bytes:
 def _run_on_rank_0_and_broadcast(
     func: Callable[[], T], distributed: Optional[DistributedContext] = None
 ) -> T:
-    """Call func on the chief alone, and return its result everywhere."""
+    """Call func on the chief alone, and return its result at every worker."""
     if distributed is None:
         return func()
     result: T = distributed.broadcast(func() if distributed.rank == 0 else None)

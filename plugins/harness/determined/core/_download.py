@@ -1,8 +1,8 @@
-"""One worker of a machine reads a checkpoint for all of it.
+"""One worker of a machine reads a checkpoint for all workers of the machine.
 
-The local chief asks storage. For each path it asks the others of the machine whether they want
-it, if any of them has a selector, and tells them at the end where the checkpoint is, or what
-went wrong: a missing checkpoint is an error on every worker, not a hang on all but one.
+The local chief reads from storage. If any worker has a selector, the chief asks the other workers
+about each path. At the end it tells them the folder of the checkpoint, or the error: if a
+checkpoint is missing, every worker gets the error and none waits for ever.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def shared(
     selector: _Selector,
     fetch: Callable[[_Selector], ContextManager[T]],
 ) -> Iterator[T]:
-    """Let the local chief fetch, and give all workers of the machine what it got.
+    """Let the local chief fetch, and return its result at all workers of the machine.
 
-    The chief leaves the block last, so that what it got lasts as long as anybody needs it.
+    The chief leaves the block last, so the result exists as long as a worker needs it.
     """
     filtered = any(dist.allgather(selector is not None))
     if dist.local_rank != 0:
@@ -57,7 +57,7 @@ def shared(
 
 @contextlib.contextmanager
 def _follow(dist: DistributedContext, selector: _Selector) -> Iterator[Any]:
-    """Answer the local chief's questions until it has fetched."""
+    """Answer the local chief's questions about paths until it has fetched the checkpoint."""
     while True:
         word, value = dist.broadcast_local(None)
         if word == "want":

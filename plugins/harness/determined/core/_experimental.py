@@ -1,4 +1,4 @@
-"""Says which checkpoint or model a task uses, so that its metrics are found from there."""
+"""Reports which checkpoint or model version a task uses, so that its metrics are linked to it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from determined.common import api
 
 
 class ExperimentalCoreContext:
-    """Links this trial to what it evaluates.
+    """Links this trial to the checkpoint or model version that it evaluates.
 
     Example::
 

@@ -1,7 +1,7 @@
-"""Signs of life of a run.
+"""Heartbeats of a run.
 
-A trial that the platform started needs none: the platform sees its task. A run that somebody
-started elsewhere tells the master that it lives, and how it ended.
+A trial that the platform started needs none: the platform monitors its task. A run that a user
+started elsewhere reports to the master that it is alive, and how it ended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PERIOD_SECONDS = 60.0
 
 
 class _Heartbeat:
-    """Tells the master that a run lives, from ``start`` to ``close``."""
+    """Reports to the master that a run is alive, from ``start`` to ``close``."""
 
     def __init__(self, *, session: api.BaseSession, trial_id: int) -> None:
         self._session = session
@@ -35,7 +35,7 @@ class _Heartbeat:
         exc_val: Optional[BaseException] = None,
         exc_tb: Optional[types.TracebackType] = None,
     ) -> None:
-        """End, with the exception that ended the run, if any."""
+        """Stop; the argument is the exception that ended the run, if any."""
 
     def __enter__(self) -> _Heartbeat:
         return self.start()
@@ -50,7 +50,7 @@ class _Heartbeat:
 
 
 class _ManagedTrialHeartbeat(_Heartbeat):
-    """Does nothing: the platform watches the task itself."""
+    """Does nothing: the platform monitors the task itself."""
 
 
 class _UnmanagedTrialHeartbeat(_Heartbeat):

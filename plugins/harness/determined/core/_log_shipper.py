@@ -1,8 +1,8 @@
-"""Sends what a program prints to the log of its trial.
+"""Sends the output of a program to the log of its trial.
 
-A task's output is read by the platform. A program that runs elsewhere sends its own: while a
-shipper runs, ``sys.stdout`` and ``sys.stderr`` write to where they wrote before, and each line goes
-to the master too, from a thread, a batch a second.
+The platform reads the output of its tasks. A program that runs elsewhere sends its own output:
+while a shipper runs, ``sys.stdout`` and ``sys.stderr`` still write to their original places, and a
+thread also sends each line to the master, one batch a second.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from determined.common.api import errors
 
 logger = logging.getLogger("determined.core")
 
-# Lines that wait for a master. When there are more, the oldest are dropped.
+# Lines that wait for a master. If there are more, the oldest are dropped.
 MAX_WAITING = 10_000
 BATCH = 1000
 
@@ -30,7 +30,7 @@ MAX_LINE = 16 << 10
 _FLUSH_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
 
-# How long the end of a program waits for a master that takes the last lines.
+# How long the end of a program waits until a master has accepted the last lines.
 CLOSE_SECONDS = 30.0
 
 
@@ -50,21 +50,21 @@ class LogShipper:
         self._copies: List[_Copy] = []
 
     def start(self) -> None:
-        """Begin to copy what is printed."""
+        """Start to copy the output."""
         sys.stdout = _Copy(sys.stdout, self, "stdout")
         sys.stderr = _Copy(sys.stderr, self, "stderr")
         self._copies = [sys.stdout, sys.stderr]
         self._thread.start()
 
     def close(self) -> None:
-        """Send what is left, and put the outputs back."""
+        """Send the remaining lines, and restore the original outputs."""
         if not self._copies:
             return
         stdout, stderr = self._copies
         self._copies = []
         stdout.finish()
         stderr.finish()
-        # What somebody has laid over ours since stays; ours then passes everything on.
+        # If other code has replaced our copy since, it stays; our copy then only passes on.
         if sys.stdout is stdout:
             sys.stdout = stdout.original
         if sys.stderr is stderr:
@@ -120,7 +120,7 @@ class LogShipper:
         return batch
 
     def _send(self, batch: List[Dict[str, Any]]) -> None:
-        """Send until a master takes it, or refuses it for good."""
+        """Send until a master accepts the batch, or rejects it for good."""
         while batch and not self._abandoned.is_set():
             try:
                 self._session.post("/api/v1/task/logs", json={"logs": batch})
@@ -137,7 +137,7 @@ class LogShipper:
 
 
 class _Copy:
-    """An output that writes where it wrote before, and hands each whole line to a shipper."""
+    """An output that writes to its original place, and passes each complete line to a shipper."""
 
     def __init__(self, original: TextIO, shipper: LogShipper, stdtype: str) -> None:
         self.original = original
@@ -154,7 +154,7 @@ class _Copy:
             with self._lock:
                 *lines, self._held = (self._held + text).split("\n")
             for line in lines:
-                # Of a progress bar the last state counts.
+                # Of a progress bar only the last state is sent.
                 self._shipper.add(line.rstrip("\r").rpartition("\r")[2], self._stdtype)
         return written
 

@@ -1,4 +1,4 @@
-"""How the parts of a sharded checkpoint become one: pure functions over what each rank has."""
+"""Merges the parts of a sharded checkpoint: pure functions over the files of each rank."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def merge_resources(all_resources: List[Dict[str, int]]) -> Tuple[Dict[str, int]
 
 
 def conflict_error(conflicts: Conflicts, what: str, rank: int) -> RuntimeError:
-    """Return the error for conflicts; only the chief's names each, to keep the log readable."""
+    """Return the error for conflicts; only the chief's error lists all, to keep the log short."""
     if rank > 0:
         return RuntimeError(f"refusing to upload with {what} conflicts: {conflicts}")
     lines = [f"    {name} uploaded by ranks {ranks}" for name, ranks in sorted(conflicts.items())]

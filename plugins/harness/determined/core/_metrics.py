@@ -1,4 +1,4 @@
-"""Turns metrics into reports that can be repeated without harm."""
+"""Turns metrics into idempotent reports."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ logger = logging.getLogger("determined.core")
 class _MetricsContext:
     """Reports metrics of one run of a trial, in order, from a background thread.
 
-    A report names its trial, run, group and step (its time, where there is no step), so the
-    master recognises one that it has already.
+    A report names its trial, run, group and step (its time, if there is no step), so the
+    master recognises a report that it already has.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class _MetricsContext:
         report_time: Optional[datetime.datetime] = None,
         background: bool = False,
     ) -> None:
-        """Queue one report; raises what the master answered to an earlier one.
+        """Queue one report; raise the master's error for an earlier report.
 
-        A background report raises nothing: ``background_refusal`` has what the master answered.
+        A background report raises nothing: ``background_refusal`` returns the master's error.
         """
         if not group or "." in group:
             raise ValueError(f"a metrics group is a name without a dot, not {group!r}")
@@ -70,15 +70,15 @@ class _MetricsContext:
 
     @property
     def background_refusal(self) -> Optional[Exception]:
-        """What the master answered to a background report, if that was an error."""
+        """The master's error for a background report, or None."""
         return self._reporter.background_refusal
 
     def start(self) -> None:
-        """Begin to deliver."""
+        """Start to deliver."""
         self._reporter.start()
 
     def close(self) -> None:
-        """Deliver what is queued, within bounds."""
+        """Deliver queued reports, for a limited time."""
         self._reporter.close()
 
 
@@ -117,7 +117,7 @@ def whole(steps: Any) -> int:
 
 
 def serializable(metrics: Dict[str, Any], group: str) -> Dict[str, Any]:
-    """Return the JSON form of metrics; what has none is left out, with a warning."""
+    """Return the JSON form of metrics; leave out values without one, with a warning."""
     kept = {}
     dropped = []
     for name, value in metrics.items():

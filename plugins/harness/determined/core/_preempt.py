@@ -1,4 +1,4 @@
-"""Hears from the master that this task should make room, and tells it that it will."""
+"""Asks the master whether this task is preempted, and acknowledges the preemption."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from determined.core._distributed import DistributedContext
 
 logger = logging.getLogger("determined.core")
 
-# How long the master may hold a question before it answers "no".
+# How long the master may delay the answer "no" to a request.
 LONGPOLL_SECONDS = 60
 
-# On top of that, for the answer to arrive.
+# Additional time for the answer to arrive.
 _GRACE_SECONDS = 10
 
 
 class _PreemptionWatcher(threading.Thread):
-    """Keeps one question open at the master: shall this task stop?
+    """Keeps one request open at the master: should this task stop?
 
-    ``should_preempt`` answers at once, but for the first time: then it waits until the master
-    has answered or failed to.
+    ``should_preempt`` returns at once, except the first time: then it waits until the master
+    has answered or the request has failed.
     """
 
     def __init__(self, session: api.BaseSession, allocation_id: str) -> None:
@@ -81,12 +81,12 @@ class _PreemptionWatcher(threading.Thread):
 
 
 class PreemptMode(enum.Enum):
-    """Who asks whether to stop.
+    """Which workers ask whether to stop.
 
-    ``WorkersAskChief``: all workers call ``should_preempt`` in step, the chief asks the master,
-    and all get its answer, so all stop at the same step. ``ChiefOnly``: only the chief may call
-    it, and informs the others itself. ``WorkersAskMaster``: each worker asks on its own, and
-    some may hear it a little earlier than others.
+    ``WorkersAskChief``: all workers call ``should_preempt`` at the same steps, the chief asks the
+    master, and all get its answer, so all stop at the same step. ``ChiefOnly``: only the chief may
+    call it, and the training code informs the other workers. ``WorkersAskMaster``: each worker asks
+    the master, and some may get the answer a little earlier than others.
 
     Example: ``core.init(preempt_mode=core.PreemptMode.ChiefOnly)``
     """
@@ -97,7 +97,7 @@ class PreemptMode(enum.Enum):
 
 
 class PreemptContext:
-    """Says when the task should save a checkpoint and end, to be continued later.
+    """Tells the task when to save a checkpoint and end; the trial resumes later.
 
     Example::
 
@@ -135,7 +135,7 @@ class PreemptContext:
             self._watcher = _PreemptionWatcher(session, allocation_id)
 
     def start(self) -> PreemptContext:
-        """Begin to listen."""
+        """Start to ask the master."""
         if self._started:
             raise RuntimeError("PreemptContext.start() may be called only once")
         self._started = True
@@ -157,11 +157,11 @@ class PreemptContext:
     def should_preempt(self, auto_ack: bool = True) -> bool:
         """Return whether to save and stop now.
 
-        The first True is acknowledged to the master, which is the promise to stop: exiting with
-        0 then means "to be continued". With ``auto_ack=False`` the promise is left to
-        ``acknowledge_preemption_signal``. Which workers may call this is a matter of the
-        ``PreemptMode``; where all call it, it is one message round among them, so every few
-        batches is better than every batch.
+        The first True acknowledges the preemption to the master: an exit with 0 then means that
+        the trial is not finished and must resume. With ``auto_ack=False`` the program calls
+        ``acknowledge_preemption_signal`` itself. ``PreemptMode`` decides which workers may call
+        this method. If all call it, each call costs a message to and from every worker, so call it
+        every few batches instead of every batch.
         """
         self._check_call()
         if self._watcher is None:
@@ -183,16 +183,17 @@ class PreemptContext:
             )
 
     def acknowledge_preemption_signal(self) -> None:
-        """Promise the master to stop, work unfinished.
+        """Tell the master that the task will stop before its training is finished.
 
-        Without it an exit with 0 means that the work is done, and nothing is continued.
+        Without this call an exit with 0 means that training is finished, and the trial does not
+        resume.
         """
         self._session.post(f"/api/v1/allocations/{self._allocation_id}/signals/ack_preemption")
         self._ack_sent = True
 
 
 class DummyPreemptContext(PreemptContext):
-    """Never asks to stop; keeps the calling rules, so that mistakes show off the cluster too.
+    """Never asks to stop; has the same rules for calls, so it finds mistakes off the cluster too.
 
     Example:
 
@@ -214,7 +215,7 @@ class DummyPreemptContext(PreemptContext):
         self._watcher = None
 
     def should_preempt(self, auto_ack: bool = True) -> bool:
-        """Return False, in step with the other workers where the mode says so."""
+        """Return False; in the mode ``WorkersAskChief``, wait for the other workers."""
         self._check_call()
         if self._preempt_mode == PreemptMode.WorkersAskChief:
             self._dist.broadcast(False if self._dist.rank == 0 else None)

@@ -1,7 +1,8 @@
-"""What the machine is doing, read from the kernel: the sources of system metrics.
+"""The sources of system metrics, which read counters of the kernel.
 
-A probe is asked again and again for a sample: metric names to numbers, or, for what a machine
-has several of, names of parts to such maps. One that finds nothing to read gives empty samples.
+A probe returns a sample at each call: a map of metric names to numbers or, for devices of which a
+machine has several, a map of device names to such maps. A probe without a source returns empty
+samples.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _SECTOR = 512
 
 
 class Probe(NamedTuple):
-    """A metric group, and how to sample it; once: a sample is too dear to take many."""
+    """A metric group, and how to sample it; with ``once``, one sample per report, for cost."""
 
     group: str
     sample: Callable[[], Sample]
@@ -46,7 +47,7 @@ class Rates:
         now, new = self._clock(), self._read()
         self._before = (now, new)
         seconds = max(now - then, 1e-9)
-        # A counter that shrank belongs to a device that came again.
+        # A counter that became smaller belongs to a device that was removed and added again.
         return {name: max(0.0, new[name] - old[name]) / seconds for name in new if name in old}
 
 
@@ -58,7 +59,7 @@ def _lines(path: pathlib.Path) -> List[List[str]]:
 
 
 def cpu_counters(proc: pathlib.Path = PROC) -> Dict[str, float]:
-    """Read how long all processors were busy and idle, in ticks."""
+    """Read the time for which all processors were busy and idle, in ticks."""
     for fields in _lines(proc / "stat"):
         if fields and fields[0] == "cpu":
             # user nice system idle iowait irq softirq steal; guests are part of user.
@@ -95,7 +96,7 @@ def memory_probe(proc: pathlib.Path = PROC) -> Probe:
 
 
 def disk_counters(proc: pathlib.Path = PROC) -> Dict[str, float]:
-    """Read what all disks did: operations, bytes read, bytes written."""
+    """Read the counters of all disks: operations, bytes read, bytes written."""
     rows = {fields[2]: fields for fields in _lines(proc / "diskstats") if len(fields) >= 10}
     totals = {"disk_iops": 0.0, "disk_throughput_read": 0.0, "disk_throughput_write": 0.0}
     for name, fields in rows.items():
@@ -108,7 +109,7 @@ def disk_counters(proc: pathlib.Path = PROC) -> Dict[str, float]:
 
 
 def _is_partition(name: str, devices: Mapping[str, object]) -> bool:
-    """Return whether name is a part of another of the devices, whose numbers include it."""
+    """Return whether name is a partition of another device, whose counters include it."""
     stem = name.rstrip("0123456789")
     if stem == name:
         return False
@@ -128,7 +129,7 @@ def disk_probe(paths: Optional[List[str]] = None, proc: pathlib.Path = PROC) -> 
             except OSError:
                 continue
             used = state.f_blocks - state.f_bfree
-            # What is reserved for the administrator is no use to this task.
+            # This task cannot use the space that is reserved for root.
             usable = used + state.f_bavail
             if usable > 0:
                 found[path] = {"disk_util": 100.0 * used / usable}
@@ -138,7 +139,7 @@ def disk_probe(paths: Optional[List[str]] = None, proc: pathlib.Path = PROC) -> 
 
 
 def network_counters(proc: pathlib.Path = PROC) -> Dict[str, float]:
-    """Read the bytes that came and went over all interfaces but loopback."""
+    """Read the bytes received and sent over all interfaces except loopback."""
     totals = {"net_throughput_recv": 0.0, "net_throughput_sent": 0.0}
     found = False
     try:
@@ -184,7 +185,7 @@ def all_probes() -> List[Probe]:
 
 
 def average(samples: List[Sample]) -> Sample:
-    """Average samples name by name, over those that have the name."""
+    """Average each name over the samples that have it."""
     sums: Dict[Tuple[str, ...], Tuple[float, int]] = {}
     for sample in samples:
         for name, value in sample.items():

@@ -1,4 +1,4 @@
-"""Reports what the machine is doing while a trial trains on it."""
+"""Reports system metrics of the machines on which a trial trains."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class ProfilerContext:
         self._collector: Optional[_Collector] = None
 
     def on(self, sampling_interval: float = 1, samples_per_report: int = 10) -> None:
-        """Begin to sample every so many seconds, and to report the average of so many samples.
+        """Sample every ``sampling_interval`` seconds; report averages of ``samples_per_report``.
 
-        Does nothing when it is on already, and on all but one worker of each machine.
+        Does nothing if it is already on. One worker of each machine samples, the others do not.
         """
         if sampling_interval < 0.1:
             raise ValueError(f"sampling_interval must be at least 0.1 s, not {sampling_interval}")
@@ -55,7 +55,7 @@ class ProfilerContext:
         self._collector.start()
 
     def off(self) -> None:
-        """End what ``on`` began."""
+        """Stop sampling."""
         self._close()
 
     def _close(self) -> None:
@@ -115,7 +115,7 @@ class _Collector(threading.Thread):
             except Exception as err:
                 refusal = err
             if refusal is not None:
-                # Training continues without; what the master refuses of its own, it hears itself.
+                # Training continues without system metrics; it gets the errors of its own reports.
                 logger.warning(
                     "cannot report system metrics, so their collection ends: %s", refusal
                 )
@@ -142,7 +142,7 @@ class _Collector(threading.Thread):
                 )
 
     def stop(self) -> None:
-        """End the thread; a round that is under way is not reported."""
+        """End the thread without reporting an incomplete round."""
         self._stopped.set()
         if self.is_alive():
             self.join(15.0)

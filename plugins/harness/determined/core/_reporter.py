@@ -1,12 +1,12 @@
 """Delivers reports to the master from a thread of its own, in order, through outages.
 
 Training calls ``submit`` and continues. The thread sends one report after another; while no
-master answers it asks again for as long as it takes, and the reports wait in a ``Spool``. A
-report is sent until it is acknowledged, so it may arrive twice: each says for itself what it is
-about (trial, run, group, step), and the master recognises the second.
+master answers it tries again without limit, and the reports wait in a ``Spool``. The thread sends
+a report until the master acknowledges it, so a report may arrive twice: each report names its
+subject (trial, run, group, step), and the master recognises the second one.
 
-What the master answers with an error is dropped, and raised at the next call from training; what
-it answers to a background report is kept apart, so that training hears all of what concerns it.
+If the master answers with an error, the report is dropped, and the next call from training raises
+the error. Errors for background reports are stored separately, so they hide no error of training.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from determined.core._spool import Report, Spool
 
 logger = logging.getLogger("determined.core")
 
-# A master that is down for ten minutes loses nothing; at the end of a task, no longer.
+# At the end of a task, reports still arrive after an outage of up to ten minutes.
 FLUSH_SECONDS = 600.0
 
-# How long training waits for the master's word on a checkpoint before it continues without.
+# How long training waits for the acknowledgement of a checkpoint before it continues without.
 ACKNOWLEDGE_SECONDS = 10.0
 
-# An outage is logged when it begins and then this often.
+# An outage is logged when it begins, and then at this interval.
 _REMIND_SECONDS = 60.0
 
 
 class Reporter:
     """An ordered stream of reports over one session.
 
-    Three kinds of call: ``submit`` queues a report; ``submit_latest`` replaces the queued one of
-    the same name, for values of which only the last matters; ``submit_and_wait`` queues and
-    waits a while for the acknowledgement.
+    There are three kinds of call: ``submit`` queues a report; ``submit_latest`` replaces the queued
+    report of the same name, for values of which only the last matters; ``submit_and_wait`` queues a
+    report and waits for its acknowledgement for a limited time.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Reporter:
         self._thread: Optional[threading.Thread] = None
 
     def start(self) -> None:
-        """Begin to deliver."""
+        """Start to deliver."""
         with self._changed:
             self._start_locked()
 
@@ -85,7 +85,7 @@ class Reporter:
             atexit.register(self._close_at_exit)
 
     def submit(self, report: Report) -> int:
-        """Queue report and return its number; waits while the queue is full."""
+        """Queue a report and return its number; wait while the queue is full."""
         if not report.background:
             self.raise_refusal()
         with self._changed:
@@ -116,7 +116,7 @@ class Reporter:
             ) from self._broken
 
     def submit_latest(self, report: Report) -> None:
-        """Queue report in the place of an undelivered one with the same path."""
+        """Queue a report in place of an undelivered one with the same path."""
         self.raise_refusal()
         with self._changed:
             self._check_open(report)
@@ -125,10 +125,10 @@ class Reporter:
             self._changed.notify_all()
 
     def submit_and_wait(self, report: Report) -> bool:
-        """Queue report and wait until the master has it, with all before it.
+        """Queue a report, and wait until the master has accepted it and all earlier reports.
 
-        Returns False when no master answers in time: the report stays queued. Raises what the
-        master answers, if that is an error.
+        Returns False if no master answers in time: the report stays queued. Raises the master's
+        error, if it answers with one.
         """
         number = self.submit(report)
         deadline = time.monotonic() + self._acknowledge_seconds
@@ -144,7 +144,7 @@ class Reporter:
         return True
 
     def raise_refusal(self) -> None:
-        """Raise the oldest error that the master answered and nobody has seen."""
+        """Raise the oldest error of the master that was not raised yet."""
         with self._changed:
             if not self._refusals:
                 return
@@ -153,14 +153,14 @@ class Reporter:
 
     @property
     def background_refusal(self) -> Optional[Exception]:
-        """What the master answered to a background report, if that was an error."""
+        """The master's error for a background report, or None."""
         with self._changed:
             return self._background_refusal
 
     def close(self) -> None:
-        """Deliver what is queued, within bounds, and end the thread.
+        """Deliver queued reports, for a limited time, and end the thread.
 
-        Raises what the master refused; MasterNotFoundException when reports are left over.
+        Raises the master's errors; MasterNotFoundException if reports remain.
         """
         atexit.unregister(self._close_at_exit)
         with self._changed:
@@ -211,7 +211,7 @@ class Reporter:
             logger.error("%s", err)
 
     def _run(self) -> None:
-        """Deliver; whatever ends that too early, training hears of it instead of waiting."""
+        """Deliver; if an error ends the thread, raise it in training, which would else wait."""
         try:
             self._deliver()
         except Exception as err:
@@ -248,9 +248,9 @@ class Reporter:
                 self._changed.wait_for(lambda: self._abandoned, timeout=self._retry.pause(attempts))
 
     def _next(self) -> Optional[Tuple[Report, bool]]:
-        """Wait for a report to send, and say whether it is a latest value; None at the end.
+        """Wait for a report to send, and return whether it is a latest value; None at the end.
 
-        Latest values and queued reports take turns, so that neither holds up the other.
+        Latest values and queued reports take turns, so that neither kind delays the other.
         """
         with self._changed:
             while not (self._stopping or self._latest or len(self._spool)):
@@ -274,7 +274,7 @@ class Reporter:
             self._changed.notify_all()
 
     def _send(self, report: Report) -> Optional[Exception]:
-        """Send report; return the failure if nobody answered, else None."""
+        """Send a report; return the failure if no master answered, else None."""
         try:
             self._session.post(report.path, data=report.body)
         except errors.MasterNotFoundException as err:
@@ -299,7 +299,7 @@ class Reporter:
         with self._changed:
             self._sent_latest = is_latest
             if is_latest:
-                # Training may have replaced it while it was under way.
+                # Training may have replaced the value while it was sent.
                 if self._latest.get(report.path) is report:
                     del self._latest[report.path]
             else:

@@ -1,9 +1,9 @@
-"""How long to train, as the search asks for it.
+"""Searcher operations: how long the search wants a trial to train.
 
-Two ways lead to an operation. By default a trial has one, ``searcher.max_length`` of its
-configuration long, which is made up here: the search judges by the validation metrics. Where
-the platform sets ``DET_SEARCHER_API=ops`` the master sends operations one after another,
-and each is answered with its metric.
+There are two kinds. By default a trial has one operation, which this module makes with the length
+``searcher.max_length`` of the configuration, and the search uses the validation metrics. If
+the platform sets ``DET_SEARCHER_API=ops``, the master sends operations one after another,
+and the trial answers each with its metric.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_LENGTH = (
 
 
 class Unit(enum.Enum):
-    """What a length counts.
+    """The unit of a length.
 
     Example: ``core_context.searcher.get_configured_units() is Unit.BATCHES``
     """
@@ -42,7 +42,7 @@ _UNITS = {"records": Unit.RECORDS, "epochs": Unit.EPOCHS, "batches": Unit.BATCHE
 
 
 def _parse_searcher_max_length(experiment_config: Dict[str, Any]) -> Optional[int]:
-    """Return the number in ``searcher.max_length``, in whatever unit, or None."""
+    """Return the number in ``searcher.max_length``, in any unit, or None."""
     length = (experiment_config.get("searcher") or {}).get("max_length")
     if isinstance(length, dict):
         length = next(iter(length.values()), None)
@@ -54,7 +54,7 @@ def _parse_searcher_max_length(experiment_config: Dict[str, Any]) -> Optional[in
 
 
 def _parse_searcher_units(experiment_config: Dict[str, Any]) -> Optional[Unit]:
-    """Return the unit that the searcher's lengths are in, where the configuration says."""
+    """Return the unit of the searcher's lengths, or None if the configuration has none."""
     searcher = experiment_config.get("searcher") or {}
     if "unit" in searcher:
         return _UNITS.get(searcher["unit"])
@@ -93,7 +93,7 @@ class SearcherOperation:
 
     @property
     def length(self) -> int:
-        """How far to train in total, in the unit of the configuration."""
+        """The total length to train to, in the unit of the configuration."""
         return self._length
 
     def report_progress(self, length: float) -> None:
@@ -145,13 +145,13 @@ class _ServerSearcherOperation(SearcherOperation):
 
 
 class SearcherMode(enum.Enum):
-    """Who iterates over the operations: all workers in step, or the chief alone.
+    """Which workers iterate over the operations: all at the same time, or the chief alone.
 
     Example: ``core_context.searcher.operations(core.SearcherMode.ChiefOnly)``
     """
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"
-    # The spelling is part of the interface: it is what older code passes as a string.
+    # The spelling is part of the interface: older code passes it as a string.
     ChiefOnly = "CHEIF_ONLY"
 
 
@@ -166,7 +166,7 @@ class SearcherContext:
         if core_context.searcher.get_configured_units() is core.Unit.EPOCHS:
             print("lengths are in epochs")
 
-    With ``operations(auto_ack=False)`` the program says itself that it saw the end::
+    With ``operations(auto_ack=False)`` the program acknowledges the end itself::
 
         core_context.searcher.acknowledge_out_of_ops()
     """
@@ -236,10 +236,10 @@ class SearcherContext:
         return SearcherOperation(self._session, self._trial_id, length, is_chief, self._reporter)
 
     def acknowledge_out_of_ops(self) -> None:
-        """Do nothing: a trial whose one operation is complete just ends."""
+        """Do nothing: a trial ends after its only operation without an acknowledgement."""
 
     def get_configured_units(self) -> Optional[Unit]:
-        """Return what the lengths count; None where the configuration gives a bare number."""
+        """Return the unit of lengths; None if the configuration has a number without a unit."""
         return self._units
 
 
@@ -274,12 +274,12 @@ class _ServerSearcherContext(SearcherContext):
         )
 
     def acknowledge_out_of_ops(self) -> None:
-        """Tell the master that this trial ends because it has nothing to do for now."""
+        """Tell the master that this trial ends because it has no operation for now."""
         self._session.post(f"/api/v1/allocations/{self._allocation_id}/signals/ack_preemption")
 
 
 class SearcherContextMissing(SearcherContext):
-    """Stands in where the configuration names no length; says so when it is used.
+    """Takes the place of operations if the configuration has no length; use raises an error.
 
     Example: ``core_context.searcher.get_configured_units()``
     """
@@ -356,7 +356,7 @@ def _build_searcher(
     config: Dict[str, Any],
     reporter: Optional[Reporter] = None,
 ) -> Optional[SearcherContext]:
-    """Return the searcher that the platform and the configuration call for, if any."""
+    """Return the searcher context for the platform and the configuration."""
     units = _parse_searcher_units(config)
     if os.environ.get("DET_SEARCHER_API") == "ops":
         return _ServerSearcherContext(session, dist, trial_id, allocation_id, units, reporter)

@@ -1,11 +1,12 @@
-"""A queue of reports that outgrows memory onto disk, within bounds.
+"""A queue of reports in memory and on disk, with limits for both.
 
-Reports wait in memory until they are many, then in a file. Order is kept: while the file holds
-any, newer ones go behind them into the file. A file that outlives its process holds one report
-per line as ``{"path": …, "body": …, "what": …}``, in order, so it can be read and sent by hand.
+Reports wait in memory, and in a file if there are too many. The order stays the same: while the
+file has reports, newer ones are appended to the file. A file that remains after its process has
+one report per line as ``{"path": …, "body": …, "what": …}``, in order, so that people can read it
+and send the reports.
 
-A disk that is full or broken costs no more than what was lost on it: what does not fit is refused
-whole, and what cannot be read any more is passed over and counted.
+If the disk is full, ``append`` rejects the whole report. If the disk is broken, the spool skips and
+counts the reports that it cannot read; the other reports are not affected.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ DISK_BYTES = 256 << 20
 class Report(NamedTuple):
     """One POST to the master: where, the encoded body, and words for messages.
 
-    A background report is not training's own: what the master says to it is not for training.
+    A background report is not made by training, so training does not get its errors.
     """
 
     path: str
@@ -38,7 +39,7 @@ class Report(NamedTuple):
 
 
 class Spool:
-    """A bounded queue. It belongs to one thread at a time; its owner takes care of that."""
+    """A bounded queue. Only one thread may use it at a time; the caller must ensure that."""
 
     def __init__(
         self,
@@ -69,9 +70,9 @@ class Spool:
         return self._path
 
     def append(self, report: Report) -> bool:
-        """Put report at the end; False, and nothing happens, when the queue is full.
+        """Append a report; return False, without a change, if the queue is full.
 
-        A report that is larger than a whole bound still passes when it is the only one.
+        A report that is larger than the limit is accepted if it is the only one.
         """
         size = len(report.path) + len(report.body)
         if self._on_disk == 0 and (
@@ -83,7 +84,7 @@ class Spool:
         return self._append_to_file(report)
 
     def peek(self) -> Optional[Report]:
-        """Return the first report and leave it there; None when there is none."""
+        """Return the first report without removing it; None if there is none."""
         if self._memory:
             return self._memory[0]
         if self._on_disk == 0:
@@ -93,7 +94,7 @@ class Spool:
         return self._head
 
     def _read_head(self) -> None:
-        """Read the first report on disk, or count what cannot be read as lost."""
+        """Read the first report on disk; count unreadable reports as lost."""
         assert self._file is not None
         try:
             self._file.seek(self._read_at)
@@ -113,7 +114,7 @@ class Spool:
             self._skip(len(line))
 
     def _lose_file(self, reason: object) -> None:
-        """Give up what is on disk. The file stays for people who may read more of it."""
+        """Give up the reports on disk. The file stays, for people who can read more of it."""
         logger.error(
             "%d reports in %s cannot be read and are lost: %s", self._on_disk, self._path, reason
         )
@@ -146,7 +147,7 @@ class Spool:
 
     def _append_to_file(self, report: Report) -> bool:
         line = json.dumps(report._asdict()).encode() + b"\n"
-        # What was read counts until the file is drained and removed, so the file is bounded too.
+        # Reports that were read count until the file is removed: this also limits the file.
         if self._on_disk > 0 and self._write_at + len(line) > self._disk_bytes:
             return False
         try:
@@ -156,7 +157,7 @@ class Spool:
             self._file.seek(self._write_at)
             _write_all(self._file, line)
         except OSError as err:
-            # What was half written is behind _write_at; a reader must not meet it.
+            # An incomplete report is behind _write_at, where no reader may find it.
             if self._file is not None:
                 with contextlib.suppress(OSError):
                     self._file.truncate(self._write_at)
@@ -186,7 +187,7 @@ class Spool:
         self._read_at = self._write_at = 0
 
     def keep(self) -> Optional[pathlib.Path]:
-        """Write all that is left into one file and return it; None when nothing is left."""
+        """Write all remaining reports into one file and return it; None if there are none."""
         if not len(self):
             return None
         waiting = list(self._memory)
@@ -217,14 +218,14 @@ class Spool:
 
 
 def _write_all(file: IO[bytes], data: bytes) -> None:
-    """Write all of data: a disk that is nearly full takes a part of it first, without an error."""
+    """Write all of data: a nearly full disk writes only a part first, without an error."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]
 
 
 def default_directory() -> pathlib.Path:
-    """Return where reports may wait on disk: beside the allocation, so they outlive a task."""
+    """Return the folder for reports on disk: in the allocation, where it survives the task."""
     chosen = os.environ.get("DET_SPOOL_DIR")
     if chosen:
         return pathlib.Path(chosen)

@@ -1,4 +1,4 @@
-"""Who takes care of TensorBoard's files."""
+"""Whether the platform or user code writes and stores TensorBoard's files."""
 
 import enum
 

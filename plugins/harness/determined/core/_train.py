@@ -1,4 +1,4 @@
-"""What training tells the platform: metrics, progress, status."""
+"""Reports of training to the platform: metrics, progress, status."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ VALIDATION = "validation"
 
 
 class EarlyExitReason(enum.Enum):
-    """Why a trial ends before its time.
+    """Why a trial ends early.
 
     Example: ``core_context.train.report_early_exit(EarlyExitReason.USER_REQUESTED_STOP)``
     """
 
     INVALID_HP = "EXITED_REASON_INVALID_HP"
-    # Rarely needed: a trial that has had enough may just exit with 0.
+    # Rarely needed: a trial that is finished can exit with 0.
     USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
 
 
-# The name that some training code knows it by.
+# Another name that some training code uses.
 ExitedReason = EarlyExitReason
 
 
 class TrainContext:
     """Reports of a trial.
 
-    Metrics, progress and status are queued and delivered in the background, in order, through
-    outages of the master. What the master refuses is raised at the next call.
+    Metrics, progress and status are queued and delivered in the background, in order, also after
+    outages of the master. If the master rejects a report, the next call raises its error.
 
     Example::
 
@@ -87,7 +87,7 @@ class TrainContext:
         self._reporter = reporter
 
     def set_status(self, status: str) -> None:
-        """Show a few words about what the trial is doing."""
+        """Show a short text about the trial's current work."""
         logger.debug("set_status(%s)", status)
         self._post_latest("runner/metadata", {"state": status}, "status")
 
@@ -112,20 +112,20 @@ class TrainContext:
         metrics: Dict[str, Any],
         batch_metrics: Optional[List[Dict[str, Any]]] = None,
     ) -> None:
-        """Report metrics of training; ``batch_metrics`` may add those of each batch."""
+        """Report training metrics; ``batch_metrics`` optionally has the metrics of each batch."""
         self._log_report("report_training_metrics", steps_completed, metrics)
         self._report_trial_metrics(TRAINING, steps_completed, metrics, batch_metrics)
 
     def report_validation_metrics(self, steps_completed: int, metrics: Dict[str, Any]) -> None:
-        """Report metrics of validation; a hyperparameter search judges by them."""
+        """Report validation metrics, by which a hyperparameter search compares trials."""
         self._log_report("report_validation_metrics", steps_completed, metrics)
         self._report_trial_metrics(VALIDATION, steps_completed, metrics)
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
         """Report metrics of any group.
 
-        A group is a name without a dot. Two reports of one group and step are merged, and must
-        not give one metric two values.
+        A group is a name without a dot. The master merges two reports of one group and step; they
+        must not have different values of one metric.
         """
         self._log_report(f"report_metrics({group})", steps_completed, metrics)
         self._report_trial_metrics(group, steps_completed, metrics)
@@ -164,7 +164,7 @@ class TrainContext:
         metrics: Dict[str, Any],
         batch_metrics: Optional[List[Dict[str, Any]]],
     ) -> None:
-        """Add metrics to TensorBoard; whatever fails there must not end training."""
+        """Add metrics to TensorBoard; errors there must not end training."""
         if self._tbd_writer is None or self._tensorboard_manager is None:
             return
         try:
@@ -211,7 +211,7 @@ class TrainContext:
         return stored
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
-        """Say that this trial ends before its time, and why."""
+        """Report that this trial ends early, and why."""
         value = EarlyExitReason(reason).value
         logger.info("report_early_exit(%s)", value)
         try:
@@ -224,7 +224,7 @@ class TrainContext:
             logger.warning("an early exit was reported before; the first reason stays")
 
     def get_experiment_best_validation(self) -> Optional[float]:
-        """Return the best value of the searcher's metric in the whole experiment, if any yet."""
+        """Return the best value of the searcher's metric in the experiment, or None if none yet."""
         path = f"/api/v1/experiments/{self._exp_id}/searcher/best_searcher_validation_metric"
         try:
             return float(self._session.get(path).json()["metric"])
@@ -272,7 +272,7 @@ class DummyTrainContext(TrainContext):
         """Do nothing: the caller has logged them."""
 
     def get_tensorboard_path(self) -> pathlib.Path:
-        """Return the folder given to the context, or a new one that nobody stores."""
+        """Return the folder given to the context, or a new temporary one."""
         if self._tbd_directory is None:
             self._tbd_directory = pathlib.Path(tempfile.mkdtemp(prefix="tensorboard-"))
         return self._tbd_directory
@@ -285,12 +285,12 @@ class DummyTrainContext(TrainContext):
         """Do nothing."""
 
     def set_metadata(self, metadata: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-        """Remember metadata until the process ends."""
+        """Store metadata in this process only."""
         self._metadata = dict(metadata)
         return self._metadata
 
     def get_metadata(self) -> Optional[Dict[str, Any]]:
-        """Return what ``set_metadata`` remembered."""
+        """Return the metadata of the last ``set_metadata``."""
         return self._metadata
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:

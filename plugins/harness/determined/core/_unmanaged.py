@@ -1,4 +1,4 @@
-"""The context of a run that no cluster has started: it reports with its user's session."""
+"""The context of a run outside of the cluster: it reports with its user's session."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from determined.core._train import TrainContext
 
 
 def storage_config(given: Optional[Union[str, Dict[str, Any]]]) -> Dict[str, Any]:
-    """Return where checkpoints go: as given, else to a folder of the user's."""
+    """Return the configuration of checkpoint storage: as given, else a folder of the user."""
     if isinstance(given, dict):
         return given
     return storage.shortcut_to_config(given or _context.user_folder(), on_cluster=False)
@@ -39,10 +39,10 @@ def make(
     preempt_mode: PreemptMode,
     tensorboard_mode: TensorboardMode,
 ) -> _context.Context:
-    """Return the context of a run; leaving it reports how the run ended."""
+    """Return the context of a run; its end reports how the run ended."""
     trial = info.trial
     session = session.with_retry(_retry.task_policy())
-    # This process sees the storage itself: no task's mount leads there.
+    # This process uses the storage's own path: it has no mount of a task.
     manager = storage.build(checkpoint_storage, container_path=None)
     chief = distributed.rank == 0
     board = _board(info, manager, chief and tensorboard_mode == TensorboardMode.AUTO)
@@ -68,7 +68,7 @@ def make(
             storage_id,
             reporter,
         ),
-        # Nobody wants the slots of a program that has none.
+        # The run has no slots, so nobody preempts it.
         preempt=DummyPreemptContext(distributed, preempt_mode),
         train=TrainContext(
             session,
@@ -101,7 +101,7 @@ def _heartbeat(session: api.Session, trial_id: int) -> _UnmanagedTrialHeartbeat:
 def _board(
     info: _info.ClusterInfo, manager: storage.StorageManager, sync_on_close: bool
 ) -> tensorboard.TensorboardManager:
-    """Return the manager of TensorBoard's files, which are in a folder of this run's own."""
+    """Return the manager of TensorBoard's files, which are in a folder of this run."""
     trial = info.trial
     path = pathlib.Path(
         info.cluster_id,

@@ -1,7 +1,7 @@
-"""A random-access store on local disk, for data that is far away or expensive to make.
+"""A random-access store on local disk, for data that is remote or expensive to compute.
 
-The first process of a node that needs a data set builds it; all others, of this trial and of later
-ones, read it: sharded by rank, shuffled by seed and epoch, resumed in the middle of an epoch.
+The first process of a node that needs a data set builds it; all other processes, of this trial and
+of later ones, read it: sharded by rank, shuffled by seed and epoch, resumed within an epoch.
 ``determined.data.pytorch`` and ``determined.data.tensorflow`` connect it to these frameworks.
 
 Example::

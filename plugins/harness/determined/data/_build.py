@@ -1,8 +1,9 @@
-"""Writing a data set: records, an index of them, and last the file that says that it is whole.
+"""Writes a data set: the records, their index, and at the end the file that marks it complete.
 
-``records`` has the records one after another, ``index`` an entry for each: where it starts, its
-length and its checksum. What was written is made durable in steps; after each the file
-``progress`` says how far a build may be resumed. ``meta`` appears at the end, all at once.
+``records`` has the records one after another, ``index`` an entry for each: its offset, its
+length and its checksum. The writer syncs the files in steps; after each step the file
+``progress`` names the position at which a build can resume. ``meta`` is written at the end,
+atomically.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ FORMAT = 1
 ENTRY = struct.Struct("<QQI")
 RECORDS, INDEX, META, PROGRESS, DAMAGED = "records", "index", "meta", "progress", "damaged"
 
-# A build that is interrupted loses at most this much.
+# An interrupted build loses at most this much.
 STEP_BYTES = 64 << 20
 _BUFFER_BYTES = 1 << 20
 _LOG_SECONDS = 30.0
 
 
 def checksum(record: Any, number: int) -> int:
-    """Return the checksum of a record, which differs if the record is found in another place."""
+    """Return the checksum of a record, which depends also on the record's position."""
     return zlib.crc32(record, number & 0xFFFFFFFF)
 
 
 def write_json(path: pathlib.Path, contents: Dict[str, Any]) -> None:
-    """Write a file that is seen whole or not at all, and is durable."""
+    """Write a file atomically and durably."""
     text = json.dumps(contents, sort_keys=True)
     sealed = json.dumps({"contents": contents, "checksum": zlib.crc32(text.encode())})
     partial = path.with_name(path.name + ".partial")
@@ -71,7 +72,7 @@ def read_json(path: pathlib.Path) -> Optional[Dict[str, Any]]:
 class Build:
     """One attempt to write a data set into a folder that is locked for it.
 
-    ``make_room(size)`` is asked before the data set grows; it returns how large it may become.
+    ``make_room(size)`` is called before the data set grows, and returns its maximum size.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class Build:
         return self._size + self._count * ENTRY.size
 
     def _resumable(self, mark: Optional[str]) -> Tuple[int, int]:
-        """Return how many records, and bytes of them, an interrupted build left."""
+        """Return the number of records and bytes that an interrupted build has stored."""
         try:
             found = read_json(self._folder / PROGRESS)
         except ValueError:
@@ -137,9 +138,9 @@ class Build:
         return found["records"], found["bytes"]
 
     def _open(self, name: str, size: int) -> IO[bytes]:
-        """Open a file to go on after its first bytes; what follows them was never durable."""
+        """Open a file to continue after its first bytes; the bytes after them were not synced."""
         if size == 0:
-            # Another account of the group may have made them.
+            # Another account of the group may have created them.
             for old in (PROGRESS, name):
                 (self._folder / old).unlink(missing_ok=True)
         opened = os.fdopen(
@@ -184,7 +185,7 @@ def _to_disk(*files: IO[bytes]) -> None:
 
 
 def _made(source: Any) -> Any:
-    """Return what a function without arguments makes; all other sources as they are."""
+    """Return the result of a function without arguments; return other sources unchanged."""
     kinds = ("__iter__", "__getitem__", "as_numpy_iterator")
     if callable(source) and not any(hasattr(source, kind) for kind in kinds):
         return source()
@@ -192,7 +193,7 @@ def _made(source: Any) -> Any:
 
 
 def _fingerprint(source: Any) -> Optional[str]:
-    """Return what tells this source from others, if a build from it can be resumed."""
+    """Return a fingerprint of the source if a build from it can be resumed, else None."""
     mark = getattr(source, "fingerprint", None)
     if not callable(mark) or not hasattr(source, "__getitem__") or not hasattr(source, "__len__"):
         return None
@@ -220,7 +221,7 @@ def read_source(source: Any, start: int = 0) -> Iterator[Any]:
 
 
 def _read_ahead(source: Any, start: int, workers: int) -> Iterator[Any]:
-    """Yield items in order, while so many threads read the next ones."""
+    """Yield items in order, while ``workers`` threads read the next ones."""
     numbers: Iterable[int] = range(start, len(source))
     if workers < 1:
         for number in numbers:

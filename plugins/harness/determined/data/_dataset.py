@@ -17,10 +17,10 @@ from determined.data._stream import Stream
 
 
 class Dataset:
-    """Records on local disk, in the order in which their source gave them.
+    """Records on local disk, in the order of their source.
 
     It is a sequence, and a map-style dataset for PyTorch. While it is open, no process evicts it.
-    It may be read from threads, forked, and pickled for another process of the node.
+    Several threads may read it; it may be used after a fork, and pickled for another process.
 
     Example::
 
@@ -63,12 +63,12 @@ class Dataset:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes on disk."""
+        """Its size on disk, in bytes."""
         return int(self._meta["bytes"]) + self._length * _build.ENTRY.size
 
     @property
     def path(self) -> pathlib.Path:
-        """The folder that it is in."""
+        """Its folder."""
         return self._folder
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class Dataset:
             raise self._damaged(number, str(err)) from err
 
     def __getitems__(self, numbers: List[int]) -> List[Any]:
-        """Return several records; PyTorch's loaders read a batch so.
+        """Return several records; PyTorch's loaders call this for a batch.
 
         Example::
 
@@ -121,7 +121,7 @@ class Dataset:
         num_shards: int = 1,
         drop_shard_remainder: bool = False,
     ) -> Stream:
-        """Return one rank's way through the records, epoch after epoch.
+        """Return a stream of the records that one rank reads, epoch after epoch.
 
         Args:
             start_offset: how many records this rank has read before.
@@ -172,7 +172,7 @@ class Dataset:
             dataset.close()
         """
         self._closed = True
-        # Where arrays still are on the mapped files, these go with the last of them.
+        # If arrays still use the mapped files, the last array releases them.
         self._index = self._records = memoryview(b"")
         self._lock.touch()
         self._lock.close()
@@ -202,7 +202,7 @@ class Dataset:
 
 
 def open_meta(folder: pathlib.Path) -> Optional[Dict[str, Any]]:
-    """Return what is known of a whole data set; None if it is not whole.
+    """Return the facts about a complete data set; None if it is not complete.
 
     ValueError says that it is damaged.
     """

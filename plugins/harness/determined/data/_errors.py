@@ -1,10 +1,10 @@
-"""What can go wrong with stored data, as errors that code can tell apart."""
+"""The errors of stored data."""
 
 from __future__ import annotations
 
 
 class DamagedData(OSError):
-    """Stored data is not what was stored.
+    """Stored data was changed or damaged.
 
     The data set is marked, and the next process that opens it with a source builds it again.
 

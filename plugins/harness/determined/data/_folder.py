@@ -1,4 +1,4 @@
-"""Where stored data is on a node, and who may have put it there."""
+"""The folder of stored data on a node, and the check of its owner and permissions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ AnyPath = Union[str, "os.PathLike[str]"]
 
 
 def store_folder(path: Optional[AnyPath] = None) -> pathlib.Path:
-    """Return the folder of a store, made and checked.
+    """Create the folder of a store, check it, and return its path.
 
-    Without a path it is ``DET_DATA_DIR``, else the folder of the allocation, else a folder in the
+    The default path is ``DET_DATA_DIR``, else the folder of the allocation, else a folder in the
     user's cache.
     """
     chosen = path or os.environ.get("DET_DATA_DIR")
@@ -28,7 +28,7 @@ def store_folder(path: Optional[AnyPath] = None) -> pathlib.Path:
 
 
 def _checked(path: pathlib.Path, shared: bool) -> pathlib.Path:
-    """Return path, or the account's own folder in it where everybody may write."""
+    """Return path, or the account's own folder in it if everybody may write there."""
     path = pathlib.Path(os.path.abspath(path))
     os.makedirs(path, mode=0o700, exist_ok=True)
     state = os.stat(path)

@@ -1,8 +1,8 @@
 """Locks between the processes of a node, which are released when a process is killed.
 
 A lock is ``flock`` on a file in the folder of a data set: many readers, or one builder. The kernel
-drops it with the last process that has the file open, so nothing has to be cleaned up. A folder
-may be moved away while somebody waits for its lock; that is noticed, and the caller looks again.
+releases it when the last process closes the file, so nothing has to be cleaned up. If the folder
+is moved away while a process waits for its lock, the process detects this and tries again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which record comes where in an epoch: pure functions of seed, epoch and position.
+"""The order of records in an epoch: pure functions of seed, epoch and position.
 
-A shuffled epoch is a permutation that is computed position by position, so an order takes no
-memory however many records there are, every rank computes the same one, and training resumes in
-the middle of an epoch at once.
+A shuffled epoch is a permutation that is computed for each position, so an order needs no
+memory for any number of records, every rank computes the same order, and training resumes
+within an epoch at once.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import struct
 import sys
 from typing import Any, Iterator, List, NamedTuple, Sequence, Union
 
-# Four rounds are enough for many rows and columns; of few records not all orders would be equally
-# likely, so theirs are lists.
+# Four rounds are enough for many rows and columns. With few records, not all orders would be
+# equally likely, so the order of few records is a shuffled list.
 _ROUNDS = 4
 _LISTED = 1 << 12
-# Positions that NumPy permutes at once.
+# Number of positions that NumPy permutes in one call.
 _BLOCK = 4096
 
 
 class Permutation:
-    """A permutation of the numbers below ``count``, drawn by a key.
+    """A permutation of the numbers below ``count``, determined by a key.
 
-    A number is seen as a row and a column of a square of at least ``count`` cells. Each round moves
-    the row by an amount that depends on the column, then the column by one that depends on the
-    row: every step can be undone, so no two numbers meet. A result outside is permuted again until
-    it lies inside.
+    A number is a row and a column in a square of at least ``count`` cells. Each round adds to the
+    row an amount that depends on the column, then to the column an amount that depends on the
+    row. Every step is invertible, so different numbers have different results. A result of
+    ``count`` or more is permuted again until it is smaller.
     """
 
     def __init__(self, count: int, key: str) -> None:
@@ -55,7 +55,7 @@ class Permutation:
                 return position
 
     def each(self, positions: range) -> Iterator[int]:
-        """Yield the numbers at positions; many at once where the program has NumPy anyway."""
+        """Yield the numbers at positions, in large steps if the program already uses NumPy."""
         np = sys.modules.get("numpy")
         if np is None:
             yield from map(self.__getitem__, positions)
@@ -84,21 +84,21 @@ class Permutation:
 
 
 def permutation(count: int, key: str) -> Union[Permutation, Sequence[int]]:
-    """Return an order of the numbers below count; the same for the same key, anywhere."""
+    """Return an order of the numbers below count; the key determines it on every machine."""
     if count > _LISTED:
         return Permutation(count, key)
-    # random() is what Python promises not to change, where shuffle() might.
+    # Python guarantees that random() does not change between versions, but not shuffle().
     draw = random.Random(key).random
     return sorted(range(count), key=lambda _: draw())
 
 
 class Shard(NamedTuple):
-    """What one rank reads of ``records`` records.
+    """The part of ``records`` records that one rank reads.
 
-    The ranks take turns in one order of all records: position 0 is rank 0's, position 1 rank 1's.
-    They start at ``start`` in the epoch, which is not 0 where training resumes. With ``drop`` all
-    ranks read equally many records, and the last ones of the order, fewer than there are ranks, are
-    left out; without it the first ranks may read one more.
+    The ranks take turns in one order of all records: position 0 belongs to rank 0, position 1 to
+    rank 1. They start at ``start`` in the epoch, which is not 0 if training resumes. With ``drop``
+    all ranks read equally many records, and the remaining last records are left out; without it
+    the first ranks may read one more.
     """
 
     records: int

@@ -1,6 +1,6 @@
-"""Records as bytes, and back: a tag, then the value, then the next one.
+"""Encodes records as bytes and decodes them: for each value a tag, then the value.
 
-Nothing of a stored record is ever executed: there is no pickle, no name of a class, no code. An
+Reading a record never executes code: records contain no pickles, class names or code. An
 array is its type, its shape and its contents, so a reader can map it without a copy.
 """
 
@@ -32,7 +32,7 @@ def encode(record: Any) -> bytes:
 
 
 class _Output:
-    """The parts of a record that is being written."""
+    """The parts of an encoded record."""
 
     def __init__(self) -> None:
         self.parts: List[Any] = []
@@ -72,16 +72,16 @@ class _Output:
             )
 
     def several(self, value: Any, depth: int) -> None:
-        """Write what contains other values."""
+        """Write a value that contains other values."""
         tag = b"d" if isinstance(value, dict) else b"t" if isinstance(value, tuple) else b"l"
         self.write(tag + _LENGTH.pack(len(value)))
-        # Of a dictionary each key, then its value.
+        # For a dictionary: each key, then its value.
         items = itertools.chain(*value.items()) if tag == b"d" else value
         for item in items:
             self.add(item, depth + 1)
 
     def array(self, value: Any) -> None:
-        """Write an array, or what another library turns into one."""
+        """Write an array, or an object that NumPy can convert to an array."""
         import numpy as np  # noqa: PLC0415 (only records with arrays need it)
 
         try:

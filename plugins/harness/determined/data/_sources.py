@@ -1,6 +1,6 @@
 """Sources of records that are files: in a folder, or in a bucket.
 
-Both are sequences that know what they are, so an interrupted build continues where it stopped.
+Both are sequences with a fingerprint, so an interrupted build continues at its last record.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def folder(
 
     Args:
         path: the folder, for example one that all nodes mount.
-        decode: makes a record of a file's name and contents. Without it a record is both.
-        pattern: of the names of the files, relative to the folder; a star matches slashes too.
+        decode: makes a record of a file's name and contents. By default a record has both.
+        pattern: for the names of the files, relative to the folder; a star also matches slashes.
         workers: how many threads read and decode.
 
     Example::
@@ -95,14 +95,14 @@ def bucket(
 ) -> FileRecords:
     """Return the objects below an address in S3 as a source of records. It needs ``boto3``.
 
-    Keys are looked for as AWS's own tools do, unless they are given. The user's keys come before
-    those that the cluster gives to a task for its checkpoints.
+    Keys that are not given are searched in the same places as by AWS's own tools. The user's keys
+    have precedence over the keys of a task for its checkpoints.
 
     Args:
         address: like ``s3://bucket/folder``.
         decode: makes a record of an object's name and contents. Without it a record is both.
         pattern: of the names of the objects, relative to the address; a star matches slashes too.
-        workers: how many threads read and decode.
+        workers: the number of threads that read and decode.
         endpoint_url: of a store that is not Amazon's.
         access_key: together with ``secret_key``, the keys.
         secret_key: see ``access_key``.

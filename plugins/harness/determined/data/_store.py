@@ -1,7 +1,7 @@
-"""The data sets of a node: built once, shared by processes, and evicted when room is needed.
+"""The data sets of a node: built once, shared by processes, and evicted when space is needed.
 
 Each data set is a folder with a lock in it (``_lock``). Its readers share the lock, its builder
-has it alone. Nothing else is known of who uses what, so nothing is left over when a process dies.
+holds it alone. The lock is the only record of use, so a process that dies leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from determined.data._lock import FILE, Lock, acquire
 
 logger = logging.getLogger("determined.data")
 
-# Of a disk so much stays free where the store has no limit of its own.
+# The part of the disk that stays free if the store has no limit of its own.
 _FREE_SHARE = 0.05
 _TRASH = ".removed-"
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -50,13 +50,12 @@ class Store:
     """Data sets on local disk.
 
     Args:
-        folder: where they are. Without it ``DET_DATA_DIR``, else the folder of the allocation, else
+        folder: their folder. By default ``DET_DATA_DIR``, else the folder of the allocation, else
             ``~/.cache/determined/data``.
-        limit: how much they may take, in bytes or as in ``"200 GB"``. Without it
-            ``DET_DATA_LIMIT``; without both a twentieth of the disk stays free. When there is no
-            room, the data sets that were used least recently are evicted, whole, and never one in
-            use.
-        copy: whether arrays are copies. False gives read-only arrays that are on the mapped file.
+        limit: their maximum size, in bytes or as in ``"200 GB"``. By default ``DET_DATA_LIMIT``;
+            without both, a twentieth of the disk stays free. If there is no space, the store
+            evicts the least recently used data sets that are not in use.
+        copy: whether arrays are copies. With False, arrays are read-only views of the mapped file.
 
     Example::
 
@@ -78,15 +77,15 @@ class Store:
     def open(self, dataset_id: str, version: str, source: Any = None) -> Dataset:
         """Return a data set, built from the source if this node does not have it.
 
-        Processes that open the same data set at once wait for one of them to build it. If that one
-        is killed, the next one builds: from where the first one was if the source can tell that
-        it is the same (``data.folder`` and ``data.bucket``), else from the beginning.
+        If several processes open the same data set, one of them builds it and the others wait. If
+        the builder is killed, another process continues the build if the source has a fingerprint
+        (``data.folder`` and ``data.bucket``), or else builds from the beginning.
 
         Args:
             dataset_id: the data set's name.
-            version: of its contents. Change it whenever the source gives other records.
+            version: the version of its contents. Change it if the source returns other records.
             source: a sequence, an iterable, a ``tf.data.Dataset``, or a function without arguments
-                that returns one of these. It is read only if something is to be built.
+                that returns one of these. It is read only if the data set must be built.
 
         Example::
 
@@ -104,7 +103,7 @@ class Store:
             if lock is None:
                 continue
             with contextlib.closing(lock):
-                # Whoever had the lock before may have built it.
+                # The process that held the lock before may have built it.
                 if not (place / _build.META).exists():
                     names = {"id": str(dataset_id), "version": str(version)}
                     self._build(place, names, source)
@@ -119,7 +118,7 @@ class Store:
         return self.open(dataset_id, dataset_version)
 
     def submit(self, data: Any, dataset_id: str, dataset_version: str) -> None:
-        """Store a data set in place of the one that is there; InUse if that one is in use.
+        """Store a data set in place of an existing one; InUse if that one is in use.
 
         Example::
 
@@ -131,9 +130,9 @@ class Store:
     def cacheable(
         self, dataset_id: str, dataset_version: str
     ) -> Callable[[Callable[..., Any]], Callable[..., Dataset]]:
-        """Turn a function that makes records into one that returns the stored data set.
+        """Turn a function that yields records into one that returns the stored data set.
 
-        The function runs only where the data set is not stored yet.
+        The function runs only if the data set is not stored yet.
 
         Example::
 
@@ -155,7 +154,7 @@ class Store:
         return decorate
 
     def datasets(self) -> List[Stored]:
-        """Return what the store has, the least recently used first.
+        """Return the stored data sets, the least recently used first.
 
         Example::
 
@@ -177,7 +176,7 @@ class Store:
         return found
 
     def remove(self, dataset_id: str, version: str) -> bool:
-        """Remove a data set, and say whether there was one; InUse if a process uses it.
+        """Remove a data set, and return whether it existed; InUse if a process uses it.
 
         Example::
 
@@ -194,7 +193,7 @@ class Store:
                 )
         return True
 
-    # How it is done.
+    # Implementation.
 
     def _make(self, place: pathlib.Path) -> None:
         """Make the folder of a data set, for the accounts that may write to the store."""
@@ -212,7 +211,7 @@ class Store:
         return self.folder / f"{readable}-{digest[:16]}"
 
     def _open_whole(self, place: pathlib.Path, what: str) -> Optional[Dataset]:
-        """Return the data set if it is whole, once nobody builds it; put it away if damaged."""
+        """Wait for the builder, and return the data set if it is complete; remove it if damaged."""
         if not place.exists():
             return None
         lock = acquire(place, exclusive=False, reason=f"waiting for the builder of {what}")
@@ -244,7 +243,7 @@ class Store:
         try:
             _build.Build(place, names, functools.partial(self._make_room, place)).run(source)
         except StoreFull:
-            # What cannot be finished uses no space.
+            # A build that cannot be completed must use no space.
             with self._locked():
                 _remove(place)
             raise
@@ -270,7 +269,7 @@ class Store:
         return f"the limit of {self.folder} is {self.limit:,} bytes"
 
     def _room(self, place: pathlib.Path) -> int:
-        """Return how large a data set may become with what else is stored now."""
+        """Return the maximum size of a data set beside the other stored data sets."""
         if self.limit is not None:
             others = sum(_size(folder) for folder, _ in self._by_use() if folder != place)
             return self.limit - others
@@ -305,7 +304,7 @@ class Store:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """Let one process at a time remove data sets, and finish what a killed one began."""
+        """Let one process at a time remove data sets; complete removals of killed processes."""
         lock = acquire(self.folder, exclusive=True)
         if lock is None:
             raise FileNotFoundError(f"the folder {self.folder} was removed")
@@ -320,7 +319,7 @@ def _reopen(folder: str, dataset_id: str, version: str, copy: bool) -> Dataset:
 
 
 def _remove(folder: pathlib.Path) -> None:
-    """Move a folder out of sight, all at once, then delete it."""
+    """Rename a folder, then delete it, so that no process sees a part of it."""
     trash = folder.with_name(_TRASH + secrets.token_hex(8))
     os.rename(folder, trash)
     shutil.rmtree(trash, ignore_errors=True)

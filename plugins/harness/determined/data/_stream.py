@@ -1,4 +1,4 @@
-"""The records of a data set in the order in which one rank reads them; can be resumed."""
+"""The records of a data set in the order in which one rank reads them; streams can resume."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Records(Protocol):
 class Stream:
     """The records that one rank reads, in their order. ``Dataset.stream`` makes it.
 
-    Each iteration goes to the end of an epoch; the next one is the next epoch. An iteration that
-    is left continues where it was left. All ranks read in step, so the state of one, such as the
-    chief, is that of all.
+    Each iteration reads to the end of an epoch; the next iteration is the next epoch. After a
+    loop that is left early, the next one continues at the same record. All ranks read at the same
+    pace, so the state of one rank, such as the chief, is valid for all.
 
     Example::
 
@@ -74,7 +74,7 @@ class Stream:
         if start_offset < 0:
             raise ValueError(f"start_offset counts records, so it cannot be {start_offset}")
         self._epoch, self._taken = divmod(start_offset, len(self))
-        # The position in the epoch at which all ranks together began to read.
+        # The position in the epoch at which the ranks began to read.
         self._start = 0
 
     def __len__(self) -> int:
@@ -91,7 +91,7 @@ class Stream:
     def numbers(self) -> Iterator[int]:
         """Yield the numbers of the records from here to the end of the epoch.
 
-        This does not move the stream: who reads these records calls ``advance``.
+        This does not move the stream: the reader of these records calls ``advance``.
 
         Example::
 
@@ -100,7 +100,7 @@ class Stream:
         return self.shard.numbers(self._epoch, self._start, self._taken)
 
     def resume_point(self) -> Tuple[int, int]:
-        """Return where in the epoch the ranks began, and how many records this one read since.
+        """Return the ranks' start in the epoch, and the number of records that this one read since.
 
         Example::
 
@@ -118,7 +118,7 @@ class Stream:
         return max(0, self.shard.length(self._start) - self._taken)
 
     def advance(self, records: int) -> None:
-        """Note that this rank has read so many records; at the end of the epoch begin the next.
+        """Record that this rank has read records; at the end of the epoch begin the next.
 
         Example::
 
@@ -173,7 +173,7 @@ class Stream:
             yield batch
 
     def seek(self, records: int) -> None:
-        """Continue where all ranks together have read so many records since the first epoch.
+        """Continue at the position at which all ranks together have read ``records`` records.
 
         Example::
 
@@ -184,7 +184,7 @@ class Stream:
         self._continue_at(*divmod(records, self.shard.per_epoch()))
 
     def state_dict(self) -> Dict[str, Any]:
-        """Return where the ranks are, as plain values for a checkpoint.
+        """Return the position of the ranks, as plain values for a checkpoint.
 
         Example::
 
@@ -193,7 +193,7 @@ class Stream:
         return {**self._identity(), "epoch": self._epoch, "position": self._position()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Continue where the state was taken, also with another number of ranks.
+        """Continue at the position of the state, also with another number of ranks.
 
         Example::
 

@@ -22,7 +22,7 @@ __all__ = ["main"]
 
 logger = logging.getLogger("determined")
 
-# A trial with debug: true shows what it is doing this often.
+# Interval at which a trial with debug: true prints its stacks.
 STACKS_SECONDS = 30
 
 
@@ -60,7 +60,7 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 def _workers() -> Optional[core.DistributedContext]:
-    """Return this worker's place among those that a launcher has started."""
+    """Return this worker's ranks among the workers that a launcher has started."""
     if "RANK" not in os.environ:
         return None
     if "USE_DEEPSPEED" in os.environ:

@@ -1,8 +1,8 @@
-"""Shows what trials have written for TensorBoard, to whoever the platform lets in.
+"""The program of TensorBoard tasks: serves TensorBoard with the files of trials.
 
-It copies the files of ``DET_TENSORBOARD_SOURCES`` here, follows them while they grow, and serves
-TensorBoard on the Unix socket ``DET_TASK_SOCKET`` below ``/proxy/<task id>/``. Until there is
-something to show, a page says what is awaited. Arguments are passed on to TensorBoard.
+It copies the files of ``DET_TENSORBOARD_SOURCES``, follows them while they grow, and serves
+TensorBoard on the Unix socket ``DET_TASK_SOCKET`` below ``/proxy/<task id>/``. Until there are
+files, a page names the trials for which it waits. Arguments are passed on to TensorBoard.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["main"]
 
 logger = logging.getLogger("determined.tensorboard")
 
-# The waiting page asks again this often.
+# Interval at which the waiting page reloads.
 RELOAD_SECONDS = 5
 
 _PAGE = """<!doctype html>
@@ -50,7 +50,7 @@ WSGI = Callable[[Dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def waiting_page(sources: List[Source], troubles: Dict[str, str]) -> bytes:
-    """Return the page that says what is awaited."""
+    """Return the page that names the trials for which it waits."""
     names = [source.name for source in sources]
     shown = ", ".join(names[:_NAMED]) or "nothing: no trials were named"
     if len(names) > _NAMED:
@@ -62,7 +62,7 @@ def waiting_page(sources: List[Source], troubles: Dict[str, str]) -> bytes:
 
 
 class WaitingRoom:
-    """Answers for TensorBoard's first page until there is something to show."""
+    """Serves the waiting page in place of TensorBoard until there are files."""
 
     def __init__(self, app: WSGI, mirror: Mirror, sources: List[Source], prefix: str) -> None:
         self._app = app
@@ -108,7 +108,7 @@ def server_class(
             super().serve_forever(poll_interval)
 
         def get_url(self) -> str:
-            # TensorBoard notes the port of its servers, and there is none.
+            # TensorBoard stores the port of its servers; this server has none.
             return "http://localhost:0"
 
         def print_serving_message(self) -> None:
@@ -116,7 +116,7 @@ def server_class(
             print(f"TensorBoard {version} at {prefix}/ (Press CTRL+C to quit)", flush=True)
 
     class _Handler(serving.WSGIRequestHandler):  # type: ignore[name-defined,misc]
-        """Keeps quiet about requests, of which TensorBoard's page makes many."""
+        """Logs no requests, because TensorBoard's page makes many."""
 
         def log_request(self, *_: Any) -> None:
             pass
@@ -133,7 +133,7 @@ def tensorboard_arguments(logdir: pathlib.Path, prefix: str, more: List[str]) ->
     return [
         "tensorboard",
         f"--path_prefix={prefix}",
-        # The other loader is a program of its own, which not all plugins work with.
+        # The other loader is a separate program, which does not work with all plugins.
         "--load_fast=false",
         "--reload_interval=5",
         *more,
@@ -147,7 +147,7 @@ def _end(signum: int, _frame: Optional[types.FrameType]) -> NoReturn:
 
 def serve(sources: List[Source], socket_path: str, prefix: str, more: List[str]) -> int:
     """Copy and serve until the task ends."""
-    # Where TensorFlow is installed too it is imported, and has much to say.
+    # If TensorFlow is installed, TensorBoard imports it, and TensorFlow logs a lot.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     logging.getLogger("tensorboard").setLevel(logging.WARNING)
     program = importlib.import_module("tensorboard.program")

@@ -1,4 +1,4 @@
-"""The SDK as functions, for scripts and notebooks that speak to one master.
+"""The SDK as functions, for scripts and notebooks that use one master.
 
     from determined.experimental import client
 
@@ -6,9 +6,9 @@
     checkpoint = client.get_experiment(5).top_checkpoint()
     path = checkpoint.download()
 
-Without ``login`` the first call signs in with what is there: the session of ``det user login``,
-or, in a notebook or another task of the cluster, that of the task's owner. For several masters at
-once, make objects of ``Determined``, whose methods these functions are.
+Without ``login`` the first call uses an existing session: the session of ``det user login``
+or, in a notebook or another task of the cluster, the session of the task's owner. To use several
+masters, make objects of ``Determined``, which has these functions as methods.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ __all__ = [
 
 
 class _Current:
-    """The session that the functions share; the first call makes it."""
+    """The session that the functions share; the first call creates it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -139,10 +139,10 @@ def login(
     cert_name: Optional[str] = None,
     noverify: bool = False,
 ) -> None:
-    """Sign in; every call after it is made as this user, at this master.
+    """Sign in; later calls use this user and this master.
 
-    What is left out is found: the master in ``DET_MASTER``, user and password in ``DET_USER`` and
-    ``DET_PASS``, else the session that ``det user login`` or the platform left here.
+    Defaults: the master is ``DET_MASTER``, user and password are ``DET_USER`` and
+    ``DET_PASS``, else the session of ``det user login`` or of this task is used.
 
     Example: ``client.login(master="detent.example.com", user="ada", password=password)``
     """
@@ -150,7 +150,7 @@ def login(
 
 
 def logout() -> None:
-    """End the session; its token is worth nothing from then on.
+    """End the session; its token is invalid from then on.
 
     Example: ``client.logout()``
     """
@@ -167,7 +167,7 @@ def create_experiment(
     *,
     parent_id: Optional[int] = None,
 ) -> Experiment:
-    """Create an experiment from a configuration, a file's path or a map, and its code.
+    """Create an experiment from its code and a configuration: a file's path, or a map.
 
     Example: ``experiment = client.create_experiment("const.yaml", "model_def")``
     """
@@ -194,7 +194,7 @@ def list_experiments(
     name: Optional[str] = None,
     project_id: Optional[int] = None,
 ) -> List[Experiment]:
-    """List experiments that fit all that is given.
+    """List experiments that match all arguments.
 
     Example::
 
@@ -343,7 +343,7 @@ def list_models(
     workspace_names: Optional[List[str]] = None,
     workspace_ids: Optional[List[int]] = None,
 ) -> List[Model]:
-    """List models that fit all that is given.
+    """List models that match all arguments.
 
     Example: ``names = [model.name for model in client.list_models()]``
     """
@@ -364,7 +364,7 @@ def get_model_labels() -> List[str]:
 
 
 def iter_trials_metrics(trial_ids: Sequence[int], group: str) -> Iterator[TrialMetrics]:
-    """Yield what trials reported in a group, in order.
+    """Yield the metrics of a group that trials reported, in order.
 
     Example::
 
@@ -378,7 +378,7 @@ stream_trials_metrics = iter_trials_metrics
 
 
 def stream_trials_training_metrics(trial_ids: Sequence[int]) -> Iterator[TrialMetrics]:
-    """Yield what trials reported of training.
+    """Yield the training metrics of trials.
 
     Example: ``reports = list(client.stream_trials_training_metrics([7]))``
     """
@@ -386,7 +386,7 @@ def stream_trials_training_metrics(trial_ids: Sequence[int]) -> Iterator[TrialMe
 
 
 def stream_trials_validation_metrics(trial_ids: Sequence[int]) -> Iterator[TrialMetrics]:
-    """Yield what trials reported of validation.
+    """Yield the validation metrics of trials.
 
     Example: ``reports = list(client.stream_trials_validation_metrics([7]))``
     """

@@ -1,8 +1,9 @@
 """Keras on the cluster.
 
 ``DeterminedCallback`` is for scripts that call ``model.fit``; ``TFKerasTrial`` for trial classes,
-the older way. Both work with Keras 2 (``tf_keras``, or TensorFlow before 2.16) and Keras 3. What
-needs TensorFlow is imported when it is first used, so that this package can choose between them.
+the older way. Both work with Keras 2 (``tf_keras``, or TensorFlow before 2.16) and Keras 3.
+Modules that need TensorFlow are imported when they are first used, so that this package can choose
+the version of Keras.
 """
 
 from __future__ import annotations

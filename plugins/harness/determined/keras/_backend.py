@@ -1,8 +1,8 @@
-"""Which Keras there is, and which one a process uses.
+"""Chooses the version of Keras that a process uses.
 
-TensorFlow has carried Keras 3 since its release 2.16. Trial classes were written for Keras 2,
-which lives on as the package ``tf_keras``; TensorFlow takes it where ``TF_USE_LEGACY_KERAS`` is
-set before it is imported. Nothing here imports TensorFlow before somebody needs it.
+TensorFlow contains Keras 3 since its release 2.16. Trial classes were written for Keras 2,
+which is now the package ``tf_keras``; TensorFlow uses it if ``TF_USE_LEGACY_KERAS`` is set before
+TensorFlow is imported. This module imports TensorFlow only when it is needed.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def keras() -> Any:
 
 
 def generation() -> int:
-    """Return the first number of the version of Keras in use: 2 or 3."""
-    # tf_keras shows its own version in its parent only.
+    """Return the major version of Keras in use: 2 or 3."""
+    # tf_keras has its version in its parent module only.
     version = getattr(keras(), "__version__", "2")
     return int(str(version).split(".", maxsplit=1)[0])
 
 
 def prefer_keras_2() -> None:
-    """Let TensorFlow use Keras 2 if it is installed and nobody has decided otherwise."""
+    """Let TensorFlow use Keras 2 if it is installed and the environment chooses no version."""
     if "tensorflow" in sys.modules or _SWITCH in os.environ:
         return
     if importlib.util.find_spec("tf_keras") is not None:
@@ -56,7 +56,7 @@ def prefer_keras_2() -> None:
 
 
 def require(wanted: int, what: str) -> None:
-    """Make sure that the process uses that generation of Keras, or say how to get it."""
+    """Check that the process uses this version of Keras; the error says how to get it."""
     if "tensorflow" not in sys.modules and _SWITCH not in os.environ:
         os.environ[_SWITCH] = "1" if wanted == 2 else "0"
     try:

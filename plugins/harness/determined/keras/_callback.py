@@ -1,4 +1,4 @@
-"""Training with ``model.fit`` on a cluster: one callback does what a loop of one's own would."""
+"""Training with ``model.fit`` on a cluster: a callback in place of a training loop."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _Board: Any = _callbacks.TensorBoard
 MODEL = "model_checkpoint"
 STATE = "callback_state"
 
-# What Keras adds to the logs of a batch that is no metric.
+# Keys in the logs of a batch that are no metrics.
 _NO_METRICS = ("batch", "size")
 
 
 class DeterminedCallback(_Progress):  # type: ignore[misc]
-    """Reports, saves, makes room and goes on again, from within ``model.fit``.
+    """Reports metrics, stores checkpoints, handles preemption and resumes, in ``model.fit``.
 
     - Metrics are reported after each epoch, or every ``train_metrics_report_period`` batches.
     - A checkpoint is stored every ``checkpoint_epochs`` epochs (0: only when training ends or
-      makes room). ``save_model`` and ``load_model`` say how; by default the weights are written
-      to ``model_checkpoint`` (with Keras 3 ``model_checkpoint.weights.h5``).
-    - Preemption is looked for after each epoch.
-    - ``checkpoint`` is where to start, on the cluster ``det.get_cluster_info().latest_checkpoint``.
-      If it was written under the same ``continue_id``, usually the trial's number, training goes
-      on with the next epoch, else with epoch 0 and its weights.
+      is preempted). ``save_model`` and ``load_model`` write and read the model; by default they
+      write the weights to ``model_checkpoint`` (with Keras 3 ``model_checkpoint.weights.h5``).
+    - After each epoch the callback asks whether the trial is preempted.
+    - ``checkpoint`` is the checkpoint to start from, on the cluster
+      ``det.get_cluster_info().latest_checkpoint``. If it has the same ``continue_id``, usually the
+      trial's number, training continues with the next epoch, else with epoch 0 and its weights.
 
-    The ``initial_epoch`` of ``fit`` has no effect, and the progress bar gives way to lines that
-    a log can show. Leave out Keras's own BackupAndRestore and ModelCheckpoint.
+    The ``initial_epoch`` of ``fit`` has no effect, and log lines replace the progress bar. Leave
+    out Keras's own BackupAndRestore and ModelCheckpoint.
 
     Example::
 
@@ -103,7 +103,7 @@ class DeterminedCallback(_Progress):  # type: ignore[misc]
         self._validated_at: Optional[int] = None
         self._restored = contextlib.ExitStack()
 
-    # What the progress bar would do.
+    # The progress bar's own methods.
 
     def set_params(self, params: Dict[str, Any]) -> None:
         """Take the arguments of ``fit``."""
@@ -143,7 +143,7 @@ class DeterminedCallback(_Progress):  # type: ignore[misc]
         self._load_state(path)
 
     def on_epoch_begin(self, epoch: int, logs: Optional[Dict[str, Any]] = None) -> None:
-        """Remember the epoch."""
+        """Store the epoch."""
         self._epoch = epoch
         self._status("training")
 
@@ -151,7 +151,7 @@ class DeterminedCallback(_Progress):  # type: ignore[misc]
         """Do nothing."""
 
     def on_train_batch_end(self, batch: int, logs: Optional[Dict[str, Any]] = None) -> None:
-        """Count the batch, and report when that is due."""
+        """Count the batch, and report if a report is due."""
         self._steps_completed += 1
         # Some weights are read from the checkpoint only when the model first runs.
         self._restored.close()
@@ -161,7 +161,7 @@ class DeterminedCallback(_Progress):  # type: ignore[misc]
             self._report("training", logs or {})
 
     def on_epoch_end(self, epoch: int, logs: Optional[Dict[str, Any]] = None) -> None:
-        """Report, save when that is due, and stop when asked to make room."""
+        """Report, save if a checkpoint is due, and stop if the trial is preempted."""
         if self._report_period == "epoch":
             training = {k: v for k, v in (logs or {}).items() if not k.startswith("val_")}
             self._report("training", training)
@@ -177,18 +177,18 @@ class DeterminedCallback(_Progress):  # type: ignore[misc]
             self.model.stop_training = True
 
     def on_test_begin(self, logs: Optional[Dict[str, Any]] = None) -> None:
-        """Say that the model is being validated."""
+        """Report the status: validating."""
         self._status("validating")
 
     def on_test_end(self, logs: Optional[Dict[str, Any]] = None) -> None:
-        """Report what the validation gave."""
+        """Report the metrics of the validation."""
         if self._validated_at == self._steps_completed:
             return
         self._validated_at = self._steps_completed
         self._report("validation", logs or {})
 
     def on_train_end(self, logs: Optional[Dict[str, Any]] = None) -> None:
-        """Save what is not saved yet."""
+        """Save a checkpoint if the last step has none."""
         if self._trained_epoch is not None and self._trained_epoch != self._saved_epoch:
             self._save(self._trained_epoch)
         self._restored.close()
@@ -241,36 +241,36 @@ class DeterminedCallback(_Progress):  # type: ignore[misc]
         _start_at(self.model, int(state["epoch"]) + 1)
 
     def save_model(self, model: Any, path: str, distributed: core.DistributedContext) -> None:
-        """Write the model; override it together with ``load_model`` to write something else."""
+        """Write the model; override it together with ``load_model`` to write other files."""
         if distributed.rank == 0:
             model.save_weights(path + _suffix())
             return
-        # The other workers take part in it, but what they write is not needed.
+        # The other workers must also save, but their files are not needed.
         with tempfile.TemporaryDirectory(prefix="determined-") as elsewhere:
             model.save_weights(os.path.join(elsewhere, MODEL + _suffix()))
 
     def load_model(self, model: Any, path: str, distributed: core.DistributedContext) -> None:
         """Read the model that ``save_model`` wrote."""
         if _backend.generation() == 3 and getattr(model, "optimizer", None) is not None:
-            # What is not built yet is left out.
+            # Layers that are not built yet are left out.
             _state.build_optimizer(model.optimizer, model)
         with_suffix = path + _suffix()
         model.load_weights(with_suffix if os.path.exists(with_suffix) else path)
 
 
 def _suffix() -> str:
-    # Keras 3 writes weights in one format only, and wants it to show.
+    # Keras 3 writes weights in one format only, and requires its file name extension.
     return "" if _backend.generation() == 2 else ".weights.h5"
 
 
 class _Resume:
-    """Tells Keras 2 which epoch is next."""
+    """Gives Keras 2 the number of the next epoch."""
 
     def __init__(self, epoch: int) -> None:
         self._epoch = epoch
 
     def maybe_load_initial_epoch_from_ckpt(self, *_: Any, **__: Any) -> int:
-        """Return the epoch, as releases before 2.12 ask for it."""
+        """Return the epoch; releases before 2.12 call this method."""
         return self._epoch
 
     def maybe_load_initial_counters_from_ckpt(self, *_: Any, **__: Any) -> Tuple[int, int]:
@@ -287,7 +287,7 @@ def _start_at(model: Any, epoch: int) -> None:
 
 
 class TensorBoard(_Board):  # type: ignore[misc]
-    """Keras's TensorBoard callback, writing where the platform's TensorBoard looks.
+    """Keras's TensorBoard callback, which writes to the folder of the platform's TensorBoard.
 
     Example: ``model.fit(dataset, callbacks=[callback, keras.TensorBoard(core_context)])``
     """
@@ -299,12 +299,12 @@ class TensorBoard(_Board):  # type: ignore[misc]
         super().__init__(str(core_context.train.get_tensorboard_path()), *args[1:], **kwargs)
 
     def on_epoch_end(self, epoch: int, logs: Optional[Dict[str, Any]] = None) -> None:
-        """Draw, and make it visible at once."""
+        """Write points, and flush them at once."""
         super().on_epoch_end(epoch, logs)
         flush_writers(self)
 
 
 def flush_writers(callback: Any) -> None:
-    """Let the writers of Keras's TensorBoard callback write what they hold."""
+    """Flush the writers of Keras's TensorBoard callback."""
     for writer in (getattr(callback, "_writers", None) or {}).values():
         writer.flush()

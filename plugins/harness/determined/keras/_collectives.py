@@ -1,4 +1,4 @@
-"""Averages gradients with TensorFlow's own collectives, where a trial asks for them.
+"""Averages gradients with TensorFlow's own collectives, if a trial's environment asks for them.
 
 By default the chief averages (`_average`), over connections that only the trial's workers can use.
 That is enough for small models. ``DET_KERAS_COLLECTIVES=1`` joins the TensorFlows of all workers,

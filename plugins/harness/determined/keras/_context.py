@@ -40,7 +40,7 @@ class TFKerasExperimentalContext:
 
 
 class TFKerasTrialContext(TrialContext):
-    """What a Keras trial class asks, and where it passes its model and optimizers.
+    """The context of a Keras trial class, with which it registers its model and optimizers.
 
     Example::
 
@@ -74,15 +74,15 @@ class TFKerasTrialContext(TrialContext):
         self._fit = FitSettings()
 
     def get_global_batch_size(self) -> int:
-        """Return how many records all slots together train on at once."""
+        """Return the number of records that all slots together train on at once."""
         return self._global_batch_size
 
     def get_per_slot_batch_size(self) -> int:
-        """Return how many records this slot trains on at once."""
+        """Return the number of records that this slot trains on at once."""
         return self._per_slot_batch_size
 
     def wrap_model(self, model: Any) -> Any:
-        """Register the model, before it is compiled; use what is returned in its place."""
+        """Register the model, before it is compiled; use the returned model."""
         self.model = model
         return model
 
@@ -92,7 +92,7 @@ class TFKerasTrialContext(TrialContext):
         return optimizer
 
     def wrap_dataset(self, dataset: Any, shard_dataset: bool = True) -> Any:
-        """Register a ``tf.data.Dataset``; use what is returned in its place.
+        """Register a ``tf.data.Dataset``; use the returned data set.
 
         With several workers each gets its share of the records, unless ``shard_dataset`` is
         false.
@@ -112,7 +112,7 @@ class TFKerasTrialContext(TrialContext):
         shuffle: Optional[bool] = None,
         validation_steps: Any = _UNSET,
     ) -> None:
-        """Say how to train, in the words of ``model.fit``; what is left out stays as it is."""
+        """Set arguments of ``model.fit``; arguments that are left out do not change."""
         given = {
             "verbose": verbose,
             "workers": workers,

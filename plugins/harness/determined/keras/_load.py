@@ -20,8 +20,8 @@ def load_model_from_checkpoint_path(
 ) -> Any:
     """Return the model of a TFKerasTrial's checkpoint that was downloaded to a folder.
 
-    The code that the checkpoint brings builds it, as it was built for training. ``tags`` is
-    there for older scripts and has no effect.
+    The code in the checkpoint builds it, as it was built for training. ``tags`` exists for older
+    scripts and has no effect.
 
     Example::
 

@@ -1,4 +1,4 @@
-"""What a checkpoint of a Keras trial holds, and how it is read back.
+"""Writes and reads checkpoints of Keras trials.
 
 determined-keras-model-weights.*       the weights, of Keras 2, in TensorFlow's format
 determined-keras-model.weights.h5      the weights, of Keras 3
@@ -71,7 +71,7 @@ def save_weights(model: Any, path: pathlib.Path) -> None:
 
 
 def wanted_generation(path: pathlib.Path) -> Optional[int]:
-    """Return which Keras wrote the weights below path; None where either can read them."""
+    """Return the version of Keras that wrote the weights below path; None if both can read them."""
     if (path / WEIGHTS_3).exists():
         return 3
     if (path / f"{WEIGHTS_2}.index").exists():
@@ -101,10 +101,10 @@ def load_weights(model: Any, path: pathlib.Path, what: str) -> None:
 def load(
     path: pathlib.Path, context: TFKerasTrialContext, callbacks: List[Any], trial_id: int
 ) -> Optional[Dict[str, Any]]:
-    """Read a checkpoint into the model and what belongs to it.
+    """Read a checkpoint into the model, its optimizers and its callbacks.
 
-    Return how far training was; None where the checkpoint is another trial's, or of a form
-    without that, so that training begins with its weights and counts from nothing.
+    Return the position of training; None if the checkpoint belongs to another trial or has no
+    position: then training begins with its weights and counts from 0.
     """
     load_weights(context.model, path, f"checkpoint {path.name}")
     _load_optimizers(context, path / OPTIMIZERS)
@@ -140,7 +140,7 @@ def _variables(optimizer: Any) -> List[Any]:
 
 
 def build_optimizer(optimizer: Any, model: Any) -> None:
-    """Make an optimizer's variables, which else come with its first step."""
+    """Make an optimizer's variables, which it would else make at its first step."""
     for name in ("build", "_create_all_weights"):
         make = getattr(optimizer, name, None)
         if callable(make):

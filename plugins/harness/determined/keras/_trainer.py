@@ -3,10 +3,10 @@
     until the length of the search is reached:
         train a piece: up to scheduling_unit, or to the next validation, checkpoint or the end
         report it, and the progress
-        validate when min_validation_period says so; save when that was the best
-        save when min_checkpoint_period says so
-        make room when asked to: save and leave
-    save and validate what is not yet
+        validate if min_validation_period is reached; save if this validation is the best
+        save if min_checkpoint_period is reached
+        save and end if the trial is preempted
+    save and validate if the last step has no checkpoint or validation
 
 With several workers each runs this loop in step: they train on batches of their own and average
 gradients; the chief validates, saves and reports for all.
@@ -35,13 +35,13 @@ DEFAULT_SCHEDULING_UNIT = 100
 
 
 class _ShouldExit(Exception):
-    """Leaves the loop: save what is not saved, and end."""
+    """Ends the loop: save if the last step has no checkpoint, and end."""
 
 
 def train_class(
     trial_class: Type[TFKerasTrial], core_context: core.Context, env: EnvContext
 ) -> None:
-    """Make a trial of the class and train it to its end, or until it is to make room."""
+    """Make a trial of the class and train it to its end, or until it is preempted."""
     gpus = _backend.tensorflow().config.list_physical_devices("GPU")
     # RuntimeError: user code has used the GPUs already, and decided for itself.
     with contextlib.suppress(RuntimeError):
@@ -127,8 +127,8 @@ class Trainer:
     # The loop.
 
     def run(self) -> None:
-        """Train until the search has enough, or until asked to leave."""
-        # Callbacks forget what they knew when training begins: they are restored after it.
+        """Train until the search needs no more, or until the trial is preempted."""
+        # Callbacks reset their state when training begins, so they are restored afterwards.
         self._callbacks.on_train_begin({})
         if self._context.env.latest_checkpoint is not None:
             self._restore(self._context.env.latest_checkpoint)
@@ -148,7 +148,7 @@ class Trainer:
         self._callbacks.on_train_end({})
 
     def _join(self) -> None:
-        """Begin with the chief's weights, and train one model from then on."""
+        """Give all workers the chief's weights, and average gradients from then on."""
         if self._dist.size < 2:
             return
         self._model.set_weights(self._dist.broadcast(self._model.get_weights()))
@@ -177,7 +177,7 @@ class Trainer:
             if self._last_validation != self.steps:
                 self._validate()
             if self._metric is None:
-                # A process before this one did all that was asked for.
+                # An earlier process has completed the training.
                 return
             if self._chief:
                 operation.report_completed(self._metric)
@@ -190,7 +190,7 @@ class Trainer:
         return self._lengths.batches(operation.length, unit.value.lower(), "searcher.max_length")
 
     def _piece(self, length: int) -> int:
-        """Return how many batches to train before there is something else to do."""
+        """Return the number of batches until the next report, validation or checkpoint."""
         wanted = [self._unit, length - self.steps]
         for period, last in (
             (self._validation_period, self._last_validation),
@@ -219,7 +219,7 @@ class Trainer:
     # Its parts.
 
     def _train_piece(self, batches: Iterator[_data.Batch], count: int) -> None:
-        """Train so many batches, and report the averages that Keras keeps of them."""
+        """Train ``count`` batches, and report Keras's averages over them."""
         self._status("training")
         started = time.monotonic()
         self._model.reset_metrics()
@@ -249,7 +249,7 @@ class Trainer:
             self._core.train.set_status(words)
 
     def _mean(self, logs: Dict[str, Any]) -> Dict[str, Any]:
-        """Return the average of what the workers measured; what is no number is the chief's."""
+        """Return the average of the workers' values; values that are no numbers are the chief's."""
         if self._dist.size < 2:
             return logs
         everywhere = self._dist.allgather(logs)
@@ -302,7 +302,7 @@ class Trainer:
         logger.info("validated at batch %d in %.1fs", self.steps, time.monotonic() - started)
 
     def _validated(self) -> Dict[str, Any]:
-        """Return what validation gives, the same for every worker."""
+        """Return the metrics of the validation, the same on every worker."""
         if self._dist.size < 2:
             return self._evaluate(self._callbacks)
         if _data.is_dataset(self._validation_data):
@@ -345,7 +345,7 @@ class Trainer:
     def _best_before(self) -> Optional[float]:
         """Return the best metric of the experiment before the validation that was just made.
 
-        The master may not have heard yet of the last one that this process made.
+        The master may not have received the last validation of this process yet.
         """
         if self._policy != "best" or self._last_checkpoint == self.steps:
             return None
@@ -424,7 +424,7 @@ class Trainer:
         logger.info("continuing from checkpoint %s at batch %d", storage_id, self.steps)
 
     def _tell(self, hook: str, *args: Any) -> None:
-        """Call a hook that only callbacks of this package have."""
+        """Call a hook of this package's callbacks."""
         for callback in self._user_callbacks:
             call = getattr(callback, hook, None)
             if callable(call):
@@ -433,9 +433,9 @@ class Trainer:
 
 @contextlib.contextmanager
 def _metrics_kept(model: Any) -> Iterator[None]:
-    """Let a model go on averaging its metrics for as long as the block runs.
+    """Let a model continue to average its metrics over the batches of a block.
 
-    ``train_on_batch`` starts again with each batch; Keras 3 has no argument against it.
+    ``train_on_batch`` resets the metrics at each batch; Keras 3 has no argument to prevent it.
     """
     vars(model)["reset_metrics"] = lambda: None
     try:
@@ -445,7 +445,7 @@ def _metrics_kept(model: Any) -> Iterator[None]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number for what is one, whatever library it comes from."""
+    """Return a number of any library as one of Python; return other values unchanged."""
     if util.is_numerical_scalar(value):
         return float(value)
     return value.numpy() if hasattr(value, "numpy") else value

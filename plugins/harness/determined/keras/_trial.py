@@ -47,7 +47,7 @@ class TFKerasTrial(LegacyTrial):
 
     @abc.abstractmethod
     def build_model(self) -> Any:
-        """Return the model, given to ``context.wrap_model`` and then compiled."""
+        """Return the model, wrapped with ``context.wrap_model`` and then compiled."""
 
     @abc.abstractmethod
     def build_training_data_loader(self) -> Any:
@@ -63,7 +63,7 @@ class TFKerasTrial(LegacyTrial):
         """Return the data to validate with, in one of the same forms."""
 
     def keras_callbacks(self) -> List[Any]:
-        """Return callbacks to call in training; Keras's own, or ``determined.keras.callbacks``."""
+        """Return callbacks: Keras's own, or those of ``determined.keras.callbacks``."""
         return []
 
     def session_config(self) -> Any:

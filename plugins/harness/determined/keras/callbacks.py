@@ -1,8 +1,8 @@
 """Callbacks for Keras trial classes, which keep their state through checkpoints.
 
-A trial class is not trained epoch by epoch: training pauses for validations and checkpoints when
-the configuration says so. ``on_epoch_end`` is called where ``records_per_epoch`` is set, with
-empty logs; what Keras's callbacks do after an epoch, those here do after a validation.
+A trial class is not trained epoch by epoch: the configuration decides when training pauses for
+validations and checkpoints. ``on_epoch_end`` is called if ``records_per_epoch`` is set, with
+empty logs. These callbacks act after a validation, Keras's own after an epoch.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ class Callback(_Base):  # type: ignore[misc]
         """Called when a checkpoint is written, so that files can be added to it."""
 
     def get_state(self) -> Any:
-        """Return what a checkpoint is to keep of this callback; it must be picklable."""
+        """Return the state of this callback for a checkpoint; it must be picklable."""
         return None
 
     def load_state(self, state: Any) -> None:
-        """Take back what ``get_state`` returned."""
+        """Restore the state that ``get_state`` returned."""
 
 
 class _AfterValidation(Callback):
-    """Does after a validation what its Keras class does after an epoch."""
+    """Acts after a validation, where its Keras class acts after an epoch."""
 
     _kept: Tuple[str, ...] = ()
 
@@ -73,24 +73,24 @@ class _AfterValidation(Callback):
         """Do nothing."""
 
     def on_test_end(self, logs: Optional[Dict[str, Any]] = None) -> None:
-        """Judge the validation."""
+        """Act on the validation."""
         values = {f"val_{name}": value for name, value in (logs or {}).items()}
         super().on_epoch_end(self._validations, values)
         self._validations += 1
 
     def get_state(self) -> Any:
-        """Return what is known of the validations so far."""
+        """Return the state about earlier validations."""
         names = ("_validations", *self._kept)
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def load_state(self, state: Any) -> None:
-        """Take back what was known of the validations."""
+        """Restore the state about earlier validations."""
         for name, value in state.items():
             setattr(self, name, value)
 
 
 class EarlyStopping(_AfterValidation, _Stopping):  # type: ignore[misc]
-    """Keras's EarlyStopping, judging validations instead of epochs.
+    """Keras's EarlyStopping, which uses validations instead of epochs.
 
     Example: ``keras.callbacks.EarlyStopping(monitor="val_loss", patience=3)``
     """
@@ -99,7 +99,7 @@ class EarlyStopping(_AfterValidation, _Stopping):  # type: ignore[misc]
 
 
 class ReduceLROnPlateau(_AfterValidation, _Plateau):  # type: ignore[misc]
-    """Keras's ReduceLROnPlateau, judging validations instead of epochs.
+    """Keras's ReduceLROnPlateau, which uses validations instead of epochs.
 
     Example: ``keras.callbacks.ReduceLROnPlateau(monitor="val_loss", factor=0.5)``
     """
@@ -108,7 +108,7 @@ class ReduceLROnPlateau(_AfterValidation, _Plateau):  # type: ignore[misc]
 
 
 class TensorBoard(Callback, _Board):  # type: ignore[misc]
-    """Keras's TensorBoard callback, writing where the platform's TensorBoard looks.
+    """Keras's TensorBoard callback, which writes to the folder of the platform's TensorBoard.
 
     A ``log_dir`` has no effect.
 
@@ -124,5 +124,5 @@ class TensorBoard(Callback, _Board):  # type: ignore[misc]
         super().__init__(**kwargs)
 
     def on_train_workload_end(self, total_batches_trained: int, logs: Dict[str, Any]) -> None:
-        """Make what was drawn visible."""
+        """Flush the written points."""
         flush_writers(self)

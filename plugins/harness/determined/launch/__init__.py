@@ -1,1 +1,1 @@
-"""What stands between a task's entrypoint and the user's program."""
+"""The launchers, which start a user's program on all slots of a trial."""

@@ -16,15 +16,15 @@ WRAP = "determined.launch.wrap_rank"
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TELLING = (signal.SIGUSR1, signal.SIGUSR2)
 
-# How long the processes that a failed child has left may take to end.
+# How long the processes of a failed child may take to end.
 ORPHAN_GRACE_SECONDS = 5.0
 
 
 def run_child(command: List[str], variables: Mapping[str, str]) -> int:
     """Run a program that starts workers; return its exit code as a shell would give it.
 
-    Signals that end reach the program, which ends its workers; the others reach the workers. When
-    the program fails, every process that comes from it is ended.
+    Signals that end a process are sent to the program, which ends its workers; other signals are
+    sent to the workers. If the program fails, all its descendants are ended.
     """
     _descendants.adopt_orphans()
     environment: Dict[str, str] = {**os.environ, **variables}

@@ -1,8 +1,8 @@
-"""The processes that come from this one: found in /proc, adopted, ended.
+"""The descendants of this process: finds them in /proc, adopts and ends them.
 
-A worker that is killed leaves its own processes behind: the user's program, its data loaders.
-Linux hands orphans to the nearest ancestor that has asked for them, so a launcher that asks finds
-every process that it is the origin of, whatever sessions and groups those have made.
+A killed worker leaves its own processes behind: the user's program, its data loaders.
+Linux gives orphans to the nearest ancestor that is a subreaper, so a launcher that is one finds
+all its descendants, also those in other sessions and process groups.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 _LOOK_SECONDS = 0.05
 
-# How long a process that was killed may take to be gone.
+# How long a killed process may take to end.
 KILL_SECONDS = 10.0
 
 
 def adopt_orphans() -> bool:
-    """Ask the kernel for the orphans among our descendants; say whether it agrees."""
+    """Ask the kernel for the orphans among our descendants; return whether it supports this."""
     try:
         libc = ctypes.CDLL(None, use_errno=True)
         return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
@@ -50,7 +50,7 @@ def all_of(pid: int) -> List[int]:
 
 
 def _family() -> Dict[int, List[int]]:
-    """Map every process to its children, as far as they live."""
+    """Map every process to its live children."""
     family: Dict[int, List[int]] = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -67,7 +67,7 @@ def _family() -> Dict[int, List[int]]:
 
 
 def words_of(pid: int) -> List[str]:
-    """Return the command line of a process word by word; nothing when it is gone."""
+    """Return the words of a process's command line; none if it has ended."""
     try:
         return pathlib.Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace").split("\0")
     except OSError:
@@ -75,7 +75,7 @@ def words_of(pid: int) -> List[str]:
 
 
 def signal_all(pids: List[int], signum: int) -> None:
-    """Send a signal to processes, some of which may be gone."""
+    """Send a signal to processes, some of which may have ended."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signum)
@@ -84,14 +84,14 @@ def signal_all(pids: List[int], signum: int) -> None:
 def end_all(grace: float) -> None:
     """End every descendant of this process: SIGTERM, and after the grace SIGKILL.
 
-    One that the kernel does not let go, as a broken GPU's driver does to its users, is left.
+    A process that the kernel cannot end, for example because of a broken GPU's driver, is left.
     """
     signal_all(all_of(os.getpid()), signal.SIGTERM)
     killing = time.monotonic() + grace
     leaving = killing + KILL_SECONDS
     while all_of(os.getpid()) and time.monotonic() < leaving:
         if time.monotonic() >= killing:
-            # One that is killed may have started another in the same moment.
+            # A killed process may have started another one at the same moment.
             signal_all(all_of(os.getpid()), signal.SIGKILL)
         reap()
         time.sleep(_LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""Which packages this Python has, found without importing them, which would take seconds."""
+"""Finds installed packages without importing them, because an import can take seconds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def demand_package(name: str, file: str, launcher: str, instead: str) -> None:
-    """Raise ValueError where this Python lacks a package; importing it would take seconds."""
+    """Raise ValueError if this Python lacks a package; does not import it."""
     if not has_file(name, file):
         raise ValueError(
             f"{launcher} needs the package {name}, and {sys.executable} has none: install it in "
@@ -17,7 +17,7 @@ def demand_package(name: str, file: str, launcher: str, instead: str) -> None:
 
 
 def has_file(package: str, file: str) -> bool:
-    """Return whether a package is installed whole, without importing it."""
+    """Return whether a package is completely installed, without importing it."""
     spec = importlib.util.find_spec(package)
     if spec is None:
         return False

@@ -1,4 +1,4 @@
-"""Where a launcher is: its node among those of the trial, and the port of the workers."""
+"""The node of a launcher among the nodes of the trial, and the port of the workers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import determined as det
 
 
 class Place(NamedTuple):
-    """This node among those of the trial."""
+    """This node among the nodes of the trial."""
 
     chief: str
     node: int
@@ -17,17 +17,17 @@ class Place(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many workers there are on all nodes."""
+        """The number of workers on all nodes."""
         return sum(self.slots)
 
     @property
     def chief_address(self) -> str:
-        """Where the workers find the chief's node."""
+        """The address of the chief's node for the workers."""
         return "127.0.0.1" if len(self.slots) == 1 else self.chief
 
 
 def place_of(info: det.ClusterInfo) -> Place:
-    """Return where this node is; a node without slots has one worker all the same."""
+    """Return the place of this node; a node without slots also has one worker."""
     slots = [max(1, count) for count in info.container_slot_counts]
     return Place(info.container_addrs[0], info.container_rank, slots)
 
@@ -39,5 +39,5 @@ def here() -> Place:
 
 
 def port() -> int:
-    """Return the port of the workers' own traffic, which the platform chooses."""
+    """Return the port for the workers' traffic, which the platform chooses."""
     return int(os.environ.get("C10D_PORT") or "29400")

@@ -1,4 +1,4 @@
-"""The command lines of launchers: options of the program below, ``--``, and what workers run."""
+"""The command lines of launchers: options of the underlying program, ``--``, then the command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def trial_command(words: List[str]) -> List[str]:
 
 
 def command_of(words: List[str], options_of: str) -> List[str]:
-    """Return what workers run; ``options_of`` names whose options must stand before ``--``."""
+    """Return the workers' command; ``options_of`` names the program of options before ``--``."""
     if words and names_trial(words[0]):
         return trial_command(words)
     if not words:

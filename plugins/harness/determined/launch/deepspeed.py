@@ -6,8 +6,8 @@ end with ``--``.
 
 DeepSpeed's command ``deepspeed`` reaches other nodes with SSH. Here the platform starts this
 launcher on every node, so each one starts DeepSpeed's launcher for its own workers. Each line of
-output carries the rank of its worker, and when one worker fails the others are ended, with every
-process that any of them has left.
+output begins with the rank of its worker. If a worker fails, the other workers and all their
+processes are ended.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _USAGE = (
 
 
 class Arguments(NamedTuple):
-    """What the command line says: options for DeepSpeed's launcher, and what each worker runs."""
+    """The parsed command line: options for DeepSpeed's launcher, and the workers' command."""
 
     options: List[str]
     command: List[str]
 
 
 def parse(argv: List[str]) -> Arguments:
-    """Read the command line; ValueError says what is wrong."""
+    """Parse the command line; ValueError names the mistake."""
     options, rest = split_options(argv, "deepspeed.launcher.launch")
     return Arguments(options, command_of(rest, "deepspeed.launcher.launch"))
 
@@ -53,7 +53,7 @@ def world(place: Place) -> str:
     DeepSpeed makes the devices of its worker visible by these names, so the devices of this node
     keep the names that the platform has given to this task.
     """
-    # Nodes are told apart by their number: two may have one address.
+    # Nodes are identified by their numbers, because two nodes may have the same address.
     slots: Dict[str, List[object]] = {
         f"node-{node}": list(range(count)) for node, count in enumerate(place.slots)
     }
@@ -73,7 +73,7 @@ def write_hostfile(info: det.ClusterInfo) -> str:
 
 
 def environment(place: Place) -> Dict[str, str]:
-    """Return the variables that all workers have beside those that DeepSpeed's launcher sets."""
+    """Return the variables of all workers, in addition to those of DeepSpeed's launcher."""
     variables = {"DET_CHIEF_IP": place.chief_address, "USE_DEEPSPEED": "1"}
     info = det.get_cluster_info()
     if info is not None and len(place.slots) > 1:
@@ -82,13 +82,13 @@ def environment(place: Place) -> Dict[str, str]:
         if interface and "NCCL_SOCKET_IFNAME" not in os.environ:
             variables["NCCL_SOCKET_IFNAME"] = interface
     if place.slots[place.node] > 1 and "OMP_NUM_THREADS" not in os.environ:
-        # Each worker would else start a thread per core of the machine.
+        # Otherwise each worker starts a thread per core of the machine.
         variables["OMP_NUM_THREADS"] = "1"
     return variables
 
 
 def launcher(arguments: Arguments, place: Place) -> List[str]:
-    """Return the command of DeepSpeed's launcher; later options of the user's win."""
+    """Return the command of DeepSpeed's launcher; the user's options come last and override."""
     return [
         sys.executable, "-m", "deepspeed.launcher.launch",
         f"--world_info={world(place)}",

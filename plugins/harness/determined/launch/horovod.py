@@ -2,12 +2,12 @@
 
 ``python3 -m determined.launch.horovod python3 train.py ARGUMENTS`` runs a script,
 ``... --trial module:Class`` a trial class. Options of ``horovodrun`` come first and end with
-``--``; they override the values that this launcher sets. Each line of output carries the rank of
-its worker.
+``--``; they override the values that this launcher sets. Each line of output begins with the rank
+of its worker.
 
-``horovodrun`` reaches other nodes with SSH, which the tasks of a trial do not have here: a trial
-on several nodes is refused. Horovod is no longer developed; ``determined.launch.torch_distributed``
-and ``determined.launch.tensorflow`` take its place.
+``horovodrun`` reaches other nodes with SSH, which the tasks of a trial do not have here: this
+launcher fails in a trial on several nodes. Horovod is no longer developed; use
+``determined.launch.torch_distributed`` or ``determined.launch.tensorflow``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _USAGE = (
 )
 _INSTEAD = "determined.launch.torch_distributed or determined.launch.tensorflow"
 
-# The variables that say which rank a worker is, by what Horovod runs on.
+# The variables with the rank of a worker, by the transport of Horovod.
 _RANK = "HOROVOD_RANK,OMPI_COMM_WORLD_RANK,PMI_RANK"
 
 _START_SECONDS = 1200
@@ -38,7 +38,7 @@ _GLOO_SECONDS = 240
 
 
 class Arguments(NamedTuple):
-    """What the command line says: options for horovodrun, and what each worker runs."""
+    """The parsed command line: options for horovodrun, and the workers' command."""
 
     options: List[str]
     command: List[str]
@@ -46,9 +46,9 @@ class Arguments(NamedTuple):
 
 
 def parse(argv: List[str]) -> Arguments:
-    """Read the command line; ValueError says what is wrong."""
+    """Parse the command line; ValueError names the mistake."""
     words = list(argv)
-    # Old configurations name it: a single worker then runs without Horovod.
+    # Old configurations name this launcher: a single worker then runs without Horovod.
     plain = "--autohorovod" in words
     if plain:
         words.remove("--autohorovod")
@@ -57,7 +57,7 @@ def parse(argv: List[str]) -> Arguments:
 
 
 def tuning(optimizations: Dict[str, Any]) -> List[str]:
-    """Return the options that the ``optimizations`` of a configuration stand for."""
+    """Return the options for the ``optimizations`` of a configuration."""
     fixed = ["--cache-capacity", "1024", "--no-hierarchical-allreduce"]
     fixed.append("--no-hierarchical-allgather")
     if optimizations.get("auto_tune_tensor_fusion"):
@@ -68,7 +68,7 @@ def tuning(optimizations: Dict[str, Any]) -> List[str]:
 
 
 def horovodrun(arguments: Arguments, slots: int) -> List[str]:
-    """Return the command of horovodrun; later options of the user's win."""
+    """Return the command of horovodrun; the user's options come last and override."""
     info = det.get_cluster_info()
     trial = info.trial if info is not None and info.task_type == "TRIAL" else None
     debug = trial is not None and trial._debug

@@ -1,10 +1,10 @@
 """Starts a program once per node, with the variable that TensorFlow's strategies read.
 
 ``python3 -m determined.launch.tensorflow python3 train.py ARGUMENTS``. One process of TensorFlow
-drives all GPUs of its node, so a task on one node needs nothing more. On several nodes TF_CONFIG
-names the workers, as ``MultiWorkerMirroredStrategy`` wants, and each line of output carries the
-rank of its node. That strategy needs equally many GPUs on each node, as ``resources.equal_parts``
-demands. ``core.DistributedContext.from_tf_config()`` reads it too.
+uses all GPUs of its node, so a task on one node needs nothing more. On several nodes TF_CONFIG
+names the workers for ``MultiWorkerMirroredStrategy``, and each line of output begins with the
+rank of its node. That strategy needs the same number of GPUs on each node: set
+``resources.equal_parts``. ``core.DistributedContext.from_tf_config()`` also reads TF_CONFIG.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _USAGE = "usage: python3 -m determined.launch.tensorflow [--port PORT] [--] COMM
 
 
 class Arguments(NamedTuple):
-    """What the command line says: the port of TensorFlow's own traffic, and what runs."""
+    """The parsed command line: the port of TensorFlow's own traffic, and the command."""
 
     port: int
     command: List[str]
 
 
 def parse(argv: List[str]) -> Arguments:
-    """Read the command line; ValueError says what is wrong."""
+    """Parse the command line; ValueError names the mistake."""
     rest, chosen = list(argv), port()
     while rest and rest[0].startswith("-") and rest[0] != "--":
         name, _, value = rest.pop(0).partition("=")
@@ -56,7 +56,7 @@ def tf_config(addresses: List[str], rank: int, workers_port: int) -> str:
 
 
 def _demand_equal_parts(info: det.ClusterInfo) -> None:
-    """Refuse what MultiWorkerMirroredStrategy would compute wrongly, without an error."""
+    """Raise an error for nodes with which MultiWorkerMirroredStrategy would compute wrongly."""
     counts = info.container_slot_counts
     if len(set(counts)) > 1 and info.gpu_uuids:
         raise ValueError(

@@ -4,10 +4,10 @@
 ``... --trial module:Class`` a trial class. Options of torchrun come first and end with ``--``:
 ``... --max_restarts 2 -- python3 train.py``.
 
-Where this Python has PyTorch, ``torch.distributed.run`` starts the workers and takes all of its
-options. Without PyTorch the workers are started here, one per slot, with the same variables. In
-both cases each line of output carries the rank of its worker, and when one worker fails the
-others are ended, with every process that any of them has left.
+If this Python has PyTorch, ``torch.distributed.run`` starts the workers and accepts all of its
+options. Without PyTorch this launcher starts the workers, one per slot, with the same variables. In
+both cases each line of output begins with the rank of its worker. If a worker fails, the other
+workers and all their processes are ended.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ _USAGE = (
     "(--trial module:Class | COMMAND ...)"
 )
 
-# How long workers may take to end when one of them has failed.
+# How long workers may take to end after one of them has failed.
 GRACE_SECONDS = 30.0
 
 
 class Arguments(NamedTuple):
-    """What the command line says: options for torchrun, and what each worker runs."""
+    """The parsed command line: options for torchrun, and the workers' command."""
 
     options: List[str]
     command: List[str]
 
 
 def parse(argv: List[str]) -> Arguments:
-    """Read the command line; ValueError says what is wrong."""
+    """Parse the command line; ValueError names the mistake."""
     options, rest = split_options(argv, "torchrun")
     return Arguments(options, command_of(rest, "torchrun"))
 
@@ -63,10 +63,10 @@ def has_torch() -> bool:
 
 
 def _port(place: Place) -> int:
-    """Return where the workers' store listens: the platform's port, else a free one."""
+    """Return the port of the workers' store: the platform's port, else a free one."""
     if os.environ.get("C10D_PORT") or len(place.slots) > 1:
         return port()
-    # Two jobs on one machine must not meet.
+    # Two jobs on one machine must not connect to each other.
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         free: int = probe.getsockname()[1]
@@ -74,7 +74,7 @@ def _port(place: Place) -> int:
 
 
 def shared_environment(place: Place) -> Dict[str, str]:
-    """Return the variables that all workers have beside those that torchrun sets."""
+    """Return the variables of all workers, in addition to those of torchrun."""
     return {"DET_CHIEF_IP": place.chief_address, "USE_TORCH_DISTRIBUTED": "True"}
 
 
@@ -97,18 +97,18 @@ def environment(place: Place, local_rank: int, port: int) -> Dict[str, str]:
         "TORCHELASTIC_RUN_ID": os.environ.get("DET_ALLOCATION_ID") or "none",
         "TORCHELASTIC_RESTART_COUNT": "0",
         "TORCHELASTIC_MAX_RESTARTS": "0",
-        # Rank 0 keeps the store: no agent of torchrun's does.
+        # Rank 0 serves the store, because there is no agent of torchrun.
         "TORCHELASTIC_USE_AGENT_STORE": "False",
         **shared_environment(place),
     }
     if local > 1 and "OMP_NUM_THREADS" not in os.environ:
-        # Each worker would else start a thread per core of the machine.
+        # Otherwise each worker starts a thread per core of the machine.
         variables["OMP_NUM_THREADS"] = "1"
     return variables
 
 
 def torchrun(arguments: Arguments, place: Place, port: int) -> List[str]:
-    """Return the command of torchrun; later options of the user's win over those before."""
+    """Return the command of torchrun; the user's options come last and override."""
     return [
         sys.executable, "-m", "torch.distributed.run",
         "--nnodes", str(len(place.slots)),
@@ -150,7 +150,7 @@ def _run_torchrun(arguments: Arguments, place: Place) -> int:
 
 
 class Workers:
-    """The workers of this node, where they are started here."""
+    """The workers of this node, started without torchrun."""
 
     def __init__(self) -> None:
         self._processes: Dict[int, subprocess.Popen[bytes]] = {}
@@ -166,7 +166,7 @@ class Workers:
         self._running.add(process.pid)
 
     def _forward(self, signum: int, _frame: object) -> None:
-        # wrap_rank hands it on to the program.
+        # wrap_rank forwards the signal to the program.
         _descendants.signal_all(sorted(self._running), signum)
 
     def wait(self) -> int:
@@ -184,7 +184,7 @@ class Workers:
         return exit_code(code)
 
     def _end(self) -> None:
-        """End what still runs: kindly, then not; with every process that any has left."""
+        """End all remaining processes: with SIGTERM, then with SIGKILL."""
         _descendants.signal_all(sorted(self._running), signal.SIGTERM)
         orphans = set(_descendants.children_of(os.getpid())) - self._running
         _descendants.signal_all(sorted(orphans), signal.SIGTERM)

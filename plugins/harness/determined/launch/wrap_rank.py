@@ -1,11 +1,11 @@
 """Runs a program and marks each line of its output with the rank of its worker.
 
 ``python3 -m determined.launch.wrap_rank RANK [--] COMMAND ...`` prefixes every line with
-``[rank=N] ``, which is how the log viewer tells workers apart. RANK is a number, or names of
-environment variables, separated by commas, of which the first that is set holds it.
+``[rank=N] ``, by which the log viewer distinguishes workers. RANK is a number, or names of
+environment variables, separated by commas; the first variable that is set has the rank.
 
-In a task's container the lines go straight to the container's own output: some launchers would
-else carry all workers' lines to the chief's node first. ``--no-redirect-stdio`` turns that off.
+In a task's container the lines are written directly to the container's own output, because some
+launchers send all workers' lines to the chief's node first. ``--no-redirect-stdio`` turns this off.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ["main"]
 
 _USAGE = "usage: python3 -m determined.launch.wrap_rank [--no-redirect-stdio] RANK [--] COMMAND ..."
 
-# The longest line that log shippers take whole, with its newline.
+# The longest line that log shippers do not split, with its newline.
 LINE_BYTES = 8191
 
-# How long the processes that a failed program has left may take to end.
+# How long the processes of a failed program may take to end.
 GRACE_SECONDS = 5.0
 
 # Progress bars end their lines with a carriage return.
@@ -35,7 +35,7 @@ _LINE_END = re.compile(rb"\r\n|[\r\n]")
 
 
 class Arguments(NamedTuple):
-    """What the command line says."""
+    """The parsed command line."""
 
     rank: int
     command: List[str]
@@ -43,7 +43,7 @@ class Arguments(NamedTuple):
 
 
 def parse(argv: List[str]) -> Arguments:
-    """Read the command line; ValueError says what is wrong with it."""
+    """Parse the command line; ValueError names the mistake."""
     rest = list(argv)
     redirect = True
     if rest and rest[0] == "--no-redirect-stdio":
@@ -69,7 +69,7 @@ def _rank(word: str) -> int:
 
 
 def split_lines(source: IO[bytes]) -> Iterator[bytes]:
-    """Yield lines without their ends, as soon as they are there; long ones in pieces."""
+    """Yield lines without their ends, as soon as they arrive; long ones in pieces."""
     held = b""
     after_return = False
     while True:
@@ -129,8 +129,8 @@ def run(arguments: Arguments) -> int:
         _descendants.wait_for_one([process.pid])
         code = process.wait()
         if code:
-            # What it has left, such as its data loaders, would keep its output open, and so
-            # keep the launcher from hearing of the failure.
+            # Its remaining processes, such as data loaders, would keep its output open, and the
+            # launcher would not detect the failure.
             _descendants.end_all(GRACE_SECONDS)
         for thread in threads:
             thread.join()

@@ -60,7 +60,7 @@ class DeterminedCallback(_lightning.Callback):
         return str(pathlib.Path(self._folder.name, _FILE))
 
     def on_train_batch_end(self, trainer: Any, *_: Any, **__: Any) -> None:
-        """Report the progress, and look whether the trial is preempted."""
+        """Report the progress, and ask whether the trial is preempted."""
         self._report_progress(trainer)
         batches = trainer.fit_loop.total_batch_idx + 1
         if batches % self._preempt_batches == 0 and self._core.preempt.should_preempt():
@@ -68,7 +68,7 @@ class DeterminedCallback(_lightning.Callback):
             self._stop(trainer)
 
     def on_train_epoch_end(self, trainer: Any, *_: Any) -> None:
-        """Store a checkpoint when it is time for one."""
+        """Store a checkpoint if one is due."""
         due = (trainer.current_epoch + 1) % self._checkpoint_epochs == 0
         if due and not trainer.should_stop:
             self._store(trainer)
@@ -79,7 +79,7 @@ class DeterminedCallback(_lightning.Callback):
 
     def _stop(self, trainer: Any) -> None:
         trainer.should_stop = True
-        # A trial that makes room trains on for no minimum, and validates no more.
+        # A preempted trial ignores Lightning's minimum of epochs, and does not validate.
         trainer.fit_loop.min_epochs = trainer.fit_loop.epoch_loop.min_steps = None
         trainer.limit_val_batches = 0
 

@@ -1,4 +1,4 @@
-"""What the contexts of all trials in PyTorch share."""
+"""The base class of the contexts of all trials in PyTorch."""
 
 from __future__ import annotations
 

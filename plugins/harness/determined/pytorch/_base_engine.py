@@ -1,4 +1,4 @@
-"""What the engines of all trials in PyTorch share: data, callbacks, metrics of several workers."""
+"""The base class of engines for PyTorch: data, callbacks, metrics of several workers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from determined.pytorch._data import DataLoader
 
 logger = logging.getLogger("determined.pytorch")
 
-# How often the chief tells the others that it still works alone.
+# How often the chief tells the other workers that it is still busy.
 BUSY_SECONDS = 60.0
 
 
 class TorchEngine:
     """The part of training that knows PyTorch.
 
-    A subclass says in ``_train_batch`` and ``_evaluate_batches`` what to do with the data of this
-    worker, and writes and reads checkpoints.
+    A subclass trains and evaluates on this worker's data in ``_train_batch`` and
+    ``_evaluate_batches``, and writes and reads checkpoints.
     """
 
     # Whether every worker writes its part of a checkpoint; else the chief writes all of it.
@@ -163,14 +163,14 @@ class TorchEngine:
         return on_chief(self._dist, evaluate, BUSY_SECONDS)
 
     def _reduce(self, outputs: List[Dict[str, Any]]) -> Dict[str, Any]:
-        """Reduce what this worker's batches gave, together with those of the others."""
+        """Reduce the outputs of this worker's batches, together with those of the other workers."""
         everywhere = [output for worker in self._dist.allgather(outputs) for output in worker]
         return _metrics.reduce_outputs(everywhere, self._trial.evaluation_reducer())
 
     # Checkpoints and callbacks.
 
     def metadata(self) -> Dict[str, Any]:
-        """Return what a checkpoint is described with."""
+        """Return the metadata of a checkpoint."""
         return {
             "determined_version": API_VERSION,
             "framework": f"torch-{torch.__version__}",
@@ -178,7 +178,7 @@ class TorchEngine:
         }
 
     def _shuffles_of(self, state: Dict[str, Any], trial_state: Optional[Dict[str, Any]]) -> None:
-        """Take up the order of the data from a checkpoint, if the same trial has written it."""
+        """Restore the order of the data from a checkpoint, if the same trial has written it."""
         # Another trial's data is in an order of its own.
         if trial_state and int(trial_state.get("trial_id", -1)) == self._context.get_trial_id():
             self._shuffle_seed = state.get("shuffle_seed")

@@ -1,4 +1,4 @@
-"""What training from a script and from an entrypoint share, regardless of the kind of trial."""
+"""The part of training that scripts and entrypoints share, for all kinds of trials."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TorchTrainer:
         run(self._context, self._engine(), plan)
 
     def _engine(self) -> Engine:
-        """Return what trains the trial."""
+        """Return the engine that trains the trial."""
         raise NotImplementedError
 
 
@@ -121,7 +121,7 @@ def environment(
 
 
 def plan_of_config(context: TorchTrialContext) -> Plan:
-    """Return how long to train, and what to do how often, as the configuration says."""
+    """Return the plan of the configuration: length, and periods of validations and others."""
     env = context.env
     config = env.experiment_config
     size = _global_size(context)
@@ -144,7 +144,7 @@ def plan_of_config(context: TorchTrialContext) -> Plan:
 
 
 def _searched(env: EnvContext) -> Dict[str, Any]:
-    """Return which metric trials are compared by."""
+    """Return the metric by which the search compares trials."""
     searcher = env.experiment_config.get("searcher") or {}
     return {
         "searcher_metric": searcher.get("metric"),

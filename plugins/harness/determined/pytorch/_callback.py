@@ -1,4 +1,4 @@
-"""What a trial can do at the turns of training."""
+"""The callbacks of a trial."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 
 class PyTorchCallback:
-    """Overrides methods that are called, on every worker, as training continues.
+    """Base class of callbacks, whose methods are called on every worker during training.
 
     Return callbacks from ``build_callbacks``. What ``state_dict`` returns is part of checkpoints.
 
@@ -53,7 +53,7 @@ class PyTorchCallback:
         """Run with the reduced metrics, before they are reported; example: ``print(metrics)``."""
 
     def on_checkpoint_load_start(self, checkpoint: Dict[str, Any]) -> None:
-        """Change what a checkpoint holds; example: ``checkpoint.pop("extra", None)``."""
+        """Change a loaded checkpoint; example: ``checkpoint.pop("extra", None)``."""
 
     def on_checkpoint_save_start(self, checkpoint: Dict[str, Any]) -> None:
         """Add to a checkpoint, on the chief; example: ``checkpoint["extra"] = 1``."""
@@ -71,7 +71,7 @@ class PyTorchCallback:
         """Run when a checkpoint is stored, on the chief; example: ``print(uuid)``."""
 
     def state_dict(self) -> Dict[str, Any]:
-        """Return what a checkpoint is to keep; example: ``return {"seen": self.seen}``."""
+        """Return the state for a checkpoint; example: ``return {"seen": self.seen}``."""
         return {}
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:

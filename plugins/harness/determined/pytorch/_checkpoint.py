@@ -1,4 +1,4 @@
-"""What a checkpoint of a PyTorch trial holds, and how it is read back.
+"""Writes and reads checkpoints of PyTorch trials.
 
 state_dict.pth    the state of models, optimizers, schedulers, callbacks, scaler and random numbers
 trial_state.pkl   how far training was, and for which trial
@@ -89,7 +89,7 @@ def read(path: pathlib.Path, **torch_load_kwargs: Any) -> Dict[str, Any]:
 
 
 def read_trial_state(path: pathlib.Path) -> Optional[Dict[str, Any]]:
-    """Return how far training was; None for checkpoints of a form without that."""
+    """Return the position of training, or None if the checkpoint has none."""
     for name in (TRIAL_STATE, _OLD_TRIAL_STATE):
         if (path / name).exists():
             found: Any = pickle.loads((path / name).read_bytes())
@@ -185,7 +185,7 @@ def rng_state() -> Dict[str, Any]:
 
 
 def restore_rng(state: Mapping[str, Any]) -> None:
-    """Let generators of random numbers continue from where they were."""
+    """Restore the state of generators of random numbers."""
     if "cpu_rng_state" in state:
         torch.random.set_rng_state(state["cpu_rng_state"])
     if "np_rng_state" in state:

@@ -1,4 +1,4 @@
-"""Work that the chief does alone, however long it takes."""
+"""Work of the chief alone, while the other workers wait without a limit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from determined import core
 def on_chief(
     dist: core.DistributedContext, work: Callable[[], Dict[str, Any]], busy_seconds: float
 ) -> Dict[str, Any]:
-    """Do work on the chief alone, however long it takes, and return its result everywhere.
+    """Do work on the chief alone, and return its result at every worker.
 
-    A worker that hears nothing from the chief gives up after a while, so the chief tells the others
-    all the time that it is busy. An error of the work is raised everywhere.
+    A worker that gets no message from the chief stops waiting after some time, so the chief
+    regularly tells the other workers that it is busy. Every worker raises an error of the work.
     """
     if dist.size < 2:
         return work()

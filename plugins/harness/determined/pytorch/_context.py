@@ -29,7 +29,7 @@ class _DDP(DistributedDataParallel):
 
 
 class PyTorchTrialContext(TorchTrialContext):
-    """What a trial class is given: ``pytorch.init()``, or the platform, makes it.
+    """The context of a trial class; ``pytorch.init()``, or the platform, makes it.
 
     Example::
 
@@ -73,7 +73,7 @@ class PyTorchTrialContext(TorchTrialContext):
     def wrap_model(self, model: Any) -> Any:
         """Put a model on its device and, with several slots, wrap it in DistributedDataParallel.
 
-        Use what is returned in its place; the state of wrapped models is part of checkpoints.
+        Use the returned model; the state of wrapped models is part of checkpoints.
 
         Example: ``self.model = context.wrap_model(Net())``
         """

@@ -1,4 +1,4 @@
-"""The data loader of trial classes, and what moves batches to a device."""
+"""The data loader of trial classes, and a function that moves batches to a device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ logger = logging.getLogger("determined.pytorch")
 
 _Data = Union[Dict[str, Any], Sequence[Any], Any]
 
-# What a batch is, for annotations: a tensor, or a sequence or map of tensors.
+# The type of a batch, for annotations: a tensor, or a sequence or map of tensors.
 TorchData = Union[Dict[str, torch.Tensor], Sequence[torch.Tensor], torch.Tensor]
 
 
@@ -136,10 +136,10 @@ class DataLoader:
         )
 
     def _seed_shuffle(self, seed: int) -> None:
-        """Let ``shuffle=True`` draw from a generator of its own, which goes on from epoch to epoch.
+        """Give ``shuffle=True`` a generator of its own, which continues from epoch to epoch.
 
-        Otherwise it would draw from the global one, whose state depends on all that the training
-        code does, and the order of later epochs could not be found again.
+        Otherwise it would use the global one, whose state depends on all training
+        code, and the order of later epochs could not be reproduced.
         """
         if self._shuffles_itself:
             self.sampler.generator = torch.Generator().manual_seed(seed)

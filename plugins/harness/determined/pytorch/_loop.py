@@ -5,8 +5,8 @@
         report the metrics of the batches since the last one
         validate if that is due; save if the checkpoint policy says so
         save if that is due
-        make room if asked to: save and leave
-    validate and save what is not yet
+        save and end if the trial is preempted
+    validate and save if the last step has no validation or checkpoint
 
 Several workers run it in step. It knows lengths, reports and preemption; an ``Engine`` knows the
 framework: how to train on a batch, to evaluate, to save and to load.
@@ -26,7 +26,7 @@ logger = logging.getLogger("determined.pytorch")
 
 
 class Engine(Protocol):
-    """What the loop drives."""
+    """The interface between the loop and a framework."""
 
     epoch_length: int
     # Whether every worker writes its part of a checkpoint; else the chief writes all of it.
@@ -54,7 +54,7 @@ class Engine(Protocol):
         """Read a checkpoint, and return the state of the loop that wrote it."""
 
     def metadata(self) -> Dict[str, Any]:
-        """Return what a checkpoint is described with."""
+        """Return the metadata of a checkpoint."""
 
     def tell(self, hook: str, *args: Any, **kwargs: Any) -> None:
         """Call a method of all callbacks."""
@@ -62,7 +62,7 @@ class Engine(Protocol):
 
 @dataclasses.dataclass
 class Plan:
-    """How long to train, and what to do how often."""
+    """The length of training, and the periods of reports, validations and checkpoints."""
 
     max_length: TrainUnit
     reporting_period: TrainUnit
@@ -74,7 +74,7 @@ class Plan:
     searcher_metric: Optional[str] = None
     smaller_is_better: bool = True
     latest_checkpoint: Optional[str] = None
-    # What the master knows; None off the cluster, where the checkpoint says it.
+    # From the master; None off the cluster, where the checkpoint has it.
     steps_completed: Optional[int] = None
     trial_id: int = 0
 
@@ -95,7 +95,7 @@ class Loop:
         self._best: Optional[float] = None
 
     def run(self) -> None:
-        """Train until the end, or until asked to leave."""
+        """Train until the end, or until the trial is preempted."""
         skip = self._plan.steps_completed or 0
         self._engine.tell("on_trial_startup", skip, self._plan.latest_checkpoint)
         try:
@@ -130,7 +130,7 @@ class Loop:
         )
 
     def _train(self) -> bool:
-        """Train to the end; returns True to leave before it."""
+        """Train to the end; return True if training ends early."""
         while self.steps < self._total:
             self._status("training")
             self._train_to_boundary()
@@ -205,7 +205,7 @@ class Loop:
     def _best_before(self) -> Optional[float]:
         """Return the best metric of the experiment so far.
 
-        The master may not have heard yet of the last one of this process.
+        The master may not have received the last validation of this process yet.
         """
         if self._plan.checkpoint_policy != "best":
             return None

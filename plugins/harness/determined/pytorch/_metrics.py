@@ -1,4 +1,4 @@
-"""Metrics on their way from batches on several workers to one report."""
+"""Combines the metrics of batches and workers into one report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from determined.pytorch._reducer import Reducer, _simple_reduce_metrics
 
 
 def named(metrics: Any, method: str) -> Dict[str, Any]:
-    """Return what a trial's method returned as a map; a tensor is the loss.
+    """Return the result of a trial's method as a map; a tensor is the loss.
 
     Tensors stay on their device until a report is due: moving them would wait for it.
     """
@@ -37,12 +37,12 @@ def to_numpy(value: Any) -> Any:
 
 
 def all_to_numpy(metrics: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return a map of metrics with arrays in the place of tensors."""
+    """Return a map of metrics with arrays in place of tensors."""
     return {name: to_numpy(value) for name, value in metrics.items()}
 
 
 def reduce(reducer: Reducer, values: Sequence[Any], what: str) -> Any:
-    """Return one value for many; ``what`` says in messages which metrics they are."""
+    """Reduce many values to one; error messages use ``what`` for the kind of metrics."""
     # Stages of a pipeline give the same loss, some as a number and some as a list of one.
     values = [
         value.reshape(()) if isinstance(value, np.ndarray) and value.size == 1 else value
@@ -75,7 +75,7 @@ def averages_over_workers(
 def reduce_outputs(
     outputs: Sequence[Dict[str, Any]], given: Union[Reducer, Mapping[str, Reducer]]
 ) -> Dict[str, Any]:
-    """Reduce what ``evaluate_batch`` returned for all batches, as ``evaluation_reducer`` says."""
+    """Reduce the results of ``evaluate_batch`` for all batches with ``evaluation_reducer``."""
     names = list(outputs[0]) if outputs else []
     for output in outputs:
         if set(output) != set(names):

@@ -1,4 +1,4 @@
-"""Reduces metrics over batches and workers: by name, by a function, or by a class of the user's."""
+"""Reduces metrics over batches and workers: by name, by a function, or by a user's class."""
 
 from __future__ import annotations
 
@@ -70,21 +70,21 @@ class MetricReducer(abc.ABC):
 
     @abc.abstractmethod
     def per_slot_reduce(self) -> Any:
-        """Return what this worker has seen, as something that can be pickled.
+        """Return the values of this worker, as an object that can be pickled.
 
         Example: ``return self.right, self.all``
         """
 
     @abc.abstractmethod
     def cross_slot_reduce(self, per_slot_metrics: List[Any]) -> Any:
-        """Return the metric, or a map of metrics, from what the workers have seen, by rank.
+        """Return the metric, or a map of metrics, from the values of the workers, by rank.
 
         Example: ``return sum(right for right, _ in per_slot_metrics)``
         """
 
 
 class _SimpleReducer(MetricReducer):
-    """A function over everything that ``update`` was given, on all workers."""
+    """A function of all values that ``update`` got, on all workers."""
 
     def __init__(self, fn: Callable[[List[Any]], Any]) -> None:
         self.fn = fn
@@ -94,7 +94,7 @@ class _SimpleReducer(MetricReducer):
         self.values = []
 
     def update(self, value: Any) -> None:
-        """Remember a value."""
+        """Store a value."""
         self.values.append(value)
 
     def per_slot_reduce(self) -> Any:
@@ -123,7 +123,7 @@ class _PyTorchReducerContext:
         self._wrapped_reducers: List[_WrappedReducer] = []
 
     def reset_reducers(self) -> None:
-        """Let every reducer forget what it has seen.
+        """Reset every reducer.
 
         Example: ``context.reset_reducers()``
         """
@@ -160,7 +160,7 @@ class _PyTorchReducerContext:
     def run_cross_slot_reduction(
         self, reducables: List[_WrappedReducer], gathered: List[Any]
     ) -> Dict[str, Any]:
-        """Return the metrics of reducers from what all workers gathered, by rank and reducer.
+        """Return the metrics of reducers from the values of all workers, by rank and reducer.
 
         Example: ``context.run_cross_slot_reduction(reducables, gathered)``
         """
@@ -180,7 +180,7 @@ class _PyTorchReducerContext:
         return metrics
 
     def reduce_metrics(self, for_training: bool) -> Dict[str, Any]:
-        """Return what the reducers of training or of validation give; all workers must call it.
+        """Return the metrics of the reducers of training or validation; all workers must call it.
 
         Example: ``metrics = context.reduce_metrics(for_training=False)``
         """

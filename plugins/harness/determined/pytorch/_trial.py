@@ -57,11 +57,11 @@ class PyTorchTrial(LegacyTrial):
 
     @abc.abstractmethod
     def build_training_data_loader(self) -> Any:
-        """Return a ``DataLoader`` of what to train on; example: as in the class."""
+        """Return a ``DataLoader`` of the training data; example: as in the class."""
 
     @abc.abstractmethod
     def build_validation_data_loader(self) -> Any:
-        """Return a ``DataLoader`` of what to validate with; example: as in the class."""
+        """Return a ``DataLoader`` of the validation data; example: as in the class."""
 
     def build_callbacks(self) -> Dict[str, PyTorchCallback]:
         """Return callbacks by name; example: ``return {"plateau": Plateau(self.scheduler)}``."""

@@ -1,4 +1,4 @@
-"""TensorBoard's files: where a trial writes them, and how they come into checkpoint storage.
+"""TensorBoard's files: their local folder, and their copies in checkpoint storage.
 
 The platform's TensorBoard task reads them from storage, below
 ``<cluster>/tensorboard/experiment/<experiment>/trial/<trial>``.

@@ -12,7 +12,7 @@ from determined.tensorboard._manager import TensorboardManager
 
 
 def get_sync_path(cluster_id: str, experiment_id: str, trial_id: str) -> pathlib.Path:
-    """Return where a trial's files are under checkpoint storage.
+    """Return the path of a trial's files in checkpoint storage.
 
     Example:
 
@@ -23,9 +23,9 @@ def get_sync_path(cluster_id: str, experiment_id: str, trial_id: str) -> pathlib
 
 
 def get_base_path(checkpoint_config: Mapping[str, Any]) -> pathlib.Path:
-    """Return the local folder that this process writes its files to.
+    """Return the local folder for the files of this process.
 
-    On the cluster it is the task's own, so that it goes when the task does.
+    On the cluster it is in the task's folder, which is removed with the task.
 
     Example: ``folder = get_base_path({})``
     """

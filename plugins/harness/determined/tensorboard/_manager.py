@@ -1,4 +1,4 @@
-"""Carries TensorBoard's files from where they are written into checkpoint storage."""
+"""Copies TensorBoard's files from their local folder into checkpoint storage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = logging.getLogger("determined.tensorboard")
 PathSelector = Callable[[pathlib.Path], bool]
 PathMangler = Callable[[pathlib.Path, int], pathlib.Path]
 
-# Storage may be slow or billed by request: files travel at most once in so many seconds.
+# Minimum interval between copies of a file: storage may be slow, or billed by request.
 SYNC_SECONDS = 1.0
 
 
@@ -29,8 +29,8 @@ def _unchanged(path: pathlib.Path, _rank: int) -> pathlib.Path:
 class TensorboardManager:
     """Files below ``base_path``, kept in storage below ``sync_path``.
 
-    ``sync`` asks for a copy of what changed and returns; a thread copies. A failure is logged
-    and tried again with the next change: no training ends because of a picture.
+    ``sync`` requests a copy of changed files and returns; a thread copies. The thread logs
+    failures and tries again at the next change, so they never end training.
 
     Example::
 
@@ -63,7 +63,7 @@ class TensorboardManager:
         self._files.delete()
 
     def start(self) -> None:
-        """Begin to copy what ``sync`` asks for."""
+        """Start the thread that copies."""
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, name="determined-tensorboard", daemon=True
@@ -76,13 +76,13 @@ class TensorboardManager:
         mangler: PathMangler = _unchanged,
         rank: int = 0,
     ) -> None:
-        """Ask for what changed and is selected to be copied, under the mangler's names."""
+        """Request a copy of changed and selected files, under the mangler's names."""
         with self._changed:
             self._wanted = (selector, mangler, rank)
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Copy what is left, and end the thread."""
+        """Copy the remaining files, and end the thread."""
         with self._changed:
             if self._sync_on_close and self._wanted is None:
                 self._wanted = (_every, _unchanged, 0)

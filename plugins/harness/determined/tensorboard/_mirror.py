@@ -1,7 +1,7 @@
-"""Brings TensorBoard's files out of storage into a folder, and keeps on doing so.
+"""Copies TensorBoard's files continuously from storage into a local folder.
 
-TensorBoard keeps a file open and reads what is appended to it. A file in storage is replaced
-each time that it grows, so what is new of it is appended to the copy here.
+TensorBoard keeps a file open and reads appended data. A writer replaces its file in storage
+each time that it grows, so the mirror appends the new part to the local copy.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class Mirror:
 
     @property
     def files(self) -> int:
-        """How many files have come."""
+        """The number of copied files."""
         with self._lock:
             return len(self._versions)
 
     @property
     def troubles(self) -> Dict[str, str]:
-        """What keeps sources from being read, by name."""
+        """The errors of sources that cannot be read, by name."""
         with self._lock:
             return dict(self._troubles)
 
@@ -102,7 +102,7 @@ class Mirror:
                 return
 
     def look(self) -> None:
-        """Copy what is new of every source."""
+        """Copy the new data of every source."""
         for source in self._sources:
             if self._closing.is_set():
                 return
@@ -140,7 +140,7 @@ class Mirror:
     def _update(
         self, files: storage.Files, name: str, state: storage.FileState, target: pathlib.Path
     ) -> None:
-        """Append what is new; a file that became shorter is another file, and starts again."""
+        """Append the new data of a file; if the file became shorter, copy it from the beginning."""
         here = target.stat().st_size if target.exists() else 0
         if here > state.size:
             here = 0

@@ -1,4 +1,4 @@
-"""What draws reported metrics as curves, and what a writer of curves must do for it."""
+"""Writes reported metrics as curves, and the interface of writers of curves."""
 
 from __future__ import annotations
 

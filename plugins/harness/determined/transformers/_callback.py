@@ -81,7 +81,7 @@ class DetCallback(transformers.TrainerCallback):
             return
         # Each node needs all parts: those of DeepSpeed's engines too.
         self.core_context.checkpoint.download(latest, args.output_dir)
-        # A folder that outlives tasks may hold checkpoints of other runs.
+        # A folder that remains after tasks may have checkpoints of other runs.
         metadata = self.core_context.checkpoint.get_metadata(latest)
         named = pathlib.Path(args.output_dir, f"checkpoint-{metadata.get('steps_completed')}")
         found = str(named) if named.is_dir() else trainer_utils.get_last_checkpoint(args.output_dir)
@@ -96,7 +96,7 @@ class DetCallback(transformers.TrainerCallback):
         logs: Optional[Dict[str, Any]] = None,
         **kwargs: Any,
     ) -> None:
-        """Report what the Trainer logs, once per step, and look whether to make room."""
+        """Report the Trainer's logs, once per step, and ask whether the trial is preempted."""
         if logs:
             self._report(state, logs)
         self._make_room(control)
@@ -121,7 +121,7 @@ class DetCallback(transformers.TrainerCallback):
             self.core_context.train.report_metrics(kind, step, metrics)
 
     def _make_room(self, control: transformers.TrainerControl) -> None:
-        """End training where the trial is preempted; all workers are told the same."""
+        """End training if the trial is preempted; all workers get the same answer."""
         if self._preempted or self.core_context.preempt.should_preempt():
             self._preempted = True
             control.should_training_stop = True
@@ -149,7 +149,7 @@ class DetCallback(transformers.TrainerCallback):
         control: transformers.TrainerControl,
         **kwargs: Any,
     ) -> None:
-        """At the end of training, ask for what the last step lacks."""
+        """At the end of training, request a missing evaluation and checkpoint of the last step."""
         self._make_room(control)
         finished = state.global_step >= state.max_steps
         if not control.should_training_stop and not finished:

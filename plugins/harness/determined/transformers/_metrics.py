@@ -1,4 +1,4 @@
-"""What the Trainer logs, and what of it is reported."""
+"""Selects the metrics to report from the Trainer's logs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from determined.core._train import TRAINING, VALIDATION
 
 TEST = "test"
 
-# How fast it went is no metric of the model; the Trainer's own epoch is rounded.
+# Speed is no metric of the model; the Trainer's own epoch is rounded.
 _SPEED = ("_runtime", "_per_second", "_compilation_time")
 
 
 def kind_of(logs: Dict[str, Any]) -> str:
-    """Return the group of what was logged, which the prefix of its names says."""
+    """Return the group of logged metrics, by the prefix of their names."""
     if any(name.startswith("eval_") for name in logs):
         return VALIDATION
     if any(name.startswith("test_") for name in logs):
@@ -24,7 +24,7 @@ def kind_of(logs: Dict[str, Any]) -> str:
 def reported(
     logs: Dict[str, Any], filter_metrics: Optional[List[str]], always: List[str]
 ) -> Dict[str, Any]:
-    """Return what is reported: all, or what a filter names; some in any case."""
+    """Return the metrics to report: all or those of the filter, and always the required ones."""
     named = None if filter_metrics is None else [*filter_metrics, *always]
     return {
         name: value

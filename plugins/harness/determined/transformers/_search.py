@@ -1,4 +1,4 @@
-"""How long to train, said twice: in the configuration and to the Trainer."""
+"""Checks that the configuration and the Trainer have the same length of training."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The client of the master: sessions that authenticate, retry and keep their connections.
 
-``Session`` is what everything else uses; ``TaskSession`` is the same with the token that the
-platform gave this task. ``errors`` holds what they raise. ``bindings`` has a function for each
-endpoint of the master; it is imported when it is first asked for.
+All other modules use ``Session``; ``TaskSession`` is a session with the token that the
+platform gave this task. ``errors`` has their exceptions. ``bindings`` has a function for each
+endpoint of the master; it is imported when it is first used.
 """
 
 import importlib

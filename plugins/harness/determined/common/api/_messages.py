@@ -1,4 +1,4 @@
-"""What the functions and messages of ``bindings`` are made of.
+"""The base of the functions and messages of ``bindings``.
 
 A message is a class with a line for each field: its type, and ``= None`` where the field may be
 missing. Everything else follows from these lines, when a class is first used.
@@ -51,20 +51,20 @@ class APIHttpStreamError(APIHttpError):
 
 
 class DetEnum(enum.Enum):
-    """A word of a fixed set; ``str`` leaves out what all words of the set begin with."""
+    """A word of a fixed set; ``str`` leaves out the common prefix of all words of the set."""
 
     def __str__(self) -> str:
         return str(self.value)[len(self.prefix()) :]
 
     @classmethod
     def prefix(cls) -> str:
-        """Return what all values begin with, up to an underscore; example: ``STATE_``."""
+        """Return the common prefix of all values, up to an underscore; example: ``STATE_``."""
         prefix = os.path.commonprefix([str(m.value) for m in cls])  # noqa: RUF071
         return prefix if prefix.endswith("_") else ""
 
 
 class _Signature:
-    """Says for ``inspect`` and editors which fields a message takes."""
+    """Shows the fields of a message to ``inspect`` and editors."""
 
     def __get__(self, _: Any, cls: type) -> inspect.Signature:
         keyword = inspect.Parameter.KEYWORD_ONLY
@@ -100,7 +100,7 @@ class Message:
 
     @classmethod
     def from_json(cls: Type[M], obj: Any) -> M:
-        """Read a message; KeyError where a required field is missing, others are ignored."""
+        """Read a message; KeyError if a required field is missing. Unknown fields are ignored."""
         values = {}
         for name, field in fields_of(cls).items():
             if field.required or name in obj:
@@ -123,7 +123,7 @@ class Message:
         return f"{type(self).__name__}({shown})"
 
 
-# The name that Determined's package has for it.
+# The name of this class in Determined's package.
 Printable = Message
 
 
@@ -162,7 +162,7 @@ def _read_fields(cls: type) -> Dict[str, Field]:
 
 
 def _reader(text: str, module: Any) -> Change:
-    """Return how a value of a type is read from JSON."""
+    """Return a function that reads a value of a type from JSON."""
     match = re.fullmatch(r"(Optional|Sequence|Dict)\[(?:str, )?(.*)\]", text)
     if match is None:
         if text == "float":
@@ -188,7 +188,7 @@ def _same(value: Any) -> Any:
 
 
 def _write(value: Any, omit_unset: bool = True) -> Any:
-    """Return a value as JSON has it."""
+    """Return the JSON form of a value."""
     if isinstance(value, Message):
         return value.to_json(omit_unset)
     if isinstance(value, DetEnum):
@@ -213,7 +213,7 @@ def _float(value: float) -> Any:
 def call(
     session: BaseSession, method: str, path: str, params: Mapping[str, Any], body: Any = None
 ) -> Any:
-    """Send a request, and return the JSON of the answer; None where it has no body."""
+    """Send a request, and return the JSON of the answer; None if it has no body."""
     answer = session._request(method, path, _plain(params), _write(body), None, None, None)
     return json.loads(answer.content) if answer.content.strip() else None
 

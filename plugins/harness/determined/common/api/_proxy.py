@@ -1,7 +1,7 @@
-"""Which web proxy a request goes through, by the variables that every tool reads.
+"""Chooses the web proxy of a request by the usual environment variables.
 
-``http_proxy``, ``https_proxy`` and ``all_proxy`` name proxies, ``no_proxy`` the hosts that are
-reached without; in capitals too. A task's own master, on loopback, is always reached directly.
+``http_proxy``, ``https_proxy`` and ``all_proxy`` name proxies, ``no_proxy`` names hosts to reach
+directly; names in capitals work too. Requests to a task's loopback master never use a proxy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from determined.common.api import errors
 
 
 class Proxy(NamedTuple):
-    """A proxy that speaks HTTP, with the header that signs in to it."""
+    """An HTTP proxy, with the header that signs in to it."""
 
     host: str
     port: int
@@ -23,7 +23,7 @@ class Proxy(NamedTuple):
 
 
 def proxy_for(scheme: str, host: str, port: int) -> Optional[Proxy]:
-    """Return the proxy between here and a server; None where there is none."""
+    """Return the proxy for requests to a server, or None for a direct connection."""
     if _is_loopback(host) or request.proxy_bypass_environment(f"{host}:{port}"):  # type: ignore[attr-defined]
         return None
     found = request.getproxies_environment()

@@ -1,8 +1,8 @@
-"""Where an answer that points elsewhere leads, and where it must not lead.
+"""Decides which redirects a session follows.
 
-A redirect carries the session's token along, so it is followed within one host only, and never
-from HTTPS back to HTTP. A request that changes something is sent again only where the server asks
-for the very same request.
+A redirected request contains the session's token, so redirects are followed within one host only,
+and never from HTTPS to HTTP. A request that changes something is sent again only if the status
+requires the same request.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from urllib import parse
 
 from determined.common.api import errors
 
-# More in a row are a circle.
+# More redirects in a row count as a loop.
 MAX_REDIRECTS = 5
 
 _SAME_METHOD = frozenset({307, 308})
@@ -20,7 +20,7 @@ _ANY = frozenset({301, 302, 303}) | _SAME_METHOD
 
 
 def follow(method: str, url: str, status: int, location: Optional[str]) -> Optional[str]:
-    """Return the address to ask instead of url; None for an answer that is no redirect."""
+    """Return the address to which an answer redirects, or None if it is no redirect."""
     if status not in _ANY or not location:
         return None
     target = parse.urljoin(url, location)

@@ -1,4 +1,4 @@
-"""When to ask again, and for how long."""
+"""When to repeat a request, and for how long."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import os
 import random
 from typing import Any, Dict, FrozenSet, Optional
 
-# A gateway without its master, and a master without its database, say one of these.
+# A gateway without its master, and a master without its database, answer with one of these.
 UNAVAILABLE = frozenset({502, 503, 504})
 
 
 @dataclasses.dataclass(frozen=True)
 class RetryPolicy:
-    """How a session repeats a request that nobody answered.
+    """How a session repeats a request that was not answered.
 
     A request is repeated until ``total`` attempts after the first are spent or ``patience``
     seconds have passed, whichever comes first; None lifts that limit. A pause between two
@@ -36,7 +36,7 @@ class RetryPolicy:
     max_pause: float = 10.0
 
     def allows(self, attempts: int, elapsed: float) -> bool:
-        """Return whether another attempt may follow after so many, so long after the first."""
+        """Return whether another attempt is allowed after ``attempts`` and ``elapsed`` seconds."""
         if self.total is not None and attempts > self.total:
             return False
         return self.patience is None or elapsed < self.patience
@@ -44,7 +44,7 @@ class RetryPolicy:
     def pause(self, attempts: int, retry_after: Optional[float] = None) -> float:
         """Return the seconds to wait before the next attempt.
 
-        Pauses double, and vary by a quarter so that many workers do not come back at once.
+        Pauses double, and vary by a quarter so that many workers do not retry at the same time.
         """
         pause = min(self.max_pause, self.backoff_factor * 2.0 ** min(attempts - 1, 16))
         if retry_after is not None:
@@ -54,12 +54,12 @@ class RetryPolicy:
 
 
 def no_retry() -> RetryPolicy:
-    """Return the policy that asks once."""
+    """Return the policy without retries."""
     return RetryPolicy(total=0)
 
 
 def task_policy() -> RetryPolicy:
-    """Return the policy of a task: it outlasts a master that is away for ten minutes.
+    """Return the policy of a task: requests survive an outage of the master of ten minutes.
 
     ``DET_RETRY_CONFIG`` may replace it: a JSON object with ``total`` and ``backoff_factor``,
     the names that urllib3 gives them, and ``patience``, in seconds.

@@ -21,7 +21,7 @@ logger = logging.getLogger("determined.api")
 
 T = TypeVar("T", bound="BaseSession")
 
-# Requests that may be held for long by the far side say so with a timeout of their own.
+# Requests that the master may answer late set a timeout of their own.
 DEFAULT_TIMEOUT = 60.0
 
 
@@ -45,7 +45,7 @@ class Response:
 
     @property
     def ok(self) -> bool:
-        """Whether the master did what was asked."""
+        """Whether the request succeeded."""
         return self.status_code < 400
 
     @property
@@ -54,12 +54,12 @@ class Response:
         return self.content.decode("utf-8", errors="replace")
 
     def json(self) -> Any:
-        """The body as JSON; ValueError where it is none."""
+        """The body as JSON; ValueError if it is not JSON."""
         return _json.loads(self.content)
 
     @property
     def retry_after(self) -> Optional[float]:
-        """The seconds after which the server asks to be asked again, where it says so."""
+        """The seconds until a retry that the server proposes, or None."""
         value = self.headers.get("Retry-After")
         return float(value) if value is not None and value.isdigit() else None
 
@@ -67,7 +67,7 @@ class Response:
 class BaseSession:
     """Requests to one master.
 
-    A session may be used by several threads: each request takes an idle connection of the
+    Several threads may use a session: each request takes an idle connection of the
     session's, or opens one. ``close`` drops the connections; a later request opens new ones.
     Every request may be sent more than once, because an answer can be lost on its way: a request
     that makes an experiment or a task carries a key by which the master knows it again. What has
@@ -108,7 +108,7 @@ class BaseSession:
         self._retry = _policy(max_retries)
         self._headers = dict(headers or {})
         self._transport = Transport(master, cert)
-        # By origin: where the master's host has pointed to.
+        # By origin: the addresses to which the master's host has redirected.
         self._elsewhere: Dict[str, Transport] = {}
 
     def __enter__(self: T) -> T:
@@ -123,11 +123,11 @@ class BaseSession:
         self.close()
 
     def close(self) -> None:
-        """Drop idle connections, and break those in use."""
+        """Drop idle connections, and abort those in use."""
         self._close(for_good=False)
 
     def end(self) -> None:
-        """Close for good: requests under way and all later ones fail at once."""
+        """Close for good: current and later requests fail at once."""
         self._close(for_good=True)
 
     def _close(self, for_good: bool) -> None:
@@ -176,7 +176,7 @@ class BaseSession:
         headers: Optional[Mapping[str, str]] = None,
         timeout: Optional[float] = None,
     ) -> Response:
-        """Send a POST request; data is JSON that is encoded already."""
+        """Send a POST request; ``data`` is encoded JSON."""
         return self._request("POST", path, params, json, data, headers, timeout)
 
     def patch(
@@ -212,9 +212,9 @@ class BaseSession:
         params: Optional[Mapping[str, Any]] = None,
         timeout: Optional[float] = None,
     ) -> Iterator[Any]:
-        """Yield the records of a stream as they come.
+        """Yield the records of a stream as they arrive.
 
-        A stream is asked for once: what was yielded cannot be taken back.
+        A stream is requested only once, because a repetition would yield records again.
         """
         with self.open(path, params=params, timeout=timeout) as response:
             for line in response:
@@ -234,7 +234,7 @@ class BaseSession:
         headers: Optional[Mapping[str, str]] = None,
         timeout: Optional[float] = DEFAULT_TIMEOUT,
     ) -> Iterator[http.client.HTTPResponse]:
-        """Provide the body of an answer to a GET, to be read piece by piece."""
+        """Send a GET request and provide the answer, whose body can be read in parts."""
         target = _target(path, params)
         all_headers = {**self._headers, **(headers or {})}
         transport, url = self._transport, self.master + target
@@ -284,7 +284,7 @@ class BaseSession:
         headers: Dict[str, str],
         timeout: float,
     ) -> Response:
-        """Send until somebody answers or the policy's patience ends."""
+        """Send until the master answers or the policy allows no further attempt."""
         url = self.master + target
         started = time.monotonic()
         attempts = 0
@@ -320,7 +320,7 @@ class BaseSession:
         headers: Dict[str, str],
         timeout: float,
     ) -> Response:
-        """Send once, and again where an answer points elsewhere."""
+        """Send once, and follow redirects."""
         transport, url = self._transport, self.master + target
         for _ in range(_redirect.MAX_REDIRECTS + 1):
             answer = transport.exchange(method, target, body, headers, timeout)
@@ -332,7 +332,7 @@ class BaseSession:
         raise errors.BadRequestException(f"{self.master} redirects in a loop, to {url}")
 
     def _route(self, url: str) -> Tuple[Transport, str]:
-        """Return the connections to the origin of an address, and what to ask it for."""
+        """Return the connections to the origin of an address, and the path to request there."""
         origin, target = _redirect.split(url)
         transport = self._elsewhere.get(origin)
         if transport is None:
@@ -398,7 +398,7 @@ def _target(path: str, params: Optional[Mapping[str, Any]]) -> str:
 
 
 def _query(params: Mapping[str, Any]) -> Dict[str, Any]:
-    """Spell query values as the master reads them; None means not given."""
+    """Return query values in the form that the master reads; values of None are left out."""
     spelled: Dict[str, Any] = {}
     for key, value in params.items():
         if value is None:

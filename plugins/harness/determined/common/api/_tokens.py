@@ -1,7 +1,7 @@
-"""The sessions of a person on this machine, as ``det`` keeps them.
+"""The sessions of a user on this machine, which ``det`` stores.
 
-``det user login`` writes ``~/.config/determined/auth.json``, and a script may continue with the
-session of whoever runs it. Determined's programs read and write the same file.
+``det user login`` writes ``~/.config/determined/auth.json``, and scripts of the same account use
+this session. Determined's programs read and write the same file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from determined.common.api._url import canonicalize_master_url
 
 logger = logging.getLogger("determined.api")
 
-# The newest form of the file that is known.
+# The newest version of the file that this package can read.
 VERSION = 2
 
-# Others hold the lock of the file for milliseconds.
+# Other programs hold the lock of the file for milliseconds.
 LOCK_SECONDS = 10
 
 
@@ -61,11 +61,11 @@ class TokenStore:
             self._take({})
 
     def get_active_user(self) -> Optional[str]:
-        """Return who has signed in last; example: ``store.get_active_user()``."""
+        """Return the user who signed in last; example: ``store.get_active_user()``."""
         return self._active_user
 
     def get_all_users(self) -> List[str]:
-        """Return everybody who has a session; example: ``store.get_all_users()``."""
+        """Return all users who have a session; example: ``store.get_all_users()``."""
         return list(self._tokens)
 
     def get_token(self, user: str) -> Optional[str]:
@@ -73,7 +73,7 @@ class TokenStore:
         return self._tokens.get(user)
 
     def set_token(self, username: str, token: str) -> None:
-        """Keep a session; example: ``store.set_token("ann", session.token)``."""
+        """Store a session; example: ``store.set_token("ann", session.token)``."""
         with self._changed() as entry:
             entry.setdefault("tokens", {})[username] = token
 
@@ -93,7 +93,7 @@ class TokenStore:
             entry["active_user"] = username
 
     def clear_active(self) -> None:
-        """Let programs act as nobody in particular; example: ``store.clear_active()``."""
+        """Set no active user; example: ``store.clear_active()``."""
         with self._changed() as entry:
             entry.pop("active_user", None)
 
@@ -106,13 +106,13 @@ class TokenStore:
     # The file.
 
     def _load(self) -> Dict[str, Any]:
-        """Return the file in its newest form."""
+        """Return the contents of the file in the newest version."""
         document = json.loads(self.path.read_text(encoding="utf-8"))
         version = int(document.get("version", 0))
         if version > VERSION:
             raise ValueError(f"the file has version {version}, which this package does not know")
         if version == 0:
-            # It knew one master, and did not say which.
+            # The oldest version has the sessions of one master, whose address it does not contain.
             return {"version": VERSION, "masters": {self.master_address: document}}
         masters: Dict[str, Any] = {}
         for address, entry in document.get("masters", {}).items():
@@ -129,7 +129,7 @@ class TokenStore:
 
     @contextlib.contextmanager
     def _changed(self) -> Iterator[Dict[str, Any]]:
-        """Provide the master's part of the file, and write what becomes of it."""
+        """Provide the master's part of the file for changes, and write it afterwards."""
         with self._locked():
             try:
                 document = self._load()
@@ -146,7 +146,7 @@ class TokenStore:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """Keep other programs from changing the file, as they keep this one from it."""
+        """Lock the file against changes by other programs."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = f"{self.path}.lock"
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,7 +1,7 @@
 """HTTP over connections that are kept: the lowest layer of a session.
 
-One ``Transport`` belongs to one session. It keeps idle connections for reuse and knows those in
-use, so that closing it from another thread ends even a long poll at once.
+One ``Transport`` belongs to one session. It keeps idle connections for reuse and has a list of
+those in use, so ``close`` in another thread ends even a long poll at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib import parse
 from determined.common.api import certs, errors
 from determined.common.api._proxy import proxy_for
 
-# How long a connection may take to come about; waiting for an answer is the request's matter.
+# Timeout for opening a connection; each request has its own timeout for the answer.
 CONNECT_TIMEOUT = 10.0
 
 # Idle connections kept: the main thread's, the reporter's, and one to spare.
@@ -25,7 +25,7 @@ MAX_IDLE = 3
 
 
 class _Headers(Dict[str, str]):
-    """Header fields, found whatever the case of their names."""
+    """Header fields; lookups ignore the case of names."""
 
     def __init__(self, message: http.client.HTTPMessage) -> None:
         super().__init__((name.lower(), value) for name, value in message.items())
@@ -39,7 +39,7 @@ class _Headers(Dict[str, str]):
 
 
 class Answer(NamedTuple):
-    """What came back over the wire."""
+    """The answer to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -47,12 +47,12 @@ class Answer(NamedTuple):
 
 
 def response_headers(response: http.client.HTTPResponse) -> Mapping[str, str]:
-    """Return the header fields of an answer, found whatever the case of their names."""
+    """Return the header fields of an answer; lookups ignore the case of names."""
     return _Headers(response.headers)
 
 
 class _TLSConnection(http.client.HTTPSConnection):
-    """An HTTPS connection that may expect another name in the certificate than the host's."""
+    """An HTTPS connection that can expect another name than the host's in the certificate."""
 
     def __init__(self, host: str, port: int, context: ssl.SSLContext, name: str) -> None:
         super().__init__(host, port, context=context, timeout=CONNECT_TIMEOUT)
@@ -90,7 +90,7 @@ class Transport:
         return self._closed.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait, or until the transport is closed; say whether it was."""
+        """Wait for some seconds, or until the transport is closed; return whether it was closed."""
         return self._closed.wait(seconds)
 
     def exchange(
@@ -101,7 +101,7 @@ class Transport:
         headers: Mapping[str, str],
         timeout: float,
     ) -> Answer:
-        """Send one request and read its answer; MasterNotFoundException where none comes."""
+        """Send one request and read its answer; MasterNotFoundException if there is none."""
         connection = self._take()
         reused = connection.sock is not None
         try:
@@ -130,10 +130,10 @@ class Transport:
     def stream(
         self, method: str, target: str, headers: Mapping[str, str], timeout: Optional[float]
     ) -> Iterator[http.client.HTTPResponse]:
-        """Send one request and provide its answer unread; it may continue for ever.
+        """Send one request and provide its answer unread; the body may be endless.
 
-        The connection is its own and ends with the block. ``timeout`` bounds each wait for more;
-        None waits as long as the far side keeps the connection.
+        The request has its own connection, which ends with the block. ``timeout`` limits each wait
+        for more data; None waits until the server closes the connection.
         """
         connection = self._fresh()
         try:
@@ -249,7 +249,7 @@ class Transport:
         connection.close()
 
     def close(self, for_good: bool = False) -> None:
-        """Drop idle connections and break those in use; for good: allow no new ones either."""
+        """Drop idle connections and abort those in use; ``for_good`` also allows no new ones."""
         with self._lock:
             self._closed.set()
             self._ended = self._ended or for_good

@@ -1,4 +1,4 @@
-"""Master addresses as people write them, turned into the one form that the client uses."""
+"""Converts addresses of masters, as users write them, to the form that the client uses."""
 
 from __future__ import annotations
 

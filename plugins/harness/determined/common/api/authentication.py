@@ -12,15 +12,15 @@ from determined.common.api import certs, errors
 from determined.common.api._session import Session, TaskSession, UnauthSession
 from determined.common.api._tokens import TokenStore
 
-# Part of the wire: passwords travel hashed with this salt.
+# Part of the API: clients send passwords hashed with this salt.
 PASSWORD_SALT = "GubPEmmotfiK9TMD6Zdw"
 
-# The user that a fresh cluster has.
+# A user that every new cluster has.
 DEFAULT_USER = "determined"
 
 
 def salt_and_hash(password: str) -> str:
-    """Return password as the sign-in call carries it; a blank one stays blank.
+    """Return a password in the form of the sign-in call; a blank one stays blank.
 
     Example:
 
@@ -35,7 +35,7 @@ def salt_and_hash(password: str) -> str:
 def login(
     master_address: str, username: str, password: str, cert: Optional[certs.Cert] = None
 ) -> Session:
-    """Sign in with a password and return a session that carries the new token.
+    """Sign in with a password and return a session with the new token.
 
     Example: ``session = authentication.login("http://localhost:8080", "ada", password)``
     """
@@ -51,11 +51,11 @@ def login_with_cache(
     password: Optional[str] = None,
     cert: Optional[certs.Cert] = None,
 ) -> Session:
-    """Return a session, with as little asking as possible.
+    """Return a session, and ask for a password only if nothing else works.
 
-    In this order: a user and a password that are given, or that ``DET_USER`` and ``DET_PASS``
-    hold; the session that ``det user login`` left; the token that the platform gave this task;
-    a password typed at the terminal; the user of a fresh cluster, whose password is blank.
+    It tries in this order: the given user and password, or ``DET_USER`` and ``DET_PASS``;
+    the session of ``det user login``; the token that the platform gave this task;
+    a password typed at the terminal; the user of a new cluster, whose password is blank.
 
     Example: ``session = authentication.login_with_cache("http://localhost:8080", "ada")``
     """
@@ -96,7 +96,7 @@ def _with_token(
 def _from_environment(
     master_address: str, user: Optional[str], cert: Optional[certs.Cert]
 ) -> Optional[Session]:
-    """Return the session that a task of this user has anyway, if this is one."""
+    """Return the session of this task, if this process runs in a task of this user."""
     owner = os.environ.get("DET_USER", "")
     if user not in (None, owner):
         return None
@@ -127,7 +127,7 @@ def _by_password(
 
 
 def logout(session: Session) -> None:
-    """End a session; its token is worth nothing from then on.
+    """End a session; its token is invalid from then on.
 
     Example: ``authentication.logout(session)``
     """
@@ -155,7 +155,7 @@ def get_det_username_from_env() -> Optional[str]:
 
 
 def get_det_user_token_from_env() -> Optional[str]:
-    """Return ``DET_USER_TOKEN``: a token of the task's owner, where the platform gives one.
+    """Return ``DET_USER_TOKEN``: a token of the task's owner, or None if the task has none.
 
     Example: ``token = authentication.get_det_user_token_from_env()``
     """

@@ -1,4 +1,4 @@
-"""Which certificate the master must show."""
+"""Which certificates of the master are accepted."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NOVERIFY = "noverify"
 
 @dataclasses.dataclass(frozen=True)
 class Cert:
-    """What to trust beyond the system's own authorities, and under which name.
+    """Trusted certificates in addition to the system's authorities.
 
-    ``cert_pem`` holds further authorities, ``noverify`` trusts anybody, ``name`` is the name
-    that the certificate must carry where it is not the host's.
+    ``cert_pem`` has further authorities, ``noverify`` accepts any certificate, ``name`` is the name
+    that the certificate must have, by default the host's.
 
     Example:
 
@@ -35,7 +35,7 @@ class Cert:
             raise ValueError("give a certificate, or disable its verification, but not both")
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS settings that this trust amounts to."""
+        """Return the TLS settings for these certificates."""
         context = ssl.create_default_context()
         if self.noverify:
             context.check_hostname = False
@@ -46,7 +46,7 @@ class Cert:
 
 
 def from_names(file: Optional[str], name: Optional[str]) -> Cert:
-    """Return the trust that a file (or the word noverify) and a name describe.
+    """Return the ``Cert`` for a file (or the word noverify) and a name.
 
     Example:
 
@@ -72,7 +72,7 @@ def default_load(
     explicit_cert_name: Optional[str] = None,
     explicit_noverify: bool = False,
 ) -> Cert:
-    """Return the trust that the arguments describe, else that of the environment.
+    """Return the ``Cert`` for the arguments, else for the environment.
 
     master_url is for messages only.
 

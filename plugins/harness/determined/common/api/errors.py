@@ -1,4 +1,4 @@
-"""What a request to the master may raise."""
+"""The exceptions of requests to the master."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional, Protocol
 
 
 class AnsweredResponse(Protocol):
-    """The part of a response that an error is made from.
+    """The part of a response that an error uses.
 
     Example::
 
@@ -44,7 +44,7 @@ class BadRequestException(Exception):
 
 
 class BadResponseException(Exception):
-    """The master's answer is not what was promised.
+    """The master's answer does not have the documented form.
 
     Example::
 
@@ -63,7 +63,7 @@ class BadResponseException(Exception):
 
 
 class EmptyResultException(BadResponseException):
-    """The master's answer lacks what was asked for.
+    """The master's answer does not contain the requested object.
 
     Example::
 
@@ -107,7 +107,7 @@ class APIException(BadRequestException):
 
 
 class NotFoundException(APIException):
-    """The master has no such thing (404).
+    """The master has no such object, or the user may not see it (404).
 
     Example::
 
@@ -217,7 +217,7 @@ def _error_object(response: AnsweredResponse) -> Optional[Dict[str, Any]]:
 
 
 def error_text(response: AnsweredResponse) -> str:
-    """Find the words in an error body, whichever of the master's two forms it has.
+    """Return the message of an error body, which has one of two forms.
 
     Example: ``print(error_text(response))``
     """

@@ -1,4 +1,4 @@
-"""The SDK's objects, a module per noun; ``determined.experimental.client`` is the way in."""
+"""The SDK's objects, a module per noun; scripts use ``determined.experimental.client``."""
 
 from determined.common.experimental import (
     checkpoint,

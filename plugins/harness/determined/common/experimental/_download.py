@@ -1,7 +1,7 @@
-"""Brings the files of a checkpoint here: out of storage itself, or through the master.
+"""Downloads the files of a checkpoint, from storage or through the master.
 
-Files are gathered in a folder beside the one they are meant for and moved there at the end,
-``metadata.json`` last, because a folder that has that file counts as a whole checkpoint.
+Files are first stored in a folder beside the target and moved there at the end,
+``metadata.json`` last, because a folder with that file counts as a complete checkpoint.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _PLACES: Mapping[str, str] = {"shared_fs": "host_path", "directory": "container_
 
 
 def is_whole(directory: pathlib.Path) -> bool:
-    """Return whether a folder has a checkpoint already."""
+    """Return whether a folder already has a complete checkpoint."""
     return any((directory / marker).exists() for marker in MARKERS)
 
 
 def auto(session: api.BaseSession, uuid: str, config: Dict[str, Any], target: pathlib.Path) -> None:
-    """Read from storage where this machine can, else ask the master."""
+    """Read from storage if this machine can, else through the master."""
     try:
         direct(uuid, config, target)
         return
     except Exception as err:
-        # Whatever keeps this machine from its storage, the master may be nearer to it.
+        # After any error on this machine: the master may be able to reach the storage.
         reason = err
     logger.info("downloading checkpoint %s through the master: %s", uuid, reason)
     try:
@@ -81,7 +81,7 @@ def _bases(kind: str, config: Dict[str, Any]) -> List[str]:
         return [config["container_path"]]
     host_path, storage_path = config["host_path"], config.get("storage_path")
     bases = [storage.full_storage_path(host_path, storage_path)]
-    # Where a task sees it: the platform's mount, or one that a notebook asked for.
+    # The paths in a task: the platform's mount, or a mount of a notebook's configuration.
     for mount in (os.environ.get("DET_SHARED_FS_PATH"), constants.SHARED_FS_CONTAINER_PATH):
         if mount:
             bases.append(storage.full_storage_path(host_path, storage_path, mount))
@@ -89,7 +89,7 @@ def _bases(kind: str, config: Dict[str, Any]) -> List[str]:
 
 
 def through_master(session: api.BaseSession, uuid: str, target: pathlib.Path) -> None:
-    """Let the master read storage, and unpack what it sends."""
+    """Let the master read storage, and unpack the archive that it sends."""
     headers = {"Accept": "application/gzip"}
     with _gathering(target) as folder:
         try:
@@ -102,7 +102,7 @@ def through_master(session: api.BaseSession, uuid: str, target: pathlib.Path) ->
 
 
 def _unpack(response: http.client.HTTPResponse, folder: pathlib.Path) -> None:
-    """Unpack files and folders; anything else, or a way out of the folder, is an error."""
+    """Unpack files and folders; raise an error for others, and for paths outside the folder."""
     root = os.path.realpath(folder)
     with tarfile.open(fileobj=response, mode="r|gz") as archive:
         for member in archive:
@@ -122,7 +122,7 @@ def _unpack(response: http.client.HTTPResponse, folder: pathlib.Path) -> None:
 
 @contextlib.contextmanager
 def _gathering(target: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Provide a folder, and move what is in it into target when all of it is there."""
+    """Provide a folder, and move its contents into target when the block ends."""
     target.parent.mkdir(parents=True, exist_ok=True)
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:

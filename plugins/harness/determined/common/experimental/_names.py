@@ -1,4 +1,4 @@
-"""Finds workspaces and projects by their names; returns what the master says of them."""
+"""Finds workspaces and projects by their names; returns their fields from the master."""
 
 from __future__ import annotations
 

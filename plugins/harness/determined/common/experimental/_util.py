@@ -1,4 +1,4 @@
-"""What the objects of the SDK share."""
+"""Helpers for the objects of the SDK."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import enum
 import re
 from typing import Any, Optional
 
-# Fractions of a second come with up to nine digits; Python knows six.
+# The master sends up to nine digits of a second's fraction; Python supports six.
 _FRACTION = re.compile(r"\.(\d{6})\d+")
 
 
@@ -24,12 +24,12 @@ class OrderBy(enum.Enum):
 
 
 def value_of(choice: Optional[enum.Enum]) -> Any:
-    """Return how a choice is written on the wire; None where there is none."""
+    """Return the API's value of a choice, or None for no choice."""
     return None if choice is None else choice.value
 
 
 def timestamp(text: Optional[str]) -> Optional[datetime.datetime]:
-    """Read a time of the wire."""
+    """Read a time of the API."""
     if not text:
         return None
     spelled = _FRACTION.sub(r".\1", text)
@@ -47,5 +47,5 @@ def timestamp(text: Optional[str]) -> Optional[datetime.datetime]:
 
 
 def whole(value: Any) -> Optional[int]:
-    """Read a number that may travel as a string."""
+    """Read a number that the API may send as a string."""
     return None if value is None else int(value)

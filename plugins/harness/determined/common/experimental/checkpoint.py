@@ -1,4 +1,4 @@
-"""Checkpoints: where they are, what they hold, and how to get them."""
+"""Checkpoints: their storage, their contents, and their download."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ logger = logging.getLogger("determined.client")
 
 
 class DownloadMode(enum.Enum):
-    """Which way a checkpoint comes: from storage, through the master, or whichever works.
+    """How a checkpoint is downloaded: from storage, through the master, or whichever works.
 
     Example: ``checkpoint.download(mode=DownloadMode.MASTER)``
     """
@@ -41,7 +41,7 @@ class DownloadMode(enum.Enum):
 
 
 class ModelFramework(enum.Enum):
-    """What wrote a checkpoint of the oldest releases of Determined.
+    """The framework of a checkpoint of the oldest releases of Determined.
 
     Example: ``checkpoint.training.experiment_config and ModelFramework.PYTORCH``
     """
@@ -51,7 +51,7 @@ class ModelFramework(enum.Enum):
 
 
 class CheckpointState(enum.Enum):
-    """What has become of a checkpoint.
+    """The state of a checkpoint.
 
     Example: ``checkpoint.state is CheckpointState.COMPLETED``
     """
@@ -65,7 +65,7 @@ class CheckpointState(enum.Enum):
 
 
 class CheckpointSortBy(enum.Enum):
-    """What a list of checkpoints is sorted by.
+    """The keys by which a list of checkpoints can be sorted.
 
     Example: ``experiment.list_checkpoints(sort_by=CheckpointSortBy.BATCH_NUMBER)``
     """
@@ -112,10 +112,10 @@ class CheckpointTrainingMetadata:
 
 
 class Checkpoint:
-    """One checkpoint. What it holds is as of the last answer; ``reload`` asks again.
+    """One checkpoint. Its fields have the values of the last answer; ``reload`` updates them.
 
-    ``resources`` maps its files to their sizes, ``metadata`` is what was noted about it, and
-    ``training`` says which trial it comes from.
+    ``resources`` maps its files to their sizes, ``metadata`` is the user's metadata, and
+    ``training`` describes the trial that wrote it.
 
     Example::
 
@@ -167,7 +167,7 @@ class Checkpoint:
         return f"/api/v1/checkpoints/{self.uuid}"
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Read the fields from the master again."""
         self._hydrate(self._session.get(self._path).json()["checkpoint"])
 
     def get_pachyderm_commit(self) -> str:
@@ -184,10 +184,10 @@ class Checkpoint:
     def download(
         self, path: Optional[str] = None, mode: Union[DownloadMode, str] = DownloadMode.AUTO
     ) -> str:
-        """Bring the files here, and return the folder that they are in.
+        """Download the files, and return the path of their folder.
 
-        That is ``path``, else ``checkpoints/<uuid>`` in the working directory. A folder that has
-        a checkpoint already is left as it is.
+        The folder is ``path``, else ``checkpoints/<uuid>`` in the working directory. If the folder
+        already has a checkpoint, it is not changed.
         """
         if self.state is None:
             self.reload()
@@ -226,7 +226,7 @@ class Checkpoint:
         return self.state.name if self.state is not None else "unknown"
 
     def write_metadata_file(self, path: str) -> None:
-        """Write what is noted about this checkpoint to a file."""
+        """Write the metadata of this checkpoint to a file."""
         with open(path, "w", encoding="utf-8") as out:
             json.dump(self.metadata, out, indent=2)
 
@@ -242,11 +242,11 @@ class Checkpoint:
         self.metadata = metadata
 
     def add_metadata(self, metadata: Dict[str, Any]) -> None:
-        """Note something about this checkpoint, in the master but not in its files."""
+        """Add metadata to this checkpoint, in the master but not in its files."""
         self._put_metadata({**self._known_metadata(), **metadata})
 
     def remove_metadata(self, keys: List[str]) -> None:
-        """Take notes away, in the master but not in the files."""
+        """Remove metadata, in the master but not in the files."""
         kept = {key: value for key, value in self._known_metadata().items() if key not in keys}
         self._put_metadata(kept)
 
@@ -270,7 +270,7 @@ class Checkpoint:
         logger.info("files of checkpoint %s are being deleted: %s", self.uuid, globs)
 
     def get_metrics(self, group: Optional[str] = None) -> Iterator[metrics.TrialMetrics]:
-        """Yield what tasks reported that said they use this checkpoint."""
+        """Yield the metrics of tasks that reported that they use this checkpoint."""
         params = {
             "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE",
             "metricGroup": group,
@@ -291,8 +291,8 @@ def list_sorted(
 ) -> List[Checkpoint]:
     """List the complete checkpoints of an experiment or a trial.
 
-    ``sort_by`` names a validation metric or an attribute; without it and ``order_by`` they come
-    by the searcher's metric, the best first.
+    ``sort_by`` names a validation metric or an attribute; without it and ``order_by`` they are
+    sorted by the searcher's metric, the best first.
     """
     if (sort_by is None) != (order_by is None):
         raise ValueError("sort_by and order_by belong together: give both or neither")
@@ -318,9 +318,9 @@ def order_of(
     smaller_is_better: Optional[bool],
     config: Callable[[], Optional[Mapping[str, Any]]],
 ) -> Optional[_util.OrderBy]:
-    """Return the direction in which the best come first; None where the searcher decides.
+    """Return the order in which the best checkpoints are first; None if the searcher decides.
 
-    Where the caller does not say, a named metric goes the way of the searcher's own.
+    If the caller names no order, a named metric has the order of the searcher's metric.
     """
     if sort_by is None:
         return None

@@ -1,4 +1,4 @@
-"""The SDK's way in: an object that stands for one master and one user."""
+"""The SDK's main class: the objects of one master for one user."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _WARNINGS = {
 class Determined:
     """The objects of one cluster, as one user sees them.
 
-    ``master`` is an address, else ``DET_MASTER`` is taken. Without ``user`` and ``password``
-    the session is taken that is there already: of ``det user login``, or of this task.
+    ``master`` is an address; the default is ``DET_MASTER``. Without ``user`` and ``password`` it
+    uses an existing session: the session of ``det user login``, or of this task.
 
     Example::
 
@@ -87,7 +87,7 @@ class Determined:
 
     @classmethod
     def _from_session(cls, session: api.Session) -> Determined:
-        """Return an object that uses a session that is there already."""
+        """Return an object that uses an existing session."""
         made = cls.__new__(cls)
         made._master = session.master
         made._session = session
@@ -98,7 +98,7 @@ class Determined:
     def create_user(
         self, username: str, admin: bool, password: Optional[str] = None, remote: bool = False
     ) -> user.User:
-        """Create a user, who signs in with the password, or elsewhere if ``remote``."""
+        """Create a user with a password or, if ``remote``, for an identity provider."""
         if not remote and password is None:
             raise ValueError("a user who is not remote needs a password")
         body: Dict[str, Any] = {
@@ -129,12 +129,12 @@ class Determined:
         return self._session.username
 
     def list_users(self, active: Optional[bool] = None) -> List[user.User]:
-        """List all users, or those that may sign in or may not."""
+        """List all users, or only active or only inactive ones."""
         found = api.read_items(self._session, "/api/v1/users", "users", {"active": active})
         return [user.User._from_wire(item, self._session) for item in found]
 
     def logout(self) -> None:
-        """End this session; its token is worth nothing from then on."""
+        """End this session; its token is invalid from then on."""
         authentication.logout(self._session)
 
     # Experiments, trials, checkpoints.
@@ -149,7 +149,7 @@ class Determined:
         *,
         parent_id: Optional[int] = None,
     ) -> experiment.Experiment:
-        """Create an experiment from a configuration, a file's path or a map, and its code."""
+        """Create an experiment from its code and a configuration: a file's path, or a map."""
         if isinstance(config, (str, pathlib.Path)):
             text = pathlib.Path(config).read_text(encoding="utf-8")
         elif isinstance(config, Mapping):
@@ -169,7 +169,7 @@ class Determined:
             "projectId": project_id,
             "template": template,
         }
-        # One that is sent again because its answer was lost makes no second experiment.
+        # With this key, a request repeated after a lost answer creates no second experiment.
         key = {"Idempotency-Key": uuid.uuid4().hex}
         answer = self._session.post("/api/v1/experiments", json=body, headers=key).json()
         for warning in answer.get("warnings") or []:
@@ -194,7 +194,7 @@ class Determined:
         name: Optional[str] = None,
         project_id: Optional[int] = None,
     ) -> List[experiment.Experiment]:
-        """List experiments that fit all that is given."""
+        """List experiments that match all arguments."""
         params = {
             "sortBy": _util.value_of(sort_by),
             "orderBy": _util.value_of(order_by),
@@ -221,7 +221,7 @@ class Determined:
     def iter_trials_metrics(
         self, trial_ids: Sequence[int], group: str
     ) -> Iterator[metrics.TrialMetrics]:
-        """Yield what trials reported in a group, in order."""
+        """Yield the metrics of a group that trials reported, in order."""
         return metrics.iter_metrics(self._session, trial_ids, group)
 
     def stream_trials_metrics(
@@ -233,13 +233,13 @@ class Determined:
     def stream_trials_training_metrics(
         self, trial_ids: Sequence[int]
     ) -> Iterator[metrics.TrialMetrics]:
-        """Yield what trials reported of training: an older name."""
+        """Yield the training metrics of trials: an older name."""
         return self.iter_trials_metrics(trial_ids, "training")
 
     def stream_trials_validation_metrics(
         self, trial_ids: Sequence[int]
     ) -> Iterator[metrics.TrialMetrics]:
-        """Yield what trials reported of validation: an older name."""
+        """Yield the validation metrics of trials: an older name."""
         return self.iter_trials_metrics(trial_ids, "validation")
 
     # Workspaces.
@@ -296,7 +296,7 @@ class Determined:
         workspace_names: Optional[List[str]] = None,
         workspace_ids: Optional[List[int]] = None,
     ) -> List[model.Model]:
-        """List models that fit all that is given."""
+        """List models that match all arguments."""
         return model.Registry(self._session).list(
             sortBy=sort_by.value,
             orderBy=order_by.value,
@@ -319,7 +319,7 @@ class Determined:
 
 
 def _number(given: Union[int, str]) -> int:
-    """Read a number that people may have copied as text."""
+    """Read an id that may be given as text."""
     try:
         return int(given)
     except (TypeError, ValueError):

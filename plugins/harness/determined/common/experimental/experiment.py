@@ -1,4 +1,4 @@
-"""Experiments: what they are, what becomes of them, and what came out of them."""
+"""Experiments: their state, their changes and their results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from determined.common.experimental import _names, _util, checkpoint, trial
 
 
 class ExperimentState(enum.Enum):
-    """What has become of an experiment.
+    """The state of an experiment.
 
     Example: ``experiment.wait() is ExperimentState.COMPLETED``
     """
@@ -49,7 +49,7 @@ TERMINAL_STATES = frozenset(
 
 
 class ExperimentSortBy(enum.Enum):
-    """What a list of experiments is sorted by.
+    """The keys by which a list of experiments can be sorted.
 
     Example: ``client.list_experiments(sort_by=ExperimentSortBy.START_TIME)``
     """
@@ -76,7 +76,7 @@ ExperimentOrderBy = _util.OrderBy
 
 
 class Experiment:
-    """One experiment. What it holds is as of the last answer; ``reload`` asks again.
+    """One experiment. Its fields have the values of the last answer; ``reload`` updates them.
 
     Example::
 
@@ -152,7 +152,7 @@ class Experiment:
         return f"/api/v1/experiments/{self._id}"
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Read the fields from the master again."""
         self._hydrate(self._session.get(self._path).json()["experiment"])
 
     def get_pachyderm_config(self) -> Dict[str, Any]:
@@ -182,12 +182,12 @@ class Experiment:
         self.notes = self._patch(notes=notes).get("notes")
 
     def add_label(self, label: str) -> None:
-        """Add a label, unless it is there."""
+        """Add a label, if the experiment does not have it."""
         answer = self._session.put(f"{self._path}/labels/{api.quoted(label)}").json()
         self.labels = set(answer.get("labels") or [])
 
     def remove_label(self, label: str) -> None:
-        """Take a label away, if it is there."""
+        """Remove a label, if the experiment has it."""
         answer = self._session.delete(f"{self._path}/labels/{api.quoted(label)}").json()
         self.labels = set(answer.get("labels") or [])
 
@@ -201,7 +201,7 @@ class Experiment:
         self._session.post(f"{self._path}/activate")
 
     def pause(self) -> None:
-        """Ask the trials to save and stop, to be continued."""
+        """Ask the trials to save and stop; they can continue later."""
         self._session.post(f"{self._path}/pause")
 
     def cancel(self) -> None:
@@ -213,12 +213,12 @@ class Experiment:
         self._session.post(f"{self._path}/kill")
 
     def archive(self) -> None:
-        """Put the experiment into the archive."""
+        """Archive the experiment."""
         self._session.post(f"{self._path}/archive")
         self.archived = True
 
     def unarchive(self) -> None:
-        """Take the experiment back from the archive."""
+        """Unarchive the experiment."""
         self._session.post(f"{self._path}/unarchive")
         self.archived = False
 
@@ -227,7 +227,7 @@ class Experiment:
         self._session.delete(self._path)
 
     def move_to_project(self, workspace_name: str, project_name: str) -> None:
-        """File the experiment under another project."""
+        """Move the experiment to another project."""
         workspace_id = int(_names.workspace(self._session, workspace_name)["id"])
         project = _names.project(self._session, workspace_id, workspace_name, project_name)
         project_id = int(project["id"])
@@ -250,7 +250,7 @@ class Experiment:
         order_by: _util.OrderBy = _util.OrderBy.ASCENDING,
         limit: Optional[int] = None,
     ) -> Iterator[trial.Trial]:
-        """Yield the trials, asking for ``limit`` of them at a time."""
+        """Yield the trials; each request to the master returns up to ``limit`` of them."""
         params = {"sortBy": sort_by.value, "orderBy": order_by.value}
         path = f"{self._path}/trials"
         for item in api.read_items(self._session, path, "trials", params, page_size=limit):
@@ -269,7 +269,7 @@ class Experiment:
     def await_first_trial(self, interval: float = 0.1) -> trial.Trial:
         """Wait until there is a trial; RuntimeError when the experiment ends without one."""
         while True:
-            # The state is read first: a trial that came between the two is still found.
+            # The state is read first, so a trial that is created between the two requests is found.
             self.reload()
             first = next(self.iter_trials(trial.TrialSortBy.START_TIME, limit=1), None)
             if first is not None:
@@ -315,7 +315,7 @@ class Experiment:
         sort_by: Union[str, checkpoint.CheckpointSortBy, None] = None,
         order_by: Optional[_util.OrderBy] = None,
     ) -> List[checkpoint.Checkpoint]:
-        """List the complete checkpoints; another name of it."""
+        """List the complete checkpoints; an older name of ``list_checkpoints``."""
         return self.list_checkpoints(sort_by, order_by)
 
     def top_checkpoint(
@@ -350,7 +350,7 @@ class Experiment:
         return self.config
 
     def delete_tensorboard_files(self) -> None:
-        """Delete what this experiment wrote for TensorBoard."""
+        """Delete this experiment's TensorBoard files."""
         self._session.delete(f"{self._path}/tensorboard-files")
 
 

@@ -1,4 +1,4 @@
-"""What a trial reported, as the SDK gives it out."""
+"""Reported metrics, as the SDK returns them."""
 
 from __future__ import annotations
 

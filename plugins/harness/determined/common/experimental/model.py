@@ -1,4 +1,4 @@
-"""The model registry: names for the checkpoints that matter."""
+"""The model registry: models and their versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Model", "ModelOrderBy", "ModelSortBy", "ModelVersion"]
 
 
 class ModelSortBy(enum.Enum):
-    """What a list of models is sorted by.
+    """The keys by which a list of models can be sorted.
 
     Example: ``client.list_models(sort_by=ModelSortBy.LAST_UPDATED_TIME)``
     """
@@ -47,7 +47,7 @@ AnyOrder = Union[_util.OrderBy, ModelOrderBy]
 class ModelVersion:
     """A checkpoint that was registered as a version of a model.
 
-    ``checkpoint`` is the checkpoint, with its files and metrics. ``reload`` asks the master again.
+    ``checkpoint`` is the checkpoint, with its files and metrics. ``reload`` updates the fields.
 
     Example::
 
@@ -105,7 +105,7 @@ class ModelVersion:
         return f"/api/v1/models/{api.quoted(self.model_name)}/versions/{self.model_version}"
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Read the fields from the master again."""
         self._hydrate(self._session.get(self._path).json()["modelVersion"])
 
     def _patch(self, **fields: Any) -> None:
@@ -132,11 +132,11 @@ class ModelVersion:
         self._patch(metadata=metadata)
 
     def delete(self) -> None:
-        """Take this version out of the registry; its checkpoint stays."""
+        """Remove this version from the registry; its checkpoint stays."""
         self._session.delete(self._path)
 
     def iter_metrics(self, group: Optional[str] = None) -> Iterator[metrics.TrialMetrics]:
-        """Yield what tasks reported that said they use this version."""
+        """Yield the metrics of tasks that reported that they use this version."""
         params = {
             "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE",
             "metricGroup": group,
@@ -149,7 +149,7 @@ class ModelVersion:
 
 
 class Model:
-    """A model of the registry. ``reload`` asks the master again for what it holds.
+    """A model of the registry. ``reload`` updates its fields.
 
     Example::
 
@@ -209,11 +209,11 @@ class Model:
         return f"/api/v1/models/{api.quoted(self.name)}"
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Read the fields from the master again."""
         self._hydrate(self._session.get(self._path).json()["model"])
 
     def get_version(self, version: int = -1) -> Optional[ModelVersion]:
-        """Return a version by its number, or the newest; None where there is none."""
+        """Return a version by its number, or the newest; None if there is none."""
         if version == -1:
             params = {"limit": 1, "sortBy": "SORT_BY_VERSION", "orderBy": _util.OrderBy.DESC.value}
             newest = self._session.get(f"{self._path}/versions", params=params).json()
@@ -243,7 +243,7 @@ class Model:
     ) -> ModelVersion:
         """Register a checkpoint as the next version. From then on its files stay.
 
-        Determined's client takes the checkpoint alone.
+        Determined's client accepts only the checkpoint.
         """
         given = {
             "name": name,
@@ -261,11 +261,11 @@ class Model:
         self._hydrate(self._session.patch(self._path, json=fields).json()["model"])
 
     def add_metadata(self, metadata: Dict[str, Any]) -> None:
-        """Note something about this model."""
+        """Add metadata to this model."""
         self._patch(metadata={**self._known_metadata(), **metadata})
 
     def remove_metadata(self, keys: List[str]) -> None:
-        """Take notes away."""
+        """Remove metadata."""
         if isinstance(keys, str) or not isinstance(keys, Iterable):
             raise ValueError(f"remove_metadata() takes a list of keys, not {keys!r}")
         taken = set(keys)
@@ -296,12 +296,12 @@ class Model:
         self._patch(workspaceName=workspace_name)
 
     def archive(self) -> None:
-        """Put this model into the archive."""
+        """Archive this model."""
         self._session.post(f"{self._path}/archive")
         self.archived = True
 
     def unarchive(self) -> None:
-        """Take this model back from the archive."""
+        """Unarchive this model."""
         self._session.post(f"{self._path}/unarchive")
         self.archived = False
 
@@ -311,13 +311,13 @@ class Model:
 
 
 class Registry:
-    """The models of one master, which may be of a release that has no registry."""
+    """The models of one master, whose release may have no registry."""
 
     def __init__(self, session: api.BaseSession) -> None:
         self._session = session
 
     def _checked(self, err: api_errors.NotFoundException) -> Exception:
-        """Tell a model that does not exist from a registry that does not."""
+        """Return the error, or another one if the master has no registry at all."""
         try:
             self._session.get("/api/v1/models", params={"limit": 1})
         except api_errors.NotFoundException:

@@ -1,4 +1,4 @@
-"""Projects, in which experiments are filed."""
+"""Projects, which contain experiments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from determined.common.experimental import experiment
 
 
 class Project:
-    """A project of a workspace. ``reload`` asks the master again for what it holds.
+    """A project of a workspace. ``reload`` updates its fields.
 
     Example::
 
@@ -60,7 +60,7 @@ class Project:
         return f"/api/v1/projects/{self.id}"
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Read the fields from the master again."""
         self._hydrate(self._session.get(self._path).json()["project"])
 
     def list_experiments(self) -> List[experiment.Experiment]:
@@ -86,12 +86,12 @@ class Project:
         self._patch(name=name)
 
     def archive(self) -> None:
-        """Put the project into the archive."""
+        """Archive the project."""
         self._session.post(f"{self._path}/archive")
         self.archived = True
 
     def unarchive(self) -> None:
-        """Take the project back from the archive."""
+        """Unarchive the project."""
         self._session.post(f"{self._path}/unarchive")
         self.archived = False
 
@@ -102,12 +102,12 @@ class Project:
         )
 
     def add_note(self, name: str, contents: str) -> None:
-        """Add a note to those that the project has by now."""
+        """Add a note to the project's current notes."""
         self.reload()
         self._put_notes([*(self.notes or []), {"name": name, "contents": contents}])
 
     def remove_note(self, name: str) -> None:
-        """Take away the note of that name; ValueError unless there is exactly one."""
+        """Remove the note of that name; ValueError unless there is exactly one."""
         self.reload()
         notes = self.notes or []
         matching = [note for note in notes if note.get("name") == name]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LogLevel(enum.Enum):
-    """How grave a line of a log is.
+    """The level of a log line.
 
     Example: ``trial.iter_logs(min_level=LogLevel.WARNING)``
     """
@@ -28,7 +28,7 @@ class LogLevel(enum.Enum):
 
 
 class TrialState(enum.Enum):
-    """What has become of a trial.
+    """The state of a trial.
 
     Example: ``trial.state is TrialState.COMPLETED``
     """
@@ -50,7 +50,7 @@ class TrialState(enum.Enum):
 
 
 class TrialSortBy(enum.Enum):
-    """What a list of trials is sorted by.
+    """The keys by which a list of trials can be sorted.
 
     Example: ``experiment.iter_trials(sort_by=TrialSortBy.START_TIME)``
     """
@@ -73,7 +73,7 @@ TrialOrderBy = _util.OrderBy
 
 
 class Trial:
-    """One trial. What it holds is as of the last answer; ``reload`` asks again.
+    """One trial. Its fields have the values of the last answer; ``reload`` updates them.
 
     Example::
 
@@ -121,7 +121,7 @@ class Trial:
         return f"/api/v1/trials/{self.id}"
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Read the fields from the master again."""
         self._hydrate(self._session.get(self._path).json()["trial"])
 
     def kill(self) -> None:
@@ -155,8 +155,8 @@ class Trial:
     ) -> Iterator[str]:
         """Yield lines of the log, oldest first.
 
-        ``follow`` waits for more until the trial ends; ``head`` and ``tail`` cut. A time is
-        written as in RFC 3339, or counts the seconds since 1970.
+        ``follow`` waits for new lines until the trial ends; ``head`` and ``tail`` limit their
+        number. A time is a string as in RFC 3339, or the number of seconds since 1970.
         """
         if sum((follow, head is not None, tail is not None)) > 1:
             raise ValueError("follow, head and tail exclude each other")
@@ -188,17 +188,17 @@ class Trial:
     logs = iter_logs
 
     def iter_metrics(self, group: str) -> Iterator[metrics.TrialMetrics]:
-        """Yield what this trial reported in a group, in order."""
+        """Yield the metrics of a group that this trial reported, in order."""
         return metrics.iter_metrics(self._session, [self.id], group)
 
     stream_metrics = iter_metrics
 
     def stream_training_metrics(self) -> Iterator[metrics.TrialMetrics]:
-        """Yield what this trial reported of training."""
+        """Yield the training metrics of this trial."""
         return self.iter_metrics("training")
 
     def stream_validation_metrics(self) -> Iterator[metrics.TrialMetrics]:
-        """Yield what this trial reported of validation."""
+        """Yield the validation metrics of this trial."""
         return self.iter_metrics("validation")
 
     def list_checkpoints(
@@ -219,7 +219,7 @@ class Trial:
         sort_by: Union[str, checkpoint.CheckpointSortBy, None] = None,
         order_by: Optional[_util.OrderBy] = None,
     ) -> List[checkpoint.Checkpoint]:
-        """List the complete checkpoints of this trial; the older name of it."""
+        """List the complete checkpoints of this trial; an older name of ``list_checkpoints``."""
         return self.list_checkpoints(sort_by, order_by)
 
     def top_checkpoint(

@@ -8,7 +8,7 @@ from determined.common import api
 
 
 class User:
-    """An account. What it holds is as of the last answer; ``reload`` asks again.
+    """An account. Its fields have the values of the last answer; ``reload`` updates them.
 
     Example::
 
@@ -53,7 +53,7 @@ class User:
         self.agent_user, self.agent_group = agent.get("agentUser"), agent.get("agentGroup")
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Read the fields from the master again."""
         self._hydrate(self._session.get(f"/api/v1/users/{self.user_id}").json()["user"])
 
     def _patch(self, **fields: Any) -> None:
@@ -61,23 +61,23 @@ class User:
         self.reload()
 
     def rename(self, new_username: str) -> None:
-        """Give this user another name to sign in with."""
+        """Change the username, with which this user signs in."""
         self._patch(username=new_username)
 
     def activate(self) -> None:
-        """Let this user sign in."""
+        """Allow this user to sign in."""
         self._patch(active=True)
 
     def deactivate(self) -> None:
-        """Keep this user from signing in."""
+        """Do not allow this user to sign in."""
         self._patch(active=False)
 
     def change_display_name(self, display_name: str) -> None:
-        """Give this user another name to show."""
+        """Change the display name of this user."""
         self._patch(displayName=display_name)
 
     def change_password(self, new_password: str) -> None:
-        """Give this user another password."""
+        """Change the password of this user."""
         self._patch(password=api.salt_and_hash(new_password), isHashed=True)
 
     def link_with_agent(
@@ -87,7 +87,7 @@ class User:
         agent_user: Optional[str] = None,
         agent_group: Optional[str] = None,
     ) -> None:
-        """Say as which user of the nodes this user's tasks run."""
+        """Set the account of the nodes with which this user's tasks run."""
         group = {
             "agentUid": agent_uid,
             "agentGid": agent_gid,

@@ -50,7 +50,7 @@ class Workspace:
         return f"/api/v1/workspaces/{self.id}"
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Read the fields from the master again."""
         self.name = self._session.get(self._path).json()["workspace"].get("name")
 
     def create_project(self, name: str, description: Optional[str] = None) -> project.Project:

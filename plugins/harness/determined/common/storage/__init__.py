@@ -1,7 +1,7 @@
-"""Checkpoint storage: one manager per kind of place, behind one interface.
+"""Checkpoint storage: a manager for each kind of storage, with a common interface.
 
-``build`` turns the ``checkpoint_storage`` of an experiment into its manager. A further kind is a
-subclass of ``StorageManager`` and a line in ``_MANAGERS``; nothing else knows the kinds.
+``build`` returns the manager for the ``checkpoint_storage`` of an experiment. To add a kind, write
+a subclass of ``StorageManager`` and add a line to ``_MANAGERS``.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ _MANAGERS: Mapping[str, Type[StorageManager]] = {
     "shared_fs": SharedFSStorageManager,
 }
 
-# What the master keeps beside the place itself: how many checkpoints survive.
+# Fields of ``checkpoint_storage`` for the master alone: how many checkpoints it keeps.
 _POLICY_KEYS = ("save_experiment_best", "save_trial_best", "save_trial_latest")
 
 
 def build(config: Mapping[str, Any], container_path: Optional[str]) -> StorageManager:
     """Return the manager that config describes.
 
-    container_path is where a task sees the folder that a ``shared_fs`` names by its path on the
-    node; None means that this process sees the node's own paths.
+    container_path is the path at which a task sees the folder of a ``shared_fs``, whose
+    configuration has its path on the node; None means that this process uses paths of the node.
 
     Example::
 
@@ -84,7 +84,7 @@ def build(config: Mapping[str, Any], container_path: Optional[str]) -> StorageMa
 
 
 def shortcut_to_config(shortcut: str, on_cluster: bool = True) -> Dict[str, Any]:
-    """Return the ``checkpoint_storage`` that a path or an address like s3://bucket stands for.
+    """Return the ``checkpoint_storage`` for a path or an address like s3://bucket.
 
     Example:
 
@@ -128,7 +128,7 @@ def from_string(shortcut: str) -> StorageManager:
 
 
 def validate_manager(manager: StorageManager) -> None:
-    """Prove that a checkpoint can be stored, read and deleted; raises what goes wrong.
+    """Check that a checkpoint can be stored, read and deleted; raise the first error.
 
     Example:
 

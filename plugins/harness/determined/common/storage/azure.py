@@ -1,8 +1,8 @@
-"""Checkpoints in Azure's Blob Storage, by Microsoft's own library.
+"""Checkpoints in Azure's Blob Storage, with Microsoft's own library.
 
-What signs in stands in the configuration (a connection string, an account's key, a shared access
-signature), or is found: in a task of a cluster with a secret for it in Vault that is what the
-secret holds, elsewhere what the variables of Azure's command line say.
+The credentials are in the configuration (a connection string, an account's key, a shared access
+signature), or in the environment: a task of a cluster with a secret in Vault uses the
+secret, other programs use the variables of Azure's command line.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from determined.common.storage.objects import (
     together,
 )
 
-# A file that is larger goes in blocks of this size, each with its checksum; a blob has at most
-# 50,000 of them.
+# A larger file is sent in blocks of this size, each with its checksum; a blob has at most
+# 50,000 blocks.
 _BLOCK_BYTES = 8 << 20
 _BLOCKS = 40_000
 
-# Azure's library says each of its requests.
+# Azure's library logs each of its requests.
 logging.getLogger("azure.core.pipeline.policies.http_logging_policy").setLevel(logging.WARNING)
 
 
@@ -45,7 +45,7 @@ def _module(name: str) -> Any:
 
 
 def _found(account_url: str) -> Dict[str, str]:
-    """Return what signs in to an account that the configuration gives no credential for."""
+    """Return the credentials for an account if the configuration has none."""
     own = os.environ.get("DET_AZURE_CREDENTIALS_FILE")
     if own:
         with open(own, encoding="utf-8") as file:
@@ -85,7 +85,7 @@ class AzureStorageManager(ObjectStorageManager):
         self._blobs = self.client.get_container_client(name)
 
     def __str__(self) -> str:
-        # The address of an account may have a token.
+        # The address of an account may contain a token.
         return f"{self._blobs.url.split('?')[0]}/{self._prefix}".rstrip("/")
 
     @classmethod
@@ -129,7 +129,7 @@ class AzureStorageManager(ObjectStorageManager):
 
     @contextlib.contextmanager
     def access(self) -> Iterator[None]:
-        """Say who may not sign in."""
+        """Turn errors of the sign-in into NoDirectStorageAccess."""
         exceptions = _module("azure.core.exceptions")
         try:
             yield
@@ -141,7 +141,7 @@ class AzureStorageManager(ObjectStorageManager):
             ) from err
 
     def upload(self, src: Any, dst: str, paths: Optional[Any] = None) -> None:
-        """Upload a folder, or the given paths of it; make the container where there is none."""
+        """Upload a folder, or the given paths of it; create the container if it does not exist."""
         try:
             super().upload(src, dst, paths)
         except _module("azure.core.exceptions").ResourceNotFoundError as err:
@@ -152,7 +152,7 @@ class AzureStorageManager(ObjectStorageManager):
             super().upload(src, dst, paths)
 
     def objects(self, root: str) -> Iterator[Stored]:
-        """Yield what is stored under a key."""
+        """Yield the objects under a key."""
         try:
             for blob in self._blobs.list_blobs(name_starts_with=root):
                 yield Stored(blob.name, blob.size, f"{blob.etag}")
@@ -160,7 +160,7 @@ class AzureStorageManager(ObjectStorageManager):
             return  # there is no container yet
 
     def put_file(self, path: str, key: str, count: Count) -> None:
-        """Upload a file, in blocks where it is large; Azure compares the checksum of each."""
+        """Upload a file, in blocks if it is large; Azure compares the checksum of each."""
         blobs, size = self._blobs, os.path.getsize(path)
         if size > _BLOCK_BYTES * _BLOCKS:
             client = self._service(size // _BLOCKS + 1)
@@ -176,7 +176,7 @@ class AzureStorageManager(ObjectStorageManager):
             )
 
     def put_bytes(self, contents: bytes, key: str) -> None:
-        """Store a blob in place of what is there."""
+        """Store a blob; replace an existing one."""
         self._blobs.upload_blob(key, contents, overwrite=True, validate_content=True)
 
     def get_file(self, key: str, path: str, count: Count) -> None:
@@ -188,7 +188,7 @@ class AzureStorageManager(ObjectStorageManager):
             blob.readinto(file)
 
     def read(self, key: str, start: int) -> Iterator[bytes]:
-        """Yield a blob from a byte on."""
+        """Yield the contents of a blob from an offset on."""
         exceptions = _module("azure.core.exceptions")
         try:
             parts = self._blobs.download_blob(key, offset=start or None).chunks()
@@ -203,7 +203,7 @@ class AzureStorageManager(ObjectStorageManager):
                 yield part[at : at + CHUNK_BYTES]
 
     def remove(self, keys: List[str]) -> None:
-        """Delete blobs, a few at once."""
+        """Delete blobs, several in parallel."""
         missing = _module("azure.core.exceptions").ResourceNotFoundError
 
         def delete(key: str) -> None:
@@ -215,7 +215,7 @@ class AzureStorageManager(ObjectStorageManager):
 
 
 def _each_time(count: Count) -> Any:
-    """Return a hook that counts what was added, of one that is told what there is in all."""
+    """Return a hook that gets the total number of bytes, and counts the newly added ones."""
     before = 0
 
     def hook(current: int, total: Optional[int]) -> None:
@@ -227,6 +227,6 @@ def _each_time(count: Count) -> Any:
 
 
 def _code(err: Any) -> str:
-    """Return the code of an error of Azure's, or what else it says."""
+    """Return the code of one of Azure's errors, or its text."""
     code = getattr(err, "error_code", None)
     return str(getattr(code, "value", code) or getattr(err, "reason", None) or err)

@@ -1,4 +1,4 @@
-"""What every kind of checkpoint storage can do."""
+"""The interface of every kind of checkpoint storage."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["StorageManager", "list_directory"]
 # Paths inside a checkpoint, relative to its root; a directory ends with a slash.
 Paths = Set[str]
 
-# Says of a path inside a checkpoint whether it is wanted.
+# Returns whether to read a path inside a checkpoint.
 Selector = Callable[[str], bool]
 
 AnyPath = Union[str, "os.PathLike[str]"]
 
 
 class StorageManager(abc.ABC):
-    """One place where checkpoints are kept, each in a folder named by its storage id.
+    """A storage of checkpoints, with a folder for each storage id.
 
-    A place either gives its own folders out (``store_path_is_direct_access``), so that user code
-    writes straight into storage, or copies a local folder there when user code is done.
+    A manager either provides folders of the storage itself (``store_path_is_direct_access``), so
+    that user code writes directly into storage, or copies a local folder there afterwards.
 
     Example::
 
@@ -64,7 +64,7 @@ class StorageManager(abc.ABC):
     def from_config(
         cls, config: Mapping[str, Any], container_path: Optional[str]
     ) -> StorageManager:
-        """Build a manager from the fields of ``checkpoint_storage`` but its type."""
+        """Build a manager from the fields of ``checkpoint_storage`` except its type."""
 
     @abc.abstractmethod
     def pre_store_path(self, dst: str) -> pathlib.Path:
@@ -72,21 +72,21 @@ class StorageManager(abc.ABC):
 
     @abc.abstractmethod
     def post_store_path(self, src: AnyPath, dst: str, paths: Optional[Paths] = None) -> None:
-        """Take over what user code wrote into the folder of ``pre_store_path``."""
+        """Store the files that user code wrote into the folder of ``pre_store_path``."""
 
     @abc.abstractmethod
     def abandon_store_path(self, src: AnyPath, dst: str) -> None:
-        """Remove what user code began to write and did not finish."""
+        """Remove the incomplete files of user code."""
 
     @abc.abstractmethod
     def store_path_is_direct_access(self) -> bool:
-        """Return whether ``pre_store_path`` provides storage itself."""
+        """Return whether ``pre_store_path`` provides a folder of the storage itself."""
 
     @abc.abstractmethod
     def restore_path(
         self, src: str, selector: Optional[Selector] = None
     ) -> contextlib.AbstractContextManager[pathlib.Path]:
-        """Provide a folder with the checkpoint for as long as the context lasts."""
+        """Provide a folder with the checkpoint until the block ends."""
 
     @abc.abstractmethod
     def upload(self, src: AnyPath, dst: str, paths: Optional[Paths] = None) -> None:
@@ -96,13 +96,13 @@ class StorageManager(abc.ABC):
     def download(self, src: str, dst: AnyPath, selector: Optional[Selector] = None) -> None:
         """Copy a checkpoint, or the selected paths of it, into a folder.
 
-        A directory is offered to the selector with a slash at its end. The directories above a
-        selected path are made in any case.
+        The selector gets directories with a slash at their end. The directories above a
+        selected path are always created.
         """
 
     @abc.abstractmethod
     def delete(self, tgt: str, globs: List[str]) -> Dict[str, int]:
-        """Delete what the globs match; return what remains, with sizes."""
+        """Delete the files that the globs match; return the remaining files with their sizes."""
 
     def files(self, path: str) -> Files:
         """Return the files below a folder of this storage that are no checkpoints."""

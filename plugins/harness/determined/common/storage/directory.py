@@ -1,4 +1,4 @@
-"""Checkpoints in a folder that the task sees anyway, however it came there."""
+"""Checkpoints in a folder that the task already sees."""
 
 from __future__ import annotations
 

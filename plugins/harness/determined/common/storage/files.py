@@ -1,7 +1,7 @@
 """Files in storage that are no checkpoints, such as TensorBoard's.
 
-Where checkpoints come and go whole, these grow: a writer stores them again each time that they
-have, and a reader reads on from where it was.
+Unlike checkpoints, these files grow: a writer stores a file again each time that it has grown, and
+a reader continues at its last position.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Files(abc.ABC):
 
     @abc.abstractmethod
     def read(self, name: str, start: int = 0) -> Iterator[bytes]:
-        """Yield the contents of a file from a byte on; FileNotFoundError if it is gone."""
+        """Yield the contents of a file from an offset on; FileNotFoundError if it is gone."""
 
     @abc.abstractmethod
     def store(self, source: pathlib.Path, name: str) -> None:
-        """Store a file under a name, in place of what is there; readers see one or the other."""
+        """Store a file under a name; readers see either the previous or the new contents."""
 
     @abc.abstractmethod
     def delete(self) -> None:
@@ -69,9 +69,9 @@ def checked_name(name: str) -> str:
 
 
 def make_open_folders(path: Union[str, os.PathLike[str]]) -> None:
-    """Make a folder and those above it, open to all users; what exists stays as it is.
+    """Make a folder and those above it, open to all users; existing folders do not change.
 
-    The process's umask belongs to every thread of it, so it is left alone.
+    It does not change the umask, because that would affect all threads of the process.
     """
     folder = pathlib.Path(path)
     missing = []
@@ -105,7 +105,7 @@ class FolderFiles(Files):
         return str(self._root)
 
     def list(self) -> Dict[str, FileState]:
-        """Return all files but those that are being stored."""
+        """Return all files except those that are being stored."""
         found = {}
         for current, _, names in os.walk(self._root):
             for name in names:
@@ -121,7 +121,7 @@ class FolderFiles(Files):
         return found
 
     def read(self, name: str, start: int = 0) -> Iterator[bytes]:
-        """Yield the contents of a file from a byte on."""
+        """Yield the contents of a file from an offset on."""
         with (self._root / checked_name(name)).open("rb") as source:
             source.seek(start)
             while True:
@@ -131,9 +131,9 @@ class FolderFiles(Files):
                 yield chunk
 
     def store(self, source: pathlib.Path, name: str) -> None:
-        """Copy a file here, whole or not at all."""
+        """Copy a file atomically."""
         target = self._root / checked_name(name)
-        # The tasks of other users make their own folders beside these.
+        # Tasks of other users create their own folders beside these.
         make_open_folders(self._root)
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f".{target.name}.{time.monotonic_ns()}")

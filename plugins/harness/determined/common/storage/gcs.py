@@ -1,8 +1,8 @@
-"""Checkpoints in Google Cloud Storage, by Google's own library.
+"""Checkpoints in Google Cloud Storage, with Google's own library.
 
-Who signs in is found in the way of Google's own tools (application-default credentials); in a task
-of a cluster with a secret for it in Vault that is what the secret holds. ``STORAGE_EMULATOR_HOST``
-names an emulator instead, as everywhere with Google's libraries.
+The credentials are application-default credentials, as for Google's own tools; a task of a
+cluster with a secret in Vault uses the secret. ``STORAGE_EMULATOR_HOST`` names an emulator instead,
+as for all of Google's libraries.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from determined.common.storage.objects import (
 
 _SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 
-# A file is sent in parts of this size, of which one that fails is sent again. It is a multiple of
-# 256 KiB, as Google asks for.
+# A file is sent in parts of this size, and a part is sent again if it fails. Google requires a
+# multiple of 256 KiB.
 _PART_BYTES = 16 << 20
 
 
@@ -42,7 +42,7 @@ def _module(name: str) -> Any:
 
 
 def _client() -> Any:
-    """Return a client of Google's, with the task's own credentials where it has some."""
+    """Return a client of Google's library, with the task's own credentials if it has some."""
     storage = _module("google.cloud.storage")
     own = os.environ.get("DET_GCS_CREDENTIALS_FILE")
     credentials = None
@@ -53,7 +53,7 @@ def _client() -> Any:
 
 
 class _Counted:
-    """A file whose reader is counted."""
+    """A file that counts the bytes that are read."""
 
     def __init__(self, file: BinaryIO, count: Count) -> None:
         self._file = file
@@ -70,7 +70,7 @@ class _Counted:
 
 
 class GCSStorageManager(ObjectStorageManager):
-    """A part of a bucket of Google's. Checkpoints are copied there from a local folder.
+    """A prefix of a bucket of Google. Checkpoints are copied there from a local folder.
 
     Example::
 
@@ -103,12 +103,12 @@ class GCSStorageManager(ObjectStorageManager):
         return cls(**config)
 
     def get_storage_prefix(self, storage_id: str) -> str:
-        """Return where in the bucket a checkpoint is."""
+        """Return the prefix of a checkpoint in the bucket."""
         return self._root(storage_id).rstrip("/")
 
     @contextlib.contextmanager
     def access(self) -> Iterator[None]:
-        """Say who may not sign in."""
+        """Turn errors of the sign-in into NoDirectStorageAccess."""
         auth, api = _module("google.auth.exceptions"), _module("google.api_core.exceptions")
         try:
             yield
@@ -118,13 +118,13 @@ class GCSStorageManager(ObjectStorageManager):
             ) from err
 
     def objects(self, root: str) -> Iterator[Stored]:
-        """Yield what is stored under a key."""
+        """Yield the objects under a key."""
         fields = "items(name,size,generation),nextPageToken"
         for blob in self.client.list_blobs(self.bucket, prefix=root, fields=fields):
             yield Stored(blob.name, blob.size or 0, f"{blob.generation}")
 
     def put_file(self, path: str, key: str, count: Count) -> None:
-        """Upload a file, resumably where it is large; Google compares its checksum."""
+        """Upload a file, resumably if it is large; Google compares its checksum."""
         blob = self.bucket.blob(key, chunk_size=_PART_BYTES)
         with open(path, "rb") as file:
             blob.upload_from_file(
@@ -136,7 +136,7 @@ class GCSStorageManager(ObjectStorageManager):
             )
 
     def put_bytes(self, contents: bytes, key: str) -> None:
-        """Store an object in place of what is there."""
+        """Store an object; replace an existing one."""
         self.bucket.blob(key).upload_from_string(
             contents,
             content_type="application/octet-stream",
@@ -150,18 +150,18 @@ class GCSStorageManager(ObjectStorageManager):
         count(os.path.getsize(path))
 
     def read(self, key: str, start: int) -> Iterator[bytes]:
-        """Yield an object from a byte on."""
+        """Yield the contents of an object from an offset on."""
         blob = self.bucket.get_blob(key)
         if blob is None:
             raise FileNotFoundError(f"gs://{self.bucket.name}/{key}")
-        # What is there now: were it replaced meanwhile, this generation of it would be gone.
+        # Without a generation: if the object is replaced meanwhile, the old generation is gone.
         latest = self.bucket.blob(key)
         for at in range(start, blob.size, CHUNK_BYTES):
             end = min(at + CHUNK_BYTES, blob.size) - 1
             yield latest.download_as_bytes(start=at, end=end)
 
     def remove(self, keys: List[str]) -> None:
-        """Delete objects, a few at once."""
+        """Delete objects, several in parallel."""
         missing = _module("google.api_core.exceptions").NotFound
 
         def delete(key: str) -> None:

@@ -1,7 +1,8 @@
-"""Checkpoints in object storage, whichever kind.
+"""Checkpoints in any kind of object storage.
 
-A checkpoint is written into a local folder and uploaded when it is whole; it is downloaded before
-it is read. Each kind says how one object is sent, fetched, listed and deleted; the rest is here.
+A checkpoint is written into a local folder and uploaded when it is complete; it is downloaded
+before it is read. Each kind implements how one object is sent, fetched, listed and deleted; this
+module implements the rest.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ __all__ = ["ObjectFiles", "ObjectStorageManager"]
 
 logger = logging.getLogger("determined.common.storage")
 
-# Files that travel at once.
+# Number of files that are sent or fetched in parallel.
 WORKERS = 8
 
-# How often a long upload or download says how far it is.
+# How often a long upload or download logs its progress.
 SAY_SECONDS = 10.0
 
-# Called with the number of bytes that have gone since it was last called.
+# Called with the number of bytes transferred since the last call.
 Count = Callable[[int], object]
 
 
@@ -56,7 +57,7 @@ class Stored(NamedTuple):
 
 
 class Progress:
-    """Says now and then how many bytes of a checkpoint have gone."""
+    """Logs from time to time how many bytes of a checkpoint are transferred."""
 
     def __init__(self, doing: str, total: int, say_seconds: float = SAY_SECONDS) -> None:
         self._doing = doing
@@ -67,14 +68,14 @@ class Progress:
         self._lock = threading.Lock()
 
     def __call__(self, count: int) -> None:
-        """Count bytes that have gone."""
+        """Count transferred bytes."""
         with self._lock:
             self._done += count
             now = time.monotonic()
             if now - self._said < self._say_seconds:
                 return
             self._said = now
-            done = min(self._done, self._total)  # what is sent again counts again
+            done = min(self._done, self._total)  # repeated parts count again
         logger.info("%s: %s of %s", self._doing, _size(done), _size(self._total))
 
 
@@ -88,7 +89,7 @@ def _size(count: float) -> str:
 
 
 class ObjectStorageManager(StorageManager):
-    """A part of a bucket. Checkpoints are copied there from a local folder, and back.
+    """A prefix of a bucket. Checkpoints are copied there from a local folder, and back.
 
     Example::
 
@@ -102,26 +103,26 @@ class ObjectStorageManager(StorageManager):
             def access(self): ...                         # whether the bucket can be reached
     """
 
-    # How messages name this kind.
+    # The name of this kind in messages.
     kind = ""
 
     def __init__(self, prefix: Optional[str] = None, temp_dir: Optional[str] = None) -> None:
         super().__init__(temp_dir or tempfile.gettempdir())
         self._prefix = posixpath.normpath(posixpath.join("/", prefix or "")).strip("/")
 
-    # What each kind says.
+    # Implemented by each kind.
 
     @abc.abstractmethod
     def objects(self, root: str) -> Iterator[Stored]:
-        """Yield what is stored under a key."""
+        """Yield the objects under a key."""
 
     @abc.abstractmethod
     def put_file(self, path: str, key: str, count: Count) -> None:
-        """Upload a file, in parts where it is large, with checksums where the store has them."""
+        """Upload a file, in parts if it is large, with checksums if the store supports them."""
 
     @abc.abstractmethod
     def put_bytes(self, contents: bytes, key: str) -> None:
-        """Store an object in place of what is there."""
+        """Store an object; replace an existing one."""
 
     @abc.abstractmethod
     def get_file(self, key: str, path: str, count: Count) -> None:
@@ -129,7 +130,7 @@ class ObjectStorageManager(StorageManager):
 
     @abc.abstractmethod
     def read(self, key: str, start: int) -> Iterator[bytes]:
-        """Yield an object from a byte on; FileNotFoundError if it is gone."""
+        """Yield the contents of an object from an offset on; FileNotFoundError if it is gone."""
 
     @abc.abstractmethod
     def remove(self, keys: List[str]) -> None:
@@ -137,10 +138,10 @@ class ObjectStorageManager(StorageManager):
 
     @contextlib.contextmanager
     def access(self) -> Iterator[None]:
-        """Turn what the store says to who may not sign in into NoDirectStorageAccess."""
+        """Turn the store's errors of the sign-in into NoDirectStorageAccess."""
         yield
 
-    # What follows from it.
+    # Implemented here.
 
     def pre_store_path(self, dst: str) -> pathlib.Path:
         """Make a local folder to fill; the workers of one machine share it."""
@@ -149,7 +150,7 @@ class ObjectStorageManager(StorageManager):
         return path
 
     def post_store_path(self, src: AnyPath, dst: str, paths: Optional[Paths] = None) -> None:
-        """Upload what was written, and remove it here."""
+        """Upload the local folder, and remove it."""
         try:
             self.upload(src, dst, paths)
         finally:
@@ -187,8 +188,8 @@ class ObjectStorageManager(StorageManager):
             else:
                 self.put_file(os.path.join(src, name), root + name, progress)
 
-        # Directories before what is in them: a store that keeps folders makes those of a key by
-        # itself, and where both happen at once SeaweedFS loses the key of the directory.
+        # Directories before their contents: a store with folders creates the folders of a key
+        # itself, and if both happen at the same time SeaweedFS loses the key of the directory.
         def depth(name: str) -> float:
             return name.count("/") if name.endswith("/") else math.inf
 
@@ -226,7 +227,7 @@ class ObjectStorageManager(StorageManager):
             together(get, wanted)
 
     def delete(self, tgt: str, globs: List[str]) -> Dict[str, int]:
-        """Delete what the globs match; return what remains."""
+        """Delete the files that the globs match; return the remaining files."""
         root = self._root(tgt)
         stored = self._list(root)
         if "**/*" in globs:
@@ -248,7 +249,7 @@ class ObjectStorageManager(StorageManager):
         return posixpath.join(self._prefix, checked_id(storage_id)).lstrip("/") + "/"
 
     def _list(self, root: str) -> Dict[str, int]:
-        """Return what is stored under a key, and the directories above it."""
+        """Return the objects under a key, and their directories."""
         found: Dict[str, int] = {}
         for item in self.objects(root):
             name = item.key[len(root) :]
@@ -284,11 +285,11 @@ class ObjectFiles(Files):
         }
 
     def read(self, name: str, start: int = 0) -> Iterator[bytes]:
-        """Yield the contents of a file from a byte on."""
+        """Yield the contents of a file from an offset on."""
         return self._manager.read(self._root + checked_name(name), start)
 
     def store(self, source: pathlib.Path, name: str) -> None:
-        """Store a file under a name; what is there is replaced at once."""
+        """Store a file under a name; an existing file is replaced at once."""
         # Whole in memory: a file that grows while it is sent would not have the length that was
         # announced for it.
         self._manager.put_bytes(source.read_bytes(), self._root + checked_name(name))
@@ -299,7 +300,7 @@ class ObjectFiles(Files):
 
 
 def refuse_unknown(kind: str, config: Mapping[str, object], known: Set[str]) -> None:
-    """Raise ValueError where a configuration has fields that its kind of storage does not know."""
+    """Raise ValueError if a configuration has fields that its kind of storage does not know."""
     unknown = sorted(set(config) - known)
     if unknown:
         raise ValueError(
@@ -309,7 +310,7 @@ def refuse_unknown(kind: str, config: Mapping[str, object], known: Set[str]) -> 
 
 
 def together(work: Callable[[str], None], names: List[str]) -> None:
-    """Do something for each name, a few at once; the first error ends it."""
+    """Call work for each name, several in parallel; the first error ends it."""
     with futures.ThreadPoolExecutor(max_workers=WORKERS) as pool:
         running = [pool.submit(work, name) for name in names]
         try:

@@ -1,7 +1,7 @@
-"""Checkpoints in S3, and in any store that speaks like it.
+"""Checkpoints in S3, and in other stores with its API.
 
-Keys come from the configuration, or are found in the way of AWS's own tools: in a task of a cluster
-with Vault those are the task's own, which Nomad keeps fresh however long the training is.
+Keys come from the configuration, or from the same sources as for AWS's own tools. In a task of a
+cluster with Vault these are the task's own keys, which Nomad renews.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from determined.common.storage.objects import (
     refuse_unknown,
 )
 
-# Keys that one request to delete may name.
+# Maximum number of keys in one request to delete.
 _DELETE_AT_ONCE = 1000
 
 
@@ -36,13 +36,13 @@ def _module(name: str) -> Any:
 
 
 def _session(access_key: Optional[str], task_keys: bool) -> Any:
-    """Return a session of boto3; with a key of one's own, nothing is looked for."""
+    """Return a session of boto3; with given keys, it searches no other source."""
     boto3 = _module("boto3")
     config = os.environ.get("DET_AWS_CONFIG_FILE")
     if access_key is not None or not config or not task_keys:
         return boto3.session.Session()
-    # The task's own keys: whatever else the user has in the environment, for data, is not for
-    # checkpoints. Naming the profile makes botocore leave the environment alone.
+    # The task's own keys: other keys in the user's environment are for data, not for
+    # checkpoints. If a profile is named, botocore ignores keys in the environment.
     own = _module("botocore.session").Session(profile="default")
     own.set_config_variable("config_file", config)
     own.set_config_variable("credentials_file", os.devnull)
@@ -50,7 +50,7 @@ def _session(access_key: Optional[str], task_keys: bool) -> Any:
 
 
 def _settings(endpoint_url: Optional[str]) -> Any:
-    """Return what suits stores that are not Amazon's as well."""
+    """Return settings that also work with stores that are not Amazon's."""
     config = _module("botocore.config").Config
     common: Dict[str, Any] = {
         "max_pool_connections": 2 * WORKERS,
@@ -69,7 +69,7 @@ def _settings(endpoint_url: Optional[str]) -> Any:
 
 
 class S3StorageManager(ObjectStorageManager):
-    """A part of a bucket. Checkpoints are copied there from a local folder, and back.
+    """A prefix of a bucket. Checkpoints are copied there from a local folder, and back.
 
     Example: ``storage.build({"type": "s3", "bucket": "checkpoints", "prefix": "team"}, None)``
     """
@@ -116,18 +116,18 @@ class S3StorageManager(ObjectStorageManager):
         return cls(**config)
 
     def objects(self, root: str) -> Iterator[Stored]:
-        """Yield what is stored under a key."""
+        """Yield the objects under a key."""
         pages = self._client.get_paginator("list_objects_v2")
         for page in pages.paginate(Bucket=self._bucket, Prefix=root):
             for item in page.get("Contents", []):
                 yield Stored(item["Key"], item["Size"], f"{item['ETag']}")
 
     def put_file(self, path: str, key: str, count: Count) -> None:
-        """Upload a file, in parts where it is large."""
+        """Upload a file, in parts if it is large."""
         self._client.upload_file(path, self._bucket, key, Callback=count)
 
     def put_bytes(self, contents: bytes, key: str) -> None:
-        """Store an object in place of what is there."""
+        """Store an object; replace an existing one."""
         self._client.put_object(Bucket=self._bucket, Key=key, Body=contents)
 
     def get_file(self, key: str, path: str, count: Count) -> None:
@@ -135,7 +135,7 @@ class S3StorageManager(ObjectStorageManager):
         self._client.download_file(self._bucket, key, path, Callback=count)
 
     def read(self, key: str, start: int) -> Iterator[bytes]:
-        """Yield an object from a byte on."""
+        """Yield the contents of an object from an offset on."""
         error = _module("botocore.exceptions").ClientError
         more = {"Range": f"bytes={start}-"} if start else {}
         try:

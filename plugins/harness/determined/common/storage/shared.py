@@ -27,9 +27,9 @@ logger = logging.getLogger("determined.common.storage")
 def full_storage_path(
     host_path: str, storage_path: Optional[str] = None, container_path: Optional[str] = None
 ) -> str:
-    """Return where this process sees storage_path, a folder below host_path on the node.
+    """Return the path at which this process sees storage_path, a folder below host_path.
 
-    In a task the folder host_path is seen at container_path; elsewhere (None) as itself.
+    A task sees the folder host_path at container_path; other processes (None) use host_path.
 
     Example:
 
@@ -58,7 +58,7 @@ class SharedFSStorageManager(StorageManager):
     Example: ``storage.build({"type": "shared_fs", "host_path": "/nfs/checkpoints"}, None)``
     """
 
-    # How messages name this kind, and the field that says where it is.
+    # The name of this kind in messages, and the field that has its path.
     _kind = "shared_fs"
     _place = "checkpoint_storage.host_path"
 
@@ -98,8 +98,8 @@ class SharedFSStorageManager(StorageManager):
 
     def pre_store_path(self, dst: str) -> pathlib.Path:
         """Make the checkpoint's own folder in storage."""
-        # Tasks of other users put their checkpoints beside this one, so the base is open to
-        # all; an administrator who wants otherwise makes it beforehand.
+        # Tasks of other users store their checkpoints beside this one, so the base is open to
+        # all; an administrator who wants other permissions creates it beforehand.
         if not os.path.isdir(self._base_path):
             make_open_folders(self._base_path)
         path = self._path(dst)
@@ -107,7 +107,7 @@ class SharedFSStorageManager(StorageManager):
         return path
 
     def post_store_path(self, src: AnyPath, dst: str, paths: Optional[Paths] = None) -> None:
-        """Do nothing: what user code wrote is in storage already."""
+        """Do nothing: user code has written directly into storage."""
 
     def abandon_store_path(self, src: AnyPath, dst: str) -> None:
         """Remove the unfinished checkpoint."""
@@ -139,7 +139,7 @@ class SharedFSStorageManager(StorageManager):
         _copy_tree(str(self._existing(src)), os.fspath(dst), selector)
 
     def delete(self, tgt: str, globs: List[str]) -> Dict[str, int]:
-        """Delete what the globs match, and the folder when nothing remains."""
+        """Delete the files that the globs match, and the folder if it is empty then."""
         path = self._path(tgt)
         if not path.exists():
             logger.info("nothing to delete: %s does not exist", path)
@@ -188,7 +188,7 @@ class SharedFSStorageManager(StorageManager):
 
 
 def _copy_tree(src: str, dst: str, wanted: Optional[Selector]) -> None:
-    """Copy what is wanted below src into dst, which exists."""
+    """Copy the selected paths below src into dst, which exists."""
     for current, directories, files in os.walk(src):
         relative = os.path.relpath(current, src)
         here = "" if relative == "." else relative

@@ -6,10 +6,10 @@
     core_v2.train.report_training_metrics(steps_completed=1, metrics={"loss": 0.5})
     core_v2.close()
 
-In a trial of the cluster ``init`` connects to that trial. Elsewhere it makes an unmanaged
-experiment with a trial, which this program then is: it reports metrics and checkpoints, sends what
-it prints, and says every minute that it is alive. ``init_context`` returns the same as a
-``core.Context``, for a ``with`` block, which several of them in one program need.
+In a trial of the cluster ``init`` connects to that trial. Elsewhere it creates an unmanaged
+experiment, and this program is the experiment's trial: it reports metrics and checkpoints, sends
+its output, and reports every minute that it is alive. ``init_context`` returns a
+``core.Context`` for a ``with`` block; use it if a program needs several contexts.
 """
 
 from typing import Optional
@@ -21,7 +21,7 @@ from determined.experimental.core_v2._config import Config, DefaultConfig, Unman
 from determined.experimental.core_v2._context import init_context
 from determined.experimental.core_v2._single import close, init, url_reverse_webui_exp_view
 
-# What init has begun; None before it and after close.
+# The contexts that init has made; None before init and after close.
 train: Optional[core.TrainContext] = None
 distributed: Optional[core.DistributedContext] = None
 preempt: Optional[core.PreemptContext] = None

@@ -1,4 +1,4 @@
-"""What a program says about the experiment that it runs itself."""
+"""The configuration of an unmanaged experiment, which a program runs itself."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import determined as det
 class Config:
     """An unmanaged experiment and its trial; a trial of the cluster has a configuration already.
 
-    ``external_experiment_id`` and ``external_trial_id`` are names of your own: whoever gives them
-    again reports into the same experiment, and continues with the same trial. Several trials with
+    ``external_experiment_id`` and ``external_trial_id`` are names of your choice: a program with
+    the same names reports to the same experiment and continues the same trial. Several trials with
     one ``external_experiment_id`` are a search; ``searcher`` then names its metric.
 
     Example::
@@ -51,7 +51,7 @@ class DefaultConfig(Config):
 
 @dataclasses.dataclass(init=False)
 class UnmanagedConfig(Config):
-    """The part of ``Config`` that older programs say apart.
+    """The part of ``Config`` that older programs pass separately.
 
     Example: ``core_v2.init(unmanaged=core_v2.UnmanagedConfig(external_experiment_id="a"))``
     """
@@ -70,9 +70,9 @@ def merge(
     defaults: Optional[DefaultConfig],
     unmanaged: Optional[UnmanagedConfig],
 ) -> Optional[Config]:
-    """Return the one configuration that the arguments of ``init`` come to.
+    """Return the configuration from the arguments of ``init``.
 
-    None is for a trial of the cluster, which needs none.
+    A trial of the cluster needs none: then the result is None.
     """
     if config is not None or (defaults is None and unmanaged is None):
         merged = config

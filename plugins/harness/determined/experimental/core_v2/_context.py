@@ -23,8 +23,8 @@ def init_context(
 ) -> core.Context:
     """Return a Core context; use it as ``with core_v2.init_context(...) as core_context``.
 
-    ``client`` is the master and the user, else the session of ``det user login`` is taken. Of
-    several processes with a ``distributed`` context the chief makes the experiment and the trial
+    ``client`` names the master and the user; the default is the session of ``det user login``. If
+    several processes have a ``distributed`` context, the chief creates the experiment and the trial
     for all. ``defaults`` and ``unmanaged`` are older names of ``config``.
 
     Example::

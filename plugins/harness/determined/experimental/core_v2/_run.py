@@ -1,4 +1,4 @@
-"""Makes the experiment and the trial that a program runs itself, and starts a run of it."""
+"""Creates an unmanaged experiment and its trial, and starts a run of the trial."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def describe(config: Config, checkpoint_storage: Dict[str, Any]) -> Dict[str, An
 def start(
     session: api.Session, config: Config, checkpoint_storage: Dict[str, Any]
 ) -> Dict[str, Any]:
-    """Make or find the experiment and the trial, and start a run; return the facts about it."""
+    """Create or find the experiment and the trial, and start a run; return its ``ClusterInfo``."""
     described = describe(config, checkpoint_storage)
     experiment = _experiment(session, config, described)
     trial = _trial(session, config, experiment["id"])
@@ -64,7 +64,7 @@ def _experiment(session: api.Session, config: Config, described: Dict[str, Any])
 
 def _trial(session: api.Session, config: Config, experiment_id: int) -> Dict[str, Any]:
     request = {"experimentId": experiment_id, "hparams": config.hparams or {}, "unmanaged": True}
-    # Every trial gets a name: a repeated request then finds what the first one made.
+    # Every trial gets a name, so a repeated request finds the trial of the first one.
     name = config.external_trial_id or str(uuid.uuid4())
     body = {"createTrialRequest": request, "externalTrialId": name}
     found: Dict[str, Any] = session.put("/api/v1/trials", json=body).json()["trial"]
@@ -72,7 +72,7 @@ def _trial(session: api.Session, config: Config, experiment_id: int) -> Dict[str
 
 
 def info_of(session: api.Session, facts: Dict[str, Any]) -> det.ClusterInfo:
-    """Return what is known about the run, in the form that a task knows it."""
+    """Return the facts about the run, in the form that tasks have."""
     return det.ClusterInfo(
         master_url=session.master,
         cluster_id=facts["cluster_id"],

@@ -15,7 +15,7 @@ _NAMES = ("train", "checkpoint", "distributed", "preempt", "searcher", "info")
 
 
 class _Single:
-    """The context of the program, and how the program ends."""
+    """The context of the program, and the error or exit code with which the program ends."""
 
     def __init__(self) -> None:
         self.context: Optional[core.Context] = None
@@ -24,7 +24,7 @@ class _Single:
         self._hooks: Optional[tuple[Callable[..., Any], Callable[..., Any]]] = None
 
     def begin(self, context: core.Context) -> None:
-        """Start a context in the place of the one before."""
+        """Start a context in place of the previous one."""
         context.start()
         self.context = context
         for name in _NAMES:
@@ -49,7 +49,7 @@ class _Single:
         context.close(kind, error, None)
 
     def _watch_the_end(self) -> None:
-        """Notice the error or the code that a program ends with; what atexit calls is not told."""
+        """Record the error or code with which the program ends; atexit functions do not get it."""
         exit_before, hook_before = sys.exit, sys.excepthook
         self._hooks = (exit_before, hook_before)
 
@@ -85,7 +85,7 @@ def init(**options: Any) -> None:
 
 
 def close() -> None:
-    """Send what is left, and report how the run ended.
+    """Send the remaining reports, and report how the run ended.
 
     Example: ``core_v2.close()``
     """

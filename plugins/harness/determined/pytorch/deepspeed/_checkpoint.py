@@ -1,4 +1,4 @@
-"""What a checkpoint of a DeepSpeed trial holds, and how it is read back.
+"""Writes and reads checkpoints of DeepSpeed trials.
 
 model0/, model1/ …           the state of each model engine, written by DeepSpeed on every worker
 det_state_dict_rank0.pth …   the state of callbacks and of random numbers, for each worker
@@ -30,7 +30,7 @@ def _name(rank: int) -> str:
 def write_of_trial(
     path: pathlib.Path, context: DeepSpeedTrialContext, trial_state: Dict[str, Any]
 ) -> None:
-    """Write what is the same for all workers."""
+    """Write the part of a checkpoint that is the same for all workers."""
     (path / _checkpoint.TRIAL_STATE).write_bytes(pickle.dumps(trial_state))
     load_data = {
         "trial_type": "DeepSpeedTrial",
@@ -46,7 +46,7 @@ def write_of_rank(
     callbacks: Mapping[str, PyTorchCallback],
     shuffle_seed: Optional[int],
 ) -> None:
-    """Write what each worker has of its own."""
+    """Write this worker's own part of a checkpoint."""
     state: Dict[str, Any] = {
         "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()},
         "rng_state": _checkpoint.rng_state(),
@@ -58,7 +58,7 @@ def write_of_rank(
 
 
 def read_of_rank(path: pathlib.Path, rank: int) -> Dict[str, Any]:
-    """Return what a worker of that rank has written, or the first one where fewer have."""
+    """Return the part that this rank has written, or rank 0's if there were fewer workers."""
     mine, first = path / _name(rank), path / _name(0)
     if not first.exists():
         raise ValueError(f"{path} is no checkpoint of a DeepSpeedTrial: it has no {first.name}")

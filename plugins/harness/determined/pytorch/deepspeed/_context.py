@@ -20,7 +20,7 @@ logger = logging.getLogger("determined.pytorch")
 
 
 class DeepSpeedTrialContext(TorchTrialContext):
-    """What a DeepSpeed trial is given: ``init()`` of this package, or the platform, makes it.
+    """The context of a DeepSpeed trial; ``init()`` of this package, or the platform, makes it.
 
     Example::
 
@@ -58,8 +58,8 @@ class DeepSpeedTrialContext(TorchTrialContext):
     def wrap_model_engine(self, model: Any) -> Any:
         """Register an engine that ``deepspeed.initialize`` has made.
 
-        Its state is part of checkpoints. The first engine says how large micro batches are, how
-        many of them a step takes, and, for a pipeline, how workers divide the model.
+        Its state is part of checkpoints. The first engine determines the size of micro batches, the
+        number of them in a step and, for a pipeline, how workers divide the model.
 
         Example: ``self.engine = context.wrap_model_engine(engine)``
         """
@@ -84,7 +84,7 @@ class DeepSpeedTrialContext(TorchTrialContext):
         return model
 
     def set_mpu(self, mpu: ModelParallelUnit) -> None:
-        """Say how workers divide the model, where DeepSpeed does not know; once, after an engine.
+        """Set how workers divide the model, if DeepSpeed does not know; once, after an engine.
 
         Example: ``context.set_mpu(ModelParallelUnit(rank, size, True, True))``
         """

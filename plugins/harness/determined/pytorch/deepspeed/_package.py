@@ -1,4 +1,4 @@
-"""The package deepspeed, and how its workers come together."""
+"""The package deepspeed, and the connection of its workers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def device(local_rank: int) -> Any:
 
 
 def launched(env: EnvContext) -> Optional[core.DistributedContext]:
-    """Return this worker's place among those that a launcher has started."""
+    """Return this worker's ranks among the workers that a launcher has started."""
     if "LOCAL_SIZE" in os.environ:
         return core.DistributedContext.from_deepspeed()
     if "LOCAL_WORLD_SIZE" in os.environ:
@@ -60,7 +60,7 @@ def launched(env: EnvContext) -> Optional[core.DistributedContext]:
 
 
 def join(size: int) -> None:
-    """Let DeepSpeed bring the workers together, before a trial builds engines.
+    """Let DeepSpeed connect the workers, before a trial builds engines.
 
     A script that does so itself, in its own way, sets DET_MANUAL_INIT_DISTRIBUTED.
     """

@@ -30,8 +30,8 @@ def init(
 ) -> Iterator[DeepSpeedTrialContext]:
     """Provide the context for a trial and its Trainer, for as long as the block runs.
 
-    It brings DeepSpeed's workers together too, unless DET_MANUAL_INIT_DISTRIBUTED is set. A script
-    that no launcher has started is the only worker.
+    It also connects DeepSpeed's workers, unless DET_MANUAL_INIT_DISTRIBUTED is set. A script
+    without a launcher is the only worker.
 
     Example::
 

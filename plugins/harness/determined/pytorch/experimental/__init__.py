@@ -1,4 +1,4 @@
-"""Batch inference: a program that runs a model over a dataset, shared out among workers."""
+"""Batch inference: runs a model over a dataset, which workers divide among themselves."""
 
 from determined.pytorch.experimental._batch_processor import (
     TorchBatchProcessor,

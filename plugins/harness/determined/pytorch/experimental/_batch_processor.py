@@ -1,4 +1,4 @@
-"""What user code says about a batch, and what it may ask while it does."""
+"""The base class for user code that processes batches, and its context."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def get_default_device(core_context: core.Context) -> Any:
 
 
 class TorchBatchProcessorContext(pytorch._PyTorchReducerContext):
-    """What a ``TorchBatchProcessor`` may ask: its device, its worker, places for its output.
+    """The context of a ``TorchBatchProcessor``: its device, its worker, places for its output.
 
     Example::
 
@@ -145,7 +145,7 @@ class TorchBatchProcessor(metaclass=abc.ABCMeta):
         """
 
     def on_checkpoint_start(self) -> None:
-        """Write out what belongs to the batches so far: no later run processes them again.
+        """Write the output of the batches so far: no later run processes them again.
 
         Example: ``self.file.flush()``
         """

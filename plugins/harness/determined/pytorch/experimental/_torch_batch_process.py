@@ -1,4 +1,4 @@
-"""The loop of batch inference: shards a dataset, processes it, and continues where it was."""
+"""The loop of batch inference: shards a dataset, processes it, and resumes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from determined.pytorch.experimental._batch_processor import (
 
 logger = logging.getLogger("determined.pytorch")
 
-# What the loop decides itself; the others go to the data loader.
+# Arguments that the loop sets; the others are passed to the data loader.
 _OWN_OPTIONS = ("sampler", "batch_sampler")
 
 
@@ -35,7 +35,7 @@ def torch_batch_process(
 ) -> None:
     """Process a dataset in batches, each by one worker.
 
-    Every ``checkpoint_interval`` batches the workers wait for each other, and a checkpoint notes
+    Every ``checkpoint_interval`` batches the workers wait for each other, and a checkpoint records
     how many batches each has processed; a trial that was preempted, or failed, continues there.
     ``max_batches`` bounds the batches of each worker. Reducers that a processor has wrapped are
     reported as validation metrics at the end, and when the trial is preempted.
@@ -88,7 +88,7 @@ def _bound(batches: int, max_batches: Optional[int]) -> int:
 
 
 class _Start(NamedTuple):
-    """Where this run begins, and where all runs of the trial put their output."""
+    """The first batch of this run, and the place for the output of all runs of the trial."""
 
     batches: int
     output: str
@@ -153,7 +153,7 @@ class _Loop:
         dist.allgather(None)
 
     def _store(self, processor: TorchBatchProcessor, done: int) -> None:
-        """Note that all workers have come so far, when they have."""
+        """Wait for all workers, and store a checkpoint of their positions."""
         processor.on_checkpoint_start()
         self._core.distributed.allgather(None)
         if self._core._tensorboard_manager is not None:

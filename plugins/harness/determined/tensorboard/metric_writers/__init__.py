@@ -1,4 +1,4 @@
-"""Writers that training code draws its own curves with; ``pytorch`` and ``tensorflow`` have one."""
+"""Writers for curves of training code; ``pytorch`` and ``tensorflow`` have one each."""
 
 from determined.tensorboard._writers import BatchMetricWriter, MetricWriter
 

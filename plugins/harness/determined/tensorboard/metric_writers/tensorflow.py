@@ -6,7 +6,7 @@ from determined.tensorboard import EventWriter, get_base_path
 
 
 class TFWriter(EventWriter):
-    """Writes scalars where the platform's TensorBoard looks; needs no TensorFlow.
+    """Writes scalars to the folder of the platform's TensorBoard; needs no TensorFlow.
 
     Example: ``TFWriter().add_scalar("loss", 0.5, step)``
     """
