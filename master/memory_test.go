@@ -29,7 +29,7 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
-// The test's program runs as the master if the environment says so.
+// The test's program runs as the master if an environment variable is set.
 func TestMain(m *testing.M) {
 	if os.Getenv("TEST_AS_MASTER") != "" {
 		main()
@@ -68,7 +68,7 @@ func TestContextsDoNotFillTheMemory(t *testing.T) {
 	if peak > masterMemory*9/10 {
 		t.Errorf("the master's peak was %d MB of its %d", peak>>20, masterMemory>>20)
 	}
-	// What was stored comes back whole, in both forms, also read by many.
+	// The stored code is returned complete, in both forms, also to many readers.
 	for i := range 4 {
 		wg.Go(func() {
 			if err := m.checkCode(token, i == 0); err != nil {

@@ -174,7 +174,7 @@ func (r reply) token(query url.Values) (string, bool) {
 	return string(token), ok
 }
 
-// inBrowser opens a browser, and waits for it to come back with the token.
+// inBrowser opens a browser, and waits until the browser sends the token.
 func inBrowser(ctx context.Context, a *app.App, p v1.InfoSSOProvider) (string, error) {
 	expected, err := newReply(p)
 	if err != nil {

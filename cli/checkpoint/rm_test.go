@@ -16,7 +16,7 @@ import (
 )
 
 // A rig is a master with an experiment that has ended, of one trial with two checkpoints.
-// What the tasks that remove files are told comes through a channel.
+// A channel gets the instructions for the tasks that remove files.
 type rig struct {
 	*servertest.Master
 	client   *client.Client

@@ -183,7 +183,7 @@ func (o upOptions) environment() (map[string]string, error) {
 }
 
 // tasksPython is the Python of tasks. If the user names none and det cannot install one, tasks
-// use the system's Python, and the user is told why.
+// use the system's Python, and det prints the reason.
 func (o upOptions) tasksPython(ctx context.Context, report *servers.Reporter) (string, error) {
 	if o.python == "" {
 		python, err := pyenv.Named(ctx, "tasks", report)

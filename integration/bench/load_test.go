@@ -197,7 +197,7 @@ func (r *rig) part(b *testing.B, name string) int {
 	return ids[0].Pid
 }
 
-// metered is a load whose cost is told apart: microseconds of processor time per
+// metered is a load with separate costs: microseconds of processor time per
 // call, of the process that serves, of PostgreSQL, and of the load itself.
 func (r *rig) metered(b *testing.B, server, clients int, call func(client int) error) pace {
 	postgres, self := r.part(b, "postgres"), os.Getpid()

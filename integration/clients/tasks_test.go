@@ -89,7 +89,7 @@ func ownDet(t *testing.T, r *rig.Rig, base string) {
 	})
 }
 
-// TestIdleNotebook: nobody comes, so it ends by itself, and says so.
+// TestIdleNotebook: a notebook that nobody uses ends after its idle timeout, with this reason.
 func TestIdleNotebook(t *testing.T) {
 	r := rig.Start(t)
 	out, err := r.Det(t, "notebook", "start", "--no-browser", "--config", "resources.slots=0", "--config", "idle_timeout=2s", "--config", rig.WithPython(rig.PythonOf(t, "notebook")))

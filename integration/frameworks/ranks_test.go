@@ -75,7 +75,7 @@ with pytorch.init(hparams=determined.get_cluster_info().trial.hparams) as contex
 
 // TestRanksLearnTheSame: one worker, two and four on a node, and two on each of two nodes train with the same
 // batches: their losses differ by rounding alone. A training over two nodes, one of whose workers is killed in
-// the middle of an epoch, resumes with the very next batch and ends with the same weights, bit by bit.
+// the middle of an epoch, resumes with the next batch and ends with the same weights, bit by bit.
 func TestRanksLearnTheSame(t *testing.T) {
 	t.Parallel()
 	needsMounts(t)

@@ -82,7 +82,7 @@ func TestReadmeDemo(t *testing.T) {
 	rig.Holds(t, "the demo", out, "Its best checkpoint", "COMPLETED", "go vet", "integration", "package-tests")
 }
 
-// TestReadmeCommands runs the second block as it stands, but for the master's port,
+// TestReadmeCommands runs the second block unchanged except for the master's port,
 // and starts what else users start on a fresh cluster: a notebook and a TensorBoard.
 func TestReadmeCommands(t *testing.T) {
 	c := newCheckout(t)

@@ -38,7 +38,7 @@ const uiBook = `{"nbformat": 4, "cells": [
  {"cell_type": "code", "execution_count": 3, "source": "print(6 * 7)", "outputs": [{"output_type": "stream", "text": ["42\n"]},
   {"output_type": "display_data", "data": {"text/html": "<script>alert(2)</script><iframe></iframe>"}}]}]}`
 
-// uiLive trains until it is told to stop.
+// uiLive trains until the test stops it.
 const uiLive = `
 import time
 from determined import core

@@ -187,5 +187,5 @@ func waitFor(t testing.TB, is func() bool) {
 // set is for tests in which others look at the same time.
 // A follower sees lines as they come, and the stream ends when the task has ended
 // and its shippers are done.
-// While the database is away, every path that a task uses says so, and asks to
-// come again.
+// While the database is unavailable, every path that a task uses answers 503 with a
+// time for the retry.

@@ -29,7 +29,7 @@ import (
 //
 // Nobody can fill the trail. Rejected calls and reads that repeat within a minute are counted in
 // one entry. Of those that do not repeat, each caller has a number of entries of their own; beyond
-// it, an entry for each endpoint and result counts them for an hour, whatever they name. A change
+// it, an entry for each endpoint and result counts them for an hour, without their objects. A change
 // always has an entry of its own, so beyond a caller's number of changes the master refuses them.
 type trail struct {
 	db     *store.DB

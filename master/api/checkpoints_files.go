@@ -20,7 +20,7 @@ import (
 
 // downloadCheckpoint streams the files of a checkpoint from its storage, for clients that
 // cannot reach the storage. It sends only files of the checkpoint, and none outside of its
-// folder, whatever symbolic links or dots in a path lead there.
+// folder, even if symbolic links or dots in a path lead there.
 func (a *API) downloadCheckpoint(ctx context.Context, c *call, k store.Checkpoint) error {
 	if k.State == string(keep.Deleted) {
 		return fault.New(fault.NotFound, "checkpoint %s has been deleted; its files are gone", k.UUID)

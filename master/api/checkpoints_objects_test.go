@@ -115,7 +115,7 @@ func TestCheckpointOutOfABucket(t *testing.T) {
 }
 
 // TestUnmanagedReadsNoOtherPartOfABucket: the master reads a bucket with its own keys, and
-// whoever creates an unmanaged experiment names its storage.
+// the user who creates an unmanaged experiment chooses its storage.
 func TestUnmanagedReadsNoOtherPartOfABucket(t *testing.T) {
 	const id = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
 	bucket := &memoryBucket{objects: map[string]string{"team/99/" + id + "/secret": "secret"}}

@@ -13,7 +13,7 @@ const (
 
 func policyBody(text string) string { return fmt.Sprintf(`{"configPolicies":%q}`, text) }
 
-// What is set comes back as it was written, until it is deleted.
+// The API returns a policy as it was written, until it is deleted.
 func TestConfigPolicies(t *testing.T) {
 	r := newRig(t)
 	me, admin := r.user("determined"), r.user("admin")

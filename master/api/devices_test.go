@@ -104,7 +104,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestUnfit: a runner that was not given its devices says so, once.
+// TestUnfit: a runner without its assigned devices reports this, once.
 func TestUnfit(t *testing.T) {
 	r := newRig(t)
 	a := r.place(sharedStorage("/shared"), 1)

@@ -164,7 +164,7 @@ func (a *API) checkpointsToRemove(ctx context.Context, c *call, ids []string) (m
 }
 
 // newRemoval returns the task for checkpoints of one experiment. It rejects checkpoints that
-// are still needed, whoever the caller is.
+// are still needed, for every caller.
 func (a *API) newRemoval(ctx context.Context, experiment int, ids, globs []string) (store.NewGC, error) {
 	s, cfg, err := a.filesToRemove(ctx, experiment, ids)
 	if err != nil {

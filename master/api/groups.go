@@ -26,8 +26,8 @@ func pageOf(offset, limit int) window {
 	return window{max(offset, 0), limit}
 }
 
-// seesGroups reports whether the caller sees all groups: whoever may assign roles must be able to
-// name them. Others see the groups that they are in.
+// seesGroups reports whether the caller sees all groups, as users do who may assign roles to groups.
+// Other users see only the groups of which they are members.
 func (c *call) seesGroups() bool {
 	if c.who.Grants == nil || c.who.IsAdmin() {
 		return true

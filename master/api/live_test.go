@@ -81,7 +81,7 @@ func TestLiveKeepsToWorkspaces(t *testing.T) {
 }
 
 // TestLiveComesBack: a client that connects again first receives the missed events, reports and moves,
-// in their order. For a position that the server no longer has, it is told to reload everything.
+// in their order. If the server no longer has the position, the client must reload everything.
 func TestLiveComesBack(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml(), 1)

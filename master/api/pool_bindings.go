@@ -59,7 +59,7 @@ func (a *API) bound(ctx context.Context, p *pool.Pool, req *v1.PoolBindings) ([]
 // maxBindings is the maximum number of workspaces in a request.
 const maxBindings = 1000
 
-// newlyBound is bound, for a pool that is to be bound: one that is nobody's default.
+// newlyBound is bound, and rejects pools that are a default.
 func (a *API) newlyBound(ctx context.Context, p *pool.Pool, req *v1.PoolBindings) ([]int, error) {
 	if n := len(req.WorkspaceIDs) + len(req.WorkspaceNames); n > maxBindings {
 		return nil, fault.New(fault.Invalid, "%d workspaces are over the limit of %d in one request", n, maxBindings)

@@ -60,7 +60,7 @@ func TestAccessOfTasks(t *testing.T) {
 				t.Errorf("%s, %s: %d, want %d", name, door, got, want)
 			}
 		}
-		// The key alone opens a shell, whoever else connects.
+		// The key alone opens a shell, without a session.
 		if got := tunnel("/proxy/" + shell.id + "/")(who); got != http.StatusOK {
 			t.Errorf("%s, a shell: %d", name, got)
 		}

@@ -15,8 +15,8 @@ func everySearcher(c *Config) {
 	c.Site.Capabilities.Searchers = expconf.Everything().Searchers
 }
 
-// TestAProgramDrivesASearch: the conversation of Determined up to 0.37, by its
-// messages.
+// TestAProgramDrivesASearch: a program controls a search with the events and operations of Determined
+// up to 0.37.
 func TestAProgramDrivesASearch(t *testing.T) {
 	r := newRig(t, everySearcher)
 	me := r.user("determined")
@@ -97,7 +97,7 @@ func TestOperationsOfATrialThatWaits(t *testing.T) {
 	me.post(a.trialPath("/searcher/completed_operation"), `{"op":{"length":"25"},"searcherMetric":0.5}`).ok()
 	var body string
 	if err := r.db.QueryRow(t.Context(), `SELECT body::text FROM search_events WHERE kind = 'validated'`).Scan(&body); err != nil || !strings.Contains(body, `"length": 25`) {
-		t.Errorf("the search heard %s, %v", body, err)
+		t.Errorf("the search received %s, %v", body, err)
 	}
 	set(true, 25)
 	if got := op(); got != "25 true" {
@@ -105,11 +105,11 @@ func TestOperationsOfATrialThatWaits(t *testing.T) {
 	}
 	set(false, 100)
 	if got := op(); got != "100 false" {
-		t.Errorf("when it was called back: %s", got)
+		t.Errorf("when the trial continues: %s", got)
 	}
 	me.post(a.trialPath("/searcher/completed_operation"), `{"op":{"length":"25"}}`).ok() // said twice
 	if got := op(); got != "100 false" {
-		t.Errorf("after an old word: %s", got)
+		t.Errorf("after a repeated report: %s", got)
 	}
 }
 

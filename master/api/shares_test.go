@@ -31,7 +31,7 @@ func TestSharesOfOneOwnerLeaveTheOthers(t *testing.T) {
 	}
 	first := take("greedy", 2)
 	waiting, begun := context.WithCancel(t.Context())
-	for range 20 { // they wait, and stand in nobody's way
+	for range 20 { // these requests wait, and delay no other owner
 		go func() {
 			if more, err := s.take(waiting, "greedy", 2); err == nil {
 				more.release()
@@ -40,13 +40,13 @@ func TestSharesOfOneOwnerLeaveTheOthers(t *testing.T) {
 	}
 	other := take("other", 2)
 	other.release()
-	other.release() // twice is once
+	other.release() // a second release has no effect
 	begun()
 	first.free()
 	if _, err := s.take(over, "greedy", 1); err == nil {
 		t.Error("an owner's share is taken until it is released")
 	}
-	take("other", 8).release() // more than one owner's share, alone; all of it is there
+	take("other", 8).release() // more than an owner's share: allowed, because no other owner waits
 	first.release()
 	take("greedy", 1).release()
 	s.empties(t)
@@ -72,7 +72,7 @@ func eventually(t *testing.T, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); {
 		if time.Now().After(end) {
-			t.Fatal("it does not become so")
+			t.Fatal("the condition never holds")
 		}
 		<-time.After(2 * time.Millisecond)
 	}
@@ -90,8 +90,8 @@ func holding(t *testing.T, s *shares, owner string, n int64) *share {
 	return got
 }
 
-// While the code of one user's submission is packed, the user's others wait, and no
-// request of anybody else. A submission that waits has its body's memory given back.
+// While the master packs the code of one user's submission, other submissions of this user wait, and
+// requests of other users do not. A waiting submission has released its body's memory.
 func TestOneUserHoldsUpNobodyElse(t *testing.T) {
 	r := newRig(t)
 	me, admin := r.user("determined"), r.user("admin")
@@ -126,8 +126,8 @@ func TestOneUserHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// retried gets a file as runners do: however long it takes, and again when the master says
-// that it sends other code at the moment.
+// retried gets a file as runners do: without a time limit, and again if the master answers that it
+// sends other code now.
 func (c as) retried(path string) ([]byte, error) {
 	for {
 		req, err := http.NewRequestWithContext(c.r.t.Context(), "GET", c.r.url+path, nil)
@@ -154,11 +154,11 @@ func (c as) retried(path string) ([]byte, error) {
 func TestAllGetTheirCode(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Receiving.Stall = 10 * time.Second })
 	me := r.user("determined")
-	random := make([]byte, 6<<20) // more than the sockets of a client hold that takes nothing
+	random := make([]byte, 6<<20) // more than the buffers of sockets whose client reads nothing
 	_, _ = rand.Read(random)      // never fails
 	id := me.create(yaml(), `"modelDefinition":[`+modelFile("data", string(random))+`]`)
 	path := fmt.Sprintf("/api/v1/experiments/%d/", id)
-	// Clients that take nothing, as many as one user may have.
+	// Clients that read nothing, as many as one user may have.
 	for i := range maxReadsPerUser {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 		if err != nil {
@@ -186,8 +186,8 @@ func TestAllGetTheirCode(t *testing.T) {
 	r.api.receiver.reads.empties(t)
 }
 
-// What callers who are not signed in can make the master hold is bounded: connections,
-// their bodies, and how many of those it decodes at once.
+// The master limits what callers who are not signed in can use: connections, bodies, and the number
+// of bodies that it decodes at once.
 func TestCallersWhoAreNotSignedIn(t *testing.T) {
 	r := newRig(t)
 	if n := r.api.App().Server().Concurrency; n != defaultMaxConnections {

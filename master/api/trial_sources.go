@@ -27,7 +27,7 @@ func sourceKind(t v1.TrialSourceInfoType) (string, error) {
 }
 
 // trialSource stores which checkpoint, or version of a model, a trial works with. The trial
-// says so by itself, or its owner does. A repeated report changes nothing.
+// or its owner reports it. A repeated report changes nothing.
 func (a *API) trialSource(ctx context.Context, c *call, req *v1.ReportTrialSourceInfoRequest) (*v1.ReportTrialSourceInfoResponse, error) {
 	info := req.TrialSourceInfo
 	if info == nil {

@@ -123,7 +123,6 @@ func parseRecord(raw json.RawMessage) (LogRecord, error) {
 // rewind is how much of a followed log is read again after its connection broke. Lines have the
 // time of their task, so an earlier line of another rank may arrive after a later one; lines
 // that were already read are recognised by their id.
-// a later one; those already seen are known by their id.
 const rewind = time.Minute
 
 // follow reads a log to its end across broken connections and restarts of the master, each line

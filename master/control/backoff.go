@@ -67,7 +67,7 @@ func (a backoffs) failed(key string, cause error, now time.Time) *backoff {
 }
 
 // stored records that a bundle was stored. It keeps the level: the bundle's own failures
-// would come back.
+// would occur again.
 func (a backoffs) stored(key string) {
 	if s := a[key]; s != nil && s.level == handleNormally {
 		delete(a, key)

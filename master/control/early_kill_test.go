@@ -20,7 +20,7 @@ func (s sluggishNomad) Stop(_ context.Context, id string) (cluster.Outcome, erro
 }
 
 // TestAKillBeforeTheGate tests that a killed attempt whose runner has not claimed ends as soon
-// as Nomad has accepted the stop of its job, whatever the state of its Nomad allocation.
+// as Nomad has accepted the stop of its job, in any state of its Nomad allocation.
 func TestAKillBeforeTheGate(t *testing.T) {
 	for _, status := range []string{"", "pending", "running"} {
 		t.Run("nomad="+status, func(t *testing.T) {

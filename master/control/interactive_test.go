@@ -3,7 +3,7 @@ package control
 import "testing"
 
 // A notebook normally ends because a user kills it: its exit status names the user or the
-// reason, whatever the exit code of its server.
+// reason, with any exit code of its server.
 func TestANotebookSaysWhyItEnded(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, reason string

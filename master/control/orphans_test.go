@@ -48,7 +48,7 @@ func TestAnOrphanIsStoppedAfterItsGrace(t *testing.T) {
 	}
 }
 
-// TestAnOrphanWhoseRowComesBackIsNone: rows can come back, and with them whose job it is.
+// TestAnOrphanWhoseRowComesBackIsNone: if the row of an orphan returns, its job is no orphan any more.
 func TestAnOrphanWhoseRowComesBackIsNone(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.experiment("")

@@ -153,8 +153,8 @@ searcher: {name: pbt, metric: loss, population_size: 2, num_rounds: 2, length_pe
 	}
 }
 
-// TestASearchDrivenFromOutside: a trial is made without running, runs when it is
-// told how long, and the experiment ends when the program says so.
+// TestASearchDrivenFromOutside: a program creates a trial, which runs only when the program sets a
+// length, and the experiment ends when the program shuts it down.
 func TestASearchDrivenFromOutside(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.submit("searcher: {name: custom, metric: loss, unit: batches}")

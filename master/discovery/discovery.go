@@ -31,7 +31,7 @@ type Instance struct {
 
 // A Catalogue lists the registrations of a service.
 type Catalogue interface {
-	// Instances lists all of a name, whatever their checks report.
+	// Instances lists all instances of a service, regardless of their checks.
 	Instances(ctx context.Context, service string) ([]Instance, error)
 	// Healthy lists those whose checks pass, as far as the catalogue knows.
 	Healthy(ctx context.Context, service string) ([]Instance, error)

@@ -32,7 +32,7 @@ const cookiePrefix = "det-task-"
 func TaskCookie(task string) string { return cookiePrefix + task }
 
 // ours are the headers with which our programs authenticate each other or users. A task never
-// sees them, whoever has set them.
+// sees them, regardless of who has set them.
 var ours = map[string]bool{
 	"Authorization": true, "Proxy-Authorization": true, "X-User-Token": true,
 	"X-Allocation-Token": true, "Grpcgateway-Authorization": true, "Forwarded": true, "X-Real-Ip": true, "X-Scheme": true,

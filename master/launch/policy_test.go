@@ -196,7 +196,7 @@ func TestPoliciesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	// The cluster's policy goes before the one it replaces.
+	// The checks use the cluster's new policy in place of the stored one.
 	if _, err := l.CheckPolicy(t.Context(), store.Workspace{}, store.WorkloadExperiment, "invariant_config: {resources: {priority: 3}}"); err != nil {
 		t.Errorf("the cluster's new policy: %v", err)
 	}

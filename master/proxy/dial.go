@@ -38,7 +38,7 @@ func (p *Proxy) dial(ctx context.Context, to target) (net.Conn, error) {
 }
 
 // pinning returns a TLS configuration that accepts only the certificate with this fingerprint,
-// whatever its issuer, name and dates.
+// regardless of its issuer, name and dates.
 func pinning(fingerprint string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,

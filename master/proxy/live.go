@@ -193,8 +193,8 @@ func (l *live) old(before time.Time) []*connection {
 	return list
 }
 
-// check closes the connections that are no longer allowed. It makes two queries, whatever
-// their number; an unavailable database closes nothing.
+// check closes the connections that are no longer allowed. It makes two queries for any number of
+// connections; while the database is unavailable it closes none.
 func (l *live) check(ctx context.Context, dir Directory) error {
 	list := l.old(time.Now().Add(-checkEvery / 2))
 	if len(list) == 0 {

@@ -107,7 +107,7 @@ func (t Task) word() string {
 	return "task"
 }
 
-// Refusal is what somebody is told who may not open a task.
+// Refusal is the message for users who may not open a task.
 func Refusal(taskType, owner string) error {
 	return fault.New(fault.Forbidden, "this %s belongs to %s; its owner and admins may open it", Task{Type: taskType}.word(), owner)
 }

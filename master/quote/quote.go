@@ -10,7 +10,7 @@ import (
 func Shell(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // Cell writes a text of a user for a cell of a CSV file. A spreadsheet would run a text such as
-// =HYPERLINK(…) as a formula of whoever opens the file; after an apostrophe it is a text.
+// =HYPERLINK(…) as a formula, with the rights of the user who opens the file; after an apostrophe it is a text.
 func Cell(text string) string {
 	if text == "" || text == "-" || !strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return text

@@ -1,7 +1,7 @@
 // Package sched decides who runs where. Plan is a pure function of a pool's
 // nodes, of what runs and of what waits; the caller stores what it answers and
-// asks again when anything has changed. It remembers nothing between calls, so
-// whatever it must keep to has to follow from its input.
+// asks again when anything has changed. It stores nothing between calls, so
+// its decisions depend only on its input.
 //
 // A policy decides in which order requests are considered, and who may be asked to leave for
 // one (policy.go): by priority, then by the time they were queued, then by id; by fair shares of

@@ -13,18 +13,18 @@ import (
 //
 // Next is a request of the workspace that holds least in proportion to its weight, there of
 // such a user, and of such a job; of those that hold equally little, the one that has held
-// nothing for the longest time. So whoever holds nothing is before all that hold something,
+// nothing for the longest time. So a share that holds nothing is before all that hold slots,
 // and its first request becomes the head if there is no room for it.
 //
-// Slots that others leave idle go to whoever asks for them. They are taken back by preemption:
+// Every request may use slots that others leave idle. They are taken back by preemption:
 // a request that finds no room may have tasks of workspaces preempted that hold more than
 // their fair part, or of users of its own workspace, or of jobs of its own user, if these do.
 // The sum of what workspaces lack of their fair parts must become smaller by that; or remain
 // the same, if the sum of what users lack becomes smaller, or the one of jobs. What is fair
-// depends on what is held and asked for together, which a preemption does not change, and no
-// placement makes these sums larger. And whoever gives must hold more afterwards, in proportion
-// to its weight, than the one that takes held before: else the slots, once they are free, would
-// go back to where they came from. So preemptions cannot go round in circles.
+// depends on the sum of held and requested slots, which a preemption does not change, and no
+// placement makes these sums larger. And a share that loses slots must hold more afterwards, in
+// proportion to its weight, than the share that gets them held before: else the free slots would
+// return to the first share. So a chain of preemptions comes to an end.
 type fairShare struct {
 	p    *planner
 	pool *share

@@ -46,7 +46,7 @@ func (p *planner) find(s *shelf, r *Request) []hold {
 	return nil
 }
 
-// mayHold says quickly that a shelf has no room, whatever the request's nodes and models.
+// mayHold is a fast check: false means that no block of a shelf has room, on any nodes and models.
 func (s *shelf) mayHold(r *Request, w way) bool {
 	switch {
 	case w.nodes == 1:

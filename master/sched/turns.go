@@ -9,7 +9,7 @@ import (
 
 // roundRobin lets users take turns. In each turn a user's most important request starts; if
 // there is no room for it, it becomes the head. First is the user to whom nothing was given
-// for the longest time. Nothing is preempted: whoever runs, runs to the end.
+// for the longest time. Nothing is preempted.
 type roundRobin struct {
 	owners []*turns // in their order
 	at     int      // whose turn it is

@@ -77,7 +77,7 @@ type Request struct {
 }
 
 // Served has the times at which attempts of a request's workspace, of its owner in that workspace, and of its group last held
-// slots of the pool, and at which an attempt of its owner, in whatever workspace, was last given slots; also of attempts
+// slots of the pool, and at which an attempt of its owner, in any workspace, last received slots; also of attempts
 // that have ended; zero if that is not known.
 type Served struct{ Workspace, User, Group, Turn time.Time }
 

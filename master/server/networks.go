@@ -12,7 +12,7 @@ import (
 // The networks of tasks. A task on one node needs only the port of its runner, so in a
 // container it gets its own network, from which it cannot reach ports on the node's loopback.
 // In a network that operators have made for tasks, it cannot reach the ports of other tasks
-// either. Attempts on several nodes use the nodes' networks, whatever the pool sets.
+// either. Attempts on several nodes use the nodes' networks, regardless of the pool's setting.
 
 // metadataHosts are the host names of the servers from which machines in a cloud get
 // credentials.

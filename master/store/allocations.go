@@ -76,7 +76,7 @@ func (db *DB) TaskAccelerators(ctx context.Context, task string) ([]ReportedAcce
 }
 
 // AddAccelerators stores the accelerators that a member found on its node. The key is the
-// member's rank, so their number is bounded whatever node names the members report.
+// member's rank, so their number is limited for any node names that members report.
 func (db *DB) AddAccelerators(ctx context.Context, allocation string, rank int, data json.RawMessage) error {
 	return db.updateAllocation(ctx, allocation,
 		"accelerators = coalesce(accelerators, '{}') || jsonb_build_object($2::int::text, $3::jsonb)", rank, data)

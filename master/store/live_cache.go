@@ -18,7 +18,7 @@ import (
 //
 // The version of a row is PostgreSQL's xmin, the transaction that wrote it. A transaction
 // leaves one version of a row, so a row with the same version in two snapshots is
-// unchanged, whoever wrote it. Two columns of an experiment are not in its row: the state of
+// unchanged. Two columns of an experiment are not in its row: the state of
 // the files of an experiment that is being deleted, which is therefore read in every load,
 // and the number of trials, which changes only when the loop adds a trial; the new trial is
 // live then, and causes the experiment to be read again.

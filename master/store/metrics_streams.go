@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// What the streams of metrics of experiments read. Each reads a bounded number of rows, whatever
-// an experiment has reported.
+// The queries of the streams of metrics of experiments. Each reads a limited number of rows,
+// regardless of the number of reports.
 const (
 	maxStreamTrials = 10_000 // of an experiment, the newest
 	maxSteps        = 50_000 // at which a metric was reported

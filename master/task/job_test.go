@@ -12,8 +12,8 @@ import (
 
 const checkpoint = "0190b5a5-0000-4000-8000-000000000001"
 
-// TestCredentialsInAJob: who reads or writes object storage gets a role of Vault's, and
-// the role allows what such a task does and no more.
+// TestCredentialsInAJob: a task that reads or writes object storage gets a Vault role, which
+// allows only what such a task does.
 func TestCredentialsInAJob(t *testing.T) {
 	s3, folder := stored(t, "{type: s3, bucket: b, prefix: '7'}"), stored(t, "{type: shared_fs, host_path: /x}")
 	keys := stored(t, "{type: s3, bucket: c, prefix: '1', access_key: a, secret_key: s}")
@@ -92,8 +92,8 @@ func TestIngressOfAJob(t *testing.T) {
 	}
 }
 
-// TestSecretsInAJob: who reads or writes Google's or Azure's storage may read the secret
-// for it in Vault, beside a role for S3 where that is needed too.
+// TestSecretsInAJob: a task that reads or writes Google's or Azure's storage may read the secret
+// for it in Vault, in addition to a role for S3 if it needs one.
 func TestSecretsInAJob(t *testing.T) {
 	s3, gcs := stored(t, "{type: s3, bucket: b, prefix: '7'}"), stored(t, "{type: gcs, bucket: b}")
 	azure := stored(t, "{type: azure, container: c, account_url: 'https://u'}")
@@ -123,7 +123,7 @@ func TestSecretsInAJob(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeRead names what has it.
+// TestWhatCannotBeRead: the error names the object whose configuration is damaged.
 func TestWhatCannotBeRead(t *testing.T) {
 	warm := checkpoint
 	for want, row := range map[string]Row{
@@ -138,7 +138,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestSlotShare: Nomad is told what a slot takes of its node, and all slots fit.
+// TestSlotShare: a job requests the part of the node that its slots need, and all slots fit.
 func TestSlotShare(t *testing.T) {
 	gpu := pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu", CoresPerSlot: 4}
 	own := gpu
@@ -170,7 +170,7 @@ func TestSlotShare(t *testing.T) {
 	}
 }
 
-// TestMemoryThatATaskAsksFor is resources.memory, on each node.
+// TestMemoryThatATaskAsksFor: resources.memory applies on each node.
 func TestMemoryThatATaskAsksFor(t *testing.T) {
 	of := processes()
 	of.Slots = pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu"}
@@ -184,7 +184,7 @@ func TestMemoryThatATaskAsksFor(t *testing.T) {
 	}
 }
 
-// TestMemoryOfTasks: what shows pages needs more memory than a small program.
+// TestMemoryOfTasks: tasks with pages need more memory than a small program.
 func TestMemoryOfTasks(t *testing.T) {
 	of := &pool.Pool{Driver: pool.RawExec, AuxMemoryMB: 300, Slots: pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 400}}
 	for _, c := range []struct {
@@ -198,7 +198,7 @@ func TestMemoryOfTasks(t *testing.T) {
 	}
 }
 
-// TestTwoRolesOfVault: a task signs in to Vault once. Where its checkpoints take that
+// TestTwoRolesOfVault: a task signs in to Vault with one role. If its checkpoints need that
 // role, the master reads the registry's credentials for the job.
 func TestTwoRolesOfVault(t *testing.T) {
 	folder, s3 := "{type: shared_fs, host_path: /x}", "{type: s3, bucket: b}"
@@ -231,7 +231,7 @@ func TestTwoRolesOfVault(t *testing.T) {
 	}
 }
 
-// TestWhatARemovalSees: the storage as the trials did. One that is not there is not made.
+// TestWhatARemovalSees: a removal sees the storage as the trials did. It does not create a missing folder.
 func TestWhatARemovalSees(t *testing.T) {
 	s := site()
 	a := read(t, Row{Type: Removal, ExperimentID: 1, Config: stored(t, "{type: shared_fs, host_path: /data}")})
@@ -249,8 +249,8 @@ func TestWhatARemovalSees(t *testing.T) {
 	}
 }
 
-// TestWhatATensorboardSees: the folders of what it shows, in its job where the driver
-// mounts and in its specification where the runner does.
+// TestWhatATensorboardSees: a TensorBoard sees the folders of its trials. They are in its job if the
+// driver mounts them, and in its specification if the runner does.
 func TestWhatATensorboardSees(t *testing.T) {
 	s, trial := site(), 4
 	a := read(t, Row{Type: Tensorboard, TaskID: "tb", Shows: []ShownTrial{{ExperimentID: 1, TrialID: &trial, Config: stored(t, "{type: shared_fs, host_path: /data}")}}})
@@ -277,7 +277,7 @@ func TestWhatATensorboardSees(t *testing.T) {
 	}
 }
 
-// TestWhereFilesAreRemoved: in the pool for tasks without slots, unless that might not see them.
+// TestWhereFilesAreRemoved: files are removed in the pool for tasks without slots, unless its tasks may not see the files.
 func TestWhereFilesAreRemoved(t *testing.T) {
 	const shared, bucket = "{type: shared_fs, host_path: /data}", "{type: s3, bucket: b, prefix: '1'}"
 	for _, c := range []struct{ aux, own, storage, want string }{
@@ -297,7 +297,7 @@ func TestWhereFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestDevice: job and specification choose by the same kind of device.
+// TestDevice: job and specification choose values for the same kind of device.
 func TestDevice(t *testing.T) {
 	s, of := site(), images()
 	of.Slots = pool.Slots{Kind: pool.DeviceSlots, Device: "amd/gpu"}

@@ -29,7 +29,7 @@ func stored(t *testing.T, storage string) []byte { return completed(t, "checkpoi
 
 const anyCommand = `{"description":"d","entrypoint":["true"],"resources":{"slots":0},"environment":{}}`
 
-// read is an attempt of a row, which has a configuration whatever it says.
+// read is the attempt of a row, to which it adds a configuration if the row has none.
 func read(t *testing.T, row Row) Attempt {
 	t.Helper()
 	if row.Config == nil {

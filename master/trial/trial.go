@@ -1,7 +1,7 @@
 // Package trial says how a trial that a search wants becomes rows. The API makes
 // the first trials of an experiment in the transaction that makes the experiment,
 // and the control loop makes all others; both use New, so that a trial is the
-// same whoever made it.
+// same in both cases.
 package trial
 
 import (

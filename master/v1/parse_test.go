@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// The parser takes exactly what is JSON: whatever it accepts is valid, and what
-// is valid it refuses only for its shape.
+// The parser accepts only valid JSON, and rejects valid JSON only if it does not fit the type.
 func FuzzParser(f *testing.F) {
 	for _, s := range []string{`{}`, `{"a":1,}`, `{"trialId":1,,}`, `{"metrics":{"avgMetrics":{"x":[1,2,{}]}}}`, `[`, `{"a"`, `{"a":tru}`, `{"group":"\ud800"}`,
 		"{\"group\":\"a\nb\"}", `{"metrics":{"stepsCompleted":01}}`, `{"metrics":{"stepsCompleted":1e3}}`, `{"metrics":{"metrics":{"batchMetrics":[{},]}}}`,

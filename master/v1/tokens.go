@@ -2,7 +2,7 @@ package v1
 
 import "time"
 
-// TokenInfo is what is told about an access token; the token itself is told once, to its maker.
+// TokenInfo describes an access token. The token itself is sent once, to the user who creates it.
 type TokenInfo struct {
 	ID          int        `json:"id"`
 	UserID      int        `json:"userId"`

@@ -120,7 +120,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestForbiddenAddresses: nothing inside of the cluster's networks, in whatever form.
+// TestForbiddenAddresses: addresses inside of the cluster's networks are forbidden, in every notation.
 func TestForbiddenAddresses(t *testing.T) {
 	for _, text := range []string{
 		"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "::ffff:10.0.0.1",

@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// TestVaultAndItsStore: both come up set up, keep their data, and are unsealed again after whatever ended them.
+// TestVaultAndItsStore: both start with their configuration, keep their data, and Vault is unsealed at every restart.
 func TestVaultAndItsStore(t *testing.T) {
 	for _, name := range []string{"vault", "weed"} {
 		if _, found, err := servers.Find(t.Context(), name); err != nil || !found {

@@ -81,8 +81,8 @@ func testChecksums(t *testing.T, out string, files []string) {
 	}
 }
 
-// testParts holds the licences in the archive and the bill of materials against what the program
-// itself says that it was built from.
+// testParts compares the licences in the archive and the bill of materials with the modules that the
+// program itself names.
 func testParts(t *testing.T, out string, here Target) {
 	dir := extract(t, filepath.Join(out, fmt.Sprintf("det-master_%s_%s.tar.gz", v1.Version, here)))
 	modules, err := linkedModules([]string{filepath.Join(dir, "det-master")})
@@ -112,7 +112,7 @@ func testParts(t *testing.T, out string, here Target) {
 	}
 }
 
-// testInstallation starts the master out of its archive, told nothing but a database: it has its
+// testInstallation starts the master from its archive, with only a database configured: it has its
 // pages, and serves the runner that is beside it.
 func testInstallation(t *testing.T, out string, here Target) {
 	dir := extract(t, filepath.Join(out, fmt.Sprintf("det-master_%s_%s.tar.gz", v1.Version, here)))
@@ -194,7 +194,7 @@ func testWheel(t *testing.T, out, python string) {
 	}
 }
 
-// testImage gives the image to a real docker daemon and starts its program.
+// testImage loads the image into a real Docker daemon and starts its program.
 func testImage(t *testing.T, out string, here Target) {
 	docker, err := dockerd.Start(t.Context(), dockerd.Options{Dir: dockerFolder(t), Reporter: servers.NewReporter(os.Stderr)})
 	if errors.Is(err, dockerd.ErrNone) {

@@ -16,7 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// postgresDir is a folder that PostgreSQL's account can reach, which t.TempDir is not for root.
+// postgresDir makes a folder that PostgreSQL's account can enter. For root, that account cannot enter
+// the folder of t.TempDir.
 func postgresDir(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -87,7 +88,7 @@ func TestPostgresKeepsWhatWasCommitted(t *testing.T) {
 	for name, end := range map[string]func() error{
 		"restart": func() error { return pg.Restart(t.Context()) },
 		"kill -9": func() error {
-			// With a client connected, whose backend outlives the postmaster for a moment.
+			// A client is connected, whose backend continues for a moment after the postmaster ended.
 			client, err := pgx.Connect(t.Context(), pg.DSN)
 			if err != nil {
 				return err
@@ -97,7 +98,7 @@ func TestPostgresKeepsWhatWasCommitted(t *testing.T) {
 				return err
 			}
 			if pg.Running() {
-				return fmt.Errorf("it runs after kill -9")
+				return fmt.Errorf("the server runs after kill -9")
 			}
 			return pg.Start(t.Context())
 		},
@@ -110,7 +111,7 @@ func TestPostgresKeepsWhatWasCommitted(t *testing.T) {
 				return err
 			}
 			if other.Running() {
-				return fmt.Errorf("a stopped server is said to run")
+				return fmt.Errorf("a stopped server is reported as running")
 			}
 			*pg = *other
 			return pg.Start(t.Context())
@@ -124,13 +125,13 @@ func TestPostgresKeepsWhatWasCommitted(t *testing.T) {
 				t.Errorf("its address changed from %s to %s", dsn, pg.DSN)
 			}
 			if v := ask[string](t, pg.DSN, `SELECT v FROM t`); v != "kept" {
-				t.Errorf("it has %q", v)
+				t.Errorf("the table has %q", v)
 			}
 		})
 	}
 	for _, setting := range []string{"fsync", "synchronous_commit", "full_page_writes", "data_checksums"} {
 		if v := ask[string](t, pg.DSN, "SHOW "+setting); v != "on" {
-			t.Errorf("%s is %s in a server whose data counts", setting, v)
+			t.Errorf("%s is %s in a server that must keep its data", setting, v)
 		}
 	}
 	if v := ask[string](t, pg.DSN, "SHOW listen_addresses"); v != "127.0.0.1" {
@@ -164,11 +165,11 @@ func TestPostgresStartedTwiceIsOne(t *testing.T) {
 	}
 	opts.Port = pg.Port + 1
 	if _, err := StartPostgres(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "already runs, on port "+strconv.Itoa(pg.Port)) {
-		t.Errorf("error %v, expected the port it has", err)
+		t.Errorf("error %v, expected the port of the running server", err)
 	}
 }
 
-// A pid file that a crash has left can name a pid that another program has by now.
+// After a crash, the pid in a pid file can belong to another program.
 func TestPostgresStartsOverAStalePidFile(t *testing.T) {
 	pg := startFor(t, PostgresOptions{Dir: postgresDir(t), Ephemeral: true})
 	if err := pg.Kill(t.Context()); err != nil {
@@ -228,7 +229,7 @@ func TestPostgresWhereItsAccountMayNotGo(t *testing.T) {
 	}
 	_, err := StartPostgres(t.Context(), PostgresOptions{Dir: filepath.Join(closed, "pg")})
 	if err == nil || !strings.Contains(err.Error(), "may not enter") || !strings.Contains(err.Error(), "choose a folder") {
-		t.Errorf("error %v, expected the closed folder and the remedy", err)
+		t.Errorf("error %v, expected the folder and what to do", err)
 	}
 }
 
@@ -243,7 +244,7 @@ func TestPostgresWhoseVersionIsGone(t *testing.T) {
 	}
 }
 
-// The embeddable binaries must run on this machine as they come, under whatever account it is.
+// The downloaded binaries must run on this machine under any account.
 func TestPostgresOutOfThePackage(t *testing.T) {
 	dir := postgresDir(t)
 	t.Setenv("DETENT_CACHE", filepath.Dir(dir))
@@ -274,7 +275,7 @@ func TestPostgresOutOfThePackage(t *testing.T) {
 			t.Errorf("left by the fetch: %s", e.Name())
 		}
 	}
-	// The data is of that version now, so the start finds those binaries and no others.
+	// The data has the format of that version, so the start must choose these binaries.
 	pg := startFor(t, opts)
 	if v := ask[string](t, pg.DSN, "SHOW server_version"); v != bins.version {
 		t.Errorf("version %s, expected %s", v, bins.version)

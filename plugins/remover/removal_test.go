@@ -18,7 +18,7 @@ const (
 	two = "22222222-2222-2222-2222-222222222222"
 )
 
-// heard keeps reports.
+// heard stores reports.
 type heard struct{ list []v1.FreedRequest }
 
 func (h *heard) Freed(_ context.Context, _ string, f v1.FreedRequest) error {

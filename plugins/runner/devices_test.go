@@ -102,8 +102,8 @@ func TestUsersChoiceOfDevices(t *testing.T) {
 	r.expectPrinted("CUDA 0")
 }
 
-// TestDevicesInContainers: there GPUs are told by their numbers, unless they are parts
-// of one or the task has chosen.
+// TestDevicesInContainers: in containers GPUs are named by their numbers, unless they are parts of a GPU
+// or the task has chosen devices itself.
 func TestDevicesInContainers(t *testing.T) {
 	for name, c := range map[string]struct {
 		ids  []string

@@ -222,8 +222,8 @@ func TestVisitorsOfAProgram(t *testing.T) {
 	}
 }
 
-// TestATakenPort: a runner that cannot have its port reports its certificate all the
-// same, or masters would talk to whoever has it.
+// TestATakenPort: a runner whose port is in use still reports its certificate, because masters would
+// otherwise trust the program that has the port.
 func TestATakenPort(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/fakemaster"
 )
 
-// TestTheTokenIsNotInFilesThatNomadShows: whoever may read an allocation's files in
-// Nomad reads no token there, and what the main process left is still delivered.
+// TestTheTokenIsNotInFilesThatNomadShows: the files of an allocation that Nomad shows contain no token,
+// and the remaining reports of the main process are still delivered.
 func TestTheTokenIsNotInFilesThatNomadShows(t *testing.T) {
 	for driver, env := range map[string][]string{
 		"raw_exec": {"DET_DRIVER=raw_exec"},

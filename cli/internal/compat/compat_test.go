@@ -13,7 +13,7 @@ var rewrite = flag.Bool("rewrite", false, "write docs/compat.md anew")
 
 const page = top + "/docs/compat.md"
 
-// An answer is a line of answers.tsv: what there is in the place of some of Determined's names.
+// An answer is a line of answers.tsv: what Detent has in place of some of Determined's names.
 type answer struct {
 	kind, pattern string // the pattern may end in *
 	word          string // same, better, other, none or soon
@@ -21,7 +21,7 @@ type answer struct {
 	used          bool
 }
 
-// The words of answers: what a reader can expect.
+// The words of answers, by which readers see what to expect.
 var words = []string{"same", "better", "other", "none", "soon"}
 
 func (a *answer) fits(r row) bool {
@@ -41,7 +41,7 @@ func answers(t *testing.T) (found []*answer) {
 	return found
 }
 
-// TestEveryNameHasAnAnswer: whatever Determined has is here, or answers.tsv says what is in its place; and the page
+// TestEveryNameHasAnAnswer: Detent has each name of Determined, or answers.tsv names what replaces it; and the page
 // for readers says the same.
 func TestEveryNameHasAnAnswer(t *testing.T) {
 	var rows []row
@@ -112,7 +112,7 @@ func render(rows []row, known []*answer, given map[string]*answer) string {
 	var b strings.Builder
 	b.WriteString(preface)
 	count(&b, rows, given)
-	b.WriteString("## What Determined dropped, and what it sold\n\n| | answer | |\n|---|---|---|\n")
+	b.WriteString("## Features that Determined removed, or sold in its Enterprise Edition\n\n| | answer | |\n|---|---|---|\n")
 	for _, a := range known {
 		if a.kind == "feature" {
 			fmt.Fprintf(&b, "| %s | **%s** | %s |\n", a.pattern, a.word, a.why)

@@ -144,7 +144,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	})
 }
 
-// Text tables are for eyes; whatever prints one prints it for programs too.
+// Text tables are for people; every verb that prints one can also print JSON, YAML or CSV.
 func TestEveryTableCanBeReadByPrograms(t *testing.T) {
 	tables := 0
 	every(tree(), func(cmd *cobra.Command) {

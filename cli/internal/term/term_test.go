@@ -30,7 +30,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// Nobody has to press Enter before an interrupt is heard.
+// An interrupt works without a press of Enter.
 func TestInterruptEndsAQuestion(t *testing.T) {
 	tty, _, _ := term.Buffers("")
 	r, w := io.Pipe()

@@ -1,7 +1,7 @@
 // Command search measures how well searchers search: simple regret against
 // budget, on the recorded curves of networks that were really trained
 // (../curves), in virtual time, with the same number of workers and the same
-// seeds for all. With -optuna it runs Optuna on the very same curves.
+// seeds for all. With -optuna it also runs Optuna on these curves.
 //
 // Regret is how much worse the best result so far is than the best that any
 // setting of the table reaches after any epoch: the checkpoint of the best result

@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// hclReader looks through a job in HCL. Which names stand where needs no evaluation, so
-// the looks are complete whatever functions and variables the values are made of.
+// hclReader finds the names of blocks and fields in a job in HCL. Names need no evaluation, so
+// it finds all of them, also if values contain functions and variables.
 type hclReader struct {
 	problems []Problem
 	driver   string

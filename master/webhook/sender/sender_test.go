@@ -250,8 +250,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestNothingInside: whatever leads to an address inside of the network is rejected when the
-// master connects, and the event is not tried again.
+// TestNothingInside: the master rejects every address inside of the network when it connects, and
+// does not send the event again.
 func TestNothingInside(t *testing.T) {
 	w := newWorld(t)
 	g := newTarget(t, nil)

@@ -73,8 +73,8 @@ func write(w *tar.Writer, text string) error {
 	return err
 }
 
-// TestABridgeNeedsANetworkOfItsOwn: the machine's own firewall is nobody's to change.
-// What a daemon's bridge does is tested with tasks on it (integration).
+// TestABridgeNeedsANetworkOfItsOwn: a daemon must not change the machine's own firewall. Tests in
+// integration run tasks on a daemon's bridge.
 func TestABridgeNeedsANetworkOfItsOwn(t *testing.T) {
 	err := Find(t.Context(), true, nil)
 	if errors.Is(err, ErrNone) {

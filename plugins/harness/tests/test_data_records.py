@@ -1,4 +1,4 @@
-"""Records survive being stored, and bytes that were not stored by us do no harm."""
+"""Records are the same after a round trip, and other bytes cause no harm when they are read."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_stored_is_named() -> None:
 
 
 def test_damaged_bytes_raise_and_run_nothing() -> None:
-    """Whatever the bytes, there is a value or one of the errors that a data set knows."""
+    """Any bytes give either a value or one of the errors that a data set handles."""
     np = pytest.importorskip("numpy")
     whole = encode({"image": np.arange(20, dtype="f4"), "label": 3, "name": ["a", b"b", (None,)]})
     rng = random.Random(11)

@@ -1,4 +1,4 @@
-"""What is Google's and Azure's own: how one signs in, and what is said without their libraries."""
+"""The parts specific to Google and Azure: credentials, and the errors without their libraries."""
 
 import json
 import pathlib
@@ -35,7 +35,7 @@ def test_without_its_package_the_error_names_it(
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """An environment in which nothing signs in."""
+    """An environment without credentials."""
     for name in (
         "STORAGE_EMULATOR_HOST",
         "GOOGLE_APPLICATION_CREDENTIALS",
@@ -51,7 +51,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def user_file(folder: pathlib.Path, name: str) -> str:
-    """Write a credentials file of Google's that holds no key."""
+    """Write a credentials file of Google that has no key."""
     file = folder / name
     fields = {"client_id": "c", "client_secret": "s", "refresh_token": name}
     file.write_text(json.dumps({"type": "authorized_user", **fields}))
@@ -80,7 +80,7 @@ def test_what_cannot_sign_in_to_google(alone: pytest.MonkeyPatch, tmp_path: path
 
 
 def signed_by(config: Dict[str, Any]) -> str:
-    """Return with which key a manager signs, "token" with a token, or nothing."""
+    """Return the key with which a manager signs, "token" if it uses a token, or ""."""
     manager: Any = storage.build(config, container_path=None)
     assert "sig=" not in str(manager) and str(manager) == f"{URL}/c/team"
     if "sig=" in manager.client.url:
@@ -111,5 +111,5 @@ def test_how_one_signs_in_to_azure(alone: pytest.MonkeyPatch, tmp_path: pathlib.
     for fields in ({"credential": KEY}, {"connection_string": string}):
         secret.write_text(json.dumps(fields))
         assert signed_by(AZURE) == KEY
-    # What the configuration says goes before all of it.
+    # The configuration has precedence over all other sources.
     assert signed_by({**AZURE, "credential": "b3duIGtleQ=="}) == "b3duIGtleQ=="

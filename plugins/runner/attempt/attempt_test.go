@@ -208,8 +208,8 @@ func TestStateIsWrittenWhole(t *testing.T) {
 	}
 }
 
-// TestTheNodesCountIsOnlyLikely: where a task does not see its own count, what the
-// kernel did on its node is told as what it is; where it does, that is not looked at.
+// TestTheNodesCountIsOnlyLikely: if a task cannot read its own counter of kills for lack of memory, the
+// reason says only that the kernel has ended processes on the node. Otherwise the node's counter is not used.
 func TestTheNodesCountIsOnlyLikely(t *testing.T) {
 	now := tallyKills()
 	if now.node < 0 {

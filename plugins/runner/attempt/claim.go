@@ -34,7 +34,7 @@ const (
 
 // claim claims the attempt until a master decides. The error is a *masters.Refusal if the
 // master refuses. The fingerprint of the certificate is reported even if the gateway has no
-// port: otherwise a master would trust whatever program has that port.
+// port: otherwise a master would trust any program that has that port.
 func claim(ctx context.Context, p *NomadTask, list *masters.List, nonce, certificate string, journal *logs.Journal) (v1.ClaimResponse, error) {
 	var out v1.ClaimResponse
 	began, told := time.Now(), time.Time{}

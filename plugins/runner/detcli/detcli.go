@@ -54,8 +54,8 @@ func Main(args []string) error {
 	return fmt.Errorf("cannot start det: %w", syscall.Exec(through(det), append([]string{"det"}, args...), os.Environ()))
 }
 
-// through is a path that always leads to an open file, whatever happens to the name of the
-// file.
+// through is a path that always leads to an open file, even if the file is renamed or
+// removed.
 func through(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
 // folder is where det is stored: in the task's folder if its user may write there, or else in a

@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// The test is det, and also what becomes it, when it is told to be.
+// With a variable in the environment, the test's binary acts as det, or as the program that starts det.
 func TestMain(m *testing.M) {
 	switch {
 	case os.Args[0] == "det":
@@ -121,7 +121,7 @@ func TestItBecomesDet(t *testing.T) {
 	}
 }
 
-// TestNobodyElsesFileIsStarted: not one that others may write, whatever it holds now.
+// TestNobodyElsesFileIsStarted: a file that other accounts may write is not started.
 func TestNobodyElsesFileIsStarted(t *testing.T) {
 	const nobody = 65534
 	if os.Getuid() != 0 {

@@ -74,7 +74,7 @@ func impossible(b Bind) *SetupError {
 }
 
 // needed returns the binds to make, and the targets of those that exist already (skipped).
-// It creates missing sources if their Bind says so.
+// It creates missing sources if their Bind requests it.
 func needed(s Setup) (skipped []string, binds []Bind, err *SetupError) {
 	var mounted []string
 	if s.PrivateRoot {
@@ -157,7 +157,7 @@ func bindFD(fd int, target string) error {
 	return unix.Mount("/proc/self/fd/"+strconv.Itoa(fd), target, "", unix.MS_BIND|unix.MS_REC, "")
 }
 
-// setOptions sets the propagation of a mount, and makes it read-only if its Bind says so.
+// setOptions sets the propagation of a mount, and makes it read-only if its Bind requests it.
 func setOptions(target string, b Bind) error {
 	flags, known := map[string]uintptr{
 		"": unix.MS_PRIVATE | unix.MS_REC, "rprivate": unix.MS_PRIVATE | unix.MS_REC, "private": unix.MS_PRIVATE,

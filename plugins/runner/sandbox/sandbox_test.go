@@ -128,7 +128,7 @@ func TestNeeded(t *testing.T) {
 	if err != nil || !slices.Equal(skipped, []string{dir}) || len(binds) != 2 {
 		t.Fatalf("%v %v %v", skipped, binds, err)
 	}
-	// What the driver mounted is there, whatever its source was on the node.
+	// The driver's mounts exist in the sandbox, with any source on the node.
 	skipped, binds, err = needed(Setup{PrivateRoot: true, Binds: []Bind{{Source: "/not/visible/here", Target: "/proc"}}})
 	if err != nil || !slices.Equal(skipped, []string{"/proc"}) || len(binds) != 0 {
 		t.Fatalf("%v %v %v", skipped, binds, err)

@@ -70,8 +70,8 @@ func serveShell(t *testing.T) (address, dir string, enter func() (*ssh.Client, e
 	}
 }
 
-// TestUnauthenticatedConnectionsKeepNobodyOut: silent connections of users without the key take no
-// place from whoever has it, however many they open, and do not end what is open.
+// TestUnauthenticatedConnectionsKeepNobodyOut: any number of silent connections without the key
+// neither keeps users with the key from connecting nor ends their connections.
 func TestUnauthenticatedConnectionsKeepNobodyOut(t *testing.T) {
 	address, _, enter := serveShell(t)
 	first, err := enter()

@@ -1,4 +1,4 @@
-// The model registry: names for the checkpoints that matter.
+// The model registry: models and their versions, which are checkpoints.
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../lib/api';
 import { ago, clock, plural } from '../lib/format';
