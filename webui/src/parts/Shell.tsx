@@ -13,7 +13,7 @@ import { Banner } from './Banner';
 
 const places = [
   { to: '/dashboard', title: 'Dashboard', also: /^\/dashboard/, icon: 'M3 12a8 8 0 0116 0 M11 12l4-4 M3 16h16' },
-  { to: '/experiments', title: 'Experiments', also: /^\/(experiments|trials|compare)/, icon: 'M3 17l5-6 4 3 6-9' },
+  { to: '/experiments', title: 'Experiments', also: /^\/($|experiments|trials|compare)/, icon: 'M3 17l5-6 4 3 6-9' },
   { to: '/tasks', title: 'Tasks', also: /^\/(tasks|launch)/, icon: 'M4 5h14v10H4z M8 19h6 M7 9l2 2-2 2' },
   { to: '/models', title: 'Models', also: /^\/models/, icon: 'M11 3l8 4-8 4-8-4z M3 11l8 4 8-4 M3 15l8 4 8-4' },
   { to: '/workspaces', title: 'Workspaces', also: /^\/(workspaces|projects)/, icon: 'M3 6h6l2 2h8v9H3z' },
