@@ -38,7 +38,9 @@ func (r *rig) manyExperiments(n int) {
 	wg.Wait()
 	var c store.Changes
 	for id := first; id < first+n; id++ {
-		c.NewTrials = append(c.NewTrials, store.NewTrial{ExperimentID: id, TaskID: fmt.Sprintf("%d.0", id), Name: "t", HParams: json.RawMessage(`{}`)})
+		if id != first { // the submission made that one's
+			c.NewTrials = append(c.NewTrials, store.NewTrial{ExperimentID: id, TaskID: fmt.Sprintf("%d.0", id), Name: "t", HParams: json.RawMessage(`{}`)})
+		}
 		if id%20 != 0 {
 			c.Experiments = append(c.Experiments, store.ExperimentChange{ID: id, Saw: "PAUSED", State: "COMPLETED", Ended: true})
 		}
