@@ -1,17 +1,21 @@
-"""The GPUs of this task, from nvidia-smi.
+"""The GPUs of this task: NVIDIA's from NVML or nvidia-smi, AMD's from the kernel's files.
 
-Outside of a container nvidia-smi lists all GPUs of the machine, also those of other tasks. The
-platform names this task's GPUs in NVIDIA_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES.
+Outside of a container a machine lists all of its GPUs, also those of other tasks. The platform
+names this task's GPUs in NVIDIA_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES, for AMD in
+ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES. NVML is used where the package nvidia-ml-py is
+installed: it starts no program for each sample.
 """
 
 from __future__ import annotations
 
 import csv
+import importlib
 import logging
 import os
+import pathlib
 import shutil
 import subprocess
-from typing import Callable, List, NamedTuple, Optional
+from typing import Any, Callable, List, NamedTuple, Optional
 
 logger = logging.getLogger("determined")
 
@@ -47,6 +51,38 @@ def get_gpus() -> List[GPU]:
 
     Example: ``[gpu.memory_free for gpu in get_gpus()]``
     """
+    listed = _from_nvml()
+    ours = _chosen()
+    nvidia = [gpu for gpu in (_from_nvidia_smi() if listed is None else listed) if ours(gpu)]
+    return nvidia + _from_amdgpu(_DRM)
+
+
+def _from_nvml() -> Optional[List[GPU]]:
+    """List NVIDIA's GPUs of this machine; None if NVML cannot."""
+    try:
+        nvml: Any = importlib.import_module("pynvml")
+    except ImportError:
+        return None
+    try:
+        nvml.nvmlInit()
+        found: List[GPU] = []
+        for index in range(nvml.nvmlDeviceGetCount()):
+            device = nvml.nvmlDeviceGetHandleByIndex(index)
+            memory = nvml.nvmlDeviceGetMemoryInfo(device)
+            name = nvml.nvmlDeviceGetUUID(device)
+            name = name.decode() if isinstance(name, bytes) else name
+            try:
+                load = nvml.nvmlDeviceGetUtilizationRates(device).gpu / 100
+            except nvml.NVMLError:  # a GPU that is divided has no load of its own
+                load = 0.0
+            found.append(GPU(index, name, load, float(memory.used), float(memory.total)))
+        return found
+    except nvml.NVMLError as err:
+        logger.debug("NVML cannot list the GPUs: %s", err)
+        return None
+
+
+def _from_nvidia_smi() -> List[GPU]:
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
@@ -58,13 +94,42 @@ def get_gpus() -> List[GPU]:
     except (OSError, subprocess.SubprocessError) as err:
         logger.warning("cannot list the GPUs: %s", err)
         return []
-    found = []
-    ours = _chosen()
-    for row in csv.reader(done.stdout.splitlines(), skipinitialspace=True):
-        gpu = _parse(row)
-        if gpu is not None and ours(gpu):
-            found.append(gpu)
-    return found
+    parsed = [_parse(row) for row in csv.reader(done.stdout.splitlines(), skipinitialspace=True)]
+    return [gpu for gpu in parsed if gpu is not None]
+
+
+_DRM = pathlib.Path("/sys/class/drm")
+_AMD = "0x1002"
+
+
+def _from_amdgpu(drm: pathlib.Path) -> List[GPU]:
+    """List this task's GPUs that the driver amdgpu shows, by ROCm's numbers and names."""
+    words = _words("ROCR_VISIBLE_DEVICES")
+    if words is None:
+        words = _words("HIP_VISIBLE_DEVICES")
+    found: List[GPU] = []
+    cards = (p for p in drm.glob("card*") if p.name[4:].isdigit())
+    for path in sorted(cards, key=lambda p: int(p.name[4:])):
+        device = path / "device"
+        if _line(device / "vendor") != _AMD or not _line(device / "mem_info_vram_total"):
+            continue
+        gpu = GPU(
+            id=len(found),
+            uuid="GPU-" + (_line(device / "unique_id") or device.resolve().name),
+            load=_number(_line(device / "gpu_busy_percent")) / 100,
+            memory_used=_number(_line(device / "mem_info_vram_used")),
+            memory_total=_number(_line(device / "mem_info_vram_total")),
+        )
+        found.append(gpu)
+    return [g for g in found if words is None or g.uuid in words or str(g.id) in words]
+
+
+def _line(path: pathlib.Path) -> str:
+    """Read a file of the kernel's; one that is not there, or that a driver refuses, is empty."""
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _chosen() -> Callable[[GPU], bool]:

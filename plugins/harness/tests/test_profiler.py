@@ -1,5 +1,7 @@
 import pathlib
-from typing import Dict, Iterator, List
+import sys
+import types
+from typing import Any, Dict, Iterator, List
 
 import pytest
 
@@ -87,6 +89,87 @@ def test_average() -> None:
     samples: List[_probes.Sample] = [{"a": 1.0, "g": {"x": 2.0}}, {"a": 3.0}, {"g": {"x": 4.0}}]
     assert _probes.average(samples) == {"a": 2.0, "g": {"x": 3.0}}
     assert _probes.average([{}]) == {}
+
+
+class StandInForNVML(types.ModuleType):
+    """The functions of pynvml that are called: two GPUs, the second one divided."""
+
+    class NVMLError(Exception):
+        pass
+
+    broken = False
+
+    def nvmlInit(self) -> None:
+        if self.broken:
+            raise self.NVMLError("Driver Not Loaded")
+
+    def nvmlDeviceGetCount(self) -> int:
+        return 2
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetUUID(self, device: int) -> Any:
+        return (b"GPU-aaaa", "GPU-bbbb")[device]
+
+    def nvmlDeviceGetMemoryInfo(self, device: int) -> Any:
+        return types.SimpleNamespace(used=2**30, total=4 * 2**30)
+
+    def nvmlDeviceGetUtilizationRates(self, device: int) -> Any:
+        if device == 1:
+            raise self.NVMLError("Not Supported")
+        return types.SimpleNamespace(gpu=50)
+
+
+def test_gpus_from_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml = StandInForNVML("pynvml")
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    monkeypatch.setenv("PATH", "")
+    assert gpu.get_gpus() == [
+        gpu.GPU(0, "GPU-aaaa", 0.5, 2.0**30, 2.0**32),
+        gpu.GPU(1, "GPU-bbbb", 0.0, 2.0**30, 2.0**32),
+    ]
+    with monkeypatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "1")
+        assert gpu.get_gpu_uuids() == ["GPU-bbbb"]
+    nvml.broken = True
+    assert gpu.get_gpus() == []
+
+
+def test_gpus_of_amd(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of two GPUs of AMD's, beside a display and a GPU of another maker."""
+    files = {
+        "card0": {"vendor": "0x1a03"},
+        "card2": {
+            "vendor": "0x1002",
+            "unique_id": "aa01",
+            "gpu_busy_percent": "25",
+            "mem_info_vram_used": "1024",
+            "mem_info_vram_total": "4096",
+        },
+        "card10": {"vendor": "0x1002", "unique_id": "bb02", "mem_info_vram_total": "4096"},
+        "card2-DP-1": {"vendor": "0x1002", "mem_info_vram_total": "4096"},
+        "card11": {"vendor": "0x10de", "mem_info_vram_total": "4096"},
+    }
+    for card, named in files.items():
+        (tmp_path / card / "device").mkdir(parents=True)
+        for name, text in named.items():
+            (tmp_path / card / "device" / name).write_text(text + "\n")
+    monkeypatch.setattr(gpu, "_DRM", tmp_path)
+    monkeypatch.setenv("PATH", "")
+    assert gpu.get_gpus() == [
+        gpu.GPU(0, "GPU-aa01", 0.25, 1024.0, 4096.0),
+        gpu.GPU(1, "GPU-bb02", 0.0, 0.0, 4096.0),
+    ]
+    for variable, value, seen in (
+        ("ROCR_VISIBLE_DEVICES", "1", ["GPU-bb02"]),
+        ("HIP_VISIBLE_DEVICES", "0", ["GPU-aa01"]),
+        ("ROCR_VISIBLE_DEVICES", "GPU-aa01", ["GPU-aa01"]),
+        ("ROCR_VISIBLE_DEVICES", "", []),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, value)
+            assert gpu.get_gpu_uuids() == seen, f"{variable}={value}"
 
 
 def test_gpus(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
