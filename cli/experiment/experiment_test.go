@@ -352,14 +352,14 @@ func TestNumbersOfAReport(t *testing.T) {
 	}
 }
 
-// A chart that is followed is drawn over itself until the experiment has ended.
+// With --follow, each chart replaces the previous one until the experiment has ended.
 func followedPlot(t *testing.T, m *world) {
 	t.Helper()
 	a, out, _ := m.app(t)
 	id := submitted(t, a, config, createOptions{overrides: []string{"hyperparameters.plotted=1"}})
 	<-m.trained
 	var looks atomic.Int32
-	m.Front.Answer(func(_ http.ResponseWriter, r *http.Request) bool { // it is over at the third look
+	m.Front.Answer(func(_ http.ResponseWriter, r *http.Request) bool { // the third request shows that the experiment has ended
 		if r.URL.Path == v1.GetExperiment.At(id) && looks.Add(1) == 5 {
 			close(m.over)
 			m.Ended(id)
@@ -414,7 +414,7 @@ func waiting(t *testing.T, m *world) {
 	}
 	id := submitted(t, a, config, createOptions{overrides: []string{"hyperparameters.held=1"}})
 	var looks atomic.Int32
-	m.Front.Answer(func(_ http.ResponseWriter, r *http.Request) bool { // it is over at the third look
+	m.Front.Answer(func(_ http.ResponseWriter, r *http.Request) bool { // the third request shows that the experiment has ended
 		if r.URL.Path == v1.GetExperiment.At(id) && looks.Add(1) == 3 {
 			close(m.release)
 			m.Ended(id)
@@ -429,7 +429,7 @@ func waiting(t *testing.T, m *world) {
 	}
 }
 
-// An experiment that ends before it has a trial must not be waited for.
+// If an experiment ends before it has a trial, det stops waiting.
 func followingWhatNeverBegins(t *testing.T, m *world) {
 	t.Helper()
 	a, _, _ := m.app(t)
@@ -447,7 +447,7 @@ func followingWhatNeverBegins(t *testing.T, m *world) {
 	}
 }
 
-// Which nodes an experiment avoids is said, as long as it has trials to run.
+// det describe shows the nodes that an experiment avoids, as long as the experiment has trials to run.
 func describeSaysWhichNodesAreAvoided(t *testing.T, m *world) {
 	t.Helper()
 	a, out, _ := m.app(t)

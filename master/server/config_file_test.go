@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAllThatIsWrongWithAFileIsSaid: with line and column, and what would be right.
+// TestAllThatIsWrongWithAFileIsSaid: the errors of a file have line and column, and say what would be right.
 func TestAllThatIsWrongWithAFileIsSaid(t *testing.T) {
 	_, err := load(t, `# from another system
 databse: postgres://a/b
@@ -25,7 +25,7 @@ resource_pools:
   - plain
 `, nil, nil)
 	if err == nil {
-		t.Fatal("nothing is wrong with it")
+		t.Fatal("the file was accepted")
 	}
 	for _, want := range []string{
 		":2:1: databse: no such key; did you mean database?",
@@ -45,11 +45,11 @@ resource_pools:
 		":16:5: resource_pools[1]: expected a section with keys, found \"plain\"",
 	} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("no word of %q in:\n%v", want, err)
+			t.Errorf("%q is missing in:\n%v", want, err)
 		}
 	}
 	if strings.Contains(err.Error(), "Go struct") {
-		t.Errorf("it speaks of Go: %v", err)
+		t.Errorf("the error names Go types: %v", err)
 	}
 }
 
@@ -81,7 +81,7 @@ func FuzzFile(f *testing.F) {
 		cfg := Defaults()
 		for _, p := range cfg.read([]byte(text)) {
 			if p == "" {
-				t.Error("a problem without words")
+				t.Error("a problem without a message")
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-// What can be done with experiments, and to which of them.
+// Actions on experiments, and the states in which an experiment allows them.
 import { api, type Act } from './api';
 import { plural, stateWord } from './format';
 import { complain, say } from './toast';
@@ -30,7 +30,7 @@ export const actions: Action[] = [
 
 type Whole = Pick<Experiment, 'id' | 'state' | 'archived'>;
 
-// hindrance says why an action cannot be done to an experiment; empty if it can.
+// hindrance returns why an experiment does not allow an action; empty if it allows it.
 export function hindrance(action: Action, e: Whole): string {
   if (action.fits(e)) return '';
   const state = stateWord(e.state);
@@ -51,7 +51,7 @@ export function hindrance(action: Action, e: Whole): string {
 
 const named = 5; // of those that are left out, by their reason
 
-// leftOut says to which of several an action is not done, and why; empty if to all.
+// leftOut lists the experiments that an action leaves out, with the reasons; empty if none.
 export function leftOut(action: Action, list: readonly Whole[]): string {
   const reasons = new Map<string, number[]>();
   for (const e of list) {
@@ -64,7 +64,7 @@ export function leftOut(action: Action, list: readonly Whole[]): string {
   return `Left out: ${parts.join('; ')}.`;
 }
 
-// perform does it to each, and tells how it went.
+// perform carries out an action on each experiment, and shows the result.
 export async function perform(action: Action, list: readonly Pick<Experiment, 'id' | 'projectId'>[]): Promise<void> {
   const [only] = list;
   try {

@@ -1,8 +1,8 @@
-// The master's interface: requests of the same origin, carried by the session's cookie.
+// The client of the master's API: requests of the same origin, with the session's cookie.
 import * as wire from './types';
 import type { Endpoint, Info, Notebook } from './types';
 
-// ApiError says what went wrong and, where it is known, what to do.
+// ApiError has the error message and, if it is known, what to do.
 export class ApiError extends Error {
   constructor(
     readonly status: number, // 0: nobody answered
@@ -17,7 +17,7 @@ export class ApiError extends Error {
 
 export type Query = Record<string, string | number | boolean | undefined | null | readonly (string | number)[]>;
 
-// search writes parameters; lists are repeated, what is empty is left out.
+// search writes query parameters. It repeats the name for each value of a list, and omits empty values.
 export function search(query: Query): string {
   const p = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -30,7 +30,7 @@ export function search(query: Query): string {
 
 let whenSignedOut: () => void = () => {};
 
-// onSignedOut is called when the master does not know the session any more.
+// onSignedOut is called when the session has ended.
 export function onSignedOut(fn: () => void): void {
   whenSignedOut = fn;
 }
@@ -61,7 +61,7 @@ async function reason(response: Response): Promise<string> {
   return `The master answered ${response.status}.`;
 }
 
-// pathOf puts values in the places of the names in a path, in their order.
+// pathOf replaces the names in a path by values, in their order.
 export function pathOf(e: { path: string }, ...values: (string | number)[]): string {
   let i = 0;
   return e.path.replace(/:\w+/g, () => encodeURIComponent(String(values[i++])));
@@ -74,7 +74,7 @@ interface Call<Req> {
   signal?: AbortSignal | undefined;
 }
 
-// call asks the master for what an endpoint of its table answers.
+// call sends a request to an endpoint of the master's table, and returns the answer.
 export async function call<Req, Resp>(e: Endpoint<Req, Resp>, { path = [], query = {}, body, signal }: Call<Req> = {}): Promise<Resp> {
   const init: RequestInit = { method: e.method };
   if (signal) init.signal = signal;
@@ -89,7 +89,7 @@ export async function call<Req, Resp>(e: Endpoint<Req, Resp>, { path = [], query
   })) as Resp;
 }
 
-// What commands, notebooks, shells and TensorBoards have in common.
+// The common fields of commands, notebooks, shells and TensorBoards.
 export type Task = Omit<Notebook, 'serviceAddress' | 'container'> & {
   serviceAddress?: string; experimentIds?: number[]; trialIds?: number[];
   parentId?: string | null; noPause?: boolean; taskState?: string; // of generic tasks

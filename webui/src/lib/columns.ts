@@ -1,5 +1,5 @@
-// Which columns a table has, in which order and how wide: as a word in the address and in what is
-// remembered, such as "id,name:320,state".
+// The columns of a table, with their order and widths, as a word in the address and in the stored
+// settings, such as "id,name:320,state".
 
 export interface Chosen {
   key: string;

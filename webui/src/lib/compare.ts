@@ -1,4 +1,4 @@
-// What differs between trials.
+// The differences between trials.
 import { flat, plain } from './format';
 import { groupOf } from './series';
 import type { Experiment, Trial } from './types';
@@ -10,8 +10,8 @@ export interface Compared {
 
 export type Measure = 'last' | 'min' | 'max' | 'mean';
 
-// metricsOf lists what any of the trials has reported, with one value of each trial: the searcher's
-// metric first, then validations.
+// metricsOf lists the metrics that at least one trial has reported, with one value of each trial. The
+// searcher's metric is first, then the metrics of validations.
 export function metricsOf(list: readonly Compared[], of: Measure): { name: string; values: unknown[] }[] {
   const found = new Map<string, unknown[]>();
   list.forEach((c, i) => {

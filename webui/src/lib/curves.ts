@@ -1,5 +1,5 @@
-// The curves of a page's trials: read once the stream is up to date, then grown by
-// what it brings.
+// The curves of a page's trials: loaded when the stream is up to date, then extended by
+// the reports in the stream.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { api } from './api';
 import { grow, load, type Book } from './series';

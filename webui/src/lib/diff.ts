@@ -1,4 +1,4 @@
-// What differs between two texts, line by line (Myers' algorithm), and between two trees.
+// The differences between two texts, line by line (Myers' algorithm), and between two trees.
 
 export type Change = { kind: ' ' | '-' | '+'; text: string; left: number; right: number }; // numbers of lines from 1; 0: it has none there
 
@@ -70,7 +70,7 @@ function back(x: string[], y: string[], steps: Map<number, number>[]): Change[] 
   return out.reverse();
 }
 
-// hunks cuts what is the same, but for a few lines around each change.
+// hunks removes equal lines, except a few lines around each change.
 export function hunks(list: readonly Change[], around = 3): Change[][] {
   const keep = new Uint8Array(list.length);
   list.forEach((c, i) => {

@@ -1,4 +1,4 @@
-// Requests that start, change and move work. Only the pages that need them load this.
+// Requests that start, change and move experiments and tasks. Only the pages that need them load this file.
 import * as wire from './types';
 import { call, type TaskKind } from './api';
 import type { Draft } from './draft';
@@ -19,7 +19,7 @@ export interface Checked {
   warnings: string[];
 }
 
-// launch starts a task, or asks the master what it would be.
+// launch starts a task, or asks the master for a preview of it.
 export async function launch(kind: TaskKind, w: Launch, preview: boolean, signal?: AbortSignal): Promise<Checked & { id: string }> {
   const body = {
     config: w.config, preview,
@@ -62,7 +62,7 @@ interface Which {
   projectId: number;
 }
 
-// each calls for experiments by their projects, in lots, and collects what was said of each.
+// each sends requests about experiments, in parts for each project, and collects the results.
 async function each(list: readonly Which[], one: (project: number, ids: number[]) => Promise<wire.BulkResponse>): Promise<wire.BulkResult[]> {
   const results: wire.BulkResult[] = [];
   for (const project of new Set(list.map((e) => e.projectId))) {
@@ -82,5 +82,5 @@ export const changeQueue = (updates: wire.QueueControl[]) => call(wire.changeJob
 
 export const templates = async (signal?: AbortSignal) => (await call(wire.listTemplates, { query: { limit: 1000 }, signal })).templates;
 
-// projects are all of them that may be seen, of every workspace.
+// projects returns all projects of all workspaces that the user may see.
 export const projects = async (signal?: AbortSignal) => (await call(wire.listProjects, { path: [0], query: { limit: 1000, archived: false }, signal })).projects;

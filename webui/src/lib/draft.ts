@@ -1,4 +1,4 @@
-// A configuration that somebody writes: as a form and as YAML, which show the same thing.
+// A configuration that a user edits, as a form and as YAML, which show the same fields.
 import { parseDocument } from 'yaml';
 import { emit } from './yaml';
 
@@ -9,7 +9,7 @@ export interface Read {
   problem?: string; // with its line, as far as it is known
 }
 
-// read takes YAML, or JSON, whose top level is a map.
+// read parses YAML or JSON whose top level is a map.
 export function read(text: string): Read {
   const doc = parseDocument(text, { prettyErrors: false, uniqueKeys: true });
   const wrong = doc.errors[0];
@@ -28,7 +28,7 @@ export function read(text: string): Read {
   return { draft: value as Draft };
 }
 
-// write is a draft as YAML; an empty one is an empty text.
+// write returns a draft as YAML; an empty draft is an empty text.
 export function write(draft: Draft): string {
   return Object.keys(draft).length ? emit(draft) : '';
 }
@@ -38,8 +38,8 @@ export function at(draft: Draft, path: string): unknown {
   return path.split('.').reduce<unknown>((v, key) => (v && typeof v === 'object' ? (v as Draft)[key] : undefined), draft);
 }
 
-// put is a draft with another value in a field; undefined takes the field away, and the maps
-// that are empty then.
+// put returns a draft with another value in a field; undefined removes the field, and the maps
+// that become empty.
 export function put(draft: Draft, path: string, value: unknown): Draft {
   const [key = '', ...rest] = path.split('.');
   const next: Draft = { ...draft };
@@ -55,7 +55,7 @@ export function put(draft: Draft, path: string, value: unknown): Draft {
   return next;
 }
 
-// fixed is an experiment's configuration that trains once, with the hyperparameters of a trial.
+// fixed returns a configuration with one trial, which has the hyperparameters of a given trial.
 export function fixed(config: Draft, hparams: Draft): Draft {
   const searcher = (config.searcher && typeof config.searcher === 'object' ? config.searcher : {}) as Draft;
   const kept: Draft = { name: 'single' };
@@ -63,8 +63,8 @@ export function fixed(config: Draft, hparams: Draft): Draft {
   return { ...config, hyperparameters: hparams, searcher: kept };
 }
 
-// around is a configuration that searches near the hyperparameters of a trial: a number between
-// its half and its double, everything else as it is.
+// around returns a configuration that searches near the hyperparameters of a trial: numbers between
+// half and double their value, other hyperparameters unchanged.
 export function around(config: Draft, hparams: Draft, trials = 10): Draft {
   const near = (v: unknown): unknown => {
     if (v && typeof v === 'object' && !Array.isArray(v)) return Object.fromEntries(Object.entries(v).map(([k, x]) => [k, near(x)]));

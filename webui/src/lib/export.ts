@@ -1,4 +1,4 @@
-// Everything that matches, as a file: CSV for tables, JSON for programs.
+// Exports all matches of a list as a file: CSV for tables, JSON for programs.
 import type { Query } from './api';
 import { matches, mostMatches } from './matches';
 import { say } from './toast';
@@ -6,8 +6,8 @@ import type { Experiment } from './types';
 
 type Cell = string | number | boolean | null | undefined;
 
-// csv writes rows as RFC 4180 says. Text that a spreadsheet would take for a formula gets a quote
-// before it.
+// csv writes rows in the format of RFC 4180. It adds an apostrophe before text that a spreadsheet would
+// run as a formula.
 export function csv(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const cell = (v: Cell): string => {
     if (v === null || v === undefined) return '';

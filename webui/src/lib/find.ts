@@ -1,5 +1,5 @@
-// A list of experiments that is asked for by a line: the master reads the line, and
-// says at which character it is wrong.
+// Lists experiments by a line of the filter language. The master parses the line, and
+// reports the position of an error.
 import { ApiError, type Query } from './api';
 
 // The columns of the language, by the keys that the table's columns have.
@@ -20,7 +20,7 @@ export interface Wanted {
 
 const field = (columnName: string, operator: string, value: string) => ({ kind: 'field', columnName, operator, value });
 
-// searchFor is the request of the same list that listFor asks for, with a line.
+// searchFor returns the request for the list of listFor, with a filter line.
 export function searchFor(w: Wanted): Query {
   const children: object[] = [];
   if (w.name) children.push(field('name', 'contains', w.name));
@@ -34,7 +34,7 @@ export function searchFor(w: Wanted): Query {
   };
 }
 
-// wrongAt says what is wrong with a line and where, counted from nothing; null when
+// wrongAt returns the error of a filter line and its position, counted from 0; null if
 // the error is about something else.
 export function wrongAt(error: unknown): { at: number; message: string } | null {
   const m = error instanceof ApiError && error.status === 400 ? /^query: column (\d+): ([^]*)$/.exec(error.message) : null;

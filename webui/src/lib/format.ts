@@ -37,7 +37,7 @@ export function bytes(n: number | string | undefined): string {
   return `${i === 0 || v >= 100 ? Math.round(v) : v.toFixed(1)} ${names[i]}`;
 }
 
-// metric keeps what tells values apart and drops the rest: 0.9731, 1.2e-7, 12,345.
+// metric writes a value with only the significant digits: 0.9731, 1.2e-7, 12,345.
 export function metric(v: unknown): string {
   if (v === 'NaN' || v === 'Infinity' || v === '-Infinity') return v.replace('Infinity', '∞');
   if (typeof v !== 'number') return v === undefined || v === null ? '–' : String(v);

@@ -115,7 +115,7 @@ export function place(a: Axis, v: unknown): number {
   return Math.min(1, Math.max(0, beyond(a, v)));
 }
 
-// beyond is the place of a number also where that is outside of the axis.
+// beyond is the place of a number, which may be outside of the axis.
 function beyond(a: Axis, v: number): number {
   if (a.min === a.max) return v === a.min ? 0.5 : v < a.min ? -1 : 2;
   return a.kind === 'log' ? (v > 0 ? Math.log(v / a.min) / Math.log(a.max / a.min) : NaN) : (v - a.min) / (a.max - a.min);
@@ -142,12 +142,12 @@ export function fieldOf(rows: Row[], axes: Axis[], smaller: boolean): Field {
   return { rows, axes, at, rank, best: order[0] ?? -1 };
 }
 
-// A Brush names what is chosen of each axis: a range of numbers, or values of a category.
+// A Brush has the selection on each axis: a range of numbers, or values of a category.
 export type Brush = Record<string, [number, number] | string[]>;
 
 const ranged = (v: unknown): v is [number, number] => Array.isArray(v) && v.length === 2 && v.every((x) => typeof x === 'number' && Number.isFinite(x));
 
-// parseBrush reads a brush from an address; what is none is left out.
+// parseBrush reads a brush from an address, and ignores invalid parts.
 export function parseBrush(text: string | null): Brush {
   const out: Brush = {};
   try {
@@ -189,7 +189,7 @@ export function chosen(f: Field, b: Brush): { mark: Uint8Array; count: number } 
   return { mark, count };
 }
 
-// brushOf is what two places on an axis choose.
+// brushOf returns the selection between two places on an axis.
 export function brushOf(a: Axis, from: number, to: number): [number, number] | string[] {
   const low = Math.max(0, Math.min(from, to)), high = Math.min(1, Math.max(from, to));
   if (a.kind !== 'category') return [valueAt(a, low), valueAt(a, high)];
@@ -242,7 +242,7 @@ export const binsOf = (a: Axis): number => (a.kind === 'category' ? a.values.len
 
 const binAt = (a: Axis, p: number): number => (a.kind === 'category' ? Math.round(p * (a.values.length - 1)) : a.whole ? Math.round(p * (a.max - a.min)) : Math.min(bins - 1, Math.floor(p * bins)));
 
-// binBrush is what choosing a cell chooses of an axis.
+// binBrush returns the selection on an axis when a cell is selected.
 export function binBrush(a: Axis, bin: number): [number, number] | string[] {
   if (a.whole) return [a.min + bin - 0.4, a.min + bin + 0.4];
   return a.kind === 'category' ? [a.values[bin] ?? ''] : [valueAt(a, bin / bins), valueAt(a, (bin + 1) / bins)];

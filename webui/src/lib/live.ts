@@ -1,6 +1,6 @@
-// One stream of events per page: what moved, and the reports of the trials on show.
-// The browser reconnects by itself with the last position, so nothing is missed; a
-// hidden tab lets go of its connection, because a browser has few per master.
+// One stream of events per page: changed objects, and the reports of the trials that the page shows.
+// The browser reconnects by itself with the last position, so no event is lost. A
+// hidden tab closes its connection, because browsers open few connections to one master.
 import { signal } from '@preact/signals';
 import { followLive, getMe, type Experiment, type MetricsReport } from './types';
 import { request, search } from './api';
@@ -29,7 +29,7 @@ export interface Listener {
   onLook?: (look: Look) => void;
 }
 
-const lostAfter = 3000; // a connection that comes back before that is not worth a word
+const lostAfter = 3000; // milliseconds without a connection before the page shows it
 const againAfter = 5000;
 
 // follow listens until the returned function is called.
@@ -73,7 +73,7 @@ export function follow(listener: Listener): () => void {
       lost ??= setTimeout(() => (connection.value = 'lost'), lostAfter);
       if (source?.readyState !== EventSource.CLOSED) return; // it tries again by itself
       source = null;
-      // An answer that was no stream: signed out, a trial that is gone, a master on its way down.
+      // The answer was no stream: the user is signed out, a trial was deleted, or a master is stopping.
       request(getMe.path).catch(() => {});
       again = setTimeout(open, againAfter);
     };
@@ -99,7 +99,7 @@ export function follow(listener: Listener): () => void {
   };
 }
 
-// often calls fn at most once per interval, and once more when calls came in between.
+// often calls fn at most once per interval, and once more if it was called meanwhile.
 export function often(fn: () => void, interval = 500): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let pending = false;

@@ -1,5 +1,5 @@
-// Reading for a component: the newest answer wins, an old one stays on show while a
-// new one is read, and a master that is away is asked again until it is back.
+// Loads data for a component. The newest answer is shown; an earlier one stays visible while a
+// new one is loaded. While no master answers, the request is repeated.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from './api';
 
@@ -38,7 +38,7 @@ export function useLoad<T>(read: (signal: AbortSignal) => Promise<T>, deps: read
 
   const reload = useCallback(() => again((n) => n + 1), []);
   const change = useCallback((fn: (data: T) => T) => set((s) => (s.data === undefined ? s : { ...s, data: fn(s.data) })), []);
-  // What was read for something else is not shown for this.
+  // Data of another request is not shown for this one.
   const current = state.deps === wanted;
   return { data: current ? state.data : undefined, error: current ? state.error : undefined, reload, change };
 }

@@ -1,5 +1,5 @@
-// A task's log: the last lines first, then those that come, and older ones when
-// somebody scrolls up. Lines are numbered, so what comes twice is seen.
+// A task's log: the last lines first, then new lines as they arrive, and older lines when
+// the user scrolls up. Lines have numbers, so a line that arrives twice is recognised.
 import { ApiError, pathOf, request, search, type Query } from './api';
 import { streamTaskLogs, type TaskLogsResponse } from './types';
 
@@ -47,8 +47,8 @@ export async function read(task: string, query: Query, signal: AbortSignal, each
   if (r.body) await records<TaskLogsResponse>(r.body, (lot) => each(lot.map(toLine)));
 }
 
-// merge adds lines in the order of their numbers and drops those that are there.
-// Almost always they all come after, or all before.
+// merge adds lines in the order of their numbers, and drops lines that exist already.
+// Nearly always all new lines come after the existing ones, or all before.
 export function merge(have: Line[], more: Line[]): Line[] {
   if (more.length === 0) return have;
   const first = have[0];
@@ -68,8 +68,8 @@ export function merge(have: Line[], more: Line[]): Line[] {
   return out.length > most ? out.slice(out.length - most) : out;
 }
 
-// since is the moment after which a follower has to ask: a little before the last
-// line, because ranks write at once and their lines do not arrive in the order of
+// since returns the time from which a follower requests lines: a little before the last
+// line, because ranks write at the same time and their lines do not arrive in the order of
 // their times.
 export function since(lines: readonly Line[]): string | undefined {
   const last = lines[lines.length - 1];

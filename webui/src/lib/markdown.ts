@@ -1,5 +1,5 @@
-// Markdown as a tree of what it shows. There is no HTML in it: what is no Markdown is text, so that a
-// page cannot run or load anything that somebody wrote in a note.
+// Parses Markdown to a tree of elements. The tree contains no HTML: HTML is shown as text, so a note
+// cannot make a page run or load anything.
 
 export type Inline =
   | { kind: 'text' | 'code'; text: string }
@@ -111,7 +111,7 @@ function blocks(lines: string[], depth: number): Block[] {
 
 const cells = (line: string): string[] => line.trim().replace(/^\|/, '').replace(/\|$/, '').split('|').map((c) => c.trim());
 
-// safe is an address that a link may have: of the web, of a person, or of this master.
+// safe returns an address if a link may have it: a web address, a mail address, or a path of this master.
 export function safe(to: string): string | null {
   const s = to.trim();
   if (/^(https?:\/\/|mailto:)/i.test(s)) return s;

@@ -5,8 +5,8 @@ import type { Experiment } from './types';
 export const mostMatches = 10_000;
 const lot = 500;
 
-// matches reads a list to its end, or to its limit. What comes twice, because the list moves
-// while it is read, is kept once.
+// matches reads a list to its end, or to its limit. If an entry appears twice, because the list changes
+// while it is read, it is kept once.
 export async function matches(query: Query, signal?: AbortSignal, progress?: (n: number, total: number) => void): Promise<Experiment[]> {
   const found = new Map<number, Experiment>();
   for (let offset = 0; offset < mostMatches; offset += lot) {

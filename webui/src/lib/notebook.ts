@@ -1,4 +1,4 @@
-// A Jupyter notebook as what it shows: texts, code, and outputs that cannot run anything.
+// Parses a Jupyter notebook to texts, code, and outputs that cannot run anything.
 
 export type Output = { kind: 'text' | 'error'; text: string } | { kind: 'image'; source: string } | { kind: 'left'; what: string };
 
@@ -15,7 +15,7 @@ const pictures = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
 const joined = (v: unknown): string => (Array.isArray(v) ? v.filter((x) => typeof x === 'string').join('') : typeof v === 'string' ? v : '');
 
-// read parses a notebook; null: the text is none.
+// read parses a notebook; null: the text is no notebook.
 export function read(text: string): { cells: Cell[]; more: number } | null {
   let book: unknown;
   try {

@@ -1,4 +1,4 @@
-// Code in few colours: comments, texts, numbers and words that a language keeps for itself.
+// Highlights code: comments, texts, numbers and keywords.
 import { paint, type Piece } from './yaml';
 
 const python = new Set('False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield match case'.split(' '));
@@ -16,7 +16,7 @@ const languages: [RegExp, Language][] = [
   [/\.(toml|cfg|ini|hcl|nomad|tf|r|jl)$/i, { words: new Set(['true', 'false']), note: '#' }],
 ];
 
-// paintCode cuts a line into pieces by what they are. A text over several lines is painted line by line.
+// paintCode divides a line into pieces by their kind. Each line of a text over several lines is separate.
 export function paintCode(line: string, path: string): Piece[] {
   if (/\.(ya?ml)$/i.test(path)) return paint(line);
   const language = languages.find(([name]) => name.test(path))?.[1] ?? (/\.(json|ipynb)$/i.test(path) ? { words: new Set(['true', 'false', 'null']), note: '\u0000' } : null);

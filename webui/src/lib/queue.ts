@@ -1,19 +1,19 @@
-// The order of the queue: what has to be asked for so that jobs come where somebody wants them.
+// The order of the queue: the requests that move jobs to a place.
 import type { Job, QueueControl } from './types';
 
 export type Place = 'front' | 'up' | 'down' | 'back';
 
 const waits = (j: Job) => j.summary?.state === 'STATE_QUEUED';
 
-// immovable says why a job has no place that can be changed; empty if it has one.
+// immovable returns why a job cannot be moved; empty if it can.
 export function immovable(job: Job, scheduler: string | undefined): string {
   if (!waits(job)) return 'already running';
   if (scheduler && scheduler !== 'SCHEDULER_TYPE_PRIORITY' && scheduler !== 'priority') return `pool ${job.resourcePool} has no order: its scheduler shares the slots`;
   return '';
 }
 
-// moves are the requests, in their order, that bring waiting jobs of one pool to a place. The
-// jobs keep their order among themselves.
+// moves returns the requests, in their order, that move waiting jobs of one pool to a place. The
+// order among these jobs does not change.
 export function moves(queue: readonly Job[], ids: ReadonlySet<string>, place: Place): QueueControl[] {
   const updates: QueueControl[] = [];
   for (const pool of new Set(queue.map((j) => j.resourcePool))) {

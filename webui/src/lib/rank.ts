@@ -1,6 +1,6 @@
 // How well a name fits what somebody typed: letters in order, better at the beginnings of words.
 
-// score is 0 for what does not fit, else greater for what fits better.
+// score is 0 if a name does not match, else higher for a better match.
 export function score(typed: string, name: string): number {
   const want = typed.trim().toLowerCase();
   const have = name.toLowerCase();

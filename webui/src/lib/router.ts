@@ -1,5 +1,5 @@
-// The address is the state: every page, filter, order, choice of columns, zoom and
-// tab can be sent to somebody as a link.
+// The address contains the state of a page: filter, order, columns, zoom and
+// tab, so users can send it as a link.
 import { computed, signal } from '@preact/signals';
 import { search, type Query } from './api';
 
@@ -67,7 +67,7 @@ export function go(to: string, replace = false): void {
   if (!replace) window.scrollTo(0, 0);
 }
 
-// setParams changes parameters of the address; undefined takes one away.
+// setParams changes parameters of the address; undefined removes one.
 export function setParams(change: Query): void {
   const next = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(change)) {

@@ -1,5 +1,5 @@
-// The trials of a search for a page: read in parts, shown as they come, and read again as long as
-// they can change.
+// Loads the trials of a search for a page: in parts, which are shown as they arrive, and again as long
+// as they can change.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api } from './api';
 import { rowOf, type Row } from './hp';
@@ -15,7 +15,7 @@ const slack = 30_000; // milliseconds that clocks and summaries may be behind
 const glance = 1000; // milliseconds between two pictures of a search that is still being read
 const pause = 3000; // between two readings of what has changed
 
-// pointsFor is how many points a curve has where so many are drawn at once.
+// pointsFor is the number of points of each curve, by the number of curves in a chart.
 export const pointsFor = (trials: number): number => (trials <= 50 ? 200 : trials <= 500 ? 100 : trials <= 2000 ? 40 : 20);
 
 export function useSearching(id: number, trials: number, group: string, metric: string, smaller: boolean, over: boolean): Searching {

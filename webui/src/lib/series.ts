@@ -26,7 +26,7 @@ export function parseKey(s: string): Key {
 
 const finite = (v: unknown): number | null => (typeof v === 'number' && Number.isFinite(v) ? v : null);
 
-// load puts what the master sent in place of what was there.
+// load replaces series by those that the master sent.
 export function load(book: Book, trial: number, group: string, data: readonly Omit<DataPoint, 'epoch'>[]): void {
   const fresh = new Map<string, Series>();
   for (const p of data) {
@@ -41,8 +41,8 @@ export function load(book: Book, trial: number, group: string, data: readonly Om
   for (const [name, s] of fresh) book.set(keyOf({ trial, group, name }), s);
 }
 
-// grow adds a report. What is there already is replaced: the same report may come
-// twice, and a trial that went back to a checkpoint reports steps again.
+// grow adds a report, and replaces existing points of the same step: a report may arrive
+// twice, and a trial that resumed from a checkpoint reports steps again.
 export function grow(book: Book, report: Pick<MetricsReport, 'trialId' | 'group' | 'totalBatches' | 'endTime' | 'metrics'>): boolean {
   const group = groupOf(report.group);
   const values = (report.metrics.avg_metrics ?? report.metrics.validation_metrics ?? report.metrics.avgMetrics ?? report.metrics) as Record<string, unknown>;
@@ -110,8 +110,8 @@ export function smooth(y: readonly (number | null)[], weight: number): (number |
   return out;
 }
 
-// overTime is a series by when it was reported, in that order: a trial that went back
-// to a checkpoint reported earlier steps later.
+// overTime is a series by the times of its reports, in that order: a trial that resumed
+// from a checkpoint reported earlier steps later.
 export function overTime(s: Series): { x: number[]; y: (number | null)[] } {
   if (s.t.every((t, i) => i === 0 || s.t[i - 1]! <= t)) return { x: s.t, y: s.y };
   const order = s.t.map((_, i) => i).sort((a, b) => s.t[a]! - s.t[b]!);

@@ -1,4 +1,4 @@
-// What a person has chosen, kept on the server: the same in every browser.
+// The settings of a user, which the master stores, so they are the same in every browser.
 import { signal } from '@preact/signals';
 import { call } from './api';
 import { choice, type Choice } from './theme';
@@ -8,7 +8,7 @@ import { getUserSettings, setUserSettings } from './types';
 const path = 'detent'; // among the settings of other pages
 const soon = 600;
 
-// settings is undefined until they are read.
+// settings is undefined until they are loaded.
 export const settings = signal<Record<string, string> | undefined>(undefined);
 
 let waiting: Record<string, string> = {};
@@ -19,14 +19,14 @@ export async function readSettings(): Promise<void> {
     const list = (await call(getUserSettings)).settings ?? [];
     settings.value = Object.fromEntries(list.filter((s) => s.storagePath === path).map((s) => [s.key, s.value]));
   } catch {
-    settings.value ??= {}; // what this browser remembers holds
+    settings.value ??= {}; // use the settings that this browser has stored
     return;
   }
   const theme = settings.value.theme;
   if (theme === 'light' || theme === 'dark' || theme === 'system') choice.value = theme;
 }
 
-// keep remembers a choice here at once, and on the server a moment later. An empty one is forgotten.
+// keep stores a setting in this browser at once, and on the master a moment later. An empty value removes it.
 export function keep(key: string, value: string): void {
   const next = { ...settings.value };
   if (value) next[key] = value;
@@ -47,7 +47,7 @@ async function send(): Promise<void> {
   }
 }
 
-// forget is called when somebody signs out: the next person has other settings.
+// forget is called at a sign-out, because the next user has other settings.
 export function forget(): void {
   clearTimeout(timer);
   if (Object.keys(waiting).length) void send();

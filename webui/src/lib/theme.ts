@@ -1,5 +1,5 @@
-// Light, dark, or as the system says. A canvas cannot read the style sheet's
-// variables by itself, so what draws on one listens to `theme` and asks `token`.
+// The theme: light, dark, or the system's. A canvas cannot use the style sheet's
+// variables, so code that draws on a canvas listens to `theme` and reads them with `token`.
 import { computed, effect, signal } from '@preact/signals';
 
 export type Choice = 'system' | 'light' | 'dark';

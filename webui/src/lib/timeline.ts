@@ -1,4 +1,4 @@
-// The attempts of an experiment over time: what each of them did from when until when.
+// The attempts of an experiment over time: the phases of each attempt with their times.
 import type { Attempt } from './types';
 
 export type Phase = 'queued' | 'starting' | 'running' | 'leaving';
@@ -22,7 +22,8 @@ export interface Lane {
 
 const at = (iso: string | null): number | null => (iso ? Date.parse(iso) : null);
 
-// spansOf divides an attempt: it waited in the queue, started on its nodes, ran, and left after it was told to.
+// spansOf divides an attempt into phases: waiting in the queue, starting on its nodes, running, and ending
+// after a request to stop.
 export function spansOf(a: Attempt, now: number): Span[] {
   const end = at(a.endTime) ?? now;
   const queued = at(a.queuedTime)!;
@@ -57,7 +58,7 @@ export function rangeOf(lanes: readonly Lane[], now: number): [number, number] {
   return from < to ? [from, to] : [now - 60_000, now];
 }
 
-// ending says in a few words how an attempt ended, and why.
+// ending describes briefly how an attempt ended, and why.
 export function ending(a: Attempt): { word: string; kind: 'good' | 'bad' | 'hold' | 'off' | 'run' | 'wait'; why: string } {
   const why = a.outcome === 'preempted' ? a.preemptReason || a.exitReason : a.outcome === 'killed' ? a.killReason || a.exitReason : a.exitReason || a.killReason || a.preemptReason;
   switch (a.outcome) {

@@ -1,4 +1,4 @@
-// What has to be said for a moment. Errors stay until they are closed.
+// Short messages that disappear after a moment. Errors stay until the user closes them.
 import { signal } from '@preact/signals';
 import { ApiError } from './api';
 

@@ -1,4 +1,4 @@
-// Things that are below others, in the order of a list: each is followed by what is below it.
+// Trees as lists: each entry is followed by the entries below it.
 
 export interface Place<T> {
   item: T;
@@ -10,8 +10,8 @@ interface Node {
   parentId?: string | null;
 }
 
-// flatten keeps the order of siblings. What is below something that is not in the list is a root,
-// and so is one of a ring.
+// flatten keeps the order of siblings. An entry whose parent is not in the list is a root; if parents
+// form a ring, one of the entries is a root.
 export function flatten<T extends Node>(list: readonly T[]): Place<T>[] {
   const known = new Set(list.map((n) => n.id));
   const below = new Map<string, T[]>();

@@ -1,4 +1,4 @@
-// What a webhook fires at, as words to read and as fields to fill in.
+// The triggers of a webhook, as text and as fields of a form.
 import type { Trigger } from './types';
 
 const type = (name: string) => `TRIGGER_TYPE_${name}`;

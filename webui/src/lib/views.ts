@@ -1,4 +1,4 @@
-// Views that somebody saved: a name for an address of a list with its filters, order and columns.
+// Saved views: names for addresses of lists with their filters, order and columns.
 
 const prefix = 'view.';
 export const mostName = 100;
@@ -18,10 +18,10 @@ export function viewsOf(settings: Record<string, string> | undefined): View[] {
 
 export const keyOf = (name: string): string => prefix + name;
 
-// inside are addresses of these pages; a setting that another program wrote leads nowhere else.
+// inside reports whether an address belongs to these pages, because another program may have written the setting.
 const inside = (to: string) => /^\/(?![/\\])/.test(to);
 
-// isAt reports whether an address is a view's, whatever the order of the parameters.
+// isAt reports whether an address is that of a view, in any order of the parameters.
 export function isAt(view: View, here: string): boolean {
   const norm = (s: string) => {
     const [path, query = ''] = s.split('?');

@@ -8,7 +8,7 @@ export interface Window {
   total: number; // pixels of all
 }
 
-const spare = 8; // rows beyond the edges, so that a quick scroll shows rows and no void
+const spare = 8; // rows beyond the edges, so that quick scrolling shows no empty space
 
 export function visible(count: number, height: number, scroll: number, viewport: number): Window {
   const first = Math.max(0, Math.min(count, Math.floor(scroll / height) - spare));

@@ -1,4 +1,4 @@
-// A configuration as YAML to read: written from what the master keeps, and painted.
+// Shows the master's form of a configuration as YAML, with colours.
 
 const plainWord = /^[A-Za-z_./][\w ./@+-]*$/;
 const looksElse = /^(true|false|yes|no|on|off|null|~|[-+.\d].*)$/i;
@@ -36,7 +36,7 @@ export interface Piece {
   kind: '' | 'key' | 'note' | 'text' | 'number';
 }
 
-// paint cuts a line of YAML into pieces by what they are.
+// paint divides a line of YAML into pieces by their kind.
 export function paint(line: string): Piece[] {
   const out: Piece[] = [];
   const key = line.match(/^(\s*(?:- )*)([^\s#:"'{[-][^:#]*|"[^"]*"|'[^']*')(:)(?=\s|$)/);

@@ -1,4 +1,4 @@
-// The cluster: pools, nodes with their slots, and the queue with why each waits.
+// The cluster: pools, nodes with their slots, and the queue with the reason why each job waits.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api } from '../lib/api';
 import { ago, clock, plural } from '../lib/format';

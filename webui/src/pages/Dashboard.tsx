@@ -1,4 +1,4 @@
-// What a person looks at first: what runs, what waits and why, and what has failed since the last look.
+// The first page: running work, waiting work with the reasons, and failures since the last visit.
 import { useEffect, useState } from 'preact/hooks';
 import { api, taskKinds } from '../lib/api';
 import { ago, clock, metric, plural } from '../lib/format';

@@ -1,4 +1,4 @@
-// An experiment: how it stands, its curves, trials, checkpoints, configuration and log.
+// An experiment: its state, curves, trials, checkpoints, configuration and log.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { actions, perform, type Action } from '../lib/actions';
 import { api, ApiError } from '../lib/api';

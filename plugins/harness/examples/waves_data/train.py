@@ -1,4 +1,4 @@
-"""Trains on records that are made once per node, and resumes in the middle of an epoch."""
+"""Trains on records that are computed once per node, and resumes within an epoch."""
 
 import json
 import logging
