@@ -18,7 +18,7 @@ func devices() jobspecs.Task {
 	return t
 }
 
-// TestDeviceProblems: what Nomad would misread, or give to nobody, is refused.
+// TestDeviceProblems: devices that Nomad would misread, or could never assign, are rejected.
 func TestDeviceProblems(t *testing.T) {
 	for words, change := range map[string]func(*jobspecs.Task){
 		"2 slots and 1 devices":    func(t *jobspecs.Task) { t.Members[0].DeviceIDs = []string{"GPU-1"} },

@@ -138,8 +138,8 @@ func nomadTakesExamples(t *testing.T, agent *nomadtest.Agent) {
 	}
 }
 
-// TestLastProcessIsBare: what the pool's job gives the program of mounts, devices,
-// capabilities, limits and variables, the process that sends the end of its log has not.
+// TestLastProcessIsBare: the process that sends the end of the log has none of the mounts, devices,
+// capabilities, limits and variables that the pool's job gives to the program.
 func TestLastProcessIsBare(t *testing.T) {
 	job := parsed(t, "infiniband")
 	config := job.TaskGroups[0].Tasks[0].Config

@@ -373,7 +373,7 @@ func TestRenderRefuses(t *testing.T) {
 	}
 }
 
-// TestTagsOfStrangeHosts: what is no host name gets no tags, so that it cannot end a rule of Traefik.
+// TestTagsOfStrangeHosts: a text that is no host name gets no tags, so that it cannot change a rule of Traefik.
 func TestTagsOfStrangeHosts(t *testing.T) {
 	for host, want := range map[string]bool{"a-1.tasks.example.com": true, "a`) || PathPrefix(`/": false, "a.b ${x}": false, "A.b": false, "": false, "-a.b": false, "a..b": false, strings.Repeat("a", 64) + ".b": false} {
 		k := trial()

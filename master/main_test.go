@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestExitStatus: what cannot be understood ends with 2, as in det and det-runner; what
-// was understood and failed, with 1.
+// TestExitStatus: a wrong command line exits with 2, as in det and det-runner; a command that
+// fails exits with 1.
 func TestExitStatus(t *testing.T) {
 	for want, lines := range map[int][][]string{
 		2: {{"nonsense"}, {"serve", "--nonsense"}, {"check-config", "x"}},

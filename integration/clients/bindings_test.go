@@ -89,7 +89,7 @@ print("trained")
 	rig.Holds(t, "the script", said["ours"], `"archived": true`, `"missing": "NotFoundException"`, `"listed": true`)
 }
 
-// TestBindingsFacts: what the bindings are made from is what Determined's package has.
+// TestBindingsFacts: the facts from which the bindings are generated match Determined's package.
 func TestBindingsFacts(t *testing.T) {
 	facts := filepath.Join("..", "..", "master", "v1", "testdata")
 	cmd := exec.CommandContext(t.Context(), rig.DeterminedPython(t), filepath.Join(facts, "bindings.py"))

@@ -348,7 +348,7 @@ func TestUnmodifiedHarnessMakesRoom(t *testing.T) {
 	}
 }
 
-// TestUnmodifiedHarnessEndsEarly: what is no failure is none.
+// TestUnmodifiedHarnessEndsEarly: early ends that are no failures do not count as failures.
 func TestUnmodifiedHarnessEndsEarly(t *testing.T) {
 	r := rig.Start(t)
 	u := r.Person(t, "determined", "")
@@ -412,7 +412,7 @@ assert client.whoami().username == "determined"
 print(json.dumps({"experiment": exp.id}))
 `
 
-// TestUnmodifiedSDK: what notebooks and scripts do with determined.experimental.client.
+// TestUnmodifiedSDK: the calls of notebooks and scripts to determined.experimental.client.
 func TestUnmodifiedSDK(t *testing.T) {
 	r := rig.Start(t)
 	u := rig.Person{R: r, Python: rig.DeterminedPython(t), Home: t.TempDir()}

@@ -101,8 +101,8 @@ func TestIdleNotebook(t *testing.T) {
 	}
 }
 
-// TestNotebookWithoutJupyter: the person who started it reads what is missing, at
-// once and not after a time.
+// TestNotebookWithoutJupyter: the user who starts a notebook gets an error that names the missing package,
+// without a delay.
 func TestNotebookWithoutJupyter(t *testing.T) {
 	r := rig.Start(t)
 	out, err := r.Det(t, "notebook", "start", "--no-browser", "--config", "resources.slots=0", "--config", rig.WithPython(rig.PythonOf(t, "demo")))

@@ -55,7 +55,7 @@ var ofOtherTests = map[string]string{
 
 // TestVerbsOfDetermined: each verb of Determined's own det prints what is recorded in testdata/verbs, each public
 // method of its SDK is called and its result checked, and so is each function of its generated client whose route
-// is there, on a cluster where nobody else works.
+// exists here, on a cluster without other users.
 func TestVerbsOfDetermined(t *testing.T) {
 	r, dir := rig.NewOwn(t, "verbs")
 	config := strings.Replace(recordingMaster, "%s", filepath.Join(dir, "checkpoints"), 1)
@@ -173,7 +173,7 @@ func compareTranscripts(t *testing.T, name, before, now string) {
 	}
 }
 
-// TestTranscriptsAreRecords: no transcript holds what a recording that failed leaves there.
+// TestTranscriptsAreRecords: no transcript contains the output of a failed recording.
 func TestTranscriptsAreRecords(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "verbs", "*.txt"))
 	if err != nil {

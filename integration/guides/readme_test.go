@@ -130,7 +130,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// TestBenchKeepsItsArguments: what just bench is given reaches go test word by word.
+// TestBenchKeepsItsArguments: just bench passes its arguments to go test unchanged.
 func TestBenchKeepsItsArguments(t *testing.T) {
 	root, err := rig.Root()
 	if err != nil {

@@ -141,8 +141,8 @@ func under(imp string, roots []string) bool {
 	return false
 }
 
-// TestProgramsLinkNothingOfTests: what only tests need is in no program. Who imports testing
-// is for tests.
+// TestProgramsLinkNothingOfTests: no program contains packages for tests, which are those that import
+// testing.
 func TestProgramsLinkNothingOfTests(t *testing.T) {
 	all := list(t)
 	forTests := map[string]bool{}

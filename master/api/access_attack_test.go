@@ -40,8 +40,8 @@ func newTeams(t *testing.T) *teams {
 
 var anyNumber = regexp.MustCompile(`[0-9]+`)
 
-// TestNothingTellsThatAnObjectExists: what a path names and the caller may not see gives the same
-// answer as what does not exist.
+// TestNothingTellsThatAnObjectExists: an object that the caller may not see gets the same answer as an
+// object that does not exist.
 func TestNothingTellsThatAnObjectExists(t *testing.T) {
 	m := newTeams(t)
 	unknown := map[string]string{"models": "unknown", "templates": "unknown", "checkpoints": "99999999-2222-4333-8444-555555555555",
@@ -295,7 +295,7 @@ func TestARoleTakenAway(t *testing.T) {
 	}
 }
 
-// TestTasksAfterARoleWasTaken: an attempt goes on to report about itself when its owner has lost
+// TestTasksAfterARoleWasTaken: an attempt still reports about itself when its owner has lost
 // the role, and sees nothing else of the workspace.
 func TestTasksAfterARoleWasTaken(t *testing.T) {
 	m := newTeams(t)

@@ -478,7 +478,7 @@ func TestPanicsAreAnswered(t *testing.T) {
 }
 
 // TestSchedulersOfPools: a pool says how it shares its slots, and a job has a place in the
-// queue only where that is by priority.
+// queue only if the pool's scheduler uses priorities.
 func TestSchedulersOfPools(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.Pools = slices.Clone(c.Pools)

@@ -108,8 +108,8 @@ func TestConfigPoliciesHold(t *testing.T) {
 	me.post("/api/v1/job-queues", update(`"priority":50`)).ok()
 }
 
-// TestMovesKeepPolicies: what a workspace's policies reject cannot move there from a workspace
-// without policies, by none of the ways to move.
+// TestMovesKeepPolicies: an experiment that a workspace's policies reject cannot move there from a
+// workspace without policies, in any way.
 func TestMovesKeepPolicies(t *testing.T) {
 	r := newRig(t)
 	r.node("n1", "node-1", 8)

@@ -23,7 +23,7 @@ func (r *rig) text(sql string, args ...any) (value string) {
 	return value
 }
 
-// TestDeletionsBegin: what a deletion answers and shows until the loop has deleted the experiments.
+// TestDeletionsBegin: the answer of a deletion, and the shown state until the loop has deleted the experiments.
 func TestDeletionsBegin(t *testing.T) {
 	r := newRig(t)
 	me, admin := r.user("determined"), r.user("admin")

@@ -133,8 +133,8 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestPoolOfWork: work with slots goes to the pool of GPUs, work without to the
-// other, unless it names one.
+// TestPoolOfWork: tasks with slots run in the pool of GPUs, tasks without slots in the
+// other pool, unless they name one.
 func TestPoolOfWork(t *testing.T) {
 	gone := false
 	r := newRig(t, gpuPools(&gone))

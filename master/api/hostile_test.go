@@ -88,7 +88,7 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// TestHostileOperations: what a program tells a search that it drives itself.
+// TestHostileOperations: a program sends hostile operations to its own search.
 func TestHostileOperations(t *testing.T) {
 	r := newRig(t, everySearcher)
 	me := r.user("determined")

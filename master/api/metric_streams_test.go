@@ -56,8 +56,8 @@ func (s *stream) record(r *rig) any {
 	return at(s.t, parsedJSON(r, line), "result")
 }
 
-// TestMetricStreams: what they send of an experiment that has ended, whether or not the summaries
-// are up to date.
+// TestMetricStreams: the streams of an ended experiment, with summaries that are up to date and with
+// others.
 func TestMetricStreams(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")

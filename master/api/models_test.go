@@ -115,8 +115,8 @@ func TestModelLists(t *testing.T) {
 	me.del("/api/v1/workspaces/" + team).ok()
 }
 
-// TestNoModelComesIntoADeletedWorkspace: whichever comes first, a deletion or a model, the
-// other is refused.
+// TestNoModelComesIntoADeletedWorkspace: of a workspace's deletion and a new model in it, the second
+// is rejected.
 func TestNoModelComesIntoADeletedWorkspace(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
@@ -257,7 +257,7 @@ func TestACheckpointIsSeenThroughAModel(t *testing.T) {
 	admin.get("/api/v1/checkpoints/" + older).is(404)
 }
 
-// TestWhatTrialsWorkWith: metrics are found from the checkpoint, or the version, that trials said they work with.
+// TestWhatTrialsWorkWith: a checkpoint or version has the metrics of trials that reported that they use it.
 func TestWhatTrialsWorkWith(t *testing.T) {
 	r := newRig(t)
 	a, b := r.running(sharedStorage(t.TempDir()), 1), r.running(yaml(), 1)

@@ -52,7 +52,7 @@ func TestEveryRouteHasAPolicy(t *testing.T) {
 	}
 }
 
-// TestPolicyIsMissed: what TestEveryRouteHasAPolicy says of routes that lack something.
+// TestPolicyIsMissed: the messages of TestEveryRouteHasAPolicy for incomplete routes.
 func TestPolicyIsMissed(t *testing.T) {
 	good := route{Line: v1.GetExperiment.Line(), loads: true}
 	if what := good.missing(); what != "" {
@@ -77,8 +77,8 @@ func TestPolicyIsMissed(t *testing.T) {
 	}
 }
 
-// TestEveryEndpointIsServed: what v1 declares is in the table, and the table has
-// nothing else, once each.
+// TestEveryEndpointIsServed: the table has each endpoint that v1 declares once, and no
+// other.
 func TestEveryEndpointIsServed(t *testing.T) {
 	served := map[string]int{}
 	for _, route := range newRig(t).api.routes {

@@ -290,7 +290,7 @@ func TestWhatTheMasterAnswersAnIngress(t *testing.T) {
 	}
 }
 
-// TestVisitors: a runner learns which visitors are gone, and a program cannot ask about sessions.
+// TestVisitors: a runner learns which visitors may no longer enter, and a program cannot ask about sessions.
 func TestVisitors(t *testing.T) {
 	v := newIngressRig(t)
 	p, other := v.open("determined", "notebooks"), v.open("determined", "notebooks")

@@ -267,7 +267,7 @@ func TestSCIMGroups(t *testing.T) {
 	idp.get(path).is(404)
 }
 
-// TestSCIMOfOthers: who does not have the secret, and what is no message of SCIM.
+// TestSCIMOfOthers: clients without the secret, and invalid messages of SCIM.
 func TestSCIMOfOthers(t *testing.T) {
 	newRig(t).scimClient().get("/scim/v2/Users").scimSays(404, "SCIM is not switched on")
 	r := newRig(t, withSCIM)
@@ -324,8 +324,8 @@ func TestSCIMOfOthers(t *testing.T) {
 	})
 }
 
-// TestSCIMAndSignIn: a person whom SCIM has created signs in with the provider, and no more after
-// SCIM has deactivated them.
+// TestSCIMAndSignIn: a user whom SCIM has created can sign in with the provider until SCIM deactivates
+// the account.
 func TestSCIMAndSignIn(t *testing.T) {
 	s := newSignInRig(t, staff(), func(c *signin.Config) { c.CreateUsers = false }, func(t testing.TB, change ...func(*Config)) *rig {
 		return newRig(t, append(change, withSCIM)...)

@@ -77,7 +77,7 @@ func TestOldJobs(t *testing.T) {
 	}
 }
 
-// TestAcceleratorsOfATask: what its members reported, with the place that each left out.
+// TestAcceleratorsOfATask: the devices that its members reported, with the node that the report left out.
 func TestAcceleratorsOfATask(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml(), 2)

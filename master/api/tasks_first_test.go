@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestATaskIsListedAtOnce: what waits is in the lists of tasks and jobs when the answer
-// to its submission is there, whether or not the loop has seen it.
+// TestATaskIsListedAtOnce: a submitted task is in the lists of tasks and jobs when the submission is
+// answered, also before the loop has seen it.
 func TestATaskIsListedAtOnce(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")

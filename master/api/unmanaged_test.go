@@ -119,8 +119,8 @@ func TestUnmanagedRun(t *testing.T) {
 	}
 }
 
-// TestUnmanagedWithoutNames: each request makes one more, and what the master runs itself
-// takes no such trials.
+// TestUnmanagedWithoutNames: each request creates a new one, and experiments that the master runs
+// accept no unmanaged trials.
 func TestUnmanagedWithoutNames(t *testing.T) {
 	r := newRig(t)
 	me, other := r.user("determined"), r.user("admin")

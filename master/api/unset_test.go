@@ -40,8 +40,8 @@ func one(t *testing.T, tree any, path string) any {
 	return list[0]
 }
 
-// TestUnsetFieldsAreWritten: of what has just been made, most is not set, and all of
-// it is there, because clients index it.
+// TestUnsetFieldsAreWritten: the answer about a new object contains also the fields that are not set,
+// because clients read keys without checks.
 func TestUnsetFieldsAreWritten(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")

@@ -62,8 +62,8 @@ func TestAnOrphanWhoseRowComesBackIsNone(t *testing.T) {
 	}
 }
 
-// TestAJobEndsWithItsAttempt: what still runs in the job of an attempt that ended is
-// stopped a margin later, and a job in which nothing runs is left alone.
+// TestAJobEndsWithItsAttempt: a job with running processes is stopped some time after the end of its
+// attempt, and a job without processes is not stopped.
 func TestAJobEndsWithItsAttempt(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.experiment("")

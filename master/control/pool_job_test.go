@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// TestNodesOfAPoolWithAJob: what the pool's job asks of nodes decides which count.
+// TestNodesOfAPoolWithAJob: the constraints of the pool's job decide which nodes belong to the pool.
 func TestNodesOfAPoolWithAJob(t *testing.T) {
 	word := func(s string) *string { return &s }
 	job := &api.Job{NodePool: word("gpu"), Datacenters: []string{"east-*"},

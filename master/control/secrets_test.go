@@ -119,7 +119,7 @@ func TestRoleIsThereBeforeTheJobAndGoneAfterIt(t *testing.T) {
 	}
 }
 
-// TestWorkWaitsWhileThereAreNoCredentials: it holds no place, says why, and starts when they are back; other work starts meanwhile.
+// TestWorkWaitsWhileThereAreNoCredentials: such an attempt holds no slots, shows the reason, and starts when Vault answers again; other attempts start meanwhile.
 func TestWorkWaitsWhileThereAreNoCredentials(t *testing.T) {
 	b, f := withSecrets(t)
 	const why = "waits for Vault at http://vault: it is sealed"
@@ -187,7 +187,7 @@ func TestCredentialsThatCannotBeGiven(t *testing.T) {
 	}
 }
 
-// TestVaultThatIsAwayIsNoNodesFault: what could not start because of Vault may start again on the only node there is.
+// TestVaultThatIsAwayIsNoNodesFault: an attempt that could not start because of Vault may start again on the only node.
 func TestVaultThatIsAwayIsNoNodesFault(t *testing.T) {
 	b, f := withSecrets(t)
 	f.set("", fault.New(fault.Unavailable, "Vault does not answer: connection refused"))

@@ -69,7 +69,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestOnRealServers: what Nomad registers for our jobs is what we find, in Consul
+// TestOnRealServers: discovery finds the services that Nomad registers for our jobs, in Consul
 // and in Nomad's own catalogue.
 func TestOnRealServers(t *testing.T) {
 	consul := consultest.Start(t)

@@ -202,7 +202,7 @@ func TestPoliciesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestGuard: which changes of what runs or waits the policies allow.
+// TestGuard: the changes of running and waiting jobs that policies allow.
 func TestGuard(t *testing.T) {
 	m, l, _ := launchers(t)
 	m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadExperiment, "invariant_config: {resources: {weight: 2}}\nconstraints: {priority_limit: 45, resources: {max_slots: 2}}"),

@@ -26,7 +26,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestForGood: what never changes is never stale, is bounded all the same, and can be forgotten.
+// TestForGood: entries that never change are never stale; their number is limited, and they can be removed.
 func TestForGood(t *testing.T) {
 	m := New[string, int](0, 2)
 	now := time.Now()

@@ -69,7 +69,7 @@ func TestDraw(t *testing.T) {
 
 func value[T any](v T) *T { return &v }
 
-// TestWithJob: what the job says of nodes, driver and slots is what the pool is.
+// TestWithJob: a pool has the nodes, driver and slots of its job.
 func TestWithJob(t *testing.T) {
 	job := &api.Job{NodePool: value("all"), Namespace: value("ml"), Constraints: []*api.Constraint{{LTarget: "${meta.a}", Operand: "=", RTarget: "1"}},
 		TaskGroups: []*api.TaskGroup{{

@@ -220,7 +220,7 @@ func lacking(s scene, capacity float64, held, wanted map[[3]string]float64, weig
 	return lack
 }
 
-// TestPreemptingGains: with one request in the queue, what shares lack is less after the
+// TestPreemptingGains: with one request in the queue, shares lack fewer slots after the
 // preemption for it than before.
 func TestPreemptingGains(t *testing.T) {
 	seen := 0

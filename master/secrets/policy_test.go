@@ -34,8 +34,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestPolicyOfRemoval: what removes files of an experiment may see what there is and remove it, in that
-// experiment's place and in no other, and can neither read nor write.
+// TestPolicyOfRemoval: a task that removes files of an experiment may list and remove files below that
+// experiment's prefix only, and can neither read nor write.
 func TestPolicyOfRemoval(t *testing.T) {
 	got, err := secrets.Policy(cluster, secrets.Grant{Delete: []secrets.Location{{Bucket: "ckpts", Prefix: "team/12"}}})
 	const want = `{"Version":"2012-10-17","Statement":[` +
@@ -46,7 +46,7 @@ func TestPolicyOfRemoval(t *testing.T) {
 	}
 }
 
-// TestPolicyOfNamesThatMeanMore: what a policy would read as a pattern or a variable never gets into one.
+// TestPolicyOfNamesThatMeanMore: names with patterns or variables of policies are rejected.
 func TestPolicyOfNamesThatMeanMore(t *testing.T) {
 	for _, p := range []secrets.Location{
 		{Bucket: "ckpts", Prefix: "*"}, {Bucket: "ckpts", Prefix: "team/*/12"}, {Bucket: "ckpts", Prefix: "team?/12"},
@@ -65,7 +65,7 @@ func TestPolicyOfNamesThatMeanMore(t *testing.T) {
 	}
 }
 
-// TestPolicyThatIsTooLong: what STS takes is used to the end, and not a character more.
+// TestPolicyThatIsTooLong: a policy may have the full length that STS accepts, and not more.
 func TestPolicyThatIsTooLong(t *testing.T) {
 	longest := 0
 	for n := 1; n < 1500; n++ {

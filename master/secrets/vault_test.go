@@ -238,7 +238,7 @@ func TestRolesComeAndGo(t *testing.T) {
 	}
 }
 
-// TestPolicyOfTheMaster: the master of the documented policy can do what it needs, and cannot get sessions of other roles.
+// TestPolicyOfTheMaster: with the documented policy the master can do its work, and cannot get sessions of other roles.
 func TestPolicyOfTheMaster(t *testing.T) {
 	v := startVault(t)
 	ctx := t.Context()
@@ -286,7 +286,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestEntitiesGoWithTheirJobs: what Vault remembers of a job that signed in is removed with its role.
+// TestEntitiesGoWithTheirJobs: the Vault entity of a job is removed with the job's role.
 func TestEntitiesGoWithTheirJobs(t *testing.T) {
 	v := startVault(t)
 	count := func() int {

@@ -17,7 +17,7 @@ var rewrite = flag.Bool("rewrite", false, "write docs/operate/configuration.md a
 
 const configurationPage = "../../docs/operate/configuration.md"
 
-// TestConfigurationPage: the page of all keys says what the code says.
+// TestConfigurationPage: the page of all keys matches the comments in the code.
 func TestConfigurationPage(t *testing.T) {
 	p := page{said: comments(t)}
 	p.line("# The master's configuration\n")

@@ -20,8 +20,8 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
-// strangers is the API, behind the bounds, to which every address but 127.0.0.1 is a
-// stranger's.
+// strangers serves the API with limits for connections, which apply to every address except
+// 127.0.0.1.
 func strangers(t *testing.T, c ConnectionsConfig) (address string, conns *connections, log *bytes.Buffer) {
 	t.Helper()
 	db, err := store.Open(t.Context(), pgtest.New(t, store.SchemaHash(), store.Migrate), store.Options{MaxConns: 4})
@@ -118,7 +118,7 @@ func TestSlowClientsKeepNobodyOut(t *testing.T) {
 	until(t, "the eighth that is kept is not", func() bool { open, _ := conns.count(); return open == 350 })
 	got, ok := answers(t, dial(t, "127.0.0.1", address), "/metrics")
 	if !ok || !strings.Contains(got, "det_connections 351\n") || !strings.Contains(got, "det_connections_refused_total ") {
-		t.Errorf("whoever is trusted gets %q", got)
+		t.Errorf("a trusted address gets %q", got)
 	}
 	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "connections.max_per_address") || !strings.Contains(said, "address=127.0.0.9") {
 		t.Errorf("the log says %s", said)
@@ -168,7 +168,7 @@ func TestSharesOfConnections(t *testing.T) {
 		fill(fmt.Sprintf("198.51.100.%d", i))
 	}
 	if n := fill("203.0.113.1"); n < fewConnections {
-		t.Errorf("after twenty that take all they can an address opens %d", n)
+		t.Errorf("after twenty addresses with as many connections as they can have, another one opens %d", n)
 	}
 	if a := netip.MustParseAddr("10.9.8.7"); !c.enter(a) {
 		t.Error("a trusted proxy is refused")

@@ -94,8 +94,8 @@ func parsedAs(t *testing.T, text string) *pool.Job {
 	return &job
 }
 
-// TestPoolJobsOutliveNomad: what Nomad made of a job is kept, and is enough while Nomad is
-// away; a job that was changed meanwhile is not started without Nomad.
+// TestPoolJobsOutliveNomad: Nomad's result for a pool's job is stored, so a master can start while Nomad
+// is unavailable; with a changed job it cannot.
 func TestPoolJobsOutliveNomad(t *testing.T) {
 	dir := t.TempDir()
 	writeJob(t, dir, "good.hcl", goodJob)

@@ -66,8 +66,8 @@ func (m *master) waitFor(t *testing.T, level string, color bool) {
 	}
 }
 
-// TestSettingsOfAllMasters: what an administrator sets at one master, the others apply while they run,
-// and one that starts afterwards has what its configuration says.
+// TestSettingsOfAllMasters: all running masters apply a setting of an administrator, and a master that
+// starts afterwards uses its configuration.
 func TestSettingsOfAllMasters(t *testing.T) {
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
 	first, wrote := settled(t, dsn, "info")

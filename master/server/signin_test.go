@@ -22,7 +22,7 @@ func provider(t *testing.T, keys string) (signin.Config, error) {
 	return all.List()[0], nil
 }
 
-// TestKeysOfDetermined: Determined's keys of a provider mean what they mean there.
+// TestKeysOfDetermined: Determined's keys of a provider have the same meaning here.
 func TestKeysOfDetermined(t *testing.T) {
 	c, err := provider(t, "idp_sso_url: https://login.example.com, authentication_claim: email, display_name_attribute_name: nick, groups_attribute_name: teams, auto_provision_users: false")
 	if err != nil || c.Issuer != "https://login.example.com" || c.UsernameClaim != "email" || c.DisplayNameClaim != "nick" || c.GroupsClaim != "teams" || c.CreateUsers || !c.Sync.Create || c.Sync.Known {

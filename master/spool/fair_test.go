@@ -64,7 +64,7 @@ func (f *Folder) waits(t *testing.T, owner string) {
 	}
 }
 
-// TestWhoHasLeastIsNext: released room goes to the waiting owner who holds the least.
+// TestWhoHasLeastIsNext: the waiting owner who holds the least gets released room.
 func TestWhoHasLeastIsNext(t *testing.T) {
 	f := New(t.TempDir(), 10_000)
 	var held []*Reservation

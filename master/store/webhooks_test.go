@@ -204,7 +204,7 @@ func TestCustomEvents(t *testing.T) {
 	}
 }
 
-// TestDeliveryLog: what waits is bounded, and so is the log of what has ended.
+// TestDeliveryLog: the number of waiting deliveries is limited, and so is the log of ended ones.
 func TestDeliveryLog(t *testing.T) {
 	w := newWorld(t)
 	hook := w.hook("a", 1, webhook.Workspace, onCompleted)

@@ -6,8 +6,8 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 )
 
-// TestWhatAnAttemptBeginsWith: each attempt but the first says which it is, from where
-// it continues, and why the one before it ended.
+// TestWhatAnAttemptBeginsWith: the log of each attempt after the first begins with its number, the
+// checkpoint from which it continues, and why the previous attempt ended.
 func TestWhatAnAttemptBeginsWith(t *testing.T) {
 	checkpoint := "c1"
 	trial := Attempt{Row: Row{Run: 3, TrialID: 7}, Experiment: &expconf.Config{MaxRestarts: 5}}

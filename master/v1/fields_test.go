@@ -141,8 +141,8 @@ func in(words, word string) bool {
 	return strings.Contains(" "+words+" ", " "+word+" ")
 }
 
-// TestAnswersHoldEveryField: what is not set is written as well, as null, [], {},
-// "", 0 or false, whichever Determined's gateway writes.
+// TestAnswersHoldEveryField: answers also contain fields that are not set, as null, [], {},
+// "", 0 or false, as Determined's gateway writes them.
 func TestAnswersHoldEveryField(t *testing.T) {
 	known := classes(t)
 	for _, m := range answers {

@@ -153,8 +153,8 @@ var usedByPages = []struct {
 // inStreams are the records of the streams that the pages follow.
 var inStreams = []reflect.Type{reflect.TypeFor[MetricsReport](), reflect.TypeFor[TaskLogsResponse](), reflect.TypeFor[GetTrialProfilerAvailableSeriesResponse](), reflect.TypeFor[GetTrialProfilerMetricsResponse]()}
 
-// TestTypesOfPages: what the pages call, and what they send and get, is what the table
-// of endpoints says.
+// TestTypesOfPages: the calls of the pages, with their bodies and answers, match the table
+// of endpoints.
 func TestTypesOfPages(t *testing.T) {
 	text := typescript()
 	if *rewrite {

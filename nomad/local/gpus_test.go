@@ -90,8 +90,8 @@ func TestGPUsOfNodes(t *testing.T) {
 	}
 }
 
-// TestPoolsOfTheMaster: a pool of GPUs and one beside it, unless the configuration
-// names others.
+// TestPoolsOfTheMaster: the master has a pool of GPUs and one of cores, unless the configuration
+// names other pools.
 func TestPoolsOfTheMaster(t *testing.T) {
 	c := &Cluster{dir: t.TempDir()}
 	env := map[string]string{}
@@ -117,8 +117,8 @@ func TestPoolsOfTheMaster(t *testing.T) {
 	}
 }
 
-// TestGPUsInTheCluster: the nodes of a cluster have GPUs when Up returns, and what
-// is written of them Nomad knows soon.
+// TestGPUsInTheCluster: the nodes of a cluster have GPUs when Up returns, and Nomad soon reports changes
+// of their state files.
 func TestGPUsInTheCluster(t *testing.T) {
 	ctx, opts := t.Context(), testOptions(t)
 	opts.GPUs = GPUs{Binary: filepath.Join(t.TempDir(), "det-gpu"), Simulated: 4}

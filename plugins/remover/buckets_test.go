@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/objecttest"
 )
 
-// TestRemovesInGoogleCloudStorage: what is to go of a bucket goes, and nothing beside it.
+// TestRemovesInGoogleCloudStorage: exactly the named files of a bucket are removed.
 func TestRemovesInGoogleCloudStorage(t *testing.T) {
 	at := objecttest.StartGCS(t, "bucket")
 	t.Setenv("STORAGE_EMULATOR_HOST", at)
@@ -52,7 +52,7 @@ func TestRemovesInGoogleCloudStorage(t *testing.T) {
 	}
 }
 
-// TestSignsInToAzure: what signs in is the configuration's, else the file's, else the environment's.
+// TestSignsInToAzure: credentials are those of the configuration, else of the file, else of the environment.
 func TestSignsInToAzure(t *testing.T) {
 	const account = "https://lab.blob.core.windows.net"
 	file := filepath.Join(t.TempDir(), "azure.json")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPatternsMeanWhatTheyMeanToPython: what is taken is what Python's glob, with recursive=True,
-// finds in such a folder, and all below it.
+// TestPatternsMeanWhatTheyMeanToPython: a pattern matches the paths that Python's glob, with
+// recursive=True, finds in such a folder, and all paths below them.
 func TestPatternsMeanWhatTheyMeanToPython(t *testing.T) {
 	names := strings.Fields("a.txt b.bin .hid d/ d/x.bin d/.h d/e/ d/e/y.bin d/e/f/ we[i]rd .hd/ .hd/z.bin")
 	for _, c := range []struct{ glob, gone string }{

@@ -129,8 +129,8 @@ func TestSomeFilesGo(t *testing.T) {
 	}
 }
 
-// TestTheSecondTime: what has gone is gone, which is as it should be; but a storage without anything
-// in it is not the storage.
+// TestTheSecondTime: missing files are no error in a repeated removal; but an empty storage
+// is the wrong storage.
 func TestTheSecondTime(t *testing.T) {
 	base := stored(t)
 	c := v1.Collect{Checkpoints: []v1.CollectCheckpoint{{UUID: one, Globs: []string{all}, Known: 3}}, Events: "cluster/tensorboard/experiment/7"}
@@ -215,7 +215,7 @@ func (s stubborn) Remove(_ context.Context, _ string, names []string) error {
 	return errors.New("locked: access denied")
 }
 
-// TestWhatFailsIsToldTruly: what went is counted, what is left is named, and the others continue.
+// TestWhatFailsIsToldTruly: the report counts removed files and names the remaining ones, and other checkpoints are still removed.
 func TestWhatFailsIsToldTruly(t *testing.T) {
 	var h heard
 	var out strings.Builder

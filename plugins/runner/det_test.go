@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDetInTasks: det is on the PATH of a program, comes from the master when it is
-// used, and is held to its checksum.
+// TestDetInTasks: det is on the PATH of a program, is fetched from the master at its first use, and
+// must have the right checksum.
 func TestDetInTasks(t *testing.T) {
 	const program = "#!/bin/sh\necho \"det $1 at $DET_MASTER with $DET_USER_TOKEN\"\n"
 	sum := sha256.Sum256([]byte(program))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestATerminalIsToldTextAlone: what a line of somebody else's log says to a terminal.
+// TestATerminalIsToldTextAlone: a terminal gets only the text of another user's log line, no control sequences.
 func TestATerminalIsToldTextAlone(t *testing.T) {
 	for said, want := range map[string]string{
 		"step 1 \x1b[32mloss\x1b[0m 0.5\n":                    "step 1 \x1b[32mloss\x1b[0m 0.5\n",

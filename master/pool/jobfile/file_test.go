@@ -154,7 +154,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestNulls: null is said of no list and of no name, and stops nothing but the start.
+// TestNulls: null for lists and names is an error, which prevents only the start.
 func TestNulls(t *testing.T) {
 	for _, change := range []string{
 		`"Driver": "exec", "Constraints": [null]}]`, `"Driver": "exec", "Affinities": [null]}]`, `"Driver": "exec", "VolumeMounts": [null]}]`,

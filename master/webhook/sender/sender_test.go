@@ -207,7 +207,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// TestAnswers: what is tried again, and what is not.
+// TestAnswers: the answers after which a delivery is tried again.
 func TestAnswers(t *testing.T) {
 	w := newWorld(t)
 	elsewhere := newTarget(t, nil)

@@ -211,8 +211,8 @@ func TestDriverAway(t *testing.T) {
 	}
 }
 
-// TestEvents: errors are passed on with what they are about, also after the
-// library was begun again.
+// TestEvents: errors are reported with their GPU, also after the library was
+// initialised again.
 func TestEvents(t *testing.T) {
 	m, l := openOn(t, dgxh100.New())
 	scanned(t, l)
@@ -249,7 +249,7 @@ func TestEvents(t *testing.T) {
 	expect(gpus.Event{ID: id, Xid: 62, Instance: -1, Compute: -1})
 }
 
-// TestHealth: what newer drivers tell of a GPU's health.
+// TestHealth: the health that newer drivers report.
 func TestHealth(t *testing.T) {
 	m, l := openOn(t, dgxh100.New())
 	id := m.ids()
@@ -293,7 +293,7 @@ func TestOlderDriver(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: an error of the library that says nothing of a GPU is none of its bus.
+// TestNoAnswer: an error of the library that is not about a GPU does not mean that it fell off the bus.
 func TestNoAnswer(t *testing.T) {
 	m, l := openOn(t, dgxh100.New())
 	scanned(t, l)

@@ -165,8 +165,8 @@ func TestNobodyElsesFileIsStarted(t *testing.T) {
 	}
 }
 
-// TestWhatWasCheckedIsStarted: somebody who swaps the file the whole time gets nothing
-// else started.
+// TestWhatWasCheckedIsStarted: an attacker who replaces the file all the time cannot start
+// another one.
 func TestWhatWasCheckedIsStarted(t *testing.T) {
 	r := newRig(t)
 	bin := filepath.Join(r.run, "bin")

@@ -93,8 +93,8 @@ func TestOwnPorts(t *testing.T) {
 	}
 }
 
-// TestPortsOfOthers: this process is the runner, and what it listens on stands for programs that
-// are not below it.
+// TestPortsOfOthers: this process acts as the runner, and its own listeners as those of programs outside of
+// the task.
 func TestPortsOfOthers(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
