@@ -61,13 +61,13 @@ func patched(t *testing.T, body string) (string, error) {
 	}
 	var emails []string
 	for _, e := range now.Emails {
-		emails = append(emails, fmt.Sprintf("%s/%s/%v", e.Value, e.Type, e.Primary))
+		emails = append(emails, fmt.Sprintf("%s %s %v", e.Value, e.Type, e.Primary))
 	}
 	return fmt.Sprintf("%s|%s|%s|%s %s|%s|%v", now.UserName, now.DisplayName, now.ExternalID, now.Name.GivenName, now.Name.FamilyName, strings.Join(emails, ","), *now.Active), err
 }
 
 func TestPatchesOfUsers(t *testing.T) {
-	const same = "ada|Ada|x|Ada L|a@b/work/true,c@d/home/false|true"
+	const same = "ada|Ada|x|Ada L|a@b work true,c@d home false|true"
 	for ops, want := range map[string]string{
 		`{"op":"replace","path":"active","value":false}`:                                                                              strings.Replace(same, "|true", "|false", 1),
 		`{"op":"Replace","path":"active","value":"False"}`:                                                                            strings.Replace(same, "|true", "|false", 1),
@@ -79,8 +79,8 @@ func TestPatchesOfUsers(t *testing.T) {
 		`{"op":"replace","path":"userName","value":"bob"}`:                                                                            strings.Replace(same, "ada", "bob", 1),
 		`{"op":"replace","path":"urn:ietf:params:scim:schemas:core:2.0:User:displayName","value":"D"}`:                                strings.Replace(same, "|Ada|", "|D|", 1),
 		`{"op":"replace","path":"emails[type eq \"work\"].value","value":"n@b"}`:                                                      strings.Replace(same, "a@b", "n@b", 1),
-		`{"op":"replace","path":"emails[type eq \"other\"].value","value":"n@b"}`:                                                     strings.Replace(same, "home/false", "home/false,n@b/other/false", 1),
-		`{"op":"remove","path":"emails[type eq \"work\"]"}`:                                                                           strings.Replace(same, "a@b/work/true,", "", 1),
+		`{"op":"replace","path":"emails[type eq \"other\"].value","value":"n@b"}`:                                                     strings.Replace(same, "home false", "home false,n@b other false", 1),
+		`{"op":"remove","path":"emails[type eq \"work\"]"}`:                                                                           strings.Replace(same, "a@b work true,", "", 1),
 		`{"op":"remove","path":"emails"}`:                                                                                             "ada|Ada|x|Ada L||true",
 		`{"op":"replace","path":"emails","value":[{"value":"z@z","primary":"True"}]}`:                                                 "ada|Ada|x|Ada L|z@z//true|true",
 		`{"op":"add","path":"emails","value":{"value":"c@d","type":"home"}}`:                                                          same,
