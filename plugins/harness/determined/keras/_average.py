@@ -3,7 +3,8 @@
 Each worker trains on batches of its own; before its optimizer applies a gradient, the average of
 all workers' gradients takes its place. By default the chief averages: gradients travel over the
 same connections as everything else that workers tell each other, which is right for models whose
-weights X
+weights are counted in megabytes. For larger ones there are TensorFlow's collectives
+(`_collectives`).
 """
 
 from __future__ import annotations
