@@ -99,7 +99,7 @@ func theirTrial(t *testing.T, u rig.Person, id string) {
 		t.Errorf("the trial's log is not the experiment's:\n%s", followed)
 	}
 	tail := u.Det(t, "trial", "logs", "--tail", "2", trial)
-	rig.Holds(t, "the log's end", tail, "trained", "exit code 0")
+	rig.Holds(t, "the log's end", tail, "trained", "resources exited successfully with a zero exit code")
 	if strings.Contains(tail, "harness 0.38.1") {
 		t.Errorf("the log's end begins with its beginning:\n%s", tail)
 	}

@@ -124,6 +124,9 @@ func TestShell(t *testing.T) {
 	if out, err := r.Det(t, "shell", "open", id, "--", "cat /run/determined/info/cluster.json"); err != nil || !strings.Contains(out, id) {
 		t.Errorf("open: %v\n%s", err, out)
 	}
+	if log, err := r.Det(t, "shell", "logs", id); err != nil || !strings.Contains(log, "Server listening on ") { // scripts search for it
+		t.Errorf("its log: %v\n%s", err, log)
+	}
 	eve := another(t, r, "eve")
 	if resp, err := eve.Shell(t.Context(), id); err != nil || resp.Shell.PrivateKey != "" {
 		t.Errorf("another user sees the key: %v", err)

@@ -46,7 +46,9 @@ func (a *API) countPools(ctx context.Context) (map[string]poolCount, error) {
 			n.nodes++
 			n.perNode = max(n.perNode, len(s.Slots))
 			for _, slot := range s.Slots {
-				n.brand = slot.Brand
+				if slot.Device != "" {
+					n.brand = slot.Brand
+				}
 				if s.Usable && slot.Healthy && slot.Enabled && slot.Taken == "" {
 					n.slots++
 				}

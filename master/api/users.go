@@ -39,13 +39,13 @@ func wireUser(u store.User) v1.User {
 
 // agentUser is the account on nodes that a user's tasks run as, as it is stored.
 type agentUser struct {
-	User  string `json:"user"`
-	UID   int    `json:"uid"`
-	Group string `json:"group"`
-	GID   int    `json:"gid"`
+	User  *string `json:"user,omitempty"`
+	UID   *int    `json:"uid,omitempty"`
+	Group *string `json:"group,omitempty"`
+	GID   *int    `json:"gid,omitempty"`
 }
 
-// storedAgentUser checks and encodes an account on nodes; nil stays nil.
+// storedAgentUser checks and encodes a user's account on nodes; nil stays nil.
 func storedAgentUser(g *v1.AgentUserGroup) ([]byte, error) {
 	if g == nil {
 		return nil, nil
@@ -53,10 +53,23 @@ func storedAgentUser(g *v1.AgentUserGroup) ([]byte, error) {
 	if g.AgentUid == nil || g.AgentGid == nil || g.AgentUser == nil || g.AgentGroup == nil {
 		return nil, fault.New(fault.Invalid, "agentUserGroup: give all of agentUid, agentGid, agentUser and agentGroup")
 	}
-	if *g.AgentUid < 0 || *g.AgentGid < 0 || *g.AgentUser == "" || *g.AgentGroup == "" {
-		return nil, fault.New(fault.Invalid, "agentUserGroup: ids are not negative and names are not empty")
+	return partOfAgentUser(g)
+}
+
+// partOfAgentUser is storedAgentUser for a workspace, which may set some of the fields: they
+// take the place of those of the owners of its tasks.
+func partOfAgentUser(g *v1.AgentUserGroup) ([]byte, error) {
+	for _, id := range []*int{g.AgentUid, g.AgentGid} {
+		if id != nil && *id < 0 {
+			return nil, fault.New(fault.Invalid, "agentUserGroup: an id is not negative, found %d", *id)
+		}
 	}
-	return json.Marshal(agentUser{User: *g.AgentUser, UID: *g.AgentUid, Group: *g.AgentGroup, GID: *g.AgentGid})
+	for _, name := range []*string{g.AgentUser, g.AgentGroup} {
+		if name != nil && *name == "" {
+			return nil, fault.New(fault.Invalid, "agentUserGroup: a name is not empty")
+		}
+	}
+	return json.Marshal(agentUser{User: g.AgentUser, UID: g.AgentUid, Group: g.AgentGroup, GID: g.AgentGid})
 }
 
 // username checks and lower-cases a user's name.

@@ -57,7 +57,7 @@ func wireAgentUser(stored []byte) *v1.AgentUserGroup {
 	if len(stored) == 0 || json.Unmarshal(stored, &g) != nil {
 		return nil
 	}
-	return &v1.AgentUserGroup{AgentUid: &g.UID, AgentGid: &g.GID, AgentUser: &g.User, AgentGroup: &g.Group}
+	return &v1.AgentUserGroup{AgentUid: g.UID, AgentGid: g.GID, AgentUser: g.User, AgentGroup: g.Group}
 }
 
 // withoutSecrets hides the credentials of a storage.
@@ -148,7 +148,7 @@ func (a *API) workspaceSettings(ctx context.Context, c *call, ws store.Workspace
 		if err := c.may(auth.Administer, auth.Object{Kind: v1.KindWorkspace}); err != nil {
 			return nil, err
 		}
-		b, err := storedAgentUser(agent)
+		b, err := partOfAgentUser(agent)
 		if err != nil {
 			return nil, err
 		}

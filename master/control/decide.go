@@ -135,7 +135,7 @@ func (d *decider) experimentChange(e *Experiment, state lifecycle.State, why str
 	if e.Search != nil && !state.Terminal() || e.Search != nil && c.State != e.State {
 		if state == lifecycle.Errored || state == lifecycle.Canceled { // the store computes the progress from what the trials have reached
 			c.Planned = max(e.Search.Planned(), 1)
-		} else if p := d.progress(e, state); !state.Stopping() && (e.Progress == nil || abs(p-*e.Progress) >= 0.005 || p == 1 && *e.Progress != 1) {
+		} else if p, begun := d.progress(e, state); begun && !state.Stopping() && (e.Progress == nil || abs(p-*e.Progress) >= 0.005 || p == 1 && *e.Progress != 1) {
 			c.Progress, changed = &p, true
 		}
 		trial, metric := e.Search.Best()
@@ -148,9 +148,11 @@ func (d *decider) experimentChange(e *Experiment, state lifecycle.State, why str
 	}
 }
 
-func (d *decider) progress(e *Experiment, state lifecycle.State) float64 {
+// progress returns how far an experiment is. Until a trial has reported its progress it has none,
+// as in Determined: begun is false.
+func (d *decider) progress(e *Experiment, state lifecycle.State) (p float64, begun bool) {
 	if state == lifecycle.Done {
-		return 1
+		return 1, true
 	}
 	trials := map[int]float64{}
 	for _, t := range e.Trials {
@@ -158,7 +160,8 @@ func (d *decider) progress(e *Experiment, state lifecycle.State) float64 {
 			trials[t.Number] = *t.Progress
 		}
 	}
-	return e.Search.Progress(trials)
+	p = e.Search.Progress(trials)
+	return p, e.Progress != nil || len(trials) > 0 || p > 0
 }
 
 // Limits on the trials that the loop creates for one experiment. Later cycles create the

@@ -125,23 +125,46 @@ func nodesOf(p *pool.Pool, nodes []store.NodeRow, known inventories, elsewhere m
 // Offer returns what a node offers to a pool; nil if the node is not of this pool.
 // elsewhere is what attempts of our other pools hold on the node; held are the slots that
 // attempts of this pool hold, which Offer does not count as taken by jobs that are not ours.
+// CPU slots have the model of the node's processor, which the scheduler does not look at.
 func Offer(p *pool.Pool, row store.NodeRow, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
-	return offer(p, row, nil, elsewhere, held...)
+	if !reaches(p, row) {
+		return nil, nil
+	}
+	n, err := readInventory(row)
+	if err != nil {
+		return nil, err
+	}
+	s := offerOf(p, row, n, elsewhere, held...)
+	if s == nil || p.Slots.Kind == pool.DeviceSlots {
+		return s, nil
+	}
+	model, _ := n.Fact("attr.cpu.modelname")
+	for i := range s.Slots {
+		s.Slots[i].Brand = model
+	}
+	return s, nil
 }
 
 func offer(p *pool.Pool, row store.NodeRow, known inventories, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
-	if p.NodePool != "" && row.NodePool != p.NodePool {
-		return nil, nil
-	}
-	if !p.Reaches(row.Datacenter) {
+	if !reaches(p, row) {
 		return nil, nil
 	}
 	n, err := known.read(row)
 	if err != nil {
 		return nil, err
 	}
+	return offerOf(p, row, n, elsewhere, held...), nil
+}
+
+// reaches reports whether the pool has nodes where this one is.
+func reaches(p *pool.Pool, row store.NodeRow) bool {
+	return (p.NodePool == "" || row.NodePool == p.NodePool) && p.Reaches(row.Datacenter)
+}
+
+// offerOf is what a node with this inventory offers; nil if it does not meet the pool's constraints.
+func offerOf(p *pool.Pool, row store.NodeRow, n cluster.Node, elsewhere cluster.Use, held ...int) *sched.Node {
 	if pool.Unmet(p.Constraints(), n.Fact) != "" {
-		return nil, nil
+		return nil
 	}
 	n = n.Less(elsewhere)
 	s := &sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Slots: cluster.SlotsOf(n, p.Slots, held...)}
@@ -151,7 +174,7 @@ func offer(p *pool.Pool, row store.NodeRow, known inventories, elsewhere cluster
 		}
 	}
 	s.Schedulable, s.Why = usable(row, n, p)
-	return s, nil
+	return s
 }
 
 // usable reports whether new work may be placed on a node, and if not, why.

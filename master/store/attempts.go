@@ -10,7 +10,8 @@ const attemptTables = `allocations a
 	JOIN tasks k ON k.id = a.task_id
 	JOIN users u ON u.id = k.owner_id
 	JOIN workspaces w ON w.id = k.workspace_id
-	CROSS JOIN LATERAL (SELECT coalesce(w.settings->'agent_user', u.agent_user) AS account) g
+	CROSS JOIN LATERAL (SELECT CASE WHEN coalesce(nullif(w.settings->'agent_user', 'null'), u.agent_user) IS NOT NULL THEN '{"uid": 0, "gid": 0}'
+		|| coalesce(u.agent_user, '{}') || coalesce(nullif(w.settings->'agent_user', 'null'), '{}') END AS account) g
 	LEFT JOIN experiments e ON e.id = k.experiment_id
 	LEFT JOIN trials t ON t.task_id = k.id
 	LEFT JOIN LATERAL (

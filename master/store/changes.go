@@ -150,7 +150,7 @@ func queueExperiment(b *statements, e ExperimentChange) {
 					FROM trials t WHERE t.experiment_id = $1)
 				ELSE coalesce($6, CASE WHEN $9 IS NULL THEN progress ELSE 0 END) END,
 			best_metric = coalesce($8, CASE WHEN $9 IS NULL THEN best_metric END),
-			best_trial_id = coalesce((SELECT id FROM trials WHERE experiment_id = $1 AND number = $7), CASE WHEN $9 IS NULL THEN best_trial_id END),
+			best_trial_id = coalesce((SELECT id FROM trials WHERE experiment_id = $1 AND number = $7), CASE WHEN $9 IS NULL OR searcher = 'single' THEN best_trial_id END),
 			continued = coalesce($9, continued), collected = CASE WHEN $5 AND $2 <> $3 THEN NULL ELSE collected END,
 			deletes_failed = CASE WHEN $3 = 'DELETE_FAILED' THEN deletes_asked ELSE deletes_failed END
 		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued, e.Planned)
@@ -179,6 +179,10 @@ func queueNewTrial(b *statements, t NewTrial) {
 			WHERE o.experiment_id = $1 AND o.number = $10 AND c.state = 'COMPLETED' ORDER BY c.steps DESC, c.reported_at DESC LIMIT 1)),
 			CASE WHEN $7 THEN 0 ELSE 1 END, $8, $9)`,
 		t.ExperimentID, t.Number, t.TaskID, t.HParams, t.Seed, t.WarmStart, t.Idle, t.Held, t.Target, t.From, t.Paused)
+	if t.Number == 0 { // the only trial of an experiment is its best from the beginning, as in Determined
+		b.queue(`UPDATE experiments e SET best_trial_id = t.id FROM trials t
+			WHERE e.id = $1 AND e.searcher = 'single' AND e.best_trial_id IS NULL AND t.experiment_id = e.id AND t.number = 0`, t.ExperimentID)
+	}
 }
 
 func queueTrial(b *statements, t TrialChange) {

@@ -104,7 +104,8 @@ type MetricWriter struct {
 	bus   *Bus
 	group *group[int, *Report]
 
-	facts *memory.Memory[int, trialFacts]
+	facts   *memory.Memory[int, trialFacts]
+	reached *memory.Memory[runOf, int64] // by the reports of earlier runs: their highest step; -1 for none
 }
 
 // trialFacts has the fields of a trial that its reports need and that never change.
@@ -119,7 +120,7 @@ type trialFacts struct {
 // NewMetricWriter returns a MetricWriter. It starts no goroutine until the first report;
 // Wait waits for the last one.
 func NewMetricWriter(db *DB, bus *Bus) *MetricWriter {
-	w := &MetricWriter{db: db, bus: bus, facts: memory.New[int, trialFacts](0, maxCachedTrials)}
+	w := &MetricWriter{db: db, bus: bus, facts: memory.New[int, trialFacts](0, maxCachedTrials), reached: memory.New[runOf, int64](0, maxCachedTrials)}
 	w.group = newGroup(maxReports, trialOf, w.flush)
 	return w
 }
@@ -168,10 +169,14 @@ func (w *MetricWriter) flush(batch []*queued[*Report]) {
 
 // commit stores a batch; events is true if it added events to searches. Most batches have
 // only new reports without events, and need one statement. Validations are stored in one
-// transaction with their events; so are batches in which a report's key exists or its run
-// is not the newest.
+// transaction with their events; so are batches in which a report's key exists, its run is not
+// the newest, or it replaces reports of earlier runs.
 func (w *MetricWriter) commit(ctx context.Context, batch []*queued[*Report]) (events bool, err error) {
 	facts, err := w.trialFacts(ctx, batch)
+	if err != nil {
+		return false, err
+	}
+	low, err := w.replacing(ctx, batch)
 	if err != nil {
 		return false, err
 	}
@@ -182,15 +187,22 @@ func (w *MetricWriter) commit(ctx context.Context, batch []*queued[*Report]) (ev
 	// All masters write in the order of keys, so that they cannot deadlock. The sort is
 	// stable: reports of one trial with the same key keep their order.
 	slices.SortStableFunc(list, func(a, b *queued[*Report]) int { return compareKeys(a.item.key(), b.item.key()) })
-	if len(facts) == 0 {
+	if len(facts) == 0 && len(low) == 0 {
 		if all, err := w.db.insertNew(ctx, list); all || err != nil {
 			return false, err
 		}
 	}
 	err = w.db.Tx(ctx, func(tx *DB) error {
-		events, err = tx.commitCarefully(ctx, list, facts)
-		return err
+		if events, err = tx.commitCarefully(ctx, list, facts); err != nil {
+			return err
+		}
+		return tx.archiveReplaced(ctx, low)
 	})
+	if err == nil {
+		for k, groups := range low { // what still counts reaches no further
+			w.reached.Put(k, int64(first(groups)), time.Now())
+		}
+	}
 	return events, err
 }
 

@@ -35,7 +35,7 @@ type Row struct {
 	TrialID        int             `db:"trial_id"` // 0: none
 	Owner          string          `db:"owner"`
 	OwnerID        int             `db:"owner_id"`
-	Account        string          `db:"account"`     // account on nodes, uid:gid: the workspace's, else the owner's; "" if neither is linked to one
+	Account        string          `db:"account"`     // account on nodes, uid:gid: the owner's, with the parts that the workspace sets; "" if neither is linked to one
 	WarmStart      *string         `db:"warm_start"`  // the checkpoint of another trial from which it starts; nil: none
 	WarmConfig     json.RawMessage `db:"warm_config"` // configuration of the experiment of that checkpoint
 	WarmOwner      int             `db:"warm_owner"`

@@ -86,6 +86,13 @@ func TestExitStatus(t *testing.T) {
 			if c.reason != "" && !r.said(c.reason) {
 				t.Fatalf("the log does not say why: %q", r.state.Lines(shipper, "runner"))
 			}
+			words := "resources failed with non-zero exit code: " // scripts search for them
+			if c.code == 0 {
+				words = "resources exited successfully with a zero exit code"
+			}
+			if !r.said(words) {
+				t.Errorf("the log lacks %q: %q", words, r.state.Lines(shipper, "runner"))
+			}
 		})
 	}
 }

@@ -115,6 +115,25 @@ def test_mirror_follows_by_itself(stored: pathlib.Path, tmp_path: pathlib.Path) 
     assert mirror.files == 1
 
 
+def test_mirror_says_what_scripts_look_for(
+    stored: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts: List[str] = []
+
+    def said(words: str) -> bool:
+        texts.append(capsys.readouterr().out)
+        return words in "".join(texts)
+
+    mirror = Mirror([source(stored)], tmp_path / "here", look_seconds=0.01)
+    mirror.start()
+    try:
+        wait_for(lambda: said("TensorBoard waits on metrics\n"))
+        write(stored, "e", "x")
+        wait_for(lambda: said("TensorBoard contains metrics\n"))
+    finally:
+        mirror.close()
+
+
 def wait_for(condition: Callable[[], Any]) -> Any:
     deadline = time.monotonic() + 2 * DEADLINE
     pause = threading.Event()
