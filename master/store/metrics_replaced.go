@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -76,15 +78,7 @@ func (w *MetricWriter) replacing(ctx context.Context, list []*queued[*Report]) (
 }
 
 // first is the lowest step of all groups.
-func first(groups map[string]int) int {
-	low := -1
-	for _, s := range groups {
-		if low < 0 || s < low {
-			low = s
-		}
-	}
-	return low
-}
+func first(groups map[string]int) int { return slices.Min(slices.Collect(maps.Values(groups))) }
 
 // archiveReplaced archives the reports that those of newer runs replace.
 func (db *DB) archiveReplaced(ctx context.Context, low map[runOf]map[string]int) error {
