@@ -58,7 +58,7 @@ var budgets = map[string]int{
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     13400,
+	"master/store":     13500,
 	"master/task":      1340,
 	"master/trial":     100,
 	"master/tunnel":    200,
@@ -75,7 +75,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is that of the finished product.
-const totalBudget = 109_000
+const totalBudget = 109_100
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {
