@@ -102,7 +102,7 @@ func TestEveryVerb(t *testing.T) {
 // elsewhere are verbs that would break the cluster that all tests share, which the
 // demo and the tests of nomad/local bring up and down; those that need more than a
 // start (TestNotebook, TestShell and TestTensorboard open theirs, TestPortsOfACommand uses tunnels) or a pool of containers
-// (TestTasksInContainers links an account); what TestTutorial runs; and the verbs of models, accounting, bindings, config policies and roles, which
+// (TestTasksInContainers links an account); what TestTutorial runs; and the verbs of models, accounting, bindings, config policies, quotas and roles, which
 // scripts in cli/testdata use; and signing in with a provider (TestSignInOfTools).
 var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset",
 	"notebook open", "shell open", "tensorboard open", "task tunnel", "user link-with-agent-user", "preview-search",
@@ -113,6 +113,7 @@ var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down",
 	"resource-pool bindings list-workspaces", "config-policies describe", "config-policies set", "config-policies delete",
 	"rbac list-roles", "rbac describe-role", "rbac my-permissions", "rbac list-users-roles", "rbac list-groups-roles", "rbac assign-role", "rbac unassign-role", "rbac preview",
 	"user-group list", "user-group describe", "user-group create", "user-group delete", "user-group add-user", "user-group remove-user", "user-group change-name",
+	"quota list", "quota set", "quota unset",
 	"workspace list-members", "auth login", "auth list-providers", "auth sessions list", "auth sessions end"}
 
 // documentedVerbs reads the table of nouns and verbs.

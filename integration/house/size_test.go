@@ -18,17 +18,17 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              14600,
+	"cli":              14800,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2500, // the rig of the tests among them
 	"jobspecs":         1300,
 	"master":           100,
-	"master/api":       16500,
+	"master/api":       16660,
 	"master/auth":      440,
 	"master/budget":    150,
 	"master/client":    2700,
 	"master/cluster":   3400,
-	"master/control":   4000,
+	"master/control":   4115,
 	"master/discovery": 350,
 	"master/expconf":   5800,
 	"master/fault":     100,
@@ -36,7 +36,7 @@ var budgets = map[string]int{
 	"master/grant":     100,
 	"master/headers":   150,
 	"master/keep":      200,
-	"master/launch":    2080,
+	"master/launch":    2110,
 	"master/leftover":  200,
 	"master/lifecycle": 750,
 	"master/logpolicy": 100,
@@ -48,7 +48,7 @@ var budgets = map[string]int{
 	"master/proxy":     1850,
 	"master/quote":     50,
 	"master/regex":     100,
-	"master/sched":     2500,
+	"master/sched":     2725,
 	"master/schedule":  150,
 	"master/scim":      800,
 	"master/search":    2700,
@@ -58,7 +58,7 @@ var budgets = map[string]int{
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     13500,
+	"master/store":     13700,
 	"master/task":      1340,
 	"master/trial":     100,
 	"master/tunnel":    200,
@@ -75,7 +75,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is that of the finished product.
-const totalBudget = 109_100
+const totalBudget = 110_400
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

@@ -52,7 +52,8 @@ func ours(t *testing.T, r *rig) map[string]string {
 	me.post("/api/v1/models", `{"name":"ours","labels":["our-label"]}`).ok()
 	me.version("ours", uuid)
 	values := map[string]string{"models": "ours", "experiments": fmt.Sprint(a.exp), "trials": fmt.Sprint(a.trial), "runs": fmt.Sprint(a.trial), "tasks": a.task,
-		"allocations": a.id, "projects": "1", "workspaces": "1", "templates": "ours", "checkpoints": uuid, "webhooks": fmt.Sprint(hook.Webhook.ID)}
+		"allocations": a.id, "projects": "1", "workspaces": "1", "templates": "ours", "checkpoints": uuid, "webhooks": fmt.Sprint(hook.Webhook.ID),
+		"quotas": fmt.Sprint(r.user("admin").setQuota(`{"workspaceId":1,"userId":2,"hard":1000}`))}
 	for noun, id := range everyKind(t, me) {
 		values[noun+"s"] = id
 	}

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // healthTimeout limits the query of the database, because callers of /health wait only for a
@@ -95,9 +98,30 @@ func (a *API) clusterGauges(ctx context.Context, b *bytes.Buffer) {
 	if orphans, err := a.db.Orphans(ctx, 0, maxOrphans); err == nil {
 		gauge(b, "det_orphans", "", float64(len(orphans)))
 	}
+	a.quotaGauges(ctx, b)
 	for _, u := range use {
 		gauge(b, "det_attempts", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Attempts))
 		gauge(b, "det_attempt_slots", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Slots))
+	}
+}
+
+// quotaGauges are what is held or used under each quota, and its bounds. The labels name it by numbers
+// only, because everybody who reaches the master's address reads them.
+func (a *API) quotaGauges(ctx context.Context, b *bytes.Buffer) {
+	list, err := a.db.Quotas(ctx, auth.Everywhere(), 0, store.QuotaFilter{}, 0, maxShown)
+	if err != nil {
+		return
+	}
+	now := time.Now()
+	for _, q := range list {
+		w := wireQuota(q, now)
+		labels := fmt.Sprintf("{quota=%q,workspace=%q,project=%q,user=%q,pool=%q,measure=%q,period=%q", fmt.Sprint(q.ID), fmt.Sprint(w.WorkspaceID), fmt.Sprint(w.ProjectID), fmt.Sprint(w.UserID), q.Pool, q.Measure, q.Period)
+		gauge(b, "det_quota_used", labels+"}", w.Used)
+		for bound, n := range map[string]*int{"soft": q.Soft, "hard": q.Hard} {
+			if n != nil {
+				gauge(b, "det_quota_bound", labels+fmt.Sprintf(",bound=%q}", bound), float64(*n))
+			}
+		}
 	}
 }
 

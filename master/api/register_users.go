@@ -20,6 +20,7 @@ func (a *API) registerUserRoutes() {
 	a.registerTemplates()
 	a.registerUsage()
 	a.registerConfigPolicies()
+	a.registerQuotas()
 	a.registerTokens()
 	a.registerModels()
 	a.registerModelVersions()

@@ -34,6 +34,7 @@ func TestRoutesForPrograms(t *testing.T) {
 		"POST /workspaces", "POST /workspaces/:id/archive", "POST /workspaces/:id/pin", "POST /workspaces/:id/projects", "POST /workspaces/:id/unarchive",
 		"POST /workspaces/:id/unpin", "PUT /templates/:name", "POST /webhooks", "PATCH /webhooks/:id", "DELETE /webhooks/:id", "POST /webhooks/:id/test",
 		"POST /detent/webhooks/:id/deliveries/:delivery/redeliver",
+		"PUT /detent/quotas", "DELETE /detent/quotas/:id",
 		"PUT /config-policies/workspaces/:id/:workload", "DELETE /config-policies/workspaces/:id/:workload",
 		"POST /roles/add-assignments", "POST /roles/remove-assignments", "POST /groups", "PUT /groups/:group", "DELETE /groups/:group", "PATCH /users/assignments",
 	}

@@ -175,6 +175,8 @@ var needed = map[Kind]map[Verb]Permission{
 	v1.KindTemplate: {View: viewTemplates, Create: createTemplates, Change: updateTemplates},
 	v1.KindWebhook:  {View: viewWebhooks, Create: editWebhooks, Change: editWebhooks},
 
+	v1.KindQuota: {View: viewWorkspace, Change: updateWorkspace},
+
 	v1.KindUser:      {View: anybody, Change: administrateUser, Administer: administrateUser},
 	v1.KindToken:     {View: administrateToken, Create: createToken, Change: administrateToken},
 	v1.KindSession:   {View: administrateUser, Change: administrateUser},

@@ -55,7 +55,8 @@ type decider struct {
 	newBytes   int                       // size of the hyperparameters of the trials that this cycle creates
 	outOfUse   map[string]*store.NodeRow // nodes that are disabled or draining, whole or in part, by id
 	remains    map[remainsKey]remaining  // results of remainingNodes in this cycle
-	shares     map[string][]share        // what attempts hold on each node; empty if there is only one pool
+	quotas     *quotas
+	shares     map[string][]share // what attempts hold on each node; empty if there is only one pool
 }
 
 // experiment decides about one experiment and its trials.

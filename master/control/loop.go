@@ -113,6 +113,7 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 		t.calls.all.Go(func() { lane.run(ctx) })
 	}
 	t.calls.all.Go(func() { t.expireLogs(ctx) })
+	t.calls.all.Go(func() { t.measureQuotas(ctx) })
 	intent, cancelIntent := l.bus.Subscribe(store.TopicIntent)
 	defer cancelIntent()
 	events, cancelEvents := l.bus.Subscribe(store.TopicEvents)

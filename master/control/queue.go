@@ -86,6 +86,7 @@ func (d *decider) owners() map[string]owner {
 // slots any more; attempts that it asked to end still hold theirs.
 func (d *decider) schedule() {
 	owners := d.owners()
+	d.quotas = newQuotas(d.p.Quotas, d.p.Now)
 	groups := make(map[string]string, len(d.p.Allocations)+len(d.queue)) // by attempt
 	byPool := map[string]*input{}
 	for i := range d.p.Pools {
@@ -98,6 +99,7 @@ func (d *decider) schedule() {
 		if in == nil {
 			if d.isPlaced(a) {
 				d.accountFor(a)
+				d.quotas.hold(a, owners[task].of, false)
 			}
 			d.wait(a, fmt.Sprintf("pool %q no longer exists; move the job to another", d.poolOf(a)))
 			continue
@@ -109,7 +111,7 @@ func (d *decider) schedule() {
 		if in := byPool[q.Pool]; in != nil && d.p.closed(q.Pool, q.of.workspace) == "" && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
 			in.queued = append(in.queued, q.avoid.of(q.shape.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
 				QueuedAt: queueTimeOr(q.queueTime, queueTimeOr(q.since, d.p.Now)), Preemptible: q.preemptible, Avoid: q.Exclude, MaxSlots: q.maxSlots,
-				Workspace: q.of.workspace, User: q.of.user, Weight: q.of.weight})))
+				Workspace: q.of.workspace, User: q.of.user, Weight: q.of.weight, Quotas: d.quotas.of(q.Pool, q.of).bounds})))
 		}
 	}
 	d.fillServed(byPool)
@@ -219,6 +221,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 		r := sched.Running{ID: a.ID, Group: o.group, Priority: a.Priority, StartedAt: at(a.AssignedAt), Preemptible: o.preemptible, MaxSlots: o.maxSlots,
 			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight,
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
+		r.Quotas = d.quotas.hold(a, o.of, r.Leaving)
 		for _, x := range a.Members {
 			part := sched.Part{NodeID: x.NodeID}
 			for _, s := range x.SlotIDs {
@@ -245,7 +248,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 	default:
 		in.queued = append(in.queued, o.avoid.of(o.shape.of(sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: queueTimeOr(o.queueTime, a.QueuedAt),
 			Preemptible: o.preemptible, Avoid: a.Exclude, MaxSlots: o.maxSlots,
-			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight})))
+			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight, Quotas: d.quotas.of(d.poolOf(a), o.of).bounds})))
 	}
 }
 
@@ -274,7 +277,9 @@ func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
 	for i := range nodes {
 		byNode[nodes[i].ID] = &nodes[i]
 	}
+	d.quotas.begin(p.Name)
 	res := sched.Plan(p, nodes, in.running, in.queued, d.p.Now)
+	d.quotas.planned(p.Name, in, res)
 	for i, pl := range res.Place {
 		placement := placement{placed(pl, byNode), groups[pl.ID]}
 		for _, m := range placement.Members {

@@ -11,6 +11,7 @@ import (
 // A sharer is for whom an attempt holds slots, as far as policies ask.
 type sharer struct {
 	workspace string
+	project   int // 0: none
 	user      string
 	weight    float64 // of its group
 }
@@ -20,7 +21,7 @@ func (s sharer) within() string { return s.workspace + "\x00" + s.user }
 
 // sharerOf returns for whom the trials of an experiment hold slots.
 func (p *Snapshot) sharerOf(e *Experiment) sharer {
-	return sharer{workspace: p.Workspaces[e.ProjectID], user: p.Owners[e.OwnerID], weight: e.Weight}
+	return sharer{workspace: p.Workspaces[e.ProjectID], project: e.ProjectID, user: p.Owners[e.OwnerID], weight: e.Weight}
 }
 
 func sharerOfTask(t *store.LiveTask) sharer {

@@ -35,13 +35,14 @@ type Snapshot struct {
 	Tasks       []store.LiveTask
 	Allocations map[string]*store.LiveAllocation // attempts by task: a task has one at most
 	Nodes       []store.NodeRow
-	Collect     []store.Work                 // garbage collections to plan, by experiment
-	inventories inventories                  // of the nodes
-	choices     *choices                     // how constraints and affinities rate the nodes
-	served      *served                      // who last held slots when; nil: not known
-	Workspaces  map[int]string               // names, by projects
-	Owners      map[int]string               // names, by users
-	Bound       map[string][]string          // pools that only these workspaces may use
+	Collect     []store.Work        // garbage collections to plan, by experiment
+	inventories inventories         // of the nodes
+	choices     *choices            // how constraints and affinities rate the nodes
+	served      *served             // who last held slots when; nil: not known
+	Workspaces  map[int]string      // names, by projects
+	Owners      map[int]string      // names, by users
+	Bound       map[string][]string // pools that only these workspaces may use
+	Quotas      []store.Quota
 	Secrets     credentialNeeds              // which work needs credentials; nil: none does
 	Away        string                       // why Vault cannot grant credentials now; "" if it can
 	Frozen      bool                         // Nomad's state is not trusted: use only the runners' reports, place nothing
@@ -63,7 +64,7 @@ func (f *folds) snapshot(live *store.Live) *Snapshot {
 		Workspaces: live.Workspaces, Owners: live.Owners, served: &f.served,
 		Allocations: make(map[string]*store.LiveAllocation, len(live.Allocations)),
 		Matches:     map[string][]store.LiveMatch{}, Failures: map[int][]store.NodeFailures{}}
-	p.Bound = boundPools(live.Bindings)
+	p.Bound, p.Quotas = boundPools(live.Bindings), live.Quotas
 	for _, m := range live.Matches {
 		p.Matches[m.TaskID] = append(p.Matches[m.TaskID], m)
 	}

@@ -10,6 +10,7 @@ import (
 // bindings is the part of the store with the bindings of pools to workspaces.
 type bindings interface {
 	PoolIsOpen(ctx context.Context, pool string, workspace int) (bool, error)
+	quotas
 }
 
 // open returns an error unless a workspace may use a pool.

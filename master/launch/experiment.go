@@ -287,6 +287,11 @@ func (c *Cluster) accept(e *Experiment, cfg *expconf.Config, of *pool.Pool, warn
 func (l *Experiments) warn(ctx context.Context, e *Experiment) error {
 	warnings, remarks, err := l.cluster.checkSlots(ctx, e.Pool, e.SlotsPerTrial, false)
 	e.Warnings, e.Remarks = warnings, append(e.Remarks, remarks...)
+	if err != nil {
+		return err
+	}
+	remarks, err = quotaRemarks(ctx, l.db, e.Project.WorkspaceID, e.Project.ID, e.OwnerID, e.Pool, e.SlotsPerTrial)
+	e.Remarks = append(e.Remarks, remarks...)
 	return err
 }
 

@@ -106,6 +106,10 @@ func (m *memory) ContinueExperiment(_ context.Context, _ int, c store.Continuati
 	return 1, nil
 }
 
+func (m *memory) QuotasOver(context.Context, int, int, int, string) ([]store.Quota, error) {
+	return nil, nil
+}
+
 func (m *memory) PoolIsOpen(_ context.Context, pool string, workspace int) (bool, error) {
 	only, bound := m.bound[pool]
 	return !bound || only == workspace, nil

@@ -89,6 +89,10 @@ func (l *Tasks) Start(ctx context.Context, by Submitter, of Kind, req TaskReques
 		err = fault.New(fault.Invalid, "%w; with resources.is_single_node: false a %s may use several nodes", err, of.Noun)
 	}
 	t.Warnings, t.Remarks = warnings, append(t.Remarks, remarks...)
+	if err == nil {
+		remarks, err = quotaRemarks(ctx, l.db, t.WorkspaceID, 0, t.OwnerID, t.Pool, t.Slots)
+		t.Remarks = append(t.Remarks, remarks...)
+	}
 	if err != nil || optional.Value(req.Preview) {
 		return t, err
 	}

@@ -41,12 +41,13 @@ const maxTries = 20_000
 func newFairShare(p *planner, queued []*Request, now time.Time) *fairShare {
 	f := &fairShare{p: p, pool: &share{weight: 1, at: -1}, tries: maxTries}
 	f.addRunning(now)
+	claimed := map[*Quota]int{}
 	for _, r := range queued {
 		job := f.jobOf(r.Workspace, r.User, cmp.Or(r.Group, r.ID), r.Weight, r.MaxSlots)
 		job.queue = append(job.queue, r)
 		job.serve(r.Served)
 		if p.couldStart(r, now) {
-			job.wanted += r.Slots
+			job.wanted += p.demand(r, claimed)
 		}
 	}
 	f.pool.sum()
@@ -234,6 +235,27 @@ func (f *fairShare) victim() *share {
 		return found
 	}
 	return nil
+}
+
+// left takes a task that was asked to leave for another reason out of what its job holds.
+func (f *fairShare) left(i int) {
+	r := &f.p.running[i]
+	job := f.jobOf(r.Workspace, r.User, cmp.Or(r.Group, r.ID), r.Weight, r.MaxSlots)
+	if at := slices.Index(job.tasks, i); at >= 0 {
+		job.tasks = slices.Delete(job.tasks, at, at+1)
+		for s := job; s != nil; s = s.parent {
+			s.mayLeave--
+		}
+	}
+	f.hold(job, -r.slots())
+}
+
+func (f *fairShare) again(late []*Request) {
+	for _, r := range late {
+		job := f.jobOf(r.Workspace, r.User, cmp.Or(r.Group, r.ID), r.Weight, r.MaxSlots)
+		job.queue, job.behind = append(job.queue, r), ""
+	}
+	f.pool.arrange()
 }
 
 // isLess compares sums of what is lacking, first those of workspaces.

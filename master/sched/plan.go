@@ -29,6 +29,7 @@ func Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now 
 	for r := p.policy.next(); r != nil; r = p.policy.next() {
 		p.policy.considered(p.consider(r, now))
 	}
+	p.considerLate()
 	return p.result
 }
 
@@ -61,6 +62,7 @@ type planner struct {
 	holds       [][]hold       // what each running task holds of the blocks
 	aux         []int          // tasks of 0 slots on each node
 	inGroup     map[string]int // slots held by each group, promises included
+	bounds      bounds
 
 	capacity *shelf // blocks by their usable slots
 	opens    *shelf // … by block.open
@@ -133,6 +135,7 @@ func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *pla
 		}
 		p.leaving[i] = p.running[i].Leaving
 	}
+	p.countHeld()
 	p.capacity = newShelf(p.blocks, func(b *block) int { return len(b.slots) })
 	p.opens = newShelf(p.blocks, (*block).open)
 	p.nows = newShelf(p.blocks, (*block).now)
@@ -160,6 +163,14 @@ func (p *planner) consider(r *Request, now time.Time) outcome {
 		p.wait(r, p.whyNever(r))
 		return aside
 	}
+	if why := p.overHard(r); why != "" {
+		p.wait(r, why)
+		return aside
+	}
+	if p.overSoft(r) != nil {
+		p.bounds.late = append(p.bounds.late, r)
+		return aside
+	}
 	if picks := p.room(r); picks != nil {
 		p.place(r, picks)
 		return served
@@ -169,6 +180,9 @@ func (p *planner) consider(r *Request, now time.Time) outcome {
 		return waits
 	}
 	picks := p.find(p.laters, r)
+	if picks == nil {
+		picks = p.reclaim(r, now)
+	}
 	if picks == nil {
 		picks = p.policy.makeWay(r)
 	}
@@ -212,6 +226,7 @@ func (p *planner) place(r *Request, picks []hold) {
 		p.changed(h.block)
 	}
 	p.inGroup[r.Group] += r.Slots
+	p.addHeld(r.Quotas, r.Slots, 0)
 	p.placed(r, placement)
 }
 
@@ -225,6 +240,7 @@ func (p *planner) promise(r *Request, picks []hold) {
 		p.changed(h.block)
 	}
 	p.inGroup[r.Group] += r.Slots
+	p.addHeld(r.Quotas, r.Slots, 0)
 }
 
 // changed puts a block where it belongs on every shelf.

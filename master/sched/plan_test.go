@@ -21,8 +21,9 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //
 //	pool gpu preempt aux=2 policy=fair_share fit=worst weights=a:3,b:1 users=ann:2 min=600
 //	node n1 slots=8 bad=3 health="it is too hot" off=4 taken=5,6 brands=a:4,b:4 out="is draining"
-//	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving of=a/ann weight=2
-//	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single equal mix model=a100 exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100
+//	quota q of="workspace a" hard=8 soft=4 in="all pools" elsewhere=3 leaving=1 spent="…"
+//	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving of=a/ann weight=2 quota=q
+//	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single equal mix model=a100 exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100 quota=q
 func TestPlan(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -49,6 +50,7 @@ type scene struct {
 	running []Running
 	queued  []Request
 	models  map[string]string // by request: the model that it asks for
+	quotas  map[string]*Quota
 }
 
 // chooseModels makes the choices of requests that ask for a model.
@@ -93,10 +95,19 @@ func parseScene(text string) (s scene, err error) {
 			s.pool = &pool.Pool{Name: words[1], Preemption: preempt, MaxAux: number(args["aux"]), Scheduler: parseScheduler(args)}
 		case "node":
 			s.nodes = append(s.nodes, parseNode(words[1], args))
+		case "quota":
+			if s.quotas == nil {
+				s.quotas = map[string]*Quota{}
+			}
+			s.quotas[words[1]] = parseQuota(args)
 		case "run":
-			s.running = append(s.running, parseRunning(words[1], args))
+			r := parseRunning(words[1], args)
+			r.Quotas = s.quotasOf(args["quota"])
+			s.running = append(s.running, r)
 		case "queue":
-			s.queued = append(s.queued, parseRequest(words[1], args))
+			r := parseRequest(words[1], args)
+			r.Quotas = s.quotasOf(args["quota"])
+			s.queued = append(s.queued, r)
 			if args["model"] != "" {
 				if s.models == nil {
 					s.models = map[string]string{}
@@ -104,10 +115,31 @@ func parseScene(text string) (s scene, err error) {
 				s.models[words[1]] = args["model"]
 			}
 		default:
-			return s, fmt.Errorf("%q is none of pool, node, run, queue", words[0])
+			return s, fmt.Errorf("%q is none of pool, node, quota, run, queue", words[0])
 		}
 	}
 	return s, nil
+}
+
+func (s *scene) quotasOf(names string) (list []*Quota) {
+	for name := range strings.SplitSeq(names, ",") {
+		if q := s.quotas[name]; q != nil {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+func parseQuota(args map[string]string) *Quota {
+	q := &Quota{Of: args["of"], Where: args["in"], Raise: "administrators of the cluster can raise it", Spent: args["spent"],
+		Elsewhere: Held{number(args["elsewhere"]), number(args["leaving"])}}
+	for key, bound := range map[string]**int{"soft": &q.Soft, "hard": &q.Hard} {
+		if args[key] != "" {
+			n := number(args[key])
+			*bound = &n
+		}
+	}
+	return q
 }
 
 // splitWords splits at spaces outside double quotes.
@@ -308,6 +340,9 @@ func (s scene) check(r Result) error {
 			return fmt.Errorf("%s: placed %v, waits because %q", q.ID, seen[q.ID], why)
 		}
 	}
+	if err := s.checkBounds(r, requests); err != nil {
+		return err
+	}
 	return s.checkPreemptions(r, requests)
 }
 
@@ -374,7 +409,7 @@ func (s scene) checkPreemptions(r Result, requests map[string]Request) error {
 			}
 			continue
 		}
-		if !s.mayAsk(run, q) {
+		if !s.mayAsk(run, q) && !s.mayReclaim(run, q) {
 			return fmt.Errorf("%s must not leave for %s", v.ID, v.For)
 		}
 	}
@@ -393,6 +428,53 @@ func (s scene) mayAsk(run Running, q Request) bool {
 		return false
 	}
 	return s.pool.Preemption && run.Priority > q.Priority
+}
+
+// heldUnder counts the slots of a quota that stay held, or all of them.
+func (s scene) heldUnder(q *Quota, all bool) int {
+	n := q.Elsewhere.Slots
+	if !all {
+		n -= q.Elsewhere.Leaving
+	}
+	for _, r := range s.running {
+		if slices.Contains(r.Quotas, q) && (all || !r.Leaving) {
+			n += r.slots()
+		}
+	}
+	return n
+}
+
+// checkBounds tests that no request starts over a hard bound, or under a quota that is spent.
+func (s scene) checkBounds(r Result, requests map[string]Request) error {
+	more := map[*Quota]int{}
+	for _, p := range r.Place {
+		q := requests[p.ID]
+		if q.Slots == 0 {
+			continue
+		}
+		for _, under := range q.Quotas {
+			more[under] += q.Slots
+			if held := s.heldUnder(under, true) + more[under]; under.Hard != nil && held > *under.Hard {
+				return fmt.Errorf("with %s, %s holds %d slots, over the hard bound of %d", q.ID, under.Of, held, *under.Hard)
+			}
+			if under.Spent != "" {
+				return fmt.Errorf("%s starts under the quota of %s, which is spent", q.ID, under.Of)
+			}
+		}
+	}
+	return nil
+}
+
+// mayReclaim reports whether a task is over a soft bound, and the request is within its bounds.
+func (s scene) mayReclaim(run Running, q Request) bool {
+	for _, under := range q.Quotas {
+		if under.Soft != nil && s.heldUnder(under, false) > *under.Soft-q.Slots {
+			return false
+		}
+	}
+	return run.Preemptible && !run.Leaving && slices.ContainsFunc(run.Quotas, func(under *Quota) bool {
+		return under.Soft != nil && s.heldUnder(under, false) > *under.Soft
+	})
 }
 
 // TestAPoolOfSingleNodes keeps each request on one node, and says why one waits.

@@ -17,6 +17,10 @@ type policy interface {
 	// makeWay asks running tasks to leave for this request, and returns the slots that it has
 	// when they have left; nil, and no task is asked, if no tasks may be asked to leave for it.
 	makeWay(r *Request) []hold
+	// left tells the policy that a running task was asked to leave for another reason than its own.
+	left(i int)
+	// again makes next return these requests, in the policy's order, after it has returned all others.
+	again(late []*Request)
 	// behind says that requests wait behind another one.
 	behind(ahead *Request) string
 	// why completes the sentence of the request that next returned last, if there is no room for it.
@@ -61,6 +65,8 @@ func (q *byPriority) next() *Request {
 }
 
 func (q *byPriority) considered(outcome) { q.queued = q.queued[1:] }
+
+func (q *byPriority) again(late []*Request) { q.queued = late }
 
 func (q *byPriority) behind(ahead *Request) string {
 	return fmt.Sprintf("waits behind %s (priority %d)", nameOf(ahead.Group, ahead.ID), ahead.Priority)

@@ -97,7 +97,7 @@ func (w *world) apply(r Result) {
 		q := w.queued[i]
 		w.queued = slices.Delete(w.queued, i, i+1)
 		w.running = append(w.running, Running{ID: q.ID, Group: q.Group, Priority: q.Priority, StartedAt: epoch, Preemptible: true,
-			MaxSlots: q.MaxSlots, Parts: p.Parts, Workspace: q.Workspace, User: q.User, Weight: q.Weight})
+			MaxSlots: q.MaxSlots, Parts: p.Parts, Workspace: q.Workspace, User: q.User, Weight: q.Weight, Quotas: q.Quotas})
 	}
 	for _, v := range r.Preempt {
 		i := slices.IndexFunc(w.running, func(r Running) bool { return r.ID == v.ID })
@@ -111,7 +111,7 @@ func (w *world) leave() {
 	for _, r := range w.running {
 		if r.Leaving {
 			w.queued = append(w.queued, Request{ID: r.ID, Group: r.Group, Slots: r.slots(), Priority: r.Priority, QueuedAt: epoch,
-				Preemptible: true, MaxSlots: r.MaxSlots, Workspace: r.Workspace, User: r.User, Weight: r.Weight})
+				Preemptible: true, MaxSlots: r.MaxSlots, Workspace: r.Workspace, User: r.User, Weight: r.Weight, Quotas: r.Quotas})
 		}
 	}
 	w.running = slices.DeleteFunc(w.running, func(r Running) bool { return r.Leaving })
@@ -228,7 +228,7 @@ func TestPreemptingGains(t *testing.T) {
 		s := drawScene(t)
 		s.pool.Scheduler.Type = pool.FairShare
 		for i := range s.running {
-			s.running[i].Preemptible = true
+			s.running[i].Preemptible, s.running[i].Quotas = true, nil
 		}
 		q := drawRequest(t, 0)
 		q.Slots, q.NotBefore = rapid.IntRange(1, 3).Draw(t, "few slots"), time.Time{}

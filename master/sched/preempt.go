@@ -57,6 +57,10 @@ func (q *byPriority) makeWay(r *Request) []hold {
 	return picks
 }
 
+func (q *byPriority) left(int) {
+	q.candidates = slices.DeleteFunc(q.candidates, func(i int) bool { return q.p.leaving[i] })
+}
+
 // victims are running tasks that may be asked to leave for a request, by their index.
 type victims struct {
 	next   func() int  // the next of them, first the one that should leave first; -1 if there is no more
@@ -122,6 +126,13 @@ func (p *planner) letOff(r *Request, chosen []int, picks []hold, spare func(int)
 // setLeaving counts the slots of a running task among those that become free, or takes them back.
 func (p *planner) setLeaving(i int, leaving bool) {
 	p.leaving[i] = leaving
+	if r := &p.running[i]; len(r.Quotas) > 0 {
+		slots := r.slots()
+		if !leaving {
+			slots = -slots
+		}
+		p.addHeld(r.Quotas, 0, slots)
+	}
 	for _, h := range p.holds[i] {
 		if leaving {
 			p.blocks[h.block].leaving += h.n

@@ -48,9 +48,14 @@ func drawScene(t *rapid.T) scene {
 		s.running = append(s.running, r)
 	}
 	choices := []*Choice{nil, nil, drawChoice(t), drawChoice(t)}
+	quotas := drawQuotas(t)
+	for i := range s.running {
+		s.running[i].Quotas = quotas.of(s.running[i].Workspace, s.running[i].User)
+	}
 	for i := range rapid.IntRange(0, 8).Draw(t, "queued") {
 		r := drawRequest(t, i)
 		r.Choice = rapid.SampledFrom(choices).Draw(t, "choice")
+		r.Quotas = quotas.of(r.Workspace, r.User)
 		s.queued = append(s.queued, r)
 	}
 	return s
@@ -231,7 +236,7 @@ func placedWithout(s scene, first Result, asker string, victims []string, spared
 		running = append(running, Running{ID: p.ID, Parts: p.Parts})
 	}
 	asking := s.queued[slices.IndexFunc(s.queued, func(q Request) bool { return q.ID == asker })]
-	asking.MaxSlots = nil
+	asking.MaxSlots, asking.Quotas = nil, nil
 	without := *s.pool
 	without.Preemption, without.Scheduler = false, pool.Scheduler{}
 	return Plan(&without, s.nodes, running, []Request{asking}, epoch).Waiting[asker] == ""
@@ -249,7 +254,7 @@ func TestBackfillDoesNotDelayTheHead(t *testing.T) {
 			s.running[i].Leaving = false
 		}
 		for i := range s.queued {
-			s.queued[i].MaxSlots, s.queued[i].NotBefore = nil, time.Time{}
+			s.queued[i].MaxSlots, s.queued[i].NotBefore, s.queued[i].Quotas = nil, time.Time{}, nil
 		}
 		lasts := map[string]int{}
 		for _, r := range s.running {

@@ -11,8 +11,10 @@ import (
 // there is no room for it, it becomes the head. First is the user to whom nothing was given
 // for the longest time. Nothing is preempted.
 type roundRobin struct {
-	owners []*turns // in their order
-	at     int      // whose turn it is
+	p      *planner
+	owners []*turns        // in their order
+	at     int             // whose turn it is
+	had    map[string]bool // users to whom this plan has given slots
 }
 
 // turns are the requests of a user.
@@ -23,8 +25,16 @@ type turns struct {
 }
 
 func newRoundRobin(p *planner, queued []*Request) *roundRobin {
+	q := &roundRobin{p: p, had: map[string]bool{}}
+	q.fill(queued)
+	return q
+}
+
+// fill arranges the turns for requests in the order of their importance.
+func (q *roundRobin) fill(queued []*Request) {
+	p := q.p
+	q.owners, q.at = nil, 0
 	byUser := map[string]*turns{}
-	q := &roundRobin{}
 	for _, r := range queued { // by importance
 		o := byUser[r.User]
 		if o == nil {
@@ -41,9 +51,21 @@ func newRoundRobin(p *planner, queued []*Request) *roundRobin {
 		}
 	}
 	slices.SortFunc(q.owners, func(a, b *turns) int {
-		return cmp.Or(a.last.Compare(b.last), byImportance(a.queue[0], b.queue[0]))
+		return cmp.Or(q.turn(a)-q.turn(b), a.last.Compare(b.last), byImportance(a.queue[0], b.queue[0]))
 	})
-	return q
+}
+
+// turn is 1 for users to whom this plan has given slots, and else 0.
+func (q *roundRobin) turn(of *turns) int {
+	if q.had[of.user] {
+		return 1
+	}
+	return 0
+}
+
+func (q *roundRobin) again(late []*Request) {
+	slices.SortFunc(late, byImportance)
+	q.fill(late)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -63,6 +85,9 @@ func (q *roundRobin) next() *Request {
 func (q *roundRobin) considered(o outcome) {
 	owner := q.owners[q.at]
 	owner.queue = owner.queue[1:]
+	if o == served {
+		q.had[owner.user] = true
+	}
 	switch {
 	case len(owner.queue) == 0:
 		q.owners = slices.Delete(q.owners, q.at, q.at+1)
@@ -75,6 +100,8 @@ func (q *roundRobin) considered(o outcome) {
 }
 
 func (q *roundRobin) makeWay(*Request) []hold { return nil }
+
+func (q *roundRobin) left(int) {}
 
 func (q *roundRobin) behind(ahead *Request) string {
 	return fmt.Sprintf("waits behind %s: it is the turn of user %s", nameOf(ahead.Group, ahead.ID), ahead.User)

@@ -70,6 +70,7 @@ type Request struct {
 	Workspace string  // of its owner's job
 	User      string  // its owner
 	Weight    float64 // of its group; 0 counts as 1
+	Quotas    []*Quota
 	Served    Served
 
 	choosy bool    // it uses only nodes of at least this score
@@ -95,6 +96,7 @@ type Running struct {
 	Workspace string // of its owner's job
 	User      string // its owner
 	Weight    float64
+	Quotas    []*Quota
 }
 
 // A Part has the slots of a task on one node. The parts are in the order of the ranks.

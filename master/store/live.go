@@ -198,6 +198,7 @@ type Live struct {
 	Matches     []LiveMatch    // matches of log policies with an action
 	Failures    []NodeFailures
 	Bindings    []PoolBinding
+	Quotas      []Quota
 	DueGCs      []Work // experiments whose policy is to be applied to their checkpoints
 }
 

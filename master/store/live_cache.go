@@ -139,6 +139,9 @@ func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, known Known) e
 	if live.Bindings, err = rows[PoolBinding](ctx, tx, liveBindings); err != nil {
 		return err
 	}
+	if live.Quotas, err = rows[Quota](ctx, tx, liveQuotas); err != nil {
+		return err
+	}
 	if live.DueGCs, err = tx.dueGCs(ctx); err != nil {
 		return err
 	}

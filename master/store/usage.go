@@ -13,13 +13,13 @@ import (
 // second statement stores the whole row if a master of an earlier release has placed the attempt.
 // greatest ignores NULL, so an attempt that has not ended needs the CASE.
 const recordUsage = `
-	INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, experiment_id, labels, pool, slots, queued_at, started_at, ended_at)
-	SELECT a.id, k.type, k.owner_id, u.username, k.workspace_id, w.name, coalesce(p.name, ''), e.id, coalesce(e.labels, '{}'),
+	INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, project_id, experiment_id, labels, pool, slots, queued_at, started_at, ended_at)
+	SELECT a.id, k.type, k.owner_id, u.username, k.workspace_id, w.name, coalesce(p.name, ''), p.id, e.id, coalesce(e.labels, '{}'),
 		a.pool, a.slots, a.queued_at, a.assigned_at, CASE WHEN a.ended_at IS NOT NULL THEN greatest(a.assigned_at, a.ended_at) END
 	FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id JOIN workspaces w ON w.id = k.workspace_id
 		LEFT JOIN experiments e ON e.id = k.experiment_id AND k.type = 'TRIAL' LEFT JOIN projects p ON p.id = e.project_id
 	WHERE a.id = $1 AND a.assigned_at IS NOT NULL
-	ON CONFLICT (allocation_id) DO UPDATE SET ended_at = excluded.ended_at`
+	ON CONFLICT (allocation_id) DO UPDATE SET ended_at = excluded.ended_at, project_id = coalesce(usage.project_id, excluded.project_id)`
 
 // A Usage is what an attempt held, and how long within a window.
 type Usage struct {

@@ -125,6 +125,7 @@ const (
 	KindOwn         Kind = "own" // the caller's own session and settings
 	KindPool        Kind = "pool"
 	KindProject     Kind = "project"
+	KindQuota       Kind = "quota"
 	KindRole        Kind = "role"
 	KindRun         Kind = "run"     // a trial, by Determined's newer name
 	KindSession     Kind = "session" // a sign-in of a user

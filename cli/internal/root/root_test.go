@@ -189,6 +189,7 @@ func TestDeterminedsVerbs(t *testing.T) {
 		"w list": "sort-by order-by limit offset json", "w create": "default-compute-pool default-aux-pool checkpoint-storage-config json", "w describe": "json", "w list-projects": "sort-by order-by json",
 		"p list": "sort-by order-by limit offset json", "p create": "description key json", "p describe": "all json", "p list-experiments": "all sort-by order-by json",
 		"dev auth-token": "", "dev curl": "show", "dev c": "", "version": "",
+		"quota list": "workspace-name project-name username json csv", "quota set": "workspace-name project-name username resource-pool slot-hours-per soft hard json", "quota unset": "workspace-name project-name username resource-pool slot-hours-per",
 		"webhook list": "json csv", "webhook create": "workspace-name name type specific state log metric custom json", "webhook delete": "", "webhook test": "",
 		"webhook deliveries": "limit json csv", "webhook redeliver": "",
 		"deploy local cluster-up":   "agents master-port cluster-name master-config-path delete-db",

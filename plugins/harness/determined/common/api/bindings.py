@@ -1782,6 +1782,13 @@ class v1GetProjectsByUserActivityResponse(Message):
     projects: Optional[Sequence[v1Project]] = None
 
 
+class v1GetQuotasResponse(Message):
+    """The message v1GetQuotasResponse."""
+
+    quotas: Sequence[v1Quota]
+    pagination: Optional[v1Pagination] = None
+
+
 class v1GetResourcePoolsResponse(Message):
     """The message v1GetResourcePoolsResponse."""
 
@@ -3419,6 +3426,25 @@ class v1PutProjectNotesResponse(Message):
     notes: Sequence[v1Note]
 
 
+class v1PutQuotaRequest(Message):
+    """The message v1PutQuotaRequest."""
+
+    workspaceId: int
+    projectId: int
+    userId: int
+    resourcePool: str
+    measure: str
+    period: str
+    soft: Optional[int] = None
+    hard: Optional[int] = None
+
+
+class v1PutQuotaResponse(Message):
+    """The message v1PutQuotaResponse."""
+
+    quota: v1Quota
+
+
 class v1PutTemplateResponse(Message):
     """The message v1PutTemplateResponse."""
 
@@ -3475,6 +3501,27 @@ class v1QueueStats(Message):
 
     queuedCount: int
     scheduledCount: int
+
+
+class v1Quota(Message):
+    """The message v1Quota."""
+
+    id: int
+    workspaceId: int
+    workspaceName: str
+    projectId: int
+    projectName: str
+    userId: int
+    username: str
+    resourcePool: str
+    measure: str
+    period: str
+    soft: Optional[int] = None
+    hard: Optional[int] = None
+    used: float
+    periodStart: Optional[str] = None
+    periodEnd: Optional[str] = None
+    measuredTime: Optional[str] = None
 
 
 class v1RBACJob(Message):
@@ -4819,6 +4866,16 @@ def delete_DeleteProject(
     _path = f"/api/v1/projects/{_quoted(str(id))}"
     _answer = _call(session, "DELETE", _path, {})
     return v1DeleteProjectResponse.from_json(_answer)
+
+
+def delete_DeleteQuota(
+    session: BaseSession,
+    *,
+    id: Any,
+) -> None:
+    """Delete a quota."""
+    _path = f"/api/v1/detent/quotas/{_quoted(str(id))}"
+    _call(session, "DELETE", _path, {})
 
 
 def delete_DeleteTemplate(
@@ -6408,6 +6465,28 @@ def get_ListOrphans(
     _path = "/api/v1/detent/nomad/orphans"
     _answer = _call(session, "GET", _path, {})
     return v1GetOrphansResponse.from_json(_answer)
+
+
+def get_ListQuotas(
+    session: BaseSession,
+    *,
+    limit: Any = None,
+    offset: Any = None,
+    workspaceId: Any = None,
+    projectId: Any = None,
+    userId: Any = None,
+) -> v1GetQuotasResponse:
+    """List quotas with what is held or used."""
+    _path = "/api/v1/detent/quotas"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+        "workspaceId": workspaceId,
+        "projectId": projectId,
+        "userId": userId,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetQuotasResponse.from_json(_answer)
 
 
 def get_ListRPsBoundToWorkspace(
@@ -8457,6 +8536,17 @@ def put_PutProjectNotes(
     return v1PutProjectNotesResponse.from_json(_answer)
 
 
+def put_PutQuota(
+    session: BaseSession,
+    *,
+    body: v1PutQuotaRequest,
+) -> v1PutQuotaResponse:
+    """Set a quota of a workspace, a project or a user."""
+    _path = "/api/v1/detent/quotas"
+    _answer = _call(session, "PUT", _path, {}, body)
+    return v1PutQuotaResponse.from_json(_answer)
+
+
 def put_PutTemplate(
     session: BaseSession,
     *,
@@ -8563,6 +8653,7 @@ Paginated = Union[
     v1GetModelVersionsResponse,
     v1GetModelsResponse,
     v1GetNotebooksResponse,
+    v1GetQuotasResponse,
     v1GetResourcePoolsResponse,
     v1GetSessionsResponse,
     v1GetShellsResponse,

@@ -1,0 +1,234 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	shownQuotas = 100       // of an answer, unless the caller wants another number
+	maxShown    = 1000      // quotas of an answer
+	maxBound    = 1_000_000 // slots, or slot-hours
+)
+
+func (a *API) registerQuotas() {
+	serve(a, v1.ListQuotas, a.listQuotas)
+	serve(a, v1.PutQuota, a.putQuota)
+	serveOn(a, v1.DeleteQuota, a.onQuota(), a.deleteQuota)
+}
+
+// ofQuota is a quota for auth. It belongs to its workspace; one of a user in all workspaces belongs
+// to the cluster.
+func ofQuota(q store.Quota) auth.Object {
+	o := auth.Object{Kind: v1.KindQuota, Name: called(v1.KindQuota, q.ID), OwnerID: q.WorkspaceOwner, WorkspaceID: optional.Value(q.WorkspaceID)}
+	if q.ID == 0 {
+		o.Name = ""
+	}
+	return o
+}
+
+func (a *API) onQuota() object[store.Quota] {
+	o := numbered("id", a.db.Quota, ofQuota)
+	o.refusal = func(_ *call, _ auth.Verb, q store.Quota) error { return refusedQuota(q) }
+	return o
+}
+
+func refusedQuota(q store.Quota) error {
+	if q.WorkspaceID == nil || q.OfWorkspace() {
+		return fault.New(fault.Forbidden, "only administrators of the cluster may change the quota of %s", q.Name())
+	}
+	return fault.New(fault.Forbidden, "only administrators of workspace %q and of the cluster may change the quota of %s", fault.Clip(q.Workspace), q.Name())
+}
+
+// mayChange fails unless the caller may change a quota: administrators of a workspace may change
+// those of its projects and users, and administrators of the cluster all.
+func (c *call) mayChange(q store.Quota) error {
+	if q.WorkspaceID != nil && !auth.Sees(c.who, ofQuota(q)) {
+		return c.may(auth.View, ofQuota(q))
+	}
+	if auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindCluster}) {
+		return nil
+	}
+	if q.WorkspaceID == nil || q.OfWorkspace() || !auth.Can(c.who, auth.Change, ofQuota(q)) {
+		return refusedQuota(q)
+	}
+	return nil
+}
+
+func wireQuota(q store.Quota, now time.Time) v1.Quota {
+	out := v1.Quota{ID: q.ID, WorkspaceID: optional.Value(q.WorkspaceID), WorkspaceName: q.Workspace, ProjectID: optional.Value(q.ProjectID), ProjectName: q.Project,
+		UserID: optional.Value(q.UserID), Username: q.Username, ResourcePool: q.Pool, Measure: v1.QuotaMeasure(q.Measure), Period: v1.QuotaPeriod(q.Period),
+		Soft: q.Soft, Hard: q.Hard, Used: float64(q.Held)}
+	if q.Measure == store.MeasureSlotHours {
+		seconds, _ := q.Measured(now)
+		begin := q.Begin(now)
+		out.Used, out.PeriodStart, out.PeriodEnd, out.MeasuredTime = seconds/3600, &begin, q.End(now), q.MeasuredAt
+	}
+	return out
+}
+
+func (a *API) listQuotas(ctx context.Context, c *call, _ *v1.None) (*v1.GetQuotasResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	if w.limit = cmp.Or(w.limit, shownQuotas); w.limit > maxShown {
+		return nil, fault.New(fault.Invalid, "limit: at most %d quotas are in one answer, found %d", maxShown, w.limit)
+	}
+	if w.limit < 0 {
+		w.limit = maxShown
+	}
+	var f store.QuotaFilter
+	for name, id := range map[string]*int{"workspaceId": &f.Workspace, "projectId": &f.Project, "userId": &f.User} {
+		if *id, err = c.intOr(name, 0); err != nil {
+			return nil, err
+		}
+	}
+	total, err := a.db.CountQuotas(ctx, c.scope, c.who.UserID, f)
+	if err != nil {
+		return nil, err
+	}
+	page, err := w.of(total)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.db.Quotas(ctx, c.scope, c.who.UserID, f, page.StartIndex, page.EndIndex-page.StartIndex)
+	resp := &v1.GetQuotasResponse{Quotas: make([]v1.Quota, len(list)), Pagination: &page}
+	for i, q := range list {
+		resp.Quotas[i] = wireQuota(q, time.Now())
+	}
+	return resp, err
+}
+
+func (a *API) putQuota(ctx context.Context, c *call, req *v1.PutQuotaRequest) (*v1.PutQuotaResponse, error) {
+	q, err := a.namedQuota(ctx, c, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.mayChange(q); err != nil {
+		return nil, err
+	}
+	if q.UserID != nil {
+		u, err := a.db.UserByID(ctx, *q.UserID)
+		if err != nil {
+			return nil, err
+		}
+		q.Username = u.Username
+	}
+	if err := a.checkQuota(q); err != nil {
+		return nil, err
+	}
+	set, err := a.db.SetQuota(ctx, q, func(above store.Quota) error { return within(q, above) })
+	if err != nil {
+		return nil, err
+	}
+	a.bus.Publish(store.TopicIntent)
+	return &v1.PutQuotaResponse{Quota: wireQuota(set, time.Now())}, nil
+}
+
+// namedQuota reads what a request names. Who may not see the workspace does not learn about its
+// projects.
+func (a *API) namedQuota(ctx context.Context, c *call, req *v1.PutQuotaRequest) (q store.Quota, err error) {
+	q = store.Quota{Pool: req.ResourcePool, Measure: string(cmp.Or(req.Measure, v1.QuotaMeasureSlots)), Period: string(req.Period), Soft: req.Soft, Hard: req.Hard}
+	switch {
+	case req.ProjectID != 0 && req.UserID != 0:
+		return q, fault.New(fault.Invalid, "a quota is of a project or of a user; projectId and userId are both set")
+	case req.ProjectID == 0 && req.UserID == 0 && req.WorkspaceID == 0:
+		return q, fault.New(fault.Invalid, "set workspaceId, projectId or userId: a quota is of a workspace, a project or a user")
+	}
+	workspace := req.WorkspaceID
+	if req.ProjectID != 0 {
+		p, err := a.db.Project(ctx, req.ProjectID)
+		if err == nil {
+			err = c.may(auth.View, ofProject(p))
+		}
+		if err == nil && workspace != 0 && workspace != p.WorkspaceID {
+			err = fault.New(fault.Invalid, "workspaceId: project %d is in workspace %d, not in %d", p.ID, p.WorkspaceID, workspace)
+		}
+		if err != nil {
+			return q, err
+		}
+		q.ProjectID, q.Project, workspace = &p.ID, p.Name, p.WorkspaceID
+	}
+	if workspace != 0 {
+		ws, err := a.db.Workspace(ctx, workspace)
+		if err == nil {
+			err = c.may(auth.View, ofWorkspace(ws))
+		}
+		if err != nil {
+			return q, err
+		}
+		q.WorkspaceID, q.Workspace, q.WorkspaceOwner = &ws.ID, ws.Name, ws.OwnerID
+	}
+	if req.UserID != 0 {
+		q.UserID = &req.UserID
+	}
+	return q, nil
+}
+
+func (a *API) checkQuota(q store.Quota) error {
+	if q.Pool != "" && a.cfg.Pools.Named(q.Pool) == nil {
+		return fault.New(fault.NotFound, "resource pool %q not found", fault.Clip(q.Pool))
+	}
+	switch q.Measure {
+	case store.MeasureSlots:
+		if q.Period != "" {
+			return fault.New(fault.Invalid, "period: only quotas of slot_hours have one, found %q", fault.Clip(q.Period))
+		}
+	case store.MeasureSlotHours:
+		switch q.Period {
+		case store.PeriodDay, store.PeriodWeek, store.PeriodMonth, store.PeriodTotal:
+		default:
+			return fault.New(fault.Invalid, "period: expected day, week, month or total, found %q", fault.Clip(q.Period))
+		}
+	default:
+		return fault.New(fault.Invalid, "measure: expected slots or slot_hours, found %q", fault.Clip(q.Measure))
+	}
+	for name, bound := range map[string]*int{"soft": q.Soft, "hard": q.Hard} {
+		if bound != nil && (*bound < 0 || *bound > maxBound) {
+			return fault.New(fault.Invalid, "%s: expected a number from 0 to %d, found %d", name, maxBound, *bound)
+		}
+	}
+	switch {
+	case q.Soft == nil && q.Hard == nil:
+		return fault.New(fault.Invalid, "set soft, hard, or both; to remove a quota, delete it")
+	case q.Soft != nil && q.Hard != nil && *q.Soft > *q.Hard:
+		return fault.New(fault.Invalid, "soft: %d is over the hard bound of %d", *q.Soft, *q.Hard)
+	}
+	return nil
+}
+
+// within fails if a quota of a project or a user is over the hard bound of its workspace, where it
+// would have no effect.
+func within(q, above store.Quota) error {
+	if above.Hard == nil {
+		return nil
+	}
+	for _, b := range []struct {
+		name  string
+		bound *int
+	}{{"hard", q.Hard}, {"soft", q.Soft}} {
+		if b.bound != nil && *b.bound > *above.Hard {
+			return fault.New(fault.Invalid, "%s: %d is over the %d that workspace %q itself may have in %s; administrators of the cluster can raise it", b.name, *b.bound, *above.Hard, fault.Clip(above.Workspace), above.Pools())
+		}
+	}
+	return nil
+}
+
+func (a *API) deleteQuota(ctx context.Context, c *call, q store.Quota, _ *v1.None) (*v1.Empty, error) {
+	if err := c.mayChange(q); err != nil {
+		return nil, err
+	}
+	if err := a.db.DeleteQuota(ctx, q.ID); err != nil {
+		return nil, err
+	}
+	a.bus.Publish(store.TopicIntent)
+	return &v1.Empty{}, nil
+}

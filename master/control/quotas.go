@@ -1,0 +1,228 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/sleep"
+	"github.com/detent-ml/detent/master/spelling"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// A quota is a row with what the attempts of a cycle hold under it.
+type quota struct {
+	store.Quota
+	bound *sched.Quota          // what the scheduler receives
+	pools map[string]sched.Held // by pool
+	used  float64               // slot-seconds of its period
+	until time.Time             // when used was measured: what attempts used before that is in it
+}
+
+// quotas are those of a cycle. Attempts of the same workspace, project and user share the list that
+// the scheduler receives.
+type quotas struct {
+	now   time.Time
+	all   []*quota
+	by    map[subject][]*quota
+	lists map[sharedBy]quotaList
+}
+
+// A subject is whom a quota bounds; each empty field stands for all.
+type subject struct {
+	workspace string
+	project   int
+	user      string
+}
+
+type sharedBy struct {
+	pool string
+	subject
+}
+
+type quotaList struct {
+	rows   []*quota
+	bounds []*sched.Quota
+}
+
+func newQuotas(list []store.Quota, now time.Time) *quotas {
+	s := &quotas{now: now, by: map[subject][]*quota{}, lists: map[sharedBy]quotaList{}}
+	for _, row := range list {
+		q := &quota{Quota: row, bound: &sched.Quota{Of: row.Name(), Where: row.Pools(), Raise: row.Raisers() + " can raise it"}, pools: map[string]sched.Held{}}
+		if row.Measure == store.MeasureSlots {
+			q.bound.Soft, q.bound.Hard = row.Soft, row.Hard
+		}
+		q.used, q.until = row.Measured(now)
+		of := subject{workspace: row.Workspace, user: row.Username}
+		if row.ProjectID != nil {
+			of = subject{project: *row.ProjectID}
+		}
+		s.all, s.by[of] = append(s.all, q), append(s.by[of], q)
+	}
+	return s
+}
+
+// of lists the quotas of those who hold or ask for slots of a pool: of the user, the project, the user
+// in the workspace, and the workspace.
+func (s *quotas) of(pool string, by sharer) quotaList {
+	if s == nil || len(s.all) == 0 {
+		return quotaList{}
+	}
+	key := sharedBy{pool, subject{by.workspace, by.project, by.user}}
+	list, known := s.lists[key]
+	if known {
+		return list
+	}
+	subjects := []subject{{user: by.user}, {project: by.project}, {workspace: by.workspace, user: by.user}, {workspace: by.workspace}}
+	for _, of := range subjects {
+		for _, q := range s.by[of] {
+			if q.Pool == "" || q.Pool == pool {
+				list.rows, list.bounds = append(list.rows, q), append(list.bounds, q.bound)
+			}
+		}
+	}
+	s.lists[key] = list
+	return list
+}
+
+// hold counts what an attempt holds, and returns its quotas for the scheduler.
+func (s *quotas) hold(a *store.LiveAllocation, by sharer, leaving bool) []*sched.Quota {
+	list := s.of(a.Pool, by)
+	if a.Slots == 0 {
+		return nil
+	}
+	for _, q := range list.rows {
+		q.add(a.Pool, a.Slots, leaving)
+		began := at(a.AssignedAt)
+		if began.Before(q.until) {
+			began = q.until
+		}
+		q.used += float64(a.Slots) * max(0, s.now.Sub(began).Seconds())
+	}
+	return list.bounds
+}
+
+func (q *quota) add(pool string, slots int, leaving bool) {
+	h := q.pools[pool]
+	h.Slots += slots
+	if leaving {
+		h.Leaving += slots
+	}
+	q.pools[pool] = h
+}
+
+// begin prepares the quotas for the plan of a pool: what is held in the other pools, and which
+// slot-hours are used up.
+func (s *quotas) begin(pool string) {
+	if s == nil {
+		return
+	}
+	for _, q := range s.all {
+		q.bound.Elsewhere = sched.Held{}
+		for name, h := range q.pools {
+			if name != pool {
+				q.bound.Elsewhere.Slots += h.Slots
+				q.bound.Elsewhere.Leaving += h.Leaving
+			}
+		}
+		if q.Measure == store.MeasureSlotHours {
+			q.bound.Spent = q.spent(s.now)
+		}
+	}
+}
+
+// planned counts what a plan has given out and asked back, for the plans of the other pools.
+func (s *quotas) planned(pool string, in *input, res sched.Result) {
+	if s == nil || len(s.all) == 0 {
+		return
+	}
+	byBound := make(map[*sched.Quota]*quota, len(s.all))
+	for _, q := range s.all {
+		byBound[q.bound] = q
+	}
+	placed := make(map[string]bool, len(res.Place))
+	for _, x := range res.Place {
+		placed[x.ID] = true
+	}
+	for i := range in.queued {
+		if r := &in.queued[i]; placed[r.ID] {
+			for _, b := range r.Quotas {
+				byBound[b].add(pool, r.Slots, false)
+			}
+		}
+	}
+	asked := make(map[string]bool, len(res.Preempt))
+	for _, x := range res.Preempt {
+		asked[x.ID] = true
+	}
+	for i := range in.running {
+		r := &in.running[i]
+		if !asked[r.ID] {
+			continue
+		}
+		for _, b := range r.Quotas {
+			q := byBound[b]
+			h := q.pools[pool]
+			for _, part := range r.Parts {
+				h.Leaving += len(part.SlotIDs)
+			}
+			q.pools[pool] = h
+		}
+	}
+}
+
+// spent says why nothing may start under a quota of slot-hours; "" if it may. The number of used
+// hours is rounded down to a hundredth of the bound, so that the sentences of thousands of attempts
+// seldom change.
+func (q *quota) spent(now time.Time) string {
+	hours := q.used / 3600
+	if q.Hard == nil || hours < float64(*q.Hard) {
+		return ""
+	}
+	step := max(1, float64(*q.Hard)/100)
+	used := strconv.FormatFloat(math.Floor(math.Floor(hours/step)*step), 'f', -1, 64)
+	when := "of its quota"
+	again := ""
+	if end := q.End(now); end != nil {
+		when = fmt.Sprintf("of its quota of this %s", q.Period)
+		again = fmt.Sprintf("the next %s begins at %s, and ", q.Period, end.Format("2006-01-02 15:04 UTC"))
+	}
+	return fmt.Sprintf("%s has used %s of the %s %s in %s; %s%s", q.bound.Of, used, spelling.Count(*q.Hard, "slot-hour"), when, q.bound.Where, again, q.bound.Raise)
+}
+
+// How often the leader counts used slot-hours in the accounting, and after which pause it tries again.
+const (
+	measureEvery = 30 * time.Second
+	measureOlder = 25 * time.Second
+)
+
+// measureQuotas counts the used slot-hours of all quotas, again and again. In between, the cycle adds
+// what running attempts use, so only what began and ended since is missing.
+func (t *term) measureQuotas(ctx context.Context) {
+	for {
+		if err := t.measureDue(ctx); err != nil && ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
+			t.log.Warn("could not count the slot-hours of quotas; retrying", "term", t.lead.Term, "error", err)
+		}
+		if sleep.For(ctx, measureEvery) != nil {
+			return
+		}
+	}
+}
+
+func (t *term) measureDue(ctx context.Context) error {
+	ids, err := t.db.DueQuotas(ctx, measureOlder)
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
+			_, err := tx.MeasureQuota(ctx, id)
+			return err
+		})
+	}
+	return err
+}

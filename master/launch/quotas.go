@@ -1,0 +1,53 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/detent-ml/detent/master/spelling"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// quotas is the part of the store with quotas.
+type quotas interface {
+	QuotasOver(ctx context.Context, workspace, project, user int, pool string) ([]store.Quota, error)
+}
+
+// quotaRemarks tells which quotas will keep a request waiting, and which soft bounds of slot-hours
+// are exceeded. Project 0 is none.
+func quotaRemarks(ctx context.Context, db quotas, workspace, project, user int, pool string, slots int) ([]string, error) {
+	if slots <= 0 {
+		return nil, nil
+	}
+	list, err := db.QuotasOver(ctx, workspace, project, user, pool)
+	var remarks []string
+	for _, q := range list {
+		if text := remarkOf(q, slots, time.Now()); text != "" {
+			remarks = append(remarks, text)
+		}
+	}
+	return remarks, err
+}
+
+func remarkOf(q store.Quota, slots int, now time.Time) string {
+	if q.Measure == store.MeasureSlots {
+		if q.Hard == nil || slots <= *q.Hard {
+			return ""
+		}
+		return fmt.Sprintf("it needs %s, more than the %s of the quota of %s in %s: it waits until %s",
+			spelling.Count(slots, "slot"), spelling.Count(*q.Hard, "slot"), q.Name(), q.Pools(), q.Raisers()+" raise it")
+	}
+	seconds, _ := q.Measured(now)
+	hours, when := seconds/3600, ""
+	if q.Period != store.PeriodTotal {
+		when = " of this " + q.Period
+	}
+	switch {
+	case q.Hard != nil && hours >= float64(*q.Hard):
+		return fmt.Sprintf("%s has used the %s of its quota%s in %s: it waits", q.Name(), spelling.Count(*q.Hard, "slot-hour"), when, q.Pools())
+	case q.Soft != nil && hours >= float64(*q.Soft):
+		return fmt.Sprintf("%s has used %.1f slot-hours%s in %s, over its soft quota of %d", q.Name(), hours, when, q.Pools(), *q.Soft)
+	}
+	return ""
+}

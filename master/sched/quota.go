@@ -1,0 +1,236 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A Quota bounds the slots that requests and running tasks hold together. They share a quota by its
+// pointer, and the planner counts what they hold in the pool.
+//
+// No request starts over a hard bound. A request over a soft bound starts only on slots that all
+// requests within their bounds leave idle, and tasks over a soft bound are preempted first for a
+// request within its bounds.
+type Quota struct {
+	Of        string // whom it bounds, as sentences name it: "workspace research"
+	Where     string // "pool gpu", "all pools"
+	Raise     string // who can raise it, as the end of a sentence
+	Soft      *int   // slots; nil: no bound
+	Hard      *int
+	Elsewhere Held   // in other pools, if the quota is for all pools
+	Spent     string // why no request may start, if its slot-hours are used up: a sentence; "" if requests may
+}
+
+// Held is what tasks hold: all slots, and how many of these belong to tasks that were asked to leave.
+type Held struct{ Slots, Leaving int }
+
+// bounds counts what is held under each quota.
+type bounds struct {
+	held      map[*Quota]Held
+	sentences map[boundText]string
+	late      []*Request // requests over a soft bound, which are considered last
+	owing     []int      // running tasks under a soft bound, in the order in which they are preempted; made when first needed
+	made      bool
+}
+
+// boundText is all that decides the sentence of a request that a hard bound keeps waiting.
+type boundText struct {
+	quota       *Quota
+	slots, held int
+}
+
+// countHeld counts what running tasks hold under their quotas.
+func (p *planner) countHeld() {
+	p.bounds.held = map[*Quota]Held{}
+	for i := range p.running {
+		r := &p.running[i]
+		if len(r.Quotas) == 0 {
+			continue
+		}
+		leaving := 0
+		if r.Leaving {
+			leaving = r.slots()
+		}
+		p.addHeld(r.Quotas, r.slots(), leaving)
+	}
+}
+
+func (p *planner) addHeld(under []*Quota, slots, leaving int) {
+	for _, q := range under {
+		h := p.heldUnder(q)
+		p.bounds.held[q] = Held{h.Slots + slots, h.Leaving + leaving}
+	}
+}
+
+func (p *planner) heldUnder(q *Quota) Held {
+	h, counted := p.bounds.held[q]
+	if !counted {
+		return q.Elsewhere
+	}
+	return h
+}
+
+// stays is how many slots are held under a quota by tasks that were not asked to leave.
+func (p *planner) stays(q *Quota) int {
+	h := p.heldUnder(q)
+	return h.Slots - h.Leaving
+}
+
+// overHard returns why a request may not start under its quotas; "" if it may. Slots of tasks that are
+// leaving still count: the bound holds at every moment.
+func (p *planner) overHard(r *Request) string {
+	for _, q := range r.Quotas {
+		if q.Spent != "" {
+			return q.Spent
+		}
+		if held := p.heldUnder(q).Slots; q.Hard != nil && held+r.Slots > *q.Hard {
+			return p.whyHard(q, r.Slots, held)
+		}
+	}
+	return ""
+}
+
+func (p *planner) whyHard(q *Quota, slots, held int) string {
+	key := boundText{q, slots, held}
+	text := p.bounds.sentences[key]
+	if text != "" {
+		return text
+	}
+	text = fmt.Sprintf("needs %s; %s holds %d of the %s of its quota in %s, and %s", slotsOf(slots), q.Of, held, slotsOf(*q.Hard), q.Where, q.Raise)
+	if slots > *q.Hard {
+		text = fmt.Sprintf("needs %s, more than the %s of the quota of %s in %s; %s", slotsOf(slots), slotsOf(*q.Hard), q.Of, q.Where, q.Raise)
+	}
+	if p.bounds.sentences == nil {
+		p.bounds.sentences = map[boundText]string{}
+	}
+	p.bounds.sentences[key] = text
+	return text
+}
+
+// overSoft finds a quota whose soft bound a request would exceed; nil if there is none.
+func (p *planner) overSoft(r *Request) *Quota {
+	for _, q := range r.Quotas {
+		if q.Soft != nil && p.stays(q)+r.Slots > *q.Soft {
+			return q
+		}
+	}
+	return nil
+}
+
+// whySoft explains a request over a soft bound for which others leave no slots.
+func (p *planner) whySoft(r *Request, sentence string) string {
+	q := p.overSoft(r)
+	if q == nil { // a task under it was asked to leave meanwhile
+		return sentence
+	}
+	return fmt.Sprintf("%s; %s holds %s in %s, and over its soft quota of %d it gets only slots that others leave idle", sentence, q.Of, slotsOf(p.stays(q)), q.Where, *q.Soft)
+}
+
+// demand is how many slots of a request its quotas have room for, after what runs and what earlier
+// requests have claimed: slots that a quota withholds, or only lends, are not demanded.
+func (p *planner) demand(r *Request, claimed map[*Quota]int) int {
+	n := r.Slots
+	for _, q := range r.Quotas {
+		if q.Spent != "" || q.Hard != nil && r.Slots > *q.Hard {
+			return 0
+		}
+		if most := q.most(); most != nil {
+			n = min(n, max(0, *most-p.heldUnder(q).Slots-claimed[q]))
+		}
+	}
+	for _, q := range r.Quotas {
+		claimed[q] += n
+	}
+	return n
+}
+
+// most is the lower one of its bounds; nil if it has none.
+func (q *Quota) most() *int {
+	if q.Soft != nil {
+		return q.Soft
+	}
+	return q.Hard
+}
+
+// considerLate considers the requests over a soft bound, for slots that all others leave idle. No
+// slots are promised to them, none of them becomes the head, and nobody leaves for them.
+func (p *planner) considerLate() {
+	if len(p.bounds.late) == 0 {
+		return
+	}
+	p.policy.again(p.bounds.late)
+	for r := p.policy.next(); r != nil; r = p.policy.next() {
+		p.policy.considered(p.borrow(r))
+	}
+}
+
+func (p *planner) borrow(r *Request) outcome {
+	if why := p.overHard(r); why != "" {
+		p.wait(r, why)
+		return aside
+	}
+	if picks := p.room(r); picks != nil {
+		p.place(r, picks)
+		return served
+	}
+	p.wait(r, p.whySoft(r, p.policy.why(r, p.whyNow(r))))
+	return waits
+}
+
+// reclaim asks tasks over a soft bound to leave for a request within its bounds: the youngest first,
+// and only while they are over it. It returns the slots that the request has when they have left.
+func (p *planner) reclaim(r *Request, now time.Time) []hold {
+	owing := p.owing(now)
+	if len(owing) == 0 {
+		return nil
+	}
+	var asked []int
+	at := 0
+	picks := p.makeWay(r, victims{
+		next: func() int {
+			for ; at < len(owing); at++ {
+				if i := owing[at]; p.mayLeave(i) && p.owes(i) {
+					at++
+					asked = append(asked, i)
+					return i
+				}
+			}
+			return -1
+		},
+		spare:  func(int) {},
+		gains:  func() bool { return true },
+		reason: fmt.Sprintf("preempted for %s: it was over a soft quota, and others need the slots", nameOf(r.Group, r.ID)),
+	})
+	if picks == nil {
+		return nil
+	}
+	for _, i := range asked {
+		if p.leaving[i] {
+			p.policy.left(i)
+		}
+	}
+	return picks
+}
+
+// owing lists the running tasks under soft bounds that may be preempted, the youngest first.
+func (p *planner) owing(now time.Time) []int {
+	if p.bounds.made {
+		return p.bounds.owing
+	}
+	p.bounds.made = true
+	for i := range p.running {
+		r := &p.running[i]
+		soft := slices.ContainsFunc(r.Quotas, func(q *Quota) bool { return q.Soft != nil })
+		if soft && p.mayLeave(i) && now.Sub(r.StartedAt) >= p.pool.Scheduler.MinRunTime {
+			p.bounds.owing = append(p.bounds.owing, i)
+		}
+	}
+	slices.SortFunc(p.bounds.owing, p.youngerFirst)
+	return p.bounds.owing
+}
+
+// owes reports whether a running task is under a quota over its soft bound.
+func (p *planner) owes(i int) bool {
+	return slices.ContainsFunc(p.running[i].Quotas, func(q *Quota) bool { return q.Soft != nil && p.stays(q) > *q.Soft })
+}

@@ -1,0 +1,147 @@
+package sched
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/detent-ml/detent/master/pool"
+)
+
+// drawnQuotas are by workspace, by user, and by both.
+type drawnQuotas map[string]*Quota
+
+func drawQuotas(t *rapid.T) drawnQuotas {
+	m := drawnQuotas{}
+	for _, of := range []string{"a", "b", "/u", "a/u", "b/v"} {
+		if rapid.IntRange(0, 3).Draw(t, "a quota") > 0 {
+			continue
+		}
+		q := &Quota{Of: of, Where: "pool gpu", Raise: "administrators can raise it"}
+		hard := rapid.IntRange(0, 12).Draw(t, "hard")
+		if rapid.Bool().Draw(t, "has hard") {
+			q.Hard = &hard
+		}
+		if soft := rapid.IntRange(0, hard).Draw(t, "soft"); rapid.Bool().Draw(t, "has soft") {
+			q.Soft = &soft
+		}
+		if rapid.IntRange(0, 3).Draw(t, "in other pools") == 0 {
+			q.Elsewhere = Held{2, rapid.IntRange(0, 2).Draw(t, "leaving there")}
+		}
+		if rapid.IntRange(0, 9).Draw(t, "spent") == 0 {
+			q.Spent = of + " has used up its slot-hours"
+		}
+		m[of] = q
+	}
+	return m
+}
+
+func (m drawnQuotas) of(workspace, user string) (list []*Quota) {
+	for _, of := range []string{workspace, "/" + user, workspace + "/" + user} {
+		if q := m[of]; q != nil {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// isHeld reports whether a hard bound keeps a request waiting.
+func isHeld(why string) bool {
+	return strings.Contains(why, "administrators can raise it") || strings.HasSuffix(why, "has used up its slot-hours")
+}
+
+// TestHeldRequestsBlockNobody: without the requests that hard bounds keep waiting, all others start
+// in the same places and wait for the same reasons.
+func TestHeldRequestsBlockNobody(t *testing.T) {
+	seen := map[pool.SchedulerType]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		s.pool.Scheduler.MinRunTime = time.Hour // fair parts, which decide preemptions, count what held requests ask for
+		for i := range s.queued {
+			q := &s.queued[i]
+			at := func(name string) time.Time {
+				return epoch.Add(-time.Duration(1+strings.Index("abuvg0g1g2", name)) * time.Hour)
+			}
+			q.Served = Served{at(q.Workspace), at(q.User), at(q.Group), at(q.User)} // so that no held request decides a tie
+		}
+		all := Plan(s.pool, s.nodes, s.running, s.queued, epoch)
+		others := slices.DeleteFunc(slices.Clone(s.queued), func(q Request) bool { return isHeld(all.Waiting[q.ID]) })
+		if len(others) == len(s.queued) {
+			return
+		}
+		seen[s.pool.Scheduler.Type]++
+		without := Plan(s.pool, s.nodes, s.running, others, epoch)
+		if !reflect.DeepEqual(all.Place, without.Place) || !reflect.DeepEqual(all.Preempt, without.Preempt) {
+			t.Fatalf("the plan with held requests is\n%s\nand without them\n%s", show(all), show(without))
+		}
+		if s.pool.Scheduler.Type == pool.FairShare {
+			return // its sentences tell fair parts
+		}
+		for id, why := range without.Waiting {
+			if all.Waiting[id] != why {
+				t.Fatalf("%s waits because %q, and without held requests because %q", id, all.Waiting[id], why)
+			}
+		}
+	})
+	if len(seen) < 3 {
+		t.Errorf("requests were held under these policies only: %v", seen)
+	}
+}
+
+// TestBorrowedSlotsAreGivenBack: while a request of one slot within its bounds waits, no task that
+// may be preempted stays over a soft bound; under all policies, also in pools without preemption.
+func TestBorrowedSlotsAreGivenBack(t *testing.T) {
+	reclaimed := map[pool.SchedulerType]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawFull(t)
+		s.pool.Preemption = rapid.Bool().Draw(t, "preemption")
+		s.pool.Scheduler.Type = rapid.SampledFrom([]pool.SchedulerType{"", pool.FairShare, pool.RoundRobin}).Draw(t, "policy")
+		soft := rapid.IntRange(0, 8).Draw(t, "soft")
+		q := &Quota{Of: "workspace a", Where: "pool gpu", Soft: &soft}
+		for i := range s.running {
+			if s.running[i].Workspace == "a" {
+				s.running[i].Quotas = []*Quota{q}
+			}
+		}
+		for i := range rapid.IntRange(1, 6).Draw(t, "newcomers") {
+			s.queued = append(s.queued, Request{ID: fmt.Sprint("new", i), Group: "new", Slots: 1, Priority: 99, Workspace: "c", User: "w", Preemptible: true})
+		}
+		w := newWorld(s)
+		var r Result
+		for round := 0; ; round++ {
+			r = w.plan()
+			if err := w.check(r); err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Place)+len(r.Preempt) == 0 {
+				break
+			}
+			if round > 60 {
+				t.Fatalf("no end of it; preempted so far: %v; now\n%s", w.preempted, show(r))
+			}
+			for _, v := range r.Preempt {
+				if strings.Contains(v.Reason, "soft quota") {
+					reclaimed[s.pool.Scheduler.Type]++
+				}
+			}
+			w.apply(r)
+			w.leave()
+		}
+		if again := w.plan(); !reflect.DeepEqual(r, again) {
+			t.Fatalf("nothing has changed, and the plan is another one:\n%s\n%s", show(r), show(again))
+		}
+		for id, why := range r.Waiting {
+			if strings.HasPrefix(id, "new") && w.heldUnder(q, false) > soft {
+				t.Fatalf("%s waits (%s), and workspace a holds %d slots over its soft bound of %d", id, why, w.heldUnder(q, false), soft)
+			}
+		}
+	})
+	if len(reclaimed) < 3 {
+		t.Errorf("slots were reclaimed under these policies only: %v", reclaimed)
+	}
+}

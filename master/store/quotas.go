@@ -1,0 +1,268 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// What a quota bounds.
+const (
+	MeasureSlots     = "slots"      // held at the same time
+	MeasureSlotHours = "slot_hours" // used in a period
+)
+
+// The periods of slot-hours. Days, weeks (from Monday) and months begin at midnight UTC; PeriodTotal
+// began when the quota was created.
+const (
+	PeriodDay   = "day"
+	PeriodWeek  = "week"
+	PeriodMonth = "month"
+	PeriodTotal = "total"
+)
+
+// Limits on quotas: the loop reads all of them in each cycle.
+const (
+	maxQuotas            = 2000 // of the cluster
+	maxQuotasOfWorkspace = 200  // of the projects and users of a workspace, which its own administrators set
+)
+
+// A Quota bounds a workspace, a project, a user, or a user in a workspace.
+type Quota struct {
+	ID             int        `db:"id"`
+	WorkspaceID    *int       `db:"workspace_id"` // of a project: its workspace
+	Workspace      string     `db:"workspace"`
+	WorkspaceOwner int        `db:"workspace_owner"` // 0 without a workspace
+	ProjectID      *int       `db:"project_id"`
+	Project        string     `db:"project"`
+	UserID         *int       `db:"user_id"`
+	Username       string     `db:"username"`
+	Pool           string     `db:"pool"` // "": all pools
+	Measure        string     `db:"measure"`
+	Period         string     `db:"period"` // "" for slots
+	Soft           *int       `db:"soft"`
+	Hard           *int       `db:"hard"`
+	Held           int        `db:"held"` // slots now; 0 in the loop's snapshot
+	CreatedAt      time.Time  `db:"created_at"`
+	UsedSeconds    float64    `db:"used_seconds"` // slot-seconds from UsedSince to MeasuredAt
+	UsedSince      *time.Time `db:"used_since"`
+	MeasuredAt     *time.Time `db:"measured_at"`
+}
+
+// OfWorkspace reports whether the quota bounds a whole workspace.
+func (q Quota) OfWorkspace() bool { return q.ProjectID == nil && q.UserID == nil }
+
+// Name is how sentences name whom the quota bounds.
+func (q Quota) Name() string {
+	switch {
+	case q.ProjectID != nil:
+		return fmt.Sprintf("project %s of workspace %s", q.Project, q.Workspace)
+	case q.UserID != nil && q.WorkspaceID != nil:
+		return fmt.Sprintf("user %s in workspace %s", q.Username, q.Workspace)
+	case q.UserID != nil:
+		return "user " + q.Username
+	}
+	return "workspace " + q.Workspace
+}
+
+// Pools is how sentences name the pools of the quota.
+func (q Quota) Pools() string {
+	if q.Pool == "" {
+		return "all pools"
+	}
+	return "pool " + q.Pool
+}
+
+// Raisers is how sentences name who can raise the quota.
+func (q Quota) Raisers() string {
+	if q.OfWorkspace() || q.WorkspaceID == nil {
+		return "administrators of the cluster"
+	}
+	return "administrators of workspace " + q.Workspace
+}
+
+// Begin is when the current period of slot-hours has begun.
+func (q Quota) Begin(now time.Time) time.Time {
+	now = now.UTC()
+	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	switch q.Period {
+	case PeriodDay:
+		return day
+	case PeriodWeek:
+		return day.AddDate(0, 0, -(int(now.Weekday())+6)%7)
+	case PeriodMonth:
+		return day.AddDate(0, 0, 1-now.Day())
+	}
+	return q.CreatedAt
+}
+
+// End is when the current period ends; nil if it has no end.
+func (q Quota) End(now time.Time) *time.Time {
+	end := q.Begin(now)
+	switch q.Period {
+	case PeriodDay:
+		end = end.AddDate(0, 0, 1)
+	case PeriodWeek:
+		end = end.AddDate(0, 0, 7)
+	case PeriodMonth:
+		end = end.AddDate(0, 1, 0)
+	default:
+		return nil
+	}
+	return &end
+}
+
+// Measured is how many slot-seconds of the current period were counted, and up to when.
+func (q Quota) Measured(now time.Time) (seconds float64, until time.Time) {
+	begin := q.Begin(now)
+	if q.MeasuredAt == nil || q.UsedSince == nil || q.UsedSince.Before(begin) || q.MeasuredAt.Before(begin) {
+		return 0, begin
+	}
+	return q.UsedSeconds, *q.MeasuredAt
+}
+
+const (
+	quotaColumns = `q.id, coalesce(q.workspace_id, p.workspace_id) AS workspace_id, coalesce(w.name, '') AS workspace, coalesce(w.user_id, 0) AS workspace_owner,
+		q.project_id, coalesce(p.name, '') AS project, q.user_id, coalesce(u.username, '') AS username, q.pool, q.measure, q.period, q.soft, q.hard,
+		q.created_at, q.used_seconds, q.used_since, q.measured_at`
+	quotaTables = ` FROM quotas q LEFT JOIN projects p ON p.id = q.project_id LEFT JOIN workspaces w ON w.id = coalesce(q.workspace_id, p.workspace_id)
+		LEFT JOIN users u ON u.id = q.user_id`
+	// underQuota chooses the rows of usage x that a quota q bounds.
+	underQuota = `x.slots > 0 AND (q.pool = '' OR x.pool = q.pool) AND (q.workspace_id IS NULL OR x.workspace_id = q.workspace_id)
+		AND (q.project_id IS NULL OR x.project_id = q.project_id) AND (q.user_id IS NULL OR x.owner_id = q.user_id)`
+	quotaSelect = `SELECT ` + quotaColumns + `, CASE q.measure WHEN 'slots' THEN coalesce((SELECT sum(x.slots) FROM usage x
+		WHERE coalesce(x.ended_at, 'infinity'::timestamptz) = 'infinity' AND ` + underQuota + `), 0) ELSE 0 END AS held` + quotaTables
+	liveQuotas = `SELECT ` + quotaColumns + `, 0 AS held` + quotaTables + ` ORDER BY q.id`
+)
+
+// A QuotaFilter chooses quotas; 0 stands for all.
+type QuotaFilter struct{ Workspace, Project, User int }
+
+const chosenQuotas = quotaTables + `
+	WHERE ($1::int[] IS NULL OR w.id = ANY($1) OR w.id IS NULL AND q.user_id = $2) AND ($3 = 0 OR w.id = $3) AND ($4 = 0 OR q.project_id = $4) AND ($5 = 0 OR q.user_id = $5)`
+
+// Quotas lists quotas of the workspaces of a scope, and those of the user me in all workspaces.
+func (db *DB) Quotas(ctx context.Context, in auth.Scope, me int, f QuotaFilter, offset, limit int) ([]Quota, error) {
+	return rows[Quota](ctx, db, `SELECT * FROM (`+quotaSelect+` WHERE q.id IN (SELECT q.id`+chosenQuotas+`)) q
+		ORDER BY workspace, project, username, pool, measure, period OFFSET $6 LIMIT $7`, workspaces(in), me, f.Workspace, f.Project, f.User, offset, limit)
+}
+
+// CountQuotas is the number of quotas that Quotas lists without a limit.
+func (db *DB) CountQuotas(ctx context.Context, in auth.Scope, me int, f QuotaFilter) (int, error) {
+	return scalar[int](ctx, db, `SELECT count(*)`+chosenQuotas, workspaces(in), me, f.Workspace, f.Project, f.User)
+}
+
+// QuotasOver lists the quotas that bound what a user starts in a project of a workspace and in a pool;
+// project 0 is none.
+func (db *DB) QuotasOver(ctx context.Context, workspace, project, user int, pool string) ([]Quota, error) {
+	return rows[Quota](ctx, db, `SELECT `+quotaColumns+`, 0 AS held`+quotaTables+`
+		WHERE (q.workspace_id IS NULL OR q.workspace_id = $1) AND (q.project_id IS NULL OR q.project_id = $2) AND (q.user_id IS NULL OR q.user_id = $3) AND q.pool IN ('', $4)
+		ORDER BY q.id`, workspace, project, user, pool)
+}
+
+// Quota reads a quota.
+func (db *DB) Quota(ctx context.Context, id int) (Quota, error) {
+	q, err := row[Quota](ctx, db, "quota", quotaSelect+` WHERE q.id = $1`, id)
+	if fault.Is(err, fault.NotFound) {
+		err = noQuota(id)
+	}
+	return q, err
+}
+
+func noQuota(id int) error { return fault.New(fault.NotFound, "quota %d not found", id) }
+
+// SetQuota stores a quota in place of the one of the same workspace, project, user, pool, measure and
+// period. It rejects a quota over that of the workspace, which check compares.
+func (db *DB) SetQuota(ctx context.Context, q Quota, check func(above Quota) error) (set Quota, err error) {
+	keyWorkspace := q.WorkspaceID
+	if q.ProjectID != nil {
+		keyWorkspace = nil
+	}
+	err = db.Tx(ctx, func(tx *DB) error {
+		// One change at a time, so that the limits hold.
+		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('quotas', 0))`); err != nil {
+			return err
+		}
+		if !q.OfWorkspace() && q.WorkspaceID != nil {
+			above, err := rows[Quota](ctx, tx, quotaSelect+` WHERE q.workspace_id = $1 AND q.user_id IS NULL AND q.measure = $2 AND q.period = $3 AND q.pool IN ('', $4) ORDER BY q.pool`,
+				*q.WorkspaceID, q.Measure, q.Period, q.Pool)
+			if err != nil {
+				return err
+			}
+			for _, a := range above {
+				if err := check(a); err != nil {
+					return err
+				}
+			}
+		}
+		id, err := scalar[int](ctx, tx, `
+			INSERT INTO quotas (workspace_id, project_id, user_id, pool, measure, period, soft, hard)
+			VALUES (@workspace, @project, @user, @pool, @measure, @period, @soft, @hard)
+			ON CONFLICT (coalesce(workspace_id, 0), coalesce(project_id, 0), coalesce(user_id, 0), pool, measure, period)
+			DO UPDATE SET soft = excluded.soft, hard = excluded.hard, set_at = now() RETURNING id`,
+			pgx.NamedArgs{"workspace": keyWorkspace, "project": q.ProjectID, "user": q.UserID, "pool": q.Pool, "measure": q.Measure, "period": q.Period, "soft": q.Soft, "hard": q.Hard})
+		if err != nil {
+			return err
+		}
+		if err := tx.roomForQuota(ctx, q); err != nil {
+			return err
+		}
+		if _, err := tx.MeasureQuota(ctx, id); err != nil {
+			return err
+		}
+		set, err = tx.Quota(ctx, id)
+		return err
+	})
+	return set, err
+}
+
+// roomForQuota checks the limits after an insertion.
+func (db *DB) roomForQuota(ctx context.Context, q Quota) error {
+	type counts struct {
+		All  int `db:"all_quotas"`
+		Here int `db:"here"`
+	}
+	n, err := row[counts](ctx, db, "", `SELECT count(*) AS all_quotas, count(*) FILTER (WHERE coalesce(q.workspace_id, p.workspace_id) = $1 AND (q.project_id IS NOT NULL OR q.user_id IS NOT NULL)) AS here
+		FROM quotas q LEFT JOIN projects p ON p.id = q.project_id`, q.WorkspaceID)
+	switch {
+	case err != nil:
+		return err
+	case n.All > maxQuotas:
+		return fault.New(fault.TooMany, "the cluster has %d quotas already, and no more are allowed; delete one first", maxQuotas)
+	case !q.OfWorkspace() && n.Here > maxQuotasOfWorkspace:
+		return fault.New(fault.TooMany, "the projects and users of workspace %q have %d quotas already, and no more are allowed; delete one first", q.Workspace, maxQuotasOfWorkspace)
+	}
+	return nil
+}
+
+// DeleteQuota deletes a quota.
+func (db *DB) DeleteQuota(ctx context.Context, id int) error {
+	n, err := db.exec(ctx, `DELETE FROM quotas WHERE id = $1`, id)
+	if err == nil && n == 0 {
+		return noQuota(id)
+	}
+	return err
+}
+
+// DueQuotas lists quotas of slot-hours that were not measured for some time, the longest first.
+func (db *DB) DueQuotas(ctx context.Context, since time.Duration) ([]int, error) {
+	return scalars[int](ctx, db, `SELECT id FROM quotas WHERE measure = 'slot_hours' AND (measured_at IS NULL OR measured_at < now() - $1::interval) ORDER BY measured_at NULLS FIRST, id`, since)
+}
+
+// MeasureQuota counts the slot-hours that were used in the current period of a quota, in the rows of
+// accounting. It reports whether there is such a quota of slot-hours.
+func (db *DB) MeasureQuota(ctx context.Context, id int) (bool, error) {
+	n, err := db.exec(ctx, `
+		WITH s AS (SELECT q.*, CASE q.period WHEN 'total' THEN q.created_at ELSE date_trunc(q.period, now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' END AS since
+			FROM quotas q WHERE q.id = $1 AND q.measure = 'slot_hours')
+		UPDATE quotas SET measured_at = now(), used_since = q.since, used_seconds = coalesce((
+			SELECT sum(x.slots * extract(epoch FROM coalesce(x.ended_at, now()) - greatest(x.started_at, q.since))) FROM usage x
+			WHERE coalesce(x.ended_at, 'infinity'::timestamptz) > q.since AND `+underQuota+`), 0)
+		FROM s AS q WHERE quotas.id = q.id`, id)
+	return n > 0, err
+}
