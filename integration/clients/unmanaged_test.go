@@ -17,13 +17,13 @@ import (
 )
 
 // laptop is a program that no cluster has started. It trains five steps in two runs: the
-// first one ends with an error, the second goes on from its checkpoint.
+// first one ends with an error, the second continues from its checkpoint.
 const laptop = `
 import json, pathlib, sys
 from determined.experimental import core_v2
 
 folder, first = pathlib.Path(sys.argv[1]), sys.argv[2] == "first"
-# Without TensorFlow and PyTorch their package writes nothing for TensorBoard.
+# Without TensorFlow and PyTorch, Determined's package writes nothing for TensorBoard.
 mode = core_v2.TensorboardMode.MANUAL if sys.argv[3] == "theirs" else core_v2.TensorboardMode.AUTO
 core_v2.init(tensorboard_mode=mode, config=core_v2.Config(
     name="laptop", hparams={"lr": 0.25}, labels=["mine"], searcher={"name": "single", "metric": "loss"},
@@ -107,8 +107,8 @@ func unmanagedEnds(t *testing.T, r *rig.Rig, ids [2]int, state v1.TrialState, st
 	}
 }
 
-// TestLaptopExample runs the example of unmanaged runs as its README says: one that is interrupted and goes on, a search
-// in several processes, and the same with Ray.
+// TestLaptopExample runs the example of unmanaged runs as its README says: a run that is interrupted and continues, a
+// search in several processes, and the same search with Ray.
 func TestLaptopExample(t *testing.T) {
 	r := rig.Start(t)
 	folder := filepath.Join(r.Root, "plugins", "harness", "examples", "laptop_core_v2")
@@ -148,7 +148,7 @@ func TestLaptopExample(t *testing.T) {
 			var out string
 			rig.Eventually(t, script, func() (bool, error) {
 				said, err := run(t, python, script, "search with "+script)
-				// Ray fails by itself where it does not start within 30 seconds, as on a busy machine.
+				// Ray gives up if it does not start within 30 seconds, as on a busy machine.
 				if err != nil && !strings.Contains(said, "timed out during startup") {
 					t.Fatalf("%v\n%s", err, said)
 				}

@@ -514,7 +514,7 @@ func (d *inContainers) filesAreRemoved(t *testing.T) {
 	rig.Eventually(t, "the end of the experiment", func() (bool, error) {
 		e, err := d.Client.Experiment(t.Context(), id)
 		if err == nil {
-			err = fmt.Errorf("it is %s: %s", e.Experiment.State, e.Experiment.Error)
+			err = fmt.Errorf("the experiment is %s: %s", e.Experiment.State, e.Experiment.Error)
 		}
 		return fault.Is(err, fault.NotFound), err
 	})

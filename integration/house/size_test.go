@@ -74,7 +74,7 @@ var budgets = map[string]int{
 	"webui":            50,
 }
 
-// totalBudget is that of the finished product.
+// totalBudget is the budget of all parts together.
 const totalBudget = 110_400
 
 // TestSizes holds the parts to their budgets.
@@ -87,8 +87,8 @@ func TestSizes(t *testing.T) {
 		total += n
 	}
 	for _, part := range slices.Sorted(maps.Keys(sizes)) {
-		if n, most := sizes[part], budgets[part]; n > most {
-			t.Errorf("%s has %d lines of Go, and its budget is %d", part, n, most)
+		if n, budget := sizes[part], budgets[part]; n > budget {
+			t.Errorf("%s has %d lines of Go, and its budget is %d", part, n, budget)
 		}
 	}
 	for part := range budgets {
@@ -102,7 +102,7 @@ func TestSizes(t *testing.T) {
 	t.Logf("%d lines of Go", total)
 }
 
-// partOf is the part of the repository that a package is of: master/api, plugins/runner, cli.
+// partOf returns the part of the repository to which a package belongs: master/api, plugins/runner, cli.
 func partOf(dir string) string {
 	words := strings.Split(filepath.ToSlash(dir), "/")
 	switch words[0] {
@@ -122,7 +122,7 @@ func linesOfCode(text []byte) (n int) {
 	return n
 }
 
-// linesOf counts the lines of each package's files that are no tests, by its folder.
+// linesOf counts the lines of each package's files without its tests, by its folder.
 func linesOf(t *testing.T) map[string]int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=Dir,GoFiles,CgoFiles", "./...")

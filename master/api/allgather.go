@@ -108,12 +108,12 @@ func (a *API) gather(ctx context.Context, c *call, g store.GatherRound, request 
 	}
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(g.AllocationID))
 	defer cancel()
-	g, come, err := a.db.Gather(ctx, g, name, n, max(maxGatherBytes/n, minGatherBytes), json.RawMessage(data))
+	g, progress, err := a.db.Gather(ctx, g, name, n, max(maxGatherBytes/n, minGatherBytes), json.RawMessage(data))
 	if err != nil {
 		return nil, err
 	}
 	answer := a.gathers.enter(g)
-	if come.Complete() {
+	if progress.Complete() {
 		a.bus.Publish(store.AllocationTopic(g.AllocationID))
 	}
 	complete, err := await(ctx, wake, maxPoll, func(ctx context.Context) (bool, error) {
@@ -121,11 +121,11 @@ func (a *API) gather(ctx context.Context, c *call, g store.GatherRound, request 
 			return false, err
 		}
 		var err error
-		come, err = a.db.GatherProgress(ctx, g)
-		return come.Complete(), err
+		progress, err = a.db.GatherProgress(ctx, g)
+		return progress.Complete(), err
 	})
 	if err == nil && !complete {
-		err = fault.New(fault.Unavailable, "%d of %d peers have called; still waiting", come.Arrived, come.Expected)
+		err = fault.New(fault.Unavailable, "%d of %d peers have called; still waiting", progress.Arrived, progress.Expected)
 	}
 	if err == nil {
 		err = answer.load(ctx, a.db, a.ownerOf(c.Ctx))

@@ -11,21 +11,21 @@ import (
 
 func contains(b []byte, text string) bool { return bytes.Contains(b, []byte(text)) }
 
-// trialOf gives an experiment its first trial.
+// trialOf starts the first trial of an experiment.
 func (c as) trialOf(r *rig, experiment int) int {
 	c.r.t.Helper()
 	id, _ := r.trial(experiment, 0)
 	return id
 }
 
-// isBest makes an experiment's first trial its best.
+// isBest makes the first trial of an experiment its best trial.
 func (r *rig) isBest(experiment int, metric float64) {
 	r.t.Helper()
 	first := 0
 	r.apply(store.Changes{Experiments: []store.ExperimentChange{{ID: experiment, Saw: "PAUSED", State: "PAUSED", BestTrial: &first, BestMetric: &metric}}})
 }
 
-// asks searches, with the members of a request.
+// asks sends a search, whose request has these members.
 func (c as) asks(members string) answer {
 	return c.post("/api/v1/experiments-search", "{"+members+"}")
 }
@@ -106,7 +106,7 @@ func TestProjectColumns(t *testing.T) {
 	me.get("/api/v1/projects/1/columns?tableType=TABLE_TYPE_CAT").says(400, "tableType")
 }
 
-// TestMetricRanges: over the best trials alone, and over numbers.
+// TestMetricRanges tests that the ranges cover the metrics of best trials only, and numbers only.
 func TestMetricRanges(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")

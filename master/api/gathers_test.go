@@ -87,8 +87,8 @@ func TestGatherWhoseAttemptEnds(t *testing.T) {
 	done := make(chan answer)
 	go func() { done <- a.ranks[0].post(a.path("/all_gather"), gathering(0, 2, 10)) }()
 	waitFor(t, func() bool {
-		come, err := r.db.GatherProgress(t.Context(), store.GatherRound{AllocationID: a.id, Purpose: "data", Round: 1})
-		return err == nil && come.Arrived == 1
+		progress, err := r.db.GatherProgress(t.Context(), store.GatherRound{AllocationID: a.id, Purpose: "data", Round: 1})
+		return err == nil && progress.Arrived == 1
 	})
 	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
 	r.bus.Publish(store.AllocationTopic(a.id))

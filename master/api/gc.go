@@ -185,8 +185,8 @@ func (a *API) newRemoval(ctx context.Context, experiment int, ids, globs []strin
 	return one, nil
 }
 
-// filesToRemove reads an experiment of which files are to be removed, those of the named
-// checkpoints for example.
+// filesToRemove reads the experiment whose files are to be removed, for example those of the named
+// checkpoints.
 func (a *API) filesToRemove(ctx context.Context, experiment int, ids []string) (store.ExperimentFiles, expconf.Config, error) {
 	s, err := a.db.ExperimentFilesWith(ctx, experiment, ids)
 	if err != nil {
@@ -253,7 +253,7 @@ func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.
 	if text, given := c.query("offset"); given {
 		n, err := number(text)
 		if err != nil || n < 0 {
-			return nil, fault.New(fault.Invalid, "offset: %q counts no checkpoints", fault.Clip(text))
+			return nil, fault.New(fault.Invalid, "offset: expected a number of checkpoints, 0 or more, not %q", fault.Clip(text))
 		}
 		offset = n
 	}

@@ -42,7 +42,7 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 	}
 }
 
-// Every route has its limit, whether a length is declared or not, and says what it is.
+// Every route limits its bodies, with and without a declared length, and the error names the limit.
 func TestLimitsOnLargeBodies(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// atTheGate is what the gate answers the first attempt of an experiment.
+// atTheGate returns what the gate answers to the first attempt of an experiment.
 func (r *rig) atTheGate(exp int) string {
 	r.t.Helper()
 	a := &attempt{r: r, exp: exp}
@@ -17,7 +17,7 @@ func (r *rig) atTheGate(exp int) string {
 	return string(a.claim(0, a.identify(0), "n").ok().body)
 }
 
-// commandAtTheGate is what the gate answers the first attempt of a command.
+// commandAtTheGate returns what the gate answers to the first attempt of a command.
 func (r *rig) commandAtTheGate(task string) string {
 	r.t.Helper()
 	a := &attempt{r: r, task: task, id: task + ".1"}
@@ -25,10 +25,10 @@ func (r *rig) commandAtTheGate(task string) string {
 	return string(a.claim(0, a.identify(0), "n").ok().body)
 }
 
-// TestNoTaskOfAStolenSessionOutlivesIt: a new password and a deactivation end the
-// sessions of all tasks of their user. Nothing that was started before gets another: not
-// the next attempt of a training, and nothing that a task itself started. Trainings continue.
-func TestNoTaskOfAStolenSessionOutlivesIt(t *testing.T) {
+// TestANewPasswordEndsSessionsOfTasks: a new password and a deactivation end the sessions of
+// all tasks of their user. No task that was started before gets a new session: neither the next
+// attempt of a training, nor what a task itself has started. Trainings continue.
+func TestANewPasswordEndsSessionsOfTasks(t *testing.T) {
 	code := `"modelDefinition":[` + modelFile("train.py", "print(1)\n") + `]`
 	for what, c := range map[string]struct {
 		end      func(r *rig, me as)
@@ -38,7 +38,7 @@ func TestNoTaskOfAStolenSessionOutlivesIt(t *testing.T) {
 		"a new password by an admin": {func(r *rig, _ as) {
 			r.user("admin").post("/api/v1/users/2/password", `{"password":"new","isHashed":true}`).ok()
 		}, "new"},
-		"a deactivation that was taken back": {func(r *rig, _ as) {
+		"a deactivation, then an activation": {func(r *rig, _ as) {
 			r.user("admin").patch("/api/v1/users/2", `{"active":false}`).ok()
 			r.user("admin").patch("/api/v1/users/2", `{"active":true}`).ok()
 		}, ""},
@@ -59,7 +59,7 @@ func TestNoTaskOfAStolenSessionOutlivesIt(t *testing.T) {
 				t.Helper()
 				a.ranks[0].post(a.trialPath("/metrics"), fmt.Sprintf(
 					`{"group":"training","metrics":{"trialId":%d,"trialRunId":%d,"stepsCompleted":%[2]d,"metrics":{"avgMetrics":{"loss":1}}}}`, a.trial, run)).ok()
-				a.ranks[0].get("/api/v1/users").ok() // it may still look
+				a.ranks[0].get("/api/v1/users").ok() // its own token may still read
 			}
 			reports(training, 1)
 			again := training.next(2, 1)

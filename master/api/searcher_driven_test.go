@@ -27,13 +27,13 @@ func TestAKeptSearchIsTheOneInTheEvents(t *testing.T) {
 		kept := me.get(base + "searcher_events").ok().body
 		r.api.driven.kept = map[int]*drivenSearch{}
 		if anew := me.get(base + "searcher_events").ok().body; string(anew) != string(kept) {
-			t.Errorf("%s: kept it is %s, folded anew %s", when, kept, anew)
+			t.Errorf("%s: the answer from memory is %s, the answer from the events is %s", when, kept, anew)
 		}
 	}
 	same("at first")
 	me.post(base+"searcher_operations", `{"triggeredByEvent":{"id":1},"searcherOperations":[{"createTrial":{"requestId":"a","hyperparams":"{}"}},{"trialOperation":{"validateAfter":{"requestId":"a","length":"10"}}}]}`).ok()
 	same("after a trial was made")
-	// Refused in the last of them: none has left a trace.
+	// The master rejects the last operation, so it must not store the others either.
 	me.post(base+"searcher_operations", `{"searcherOperations":[{"createTrial":{"requestId":"b","hyperparams":"{}"}},{"closeTrial":{"requestId":"a"}},{"closeTrial":{"requestId":"a"}}]}`).says(400, "has ended")
 	same("after operations that were refused")
 	r.event(id, search.Validated, 0, search.Validation{Metric: new(float64), Steps: 10})
@@ -45,15 +45,15 @@ func TestAKeptSearchIsTheOneInTheEvents(t *testing.T) {
 		t.Errorf("%d searches are kept; %d at most", n, maxDriven)
 	}
 	if r.api.driven.kept[id] != nil {
-		t.Error("the search that was asked for before all others is still kept")
+		t.Error("the least recently used search is still in memory")
 	}
 	r.event(id, search.Exited, 0, search.Exit{Reason: "errored"})
-	same("after it was let go")
+	same("after the search was removed from memory")
 }
 
-// BenchmarkSearcherPoll is one turn of a program that drives a search: a result
-// comes, the program asks what there is, and answers. "anew" folds all events for
-// each call, as a master does that has never seen the search.
+// BenchmarkSearcherPoll measures one round of a program that drives a search: a result arrives,
+// the program reads the events and sends operations. "anew" folds all events for each call, as a
+// master does that has never read the search.
 func BenchmarkSearcherPoll(b *testing.B) {
 	for _, trials := range []int{1000, 10_000} {
 		for _, kept := range []bool{true, false} {
@@ -94,7 +94,7 @@ func benchmarkPoll(b *testing.B, trials int, kept bool) {
 			b.Fatalf("%d events, %v", len(got.SearcherEvents), err)
 		}
 		if first := got.SearcherEvents[0].ID; first <= answered {
-			b.Fatalf("event %d comes again", first)
+			b.Fatalf("event %d was returned again", first)
 		}
 		answered = got.SearcherEvents[len(got.SearcherEvents)-1].ID
 		forget()
@@ -102,7 +102,7 @@ func benchmarkPoll(b *testing.B, trials int, kept bool) {
 	}
 }
 
-// manyDriven makes so many trials, each with some results, all answered.
+// manyDriven creates trials with results, as events that the program has answered.
 func (r *rig) manyDriven(experiment, trials int) {
 	r.t.Helper()
 	var list []store.NewEvent

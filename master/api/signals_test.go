@@ -148,8 +148,8 @@ func TestAllGather(t *testing.T) {
 		done <- a.ranks[0].post(a.path("/all_gather"), `{"numPeers":2,"requestUuid":"late","data":{}}`)
 	}()
 	waitFor(t, func() bool {
-		come, err := r.db.GatherProgress(context.Background(), store.GatherRound{AllocationID: a.id, Purpose: "data", Round: 2})
-		return err == nil && come.Arrived == 1
+		progress, err := r.db.GatherProgress(context.Background(), store.GatherRound{AllocationID: a.id, Purpose: "data", Round: 2})
+		return err == nil && progress.Arrived == 1
 	})
 	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
 	r.bus.Publish(store.AllocationTopic(a.id))

@@ -37,7 +37,8 @@ func newSignInRig(t *testing.T, users map[string]map[string]any, change func(*si
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The master's address is known only when it listens: the provider comes behind a proxy.
+	// The provider must know the master's address before the master listens: forward later serves
+	// the master at this port.
 	public := fmt.Sprintf("http://127.0.0.1:%d", port)
 	at, err := servers.FreePort()
 	if err != nil {
@@ -113,7 +114,7 @@ func TestSignInWithAProvider(t *testing.T) {
 		t.Errorf("ada is %s", me)
 	}
 
-	t.Run("names are no proof", func(t *testing.T) {
+	t.Run("a username proves nothing", func(t *testing.T) {
 		mallory := identitytest.NewBrowser(t)
 		if code, body := mallory.SignIn("2", "GET", public+"/oidc/sso"); code != 403 || !strings.Contains(body, "has a password on this cluster") {
 			t.Errorf("%d %s", code, body)
@@ -136,7 +137,7 @@ func TestSignInWithAProvider(t *testing.T) {
 		}
 		half := identitytest.NewBrowser(t)
 		half.Open("GET", public+"/oidc/sso", nil) // the provider's page; the browser has the cookie now
-		// Addresses that somebody else offers: they end nothing, and show no text of theirs.
+		// Links of an attacker do not end the sign-in, and the page does not show their text.
 		for _, query := range []string{"?state=guess&code=y", "?state=&code=y", "?error=x&error_description=call+555-0100", "?state=guess&error=x&error_description=call+555-0100"} {
 			if code, body, _ := half.Open("GET", public+"/oidc/callback"+query, nil); code != 401 || !strings.Contains(body, "did not begin in this browser") || strings.Contains(body, "555") {
 				t.Errorf("%s: %d %s", query, code, body)
@@ -210,14 +211,14 @@ func TestSignInWithAProvider(t *testing.T) {
 			t.Fatalf("%d %s", code, body)
 		}
 		if got := at(t, poll(), "user.username"); got != "grace" {
-			t.Errorf("it is %v", got)
+			t.Errorf("the device signed in as %v, want grace", got)
 		}
 		s.anyone().post("/api/v1/detent/oidc/device/token", `{"deviceCode":"guess"}`).is(401)
 	})
-	t.Run("the trail", func(t *testing.T) {
+	t.Run("the audit trail", func(t *testing.T) {
 		admin := s.user("admin")
 		if n := len(trailOf(t, admin, "kind=session&verb=login&username=ada")); n != 2 {
-			t.Errorf("%d sign-ins of ada are in the trail, expected one and one that was rejected", n)
+			t.Errorf("the audit trail has %d sign-ins of ada, want 2: one that succeeded and one that was rejected", n)
 		}
 		if list := trailOf(t, admin, "kind=session&failed=true&username=admin"); len(list) != 1 || !strings.Contains(list[0].Error, "has a password") {
 			t.Errorf("%+v", list)
@@ -244,8 +245,8 @@ func (s *signInRig) begun() (cookie, state string) {
 	return resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value, to.Query().Get("state")
 }
 
-// TestAddressesThatNobodyVerified: with username_claim email the provider must say that the address is
-// the user's.
+// TestAddressesThatNobodyVerified: with username_claim email, the provider must state that it has
+// verified the address.
 func TestAddressesThatNobodyVerified(t *testing.T) {
 	s := newSignInRig(t, map[string]map[string]any{"1": {"email": "a@example.com", "email_verified": true}, "2": {"email": "b@example.com", "email_verified": false},
 		"3": {"email": "c@example.com"}}, func(c *signin.Config) { c.UsernameClaim = "email" })
@@ -285,7 +286,7 @@ func TestAProviderDecidesWhoIsAdmin(t *testing.T) {
 	}
 }
 
-// TestAProviderThatIsAway: the master starts and serves without it.
+// TestAProviderThatIsAway: the master starts and serves while the provider is unreachable.
 func TestAProviderThatIsAway(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.SignIn = signin.New([]signin.Config{{Name: "corp", Issuer: "http://127.0.0.1:1", ClientID: "d", UsernameClaim: "email"}}, "http://127.0.0.1/oidc/callback")
@@ -293,7 +294,5 @@ func TestAProviderThatIsAway(t *testing.T) {
 	r.anyone().get("/oidc/sso").says(503, "identity provider corp")
 	r.anyone().get("/oidc/sso/other").says(404, "no identity provider")
 	r.anyone().post("/api/v1/detent/oidc/device", `{}`).says(503, "identity provider corp")
-	if newRig(t).anyone().get("/oidc/sso").is(404); t.Failed() {
-		return
-	}
+	newRig(t).anyone().get("/oidc/sso").is(404) // a master without a provider
 }

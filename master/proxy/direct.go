@@ -58,9 +58,9 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Caller) {
 	}
 }
 
-// access is what a caller's connection counts towards and ends with: their session, if that may
-// enter the task. Others are anonymous at what is open to everybody.
-func (t visit) access(v Caller) access {
+// access returns what allows a caller's connection: the caller's session, if it may use the task.
+// Otherwise the caller is anonymous, at a port that is open to everybody.
+func (t taskService) access(v Caller) access {
 	a := access{task: t.ID, attempt: t.AllocationID, address: v.Address}
 	if v.Err == nil && mayEnter(v.Who, t.Task) {
 		a.session = v.Who.SessionID
@@ -70,7 +70,7 @@ func (t visit) access(v Caller) access {
 
 // toOpenPort sends a browser to the tasks' origin, where a port that is open to everybody needs
 // no ticket, and refuses a port whose owner is deactivated.
-func (p *Proxy) toOpenPort(w http.ResponseWriter, r *http.Request, t visit, v Caller) bool {
+func (p *Proxy) toOpenPort(w http.ResponseWriter, r *http.Request, t taskService, v Caller) bool {
 	to := p.origins.of(t.ID)
 	switch {
 	case t.OwnerGone && t.access(v).session == 0:
@@ -96,7 +96,7 @@ func (p *Proxy) refuseAnonymous(w http.ResponseWriter, r *http.Request, at servi
 
 // send redirects a signed-in browser to the tasks' origin, with a ticket. If another page may
 // have caused the request, the user must confirm it first.
-func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t visit, v Caller) {
+func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t taskService, v Caller) {
 	confirmed := r.Method == http.MethodPost
 	switch {
 	case p.origins.of(t.ID) == "":

@@ -18,7 +18,7 @@ import (
 
 // A target is the destination of a request, in the request's context.
 type target struct {
-	task    visit
+	task    taskService
 	address string
 	inPlace bool // on the API's origin
 }
@@ -32,8 +32,8 @@ var (
 )
 
 // forward forwards a request to a task's gateway, at the API's origin (inPlace) or the tasks'.
-func (p *Proxy) forward(inPlace bool) func(http.ResponseWriter, *http.Request, visit) {
-	return func(w http.ResponseWriter, r *http.Request, t visit) {
+func (p *Proxy) forward(inPlace bool) func(http.ResponseWriter, *http.Request, taskService) {
+	return func(w http.ResponseWriter, r *http.Request, t taskService) {
 		address, err := p.address(r.Context(), t.Task)
 		if err != nil {
 			p.unanswered(w, r, t, err)
@@ -110,7 +110,7 @@ func (p *Proxy) admit(resp *http.Response, to target) error {
 
 // unanswered answers with the reason why the task did not answer, unless the caller has
 // disconnected or lost the right to open the task.
-func (p *Proxy) unanswered(w http.ResponseWriter, r *http.Request, t visit, err error) {
+func (p *Proxy) unanswered(w http.ResponseWriter, r *http.Request, t taskService, err error) {
 	if cause := context.Cause(r.Context()); cause != nil {
 		if errors.Is(cause, context.Canceled) {
 			cause = errStopping

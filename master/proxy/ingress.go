@@ -66,7 +66,7 @@ func described(r *http.Request) (*http.Request, error) {
 }
 
 // grant lets an ingress forward a request.
-func (p *Proxy) grant(w http.ResponseWriter, r *http.Request, t visit, who access) {
+func (p *Proxy) grant(w http.ResponseWriter, r *http.Request, t taskService, who access) {
 	if t.at.port == 0 && t.kind() == v1.GatewayOfHTTP && !t.Ready {
 		show(w, r, pageStarting(t))
 		return

@@ -160,7 +160,7 @@ func pageOwnerGone(t Task) page {
 		Text: fmt.Sprintf("It belongs to %s. Only admins may still enter it, who show their token.", t.Owner)}
 }
 
-func pageNothing(t visit) page {
+func pageNothing(t taskService) page {
 	if t.at.port != 0 {
 		return page{status: http.StatusNotFound, code: fault.NotFound, Title: fmt.Sprintf("This task has no port %d to open", t.at.port),
 			Text: "Ports that are to be reached have to be in environment.proxy_ports of the configuration, before the task starts."}
@@ -175,7 +175,7 @@ func pageShell(t Task) page {
 }
 
 // pageStream is for a port that carries bytes and no HTTP.
-func pageStream(t visit) page {
+func pageStream(t taskService) page {
 	return page{status: http.StatusUpgradeRequired, code: fault.Invalid, Title: "This is a port with proxy_tcp",
 		Text: fmt.Sprintf("It carries bytes and no pages. Open it from a terminal: det task tunnel %s %d", t.ID, t.at.port)}
 }
@@ -188,7 +188,7 @@ func pageOver(t Task) page {
 	return page{status: http.StatusGone, code: fault.NotFound, Title: "This " + t.word() + " is over", Text: text}
 }
 
-func pageStarting(t visit) page {
+func pageStarting(t taskService) page {
 	p := page{status: http.StatusServiceUnavailable, code: fault.Unavailable, Again: 2, Title: "This " + t.word() + " is starting"}
 	switch t.State {
 	case "QUEUED":

@@ -142,8 +142,9 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	show(w, r, answer)
 }
 
-// find is the visit of a request, or the page that says why there is none.
-func (p *Proxy) find(w http.ResponseWriter, r *http.Request, at service) (visit, bool) {
+// find returns the service that a request is for; otherwise it shows the page that says why
+// there is none.
+func (p *Proxy) find(w http.ResponseWriter, r *http.Request, at service) (taskService, bool) {
 	t, err := p.task(r.Context(), at.task)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -151,9 +152,9 @@ func (p *Proxy) find(w http.ResponseWriter, r *http.Request, at service) (visit,
 	case err != nil:
 		p.fail(w, r, err)
 	default:
-		return p.rules.visit(t, at), true
+		return p.rules.service(t, at), true
 	}
-	return visit{}, false
+	return taskService{}, false
 }
 
 func refusal(err error) page {
@@ -165,7 +166,7 @@ func refusal(err error) page {
 
 // admitted serves a request until its session ends or may not enter any more, the attempt ends, or
 // the master stops.
-func (p *Proxy) admitted(w http.ResponseWriter, r *http.Request, t visit, who access, serve func(http.ResponseWriter, *http.Request, visit)) {
+func (p *Proxy) admitted(w http.ResponseWriter, r *http.Request, t taskService, who access, serve func(http.ResponseWriter, *http.Request, taskService)) {
 	ctx, end, err := p.live.begin(r.Context(), who, tunnel.Asked(r.Header) != "")
 	if err != nil {
 		p.fail(w, r, err)
@@ -176,7 +177,7 @@ func (p *Proxy) admitted(w http.ResponseWriter, r *http.Request, t visit, who ac
 }
 
 // absent shows the page of a task that cannot answer, if that is known already.
-func absent(w http.ResponseWriter, r *http.Request, t visit) bool {
+func absent(w http.ResponseWriter, r *http.Request, t taskService) bool {
 	switch {
 	case t.offers == v1.GatewayOfNone:
 		show(w, r, pageNothing(t))

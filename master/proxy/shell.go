@@ -28,7 +28,7 @@ const (
 // the shell, and to a port for those who may enter. If the caller has a session that may enter,
 // the tunnel ends with the session. A tunnel that is open to everybody ends when the owner is
 // deactivated.
-func (p *Proxy) stream(w http.ResponseWriter, r *http.Request, t visit, v Caller, asked string) {
+func (p *Proxy) stream(w http.ResponseWriter, r *http.Request, t taskService, v Caller, asked string) {
 	who := t.access(v)
 	switch {
 	case !t.bytes(asked) && t.offers == v1.GatewayOfSSH:
@@ -70,7 +70,7 @@ func elsewhere(r *http.Request) bool {
 }
 
 // bytes joins the caller's tunnel with one to the task.
-func (p *Proxy) bytes(w http.ResponseWriter, r *http.Request, t visit) {
+func (p *Proxy) bytes(w http.ResponseWriter, r *http.Request, t taskService) {
 	address, err := p.address(r.Context(), t.Task)
 	var task net.Conn
 	if err == nil {
@@ -105,7 +105,7 @@ func (p *Proxy) bytes(w http.ResponseWriter, r *http.Request, t visit) {
 }
 
 // dialTask opens a tunnel to the gateway of a task.
-func (p *Proxy) dialTask(r *http.Request, t visit, address string) (net.Conn, error) {
+func (p *Proxy) dialTask(r *http.Request, t taskService, address string) (net.Conn, error) {
 	to := target{task: t, address: address, inPlace: true}
 	req := &http.Request{Method: http.MethodGet, Host: r.Host, Header: http.Header{},
 		URL: &url.URL{Scheme: "http", Host: address, Path: t.at.base()}}

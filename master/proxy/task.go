@@ -42,18 +42,18 @@ type Task struct {
 	Shown []int
 }
 
-// A visit is a task, and which service of it a request is for.
-type visit struct {
+// A taskService is a task, and its service that a request is for.
+type taskService struct {
 	Task
 	at     service
 	offers v1.GatewayKind // GatewayOfNone: the task has no such service
 	open   bool           // to everybody
 }
 
-// visit finds the service of a task. Without a port that is what a task of its type offers, or
+// service finds the service of a task. Without a port it is what a task of this type offers, or
 // the port that the configuration makes the default.
-func (r Rules) visit(t Task, at service) visit {
-	v := visit{Task: t, at: at}
+func (r Rules) service(t Task, at service) taskService {
+	v := taskService{Task: t, at: at}
 	if at.port == 0 {
 		if v.offers = t.kind(); v.offers != v1.GatewayOfNone {
 			return v
@@ -73,7 +73,7 @@ func (r Rules) visit(t Task, at service) visit {
 // bytes reports whether a request for this protocol is a tunnel of bytes to the program, and not
 // HTTP: at a shell and at a port with proxy_tcp, and at every port if the client asks for our
 // own protocol.
-func (v visit) bytes(asked string) bool {
+func (v taskService) bytes(asked string) bool {
 	switch v.offers {
 	case v1.GatewayOfSSH, v1.GatewayOfTCP:
 		return asked == v1.GatewayTunnel || asked == webSocket
@@ -161,8 +161,8 @@ func (v Caller) note(t Task, refusal error) error {
 	return v.Note(t, refusal)
 }
 
-// mayEnter tells whether somebody is let in: the owner, and admins; with roles, the owner only
-// while their roles allow it.
+// mayEnter reports whether a user may open a task: its owner and admins may; with roles, the owner
+// only while their roles allow it.
 func mayEnter(who auth.Who, t Task) bool { return auth.Can(who, auth.Enter, t.object()) }
 
 func (t Task) object() auth.Object {

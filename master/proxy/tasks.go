@@ -21,13 +21,13 @@ func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
 		p.serveIngress(w, r)
 		return
 	}
-	p.tasksOrigin(w, r, func(w http.ResponseWriter, r *http.Request, t visit, who access) {
+	p.tasksOrigin(w, r, func(w http.ResponseWriter, r *http.Request, t taskService, who access) {
 		p.admitted(w, r, t, who, p.forward(false))
 	})
 }
 
 // tasksOrigin checks a request to the tasks' origin, and serves it if it may pass.
-func (p *Proxy) tasksOrigin(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request, visit, access)) {
+func (p *Proxy) tasksOrigin(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request, taskService, access)) {
 	at, slash, err := serviceOf(r.URL.EscapedPath())
 	id := at.task
 	switch {
@@ -74,7 +74,7 @@ func (p *Proxy) tasksOrigin(w http.ResponseWriter, r *http.Request, serve func(h
 }
 
 // serveAnybody serves what is open to everybody, to a client without a cookie of the task.
-func (p *Proxy) serveAnybody(w http.ResponseWriter, r *http.Request, at service, slash bool, serve func(http.ResponseWriter, *http.Request, visit, access)) {
+func (p *Proxy) serveAnybody(w http.ResponseWriter, r *http.Request, at service, slash bool, serve func(http.ResponseWriter, *http.Request, taskService, access)) {
 	t := p.openAt(r.Context(), at)
 	switch {
 	case !t.open:
@@ -92,19 +92,19 @@ func (p *Proxy) serveAnybody(w http.ResponseWriter, r *http.Request, at service,
 }
 
 // openAt finds a service for a client without a session. If the service is not open to everybody,
-// the visit is empty, so that such a client does not learn which tasks exist.
-func (p *Proxy) openAt(ctx context.Context, at service) visit {
+// the result is empty, so that such a client does not learn which tasks exist.
+func (p *Proxy) openAt(ctx context.Context, at service) taskService {
 	if !p.rules.OpenPorts {
-		return visit{}
+		return taskService{}
 	}
 	t, err := p.task(ctx, at.task)
 	if err != nil {
-		return visit{}
+		return taskService{}
 	}
-	if v := p.rules.visit(t, at); v.open {
+	if v := p.rules.service(t, at); v.open {
 		return v
 	}
-	return visit{}
+	return taskService{}
 }
 
 // network is what a client without a session is counted by: its IPv4 address, or its IPv6

@@ -13,7 +13,7 @@ type Signal struct {
 	Ended   bool `db:"ended"`
 }
 
-// PreemptSignal reads whether an attempt is to be preempted.
+// PreemptSignal reads whether an attempt must store a checkpoint and exit.
 func (db *DB) PreemptSignal(ctx context.Context, allocation string) (Signal, error) {
 	return row[Signal](ctx, db, "attempt "+allocation, `
 		SELECT preempt_at IS NOT NULL AS preempt, state = 'TERMINATED' AS ended FROM allocations WHERE id = $1`, allocation)
@@ -42,8 +42,8 @@ func (db *DB) RequestPreemption(ctx context.Context, allocation, reason string) 
 		"preempt_at = coalesce(preempt_at, now()), preempt_reason = CASE WHEN preempt_at IS NULL THEN $2 ELSE preempt_reason END", reason)
 }
 
-// MarkReady stores that the program accepts requests (a notebook, for example), and that
-// it may be preempted.
+// MarkReady stores that the program is ready: it accepts requests (a notebook, for example), or
+// all members have arrived at the rendezvous or an all-gather.
 func (db *DB) MarkReady(ctx context.Context, allocation string) error {
 	return db.updateAllocation(ctx, allocation, "is_ready = true")
 }
@@ -76,7 +76,7 @@ func (db *DB) TaskAccelerators(ctx context.Context, task string) ([]ReportedAcce
 }
 
 // AddAccelerators stores the accelerators that a member found on its node. The key is the
-// member's rank, so their number is limited for any node names that members report.
+// member's rank, so the number of entries is limited whatever node names members report.
 func (db *DB) AddAccelerators(ctx context.Context, allocation string, rank int, data json.RawMessage) error {
 	return db.updateAllocation(ctx, allocation,
 		"accelerators = coalesce(accelerators, '{}') || jsonb_build_object($2::int::text, $3::jsonb)", rank, data)
@@ -94,7 +94,7 @@ type GatherRound struct {
 // round. After a complete round the next one begins. The data may take at most limit bytes
 // in the database. When a round begins, all peers have read the data of the round before
 // the last one, so older rounds are deleted: an attempt has at most three rounds.
-func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, limit int, data json.RawMessage) (at GatherRound, come GatherProgress, err error) {
+func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, limit int, data json.RawMessage) (at GatherRound, progress GatherProgress, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		// One peer at a time, on all masters.
 		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "gather "+g.AllocationID); err != nil {
@@ -104,7 +104,7 @@ func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, 
 			g.AllocationID, g.Purpose, request)
 		if !fault.Is(err, fault.NotFound) {
 			if g.Round = round; err == nil {
-				come, err = tx.GatherProgress(ctx, g)
+				progress, err = tx.GatherProgress(ctx, g)
 			}
 			return err
 		}
@@ -112,29 +112,29 @@ func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, 
 			g.AllocationID, g.Purpose); err != nil {
 			return err
 		}
-		switch come, err = tx.GatherProgress(ctx, g); {
+		switch progress, err = tx.GatherProgress(ctx, g); {
 		case err != nil:
 			return err
-		case come.Complete():
-			g.Round, come = g.Round+1, GatherProgress{}
-		case come.Expected > 0 && come.Expected != peers:
-			return fault.New(fault.Invalid, "numPeers is %d; the peers that wait in this all-gather said %d", peers, come.Expected)
+		case progress.Complete():
+			g.Round, progress = g.Round+1, GatherProgress{}
+		case progress.Expected > 0 && progress.Expected != peers:
+			return fault.New(fault.Invalid, "numPeers is %d; the peers that wait in this all-gather said %d", peers, progress.Expected)
 		}
 		// jsonb stores numbers with all digits (1e300 has 301), so the stored size counts.
 		n, err := tx.exec(ctx, `
 			INSERT INTO gathers (allocation_id, about, request, round, peers, place, data)
 			SELECT $1, $2, $3, $4, $5, $6, $7::jsonb WHERE octet_length($7::jsonb::text) <= $8`,
-			g.AllocationID, g.Purpose, request, g.Round, peers, come.Arrived, data, limit)
+			g.AllocationID, g.Purpose, request, g.Round, peers, progress.Arrived, data, limit)
 		if err == nil && n == 0 {
-			return fault.New(fault.Invalid, "data: it is longer than %d bytes, which is the limit of each peer in an all-gather of %d", limit, peers)
+			return fault.New(fault.Invalid, "data: longer than %d bytes, the limit of each peer in an all-gather of %d peers", limit, peers)
 		}
-		if err == nil && come.Arrived == 0 {
+		if err == nil && progress.Arrived == 0 {
 			_, err = tx.exec(ctx, `DELETE FROM gathers WHERE allocation_id = $1 AND about = $2 AND round < $3 - 1`, g.AllocationID, g.Purpose, g.Round)
 		}
-		come = GatherProgress{Arrived: come.Arrived + 1, Expected: peers}
+		progress = GatherProgress{Arrived: progress.Arrived + 1, Expected: peers}
 		return badData(err)
 	})
-	return g, come, err
+	return g, progress, err
 }
 
 // GatherProgress is how many peers of a round have arrived.

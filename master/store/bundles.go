@@ -56,11 +56,11 @@ func (db *DB) ApplyBundles(ctx context.Context, bundles []Bundle) (failures map[
 
 // ApplyChanges stores all changes or none. It runs in a transaction, like ApplyBundles.
 func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
-	left, err := db.ApplyBundles(ctx, []Bundle{{Changes: *c}})
+	failures, err := db.ApplyBundles(ctx, []Bundle{{Changes: *c}})
 	if err != nil {
 		return err
 	}
-	return left[""]
+	return failures[""]
 }
 
 // MaxFailures is the maximum number of bundles of one plan that the database may reject;
@@ -202,9 +202,9 @@ func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, chec
 		var pg *pgconn.PgError
 		switch {
 		case errors.As(err, &pg):
-			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, isBundleFault(pg))
+			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, bundleError(pg))
 			return c.bundle, nil
-		case err != nil && ctx.Err() == nil && !away(err) && len(list) == 1: // it could not even be sent
+		case err != nil && ctx.Err() == nil && !away(err) && len(list) == 1: // pgx could not send the statement
 			bad[0] = err
 			return 0, nil
 		case err != nil && ctx.Err() == nil && !away(err):
@@ -220,10 +220,11 @@ func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, chec
 	return len(list), nil
 }
 
-// isBundleFault reports whether the bundle itself causes an error: the database cannot
-// store its data, or a constraint forbids it. All other errors (a full or broken disk, a
-// missing right, a changing schema) are faults of the database, and must end no experiment.
-func isBundleFault(pg *pgconn.PgError) error {
+// bundleError returns an error of PostgreSQL as a fault. The fault is Unavailable unless the
+// bundle itself causes the error: the database cannot store its data, or a constraint forbids it.
+// The database causes all other errors (a full or broken disk, a missing right, a changing
+// schema), and they must end no experiment.
+func bundleError(pg *pgconn.PgError) error {
 	err := asFault(pg)
 	switch {
 	case pg.Code[:2] == "22" || pg.Code[:2] == "23" || fault.Is(err, fault.Unavailable) && !isTimeout(pg):

@@ -25,7 +25,7 @@ func TestPartsOfABatch(t *testing.T) {
 		bytes := 0
 		for _, q := range part.QueuedQueries {
 			if q != s.QueuedQueries[sent] {
-				t.Fatalf("statement %d is another", sent)
+				t.Fatalf("statement %d is not the one that was queued there", sent)
 			}
 			sent++
 			for _, arg := range q.Arguments {
@@ -40,6 +40,6 @@ func TestPartsOfABatch(t *testing.T) {
 		t.Errorf("%d of %d statements in %d parts", sent, len(s.QueuedQueries), len(parts))
 	}
 	if none := (&statements{}).parts(); len(none) != 0 {
-		t.Errorf("nothing is sent in %d parts", len(none))
+		t.Errorf("no statements make %d parts, want none", len(none))
 	}
 }

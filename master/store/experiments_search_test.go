@@ -16,8 +16,8 @@ import (
 	"github.com/detent-ml/detent/master/find"
 )
 
-// asked parses a filter as a search in all projects.
-func asked(t testing.TB, line string) Search {
+// searchFor parses a filter as a search in all projects.
+func searchFor(t testing.TB, line string) Search {
 	t.Helper()
 	f, err := find.Experiments.Parse(line, time.Date(2020, 11, 21, 12, 0, 0, 0, time.UTC))
 	if err != nil {
@@ -39,7 +39,7 @@ func (w *world) found(q Search) string {
 	}
 	n, err := w.db.CountSearched(w.t.Context(), auth.Everywhere(), q)
 	if err != nil || n != len(list) || total != n {
-		w.t.Fatalf("%d are counted, %v, %d in passing, and %d listed", n, err, total, len(list))
+		w.t.Fatalf("CountSearched: %d, %v; SearchExperiments: a total of %d, and %d in the list", n, err, total, len(list))
 	}
 	var names []string
 	for _, e := range list {
@@ -121,11 +121,11 @@ func TestSearchExperiments(t *testing.T) {
 		{"(name = a or name = b) and not (label = y or user = nobody)", "b"},
 		{`name = "'; DROP TABLE experiments; --"`, ""}, {`hp."x' OR true --" = 1`, ""}, {`validation."a'}',1)--" > 1`, ""},
 	} {
-		if got := w.found(asked(t, c.line)); got != c.want {
+		if got := w.found(searchFor(t, c.line)); got != c.want {
 			t.Errorf("%s: found %q, want %q", c.line, got, c.want)
 		}
 	}
-	q := asked(t, "")
+	q := searchFor(t, "")
 	if q.ProjectID = 2; w.found(q) != "" {
 		t.Error("a project without experiments has some")
 	}
@@ -143,13 +143,13 @@ func TestSearchIsSorted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := asked(t, "archived in (true, false)")
+		q := searchFor(t, "archived in (true, false)")
 		if q.Sort = sorts; w.found(q) != want {
 			t.Errorf("%s: %s, want %s", by, w.found(q), want)
 		}
 	}
 	// Pages neither repeat nor miss an experiment.
-	q := asked(t, "archived in (true, false)")
+	q := searchFor(t, "archived in (true, false)")
 	var names []string
 	for offset := range 5 {
 		page, total, err := w.db.SearchExperiments(t.Context(), auth.Everywhere(), q, offset, 1)
@@ -166,28 +166,28 @@ func TestSearchIsSorted(t *testing.T) {
 }
 
 // PostgreSQL must accept the SQL of every filter that package find accepts.
-func TestEveryQuestionCanBeAsked(t *testing.T) {
+func TestDatabaseAcceptsEveryFilter(t *testing.T) {
 	w := fourExperiments(t)
 	w.exec(`UPDATE trials SET metadata = '{"stage": "warm", "list": [1, "x", null], "none": null}'`)
 	shared := []string{"hp.lr", "hp.opt", "hp.none", "validation.loss", "validation.note.last", "training.loss.min", "inference.ms.mean"}
-	w.asksEverything(find.Experiments, shared, func(q Search) error {
+	w.triesEveryFilter(find.Experiments, shared, func(q Search) error {
 		_, _, err := w.db.SearchExperiments(t.Context(), auth.Everywhere(), q, 0, 1)
 		return err
 	})
-	w.asksEverything(find.Runs, append(shared, "metadata.stage", "metadata.list", "metadata.none", "metadata.a.b"), func(q Search) error {
+	w.triesEveryFilter(find.Runs, append(shared, "metadata.stage", "metadata.list", "metadata.none", "metadata.a.b"), func(q Search) error {
 		_, _, err := w.db.SearchRuns(t.Context(), auth.Everywhere(), q, 0, 1)
 		return err
 	})
 }
 
-// asksEverything searches by each column with each operator and many values.
-func (w *world) asksEverything(table find.Table, columns []string, search func(Search) error) {
+// triesEveryFilter searches by each column with each operator and many values.
+func (w *world) triesEveryFilter(table find.Table, columns []string, search func(Search) error) {
 	w.t.Helper()
 	for _, f := range table.Fields() {
 		columns = append(columns, f.Name)
 	}
 	types := map[find.Type][]string{find.Text: {`"x"`, `"%_\\"`, `""`}, find.Number: {`1e308`, `-0.5`, `"7"`}, find.Date: {`"2026-11-20"`, `"9999-12-31T23:59:59Z"`}, find.Any: {`true`, `3`}}
-	asked := 0
+	searches := 0
 	for _, column := range columns {
 		for _, op := range []find.Operator{find.Equal, find.NotEqual, find.Less, find.LessEqual, find.Greater, find.GreaterEqual, find.Contains, find.NotContains, find.IsEmpty, find.NotEmpty} {
 			for kind, values := range types {
@@ -197,7 +197,7 @@ func (w *world) asksEverything(table find.Table, columns []string, search func(S
 					if err != nil {
 						continue
 					}
-					asked++
+					searches++
 					if err := search(Search{Filter: f}); err != nil {
 						w.t.Errorf("%s: %v", src, err)
 					}
@@ -212,8 +212,8 @@ func (w *world) asksEverything(table find.Table, columns []string, search func(S
 			w.t.Errorf("sorted by %s: %v", column, err)
 		}
 	}
-	if asked < 1000 {
-		w.t.Errorf("only %d questions were asked", asked)
+	if searches < 1000 {
+		w.t.Errorf("only %d filters were tried", searches)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestHyperparametersFollowTheConfiguration(t *testing.T) {
 	set(`{"a": {"type": "int", "minval": 1, "maxval": 2}}`)
 	w.exec(`DELETE FROM experiments WHERE id = $1`, id)
 	if w.int(`SELECT count(*) FROM experiment_hparams`) != 0 {
-		t.Error("they stay behind")
+		t.Error("the hyperparameters of a deleted experiment are still stored")
 	}
 }
 
@@ -302,7 +302,7 @@ func TestHyperparametersOfSeeds(t *testing.T) {
 		taken += w.int(`SELECT count(*) FROM hparams_of($1::text::jsonb)`, string(config))
 	}
 	if taken < 10 {
-		t.Errorf("only %d hyperparameters are in all of them", taken)
+		t.Errorf("only %d hyperparameters were read from all examples", taken)
 	}
 }
 
@@ -318,7 +318,7 @@ func TestTemplates(t *testing.T) {
 		}
 	}
 	if err := w.db.CreateTemplate(ctx, sample("b")); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), `template "b" already`) {
-		t.Errorf("twice: %v", err)
+		t.Errorf("a second template with the same name: %v", err)
 	}
 	names := func(f TemplateFilter) (out []string) {
 		list, err := w.db.Templates(ctx, auth.Everywhere(), f)
@@ -349,7 +349,7 @@ func TestTemplates(t *testing.T) {
 	}
 	for what, err := range map[string]error{"change": w.db.ChangeTemplate(ctx, "z", "", []byte(`{}`)), "rename": w.db.RenameTemplate(ctx, "z", "y"), "delete": w.db.DeleteTemplate(ctx, "z")} {
 		if !fault.Is(err, fault.NotFound) {
-			t.Errorf("%s of one that is not there: %v", what, err)
+			t.Errorf("%s a template that does not exist: %v", what, err)
 		}
 	}
 }

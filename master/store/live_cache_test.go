@@ -65,7 +65,7 @@ func TestALoadReadsWhatHasChanged(t *testing.T) {
 		t.Errorf("a claim was not seen: %+v", now[first].Members)
 	}
 	if &now[second].Members[0] != &was[second].Members[0] || &now[first].Members[0] == &was[first].Members[0] {
-		t.Error("other members were read than those of the attempt that changed")
+		t.Error("the load must read the members of the changed attempt, and no others")
 	}
 	for _, x := range after.Trials {
 		if want := map[int]int{first: 0, second: 3}[x.ID]; x.Unstarted != want {
@@ -108,19 +108,19 @@ func TestWhatIsNoLongerLive(t *testing.T) {
 	for range 2 {
 		after = w.load(c, before.Experiments...)
 		if len(after.Trials) != 2 || !after.Trials[0].Ended || string(after.Experiments[0].Config) == "{}" {
-			t.Errorf("of one that is to go on: %+v, %+v", after.Experiments[0], after.Trials)
+			t.Errorf("an ended experiment that a user continues: %+v, %+v", after.Experiments[0], after.Trials)
 		}
 	}
 }
 
-// TestTheCacheIsForgotten tests that everything is read again when another server answers, and
+// TestTheCacheIsEmptied tests that a load reads everything again when another server answers, and
 // after a failed load.
-func TestTheCacheIsForgotten(t *testing.T) {
+func TestTheCacheIsEmptied(t *testing.T) {
 	w, c, first, _ := liveWorld(t)
-	spoil := func() {
+	spoil := func() { // changes a row in the cache alone, so that its use shows
 		c.trials[first].row.Restarts = 77
 		if live := w.load(c); live.Trials[0].Restarts != 77 {
-			t.Fatal("the row was read though it has not changed")
+			t.Fatal("the load read a row that has not changed")
 		}
 	}
 	w.load(c)
@@ -133,9 +133,9 @@ func TestTheCacheIsForgotten(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Load(ctx, Known{}); err == nil {
-		t.Fatal("a load without time succeeded")
+		t.Fatal("a canceled load succeeded")
 	}
 	if live := w.load(c); live.Trials[0].Restarts != 0 {
-		t.Error("a row was kept from before a load that failed")
+		t.Error("the cache kept a row after a failed load")
 	}
 }

@@ -295,15 +295,15 @@ func TestGather(t *testing.T) {
 		}
 	}
 	data, err := w.db.Gathered(ctx, rounds[0])
-	if come, wrong := w.db.GatherProgress(ctx, rounds[0]); err != nil || wrong != nil || !come.Complete() || len(data) != peers {
-		t.Errorf("%d of %+v: %v, %v", len(data), come, err, wrong)
+	if progress, wrong := w.db.GatherProgress(ctx, rounds[0]); err != nil || wrong != nil || !progress.Complete() || len(data) != peers {
+		t.Errorf("%d of %+v: %v, %v", len(data), progress, err, wrong)
 	}
-	next, come, err := w.db.Gather(ctx, about, "next", 2, 100, raw(`{}`))
-	if err != nil || next.Round != 2 || come != (GatherProgress{Arrived: 1, Expected: 2}) || come.Complete() {
-		t.Errorf("round %d, %+v: %v", next.Round, come, err)
+	next, progress, err := w.db.Gather(ctx, about, "next", 2, 100, raw(`{}`))
+	if err != nil || next.Round != 2 || progress != (GatherProgress{Arrived: 1, Expected: 2}) || progress.Complete() {
+		t.Errorf("round %d, %+v: %v", next.Round, progress, err)
 	}
-	if come, err := w.db.GatherProgress(ctx, next); err != nil || come != (GatherProgress{Arrived: 1, Expected: 2}) {
-		t.Errorf("%+v: %v", come, err)
+	if progress, err := w.db.GatherProgress(ctx, next); err != nil || progress != (GatherProgress{Arrived: 1, Expected: 2}) {
+		t.Errorf("%+v: %v", progress, err)
 	}
 	for _, long := range []string{`{"x": "` + strings.Repeat("x", 100) + `"}`, `{"x": 1e300}`} { // the second when it is stored
 		if _, _, err := w.db.Gather(ctx, about, "long", 2, 100, raw(long)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "100 bytes") {

@@ -45,8 +45,7 @@ const webhookSelect = `
 	FROM webhooks w LEFT JOIN workspaces s ON s.id = w.workspace_id`
 
 // Webhooks lists the webhooks of the workspaces in a scope, and those for all workspaces if the
-// scope has all. If
-// owner is not 0, it lists of the workspaces' webhooks only those of this owner's workspaces.
+// scope has all. If owner is not 0, it omits the webhooks of other owners' workspaces.
 func (db *DB) Webhooks(ctx context.Context, in auth.Scope, owner int) ([]Webhook, error) {
 	return rows[Webhook](ctx, db, webhookSelect+`
 		WHERE w.workspace_id IS NULL AND $1::int[] IS NULL OR ($1::int[] IS NULL OR w.workspace_id = ANY($1)) AND ($2 = 0 OR s.user_id = $2) ORDER BY w.id`, workspaces(in), owner)

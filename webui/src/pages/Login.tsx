@@ -38,7 +38,7 @@ export function Login() {
       const next = params.value.get('next') ?? '';
       // Only addresses of these pages: a link must not lead a signed-in person elsewhere.
       const to = /^\/(?![/\\])/.test(next) ? next : '/experiments';
-      if (to.startsWith('/proxy/')) location.assign(to); // a task is no page of ours
+      if (to.startsWith('/proxy/')) location.assign(to); // a page of a task is not in this router
       else go(to, true);
     } catch (error) {
       setProblem(error instanceof ApiError && error.message === 'invalid credentials' ? 'Wrong username or password. Both are case-sensitive; an admin can set a new password with det user change-password.' : words(error));

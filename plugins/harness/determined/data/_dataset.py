@@ -127,7 +127,7 @@ class Dataset:
             start_offset: how many records this rank has read before.
             shuffle: whether each epoch has an order of its own, which follows from the seed.
             skip_shuffle_at_epoch_end: keep the order of the first epoch.
-            shuffle_seed: the seed, the same on all ranks; None is the trial's, off a cluster 0.
+            shuffle_seed: the seed, the same on all ranks; None: the trial's, or 0 off a cluster.
             shard_rank: this rank.
             num_shards: how many ranks there are.
             drop_shard_remainder: leave out the last few records of an epoch, so that all ranks read

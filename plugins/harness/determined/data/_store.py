@@ -35,7 +35,7 @@ _UNITS.update({f"{unit}i": 1 << (10 * power) for power, unit in enumerate("kmgt"
 class Stored(NamedTuple):
     """A data set in a store, as ``Store.datasets`` lists it.
 
-    Example: ``print([stored.id for stored in data.Store().stored()])``
+    Example: ``print([stored.id for stored in data.Store().datasets()])``
     """
 
     id: str

@@ -43,7 +43,7 @@ class DownloadMode(enum.Enum):
 class ModelFramework(enum.Enum):
     """The framework of a checkpoint of the oldest releases of Determined.
 
-    Example: ``checkpoint.training.experiment_config and ModelFramework.PYTORCH``
+    Example: ``print(ModelFramework.PYTORCH.name)``
     """
 
     PYTORCH = 1

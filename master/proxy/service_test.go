@@ -7,7 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-func TestVisit(t *testing.T) {
+func TestServiceOfATask(t *testing.T) {
 	yes := true
 	ports := expconf.ProxyPorts{{ProxyPort: 80}, {ProxyPort: 81, ProxyTCP: &yes}, {ProxyPort: 82, Unauthenticated: &yes}, {ProxyPort: 83, DefaultServiceID: &yes, Unauthenticated: &yes}}
 	for _, c := range []struct {
@@ -28,12 +28,12 @@ func TestVisit(t *testing.T) {
 		{"SHELL", 0, Rules{OpenPorts: true}, v1.GatewayOfSSH, false, true},
 		{"SHELL", 80, Rules{OpenPorts: true}, v1.GatewayOfHTTP, false, true},
 	} {
-		v := c.rules.visit(Task{ID: "t", Type: c.kind, Ports: ports}, service{task: "t", port: c.port})
+		v := c.rules.service(Task{ID: "t", Type: c.kind, Ports: ports}, service{task: "t", port: c.port})
 		if v.offers != c.offers || v.open != c.open || v.bytes(v1.GatewayTunnel) != c.raw || v.bytes("") {
 			t.Errorf("%+v: %q open=%v bytes=%v", c, v.offers, v.open, v.bytes(v1.GatewayTunnel))
 		}
 	}
-	if v := (Rules{OpenPorts: true}).visit(Task{Type: "COMMAND"}, service{}); v.offers != v1.GatewayOfNone {
+	if v := (Rules{OpenPorts: true}).service(Task{Type: "COMMAND"}, service{}); v.offers != v1.GatewayOfNone {
 		t.Errorf("a command without ports offers %q", v.offers)
 	}
 }
