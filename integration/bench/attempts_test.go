@@ -67,7 +67,7 @@ func BenchmarkSubmission(b *testing.B) {
 	add := func(f figure) { f.part = part; shared.figures.add(f) }
 	us, them := median(ours), median(bare)
 	add(figure{what: "POST /experiments to the program's first line", value: us, unit: "ms", against: "registering the same process with Nomad",
-		yard: them, determined: "450 ms for a whole trial"})
+		yardstick: them, determined: "450 ms for a whole trial"})
 	add(figure{what: "… more than Nomad alone", value: us - them, unit: "ms", target: "250 ms"})
 	add(figure{what: "… until a follower of the log sees it", value: median(seen), unit: "ms"})
 	b.ReportMetric(us-them, "ms-more")
@@ -140,7 +140,7 @@ func BenchmarkBurst(b *testing.B) {
 		})
 	})
 	shared.figures.add(figure{part: part, what: "40 experiments at once, to the last one's first line", value: found[0].p99, unit: "ms",
-		against: "registering 40 processes with Nomad", yard: found[1].p99})
+		against: "registering 40 processes with Nomad", yardstick: found[1].p99})
 	b.ReportMetric(found[0].p99, "ms-to-last")
 }
 

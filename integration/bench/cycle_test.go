@@ -21,17 +21,17 @@ func BenchmarkCycle(b *testing.B) {
 	add(figure{what: "a cycle, nothing happens, p50", value: steady, unit: "ms", target: "250 ms"})
 	add(figure{what: "… nothing happens, longest", value: measured("Loop/steady", "ms/max"), unit: "ms"})
 	add(figure{what: "… while an experiment of 8,000,000 metrics is deleted, p50", value: measured("Loop/deleting", "ms/p50"), unit: "ms",
-		against: "nothing happens", yard: steady})
+		against: "nothing happens", yardstick: steady})
 	add(figure{what: "… it is deleted, longest", value: measured("Loop/deleting", "ms/max"), unit: "ms"})
 	add(figure{what: "… it is deleted, until its rows are gone", value: measured("Loop/deleting", "s/deletion"), unit: "s"})
-	add(figure{what: "… while Nomad hangs, p50", value: measured("Loop/hung", "ms/p50"), unit: "ms", against: "nothing happens", yard: steady})
+	add(figure{what: "… while Nomad hangs, p50", value: measured("Loop/hung", "ms/p50"), unit: "ms", against: "nothing happens", yardstick: steady})
 	add(figure{what: "… Nomad hangs, longest", value: measured("Loop/hung", "ms/max"), unit: "ms"})
 
 	measured = measuredIn(b, r.packageBenchmarks(b, "./master/control", "Fill"))
 	bare := measured("Fill", "s/bare")
 	add(figure{what: "8,000 free slots, until each of 8,000 trials has one", value: measured("Fill", "s/placed"), unit: "s"})
 	add(figure{what: "… until Nomad has accepted the last job", value: measured("Fill", "s/taken"), unit: "s",
-		against: "8,000 bare jobs, 32 at once, same Nomad, nothing else", yard: bare})
+		against: "8,000 bare jobs, 32 at once, same Nomad, nothing else", yardstick: bare})
 	b.ReportMetric(steady, "ms/cycle")
 }
 

@@ -42,7 +42,7 @@ func BenchmarkDataLayer(b *testing.B) {
 		if err := json.Unmarshal(text, &last); err != nil {
 			b.Fatalf("%v: %s", err, text)
 		}
-		shared.figures.add(figure{part: part, what: last.What, value: last.Value, unit: last.Unit, against: last.Against, yard: last.Yard})
+		shared.figures.add(figure{part: part, what: last.What, value: last.Value, unit: last.Unit, against: last.Against, yardstick: last.Yard})
 	}
 	b.ReportMetric(last.Value, "ms/resume")
 }

@@ -19,8 +19,8 @@ type figure struct {
 	unit       string
 	target     string // what it should reach; "" for nothing
 	// The yardstick: what it is, and its value in the same run; "" for none.
-	against string
-	yard    float64
+	against   string
+	yardstick float64
 	// What Determined 0.38.1 reached, measured earlier on a machine of this kind.
 	determined string
 }
@@ -64,8 +64,8 @@ func (f *figures) write(w io.Writer) {
 		}
 		row := []string{x.what, amount(x.value, x.unit), x.target, "", "", x.determined}
 		if x.against != "" {
-			row[3] = x.against + ": " + amount(x.yard, x.unit)
-			row[4] = ratio(x.value, x.yard)
+			row[3] = x.against + ": " + amount(x.yardstick, x.unit)
+			row[4] = ratio(x.value, x.yardstick)
 		}
 		rows = append(rows, row)
 	}
@@ -111,11 +111,11 @@ func amount(v float64, unit string) string {
 	return s + " " + unit
 }
 
-func ratio(v, yard float64) string {
-	if yard == 0 {
+func ratio(v, yardstick float64) string {
+	if yardstick == 0 {
 		return ""
 	}
-	return amount(v/yard, "×")
+	return amount(v/yardstick, "×")
 }
 
 // percentile of durations; 0 of none.
@@ -154,7 +154,7 @@ func TestTheTableKeepsItsColumns(t *testing.T) {
 	var f figures
 	f.add(figure{part: "speed", what: "first", value: 10, unit: "/s"})
 	f.add(figure{part: "speed", what: "second", value: 3, unit: "/s"})
-	f.add(figure{part: "speed", what: "first", value: 20, unit: "/s", against: "bare", yard: 40})
+	f.add(figure{part: "speed", what: "first", value: 20, unit: "/s", against: "bare", yardstick: 40})
 	f.add(figure{part: "size", what: "é", value: 1, unit: "MB", target: "2"})
 	var b strings.Builder
 	f.write(&b)

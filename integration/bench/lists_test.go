@@ -149,22 +149,22 @@ func BenchmarkLists(b *testing.B) {
 	add := func(f figure) { f.part = part; shared.figures.add(f) }
 	for i, q := range queries {
 		add(figure{what: "at the server: " + q.name, value: found[10_000][i].p50, unit: "ms", target: "20 ms, flat", against: "of 1,000",
-			yard: found[1000][i].p50, determined: earlier[q.name]})
+			yardstick: found[1000][i].p50, determined: earlier[q.name]})
 	}
 	for i, q := range questions {
 		at := len(queries) + i
-		add(figure{what: "at the server: " + q.name, value: found[10_000][at].p50, unit: "ms", target: "30 ms", against: "of 1,000", yard: found[1000][at].p50})
+		add(figure{what: "at the server: " + q.name, value: found[10_000][at].p50, unit: "ms", target: "30 ms", against: "of 1,000", yardstick: found[1000][at].p50})
 	}
 	last := len(queries) + len(questions)
 	add(figure{what: "det experiment list, 200 of 10,000", value: found[10_000][last].p50, unit: "ms", target: "30 ms", against: "of 1,000",
-		yard: found[1000][last].p50, determined: "500 ms"})
+		yardstick: found[1000][last].p50, determined: "500 ms"})
 	all := r.command(b, 3, r.cli("experiment", "list"))
 	add(figure{what: "det experiment list, all 10,000", value: all.p50, unit: "ms", determined: "12,700 ms"})
 	version := r.command(b, 50, r.cli("--version"))
 	nothing := r.command(b, 50, program("true"))
 	python := r.command(b, 20, program(interpreter(b), "-c", "pass"))
-	add(figure{what: "det --version", value: version.p50, unit: "ms", target: "10 ms", against: "true", yard: nothing.p50, determined: "350 ms"})
-	add(figure{what: "… against Python", value: version.p50, unit: "ms", against: "python3 -c pass", yard: python.p50})
+	add(figure{what: "det --version", value: version.p50, unit: "ms", target: "10 ms", against: "true", yardstick: nothing.p50, determined: "350 ms"})
+	add(figure{what: "… against Python", value: version.p50, unit: "ms", against: "python3 -c pass", yardstick: python.p50})
 	b.ReportMetric(found[10_000][0].p50, "ms/list")
 }
 

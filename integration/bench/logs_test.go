@@ -83,9 +83,9 @@ func BenchmarkLogs(b *testing.B) {
 		us, inserts := found[0], found[1]
 		name := plural(clients)
 		add := func(f figure) { f.part = part; shared.figures.add(f) }
-		add(figure{what: name, value: us.rate * perRequest, unit: "/s", target: target[clients], against: "inserts of rows, no HTTP", yard: inserts.rate * perRequest, determined: earlier[clients]})
-		add(figure{what: name + ", p50 of a request", value: us.p50, unit: "ms", against: "the insert", yard: inserts.p50})
-		add(figure{what: name + ", p99 of a request", value: us.p99, unit: "ms", against: "the insert", yard: inserts.p99})
+		add(figure{what: name, value: us.rate * perRequest, unit: "/s", target: target[clients], against: "inserts of rows, no HTTP", yardstick: inserts.rate * perRequest, determined: earlier[clients]})
+		add(figure{what: name + ", p50 of a request", value: us.p50, unit: "ms", against: "the insert", yardstick: inserts.p50})
+		add(figure{what: name + ", p99 of a request", value: us.p99, unit: "ms", against: "the insert", yardstick: inserts.p99})
 		add(figure{what: name + ", processor time of the master", value: us.cpu[serving] / perRequest, unit: "µs/line"})
 		add(figure{what: name + ", processor time of PostgreSQL", value: us.cpu[inDatabase] / perRequest, unit: "µs/line"})
 		b.ReportMetric(us.rate*perRequest, fmt.Sprintf("lines/s-%d", clients))
@@ -95,7 +95,7 @@ func BenchmarkLogs(b *testing.B) {
 		shipped += n
 	}
 	shared.figures.add(figure{part: part, what: "on disk, a million lines", value: (r.disk(b, "^log_") - before) / float64(shipped), unit: "MB",
-		against: "as rows", yard: r.bareDisk(b), determined: "281 MB"})
+		against: "as rows", yardstick: r.bareDisk(b), determined: "281 MB"})
 }
 
 // BenchmarkFollow: reading a long log with follow, against reading its rows from
@@ -142,8 +142,8 @@ func BenchmarkFollow(b *testing.B) {
 		}
 	})
 	add := func(f figure) { f.part = part; shared.figures.add(f) }
-	add(figure{what: "100,000 lines with follow", value: found[0].p50, unit: "ms", target: "1,000 ms", against: "reading them as rows", yard: found[1].p50, determined: "2,380 ms"})
-	add(figure{what: "100,000 lines with det trial logs", value: found[2].p50, unit: "ms", against: "reading them as rows", yard: found[1].p50})
+	add(figure{what: "100,000 lines with follow", value: found[0].p50, unit: "ms", target: "1,000 ms", against: "reading them as rows", yardstick: found[1].p50, determined: "2,380 ms"})
+	add(figure{what: "100,000 lines with det trial logs", value: found[2].p50, unit: "ms", against: "reading them as rows", yardstick: found[1].p50})
 	add(figure{what: "a new line is seen after, p50", value: ms(percentile(seen, 50)), unit: "ms", target: "50 ms", determined: "590 ms"})
 	add(figure{what: "a new line is seen after, p98", value: ms(percentile(seen, 98)), unit: "ms", target: "50 ms"})
 	printed := r.printed(b)

@@ -50,9 +50,9 @@ func BenchmarkMaster(b *testing.B) {
 		schema = append(schema, r.bareSchema(b, i))
 	}
 	add(figure{what: "start to ready with a database", value: ms(percentile(existing, 50)), unit: "ms", target: "50 ms",
-		against: "a connection to PostgreSQL", yard: connect.p50, determined: "70 ms"})
+		against: "a connection to PostgreSQL", yardstick: connect.p50, determined: "70 ms"})
 	add(figure{what: "start to ready with an empty one", value: ms(percentile(empty, 50)), unit: "ms", target: "500 ms",
-		against: "its tables alone", yard: ms(percentile(schema, 50)), determined: "5,000 ms"})
+		against: "its tables alone", yardstick: ms(percentile(schema, 50)), determined: "5,000 ms"})
 	b.ReportMetric(ms(percentile(existing, 50)), "ms/start")
 	r.idle(b, add)
 	r.sizes(b, add)
@@ -168,10 +168,10 @@ func (r *rig) idle(b *testing.B, add func(figure)) {
 	}
 	rss, own := resident(pids["master"])
 	consul, consulOwn := resident(pids["Consul"])
-	add(figure{what: "idle, resident memory", value: rss, unit: "MB", target: "40 MB", against: "Consul's agent", yard: consul, determined: "82 MB"})
-	add(figure{what: "idle, memory that is no file's", value: own, unit: "MB", against: "Consul's agent", yard: consulOwn})
-	add(figure{what: "idle, of a core", value: share("master"), unit: "%", against: "Consul's agent", yard: share("Consul"), determined: "0.8 %"})
-	add(figure{what: "idle, of a core, against Nomad", value: share("master"), unit: "%", against: "Nomad's server", yard: share("Nomad")})
+	add(figure{what: "idle, resident memory", value: rss, unit: "MB", target: "40 MB", against: "Consul's agent", yardstick: consul, determined: "82 MB"})
+	add(figure{what: "idle, memory that is no file's", value: own, unit: "MB", against: "Consul's agent", yardstick: consulOwn})
+	add(figure{what: "idle, of a core", value: share("master"), unit: "%", against: "Consul's agent", yardstick: share("Consul"), determined: "0.8 %"})
+	add(figure{what: "idle, of a core, against Nomad", value: share("master"), unit: "%", against: "Nomad's server", yardstick: share("Nomad")})
 }
 
 func (r *rig) sizes(b *testing.B, add func(figure)) {
@@ -187,9 +187,9 @@ func (r *rig) sizes(b *testing.B, add func(figure)) {
 		}
 		return float64(info.Size()) / 1e6
 	}
-	yard := size(nomad.Path)
-	add(figure{what: "det-master", value: size(r.program("det-master")), unit: "MB", target: "60 MB", against: "nomad", yard: yard, determined: "140 MB (100 MB stripped)"})
-	add(figure{what: "det", value: size(r.program("det")), unit: "MB", against: "nomad", yard: yard})
-	add(figure{what: "det-remover", value: size(r.program("det-remover")), unit: "MB", against: "nomad", yard: yard})
-	add(figure{what: "det-runner", value: size(r.program("det-runner")), unit: "MB", against: "nomad", yard: yard})
+	yardstick := size(nomad.Path)
+	add(figure{what: "det-master", value: size(r.program("det-master")), unit: "MB", target: "60 MB", against: "nomad", yardstick: yardstick, determined: "140 MB (100 MB stripped)"})
+	add(figure{what: "det", value: size(r.program("det")), unit: "MB", against: "nomad", yardstick: yardstick})
+	add(figure{what: "det-remover", value: size(r.program("det-remover")), unit: "MB", against: "nomad", yardstick: yardstick})
+	add(figure{what: "det-runner", value: size(r.program("det-runner")), unit: "MB", against: "nomad", yardstick: yardstick})
 }

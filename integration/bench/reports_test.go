@@ -57,12 +57,12 @@ func BenchmarkReports(b *testing.B) {
 		us, handler, inserts := found[0], found[1], found[2]
 		name := plural(clients)
 		add := func(f figure) { f.part = part; shared.figures.add(f) }
-		add(figure{what: name, value: us.rate, unit: "/s", target: target[clients], against: "a handler that only groups inserts", yard: handler.rate, determined: earlier[clients]})
-		add(figure{what: name + ", against inserts alone", value: us.rate, unit: "/s", against: "grouped inserts, no HTTP", yard: inserts.rate})
-		add(figure{what: name + ", p50", value: us.p50, unit: "ms", against: "the handler", yard: handler.p50})
-		add(figure{what: name + ", p99", value: us.p99, unit: "ms", against: "the handler", yard: handler.p99})
+		add(figure{what: name, value: us.rate, unit: "/s", target: target[clients], against: "a handler that only groups inserts", yardstick: handler.rate, determined: earlier[clients]})
+		add(figure{what: name + ", against inserts alone", value: us.rate, unit: "/s", against: "grouped inserts, no HTTP", yardstick: inserts.rate})
+		add(figure{what: name + ", p50", value: us.p50, unit: "ms", against: "the handler", yardstick: handler.p50})
+		add(figure{what: name + ", p99", value: us.p99, unit: "ms", against: "the handler", yardstick: handler.p99})
 		for _, who := range []string{serving, inDatabase, ofClients} {
-			add(figure{what: name + ", processor time of " + who, value: us.cpu[who], unit: "µs", against: "with the handler", yard: handler.cpu[who]})
+			add(figure{what: name + ", processor time of " + who, value: us.cpu[who], unit: "µs", against: "with the handler", yardstick: handler.cpu[who]})
 		}
 		add(figure{what: name + ", summaries complete after the last report", value: median(behind), unit: "ms"})
 		b.ReportMetric(us.rate, fmt.Sprintf("reports/s-%d", clients))
@@ -105,6 +105,6 @@ func (r *rig) throughTheRunner(b *testing.B, part string, attempts []attempt, st
 		}
 	}
 	found := alternately(by(runners), by(direct))
-	shared.figures.add(figure{part: part, what: "8 programs through their runners", value: found[0].rate, unit: "/s", against: "to the master itself", yard: found[1].rate})
-	shared.figures.add(figure{part: part, what: "8 programs through their runners, p50", value: found[0].p50, unit: "ms", against: "to the master itself", yard: found[1].p50})
+	shared.figures.add(figure{part: part, what: "8 programs through their runners", value: found[0].rate, unit: "/s", against: "to the master itself", yardstick: found[1].rate})
+	shared.figures.add(figure{part: part, what: "8 programs through their runners, p50", value: found[0].p50, unit: "ms", against: "to the master itself", yardstick: found[1].p50})
 }

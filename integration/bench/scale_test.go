@@ -11,9 +11,8 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// BenchmarkScale: ten thousand experiments that all want to run, submitted one
-// by one, and then how long a new and more important one takes, from its POST to
-// its program's first line.
+// BenchmarkScale submits ten thousand experiments, of which one runs and the others wait. It then
+// measures a new experiment of another pool, from its POST to its program's first line.
 func BenchmarkScale(b *testing.B) {
 	const part, clients = "10,000 live trials", 8
 	r := start(b)
@@ -46,7 +45,7 @@ func BenchmarkScale(b *testing.B) {
 	r.settle(b)
 	add(figure{what: "one cycle of the loop", value: r.gauge(b, "det_loop_last_cycle_seconds") * 1000, unit: "ms"})
 	after := r.important(b)
-	add(figure{what: "POST /experiments to the program's first line", value: after, unit: "ms", target: "1,000 ms", against: "with nothing live", yard: before})
+	add(figure{what: "POST /experiments to the program's first line", value: after, unit: "ms", target: "1,000 ms", against: "with nothing live", yardstick: before})
 	rss, _ := resident(r.part(b, "master"))
 	add(figure{what: "the master's resident memory", value: rss, unit: "MB"})
 	began = time.Now()
@@ -55,8 +54,7 @@ func BenchmarkScale(b *testing.B) {
 	b.ReportMetric(after, "ms-to-first-line")
 }
 
-// important is the median of a few submissions to the pool that nothing waits
-// for.
+// important returns the median time of a few submissions to the pool whose queue is empty.
 func (r *rig) important(b *testing.B) float64 {
 	b.Helper()
 	var all []float64
@@ -106,7 +104,7 @@ func (r *rig) killAll(b *testing.B, ids [][]int) {
 	})
 }
 
-// gauge reads one of the master's own figures.
+// gauge reads one of the master's metrics.
 func (r *rig) gauge(b *testing.B, name string) float64 {
 	b.Helper()
 	body, err := r.client.Raw(b.Context(), "GET", "/metrics", nil)
@@ -119,6 +117,6 @@ func (r *rig) gauge(b *testing.B, name string) float64 {
 			return v
 		}
 	}
-	b.Fatalf("the master does not tell %s", name)
+	b.Fatalf("the master's metrics do not contain %s", name)
 	return 0
 }

@@ -38,9 +38,9 @@ func BenchmarkSeries(b *testing.B) {
 		func() pace {
 			return r.calls(b, 3, func(context.Context) error { return r.readPoints(b, a.trial, points, "avg") })
 		})
-	add(figure{what: "thinned to 1,000, one metric", value: found[0].p50, unit: "ms", against: "that metric of all rows, by SQL", yard: found[3].p50, determined: "53 ms"})
-	add(figure{what: "thinned to 1,000, five metrics", value: found[1].p50, unit: "ms", against: "all rows, by SQL", yard: found[4].p50, determined: "118 ms"})
-	add(figure{what: "all points, five metrics", value: found[2].p50, unit: "ms", against: "all rows, by SQL", yard: found[4].p50, determined: "1,270 ms"})
+	add(figure{what: "thinned to 1,000, one metric", value: found[0].p50, unit: "ms", against: "that metric of all rows, by SQL", yardstick: found[3].p50, determined: "53 ms"})
+	add(figure{what: "thinned to 1,000, five metrics", value: found[1].p50, unit: "ms", against: "all rows, by SQL", yardstick: found[4].p50, determined: "118 ms"})
+	add(figure{what: "all points, five metrics", value: found[2].p50, unit: "ms", against: "all rows, by SQL", yardstick: found[4].p50, determined: "1,270 ms"})
 	b.ReportMetric(found[0].p50, "ms/series")
 }
 

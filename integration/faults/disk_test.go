@@ -96,12 +96,12 @@ func databasesDiskIsFull(t *testing.T, r *rig.Rig) {
 	}
 	k := r.Train(t, rig.TrainOptions{})
 	free := fill(t, dir)
-	t.Cleanup(func() { r.StartPart(t, "postgres") }) // it may have ended itself
+	t.Cleanup(func() { r.StartPart(t, "postgres") }) // PostgreSQL may have stopped
 	k.Advance(t, 1)
 	err := submitLarge(t, r)
-	t.Logf("a submission is answered: %v", err)
+	t.Logf("the answer to a submission: %v", err)
 	if err == nil || !strings.Contains(err.Error(), "No space left on device") {
-		t.Errorf("a submission to a full database is answered: %v", err)
+		t.Errorf("the answer to a submission while the database's disk is full: %v", err)
 	}
 	k.Advance(t, 2)
 	k.CheckAlone(t)
@@ -109,7 +109,7 @@ func databasesDiskIsFull(t *testing.T, r *rig.Rig) {
 	r.StartPart(t, "postgres")
 	r.Healthy(t)
 	if err := submitLarge(t, r); err != nil {
-		t.Errorf("a submission to a database that has room again: %v", err)
+		t.Errorf("a submission when the disk has space again: %v", err)
 	}
 	k.Advance(t, 2*rig.CheckpointEvery)
 	k.CheckAlone(t)

@@ -67,7 +67,7 @@ func visitorOf(secret string, session int64) string {
 	return id + "-" + seal(secret, "visitor", id)[:32]
 }
 
-// seal authenticates words, of which only the last may contain a line break.
+// seal returns a MAC of words, of which only the last may contain a line break.
 func seal(secret string, words ...string) string {
 	h := hmac.New(sha256.New, []byte(secret))
 	_, _ = h.Write([]byte(strings.Join(words, "\n"))) // a hash accepts everything

@@ -2,5 +2,5 @@
 
 package servers
 
-// listener returns "": these systems show it only with elevated rights.
+// listener returns "": these systems show the process that uses a port only with elevated rights.
 func listener(int) string { return "" }

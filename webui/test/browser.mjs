@@ -622,7 +622,7 @@ const stories = {
     await page.getByRole('link', { name: 'New task' }).click();
     await page.getByRole('link', { name: 'Command', exact: true }).click();
     const check = page.getByRole('region', { name: 'check by the master' });
-    await check.getByText('Say which program the command runs.').waitFor();
+    await check.getByText('Enter the program that the command runs.').waitFor();
     await page.getByLabel('Program').fill('echo started from a page');
     await page.getByLabel('Name').fill('ui-from-a-page');
     await page.getByLabel('Slots').fill('9999');
@@ -847,8 +847,8 @@ const stories = {
       await other.keyboard.press('Escape');
       await other.getByRole('button', { name: 'choose columns' }).click();
       const forgotten = other.waitForResponse((r) => r.url().includes('/users/setting') && r.request().method() === 'POST');
-      await other.getByRole('button', { name: 'The usual ones' }).click();
-      await until('the usual ones', async () => !/Searcher/.test(await head.textContent()));
+      await other.getByRole('button', { name: 'Default columns' }).click();
+      await until('the default columns', async () => !/Searcher/.test(await head.textContent()));
       await forgotten;
     } finally {
       await other.context().close();

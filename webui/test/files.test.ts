@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { base64, below, left, pack, size } from '../src/lib/files';
+import { base64, below, excluded, pack, size } from '../src/lib/files';
 
 it('files are sent below their folder, with the folders between', async () => {
   const file = (text: string) => new Blob([text]);
@@ -11,8 +11,8 @@ it('files are sent below their folder, with the folders between', async () => {
 });
 
 it('caches and version control stay here', () => {
-  expect(['.git/config', 'a/__pycache__/x.pyc', 'node_modules/x'].every(left)).toBe(true);
-  expect(['a.py', 'git/x', '.gitignore'].some(left)).toBe(false);
+  expect(['.git/config', 'a/__pycache__/x.pyc', 'node_modules/x'].every(excluded)).toBe(true);
+  expect(['a.py', 'git/x', '.gitignore'].some(excluded)).toBe(false);
 });
 
 it('bytes of any size become text', () => {

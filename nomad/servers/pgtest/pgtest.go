@@ -245,8 +245,8 @@ var unfit = regexp.MustCompile(`[^a-z0-9]+`)
 func databaseName(test string) string {
 	name := fmt.Sprintf("test_%d_%d_%d_%s", time.Now().Unix(), os.Getpid(), counter.Add(1),
 		strings.Trim(unfit.ReplaceAllString(strings.ToLower(test), "_"), "_"))
-	const longest = 63
-	return name[:min(len(name), longest)]
+	const maxName = 63
+	return name[:min(len(name), maxName)]
 }
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }

@@ -1,7 +1,7 @@
 // Files of this computer that a user submits with a task.
 import type { File as Sent } from './types';
 
-export const most = 64 << 20; // bytes of all files, before they are written as text
+export const maxBytes = 64 << 20; // bytes of all files, before they are written as text
 const regular = 48; // as in an archive
 
 export interface Chosen {
@@ -9,15 +9,15 @@ export interface Chosen {
   file: Blob & { lastModified?: number };
 }
 
-// pathOf is the path of a file in the selected folder.
+// below returns the path of a file within the selected folder.
 export function below(file: { name: string; webkitRelativePath?: string }): string {
   const path = file.webkitRelativePath || file.name;
   const cut = path.indexOf('/');
   return cut < 0 ? path : path.slice(cut + 1);
 }
 
-// left matches files that are not sent: those of version control and caches.
-export function left(path: string): boolean {
+// excluded matches files that are not sent: those of version control and caches.
+export function excluded(path: string): boolean {
   return path.split('/').some((part) => ['.git', '__pycache__', '.ipynb_checkpoints', '.DS_Store', 'node_modules'].includes(part));
 }
 

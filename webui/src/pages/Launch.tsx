@@ -1,10 +1,10 @@
-// Starts a notebook, TensorBoard, shell or command: as a form and as YAML, checked by the
-// master while one types.
+// Starts a notebook, TensorBoard, shell or command. The user writes the configuration in a form or as
+// YAML, and the master checks it meanwhile.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api, taskKinds, type TaskKind } from '../lib/api';
 import { launch, templates as listTemplates } from '../lib/do';
 import { at, command, put, read, write, type Draft } from '../lib/draft';
-import { below, left, most, pack, size, type Chosen } from '../lib/files';
+import { below, excluded, maxBytes, pack, size, type Chosen } from '../lib/files';
 import { bytes, plural } from '../lib/format';
 import { useLoad } from '../lib/load';
 import { go, params, setParams } from '../lib/router';
@@ -18,13 +18,13 @@ const names: Record<TaskKind, string> = { notebooks: 'notebook', tensorboards: '
 const about: Record<TaskKind, string> = {
   notebooks: 'JupyterLab on a node of the cluster.',
   tensorboards: 'Curves of experiments and trials from their event files.',
-  shells: 'A place on a node that you reach with det shell open.',
+  shells: 'An SSH session on a node, which det shell open opens.',
   commands: 'One program on a node, with its log here.',
 };
 
 const numbers = (text: string) => text.split(/[\s,]+/).filter(Boolean).map(Number);
 
-// begun is what the address asks for.
+// begun returns the draft that the page's address describes.
 function begun(kind: TaskKind, p: URLSearchParams): Draft {
   let d: Draft = {};
   const name = p.get('name');
@@ -61,13 +61,13 @@ function Launch({ kind }: { kind: TaskKind }) {
   const templates = useLoad((signal) => listTemplates(signal), []);
   const workspaces = useLoad((signal) => api.workspaces(signal), []);
   const shown = numbers(experiments).concat(numbers(trials));
-  const missing = kind === 'commands' && !at(draft, 'entrypoint') ? 'Say which program the command runs.'
-    : kind === 'tensorboards' && shown.length === 0 ? 'Say which experiments or trials it shows.'
-      : shown.some((n) => !Number.isInteger(n) || n < 1) ? 'Experiments and trials are numbers, with commas between.' : '';
+  const missing = kind === 'commands' && !at(draft, 'entrypoint') ? 'Enter the program that the command runs.'
+    : kind === 'tensorboards' && shown.length === 0 ? 'Enter the experiments or trials that it shows.'
+      : shown.some((n) => !Number.isInteger(n) || n < 1) ? 'Enter the numbers of experiments and trials, separated by commas.' : '';
   const problem = local || missing;
-  const wish = { config: draft, template, workspace, experiments: numbers(experiments), trials: numbers(trials) };
-  const answer = useCheck(problem ? null : (signal) => launch(kind, wish, true, signal), [problem, wish]);
-  const tooMuch = size(files) > most ? `The files have ${bytes(size(files))}; at most ${bytes(most)} can be sent from a browser. det sends more.` : '';
+  const request = { config: draft, template, workspace, experiments: numbers(experiments), trials: numbers(trials) };
+  const answer = useCheck(problem ? null : (signal) => launch(kind, request, true, signal), [problem, request]);
+  const tooMuch = size(files) > maxBytes ? `The files have ${bytes(size(files))}; at most ${bytes(maxBytes)} can be sent from a browser. det sends more.` : '';
 
   const set = (path: string, value: unknown) => {
     const next = put(draft, path, value === '' ? undefined : value);
@@ -87,7 +87,7 @@ function Launch({ kind }: { kind: TaskKind }) {
     if (problem || tooMuch) return setFailed(problem || tooMuch);
     setBusy(true);
     try {
-      const made = await launch(kind, { ...wish, files: await pack(files) }, false);
+      const made = await launch(kind, { ...request, files: await pack(files) }, false);
       say(`The ${names[kind]} is in the queue`);
       go(`/tasks/${made.id}`);
     } catch (error) {
@@ -96,7 +96,7 @@ function Launch({ kind }: { kind: TaskKind }) {
     }
   };
   const choose = (list: FileList | null) => {
-    const chosen = [...(list ?? [])].map((file): Chosen => ({ path: below(file), file })).filter((f) => !left(f.path));
+    const chosen = [...(list ?? [])].map((file): Chosen => ({ path: below(file), file })).filter((f) => !excluded(f.path));
     setFiles((old) => [...old.filter((o) => !chosen.some((c) => c.path === o.path)), ...chosen]);
   };
   const to = (k: TaskKind) => `/launch/${k}${p.toString() ? `?${p}` : ''}`;
@@ -137,14 +137,14 @@ function Launch({ kind }: { kind: TaskKind }) {
             </label>
             <label>Workspace
               <select value={workspace || ''} onChange={(e) => setParams({ workspace: e.currentTarget.value })}>
-                <option value="">the usual one</option>
+                <option value="">the default</option>
                 {(workspaces.data ?? []).filter((w) => !w.archived).map((w) => <option key={w.id} value={w.id}>{w.name}</option>)}
               </select>
             </label>
           </div>
           {kind !== 'tensorboards' && (
             <fieldset class="files">
-              <legend>Files to send along</legend>
+              <legend>Files for the task</legend>
               <div class="row wrap">
                 <label class="button">Choose files…<input type="file" class="hidden-file" multiple onChange={(e) => { choose(e.currentTarget.files); e.currentTarget.value = ''; }} /></label>
                 <label class="button">Choose a folder…<input type="file" class="hidden-file" {...{ webkitdirectory: true }} onChange={(e) => { choose(e.currentTarget.files); e.currentTarget.value = ''; }} /></label>
@@ -153,7 +153,7 @@ function Launch({ kind }: { kind: TaskKind }) {
                     <span class="small">{plural(files.length, 'file')}, {bytes(size(files))}</span>
                     <button type="button" class="quiet" onClick={() => setFiles([])}>Clear</button>
                   </>
-                ) : <span class="faint small">They are in its working folder. Optional.</span>}
+                ) : <span class="faint small">Optional. The task finds them in its working folder.</span>}
               </div>
               {tooMuch && <p class="said bad">{tooMuch}</p>}
             </fieldset>
@@ -192,7 +192,7 @@ function Fields({ kind, draft, set, pools }: { kind: TaskKind; draft: Draft; set
       )}
       <label>Pool
         <select value={pool} onChange={(e) => set('resources.resource_pool', e.currentTarget.value)}>
-          <option value="">the usual one</option>
+          <option value="">the default</option>
           {pool && !pools.some((p) => p.name === pool) && <option value={pool}>{pool}</option>}
           {pools.map((p) => <option key={p.name} value={p.name}>{p.name} ({Math.max(0, p.slotsAvailable - p.slotsUsed)} of {p.slotsAvailable} free)</option>)}
         </select>

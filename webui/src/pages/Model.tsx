@@ -151,7 +151,7 @@ function Edit({ m, open, close, done }: { m: Model; open: boolean; close: () => 
     <Dialog title={`Edit model ${m.name}`} open={open} yes="Save" close={close} act={act}>
       <label>Name<input name="name" required defaultValue={m.name} autocomplete="off" spellcheck={false} /></label>
       <label>Description<input name="description" defaultValue={m.description} autocomplete="off" /></label>
-      <label>Labels, with commas between<input name="labels" defaultValue={m.labels.join(', ')} autocomplete="off" /></label>
+      <label>Labels, separated by commas<input name="labels" defaultValue={m.labels.join(', ')} autocomplete="off" /></label>
       <label>Notes<textarea name="notes" defaultValue={m.notes} /></label>
     </Dialog>
   );
@@ -167,7 +167,7 @@ function EditVersion({ m, v, close, done }: { m: Model; v: ModelVersion | null; 
     <Dialog title={`Edit version ${v.version}`} open yes="Save" close={close} act={act}>
       <label>Name<input name="name" defaultValue={v.name} autocomplete="off" /></label>
       <label>Comment<input name="comment" defaultValue={v.comment} autocomplete="off" /></label>
-      <label>Labels, with commas between<input name="labels" defaultValue={v.labels.join(', ')} autocomplete="off" /></label>
+      <label>Labels, separated by commas<input name="labels" defaultValue={v.labels.join(', ')} autocomplete="off" /></label>
       <label>Notes<textarea name="notes" defaultValue={v.notes} /></label>
     </Dialog>
   );

@@ -67,7 +67,7 @@ export function Models() {
       <Dialog title="New model" open={making} yes="Create" close={() => setMaking(false)} act={make}>
         <label>Name<input name="name" required autocomplete="off" spellcheck={false} /></label>
         <label>Description<input name="description" autocomplete="off" /></label>
-        <label>Labels, with commas between<input name="labels" autocomplete="off" /></label>
+        <label>Labels, separated by commas<input name="labels" autocomplete="off" /></label>
         <label>Workspace
           <select name="workspace">{(workspaces.data ?? []).filter((w) => !w.archived).map((w) => <option key={w.id} value={w.id}>{w.name}</option>)}</select>
         </label>

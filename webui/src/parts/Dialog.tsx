@@ -56,7 +56,7 @@ export function text(form: FormData, name: string): string {
   return typeof v === 'string' ? v.trim() : '';
 }
 
-// words of a field that has several, with commas between.
+// list reads the words of a field that has several, separated by commas.
 export function list(form: FormData, name: string): string[] {
   return text(form, name).split(',').map((w) => w.trim()).filter(Boolean);
 }

@@ -48,7 +48,7 @@ function Edit({ e, close, reload }: { e: Experiment; close: () => void; reload: 
     <Dialog title={`Edit experiment ${e.id}`} open yes="Save" close={close} act={act}>
       <label>Name<input name="name" required defaultValue={e.name} autocomplete="off" /></label>
       <label>Description<input name="description" defaultValue={e.description} autocomplete="off" /></label>
-      <label>Labels, with commas between<input name="labels" defaultValue={e.labels.join(', ')} autocomplete="off" /></label>
+      <label>Labels, separated by commas<input name="labels" defaultValue={e.labels.join(', ')} autocomplete="off" /></label>
       <label>Notes<textarea name="notes" rows={6} defaultValue={e.notes} /></label>
       {!over && (
         <div class="fields">

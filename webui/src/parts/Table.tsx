@@ -96,7 +96,7 @@ function recall(label: string): string | null {
   }
 }
 
-// choose shows columns, and remembers them here and on the server; none are the usual ones.
+// choose shows columns, and stores the choice here and on the server; no columns means the default ones.
 function choose(label: string, list: readonly Chosen[]): void {
   const text = writeColumns(list);
   setParams({ cols: text });
@@ -242,7 +242,7 @@ export function Table<T>(p: Props<T>) {
                   </div>
                 );
               })}
-              <button type="button" class="item" onClick={() => choose(p.label, [])}>The usual ones</button>
+              <button type="button" class="item" onClick={() => choose(p.label, [])}>Default columns</button>
             </>
           )}
         </Menu>
