@@ -143,7 +143,7 @@ func theirModels(t *testing.T, u rig.Person, id string) {
 	u.Det(t, "workspace", "create", "registry")
 	u.Det(t, "model", "move", "theirs [['b'], x]", "-w", "registry")
 	if stdout, stderr, code := u.Run(t, "", u.Python, "-c", theirRegistry, best); code != 0 || !strings.Contains(stdout, "all is well") {
-		t.Errorf("their SDK: exit %d\n%s%s", code, stdout, stderr)
+		t.Errorf("Determined's SDK: exit %d\n%s%s", code, stdout, stderr)
 	}
 	u.Det(t, "model", "delete", "theirs [['b'], x]")
 	u.Det(t, "workspace", "delete", "registry", "--yes")
@@ -344,7 +344,7 @@ func TestUnmodifiedHarnessMakesRoom(t *testing.T) {
 	r.WaitState(t, id, v1.ExperimentStateCanceled)
 	_, _, code := u.Run(t, "", u.Client(), "experiment", "wait", strconv.Itoa(id))
 	if code != 1 {
-		t.Errorf("their det experiment wait of a killed experiment ended with %d", code)
+		t.Errorf("Determined's det experiment wait of a killed experiment ended with %d", code)
 	}
 }
 
@@ -368,7 +368,7 @@ func TestUnmodifiedHarnessEndsEarly(t *testing.T) {
 	rig.Holds(t, "the log of a failure", out, "exit code 7")
 	_, _, code := u.Run(t, "", u.Client(), "experiment", "wait", strconv.Itoa(id))
 	if code != 1 {
-		t.Errorf("their det experiment wait of a failed experiment ended with %d", code)
+		t.Errorf("Determined's det experiment wait of a failed experiment ended with %d", code)
 	}
 }
 

@@ -10,15 +10,15 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// forester is a user who works with generic tasks through Determined's own client.
-type forester struct {
+// taskUser is a user who works with generic tasks through Determined's own client.
+type taskUser struct {
 	rig.Person
 	t *testing.T
 	r *rig.Rig
 }
 
 // created reads the id of a task from the client's output.
-func (f forester) created(out string) string {
+func (f taskUser) created(out string) string {
 	f.t.Helper()
 	m := regexp.MustCompile(`Created task ([0-9a-f-]{36})`).FindStringSubmatch(out)
 	if m == nil {
@@ -27,20 +27,20 @@ func (f forester) created(out string) string {
 	return m[1]
 }
 
-func (f forester) become(id string, want v1.GenericTaskState) *v1.Task {
+func (f taskUser) become(id string, want v1.GenericTaskState) *v1.Task {
 	f.t.Helper()
 	var task *v1.Task
 	rig.Eventually(f.t, fmt.Sprintf("task %s is %s", id, want), func() (ok bool, err error) {
 		if task, err = f.r.Client.Task(f.t.Context(), id); err != nil || task.TaskState == nil {
 			return false, err
 		}
-		return *task.TaskState == want, fmt.Errorf("it is %s", *task.TaskState)
+		return *task.TaskState == want, fmt.Errorf("the task is %s", *task.TaskState)
 	})
 	return task
 }
 
 // says waits for a line in the log of a task.
-func (f forester) says(id, line string) {
+func (f taskUser) says(id, line string) {
 	f.t.Helper()
 	rig.Eventually(f.t, fmt.Sprintf("task %s prints %q", id, line), func() (bool, error) {
 		out := f.Det(f.t, "task", "logs", id)
@@ -49,11 +49,11 @@ func (f forester) says(id, line string) {
 }
 
 // refused runs a command of the client that must fail with these words.
-func (f forester) refused(words string, args ...string) {
+func (f taskUser) refused(words string, args ...string) {
 	f.t.Helper()
 	stdout, stderr, code := f.Run(f.t, "", f.Client(), args...)
 	if code == 0 || !strings.Contains(stdout+stderr, words) {
-		f.t.Errorf("their det %s: exit %d, and not %q:\n%s%s", strings.Join(args, " "), code, words, stdout, stderr)
+		f.t.Errorf("Determined's det %s: exit %d, and not %q:\n%s%s", strings.Join(args, " "), code, words, stdout, stderr)
 	}
 }
 
@@ -71,7 +71,7 @@ const childConfig = "entrypoint: [\"echo child $DET_ALLOCATION_ID has $(cat gree
 // tasks is paused and resumed on Nomad, and killed from its leaf.
 func TestGenericTasks(t *testing.T) {
 	r := rig.Start(t)
-	f := forester{Person: r.Person(t, "determined", ""), t: t, r: r}
+	f := taskUser{Person: r.Person(t, "determined", ""), t: t, r: r}
 	code := f.Home + "/code"
 	rig.Write(t, code, "tree.sh", treeScript)
 	rig.Write(t, code, "greeting.txt", "the code of the root")

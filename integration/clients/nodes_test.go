@@ -16,9 +16,9 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// TestFourNodes: Determined's own client starts a command, a shell, a notebook and a generic task, each on a
-// node of its own of four, and reaches all of them through the master: a page and a TCP port of the command, a
-// program, files and a forwarded port through the shell. A TensorBoard shows what was trained before.
+// TestFourNodes: Determined's own client starts a command, a shell, a notebook and a generic task, each on one
+// of four nodes, and reaches all of them through the master: a page and a TCP port of the command; a
+// program, files and a forwarded port through the shell. A TensorBoard shows an earlier experiment.
 func TestFourNodes(t *testing.T) {
 	r := rig.Start(t)
 	for _, name := range []string{"second", "third", "fourth"} {
@@ -41,7 +41,7 @@ func TestFourNodes(t *testing.T) {
 	rig.Write(t, dir, "serve.py", portsProgram)
 	config := rig.Write(t, u.Home, "command.yaml", fmt.Sprintf("resources: {slots: 4}\nenvironment:\n  proxy_ports:\n  - {proxy_port: %d}\n  - {proxy_port: %d, proxy_tcp: true}\n", pages, lines))
 	generic := rig.Write(t, u.Home, "generic.yaml", "entrypoint: [\"echo generic on $DET_AGENT_ID; exec sleep 1000\"]\nresources: {slots: 4}\n")
-	f := forester{Person: u, t: t, r: r}
+	f := taskUser{Person: u, t: t, r: r}
 
 	command := theirs(t, u, "command", "run", "--detach", "--config-file", config, "--context", dir, "python3", "serve.py", fmt.Sprint(pages), fmt.Sprint(lines))
 	shell := theirs(t, u, "shell", "start", "--detach", "--config", node)
@@ -64,7 +64,7 @@ func TestFourNodes(t *testing.T) {
 	env := []string{"HOME=" + u.Home, "DET_MASTER=" + r.MasterURL, "PYTHONUNBUFFERED=1"}
 	tunnel, forwarded := freePort(t), freePort(t)
 	background(t, env, u.Python, "-m", "determined.cli.tunnel", "--auth", "--listener", fmt.Sprint(tunnel), r.MasterURL, fmt.Sprintf("%s:%d", command, lines))
-	rig.Eventually(t, "their tunnel reaches the command", func() (bool, error) {
+	rig.Eventually(t, "the client's tunnel reaches the command", func() (bool, error) {
 		got, err := says(tunnel, "hello")
 		return got == command+" says hello\n", fmt.Errorf("%q: %w", got, err)
 	})
@@ -106,7 +106,7 @@ func theirs(t *testing.T, u rig.Person, noun string, args ...string) string {
 			return row["id"]
 		}
 	}
-	t.Fatalf("the %s is not in their list", noun)
+	t.Fatalf("the client's list does not contain the %s", noun)
 	return ""
 }
 
@@ -132,15 +132,15 @@ func nodeOf(t *testing.T, r *rig.Rig, task string) (node string) {
 	return node
 }
 
-// theirFiles copies a file into a shell and back with scp, over the command that their client shows.
+// theirFiles copies a file into a shell and back with scp, over the command that Determined's client shows.
 func theirFiles(t *testing.T, u rig.Person, shell string) {
 	t.Helper()
 	shown := strings.TrimSpace(u.Det(t, "shell", "show-ssh-command", shell))
-	shown = shown[strings.LastIndex(shown, "\n")+1:] // they say first that the shell is ready
+	shown = shown[strings.LastIndex(shown, "\n")+1:] // the lines before it report that the shell is ready
 	at := strings.LastIndex(shown, " ")
 	target := shown[at+1:] // user@shell
 	if !strings.HasPrefix(shown, "ssh ") || !strings.HasSuffix(target, "@"+shell) {
-		t.Fatalf("their ssh command is %q", shown)
+		t.Fatalf("the client's ssh command is %q", shown)
 	}
 	ssh := filepath.Join(u.Home, "ssh.sh")
 	if err := os.WriteFile(ssh, []byte("#!/bin/sh\nexec "+strings.Replace(shown[:at], " -tt ", " ", 1)+" \"$@\"\n"), 0o755); err != nil {

@@ -48,7 +48,7 @@ func TestQuickStart(t *testing.T) {
 	fails := func(stdin, words string, args ...string) {
 		t.Helper()
 		if _, stderr, code := u.Run(t, stdin, u.Client(), args...); code == 0 || !strings.Contains(stderr, words) {
-			t.Errorf("their det %s: exit %d, without %q\n%s", strings.Join(args, " "), code, words, stderr)
+			t.Errorf("Determined's det %s: exit %d, without %q\n%s", strings.Join(args, " "), code, words, stderr)
 		}
 	}
 	u.Det(t, "experiment", "list") // the client signs in as determined by itself

@@ -230,6 +230,6 @@ func theirPage(t *testing.T, r *rig.Rig, u rig.Person, noun, id string) {
 func theirShell(t *testing.T, r *rig.Rig, u rig.Person, id string) {
 	stdout, stderr, code := u.Run(t, "", u.Client(), "shell", "open", id, "echo", "in", "$DET_TASK_TYPE")
 	if code != 0 || !strings.Contains(stdout, "in SHELL") {
-		t.Errorf("their shell: exit %d\n%s%s", code, stdout, stderr)
+		t.Errorf("a shell of Determined's client: exit %d\n%s%s", code, stdout, stderr)
 	}
 }

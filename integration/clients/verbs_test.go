@@ -93,7 +93,7 @@ func TestVerbsOfDetermined(t *testing.T) {
 		}
 		group := strings.Join(strings.Fields(verb)[:min(2, len(strings.Fields(verb)))], " ")
 		if why, ok := unrecorded[group]; slices.Contains(used, verb) == ok {
-			t.Errorf("their det %s: no transcript uses it, or there is a reason not to: %q", verb, why)
+			t.Errorf("Determined's det %s: no transcript uses it, or there is a reason not to: %q", verb, why)
 		}
 	}
 	checkCalls(t, used)

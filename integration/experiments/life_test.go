@@ -120,7 +120,7 @@ func theirRefusals(t *testing.T, r *rig.Rig, u rig.Person, id int) {
 		{[]string{"experiment", "create", config, dir, "--config", "searcher.source_checkpoint_uuid=11111111-2222-4333-8444-555555555555"}, "no checkpoint found with UUID"},
 	} {
 		if _, stderr, code := u.Run(t, "", u.Client(), x.args...); code != 1 || !strings.Contains(stderr, x.says) {
-			t.Errorf("their det %v: exit %d\n%s", x.args, code, stderr)
+			t.Errorf("Determined's det %v: exit %d\n%s", x.args, code, stderr)
 		}
 	}
 }

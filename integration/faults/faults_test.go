@@ -12,8 +12,8 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// chance is the random source of a test. The test prints its seed, and DETENT_FAULT_SEED sets it.
-func chance(t testing.TB) *rand.Rand {
+// randomMoments is the random source of a test. The test prints its seed, and DETENT_FAULT_SEED sets it.
+func randomMoments(t testing.TB) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()
 	if s := os.Getenv("DETENT_FAULT_SEED"); s != "" {
@@ -22,7 +22,7 @@ func chance(t testing.TB) *rand.Rand {
 			t.Fatalf("DETENT_FAULT_SEED: %v", err)
 		}
 	}
-	t.Logf("the moments are those of DETENT_FAULT_SEED=%d", seed)
+	t.Logf("DETENT_FAULT_SEED=%d repeats the random moments of this run", seed)
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
@@ -30,7 +30,7 @@ func chance(t testing.TB) *rand.Rand {
 // starts. Nomad restarts it, and the training loses nothing.
 func TestMasterIsKilledTenTimes(t *testing.T) {
 	r := rig.Start(t)
-	random := chance(t)
+	random := randomMoments(t)
 	k := r.Train(t, rig.TrainOptions{})
 	var last proc.ID
 	for kill := range 10 {
@@ -58,7 +58,7 @@ func TestMasterIsKilledTenTimes(t *testing.T) {
 	k.CheckWhole(t)
 }
 
-// master waits for the process of a new master.
+// masterAfter waits until the master is another process than before.
 func masterAfter(t testing.TB, r *rig.Rig, before proc.ID) proc.ID {
 	t.Helper()
 	p := r.RunningPart(t, "master")
@@ -77,7 +77,7 @@ func masterAfter(t testing.TB, r *rig.Rig, before proc.ID) proc.ID {
 // TestPartsAreKilledUnderATraining kills the servers that the master uses during a training.
 func TestPartsAreKilledUnderATraining(t *testing.T) {
 	r := rig.Start(t)
-	random := chance(t)
+	random := randomMoments(t)
 	k := r.Train(t, rig.TrainOptions{})
 	for _, name := range []string{"postgres", "consul", "nomad", "client"} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestPartsAreKilledUnderATraining(t *testing.T) {
 			k.Advance(t, 1+random.IntN(12)) // it continues while the part is away
 			r.StartPart(t, name)
 			r.Healthy(t)
-			t.Logf("killed at step %d, well again after %s, at step %d", at, time.Since(killed).Round(time.Millisecond), k.Steps(t))
+			t.Logf("killed at step %d, healthy again after %s, at step %d", at, time.Since(killed).Round(time.Millisecond), k.Steps(t))
 			k.CheckAlone(t)
 		})
 	}

@@ -86,14 +86,14 @@ var onlyImporters = map[string][]string{
 	module + "/master/grant":             {"master/proxy", "plugins/runner"},
 	module + "/master/tunnel":            {"master/proxy", "plugins/runner", "cli"},
 	module + "/master/client":            {"cli", "plugins/remover", "integration", "master/server/servertest"},
-	// What follows is for the files of tests alone, which this does not see.
+	// Only files of tests import the following packages; this test does not read these files.
 	module + "/master/server/servertest": {},
 	module + "/nomad/servers/dockerd":    {},
 	module + "/nomad/servers/debian":     {"nomad/servers/dockerd"},
 }
 
-// remember is what a pure package may import of the impure ones, to read something of its
-// own only once: expconf the tags of its sections, as v1's codec does.
+// remember lists the impure package that a pure package may import, to read something of its own
+// only once: expconf reads the tags of its sections, as v1's codec does.
 var remember = map[string]string{"master/expconf": "sync"}
 
 // TestDependenciesPointOneWay holds the packages to the order that
@@ -121,8 +121,8 @@ func TestDependenciesPointOneWay(t *testing.T) {
 	}
 }
 
-// within: a package itself or one below it; "master" and "cli" mean the
-// program's own package, for the first.
+// within reports whether a package is one of the roots or below one. The root "master" means the
+// package of the program alone.
 func within(name string, roots []string) bool {
 	for _, r := range roots {
 		if name == r || r != "master" && strings.HasPrefix(name, r+"/") {
@@ -183,19 +183,19 @@ func TestRunnerHasNoObjectStorage(t *testing.T) {
 	t.Error("there is no package plugins/runner")
 }
 
-// pluginSDK is what a plugin of Nomad is made with. It is of the server's module,
-// at the last release that was free software (docs/rfd/0001-one-module.md).
+// pluginSDK are the packages for Nomad's plugins. They are part of the server's module, of which we
+// use the last release that was free software (docs/rfd/0001-one-module.md).
 var pluginSDK = []string{"plugins/base", "plugins/device", "plugins/drivers/proto", "plugins/shared/hclspec", "plugins/shared/structs", "helper/pointer", "helper/pluginutils/grpcutils"}
 
 const pluginSDKVersion = "v1.6.3"
 
-// ofPluginSDK reports whether a package is part of that, in our own plugin.
+// ofPluginSDK reports whether a package of our plugin imports a package of pluginSDK.
 func ofPluginSDK(ours, dep string) bool {
 	rest, ok := strings.CutPrefix(dep, "github.com/hashicorp/nomad/")
 	return ok && under(strings.TrimPrefix(ours, module+"/"), []string{"plugins/gpu"}) && under(rest, pluginSDK)
 }
 
-// TestPluginSDKStays: a newer release would be of the server that is not free.
+// TestPluginSDKStays: newer releases of Nomad's module are not free software.
 func TestPluginSDKStays(t *testing.T) {
 	cmd := exec.Command("go", "list", "-m", "github.com/hashicorp/nomad")
 	cmd.Dir = "../.."

@@ -45,7 +45,7 @@ func (r *Rig) Person(t testing.TB, name, password string) Person {
 	t.Helper()
 	u := Person{R: r, Python: DeterminedPython(t), Home: t.TempDir()}
 	if _, stderr, code := u.Run(t, password+"\n", u.Client(), "user", "login", name); code != 0 {
-		t.Fatalf("their det user login %s: exit %d\n%s", name, code, stderr)
+		t.Fatalf("Determined's det user login %s: exit %d\n%s", name, code, stderr)
 	}
 	return u
 }
@@ -79,7 +79,7 @@ func (u Person) Det(t testing.TB, args ...string) string {
 	t.Helper()
 	stdout, stderr, code := u.Run(t, "", u.Client(), args...)
 	if code != 0 {
-		t.Fatalf("their det %s: exit %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
+		t.Fatalf("Determined's det %s: exit %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
 	}
 	return stdout
 }
@@ -90,7 +90,7 @@ func (u Person) Table(t testing.TB, args ...string) []map[string]string {
 	out := u.Det(t, append(args, "--csv")...)
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
 	if err != nil || len(rows) == 0 {
-		t.Fatalf("their det %s --csv printed no table: %v\n%s", strings.Join(args, " "), err, out)
+		t.Fatalf("Determined's det %s --csv printed no table: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	var list []map[string]string
 	for _, row := range rows[1:] {

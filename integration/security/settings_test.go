@@ -10,8 +10,8 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// settingsOfMasters: what an administrator sets at one master, the other has without a restart; masters that
-// start again have what their configuration says.
+// settingsOfMasters: a setting that an administrator changes at one master reaches the other without a restart.
+// Masters that start again use their configuration.
 func settingsOfMasters(t *testing.T, r *rig.Rig) {
 	// levels are those of the logs of both masters; admin is at the first.
 	levels := func() (both [2]string, admin *client.Client, err error) {
@@ -50,7 +50,7 @@ func settingsOfMasters(t *testing.T, r *rig.Rig) {
 			if err != nil {
 				return false, err
 			}
-			return both == [2]string{want, want}, fmt.Errorf("they log from %q", both)
+			return both == [2]string{want, want}, fmt.Errorf("the levels are %q", both)
 		})
 	}
 	become("info")

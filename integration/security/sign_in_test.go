@@ -113,11 +113,11 @@ resource_pools:
 	again.SignIn("7", "POST", r.MasterURL+"/oidc/sso?relayState=cli")
 	said, errors, code := theirs.Run(t, again.Last+"\n", theirs.Client(), "auth", "login", "--headless")
 	if code != 0 {
-		t.Fatalf("their det auth login: exit %d\n%s%s", code, said, errors)
+		t.Fatalf("Determined's det auth login: exit %d\n%s%s", code, said, errors)
 	}
-	rig.Holds(t, "their det auth login", said, "Authenticated as grace.")
-	rig.Holds(t, "their whoami", theirs.Det(t, "user", "whoami"), "'grace'")
-	rig.Holds(t, "their providers", theirs.Det(t, "auth", "list-providers"), "corp")
+	rig.Holds(t, "Determined's det auth login", said, "Authenticated as grace.")
+	rig.Holds(t, "Determined's det: whoami", theirs.Det(t, "user", "whoami"), "'grace'")
+	rig.Holds(t, "Determined's det: providers", theirs.Det(t, "auth", "list-providers"), "corp")
 
 	// With a code.
 	cmd = det("", "auth", "login", "--device", "-p", "corp")

@@ -70,13 +70,13 @@ func TestFilesGo(t *testing.T) {
 
 	out, _, code := u.Run(t, "y\n", u.Client(), "experiment", "set", "gc-policy", strconv.Itoa(id), "--save-experiment-best", "0", "--save-trial-best", "1", "--save-trial-latest", "1")
 	if code != 0 {
-		t.Errorf("their set gc-policy: %d", code)
+		t.Errorf("Determined's det: set gc-policy: %d", code)
 	}
-	rig.Holds(t, "their set gc-policy", out, uuids[3], "This policy will delete 1 checkpoints with validations and 0 checkpoints without validations", "Set GC policy of experiment "+strconv.Itoa(id))
+	rig.Holds(t, "Determined's det: set gc-policy", out, uuids[3], "This policy will delete 1 checkpoints with validations and 0 checkpoints without validations", "Set GC policy of experiment "+strconv.Itoa(id))
 	r.Become(t, id, "1 DELETED, 2 COMPLETED, 3 DELETED, 4 COMPLETED")
 	files("", whole, "", whole)
 
-	rig.Holds(t, "their rm", u.Det(t, "checkpoint", "rm", uuids[2], "--glob", "*.bin", "--glob", "sub/op*", "--yes"), "is in progress")
+	rig.Holds(t, "Determined's det: rm", u.Det(t, "checkpoint", "rm", uuids[2], "--glob", "*.bin", "--glob", "sub/op*", "--yes"), "is in progress")
 	r.Become(t, id, "1 DELETED, 2 PARTIALLY_DELETED, 3 DELETED, 4 COMPLETED")
 	files("", "metadata.json sub/state.txt", "", whole)
 	described, err := r.Det(t, "checkpoint", "describe", uuids[2])
@@ -84,9 +84,9 @@ func TestFilesGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	rig.Holds(t, "det checkpoint describe", described, "What was removed of it", "sub/op*", "asked", rest(t, r, id)[0].TaskID)
-	rig.Holds(t, "their describe", u.Det(t, "checkpoint", "describe", uuids[2]), uuids[2])
+	rig.Holds(t, "Determined's det: describe", u.Det(t, "checkpoint", "describe", uuids[2]), uuids[2])
 
-	rig.Holds(t, "their delete", u.Det(t, "checkpoint", "delete", uuids[4], "--yes"), "is in progress")
+	rig.Holds(t, "Determined's det: delete", u.Det(t, "checkpoint", "delete", uuids[4], "--yes"), "is in progress")
 	r.Become(t, id, "1 DELETED, 2 PARTIALLY_DELETED, 3 DELETED, 4 DELETED")
 	files("", "metadata.json sub/state.txt", "", "")
 	rest(t, r, id)
@@ -107,7 +107,7 @@ func deleted(t *testing.T, r *rig.Rig, u rig.Person, id int, storage, last strin
 	if err := os.WriteFile(at, []byte("in the way"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rig.Holds(t, "their experiment delete", u.Det(t, "experiment", "delete", strconv.Itoa(id), "--yes"), "in progress")
+	rig.Holds(t, "Determined's det: experiment delete", u.Det(t, "experiment", "delete", strconv.Itoa(id), "--yes"), "in progress")
 	rig.Eventually(t, "a deletion that fails", func() (bool, error) {
 		e, err := r.Client.Experiment(t.Context(), id)
 		if err != nil {

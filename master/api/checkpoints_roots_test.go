@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What a task says of where its checkpoints are makes no file of the master's host
-// readable: the master reads below the folders that its operators named.
+// A task reports the storage of its checkpoints. Whatever the task reports, the master reads only
+// files below the folders that its operators have listed.
 func TestTheMasterReadsBelowItsRoots(t *testing.T) {
 	dir := t.TempDir()
 	allowed, host := filepath.Join(dir, "allowed"), filepath.Join(dir, "host")
@@ -35,7 +35,7 @@ func TestTheMasterReadsBelowItsRoots(t *testing.T) {
 		{fmt.Sprintf(`{"type":"shared_fs","host_path":%q}`, allowed), 200},
 		{fmt.Sprintf(`{"type":"directory","container_path":%q}`, filepath.Join(allowed, "in", "..", ".")), 200},
 	} {
-		// A folder of the host that is named like a checkpoint: another allocation of Nomad's.
+		// A folder of the host with a name like a checkpoint, such as the one of a Nomad allocation.
 		id := fmt.Sprintf("aaaaaaaa-bbbb-4ccc-8ddd-%012d", i)
 		for _, base := range []string{host, allowed} {
 			if err := errors.Join(os.MkdirAll(filepath.Join(base, id, "master", "secrets"), 0o755),

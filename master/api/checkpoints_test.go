@@ -89,7 +89,7 @@ func TestCheckpointsByAPI(t *testing.T) {
 	}
 	owner.get("/checkpoints/aaaaaaaa-bbbb-cccc-dddd-ffffffffffff").says(403, "passwd")
 
-	// Garbage collection says what it left.
+	// A garbage collection reports the files that it did not remove.
 	owner.patch("/api/v1/checkpoints", `{"checkpoints":[{"uuid":"`+id+`","resources":{"resources":{"sub/x":"1"}}}]}`).ok()
 	if got := at(t, owner.get("/api/v1/checkpoints/"+id).ok().tree(), "checkpoint.state"); got != "STATE_PARTIALLY_DELETED" {
 		t.Errorf("%v", got)

@@ -66,7 +66,7 @@ func TestWebhooks(t *testing.T) {
 	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": mine.Workspace.ID})).is(409)
 	admin.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 1, "name": ""})).ok().into(&made)
 	if !strings.HasPrefix(made.Webhook.Name, "webhook-") {
-		t.Errorf("without a name it is %q", made.Webhook.Name)
+		t.Errorf("a webhook without a name is called %q", made.Webhook.Name)
 	}
 	theirs := made.Webhook.ID
 
@@ -198,7 +198,7 @@ func TestDeliveriesOfWebhooks(t *testing.T) {
 	admin.post(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/999/redeliver", made.Webhook.ID), "").is(404)
 	due, err := r.db.DueDeliveries(t.Context(), false, store.Busy{MaxOfOwner: 10}, 10)
 	if err != nil || len(due) != 1 || due[0].EventID != older {
-		t.Errorf("to send are %+v, %v", due, err)
+		t.Errorf("the deliveries that are due: %+v, %v", due, err)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestCustomEventsOfPrograms(t *testing.T) {
 	}
 	const data = `{"title":"t","description":"d","level":"LOG_LEVEL_WARNING"}`
 	if got := string(a.ranks[0].post("/api/v1/webhooks/custom", body(a.exp, a.trial, data)).ok().body); got != `{}` {
-		t.Errorf("it answers %s", got)
+		t.Errorf("the answer to a custom event is %s", got)
 	}
 	a.ranks[0].post("/api/v1/webhooks/custom", body(other.exp, other.trial, data)).is(403)
 	a.ranks[0].post("/api/v1/webhooks/custom", body(other.exp, a.trial, data)).is(400)

@@ -57,7 +57,7 @@ func Lead(ctx context.Context, db *store.DB, holder, address string, log *slog.L
 		term, err := db.Elect(call, holder, address, lease)
 		cancel()
 		if err != nil && ctx.Err() == nil && !away {
-			log.Warn("could not ask for the lease", "error", err, "cause", errors.Unwrap(err))
+			log.Warn("could not request the lease", "error", err, "cause", errors.Unwrap(err))
 		}
 		away = err != nil
 		if term > 0 {

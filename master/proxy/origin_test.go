@@ -15,7 +15,7 @@ func TestForeign(t *testing.T) {
 		{what: "its own", method: "PUT", site: "same-origin", origin: "http://m:8081"},
 		{what: "old browser reading", method: "GET"},
 		{what: "old browser writing", method: "DELETE", foreign: true},
-		{what: "old browser writing, said", method: "DELETE", origin: "http://m:8081"},
+		{what: "old browser writing, with its origin", method: "DELETE", origin: "http://m:8081"},
 		{what: "behind a proxy that changes the host", method: "POST", origin: "http://m:8081"},
 		{what: "the API's page", method: "GET", site: "same-site", mode: "cors", foreign: true},
 		{what: "a link", method: "GET", site: "cross-site", mode: "navigate", dest: "document"},
@@ -41,7 +41,7 @@ func TestForeign(t *testing.T) {
 			r.Host = "inside:1"
 		}
 		if o.foreign(r, "x") != c.foreign {
-			t.Errorf("%s: not %v", c.what, c.foreign)
+			t.Errorf("%s: foreign is not %v", c.what, c.foreign)
 		}
 	}
 }
@@ -63,6 +63,6 @@ func TestOrigins(t *testing.T) {
 		t.Error(got)
 	}
 	if !o.fits("1-TRIAL-x.t.example.com", "1.Trial_x") || o.fits("other.t.example.com", "1.Trial_x") || o.fits("t.example.com", "1.Trial_x") || !o.secure("x") {
-		t.Error("hosts within the domain")
+		t.Error("fits or secure is wrong for hosts within the domain")
 	}
 }

@@ -239,7 +239,7 @@ func pageBrowser(link string) page {
 
 // pageOf returns the page for an error.
 func pageOf(err error) page {
-	p := page{code: fault.CodeOf(err), Title: "This did not work", Text: err.Error()}
+	p := page{code: fault.CodeOf(err), Title: "The request failed", Text: err.Error()}
 	switch p.code {
 	case fault.Unauthenticated:
 		p.status = http.StatusUnauthorized

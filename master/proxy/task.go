@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// A Task is one as the proxy needs to know it: whose it is, and its newest attempt.
+// A Task is what the proxy knows of a task: its owner, and its newest attempt.
 type Task struct {
 	ID          string
 	Type        string // NOTEBOOK, TENSORBOARD, SHELL, …
@@ -23,22 +23,22 @@ type Task struct {
 	OwnerGone bool
 	// State is QUEUED, PULLING, STARTING, RUNNING, TERMINATING or TERMINATED.
 	State      string
-	Waiting    string // why it is queued, in words
-	ExitStatus string // of one that is over
-	Over       bool   // it will not run again
-	// Of the attempt that runs or is about to; all empty before there is one.
+	Waiting    string // the reason why the task is queued
+	ExitStatus string // of a task that has ended
+	Over       bool   // the task has ended and will not run again
+	// The following fields describe the attempt that runs or starts; they are empty before the first attempt.
 	AllocationID string
-	Ready        bool   // its program has answered
-	Secret       string // of its gateway
-	Address      string // where its runner said that it is, for want of a catalogue
+	Ready        bool   // the program has answered
+	Secret       string // of the gateway
+	Address      string // the address that the runner reported, used if no service has one
 	Port         int
-	// Certificate is the SHA-256, in hexadecimal digits, of the certificate that its
-	// runner reported; "" where runner or master were of a release that knew none.
+	// Certificate is the SHA-256, in hexadecimal digits, of the certificate that the runner
+	// reported; "" if runner or master were of a release without certificates.
 	Certificate string
-	// Ports are those that its configuration declares.
+	// Ports are the ports that the configuration declares.
 	Ports expconf.ProxyPorts
-	// Shown has the workspaces of the experiments that a TensorBoard shows: who opens it must be
-	// allowed to view in all of them.
+	// Shown has the workspaces of the experiments that a TensorBoard shows: a user who opens it must
+	// be allowed to view all of them.
 	Shown []int
 }
 
@@ -83,7 +83,7 @@ func (v taskService) bytes(asked string) bool {
 	return false
 }
 
-// kind is what a task of its type offers.
+// kind returns what a task of this type offers without a port.
 func (t Task) kind() v1.GatewayKind {
 	switch t.Type {
 	case "NOTEBOOK", "TENSORBOARD":
@@ -94,7 +94,7 @@ func (t Task) kind() v1.GatewayKind {
 	return v1.GatewayOfNone
 }
 
-// word is what users call a task of its type.
+// word is the name of the task's type in messages.
 func (t Task) word() string {
 	switch t.Type {
 	case "NOTEBOOK":
@@ -112,42 +112,42 @@ func Refusal(taskType, owner string) error {
 	return fault.New(fault.Forbidden, "this %s belongs to %s; its owner and admins may open it", Task{Type: taskType}.word(), owner)
 }
 
-// A Directory knows tasks, and who may come.
+// A Directory finds tasks, sessions, tickets and cookies.
 type Directory interface {
-	// Task finds a task; fault.NotFound when there is none.
+	// Task finds a task; fault.NotFound if it does not exist.
 	Task(ctx context.Context, id string) (Task, error)
-	// Tasks finds the tasks that there are among those.
+	// Tasks finds those of these tasks that exist.
 	Tasks(ctx context.Context, ids []string) (map[string]Task, error)
-	// Sessions says whose the sessions are, of those that are good.
+	// Sessions returns the users of those of these sessions that are valid.
 	Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error)
-	// IssueTicket keeps the hash of a ticket that a session asked for.
+	// IssueTicket stores the hash of a ticket for a session.
 	IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error
-	// RedeemTicket ends a ticket and keeps, for the same session and task, the hash
-	// of a cookie; fault.NotFound when there is no such ticket any more.
+	// RedeemTicket ends a ticket and stores the hash of a cookie for the same session and task;
+	// fault.NotFound if no valid ticket has this hash.
 	RedeemTicket(ctx context.Context, ticket []byte, task string, cookie []byte) error
-	// CookieWho says whose cookie that is; fault.NotFound when it opens nothing,
-	// or another task.
+	// CookieWho returns the user of a cookie; fault.NotFound if the cookie is not valid, or is for
+	// another task.
 	CookieWho(ctx context.Context, hash []byte, task string) (auth.Who, error)
 }
 
-// A Locator says at which host and port the gateway of an attempt is registered.
+// A Locator returns the host and the port at which the gateway of an attempt is registered.
 type Locator func(ctx context.Context, allocationID string) (host string, port int, err error)
 
-// A Caller is who comes to the API's origin.
+// A Caller is the sender of a request to the API's origin.
 type Caller struct {
 	Who auth.Who
-	// Cookie says that a browser showed who that is.
+	// Cookie reports that the request has the session's cookie, so that a browser sent it.
 	Cookie bool
-	// Foreign says why a browser's request may be another page's doing; nil for one
-	// from our own pages, and for programs.
+	// Foreign is the reason why another page may have caused a browser's request; nil for requests
+	// of our own pages and of programs.
 	Foreign error
-	// Proof is what only the session that asks can know, for a task: the form on
-	// which somebody confirms carries it.
+	// Proof returns a value that only this session can know, for a task. The form with which a user
+	// confirms to open the task contains it.
 	Proof func(task string) string
-	// Address is where the request comes from, as clients without a session are
-	// counted by: an IPv4 address or an IPv6 network.
+	// Address counts the requests of a client without a session: its IPv4 address or its IPv6
+	// network.
 	Address string
-	// Err says why nobody could be told; nil with a Who.
+	// Err is the reason why the sender is unknown; nil with a Who.
 	Err error
 	// Note records that a user opens a task, or, with a refusal, may not open it. If it fails,
 	// the task is not opened. nil: nothing is recorded.

@@ -368,7 +368,7 @@ func checkPlacement(q Request, p Placement, nodes map[string]Node, held map[slot
 		for _, id := range part.SlotIDs {
 			i := slices.IndexFunc(n.Slots, func(s Slot) bool { return s.ID == id })
 			if i < 0 || !n.Slots[i].usable() {
-				return fmt.Errorf("%s got slot %d of %s, which is not to be given", q.ID, id, n.ID)
+				return fmt.Errorf("%s got slot %d of %s, which is not usable", q.ID, id, n.ID)
 			}
 			key := slotIn{n.ID, id}
 			if held[key] != "" {

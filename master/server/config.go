@@ -52,7 +52,7 @@ type Config struct {
 	Ingress IngressConfig `yaml:"ingress"`
 	// Let everybody reach ports of tasks that a configuration declares in
 	// `environment.proxy_ports` as unauthenticated ([the proxy](../proxy.md)). Without it such
-	// ports require a sign-in as others do.
+	// ports require a sign-in, like all other ports.
 	UnauthenticatedPorts bool `yaml:"unauthenticated_ports"`
 	// Address of the PostgreSQL database, `postgres://user:password@host:5432/detent`. Required.
 	Database string `yaml:"database"`

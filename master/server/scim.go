@@ -13,7 +13,7 @@ import (
 type SCIMConfig struct {
 	// Serve SCIM 2.0 below `<public_url>/scim/v2` ([SCIM](scim.md)).
 	Enabled bool `yaml:"enabled"`
-	// How the client shows who it is.
+	// How the client authenticates.
 	Auth SCIMAuthConfig `yaml:"auth"`
 }
 

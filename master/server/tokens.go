@@ -10,7 +10,7 @@ import (
 type TokensConfig struct {
 	// Longest time for which a token can be valid, in days; -1 for no limit.
 	MaxDays int `yaml:"max_days"`
-	// Time for which a token is valid whose maker asks for no time, in days.
+	// Time for which a token is valid if its creator requests no other time, in days.
 	DefaultDays int `yaml:"default_days"`
 }
 

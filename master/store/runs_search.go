@@ -11,8 +11,8 @@ import (
 // multiTrial is whether experiment e can have more than one trial.
 const multiTrial = `(e.searcher IS DISTINCT FROM 'single')`
 
-// searchedRuns is the table of runs: of the trials of all experiments. Its numbers are the
-// trials' ids, within a project too: localId has one after the project's key.
+// searchedRuns is the table of runs: the trials of all experiments. The number of a run is the
+// trial's id, also in localId, after the project's key.
 var searchedRuns = searched{noun: "runs", id: "t.id", archived: "(t.archived OR e.archived)", state: shownTrial, order: "id", from: ` FROM trials t
 	JOIN experiments e ON e.id = t.experiment_id LEFT JOIN trial_summaries s ON s.trial_id = t.id` + searchJoins, fields: map[string]string{
 	"id": "t.id", "experimentDescription": "e.description", "forkedFrom": "e.parent_id", "startTime": "t.started_at", "endTime": "t.ended_at",
@@ -72,7 +72,7 @@ type Run struct {
 	ProjectName    string     `db:"project_name"`
 	ProjectKey     string     `db:"project_key"`
 	WorkspaceName  string     `db:"workspace_name"`
-	Name           string     `db:"name"` // this and the others are its experiment's
+	Name           string     `db:"name"` // this field and the following ones are the experiment's
 	Description    string     `db:"description"`
 	Searcher       *string    `db:"searcher"`
 	Metric         *string    `db:"metric"`
@@ -132,7 +132,8 @@ func (db *DB) RunHeads(ctx context.Context, in auth.Scope, q Search, limit int) 
 	return rows[RunHead](ctx, db, `SELECT `+runHeadColumns+searchedRuns.from+where+` ORDER BY t.id LIMIT @limit`, b.args)
 }
 
-// maxRunsRead is how many runs of a project, the newest, the lists of what runs have look at.
+// maxRunsRead is the number of the newest runs of a project from which the lists of metrics,
+// hyperparameters and metadata are made.
 const maxRunsRead = 10_000
 
 // newestRuns is SQL for the newest runs of project $1 (0: of all) in the workspaces $3.
@@ -158,8 +159,8 @@ type NamedValue struct {
 	Type string `db:"type"` // of its values, as JSON has it; "" if they have several
 }
 
-// leaves is SQL for the values of a JSON column of runs, with the names of the objects around
-// each in front of its own.
+// leaves is SQL for the values of a JSON column of runs. The name of a value begins with the names
+// of the objects that contain it.
 func leaves(column string) string {
 	return `WITH RECURSIVE tree(name, v) AS (
 			SELECT h.key, h.value FROM ` + newestRuns + ` r
@@ -184,8 +185,8 @@ func (db *DB) RunMetadataUsed(ctx context.Context, in auth.Scope, project int) (
 	return rows[NamedValue](ctx, db, leaves("metadata")+namedLeaves, project, maxNames, workspaces(in), maxRunsRead)
 }
 
-// RunMetadataValues lists the texts that a project's runs have under a key of their metadata;
-// those of lists are their elements.
+// RunMetadataValues lists the texts that a project's runs have under a key of their metadata; for a
+// list it lists the elements.
 func (db *DB) RunMetadataValues(ctx context.Context, in auth.Scope, project int, key string) ([]string, error) {
 	return scalars[string](ctx, db, leaves("metadata")+`
 		SELECT DISTINCT x.v #>> '{}' FROM tree

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// seen returns the result of a read with these experiments.
+// seen returns the result of a read in which the experiments have these states.
 func seen(queue string, shown map[int]string) *stateView {
 	s := &stateView{experiments: map[int]ListedExperiment{}, queue: queue}
 	for id, state := range shown {
@@ -16,8 +16,8 @@ func seen(queue string, shown map[int]string) *stateView {
 	return s
 }
 
-// told describes a change.
-func told(c StateChange) string {
+// described describes a change as text.
+func described(c StateChange) string {
 	out := ""
 	for _, e := range c.Experiments {
 		out += fmt.Sprintf("%d %s; ", e.ID, e.Shown)
@@ -31,33 +31,33 @@ func told(c StateChange) string {
 
 func TestStateFeedTellsDifferences(t *testing.T) {
 	f := NewStateFeed(context.Background(), nil, nil)
-	f.busy, f.epoch = true, "e" // as if it ran; the test calls compare itself
+	f.busy, f.epoch = true, "e" // the test calls compare in place of the feed
 	ch, now, _, missed, cancel := f.Watch(nil)
 	defer cancel()
 	if now != (StatePosition{"e", 0}) || !missed {
-		t.Fatalf("a first reader is at %+v, and missed is %t", now, missed)
+		t.Fatalf("the first reader is at %+v, and missed is %t", now, missed)
 	}
 	running := "RUNNING"
-	for i, look := range []struct {
+	for i, read := range []struct {
 		saw  *stateView
-		want string // nothing: no change is told
+		want string // "": the feed sends no change
 	}{
-		{seen("a", map[int]string{1: running, 2: "PAUSED"}), "1 RUNNING; 2 PAUSED; gone [], queue true"}, // the first tells all
+		{seen("a", map[int]string{1: running, 2: "PAUSED"}), "1 RUNNING; 2 PAUSED; gone [], queue true"}, // the first change has everything
 		{seen("a", map[int]string{1: running, 2: "PAUSED"}), ""},
 		{seen("b", map[int]string{1: running, 2: "PAUSED"}), "gone [], queue true"},
 		{seen("b", map[int]string{1: "COMPLETED", 2: "PAUSED", 3: "ERROR"}), "1 COMPLETED; 3 ERROR; gone [], queue false"},
-		{seen("b", map[int]string{2: "PAUSED"}), ""}, // what has ended is not looked at again
+		{seen("b", map[int]string{2: "PAUSED"}), ""}, // experiments that have ended are not read again
 		{seen("b", map[int]string{}), "gone [2], queue false"},
 	} {
-		f.compare(look.saw)
+		f.compare(read.saw)
 		got := ""
 		select {
 		case c := <-ch:
-			got = told(c)
+			got = described(c)
 		default:
 		}
-		if got != look.want {
-			t.Errorf("look %d told %q, not %q", i, got, look.want)
+		if got != read.want {
+			t.Errorf("read %d sent %q, want %q", i, got, read.want)
 		}
 	}
 	moved := seen("b", map[int]string{4: running})
@@ -68,11 +68,11 @@ func TestStateFeedTellsDifferences(t *testing.T) {
 	mark.WorkspaceID = 9
 	moved.experiments[4] = mark
 	f.compare(moved)
-	if c := <-ch; told(c) != "4 RUNNING; gone [4], queue false" || c.Gone[0].WorkspaceID != 0 || c.Experiments[0].WorkspaceID != 9 {
-		t.Errorf("a move to another workspace told %+v", c)
+	if c := <-ch; described(c) != "4 RUNNING; gone [4], queue false" || c.Gone[0].WorkspaceID != 0 || c.Experiments[0].WorkspaceID != 9 {
+		t.Errorf("after a move to another workspace the feed sent %+v", c)
 	}
 	if f.maxID != 4 {
-		t.Errorf("the highest number seen is %d", f.maxID)
+		t.Errorf("the highest id is %d, want 4", f.maxID)
 	}
 }
 
@@ -107,8 +107,8 @@ func TestStateFeedKnowsWhatAReaderMissed(t *testing.T) {
 	}
 }
 
-// TestStateFeedLetsGoOfTheSlow tests that a reader that does not read does not delay others.
-func TestStateFeedLetsGoOfTheSlow(t *testing.T) {
+// TestStateFeedDropsSlowReaders tests that a reader that does not read does not delay others.
+func TestStateFeedDropsSlowReaders(t *testing.T) {
 	f := NewStateFeed(context.Background(), nil, nil)
 	f.busy, f.epoch = true, "e"
 	ch, _, _, _, cancel := f.Watch(nil)
@@ -117,11 +117,11 @@ func TestStateFeedLetsGoOfTheSlow(t *testing.T) {
 	}
 	for range stateBuffer {
 		if _, ok := <-ch; !ok {
-			t.Fatal("changes that it was given were taken back")
+			t.Fatal("the channel was closed before the reader got the changes in its buffer")
 		}
 	}
 	if _, ok := <-ch; ok || f.watched() {
-		t.Error("it is still waited for")
+		t.Error("the feed still has the slow reader")
 	}
-	cancel() // twice is harmless
+	cancel() // has no effect: the feed has dropped the reader
 }

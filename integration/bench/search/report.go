@@ -43,7 +43,7 @@ func (s series) at(i int) []float64 {
 	return list
 }
 
-// names lists tables and methods in the order in which they first come.
+// names lists tables or methods in the order of their first appearance.
 func names(all []series, of func(series) string) []string {
 	var list []string
 	for _, s := range all {

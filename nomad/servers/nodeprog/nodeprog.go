@@ -1,5 +1,5 @@
 // Package nodeprog installs programs for Node that tests start: Azurite, Microsoft's emulator of
-// Azure's Blob Storage, and oidc-provider, with which identity is a provider of OpenID Connect. npm
+// Azure's Blob Storage, and oidc-provider, a provider of OpenID Connect (package identitytest). npm
 // installs the versions in their package-lock.json into the user's cache, without running their
 // scripts.
 package nodeprog
@@ -48,7 +48,7 @@ func Programs() map[string]Program {
 
 // Ensure returns the script that Node runs. It installs the program the first time.
 func (p Program) Ensure(ctx context.Context, report *servers.Reporter) (script string, err error) {
-	dir, err := p.place()
+	dir, err := p.folder()
 	if err != nil {
 		return "", err
 	}
@@ -66,7 +66,7 @@ func (p Program) Ensure(ctx context.Context, report *servers.Reporter) (script s
 
 // Find looks for an installed program; found is false without one, or without Node.
 func (p Program) Find() (script string, found bool, err error) {
-	dir, err := p.place()
+	dir, err := p.folder()
 	if err != nil {
 		return "", false, err
 	}
@@ -81,8 +81,8 @@ func (p Program) there(dir string) bool {
 	return err == nil
 }
 
-// place is the folder of an installation; its name depends on the contents of the files.
-func (p Program) place() (string, error) {
+// folder returns the folder of the installation; its name depends on the contents of the files.
+func (p Program) folder() (string, error) {
 	cache, err := servers.CacheDir()
 	if err != nil {
 		return "", err

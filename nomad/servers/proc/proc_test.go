@@ -25,18 +25,18 @@ func start(t *testing.T, script string) (*Process, string) {
 func TestProcessHasItsOwnSession(t *testing.T) {
 	p, _ := start(t, "exec sleep 600")
 	if !p.ID.Alive() {
-		t.Fatal("it does not run")
+		t.Fatal("the process does not run")
 	}
 	sid, _, errno := syscall.RawSyscall(syscall.SYS_GETSID, uintptr(p.ID.Pid), 0, 0)
 	if errno != 0 || int(sid) != p.ID.Pid {
-		t.Errorf("its session is %d, %v; expected its own, %d", sid, errno, p.ID.Pid)
+		t.Errorf("the process is in session %d, %v; expected a session of its own, %d", sid, errno, p.ID.Pid)
 	}
 }
 
 func TestStopAsksAndThenKills(t *testing.T) {
 	for name, script := range map[string]string{
-		"one that obeys": "exec sleep 600",
-		"one that not":   "trap '' TERM; echo trapped; while :; do sleep 1; done",
+		"ends at SIGTERM": "exec sleep 600",
+		"ignores SIGTERM": "trap '' TERM; echo trapped; while :; do sleep 1; done",
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, log := start(t, script)
@@ -47,13 +47,13 @@ func TestStopAsksAndThenKills(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p.ID.Alive() {
-				t.Error("it runs on")
+				t.Error("the process runs after Stop")
 			}
 			if err := p.ID.Stop(t.Context(), syscall.SIGTERM, time.Second); err != nil {
-				t.Errorf("stopping what is gone: %v", err)
+				t.Errorf("stopping a process that has ended: %v", err)
 			}
 			if err := p.ID.Signal(syscall.SIGTERM); !errors.Is(err, ErrGone) {
-				t.Errorf("a signal to what is gone: %v, expected %v", err, ErrGone)
+				t.Errorf("a signal to a process that has ended: %v, expected %v", err, ErrGone)
 			}
 		})
 	}
@@ -64,22 +64,22 @@ func TestAnotherProcessWithThePidIsLeftAlone(t *testing.T) {
 	p, _ := start(t, "exec sleep 600")
 	old := ID{Pid: p.ID.Pid, Start: "when somebody else had it"}
 	if old.Alive() {
-		t.Error("the earlier process is said to be alive")
+		t.Error("Alive reports that the earlier process is alive")
 	}
 	if err := old.Kill(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if !p.ID.Alive() {
-		t.Error("a process was killed for one that had its pid earlier")
+		t.Error("Kill killed another process, which has the pid of an earlier one")
 	}
 	for _, none := range []ID{{}, {Pid: -1}, {Pid: 1 << 30}} {
 		if none.Alive() {
-			t.Errorf("%+v is said to be alive", none)
+			t.Errorf("Alive reports that %+v is alive", none)
 		}
 	}
 }
 
-// One that ends before Start returns is an error of Start's, so this one waits to be told.
+// If a process ends before Start returns, Start returns an error; so this script waits for a file.
 func TestExitIsSeenByItsStarter(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	p, log := start(t, "while [ ! -e '"+ready+"' ]; do sleep 0.01; done; echo its last words >&2; exit 7")
@@ -88,7 +88,7 @@ func TestExitIsSeenByItsStarter(t *testing.T) {
 	}
 	<-p.Exited()
 	if p.ExitState() != "exit status 7" {
-		t.Errorf("it ended with %q", p.ExitState())
+		t.Errorf("the process ended with %q", p.ExitState())
 	}
 	if tail := LogTail(log, 5); !strings.Contains(tail, "its last words") {
 		t.Errorf("its log ends with %q", tail)
@@ -98,7 +98,7 @@ func TestExitIsSeenByItsStarter(t *testing.T) {
 func TestLogTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if tail := LogTail(path, 3); tail != "" {
-		t.Errorf("of no log: %q", tail)
+		t.Errorf("the tail of a log that does not exist: %q", tail)
 	}
 	if err := os.WriteFile(path, []byte(strings.Repeat("line\n", 50000)+"a\nb\nc\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func awaitText(t *testing.T, path, want string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s never had %q", path, want)
+			t.Fatalf("%s does not contain %q after 10 seconds", path, want)
 		}
 		<-time.After(5 * time.Millisecond)
 	}

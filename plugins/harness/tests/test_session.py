@@ -58,7 +58,7 @@ def test_kept_connection_that_ended_is_replaced(stub: Stub, session: api.TaskSes
     session.get("/api/v1/trials/12")
     stub.stop()
     stub.start()
-    # The policy allows no retry: this is not one.
+    # The policy allows no retry; a request on a new connection does not count as one.
     assert session.get("/api/v1/trials/12").status_code == 200
 
 
