@@ -65,10 +65,10 @@ func TestShipRunsNoChangedRunner(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			if !c.fails && strings.TrimSpace(string(out)) != c.want {
-				t.Errorf("it printed %q, want %q", out, c.want)
+				t.Errorf("ship printed %q, want %q", out, c.want)
 			}
 			if c.fails && (strings.Contains(string(out), "bad") || !strings.Contains(string(out), "changed det-runner")) {
-				t.Errorf("it printed %q", out)
+				t.Errorf("ship printed %q", out)
 			}
 		})
 	}

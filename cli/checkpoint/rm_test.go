@@ -107,7 +107,7 @@ func rmAndDelete(t *testing.T, r *rig) {
 				t.Error(err)
 			}
 			if out != c.said {
-				t.Errorf("it said %q, want %q", out, c.said)
+				t.Errorf("det printed %q, want %q", out, c.said)
 			}
 			var told []string
 			for range c.removals {
@@ -151,7 +151,7 @@ func describeTellsWhatWasRemoved(t *testing.T, r *rig) {
 	}
 	for _, want := range []string{"What was removed of it", when.UTC().Format("2006-01-02 15:04:05-0700"), "2.0KB", "*.bin", "failed", "access denied", k.Removals[0].TaskID} {
 		if !strings.Contains(out, want) {
-			t.Errorf("it lacks %q:\n%s", want, out)
+			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
 	}
 }

@@ -82,11 +82,11 @@ func setGCPolicy(t *testing.T, m *world) {
 				first, later := strings.Index(said, servertest.CheckpointOf(trial, 10)), strings.Index(said, servertest.CheckpointOf(trial+1, 10))
 				if first < 0 || later < first || strings.Contains(said, servertest.CheckpointOf(trial, 20)) ||
 					!strings.Contains(said, "This policy will delete 2 checkpoints with validations and 1 checkpoints without validations.") {
-					t.Errorf("it showed\n%s", said)
+					t.Errorf("det printed\n%s", said)
 				}
 			}
 			if !c.fails && !strings.Contains(said, fmt.Sprintf("Set GC policy of experiment %d to\n{'save_experiment_best': 1, 'save_trial_best': 0, 'save_trial_latest': 2}\n", id)) {
-				t.Errorf("it said\n%s", said)
+				t.Errorf("det printed\n%s", said)
 			}
 		})
 	}

@@ -27,7 +27,7 @@ func TestCard(t *testing.T) {
 	parts := strings.SplitN(text, "---\n", 3)
 	var head front
 	if len(parts) != 3 || parts[0] != "" || yaml.Unmarshal([]byte(parts[1]), &head) != nil {
-		t.Fatalf("it has no front matter:\n%s", text)
+		t.Fatalf("the card has no front matter:\n%s", text)
 	}
 	if head.Name != "mnist: [x]" || head.Version != 2 || strings.Join(head.Tags, " ") != "vision x" || *head.Trial != 31 || head.Metrics["loss"] != 0.5 {
 		t.Errorf("%+v", head)
@@ -35,12 +35,12 @@ func TestCard(t *testing.T) {
 	for _, want := range []string{"\n# mnist: [x], version 2\n", "\nafter the fix\nof the labels\n", "| experiment | 12 |\n", "| batches | 10 |\n", `| name of the version | best \| of all |`,
 		"## Hyperparameters\n\n| | |\n|---|---|\n| lr | 0.1 |\n", `| rows | {"a\|b":150} |`, "| `checkpoint/model.bin` | 2.0KB |\n", "## Notes about this version\n\n## Data\n\nScanned by hand.\n"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q:\n%s", want, text)
+			t.Errorf("the card does not contain %q:\n%s", want, text)
 		}
 	}
 	for _, not := range []string{"code/`", "Metadata of the version", "Notes about the model"} {
 		if strings.Contains(text, not) {
-			t.Errorf("it says %q:\n%s", not, text)
+			t.Errorf("the card contains %q:\n%s", not, text)
 		}
 	}
 }

@@ -115,6 +115,6 @@ func TestCarryIsInterrupted(t *testing.T) {
 	go func() { done <- carry(ctx, ours, block, io.Discard) }()
 	cancel()
 	if err := <-done; err == nil {
-		t.Error("it ended in order")
+		t.Error("carry ended without an error")
 	}
 }

@@ -304,7 +304,7 @@ func (w *typist) templates(t *testing.T) {
 		t.Errorf("a broken one: exit %d, %s", code, stderr)
 	}
 	if got := w.det(t, "template", "describe", "base"); got != "# for all of us\nlabels: [based]\nmax_restarts: 1\n" {
-		t.Errorf("it is not as it was written: %q", got)
+		t.Errorf("the template is not as it was written: %q", got)
 	}
 	rig.Holds(t, "list", w.det(t, "template", "list", "-d"), "base", "Uncategorized", "max_restarts: 1")
 	out := w.det(t, "experiment", "create", "curve.yaml", "code", "--paused", "--template", "base")
@@ -396,7 +396,7 @@ func (w *typist) removals(t *testing.T, id, best string) {
 			if err != nil {
 				return false, err
 			}
-			return string(k.State) == state, fmt.Errorf("it is %s", k.State)
+			return string(k.State) == state, fmt.Errorf("the checkpoint is %s", k.State)
 		})
 	}
 	rig.Holds(t, "rm", w.det(t, "checkpoint", "rm", latest, "--glob", "deep", "--yes"), "is in progress")

@@ -74,14 +74,14 @@ func theirExperiment(t *testing.T, u rig.Person, id string) {
 	rig.Holds(t, "config", u.Det(t, "experiment", "config", id), "name: theirs", "batches: 5", "lr:")
 	trials := u.Table(t, "experiment", "list-trials", id)
 	if len(trials) != 1 || trials[0]["State"] != "COMPLETED" || trials[0]["# of Batches"] != "5" || !strings.Contains(trials[0]["H-Params"], `"lr": 0.5`) {
-		t.Errorf("its trials are %v", trials)
+		t.Errorf("the experiment's trials are %v", trials)
 	}
 	if list := u.Table(t, "experiment", "list-checkpoints", id); len(list) != 5 {
 		t.Errorf("%d checkpoints, 5 were stored: %v", len(list), list)
 	}
 	best := u.Table(t, "experiment", "list-checkpoints", "--best", "2", id)
 	if len(best) != 2 || best[0]["# of Batches"] != "3" || best[0]["Validation Metric"] != "0" && best[0]["Validation Metric"] != "0.0" || best[0]["State"] != "COMPLETED" {
-		t.Errorf("its best two checkpoints are %v", best)
+		t.Errorf("the experiment's best two checkpoints are %v", best)
 	}
 	into := filepath.Join(u.Home, "code")
 	if err := os.Mkdir(into, 0o755); err != nil {
@@ -221,7 +221,7 @@ func theirChanges(t *testing.T, u rig.Person, id string) {
 		t.Fatalf("%v in %s", err, out)
 	}
 	if len(described) != 1 || described[0].Experiment.Name != "renamed" || described[0].Experiment.Description != "what it is for" {
-		t.Errorf("it is %+v", described)
+		t.Errorf("the experiment is %+v", described)
 	}
 	rig.Holds(t, "describe", u.Det(t, "experiment", "describe", id), "kept")
 	if strings.Contains(u.Det(t, "experiment", "describe", id), "dropped") {
@@ -246,7 +246,7 @@ func theirCluster(t *testing.T, u rig.Person) {
 		return func() (bool, error) {
 			for _, c := range u.Table(t, "command", "list") {
 				if c["id"] == id {
-					return c[column] == value, fmt.Errorf("it is %v", c)
+					return c[column] == value, fmt.Errorf("the row is %v", c)
 				}
 			}
 			return false, errors.New("it is not in the list")
@@ -335,7 +335,7 @@ func TestUnmodifiedHarnessMakesRoom(t *testing.T) {
 	log = r.Log(t, id)
 	rig.Holds(t, "the log", log, fmt.Sprintf("goes on after %d with {'begun': True}", stopped), fmt.Sprintf("ends after %d", stopped+1))
 	if n := strings.Count(log, "user code starts"); n != 1 {
-		t.Errorf("it began %d times:\n%s", n, log)
+		t.Errorf("the program began %d times:\n%s", n, log)
 	}
 
 	id, _ = u.Create(t, "killed", theirEndless)

@@ -44,7 +44,7 @@ func (f taskUser) says(id, line string) {
 	f.t.Helper()
 	rig.Eventually(f.t, fmt.Sprintf("task %s prints %q", id, line), func() (bool, error) {
 		out := f.Det(f.t, "task", "logs", id)
-		return strings.Contains(out, line), fmt.Errorf("its log: %s", out)
+		return strings.Contains(out, line), fmt.Errorf("the task's log: %s", out)
 	})
 }
 

@@ -77,7 +77,7 @@ func TestQuickStart(t *testing.T) {
 	into := filepath.Join("checkpoints", best[0]["UUID"])
 	rig.Holds(t, "download", u.Det(t, "checkpoint", "download", best[0]["UUID"]), into)
 	if state, err := filepath.Glob(filepath.Join(u.Home, into, "state")); err != nil || len(state) != 1 {
-		t.Errorf("its file is not in %s: %v", into, err)
+		t.Errorf("the checkpoint's file is not in %s: %v", into, err)
 	}
 	for noun, args := range map[string][]string{
 		"notebook":    {"--config", "resources.slots=0", "--config", rig.WithPython(rig.PythonOf(t, "notebook"))},

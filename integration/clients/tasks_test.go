@@ -29,10 +29,10 @@ func TestNotebook(t *testing.T) {
 	rig.Holds(t, "what it says", out, "Jupyter Notebook is running at: "+r.MasterURL+"/proxy/"+id+"/")
 	base := "/proxy/" + id
 	if code, body := r.Page(t, r.Client, base+"/api/contents/mine.ipynb"); code != 200 || !strings.Contains(body, `"nbformat"`) {
-		t.Errorf("its file: %d %s", code, body)
+		t.Errorf("the notebook's file: %d %s", code, body)
 	}
 	if code, body := r.Page(t, r.Client, base+"/lab"); code != 200 || !strings.Contains(body, "JupyterLab") {
-		t.Errorf("its page: %d %.300s", code, body)
+		t.Errorf("the notebook's page: %d %.300s", code, body)
 	}
 	if code, _ := r.Page(t, nil, base+"/api/contents"); code == 200 {
 		t.Error("anybody gets in")
@@ -58,7 +58,7 @@ func TestNotebook(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if status := r.Ends(t, "notebook", id); status != "killed by determined" {
-		t.Errorf("its status is %q", status)
+		t.Errorf("the notebook's status is %q", status)
 	}
 	log, err := r.Det(t, "notebook", "logs", id)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestNotebook(t *testing.T) {
 	}
 	rig.Holds(t, "its log", log, "Serving notebooks from local directory")
 	if code, body := r.Page(t, r.Client, base+"/lab"); code == 200 {
-		t.Errorf("it answers after its end: %.200s", body)
+		t.Errorf("the notebook answers after its end: %.200s", body)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestIdleNotebook(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if status := r.Ends(t, "notebook", rig.Started(t, out)); status != "ended because it was not used for 2s" {
-		t.Errorf("its status is %q", status)
+		t.Errorf("the notebook's status is %q", status)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestNotebookWithoutJupyter(t *testing.T) {
 	r := rig.Start(t)
 	out, err := r.Det(t, "notebook", "start", "--no-browser", "--config", "resources.slots=0", "--config", rig.WithPython(rig.PythonOf(t, "demo")))
 	if err == nil {
-		t.Fatalf("it started:\n%s", out)
+		t.Fatalf("the notebook started:\n%s", out)
 	}
 	rig.Holds(t, "what it says", out, "JupyterLab is not installed for ", "pip install jupyterlab", "ended before it could be used: failed: exit code 1")
 }
@@ -125,7 +125,7 @@ func TestShell(t *testing.T) {
 		t.Errorf("open: %v\n%s", err, out)
 	}
 	if log, err := r.Det(t, "shell", "logs", id); err != nil || !strings.Contains(log, "Server listening on ") { // scripts search for it
-		t.Errorf("its log: %v\n%s", err, log)
+		t.Errorf("the shell's log: %v\n%s", err, log)
 	}
 	eve := another(t, r, "eve")
 	if resp, err := eve.Shell(t.Context(), id); err != nil || resp.Shell.PrivateKey != "" {
@@ -135,7 +135,7 @@ func TestShell(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if status := r.Ends(t, "shell", id); status != "killed by determined" {
-		t.Errorf("its status is %q", status)
+		t.Errorf("the shell's status is %q", status)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestUnmodifiedClientsTasks(t *testing.T) {
 			}
 			rig.Holds(t, "kill", u.Det(t, noun, "kill", id[:8]), id)
 			if status := r.Ends(t, noun, id); status != "killed by determined" {
-				t.Errorf("its status is %q", status)
+				t.Errorf("the task's status is %q", status)
 			}
 			u.Det(t, noun, "logs", id)
 		})

@@ -100,7 +100,7 @@ func unmanagedEnds(t *testing.T, r *rig.Rig, ids [2]int, state v1.TrialState, st
 		t.Errorf("after %d steps: %d batches, %d checkpoints, %v", steps, trial.TotalBatchesProcessed, trial.CheckpointCount, trial.SearcherMetricValue)
 	}
 	if log := r.Log(t, ids[0]); !strings.Contains(log, "lr 0.25 from step 0") || steps == 5 && !strings.Contains(log, "trained") {
-		t.Errorf("its log is %s", log)
+		t.Errorf("the trial's log is %s", log)
 	}
 	if e.BestTrialID == nil || *e.BestTrialID != ids[1] {
 		t.Errorf("the best trial is %v", e.BestTrialID)

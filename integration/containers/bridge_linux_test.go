@@ -142,7 +142,7 @@ environment: {environment_variables: ["ADDRESSES=%s"]}
 		t.Errorf("metadata.google.internal is %s, want %s; with IPv6: %v", found.Metadata, name, found.Six)
 	}
 	if n := d.Trial(t, id).Restarts; n != 1 {
-		t.Errorf("it has restarted %d times", n)
+		t.Errorf("the trial has restarted %d times", n)
 	}
 	if out, err := d.Det(t, "command", "kill", other); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -85,25 +85,25 @@ func (d *inContainers) waitUntilEmpty(t *testing.T) {
 func (d *inContainers) taskEnvironment(t *testing.T) {
 	s := d.look(t, "")
 	if s.UID != 0 || s.Cwd != "/run/determined/workdir" || s.Home != "/root" || s.Name != "root" {
-		t.Errorf("it runs as %d (%s) at home in %s, in %s", s.UID, s.Name, s.Home, s.Cwd)
+		t.Errorf("the program runs as %d (%s) at home in %s, in %s", s.UID, s.Name, s.Home, s.Cwd)
 	}
 	if s.Shm != 96<<20 {
-		t.Errorf("its /dev/shm has %d bytes, want those of the cluster's defaults", s.Shm)
+		t.Errorf("the task's /dev/shm has %d bytes, want those of the cluster's defaults", s.Shm)
 	}
 	if s.First != "/alloc/bin/det-runner" || s.Processes > 8 {
 		t.Errorf("the first of %d processes is %s", s.Processes, s.First)
 	}
 	if s.Env["COLOUR"] != "blue" || s.Env["NOMAD_TOKEN"] != "" || s.Env["DET_RUN_DIR"] != "/run/determined" {
-		t.Errorf("its environment has %v", s.Env)
+		t.Errorf("the task's environment has %v", s.Env)
 	}
 	if s.Env["NVIDIA_VISIBLE_DEVICES"] != "void" {
 		t.Errorf("a task without GPUs sees those that its image asks for: %q", s.Env["NVIDIA_VISIBLE_DEVICES"])
 	}
 	if !slices.Equal(s.Files, []string{"facts.py"}) {
-		t.Errorf("its working directory holds %v", s.Files)
+		t.Errorf("the working directory contains %v", s.Files)
 	}
 	if s.Caps>>21&1 != 0 || s.Caps>>19&1 != 0 || s.Caps == 0 {
-		t.Errorf("its capabilities are %x: without SYS_ADMIN and SYS_PTRACE, and some", s.Caps)
+		t.Errorf("the program's capabilities are %x; want some, without SYS_ADMIN and SYS_PTRACE", s.Caps)
 	}
 	_, uuid, found := strings.Cut(s.log, "CHECKPOINT ")
 	if !found {
@@ -111,7 +111,7 @@ func (d *inContainers) taskEnvironment(t *testing.T) {
 	}
 	uuid, _, _ = strings.Cut(uuid, "\n")
 	if text, err := os.ReadFile(filepath.Join(d.dir, "checkpoints", uuid, "state")); err != nil || string(text) != "one" {
-		t.Errorf("its checkpoint holds %q: %v", text, err)
+		t.Errorf("the checkpoint contains %q: %v", text, err)
 	}
 }
 
@@ -131,7 +131,7 @@ environment:
   drop_capabilities: [NET_RAW, chown]
 `, d.dir))
 	if s.Shm != 48<<20 || s.Env["SHAPE"] != "round one" || s.Env["COLOUR"] != "blue" {
-		t.Errorf("its /dev/shm has %d bytes, and its environment %v", s.Shm, s.Env)
+		t.Errorf("the task's /dev/shm has %d bytes, and its environment is %v", s.Shm, s.Env)
 	}
 	for what, want := range map[string]string{
 		"read /data/words": "read me", "read inputs/data/words": "read me",
@@ -142,7 +142,7 @@ environment:
 		}
 	}
 	if s.Caps>>19&1 != 1 || s.Bound>>13&1 != 0 || s.Bound>>0&1 != 0 || s.Caps>>21&1 != 0 {
-		t.Errorf("its capabilities are %x of %x: SYS_PTRACE was added, NET_RAW and CHOWN were dropped", s.Caps, s.Bound)
+		t.Errorf("the program's capabilities are %x of %x; want SYS_PTRACE, and neither NET_RAW nor CHOWN", s.Caps, s.Bound)
 	}
 }
 
@@ -167,10 +167,10 @@ bind_mounts: [{host_path: %s/open/data, container_path: inputs/data}]
 environment: {environment_variables: ["WRITE=/usr/new /run/determined/new", "READ=inputs/data/words"]}
 `, d.dir))
 	if s.UID != 1234 || s.GID != 1235 || s.Name != "linked" || s.Home != s.Cwd || s.Caps != 0 {
-		t.Errorf("it runs as %d:%d (%s) at home in %s with capabilities %x", s.UID, s.GID, s.Name, s.Home, s.Caps)
+		t.Errorf("the program runs as %d:%d (%s) at home in %s with capabilities %x", s.UID, s.GID, s.Name, s.Home, s.Caps)
 	}
 	if s.tried("write /usr/new") == "" || s.tried("write /run/determined/new") != "" || s.tried("read inputs/data/words") != "read me" {
-		t.Errorf("it could read and write %v", s.raw)
+		t.Errorf("the program could read and write %v", s.raw)
 	}
 	_, uuid, _ := strings.Cut(s.log, "CHECKPOINT ")
 	uuid, _, _ = strings.Cut(uuid, "\n")
@@ -179,7 +179,7 @@ environment: {environment_variables: ["WRITE=/usr/new /run/determined/new", "REA
 		t.Fatal(err)
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != 1234 || st.Gid != 1235 {
-		t.Errorf("its checkpoint belongs to %+v", info.Sys())
+		t.Errorf("the checkpoint belongs to %+v", info.Sys())
 	}
 }
 
@@ -187,7 +187,7 @@ environment: {environment_variables: ["WRITE=/usr/new /run/determined/new", "REA
 func (d *inContainers) bareImage(t *testing.T) {
 	s := d.look(t, "environment: {image: detent-test/bare:1}\n")
 	if s.UID != 4321 || s.Cwd != "/run/determined/workdir" || s.Home != s.Cwd {
-		t.Errorf("it runs as %d at home in %s, in %s", s.UID, s.Home, s.Cwd)
+		t.Errorf("the program runs as %d at home in %s, in %s", s.UID, s.Home, s.Cwd)
 	}
 	id := d.Submit(t, "name: no shell\nentrypoint: python3 facts.py\nenvironment: {image: detent-test/bare:1}\nmax_restarts: 0\n"+
 		"searcher: {name: single, metric: loss, max_length: {batches: 1}}\n", map[string]string{"facts.py": facts})
@@ -208,7 +208,7 @@ func (d *inContainers) fails(t *testing.T, id int) {
 		if s := e.Experiment.State; rig.Terminal(s) && s != v1.ExperimentStateError {
 			t.Fatalf("experiment %d ended in %s", id, s)
 		}
-		return e.Experiment.State == v1.ExperimentStateError, fmt.Errorf("it is in %s; attempts: %s", e.Experiment.State, d.attempts(t, id))
+		return e.Experiment.State == v1.ExperimentStateError, fmt.Errorf("the experiment is in %s; attempts: %s", e.Experiment.State, d.attempts(t, id))
 	})
 }
 
@@ -232,7 +232,7 @@ func (d *inContainers) workingDirectory(t *testing.T) {
 		t.Fatalf("no facts in\n%s", out)
 	}
 	if s := parseFacts(t, out[i:]); s.Cwd != "/srv/here" || !slices.Equal(s.Files, []string{"facts.py"}) {
-		t.Errorf("it starts in %s with %v", s.Cwd, s.Files)
+		t.Errorf("the program starts in %s with %v", s.Cwd, s.Files)
 	}
 }
 
@@ -314,7 +314,7 @@ func (d *inContainers) privateImage(t *testing.T, g *registry) {
 	id := d.Submit(t, config, map[string]string{"wait.py": rig.Waiting})
 	rig.Eventually(t, "it begins", func() (bool, error) {
 		if e, err := d.Client.Experiment(t.Context(), id); err != nil || rig.Terminal(e.Experiment.State) {
-			t.Fatalf("it ended: %v; %s", err, d.attempts(t, id))
+			t.Fatalf("the experiment ended: %v; %s", err, d.attempts(t, id))
 		}
 		return strings.Contains(d.Log(t, id), "begins"), errors.New(d.attempts(t, id))
 	})
@@ -450,7 +450,7 @@ func (d *inContainers) runnerIsKilled(t *testing.T) {
 	d.fails(t, k.Experiment)
 	d.waitUntilEmpty(t)
 	if log := d.Log(t, k.Experiment); !strings.Contains(log, "ended without a report") {
-		t.Errorf("its log ends with\n%s", log[max(0, len(log)-500):])
+		t.Errorf("the trial's log ends with\n%s", log[max(0, len(log)-500):])
 	}
 	checkLogOrder(t, k)
 }
@@ -483,7 +483,7 @@ func checkLogOrder(t *testing.T, k *rig.Training) {
 		next++
 	}
 	if next < 3 {
-		t.Errorf("its log has %d steps", next-1)
+		t.Errorf("the trial's log has %d steps", next-1)
 	}
 }
 
@@ -519,7 +519,7 @@ func (d *inContainers) filesAreRemoved(t *testing.T) {
 		return fault.Is(err, fault.NotFound), err
 	})
 	if _, err := os.Stat(filepath.Join(d.dir, "checkpoints", uuids[2])); !os.IsNotExist(err) {
-		t.Errorf("its best checkpoint: %v", err)
+		t.Errorf("the best checkpoint: %v", err)
 	}
 	d.waitUntilEmpty(t)
 }

@@ -88,9 +88,9 @@ func (d *inContainers) killWhilePulling(t *testing.T) {
 	rig.Eventually(t, "the image is asked for", func() (bool, error) { return g.count("team/slow") > 0, nil })
 	killed := time.Now()
 	d.End(t, id)
-	t.Logf("it is over %s after the kill", time.Since(killed).Round(time.Millisecond))
+	t.Logf("the attempt ended %s after the kill", time.Since(killed).Round(time.Millisecond))
 	if end := endingOf(t, d.Rig, id); end.Runs != 1 || end.Outcome != "killed" || !end.Stopped || end.Claimed || end.Over {
-		t.Errorf("it was called over with %+v", end)
+		t.Errorf("the attempt ended as %+v", end)
 	}
 	release()
 	nomad, err := d.Nomad()
@@ -102,13 +102,13 @@ func (d *inContainers) killWhilePulling(t *testing.T) {
 		if err != nil || len(list) != 1 {
 			return false, fmt.Errorf("%d allocations: %w", len(list), err)
 		}
-		return slices.Contains([]string{api.AllocClientStatusComplete, api.AllocClientStatusFailed, api.AllocClientStatusLost}, list[0].ClientStatus), fmt.Errorf("it is %s", list[0].ClientStatus)
+		return slices.Contains([]string{api.AllocClientStatusComplete, api.AllocClientStatusFailed, api.AllocClientStatusLost}, list[0].ClientStatus), fmt.Errorf("the Nomad allocation is %s", list[0].ClientStatus)
 	})
 	d.waitUntilEmpty(t)
 	if end, log := endingOf(t, d.Rig, id), d.Log(t, id); end.Claimed || strings.Contains(log, "begins") {
 		t.Errorf("after its end it was %+v, and said\n%s", end, log)
 	}
 	if e, err := d.Client.Experiment(t.Context(), id); err != nil || e.Experiment.State != v1.ExperimentStateCanceled {
-		t.Errorf("it is %s: %v", e.Experiment.State, err)
+		t.Errorf("the experiment is %s: %v", e.Experiment.State, err)
 	}
 }

@@ -145,7 +145,7 @@ func (d *inContainers) homeOfAnAccount(t *testing.T, config string) {
 	}
 	rig.Eventually(t, "the shell says that it cannot write", func() (bool, error) {
 		log, err := d.detAs(t, "admin", "task", "logs", made.Shell.ID)
-		return strings.Contains(log, "/determined_home in the task, cannot be written by the account 1234:1235"), fmt.Errorf("its log: %s (%w)", log, err)
+		return strings.Contains(log, "/determined_home in the task, cannot be written by the account 1234:1235"), fmt.Errorf("the shell's log: %s (%w)", log, err)
 	})
 	d.waitUntilEmpty(t)
 	if err := os.Chown(filepath.Join(d.dir, "homes", strconv.Itoa(made.Shell.UserID)), 1234, 1235); err != nil {

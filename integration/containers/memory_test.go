@@ -36,11 +36,11 @@ max_restarts: 0
 		if s := e.Experiment.State; rig.Terminal(s) && s != v1.ExperimentStateError {
 			t.Fatalf("experiment %d ended in %s", id, s)
 		}
-		return e.Experiment.State == v1.ExperimentStateError, fmt.Errorf("it is in %s", e.Experiment.State)
+		return e.Experiment.State == v1.ExperimentStateError, fmt.Errorf("the experiment is in %s", e.Experiment.State)
 	})
 	reasons, err := rig.Query(t, r, pgx.RowTo[string], `SELECT exit_reason FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.experiment_id = $1`, id)
 	if err != nil || len(reasons) != 1 {
-		t.Fatalf("its attempts ended with %q: %v", reasons, err)
+		t.Fatalf("the experiment's attempts ended with %q: %v", reasons, err)
 	}
 	t.Log(reasons[0])
 	rig.Holds(t, "the reason of its end", reasons[0], limit+" MB of memory", "resources.memory")

@@ -44,7 +44,7 @@ func checkNotebook(t *testing.T, r *rig.Rig, config string) {
 	id := rig.Started(t, out)
 	base := "/proxy/" + id
 	if code, body := r.Page(t, r.Client, base+"/lab"); code != 200 || !strings.Contains(body, "JupyterLab") {
-		t.Errorf("its page: %d %.300s", code, body)
+		t.Errorf("the notebook's page: %d %.300s", code, body)
 	}
 	if got := r.Cell(t, base, rig.CellOfAUser); got != "determined in "+id {
 		t.Errorf("a cell printed %q", got)
@@ -56,7 +56,7 @@ func checkNotebook(t *testing.T, r *rig.Rig, config string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if status := r.Ends(t, "notebook", id); status != "killed by determined" {
-		t.Errorf("its status is %q", status)
+		t.Errorf("the notebook's status is %q", status)
 	}
 }
 

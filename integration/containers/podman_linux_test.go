@@ -155,10 +155,10 @@ print("limits", resource.getrlimit(resource.RLIMIT_NOFILE), os.environ["FROM_THE
 	s := parseFacts(t, d.Log(t, id))
 	rig.Holds(t, "its log", s.log, "limits (1234, 4096) yes")
 	if s.UID != 0 || s.Cwd != "/run/determined/workdir" || s.Home != "/root" || s.First != "/alloc/bin/det-runner" || s.Processes > 8 {
-		t.Errorf("it runs as %d at home in %s, in %s, beside %d processes of which the first is %s", s.UID, s.Home, s.Cwd, s.Processes, s.First)
+		t.Errorf("the program runs as %d at home in %s, in %s, beside %d processes of which the first is %s", s.UID, s.Home, s.Cwd, s.Processes, s.First)
 	}
 	if s.Env["NOMAD_TOKEN"] != "" || s.Env["NVIDIA_VISIBLE_DEVICES"] != "void" {
-		t.Errorf("its environment has %v", s.Env)
+		t.Errorf("the task's environment has %v", s.Env)
 	}
 	for what, want := range map[string]string{"read /data/words": "read me", "write /data/new": "Read-only file system", "write /scratch/taken": "",
 		"write /dev/overflow": "", "write /alloc/bin/new": "Read-only file system"} {
@@ -167,7 +167,7 @@ print("limits", resource.getrlimit(resource.RLIMIT_NOFILE), os.environ["FROM_THE
 		}
 	}
 	if s.Caps>>19&1 != 1 || s.Caps>>21&1 != 0 {
-		t.Errorf("its capabilities are %x: SYS_PTRACE was added, SYS_ADMIN is nobody's", s.Caps)
+		t.Errorf("the program's capabilities are %x; want SYS_PTRACE without SYS_ADMIN", s.Caps)
 	}
 	if _, err := os.Stat(filepath.Join(d.dir, "shared", "taken")); err != nil {
 		t.Errorf("what it wrote to the host volume: %v", err)
@@ -177,7 +177,7 @@ print("limits", resource.getrlimit(resource.RLIMIT_NOFILE), os.environ["FROM_THE
 		t.Fatalf("%d checkpoints: %v", len(list), err)
 	}
 	if text, err := os.ReadFile(filepath.Join(d.dir, "checkpoints", list[0].UUID, "state")); err != nil || string(text) != "one" {
-		t.Errorf("its checkpoint holds %q: %v", text, err)
+		t.Errorf("the checkpoint contains %q: %v", text, err)
 	}
 	d.waitUntilEmpty(t)
 }
@@ -186,7 +186,7 @@ print("limits", resource.getrlimit(resource.RLIMIT_NOFILE), os.environ["FROM_THE
 func (d *inContainers) accountUnderPodman(t *testing.T) {
 	s := d.asLinked(t).look(t, "")
 	if s.UID != 1234 || s.GID != 1235 || s.Name != "linked" || s.Home != s.Cwd || s.Caps != 0 {
-		t.Errorf("it runs as %d:%d (%s) at home in %s with capabilities %x", s.UID, s.GID, s.Name, s.Home, s.Caps)
+		t.Errorf("the program runs as %d:%d (%s) at home in %s with capabilities %x", s.UID, s.GID, s.Name, s.Home, s.Caps)
 	}
 }
 

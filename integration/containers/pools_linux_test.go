@@ -155,7 +155,7 @@ func (d *inContainers) notOffered(t *testing.T) {
 environment: {nomad: {constraints: [{attribute: "${meta.disk}", value: slow}]}}`), rig.Script(""))
 	rig.Eventually(t, "the reason why it waits", func() (bool, error) {
 		why := d.Trial(t, id).WaitingReason
-		return strings.Contains(why, "where environment.nomad.constraints are not met"), fmt.Errorf("it says %q", why)
+		return strings.Contains(why, "where environment.nomad.constraints are not met"), fmt.Errorf("the waiting reason is %q", why)
 	})
 	if out, err := d.Det(t, "experiment", "kill", strconv.Itoa(id)); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -35,7 +35,7 @@ with core.init() as ctx:
 `))
 	r.WaitState(t, id, v1.ExperimentStateCompleted)
 	if log := r.Log(t, id); !strings.Contains(log, "trained") {
-		t.Errorf("its log lacks what it printed:\n%s", log)
+		t.Errorf("the trial's log lacks the program's output:\n%s", log)
 	}
 	trial := r.Trial(t, id)
 	reports, err := client.Collect(r.Client.TrialMetrics(t.Context(), "validation", trial.ID))
@@ -43,7 +43,7 @@ with core.init() as ctx:
 		t.Errorf("%d validations: %v", len(reports), err)
 	}
 	if trial.BestValidation == nil || trial.BestValidation.TotalBatches != 3 {
-		t.Errorf("its best validation is %+v", trial.BestValidation)
+		t.Errorf("the trial's best validation is %+v", trial.BestValidation)
 	}
 	out, err := r.Det(t, "experiment", "list-checkpoints", "--best", "1", strconv.Itoa(id), "--json")
 	if err != nil || !strings.Contains(out, `"steps_completed": 3`) && !strings.Contains(out, `"steps_completed":3`) {
@@ -81,7 +81,7 @@ func TestPauseKeepsProgress(t *testing.T) {
 		t.Errorf("training was reported at %v", got)
 	}
 	if trial.LatestValidation == nil || trial.LatestValidation.TotalBatches != max(stopped, 3)+1 {
-		t.Errorf("its latest validation is %+v", trial.LatestValidation)
+		t.Errorf("the trial's latest validation is %+v", trial.LatestValidation)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestRestarts(t *testing.T) {
 		t.Errorf("given up, the trial is %s with %d restarts: %s", trial.State, trial.Restarts, trial.Error)
 	}
 	if log := r.Log(t, id); strings.Contains(log, "exit code 12") {
-		t.Errorf("it was tried a third time:\n%s", log)
+		t.Errorf("the trial ran a third time:\n%s", log)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestCommands(t *testing.T) {
 			lines = append(lines, rec.Message)
 		}
 		if len(lines) != 1 || !strings.HasSuffix(lines[0], " || "+text) {
-			t.Errorf("its %s was %q", std, lines)
+			t.Errorf("the command's %s was %q", std, lines)
 		}
 	}
 	task, err := r.Client.Task(t.Context(), id[1])
@@ -289,10 +289,10 @@ with core.init() as ctx:
 		return fault.Is(err, fault.NotFound), err
 	})
 	if _, err := r.Client.Trial(t.Context(), trial.ID); !fault.Is(err, fault.NotFound) {
-		t.Errorf("its trial is left: %v", err)
+		t.Errorf("the trial still exists: %v", err)
 	}
 	if listed(client.ExperimentQuery{}) {
-		t.Error("it is in the list")
+		t.Error("the list contains the experiment")
 	}
 }
 

@@ -150,7 +150,7 @@ func TestFairShare(t *testing.T) {
 			for _, x := range s.Trials(t, experiment) {
 				all = append(all, x.WaitingReason)
 			}
-			return strings.Contains(strings.Join(all, "\n"), want), fmt.Errorf("they say %q", all)
+			return strings.Contains(strings.Join(all, "\n"), want), fmt.Errorf("the waiting reasons are %q", all)
 		})
 	}
 	s.stop(t, "research")

@@ -121,7 +121,7 @@ func (g *gpuNode) waits(t testing.TB, id int, text string) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("experiment %d waits because it %s", id, text), func() (bool, error) {
 		trial := g.Trial(t, id)
-		return strings.Contains(trial.WaitingReason, text), fmt.Errorf("it says %q", trial.WaitingReason)
+		return strings.Contains(trial.WaitingReason, text), fmt.Errorf("the waiting reason is %q", trial.WaitingReason)
 	})
 }
 
@@ -198,7 +198,7 @@ func (g *gpuNode) offers(t testing.TB, want int) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("pool gpu of %d slots", want), func() (bool, error) {
 		have := g.pool(t).SlotsAvailable
-		return have == want, fmt.Errorf("it has %d", have)
+		return have == want, fmt.Errorf("the pool has %d slots", have)
 	})
 }
 
@@ -414,7 +414,7 @@ environment: {environment_variables: ["BREAK=%s"]}
 	rig.Holds(t, "its log", log, "CUDA error: device-side failure", "attempt 1 failed (", held+" of node "+g.name+" is out of use: it fell off the bus",
 		"goes on from "+held+" on GPU-")
 	if strings.Contains(log, "goes on from "+held+" on "+held) {
-		t.Errorf("it went on where it had failed:\n%s", log)
+		t.Errorf("the trial continued on the node on which it had failed:\n%s", log)
 	}
 	if trial := g.Trial(t, id); trial.Restarts != 1 {
 		t.Errorf("the trial was started %d times again", trial.Restarts)

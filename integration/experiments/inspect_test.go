@@ -41,7 +41,7 @@ func TestAJobExplainsItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := fmt.Sprintf("experiment %d trial %d (end-to-end) run 1", id, trial.ID); *job.Name != want {
-		t.Errorf("its name is %q, not %q", *job.Name, want)
+		t.Errorf("the job's name is %q, not %q", *job.Name, want)
 	}
 	rig.Holds(t, "its description", job.UI.Description, fmt.Sprintf("Experiment %d trial %d", id, trial.ID), `end\-to\-end`, "Owner: olivia",
 		"Cluster: integration, pool default", "Run 1, 1 slot on 1 node", fmt.Sprintf("det trial logs -f %d", trial.ID))
@@ -50,7 +50,7 @@ func TestAJobExplainsItself(t *testing.T) {
 		"det_allocation": allocation, "det_task": trial.TaskID, "det_type": "TRIAL", "det_run": "1", "det_pool": "default", "det_title": "end-to-end",
 	} {
 		if job.Meta[key] != want {
-			t.Errorf("its metadata %s is %q, not %q", key, job.Meta[key], want)
+			t.Errorf("the job's metadata %s is %q, not %q", key, job.Meta[key], want)
 		}
 	}
 	page := fmt.Sprintf("%s/det/experiments/%d", r.MasterURL, id)
@@ -60,7 +60,7 @@ func TestAJobExplainsItself(t *testing.T) {
 	}
 	want := map[string]string{fmt.Sprintf("Experiment %d", id): page, fmt.Sprintf("Trial %d", trial.ID): fmt.Sprintf("%s/trials/%d", page, trial.ID)}
 	if !maps.Equal(leads, want) {
-		t.Errorf("its page leads to %v, not to %v", leads, want)
+		t.Errorf("the links on the job's page are %v, want %v", leads, want)
 	}
 	passes(t, r, jobID)
 	noSecrets(t, r, jobID, secrets, password, olivia.Token())
@@ -89,14 +89,14 @@ func passes(t *testing.T, r *rig.Rig, jobID string) {
 	})
 	s := found[0].Service
 	if s.Meta["rank"] != "0" || s.Address != "127.0.0.1" || s.Meta["port-runner"] != strconv.Itoa(s.Port) {
-		t.Errorf("its service is %+v", s)
+		t.Errorf("the attempt's service is %+v", s)
 	}
 	checks := map[string]string{}
 	for _, c := range found[0].Checks {
 		checks[c.Name] = c.Type + " " + c.Status
 	}
 	if checks["runner"] != "http passing" {
-		t.Errorf("its checks are %v", checks)
+		t.Errorf("the service's checks are %v", checks)
 	}
 }
 

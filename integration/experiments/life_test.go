@@ -67,7 +67,7 @@ func TestContinueAndStartFrom(t *testing.T) {
 	after := r.Experiment(t, id)
 	if again := r.Trial(t, id); again.ID != trial.ID || again.TotalBatchesProcessed != 7 || after.Name != "longer" ||
 		!after.StartTime.Equal(before.StartTime) || !after.EndTime.After(*before.EndTime) || strings.Contains(after.OriginalConfig, "longer") {
-		t.Errorf("it is %+v of %+v", again, after)
+		t.Errorf("the continued trial is %+v, the experiment %+v", again, after)
 	}
 	rig.Holds(t, "its log", r.Log(t, id), "run 3 begins after 5", "ends after 7")
 	steps := map[int]int{}
@@ -78,14 +78,14 @@ func TestContinueAndStartFrom(t *testing.T) {
 		steps[m.TotalBatches]++
 	}
 	if len(steps) != 7 {
-		t.Errorf("its steps are %v", steps)
+		t.Errorf("the trial's steps are %v", steps)
 	}
 
 	from, out := u.Create(t, "started-from", resumable, "--config", fmt.Sprintf("searcher.source_trial_id=%d", trial.ID), "--config", "searcher.max_length.batches=9", "-f")
 	rig.Holds(t, "what starts from it", out, "run 1 begins after 7", "ends after 9")
 	waitEnd(t, r, from, v1.ExperimentStateCompleted)
 	if w := r.Trial(t, from).WarmStartCheckpointUUID; w == "" {
-		t.Error("it does not say what it started from")
+		t.Error("the trial has no checkpoint from which it started")
 	}
 	forks(t, r, from)
 	theirRefusals(t, r, u, id)
@@ -100,7 +100,7 @@ func forks(t *testing.T, r *rig.Rig, parent int) {
 	}
 	id := made.Experiment.ID
 	if by := made.Experiment.ForkedFrom; by == nil || *by != parent {
-		t.Errorf("it is forked from %v", by)
+		t.Errorf("the fork's origin is %v", by)
 	}
 	waitEnd(t, r, id, v1.ExperimentStateCompleted)
 	rig.Holds(t, "its log", r.Log(t, id), "run 1 begins after 7", "ends after 9")
@@ -299,6 +299,6 @@ func waitQueue(t testing.TB, r *rig.Rig, want ...string) {
 				queue = append(queue, j.Full.JobID)
 			}
 		}
-		return slices.Equal(queue, want), fmt.Errorf("it is %v", queue)
+		return slices.Equal(queue, want), fmt.Errorf("the queue is %v", queue)
 	})
 }

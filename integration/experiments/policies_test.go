@@ -91,10 +91,10 @@ sys.exit(3)
 		}
 		trial := r.Trial(t, id)
 		if trial.LogPolicyMatched == nil || *trial.LogPolicyMatched != "Bad sensor" || trial.Restarts != want-1 {
-			t.Errorf("its trial is %+v", trial)
+			t.Errorf("the experiment's trial is %+v", trial)
 		}
 		if log := r.Log(t, id); !strings.Contains(log, "the trial will not use node "+nodes[0]+" again") {
-			t.Errorf("its log does not say so:\n%s", log)
+			t.Errorf("the trial's log does not name the excluded node:\n%s", log)
 		}
 		if out, err := r.Det(t, "trial", "describe", strconv.Itoa(trial.ID)); err != nil || !strings.Contains(out, `has printed a line of log policy "Bad sensor"`) {
 			t.Errorf("det trial describe: %v\n%s", err, out)
@@ -133,7 +133,7 @@ sys.exit(0 if os.environ["DET_TRIAL_RUN_ID"] == "4" else 3)
 	r.WaitState(t, id, v1.ExperimentStateCompleted)
 	nodes := nodes(t, r, id)
 	if len(nodes) != 4 || nodes[1] != nodes[0] || nodes[2] != nodes[0] || nodes[3] == nodes[0] {
-		t.Errorf("it ran on %v; want three times on one node, then on the other", nodes)
+		t.Errorf("the trial ran on %v; want three times on one node, then on the other", nodes)
 	}
 	if out, err := r.Det(t, "experiment", "describe", strconv.Itoa(id)); err != nil || !strings.Contains(out, "avoids node "+nodes[0]+": 3 of its attempts in a row failed there") {
 		t.Errorf("det experiment describe: %v\n%s", err, out)

@@ -119,7 +119,7 @@ func looked(t testing.TB, r *rig.Rig, at uint64) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("a full look at Nomad's index %d", at), func() (bool, error) {
 		index := rig.Value[int64](t, r, `SELECT nomad_index FROM cluster`)
-		return uint64(index) >= at, fmt.Errorf("it has seen %d", index)
+		return uint64(index) >= at, fmt.Errorf("the master has seen index %d", index)
 	})
 }
 

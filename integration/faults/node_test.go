@@ -186,7 +186,7 @@ func nodeIsDrained(t *testing.T, r *rig.Rig) {
 			WHERE a.task_id = $1 AND a.run_id = 2 AND a.state = 'RUNNING'`, r.Trial(t, id).TaskID)
 		return len(list) == 1 && list[0] != node, err
 	})
-	t.Logf("it goes on elsewhere %s after the drain began", time.Since(since).Round(time.Millisecond))
+	t.Logf("the trial continued on another node %s after the drain began", time.Since(since).Round(time.Millisecond))
 	outcome := rig.Value[string](t, r, `SELECT outcome || ': ' || preempt_reason FROM allocations WHERE id = $1`, first)
 	if !strings.HasPrefix(outcome, "preempted: node faults-") || !strings.Contains(outcome, "is drained in Nomad until 20") {
 		t.Errorf("the first attempt is %q", outcome)

@@ -127,7 +127,7 @@ func (h *hunt) survivesAll(t *testing.T) {
 	}
 	rig.Eventually(t, "the killed trial has ended", func() (bool, error) {
 		at := h.one(t, victim.ID)
-		return at.Outcome == "killed", fmt.Errorf("its attempt: %+v", at)
+		return at.Outcome == "killed", fmt.Errorf("the trial's attempt: %+v", at)
 	})
 	held = h.stand(t, huntGPUs)
 	if !slices.ContainsFunc(held, func(a attempt) bool { return a.place() == victim.place() && a.Trial != victim.Trial }) {

@@ -72,10 +72,10 @@ func TestIrisObeysItsConfiguration(t *testing.T) {
 		t.Errorf("validation was reported at %v", got)
 	}
 	if trial.BestValidation == nil {
-		t.Error("it has no best validation by val_categorical_accuracy")
+		t.Error("the trial has no best validation by val_categorical_accuracy")
 	}
 	if trial.TotalBatchesProcessed != 5000 {
-		t.Errorf("it has processed %d batches", trial.TotalBatchesProcessed)
+		t.Errorf("the trial has processed %d batches", trial.TotalBatchesProcessed)
 	}
 	checkpoints, err := client.Collect(r.Client.TrialCheckpoints(t.Context(), trial.ID, client.CheckpointQuery{}))
 	if err != nil || len(checkpoints) != 1 {

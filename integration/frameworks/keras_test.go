@@ -196,7 +196,7 @@ func curves(t *testing.T, r *rig.Rig, experiment, trial int) {
 	rig.Eventually(t, "TensorBoard draws "+run, func() (bool, error) {
 		code, body := r.Page(t, r.Client, "/proxy/"+id+"/data/plugin/scalars/tags")
 		return code == 200 && strings.Contains(body, `"`+run+`"`) && strings.Contains(body, "Determined/val_categorical_accuracy"),
-			fmt.Errorf("it answers %d %.300s", code, body)
+			fmt.Errorf("TensorBoard answers %d %.300s", code, body)
 	})
 	if out, err := r.Det(t, "tensorboard", "kill", id); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -71,7 +71,7 @@ func (r *Rig) Become(t testing.TB, id int, want string) map[int]string {
 	Eventually(t, "checkpoints become "+want, func() (bool, error) {
 		var states string
 		states, uuids = r.bySteps(t, id)
-		return states == want, fmt.Errorf("they are %s", states)
+		return states == want, fmt.Errorf("the checkpoints are %s", states)
 	})
 	return uuids
 }

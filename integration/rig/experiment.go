@@ -73,7 +73,7 @@ func (r *Rig) WaitTrials(t testing.TB, id int, want ...string) {
 			why = append(why, x.WaitingReason)
 		}
 		slices.Sort(states)
-		return slices.Equal(states, want), fmt.Errorf("they are %v: %q", states, why)
+		return slices.Equal(states, want), fmt.Errorf("the trials are %v: %q", states, why)
 	})
 }
 
@@ -92,7 +92,7 @@ func (r *Rig) WaitLog(t testing.TB, id int, text string) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("experiment %d writes %q", id, text), func() (bool, error) {
 		log := r.Log(t, id)
-		return strings.Contains(log, text), fmt.Errorf("it wrote:\n%s", log)
+		return strings.Contains(log, text), fmt.Errorf("the log has:\n%s", log)
 	})
 }
 

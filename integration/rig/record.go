@@ -20,7 +20,7 @@ import (
 func (k *Training) CheckWhole(t testing.TB) {
 	t.Helper()
 	if starts := k.Starts(t); len(starts) != 1 {
-		t.Errorf("its program was started %d times: %+v; want once", len(starts), starts)
+		t.Errorf("the trial's program was started %d times: %+v; want once", len(starts), starts)
 	}
 	if n := Value[int](t, k.Rig, `SELECT count(*) FROM allocations WHERE task_id = $1`, k.TaskID); n != 1 {
 		t.Errorf("%d attempts, want one: %s", n, k.Attempts(t))
@@ -28,7 +28,7 @@ func (k *Training) CheckWhole(t testing.TB) {
 	k.checkNomad(t, 1)
 	steps := k.reported(t)
 	if want := upTo(len(steps)); !slices.Equal(steps, want) {
-		t.Fatalf("its own account of steps is not 1 to %d: %v", len(steps), steps)
+		t.Fatalf("the program's own record of steps is not 1 to %d: %v", len(steps), steps)
 	}
 	k.CheckMetrics(t, len(steps))
 	k.checkCheckpoints(t, len(steps))

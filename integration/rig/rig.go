@@ -188,7 +188,7 @@ func (r *Rig) WaitState(t testing.TB, id int, states ...v1.ExperimentState) v1.E
 		if Terminal(at) {
 			t.Fatalf("experiment %d ended in %s; its log:\n%s", id, at, r.Log(t, id))
 		}
-		return false, fmt.Errorf("it is in %s", at)
+		return false, fmt.Errorf("the experiment is in %s", at)
 	})
 	return at
 }

@@ -35,7 +35,7 @@ func (r *Rig) ServiceOf(t *testing.T, task string) (host string, port int) {
 	// Nomad registers a task in Consul some time after its start.
 	Eventually(t, "Consul knows where the task is", func() (bool, error) {
 		err := json.Unmarshal(r.Get(t, r.ConsulURL+"/v1/catalog/service/"+jobspecs.JobID(task+".1")), &found)
-		return err == nil && len(found) == 1, fmt.Errorf("it has %v: %w", found, err)
+		return err == nil && len(found) == 1, fmt.Errorf("Consul has %v: %w", found, err)
 	})
 	return cmp.Or(found[0].ServiceAddress, found[0].Address), found[0].ServicePort
 }
@@ -92,7 +92,7 @@ func (r *Rig) Ends(t testing.TB, noun, id string) string {
 			return false, err
 		}
 		status = item.ExitStatus
-		return item.State == string(v1.TaskStateTerminated), fmt.Errorf("it is %s", item.State)
+		return item.State == string(v1.TaskStateTerminated), fmt.Errorf("the task is %s", item.State)
 	})
 	return status
 }
@@ -227,7 +227,7 @@ func (r *Rig) Drawn(t *testing.T, exp int, more ...string) {
 		return code == 200 && strings.Contains(body, run), fmt.Errorf("%d %s", code, body)
 	})
 	if code, body := r.Page(t, r.Client, "/proxy/"+id+"/data/plugin/scalars/scalars?tag=loss&run="+strings.ReplaceAll(run, "/", "%2F")); code != 200 || strings.Count(body, "[") != 6 {
-		t.Errorf("its curve: %d %s", code, body)
+		t.Errorf("the TensorBoard's curve: %d %s", code, body)
 	}
 	list, err := r.Det(t, "tensorboard", "list", "--csv")
 	if err != nil {
@@ -238,6 +238,6 @@ func (r *Rig) Drawn(t *testing.T, exp int, more ...string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if status := r.Ends(t, "tensorboard", id); status != "killed by determined" {
-		t.Errorf("its status is %q", status)
+		t.Errorf("the TensorBoard's status is %q", status)
 	}
 }

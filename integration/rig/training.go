@@ -125,7 +125,7 @@ func (k *Training) Advance(t testing.TB, n int) {
 	from := k.Steps(t)
 	Eventually(t, fmt.Sprintf("experiment %d makes %d more steps", k.Experiment, n), func() (bool, error) {
 		if at := k.Steps(t); at < from+n {
-			return false, fmt.Errorf("it has made %d; attempts: %s", at-from, k.Attempts(t))
+			return false, fmt.Errorf("the training has made %d steps; attempts: %s", at-from, k.Attempts(t))
 		}
 		return true, nil
 	})

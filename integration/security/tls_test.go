@@ -126,7 +126,7 @@ func ledToTLS(t *testing.T, r *rig.Rig, id int) {
 		t.Fatal(err)
 	}
 	if led := job.TaskGroups[0].Tasks[0].Env["DET_MASTERS"]; led != r.MasterURL {
-		t.Errorf("its runner is led to %q, not to %s", led, r.MasterURL)
+		t.Errorf("the runner's master is %q, want %s", led, r.MasterURL)
 	}
 }
 

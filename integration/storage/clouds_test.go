@@ -87,7 +87,7 @@ func TestCheckpointsInOtherClouds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if config := string(shown.Experiment.Config); strings.Contains(config, azure.Key) || !strings.Contains(config, `"connection_string":"********"`) {
-			t.Errorf("its configuration is shown as %s", config)
+			t.Errorf("the experiment's configuration is shown as %s", config)
 		}
 		if stored := rig.Value[int](t, c.Rig, `SELECT count(*) FROM storage_backends WHERE config::text LIKE '%AccountKey%'`); stored > 0 {
 			t.Errorf("%d storages that tasks have named are kept with a key", stored)
@@ -247,7 +247,7 @@ func (c *cloud) removes(t *testing.T, id int) {
 	rig.Eventually(t, "the end of the experiment", func() (bool, error) {
 		e, err := c.Client.Experiment(t.Context(), id)
 		if err == nil {
-			err = fmt.Errorf("it is %s: %s", e.Experiment.State, e.Experiment.Error)
+			err = fmt.Errorf("the experiment is %s: %s", e.Experiment.State, e.Experiment.Error)
 		}
 		return fault.Is(err, fault.NotFound), err
 	})

@@ -135,17 +135,17 @@ func deleted(t *testing.T, r *rig.Rig, u rig.Person, id int, storage, last strin
 			return true, nil
 		}
 		if err == nil {
-			err = fmt.Errorf("it is %s: %s", e.Experiment.State, e.Experiment.Error)
+			err = fmt.Errorf("the experiment is %s: %s", e.Experiment.State, e.Experiment.Error)
 		}
 		return false, err
 	})
 	if _, err := os.Stat(at); !os.IsNotExist(err) {
-		t.Errorf("its last checkpoint: %v", err)
+		t.Errorf("the last checkpoint: %v", err)
 	}
 	if found, err := filepath.Glob(events); err != nil || len(found) > 0 {
 		t.Errorf("left of TensorBoard's files: %v, %v", found, err)
 	}
 	if _, err := r.Client.Task(t.Context(), task.TaskID); !fault.Is(err, fault.NotFound) {
-		t.Errorf("its tasks: %v", err)
+		t.Errorf("the deleted experiment's tasks: %v", err)
 	}
 }

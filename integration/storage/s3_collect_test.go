@@ -87,7 +87,7 @@ client.get_experiment(%d).delete()
 	rig.Eventually(t, "the end of the experiment", func() (bool, error) {
 		e, err := as.Client.Experiment(t.Context(), id)
 		if err == nil {
-			err = fmt.Errorf("it is %s: %s", e.Experiment.State, e.Experiment.Error)
+			err = fmt.Errorf("the experiment is %s: %s", e.Experiment.State, e.Experiment.Error)
 		}
 		return fault.Is(err, fault.NotFound), err
 	})

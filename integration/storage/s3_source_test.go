@@ -21,6 +21,6 @@ func (r *s3rig) startsFrom(t *testing.T, alice, bob *rig.Rig, stored v1.Checkpoi
 	}
 	own := alice.OnlyCheckpoint(t, id)
 	if prefix, _ := prefixOf(t, alice, id); prefix != strconv.Itoa(id) || own.UUID == stored.UUID {
-		t.Errorf("its own lies at %q: %+v", prefix, own)
+		t.Errorf("the new experiment's own checkpoint is below %q: %+v", prefix, own)
 	}
 }

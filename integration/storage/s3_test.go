@@ -53,10 +53,10 @@ func TestCheckpointsInS3(t *testing.T) {
 		}
 		alice.WaitState(t, long, v1.ExperimentStateCompleted)
 		if keys := rig.First(t, `went through (\d+) keys`, alice.Log(t, long)); keys < 5 {
-			t.Errorf("it went through %d keys", keys)
+			t.Errorf("the training used %d keys", keys)
 		}
 		if trial := alice.Trial(t, long); trial.Restarts != 0 {
-			t.Errorf("it was started %d times again", trial.Restarts)
+			t.Errorf("the trial restarted %d times", trial.Restarts)
 		}
 	})
 	t.Run("keys are nowhere afterwards", func(t *testing.T) { r.searchAll(t, owner, long, unmodified, waited) })
@@ -271,7 +271,7 @@ func (r *s3rig) vaultAway(t *testing.T, as *rig.Rig, long int) (waited int) {
 		if strings.HasPrefix(why, "waits for Vault at "+r.Description.VaultURL) {
 			return true, nil
 		}
-		return false, fmt.Errorf("it says %q", why)
+		return false, fmt.Errorf("the waiting reason is %q", why)
 	})
 	free := as.Submit(t, r.config("open", "owner.py")+fmt.Sprintf("checkpoint_storage: {type: directory, container_path: %q}\n", t.TempDir()), program(t, "owner.py"))
 	as.WaitState(t, free, v1.ExperimentStateCompleted)
@@ -354,7 +354,7 @@ func (r *s3rig) nothingLeft(t *testing.T) {
 	})
 	rig.Eventually(t, "Vault remembers the master alone", func() (bool, error) {
 		entities := r.vaultList(t, "identity/entity/id")
-		return len(entities) == 1, fmt.Errorf("it remembers %d who signed in", len(entities))
+		return len(entities) == 1, fmt.Errorf("Vault has %d entities", len(entities))
 	})
 }
 

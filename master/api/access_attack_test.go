@@ -213,7 +213,7 @@ func TestBulkActionsOfTeams(t *testing.T) {
 		t.Errorf("a run of others: %s", runs.body)
 	}
 	if got := m.text(`SELECT desired FROM experiments WHERE id = ` + m.theirs["experiments"]); got != saw {
-		t.Errorf("their experiment is %s, and was %s", got, saw)
+		t.Errorf("the other team's experiment is %s, and was %s", got, saw)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestEditorsActInTheirOwnName(t *testing.T) {
 		}
 	}
 	if got := string(m.eddie.get(path).ok().body); !strings.Contains(got, "eddies-secret") {
-		t.Errorf("its owner does not see the variable: %s", got)
+		t.Errorf("the owner does not see the variable: %s", got)
 	}
 	other.patch(path, `{"name":"renamed"}`).ok()
 	other.post("/api/v1/experiments/continue", fmt.Sprintf(`{"id":%d,"overrideConfig":"entrypoint: env"}`, m.own)).says(403, "the rights of eddie", "fork it")

@@ -181,7 +181,7 @@ func waitFor(t testing.TB, is func() bool) {
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-	t.Fatal("it did not come about in 20 seconds")
+	t.Fatal("the condition was not true within 20 seconds")
 }
 
 // set is for tests in which others look at the same time.

@@ -132,7 +132,7 @@ func TestUnmanagedReadsNoOtherPartOfABucket(t *testing.T) {
 	}
 	own := fmt.Sprintf("team/99/%d", exp)
 	if got := at(t, me.get(fmt.Sprintf("/api/v1/experiments/%d", exp)).ok().tree(), "experiment.config.checkpoint_storage.prefix"); got != own {
-		t.Errorf("it lies at %v", got)
+		t.Errorf("the prefix is %v", got)
 	}
 	bucket.objects[own+"/"+id+"/secret"] = "public"
 	me.get("/checkpoints/" + id).ok()

@@ -119,7 +119,7 @@ func TestAgentsPoolsAndJobs(t *testing.T) {
 		t.Error("jobSummary")
 	}
 	if got := at(t, me.get("/api/v1/allocations/"+waiting+".1").ok().tree(), "allocation.waitingReason"); got != reason {
-		t.Errorf("it waits because %v", got)
+		t.Errorf("the waiting reason is %v", got)
 	}
 	// A request that waits for Nomad also has a reason.
 	if _, err := r.db.Exec(t.Context(), `UPDATE allocations SET state = 'ASSIGNED', submitted_at = NULL, submit_error = 'no node has room'

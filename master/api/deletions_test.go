@@ -50,7 +50,7 @@ func TestDeletionsBegin(t *testing.T) {
 	me.post("/api/v1/experiments", createBody(yaml("workspace: Team", "project: full"))).says(409, "archived")
 	me.post(full+"/unarchive", "").says(409, "being deleted")
 	if got := r.text(`SELECT desired FROM experiments WHERE id = $1`, exp); got != "killed" {
-		t.Errorf("its experiment is to be %s, want killed", got)
+		t.Errorf("the experiment's desired state is %s, want killed", got)
 	}
 	if at(t, me.del(path).ok().tree(), "completed") != false {
 		t.Error("a workspace with an experiment is gone at once")

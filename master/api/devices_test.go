@@ -93,7 +93,7 @@ func TestDevices(t *testing.T) {
 	}
 	summary := me.get("/api/v1/tasks").ok().tree()["allocationIdToSummary"].(map[string]any)[a.id]
 	if d := at(t, summary, "resources.0.agentDevices.node-0.devices").([]any); len(d) != 1 || at(t, d, "0.uuid") != "GPU-1" || at(t, d, "0.id") != 0.0 {
-		t.Errorf("it is shown with %v", d)
+		t.Errorf("the devices are shown as %v", d)
 	}
 	slots = at(t, me.get("/api/v1/agents").ok().tree(), "agents.0.slots").(map[string]any)
 	if at(t, slots["0"], "container.state") == nil || at(t, slots["0"], "device.uuid") != "GPU-1" {

@@ -345,6 +345,6 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 	own := admin.get(path).ok().tree()
 	if !strings.Contains(at(t, own, "experiment.originalConfig").(string), "hunter2") || at(t, own, "config.data.secrets.key") == "hunter2" {
-		t.Fatalf("its owner: %v", own)
+		t.Fatalf("the owner sees %v", own)
 	}
 }

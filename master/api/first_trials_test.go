@@ -58,11 +58,11 @@ func TestTrialOfAPausedExperiment(t *testing.T) {
 	r.user("admin").post("/api/v1/users", `{"user":{"username":"eve","active":true}}`).ok()
 	r.user("eve").post(path+"/metrics", report).is(403)
 	if rows := string(me.get(fmt.Sprintf("/api/v1/trials/metrics/trial_metrics?trialIds=%d&group=validation", trial)).ok().body); !strings.Contains(rows, `{"loss": 0.25}`) {
-		t.Errorf("its reports are %s", rows)
+		t.Errorf("the trial's reports are %s", rows)
 	}
 	me.post(fmt.Sprintf("/api/v1/runs/%d/metadata", trial), fmt.Sprintf(`{"runId":%d,"metadata":{"note":"early"}}`, trial)).ok()
 	if got := at(t, me.get(fmt.Sprintf("/api/v1/runs/%d/metadata", trial)).ok().tree(), "metadata.note"); got != "early" {
-		t.Errorf("its metadata says %v", got)
+		t.Errorf("the note in the trial's metadata is %v", got)
 	}
 	me.post(path+"/kill", "").ok()
 	var killed bool

@@ -168,7 +168,7 @@ func TestATaskThatRemovesFiles(t *testing.T) {
 		}
 	}
 	if env := spec["env"].(map[string]any); env["DET_HARNESS_URL"] != nil || env["FOO"] != "bar" {
-		t.Errorf("its environment: %v", env)
+		t.Errorf("the task's environment: %v", env)
 	}
 	for _, m := range spec["bindMounts"].([]any) {
 		if at(t, m, "create") != false {

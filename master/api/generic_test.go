@@ -58,17 +58,17 @@ func TestGenericTasks(t *testing.T) {
 		t.Errorf("the task is %v", task)
 	}
 	if s := fmt.Sprint(me.submitted(id)); s != "map[entrypoint:[sleep 600] environment:map[environment_variables:[KEY=secret]] resources:map[is_single_node:true slots:0]]" {
-		t.Errorf("its configuration is %s", s)
+		t.Errorf("the task's configuration is %s", s)
 	}
 	if name := at(t, me.get("/tasks").ok().tree()[id+".1"], "name"); name != "Generic Task "+id {
-		t.Errorf("its name is %v", name)
+		t.Errorf("the task's name is %v", name)
 	}
 	if j := at(t, me.get("/api/v1/job-queues-v2").ok().tree(), "jobs.0.full").(map[string]any); j["type"] != "TYPE_GENERIC" || j["entityId"] != id {
-		t.Errorf("its job is %v", j)
+		t.Errorf("the task's job is %v", j)
 	}
 	spec := r.begin(id).claimed[0]["spec"].(map[string]any)
 	if env := spec["env"].(map[string]any); env["DET_TASK_TYPE"] != "GENERIC" || env["KEY"] != "secret" || spec["contextUrl"] == "" || at(t, spec, "entrypoint.0") != "sleep" {
-		t.Errorf("its runner gets %v", spec)
+		t.Errorf("the task's runner gets %v", spec)
 	}
 	child := me.generic(sleeping, `"parentId":"`+id+`"`, `"noPause":true`).taskID()
 	page := me.get("/api/v1/detent/generic-tasks?limit=1&sortBy=SORT_BY_START_TIME&orderBy=ORDER_BY_DESC").ok().tree()
@@ -115,7 +115,7 @@ func TestForksAndChildren(t *testing.T) {
 		t.Error("the fork has other code")
 	}
 	if from := at(t, me.get("/api/v1/tasks/"+fork).ok().tree(), "task.forkedFrom"); from != first {
-		t.Errorf("it is forked from %v", from)
+		t.Errorf("the fork's origin is %v", from)
 	}
 	other := me.generic("", `"forkedFrom":"`+first+`"`, `"contextDirectory":[`+modelFile("y.py", "print(2)")+`]`).taskID()
 	if context(other) == context(first) {
@@ -169,23 +169,23 @@ func TestChangingGenericTasks(t *testing.T) {
 	change(me, root, "unpause").says(400, "cannot unpause task "+root+" as it is not in paused state")
 	change(me, root, "pause").ok()
 	if state(root) != "STOPPING_PAUSED" || state(child) != "STOPPING_PAUSED" {
-		t.Errorf("they are %s and %s", state(root), state(child))
+		t.Errorf("the tasks are %s and %s", state(root), state(child))
 	}
 	change(me, child, "pause").says(400, "cannot pause task "+child+" as it is in state 'STOPPING_PAUSED'")
 	for _, id := range []string{root, child} {
 		r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: id + ".1", Saw: "PENDING", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
 	}
 	if state(root) != "PAUSED" || state(child) != "PAUSED" {
-		t.Errorf("they are %s and %s", state(root), state(child))
+		t.Errorf("the tasks are %s and %s", state(root), state(child))
 	}
 	change(me, root, "unpause").ok()
 	if state(root) != "ACTIVE" || state(child) != "ACTIVE" {
-		t.Errorf("they are %s and %s", state(root), state(child))
+		t.Errorf("the tasks are %s and %s", state(root), state(child))
 	}
 	kill(me, child, `"taskId":"other"`).says(400, "taskId")
 	kill(me, child, `"taskId":"`+child+`","killFromRoot":true`).ok()
 	if state(root) != "STOPPING_CANCELED" || state(child) != "STOPPING_CANCELED" {
-		t.Errorf("they are %s and %s", state(root), state(child))
+		t.Errorf("the tasks are %s and %s", state(root), state(child))
 	}
 	kill(me, root, "").says(400, "cannot cancel task "+root+" as it is in state 'STOPPING_CANCELED'")
 
@@ -198,6 +198,6 @@ func TestChangingGenericTasks(t *testing.T) {
 	kill(eve, below, `"killFromRoot":true`).says(403, "eve")
 	kill(eve, below, "").ok()
 	if state(mine) != "ACTIVE" || state(below) != "STOPPING_CANCELED" {
-		t.Errorf("they are %s and %s", state(mine), state(below))
+		t.Errorf("the tasks are %s and %s", state(mine), state(below))
 	}
 }

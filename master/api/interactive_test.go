@@ -136,7 +136,7 @@ func TestMoreSlotsThanThereAre(t *testing.T) {
 		warned := func(a answer) {
 			t.Helper()
 			if w := at(t, a.ok().tree(), "warnings.0"); w != "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED" {
-				t.Errorf("it is warned of %v", w)
+				t.Errorf("the warning is %v", w)
 			}
 		}
 		one := func(slots int) string {
@@ -185,7 +185,7 @@ func TestACommandWithoutAnEntrypoint(t *testing.T) {
 	}
 	spec := r.begin(at(t, got, "command.id").(string)).claimed[0]["spec"].(map[string]any)
 	if program := at(t, spec, "entrypoint.0").(string); spec["shell"] != true || !strings.Contains(program, "no entrypoint") || !strings.Contains(program, "exit 1") {
-		t.Errorf("it runs %q", program)
+		t.Errorf("the command runs %q", program)
 	}
 }
 
@@ -213,11 +213,11 @@ func TestNotebookSpec(t *testing.T) {
 		t.Errorf("%v", s)
 	}
 	if script := at(t, s, "entrypoint.0").(string); s["shell"] != true || !strings.Contains(script, "-m jupyterlab") {
-		t.Errorf("it runs %s", script)
+		t.Errorf("the notebook runs %s", script)
 	}
 	env := s["env"].(map[string]any)
 	if env["DET_TASK_TYPE"] != "NOTEBOOK" || env["DET_USER"] != "determined" || env["DET_USER_TOKEN"] == "" || env["DET_SESSION_TOKEN"] == "" {
-		t.Errorf("its environment is %v", env)
+		t.Errorf("the notebook's environment is %v", env)
 	}
 	if s := spec(`{"environment":{"environment_variables":["PATH=/mine"]}}`); s["prefer"] != "" || at(t, s, "gateway.idle.timeoutS") != 0.0 {
 		t.Errorf("who names a PATH has the pool's Python: %v", s["prefer"])
@@ -277,7 +277,7 @@ func TestShellKeys(t *testing.T) {
 	}
 	admin.patch("/api/v1/users/2", `{"agentUserGroup":{"agentUid":1000,"agentUser":"ada","agentGid":1000,"agentGroup":"ada"}}`).ok()
 	if got := at(t, me.get(path).ok().tree(), "shell.agentUserGroup.user"); got != "ada" {
-		t.Errorf("its user is %v", got)
+		t.Errorf("the shell's user is %v", got)
 	}
 }
 
@@ -302,18 +302,18 @@ func TestTensorboards(t *testing.T) {
 	id := at(t, got, "tensorboard.id").(string)
 	ids, _ := json.Marshal([]any{at(t, got, "tensorboard.experimentIds"), at(t, got, "tensorboard.trialIds")})
 	if want := fmt.Sprintf("[[%d],[%d,%d]]", one, second, third); string(ids) != want {
-		t.Errorf("it shows %s, want %s", ids, want)
+		t.Errorf("the TensorBoard shows %s, want %s", ids, want)
 	}
 	if at(t, got, "config.resources.slots") != 0.0 || at(t, got, "config.idle_timeout") != "5m0s" {
-		t.Errorf("its configuration is %v", got["config"])
+		t.Errorf("the TensorBoard's configuration is %v", got["config"])
 	}
 	a := r.begin(id)
 	spec := a.claimed[0]["spec"].(map[string]any)
 	if argv := fmt.Sprint(spec["entrypoint"]); argv != "[python3 -m determined.exec.tensorboard --reload_interval 9]" {
-		t.Errorf("it runs %s", argv)
+		t.Errorf("the TensorBoard runs %s", argv)
 	}
 	if at(t, spec, "gateway.kind") != "http" || at(t, spec, "gateway.idle.by") != "requests" || at(t, spec, "gateway.idle.timeoutS") != 300.0 {
-		t.Errorf("its gateway is %v", spec["gateway"])
+		t.Errorf("the TensorBoard's gateway is %v", spec["gateway"])
 	}
 	var sources []struct {
 		Name, Path string
@@ -335,14 +335,14 @@ func TestTensorboards(t *testing.T) {
 		fmt.Sprintf("exp_3/trial_%d directory /mnt/ckpt cluster-1/tensorboard/experiment/3/trial/%[1]d", third),
 	}
 	if !slices.Equal(lines, want) {
-		t.Errorf("it reads\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the TensorBoard reads\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
 	var mounts []string
 	for _, m := range spec["bindMounts"].([]any) {
 		mounts = append(mounts, fmt.Sprint(at(t, m, "hostPath"), "→", at(t, m, "containerPath"), " ", at(t, m, "readOnly")))
 	}
 	if got := strings.Join(mounts, ", "); got != "/one→/determined_shared_fs true, /two→/determined_shared_fs_2 true, /disk→/mnt true" {
-		t.Errorf("it sees %s", got)
+		t.Errorf("the TensorBoard's mounts are %s", got)
 	}
 	for body, words := range map[string][]string{
 		`{}`:                                    {"400", "needs experiments or trials"},
@@ -412,7 +412,7 @@ func TestIdleTasksEnd(t *testing.T) {
 		t.Error(got)
 	}
 	if s := at(t, me.get("/api/v1/notebooks/"+book).ok().tree(), "notebook.state"); s != "STATE_TERMINATING" {
-		t.Errorf("it is %v", s)
+		t.Errorf("the notebook is %v", s)
 	}
 	command, c := start("command", `{"entrypoint":["x"],"idle_timeout":"1s"}`)
 	c.put("/api/v1/notebooks/"+command+"/report_idle", `{"idle":true}`).says(400, "can be idle")
@@ -427,18 +427,18 @@ func TestWaitingTasks(t *testing.T) {
 	r.runs(a.id, "ASSIGNED", "RUNNING")
 	state := func() any { return at(t, me.get("/api/v1/notebooks/"+id).ok().tree(), "notebook.state") }
 	if s := state(); s != "STATE_RUNNING" {
-		t.Errorf("it is %v", s)
+		t.Errorf("the notebook is %v", s)
 	}
 	a.ranks[0].post(a.path("/waiting"), "").ok()
 	if s := state(); s != "STATE_WAITING" {
-		t.Errorf("it is %v", s)
+		t.Errorf("the notebook is %v", s)
 	}
 	a.ranks[0].post(a.path("/ready"), "").ok()
 	if s := state(); s != "STATE_RUNNING" {
-		t.Errorf("it is %v", s)
+		t.Errorf("the notebook is %v", s)
 	}
 	if ready := at(t, me.get("/api/v1/tasks/"+id).ok().tree(), "task.allocations.0.isReady"); ready != true {
-		t.Error("it is not ready")
+		t.Error("the notebook is not ready")
 	}
 }
 

@@ -78,7 +78,7 @@ func TestContinueExperiment(t *testing.T) {
 		}
 	}
 	if labels := fmt.Sprint(at(t, got, "experiment.labels")); labels != "[a b]" && labels != "[b a]" {
-		t.Errorf("its labels are %s", labels)
+		t.Errorf("the experiment's labels are %s", labels)
 	}
 	in, err := r.db.SearchInput(t.Context(), id, 0)
 	if err != nil || len(in.Events) != 1 || in.Events[0].Kind != "continued" || !strings.Contains(string(in.Events[0].Body), `"batches": 200`) ||
@@ -198,7 +198,7 @@ func TestJobsMove(t *testing.T) {
 	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"other"}]}`, jobs[1])).ok()
 	e := me.get(fmt.Sprintf("/api/v1/experiments/%d", ids[1])).ok().tree()
 	if at(t, e, "experiment.resourcePool") != "other" || at(t, e, "experiment.config.resources.resource_pool") != "other" {
-		t.Errorf("it is in %v", e)
+		t.Errorf("the moved experiment is %v", e)
 	}
 	r.moves(ids[1], "ACTIVE", "CANCELED")
 	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"default"}]}`, jobs[1])).says(400, "has ended")
@@ -274,7 +274,7 @@ func TestPinsAndMoves(t *testing.T) {
 	other := at(t, me.post("/api/v1/workspaces", `{"name":"o"}`).ok().tree(), "workspace.id")
 	me.post(fmt.Sprintf("/api/v1/projects/%v/move", project), fmt.Sprintf(`{"projectId":%v,"destinationWorkspaceId":%v}`, project, other)).ok()
 	if e := me.get(fmt.Sprintf("/api/v1/experiments/%d", id)).ok().tree(); at(t, e, "experiment.workspaceName") != "o" || at(t, e, "experiment.projectName") != "p" {
-		t.Errorf("it is in %v", e)
+		t.Errorf("the moved experiment is %v", e)
 	}
 	boss.post("/api/v1/projects/1/move", fmt.Sprintf(`{"projectId":1,"destinationWorkspaceId":%v}`, other)).says(409, "built in")
 	me.post(fmt.Sprintf("/api/v1/projects/%v/move", project), `{"destinationWorkspaceId":99}`).says(404, "workspace 99 not found")

@@ -145,10 +145,10 @@ func TestATaskOfADeactivatedOwner(t *testing.T) {
 	select {
 	case said := <-waiting:
 		if !strings.Contains(said, "deactivated") {
-			t.Errorf("its stream says %s", said)
+			t.Errorf("the stream has %s", said)
 		}
 	case <-time.After(time.Minute):
-		t.Error("its stream goes on")
+		t.Error("the stream is still open")
 	}
 	session.get("/api/v1/me").is(401)
 	for _, path := range []string{"/api/v1/users", "/api/v1/experiments", a.trialPath(""), a.trialPath("/logs"), "/api/v1/tasks"} {

@@ -101,7 +101,7 @@ func TestAnEndedSessionEndsWhatIsOpen(t *testing.T) {
 	defer theirs.Close()
 	b.ask("POST", v.url+"/api/v1/auth/logout", map[string]string{"Sec-Fetch-Site": "same-origin"}, "").ok()
 	if _, _, err := mine.ReadMessage(); err == nil {
-		t.Fatal("it says something")
+		t.Fatal("the WebSocket is still open")
 	}
 	if a := b.ask("GET", v.tasks+at, map[string]string{"Sec-Fetch-Site": "same-origin"}, ""); a.code != 401 {
 		t.Errorf("after signing out: %d", a.code)
@@ -109,7 +109,7 @@ func TestAnEndedSessionEndsWhatIsOpen(t *testing.T) {
 	echo(t, theirs, 10)
 	p.over()
 	if _, _, err := theirs.ReadMessage(); err == nil {
-		t.Fatal("it says something")
+		t.Fatal("the WebSocket is still open")
 	}
 	if a := other.goTo(v.tasks + at); a.code != 410 || !strings.Contains(string(a.body), "killed by its owner") {
 		t.Errorf("after its end: %d %s", a.code, a.body)

@@ -197,15 +197,15 @@ func TestWhatATaskMayNotSay(t *testing.T) {
 	a := b.goTo(v.tasks + "/proxy/" + p.id + "/cookies").ok()
 	want := []string{"mine=1; Path=/proxy/" + p.id + "/", "wide=1; Path=/proxy/" + p.id + "/", "here=1; Path=/proxy/" + p.id + "/lab; HttpOnly"}
 	if got := a.header.Values("Set-Cookie"); strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("its cookies are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the task's cookies are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	for _, field := range []string{"Clear-Site-Data", "Service-Worker-Allowed", v1.GatewayHeader} {
 		if a.header.Get(field) != "" {
-			t.Errorf("it said %s", field)
+			t.Errorf("the answer of the task has the header %s", field)
 		}
 	}
 	if b.cookie(v.url, "auth").Value != before {
-		t.Error("it changed the session's cookie")
+		t.Error("the task changed the session's cookie")
 	}
 	if a := v.user("determined").get("/proxy/" + p.id + "/cookies").ok(); a.header.Get("Service-Worker-Allowed") != "" {
 		t.Error("in place it says more")
@@ -213,7 +213,7 @@ func TestWhatATaskMayNotSay(t *testing.T) {
 	// What it sees of its own cookies.
 	b.goTo(v.tasks + "/proxy/" + p.id + "/lab").ok()
 	if got := p.lastSeen().Header.Get("Cookie"); !strings.Contains(got, "mine=1") || strings.Contains(got, "auth") || strings.Contains(got, "det-task") {
-		t.Errorf("it sees the cookies %q", got)
+		t.Errorf("the task sees the cookies %q", got)
 	}
 }
 
@@ -302,7 +302,7 @@ func TestPagesInPlaceOfATask(t *testing.T) {
 	p := v.make("determined", "notebooks")
 	get(p.id).says(503, "is queued")
 	if a := get(p.id); a.header.Get("Retry-After") == "" {
-		t.Error("it does not say when to come again")
+		t.Error("the page has no Retry-After")
 	}
 	if a := v.browser("determined").goTo(v.url + "/proxy/" + p.id + "/"); a.code != 503 || !strings.Contains(string(a.body), `http-equiv="refresh"`) {
 		t.Errorf("the page: %d %s", a.code, a.body)

@@ -33,7 +33,7 @@ func TestGroups(t *testing.T) {
 		t.Errorf("eve sees %v groups, and is in one", got)
 	}
 	if got := at(t, admin.put("/api/v1/groups/"+group, `{"name":"crew"}`).ok().tree(), "group.name"); got != "crew" {
-		t.Errorf("its name is %v", got)
+		t.Errorf("the group's name is %v", got)
 	}
 	roles := string(admin.get(fmt.Sprintf("/api/v1/roles/search/by-user/%d", id)).ok().body)
 	if !strings.Contains(roles, `"groupId":`+group) || !strings.Contains(roles, `"Viewer"`) {

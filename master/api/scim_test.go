@@ -73,7 +73,7 @@ func TestSCIMUsers(t *testing.T) {
 	got := idp.post("/scim/v2/Users", `{"schemas":["`+scim.UserSchema+`"],"userName":"Ada@Example.com","externalId":"00u1","name":{"givenName":"Ada","familyName":"Lovelace"},
 		"emails":[{"value":"ada@example.com","type":"work","primary":true}],"active":true,"password":"not kept"}`).is(201)
 	if kind := got.header.Get("Content-Type"); kind != scim.MediaType {
-		t.Errorf("it is %s", kind)
+		t.Errorf("the content type is %s", kind)
 	}
 	ada := got.tree()
 	path := "/scim/v2/Users/" + at(t, ada, "id").(string)
@@ -253,7 +253,7 @@ func TestSCIMGroups(t *testing.T) {
 	admin.do("PUT", here, fmt.Sprintf(`{"addUsers":[%d]}`, ada)).says(409, "comes from SCIM")
 	admin.do("PUT", here, fmt.Sprintf(`{"removeUsers":[%d]}`, grace)).says(409, "comes from SCIM")
 	if at(t, admin.get(here).ok().tree(), "group.origin") != "scim" {
-		t.Error("it is not marked")
+		t.Error("the group's origin is not scim")
 	}
 	idp.do("PUT", path, fmt.Sprintf(`{"displayName":"research","members":[{"value":"%d"},{"value":"%d"}]}`, ada, grace)).ok()
 	if got := members(); got != " ada grace" {

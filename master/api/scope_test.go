@@ -69,7 +69,7 @@ func TestTheSessionOfATask(t *testing.T) {
 	a := r.placeOf("admin", yaml(), 1).claimAll(1)
 	in := a.session()
 	if got := string(in.get("/api/v1/me").ok().body); !strings.Contains(got, `"username":"admin"`) {
-		t.Errorf("it is %s", got)
+		t.Errorf("the session's user is %s", got)
 	}
 	theirs := r.user("eve").post("/api/v1/commands", `{"config":{"entrypoint":["x"],"environment":{"environment_variables":["KEY=s3cret"]}}}`).ok().tree()
 	other := at(t, theirs, "command.id").(string)

@@ -63,7 +63,7 @@ func TestAttempts(t *testing.T) {
 		t.Errorf("the attempt: %v", x)
 	}
 	if rank := at(t, x, "members.0.rank"); fmt.Sprint(rank) != "0" {
-		t.Errorf("its first member has rank %v", rank)
+		t.Errorf("the attempt's first member has rank %v", rank)
 	}
 	of := at(t, me.get(fmt.Sprintf("/api/v1/detent/tasks/%v/attempts", at(t, x, "taskId"))).ok().tree(), "attempts.0.allocationId")
 	if of != at(t, x, "allocationId") {

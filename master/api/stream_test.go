@@ -226,7 +226,7 @@ func TestATakenConnectionIsKeptTooLong(t *testing.T) {
 		_, readErr := kept.Read(make([]byte, 1))
 		_, writeErr := kept.Write([]byte("x"))
 		if readErr == nil || writeErr == nil {
-			t.Errorf("it is read (%v) and written (%v)", readErr, writeErr)
+			t.Errorf("the connection can still be read (%v) or written (%v)", readErr, writeErr)
 		}
 		_ = kept.SetDeadline(time.Now())
 		_ = kept.Close()

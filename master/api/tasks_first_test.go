@@ -18,11 +18,11 @@ func TestATaskIsListedAtOnce(t *testing.T) {
 			}
 		}
 		if got := string(me.get("/api/v1/" + noun + "s/" + id).ok().body); !strings.Contains(got, "STATE_QUEUED") {
-			t.Errorf("it is %s", got)
+			t.Errorf("the task is %s", got)
 		}
 		me.post("/api/v1/"+noun+"s/"+id+"/set_priority", `{"priority":7}`).ok()
 		if got := me.get("/api/v1/tasks").ok().tree(); at(t, at(t, got, "allocationIdToSummary").(map[string]any)[id+".1"], "priority") != 7.0 {
-			t.Errorf("its priority is not changed: %v", got)
+			t.Errorf("the task's priority is not changed: %v", got)
 		}
 	}
 }

@@ -34,10 +34,10 @@ func TestOldTasks(t *testing.T) {
 	}
 	held := running["resources"].([]any)[0].(map[string]any)
 	if held["resources_type"] != "docker-container" || held["allocation_id"] != a.id || held["container_id"] == "" {
-		t.Errorf("it holds %v", held)
+		t.Errorf("the task's container is %v", held)
 	}
 	if devices := held["agent_devices"].(map[string]any)["node-0"]; devices == nil {
-		t.Errorf("its devices are %v", held["agent_devices"])
+		t.Errorf("the task's devices are %v", held["agent_devices"])
 	}
 	for _, key := range []string{"Started", "Exited"} {
 		if _, there := held[key]; !there {

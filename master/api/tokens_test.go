@@ -33,7 +33,7 @@ func TestAccessTokens(t *testing.T) {
 	}
 	expiry, err := time.Parse(time.RFC3339Nano, at(t, list, "tokenInfo.0.expiry").(string))
 	if left := time.Until(expiry); err != nil || left < 47*time.Hour || left > 48*time.Hour {
-		t.Errorf("it expires in %s: %v", left, err)
+		t.Errorf("the token expires in %s: %v", left, err)
 	}
 	if strings.Contains(string(ada.get("/api/v1/tokens").body), strings.TrimPrefix(script.token, "Bearer ")) {
 		t.Error("the list tells the token")

@@ -87,7 +87,7 @@ func TestUnmanagedRun(t *testing.T) {
 	me.post("/api/v1/checkpoints", checkpoint).ok()
 	me.post("/task-logs", fmt.Sprintf(`[{"task_id":%q,"timestamp":"2026-01-01T00:00:00Z","rank":"0","log":"hello\n"}]`, task)).ok()
 	if log := string(me.get(path + "/logs").ok().body); !strings.Contains(log, "hello") {
-		t.Errorf("its log: %s", log)
+		t.Errorf("the trial's log: %s", log)
 	}
 	me.patchTrial(at(t, me.putTrial(id, "2"), "trial.id"), "COMPLETED")
 	ended := me.patchTrial(tid, "COMPLETED")

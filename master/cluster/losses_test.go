@@ -123,7 +123,7 @@ func clientKilled(t *testing.T, r *rig) {
 	r.agent.Node.Run(t)
 	r.agent.Until(t, 60*time.Second, "the node to be back", func() error {
 		if n := node(); !n.Schedulable {
-			return fmt.Errorf("it is %s and %s", n.Status, n.Why)
+			return fmt.Errorf("the node is %s and %s", n.Status, n.Why)
 		}
 		return nil
 	})

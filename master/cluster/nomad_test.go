@@ -281,7 +281,7 @@ func fetchedByAnother(t *testing.T, r *rig) {
 	}
 	f := r.waitFor(t, c, "nobody.1", func(f cluster.TaskFact) bool { return f.Status == "running" || f.Over() })
 	if f.Status != "running" {
-		t.Errorf("it is %s: %s", f.Status, f.Detail)
+		t.Errorf("the attempt is %s: %s", f.Status, f.Detail)
 	}
 	if _, err := c.Stop(t.Context(), "nobody.1"); err != nil {
 		t.Fatal(err)
@@ -394,7 +394,7 @@ func (r *rig) waitFor(t *testing.T, c *cluster.Cluster, id string, ok func(clust
 			}
 		}
 		if !ok(newest) {
-			return fmt.Errorf("it is %+v", newest)
+			return fmt.Errorf("the newest state is %+v", newest)
 		}
 		return nil
 	})

@@ -51,7 +51,7 @@ func variables(t *testing.T, r *rig) {
 	live := func(_ context.Context, asked []string) (map[string]bool, error) {
 		slices.Sort(asked)
 		if !slices.Equal(asked, []string{"v.live.1", "v.over.1"}) {
-			t.Errorf("it asks about %v", asked)
+			t.Errorf("the master asked about the variables of %v", asked)
 		}
 		return map[string]bool{"v.live.1": true}, nil
 	}

@@ -32,7 +32,7 @@ func TestAPlanIsStoredInParts(t *testing.T) {
 		t.Error("what was out of date, or needed that, was stored")
 	}
 	if xacts := b.int(`SELECT count(DISTINCT xmin::text) FROM work`); xacts != 3 {
-		t.Errorf("it was stored in %d transactions, want 3", xacts)
+		t.Errorf("the plan was stored in %d transactions, want 3", xacts)
 	}
 }
 

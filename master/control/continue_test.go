@@ -143,7 +143,7 @@ func TestASearchGoesOn(t *testing.T) {
 	b.settle()
 	b.trials(e, "0 COMPLETED, 1 ACTIVE STARTING, 2 ACTIVE STARTING, 3 PAUSED")
 	if got := b.text(`SELECT k.id || coalesce(k.exit_status, '') || k.unstarted FROM tasks k JOIN trials t ON t.task_id = k.id WHERE t.number = 1`); !strings.HasSuffix(got, "0") {
-		t.Errorf("its task is %s", got)
+		t.Errorf("the trial's task is %s", got)
 	}
 	b.exit(b.start(e, 1), 0)
 	b.settle()
@@ -180,7 +180,7 @@ func TestAChangeOfMind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if had, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete); err != nil || len(had) != 0 {
-		t.Errorf("it was deleted while it was about to go on: %v, %v", had, err)
+		t.Errorf("the experiment was deleted while a user continued it: %v, %v", had, err)
 	}
 	if _, err := b.db.RequestAction(t.Context(), []int{e}, store.Cancel); err != nil {
 		t.Fatal(err)

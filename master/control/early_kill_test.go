@@ -38,10 +38,10 @@ func TestAKillBeforeTheGate(t *testing.T) {
 			b.settle()
 			b.want(e, "CANCELED", "CANCELED", "TERMINATED killed")
 			if b.nomad.stops[id] != 1 {
-				t.Errorf("its job was stopped %d times", b.nomad.stops[id])
+				t.Errorf("the attempt's job was stopped %d times", b.nomad.stops[id])
 			}
 			if _, err := b.db.Claim(t.Context(), store.Claim{AllocationID: id, NomadAllocID: "nomad-" + id, Nonce: "x", FirstOfGroup: true, Pools: []string{"default"}, NodeID: "n1"}); err == nil {
-				t.Error("its runner passed the gate after its end")
+				t.Error("the runner passed the gate after the attempt's end")
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func TestAKillThatNomadDoesNotTake(t *testing.T) {
 	b.settle()
 	b.want(e, "CANCELED", "CANCELED", "TERMINATED killed")
 	if n := b.nomad.stops[id]; n != 2 {
-		t.Errorf("its job was stopped %d times", n)
+		t.Errorf("the attempt's job was stopped %d times", n)
 	}
 }
 

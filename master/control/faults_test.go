@@ -51,7 +51,7 @@ func TestALineThatCancelsRetries(t *testing.T) {
 		t.Errorf("the trial says %q", s)
 	}
 	if s := b.text(`SELECT log_policy_matched FROM trials`); s != "ECC" {
-		t.Errorf("it is labelled %q", s)
+		t.Errorf("the trial is labelled %q", s)
 	}
 }
 
@@ -72,11 +72,11 @@ func TestALineThatExcludesANode(t *testing.T) {
 	b := newBench(t, "n1", "n2")
 	e := b.experiment("")
 	if at := b.fail(e, func(id string) { b.match(id, "exclude_node") }); at != "n1" {
-		t.Fatalf("it began on %s", at)
+		t.Fatalf("the trial began on %s", at)
 	}
 	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
 	if at := b.where(e); at != "n2" {
-		t.Errorf("it is tried again on %s", at)
+		t.Errorf("the next attempt is on %s", at)
 	}
 	other := b.experiment("")
 	b.settle()
@@ -96,7 +96,7 @@ func TestALineThatComesLate(t *testing.T) {
 	b.settle()
 	first = b.newest(e)
 	if at := b.where(e); at != "n2" {
-		t.Fatalf("it began on %s", at)
+		t.Fatalf("the trial began on %s", at)
 	}
 	b.exec(`UPDATE nodes SET enabled = false WHERE name = 'n2'`)
 	b.claim(first)
@@ -110,7 +110,7 @@ func TestALineThatComesLate(t *testing.T) {
 	b.settle()
 	b.want(e, "ACTIVE", "ACTIVE", "PENDING")
 	if why := b.text(`SELECT waiting_reason FROM allocations WHERE id = $1`, b.newest(e)); !strings.Contains(why, `it avoids n2, which log policy "ECC" excludes`) {
-		t.Errorf("it waits because it %q", why)
+		t.Errorf("the waiting reason is %q", why)
 	}
 	id := b.newest(big)
 	b.claim(id)
@@ -118,7 +118,7 @@ func TestALineThatComesLate(t *testing.T) {
 	b.exit(id, 0)
 	b.settle()
 	if at := b.where(e); at != "n1" {
-		t.Errorf("it is tried again on %s", at)
+		t.Errorf("the next attempt is on %s", at)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestTheOnlyNodeIsTriedAgain(t *testing.T) {
 	b.settle()
 	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
 	if at := b.where(e); at != "n1" {
-		t.Errorf("it is tried again on %s", at)
+		t.Errorf("the next attempt is on %s", at)
 	}
 }
 
@@ -220,14 +220,14 @@ func TestANodeThatKeepsFailing(t *testing.T) {
 	b.term.cfg.AvoidAfter = 1
 	e := b.experiment("")
 	if at := b.fail(e, nil); at != "n1" {
-		t.Fatalf("it began on %s", at)
+		t.Fatalf("the trial began on %s", at)
 	}
 	if at := b.where(e); at != "n2" {
-		t.Errorf("it is tried again on %s", at)
+		t.Errorf("the next attempt is on %s", at)
 	}
 	avoided, err := b.db.AvoidedNodes(t.Context(), e)
 	if err != nil || len(avoided) != 1 || avoided[0].NodeName != "n1" || avoided[0].Failures != 1 {
-		t.Errorf("it avoids %+v, %v", avoided, err)
+		t.Errorf("the experiment avoids %+v, %v", avoided, err)
 	}
 	other := b.experiment("")
 	b.settle()
@@ -248,7 +248,7 @@ func TestAProgramThatFailsEverywhere(t *testing.T) {
 	e := b.experiment("")
 	b.fail(e, nil)
 	if at := b.where(e); at != "n1" {
-		t.Errorf("it is tried again on %q", at)
+		t.Errorf("the next attempt is on %q", at)
 	}
 	b.fail(e, nil)
 	b.want(e, "ERROR", "ERROR", "TERMINATED failed")
@@ -323,6 +323,6 @@ func TestAContinuedTrialForgets(t *testing.T) {
 	b.fail(e, nil)
 	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
 	if at := b.where(e); at != "n1" {
-		t.Errorf("it is tried again on %q", at)
+		t.Errorf("the next attempt is on %q", at)
 	}
 }

@@ -229,7 +229,7 @@ func TestVersionsOfModelsStay(t *testing.T) {
 	b.says("to go now", what, "deletion 1 2 4 events")
 	b.collects(task, 1, "")
 	if n := b.int(`SELECT count(*) FROM experiments`); n != 0 {
-		t.Error("it is still there")
+		t.Error("the experiment still exists")
 	}
 }
 
@@ -261,7 +261,7 @@ func TestMoreThanOneTaskRemoves(t *testing.T) {
 	b.settle()
 	b.settle()
 	if n := b.int(`SELECT count(*) FROM experiments`); n != 0 {
-		t.Error("it is still there")
+		t.Error("the experiment still exists")
 	}
 }
 

@@ -34,7 +34,7 @@ func TestANotebookSaysWhyItEnded(t *testing.T) {
 			b.settle()
 			b.settle()
 			if s := b.text(`SELECT exit_status FROM tasks WHERE ended_at IS NOT NULL`); s != c.want {
-				t.Errorf("its status is %q, want %q", s, c.want)
+				t.Errorf("the task's exit status is %q, want %q", s, c.want)
 			}
 			if n := b.int(`SELECT count(*) FROM allocations`); n != 1 {
 				t.Errorf("%d attempts", n)
@@ -52,6 +52,6 @@ func TestAWaitingShellIsKilled(t *testing.T) {
 	b.exec(`UPDATE tasks SET desired = 'kill', kill_reason = 'killed by ada'`)
 	b.settle()
 	if s := b.text(`SELECT exit_status FROM tasks WHERE ended_at IS NOT NULL`); s != "killed by ada" {
-		t.Errorf("its status is %q", s)
+		t.Errorf("the task's exit status is %q", s)
 	}
 }

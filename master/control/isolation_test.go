@@ -142,7 +142,7 @@ func TestABundleThatIsAlwaysStale(t *testing.T) {
 	b.afflict(e, `RETURN NULL;`)
 	b.healthy(b.experiment(""))
 	if s := b.term.backoffs[experimentKey(e)]; s == nil || s.tries <= staleRetries || !s.until.After(time.Now().Add(-maxStaleDelay)) {
-		t.Errorf("it is remembered as %+v", s)
+		t.Errorf("the bundle's backoff is %+v", s)
 	}
 	b.exec(`DROP TRIGGER affliction ON trials`)
 	b.term.backoffs[experimentKey(e)].until = time.Time{}
@@ -162,7 +162,7 @@ func TestABundleThatIsSlow(t *testing.T) {
 	other := b.experiment("")
 	b.rounds(1)
 	if s := b.term.backoffs[experimentKey(e)]; s == nil || !s.slow || s.level != handleNormally {
-		t.Fatalf("it is remembered as %+v", s)
+		t.Fatalf("the bundle's backoff is %+v", s)
 	}
 	b.term.backoffs[experimentKey(e)].until = time.Now().Add(time.Hour)
 	for range 10 {
@@ -288,7 +288,7 @@ func TestAFaultOfTheDatabase(t *testing.T) {
 				b.rounds(1)
 			}
 			if s := b.term.backoffs[experimentKey(e)]; s == nil || s.level != handleNormally || s.tries < 5 || !s.until.After(time.Now()) {
-				t.Errorf("it is remembered as %+v", s)
+				t.Errorf("the bundle's backoff is %+v", s)
 			}
 			if b.int(`SELECT count(*) FROM experiments WHERE id = $1 AND state = 'ACTIVE' AND error = ''`, e) != 1 {
 				t.Error("the database's fault broke it")

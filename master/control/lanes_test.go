@@ -254,7 +254,7 @@ func TestASubmissionThatCannotBeBegun(t *testing.T) {
 		t.Errorf("submitted: %v", b.nomad.submit)
 	}
 	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'submit' AND about = $1 AND tries = 1 AND error LIKE '%not now%'`, id); n != 1 {
-		t.Error("it is not put off")
+		t.Error("the submission was not delayed")
 	}
 	<-l.freed // by the one that is made
 	b.exec(`UPDATE work SET after = now()`)

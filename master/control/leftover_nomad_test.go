@@ -125,7 +125,7 @@ func (b *farBench) orphaned() (experiment int, id, nomadAlloc string) {
 			return experiment, id, nomadAlloc
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatal("its last process does not give up")
+			b.t.Fatal("the attempt's last process has not ended")
 		}
 	}
 }
@@ -206,7 +206,7 @@ func TestAForgedExitIsNotBelieved(t *testing.T) {
 		t.Errorf("the attempt is %s", got)
 	}
 	if why := b.text(`SELECT exit_reason FROM allocations WHERE id = $1`, id); !strings.Contains(why, "without a report") {
-		t.Errorf("it ended because: %s", why)
+		t.Errorf("the attempt's exit reason is: %s", why)
 	}
 	b.wantAllLines(id)
 }

@@ -277,7 +277,7 @@ func TestAGoodLife(t *testing.T) {
 	b.settle()
 	b.want(e, "COMPLETED", "COMPLETED", "TERMINATED completed")
 	if n := b.int(`SELECT count(*) FROM tasks WHERE ended_at IS NULL`); n != 0 {
-		t.Error("its task did not end")
+		t.Error("the trial's task has not ended")
 	}
 	if b.nomad.stops[id] != 0 {
 		t.Error("Nomad was told to stop what had ended by itself")
@@ -345,7 +345,7 @@ func TestPauseAndActivate(t *testing.T) {
 	b.settle()
 	b.want(e, "PAUSED", "PAUSED", "RUNNING")
 	if b.int(`SELECT count(*) FROM allocations WHERE preempt_at IS NOT NULL`) != 1 {
-		t.Error("it was not asked to make way")
+		t.Error("the attempt was not preempted")
 	}
 	b.ack(id)
 	b.exit(id, 0)
@@ -383,7 +383,7 @@ func TestKillAndCancel(t *testing.T) {
 			}
 			b.settle()
 			if got := b.text(`SELECT state FROM experiments`); got != "CANCELED" {
-				t.Errorf("it ended in %s", got)
+				t.Errorf("the experiment ended in %s", got)
 			}
 		})
 	}
@@ -403,7 +403,7 @@ func TestALostNodeIsNobodysFailure(t *testing.T) {
 		t.Error("there is no successor")
 	}
 	if n := b.int(`SELECT restarts FROM trials`); n != 0 {
-		t.Errorf("it was counted: %d restarts", n)
+		t.Errorf("the lost attempt counts as a failure: %d restarts", n)
 	}
 	if b.nomad.stops[id] != 1 {
 		t.Errorf("the lost attempt was stopped %d times", b.nomad.stops[id])
@@ -505,7 +505,7 @@ func TestAQueueHasReasons(t *testing.T) {
 	b.settle()
 	b.want(second, "ACTIVE", "ACTIVE", "PENDING")
 	if why := b.text(`SELECT waiting_reason FROM allocations WHERE state = 'PENDING'`); why == "" {
-		t.Error("it does not say why it waits")
+		t.Error("the waiting attempt has no reason")
 	}
 	id := b.newest(first)
 	b.claim(id)
@@ -552,7 +552,7 @@ func TestACommandRunsOnce(t *testing.T) {
 		t.Errorf("%d attempts", n)
 	}
 	if s := b.text(`SELECT exit_status FROM tasks`); s != "failed: exit code 7" {
-		t.Errorf("its status is %q", s)
+		t.Errorf("the command's exit status is %q", s)
 	}
 }
 

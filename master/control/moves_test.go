@@ -50,7 +50,7 @@ func TestNodesAndSlotsAreWithdrawn(t *testing.T) {
 	b.leave(second, 9)
 	third := b.start(e, 0)
 	if other := b.text(`SELECT a.pool || '/' || m.slot_ids[1] FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.id = $1`, third); other == slot {
-		t.Errorf("it was put on slot %s again", other)
+		t.Errorf("the next attempt got slot %s, which is disabled", other)
 	}
 	must(b.db.EnableSlot(t.Context(), "id-n1", slot))
 	b.preempted(third, "")
@@ -76,7 +76,7 @@ func TestNomadDrainsANode(t *testing.T) {
 	b.leave(first, 5)
 	second := b.start(e, 0)
 	if there := b.text(`SELECT node_name FROM members WHERE allocation_id = $1`, second); there == here {
-		t.Error("it goes on where it was")
+		t.Error("the next attempt is on the node that is drained")
 	}
 	if n := b.int(`SELECT restarts FROM trials`); n != 0 {
 		t.Errorf("%d restarts: nothing of it was its fault", n)
@@ -104,14 +104,14 @@ func TestJobsChangePools(t *testing.T) {
 	b.leave(first, 5)
 	second := b.newest(e)
 	if got := b.text(`SELECT pool || ' ' || state || ' ' || waiting_reason FROM allocations WHERE id = $1`, second); got != "other PENDING pool other has no node" {
-		t.Errorf("it waits as %q", got)
+		t.Errorf("the waiting attempt is %q", got)
 	}
 	move("default")
 	if got := b.text(`SELECT pool || ' ' || state FROM allocations WHERE id = $1`, second); got != "default STARTING" {
 		t.Errorf("moved back it is %q", got)
 	}
 	if got := b.text(`SELECT k.pool || ' ' || (e.config #>> '{resources,resource_pool}') FROM tasks k JOIN experiments e ON e.id = k.experiment_id`); got != "default default" {
-		t.Errorf("its task and its configuration say %s", got)
+		t.Errorf("the pools of the task and of the configuration are %s", got)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestThePlaceInTheQueueCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.db.PlaceJob(t.Context(), job(waiting[1]), job(holder), true, anyPriority); err == nil {
-		t.Error("it was put before one that runs")
+		t.Error("the job was placed before a running one")
 	}
 	b.exit(first, 0)
 	b.settle()
@@ -180,7 +180,7 @@ func TestAClosedPool(t *testing.T) {
 	}
 	b.trials(running, "0 ACTIVE RUNNING")
 	if got := b.text(`SELECT state || ' ' || waiting_reason FROM allocations WHERE id = $1`, b.newest(waiting)); got != `PENDING pool default is not open to workspace "Uncategorized": it is bound to other workspaces; move the job to another pool` {
-		t.Errorf("it waits as %q", got)
+		t.Errorf("the waiting attempt is %q", got)
 	}
 	b.exec(`INSERT INTO pool_bindings (pool, workspace_id) VALUES ('default', 1)`)
 	b.settle()

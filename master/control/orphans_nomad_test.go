@@ -60,7 +60,7 @@ func TestOrphansInNomad(t *testing.T) {
 		t.Fatalf("%+v %v", list, err)
 	}
 	if look(); stopped("lost.1") {
-		t.Fatal("it was stopped within its grace")
+		t.Fatal("the orphan was stopped within its grace period")
 	}
 	b.exec(`UPDATE orphans SET seen_at = now() - interval '61 minutes'`)
 	if look(); !stopped("lost.1") || stopped("other.1") {
@@ -78,7 +78,7 @@ func TestOrphansInNomad(t *testing.T) {
 	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
 	look()
 	if state := b.text(`SELECT state FROM allocations WHERE id = $1`, late); state != "TERMINATED" {
-		t.Fatalf("its attempt is %s", state)
+		t.Fatalf("the attempt of the late job is %s", state)
 	}
 	if outcome, err := c.Submit(t.Context(), rig.Task(ours, late, 1)); outcome != cluster.Done {
 		t.Fatal(err)

@@ -28,13 +28,13 @@ func TestAnOrphanIsStoppedAfterItsGrace(t *testing.T) {
 		t.Fatalf("%+v %v", list, err)
 	}
 	if n := b.nomad.stops["lost.1"]; n != 0 {
-		t.Fatalf("it was stopped %d times within its grace", n)
+		t.Fatalf("the orphan was stopped %d times within its grace period", n)
 	}
 	b.exec(`UPDATE orphans SET seen_at = now() - interval '61 minutes'`)
 	b.nomad.alarm = "lists cannot be trusted"
 	b.settle()
 	if n := b.nomad.stops["lost.1"]; n != 0 {
-		t.Fatalf("it was stopped %d times although Nomad's lists cannot be trusted", n)
+		t.Fatalf("the orphan was stopped %d times although Nomad's lists cannot be trusted", n)
 	}
 	b.nomad.alarm = ""
 	b.settle()
@@ -75,17 +75,17 @@ func TestAJobEndsWithItsAttempt(t *testing.T) {
 	b.settle()
 	b.want(e, "COMPLETED", "COMPLETED", "TERMINATED completed")
 	if n := b.nomad.stops[id]; n != 0 {
-		t.Fatalf("its job was stopped %d times at its end, when its log is still sent", n)
+		t.Fatalf("the attempt's job was stopped %d times at the attempt's end, while the log is still sent", n)
 	}
 	b.exec(`UPDATE allocations SET ended_at = now() - interval '21 minutes' WHERE id = $1`, id)
 	b.settle()
 	if n := b.nomad.stops[id]; n != 0 {
-		t.Fatalf("its job was stopped %d times while lines are missing and no master was there to take them", n)
+		t.Fatalf("the attempt's job was stopped %d times while lines are missing and no master could have accepted them", n)
 	}
 	b.term.began = time.Now().Add(-21 * time.Minute)
 	b.settle()
 	if n := b.nomad.stops[id]; n != 1 {
-		t.Fatalf("its job was stopped %d times after the margin", n)
+		t.Fatalf("the attempt's job was stopped %d times after the margin", n)
 	}
 	other := b.experiment("")
 	b.settle()
@@ -125,27 +125,27 @@ func TestAJobThatCameLate(t *testing.T) {
 			b.nomad.jobs = []cluster.JobFact{job(id, "pending")}
 			b.settle()
 			if n := b.nomad.stops[id]; n != 0 {
-				t.Fatalf("its job was stopped %d times within the margin", n)
+				t.Fatalf("the late job was stopped %d times within the margin", n)
 			}
 			b.exec(`UPDATE allocations SET ended_at = now() - interval '21 minutes' WHERE id = $1`, id)
 			b.nomad.alarm = "lists cannot be trusted"
 			b.settle()
 			if n := b.nomad.stops[id]; n != 0 {
-				t.Fatalf("its job was stopped %d times by a list that cannot be trusted", n)
+				t.Fatalf("the late job was stopped %d times by a list that cannot be trusted", n)
 			}
 			b.nomad.alarm = ""
 			b.settle()
 			if n := b.nomad.stops[id]; n != 1 {
-				t.Fatalf("its job was stopped %d times after the margin", n)
+				t.Fatalf("the late job was stopped %d times after the margin", n)
 			}
 			b.settle()
 			if n := b.nomad.stops[id]; n != 1 {
-				t.Fatalf("its job, which is stopped, was stopped %d times", n)
+				t.Fatalf("the late job, which is stopped, was stopped %d times", n)
 			}
 			b.nomad.jobs = []cluster.JobFact{job(id, "running")}
 			b.settle()
 			if n := b.nomad.stops[id]; n != 2 {
-				t.Fatalf("its job came once more, and was stopped %d times in all", n)
+				t.Fatalf("the late job was registered again, and was stopped %d times in total", n)
 			}
 		})
 	}

@@ -91,7 +91,7 @@ func TestAPauseInTheQueue(t *testing.T) {
 	b.settle()
 	b.phase("g", "ACTIVE")
 	if s := b.text(`SELECT string_agg(id || ' ' || state, ', ' ORDER BY id) FROM allocations`); s != "g.1 TERMINATED, g.2 PENDING" {
-		t.Errorf("its attempts are %s", s)
+		t.Errorf("the task's attempts are %s", s)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestWhatFollowsAPauseBeforeItsEnd(t *testing.T) {
 		}
 		b.phase("g", "CANCELED")
 		if s := b.text(`SELECT exit_status FROM tasks`); s != "killed by bob" {
-			t.Errorf("its status is %q", s)
+			t.Errorf("the task's exit status is %q", s)
 		}
 	}
 }
@@ -150,6 +150,6 @@ func TestAPausedTaskIsKilled(t *testing.T) {
 	b.settle()
 	b.phase("g", "CANCELED")
 	if s := b.text(`SELECT exit_status || ' ' || (SELECT count(*) FROM allocations) FROM tasks`); s != "killed by bob 1" {
-		t.Errorf("its status and attempts are %q", s)
+		t.Errorf("the task's exit status and number of attempts are %q", s)
 	}
 }

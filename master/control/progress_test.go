@@ -11,7 +11,7 @@ func TestNoProgressYet(t *testing.T) {
 		t.Helper()
 		b.settle()
 		if got := b.text(`SELECT coalesce(progress::text, 'none') FROM experiments WHERE id = $1`, e); got != want {
-			t.Errorf("its progress is %s, want %s", got, want)
+			t.Errorf("the experiment's progress is %s, want %s", got, want)
 		}
 	}
 	shown("none")

@@ -163,7 +163,7 @@ func (s *searchWorld) calmDown() {
 			return
 		}
 	}
-	s.t.Fatalf("it does not come to an end: %s\n%s", s.stuck(), s.text(`SELECT string_agg(format('experiment %s %s, trial %s %s held %s stop %s target %s, attempt %s %s kill %s: %s',
+	s.t.Fatalf("the simulation does not end: %s\n%s", s.stuck(), s.text(`SELECT string_agg(format('experiment %s %s, trial %s %s held %s stop %s target %s, attempt %s %s kill %s: %s',
 		e.id, e.state, t.number, t.state, t.held, t.stop_wanted, t.target, a.id, a.state, a.kill_at, a.waiting_reason), E'\n') FROM experiments e
 		LEFT JOIN trials t ON t.experiment_id = e.id AND t.ended_at IS NULL LEFT JOIN allocations a ON a.task_id = t.task_id AND a.state <> 'TERMINATED'
 		WHERE e.ended_at IS NULL`))

@@ -70,12 +70,12 @@ func TestATrialWaitsAndIsCalledBack(t *testing.T) {
 	e := b.submit("searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 2, max_concurrent_trials: 1, max_length: {batches: 10}}")
 	first := b.start(e, 0)
 	if n := b.int(`SELECT target FROM trials WHERE number = 0`); n != 5 {
-		t.Errorf("it is told to train to %d", n)
+		t.Errorf("the trial's target is %d", n)
 	}
 	b.report(e, 0, 5, at1(0.5))
 	b.trials(e, "0 PAUSED RUNNING, 1 ACTIVE STARTING")
 	if why := b.text(`SELECT preempt_reason FROM allocations WHERE id = $1`, first); why != "it waits until the search calls it back" {
-		t.Errorf("it was preempted because %q", why)
+		t.Errorf("the preemption's reason is %q", why)
 	}
 	b.leave(first, 5)
 	b.trials(e, "0 PAUSED, 1 ACTIVE STARTING")
@@ -88,10 +88,10 @@ func TestATrialWaitsAndIsCalledBack(t *testing.T) {
 	b.leave(second, 5)
 	again := b.start(e, 0)
 	if again == first {
-		t.Error("it goes on in its old attempt")
+		t.Error("the trial continues in its old attempt")
 	}
 	if n := b.int(`SELECT target FROM trials WHERE number = 0`); n != 10 {
-		t.Errorf("it is told to train to %d", n)
+		t.Errorf("the trial's target is %d", n)
 	}
 	b.report(e, 0, 10, at1(0.4))
 	b.leave(again, 10)
@@ -114,7 +114,7 @@ searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_tria
 	b.exec(`UPDATE allocations SET preempt_at = now() - interval '2 hours' WHERE id = $1`, poor)
 	b.settle()
 	if b.nomad.stops[poor] == 0 {
-		t.Error("it keeps its slots")
+		t.Error("the poor trial keeps its slots")
 	}
 	b.exit(poor, 137)
 	b.settle()
@@ -131,7 +131,7 @@ func TestATrialWithoutTheMetricFails(t *testing.T) {
 	b.settle()
 	b.trials(e, "0 ERROR, 1 ACTIVE STARTING")
 	if why := b.text(`SELECT error FROM trials WHERE number = 0`); why != `its validation at step 5 lacks the metric "loss", which searcher.metric names` {
-		t.Errorf("it says %q", why)
+		t.Errorf("the trial's error is %q", why)
 	}
 }
 

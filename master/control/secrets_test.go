@@ -129,7 +129,7 @@ func TestWorkWaitsWhileThereAreNoCredentials(t *testing.T) {
 	b.want(e, "ACTIVE", "ACTIVE", "PENDING")
 	id := b.newest(e)
 	if got := b.text(`SELECT waiting_reason FROM allocations WHERE id = $1`, id); got != why {
-		t.Errorf("it waits because %q", got)
+		t.Errorf("the waiting reason is %q", got)
 	}
 	free := b.experiment("checkpoint_storage: {type: shared_fs, host_path: /tmp}\n")
 	b.settle()
@@ -141,7 +141,7 @@ func TestWorkWaitsWhileThereAreNoCredentials(t *testing.T) {
 	b.settle()
 	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
 	if got := b.text(`SELECT waiting_reason FROM allocations WHERE id = $1`, id); got != "" {
-		t.Errorf("it runs, and waits because %q", got)
+		t.Errorf("the attempt runs, with the waiting reason %q", got)
 	}
 }
 
@@ -174,10 +174,10 @@ func TestCredentialsThatCannotBeGiven(t *testing.T) {
 	b.settle()
 	id := b.newest(e)
 	if got := b.text(`SELECT exit_reason FROM allocations WHERE id = $1`, id); !strings.Contains(got, "3000 characters") || b.nomad.submit[id] != 0 {
-		t.Errorf("it ended with %q", got)
+		t.Errorf("the exit reason is %q", got)
 	}
 	if outcome := b.text(`SELECT outcome FROM allocations WHERE id = $1`, id); outcome != "refused" {
-		t.Errorf("its outcome is %s", outcome)
+		t.Errorf("the attempt's outcome is %s", outcome)
 	}
 	if _, err := b.term.prepareSecrets(t.Context(), &task.Job{}); err != nil {
 		t.Errorf("a task without credentials: %v", err)

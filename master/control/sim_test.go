@@ -209,7 +209,7 @@ func (s *simulation) calm() {
 			return
 		}
 	}
-	s.t.Fatalf("it does not come to an end: %s", s.text(`SELECT string_agg(format('experiment %s %s wants %s, trial %s, attempt %s %s kill %s: %s',
+	s.t.Fatalf("the simulation does not end: %s", s.text(`SELECT string_agg(format('experiment %s %s wants %s, trial %s, attempt %s %s kill %s: %s',
 		e.id, e.state, e.desired, t.state, a.id, a.state, a.kill_at, a.waiting_reason), E'\n') FROM experiments e LEFT JOIN trials t ON t.experiment_id = e.id
 		LEFT JOIN allocations a ON a.task_id = t.task_id AND a.state <> 'TERMINATED' WHERE e.ended_at IS NULL`))
 }

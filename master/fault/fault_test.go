@@ -14,7 +14,7 @@ func TestFaults(t *testing.T) {
 		t.Errorf("%v lost its code or its cause", wrapped)
 	}
 	if f.Error() != "experiment 7: EOF" {
-		t.Errorf("it says %q", f)
+		t.Errorf("the error is %q", f)
 	}
 	hidden := Wrap(Unavailable, io.EOF, "try again")
 	if hidden.Error() != "try again" || !errors.Is(hidden, io.EOF) {

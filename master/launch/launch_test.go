@@ -158,14 +158,14 @@ func TestAnExperimentIsMade(t *testing.T) {
 	n := m.experiments[0]
 	if n.OwnerID != 3 || n.SessionEpoch != 5 || !n.Active || n.Pool != "gpu" || n.SlotsPerTrial != 3 || n.Priority != 42 || n.OriginalConfig != oneTrial ||
 		n.Template.Name != "t" || n.Search == nil || n.Search.Len() != 1 || n.CreationKey != nil {
-		t.Errorf("its row is %+v", n)
+		t.Errorf("the experiment's row is %+v", n)
 	}
 	stored, err := expconf.ParseConfigJSON(n.Config)
 	if err != nil || stored.MaxRestarts != 7 || stored.CheckpointStorage.HostPath != "/tmp" || stored.Resources.ResourcePool != "gpu" {
-		t.Errorf("its configuration is %s: %v", n.Config, err)
+		t.Errorf("the experiment's configuration is %s: %v", n.Config, err)
 	}
 	if !slices.Equal(made.Warnings, []v1.LaunchWarning{v1.LaunchWarningCurrentSlotsExceeded}) || !strings.Contains(strings.Join(made.Remarks, "\n"), "pool gpu has 2 at the moment") {
-		t.Errorf("it is warned of %v, %v", made.Warnings, made.Remarks)
+		t.Errorf("the warnings are %v, the remarks %v", made.Warnings, made.Remarks)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestPoliciesOfExperiments(t *testing.T) {
 			}
 			stored, err := expconf.ParseConfigJSON(m.experiments[0].Config)
 			if err != nil || !test.want(stored) {
-				t.Errorf("its configuration is %s: %v", m.experiments[0].Config, err)
+				t.Errorf("the experiment's configuration is %s: %v", m.experiments[0].Config, err)
 			}
 			told := strings.Join(made.Remarks, "\n")
 			for _, want := range test.remarks {

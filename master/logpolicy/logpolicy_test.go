@@ -88,7 +88,7 @@ func BenchmarkMatch(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if m.Match(line) != nil {
-			b.Fatal("it matched")
+			b.Fatal("the line matched")
 		}
 	}
 }

@@ -74,7 +74,7 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 	}
 	for _, ctx := range []context.Context{fine, admin, anybody} {
 		if ctx.Err() != nil {
-			t.Errorf("it was ended: %v", context.Cause(ctx))
+			t.Errorf("the connection was closed: %v", context.Cause(ctx))
 		}
 	}
 	request, _, err := l.begin(t.Context(), access{task: "task"}, false)
@@ -90,7 +90,7 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 		t.Error("the moment does not end")
 	}
 	if _, _, err := l.begin(t.Context(), access{task: "task"}, false); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("it begins while the master stops: %v", err)
+		t.Errorf("a connection begins while the master stops: %v", err)
 	}
 	for v := range l.open {
 		l.end(v)

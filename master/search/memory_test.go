@@ -15,9 +15,9 @@ import (
 // must not be far too high either: the master would reject searches that fit.
 func withinEstimate(t *testing.T, took int, estimate int64) {
 	t.Helper()
-	t.Logf("it takes %d KiB, the estimate is %d KiB", took>>10, estimate>>10)
+	t.Logf("the search takes %d KiB, the estimate is %d KiB", took>>10, estimate>>10)
 	if int64(took) > estimate {
-		t.Errorf("it takes %d bytes, and the estimate is %d", took, estimate)
+		t.Errorf("the search takes %d bytes, and the estimate is %d", took, estimate)
 	}
 	if took > 1<<20 && estimate > 8*int64(took) { // smaller values are not distinguishable from other allocations
 		t.Errorf("the estimate of %d bytes is far above the %d that it takes", estimate, took)

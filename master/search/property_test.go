@@ -119,7 +119,7 @@ func TestPromises(t *testing.T) {
 						r.Fatalf("progress %v", p)
 					}
 					if len(history) > 5000 {
-						r.Fatal("it does not come to an end")
+						r.Fatal("the search does not end")
 					}
 				}
 				if v, _ := s.Status(); v == lifecycle.Searching {

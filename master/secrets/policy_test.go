@@ -30,7 +30,7 @@ func TestPolicy(t *testing.T) {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 	if !json.Valid([]byte(got)) {
-		t.Error("it is not JSON")
+		t.Error("the policy is not JSON")
 	}
 }
 

@@ -223,7 +223,7 @@ func TestRolesComeAndGo(t *testing.T) {
 		t.Errorf("the policy is %s", doc)
 	}
 	if !m.Granted("det-1-a-1") || m.Granted("det-2-a-1") {
-		t.Error("it does not remember what it has granted")
+		t.Error("Granted does not return which roles were written")
 	}
 	for _, again := range []string{"once", "twice"} {
 		if err := m.Revoke(ctx, "det-1-a-1"); err != nil {
@@ -328,7 +328,7 @@ func TestVaultThatIsAway(t *testing.T) {
 	}
 	eventually(t, "a sealed Vault is away", func() bool { return strings.Contains(m.Away(), "sealed") })
 	if why := m.Away(); !strings.HasPrefix(why, "waits for Vault at "+v.addr) {
-		t.Errorf("it says %q", why)
+		t.Errorf("Away returns %q", why)
 	}
 	if err := m.Grant(t.Context(), "det-1-a-1", place("1")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a grant meanwhile: %v", err)

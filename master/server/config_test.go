@@ -74,7 +74,7 @@ checkpoint_storage: {type: shared_fs}
 stop_after: soon
 `, []string{"DETENT_NONSENSE=1", "DETENT_DATABASE_CONNS=many"}, []string{"x.y=1"})
 	if err == nil {
-		t.Fatal("it was taken")
+		t.Fatal("a wrong configuration was accepted")
 	}
 	for _, want := range []string{"DETENT_NONSENSE: no such key", "DETENT_DATABASE_CONNS: expected a whole number", "--set x.y: no such key",
 		"soon"} {
@@ -85,7 +85,7 @@ stop_after: soon
 	_, err = load(t, "listen: nowhere\nlog_level: loud\nresource_pools:\n  - {name: a, driver: qemu}\n  - {name: a, slots: device}\n"+
 		"default_compute_resource_pool: b\ncheckpoint_storage: {type: shared_fsx}\n", nil, nil)
 	if err == nil {
-		t.Fatal("it was taken")
+		t.Fatal("a wrong configuration was accepted")
 	}
 	for _, want := range []string{"database: is missing", `listen: expected host:port, found "nowhere"`, "log_level: expected one of",
 		"resource_pools[0].driver", "resource_pools[1].name", "resource_pools[1].device", `there is no pool "b"`, "checkpoint_storage:"} {

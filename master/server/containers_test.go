@@ -103,7 +103,7 @@ func TestContainersOfTrials(t *testing.T) {
 		t.Errorf("with what the pool says it mounts %+v", c.Mounts)
 	}
 	if job.Runner.SHA256 != "bb" || !job.Runner.Archive || !strings.HasSuffix(job.Runner.URL, "/runner/aa/linux-amd64.tar") {
-		t.Errorf("its runner is %+v", job.Runner)
+		t.Errorf("the job's runner is %+v", job.Runner)
 	}
 
 	s := attempt(t, cfg, "gpu", "environment: {image: own:1, registry_auth: {username: u, password: p}}\nresources: {shm_size: 2g}")
@@ -113,7 +113,7 @@ func TestContainersOfTrials(t *testing.T) {
 		t.Errorf("with what the task says it runs in %+v", c)
 	}
 	if r := job.Container.Registry; r.Path != jobspecs.VariablePath("1.t.1") || job.Variables["password"] != "p" {
-		t.Errorf("its own credentials are %+v at %+v", job.Variables, r)
+		t.Errorf("the job's own credentials are %+v at %+v", job.Variables, r)
 	}
 	s = attempt(t, cfg, "gpu", "")
 	s.Slots = 0

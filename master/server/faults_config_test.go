@@ -46,7 +46,7 @@ func TestLogPoliciesOfTheCluster(t *testing.T) {
 			t.Errorf("%s: %d policies, want %d", file, got, want)
 		}
 		if !c.Site.Capabilities.LogPolicies {
-			t.Error("they are not said to have an effect")
+			t.Error("the capabilities do not include log policies")
 		}
 		if w := (expconf.Config{LogPolicies: c.Site.Defaults.LogPolicies}).Unhonoured(c.Site.Capabilities); strings.Contains(strings.Join(w.Strings(), "\n"), "log_policies") {
 			t.Errorf("%s: warned of %v", file, w)

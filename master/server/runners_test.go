@@ -32,7 +32,7 @@ func TestRunnersBesideTheMasters(t *testing.T) {
 		t.Errorf("the hashes of their removers are %q and %q", a.runner.RemoverSHA, other.RemoverSHA)
 	}
 	if len(other.SHA256) != 64 || len(other.ArchiveSHA) != 64 || other.SHA256 == a.runner.SHA256 || other.ArchiveSHA == a.runner.ArchiveSHA {
-		t.Errorf("their hashes are %+v and %+v", a.runner, other)
+		t.Errorf("the runners' hashes are %+v and %+v", a.runner, other)
 	}
 	for _, name := range []string{"det-remover-plan9-mips", "det-remover"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {

@@ -24,7 +24,7 @@ func TestConfigurationHasDeterminedsKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(text), "sesame") {
-		t.Errorf("it shows a secret: %s", text)
+		t.Errorf("the configuration shows a secret: %s", text)
 	}
 	var got map[string]any
 	if err := json.Unmarshal(text, &got); err != nil {
@@ -148,7 +148,7 @@ func TestTheWholeConfigurationIsShown(t *testing.T) {
 		}
 	}
 	if strings.Contains(string(text), `"sesame"`) || strings.Contains(string(text), ":sesame@") {
-		t.Errorf("it shows a secret: %s", text)
+		t.Errorf("the configuration shows a secret: %s", text)
 	}
 }
 

@@ -72,7 +72,7 @@ func TestOneOwnerLeavesRoomForOthers(t *testing.T) {
 	}()
 	first.Close()
 	if err := <-got; err != nil {
-		t.Fatalf("it does not go on when there is room again: %v", err)
+		t.Fatalf("the request does not continue when there is room again: %v", err)
 	}
 }
 

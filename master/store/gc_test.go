@@ -142,7 +142,7 @@ func TestWhatGoesIsNotRestartedFrom(t *testing.T) {
 		id := w.attempt(trial, w.int(`SELECT run_id + 1 FROM trials WHERE id = $1`, trial), 1)
 		got, err := w.db.Claim(t.Context(), goodClaim(id, 0, "nonce"))
 		if err != nil || got.Checkpoint == nil || *got.Checkpoint != want {
-			t.Errorf("it goes on from %v, want %s; %v", got.Checkpoint, want, err)
+			t.Errorf("the trial continues from %v, want %s; %v", got.Checkpoint, want, err)
 		}
 	}
 	from(second)

@@ -49,7 +49,7 @@ func TestATreeOfGenericTasks(t *testing.T) {
 	is := func(want string) {
 		t.Helper()
 		if got := w.phases(all...); got != want {
-			t.Errorf("they are %s, want %s", got, want)
+			t.Errorf("the states of the tasks are %s, want %s", got, want)
 		}
 	}
 	refused := func(err error, words ...string) {

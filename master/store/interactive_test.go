@@ -78,7 +78,7 @@ func TestWhatATensorboardShows(t *testing.T) {
 		trials = append(trials, *s.TrialID)
 	}
 	if !slices.Equal(trials, []int{a, b, c, -empty}) {
-		t.Errorf("it shows %v, want %v", trials, []int{a, b, c, -empty})
+		t.Errorf("the TensorBoard shows %v, want %v", trials, []int{a, b, c, -empty})
 	}
 	w.exec(`DELETE FROM experiments WHERE id = $1`, one)
 	left, err := w.db.ShownTrials(ctx, boards["tb"])

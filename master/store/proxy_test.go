@@ -108,7 +108,7 @@ func TestTicketsAndCookies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if known("a") || w.int(`SELECT count(*) FROM passes`) != 0 {
-		t.Error("it outlives its session")
+		t.Error("the cookie is valid after its session")
 	}
 	if err := w.db.IssueTicket(ctx, []byte("later"), "a", who.SessionID, time.Minute); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("a ticket for a session that is over: %v", err)

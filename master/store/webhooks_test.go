@@ -334,7 +334,7 @@ func TestLogTriggers(t *testing.T) {
 	late := w.hook("late", 1, webhook.Workspace, `TASK_LOG {"regex": "late"}`)
 	for i := int64(0); len(w.events(late)) == 0; i++ {
 		if i > 3000 {
-			t.Fatal("it finds nothing")
+			t.Fatal("no line matches")
 		}
 		w.say(s, w.taskOf(first), "z", i, "a late line")
 		<-time.After(10 * time.Millisecond)
@@ -363,7 +363,7 @@ func TestSearchingIsBounded(t *testing.T) {
 		t.Errorf("%d lines were not searched, and %s are left", missed, task.credit)
 	}
 	if _, more := task.search(lines[:32], s.watch.list, 1); more == 0 {
-		t.Error("it has time again at once")
+		t.Error("the task has search time again at once")
 	}
 }
 

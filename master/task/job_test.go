@@ -245,7 +245,7 @@ func TestWhatARemovalSees(t *testing.T) {
 	spec, err := s.Spec(a, Claimed{Remaining: Remaining{Checkpoints: []Remainder{{UUID: checkpoint, Known: 3}}, Events: true}}, processes())
 	if err != nil || len(spec.BindMounts) != 1 || spec.BindMounts[0].Create || spec.Collect.Events == "" || len(spec.Collect.Checkpoints) != 1 ||
 		spec.Collect.Checkpoints[0].Globs == nil {
-		t.Errorf("its runner is told %+v, %+v: %v", spec.BindMounts, spec.Collect, err)
+		t.Errorf("the runner's spec has %+v, %+v: %v", spec.BindMounts, spec.Collect, err)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestWhatATensorboardSees(t *testing.T) {
 	}
 	spec, err := s.Spec(a, Claimed{}, processes())
 	if err != nil || len(spec.BindMounts) != 1 || spec.BindMounts[0].HostPath != "/data" || spec.Gateway.BasePath != "/proxy/tb/" {
-		t.Errorf("its runner is told %+v, %+v: %v", spec.BindMounts, spec.Gateway, err)
+		t.Errorf("the runner's spec has %+v, %+v: %v", spec.BindMounts, spec.Gateway, err)
 	}
 	tight, wide, exec := images(), images(), processes()
 	tight.Limits = &expconf.ContainerLimits{HostPaths: []string{"/scratch"}}

@@ -82,7 +82,7 @@ func TestASideThatNeverEnds(t *testing.T) {
 	select { // the task neither speaks nor ends
 	case <-done:
 	case <-time.After(20 * time.Second):
-		t.Fatal("it stays open")
+		t.Fatal("the tunnel stays open")
 	}
 }
 
@@ -96,7 +96,7 @@ func TestAServerThatHasEnded(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(20 * time.Second):
-		t.Fatal("it stays open")
+		t.Fatal("the tunnel stays open")
 	}
 	if _, err := io.ReadAll(user); err != nil {
 		t.Error(err)

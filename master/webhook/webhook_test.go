@@ -158,6 +158,6 @@ func TestParseURL(t *testing.T) {
 		}
 	}
 	if got := Shown("https://hooks.slack.com/services/T/B/secret?key=1"); got != "https://hooks.slack.com/…" {
-		t.Errorf("it is shown as %s", got)
+		t.Errorf("the address is shown as %s", got)
 	}
 }

@@ -83,7 +83,7 @@ func TestMasterLivesThroughEverything(t *testing.T) {
 				t.Fatal(err)
 			}
 			if before.Alive() {
-				t.Fatal("it was not killed")
+				t.Fatal("the master was not killed")
 			}
 			if err := p.Start(ctx); err != nil {
 				t.Fatal(err)

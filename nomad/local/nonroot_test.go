@@ -37,7 +37,7 @@ func TestClusterWithoutRoot(t *testing.T) {
 		t.Errorf("after Up: %+v", d.Parts)
 	}
 	if want := "Without root Nomad has no exec driver"; !strings.Contains(said.String(), want) {
-		t.Errorf("it does not say %q", want)
+		t.Errorf("the output does not contain %q", want)
 	}
 	if err := part(t, c, "master").Kill9(ctx); err != nil {
 		t.Fatal(err)

@@ -120,7 +120,7 @@ func TestServerIsBuiltOnceByWhoeverComesFirst(t *testing.T) {
 	}
 	wg.Wait()
 	if n := strings.Count(said.String(), "building Tiny 1.2.3, once, about 0 minutes …"); n != 1 {
-		t.Errorf("it was built %d times:\n%s", n, said.String())
+		t.Errorf("the server was built %d times:\n%s", n, said.String())
 	}
 	if got := entries(t, b); len(got) != 1 || got[0] != filepath.Base(b.dir(pin)) {
 		t.Errorf("the cache has %v, expected the server alone", got)

@@ -74,7 +74,7 @@ func TestPostgresKeepsWhatWasCommitted(t *testing.T) {
 	dir := postgresDir(t)
 	pg := startFor(t, PostgresOptions{Dir: dir})
 	if n := ask[int](t, pg.DSN, `WITH made AS (SELECT 1) SELECT * FROM made`); n != 1 {
-		t.Fatal("it does not answer")
+		t.Fatal("PostgreSQL does not answer")
 	}
 	conn, err := pgx.Connect(t.Context(), pg.DSN)
 	if err != nil {
@@ -122,7 +122,7 @@ func TestPostgresKeepsWhatWasCommitted(t *testing.T) {
 				t.Fatal(err)
 			}
 			if pg.DSN != dsn {
-				t.Errorf("its address changed from %s to %s", dsn, pg.DSN)
+				t.Errorf("PostgreSQL's address changed from %s to %s", dsn, pg.DSN)
 			}
 			if v := ask[string](t, pg.DSN, `SELECT v FROM t`); v != "kept" {
 				t.Errorf("the table has %q", v)
@@ -135,7 +135,7 @@ func TestPostgresKeepsWhatWasCommitted(t *testing.T) {
 		}
 	}
 	if v := ask[string](t, pg.DSN, "SHOW listen_addresses"); v != "127.0.0.1" {
-		t.Errorf("it listens on %s", v)
+		t.Errorf("PostgreSQL listens on %s", v)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestPostgresStartsOverAStalePidFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := ask[int](t, pg.DSN, `SELECT 1`); n != 1 {
-		t.Error("it does not answer")
+		t.Error("PostgreSQL does not answer")
 	}
 }
 

@@ -192,7 +192,7 @@ func TestInNomad(t *testing.T) {
 			t.Errorf("given %v, want %v", got, want)
 		}
 		if !strings.Contains(env, "CUDA_VISIBLE_DEVICES=") || !strings.Contains(env, id(1)) || !strings.Contains(env, "DET_SIMULATED_GPUS=") || strings.Contains(env, id(0)) {
-			t.Errorf("its environment:\n%s", env)
+			t.Errorf("the task's environment:\n%s", env)
 		}
 		n.register(t, job("taken", 1, id(3)))
 		n.waits(t, "taken")
@@ -208,7 +208,7 @@ func TestInNomad(t *testing.T) {
 					return fmt.Errorf("%s is %v", d.ID, d.Healthy)
 				}
 				if d.ID == id(0) && d.HealthDescription != "it smells of smoke" {
-					return fmt.Errorf("its health is described as %q", d.HealthDescription)
+					return fmt.Errorf("the GPU's health is described as %q", d.HealthDescription)
 				}
 			}
 			return nil
@@ -285,7 +285,7 @@ func TestInNomad(t *testing.T) {
 		task.Config["args"] = []string{"-c", `test -c ` + file + ` && there=yes; echo "CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES DEVICE=$there" >/alloc/env`}
 		n.register(t, j)
 		if _, env := n.given(t, "inside"); !strings.Contains(env, "CUDA_VISIBLE_DEVICES="+id(1)) || !strings.Contains(env, "DEVICE=yes") {
-			t.Errorf("its environment:\n%s", env)
+			t.Errorf("the task's environment:\n%s", env)
 		}
 	})
 

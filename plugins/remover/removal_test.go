@@ -102,7 +102,7 @@ func TestWholeCheckpointsGo(t *testing.T) {
 	}
 	for _, want := range []string{"checkpoint " + one + ": removed 4 files in 11 bytes", "removed 5 files in 13 bytes"} {
 		if !strings.Contains(said, want) {
-			t.Errorf("its log lacks %q: %s", want, said)
+			t.Errorf("the remover's log lacks %q: %s", want, said)
 		}
 	}
 }
@@ -229,6 +229,6 @@ func TestWhatFailsIsToldTruly(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	if !strings.Contains(out.String(), "access denied") {
-		t.Errorf("its log: %s", out.String())
+		t.Errorf("the remover's log: %s", out.String())
 	}
 }

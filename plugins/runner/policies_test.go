@@ -51,7 +51,7 @@ func TestAMatchIsReportedWhileTheProgramRuns(t *testing.T) {
 	p := r.start("run")
 	eventually(t, "a report of the match", func() bool { return len(r.early()) > 0 })
 	if m := r.early()[0].Matches; len(m) != 1 || m[0].Policy != 0 || len(m[0].Line) > 2010 || !strings.HasSuffix(m[0].Line, "x…") {
-		t.Errorf("it says %+v", m)
+		t.Errorf("the report is %+v", m)
 	}
 	_ = p.cmd.Process.Kill()
 	<-p.done

@@ -59,10 +59,10 @@ func TestRemover(t *testing.T) {
 			r.state.Task(spec)
 			r.run(attempt.CodePrepare)
 			if why := r.exit().Reason; !strings.Contains(why, c.says) {
-				t.Errorf("it reports %q, want %q in it", why, c.says)
+				t.Errorf("the reported reason is %q; it must contain %q", why, c.says)
 			}
 			if out := r.printed(); len(out) != 0 {
-				t.Errorf("it ran: %q", out)
+				t.Errorf("the remover ran: %q", out)
 			}
 		})
 	}

@@ -96,7 +96,7 @@ func (w *world) until(what string, so func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(90 * time.Second); !so(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("it did not come about: %s", what)
+			w.t.Fatalf("the condition was not true in time: %s", what)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestInOrder(t *testing.T) {
 	}
 	w.until("all events arrive", func() bool { return len(g.all()) >= 21 })
 	if got := titles(g.all()); got != strings.Join(want, " ") {
-		t.Errorf("they arrived as %s", got)
+		t.Errorf("the events arrived as %s", got)
 	}
 	got := g.all()
 	if got[2].id != got[3].id || got[1].id == got[2].id {
@@ -338,7 +338,7 @@ func TestKilledBetweenEventAndSend(t *testing.T) {
 		t.Errorf("the ids are %v", ids)
 	}
 	if rest := titles(all[before:]); rest != "e0 e1" && rest != "e1" || strings.Contains(titles(all), "e1 e0") {
-		t.Errorf("they arrived as %s", titles(all))
+		t.Errorf("the events arrived as %s", titles(all))
 	}
 }
 

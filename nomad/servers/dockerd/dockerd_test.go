@@ -40,7 +40,7 @@ func TestADaemonOfItsOwn(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("its folder is still there: %v", err)
+			t.Errorf("the daemon's folder still exists: %v", err)
 		}
 	}()
 	if again, err := Start(ctx, Options{Dir: dir}); err != nil || again.Process() != d.Process() {

@@ -32,11 +32,11 @@ func TestPodmanOfItsOwn(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("its folder is still there: %v", err)
+			t.Errorf("Podman's folder still exists: %v", err)
 		}
 	}()
 	if !strings.HasPrefix(d.Version, "4.") && !strings.HasPrefix(d.Version, "5.") {
-		t.Errorf("its version is %q", d.Version)
+		t.Errorf("Podman's version is %q", d.Version)
 	}
 	if again, err := Start(ctx, Options{Dir: dir, Podman: true}); err != nil || again.Process() != d.Process() {
 		t.Errorf("starting it twice gives %v and %v: %v", d.Process(), again, err)

@@ -91,7 +91,7 @@ func TestExitIsSeenByItsStarter(t *testing.T) {
 		t.Errorf("the process ended with %q", p.ExitState())
 	}
 	if tail := LogTail(log, 5); !strings.Contains(tail, "its last words") {
-		t.Errorf("its log ends with %q", tail)
+		t.Errorf("the process's log ends with %q", tail)
 	}
 }
 

@@ -195,7 +195,7 @@ func TestWhatWasCheckedIsStarted(t *testing.T) {
 	}()
 	for range 40 {
 		if got := r.becomes("version"); !strings.HasPrefix(got, "det version ") {
-			t.Errorf("it started something else: %s", got)
+			t.Errorf("the script started another program: %s", got)
 			break
 		}
 	}

@@ -114,7 +114,7 @@ func TestPortsOfOthers(t *testing.T) {
 	}
 	select {
 	case <-came:
-		t.Error("it was dialled")
+		t.Error("the gateway connected to another task's port")
 	default:
 	}
 	if conn, err := DialLoopback(t.Context(), port); err != nil { // in a network of its own

@@ -280,7 +280,7 @@ func TestThePreemptionSignalIsAlwaysInTime(t *testing.T) {
 		t.Fatalf("%d %q %v", code, body, err)
 	}
 	if took := time.Since(began); took > 9*time.Second {
-		t.Fatalf("it took %s; its client gives up after 10", took)
+		t.Fatalf("the answer took %s; the client gives up after 10", took)
 	}
 	r.master.Listen(t)
 	r.state.Preempt(true)

@@ -171,7 +171,7 @@ func TestATerminalFollowsItsWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Wait(); err != nil {
-		t.Errorf("its end: %v", err)
+		t.Errorf("the session's end: %v", err)
 	}
 }
 
