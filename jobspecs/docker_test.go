@@ -80,7 +80,7 @@ func TestRenderRefusesContainers(t *testing.T) {
 			test.change(&task)
 			_, err := jobspecs.Render(task)
 			if err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v, want an error that says %q", err, test.says)
+				t.Errorf("got %v, want an error with %q", err, test.says)
 			}
 		})
 	}

@@ -329,7 +329,7 @@ func TestNothingTypedIsInterpolated(t *testing.T) {
 		}
 	}
 	if strings.Contains(job.UI.Description, "<script") || strings.Contains(job.UI.Description, "[click](") || strings.Contains(job.UI.Description, "![](") {
-		t.Errorf("what was typed is Markdown in %q", job.UI.Description)
+		t.Errorf("a user's text is Markdown in %q", job.UI.Description)
 	}
 	if strings.ContainsAny(*job.Name, "\n\r") || strings.Contains(job.UI.Description, "\n## ") {
 		t.Errorf("a typed line break is left in %q or %q", *job.Name, job.UI.Description)
@@ -367,7 +367,7 @@ func TestRenderRefuses(t *testing.T) {
 			test.change(&task)
 			_, err := jobspecs.Render(task)
 			if err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v, want an error that says %q", err, test.says)
+				t.Errorf("got %v, want an error with %q", err, test.says)
 			}
 		})
 	}
@@ -391,12 +391,12 @@ func TestTagsOfStrangeHosts(t *testing.T) {
 func TestRankOf(t *testing.T) {
 	for _, rank := range []int{0, 7, 123} {
 		if got, ok := jobspecs.RankOf(jobspecs.GroupName(rank)); !ok || got != rank {
-			t.Errorf("rank %d comes back as %d, %v", rank, got, ok)
+			t.Errorf("rank %d is read as %d, %v", rank, got, ok)
 		}
 	}
 	for _, group := range []string{"", "rank", "rank-", "rank--1", "rank-01", "rank-1x", "web"} {
 		if rank, ok := jobspecs.RankOf(group); ok {
-			t.Errorf("%q is taken for rank %d", group, rank)
+			t.Errorf("%q is read as rank %d", group, rank)
 		}
 	}
 }
@@ -422,7 +422,7 @@ func TestNomadAcceptsEveryJob(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !answer.DriverConfigValidated || answer.Error != "" || len(answer.ValidationErrors) > 0 || answer.Warnings != "" {
-				t.Errorf("Nomad says %q %q, warns %q (drivers checked: %v)", answer.Error, answer.ValidationErrors, answer.Warnings, answer.DriverConfigValidated)
+				t.Errorf("Nomad's errors are %q %q, the warnings %q (drivers checked: %v)", answer.Error, answer.ValidationErrors, answer.Warnings, answer.DriverConfigValidated)
 			}
 			// Registering checks what validating does not: the namespace, the node pool.
 			if _, _, err := agent.API.Jobs().EnforceRegister(&job, 0, nil); err != nil {

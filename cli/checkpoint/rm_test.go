@@ -115,7 +115,7 @@ func rmAndDelete(t *testing.T, r *rig) {
 				told = append(told, fmt.Sprint(k.UUID, " ", k.Globs))
 			}
 			if slices.Sort(told); !slices.Equal(told, c.removals) {
-				t.Errorf("what removes files was told %q, want %q", told, c.removals)
+				t.Errorf("the requested removals are %q, want %q", told, c.removals)
 			}
 		})
 	}

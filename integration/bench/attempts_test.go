@@ -32,7 +32,7 @@ func stamped(b *testing.B, path string) time.Time {
 		}
 		ns, err := strconv.ParseInt(strings.TrimSpace(string(said)), 10, 64)
 		if err != nil {
-			b.Fatalf("the script said %q", said)
+			b.Fatalf("the script printed %q", said)
 		}
 		at = time.Unix(0, ns)
 		return true

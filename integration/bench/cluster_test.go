@@ -255,7 +255,7 @@ func (r *rig) hold(b *testing.B, n int) []attempt {
 				return false
 			}
 			if _, err := fmt.Sscan(string(said), &list[i].trial, &list[i].task, &list[i].token, &list[i].local); err != nil {
-				b.Fatalf("an attempt said %q: %v", said, err)
+				b.Fatalf("an attempt printed %q: %v", said, err)
 			}
 			return true
 		})

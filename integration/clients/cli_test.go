@@ -443,7 +443,7 @@ func (w *typist) steer(t *testing.T) {
 	id := rig.First(t, `Created experiment (\d+)`, out)
 	number := strconv.Itoa(id)
 	if _, stderr, code := w.try(t, "", "experiment", "wait", number); code != 1 || !strings.Contains(stderr, "is paused") {
-		t.Errorf("wait for what is paused: exit %d\n%s", code, stderr)
+		t.Errorf("wait for a paused experiment: exit %d\n%s", code, stderr)
 	}
 	w.det(t, "experiment", "activate", number)
 	w.r.WaitLog(t, id, "begins after 0")
@@ -514,7 +514,7 @@ func (w *typist) interactive(t *testing.T, experiment string) {
 		out := w.det(t, append([]string{noun, "start", "--detach", "--config", "resources.slots=0"}, args...)...)
 		id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(out)
 		if id == "" {
-			t.Fatalf("det %s start says no id:\n%s", noun, out)
+			t.Fatalf("det %s start prints no id:\n%s", noun, out)
 		}
 		rig.Holds(t, "list", w.det(t, noun, "list"), id)
 		rig.Holds(t, "describe", w.det(t, noun, "describe", id), id, "default")

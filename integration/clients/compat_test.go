@@ -225,7 +225,7 @@ func theirChanges(t *testing.T, u rig.Person, id string) {
 	}
 	rig.Holds(t, "describe", u.Det(t, "experiment", "describe", id), "kept")
 	if strings.Contains(u.Det(t, "experiment", "describe", id), "dropped") {
-		t.Error("the label that was taken off is there")
+		t.Error("the removed label is still shown")
 	}
 	u.Det(t, "experiment", "archive", id)
 	for _, e := range u.Table(t, "experiment", "list") {

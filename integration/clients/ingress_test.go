@@ -222,7 +222,7 @@ func headersAtATask(t *testing.T, r *rig.Rig, s *surfer, port int) {
 		}
 	}
 	if seen["x-forwarded-prefix"] != strings.TrimSuffix(page, "/") || seen["x-forwarded-host"] != strings.TrimPrefix(origin, "http://") || seen["x-forwarded-proto"] != "http" {
-		t.Errorf("the program is told %v", seen)
+		t.Errorf("the program receives the headers %v", seen)
 	}
 	for _, at := range []string{origin + "/", r.MasterURL + "/"} {
 		if got := s.cookie(at, "wide"); got != "" {

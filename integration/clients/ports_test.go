@@ -105,7 +105,7 @@ func TestPortsOfACommand(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if !strings.Contains(out, "every port requires a sign-in") {
-		t.Errorf("the operators have not allowed unauthenticated ports, and nobody says so:\n%s", out)
+		t.Errorf("the output does not warn that unauthenticated ports are not allowed:\n%s", out)
 	}
 	id := strings.TrimSpace(out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:])
 	defer func() {

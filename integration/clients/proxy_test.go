@@ -133,7 +133,7 @@ func TestABrowserInANotebook(t *testing.T) {
 
 	for _, path := range []string{"/api/v1/me", "/api/v1/users"} {
 		if code, body := s.do("GET", r.MasterURL+path, "", "same-site", "Origin", tasks); code != 403 {
-			t.Errorf("the notebook's page gets %s: %d %s", path, code, body)
+			t.Errorf("the notebook's page may read %s: %d %s", path, code, body)
 		}
 		if code, body := s.do("GET", tasks+path, "", "same-origin"); code != 404 {
 			t.Errorf("the tasks' origin answers %s: %d %s", path, code, body)

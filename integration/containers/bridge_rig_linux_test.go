@@ -271,7 +271,7 @@ func (d *inContainers) makeNetwork(t *testing.T) {
 		}
 	}
 	if out, err := run("DETENT_NETWORK=bridge"); err == nil || !strings.Contains(out, "is another network") {
-		t.Errorf("Docker's own bridge is taken for that of tasks: %v: %s", err, out)
+		t.Errorf("the script accepts Docker's own bridge as the tasks' network: %v: %s", err, out)
 	}
 }
 

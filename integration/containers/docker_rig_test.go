@@ -247,7 +247,7 @@ func (d *inContainers) refusedWith(t *testing.T, more string) string {
 	active := false
 	resp, err := d.Client.CreateExperiment(t.Context(), v1.CreateExperimentRequest{Config: &config, Activate: &active}, nil)
 	if err == nil {
-		t.Errorf("experiment %d was taken with\n%s", resp.Experiment.ID, more)
+		t.Errorf("the master accepted experiment %d with\n%s", resp.Experiment.ID, more)
 		return ""
 	}
 	return err.Error()

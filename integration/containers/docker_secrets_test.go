@@ -70,7 +70,7 @@ func (d *inContainers) poolsCredentials(t *testing.T, g *registry) {
 					t.Fatal(err)
 				}
 				if text, err := json.Marshal(job); err != nil || strings.Contains(string(text), g.password) {
-					t.Errorf("the password is in the job %s, or that cannot be told: %v", stub.ID, err)
+					t.Errorf("the password is in the job %s, or the job cannot be encoded: %v", stub.ID, err)
 				}
 			}
 			write(t, "wrong")

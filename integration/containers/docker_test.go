@@ -345,7 +345,7 @@ func (d *inContainers) privateImage(t *testing.T, g *registry) {
 	}
 	for what, v := range seen {
 		if text, err := json.Marshal(v); err != nil || strings.Contains(string(text), g.password) {
-			t.Errorf("the password is in %s, or that cannot be told: %v", what, err)
+			t.Errorf("the password is in %s, or it cannot be encoded: %v", what, err)
 		}
 	}
 	d.End(t, id)
@@ -405,7 +405,7 @@ func (d *inContainers) shell(t *testing.T) {
 	}
 	out, err := session.CombinedOutput("python3 -c 'import os; print(os.getuid(), os.readlink(\"/proc/self/exe\"), os.environ[\"COLOUR\"])'")
 	if err != nil || !strings.HasPrefix(string(out), "0 /usr/local/bin/python3") || !strings.HasSuffix(strings.TrimSpace(string(out)), " blue") {
-		t.Errorf("a command in the shell says %q: %v", out, err)
+		t.Errorf("a command in the shell prints %q: %v", out, err)
 	}
 	if err := d.Client.KillShell(t.Context(), id); err != nil {
 		t.Error(err)

@@ -106,7 +106,7 @@ func (d *inContainers) killWhilePulling(t *testing.T) {
 	})
 	d.waitUntilEmpty(t)
 	if end, log := endingOf(t, d.Rig, id), d.Log(t, id); end.Claimed || strings.Contains(log, "begins") {
-		t.Errorf("after its end it was %+v, and said\n%s", end, log)
+		t.Errorf("after its end the attempt is %+v, with the log\n%s", end, log)
 	}
 	if e, err := d.Client.Experiment(t.Context(), id); err != nil || e.Experiment.State != v1.ExperimentStateCanceled {
 		t.Errorf("the experiment is %s: %v", e.Experiment.State, err)

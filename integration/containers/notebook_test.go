@@ -50,7 +50,7 @@ func checkNotebook(t *testing.T, r *rig.Rig, config string) {
 		t.Errorf("a cell printed %q", got)
 	}
 	if code, _ := r.Page(t, nil, base+"/api/contents"); code == 200 {
-		t.Error("anybody gets in")
+		t.Error("a caller without a session can open the notebook")
 	}
 	if out, err := r.Det(t, "notebook", "kill", id); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -139,7 +139,7 @@ func TestFairShare(t *testing.T) {
 	ended := rig.Value[string](t, s.Rig, `SELECT coalesce(string_agg(DISTINCT w.name || ' ' || a.outcome || ' ' || a.preempt_reason, ', '), '') || ' ' || count(*)
 		FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN workspaces w ON w.id = k.workspace_id WHERE a.state = 'TERMINATED'`)
 	if !strings.HasPrefix(ended, fmt.Sprintf("product preempted preempted for experiment %d of workspace research", research)) || !strings.HasSuffix(ended, " 6") {
-		t.Errorf("six attempts of product were to leave, and nobody else; ended: %s", ended)
+		t.Errorf("want six attempts of product preempted, and no others; ended: %s", ended)
 	}
 	if n := rig.Value[int](t, s.Rig, `SELECT count(*) FROM checkpoints WHERE state = 'COMPLETED'`); n != 6 {
 		t.Errorf("%d checkpoints were stored", n)

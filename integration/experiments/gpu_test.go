@@ -111,7 +111,7 @@ func (g *gpuNode) sees(t testing.TB, id int) []string {
 	uuids, slots, _ := strings.Cut(info, " ")
 	var ids []int
 	if err := json.Unmarshal([]byte(slots), &ids); err != nil || uuids != env || len(ids) != len(strings.Split(env, ",")) {
-		t.Errorf("experiment %d sees %s, is told %s, and its slots are %s", id, env, uuids, slots)
+		t.Errorf("experiment %d sees the GPUs %s, its variables name %s, and its slots are %s", id, env, uuids, slots)
 	}
 	return strings.Split(env, ",")
 }
@@ -329,14 +329,14 @@ func (g *gpuNode) fallUnhealthy(t *testing.T) {
 	const reason = "3 uncorrectable memory errors since the last reset"
 	g.offers(t, 2)
 	if d := g.health(t)[id]; d == nil || d.Healthy || !strings.Contains(d.HealthDescription, reason) {
-		t.Errorf("Nomad says of it: %+v", d)
+		t.Errorf("the unhealthy GPU in Nomad: %+v", d)
 	}
 	slots := g.slots(t)
 	if s := slots[id]; s["enabled"] != false || !strings.Contains(fmt.Sprint(s["health"]), reason) || s["allocation_id"] != "FREE" {
-		t.Errorf("det slot list says of it: %v", s)
+		t.Errorf("the unhealthy GPU in det slot list: %v", s)
 	}
 	if s := slots[held]; s["health"] != "its fan has stopped" || s["allocation_id"] == "FREE" {
-		t.Errorf("det slot list says of the one that works on: %v", s)
+		t.Errorf("the unhealthy GPU with a running program in det slot list: %v", s)
 	}
 	table, err := g.Det(t, "slot", "list")
 	if err != nil || !strings.Contains(table, reason) {
@@ -404,7 +404,7 @@ environment: {environment_variables: ["BREAK=%s"]}
 	})
 	g.offers(t, 3)
 	if s := g.slots(t)[held]; !strings.Contains(fmt.Sprint(s["health"]), "fell off the bus") || s["allocation_id"] == "FREE" {
-		t.Errorf("det slot list says of it: %v", s)
+		t.Errorf("the lost GPU in det slot list: %v", s)
 	}
 	if err := os.WriteFile(stop, nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -129,7 +129,7 @@ func noSecrets(t *testing.T, r *rig.Rig, jobID, file string, known ...string) {
 		said := string(r.Get(t, r.NomadURL+path))
 		for _, secret := range secrets {
 			if strings.Contains(said, secret) {
-				t.Errorf("%s tells a secret", path)
+				t.Errorf("%s contains a secret", path)
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func noSecrets(t *testing.T, r *rig.Rig, jobID, file string, known ...string) {
 	said := string(r.Get(t, r.NomadURL+"/v1/allocation/"+allocations[0].ID))
 	for _, secret := range secrets {
 		if strings.Contains(said, secret) {
-			t.Error("the allocation tells a secret")
+			t.Error("the allocation contains a secret")
 		}
 	}
 	plainEnv(t, r, jobID)

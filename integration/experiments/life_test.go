@@ -294,7 +294,7 @@ func waitQueue(t testing.TB, r *rig.Rig, want ...string) {
 		for _, j := range list.Jobs {
 			if j.Full.Summary.State == "STATE_QUEUED" {
 				if j.Full.Summary.JobsAhead != len(queue) {
-					return false, fmt.Errorf("job %d says that %d are ahead", len(queue), j.Full.Summary.JobsAhead)
+					return false, fmt.Errorf("job %d has %d jobs ahead", len(queue), j.Full.Summary.JobsAhead)
 				}
 				queue = append(queue, j.Full.JobID)
 			}

@@ -102,7 +102,7 @@ func checkTold(t testing.TB, r *rig.Rig, alarm string) {
 	defer resp.Body.Close()
 	var health struct{ Alarm string }
 	if err := json.NewDecoder(resp.Body).Decode(&health); err != nil || health.Alarm != alarm {
-		t.Errorf("/health says %q, %v", health.Alarm, err)
+		t.Errorf("the alarm in /health is %q, %v", health.Alarm, err)
 	}
 	rig.Eventually(t, "the alarm in the master's log", func() (bool, error) {
 		out, err := r.Det(t, "master", "logs")
@@ -163,7 +163,7 @@ func nomadIsRestored(t *testing.T, r *rig.Rig) {
 	t.Logf("calm %s after the operators' word", time.Since(since).Round(time.Millisecond))
 	restartAgents()
 	waitRun(t, forgotten, 2)
-	t.Logf("the forgotten training goes on %s after the operators' word", time.Since(since).Round(time.Millisecond))
+	t.Logf("the forgotten training continued %s after an operator confirmed Nomad's state", time.Since(since).Round(time.Millisecond))
 	forgotten.Advance(t, rig.CheckpointEvery)
 	forgotten.Finish(t)
 	checkOneAtATime(t, forgotten)
@@ -234,7 +234,7 @@ func nomadReadsASnapshot(t *testing.T, r *rig.Rig) {
 	}
 	otherWork(t, r, nomad)
 	waitRun(t, forgotten, 2)
-	t.Logf("the forgotten training goes on %s after the restoration; attempts: %s", time.Since(since).Round(time.Millisecond), forgotten.Attempts(t))
+	t.Logf("the forgotten training continued %s after the restoration; attempts: %s", time.Since(since).Round(time.Millisecond), forgotten.Attempts(t))
 	calm(t, r)
 	known.Advance(t, rig.CheckpointEvery)
 	known.CheckAlone(t)

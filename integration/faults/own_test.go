@@ -113,7 +113,7 @@ func successor(t testing.TB, r *rig.Rig, of leader, since time.Time) leader {
 		t.Errorf("the next term began %s after the leader was gone; promised are 5 s", took)
 	}
 	if l.Term != of.Term+1 || l.Holder == of.Holder {
-		t.Errorf("after term %d of %s came term %d of %s", of.Term, of.Holder, l.Term, l.Holder)
+		t.Errorf("after term %d of %s the next is term %d of %s", of.Term, of.Holder, l.Term, l.Holder)
 	}
 	return l
 }

@@ -131,7 +131,7 @@ func (h *hunt) survivesAll(t *testing.T) {
 	})
 	held = h.stand(t, huntGPUs)
 	if !slices.ContainsFunc(held, func(a attempt) bool { return a.place() == victim.place() && a.Trial != victim.Trial }) {
-		t.Errorf("nobody took the GPU %s that the killed trial left: %+v", victim.place(), held)
+		t.Errorf("no trial runs on the GPU %s that the killed trial freed: %+v", victim.place(), held)
 	}
 
 	killed := h.Kill9(t, "client-b")

@@ -509,7 +509,7 @@ func (n *newcomer) hasRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m.ClusterName != "vision" {
-		t.Errorf("the cluster is called %q, and master.yaml says vision", m.ClusterName)
+		t.Errorf("the cluster's name is %q, and in master.yaml it is vision", m.ClusterName)
 	}
 	if _, err := n.newClient(t).Login(t.Context(), "determined", ""); err == nil {
 		t.Error("the deactivated user determined signs in")

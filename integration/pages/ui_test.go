@@ -80,7 +80,7 @@ func TestUI(t *testing.T) {
 	}
 	uiTests(t, r, out, in)
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("the browser: %v; pictures of what failed are in %s", err, shots)
+		t.Errorf("the browser: %v; screenshots of the failures are in %s", err, shots)
 	}
 }
 
@@ -191,5 +191,5 @@ func uiAsked(t *testing.T, r *rig.Rig, word string) error {
 	case "master-back":
 		return master.Start(t.Context())
 	}
-	return fmt.Errorf("asked for %q, which nobody here knows", word)
+	return fmt.Errorf("the browser's script requested the unknown action %q", word)
 }

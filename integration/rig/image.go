@@ -80,7 +80,7 @@ func (r *rootFS) python(ctx context.Context) error {
 	}
 	words := strings.Fields(string(out))
 	if len(words) != 3 {
-		return fmt.Errorf("python3 of this machine says %q of itself", out)
+		return fmt.Errorf("cannot read the version and folders of this machine's python3 from %q", out)
 	}
 	binary, library, version := words[0], words[1], words[2]
 	if err := r.program(ctx, binary, "usr/local/bin/"+version); err != nil {

@@ -59,7 +59,7 @@ func RemoveOwn(t *testing.T, r *Rig, dir string) {
 	if t.Failed() {
 		t.Logf("the cluster's folder is kept: %s", dir)
 		if err := r.Down(ctx, nil); err != nil {
-			t.Errorf("the cluster could not be taken down: %v", err)
+			t.Errorf("could not stop the cluster: %v", err)
 		}
 		return
 	}

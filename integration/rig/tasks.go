@@ -183,7 +183,7 @@ func printedBy(t testing.TB, ws *websocket.Conn) string {
 			}
 		}
 		if err := ws.ReadJSON(&said); err != nil {
-			t.Fatalf("the kernel said no more after %q: %v", printed, err)
+			t.Fatalf("the kernel sent nothing more after %q: %v", printed, err)
 		}
 		switch said.Header.MsgType {
 		case "stream":

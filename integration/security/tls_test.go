@@ -107,7 +107,7 @@ environment: {environment_variables: ["PATH=%s:/usr/bin:/bin"]}
 	for _, file := range []string{"", other.CA} {
 		out, err := detTrusting(t, r, file, "experiment", "list")
 		if err == nil {
-			t.Errorf("who trusts %q is let in:\n%s", file, out)
+			t.Errorf("a client that trusts %q can connect:\n%s", file, out)
 		}
 		rig.Holds(t, "what they are told", out, "DET_MASTER_CERT_FILE")
 	}

@@ -82,7 +82,7 @@ func (r *s3rig) searchRunning(t *testing.T, experiment int) {
 		t.Errorf("%d processes of the task were looked at", processes)
 	}
 	if _, body := r.nomad(t, "/v1/client/fs/cat/"+alloc+"?path=main/secrets/s3.json"); !strings.Contains(body, "prohibited") {
-		t.Errorf("Nomad says %.200q of the file with the keys", body)
+		t.Errorf("Nomad's answer for the file with the keys is %.200q", body)
 	}
 	_, body := r.nomad(t, "/v1/allocation/"+alloc)
 	clean(t, "Nomad's answer", body, needles)

@@ -71,7 +71,7 @@ func TestNothingTellsThatAnObjectExists(t *testing.T) {
 			return fmt.Sprint(a.code, anyNumber.ReplaceAllString(strings.ReplaceAll(string(a.body), id, "ID"), "ID"))
 		}
 		if a, b := normal(hidden, id), normal(absent, other); a != b || hidden.code != 404 {
-			t.Errorf("%s %s:\n%s for what is hidden, and\n%s for what does not exist", l.Method, l.Path, a, b)
+			t.Errorf("%s %s:\n%s for a hidden object, and\n%s for one that does not exist", l.Method, l.Path, a, b)
 		}
 		tried++
 	}
@@ -185,7 +185,7 @@ func TestListsOfTeams(t *testing.T) {
 		t.Errorf("the nodes: %s", nodes)
 	}
 	if all := string(m.user("admin").get("/api/v1/agents").ok().body); strings.Contains(all, "hidden-") {
-		t.Errorf("a ClusterAdmin is not shown what is on the nodes: %s", all)
+		t.Errorf("a ClusterAdmin does not see the tasks on the nodes: %s", all)
 	}
 }
 

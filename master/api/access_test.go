@@ -250,11 +250,11 @@ func checkAccessOf(t *testing.T, l v1.Line, loads bool, cells []string) {
 	if loads && !auth.Global(l.Object) && l.Access != v1.ByTasks && l.Access != v1.ByAdmins {
 		for i, c := range accessRoles {
 			if c.role != auth.ClusterAdmin && cells[i][1] != '-' {
-				t.Errorf("%s: who has the role %s in another workspace gets %q", name, c.short, cells[i][1:])
+				t.Errorf("%s: a user with the role %s in another workspace may %q", name, c.short, cells[i][1:])
 			}
 		}
 		if none := cells[len(cells)-1]; none != "-" {
-			t.Errorf("%s: who has no role gets %q", name, none)
+			t.Errorf("%s: a user without a role may %q", name, none)
 		}
 	}
 	viewer := slices.IndexFunc(accessRoles, func(c struct {

@@ -43,10 +43,10 @@ func TestRunnerArchive(t *testing.T) {
 			t.Fatalf("a runner of %d bytes: %+v, %v", size, h, err)
 		}
 		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content) {
-			t.Errorf("a runner of %d bytes comes out as %d: %v", size, len(got), err)
+			t.Errorf("a runner of %d bytes is unpacked as %d bytes: %v", size, len(got), err)
 		}
 		if _, err := r.Next(); err != io.EOF {
-			t.Errorf("a runner of %d bytes: after it comes %v", size, err)
+			t.Errorf("a runner of %d bytes: the next entry is %v, want the end", size, err)
 		}
 	}
 	if _, err := RunnerArchiveSHA(filepath.Join(t.TempDir(), "none")); err == nil {

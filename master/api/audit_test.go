@@ -92,7 +92,7 @@ func TestAudit(t *testing.T) {
 	}
 	whole, err := json.Marshal(trailOf(t, admin, ""))
 	if err != nil || strings.Contains(string(whole), "sesame") || strings.Contains(string(whole), "secret description") || strings.Contains(string(whole), "of no interest") {
-		t.Errorf("the trail tells texts of bodies: %s %v", whole, err)
+		t.Errorf("the audit trail contains texts of bodies: %s %v", whole, err)
 	}
 	if failed := trailOf(t, admin, "failed=true&username=determined"); len(failed) != 2 {
 		t.Errorf("%d calls failed: %+v", len(failed), failed)

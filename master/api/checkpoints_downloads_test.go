@@ -104,7 +104,7 @@ func TestDownloadsFromSilentStorage(t *testing.T) {
 		waitFor(t, func() bool { return bucket.held.Load() == maxDownloadsPerUser })
 		got := me.get(path).says(429, fmt.Sprint(maxDownloadsPerUser, " checkpoints at the same time"), "try again")
 		if got.header.Get("Retry-After") == "" {
-			t.Errorf("%s: the client is not told when to try again", where)
+			t.Errorf("%s: the answer has no Retry-After", where)
 		}
 		another := other.downloads(path) // has turns of its own
 		waitFor(t, func() bool { return bucket.held.Load() == maxDownloadsPerUser+1 })

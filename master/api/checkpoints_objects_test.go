@@ -175,7 +175,7 @@ func TestEachExperimentHasItsOwnPartOfABucket(t *testing.T) {
 	me.post("/api/v1/experiments", fmt.Sprintf(`{"config":%q}`, bucketStorage(", prefix: "+strings.Repeat("p", 95)))).says(400, "the prefix has 106 characters")
 	id := me.create(yaml("checkpoint_storage: {type: shared_fs, host_path: /tmp}"))
 	if got := me.get(fmt.Sprintf("/api/v1/experiments/%d", id)).ok(); strings.Contains(string(got.body), `"prefix"`) {
-		t.Error("a folder got a prefix")
+		t.Error("storage in a folder has a prefix")
 	}
 }
 
@@ -195,7 +195,7 @@ func TestATaskIsToldHowToSignIn(t *testing.T) {
 			got = fmt.Sprint(c["by"], " ", c["region"])
 		}
 		if got != want {
-			t.Errorf("%s\nis told %q, want %q", config, got, want)
+			t.Errorf("%s\nhas the sign-in %q, want %q", config, got, want)
 		}
 	}
 }

@@ -40,11 +40,11 @@ func TestAPageOfCheckpointsIsBounded(t *testing.T) {
 					t.Fatalf("checkpoint %d is of step %v", from+i, got)
 				}
 				if len(at(t, k, "training.experimentConfig.data.x").(string)) != 500_000 {
-					t.Fatal("a checkpoint comes without its configuration")
+					t.Fatal("a checkpoint in the list lacks its configuration")
 				}
 			}
 			if from += len(list); from == n && pages == 0 {
-				t.Error("all came in one page")
+				t.Error("all checkpoints are on one page")
 			}
 		}
 	}

@@ -456,7 +456,7 @@ func TestArtifacts(t *testing.T) {
 	got := r.anyone().get("/harness/" + first + ".tar.gz").ok()
 	sum = sha256.Sum256(got.body)
 	if hex.EncodeToString(sum[:]) != first {
-		t.Error("the harness is not what its name says")
+		t.Error("the harness does not match the checksum in its name")
 	}
 	if err := os.Chtimes(filepath.Join(harness, "determined", "__init__.py"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
 		t.Fatal(err)

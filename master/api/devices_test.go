@@ -89,7 +89,7 @@ func TestDevices(t *testing.T) {
 	gone = true
 	spec := a.claim(0, a.identify(0), "p0").ok().tree()["spec"]
 	if d := at(t, spec, "devices").([]any); len(d) != 1 || at(t, d, "0.uuid") != "GPU-1" || at(t, d, "0.brand") != "H200" || at(t, d, "0.type") != "TYPE_CUDA" {
-		t.Errorf("the runner is told of %v", d)
+		t.Errorf("the devices in the runner's spec are %v", d)
 	}
 	summary := me.get("/api/v1/tasks").ok().tree()["allocationIdToSummary"].(map[string]any)[a.id]
 	if d := at(t, summary, "resources.0.agentDevices.node-0.devices").([]any); len(d) != 1 || at(t, d, "0.uuid") != "GPU-1" || at(t, d, "0.id") != 0.0 {

@@ -42,7 +42,7 @@ func TestGone(t *testing.T) {
 	}
 	var b [3]byte
 	if _, err := server.Read(b[:]); err != nil || string(b[:]) != "GET" {
-		t.Errorf("what it said was taken: %q %v", b, err)
+		t.Errorf("bytes that the client sent are lost: %q %v", b, err)
 	}
 	if err := client.Close(); err != nil {
 		t.Fatal(err)

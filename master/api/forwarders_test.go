@@ -53,7 +53,7 @@ func TestAProxyThatNobodyNamed(t *testing.T) {
 			r.anyone().with("POST", "/api/v1/auth/login", strings.NewReader(`{"username":"admin","password":"wrong"}`), c.header).is(401)
 		}
 		if got := strings.Count(r.log.String(), "trusted_proxies in the master's configuration\" address=127.0.0.1"); got != c.warned {
-			t.Errorf("%v, trusted %v: it is said %d times, want %d: %s", c.header, c.trusted, got, c.warned, r.log)
+			t.Errorf("%v, trusted %v: the warning was logged %d times, want %d: %s", c.header, c.trusted, got, c.warned, r.log)
 		}
 		if got := string(r.anyone().get("/metrics").ok().body); !strings.Contains(got, fmt.Sprintf("det_untrusted_forwarders %d\n", c.warned)) {
 			t.Errorf("%v, trusted %v: the metrics say otherwise", c.header, c.trusted)

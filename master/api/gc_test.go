@@ -71,7 +71,7 @@ func TestWhatMayBeRemoved(t *testing.T) {
 	r.anyone().do("DELETE", "/api/v1/checkpoints", uuids(older)).is(401)
 	a.ranks[0].do("DELETE", "/api/v1/checkpoints", uuids(older)).is(403)
 	if list := at(t, me.get(fmt.Sprintf("/api/v1/detent/experiments/%d/collections", a.exp)).ok().tree(), "collections").([]any); len(list) != 0 {
-		t.Errorf("what was refused was begun: %v", list)
+		t.Errorf("a rejected removal was begun: %v", list)
 	}
 	me.post("/api/v1/checkpoints/rm", uuids(newer)).ok() // only looks
 	del(uuids(older, older)).ok()

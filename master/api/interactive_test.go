@@ -362,7 +362,7 @@ func TestTensorboards(t *testing.T) {
 	}
 	chosen := me.post("/api/v1/tensorboards", fmt.Sprintf(`{"filters":{"states":["STATE_COMPLETED"]},"experimentIds":[%d,%d]}`, two, three)).ok().tree()
 	if ids, _ := json.Marshal(at(t, chosen, "tensorboard.experimentIds")); string(ids) != fmt.Sprintf("[%d,%d]", two, three) {
-		t.Errorf("what is completed, and one more, is %s, want %d and %d", ids, two, three)
+		t.Errorf("the completed experiments and the named one are %s, want %d and %d", ids, two, three)
 	}
 	for i := range 100 {
 		r.trial(clash, i+1)

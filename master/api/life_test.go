@@ -83,7 +83,7 @@ func TestContinueExperiment(t *testing.T) {
 	in, err := r.db.SearchInput(t.Context(), id, 0)
 	if err != nil || len(in.Events) != 1 || in.Events[0].Kind != "continued" || !strings.Contains(string(in.Events[0].Body), `"batches": 200`) ||
 		strings.Contains(string(in.Events[0].Body), "checkpoint_storage") || !strings.Contains(string(in.Config), `"batches": 100`) {
-		t.Errorf("the search begins with %s and is told %+v: %v", in.Config, in.Events, err)
+		t.Errorf("the search begins with %s and the events %+v: %v", in.Config, in.Events, err)
 	}
 	r.moves(id, "ACTIVE", "COMPLETED")
 	me.post(fmt.Sprintf("/api/v1/experiments/%d/archive", id), "").ok()

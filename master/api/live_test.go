@@ -67,7 +67,7 @@ func TestLiveKeepsToWorkspaces(t *testing.T) {
 	ours := admin.create(yaml(), `"activate":false,"projectId":1`)
 	seen := func(e event) {
 		if strings.Contains(e.data, "secret") || strings.Contains(e.data, fmt.Sprintf(`"id":%d,`, secret)) || strings.Contains(e.data, fmt.Sprintf("[%d]", secret)) {
-			t.Errorf("told of another workspace: %s %s", e.name, e.data)
+			t.Errorf("an event is about another workspace: %s %s", e.name, e.data)
 		}
 	}
 	fits := func(name string, words ...string) func(event) bool {
@@ -122,11 +122,11 @@ func TestLiveComesBack(t *testing.T) {
 		case e.name == "metrics" && strings.Contains(e.data, `"totalBatches":2,`):
 			reports++
 		case e.name == "metrics":
-			t.Errorf("a report came twice: %s", e.data)
+			t.Errorf("a report was sent twice: %s", e.data)
 		case named("experiment", fmt.Sprintf(`"id":%d,`, id))(e):
 			moves++
 		case named("look", "experiments")(e):
-			t.Errorf("told to look at everything: %s", e.data)
+			t.Errorf("the feed asks the page to load everything again: %s", e.data)
 		}
 		there = there || e.name == "position"
 		return there && reports == 2 && moves > 0

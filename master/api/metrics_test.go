@@ -77,7 +77,7 @@ func TestAMisspeltMetric(t *testing.T) {
 	}
 	log := string(r.user("determined").get(fmt.Sprintf("/api/v1/trials/%d/logs", a.trial)).ok().body)
 	if n := strings.Count(log, `"log":"searcher.metric`); n != 1 {
-		t.Errorf("the log says it %d times: %s", n, log)
+		t.Errorf("the log has the warning %d times: %s", n, log)
 	}
 	good := r.running(yaml(), 1)
 	good.ranks[0].post(good.trialPath("/validation_metrics"), `{"trialRunId":1,"stepsCompleted":1,"metrics":{"avgMetrics":{"loss":"NaN"}}}`).ok()

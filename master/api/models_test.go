@@ -277,7 +277,7 @@ func TestWhatTrialsWorkWith(t *testing.T) {
 		return len(me.get(path).ok().tree()["metrics"].([]any))
 	}
 	if n := count(path + "/metrics"); n != 0 {
-		t.Errorf("%d before anybody said anything", n)
+		t.Errorf("%d metrics before any trial was linked", n)
 	}
 	version := fmt.Sprintf(`,"modelId":%v,"modelVersion":1`, id)
 	link(task, b.trial, newer, version).says(400, older)

@@ -86,10 +86,10 @@ func TestWhoMayNotIsShownNoMore(t *testing.T) {
 			select {
 			case said := <-ch:
 				if strings.Contains(path, "logs") && !strings.Contains(said, "session has ended") {
-					t.Errorf("%s: %s says %s", what, path, said)
+					t.Errorf("%s: %s ends with %s", what, path, said)
 				}
 			case <-time.After(time.Minute):
-				t.Errorf("%s: %s goes on", what, path)
+				t.Errorf("%s: %s is still open", what, path)
 			}
 		}
 		r.opens(1)
@@ -126,7 +126,7 @@ func TestDownloadsOfCodeEndWithTheSession(t *testing.T) {
 		me.post("/api/v1/auth/logout", "").ok()
 		r.opens(0)
 		if n, err := io.Copy(io.Discard, resp.Body); err == nil || n > int64(len(code)) {
-			t.Errorf("%s: after signing out came %d bytes more, %v", path, n, err)
+			t.Errorf("%s: %d more bytes arrived after signing out, %v", path, n, err)
 		}
 	}
 }

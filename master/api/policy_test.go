@@ -72,7 +72,7 @@ func TestPolicyIsMissed(t *testing.T) {
 		bad := good
 		change(&bad)
 		if bad.missing() == "" {
-			t.Errorf("%s: nobody misses anything", name)
+			t.Errorf("%s: missing() does not report the missing policy", name)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestAHostilePageInARealBrowser(t *testing.T) {
 			}
 			for _, body := range own.bodies() {
 				if strings.Contains(body, "evil") {
-					t.Errorf("the admin's notebook was told %q", body)
+					t.Errorf("the admin's notebook received %q", body)
 				}
 			}
 		})

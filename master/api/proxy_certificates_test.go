@@ -236,7 +236,7 @@ func TestWhoTakesATasksPortGetsNothing(t *testing.T) {
 			}
 			for i, p := range places {
 				if heard := impostors[i].told.holds(p.spec.Secret, p.id, "said", "HTTP/1.1"); len(heard) > 0 {
-					t.Errorf("the impostor was told %q", heard)
+					t.Errorf("the impostor received %q", heard)
 				}
 			}
 		})

@@ -100,7 +100,7 @@ func TestPagesOfAPort(t *testing.T) {
 		t.Errorf("another user's browser: %d %s", a.code, a.body)
 	}
 	if a := v.browser("").goTo(v.tasks + at); a.code != 401 {
-		t.Errorf("nobody, at the tasks' origin: %d %s", a.code, a.body)
+		t.Errorf("a browser without a session, at the tasks' origin: %d %s", a.code, a.body)
 	}
 
 	if a := v.user("determined").get("/proxy/" + p.id + ":8082/"); a.code != 503 || !strings.Contains(string(a.body), "port 8082") {
@@ -192,7 +192,7 @@ func TestBytesOfAPort(t *testing.T) {
 	}
 	_, _, err = ws.ReadMessage()
 	if late := net.Error(nil); err == nil || errors.As(err, &late) && late.Timeout() {
-		t.Errorf("the tunnel of an ended session goes on: %v", err)
+		t.Errorf("the tunnel of an ended session is still open: %v", err)
 	}
 	echo(t, open, 10)
 }
@@ -248,6 +248,6 @@ func TestTheDefaultPort(t *testing.T) {
 	var got map[string]any
 	v.user("determined").get("/api/v1/tasks").ok().into(&got)
 	if id := at(t, got, "allocationIdToSummary").(map[string]any)[p.id+".1"].(map[string]any)["proxyPorts"].([]any)[0].(map[string]any); id["serviceId"] != p.id+":8080" || id["port"] != 8080.0 {
-		t.Errorf("the list of tasks says %v", id)
+		t.Errorf("the port in the list of tasks is %v", id)
 	}
 }

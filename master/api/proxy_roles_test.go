@@ -85,7 +85,7 @@ func TestAccessOfTasks(t *testing.T) {
 	try("nobody", nobody, http.StatusNotFound)
 	hidden, absent := nobody.get("/proxy/"+notebook.id+"/"), nobody.get("/proxy/"+unknown+"/")
 	if a, b := strings.ReplaceAll(string(hidden.body), notebook.id, "ID"), strings.ReplaceAll(string(absent.body), unknown, "ID"); a != b || strings.Contains(a, "determined") {
-		t.Errorf("what is hidden: %s\nand what does not exist: %s", a, b)
+		t.Errorf("a hidden task: %s\nand one that does not exist: %s", a, b)
 	}
 }
 

@@ -146,7 +146,7 @@ func TestADeactivatedUserIsOut(t *testing.T) {
 		}
 		_, _, err := ws.ReadMessage()
 		if late := net.Error(nil); err == nil || errors.As(err, &late) && late.Timeout() {
-			t.Errorf("%s goes on: %v", what, err)
+			t.Errorf("%s is still open: %v", what, err)
 		}
 	}
 	echo(t, admins, 10)
@@ -197,7 +197,7 @@ func TestStreamsAndBodies(t *testing.T) {
 		select {
 		case <-p.gone:
 		case <-time.After(20 * time.Second):
-			t.Fatalf("%s: the program was not told that its reader has left", origin)
+			t.Fatalf("%s: the program's request was not canceled when its reader disconnected", origin)
 		}
 		// An answer that breaks off does so for the visitor too.
 		resp = request("GET", "broken", nil)
@@ -281,7 +281,7 @@ func TestTunnelsToAShell(t *testing.T) {
 	n := v.open("determined", "notebooks")
 	for _, protocol := range []string{v1.GatewayTunnel, "websocket"} {
 		if status, body := speak(t, v.url, "GET /proxy/"+n.id+"/ HTTP/1.1", "Connection: Upgrade\r\nUpgrade: "+protocol); status != 401 {
-			t.Errorf("%s to a notebook, by nobody: %d %s", protocol, status, body)
+			t.Errorf("%s to a notebook, without a session: %d %s", protocol, status, body)
 		}
 	}
 	p.over()

@@ -43,7 +43,7 @@ func TestABrowserVisitsANotebook(t *testing.T) {
 		}
 	}
 	if seen.Host != strings.TrimPrefix(v.tasks, "http://") || seen.Header.Get("X-Forwarded-Proto") != "http" || seen.Header.Get("X-Forwarded-For") != "127.0.0.1" {
-		t.Errorf("the program is told %q %v", seen.Host, seen.Header)
+		t.Errorf("the program receives the host %q and the headers %v", seen.Host, seen.Header)
 	}
 	if name := "det-task-" + p.id; b.cookie(v.tasks+"/proxy/"+p.id+"/", name) == nil || b.cookie(v.tasks+"/proxy/", name) != nil {
 		t.Error("the cookie is not for the task's path alone")
@@ -208,7 +208,7 @@ func TestWhatATaskMayNotSay(t *testing.T) {
 		t.Error("the task changed the session's cookie")
 	}
 	if a := v.user("determined").get("/proxy/" + p.id + "/cookies").ok(); a.header.Get("Service-Worker-Allowed") != "" {
-		t.Error("in place it says more")
+		t.Error("at the API's origin the answer keeps Service-Worker-Allowed")
 	}
 	// What it sees of its own cookies.
 	b.goTo(v.tasks + "/proxy/" + p.id + "/lab").ok()

@@ -139,6 +139,6 @@ func TestRolesBeforeTheSwitch(t *testing.T) {
 	}
 	me.patch(fmt.Sprintf("/api/v1/experiments/%d", exp), `{"name":"still mine"}`).ok()
 	if at(t, me.get("/api/v1/master").ok().tree(), "rbacEnabled") != false {
-		t.Error("roles are said to be in use")
+		t.Error("/master reports that roles are in use")
 	}
 }

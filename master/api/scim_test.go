@@ -112,7 +112,7 @@ func TestSCIMUsers(t *testing.T) {
 	t.Run("changes", func(t *testing.T) {
 		idp.scimPatch(path, `{"op":"Replace","path":"name.familyName","value":"King"},{"op":"add","path":"displayName","value":"Ada King"}`).ok()
 		if at(t, idp.do("PUT", path, `{"userName":"ada","name":{"givenName":"A"}}`).ok().tree(), "active") != true {
-			t.Error("a client that says nothing about it changed whether she is active")
+			t.Error("a replacement without `active` deactivated the user")
 		}
 		if now, err := r.db.UserByName(t.Context(), "ada"); err != nil || now.ID != u.ID {
 			t.Errorf("%+v %v", now, err)

@@ -34,7 +34,7 @@ func TestSearchTrials(t *testing.T) {
 		t.Errorf("after the last trial: %v", rest)
 	}
 	if none := at(t, me.get(path+"?metric=other&points=0").ok().tree(), "trials.0.min"); none != nil {
-		t.Errorf("a metric that nobody reported: %v", none)
+		t.Errorf("a metric without reports: %v", none)
 	}
 	r.over(a.exp)
 	since := func(when string) string {

@@ -78,7 +78,7 @@ func TestAnswersConform(t *testing.T) {
 	r.apply(store.Changes{Placements: []store.Placement{{AllocationID: attemptOf + ".1", Members: []store.PlacedMember{{NodeID: "n1", NodeName: "node-1", SlotIDs: []int{0}}}}}})
 	r.runs(attemptOf+".1", "ASSIGNED", "RUNNING")
 	if _, err := r.db.BestValidation(context.Background(), id); err == nil {
-		t.Fatal("a validation that nobody reported")
+		t.Fatal("a trial without reports has a best validation")
 	}
 	me.post("/api/v1/templates/admin", `{"config":{}}`).ok()
 	me.post("/api/v1/models", `{"name":"admin"}`).ok()

@@ -44,7 +44,7 @@ func TestSharesOfOneOwnerLeaveTheOthers(t *testing.T) {
 	begun()
 	first.free()
 	if _, err := s.take(over, "greedy", 1); err == nil {
-		t.Error("an owner's share is taken until it is released")
+		t.Error("an owner's share could be taken again before its release")
 	}
 	take("other", 8).release() // more than an owner's share: allowed, because no other owner waits
 	first.release()

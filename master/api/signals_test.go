@@ -24,7 +24,7 @@ func TestPreemption(t *testing.T) {
 	go func() { answers <- me.get(poll + "60") }()
 	select {
 	case a := <-answers:
-		t.Fatalf("nobody asked: %s", a.body)
+		t.Fatalf("the poll ended without a preemption: %s", a.body)
 	case <-time.After(50 * time.Millisecond): // the call still waits, as it must
 	}
 	reason := "somebody more important came"

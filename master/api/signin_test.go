@@ -126,7 +126,7 @@ func TestSignInWithAProvider(t *testing.T) {
 			t.Errorf("a second ada: %d %s", code, body)
 		}
 		if code, body := identitytest.NewBrowser(t).SignIn("4", "GET", public+"/oidc/sso"); code != 403 || !strings.Contains(body, "sent no username") {
-			t.Errorf("nobody: %d %s", code, body)
+			t.Errorf("a user without a username: %d %s", code, body)
 		}
 	})
 	t.Run("foreign answers", func(t *testing.T) {

@@ -219,7 +219,7 @@ func TestATakenConnectionIsKeptTooLong(t *testing.T) {
 	close(w.released)
 	<-over
 	if err := <-reading; err == nil {
-		t.Error("what was being read goes on")
+		t.Error("a read that had begun does not end")
 	}
 	for _, next := range []net.Conn{nil, another} {
 		conn.Conn = next

@@ -36,7 +36,7 @@ func TestAccessTokens(t *testing.T) {
 		t.Errorf("the token expires in %s: %v", left, err)
 	}
 	if strings.Contains(string(ada.get("/api/v1/tokens").body), strings.TrimPrefix(script.token, "Bearer ")) {
-		t.Error("the list tells the token")
+		t.Error("the list contains the token")
 	}
 
 	t.Run("others", func(t *testing.T) {

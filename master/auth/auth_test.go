@@ -104,6 +104,6 @@ func TestShared(t *testing.T) {
 		}
 	}
 	if (Object{WorkspaceID: 1, Shared: []int{1}}).sharedIn(Scope{}) {
-		t.Error("nobody sees what is shared")
+		t.Error("a user who sees no workspace sees a shared object")
 	}
 }

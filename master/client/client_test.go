@@ -284,7 +284,7 @@ func TestTokenStaysWithItsMaster(t *testing.T) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	})
 	if _, err := c.Me(t.Context()); err == nil {
-		t.Fatal("a redirect to another host was taken for an answer")
+		t.Fatal("the client accepted a redirect to another host")
 	}
 }
 
@@ -346,7 +346,7 @@ func TestUploadProgressCountsTheBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sent != total || total != int64(size) || size < 1<<20 {
-		t.Errorf("told %d of %d, received %d", sent, total, size)
+		t.Errorf("the progress is %d of %d, the server received %d", sent, total, size)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestFactOf(t *testing.T) {
 		})
 	}
 	if _, ok := factOf(&api.AllocationListStub{TaskGroup: "web"}, "x.1"); ok {
-		t.Error("a group that is no member is taken for one")
+		t.Error("factOf accepts a group that is not a member")
 	}
 }
 

@@ -75,15 +75,15 @@ func replaced(t *testing.T, r *rig) {
 		return f.NomadAllocID != first.NomadAllocID && f.Started
 	})
 	if second.Previous != first.NomadAllocID {
-		t.Errorf("the replacement is told as %+v, of %s", second, first.NomadAllocID)
+		t.Errorf("the replacement is %+v, of %s", second, first.NomadAllocID)
 	}
 	w, err := c.VerifyIdentity(t.Context(), r.JWT(t, "again.1", 0))
 	if err != nil || w.NomadAllocID != second.NomadAllocID || w.FirstOfGroup {
-		t.Errorf("the replacement's identity is taken for %+v, %v", w, err)
+		t.Errorf("the replacement's identity is %+v, %v", w, err)
 	}
 	w, err = c.VerifyIdentity(t.Context(), old)
 	if err != nil || w.NomadAllocID != first.NomadAllocID || !w.FirstOfGroup {
-		t.Errorf("the first one's identity is taken for %+v, %v", w, err)
+		t.Errorf("the first allocation's identity is %+v, %v", w, err)
 	}
 	// A master that has just started, with only the list, sees the same.
 	fresh := r.connect(t, cluster.Config{ClusterID: mine})
@@ -115,10 +115,10 @@ func clientKilled(t *testing.T, r *rig) {
 	r.agent.Node.Kill(t)
 	f := r.waitFor(t, c, "client.1", func(f cluster.TaskFact) bool { return f.Status == "lost" })
 	if !f.Over() || f.Detail == "" {
-		t.Errorf("what ran on a lost node is told as %+v", f)
+		t.Errorf("the fact about a member on a lost node is %+v", f)
 	}
 	if n := node(); n.Schedulable || n.Status != "down" || n.Why != "is down" {
-		t.Errorf("a lost node is told as %+v", n)
+		t.Errorf("a lost node is observed as %+v", n)
 	}
 	r.agent.Node.Run(t)
 	r.agent.Until(t, 60*time.Second, "the node to be back", func() error {

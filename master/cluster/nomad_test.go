@@ -155,7 +155,7 @@ func answers(t *testing.T, r *rig) {
 			test.change(&task)
 			outcome, err := c.Submit(t.Context(), task)
 			if outcome != test.outcome || !strings.Contains(fmt.Sprint(err), test.says) {
-				t.Errorf("got %v, %v; want %v and an error that says %q", outcome, err, test.outcome, test.says)
+				t.Errorf("got %v, %v; want %v and an error with %q", outcome, err, test.outcome, test.says)
 			}
 			if err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("the error has several lines: %q", err)
@@ -357,7 +357,7 @@ func changed(t *testing.T, r *rig) {
 	}
 	f := r.waitFor(t, c, "changed.1", func(f cluster.TaskFact) bool { return f.Over() })
 	if f.Status != "failed" || f.Started || !strings.Contains(f.Detail, "hecksum") {
-		t.Errorf("a changed runner is told as %+v", f)
+		t.Errorf("the fact about a changed runner is %+v", f)
 	}
 	if _, err := os.Stat(proof); err == nil {
 		t.Error("a changed runner was started")
@@ -375,7 +375,7 @@ func unfetchable(t *testing.T, r *rig) {
 	}
 	f := r.waitFor(t, c, "fetch.1", func(f cluster.TaskFact) bool { return f.Over() })
 	if f.Status != "failed" || f.Started || f.ExitCode != nil || !strings.Contains(f.Detail, "Failed Artifact Download") {
-		t.Errorf("a runner that cannot be fetched is told as %+v", f)
+		t.Errorf("the fact about a runner that cannot be fetched is %+v", f)
 	}
 }
 

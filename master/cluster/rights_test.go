@@ -125,7 +125,7 @@ func tooFew(t *testing.T, r *rig) {
 			c := r.connect(t, cfg)
 			o, err := c.Observe(t.Context(), cluster.Known{Full: true, Live: []string{"alive.1"}})
 			if err != nil || len(o.Gone) > 0 || !strings.Contains(o.Alarm, test.says) {
-				t.Errorf("gone %v, alarm %q, %v; want an alarm that says %q", o.Gone, o.Alarm, err, test.says)
+				t.Errorf("gone %v, alarm %q, %v; want an alarm with %q", o.Gone, o.Alarm, err, test.says)
 			}
 			// The next observation has the alarm too.
 			if o, err := c.Observe(t.Context(), cluster.Known{}); err != nil || o.Alarm == "" {
@@ -135,7 +135,7 @@ func tooFew(t *testing.T, r *rig) {
 				return
 			}
 			if err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("the check says %v", err)
+				t.Errorf("the check's error is %v", err)
 			}
 			if outcome, err := c.Submit(t.Context(), r.Task(mine, "denied.1", 1)); outcome != cluster.TryAgain || !strings.Contains(fmt.Sprint(err), "submit-job") {
 				t.Errorf("submitting: %v, %v", outcome, err)

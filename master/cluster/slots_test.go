@@ -85,7 +85,7 @@ func TestDevices(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := n.Devices["intel/fpga"][0].Health; !strings.Contains(got, "gives no reason") {
-		t.Errorf("a device without a reason is told as %q", got)
+		t.Errorf("the health of a device without a reason is %q", got)
 	}
 	cut.MaxPerNode = 2
 	if got := SlotsOf(n, cut); len(got) != 2 {
@@ -95,7 +95,7 @@ func TestDevices(t *testing.T) {
 		t.Errorf("a pool of devices that the node lacks has %d slots", len(got))
 	}
 	if n.MHz != 6000 || n.Cores != 3 || n.FreeMHz != 3500 || n.FreeCores != 2 || n.MemoryMB != 8000 || n.FreeMemoryMB != 7500 {
-		t.Errorf("the node's size is told as %+v", n)
+		t.Errorf("the node's size is %+v", n)
 	}
 	if diff := cmp.Diff([]string{"raw_exec"}, n.Drivers); diff != "" {
 		t.Error(diff)
@@ -118,7 +118,7 @@ func TestNodeOutOfUse(t *testing.T) {
 	for _, test := range tests {
 		n := nodeOf(&api.NodeListStub{Status: test.status, SchedulingEligibility: test.eligibility, Drain: test.drain}, use{})
 		if n.Why != test.why || n.Schedulable != (test.why == "") {
-			t.Errorf("%+v is told as schedulable %v, %q", test, n.Schedulable, n.Why)
+			t.Errorf("%+v has schedulable %v, %q", test, n.Schedulable, n.Why)
 		}
 	}
 	if got := fmt.Sprint(Done, Refused, TryAgain); got != "done refused try again" {

@@ -46,7 +46,7 @@ func waitWake(t *testing.T, c *Cluster) {
 	select {
 	case <-c.Wake():
 	case <-time.After(20 * time.Second):
-		t.Fatal("nobody was woken")
+		t.Fatal("no wake-up arrived")
 	}
 }
 
@@ -113,7 +113,7 @@ func TestNamedIsBounded(t *testing.T) {
 		t.Error("a flood does not ask for a full list")
 	}
 	if got := n.take(); got.full || got.nodes || len(got.allocations) > 0 {
-		t.Errorf("taken work is still there: %+v", got)
+		t.Errorf("take does not empty the set: %+v", got)
 	}
 }
 

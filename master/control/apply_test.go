@@ -29,7 +29,7 @@ func TestAPlanIsStoredInParts(t *testing.T) {
 		t.Errorf("%d of %d changes were stored", n, bundles)
 	}
 	if n := b.int(`SELECT count(*) FROM work WHERE about IN ('5', $1)`, needing.Key); n != 0 {
-		t.Error("what was out of date, or needed that, was stored")
+		t.Error("a stale bundle, or one that depends on it, was stored")
 	}
 	if xacts := b.int(`SELECT count(DISTINCT xmin::text) FROM work`); xacts != 3 {
 		t.Errorf("the plan was stored in %d transactions, want 3", xacts)

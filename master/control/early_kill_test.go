@@ -97,6 +97,6 @@ func TestAnOrderThatNomadTookWakesTheLoop(t *testing.T) {
 	select {
 	case <-b.term.calls.done:
 	default:
-		t.Error("nobody told the loop")
+		t.Error("the loop was not woken")
 	}
 }

@@ -129,7 +129,7 @@ func (w *troubledWorld) step() {
 		// A statement exceeded its time limit on a busy machine. As in the loop, the next cycle
 		// decides again; this cycle does not count for the limits of the probes.
 		w.late++
-		w.t.Logf("a cycle came to nothing: %v", err)
+		w.t.Logf("a cycle failed: %v", err)
 		return
 	case err != nil:
 		w.t.Fatal(err)

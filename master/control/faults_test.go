@@ -48,7 +48,7 @@ func TestALineThatCancelsRetries(t *testing.T) {
 		t.Errorf("%d attempts", n)
 	}
 	if s := b.text(`SELECT error FROM trials`); s != `exit code 3; not retried: log policy "ECC" matched "an ECC error"` {
-		t.Errorf("the trial says %q", s)
+		t.Errorf("the trial's error is %q", s)
 	}
 	if s := b.text(`SELECT log_policy_matched FROM trials`); s != "ECC" {
 		t.Errorf("the trial is labelled %q", s)
@@ -149,7 +149,7 @@ func TestNoNodeIsLeft(t *testing.T) {
 			}
 			b.want(e, "ERROR", "ERROR", "TERMINATED failed")
 			if s := b.text(`SELECT error FROM trials`); s != `exit code 3; not retried: pool default has no node that could hold it except n1, which log policy "ECC" excludes` {
-				t.Errorf("the trial says %q", s)
+				t.Errorf("the trial's error is %q", s)
 			}
 		})
 	}
@@ -163,7 +163,7 @@ func TestWhatIsLeftHasNotTheShape(t *testing.T) {
 	b.fail(e, func(id string) { b.match(id, "exclude_node") })
 	b.want(e, "ERROR", "ERROR", "TERMINATED failed")
 	if s := b.text(`SELECT error FROM trials`); !strings.Contains(s, "no node that could hold it except n1") {
-		t.Errorf("the trial says %q", s)
+		t.Errorf("the trial's error is %q", s)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestNoNodeIsLeftForWhatWasLost(t *testing.T) {
 			}
 			b.want(e, "ERROR", "ERROR", "TERMINATED killed")
 			if s := b.text(`SELECT error FROM trials`); s != `pool default has no node that could hold it except n1, which log policy "ECC" excludes` {
-				t.Errorf("the trial says %q", s)
+				t.Errorf("the trial's error is %q", s)
 			}
 		})
 	}

@@ -31,7 +31,7 @@ func TestInventoriesFollowTheirRows(t *testing.T) {
 	a.Inventory, b.Inventory = json.RawMessage(`{"Cores": 4}`), json.RawMessage(`{"Cores": 16}`)
 	known, _ = known.of([]store.NodeRow{a, b})
 	if &known["a"].row[0] != &kept.row[0] {
-		t.Error("what says the same was read again")
+		t.Error("an inventory that has not changed was parsed again")
 	}
 	if got := cores(known, b); got != 16 {
 		t.Errorf("after the row changed: %d cores", got)

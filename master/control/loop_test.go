@@ -280,7 +280,7 @@ func TestAGoodLife(t *testing.T) {
 		t.Error("the trial's task has not ended")
 	}
 	if b.nomad.stops[id] != 0 {
-		t.Error("Nomad was told to stop what had ended by itself")
+		t.Error("the master stopped a job that had ended by itself")
 	}
 }
 
@@ -330,7 +330,7 @@ func TestFailuresAreRetried(t *testing.T) {
 		t.Errorf("%d restarts", n)
 	}
 	if s := b.text(`SELECT error FROM experiments`); s != "its trial failed" {
-		t.Errorf("the experiment says %q", s)
+		t.Errorf("the experiment's error is %q", s)
 	}
 }
 

@@ -88,6 +88,6 @@ func TestOrphansInNomad(t *testing.T) {
 	}
 	b.exec(`UPDATE allocations SET ended_at = now() - interval '21 minutes' WHERE id = $1`, late)
 	if look(); !stopped(late) {
-		t.Fatal("the late job of an attempt that ended goes on")
+		t.Fatal("the late job of an ended attempt still runs")
 	}
 }

@@ -104,7 +104,7 @@ func TestRoleIsThereBeforeTheJobAndGoneAfterIt(t *testing.T) {
 	b.claim(id)
 	b.settle()
 	if !f.roles[id] {
-		t.Error("the role of what runs is gone")
+		t.Error("the role of a running attempt was removed")
 	}
 	b.exit(id, 0)
 	b.settle()
@@ -156,7 +156,7 @@ func TestVaultThatFailsAtTheLastMoment(t *testing.T) {
 		t.Error("the job was submitted without its role")
 	}
 	if got := b.text(`SELECT submit_error FROM allocations WHERE id = $1`, id); !strings.Contains(got, "connection refused") {
-		t.Errorf("the row says %q", got)
+		t.Errorf("the row's error is %q", got)
 	}
 	f.set("", nil)
 	b.exec(`UPDATE work SET after = now() WHERE about = $1`, id)

@@ -188,10 +188,10 @@ func masters(t *testing.T, consul *consultest.Agent, d *discovery.Discovery) {
 func away(t *testing.T, consul *consultest.Agent, d *discovery.Discovery) {
 	consul.Stop()
 	if _, err := d.Members(t.Context(), "x.1"); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("a Consul that is away is told as %v", err)
+		t.Errorf("while Consul is unavailable the error is %v", err)
 	}
 	if _, err := d.Masters(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("a Consul that is away is told as %v", err)
+		t.Errorf("while Consul is unavailable the error is %v", err)
 	}
 }
 
@@ -204,6 +204,6 @@ func TestNewConsul(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Instances(t.Context(), "x"); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("a token that cannot be read is told as %v", err)
+		t.Errorf("the error about a token that cannot be read is %v", err)
 	}
 }

@@ -69,7 +69,7 @@ func TestContainerLimits(t *testing.T) {
 		case says == "" && err != nil:
 			t.Errorf("%s is refused: %v", more, err)
 		case says != "" && (err == nil || !strings.Contains(err.Error(), says)):
-			t.Errorf("%s: got %v, want an error that says %q", more, err, says)
+			t.Errorf("%s: got %v, want an error with %q", more, err, says)
 		}
 	}
 	can := Everything()

@@ -127,7 +127,7 @@ func TestPoliciesOfForksAndContinuations(t *testing.T) {
 		t.Errorf("continued with %s: %v", m.continued.Changed.Config, err)
 	}
 	if told := strings.Join(again.Remarks, "\n"); !strings.Contains(told, "max_restarts: 1, set by") || !strings.Contains(told, "resources.priority: 45, the limit") {
-		t.Errorf("told %s", told)
+		t.Errorf("the remarks are %s", told)
 	}
 	if _, err := l.Continue(t.Context(), m.parent, "resources: {priority: 3}"); err == nil || !strings.Contains(err.Error(), "requested priority [3] exceeds limit") {
 		t.Errorf("continued with another priority: %v", err)
@@ -153,7 +153,7 @@ func TestPoliciesOfTasks(t *testing.T) {
 		}
 		if told := strings.Join(made.Remarks, "\n"); *made.Complete.WorkDir != "/w" || made.Priority != 60 || made.Complete.Resources.MaxSlots != nil ||
 			!strings.Contains(told, `work_dir: "/w", set by the config policy of the cluster`) || !strings.Contains(told, "resources.priority: 60, the limit") {
-			t.Errorf("%s: %+v, told %s", of.Noun, made.NewTask, told)
+			t.Errorf("%s: %+v, the remarks are %s", of.Noun, made.NewTask, told)
 		}
 		if _, err := l.Start(t.Context(), me, of, TaskRequest{Config: v1.Struct(`{"entrypoint":["true"],"resources":{"slots":2}}`)}); err == nil ||
 			!strings.Contains(err.Error(), "requested resources.slots [2] exceeds limit set by admin [1]") {

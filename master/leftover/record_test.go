@@ -49,14 +49,14 @@ func TestAForgedRecordIsRefused(t *testing.T) {
 		t.Errorf("a member without a token: %v", err)
 	}
 	if _, err := Open(hash, []byte("{"), "7.trial.1", 1, "n-1"); err == nil {
-		t.Error("half a file was taken")
+		t.Error("half a record was accepted")
 	}
 	for _, whose := range []struct {
 		id, nomad string
 		rank      int
 	}{{"7.trial.2", "n-1", 1}, {"7.trial.1", "n-1", 0}, {"7.trial.1", "n-2", 1}} {
 		if _, err := Open(hash, content, whose.id, whose.rank, whose.nomad); err == nil {
-			t.Errorf("the record of another member was taken for that of %+v", whose)
+			t.Errorf("the record of another member was accepted for %+v", whose)
 		}
 	}
 }

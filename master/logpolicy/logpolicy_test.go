@@ -71,7 +71,7 @@ func TestWordsNeverHideMatches(t *testing.T) {
 			t.Skip("no pattern")
 		}
 		if got, want := m.Match(line) != nil, regexp.MustCompile(text).MatchString(line); got != want {
-			t.Errorf("%q on %q: %v, and the expression itself says %v", text, line, got, want)
+			t.Errorf("%q on %q: %v, and the expression itself matches: %v", text, line, got, want)
 		}
 	})
 }

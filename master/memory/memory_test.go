@@ -10,19 +10,19 @@ func TestMemory(t *testing.T) {
 	now := time.Now()
 	m.Put("a", 1, now)
 	if v, fresh, ok := m.Get("a", now.Add(time.Millisecond)); v != 1 || !fresh || !ok {
-		t.Error("what was put is not there")
+		t.Error("an entry is missing after Put")
 	}
 	if v, fresh, ok := m.Get("a", now.Add(time.Minute)); v != 1 || fresh || !ok {
-		t.Error("what is stale is not there in need")
+		t.Error("a stale entry is not returned")
 	}
 	m.Put("b", 2, now.Add(time.Minute))
 	m.Put("c", 3, now.Add(time.Minute))
 	if _, _, ok := m.Get("a", now); ok {
-		t.Error("what is stale stays at the bound")
+		t.Error("a stale entry stays although the memory is full")
 	}
 	m.Stale("c")
 	if v, fresh, ok := m.Get("c", now); v != 3 || fresh || !ok {
-		t.Error("stale")
+		t.Error("Stale does not make the entry stale")
 	}
 }
 
@@ -33,11 +33,11 @@ func TestForGood(t *testing.T) {
 	m.Put("a", 1, now)
 	m.Put("b", 2, now)
 	if v, fresh, ok := m.Get("a", now.Add(1000*time.Hour)); v != 1 || !fresh || !ok {
-		t.Error("what never changes is stale")
+		t.Error("an entry without an age limit is stale")
 	}
 	m.Forget(func(key string, v int) bool { return key == "b" && v == 2 })
 	if _, _, ok := m.Get("b", now); ok {
-		t.Error("what was forgotten is there")
+		t.Error("an entry is returned after Forget")
 	}
 	m.Put("b", 2, now)
 	m.Put("c", 3, now)

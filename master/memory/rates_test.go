@@ -30,7 +30,7 @@ func TestRates(t *testing.T) {
 		t.Errorf("a may %d times after an hour", a)
 	}
 	if c, a := took("c", 1), took("a", 1); c != 1 || a != 0 {
-		t.Errorf("a further key makes room of one that has its whole number: c %d, a %d", c, a)
+		t.Errorf("a new key must evict a key whose whole rate is free: c %d, a %d", c, a)
 	}
 	if d := took("d", 5); d != 3 {
 		t.Errorf("with too many keys d may %d times", d)

@@ -228,7 +228,7 @@ func (k kind) manyPages(t *testing.T) {
 
 func (k kind) refuses(t *testing.T) {
 	if _, _, err := k.Get(t.Context(), "p/nothing"); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "there is no ") || !strings.HasSuffix(err.Error(), "p/nothing") {
-		t.Errorf("what is not there: %v", err)
+		t.Errorf("an object that does not exist: %v", err)
 	}
 	if _, err := k.missing().List(t.Context(), "p/"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a bucket that is not there: %v", err)

@@ -83,7 +83,7 @@ func TestWebErrors(t *testing.T) {
 		each(t, all, func(what string, err error) {
 			if code == 404 && strings.HasSuffix(what, "Remove") {
 				if err != nil {
-					t.Errorf("%s of what is gone: %v", what, err)
+					t.Errorf("%s of an object that was removed: %v", what, err)
 				}
 				return
 			}

@@ -69,7 +69,7 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 	}
 	for what, ctx := range shut {
 		if !errors.As(context.Cause(ctx), new(*fault.Fault)) {
-			t.Errorf("%s: it goes on: %v", what, context.Cause(ctx))
+			t.Errorf("%s: the connection is still open: %v", what, context.Cause(ctx))
 		}
 	}
 	for _, ctx := range []context.Context{fine, admin, anybody} {
@@ -153,6 +153,6 @@ func TestAnonymousTunnelsUseNoLimit(t *testing.T) {
 		l.end(v)
 	}
 	if len(l.counts) != 0 {
-		t.Errorf("what is counted at the end: %v", l.counts)
+		t.Errorf("the counters are not empty at the end: %v", l.counts)
 	}
 }

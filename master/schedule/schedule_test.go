@@ -42,7 +42,7 @@ func TestWhatIsNoSchedule(t *testing.T) {
 	for _, text := range []string{"", "daily", "10s", "9000h", "-1h", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *",
 		"* * * * 8", "a * * * *", "5-3 * * * *", "*/0 * * * *", "1-  * * * *", ", * * * *", "0 0 30 2 *", "@reboot"} {
 		if s, err := Parse(text); err == nil {
-			t.Errorf("%q is taken for %+v", text, s)
+			t.Errorf("%q is read as %+v", text, s)
 		}
 	}
 }

@@ -224,7 +224,7 @@ func FuzzFilter(f *testing.F) {
 		}
 		if joined := strings.Join(again, " and "); len(joined) <= maxFilter {
 			if same, err := ParseFilter(joined); err != nil || !slices.Equal(same, list) {
-				t.Errorf("%q is %+v, and what is written of it is %+v (%v)", text, list, same, err)
+				t.Errorf("%q is read as %+v, and its text form as %+v (%v)", text, list, same, err)
 			}
 		}
 	})

@@ -123,7 +123,7 @@ func TestPromises(t *testing.T) {
 					}
 				}
 				if v, _ := s.Status(); v == lifecycle.Searching {
-					r.Fatal("all trials have ended, and it goes on")
+					r.Fatal("all trials have ended, but the search has not")
 				}
 				again := begin(r, cfg)
 				for i, e := range history {
@@ -158,7 +158,7 @@ func apply(r *rapid.T, s *Search, e Event) {
 	}
 	for _, w := range s.Wanted() {
 		if stopped[w.Number] && !w.Stop {
-			r.Fatalf("the stop of trial %d was taken back", w.Number)
+			r.Fatalf("trial %d runs again after its stop", w.Number)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func FuzzReadValidation(f *testing.F) {
 		}
 		var want Validation
 		if err := json.Unmarshal(body, &want); err != nil {
-			t.Fatalf("%s was read as %+v, and encoding/json says %v", body, v, err)
+			t.Fatalf("%s was read as %+v, and the error of encoding/json is %v", body, v, err)
 		}
 		if !reflect.DeepEqual(v, want) {
 			t.Fatalf("%s was read as %+v, and is %+v", body, v, want)

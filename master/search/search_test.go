@@ -319,7 +319,7 @@ func TestEventsOutOfOrderAreRefused(t *testing.T) {
 	}
 	for _, e := range []Event{event(2, Exited, 0, Exit{}), event(1, Exited, 9, Exit{}), {Seq: 2, Kind: "danced", Trial: 0}, {Seq: 3, Kind: Exited, Body: []byte("[")}} {
 		if err := s.Apply(e); err == nil {
-			t.Errorf("%+v was taken", e)
+			t.Errorf("%+v was accepted", e)
 		}
 	}
 }

@@ -336,7 +336,7 @@ func TestVaultThatIsAway(t *testing.T) {
 	v.kill()
 	eventually(t, "a killed Vault is away", func() bool { return strings.Contains(m.Away(), "connection refused") })
 	if n := changes.Load(); n < 3 {
-		t.Errorf("%d changes were told", n)
+		t.Errorf("%d changes were reported", n)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestConfigurationPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(want) != got {
-		t.Error("docs/operate/configuration.md is not what the code says; run this test with -rewrite and read the diff")
+		t.Error("docs/operate/configuration.md differs from the code; run this test with -rewrite and read the diff")
 	}
 }
 

@@ -118,10 +118,10 @@ func TestSlowClientsKeepNobodyOut(t *testing.T) {
 	until(t, "the eighth that is kept is not", func() bool { open, _ := conns.count(); return open == 350 })
 	got, ok := answers(t, dial(t, "127.0.0.1", address), "/metrics")
 	if !ok || !strings.Contains(got, "det_connections 351\n") || !strings.Contains(got, "det_connections_refused_total ") {
-		t.Errorf("a trusted address gets %q", got)
+		t.Errorf("the answer to a trusted address is %q", got)
 	}
 	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "connections.max_per_address") || !strings.Contains(said, "address=127.0.0.9") {
-		t.Errorf("the log says %s", said)
+		t.Errorf("the log is %s", said)
 	}
 }
 

@@ -94,13 +94,13 @@ func TestContainersOfTrials(t *testing.T) {
 	job := make("gpu", attempt(t, cfg, "gpu", ""))
 	c := job.Container
 	if c.Image != "torch:2" || c.User != "1000" || c.ShmBytes != 1<<30 || !c.HardMemory || c.NoGPU || !slices.Equal(c.Add, []string{"SYS_NICE"}) {
-		t.Errorf("with what the pool says it runs in %+v", c)
+		t.Errorf("with the pool's settings the container is %+v", c)
 	}
 	if r := c.Registry; r == nil || r.Path != "nomad/jobs" || r.Server != "r.example" || len(job.Variables) != 0 {
-		t.Errorf("with what the pool says it signs in with %+v", r)
+		t.Errorf("with the pool's settings the registry is %+v", r)
 	}
 	if len(c.Mounts) != 2 || c.Mounts[0].Target != "/site" || c.Mounts[1].Target != expconf.SharedFSMount || !c.Mounts[1].Create {
-		t.Errorf("with what the pool says it mounts %+v", c.Mounts)
+		t.Errorf("with the pool's settings the mounts are %+v", c.Mounts)
 	}
 	if job.Runner.SHA256 != "bb" || !job.Runner.Archive || !strings.HasSuffix(job.Runner.URL, "/runner/aa/linux-amd64.tar") {
 		t.Errorf("the job's runner is %+v", job.Runner)
@@ -110,7 +110,7 @@ func TestContainersOfTrials(t *testing.T) {
 	s.Account, s.Slots = "12:34", 0
 	job = make("gpu", s)
 	if c := job.Container; c.Image != "own:1" || c.User != "12:34" || c.ShmBytes != 2<<30 || !c.NoGPU {
-		t.Errorf("with what the task says it runs in %+v", c)
+		t.Errorf("with the task's settings the container is %+v", c)
 	}
 	if r := job.Container.Registry; r.Path != jobspecs.VariablePath("1.t.1") || job.Variables["password"] != "p" {
 		t.Errorf("the job's own credentials are %+v at %+v", job.Variables, r)
@@ -121,7 +121,7 @@ func TestContainersOfTrials(t *testing.T) {
 		t.Errorf("without GPUs it runs in %s", c.Image)
 	}
 	if c := make("plain", attempt(t, cfg, "plain", "")).Container; c.Image != "determinedai/pytorch-ngc-dev:0736b6d" || c.User != "" || c.Registry != nil || !c.NoGPU {
-		t.Errorf("with nothing said it runs in %+v", c)
+		t.Errorf("without settings the container is %+v", c)
 	}
 
 	command, err := json.Marshal(expconf.CommandConfig{Description: "x", Environment: expconf.Environment{Image: expconf.Image{CPU: "cmd:1"}}})
@@ -164,7 +164,7 @@ func TestDockerProblems(t *testing.T) {
 	} {
 		_, err := load(t, "database: postgres://a/b\nresource_pools: [{name: a, "+settings+"}]\n", nil, nil)
 		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: got %v, want an error that says %q", settings, err, says)
+			t.Errorf("%s: got %v, want an error with %q", settings, err, says)
 		}
 	}
 }

@@ -74,14 +74,14 @@ func TestAMasterSetsTheInitialPassword(t *testing.T) {
 	sent := strings.Repeat("a very long password ", 40) + "1"
 	said, first := start("192.0.2.7:8080", "loopback", sent)
 	if !strings.Contains(said, "change-password") || strings.Contains(said, "very long") || !strings.HasPrefix(first, "$argon2id$") {
-		t.Fatalf("the first start says %q and stores %q", said, first)
+		t.Fatalf("the first start logs %q and stores %q", said, first)
 	}
 	for _, again := range []string{sent, "another one", ""} {
 		if said, stored := start("192.0.2.7:8080", "loopback", again); said != "" || stored != first {
-			t.Errorf("a later start says %q and stores %q", said, stored)
+			t.Errorf("a later start logs %q and stores %q", said, stored)
 		}
 	}
 	if auth.CheckPassword(first, sent) {
-		t.Error("what is typed is compared as it is; clients send a hash of it")
+		t.Error("the stored hash is of the password itself; it must be of the hash that clients send")
 	}
 }

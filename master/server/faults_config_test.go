@@ -17,7 +17,7 @@ func TestSettingsOfFaults(t *testing.T) {
 		}
 		m := &master{cfg: cfg, pools: poolsOf(t, cfg), log: slog.New(slog.DiscardHandler)}
 		if got := m.loopConfig().AvoidAfter; got != want {
-			t.Errorf("%s: the loop is told %d, want %d", file, got, want)
+			t.Errorf("%s: the loop's setting is %d, want %d", file, got, want)
 		}
 	}
 	if _, err := load(t, "avoid_node_after: -1\nresource_pools: [{name: a}]", env, nil); err == nil || !strings.Contains(err.Error(), "avoid_node_after") {

@@ -144,7 +144,7 @@ func TestPoolJobsOutliveNomad(t *testing.T) {
 	}
 	broken := fakeParser(func(string) (*pool.Job, error) { return nil, errors.New("odd") })
 	if _, err := cfg.poolJobs(t.Context(), broken, kept, warn); err == nil {
-		t.Error("an error that nobody knows is none")
+		t.Error("an unknown error was ignored")
 	}
 }
 

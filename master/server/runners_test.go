@@ -39,7 +39,7 @@ func TestRunnersBesideTheMasters(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := readArtifacts(Config{RunnerPath: filepath.Join(dir, "det-runner")}); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("a master without %s says %v", name, err)
+			t.Errorf("the error of a master without %s is %v", name, err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestSettingsOfInteractiveTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a.Idle.Notebook != time.Hour || a.Idle.Tensorboard != time.Minute || a.Pools[0].Python != "/opt/py/bin/python3" || a.Pools[1].Python != "" {
-		t.Errorf("the API is told %+v, %+v", a.Idle, a.Pools)
+		t.Errorf("the API's settings are %+v, %+v", a.Idle, a.Pools)
 	}
 	_, err = load(t, "tensorboard_timeout: -1\nresource_pools: [{name: a, python: python3}]\n", env, nil)
 	for _, want := range []string{"tensorboard_timeout", "resource_pools[0].python: expected the absolute path"} {

@@ -88,7 +88,7 @@ func TestTLSOfTheMaster(t *testing.T) {
 	stranger := tls.Dialer{Config: &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}}
 	if c, err := stranger.DialContext(t.Context(), "tcp", ln.Addr().String()); err == nil {
 		_ = c.Close()
-		t.Error("a certificate of nobody's was trusted")
+		t.Error("a certificate without a known authority was trusted")
 	}
 }
 
@@ -135,7 +135,7 @@ func TestTLSProblems(t *testing.T) {
 		k := &checker{}
 		cfg.check(k)
 		if len(k.problems) != 1 || !strings.Contains(k.problems[0], says) {
-			t.Errorf("problems are %q, want one that says %q", k.problems, says)
+			t.Errorf("problems are %q, want one with %q", k.problems, says)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestAFewOwnersDoNotFillTheFolder(t *testing.T) {
 			}
 		}
 		if owners == 1 && f.Used() < most/(freeShare+1)-body {
-			t.Errorf("alone one gets %d of %d", f.Used(), most)
+			t.Errorf("a single owner gets %d of %d bytes", f.Used(), most)
 		}
 		if !f.now(t, "somebody", body) || !f.now(t, "somebody else", body) {
 			t.Errorf("%d owners have %d of %d, and leave nothing for others", owners, f.Used(), most)
@@ -123,6 +123,6 @@ func TestWhoGivesUpWaitsNoMore(t *testing.T) {
 	}
 	room.Close()
 	if f.Used() != 0 {
-		t.Errorf("%d bytes are reserved for nobody", f.Used())
+		t.Errorf("%d bytes are still reserved", f.Used())
 	}
 }

@@ -31,7 +31,7 @@ func TestInMemory(t *testing.T) {
 		}
 		asked[kind]++
 		if got != want {
-			t.Errorf("%s is of type %s, and InMemory says %v", path, kind, got)
+			t.Errorf("%s is of type %s, and InMemory returns %v", path, kind, got)
 		}
 	}
 	t.Log(asked)

@@ -345,7 +345,7 @@ func TestTemplates(t *testing.T) {
 		t.Errorf("%+v %v", got, err)
 	}
 	if err := w.db.RenameTemplate(ctx, "c", "a%"); !fault.Is(err, fault.Conflict) {
-		t.Errorf("to a taken name: %v", err)
+		t.Errorf("a rename to a name in use: %v", err)
 	}
 	for what, err := range map[string]error{"change": w.db.ChangeTemplate(ctx, "z", "", []byte(`{}`)), "rename": w.db.RenameTemplate(ctx, "z", "y"), "delete": w.db.DeleteTemplate(ctx, "z")} {
 		if !fault.Is(err, fault.NotFound) {

@@ -48,7 +48,7 @@ func TestGateAgainstTheLoop(t *testing.T) {
 		}
 		if n := w.int(`SELECT count(*) FROM allocations a JOIN members m ON m.allocation_id = a.id
 			WHERE a.id = $1 AND a.state = 'TERMINATED' AND m.claimed_at IS NOT NULL`, id); n > 0 {
-			t.Errorf("%s is over as one that nobody claimed, and claimed", id)
+			t.Errorf("%s ended as an unclaimed attempt, but a member has claimed it", id)
 		}
 	}
 }

@@ -43,10 +43,10 @@ func TestShellKeysTravelToTheRunner(t *testing.T) {
 		t.Fatalf("%+v %v", keys, err)
 	}
 	if got := w.claimTask("sh"); got.Keys != (task.Keys{Authorized: "pub", Host: "h"}) || got.GatewaySecret == "" {
-		t.Errorf("the runner is told %+v", got)
+		t.Errorf("the runner's claim has %+v", got)
 	}
 	if a, b := w.claimTask("nb"), w.text(`SELECT gateway_secret::text FROM allocations WHERE id = 'sh.1'`); a.GatewaySecret == b || a.Keys != (task.Keys{}) {
-		t.Errorf("a notebook is told %+v", a)
+		t.Errorf("a notebook's claim has %+v", a)
 	}
 	w.exec(`DELETE FROM tasks WHERE id = 'sh'`)
 	if n := w.int(`SELECT count(*) FROM shell_keys`); n != 0 {
@@ -105,9 +105,9 @@ func TestKillReasons(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := w.text(`SELECT desired FROM tasks WHERE id = 'nb'`); got != "run" {
-		t.Errorf("what is over is killed: %s", got)
+		t.Errorf("a task that has ended is killed: %s", got)
 	}
 	if err := w.db.SetTaskPriority(ctx, "nb", 3); !fault.Is(err, fault.Invalid) {
-		t.Errorf("the priority of what is over: %v", err)
+		t.Errorf("the priority of a task that has ended: %v", err)
 	}
 }

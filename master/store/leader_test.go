@@ -33,7 +33,7 @@ func TestOneOfManyIsElected(t *testing.T) {
 		if term == 1 {
 			won++
 		} else if term != 0 {
-			t.Errorf("somebody got term %d", term)
+			t.Errorf("a second master leads in term %d", term)
 		}
 	}
 	if won != 1 {
@@ -159,7 +159,7 @@ func TestBusWakesHereAndElsewhere(t *testing.T) {
 		select {
 		case <-ch:
 		case <-time.After(10 * time.Second):
-			t.Fatal("nobody woke")
+			t.Fatal("no wake-up arrived")
 		}
 	}
 	select {

@@ -38,7 +38,7 @@ func TestLogMatches(t *testing.T) {
 		t.Errorf("the line became %q", line)
 	}
 	if again := record(first, 1, ecc, oom); len(again) != 0 {
-		t.Errorf("told twice: %v", again)
+		t.Errorf("the same matches were returned twice: %v", again)
 	}
 	if other := record(first, 0, ecc); len(other) != 1 || other[0].Node != "node-0" || matched() != "ECC" {
 		t.Errorf("from another member: %+v, labelled %s", other, matched())

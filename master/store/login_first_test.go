@@ -75,7 +75,7 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 		t.Error("a start resets a changed password")
 	}
 	if n := w.int(`SELECT count(*) FROM users WHERE username <> 'admin' AND password_hash <> ''`); n != 0 {
-		t.Errorf("%d others have got a password", n)
+		t.Errorf("%d other users have a password", n)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestFirstPasswordIsNotForRemoteUsers(t *testing.T) {
 	w := newWorld(t)
 	w.exec(`UPDATE users SET remote = true WHERE username = 'admin'`)
 	if w.needsFirstPassword() || w.firstPassword(w.db, hashOf(t, "the first one")) || w.adminHash() != "" {
-		t.Error("a remote user has got a password")
+		t.Error("a remote user has a password")
 	}
 }
 
@@ -110,7 +110,7 @@ func TestLongFirstPassword(t *testing.T) {
 			t.Fatalf("%d bytes are not set", length)
 		}
 		if stored := w.adminHash(); !auth.CheckPassword(stored, password) || auth.CheckPassword(stored, password[:length-1]+"q") || auth.CheckPassword(stored, password[:length-1]) {
-			t.Errorf("%d bytes are not told from others", length)
+			t.Errorf("a password of %d bytes equals one that differs", length)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func TestFirstPasswordOfTwoMasters(t *testing.T) {
 			t.Fatalf("round %d: %d masters have set the password", round, n)
 		}
 		if got := w.adminHash(); got != winner.Load() {
-			t.Fatalf("round %d: %q is stored, and %q was said to be", round, got, winner.Load())
+			t.Fatalf("round %d: %q is stored, but %q was reported as stored", round, got, winner.Load())
 		}
 	}
 }

@@ -395,7 +395,7 @@ func TestDamagedChunk(t *testing.T) {
 	for _, body := range [][]byte{whole, big} {
 		for i := range body {
 			if _, err := codec.lines(body[:i]); err == nil {
-				t.Fatalf("%d bytes of %d are taken for a whole chunk", i, len(body))
+				t.Fatalf("%d bytes of %d are read as a whole chunk", i, len(body))
 			}
 			for _, flip := range []byte{1, 0x80, 0xff} {
 				bad := slices.Clone(body)

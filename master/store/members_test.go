@@ -93,7 +93,7 @@ func TestGateRefusals(t *testing.T) {
 		t.Helper()
 		_, err := w.db.Claim(t.Context(), c)
 		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), word) {
-			t.Errorf("%s: %v, want a refusal that says %q", what, err, word)
+			t.Errorf("%s: %v, want an error with %q", what, err, word)
 		}
 	}
 	id, _ := fresh()

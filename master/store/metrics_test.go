@@ -591,7 +591,7 @@ func TestMetricFeed(t *testing.T) {
 				at = Position{r.XID, r.ID}
 			}
 		case <-time.After(10 * time.Second):
-			t.Fatalf("step %d never came", next)
+			t.Fatalf("step %d did not arrive", next)
 		}
 	}
 	cancel()

@@ -28,6 +28,6 @@ func TestPoolJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if raw, err := w.db.PoolJob(ctx, "a"); raw != nil || err != nil {
-		t.Errorf("what nobody has used for half a year is still there: %s, %v", raw, err)
+		t.Errorf("a job that was not used for half a year is still stored: %s, %v", raw, err)
 	}
 }

@@ -32,7 +32,7 @@ func TestStorableJSON(t *testing.T) {
 		_, err := w.db.exec(t.Context(), `SELECT `+floatAt("v")+`, CASE WHEN jsonb_typeof(v) = 'number' AND abs(v::numeric) > 1 THEN v::float8 END, v::text
 			FROM (SELECT jsonb_path_query(($1::text)::jsonb, 'strict $.**') AS v) x`, c.text)
 		if (err == nil) != c.ours && !c.limit {
-			t.Errorf("%.60s: PostgreSQL says %v", c.text, err)
+			t.Errorf("%.60s: PostgreSQL's error is %v", c.text, err)
 		}
 	}
 }

@@ -179,7 +179,7 @@ func TestMemoryThatATaskAsksFor(t *testing.T) {
 		s := site()
 		job, err := s.Job(read(t, Row{TrialID: 1, Config: completed(t, more)}), []Placed{on, on}, of)
 		if err != nil || len(job.Members) != 2 || job.Members[1].MemoryMB != want {
-			t.Errorf("with %q it gets %+v, want %d MB: %v", more, job.Members, want, err)
+			t.Errorf("with %q the job has %+v, want %d MB: %v", more, job.Members, want, err)
 		}
 	}
 }

@@ -39,12 +39,12 @@ func TestForeignStorage(t *testing.T) {
 		signedIn := b.spec.Credentials != nil
 		text, told := b.spec.Env["DET_CHECKPOINT_SOURCES"]
 		if told != c.told || signedIn != c.signsIn {
-			t.Errorf("%s: told %q, signs in %v", name, text, signedIn)
+			t.Errorf("%s: the sources are %q, the task signs in: %v", name, text, signedIn)
 			continue
 		}
 		var sources map[string]map[string]any
 		if told && json.Unmarshal([]byte(text), &sources) != nil {
-			t.Errorf("%s: told %q", name, text)
+			t.Errorf("%s: the sources are %q", name, text)
 		}
 		if got := sources[uuid]["access_key"]; got != c.keys {
 			t.Errorf("%s: the keys are %v, want %v", name, got, c.keys)

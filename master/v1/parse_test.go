@@ -19,7 +19,7 @@ func FuzzParser(f *testing.F) {
 		trimmed := strings.TrimSpace(s) // of all space, not only JSON's
 		valid := trimmed == "" || json.Valid([]byte(trimmed))
 		if err == nil && !valid {
-			t.Fatalf("%q was taken, and is not JSON", s)
+			t.Fatalf("%q was accepted, but it is not JSON", s)
 		}
 		if valid && err != nil && strings.Contains(err.Error(), "not JSON") {
 			t.Fatalf("%q is JSON: %v", s, err)

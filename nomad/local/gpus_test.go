@@ -113,7 +113,7 @@ func TestPoolsOfTheMaster(t *testing.T) {
 	clear(env)
 	c.state.Master.Config = "resource_pools: [{name: mine}]"
 	if err := c.pools(env); err != nil || len(env) > 0 {
-		t.Errorf("with pools of one's own: %v, %v", env, err)
+		t.Errorf("with pools in the configuration: %v, %v", env, err)
 	}
 }
 

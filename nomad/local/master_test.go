@@ -188,7 +188,7 @@ func TestMasterThatDoesNotStartIsExplained(t *testing.T) {
 	opts.Master = Master{Binary: fakeMaster(t), Config: "broken: true\n"}
 	_, err := Up(ctx, opts, testReport(t))
 	if err == nil || !strings.Contains(err.Error(), "this configuration is broken") {
-		t.Fatalf("error %v, expected what the master said", err)
+		t.Fatalf("error %v, expected the master's message", err)
 	}
 	// What is up stays up, and a corrected Up continues.
 	opts.Master.Config = "better: true\n"
@@ -291,7 +291,7 @@ func checkNodes(t *testing.T, c *Cluster, slots map[string]string) {
 			t.Fatal(err)
 		}
 		if got := node.Meta["detent_slots"]; got != slots[node.Name] {
-			t.Errorf("node %s says %q slots, expected %q", node.Name, got, slots[node.Name])
+			t.Errorf("node %s has %q slots, expected %q", node.Name, got, slots[node.Name])
 		}
 	}
 }
@@ -372,7 +372,7 @@ func TestJobFileCarriesTheJobsOfPools(t *testing.T) {
 		}
 		tmpl := got["local/pools/"+filepath.Base(path)]
 		if tmpl == nil || *tmpl.EmbeddedTmpl != string(want) || *tmpl.LeftDelim != "\x01" || *tmpl.ChangeMode != "restart" {
-			t.Errorf("%s came to %+v", path, tmpl)
+			t.Errorf("the template for %s is %+v", path, tmpl)
 		}
 	}
 	if out, err := run(t.Context(), nomad.Path, "job", "run", "-output", `-var=pool_jobs=["nowhere.nomad.hcl"]`, file); err == nil ||

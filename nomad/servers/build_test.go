@@ -114,7 +114,7 @@ func TestServerIsBuiltOnceByWhoeverComesFirst(t *testing.T) {
 				return
 			}
 			if version, err := versionOf(t.Context(), path); err != nil || version != "1.2.3" {
-				t.Errorf("%s says %q, %v", path, version, err)
+				t.Errorf("%s prints the version %q, %v", path, version, err)
 			}
 		})
 	}
@@ -177,7 +177,7 @@ func TestInterruptedBuildIsDoneAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(path).Output(); err != nil || string(out) != "Tiny v1.2.3\n" {
-		t.Errorf("%s says %q, %v", path, out, err)
+		t.Errorf("%s prints %q, %v", path, out, err)
 	}
 }
 

@@ -122,7 +122,7 @@ func TestSomeFilesGo(t *testing.T) {
 	}
 	left := slices.Sorted(maps.Keys(reports[0].Left.Resources))
 	if !slices.Equal(left, []string{".hidden", "empty/", "metadata.json"}) || reports[0].Files != 2 || reports[0].Bytes != 8 {
-		t.Errorf("of one: %v, %+v", left, reports[0])
+		t.Errorf("the removal of some files left %v: %+v", left, reports[0])
 	}
 	if r := reports[1]; r.Files != 0 || r.Left.Resources["model.bin"] != 7 {
 		t.Errorf("without patterns: %+v", r)

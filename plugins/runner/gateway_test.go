@@ -195,7 +195,7 @@ func TestVisitorsOfAProgram(t *testing.T) {
 	}
 	shown := sha256.Sum256(conn.ConnectionState().PeerCertificates[0].Raw)
 	if claims := r.state.Claims(); len(claims) != 1 || claims[0].Certificate != hex.EncodeToString(shown[:]) {
-		t.Errorf("the gateway shows %x, the claim says %v", shown, claims)
+		t.Errorf("the gateway shows %x, the claim has %v", shown, claims)
 	}
 	req, err := http.NewRequest(http.MethodGet, "http://"+address+gateBase+"ws", nil)
 	if err != nil {
@@ -389,7 +389,7 @@ func TestFilesByTheRealSCPAndSFTP(t *testing.T) {
 		t.Fatalf("scp back: %d %s", code, errs)
 	}
 	if got, err := os.ReadFile(back); err != nil || string(got) != string(big) {
-		t.Fatalf("what came back differs: %v", err)
+		t.Fatalf("the copied file differs: %v", err)
 	}
 	out, _, code := l.client("", "ssh", "the-shell", "stat -c '%a %s' copied")
 	if code != 0 || out != fmt.Sprintf("640 %d\n", len(big)) {

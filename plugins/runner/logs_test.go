@@ -29,7 +29,7 @@ func (r *rig) expectCounted(n int) {
 		r.t.Fatalf("%d lines, want %d", len(got), n)
 	}
 	if gaps := r.state.Gaps(shipper); len(gaps) != 0 {
-		r.t.Fatalf("numbers that never came: %v", gaps)
+		r.t.Fatalf("lines with these numbers did not arrive: %v", gaps)
 	}
 }
 

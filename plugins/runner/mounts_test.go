@@ -185,7 +185,7 @@ func TestWithoutNamespacesTheRunDirectoryMoves(t *testing.T) {
 	run := r.path("main/local/det/run")
 	r.expectPrinted(run+"/workdir", run, "{}", `{"container_addrs":["10.1.2.3"],"container_rank":0,"container_slot_counts":[1]}none`)
 	if !r.said("cannot be created on this node") {
-		t.Fatalf("nobody was told: %q", r.state.Lines(shipper, "runner"))
+		t.Fatalf("the log has no warning: %q", r.state.Lines(shipper, "runner"))
 	}
 }
 

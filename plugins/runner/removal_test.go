@@ -40,7 +40,7 @@ func TestRemover(t *testing.T) {
 	out := strings.Join(r.printed(), "\n")
 	for _, want := range []string{"removes for 7.trial:", `"events":"c1/tensorboard"`, "with " + r.path("main/secrets/s3.json")} {
 		if !strings.Contains(out, want) {
-			t.Errorf("%q is not in what it says: %s", want, out)
+			t.Errorf("the log lacks %q: %s", want, out)
 		}
 	}
 

@@ -88,7 +88,7 @@ func TestDirect(t *testing.T) {
 				t.Fatalf("%s, %s: %s, %v", name, mode, got, err)
 			}
 			if c := contents(t, dir); c != "metadata.json:26 model.bin:5 state/x:1" || bytes != 6 {
-				t.Errorf("%s, %s: fetched %s, told of %d bytes", name, mode, c, bytes)
+				t.Errorf("%s, %s: fetched %s, reported %d bytes", name, mode, c, bytes)
 			}
 			leftovers(t, dir)
 		}

@@ -229,7 +229,7 @@ func completion(t *testing.T, s *servertest.Master) {
 	env["DET_DEBUG_CONFIG_PATH"] = home
 	_, out, _ := run(t, env, "__complete", "e", "pause", "")
 	if strings.Contains(out, "iris") || len(s.Front.Calls()) != 0 {
-		t.Errorf("nobody is signed in, but: %s, %v", out, s.Front.Calls())
+		t.Errorf("completion without a session printed %s and called %v", out, s.Front.Calls())
 	}
 	env["DET_PASS"] = ""
 	if status, _, errs := run(t, env, "user", "login", "determined"); status != 0 {

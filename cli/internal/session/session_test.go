@@ -77,7 +77,7 @@ func (r *rig) whoIs(t *testing.T, user string) string {
 		t.Fatal(err)
 	}
 	if me.Username != s.User {
-		t.Errorf("the session says %q, the master %q", s.User, me.Username)
+		t.Errorf("the session's user is %q, the master's answer is %q", s.User, me.Username)
 	}
 	return me.Username
 }
@@ -96,7 +96,7 @@ func asWhom(t *testing.T, r *rig) {
 	}
 	r.env = map[string]string{"DET_USER": "ada"}
 	if got := r.whoIs(t, ""); got != "determined" {
-		t.Errorf("DET_USER alone decides nothing, but got %s", got)
+		t.Errorf("DET_USER without DET_PASS must have no effect, but the user is %s", got)
 	}
 	if err := r.store.SetToken("ada", read(t, r).Tokens["ada"], true); err != nil {
 		t.Fatal(err)

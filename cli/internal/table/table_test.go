@@ -124,7 +124,7 @@ func TestValues(t *testing.T) {
 		t.Errorf("Time: %v", got)
 	}
 	if table.Time(nil) != nil || table.Time(&time.Time{}) != nil || table.Percent(nil) != nil {
-		t.Error("what is not there has a value")
+		t.Error("a missing value has a text")
 	}
 	half := 0.4567
 	if got := table.Percent(&half); got != "45.7%" {

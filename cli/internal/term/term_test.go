@@ -23,7 +23,7 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	if _, err := tty.Confirm(t.Context(), "Sure?"); err == nil {
-		t.Error("the end of the input was taken for an answer")
+		t.Error("the end of the input counts as an answer")
 	}
 	if want := "Sure? [y/n]: Please answer with y or n.\nSure? [y/n]: Sure? [y/n]: Name: Sure? [y/n]: "; errs.String() != want {
 		t.Errorf("%q", errs)

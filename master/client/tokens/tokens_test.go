@@ -131,7 +131,7 @@ func TestOlderVersions(t *testing.T) {
 			t.Errorf("%s: written as version %v", name, doc["version"])
 		}
 		if strings.Contains(text, "another program") && doc["of another program"] != 7.0 {
-			t.Errorf("%s: what is not ours was lost: %s", name, raw)
+			t.Errorf("%s: entries of another program were lost: %s", name, raw)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestEverySearcherComesToItsEnd(t *testing.T) {
 			}
 			again, err := Run(cfg, 1, Shape{Seed: 1}, o)
 			if err != nil || !reflect.DeepEqual(r, again) {
-				t.Errorf("the second time it came out otherwise (%v)", err)
+				t.Errorf("the second run has another result (%v)", err)
 			}
 			waits := 0
 			for i, x := range r.Trials {
@@ -118,11 +118,11 @@ func TestTables(t *testing.T) {
 	}
 	for _, wrong := range []string{"", "{}\n", "no\n", head, `{"epochs":1000000,"axes":[{"values":[1,2,3]},{"values":[1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9]}]}` + "\n"} {
 		if _, err := ReadTable(packed(wrong)); err == nil {
-			t.Errorf("%q was taken for a table", wrong)
+			t.Errorf("%q was read as a table", wrong)
 		}
 	}
 	if _, err := ReadTable(strings.NewReader("plain")); err == nil {
-		t.Error("what is not compressed was taken for a table")
+		t.Error("uncompressed data was read as a table")
 	}
 }
 

@@ -272,7 +272,7 @@ func TestNothingInside(t *testing.T) {
 		t.Errorf("%d requests arrived", n)
 	}
 	if o := w.sender().send(t.Context(), store.Delivery{URL: "http://localhost" + port, Type: webhook.Default, EventID: "x", Event: []byte(`{}`)}); o.err != nil {
-		t.Errorf("what is allowed: %v", o.err)
+		t.Errorf("an allowed address: %v", o.err)
 	}
 }
 

@@ -69,14 +69,14 @@ func TestHalfMadeEnvironmentIsMadeAnew(t *testing.T) {
 	_, installed := setUp(t)
 	t.Setenv("FAIL", "1")
 	if _, err := Ensure(t.Context(), "x", Set{Requirements: []string{"a"}}, nil); err == nil || !strings.Contains(err.Error(), "no matching distribution") {
-		t.Fatalf("error %v, expected what pip said", err)
+		t.Fatalf("error %v, expected pip's message", err)
 	}
 	t.Setenv("FAIL", "")
 	if _, err := Ensure(t.Context(), "x", Set{Requirements: []string{"a"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(installed); err != nil {
-		t.Errorf("the half-made environment was taken for a whole one: %v", err)
+		t.Errorf("Ensure accepted an incomplete environment: %v", err)
 	}
 }
 

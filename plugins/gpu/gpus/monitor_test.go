@@ -94,7 +94,7 @@ func TestLostAndFound(t *testing.T) {
 		t.Errorf("a GPU that is gone: %s", describe(got))
 	}
 	if got[0].Model != "H200" {
-		t.Errorf("what was known of it is forgotten: %+v", got[0])
+		t.Errorf("the lost GPU's model is forgotten: %+v", got[0])
 	}
 	lost := whole("A")
 	lost.Lost = true

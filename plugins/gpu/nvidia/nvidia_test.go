@@ -368,7 +368,7 @@ func TestThisMachine(t *testing.T) {
 	s, err := Open()
 	if err != nil {
 		if !strings.Contains(err.Error(), "driver") && !strings.Contains(err.Error(), "NVIDIA") {
-			t.Errorf("%v does not say what is missing", err)
+			t.Errorf("%v does not name what is missing", err)
 		}
 		t.Skipf("no GPU here: %v", err)
 	}

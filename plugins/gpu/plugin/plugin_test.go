@@ -55,7 +55,7 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	if _, err := decode([]byte{0xc1}); err == nil {
-		t.Error("what is no message is a configuration")
+		t.Error("invalid bytes were decoded as a configuration")
 	}
 	if _, err := decode(nil); err == nil {
 		t.Error("an empty message is a configuration")
@@ -117,7 +117,7 @@ func next[T any](t *testing.T, ch <-chan T) T {
 		}
 		return v
 	case <-time.After(30 * time.Second):
-		t.Fatal("nothing is told")
+		t.Fatal("the plugin sent nothing")
 	}
 	panic("unreachable")
 }

@@ -179,7 +179,7 @@ func TestCounter(t *testing.T) {
 		t.Fatalf("%d %v", n, ok)
 	}
 	if _, ok := counter(file, "none"); ok {
-		t.Fatal("found what is not there")
+		t.Fatal("found a counter that does not exist")
 	}
 }
 

@@ -35,7 +35,7 @@ func TestLinksLeadToMounts(t *testing.T) {
 		t.Errorf("code in the place of a mount: %v", err)
 	}
 	if b := setup(&NomadTask{PrivateRoot: true, TaskDir: dir}, &v1.TaskSpec{BindMounts: list("data/in")}, l, nil).Binds; len(b) != 2 {
-		t.Errorf("what is linked is mounted as well: %+v", b)
+		t.Errorf("a linked path is mounted as well: %+v", b)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestSignIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "[default]\ncredential_process = \"/opt/with space/det-\\\"runner\" credentials /secrets/s3.json\nregion = eu-central-1\n"; !strings.HasSuffix(string(config), want) {
-		t.Errorf("the file says\n%s\nwant\n%s", config, want)
+		t.Errorf("the file is\n%s\nwant\n%s", config, want)
 	}
 	for name, want := range map[string]string{"AWS_CONFIG_FILE": "/run/determined/aws/config", "DET_AWS_CONFIG_FILE": "/run/determined/aws/config",
 		"AWS_SHARED_CREDENTIALS_FILE": "/run/determined/aws/credentials", "AWS_DEFAULT_REGION": "eu-central-1", "AWS_SDK_LOAD_CONFIG": "1"} {

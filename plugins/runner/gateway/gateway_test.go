@@ -48,7 +48,7 @@ func TestUse(t *testing.T) {
 	began := time.Now().Add(-time.Hour)
 	u, now := newUse(began), time.Now()
 	if !u.since(now).Equal(began) {
-		t.Error("before anybody came")
+		t.Error("the time of the last use before any request is not the start")
 	}
 	end := u.begin()
 	if !u.since(now).Equal(now) {
@@ -68,7 +68,7 @@ func TestSocketsInDeepFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(s.Path) > maxSocketPath || path != "" && s.Path != path {
-			t.Errorf("the program is told %s", s.Path)
+			t.Errorf("the program's path is %s", s.Path)
 		}
 		at := filepath.Dir(s.Path)
 		if path != "" {
@@ -90,7 +90,7 @@ func TestSocketsInDeepFolders(t *testing.T) {
 		_ = ln.Close()
 		s.Close()
 		if _, err := os.Stat(at); (err == nil) != (path != "") {
-			t.Errorf("what is left of %s: %v", at, err)
+			t.Errorf("the socket %s after the close: %v", at, err)
 		}
 	}
 	(*Socket)(nil).Close()

@@ -114,7 +114,7 @@ func TestLinesSurviveASegment(t *testing.T) {
 	}
 	for _, bad := range []string{"", "1\t2\t3", "x\t1\tstdout\t-\t-\ttask\tx", "1\tx\tstdout\t-\t-\ttask\tx", "1\t1\tstdout\tx\t-\ttask\tx"} {
 		if _, err := leftover.ParseLine([]byte(bad)); err == nil {
-			t.Errorf("%q was taken for a line", bad)
+			t.Errorf("%q was read as a line", bad)
 		}
 	}
 }

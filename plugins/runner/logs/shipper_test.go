@@ -176,7 +176,7 @@ func TestRefusedLinesAreToldAndPassedOver(t *testing.T) {
 	go shipper.Run(context.Background(), 0)
 	finish(t, shipper)
 	if len(told) != 1 || !strings.Contains(told[0].Error(), "poison") || len(db.all()) != 1500 {
-		t.Fatalf("told %v, %d lines arrived", told, len(db.all()))
+		t.Fatalf("the reports are %v, and %d lines arrived", told, len(db.all()))
 	}
 }
 

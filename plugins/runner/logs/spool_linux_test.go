@@ -38,7 +38,7 @@ func TestAFullDisk(t *testing.T) {
 		told = told || strings.Contains(l.Text, "cannot write log lines to disk")
 	}
 	if last := all[len(all)-1]; !told || !strings.HasPrefix(last.Text, "into memory") {
-		t.Fatalf("told: %v; the last line is %.40q", told, last.Text)
+		t.Fatalf("reported: %v; the last line is %.40q", told, last.Text)
 	}
 	expectLines(t, all[:300], 0, 300)
 

@@ -163,7 +163,7 @@ func TestOldestLinesGiveWayWhenTheSpoolIsFull(t *testing.T) {
 	}
 	var lost, last int
 	if _, err := fmt.Sscanf(got[0].Text, "%d lines of output are missing here", &lost); err != nil {
-		t.Fatalf("the notice says %q", got[0].Text)
+		t.Fatalf("the notice is %q", got[0].Text)
 	}
 	last = int(got[0].Number) + 1
 	expectLines(t, got[1:], last, 1000)

@@ -290,7 +290,7 @@ func TestThePreemptionSignalIsAlwaysInTime(t *testing.T) {
 	})
 	r.state.Unready(true)
 	if _, body, _ = r.ask("GET", path, nil); body != `{"preempt":true}` {
-		t.Fatalf("an order to stop was taken back: %s", body)
+		t.Fatalf("the answer after a preemption is %s", body)
 	}
 }
 

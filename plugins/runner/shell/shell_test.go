@@ -164,7 +164,7 @@ func TestATerminalFollowsItsWindow(t *testing.T) {
 			break
 		}
 		if tries == 10_000 {
-			t.Fatal("the program is not told that its window has changed")
+			t.Fatal("the program gets no signal when its window changes")
 		}
 	}
 	if _, err := in.Write([]byte{4}); err != nil { // end of input, as typed
@@ -215,7 +215,7 @@ func TestWhoLeavesTakesTheProgramAlong(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the program was not told")
+			t.Fatal("the program got no signal")
 		}
 		<-time.After(10 * time.Millisecond)
 	}
