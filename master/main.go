@@ -25,8 +25,8 @@ func main() {
 	}
 }
 
-// status is what det ends with as well: 2 for a command line that makes no sense, and 1
-// for everything that fails afterwards. Whatever a command returns itself is a failed.
+// status returns the exit status, the same as det's: 2 for an invalid command line, and 1 for every
+// later error, which a command returns as a failed.
 func status(err error) int {
 	var f failed
 	if errors.As(err, &f) {

@@ -106,9 +106,6 @@ func sharedStorage(dir string) string {
 		"environment: {environment_variables: [FOO=bar, DET_USER=mallory]}", "bind_mounts: [{host_path: /data, container_path: data, read_only: true}]")
 }
 
-// A task may only report about itself.
-// maskReport takes out what differs from run to run.
-// A browser sees each report once, also across an interruption.
 // stream is an answer that is read while it is written.
 type stream struct {
 	t    testing.TB

@@ -32,7 +32,6 @@ const (
 	reserveWait       = 5 * time.Minute // for disk space; meanwhile the client waits, and nothing is read
 	// A client that sends nothing for stallTimeout is disconnected, and after a minute one with
 	// an average below minBodyRate.
-	// sent less than minBodyRate in the mean after a minute.
 	stallTimeout  = 30 * time.Second
 	minBodyRate   = 32 << 10 // bytes a second
 	bodyRateAfter = time.Minute

@@ -18,7 +18,6 @@ import (
 // The cached searches, including those in use, fit into room together. A call whose search does
 // not fit waits until other calls have ended; a search larger than room is used alone and not
 // cached.
-// the room is looked at alone and not kept.
 type drivenSearches struct {
 	db      *store.DB
 	room    int64 // bytes; 0: no limit

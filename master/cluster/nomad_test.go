@@ -259,8 +259,6 @@ func sum(text string) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// fetched tests a job with all parts: a runner as an artifact, masters from a service, a
-// certificate. When the job is stopped, the task `ship` runs.
 // fetchedByAnother tests that a task under another account than Nomad's can start its runner.
 func fetchedByAnother(t *testing.T, r *rig) {
 	if os.Geteuid() != 0 {

@@ -28,20 +28,20 @@ func sharerOfTask(t *store.LiveTask) sharer {
 	return sharer{workspace: t.Workspace, user: t.Owner}
 }
 
-// served remembers when a workspace, a user and a group last held slots of each pool, and when
-// slots were last given to a user: attempts that have ended are in no snapshot, and policies
-// need the times all the same. A new leader begins with what runs.
+// served remembers when a workspace, a user and a group last held slots of each pool, and when a
+// user last got slots: a snapshot does not contain attempts that have ended, but policies need
+// the times. A new leader begins with the attempts that run.
 //
-// users has the times of a user within a workspace, as fair share asks for them: what the user
-// holds in another workspace must not count, or two users of one workspace could preempt each
-// other without end. turns has those of a user in the whole pool, as round robin does.
+// users has the times of a user within a workspace, for fair_share: slots that the user holds in
+// another workspace must not count, or two users of one workspace could preempt each other without
+// end. turns has the times of a user in the whole pool, for round_robin.
 type served struct {
 	workspaces, users, groups, turns map[servedKey]time.Time
 }
 
 type servedKey struct{ pool, name string }
 
-// note remembers that an attempt holds slots now, and when it was given them.
+// note remembers that an attempt holds slots now, and when the attempt got them.
 func (s *served) note(pool, group string, of sharer, given, now time.Time) {
 	if s.groups == nil {
 		s.workspaces, s.users = map[servedKey]time.Time{}, map[servedKey]time.Time{}
@@ -59,13 +59,13 @@ func later(m map[servedKey]time.Time, key servedKey, at time.Time) {
 	}
 }
 
-// last returns when those for whom a request asks were last served.
+// last returns when the request's workspace, user and group last held slots.
 func (s *served) last(pool, group string, of sharer) sched.Served {
 	return sched.Served{Workspace: s.workspaces[servedKey{pool, of.workspace}], User: s.users[servedKey{pool, of.within()}], Group: s.groups[servedKey{pool, group}],
 		Turn: s.turns[servedKey{pool, of.user}]}
 }
 
-// forget drops groups that are not live, once they are the most of those that are remembered.
+// forget removes groups without live attempts when they are the majority of the groups.
 func (s *served) forget(live map[string]bool) {
 	const few = 1_000
 	if len(s.groups) > few+2*len(live) {

@@ -16,7 +16,7 @@ import (
 // lookWithin bounds one look-up.
 const lookWithin = 5 * time.Second
 
-// ConsulConfig says which Consul.
+// ConsulConfig is how to reach Consul.
 type ConsulConfig struct {
 	Address    string // host:port, http://…, https://… or unix:///…
 	Token      string
@@ -33,7 +33,7 @@ type Consul struct {
 	client *api.Client
 }
 
-// NewConsul makes a Consul. Nothing is asked of it yet.
+// NewConsul makes a Consul. It sends no request yet.
 func NewConsul(cfg ConsulConfig) (*Consul, error) {
 	if cfg.Address == "" {
 		return nil, fmt.Errorf("consul: no address; it should look like 127.0.0.1:8500")
@@ -65,7 +65,7 @@ func (c *Consul) query(ctx context.Context) (*api.QueryOptions, error) {
 	return q.WithContext(ctx), nil
 }
 
-// Instances lists all of a name, from the catalogue.
+// Instances lists all instances of a service, from the catalogue.
 func (c *Consul) Instances(ctx context.Context, service string) ([]Instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
@@ -88,7 +88,7 @@ func (c *Consul) Instances(ctx context.Context, service string) ([]Instance, err
 	return out, nil
 }
 
-// Healthy lists those of a name whose checks pass.
+// Healthy lists the instances of a service whose checks pass.
 func (c *Consul) Healthy(ctx context.Context, service string) ([]Instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()

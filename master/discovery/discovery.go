@@ -33,11 +33,11 @@ type Instance struct {
 type Catalogue interface {
 	// Instances lists all instances of a service, regardless of their checks.
 	Instances(ctx context.Context, service string) ([]Instance, error)
-	// Healthy lists those whose checks pass, as far as the catalogue knows.
+	// Healthy lists the instances whose checks pass, as far as the catalogue knows.
 	Healthy(ctx context.Context, service string) ([]Instance, error)
 }
 
-// Discovery looks things up in a catalogue.
+// Discovery finds members and masters in a catalogue.
 type Discovery struct{ catalogue Catalogue }
 
 // New makes a Discovery over a catalogue: NewConsul, or Nomad.
@@ -49,13 +49,13 @@ func (d *Discovery) Members(ctx context.Context, allocationID string) (map[int]E
 	if err != nil {
 		return nil, err
 	}
-	// A rank that is there twice was replaced by Nomad. Only the first of its
-	// processes passes the gate.
+	// If a rank is registered twice, Nomad has replaced its allocation. Only the first of its processes
+	// passes the gate.
 	slices.SortFunc(list, func(a, b Instance) int { return cmp.Compare(a.Index, b.Index) })
 	members := map[int]Endpoint{}
 	for _, i := range list {
-		said := i.said()
-		rank, err := strconv.Atoi(said["rank"])
+		labels := i.labels()
+		rank, err := strconv.Atoi(labels["rank"])
 		if err != nil || rank < 0 || i.Address == "" {
 			continue
 		}
@@ -63,7 +63,7 @@ func (d *Discovery) Members(ctx context.Context, allocationID string) (map[int]E
 			continue
 		}
 		e := Endpoint{Address: i.Address, Ports: map[string]int{jobspecs.RunnerPort: i.Port}}
-		for key, value := range said {
+		for key, value := range labels {
 			label, ok := strings.CutPrefix(key, jobspecs.PortMeta(""))
 			if port, err := strconv.Atoi(value); ok && err == nil && port > 0 && port < 1<<16 {
 				e.Ports[label] = port
@@ -90,9 +90,9 @@ func (d *Discovery) Masters(ctx context.Context) ([]string, error) {
 	return slices.Compact(addresses), nil
 }
 
-// said is what a registration tells of itself: its metadata, and tags of the
-// form key=value, which is all that Nomad's own services have.
-func (i Instance) said() map[string]string {
+// labels returns the metadata of a registration, and its tags of the form key=value: Nomad's own
+// services have tags only.
+func (i Instance) labels() map[string]string {
 	said := map[string]string{}
 	for _, tag := range i.Tags {
 		if key, value, ok := strings.Cut(tag, "="); ok {

@@ -1,9 +1,7 @@
-// Package discovery says where things are: the members of an attempt, and the
-// masters. It is Consul's catalogue, or Nomad's own services where a site runs no
-// Consul.
+// Package discovery finds the addresses of an attempt's members and of the masters, in Consul's
+// catalogue, or in Nomad's own services if a site runs no Consul.
 //
-// What is registered is told at once: a check that has not passed yet says
-// nothing about a process that has just started, and a missing registration does
-// not end anything. Whether a member is there, its runner tells the master
-// itself; this package adds where.
+// It returns a registration regardless of its health check: a process that has just started has not
+// passed its check yet. A missing registration does not end an attempt: runners report to the master
+// that their members run; this package only adds the addresses.
 package discovery

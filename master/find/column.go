@@ -156,7 +156,7 @@ func runFields() []Field {
 	}
 }
 
-// What a summary of a metric knows of it.
+// The values of a metric that its summary has.
 const (
 	Last = "last"
 	Min  = "min"

@@ -76,8 +76,8 @@ type Node struct {
 	Children  []Node
 }
 
-// A Filter is a whole question. Archived experiments, and archived runs, are left
-// out unless Archived says otherwise.
+// A Filter selects experiments or runs. It omits archived experiments and archived runs unless
+// Archived is set.
 type Filter struct {
 	Root     Node
 	Archived bool

@@ -41,7 +41,7 @@ func (t Table) ParseJSON(src []byte) (Filter, error) {
 	return Filter{Root: root, Archived: w.ShowArchived}, err
 }
 
-// node turns a part of the tree into ours; path says where it is.
+// node converts a part of the tree; path is its position.
 func (w wireNode) node(t Table, path string, depth int, left *int) (Node, error) {
 	*left--
 	switch {
@@ -96,8 +96,8 @@ func (w wireNode) condition(t Table) (Node, error) {
 	return Node{Condition: &c}, nil
 }
 
-// column is the one that is meant. The place, where it is given, must be the
-// column's own: "validation.x" of the training metrics is nobody's.
+// column finds the column that a field names. A location in the field must be the column's own:
+// "validation.x" with the location of training metrics is no column.
 func (w wireNode) column(t Table) (Column, error) {
 	name := w.ColumnName
 	for location, prefix := range map[Location]string{RunHyperparameters: hyperparameter, RunMetadata: metadata} {

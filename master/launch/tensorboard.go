@@ -23,7 +23,7 @@ type shown interface {
 	ShownTrials(ctx context.Context, t store.Tensorboard) ([]task.ShownTrial, error)
 }
 
-// Shows is what a TensorBoard is asked to show.
+// Shows names the experiments and trials that a TensorBoard is to show.
 type Shows struct {
 	Experiments []int
 	Trials      []int

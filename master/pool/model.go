@@ -54,7 +54,7 @@ func (m *Model) Met(c Comparison) bool {
 	return c.Meets(m.fact)
 }
 
-// Fits reports whether the devices are what resources.gpu asks for.
+// Fits reports whether the devices meet resources.gpu.
 func (m *Model) Fits(g *expconf.GPU) bool {
 	if g == nil {
 		return true

@@ -118,8 +118,8 @@ func (p *Pool) Reaches(datacenter string) bool {
 	})
 }
 
-// Device is what the pool's slots are in Nomad, such as nvidia/gpu; "" where they are
-// cores and memory.
+// Device is the name in Nomad of the devices that are the pool's slots, such as nvidia/gpu; "" if the
+// slots are cores and memory.
 func (p *Pool) Device() string {
 	if p.Slots.Kind == DeviceSlots {
 		return p.Slots.Device
@@ -127,8 +127,8 @@ func (p *Pool) Device() string {
 	return ""
 }
 
-// DeviceType is the kind of device that a task with so many slots works on, by which its
-// image and its variables are chosen.
+// DeviceType is the kind of device that a task with this number of slots uses; it selects the task's
+// image and variables.
 func (p *Pool) DeviceType(slots int) expconf.DeviceType {
 	switch device := p.Device(); {
 	case slots == 0 || device == "":
@@ -142,7 +142,7 @@ func (p *Pool) DeviceType(slots int) expconf.DeviceType {
 // SlotType is the kind of the pool's slots, as clients read it.
 func (p *Pool) SlotType() expconf.DeviceType { return p.DeviceType(1) }
 
-// Can is what of a cluster's capabilities the pool has.
+// Can returns which of a cluster's capabilities the pool has.
 func (p *Pool) Can(can expconf.Capabilities) expconf.Capabilities {
 	can.Containers = can.Containers && p.HasImages()
 	can.NomadOverlay, can.Volumes = true, p.Volumes

@@ -2,7 +2,7 @@ package pool
 
 import "time"
 
-// SchedulerType says by which policy a pool decides who gets its slots.
+// SchedulerType is the policy by which a pool assigns its slots.
 type SchedulerType string
 
 // The policies. See package sched.
@@ -17,7 +17,7 @@ func SchedulerTypes() []string {
 	return []string{string(Priority), string(FairShare), string(RoundRobin)}
 }
 
-// Fitting says on which of the nodes with room a task runs.
+// Fitting is the rule that chooses among the nodes on which a task fits.
 type Fitting string
 
 // The ways of fitting a task of one node; a task on several nodes fits best.
@@ -29,7 +29,7 @@ const (
 // Fittings lists them.
 func Fittings() []string { return []string{string(BestFit), string(WorstFit)} }
 
-// A Scheduler says how a pool shares its slots.
+// A Scheduler describes how a pool shares its slots.
 type Scheduler struct {
 	Type    SchedulerType // "": Priority
 	Fitting Fitting       // "": BestFit
@@ -55,7 +55,7 @@ func weightOf(weights map[string]float64, name string) float64 {
 	return 1
 }
 
-// Preempts reports whether the pool asks running tasks to make way for others.
+// Preempts reports whether the pool preempts running tasks for others.
 func (p *Pool) Preempts() bool {
 	return p.Preemption || p.Scheduler.Type == FairShare
 }

@@ -1,6 +1,6 @@
 package pool
 
-// A SlotKind is what slots are made of.
+// A SlotKind is the kind of a pool's slots: parts of a node's CPUs, or devices.
 type SlotKind string
 
 // The kinds.
@@ -9,24 +9,24 @@ const (
 	DeviceSlots SlotKind = "device"
 )
 
-// Slots says how a pool cuts its nodes into slots.
+// Slots describes how a pool divides its nodes into slots.
 type Slots struct {
 	Kind   SlotKind
 	Device string // vendor/type in Nomad, for slots that are devices
-	// A CPU slot is so many cores and so much memory; 0 leaves one of them out.
+	// The cores and the memory of a CPU slot; 0 if a slot is not measured by it.
 	CoresPerSlot    int
 	MemoryMBPerSlot int
-	// What the pool's job says of a slot: MHz in the place of cores, whole cores that
-	// nobody else may use, and memory up to which it may grow while the node has it.
+	// From the pool's job: MHz in place of cores; whether no other task may use the cores of a slot;
+	// and the memory up to which a slot may grow while the node has it.
 	MHzPerSlot         int
 	WholeCores         bool
 	MemoryMaxMBPerSlot int
 
 	MaxPerNode int // 0 for no limit
-	PerNode    int // so many CPU slots on every node, regardless of its size; 0 cuts them by size
+	PerNode    int // number of CPU slots on every node, regardless of its size; 0: it follows from the size
 }
 
-// OfNode is how many CPU slots so much of a node makes.
+// OfNode returns how many CPU slots a node with these cores and this memory has.
 func (s Slots) OfNode(cores, mhz, memoryMB int) int {
 	n := -1
 	switch {
@@ -43,7 +43,7 @@ func (s Slots) OfNode(cores, mhz, memoryMB int) int {
 	return max(n, 0)
 }
 
-// AtMost keeps a number of slots within what a node may have.
+// AtMost limits a number of slots to the maximum of a node.
 func (s Slots) AtMost(n int) int {
 	if s.MaxPerNode > 0 {
 		return min(n, s.MaxPerNode)

@@ -19,8 +19,8 @@ const (
 // beginDeletion marks workspaces or projects. Nothing new begins in what is archived.
 const beginDeletion = ` SET deleting_at = coalesce(deleting_at, now()), delete_error = '', archived = true WHERE NOT immutable`
 
-// DeleteWorkspace begins the deletion of a workspace with everything in it. done: it had
-// no experiments and no running tasks, and is gone.
+// DeleteWorkspace begins the deletion of a workspace with everything in it. done reports that the
+// workspace is deleted, because it had no experiments and no running tasks.
 func (db *DB) DeleteWorkspace(ctx context.Context, id int) (done bool, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		n, err := tx.exec(ctx, `UPDATE workspaces`+beginDeletion+` AND id = $1`, id)
@@ -48,8 +48,8 @@ func (db *DB) DeleteWorkspace(ctx context.Context, id int) (done bool, err error
 	return done, err
 }
 
-// DeleteProject begins the deletion of a project with its experiments. done: it had none,
-// and is gone.
+// DeleteProject begins the deletion of a project with its experiments. done reports that the
+// project is deleted, because it had no experiments.
 func (db *DB) DeleteProject(ctx context.Context, id int) (done bool, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		n, err := tx.exec(ctx, `UPDATE projects`+beginDeletion+` AND id = $1`, id)
@@ -98,9 +98,9 @@ func (db *DB) CarryOutDeletions(ctx context.Context) error {
 // withoutExperiments is true of a project p that has none.
 const withoutExperiments = `NOT EXISTS (SELECT FROM experiments e WHERE e.project_id = p.id)`
 
-// deleteProjectFurther takes the deletion of a project a step further: it kills experiments
-// that live, deletes those that have ended, and removes a project that has none. Where the
-// files of an experiment could not be removed, it gives the deletion up, with the reason.
+// deleteProjectFurther does the next step of a project's deletion: it kills live experiments,
+// deletes ended ones, and deletes a project without experiments. If the files of an experiment
+// could not be removed, it ends the deletion, with the reason.
 func (db *DB) deleteProjectFurther(ctx context.Context, id int) (done bool, err error) {
 	failed, err := scalars[string](ctx, db, `SELECT format('experiment %s could not be deleted: %s', id, error) FROM experiments
 		WHERE project_id = $1 AND state = 'DELETE_FAILED' AND desired = 'deleted' AND deletes_asked = deletes_failed ORDER BY id LIMIT 1`, id)

@@ -42,7 +42,7 @@ type PatchUsersResponse struct {
 	Results []UserActionResult `json:"results"`
 }
 
-// UserActionResult is what came of one user.
+// UserActionResult is the result for one user.
 type UserActionResult struct {
 	Error string `json:"error"` // empty: done
 	ID    int    `json:"id"`

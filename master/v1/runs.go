@@ -78,12 +78,12 @@ type MoveRunsRequest struct {
 	SkipMultitrial       *bool   `json:"skipMultitrial,omitempty"`
 }
 
-// RunsResponse says what came of each run.
+// RunsResponse has the result for each run.
 type RunsResponse struct {
 	Results []RunActionResult `json:"results"`
 }
 
-// RunActionResult is what came of one.
+// RunActionResult is the result for one run.
 type RunActionResult struct {
 	Error string `json:"error"` // empty: done
 	ID    int    `json:"id"`

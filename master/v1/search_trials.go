@@ -53,8 +53,8 @@ type Attempt struct {
 	AssignedTime *time.Time `json:"assignedTime"`
 	StartTime    *time.Time `json:"startTime"`
 	EndTime      *time.Time `json:"endTime"`
-	// PreemptTime and KillTime are when the attempt was told to save a checkpoint and end, and
-	// when it was ended without its consent.
+	// PreemptTime is when the attempt was asked to save a checkpoint and exit, KillTime when the
+	// master killed it.
 	PreemptTime   *time.Time `json:"preemptTime"`
 	PreemptReason string     `json:"preemptReason"`
 	KillTime      *time.Time `json:"killTime"`

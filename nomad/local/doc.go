@@ -8,9 +8,9 @@
 // stores ports and processes. Any program can load it and continue. All servers listen on 127.0.0.1.
 // Processes are identified by pid and start time, never by name.
 //
-//	options.go   what a cluster can be told        state.go     what its folder remembers
+//	options.go   the options of a cluster          state.go     the stored state
 //	cluster.go   Up, Down, Reset, Load             part.go      one part: kill, stop, start
 //	consul.go, nomad.go, client.go                 the agents' configuration and readiness
-//	master.go    the master's job                  describe.go  what is where and whether it is well
+//	master.go    the master's job                  describe.go  addresses and health of the parts
 //	logs.go      what the parts have written       leftover.go  what a killed agent leaves behind
 package local

@@ -4,7 +4,7 @@
 //
 //	det-runner run     claims the attempt, runs its program, reports its end
 //	det-runner ship    delivers what `run` left behind; Nomad starts it at the end
-//	det-runner credentials FILE   gives a client of S3 the keys that are good now
+//	det-runner credentials FILE   prints the keys that are valid now, for a client of S3
 //	det-runner probe   says what this machine offers to tasks, as JSON
 //
 // It is one static binary without dependencies, because it runs in any image and on any node.
@@ -14,7 +14,6 @@
 // Package attempt runs a task; masters finds a master that answers; loopback is the master that
 // the program sees; sandbox is the environment of the program; gateway is for clients of the
 // task; shell is the SSH server; logs sends the output; unpack extracts archives.
-// brings its output home; unpack reads archives.
 package main
 
 import (

@@ -8,10 +8,9 @@ import (
 	"github.com/detent-ml/detent/master/search/sim"
 )
 
-// A completion is what searches of a given number of trials come to: how much
-// they train, and how good the trial is that they found. Who trains little per
-// trial is not helped by a budget that others spend on more of them, so this is
-// what progressive searches are to be judged by.
+// A completion is the result of searches with a given number of trials: how much they train, and
+// how good the trial is that they found. A budget of training favours searches that start more
+// trials; progressive searches save training instead, so they are compared by this result.
 type completion struct {
 	table, method string
 	trained       []float64 // by seed: in whole trainings, that of the best trial to its end included

@@ -51,7 +51,7 @@ func (r *hclReader) read(src []byte) {
 			if r.jobs > 1 {
 				r.fail(b.TypeRange, "job", "a pool has one job, and this is the second one")
 			}
-			r.look(b.Body, job(), "job")
+			r.check(b.Body, job(), "job")
 		case "variable", "variables", "locals": // Nomad's parser evaluates them
 		default:
 			r.fail(b.TypeRange, b.Type, "expected a block job, variable or locals")
@@ -76,8 +76,8 @@ func (r *hclReader) one(at hcl.Range, field string, n int) {
 	}
 }
 
-// look holds the names in a block to those that operators may set.
-func (r *hclReader) look(body *hclsyntax.Body, l *level, path string) {
+// check reports the names in a block that operators may not set.
+func (r *hclReader) check(body *hclsyntax.Body, l *level, path string) {
 	for _, a := range body.Attributes {
 		field := path + "." + a.Name
 		switch _, isBlock := l.blocks[a.Name]; {
@@ -130,14 +130,14 @@ func (r *hclReader) block(b *hclsyntax.Block, l *level, path string) {
 			r.fail(b.TypeRange, field, "the job of a pool has one task, and this is another")
 		}
 	}
-	r.look(inner, next, field)
+	r.check(inner, next, field)
 }
 
-// names looks through a map that is written as an attribute: meta = {…}.
+// names checks a map that is written as an attribute: meta = {…}.
 func (r *hclReader) names(a *hclsyntax.Attribute, l *level, field string) {
 	object, ok := a.Expr.(*hclsyntax.ObjectConsExpr)
 	if !ok {
-		return // of an expression: Check sees what came of it
+		return // an expression: Check checks its result
 	}
 	for _, item := range object.Items {
 		if key := constant(item.KeyExpr); key != "" {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A level is what may stand in one block of a pool's job.
+// A level has the names that one block of a pool's job may contain.
 type level struct {
 	attributes []string
 	blocks     map[string]*level
-	// free has any names: the blocks config, meta, env. Each name is checked by refuse,
-	// which says why a name is not the operators', or "".
+	// free: the block may contain any names that refuse accepts (config, meta, env). refuse returns
+	// why operators may not set a name, or "".
 	free   bool
 	refuse func(name string) string
 }
@@ -37,7 +37,7 @@ func variables() *level {
 	}}
 }
 
-// driverConfig is what operators say to the driver. What makes the task is Detent's.
+// driverConfig has the driver's settings. Detent sets those that make a task.
 func driverConfig() *level {
 	ours := map[string]string{
 		"image":              "experiments choose the image; give the pool's own with task_container_defaults.image",
@@ -75,7 +75,7 @@ func with(blocks map[string]*level, name string, l *level) map[string]*level {
 	return blocks
 }
 
-// job is what operators decide of a pool's job.
+// job has the names that operators may set in the block job.
 func job() *level {
 	l := &level{attributes: []string{"namespace", "node_pool", "datacenters", "priority", "type", "id", "name"},
 		blocks: with(with(comparisons(), "meta", metadata()), "spread", spread())}
@@ -108,25 +108,25 @@ func task() *level {
 	return l
 }
 
-// why says why a name is not the operators' to set.
+// why returns the reason why operators may not set a name.
 func why(name string) string {
 	reasons := map[string]string{
 		"type":                         "each attempt is a batch job",
-		"region":                       "the master's nomad.region says it",
-		"all_at_once":                  "Detent asks for all members of an attempt at once",
+		"region":                       "set nomad.region in the master's configuration",
+		"all_at_once":                  "Detent requests all members of an attempt at once",
 		"count":                        "Detent makes a group for each node of an attempt",
 		"restart":                      "Detent starts a new attempt; Nomad must not start one again by itself",
 		"reschedule":                   "Detent starts a new attempt; Nomad must not start one again by itself",
-		"disconnect":                   "Detent decides what becomes of tasks on lost nodes: stop_after",
-		"stop_after_client_disconnect": "Detent decides what becomes of tasks on lost nodes: stop_after",
-		"max_client_disconnect":        "Detent decides what becomes of tasks on lost nodes: stop_after",
+		"disconnect":                   "Detent decides what happens to tasks on lost nodes: set stop_after",
+		"stop_after_client_disconnect": "Detent decides what happens to tasks on lost nodes: set stop_after",
+		"max_client_disconnect":        "Detent decides what happens to tasks on lost nodes: set stop_after",
 		"identity":                     "tasks sign in to the master with an identity that Detent adds",
 		"vault":                        "Detent adds the role of Vault that an attempt's checkpoints need",
 		"consul":                       "Detent registers the members of an attempt",
 		"artifact":                     "tasks fetch det-runner from the master",
 		"template":                     "Detent adds the addresses of the masters",
 		"service":                      "Detent registers the members of an attempt",
-		"port":                         "Detent asks for the ports that members need",
+		"port":                         "Detent requests the ports that members need",
 		"device":                       "which devices a task gets is decided by its slots: give slots: device and device in the pool's configuration",
 		"lifecycle":                    "a task has one main process and one that sends the end of its log",
 		"leader":                       "a task has one main process and one that sends the end of its log",
@@ -149,12 +149,12 @@ func why(name string) string {
 
 // A Problem is something in a file that must not be there, or is missing.
 type Problem struct {
-	Line, Column int // 0 where the place is not known
+	Line, Column int // 0 if the position is unknown
 	Field        string
 	Message      string
 }
 
-// In says it of a file.
+// In returns the problem as a message about a file.
 func (p Problem) In(file string) string {
 	if p.Line == 0 {
 		return fmt.Sprintf("%s: %s", file, p.text())

@@ -4,12 +4,12 @@
 // secret it only answers health checks.
 //
 //	Listen   answers /health from the runner's first moment on
-//	Open     once the master has said what the task offers, lets in who shows the
-//	         secret, and passes them on to the program's Unix socket
+//	Open     when the master has sent what the task offers, forwards requests with the
+//	         secret to the program's Unix socket
 //	Ready    waits until the program answers there for the first time
-//	Visitors closes connections through an ingress whose users may not enter any more
-//	Idle     measures when the task was last used, by what its program says of
-//	         itself or by who came through here
+//	Visitors closes connections through an ingress whose users may not open the task any more
+//	Idle     measures when the task was last used, by the program's own report or by
+//	         requests through the gateway
 //
 // If the operators have an ingress, it may forward requests of users itself, with a grant of the
 // master for each. Visitors asks the master whose connections must end.
