@@ -16,7 +16,7 @@ import (
 
 const submissions = 15
 
-// stamp is a script that says when it ran, in a file that appears whole.
+// stamp is a script that writes the time at which it runs into a file, in one step.
 func stamp(path string) string {
 	return fmt.Sprintf("date +%%s%%N >%[1]s.new && mv %[1]s.new %[1]s; echo stamped", path)
 }
@@ -25,7 +25,7 @@ func stamp(path string) string {
 func stamped(b *testing.B, path string) time.Time {
 	b.Helper()
 	var at time.Time
-	await(b, "the script's word", func() bool {
+	await(b, "the script's file", func() bool {
 		said, err := os.ReadFile(path)
 		if err != nil {
 			return false

@@ -93,14 +93,14 @@ func TestVerbsOfDetermined(t *testing.T) {
 		}
 		group := strings.Join(strings.Fields(verb)[:min(2, len(strings.Fields(verb)))], " ")
 		if why, ok := unrecorded[group]; slices.Contains(used, verb) == ok {
-			t.Errorf("Determined's det %s: no transcript uses it, or there is a reason not to: %q", verb, why)
+			t.Errorf("Determined's det %s needs either a transcript or a reason for none; the reason is %q", verb, why)
 		}
 	}
 	checkCalls(t, used)
 }
 
-// checkCalls compares the calls with the functions of Determined's generated client whose routes are there, which are
-// those of our own generated client.
+// checkCalls compares the calls with the functions of Determined's generated client whose routes exist here: the
+// functions that our own generated client has too.
 func checkCalls(t *testing.T, used []string) {
 	t.Helper()
 	ours, err := os.ReadFile("../../plugins/harness/determined/common/api/bindings.py")
@@ -118,7 +118,7 @@ func checkCalls(t *testing.T, used []string) {
 		}
 	}
 	if n < 240 {
-		t.Errorf("only %d functions of their client have routes here", n)
+		t.Errorf("only %d functions of Determined's client have routes here", n)
 	}
 }
 

@@ -58,7 +58,7 @@ type Error struct {
 	error
 }
 
-// Unwrap gives the fault.
+// Unwrap returns the fault.
 func (e *Error) Unwrap() error { return e.error }
 
 // TypeOf is the type of an error; "" if it has none.
@@ -121,7 +121,7 @@ type Attributes struct {
 type User struct {
 	Attributes
 	ExternalID string
-	Active     *bool // nil: the client does not say it
+	Active     *bool // nil: not in the request
 }
 
 // wireUser is the form of a user in a request.
@@ -192,7 +192,7 @@ func checkText(name, value string, limit int) error {
 type Group struct {
 	DisplayName string
 	ExternalID  string
-	Members     []int // nil: the client does not say it
+	Members     []int // nil: not in the request
 }
 
 type wireMember struct {
@@ -271,5 +271,5 @@ func decode(body []byte, into any) error {
 	if errors.As(err, &kind) {
 		return invalid(InvalidValue, "%s: expected another type than %s", kind.Field, kind.Value)
 	}
-	return invalid(InvalidSyntax, "the body is no JSON object: %v", err)
+	return invalid(InvalidSyntax, "the body is not a JSON object: %v", err)
 }

@@ -104,7 +104,7 @@ func names(t reflect.Type) map[string]string {
 	return out
 }
 
-// elem is what a list, a map or a pointer holds.
+// elem returns the type of the elements of a list, a map or a pointer.
 func elem(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
@@ -112,7 +112,7 @@ func elem(t reflect.Type) reflect.Type {
 	return t
 }
 
-func (r *jsonReader) look(v any, t reflect.Type, l *level, path string) {
+func (r *jsonReader) check(v any, t reflect.Type, l *level, path string) {
 	members, _ := v.([]member)
 	if l.free {
 		for _, m := range members {
@@ -145,7 +145,7 @@ func (r *jsonReader) look(v any, t reflect.Type, l *level, path string) {
 	}
 }
 
-// each looks into the blocks of one name: one, a list of them, or one for each name.
+// each checks the blocks of one name: one, a list of them, or one for each name.
 func (r *jsonReader) each(m member, t reflect.Type, l *level, path string) {
 	switch v := m.value.(type) {
 	case []any:
@@ -157,7 +157,7 @@ func (r *jsonReader) each(m member, t reflect.Type, l *level, path string) {
 				r.fail(m, path, fmt.Sprintf("expected objects in the list, found %v", item))
 				continue
 			}
-			r.look(item, elem(t), l, path)
+			r.check(item, elem(t), l, path)
 		}
 	case []member:
 		if t.Kind() == reflect.Map && elem(t).Kind() == reflect.Struct {
@@ -166,11 +166,11 @@ func (r *jsonReader) each(m member, t reflect.Type, l *level, path string) {
 					r.fail(x, path+"."+x.name, fmt.Sprintf("expected an object, found %v", x.value))
 					continue
 				}
-				r.look(x.value, elem(t), l, path)
+				r.check(x.value, elem(t), l, path)
 			}
 			return
 		}
-		r.look(v, elem(t), l, path)
+		r.check(v, elem(t), l, path)
 	}
 }
 
@@ -191,7 +191,7 @@ func readJSON(src []byte) (*api.Job, []Problem) {
 	if err != nil {
 		return nil, []Problem{{Message: fmt.Sprintf("is no job of Nomad's: %v", err)}}
 	}
-	r.look(root, reflect.TypeFor[api.Job](), job(), "job")
+	r.check(root, reflect.TypeFor[api.Job](), job(), "job")
 	if len(r.problems) == 0 {
 		r.problems = shape(wrapped.Job)
 	}
@@ -209,7 +209,7 @@ func Check(j *api.Job) []Problem {
 		return []Problem{{Message: err.Error()}}
 	}
 	r := jsonReader{src: src}
-	r.look(root, reflect.TypeFor[api.Job](), job(), "job")
+	r.check(root, reflect.TypeFor[api.Job](), job(), "job")
 	if len(r.problems) > 0 {
 		return r.problems
 	}

@@ -78,7 +78,7 @@ func TestFailedMigrationLeavesNothing(t *testing.T) {
 		return exec(ctx, dsn, `CREATE TABLE half (v int); SELECT 1/0`)
 	})
 	if err == nil || !strings.Contains(err.Error(), "division by zero") {
-		t.Fatalf("error %v, expected the migration's", err)
+		t.Fatalf("error %v, expected the error of the migration", err)
 	}
 	dsn := New(t, schema, func(ctx context.Context, dsn string) error { return exec(ctx, dsn, `CREATE TABLE whole (v int)`) })
 	if n := query[int](t, dsn, `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`); n != 1 {
@@ -149,14 +149,14 @@ func TestKeeperEndsAnIdleServer(t *testing.T) {
 		t.Fatalf("with a user: ended %v, used %v, %v; expected a server in use", ended, used, err)
 	}
 	if !pg.Running() {
-		t.Fatal("the server was ended under its user")
+		t.Fatal("the keeper stopped a server in use")
 	}
 	users.Close()
 	if err := keep(t.Context(), dir, 30*time.Millisecond, 10*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	if pg.Running() {
-		t.Error("the server runs on without any user")
+		t.Error("the server still runs without users")
 	}
 }
 

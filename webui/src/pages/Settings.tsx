@@ -1,4 +1,4 @@
-// My account: who I am, how I sign in, what pages remember of me.
+// The user's own account, access tokens, and the settings that pages store.
 import { useState } from 'preact/hooks';
 import { call } from '../lib/api';
 import { clock } from '../lib/format';
@@ -35,7 +35,7 @@ export function Settings() {
   const kept = Object.keys(settings.value ?? {}).filter((k) => k !== 'theme');
   const views = kept.filter((k) => k.startsWith('view.')).length;
   const reset = () => setQuestion({
-    title: 'Forget all choices?', text: 'Saved views, chosen columns and the theme are forgotten in every browser, and those of other clients that keep theirs here.', yes: 'Forget', danger: true,
+    title: 'Forget all choices?', text: 'The master deletes your saved views, chosen columns and theme, for every browser, and the settings that other clients store here.', yes: 'Forget', danger: true,
     act: async () => {
       if (!await attempt('Forget the choices', () => call(resetUserSettings), 'All choices are forgotten')) return;
       settings.value = {};
@@ -51,7 +51,7 @@ export function Settings() {
           <h2>Account</h2>
           <dl>
             <Fact name="User name">{u.username}</Fact>
-            <Fact name="May">{u.admin ? 'everything, as an administrator' : 'what users may'}</Fact>
+            <Fact name="Administrator">{u.admin ? 'yes' : 'no'}</Fact>
             <Fact name="Last sign-in"><span class="num">{clock(u.lastAuthAt)}</span></Fact>
           </dl>
           <form class="row wrap gap-above" onSubmit={rename}>
