@@ -63,7 +63,7 @@ const (
 	huntTrials = 30
 	huntGPUs   = 4
 	huntLength = 16  // a whole training
-	huntBest   = 0.3 // the x that is looked for
+	huntBest   = 0.3 // the x with the best metric
 )
 
 // A hunt is a search for the best x, on a cluster of its own.
@@ -145,7 +145,7 @@ func (h *hunt) survivesAll(t *testing.T) {
 			return at.Outcome == "lost", fmt.Errorf("attempt: %+v", at)
 		})
 	}
-	t.Logf("node b was given up after %s", time.Since(killed).Round(time.Millisecond))
+	t.Logf("the attempts on node b were lost after %s", time.Since(killed).Round(time.Millisecond))
 
 	before := currentLeader(t, h.Rig)
 	h.Kill9(t, "master")
@@ -205,8 +205,8 @@ type attempt struct {
 	Outcome string
 	Node    string
 	Devices []string
-	From    *time.Time // when it was given its slots; nil: not yet
-	To      *time.Time // when it gave them back
+	From    *time.Time // when it got its slots; nil: not yet
+	To      *time.Time // when it released them
 }
 
 // place is the GPU of an attempt with one slot.

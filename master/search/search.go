@@ -141,7 +141,7 @@ func (s *Search) Seq() int64 { return s.seq }
 // differently from the same search on another master.
 func (s *Search) Apply(e Event) error {
 	if e.Seq != s.seq+1 {
-		return fmt.Errorf("search event %d came after %d", e.Seq, s.seq)
+		return fmt.Errorf("search event %d follows event %d: an event is missing or repeated", e.Seq, s.seq)
 	}
 	s.seq = e.Seq
 	switch e.Kind {

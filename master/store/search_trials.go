@@ -40,8 +40,7 @@ func (db *DB) SearchTrials(ctx context.Context, f SearchTrialFilter) ([]SearchTr
 }
 
 // CurvesOf reads a metric of trials over steps. It reads at most maxSearchReports reports, in the
-// order of the trials' ids: whole has how many of the trials the result is complete for, at least
-// one.
+// order of the trials' ids. The result is complete for the first `whole` trials; whole is at least 1.
 func (db *DB) CurvesOf(ctx context.Context, trials []int, group, name string) (curves map[int][]Point, whole int, err error) {
 	curves = make(map[int][]Point, len(trials))
 	list, err := db.Query(ctx, `

@@ -166,7 +166,7 @@ func TestEventsOfUnmanagedExperiments(t *testing.T) {
 	}
 }
 
-// TestCustomEvents: they go to the webhooks that the experiment names.
+// TestCustomEvents: the webhooks that an experiment names receive its custom events.
 func TestCustomEvents(t *testing.T) {
 	w := newWorld(t)
 	named, other := w.hook("named", 1, webhook.Specific, "CUSTOM"), w.hook("other", 1, webhook.Specific, "CUSTOM")
@@ -181,7 +181,7 @@ func TestCustomEvents(t *testing.T) {
 		return n
 	}
 	if n := fire(w.experiment(lossSearcher), nil); n != 0 {
-		t.Errorf("of an experiment that names none: %d", n)
+		t.Errorf("an experiment that names no webhook: %d deliveries", n)
 	}
 	if n := fire(id, &trial); n != 1 || len(w.events(other)) != 0 {
 		t.Errorf("%d deliveries", n)
@@ -197,10 +197,10 @@ func TestCustomEvents(t *testing.T) {
 	}
 	w.exec(`INSERT INTO webhook_deliveries (webhook_id, event_id, event) SELECT $1, gen_random_uuid(), '{}' FROM generate_series(1, $2)`, named, MaxWaiting)
 	if _, err := w.db.FireCustom(t.Context(), id, nil, webhook.CustomData{}); !fault.Is(err, fault.TooMany) {
-		t.Errorf("of too many: %v", err)
+		t.Errorf("an event while the maximum waits: %v", err)
 	}
 	if n := w.int(`SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1`, named); n != MaxWaiting+2 {
-		t.Errorf("%d are stored", n)
+		t.Errorf("%d deliveries are stored", n)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestDeliveryLog(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	if _, err := w.db.Redeliver(t.Context(), hook, list[0].ID); !fault.Is(err, fault.TooMany) {
-		t.Errorf("once more while too many wait: %v", err)
+		t.Errorf("redelivery while the maximum waits: %v", err)
 	}
 	w.exec(`UPDATE webhook_deliveries SET state = 'DELIVERED', ended_at = now() WHERE state = 'WAITING' AND id > (SELECT min(id) FROM webhook_deliveries)`)
 	due, err := w.db.DueDeliveries(t.Context(), false, Busy{MaxOfOwner: 10}, 10)
@@ -225,10 +225,10 @@ func TestDeliveryLog(t *testing.T) {
 		t.Fatalf("%+v, %v", due, err)
 	}
 	if busy, err := w.db.DueDeliveries(t.Context(), false, Busy{Webhooks: []int{hook}, MaxOfOwner: 10}, 10); err != nil || len(busy) != 0 {
-		t.Errorf("while one is sent: %+v, %v", busy, err)
+		t.Errorf("due while another delivery is sent: %+v, %v", busy, err)
 	}
 	if _, err := w.db.Redeliver(t.Context(), hook, due[0].ID); !fault.Is(err, fault.Conflict) {
-		t.Errorf("once more while it waits: %v", err)
+		t.Errorf("redelivery of a delivery that waits: %v", err)
 	}
 	retry := DeliveryResult{ID: due[0].ID, WebhookID: hook, State: "WAITING", RetryAfter: time.Hour, Status: 503, Error: "the receiver answered 503"}
 	if err := w.db.RecordDelivery(t.Context(), retry); err != nil {
@@ -236,7 +236,7 @@ func TestDeliveryLog(t *testing.T) {
 	}
 	for _, again := range []bool{false, true} {
 		if due, err := w.db.DueDeliveries(t.Context(), again, Busy{MaxOfOwner: 10}, 10); err != nil || len(due) != 0 {
-			t.Errorf("before its time: %+v, %v", due, err)
+			t.Errorf("due before the time of the retry: %+v, %v", due, err)
 		}
 	}
 	retry.State, retry.Status, retry.Error = "DELIVERED", 200, ""
@@ -244,14 +244,14 @@ func TestDeliveryLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := w.int(`SELECT count(*) FROM webhook_deliveries`); n != keptDeliveries {
-		t.Errorf("the log has %d", n)
+		t.Errorf("the log has %d deliveries, want %d", n, keptDeliveries)
 	}
 	again, err := w.db.Redeliver(t.Context(), hook, list[0].ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if both := w.int(`SELECT count(DISTINCT event_id) * 10 + count(*) FROM webhook_deliveries WHERE id IN ($1, $2) AND event->>'event_type' = 'EXPERIMENT_STATE_CHANGE'`, list[0].ID, again); both != 12 {
-		t.Errorf("the event and its repetition: %d", both)
+		t.Errorf("the event and its redelivery: %d, want 12 (one event id, two rows)", both)
 	}
 	if err := w.db.DeleteWebhook(t.Context(), hook); err != nil {
 		t.Fatal(err)
@@ -328,7 +328,7 @@ func TestLogTriggers(t *testing.T) {
 	w.say(s, w.taskOf(second), "x", 0, "CUDA out of memory")
 	w.say(s, "cmd", "x", 2, "CUDA out of memory")
 	if got := w.events(hook); len(got) != 3 || got[2].TaskLog.TaskType != "COMMAND" || got[2].TaskLog.ExperimentID != 0 {
-		t.Errorf("of other tasks: %+v", got)
+		t.Errorf("after lines of other tasks: %+v", got)
 	}
 	// A trigger that is created while a task runs.
 	late := w.hook("late", 1, webhook.Workspace, `TASK_LOG {"regex": "late"}`)
@@ -360,7 +360,7 @@ func TestSearchingIsBounded(t *testing.T) {
 	}
 	_, missed := task.search(lines, s.watch.list, 1)
 	if missed == 0 || task.credit > 0 {
-		t.Errorf("%d lines were not searched, and %s are left", missed, task.credit)
+		t.Errorf("%d lines were not searched, and a time of %s is left", missed, task.credit)
 	}
 	if _, more := task.search(lines[:32], s.watch.list, 1); more == 0 {
 		t.Error("the task has search time again at once")
@@ -403,7 +403,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestLimitsOfWebhooks: of webhooks, and of triggers that cost something for each line.
+// TestLimitsOfWebhooks: the number of webhooks is limited, and the number of triggers with which masters
+// compare each line.
 func TestLimitsOfWebhooks(t *testing.T) {
 	w := newWorld(t)
 	logs := make([]string, maxSearches)

@@ -160,7 +160,7 @@ const stories = {
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Space');
     await page.getByRole('button', { name: 'Unarchive' }).click();
-    await page.getByRole('status').filter({ hasText: 'out of the archive' }).waitFor();
+    await page.getByRole('status').filter({ hasText: 'unarchived' }).waitFor();
     await page.goto(`${url}/experiments?name=ui-done`);
     await until('it is back', async () => (await rows(page, 'experiments').count()) === 1);
     await page.getByRole('grid', { name: 'experiments' }).focus();
@@ -737,7 +737,7 @@ const stories = {
     await until('two of them', async () => (await rows(page, 'experiments').count()) === 2);
     await page.getByLabel('select all that are loaded').check();
     await bar.getByRole('button', { name: 'Unarchive' }).click();
-    await page.getByRole('status').filter({ hasText: '2 experiments taken out of the archive' }).waitFor();
+    await page.getByRole('status').filter({ hasText: '2 experiments unarchived' }).waitFor();
   },
 
   'jobs change their places in the queue': async (page) => {

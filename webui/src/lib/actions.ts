@@ -24,7 +24,7 @@ export const actions: Action[] = [
   { verb: 'cancel', title: 'Cancel', done: 'being canceled', fits: (e) => running(e.state) || paused(e.state), ask: 'Trials save a checkpoint and end. They cannot be resumed; a new experiment can start from one of their checkpoints.' },
   { verb: 'kill', title: 'Kill', done: 'being killed', fits: (e) => !over(e.state), ask: 'Trials are killed immediately. Progress since their last checkpoint is lost.', danger: true },
   { verb: 'archive', title: 'Archive', done: 'archived', fits: (e) => over(e.state) && !e.archived },
-  { verb: 'unarchive', title: 'Unarchive', done: 'taken out of the archive', fits: (e) => e.archived },
+  { verb: 'unarchive', title: 'Unarchive', done: 'unarchived', fits: (e) => e.archived },
   { verb: 'delete', title: 'Delete', done: 'being deleted', fits: (e) => over(e.state), ask: 'Metrics, logs and checkpoint records are deleted permanently.', danger: true },
 ];
 

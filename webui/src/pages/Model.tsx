@@ -34,7 +34,7 @@ export function ModelPage({ params: { id = '', version } }: { params: Record<str
   const archive = async () => {
     try {
       await api.archiveModel(m.id, !m.archived);
-      say(m.archived ? `Model ${m.name} taken out of the archive` : `Model ${m.name} archived`);
+      say(m.archived ? `Model ${m.name} unarchived` : `Model ${m.name} archived`);
     } catch (error) {
       complain(`${m.archived ? 'Unarchive' : 'Archive'} model ${m.name}`, error);
     }

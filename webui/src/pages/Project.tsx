@@ -53,7 +53,7 @@ export function ProjectPage({ params: { id: text = '', tab = 'experiments' } }: 
               {(close) => (
                 <>
                   {!p.archived && <button type="button" class="item" onClick={() => { close(); setOpen('move'); }}>Move…</button>}
-                  <button type="button" class="item" onClick={() => { close(); void change(p.archived ? 'Unarchive' : 'Archive', () => manage.archiveProject(p.id, !p.archived), p.archived ? `${p.name} taken out of the archive` : `${p.name} archived`); }}>{p.archived ? 'Unarchive' : 'Archive'}</button>
+                  <button type="button" class="item" onClick={() => { close(); void change(p.archived ? 'Unarchive' : 'Archive', () => manage.archiveProject(p.id, !p.archived), p.archived ? `${p.name} unarchived` : `${p.name} archived`); }}>{p.archived ? 'Unarchive' : 'Archive'}</button>
                   <button type="button" class="item danger" onClick={() => { close(); remove(); }}>Delete…</button>
                 </>
               )}

@@ -140,7 +140,7 @@ export function WorkspacePage({ params: { id: text_ = '', tab = 'projects' } }: 
           <button type="button" class="main" disabled={w.archived} onClick={() => setOpen('project')}>New project</button>
           <button type="button" aria-pressed={w.pinned} onClick={() => void change('Pin', () => manage.pinWorkspace(w.id, !w.pinned), w.pinned ? `${w.name} is no longer pinned` : `${w.name} pinned`)}>{w.pinned ? 'Unpin' : 'Pin'}</button>
           {mine && !w.archived && <button type="button" onClick={() => setOpen('edit')}>Edit</button>}
-          {mine && !w.immutable && <button type="button" onClick={() => void change(w.archived ? 'Unarchive' : 'Archive', () => manage.archiveWorkspace(w.id, !w.archived), w.archived ? `${w.name} taken out of the archive` : `${w.name} archived`)}>{w.archived ? 'Unarchive' : 'Archive'}</button>}
+          {mine && !w.immutable && <button type="button" onClick={() => void change(w.archived ? 'Unarchive' : 'Archive', () => manage.archiveWorkspace(w.id, !w.archived), w.archived ? `${w.name} unarchived` : `${w.name} archived`)}>{w.archived ? 'Unarchive' : 'Archive'}</button>}
           {mine && !w.immutable && <button type="button" class="danger" onClick={remove}>Delete</button>}
         </div>
       </div>

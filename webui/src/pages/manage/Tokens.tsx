@@ -41,7 +41,7 @@ export function Tokens({ mine }: { mine?: boolean }) {
   const columns: Column<TokenInfo>[] = [
     { key: 'description', title: 'For', width: 'minmax(9rem, 3fr)', narrow: true, sort: (t) => t.description, render: (t) => <span class="cut" title={t.description}>{t.description || <span class="faint">without a description</span>}</span> },
     ...(own ? [] : [{ key: 'user', title: 'User', width: '8rem', sort: (t: TokenInfo) => nameOf(t.userId), render: (t: TokenInfo) => <span class="cut">{nameOf(t.userId)}</span> }]),
-    { key: 'may', title: 'May', width: '7.5rem', narrow: true, sort: (t) => String(t.readOnly), render: (t) => (over(t) ? <span class="state off">{t.revoked ? 'revoked' : 'expired'}</span> : t.readOnly ? <span class="state wait">only read</span> : <span class="state good">everything</span>) },
+    { key: 'may', title: 'Rights', width: '7.5rem', narrow: true, sort: (t) => String(t.readOnly), render: (t) => (over(t) ? <span class="state off">{t.revoked ? 'revoked' : 'expired'}</span> : t.readOnly ? <span class="state wait">only read</span> : <span class="state good">everything</span>) },
     { key: 'expiry', title: 'Ends', width: '7rem', sort: (t) => t.expiry ?? '9', render: (t) => <span title={clock(t.expiry)}>{until(t, now)}</span> },
     { key: 'used', title: 'Last used', width: '7rem', sort: (t) => t.lastUsedAt ?? '', render: (t) => (t.lastUsedAt ? <span title={clock(t.lastUsedAt)}>{ago(t.lastUsedAt, now)}</span> : <span class="faint">never</span>) },
     { key: 'created', title: 'Created', width: '7rem', sort: (t) => t.createdAt ?? '', render: (t) => <span title={clock(t.createdAt)}>{ago(t.createdAt, now)}</span> },

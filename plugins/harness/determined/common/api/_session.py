@@ -69,11 +69,11 @@ class BaseSession:
 
     Several threads may use a session: each request takes an idle connection of the
     session's, or opens one. ``close`` drops the connections; a later request opens new ones.
-    Every request may be sent more than once, because an answer can be lost on its way: a request
-    that makes an experiment or a task carries a key by which the master knows it again. What has
-    a unique name (users, workspaces, projects) is made once in any case; when the first answer
-    was lost, the second says that the name is taken.
-    Redirects are followed within the master's host, and proxies used as the environment says.
+    A session may send every request more than once, because an answer can be lost: a request
+    that creates an experiment or a task has a key by which the master recognizes a repetition.
+    Objects with a unique name (users, workspaces, projects) are created once in any case; if the
+    first answer was lost, the second one reports that the name is in use.
+    A session follows redirects within the master's host, and uses the proxies in the environment.
 
     Example::
 
@@ -87,8 +87,8 @@ class BaseSession:
                 print(entry["message"])
             with patient.open("/checkpoints/" + uuid) as response:
                 contents = response.read()
-        session.close()                              # its connections; end() its last one at once
-        session.end()
+        session.close()                              # closes the connections
+        session.end()                                # and makes later requests fail
     """
 
     def __init__(
