@@ -49,7 +49,7 @@ func trial() jobspecs.Task {
 	}
 }
 
-// cases are the jobs that are recorded, each for what it alone shows.
+// cases are the tasks whose jobs are recorded. Each covers something that the others do not.
 func cases() map[string]jobspecs.Task {
 	gang := trial()
 	gang.AllocationID, gang.Run = "12.4c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.3", 3
@@ -129,7 +129,8 @@ func names() []string {
 	return all
 }
 
-// TestRender holds every job to its record: .json is what Nomad is sent, .hcl the same for reading.
+// TestRender compares every job with its record: .json is the job as Nomad gets it, .hcl the same job
+// for readers.
 func TestRender(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +162,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// indented is the job as JSON without what is not set.
+// indented returns the job as JSON, without fields that are not set.
 func indented(t *testing.T, job *api.Job) []byte {
 	t.Helper()
 	raw, err := json.Marshal(job)
@@ -281,7 +282,7 @@ var secretLike = []*regexp.Regexp{
 	regexp.MustCompile(`[A-Za-z0-9+/_-]{41,}`),                                 // at random, longer than a UUID
 }
 
-// TestNoSecretInAJob searches the records. What is long and not secret is named here.
+// TestNoSecretInAJob searches the records for secrets. Long values that are not secret are listed here.
 func TestNoSecretInAJob(t *testing.T) {
 	pairs := []string{runnerSum, "", "MIIBszCCAVmgAwIBAgIUQ2VydGlmaWNhdGU=", "",
 		`"password": "${secret.registry.password}"`, ""} // where the password is, for the driver on the node

@@ -29,8 +29,8 @@ func TestTasksInContainers(t *testing.T) {
 	d := startDocker(t)
 	t.Run("trial", d.trialIsComplete)
 	t.Run("files go", d.filesAreRemoved)
-	t.Run("what it is given", d.taskEnvironment)
-	t.Run("what it asks for", d.taskRequests)
+	t.Run("environment", d.taskEnvironment)
+	t.Run("requests of the configuration", d.taskRequests)
 	t.Run("account", d.account)
 	t.Run("bare image", d.bareImage)
 	t.Run("working directory", d.workingDirectory)
@@ -43,7 +43,7 @@ func TestTasksInContainers(t *testing.T) {
 		runsOutOfMemory(t, d.Rig, "[tail, /dev/zero]", "because it used more than 128", "resources: {resource_pool: tight}\n")
 	})
 	t.Run("kill", d.kill)
-	t.Run("kill while its image comes", d.killWhilePulling)
+	t.Run("kill while an image is pulled", d.killWhilePulling)
 	t.Run("runner is killed", d.runnerIsKilled)
 	t.Run("master is killed", d.masterIsKilled)
 }
@@ -97,7 +97,7 @@ func (d *inContainers) taskEnvironment(t *testing.T) {
 		t.Errorf("the task's environment has %v", s.Env)
 	}
 	if s.Env["NVIDIA_VISIBLE_DEVICES"] != "void" {
-		t.Errorf("a task without GPUs sees those that its image asks for: %q", s.Env["NVIDIA_VISIBLE_DEVICES"])
+		t.Errorf("a task without GPUs gets the GPUs that its image requests: %q", s.Env["NVIDIA_VISIBLE_DEVICES"])
 	}
 	if !slices.Equal(s.Files, []string{"facts.py"}) {
 		t.Errorf("the working directory contains %v", s.Files)
@@ -193,7 +193,7 @@ func (d *inContainers) bareImage(t *testing.T) {
 		"searcher: {name: single, metric: loss, max_length: {batches: 1}}\n", map[string]string{"facts.py": facts})
 	d.fails(t, id)
 	if log := d.Log(t, id); !strings.Contains(log, "/bin/sh does not exist") || !strings.Contains(log, "list of words") {
-		t.Errorf("an image without a shell is explained by\n%s", log)
+		t.Errorf("the log does not explain that the image has no shell:\n%s", log)
 	}
 }
 
@@ -252,7 +252,7 @@ func (d *inContainers) limits(t *testing.T) {
 	} {
 		why := d.refusedWith(t, more+"\n")
 		if !slices.ContainsFunc(strings.Split(says, "|"), func(s string) bool { return strings.Contains(why, s) }) {
-			t.Errorf("%s is refused with %q, want a word of %q", more, why, says)
+			t.Errorf("%s is rejected with %q, want one of %q in the message", more, why, says)
 		}
 	}
 }
@@ -270,7 +270,7 @@ func (d *inContainers) registry(t *testing.T) {
 		first := open.count("team/python")
 		d.look(t, "environment: {image: '"+image+"', force_pull_image: true}\n")
 		if forced := open.count("team/python"); forced <= first || first == 0 {
-			t.Errorf("the image was asked for %d times, and with force_pull_image %d times more", first, forced-first)
+			t.Errorf("the registry got %d requests for the image, and %d more with force_pull_image", first, forced-first)
 		}
 	})
 	t.Run("private", func(t *testing.T) { d.privateImage(t, private) })
@@ -329,9 +329,9 @@ func (d *inContainers) privateImage(t *testing.T, g *registry) {
 	}
 	v, _, err := nomad.Variables().Read(jobspecs.VariablePath(attempt), nil)
 	if err != nil || v.Items["password"] != g.password {
-		t.Errorf("beside the job Nomad keeps %v: %v", v, err)
+		t.Errorf("the Nomad variable of the job is %v: %v", v, err)
 	}
-	e, err := d.NewUser(t, "reader", "Passw0rd-of-reader").Experiment(t.Context(), id) // its owner may see what he wrote
+	e, err := d.NewUser(t, "reader", "Passw0rd-of-reader").Experiment(t.Context(), id) // not as the owner, who may see the credentials
 	if err != nil {
 		t.Fatal(err)
 	}

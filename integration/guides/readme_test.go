@@ -70,31 +70,31 @@ func newCheckout(t *testing.T) checkout {
 	return c
 }
 
-// TestReadmeDemo runs the first block; the tests are these, so of them it is only
-// looked whether the recipe is there.
+// TestReadmeDemo runs the first block. The block also runs all tests, of which this is one: it only
+// checks that the recipe exists.
 func TestReadmeDemo(t *testing.T) {
 	c := newCheckout(t)
 	block := fencedBlocks(t, filepath.Join(c.root, "README.md"))[0]
 	if !strings.Contains(block, "./justw test ") {
-		t.Fatalf("the block is another one now:\n%s", block)
+		t.Fatalf("the README's block has changed; adapt this test:\n%s", block)
 	}
 	out := c.run(t, strings.Replace(block, "./justw test ", "./justw --dry-run test ", 1))
 	rig.Holds(t, "the demo", out, "Its best checkpoint", "COMPLETED", "go vet", "integration", "package-tests")
 }
 
-// TestReadmeCommands runs the second block unchanged except for the master's port,
-// and starts what else users start on a fresh cluster: a notebook and a TensorBoard.
+// TestReadmeCommands runs the second block unchanged except for the master's port, and then starts a
+// notebook and a TensorBoard.
 func TestReadmeCommands(t *testing.T) {
 	c := newCheckout(t)
 	blocks := fencedBlocks(t, filepath.Join(c.root, "README.md"))
 	if len(blocks) != 2 {
-		t.Fatalf("the README has %d blocks of commands, and tests of 2", len(blocks))
+		t.Fatalf("the README has %d blocks of commands; this file tests 2", len(blocks))
 	}
 	port := freePort(t)
 	block := strings.ReplaceAll(blocks[1], "127.0.0.1:8080", fmt.Sprintf("127.0.0.1:%d", port))
 	before, after, ok := strings.Cut(block, "./justw down")
 	if !ok || !strings.Contains(before, "./justw up ") {
-		t.Fatalf("the block is another one now:\n%s", block)
+		t.Fatalf("the README's block has changed; adapt this test:\n%s", block)
 	}
 	out := c.run(t, strings.Replace(before, "./justw up ", fmt.Sprintf("./justw up --master-port %d ", port), 1))
 	rig.Holds(t, "the block", out, "COMPLETED", "digits")

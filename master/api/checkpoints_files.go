@@ -23,7 +23,7 @@ import (
 // folder, even if symbolic links or dots in a path lead there.
 func (a *API) downloadCheckpoint(ctx context.Context, c *call, k store.Checkpoint) error {
 	if k.State == string(keep.Deleted) {
-		return fault.New(fault.NotFound, "checkpoint %s has been deleted; its files are gone", k.UUID)
+		return fault.New(fault.NotFound, "checkpoint %s has been deleted, and its files were removed", k.UUID)
 	}
 	d, err := a.beginDownload(c)
 	if err != nil {

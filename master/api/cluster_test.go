@@ -126,7 +126,7 @@ func TestAgentsPoolsAndJobs(t *testing.T) {
 		WHERE id = (SELECT a.id FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.experiment_id = $1)`, a); err != nil {
 		t.Fatal(err)
 	}
-	if got := at(t, me.get(fmt.Sprintf("/api/v1/experiments/%d/trials", a)).ok().tree(), "trials.0.waitingReason"); got != "Nomad has not taken its job yet: no node has room" {
+	if got := at(t, me.get(fmt.Sprintf("/api/v1/experiments/%d/trials", a)).ok().tree(), "trials.0.waitingReason"); got != "Nomad has not accepted the job yet: no node has room" {
 		t.Errorf("the trial whose job Nomad does not take waits because %v", got)
 	}
 	job := at(t, jobs, "jobs.1.full.jobId").(string)

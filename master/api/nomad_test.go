@@ -7,7 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 )
 
-// TestOrphansAreListed to admins, with the time at which each is stopped.
+// TestOrphansAreListed: admins see orphans with the time at which the master will stop each.
 func TestOrphansAreListed(t *testing.T) {
 	r := newRig(t)
 	list := func(name string) (string, error) {
@@ -20,7 +20,7 @@ func TestOrphansAreListed(t *testing.T) {
 		found, err := c.Orphans(t.Context())
 		text := ""
 		for _, o := range found.Orphans {
-			text += o.JobID + " of " + o.AllocationID + " goes after " + o.StopAt.Sub(o.SeenAt).String() + "\n"
+			text += o.JobID + " of " + o.AllocationID + " stops after " + o.StopAt.Sub(o.SeenAt).String() + "\n"
 			if age := time.Since(o.SeenAt); age < 9*time.Minute || o.SubmittedAt.After(o.SeenAt) {
 				t.Errorf("%+v", o)
 			}
@@ -28,7 +28,7 @@ func TestOrphansAreListed(t *testing.T) {
 		return text, err
 	}
 	if got, err := list("admin"); err != nil || got != "" {
-		t.Errorf("where there are none: %q %v", got, err)
+		t.Errorf("without orphans: %q %v", got, err)
 	}
 	for _, id := range []string{"b.1", "a.1"} {
 		if _, err := r.db.Exec(t.Context(), `INSERT INTO orphans (allocation_id, job_id, submitted_at, seen_at)
@@ -36,10 +36,10 @@ func TestOrphansAreListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := list("admin"); err != nil || got != "det-b.1 of b.1 goes after 1h0m0s\ndet-a.1 of a.1 goes after 1h0m0s\n" {
+	if got, err := list("admin"); err != nil || got != "det-b.1 of b.1 stops after 1h0m0s\ndet-a.1 of a.1 stops after 1h0m0s\n" {
 		t.Errorf("%q %v", got, err)
 	}
 	if _, err := list("determined"); err == nil {
-		t.Error("everybody sees them")
+		t.Error("a user who is not an admin can list orphans")
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// TestOldTasks: clients of Determined poll GET /tasks, and find attempts by their
-// names and by what they hold.
+// TestOldTasks: clients of Determined poll GET /tasks, and find attempts by their names and by their
+// containers.
 func TestOldTasks(t *testing.T) {
 	r := newRig(t)
 	r.anyone().get("/tasks").is(401)
 	me := r.user("determined")
 	if got := me.get("/tasks").ok().tree(); len(got) != 0 {
-		t.Errorf("at first: %v", got)
+		t.Errorf("before the first task: %v", got)
 	}
 	a := r.running(yaml(), 1)
 	id := me.create(yaml(), `"activate":true`)
@@ -46,6 +46,6 @@ func TestOldTasks(t *testing.T) {
 	}
 	r.runs(a.id, "ASSIGNED", "TERMINATED")
 	if got := me.get("/tasks").ok().tree(); len(got) != 1 {
-		t.Errorf("what has ended is still there: %v", got)
+		t.Errorf("an attempt that has ended is still listed: %v", got)
 	}
 }

@@ -257,4 +257,4 @@ func (db *DB) Holdings(ctx context.Context, in auth.Scope, allocation string) ([
 // waitingReason is why attempt a waits: in the queue, or because Nomad has not accepted its
 // job yet.
 const waitingReason = `CASE WHEN a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.submit_error <> ''
-	THEN 'Nomad has not taken its job yet: ' || a.submit_error ELSE a.waiting_reason END`
+	THEN 'Nomad has not accepted the job yet: ' || a.submit_error ELSE a.waiting_reason END`

@@ -48,7 +48,7 @@ def test_a_folder(tmp_path: pathlib.Path) -> None:
         data.folder(tmp_path / "nothing")
 
 
-def test_what_a_folder_was_is_told_apart(tmp_path: pathlib.Path) -> None:
+def test_fingerprints_of_folders_differ(tmp_path: pathlib.Path) -> None:
     root = tmp_path / "files"
     fill(root)
     first = data.folder(root, decode).fingerprint()
