@@ -147,7 +147,7 @@ func seed(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// noLinks makes the master one that makes no links to tasks, as Determined's.
+// noLinks makes the master answer without links to tasks, as Determined's does.
 func noLinks(ts *testscript.TestScript, _ bool, _ []string) {
 	masterOf(ts).Front.Answer(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/link") {
@@ -180,7 +180,7 @@ func withMaster(address string) func(*testscript.Env) error {
 	}
 }
 
-// heard is what is said while a command runs.
+// heard is the output of a command that runs.
 type heard struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -227,7 +227,7 @@ func TestStartSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// BenchmarkStart is how long a person waits before anything happens.
+// BenchmarkStart measures the start of det.
 func BenchmarkStart(b *testing.B) {
 	det := filepath.Join(b.TempDir(), "det")
 	build := exec.Command("go", "build", "-trimpath", "-o", det, ".")

@@ -91,8 +91,8 @@ func TestRenderRefusesContainers(t *testing.T) {
 	}
 }
 
-// TestNetworks: tasks on one node get their pool's network, those on several the
-// nodes' own, and no driver one that it cannot make.
+// TestNetworks: tasks on one node use their pool's network, tasks on several nodes the nodes' own,
+// and no driver gets a network that it cannot make.
 func TestNetworks(t *testing.T) {
 	k := inContainer("7c1d2f6e")
 	k.Pool.Network = pool.BridgeNetwork

@@ -68,7 +68,7 @@ func example(t *testing.T, name string, job *api.Job) jobspecs.Task {
 	return k
 }
 
-// parsed is what Nomad made of an example, as it is recorded.
+// parsed returns the recorded result of Nomad's parser for an example.
 func parsed(t *testing.T, name string) *api.Job {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "pools", name+".parsed.json"))

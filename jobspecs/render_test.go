@@ -312,7 +312,7 @@ func TestNoSecretInAJob(t *testing.T) {
 	}
 }
 
-// TestNothingTypedIsInterpolated: no text of a person survives as an interpolation.
+// TestNothingTypedIsInterpolated: Nomad interpolates no text of a user.
 func TestNothingTypedIsInterpolated(t *testing.T) {
 	job, err := jobspecs.Render(cases()["hostile"])
 	if err != nil {

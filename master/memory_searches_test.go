@@ -117,7 +117,7 @@ func TestOneOwnersSearchesAreBounded(t *testing.T) {
 	}
 }
 
-// backfill is what the migration does with experiments that live already.
+// backfill is the part of the migration for experiments that are live.
 func backfill(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("store/migrations/0028_memory_of_searches.sql")

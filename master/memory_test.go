@@ -82,7 +82,7 @@ func TestContextsDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
-// A runningMaster is a det-master of its own process.
+// A runningMaster is a det-master in a process of its own.
 type runningMaster struct {
 	url  string
 	pid  int
@@ -203,7 +203,7 @@ func (m *runningMaster) signInAs(t *testing.T, username string) string {
 	return got.Token
 }
 
-// code is a context of its own for each number: one that compresses, or noise.
+// code returns different contents for each number, which compress well or not at all.
 func code(i int) io.Reader {
 	if i < 2 {
 		return io.LimitReader(rand.NewChaCha8([32]byte{byte(i)}), contextSize)

@@ -72,7 +72,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// end takes the cluster down; after a failure its folder is kept.
+// end stops the cluster; after a failure its folder is kept.
 func (r *rig) end(clean bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -231,7 +231,7 @@ func (r *rig) submit(b *testing.B, script string, more ...string) int {
 	return e.Experiment.ID
 }
 
-// An attempt is one that runs, idle, while the benchmark speaks in its name.
+// An attempt is a running, idle attempt; the benchmark sends reports with its token.
 type attempt struct {
 	experiment, trial  int
 	task, token, local string // local is its runner's address for the program

@@ -31,8 +31,7 @@ type figures struct {
 	list []figure
 }
 
-// add takes a figure in, in place of an earlier one of the same name: a
-// benchmark may run twice.
+// add adds a figure, in place of an earlier one of the same name: a benchmark may run twice.
 func (f *figures) add(x figure) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

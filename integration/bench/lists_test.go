@@ -63,7 +63,7 @@ func (r *rig) answered(b *testing.B) {
 	}
 }
 
-// questions that people ask of a list, as bodies of requests.
+// questions are typical requests for a list, as bodies.
 var questions = []struct{ name, body string }{
 	{"search by metric, hyperparameter and label", `{"limit":40,"withoutConfig":true,"query":"validation.accuracy > 0.1 and hp.lr < 0.95 and label = l7"}`},
 	{"search by metric and hyperparameter", `{"limit":40,"withoutConfig":true,"query":"validation.accuracy > 0.5 and hp.lr < 0.75"}`},

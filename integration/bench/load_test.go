@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// A wire is one connection of HTTP/1.1 kept open, with as little of a client as
-// will do: what the load costs is taken from the server's two cores.
+// A wire is one open connection of HTTP/1.1, with a minimal client: the processor time of the load
+// is missing on the server's two cores.
 type wire struct {
 	host string
 	conn net.Conn
@@ -77,7 +77,7 @@ func (w *wire) call(method, path, token string, body []byte) ([]byte, error) {
 	return answer, err
 }
 
-// pace is what a load came to.
+// pace is the result of a load.
 type pace struct {
 	rate     float64 // calls per second
 	p50, p99 float64 // milliseconds
@@ -145,8 +145,8 @@ func usage(pids []int) (total time.Duration) {
 	return total
 }
 
-// stat is what the kernel says of a process, from its state on: f[1] is its
-// parent, f[11] to f[14] are its times in hundredths of a second.
+// stat reads a process's state from the kernel, from the field `state` on: f[1] is its parent,
+// f[11] to f[14] are its times in hundredths of a second.
 func stat(pid int) []string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -215,7 +215,7 @@ func (r *rig) metered(b *testing.B, server, clients int, call func(client int) e
 	return p
 }
 
-// Who takes processor time.
+// The processes whose processor time is measured.
 const (
 	serving    = "the master"
 	inDatabase = "PostgreSQL"

@@ -152,7 +152,7 @@ func BenchmarkFollow(b *testing.B) {
 	b.ReportMetric(found[0].p50, "ms/100k-lines")
 }
 
-// bareDisk is what a million of the yardstick's rows take, in MB.
+// bareDisk returns the size of a million of the yardstick's rows, in MB.
 func (r *rig) bareDisk(b *testing.B) (size float64) {
 	b.Helper()
 	err := r.bare.QueryRow(b.Context(), "SELECT pg_total_relation_size('bare_lines')::float8 / count(*) FROM bare_lines").Scan(&size)
@@ -162,15 +162,15 @@ func (r *rig) bareDisk(b *testing.B) (size float64) {
 	return size
 }
 
-// timed is one measurement of something that takes long by itself.
+// timed measures something long once.
 func timed(do func()) pace {
 	at := time.Now()
 	do()
 	return pace{p50: ms(time.Since(at))}
 }
 
-// follow reads a trial's log until n lines have come; each, which may be nil, is
-// told how many there were after each line.
+// follow reads a trial's log until n lines have arrived. It calls each, which may be nil, with the
+// number of lines after each line.
 func (r *rig) follow(b *testing.B, trial, n int, each func(n int)) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())

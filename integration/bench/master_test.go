@@ -18,11 +18,11 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// idleFor is over how long the processor time of an idle process is taken.
+// idleFor is the time over which the processor time of an idle process is measured.
 const idleFor = 30 * time.Second
 
-// BenchmarkMaster: from its start to its first answer, what it takes while
-// nothing happens, and its size.
+// BenchmarkMaster measures a master from its start to its first answer, its use of processor and
+// memory while idle, and its size.
 func BenchmarkMaster(b *testing.B) {
 	const part = "The master"
 	r := start(b)
@@ -112,7 +112,7 @@ func (m started) stop(b *testing.B) {
 	}
 }
 
-// bareSchema is how long PostgreSQL takes for the same tables by themselves.
+// bareSchema measures how long PostgreSQL needs to create the same tables.
 func (r *rig) bareSchema(b *testing.B, i int) time.Duration {
 	b.Helper()
 	dsn, err := r.database(b.Context(), fmt.Sprintf("schema_%d", i))

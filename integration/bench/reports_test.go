@@ -70,8 +70,7 @@ func BenchmarkReports(b *testing.B) {
 	r.throughTheRunner(b, part, attempts[:8], steps)
 }
 
-// summariesBehind is how long after the last report the summaries of all trials
-// tell of it.
+// summariesBehind measures how long after the last report the summaries of all trials include it.
 func (r *rig) summariesBehind(b *testing.B, attempts []attempt, steps []int) float64 {
 	b.Helper()
 	at := time.Now()

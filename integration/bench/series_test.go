@@ -69,7 +69,7 @@ func (r *rig) report(b *testing.B, a attempt, points, clients int) time.Duration
 	return took
 }
 
-// disk is what tables and their indexes take, in bytes.
+// disk returns the size of tables and their indexes, in bytes.
 func (r *rig) disk(b *testing.B, tables string) (size float64) {
 	b.Helper()
 	err := r.db.QueryRow(b.Context(), "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::float8 FROM pg_class WHERE relkind = 'r' AND relname ~ $1", tables).Scan(&size)

@@ -99,11 +99,12 @@ func TestEveryVerb(t *testing.T) {
 	}
 }
 
-// elsewhere are verbs that would break the cluster that all tests share, which the
-// demo and the tests of nomad/local bring up and down; those that need more than a
-// start (TestNotebook, TestShell and TestTensorboard open theirs, TestPortsOfACommand uses tunnels) or a pool of containers
-// (TestTasksInContainers links an account); what TestTutorial runs; and the verbs of models, accounting, bindings, config policies, quotas and roles, which
-// scripts in cli/testdata use; and signing in with a provider (TestSignInOfTools).
+// elsewhere lists verbs that other tests use: verbs that would break the shared cluster (the demo
+// and the tests of nomad/local use them); verbs that need more than a start (TestNotebook,
+// TestShell and TestTensorboard open tasks, TestPortsOfACommand uses tunnels) or a pool of
+// containers (TestTasksInContainers links an account); verbs of TestTutorial; verbs of models,
+// accounting, bindings, config policies, quotas and roles, which scripts in cli/testdata use; and the
+// sign-in with a provider (TestSignInOfTools).
 var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset",
 	"notebook open", "shell open", "tensorboard open", "task tunnel", "user link-with-agent-user", "preview-search",
 	"model list", "model create", "model register-version", "model describe", "model list-versions", "model edit", "model edit-version",
@@ -274,7 +275,7 @@ func (w *typist) read(t *testing.T, id string) {
 	}
 }
 
-// find: the same experiment, by everything that it can be asked for.
+// find finds the same experiment by each of its fields.
 func (w *typist) find(t *testing.T, id, trial string) {
 	for _, question := range []string{"label = drawn and validation.loss < 0.3", "hp.lr is empty and name ~ DRAW and not state = error", "owner = ida and training.accuracy.max >= 1 and started > -1d"} {
 		rig.Holds(t, question, w.det(t, "experiment", "search", question, "--csv"), "\n"+id+",ida,drawn,COMPLETED")
@@ -381,7 +382,8 @@ func (w *typist) checkpoints(t *testing.T, id string) {
 	w.removals(t, id, best)
 }
 
-// removals: what is kept by the policy's numbers goes by hand, file by file, altogether, and by other numbers.
+// removals: a user removes checkpoints that the policy keeps, file by file and whole, and by
+// another policy.
 func (w *typist) removals(t *testing.T, id, best string) {
 	latest := ""
 	for _, k := range w.rows(t, "checkpoint", "list", id) {
@@ -490,7 +492,7 @@ func (w *typist) commands(t *testing.T) {
 	w.generic(t)
 }
 
-// generic uses the verbs of generic tasks; TestGenericTasks says more about what they do.
+// generic uses the verbs of generic tasks; TestGenericTasks tests what they do.
 func (w *typist) generic(t *testing.T) {
 	created := func(out string) string { return strings.TrimSpace(strings.TrimPrefix(out, "Created task ")) }
 	file := rig.Write(t, w.home, "generic.yaml", "entrypoint: [sleep, '1000']\nresources: {slots: 0}\n")

@@ -236,7 +236,7 @@ func theirChanges(t *testing.T, u rig.Person, id string) {
 	u.Det(t, "experiment", "unarchive", id)
 }
 
-// theirCluster: commands, and what the cluster says of itself.
+// theirCluster tests commands, and what Determined's client shows of the cluster.
 func theirCluster(t *testing.T, u rig.Person) {
 	out := u.Det(t, "command", "run", "echo", "hello from a command")
 	rig.Holds(t, "the command", out, "Launched command", "|| hello from a command")
@@ -282,7 +282,7 @@ func theirCluster(t *testing.T, u rig.Person) {
 	rig.Holds(t, "workspaces", u.Det(t, "workspace", "list"), "Uncategorized")
 }
 
-// theirEndless trains until it is asked to stop; started again, it ends after a step.
+// theirEndless trains until it is preempted; started again, it ends after a step.
 const theirEndless = `
 import pathlib, time
 import determined
@@ -312,8 +312,8 @@ with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as ctx:
 print("ends after", step)
 `
 
-// TestUnmodifiedHarnessMakesRoom: paused, their training stores a checkpoint;
-// activated, it goes on from there. Then somebody kills another one.
+// TestUnmodifiedHarnessMakesRoom: paused, a training with Determined's package stores a checkpoint;
+// activated, it continues from there. Then a user kills another one.
 func TestUnmodifiedHarnessMakesRoom(t *testing.T) {
 	r := rig.Start(t)
 	u := r.Person(t, "determined", "")
@@ -437,8 +437,8 @@ func TestUnmodifiedClientManagesUsers(t *testing.T) {
 		t.Fatalf("change-password: exit %d\n%s", code, stderr)
 	}
 	rig.Holds(t, "whoami", grace.Det(t, "user", "whoami"), "'grace'")
-	// With a session of yesterday, which somebody else may have got hold of, it says
-	// what to do, and does it after a sign-in. The SDK sends the same.
+	// With a session of yesterday, which may be stolen, the client prints what to do; after a new
+	// sign-in it changes the password. The SDK sends the same.
 	if _, err := rig.Query(t, r, pgx.RowTo[int64], `UPDATE sessions SET created_at = now() - interval '1 day'
 		WHERE user_id = (SELECT id FROM users WHERE username = 'grace') RETURNING id`); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 )
 
-// TestListsOfTheirNames: the lists of Determined's verbs and names from which docs/compat.md is made are those of the
-// unmodified package.
+// TestListsOfTheirNames: the lists of Determined's verbs and names from which docs/compat.md is
+// made equal those of the unmodified package.
 func TestListsOfTheirNames(t *testing.T) {
 	python := rig.DeterminedPython(t)
 	packages, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(python)), "lib", "python3*", "site-packages"))

@@ -73,10 +73,10 @@ func stranger(t *testing.T, r *rig.Rig) *surfer {
 	return &surfer{t: t, r: r, jar: jar, c: &http.Client{Jar: jar, Timeout: time.Minute, Transport: &http.Transport{DialContext: toLocalhost}}}
 }
 
-// TestTraefikLeadsToTasks: a real Traefik, by the tags of the tasks' services, takes a browser to a
-// notebook at a host of its own, with the master asked about each request. The bytes do not pass
-// the master: a cell runs over a WebSocket while no master runs. What is queued or over is answered by
-// the master.
+// TestTraefikLeadsToTasks: a real Traefik, configured by the tags of the tasks' services, forwards
+// a browser's requests to a notebook at the notebook's own host, after it has asked the master
+// about each request. The data do not pass through the master: a cell runs over a WebSocket while
+// no master runs. The master answers requests for tasks that are queued or have ended.
 func TestTraefikLeadsToTasks(t *testing.T) {
 	r, dir := rig.NewOwn(t, "ingress")
 	port := freePort(t)

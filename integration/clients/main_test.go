@@ -1,4 +1,4 @@
-// Package clients tests what people type and call: det, Determined's own client and Python package,
+// Package clients tests what users type and call: det, Determined's own client and Python package,
 // notebooks, shells, TensorBoard, and the proxy to them.
 package clients
 

@@ -54,7 +54,7 @@ func freePort(t *testing.T) int {
 	return ln.Addr().(*net.TCPAddr).Port
 }
 
-// says is the answer to a line at a local port, which a tunnel carries.
+// says returns the answer to a line that is sent to a local port of a tunnel.
 func says(port int, line string) (string, error) {
 	conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), time.Minute)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// A surfer is a browser: it keeps cookies, and says where its requests come from.
+// A surfer is a browser: it stores cookies, and sends headers that state which page caused a
+// request.
 type surfer struct {
 	t   *testing.T
 	r   *rig.Rig
@@ -42,7 +43,7 @@ func newSurfer(t *testing.T, r *rig.Rig, user string) *surfer {
 	return s
 }
 
-// toLocalhost takes every name below localhost for this machine, as browsers do.
+// toLocalhost connects to this machine for every name below localhost, as browsers do.
 func toLocalhost(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && strings.HasSuffix(host, ".localhost") {

@@ -13,8 +13,8 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// TestNotebook: started with files, waited for, read through the proxy, ended by
-// its owner; and nobody else's.
+// TestNotebook: a user starts a notebook with files, waits for it, reads it through the proxy and
+// ends it; other users cannot open it.
 func TestNotebook(t *testing.T) {
 	r := rig.Start(t)
 	dir := t.TempDir()

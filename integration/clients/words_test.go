@@ -10,8 +10,7 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 )
 
-// wordsTraining says what reached it of a template, and reports something to be
-// found by.
+// wordsTraining prints the values of its template, and reports a metric by which it can be found.
 const wordsTraining = `
 import os
 import determined

@@ -67,8 +67,8 @@ func TestExecOnABridge(t *testing.T) {
 	t.Run("shell", func(t *testing.T) { execShell(t, r) })
 }
 
-// execReaches runs a training beside another task, and looks at what the training reaches:
-// before and after the operators refuse the metadata servers of clouds.
+// execReaches runs a training beside another task, and checks which addresses the training reaches,
+// before and after the operators block the metadata servers of clouds.
 func execReaches(t *testing.T, r *rig.Rig) {
 	host, port := neighbourUnderExec(t, r)
 	nomad, err := url.Parse(r.NomadURL)

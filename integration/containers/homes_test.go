@@ -131,8 +131,8 @@ environment:
 	d.waitUntilEmpty(t)
 }
 
-// homeOfAnAccount tests that a task whose account may not write to the folder of its owner says so, and
-// that it runs when an administrator has given the folder to the account.
+// homeOfAnAccount tests the error of a task whose account may not write to its owner's folder, and
+// that the task runs when an administrator has given the folder to the account.
 func (d *inContainers) homeOfAnAccount(t *testing.T, config string) {
 	owner := d.NewUser(t, "homely", "Passw0rd-of-homely")
 	if out, err := d.detAs(t, "admin", "user", "link-with-agent-user", "--agent-uid", "1234", "--agent-gid", "1235",

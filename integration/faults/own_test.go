@@ -94,7 +94,7 @@ func currentLeader(t testing.TB, r *rig.Rig) leader {
 	return l
 }
 
-// successor waits for the term after a leader's and says how long that took.
+// successor waits for the term after a leader's, and logs how long that took.
 func successor(t testing.TB, r *rig.Rig, of leader, since time.Time) leader {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), r.DSN)

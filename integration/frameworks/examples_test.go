@@ -98,7 +98,7 @@ func sentences(t *testing.T, r *rig.Rig, ids [2]int) {
 	}
 }
 
-// bestCheckpoint is the one that det lists as the best of an experiment.
+// bestCheckpoint returns the checkpoint that det lists as the best of an experiment.
 func bestCheckpoint(t *testing.T, r *rig.Rig, experiment int) string {
 	t.Helper()
 	out, err := r.Det(t, "experiment", "list-checkpoints", "--best", "1", strconv.Itoa(experiment))

@@ -99,7 +99,8 @@ func TestIrisInKeras(t *testing.T) {
 	irisSearch(t, r, python, data)
 }
 
-// TestIrisExample: the configurations of the example are those of 2022, but for the folder with the data.
+// TestIrisExample: the configurations of the example are those of 2022, except for the folder with
+// the data.
 func TestIrisExample(t *testing.T) {
 	for _, name := range []string{"const.yaml", "distributed.yaml", "adaptive.yaml"} {
 		seed, err := os.ReadFile(filepath.Join("../../master/expconf/testdata/seeds", name))
@@ -116,8 +117,8 @@ func TestIrisExample(t *testing.T) {
 	}
 }
 
-// fifth of their author's batches is what distributed.yaml and adaptive.yaml train for here: they take minutes on two
-// cores otherwise, and const.yaml trains as long as its author wanted.
+// fifth is the number of batches of distributed.yaml and adaptive.yaml here, a fifth of their
+// author's: more would take minutes on two cores. const.yaml trains with the author's number.
 const fifth = 1000
 
 // irisSearch runs adaptive.yaml: six trials of which the good ones train to the end, and the best one's checkpoint

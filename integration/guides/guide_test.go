@@ -69,7 +69,7 @@ func fencedBlocks(t *testing.T, file string) []string {
 	return commands
 }
 
-// A place is what a person puts something else for.
+// A place is a placeholder that readers replace.
 type place struct {
 	name  string
 	value func() string
@@ -78,11 +78,11 @@ type place struct {
 
 func literal(value string) func() string { return func() string { return value } }
 
-// placeholder finds what a document's commands say that a person replaces: a host below
-// .example, words in capitals that are no variable of the shell, and an ellipsis.
+// placeholder finds what readers replace in a document's commands: a host below .example, words in
+// capitals that are no variable of the shell, and an ellipsis.
 var placeholder = regexp.MustCompile(`(?:https?://)?[a-z0-9.-]*\.example\b(?::\d+)?|\b[A-Z]+(?:-[A-Z]+)+\b|(?:^|[^\w$-])([A-Z]{2,})(?:$|[^\w=-])|…`)
 
-// placeholdersIn are those of a text, sorted.
+// placeholdersIn returns the placeholders of a text, sorted.
 func placeholdersIn(text string) []string {
 	var found []string
 	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
@@ -96,8 +96,8 @@ func placeholdersIn(text string) []string {
 	return slices.Compact(found)
 }
 
-// filledIn is a block as a person enters it. A placeholder that is not in the table
-// fails the test.
+// filledIn returns a block with values in place of its placeholders. A placeholder that is not in
+// the table fails the test.
 func filledIn(t *testing.T, text string, table []*place) string {
 	t.Helper()
 	for _, name := range placeholdersIn(text) {

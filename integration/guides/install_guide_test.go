@@ -67,9 +67,9 @@ const (
 	firstExperiment = "7. A first experiment"
 )
 
-// TestInstallGuide does what docs/operate/install.md says, word by word but for the
-// placeholders of its table: PostgreSQL, Nomad and Consul are there with access control
-// on, and nothing of Detent is. The master listens at the node's address, as on a site.
+// TestInstallGuide runs docs/operate/install.md word by word, with values for the placeholders of
+// its table: PostgreSQL, Nomad and Consul run with access control, and nothing of Detent is
+// installed. The master listens at the node's address, as on a site.
 func TestInstallGuide(t *testing.T) {
 	root, err := rig.Root()
 	if err != nil {
@@ -107,7 +107,7 @@ func TestInstallGuide(t *testing.T) {
 	}
 }
 
-// guide are the blocks of install.md, with those of acl.md where it sends its reader there.
+// guide returns the blocks of install.md, with the blocks of acl.md to which it refers.
 func guide(t *testing.T, root string) []block {
 	t.Helper()
 	page := func(name string) []block { return blocksOf(t, filepath.Join(root, "docs", "operate", name)) }
@@ -272,7 +272,7 @@ func superuser(t *testing.T) (dsn string) {
 	return strings.Replace(pg.DSN, "//"+u.User.Username()+":", "//postgres:", 1)
 }
 
-// release makes what a person installs, for this machine.
+// release makes the files that operators install, for this machine.
 func (n *newcomer) release(t *testing.T) (out string) {
 	t.Helper()
 	out = filepath.Join(n.dir, "release")
@@ -353,9 +353,9 @@ func (n *newcomer) startDocker(t *testing.T) *local.Containers {
 	return &local.Containers{Socket: d.Socket, Stop: d.Stop}
 }
 
-// environment is what is around the guide's commands: Nomad's and Consul's programs on the
-// PATH, PostgreSQL's port and password as its client finds them, and the ports and the
-// address of Consul that are others than the job file's, because this machine is shared.
+// environment is the environment of the guide's commands: Nomad's and Consul's programs on PATH,
+// PostgreSQL's port and password as its client finds them, and ports and an address of Consul that
+// differ from the job file's, because this machine is shared.
 func (n *newcomer) environment(t *testing.T, folder, dsn string) {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -388,7 +388,7 @@ func (n *newcomer) environment(t *testing.T, folder, dsn string) {
 // stateFile keeps what one block leaves for the next: the folder and the variables.
 func (n *newcomer) stateFile(name string) string { return filepath.Join(n.dir, "home", "."+name) }
 
-// folder is the one that the last block was left in.
+// folder returns the folder in which the last block ended.
 func (n *newcomer) folder(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(n.stateFile("cwd"))
@@ -424,7 +424,7 @@ func (n *newcomer) run(t *testing.T, what, block string) {
 	n.said += out
 }
 
-// answers are what people are asked, with what they type.
+// answers are questions of programs with the answers that users type.
 func answers() [][2]string {
 	return [][2]string{
 		{"Password for user 'admin': ", firstPassword},
@@ -466,8 +466,8 @@ func (n *newcomer) newClient(t *testing.T) *client.Client {
 	return c
 }
 
-// blankPasswordsAreRefused: the master listens at its node's address and at no loopback
-// one, so nobody signs in without a password, and the answer says what to do.
+// blankPasswordsAreRefused: the master listens at its node's address and not on loopback, so nobody
+// can sign in without a password, and the error names what to do.
 func (n *newcomer) blankPasswordsAreRefused(t *testing.T) {
 	t.Helper()
 	var d net.Dialer

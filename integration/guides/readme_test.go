@@ -16,7 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 )
 
-// checkout runs commands in the checkout as a person does, with a state of its own.
+// checkout runs commands in the checkout, with a folder of its own for the state.
 type checkout struct {
 	root, state string
 }

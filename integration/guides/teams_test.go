@@ -11,8 +11,8 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// TestTeamsGuide runs every command of docs/teams.md in its order on a cluster with roles, as the person who leads
-// the team; an administrator has done what the page says that one does.
+// TestTeamsGuide runs every command of docs/teams.md in its order on a cluster with roles, as the
+// person who leads the team; an administrator has done what the page expects.
 func TestTeamsGuide(t *testing.T) {
 	t.Parallel()
 	r, dir := rig.NewOwn(t, "teams")

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// atTerminal runs a program at a terminal of its own, as a person sees it, answers its
-// questions, and returns what was on the screen.
+// atTerminal runs a program at a terminal of its own, answers its questions, and returns the text
+// on the screen.
 func atTerminal(t *testing.T, cmd *exec.Cmd, answers [][2]string) (string, error) {
 	t.Helper()
 	ours, theirs := openTerminal(t)
@@ -31,8 +31,8 @@ func atTerminal(t *testing.T, cmd *exec.Cmd, answers [][2]string) (string, error
 	return said, cmd.Wait()
 }
 
-// answering reads a screen to its end. A line that ends with a question is answered; one
-// that asks for a password once more gets the last answer.
+// answering reads a screen to its end. It answers a line that ends with a question; a repeated
+// question for a password gets the last answer.
 func answering(t *testing.T, terminal *os.File, answers [][2]string) string {
 	t.Helper()
 	var said strings.Builder

@@ -72,7 +72,8 @@ var behaviours = []behaviour{
 	{47, "devices of CPU slots", "master/control TestModelOfCores", ""},
 }
 
-// TestBehavioursHaveTests: each behaviour has a test that exists, or a page says how we differ.
+// TestBehavioursHaveTests: each behaviour has a test that exists, or a page describes how Detent
+// differs.
 func TestBehavioursHaveTests(t *testing.T) {
 	root := filepath.Join("..", "..")
 	text, err := os.ReadFile(filepath.Join(root, "docs", "migrate.md"))

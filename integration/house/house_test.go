@@ -17,7 +17,7 @@ import (
 
 const module = "github.com/detent-ml/detent"
 
-// A pkg is what go list says of a package.
+// A pkg is a package as go list describes it.
 type pkg struct {
 	Name       string
 	ImportPath string
@@ -58,7 +58,7 @@ const wire = "master/v1"
 var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog", "net", "net/http", "os", "os/exec", "os/signal",
 	"sync", "syscall", "testing"}
 
-// onlyImporters says which of our packages may import what.
+// onlyImporters lists which of our packages may import a package.
 var onlyImporters = map[string][]string{
 	"github.com/jackc/pgx":               {"master/store", "nomad/servers", "integration/rig"},
 	"github.com/gofiber/fiber":           {"master/api"},

@@ -13,7 +13,7 @@ import (
 // settingsOfMasters: a setting that an administrator changes at one master reaches the other without a restart.
 // Masters that start again use their configuration.
 func settingsOfMasters(t *testing.T, r *rig.Rig) {
-	// levels are those of the logs of both masters; admin is at the first.
+	// levels returns the log levels of both masters; admin is a client of the first.
 	levels := func() (both [2]string, admin *client.Client, err error) {
 		urls := r.Describe(t.Context()).MasterURLs
 		if len(urls) != 2 {

@@ -189,8 +189,8 @@ func TestListsOfTeams(t *testing.T) {
 	}
 }
 
-// TestBulkActionsOfTeams: an action on ids of both workspaces does nothing to the other's, which
-// it says it has not found.
+// TestBulkActionsOfTeams: an action on ids of both workspaces changes nothing in the other team's
+// workspace, and answers that its ids were not found.
 func TestBulkActionsOfTeams(t *testing.T) {
 	m := newTeams(t)
 	ids := fmt.Sprintf(`[%d,%s]`, m.own, m.theirs["experiments"])

@@ -227,7 +227,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// accessNote says where an endpoint names its objects, if its path does not.
+// accessNote describes where an endpoint names its objects, if its path does not.
 func accessNote(l v1.Line) string {
 	switch {
 	case l.List:

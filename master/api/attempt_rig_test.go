@@ -180,9 +180,3 @@ func waitFor(t testing.TB, is func() bool) {
 	}
 	t.Fatal("the condition was not true within 20 seconds")
 }
-
-// set is for tests in which others look at the same time.
-// A follower sees lines as they come, and the stream ends when the task has ended
-// and its shippers are done.
-// While the database is unavailable, every path that a task uses answers 503 with a
-// time for the retry.

@@ -24,7 +24,7 @@ func trailOf(t *testing.T, admin as, query string) []v1.AuditEntry {
 	return page.Entries
 }
 
-// told is an entry in short: user, verb, kind, object and status.
+// told returns a short form of an entry: user, verb, kind, object and status.
 func told(e v1.AuditEntry) string {
 	status := "none"
 	if e.Status != nil {
@@ -231,7 +231,7 @@ func TestEveryCallHasAResult(t *testing.T) {
 	}
 }
 
-// TestOldEntriesGo: old entries are deleted, others stay.
+// TestOldEntriesGo: the master deletes old entries, and keeps the others.
 func TestOldEntriesGo(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"old", "new"} {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A form with files is a body like any other: no part of it is stored before a
-// route has asked for it.
+// The master treats a form with files like any other body: it stores no part of the form before it
+// has checked the route.
 func TestFormsOfAnyoneAreNotStored(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

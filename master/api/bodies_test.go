@@ -49,7 +49,7 @@ func (s *slowly) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// heap is what the process holds after a collection.
+// heap returns the size of the heap after a garbage collection.
 func (r *rig) heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -69,7 +69,7 @@ func (c as) downloads(path string) (leave context.CancelFunc) {
 	}
 	req.Header.Set(c.header, c.token)
 	go func() {
-		// A connection of its own, which goes with the client.
+		// The connection is used for this download only, and is closed with the client.
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		if resp, err := client.Do(req); err == nil {
 			_, _ = io.Copy(io.Discard, resp.Body)

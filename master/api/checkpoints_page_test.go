@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// One row of a list costs one row, and all of them come in pages that fit, however
-// large the configuration is that each of them has with it.
+// A page of checkpoints has a limited size, however large the configuration is that each checkpoint
+// contains, and all checkpoints can be read page by page.
 func TestAPageOfCheckpointsIsBounded(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml("data: {x: "+strings.Repeat("y", 500_000)+"}"), 1)

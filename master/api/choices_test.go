@@ -15,7 +15,7 @@ type choice struct{ method, path, name, values string }
 
 var enumOf = regexp.MustCompile(`^(?:Sequence\[)?(\w+)\]?$`)
 
-// choices are those of all lists and streams of Determined's client.
+// choices returns the parameters with fixed values of all lists and streams of Determined's client.
 func choices(t *testing.T) (list []choice, values map[string][]string) {
 	t.Helper()
 	text, err := os.ReadFile("../v1/testdata/bindings.txt")

@@ -177,7 +177,7 @@ func TestEndedAttemptsToken(t *testing.T) {
 	a := r.running(yaml(), 1)
 	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "lost"}}})
 	me := a.ranks[0]
-	// Metrics and checkpoints are refused; the last lines and the exit are taken.
+	// The master rejects metrics and checkpoints; it accepts the last lines and the exit.
 	me.post(a.trialPath("/metrics"), "{}").says(401, "has ended")
 	me.post("/api/v1/checkpoints", "{}").says(401, "has ended")
 	me.post("/api/v1/detent/logs", `{"shipper":"s","first":0,"lines":[{"timestamp":"2026-01-01T00:00:00Z","log":"last words"}],"done":true}`).ok()
@@ -208,7 +208,8 @@ func TestTasksWhileTheDatabaseIsAway(t *testing.T) {
 	}
 }
 
-// TestTheOperatorsHook goes to every task as a file; a pool's displaces the cluster's.
+// TestTheOperatorsHook: every task gets the operators' hook as a file; the hook of a pool replaces
+// the cluster's.
 func TestTheOperatorsHook(t *testing.T) {
 	hook := func(s string) *string { return &s }
 	for want, change := range map[string]func(*Config){

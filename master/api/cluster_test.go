@@ -477,7 +477,7 @@ func TestPanicsAreAnswered(t *testing.T) {
 	admin.get("/api/v1/me").ok()
 }
 
-// TestSchedulersOfPools: a pool says how it shares its slots, and a job has a place in the
+// TestSchedulersOfPools: a pool shows how it shares its slots, and a job has a position in the
 // queue only if the pool's scheduler uses priorities.
 func TestSchedulersOfPools(t *testing.T) {
 	r := newRig(t, func(c *Config) {

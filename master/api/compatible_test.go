@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestAccountOfAWorkspace: a workspace may set some of the fields, and they come back as they were.
+// TestAccountOfAWorkspace: a workspace may set some of the fields, and the master returns them
+// unchanged.
 func TestAccountOfAWorkspace(t *testing.T) {
 	admin := newRig(t).user("admin")
 	made := admin.post("/api/v1/workspaces", `{"name":"Team","agentUserGroup":{"agentUid":7,"agentGroup":"lab"}}`).ok().tree()

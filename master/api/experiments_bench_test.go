@@ -71,8 +71,7 @@ func BenchmarkListExperiments(b *testing.B) {
 	}
 }
 
-// searchable gives each experiment hyperparameters of its own, a best trial and
-// what its reports come to.
+// searchable gives each experiment hyperparameters, a best trial and summaries of reports.
 func (r *rig) searchable() {
 	r.t.Helper()
 	for _, sql := range []string{

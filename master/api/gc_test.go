@@ -222,7 +222,7 @@ func TestATaskThatRemovesFiles(t *testing.T) {
 	if b, c := at(t, total, "experiment.freed.bytes"), a.collected(); b != most || c["bytes"] != most || c["files"] != most {
 		t.Errorf("freed: %v, of the newest collection %v", b, c)
 	}
-	// The request is answered when the task has ended, and says how.
+	// The master answers the request when the task has ended, with the result.
 	a.ends(remover, "success")
 	(<-gone).ok()
 	failing, stuck := a.removesEvents(me, remover)

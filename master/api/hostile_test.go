@@ -239,7 +239,7 @@ func (h *hostile) enough(n int) {
 	}
 }
 
-// A leaf is a field of a body that has no fields of its own.
+// A leaf is a field of a body without fields below it.
 type leaf struct {
 	path []string
 	kind reflect.Type

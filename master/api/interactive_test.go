@@ -15,8 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// Notebooks, shells and TensorBoards: what users call, and what their runners are
-// told.
+// Notebooks, shells and TensorBoards: the calls of users, and the specs of runners.
 
 // begin gives a task an attempt whose runner has passed the gate.
 func (r *rig) begin(task string) *attempt {
@@ -371,7 +370,7 @@ func TestTensorboards(t *testing.T) {
 	me.post("/api/v1/tensorboards", fmt.Sprintf(`{"filters":{"excludedExperimentIds":[%d,%d,%d]}}`, one, two, three)).says(400, "at most 100 trials", "101")
 }
 
-// A task that says it is idle ends, with its reason; only it may say so.
+// A task that reports that it is idle ends, with this reason; only the task itself may report it.
 func TestIdleTasksEnd(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")

@@ -11,8 +11,9 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 )
 
-// TestPasswordHashesAreRenewed: the hash that an earlier release stored lets its user sign in, and becomes one of
-// today's then; a wrong password changes nothing, and sessions stay.
+// TestPasswordHashesAreRenewed: a user can sign in with the hash of an earlier release, and the
+// master then stores a hash of the current kind. A wrong password changes nothing, and sessions
+// stay valid.
 func TestPasswordHashesAreRenewed(t *testing.T) {
 	r := newRig(t)
 	const password = "what an earlier release has stored"

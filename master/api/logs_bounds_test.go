@@ -9,8 +9,8 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// Lines that each come from a source or a container of their own cost the master few
-// rows, and the task loses none of them.
+// If each line has another source or container, the master stores few rows for them, and loses no
+// line.
 func TestLinesOfManySources(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml(), 1)

@@ -104,7 +104,7 @@ func TestModelLists(t *testing.T) {
 	if got := labels("") + labels("?workspaceId="+team) + labels("?workspaceId=99"); got != "[y x][y][]" {
 		t.Errorf("labels: %s", got)
 	}
-	// A workspace with models stays.
+	// A workspace with models cannot be deleted.
 	me.del("/api/v1/workspaces/"+team).says(400, "contains models; move or delete models first")
 	if state := at(t, me.get("/api/v1/workspaces/"+team).ok().tree(), "workspace.archived"); state != false {
 		t.Errorf("the refusal has archived the workspace")

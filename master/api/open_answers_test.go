@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// stays opens a stream without an end, and returns its content when the stream has been closed.
+// stays opens a stream that does not end by itself, and returns its content when the master has
+// closed it.
 func (c as) stays(path string) <-chan string {
 	t := c.r.t
 	t.Helper()
@@ -36,7 +37,7 @@ func (c as) stays(path string) <-chan string {
 	return ended
 }
 
-// opens waits until the master knows of so many open answers.
+// opens waits until the master has this number of open answers.
 func (r *rig) opens(n int) {
 	r.t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
@@ -101,7 +102,7 @@ func TestWhoMayNotIsShownNoMore(t *testing.T) {
 	}
 }
 
-// TestDownloadsOfCodeEndWithTheSession, also where the client takes none of it for a while.
+// TestDownloadsOfCodeEndWithTheSession, also if the client does not read for a while.
 func TestDownloadsOfCodeEndWithTheSession(t *testing.T) {
 	r := newRig(t)
 	code := make([]byte, 24<<20) // more than the sockets hold

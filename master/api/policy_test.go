@@ -13,7 +13,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// missing says what the policy of a route lacks; "" for nothing.
+// missing returns what the policy of a route lacks, or "".
 func (r route) missing() string {
 	inNoWorkspace := slices.Contains([]v1.Kind{v1.KindAgent, v1.KindCluster, v1.KindMasterLog, v1.KindPool, v1.KindUser}, r.Object)
 	named := len(r.Names()) > 0 && r.Verb != v1.Create // what is created is not there yet

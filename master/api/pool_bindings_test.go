@@ -7,7 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// A bound pool takes work of its workspaces only, however it gets there.
+// A bound pool accepts work of its workspaces only, in every way of submitting or moving work.
 func TestPoolBindings(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		second := c.Pools[0]
@@ -45,7 +45,7 @@ func TestPoolBindings(t *testing.T) {
 	admin.put("/api/v1/config-policies/workspaces/1/EXPERIMENT", policyBody("invariant_config: {resources: {resource_pool: second}}")).says(400, closed)
 	admin.patch(fmt.Sprintf("/api/v1/workspaces/%d", theirs), `{"defaultComputePool":"second"}`).ok()
 	admin.post("/api/v1/workspaces", `{"name":"third","defaultComputePool":"second"}`).says(400, `pool second is not open to workspace "third"`)
-	// What was submitted before stays, and cannot be activated.
+	// Experiments that were submitted before stay in the pool, but cannot be activated.
 	me.post(fmt.Sprintf("/api/v1/experiments/%d/activate", in), "").says(400, "pool second is not open to its workspace")
 	// Into the pool's workspace and out of it.
 	project := int(at(t, admin.post(fmt.Sprintf("/api/v1/workspaces/%d/projects", theirs), `{"name":"p"}`).ok().tree(), "project.id").(float64))

@@ -35,7 +35,7 @@ func (n *network) Write(b []byte) (int, error) {
 	return n.seen.Write(b)
 }
 
-// holds tells which of the words went over it.
+// holds returns which of the words were sent over the network.
 func (n *network) holds(words ...string) (found []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -165,7 +165,7 @@ type impostor struct {
 	wait sync.WaitGroup
 }
 
-// impersonate takes the port of a place whose runner has died.
+// impersonate listens on the port of a task whose runner has died.
 func impersonate(t *testing.T, p *proxiedTask, conf *tls.Config) *impostor {
 	t.Helper()
 	p.gate.Close()
@@ -204,8 +204,9 @@ func impersonate(t *testing.T, p *proxiedTask, conf *tls.Config) *impostor {
 	return i
 }
 
-// TestWhoTakesATasksPortGetsNothing, neither the secret nor a visitor: by plain HTTP,
-// with a certificate of its own, or with the gateway's but not its key.
+// TestWhoTakesATasksPortGetsNothing: a program that listens on a task's port receives neither the
+// secret nor a request, with plain HTTP, with a certificate of its own, or with the gateway's
+// certificate without its key.
 func TestWhoTakesATasksPortGetsNothing(t *testing.T) {
 	strange, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

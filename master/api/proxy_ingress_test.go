@@ -75,7 +75,7 @@ func (v *ingressRig) serve(p *proxiedTask) {
 	v.t.Cleanup(func() { _ = server.Close() })
 }
 
-// asks is what the master answers an ingress about a request.
+// asks returns the master's answer to an ingress about a request.
 func (v *ingressRig) asks(ctx context.Context, method, host, uri string, header http.Header) answer {
 	v.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.url+proxy.IngressPath, nil)
@@ -326,8 +326,8 @@ func TestVisitors(t *testing.T) {
 	runner.post("/api/v1/detent/allocations/"+p.id+".1/visitors", `{"visitors":["`+strings.Repeat(`x","`, maxVisitors)+`"]}`).is(400)
 }
 
-// TestARefusedRequestWithABody is answered at once, at the API's origin and at a task's host on the
-// same listener, and the connection stays usable.
+// TestARefusedRequestWithABody: the master answers at once, at the API's origin and at a task's
+// host on the same listener, and the connection stays usable.
 func TestARefusedRequestWithABody(t *testing.T) {
 	v := newIngressRig(t)
 	p := v.open("determined", "notebooks")

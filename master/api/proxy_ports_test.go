@@ -82,7 +82,7 @@ func TestPagesOfAPort(t *testing.T) {
 		}
 	}
 
-	// A browser goes to the tasks' origin, with a cookie for this port alone.
+	// The master redirects a browser to the tasks' origin, with a cookie for this port alone.
 	b := v.browser("determined")
 	if a := b.goTo(v.url + strings.TrimSuffix(at, "/")).ok(); string(a.body) != "program of "+p.id+": GET "+at {
 		t.Errorf("a browser: %s", a.body)
@@ -231,7 +231,7 @@ func TestPortsForEverybody(t *testing.T) {
 	}
 }
 
-// TestTheDefaultPort is the one that a path without a port names.
+// TestTheDefaultPort: a path without a port leads to the default port.
 func TestTheDefaultPort(t *testing.T) {
 	v := newProxyRig(t)
 	p := v.makeWith("determined", "commands", `{"resources":{"slots":0},"entrypoint":["x"],"environment":{"proxy_ports":[{"proxy_port":8080,"default_service_id":true}]}}`)

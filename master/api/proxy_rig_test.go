@@ -152,7 +152,7 @@ type proxiedTask struct {
 	old bool // its runner is of the release before certificates
 }
 
-// reports is what its runner says of a certificate.
+// reports returns what the runner reports of a certificate; nothing for a runner of an older release.
 func (p *proxiedTask) reports(fingerprint string) string {
 	if p.old {
 		return ""
@@ -345,8 +345,8 @@ func echoMessages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A guest is a browser: it keeps cookies as browsers do, by host and not by port, and says where
-// its requests come from.
+// A guest is a browser: it stores cookies by host and not by port, as browsers do, and sends
+// headers that state which page caused a request.
 type guest struct {
 	v   *proxyRig
 	jar http.CookieJar

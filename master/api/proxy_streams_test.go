@@ -184,8 +184,8 @@ func TestStreamsAndBodies(t *testing.T) {
 			}
 			return resp
 		}
-		// Events come as they are sent, although the answer never ends; and the program
-		// learns that its reader has left.
+		// Events arrive as they are sent, although the answer never ends; and the program's request
+		// is canceled when its reader disconnects.
 		resp := request("GET", "drip", nil)
 		lines := bufio.NewReader(resp.Body)
 		for _, want := range []string{"data: 0\n", "\n", "data: 1\n"} {

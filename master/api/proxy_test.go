@@ -124,9 +124,8 @@ func TestOnlyOwnerAndAdminsGetIn(t *testing.T) {
 		map[string]string{"Authorization": v.user("determined").token, v1.GatewayHeader: q.spec.Secret}, ""), 403)
 }
 
-// TestATasksPageGetsNothingFromTheAPI is a notebook's page that calls the API while
-// an admin looks at it: the browser sends the admin's cookies along, because they
-// are for the host and not for the port.
+// TestATasksPageGetsNothingFromTheAPI: a notebook's page calls the API while an admin has it open.
+// The browser sends the admin's cookies too, because cookies belong to a host and not to a port.
 func TestATasksPageGetsNothingFromTheAPI(t *testing.T) {
 	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
@@ -156,8 +155,8 @@ func TestATasksPageGetsNothingFromTheAPI(t *testing.T) {
 	}
 }
 
-// TestAnotherPageMayNotUseACookie is about pages elsewhere, those of other tasks'
-// hosts in the same domain among them.
+// TestAnotherPageMayNotUseACookie tests requests that other pages cause, also pages of other tasks'
+// hosts in the same domain.
 func TestAnotherPageMayNotUseACookie(t *testing.T) {
 	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
@@ -210,7 +209,7 @@ func TestWhatATaskMayNotSay(t *testing.T) {
 	if a := v.user("determined").get("/proxy/" + p.id + "/cookies").ok(); a.header.Get("Service-Worker-Allowed") != "" {
 		t.Error("at the API's origin the answer keeps Service-Worker-Allowed")
 	}
-	// What it sees of its own cookies.
+	// The cookies that the program of the task receives.
 	b.goTo(v.tasks + "/proxy/" + p.id + "/lab").ok()
 	if got := p.lastSeen().Header.Get("Cookie"); !strings.Contains(got, "mine=1") || strings.Contains(got, "auth") || strings.Contains(got, "det-task") {
 		t.Errorf("the task sees the cookies %q", got)
@@ -261,7 +260,7 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 	if status, body := speak(t, v.url, "GET http://elsewhere/proxy/"+id+"/ HTTP/1.1", "Authorization: "+token); status != 403 {
 		t.Errorf("under a name that is not the master's: %d %s", status, body)
 	}
-	// And those that do lead to it, with the master's host named otherwise.
+	// Paths that lead to the task, also with another name for the master's host.
 	for _, path := range []string{"/proxy/" + id + "/a%2Fb//c/...", "http://localhost/proxy/" + id + "/", "/proxy/" + id + "/?a=//x/../.."} {
 		if status, body := speak(t, v.url, "GET "+path+" HTTP/1.1", "Authorization: "+token); status != 200 || !strings.Contains(body, "program of "+id) {
 			t.Errorf("%s: %d %s", path, status, body)
@@ -331,8 +330,8 @@ func TestPagesInPlaceOfATask(t *testing.T) {
 	get(p.id).says(410, "is over", "killed by its owner")
 }
 
-// TestAStrangerOnTheTasksPort is a program that has got the port of a task whose
-// runner died: what it says is not shown as the task's.
+// TestAStrangerOnTheTasksPort: a program has the port of a task whose runner died. The master does
+// not show its answers as the task's.
 func TestAStrangerOnTheTasksPort(t *testing.T) {
 	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")

@@ -177,8 +177,8 @@ func sharedFS(t testing.TB) expconf.CheckpointStorage {
 	return raw.CheckpointStorage
 }
 
-// rigInventory takes a node's slots from its inventory as they are, for the pool
-// that has its node pool's name.
+// rigInventory returns the slots of a node's inventory unchanged, for the pool with the name of the
+// node's node pool.
 func rigInventory(pool string, n store.NodeRow) *NodeSlots {
 	if n.NodePool != pool {
 		return nil
@@ -208,7 +208,7 @@ func (l *lockedBuffer) String() string {
 	return l.buffer.String()
 }
 
-// answer is what a call came back with.
+// answer is the response to a call.
 type answer struct {
 	t      testing.TB
 	what   string
@@ -273,7 +273,7 @@ func (c as) with(method, path string, body io.Reader, header http.Header) answer
 	return answer{t: t, what: method + " " + path, code: resp.StatusCode, header: resp.Header, body: b}
 }
 
-// ok fails the test unless the call went well.
+// ok fails the test unless the call succeeded.
 func (a answer) ok() answer {
 	a.t.Helper()
 	return a.is(200)
@@ -287,8 +287,8 @@ func (a answer) is(code int) answer {
 	return a
 }
 
-// says fails the test unless the call failed with that code and all the words in
-// its message.
+// says fails the test unless the call failed with this code, and with all these words in its
+// message.
 func (a answer) says(code int, words ...string) answer {
 	a.t.Helper()
 	a.is(code)

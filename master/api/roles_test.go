@@ -55,7 +55,7 @@ func TestGroups(t *testing.T) {
 	admin.get("/api/v1/groups/"+group).says(404, "group "+group+" not found")
 }
 
-// TestTheLastClusterAdmin cannot be taken away, by none of the ways.
+// TestTheLastClusterAdmin: no call can remove the role of the last ClusterAdmin.
 func TestTheLastClusterAdmin(t *testing.T) {
 	r := newRoleRig(t)
 	admin := r.user("admin")

@@ -20,7 +20,7 @@ func (r *rig) trialsOf(experiment int) []int {
 	return ids
 }
 
-// threeRuns has a run of its own and two of a search; the first has ended.
+// threeRuns creates an experiment with one run and a search with two; the first run has ended.
 func threeRuns(t *testing.T) (r *rig, me as, runs [3]int) {
 	r = newRig(t)
 	me = r.user("determined")

@@ -179,8 +179,8 @@ func TestSCIMUsers(t *testing.T) {
 	})
 }
 
-// TestSCIMTakesOverNobody: a client of SCIM manages the accounts without a password here, and never
-// those of administrators.
+// TestSCIMTakesOverNobody: a SCIM client can manage accounts that have no password here, but never
+// accounts of administrators.
 func TestSCIMTakesOverNobody(t *testing.T) {
 	r := newRoleRig(t, withSCIM)
 	idp, admin := r.scimClient(), r.user("admin")

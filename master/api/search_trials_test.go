@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSearchTrials: trials of a search come by id with their curves, in parts, and those that can
-// have changed alone.
+// TestSearchTrials: the API returns the trials of a search by id with their curves, in parts, or
+// only those that can have changed.
 func TestSearchTrials(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")

@@ -28,8 +28,8 @@ func groupsOf(t *testing.T, admin as, user int) (names []string) {
 	return names
 }
 
-// TestGroupsOfAProvider: each sign-in makes the memberships of a person those that the provider
-// names, with the roles of the groups, and leaves those that administrators gave.
+// TestGroupsOfAProvider: after each sign-in a user is in the groups that the provider names, with
+// the roles of these groups, and stays in the groups that administrators chose.
 func TestGroupsOfAProvider(t *testing.T) {
 	users := map[string]map[string]any{"1": {"preferred_username": "ada", "groups": []string{"ml", "ops", "theirs", "platform-prod"}}}
 	s := newSignInRig(t, users, func(c *signin.Config) {

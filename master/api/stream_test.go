@@ -75,7 +75,7 @@ func TestAPanicInAStream(t *testing.T) {
 	r.user("determined").get("/api/v1/me").ok()
 }
 
-// panicking is a bucket whose objects cannot even be asked for.
+// panicking is a bucket in which every call panics.
 type panicking struct{ *memoryBucket }
 
 func (panicking) Get(context.Context, string) (io.ReadCloser, Object, error) { panic("oh no, bucket") }

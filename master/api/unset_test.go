@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// alwaysThere are the fields that Determined's client has for a class, but for those
-// that its protocol lets out: master/v1 tests those.
+// alwaysThere returns the fields that Determined's client always sets in a class. It omits fields
+// that the protocol may omit; master/v1 tests those.
 func alwaysThere(t *testing.T, class string, leftOut ...string) []string {
 	t.Helper()
 	f, err := os.Open("../v1/testdata/fields.txt")

@@ -39,8 +39,8 @@ func TestSigningIn(t *testing.T) {
 	}
 }
 
-// keepWindow makes the window of wrong passwords an hour longer, so that guesses count
-// together however long a slow machine takes for them.
+// keepWindow makes the window for wrong passwords an hour longer, so that all guesses are counted
+// together on a slow machine too.
 func (r *rig) keepWindow() {
 	r.t.Helper()
 	if _, err := r.db.Exec(r.t.Context(), `ALTER TABLE login_tries ALTER COLUMN since SET DEFAULT now() + interval '1 hour'`); err != nil {
@@ -109,7 +109,7 @@ func TestWrongPasswordsElsewhere(t *testing.T) {
 	}
 }
 
-// An address that a trusted proxy has seen counts, and one that anybody claims does not.
+// An address that a trusted proxy has added counts, and an address that a client claims does not.
 func TestAddressesBehindAProxy(t *testing.T) {
 	for name, c := range map[string]struct {
 		trusted []netip.Prefix

@@ -51,9 +51,8 @@ func (r *rig) moves(id int, saw, state string) {
 	r.apply(store.Changes{Experiments: []store.ExperimentChange{{ID: id, Saw: saw, State: state, Ended: ended}}})
 }
 
-// trial gives an experiment a trial with an attempt and returns its id and task. The
-// first trials of its search are there already; their hyperparameters become those
-// of the others.
+// trial starts the first attempt of an experiment's trial, and returns the trial's id and task. It
+// creates the trial if the search has not created it, and sets its hyperparameters.
 func (r *rig) trial(experiment, number int) (id int, task string) {
 	r.t.Helper()
 	err := r.db.QueryRow(context.Background(), `UPDATE trials SET hparams = '{"lr":0.1}', state = 'ACTIVE', run_id = 1

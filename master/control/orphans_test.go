@@ -102,9 +102,9 @@ func TestAJobEndsWithItsAttempt(t *testing.T) {
 	}
 }
 
-// TestAJobThatCameLate: a call to register a job timed out, its attempt was killed and
-// ended meanwhile, and then Nomad had the job all the same. It is stopped a margin later,
-// though the order to stop was thought to have been taken; and again, if it comes again.
+// TestAJobThatCameLate: a call to register a job timed out, its attempt was killed and ended, and
+// then Nomad registered the job nevertheless. The master stops the job after a margin, although
+// Nomad seemed to have accepted the stop; and again, if the job is registered again.
 func TestAJobThatCameLate(t *testing.T) {
 	for what, change := range map[string]string{
 		"its attempt was killed, and Nomad knew no job to stop": `stopped_at = now(), kill_at = now(), kill_reason = 'x', submitted_at = NULL`,

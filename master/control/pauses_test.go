@@ -40,8 +40,8 @@ func (b *bench) stopped(id string, code int) {
 	b.exec(`UPDATE members SET exited_at = now(), exit_code = $2, stopped = true WHERE allocation_id = $1`, id, code)
 }
 
-// A pause ends the attempt and frees its slots, and the end of the pause starts the next
-// attempt, also for a program that exits with 0 when it is asked to end.
+// A pause ends the attempt and frees its slots, and the end of the pause starts the next attempt,
+// also for a program that exits with 0 when it is preempted.
 func TestAPauseStopsTheAttempt(t *testing.T) {
 	for name, code := range map[string]int{"in order": 0, "by the signal": 143} {
 		t.Run(name, func(t *testing.T) {
@@ -109,8 +109,8 @@ func TestAPauseThatComesTooLate(t *testing.T) {
 	}
 }
 
-// A task that is resumed while its attempt still stops gets its next attempt after that, and
-// one that is killed then says who killed it.
+// If a user resumes a task whose attempt is still stopping, the next attempt starts after its end.
+// If a user then kills the task, the exit status names that user.
 func TestWhatFollowsAPauseBeforeItsEnd(t *testing.T) {
 	for _, next := range []string{"run", "kill"} {
 		b := newBench(t, "n1")

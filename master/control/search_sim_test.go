@@ -11,10 +11,10 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// TestSearchSimulation lives the life of searches of many trials: programs report,
-// make way with a checkpoint, fail, end on their own and are killed, nodes and
-// leaders go. After every cycle the rows keep their promises, at the end every
-// search has ended, and folding its events again gives the rows that are there.
+// TestSearchSimulation runs searches of many trials with random events: programs report, are
+// preempted, fail, end and are killed; nodes and leaders die. After every cycle the rows keep their
+// invariants. At the end every search has ended, and its events, applied again, give the stored
+// rows.
 func TestSearchSimulation(t *testing.T) {
 	searchers := []string{
 		"{name: adaptive_asha, metric: loss, max_trials: 12, max_concurrent_trials: 5, divisor: 2, max_length: {batches: 16}}",
@@ -71,8 +71,7 @@ func (s *searchWorld) act() {
 	}
 }
 
-// train lets programs start, train and report, and those that are asked to make
-// way leave with a checkpoint.
+// train lets programs start, train and report; preempted programs store a checkpoint and exit.
 func (s *searchWorld) train(oneIn int) {
 	s.exec(`UPDATE members SET claimed_at = now(), claimed_by = 'x' WHERE claimed_at IS NULL AND allocation_id IN
 		(SELECT id FROM allocations WHERE kill_at IS NULL AND submitted_at IS NOT NULL AND state <> 'TERMINATED')`)
@@ -169,16 +168,14 @@ func (s *searchWorld) calmDown() {
 		WHERE e.ended_at IS NULL`))
 }
 
-// stuck is what the searches that do not end wait for, and the events of their
-// trials that have not ended.
+// stuck describes what the searches that do not end wait for, with the events of their live trials.
 func (s *searchWorld) stuck() string {
 	return s.text(`SELECT string_agg(format('%s %s: %s %s', v.experiment_id, v.trial, v.kind, v.body), E'\n' ORDER BY v.experiment_id, v.seq) FROM search_events v
 		JOIN trials t ON t.experiment_id = v.experiment_id AND t.number = v.trial JOIN experiments e ON e.id = t.experiment_id
 		WHERE e.ended_at IS NULL AND t.ended_at IS NULL`)
 }
 
-// replay folds the events of every search again and compares what comes of it with
-// the rows.
+// replay applies the events of every search again and compares the result with the rows.
 func (s *searchWorld) replay() {
 	s.t.Helper()
 	for id := 1; id <= s.int(`SELECT max(id) FROM experiments`); id++ {

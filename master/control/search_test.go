@@ -42,7 +42,7 @@ func (b *bench) attempt(experiment, trial int) string {
 		ORDER BY a.run_id DESC LIMIT 1`, experiment, trial)
 }
 
-// leave is a program that makes way with a checkpoint.
+// leave ends a preempted program with a checkpoint.
 func (b *bench) leave(attempt string, steps int) {
 	b.t.Helper()
 	b.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, steps, state) SELECT gen_random_uuid(), t.task_id, t.id, $2, 'COMPLETED'
@@ -63,8 +63,8 @@ func (b *bench) trials(experiment int, want string) {
 
 func at1(v float64) *float64 { return &v }
 
-// TestATrialWaitsAndIsCalledBack: at its rung a trial makes way with a checkpoint,
-// its slots go to others, and it continues when others turn out worse.
+// TestATrialWaitsAndIsCalledBack: a trial at its rung is preempted with a checkpoint, other trials
+// get its slots, and it continues when others have worse results.
 func TestATrialWaitsAndIsCalledBack(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.submit("searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 2, max_concurrent_trials: 1, max_length: {batches: 10}}")
@@ -101,8 +101,8 @@ func TestATrialWaitsAndIsCalledBack(t *testing.T) {
 	}
 }
 
-// TestAPoorTrialFreesItsSlots: a trial that the search stops is asked to leave,
-// and killed when it does not.
+// TestAPoorTrialFreesItsSlots: the master preempts a trial that the search stops, and kills it if
+// it does not exit.
 func TestAPoorTrialFreesItsSlots(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.submit(`preemption_timeout: 0

@@ -13,10 +13,10 @@ import (
 
 var simSeeds = flag.Int("sim", 3, "how many seeds the simulation tries")
 
-// TestSimulation lives a random life: users submit, pause, kill and delete,
-// programs end well and badly, nodes go, Nomad replaces and is doubted, calls
-// fail, leaders change. After every cycle the rows keep their promises, and when
-// the world calms down everything comes to an end. A failing seed is printed.
+// TestSimulation runs a random history: users submit, pause, kill and delete, programs succeed and
+// fail, nodes die, Nomad replaces allocations and is not trusted, calls fail, leaders change. After
+// every cycle the rows keep their invariants, and without further events everything ends. A failing
+// test prints its seed.
 func TestSimulation(t *testing.T) {
 	for seed := range *simSeeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -99,7 +99,7 @@ func (s *simulation) matchLine() {
 		ORDER BY md5(a.id || $2::int::text) LIMIT 1 ON CONFLICT DO NOTHING`, action, s.rng.IntN(1000))
 }
 
-// nomadMoves changes what Nomad says of some task.
+// nomadMoves changes what Nomad reports about a task.
 func (s *simulation) nomadMoves() {
 	s.nomad.mu.Lock()
 	defer s.nomad.mu.Unlock()
@@ -147,8 +147,7 @@ func (s *simulation) cycle() {
 	s.term.calls.wait()
 }
 
-// check holds the rows to their promises; those that constraints keep are kept
-// already.
+// check tests invariants of the rows; constraints of the database ensure the others.
 func (s *simulation) check() {
 	s.t.Helper()
 	for what, sql := range map[string]string{

@@ -428,7 +428,7 @@ func TestWarningsPrint(t *testing.T) {
 	}
 }
 
-// TestPure asserts that the package stays free of the outside world.
+// TestPure asserts that the package does no I/O.
 func TestPure(t *testing.T) {
 	files, err := os.ReadDir(".")
 	if err != nil {

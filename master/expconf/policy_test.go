@@ -47,7 +47,8 @@ func TestPolicyMistakes(t *testing.T) {
 	}
 }
 
-// A policy is valid although experiments need more than it says, and its values win over those of users.
+// A policy is valid although experiments need further fields, and its values override those of
+// users.
 func TestPolicyIsLaidOver(t *testing.T) {
 	p, err := expconf.ParsePolicy("p", []byte("invariant_config:\n  max_restarts: 0\n  labels: [ours]\n  searcher: {metric: loss}\n  environment: {environment_variables: [A=policy]}\n"))
 	if err == nil {

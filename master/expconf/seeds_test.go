@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// cluster is what the master adds in the tests.
+// cluster has the cluster's defaults in these tests.
 func cluster() ClusterDefaults {
 	return ClusterDefaults{
 		CheckpointStorage: CheckpointStorage{Type: SharedFS, HostPath: "/srv/checkpoints"},

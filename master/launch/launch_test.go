@@ -141,7 +141,7 @@ var me = Submitter{Who: auth.Who{UserID: 3, Username: "ada", SessionEpoch: 5}, S
 
 const oneTrial = "entrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\n"
 
-// TestAnExperimentIsMade of a document, its template and what the cluster says.
+// TestAnExperimentIsMade from a document, its template and the cluster's defaults.
 func TestAnExperimentIsMade(t *testing.T) {
 	m, l, _ := launchers(t)
 	m.templates["t"] = "max_restarts: 7\nresources: {slots_per_trial: 3}\n"

@@ -117,7 +117,8 @@ func TestPoliciesOfForksAndContinuations(t *testing.T) {
 	if _, err := l.CreateExternal(t.Context(), me, "x", &v1.CreateExperimentRequest{Config: new(oneTrial + "resources: {priority: 1}\n"), Unmanaged: new(true)}); err == nil || !strings.Contains(err.Error(), "exceeds limit set by admin") {
 		t.Errorf("an unmanaged experiment: %v", err)
 	}
-	// Nobody asks again for what the experiment had, so it is set to the limits. Its search stays.
+	// The continuation requests no new values, so the limits apply to the values of the experiment.
+	// Its search does not change.
 	again, err := l.Continue(t.Context(), m.parent, "")
 	if err != nil || m.continued.Changed == nil {
 		t.Fatalf("continued: %+v, %v", m.continued, err)
@@ -138,7 +139,8 @@ func TestPoliciesOfForksAndContinuations(t *testing.T) {
 	}
 }
 
-// TestPoliciesOfTasks are those of notebooks, shells, commands, TensorBoards and generic tasks.
+// TestPoliciesOfTasks tests the policies of notebooks, shells, commands, TensorBoards and generic
+// tasks.
 func TestPoliciesOfTasks(t *testing.T) {
 	m, _, l := launchers(t)
 	m.policies = []store.ConfigPolicy{

@@ -50,7 +50,7 @@ func pageOf(next string, keys ...string) string {
 	return page.String() + "</ListBucketResult>"
 }
 
-// calls are what one asks of a store.
+// calls has a call of each kind to a store.
 func calls(b *Bucket) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"List": func(ctx context.Context) error { _, err := b.List(ctx, "p/"); return err },
@@ -224,7 +224,7 @@ func TestASilentStoreIsLeft(t *testing.T) {
 // A slow object is read completely; an object whose transfer stalls is an error.
 func TestAnObjectThatStops(t *testing.T) {
 	for stops, want := range map[bool]string{false: "0123456789", true: "01234"} {
-		// Longer than a part of it takes, by far, and shorter than all parts.
+		// Much longer than a part takes, and shorter than all parts.
 		const part = 600 * time.Millisecond
 		b := storeOf(t, 9*part, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "10")

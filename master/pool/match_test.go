@@ -12,7 +12,7 @@ func node(name string) (string, bool) {
 	return v, ok
 }
 
-// TestMeets: comparisons come out as Nomad's own.
+// TestMeets: comparisons have the same results as Nomad's own.
 func TestMeets(t *testing.T) {
 	for _, c := range []struct {
 		Comparison

@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// fakeDirectory knows tasks and sessions, counts how often it is asked, and may be away.
+// fakeDirectory has tasks and sessions, counts its calls, and can be unavailable.
 type fakeDirectory struct {
 	Directory
 	accessState
@@ -101,7 +101,7 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 	}
 }
 
-// fill begins connections until a limit is reached, and says how many there were.
+// fill begins connections until a limit is reached, and returns their number.
 func fill(t *testing.T, l *live, next func(n int) access) int {
 	t.Helper()
 	for n := range maxOpen + maxAnonymous {

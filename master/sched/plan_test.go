@@ -477,7 +477,7 @@ func (s scene) mayReclaim(run Running, q Request) bool {
 	})
 }
 
-// TestAPoolOfSingleNodes keeps each request on one node, and says why one waits.
+// TestAPoolOfSingleNodes: each request is placed on one node, and a waiting one has the reason.
 func TestAPoolOfSingleNodes(t *testing.T) {
 	var nodes []Node
 	for _, name := range []string{"n1", "n2"} {

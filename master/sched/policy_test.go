@@ -53,7 +53,7 @@ func TestDivide(t *testing.T) {
 	})
 }
 
-// A world is a pool whose tasks all run on, so that a plan changes only what it says.
+// A world is a pool whose tasks do not end, so that only plans change it.
 type world struct {
 	scene
 	preempted map[string]int
@@ -189,7 +189,7 @@ func TestItSettles(t *testing.T) {
 	}
 }
 
-// lacking is what shares lack, by level, computed without the planner's own shares.
+// lacking computes what shares lack, by level, without the planner's own shares.
 func lacking(s scene, capacity float64, held, wanted map[[3]string]float64, weight func(level int, name string) float64) [levels]float64 {
 	var lack [levels]float64
 	var visit func(level int, prefix [3]string, fair float64)

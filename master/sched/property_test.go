@@ -113,8 +113,8 @@ func drawRequest(t *rapid.T, i int) Request {
 	return r
 }
 
-// TestResultIsSound: no slot twice, none that must not be used, whole or not at
-// all, everyone placed or told why, and no bound overstepped.
+// TestResultIsSound: no slot is assigned twice or against its state, each request is placed whole
+// or not at all, each waiting request has a reason, and no limit is exceeded.
 func TestResultIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
@@ -207,7 +207,8 @@ func TestNobodyLeavesForNothing(t *testing.T) {
 		if len(first.Preempt) == 0 {
 			return
 		}
-		// Only the first request that asks is looked at: later ones build on what it was promised.
+		// The test checks only the first request that preempts: later ones depend on the slots that
+		// it was promised.
 		asker := first.Preempt[0].For
 		var victims []string
 		for _, v := range first.Preempt {
@@ -242,9 +243,9 @@ func placedWithout(s scene, first Result, asker string, victims []string, spared
 	return Plan(&without, s.nodes, running, []Request{asking}, epoch).Waiting[asker] == ""
 }
 
-// TestBackfillDoesNotDelayTheHead plays a pool to its end twice, once with
-// everyone and once without the requests behind the most important one that
-// could not start. That one starts at the same moment in both.
+// TestBackfillDoesNotDelayTheHead runs a pool to its end twice: with all requests, and without
+// those behind the first request that could not start. This request starts at the same time in both
+// runs.
 func TestBackfillDoesNotDelayTheHead(t *testing.T) {
 	delayed := 0
 	rapid.Check(t, func(t *rapid.T) {

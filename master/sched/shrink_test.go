@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestShrinkIsExact: groups that may hold less than they do come down to it, as far
-// as their tasks can leave, and would not with one task less of those asked.
+// TestShrinkIsExact: groups above their limit shrink to it, as far as whole tasks allow, and no
+// task is preempted without need.
 func TestShrinkIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)

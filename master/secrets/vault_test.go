@@ -90,7 +90,7 @@ func (v *vault) write(path string, data map[string]any) *api.Secret {
 	return got
 }
 
-// setUp is what nomad/vault/setup.sh does, with a key of the test's in Nomad's place.
+// setUp does what nomad/vault/setup.sh does, with a key of the test in place of Nomad's.
 func (v *vault) setUp() {
 	v.t.Helper()
 	var err error
@@ -125,7 +125,7 @@ func (v *vault) setUp() {
 
 const arn = "arn:aws:iam::000000000000:role/det-checkpoints"
 
-// identity is one like those of Nomad's, in a file.
+// identity writes an identity like Nomad's into a file.
 func (v *vault) identity(job string) (file, token string) {
 	v.t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: v.key}, nil)
@@ -340,7 +340,7 @@ func TestVaultThatIsAway(t *testing.T) {
 	}
 }
 
-// TestIdentityThatVaultDoesNotKnow says what to do.
+// TestIdentityThatVaultDoesNotKnow: the error names what to do.
 func TestIdentityThatVaultDoesNotKnow(t *testing.T) {
 	v := startVault(t)
 	m := v.master(func(c *secrets.Config) { c.AuthRole = "nobody" })

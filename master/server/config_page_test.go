@@ -67,7 +67,7 @@ type page struct {
 
 func (p *page) line(text string) { p.text.WriteString(text + "\n") }
 
-// section writes the keys of a struct as a table, and those of the structs in it after it.
+// section writes the keys of a struct as a table, and then the tables of the structs in it.
 func (p *page) section(title, prefix string, v reflect.Value) {
 	p.line("## " + title + "\n")
 	p.line("| key | default | meaning |\n|---|---|---|")
@@ -112,7 +112,7 @@ func shownDefault(v reflect.Value) string {
 	return fmt.Sprintf("`%v`", v.Interface())
 }
 
-// comments are those of the fields of this package's structs, each as one line.
+// comments returns the comments of the fields of this package's structs, each as one line.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := os.ReadDir(".")

@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
-// The master rejects a configuration with an invalid initial password, and says why.
+// The master rejects a configuration with an invalid initial password, with the reason.
 func TestInitialPasswordsThatAreRefused(t *testing.T) {
 	for password, want := range map[string]string{
 		"":                        "",
@@ -37,8 +37,8 @@ func TestInitialPasswordsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A master that starts gives admin the initial password while there is none; without
-// one it says in its log what to do, where users cannot sign in otherwise.
+// A starting master gives admin the initial password if admin has none. Without an initial password
+// the log explains what to do, if users could not sign in otherwise.
 func TestAMasterSetsTheInitialPassword(t *testing.T) {
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
 	db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 4})

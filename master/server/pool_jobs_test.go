@@ -70,7 +70,7 @@ func TestAForbiddenFieldStopsTheStart(t *testing.T) {
 	}
 }
 
-// fakeParser answers like Nomad, as the test says.
+// fakeParser answers in place of Nomad, by a function of the test.
 type fakeParser func(source string) (*pool.Job, error)
 
 func (f fakeParser) ParseJob(_ context.Context, source string) (*pool.Job, error) { return f(source) }

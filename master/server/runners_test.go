@@ -10,8 +10,8 @@ import (
 	"github.com/detent-ml/detent/master/api"
 )
 
-// TestRunnersBesideTheMasters: the runners for other platforms are beside the one that is
-// named, and each has hashes of its own.
+// TestRunnersBesideTheMasters: the master finds the runners for other platforms beside the
+// configured one, and computes the hashes of each.
 func TestRunnersBesideTheMasters(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"det-runner", "det-runner-" + api.RunnerTarget(), "det-runner-plan9-mips", "det-runner-old", "det-runner-a-b.sha256",

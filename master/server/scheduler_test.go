@@ -83,7 +83,7 @@ func TestWrongSchedulers(t *testing.T) {
 	}
 }
 
-// TestPodTables: the tables from Kubernetes' labels and resources to those of a pool, and their errors.
+// TestPodTables: the tables that translate labels and resources of Kubernetes, and their errors.
 func TestPodTables(t *testing.T) {
 	env := []string{"DETENT_DATABASE=postgres://a/b"}
 	const pool = "resource_pools:\n  - name: a\n    slots: device\n    device: nvidia/gpu\n    "

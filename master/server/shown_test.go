@@ -61,8 +61,8 @@ func TestConfigurationHasDeterminedsKeys(t *testing.T) {
 	}
 }
 
-// marked gives every field below v a value of its own, and returns what is expected at
-// which key: the value of a field, or hidden where it is a secret.
+// marked sets each field below v to a different value, and returns the expected value for each key:
+// the field's value, or the mask of a secret.
 func marked(t *testing.T, v reflect.Value, at string, want map[string]string) {
 	t.Helper()
 	for i := range v.NumField() {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// writeCertificate makes one that signs itself, for loopback.
+// writeCertificate makes a self-signed certificate for loopback.
 func writeCertificate(t *testing.T, dir, name string) TLSConfig {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -44,8 +44,8 @@ func TestOwnersTakeTurns(t *testing.T) {
 	}
 }
 
-// An owner whose item made a batch fail gets batches of its own, alternating with those of the
-// others, until enough of its items were stored.
+// If an item of an owner made a batch fail, the owner's items get batches of their own, alternating
+// with those of other owners, until enough of them were stored.
 func TestWhoBreaksABatchGoesAlone(t *testing.T) {
 	g := waitingGroup(3, "a1", "b1", "c1", "a2", "b2", "a3")
 	batch := g.take()

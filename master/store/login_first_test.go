@@ -115,8 +115,8 @@ func TestLongFirstPassword(t *testing.T) {
 	}
 }
 
-// If several masters start at once, one sets the password, and the others do not change it, not
-// even those that had found no password before.
+// If several masters start at once, one sets the password and the others do not change it, even if
+// they had read that there is none.
 func TestFirstPasswordOfTwoMasters(t *testing.T) {
 	w := newWorld(t)
 	const masters, rounds = 4, 8

@@ -109,8 +109,8 @@ func TestLogsExpire(t *testing.T) {
 	}
 }
 
-// TestLogsExpireInParts: one transaction deletes a limited number of chunks, and lines that come
-// after the deletion are deleted with the next pass.
+// TestLogsExpireInParts: one transaction deletes a limited number of chunks; lines that arrive
+// after a deletion are deleted by the next one.
 func TestLogsExpireInParts(t *testing.T) {
 	w := newWorld(t)
 	s := NewLogStore(w.db, w.bus)

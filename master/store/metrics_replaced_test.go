@@ -2,8 +2,8 @@ package store
 
 import "testing"
 
-// TestReplacedReports: a run that begins again replaces what earlier runs reported, and one
-// that goes on from its checkpoint replaces nothing.
+// TestReplacedReports: a run that begins again from an earlier step replaces the reports of earlier
+// runs, and a run that continues from its checkpoint replaces nothing.
 func TestReplacedReports(t *testing.T) {
 	w := newWorld(t)
 	exp := w.experiment(lossSearcher)

@@ -37,7 +37,7 @@ func TestTheSwitchToRoles(t *testing.T) {
 	begin("boss") // nobody could give a role
 }
 
-// TestGrantsOfGroups: a user has their own roles and those of their groups, each once.
+// TestGrantsOfGroups: a user has their own roles and the roles of their groups, each once.
 func TestGrantsOfGroups(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()

@@ -103,7 +103,8 @@ func TestAServerThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestBytesRightBehindTheHead come in one packet with the request, and with the answer.
+// TestBytesRightBehindTheHead: bytes in the same packet as the request, or as the answer, are not
+// lost.
 func TestBytesRightBehindTheHead(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if Asked(r.Header) != "x" {

@@ -15,8 +15,8 @@ import (
 
 const bindingsOfPython = "../../plugins/harness/determined/common/api/bindings.py"
 
-// TestBindingsOfPython: the functions that Python scripts call are those of the table of endpoints, under the names
-// that Determined's generated client has for them.
+// TestBindingsOfPython: Python scripts have a function for each endpoint of the table, with the
+// name of Determined's generated client.
 func TestBindingsOfPython(t *testing.T) {
 	text := python(t)
 	if *rewrite {
@@ -47,7 +47,7 @@ type argument struct {
 	where, key string // path, body or query, and its name there
 }
 
-// theirs is what testdata/bindings.txt says about Determined's client.
+// theirs has the content of testdata/bindings.txt about Determined's client.
 type theirs struct {
 	operations map[string]*operation // by method and path, the names in the path left out
 	messages   map[string][]argument
@@ -56,7 +56,7 @@ type theirs struct {
 
 var inBraces = regexp.MustCompile(`\{\w*\}|:\w+|\*`)
 
-// site is what tells one endpoint from another.
+// site identifies an endpoint.
 func site(method, path string) string { return method + " " + inBraces.ReplaceAllString(path, "{}") }
 
 func readTheirs(t *testing.T) theirs {
@@ -92,7 +92,7 @@ func readTheirs(t *testing.T) theirs {
 	return known
 }
 
-// ours is what the package's own files say: its structs, and the lines of its table.
+// ours has the package's own structs, and the lines of its table.
 type ours struct {
 	structs map[string]*ast.StructType
 	lines   []tableLine
@@ -291,7 +291,7 @@ func (w *pythonWriter) word(name string) string {
 	return class
 }
 
-// fields are those of a struct of ours.
+// fields lists the fields of a struct of ours.
 func (w *pythonWriter) fields(name string) (fields []argument) {
 	for _, f := range w.structs[name].Fields.List {
 		tag, _ := strconv.Unquote(f.Tag.Value)
@@ -323,7 +323,7 @@ func (w *pythonWriter) mention(kind string) {
 	}
 }
 
-// message writes a class: Determined's fields, and behind them those that are ours alone.
+// message writes a class: Determined's fields, and then the fields that only Detent has.
 func (w *pythonWriter) message(name string) {
 	fields := slices.Clone(w.messages[name])
 	for _, m := range answers {

@@ -26,8 +26,7 @@ func (k *kept) File(f File) error {
 	return nil
 }
 
-// Whatever the message, splitting it and reading the rest says what reading the
-// whole says.
+// Splitting a message and reading the rest gives the same as reading the whole message.
 func TestSplittingSaysWhatReadingSays(t *testing.T) {
 	for seed := range uint64(400) {
 		rnd := rand.New(rand.NewPCG(seed, 1))

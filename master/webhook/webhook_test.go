@@ -42,7 +42,7 @@ func events() map[string]Event {
 func TestBodies(t *testing.T) {
 	for name, e := range events() {
 		for _, c := range []struct{ suffix, kind, base string }{{"default", Default, ""}, {"slack", Slack, ""}, {"slack_links", Slack, "https://detent.example.com"}} {
-			// What a delivery stores is what a body is made from.
+			// Bodies are made from the stored form of an event.
 			stored, err := json.Marshal(e)
 			if err != nil {
 				t.Fatal(err)

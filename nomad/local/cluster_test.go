@@ -30,7 +30,8 @@ func (w testWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// testOptions are those of a small cluster that no other test and no user's cluster is in the way of.
+// testOptions are options of a small cluster that shares nothing with other tests and with users'
+// clusters.
 func testOptions(t *testing.T) Options {
 	t.Helper()
 	if testing.Short() {

@@ -381,7 +381,7 @@ func TestJobFileCarriesTheJobsOfPools(t *testing.T) {
 	}
 }
 
-// The job's cluster is called as the configuration says, unless a variable says otherwise.
+// The cluster has the name in the configuration, unless a variable of the job sets another.
 func TestJobFileTakesItsClustersName(t *testing.T) {
 	nomad, err := servers.Ensure(t.Context(), "nomad", testReport(t))
 	if err != nil {

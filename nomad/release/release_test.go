@@ -29,7 +29,7 @@ import (
 
 const patience = time.Minute
 
-// TestARelease makes a release for this machine and uses its parts as a person would.
+// TestARelease makes a release for this machine and uses its parts as operators do.
 func TestARelease(t *testing.T) {
 	if _, err := os.Stat("../../webui/dist/index.html"); err != nil {
 		t.Skip("the pages are not built here, and there is no release without them (./justw ui)")

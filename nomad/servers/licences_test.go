@@ -145,7 +145,8 @@ func linkedModules(t *testing.T, root string, tests bool) []linked {
 	return all
 }
 
-// licenceOf names the licence in a module's folder, or says why the module must not be used.
+// licenceOf returns the name of the licence in a module's folder, or the reason why the module must
+// not be used.
 func licenceOf(dir string) (string, error) {
 	var text string
 	for _, pattern := range []string{"LICENSE*", "LICENCE*", "License*", "license*", "COPYING*"} {

@@ -134,7 +134,7 @@ func (n *node) register(t *testing.T, j *api.Job) {
 	}
 }
 
-// waits reports whether Nomad holds a job back for want of devices.
+// waits reports whether Nomad does not place a job because it lacks devices.
 func (n *node) waits(t *testing.T, id string) {
 	t.Helper()
 	n.Until(t, soon, "job "+id+" to wait", func() error {
@@ -151,7 +151,7 @@ func (n *node) waits(t *testing.T, id string) {
 	})
 }
 
-// driversAreWell: a GPU that is unhealthy is nothing that a person should read as a driver that is.
+// driversAreWell: an unhealthy GPU must not look like an unhealthy driver.
 func (n *node) driversAreWell(t *testing.T) {
 	t.Helper()
 	node, _, err := n.API.Nodes().Info(n.NodeID, nil)
@@ -165,9 +165,9 @@ func (n *node) driversAreWell(t *testing.T) {
 	}
 }
 
-// TestInNomad: the plugin in a real agent. Nomad lists the devices with their
-// attributes and health, gives exactly those that a job's constraint names, tells
-// them to the task, and shows what they do.
+// TestInNomad: the plugin runs in a real agent. Nomad lists the devices with their attributes and
+// health, assigns exactly those that a job's constraint names, passes their ids to the task, and
+// shows their statistics.
 func TestInNomad(t *testing.T) {
 	four := simulated.Of(4, "NVIDIA A100-SXM4-40GB", 40960).Expand("test")
 	n := startNode(t, four)

@@ -149,9 +149,9 @@ func TestTheSecondTime(t *testing.T) {
 	}
 }
 
-// TestAStorageThatIsNotThereYet: its folder comes with the first file, so of an
-// experiment that never stored anything there is nothing to remove; but a checkpoint
-// that is known to have files is somewhere else.
+// TestAStorageThatIsNotThereYet: the first file creates the folder, so the remover has nothing to
+// remove for an experiment that never stored anything; but if a checkpoint is known to have files,
+// its storage is elsewhere.
 func TestAStorageThatIsNotThereYet(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "later")
 	reports, _, err := run(t, base, v1.Collect{Events: "cluster/tensorboard/experiment/7"})

@@ -28,8 +28,8 @@ func (r *rig) nvidiaSMI(script string) string {
 	return "PATH=" + dir + ":" + os.Getenv("PATH")
 }
 
-// TestDevicesThatWereGiven: the program starts on the GPUs that it was given, is
-// told them, and CUDA is kept to them, whichever plugin the node has.
+// TestDevicesThatWereGiven: the program runs on the GPUs that it was assigned, knows their ids, and
+// CUDA uses only these, whichever plugin the node has.
 func TestDevicesThatWereGiven(t *testing.T) {
 	lists := "echo 'GPU 0: NVIDIA H200 (UUID: GPU-a)'; echo 'GPU 1: NVIDIA H200 (UUID: GPU-b)'; echo 'GPU 2: NVIDIA H200 (UUID: GPU-c)'"
 	for name, env := range map[string][]string{

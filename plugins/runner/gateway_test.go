@@ -39,7 +39,7 @@ func init() {
 	programs["program:dial"] = dialProgram
 }
 
-// serveProgram is a notebook: it answers on the socket that it was told of.
+// serveProgram is a notebook: it answers on the socket that its environment names.
 func serveProgram(args []string) int {
 	mode, _ := strconv.ParseUint(args[0], 8, 32)
 	info, err := os.Stat(filepath.Dir(os.Getenv("DET_TASK_SOCKET")))
@@ -105,7 +105,7 @@ func dialGate(address, secret string) (net.Conn, error) {
 	return conn, err
 }
 
-// freePort is one that nobody listens on for the moment.
+// freePort returns a port on which no process listens at the moment.
 func freePort(t testing.TB) int {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// counting prints lines 1 to n on stdout, some to stderr, then says that it is done.
+// counting prints lines 1 to n on stdout, some on stderr, and then a last line.
 func counting(n int) string {
 	return fmt.Sprintf(`i=1; while [ $i -le %d ]; do echo line $i; i=$((i+1)); done`, n)
 }

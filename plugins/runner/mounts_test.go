@@ -300,7 +300,7 @@ func TestTasksDoNotSeeEachOthersMounts(t *testing.T) {
 	two.expectPrinted("two")
 }
 
-// BenchmarkBox is what a sandbox with mounts costs, from its request to being ready.
+// BenchmarkBox measures a sandbox with mounts, from its request to being ready.
 func BenchmarkBox(b *testing.B) {
 	needRoot(b)
 	stage, source := b.TempDir(), b.TempDir()

@@ -17,7 +17,7 @@ func watched(script string) v1.TaskSpec {
 	return s
 }
 
-// early are the reports of matches that came before the exit.
+// early returns the reports of matches that arrived before the exit.
 func (r *rig) early() []v1.LogMatchesRequest {
 	r.t.Helper()
 	var list []v1.LogMatchesRequest

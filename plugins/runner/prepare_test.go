@@ -123,7 +123,7 @@ func TestAFailingHook(t *testing.T) {
 	r.expectPrinted("trying")
 }
 
-// TestTheClustersHook comes first, with or without one of the user's.
+// TestTheClustersHook: the cluster's hook runs first, with or without a hook of the user.
 func TestTheClustersHook(t *testing.T) {
 	with := func(own, cluster, command string) *rig {
 		r := hooked(t, own, command)

@@ -12,8 +12,8 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
-// TestUnderADriverThatIsolates runs the runner where docker and exec run it: in a
-// root of its own, in which the driver has mounted what was asked for.
+// TestUnderADriverThatIsolates runs the runner as docker and exec do: in a root directory of its
+// own, in which the driver has made the mounts.
 func TestUnderADriverThatIsolates(t *testing.T) {
 	needRoot(t)
 	dir := data(t)

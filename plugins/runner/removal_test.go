@@ -13,7 +13,7 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/attempt"
 )
 
-// remover stands for det-remover: it says how it was called, and what its file says.
+// remover stands in for det-remover: it prints its arguments and the contents of its file.
 const remover = `#!/bin/sh
 echo "removes for $DET_TASK_ID: $(cat "$1") with $2"
 `

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// programs are what tasks of the tests run.
+// programs are the programs of the tests' tasks.
 var programs = map[string]func([]string) int{
 	"program:get": getProgram,
 }

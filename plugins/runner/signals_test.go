@@ -102,8 +102,7 @@ func TestLeftoversEndWithTheProgram(t *testing.T) {
 	}
 }
 
-// zombies is a shell function that counts zombies that are nobody's but the
-// box's, until there are none.
+// zombies is a shell function that waits until no zombies exist except the sandbox's own.
 const zombies = `
 exec 2>/dev/null
 for i in 1 2 3 4 5 6 7 8; do (sh -c 'sleep 0.01' &) ; done

@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/chart"
 )
 
-// curve is a loss that falls, and wobbles if told to.
+// curve returns a loss that falls, with noise if wobble is not 0.
 func curve(n int, every, wobble float64) []chart.Point {
 	out := make([]chart.Point, n)
 	for i := range out {

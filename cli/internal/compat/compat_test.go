@@ -41,8 +41,8 @@ func answers(t *testing.T) (found []*answer) {
 	return found
 }
 
-// TestEveryNameHasAnAnswer: Detent has each name of Determined, or answers.tsv names what replaces it; and the page
-// for readers says the same.
+// TestEveryNameHasAnAnswer: Detent has each name of Determined, or answers.tsv names its
+// replacement; and the page for readers is the same.
 func TestEveryNameHasAnAnswer(t *testing.T) {
 	var rows []row
 	for _, some := range [][]row{routes(t), verbs(t), fields(t), names(t)} {

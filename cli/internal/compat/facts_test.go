@@ -35,7 +35,7 @@ type row struct {
 	reason  string // why, where the master or det says so itself
 }
 
-// lines are those of a file without the empty ones.
+// lines returns the lines of a file that are not empty.
 func lines(t *testing.T, path string) (found []string) {
 	t.Helper()
 	f, err := os.Open(path)

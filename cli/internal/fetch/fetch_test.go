@@ -20,7 +20,7 @@ import (
 
 const uuid = "0a1b2c3d-0000-4000-8000-000000000001"
 
-// checkpoint is one whose experiment stores as told.
+// checkpoint returns a checkpoint of an experiment with this storage.
 func checkpoint(storage string) *v1.Checkpoint {
 	return &v1.Checkpoint{
 		UUID: uuid, State: v1.CheckpointStateCompleted, Metadata: v1.Struct(`{"steps_completed":7}`),

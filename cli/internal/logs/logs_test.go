@@ -113,7 +113,7 @@ func TestPrinting(t *testing.T) {
 	}
 }
 
-// slow shows what has arrived when it is asked.
+// slow returns the log lines that have arrived up to now.
 type slow struct {
 	lines chan string
 }

@@ -87,7 +87,7 @@ version: 0.38.1
 	}
 }
 
-// Whatever JSON comes from a master, the YAML says the same.
+// The YAML contains the same as the JSON, whatever JSON a master sends.
 func TestYAMLSaysWhatJSONSays(t *testing.T) {
 	scalar := rapid.OneOf(
 		rapid.Just[any](nil), rapid.Map(rapid.Bool(), func(b bool) any { return b }),

@@ -71,7 +71,7 @@ func exitStatuses(t *testing.T, s *servertest.Master) {
 	}
 }
 
-// A weak password is said when an admin gives it to somebody, as when people choose it.
+// det warns of a weak password when an admin sets it for a user, as when users choose it.
 func aWeakPasswordIsSaid(t *testing.T, s *servertest.Master) {
 	t.Helper()
 	for name, c := range map[string]struct {

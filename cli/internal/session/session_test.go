@@ -14,7 +14,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A rig is a master, a file of sessions, an environment and what a person types.
+// A rig is a master, a file of sessions, an environment and the user's input.
 type rig struct {
 	master *servertest.Master
 	store  *tokens.Store

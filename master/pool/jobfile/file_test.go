@@ -128,7 +128,7 @@ func TestFilesThatAreNoJob(t *testing.T) {
 	}
 }
 
-// asJSON is a job as Nomad's API takes it.
+// asJSON is a job in the form of Nomad's API.
 func asJSON(task string, more string) string {
 	return fmt.Sprintf("{\n \"ID\": \"x\", \"Name\": \"x\", \"Type\": \"batch\", \"Stop\": false,\n%s \"TaskGroups\": [{\"Name\": \"g\", \"Tasks\": [{\"Name\": \"t\",\n%s\n}]}]}", more, task)
 }
@@ -203,7 +203,7 @@ func TestCheckShape(t *testing.T) {
 	}
 }
 
-// TestExamples: the jobs that come with Detent set nothing that is not the operators'.
+// TestExamples: the jobs that come with Detent set only what operators may set.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../../nomad/pools/*.hcl")
 	if err != nil || len(files) < 6 {

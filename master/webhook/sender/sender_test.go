@@ -307,8 +307,8 @@ func TestKilledBetweenEventAndSend(t *testing.T) {
 		t.Fatalf("after the first death: %+v", list[1])
 	}
 
-	// Killed after the answer, before its result was stored: a leader of a later term has taken
-	// the lease, so the fence rejects what the old one writes.
+	// The master is killed after the answer, before it has stored the result: a leader of a later
+	// term has the lease, so the fence rejects the result of the old leader.
 	if err := w.db.Resign(t.Context(), "m1", w.term); err != nil {
 		t.Fatal(err)
 	}

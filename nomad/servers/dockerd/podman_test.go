@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestPodmanOfItsOwn: the service starts once, takes images, and leaves nothing. That its containers
-// end with it is tested with tasks in them (integration).
+// TestPodmanOfItsOwn: the service starts once, loads images, and leaves nothing. The integration
+// tests check that containers end with the service.
 func TestPodmanOfItsOwn(t *testing.T) {
 	dir, err := os.MkdirTemp("", "det-podman-")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// fakePython stands for python3: it makes environments that hold a python like itself, writes down what
-// it is asked to install, and fails when told to.
+// fakePython stands in for python3: it makes environments that contain it as their python, records
+// what it is asked to install, and fails on request.
 const fakePython = `#!/bin/sh
 case "$*" in
 "-c "*) echo "3.11 fake" ;;

@@ -156,7 +156,8 @@ func TestAnswersThatFail(t *testing.T) {
 	}
 }
 
-// TestXidsThatNeedAReset stay until a reset is seen, or the driver itself says that nothing is to be done.
+// TestXidsThatNeedAReset: a GPU stays unhealthy until a reset is seen, or the driver reports that
+// no action is needed.
 func TestXidsThatNeedAReset(t *testing.T) {
 	policy := Policy{Quiet: 10 * time.Minute, IgnoredXids: DefaultIgnoredXids(), ResetXids: DefaultResetXids()}
 	for _, code := range []uint64{48, 79, 95, 119, 120} {
@@ -211,7 +212,8 @@ func TestNVLink(t *testing.T) {
 	expect(t, w.Judge(Scan{GPUs: []GPU{less}}, nil, c.now), "A")
 }
 
-// TestThrottled: a GPU that is slowed down for a moment is sound, one that is for long is not.
+// TestThrottled: a GPU that is slowed down for a moment is healthy, one that is slowed down for
+// long is not.
 func TestThrottled(t *testing.T) {
 	c, w := newClock(), NewMonitor(Policy{Throttled: 5 * time.Minute})
 	hot := whole("A")
@@ -244,8 +246,8 @@ func TestMemoryErrors(t *testing.T) {
 	expect(t, NewMonitor(Policy{IgnoreECC: true}).Judge(scan, nil, c.now), "A, B (it is too hot)")
 }
 
-// TestParts: an error of one part leaves the others healthy; one of the whole GPU
-// takes all of them. Parts that are gone were taken away by the operators.
+// TestParts: an error of one part leaves the others healthy; an error of the whole GPU makes all
+// parts unhealthy. Missing parts were removed by the operators.
 func TestParts(t *testing.T) {
 	c, w := newClock(), NewMonitor(Policy{Quiet: time.Minute})
 	scan := Scan{GPUs: []GPU{split("A", 0, 1)}}

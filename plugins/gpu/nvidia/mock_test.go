@@ -153,7 +153,7 @@ func (m *machine) complete(d *server.Device) {
 	d.GetMigDeviceHandleByIndexFunc = func(int) (nvml.Device, nvml.Return) { return nil, nvml.ERROR_NOT_FOUND }
 }
 
-// completeHealth gives a GPU what newer drivers tell.
+// completeHealth sets the fields of a GPU that newer drivers report.
 func (m *machine) completeHealth(d *server.Device) {
 	d.GetRetiredPagesPendingStatusFunc = func() (nvml.EnableState, nvml.Return) {
 		m.mu.Lock()

@@ -362,8 +362,7 @@ func TestWithoutEvents(t *testing.T) {
 	}
 }
 
-// TestThisMachine opens the real library: it lists what there is, or says that
-// there is no driver.
+// TestThisMachine opens the real library: it lists the GPUs, or the error names the missing driver.
 func TestThisMachine(t *testing.T) {
 	s, err := Open()
 	if err != nil {

@@ -315,8 +315,7 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
-// TestWithoutDriver: a node without a driver has no GPUs, and gets them when the
-// driver comes.
+// TestWithoutDriver: a node without a driver has no GPUs, and gets them when the driver is loaded.
 func TestWithoutDriver(t *testing.T) {
 	b := newBench(t, simulated.State{GPUs: []simulated.GPU{{ID: "GPU-1"}}})
 	open := b.open

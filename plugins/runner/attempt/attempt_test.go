@@ -134,7 +134,7 @@ func TestTheSpecsWordsAndTheRunners(t *testing.T) {
 	}
 }
 
-// The folder for temporary files goes with the task wherever its path is short.
+// The folder for temporary files is in the task's folder if its path is short enough.
 func TestScratch(t *testing.T) {
 	for _, c := range []struct {
 		private, bare bool

@@ -36,7 +36,7 @@ func TestSignIn(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, env[name], want)
 		}
 	}
-	// What the user says wins, but for our own package.
+	// The user's own settings have precedence, except in our own package.
 	own := map[string]string{"AWS_CONFIG_FILE": "/home/me/.aws/config", "AWS_DEFAULT_REGION": "us-west-2"}
 	if err := signIn(p, "/alloc/det-runner", spec, l, own); err != nil {
 		t.Fatal(err)

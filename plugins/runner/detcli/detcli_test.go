@@ -68,7 +68,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// becomes runs it once, and says what came of it.
+// becomes runs the script once, and returns its output.
 func (r *rig) becomes(args ...string) string {
 	r.t.Helper()
 	self, err := os.Executable()
@@ -91,8 +91,8 @@ func (r *rig) write(path string, content []byte, mode os.FileMode) {
 	}
 }
 
-// TestItBecomesDet, fetched once, from the task's folder or, where that cannot be
-// written, from one that only this user can.
+// TestItBecomesDet: the script fetches det once and starts it, from the task's folder or, if that
+// is not writable, from a folder that only this user can write.
 func TestItBecomesDet(t *testing.T) {
 	for _, bin := range []bool{true, false} {
 		r := newRig(t)

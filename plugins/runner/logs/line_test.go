@@ -70,7 +70,7 @@ func TestSplitting(t *testing.T) {
 }
 
 func TestNothingIsLostInSplitting(t *testing.T) {
-	// Whatever the chunks, the pieces of text come out in order and whole.
+	// However the text is divided into chunks, all its pieces are returned whole and in order.
 	property := func(raw []byte, cuts []uint8) bool {
 		text := strings.Map(func(r rune) rune {
 			if r == '\r' || r == '[' || r == ':' {

@@ -56,7 +56,7 @@ func TestAFullDisk(t *testing.T) {
 		t.Fatalf("%d notices of lost lines", missing)
 	}
 
-	// When masters have taken all and there is room, the disk serves again.
+	// When a master has accepted all lines and the disk has space, the spool uses the disk again.
 	s.Taken(s.Next())
 	n := int(s.Next())
 	for len(segments(t, s.Dir())) == 0 {

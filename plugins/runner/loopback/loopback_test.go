@@ -201,8 +201,8 @@ func TestTooManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestCredentialsPassUnchanged: the masters judge credentials, those of other users
-// too. Nothing is added to a request that has none.
+// TestCredentialsPassUnchanged: the masters check credentials, also those of other users. The
+// runner adds none to a request.
 func TestCredentialsPassUnchanged(t *testing.T) {
 	r := newRig(t, Config{})
 	for _, c := range []struct{ method, path, name, value string }{
@@ -507,7 +507,7 @@ func TestHoldHasAnEnd(t *testing.T) {
 	}
 }
 
-// BenchmarkPass is what the way through loopback costs a small report.
+// BenchmarkPass measures what loopback adds to the time of a small report.
 func BenchmarkPass(b *testing.B) {
 	state := fakemaster.NewState(v1.TaskSpec{})
 	state.Handle(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))

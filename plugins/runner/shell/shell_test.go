@@ -115,7 +115,7 @@ func open(t *testing.T, c *ssh.Client) *ssh.Session {
 	return s
 }
 
-// until reads lines until one holds one of some texts, and says which.
+// until reads lines until one contains one of these texts, and returns that text.
 func until(t *testing.T, r *bufio.Reader, texts ...string) string {
 	t.Helper()
 	for {
