@@ -195,7 +195,7 @@ func restored(t *testing.T, r *rig) {
 			return err
 		}
 		if slices.ContainsFunc(o.Jobs, func(j cluster.JobFact) bool { return j.AllocationID == "backup.2" }) {
-			return errors.New("it is not there yet")
+			return errors.New("Nomad still has the newer state")
 		}
 		return nil
 	})

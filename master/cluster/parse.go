@@ -23,7 +23,7 @@ func (c *Cluster) ParseJob(ctx context.Context, source string) (*api.Job, error)
 		return nil, fault.New(fault.Invalid, "%s", bodyOf(err))
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "Nomad at %s cannot be asked to parse a job: %s", c.cfg.Address, bodyOf(err))
+		return nil, fault.Wrap(fault.Unavailable, err, "Nomad at %s did not parse the job: %s", c.cfg.Address, bodyOf(err))
 	}
 	return &job, nil
 }

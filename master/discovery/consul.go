@@ -112,5 +112,5 @@ func (c *Consul) Healthy(ctx context.Context, service string) ([]Instance, error
 }
 
 func (c *Consul) away(err error, service string) error {
-	return fault.Wrap(fault.Unavailable, err, "Consul at %s cannot be asked about service %s: %v", c.cfg.Address, service, err)
+	return fault.Wrap(fault.Unavailable, err, "could not look up service %s in Consul at %s: %v", service, c.cfg.Address, err)
 }

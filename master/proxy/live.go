@@ -50,7 +50,7 @@ func (a access) valid(now accessState) error {
 	case t.Over || t.AllocationID != a.attempt:
 		return fault.New(fault.Conflict, "this attempt of the task is over")
 	case a.session == 0 && t.OwnerGone:
-		return fault.New(fault.Forbidden, "%s, whose task this is, is deactivated", t.Owner)
+		return fault.New(fault.Forbidden, "the task's owner %s is deactivated", t.Owner)
 	case a.session == 0:
 		return nil
 	}

@@ -118,7 +118,7 @@ func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, 
 		case progress.Complete():
 			g.Round, progress = g.Round+1, GatherProgress{}
 		case progress.Expected > 0 && progress.Expected != peers:
-			return fault.New(fault.Invalid, "numPeers is %d; the peers that wait in this all-gather said %d", peers, progress.Expected)
+			return fault.New(fault.Invalid, "numPeers is %d; the peers that wait in this all-gather sent %d", peers, progress.Expected)
 		}
 		// jsonb stores numbers with all digits (1e300 has 301), so the stored size counts.
 		n, err := tx.exec(ctx, `

@@ -79,7 +79,7 @@ func (g *group[K, T]) do(ctx context.Context, item T) (T, error) {
 	case <-q.done:
 		return q.item, q.err
 	case <-ctx.Done():
-		return item, fault.Wrap(fault.Unavailable, ctx.Err(), "it was not stored in time; try again")
+		return item, fault.Wrap(fault.Unavailable, ctx.Err(), "the database did not store the report in time; try again")
 	}
 }
 

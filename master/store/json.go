@@ -104,7 +104,7 @@ func brief(v any) string {
 func badData(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && (pg.Code[:2] == "22" || pg.Code[:2] == "54") {
-		return fault.Wrap(fault.Invalid, err, "it cannot be stored: %s", pg.Message)
+		return fault.Wrap(fault.Invalid, err, "the value cannot be stored: %s", pg.Message)
 	}
 	return err
 }
