@@ -14,8 +14,9 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 )
 
-// last is the process that runs at the end of a rendered task.
-func last(t *testing.T, k jobspecs.Task) (*api.Task, *api.Task) {
+// processes returns the processes of a rendered task: the main one, and the last one, which sends the
+// rest of the log.
+func processes(t *testing.T, k jobspecs.Task) (main, ship *api.Task) {
 	t.Helper()
 	job, err := jobspecs.Render(k)
 	if err != nil {
@@ -45,7 +46,7 @@ func TestShipRunsNoChangedRunner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := trial()
 			k.Runner.SHA256 = hex.EncodeToString(sum[:])
-			_, ship := last(t, k)
+			_, ship := processes(t, k)
 			alloc, local := t.TempDir(), t.TempDir()
 			file := filepath.Join(alloc, "det-runner")
 			if c.content != "" {
@@ -77,16 +78,16 @@ func TestShipRunsNoChangedRunner(t *testing.T) {
 // TestShipHasNoRights: the last process sees no device and has no capability.
 func TestShipHasNoRights(t *testing.T) {
 	for name, k := range cases() {
-		main, ship := last(t, k)
+		main, ship := processes(t, k)
 		if ship.Env["NVIDIA_VISIBLE_DEVICES"] != "void" {
 			t.Errorf("%s: the last process sees the devices %q", name, ship.Env["NVIDIA_VISIBLE_DEVICES"])
 		}
 		drop, _ := ship.Config["cap_drop"].([]string)
 		if all := len(drop) == 1 && drop[0] == "all"; all != (k.Pool.Driver != "raw_exec") {
-			t.Errorf("%s: under %s the last process gives up the capabilities %v", name, k.Pool.Driver, drop)
+			t.Errorf("%s: under %s the last process drops the capabilities %v", name, k.Pool.Driver, drop)
 		}
 		if len(ship.Resources.Devices) > 0 || ship.Config["cap_add"] != nil || ship.Config["devices"] != nil {
-			t.Errorf("%s: the last process asks for %v", name, ship.Config)
+			t.Errorf("%s: the last process requests %v", name, ship.Config)
 		}
 		if k.Container == nil || k.Runner.Path != "" {
 			continue

@@ -62,17 +62,17 @@ func (db *DB) eachOfGroup(ctx context.Context, trial int, group string, fn func(
 	return err
 }
 
-// MetricKey is the place of a report within its group.
+// MetricKey is the position of a report within its group.
 type MetricKey struct {
 	ord int64
 	run int
 }
 
-// FirstMetric is the place before the first report.
+// FirstMetric is the position before the first report.
 func FirstMetric() MetricKey { return MetricKey{-1, -1} }
 
-// MetricsAfter calls fn with the reports of a trial's group after a place, page by page, and
-// returns the place of the last.
+// MetricsAfter calls fn with the reports of a trial's group after a position, page by page, and
+// returns the position of the last one.
 func (db *DB) MetricsAfter(ctx context.Context, trial int, group string, after MetricKey, fn func([]MetricRow) error) (MetricKey, error) {
 	for {
 		page, err := rows[pagedRow](ctx, db, `SELECT `+metricRowColumns+`, ord FROM metrics

@@ -26,11 +26,11 @@ type linked struct {
 	Main               bool
 }
 
-// TestLicencesOfEverythingLinked reads the licence of each module that a package of ours needs, refuses
-// those under which Detent could not be given away, and holds NOTICE to what it found.
+// TestLicencesOfEverythingLinked reads the licence of each module that a package of ours needs, rejects
+// licences under which Detent could not be distributed, and compares NOTICE with the result.
 func TestLicencesOfEverythingLinked(t *testing.T) {
 	root := moduleRoot(t)
-	// Tests included: a module must not slip in by them either.
+	// With the modules that only tests need.
 	modules := linkedModules(t, root, true)
 	licences := map[string]string{}
 	for _, m := range modules {
@@ -91,7 +91,7 @@ func bundledPackages(t *testing.T, root string) []string {
 	var lines []string
 	for _, p := range list {
 		if i := slices.Index(npmLicences, p.License); i < 0 || i == len(npmLicences)-1 && !p.Tool {
-			t.Errorf("npm package %s %s: its licence is refused: %q", p.Name, p.Version, p.License)
+			t.Errorf("npm package %s %s: its licence is not allowed: %q", p.Name, p.Version, p.License)
 		}
 		if !p.Tool {
 			lines = append(lines, fmt.Sprintf("  %s (%s)\n", p.Name, p.License))
@@ -173,12 +173,12 @@ func classify(text string) (string, error) {
 	refused := []string{"business source license", "server side public license", "elastic license", "commons clause"}
 	mozilla := strings.Contains(words, "mozilla public license version 2.0") || strings.Contains(words, "mozilla public license, version 2.0")
 	if !mozilla {
-		// The MPL names these as "secondary licences", which makes them no licence of the module.
+		// The text of the MPL names these as "secondary licences"; they are not the module's licence.
 		refused = append(refused, "gnu affero general public license", "gnu general public license", "gnu lesser general public license")
 	}
 	for _, name := range refused {
 		if strings.Contains(words, name) {
-			return "", fmt.Errorf("its licence is refused: %s", name)
+			return "", fmt.Errorf("its licence is not allowed: %s", name)
 		}
 	}
 	if mozilla {
@@ -197,7 +197,7 @@ func classify(text string) (string, error) {
 			return known[1], nil
 		}
 	}
-	return "", fmt.Errorf("its licence is none that is known here: %.80s…", words)
+	return "", fmt.Errorf("unknown licence: %.80s…", words)
 }
 
 func TestClassifyRefuses(t *testing.T) {

@@ -25,7 +25,7 @@ RECORDS = [(number, os.urandom(50)) for number in range(COUNT)]
 
 
 class Resumable:
-    """A sequence that says what it is, and notes which records are read."""
+    """A sequence with a fingerprint, which records the numbers of the records that are read."""
 
     def __init__(self, log: pathlib.Path, mark: str = "v") -> None:
         self._log = log
@@ -56,7 +56,7 @@ def generator(log: pathlib.Path) -> Callable[[], Iterator[Any]]:
 
 
 def die_at(line: int) -> None:
-    """Kill this process at the so manieth line of code of the data layer that it runs."""
+    """Kill this process when it has run this number of lines of the data layer."""
     left = [line]
 
     def trace(frame: Any, event: str, _: Any) -> Any:
@@ -71,7 +71,7 @@ def die_at(line: int) -> None:
 
 
 def read(folder: pathlib.Path, source: Any, fatal: Optional[int], step: int) -> None:
-    """What a process does: open, or be killed on the way; never see anything half."""
+    """Open the data set in a process; it is killed on the way, or it sees all records."""
     _build.STEP_BYTES = step
     if fatal is not None:
         die_at(fatal)
@@ -138,7 +138,7 @@ def test_killed_builders(
     for _ in range(3):
         fatal = [rng.randrange(1, lines) for _ in range(3)]
         codes += wait([start(folder, source, line, 500) for line in fatal])
-    # One that found the data set whole needed fewer lines than it was given.
+    # A process that found the data set complete ran fewer lines, and was not killed.
     assert set(codes) <= {0, -signal.SIGKILL} and -signal.SIGKILL in codes
     assert wait([start(folder, source, None, 500) for _ in range(2)]) == [0, 0]
     (stored,) = data.Store(folder).datasets()
@@ -146,7 +146,7 @@ def test_killed_builders(
 
 
 def test_an_interrupted_build_is_resumed(tmp_path: pathlib.Path) -> None:
-    """What was durable is not read from the source again, and the rest is read once."""
+    """The source is not read again for stored records, and the rest is read once."""
     log, folder = tmp_path / "log", tmp_path / "store"
 
     class Dies(Resumable):
@@ -167,7 +167,7 @@ def test_an_interrupted_build_is_resumed(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("other", ["mark", "progress", "records"])
 def test_a_build_of_something_else_is_begun_again(tmp_path: pathlib.Path, other: str) -> None:
-    """A source that changed, or files that are not what was noted: no part of them is kept."""
+    """If the source or the files have changed, no part of the earlier build is used."""
     log, folder = tmp_path / "log", tmp_path / "store"
 
     class Dies(Resumable):
@@ -215,7 +215,7 @@ def test_a_lock_of_a_folder_that_was_moved_away_is_no_lock(tmp_path: pathlib.Pat
 
 
 def test_a_builder_that_is_killed_lets_the_next_one_build(tmp_path: pathlib.Path) -> None:
-    """A process waits for the builder, which is killed; the one that waited builds."""
+    """A process waits for the builder, which is killed; the waiting process builds."""
     log, folder = tmp_path / "log", tmp_path / "store"
     ready, release = multiprocessing.get_context("fork").Pipe()
 
@@ -237,7 +237,7 @@ def test_a_builder_that_is_killed_lets_the_next_one_build(tmp_path: pathlib.Path
 
 
 def test_readers_keep_their_data_set_from_being_evicted(tmp_path: pathlib.Path) -> None:
-    """A reader that is killed keeps nothing."""
+    """After a reader was killed, its data set can be evicted."""
     folder = tmp_path / "store"
     store = data.Store(folder, limit=12_000)
     store.open("read", "1", [b"x" * 8000]).close()
@@ -264,7 +264,7 @@ def test_readers_keep_their_data_set_from_being_evicted(tmp_path: pathlib.Path) 
 
 
 def test_a_fork_shares_the_lock(tmp_path: pathlib.Path) -> None:
-    """A worker process of a loader that ends does not end its parent's hold."""
+    """When a worker process of a loader ends, its parent still holds the lock."""
     store = data.Store(tmp_path / "store")
     dataset = store.open("read", "1", RECORDS)
 
