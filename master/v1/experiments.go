@@ -227,3 +227,19 @@ type ValidationEntry struct {
 	EndTime        time.Time `json:"endTime"`
 	SearcherMetric float64   `json:"searcherMetric"`
 }
+
+// FileTreeResponse is the response of GET /experiments/{id}/file_tree.
+type FileTreeResponse struct {
+	Files []FileNode `json:"files"`
+}
+
+// FileNode is an entry of an experiment's code.
+type FileNode struct {
+	Path          string     `json:"path"`
+	Name          string     `json:"name"`
+	ModifiedTime  time.Time  `json:"modifiedTime"`
+	ContentLength int        `json:"contentLength"`
+	IsDir         bool       `json:"isDir"`
+	ContentType   string     `json:"contentType"`
+	Files         []FileNode `json:"files"`
+}

@@ -2,7 +2,7 @@ package v1
 
 import "time"
 
-// Bodies of requests that Determined's package sends without its generated client.
+// Messages that Determined's package sends and reads without its generated client.
 
 // ProgressRequest is the body of POST /trials/{id}/progress. Clients up to 0.37 send units
 // instead of a fraction (IsRaw false).
@@ -73,49 +73,4 @@ type SearcherOperationResponse struct {
 type CompletedOperationRequest struct {
 	Op             ValidateAfterOperation `json:"op"`
 	SearcherMetric *float64               `json:"searcherMetric,omitempty"`
-}
-
-// LaunchCommandRequest is the body of POST /commands.
-type LaunchCommandRequest struct {
-	Config       Struct  `json:"config,omitempty"`
-	TemplateName *string `json:"templateName,omitempty"`
-	Files        []File  `json:"files,omitempty"`
-	Data         []byte  `json:"data,omitempty"`
-	Preview      *bool   `json:"preview,omitempty"`
-	WorkspaceID  *int    `json:"workspaceId,omitempty"`
-}
-
-// LaunchCommandResponse is the response.
-type LaunchCommandResponse struct {
-	Command  Command         `json:"command"`
-	Config   Struct          `json:"config"`
-	Warnings []LaunchWarning `json:"warnings"`
-	Remarks  []string        `json:"remarks"`
-}
-
-// GetCommandsResponse is the response of GET /commands.
-type GetCommandsResponse struct {
-	Commands   []Command  `json:"commands"`
-	Pagination Pagination `json:"pagination"`
-}
-
-// KillCommandResponse is the response of POST /commands/{id}/kill.
-type KillCommandResponse struct {
-	Command Command `json:"command"`
-}
-
-// FileTreeResponse is the response of GET /experiments/{id}/file_tree.
-type FileTreeResponse struct {
-	Files []FileNode `json:"files"`
-}
-
-// FileNode is an entry of an experiment's code.
-type FileNode struct {
-	Path          string     `json:"path"`
-	Name          string     `json:"name"`
-	ModifiedTime  time.Time  `json:"modifiedTime"`
-	ContentLength int        `json:"contentLength"`
-	IsDir         bool       `json:"isDir"`
-	ContentType   string     `json:"contentType"`
-	Files         []FileNode `json:"files"`
 }
