@@ -76,15 +76,15 @@ func TestVaultAndItsStore(t *testing.T) {
 		t.Errorf("the role is gone: %v", err)
 	}
 	if err := c.makeBucket(ctx); err != nil {
-		t.Errorf("the bucket, which is there: %v", err)
+		t.Errorf("making a bucket that exists: %v", err)
 	}
 	if err := c.Reset(ctx, testReport(t)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestSetupSaysWhatItMisses: the script explains itself before it changes anything.
-func TestSetupSaysWhatItMisses(t *testing.T) {
+// TestSetupNamesMissingSettings: the script names a missing setting before it changes anything.
+func TestSetupNamesMissingSettings(t *testing.T) {
 	script := filepath.Join("..", "vault", "setup.sh")
 	given := []string{"PATH=" + os.Getenv("PATH")}
 	for _, name := range []string{"VAULT_ADDR", "DETENT_JWKS_URL", "DETENT_ROLE_ARN", "DETENT_BUCKETS"} {

@@ -42,14 +42,14 @@ func TestTheMasterEndsAnAttemptWhoseAgentIsDead(t *testing.T) {
 	}
 }
 
-func TestAnOrderOfBothIsOneOrder(t *testing.T) {
+func TestTwoRequestsToEndSendOneSIGTERM(t *testing.T) {
 	r := newRig(t, sh(`exec 2>/dev/null; trap 'echo told; read go < $DET_SPOOL_DIR/../gate; exit 5' TERM
 mkfifo $DET_SPOOL_DIR/../gate; echo ready; while :; do sleep 0.02; done`))
 	p := r.start("run")
 	eventually(t, "the program is ready", func() bool { return len(r.printed()) == 1 })
 	r.state.End("ada killed it")
 	eventually(t, "the program was told", func() bool { return len(r.printed()) == 2 })
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // Nomad's word comes a moment later
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // Nomad's signal arrives a moment later
 	if err := os.WriteFile(r.path("alloc/det/gate"), []byte("go\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestAProgramThatDoesNotListenIsKilled(t *testing.T) {
 	if e := r.exit(); e.ExitCode != 137 || !strings.Contains(e.Reason, "did not end within 1s") {
 		t.Fatalf("report %+v", e)
 	}
-	eventually(t, "nothing of it is left", func() bool { return !running("sleep\x0062.5") })
+	eventually(t, "all processes have ended", func() bool { return !running("sleep\x0062.5") })
 }
 
 func TestASecondSignalKills(t *testing.T) {
@@ -98,7 +98,7 @@ func TestLeftoversEndWithTheProgram(t *testing.T) {
 		t.Fatal("processes are left")
 	}
 	if !r.said("had left running") {
-		t.Fatalf("the log does not tell: %q", r.state.Lines(shipper, "runner"))
+		t.Fatalf("the log does not name the processes: %q", r.state.Lines(shipper, "runner"))
 	}
 }
 
@@ -131,7 +131,7 @@ func TestTheRunnerSurvivesABrokenLogCollector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = from.Close() // Nomad's log collector is gone
+	_ = from.Close() // Nomad's log collector has ended
 	r.outputs = to
 	p := r.start("run")
 	_ = to.Close()
@@ -145,7 +145,7 @@ func TestTheRunnerDoesNotWaitForALogCollector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer from.Close() // it is there, and reads nothing
+	defer from.Close() // the log collector runs, but does not read
 	r.outputs = to
 	p := r.start("run")
 	_ = to.Close()

@@ -86,7 +86,7 @@ func create(ctx context.Context, system, dir string, set Set, say func(string)) 
 	}
 	if set.Finish != "" {
 		if out, err := exec.CommandContext(ctx, python, "-c", set.Finish).CombinedOutput(); err != nil {
-			return fmt.Errorf("cannot finish it: %w\n%s", err, out)
+			return fmt.Errorf("cannot run its last step: %w\n%s", err, out)
 		}
 	}
 	return os.WriteFile(filepath.Join(dir, whole), nil, 0o644)

@@ -27,7 +27,7 @@ const Markdown = lazy(() => import('../parts/Markdown').then((m) => m.Markdown))
 const Hyper = lazy(() => import('../parts/hp/Hyper').then((m) => m.Hyper));
 const More = lazy(() => import('../parts/More').then((m) => m.More), true);
 
-const mostCurves = 20; // trials whose curves are drawn when nobody chose
+const maxCurves = 20; // trials whose curves are drawn if the user chose none
 
 export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { params: Record<string, string> }) {
   const id = Number(text);
@@ -42,7 +42,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
     const wanted = (chosen ?? '').split(',').map(Number).filter(Boolean);
     if (wanted.length) return wanted;
     const value = (t: Trial) => (typeof t.searcherMetricValue !== 'number' ? Infinity : smaller ? t.searcherMetricValue : -t.searcherMetricValue);
-    return all.slice().sort((a, b) => value(a) - value(b) || a.id - b.id).slice(0, mostCurves).map((t) => t.id).sort((a, b) => a - b);
+    return all.slice().sort((a, b) => value(a) - value(b) || a.id - b.id).slice(0, maxCurves).map((t) => t.id).sort((a, b) => a - b);
   }, [chosen, all.map((t) => t.id).join(), smaller]);
   const curves = useCurves(drawn);
   const rungs = useMemo(() => ladder(all.map(stand), e?.config.searcher ?? {}, smaller), [all, e?.config.searcher, smaller]);
@@ -122,7 +122,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
       {e.description && <p class="lead">{e.description}</p>}
       {e.error && <Notice kind="bad" title="Ended with an error" text={(one && one.error) || e.error}>{tab !== 'logs' && <a class="button" href={`/experiments/${e.id}/logs`}>See the log</a>}</Notice>}
       {experiment.data?.remarks?.map((r) => <Notice key={r} kind="wait" title="The search has no result" text={r} />)}
-      {!e.error && waiting && bare(e.state) !== 'PAUSED' && <Notice kind="wait" title={e.numTrials > 1 ? 'Trials wait' : 'It waits'} text={waiting} />}
+      {!e.error && waiting && bare(e.state) !== 'PAUSED' && <Notice kind="wait" title={e.numTrials > 1 ? 'Trials wait' : 'The trial waits'} text={waiting} />}
       <Tabs items={tabs} at={tab} href={(t) => `/experiments/${e.id}${t === 'overview' ? '' : `/${t}`}`} />
       {tab === 'overview' && (
         <div class="split">
@@ -147,10 +147,10 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
   );
 }
 
-// stand is what a search's rungs need of a trial.
+// stand returns the fields of a trial that a search's rungs need.
 const stand = (t: Trial) => ({ state: bare(t.state), over: ended(t.state), batches: t.totalBatchesProcessed, value: typeof t.searcherMetricValue === 'number' ? t.searcherMetricValue : null });
 
-// metricsOf are the names of what trials have reported, the validations first.
+// metricsOf returns the names of metrics that trials have reported, validation metrics first.
 function metricsOf(trials: Trial[]): { group: string; name: string }[] {
   const seen = new Map<string, { group: string; name: string }>();
   for (const t of trials) {
@@ -195,7 +195,7 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
   );
 }
 
-// Trials shows what differs between them; what is the same in all is in the configuration.
+// Trials shows the hyperparameters that differ between trials; the others are in the configuration.
 function Trials({ e, list, ready, rungs }: { e: Experiment; list: Trial[]; ready: boolean; rungs: Ladder | null }) {
   const now = useNow();
   const sort = sortOf({ key: 'id', desc: false });
