@@ -67,7 +67,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
         {t && !over && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload))}>End</button>}
         {t && !over && tree.length > 1 && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload, true))}>End the tree</button>}
       </div>
-      {!over && attempt?.waitingReason && <Notice kind="wait" title="It waits" text={attempt.waitingReason} />}
+      {!over && attempt?.waitingReason && <Notice kind="wait" title="The task waits" text={attempt.waitingReason} />}
       {over && attempt?.exitReason && <Notice kind={attempt.statusCode ? 'bad' : 'wait'} title="It is over" text={attempt.exitReason} />}
       {loaded.data.newest && <Nomad attempt={loaded.data.newest} />}
       {t?.kind === 'shells' && !over && <p class="lead">Open it from a terminal: <code>det shell open {id}</code></p>}
