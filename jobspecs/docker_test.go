@@ -97,7 +97,7 @@ func TestNetworks(t *testing.T) {
 	k := inContainer("7c1d2f6e")
 	k.Pool.Network = pool.BridgeNetwork
 	k.Members = append(k.Members, jobspecs.Member{NodeID: nodeB, NodeName: "n2"})
-	main, ship := last(t, k)
+	main, ship := processes(t, k)
 	if main.Config["network_mode"] != "host" || ship.Config["network_mode"] != "host" || main.Config["ports"] != nil || main.Env["DET_NETWORK"] != "" {
 		t.Errorf("members of several nodes run with %v", main.Config)
 	}

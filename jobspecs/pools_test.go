@@ -145,7 +145,7 @@ func TestLastProcessIsBare(t *testing.T) {
 	config := job.TaskGroups[0].Tasks[0].Config
 	config["privileged"], config["runtime"], config["volumes"] = true, "kata", []any{"/srv:/srv"}
 	config["security_opt"] = []any{"label=disable"}
-	main, ship := last(t, example(t, "infiniband", job))
+	main, ship := processes(t, example(t, "infiniband", job))
 	for _, key := range []string{"devices", "cap_add", "ulimit", "ipc_mode", "privileged", "volumes"} {
 		if main.Config[key] == nil || ship.Config[key] != nil {
 			t.Errorf("%s: the program has %v, the last process %v", key, main.Config[key], ship.Config[key])

@@ -193,7 +193,7 @@ CREATE OR REPLACE TRIGGER faults_note AFTER UPDATE OF nomad_status ON members FO
 // leaderSleeps stops the leader's process during its work, waits until another master leads, and
 // resumes the process: the old leader must not write anything.
 func leaderSleeps(t *testing.T, r *rig.Rig) {
-	random := chance(t)
+	random := randomMoments(t)
 	rig.Alter(t, r, audit)
 	led := map[string]bool{}
 	for range 3 {
