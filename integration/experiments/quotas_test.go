@@ -9,10 +9,10 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// det runs a command that must succeed.
+// det runs a command as an administrator, which must succeed.
 func (s *sharedPool) det(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := s.Det(t, args...)
+	out, err := s.Det(t, append([]string{"-u", "admin"}, args...)...)
 	if err != nil {
 		t.Fatalf("det %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
