@@ -3,6 +3,7 @@ package sched
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // A block is the usable slots of one model on one node.
@@ -47,6 +48,9 @@ type shelf struct {
 	rows [][]int // rows[n] has the indices of the blocks with n slots, ascending
 	at   []int   // the row of each block
 	max  int     // no row above this one was ever filled
+
+	moves int // how often a block was moved
+	rises int // …, to a row of more slots
 }
 
 func newShelf(blocks []block, size func(*block) int) *shelf {
@@ -72,6 +76,10 @@ func (s *shelf) move(i, n int) {
 	n = max(0, n)
 	if s.at[i] == n {
 		return
+	}
+	s.moves++
+	if n > s.at[i] {
+		s.rises++
 	}
 	old := s.rows[s.at[i]]
 	if j, ok := slices.BinarySearch(old, i); ok {
@@ -105,42 +113,46 @@ func (s *shelf) together(blocks, enough int) int {
 
 // makeBlocks cuts the schedulable nodes into blocks, in the order of the nodes.
 func (p *planner) makeBlocks() {
+	p.blocks = make([]block, 0, len(p.nodes))
+	var usable []*Slot
 	for i := range p.nodes {
 		n := &p.nodes[i]
+		p.blocksOf[i].from, p.blocksOf[i].to = len(p.blocks), len(p.blocks)
 		if !n.Schedulable {
 			continue
 		}
 		p.schedulable++
-		byBrand := map[string][]int{}
-		for _, s := range n.Slots {
-			if s.usable() {
-				byBrand[s.Brand] = append(byBrand[s.Brand], s.ID)
+		usable = usable[:0]
+		for j := range n.Slots {
+			if n.Slots[j].usable() {
+				usable = append(usable, &n.Slots[j])
 			}
 		}
-		brands := make([]string, 0, len(byBrand))
-		for brand := range byBrand {
-			brands = append(brands, brand)
-		}
-		slices.Sort(brands)
-		for _, brand := range brands {
-			ids := byBrand[brand]
-			slices.Sort(ids)
+		slices.SortFunc(usable, func(a, b *Slot) int { return cmp.Or(strings.Compare(a.Brand, b.Brand), a.ID-b.ID) })
+		for j := 0; j < len(usable); {
+			brand := usable[j].Brand
+			ids := make([]int, 0, len(usable)-j)
+			for ; j < len(usable) && usable[j].Brand == brand; j++ {
+				ids = append(ids, usable[j].ID)
+			}
 			ids = slices.Compact(ids)
 			p.usable += len(ids)
-			for _, id := range ids {
-				p.slotBlock[slotKey{i, id}] = len(p.blocks)
-			}
 			p.blocks = append(p.blocks, block{node: i, brand: brand, slots: ids, spare: noLimit})
-			if j, ok := slices.BinarySearch(p.brands, brand); !ok {
-				p.brands = slices.Insert(p.brands, j, brand)
+			if at, ok := slices.BinarySearch(p.brands, brand); !ok {
+				p.brands = slices.Insert(p.brands, at, brand)
 			}
 		}
+		p.blocksOf[i].to = len(p.blocks)
 	}
 }
 
 // occupy takes the slots of running tasks out of the blocks.
 func (p *planner) occupy() {
-	held := make(map[slotKey]bool, len(p.running))
+	held := make([]bool, p.usable)      // the slots of all blocks, one block after the other
+	first := make([]int, len(p.blocks)) // of each block
+	for i := 1; i < len(p.blocks); i++ {
+		first[i] = first[i-1] + len(p.blocks[i-1].slots)
+	}
 	for i := range p.running {
 		r := &p.running[i]
 		for _, part := range r.Parts {
@@ -152,13 +164,9 @@ func (p *planner) occupy() {
 				p.aux[node]++
 			}
 			for _, id := range part.SlotIDs {
-				key := slotKey{node, id}
-				b, ok := p.slotBlock[key]
-				if !ok || held[key] {
-					continue
+				if b := p.occupySlot(node, id, first, held); b >= 0 {
+					p.holds[i] = addHeld(p.holds[i], b)
 				}
-				held[key] = true
-				p.holds[i] = addHeld(p.holds[i], b)
 			}
 		}
 		for _, h := range p.holds[i] {
@@ -171,12 +179,25 @@ func (p *planner) occupy() {
 	}
 	for i := range p.blocks {
 		b := &p.blocks[i]
-		for _, id := range b.slots {
-			if !held[slotKey{b.node, id}] {
+		for j, id := range b.slots {
+			if !held[first[i]+j] {
 				b.free = append(b.free, id)
 			}
 		}
 	}
+}
+
+// occupySlot notes that a slot of a node is held, and returns its block; -1 if it is not usable, or was held already.
+func (p *planner) occupySlot(node, id int, first []int, held []bool) int {
+	found := -1
+	for b := p.blocksOf[node].from; b < p.blocksOf[node].to; b++ {
+		j, ok := slices.BinarySearch(p.blocks[b].slots, id)
+		if ok && !held[first[b]+j] {
+			held[first[b]+j] = true
+			found = b
+		}
+	}
+	return found
 }
 
 // hold is a number of slots of one block.
@@ -191,9 +212,6 @@ func addHeld(list []hold, b int) []hold {
 	}
 	return append(list, hold{b, 1})
 }
-
-// slotKey names a slot by the index of its node and its own id.
-type slotKey struct{ node, id int }
 
 // byName orders nodes as users read them.
 func byName(a, b Node) int {

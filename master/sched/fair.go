@@ -275,15 +275,18 @@ func (f *fairShare) behind(ahead *Request) string {
 // why adds which share is used up: the workspace's, the user's or the job's. Thousands of
 // trials of one job get one sentence that seldom changes.
 func (f *fairShare) why(r *Request, sentence string) string {
-	if f.job.behind != "" && len(r.Exclude) == 0 {
+	if f.job.waits && len(r.Exclude) == 0 {
+		if f.job.behind == "" {
+			f.job.behind = "waits behind an earlier attempt of " + nameOf(r.Group, r.ID)
+		}
 		return f.job.behind
 	}
-	f.job.behind = "waits behind an earlier attempt of " + nameOf(r.Group, r.ID)
+	f.job.waits = true
 	used := f.job.parent.parent
 	for s := f.job; s.parent != nil; s = s.parent {
 		if float64(s.held+r.Slots) > s.fair+nothing {
 			used = s
 		}
 	}
-	return sentence + "; " + used.tells()
+	return used.ends(sentence)
 }

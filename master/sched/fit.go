@@ -93,21 +93,21 @@ func (p *planner) brandsOf(r *Request) []string {
 // fewest is how the pool would spread a request over as few nodes as possible if
 // it were empty: in equal parts if so many nodes hold those, else in unequal ones.
 func (p *planner) fewest(r *Request) way {
-	key := shapeOf(r)
-	if w, known := p.fewestOf[key]; known && len(r.Exclude) == 0 {
-		return w
+	if len(r.Exclude) > 0 {
+		return p.fewestNow(r)
 	}
-	if p.shut(r) {
-		return way{}
+	about := p.about(r)
+	if !about.spread {
+		about.fewest = p.fewestNow(r)
+		about.spread = true
 	}
-	w := p.fewestNow(r)
-	if len(r.Exclude) == 0 {
-		p.fewestOf[key] = w
-	}
-	return w
+	return about.fewest
 }
 
 func (p *planner) fewestNow(r *Request) way {
+	if p.shut(r) {
+		return way{}
+	}
 	if p.findWhole(p.capacity, r) >= 0 {
 		return way{nodes: 1}
 	}
@@ -156,6 +156,17 @@ func (p *planner) smallestPart(r *Request, nodes int) int {
 
 // ways lists how a request may be spread, the best one first.
 func (p *planner) ways(r *Request, fewest way) []way {
+	if len(r.Exclude) > 0 {
+		return p.waysNow(r, fewest)
+	}
+	about := p.about(r)
+	if about.ways == nil {
+		about.ways = p.waysNow(r, fewest)
+	}
+	return about.ways
+}
+
+func (p *planner) waysNow(r *Request, fewest way) []way {
 	list := []way{fewest}
 	if r.SingleNode {
 		return list
@@ -197,14 +208,19 @@ func (p *planner) findWhole(s *shelf, r *Request) int {
 func (p *planner) findParts(s *shelf, r *Request, w way, brand string) []hold {
 	part := r.Slots / w.nodes
 	picks := make([]hold, 0, w.nodes)
-	used := make(map[int]bool, w.nodes)
+	var used []bool // nodes; of one model, each has one block
+	if brand == anyBrand {
+		used = make([]bool, len(p.nodes))
+	}
 	for n := part; n <= s.max; n++ {
 		for _, i := range s.rows[n] {
 			b := &p.blocks[i]
-			if used[b.node] || brand != anyBrand && b.brand != brand || w.filled && len(b.slots) != part || p.excluded(r, i) {
+			if used != nil && used[b.node] || brand != anyBrand && b.brand != brand || w.filled && len(b.slots) != part || p.excluded(r, i) {
 				continue
 			}
-			used[b.node] = true
+			if used != nil {
+				used[b.node] = true
+			}
 			picks = append(picks, hold{i, part})
 			if len(picks) == w.nodes {
 				slices.SortFunc(picks, func(a, b hold) int { return a.block - b.block })

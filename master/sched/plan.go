@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/pool"
@@ -20,12 +21,7 @@ func Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now 
 			queued[i].keepTo(of)
 		}
 	}
-	order := make([]*Request, len(queued))
-	for i := range queued {
-		order[i] = &queued[i]
-	}
-	slices.SortFunc(order, byImportance)
-	p.policy = p.policyOf(order, now)
+	p.policy = p.policyOf(inOrder(queued), now)
 	for r := p.policy.next(); r != nil; r = p.policy.next() {
 		p.policy.considered(p.consider(r, now))
 	}
@@ -37,6 +33,38 @@ func Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now 
 func (r *Request) keepTo(of *pool.Pool) {
 	r.SingleNode = r.SingleNode || of.SingleNode
 	r.EqualParts = r.EqualParts || of.Scheduler.EqualParts
+}
+
+// inOrder lists requests by importance. It compares copies of what decides, which lie side by side in
+// memory: of ten thousand requests, most time would go into fetching them.
+func inOrder(queued []Request) []*Request {
+	type entry struct {
+		priority int
+		seconds  int64
+		nanos    int
+		r        *Request
+	}
+	entries := make([]entry, len(queued))
+	for i := range queued {
+		r := &queued[i]
+		entries[i] = entry{r.Priority, r.QueuedAt.Unix(), r.QueuedAt.Nanosecond(), r}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		switch {
+		case a.priority != b.priority:
+			return cmp.Compare(a.priority, b.priority)
+		case a.seconds != b.seconds:
+			return cmp.Compare(a.seconds, b.seconds)
+		case a.nanos != b.nanos:
+			return cmp.Compare(a.nanos, b.nanos)
+		}
+		return strings.Compare(a.r.ID, b.r.ID)
+	})
+	order := make([]*Request, len(entries))
+	for i := range entries {
+		order[i] = entries[i].r
+	}
+	return order
 }
 
 func byImportance(a, b *Request) int {
@@ -56,9 +84,9 @@ type planner struct {
 	usable      int            // slots of those nodes that are ours to give
 	outOfUse    string         // the other nodes, as the end of a sentence
 	blocks      []block
-	brands      []string // of all blocks, ascending
-	mixed       []string // …, and anyBrand
-	slotBlock   map[slotKey]int
+	brands      []string       // of all blocks, ascending
+	mixed       []string       // …, and anyBrand
+	blocksOf    []span         // of each node
 	holds       [][]hold       // what each running task holds of the blocks
 	aux         []int          // tasks of 0 slots on each node
 	inGroup     map[string]int // slots held by each group, promises included
@@ -73,17 +101,17 @@ type planner struct {
 	ahead    *Request // the first request that found no room
 	head     *Request // the first one that not even preemption finds room for
 	headCuts []cut    // how the head could be placed
-	fewestOf map[shape]way
 
 	tallies map[tallyKey]*tally // where what is placed is spread
 	byGroup map[string][]int    // of running, made when first needed
 
-	moves   int              // of blocks on shelves
-	without map[shape]int    // shapes that found no room, and after how many moves
-	whys    map[shape]reason // of whyNow
-	nevers  map[shape]string // of whyNever
-	noNode  string           // of whyNoNode
+	shapes map[shape]*found
+	last   *found // the one that was used last
+	noNode string // of whyNoNode
 }
+
+// span is a range of blocks.
+type span struct{ from, to int }
 
 // shape is all that decides how nodes could hold a request that excludes none by itself.
 type shape struct {
@@ -92,11 +120,18 @@ type shape struct {
 	choice               *Choice
 }
 
-func shapeOf(r *Request) shape {
-	return shape{r.Slots, r.SingleNode, r.EqualParts, r.MixModels, r.Choice}
+// found is what was found out for the requests of one shape, which are often thousands.
+type found struct {
+	shape
+	spread  bool  // fewest is known
+	fewest  way   // of planner.fewest
+	ways    []way // of planner.ways; nil: not known
+	without int   // no room was found when so many blocks had risen on nows; -1: some was
+	whyNow  reason
+	never   string // of whyNever
 }
 
-// A reason is a sentence, and when it is true: after so many moves of blocks, behind the
+// A reason is a sentence, and when it is true: after so many moves of blocks on opens, behind the
 // same request.
 type reason struct {
 	text  string
@@ -104,21 +139,33 @@ type reason struct {
 	ahead *Request
 }
 
+// about returns what is known of requests like this one.
+func (p *planner) about(r *Request) *found {
+	key := shape{r.Slots, r.SingleNode, r.EqualParts, r.MixModels, r.Choice}
+	if p.last != nil && p.last.shape == key {
+		return p.last
+	}
+	f := p.shapes[key]
+	if f == nil {
+		f = &found{shape: key, without: -1}
+		p.shapes[key] = f
+	}
+	p.last = f
+	return f
+}
+
 func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *planner {
 	p := &planner{
 		pool: of, nodes: slices.Clone(nodes), running: slices.Clone(running),
 		result:    Result{Waiting: make(map[string]string, queued)},
 		nodeIndex: make(map[string]int, len(nodes)),
-		slotBlock: make(map[slotKey]int, 8*len(nodes)),
+		blocksOf:  make([]span, len(nodes)),
 		holds:     make([][]hold, len(running)),
 		aux:       make([]int, len(nodes)),
 		inGroup:   map[string]int{},
 		leaving:   make([]bool, len(running)),
-		fewestOf:  map[shape]way{},
 		tallies:   map[tallyKey]*tally{},
-		without:   map[shape]int{},
-		whys:      map[shape]reason{},
-		nevers:    map[shape]string{},
+		shapes:    map[shape]*found{},
 	}
 	slices.SortFunc(p.nodes, byName)
 	slices.SortFunc(p.running, func(a, b Running) int { return cmp.Compare(a.ID, b.ID) })
@@ -200,15 +247,19 @@ func (p *planner) consider(r *Request, now time.Time) outcome {
 	return result
 }
 
-// room finds what may be given at once. What found none finds none while nothing changes.
+// room finds what may be given at once. What found none finds none while no block has more to give.
 func (p *planner) room(r *Request) []hold {
-	key := shapeOf(r)
-	if moves, known := p.without[key]; known && moves == p.moves && len(r.Exclude) == 0 {
+	if len(r.Exclude) > 0 {
+		return p.find(p.nows, r)
+	}
+	about := p.about(r)
+	if about.without == p.nows.rises {
 		return nil
 	}
 	picks := p.find(p.nows, r)
-	if picks == nil && len(r.Exclude) == 0 {
-		p.without[key] = p.moves
+	about.without = -1
+	if picks == nil {
+		about.without = p.nows.rises
 	}
 	return picks
 }
@@ -245,7 +296,6 @@ func (p *planner) promise(r *Request, picks []hold) {
 
 // changed puts a block where it belongs on every shelf.
 func (p *planner) changed(i int) {
-	p.moves++
 	b := &p.blocks[i]
 	p.opens.move(i, b.open())
 	p.nows.move(i, b.now())

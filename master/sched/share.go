@@ -26,10 +26,14 @@ type share struct {
 	at      int      // the share's own index there; -1 if it has no requests
 	told    string   // the last result of tells, …
 	toldFor int      // … when held was this
+	ended   string   // the last result of ends, …
+	begun   string   // … for this sentence and …
+	endedBy string   // … this result of tells
 
 	// Of a job:
 	queue  []*Request // by importance
-	behind string     // the sentence for requests behind the first one that waits; "" if none waits
+	waits  bool       // one of its requests waits
+	behind string     // the sentence for the requests behind it, made when it is needed
 	tasks  []int      // running tasks that may be asked to leave, the youngest first
 	cursor int        // of tasks: those before it were asked for the current request
 	most   *int       // its max_slots
@@ -197,6 +201,14 @@ func (s *share) fullest(without *share) *share {
 		}
 	}
 	return found
+}
+
+// ends completes a sentence with what the share holds.
+func (s *share) ends(sentence string) string {
+	if tells := s.tells(); s.ended == "" || s.begun != sentence || s.endedBy != tells {
+		s.ended, s.begun, s.endedBy = sentence+"; "+tells, sentence, tells
+	}
+	return s.ended
 }
 
 // tells says what a share holds of what is fair.

@@ -26,13 +26,11 @@ func (p *planner) whyNever(r *Request) string {
 	if len(r.Exclude) > 0 {
 		return p.explainNever(r)
 	}
-	key := shapeOf(r)
-	known, ok := p.nevers[key]
-	if !ok {
-		known = p.explainNever(r)
-		p.nevers[key] = known
+	about := p.about(r)
+	if about.never == "" {
+		about.never = p.explainNever(r)
 	}
-	return known
+	return about.never
 }
 
 func (p *planner) explainNever(r *Request) string {
@@ -99,13 +97,11 @@ func (p *planner) whyNow(r *Request) string {
 	if len(r.Exclude) > 0 {
 		return p.explain(r)
 	}
-	key := shapeOf(r)
-	known, ok := p.whys[key]
-	if !ok || known.moves != p.moves || known.ahead != p.ahead {
-		known = reason{p.explain(r), p.moves, p.ahead}
-		p.whys[key] = known
+	about := p.about(r)
+	if known := about.whyNow; known.text == "" || known.moves != p.opens.moves || known.ahead != p.ahead {
+		about.whyNow = reason{p.explain(r), p.opens.moves, p.ahead}
 	}
-	return known.text
+	return about.whyNow.text
 }
 
 func (p *planner) explain(r *Request) string {
