@@ -110,7 +110,7 @@ func (a *API) rawUsage(ctx context.Context, c *call, _ *v1.None) (*v1.ResourceAl
 	resp := &v1.ResourceAllocationRawResponse{ResourceEntries: make([]v1.ResourceAllocationRawEntry, len(list))}
 	for i, u := range list {
 		e := v1.ResourceAllocationRawEntry{Kind: strings.ToLower(u.TaskType), StartTime: &list[i].StartedAt, EndTime: u.EndedAt, Username: u.Username, UserID: u.OwnerID,
-			Labels: u.Labels, Seconds: u.Seconds, Slots: u.Slots}
+			Labels: u.Labels, Seconds: u.Seconds, Slots: u.Slots, GPUModels: u.Models}
 		if u.ExperimentID != nil {
 			e.ExperimentID = *u.ExperimentID
 		}
@@ -137,7 +137,7 @@ func (a *API) aggregatedUsage(ctx context.Context, c *call, _ *v1.None) (*v1.Res
 		if n := len(resp.ResourceEntries); n == 0 || resp.ResourceEntries[n-1].PeriodStart != start {
 			resp.ResourceEntries = append(resp.ResourceEntries, v1.ResourceAllocationAggregatedEntry{PeriodStart: start, Period: period,
 				ByUsername: map[string]float64{}, ByExperimentLabel: map[string]float64{}, ByResourcePool: map[string]float64{},
-				ByWorkspace: map[string]float64{}, ByProject: map[string]float64{}, ByTaskType: map[string]float64{}})
+				ByWorkspace: map[string]float64{}, ByProject: map[string]float64{}, ByTaskType: map[string]float64{}, ByGPUModel: map[string]float64{}})
 		}
 		e := &resp.ResourceEntries[len(resp.ResourceEntries)-1]
 		if s.Kind == store.UsageTotal {
@@ -152,7 +152,7 @@ func (a *API) aggregatedUsage(ctx context.Context, c *call, _ *v1.None) (*v1.Res
 // usageBy are the sums of an entry by their kinds.
 func usageBy(e *v1.ResourceAllocationAggregatedEntry) map[string]map[string]float64 {
 	return map[string]map[string]float64{store.UsageUser: e.ByUsername, store.UsageLabel: e.ByExperimentLabel, store.UsagePool: e.ByResourcePool,
-		store.UsageWorkspace: e.ByWorkspace, store.UsageProject: e.ByProject, store.UsageTask: e.ByTaskType}
+		store.UsageWorkspace: e.ByWorkspace, store.UsageProject: e.ByProject, store.UsageTask: e.ByTaskType, store.UsageModel: e.ByGPUModel}
 }
 
 // sendCSV sends a table; its first line has the names of the columns.
@@ -227,7 +227,7 @@ func (a *API) aggregatedUsageCSV(ctx context.Context, c *call) error {
 	lines := [][]string{{"aggregation_type", "aggregation_key", "date", "seconds"}}
 	for _, e := range sums.ResourceEntries {
 		by := usageBy(&e)
-		for _, kind := range []string{store.UsageLabel, store.UsageUser, store.UsagePool, store.UsageWorkspace, store.UsageProject, store.UsageTask} {
+		for _, kind := range []string{store.UsageLabel, store.UsageUser, store.UsagePool, store.UsageWorkspace, store.UsageProject, store.UsageTask, store.UsageModel} {
 			for _, key := range slices.Sorted(maps.Keys(by[kind])) {
 				lines = append(lines, []string{kind, key, e.PeriodStart, fmt.Sprintf("%f", by[kind][key])})
 			}

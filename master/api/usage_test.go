@@ -9,10 +9,10 @@ import (
 func TestUsage(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
-	r.exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, experiment_id, labels, pool, slots, queued_at, started_at, ended_at) VALUES
-		('1.a.1', 'TRIAL', 2, 'determined', 1, 'Uncategorized', 'p', 7, '{x,y}', 'default', 2, '2026-01-01T22:00:00Z', '2026-01-01T23:00:00Z', '2026-01-02T01:00:00Z'),
-		('nb.1', 'NOTEBOOK', 1, 'admin', 99, 'gone', '', NULL, '{}', 'default', 1, '2026-01-02T00:00:00Z', '2026-01-02T00:30:00Z', '2026-01-02T00:30:36Z'),
-		('gc.1', 'CHECKPOINT_GC', 1, 'admin', 1, 'Uncategorized', '', NULL, '{}', 'default', 0, '2026-01-02T02:00:00Z', '2026-01-02T02:00:00Z', '2026-01-02T02:10:00Z')`)
+	r.exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, experiment_id, labels, pool, slots, models, queued_at, started_at, ended_at) VALUES
+		('1.a.1', 'TRIAL', 2, 'determined', 1, 'Uncategorized', 'p', 7, '{x,y}', 'default', 2, '{"A100": 2}', '2026-01-01T22:00:00Z', '2026-01-01T23:00:00Z', '2026-01-02T01:00:00Z'),
+		('nb.1', 'NOTEBOOK', 1, 'admin', 99, 'gone', '', NULL, '{}', 'default', 1, '{}', '2026-01-02T00:00:00Z', '2026-01-02T00:30:00Z', '2026-01-02T00:30:36Z'),
+		('gc.1', 'CHECKPOINT_GC', 1, 'admin', 1, 'Uncategorized', '', NULL, '{}', 'default', 0, '{}', '2026-01-02T02:00:00Z', '2026-01-02T02:00:00Z', '2026-01-02T02:10:00Z')`)
 	const window = "?timestamp_after=2026-01-02T00:00:00Z&timestamp_before=2026-01-03T00:00:00Z"
 	csv := func(path string) string { return strings.TrimSpace(string(me.get(path).ok().body)) }
 	want := func(path string, lines ...string) {
@@ -36,16 +36,17 @@ func TestUsage(t *testing.T) {
 		"aggregation_type,aggregation_key,date,seconds",
 		"experiment_label,x,2026-01-01,7200.000000", "experiment_label,y,2026-01-01,7200.000000", "username,determined,2026-01-01,7200.000000",
 		"resource_pool,default,2026-01-01,7200.000000", "workspace,Uncategorized,2026-01-01,7200.000000", "project,Uncategorized/p,2026-01-01,7200.000000",
-		"task_type,TRIAL,2026-01-01,7200.000000", "total,total,2026-01-01,7200.000000",
+		"task_type,TRIAL,2026-01-01,7200.000000", "gpu_model,A100,2026-01-01,7200.000000", "total,total,2026-01-01,7200.000000",
 		"experiment_label,x,2026-01-02,7200.000000", "experiment_label,y,2026-01-02,7200.000000", "username,admin,2026-01-02,36.000000", "username,determined,2026-01-02,7200.000000",
 		"resource_pool,default,2026-01-02,7236.000000", "workspace,Uncategorized,2026-01-02,7200.000000", "workspace,gone,2026-01-02,36.000000",
-		"project,Uncategorized/p,2026-01-02,7200.000000", "task_type,NOTEBOOK,2026-01-02,36.000000", "task_type,TRIAL,2026-01-02,7200.000000", "total,total,2026-01-02,7236.000000")
+		"project,Uncategorized/p,2026-01-02,7200.000000", "task_type,NOTEBOOK,2026-01-02,36.000000", "task_type,TRIAL,2026-01-02,7200.000000", "gpu_model,A100,2026-01-02,7200.000000", "total,total,2026-01-02,7236.000000")
 	months := me.get("/api/v1/resources/allocation/aggregated?startDate=2026-01&endDate=2026-02&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY").ok().tree()
-	if at(t, months, "resourceEntries.0.seconds") != 14436.0 || at(t, months, "resourceEntries.0.periodStart") != "2026-01" || at(t, months, "resourceEntries.0.byUsername.admin") != 36.0 {
+	if at(t, months, "resourceEntries.0.seconds") != 14436.0 || at(t, months, "resourceEntries.0.periodStart") != "2026-01" || at(t, months, "resourceEntries.0.byUsername.admin") != 36.0 || at(t, months, "resourceEntries.0.byGpuModel.A100") != 14400.0 {
 		t.Errorf("%v", months)
 	}
 	raw := me.get("/api/v1/resources/allocation/raw?timestampAfter=2026-01-02T00:00:00Z&timestampBefore=2026-01-03T00:00:00Z").ok().tree()
-	if at(t, raw, "resourceEntries.0.experimentId") != 7.0 || at(t, raw, "resourceEntries.1.kind") != "notebook" || at(t, raw, "resourceEntries.2.seconds") != 600.0 {
+	if at(t, raw, "resourceEntries.0.experimentId") != 7.0 || at(t, raw, "resourceEntries.1.kind") != "notebook" || at(t, raw, "resourceEntries.2.seconds") != 600.0 ||
+		at(t, raw, "resourceEntries.0.gpuModels.A100") != 2.0 {
 		t.Errorf("%v", raw)
 	}
 	// Whoever sees one workspace sees its part.

@@ -86,7 +86,7 @@ func placed(pl sched.Placement, nodes map[string]*sched.Node) store.Placement {
 		m := store.PlacedMember{Rank: rank, NodeID: part.NodeID, NodeName: n.Name, SlotIDs: part.SlotIDs}
 		for _, id := range part.SlotIDs {
 			if s := n.Slot(id); s != nil && s.Device != "" {
-				m.Devices = append(m.Devices, s.Device)
+				m.Devices, m.Model = append(m.Devices, s.Device), s.Brand // all of one model
 			}
 		}
 		out.Members = append(out.Members, m)

@@ -65,7 +65,7 @@ func (s *stage) decide() (places map[string]string, waits map[string]string) {
 	out := Decide(s.p).Changes()
 	places, waits = map[string]string{}, map[string]string{}
 	for _, p := range out.Placements {
-		places[p.AllocationID] = fmt.Sprint(p.Members[0].SlotIDs, p.Members[0].Devices)
+		places[p.AllocationID] = fmt.Sprintf("%v %v %s", p.Members[0].SlotIDs, p.Members[0].Devices, p.Members[0].Model)
 	}
 	for _, a := range out.Allocations {
 		if a.Waiting != nil {
@@ -82,7 +82,7 @@ func TestDevicesAreNamed(t *testing.T) {
 	s.queue("b", "gpu", 2)
 	s.queue("c", "cpu", 1)
 	places, waits := s.decide()
-	if places["a.1"] != "[0 2] [GPU-0 GPU-2]" || places["c.1"] != "[0] []" || len(places) != 2 {
+	if places["a.1"] != "[0 2] [GPU-0 GPU-2] A100" || places["c.1"] != "[0] [] " || len(places) != 2 {
 		t.Errorf("placed %v", places)
 	}
 	if want := "the largest free block in pool gpu is 1, on node n1; slot 1 of n1 is out of use (it smells)"; !strings.HasSuffix(waits["b.1"], want) {
@@ -121,7 +121,7 @@ func TestDevicesMoveUp(t *testing.T) {
 	s.queue("c", "gpu", 1)
 	s.queue("d", "gpu", 1)
 	places, waits := s.decide()
-	if len(places) != 1 || places["c.1"] != "[2] [GPU-3]" || !strings.Contains(waits["d.1"], "all 3 of pool gpu are in use") {
+	if len(places) != 1 || places["c.1"] != "[2] [GPU-3] A100" || !strings.Contains(waits["d.1"], "all 3 of pool gpu are in use") {
 		t.Errorf("placed %v, waiting %v", places, waits)
 	}
 }
@@ -135,7 +135,7 @@ func TestPoolsShareANode(t *testing.T) {
 	s.queue("c", "shared", 1)
 	s.queue("d", "shared", 1)
 	places, waits := s.decide()
-	if places["b.1"] != "[2] [GPU-2]" || places["c.1"] != "[3] [GPU-3]" || len(places) != 2 {
+	if places["b.1"] != "[2] [GPU-2] A100" || places["c.1"] != "[3] [GPU-3] A100" || len(places) != 2 {
 		t.Errorf("placed %v", places)
 	}
 	if !strings.Contains(waits["d.1"], "needs 1 slot") {
@@ -151,7 +151,7 @@ func TestPoolsShareCores(t *testing.T) {
 	s.queue("c", "cpu", 1)
 	s.queue("d", "cpu", 1)
 	places, waits := s.decide()
-	if len(places) != 1 || places["c.1"] != "[0] []" || waits["d.1"] == "" {
+	if len(places) != 1 || places["c.1"] != "[0] [] " || waits["d.1"] == "" {
 		t.Errorf("placed %v, waiting %v", places, waits)
 	}
 }

@@ -132,6 +132,7 @@ type PlacedMember struct {
 	NodeName string
 	SlotIDs  []int
 	Devices  []string // ids of the slots' devices; empty if the slots are cores
+	Model    string   // of the devices
 }
 
 // NewEvent is an event for a search.
@@ -239,8 +240,8 @@ func queuePlacement(b *statements, p Placement) {
 		UPDATE allocations SET state = 'ASSIGNED', assigned_at = now(), waiting_reason = '' WHERE id = $1 AND state = 'PENDING'`, p.AllocationID)
 	for _, m := range p.Members {
 		b.guarded("member of "+p.AllocationID, `
-			INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, devices) VALUES ($1, $2, $3, $4, $5, $6)`,
-			p.AllocationID, m.Rank, m.NodeID, m.NodeName, append([]int{}, m.SlotIDs...), append([]string{}, m.Devices...))
+			INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, devices, model) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			p.AllocationID, m.Rank, m.NodeID, m.NodeName, append([]int{}, m.SlotIDs...), append([]string{}, m.Devices...), m.Model)
 	}
 	b.queue(recordUsage, p.AllocationID)
 }

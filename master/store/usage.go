@@ -13,9 +13,11 @@ import (
 // second statement stores the whole row if a master of an earlier release has placed the attempt.
 // greatest ignores NULL, so an attempt that has not ended needs the CASE.
 const recordUsage = `
-	INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, project_id, experiment_id, labels, pool, slots, queued_at, started_at, ended_at)
+	INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, project_id, experiment_id, labels, pool, slots, models, queued_at, started_at, ended_at)
 	SELECT a.id, k.type, k.owner_id, u.username, k.workspace_id, w.name, coalesce(p.name, ''), p.id, e.id, coalesce(e.labels, '{}'),
-		a.pool, a.slots, a.queued_at, a.assigned_at, CASE WHEN a.ended_at IS NOT NULL THEN greatest(a.assigned_at, a.ended_at) END
+		a.pool, a.slots, (SELECT coalesce(jsonb_object_agg(m.model, m.slots), '{}') FROM
+			(SELECT model, sum(cardinality(slot_ids)) AS slots FROM members WHERE allocation_id = a.id AND model <> '' GROUP BY model) m),
+		a.queued_at, a.assigned_at, CASE WHEN a.ended_at IS NOT NULL THEN greatest(a.assigned_at, a.ended_at) END
 	FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id JOIN workspaces w ON w.id = k.workspace_id
 		LEFT JOIN experiments e ON e.id = k.experiment_id AND k.type = 'TRIAL' LEFT JOIN projects p ON p.id = e.project_id
 	WHERE a.id = $1 AND a.assigned_at IS NOT NULL
@@ -23,19 +25,20 @@ const recordUsage = `
 
 // A Usage is what an attempt held, and how long within a window.
 type Usage struct {
-	AllocationID string     `db:"allocation_id"`
-	TaskType     string     `db:"task_type"`
-	OwnerID      int        `db:"owner_id"`
-	Username     string     `db:"username"`
-	Workspace    string     `db:"workspace"`
-	Project      string     `db:"project"`
-	ExperimentID *int       `db:"experiment_id"`
-	Labels       []string   `db:"labels"`
-	Pool         string     `db:"pool"`
-	Slots        int        `db:"slots"`
-	StartedAt    time.Time  `db:"started_at"`
-	EndedAt      *time.Time `db:"ended_at"`
-	Seconds      float64    `db:"seconds"` // within the window; to now if it has not ended
+	AllocationID string         `db:"allocation_id"`
+	TaskType     string         `db:"task_type"`
+	OwnerID      int            `db:"owner_id"`
+	Username     string         `db:"username"`
+	Workspace    string         `db:"workspace"`
+	Project      string         `db:"project"`
+	ExperimentID *int           `db:"experiment_id"`
+	Labels       []string       `db:"labels"`
+	Pool         string         `db:"pool"`
+	Slots        int            `db:"slots"`
+	Models       map[string]int `db:"models"` // the slots by the model of their GPUs, as far as it is known
+	StartedAt    time.Time      `db:"started_at"`
+	EndedAt      *time.Time     `db:"ended_at"`
+	Seconds      float64        `db:"seconds"` // within the window; to now if it has not ended
 }
 
 // inWindow chooses the attempts that held something within @since..@until, in the scope.
@@ -46,7 +49,7 @@ const inWindow = `
 // Usages lists at most limit attempts that held something within a window, the first ones first.
 func (db *DB) Usages(ctx context.Context, in auth.Scope, since, until time.Time, limit int) ([]Usage, error) {
 	return rows[Usage](ctx, db, `
-		SELECT u.allocation_id, u.task_type, u.owner_id, u.username, u.workspace, u.project, u.experiment_id, u.labels, u.pool, u.slots, u.started_at, u.ended_at,
+		SELECT u.allocation_id, u.task_type, u.owner_id, u.username, u.workspace, u.project, u.experiment_id, u.labels, u.pool, u.slots, u.models, u.started_at, u.ended_at,
 			greatest(0, extract(epoch FROM least(coalesce(u.ended_at, now()), @until) - greatest(u.started_at, @since)))::float8 AS seconds
 		FROM usage u WHERE `+inWindow+` ORDER BY u.started_at, u.allocation_id LIMIT @limit`,
 		pgx.NamedArgs{"since": since, "until": until, "scope": workspaces(in), "limit": limit})
@@ -69,6 +72,7 @@ const (
 	UsageWorkspace = "workspace"
 	UsageProject   = "project"
 	UsageTask      = "task_type"
+	UsageModel     = "gpu_model"
 )
 
 // UsageSums adds up the slot-seconds of each day, or each month, of a window. Days begin at
@@ -83,19 +87,21 @@ func (db *DB) UsageSums(ctx context.Context, in auth.Scope, since, until time.Ti
 			SELECT u.*, greatest(u.started_at, @since) AT TIME ZONE 'UTC' AS since, least(coalesce(u.ended_at, now()), @until) AT TIME ZONE 'UTC' AS until
 			FROM usage u WHERE u.slots > 0 AND `+inWindow+`),
 		days AS (
-			SELECT h.username, h.labels, h.pool, h.workspace, h.project, h.task_type, date_trunc(@period, d) AS period,
-				h.slots * extract(epoch FROM least(h.until, d + interval '1 day') - greatest(h.since, d))::float8 AS seconds
+			SELECT h.username, h.labels, h.pool, h.workspace, h.project, h.task_type, h.models, date_trunc(@period, d) AS period,
+				extract(epoch FROM least(h.until, d + interval '1 day') - greatest(h.since, d))::float8 AS held, h.slots
 			FROM held h CROSS JOIN LATERAL generate_series(date_trunc('day', h.since), h.until, interval '1 day') AS d
 			WHERE h.until > h.since AND d < h.until),
 		sums AS (
 			SELECT period, CASE WHEN grouping(username) = 0 THEN 'username' WHEN grouping(pool) = 0 THEN 'resource_pool' WHEN grouping(project) = 0 THEN 'project'
 					WHEN grouping(workspace) = 0 THEN 'workspace' WHEN grouping(task_type) = 0 THEN 'task_type' ELSE 'total' END AS kind,
 				CASE WHEN grouping(username) = 0 THEN username WHEN grouping(pool) = 0 THEN pool WHEN grouping(project) = 0 THEN workspace || '/' || project
-					WHEN grouping(workspace) = 0 THEN workspace WHEN grouping(task_type) = 0 THEN task_type ELSE 'total' END AS key, sum(seconds) AS seconds,
+					WHEN grouping(workspace) = 0 THEN workspace WHEN grouping(task_type) = 0 THEN task_type ELSE 'total' END AS key, sum(slots * held) AS seconds,
 				grouping(project) = 0 AND project = '' AS none
 			FROM days GROUP BY GROUPING SETS ((period), (period, username), (period, pool), (period, workspace), (period, workspace, project), (period, task_type))
 			UNION ALL
-			SELECT period, 'experiment_label', l, sum(seconds), false FROM days, unnest(labels) AS l GROUP BY period, l)
+			SELECT period, 'experiment_label', l, sum(slots * held), false FROM days, unnest(labels) AS l GROUP BY period, l
+			UNION ALL
+			SELECT period, 'gpu_model', m.key, sum(m.value::int * held), false FROM days, jsonb_each_text(models) AS m GROUP BY period, m.key)
 		SELECT period AT TIME ZONE 'UTC' AS period, kind, key, seconds FROM sums WHERE NOT none ORDER BY period, kind, key`,
 		pgx.NamedArgs{"since": since, "until": until, "scope": workspaces(in), "period": period})
 }

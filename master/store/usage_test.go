@@ -25,9 +25,10 @@ func TestUsageSums(t *testing.T) {
 		if to.Before(time.Now()) {
 			ended = &to
 		}
+		model := fmt.Sprintf("m%d", random.IntN(3))
 		slots, user, pool, label := random.IntN(5), fmt.Sprintf("u%d", random.IntN(3)), fmt.Sprintf("p%d", random.IntN(2)), fmt.Sprintf("l%d", random.IntN(2))
-		w.exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, experiment_id, labels, pool, slots, queued_at, started_at, ended_at)
-			VALUES ($1, 'TRIAL', 1, $2, 1, 'w', 'p', 1, ARRAY[$3, 'all'], $4, $5, $6, $6, $7)`, fmt.Sprint(i), user, label, pool, slots, from, ended)
+		w.exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, experiment_id, labels, pool, slots, models, queued_at, started_at, ended_at)
+			VALUES ($1, 'TRIAL', 1, $2, 1, 'w', 'p', 1, ARRAY[$3, 'all'], $4, $5, $8, $6, $6, $7)`, fmt.Sprint(i), user, label, pool, slots, from, ended, modelsOf(slots, model))
 		for d := since; d.Before(until); d = d.Add(day) {
 			a, b := from, to
 			if a.Before(d) {
@@ -43,6 +44,11 @@ func TestUsageSums(t *testing.T) {
 			for _, key := range []string{"total total", "username " + user, "resource_pool " + pool, "experiment_label " + label, "experiment_label all", "workspace w", "project w/p", "task_type TRIAL"} {
 				want[d.Format(time.DateOnly)+" "+key] += held
 				want[d.Format("2006-01-01")[:7]+"-01 month "+key] += held
+			}
+			for m, n := range modelsOf(slots, model) {
+				part := held / float64(slots) * float64(n)
+				want[d.Format(time.DateOnly)+" gpu_model "+m] += part
+				want[d.Format("2006-01-01")[:7]+"-01 month gpu_model "+m] += part
 			}
 		}
 	}
@@ -86,6 +92,17 @@ func TestUsageSums(t *testing.T) {
 	if math.Abs(sum-all) > 0.01 {
 		t.Errorf("the attempts have %f slot-seconds, and the days %f", sum, all)
 	}
+}
+
+// modelsOf gives m0 no model, as cores have none, and of m2 one slot of another model.
+func modelsOf(slots int, model string) map[string]int {
+	switch {
+	case slots == 0 || model == "m0":
+		return map[string]int{}
+	case model == "m2" && slots > 1:
+		return map[string]int{"m1": 1, "m2": slots - 1}
+	}
+	return map[string]int{model: slots}
 }
 
 // What has not ended counts to now, and not into the future.

@@ -4,15 +4,16 @@ import "time"
 
 // ResourceAllocationRawEntry is what one attempt held.
 type ResourceAllocationRawEntry struct {
-	Kind         string     `json:"kind"` // type of its task, in small letters
-	StartTime    *time.Time `json:"startTime"`
-	EndTime      *time.Time `json:"endTime"`
-	ExperimentID int        `json:"experimentId"`
-	Username     string     `json:"username"`
-	UserID       int        `json:"userId"`
-	Labels       []string   `json:"labels"`
-	Seconds      float64    `json:"seconds"` // within the requested time
-	Slots        int        `json:"slots"`
+	Kind         string         `json:"kind"` // type of its task, in small letters
+	StartTime    *time.Time     `json:"startTime"`
+	EndTime      *time.Time     `json:"endTime"`
+	ExperimentID int            `json:"experimentId"`
+	Username     string         `json:"username"`
+	UserID       int            `json:"userId"`
+	Labels       []string       `json:"labels"`
+	Seconds      float64        `json:"seconds"` // within the requested time
+	Slots        int            `json:"slots"`
+	GPUModels    map[string]int `json:"gpuModels"` // slots by the model of their GPUs; not in Determined
 }
 
 type ResourceAllocationRawResponse struct {
@@ -40,6 +41,7 @@ type ResourceAllocationAggregatedEntry struct {
 	ByWorkspace       map[string]float64                  `json:"byWorkspace"`
 	ByProject         map[string]float64                  `json:"byProject"`
 	ByTaskType        map[string]float64                  `json:"byTaskType"`
+	ByGPUModel        map[string]float64                  `json:"byGpuModel"`
 }
 
 type ResourceAllocationAggregatedResponse struct {

@@ -3600,6 +3600,7 @@ class v1ResourceAllocationAggregatedEntry(Message):
     byWorkspace: Optional[Dict[str, float]] = None
     byProject: Optional[Dict[str, float]] = None
     byTaskType: Optional[Dict[str, float]] = None
+    byGpuModel: Optional[Dict[str, float]] = None
 
 
 class v1ResourceAllocationAggregatedResponse(Message):
@@ -3628,6 +3629,7 @@ class v1ResourceAllocationRawEntry(Message):
     startTime: Optional[str] = None
     userId: Optional[int] = None
     username: Optional[str] = None
+    gpuModels: Optional[Dict[str, int]] = None
 
 
 class v1ResourceAllocationRawResponse(Message):
