@@ -34,6 +34,7 @@ type fakeNomad struct {
 	jobs   []cluster.JobFact
 	alarm  string
 	wake   chan struct{}
+	seen   func(cluster.TaskFact, jobspecs.Task) // gets each change of an allocation, and the job if it is new; nil: nobody does
 }
 
 func newFakeNomad(nodes ...string) *fakeNomad {
@@ -69,6 +70,7 @@ func (f *fakeNomad) Submit(_ context.Context, t jobspecs.Task) (cluster.Outcome,
 	f.index++
 	f.tasks[t.AllocationID] = &cluster.TaskFact{AllocationID: t.AllocationID, NomadAllocID: "nomad-" + t.AllocationID,
 		NodeID: t.Members[0].NodeID, Status: "running", Started: true, Index: f.index, CreateIndex: f.index}
+	f.changed(t.AllocationID, t)
 	return cluster.Done, nil
 }
 
@@ -87,6 +89,7 @@ func (f *fakeNomad) Stop(_ context.Context, id string) (cluster.Outcome, error) 
 	if t := f.tasks[id]; t != nil && t.Status == "running" {
 		f.index++
 		t.Status, t.Index = "complete", f.index
+		f.changed(id, jobspecs.Task{})
 	}
 	return cluster.Done, nil
 }
@@ -98,6 +101,13 @@ func (f *fakeNomad) turn(id string, change func(*cluster.TaskFact)) {
 	f.index++
 	change(f.tasks[id])
 	f.tasks[id].Index = f.index
+	f.changed(id, jobspecs.Task{})
+}
+
+func (f *fakeNomad) changed(id string, job jobspecs.Task) {
+	if f.seen != nil {
+		f.seen(*f.tasks[id], job)
+	}
 }
 
 // bench is a loop with a real database and the fake Nomad; tests run its cycles one by one.
@@ -110,7 +120,12 @@ type bench struct {
 
 func newBench(t testing.TB, nodes ...string) *bench {
 	t.Helper()
-	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
+	return newBenchOn(t, pgtest.New(t, store.SchemaHash(), store.Migrate), nodes...)
+}
+
+// newBenchOn is newBench with a database that the test has prepared.
+func newBenchOn(t testing.TB, dsn string, nodes ...string) *bench {
+	t.Helper()
 	db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +140,7 @@ func newBench(t testing.TB, nodes ...string) *bench {
 		Task: func(a task.Attempt, members []task.Placed, _ *pool.Pool) (task.Job, error) {
 			job := task.Job{Task: jobspecs.Task{AllocationID: a.ID}}
 			for _, m := range members {
-				job.Members = append(job.Members, jobspecs.Member{NodeID: m.NodeID})
+				job.Members = append(job.Members, jobspecs.Member{NodeID: m.NodeID, SlotIDs: m.SlotIDs})
 			}
 			return job, nil
 		}}, db, store.NewBus(dsn, log), b.nomad, log)
