@@ -253,7 +253,7 @@ func (f *fairShare) left(i int) {
 func (f *fairShare) again(late []*Request) {
 	for _, r := range late {
 		job := f.jobOf(r.Workspace, r.User, cmp.Or(r.Group, r.ID), r.Weight, r.MaxSlots)
-		job.queue, job.behind = append(job.queue, r), ""
+		job.queue, job.waits, job.behind = append(job.queue, r), false, ""
 	}
 	f.pool.arrange()
 }

@@ -1,13 +1,16 @@
 // Command sched runs the policies of a pool in virtual time on the same jobs, and prints what came of
-// it. With -plot it also writes a picture for docs/scheduling.md.
+// it. With -plot it also writes a picture for docs/scheduling.md. With -growth it measures instead how long a
+// plan takes in clusters of several sizes (growth.go).
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/detent-ml/detent/master/pool"
@@ -17,18 +20,30 @@ import (
 
 // A policy is one column of the result.
 type policy struct {
-	name string
-	of   pool.Pool
-	plan sim.Planner
-	run  *sim.Run
-	mean time.Duration // of a plan, on this machine
-	most time.Duration
+	name   string
+	of     pool.Pool
+	plan   sim.Planner
+	others bool // the rules of another system
+	run    *sim.Run
+	mean   time.Duration // that a plan computes, on this machine
 }
 
 func policies() []*policy {
-	return []*policy{
+	return append([]*policy{
 		{name: "FIFO", of: pool.Pool{Name: "gpu"}, plan: sim.FIFO},
 		{name: "best fit", of: pool.Pool{Name: "gpu"}, plan: sim.BestFit},
+	}, append(own(), []*policy{
+		{name: "Determined, priority", of: pool.Pool{Name: "gpu"}, plan: sim.DeterminedPriority(), others: true},
+		{name: "Determined, priority, preemption", of: pool.Pool{Name: "gpu", Preemption: true}, plan: sim.DeterminedPriority(), others: true},
+		{name: "Determined, fair_share", of: pool.Pool{Name: "gpu"}, plan: sim.DeterminedFairShare(), others: true},
+		{name: "Kueue", of: pool.Pool{Name: "gpu"}, plan: sim.Kueue(false), others: true},
+		{name: "Kueue, fair sharing", of: pool.Pool{Name: "gpu"}, plan: sim.Kueue(true), others: true},
+	}...)...)
+}
+
+// own are the policies of sched.
+func own() []*policy {
+	return []*policy{
 		{name: "priority", of: pool.Pool{Name: "gpu"}, plan: sched.Plan},
 		{name: "priority, preemption", of: pool.Pool{Name: "gpu", Preemption: true}, plan: sched.Plan},
 		{name: "fair_share", of: pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.FairShare, MinRunTime: 10 * time.Minute}}, plan: sched.Plan},
@@ -44,16 +59,25 @@ func main() {
 	shape := flag.String("shape", "helios", "helios or philly")
 	busy := flag.Float64("busy", 0.95, "share of the slots that are held when the time begins")
 	plot := flag.String("plot", "", "file for the picture, SVG")
+	growing := flag.Bool("growth", false, "measure the time of a plan in clusters of several sizes")
+	runs := flag.Int("runs", 9, "plans of each measurement of -growth; the fastest counts")
 	flag.Parse()
 	of := sim.Helios()
 	if *shape == "philly" {
 		of = sim.Philly()
 	}
+	if *growing {
+		growth(of, *seed, *runs, *plot)
+		return
+	}
 	work, resident := of.Jobs(*seed, *jobs, 8**nodes, *load, *busy)
 	all := policies()
 	var wait sync.WaitGroup
+	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, p := range all {
 		wait.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
 			if err := p.simulate(*seed, *nodes, work, resident); err != nil {
 				fmt.Fprintln(os.Stderr, p.name+":", err)
 			}
@@ -65,11 +89,17 @@ func main() {
 	}
 	fmt.Printf("%s, %d jobs on %d × 8 slots, load %g, seed %d; %d jobs hold slots at the beginning, the others arrive for %s\n\n", of.Name, *jobs, *nodes, *load, *seed, resident, span(all[0].run.Until))
 	table(all, work[resident:])
-	if *plot != "" {
-		if err := os.WriteFile(*plot, picture(all, 8**nodes), 0o644); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	write(*plot, picture(all, 8**nodes))
+}
+
+// write writes a picture, if there is a name for it.
+func write(name string, picture []byte) {
+	if name == "" {
+		return
+	}
+	if err := os.WriteFile(name, picture, 0o644); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
 
@@ -78,10 +108,11 @@ func (p *policy) simulate(seed uint64, nodes int, jobs []sim.Job, resident int) 
 	o.Pool, o.Resident = &p.of, resident
 	var spent time.Duration
 	o.Plan = func(of *pool.Pool, nodes []sched.Node, running []sched.Running, queued []sched.Request, now time.Time) sched.Result {
-		begin := time.Now()
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		begin := used()
 		r := p.plan(of, nodes, running, queued, now)
-		took := time.Since(begin)
-		spent, p.most = spent+took, max(p.most, took)
+		spent += used() - begin
 		return r
 	}
 	run, err := sim.Simulate(o, jobs)
@@ -107,6 +138,15 @@ func table(all []*policy, jobs []sim.Job) {
 		fmt.Printf("| %s | %.1f %% | %s | %s | %s | %s | %.1f | %.3f | %d | %.0f slot-hours | %s | %.1f ms |\n", p.name, 100*r.Utilization, span(r.Wait(0.5)), span(r.Wait(0.99)),
 			span(large[len(large)/2]), span(large[len(large)-1]), r.Slowdown(0.99), r.Jain, r.Preemptions, r.Lost.Hours(), span(r.Ended), float64(p.mean.Microseconds())/1000)
 	}
+}
+
+// used is how long this thread has computed: other work of the machine does not count.
+func used() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // span is a time in the unit that reads best.

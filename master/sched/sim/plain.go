@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/detent-ml/detent/master/pool"
@@ -21,41 +20,16 @@ func BestFit(_ *pool.Pool, nodes []sched.Node, running []sched.Running, queued [
 }
 
 func plain(nodes []sched.Node, running []sched.Running, queued []sched.Request, strict bool) (r sched.Result) {
-	free := make([][]int, len(nodes)) // slot ids
-	taken := map[string]map[int]bool{}
-	for _, x := range running {
-		for _, p := range x.Parts {
-			if taken[p.NodeID] == nil {
-				taken[p.NodeID] = map[int]bool{}
-			}
-			for _, id := range p.SlotIDs {
-				taken[p.NodeID][id] = true
-			}
-		}
-	}
-	largest := 0
-	for i := range nodes {
-		largest = max(largest, len(nodes[i].Slots))
-		for _, s := range nodes[i].Slots {
-			if nodes[i].Schedulable && !taken[nodes[i].ID][s.ID] {
-				free[i] = append(free[i], s.ID)
-			}
-		}
-	}
-	order := slices.Clone(queued)
-	slices.SortFunc(order, func(a, b sched.Request) int {
-		return cmp.Or(a.QueuedAt.Compare(b.QueuedAt), cmp.Compare(a.ID, b.ID))
-	})
+	b := newBoard(nodes, running, false)
 	failed := map[int]bool{} // sizes that do not fit until something ends
-	for i := range order {
-		q := &order[i]
-		parts := []sched.Part(nil)
-		if !failed[q.Slots] {
-			parts = fit(nodes, free, q.Slots, largest)
+	for _, q := range byArrival(queued) {
+		if failed[q.Slots] {
+			continue
 		}
+		on := b.fullest(q.Slots, func(i int) int { return b.free[i] })
 		switch {
-		case parts != nil:
-			r.Place = append(r.Place, sched.Placement{ID: q.ID, Parts: parts})
+		case on != nil:
+			r.Place = append(r.Place, sched.Placement{ID: q.ID, Parts: b.give(q.Slots, on)})
 		case strict:
 			return r
 		default:
@@ -65,29 +39,6 @@ func plain(nodes []sched.Node, running []sched.Running, queued []sched.Request, 
 	return r
 }
 
-// fit chooses as few nodes as possible, the fullest first, and divides the request as equally as
-// possible.
-func fit(nodes []sched.Node, free [][]int, slots, largest int) []sched.Part {
-	k := (slots + largest - 1) / largest
-	part := (slots + k - 1) / k
-	var found []int
-	for n := part; n <= largest && len(found) < k; n++ {
-		for i := range free {
-			if len(free[i]) == n {
-				if found = append(found, i); len(found) == k {
-					break
-				}
-			}
-		}
-	}
-	if len(found) < k {
-		return nil
-	}
-	parts := make([]sched.Part, k)
-	for j, i := range found {
-		n := (slots + k - 1 - j) / k
-		parts[j] = sched.Part{NodeID: nodes[i].ID, SlotIDs: free[i][:n:n]}
-		free[i] = free[i][n:]
-	}
-	return parts
+func earlier(a, b *sched.Request) int {
+	return cmp.Or(a.QueuedAt.Compare(b.QueuedAt), cmp.Compare(a.ID, b.ID))
 }

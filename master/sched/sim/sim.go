@@ -65,14 +65,13 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // live is a job that has arrived and has not ended.
 type live struct {
 	*Job
-	index    int
-	done     time.Duration // work that a checkpoint keeps
-	started  time.Duration // of the current attempt
-	work     time.Duration // when the current attempt begins to work
-	parts    []sched.Part  // nil: it waits
-	leaves   time.Duration // when it has stored its checkpoint; 0: it was not asked to
-	ran      bool
-	requeued time.Duration
+	index   int
+	done    time.Duration // work that a checkpoint keeps
+	started time.Duration // of the current attempt
+	work    time.Duration // when the current attempt begins to work
+	parts   []sched.Part  // nil: it waits
+	leaves  time.Duration // when it has stored its checkpoint; 0: it was not asked to
+	ran     bool
 }
 
 type simulation struct {
@@ -93,8 +92,7 @@ type simulation struct {
 	inUse   int
 }
 
-// Simulate runs the jobs, which are ordered by their arrival, to their end.
-func Simulate(o Options, jobs []Job) (*Run, error) {
+func newSimulation(o Options, jobs []Job) *simulation {
 	s := &simulation{Options: o, jobs: jobs, run: &Run{Waits: make([]time.Duration, len(jobs)), Slowdowns: make([]float64, len(jobs)), Until: jobs[len(jobs)-1].Arrives},
 		back: map[int]time.Duration{}, rnd: rand.New(rand.NewPCG(o.Seed, 2)), served: map[string]time.Time{}, asked: map[string]float64{}, got: map[string]float64{}}
 	for i := range o.Nodes {
@@ -105,6 +103,26 @@ func Simulate(o Options, jobs []Job) (*Run, error) {
 		s.nodes = append(s.nodes, n)
 	}
 	s.fails = s.untilFailure()
+	return s
+}
+
+// Crowd returns a cluster at a moment: jobs hold nearly all slots, and so many more wait.
+func Crowd(seed uint64, of Shape, nodes, waiting int) ([]sched.Node, []sched.Running, []sched.Request) {
+	o := Usual(seed, nodes)
+	jobs, resident := of.Jobs(seed, waiting, nodes*o.PerNode, 1, 0.95)
+	s := newSimulation(o, jobs)
+	s.Plan = BestFit
+	s.arriveUntil(resident)
+	s.plan()
+	s.waiting = nil
+	s.arriveUntil(len(jobs))
+	running, queued, _ := s.state()
+	return s.nodes, running, queued
+}
+
+// Simulate runs the jobs, which are ordered by their arrival, to their end.
+func Simulate(o Options, jobs []Job) (*Run, error) {
+	s := newSimulation(o, jobs)
 	for s.next < len(jobs) || len(s.waiting)+len(s.running) > 0 {
 		changed := s.advance()
 		if s.now > o.MaxTime {
@@ -180,13 +198,20 @@ func (s *simulation) count(span time.Duration) {
 }
 
 func (s *simulation) arrive() (changed bool) {
-	for s.next < len(s.jobs) && s.jobs[s.next].Arrives <= s.now {
-		s.waiting = append(s.waiting, &live{Job: &s.jobs[s.next], index: s.next, requeued: s.jobs[s.next].Arrives})
-		s.next++
-		changed = true
+	until := s.next
+	for until < len(s.jobs) && s.jobs[until].Arrives <= s.now {
+		until++
 	}
+	changed = until > s.next
+	s.arriveUntil(until)
 	s.run.Queue = max(s.run.Queue, len(s.waiting))
 	return changed
+}
+
+func (s *simulation) arriveUntil(index int) {
+	for ; s.next < index; s.next++ {
+		s.waiting = append(s.waiting, &live{Job: &s.jobs[s.next], index: s.next})
+	}
 }
 
 // end takes jobs out that have done their work or have made way.
@@ -251,9 +276,8 @@ func (s *simulation) fail() (changed bool) {
 	return changed
 }
 
-// plan asks the scheduler and does what it says.
-func (s *simulation) plan() {
-	s.run.Plans++
+// state is what the scheduler is told, and the jobs by their ids.
+func (s *simulation) state() ([]sched.Running, []sched.Request, map[string]*live) {
 	running, queued := make([]sched.Running, len(s.running)), make([]sched.Request, len(s.waiting))
 	byID := make(map[string]*live, len(running)+len(queued))
 	for i, x := range s.running {
@@ -263,9 +287,16 @@ func (s *simulation) plan() {
 	}
 	for i, x := range s.waiting {
 		byID[x.ID] = x
-		queued[i] = sched.Request{ID: x.ID, Group: x.ID, Slots: x.Slots, Priority: x.Priority, QueuedAt: epoch.Add(x.requeued), Preemptible: true,
+		queued[i] = sched.Request{ID: x.ID, Group: x.ID, Slots: x.Slots, Priority: x.Priority, QueuedAt: epoch.Add(x.Arrives), Preemptible: true,
 			Workspace: x.Workspace, User: x.User, Served: sched.Served{Workspace: s.served["w "+x.Workspace], User: s.served["u "+x.User], Group: s.served["g "+x.ID], Turn: s.served["t "+x.User]}}
 	}
+	return running, queued, byID
+}
+
+// plan asks the scheduler and does what it says.
+func (s *simulation) plan() {
+	s.run.Plans++
+	running, queued, byID := s.state()
 	result := s.Plan(s.Pool, s.nodes, running, queued, epoch.Add(s.now))
 	for _, p := range result.Place {
 		s.start(byID[p.ID], p.Parts)

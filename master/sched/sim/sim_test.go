@@ -23,6 +23,12 @@ func TestSimulate(t *testing.T) {
 		"round_robin": {pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.RoundRobin}}, sched.Plan},
 		"FIFO":        {pool.Pool{Name: "gpu"}, FIFO},
 		"best fit":    {pool.Pool{Name: "gpu"}, BestFit},
+
+		"Determined, priority":             {pool.Pool{Name: "gpu"}, DeterminedPriority()},
+		"Determined, priority, preemption": {pool.Pool{Name: "gpu", Preemption: true}, DeterminedPriority()},
+		"Determined, fair_share":           {pool.Pool{Name: "gpu"}, DeterminedFairShare()},
+		"Kueue":                            {pool.Pool{Name: "gpu"}, Kueue(false)},
+		"Kueue, fair sharing":              {pool.Pool{Name: "gpu"}, Kueue(true)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const nodes = 16
