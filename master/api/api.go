@@ -128,6 +128,25 @@ type Config struct {
 	// Loop returns how many cycles this master's loop has made, how long the last one
 	// took, and whether this master leads; nil if there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)
+	// Demand returns what pools hold and lack; none if this master does not lead. Nil if there is no loop.
+	Demand func() []PoolDemand
+}
+
+// PoolDemand is what a pool holds and lacks.
+type PoolDemand struct {
+	Pool                        string
+	Wanted, Held, Idle, Pending int // slots
+	Classes                     []ClassDemand
+}
+
+// ClassDemand is about the nodes of a pool that have one node class in Nomad.
+type ClassDemand struct {
+	Class                    string
+	Slots                    int    // of one of its nodes
+	Model                    string // of their devices
+	Working, Idle, Removable int    // nodes; those that may be removed are idle too
+	Short, Wanted            int    // nodes to add, and nodes that there should be
+	Clears                   int    // attempts that the added nodes would start
 }
 
 // NodeSlots is what a node offers to a pool.

@@ -75,6 +75,9 @@ func (a *API) prometheus(ctx context.Context, c *call) error {
 		gauge(&b, "det_visits_open", "", float64(a.cfg.Proxy.Open()))
 	}
 	a.clusterGauges(ctx, &b)
+	if a.cfg.Demand != nil {
+		demandGauges(&b, a.cfg.Demand())
+	}
 	c.Set(fiber.HeaderContentType, "text/plain; version=0.0.4; charset=utf-8")
 	return c.Send(b.Bytes())
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -34,11 +35,24 @@ func (a *API) preemption(ctx context.Context, c *call, id string, _ *v1.None) (*
 	}
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(id))
 	defer cancel()
+	var last store.Signal
 	asked, err := await(ctx, wake, min(time.Duration(seconds)*time.Second, maxPoll), func(ctx context.Context) (bool, error) {
-		s, err := a.db.PreemptSignal(ctx, id)
-		return s.Preempt, err
+		var err error
+		last, err = a.db.PreemptSignal(ctx, id)
+		return last.Preempt, err
 	})
-	return &v1.PreemptionSignalResponse{Preempt: asked}, err
+	return &v1.PreemptionSignalResponse{Preempt: asked, Deadline: deadlineOf(last)}, err
+}
+
+// deadlineOf is when the first of an attempt's machines goes away; nil if none does, or nobody knows when.
+func deadlineOf(s store.Signal) *time.Time {
+	first := s.Drained
+	for _, notice := range s.Notices {
+		if at := pool.LeavingAt(notice); !at.IsZero() && (first == nil || at.Before(*first)) {
+			first = &at
+		}
+	}
+	return first
 }
 
 // ownSignal wakes the subscribers of topics after a write about the caller's own attempt.

@@ -16,7 +16,7 @@ func TestPreemption(t *testing.T) {
 	a := r.running(yaml(), 1)
 	me := a.ranks[0]
 	poll := a.path("/signals/preemption?timeout_seconds=")
-	if got := me.get(poll + "0").ok().body; string(got) != `{"preempt":false}` {
+	if got := me.get(poll + "0").ok().body; string(got) != `{"preempt":false,"deadline":null}` {
 		t.Errorf("%s", got)
 	}
 	me.get(poll+"-1").says(400, "negative")
@@ -30,10 +30,10 @@ func TestPreemption(t *testing.T) {
 	reason := "somebody more important came"
 	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "ASSIGNED", Preempt: &reason}}})
 	r.bus.Publish(store.AllocationTopic(a.id))
-	if got := (<-answers).ok().body; string(got) != `{"preempt":true}` {
+	if got := (<-answers).ok().body; string(got) != `{"preempt":true,"deadline":null}` {
 		t.Errorf("%s", got)
 	}
-	if got := me.get(poll + "60").ok().body; string(got) != `{"preempt":true}` {
+	if got := me.get(poll + "60").ok().body; string(got) != `{"preempt":true,"deadline":null}` {
 		t.Errorf("the second time: %s", got)
 	}
 	wake, cancel := r.bus.Subscribe(store.TopicEvents)
@@ -49,6 +49,28 @@ func TestPreemption(t *testing.T) {
 	me.post(a.path("/proxy_address"), `{"proxyAddress":"10.0.0.9"}`).ok()
 	me.post(a.path("/acceleratorData"), `{"allocationId":"x","acceleratorData":{"nodeName":"node-0","acceleratorType":"cpu","acceleratorUuids":[]}}`).ok()
 	me.post(a.path("/resources/r/daemon"), "").ok()
+}
+
+// TestDeadline: of several machines that go away, the first one counts.
+func TestDeadline(t *testing.T) {
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	later := at.Add(time.Minute)
+	for name, c := range map[string]struct {
+		signal store.Signal
+		want   *time.Time
+	}{
+		"none goes away":       {store.Signal{}, nil},
+		"nobody knows when":    {store.Signal{Notices: []string{"soon"}}, nil},
+		"a drain":              {store.Signal{Drained: &at}, &at},
+		"a notice":             {store.Signal{Notices: []string{"1893553445"}}, &at},
+		"a notice and a drain": {store.Signal{Drained: &later, Notices: []string{"soon", "2030-01-02T03:04:05Z"}}, &at},
+		"a drain and a notice": {store.Signal{Drained: &at, Notices: []string{"2030-01-02T03:05:05Z"}}, &at},
+	} {
+		got := deadlineOf(c.signal)
+		if (got == nil) != (c.want == nil) || got != nil && !got.Equal(*c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
 }
 
 // A member has one entry of accelerators, for any name of its node, and its length is limited.

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // A move is what this cycle changes about an attempt, with the attempt's row.
@@ -56,6 +57,10 @@ func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, action 
 		a.TriedAt = time.Time{} // no job is submitted either, so its time limit does not run
 	}
 	step := lifecycle.Advance(a, d.p.Now, d.p.Timing)
+	if why := d.excuse(row, step); why != "" {
+		step.Outcome, step.Blame = lifecycle.Lost, ""
+		step.ExitReason += "; " + why
+	}
 	if d.p.blamesVault(row) {
 		step.Avoid = nil
 	}
@@ -166,7 +171,7 @@ func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
 		a.NotBefore = &later
 	}
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, shape: shape{single: !t.Several}, queueTime: t.QueueTime, since: t.QueuedAt, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t), of: sharerOfTask(&t)})
+	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, shape: shape{single: !t.Several}, queueTime: t.QueueTime, since: t.QueuedAt, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal})
 }
 
 func exitStatus(end lifecycle.Step) string {

@@ -80,22 +80,27 @@ func (d *decider) judge(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sche
 	}
 	c := &sched.Choice{Unfit: map[string]string{}, Prefer: map[string]float64{}, Asks: devices.words()}
 	fit := map[string]pool.Facts{}
-	for _, row := range d.p.Nodes {
-		node, err := d.p.inventories.read(row)
-		if err != nil {
-			continue // offer returns this error as well
+	rate := func(id string, node *cluster.Node) {
+		if why := unfit(of, node, constraints, n.Volumes); why != "" {
+			c.Unfit[id] = why
+			return
 		}
-		if why := unfit(of, &node, constraints, n.Volumes); why != "" {
-			c.Unfit[row.ID] = why
-			continue
+		if !devices.rate(c, id, node) {
+			return
 		}
-		if !devices.rate(c, row.ID, &node) {
-			continue
-		}
-		fit[row.ID] = node.Fact
+		fit[id] = node.Fact
 		if draw := pool.Draw(affinities, node.Fact); draw != 0 {
-			c.Prefer[row.ID] = draw
+			c.Prefer[id] = draw
 		}
+	}
+	for _, row := range d.p.Nodes {
+		if node, err := d.p.inventories.read(row); err == nil { // offer returns this error as well
+			rate(row.ID, &node)
+		}
+	}
+	for _, x := range of.Classes {
+		node := nodeOfClass(of, x)
+		rate(node.ID, &node)
 	}
 	c.Spread = spreads(spreadsOf(of, n), fit)
 	return c

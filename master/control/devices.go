@@ -29,15 +29,19 @@ func (d *decider) account(pool, node string, slots int, devices []string) {
 
 // elsewhere returns what attempts of other pools hold, by node.
 func (d *decider) elsewhere(p *pool.Pool) map[string]cluster.Use {
-	if len(d.shares) == 0 {
+	return elsewhere(p, d.p.Pools, d.shares)
+}
+
+func elsewhere(p *pool.Pool, pools pool.Set, all map[string][]share) map[string]cluster.Use {
+	if len(all) == 0 {
 		return nil
 	}
 	slotsOf := map[string]pool.Slots{}
-	for _, other := range d.p.Pools {
+	for _, other := range pools {
 		slotsOf[other.Name] = other.Slots
 	}
 	uses := map[string]cluster.Use{}
-	for node, shares := range d.shares {
+	for node, shares := range all {
 		var u cluster.Use
 		for _, s := range shares {
 			if s.pool != p.Name {

@@ -16,6 +16,7 @@ import (
 type Plan struct {
 	Bundles []store.Bundle
 	Faults  []Fault
+	demand  *demand // what the pools hold and lack; nil if nothing was scheduled
 }
 
 // A Fault is an error or a panic while a bundle was decided: a defect of the master.

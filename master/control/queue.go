@@ -26,6 +26,7 @@ type queued struct {
 	secrets     bool // it needs credentials from Vault
 	avoid       avoidance
 	of          sharer
+	ours        bool // the master starts it, not a user
 }
 
 func (e *Experiment) group() string { return experimentKey(e.ID) }
@@ -109,12 +110,13 @@ func (d *decider) schedule() {
 	for _, q := range d.queue {
 		groups[q.ID] = q.group
 		if in := byPool[q.Pool]; in != nil && d.p.closed(q.Pool, q.of.workspace) == "" && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
-			in.queued = append(in.queued, q.avoid.of(q.shape.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
+			in.queued = append(in.queued, q.avoid.of(q.shape.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority, OnSpot: q.ours,
 				QueuedAt: queueTimeOr(q.queueTime, queueTimeOr(q.since, d.p.Now)), Preemptible: q.preemptible, Avoid: q.Exclude, MaxSlots: q.maxSlots,
 				Workspace: q.of.workspace, User: q.of.user, Weight: q.of.weight, Quotas: d.quotas.of(q.Pool, q.of).bounds})))
 		}
 	}
 	d.fillServed(byPool)
+	d.plan.demand = &demand{now: d.p.Now, pools: d.p.Pools, nodes: d.p.Nodes, inventories: d.p.inventories, shares: d.shares, inputs: byPool}
 	for i := range d.p.Pools {
 		p := &d.p.Pools[i]
 		d.isolate("pool "+p.Name, func() { d.pool(p, byPool[p.Name], groups) })
@@ -246,7 +248,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 	case d.p.credentialsMissing(o) != "":
 		d.wait(a, d.p.credentialsMissing(o))
 	default:
-		in.queued = append(in.queued, o.avoid.of(o.shape.of(sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: queueTimeOr(o.queueTime, a.QueuedAt),
+		in.queued = append(in.queued, o.avoid.of(o.shape.of(sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, OnSpot: o.ours, QueuedAt: queueTimeOr(o.queueTime, a.QueuedAt),
 			Preemptible: o.preemptible, Avoid: a.Exclude, MaxSlots: o.maxSlots,
 			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight, Quotas: d.quotas.of(d.poolOf(a), o.of).bounds})))
 	}

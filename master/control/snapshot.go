@@ -168,7 +168,7 @@ func offerOf(p *pool.Pool, row store.NodeRow, n cluster.Node, elsewhere cluster.
 		return nil
 	}
 	n = n.Less(elsewhere)
-	s := &sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Slots: cluster.SlotsOf(n, p.Slots, held...)}
+	s := &sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Spot: isSpot(p, &n), Slots: cluster.SlotsOf(n, p.Slots, held...)}
 	for i := range s.Slots {
 		if _, off := row.SlotsOff[s.Slots[i].Key(p.Name)]; off {
 			s.Slots[i].Enabled = false
@@ -187,6 +187,8 @@ func usable(row store.NodeRow, n cluster.Node, p *pool.Pool) (bool, string) {
 		return false, "is draining in Nomad"
 	case !row.Eligible:
 		return false, "is not eligible in Nomad"
+	case leaving(&n) != nil:
+		return false, leaving(&n).String()
 	case row.DrainWanted:
 		return false, "is draining"
 	case !row.Enabled:

@@ -11,6 +11,8 @@ type stats struct {
 	cycles uint64
 	last   time.Duration
 	leads  bool
+	demand *demand              // as the last cycle saw it; nil if it scheduled nothing
+	idle   map[string]time.Time // since when nodes hold nothing
 }
 
 func (s *stats) observe(d time.Duration) {
@@ -23,6 +25,17 @@ func (s *stats) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last, s.leads = 0, false
+	s.demand, s.idle = nil, nil
+}
+
+// saw keeps what a cycle saw of the demand.
+func (s *stats) saw(d *demand) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.demand = d; d != nil {
+		d.follow(s.idle)
+		s.idle = d.idleSince
+	}
 }
 
 // Stats returns how many cycles this master's loop has run, how long the last one took,
@@ -31,4 +44,16 @@ func (l *Loop) Stats() (cycles uint64, last time.Duration, leads bool) {
 	l.stats.mu.Lock()
 	defer l.stats.mu.Unlock()
 	return l.stats.cycles, l.stats.last, l.stats.leads
+}
+
+// Demand returns what each pool holds and lacks, as the last cycle saw it; nil if this master does
+// not lead, or schedules nothing because Nomad's state is not trusted.
+func (l *Loop) Demand() []Demand {
+	l.stats.mu.Lock()
+	d := l.stats.demand
+	l.stats.mu.Unlock()
+	if d == nil {
+		return nil
+	}
+	return d.compute()
 }

@@ -90,6 +90,10 @@ func (c *Cluster) poolFor(named string, slots int, ws store.WorkspaceSettings) (
 		if err != nil {
 			return nil, fault.New(fault.Invalid, "resources.resource_pool: %w", err)
 		}
+		if slots == 0 && p.Spot && !p.AuxOnSpot {
+			return nil, fault.New(fault.Invalid, "resources.resource_pool: the machines of pool %s can go away at any time, so it runs no tasks without slots; "+
+				"name another pool, or ask an operator to set aux_on_spot for it", p.Name)
+		}
 		return p, nil
 	}
 	if p := c.Pools.Default(slots); p != nil { // a negative number is rejected later
@@ -104,19 +108,37 @@ func (c *Cluster) poolFor(named string, slots int, ws store.WorkspaceSettings) (
 // request to a pool without nodes.
 func (c *Cluster) checkSlots(ctx context.Context, pool string, slots int, oneNode bool) (warnings []v1.LaunchWarning, remarks []string, err error) {
 	has, err := c.Slots(ctx, pool)
-	switch {
-	case err != nil || slots <= has.Total && (!oneNode || slots <= has.PerNode):
+	if err != nil || slots <= has.Total && (!oneNode || slots <= has.PerNode) {
 		return nil, nil, err
+	}
+	switch could := c.grown(pool, has); {
 	case has.Nodes == 0:
-	case oneNode && slots > has.PerNode:
+	case oneNode && slots > could.PerNode:
 		return nil, nil, fault.New(fault.Invalid, "request unfulfillable, please try requesting less slots: %d slots are asked for on one node, and no node of pool %s has more than %d",
-			slots, pool, has.PerNode)
-	case c.LaunchError:
+			slots, pool, could.PerNode)
+	case c.LaunchError && slots > could.Total:
 		return nil, nil, fault.New(fault.Invalid, "slots requested exceeds cluster capacity: %d slots are asked for and pool %s has %d at the moment", slots, pool, has.Total)
 	}
 	return []v1.LaunchWarning{v1.LaunchWarningCurrentSlotsExceeded},
 		[]string{fmt.Sprintf("%d slots are asked for and pool %s has %d at the moment: it waits until more join", slots, pool, has.Total)}, nil
 }
+
+// grown returns what a pool has with all nodes that an autoscaler can add.
+func (c *Cluster) grown(name string, has PoolSlots) PoolSlots {
+	p := c.Pools.Named(name)
+	if p == nil {
+		return has
+	}
+	for _, class := range p.Classes {
+		slots := p.Slots.AtMost(class.Slots)
+		has.PerNode = max(has.PerNode, slots)
+		has.Total += slots * cmp.Or(class.Max, maxGrowth)
+	}
+	return has
+}
+
+// maxGrowth is how many nodes of a class can be added if its configuration does not say.
+const maxGrowth = 1_000
 
 // WrongConfig returns the error with the problems of a configuration.
 func WrongConfig(err error) error {

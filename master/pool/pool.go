@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/nomad/api"
 
@@ -67,6 +68,12 @@ type Pool struct {
 	Scheduler  Scheduler
 	Preemption bool // an attempt may be preempted for one with a higher priority
 	Priority   int  // default priority of tasks
+
+	// Machines that come and go.
+	Spot      bool          // a machine can go away at any time
+	AuxOnSpot bool          // tasks without slots run on spot machines too
+	MaxIdle   time.Duration // for so long a node holds no task before an autoscaler may remove it
+	Classes   []Class       // of nodes that an autoscaler can add; empty: those of the nodes that there are
 
 	// Platforms for which masters have a runner, as <os>-<arch>; empty: any.
 	Platforms []string

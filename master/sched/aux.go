@@ -1,11 +1,17 @@
 package sched
 
+// tooShortLived reports whether a node may go away at any time, and a task of 0 slots must not be there: such
+// tasks are mostly notebooks and servers, which store no checkpoints.
+func (p *planner) tooShortLived(r *Request, node int) bool {
+	return p.nodes[node].Spot && !p.pool.AuxOnSpot && !r.OnSpot
+}
+
 // considerAux places a task of 0 slots on the node that has the fewest of them, of those
 // that are best for it.
 func (p *planner) considerAux(r *Request) {
 	best, score := -1, 0.0
 	for i := range p.nodes {
-		if !p.nodes[i].Schedulable || p.aux[i] >= p.pool.MaxAux || p.bars(r, i) {
+		if !p.nodes[i].Schedulable || p.aux[i] >= p.pool.MaxAux || p.bars(r, i) || p.tooShortLived(r, i) {
 			continue
 		}
 		of := 0.0

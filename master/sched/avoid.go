@@ -20,7 +20,7 @@ func (p *planner) avoid(r *Request) *Request {
 // auxElsewhere: some schedulable node that takes tasks of 0 slots is not excluded.
 func (p *planner) auxElsewhere(r *Request) bool {
 	for i := range p.nodes {
-		if p.nodes[i].Schedulable && !p.bars(r, i) {
+		if p.nodes[i].Schedulable && !p.bars(r, i) && !p.tooShortLived(r, i) {
 			return p.pool.MaxAux > 0
 		}
 	}

@@ -48,7 +48,7 @@ func (r *Request) draws() bool {
 
 // score is how good a node is for a request.
 func (p *planner) score(r *Request, node int) float64 {
-	id := p.nodes[node].ID
+	id := p.nodes[node].rated()
 	score := r.Choice.Prefer[id]
 	if len(r.Choice.Spread) == 0 {
 		return score
@@ -148,11 +148,10 @@ func (p *planner) tiers(r *Request) []*Request {
 
 // bars reports whether a request must not use a node.
 func (p *planner) bars(r *Request, node int) bool {
-	id := p.nodes[node].ID
-	if len(r.Exclude) > 0 && slices.Contains(r.Exclude, id) {
+	if len(r.Exclude) > 0 && slices.Contains(r.Exclude, p.nodes[node].ID) {
 		return true
 	}
-	return r.Choice.Bars(id) || r.choosy && p.score(r, node) < r.least
+	return r.Choice.Bars(p.nodes[node].rated()) || r.choosy && p.score(r, node) < r.least
 }
 
 // shut reports whether a request's choice leaves it no node.
@@ -161,7 +160,7 @@ func (p *planner) shut(r *Request) bool {
 		return false
 	}
 	for i := range p.nodes {
-		if p.nodes[i].Schedulable && !r.Choice.Bars(p.nodes[i].ID) {
+		if p.nodes[i].Schedulable && !r.Choice.Bars(p.nodes[i].rated()) {
 			return false
 		}
 	}
@@ -171,5 +170,5 @@ func (p *planner) shut(r *Request) bool {
 // excluded reports whether a request must not use a block.
 func (p *planner) excluded(r *Request, b int) bool {
 	i := p.blocks[b].node
-	return p.bars(r, i) || !r.Choice.takes(p.nodes[i].ID, p.blocks[b].brand)
+	return p.bars(r, i) || !r.Choice.takes(p.nodes[i].rated(), p.blocks[b].brand)
 }

@@ -13,6 +13,17 @@ type Node struct {
 	Slots       []Slot
 	Schedulable bool   // ready, eligible, not draining, enabled by its operators
 	Why         string // why not, in words that follow the node's name: "is draining"
+	Spot        bool   // the machine can go away at any time
+
+	like string // the node as which choices rate it, if it is one that could be added (shortage.go)
+}
+
+// rated is the id by which choices know the node.
+func (n *Node) rated() string {
+	if n.like != "" {
+		return n.like
+	}
+	return n.ID
 }
 
 // A Slot is the unit in which trials request resources: a whole device, or a share of a node's cores
@@ -64,6 +75,7 @@ type Request struct {
 	Exclude     []string          // node ids that it must not use
 	Avoid       []string          // node ids that it uses only if no other node can ever run it
 	Because     map[string]string // by node id: why it is not used, if not because of failures there
+	OnSpot      bool              // runs on spot machines although it has no slots
 	Choice      *Choice           // its constraints and preferences for nodes; nil for none
 	MaxSlots    *int              // over all of its group
 

@@ -193,6 +193,9 @@ func (p *planner) whyAux(r *Request) string {
 	if why := p.whyExcluded(r); why != "" {
 		return why
 	}
+	if !slices.ContainsFunc(p.nodes, func(n Node) bool { return n.Schedulable && !p.tooShortLived(r, p.nodeIndex[n.ID]) }) {
+		return fmt.Sprintf("tasks of 0 slots do not run on spot machines, and pool %s has no other node in order; an operator can allow it with aux_on_spot", p.pool.Name)
+	}
 	return fmt.Sprintf("every node of pool %s is full with tasks of 0 slots (max_aux_containers_per_agent is %d)%s",
 		p.pool.Name, p.pool.MaxAux, p.asides(r))
 }

@@ -289,6 +289,19 @@ type PoolConfig struct {
 	// How the pool shares its slots ([scheduling](../scheduling.md)).
 	Scheduler SchedulerConfig `yaml:"scheduler"`
 
+	// The pool's machines can go away at any time, with short notice or with none
+	// ([spot machines](pools.md#spot-machines)).
+	Spot bool `yaml:"spot"`
+	// Place tasks without slots (notebooks, TensorBoards, commands) on spot machines too.
+	AuxOnSpot bool `yaml:"aux_on_spot"`
+	// For how long a node must hold no task before an autoscaler may remove it
+	// ([autoscaling](autoscaling.md)).
+	MaxIdle Duration `yaml:"max_idle_agent_period"`
+	// Nodes that an autoscaler can add, the class first that it should add first: a list of
+	// `{class, slots, model, device, attributes, max}` ([autoscaling](autoscaling.md)). By
+	// default the classes of the nodes that the pool has.
+	Classes []NodeClassConfig `yaml:"node_classes"`
+
 	// What labels of nodes in Kubernetes mean here, for `environment.pod_spec`: a list of
 	// `{label, value, gpu}` and `{label, value, attribute, is}`
 	// ([pod_spec](../migrate.md#pod_spec)).
@@ -479,6 +492,7 @@ func (c *Config) fill() {
 			p.MemoryMBPerSlot = cmp.Or(p.MemoryMBPerSlot, slotMemoryMB)
 		}
 		p.MaxAux = cmp.Or(p.MaxAux, 100)
+		p.MaxIdle = cmp.Or(p.MaxIdle, maxIdle)
 		p.AuxMemoryMB = cmp.Or(p.AuxMemoryMB, 256)
 		p.Priority = cmp.Or(p.Priority, p.Scheduler.Priority, 42)
 		p.Preemption = p.Preemption || p.Scheduler.Preemption
@@ -490,7 +504,7 @@ func (c *Config) fill() {
 		}
 	}
 	c.DefaultComputePool = cmp.Or(c.DefaultComputePool, c.Pools[0].Name)
-	c.DefaultAuxPool = cmp.Or(c.DefaultAuxPool, c.DefaultComputePool)
+	c.DefaultAuxPool = cmp.Or(c.DefaultAuxPool, c.lastingPool(), c.DefaultComputePool)
 	if c.PublicURL == "" {
 		c.PublicURL = c.scheme() + "://" + c.Listen
 	}
@@ -599,6 +613,7 @@ func (c *Config) checkPools(k *checker) {
 		p.checkNetwork(k, at, c.TaskURLs)
 		p.checkScheduler(k, at)
 		p.checkPodSpecs(k, at)
+		p.checkElastic(k, at)
 		c.checkHomes(k, at, p)
 		k.oneOf(at+".slots", p.Slots, "cpu", "device")
 		if p.Slots == "device" && p.Device == "" {
@@ -631,6 +646,7 @@ func (c *Config) checkPools(k *checker) {
 	if c.DefaultAuxPool != c.DefaultComputePool && !names[c.DefaultAuxPool] {
 		k.fail("default_aux_resource_pool", "there is no pool %q", c.DefaultAuxPool)
 	}
+	c.checkAuxPool(k)
 }
 
 type checker struct{ problems []string }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/detent-ml/detent/master/pool"
 )
@@ -28,7 +29,8 @@ func (c *Config) pools(jobs map[string]*pool.Job) (pool.Set, error) {
 			Slots: pool.Slots{Kind: pool.SlotKind(p.Slots), Device: p.Device, CoresPerSlot: p.CoresPerSlot,
 				MemoryMBPerSlot: p.MemoryMBPerSlot, MaxPerNode: p.MaxSlotsPerNode, PerNode: p.SlotsPerNode},
 			AuxMemoryMB: p.AuxMemoryMB, MaxAux: p.MaxAux, SingleNode: p.SingleNode, Scheduler: p.Scheduler.made(), Preemption: p.Preemption, Priority: p.Priority,
-			Defaults: defaults, Limits: limits, PodLabels: p.podLabels(), PodLimits: p.podLimits()}
+			Defaults: defaults, Limits: limits, PodLabels: p.podLabels(), PodLimits: p.podLimits(),
+			Spot: p.Spot, AuxOnSpot: p.AuxOnSpot, MaxIdle: time.Duration(p.MaxIdle), Classes: p.classes()}
 		if job := jobs[p.Name]; job != nil {
 			if made, err = p.completeJob(*c, made.WithJob(job)); err != nil {
 				return nil, err

@@ -193,7 +193,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 		return a.RecordExit(ctx, from.TaskID, from.AllocationID, from.Rank, exit) // the control loop starts later
 	}
 	loop := control.New(cfg, m.db, m.bus, m.nomad, m.log)
-	served.Loop = loop.Stats
+	served.Loop, served.Demand = loop.Stats, demandOf(loop)
 	events, err := m.newSender()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -11,12 +12,19 @@ import (
 type Signal struct {
 	Preempt bool `db:"preempt"`
 	Ended   bool `db:"ended"`
+
+	Drained *time.Time `db:"drained"` // when Nomad stops what runs on the first of its nodes that is drained
+	Notices []string   `db:"notices"` // that machines of its nodes go away, as Nomad has them
 }
 
 // PreemptSignal reads whether an attempt must store a checkpoint and exit.
 func (db *DB) PreemptSignal(ctx context.Context, allocation string) (Signal, error) {
 	return row[Signal](ctx, db, "attempt "+allocation, `
-		SELECT preempt_at IS NOT NULL AS preempt, state = 'TERMINATED' AS ended FROM allocations WHERE id = $1`, allocation)
+		SELECT a.preempt_at IS NOT NULL AS preempt, a.state = 'TERMINATED' AS ended,
+			min(n.drain_deadline) FILTER (WHERE n.draining) AS drained,
+			coalesce(array_agg(n.inventory->'Facts'->>'meta.detent.leaving') FILTER (WHERE n.inventory->'Facts' ? 'meta.detent.leaving'), '{}') AS notices
+		FROM allocations a LEFT JOIN members m ON m.allocation_id = a.id LEFT JOIN nodes n ON n.id = m.node_id
+		WHERE a.id = $1 GROUP BY a.id`, allocation)
 }
 
 // updateAllocation updates one of the columns of an attempt that its task writes.

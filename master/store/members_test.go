@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -231,7 +232,7 @@ func TestSignals(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	id := w.attempt(w.trial(w.experiment(lossSearcher), 0, 0), 1, 2)
-	if s, err := w.db.PreemptSignal(ctx, id); err != nil || s != (Signal{}) {
+	if s, err := w.db.PreemptSignal(ctx, id); err != nil || s.Preempt || s.Ended || s.Drained != nil || len(s.Notices) != 0 {
 		t.Errorf("%+v %v", s, err)
 	}
 	if err := w.db.RequestPreemption(ctx, id, "the node goes"); err != nil {
@@ -242,6 +243,12 @@ func TestSignals(t *testing.T) {
 	}
 	if s, err := w.db.PreemptSignal(ctx, id); err != nil || !s.Preempt {
 		t.Errorf("%+v %v", s, err)
+	}
+	w.exec(`INSERT INTO nodes (id, name, status, eligible, draining, drain_deadline, inventory)
+		SELECT node_id, node_name, 'ready', true, rank = 0, now(), CASE rank WHEN 0 THEN '{"Facts": null}' ELSE '{"Facts": {"meta.detent.leaving": "soon"}}' END::jsonb
+		FROM members WHERE allocation_id = $1`, id)
+	if s, err := w.db.PreemptSignal(ctx, id); err != nil || !s.Preempt || s.Drained == nil || !slices.Equal(s.Notices, []string{"soon"}) {
+		t.Errorf("machines that go away: %+v %v", s, err)
 	}
 	for what, err := range map[string]error{
 		"ack": w.db.AckPreemption(ctx, id), "ready": w.db.MarkReady(ctx, id), "waiting": w.db.MarkWaiting(ctx, id),

@@ -24,6 +24,8 @@ type RunnerMetadataRequest struct {
 // PreemptionSignalResponse is the response of GET /allocations/{id}/signals/preemption.
 type PreemptionSignalResponse struct {
 	Preempt bool `json:"preempt"`
+	// Deadline is when the first of the attempt's machines goes away; null if none does, or nobody knows when.
+	Deadline *time.Time `json:"deadline"`
 }
 
 // BestMetricResponse is the response of GET

@@ -1,0 +1,286 @@
+package control
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// maxClasses bounds the classes of nodes of which a pool's demand tells.
+const maxClasses = 16
+
+// A Demand is what a pool holds and lacks.
+type Demand struct {
+	Pool    string
+	Held    int // slots that attempts hold
+	Idle    int // slots that could be assigned
+	Pending int // slots of attempts that wait and could start now
+	Classes []ClassDemand
+}
+
+// Wanted is the number of slots that attempts would hold if all of them ran.
+func (d *Demand) Wanted() int { return d.Held + d.Pending }
+
+// A ClassDemand is about a pool's nodes of one node class.
+type ClassDemand struct {
+	Class     string
+	Slots     int    // of one of its nodes
+	Model     string // of their devices; several are joined by +
+	Present   int    // nodes that are not down
+	Working   int    // of them: nodes that hold an attempt, or are about to
+	Idle      int    // … that could hold one and hold none
+	Removable int    // … for so long that an autoscaler may remove them
+	Short     int    // nodes of this class that would have to be added to clear the queue
+	Clears    int    // attempts that would start then
+}
+
+// Wanted is the number of nodes of the class that there should be.
+func (c *ClassDemand) Wanted() int { return c.Present - c.Removable + c.Short }
+
+// demand is the input of the demand of all pools, as one cycle of the loop saw it. Nothing of it is
+// changed later.
+type demand struct {
+	now         time.Time
+	pools       pool.Set
+	nodes       []store.NodeRow
+	inventories inventories
+	shares      map[string][]share
+	inputs      map[string]*input
+	idleSince   map[string]time.Time // by node
+
+	once sync.Once
+	all  []Demand
+}
+
+// held returns the nodes on which attempts of any pool run.
+func (d *demand) held() map[string]bool {
+	held := map[string]bool{}
+	for _, in := range d.inputs {
+		for i := range in.running {
+			for _, part := range in.running[i].Parts {
+				held[part.NodeID] = true
+			}
+		}
+	}
+	return held
+}
+
+// follow notes since when each node holds nothing, by what was known before. A node that was not
+// known is idle from now on.
+func (d *demand) follow(before map[string]time.Time) {
+	held := d.held()
+	d.idleSince = make(map[string]time.Time, len(d.nodes))
+	for _, row := range d.nodes {
+		since, known := before[row.ID]
+		if !known || held[row.ID] {
+			since = d.now
+		}
+		d.idleSince[row.ID] = since
+	}
+}
+
+// compute returns the demand of each pool. It plans several times, so it runs once for each
+// cycle at most, and only if somebody asks.
+func (d *demand) compute() []Demand {
+	d.once.Do(func() {
+		held := d.held()
+		for i := range d.pools {
+			d.all = append(d.all, d.of(&d.pools[i], held))
+		}
+	})
+	return d.all
+}
+
+func (d *demand) of(p *pool.Pool, heldNodes map[string]bool) Demand {
+	in := d.inputs[p.Name]
+	out := Demand{Pool: p.Name}
+	slots := map[string][]int{}
+	for i := range in.running {
+		for _, part := range in.running[i].Parts {
+			slots[part.NodeID] = append(slots[part.NodeID], part.SlotIDs...)
+			out.Held += len(part.SlotIDs)
+		}
+	}
+	for i := range in.queued {
+		out.Pending += in.queued[i].Slots
+	}
+	nodes, _ := nodesOf(p, d.nodes, d.inventories, elsewhere(p, d.pools, d.shares), slots) // the loop has logged the errors
+	for i := range nodes {
+		out.Idle += idleSlots(&nodes[i], slots[nodes[i].ID])
+	}
+	classes := d.classesOf(p, nodes)
+	short := sched.Short(p, nodes, in.running, in.queued, addable(classes), d.now)
+	for _, s := range short.Classes {
+		c := classes[s.Class]
+		c.Short, c.Clears = s.Nodes, s.Requests
+	}
+	for i := range nodes {
+		d.count(classes, &nodes[i], p.MaxIdle, heldNodes[nodes[i].ID] || short.Uses[nodes[i].ID])
+	}
+	for _, c := range ordered(classes) {
+		out.Classes = append(out.Classes, c.ClassDemand)
+	}
+	return out
+}
+
+// idleSlots counts the slots of a node that could be assigned.
+func idleSlots(n *sched.Node, held []int) (idle int) {
+	if !n.Schedulable {
+		return 0
+	}
+	for _, s := range n.Slots {
+		if s.Healthy && s.Enabled && s.Taken == "" && !slices.Contains(held, s.ID) {
+			idle++
+		}
+	}
+	return idle
+}
+
+// nodeClass is a class of a pool with a node like those that an autoscaler would add.
+type nodeClass struct {
+	ClassDemand
+	like  sched.Node
+	can   bool // nodes of the class can be added
+	most  int
+	order int // in the configuration, from 1
+	of    map[string]int
+}
+
+// classesOf finds the classes of a pool's nodes, and those that its configuration names.
+func (d *demand) classesOf(p *pool.Pool, nodes []sched.Node) map[string]*nodeClass {
+	classes := map[string]*nodeClass{}
+	for i, x := range p.Classes {
+		n := nodeOfClass(p, x)
+		c := &nodeClass{ClassDemand: ClassDemand{Class: x.Name}, can: pool.Unmet(p.Constraints(), n.Fact) == "", most: x.Max, order: i + 1, like: n.Node}
+		c.look()
+		classes[x.Name] = c
+	}
+	commonest := map[string]int{}
+	for i := range nodes {
+		n := empty(&nodes[i])
+		if len(n.Slots) == 0 {
+			continue
+		}
+		name := d.classOf(n.ID)
+		c := classes[name]
+		if c == nil {
+			c = &nodeClass{ClassDemand: ClassDemand{Class: name}, can: len(p.Classes) == 0}
+			classes[name] = c
+		}
+		if c.of == nil {
+			c.of = map[string]int{}
+		}
+		shape := strconv.Itoa(len(n.Slots)) + " " + modelsOf(&n)
+		c.of[shape]++
+		if c.of[shape] > commonest[name] { // a node that there is says more than the configuration
+			commonest[name], c.like = c.of[shape], n
+			c.look()
+		}
+	}
+	return classes
+}
+
+func (c *nodeClass) look() { c.Slots, c.Model = len(c.like.Slots), modelsOf(&c.like) }
+
+// classOf is the node class of a node.
+func (d *demand) classOf(id string) string {
+	n := d.inventories[id].node
+	class, _ := n.Fact("node.class")
+	return class
+}
+
+// empty returns a node as it would be if it were in order and held nothing.
+func empty(n *sched.Node) sched.Node {
+	like := *n
+	like.Schedulable, like.Why, like.Slots = true, "", slices.Clone(n.Slots)
+	for i := range like.Slots {
+		s := &like.Slots[i]
+		s.Healthy, s.Enabled, s.Taken = true, true, ""
+	}
+	return like
+}
+
+func modelsOf(n *sched.Node) string {
+	models := map[string]bool{}
+	for _, s := range n.Slots {
+		models[s.Brand] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(models)), "+")
+}
+
+// ordered returns the classes as the configuration names them, then those with the most nodes.
+func ordered(classes map[string]*nodeClass) []*nodeClass {
+	list := slices.Collect(maps.Values(classes))
+	slices.SortFunc(list, func(a, b *nodeClass) int {
+		switch {
+		case a.order != 0 && b.order != 0:
+			return cmp.Compare(a.order, b.order)
+		case a.order != b.order:
+			return cmp.Compare(b.order, a.order)
+		}
+		return cmp.Or(cmp.Compare(sizeOf(b), sizeOf(a)), cmp.Compare(a.Class, b.Class))
+	})
+	return list[:min(len(list), maxClasses)]
+}
+
+func sizeOf(c *nodeClass) (n int) {
+	for _, of := range c.of {
+		n += of
+	}
+	return n
+}
+
+func addable(classes map[string]*nodeClass) []sched.Class {
+	var list []sched.Class
+	for _, c := range ordered(classes) {
+		if c.can {
+			list = append(list, sched.Class{Name: c.Class, Node: c.like, Max: c.most})
+		}
+	}
+	return list
+}
+
+// count adds a node to the figures of its class. A node that is down is none; one that operators
+// have taken out of use is there, and nobody may remove it.
+func (d *demand) count(classes map[string]*nodeClass, n *sched.Node, maxIdle time.Duration, working bool) {
+	c := classes[d.classOf(n.ID)]
+	switch {
+	case c == nil || n.Why == "is down":
+		return
+	case working:
+		c.Working++
+	case n.Schedulable:
+		c.Idle++
+		taken := slices.ContainsFunc(n.Slots, func(s sched.Slot) bool { return s.Taken != "" })
+		if !taken && d.now.Sub(d.idleSince[n.ID]) >= maxIdle {
+			c.Removable++
+		}
+	}
+	c.Present++
+}
+
+// nodeOfClass is a node of a class as the configuration describes it, in order and without tasks.
+func nodeOfClass(p *pool.Pool, c pool.Class) cluster.Node {
+	n := cluster.Node{Node: sched.Node{ID: "class:" + p.Name + "/" + c.Name, Name: c.Name, Schedulable: true},
+		Facts: map[string]string{"node.class": c.Name, "node.pool": p.NodePool}, HostVolumes: map[string]bool{}}
+	maps.Copy(n.Facts, c.Attributes)
+	for name := range p.HostVolumes() {
+		n.HostVolumes[name] = false
+	}
+	if device := p.Device(); device != "" {
+		n.Models = map[string]map[string]map[string]string{device: {c.Model: c.Device}}
+	}
+	for i := range p.Slots.AtMost(c.Slots) {
+		n.Slots = append(n.Slots, sched.Slot{ID: i, Brand: c.Model, Healthy: true, Enabled: true})
+	}
+	return n
+}

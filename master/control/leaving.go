@@ -1,0 +1,97 @@
+package control
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// A departure is a notice that a machine goes away: its node's meta detent.leaving, which a
+// cloud's notice or an operator sets.
+type departure struct {
+	at   time.Time // zero if the notice has no time that can be read
+	said string
+}
+
+// maxNotice bounds the text of a notice in messages.
+const maxNotice = 64
+
+// leaving returns the notice of a node; nil if it has none.
+func leaving(n *cluster.Node) *departure {
+	said, _ := n.Fact(pool.LeavingMeta)
+	if said == "" {
+		return nil
+	}
+	return &departure{at: pool.LeavingAt(said), said: said}
+}
+
+// String follows the name of the node in messages.
+func (d *departure) String() string {
+	if d.at.IsZero() {
+		return fmt.Sprintf("goes away (its meta detent.leaving is %.*q, which is no time such as 2026-11-23T14:05:00Z or 1795442700)", maxNotice, d.said)
+	}
+	return "goes away at " + d.at.Format(time.RFC3339)
+}
+
+// leaving returns the notice of a node; nil if it has none, or if its row cannot be read.
+func (p *Snapshot) leaving(row *store.NodeRow) *departure {
+	n, err := p.inventories.read(*row)
+	if err != nil {
+		return nil
+	}
+	return leaving(&n)
+}
+
+// isSpot reports whether a node's machine can go away at any time.
+func isSpot(p *pool.Pool, n *cluster.Node) bool {
+	spot, _ := n.Fact(pool.SpotMeta)
+	is, err := strconv.ParseBool(spot)
+	return p.Spot || err == nil && is
+}
+
+// excuse returns why a failure costs no restart: the machine of a member was going away, or it
+// was a spot machine and is gone. A machine that shuts down ends programs in its own order, and what remains
+// of a gang fails for lack of it. "" if the failure counts.
+func (d *decider) excuse(a *store.LiveAllocation, end lifecycle.Step) string {
+	if end.Outcome != lifecycle.Failed || end.Final || d.p.Frozen {
+		return ""
+	}
+	of := d.p.Pools.Named(a.Pool)
+	for _, m := range a.Members {
+		row := d.nodeRow(m.NodeID)
+		switch {
+		case row == nil && of != nil && of.Spot:
+			return fmt.Sprintf("not counted as a failure: its spot machine %s is gone", m.NodeName)
+		case row == nil:
+			continue
+		case row.Draining && row.DrainDeadline != nil:
+			return fmt.Sprintf("not counted as a failure: node %s is drained in Nomad until %s", row.Name, row.DrainDeadline.UTC().Format(time.RFC3339))
+		}
+		n, err := d.p.inventories.read(*row)
+		if err != nil {
+			continue
+		}
+		if goes := leaving(&n); goes != nil {
+			return fmt.Sprintf("not counted as a failure: node %s %s", row.Name, goes)
+		}
+		if of != nil && isSpot(of, &n) && row.Status != "ready" {
+			return fmt.Sprintf("not counted as a failure: the spot machine %s is %s", row.Name, row.Status)
+		}
+	}
+	return ""
+}
+
+// nodeRow finds a node by its id; nil if Nomad does not list it.
+func (d *decider) nodeRow(id string) *store.NodeRow {
+	for i := range d.p.Nodes {
+		if d.p.Nodes[i].ID == id {
+			return &d.p.Nodes[i]
+		}
+	}
+	return nil
+}
