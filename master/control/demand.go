@@ -46,14 +46,15 @@ type ClassDemand struct {
 // Wanted is the number of nodes of the class that there should be.
 func (c *ClassDemand) Wanted() int { return c.Present - c.Removable + c.Short }
 
-// demand is the input of the demand of all pools, as one cycle of the loop saw it. Nothing of it is
-// changed later.
+// demand is the input of the demand of all pools, as one cycle of the loop saw it. Nothing else uses
+// it later.
 type demand struct {
 	now         time.Time
 	pools       pool.Set
 	nodes       []store.NodeRow
 	inventories inventories
 	shares      map[string][]share
+	quotas      *quotas
 	inputs      map[string]*input
 	idleSince   map[string]time.Time // by node
 
@@ -118,6 +119,7 @@ func (d *demand) of(p *pool.Pool, heldNodes map[string]bool) Demand {
 		out.Idle += idleSlots(&nodes[i], slots[nodes[i].ID])
 	}
 	classes := d.classesOf(p, nodes)
+	d.quotas.begin(p.Name)
 	short := sched.Short(p, nodes, in.running, in.queued, addable(classes), d.now)
 	for _, s := range short.Classes {
 		c := classes[s.Class]

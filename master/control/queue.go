@@ -116,7 +116,7 @@ func (d *decider) schedule() {
 		}
 	}
 	d.fillServed(byPool)
-	d.plan.demand = &demand{now: d.p.Now, pools: d.p.Pools, nodes: d.p.Nodes, inventories: d.p.inventories, shares: d.shares, inputs: byPool}
+	d.plan.demand = &demand{now: d.p.Now, pools: d.p.Pools, nodes: d.p.Nodes, inventories: d.p.inventories, shares: d.shares, quotas: d.quotas, inputs: byPool}
 	for i := range d.p.Pools {
 		p := &d.p.Pools[i]
 		d.isolate("pool "+p.Name, func() { d.pool(p, byPool[p.Name], groups) })

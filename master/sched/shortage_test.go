@@ -40,6 +40,7 @@ func TestShort(t *testing.T) {
 			[]ClassShortage{{"eight", 1, 1, 8}, {"four", 1, 1, 3}}, nil},
 		"a model that no class has":          {"queue q1 slots=3 model=c", []Class{eight, four}, []ClassShortage{{Class: "eight"}, {Class: "four"}}, nil},
 		"more than its group may hold":       {"queue q1 slots=8 group=e max=4", []Class{eight}, []ClassShortage{{Class: "eight"}}, nil},
+		"as many as its quota allows":        {"quota x of=\"user a\" hard=8 in=\"all pools\"\nqueue q1 slots=8 quota=x\nqueue q2 slots=8 quota=x", []Class{eight}, []ClassShortage{{"eight", 1, 1, 8}}, nil},
 		"a task without slots":               {"pool p aux=2\nqueue q1 slots=0\nqueue q2 slots=0\nqueue q3 slots=0", []Class{eight}, []ClassShortage{{"eight", 2, 3, 0}}, nil},
 		"slots that somebody is leaving":     {"node n1 slots=8\nrun r1 on=n1:0-7 leaving\nqueue q1 slots=8", []Class{eight}, []ClassShortage{{Class: "eight"}}, []string{"n1"}},
 		"those who could be asked to go":     {"pool p preempt\nnode n1 slots=8\nrun r1 prio=50 on=n1:0-7\nqueue q1 slots=8 prio=1", []Class{eight}, []ClassShortage{{"eight", 1, 1, 8}}, nil},
