@@ -39,8 +39,12 @@ func (a *API) createGeneric(ctx context.Context, c *call, req *v1.CreateGenericT
 	if err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.TopicIntent)
-	return &v1.CreateGenericTaskResponse{TaskID: made.ID, Warnings: made.Warnings, Remarks: made.Remarks}, nil
+	resp := &v1.CreateGenericTaskResponse{Config: v1.StructOf(made.Complete.Redacted()), Warnings: made.Warnings, Remarks: made.Remarks}
+	if made.Stored {
+		resp.TaskID = made.ID
+		a.bus.Publish(store.TopicIntent)
+	}
+	return resp, nil
 }
 
 func (a *API) listGeneric(ctx context.Context, c *call, _ *v1.None) (*v1.GetGenericTasksResponse, error) {

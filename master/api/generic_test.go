@@ -45,8 +45,13 @@ func TestGenericTasks(t *testing.T) {
 	me.generic("- a").says(400, "expected a mapping")
 	me.generic("entrypoint: [x]", `"projectId":77`).is(404)
 	me.generic("entrypoint: [x]", `"inheritContext":true`).says(400, "parentId")
+	me.generic("entrypoint: [x]\nsearcher: {}", `"preview":true`).says(400, "searcher: unknown field")
+	checked := me.generic(sleeping, `"preview":true`).ok().tree()
+	if checked["taskId"] != "" || at(t, checked, "config.resources.slots") != float64(0) {
+		t.Errorf("a preview answers %v", checked)
+	}
 	if n := r.tasksOf("GENERIC"); n != 0 {
-		t.Fatalf("refused requests made %d tasks", n)
+		t.Fatalf("refused requests and previews made %d tasks", n)
 	}
 	got := me.generic(sleeping, `"contextDirectory":[`+modelFile("x.py", "print(1)")+`]`).ok().tree()
 	id := got["taskId"].(string)

@@ -19,7 +19,7 @@ type generic struct {
 	context []byte // code of the task that it inherits from, for a request without code; nil for none
 }
 
-// StartGeneric checks a request for a generic task, and creates the task.
+// StartGeneric checks a request for a generic task, and creates the task unless the request is a preview.
 func (l *Tasks) StartGeneric(ctx context.Context, by Submitter, req *v1.CreateGenericTaskRequest) (*Task, error) {
 	if len(req.Config) > MaxConfig {
 		return nil, fault.New(fault.TooLarge, "config: %d bytes are over the limit of %d", len(req.Config), MaxConfig)
@@ -36,7 +36,7 @@ func (l *Tasks) StartGeneric(ctx context.Context, by Submitter, req *v1.CreateGe
 	if err != nil {
 		return nil, err
 	}
-	task := TaskRequest{Config: v1.Struct(config), Generic: g}
+	task := TaskRequest{Config: v1.Struct(config), Generic: g, Preview: req.Preview}
 	if req.ProjectID != nil {
 		task.WorkspaceID = &in.WorkspaceID
 	}

@@ -28,11 +28,13 @@ type CreateGenericTaskRequest struct {
 	ParentID         *string `json:"parentId,omitempty"`       // it ends and is paused with this task
 	InheritContext   *bool   `json:"inheritContext,omitempty"` // it has the code of its parent
 	NoPause          *bool   `json:"noPause,omitempty"`        // a pause of its parent does not pause it
+	Preview          *bool   `json:"preview,omitempty"`        // only check the request
 }
 
-// CreateGenericTaskResponse answers it. Remarks are ours.
+// CreateGenericTaskResponse answers it. Config, with all defaults, and remarks are ours. A preview has no id.
 type CreateGenericTaskResponse struct {
 	TaskID   string          `json:"taskId"`
+	Config   Struct          `json:"config"`
 	Warnings []LaunchWarning `json:"warnings"`
 	Remarks  []string        `json:"remarks"`
 }

@@ -864,6 +864,7 @@ class v1CreateGenericTaskResponse(Message):
 
     taskId: str
     warnings: Optional[Sequence[v1LaunchWarning]] = None
+    config: Optional[Dict[str, Any]] = None
     remarks: Optional[Sequence[str]] = None
 
 
