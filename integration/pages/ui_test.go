@@ -190,6 +190,10 @@ func uiAsked(t *testing.T, r *rig.Rig, word string) error {
 		return master.Stop(t.Context())
 	case "master-back":
 		return master.Start(t.Context())
+	case "roles-on":
+		return r.Configure(t.Context(), "security: {authz: {type: rbac}}\n")
+	case "roles-off":
+		return r.Configure(t.Context(), "")
 	}
 	return fmt.Errorf("the browser's script requested the unknown action %q", word)
 }

@@ -94,17 +94,28 @@ func newRig() (*Rig, error) {
 	if r.Bin, err = buildPrograms(ctx, root); err != nil {
 		return nil, err
 	}
-	r.Cluster, err = local.Up(ctx, local.Options{Name: "integration", StateDir: filepath.Join(dir, "cluster"), FreePorts: true,
+	if err := r.Configure(ctx, ""); err != nil {
+		return r, err
+	}
+	r.Client, err = r.SignIn(ctx, "determined")
+	return r, err
+}
+
+// Configure starts the cluster, or restarts its master with another configuration: the usual one and
+// what a test adds.
+func (r *Rig) Configure(ctx context.Context, more string) error {
+	c, err := local.Up(ctx, local.Options{Name: "integration", StateDir: filepath.Join(r.Dir, "cluster"), FreePorts: true,
 		ACL: Guarded(), ConsulACL: Guarded(),
 		GPUs: local.GPUs{Binary: filepath.Join(r.Bin, "det-gpu")}, // for tests whose nodes have simulated GPUs
 		Master: local.Master{Binary: filepath.Join(r.Bin, "det-master"), Runner: filepath.Join(r.Bin, "det-runner"),
-			Env: map[string]string{"DETENT_HARNESS_PATH": filepath.Join(root, "plugins", "harness")}, Config: MasterConfig(dir)}}, servers.NewReporter(os.Stderr))
-	if err != nil {
-		return r, err
+			Env: map[string]string{"DETENT_HARNESS_PATH": filepath.Join(r.Root, "plugins", "harness")}, Config: MasterConfig(r.Dir) + more}}, servers.NewReporter(os.Stderr))
+	if c != nil {
+		r.Cluster = c
 	}
-	r.Description = r.Describe(ctx)
-	r.Client, err = r.SignIn(ctx, "determined")
-	return r, err
+	if err == nil {
+		r.Description = r.Describe(ctx)
+	}
+	return err
 }
 
 // SigningKey is the key of the cluster's requests to webhooks.

@@ -76,6 +76,37 @@ const post = (page, path, body, method = 'POST') => page.evaluate(async ([path, 
   return r.json().catch(() => ({}));
 }, [path, body, method]);
 
+// enter signs in under a name, once more if somebody else is signed in.
+async function enter(page, name, next, password = '') {
+  await page.context().clearCookies();
+  await page.goto(`${url}/login?next=${encodeURIComponent(next)}`);
+  await page.getByLabel('User name').fill(name);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL((u) => !u.pathname.startsWith('/login'));
+}
+
+// sound looks at pages in both themes and on a small screen.
+async function sound(page, paths) {
+  const wrong = [];
+  for (const path of paths) {
+    for (const [colorScheme, width] of [['light', 1280], ['dark', 1280], ['light', 390]]) {
+      await page.setViewportSize({ width, height: width === 390 ? 844 : 800 });
+      await page.emulateMedia({ colorScheme });
+      await page.goto(url + path);
+      await page.getByRole('heading', { level: 1 }).first().waitFor();
+      await until('it is loaded', async () => (await page.locator('.loading').count()) === 0);
+      wrong.push(...(await violations(page)).map((v) => `${path} ${colorScheme} ${width} ${v}`));
+      const wide = await page.evaluate(() => document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth);
+      if (wide > 0) wrong.push(`${path} is ${wide} pixels wider than a screen of ${width}`);
+      if (process.env.DETENT_PICTURES) await page.screenshot({ path: join(process.env.DETENT_PICTURES, `${path.replace(/\W+/g, '-').slice(1)}-${colorScheme}-${width}.png`) });
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.emulateMedia({ colorScheme: 'light' });
+  assert.deepEqual(wrong, []);
+}
+
 // pagesOf are all pages of the world, for what holds everywhere.
 const pagesOf = () => [
   '/dashboard', `/experiments/${world.search}/hyperparameters`, `/experiments/${world.failed}/timeline`, `/experiments/${world.done}/code`, `/experiments/${world.done}/code?file=look.ipynb`,
@@ -83,8 +114,8 @@ const pagesOf = () => [
   '/experiments', `/experiments/${world.done}`, `/experiments/${world.failed}`, `/experiments/${world.search}`, `/experiments/${world.done}/trials`, `/experiments/${world.search}/trials`,
   `/experiments/${world.done}/checkpoints`, `/experiments/${world.done}/configuration`, `/experiments/${world.done}/logs`,
   `/experiments/${world.done}/fork`, `/experiments/${world.failed}/continue`,
-  '/experiments?compose=1&where=state+%3D+completed+and+hp.lr+%3C+1', '/workspaces', '/workspaces/1', '/projects/1', '/projects/1/notes', '/manage/users', '/manage/tokens', '/manage/webhooks', '/manage/templates', '/manage/policies', '/workspaces/1/policies',
-  '/manage/templates?edit=', '/settings', '/tasks', '/tasks?over=1', '/launch/notebooks', '/launch/commands?view=yaml', '/models', '/cluster', '/cluster?tab=queue',
+  '/experiments?compose=1&where=state+%3D+completed+and+hp.lr+%3C+1', '/workspaces', '/workspaces/1', '/projects/1', '/projects/1/notes', '/manage/users', '/manage/tokens', '/manage/webhooks', '/manage/templates', '/manage/policies', '/workspaces/1/policies', '/workspaces/1/pools', '/manage/usage', '/manage/usage?by=pool&from=2025-01-01&until=2026-12-31',
+  '/manage/templates?edit=', '/settings', '/tasks', '/tasks?over=1', '/launch/notebooks', '/launch/commands?view=yaml', '/launch/generics', '/models', '/cluster', '/cluster?tab=queue',
   `/compare?experiments=${world.done},${world.search}`, `/experiments/${world.search}/hyperparameters`,
 ];
 
@@ -1032,6 +1063,261 @@ const stories = {
     await page.getByRole('button', { name: 'Delete' }).click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.waitForURL('**/manage/webhooks');
+  },
+
+  'the audit trail is filtered, its entries have addresses, and it becomes a file': async (page) => {
+    await signIn(page, '/manage/audit');
+    await page.getByText('Only administrators can do this.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Audit trail' }).count(), 0, 'no rights, no tab');
+    await enter(page, 'admin', '/manage/audit');
+    const trail = page.getByRole('grid', { name: 'audit trail' });
+    await rows(page, 'audit trail').first().waitFor();
+    // More entries than the master sends at once: older ones come when somebody scrolls to them.
+    for (let i = 0; i < 120; i += 20) await Promise.all(Array.from({ length: 20 }, (_, j) => post(page, `/api/v1/experiments/${world.failed}`, { id: world.failed, description: `change ${i + j}` }, 'PATCH')));
+    await page.evaluate(async () => { await fetch('/api/v1/experiments/99999999/kill', { method: 'POST' }); });
+    await page.getByLabel('kind of object').selectOption('experiment');
+    await until('entries about experiments alone', async () => (await rows(page, 'audit trail').count()) > 5 && (await rows(page, 'audit trail').allTextContents()).every((t) => /experiment/.test(t)));
+    const known = async () => Number(await trail.getAttribute('aria-rowcount')) - 1;
+    const first = await known();
+    await until('older entries', async () => {
+      await trail.evaluate((el) => { el.scrollTop = el.scrollHeight; });
+      return (await known()) > first + 10;
+    });
+    await page.getByLabel('only what failed').check();
+    const failed = rows(page, 'audit trail').filter({ hasText: 'experiment 99999999' });
+    await failed.getByText('not found', { exact: true }).waitFor();
+    await trail.focus();
+    await page.keyboard.press('Home');
+    await page.keyboard.press('Enter');
+    const entry = page.getByRole('dialog');
+    await entry.getByText('/experiments/:id/kill').waitFor();
+    assert.deepEqual(await violations(page), []);
+    assert.match(page.url(), /entry=\d+/);
+    await page.reload();
+    await entry.getByText(/^session \d+$/).waitFor();
+    await page.keyboard.press('Escape');
+    await until('the address without it', async () => !page.url().includes('entry='));
+    await page.getByLabel('only what failed').uncheck();
+    await page.getByLabel('Id or name of the object').fill(String(world.failed));
+    await page.getByLabel('Id or name of the object').press('Enter');
+    await until('entries about this one', async () => (await rows(page, 'audit trail').count()) > 5 && (await rows(page, 'audit trail').allTextContents()).every((t) => t.includes(`experiment ${world.failed}`)));
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export as JSON lines' }).click()]);
+    const entries = readFileSync(await file.path(), 'utf8').trim().split('\n').map((l) => JSON.parse(l));
+    assert.ok(entries.length > 120, `${entries.length} entries, more than one answer has`);
+    assert.ok(entries.every((e) => e.kind === 'experiment' && e.object === String(world.failed)));
+    assert.equal(new Set(entries.map((e) => e.id)).size, entries.length);
+    await page.getByLabel('Id or name of the object').fill('no such object with a name that is far too long for any field'.repeat(3));
+    await page.getByLabel('Id or name of the object').press('Enter');
+    await page.getByText('No entry matches.').waitFor();
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await rows(page, 'audit trail').first().waitFor();
+    await page.route('**/api/v1/detent/audit*', (r) => r.fulfill({ status: 500, body: '{"message": "it is broken"}' }));
+    await page.reload();
+    await page.getByRole('alert').filter({ hasText: 'it is broken' }).waitFor();
+    await page.unroute('**/api/v1/detent/audit*');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await rows(page, 'audit trail').first().waitFor();
+    await sound(page, ['/manage/audit', '/manage/audit?object=nothing-has-this-name']);
+  },
+
+  'usage over time is drawn, listed and becomes a table': async (page) => {
+    await signIn(page, '/manage/usage');
+    const chart = page.getByRole('img', { name: /^Slot hours of each day by workspace: Uncategorized / });
+    await chart.waitFor();
+    assert.ok((await chart.locator('rect').count()) > 0, 'there are bars');
+    await rows(page, 'usage').filter({ hasText: 'Uncategorized' }).waitFor();
+    await page.getByRole('button', { name: 'User', exact: true }).click();
+    await rows(page, 'usage').filter({ hasText: 'determined' }).waitFor();
+    assert.match(page.url(), /by=user/);
+    await page.getByRole('button', { name: 'Pool', exact: true }).click();
+    await rows(page, 'usage').filter({ hasText: 'default' }).waitFor();
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()]);
+    const table = readFileSync(await file.path(), 'utf8').trim().split('\n');
+    assert.match(table[0], /^aggregation_type,aggregation_key,date,seconds/);
+    assert.ok(table.some((l) => l.startsWith('resource_pool,default,')), table.join(' | '));
+    await page.getByText('Numbers of each day').click();
+    await page.getByRole('columnheader', { name: 'default' }).waitFor();
+    await page.getByRole('button', { name: '12 months' }).click();
+    await page.getByRole('img', { name: /^Slot hours of each month by pool/ }).waitFor();
+    await page.reload();
+    await page.getByRole('img', { name: /^Slot hours of each month by pool/ }).waitFor();
+    await page.getByLabel('search by name').fill('no pool has this name');
+    await page.getByText('No name matches.').waitFor();
+    await page.goto(`${url}/manage/usage?from=2020-01-01&until=2020-01-31`);
+    await page.getByText('Nothing was used in this time.').waitFor();
+    await page.goto(`${url}/manage/usage?from=2020-02-30`);
+    await page.getByRole('alert').filter({ hasText: '2020-02-30 is not a date' }).waitFor();
+    await sound(page, ['/manage/usage?by=user', '/manage/usage?from=2020-01-01&until=2020-01-31']);
+  },
+
+  'a person sees where they are signed in, and ends it': async (page, problems) => {
+    await enter(page, 'admin', '/settings');
+    await post(page, '/api/v1/users', { user: { username: 'ui-zoe', active: true, admin: false }, password: '', isHashed: false });
+    await enter(page, 'ui-zoe', '/settings');
+    const other = await (await page.context().browser().newContext()).newPage();
+    other.setDefaultTimeout(patience);
+    try {
+      await enter(other, 'ui-zoe', '/settings');
+      await page.reload();
+      const mine = rows(page, 'sign-ins');
+      await until('both sign-ins', async () => (await mine.count()) === 2);
+      assert.equal(await mine.filter({ hasText: 'this one' }).count(), 1);
+      assert.equal(await mine.filter({ hasText: 'this one' }).getByRole('button', { name: /^end sign-in/ }).count(), 0, 'the own one ends with a sign-out');
+      await mine.filter({ hasNotText: 'this one' }).getByRole('button', { name: /^end sign-in/ }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'End it' }).click();
+      await until('one sign-in', async () => (await mine.count()) === 1);
+      await other.reload();
+      await other.getByRole('heading', { name: 'Sign in to Detent' }).waitFor();
+    } finally {
+      await other.context().close();
+    }
+    await sound(page, ['/settings']);
+  },
+
+  'groups and roles are prepared, and hold when roles are in use': async (page) => {
+    await signIn(page, '/manage/groups');
+    await page.getByText('Roles are not in use on this cluster.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Roles' }).count(), 0, 'nothing of roles is shown to others before');
+    await enter(page, 'admin', '/manage/groups');
+    const dialog = page.getByRole('dialog');
+    const long = `ui-group ${'with a name that no column can hold '.repeat(4)}`.trim();
+    await post(page, '/api/v1/users', { user: { username: 'ui-lea', active: true, admin: false }, password: '', isHashed: false });
+    await post(page, '/api/v1/users', { user: { username: 'ui-tom', active: true, admin: false }, password: '', isHashed: false });
+    const { workspace } = await post(page, '/api/v1/workspaces', { name: 'ui-team' });
+    await page.reload();
+    await page.getByRole('button', { name: 'New group' }).click();
+    await dialog.getByLabel('Name').fill(long);
+    await dialog.getByLabel('Members').fill('ui-lea, nobody-of-this-name');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'There is no user nobody-of-this-name.' }).waitFor();
+    await dialog.getByLabel('Members').fill('ui-lea');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await page.waitForURL('**/manage/groups/*');
+    const group = new URL(page.url()).pathname;
+    await rows(page, 'members').filter({ hasText: 'ui-lea' }).waitFor();
+    await page.getByRole('button', { name: 'Add members' }).click();
+    await dialog.getByLabel('Users').fill('ui-tom');
+    await dialog.getByRole('button', { name: 'Add' }).click();
+    await until('two members', async () => (await rows(page, 'members').count()) === 2);
+    await page.getByRole('button', { name: 'remove ui-tom' }).click();
+    await dialog.getByRole('button', { name: 'Remove' }).click();
+    await until('one member', async () => (await rows(page, 'members').count()) === 1);
+    await sound(page, [group]);
+    // Roles: the group leads a workspace; one person only reads it.
+    await page.goto(`${url}/manage/roles`);
+    await page.getByText('Roles are not in use on this cluster').waitFor();
+    await page.getByRole('button', { name: 'Assign a role' }).click();
+    await dialog.locator('select[name=kind]').selectOption('group');
+    await dialog.getByLabel('Name of the group').fill(long);
+    await dialog.locator('select[name=where]').selectOption({ label: 'ui-team' });
+    await dialog.locator('select[name=role]').selectOption({ label: 'WorkspaceAdmin' });
+    assert.equal(await dialog.locator('select[name=role] option', { hasText: 'ClusterAdmin' }).count(), 0, 'in a workspace only roles that hold in one');
+    await dialog.getByRole('button', { name: 'Assign' }).click();
+    await rows(page, 'roles').filter({ hasText: 'WorkspaceAdmin' }).filter({ hasText: 'ui-team' }).waitFor();
+    await page.getByLabel('where').selectOption({ label: 'ui-team' });
+    await until('one role in the workspace', async () => page.url().includes('where='));
+    await page.goto(`${url}/workspaces/${workspace.id}/members`);
+    await page.getByRole('button', { name: 'Assign a role' }).click();
+    await dialog.getByLabel('User name').fill('ui-tom');
+    await dialog.locator('select[name=role]').selectOption({ label: 'Viewer' });
+    await dialog.getByRole('button', { name: 'Assign' }).click();
+    await rows(page, 'members').filter({ hasText: 'ui-tom' }).waitFor();
+    await sound(page, ['/manage/groups', '/manage/roles', '/manage/roles?name=nobody-at-all', `/workspaces/${workspace.id}/members`]);
+    await ask('roles-on');
+    try {
+      await enter(page, 'ui-lea', `/workspaces/${workspace.id}/members`);
+      await rows(page, 'members').filter({ hasText: 'ui-tom' }).waitFor();
+      await page.getByRole('button', { name: 'Assign a role' }).click();
+      await dialog.getByLabel('User name').fill('ui-zoe-nobody');
+      await dialog.getByRole('button', { name: 'Assign' }).click();
+      await dialog.getByRole('alert').filter({ hasText: 'There is no user' }).waitFor();
+      await dialog.getByRole('button', { name: 'Go back' }).click();
+      await page.goto(`${url}/manage/roles`);
+      await rows(page, 'roles').filter({ hasText: 'ui-tom' }).waitFor();
+      assert.equal(await page.getByText('Roles are not in use').count(), 0);
+      await page.getByRole('button', { name: 'Assign a role' }).click();
+      assert.deepEqual(await dialog.locator('select[name=where] option').allTextContents(), ['ui-team'], 'only where she may');
+      await dialog.getByRole('button', { name: 'Go back' }).click();
+      await rows(page, 'roles').filter({ hasText: 'ui-tom' }).getByRole('button', { name: /^take away Viewer/ }).click();
+      await dialog.getByRole('button', { name: 'Take it away' }).click();
+      await rows(page, 'roles').filter({ hasText: 'ui-tom' }).waitFor({ state: 'detached' });
+      await page.goto(`${url}/manage/groups`);
+      assert.equal(await page.getByRole('button', { name: 'New group' }).count(), 0, 'groups are of the administrators');
+      await sound(page, ['/manage/roles']);
+      await enter(page, 'ui-tom', `/workspaces/${workspace.id}/members`);
+      await page.getByText(`There is no workspace ${workspace.id}.`).waitFor();
+      await page.goto(url + group);
+      await page.getByText('There is no group').waitFor();
+    } finally {
+      await ask('roles-off');
+    }
+    await enter(page, 'admin', group);
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No group yet.').waitFor();
+  },
+
+  'a pool is bound to a workspace, and opened again': async (page) => {
+    await signIn(page, '/manage/pools');
+    await page.getByText('Only administrators can do this.').waitFor();
+    await enter(page, 'admin', '/manage/pools');
+    const dialog = page.getByRole('dialog');
+    const { workspace } = await post(page, '/api/v1/workspaces', { name: `ui-pool-team ${'with a long name '.repeat(4)}`.trim() });
+    await page.reload();
+    await page.getByRole('button', { name: 'change who may use default' }).click();
+    await dialog.getByText('Tasks that name no pool run here').waitFor();
+    await dialog.getByRole('button', { name: 'Go back' }).click();
+    await page.getByRole('button', { name: 'change who may use lab' }).click();
+    await dialog.getByLabel('search workspaces').fill('ui-pool-team');
+    await dialog.getByLabel(/ui-pool-team/).check();
+    assert.deepEqual(await violations(page), []);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    const lab = rows(page, 'pools').filter({ hasText: 'lab' });
+    await lab.getByRole('link', { name: /^ui-pool-team/ }).click({ position: { x: 5, y: 5 } });
+    await rows(page, 'pools of the workspace').filter({ hasText: 'lab' }).waitFor();
+    await sound(page, ['/manage/pools', `/workspaces/${workspace.id}/pools`]);
+    await page.goto(`${url}/workspaces/1/pools`);
+    await rows(page, 'pools of the workspace').filter({ hasText: 'default' }).waitFor();
+    assert.equal(await rows(page, 'pools of the workspace').filter({ hasText: 'lab' }).count(), 0, 'another workspace may not use it');
+    await page.goto(`${url}/manage/pools`);
+    await page.getByRole('button', { name: 'change who may use lab' }).click();
+    await dialog.getByRole('button', { name: 'Open it to all' }).click();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await lab.getByText('all workspaces').waitFor();
+  },
+
+  'a generic task starts from a form, below another one': async (page) => {
+    await signIn(page, '/tasks?kind=generics');
+    const { taskId } = await post(page, '/api/v1/generic-tasks', { config: 'description: ui-above\nentrypoint: [sleep, "600"]\nresources: {slots: 0}\n', contextDirectory: [] });
+    await page.goto(`${url}/tasks/${taskId}`);
+    await page.getByRole('link', { name: 'New task below' }).click();
+    const check = page.getByRole('region', { name: 'check by the master' });
+    await check.getByText('Enter the program that the generic task runs.').waitFor();
+    assert.equal(await page.getByLabel('Below task').inputValue(), taskId);
+    await page.getByLabel('Program').fill('echo from the page of a generic task');
+    await page.getByLabel('Name').fill('ui-below');
+    await page.getByLabel('Slots').fill('0');
+    await check.getByText('This can start').waitFor();
+    await page.getByText('With all defaults').click();
+    await page.getByLabel('configuration with all defaults').getByText('slots: 0').waitFor();
+    await page.getByRole('button', { name: 'YAML' }).click();
+    const yaml = page.getByLabel('configuration as YAML');
+    const good = await yaml.inputValue();
+    await yaml.fill(`${good}no_such_field: 1\n`);
+    await check.getByText('no_such_field').waitFor();
+    assert.ok(await page.getByRole('button', { name: 'Start', exact: true }).isDisabled());
+    await yaml.fill(good);
+    await check.getByText('This can start').waitFor();
+    await page.getByLabel('never paused').check();
+    await check.getByText('This can start').waitFor();
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await page.waitForURL((u) => /^\/tasks\//.test(u.pathname) && !u.pathname.endsWith(taskId));
+    await page.getByRole('log').getByText('from the page of a generic task').waitFor();
+    const tree = page.getByRole('region', { name: 'its tree of tasks' });
+    await tree.getByRole('link', { name: 'ui-above' }).waitFor();
+    await tree.getByText('never paused').waitFor();
+    await sound(page, ['/launch/generics', `/launch/generics?parent=${taskId}&view=yaml`]);
+    await post(page, `/api/v1/tasks/${taskId}/kill`, { taskId, killFromRoot: false });
   },
 
   'a question comes before a kill': async (page) => {

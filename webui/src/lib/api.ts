@@ -96,7 +96,7 @@ export type Task = Omit<Notebook, 'serviceAddress' | 'container'> & {
 };
 export type AnyKind = TaskKind | 'generics';
 export type TaskKind = 'notebooks' | 'shells' | 'tensorboards' | 'commands';
-export const taskKinds: TaskKind[] = ['notebooks', 'tensorboards', 'shells', 'commands']; // those that pages start
+export const taskKinds: TaskKind[] = ['notebooks', 'tensorboards', 'shells', 'commands'];
 export const allKinds: AnyKind[] = [...taskKinds, 'generics'];
 
 const newest: Query = { orderBy: 'ORDER_BY_DESC', sortBy: 'SORT_BY_START_TIME' };

@@ -1,7 +1,7 @@
 // Requests that start, change and move experiments and tasks. Only the pages that need them load this file.
 import * as wire from './types';
-import { call, type TaskKind } from './api';
-import type { Draft } from './draft';
+import { call, type AnyKind } from './api';
+import { write, type Draft } from './draft';
 import type { Act } from './api';
 
 export interface Launch {
@@ -11,6 +11,10 @@ export interface Launch {
   experiments?: number[];
   trials?: number[];
   files?: wire.File[];
+  project?: number; // the next are of generic tasks
+  parent?: string;
+  inherit?: boolean; // it has the code of its parent
+  noPause?: boolean;
 }
 
 export interface Checked {
@@ -20,7 +24,7 @@ export interface Checked {
 }
 
 // launch starts a task, or asks the master for a preview of it.
-export async function launch(kind: TaskKind, w: Launch, preview: boolean, signal?: AbortSignal): Promise<Checked & { id: string }> {
+export async function launch(kind: AnyKind, w: Launch, preview: boolean, signal?: AbortSignal): Promise<Checked & { id: string }> {
   const body = {
     config: w.config, preview,
     ...(w.template ? { templateName: w.template } : {}),
@@ -40,12 +44,25 @@ export async function launch(kind: TaskKind, w: Launch, preview: boolean, signal
       const r = await call(wire.createCommand, { body, signal });
       return { ...r, id: r.command.id };
     }
+    case 'generics': {
+      const r = await call(wire.createGenericTask, { body: generic(w, preview), signal });
+      return { ...r, id: r.taskId };
+    }
     case 'tensorboards': {
       const r = await call(wire.createTensorboard, { body: { ...body, experimentIds: w.experiments ?? [], trialIds: w.trials ?? [] }, signal });
       return { ...r, id: r.tensorboard.id };
     }
   }
 }
+
+// generic is the request for a generic task. Its configuration travels as YAML.
+export const generic = (w: Launch, preview: boolean): wire.CreateGenericTaskRequest => ({
+  config: write(w.config), contextDirectory: preview ? [] : w.files ?? [], preview,
+  ...(w.project ? { projectId: w.project } : {}),
+  ...(w.parent ? { parentId: w.parent } : {}),
+  ...(w.parent && w.inherit && !w.files?.length ? { inheritContext: true } : {}),
+  ...(w.noPause ? { noPause: true } : {}),
+});
 
 export const submit = (body: wire.CreateExperimentRequest, signal?: AbortSignal) => call(wire.createExperiment, { body, signal });
 export const proceed = (body: wire.ContinueExperimentRequest) => call(wire.continueExperiment, { body });

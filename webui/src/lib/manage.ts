@@ -58,6 +58,27 @@ export const manage = {
   removePolicies: async (workload: string, workspace: number | undefined): Promise<unknown> =>
     (workspace === undefined ? call(wire.deleteGlobalConfigPolicies, { path: [workload] }) : call(wire.deleteWorkspaceConfigPolicies, { path: [workspace, workload] })),
 
+  sessions: async (signal?: AbortSignal) => (await call(wire.listSessions, { query: many, signal })).sessions,
+  endSession: (id: number) => call(wire.endSession, { path: [id] }),
+
+  groups: async (signal?: AbortSignal) => (await call(wire.listGroups, { body: { limit: 500 }, signal })).groups ?? [],
+  group: async (id: number, signal?: AbortSignal) => (await call(wire.getGroup, { path: [id], signal })).group,
+  createGroup: async (body: wire.CreateGroupRequest) => (await call(wire.createGroup, { body })).group,
+  changeGroup: (body: wire.UpdateGroupRequest) => call(wire.updateGroup, { path: [body.groupId], body }),
+  deleteGroup: (id: number) => call(wire.deleteGroup, { path: [id] }),
+
+  roles: async (signal?: AbortSignal) => (await call(wire.listRoles, { body: { limit: 500 }, signal })).roles ?? [],
+  // holders are all roles with those who have them, as far as the user may see that.
+  holders: async (roleIds: number[], signal?: AbortSignal) => (await call(wire.getRolesByID, { body: { roleIds }, signal })).roles ?? [],
+  members: (workspace: number, signal?: AbortSignal) => call(wire.listWorkspaceMembers, { path: [workspace], signal }),
+  assign: (body: wire.AssignRolesRequest) => call(wire.assignRoles, { body }),
+  unassign: (body: wire.RemoveAssignmentsRequest) => call(wire.removeAssignments, { body }),
+
+  boundWorkspaces: async (pool: string, signal?: AbortSignal) => (await call(wire.listPoolWorkspaces, { path: [pool], query: many, signal })).workspaceIds ?? [],
+  // bind binds a pool to exactly these workspaces; without any the pool is open to all.
+  bind: (pool: string, workspaceIds: number[]) => call(wire.replacePoolBindings, { path: [pool], body: { resourcePoolName: pool, workspaceIds } }),
+  poolsOf: async (workspace: number, signal?: AbortSignal) => (await call(wire.listWorkspacePools, { path: [workspace], query: many, signal })).resourcePools ?? [],
+
   message: async (signal?: AbortSignal) => (await call(wire.getClusterMessage, { signal })).clusterMessage,
   setMessage: (body: wire.SetClusterMessageRequest) => call(wire.setClusterMessage, { body }),
   removeMessage: () => call(wire.deleteClusterMessage),

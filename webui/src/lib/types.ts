@@ -139,6 +139,25 @@ export const setClusterMessage: Endpoint<SetClusterMessageRequest, Empty> = { me
 export const deleteClusterMessage: Endpoint<undefined, Empty> = { method: 'DELETE', path: '/api/v1/master/cluster_message' };
 export const resetUserSettings: Endpoint<undefined, undefined> = { method: 'POST', path: '/api/v1/users/setting/reset' };
 export const followLive: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/detent/live' };
+export const listAudit: Endpoint<undefined, AuditResponse> = { method: 'GET', path: '/api/v1/detent/audit' };
+export const getAggregatedUsage: Endpoint<undefined, ResourceAllocationAggregatedResponse> = { method: 'GET', path: '/api/v1/resources/allocation/aggregated' };
+export const getAggregatedUsageCSV: Endpoint<undefined, undefined> = { method: 'GET', path: '/resources/allocation/aggregated' };
+export const listSessions: Endpoint<undefined, GetSessionsResponse> = { method: 'GET', path: '/api/v1/detent/sessions' };
+export const endSession: Endpoint<undefined, Empty> = { method: 'DELETE', path: '/api/v1/detent/sessions/:id' };
+export const listGroups: Endpoint<GetGroupsRequest, GetGroupsResponse> = { method: 'POST', path: '/api/v1/groups/search' };
+export const getGroup: Endpoint<undefined, GetGroupResponse> = { method: 'GET', path: '/api/v1/groups/:group' };
+export const createGroup: Endpoint<CreateGroupRequest, CreateGroupResponse> = { method: 'POST', path: '/api/v1/groups' };
+export const updateGroup: Endpoint<UpdateGroupRequest, UpdateGroupResponse> = { method: 'PUT', path: '/api/v1/groups/:group' };
+export const deleteGroup: Endpoint<undefined, Empty> = { method: 'DELETE', path: '/api/v1/groups/:group' };
+export const listRoles: Endpoint<ListRolesRequest, ListRolesResponse> = { method: 'POST', path: '/api/v1/roles/search' };
+export const getRolesByID: Endpoint<GetRolesByIDRequest, GetRolesByIDResponse> = { method: 'POST', path: '/api/v1/roles/search/by-ids' };
+export const listWorkspaceMembers: Endpoint<undefined, GetGroupsAndUsersAssignedToWorkspaceResponse> = { method: 'GET', path: '/api/v1/roles/workspace/:workspace' };
+export const getPermissionsSummary: Endpoint<undefined, GetPermissionsSummaryResponse> = { method: 'GET', path: '/api/v1/permissions/summary' };
+export const assignRoles: Endpoint<AssignRolesRequest, Empty> = { method: 'POST', path: '/api/v1/roles/add-assignments' };
+export const removeAssignments: Endpoint<RemoveAssignmentsRequest, Empty> = { method: 'POST', path: '/api/v1/roles/remove-assignments' };
+export const listPoolWorkspaces: Endpoint<undefined, ListWorkspacesBoundToRPResponse> = { method: 'GET', path: '/api/v1/resource-pools/:pool/workspace-bindings' };
+export const replacePoolBindings: Endpoint<PoolBindings, undefined> = { method: 'PUT', path: '/api/v1/resource-pools/:pool/workspace-bindings' };
+export const listWorkspacePools: Endpoint<undefined, ListRPsBoundToWorkspaceResponse> = { method: 'GET', path: '/api/v1/workspaces/:id/available-resource-pools' };
 
 export interface InfoSSOProvider {
   name: string;
@@ -1202,10 +1221,12 @@ export interface CreateGenericTaskRequest {
   parentId?: string;
   inheritContext?: boolean;
   noPause?: boolean;
+  preview?: boolean;
 }
 
 export interface CreateGenericTaskResponse {
   taskId: string;
+  config: Record<string, any>;
   warnings: string[];
   remarks: string[];
 }
@@ -1593,6 +1614,221 @@ export interface SetClusterMessageRequest {
   startTime: string | null;
   endTime: string | null;
   duration: string | null;
+}
+
+export interface AuditEntry {
+  id: string;
+  time: string;
+  endTime: string | null;
+  lastTime?: string;
+  times: number;
+  userId: number | null;
+  username: string;
+  credential: string;
+  address: string;
+  method: string;
+  path: string;
+  verb: string;
+  kind: string;
+  object: string;
+  workspaceId: number | null;
+  names?: Record<string, any>;
+  status: number | null;
+  error?: string;
+}
+
+export interface AuditResponse {
+  entries: AuditEntry[];
+  next: string | null;
+}
+
+export interface ResourceAllocationAggregatedEntry {
+  periodStart: string;
+  period: string;
+  seconds: number;
+  byUsername: Record<string, number>;
+  byExperimentLabel: Record<string, number>;
+  byResourcePool: Record<string, number>;
+  byWorkspace: Record<string, number>;
+  byProject: Record<string, number>;
+  byTaskType: Record<string, number>;
+}
+
+export interface ResourceAllocationAggregatedResponse {
+  resourceEntries: ResourceAllocationAggregatedEntry[];
+}
+
+export interface Session {
+  id: number;
+  userId: number;
+  username: string;
+  createdAt: string | null;
+  expiresAt: string | null;
+  lastUsedAt: string | null;
+  address: string;
+  agent: string;
+  provider: string;
+  current: boolean;
+}
+
+export interface GetSessionsResponse {
+  sessions: Session[];
+  pagination: Pagination | null;
+}
+
+export interface GetGroupsRequest {
+  userId?: number;
+  name?: string;
+  offset?: number;
+  limit: number;
+}
+
+export interface Group {
+  groupId: number;
+  name: string;
+  origin: string;
+}
+
+export interface GroupSearchResult {
+  group: Group;
+  numMembers: number;
+}
+
+export interface GetGroupsResponse {
+  groups: GroupSearchResult[];
+  pagination: Pagination | null;
+}
+
+export interface GroupDetails {
+  groupId: number;
+  name: string;
+  origin: string;
+  users: User[];
+}
+
+export interface GetGroupResponse {
+  group: GroupDetails;
+}
+
+export interface CreateGroupRequest {
+  name: string;
+  addUsers?: number[];
+}
+
+export interface CreateGroupResponse {
+  group: GroupDetails;
+}
+
+export interface UpdateGroupRequest {
+  groupId: number;
+  name?: string;
+  addUsers?: number[];
+  removeUsers?: number[];
+}
+
+export interface UpdateGroupResponse {
+  group: GroupDetails;
+}
+
+export interface ListRolesRequest {
+  offset?: number;
+  limit: number;
+}
+
+export interface ScopeTypeMask {
+  cluster: boolean;
+  workspace: boolean;
+}
+
+export interface Permission {
+  id: string;
+  name: string;
+  scopeTypeMask: ScopeTypeMask | null;
+}
+
+export interface Role {
+  roleId: number;
+  name: string;
+  permissions: Permission[];
+  scopeTypeMask: ScopeTypeMask | null;
+}
+
+export interface ListRolesResponse {
+  roles: Role[];
+  pagination: Pagination;
+}
+
+export interface GetRolesByIDRequest {
+  roleIds?: number[];
+}
+
+export interface RoleAssignment {
+  role: Role;
+  scopeWorkspaceId: number | null;
+  scopeCluster: boolean;
+}
+
+export interface GroupRoleAssignment {
+  groupId: number;
+  roleAssignment: RoleAssignment;
+}
+
+export interface UserRoleAssignment {
+  userId: number;
+  roleAssignment: RoleAssignment;
+}
+
+export interface RoleWithAssignments {
+  role: Role | null;
+  groupRoleAssignments: GroupRoleAssignment[];
+  userRoleAssignments: UserRoleAssignment[];
+}
+
+export interface GetRolesByIDResponse {
+  roles: RoleWithAssignments[];
+}
+
+export interface GetGroupsAndUsersAssignedToWorkspaceResponse {
+  groups: GroupDetails[];
+  usersAssignedDirectly: User[];
+  assignments: RoleWithAssignments[];
+}
+
+export interface RoleAssignmentSummary {
+  roleId: number;
+  scopeWorkspaceIds: number[];
+  scopeCluster: boolean;
+}
+
+export interface GetPermissionsSummaryResponse {
+  roles: Role[];
+  assignments: RoleAssignmentSummary[];
+}
+
+export interface AssignRolesRequest {
+  groupRoleAssignments?: GroupRoleAssignment[];
+  userRoleAssignments?: UserRoleAssignment[];
+}
+
+export interface RemoveAssignmentsRequest {
+  groupRoleAssignments?: GroupRoleAssignment[];
+  userRoleAssignments?: UserRoleAssignment[];
+}
+
+export interface ListWorkspacesBoundToRPResponse {
+  pagination: Pagination | null;
+  workspaceIds: number[];
+}
+
+export interface PoolBindings {
+  resourcePoolName: string;
+  workspaceIds?: number[];
+  workspaceNames?: string[];
+}
+
+export interface ListRPsBoundToWorkspaceResponse {
+  pagination: Pagination | null;
+  resourcePools: string[];
 }
 
 export interface MetricsReport {

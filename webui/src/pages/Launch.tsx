@@ -1,31 +1,38 @@
-// Starts a notebook, TensorBoard, shell or command. The user writes the configuration in a form or as
+// Starts a notebook, TensorBoard, shell, command or generic task. The user writes the configuration in a form or as
 // YAML, and the master checks it meanwhile.
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { api, taskKinds, type TaskKind } from '../lib/api';
-import { launch, templates as listTemplates } from '../lib/do';
+import { allKinds, api, type AnyKind } from '../lib/api';
+import { launch, projects as listProjects, templates as listTemplates } from '../lib/do';
 import { at, command, put, read, write, type Draft } from '../lib/draft';
 import { below, excluded, maxBytes, pack, size, type Chosen } from '../lib/files';
 import { bytes, plural } from '../lib/format';
 import { useLoad } from '../lib/load';
 import { go, params, setParams } from '../lib/router';
+import { me } from '../lib/session';
+import { ended } from '../lib/states';
 import { say, words } from '../lib/toast';
+import type { Project } from '../lib/types';
 import { Empty } from '../parts/bits';
 import { Check, useCheck } from '../parts/Check';
 import { Editor } from '../parts/Editor';
 import { useTitle } from '../parts/Shell';
 
-const names: Record<TaskKind, string> = { notebooks: 'notebook', tensorboards: 'TensorBoard', shells: 'shell', commands: 'command' };
-const about: Record<TaskKind, string> = {
+const names: Record<AnyKind, string> = { notebooks: 'notebook', tensorboards: 'TensorBoard', shells: 'shell', commands: 'command', generics: 'generic task' };
+const about: Record<AnyKind, string> = {
   notebooks: 'JupyterLab on a node of the cluster.',
   tensorboards: 'Curves of experiments and trials from their event files.',
   shells: 'An SSH session on a node, which det shell open opens.',
   commands: 'One program on a node, with its log here.',
+  generics: 'A program that can be paused, and be below another task: a pause or an end of that one holds for it too.',
 };
+
+// runs is whether the configuration says which program runs.
+const runs = (kind: AnyKind) => kind === 'commands' || kind === 'generics';
 
 const numbers = (text: string) => text.split(/[\s,]+/).filter(Boolean).map(Number);
 
 // begun returns the draft that the page's address describes.
-function begun(kind: TaskKind, p: URLSearchParams): Draft {
+function begun(kind: AnyKind, p: URLSearchParams): Draft {
   let d: Draft = {};
   const name = p.get('name');
   if (name) d = put(d, 'description', name);
@@ -33,24 +40,29 @@ function begun(kind: TaskKind, p: URLSearchParams): Draft {
   if (slots && Number.isInteger(Number(slots))) d = put(d, 'resources.slots', Number(slots));
   const pool = p.get('pool');
   if (pool) d = put(d, 'resources.resource_pool', pool);
-  if (kind === 'commands' && p.get('run')) d = put(d, 'entrypoint', ['/bin/sh', '-c', p.get('run')]);
+  if (runs(kind) && p.get('run')) d = put(d, 'entrypoint', ['/bin/sh', '-c', p.get('run')]);
   return d;
 }
 
 export function LaunchPage({ params: { kind: asked = 'notebooks' } }: { params: Record<string, string> }) {
-  const kind = taskKinds.find((k) => k === asked || k.slice(0, -1) === asked);
+  const kind = allKinds.find((k) => k === asked || k.slice(0, -1) === asked);
   useTitle(kind ? `New ${names[kind]}` : 'New task');
   if (!kind) return <Empty title={`There is no kind of task called ${asked}.`}><p><a href="/launch/notebooks">Start a notebook</a></p></Empty>;
   return <Launch key={kind} kind={kind} />;
 }
 
-function Launch({ kind }: { kind: TaskKind }) {
+function Launch({ kind }: { kind: AnyKind }) {
   const p = params.value;
   const asYaml = p.get('view') === 'yaml';
   const template = p.get('template') ?? '';
   const workspace = Number(p.get('workspace')) || 0;
   const experiments = p.get('experiments') ?? '';
   const trials = p.get('trials') ?? '';
+  const generic = kind === 'generics';
+  const parent = p.get('parent') ?? '';
+  const project = Number(p.get('project')) || 0;
+  const inherit = p.get('inherit') === '1';
+  const noPause = p.get('nopause') === '1';
   const [draft, setDraft] = useState<Draft>(() => begun(kind, p));
   const [text, setText] = useState(() => write(draft));
   const [local, setLocal] = useState('');
@@ -60,12 +72,14 @@ function Launch({ kind }: { kind: TaskKind }) {
   const pools = useLoad((signal) => api.pools(signal), []);
   const templates = useLoad((signal) => listTemplates(signal), []);
   const workspaces = useLoad((signal) => api.workspaces(signal), []);
+  const projects = useLoad((signal) => (generic ? listProjects(signal) : Promise.resolve([])), [generic]);
+  const parents = useLoad(async (signal) => (generic ? (await api.tasks('generics', signal)).filter((t) => t.userId === me.value?.id && !ended(t.state)) : []), [generic]);
   const shown = numbers(experiments).concat(numbers(trials));
-  const missing = kind === 'commands' && !at(draft, 'entrypoint') ? 'Enter the program that the command runs.'
+  const missing = runs(kind) && !at(draft, 'entrypoint') ? `Enter the program that the ${names[kind]} runs.`
     : kind === 'tensorboards' && shown.length === 0 ? 'Enter the experiments or trials that it shows.'
       : shown.some((n) => !Number.isInteger(n) || n < 1) ? 'Enter the numbers of experiments and trials, separated by commas.' : '';
   const problem = local || missing;
-  const request = { config: draft, template, workspace, experiments: numbers(experiments), trials: numbers(trials) };
+  const request = { config: draft, template, workspace, experiments: numbers(experiments), trials: numbers(trials), ...(generic ? { project, parent, inherit, noPause } : {}) };
   const answer = useCheck(problem ? null : (signal) => launch(kind, request, true, signal), [problem, request]);
   const tooMuch = size(files) > maxBytes ? `The files have ${bytes(size(files))}; at most ${bytes(maxBytes)} can be sent from a browser. det sends more.` : '';
 
@@ -81,7 +95,7 @@ function Launch({ kind }: { kind: TaskKind }) {
     setLocal(r.problem ?? '');
     if (r.draft) setDraft(r.draft);
   };
-  useEffect(() => setFailed(''), [text, template, workspace, experiments, trials]);
+  useEffect(() => setFailed(''), [text, template, workspace, experiments, trials, project, parent, inherit, noPause]);
   const start = async (e: Event) => {
     e.preventDefault();
     if (problem || tooMuch) return setFailed(problem || tooMuch);
@@ -99,14 +113,14 @@ function Launch({ kind }: { kind: TaskKind }) {
     const chosen = [...(list ?? [])].map((file): Chosen => ({ path: below(file), file })).filter((f) => !excluded(f.path));
     setFiles((old) => [...old.filter((o) => !chosen.some((c) => c.path === o.path)), ...chosen]);
   };
-  const to = (k: TaskKind) => `/launch/${k}${p.toString() ? `?${p}` : ''}`;
+  const to = (k: AnyKind) => `/launch/${k}${p.toString() ? `?${p}` : ''}`;
 
   return (
     <div class="page">
       <p class="crumbs"><a href="/tasks">Tasks</a> <span aria-hidden="true">/</span> New</p>
       <div class="head"><h1>New {names[kind]}</h1></div>
       <nav class="tabs" aria-label="kinds of tasks">
-        {taskKinds.map((k) => <a key={k} href={to(k)} aria-current={k === kind ? 'page' : undefined}>{names[k][0]!.toUpperCase() + names[k].slice(1)}</a>)}
+        {allKinds.map((k) => <a key={k} href={to(k)} aria-current={k === kind ? 'page' : undefined}>{names[k][0]!.toUpperCase() + names[k].slice(1)}</a>)}
       </nav>
       <p class="lead">{about[kind]}</p>
       <form class="two-columns" onSubmit={start}>
@@ -127,7 +141,7 @@ function Launch({ kind }: { kind: TaskKind }) {
           {asYaml ? <Editor label="configuration as YAML" value={text} change={typed} wrong={!!local} describedBy="check-problem" rows={14} />
             : local ? <p class="said bad">The YAML has a mistake, so the form cannot show it: {local}</p>
               : <Fields kind={kind} draft={draft} set={set} pools={pools.data ?? []} />}
-          <div class="fields">
+          {generic ? <Place projects={projects.data ?? []} project={project} parents={parents.data ?? []} parent={parent} inherit={inherit} noPause={noPause} files={files.length > 0} /> : <div class="fields">
             <label>Template
               <select value={template} onChange={(e) => setParams({ template: e.currentTarget.value })}>
                 <option value="">none</option>
@@ -141,7 +155,7 @@ function Launch({ kind }: { kind: TaskKind }) {
                 {(workspaces.data ?? []).filter((w) => !w.archived).map((w) => <option key={w.id} value={w.id}>{w.name}</option>)}
               </select>
             </label>
-          </div>
+          </div>}
           {kind !== 'tensorboards' && (
             <fieldset class="files">
               <legend>Files for the task</legend>
@@ -170,7 +184,31 @@ function Launch({ kind }: { kind: TaskKind }) {
   );
 }
 
-function Fields({ kind, draft, set, pools }: { kind: TaskKind; draft: Draft; set: (path: string, value: unknown) => void; pools: Awaited<ReturnType<typeof api.pools>> }) {
+// Place is where a generic task belongs: a project, and the tree of another task.
+function Place({ projects, project, parents, parent, inherit, noPause, files }: { projects: readonly Project[]; project: number; parents: readonly { id: string; description: string }[]; parent: string; inherit: boolean; noPause: boolean; files: boolean }) {
+  return (
+    <div class="fields">
+      <label>Project
+        <select value={project || ''} onChange={(e) => setParams({ project: e.currentTarget.value })}>
+          <option value="">the default</option>
+          {project > 0 && !projects.some((x) => x.id === project) && <option value={project}>project {project}</option>}
+          {projects.map((x) => <option key={x.id} value={x.id}>{x.workspaceName} / {x.name}</option>)}
+        </select>
+      </label>
+      <label>Below task
+        <select value={parent} onChange={(e) => setParams({ parent: e.currentTarget.value, inherit: '', nopause: '' })}>
+          <option value="">none</option>
+          {parent && !parents.some((t) => t.id === parent) && <option value={parent}>{parent}</option>}
+          {parents.map((t) => <option key={t.id} value={t.id}>{t.description || t.id}</option>)}
+        </select>
+      </label>
+      {parent && <label class="choice foot-choice"><input type="checkbox" checked={inherit && !files} disabled={files} onChange={() => setParams({ inherit: inherit ? '' : 1 })} /> with the code of that task</label>}
+      <label class="choice foot-choice"><input type="checkbox" checked={noPause} onChange={() => setParams({ nopause: noPause ? '' : 1 })} /> never paused</label>
+    </div>
+  );
+}
+
+function Fields({ kind, draft, set, pools }: { kind: AnyKind; draft: Draft; set: (path: string, value: unknown) => void; pools: Awaited<ReturnType<typeof api.pools>> }) {
   const text = (path: string) => {
     const v = at(draft, path);
     return v === undefined || v === null ? '' : String(v);
@@ -184,7 +222,7 @@ function Fields({ kind, draft, set, pools }: { kind: TaskKind; draft: Draft; set
   return (
     <div class="fields">
       <label class="wide">Name<input value={text('description')} autocomplete="off" placeholder="optional" onInput={(e) => set('description', e.currentTarget.value)} /></label>
-      {kind === 'commands' && (
+      {runs(kind) && (
         <label class="wide">Program
           <input class="mono" value={program.line} disabled={!program.own} spellcheck={false} autocomplete="off" placeholder="python3 prepare.py --all" onInput={(e) => set('entrypoint', e.currentTarget.value ? ['/bin/sh', '-c', e.currentTarget.value] : undefined)} />
           {!program.own && <span class="hint">Its entrypoint is a list of words; change it as YAML.</span>}
@@ -197,9 +235,9 @@ function Fields({ kind, draft, set, pools }: { kind: TaskKind; draft: Draft; set
           {pools.map((p) => <option key={p.name} value={p.name}>{p.name} ({Math.max(0, p.slotsAvailable - p.slotsUsed)} of {p.slotsAvailable} free)</option>)}
         </select>
       </label>
-      <label>Slots<input type="number" min={0} value={text('resources.slots')} placeholder={kind === 'notebooks' || kind === 'shells' || kind === 'commands' ? '1' : '0'} onInput={(e) => set('resources.slots', whole(e.currentTarget.value))} /></label>
+      <label>Slots<input type="number" min={0} value={text('resources.slots')} placeholder={kind === 'tensorboards' ? '0' : '1'} onInput={(e) => set('resources.slots', whole(e.currentTarget.value))} /></label>
       <label>Priority<input type="number" min={1} max={99} value={text('resources.priority')} placeholder="of the pool" onInput={(e) => set('resources.priority', whole(e.currentTarget.value))} /></label>
-      {kind !== 'commands' && <label>Ends when not used for<input value={text('idle_timeout')} placeholder="of the cluster, as in 30m" onInput={(e) => set('idle_timeout', e.currentTarget.value)} /></label>}
+      {!runs(kind) && <label>Ends when not used for<input value={text('idle_timeout')} placeholder="of the cluster, as in 30m" onInput={(e) => set('idle_timeout', e.currentTarget.value)} /></label>}
       <label>Working folder<input class="mono" value={text('work_dir')} spellcheck={false} placeholder="of the task" onInput={(e) => set('work_dir', e.currentTarget.value)} /></label>
       <label class="wide">Image<input class="mono" value={typeof at(draft, 'environment.image') === 'object' ? '' : text('environment.image')} spellcheck={false} placeholder={typeof at(draft, 'environment.image') === 'object' ? 'one for each kind of device: see the YAML' : 'of the pool'} disabled={typeof at(draft, 'environment.image') === 'object'} onInput={(e) => set('environment.image', e.currentTarget.value)} /></label>
       <label class="wide">Environment variables

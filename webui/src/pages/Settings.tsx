@@ -11,6 +11,7 @@ import { Confirm, Fact, type Question } from '../parts/bits';
 import { text } from '../parts/Dialog';
 import { me, signOut } from '../lib/session';
 import { ThemeSwitch, useTitle } from '../parts/Shell';
+import { Sessions } from './manage/Sessions';
 import { Tokens } from './manage/Tokens';
 import { PasswordDialog } from './manage/Users';
 
@@ -73,6 +74,11 @@ export function Settings() {
           <div class="row gap-above"><button type="button" class="danger" onClick={reset}>Forget all choices</button></div>
         </section>
       </div>
+      <section class="gap-above" aria-label="sign-ins">
+        <h2>Where I am signed in</h2>
+        <p class="lead gap-above">Browsers and programs with a session of yours. End those that you do not know, and change your password then.</p>
+        <Sessions />
+      </section>
       <section class="gap-above" aria-label="access tokens">
         <h2>My access tokens</h2>
         <p class="lead gap-above">Programs sign in with a token in place of your password.</p>

@@ -11,6 +11,7 @@ import { Confirm, Empty, Loading, Problem, State, type Question } from '../parts
 import { Nomad } from '../parts/Nomad';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
+import { me } from '../lib/session';
 import { useTitle } from '../parts/Shell';
 import { killQuestion, kindNames, opened, stateOf, type Listed } from './Tasks';
 
@@ -64,6 +65,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
         <span class="grow" />
         {to && <a class="button main" href={to} target="_blank" rel="noreferrer">Open</a>}
         {t?.kind === 'generics' && !over && <button type="button" disabled={stopping} onClick={() => void pause()}>{paused ? 'Unpause' : 'Pause'}</button>}
+        {t?.kind === 'generics' && !over && t.userId === me.value?.id && <a class="button" href={`/launch/generics?parent=${id}`}>New task below</a>}
         {t && !over && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload))}>End</button>}
         {t && !over && tree.length > 1 && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload, true))}>End the tree</button>}
       </div>

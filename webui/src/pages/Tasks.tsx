@@ -76,7 +76,7 @@ export function Tasks() {
   }, []);
 
   const kind = params.value.get('kind') ?? '';
-  const startable = kind && kind !== 'generics' ? kind : 'notebooks';
+  const startable = kind || 'notebooks';
   const all = params.value.get('over') === '1';
   const sort = sortOf({ key: 'started', desc: true });
   const depths = useRef(new Map<string, number>()).current; // of tasks below others
@@ -111,7 +111,7 @@ export function Tasks() {
       <div class="head">
         <h1>Tasks</h1>
         <span class="grow" />
-        <a class="button main" href={`/launch/${startable}`}>New {kind && kind === startable ? kindNames[kind as AnyKind].replace(/^[NSC]/, (c) => c.toLowerCase()) : 'task'}</a>
+        <a class="button main" href={`/launch/${startable}`}>New {kind && kind === startable ? kindNames[kind as AnyKind].replace(/^[NSCG]/, (c) => c.toLowerCase()) : 'task'}</a>
       </div>
       {tasks.error !== undefined && <Problem what="Could not load the tasks." error={tasks.error} retry={tasks.reload} />}
       <Table<Listed> label="tasks" columns={columns} count={rows.length} row={(i) => rows[i]?.item} id={(t) => t.id} sort={sort}
@@ -125,8 +125,8 @@ export function Tasks() {
         }
         empty={!tasks.data ? (tasks.error ? null : <Loading />) : (
           <Empty title={kind ? `No ${kindNames[kind as AnyKind]} is running.` : 'No task is running.'}>
-            {kind !== 'generics' && <p><a class="button" href={`/launch/${startable}`}>Start one</a></p>}
-            <p>{kind === 'generics' ? 'Start one from the command line:' : 'Or from the command line:'}</p>
+            <p><a class="button" href={`/launch/${startable}`}>Start one</a></p>
+            <p>Or from the command line:</p>
             <pre>{kind === 'tensorboards' ? 'det tensorboard start 1' : kind === 'shells' ? 'det shell start' : kind === 'commands' ? 'det command run hostname' : kind === 'generics' ? 'det task create config.yaml' : 'det notebook start'}</pre>
           </Empty>
         )} />

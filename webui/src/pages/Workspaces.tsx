@@ -5,6 +5,7 @@ import { ago, clock, plural } from '../lib/format';
 import { lazy } from '../lib/lazy';
 import { useLoad, useNow } from '../lib/load';
 import { attempt, manage } from '../lib/manage';
+import { rights, seesRoles } from '../lib/rights';
 import { go, params, setParams } from '../lib/router';
 import type { Project, ResourcePool, Workspace } from '../lib/types';
 import { Confirm, Empty, Fact, Loading, Problem, Tabs, type Question } from '../parts/bits';
@@ -84,6 +85,8 @@ function WorkspaceDialog({ of, pools, close, done }: { of?: Workspace; pools: Re
 }
 
 const Policies = lazy(() => import('./manage/Policies').then((m) => m.Policies));
+const Members = lazy(() => import('./manage/Roles').then((m) => m.Members));
+const WorkspacePools = lazy(() => import('./manage/Pools').then((m) => m.WorkspacePools));
 
 export function WorkspacePage({ params: { id: text_ = '', tab = 'projects' } }: { params: Record<string, string> }) {
   const id = Number(text_);
@@ -91,6 +94,7 @@ export function WorkspacePage({ params: { id: text_ = '', tab = 'projects' } }: 
   const workspace = useLoad((signal) => manage.workspace(id, signal), [id]);
   const projects = useLoad((signal) => manage.projects(id, signal), [id]);
   const pools = useLoad((signal) => api.pools(signal), []);
+  const roles = useLoad((signal) => rights(!!me.value?.admin, signal), []);
   const [open, setOpen] = useState<'edit' | 'project' | ''>('');
   const [question, setQuestion] = useState<Question | null>(null);
   const all = params.value.get('archived') === '1';
@@ -145,8 +149,8 @@ export function WorkspacePage({ params: { id: text_ = '', tab = 'projects' } }: 
         </div>
       </div>
       {w.errorMessage && <p class="said bad">{w.errorMessage}</p>}
-      <Tabs at={tab} href={(k) => `/workspaces/${w.id}${k === 'projects' ? '' : `/${k}`}`} items={[{ key: 'projects', title: 'Projects', count: w.numProjects }, { key: 'policies', title: 'Policies' }]} />
-      {tab === 'policies' ? <Policies workspace={w.id} may={mine === true && !w.archived} /> : <div class="split">
+      <Tabs at={tab} href={(k) => `/workspaces/${w.id}${k === 'projects' ? '' : `/${k}`}`} items={[{ key: 'projects', title: 'Projects', count: w.numProjects }, ...(roles.data && seesRoles(roles.data) ? [{ key: 'members', title: 'Members' }] : []), { key: 'pools', title: 'Pools' }, { key: 'policies', title: 'Policies' }]} />
+      {tab === 'members' ? <Members workspace={w.id} archived={w.archived} /> : tab === 'pools' ? <WorkspacePools of={w} /> : tab === 'policies' ? <Policies workspace={w.id} may={mine === true && !w.archived} /> : <div class="split">
         <div>
           {projects.error !== undefined && <Problem what="Could not load the projects." error={projects.error} retry={projects.reload} />}
           <Table<Project> label="projects" columns={columns} count={rows.length} row={(i) => rows[i]} id={(p) => String(p.id)} open={(p) => go(`/projects/${p.id}`)} sort={sort} fit

@@ -22,8 +22,9 @@ const most = 6; // of a group
 
 const pages: [string, string][] = [
   ['Experiments', '/experiments'], ['Tasks', '/tasks'], ['Models', '/models'], ['Workspaces', '/workspaces'], ['Cluster: nodes', '/cluster'], ['Cluster: queue', '/cluster?tab=queue'],
-  ['Users', '/manage/users'], ['Access tokens', '/manage/tokens'], ['Webhooks', '/manage/webhooks'], ['Templates', '/manage/templates'], ['My settings', '/settings'],
+  ['Users', '/manage/users'], ['Access tokens', '/manage/tokens'], ['Webhooks', '/manage/webhooks'], ['Templates', '/manage/templates'], ['Usage', '/manage/usage'], ['My settings', '/settings'], ['My sign-ins', '/settings'],
 ];
+const adminPages: [string, string][] = [['Groups', '/manage/groups'], ['Roles', '/manage/roles'], ['Pool bindings', '/manage/pools'], ['Audit trail', '/manage/audit']];
 
 export function Palette({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -56,7 +57,7 @@ export function Palette({ close }: { close: () => void }) {
     const to = (path: string) => () => go(path);
     const doing: Item[] = [
       { group: 'Do', name: 'Start a notebook', act: to('/launch/notebooks') }, { group: 'Do', name: 'Start a TensorBoard', act: to('/launch/tensorboards') },
-      { group: 'Do', name: 'Start a shell', act: to('/launch/shells') }, { group: 'Do', name: 'Run a command', act: to('/launch/commands') },
+      { group: 'Do', name: 'Start a shell', act: to('/launch/shells') }, { group: 'Do', name: 'Run a command', act: to('/launch/commands') }, { group: 'Do', name: 'Start a generic task', act: to('/launch/generics') },
       { group: 'Do', name: 'New template', act: to('/manage/templates?edit=') },
       { group: 'Do', name: 'Light theme', act: () => chooseTheme('light') }, { group: 'Do', name: 'Dark theme', act: () => chooseTheme('dark') }, { group: 'Do', name: 'Theme as the system', act: () => chooseTheme('system') },
       ...(me.value?.admin ? [{ group: 'Do', name: 'Set a message for everybody', act: to('/manage/message') }] : []),
@@ -71,7 +72,7 @@ export function Palette({ close }: { close: () => void }) {
       ...(trial.data && id ? [{ group: 'Trials', name: `Trial ${trial.data.id}`, note: `of experiment ${trial.data.experimentId}`, act: to(`/trials/${trial.data.id}`) }] : []),
       ...(experiments.data ?? []).slice(0, most).map((e): Item => ({ group: 'Experiments', name: `${e.id} ${e.name}`, note: bare(e.state).toLowerCase(), act: to(`/experiments/${e.id}`) })),
       ...best(word, viewsOf(settings.value), (v) => v.name, most).map((v): Item => ({ group: 'Views', name: v.name, act: to(v.to) })),
-      ...best(word, pages, ([name]) => name, word ? most : pages.length).map(([name, path]): Item => ({ group: 'Pages', name, act: to(path) })),
+      ...best(word, me.value?.admin ? [...pages, ...adminPages] : pages, ([name]) => name, word ? most : pages.length).map(([name, path]): Item => ({ group: 'Pages', name, act: to(path) })),
       ...best(word, doing, (d) => d.name, word ? most : doing.length),
       ...(word ? [
         ...best(word, (tasks.data ?? []).filter((t) => !ended(t.state) || t.id.startsWith(word)), (t) => `${t.description} ${t.id}`, most).map((t): Item => ({ group: 'Tasks', name: t.description || t.id, note: bare(t.state).toLowerCase(), act: to(`/tasks/${t.id}`) })),

@@ -42,6 +42,7 @@ interface Props<T> {
   below?: ComponentChildren; // under the tools
   fit?: boolean; // as high as its rows
   tall?: boolean; // rows have room for two lines
+  prefix?: string; // of its parameters in the address, on a page with several tables
 }
 
 const low = 36;
@@ -74,8 +75,8 @@ interface Shown<T> {
 
 // chosen columns: what the address says, else what was chosen last, else those that are not hidden.
 // A small screen has its own few, unless the address names others.
-function chosen<T>(label: string, columns: Column<T>[], narrow: boolean): Shown<T>[] {
-  const wanted = readColumns(params.value.get('cols') ?? (narrow ? null : recall(label)));
+function chosen<T>(label: string, columns: Column<T>[], narrow: boolean, prefix: string): Shown<T>[] {
+  const wanted = readColumns(params.value.get(`${prefix}cols`) ?? (narrow ? null : recall(label)));
   const list = wanted.flatMap(({ key, width }) => {
     const column = columns.find((c) => c.key === key);
     return column ? [{ column, px: width }] : [];
@@ -97,9 +98,9 @@ function recall(label: string): string | null {
 }
 
 // choose shows columns, and stores the choice here and on the server; no columns means the default ones.
-function choose(label: string, list: readonly Chosen[]): void {
+function choose(label: string, list: readonly Chosen[], prefix: string): void {
   const text = writeColumns(list);
-  setParams({ cols: text });
+  setParams({ [`${prefix}cols`]: text });
   keep(remembered(label), text);
   try {
     if (text) localStorage.setItem(`detent.${remembered(label)}`, text);
@@ -126,13 +127,14 @@ export function Table<T>(p: Props<T>) {
   const [height, setHeight] = useState(600);
   const [active, setActive] = useState(-1);
   const rowHeight = p.tall ? tall : low;
-  const shown = chosen(p.label, p.columns, useNarrow());
+  const prefix = p.prefix ?? '';
+  const shown = chosen(p.label, p.columns, useNarrow(), prefix);
   const columns = shown.map((c) => c.column);
   const [sizing, setSizing] = useState<{ key: string; px: number } | null>(null);
   const [dragged, setDragged] = useState('');
   const widthOf = (c: Shown<T>) => (sizing?.key === c.column.key ? sizing.px : c.px);
   const asChosen = () => shown.map((c): Chosen => (c.px ? { key: c.column.key, width: c.px } : { key: c.column.key }));
-  const resize = (key: string, px: number) => choose(p.label, asChosen().map((c) => (c.key === key ? { key, width: fit(px) } : c)));
+  const resize = (key: string, px: number) => choose(p.label, asChosen().map((c) => (c.key === key ? { key, width: fit(px) } : c)), prefix);
   const w = visible(p.count, rowHeight, scroll, height);
   const least = shown.map((c) => (widthOf(c) ? `${widthOf(c)}px` : c.column.width.match(/[\d.]+rem/)?.[0] ?? '0rem'));
   const grid = { gridTemplateColumns: (p.onSelect ? '2.25rem ' : '') + shown.map((c) => (widthOf(c) ? `${widthOf(c)}px` : c.column.width)).join(' '), minWidth: `calc(${[p.onSelect ? '2.25rem' : '0rem', ...least].join(' + ')} + 14px)` };
@@ -194,7 +196,7 @@ export function Table<T>(p: Props<T>) {
     const head = box.current?.querySelector(`[data-column="${CSS.escape(key)}"]`);
     if (head) resize(key, head.getBoundingClientRect().width + by);
   };
-  const order = (c: Column<T>) => setParams({ sort: p.sort.key === c.key ? (p.sort.desc ? c.key : `-${c.key}`) : c.key });
+  const order = (c: Column<T>) => setParams({ [`${prefix}sort`]: p.sort.key === c.key ? (p.sort.desc ? c.key : `-${c.key}`) : c.key });
 
   const rows: ComponentChildren[] = [];
   for (let i = w.first; i < w.last; i++) {
@@ -232,17 +234,17 @@ export function Table<T>(p: Props<T>) {
                     <label class="choice grow">
                       <input type="checkbox" checked={on} onChange={() => {
                         const next = on ? asChosen().filter((x) => x.key !== c.key) : [...asChosen(), { key: c.key }];
-                        if (next.length) choose(p.label, next);
+                        if (next.length) choose(p.label, next, prefix);
                       }} /> {name}
                     </label>
                     {on && <button type="button" class="quiet" aria-label={`${name}: narrower`} onClick={() => wider(c.key, -24)}>−</button>}
                     {on && <button type="button" class="quiet" aria-label={`${name}: wider`} onClick={() => wider(c.key, 24)}>+</button>}
-                    {on && <button type="button" class="quiet" aria-label={`${name}: one to the left`} disabled={c === columns[0]} onClick={() => choose(p.label, shifted(asChosen(), c.key, -1))}>↑</button>}
-                    {on && <button type="button" class="quiet" aria-label={`${name}: one to the right`} disabled={c === columns.at(-1)} onClick={() => choose(p.label, shifted(asChosen(), c.key, 1))}>↓</button>}
+                    {on && <button type="button" class="quiet" aria-label={`${name}: one to the left`} disabled={c === columns[0]} onClick={() => choose(p.label, shifted(asChosen(), c.key, -1), prefix)}>↑</button>}
+                    {on && <button type="button" class="quiet" aria-label={`${name}: one to the right`} disabled={c === columns.at(-1)} onClick={() => choose(p.label, shifted(asChosen(), c.key, 1), prefix)}>↓</button>}
                   </div>
                 );
               })}
-              <button type="button" class="item" onClick={() => choose(p.label, [])}>Default columns</button>
+              <button type="button" class="item" onClick={() => choose(p.label, [], prefix)}>Default columns</button>
             </>
           )}
         </Menu>
@@ -265,7 +267,7 @@ export function Table<T>(p: Props<T>) {
           {columns.map((c) => (
             <span key={c.key} role="columnheader" data-column={c.key} class={`td${c.right ? ' right' : ''}${dragged && dragged !== c.key ? ' drop' : ''}`} draggable={!sizing}
               onDragStart={(e) => { setDragged(c.key); e.dataTransfer?.setData('text/plain', c.key); }} onDragEnd={() => setDragged('')}
-              onDragOver={(e) => dragged && e.preventDefault()} onDrop={(e) => { e.preventDefault(); setDragged(''); if (dragged) choose(p.label, moved(asChosen(), dragged, c.key)); }} aria-sort={p.sort.key === c.key ? (p.sort.desc ? 'descending' : 'ascending') : undefined}>
+              onDragOver={(e) => dragged && e.preventDefault()} onDrop={(e) => { e.preventDefault(); setDragged(''); if (dragged) choose(p.label, moved(asChosen(), dragged, c.key), prefix); }} aria-sort={p.sort.key === c.key ? (p.sort.desc ? 'descending' : 'ascending') : undefined}>
               {c.sort ? <button type="button" title={c.title} onClick={() => order(c)}>{c.title}</button> : c.title.trim() || <span class="unseen">actions</span>}
               <span class="edge" aria-hidden="true" onPointerDown={(e) => edge(e, c.key)} />
             </span>
