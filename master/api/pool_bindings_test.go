@@ -62,4 +62,9 @@ func TestPoolBindings(t *testing.T) {
 	if got := pools(theirs); got != "[default second]" {
 		t.Errorf("without bindings the pool is open: %s", got)
 	}
+	admin.put(path, `{"workspaceIds":[1]}`).ok()
+	admin.put(path, `{"workspaceIds":[]}`).ok()
+	if got := pools(theirs); got != "[default second]" {
+		t.Errorf("bindings that were replaced by none leave the pool open: %s", got)
+	}
 }

@@ -53,7 +53,7 @@ func (db *DB) UnbindPool(ctx context.Context, pool string, ids []int) error {
 func (db *DB) ReplaceBindings(ctx context.Context, pool string, ids []int) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	return db.Tx(ctx, func(tx *DB) error {
-		if _, err := tx.exec(ctx, `DELETE FROM pool_bindings WHERE pool = $1 AND NOT workspace_id = ANY($2)`, pool, ids); err != nil {
+		if _, err := tx.exec(ctx, `DELETE FROM pool_bindings WHERE pool = $1 AND NOT workspace_id = ANY(coalesce($2::int[], '{}'))`, pool, ids); err != nil {
 			return err
 		}
 		_, err := tx.exec(ctx, `INSERT INTO pool_bindings (pool, workspace_id) SELECT $1, unnest($2::int[]) ON CONFLICT DO NOTHING`, pool, ids)
