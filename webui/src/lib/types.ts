@@ -1652,6 +1652,7 @@ export interface ResourceAllocationAggregatedEntry {
   byWorkspace: Record<string, number>;
   byProject: Record<string, number>;
   byTaskType: Record<string, number>;
+  byGpuModel: Record<string, number>;
 }
 
 export interface ResourceAllocationAggregatedResponse {
