@@ -38,7 +38,7 @@ func TestLinesOfManySources(t *testing.T) {
 	}
 }
 
-// lines are all that a filter passes of a task's log.
+// lines returns the lines of a task's log that match a filter.
 func (r *rig) lines(task string, f store.LogFilter) (all []store.LogRecord) {
 	r.t.Helper()
 	reader, err := store.NewLogStore(r.db, r.bus).Reader(task, f)
@@ -54,7 +54,7 @@ func (r *rig) lines(task string, f store.LogFilter) (all []store.LogRecord) {
 	return all
 }
 
-// Two tasks may name their shippers alike.
+// The shippers of two tasks may have the same name.
 func TestShippersOfTasksMayShareNames(t *testing.T) {
 	r := newRig(t)
 	a, b := r.running(yaml(), 1), r.running(yaml(), 1)
@@ -69,7 +69,7 @@ func TestShippersOfTasksMayShareNames(t *testing.T) {
 	}
 }
 
-// What PostgreSQL would refuse in a commit that many share is refused before, with the reason.
+// The master rejects values that PostgreSQL cannot store, with a reason, before they get into a commit with those of others.
 func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml(), 1)

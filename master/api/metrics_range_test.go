@@ -47,7 +47,7 @@ func TestNumbersThatNoFloatHolds(t *testing.T) {
 		for _, sort := range []string{"validation.loss=asc", "training.loss.last=asc"} {
 			me.post("/api/v1/experiments-search", fmt.Sprintf(`{"limit":10,"sort":%q}`, sort)).ok()
 		}
-		if _, err := r.db.ExperimentFiles(t.Context(), a.exp); err != nil { // what removes its files asks this
+		if _, err := r.db.ExperimentFiles(t.Context(), a.exp); err != nil { // called when its files are removed
 			t.Errorf("%s stored: %v", stored, err)
 		}
 	}

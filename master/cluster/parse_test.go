@@ -73,7 +73,7 @@ func facts(t *testing.T, r *rig) {
 	r.agent.Until(t, 30*time.Second, "the rack of the node", func() error {
 		n := node()
 		if unmet := pool.Unmet(rack, n.Fact); unmet != "" {
-			return fmt.Errorf("%s is not met", unmet)
+			return fmt.Errorf("the condition %s is false", unmet)
 		}
 		return nil
 	})

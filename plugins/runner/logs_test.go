@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// counting prints lines 1 to n on stdout, some on stderr, and then a last line.
+// counting is a script that prints lines 1 to n.
 func counting(n int) string {
 	return fmt.Sprintf(`i=1; while [ $i -le %d ]; do echo line $i; i=$((i+1)); done`, n)
 }
@@ -34,13 +34,13 @@ func (r *rig) expectCounted(n int) {
 }
 
 func TestEveryLineOnceOverMasterRestarts(t *testing.T) {
-	// A line in five waits for the reader, so that the master is restarted in the
-	// middle of things many times.
+	// The script waits ten times for the gate, so that the master is restarted ten times
+	// while the program runs.
 	gate := t.TempDir() + "/gate"
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Held open for both, so that no reader ever finds it without a writer.
+	// Open for reading and writing, so that the gate always has a writer.
 	open, err := os.OpenFile(gate, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestAKilledRunnerLosesNothing(t *testing.T) {
 	<-p.done
 	eventually(t, "the program is gone", func() bool { return !running("sleep\x0061.5") })
 	if len(r.state.Exits()) != 0 {
-		t.Fatal("a killed runner has reported")
+		t.Fatal("the killed runner reported an exit")
 	}
 	r.master.Listen(t)
 	r.start("ship").expect(0)
@@ -110,9 +110,9 @@ func TestAKilledRunnerLosesNothing(t *testing.T) {
 		t.Fatalf("report %+v", e)
 	}
 	if !r.state.Done(shipper) || !r.said("ended without a report") {
-		t.Fatal("the log does not tell its end")
+		t.Fatal("the end of the log is not marked, or not explained")
 	}
-	r.start("ship").expect(0) // and nothing is told twice
+	r.start("ship").expect(0) // and nothing is sent twice
 	r.exit()
 	r.expectCounted(3000)
 }
@@ -154,7 +154,7 @@ func TestEchoCanBeTurnedOff(t *testing.T) {
 	p := r.run(0)
 	r.expectPrinted("secret")
 	if strings.Contains(p.stdout.String(), "secret") {
-		t.Fatalf("Nomad's copy: %q", p.stdout)
+		t.Fatalf("the runner printed %q for Nomad's log", p.stdout)
 	}
 }
 
@@ -169,8 +169,8 @@ func running(cmdline string) bool {
 	return false
 }
 
-// BenchmarkOverhead is the time from the start of det-runner to the start of the
-// program, a master that answers at once included.
+// BenchmarkOverhead measures the time from the start of det-runner to the start of the
+// program, with a master that answers at once.
 func BenchmarkOverhead(b *testing.B) {
 	var total time.Duration
 	for b.Loop() {

@@ -45,11 +45,11 @@ func ReadTable(r io.Reader) (*Table, error) {
 	b := bufio.NewReader(z)
 	head, err := b.ReadBytes('\n')
 	if err != nil {
-		return nil, fmt.Errorf("a table of curves: its first line: %w", err)
+		return nil, fmt.Errorf("the first line of a table of curves: %w", err)
 	}
 	t := &Table{}
 	if err := json.Unmarshal(head, t); err != nil {
-		return nil, fmt.Errorf("a table of curves: its first line: %w", err)
+		return nil, fmt.Errorf("the first line of a table of curves: %w", err)
 	}
 	const most = 1 << 26
 	n := t.Epochs

@@ -178,12 +178,12 @@ def against_files(store: data.Store, root: pathlib.Path, count: int, rounds: int
 
 
 def loaded_in_order(dataset: data.Dataset, seeds: Iterator[int], workers: int) -> float:
-    """Return how fast our loader reads an epoch in another order than before."""
+    """Return how fast our loader reads an epoch in a new order."""
     return loaded(dataset.stream(shuffle=True, shuffle_seed=next(seeds)), workers)
 
 
 def loaded(records: Any, workers: int) -> float:
-    """Return how fast a loader reads an epoch: ours of a stream, else PyTorch's own."""
+    """Return how fast a loader reads an epoch: our loader for a stream, otherwise PyTorch's."""
     options: Dict[str, Any] = {"batch_size": BATCH, "num_workers": workers}
     if isinstance(records, data.Stream):
         return rate(len(records), lambda: DataLoader(records, **options))

@@ -1,4 +1,4 @@
-"""What most tests need: a master, and the environment of a task."""
+"""Fixtures of most tests: a master, and the environment of a task."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def session(stub: Stub) -> Iterator[api.TaskSession]:
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    """No test sees the environment that the tests themselves run in, nor leaves traces in it."""
+    """No test sees or changes the environment in which the tests run."""
     for name in list(os.environ):
         if name.startswith(("DET_", "INTER_TRAIN_", "NOMAD_")):
             monkeypatch.delenv(name)
@@ -63,7 +63,7 @@ MakeTask = Callable[..., pathlib.Path]
 def make_task(stub: Stub, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> MakeTask:
     """Returns a function that turns this process into a trial's task.
 
-    It returns where the task sees the shared file system.
+    The function returns the path at which the task sees the shared file system.
     """
 
     def make(config: Dict[str, Any] = CONFIG, **changes: Any) -> pathlib.Path:

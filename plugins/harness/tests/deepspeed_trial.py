@@ -37,7 +37,7 @@ def configuration(hparams: Dict[str, Any]) -> Dict[str, Any]:
 
 
 class Recorder(pytorch.PyTorchCallback):
-    """Notes what happens, and keeps a number in checkpoints."""
+    """Records its calls, and stores a number in checkpoints."""
 
     def __init__(self) -> None:
         self.uuids: List[str] = []
@@ -62,13 +62,13 @@ class Recorder(pytorch.PyTorchCallback):
 
 
 class Line(det_ds.DeepSpeedTrial):
-    """Learns a line; remembers the batches it saw."""
+    """Learns a line, and records its batches."""
 
     def __init__(self, context: det_ds.DeepSpeedTrialContext) -> None:
         self.context = context
         self.hparams = {**HPARAMS, **context.get_hparams()}
         torch.manual_seed(3)
-        # Dropout draws random numbers, so that restoring them shows.
+        # Dropout draws random numbers, so a test sees whether they are restored.
         net = torch.nn.Sequential(torch.nn.Dropout(self.hparams["dropout"]), torch.nn.Linear(4, 1))
         engine, *_ = deepspeed.initialize(
             model=net, model_parameters=net.parameters(), config=configuration(self.hparams)
@@ -153,7 +153,7 @@ class Stages(Line):
 
 
 class Pairs(Data):
-    """What a pipeline reads: inputs, and what the loss compares with."""
+    """The records of a pipeline: inputs and the expected outputs."""
 
     def __getitem__(self, index: int) -> Any:
         return self.x[index], self.y[index]
@@ -169,7 +169,7 @@ def fit(trial_class: Any = Line, hparams: Optional[Dict[str, Any]] = None, **arg
 
 
 def found(trial: Any) -> Dict[str, Any]:
-    """Return what tests compare."""
+    """Return the values that tests compare."""
     return {
         "seen": trial.seen,
         "losses": trial.losses,
@@ -182,7 +182,7 @@ def found(trial: Any) -> Dict[str, Any]:
 
 
 def main(out: str) -> None:
-    """Train whole, stopped and continued, in order, and as a pipeline; write down each."""
+    """Train without a stop, with one, in order, and as a pipeline; write the results of each."""
     runs: Dict[str, Any] = {}
     zero = {"zero": 1}
     periods: Any = {"max_length": pytorch.Batch(8), "validation_period": pytorch.Epoch(1)}

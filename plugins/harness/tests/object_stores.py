@@ -70,20 +70,20 @@ class ObjectStore(abc.ABC):
         self._server.wait()
 
     def variables(self) -> Dict[str, str]:
-        """Return what the program finds in its environment."""
+        """Return the environment variables of the program."""
         return {}
 
     def environment(self) -> Dict[str, str]:
-        """Return what a task needs in its environment to use the store."""
+        """Return the environment variables with which a task can use the store."""
         return {}
 
     @abc.abstractmethod
     def command(self, folder: pathlib.Path) -> List[str]:
-        """Return how the store is started."""
+        """Return the command that starts the store."""
 
     @abc.abstractmethod
     def make_bucket(self) -> None:
-        """Make the bucket; an error while the store is not up."""
+        """Make the bucket; raise an error while the store is not up."""
 
     @abc.abstractmethod
     def config(self, prefix: str) -> Dict[str, Any]:
@@ -91,7 +91,7 @@ class ObjectStore(abc.ABC):
 
     @abc.abstractmethod
     def keys(self, prefix: str) -> List[str]:
-        """Return what is stored under a prefix, relative to it."""
+        """Return the keys under a prefix, relative to it."""
 
 
 class SeaweedFS(ObjectStore):

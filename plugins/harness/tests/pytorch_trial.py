@@ -26,12 +26,12 @@ class Data(torch.utils.data.Dataset):
 
 
 class Line(pytorch.PyTorchTrial):
-    """Learns a line; remembers the batches it saw."""
+    """Learns a line, and records its batches."""
 
     def __init__(self, context: pytorch.PyTorchTrialContext) -> None:
         self.context = context
         torch.manual_seed(3)
-        # Dropout draws random numbers, so that restoring them shows.
+        # Dropout draws random numbers, so a test sees whether they are restored.
         rate = context._hparams.get("dropout", 0.0) if context._hparams else 0.0
         net = torch.nn.Sequential(torch.nn.Dropout(rate), torch.nn.Linear(4, 1))
         self.model = context.wrap_model(net)
@@ -65,7 +65,7 @@ class Line(pytorch.PyTorchTrial):
 
 
 def main() -> None:
-    """Train under torchrun, and write down the losses that were reported."""
+    """Train under torchrun, and write the reported losses."""
     reported = []
 
     def note(self: Any, steps_completed: int, metrics: Any, batch_metrics: Any = None) -> None:

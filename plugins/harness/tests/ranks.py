@@ -61,7 +61,7 @@ def run_ranks(
 def errors_of_ranks(
     work: Callable[[core.DistributedContext], Any], size: int
 ) -> List[Optional[BaseException]]:
-    """Run work on every rank; return what each raised."""
+    """Run work on every rank; return the error of each."""
 
     def guarded(dist: core.DistributedContext) -> Optional[BaseException]:
         try:

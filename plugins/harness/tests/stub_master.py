@@ -1,4 +1,4 @@
-"""A master for tests: the calls that a task makes, over real HTTP, on loopback.
+"""A master for tests, which answers the calls of a task over real HTTP on loopback.
 
 A ``Stub`` is the master's memory and outlives its servers, as a database does: ``stop`` ends the
 server the hard way, with every connection, and ``start`` begins a new one on the same port.
@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 from urllib import parse
 
-# Nothing in these tests should take so long; a test that waits longer has failed.
+# A test that waits longer than this fails.
 DEADLINE = 30.0
 
 Key = Tuple[int, str, str]
@@ -26,7 +26,7 @@ Answer = Tuple[int, Any]
 
 
 class Request(NamedTuple):
-    """One request, as it came over the wire."""
+    """One request, as it was received."""
 
     method: str
     path: str
@@ -40,7 +40,7 @@ class Request(NamedTuple):
 
 
 class Stub:
-    """What the master knows, and how it should behave."""
+    """The master's data and behaviour."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -55,13 +55,13 @@ class Stub:
         self.best: Optional[float] = None
         self.operations: List[int] = []
         self.storage_id: Optional[int] = 7
-        # Answer this to everything, instead of doing anything.
+        # If set, the answer to every request, which then changes nothing.
         self.broken: Optional[int] = None
-        # Do what is asked, then end the connection without a word; so many times.
+        # For this number of requests: do them, then close the connection without an answer.
         self.lost_answers = 0
-        # Answer this to requests whose path matches.
+        # Answers by a pattern of the path.
         self.refusals: Dict[str, Answer] = {}
-        # Answer with the next of these to a method and a path, the last one for ever.
+        # Answers by method and path: each request gets the next one, and the last one is repeated.
         self.replies: Dict[Tuple[str, str], List[Answer]] = {}
         self.port = 0
         self._server: Optional[_Server] = None
@@ -100,7 +100,7 @@ class Stub:
         return self._server is not None
 
     def wait_for(self, predicate: Callable[[], Any]) -> Any:
-        """Wait until predicate holds, looking after each request; fail at the deadline."""
+        """Wait until predicate is true (it is tested after each request); fail at the deadline."""
         with self.changed:
             found = self.changed.wait_for(predicate, timeout=DEADLINE)
         assert found, f"waited in vain; requests were {[r.path for r in self.requests[-20:]]}"
@@ -125,7 +125,7 @@ class Stub:
     def values(self, group: str, step: int, run: int = 1) -> Dict[str, Any]:
         return self.metrics[(run, group, str(step))]
 
-    # What follows runs on the server's threads, with ``changed`` held.
+    # The methods below run on the server's threads, while they hold ``changed``.
 
     def answer(self, request: Request) -> Answer:
         for pattern, refusal in self.refusals.items():
@@ -287,7 +287,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go away are part of the tests; what else fails must be seen."""
+        """Ignore clients that disconnect, which tests do; show other errors."""
         if not isinstance(sys.exc_info()[1], (OSError, ValueError)):
             super().handle_error(request, client_address)
 
@@ -301,7 +301,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Headers and body in one packet, or the client waits for the second.
+    # Headers and body in one packet: otherwise the client waits for the second packet.
     wbufsize = -1
     disable_nagle_algorithm = True
 

@@ -27,7 +27,7 @@ def test_rounds_alternate() -> None:
 
 
 def test_the_ratio_is_that_of_rounds() -> None:
-    """Load that lasts over a round does not count, because it slows both down."""
+    """Load that lasts a whole round slows both values down, so the ratio does not change."""
     figure = Figure("a step", "ms", [1.1, 110.0, 2.2], "alone", [1.0, 100.0, 2.0])
     assert round(figure.ratio, 6) == 1.1 and (figure.value, figure.yardstick) == (2.2, 2.0)
     assert table("Steps", [figure]).splitlines() == [
@@ -44,7 +44,7 @@ def test_three_digits() -> None:
 
 
 def test_a_task_finds_itself(tmp_path: pathlib.Path) -> None:
-    """The environment of a measured task is one that the package understands."""
+    """The package understands the environment of a measured task."""
     text = (
         "import determined as det; info = det.get_cluster_info(); "
         "print(info.container_rank, info.container_slot_counts, info.trial.trial_id)"

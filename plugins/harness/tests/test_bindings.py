@@ -125,7 +125,7 @@ def test_it_is_imported_when_it_is_used() -> None:
 
 
 def test_every_message_can_be_made() -> None:
-    """Each type that a field names is there."""
+    """Each type that a field names exists."""
     messages = [
         found
         for found in vars(bindings).values()

@@ -51,7 +51,7 @@ def test_checkpoint_is_reported_after_its_metrics(stub: Stub, make_task: MakeTas
             context.train.report_training_metrics(step, {"loss": 1.0})
         with context.checkpoint.store_path({"steps_completed": 100}):
             pass
-        # The master has it when the block has ended, and the metrics too.
+        # When the block has ended, the master has the checkpoint and its metrics.
         assert len(stub.checkpoints) == 1
         assert stub.steps("training") == list(range(1, 101))
     paths = [r.path for r in stub.requests if r.path.endswith(("/metrics", "/checkpoints"))]
@@ -163,7 +163,7 @@ def test_off_the_cluster(tmp_path: pathlib.Path) -> None:
 
 
 def test_source_of_another_experiment(stub: Stub, make_task: MakeTask) -> None:
-    """A checkpoint that the master names is read from where it is, all others from here."""
+    """The files come from the storage that the master names, otherwise from the task's storage."""
     elsewhere = {"type": "shared_fs", "host_path": "/data", "storage_path": "other"}
     shared = make_task(DET_CHECKPOINT_SOURCES=json.dumps({"c0ffee": elsewhere}))
     (shared / "other" / "c0ffee").mkdir(parents=True)

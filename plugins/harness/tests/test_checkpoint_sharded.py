@@ -19,7 +19,7 @@ from tests.stub_master import DEADLINE, Stub
 
 
 class Remote(storage.SharedFSStorageManager):
-    """Storage that is somewhere else: workers write to folders of their own first."""
+    """Remote storage: workers write to their own folders first."""
 
     def __init__(self, base_path: str, local: str) -> None:
         super().__init__(base_path)
@@ -76,7 +76,7 @@ def stored(tmp_path: pathlib.Path, storage_id: str) -> Dict[str, str]:
 
 
 def check_report(stub: Stub, tmp_path: pathlib.Path, storage_id: str) -> None:
-    """The master knows exactly what is in storage."""
+    """The master's list of files is exactly that of the storage."""
     sizes = storage.list_directory(tmp_path / "store" / storage_id)
     assert len(stub.checkpoints) == 1
     reported = stub.checkpoints[storage_id]
@@ -113,7 +113,7 @@ def test_upload_of_one_folder_by_all(stub: Stub, tmp_path: pathlib.Path, make: M
     (directory / "model").write_text("m")
 
     def work(dist: core.DistributedContext) -> str:
-        # The chief has nothing, so another uploads.
+        # The chief has no files, so another worker uploads.
         mine = None if dist.rank == 0 else directory
         return make(dist).upload(mine, {"steps_completed": 1}, shard=True)
 
@@ -203,7 +203,7 @@ def test_store_path_in_place(stub: Stub, tmp_path: pathlib.Path, make: Make) -> 
 def test_identical_files_are_read_as_rarely_as_possible(
     stub: Stub, tmp_path: pathlib.Path, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One file that all workers name is not read to be compared; copies are, once each."""
+    """One file that all workers share is not compared; copies are read once each."""
     read: List[str] = []
     digest = _checkpoint._digest
 
@@ -301,7 +301,7 @@ def test_shared_download_asks_storage_once_per_machine(
 
     def work(dist: core.DistributedContext) -> List[str]:
         target = tmp_path / f"machine-{dist.cross_rank}"
-        # The last worker wants everything on its machine; the others of machine 0 a letter each.
+        # The last worker downloads all files to its machine; the workers of machine 0 a file each.
         selector = None if dist.rank == 3 else (lambda path: path == "abcd"[dist.rank])
         make(dist).download("one", target, selector=selector)
         return sorted(os.listdir(target))

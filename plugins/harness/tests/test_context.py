@@ -23,7 +23,7 @@ def test_versions() -> None:
 
 
 def test_needs_the_standard_library_only() -> None:
-    """Import everything with no site-packages in sight, but what derives from Keras's classes."""
+    """Import all modules without site-packages, except those that derive from Keras's classes."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import importlib, pkgutil, determined\n"

@@ -1,4 +1,4 @@
-"""Runs that no cluster has started, against the stub; integration/clients has the real master."""
+"""Runs outside a cluster, with the stub; integration/clients tests them with a real master."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_run_from_its_beginning_to_its_end(
         ("stdout", "no end\n"),
     } <= lines
     assert {(line["taskId"], line["rankId"]) for line in shipped(stub)} == {("5.t", 0)}
-    # What is printed is seen here too, and afterwards here alone.
+    # During the run, lines are printed here too; after it, only here.
     assert capsys.readouterr().out == "hello\nhalf a line\nno end"
     before = len(shipped(stub))
     print("afterwards")
@@ -205,7 +205,7 @@ def test_older_names(stub: Stub, client: Determined, tmp_path: pathlib.Path) -> 
 
 
 def test_ranks_share_one_trial(stub: Stub, client: Determined, tmp_path: pathlib.Path) -> None:
-    """The chief makes it; every rank sends its own lines."""
+    """The chief creates the trial; every rank sends its own lines."""
     infos: Dict[int, Any] = {}
 
     def rank(number: int) -> None:

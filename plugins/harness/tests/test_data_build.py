@@ -18,7 +18,7 @@ from determined.data import _build
 from determined.data._lock import acquire
 from tests.stub_master import DEADLINE
 
-# Several processes at once run under a tracer, on a machine that others use too.
+# Several processes run at once under a tracer, perhaps on a busy machine.
 PATIENCE = 4 * DEADLINE
 COUNT = 40
 RECORDS = [(number, os.urandom(50)) for number in range(COUNT)]
@@ -71,7 +71,7 @@ def die_at(line: int) -> None:
 
 
 def read(folder: pathlib.Path, source: Any, fatal: Optional[int], step: int) -> None:
-    """Open the data set in a process; it is killed on the way, or it sees all records."""
+    """Open the data set in a process, which is killed during this, or reads all records."""
     _build.STEP_BYTES = step
     if fatal is not None:
         die_at(fatal)
@@ -128,7 +128,7 @@ def test_ranks_that_open_at_once_build_once(tmp_path: pathlib.Path) -> None:
 def test_killed_builders(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, seed: int, resumable: bool
 ) -> None:
-    """Three at once, each killed at some line, again and again; then one that lives."""
+    """Three processes build at once and are killed at random lines; then one completes."""
     monkeypatch.setattr(_build, "STEP_BYTES", 500)
     rng = random.Random(seed)
     log, folder = tmp_path / "log", tmp_path / "store"

@@ -1,4 +1,4 @@
-"""The example of the data store: made once, and resumed in the middle of an epoch."""
+"""The example of the data store: it builds once, and resumes in the middle of an epoch."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Files as records: of a folder, and of a real object store, which DETENT_WEED names."""
+"""Files as records: from a folder, and from a real object store (see DETENT_WEED)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_folder(tmp_path: pathlib.Path) -> None:
     with store.open("texts", "1", data.folder(tmp_path / "files", decode, "*.txt")) as dataset:
         assert len(dataset) == 30
         assert dict(dataset) == {number: f"contents {number}" for number in range(30)}
-        # In the order of their names: those of the folder deep come after 029.txt.
+        # In the order of their names: files of the folder deep come after 029.txt.
         assert [number for number, _ in dataset] == [*range(1, 30, 2), *range(0, 30, 2)]
     with store.open("raw", "1", data.folder(tmp_path / "files")) as dataset:
         assert dataset[-1] == ("notes.md", b"no data") and len(dataset) == 31
@@ -70,7 +70,7 @@ def test_a_bucket(endpoint: str, tmp_path: pathlib.Path, monkeypatch: pytest.Mon
         key = path.relative_to(tmp_path / "files").as_posix()
         s3.put_object(Bucket=BUCKET, Key=f"sets/texts/{key}", Body=path.read_bytes())
     s3.put_object(Bucket=BUCKET, Key="sets/texts-of-others/1.txt", Body=b"not ours")
-    # The user's keys are found; those of the task's checkpoints are not for data.
+    # Data uses the user's keys, not those of the task's checkpoints.
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEYS["access_key"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", KEYS["secret_key"])
     wrong = tmp_path / "checkpoints.ini"

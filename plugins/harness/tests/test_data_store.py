@@ -1,4 +1,4 @@
-"""The store: built once, checked, bounded, and trusted only where nobody else could write."""
+"""The store: built once, checked, bounded, and trusted only if no other user could write to it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_what_is_no_source(store: data.Store) -> None:
         store.open("wrong", "1", [1, {2}])
     with pytest.raises(ZeroDivisionError):
         store.open("wrong", "1", (1 // number for number in (1, 0)))
-    # No part of them is seen as data.
+    # No part of these files is read as data.
     with store.open("wrong", "1", [1, 2, 3]) as dataset:
         assert list(dataset) == [1, 2, 3]
 
@@ -145,7 +145,7 @@ def test_arrays_lie_on_the_file_if_wanted(tmp_path: pathlib.Path) -> None:
     assert kept.tolist() == [2] * 5
 
 
-# Damage.
+# Damaged files.
 
 
 def flip(path: pathlib.Path, at: int) -> None:
@@ -172,7 +172,7 @@ def test_a_damaged_record_is_found_and_the_data_set_built_again(
         again = store.open("items", "1", source)
     assert "is damaged and is removed" in caplog.text
     assert list(again) == items(10, 200) and source.times == 2
-    # Who had it open still has the old files.
+    # A process that had opened the data set still reads the old files.
     assert dataset[9] == items(10, 200)[9]
 
 
@@ -202,7 +202,7 @@ def test_damaged_files_are_found_when_opened(
         assert list(dataset) == items(10) and source.times == 2
 
 
-# Room.
+# Space.
 
 
 def test_the_least_recently_used_goes_first(tmp_path: pathlib.Path) -> None:
@@ -270,7 +270,7 @@ def test_wrong_sizes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) ->
         data.Store(tmp_path)
 
 
-# Where it is.
+# The folder of the store.
 
 
 def test_the_default_folders(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The order of records: equal on all ranks, disjoint, and found again after a stop."""
+"""The order of records: equal on all ranks, disjoint parts, and the same after a resumption."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.conftest import MakeTask
 
 @pytest.fixture(scope="module")
 def datasets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dict[int, data.Dataset]]:
-    """Data sets of several lengths, whose records are their numbers."""
+    """Data sets of several lengths, in which each record is its own number."""
     store = data.Store(tmp_path_factory.mktemp("store"))
     made = {count: store.open("numbers", str(count), range(count)) for count in (1, 2, 7, 20, 33)}
     yield made
@@ -62,7 +62,7 @@ def test_orders_differ_by_seed_and_epoch() -> None:
 
 
 def test_a_computed_order_looks_random() -> None:
-    """The neighbours of an order are as far from each other as chance has it."""
+    """The distances of neighbours are those of a random order."""
     count = 20_000
     order = [Permutation(count, "9/0")[at] for at in range(count)]
     mean = (count - 1) / 2
@@ -129,7 +129,7 @@ def epochs_of(stream: data.Stream, size: int, drop_last: bool, epochs: int) -> L
 def test_a_stream_resumes_with_the_very_next_batch(
     datasets: Dict[int, data.Dataset], trial: int
 ) -> None:
-    """A run that is stopped after any batch, and resumed by any means, is the run that is not."""
+    """After any batch, a stopped and resumed run has the batches of a run without a stop."""
     rng = random.Random(trial)
     dataset = datasets[rng.choice([7, 20, 33])]
     size, batch = rng.randint(1, 4), rng.randint(1, 6)
@@ -150,7 +150,7 @@ def test_a_stream_resumes_with_the_very_next_batch(
         taken.append(sum(map(len, seen)))
     state = json.loads(json.dumps(stream.state_dict()))
     if stop < len(whole[0]) - 1 and not drop_last:
-        # Stopped once more, a batch later.
+        # Stop again, a batch later.
         stream = dataset.stream(num_shards=size, **options)
         stream.load_state_dict(state)
         assert next(stream.batches(batch)) == whole[0][stop][1]
@@ -162,7 +162,7 @@ def test_a_stream_resumes_with_the_very_next_batch(
         stream.load_state_dict(state)
         assert [b for _, b in epochs_of(stream, batch, drop_last, 3)][: len(rest)] == rest
         if drop_last:
-            continue  # what was left out of a last batch counts for the epoch
+            continue  # records that a dropped last batch had count too
         sought = all_ranks(dataset, size, **options)[rank]
         sought.seek(sum(taken))
         assert [b for _, b in epochs_of(sought, batch, drop_last, 3)][: len(rest)] == rest
@@ -235,7 +235,7 @@ def test_the_seed_is_the_trials(datasets: Dict[int, data.Dataset], make_task: Ma
 
 
 def test_a_stream_takes_no_memory_for_its_order(tmp_path: pathlib.Path) -> None:
-    """A trillion records: the first and the last of an epoch are found at once."""
+    """With 10**12 records, the first and the last of an epoch are found at once."""
     shard = Shard(10**12, True, 1, True, 3, 64, True)
     assert 0 <= next(shard.numbers(7)) < 10**12
     assert len(list(shard.numbers(7, start=10**12 - 640))) == 10

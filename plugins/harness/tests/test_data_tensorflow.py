@@ -38,7 +38,7 @@ def values(records: Any) -> List[int]:
 
 
 def test_yogadls_walkthrough(store: data.Store) -> None:
-    """What its documentation shows, with this store."""
+    """The example of yogadl's documentation, with this store."""
     store.submit(tf.data.Dataset.range(10), "range", "1.0")
     stream = store.fetch("range", "1.0").stream(start_offset=5, shuffle=True, shuffle_seed=777)
     batches = list(make_tf_dataset(stream).repeat(3).batch(5).as_numpy_iterator())

@@ -32,7 +32,7 @@ real = pytest.mark.skipif(not HAS_DEEPSPEED, reason="needs DeepSpeed; just torch
 
 
 def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what a worker that no launcher has started sets for DeepSpeed."""
+    """Remove the variables that a worker without a launcher sets for DeepSpeed."""
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
 
@@ -47,11 +47,11 @@ def in_order(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Iterato
     yield
 
 
-# What needs no DeepSpeed.
+# Without DeepSpeed.
 
 
 class FakeEngine:
-    """As much of a model engine as a context asks."""
+    """The methods of a model engine that a context calls."""
 
     training = True
 
@@ -174,7 +174,7 @@ def files(folder: pathlib.Path) -> List[str]:
 
 @real
 def test_a_killed_trial_goes_on_exactly() -> None:
-    """In the middle of the second epoch: the next batches and the final weights are the same."""
+    """Killed in the second epoch, it resumes with the same next batches and final weights."""
     periods: Any = {"max_length": pytorch.Epoch(3), "validation_period": pytorch.Epoch(1)}
     torch.manual_seed(11)
     whole = fit(**periods)
@@ -211,7 +211,7 @@ def test_what_trials_must_say() -> None:
     from tests.deepspeed_trial import HPARAMS, Line, Pairs  # noqa: PLC0415
 
     class Half(Line):
-        """Trains on one micro batch where it should train on two."""
+        """Trains on one micro batch, and should train on two."""
 
         def __init__(self, context: Any) -> None:
             super().__init__(context)
@@ -241,7 +241,7 @@ def test_what_trials_must_say() -> None:
 
 @real
 def test_two_engines_and_all_data_at_once() -> None:
-    """As a GAN has them: each engine has its part of a checkpoint, and continues from it."""
+    """As in a GAN: each engine has its part of a checkpoint, and continues from it."""
     import deepspeed  # noqa: PLC0415
 
     from tests.deepspeed_trial import Line, configuration  # noqa: PLC0415
@@ -343,7 +343,7 @@ def test_an_entrypoint_names_the_class(
 
 @real
 def test_the_example_learns(monkeypatch: pytest.MonkeyPatch) -> None:
-    # It keeps DeepSpeed from compiling.
+    # The import keeps DeepSpeed from compiling.
     from tests import deepspeed_trial  # noqa: F401, PLC0415
 
     folder = HERE.parent / "examples" / "shapes_deepspeed"
@@ -382,7 +382,7 @@ def test_one_batch_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @real
 def test_the_launcher_trains_the_class(stub: Stub, make_task: MakeTask) -> None:
-    """On the slots of a task: the chief reports for both workers, and both write checkpoints."""
+    """On two slots the chief reports for both workers, and both write checkpoints."""
     hparams = {"global_batch_size": 8, "zero": 1}
     make_task(CLASS, DET_SLOT_IDS="[0,1]", DET_HPARAMS=json.dumps(hparams))
     command = [sys.executable, "-m", "determined.launch.deepspeed", "--trial"]
@@ -404,7 +404,7 @@ def test_the_launcher_trains_the_class(stub: Stub, make_task: MakeTask) -> None:
 
 @real
 def test_two_workers(tmp_path: pathlib.Path) -> None:
-    """ZeRO on two workers continues exactly; they learn what one worker learns; a pipeline."""
+    """ZeRO on two workers resumes exactly, and learns what one worker learns; also a pipeline."""
     out = tmp_path / "out"
     script = str(HERE / "deepspeed_trial.py")
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

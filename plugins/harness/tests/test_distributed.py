@@ -46,7 +46,7 @@ def run_processes(
             "DET_CHIEF_IP": "127.0.0.1",
             "DET_SESSION_TOKEN": "token",
         }
-        # The port is read when the package is imported, so it has to be there before.
+        # The port is read when the package is imported, so set it before.
         process = spawn.Process(target=_with_port, args=(port, work, env, results))
         process.start()
         processes.append(process)
@@ -219,7 +219,7 @@ def test_other_key_is_refused() -> None:
 
 
 def test_false_chief_is_not_believed() -> None:
-    """Something that answers at the port but lacks the key must not send a worker pickles."""
+    """A process that answers at the port without the key must not send a worker pickles."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def pretend() -> None:
@@ -264,7 +264,7 @@ def test_changed_message_is_refused() -> None:
     sender.send("x", _comm.Deadline(DEADLINE))
     with pytest.raises(CommunicationError, match="was changed on its way"):
         receiver.recv(_comm.Deadline(DEADLINE))
-    # Nor may a message be sent back to its sender, or a second time.
+    # A message sent back to its sender, or sent twice, is rejected too.
     echo = _comm.Link(right, 0, KEY, chief_side=True)
     sender.send("y", _comm.Deadline(DEADLINE))
     with pytest.raises(CommunicationError, match="was changed on its way"):
@@ -296,7 +296,7 @@ def test_taken_port_is_named() -> None:
 def test_two_jobs_on_one_machine(
     monkeypatch: pytest.MonkeyPatch, variable: str, first: str, second: str
 ) -> None:
-    """Neither tasks of one node nor two torchruns on a laptop meet at the usual port."""
+    """Tasks of one node, and two torchruns on a laptop, do not use the same default port."""
     results: List[Any] = []
 
     def context(rank: int) -> core.DistributedContext:
@@ -326,7 +326,7 @@ def test_two_jobs_on_one_machine(
 
 
 def context_place(key: bytes) -> str:
-    """Where a context of one machine meets now, as the kernel lists it."""
+    """The socket of a context on one machine, as the kernel lists it."""
     bare = core.DummyDistributedContext()
     bare._named = True
     return bare._meeting("", key).name
@@ -354,7 +354,7 @@ def test_a_second_chief_is_named() -> None:
 def test_a_slow_peer_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A chief may validate for hours; whoever waits says for whom."""
+    """A chief may validate for hours; a worker that waits logs the rank for which it waits."""
     monkeypatch.setattr(_comm, "REMIND_SECONDS", 0.02)
     assert math.isinf(_distributed.CALL_TIMEOUT)
 

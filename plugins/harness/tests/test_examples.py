@@ -1,4 +1,4 @@
-"""The examples run as they are: off the cluster, on it, and through a preemption."""
+"""The examples run unchanged: outside a cluster, in one, and with a preemption."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def run(folder: pathlib.Path, *arguments: str, env: Optional[Dict[str, str]] = N
 
 
 def start_over(stub: Stub) -> None:
-    """Forget all that was reported, as if it were another trial."""
+    """Forget all reports, as for a new trial."""
     stub.change(metrics={}, order=[], checkpoints={}, requests=[], preempt=False)
 
 
@@ -66,7 +66,7 @@ def test_digits_off_the_cluster(tmp_path: pathlib.Path) -> None:
 
 
 def test_digits_goes_on_exactly(stub: Stub, make_task: MakeTask) -> None:
-    """A run that is preempted and continued ends with the very numbers of one that is not."""
+    """A run that is preempted and continued reports exactly the numbers of a run that is not."""
     pytest.importorskip("numpy")
     make_task(digits_config(), DET_HPARAMS=DIGITS_HPARAMS)
     run(DIGITS, "train.py")
@@ -95,7 +95,7 @@ def test_digits_goes_on_exactly(stub: Stub, make_task: MakeTask) -> None:
 
 
 def test_digits_configuration_matches_the_script() -> None:
-    """The script's defaults are what digits.yaml says, so both ways train the same."""
+    """The script's defaults are those of digits.yaml, so both train alike."""
     text = (DIGITS / "digits.yaml").read_text()
     code = "import json, train; print(json.dumps(train.DEFAULTS))"
     pytest.importorskip("numpy")
@@ -151,7 +151,7 @@ def test_iris_obeys_its_configuration(
 
 
 def test_iris_with_defaults_of_the_platform(stub: Stub, make_task: MakeTask) -> None:
-    """What the master's merged configuration says when the user's says nothing."""
+    """The configuration has only the defaults that the master merges in."""
     training, validation = iris_steps(
         stub,
         make_task,
@@ -165,7 +165,7 @@ def test_iris_with_defaults_of_the_platform(stub: Stub, make_task: MakeTask) -> 
 
 
 def test_iris_reads_mounted_data(stub: Stub, make_task: MakeTask, tmp_path: pathlib.Path) -> None:
-    """The code without its data, the data in a mounted folder."""
+    """The data is in a mounted folder, and not beside the code."""
     code, mounted = tmp_path / "code", tmp_path / "mounted"
     code.mkdir()
     mounted.mkdir()
@@ -189,7 +189,7 @@ def test_iris_learns_off_the_cluster(tmp_path: pathlib.Path) -> None:
 
 
 def test_readmes_name_files_that_exist() -> None:
-    """Each example says how it is run, with configurations that are there."""
+    """Each README names the configurations of its example, and no file that does not exist."""
     for folder in sorted(ROOT.glob("examples/*/")):
         if folder.name.startswith((".", "_")):
             continue

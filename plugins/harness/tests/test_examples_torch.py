@@ -1,4 +1,4 @@
-"""Examples that need PyTorch, off the cluster; integration/frameworks runs them all on one."""
+"""Examples that need PyTorch, outside a cluster; integration/frameworks runs all in one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def reported(stub: Stub) -> Dict[Any, Any]:
 
 
 def test_the_language_model_goes_on_exactly(stub: Stub, make_task: MakeTask) -> None:
-    """A run that is preempted and continued ends with the very numbers of one that is not."""
+    """A run that is preempted and continued reports exactly the numbers of a run that is not."""
     assert "the model writes: " in sentences(make_task)
     assert stub.steps("training") == list(range(20, 301, 20))
     assert stub.steps("validation") == [100, 200, 300]

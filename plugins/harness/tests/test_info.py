@@ -48,7 +48,7 @@ def write_files(run_dir: pathlib.Path, allocation: str = "5.uuid.1") -> None:
 
 
 def test_none_off_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A laptop that talks to a master is not a task of it.
+    # A program on a laptop that calls a master is not a task.
     monkeypatch.setenv("DET_MASTER", "http://10.0.0.1:8080")
     assert det.get_cluster_info() is None
 

@@ -105,7 +105,7 @@ def newest(stub: Stub) -> str:
 
 
 def weights(folder: pathlib.Path) -> List[Any]:
-    """The weights of a checkpoint and, from its optimizer's file, what Adam knows."""
+    """The weights of a checkpoint, and Adam's state from its optimizer's file."""
     trial = Small(keras.TFKerasTrialContext(core._dummy_init(), EnvContext({}, HPARAMS)))
     model = trial.build_model()
     _state.load_weights(model, folder, "it")
@@ -176,7 +176,7 @@ def test_periods_in_other_units(stub: Stub, make_task: MakeTask) -> None:
 
 
 def test_resuming_is_exact(stub: Stub, make_task: MakeTask, tmp_path: pathlib.Path) -> None:
-    """Twelve batches at once, and twelve of which some came after a preemption."""
+    """Twelve batches without a stop, and twelve of which some follow a preemption."""
     whole = weights(train(make_task) / newest(stub))
 
     class Interrupted(Small):
@@ -193,7 +193,7 @@ def test_resuming_is_exact(stub: Stub, make_task: MakeTask, tmp_path: pathlib.Pa
     steps = stub.checkpoints[stopped]["metadata"]["steps_completed"]
     assert 7 <= steps < 12
     stub.change(preempt=False)
-    # Nothing may depend on what this process has drawn.
+    # The result must not depend on random numbers that this process has drawn.
     random.seed(99)
     train(make_task, Interrupted, checkpoint=stopped, DET_TRIAL_RUN_ID="2")
     assert stub.checkpoints[newest(stub)]["metadata"]["steps_completed"] == 12
@@ -210,7 +210,7 @@ def test_done_is_done(stub: Stub, make_task: MakeTask) -> None:
 
 
 def test_warm_start(stub: Stub, make_task: MakeTask) -> None:
-    """Another trial's checkpoint gives its weights, and training counts from nothing."""
+    """The weights are those of another trial's checkpoint, and steps count from zero."""
     train(make_task)
     source = newest(stub)
     loss = stub.values("validation", 12)["val_loss"]
@@ -228,7 +228,7 @@ def test_warm_start(stub: Stub, make_task: MakeTask) -> None:
 
 
 class Counting(keras.callbacks.Callback):
-    """Writes down what it is told."""
+    """Records the calls of its methods."""
 
     seen: ClassVar[List[Any]] = []
 
@@ -427,7 +427,7 @@ def test_loading_a_checkpoint(stub: Stub, make_task: MakeTask, tmp_path: pathlib
     (folder / "code" / "model_def.py").write_text(MODEL_DEF)
     sys.modules["model_def"] = sys.modules[__name__]
     model = keras.load_model_from_checkpoint_path(str(folder))
-    # The module of that name which was there before is there again.
+    # The earlier module of that name is restored.
     assert sys.modules.pop("model_def") is sys.modules[__name__]
     trial = Small(keras.TFKerasTrialContext(core._dummy_init(), EnvContext({}, HPARAMS)))
     expected = trial.build_model()
@@ -493,7 +493,7 @@ class Two(Small):
 def test_two_slots_train_one_model(
     stub: Stub, make_task: MakeTask, tmp_path: pathlib.Path, collectives: str
 ) -> None:
-    """Two workers with half a batch each do what one does with all of it."""
+    """Two workers with half a batch each learn what one worker learns with the whole batch."""
 
     class One(Small):
         def __init__(self, context: keras.TFKerasTrialContext) -> None:
@@ -540,7 +540,7 @@ def test_two_slots_train_one_model(
 
 
 def heard(stub: Stub, core_context: core.Context) -> None:
-    """Wait until a preemption that the master has decided on is known here."""
+    """Wait until the task knows of a preemption by the master."""
     deadline = time.monotonic() + DEADLINE
     while stub.preempt and not core_context.preempt.should_preempt(auto_ack=False):
         assert time.monotonic() < deadline
@@ -549,7 +549,7 @@ def heard(stub: Stub, core_context: core.Context) -> None:
 
 @pytest.fixture
 def scripted(stub: Stub, make_task: MakeTask) -> Iterator[Any]:
-    """Returns a function that runs ``fit`` in a script of its own."""
+    """Returns a function that runs ``fit`` in a separate script."""
 
     def run(epochs: int, checkpoint: Optional[str] = None, **kwargs: Any) -> Any:
         make_task(config())
@@ -612,7 +612,7 @@ def test_callback_resumes(stub: Stub, scripted: Any) -> None:
     assert stub.steps("training") == [5, 10, 15, 20]
     for one, other in zip(whole, resumed):
         np.testing.assert_allclose(one, other, atol=1e-6)
-    # Under another id only the weights are taken.
+    # Under another id only the weights are loaded.
     stub.metrics.clear()
     stub.order.clear()
     scripted(1, checkpoint=newest(stub), continue_id=77, train_metrics_report_period=2)

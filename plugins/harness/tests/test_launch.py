@@ -122,7 +122,7 @@ def test_one_slot_has_its_ranks(tmp_path: pathlib.Path, make_task: MakeTask) -> 
         "TORCHELASTIC_RUN_ID": "5.uuid.1",
         "TORCHELASTIC_RESTART_COUNT": "0",
         "TORCHELASTIC_MAX_RESTARTS": "0",
-        # torchrun's agent keeps the store itself.
+        # torchrun's agent runs the store itself.
         "TORCHELASTIC_USE_AGENT_STORE": str(HAS_TORCH),
         "ROLE_RANK": "0",
         "ROLE_WORLD_SIZE": "1",
@@ -148,7 +148,7 @@ def test_workers_share_the_cores(tmp_path: pathlib.Path, make_task: MakeTask) ->
 
 
 def test_two_jobs_on_one_machine(tmp_path: pathlib.Path, make_task: MakeTask) -> None:
-    """Neither job has a port of the platform's, and both talk at the same time."""
+    """Neither job has ports from the platform, and both communicate at the same time."""
     make_task(DET_SLOT_IDS="[0,1]")
     processes = []
     for job, other in (("a", "b"), ("b", "a")):
@@ -172,7 +172,7 @@ def test_two_jobs_on_one_machine(tmp_path: pathlib.Path, make_task: MakeTask) ->
 
 
 LEAVES_PROCESSES = (
-    # Data loaders, in a session of their own, that hold the program's output.
+    # Data loaders in a session of their own, which keep the program's output open.
     "loader = subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
     "note([os.getpid(), os.getppid(), loader.pid], 'pids')\n"
     "wait_for('pids-0.json'); wait_for('pids-1.json')\n"
@@ -183,7 +183,7 @@ LEAVES_PROCESSES = (
 def test_a_killed_rank_leaves_nothing(
     tmp_path: pathlib.Path, make_task: MakeTask, victim: str
 ) -> None:
-    """Rank 1 is killed, as for want of memory: all processes of all ranks end."""
+    """Rank 1 is killed, as if memory ran out: all processes of all ranks end."""
     make_task(DET_SLOT_IDS="[0,1]")
     script = program(
         tmp_path,
@@ -216,7 +216,7 @@ def test_signals_reach_the_workers(tmp_path: pathlib.Path, make_task: MakeTask) 
         wait_until((tmp_path / name).exists)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=PATIENCE)
-    # torchrun has an exit code of its own for a signal.
+    # torchrun maps a signal to its own exit code.
     assert process.returncode == (1 if HAS_TORCH else 9)
 
 
@@ -301,7 +301,7 @@ def test_options_of_torchrun(tmp_path: pathlib.Path, make_task: MakeTask) -> Non
 
 @with_torch
 def test_gradients_are_averaged(tmp_path: pathlib.Path, make_task: MakeTask) -> None:
-    """PyTorch's own process group forms out of what the launcher says, and ours beside it."""
+    """PyTorch's process group forms from the launcher's variables, beside the package's own."""
     make_task(DET_SLOT_IDS="[0,1]")
     script = program(
         tmp_path,

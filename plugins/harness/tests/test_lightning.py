@@ -113,7 +113,7 @@ def test_reports_and_checkpoints(tmp_path: pathlib.Path, stub: Stub, make_task: 
 def test_preemption_and_resumption(
     tmp_path: pathlib.Path, stub: Stub, make_task: MakeTask, min_epochs: Optional[int]
 ) -> None:
-    """Preempted at the end of an epoch, the trial ends with the weights of one that was not."""
+    """After a preemption at an epoch's end, the final weights are those without a preemption."""
     make_task()
     whole = train(tmp_path, stub)
     stub.metrics.clear()

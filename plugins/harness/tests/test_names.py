@@ -1,4 +1,4 @@
-"""Small names that scripts of Determined import."""
+"""Smaller names that scripts of Determined import."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_helpers_of_training_code() -> None:
 
     assert det.util.has_param(Own().evaluate, "batch_idx") and not det.util.has_param(print_, "x")
     assert det.util.has_param(print_, "x", 0)
-    # What pytest names classes in functions is no plain name.
+    # Set the names that methods of module-level classes have.
     Base.evaluate.__qualname__, Own.evaluate.__qualname__ = "Base.evaluate", "Own.evaluate"
     assert det.util.is_overridden(Own().evaluate, Base)
     assert not det.util.is_overridden(Base().evaluate, Base)

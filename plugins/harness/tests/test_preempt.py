@@ -97,7 +97,7 @@ def test_workers_ask_chief(stub: Stub) -> None:
 
     assert run_ranks(work, 3) == [[False, True]] * 3
     assert len(stub.sent("POST", ACK)) == 1
-    # Only the chief asks: once at once, and once for good.
+    # Only the chief asks: one call returns at once, the other waits for the preemption.
     assert len(stub.sent("GET", PATH)) == 2
 
 

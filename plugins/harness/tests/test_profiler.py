@@ -54,7 +54,7 @@ def test_memory(proc: pathlib.Path) -> None:
 
 
 def test_disk(proc: pathlib.Path) -> None:
-    # Parts of a disk are in its own numbers, but a part without its disk counts.
+    # A disk's numbers include its partitions; a partition without its disk counts.
     assert _probes.disk_counters(proc) == {
         "disk_iops": 30.0 + 4.0 + 2.0,
         "disk_throughput_read": (100 + 2 + 1) * 512.0,
@@ -137,7 +137,7 @@ def test_gpus_from_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_gpus_of_amd(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files of two GPUs of AMD's, beside a display and a GPU of another maker."""
+    """The files of two AMD GPUs, beside those of a display and of another vendor's GPU."""
     files = {
         "card0": {"vendor": "0x1a03"},
         "card2": {
@@ -203,7 +203,7 @@ def test_gpus(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert gpu.get_gpu_uuids() == seen, f"{variable}={value}"
             assert sorted(_probes.gpu_probe().sample()) == seen
     with monkeypatch.context() as patch:
-        # A worker that takes one GPU for itself still reports the whole task's.
+        # A worker that uses one GPU still reports all GPUs of the task.
         patch.setenv("NVIDIA_VISIBLE_DEVICES", "GPU-aaaa,GPU-bbbb")
         patch.setenv("CUDA_VISIBLE_DEVICES", "0")
         assert gpu.get_gpu_uuids() == ["GPU-aaaa", "GPU-bbbb"]
@@ -243,7 +243,7 @@ def test_reports(stub: Stub, make_task: MakeTask) -> None:
         else:
             assert values == {"node-1": {"GPU-1": {"gpu_util": 5.0}}}
     times = {group: [key[2] for key in stub.order if key[1] == group] for group in groups}
-    # One round of all groups belongs together in time.
+    # All groups of a round have the same time.
     assert times["cpu"][: len(times["gpu"])] == times["gpu"][: len(times["cpu"])]
     rounds = len(stub.order) / 2
     assert rounds <= taken["dear"] <= rounds + 1
@@ -253,7 +253,7 @@ METRICS = ("POST", "/api/v1/trials/12/metrics")
 
 
 def test_training_hears_what_is_refused(stub: Stub, make_task: MakeTask) -> None:
-    """The profiler reports in between, and takes nothing that training should hear."""
+    """The profiler reports in between, and does not consume an error meant for training."""
     make_task()
     stub.replies[METRICS] = [error(400, "InvalidArgument", "no such metric"), (200, {})]
     probes = [_probes.Probe("cpu", lambda: {"cpu_util_simple": 10.0})]

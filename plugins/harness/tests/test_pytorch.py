@@ -125,7 +125,7 @@ def test_shuffles_go_on_from_epoch_to_epoch() -> None:
 @pytest.mark.parametrize(
     ("mode", "frequency", "aggregation", "expected"),
     [
-        # Of five batches an epoch; which batches a step of the scheduler follows.
+        # Epochs have five batches. The batches that a step of the scheduler follows.
         ("STEP_EVERY_BATCH", 1, 2, {1: 2, 3: 2, 5: 2, 7: 2, 9: 2}),
         ("STEP_EVERY_BATCH", 2, 2, {1: 1, 3: 1, 5: 1, 7: 1, 9: 1}),
         ("STEP_EVERY_OPTIMIZER_STEP", 1, 2, {1: 1, 3: 1, 5: 1, 7: 1, 9: 1}),
@@ -212,7 +212,7 @@ def test_a_run_off_the_cluster() -> None:
     calls = trial.recorder.calls
     assert calls[:3] == ["on_trial_startup", "on_training_start", "on_training_epoch_start"]
     assert calls[-1] == "on_trial_shutdown"
-    # At batch 5, with the validations at 6 and 12, and at 10.
+    # Checkpoints at batches 5 and 10, and with the validations at 6 and 12.
     assert len(trial.recorder.uuids) == 4
     assert calls.count("on_validation_end") == 2
     assert trial.recorder.keys >= {
@@ -221,7 +221,7 @@ def test_a_run_off_the_cluster() -> None:
 
 
 def test_a_killed_trial_goes_on_exactly() -> None:
-    """In the middle of the second epoch: the next batches and the final weights are the same."""
+    """Killed in the second epoch, it resumes with the same next batches and final weights."""
     torch.manual_seed(11)
     periods: Any = {"max_length": pytorch.Epoch(4), "validation_period": pytorch.Epoch(1)}
     whole = fit(**periods)
@@ -270,7 +270,7 @@ def test_a_checkpoint_is_loaded_anywhere(tmp_path: pathlib.Path) -> None:
     assert names >= {"state_dict.pth", "trial_state.pkl", "load_data.json", "code"}
     found = pytorch.load_trial_from_checkpoint_path(str(folder), trial_class=Recorded)
     assert weights(found) == weights(trial)
-    # As one of several workers wrote it, and under the names of the oldest releases.
+    # As one of several workers wrote it, with the names of the oldest releases.
     state = torch.load(folder / "state_dict.pth", weights_only=False)
     old = {f"module.{name}": value for name, value in state["models_state_dict"][0].items()}
     torch.save({"model_state_dict": old}, folder / "checkpoint.pt")
@@ -353,7 +353,7 @@ def test_the_chief_may_take_long() -> None:
 def test_an_entrypoint_names_the_class(
     stub: Stub, make_task: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The configuration says how long and how often; zero is never."""
+    """The configuration sets length and periods; a period of zero means never."""
     config = {
         "name": "line",
         "searcher": {"name": "single", "metric": "val_loss", "max_length": {"records": 40}},

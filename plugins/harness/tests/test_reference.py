@@ -1,4 +1,4 @@
-"""The reference: docstrings by their rules, pages that are not stale, and examples that run."""
+"""The reference: docstrings keep to the rules, pages are up to date, and examples run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports through outages: nothing lost, nothing doubled, nothing out of order."""
+"""Reports during outages: none is lost, repeated or out of order."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def test_killed_master_loses_and_doubles_nothing(
     total, kills = 600, 6
     step = 0
     for kill in range(1, kills + 1):
-        # Kill it while it works, with reports of this round and perhaps an answer under way.
+        # Kill it while it sends reports of this round, perhaps before an answer arrives.
         for _ in range(total // kills):
             metrics.report("training", {"loss": float(step)}, step)
             step += 1
@@ -66,7 +66,7 @@ def test_killed_master_loses_and_doubles_nothing(
     for group, name in (("training", "loss"), ("validation", "accuracy")):
         for at in stub.steps(group):
             assert stub.values(group, at) == {name: float(at)}
-    # Of what the master had, only what was under way at a kill came a second time.
+    # Only reports that were being sent at a kill arrive a second time.
     assert stub.repeats <= kills
     assert not list(tmp_path.glob("*.jsonl")), "the spool left files behind"
 
@@ -117,7 +117,7 @@ def test_refusal_is_raised_at_the_next_report(stub: Stub, tmp_path: pathlib.Path
     with pytest.raises(errors.APIException, match="an older run"):
         for step in range(2, 10_000):
             metrics.report("training", {"loss": 1.0}, step)
-    # It is raised once, and what follows is delivered.
+    # The error is raised once, and later reports are delivered.
     metrics.report("training", {"loss": 1.0}, 10_000)
     metrics.close()
     assert stub.steps("training")[-1] == 10_000
@@ -250,7 +250,7 @@ print("done")
 
 
 def test_a_full_disk_loses_nothing(stub: Stub, tmp_path: pathlib.Path) -> None:
-    """No master answers, the disk fills up, training pauses; a master comes and has it all."""
+    """No master answers, the disk fills up, training pauses; a new master receives every report."""
     folder = tmp_path / "small"
     folder.mkdir()
     mount = f"mount -t tmpfs -o size=64k tmpfs {folder}"
@@ -294,7 +294,7 @@ def test_a_full_disk_loses_nothing(stub: Stub, tmp_path: pathlib.Path) -> None:
 
 
 def test_a_reporter_that_broke_says_so(stub: Stub, tmp_path: pathlib.Path) -> None:
-    """Whatever ends delivery, training does not wait for it for ever."""
+    """If delivery ends for any reason, training does not wait for it for ever."""
 
     class Broken(Spool):
         def peek(self) -> Report:

@@ -22,7 +22,7 @@ __all__ = ["secure"]  # a fixture
 
 @contextlib.contextmanager
 def serving(answer: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[int]:
-    """A server whose answers a function gives; yields its port."""
+    """Run a server with a function for its answers; yield its port."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -52,7 +52,7 @@ def body_of(handler: BaseHTTPRequestHandler) -> bytes:
 
 
 def pointing(status: int, to: str) -> Callable[[BaseHTTPRequestHandler], None]:
-    """Answers that point elsewhere; {path} stands for what was asked for."""
+    """Redirects; {path} stands for the path of the request."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         body_of(handler)
@@ -119,7 +119,7 @@ def test_where_no_redirect_leads() -> None:
 
 
 class Proxy:
-    """A web proxy that reaches one port, whatever it is asked for."""
+    """A web proxy that connects every request to one port."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -200,7 +200,7 @@ def test_a_tunnel_to_a_master_with_tls(
     proxy = Proxy(stub.port)
     with serving(proxy.answer) as port:
         monkeypatch.setenv("HTTPS_PROXY", f"127.0.0.1:{port}")
-        # The certificate is the master's, by the name that the master is asked for.
+        # The master's certificate is for the host name of the request.
         with session(f"https://{NAME}:443", certs.from_names(str(file), None)) as client:
             assert client.get("/api/v1/trials/12").status_code == 200
             client.post("/api/v1/trials/12/progress", json={"progress": 1})

@@ -112,7 +112,7 @@ def test_a_task_is_signed_in_already(stub: Stub, monkeypatch: pytest.MonkeyPatch
     assert client.get_session_username() == "ann"
     (sent,) = stub.sent("GET", "/experiments/5")
     assert sent.headers["Authorization"] == "Bearer of-the-owner"
-    # The token of the allocation serves where there is no other.
+    # Without another token, the token of the allocation is used.
     monkeypatch.delenv("DET_USER_TOKEN")
     monkeypatch.setenv("DET_SESSION_TOKEN", "of-the-task")
     client.login()
@@ -135,7 +135,7 @@ def test_the_session_that_det_left(
     assert stub.requests[-1].headers["Authorization"] == "Bearer of-bob"
     Determined(stub.url, user="ann").whoami()
     assert stub.requests[-1].headers["Authorization"] == "Bearer of-ann"
-    # A session that is over is no session.
+    # An ended session is not used.
     stub.refusals["/me"] = error(401, "Unauthenticated", "over")
     reply(stub, "POST", "/auth/login", error(403, "PermissionDenied", "invalid credentials"))
     with pytest.raises(api_errors.UnauthenticatedException, match="det user login bob"):
@@ -282,7 +282,7 @@ def test_lists_are_read_page_by_page(stub: Stub, det: Determined) -> None:
     assert query["sortBy"] == ["SORT_BY_NAME"] and query["orderBy"] == ["ORDER_BY_DESC"]
     assert query["labels"] == ["a", "b"] and query["states"] == ["STATE_RUNNING"]
     assert query["experimentIdFilter.incl"] == ["1", "2"] and "users" not in query
-    # A page that does not move on ends the list.
+    # If a page does not advance, the list ends.
     reply(stub, "GET", "/experiments", (200, {"experiments": [], "pagination": {"total": 9}}))
     assert det.list_experiments() == []
 
@@ -327,7 +327,7 @@ def test_create_experiment(
 
 
 def test_a_lost_answer_makes_no_second_experiment(stub: Stub) -> None:
-    """The master knows the repeated request by its key; another call has another key."""
+    """The master recognizes a repeated request by its key; each call has a new key."""
     reply(stub, "POST", "/experiments", (200, {"experiment": wire_experiment()}))
     policy = api.RetryPolicy(total=3, backoff_factor=0.01)
     with api.Session(stub.url, "ann", "token", max_retries=policy) as session:
@@ -457,7 +457,7 @@ def test_checkpoints_are_sorted_by_the_master(stub: Stub, det: Determined) -> No
     query = stub.requests[-1].query
     assert query["sortByAttr"] == ["SORT_BY_SEARCHER_METRIC"] and query["limit"] == ["1"]
     assert query["states"] == ["STATE_COMPLETED"] and "orderBy" not in query
-    # A named metric goes the way of the searcher's, unless the caller says otherwise.
+    # A named metric has the searcher's direction, unless the caller sets another.
     found.top_checkpoint(sort_by="loss")
     assert stub.requests[-1].query["orderBy"] == ["ORDER_BY_DESC"]
     found.top_checkpoint(sort_by="loss", smaller_is_better=True)
@@ -532,13 +532,13 @@ def test_download_from_a_file_system(
     assert found.download() == f"checkpoints/{UUID}"
     assert (tmp_path / "checkpoints" / UUID / "code" / "train.py").read_text() == "t"
     assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == [UUID]
-    # A task sees it elsewhere.
+    # A task sees the folder at another path.
     monkeypatch.setenv("DET_SHARED_FS_PATH", str(tmp_path / "fs"))
     found = of_storage(det, type="shared_fs", host_path="/host", storage_path="team")
     target = tmp_path / "here"
     assert found.download(str(target), mode=checkpoint.DownloadMode.DIRECT) == str(target)
     assert (target / "model.bin").read_text() == "m"
-    # What is there already is left alone.
+    # Files that exist are not changed.
     (target / "model.bin").write_text("mine")
     found.download(str(target))
     assert (target / "model.bin").read_text() == "mine"
@@ -573,7 +573,7 @@ def test_download_through_the_master(
     assert "through the master" in caplog.text and "/nowhere/at/all" in caplog.text
     assert stub.requests[-1].headers["Accept"] == "application/gzip"
     assert (target / "code" / "train.py").read_text() == "code/train.py"
-    # The oldest checkpoints have no such file.
+    # The oldest checkpoints do not have this file.
     assert json.loads((target / "metadata.json").read_text()) == {"steps_completed": 10}
     with pytest.raises(errors.NoDirectStorageAccess, match="does this machine mount"):
         found.download(str(tmp_path / "other"), mode=checkpoint.DownloadMode.DIRECT)
@@ -606,7 +606,7 @@ def test_only_whole_checkpoints_are_downloaded(det: Determined) -> None:
         found.download()
 
 
-# The rest.
+# Other calls.
 
 
 def test_workspaces_and_projects(stub: Stub, det: Determined) -> None:

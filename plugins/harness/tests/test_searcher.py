@@ -89,7 +89,7 @@ def test_operations_of_the_master(stub: Stub, make_task: MakeTask) -> None:
     assert completed[0] == {"op": {"length": 100}, "searcherMetric": 0.01}
     assert len(completed) == 3
     assert stub.sent("POST", "progress")[0].json == {"progress": 100.0}
-    # Out of work: the trial says that it stops, unfinished, so that it may be continued.
+    # No operation is left: the trial stops without completing, so it can be continued.
     assert len(stub.sent("POST", "/allocations/5.uuid.1/signals/ack_preemption")) == 1
 
 

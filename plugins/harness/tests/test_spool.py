@@ -102,7 +102,7 @@ number = 0
 for turn in range(2):
     while spool.append(report(number, 90)):
         number += 1
-    # The disk took a part of the last one; it is not among those that come out.
+    # Only a part of the last record was written, so it is not read.
     assert len(spool) >= 10
     assert not spool.append(report(-1, 90))
     for _ in range(10):

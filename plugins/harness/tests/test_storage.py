@@ -187,13 +187,13 @@ def test_shortcuts() -> None:
 
 
 def test_shared_folders_are_open_whatever_the_umask(tmp_path: pathlib.Path) -> None:
-    """Tasks of other users store beside; the umask of this process is every thread's."""
+    """Tasks of other users write there too; a process has one umask for all threads."""
     (tmp_path / "there").mkdir(mode=0o750)
     seen: List[int] = []
     stopped = threading.Event()
 
     def watch() -> None:
-        # The only way to read it is to set it; another thread does as user code would.
+        # A umask is read by setting it; another thread changes it, as user code may.
         while not stopped.is_set():
             folder = tmp_path / "of-user-code"
             folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""What every kind of object storage does alike, against a real store of each."""
+"""Tests that every kind of object storage must pass, with a real store of each kind."""
 
 import itertools
 import os
@@ -144,7 +144,7 @@ def test_partial_delete(
     globs: List[str],
     gone: List[str],
 ) -> None:
-    """What a glob means is the same as in a folder."""
+    """A glob has the same meaning as in a folder."""
     source = tmp_path / "source"
     source.mkdir()
     fill(source)

@@ -1,4 +1,4 @@
-"""What is S3's own: keys of the task, and what is said without boto3."""
+"""The parts specific to S3: keys of the task, and the error without boto3."""
 
 import json
 import pathlib
@@ -62,7 +62,7 @@ def test_two_workers_of_a_node_share_a_folder(stub: Stub, tmp_path: pathlib.Path
 def test_keys_of_the_task_go_before_those_of_the_environment(
     config: Dict[str, Any], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a user has in the environment is for data; checkpoints have keys of their own."""
+    """Keys in the user's environment are for data; checkpoints have keys of their own."""
     helper = tmp_path / "keys"
     said = {
         "Version": 1,

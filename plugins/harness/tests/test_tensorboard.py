@@ -63,7 +63,7 @@ def read_events(path: pathlib.Path) -> List[Point]:
 
 
 def test_checksum() -> None:
-    # The published check value of CRC-32C, masked as record files do it.
+    # The published check value of CRC-32C, masked as in record files.
     crc = 0xE3069283
     masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
     assert _events.masked_crc32c(b"123456789") == masked

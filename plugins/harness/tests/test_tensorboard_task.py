@@ -1,4 +1,4 @@
-"""What TensorBoard makes of our files, and the program of TensorBoard tasks."""
+"""TensorBoard reads the package's files; the program of TensorBoard tasks."""
 
 import http.client
 import json
@@ -57,11 +57,11 @@ def test_mirror(stored: pathlib.Path, tmp_path: pathlib.Path) -> None:
     assert copy.read_text() == "two"
     with copy.open() as follower:
         assert follower.read() == "two"
-        # A file that has grown grows here too, under the eyes of whoever reads it.
+        # If a file has grown, the new part is appended to the local copy, which a reader has open.
         write(stored, "train/events.2", "two and more")
         mirror.look()
         assert follower.read() == " and more"
-    # A shorter one is another file.
+    # A file that became shorter was replaced.
     write(stored, "train/events.2", "new")
     mirror.look()
     assert copy.read_text() == "new"
@@ -199,7 +199,7 @@ def test_what_the_task_lacks(
     assert "TensorBoard is not installed" in capsys.readouterr().err
 
 
-# Where TensorBoard is installed.
+# Tests that need TensorBoard.
 
 
 def test_tensorboard_reads_our_files(tmp_path: pathlib.Path) -> None:
@@ -238,7 +238,7 @@ def get(path: str, target: str) -> Any:
 
 
 def test_the_task(stored: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """A page that waits, then curves, and a point that comes while somebody looks."""
+    """A waiting page, then curves, and a point that is added while the page is open."""
     pytest.importorskip("tensorboard")
     address = str(tmp_path / "s")
     environment: Dict[str, str] = {

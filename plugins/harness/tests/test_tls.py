@@ -15,7 +15,7 @@ NAME = "master.example.internal"
 
 @pytest.fixture
 def secure(tmp_path: pathlib.Path) -> Iterator[Tuple[Stub, str, pathlib.Path]]:
-    """A master with a certificate of its own making, for a name that nobody resolves."""
+    """A master with a self-signed certificate, for a name that does not resolve."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("needs the openssl program to make a certificate")

@@ -31,7 +31,7 @@ class Records(torch.utils.data.Dataset):
 
 
 class Notes(experimental.TorchBatchProcessor):
-    """Writes each record to the output; preempts the trial where it is told to."""
+    """Writes each record to the output; preempts the trial at a given batch."""
 
     stub: Optional[Stub] = None
     preempt_at: Optional[int] = None
@@ -148,7 +148,7 @@ def test_wrong_arguments(make_task: MakeTask) -> None:
 
 
 def test_two_workers(tmp_path: pathlib.Path, stub: Stub, make_task: MakeTask) -> None:
-    """Eight batches of three for two; the last one is short, and one worker has fewer records."""
+    """Two workers share eight batches of three; the last one is short."""
     shared = make_task(DET_SLOT_IDS="[0,1]")
     script = tmp_path / "predict.py"
     script.write_text(

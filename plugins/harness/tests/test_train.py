@@ -1,4 +1,4 @@
-"""What a trial tells the master, byte by byte where it matters."""
+"""The calls of a trial to the master; where it matters, the exact bytes."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""DetCallback with the real Trainer and a model that is made on the spot."""
+"""DetCallback with the real Trainer and a model that the test generates."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def train(
 
 
 class PreemptAt(transformers.TrainerCallback):
-    """Preempts the trial behind a step, and waits until the trial can know."""
+    """Preempts the trial after a step, and waits until the trial can know of it."""
 
     core_context: core.Context
 
@@ -94,7 +94,7 @@ class PreemptAt(transformers.TrainerCallback):
             self.stub.change(preempt=True)
             deadline = time.monotonic() + DEADLINE
             while not self.core_context.preempt.should_preempt():
-                assert time.monotonic() < deadline, "the trial never hears of it"
+                assert time.monotonic() < deadline, "the preemption does not arrive"
                 time.sleep(0.01)
 
 
@@ -137,7 +137,7 @@ def test_a_filter_keeps_the_metric_of_the_search(
 def test_preemption_and_resumption(
     tmp_path: pathlib.Path, stub: Stub, make_task: MakeTask, eval_steps: int
 ) -> None:
-    """The trial saves where it is, evaluates no more, and ends as if nothing had happened."""
+    """The trial saves without an evaluation; the resumed trial ends as one without a stop."""
     make_task(config())
     whole = arguments(tmp_path / "whole", eval_strategy="steps", eval_steps=eval_steps)
     _, expected = train(whole)

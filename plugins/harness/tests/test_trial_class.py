@@ -173,7 +173,7 @@ def test_lengths_that_mean_nothing() -> None:
 
 
 class Items:
-    """A Sequence that says which of its items were asked for."""
+    """A Sequence that records which of its items were read."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -223,7 +223,7 @@ def test_an_item_that_cannot_be_made() -> None:
         next(_data.training_batches(Broken(3), _data.FitSettings(), 0, 0))
 
 
-# Which Keras.
+# The version of Keras.
 
 
 def test_keras_2_for_trial_classes(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
@@ -235,13 +235,13 @@ def test_keras_2_for_trial_classes(monkeypatch: pytest.MonkeyPatch, tmp_path: pa
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     _backend.prefer_keras_2()
     assert os.environ["TF_USE_LEGACY_KERAS"] == "1"
-    # Whoever decides otherwise is heard.
+    # A user's own setting has precedence.
     monkeypatch.setenv("TF_USE_LEGACY_KERAS", "0")
     _backend.prefer_keras_2()
     assert os.environ["TF_USE_LEGACY_KERAS"] == "0"
 
 
-# The programs.
+# The programs that start trials.
 
 
 def environment(**more: str) -> Dict[str, str]:
@@ -282,7 +282,7 @@ def test_a_trial_class_on_two_slots(stub: Stub, make_task: MakeTask, code: pathl
 
 
 def test_one_failure_ends_all(stub: Stub, make_task: MakeTask, code: pathlib.Path) -> None:
-    """The other worker waits for the one that failed, and is not left waiting."""
+    """The other worker waits for the one that failed, and is ended too."""
     hparams = json.dumps({"lr": 0.1, "fail": 1})
     make_task(DET_SLOT_IDS="[0,1]", DET_HPARAMS=hparams)
     port = str(free_port())
@@ -306,7 +306,7 @@ def test_user_code(
     copied = code / "checkpoints" / "one" / "code"
     names = sorted(p.relative_to(copied).as_posix() for p in copied.rglob("*"))
     assert names == ["model_def.py", "sub", "sub/a.py"]
-    # On the cluster what training wrote since it began is not code.
+    # In a cluster, files that training has written are not part of the code.
     submitted = tmp_path / "run" / "train" / "model"
     submitted.mkdir(parents=True)
     (submitted / "model_def.py").write_text("")

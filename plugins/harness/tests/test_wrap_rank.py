@@ -80,7 +80,7 @@ def test_arguments_of_the_program_are_its_own() -> None:
 
 
 class Chunks(io.RawIOBase):
-    """Provides prepared pieces, as a pipe would."""
+    """Provides prepared pieces, as a pipe does."""
 
     def __init__(self, *chunks: bytes) -> None:
         self._chunks = list(chunks)

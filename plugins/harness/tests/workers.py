@@ -1,4 +1,4 @@
-"""What the processes of a distributed job run in tests; a module, so that they can import it."""
+"""Functions that processes of a distributed job run in tests; a module, so they can import it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from determined import core
 
 
 def collectives(env: Dict[str, str], results: Any) -> None:
-    """Join as torchrun's variables say, and try every collective."""
+    """Join with torchrun's variables, and call every collective."""
     os.environ.update(env)
     dist = core.DistributedContext.from_torch_distributed()
     big = bytes(3_000_000) + bytes([dist.rank])
@@ -30,7 +30,7 @@ def collectives(env: Dict[str, str], results: Any) -> None:
 
 
 def die_before_the_second(env: Dict[str, str], results: Any) -> None:
-    """Rank 1 is killed between two collectives; the others say what they saw."""
+    """Rank 1 is killed between two collectives; the others return what they got."""
     os.environ.update(env)
     dist = core.DistributedContext.from_torch_distributed()
     dist.allgather(None)

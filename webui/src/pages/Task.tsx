@@ -45,7 +45,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
   const to = t && opened(t);
   const tree = loaded.data.tree ?? [];
   const paused = t?.taskState?.endsWith('PAUSED');
-  const stopping = t?.taskState?.includes('STOPPING'); // its attempt has not ended yet: the master refuses both
+  const stopping = t?.taskState?.includes('STOPPING'); // its attempt has not ended yet: the master rejects Pause and Unpause
   const pause = async () => {
     try {
       await api.pauseTask(id, !paused);
@@ -70,7 +70,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
         {t && !over && tree.length > 1 && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload, true))}>End the tree</button>}
       </div>
       {!over && attempt?.waitingReason && <Notice kind="wait" title="The task waits" text={attempt.waitingReason} />}
-      {over && attempt?.exitReason && <Notice kind={attempt.statusCode ? 'bad' : 'wait'} title="It is over" text={attempt.exitReason} />}
+      {over && attempt?.exitReason && <Notice kind={attempt.statusCode ? 'bad' : 'wait'} title="The task ended" text={attempt.exitReason} />}
       {loaded.data.newest && <Nomad attempt={loaded.data.newest} />}
       {t?.kind === 'shells' && !over && <p class="lead">Open it from a terminal: <code>det shell open {id}</code></p>}
       {tree.length > 1 && <Tree tree={tree} at={id} />}

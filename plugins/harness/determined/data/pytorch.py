@@ -1,6 +1,6 @@
 """Stored data sets in PyTorch.
 
-A ``data.Dataset`` is a map-style dataset as it is: give it to ``determined.pytorch.DataLoader``
+A ``data.Dataset`` can be used as a map-style dataset: give it to ``determined.pytorch.DataLoader``
 or to ``torch.utils.data.DataLoader``. In a loop of your own, ``DataLoader`` here shards, shuffles
 and resumes.
 
@@ -81,9 +81,9 @@ class _Batches(data.Sampler):
 class DataLoader(data.DataLoader):
     """A ``torch.utils.data.DataLoader`` that knows which batches were returned.
 
-    Its state is that of the loop which reads it, however far its workers have read ahead. Each
-    iteration goes to the end of an epoch, and the next one is the next epoch. ``options`` are those
-    of PyTorch's own, but for what says which records come when.
+    Its state counts the batches that the loop has received, not those that workers have
+    prepared. Each iteration ends with the epoch, and the next one is the next epoch. ``options``
+    are those of PyTorch's loader, except those that select records or their order.
 
     Example::
 

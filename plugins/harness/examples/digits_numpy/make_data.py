@@ -1,4 +1,4 @@
-"""Makes digits.txt: small pictures of digits, drawn by this script and by nobody else.
+"""Makes digits.txt: small pictures of digits, all drawn by this script.
 
 Each picture starts as a glyph of a 5 by 7 font (below), is squeezed, sheared, moved and drawn
 with a pen of varying pressure onto 8 by 8 pixels, and gets noise and the odd blot. Only sums and

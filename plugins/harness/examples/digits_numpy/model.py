@@ -94,7 +94,7 @@ class Network:
         (directory / "state.json").write_text(json.dumps(state), encoding="utf-8")
 
     def load(self, directory):
-        """Become what ``save`` wrote."""
+        """Read what ``save`` wrote."""
         with np.load(directory / "network.npz") as arrays:
             for name in self.weights:
                 self.weights[name] = arrays[f"weight_{name}"]

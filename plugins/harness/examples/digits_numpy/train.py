@@ -18,7 +18,7 @@ import model
 import determined as det
 from determined import core
 
-# What digits.yaml says, for runs that no cluster configures.
+# The settings of digits.yaml, for runs outside a cluster.
 DEFAULTS = {
     "hyperparameters": {
         "learning_rate": 0.015,
@@ -97,7 +97,7 @@ def train(core_context, config, hparams, seed, latest, batches=None):
         saved_at = network.batches
 
     def due(before, every):
-        """Return whether training passed a multiple of every since it was at before."""
+        """Return whether training passed a multiple of every after batch before, or ended."""
         return network.batches == length or network.batches // every > before // every
 
     core_context.train.set_status("training")

@@ -90,7 +90,7 @@ class Network:
         path.write_text(json.dumps(state), encoding="utf-8")
 
     def load(self, path):
-        """Become what ``save`` wrote."""
+        """Read what ``save`` wrote."""
         state = json.loads(path.read_text(encoding="utf-8"))
         self.batches = state["batches"]
         self.first, self.second = state["first"], state["second"]

@@ -19,7 +19,7 @@ from determined import core
 SPECIES = ("setosa", "versicolor", "virginica")
 FILE = "iris.csv"
 
-# What const.yaml says, for runs that no cluster configures.
+# The settings of const.yaml, for runs outside a cluster.
 DEFAULTS = {
     "hyperparameters": {
         "learning_rate": 1.0e-4,
@@ -131,14 +131,14 @@ class Trial:
         return in_batches(count, unit, self.batch_size, self.records_per_epoch)
 
     def restore(self, storage_id):
-        """Go on from a checkpoint."""
+        """Continue from a checkpoint."""
         with self.core.checkpoint.restore_path(storage_id) as path:
             self.network.load(path / "network.json")
         self.saved_at = self.network.batches
         logging.info("continuing from checkpoint %s at batch %d", storage_id, self.network.batches)
 
     def save(self):
-        """Store a checkpoint, unless the last one is as new."""
+        """Store a checkpoint, unless one of this batch is stored already."""
         if self.saved_at == self.network.batches:
             return
         metadata = {"steps_completed": self.network.batches}
@@ -147,7 +147,7 @@ class Trial:
         self.saved_at = self.network.batches
 
     def train_to(self, length):
-        """Train up to length batches; return the last accuracy, or None when told to stop."""
+        """Train up to length batches; return the last accuracy, or None after a preemption."""
         network = self.network
         accuracy = None
         while network.batches < length:
@@ -164,7 +164,7 @@ class Trial:
                 logging.info("stopping at batch %d; the trial resumes later", network.batches)
                 return None
         if accuracy is None:
-            # Stopped before between the last batch and the end: the work is done already.
+            # The last run was stopped after its last batch: only the accuracy is missing.
             accuracy = network.evaluate(*self.validation)[1]
         return accuracy
 

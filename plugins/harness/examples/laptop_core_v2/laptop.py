@@ -18,7 +18,7 @@ def main():
         line.train(core_v2, stop_at=arguments.fail_at)
         raise RuntimeError("the lid was closed")
     line.train(core_v2)
-    # Without it the end of the program does the same.
+    # Without this call, the end of the program does the same.
     core_v2.close()
 
 

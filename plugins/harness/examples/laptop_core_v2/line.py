@@ -9,7 +9,7 @@ STEPS, SAVE = 100, 20
 
 
 def config(experiment, trial, learning_rate):
-    """Say which experiment and which trial this is; whoever says the same continues with it."""
+    """Name the experiment and the trial; a program that uses the same names continues the trial."""
     return core_v2.Config(
         name="laptop",
         hparams={"learning_rate": learning_rate},

@@ -20,7 +20,7 @@ def run(name, rate):
 
 def main():
     name = sys.argv[1]
-    # Programs of their own: what a trial prints goes to its own log.
+    # Each trial is a program of its own, so its output goes to its own log.
     fresh = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(max_workers=2, mp_context=fresh) as pool:
         results = list(pool.map(run, [name] * len(RATES), RATES))

@@ -1,4 +1,4 @@
-"""Fine-tunes a small BERT to tell praise from blame, with the Trainer of Transformers.
+"""Fine-tunes a small BERT to tell good reviews from bad ones, with the Trainer of Transformers.
 
 On a cluster: ``det experiment create const.yaml .``; on a laptop: ``python3 finetune.py``.
 """
@@ -14,7 +14,7 @@ import determined as det
 from determined import core
 from determined.transformers import DetCallback
 
-# What const.yaml says, for a run that no cluster configures.
+# The settings of const.yaml, for a run outside a cluster.
 HPARAMS = {"learning_rate": 0.003, "batch_size": 32}
 STEPS = 200
 

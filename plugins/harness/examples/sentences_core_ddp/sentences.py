@@ -1,4 +1,4 @@
-"""Sentences of a small grammar, made on the spot, and a model of the language that they are in."""
+"""Sentences generated from a small grammar, and a language model for them."""
 
 import random
 
@@ -27,7 +27,7 @@ def sentence(rng):
 
 
 def make(count, seed):
-    """Return sentences as numbers of letters, filled up with ends."""
+    """Return sentences as numbers of letters, padded with the number of the end."""
     rng = random.Random(seed)
     rows = torch.full((count, LENGTH), END)
     for row in rows:
@@ -48,7 +48,7 @@ class Model(torch.nn.Module):
         )
         self.layers = torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
         self.scores = torch.nn.Linear(width, len(ALPHABET))
-        # True where a letter may not look: at those after it.
+        # True for the letters that a letter must not see: those after it.
         later = torch.triu(torch.ones(LENGTH, LENGTH, dtype=torch.bool), diagonal=1)
         self.register_buffer("later", later, persistent=False)
 
@@ -60,8 +60,8 @@ class Model(torch.nn.Module):
 
 
 def loss_of(model, rows):
-    """Return how surprising each next letter is, on average."""
-    # A sentence begins behind the end of another.
+    """Return the mean cross entropy of each next letter."""
+    # A sentence begins after the end of another.
     inputs = torch.nn.functional.pad(rows[:, :-1], (1, 0), value=END)
     scores = model(inputs)
     return torch.nn.functional.cross_entropy(scores.flatten(0, 1), rows.flatten())
@@ -69,7 +69,7 @@ def loss_of(model, rows):
 
 @torch.no_grad()
 def perplexity_of(model, rows):
-    """Return among how many letters the model has to choose for the next one, on average."""
+    """Return the perplexity: among how many letters the model chooses the next one, on average."""
     return loss_of(model, rows).exp().item()
 
 

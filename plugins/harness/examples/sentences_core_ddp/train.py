@@ -13,7 +13,7 @@ from sentences import Model, loss_of, make, perplexity_of, write
 import determined as det
 from determined import core
 
-# What const.yaml says, for a run that no cluster configures.
+# The settings of const.yaml, for a run outside a cluster.
 HPARAMS = {"global_batch_size": 32, "lr": 0.003, "width": 32, "layers": 1}
 STEPS, REPORT, VALIDATE, SAVE = 300, 20, 100, 100
 
@@ -29,7 +29,7 @@ def main():
 
 @contextlib.contextmanager
 def workers():
-    """Connect the workers that determined.launch.torch_distributed has started; None for one."""
+    """Connect the workers of determined.launch.torch_distributed; return None if there is one."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield None
         return
@@ -49,7 +49,7 @@ def train(core_context, hparams, latest):
         # All workers begin with the same weights, and average their gradients.
         model = torch.nn.parallel.DistributedDataParallel(bare)
     optimizer = torch.optim.Adam(model.parameters(), lr=hparams["lr"])
-    # The same on all workers: each draws the whole batch, and takes its own part of it.
+    # The same on all workers: each draws the whole batch, and uses its own part of it.
     generator = torch.Generator().manual_seed(7)
     step = 0
 

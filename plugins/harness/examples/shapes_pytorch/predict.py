@@ -1,4 +1,4 @@
-"""Batch inference: says what a trained model sees in each of a thousand images.
+"""Batch inference: a trained model classifies each of a thousand images.
 
 On a cluster: ``det experiment create predict.yaml . --config hyperparameters.checkpoint=UUID``;
 on a laptop: ``python3 predict.py FOLDER``, with a checkpoint that was downloaded there.
@@ -24,12 +24,12 @@ class Predict(experimental.TorchBatchProcessor):
             folder = sys.argv[1]
         else:
             uuid = context.get_hparams()["checkpoint"]
-            # A folder per worker: those of a node download at the same time.
+            # A folder per worker, because the workers of a node download at the same time.
             folder = f"checkpoint-{context.get_distributed_rank()}"
             client.get_checkpoint(uuid).download(folder)
         trial = pytorch.load_trial_from_checkpoint_path(folder)
         self.model = context.prepare_model_for_inference(trial.model)
-        # Of all workers together: how many images were seen, and the share of right answers.
+        # For all workers together: the number of images, and the share of right answers.
         self.seen = context.wrap_reducer(sum, name="images")
         self.right = context.wrap_reducer(lambda all: sum(all) / len(all), name="accuracy")
 

@@ -1,4 +1,4 @@
-"""Small images of four shapes under noise, made on the spot, and a trial that tells them apart."""
+"""Generates small noisy images of four shapes, and has a trial that classifies them."""
 
 import torch
 
@@ -9,7 +9,7 @@ KINDS = ("a row", "a column", "a diagonal", "a block")
 
 
 def make(count, seed):
-    """Return images and the numbers of what they show."""
+    """Return images and the numbers of their shapes."""
     generator = torch.Generator().manual_seed(seed)
     kinds = torch.randint(len(KINDS), (count,), generator=generator)
     images = 0.2 * torch.randn(count, 1, SIZE, SIZE, generator=generator)

@@ -1,4 +1,4 @@
-"""Noisy waves that are slow to make, and a small network that tells their shapes apart."""
+"""Noisy waves that are slow to generate, and a small network that classifies their shapes."""
 
 import logging
 
@@ -25,7 +25,7 @@ def make(count, seed):
 
 
 def stack(records):
-    """Return a batch as arrays: how strong each frequency is, and which shape it was."""
+    """Return a batch as arrays: the strength of each frequency, and the number of the shape."""
     waves = np.stack([record["wave"] for record in records])
     return np.abs(np.fft.rfft(waves)) / 8, np.array([record["kind"] for record in records])
 
@@ -48,7 +48,7 @@ class Network:
         return hidden, scores / scores.sum(axis=1, keepdims=True)
 
     def train(self, features, kinds, rate):
-        """Take one step, and return the loss before it."""
+        """Train one step, and return the loss before it."""
         hidden, chances = self.forward(features)
         rows = np.arange(len(kinds))
         loss = -np.log(chances[rows, kinds] + 1e-12).mean()

@@ -1,4 +1,4 @@
-"""Tells how many waves a noisy signal has, with Lightning's Trainer.
+"""Counts the waves of a noisy signal, with Lightning's Trainer.
 
 On a cluster: ``det experiment create const.yaml .``; on a laptop: ``python3 train.py``.
 """
@@ -15,13 +15,13 @@ import determined as det
 from determined import core
 from determined.lightning import DeterminedCallback, DeterminedLogger
 
-# What const.yaml says, for a run that no cluster configures.
+# The settings of const.yaml, for a run outside a cluster.
 HPARAMS = {"global_batch_size": 32, "lr": 0.003, "hidden": 32}
 EPOCHS, POINTS, KINDS = 4, 24, 4
 
 
 def signals(count, seed):
-    """Return noisy signals of one to four waves, and which number each has, from zero."""
+    """Return noisy signals of one to four waves, and the number of waves less one."""
     generator = torch.Generator().manual_seed(seed)
     kinds = torch.randint(KINDS, (count,), generator=generator)
     phases = 2 * math.pi * torch.rand(count, 1, generator=generator)
