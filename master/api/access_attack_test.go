@@ -148,7 +148,7 @@ func TestOtherTeamsThings(t *testing.T) {
 }
 
 // TestListsOfTeams: no list, search, filter or count shows anything of the other workspace; the
-// queue shows that something is before one's own, without a name.
+// queue shows that tasks are ahead of the user's own, without their names.
 func TestListsOfTeams(t *testing.T) {
 	m := newTeams(t)
 	m.node("n0", "node-0", 2)
@@ -249,7 +249,7 @@ func TestEditorsActInTheirOwnName(t *testing.T) {
 	other.post("/api/v1/notebooks/"+notebook+"/kill", "").ok()
 }
 
-// whoIs reads a user as their newest session has them.
+// whoIs returns a user with the rights of their newest session.
 func (r *rig) whoIs(name string) auth.Who {
 	r.t.Helper()
 	token := strings.TrimPrefix(r.user(name).token, "Bearer ")
