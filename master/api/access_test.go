@@ -97,12 +97,12 @@ func (r *rig) checks() (url string) {
 // accessPath is the path of an endpoint with an object of each kind in the first workspace.
 func accessPath(l v1.Line, values map[string]string) string {
 	params := make([]any, len(l.Names()))
-	if l.Path == v1.GetUserByName.Path {
+	if l.Object == v1.KindUser && len(l.Names()) > 0 && l.Names()[0] == "name" {
 		return l.At("determined")
 	}
 	for i, name := range l.Names() {
 		value, known := map[string]string{"version": "1", "delivery": "1", "workload": "EXPERIMENT", "slot": "0", "pool": "default", "rank": "0", "key": "UNCATEGORIZED", "external": "unknown",
-			"experiment": "theirs", "trial": "one", "group": values["groups"], "user": "2", "workspace": "1"}[name]
+			"profile": "heap", "experiment": "theirs", "trial": "one", "group": values["groups"], "user": "2", "workspace": "1"}[name]
 		switch object, has := values[first(l.Path)]; {
 		case i == 0 && has && !known:
 			value = object

@@ -179,6 +179,8 @@ type API struct {
 	artifacts   artifacts
 	openAnswers *openAnswers
 	downloads   *downloads
+	followers   followers
+	profiles    *turns          // of profiling
 	taskIO      *taskIO         // receives the reports of tasks
 	driven      *drivenSearches // searches that programs outside drive
 	gathers     *gathers
@@ -194,7 +196,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), trail: newTrail(db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		gathers: newGathers(), tests: newTurns(maxTests), stopping: ctx}
+		gathers: newGathers(), tests: newTurns(maxTests), profiles: newTurns(maxProfiles), stopping: ctx}
 	if cfg.MaxConnections == 0 {
 		cfg.MaxConnections = defaultMaxConnections
 	}

@@ -43,13 +43,20 @@ func (a *API) health(ctx context.Context, c *call) error {
 	return c.send(h)
 }
 
+// mayScrape fails if the caller is on another machine and not signed in.
+func (a *API) mayScrape(ctx context.Context, c *call) error {
+	if c.Context().RemoteIP().IsLoopback() && !isProxied(c.Ctx) {
+		return nil
+	}
+	_, err := a.auth.who(ctx, c.Ctx)
+	return err
+}
+
 // prometheus needs no sign-in from this machine, where the agents of Nomad and Consul scrape,
 // and a sign-in from other machines.
 func (a *API) prometheus(ctx context.Context, c *call) error {
-	if !c.Context().RemoteIP().IsLoopback() || isProxied(c.Ctx) {
-		if _, err := a.auth.who(ctx, c.Ctx); err != nil {
-			return err
-		}
+	if err := a.mayScrape(ctx, c); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()

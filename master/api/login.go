@@ -167,5 +167,6 @@ func (a *API) me(ctx context.Context, c *call, _ *v1.None) (*v1.GetMeResponse, e
 
 func (a *API) oldMe(ctx context.Context, c *call, _ *v1.None) (*v1.OldUser, error) {
 	u, err := a.db.UserByID(ctx, c.who.UserID)
-	return &v1.OldUser{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active, Remote: u.Remote}, err
+	old := oldUser(u)
+	return &old, err
 }

@@ -54,6 +54,22 @@ func (r *rig) lines(task string, f store.LogFilter) (all []store.LogRecord) {
 	return all
 }
 
+// TestTenThousandLines: as in Determined, a request may bring 10,000 lines, and read as many.
+func TestTenThousandLines(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	const n = 10_000
+	lines := make([]string, n)
+	for i := range lines {
+		lines[i] = fmt.Sprintf(`{"taskId":%q,"log":"line %d of a training: loss 0.12345, accuracy 0.98765, 1234 samples in a second\n"}`, a.task, i)
+	}
+	a.ranks[0].post("/api/v1/task/logs", `{"logs":[`+strings.Join(lines, ",")+`]}`).ok()
+	got := strings.Split(strings.TrimSpace(string(r.user("determined").get(fmt.Sprintf("/api/v1/tasks/%s/logs?limit=%d", a.task, n)).ok().body)), "\n")
+	if len(got) != n || !strings.Contains(got[0], "line 0 of") || !strings.Contains(got[n-1], fmt.Sprintf("line %d of", n-1)) {
+		t.Errorf("%d lines, from %.200s to %.200s", len(got), got[0], got[len(got)-1])
+	}
+}
+
 // The shippers of two tasks may have the same name.
 func TestShippersOfTasksMayShareNames(t *testing.T) {
 	r := newRig(t)

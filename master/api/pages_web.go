@@ -30,7 +30,7 @@ const (
 
 // nonPagePrefixes are the prefixes of paths that are never pages: a wrong path there is an
 // error for browsers too, instead of the start page.
-var nonPagePrefixes = []string{"/api/", "/proxy/", "/runner/", "/harness/", "/checkpoints/", "/docs/", "/assets/"}
+var nonPagePrefixes = []string{"/api/", "/proxy/", "/runner/", "/harness/", "/checkpoints/", "/docs/", "/assets/", "/debug/", "/prom/"}
 
 const missingPages = `<!doctype html><meta charset="utf-8"><title>Detent</title>
 <h1>This master was built without its pages</h1>

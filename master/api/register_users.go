@@ -45,5 +45,8 @@ func (a *API) registerUserRoutes() {
 	a.registerJobs()
 	a.registerArtifacts()
 	a.registerLive()
+	a.registerUpdates()
+	a.registerProfiles()
+	a.registerOldUsers()
 	a.registerDocs()
 }

@@ -15,6 +15,7 @@ import (
 // them, not even for tasks of admins.
 var writableByTasks = map[string]bool{
 	"allocations": true, "auth": true, "checkpoints": true, "commands": true, "experiments": true, "experiments-search": true, "generic-tasks": true,
+	"logout":     true,
 	"job-queues": true, "models": true, "notebooks": true, "preview-hp-search": true, "projects": true, "runs": true, "shells": true,
 	"task": true, "task-logs": true, "tasks": true, "tensorboards": true, "trial-source-info": true, "trials": true,
 }

@@ -78,15 +78,17 @@ type DeliveryResult struct {
 	Error      string
 }
 
-// RecordDelivery stores the result of a try, and removes what is too old for the log.
+// RecordDelivery stores the result of a try, and removes what is too old for the log. It locks the
+// webhook before the delivery, as the deletion of a webhook does: they cannot deadlock.
 func (db *DB) RecordDelivery(ctx context.Context, r DeliveryResult) error {
-	_, err := db.exec(ctx, `
+	_, err := db.exec(ctx, `UPDATE webhooks SET served_at = clock_timestamp() WHERE id = $1`, r.WebhookID)
+	if err != nil {
+		return err
+	}
+	_, err = db.exec(ctx, `
 		UPDATE webhook_deliveries SET tries = tries + 1, state = $2, due_at = now() + $3::interval, status = nullif($4, 0), error = $5,
 			ended_at = CASE WHEN $2 <> 'WAITING' THEN now() END
 		WHERE id = $1 AND state = 'WAITING'`, r.ID, r.State, r.RetryAfter, r.Status, clippedLine(label(r.Error)))
-	if err == nil {
-		_, err = db.exec(ctx, `UPDATE webhooks SET served_at = clock_timestamp() WHERE id = $1`, r.WebhookID)
-	}
 	if err == nil && r.State != "WAITING" {
 		err = db.pruneDeliveries(ctx, r.WebhookID)
 	}

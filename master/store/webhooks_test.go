@@ -204,6 +204,29 @@ func TestCustomEvents(t *testing.T) {
 	}
 }
 
+// TestDeletionWhileDelivering: the leader stores results of a webhook that somebody deletes at that
+// moment, and neither fails.
+func TestDeletionWhileDelivering(t *testing.T) {
+	w := newWorld(t)
+	for i := range 40 {
+		hook := w.hook(fmt.Sprintf("h%d", i), 1, webhook.Workspace, onCompleted)
+		w.exec(`INSERT INTO webhook_deliveries (webhook_id, event_id, event) VALUES ($1, gen_random_uuid(), '{}')`, hook)
+		id := w.int(`SELECT id FROM webhook_deliveries WHERE webhook_id = $1`, hook)
+		recorded := make(chan error, 1)
+		go func() {
+			recorded <- w.db.Tx(t.Context(), func(tx *DB) error {
+				return tx.RecordDelivery(t.Context(), DeliveryResult{ID: int64(id), WebhookID: hook, State: "DELIVERED", Status: 200})
+			})
+		}()
+		if err := w.db.DeleteWebhook(t.Context(), hook); err != nil {
+			t.Fatalf("the deletion: %v", err)
+		}
+		if err := <-recorded; err != nil {
+			t.Fatalf("the result: %v", err)
+		}
+	}
+}
+
 // TestDeliveryLog: the number of waiting deliveries is limited, and so is the log of ended ones.
 func TestDeliveryLog(t *testing.T) {
 	w := newWorld(t)

@@ -12,6 +12,15 @@ var (
 		Summary: "Check whether this master can serve: 200, or 503 with the servers that do not answer"}
 	GetMeasurements = Endpoint[None, None]{Method: "GET", Path: "//metrics", Access: Public, Stream: true,
 		Summary: "Get this master's metrics for Prometheus; from another machine with a bearer token"}
+	GetScrapeTargets = Endpoint[None, []ScrapeTarget]{Method: "GET", Path: "//prom/det-http-sd-config", Access: Public,
+		Summary: "List where Prometheus scrapes nodes: cAdvisor on port 8080, and NVIDIA's DCGM exporter on port 9400 of nodes with GPUs; from another machine with a bearer token"}
+	ListProfiles = Endpoint[None, None]{Method: "GET", Path: "//debug/pprof", Access: ByAdmins, Object: KindCluster, Verb: Administer, Stream: true, Audit: AuditAlways,
+		Summary: "List the profiles of this master, as a page"}
+	GetProfile = Endpoint[None, None]{Method: "GET", Path: "//debug/pprof/:profile", Access: ByAdmins, Object: KindCluster, Verb: Administer, Stream: true, Audit: AuditAlways,
+		Summary: "Profile this master: the heap, its goroutines, or its processor use for up to 60 seconds, in the form of Go's pprof",
+		Params:  "seconds debug gc"}
+	FollowUpdates = Endpoint[None, None]{Method: "GET", Path: "//stream", Access: ByBoth, Object: KindProject, Verb: View, List: true, Stream: true,
+		Summary: "Follow projects, models and versions of models over a WebSocket, as Determined's streaming client does"}
 	GetMasterConfig = Endpoint[None, GetMasterConfigResponse]{Method: "GET", Path: "/master/config", Access: ByAdmins, Object: KindCluster, Verb: Administer,
 		Summary: "Get the master's configuration, without secrets"}
 	PatchMasterConfig = Endpoint[PatchMasterConfigRequest, Empty]{Method: "PATCH", Path: "/master/config", Access: ByAdmins, Object: KindCluster, Verb: Administer, Again: true,

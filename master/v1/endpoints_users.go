@@ -26,6 +26,18 @@ var (
 		Summary: "Get the signed-in user"}
 	GetOldMe = Endpoint[None, OldUser]{Method: "GET", Path: "//users/me", Access: ByBoth, Object: KindOwn,
 		Summary: "Get the signed-in user, in the form for sign-ins by a browser"}
+	OldLogin = Endpoint[OldLoginRequest, OldLoginResponse]{Method: "POST", Path: "//login", Access: Public, Audit: AuditAlways, Params: "cookie",
+		Summary: "Sign in with a username and a password, in the form of Determined's oldest API; with cookie=true the response sets a cookie"}
+	OldLogout = Endpoint[None, Empty]{Method: "POST", Path: "//logout", Access: ByUsers, Object: KindOwn, Audit: AuditAlways,
+		Summary: "Sign out, in the form of Determined's oldest API"}
+	ListOldUsers = Endpoint[None, []OldUser]{Method: "GET", Path: "//users", Access: ByUsers, Object: KindUser, Verb: View, List: true, Page: true,
+		Summary: "List users, in the form of Determined's oldest API"}
+	CreateOldUser = Endpoint[OldUserRequest, Empty]{Method: "POST", Path: "//users", Access: ByAdmins, Object: KindUser, Verb: Administer,
+		Summary: "Create a user without a password, in the form of Determined's oldest API"}
+	ChangeOldUser = Endpoint[OldUserRequest, Empty]{Method: "PATCH", Path: "//users/:name", Access: ByUsers, Object: KindUser, Verb: Change, Again: true,
+		Summary: "Change a user, in the form of Determined's oldest API"}
+	RenameOldUser = Endpoint[OldUserRequest, Empty]{Method: "PATCH", Path: "//users/:name/username", Access: ByAdmins, Object: KindUser, Verb: Administer, Again: true,
+		Summary: "Rename a user, in the form of Determined's oldest API"}
 	GetUserSettings = Endpoint[None, GetUserSettingResponse]{Method: "GET", Path: "/users/setting", Access: ByUsers, Object: KindOwn,
 		Summary: "List your settings"}
 	SetUserSettings = Endpoint[PostUserSettingRequest, None]{Method: "POST", Path: "/users/setting", Access: ByUsers, Object: KindOwn,

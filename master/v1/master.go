@@ -1,5 +1,12 @@
 package v1
 
+// A ScrapeTarget is an entry of GET /prom/det-http-sd-config, in the form of Prometheus' HTTP
+// service discovery.
+type ScrapeTarget struct {
+	Targets []string          `json:"targets"`
+	Labels  map[string]string `json:"labels"`
+}
+
 type GetMasterResponse struct {
 	ClusterID             string          `json:"clusterId"`
 	ClusterName           string          `json:"clusterName"`

@@ -68,6 +68,35 @@ type User struct {
 	Remote         bool            `json:"remote"`
 }
 
+// OldLoginRequest is the body of POST /login. The password is plain text.
+type OldLoginRequest struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+}
+
+// OldLoginResponse is the response.
+type OldLoginResponse struct {
+	Token string `json:"token"`
+}
+
+// OldUserRequest is the body of POST /users and PATCH /users/{name}; PATCH /users/{name}/username
+// reads only the name.
+type OldUserRequest struct {
+	Username       *string       `json:"username,omitempty"`
+	Password       *string       `json:"password,omitempty"`
+	Active         *bool         `json:"active,omitempty"`
+	Admin          *bool         `json:"admin,omitempty"`
+	AgentUserGroup *OldAgentUser `json:"agent_user_group,omitempty"`
+}
+
+// OldAgentUser is the account on nodes that a user's tasks run as.
+type OldAgentUser struct {
+	UID   *int    `json:"uid,omitempty"`
+	GID   *int    `json:"gid,omitempty"`
+	User  *string `json:"user,omitempty"`
+	Group *string `json:"group,omitempty"`
+}
+
 // OldUser is a user in the form of Determined's oldest API, which its client still reads after
 // a sign-in by browser.
 type OldUser struct {

@@ -2711,6 +2711,28 @@ class v1NotifyContainerRunningResponse(Message):
     data: Sequence[Dict[str, Any]]
 
 
+class v1OldAgentUser(Message):
+    """The message v1OldAgentUser."""
+
+    uid: Optional[int] = None
+    gid: Optional[int] = None
+    user: Optional[str] = None
+    group: Optional[str] = None
+
+
+class v1OldLoginRequest(Message):
+    """The message v1OldLoginRequest."""
+
+    username: str
+    password: str
+
+
+class v1OldLoginResponse(Message):
+    """The message v1OldLoginResponse."""
+
+    token: str
+
+
 class v1OldPort(Message):
     """The message v1OldPort."""
 
@@ -2756,6 +2778,16 @@ class v1OldUser(Message):
     admin: bool
     active: bool
     remote: bool
+
+
+class v1OldUserRequest(Message):
+    """The message v1OldUserRequest."""
+
+    username: Optional[str] = None
+    password: Optional[str] = None
+    active: Optional[bool] = None
+    admin: Optional[bool] = None
+    agent_user_group: Optional[v1OldAgentUser] = None
 
 
 class v1OrderBy(DetEnum):
@@ -3877,6 +3909,13 @@ class v1ScopeTypeMask(Message):
 
     cluster: Optional[bool] = None
     workspace: Optional[bool] = None
+
+
+class v1ScrapeTarget(Message):
+    """The message v1ScrapeTarget."""
+
+    targets: Sequence[str]
+    labels: Dict[str, str]
 
 
 class v1SearchExperimentExperiment(Message):
@@ -5816,6 +5855,15 @@ def get_GetRunMetadata(
     return v1GetRunMetadataResponse.from_json(_answer)
 
 
+def get_GetScrapeTargets(
+    session: BaseSession,
+) -> Sequence[v1ScrapeTarget]:
+    """List where Prometheus scrapes nodes: cAdvisor on port 8080, and NVIDIA's DCGM exporter on port 9400 of nodes with GPUs; from another machine with a bearer token."""
+    _path = "/prom/det-http-sd-config"
+    _answer: Sequence[v1ScrapeTarget] = _call(session, "GET", _path, {})
+    return _answer
+
+
 def get_GetSearcherEvents(
     session: BaseSession,
     *,
@@ -6461,6 +6509,15 @@ def get_ListOldTasks(
     return _answer
 
 
+def get_ListOldUsers(
+    session: BaseSession,
+) -> Sequence[v1OldUser]:
+    """List users, in the form of Determined's oldest API."""
+    _path = "/users"
+    _answer: Sequence[v1OldUser] = _call(session, "GET", _path, {})
+    return _answer
+
+
 def get_ListOrphans(
     session: BaseSession,
 ) -> v1GetOrphansResponse:
@@ -6909,6 +6966,17 @@ def patch_AssignMultipleGroups(
     _call(session, "PATCH", _path, {}, body)
 
 
+def patch_ChangeOldUser(
+    session: BaseSession,
+    *,
+    name: Any,
+    body: v1OldUserRequest,
+) -> None:
+    """Change a user, in the form of Determined's oldest API."""
+    _path = f"/users/{_quoted(str(name))}"
+    _call(session, "PATCH", _path, {}, body)
+
+
 def patch_PatchAccessToken(
     session: BaseSession,
     *,
@@ -7069,6 +7137,17 @@ def patch_PatchWorkspace(
     _path = f"/api/v1/workspaces/{_quoted(str(id))}"
     _answer = _call(session, "PATCH", _path, {}, body)
     return v1PatchWorkspaceResponse.from_json(_answer)
+
+
+def patch_RenameOldUser(
+    session: BaseSession,
+    *,
+    name: Any,
+    body: v1OldUserRequest,
+) -> None:
+    """Rename a user, in the form of Determined's oldest API."""
+    _path = f"/users/{_quoted(str(name))}/username"
+    _call(session, "PATCH", _path, {}, body)
 
 
 def post_AckAllocationPreemptionSignal(
@@ -7363,6 +7442,16 @@ def post_CreateGroup(
     _path = "/api/v1/groups"
     _answer = _call(session, "POST", _path, {}, body)
     return v1CreateGroupResponse.from_json(_answer)
+
+
+def post_CreateOldUser(
+    session: BaseSession,
+    *,
+    body: v1OldUserRequest,
+) -> None:
+    """Create a user without a password, in the form of Determined's oldest API."""
+    _path = "/users"
+    _call(session, "POST", _path, {}, body)
 
 
 def post_CreateTrial(
@@ -7780,6 +7869,29 @@ def post_NotifyContainerRunning(
     _path = f"/api/v1/allocations/{_quoted(str(allocationId))}/notify_container_running"
     _answer = _call(session, "POST", _path, {}, body)
     return v1NotifyContainerRunningResponse.from_json(_answer)
+
+
+def post_OldLogin(
+    session: BaseSession,
+    *,
+    body: v1OldLoginRequest,
+    cookie: Any = None,
+) -> v1OldLoginResponse:
+    """Sign in with a username and a password, in the form of Determined's oldest API; with cookie=true the response sets a cookie."""
+    _path = "/login"
+    _params = {
+        "cookie": cookie,
+    }
+    _answer = _call(session, "POST", _path, _params, body)
+    return v1OldLoginResponse.from_json(_answer)
+
+
+def post_OldLogout(
+    session: BaseSession,
+) -> None:
+    """Sign out, in the form of Determined's oldest API."""
+    _path = "/logout"
+    _call(session, "POST", _path, {})
 
 
 def post_PauseExperiment(

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/http/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	// maxProfiles is how many administrators may profile a master at once: Go has one profile of the
+	// processor, and each costs time.
+	maxProfiles = 1
+	// maxProfileTime is the maximum length of a profile or trace.
+	maxProfileTime = 60 * time.Second
+)
+
+// profileNames are the profiles of Go's runtime. The program's arguments ("cmdline") are not among
+// them.
+var profileNames = []string{"allocs", "block", "goroutine", "heap", "mutex", "threadcreate"}
+
+func (a *API) registerProfiles() {
+	raw(a, v1.ListProfiles, func(_ context.Context, c *call) error { return a.hijack(c.Ctx, http.HandlerFunc(listProfiles)) })
+	rawOn(a, v1.GetProfile, onProfile(), a.profile)
+	serve(a, v1.GetScrapeTargets, a.scrapeTargets)
+}
+
+// listProfiles writes Go's own page. Its links need the path to end in a slash.
+func listProfiles(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasSuffix(r.URL.Path, "/") {
+		http.Redirect(w, r, r.URL.Path+"/", http.StatusSeeOther)
+		return
+	}
+	pprof.Index(w, r)
+}
+
+// onProfile finds a profile by its name.
+func onProfile() object[http.Handler] {
+	return object[http.Handler]{
+		of: func(http.Handler) auth.Object { return auth.Object{Kind: v1.KindCluster} },
+		load: func(_ context.Context, c *call) (http.Handler, error) {
+			switch name := c.Params("profile"); {
+			case name == "profile":
+				return http.HandlerFunc(pprof.Profile), nil
+			case name == "trace":
+				return http.HandlerFunc(pprof.Trace), nil
+			case name == "symbol":
+				return http.HandlerFunc(pprof.Symbol), nil
+			case slices.Contains(profileNames, name):
+				return pprof.Handler(name), nil
+			default:
+				return nil, fault.New(fault.NotFound, "there is no profile %q; /debug/pprof/ lists them", fault.Clip(name))
+			}
+		},
+	}
+}
+
+// profile answers go tool pprof and browsers.
+func (a *API) profile(_ context.Context, c *call, h http.Handler) error {
+	if text, ok := c.query("seconds"); ok {
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(seconds > 0 && seconds <= maxProfileTime.Seconds()) {
+			return fault.New(fault.Invalid, "seconds: must be more than 0 and at most %d", int(maxProfileTime.Seconds()))
+		}
+	}
+	if !a.profiles.take(c.who.UserID) {
+		return fault.New(fault.TooMany, "this master is being profiled; try again when the profile has ended")
+	}
+	who := c.who.UserID
+	err := a.hijack(c.Ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer a.profiles.free(who)
+		h.ServeHTTP(w, r)
+	}))
+	if err != nil { // the handler was not called
+		a.profiles.free(who)
+	}
+	return err
+}

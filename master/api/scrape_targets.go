@@ -1,0 +1,49 @@
+package api
+
+import (
+	"context"
+	"net"
+	"strings"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// The ports on which Prometheus finds the exporters that Determined's documentation installs on
+// nodes.
+const (
+	cAdvisorPort = "8080"
+	dcgmPort     = "9400"
+)
+
+// scrapeTargets answers Prometheus' discovery over HTTP. Like /metrics it needs no sign-in from this
+// machine.
+func (a *API) scrapeTargets(ctx context.Context, c *call, _ *v1.None) (*[]v1.ScrapeTarget, error) {
+	if err := a.mayScrape(ctx, c); err != nil {
+		return nil, err
+	}
+	nodes, err := a.db.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := agentNames(nodes)
+	out := []v1.ScrapeTarget{}
+	for _, n := range nodes {
+		if n.Status != "ready" {
+			continue
+		}
+		w := a.wireAgent(n, nil)
+		labels := map[string]string{"det_agent_id": names[n.ID], "det_resource_pool": strings.Join(w.ResourcePools, ",")}
+		host := n.Address
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		target := func(port string) {
+			out = append(out, v1.ScrapeTarget{Targets: []string{net.JoinHostPort(host, port)}, Labels: labels})
+		}
+		target(cAdvisorPort)
+		if w.SlotStats.TypeStats[string(v1.DeviceTypeCuda)].Total > 0 {
+			target(dcgmPort)
+		}
+	}
+	return &out, nil
+}

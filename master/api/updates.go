@@ -1,0 +1,274 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/tunnel"
+	"github.com/detent-ml/detent/master/updates"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	// maxFollowers is the maximum number of open WebSockets of /stream, and maxFollowersOfOne of
+	// one caller.
+	maxFollowers, maxFollowersOfOne = 128, 8
+	// maxSubscription is the maximum size of a client's message: it may know many ids.
+	maxSubscription = 512 << 10
+	// followInterval is the minimum time between two comparisons for one client.
+	followInterval = 250 * time.Millisecond
+	// followSlowly is the time after which a client is compared without a wake-up: a wake-up may be
+	// lost with its connection.
+	followSlowly = 15 * time.Second
+	// followWrite limits the writing of one message.
+	followWrite = 15 * time.Second
+	// followChunk is how many rows are read at once.
+	followChunk = 100
+)
+
+func (a *API) registerUpdates() {
+	raw(a, v1.FollowUpdates, a.followUpdates)
+}
+
+// followers counts the open WebSockets of each caller.
+type followers struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int
+}
+
+// join admits one more, until the returned function is called.
+func (f *followers) join(who string) (leave func(), err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.of[who] >= maxFollowersOfOne:
+		return nil, fault.New(fault.TooMany, "%d streams of %s are open; close one", maxFollowersOfOne, who)
+	case f.all >= maxFollowers:
+		return nil, fault.New(fault.TooMany, "%d streams are open on this master; try again later", maxFollowers)
+	}
+	if f.of == nil {
+		f.of = map[string]int{}
+	}
+	f.all++
+	f.of[who]++
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.all--
+		if f.of[who]--; f.of[who] == 0 {
+			delete(f.of, who)
+		}
+	}, nil
+}
+
+// followUpdates answers GET /stream: a WebSocket over which the client follows projects, models
+// and their versions.
+func (a *API) followUpdates(_ context.Context, c *call) error {
+	if tunnel.Asked(http.Header{"Connection": {c.Get("Connection")}, "Upgrade": {c.Get("Upgrade")}}) != "websocket" {
+		c.Set("Upgrade", "websocket")
+		return fault.New(fault.Invalid, "GET /stream opens a WebSocket; send the header Upgrade: websocket")
+	}
+	leave, err := a.followers.join(c.who.Username)
+	if err != nil {
+		return err
+	}
+	ctx, followed := a.openAnswers.follow(a.stopping, c)
+	left := func() { followed(); leave() }
+	f := &follower{db: a.db, projects: auth.ScopeOf(c.who, v1.View, v1.KindProject), models: auth.ScopeOf(c.who, v1.View, v1.KindModel)}
+	err = a.hijack(c.Ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer left()
+		up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }} // guard has checked the origin
+		ws, err := up.Upgrade(w, r, nil)
+		if err != nil { // the upgrader has answered with the error
+			return
+		}
+		defer ws.Close()
+		wake, stop := a.bus.Subscribe(store.TopicUpdates)
+		defer stop()
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(r.Context(), func() { cancel(nil) })()
+		f.ws = ws
+		f.end(f.run(ctx, wake, subscriptions(ctx, ws, cancel)))
+	}))
+	if err != nil { // the handler was not called
+		left()
+	}
+	return err
+}
+
+// subscriptions reads the messages of a client until ctx or the connection ends.
+func subscriptions(ctx context.Context, ws *websocket.Conn, end context.CancelCauseFunc) <-chan updates.Request {
+	requests := make(chan updates.Request)
+	ws.SetReadLimit(maxSubscription)
+	go func() {
+		for {
+			_, text, err := ws.ReadMessage()
+			if err != nil {
+				end(err)
+				return
+			}
+			r, err := updates.Parse(text)
+			if err != nil {
+				end(err)
+				return
+			}
+			select {
+			case requests <- r:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return requests
+}
+
+// A follower is one client of /stream.
+type follower struct {
+	db               *store.DB
+	ws               *websocket.Conn
+	projects, models auth.Scope // where the client may view them
+	on               updates.Subscribe
+	told             struct{ projects, models, versions []updates.Row }
+}
+
+// run sends what subscriptions select until ctx ends.
+func (f *follower) run(ctx context.Context, wake <-chan struct{}, requests <-chan updates.Request) error {
+	tick := time.NewTicker(followSlowly)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case r := <-requests:
+			if err := f.subscribe(ctx, r); err != nil {
+				return err
+			}
+			continue
+		case <-tick.C:
+			if err := f.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(followWrite)); err != nil {
+				return err
+			}
+		case <-wake:
+		}
+		if err := f.compare(ctx); err != nil {
+			return err
+		}
+		if err := sleep.For(ctx, followInterval); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// subscribe replaces the subscription, and sends what the client does not know.
+func (f *follower) subscribe(ctx context.Context, r updates.Request) error {
+	var err error
+	for _, kind := range []struct {
+		told  *[]updates.Row
+		known string
+		on    *updates.Filter
+	}{
+		{&f.told.projects, r.Known.Projects, r.Subscribe.Projects}, {&f.told.models, r.Known.Models, r.Subscribe.Models}, {&f.told.versions, r.Known.Versions, r.Subscribe.Versions},
+	} {
+		since := int64(0)
+		if kind.on != nil {
+			since = kind.on.Since
+		}
+		if *kind.told, err = updates.Told(kind.known, since); err != nil {
+			return err
+		}
+	}
+	f.on = r.Subscribe
+	if err = f.send(updates.Sync{SyncID: r.SyncID}); err == nil {
+		if err = f.compare(ctx); err == nil {
+			err = f.send(updates.Sync{SyncID: r.SyncID, Complete: true})
+		}
+	}
+	return err
+}
+
+// compare sends what has changed since the client was last told.
+func (f *follower) compare(ctx context.Context) error {
+	db := f.db
+	if err := changes(ctx, f, f.on.Projects, &f.told.projects, f.projects, db.ProjectUpdates, db.ProjectsByID,
+		func(gone string) updates.Message { return updates.Message{ProjectsDeleted: gone} },
+		func(p *updates.Project) updates.Message { return updates.Message{Project: p} }); err != nil {
+		return err
+	}
+	if err := changes(ctx, f, f.on.Models, &f.told.models, f.models, db.ModelUpdates, db.ModelsByID,
+		func(gone string) updates.Message { return updates.Message{ModelsDeleted: gone} },
+		func(m *updates.Model) updates.Message { return updates.Message{Model: m} }); err != nil {
+		return err
+	}
+	return changes(ctx, f, f.on.Versions, &f.told.versions, f.models, db.VersionUpdates, db.VersionsByID,
+		func(gone string) updates.Message { return updates.Message{VersionsDeleted: gone} },
+		func(v *updates.Version) updates.Message { return updates.Message{Version: v} })
+}
+
+// changes compares one kind of object, and sends the deleted ids before the changed rows.
+func changes[T any](ctx context.Context, f *follower, on *updates.Filter, told *[]updates.Row, scope auth.Scope,
+	list func(context.Context, auth.Scope, *updates.Filter) ([]updates.Row, error), read func(context.Context, auth.Scope, []int) ([]T, error),
+	deleted func(string) updates.Message, changed func(*T) updates.Message,
+) error {
+	if on == nil {
+		on = &updates.Filter{}
+	}
+	now, err := list(ctx, scope, on)
+	if err != nil {
+		return err
+	}
+	gone, ids := updates.Diff(*told, now)
+	if len(gone) > 0 {
+		if err := f.send(deleted(updates.Ranges(gone))); err != nil {
+			return err
+		}
+	}
+	for len(ids) > 0 {
+		n := min(len(ids), followChunk)
+		rows, err := read(ctx, scope, ids[:n])
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if err := f.send(changed(&rows[i])); err != nil {
+				return err
+			}
+		}
+		ids = ids[n:]
+	}
+	*told = now
+	return nil
+}
+
+func (f *follower) send(message any) error {
+	_ = f.ws.SetWriteDeadline(time.Now().Add(followWrite))
+	return f.ws.WriteJSON(message)
+}
+
+// end closes the WebSocket, and tells the client why.
+func (f *follower) end(why error) {
+	code, text := websocket.CloseNormalClosure, ""
+	var closed *websocket.CloseError
+	switch {
+	case why == nil || errors.As(why, &closed) || errors.Is(why, context.Canceled):
+	case fault.Is(why, fault.Invalid):
+		code, text = websocket.CloseUnsupportedData, why.Error()
+	case fault.Is(why, fault.Forbidden), fault.Is(why, fault.Unauthenticated):
+		code, text = websocket.ClosePolicyViolation, why.Error()
+	default:
+		code, text = websocket.CloseInternalServerErr, "the master cannot go on with this stream; open it again"
+	}
+	const most = 123 - len("…") // bytes of a reason; RFC 6455
+	text = fault.ClipTo(text, most)
+	_ = f.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(followWrite))
+}

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// registerOldUsers adds what Determined had for users before /api/v1, and still has. Each translates
+// its body and calls the newer endpoint's function.
+func (a *API) registerOldUsers() {
+	serve(a, v1.OldLogin, a.oldLogin)
+	serve(a, v1.OldLogout, a.logout)
+	serve(a, v1.ListOldUsers, a.listOldUsers)
+	serve(a, v1.CreateOldUser, a.createOldUser)
+	serveOn(a, v1.ChangeOldUser, a.onUserByName(), a.patchOldUser)
+	serveOn(a, v1.RenameOldUser, a.onUserByName(), a.renameOldUser)
+}
+
+func (a *API) oldLogin(ctx context.Context, c *call, req *v1.OldLoginRequest) (*v1.OldLoginResponse, error) {
+	cookie, err := c.flag("cookie")
+	if err != nil {
+		return nil, err
+	}
+	resp, err := a.login(ctx, c, &v1.LoginRequest{Username: req.Username, Password: req.Password})
+	if err != nil {
+		return nil, err
+	}
+	if cookie == nil || !*cookie {
+		c.Response().Header.Del(fiber.HeaderSetCookie)
+	}
+	return &v1.OldLoginResponse{Token: resp.Token}, nil
+}
+
+func oldUser(u store.User) v1.OldUser {
+	return v1.OldUser{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active, Remote: u.Remote}
+}
+
+func (a *API) listOldUsers(ctx context.Context, _ *call, _ *v1.None) (*[]v1.OldUser, error) {
+	list, _, err := a.db.Users(ctx, store.UserFilter{})
+	out := make([]v1.OldUser, 0, len(list))
+	for _, u := range list {
+		out = append(out, oldUser(u))
+	}
+	return &out, err
+}
+
+// newAgentUser is an account on nodes in today's form.
+func newAgentUser(g *v1.OldAgentUser) *v1.AgentUserGroup {
+	if g == nil {
+		return nil
+	}
+	return &v1.AgentUserGroup{AgentUid: g.UID, AgentGid: g.GID, AgentUser: g.User, AgentGroup: g.Group}
+}
+
+func (a *API) createOldUser(ctx context.Context, c *call, req *v1.OldUserRequest) (*v1.Empty, error) {
+	if req.Username == nil {
+		return nil, fault.New(fault.Invalid, "username: is required")
+	}
+	_, err := a.createUser(ctx, c, &v1.PostUserRequest{Password: req.Password, User: &v1.User{Username: *req.Username,
+		Admin: req.Admin != nil && *req.Admin, Active: req.Active != nil && *req.Active, AgentUserGroup: newAgentUser(req.AgentUserGroup)}})
+	return &v1.Empty{}, err
+}
+
+func (a *API) patchOldUser(ctx context.Context, c *call, u store.User, req *v1.OldUserRequest) (*v1.Empty, error) {
+	if req.Username != nil {
+		return nil, fault.New(fault.Invalid, "username: PATCH /users/%s/username renames a user", u.Username)
+	}
+	_, err := a.patchUser(ctx, c, u, &v1.PatchUser{Password: req.Password, Active: req.Active, Admin: req.Admin, AgentUserGroup: newAgentUser(req.AgentUserGroup)})
+	return &v1.Empty{}, err
+}
+
+func (a *API) renameOldUser(ctx context.Context, c *call, u store.User, req *v1.OldUserRequest) (*v1.Empty, error) {
+	if req.Username == nil {
+		return nil, fault.New(fault.Invalid, "username: is required")
+	}
+	_, err := a.patchUser(ctx, c, u, &v1.PatchUser{Username: req.Username})
+	return &v1.Empty{}, err
+}

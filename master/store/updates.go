@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/updates"
+)
+
+// TopicUpdates wakes clients that follow projects, models and their versions. Triggers of the
+// database publish it (migration 0047).
+const TopicUpdates = "updates"
+
+// ProjectUpdates lists the projects that a subscription selects, ordered by id.
+func (db *DB) ProjectUpdates(ctx context.Context, in auth.Scope, f *updates.Filter) ([]updates.Row, error) {
+	return db.selectUpdates(ctx, "projects", `SELECT p.id, p.seq FROM projects p`, "p.workspace_id", in, f, map[string][]int{"p.workspace_id": f.WorkspaceIDs, "p.id": f.ProjectIDs})
+}
+
+// ModelUpdates lists the models that a subscription selects, ordered by id.
+func (db *DB) ModelUpdates(ctx context.Context, in auth.Scope, f *updates.Filter) ([]updates.Row, error) {
+	return db.selectUpdates(ctx, "models", `SELECT m.id, m.seq FROM models m`, "m.workspace_id", in, f,
+		map[string][]int{"m.workspace_id": f.WorkspaceIDs, "m.id": f.ModelIDs, "m.owner_id": f.UserIDs})
+}
+
+// VersionUpdates lists the versions of models that a subscription selects, ordered by id.
+func (db *DB) VersionUpdates(ctx context.Context, in auth.Scope, f *updates.Filter) ([]updates.Row, error) {
+	return db.selectUpdates(ctx, "versions of models", `SELECT v.id, v.seq FROM model_versions v JOIN models m ON m.id = v.model_id`, "m.workspace_id", in, f,
+		map[string][]int{"v.id": f.VersionIDs, "v.model_id": f.ModelIDs, "v.owner_id": f.UserIDs})
+}
+
+// selectUpdates lists the rows that have an id of one of the lists. The keys of by are columns.
+func (db *DB) selectUpdates(ctx context.Context, what, query, workspace string, in auth.Scope, f *updates.Filter, by map[string][]int) ([]updates.Row, error) {
+	if f.Empty() {
+		return nil, nil
+	}
+	var c conditions
+	c.in(in, workspace)
+	var any []string
+	for column, ids := range by {
+		if len(ids) > 0 {
+			name := strings.ReplaceAll(column, ".", "_")
+			any = append(any, column+" = ANY(@"+name+"::int[])")
+			c.args[name] = ids
+		}
+	}
+	slices.Sort(any) // the same text each time, so that PostgreSQL keeps its plan
+	c.list = append(c.list, "("+strings.Join(any, " OR ")+")")
+	c.args["limit"] = updates.MaxRows + 1
+	list, err := rows[updates.Row](ctx, db, query+c.where()+` ORDER BY 1 LIMIT @limit`, c.args)
+	if err == nil && len(list) > updates.MaxRows {
+		return nil, fault.New(fault.Invalid, "the subscription selects more than %d %s; select fewer", updates.MaxRows, what)
+	}
+	return list, err
+}
+
+// ProjectsByID reads projects as a client that follows them is sent them.
+func (db *DB) ProjectsByID(ctx context.Context, in auth.Scope, ids []int) ([]updates.Project, error) {
+	return rows[updates.Project](ctx, db, `SELECT p.id, p.name, p.description, p.archived, p.created_at, p.notes, p.workspace_id, p.user_id, p.immutable,
+			CASE WHEN p.delete_error <> '' THEN 'DELETE_FAILED' WHEN p.deleting_at IS NOT NULL THEN 'DELETING' ELSE 'UNSPECIFIED' END AS state, p.key, p.seq
+		FROM projects p WHERE p.id = ANY(@ids::int[]) AND (@scope::int[] IS NULL OR p.workspace_id = ANY(@scope)) ORDER BY p.id`, byID(in, ids))
+}
+
+// ModelsByID is ProjectsByID for models.
+func (db *DB) ModelsByID(ctx context.Context, in auth.Scope, ids []int) ([]updates.Model, error) {
+	return rows[updates.Model](ctx, db, `SELECT m.id, m.name, m.description, m.archived, m.created_at, m.notes, m.workspace_id, m.owner_id, m.modified_at, m.metadata, m.labels, m.seq
+		FROM models m WHERE m.id = ANY(@ids::int[]) AND (@scope::int[] IS NULL OR m.workspace_id = ANY(@scope)) ORDER BY m.id`, byID(in, ids))
+}
+
+// VersionsByID is ProjectsByID for versions of models.
+func (db *DB) VersionsByID(ctx context.Context, in auth.Scope, ids []int) ([]updates.Version, error) {
+	return rows[updates.Version](ctx, db, `SELECT v.id, v.name, v.version, v.checkpoint::text, v.created_at, v.modified_at, v.metadata, v.model_id, v.owner_id, v.comment, v.labels,
+			v.notes, m.workspace_id::text AS workspace, v.seq
+		FROM model_versions v JOIN models m ON m.id = v.model_id
+		WHERE v.id = ANY(@ids::int[]) AND (@scope::int[] IS NULL OR m.workspace_id = ANY(@scope)) ORDER BY v.id`, byID(in, ids))
+}
+
+func byID(in auth.Scope, ids []int) pgx.NamedArgs {
+	return pgx.NamedArgs{"ids": ids, "scope": workspaces(in)}
+}
