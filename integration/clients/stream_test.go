@@ -22,7 +22,7 @@ def post(path, body):
 
 team = post("/api/v1/workspaces", {"name": "followers"})["workspace"]["id"]
 first = post(f"/api/v1/workspaces/{team}/projects", {"name": "first"})["project"]["id"]
-model = client.create_model("followed", labels=["a"])
+model = client.create_model("followed", description="of digits")
 
 def until(stream, fits):
     for _ in range(20):
@@ -38,7 +38,7 @@ with streams.Stream(ws) as stream:
     p = next(stream)
     assert (p.id, p.name, p.workspace_id, p.archived, p.state) == (first, "first", team, False, "UNSPECIFIED"), p
     m = next(stream)
-    assert (m.id, m.name, m.labels) == (model.model_id, "followed", ["a"]), m
+    assert (m.id, m.name, m.description) == (model.model_id, "followed", "of digits"), m
     assert next(stream) == streams.Sync("mine", True)
 
     model.set_description("of flowers")
@@ -52,10 +52,10 @@ with streams.Stream(ws) as stream:
     assert gone.keys == str(second), gone
 
     # The connection breaks. The client opens another by itself, and is sent what it missed, once.
-    ws.ws.session.close() if hasattr(ws.ws, "session") else ws.ws.close()
-    model.set_notes("read me")
+    ws.ws.close()
+    model.set_description("read me")
     m = until(stream, lambda x: isinstance(x, streams.wire.ModelMsg))
-    assert m.notes == "read me", m
+    assert m.description == "read me", m
     model.delete()
     gone = until(stream, lambda x: isinstance(x, streams.wire.DeleteMsg))
     assert gone.keys == str(model.model_id), gone
