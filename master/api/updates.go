@@ -180,11 +180,9 @@ func (f *follower) subscribe(ctx context.Context, r updates.Request) error {
 	}{
 		{&f.told.projects, r.Known.Projects, r.Subscribe.Projects}, {&f.told.models, r.Known.Models, r.Subscribe.Models}, {&f.told.versions, r.Known.Versions, r.Subscribe.Versions},
 	} {
-		since := int64(0)
-		if kind.on != nil {
-			since = kind.on.Since
-		}
-		if *kind.told, err = updates.Told(kind.known, since); err != nil {
+		if kind.on == nil {
+			*kind.told = nil
+		} else if *kind.told, err = updates.Told(kind.known, kind.on.Since); err != nil {
 			return err
 		}
 	}
@@ -220,8 +218,8 @@ func changes[T any](ctx context.Context, f *follower, on *updates.Filter, told *
 	list func(context.Context, auth.Scope, *updates.Filter) ([]updates.Row, error), read func(context.Context, auth.Scope, []int) ([]T, error),
 	deleted func(string) updates.Message, changed func(*T) updates.Message,
 ) error {
-	if on == nil {
-		on = &updates.Filter{}
+	if on == nil { // without a subscription nothing is said of this kind, as in Determined
+		return nil
 	}
 	now, err := list(ctx, scope, on)
 	if err != nil {

@@ -121,7 +121,7 @@ func TestStream(t *testing.T) {
 	f.want(fmt.Sprintf(`"models_deleted":"%d"`, model))
 
 	// Another subscription takes the place of the first. Nothing of the first arrives any more.
-	if list := f.synced(`{"sync_id":"two","subscribe":{"projects":{"project_ids":[1]}},"known":{"models":"7-9"}}`); len(list) != 2 || at(t, list[0], "project.id") != 1.0 || list[1]["models_deleted"] != "7-9" {
+	if list := f.synced(`{"sync_id":"two","subscribe":{"projects":{"project_ids":[1]},"models":{}},"known":{"models":"7-9","modelversions":"1"}}`); len(list) != 2 || at(t, list[0], "project.id") != 1.0 || list[1]["models_deleted"] != "7-9" {
 		t.Fatalf("the second: %v", list)
 	}
 	me.patch(fmt.Sprintf("/api/v1/projects/%d", project), `{"description":"again"}`).ok()
@@ -204,9 +204,9 @@ func TestStreamRefuses(t *testing.T) {
 	for text, why := range map[string]string{
 		`no`: "not valid JSON",
 		`{}`: "sync_id",
-		`{"sync_id":"1","known":{"projects":"3-1"}}`:                      "neither an id nor a range",
-		`{"sync_id":"1","subscribe":{"projects":{"workspace_ids":[-1]}}}`: "-1 is not an id",
-		`{"sync_id":"` + strings.Repeat("x", maxSubscription) + `"}`:      "1009", // too big
+		`{"sync_id":"1","known":{"projects":"3-1"},"subscribe":{"projects":{}}}`: "neither an id nor a range",
+		`{"sync_id":"1","subscribe":{"projects":{"workspace_ids":[-1]}}}`:        "-1 is not an id",
+		`{"sync_id":"` + strings.Repeat("x", maxSubscription) + `"}`:             "1009", // too big
 	} {
 		f := me.follow(t)
 		f.say(text)

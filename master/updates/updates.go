@@ -47,7 +47,8 @@ type Known struct {
 	Versions string `json:"modelversions"`
 }
 
-// Subscribe selects rows of each kind; nil selects none.
+// Subscribe selects rows of each kind. A client that knows rows of a kind without subscribing to it
+// is told nothing about them.
 type Subscribe struct {
 	Projects *Filter `json:"projects"`
 	Models   *Filter `json:"models"`
