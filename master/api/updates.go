@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/tunnel"
 	"github.com/detent-ml/detent/master/updates"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -74,7 +74,7 @@ func (f *followers) join(who string) (leave func(), err error) {
 // followUpdates answers GET /stream: a WebSocket over which the client follows projects, models
 // and their versions.
 func (a *API) followUpdates(_ context.Context, c *call) error {
-	if tunnel.Asked(http.Header{"Connection": {c.Get("Connection")}, "Upgrade": {c.Get("Upgrade")}}) != "websocket" {
+	if !strings.EqualFold(c.Get("Upgrade"), "websocket") {
 		c.Set("Upgrade", "websocket")
 		return fault.New(fault.Invalid, "GET /stream opens a WebSocket; send the header Upgrade: websocket")
 	}
