@@ -114,7 +114,11 @@ func cases() map[string]jobspecs.Task {
 	clouds := trial()
 	clouds.AllocationID = "21.9c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
 	clouds.Credentials = &jobspecs.Credentials{Role: "det-task", GCSSecret: "secret/data/detent/gcs", AzureSecret: "secret/data/detent/azure"}
-	all := map[string]jobspecs.Task{"vault": vault, "clouds": clouds, "web_identity": web, "trial": trial(), "gang": gang, "command": command, "notebook": notebook, "collect": collect, "ingress": ingress, "hostile": hostile, "long": long}
+	mounting := trial() // its checkpoints are in S3, and its owner mounts secrets
+	mounting.AllocationID = "21.9c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b12.1"
+	mounting.Credentials = &jobspecs.Credentials{Role: "det-task", Engine: "aws"}
+	mounting.Secrets = []jobspecs.Secret{{Name: "tracker", Path: "secret/data/teams/vision/tracker", Key: "token"}, {Name: "cloud", Path: "secret/data/teams/cloud", Key: "account.json"}}
+	all := map[string]jobspecs.Task{"secrets": mounting, "vault": vault, "clouds": clouds, "web_identity": web, "trial": trial(), "gang": gang, "command": command, "notebook": notebook, "collect": collect, "ingress": ingress, "hostile": hostile, "long": long}
 	maps.Copy(all, containers())
 	all["devices"] = devices()
 	return all

@@ -34,6 +34,7 @@ type Task struct {
 	Ingress      *Ingress // how an ingress reaches it; nil: not at all
 	Overlay      Overlay
 	Credentials  *Credentials      // how its program signs in to checkpoint storage; nil: without our credentials
+	Secrets      []Secret          // that its owner mounts; with the role of Credentials
 	Container    *Container        // its container, if the pool runs images
 	Variables    map[string]string // secrets that only this job may read, in the Nomad variable VariablePath, not in the job
 	DiskMB       int               // of the allocation's folder, including its logs
@@ -200,7 +201,8 @@ func (t *Task) problems() error {
 		}
 	}
 	t.driverProblems(bad)
-	t.Credentials.problems(bad)
+	t.Credentials.problems(len(t.Secrets) > 0, bad)
+	t.secretProblems(bad)
 	if c := t.Container; c != nil && c.Registry != nil && t.Credentials != nil && c.Registry.Provider == SecretsInVault &&
 		t.Credentials.Role != "" && c.Registry.Role != "" && c.Registry.Role != t.Credentials.Role {
 		bad("credentials: a task signs in to Vault with one role, and this one needs %s for its checkpoints and %s for its image", t.Credentials.Role, c.Registry.Role)

@@ -44,7 +44,10 @@ const (
 	maxWait = time.Second
 )
 
-var vaultPath = regexp.MustCompile(`^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$`)
+var (
+	vaultPath  = regexp.MustCompile(`^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$`)
+	secretWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+)
 
 // credentials adds a template with the attempt's keys from Vault to a process.
 //
@@ -89,15 +92,18 @@ func (t *Task) credentials(task *api.Task) {
 	if c.AzureSecret != "" {
 		add(AzureCredentialsFile, whole, c.AzureSecret)
 	}
+	if len(t.Secrets) > 0 {
+		add(SecretsFile, "%s", secretsTemplate(t.Secrets))
+	}
 }
 
-func (c *Credentials) problems(bad func(format string, args ...any)) {
+func (c *Credentials) problems(reads bool, bad func(format string, args ...any)) {
 	switch {
 	case c == nil:
 	case c.Role == "" && c.Audience == "":
 		bad("credentials: neither a role of Vault nor the audience of an identity")
 	case c.Role != "":
-		if c.Engine+c.GCSSecret+c.AzureSecret == "" {
+		if c.Engine+c.GCSSecret+c.AzureSecret == "" && !reads {
 			bad("credentials: a role of Vault, and nothing to read there")
 		}
 		for _, path := range []string{c.Engine, c.GCSSecret, c.AzureSecret} {

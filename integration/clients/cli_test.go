@@ -104,7 +104,7 @@ func TestEveryVerb(t *testing.T) {
 // TestShell and TestTensorboard open tasks, TestPortsOfACommand uses tunnels) or a pool of
 // containers (TestTasksInContainers links an account); verbs of TestTutorial; verbs of models,
 // accounting, bindings, config policies, quotas and roles, which scripts in cli/testdata use; and the
-// sign-in with a provider (TestSignInOfTools).
+// sign-in with a provider (TestSignInOfTools), and the list of secrets (TestSecretsOfUsers).
 var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset",
 	"notebook open", "shell open", "tensorboard open", "task tunnel", "user link-with-agent-user", "preview-search",
 	"model list", "model create", "model register-version", "model describe", "model list-versions", "model edit", "model edit-version",
@@ -115,7 +115,7 @@ var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down",
 	"rbac list-roles", "rbac describe-role", "rbac my-permissions", "rbac list-users-roles", "rbac list-groups-roles", "rbac assign-role", "rbac unassign-role", "rbac preview",
 	"user-group list", "user-group describe", "user-group create", "user-group delete", "user-group add-user", "user-group remove-user", "user-group change-name",
 	"quota list", "quota set", "quota unset",
-	"workspace list-members", "auth login", "auth list-providers", "auth sessions list", "auth sessions end"}
+	"workspace list-members", "auth login", "auth list-providers", "auth sessions list", "auth sessions end", "secret list"}
 
 // documentedVerbs reads the table of nouns and verbs.
 func documentedVerbs(t *testing.T) []string {

@@ -165,9 +165,14 @@ func startS3(t *testing.T) *s3rig {
 // upWith restarts the master with another configuration, and waits until it answers.
 func (r *s3rig) upWith(t *testing.T, config string, env map[string]string) {
 	t.Helper()
+	r.upAs(t, "s3", config, env)
+}
+
+func (r *s3rig) upAs(t *testing.T, name, config string, env map[string]string) {
+	t.Helper()
 	all := map[string]string{"DETENT_HARNESS_PATH": filepath.Join(r.Root, "plugins", "harness")}
 	maps.Copy(all, env)
-	_, err := local.Up(t.Context(), local.Options{Name: "s3", StateDir: r.Cluster.StateDir(),
+	_, err := local.Up(t.Context(), local.Options{Name: name, StateDir: r.Cluster.StateDir(),
 		Master: local.Master{Binary: filepath.Join(r.Bin, "det-master"), Runner: filepath.Join(r.Bin, "det-runner"), Env: all, Config: config}}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ func (a *API) registerUserRoutes() {
 	a.registerConfigPolicies()
 	a.registerQuotas()
 	a.registerTokens()
+	a.registerSecrets()
 	a.registerModels()
 	a.registerModelVersions()
 	a.registerTrialSources()

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // Limits of calls to Nomad and Vault.
@@ -143,11 +144,12 @@ func (t *term) beginSubmits(ctx context.Context, list []store.Work) ([]item, err
 func (t *term) submit(ctx context.Context, s store.PendingSubmission) error {
 	of := t.cfg.Pools.Named(s.Pool)
 	outcome := cluster.Refused
-	err := t.safely(s.ID, func() error {
+	var job task.Job
+	err := t.safely(s.ID, func() (err error) {
 		if of == nil {
 			return fmt.Errorf("pool %q no longer exists", s.Pool)
 		}
-		job, err := t.describe(s, of)
+		job, err = t.describe(s, of)
 		if fault.Is(err, fault.Unavailable) {
 			outcome = cluster.TryAgain
 		}
@@ -167,7 +169,14 @@ func (t *term) submit(ctx context.Context, s store.PendingSubmission) error {
 			result.Failure = err.Error()
 		}
 	}
-	err = t.storeResult(ctx, func(tx *store.DB) error { return tx.RecordSubmission(context.WithoutCancel(ctx), result) }, err)
+	err = t.storeResult(ctx, func(tx *store.DB) error {
+		if outcome == cluster.Done && len(job.Secrets) > 0 {
+			if err := auditMount(context.WithoutCancel(ctx), tx, &s, &job); err != nil {
+				return err
+			}
+		}
+		return tx.RecordSubmission(context.WithoutCancel(ctx), result)
+	}, err)
 	if result.Refused {
 		notify(t.calls.done)
 	}

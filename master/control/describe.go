@@ -13,6 +13,9 @@ func (t *term) describe(s store.PendingSubmission, of *pool.Pool) (task.Job, err
 	if err != nil {
 		return task.Job{}, err
 	}
+	if err := t.mayMount(&a, &s); err != nil {
+		return task.Job{}, err
+	}
 	members := make([]task.Placed, len(s.Members))
 	for i, x := range s.Members {
 		if members[i], err = placedOn(x, s.Nodes[x.NodeID], of); err != nil {

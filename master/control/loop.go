@@ -53,6 +53,8 @@ type Config struct {
 	Exit func(ctx context.Context, from Member, exit v1.MemberExitRequest) error
 	// Secrets grants credentials from Vault; nil: the cluster has no Vault.
 	Secrets Secrets
+	// UserSecrets are those that users may mount.
+	UserSecrets task.Secrets
 	// AvoidAfter is the number of failures in a row on a node after which an experiment
 	// avoids this node; 0: never.
 	AvoidAfter int

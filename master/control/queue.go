@@ -78,7 +78,7 @@ func (d *decider) owners() map[string]owner {
 		}
 	}
 	for _, t := range d.p.Tasks {
-		m[t.ID] = owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: !t.Several}, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal}
+		m[t.ID] = owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: !t.Several}, secrets: d.p.taskNeedsSecrets(&t), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal}
 	}
 	return m
 }

@@ -2,10 +2,14 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -28,6 +32,9 @@ type Secrets interface {
 	// Login reads the credentials of an image registry, which the attempt itself must not
 	// read. If the error has the code Invalid, a retry is useless.
 	Login(ctx context.Context, path string) (username, password string, err error)
+	// Keys lists the keys of a secret that users mount; nil if the master may not know them. If the
+	// error has the code Invalid, a retry is useless.
+	Keys(ctx context.Context, path string) ([]string, error)
 	// Granted reports whether this master has granted a role to the attempt, as far as it remembers.
 	Granted(allocationID string) bool
 	// Revoke deletes the attempt's role. It is idempotent.
@@ -46,6 +53,9 @@ func (t *term) prepareSecrets(ctx context.Context, job *task.Job) (cluster.Outco
 		return cluster.Done, nil
 	}
 	err := t.login(ctx, job)
+	if err == nil {
+		err = t.haveKeys(ctx, job)
+	}
 	if err == nil {
 		err = t.cfg.Secrets.Grant(ctx, job.AllocationID, job.Grants)
 	}
@@ -72,6 +82,66 @@ func (t *term) login(ctx context.Context, job *task.Job) error {
 	if err == nil {
 		job.SignInWith(username, password)
 	}
+	return err
+}
+
+// haveKeys returns an error if Vault lacks a secret or a key that the job mounts: its node would wait
+// for it without an end.
+func (t *term) haveKeys(ctx context.Context, job *task.Job) error {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	known := map[string][]string{}
+	for _, s := range job.Secrets {
+		keys, asked := known[s.Path]
+		if !asked {
+			var err error
+			if keys, err = t.cfg.Secrets.Keys(ctx, s.Path); err != nil {
+				return fault.New(fault.CodeOf(err), "secret %q: %w", s.Name, err)
+			}
+			known[s.Path] = keys
+		}
+		if keys != nil && !slices.Contains(keys, s.Key) {
+			return fault.New(fault.Invalid, "environment.secrets: secret %q has no key %q in Vault; it has %s", s.Name, s.Key, fault.ClipTo(strings.Join(keys, ", "), 300))
+		}
+	}
+	return nil
+}
+
+// mayMount returns an error if the owner of an attempt may no longer mount its secrets: they are no
+// longer offered there, or the owner may no longer start work in the workspace.
+func (t *term) mayMount(a *task.Attempt, s *store.PendingSubmission) error {
+	wanted := a.Secrets()
+	if len(wanted) == 0 {
+		return nil
+	}
+	who, err := s.Who()
+	if err != nil {
+		return err
+	}
+	if !s.OwnerActive || !auth.Can(who, auth.Create, auth.Object{Kind: a.Kind(), WorkspaceID: s.WorkspaceID}) {
+		return fault.New(fault.Invalid, "it mounts secrets (%s), and its owner %s may no longer start work in workspace %q", fault.ClipTo(strings.Join(wanted.Names(), ", "), 300), s.Owner, fault.Clip(s.Workspace))
+	}
+	if err := t.cfg.UserSecrets.Check(wanted, s.Workspace, s.Owner); err != nil {
+		return fault.New(fault.Invalid, "it may no longer mount its secrets: %w", err)
+	}
+	return nil
+}
+
+// auditMount records that an attempt mounts secrets of its owner.
+func auditMount(ctx context.Context, tx *store.DB, s *store.PendingSubmission, job *task.Job) error {
+	var names []string
+	for _, secret := range job.Secrets {
+		if !slices.Contains(names, secret.Name) {
+			names = append(names, secret.Name)
+		}
+	}
+	fields, err := json.Marshal(map[string][]string{"secrets": names})
+	if err != nil {
+		return err
+	}
+	owner, workspace, status := s.OwnerID, s.WorkspaceID, http.StatusOK
+	_, err = tx.BeginAudit(ctx, store.AuditEntry{UserID: &owner, Username: s.Owner, Credential: "task " + s.ID, Verb: "mount", Kind: "secret",
+		Object: names[0], WorkspaceID: &workspace, Names: fields, Status: &status})
 	return err
 }
 
@@ -118,7 +188,12 @@ func (p *Snapshot) credentialsMissing(o owner) string {
 
 // needsSecrets reports whether the trials of an experiment need credentials.
 func (p *Snapshot) needsSecrets(e *Experiment) bool {
-	return p.Secrets != nil && p.Secrets.Needed(e.Config.CheckpointStorage)
+	return p.Secrets != nil && (p.Secrets.Needed(e.Config.CheckpointStorage) || len(e.Config.Environment.Secrets) > 0)
+}
+
+// taskNeedsSecrets reports whether the attempts of a task that is not a trial need credentials.
+func (p *Snapshot) taskNeedsSecrets(t *store.LiveTask) bool {
+	return p.Secrets != nil && (t.Secrets || p.Secrets.NeededBy(t.Type))
 }
 
 // blamesVault reports whether Vault is probably the reason why an attempt does not start.

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -23,12 +24,23 @@ type fakeSecrets struct {
 	roles  map[string]bool
 	sweeps int
 	before func(id string) // a grant
+	keys   map[string][]string
 }
 
 func (f *fakeSecrets) Away() string { f.mu.Lock(); defer f.mu.Unlock(); return f.away }
 
 func (f *fakeSecrets) Needed(s expconf.CheckpointStorage) bool { return s.Type == expconf.S3 }
 func (f *fakeSecrets) NeededBy(string) bool                    { return false }
+
+func (f *fakeSecrets) Keys(_ context.Context, path string) ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	keys, ok := f.keys[path]
+	if !ok {
+		return nil, fault.New(fault.Invalid, "Vault has no secret at %s", path)
+	}
+	return keys, nil
+}
 
 func (f *fakeSecrets) Login(_ context.Context, path string) (username, password string, err error) {
 	f.mu.Lock()
@@ -222,4 +234,94 @@ func TestVaultThatIsAwayIsNoNodesFault(t *testing.T) {
 	if third := b.newest(e); third == second || b.int(`SELECT cardinality(exclude) FROM allocations WHERE id = $1`, third) != 0 {
 		t.Errorf("the third attempt is %s", third)
 	}
+}
+
+// mountsSecrets lets users mount two secrets, and the job of every attempt name those of its configuration.
+func mountsSecrets(t *testing.T) (*bench, *fakeSecrets) {
+	b, f := withSecrets(t)
+	f.keys = map[string][]string{"secret/data/a": {"k"}, "secret/data/b": nil}
+	b.term.cfg.UserSecrets = task.Secrets{{Name: "a", Path: "secret/data/a", Workspaces: []string{"Uncategorized"}}, {Name: "b", Path: "secret/data/b", Workspaces: []string{"*"}},
+		{Name: "lost", Path: "secret/data/lost", Workspaces: []string{"*"}}}
+	describe := b.term.cfg.Task
+	b.term.cfg.Task = func(a task.Attempt, members []task.Placed, p *pool.Pool) (task.Job, error) {
+		j, err := describe(a, members, p)
+		for _, s := range a.Secrets() {
+			j.Secrets = append(j.Secrets, jobspecs.Secret{Name: s.Name, Path: "secret/data/" + s.Name, Key: s.Key})
+		}
+		return j, err
+	}
+	return b, f
+}
+
+func mounting(name, key string) string {
+	return fmt.Sprintf("environment: {secrets: [{name: %s, key: %s, env: T}]}\ncheckpoint_storage: {type: shared_fs, host_path: /tmp}\n", name, key)
+}
+
+// TestSecretsAreCheckedAtEachLaunch: an attempt mounts a secret only if its owner may at this moment, and the
+// audit trail names it.
+func TestSecretsAreCheckedAtEachLaunch(t *testing.T) {
+	b, f := mountsSecrets(t)
+	e := b.experiment(mounting("a", "k"))
+	b.settle()
+	first := b.newest(e)
+	b.claim(first)
+	b.settle()
+	if b.nomad.submit[first] != 1 || len(f.roles) != 1 {
+		t.Fatalf("submitted %d times, roles %v", b.nomad.submit[first], f.roles)
+	}
+	if n := b.int(`SELECT count(*) FROM audit WHERE verb = 'mount' AND kind = 'secret' AND object = 'a' AND credential = 'task ' || $1 AND names = '{"secrets": ["a"]}' AND user_id IS NOT NULL AND status = 200`, first); n != 1 {
+		t.Errorf("the audit trail has %d entries", n)
+	}
+	b.term.cfg.UserSecrets[0].Workspaces = []string{"another"}
+	b.exit(first, 1)
+	b.settle()
+	second := b.newest(e)
+	const why = `it may no longer mount its secrets: environment.secrets: there is no secret "a" that`
+	if got := b.text(`SELECT exit_reason FROM allocations WHERE id = $1`, second); second == first || !strings.Contains(got, why) || b.nomad.submit[second] != 0 {
+		t.Errorf("the second attempt %s was submitted %d times, and ended with %q", second, b.nomad.submit[second], got)
+	}
+	if n := b.int(`SELECT count(*) FROM audit WHERE verb = 'mount'`); n != 1 {
+		t.Errorf("the audit trail has %d entries", n)
+	}
+}
+
+// TestSecretsThatCannotBeMounted: what Vault lacks, and an owner who may no longer work there.
+func TestSecretsThatCannotBeMounted(t *testing.T) {
+	b, _ := mountsSecrets(t)
+	for mounts, want := range map[string]string{
+		mounting("a", "other"): `secret "a" has no key "other" in Vault; it has k`,
+		mounting("lost", "k"):  `secret "lost": Vault has no secret at secret/data/lost`,
+		mounting("none", "k"):  `there is no secret "none" that`,
+	} {
+		e := b.experiment(mounts)
+		b.settle()
+		id := b.newest(e)
+		if got := b.text(`SELECT exit_reason FROM allocations WHERE id = $1`, id); !strings.Contains(got, want) || b.nomad.submit[id] != 0 {
+			t.Errorf("%s: it ended with %q; want %q", mounts, got, want)
+		}
+	}
+	unlisted := b.experiment(mounting("b", "whatever")) // the master may not list its keys
+	b.settle()
+	if id := b.newest(unlisted); b.nomad.submit[id] != 1 {
+		t.Errorf("keys that the master may not know: submitted %d times", b.nomad.submit[id])
+	}
+	b.exec(`UPDATE users SET active = false WHERE id = (SELECT owner_id FROM experiments WHERE id = $1)`, unlisted)
+	e := b.experiment(mounting("a", "k"))
+	b.settle()
+	if got := b.text(`SELECT exit_reason FROM allocations WHERE id = $1`, b.newest(e)); !strings.Contains(got, `may no longer start work in workspace "Uncategorized"`) {
+		t.Errorf("an owner who was deactivated: %q", got)
+	}
+}
+
+// TestWorkWithSecretsWaitsForVault: an attempt that mounts secrets waits without slots while Vault is away,
+// wherever its checkpoints are.
+func TestWorkWithSecretsWaitsForVault(t *testing.T) {
+	b, f := mountsSecrets(t)
+	f.set("waits for Vault", nil)
+	e := b.experiment(mounting("a", "k"))
+	b.settle()
+	b.want(e, "ACTIVE", "ACTIVE", "PENDING")
+	f.set("", nil)
+	b.settle()
+	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
 }

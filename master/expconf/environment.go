@@ -35,6 +35,7 @@ type Environment struct {
 	Ports                map[string]int       `json:"ports" default:"{}" check:"at most maxNames ports; each 1..65535"`
 	ProxyPorts           ProxyPorts           `json:"proxy_ports" default:"[]"`
 	RegistryAuth         *RegistryAuth        `json:"registry_auth"`
+	Secrets              Secrets              `json:"secrets,omitempty"`
 
 	// Old documents have the arguments of batch systems here; Complete moves them to their own
 	// sections.

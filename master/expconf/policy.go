@@ -28,6 +28,8 @@ type policyDocument[R Raw | RawCommand] struct {
 type Constraints struct {
 	PriorityLimit *int                 `json:"priority_limit" check:"1 (first)..99 (last)"`
 	Resources     ConstrainedResources `json:"resources"`
+	// Secrets are the names of the secrets that may be mounted; nil: all, empty: none.
+	Secrets []string `json:"secrets" check:"at most maxNames names; each line 128"`
 }
 
 // ConstrainedResources are the limits of resources.

@@ -153,6 +153,9 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 	if err != nil {
 		return nil, err
 	}
+	if err := l.cluster.Site.Secrets.Check(cfg.Environment.Secrets, e.WorkspaceName, e.Owner); err != nil {
+		return nil, err
+	}
 	if same, err := alike(before, cfg); err != nil || override == "" && same {
 		return out, err
 	}
@@ -185,7 +188,7 @@ func keepContinued(rules []rule[expconf.Raw], over expconf.Raw, cfg *expconf.Con
 	if r.MaxSlots != nil && !asked("max_slots") && limits.slots("max_slots", r.MaxSlots) != nil {
 		r.MaxSlots = nil
 	}
-	return limits.keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, standard: standard})
+	return limits.keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: standard})
 }
 
 // alike reports whether two configurations are the same.

@@ -114,6 +114,11 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 	if err := l.configure(ctx, by, e, req.ProjectID); err != nil {
 		return nil, err
 	}
+	if !e.Unmanaged {
+		if err := l.cluster.Site.Secrets.Check(e.Complete.Environment.Secrets, e.Project.WorkspaceName, by.Who.Username); err != nil {
+			return nil, err
+		}
+	}
 	if e.WarmStart, err = sourceOf(ctx, l.db, by.Who, e.Complete); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -71,6 +72,13 @@ type Limit struct {
 type Limits struct {
 	Priority *Limit // the lowest number, which is the most important priority
 	MaxSlots *Limit
+	Secrets  []SecretLimit
+}
+
+// A SecretLimit has the names of the only secrets that a policy allows, and the policy's name.
+type SecretLimit struct {
+	Names []string
+	By    string
 }
 
 func limitsOf[R expconf.Raw | expconf.RawCommand](rules []rule[R]) Limits {
@@ -82,8 +90,26 @@ func limitsOf[R expconf.Raw | expconf.RawCommand](rules []rule[R]) Limits {
 		if m := r.Constraints.Resources.MaxSlots; m != nil && (l.MaxSlots == nil || *m < l.MaxSlots.Value) {
 			l.MaxSlots = &Limit{*m, r.by}
 		}
+		if names := r.Constraints.Secrets; names != nil {
+			l.Secrets = append(l.Secrets, SecretLimit{names, r.by})
+		}
 	}
 	return l
+}
+
+func (l Limits) secrets(wanted expconf.Secrets) error {
+	for _, limit := range l.Secrets {
+		for _, name := range wanted.Names() {
+			switch {
+			case slices.Contains(limit.Names, name):
+			case len(limit.Names) == 0:
+				return fault.New(fault.Invalid, "environment.secrets: the %s allows no secrets, found %q", limit.By, name)
+			default:
+				return fault.New(fault.Invalid, "environment.secrets: the %s does not allow the secret %q; it allows %s", limit.By, name, fault.ClipTo(strings.Join(limit.Names, ", "), 300))
+			}
+		}
+	}
+	return nil
 }
 
 func (l Limits) priority(n *int) error {
@@ -107,6 +133,7 @@ type wanted struct {
 	maxSlots  **int
 	capped    bool // max_slots has an effect, so it is set to the limit
 	priority  **int
+	secrets   expconf.Secrets
 	standard  int // the priority of the pool, which applies if the configuration has none
 }
 
@@ -120,6 +147,9 @@ func (l Limits) keep(w wanted) (remarks []string, err error) {
 		return nil, err
 	}
 	if err := l.priority(*w.priority); err != nil {
+		return nil, err
+	}
+	if err := l.secrets(w.secrets); err != nil {
 		return nil, err
 	}
 	if l.MaxSlots != nil && *w.maxSlots == nil && w.capped {
@@ -198,11 +228,11 @@ func shownCommand(shape func(expconf.RawCommand) expconf.RawCommand, under expco
 // keepExperiment applies the limits of policies to an experiment.
 func keepExperiment(rules []rule[expconf.Raw], cfg *expconf.Config, in *pool.Pool) ([]string, error) {
 	r := &cfg.Resources
-	return limitsOf(rules).keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, standard: in.Priority})
+	return limitsOf(rules).keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: in.Priority})
 }
 
 // keepTask applies the limits of policies to a task, whose number of slots is fixed.
 func keepTask(rules []rule[expconf.RawCommand], cfg *expconf.CommandConfig, in *pool.Pool) ([]string, error) {
 	r := &cfg.Resources
-	return limitsOf(rules).keep(wanted{slots: r.Slots, slotField: "slots", maxSlots: &r.MaxSlots, priority: &r.Priority, standard: in.Priority})
+	return limitsOf(rules).keep(wanted{slots: r.Slots, slotField: "slots", maxSlots: &r.MaxSlots, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: in.Priority})
 }

@@ -223,7 +223,9 @@ func (g Guard) Allows(c Change) error {
 }
 
 // Empty reports whether there is no policy.
-func (g Guard) Empty() bool { return g.limits == Limits{} && len(g.fixed) == 0 }
+func (g Guard) Empty() bool {
+	return g.limits.Priority == nil && g.limits.MaxSlots == nil && len(g.fixed) == 0
+}
 
 // Admits returns an error if an experiment with these values may not move to the workspace: it would
 // have there what nobody may request there.

@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -232,5 +233,40 @@ func TestGuard(t *testing.T) {
 				t.Errorf("%v; want %q", err, test.refused)
 			}
 		})
+	}
+}
+
+// TestSecretsAtTheSubmission: who may not mount a secret is told so, and policies allow some or none.
+func TestSecretsAtTheSubmission(t *testing.T) {
+	m, l, tasks := launchers(t)
+	l.cluster.Site.Secrets = task.Secrets{{Name: "team", Path: "secret/data/team", Users: []string{"ada"}}, {Name: "other", Path: "secret/data/other", Users: []string{"ben"}}}
+	tasks.cluster.Site.Secrets = l.cluster.Site.Secrets
+	submit := func(name string) error {
+		_, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial + "environment: {secrets: [{name: " + name + ", key: k, env: T}]}\n")})
+		_, err2 := tasks.Start(t.Context(), me, Command(), TaskRequest{Config: v1.Struct(`{"entrypoint":["true"],"environment":{"secrets":[{"name":"` + name + `","key":"k","env":"T"}]}}`)})
+		if (err == nil) != (err2 == nil) || err != nil && err.Error() != err2.Error() {
+			t.Errorf("%s: an experiment %v, a command %v", name, err, err2)
+		}
+		return err
+	}
+	if err := submit("team"); err != nil {
+		t.Error(err)
+	}
+	if err := submit("other"); err == nil || !strings.Contains(err.Error(), `there is no secret "other" that ada may mount`) {
+		t.Errorf("another's: %v", err)
+	}
+	for constraint, want := range map[string]string{
+		"[]":            `the config policy of the cluster allows no secrets, found "team"`,
+		"[next, other]": `the config policy of the cluster does not allow the secret "team"; it allows next, other`,
+		"[team]":        "",
+	} {
+		m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadTasks, "constraints: {secrets: "+constraint+"}"), ofCluster(store.WorkloadExperiment, "constraints: {secrets: "+constraint+"}")}
+		if err := submit("team"); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v; want %s", constraint, err, want)
+		}
+	}
+	m.policies = []store.ConfigPolicy{ofCluster(store.WorkloadExperiment, "invariant_config: {environment: {secrets: [{name: other, key: k, env: T}]}}")}
+	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial)}); err == nil || !strings.Contains(err.Error(), `there is no secret "other" that ada may mount`) {
+		t.Errorf("a policy gives a right that its user lacks: %v", err)
 	}
 }

@@ -140,6 +140,9 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 		return fault.New(fault.Invalid, "the TensorBoard cannot run in pool %s: %w", in.Name, err)
 	}
 	cfg := t.Complete
+	if err := l.cluster.Site.Secrets.Check(cfg.Environment.Secrets, ws.Name, by.Who.Username); err != nil {
+		return err
+	}
 	t.Pool, t.Name, t.Slots, t.Priority = in.Name, cfg.Description, cfg.Resources.Slots, in.Priority
 	if cfg.Resources.Priority != nil {
 		t.Priority = *cfg.Resources.Priority

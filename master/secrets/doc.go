@@ -10,5 +10,6 @@
 // policy.go makes the policy of a role; roles.go writes and removes roles, including roles that
 // a killed master left behind; vault.go is the connection to Vault; reader.go gets the
 // credentials with which the master itself reads checkpoints; kv.go reads the credentials for
-// other object storage, which are the same for all attempts.
+// other object storage, which are the same for all attempts; keys.go lists the keys of secrets
+// that users mount, whose values the master never reads.
 package secrets

@@ -195,6 +195,9 @@ func (v *Vault) signIn(ctx context.Context, again bool) (fresh bool, err error) 
 	return true, nil
 }
 
+// forbidden reports whether Vault rejected a call because the master's policy does not allow it.
+func forbidden(err error) bool { return statusOf(err) == http.StatusForbidden }
+
 func statusOf(err error) int {
 	var r *api.ResponseError
 	if errors.As(err, &r) {

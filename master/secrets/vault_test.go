@@ -374,3 +374,44 @@ func TestTokenThatEnds(t *testing.T) {
 		t.Errorf("after its token was revoked: %v", err)
 	}
 }
+
+// TestKeysOfASecret: the master lists the keys of a secret with a right that returns no values, and tells what
+// is missing from what it may not know.
+func TestKeysOfASecret(t *testing.T) {
+	v := startVault(t)
+	ctx := t.Context()
+	v.write("sys/mounts/kv", map[string]any{"type": "kv", "options": map[string]string{"version": "2"}})
+	eventually(t, "the engine is there", func() bool {
+		_, err := v.root.Logical().Write("kv/data/teams/a", map[string]any{"data": map[string]any{"token": "hidden-from-masters", "account": map[string]any{"key": "x"}}})
+		return err == nil
+	})
+	v.write("kv/data/teams/gone", map[string]any{"data": map[string]any{"token": "x"}})
+	if _, err := v.root.Logical().Delete("kv/data/teams/gone"); err != nil {
+		t.Fatal(err)
+	}
+	m := v.master(nil)
+	if keys, err := m.Keys(ctx, "kv/data/teams/a"); err != nil || keys != nil {
+		t.Errorf("without the right: %v, %v", keys, err)
+	}
+	if err := v.root.Sys().PutPolicy("keys", `path "kv/subkeys/teams/*" { capabilities = ["read"] }`); err != nil {
+		t.Fatal(err)
+	}
+	v.write("auth/jwt-nomad/role/det-master", map[string]any{"role_type": "jwt", "bound_audiences": "vault.io", "user_claim": "/nomad_job_id",
+		"user_claim_json_pointer": true, "token_policies": "det-master,keys", "token_period": "1h"})
+	m = v.master(nil)
+	if keys, err := m.Keys(ctx, "kv/data/teams/a"); err != nil || !slices.Equal(keys, []string{"account", "token"}) {
+		t.Errorf("%v, %v", keys, err)
+	}
+	if _, err := m.Secret(ctx, "kv/data/teams/a"); err == nil {
+		t.Error("the master reads a value")
+	}
+	for _, path := range []string{"kv/data/teams/none", "kv/data/teams/gone"} {
+		if keys, err := m.Keys(ctx, path); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "Vault has no secret at "+path) {
+			t.Errorf("%s: %v, %v", path, keys, err)
+		}
+	}
+	v.kill()
+	if _, err := m.Keys(ctx, "kv/data/teams/a"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("while Vault is away: %v", err)
+	}
+}

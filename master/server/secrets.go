@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,6 +51,84 @@ type VaultConfig struct {
 	AzureSecret string `yaml:"azure_path"`
 	// Remove the Vault entities of jobs that have ended.
 	RemoveEntities bool `yaml:"remove_entities"`
+	// Secrets that users may mount in their tasks ([secrets](../secrets.md)): a list of
+	// `{name, path, keys, workspaces, users}`. The path is that of a secret in version 2 of the kv
+	// engine, such as `secret/data/vision/tracker`. Who may mount it: in `workspaces` (names, or
+	// `*` for all) those who may start tasks there, or the `users`; with both, these users in these
+	// workspaces. Without `keys` all keys may be mounted.
+	Secrets []UserSecretConfig `yaml:"secrets"`
+}
+
+// UserSecretConfig is a secret that users may mount.
+type UserSecretConfig struct {
+	// Name by which users mount the secret. Required and unique.
+	Name string `yaml:"name"`
+	// Path of the secret in version 2 of the kv engine.
+	Path string `yaml:"path"`
+	// Keys that may be mounted. By default all.
+	Keys []string `yaml:"keys"`
+	// Names of workspaces, or `*` for all.
+	Workspaces []string `yaml:"workspaces"`
+	// Names of users.
+	Users []string `yaml:"users"`
+}
+
+// Limits of the secrets that users may mount.
+const (
+	maxUserSecrets = 1000
+	maxSecretNames = 1000 // of keys, workspaces or users of one secret
+)
+
+// checkSecrets validates the secrets that users may mount.
+func (v *VaultConfig) checkSecrets(k *checker) {
+	if len(v.Secrets) > 0 && v.Address == "" {
+		k.fail("vault.secrets", "requires vault.address: the secrets are in Vault")
+	}
+	if len(v.Secrets) > maxUserSecrets {
+		k.fail("vault.secrets", "expected at most %d secrets, found %d", maxUserSecrets, len(v.Secrets))
+		return
+	}
+	seen := map[string]bool{}
+	for i, s := range v.Secrets {
+		at := fmt.Sprintf("vault.secrets[%d]", i)
+		switch {
+		case !expconf.IsSecretName(s.Name):
+			k.fail(at+".name", "expected letters, digits, dots, dashes and underscores, up to 128, found %q", s.Name)
+		case seen[s.Name]:
+			k.fail(at+".name", "every secret needs a name of its own, found %q twice", s.Name)
+		}
+		seen[s.Name] = true
+		if !kvPath.MatchString(s.Path) {
+			k.fail(at+".path", "expected the path of a secret in version 2 of the kv engine, such as secret/data/vision/tracker, found %q", s.Path)
+		}
+		if len(s.Workspaces)+len(s.Users) == 0 {
+			k.fail(at, "nobody may mount it: name workspaces (* for all), users, or both")
+		}
+		for _, list := range []struct {
+			key   string
+			names []string
+			bad   func(string) bool
+		}{
+			{"keys", s.Keys, func(n string) bool { return !expconf.IsSecretName(n) }},
+			{"workspaces", s.Workspaces, func(n string) bool { return n == "" }},
+			{"users", s.Users, func(n string) bool { return n == "" || n == task.EveryWorkspace }},
+		} {
+			if len(list.names) > maxSecretNames {
+				k.fail(at+"."+list.key, "expected at most %d names, found %d", maxSecretNames, len(list.names))
+			} else if j := slices.IndexFunc(list.names, list.bad); j >= 0 {
+				k.fail(fmt.Sprintf("%s.%s[%d]", at, list.key, j), "expected a name, found %q", list.names[j])
+			}
+		}
+	}
+}
+
+// userSecrets are the secrets that users may mount.
+func (v *VaultConfig) userSecrets() task.Secrets {
+	list := make(task.Secrets, len(v.Secrets))
+	for i, s := range v.Secrets {
+		list[i] = task.Secret(s)
+	}
+	return list
 }
 
 // WebIdentityConfig lets tasks sign in to S3 with their Nomad workload identities, if the store
@@ -83,6 +162,7 @@ func (v *VaultConfig) fill() {
 }
 
 func (v *VaultConfig) check(k *checker) {
+	v.checkSecrets(k)
 	if v.Address == "" {
 		return
 	}
@@ -101,7 +181,7 @@ func (v *VaultConfig) check(k *checker) {
 			k.fail(name, "expected the path of a secret in version 2 of the kv engine, such as secret/data/detent/storage, found %q", path)
 		}
 	}
-	if v.RoleARN == "" && v.GCSSecret+v.AzureSecret != "" {
+	if v.RoleARN == "" && (v.GCSSecret+v.AzureSecret != "" || len(v.Secrets) > 0) {
 		return // Vault issues no credentials for S3
 	}
 	if !strings.HasPrefix(v.RoleARN, "arn:") {

@@ -183,3 +183,36 @@ func TestKeysAreNotShown(t *testing.T) {
 		t.Errorf("%s; %v", text, m.cfg.CheckpointStorage)
 	}
 }
+
+func TestSecretsThatUsersMountInTheConfiguration(t *testing.T) {
+	m := configured(t, "database: postgres://x\nvault: {address: 'http://vault:8200', token_file: /t, secrets: [{name: a, path: secret/data/a, workspaces: [vision]}, {name: b, path: secret/data/b, users: [ada], keys: [k]}]}\n")
+	if len(m.site.Secrets) != 2 || m.site.Secrets[1].Keys[0] != "k" || m.site.SignIn.Vault.Role != "det-task" || m.site.SignIn.Vault.Engine != "" {
+		t.Errorf("%+v", m.site)
+	}
+	for list, want := range map[string]string{
+		"{name: 'a b', path: secret/data/a, workspaces: [v]}":                                    "vault.secrets[0].name: expected letters",
+		"{name: a, path: secret/a, workspaces: [v]}":                                             "vault.secrets[0].path: expected the path of a secret",
+		"{name: a, path: secret/data/a}":                                                         "vault.secrets[0]: nobody may mount it",
+		"{name: a, path: secret/data/a, users: ['*']}":                                           "vault.secrets[0].users[0]: expected a name",
+		"{name: a, path: secret/data/a, workspaces: ['']}":                                       "vault.secrets[0].workspaces[0]: expected a name",
+		"{name: a, path: secret/data/a, users: [x], keys: ['{{']}":                               "vault.secrets[0].keys[0]: expected a name",
+		"{name: a, path: secret/data/a, users: [x]}, {name: a, path: secret/data/b, users: [x]}": "vault.secrets[1].name: every secret needs a name of its own",
+	} {
+		cfg := Defaults()
+		if problems := cfg.read([]byte("database: postgres://x\nvault: {address: 'http://vault:8200', token_file: /t, secrets: [" + list + "]}\n")); len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		cfg.fill()
+		if problems := strings.Join(cfg.check(), "\n"); !strings.Contains(problems, want) {
+			t.Errorf("%s: %s; want %s", list, problems, want)
+		}
+	}
+	cfg := Defaults()
+	if problems := cfg.read([]byte("database: postgres://x\nvault: {secrets: [{name: a, path: secret/data/a, users: [x]}]}\n")); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	cfg.fill()
+	if problems := strings.Join(cfg.check(), "\n"); !strings.Contains(problems, "vault.secrets: requires vault.address") {
+		t.Errorf("without Vault: %s", problems)
+	}
+}

@@ -20,7 +20,7 @@ func (m *master) readSite() (task.Site, error) {
 		Runner:    m.artifacts.runner,
 		Runners:   m.artifacts.runners,
 		StopAfter: time.Duration(c.StopAfter), PullTimeout: time.Duration(c.PullTimeout),
-		Capabilities: c.capabilities(), SignIn: c.signIn()}
+		Capabilities: c.capabilities(), SignIn: c.signIn(), Secrets: c.Vault.userSecrets()}
 	s.Ingress = c.Ingress.site(c.origins(""))
 	if c.Consul.Address != "" {
 		s.Services = jobspecs.ConsulServices

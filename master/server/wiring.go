@@ -95,7 +95,7 @@ func (m *master) loopConfig() control.Config {
 		Memory: searchBudget(m.cfg, os.Getenv), Retention: m.cfg.retention()}
 	cfg.Timing.Read = control.ReadWithin
 	if m.vault != nil {
-		cfg.Secrets = granter{m.vault, m.site.SignIn, m.db}
+		cfg.Secrets, cfg.UserSecrets = granter{m.vault, m.site.SignIn, m.db}, m.site.Secrets
 	}
 	return cfg
 }

@@ -93,6 +93,8 @@ type LiveTask struct {
 	GPU   json.RawMessage `db:"gpu"`   // resources.gpu of its configuration; nil if not set
 	// Several: its configuration has resources.is_single_node: false.
 	Several bool `db:"several"`
+	// Secrets: its configuration mounts secrets of Vault.
+	Secrets bool `db:"secrets"`
 }
 
 // LiveAllocation is an attempt that has not ended.
@@ -232,6 +234,7 @@ const (
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN NULLIF(k.config->'environment'->'nomad', 'null') END AS nomad,
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN NULLIF(k.config->'resources'->'gpu', 'null') END AS gpu,
 		k.type <> 'CHECKPOINT_GC' AND coalesce(k.config->'resources'->>'is_single_node' = 'false', false) AS several,
+		k.type <> 'CHECKPOINT_GC' AND coalesce(jsonb_array_length(NULLIF(k.config->'environment'->'secrets', 'null')), 0) > 0 AS secrets,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
 	FROM tasks k JOIN users u ON u.id = k.owner_id JOIN workspaces w ON w.id = k.workspace_id
 	WHERE k.ended_at IS NULL AND k.type <> 'TRIAL'

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -153,15 +154,28 @@ func (db *DB) TrustNomad(ctx context.Context) error {
 // the job is made from.
 type PendingSubmission struct {
 	task.Row
+	// The owner's rights now, and the workspace: what secrets the attempt may mount.
+	Workspace   string `db:"workspace"`
+	WorkspaceID int    `db:"workspace_id"`
+	OwnerActive bool   `db:"owner_active"`
+	OwnerAdmin  bool   `db:"owner_admin"`
+	OwnerGrants []byte `db:"grants"`
+
 	Tries   int                        `db:"-"` // failed tries to submit it
 	Members []LiveMember               `db:"-"`
 	Nodes   map[string]json.RawMessage `db:"-"` // inventories of its nodes, by id
 }
 
+// Who is the attempt's owner with the rights of now.
+func (s *PendingSubmission) Who() (auth.Who, error) {
+	grants, err := readGrants(s.OwnerGrants)
+	return auth.Who{UserID: s.OwnerID, Username: s.Owner, Admin: s.OwnerAdmin, Grants: grants}, err
+}
+
 // Submissions reads those of these attempts that are still to be submitted.
 func (db *DB) Submissions(ctx context.Context, ids []string) ([]PendingSubmission, error) {
 	list, err := rows[PendingSubmission](ctx, db, `
-		SELECT `+attemptColumns+` FROM `+attemptTables+`
+		SELECT `+attemptColumns+`, w.name AS workspace, w.id AS workspace_id, u.active AS owner_active, u.admin AS owner_admin, `+db.grants()+` FROM `+attemptTables+`
 		WHERE a.id = ANY($1) AND a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.kill_at IS NULL AND a.refused_why = ''`, ids)
 	if err != nil || len(list) == 0 {
 		return list, err

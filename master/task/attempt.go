@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // The types of tasks that this package treats differently. A trial is recognised by its trial id.
@@ -40,6 +41,23 @@ type Row struct {
 	WarmConfig     json.RawMessage `db:"warm_config"` // configuration of the experiment of that checkpoint
 	WarmOwner      int             `db:"warm_owner"`
 	Shows          []ShownTrial    `db:"-"` // if it is a TensorBoard
+}
+
+// Kind is the kind of object that users start with such an attempt.
+func (r *Row) Kind() v1.Kind {
+	switch r.Type {
+	case Notebook:
+		return v1.KindNotebook
+	case Shell:
+		return v1.KindShell
+	case Tensorboard:
+		return v1.KindTensorboard
+	case Generic:
+		return v1.KindTask
+	case Command:
+		return v1.KindCommand
+	}
+	return v1.KindExperiment
 }
 
 // IsTrial reports whether it is an attempt of a trial.

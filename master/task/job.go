@@ -67,6 +67,9 @@ func (s *Site) Job(a Attempt, members []Placed, of *pool.Pool) (Job, error) {
 		return j, fmt.Errorf("it cannot run in pool %s: %w", of.Name, err)
 	}
 	j.Credentials, j.Grants = s.SignIn.inJob(&a), s.SignIn.grants(&a)
+	if err := s.addSecrets(&j, &a); err != nil {
+		return j, err
+	}
 	j.Links = s.links(&a)
 	j.Ingress = s.ingress(&a)
 	if !a.Removes() { // a task that removes files may run on any node of its pool
@@ -86,4 +89,16 @@ func (s *Site) Job(a Attempt, members []Placed, of *pool.Pool) (Job, error) {
 			"use a pool with the driver docker, or remove the link (det user link-with-agent-user)", a.Owner, a.Account, of.Name, of.Driver)
 	}
 	return j, nil
+}
+
+// addSecrets adds the secrets that the attempt mounts, and the role of Vault that reads them.
+func (s *Site) addSecrets(j *Job, a *Attempt) (err error) {
+	if j.Secrets, err = s.Secrets.inJob(a.Secrets()); err != nil || len(j.Secrets) == 0 {
+		return err
+	}
+	if j.Credentials == nil {
+		j.Credentials = &jobspecs.Credentials{}
+	}
+	j.Credentials.Role, j.Credentials.Namespace = s.SignIn.Vault.Role, s.SignIn.Vault.Namespace
+	return nil
 }

@@ -39,6 +39,8 @@ type Site struct {
 	// Defaults of the cluster; those of pools are merged over them.
 	Defaults expconf.TaskContainerDefaults
 	SignIn   SignIn
+	// Secrets are those that users may mount.
+	Secrets Secrets
 }
 
 // An Ingress is the ingress of an installation.

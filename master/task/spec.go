@@ -111,6 +111,7 @@ func (s *Site) Spec(a Attempt, m Claimed, of *pool.Pool) (v1.TaskSpec, error) {
 	default:
 		err = b.task(*a.Command)
 	}
+	b.spec.Secrets = mounted(a.Secrets())
 	if _, own := b.spec.Env["PATH"]; !own {
 		b.spec.Prefer = b.pool.Python // unless the task sets PATH
 	}

@@ -52,6 +52,9 @@ type TaskSpec struct {
 	// Credentials describes how the program signs in to checkpoint storage; nil: with the
 	// credentials of its environment.
 	Credentials *Credentials `json:"credentials,omitempty"`
+	// Secrets say how the program finds the secrets that its owner mounts. Nomad writes the values
+	// to a file that only the task can read.
+	Secrets []TaskSecret `json:"secrets"`
 	// Collect lists the files that det-remover removes; nil for all other tasks.
 	Collect *Collect `json:"collect,omitempty"`
 	// LogPatterns are the patterns that the runner searches in the program's output.
@@ -61,6 +64,15 @@ type TaskSpec struct {
 	Begins string `json:"begins"`
 	// Name is what log lines call the attempt: Trial 7 (Experiment 3).
 	Name string `json:"name"`
+}
+
+// TaskSecret is one key of a secret as a program finds it: in a variable, in a file, or in a file whose
+// path the variable has.
+type TaskSecret struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+	Env  string `json:"env"`
+	File string `json:"file"`
 }
 
 // LogPattern is the pattern of one of a trial's log policies.

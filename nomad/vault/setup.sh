@@ -19,6 +19,10 @@
 #                          secrets of the kv engine, version 2, that all tasks with checkpoints there and the
 #                          master may read, such as secret/data/detent/gcs; with one of them, DETENT_ROLE_ARN
 #                          and DETENT_BUCKETS may be left out where there are no checkpoints in S3
+#   DETENT_USER_SECRETS    secrets of the kv engine, version 2, that users may mount in tasks, separated by
+#                          blanks, such as "secret/data/teams/*": Nomad may read them for tasks, and the master
+#                          may list their keys, but not read them. With it, DETENT_ROLE_ARN and DETENT_BUCKETS
+#                          may be left out too
 #   DETENT_NAMESPACES      Nomad namespaces of tasks and masters, separated by blanks (default)
 #   DETENT_MASTER_JOB      name of the master's job (det-master)
 #   DETENT_AUTH_PATH       path of the JWT method (jwt-nomad)
@@ -42,7 +46,8 @@ need() {
 need VAULT_ADDR
 need DETENT_JWKS_URL
 secrets="${DETENT_GCS_SECRET:-} ${DETENT_AZURE_SECRET:-}"
-if [ "$secrets" = " " ] || [ -n "${DETENT_ROLE_ARN:-}${DETENT_BUCKETS:-}" ]; then
+mounted=${DETENT_USER_SECRETS:-}
+if [ "$secrets$mounted" = " " ] || [ -n "${DETENT_ROLE_ARN:-}${DETENT_BUCKETS:-}" ]; then
   need DETENT_ROLE_ARN
   need DETENT_BUCKETS
 fi
@@ -104,8 +109,16 @@ policy() {
     -e "/^# @ENTITIES@\$/{" ${entities:+-e "r $entities"} -e "d" -e "}" "$here/$1"
   for secret in $secrets; do printf '\npath "%s" {\n  capabilities = ["read"]\n}\n' "$secret"; done
 }
-policy det-task.policy.hcl | vault policy write det-task -
-policy det-master.policy.hcl | vault policy write det-master -
+# may writes rules for the secrets that users mount. Their names may contain *, which the shell must keep.
+may() {
+  set -f
+  for secret in $mounted; do
+    printf '\npath "%s" {\n  capabilities = ["read"]\n}\n' "$(printf %s "$secret" | sed "s|/data/|/$1/|")"
+  done
+  set +f
+}
+{ policy det-task.policy.hcl && may data; } | vault policy write det-task -
+{ policy det-master.policy.hcl && may subkeys; } | vault policy write det-master -
 
 echo "roles det-task and det-master of the JWT method"
 # A task is known by its job's name, which is also the name of the one role that it may use.

@@ -35,6 +35,7 @@ import (
 	"github.com/detent-ml/detent/cli/quota"
 	"github.com/detent-ml/detent/cli/rbac"
 	"github.com/detent-ml/detent/cli/resources"
+	"github.com/detent-ml/detent/cli/secret"
 	"github.com/detent-ml/detent/cli/shell"
 	"github.com/detent-ml/detent/cli/slot"
 	"github.com/detent-ml/detent/cli/task"
@@ -137,7 +138,7 @@ func Command(a *app.App) *cobra.Command {
 	add(root, "work", experiment.New(a), preview.New(a), trial.New(a), checkpoint.New(a), model.New(a),
 		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a), template.New(a))
 	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), configpolicies.New(a), quota.New(a), resources.New(a), webhook.New(a), audit.New(a), deploy.New(a))
-	add(root, "users", user.New(a), usergroup.New(a), rbac.New(a), auth.New(a), token.New(a), workspace.New(a), project.New(a))
+	add(root, "users", user.New(a), usergroup.New(a), rbac.New(a), auth.New(a), token.New(a), secret.New(a), workspace.New(a), project.New(a))
 	root.AddCommand(dev.New(a), version.New(a), completion.New(a))
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {

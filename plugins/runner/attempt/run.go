@@ -58,7 +58,8 @@ type run struct {
 	policies *policyWatch
 	noting   sync.Mutex // protects state while the program runs
 	state    state
-	oom      tally // kills by the kernel before the program began
+	oom      tally    // kills by the kernel before the program began
+	secrets  []string // values of spec.Secrets
 
 	stdout, stderr *logs.Echo // nil: the program's output is not copied
 }
@@ -268,6 +269,10 @@ func (r *run) within(server *loopback.Server) (int, error) {
 			return 0, err
 		}
 		return 0, &failure{code: CodeUnfit, unfit: true, reason: fmt.Sprintf("the task does not see the GPUs that it was assigned: %v", err)}
+	}
+	var err error
+	if r.secrets, err = readSecrets(r.p, r.spec.Secrets); err != nil {
+		return 0, fail(CodePrepare, "%v", err)
 	}
 	t, err := r.prepare(server, false)
 	if err != nil {

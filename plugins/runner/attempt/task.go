@@ -70,6 +70,9 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 	if err := signIn(r.p, r.self, r.spec, l, env); err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
+	if err := mountSecrets(r.p, r.spec.Secrets, r.secrets, env); err != nil {
+		return nil, fail(CodePrepare, "%v", err)
+	}
 	restrict(r.p, r.spec, env)
 	if err := writeDevices(l, env); err != nil {
 		return nil, fail(CodePrepare, "%v", err)
@@ -101,7 +104,7 @@ type pipes struct {
 }
 
 func newPipes(r *run) (*pipes, error) {
-	p := &pipes{}
+	p, mask := &pipes{}, logs.NewMask(r.secrets)
 	for _, stream := range []struct {
 		name string
 		end  **os.File
@@ -115,10 +118,10 @@ func newPipes(r *run) (*pipes, error) {
 		p.readers = append(p.readers, from)
 		p.done.Go(func() {
 			if stream.echo == nil {
-				logs.Capture(from, stream.name, r.spool, nil, r.policies.look)
+				logs.Capture(mask.Over(from), stream.name, r.spool, nil, r.policies.look)
 				return
 			}
-			logs.Capture(from, stream.name, r.spool, stream.echo, r.policies.look)
+			logs.Capture(mask.Over(from), stream.name, r.spool, stream.echo, r.policies.look)
 		})
 	}
 	return p, nil

@@ -1,0 +1,61 @@
+// Package secret is det secret: the secrets in Vault that tasks may mount.
+package secret
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det secret.
+func New(a *app.App) *cobra.Command {
+	return noun.New("secret", "show which secrets your tasks may mount", []string{"secrets"}, nil, newList(a))
+}
+
+func newList(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list the names of the secrets that your tasks may mount",
+		Args:    args.None,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runList(ctx context.Context, a *app.App, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := client.Collect(c.UserSecrets(ctx))
+	if err != nil {
+		return err
+	}
+	if list == nil {
+		list = []v1.UserSecret{}
+	}
+	t := table.New("Name", "Keys", "Workspaces")
+	for _, s := range list {
+		keys, workspaces := "all", "all"
+		if len(s.Keys) > 0 {
+			keys = strings.Join(s.Keys, ", ")
+		}
+		if !s.Everywhere {
+			workspaces = strings.Join(s.Workspaces, ", ")
+		}
+		t.Row(s.Name, keys, workspaces)
+	}
+	return format.Print(a.IO, t, list)
+}

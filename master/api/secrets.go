@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/task"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerSecrets() {
+	serve(a, v1.ListUserSecrets, a.listUserSecrets)
+}
+
+// listUserSecrets lists the secrets that the caller may mount somewhere.
+func (a *API) listUserSecrets(ctx context.Context, c *call, _ *v1.None) (*v1.GetUserSecretsResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	var offered task.Secrets
+	var names []string
+	for _, s := range a.cfg.Site.Secrets {
+		if s.For(c.who.Username) {
+			offered = append(offered, s)
+			names = append(names, s.Workspaces...)
+		}
+	}
+	ids, err := a.db.NamedWorkspaces(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	list := []v1.UserSecret{}
+	for _, s := range offered {
+		one := v1.UserSecret{Name: s.Name, Keys: append([]string{}, s.Keys...), Workspaces: []string{}}
+		one.Everywhere = len(s.Workspaces) == 0 || slices.Contains(s.Workspaces, task.EveryWorkspace)
+		for _, name := range s.Workspaces {
+			if id := ids[name]; !one.Everywhere && id != 0 && startsIn(c.who, id) {
+				one.Workspaces = append(one.Workspaces, name)
+			}
+		}
+		if one.Everywhere || len(one.Workspaces) > 0 {
+			list = append(list, one)
+		}
+	}
+	list, page, err := cut(list, w)
+	return &v1.GetUserSecretsResponse{Pagination: &page, Secrets: list}, err
+}
+
+// startsIn reports whether a user may start experiments or tasks in a workspace.
+func startsIn(who auth.Who, workspace int) bool {
+	return auth.Can(who, auth.Create, auth.Object{Kind: v1.KindExperiment, WorkspaceID: workspace}) ||
+		auth.Can(who, auth.Create, auth.Object{Kind: v1.KindCommand, WorkspaceID: workspace})
+}
