@@ -13,8 +13,8 @@ import (
 )
 
 type createOptions struct {
-	admin, remote bool
-	password      string
+	admin, remote, service bool
+	password               string
 }
 
 func newCreate(a *app.App) *cobra.Command {
@@ -25,15 +25,19 @@ func newCreate(a *app.App) *cobra.Command {
 		Args:  args.Exactly("a username"),
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
 			username := given[0]
-			if o.password == "" && !o.remote {
+			if o.password == "" && !o.remote && !o.service {
 				var err error
 				if o.password, err = newPassword(ctx, a, fmt.Sprintf("Password for user '%s': ", username)); err != nil {
 					return err
 				}
 			}
-			_, err := c.CreateUser(ctx, v1.User{Username: username, Admin: o.admin, Active: true, Remote: o.remote}, o.password)
+			_, err := c.CreateUser(ctx, v1.User{Username: username, Admin: o.admin, Active: true, Remote: o.remote, ServiceAccount: o.service}, o.password)
 			if err != nil {
 				return err
+			}
+			if o.service {
+				fmt.Fprintf(a.IO.Err, "Created service account %s. It signs in with an access token: det token create %s\n", username, username)
+				return nil
 			}
 			fmt.Fprintf(a.IO.Err, "Created user %s.\n", username)
 			if !o.remote {
@@ -45,5 +49,9 @@ func newCreate(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&o.admin, "admin", false, "the user is an admin")
 	cmd.Flags().StringVar(&o.password, "password", "", "password (default: det asks for it)")
 	cmd.Flags().BoolVar(&o.remote, "remote", false, "the user signs in through the identity provider only")
+	cmd.Flags().BoolVar(&o.service, "service-account", false, "the user is a program, which signs in with access tokens only")
+	for _, other := range []string{"admin", "password", "remote"} {
+		cmd.MarkFlagsMutuallyExclusive("service-account", other)
+	}
 	return cmd
 }

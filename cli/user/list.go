@@ -2,6 +2,7 @@ package user
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,8 +15,8 @@ import (
 )
 
 type listOptions struct {
-	all    bool
-	format output.Format
+	all, service bool
+	format       output.Format
 }
 
 func newList(a *app.App) *cobra.Command {
@@ -35,6 +36,9 @@ func newList(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if o.service {
+				users = slices.DeleteFunc(users, func(u v1.User) bool { return !u.ServiceAccount })
+			}
 			t := table.New("User Id", "Username", "Display Name", "Admin", "Active", "Remote",
 				"Agent Uid", "Agent Gid", "Agent User", "Agent Group")
 			for _, u := range users {
@@ -42,13 +46,25 @@ func newList(a *app.App) *cobra.Command {
 				if g == nil {
 					g = &v1.AgentUserGroup{}
 				}
-				t.Row(u.ID, u.Username, table.OrNA(u.DisplayName), u.Admin, u.Active, u.Remote,
+				t.Row(u.ID, u.Username, table.OrNA(shownName(u)), u.Admin, u.Active, u.Remote,
 					table.OrNA(g.AgentUid), table.OrNA(g.AgentGid), table.OrNA(g.AgentUser), table.OrNA(g.AgentGroup))
 			}
 			return o.format.Print(a.IO, t, users)
 		}),
 	}
 	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also list deactivated users")
+	cmd.Flags().BoolVar(&o.service, "service-accounts", false, "list only service accounts")
 	o.format.Flags(cmd)
 	return cmd
+}
+
+// shownName is a user's display name in the table, whose columns are Determined's.
+func shownName(u v1.User) string {
+	switch {
+	case !u.ServiceAccount:
+		return u.DisplayName
+	case u.DisplayName == "":
+		return "(service account)"
+	}
+	return u.DisplayName + " (service account)"
 }

@@ -119,7 +119,7 @@ func (a *API) comparePassword(ctx context.Context, c *call, name string, u store
 // the response time reveals nothing.
 func passwordMatches(u store.User, exists bool, sent string) bool {
 	if sent == "" {
-		return exists && u.PasswordHash == "" && !u.Remote
+		return exists && u.PasswordHash == "" && !u.Remote && !u.Service
 	}
 	if !exists || u.PasswordHash == "" || u.Remote {
 		auth.CheckPassword(dummyHash, sent)

@@ -32,7 +32,7 @@ func (a *API) registerUsers() {
 func wireUser(u store.User) v1.User {
 	modified := u.ModifiedAt
 	w := v1.User{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active,
-		Remote: u.Remote, ModifiedAt: &modified, LastAuthAt: u.LastAuthAt}
+		Remote: u.Remote, ServiceAccount: u.Service, ModifiedAt: &modified, LastAuthAt: u.LastAuthAt}
 	w.AgentUserGroup = wireAgentUser(u.AgentUser)
 	return w
 }
@@ -161,8 +161,12 @@ func (a *API) createUser(ctx context.Context, c *call, req *v1.PostUserRequest) 
 		return nil, err
 	}
 	u := store.User{Username: name, DisplayName: req.User.DisplayName, Admin: req.User.Admin, Active: req.User.Active,
-		Remote: req.User.Remote, AgentUser: agent}
-	if !u.Remote { // a remote user signs in elsewhere and has no password here
+		Remote: req.User.Remote, Service: req.User.ServiceAccount, AgentUser: agent}
+	if u.Service {
+		if err := checkService(&u, req); err != nil {
+			return nil, err
+		}
+	} else if !u.Remote { // a remote user signs in elsewhere and has no password here
 		password := ""
 		if req.Password != nil {
 			password = *req.Password
@@ -179,11 +183,36 @@ func (a *API) createUser(ctx context.Context, c *call, req *v1.PostUserRequest) 
 	return &v1.PostUserResponse{User: &w}, nil
 }
 
+// checkService rejects what a service account cannot have.
+func checkService(u *store.User, req *v1.PostUserRequest) error {
+	switch {
+	case req.Password != nil && *req.Password != "":
+		return fault.New(fault.Invalid, "password: a service account has none; it signs in with access tokens (det token create)")
+	case u.Remote:
+		return fault.New(fault.Invalid, "remote: a service account signs in with access tokens alone, not at an identity provider")
+	case u.Admin:
+		return fault.New(fault.Invalid, "admin: a service account is no administrator; with roles it may have one")
+	}
+	return nil
+}
+
+// notOfService returns an error if a change gives a service account another way to sign in, or the mark
+// of an administrator.
+func notOfService(of store.User, password, remote, admin bool) error {
+	if !of.Service || !password && !remote && !admin {
+		return nil
+	}
+	return fault.New(fault.Invalid, "%s is a service account: it has no password and no identity at a provider, and is no administrator; it signs in with access tokens (det token create)", of.Username)
+}
+
 func (a *API) patchUser(ctx context.Context, c *call, of store.User, req *v1.PatchUser) (*v1.PatchUserResponse, error) {
 	id := of.ID
 	admin := auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindUser})
 	if !admin && (req.Admin != nil || req.Active != nil || req.Remote != nil || req.Username != nil || req.AgentUserGroup != nil) {
 		return nil, fault.New(fault.Forbidden, onlyAdmins)
+	}
+	if err := notOfService(of, req.Password != nil, req.Remote != nil && *req.Remote, req.Admin != nil && *req.Admin); err != nil {
+		return nil, err
 	}
 	ch := store.UserChange{DisplayName: req.DisplayName, Admin: req.Admin, Active: req.Active, Remote: req.Remote}
 	if req.DisplayName != nil && len(*req.DisplayName) > maxDisplayName {
@@ -250,6 +279,9 @@ func (a *API) setPassword(ctx context.Context, c *call, of store.User) error {
 	}
 	if req.Password == nil {
 		return fault.New(fault.Invalid, "password: is required")
+	}
+	if err := notOfService(of, true, false, false); err != nil {
+		return err
 	}
 	if err := a.mayReplacePassword(ctx, c, id, &req); err != nil {
 		return err

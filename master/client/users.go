@@ -37,8 +37,12 @@ func (c *Client) UserByName(ctx context.Context, name string) (*v1.User, error) 
 
 // CreateUser creates a user. The password is plain text.
 func (c *Client) CreateUser(ctx context.Context, u v1.User, password string) (*v1.User, error) {
-	hashed, hash := true, HashPassword(password)
-	out, err := post(ctx, c, v1.CreateUser, v1.PostUserRequest{User: &u, Password: &hash, IsHashed: &hashed})
+	req := v1.PostUserRequest{User: &u}
+	if !u.ServiceAccount { // which has no password
+		hashed, hash := true, HashPassword(password)
+		req.Password, req.IsHashed = &hash, &hashed
+	}
+	out, err := post(ctx, c, v1.CreateUser, req)
 	if err != nil {
 		return nil, err
 	}

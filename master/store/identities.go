@@ -58,6 +58,8 @@ func (db *DB) connect(ctx context.Context, i Identity) (User, error) {
 		u, err = db.CreateUser(ctx, User{Username: i.Username, Active: true, Remote: true})
 	case fault.Is(err, fault.NotFound):
 		return u, fault.New(fault.Forbidden, "%s has no account on this cluster; an administrator can create one with det user create %s --remote", i.Username, i.Username)
+	case err == nil && u.Service:
+		return u, fault.New(fault.Forbidden, "the account %s is a service account, which signs in with access tokens alone", i.Username)
 	case err == nil && !u.Remote:
 		return u, fault.New(fault.Forbidden, "the account %s has a password on this cluster; an administrator can let the identity provider sign it in with det user edit %s --remote true", i.Username, i.Username)
 	}

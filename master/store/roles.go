@@ -54,7 +54,8 @@ func (db *DB) lockRoles(ctx context.Context) error {
 	return err
 }
 
-const hasClusterAdmin = `SELECT EXISTS (SELECT FROM users u WHERE u.active AND EXISTS (
+// A service account is not counted: nobody could sign in with it to help.
+const hasClusterAdmin = `SELECT EXISTS (SELECT FROM users u WHERE u.active AND NOT u.service AND EXISTS (
 	SELECT FROM role_assignments a WHERE a.role_id = 1 AND a.workspace_id IS NULL
 		AND (a.user_id = u.id OR a.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = u.id))))`
 

@@ -126,6 +126,9 @@ func (db *DB) mayManage(ctx context.Context, u User) error {
 	if err != nil {
 		return err
 	}
+	if kept && u.Service {
+		return fault.New(fault.Conflict, "the account %s is a service account, which SCIM does not take over", u.Username)
+	}
 	if kept {
 		return fault.New(fault.Conflict, "the account %s has a password on this cluster or is an administrator's, and SCIM does not take it over; an administrator can run det user edit %s --remote true for one that is no administrator's", u.Username, u.Username)
 	}

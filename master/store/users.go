@@ -19,13 +19,14 @@ type User struct {
 	Admin        bool       `db:"admin"`
 	Active       bool       `db:"active"`
 	Remote       bool       `db:"remote"`
+	Service      bool       `db:"service"`    // a program, which signs in with access tokens alone
 	AgentUser    []byte     `db:"agent_user"` // JSON, or nil
 	ModifiedAt   time.Time  `db:"modified_at"`
 	LastAuthAt   *time.Time `db:"last_auth_at"`
 	SessionEpoch int        `db:"session_epoch"` // rises when all sessions of the user end
 }
 
-const userColumns = `id, username, display_name, password_hash, admin, active, remote, agent_user, modified_at, last_auth_at, session_epoch`
+const userColumns = `id, username, display_name, password_hash, admin, active, remote, service, agent_user, modified_at, last_auth_at, session_epoch`
 
 // UserByID finds an account.
 func (db *DB) UserByID(ctx context.Context, id int) (User, error) {
@@ -78,10 +79,10 @@ func (db *DB) Users(ctx context.Context, f UserFilter) ([]User, int, error) {
 // CreateUser inserts an account, and returns it.
 func (db *DB) CreateUser(ctx context.Context, u User) (User, error) {
 	made, err := row[User](ctx, db, "user", `
-		INSERT INTO users (username, display_name, password_hash, admin, active, remote, agent_user)
-		VALUES (@username, @display, @hash, @admin, @active, @remote, @agent) RETURNING `+userColumns,
+		INSERT INTO users (username, display_name, password_hash, admin, active, remote, service, agent_user)
+		VALUES (@username, @display, @hash, @admin, @active, @remote, @service, @agent) RETURNING `+userColumns,
 		pgx.NamedArgs{"username": u.Username, "display": u.DisplayName, "hash": u.PasswordHash,
-			"admin": u.Admin, "active": u.Active, "remote": u.Remote, "agent": jsonOrNull(u.AgentUser)})
+			"admin": u.Admin, "active": u.Active, "remote": u.Remote, "service": u.Service, "agent": jsonOrNull(u.AgentUser)})
 	if fault.Is(err, fault.Conflict) {
 		return u, fault.New(fault.Conflict, "there is a user %s already", u.Username)
 	}

@@ -66,6 +66,7 @@ type User struct {
 	LastAuthAt     *time.Time      `json:"lastAuthAt"`
 	ModifiedAt     *time.Time      `json:"modifiedAt"`
 	Remote         bool            `json:"remote"`
+	ServiceAccount bool            `json:"serviceAccount"` // ours: a program, which signs in with access tokens alone
 }
 
 // OldLoginRequest is the body of POST /login. The password is plain text.
