@@ -74,6 +74,10 @@ type Config struct {
 	Tokens TokensConfig `yaml:"tokens"`
 	// Identity providers with which users sign in by OpenID Connect ([sign-in](sign-in.md)).
 	OIDC []OIDCConfig `yaml:"identity_providers"`
+	// Let browsers sign in with identity providers over plain HTTP although pages of tasks are on
+	// the same host, at another port: such a page can sign in a visitor as another user
+	// ([sign-in](sign-in.md#plain-http)). Without this key the master does not start like that.
+	PlainHTTPSignIn bool `yaml:"plain_http_sign_in"`
 	// Users and groups that an identity provider manages ([SCIM](scim.md)).
 	SCIM SCIMConfig `yaml:"scim"`
 	// The audit trail ([audit](audit.md)).

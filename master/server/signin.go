@@ -147,6 +147,7 @@ func (c *Config) checkProviders(k *checker) {
 		k.fail("identity_providers", "%d providers are over the limit of %d", len(c.OIDC), maxProviders)
 		return
 	}
+	c.checkPlainSignIn(k)
 	seen := map[string]bool{}
 	for i, p := range c.OIDC {
 		at := fmt.Sprintf("identity_providers[%d].", i)
@@ -181,12 +182,31 @@ func (c *Config) checkProviders(k *checker) {
 	}
 }
 
+// checkPlainSignIn rejects providers where a page of a task could set the cookies of a sign-in: cookies belong
+// to a host with all of its ports, and only HTTPS guards them against other pages of the host.
+func (c *Config) checkPlainSignIn(k *checker) {
+	public, err := url.Parse(c.PublicURL)
+	if len(c.OIDC) == 0 || c.PlainHTTPSignIn || err != nil || public.Scheme != "http" || c.TasksListen == "" || c.TasksDomain != "" || thisMachine(public.Hostname()) {
+		return
+	}
+	if tasks, err := url.Parse(c.TasksURL); c.TasksURL != "" && err == nil && !strings.EqualFold(tasks.Hostname(), public.Hostname()) {
+		return
+	}
+	k.fail("identity_providers", "browsers sign in over plain HTTP at %s, and pages of tasks are on the same host, so that such a page can sign in a visitor as another user; "+
+		"use HTTPS, set tasks_domain, or set plain_http_sign_in: true if all users may trust each other's tasks", c.PublicURL)
+}
+
+// thisMachine reports whether a host is a loopback address.
+func thisMachine(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
 // checkIssuer accepts HTTPS, and HTTP on this machine.
 func checkIssuer(issuer string) error {
 	u, err := url.Parse(issuer)
 	if err == nil && u.Host != "" && u.RawQuery == "" && u.Fragment == "" {
-		ip, notIP := netip.ParseAddr(u.Hostname())
-		if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || notIP == nil && ip.IsLoopback()) {
+		if u.Scheme == "https" || u.Scheme == "http" && thisMachine(u.Hostname()) {
 			return nil
 		}
 	}

@@ -83,3 +83,34 @@ func TestSCIMSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestSignInOverPlainHTTP: a page of a task can set the cookies of a sign-in over plain HTTP on the host that it
+// shares, so the master does not start like that unless its operators want it.
+func TestSignInOverPlainHTTP(t *testing.T) {
+	const provider = "identity_providers: [{name: corp, issuer: 'https://login.example', client_id: d}]\n"
+	for name, c := range map[string]struct {
+		text    string
+		refused bool
+	}{
+		"plain HTTP, tasks at another port": {"public_url: http://det.example:8080\ntasks_listen: 0.0.0.0:8081\n", true},
+		"the same host in tasks_url":        {"public_url: http://det.example\ntasks_listen: 0.0.0.0:8081\ntasks_url: http://DET.example:81\n", true},
+		"the operators want it":             {"public_url: http://det.example:8080\ntasks_listen: 0.0.0.0:8081\nplain_http_sign_in: true\n", false},
+		"HTTPS":                             {"public_url: https://det.example\ntasks_listen: 0.0.0.0:8081\n", false},
+		"another host":                      {"public_url: http://det.example:8080\ntasks_listen: 0.0.0.0:8081\ntasks_url: http://tasks.example:81\n", false},
+		"a domain of tasks":                 {"public_url: http://det.example:8080\ntasks_listen: 0.0.0.0:8081\ntasks_domain: tasks.example\n", false},
+		"no pages of tasks":                 {"public_url: http://det.example:8080\n", false},
+		"this machine":                      {"public_url: http://127.0.0.1:8080\ntasks_listen: 127.0.0.1:8081\n", false},
+	} {
+		for _, with := range []string{provider, ""} {
+			cfg := Defaults()
+			if problems := cfg.read([]byte("database: postgres://x\n" + c.text + with)); len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			cfg.fill()
+			refused := strings.Contains(strings.Join(cfg.check(), "\n"), "plain_http_sign_in: true")
+			if refused != (c.refused && with != "") {
+				t.Errorf("%s, with %q: refused is %v", name, with, refused)
+			}
+		}
+	}
+}
