@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -185,6 +186,22 @@ func (f ExperimentFilter) where(in auth.Scope) (string, pgx.NamedArgs) {
 	return c.where(), c.args
 }
 
+// maxSeparate is the maximum number of workspaces whose projects are read one by one.
+const maxSeparate = 20
+
+// from returns the tables and conditions of a page of ids. Of a few workspaces, and in the order of ids, it
+// takes the first ids of each project: PostgreSQL would pass over the experiments of all other workspaces.
+func (f ExperimentFilter) from(in auth.Scope, order string) (string, pgx.NamedArgs) {
+	if in.All || f.Sort != "" || f.ProjectID != 0 || len(f.IDs) > 0 || len(in.Workspaces) > maxSeparate {
+		where, args := f.where(in)
+		return ` FROM experiments e` + where, args
+	}
+	where, args := f.where(auth.Everywhere())
+	args["scope"] = workspaces(in)
+	return ` FROM projects mine CROSS JOIN LATERAL (SELECT e.id FROM experiments e WHERE e.project_id = mine.id` +
+		strings.Replace(where, " WHERE ", " AND ", 1) + order + ` LIMIT @most::bigint) e WHERE mine.workspace_id = ANY(@scope::int[])`, args
+}
+
 // CountExperiments counts the experiments that the filter chooses.
 func (db *DB) CountExperiments(ctx context.Context, in auth.Scope, f ExperimentFilter) (int, error) {
 	where, args := f.where(in)
@@ -198,9 +215,9 @@ func (db *DB) Experiments(ctx context.Context, in auth.Scope, f ExperimentFilter
 	if err != nil {
 		return nil, err
 	}
-	where, args := f.where(in)
-	args["limit"], args["offset"] = limit, offset
-	ids, err := scalars[int](ctx, db, `SELECT e.id FROM experiments e`+where+order+` LIMIT @limit OFFSET @offset`, args)
+	from, args := f.from(in, order)
+	args["limit"], args["offset"], args["most"] = limit, offset, int64(limit)+int64(offset)
+	ids, err := scalars[int](ctx, db, `SELECT e.id`+from+order+` LIMIT @limit OFFSET @offset`, args)
 	if err != nil {
 		return nil, err
 	}
