@@ -165,7 +165,7 @@ func (r *s3rig) offered(t *testing.T) {
 		"eve": "Name,Keys,Workspaces\ntracker,\"token, account, gone\",vision\nabsent,all,all\n",
 	} {
 		out, stderr, code := r.Run(t, []string{"DET_USER=" + user}, "secret", "list", "--csv")
-		if code != 0 || out != want {
+		if out = strings.ReplaceAll(out, "\r", ""); code != 0 || out != want {
 			t.Errorf("%s: exit %d\n%s%s", user, code, out, stderr)
 		}
 	}

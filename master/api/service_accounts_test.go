@@ -50,7 +50,7 @@ func TestServiceAccounts(t *testing.T) {
 		!strings.HasPrefix(entries.Entries[0].Credential, "access token ") {
 		t.Errorf("%+v, %v", entries, err)
 	}
-	if created := string(admin.get("/api/v1/detent/audit?username=admin&kind=user").ok().body); !strings.Contains(created, `"serviceAccount":true`) {
+	if created := string(admin.get("/api/v1/detent/audit?username=admin&kind=user").ok().body); !strings.Contains(created, `"serviceAccount": true`) {
 		t.Errorf("the creation: %s", created)
 	}
 	admin.do("PATCH", path, `{"active":false}`).ok()

@@ -65,11 +65,13 @@ func (l Secrets) check(k *checker, at string) {
 			variables[s.Env] = true
 		}
 		if s.File != "" {
-			s.checkFile(k, here+".file", files[s.File])
-			files[s.File] = true
+			files[s.File] = s.checkFile(k, here+".file", files[s.File])
 		}
 	}
-	for file := range files {
+	for file, below := range files {
+		if !below { // a path from the root has no end below "."
+			continue
+		}
 		for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 			if files[dir] {
 				k.fail(at, fmt.Sprintf("%s cannot be a file and a folder, for %s", clip(dir), clip(file)), "")
@@ -89,14 +91,17 @@ func (s Secret) checkVariable(k *checker, at string, twice bool) {
 	}
 }
 
-func (s Secret) checkFile(k *checker, at string, twice bool) {
+// checkFile reports whether the path is below the folder.
+func (s Secret) checkFile(k *checker, at string, twice bool) (below bool) {
 	switch {
 	case len(s.File) > 255 || path.IsAbs(s.File) || path.Clean(s.File) != s.File || s.File == "." || s.File == ".." || strings.HasPrefix(s.File, "../") ||
 		strings.ContainsFunc(s.File, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		k.fail(at, fmt.Sprintf("expected a relative path such as netrc or aws/credentials, up to 255 bytes, found %q", clip(s.File)), "programs find it below DET_SECRETS_DIR")
+		return false
 	case twice:
 		k.fail(at, clip(s.File)+" is listed twice", "")
 	}
+	return true
 }
 
 // check rejects a variable that has two values.

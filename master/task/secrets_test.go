@@ -34,9 +34,9 @@ func TestWhoMayMountASecret(t *testing.T) {
 	}
 }
 
-// TestSecretsInAJob: the job has paths and keys, the runner is told names; neither has a value. A task that
+// TestSecretsOfUsersInAJob: the job has paths and keys, the runner is told names; neither has a value. A task that
 // removes files mounts nothing.
-func TestSecretsInAJob(t *testing.T) {
+func TestSecretsOfUsersInAJob(t *testing.T) {
 	const mounts = "environment: {secrets: [{name: a, key: k, env: T}, {name: a, key: k, file: f}, {name: b, key: l, env: U, file: g}]}\n"
 	s := site()
 	s.Secrets = Secrets{{Name: "a", Path: "secret/data/a"}, {Name: "b", Path: "secret/data/b"}}

@@ -233,6 +233,7 @@ export interface User {
   lastAuthAt: string | null;
   modifiedAt: string | null;
   remote: boolean;
+  serviceAccount: boolean;
 }
 
 export interface LoginResponse {

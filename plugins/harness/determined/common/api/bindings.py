@@ -2024,6 +2024,13 @@ class v1GetUserResponse(Message):
     user: v1User
 
 
+class v1GetUserSecretsResponse(Message):
+    """The message v1GetUserSecretsResponse."""
+
+    pagination: Optional[v1Pagination] = None
+    secrets: Sequence[v1UserSecret]
+
+
 class v1GetUserSettingResponse(Message):
     """The message v1GetUserSettingResponse."""
 
@@ -4321,6 +4328,15 @@ class v1TaskLogsResponse(Message):
     stdtype: Optional[str] = None
 
 
+class v1TaskSecret(Message):
+    """The message v1TaskSecret."""
+
+    name: str
+    key: str
+    env: str
+    file: str
+
+
 class v1TaskSpec(Message):
     """The message v1TaskSpec."""
 
@@ -4344,6 +4360,7 @@ class v1TaskSpec(Message):
     prefer: str
     gateway: Optional[v1Gateway] = None
     credentials: Optional[v1Credentials] = None
+    secrets: Sequence[v1TaskSecret]
     collect: Optional[v1Collect] = None
     logPatterns: Sequence[v1LogPattern]
     begins: str
@@ -4639,6 +4656,7 @@ class v1User(Message):
     lastAuthAt: Optional[str] = None
     modifiedAt: Optional[str] = None
     remote: Optional[bool] = None
+    serviceAccount: Optional[bool] = None
 
 
 class v1UserActionResult(Message):
@@ -4660,6 +4678,15 @@ class v1UserRoleAssignment(Message):
 
     roleAssignment: v1RoleAssignment
     userId: int
+
+
+class v1UserSecret(Message):
+    """The message v1UserSecret."""
+
+    name: str
+    keys: Sequence[str]
+    workspaces: Sequence[str]
+    everywhere: bool
 
 
 class v1UserWebSetting(Message):
@@ -6626,6 +6653,22 @@ def get_ListTaskAttempts(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1ListAttemptsResponse.from_json(_answer)
+
+
+def get_ListUserSecrets(
+    session: BaseSession,
+    *,
+    limit: Any = None,
+    offset: Any = None,
+) -> v1GetUserSecretsResponse:
+    """List the names of the secrets that you may mount in tasks; no answer has a value."""
+    _path = "/api/v1/detent/secrets"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetUserSecretsResponse.from_json(_answer)
 
 
 def get_ListWebhookDeliveries(
@@ -8776,6 +8819,7 @@ Paginated = Union[
     v1GetTensorboardsResponse,
     v1GetTrialCheckpointsResponse,
     v1GetTrialWorkloadsResponse,
+    v1GetUserSecretsResponse,
     v1GetUsersResponse,
     v1GetWorkspaceProjectsResponse,
     v1GetWorkspacesResponse,
