@@ -88,7 +88,7 @@ function UserDialog({ of, close, done, secret }: { of: User | null; close: () =>
   const act = async (form: FormData) => {
     const fields = { username: text(form, 'username'), displayName: text(form, 'display'), admin: form.has('admin'), active: form.has('active') };
     if (of) await manage.changeUser(of.id, self ? { displayName: fields.displayName } : fields);
-    else await manage.createUser({ user: { ...fields, active: true, id: 0, agentUserGroup: null, lastAuthAt: null, modifiedAt: null, remote: false }, password: String(form.get('password') ?? ''), isHashed: false });
+    else await manage.createUser({ user: { ...fields, active: true, id: 0, agentUserGroup: null, lastAuthAt: null, modifiedAt: null, remote: false, serviceAccount: false }, password: String(form.get('password') ?? ''), isHashed: false });
     say(of ? `User ${of.username} changed` : `User ${fields.username} created`);
     done();
   };
