@@ -18,25 +18,25 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              14800,
+	"cli":              14870,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2600, // the rig of the tests among them
 	"jobspecs":         1300,
 	"master":           100,
-	"master/api":       17140,
+	"master/api":       17220,
 	"master/auth":      440,
 	"master/budget":    150,
 	"master/client":    2700,
 	"master/cluster":   3400,
-	"master/control":   4470,
+	"master/control":   4550,
 	"master/discovery": 350,
-	"master/expconf":   5800,
+	"master/expconf":   5815,
 	"master/fault":     100,
 	"master/find":      1100,
 	"master/grant":     100,
 	"master/headers":   150,
 	"master/keep":      200,
-	"master/launch":    2121,
+	"master/launch":    2165,
 	"master/leftover":  200,
 	"master/lifecycle": 750,
 	"master/logpolicy": 100,
@@ -53,13 +53,13 @@ var budgets = map[string]int{
 	"master/scim":      800,
 	"master/search":    2700,
 	"master/secrets":   650,
-	"master/server":    3930, // servertest, the master of clients' tests, among them
+	"master/server":    4010, // servertest, the master of clients' tests, among them
 	"master/signin":    550,
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     13780,
-	"master/task":      1340,
+	"master/store":     13805,
+	"master/task":      1385,
 	"master/trial":     100,
 	"master/tunnel":    200,
 	"master/updates":   250,
@@ -71,12 +71,12 @@ var budgets = map[string]int{
 	"nomad/servers":    3800,
 	"plugins/gpu":      2300,
 	"plugins/remover":  500,
-	"plugins/runner":   7700,
+	"plugins/runner":   7910,
 	"webui":            50,
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 112_700
+const totalBudget = 113_700
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {
