@@ -19,7 +19,7 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
-// A day lives a day in virtual time: the function now of its database reads a clock that the test moves. The defaults of
+// A day simulates a day in virtual time: the function now of its database reads a clock that the test moves. The defaults of
 // columns still have the real time, so the day is in the future, and what is due by default is due at once. Nomad's history
 // is kept beside it.
 type day struct {
@@ -62,7 +62,7 @@ func newDay(t *testing.T, begin time.Time) *day {
 	return d
 }
 
-// to moves the clock.
+// to sets the clock.
 func (d *day) to(at time.Time) {
 	d.now = at
 	d.exec("UPDATE clock SET at = $1", at)
@@ -110,7 +110,7 @@ func (d *day) report(id string, code int) {
 	d.exit(id, code)
 }
 
-// happen does one thing that happens in a cluster.
+// happen causes one random event of a cluster.
 func (d *day) happen() {
 	running := d.live(true)
 	who := ""
@@ -137,7 +137,7 @@ func (d *day) happen() {
 		desire("active")
 	case n == 13 && who != "":
 		d.nomad.turn(who, func(f *cluster.TaskFact) { f.Status = lifecycle.NomadLost })
-	case n == 14 && who != "": // memory runs out: the runner dies without a word
+	case n == 14 && who != "": // memory runs out: the runner is killed and reports nothing
 		d.nomad.turn(who, func(f *cluster.TaskFact) { f.Status = lifecycle.NomadFailed })
 	case n == 15:
 		d.newLeader()

@@ -183,7 +183,7 @@ func (d *demand) classesOf(p *pool.Pool, nodes []sched.Node) map[string]*nodeCla
 		}
 		shape := strconv.Itoa(len(n.Slots)) + " " + modelsOf(&n)
 		c.of[shape]++
-		if c.of[shape] > commonest[name] { // a node that there is says more than the configuration
+		if c.of[shape] > commonest[name] { // the values of an existing node have precedence over the configuration
 			commonest[name], c.like = c.of[shape], n
 			c.look()
 		}

@@ -64,7 +64,7 @@ func TestDemand(t *testing.T) {
 	b.nomad.alarm = "Nomad was restored"
 	b.settle()
 	if d := b.term.Demand(); d != nil {
-		t.Errorf("nothing is known while Nomad is not trusted, but %+v", d)
+		t.Errorf("the demand while Nomad is not trusted is %+v, want none", d)
 	}
 }
 
@@ -103,6 +103,6 @@ func TestDemandOfClasses(t *testing.T) {
 	b.nomad.nodes = append(b.nomad.nodes, n)
 	b.settle()
 	if c := b.demand().Classes[0]; c.Slots != 2 || c.Present != 1 || c.Short != 3 {
-		t.Errorf("a node that there is says more than the configuration: %+v", c)
+		t.Errorf("the values of an existing node have no precedence over the configuration: %+v", c)
 	}
 }

@@ -41,7 +41,7 @@ func TestAMachineGoesAway(t *testing.T) {
 		t.Error(got)
 	}
 	if n := b.int(`SELECT restarts FROM trials`); n != 0 {
-		t.Errorf("%d restarts: nothing of it was its fault", n)
+		t.Errorf("%d restarts are counted for a machine that went away, want 0", n)
 	}
 	there := b.text(`SELECT node_name FROM members WHERE allocation_id = $1`, second)
 	b.facts(there, map[string]string{"meta.detent.leaving": "soon"})

@@ -17,7 +17,7 @@ type board struct {
 	most  int            // slots of the largest node, also of one that is out
 }
 
-// newBoard says what the running jobs leave free. With alone, a node with a part of a job of
+// newBoard returns the slots that running jobs leave free. With alone, a node with a part of a job of
 // several nodes gives nothing to others.
 func newBoard(nodes []sched.Node, running []sched.Running, alone bool) *board {
 	b := &board{nodes: nodes, index: make(map[string]int, len(nodes)), ids: make([][]int, len(nodes)), free: make([]int, len(nodes)), size: make([]int, len(nodes))}
@@ -58,7 +58,7 @@ func newBoard(nodes []sched.Node, running []sched.Running, alone bool) *board {
 	return b
 }
 
-// nodesFor is on how many nodes a job runs, and what its largest part has.
+// nodesFor returns the number of a job's nodes, and the slots of its largest part.
 func (b *board) nodesFor(slots int) (nodes, part int) {
 	nodes = max(1, (slots+b.most-1)/b.most)
 	return nodes, (slots + nodes - 1) / nodes

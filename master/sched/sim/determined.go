@@ -106,7 +106,7 @@ func (p *determinedPriority) bucket(queue []*sched.Request) {
 	}
 }
 
-// reserve counts slots as taken without saying which.
+// reserve counts slots as taken, without choosing which.
 func (b *board) reserve(slots int, on []int) {
 	for j, i := range on {
 		b.free[i] -= (slots + len(on) - 1 - j) / len(on)
@@ -114,7 +114,7 @@ func (b *board) reserve(slots int, on []int) {
 	b.close(on)
 }
 
-// close keeps nodes of a job of several nodes for it alone.
+// close reserves the nodes of a job of several nodes for it alone.
 func (b *board) close(on []int) {
 	if len(on) > 1 {
 		for _, i := range on {

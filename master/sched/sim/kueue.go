@@ -44,13 +44,13 @@ type kueue struct {
 	quota  int   // slots of the cohort
 	used   int   // of them, by jobs that are leaving too
 	stays  int   // …, without those that are leaving, with what is kept for requests
-	later  []int // slots of each node that are free when those have left that were asked to, without what is kept
+	later  []int // slots of each node that are free when the jobs that were asked to leave have left, without what is kept
 	queues map[string]*clusterQueue
 	names  []string // of queues, ascending
 	result sched.Result
 }
 
-// A clusterQueue is what Kueue calls so: the jobs of a workspace.
+// A clusterQueue is a ClusterQueue of Kueue: the jobs of a workspace.
 type clusterQueue struct {
 	pending  []*sched.Request
 	admitted []*victim    // the one that leaves first is first
@@ -110,7 +110,7 @@ func (k *kueue) shift(x *victim, times int) {
 	}
 }
 
-// share is what a queue borrows, if it uses so much.
+// share is how much a queue borrows if it uses this many slots.
 func (k *kueue) share(usage int) int { return max(0, usage-k.nominal()) }
 
 // cycle considers the first request of each queue, and reports whether there was any. With fair sharing the queue
@@ -141,7 +141,7 @@ func (k *kueue) cycle() bool {
 	return len(heads) > 0
 }
 
-// consider admits a request, or keeps for it what those leave that were asked to, or asks more of them.
+// consider admits a request, or keeps for it the slots of jobs that are leaving, or asks more jobs to leave.
 func (k *kueue) consider(r *sched.Request, q *clusterQueue) {
 	key := ask{r.Slots, r.Priority}
 	if q.failed[key] {
@@ -166,7 +166,7 @@ func (k *kueue) consider(r *sched.Request, q *clusterQueue) {
 	q.failed[key] = true
 }
 
-// fits chooses nodes that have room when those have left that were asked to.
+// fits chooses nodes that have room when all jobs that were asked to leave have left.
 func (k *kueue) fits(r *sched.Request) []int {
 	if k.stays+r.Slots > k.quota {
 		return nil

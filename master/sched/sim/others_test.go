@@ -63,7 +63,7 @@ func (c table) play(t *testing.T, plan Planner, of *pool.Pool) string {
 	return strings.Join(places, " ") + " | " + strings.Join(leaves, " ")
 }
 
-// TestRulesOfOthers: what the rules of Determined and Kueue do, as their documentation has it.
+// TestRulesOfOthers: the rules of Determined and Kueue do what their documentation says.
 func TestRulesOfOthers(t *testing.T) {
 	plain, preempts := &pool.Pool{Name: "gpu"}, &pool.Pool{Name: "gpu", Preemption: true}
 	for _, c := range []struct {
@@ -116,7 +116,7 @@ func TestRulesOfOthers(t *testing.T) {
 	}
 }
 
-// TestCrowd: nearly all slots are held, and so many jobs wait.
+// TestCrowd: nearly all slots are held, and the given number of jobs waits.
 func TestCrowd(t *testing.T) {
 	nodes, running, queued := Crowd(1, Helios(), 50, 500)
 	held := 0

@@ -106,7 +106,7 @@ func newSimulation(o Options, jobs []Job) *simulation {
 	return s
 }
 
-// Crowd returns a cluster at a moment: jobs hold nearly all slots, and so many more wait.
+// Crowd returns a cluster at one moment: jobs hold nearly all slots, and as many more as waiting says wait.
 func Crowd(seed uint64, of Shape, nodes, waiting int) ([]sched.Node, []sched.Running, []sched.Request) {
 	o := Usual(seed, nodes)
 	jobs, resident := of.Jobs(seed, waiting, nodes*o.PerNode, 1, 0.95)
@@ -276,7 +276,7 @@ func (s *simulation) fail() (changed bool) {
 	return changed
 }
 
-// state is what the scheduler is told, and the jobs by their ids.
+// state is the scheduler's input, and the jobs by their ids.
 func (s *simulation) state() ([]sched.Running, []sched.Request, map[string]*live) {
 	running, queued := make([]sched.Running, len(s.running)), make([]sched.Request, len(s.waiting))
 	byID := make(map[string]*live, len(running)+len(queued))
@@ -293,7 +293,7 @@ func (s *simulation) state() ([]sched.Running, []sched.Request, map[string]*live
 	return running, queued, byID
 }
 
-// plan asks the scheduler and does what it says.
+// plan asks the scheduler for a plan and applies it.
 func (s *simulation) plan() {
 	s.run.Plans++
 	running, queued, byID := s.state()
