@@ -29,6 +29,7 @@ type Held struct{ Slots, Leaving int }
 type bounds struct {
 	held      map[*Quota]Held
 	sentences map[boundText]string
+	lent      map[lentText]string
 	late      []*Request // requests over a soft bound, which are considered last
 	owing     []int      // running tasks under a soft bound, in the order in which they are preempted; made when first needed
 	made      bool
@@ -38,6 +39,13 @@ type bounds struct {
 type boundText struct {
 	quota       *Quota
 	slots, held int
+}
+
+// lentText is the same for a soft bound, with the sentence that it completes.
+type lentText struct {
+	quota    *Quota
+	held     int
+	sentence string
 }
 
 // countHeld counts what running tasks hold under their quotas.
@@ -124,7 +132,16 @@ func (p *planner) whySoft(r *Request, sentence string) string {
 	if q == nil { // a task under it was asked to leave meanwhile
 		return sentence
 	}
-	return fmt.Sprintf("%s; %s holds %s in %s, and over its soft quota of %d it gets only slots that others leave idle", sentence, q.Of, slotsOf(p.stays(q)), q.Where, *q.Soft)
+	key := lentText{q, p.stays(q), sentence}
+	text := p.bounds.lent[key]
+	if text == "" {
+		text = fmt.Sprintf("%s; %s holds %s in %s, and over its soft quota of %d it gets only slots that others leave idle", sentence, q.Of, slotsOf(key.held), q.Where, *q.Soft)
+		if p.bounds.lent == nil {
+			p.bounds.lent = map[lentText]string{}
+		}
+		p.bounds.lent[key] = text
+	}
+	return text
 }
 
 // demand is how many slots of a request its quotas have room for, after what runs and what earlier

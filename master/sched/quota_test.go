@@ -145,3 +145,42 @@ func TestBorrowedSlotsAreGivenBack(t *testing.T) {
 		t.Errorf("slots were reclaimed under these policies only: %v", reclaimed)
 	}
 }
+
+// BenchmarkPlanQuotas is BenchmarkPlan with quotas of all workspaces and users: of slots that are all
+// held, that are lent and asked back, and that are never reached.
+func BenchmarkPlanQuotas(b *testing.B) {
+	fair := &pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.FairShare}}
+	for _, c := range []struct {
+		name       string
+		pool       *pool.Pool
+		soft, hard int
+	}{
+		{"held", &pool.Pool{Name: "gpu"}, 100, 100}, {"lent", &pool.Pool{Name: "gpu"}, 100, 8000}, {"wide", &pool.Pool{Name: "gpu"}, 8000, 8000},
+		{"fair-held", fair, 100, 100}, {"fair-lent", fair, 100, 8000}, {"fair-wide", fair, 8000, 8000},
+	} {
+		nodes, running, queued := benchNodes(), benchRunning(42, 1, 2, 4, 8, 3), benchQueue(42)
+		quotas := map[string]*Quota{}
+		of := func(workspace, user string) (list []*Quota) {
+			for _, name := range []string{workspace, user} {
+				if quotas[name] == nil {
+					quotas[name] = &Quota{Of: name, Where: "pool gpu", Raise: "administrators can raise it", Soft: &c.soft, Hard: &c.hard}
+				}
+				list = append(list, quotas[name])
+			}
+			return list
+		}
+		for i := range running {
+			running[i].StartedAt = epoch.Add(-time.Duration(i) * time.Second)
+			running[i].Quotas = of(running[i].Workspace, running[i].User)
+		}
+		for i := range queued {
+			queued[i].Quotas = of(queued[i].Workspace, queued[i].User)
+		}
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Plan(c.pool, nodes, running, queued, epoch)
+			}
+		})
+	}
+}
