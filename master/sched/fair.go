@@ -94,6 +94,7 @@ func (f *fairShare) addRunning(now time.Time) {
 	for _, job := range jobs {
 		slices.SortFunc(job.tasks, p.youngerFirst)
 	}
+	f.pool.findGivers()
 }
 
 // couldStart reports whether a request takes part in the division: the pool could hold it, and

@@ -104,6 +104,7 @@ type planner struct {
 
 	tallies map[tallyKey]*tally // where what is placed is spread
 	byGroup map[string][]int    // of running, made when first needed
+	onBlock [][]int             // the running tasks that hold slots of each block, made when first needed
 
 	shapes map[shape]*found
 	last   *found // the one that was used last

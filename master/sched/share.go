@@ -38,7 +38,8 @@ type share struct {
 	cursor int        // of tasks: those before it were asked for the current request
 	most   *int       // its max_slots
 	// Of all:
-	mayLeave int // tasks that may be asked to leave
+	mayLeave int      // tasks that may be asked to leave
+	givers   []*share // the children that had any in the beginning, by name: of many children, most only wait
 }
 
 // The levels of shares.
@@ -191,11 +192,21 @@ func (s *share) settle() {
 	}
 }
 
+// findGivers sets givers of the share and of the shares below.
+func (s *share) findGivers() {
+	for _, c := range s.children {
+		if c.mayLeave > 0 {
+			s.givers = append(s.givers, c)
+			c.findGivers()
+		}
+	}
+}
+
 // fullest is the child that holds most slots more than what is fair, of those with tasks that
 // may be asked to leave, and without one of them; nil if there is none.
 func (s *share) fullest(without *share) *share {
 	var found *share
-	for _, c := range s.children {
+	for _, c := range s.givers {
 		if c != without && c.mayLeave > 0 && (found == nil || float64(c.held)-c.fair > float64(found.held)-found.fair) {
 			found = c
 		}

@@ -163,19 +163,19 @@ func (p *planner) nodesWith(r *Request, free int) []string {
 
 // whyPromised names the tasks whose leaving a request waits for.
 func (p *planner) whyPromised(picks []hold) string {
-	chosen := map[int]bool{}
-	for _, h := range picks {
-		chosen[h.block] = true
+	if p.onBlock == nil {
+		p.onBlock = make([][]int, len(p.blocks))
+		for i := range p.running {
+			for _, h := range p.holds[i] {
+				p.onBlock[h.block] = append(p.onBlock[h.block], i)
+			}
+		}
 	}
 	var names []string
-	for i := range p.running {
-		if !p.leaving[i] {
-			continue
-		}
-		for _, h := range p.holds[i] {
-			if chosen[h.block] {
+	for _, h := range picks {
+		for _, i := range p.onBlock[h.block] {
+			if p.leaving[i] {
 				names = append(names, nameOf(p.running[i].Group, p.running[i].ID))
-				break
 			}
 		}
 	}
