@@ -48,7 +48,7 @@ var budgets = map[string]int{
 	"master/proxy":     1850,
 	"master/quote":     50,
 	"master/regex":     100,
-	"master/sched":     3560, // the simulator with the rules of others among them
+	"master/sched":     3580, // the simulator with the rules of others among them
 	"master/schedule":  150,
 	"master/scim":      800,
 	"master/search":    2700,
