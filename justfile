@@ -39,7 +39,7 @@ servers:
 
 # Vault, SeaweedFS and Traefik too, which only tests and clusters with --vault need (about fifteen minutes), and emulators of Google's and Azure's storage
 test-servers: servers emulators
-    @{{ ready }} vault weed nomad-driver-podman traefik >/dev/null
+    @{{ ready }} vault weed nomad-driver-podman traefik nomad-autoscaler >/dev/null
 
 # for tests: an emulator of Google Cloud Storage and, where there is Node, one of Azure's Blob Storage and an identity provider
 emulators:

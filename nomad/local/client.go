@@ -32,6 +32,8 @@ type Client struct {
 	Name string `json:"name"`
 	// Pool is its node pool; "default" by default.
 	Pool string `json:"pool,omitempty"`
+	// Class is its node class; none by default.
+	Class string `json:"class,omitempty"`
 	// Slots is the number of CPU slots; the default is that of the cluster's other nodes.
 	Slots int `json:"slots,omitempty"`
 	// GPUs is the number of simulated GPUs; the default is that of the cluster's other nodes.
@@ -220,6 +222,7 @@ client {
   alloc_dir         = %q
   servers           = ["127.0.0.1:%d"]
   node_pool         = %q
+  node_class        = %q
   network_interface = %q
   min_dynamic_port  = %d
   max_dynamic_port  = %d
@@ -249,7 +252,7 @@ client {
 
   meta {
     detent_cluster = %q
-`, c.allocDir(client.Name), c.state.Ports[portNomadRPC], pool, c.taskInterface(), first, first+portsPerAgent-1, c.state.Name)
+`, c.allocDir(client.Name), c.state.Ports[portNomadRPC], pool, client.Class, c.taskInterface(), first, first+portsPerAgent-1, c.state.Name)
 	if slots > 0 {
 		fmt.Fprintf(&b, "    detent_slots   = \"%d\"\n", slots)
 	}

@@ -71,6 +71,12 @@ func Pins() []Pin {
 			Module: "github.com/hashicorp/nomad-driver-podman", Package: "github.com/hashicorp/nomad-driver-podman",
 			Plugin: true, Minutes: 2,
 		},
+		{
+			// For tests of pools whose nodes come and go.
+			Name: "nomad-autoscaler", Title: "Nomad's autoscaler", Version: "0.4.6", Oldest: "0.4.6",
+			Module: "github.com/hashicorp/nomad-autoscaler", Package: "github.com/hashicorp/nomad-autoscaler",
+			Minutes: 4,
+		},
 	}
 }
 
