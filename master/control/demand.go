@@ -266,8 +266,24 @@ func (d *demand) count(classes map[string]*nodeClass, n *sched.Node, maxIdle tim
 		if !taken && d.now.Sub(d.idleSince[n.ID]) >= maxIdle {
 			c.Removable++
 		}
+	case d.joins(n.ID) && c.Short > 0: // it will be in order in a moment
+		c.Short--
 	}
 	c.Present++
+}
+
+// joinsWithin is how long a new node may take until its drivers and devices are in order.
+const joinsWithin = 2 * time.Minute
+
+// joins reports whether a node is new, and only its own start keeps it from taking tasks.
+func (d *demand) joins(id string) bool {
+	i := slices.IndexFunc(d.nodes, func(row store.NodeRow) bool { return row.ID == id })
+	if i < 0 {
+		return false
+	}
+	row := &d.nodes[i]
+	n := d.inventories[id].node
+	return d.now.Sub(row.RegisteredAt) < joinsWithin && row.Status != "down" && row.Eligible && !row.Draining && row.Enabled && !row.DrainWanted && leaving(&n) == nil
 }
 
 // nodeOfClass is a node of a class as the configuration describes it, in order and without tasks.

@@ -61,6 +61,22 @@ func TestDemand(t *testing.T) {
 	if c := b.demand().Classes[0]; c.Removable+c.Idle != 0 || c.Wanted() != 4 {
 		t.Errorf("an operator drains it: %+v, wanted %d", c, c.Wanted())
 	}
+	b.submit(oneTrial + "\nresources: {slots_per_trial: 2}")
+	b.settle()
+	if c := b.demand().Classes[0]; c.Short != 1 || c.Wanted() != 5 {
+		t.Errorf("one more is wanted: %+v, wanted %d", c, c.Wanted())
+	}
+	b.nomad.nodes = append(b.nomad.nodes, newFakeNomad("n5").nodes...)
+	b.nomad.nodes[4].Drivers = nil // it has just joined
+	b.settle()
+	if c := b.demand().Classes[0]; c.Short != 0 || c.Wanted() != 5 {
+		t.Errorf("it joins: %+v, wanted %d", c, c.Wanted())
+	}
+	b.exec(`UPDATE nodes SET registered_at = now() - interval '3 minutes' WHERE id = 'id-n5'`)
+	b.settle()
+	if c := b.demand().Classes[0]; c.Short != 1 || c.Wanted() != 6 {
+		t.Errorf("it has no driver: %+v, wanted %d", c, c.Wanted())
+	}
 	b.nomad.alarm = "Nomad was restored"
 	b.settle()
 	if d := b.term.Demand(); d != nil {
