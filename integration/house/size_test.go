@@ -28,7 +28,7 @@ var budgets = map[string]int{
 	"master/budget":    150,
 	"master/client":    2700,
 	"master/cluster":   3400,
-	"master/control":   4550,
+	"master/control":   4558,
 	"master/discovery": 350,
 	"master/expconf":   5815,
 	"master/fault":     100,
