@@ -98,12 +98,13 @@ test: build test-servers vet
 # go vet
 vet:
     @echo "go vet" >&2
-    @go vet ./...
+    @go vet ./... && cd nomad/autoscaler && go vet ./...
 
 # the tests of the Go packages, on real servers
 package-tests: test-servers
     @echo "the tests of the Go packages" >&2
     @go test -shuffle=on -timeout 60m $(go list ./... | grep -v /integration)
+    @cd nomad/autoscaler && go test -shuffle=on ./...
 
 # the same under the race detector, without pure computation and what measures memory: about half an hour, or a quarter of the packages: just race 0 to just race 3
 race part="all": test-servers
@@ -212,7 +213,7 @@ release out="release" *args: ui
 # every linter
 lint: vet
     @echo "golangci-lint" >&2
-    @{{ golangci }} run --concurrency 1 ./...
+    @{{ golangci }} run --concurrency 1 ./... && cd nomad/autoscaler && {{ golangci }} run --concurrency 1 ./...
     @echo "ruff and mypy" >&2
     @python="$({{ ready }} python harness)" && cd plugins/harness && "$python" -m ruff check . && "$python" -m mypy
 

@@ -352,7 +352,7 @@ func namesIn(body []byte) json.RawMessage {
 
 // auditedFields are the names of fields, in lower case and without "_", that the trail keeps, in
 // addition to those that end with id, uuid or name.
-var auditedFields = []string{"active", "admin", "aheadof", "behindof", "checkpointglobs", "filters", "joined", "joinedgroups", "labels", "left", "leftgroups", "lifespan", "operations", "priority", "readonly", "remote",
+var auditedFields = []string{"active", "admin", "aheadof", "behindof", "checkpointglobs", "filters", "joined", "joinedgroups", "labels", "left", "leftgroups", "lifespan", "operations", "preview", "priority", "readonly", "remote",
 	"resourcepool", "serviceaccount", "setrevoked", "states", "updates", "user", "validateonly", "weight"}
 
 func auditedField(name string) bool {

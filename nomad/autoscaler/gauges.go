@@ -39,7 +39,7 @@ type gauges struct {
 }
 
 // PluginInfo implements the autoscaler's interface.
-func (g *gauges) PluginInfo() (*base.PluginInfo, error) {
+func (g *gauges) PluginInfo() (*base.PluginInfo, error) { //nolint:unparam // the error is of the interface
 	return &base.PluginInfo{Name: pluginName, PluginType: sdk.PluginTypeAPM}, nil
 }
 

@@ -48,7 +48,7 @@ type nodes struct {
 }
 
 // PluginInfo implements the autoscaler's interface.
-func (n *nodes) PluginInfo() (*base.PluginInfo, error) {
+func (n *nodes) PluginInfo() (*base.PluginInfo, error) { //nolint:unparam // the error is of the interface
 	return &base.PluginInfo{Name: pluginName, PluginType: sdk.PluginTypeTarget}, nil
 }
 

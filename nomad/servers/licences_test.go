@@ -112,15 +112,34 @@ func moduleRoot(t *testing.T) string {
 	return filepath.Dir(strings.TrimSpace(string(out)))
 }
 
+// linkedModules lists the modules of all programs, that for the autoscaler among them, which is a
+// module of its own.
 func linkedModules(t *testing.T, root string, tests bool) []linked {
 	t.Helper()
+	seen := map[string]linked{}
+	for _, dir := range []string{root, filepath.Join(root, "nomad", "autoscaler")} {
+		addModules(t, dir, tests, seen)
+	}
+	all := make([]linked, 0, len(seen))
+	for _, m := range seen {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b linked) int { return strings.Compare(a.Path, b.Path) })
+	if len(all) < 10 {
+		t.Fatalf("go list names %d modules, which cannot be all: %v", len(all), all)
+	}
+	return all
+}
+
+// addModules adds what the packages below a folder need.
+func addModules(t *testing.T, dir string, tests bool, seen map[string]linked) {
+	t.Helper()
 	cmd := exec.Command("go", "list", "-e", "-deps", fmt.Sprintf("-test=%v", tests), "-json=Module", "./...")
-	cmd.Dir = root
+	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v", err)
+		t.Fatalf("go list in %s: %v", dir, err)
 	}
-	seen := map[string]linked{}
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct{ Module *linked }
 		err := decoder.Decode(&p)
@@ -134,15 +153,6 @@ func linkedModules(t *testing.T, root string, tests bool) []linked {
 			seen[p.Module.Path] = *p.Module
 		}
 	}
-	all := make([]linked, 0, len(seen))
-	for _, m := range seen {
-		all = append(all, m)
-	}
-	slices.SortFunc(all, func(a, b linked) int { return strings.Compare(a.Path, b.Path) })
-	if len(all) < 10 {
-		t.Fatalf("go list names %d modules, which cannot be all: %v", len(all), all)
-	}
-	return all
 }
 
 // licenceOf returns the name of the licence in a module's folder, or the reason why the module must
