@@ -23,10 +23,11 @@ func (a *API) continueExperiment(ctx context.Context, c *call, req *v1.ContinueE
 	if err := c.may(auth.Change, ofExperiment(e.ExperimentHead)); err != nil {
 		return nil, err
 	}
-	if optional.Value(req.OverrideConfig) != "" && c.who.Grants != nil && !auth.Owns(c.who, ofExperiment(e.ExperimentHead)) {
+	byOwner := c.who.Grants == nil || auth.Owns(c.who, ofExperiment(e.ExperimentHead))
+	if optional.Value(req.OverrideConfig) != "" && !byOwner {
 		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, so only %s and ClusterAdmins may continue it with another configuration; fork it instead", e.ID, e.Owner, e.Owner)
 	}
-	made, err := a.experiments.Continue(ctx, e, optional.Value(req.OverrideConfig))
+	made, err := a.experiments.Continue(ctx, e, optional.Value(req.OverrideConfig), byOwner)
 	if err != nil {
 		return nil, err
 	}

@@ -180,7 +180,7 @@ func (a *API) keptOut(ctx context.Context, ids []int, project, workspace int, na
 	}
 	moving, err := a.db.MovingExperiments(ctx, ids, project, workspace)
 	for _, e := range moving {
-		err := guard.Admits(e.SlotsPerTrial, launch.Change{Priority: &e.Priority, MaxSlots: e.MaxSlots, Weight: &e.Weight, Pool: &e.Pool})
+		err := guard.Admits(e.SlotsPerTrial, e.Secrets, launch.Change{Priority: &e.Priority, MaxSlots: e.MaxSlots, Weight: &e.Weight, Pool: &e.Pool})
 		if err != nil && why[e.ID] == nil {
 			why[e.ID] = fault.New(fault.CodeOf(err), "experiment %d cannot move to workspace %q: %w", e.ID, fault.Clip(name), err)
 		}

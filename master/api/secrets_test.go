@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -68,4 +69,35 @@ func TestSecretsOfEachUser(t *testing.T) {
 		t.Errorf("the second: %q", got)
 	}
 	r.anyone().do("GET", "/api/v1/detent/secrets", "").is(401)
+}
+
+// TestNamesThatSecretsAreOfferedTo: a secret is offered to a workspace by its name, so only admins give
+// such a name to a workspace, or take it away.
+func TestNamesThatSecretsAreOfferedTo(t *testing.T) {
+	r := newRig(t, offering)
+	me, admin := r.user("determined"), r.user("admin")
+	me.post("/api/v1/workspaces", `{"name":"vision"}`).says(403, "vision", "only an admin")
+	mine := fmt.Sprint("/api/v1/workspaces/", at(t, me.post("/api/v1/workspaces", `{"name":"mine"}`).ok().tree(), "workspace.id"))
+	me.patch(mine, `{"name":"speech"}`).says(403, "speech", "only an admin")
+	admin.patch(mine, `{"name":"speech"}`).ok()
+	me.patch(mine, `{"name":"mine"}`).says(403, "speech", "only an admin")
+	me.patch(mine, `{"name":"speech"}`).ok() // as it is
+	admin.patch(mine, `{"name":"mine"}`).ok()
+	me.patch(mine, `{"name":"own"}`).ok()
+}
+
+// TestMovesKeepSecrets: an experiment that mounts secrets does not move to a workspace whose policy
+// forbids them.
+func TestMovesKeepSecrets(t *testing.T) {
+	r := newRig(t, offering)
+	r.node("n1", "node-1", 8)
+	me, admin := r.user("determined"), r.user("admin")
+	strict := at(t, me.post("/api/v1/workspaces", `{"name":"strict"}`).ok().tree(), "workspace.id")
+	to := at(t, me.post(fmt.Sprintf("/api/v1/workspaces/%v/projects", strict), `{"name":"p"}`).ok().tree(), "project.id")
+	admin.put(fmt.Sprintf("%s%v/EXPERIMENT", workspacePolicies, strict), policyBody("constraints: {secrets: []}")).ok()
+	id := me.create(yaml("environment: {secrets: [{name: all, key: token, env: T}]}"), `"projectId":1`)
+	move := fmt.Sprintf("/api/v1/experiments/%d/move", id)
+	me.post(move, fmt.Sprintf(`{"destinationProjectId":%v}`, to)).says(400, "allows no secrets", "all")
+	admin.put(fmt.Sprintf("%s%v/EXPERIMENT", workspacePolicies, strict), policyBody("constraints: {secrets: [all]}")).ok()
+	me.post(move, fmt.Sprintf(`{"destinationProjectId":%v}`, to)).ok()
 }

@@ -160,8 +160,20 @@ func (a *API) workspaceSettings(ctx context.Context, c *call, ws store.Workspace
 	return json.Marshal(set)
 }
 
+// mayName returns an error if only administrators may give this name to a workspace, or take it away:
+// operators have offered secrets to the workspace of this name.
+func (a *API) mayName(c *call, name string) error {
+	if !a.cfg.Site.Secrets.Name(name) || auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindCluster}) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "name: tasks of the workspace %q may mount secrets (vault.secrets of the master's configuration), so only an admin may create or rename it", fault.Clip(name))
+}
+
 func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspaceRequest) (*v1.PostWorkspaceResponse, error) {
 	if err := checkName("name", req.Name, maxTitle); err != nil {
+		return nil, err
+	}
+	if err := a.mayName(c, req.Name); err != nil {
 		return nil, err
 	}
 	settings, err := a.workspaceSettings(ctx, c, store.Workspace{Name: req.Name}, req.DefaultComputePool, req.DefaultAuxPool, req.CheckpointStorageConfig, req.AgentUserGroup)
@@ -185,6 +197,11 @@ func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, re
 	if req.Name != nil {
 		if err := checkName("name", *req.Name, maxTitle); err != nil {
 			return nil, err
+		}
+		for _, name := range []string{w.Name, *req.Name} {
+			if err := a.mayName(c, name); err != nil && *req.Name != w.Name {
+				return nil, err
+			}
 		}
 	}
 	compute, aux := req.DefaultComputePool, req.DefaultAuxPool

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -204,7 +205,7 @@ const (
 // what running attempts use, so only what began and ended since is missing.
 func (t *term) measureQuotas(ctx context.Context) {
 	for {
-		if err := t.measureDue(ctx); err != nil && ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
+		if err := t.measureDue(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotLeader) {
 			t.log.Warn("could not count the slot-hours of quotas; retrying", "term", t.lead.Term, "error", err)
 		}
 		if sleep.For(ctx, measureEvery) != nil {
@@ -213,16 +214,21 @@ func (t *term) measureQuotas(ctx context.Context) {
 	}
 }
 
+// measureDue measures the quotas whose turn it is. One that cannot be measured keeps none of the
+// others waiting.
 func (t *term) measureDue(ctx context.Context) error {
 	ids, err := t.db.DueQuotas(ctx, measureOlder)
 	for _, id := range ids {
-		if err != nil {
-			return err
-		}
-		err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
+		failed := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
 			_, err := tx.MeasureQuota(ctx, id)
 			return err
 		})
+		if ctx.Err() != nil || errors.Is(failed, store.ErrNotLeader) {
+			return failed
+		}
+		if failed != nil {
+			err = fault.New(fault.CodeOf(failed), "quota %d: %w", id, failed)
+		}
 	}
 	return err
 }

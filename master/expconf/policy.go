@@ -110,6 +110,7 @@ func CheckPolicy(p Policy[Raw]) error {
 			k.fail(field, decides, "")
 		}
 	}
+	noSecrets(k, len(p.Invariant.Environment.Secrets))
 	return policyProblems(p.Invariant.pos, k.problems, c.Validate())
 }
 
@@ -119,7 +120,17 @@ func CheckCommandPolicy(p Policy[RawCommand]) error {
 	if err != nil {
 		return err
 	}
-	return policyProblems(p.Invariant.pos, nil, c.Validate(false))
+	k := &checker{pos: p.Invariant.pos}
+	noSecrets(k, len(p.Invariant.Environment.Secrets))
+	return policyProblems(p.Invariant.pos, k.problems, c.Validate(false))
+}
+
+// noSecrets rejects a policy that mounts secrets: it would use those of the submitter, who has not asked
+// for it.
+func noSecrets(k *checker, n int) {
+	if n > 0 {
+		k.fail("environment.secrets", "cannot be set by a policy: users mount their own secrets", "constraints.secrets limits which")
+	}
 }
 
 // policyProblems returns the problems of values that the policy has. What it leaves open is the

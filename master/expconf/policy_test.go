@@ -23,6 +23,7 @@ func TestPolicyMistakes(t *testing.T) {
 		{"value of a list", "invariant_config: {bind_mounts: [{host_path: x, container_path: /y}]}", "invariant_config.bind_mounts[0].host_path: must be an absolute path"},
 		{"fields that depend on each other", "invariant_config: {resources: {max_slots: 2, slots_per_trial: 4}}", "invariant_config.resources.max_slots: 2 is less than slots_per_trial 4"},
 		{"workspace", "invariant_config: {workspace: w, project: p}", "invariant_config.workspace: cannot be set by a policy"},
+		{"secrets", "invariant_config: {environment: {secrets: [{name: a, key: b, env: C}]}}", "invariant_config.environment.secrets: cannot be set by a policy"},
 		{"unmanaged", "invariant_config: {unmanaged: true}", "invariant_config.unmanaged: cannot be set by a policy"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

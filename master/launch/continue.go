@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -26,12 +27,13 @@ type Continued struct {
 
 // Continue requests that an ended experiment continues. A single trial continues from its
 // newest checkpoint, also with a changed configuration; a search continues with its trials
-// that failed or were canceled.
-func (l *Experiments) Continue(ctx context.Context, e store.Experiment, override string) (*Continued, error) {
+// that failed or were canceled. An experiment runs with the rights of its owner: others (byOwner is
+// false) may not change what it runs, not even by a policy.
+func (l *Experiments) Continue(ctx context.Context, e store.Experiment, override string, byOwner bool) (*Continued, error) {
 	if err := refusedContinue(e); err != nil {
 		return nil, err
 	}
-	change, changed, err := l.continuation(ctx, e, override)
+	change, changed, err := l.continuation(ctx, e, override, byOwner)
 	if err != nil {
 		return nil, err
 	}
@@ -60,14 +62,14 @@ func refusedContinue(e store.Experiment) error {
 
 // continuation merges the changes into the experiment's configuration, and applies the policies of
 // its workspace.
-func (l *Experiments) continuation(ctx context.Context, e store.Experiment, override string) (store.Continuation, *Experiment, error) {
+func (l *Experiments) continuation(ctx context.Context, e store.Experiment, override string, byOwner bool) (store.Continuation, *Experiment, error) {
 	change := store.Continuation{Single: optional.Value(e.Searcher) == expconf.Single}
 	if o := strings.TrimSpace(override); o == "" || o == "{}" || o == "null" {
 		override = ""
 	} else if !change.Single {
 		return change, nil, fault.New(fault.Invalid, "override config is provided and experiment is not single searcher, got '%s' instead", optional.Value(e.Searcher))
 	}
-	changed, err := l.overridden(ctx, e, override)
+	changed, err := l.overridden(ctx, e, override, byOwner)
 	if err != nil {
 		return change, nil, err
 	}
@@ -105,7 +107,7 @@ func memoryStored(e store.Experiment) (int64, error) {
 
 // overridden returns the experiment with the changes merged into its configuration, and with the
 // policies applied; without a configuration if neither changes anything.
-func (l *Experiments) overridden(ctx context.Context, e store.Experiment, override string) (*Experiment, error) {
+func (l *Experiments) overridden(ctx context.Context, e store.Experiment, override string, byOwner bool) (*Experiment, error) {
 	over, warnings, err := checkedOverride(override)
 	if err != nil {
 		return nil, err
@@ -141,6 +143,9 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 		if err := keeps(before, &cfg); err != nil {
 			return nil, err
 		}
+	}
+	if !byOwner && !runsAlike(before, cfg) {
+		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, and it would continue with another entrypoint or environment, which a policy sets now: only %s may continue it; fork it instead", e.ID, e.Owner, e.Owner)
 	}
 	of, err := l.cluster.poolFor(cfg.Resources.ResourcePool, cfg.Resources.SlotsPerTrial, store.WorkspaceSettings{})
 	if err != nil {
@@ -253,3 +258,8 @@ func keeps(before expconf.Config, cfg *expconf.Config) error {
 }
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// runsAlike reports whether two configurations run the same program in the same environment.
+func runsAlike(a, b expconf.Config) bool {
+	return reflect.DeepEqual(a.Entrypoint, b.Entrypoint) && reflect.DeepEqual(a.Environment, b.Environment) && reflect.DeepEqual(a.BindMounts, b.BindMounts)
+}

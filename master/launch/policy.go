@@ -97,9 +97,9 @@ func limitsOf[R expconf.Raw | expconf.RawCommand](rules []rule[R]) Limits {
 	return l
 }
 
-func (l Limits) secrets(wanted expconf.Secrets) error {
+func (l Limits) secrets(names []string) error {
 	for _, limit := range l.Secrets {
-		for _, name := range wanted.Names() {
+		for _, name := range names {
 			switch {
 			case slices.Contains(limit.Names, name):
 			case len(limit.Names) == 0:
@@ -149,7 +149,7 @@ func (l Limits) keep(w wanted) (remarks []string, err error) {
 	if err := l.priority(*w.priority); err != nil {
 		return nil, err
 	}
-	if err := l.secrets(w.secrets); err != nil {
+	if err := l.secrets(w.secrets.Names()); err != nil {
 		return nil, err
 	}
 	if l.MaxSlots != nil && *w.maxSlots == nil && w.capped {

@@ -224,12 +224,15 @@ func (g Guard) Allows(c Change) error {
 
 // Empty reports whether there is no policy.
 func (g Guard) Empty() bool {
-	return g.limits.Priority == nil && g.limits.MaxSlots == nil && len(g.fixed) == 0
+	return g.limits.Priority == nil && g.limits.MaxSlots == nil && len(g.limits.Secrets) == 0 && len(g.fixed) == 0
 }
 
 // Admits returns an error if an experiment with these values may not move to the workspace: it would
 // have there what nobody may request there.
-func (g Guard) Admits(slotsPerTrial int, c Change) error {
+func (g Guard) Admits(slotsPerTrial int, secrets []string, c Change) error {
+	if err := g.limits.secrets(secrets); err != nil {
+		return err
+	}
 	if err := g.limits.slots("slots_per_trial", &slotsPerTrial); err != nil {
 		return err
 	}

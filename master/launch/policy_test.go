@@ -120,7 +120,7 @@ func TestPoliciesOfForksAndContinuations(t *testing.T) {
 	}
 	// The continuation requests no new values, so the limits apply to the values of the experiment.
 	// Its search does not change.
-	again, err := l.Continue(t.Context(), m.parent, "")
+	again, err := l.Continue(t.Context(), m.parent, "", true)
 	if err != nil || m.continued.Changed == nil {
 		t.Fatalf("continued: %+v, %v", m.continued, err)
 	}
@@ -131,11 +131,17 @@ func TestPoliciesOfForksAndContinuations(t *testing.T) {
 	if told := strings.Join(again.Remarks, "\n"); !strings.Contains(told, "max_restarts: 1, set by") || !strings.Contains(told, "resources.priority: 45, the limit") {
 		t.Errorf("the remarks are %s", told)
 	}
-	if _, err := l.Continue(t.Context(), m.parent, "resources: {priority: 3}"); err == nil || !strings.Contains(err.Error(), "requested priority [3] exceeds limit") {
+	if _, err := l.Continue(t.Context(), m.parent, "resources: {priority: 3}", true); err == nil || !strings.Contains(err.Error(), "requested priority [3] exceeds limit") {
 		t.Errorf("continued with another priority: %v", err)
 	}
 	m.parent.Config = m.continued.Changed.Config
-	if _, err := l.Continue(t.Context(), m.parent, ""); err != nil || m.continued.Changed != nil {
+	// Nobody but the owner continues it with a program that a policy sets.
+	m.policies = append(m.policies, ofWorkspace(store.WorkloadExperiment, "invariant_config: {entrypoint: other.py}"))
+	if _, err := l.Continue(t.Context(), m.parent, "", false); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "runs with the rights of") {
+		t.Errorf("continued by somebody else with another program: %v", err)
+	}
+	m.policies = m.policies[:len(m.policies)-1]
+	if _, err := l.Continue(t.Context(), m.parent, "", true); err != nil || m.continued.Changed != nil {
 		t.Errorf("a continuation that keeps to the policies changes %+v, %v", m.continued.Changed, err)
 	}
 }

@@ -95,19 +95,22 @@ func (db *DB) ClosedExperiments(ctx context.Context, ids []int, project, workspa
 // A MovingExperiment has the values of an experiment that decide whether it may move to another
 // workspace.
 type MovingExperiment struct {
-	ID            int     `db:"id"`
-	Pool          string  `db:"pool"`
-	SlotsPerTrial int     `db:"slots_per_trial"`
-	MaxSlots      *int    `db:"max_slots"`
-	Priority      int     `db:"priority"`
-	Weight        float64 `db:"weight"`
+	ID            int      `db:"id"`
+	Pool          string   `db:"pool"`
+	SlotsPerTrial int      `db:"slots_per_trial"`
+	MaxSlots      *int     `db:"max_slots"`
+	Priority      int      `db:"priority"`
+	Weight        float64  `db:"weight"`
+	Secrets       []string `db:"secrets"` // that it mounts
 }
 
 // MovingExperiments finds those of the named experiments, or of the project if that is not 0, that
 // have not ended and are in another workspace.
 func (db *DB) MovingExperiments(ctx context.Context, ids []int, project, workspace int) ([]MovingExperiment, error) {
 	return rows[MovingExperiment](ctx, db, `
-		SELECT e.id, e.pool, e.slots_per_trial, e.max_slots, e.priority, e.weight FROM experiments e JOIN projects p ON p.id = e.project_id
+		SELECT e.id, e.pool, e.slots_per_trial, e.max_slots, e.priority, e.weight,
+			ARRAY(SELECT jsonb_array_elements_text(jsonb_path_query_array(e.config, '$.environment.secrets[*].name'))) AS secrets
+		FROM experiments e JOIN projects p ON p.id = e.project_id
 		WHERE (e.id = ANY($1) OR e.project_id = $2) AND e.ended_at IS NULL AND NOT e.unmanaged AND p.workspace_id <> $3
 		ORDER BY e.id LIMIT 10000`, ids, project, workspace)
 }

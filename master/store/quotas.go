@@ -257,12 +257,32 @@ func (db *DB) DueQuotas(ctx context.Context, since time.Duration) ([]int, error)
 // MeasureQuota counts the slot-hours that were used in the current period of a quota, in the rows of
 // accounting. It reports whether there is such a quota of slot-hours.
 func (db *DB) MeasureQuota(ctx context.Context, id int) (bool, error) {
+	type bounded struct {
+		Workspace *int   `db:"workspace_id"`
+		Project   *int   `db:"project_id"`
+		User      *int   `db:"user_id"`
+		Pool      string `db:"pool"`
+	}
+	q, err := row[bounded](ctx, db, "quota", `SELECT workspace_id, project_id, user_id, pool FROM quotas WHERE id = $1 AND measure = 'slot_hours'`, id)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	// Only conditions that this quota has, so that PostgreSQL finds the rows by an index.
+	var c conditions
+	c.when(true, "x.slots > 0", "id", id)
+	c.when(q.Workspace != nil, "x.workspace_id = @workspace", "workspace", q.Workspace)
+	c.when(q.Project != nil, "x.project_id = @project", "project", q.Project)
+	c.when(q.User != nil, "x.owner_id = @user", "user", q.User)
+	c.when(q.Pool != "", "x.pool = @pool", "pool", q.Pool)
 	n, err := db.exec(ctx, `
-		WITH s AS (SELECT q.*, CASE q.period WHEN 'total' THEN q.created_at ELSE date_trunc(q.period, now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' END AS since
-			FROM quotas q WHERE q.id = $1 AND q.measure = 'slot_hours')
-		UPDATE quotas SET measured_at = now(), used_since = q.since, used_seconds = coalesce((
-			SELECT sum(x.slots * extract(epoch FROM coalesce(x.ended_at, now()) - greatest(x.started_at, q.since))) FROM usage x
-			WHERE coalesce(x.ended_at, 'infinity'::timestamptz) > q.since AND `+underQuota+`), 0)
-		FROM s AS q WHERE quotas.id = q.id`, id)
+		WITH s AS (SELECT q.id, CASE q.period WHEN 'total' THEN q.created_at ELSE date_trunc(q.period, now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' END AS since
+			FROM quotas q WHERE q.id = @id)
+		UPDATE quotas SET measured_at = now(), used_since = s.since, used_seconds = coalesce((
+			SELECT sum(x.slots * extract(epoch FROM coalesce(x.ended_at, now()) - greatest(x.started_at, s.since))) FROM usage x`+c.where()+`
+				AND coalesce(x.ended_at, 'infinity'::timestamptz) > s.since), 0)
+		FROM s WHERE quotas.id = s.id`, c.args)
 	return n > 0, err
 }

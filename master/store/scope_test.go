@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/updates"
 )
 
 // twoWorkspaces creates one object of each kind in workspace 1 and in a second workspace, and
@@ -56,6 +57,10 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			}
 		}
 		return sum, nil
+	}
+	follow, all := &updates.Filter{WorkspaceIDs: []int{1, theirs}}, make([]int, 20)
+	for i := range all {
+		all[i] = i + 1
 	}
 	lists := map[string]func(in auth.Scope) (int, error){
 		"Experiments":      func(in auth.Scope) (int, error) { return lenOf(w.db.Experiments(ctx, in, ExperimentFilter{}, 0, 10)) },
@@ -165,9 +170,17 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			w.exec(`INSERT INTO pool_bindings (pool, workspace_id) VALUES ('p', 1), ('p', $1) ON CONFLICT DO NOTHING`, theirs)
 			return lenOf(w.db.WorkspacesOfPool(ctx, in, "p"))
 		},
-		"Quotas":      func(in auth.Scope) (int, error) { return lenOf(w.db.Quotas(ctx, in, 0, QuotaFilter{}, 0, 10)) },
-		"CountQuotas": func(in auth.Scope) (int, error) { return w.db.CountQuotas(ctx, in, 0, QuotaFilter{}) },
-		"Workspaces":  func(in auth.Scope) (int, error) { return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{})) },
+		"ProjectUpdates": func(in auth.Scope) (int, error) { return lenOf(w.db.ProjectUpdates(ctx, in, follow)) },
+		"ModelUpdates":   func(in auth.Scope) (int, error) { return lenOf(w.db.ModelUpdates(ctx, in, follow)) },
+		"VersionUpdates": func(in auth.Scope) (int, error) {
+			return lenOf(w.db.VersionUpdates(ctx, in, &updates.Filter{UserIDs: []int{2}}))
+		},
+		"ProjectsByID": func(in auth.Scope) (int, error) { return lenOf(w.db.ProjectsByID(ctx, in, all)) },
+		"ModelsByID":   func(in auth.Scope) (int, error) { return lenOf(w.db.ModelsByID(ctx, in, all)) },
+		"VersionsByID": func(in auth.Scope) (int, error) { return lenOf(w.db.VersionsByID(ctx, in, all)) },
+		"Quotas":       func(in auth.Scope) (int, error) { return lenOf(w.db.Quotas(ctx, in, 0, QuotaFilter{}, 0, 10)) },
+		"CountQuotas":  func(in auth.Scope) (int, error) { return w.db.CountQuotas(ctx, in, 0, QuotaFilter{}) },
+		"Workspaces":   func(in auth.Scope) (int, error) { return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{})) },
 	}
 	for name, list := range lists {
 		count := func(in auth.Scope) int {

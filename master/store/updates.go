@@ -13,7 +13,7 @@ import (
 )
 
 // TopicUpdates wakes clients that follow projects, models and their versions. Triggers of the
-// database publish it (migration 0050).
+// database publish it (migration 0049).
 const TopicUpdates = "updates"
 
 // ProjectUpdates lists the projects that a subscription selects, ordered by id.

@@ -53,6 +53,12 @@ func (l Secrets) Check(wanted expconf.Secrets, workspace, username string) error
 	return nil
 }
 
+// Name reports whether a secret is offered to workspaces of this name: then the name alone gives access
+// to the secret.
+func (l Secrets) Name(workspace string) bool {
+	return slices.ContainsFunc(l, func(s Secret) bool { return slices.Contains(s.Workspaces, workspace) })
+}
+
 func (l Secrets) named(name string) (Secret, bool) {
 	i := slices.IndexFunc(l, func(s Secret) bool { return s.Name == name })
 	if i < 0 {

@@ -29,4 +29,5 @@ CREATE INDEX quotas_user ON quotas (user_id) WHERE user_id IS NOT NULL;
 ALTER TABLE usage ADD COLUMN project_id int;
 UPDATE usage u SET project_id = e.project_id FROM experiments e WHERE e.id = u.experiment_id;
 CREATE INDEX usage_workspace ON usage (workspace_id, coalesce(ended_at, 'infinity'::timestamptz));
+CREATE INDEX usage_project ON usage (project_id, coalesce(ended_at, 'infinity'::timestamptz));
 CREATE INDEX usage_owner ON usage (owner_id, coalesce(ended_at, 'infinity'::timestamptz));

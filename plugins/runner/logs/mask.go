@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -25,13 +26,18 @@ type Mask struct {
 
 // NewMask makes a Mask; nil if there is nothing to hide.
 func NewMask(values []string) *Mask {
+	values = slices.Clone(values)
 	var all []string
+	add := func(line string) {
+		if line = strings.Trim(line, "\r"); len(line) >= minMasked && len(all) < maxMasked && !slices.Contains(all, line) {
+			all = append(all, line)
+		}
+	}
+	// Values of one line first: a certificate must not take the place of a token.
+	slices.SortStableFunc(values, func(a, b string) int { return cmp.Compare(strings.Count(a, "\n"), strings.Count(b, "\n")) })
 	for _, value := range values {
 		for line := range strings.SplitSeq(value, "\n") {
-			line = strings.Trim(line, "\r")
-			if len(line) >= minMasked && len(all) < maxMasked && !slices.Contains(all, line) {
-				all = append(all, line)
-			}
+			add(line)
 		}
 	}
 	if len(all) == 0 {

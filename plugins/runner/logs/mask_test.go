@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -28,6 +29,13 @@ func TestMask(t *testing.T) {
 				t.Errorf("%q, %s: %q, %v; want %q", given, name, got, err, want)
 			}
 		}
+	}
+	bundle := &strings.Builder{}
+	for i := range 2 * maxMasked {
+		fmt.Fprintf(bundle, "line %d of a certificate\n", i)
+	}
+	if got, err := io.ReadAll(NewMask([]string{bundle.String(), "token-0123456789"}).Over(strings.NewReader("token-0123456789"))); err != nil || string(got) != maskText {
+		t.Errorf("a value after a long one: %q, %v", got, err)
 	}
 	if NewMask([]string{"short", ""}) != nil {
 		t.Error("there is nothing to hide")
