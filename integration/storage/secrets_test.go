@@ -60,11 +60,16 @@ func TestSecretsOfUsers(t *testing.T) {
 	r.StartCluster(t, dir, local.Options{Name: "secrets", Vault: true, Master: local.Master{Config: fmt.Sprintf(secretsConfig, filepath.Join(dir, "checkpoints"), trackerOffer)}})
 	r.teamsInVault(t)
 	ada, eve := r.user(t, "ada"), r.user(t, "eve")
-	vision, err := ada.Client.CreateWorkspace(t.Context(), v1.PostWorkspaceRequest{Name: "vision"})
+	// Only an admin creates a workspace to which secrets are offered.
+	admin, err := r.SignIn(t.Context(), "admin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ada.Client.CreateProject(t.Context(), v1.PostProjectRequest{WorkspaceID: vision.ID, Name: "work"}); err != nil {
+	vision, err := admin.CreateWorkspace(t.Context(), v1.PostWorkspaceRequest{Name: "vision"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.CreateProject(t.Context(), v1.PostProjectRequest{WorkspaceID: vision.ID, Name: "work"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("who may mount what", func(t *testing.T) { r.offered(t) })

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/auth"
 )
 
 // until reads events until one matches, and returns it with the names of all events before.
@@ -53,12 +55,11 @@ func TestLiveTellsWhatMoves(t *testing.T) {
 // TestLiveKeepsToWorkspaces: a user who may view one workspace receives events of its experiments only,
 // not of other workspaces. An experiment that moves to another workspace disappears.
 func TestLiveKeepsToWorkspaces(t *testing.T) {
-	r := newRig(t)
+	r := newRoleRig(t)
 	me, admin := r.user("determined"), r.user("admin")
-	me.get("/api/v1/me").ok()
 	theirs := int(at(t, admin.post("/api/v1/workspaces", `{"name":"theirs"}`).ok().tree(), "workspace.id").(float64))
 	project := int(at(t, admin.post(fmt.Sprintf("/api/v1/workspaces/%d/projects", theirs), `{"name":"p"}`).ok().tree(), "project.id").(float64))
-	r.confine("determined", 1)
+	r.give(auth.WorkspaceAdmin, "determined", 1)
 	s := me.open("/api/v1/detent/live", nil)
 	defer s.close()
 	s.until("the beginning", named("position"))

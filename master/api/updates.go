@@ -99,7 +99,11 @@ func (a *API) followUpdates(_ context.Context, c *call) error {
 		defer cancel(nil)
 		defer context.AfterFunc(r.Context(), func() { cancel(nil) })()
 		f.ws = ws
-		f.end(f.run(ctx, wake, subscriptions(ctx, ws, cancel)))
+		why := f.run(ctx, wake, subscriptions(ctx, ws, cancel))
+		if ctx.Err() != nil { // a query that was cut off does not know the reason
+			why = context.Cause(ctx)
+		}
+		f.end(why)
 	}))
 	if err != nil { // the handler was not called
 		left()

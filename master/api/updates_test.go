@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/detent-ml/detent/master/auth"
 )
 
 // A following client reads the messages of /stream.
@@ -164,13 +166,12 @@ func TestStreamOfVersions(t *testing.T) {
 // TestStreamKeepsToWorkspaces: a client follows only what its user may view, and its stream ends
 // when the roles of the user change.
 func TestStreamKeepsToWorkspaces(t *testing.T) {
-	r := newRig(t)
+	r := newRoleRig(t)
 	me, admin := r.user("determined"), r.user("admin")
-	me.get("/api/v1/me").ok()
 	theirs := int(at(t, admin.post("/api/v1/workspaces", `{"name":"theirs"}`).ok().tree(), "workspace.id").(float64))
 	project := int(at(t, admin.post(fmt.Sprintf("/api/v1/workspaces/%d/projects", theirs), `{"name":"p"}`).ok().tree(), "project.id").(float64))
 	admin.post("/api/v1/models", fmt.Sprintf(`{"name":"m","workspaceId":%d}`, theirs)).ok()
-	r.confine("determined", 1)
+	r.give(auth.WorkspaceAdmin, "determined", 1)
 	f := me.follow(t)
 	list := f.synced(fmt.Sprintf(`{"sync_id":"1","known":{"projects":"1,%d"},"subscribe":{"projects":{"workspace_ids":[1,%d],"project_ids":[%d]},"models":{"workspace_ids":[%d],"user_ids":[1]}}}`,
 		project, theirs, project, theirs))
@@ -179,7 +180,7 @@ func TestStreamKeepsToWorkspaces(t *testing.T) {
 	}
 	admin.patch(fmt.Sprintf("/api/v1/projects/%d", project), `{"description":"secret"}`).ok()
 	admin.patch("/api/v1/projects/1", `{"description":"of all"}`)
-	r.confine("determined", theirs)
+	r.give(auth.Viewer, "determined", theirs)
 	_ = f.ws.SetReadDeadline(time.Now().Add(20 * time.Second))
 	for {
 		_, text, err := f.ws.ReadMessage()
