@@ -229,7 +229,7 @@ func TestTheProgramSurvivesAnOutage(t *testing.T) {
 	}
 	r.master.Listen(t)
 	p.expect(0)
-	r.expectPrinted("200 {}", `200 {"preempt":false}`)
+	r.expectPrinted("200 {}", `200 {"preempt":false,"deadline":null}`)
 }
 
 func TestAnotherMasterTakesOver(t *testing.T) {

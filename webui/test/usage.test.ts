@@ -5,7 +5,7 @@ import type { ResourceAllocationAggregatedEntry } from '../src/lib/types';
 const now = Date.parse('2026-11-23T13:00:00Z');
 const of = (periodStart: string, byUsername: Record<string, number>): ResourceAllocationAggregatedEntry => ({
   periodStart, period: 'x', seconds: Object.values(byUsername).reduce((a, v) => a + v, 0) * 3600,
-  byUsername: Object.fromEntries(Object.entries(byUsername).map(([k, v]) => [k, v * 3600])), byExperimentLabel: {}, byResourcePool: {}, byWorkspace: {}, byProject: {}, byTaskType: {},
+  byUsername: Object.fromEntries(Object.entries(byUsername).map(([k, v]) => [k, v * 3600])), byExperimentLabel: {}, byResourcePool: {}, byWorkspace: {}, byProject: {}, byTaskType: {}, byGpuModel: {},
 });
 
 describe('the time of usage', () => {
