@@ -146,26 +146,26 @@ type follower struct {
 	told             struct{ projects, models, versions []updates.Row }
 }
 
-// run sends what subscriptions select until ctx ends.
+// run sends what subscriptions select until ctx ends. It pauses after each comparison, also after
+// those that the client causes by a new subscription.
 func (f *follower) run(ctx context.Context, wake <-chan struct{}, requests <-chan updates.Request) error {
 	tick := time.NewTicker(followSlowly)
 	defer tick.Stop()
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case r := <-requests:
-			if err := f.subscribe(ctx, r); err != nil {
-				return err
-			}
-			continue
+			err = f.subscribe(ctx, r)
 		case <-tick.C:
-			if err := f.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(followWrite)); err != nil {
-				return err
+			if err = f.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(followWrite)); err == nil {
+				err = f.compare(ctx)
 			}
 		case <-wake:
+			err = f.compare(ctx)
 		}
-		if err := f.compare(ctx); err != nil {
+		if err != nil {
 			return err
 		}
 		if err := sleep.For(ctx, followInterval); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// maxClasses bounds the classes of nodes of which a pool's demand tells.
+// maxClasses is the maximum number of node classes in the demand of a pool.
 const maxClasses = 16
 
 // A Demand is what a pool holds and lacks.

@@ -63,7 +63,7 @@ func (n *nodes) SetConfig(config map[string]string) error {
 		return fmt.Errorf("command: %w", err)
 	}
 	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return fmt.Errorf("command: %s is no file that can be executed", n.command)
+		return fmt.Errorf("command: %s is not an executable file", n.command)
 	}
 	n.timeout = defaultTimeout
 	if text := config["timeout"]; text != "" {
