@@ -160,9 +160,13 @@ ui-test: ui
 
 # what a person does with the pages, in Chromium on a real cluster; integration has them too
 ui-stories: build servers
-    @go test ./integration/pages -run 'TestUI$' -count=1 -v -timeout 15m
+    @go test ./integration/pages -run 'TestUI$|TestEdges$' -count=1 -v -timeout 25m
 
-# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench 'Reports|Logs', just bench search, just bench harness, just bench sched
+# pictures of the main pages, light and dark, wide and narrow: just ui-pictures FOLDER
+ui-pictures folder="/tmp/detent-pictures": build servers
+    @DETENT_PICTURES="$(realpath -m "{{ folder }}")" go test ./integration/pages -run 'TestPictures$' -count=1 -v -timeout 25m
+
+# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench 'Reports|Logs', just bench search, just bench harness, just bench sched, just bench ui
 [positional-arguments]
 bench *args:
     @if [[ "${1:-}" == search ]]; then \
@@ -171,6 +175,8 @@ bench *args:
         exec {{ just_executable() }} bench-harness "${@:2}"; \
     elif [[ "${1:-}" == sched ]]; then \
         exec {{ just_executable() }} bench-sched "${@:2}"; \
+    elif [[ "${1:-}" == ui ]]; then \
+        exec {{ just_executable() }} bench-cluster -bench 'Pages$' "${@:2}"; \
     else \
         exec {{ just_executable() }} bench-cluster "$@"; \
     fi

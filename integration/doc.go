@@ -7,7 +7,7 @@
 //	storage      checkpoints on disks and in S3, and their removal
 //	containers   Docker, Podman, bridges, exec, pools' jobs, memory
 //	clients      det, Determined's own client, notebooks, shells, TensorBoard
-//	frameworks   PyTorch, Keras, the experiments of 2022
+//	frameworks   PyTorch, Keras, the experiments of 2022; four nodes that teams share
 //	pages        the pages in Chromium
 //	guides       README, tutorial and install guide, word by word
 //	security     access control and TLS

@@ -185,3 +185,24 @@ func TestNetworksOfPoolJobs(t *testing.T) {
 		}
 	}
 }
+
+// TestUserOfALinkedTask: where the program runs as the account of its owner, the runner needs the rights
+// to start it. Under raw_exec these are those of Nomad's client, not of the pool's user.
+func TestUserOfALinkedTask(t *testing.T) {
+	for _, c := range []struct {
+		driver string
+		linked bool
+		want   string
+	}{{pool.RawExec, false, "alice"}, {pool.RawExec, true, ""}, {pool.Exec, false, "alice"}, {pool.Exec, true, "alice"}} {
+		job := &api.Job{TaskGroups: []*api.TaskGroup{{Tasks: []*api.Task{{Name: "main", Driver: c.driver, User: "alice"}}}}}
+		k := trial()
+		k.Pool, k.Linked = pool.Pool{Name: "a"}.WithJob(job), c.linked
+		main, ship := processes(t, k)
+		if main.User != c.want || ship.User != c.want {
+			t.Errorf("%s, linked %t: the runner is %q, and the last process %q; want %q", c.driver, c.linked, main.User, ship.User, c.want)
+		}
+		if own := main.Artifacts[0].Chown; own != (c.want != "") {
+			t.Errorf("%s, linked %t: the runner's file is given to its user: %t", c.driver, c.linked, own)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func (t *Task) main(rank int) *api.Task {
 		if t.Masters.CA != "" {
 			artifact.GetterInsecure = new(true) // Nomad's agent does not trust the private authority; the checksum protects the file
 		}
-		if base.User != "" && t.Container == nil {
+		if task.User != "" && t.Container == nil {
 			artifact.Chown = true // so that the task's user may set the execute bit
 		}
 		if t.Runner.Archive {
@@ -120,7 +120,7 @@ func (t *Task) process(name string, rank int, verb string) *api.Task {
 	task := &api.Task{
 		Name:   name,
 		Driver: base.Driver,
-		User:   base.User,
+		User:   t.user(),
 		Config: t.driverConfig(verb),
 		Env:    t.env(rank, verb),
 		RestartPolicy: &api.RestartPolicy{
@@ -134,6 +134,16 @@ func (t *Task) process(name string, rank int, verb string) *api.Task {
 	}
 	task.Config["command"], task.Config["args"] = "/bin/sh", []string{"-c", t.script(verb)}
 	return task
+}
+
+// user is the account of the runner. Under raw_exec only a runner with the rights of Nomad's client can
+// start its program as another account, which then takes the place of the pool's user as in a container;
+// under exec a runner has the capabilities for that.
+func (t *Task) user() string {
+	if t.Linked && t.Pool.Driver == pool.RawExec {
+		return ""
+	}
+	return t.base().TaskGroups[0].Tasks[0].User
 }
 
 // sharedDriverSettings are the settings of a driver that decide where and how processes run;

@@ -354,7 +354,7 @@ func TestRenderRefuses(t *testing.T) {
 		says   string
 	}{
 		{"an id with capitals", func(k *jobspecs.Task) { k.AllocationID = "A.1" }, "lower case"},
-		{"an id that is too long", func(k *jobspecs.Task) { k.AllocationID = strings.Repeat("a", 61) }, "Consul takes 63"},
+		{"an id that is too long", func(k *jobspecs.Task) { k.AllocationID = strings.Repeat("a", 61) }, "Consul accepts 63"},
 		{"no cluster", func(k *jobspecs.Task) { k.ClusterID = "" }, "cluster id"},
 		{"no members", func(k *jobspecs.Task) { k.Members = nil }, "no members"},
 		{"no node", func(k *jobspecs.Task) { k.Members[0].NodeID = "" }, "member 0"},

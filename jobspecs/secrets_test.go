@@ -28,3 +28,22 @@ func TestSecretsThatNeedARole(t *testing.T) {
 		}
 	}
 }
+
+// TestVaultRole: the name of a role in Vault has the namespace and the region of the job, and belongs to no other job.
+func TestVaultRole(t *testing.T) {
+	of := func(id, namespace, region string) string {
+		task := trial()
+		task.AllocationID, task.Pool.Namespace, task.Pool.Region = id, namespace, region
+		return task.VaultRole()
+	}
+	if got := of("12.a.1", "", ""); got != "det-12-a-1.default" {
+		t.Errorf("without a namespace: %s", got)
+	}
+	seen := map[string]bool{}
+	for _, role := range []string{of("12.a.1", "ml", ""), of("12.a.1", "default", ""), of("12.a.1", "ml", "west"), of("12.a.1", "west", ""), of("12.a.2", "ml", "west")} {
+		if seen[role] || !strings.HasPrefix(role, jobspecs.JobPrefix()) {
+			t.Errorf("%s belongs to two jobs, or is not the master's to write", role)
+		}
+		seen[role] = true
+	}
+}

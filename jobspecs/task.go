@@ -35,6 +35,7 @@ type Task struct {
 	Overlay      Overlay
 	Credentials  *Credentials      // how its program signs in to checkpoint storage; nil: without our credentials
 	Secrets      []Secret          // that its owner mounts; with the role of Credentials
+	Linked       bool              // its program runs as another account than its runner, if the pool runs no images
 	Container    *Container        // its container, if the pool runs images
 	Variables    map[string]string // secrets that only this job may read, in the Nomad variable VariablePath, not in the job
 	DiskMB       int               // of the allocation's folder, including its logs
@@ -182,7 +183,7 @@ func (t *Task) problems() error {
 		bad("allocation id %q: it must consist of lower case letters, digits, dots and dashes", t.AllocationID)
 	}
 	if n := len(JobID(t.AllocationID)); n > maxServiceName {
-		bad("allocation id %q: the name of its service, %s, has %d characters; Consul takes %d", t.AllocationID, JobID(t.AllocationID), n, maxServiceName)
+		bad("allocation id %q: the name of its service, %s, has %d characters; Consul accepts %d", t.AllocationID, JobID(t.AllocationID), n, maxServiceName)
 	}
 	if t.ClusterID == "" {
 		bad("no cluster id")

@@ -1,6 +1,7 @@
 package jobspecs
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"time"
@@ -13,8 +14,8 @@ import (
 type Credentials struct {
 	// Role of Vault's JWT method with which the attempt signs in to Vault.
 	Role string
-	// Engine is the path of Vault's AWS secrets engine. The name of the attempt's role there is
-	// the id of the job; "" where the attempt needs nothing of S3.
+	// Engine is the path of Vault's AWS secrets engine, with the attempt's role (VaultRole); ""
+	// where the attempt needs nothing of S3.
 	Engine string
 	// GCSSecret and AzureSecret are paths of secrets in version 2 of Vault's kv engine,
 	// with what signs in there; "" where the attempt needs neither.
@@ -82,7 +83,7 @@ func (t *Task) credentials(task *api.Task) {
 	if c.Engine != "" {
 		add(S3CredentialsFile, `{{ with secret "%s/sts/%s" }}{"Version": 1, "AccessKeyId": {{ .Data.access_key | toJSON }}, `+
 			`"SecretAccessKey": {{ .Data.secret_key | toJSON }}, "SessionToken": {{ .Data.session_token | toJSON }}, `+
-			`"LeaseSeconds": {{ .LeaseDuration }}}{{ end }}`, c.Engine, JobID(t.AllocationID))
+			`"LeaseSeconds": {{ .LeaseDuration }}}{{ end }}`, c.Engine, t.VaultRole())
 	}
 	// A secret has the fields of a credentials file, so that all of it is that file.
 	const whole = `{{ with secret "%s" }}{{ .Data.data | toJSON }}{{ end }}`
@@ -95,6 +96,18 @@ func (t *Task) credentials(task *api.Task) {
 	if len(t.Secrets) > 0 {
 		add(SecretsFile, "%s", secretsTemplate(t.Secrets))
 	}
+}
+
+// VaultRole is the name of the attempt's role in Vault's AWS secrets engine: the id of the job,
+// which has no dots, and the Nomad namespace of the job ("": default). In another region of Nomad
+// than the master's, @ and the region follow. Vault's policy of tasks makes the same name from the
+// claims of a job's identity, so that a job of the same name elsewhere cannot use the role.
+func (t *Task) VaultRole() string {
+	role := JobID(t.AllocationID) + "." + cmp.Or(t.Pool.Namespace, api.DefaultNamespace)
+	if t.Pool.Region != "" {
+		role += "@" + t.Pool.Region
+	}
+	return role
 }
 
 func (c *Credentials) problems(reads bool, bad func(format string, args ...any)) {

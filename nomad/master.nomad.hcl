@@ -395,6 +395,9 @@ job "det-master" {
         {{- with .webhooks_signing_key }}
         DETENT_WEBHOOKS_SIGNING_KEY={{ . | toJSON }}
         {{- end }}
+        {{- with .nomad_regions }}
+        DETENT_NOMAD_REGIONS={{ . | toJSON }}
+        {{- end }}
         {{- end }}
         EOT
       }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ import (
 
 // listenAt is where a sign-in in a browser ends: the master redirects the browser to this address.
 const listenAt = "localhost:49176"
+
+// listenWait bounds how long det waits for the port: it is among those that systems give to outgoing connections, which are mostly short.
+const listenWait = 3 * time.Second
 
 // New is det auth.
 func New(a *app.App) *cobra.Command {
@@ -81,6 +85,7 @@ func providers(ctx context.Context, a *app.App) ([]v1.InfoSSOProvider, *client.C
 type loginOptions struct {
 	provider         string
 	headless, device bool
+	identity         string // file
 }
 
 func newLogin(a *app.App) *cobra.Command {
@@ -92,18 +97,43 @@ func newLogin(a *app.App) *cobra.Command {
 
 det opens a browser, in which you sign in. With --headless you open the address yourself, and paste
 the address to which the browser goes at the end. With --device you sign in on any machine with a
-browser, with a code that det prints.`,
+browser, with a code that det prints.
+
+With --identity-file a job of Nomad signs in with its workload identity, without a person: as the service account that
+job_sign_in in the master's configuration names for the job, until the identity expires.`,
 		Args: args.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runLogin(cmd.Context(), a, o) },
 	}
 	cmd.Flags().StringVarP(&o.provider, "provider", "p", "", "name of the identity provider; needed if there are several")
 	cmd.Flags().BoolVar(&o.headless, "headless", false, "do not open a browser; paste the address at which the sign-in ends")
 	cmd.Flags().BoolVar(&o.device, "device", false, "sign in on another machine, with a code")
-	cmd.MarkFlagsMutuallyExclusive("headless", "device")
+	cmd.Flags().StringVar(&o.identity, "identity-file", "", "sign a job of Nomad in with the workload identity in this file")
+	cmd.MarkFlagsMutuallyExclusive("headless", "device", "identity-file")
+	cmd.MarkFlagsMutuallyExclusive("provider", "identity-file")
 	return cmd
 }
 
+// signInJob signs a job of Nomad in.
+func signInJob(ctx context.Context, a *app.App, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, err, "--identity-file: %v", err)
+	}
+	c, err := a.Anonymous()
+	if err != nil {
+		return err
+	}
+	in, err := c.LoginJob(ctx, strings.TrimSpace(string(text)))
+	if err != nil {
+		return err
+	}
+	return a.SignIn(ctx, in.Token)
+}
+
 func runLogin(ctx context.Context, a *app.App, o loginOptions) error {
+	if o.identity != "" {
+		return signInJob(ctx, a, o.identity)
+	}
 	list, c, err := providers(ctx, a)
 	if err != nil {
 		return err
@@ -180,14 +210,16 @@ func inBrowser(ctx context.Context, a *app.App, p v1.InfoSSOProvider) (string, e
 	if err != nil {
 		return "", err
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listenAt)
+	listeners, err := listen(ctx)
 	if err != nil {
-		return "", fault.Wrap(fault.Conflict, err, "cannot listen at %s, where the browser ends the sign-in: %v; end the program that uses the port, or sign in with --device", listenAt, err)
+		a.Printf("Cannot listen at %s, where the browser ends the sign-in: %v. Falling back to --headless.\n", listenAt, err)
+		return pasted(ctx, a, expected)
 	}
-	defer l.Close()
 	if err := browser.Open(ctx, a.Env, expected.address); err != nil {
 		a.Printf("%v. Falling back to --headless.\n", err)
-		_ = l.Close()
+		for _, l := range listeners {
+			_ = l.Close()
+		}
 		return pasted(ctx, a, expected)
 	}
 	a.Printf("Your browser should open and prompt you to sign on; if it did not, please visit %s\n", expected.address)
@@ -204,7 +236,9 @@ func inBrowser(ctx context.Context, a *app.App, p v1.InfoSSOProvider) (string, e
 		default:
 		}
 	})}
-	go func() { _ = server.Serve(l) }() // ends with Shutdown
+	for _, l := range listeners {
+		go func() { _ = server.Serve(l) }() // ends with Shutdown
+	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
@@ -215,6 +249,35 @@ func inBrowser(ctx context.Context, a *app.App, p v1.InfoSSOProvider) (string, e
 		return token, nil
 	case <-ctx.Done():
 		return "", ctx.Err()
+	}
+}
+
+// listen listens at each address of this machine that a browser may try for listenAt; one is enough.
+func listen(ctx context.Context) ([]net.Listener, error) {
+	_, port, err := net.SplitHostPort(listenAt)
+	if err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(listenWait); ; {
+		var listeners []net.Listener
+		var failed error
+		for _, host := range []string{"::1", "127.0.0.1"} {
+			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+			if err != nil {
+				failed = err
+				continue
+			}
+			listeners = append(listeners, l)
+		}
+		if len(listeners) > 0 {
+			return listeners, nil
+		}
+		if time.Now().After(deadline) {
+			return nil, failed
+		}
+		if err := sleep.For(ctx, 100*time.Millisecond); err != nil {
+			return nil, err
+		}
 	}
 }
 

@@ -33,8 +33,8 @@ func kind() tasks.Kind {
 			}
 			return item(resp.Command), resp.Config, nil
 		},
-		Kill: func(c *client.Client) func(context.Context, string) error { return c.KillCommand },
-		Rank: func(c *client.Client) func(context.Context, string, int) error { return c.SetCommandPriority },
+		Kill:       func(c *client.Client) func(context.Context, string) error { return c.KillCommand },
+		Prioritize: func(c *client.Client) func(context.Context, string, int) error { return c.SetCommandPriority },
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 func (o upOptions) findGPUs(ctx context.Context, report *servers.Reporter) (local.GPUs, error) {
 	switch {
 	case o.gpus < anyGPUs:
-		return local.GPUs{}, &exit.UsageError{Message: "--gpus takes a number of 0 or more"}
+		return local.GPUs{}, &exit.UsageError{Message: "--gpus must be 0 or more"}
 	case o.gpus == 0:
 		return local.GPUs{None: true}, nil
 	}

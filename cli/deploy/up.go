@@ -135,7 +135,7 @@ func (o upOptions) options() (local.Options, error) {
 		Ports: local.Ports{Master: o.masterPort},
 	}
 	if o.agents < 1 || o.slots < 0 {
-		return out, &exit.UsageError{Message: "--agents takes a number of 1 or more, and --slots one of 0 or more"}
+		return out, &exit.UsageError{Message: "--agents must be 1 or more, and --slots 0 or more"}
 	}
 	var err error
 	if out.Master.Binary, err = program("det-master", o.binary, "--master-binary"); err != nil {

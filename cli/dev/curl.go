@@ -48,7 +48,7 @@ path are passed to curl. On a terminal det indents JSON.`,
 
 func runCurl(ctx context.Context, a *app.App, o curlOptions) error {
 	if strings.Contains(o.path, "://") || strings.HasPrefix(o.path, "//") {
-		return &exit.UsageError{Message: "det dev curl takes a path, not a whole address; name the master with -m"}
+		return &exit.UsageError{Message: "det dev curl expects a path, not a whole address; select the master with -m"}
 	}
 	curl, err := exec.LookPath("curl")
 	if err != nil {

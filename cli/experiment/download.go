@@ -54,7 +54,7 @@ func newDownload(a *app.App) *cobra.Command {
 
 func (o downloadOptions) check() error {
 	if o.topN < 1 {
-		return &exit.UsageError{Message: "--top-n takes a number of checkpoints, 1 or more"}
+		return &exit.UsageError{Message: "--top-n must be 1 or more"}
 	}
 	if (o.sortBy == "") != (o.smaller.Value == "") {
 		return &exit.UsageError{Message: "--sort-by and --smaller-is-better go together"}

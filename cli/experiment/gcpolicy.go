@@ -35,8 +35,9 @@ func newSetGCPolicy(a *app.App) *cobra.Command {
 		Long: `Sets how many checkpoints the master keeps, shows which checkpoints the master will
 remove, and removes them.
 
-Two kinds of checkpoints are never removed: the newest checkpoint of a trial that has
-not ended, and checkpoints from which other experiments start.`,
+Some checkpoints are never removed: the newest checkpoint of each trial of an experiment
+that has not ended, checkpoints from which other experiments start, versions of models,
+and checkpoints that a task is still writing.`,
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
 		RunE: func(cmd *cobra.Command, given []string) (err error) {

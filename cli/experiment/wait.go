@@ -37,7 +37,7 @@ does not end.`,
 				return err
 			}
 			if !(seconds > 0) {
-				return &exit.UsageError{Message: "--polling-interval takes a number of seconds above 0"}
+				return &exit.UsageError{Message: "--polling-interval must be more than 0 seconds"}
 			}
 			o.interval = time.Duration(seconds * float64(time.Second))
 			return runWait(cmd.Context(), a, o)

@@ -54,7 +54,7 @@ func newList(a *app.App) *cobra.Command {
 			if byPriority {
 				share = "Priority"
 			}
-			t := table.New("#", "ID", "Type", "Job Name", share, "Submitted", "Slots (acquired/needed)", "State", "User")
+			t := table.New("#", "ID", "Type", "Job Name", share, "Submitted", "Slots (acquired/needed)", "State", "User", "Estimated Start")
 			for _, j := range jobs {
 				t.Row(cells(j, byPriority)...)
 			}
@@ -100,7 +100,7 @@ func cells(j v1.RBACJob, byPriority bool) []any {
 		full = &v1.Job{JobID: l.JobID, Type: l.Type, Priority: l.Priority, Weight: l.Weight, Summary: l.Summary,
 			AllocatedSlots: l.AllocatedSlots, RequestedSlots: l.RequestedSlots, Name: hidden, Username: hidden}
 	}
-	var ahead, state any = table.NA, table.NA
+	var ahead, state, start any = table.NA, table.NA, table.NA
 	if s := full.Summary; s != nil {
 		state = strings.TrimPrefix(string(s.State), "STATE_")
 		if s.JobsAhead >= 0 {
@@ -115,10 +115,16 @@ func cells(j v1.RBACJob, byPriority bool) []any {
 			name = fmt.Sprintf("%s (%s)", full.Name, full.EntityID)
 		}
 	}
+	switch {
+	case full.EstimatedStart != nil:
+		start = table.Time(full.EstimatedStart)
+	case full.StartUnknown != "":
+		start = "not known: " + full.StartUnknown
+	}
 	var share any = full.Weight
 	if byPriority {
 		share = full.Priority
 	}
 	return []any{ahead, full.JobID, strings.TrimPrefix(string(full.Type), "TYPE_"), name, share, submitted,
-		fmt.Sprintf("%d/%d", full.AllocatedSlots, full.RequestedSlots), state, full.Username}
+		fmt.Sprintf("%d/%d", full.AllocatedSlots, full.RequestedSlots), state, full.Username, start}
 }

@@ -23,8 +23,8 @@ func newConfigSet(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set",
 		Short: "change the level or the colour of the logs of all running masters",
-		Long: "All running masters change the level or the colour of their logs at once. A master that starts\n" +
-			"afterwards has what its configuration says.",
+		Long: "All running masters change the level or the colour of their logs immediately. A master that\n" +
+			"starts later uses its configuration.",
 		Example: "  det master config set --log.level DEBUG",
 		Args:    args.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runConfigSet(cmd.Context(), a, o) },
@@ -69,7 +69,7 @@ func runConfigSet(ctx context.Context, a *app.App, o configSetOptions) error {
 	if err := c.PatchMasterConfig(ctx, req); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(a.IO.Err, "The running masters have it; a master that starts has what its configuration says."); err != nil {
+	if _, err := fmt.Fprintln(a.IO.Err, "The running masters use the new setting; a master that starts later uses its configuration."); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(a.IO.Out, "Successfully made changes to the master config.")

@@ -88,7 +88,7 @@ func newLogs(a *app.App) *cobra.Command {
 
 func runLogs(ctx context.Context, a *app.App, o logsOptions) error {
 	if o.tail < 0 {
-		return &exit.UsageError{Message: "--tail takes a number of lines, 1 or more"}
+		return &exit.UsageError{Message: "--tail must be 1 or more"}
 	}
 	c, err := a.Client(ctx)
 	if err != nil {

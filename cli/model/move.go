@@ -47,9 +47,9 @@ func runMove(ctx context.Context, a *app.App, name, workspace string) error {
 }
 
 func newArchive(a *app.App, archived bool) *cobra.Command {
-	use, short, done := "archive NAME", "archive a model, which then takes no changes and no versions", "Archived model "
+	use, short, done := "archive NAME", "archive a model; an archived model rejects changes and new versions", "Archived model "
 	if !archived {
-		use, short, done = "unarchive NAME", "take a model back from the archive", "Unarchived model "
+		use, short, done = "unarchive NAME", "restore a model from the archive", "Unarchived model "
 	}
 	return &cobra.Command{
 		Use: use, Short: short, Args: args.Exactly(aModel), ValidArgsFunction: complete.Models(a),

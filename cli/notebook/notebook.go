@@ -36,16 +36,14 @@ func kind() tasks.Kind {
 			}
 			return item(resp.Notebook), resp.Config, nil
 		},
-		Kill: func(c *client.Client) func(context.Context, string) error { return c.KillNotebook },
-		Rank: func(c *client.Client) func(context.Context, string, int) error { return c.SetNotebookPriority },
+		Kill:       func(c *client.Client) func(context.Context, string) error { return c.KillNotebook },
+		Prioritize: func(c *client.Client) func(context.Context, string, int) error { return c.SetNotebookPriority },
 	}
 }
 
 func item(m v1.Notebook) tasks.Item {
 	i := tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,
 		Pool: m.ResourcePool, WorkspaceID: m.WorkspaceID, StartTime: m.StartTime, Message: m}
-	if m.ServiceAddress != "" {
-		i.Address = m.ServiceAddress
-	}
+	i.Address = m.ServiceAddress
 	return i
 }

@@ -134,9 +134,9 @@ type assignOptions struct{ workspace, user, group string }
 // newAssign makes assign-role and unassign-role.
 func newAssign(a *app.App, give bool) *cobra.Command {
 	var o assignOptions
-	use, short := "assign-role", "give a role to a user or a group"
+	use, short := "assign-role", "assign a role to a user or a group"
 	if !give {
-		use, short = "unassign-role", "take a role from a user or a group"
+		use, short = "unassign-role", "remove a role from a user or a group"
 	}
 	cmd := &cobra.Command{
 		Use:     use + " ROLE_NAME",
@@ -146,7 +146,7 @@ func newAssign(a *app.App, give bool) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, given []string) error { return runAssign(cmd.Context(), a, given[0], o, give) },
 	}
 	cmd.Flags().StringVarP(&o.workspace, "workspace-name", "w", "", "workspace in which the role holds; default is the whole cluster")
-	cmd.Flags().StringVar(&o.user, "username-to-assign", "", "the user; -u says as whom det acts")
+	cmd.Flags().StringVar(&o.user, "username-to-assign", "", "the user; -u selects the account that det uses")
 	cmd.Flags().StringVarP(&o.group, "group-name-to-assign", "g", "", "the group")
 	return cmd
 }

@@ -1,4 +1,4 @@
-// Package resources is det resources: which users and workspaces used how many slots.
+// Package resources is det resources: which users and workspaces used how many slots, and how much disk.
 package resources
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // New is det resources.
 func New(a *app.App) *cobra.Command {
-	return noun.New("resources", "show what was used: slot-seconds by user, workspace, label and pool", []string{"res"}, nil,
-		newAllocations(a), newRaw(a), newAggregated(a))
+	return noun.New("resources", "show what was used: slot-seconds by user, workspace, label and pool, and disk by workspace", []string{"res"}, nil,
+		newAllocations(a), newRaw(a), newAggregated(a), newDisk(a))
 }
 
 func newAllocations(a *app.App) *cobra.Command {
@@ -29,7 +29,7 @@ func newAllocations(a *app.App) *cobra.Command {
 		Example: "  det resources allocations 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z",
 		Args:    args.Exactly("the time after which", "the time before which"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return printCSV(cmd.Context(), a, v1.GetAllocationsCSV, window(given))
+			return printCSV(cmd.Context(), a, v1.GetAllocationsCSV.Line(), window(given))
 		},
 	}
 }
@@ -47,7 +47,7 @@ func newRaw(a *app.App) *cobra.Command {
 		Args:    args.Exactly("the time after which", "the time before which"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if !asJSON {
-				return printCSV(cmd.Context(), a, v1.GetRawUsageCSV, window(given))
+				return printCSV(cmd.Context(), a, v1.GetRawUsageCSV.Line(), window(given))
 			}
 			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return c.RawUsage(cmd.Context(), window(given)) })
 		},
@@ -71,7 +71,7 @@ func newAggregated(a *app.App) *cobra.Command {
 			}
 			q := client.UsageQuery{"start_date": {given[0]}, "end_date": {given[1]}, "period": {string(period)}}
 			if !asJSON {
-				return printCSV(cmd.Context(), a, v1.GetAggregatedUsageCSV, q)
+				return printCSV(cmd.Context(), a, v1.GetAggregatedUsageCSV.Line(), q)
 			}
 			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return c.AggregatedUsage(cmd.Context(), q) })
 		},
@@ -81,12 +81,12 @@ func newAggregated(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func printCSV(ctx context.Context, a *app.App, e v1.Endpoint[v1.None, v1.None], q client.UsageQuery) error {
+func printCSV(ctx context.Context, a *app.App, l v1.Line, q client.UsageQuery) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
-	body, err := c.UsageCSV(ctx, e, q)
+	body, err := c.UsageCSV(ctx, l, q)
 	if err != nil {
 		return err
 	}

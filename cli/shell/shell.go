@@ -39,8 +39,8 @@ func kind() tasks.Kind {
 			}
 			return item(resp.Shell), resp.Config, nil
 		},
-		Kill: func(c *client.Client) func(context.Context, string) error { return c.KillShell },
-		Rank: func(c *client.Client) func(context.Context, string, int) error { return c.SetShellPriority },
+		Kill:       func(c *client.Client) func(context.Context, string) error { return c.KillShell },
+		Prioritize: func(c *client.Client) func(context.Context, string, int) error { return c.SetShellPriority },
 	}
 }
 

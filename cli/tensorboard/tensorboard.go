@@ -39,8 +39,8 @@ func kind() tasks.Kind {
 			}
 			return item(resp.Tensorboard), resp.Config, nil
 		},
-		Kill: func(c *client.Client) func(context.Context, string) error { return c.KillTensorboard },
-		Rank: func(c *client.Client) func(context.Context, string, int) error { return c.SetTensorboardPriority },
+		Kill:       func(c *client.Client) func(context.Context, string) error { return c.KillTensorboard },
+		Prioritize: func(c *client.Client) func(context.Context, string, int) error { return c.SetTensorboardPriority },
 	}
 }
 
@@ -48,9 +48,7 @@ func item(m v1.Tensorboard) tasks.Item {
 	i := tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,
 		Pool: m.ResourcePool, WorkspaceID: m.WorkspaceID, StartTime: m.StartTime, Message: m,
 		Extra: []any{numbers(m.ExperimentIDs), numbers(m.TrialIDs)}}
-	if m.ServiceAddress != "" {
-		i.Address = m.ServiceAddress
-	}
+	i.Address = m.ServiceAddress
 	return i
 }
 

@@ -21,7 +21,7 @@ func newEdit(a *app.App) *cobra.Command {
 		Args:  args.Exactly("the id of an access token"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if !cmd.Flags().Changed("description") {
-				return &exit.UsageError{Message: "give the new description with -d"}
+				return &exit.UsageError{Message: "set the new description with -d"}
 			}
 			return change(cmd.Context(), a, given[0], v1.PatchAccessTokenRequest{Description: &description}, format,
 				"Successfully updated token with ID: %d.\n")

@@ -58,7 +58,7 @@ func newDownload(a *app.App) *cobra.Command {
 func (o downloadOptions) check() error {
 	switch {
 	case o.sortBy != "" && !o.best:
-		return &exit.UsageError{Message: "--sort-by goes with --best"}
+		return &exit.UsageError{Message: "--sort-by requires --best"}
 	case (o.sortBy == "") != (o.smaller.Value == ""):
 		return &exit.UsageError{Message: "--sort-by and --smaller-is-better go together"}
 	}

@@ -152,12 +152,15 @@ func (r *rig) up() error {
 }
 
 // masterConfig gives the node room for as many tasks as there are clients, regardless of its size,
-// and a pool beside it that nothing else waits for.
+// a pool beside it that nothing else waits for, and one for the trials that the pages show live. Ten
+// thousand live experiments need more memory than a master of this size has for them by default.
 const masterConfig = `
 cluster_name: bench
+search_memory_mb: 512
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 48, memory_mb_per_slot: 32}
   - {name: beside, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 32}
+  - {name: pages, driver: raw_exec, slots: cpu, slots_per_node: 56, memory_mb_per_slot: 32}
 `
 
 func (r *rig) program(name string) string { return filepath.Join(r.bin, name) }
@@ -198,6 +201,11 @@ func (r *rig) database(ctx context.Context, name string) (dsn string, err error)
 
 // await polls until the condition holds, often enough for what is measured by it.
 func await(b *testing.B, what string, cond func() bool) {
+	b.Helper()
+	awaitFor(b, patience, what, cond)
+}
+
+func awaitFor(b *testing.B, patience time.Duration, what string, cond func() bool) {
 	b.Helper()
 	deadline := time.Now().Add(patience)
 	for !cond() {

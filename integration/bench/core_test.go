@@ -15,7 +15,7 @@ func BenchmarkCore(b *testing.B) {
 	const part = "Deciding"
 	found := map[string]map[string]float64{}
 	for _, pkg := range []string{"./master/sched", "./master/control", "./master/search"} {
-		benchmarks(b, exec.CommandContext(b.Context(), "go", "test", "-run", "^$", "-bench", "^Benchmark(Plan|Decide|Snapshot|Rebuild|Apply)$", pkg), found)
+		benchmarks(b, exec.CommandContext(b.Context(), "go", "test", "-run", "^$", "-bench", "^Benchmark(Plan|PlanQuotas|Starts|Decide|Snapshot|Rebuild|Apply)$", pkg), found)
 	}
 	measured := measuredIn(b, found)
 	for _, f := range []struct {
@@ -27,18 +27,24 @@ func BenchmarkCore(b *testing.B) {
 		{"Plan/full", "… all held", "ms", "50 ms", 1e6},
 		{"Plan/preempt", "… all held by what may be preempted", "ms", "50 ms", 1e6},
 		{"Plan/preempt-crumbs", "… all held by tasks of one slot that may be preempted", "ms", "50 ms", 1e6},
-		{"Plan/constrained", "… each with constraints of its own, which one node in ten meets", "ms", "", 1e6},
+		{"Plan/constrained", "… each with constraints of its own, which one node in ten meets", "ms", "50 ms", 1e6},
 		{"Plan/nowhere", "… each with constraints of its own, which no node meets", "ms", "", 1e6},
 		{"Plan/drawn", "… with affinities", "ms", "", 1e6},
 		{"Plan/spread", "… with four spreads", "ms", "", 1e6},
+		{"Plan/racks", "… in racks of 20 nodes, nothing runs", "ms", "50 ms", 1e6},
 		{"Plan/fair-empty", "… fair share, nothing runs", "ms", "50 ms", 1e6},
 		{"Plan/fair-half", "… fair share, half of them held", "ms", "50 ms", 1e6},
 		{"Plan/fair-full", "… fair share, all held", "ms", "50 ms", 1e6},
 		{"Plan/fair-crumbs", "… fair share, all held by tasks of one slot", "ms", "50 ms", 1e6},
 		{"Plan/fair-alone", "… fair share, each request a job of its own", "ms", "50 ms", 1e6},
+		{"PlanQuotas/wide", "… all held, under quotas that nothing reaches", "ms", "50 ms", 1e6},
+		{"PlanQuotas/fair-held", "… fair share, all held, under quotas that are used up", "ms", "50 ms", 1e6},
+		{"PlanQuotas/fair-lent", "… fair share, all held, over soft quotas", "ms", "50 ms", 1e6},
+		{"PlanQuotas/fair-wide", "… fair share, all held, under quotas that nothing reaches", "ms", "50 ms", 1e6},
 		{"Plan/turns-empty", "… round robin, nothing runs", "ms", "50 ms", 1e6},
 		{"Plan/turns-half", "… round robin, half of them held", "ms", "50 ms", 1e6},
 		{"Plan/turns-full", "… round robin, all held", "ms", "50 ms", 1e6},
+		{"Starts", "sched.Starts, 10,000 queued, 24 ends", "ms", "", 1e6},
 		{"Decide/steady", "control.Decide, 10,000 live trials, nothing happened", "ms", "200 ms", 1e6},
 		{"Decide/arrivals", "… 100 experiments came", "ms", "200 ms", 1e6},
 		{"Decide/ends", "… 100 programs ended", "ms", "200 ms", 1e6},

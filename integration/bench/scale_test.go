@@ -8,14 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// BenchmarkScale submits ten thousand experiments, of which one runs and the others wait. It then
-// measures a new experiment of another pool, from its POST to its program's first line.
+// BenchmarkScale submits ten thousand experiments of eight users (the changes of one user are bounded), of which
+// one runs and the others wait. It then measures a new experiment of another pool, from its POST to its program's first line.
 func BenchmarkScale(b *testing.B) {
 	const part, clients = "10,000 live trials", 8
 	r := start(b)
+	users := r.users(b, clients)
 	before := r.important(b)
 	config := "name: bench\nentrypoint: [sleep, '100000']\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\n" +
 		"resources: {slots_per_trial: 48}\n" // one of them takes all the slots of the pool, and the others wait
@@ -26,7 +28,7 @@ func BenchmarkScale(b *testing.B) {
 	for c := range clients {
 		wg.Go(func() {
 			for range *live / clients {
-				e, err := r.client.CreateExperiment(b.Context(), v1.CreateExperimentRequest{Config: &config, Activate: &active}, nil)
+				e, err := users[c].CreateExperiment(b.Context(), v1.CreateExperimentRequest{Config: &config, Activate: &active}, nil)
 				if err != nil {
 					b.Error(err)
 					return
@@ -49,9 +51,33 @@ func BenchmarkScale(b *testing.B) {
 	rss, _ := resident(r.part(b, "master"))
 	add(figure{what: "the master's resident memory", value: rss, unit: "MB"})
 	began = time.Now()
-	r.killAll(b, ids)
+	r.killAll(b, users, ids)
 	add(figure{what: "all killed, until the last one has ended", value: time.Since(began).Seconds(), unit: "s"})
 	b.ReportMetric(after, "ms-to-first-line")
+}
+
+// users returns the clients of new users who are signed in.
+func (r *rig) users(b *testing.B, n int) []*client.Client {
+	b.Helper()
+	signedIn := func(name string) *client.Client {
+		c, err := client.New(client.Options{Master: r.MasterURL})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := c.Login(b.Context(), name, ""); err != nil {
+			b.Fatal(err)
+		}
+		return c
+	}
+	admin, list := signedIn("admin"), make([]*client.Client, n)
+	for i := range list {
+		name := fmt.Sprintf("scale-%d-%d", time.Now().UnixNano(), i)
+		if _, err := admin.CreateUser(b.Context(), v1.User{Username: name, Active: true}, ""); err != nil {
+			b.Fatal(err)
+		}
+		list[i] = signedIn(name)
+	}
+	return list
 }
 
 // important returns the median time of a few submissions to the pool whose queue is empty.
@@ -81,13 +107,13 @@ func (r *rig) settle(b *testing.B) {
 }
 
 // killAll kills experiments and waits for their ends.
-func (r *rig) killAll(b *testing.B, ids [][]int) {
+func (r *rig) killAll(b *testing.B, users []*client.Client, ids [][]int) {
 	b.Helper()
 	var wg sync.WaitGroup
-	for _, list := range ids {
+	for i, list := range ids {
 		wg.Go(func() {
 			for _, id := range list {
-				if err := r.client.KillExperiment(b.Context(), id); err != nil {
+				if err := users[i].KillExperiment(b.Context(), id); err != nil {
 					b.Error(err)
 					return
 				}

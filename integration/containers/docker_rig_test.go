@@ -24,6 +24,7 @@ const dockerConfig = `
 cluster_name: containers
 checkpoint_storage: {type: shared_fs, host_path: %[1]s/checkpoints}
 pull_timeout: 2m
+vault: {secrets: [{name: tracker, path: teams/data/tracker, workspaces: ["*"]}]}
 task_container_defaults:
   shm_size_bytes: 96m
   environment_variables: [COLOUR=blue]

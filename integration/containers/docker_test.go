@@ -39,6 +39,7 @@ func TestTasksInContainers(t *testing.T) {
 	t.Run("homes", d.homes)
 	t.Run("notebook", d.notebook)
 	t.Run("registry", d.registry)
+	t.Run("secrets of users", d.userSecrets)
 	t.Run("out of memory", func(t *testing.T) {
 		runsOutOfMemory(t, d.Rig, "[tail, /dev/zero]", "because it used more than 128", "resources: {resource_pool: tight}\n")
 	})

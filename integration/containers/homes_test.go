@@ -124,7 +124,7 @@ environment:
 	if err != nil {
 		t.Error(err)
 	}
-	rig.Holds(t, "its log", log, "files in /determined_home stay when this task ends; files that were sent with it are in /run/determined/workdir")
+	rig.Holds(t, "its log", log, "files in /determined_home remain after this task ends; files that were submitted with the task are in /run/determined/workdir")
 	if out, err := d.Det(t, "notebook", "kill", id); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -188,7 +188,7 @@ func TestBadSubmissionsAreRefused(t *testing.T) {
 	config("several problems", "name: 5\nmax_restart: 1\n", "problems:")
 	config("negative slots", sound+"resources: {slots_per_trial: -1}\n", "resources.slots_per_trial: must be from 0 to 1000000, found -1")
 	config("unknown pool", sound+"resources: {resource_pool: nowhere}\n", `there is no resource pool "nowhere"; there are default`)
-	config("name of 10,000 characters", strings.Replace(sound, "name: sound", "name: "+strings.Repeat("n", 10000), 1), "name: has 10000 characters; at most 1000 are allowed")
+	config("name of 300,000 bytes", strings.Replace(sound, "name: sound", "name: "+strings.Repeat("n", 300_000), 1), "name: has 300000 bytes, over the limit of 262144")
 	config("NUL in the name", strings.Replace(sound, "name: sound", `name: "a\0b"`, 1), "name: contains a NUL character")
 	config("NUL in the YAML", sound+"description: a\x00b\n", "U+0000 is not allowed")
 	config("deep YAML", sound+"data: "+deep(100000)+"\n", "nested more than 64 levels deep")
@@ -265,11 +265,12 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		{"no limit", "GET", "/api/v1/experiments?limit=many", nil, me, 400, `limit: expected an integer, found "many"`},
 		{"NUL in a filter", "GET", "/api/v1/experiments?name=a%00b", nil, me, 400, "cannot be stored"},
 		{"a broken regular expression", "GET", "/api/v1/trials/" + trial + "/logs?searchText=(&enableRegex=true", nil, me, 400, "searchText"},
-		{"a long name", "PATCH", e, map[string]any{"name": strings.Repeat("n", 10000)}, me, 400, "over the limit"},
-		{"an empty name", "PATCH", e, map[string]any{"name": ""}, me, 400, "the name is missing"},
+		{"a long name", "PATCH", e, map[string]any{"name": strings.Repeat("n", 300_000)}, me, 400, "over the limit"},
+		{"an empty name", "PATCH", e, map[string]any{"name": ""}, me, 400, "name: is empty"},
 		{"NUL in notes", "PATCH", e, map[string]any{"notes": "a\x00b"}, me, 400, "cannot be stored"},
 		{"NUL in a label", "PUT", e + "/labels/a%00b", nil, me, 400, "label"},
-		{"a long label", "PUT", e + "/labels/" + strings.Repeat("l", 5000), nil, me, 400, "over the limit"},
+		{"a long label", "PATCH", e, map[string]any{"labels": []string{strings.Repeat("l", 300_000)}}, me, 400, "over the limit"},
+		{"a label that no address holds", "PUT", e + "/labels/" + strings.Repeat("l", 40_000), nil, me, 413, "28 KB"},
 		{"a user made by nobody special", "POST", "/api/v1/users", map[string]any{"user": map[string]any{"username": "q"}}, me, 403, "only an admin may do this"},
 		{"NUL in a command", "POST", "/api/v1/commands", map[string]any{"config": map[string]any{"entrypoint": []string{"a\x00b"}}}, me, 400, "entrypoint[0]: contains a NUL character"},
 		{"a deep command", "POST", "/api/v1/commands", `{"config":{"entrypoint":["a"],"data":` + deep(20000) + "}}", me, 400, "the body is not JSON"},
@@ -391,7 +392,7 @@ func TestBadCommandsAreRefused(t *testing.T) {
 		{"unknown field and wrong type", []string{"experiment", "create", file("two", sound+"max_restart: 1\nmax_restarts: many\n"), code}, nil, 1,
 			[]string{"two.yaml has 2 problems:", "two.yaml:4:1: max_restart: unknown field; did you mean max_restarts?", "two.yaml:5:15: max_restarts: expected an integer"}, 3},
 		{"missing entrypoint", []string{"experiment", "create", file("none", "name: x\nsearcher: {name: single, metric: loss}\n"), code}, nil, 1, []string{"entrypoint: is required"}, 1},
-		{"long name", []string{"experiment", "create", file("long", "name: "+strings.Repeat("n", 10000)+sound[len("name: sound"):]), code}, nil, 1, []string{"name: has 10000 characters"}, 1},
+		{"long name", []string{"experiment", "create", file("long", "name: "+strings.Repeat("n", 300_000)+sound[len("name: sound"):]), code}, nil, 1, []string{"name: has 300000 bytes"}, 1},
 		{"unknown pool", []string{"experiment", "create", fine, code, "--config", "resources.resource_pool=nowhere"}, nil, 1, []string{`there is no resource pool "nowhere"`}, 1},
 		{"no such file", []string{"experiment", "create", filepath.Join(dir, "absent.yaml"), code}, nil, 1, []string{"absent.yaml: no such file"}, 1},
 		{"no such folder", []string{"experiment", "create", fine, filepath.Join(dir, "absent")}, nil, 1, []string{"does not exist"}, 1},

@@ -154,6 +154,18 @@ func (g *gpuNode) theirSlots(t testing.TB, which func(map[string]string) bool) i
 	return n
 }
 
+// measured returns what the API says about what a GPU measures.
+func (g *gpuNode) measured(t testing.TB, id string) (v1.DeviceMeasurement, error) {
+	t.Helper()
+	list, err := g.Client.MeasureNode(t.Context(), g.name)
+	for _, d := range list {
+		if d.UUID == id {
+			return d, err
+		}
+	}
+	return v1.DeviceMeasurement{}, err
+}
+
 // health returns the health of the node's GPUs in Nomad, by their ids.
 func (g *gpuNode) health(t testing.TB) map[string]*api.NodeDevice {
 	t.Helper()
@@ -253,6 +265,16 @@ func (g *gpuNode) areGiven(t *testing.T) {
 	if err != nil || !strings.Contains(agents, g.name) {
 		t.Errorf("det agent list: %v\n%s", err, agents)
 	}
+
+	g.write(t, func(all []simulated.GPU) {
+		all[1].Sample = simulated.Sample{Utilization: 83, MemoryUsedMiB: 2048, PowerW: 120, TemperatureC: 71}
+	})
+	rig.Eventually(t, "what a GPU measures", func() (bool, error) {
+		d, err := g.measured(t, g.id(1))
+		is := func(n *int, want int) bool { return n != nil && *n == want }
+		return is(d.TemperatureC, 71) && is(d.Utilization, 83) && is(d.MemoryUsedMiB, 2048) && is(d.MemoryTotalMiB, simulated.MemoryMiB) && d.PowerWatts != nil && *d.PowerWatts == 120,
+			errors.Join(err, fmt.Errorf("%+v", d))
+	})
 
 	g.end(t, "first")
 	g.WaitState(t, first, v1.ExperimentStateCompleted)
@@ -425,25 +447,7 @@ environment: {environment_variables: ["BREAK=%s"]}
 
 // areSomebodyElses: a GPU that another job of Nomad holds is not available in the pool.
 func (g *gpuNode) areSomebodyElses(t *testing.T) {
-	c, err := g.Nomad()
-	if err != nil {
-		t.Fatal(err)
-	}
-	count := uint64(3)
-	task := &api.Task{Name: "web", Driver: "raw_exec", Config: map[string]any{"command": "/bin/sleep", "args": []string{"3600"}},
-		Resources: &api.Resources{Devices: []*api.RequestedDevice{{Name: "nvidia/gpu", Count: &count}}}}
-	job := api.NewBatchJob("neighbours-web", "web", "global", 50).AddDatacenter("*").AddTaskGroup(api.NewTaskGroup("web", 1).AddTask(task))
-	job.NodePool = new(string)
-	*job.NodePool = "gpu"
-	if _, _, err := c.Jobs().Register(job, nil); err != nil {
-		t.Fatal(err)
-	}
-	leave := func() {
-		if _, _, err := c.Jobs().Deregister("neighbours-web", true, nil); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(leave)
+	leave := g.TakeGPUs(t, "neighbours-web", "gpu", map[string]int{g.name: 3})
 	g.offers(t, 1)
 	theirs := 0
 	for _, s := range g.slots(t) {

@@ -241,6 +241,10 @@ func TestASearchContinuesAndQueues(t *testing.T) {
 	waitQueue(t, r, jobs[d], jobs[c], jobs[b])
 	u.Det(t, "job", "update", jobs[b], "--priority", "3")
 	waitQueue(t, r, jobs[b], jobs[d], jobs[c])
+	rig.Eventually(t, "the master says what it knows of the starts", func() (bool, error) {
+		list := ours(t, r, "job", "list", "--csv")
+		return strings.Count(list, "not known: running tasks have no known end, such as experiment") >= 3, fmt.Errorf("the queue:\n%s", list)
+	})
 	for _, x := range []int{b, c, d} {
 		u.Det(t, "experiment", "kill", strconv.Itoa(x))
 	}

@@ -49,6 +49,11 @@ func TestFaultsOfNodes(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	rig.Eventually(t, "the master knows the second node", func() (bool, error) {
+		// The master lists the nodes of earlier tests too, until Nomad removes them.
+		nodes, err := r.Client.Agents(t.Context())
+		return slices.ContainsFunc(nodes, func(n v1.Agent) bool { return n.Enabled && strings.HasSuffix(n.ID, "-faulty") }), err
+	})
 	python := rig.DeterminedPython(t)
 
 	// The second attempt fails on another node without a matching line. The third attempt must still

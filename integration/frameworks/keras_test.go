@@ -90,7 +90,7 @@ func TestIrisInKeras(t *testing.T) {
 	trial := r.Trial(t, id)
 	eventFiles(t, r, id, trial.ID)
 	curves(t, r, id, trial.ID)
-	flowers(t, r, python, id, best)
+	flowers(t, r, python, id, best, setosa)
 	flowersInANotebook(t, r, id)
 	insideATask(t, r, id, best)
 
@@ -137,7 +137,7 @@ func irisSearch(t *testing.T, r *rig.Rig, python, data string) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	rig.Holds(t, "the best trial", out, "COMPLETED", "layer1_dense_size", "learning_rate")
-	flowers(t, r, python, id, best)
+	flowers(t, r, python, id, best, anySpecies)
 }
 
 // irisCreated trains a configuration of 2022 to its end with the commands of its author, and returns the experiment
@@ -235,11 +235,17 @@ func notebookCell(t *testing.T, r *rig.Rig, experiment int) string {
 		"<DET_MASTER_URL>": `"` + r.MasterURL + `"`, "MyUsername": "determined", "MyPassword": ""})
 }
 
-// species checks that the output names three species. The first flower has such small petals that it
-// is a setosa with every seed.
-func species(t *testing.T, printed string) {
+// The species of the first flower. Its petals are so small that it is a setosa for each model that has learned with the
+// author's hyperparameters. The six trials of a search may all have a learning rate with which a model learns little.
+const (
+	setosa     = "0"
+	anySpecies = "[012]"
+)
+
+// species checks that the output names three species, and that of the first flower.
+func species(t *testing.T, printed, first string) {
 	t.Helper()
-	if !regexp.MustCompile(`(?m)^\[0 [012] [012]\]$`).MatchString(printed) {
+	if !regexp.MustCompile(`(?m)^\[` + first + ` [012] [012]\]$`).MatchString(printed) {
 		t.Errorf("the cell printed\n%s", printed)
 	}
 }
@@ -259,14 +265,14 @@ func flowersInANotebook(t *testing.T, r *rig.Rig, experiment int) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	id := rig.Started(t, out)
-	species(t, r.Cell(t, "/proxy/"+id, notebookCell(t, r, experiment)))
+	species(t, r.Cell(t, "/proxy/"+id, notebookCell(t, r, experiment)), setosa)
 	if out, err := r.Det(t, "notebook", "kill", id); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
 // flowers runs the notebook's cell in a process of its own, off the cluster.
-func flowers(t *testing.T, r *rig.Rig, python string, experiment int, best string) {
+func flowers(t *testing.T, r *rig.Rig, python string, experiment int, best, first string) {
 	t.Helper()
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), python, "-c", notebookCell(t, r, experiment))
@@ -276,7 +282,7 @@ func flowers(t *testing.T, r *rig.Rig, python string, experiment int, best strin
 	if err != nil {
 		t.Fatalf("the cell: %v\n%s", err, out)
 	}
-	species(t, string(out))
+	species(t, string(out), first)
 	for _, name := range []string{"metadata.json", "load_data.json", "code/model_def.py"} {
 		if _, err := os.Stat(filepath.Join(home, "checkpoints", best, name)); err != nil {
 			t.Errorf("the download: %v", err)

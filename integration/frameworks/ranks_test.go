@@ -1,6 +1,7 @@
 package frameworks
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -19,9 +20,10 @@ const ranksBatches = 42
 
 // ranksScript trains with batches of 16 records, however many workers share them. Each worker prints the
 // records of each batch and, at the end, a digest of the weights. In its first run the worker of the rank
-// dies_at_rank ends itself in the middle of the second epoch.
+// dies_at_rank ends itself in the middle of the second epoch. While the folder of gates has a file named 2-31,
+// the workers of the second run wait before batch 31.
 const ranksScript = `
-import hashlib, os, signal
+import hashlib, os, pathlib, signal, time
 import torch
 import determined
 from determined import pytorch
@@ -44,11 +46,18 @@ class Sine(pytorch.PyTorchTrial):
         self.model = context.wrap_model(net)
         self.optimizer = context.wrap_optimizer(torch.optim.Adam(self.model.parameters(), 0.01))
         self.rank, self.size = context.distributed.rank, context.distributed.size
-        self.dies = determined.get_cluster_info().trial._trial_run_id == 1 and self.rank == context.get_hparam("dies_at_rank")
+        self.run = determined.get_cluster_info().trial._trial_run_id
+        self.dies = self.run == 1 and self.rank == context.get_hparam("dies_at_rank")
+        self.gates = pathlib.Path(context.get_hparam("gates"))
     def train_batch(self, batch, epoch_idx, batch_idx):
         x, y, index = batch
         if self.dies and batch_idx == 19:
             os.kill(os.getpid(), signal.SIGKILL)
+        gate = self.gates / f"{self.run}-{batch_idx}"
+        if gate.exists():
+            print(f"rank {self.rank} of run {self.run} waits before batch {batch_idx}", flush=True)
+        while gate.exists():
+            time.sleep(0.05)
         loss = ((self.model(x).squeeze(1) - y) ** 2).mean()
         self.context.backward(loss)
         self.context.step_optimizer(self.optimizer)
@@ -72,6 +81,27 @@ with pytorch.init(hparams=determined.get_cluster_info().trial.hparams) as contex
         digest.update(weight.detach().numpy().tobytes())
     print(f"rank {trial.rank} of {trial.size} on {determined.get_cluster_info().agent_id}: weights {digest.hexdigest()}", flush=True)
 `
+
+type ranksOptions struct {
+	pool        string
+	slots, dies int // dies -1: no worker ends itself
+	restarts    int
+	priority    int    // 0: the default
+	gates       string // the folder of gates; "": none
+}
+
+func submitRanks(t *testing.T, r *rig.Rig, o ranksOptions) int {
+	t.Helper()
+	return r.Submit(t, fmt.Sprintf(`
+name: ranks
+entrypoint: python3 -m determined.launch.torch_distributed -- python3 train.py
+hyperparameters: {dies_at_rank: %d, gates: %q}
+searcher: {name: single, metric: val_loss}
+resources: {resource_pool: %s, slots_per_trial: %d, priority: %d, equal_parts: true}
+reproducibility: {experiment_seed: 7}
+max_restarts: %d
+`, o.dies, cmp.Or(o.gates, "/nonexistent"), o.pool, o.slots, cmp.Or(o.priority, 42), o.restarts), rig.Script(fmt.Sprintf(ranksScript, ranksBatches)))
+}
 
 // TestRanksLearnTheSame: one worker, two and four on a node, and two on each of two nodes train with the same
 // batches: their losses differ by rounding alone. A training over two nodes, one of whose workers is killed in
@@ -97,15 +127,7 @@ resource_pools:
 		}
 	}
 	submit := func(pool string, slots, dies int) int {
-		return r.Submit(t, fmt.Sprintf(`
-name: ranks
-entrypoint: python3 -m determined.launch.torch_distributed -- python3 train.py
-hyperparameters: {dies_at_rank: %d}
-searcher: {name: single, metric: val_loss}
-resources: {resource_pool: %s, slots_per_trial: %d}
-reproducibility: {experiment_seed: 7}
-max_restarts: 1
-`, dies, pool, slots), rig.Script(fmt.Sprintf(ranksScript, ranksBatches)))
+		return submitRanks(t, r, ranksOptions{pool: pool, slots: slots, dies: dies, restarts: 1})
 	}
 	// The four workers of a training over two nodes take both; the default pool's node has four slots.
 	over, four, two := submit("pairs", 4, -1), submit("default", 4, -1), submit("default", 2, -1)
@@ -133,13 +155,23 @@ max_restarts: 1
 		t.Errorf("the training over two nodes has %d restarts, and the one whose worker was killed %d", a, b)
 	}
 	rig.Holds(t, "the log", r.Log(t, killed), "attempt 2 begins (restart 1 of 1) from checkpoint", "at 15 steps; attempt 1 failed: ")
-	if resumed.weights != whole.weights {
-		t.Errorf("the weights of the training that was killed: %s; of the other: %s", resumed.weights, whole.weights)
+	sameRun(t, resumed, whole)
+}
+
+// sameRun: a disturbed training trained with the same records as an undisturbed one, and has the same losses and
+// weights, bit by bit.
+func sameRun(t *testing.T, disturbed, undisturbed ranksRun) {
+	t.Helper()
+	if disturbed.weights != undisturbed.weights {
+		t.Errorf("the weights of the disturbed training: %s; of the undisturbed one: %s", disturbed.weights, undisturbed.weights)
 	}
-	for i, batch := range resumed.batches {
-		if !slices.Equal(batch, whole.batches[i]) || resumed.losses[i] != whole.losses[i] {
-			t.Errorf("after the kill batch %d is %v with loss %v, without it %v with %v", i, batch, resumed.losses[i], whole.batches[i], whole.losses[i])
+	for i, batch := range disturbed.batches {
+		if !slices.Equal(batch, undisturbed.batches[i]) || disturbed.losses[i] != undisturbed.losses[i] {
+			t.Errorf("disturbed, batch %d is %v with loss %v; undisturbed %v with %v", i, batch, disturbed.losses[i], undisturbed.batches[i], undisturbed.losses[i])
 		}
+	}
+	if !slices.Equal(disturbed.validations, undisturbed.validations) {
+		t.Errorf("disturbed, the validations are %v; undisturbed %v", disturbed.validations, undisturbed.validations)
 	}
 }
 
@@ -149,6 +181,9 @@ type ranksRun struct {
 	losses  []float64
 	weights string // a digest, equal on all workers
 	nodes   []string
+	placed  []string // the node of each rank
+	// validations are "12: 0.5" and so on, by batches.
+	validations []string
 }
 
 var (
@@ -183,9 +218,11 @@ func readRanks(t *testing.T, r *rig.Rig, id, size int) ranksRun {
 			t.Errorf("experiment %d: the workers saw %d records in batch %d: %v", id, len(run.batches[i]), i, run.batches[i])
 		}
 	}
+	run.placed = make([]string, size)
 	last := map[string]string{} // by rank
 	for _, m := range ranksWeights.FindAllStringSubmatch(log, -1) {
 		last[m[1]], run.weights = m[4], m[4]
+		run.placed[rig.Number(t, m[1])] = m[3]
 		if !slices.Contains(run.nodes, m[3]) {
 			run.nodes = append(run.nodes, m[3])
 		}
@@ -213,6 +250,20 @@ func readRanks(t *testing.T, r *rig.Rig, id, size int) ranksRun {
 	}
 	if len(run.losses) != ranksBatches {
 		t.Fatalf("experiment %d reported %d losses", id, len(run.losses))
+	}
+	if reports, err = client.Collect(r.Client.TrialMetrics(t.Context(), "validation", r.Trial(t, id).ID)); err != nil || len(reports) == 0 {
+		t.Fatalf("experiment %d reported %d validations: %v", id, len(reports), err)
+	}
+	for _, report := range reports {
+		var m struct {
+			Average struct {
+				Loss float64 `json:"val_loss"`
+			} `json:"validation_metrics"`
+		}
+		if err := report.Metrics.Into(&m); err != nil || m.Average.Loss == 0 {
+			t.Fatalf("experiment %d reported the validation %s: %v", id, report.Metrics, err)
+		}
+		run.validations = append(run.validations, fmt.Sprintf("%d: %v", report.TotalBatches, m.Average.Loss))
 	}
 	return run
 }

@@ -33,7 +33,7 @@ var behaviours = []behaviour{
 	{8, "free slots have a container", "master/api TestFreeSlotsHaveAContainer", ""},
 	{9, "runs", "master/api TestSearchRuns TestRunColumns TestRunsAreKilledPausedAndResumed TestRunsAreArchivedAndDeleted TestRunsAreMoved, integration/clients TestRuns", ""},
 	{10, "the master's lines in a log", "master/task TestTheFirstLinesOfALog, plugins/runner TestExitStatus, integration/clients TestUnmodifiedClient", ""},
-	{11, "linked accounts", "integration/containers TestTasksInContainers TestTasksUnderPodman, master/server TestAccountsOutsideDocker", "Under `raw_exec` all tasks run as root"},
+	{11, "linked accounts", "integration/containers TestTasksInContainers TestTasksUnderPodman, integration/clients TestLinkedAccounts, plugins/runner TestALinkedAccount", ""},
 	{12, "order of hyperparameters", "master/task TestHyperparametersAreSorted", ""},
 	{13, "an entrypoint of one word", "master/api TestEntrypointOfOneWord", ""},
 	{14, "accounts of workspaces in parts", "master/api TestAccountOfAWorkspace, master/store TestAccountOfATask", ""},

@@ -18,17 +18,17 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              14870,
+	"cli":              15000,
 	"docs":             200,  // the reference of the Python package, as pages of the master
-	"integration":      2600, // the rig of the tests among them
+	"integration":      2860, // the rig of the tests among them
 	"jobspecs":         1300,
 	"master":           100,
-	"master/api":       17240,
+	"master/api":       17940,
 	"master/auth":      440,
 	"master/budget":    150,
 	"master/client":    2700,
 	"master/cluster":   3400,
-	"master/control":   4580,
+	"master/control":   5140,
 	"master/discovery": 350,
 	"master/expconf":   5840,
 	"master/fault":     100,
@@ -36,34 +36,36 @@ var budgets = map[string]int{
 	"master/grant":     100,
 	"master/headers":   150,
 	"master/keep":      200,
-	"master/launch":    2180,
+	"master/launch":    2200,
 	"master/leftover":  200,
 	"master/lifecycle": 750,
 	"master/logpolicy": 100,
 	"master/memory":    100,
 	"master/mountinfo": 50,
+	"master/names":     100,
 	"master/objects":   1000,
 	"master/optional":  50,
 	"master/pool":      1340,
 	"master/proxy":     1850,
 	"master/quote":     50,
 	"master/regex":     100,
-	"master/sched":     3580, // the simulator with the rules of others among them
+	"master/sched":     3980, // the simulator with the rules of others among them
 	"master/schedule":  150,
 	"master/scim":      800,
 	"master/search":    2700,
-	"master/secrets":   650,
-	"master/server":    4010, // servertest, the master of clients' tests, among them
-	"master/signin":    550,
+	"master/secrets":   700,
+	"master/server":    4320, // servertest, the master of clients' tests, among them
+	"master/signin":    900,
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     13840,
-	"master/task":      1400,
+	"master/store":     14440,
+	"master/task":      1460,
 	"master/trial":     100,
 	"master/tunnel":    200,
+	"master/terminal":  380,
 	"master/updates":   250,
-	"master/v1":        5050,
+	"master/v1":        5480,
 	"master/webhook":   700,
 	"nomad":            50,
 	"nomad/local":      3000,
@@ -71,12 +73,12 @@ var budgets = map[string]int{
 	"nomad/servers":    3800,
 	"plugins/gpu":      2300,
 	"plugins/remover":  500,
-	"plugins/runner":   7920,
+	"plugins/runner":   8600,
 	"webui":            50,
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 113_900
+const totalBudget = 118_600
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -52,18 +54,24 @@ with core.init() as context:
         time.sleep(0.2)
 `
 
-// TestUI runs the tests of webui/test/browser.mjs in a real browser with a real master.
+// TestUI is what people do with the pages, in a real browser with a real master.
 func TestUI(t *testing.T) {
-	node, chromium := rig.BrowserTools(t)
+	rig.BrowserTools(t)
 	r := rig.Start(t)
-	world := uiWorld(t, r)
+	inBrowser(t, r, "test/browser.mjs", uiWorld(t, r, "ui"))
+}
+
+// inBrowser runs a script of webui with a world for it.
+func inBrowser(t *testing.T, r *rig.Rig, script string, world map[string]any) {
+	t.Helper()
+	node, chromium := rig.BrowserTools(t)
 	said, err := json.Marshal(world)
 	if err != nil {
 		t.Fatal(err)
 	}
 	shots := uiShots(t)
 	stories := strings.Fields(os.Getenv("DETENT_STORIES")) // words of the names of tests; all tests if there is none
-	cmd := exec.CommandContext(t.Context(), node, append([]string{"test/browser.mjs"}, stories...)...)
+	cmd := exec.CommandContext(t.Context(), node, append([]string{script}, stories...)...)
 	cmd.Dir = filepath.Join(r.Root, "webui")
 	cmd.Env = append(os.Environ(), "DETENT_URL="+r.MasterURL, "CHROMIUM="+chromium, "DETENT_WORLD="+string(said), "DETENT_SHOTS="+shots)
 	cmd.Stderr = os.Stderr
@@ -101,8 +109,9 @@ func uiShots(t *testing.T) string {
 	return dir
 }
 
-// uiWorld creates the experiments and tasks for the browser's tests.
-func uiWorld(t *testing.T, r *rig.Rig) map[string]any {
+// uiWorld creates the experiments and tasks for the browser's tests; their names begin with prefix, because the tests
+// share a cluster.
+func uiWorld(t *testing.T, r *rig.Rig, prefix string) map[string]any {
 	t.Helper()
 	config := func(name, more string) string {
 		return fmt.Sprintf(`# a note of its author
@@ -112,21 +121,20 @@ searcher: {name: single, metric: val_loss, max_length: {batches: 100}}
 max_restarts: 0
 %s`, name, more)
 	}
-	done := r.Submit(t, config("ui-done", "hyperparameters: {lr: 0.5}"), map[string]string{"train.py": uiDone, "look.ipynb": uiBook})
-	failed := r.Submit(t, config("ui-failed", ""), rig.Script(`raise RuntimeError("it broke on purpose")`))
-	search := r.Submit(t, `
-name: ui-search
+	done := r.Submit(t, config(prefix+"-done", "hyperparameters: {lr: 0.5}"), map[string]string{"train.py": uiDone, "look.ipynb": uiBook})
+	failed := r.Submit(t, config(prefix+"-failed", ""), rig.Script(`raise RuntimeError("it broke on purpose")`))
+	search := r.Submit(t, "name: "+prefix+`-search
 entrypoint: python3 train.py
 hyperparameters: {width: {type: int, minval: 1, maxval: 100000}, depth: 3}
 searcher: {name: random, metric: val_loss, max_trials: 3, max_length: {batches: 100}}
 `, rig.Script(uiDone))
-	live := r.Submit(t, config("ui-live", ""), rig.Script(uiLive))
+	live := r.Submit(t, config(prefix+"-live", ""), rig.Script(uiLive))
 	r.WaitState(t, done, v1.ExperimentStateCompleted)
 	r.WaitState(t, failed, v1.ExperimentStateError)
 	r.WaitState(t, search, v1.ExperimentStateCompleted)
 	r.WaitState(t, live, v1.ExperimentStateRunning)
 	// It fits on the node, but not while the others run.
-	waiting := r.Submit(t, config("ui-waiting", "resources: {slots_per_trial: 4}"), rig.Script(uiDone))
+	waiting := r.Submit(t, config(prefix+"-waiting", "resources: {slots_per_trial: 4}"), rig.Script(uiDone))
 	t.Cleanup(func() {
 		for _, id := range []int{live, waiting} {
 			if err := r.Client.KillExperiment(context.WithoutCancel(t.Context()), id); err != nil {
@@ -134,17 +142,29 @@ searcher: {name: random, metric: val_loss, max_trials: 3, max_length: {batches: 
 			}
 		}
 	})
-	if out, err := r.Det(t, "command", "run", "--config", "description=ui-command", "--config", "resources.slots=0", "echo", "hello from a command"); err != nil {
+	if out, err := r.Det(t, "command", "run", "--config", "description="+prefix+"-command", "--config", "resources.slots=0", "echo", "hello from a command"); err != nil {
 		t.Fatalf("a command: %v\n%s", err, out)
 	}
-	uiNotebook(t, r)
-	return map[string]any{"done": done, "search": search, "live": live, "failed": failed, "waiting": waiting}
+	uiNotebook(t, r, prefix)
+	commands, err := r.Client.Commands(t.Context(), client.CommandQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := slices.IndexFunc(commands, func(c v1.Command) bool { return c.Description == prefix+"-command" })
+	if own < 0 {
+		t.Fatalf("the command is not among %d commands", len(commands))
+	}
+	nodes, err := r.Client.Agents(t.Context())
+	if err != nil || len(nodes) == 0 {
+		t.Fatalf("no node: %v", err)
+	}
+	return map[string]any{"done": done, "search": search, "live": live, "failed": failed, "waiting": waiting, "command": commands[own].ID, "node": nodes[0].ID}
 }
 
 // uiNotebook starts the notebook that the browser opens.
-func uiNotebook(t *testing.T, r *rig.Rig) {
+func uiNotebook(t *testing.T, r *rig.Rig, prefix string) {
 	t.Helper()
-	out, err := r.Det(t, "notebook", "start", "--no-browser", "--config", "description=ui-notebook", "--config", "resources.slots=0",
+	out, err := r.Det(t, "notebook", "start", "--no-browser", "--config", "description="+prefix+"-notebook", "--config", "resources.slots=0",
 		"--config", rig.WithPython(rig.PythonOf(t, "notebook")))
 	if err != nil {
 		t.Fatalf("a notebook: %v\n%s", err, out)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,9 +30,11 @@ cluster_name: sign-in
 checkpoint_storage: {type: shared_fs, host_path: %s/checkpoints}
 identity_providers:
   - {name: corp, issuer: "http://127.0.0.1:%d", client_id: detent, client_secret: the secret of the tests}
+job_sign_in: [{namespace: default, job: nightly, user: ci}]
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 1}
 `, dir, port)}})
+	t.Run("jobs of Nomad", func(t *testing.T) { jobsSignIn(t, r) })
 	identitytest.Start(t, port, []string{r.MasterURL + "/oidc/callback"}, map[string]map[string]any{"7": {"preferred_username": "grace", "name": "Grace Hopper"}})
 
 	home := "HOME=" + t.TempDir()
@@ -48,29 +51,7 @@ resource_pools:
 	rig.Holds(t, "the providers", string(out), "Available providers: corp.")
 
 	// With an address that the user pastes.
-	cmd := det("", "auth", "login", "--headless")
-	browser, address := identitytest.NewBrowser(t), ""
-	in, out2 := pipes(t, cmd)
-	for address == "" {
-		line, err := out2.ReadString('\n')
-		if err != nil {
-			t.Fatal(line, err)
-		}
-		if _, rest, found := strings.Cut(line, "'"); found {
-			address, _, _ = strings.Cut(rest, "'")
-		}
-	}
-	if code, page := browser.SignIn("7", "POST", address); code != 303 {
-		t.Fatalf("%d %s", code, page)
-	}
-	if _, err := io.WriteString(in, browser.Last+"\n"); err != nil {
-		t.Fatal(err)
-	}
-	text, _ := io.ReadAll(out2)
-	rig.Holds(t, "det auth login --headless", string(text), "Authenticated as grace.")
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	browser := signInHeadless(t, det("", "auth", "login", "--headless"))
 	if out, err = det("", "user", "whoami").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -80,11 +61,16 @@ resource_pools:
 		t.Errorf("the end of an earlier sign-in was accepted: %s", out)
 	}
 
+	// The port at which the browser would end the sign-in is taken.
+	free := take(t, "localhost:49176")
+	signInHeadless(t, det("", "auth", "login"))
+	free()
+
 	// With a browser; pages that the user looks at meanwhile offer tokens.
-	cmd = det("", "auth", "login")
+	cmd := det("", "auth", "login")
 	opened := filepath.Join(t.TempDir(), "opened")
 	cmd.Env = append(cmd.Env, "BROWSER="+opener(t, opened))
-	_, out2 = pipes(t, cmd)
+	_, out2 := pipes(t, cmd)
 	if line, err := out2.ReadString('\n'); err != nil || !strings.Contains(line, "Your browser should open") {
 		t.Fatal(line, err)
 	}
@@ -102,7 +88,7 @@ resource_pools:
 		t.Errorf("the address has a token in plain text: %s", browser.Last)
 	}
 	browser.Open("GET", browser.Last, nil)
-	text, _ = io.ReadAll(out2)
+	text, _ := io.ReadAll(out2)
 	rig.Holds(t, "det auth login", string(text), "Authenticated as grace.")
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
@@ -144,6 +130,58 @@ resource_pools:
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
+}
+
+// take listens at a port on all addresses of this machine, so that no other program can. A connection of another test may use the port as
+// its own end on one of them.
+func take(t *testing.T, address string) (free func()) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listeners []net.Listener
+	for _, host := range []string{"::1", "127.0.0.1"} {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, port))
+		if err != nil {
+			t.Log(err)
+			continue
+		}
+		listeners = append(listeners, l)
+	}
+	return func() {
+		for _, l := range listeners {
+			_ = l.Close()
+		}
+	}
+}
+
+// signInHeadless signs det in as the person 7 of the provider, with an address that the person pastes.
+func signInHeadless(t *testing.T, cmd *exec.Cmd) *identitytest.Browser {
+	t.Helper()
+	browser, address := identitytest.NewBrowser(t), ""
+	in, out := pipes(t, cmd)
+	for address == "" {
+		line, err := out.ReadString('\n')
+		if err != nil {
+			t.Fatal(line, err)
+		}
+		if _, rest, found := strings.Cut(line, "'"); found {
+			address, _, _ = strings.Cut(rest, "'")
+		}
+	}
+	if code, page := browser.SignIn("7", "POST", address); code != 303 {
+		t.Fatalf("%d %s", code, page)
+	}
+	if _, err := io.WriteString(in, browser.Last+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(out)
+	rig.Holds(t, "det auth login --headless", string(text), "Authenticated as grace.")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	return browser
 }
 
 // pipes starts a program, and returns its input and its output.

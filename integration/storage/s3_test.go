@@ -45,6 +45,7 @@ func TestCheckpointsInS3(t *testing.T) {
 	})
 	t.Run("TensorBoard", func(t *testing.T) { r.tensorboard(t) })
 	t.Run("what the master may do in Vault", func(t *testing.T) { r.rightsInVault(t) })
+	t.Run("the same job in another namespace", func(t *testing.T) { r.namespaces(t, long) })
 	waited := 0
 	t.Run("Vault away", func(t *testing.T) { waited = r.vaultAway(t, alice, long) })
 	t.Run("a training longer than its keys", func(t *testing.T) {
@@ -352,9 +353,9 @@ func (r *s3rig) nothingLeft(t *testing.T) {
 		roles = r.vaultList(t, "aws/roles")
 		return slices.Equal(roles, []string{foreignRole, "detent-reader"}), fmt.Errorf("there are %v", roles)
 	})
-	rig.Eventually(t, "Vault remembers the master alone", func() (bool, error) {
+	rig.Eventually(t, "Vault remembers the master alone, and the jobs that are not ours", func() (bool, error) {
 		entities := r.vaultList(t, "identity/entity/id")
-		return len(entities) == 1, fmt.Errorf("Vault has %d entities", len(entities))
+		return len(entities) == 1+intruders, fmt.Errorf("Vault has %d entities", len(entities))
 	})
 }
 

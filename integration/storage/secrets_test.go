@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
-	"github.com/detent-ml/detent/nomad/servers"
 )
 
 const secretsConfig = `
@@ -143,17 +141,7 @@ func (r *s3rig) teamsInVault(t *testing.T) {
 			return status/100 == 2, fmt.Errorf("%d %s", status, said)
 		})
 	}
-	vault, there, err := servers.Find(t.Context(), "vault")
-	if err != nil || !there {
-		t.Fatal(there, err)
-	}
-	cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(r.Root, "nomad", "vault", "setup.sh"))
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(vault.Path)+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+t.TempDir(),
-		"VAULT_ADDR="+r.Description.VaultURL, "VAULT_TOKEN="+r.VaultToken(), "DETENT_JWKS_URL="+r.NomadURL+"/.well-known/jwks.json",
-		"DETENT_ROLE_ARN="+r.S3().RoleARN, "DETENT_BUCKETS="+r.S3().Bucket, "DETENT_REMOVE_ENTITIES=true", "DETENT_USER_SECRETS=secret/data/teams/*")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("setup.sh: %v\n%s", err, out)
-	}
+	r.setUpVault(t, "DETENT_USER_SECRETS=secret/data/teams/*")
 	master := r.asMaster(t)
 	if status, said := r.TryVault(t, master, http.MethodGet, "secret/subkeys/teams/vision/tracker", ""); status != http.StatusOK || strings.Contains(said, trackerToken) {
 		t.Errorf("the master lists keys: %d", status)

@@ -136,7 +136,7 @@ EOT
     Templates {
       ChangeMode = "noop"
       DestPath = "${NOMAD_SECRETS_DIR}/s3.json"
-      EmbeddedTmpl = "{{ with secret \"aws/sts/det-12-d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42-1\" }}{\"Version\": 1, \"AccessKeyId\": {{ .Data.access_key | toJSON }}, \"SecretAccessKey\": {{ .Data.secret_key | toJSON }}, \"SessionToken\": {{ .Data.session_token | toJSON }}, \"LeaseSeconds\": {{ .LeaseDuration }}}{{ end }}"
+      EmbeddedTmpl = "{{ with secret \"aws/sts/det-12-d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42-1.detent\" }}{\"Version\": 1, \"AccessKeyId\": {{ .Data.access_key | toJSON }}, \"SecretAccessKey\": {{ .Data.secret_key | toJSON }}, \"SessionToken\": {{ .Data.session_token | toJSON }}, \"LeaseSeconds\": {{ .LeaseDuration }}}{{ end }}"
       Wait {
         Max = "1s"
         Min = 10000000

@@ -162,7 +162,7 @@ TaskGroups {
     Templates {
       ChangeMode = "noop"
       DestPath = "${NOMAD_SECRETS_DIR}/s3.json"
-      EmbeddedTmpl = "{{ with secret \"aws/sts/det-21-9c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b12-1\" }}{\"Version\": 1, \"AccessKeyId\": {{ .Data.access_key | toJSON }}, \"SecretAccessKey\": {{ .Data.secret_key | toJSON }}, \"SessionToken\": {{ .Data.session_token | toJSON }}, \"LeaseSeconds\": {{ .LeaseDuration }}}{{ end }}"
+      EmbeddedTmpl = "{{ with secret \"aws/sts/det-21-9c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b12-1.default\" }}{\"Version\": 1, \"AccessKeyId\": {{ .Data.access_key | toJSON }}, \"SecretAccessKey\": {{ .Data.secret_key | toJSON }}, \"SessionToken\": {{ .Data.session_token | toJSON }}, \"LeaseSeconds\": {{ .LeaseDuration }}}{{ end }}"
       Wait {
         Max = "1s"
         Min = 10000000

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -35,15 +36,12 @@ func (a *API) postUserActivity(ctx context.Context, c *call, req *v1.PostUserAct
 	return &v1.None{}, a.db.NoteVisit(ctx, c.who.UserID, p.ID)
 }
 
-func (a *API) visitedProjects(ctx context.Context, c *call, _ *v1.None) (*v1.GetProjectsByUserActivityResponse, error) {
-	limit, err := c.atLeast("limit", 0, maxVisited)
+func (a *API) visitedProjects(ctx context.Context, c *call, req *v1.GetVisitedProjectsRequest) (*v1.GetProjectsByUserActivityResponse, error) {
+	limit, err := between("limit", req.Limit, maxVisited, maxVisited)
 	if err != nil {
 		return nil, err
 	}
-	if limit == 0 {
-		limit = maxVisited
-	}
-	list, err := a.db.VisitedProjects(ctx, c.scope, c.who.UserID, limit)
+	list, err := a.db.VisitedProjects(ctx, c.scope, c.who.UserID, cmp.Or(limit, maxVisited))
 	resp := &v1.GetProjectsByUserActivityResponse{}
 	for _, p := range list {
 		resp.Projects = append(resp.Projects, wireProject(p))

@@ -203,20 +203,8 @@ func containerState(allocation string) v1.ContainerState {
 	return v1.ContainerState("STATE_" + allocation)
 }
 
-func (a *API) listAgents(ctx context.Context, c *call, _ *v1.None) (*v1.GetAgentsResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
-	noSlots, err := c.flag("excludeSlots")
-	if err != nil {
-		return nil, err
-	}
-	noContainers, err := c.flag("excludeContainers")
-	if err != nil {
-		return nil, err
-	}
-	by, desc, err := c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_TIME": "time"})
+func (a *API) listAgents(ctx context.Context, c *call, req *v1.GetAgentsRequest) (*v1.GetAgentsResponse, error) {
+	by, desc, err := sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_TIME": "time"})
 	if err != nil {
 		return nil, err
 	}
@@ -234,15 +222,15 @@ func (a *API) listAgents(ctx context.Context, c *call, _ *v1.None) (*v1.GetAgent
 		}
 		return n
 	})
-	list, page, err := cut(list, w)
+	list, page, err := cut(list, req.Window)
 	if err != nil {
 		return nil, err
 	}
 	for i := range list {
-		if noSlots != nil && *noSlots {
+		if req.ExcludeSlots {
 			list[i].Slots = nil
 		}
-		if noContainers != nil && *noContainers {
+		if req.ExcludeContainers {
 			list[i].Containers = nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -28,14 +29,15 @@ const (
 	reportBody             = v1.ReportBody
 	contextBody            = v1.FilesBody
 	publicBody             = v1.PublicBody
-	maxPacks               = 2    // contexts that are packed at once, of those that have arrived; one of each user
-	maxLists               = 2    // contexts that are listed at once; one of each user
-	maxReads               = 512  // contexts that are sent at once
-	maxReadsPerUser        = 32   // of those, to one user and the user's tasks
-	maxAnonymous           = 1024 // bodies of callers who are not signed in that are decoded at once
-	maxAnonymousPerAddress = 64   // of those, of one address
-	defaultMaxConnections  = 8192 // connections; each waiting request and each stream is one
-	maxTests               = 16   // test events to webhooks at once
+	maxPacks               = 2        // contexts that are packed at once, of those that have arrived; one of each user
+	maxLists               = 2        // contexts that are listed at once; one of each user
+	maxReads               = 512      // contexts that are sent at once
+	maxReadsPerUser        = 32       // of those, to one user and the user's tasks
+	maxAnonymous           = 1024     // bodies of callers who are not signed in that are decoded at once
+	maxAnonymousPerAddress = 64       // of those, of one address
+	maxHead                = 28 << 10 // bytes of a request's address and headers: a label of 2,000 characters of any script is part of an address
+	defaultMaxConnections  = 8192     // connections; each waiting request and each stream is one
+	maxTests               = 16       // test events to webhooks at once
 )
 
 // Identity verifies the workload identity that a runner presents, and returns the Nomad
@@ -55,6 +57,7 @@ type Workload struct {
 	// the gate refuses it.
 	FirstOfGroup bool
 	NodeID       string
+	Region       string // of Nomad, as pools name it; "": the master's own
 }
 
 // Discovery finds the addresses of an attempt's members.
@@ -79,9 +82,11 @@ type Config struct {
 	DetentVersion string
 	PublicURL     string
 	NomadUI       string                         // address of Nomad's UI for browsers; "": no links to it
+	RegionUIs     map[string]string              // the same for further regions of Nomad
 	BlankLogin    func(remote, host string) bool // whether a client at this address, which calls this host, may sign in with a blank password
 	Tokens        TokenLimits
 	SignIn        *signin.Providers // identity providers; nil: none
+	JobSignIn     *JobSignIn        // jobs of Nomad that may sign in; nil: none
 	SCIM          *SCIMSecrets      // of SCIM clients; nil: no SCIM
 	Pools         pool.Set
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
@@ -92,6 +97,8 @@ type Config struct {
 	// Inventory returns what a node offers to a pool; nil when the node is not in the pool.
 	Inventory func(pool string, node store.NodeRow) *NodeSlots
 	Idle      launch.IdleTimeouts
+	// Measure asks a node what its devices measure; nil: nobody is asked.
+	Measure func(ctx context.Context, node string) ([]v1.DeviceMeasurement, error)
 	// LaunchError: requests for more slots than a pool has are rejected.
 	LaunchError bool
 
@@ -179,13 +186,16 @@ type API struct {
 	artifacts   artifacts
 	openAnswers *openAnswers
 	downloads   *downloads
-	followers   followers
+	logSearches *shares
+	webSockets  webSockets
+	measured    *measurements
 	profiles    *turns          // of profiling
 	taskIO      *taskIO         // receives the reports of tasks
 	driven      *drivenSearches // searches that programs outside drive
 	gathers     *gathers
 	tests       *turns // of webhooks
 	stopping    context.Context
+	rechecks    sync.WaitGroup // of users who are signed in
 
 	experiments *launch.Experiments
 	tasks       *launch.Tasks
@@ -196,7 +206,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), trail: newTrail(db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		gathers: newGathers(), tests: newTurns(maxTests), profiles: newTurns(maxProfiles), stopping: ctx}
+		gathers: newGathers(), tests: newTurns(maxTests), profiles: newTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), stopping: ctx}
 	if cfg.MaxConnections == 0 {
 		cfg.MaxConnections = defaultMaxConnections
 	}
@@ -213,13 +223,15 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		ErrorHandler:                 a.writeError,
 		ReadTimeout:                  2 * time.Minute,
 		IdleTimeout:                  2 * time.Minute,
-		ReadBufferSize:               16 << 10,
+		ReadBufferSize:               maxHead,
 		UnescapePath:                 true,
 		CaseSensitive:                true,
 	})
 	a.experiments, a.tasks = a.launchers()
 	a.openAnswers, a.downloads = newOpenAnswers(db, bus), newDownloads()
+	a.logSearches = newShares(maxLogSearches, maxLogSearchesPerUser)
 	go a.openAnswers.run(ctx)
+	a.recheckUsers(ctx)
 	a.register()
 	a.mount()
 	return a

@@ -145,12 +145,12 @@ func (a *API) program(name string) func(context.Context, *call) error {
 			target, archived = strings.CutSuffix(target, ".tar")
 		}
 		if !runnerTarget.MatchString(target) {
-			return fault.New(fault.NotFound, "%s is for a platform such as %s", name, RunnerTarget())
+			return fault.New(fault.NotFound, "%s: the address names no platform, such as %s", name, RunnerTarget())
 		}
 		path := ProgramFile(a.cfg.RunnerDir, name, target)
 		sha, err := a.programSHA(path)
 		if errors.Is(err, fs.ErrNotExist) && target != RunnerTarget() {
-			return fault.New(fault.NotFound, "this master has no %s for %s; it has one for %s, and for platforms with a file in the same folder", name, target, RunnerTarget())
+			return fault.New(fault.NotFound, "this master has no %s for %s, only for %s; for other platforms an operator puts a build beside it", name, target, RunnerTarget())
 		}
 		if err != nil {
 			return err

@@ -3,11 +3,12 @@ package api
 import (
 	"cmp"
 	"context"
-	"math"
 	"net/url"
 	"strings"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -15,32 +16,32 @@ import (
 
 const maxAttempts = 1000 // of one page of a list
 
-func (a *API) experimentAttempts(ctx context.Context, c *call, e store.ExperimentHead, _ *v1.None) (*v1.ListAttemptsResponse, error) {
-	trial, err := c.atLeast("trial", 0, math.MaxInt32)
-	if err != nil {
-		return nil, err
+func (a *API) experimentAttempts(ctx context.Context, c *call, e store.ExperimentHead, req *v1.GetAttemptsRequest) (*v1.ListAttemptsResponse, error) {
+	if req.Trial < 0 {
+		return nil, fault.New(fault.Invalid, "trial: %d is not the id of a trial", req.Trial)
 	}
-	return a.listAttempts(ctx, c, store.AttemptFilter{Experiment: e.ID, Trial: trial})
+	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Experiment: e.ID, Trial: req.Trial})
 }
 
-func (a *API) taskAttempts(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.ListAttemptsResponse, error) {
-	return a.listAttempts(ctx, c, store.AttemptFilter{Task: k.ID})
+func (a *API) taskAttempts(ctx context.Context, c *call, k store.Task, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
+	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Task: k.ID})
 }
 
-func (a *API) listAttempts(ctx context.Context, c *call, f store.AttemptFilter) (*v1.ListAttemptsResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
-	if w.limit <= 0 || w.limit > maxAttempts {
-		w.limit = maxAttempts
+// nodeAttempts lists what ran on a node, as far as the caller may see it.
+func (a *API) nodeAttempts(ctx context.Context, c *call, n node, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
+	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Node: n.row.ID, In: auth.ScopeOf(c.who, v1.View, v1.KindTask)})
+}
+
+func (a *API) listAttempts(ctx context.Context, w v1.Window, f store.AttemptFilter) (*v1.ListAttemptsResponse, error) {
+	if w.Limit <= 0 || w.Limit > maxAttempts {
+		w.Limit = maxAttempts
 	}
 	total, err := a.db.CountAttempts(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.ListAttemptsResponse{}
-	if resp.Pagination, err = w.of(total); err != nil {
+	if resp.Pagination, err = place(w, total); err != nil {
 		return nil, err
 	}
 	list, err := a.db.PastAttempts(ctx, f, resp.Pagination.StartIndex, resp.Pagination.EndIndex-resp.Pagination.StartIndex)
@@ -68,7 +69,7 @@ func (a *API) wirePastAttempt(x store.PastAttempt, members []store.PastMember) v
 		ExitCode: x.ExitCode, ExitReason: x.ExitReason, WaitingReason: x.Waiting}
 	if x.Submitted {
 		w.NomadJob = jobspecs.JobID(x.ID)
-		w.NomadURL = a.nomadPage("jobs", w.NomadJob+"@"+a.namespaceOf(x.Pool))
+		w.NomadURL = a.nomadPage(x.Pool, "jobs", w.NomadJob+"@"+a.namespaceOf(x.Pool))
 	}
 	for _, m := range members {
 		p := v1.AttemptMember{Rank: m.Rank, Node: m.Node, NomadAllocation: m.NomadAllocID, EndTime: m.EndedAt, ExitCode: m.ExitCode, ExitReason: m.ExitReason}
@@ -76,19 +77,24 @@ func (a *API) wirePastAttempt(x store.PastAttempt, members []store.PastMember) v
 			p.SlotIDs = append(p.SlotIDs, int(slot))
 		}
 		if m.NomadAllocID != "" {
-			p.NomadURL = a.nomadPage("allocations", m.NomadAllocID)
+			p.NomadURL = a.nomadPage(x.Pool, "allocations", m.NomadAllocID)
 		}
 		w.Members = append(w.Members, p)
 	}
 	return w
 }
 
-// nomadPage is the address of a page of Nomad's UI; "" if the configuration does not name the UI.
-func (a *API) nomadPage(kind, id string) string {
-	if a.cfg.NomadUI == "" {
+// nomadPage is the address of a page of Nomad's UI in the region of a pool; "" if the configuration does
+// not name the UI.
+func (a *API) nomadPage(pool, kind, id string) string {
+	ui, query := a.cfg.NomadUI, ""
+	if p := a.cfg.Pools.Named(pool); p != nil && p.Region != "" {
+		ui, query = a.cfg.RegionUIs[p.Region], "?region="+url.QueryEscape(p.Region)
+	}
+	if ui == "" {
 		return ""
 	}
-	return strings.TrimSuffix(a.cfg.NomadUI, "/") + "/ui/" + kind + "/" + url.PathEscape(id)
+	return strings.TrimSuffix(ui, "/") + "/ui/" + kind + "/" + url.PathEscape(id) + query
 }
 
 // namespaceOf is the namespace in Nomad of a pool's jobs.

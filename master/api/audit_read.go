@@ -2,9 +2,9 @@ package api
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -16,17 +16,18 @@ const (
 
 func (a *API) registerAudit() { serve(a, v1.ListAudit, a.listAudit) }
 
-func (a *API) listAudit(ctx context.Context, c *call, _ *v1.None) (*v1.AuditResponse, error) {
-	f, err := c.auditFilter()
-	if err != nil {
-		return nil, err
-	}
-	limit, err := c.intOr("limit", auditPage)
-	if err != nil {
-		return nil, err
+func (a *API) listAudit(ctx context.Context, c *call, req *v1.GetAuditRequest) (*v1.AuditResponse, error) {
+	limit := auditPage
+	if req.Limit != nil {
+		limit = *req.Limit
 	}
 	if limit < 1 || limit > maxAuditPage {
 		return nil, fault.New(fault.Invalid, "limit: expected 1 to %d, found %d", maxAuditPage, limit)
+	}
+	f := store.AuditFilter{Username: req.Username, Kind: req.Kind, Object: req.Object, Verb: req.Verb, WorkspaceID: req.WorkspaceID, Failed: req.Failed,
+		Since: req.Since, Until: req.Until, Before: optional.Value(req.Before)}
+	if req.Before != nil && f.Before < 1 {
+		return nil, fault.New(fault.Invalid, "before: expected the id of an entry, found %d", f.Before)
 	}
 	list, err := a.db.Audit(ctx, f, limit)
 	if err != nil {
@@ -42,31 +43,4 @@ func (a *API) listAudit(ctx context.Context, c *call, _ *v1.None) (*v1.AuditResp
 		resp.Next = &list[limit-1].ID
 	}
 	return resp, nil
-}
-
-func (c *call) auditFilter() (f store.AuditFilter, err error) {
-	f.Username, _ = c.query("username")
-	f.Kind, _ = c.query("kind")
-	f.Object, _ = c.query("object")
-	f.Verb, _ = c.query("verb")
-	if f.WorkspaceID, err = c.intOr("workspaceId", 0); err != nil {
-		return f, err
-	}
-	failed, err := c.flag("failed")
-	if err != nil {
-		return f, err
-	}
-	f.Failed = failed != nil && *failed
-	if f.Since, err = c.timeOf("since"); err != nil {
-		return f, err
-	}
-	if f.Until, err = c.timeOf("until"); err != nil {
-		return f, err
-	}
-	if text, given := c.query("before"); given && text != "" {
-		if f.Before, err = strconv.ParseInt(text, 10, 64); err != nil || f.Before < 1 {
-			return f, fault.New(fault.Invalid, "before: expected the id of an entry, found %q", fault.Clip(text))
-		}
-	}
-	return f, nil
 }

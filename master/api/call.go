@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -56,8 +55,8 @@ func (c *call) query(name string) (string, bool) {
 	return "", false
 }
 
-// list returns the values of a repeated parameter.
-func (c *call) list(name string) []string {
+// values returns the values of a parameter by its camelCase or snake_case name.
+func (c *call) values(name string) []string {
 	var out []string
 	for _, n := range []string{name, snakeCase(name)} {
 		for _, v := range c.Context().QueryArgs().PeekMulti(n) {
@@ -70,47 +69,10 @@ func (c *call) list(name string) []string {
 	return out
 }
 
-func (c *call) intOr(name string, def int) (int, error) {
-	s, ok := c.query(name)
-	if !ok || s == "" {
-		return def, nil
-	}
-	n, err := number(s)
-	if err != nil {
-		return 0, fault.New(fault.Invalid, "%s: expected an integer, found %q", name, fault.Clip(s))
-	}
-	return n, nil
-}
-
 // number parses an integer of 32 bits.
 func number(s string) (int, error) {
 	n, err := strconv.ParseInt(s, 10, 32)
 	return int(n), err
-}
-
-// flag parses a boolean parameter; nil if it is missing.
-func (c *call) flag(name string) (*bool, error) {
-	s, ok := c.query(name)
-	if !ok || s == "" {
-		return nil, nil
-	}
-	b, err := strconv.ParseBool(s)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "%s: expected true or false, found %q", name, s)
-	}
-	return &b, nil
-}
-
-func (c *call) timeOf(name string) (*time.Time, error) {
-	s, ok := c.query(name)
-	if !ok || s == "" {
-		return nil, nil
-	}
-	t, err := v1.ParseTime(s)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "%s: %v", name, err)
-	}
-	return &t, nil
 }
 
 // send sends a message.

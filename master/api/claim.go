@@ -53,7 +53,7 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 	token, tokenHash := auth.DerivedToken(req.Nonce, "attempt "+name)
 	session, sessionHash := auth.DerivedToken(req.Nonce, "session "+name)
 	rows, err := a.db.Claim(ctx, store.Claim{AllocationID: id, Rank: req.Rank, NomadAllocID: w.NomadAllocID, FirstOfGroup: w.FirstOfGroup, NodeID: w.NodeID,
-		Namespace: w.Namespace, Pools: a.poolsIn(w.Namespace),
+		Namespace: w.Namespace, Pools: a.poolsIn(w),
 		Nonce: hex.EncodeToString(auth.HashToken(req.Nonce)), Address: req.Address, Ports: req.Ports, Certificate: req.Certificate,
 		TokenHash: tokenHash, SessionHash: sessionHash, SessionLife: taskSession})
 	if err != nil {
@@ -87,7 +87,9 @@ func isFingerprint(s string) bool {
 func (a *API) checkIdentity(w Workload, id string, rank int) error {
 	job, group := jobspecs.JobID(id), jobspecs.GroupName(rank)
 	switch {
-	case len(a.poolsIn(w.Namespace)) == 0:
+	case len(a.poolsIn(w)) == 0 && w.Region != "":
+		return fault.New(fault.Forbidden, "the identity names Nomad namespace %s in region %s, where no pool of this cluster is", w.Namespace, w.Region)
+	case len(a.poolsIn(w)) == 0:
 		return fault.New(fault.Forbidden, "the identity names Nomad namespace %s; tasks of this cluster run in %s", w.Namespace, strings.Join(a.namespaces(), ", "))
 	case w.JobID != job:
 		return fault.New(fault.Forbidden, "the identity names job %s, but attempt %s runs as job %s", w.JobID, id, job)
@@ -105,13 +107,13 @@ func (a *API) namespaces() []string {
 	return a.cfg.Namespaces
 }
 
-// poolsIn names the pools whose jobs run in a namespace. Otherwise a user who may start jobs in
-// one pool's namespace could claim the attempts of another pool.
-func (a *API) poolsIn(namespace string) []string {
+// poolsIn names the pools whose jobs run in a process's namespace and region. Otherwise a user who may
+// start jobs in one pool's namespace could claim the attempts of another pool.
+func (a *API) poolsIn(w Workload) []string {
 	own := a.namespaces()[0]
 	var names []string
 	for _, p := range a.cfg.Pools {
-		if cmp.Or(p.Namespace, own) == namespace {
+		if p.Region == w.Region && cmp.Or(p.Namespace, own) == w.Namespace {
 			names = append(names, p.Name)
 		}
 	}

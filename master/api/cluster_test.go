@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -196,7 +197,7 @@ func TestWorkspacesAndProjects(t *testing.T) {
 	if got := me.post(project+"/notes", `{"name":"second","contents":"more"}`).ok().tree(); at(t, got, "notes.0.name") != "n" || at(t, got, "notes.1.contents") != "more" {
 		t.Errorf("a note more: %v", got)
 	}
-	me.post(project+"/notes", `{"name":"large","contents":"`+strings.Repeat("x", maxText)+`"}`).says(413, "notes")
+	me.post(project+"/notes", `{"name":"large","contents":"`+strings.Repeat("x", names.MaxText)+`"}`).says(413, "notes")
 	if got := me.post("/api/v1/projects/-1/experiments/pause", fmt.Sprintf(`{"projectId":-1,"experimentIds":[%d]}`, exp)).ok().tree(); at(t, got, "results.0.error") != "" {
 		t.Errorf("by all projects: %v", got)
 	}

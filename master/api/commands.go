@@ -21,8 +21,8 @@ func wireCommand(k store.Task) v1.Command {
 		Username: k.Owner, DisplayName: k.OwnerName, UserID: k.OwnerID, WorkspaceID: k.WorkspaceID, ExitStatus: exitStatus(k)}
 }
 
-func (a *API) listCommands(ctx context.Context, c *call, _ *v1.None) (*v1.GetCommandsResponse, error) {
-	list, page, err := a.tasksOf(ctx, c, launch.Command())
+func (a *API) listCommands(ctx context.Context, c *call, req *v1.GetCommandsRequest) (*v1.GetCommandsResponse, error) {
+	list, page, err := a.tasksOf(ctx, c, req, launch.Command())
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -75,6 +76,9 @@ func ofFiber(fe *fiber.Error) (fault.Code, string) {
 		return fault.NotFound, fe.Message
 	case fiber.StatusRequestEntityTooLarge:
 		return fault.TooLarge, "the request is over the limit"
+	}
+	if fe.Code == fiber.StatusRequestHeaderFieldsTooLarge {
+		return fault.TooLarge, fmt.Sprintf("the address and the headers of the request are over the limit of %d KB together", maxHead>>10)
 	}
 	if fe.Code < 500 {
 		return fault.Invalid, strings.ToLower(fe.Message)

@@ -35,9 +35,9 @@ func (a *API) registerExperiments() {
 	rawOn(a, v1.GetModelDef, a.onExperiment(), a.modelDef)
 	serveOn(a, v1.GetModelDefTree, a.onExperiment(), a.fileTree)
 	rawOn(a, v1.GetModelDefFile, a.onExperiment(), a.modelFile)
-	rawOn(a, v1.DownloadModelDefFile, a.onExperiment(), a.downloadFile)
+	rawQueryOn(a, v1.DownloadModelDefFile, a.onExperiment(), a.downloadFile)
 	rawOn(a, v1.DownloadOldModelDef, a.onExperiment(), a.downloadModelDef)
-	rawOn(a, v1.DownloadOldModelDefFile, a.onExperiment(), a.downloadFile)
+	rawQueryOn(a, v1.DownloadOldModelDefFile, a.onExperiment(), a.downloadFile)
 	serveOn(a, v1.GetValidationHistory, a.onExperiment(), a.validationHistory)
 	serveOn(a, v1.GetBestMetric, a.onExperimentHead(), a.bestMetric)
 	serveOn(a, v1.ActivateExperiments, a.onProjectOrAll(), a.actOnMany(store.Activate))
@@ -138,37 +138,21 @@ func (a *API) fullExperiment(ctx context.Context, e store.Experiment, who auth.W
 	return w, err
 }
 
-// experimentFilter reads a list's parameters.
-func (c *call) experimentFilter() (store.ExperimentFilter, error) {
-	f := store.ExperimentFilter{Labels: c.list("labels"), Users: c.list("users")}
-	f.Name, _ = c.query("name")
-	f.Description, _ = c.query("description")
+// experimentFilter translates a list's parameters. Inclusive bounds become exclusive ones.
+func experimentFilter(req *v1.GetExperimentsRequest) (store.ExperimentFilter, error) {
+	f := store.ExperimentFilter{Labels: req.Labels, Users: req.Users, Name: req.Name, Description: req.Description, Archived: req.Archived,
+		ProjectID: req.ProjectID, UserIDs: req.UserIDs, IDs: req.IDs, NotIDs: req.NotIDs, Above: req.Above, Below: req.Below}
+	if req.From != nil && f.Above == nil {
+		f.Above = new(*req.From - 1)
+	}
+	if req.To != nil && f.Below == nil {
+		f.Below = new(*req.To + 1)
+	}
 	var err error
-	if f.Archived, err = c.flag("archived"); err != nil {
+	if f.States, err = experimentStates(req.States); err != nil {
 		return f, err
 	}
-	if f.ProjectID, err = c.intOr("projectId", 0); err != nil {
-		return f, err
-	}
-	if f.UserIDs, err = c.numbers("userIds"); err != nil {
-		return f, err
-	}
-	if f.States, err = experimentStates(c.list("states")); err != nil {
-		return f, err
-	}
-	if f.IDs, err = c.numbers("experimentIdFilter.incl"); err != nil {
-		return f, err
-	}
-	if f.NotIDs, err = c.numbers("experimentIdFilter.notIn"); err != nil {
-		return f, err
-	}
-	if f.Above, err = c.bound("experimentIdFilter", "gt", "gte", -1); err != nil {
-		return f, err
-	}
-	if f.Below, err = c.bound("experimentIdFilter", "lt", "lte", 1); err != nil {
-		return f, err
-	}
-	f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_DESCRIPTION": "description", "SORT_BY_START_TIME": "start_time",
+	f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_DESCRIPTION": "description", "SORT_BY_START_TIME": "start_time",
 		"SORT_BY_END_TIME": "end_time", "SORT_BY_STATE": "state", "SORT_BY_NUM_TRIALS": "trials", "SORT_BY_PROGRESS": "progress",
 		"SORT_BY_USER": "user", "SORT_BY_NAME": "name", "SORT_BY_FORKED_FROM": "forked_from", "SORT_BY_RESOURCE_POOL": "pool",
 		"SORT_BY_PROJECT_ID": "project", "SORT_BY_CHECKPOINT_SIZE": "checkpoint_size", "SORT_BY_CHECKPOINT_COUNT": "checkpoint_count",
@@ -176,32 +160,16 @@ func (c *call) experimentFilter() (store.ExperimentFilter, error) {
 	return f, err
 }
 
-// bound reads a bound as an exclusive one: it converts an inclusive bound.
-func (c *call) bound(filter, exclusive, inclusive string, step int) (*int, error) {
-	for name, shift := range map[string]int{exclusive: 0, inclusive: step} {
-		if _, ok := c.query(filter + "." + name); !ok {
-			continue
-		}
-		n, err := c.intOr(filter+"."+name, 0)
-		if err != nil {
-			return nil, err
-		}
-		n += shift
-		return &n, nil
-	}
-	return nil, nil
-}
-
 // experimentStates converts the API's names of states into store's.
-func experimentStates(names []string) ([]string, error) {
+func experimentStates(states []v1.ExperimentState) ([]string, error) {
 	var out []string
-	for _, name := range names {
-		switch s := v1.ExperimentState(name); {
+	for _, s := range states {
+		switch {
 		case s == v1.ExperimentStateUnspecified:
 		case slices.Contains(v1.ExperimentStates, s):
-			out = append(out, strings.TrimPrefix(name, "STATE_"))
+			out = append(out, strings.TrimPrefix(string(s), "STATE_"))
 		default:
-			return nil, fault.New(fault.Invalid, "states: %q is not a state; expected %s", fault.Clip(name), strings.Trim(fmt.Sprint(v1.ExperimentStates), "[]"))
+			return nil, fault.New(fault.Invalid, "states: %q is not a state; expected %s", fault.Clip(string(s)), strings.Trim(fmt.Sprint(v1.ExperimentStates), "[]"))
 		}
 	}
 	return out, nil
@@ -213,31 +181,23 @@ const experimentPage = 100
 
 // experimentWindow applies the rules for lists of experiments: without a limit there are a
 // hundred, and an offset outside the list moves to its nearest end.
-func experimentWindow(w window, total int) v1.Pagination {
-	if w.limit == 0 {
-		w.limit = experimentPage
+func experimentWindow(w v1.Window, total int) v1.Pagination {
+	if w.Limit == 0 {
+		w.Limit = experimentPage
 	}
-	if w.offset < 0 {
-		w.offset += total
+	if w.Offset < 0 {
+		w.Offset += total
 	}
-	w.offset = min(max(w.offset, 0), total)
-	p, err := w.of(total)
+	w.Offset = min(max(w.Offset, 0), total)
+	p, err := place(w, total)
 	if err != nil {
 		panic("api: an offset within the list is out of its bounds: " + err.Error())
 	}
 	return p
 }
 
-func (a *API) listExperiments(ctx context.Context, c *call, _ *v1.None) (*v1.GetExperimentsResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
-	f, err := c.experimentFilter()
-	if err != nil {
-		return nil, err
-	}
-	lean, err := c.flag("withoutConfig")
+func (a *API) listExperiments(ctx context.Context, c *call, req *v1.GetExperimentsRequest) (*v1.GetExperimentsResponse, error) {
+	f, err := experimentFilter(req)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +205,7 @@ func (a *API) listExperiments(ctx context.Context, c *call, _ *v1.None) (*v1.Get
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetExperimentsResponse{Pagination: experimentWindow(w, total)}
+	resp := &v1.GetExperimentsResponse{Pagination: experimentWindow(req.Window, total)}
 	n := resp.Pagination.EndIndex - resp.Pagination.StartIndex
 	if n == 0 {
 		return resp, nil
@@ -254,20 +214,17 @@ func (a *API) listExperiments(ctx context.Context, c *call, _ *v1.None) (*v1.Get
 	if err != nil {
 		return nil, err
 	}
+	resp.Pagination.EndIndex = resp.Pagination.StartIndex + len(list)
 	resp.Experiments = make([]v1.Experiment, len(list))
 	for i, e := range list {
-		if resp.Experiments[i] = wireExperiment(e, c.who); lean != nil && *lean { // most of a list's weight
+		if resp.Experiments[i] = wireExperiment(e, c.who); req.WithoutConfig { // most of a list's weight
 			resp.Experiments[i].Config, resp.Experiments[i].OriginalConfig = nil, ""
 		}
 	}
 	return resp, nil
 }
 
-func (a *API) experimentLabels(ctx context.Context, c *call, _ *v1.None) (*v1.LabelsResponse, error) {
-	project, err := c.intOr("projectId", 0)
-	if err != nil {
-		return nil, err
-	}
-	labels, err := a.db.ExperimentLabels(ctx, c.scope, project)
+func (a *API) experimentLabels(ctx context.Context, c *call, req *v1.GetExperimentLabelsRequest) (*v1.LabelsResponse, error) {
+	labels, err := a.db.ExperimentLabels(ctx, c.scope, req.ProjectID)
 	return &v1.LabelsResponse{Labels: labels}, err
 }

@@ -9,15 +9,13 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/names"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-const (
-	maxLabel  = 200
-	maxLabels = 200
-	maxBulk   = 10_000 // experiments of one bulk call
-)
+const maxBulk = 10_000 // experiments of one bulk call
 
 func (a *API) act(action store.Action) func(context.Context, *call, store.Experiment, *v1.None) (*v1.Empty, error) {
 	return func(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
@@ -161,21 +159,20 @@ func (a *API) patchExperiment(ctx context.Context, c *call, e store.Experiment, 
 func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.ExperimentPatch, error) {
 	ch := store.ExperimentPatch{Name: req.Name, Description: req.Description, Notes: req.Notes}
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, maxName); err != nil {
+		if err := checkName("name", *req.Name, names.MaxText); err != nil {
 			return ch, err
 		}
 	}
 	for what, s := range map[string]*string{"description": req.Description, "notes": req.Notes} {
-		if s != nil && len(*s) > maxText {
-			return ch, fault.New(fault.Invalid, "%s: %d bytes are over the limit of %d", what, len(*s), maxText)
+		if err := checkText(what, optional.Value(s)); err != nil {
+			return ch, err
 		}
 	}
 	if req.Labels != nil {
-		labels, err := checkLabels(req.Labels)
-		if err != nil {
+		ch.Labels = sortedLabels(req.Labels)
+		if err := checkLabels(ch.Labels); err != nil {
 			return ch, err
 		}
-		ch.Labels = labels
 	}
 	if s := req.CheckpointStorage; s != nil {
 		ch.Storage = map[string]int{}
@@ -217,32 +214,24 @@ func checkShare(priority *int, weight *float64) error {
 	return nil
 }
 
-// checkLabels sorts labels and removes duplicates.
-func checkLabels(labels []string) ([]string, error) {
-	out := []string{}
-	for _, l := range labels {
-		if err := checkName("label", l, maxLabel); err != nil {
-			return nil, err
-		}
-		out = append(out, l)
-	}
+// sortedLabels are the labels in their order, each once.
+func sortedLabels(labels []string) []string {
+	out := append([]string{}, labels...)
 	slices.Sort(out)
-	if out = slices.Compact(out); len(out) > maxLabels {
-		return nil, fault.New(fault.Invalid, "labels: %d are over the limit of %d", len(out), maxLabels)
-	}
-	return out, nil
+	return slices.Compact(out)
 }
 
 func (a *API) changeLabel(add bool) func(context.Context, *call, store.Experiment, *v1.None) (*v1.PutExperimentLabelResponse, error) {
 	return func(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.PutExperimentLabelResponse, error) {
 		label := c.Params("*")
-		if err := checkName("label", label, maxLabel); err != nil {
+		if err := checkName("label", label, names.MaxText); err != nil {
 			return nil, err
 		}
-		if add && len(e.Labels) >= maxLabels && !slices.Contains(e.Labels, label) {
-			return nil, fault.New(fault.Invalid, "labels: experiment %d has %d, which is the limit", e.ID, maxLabels)
+		check := func([]string) error { return nil }
+		if add {
+			check = checkLabels
 		}
-		labels, err := a.db.ChangeLabel(ctx, e.ID, label, add)
+		labels, err := a.db.ChangeLabel(ctx, e.ID, label, add, check)
 		return &v1.PutExperimentLabelResponse{Labels: labels}, err
 	}
 }

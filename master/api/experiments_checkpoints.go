@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -31,29 +33,25 @@ func wireCheckpoint(k store.Checkpoint, config v1.Struct) v1.Checkpoint {
 	return w
 }
 
-func (a *API) experimentCheckpoints(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetExperimentCheckpointsResponse, error) {
-	checkpoints, page, err := a.checkpointPage(ctx, c, e, 0)
+func (a *API) experimentCheckpoints(ctx context.Context, c *call, e store.Experiment, req *v1.GetCheckpointsRequest) (*v1.GetExperimentCheckpointsResponse, error) {
+	checkpoints, page, err := a.checkpointPage(ctx, c, req, e, 0)
 	return &v1.GetExperimentCheckpointsResponse{Checkpoints: checkpoints, Pagination: page}, err
 }
 
-func (a *API) trialCheckpoints(ctx context.Context, c *call, t store.Trial, _ *v1.None) (*v1.GetTrialCheckpointsResponse, error) {
+func (a *API) trialCheckpoints(ctx context.Context, c *call, t store.Trial, req *v1.GetCheckpointsRequest) (*v1.GetTrialCheckpointsResponse, error) {
 	e, err := a.db.Experiment(ctx, t.ExperimentID)
 	if err != nil {
 		return nil, err
 	}
-	checkpoints, page, err := a.checkpointPage(ctx, c, e, t.ID)
+	checkpoints, page, err := a.checkpointPage(ctx, c, req, e, t.ID)
 	return &v1.GetTrialCheckpointsResponse{Checkpoints: checkpoints, Pagination: page}, err
 }
 
 // checkpointPage lists checkpoints of an experiment, or of one of its trials. Each contains the
 // experiment's configuration, as clients expect; a page that would be too large ends early, and
 // its pagination says where.
-func (a *API) checkpointPage(ctx context.Context, c *call, e store.Experiment, trial int) ([]v1.Checkpoint, v1.Pagination, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, v1.Pagination{}, err
-	}
-	f, err := c.checkpointFilter(e)
+func (a *API) checkpointPage(ctx context.Context, c *call, req *v1.GetCheckpointsRequest, e store.Experiment, trial int) ([]v1.Checkpoint, v1.Pagination, error) {
+	f, err := checkpointFilter(req, e)
 	if err != nil {
 		return nil, v1.Pagination{}, err
 	}
@@ -62,7 +60,7 @@ func (a *API) checkpointPage(ctx context.Context, c *call, e store.Experiment, t
 	if err != nil {
 		return nil, v1.Pagination{}, err
 	}
-	page, err := w.of(total)
+	page, err := place(req.Window, total)
 	if err != nil {
 		return nil, page, err
 	}
@@ -82,26 +80,24 @@ func (a *API) checkpointPage(ctx context.Context, c *call, e store.Experiment, t
 var checkpointOrders = map[string]string{"": "", "SORT_BY_UNSPECIFIED": "", "SORT_BY_END_TIME": "", "SORT_BY_SEARCHER_METRIC": "",
 	"SORT_BY_UUID": "uuid", "SORT_BY_TRIAL_ID": "trial", "SORT_BY_BATCH_NUMBER": "steps", "SORT_BY_STATE": "state"}
 
-// checkpointFilter parses the filter and the sort order. Without a direction, the searcher's
+// checkpointFilter translates the filter and the sort order. Without a direction, the searcher's
 // metric is sorted from the best.
-func (c *call) checkpointFilter(e store.Experiment) (store.CheckpointFilter, error) {
-	f := store.CheckpointFilter{ExperimentID: e.ID}
-	for _, s := range c.list("states") {
+func checkpointFilter(req *v1.GetCheckpointsRequest, e store.Experiment) (store.CheckpointFilter, error) {
+	f := store.CheckpointFilter{ExperimentID: e.ID, Metric: req.SortByMetric}
+	for _, s := range req.States {
 		f.States = append(f.States, strings.TrimPrefix(s, "STATE_"))
 	}
 	var err error
-	if f.Desc, err = c.descending(); err != nil {
+	if f.Desc, err = descending(req.OrderBy); err != nil {
 		return f, err
 	}
-	attr, _ := c.query("sortByAttr")
-	by, known := checkpointOrders[attr]
+	by, known := checkpointOrders[req.SortByAttr]
 	if !known {
-		return f, fault.New(fault.Invalid, "sortByAttr: %q is not supported", fault.Clip(attr))
+		return f, fault.New(fault.Invalid, "sortByAttr: %q is not one of %s", fault.Clip(req.SortByAttr), strings.Join(slices.Sorted(maps.Keys(checkpointOrders))[1:], ", "))
 	}
 	f.Sort = by
-	f.Metric, _ = c.query("sortByMetric")
-	if attr == "SORT_BY_SEARCHER_METRIC" {
-		if order, _ := c.query("orderBy"); !strings.HasSuffix(order, "SC") {
+	if req.SortByAttr == "SORT_BY_SEARCHER_METRIC" {
+		if !strings.HasSuffix(req.OrderBy, "SC") {
 			f.Desc = !e.SmallerIsBetter
 		}
 		f.Metric = optional.Value(e.Metric)

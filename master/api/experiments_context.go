@@ -120,16 +120,15 @@ func (a *API) fileOfCode(ctx context.Context, c *call, e store.Experiment, name 
 	return a.newSharedReader(c, reading.end, content), size, nil
 }
 
-func (a *API) downloadFile(ctx context.Context, c *call, e store.Experiment) error {
-	name, _ := c.query("path")
-	content, size, err := a.fileOfCode(ctx, c, e, name)
+func (a *API) downloadFile(ctx context.Context, c *call, e store.Experiment, req *v1.GetFileRequest) error {
+	content, size, err := a.fileOfCode(ctx, c, e, req.Path)
 	if err != nil {
 		return err
 	}
 	// A browser must never show the file as a page of our origin: a user wrote it.
 	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-	c.Set(fiber.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
+	c.Set(fiber.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(req.Path)}))
 	a.sendFrom(c.Ctx, content, int(size))
 	return nil
 }

@@ -46,7 +46,7 @@ func (a *API) searchExperiments(ctx context.Context, c *call, req *v1.SearchExpe
 	if err != nil {
 		return nil, err
 	}
-	list, page, err := searchPage(ctx, c.scope, q, window{optional.Value(req.Offset), optional.Value(req.Limit)}, a.db.CountSearched, a.db.SearchExperiments)
+	list, page, err := searchPage(ctx, c.scope, q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, a.db.CountSearched, a.db.SearchExperiments)
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +70,11 @@ func (a *API) searchExperiments(ctx context.Context, c *call, req *v1.SearchExpe
 
 // searchPage returns a part of a list. A negative offset or limit counts from the end, so the
 // list is counted first.
-func searchPage[T any](ctx context.Context, in auth.Scope, q store.Search, w window,
+func searchPage[T any](ctx context.Context, in auth.Scope, q store.Search, w v1.Window,
 	count func(context.Context, auth.Scope, store.Search) (int, error),
 	find func(ctx context.Context, in auth.Scope, q store.Search, offset, limit int) ([]T, int, error),
 ) ([]T, v1.Pagination, error) {
-	offset, limit := w.offset, w.limit
+	offset, limit := w.Offset, w.Limit
 	if limit == 0 {
 		limit = experimentPage
 	}
@@ -89,7 +89,9 @@ func searchPage[T any](ctx context.Context, in auth.Scope, q store.Search, w win
 		}
 	}
 	list, total, err := find(ctx, in, q, offset, limit)
-	return list, experimentWindow(w, total), err
+	page := experimentWindow(w, total)
+	page.EndIndex = min(page.EndIndex, page.StartIndex+len(list)) // texts may fill a page
+	return list, page, err
 }
 
 // bestTrials reads the best trials of experiments, by their ids.
@@ -115,13 +117,13 @@ func (a *API) bestTrials(ctx context.Context, list []store.Experiment) (map[int]
 	return found, nil
 }
 
-func (a *API) projectColumns(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.GetProjectColumnsResponse, error) {
-	switch table, _ := c.query("tableType"); table {
+func (a *API) projectColumns(ctx context.Context, c *call, p store.Project, req *v1.GetProjectColumnsRequest) (*v1.GetProjectColumnsResponse, error) {
+	switch req.TableType {
 	case "TABLE_TYPE_RUN":
 		return a.runColumns(ctx, c.scope, p.ID)
 	case "", "TABLE_TYPE_UNSPECIFIED", "TABLE_TYPE_EXPERIMENT":
 	default:
-		return nil, fault.New(fault.Invalid, "tableType: expected TABLE_TYPE_EXPERIMENT or TABLE_TYPE_RUN, found %q", fault.Clip(table))
+		return nil, fault.New(fault.Invalid, "tableType: expected TABLE_TYPE_EXPERIMENT or TABLE_TYPE_RUN, found %q", fault.Clip(req.TableType))
 	}
 	resp := &v1.GetProjectColumnsResponse{Columns: fieldColumns(find.Experiments, find.Experiment)}
 	hparams, err := a.db.HParamsUsed(ctx, c.scope, p.ID)

@@ -124,7 +124,7 @@ func TestBadExperiments(t *testing.T) {
 		{"broken YAML", createBody("name: [1\n"), 400, []string{"config:"}},
 		{"an unknown field", createBody(yaml("resources: {slotz: 1, slotz_per_trial: 2}")), 400, []string{"slotz_per_trial", "7:", "problems"}},
 		{"no entrypoint", createBody("name: x\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}"), 400, []string{"entrypoint"}},
-		{"a long name", createBody("name: " + strings.Repeat("n", 10_000) + "\n" + yaml("x: 1")[12:]), 400, []string{"name"}},
+		{"a long name", createBody("name: " + strings.Repeat("n", 300_000) + "\n" + yaml("x: 1")[12:]), 400, []string{"name"}},
 		{"a template", createBody(yaml(), `"template":"t"`), 404, []string{`no template "t"`}},
 		{"no such parent", createBody(yaml(), `"parentId":99`), 404, []string{"experiment 99"}},
 		{"no such project", createBody(yaml(), `"projectId":99`), 404, []string{"project 99"}},
@@ -254,7 +254,7 @@ func TestChangeExperiment(t *testing.T) {
 	}
 	me.patch(path, `{"resources":{"priority":100}}`).says(400, "priority")
 	me.patch(path, `{"resources":{"weight":-1}}`).says(400, "weight")
-	me.patch(path, `{"name":"`+strings.Repeat("n", 10_000)+`"}`).says(400, "10000 bytes")
+	me.patch(path, `{"name":"`+strings.Repeat("n", 300_000)+`"}`).says(400, "300000 bytes")
 	me.patch(path, `{"name":" "}`).says(400, "name")
 	if labels := me.put(path+"/labels/a%20b%2Fc", "").ok().tree(); fmt.Sprint(labels["labels"]) != "[a a b/c b]" {
 		t.Fatalf("labels: %v", labels)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -248,14 +249,9 @@ func (a *API) removeEvents(ctx context.Context, c *call, e store.Experiment, _ *
 const maxJudged = 250_000
 
 // previewGC returns which checkpoints a policy would remove, a page at a time.
-func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.PreviewGCResponse, error) {
-	offset := 0
-	if text, given := c.query("offset"); given {
-		n, err := number(text)
-		if err != nil || n < 0 {
-			return nil, fault.New(fault.Invalid, "offset: expected a number of checkpoints, 0 or more, not %q", fault.Clip(text))
-		}
-		offset = n
+func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, req *v1.PreviewGCRequest) (*v1.PreviewGCResponse, error) {
+	if req.Offset < 0 {
+		return nil, fault.New(fault.Invalid, "offset: expected a number of checkpoints, 0 or more, not %d", req.Offset)
 	}
 	n, err := a.db.CountStoredCheckpoints(ctx, e.ID)
 	if err != nil {
@@ -268,7 +264,7 @@ func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.
 	if err != nil {
 		return nil, err
 	}
-	policy, err := c.policy(e, s)
+	policy, err := previewedPolicy(req, e, s)
 	if err != nil {
 		return nil, err
 	}
@@ -278,31 +274,28 @@ func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.
 	for i, k := range goes {
 		ids[i] = k.UUID
 	}
-	list, err := a.db.CheckpointsOf(ctx, ids[min(offset, len(ids)):], 0)
+	list, err := a.db.CheckpointsOf(ctx, ids[min(req.Offset, len(ids)):], 0)
 	for _, k := range list {
 		resp.Checkpoints = append(resp.Checkpoints, previewed(k))
 	}
 	return resp, err
 }
 
-// policy reads the policy in a call's parameters. Numbers that the call does not give are
+// previewedPolicy returns the policy of a request. Numbers that the request does not give are
 // the experiment's own.
-func (c *call) policy(e store.Experiment, s store.ExperimentFiles) (keep.Policy, error) {
+func previewedPolicy(req *v1.PreviewGCRequest, e store.Experiment, s store.ExperimentFiles) (keep.Policy, error) {
 	policy := keep.Policy{SmallerIsBetter: e.SmallerIsBetter}
 	cfg, err := expconf.ParseConfigJSON(s.Config)
 	if err != nil {
 		return policy, err
 	}
-	for name, n := range map[string]struct{ to, now *int }{
-		"save_experiment_best": {&policy.ExperimentBest, &cfg.CheckpointStorage.SaveExperimentBest},
-		"save_trial_best":      {&policy.TrialBest, &cfg.CheckpointStorage.SaveTrialBest},
-		"save_trial_latest":    {&policy.TrialLatest, &cfg.CheckpointStorage.SaveTrialLatest},
+	for name, n := range map[string]struct{ to, given, now *int }{
+		"save_experiment_best": {&policy.ExperimentBest, req.SaveExperimentBest, &cfg.CheckpointStorage.SaveExperimentBest},
+		"save_trial_best":      {&policy.TrialBest, req.SaveTrialBest, &cfg.CheckpointStorage.SaveTrialBest},
+		"save_trial_latest":    {&policy.TrialLatest, req.SaveTrialLatest, &cfg.CheckpointStorage.SaveTrialLatest},
 	} {
-		*n.to = *n.now
-		if text, given := c.query(name); given {
-			if *n.to, err = number(text); err != nil || *n.to < 0 {
-				return policy, fault.New(fault.Invalid, "%s: %q does not count checkpoints", name, fault.Clip(text))
-			}
+		if *n.to = *cmp.Or(n.given, n.now); *n.to < 0 {
+			return policy, fault.New(fault.Invalid, "%s: %d does not count checkpoints", name, *n.to)
 		}
 	}
 	return policy, nil

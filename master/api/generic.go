@@ -47,8 +47,8 @@ func (a *API) createGeneric(ctx context.Context, c *call, req *v1.CreateGenericT
 	return resp, nil
 }
 
-func (a *API) listGeneric(ctx context.Context, c *call, _ *v1.None) (*v1.GetGenericTasksResponse, error) {
-	list, page, err := a.tasksOf(ctx, c, launch.Generic())
+func (a *API) listGeneric(ctx context.Context, c *call, req *v1.GetCommandsRequest) (*v1.GetGenericTasksResponse, error) {
+	list, page, err := a.tasksOf(ctx, c, req, launch.Generic())
 	resp := &v1.GetGenericTasksResponse{Pagination: page, Tasks: make([]v1.GenericTask, len(list))}
 	for i, k := range list {
 		resp.Tasks[i] = v1.GenericTask{ID: k.ID, Description: k.Name, State: taskState(k), TaskState: genericState(k), Username: k.Owner, DisplayName: k.OwnerName,

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,7 @@ func ours(t *testing.T, r *rig) map[string]string {
 		ON CONFLICT (trial_id) DO UPDATE SET summary = EXCLUDED.summary`, a.trial)
 	r.exec(`INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, experiment_id, labels, pool, slots, queued_at, started_at)
 		VALUES ($1, 'TRIAL', 1, 'determined', 1, 'Uncategorized', 'p', $2, '{our-label}', 'default', 1, now(), now() - interval '1 s')`, a.task+".99", a.exp)
+	a.ranks[0].post("/api/v1/detent/logs", `{"shipper":"ours","first":0,"lines":[{"timestamp":"2026-01-01T00:00:00Z","log":"our line"}]}`).ok()
 	r.exec(`UPDATE trials SET metadata = '{"x": "our_value"}' WHERE id = $1`, a.trial)
 	r.exec(`UPDATE experiments SET best_trial_id = $2, best_metric = 1 WHERE id = $1`, a.exp, a.trial)
 	r.user("admin").post("/api/v1/users/activity", `{"activityType":"ACTIVITY_TYPE_GET","entityType":"ENTITY_TYPE_PROJECT","entityId":1}`).ok()
@@ -78,10 +80,12 @@ func filled(l v1.Line, object string) string {
 		params[0] = object
 	}
 	path := l.At(params...)
-	switch now := time.Now().UTC(); { // times that the request must have
-	case strings.Contains(l.Params, "timestampAfter"):
+	switch now := time.Now().UTC(); { // what the request must have
+	case slices.Contains(l.ParameterNames(), "searchText") && l.List:
+		path += "?searchText=our+line"
+	case slices.Contains(l.ParameterNames(), "timestampAfter") && l.List:
 		path += "?timestampAfter=" + now.Add(-time.Hour).Format(time.RFC3339) + "&timestampBefore=" + now.Add(time.Hour).Format(time.RFC3339)
-	case strings.Contains(l.Params, "startDate"):
+	case slices.Contains(l.ParameterNames(), "startDate"):
 		path += "?startDate=" + now.Add(-time.Hour).Format(time.DateOnly) + "&endDate=" + now.Format(time.DateOnly) + "&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
 	}
 	return path

@@ -19,11 +19,11 @@ const (
 )
 
 // pageOf is the window of a list of which the body has limit and offset.
-func pageOf(offset, limit int) window {
+func pageOf(offset, limit int) v1.Window {
 	if limit <= 0 || limit > maxListed {
 		limit = maxListed
 	}
-	return window{max(offset, 0), limit}
+	return v1.Window{Offset: max(offset, 0), Limit: limit}
 }
 
 // seesGroups reports whether the caller sees all groups, as users do who may assign roles to groups.
@@ -63,11 +63,11 @@ func (a *API) listGroups(ctx context.Context, c *call, req *v1.GetGroupsRequest)
 		f.Seen = c.who.UserID
 	}
 	w := pageOf(req.Offset, req.Limit)
-	list, total, err := a.db.Groups(ctx, f, w.offset, w.limit)
+	list, total, err := a.db.Groups(ctx, f, w.Offset, w.Limit)
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetGroupsResponse{Pagination: &v1.Pagination{Offset: w.offset, Limit: w.limit, StartIndex: min(w.offset, total), EndIndex: min(w.offset, total) + len(list), Total: total}}
+	resp := &v1.GetGroupsResponse{Pagination: &v1.Pagination{Offset: w.Offset, Limit: w.Limit, StartIndex: min(w.Offset, total), EndIndex: min(w.Offset, total) + len(list), Total: total}}
 	for _, g := range list {
 		resp.Groups = append(resp.Groups, v1.GroupSearchResult{Group: v1.Group{GroupID: g.ID, Name: g.Name, Origin: g.Origin}, NumMembers: g.Members})
 	}
@@ -111,7 +111,7 @@ func (a *API) group(ctx context.Context, _ *call, g store.Group, _ *v1.None) (*v
 // checkNamed limits how many things a request names.
 func checkNamed(field string, ids []int) error {
 	if len(ids) > maxAssigned {
-		return fault.New(fault.Invalid, "%s: %d are over the limit of %d; send several requests", field, len(ids), maxAssigned)
+		return fault.New(fault.Invalid, "%s: %d entries exceed the limit of %d; send several requests", field, len(ids), maxAssigned)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestHostileParameters(t *testing.T) {
 			}
 		}
 		path := escapedAt(l, h.params(l))
-		for _, name := range strings.Fields(l.Params) {
+		for _, name := range l.ParameterNames() {
 			for _, value := range hostileTexts {
 				h.send(l, path+"?"+h.query(l, name, value).Encode(), "{}")
 			}
@@ -161,7 +161,7 @@ func (h *hostile) query(l v1.Line, name, value string) url.Values {
 	if _, text, has := strings.Cut(filled(l, "1"), "?"); has {
 		q, _ = url.ParseQuery(text)
 	}
-	for _, other := range strings.Fields(l.Params) {
+	for _, other := range l.ParameterNames() {
 		switch { // of streams about objects
 		case strings.HasSuffix(strings.ToLower(other), "trialids"), strings.HasSuffix(strings.ToLower(other), "trial_ids"):
 			q.Set(other, h.values["trials"])

@@ -37,28 +37,18 @@ func exitStatus(k store.Task) string {
 func taskState(k store.Task) v1.TaskState { return v1.TaskState("STATE_" + k.Shown) }
 
 // tasksOf lists the tasks of a kind that a request selects.
-func (a *API) tasksOf(ctx context.Context, c *call, of launch.Kind) ([]store.Task, v1.Pagination, error) {
-	var page v1.Pagination
-	w, err := c.window()
-	if err != nil {
-		return nil, page, err
-	}
-	f := store.TaskFilter{Type: of.Type, Users: c.list("users")}
-	if f.UserIDs, err = c.numbers("userIds"); err != nil {
-		return nil, page, err
-	}
-	if f.WorkspaceID, err = c.intOr("workspaceId", 0); err != nil {
-		return nil, page, err
-	}
-	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_DESCRIPTION": "description",
+func (a *API) tasksOf(ctx context.Context, c *call, req *v1.GetCommandsRequest, of launch.Kind) ([]store.Task, v1.Pagination, error) {
+	f := store.TaskFilter{Type: of.Type, Users: req.Users, UserIDs: req.UserIDs, WorkspaceID: req.WorkspaceID}
+	var err error
+	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_DESCRIPTION": "description",
 		"SORT_BY_START_TIME": "start_time", "SORT_BY_WORKSPACE_ID": "workspace"}); err != nil {
-		return nil, page, err
+		return nil, v1.Pagination{}, err
 	}
 	list, err := a.db.Tasks(ctx, c.scope, f)
 	if err != nil {
-		return nil, page, err
+		return nil, v1.Pagination{}, err
 	}
-	return cut(list, w)
+	return cut(list, req.Window)
 }
 
 func idsOf(list []store.Task) []string {

@@ -53,8 +53,8 @@ func (a *API) wireJob(j store.Job) v1.Job {
 		IsPreemptible: j.Type == "TRIAL", Summary: &v1.JobSummary{JobsAhead: j.Ahead, State: jobState(j)}, WaitingReason: j.Waiting}
 }
 
-func (a *API) jobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsV2Response, error) {
-	return a.queue(ctx, c, true)
+func (a *API) jobs(ctx context.Context, c *call, req *v1.GetJobsRequest) (*v1.GetJobsV2Response, error) {
+	return a.queue(ctx, c, req, true)
 }
 
 // seesJob reports whether the caller may see more of a job than that it is in the queue.
@@ -64,36 +64,39 @@ func (c *call) seesJob(j store.Job) bool {
 
 // queue lists jobs. Of a job that the caller may not see it tells what the job takes from others,
 // with limited, or nothing.
-func (a *API) queue(ctx context.Context, c *call, limited bool) (*v1.GetJobsV2Response, error) {
-	w, err := c.window()
+func (a *API) queue(ctx context.Context, c *call, req *v1.GetJobsRequest, limited bool) (*v1.GetJobsV2Response, error) {
+	desc, err := descending(req.OrderBy)
 	if err != nil {
 		return nil, err
 	}
-	pool, _ := c.query("resourcePool")
-	desc, err := c.descending()
-	if err != nil {
-		return nil, err
-	}
-	list, err := a.db.Jobs(ctx, auth.Everywhere(), pool)
+	list, err := a.db.Jobs(ctx, auth.Everywhere(), req.ResourcePool)
 	if err != nil {
 		return nil, err
 	}
 	if !limited {
 		list = slices.DeleteFunc(list, func(j store.Job) bool { return !c.seesJob(j) })
 	}
-	if states := c.list("states"); len(states) > 0 {
-		list = slices.DeleteFunc(list, func(j store.Job) bool { return !slices.Contains(states, string(jobState(j))) })
+	if len(req.States) > 0 {
+		list = slices.DeleteFunc(list, func(j store.Job) bool { return !slices.Contains(req.States, jobState(j)) })
 	}
 	if desc {
 		slices.Reverse(list)
 	}
-	list, page, err := cut(list, w)
+	list, page, err := cut(list, req.Window)
+	if err != nil {
+		return nil, err
+	}
+	forecasts, err := a.db.Forecasts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.GetJobsV2Response{Pagination: page}
 	for _, j := range list {
 		full := a.wireJob(j)
+		if !j.Scheduled() {
+			start := forecasts[j.Pool].Expect(j)
+			full.EstimatedStart, full.StartUnknown = start.At, start.Unknown
+		}
 		if c.seesJob(j) {
 			resp.Jobs = append(resp.Jobs, v1.RBACJob{Full: &full})
 			continue
@@ -105,8 +108,8 @@ func (a *API) queue(ctx context.Context, c *call, limited bool) (*v1.GetJobsV2Re
 }
 
 // oldJobs lists jobs for clients that do not know entries with a part of a job's fields.
-func (a *API) oldJobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsResponse, error) {
-	list, err := a.queue(ctx, c, false)
+func (a *API) oldJobs(ctx context.Context, c *call, req *v1.GetJobsRequest) (*v1.GetJobsResponse, error) {
+	list, err := a.queue(ctx, c, req, false)
 	if err != nil {
 		return nil, err
 	}
@@ -117,15 +120,14 @@ func (a *API) oldJobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsResp
 	return resp, nil
 }
 
-func (a *API) jobStats(ctx context.Context, c *call, _ *v1.None) (*v1.JobStatsResponse, error) {
-	wanted := c.list("resourcePools")
+func (a *API) jobStats(ctx context.Context, c *call, req *v1.GetJobQueueStatsRequest) (*v1.JobStatsResponse, error) {
 	list, err := a.db.Jobs(ctx, c.scope, "")
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.JobStatsResponse{}
 	for _, p := range a.cfg.Pools {
-		if len(wanted) > 0 && !slices.Contains(wanted, p.Name) {
+		if len(req.ResourcePools) > 0 && !slices.Contains(req.ResourcePools, p.Name) {
 			continue
 		}
 		s := v1.JobStatsOfPool{ResourcePool: p.Name}

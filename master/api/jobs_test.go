@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
@@ -63,4 +64,43 @@ func TestAMoveKeepsThePoolsLimits(t *testing.T) {
 	board(open, "tight").ok()
 	move(at(t, board(stored, "wide").ok().tree(), "tensorboard.jobId").(string), "tight").says(400, "tight", "/etc")
 	move(at(t, board(open, "wide").ok().tree(), "tensorboard.jobId").(string), "tight").ok()
+}
+
+// TestJobsSayWhenTheyStart: the queue shows what the leader expects of jobs that wait, and why of others nothing is known.
+func TestJobsSayWhenTheyStart(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	id := me.create(yaml(), `"activate":true`)
+	r.trial(id, 0)
+	says := func(start any, unknown string) {
+		t.Helper()
+		for path, job := range map[string]string{"job-queues-v2": "jobs.0.full.", "job-queues": "jobs.0."} {
+			queue := me.get("/api/v1/" + path).ok().tree()
+			if got, why := at(t, queue, job+"estimatedStart"), at(t, queue, job+"startUnknown"); got != start || why != unknown {
+				t.Errorf("%s: the start is %v (%v), want %v (%s)", path, got, why, start, unknown)
+			}
+		}
+	}
+	expect := func(age time.Duration, others string, starts map[string]store.ExpectedStart) {
+		t.Helper()
+		f := store.Forecast{Pool: "default", ComputedAt: time.Now().Add(-age), Starts: starts, Others: others}
+		if err := r.db.SetForecasts(t.Context(), []store.Forecast{f}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says(nil, "the master has not estimated the start yet")
+	at := time.Date(2027, 5, 6, 7, 8, 9, 0, time.UTC)
+	mine := map[string]store.ExpectedStart{store.JobKey(id): {At: &at}}
+	expect(-time.Second, "", mine)
+	says("2027-05-06T07:08:09Z", "")
+	expect(time.Hour, "", mine)
+	says(nil, "the master has not estimated the start yet")
+	expect(-time.Second, "", map[string]store.ExpectedStart{store.JobKey(id): {Unknown: "the start is too far in the future"}})
+	says(nil, "the start is too far in the future")
+	expect(-time.Second, "only the first ones", nil)
+	says(nil, "only the first ones")
+	expect(-time.Second, "", nil)
+	says(nil, "it waits for more than slots")
+	r.exec(`UPDATE allocations SET state = 'ASSIGNED', assigned_at = now()`)
+	says(nil, "")
 }

@@ -1,102 +1,101 @@
 package api
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/names"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// window is the part of a list that a client requests.
-type window struct{ offset, limit int }
-
-// window parses limit and offset.
-func (c *call) window() (window, error) {
-	limit, err := c.intOr("limit", 0)
-	if err != nil {
-		return window{}, err
-	}
-	offset, err := c.intOr("offset", 0)
-	return window{offset, limit}, err
-}
-
-// of places the window in a list of total items by the rules of Determined's API: a limit of 0
+// place places the requested window in a list of total items by the rules of Determined's API: a limit of 0
 // or -1 means all, -2 none, and a negative offset counts from the end.
-func (w window) of(total int) (v1.Pagination, error) {
-	from := w.offset
+func place(w v1.Window, total int) (v1.Pagination, error) {
+	from := w.Offset
 	if from < 0 {
 		from += total
 	}
 	if from < 0 || from > total {
-		return v1.Pagination{}, fault.New(fault.Invalid, "offset out of bounds: %d in a list of %d", w.offset, total)
+		return v1.Pagination{}, fault.New(fault.Invalid, "offset out of bounds: %d in a list of %d", w.Offset, total)
 	}
 	to := total
 	switch {
-	case w.limit == -2:
+	case w.Limit == -2:
 		to = from
-	case w.limit > 0:
-		to = min(total, from+w.limit)
+	case w.Limit > 0:
+		to = min(total, from+w.Limit)
 	}
-	return v1.Pagination{Offset: w.offset, Limit: w.limit, StartIndex: from, EndIndex: to, Total: total}, nil
+	return v1.Pagination{Offset: w.Offset, Limit: w.Limit, StartIndex: from, EndIndex: to, Total: total}, nil
 }
 
-// cut applies of to a list in memory.
-func cut[T any](list []T, w window) ([]T, v1.Pagination, error) {
-	p, err := w.of(len(list))
+// cut applies place to a list in memory.
+func cut[T any](list []T, w v1.Window) ([]T, v1.Pagination, error) {
+	p, err := place(w, len(list))
 	if err != nil {
 		return nil, p, err
 	}
 	return list[p.StartIndex:p.EndIndex], p, nil
 }
 
-// sorting parses sortBy and orderBy: names maps the API's values to those of store. The default
+// sorting translates an order: names maps the API's values of sortBy to those of store. The default
 // order is ascending.
-func (c *call) sorting(names map[string]string) (by string, desc bool, err error) {
-	s, _ := c.query("sortBy")
-	by, known := names[s]
-	if s != "" && s != "SORT_BY_UNSPECIFIED" && !known {
-		return "", false, fault.New(fault.Invalid, "sortBy: %q is not supported for this list", s)
+func sorting(o v1.Order, names map[string]string) (by string, desc bool, err error) {
+	by, known := names[o.SortBy]
+	if o.SortBy != "" && o.SortBy != "SORT_BY_UNSPECIFIED" && !known {
+		return "", false, fault.New(fault.Invalid, "sortBy: %q is not one of %s", fault.Clip(o.SortBy), strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 	}
-	desc, err = c.descending()
+	desc, err = descending(o.OrderBy)
 	return by, desc, err
 }
 
-func (c *call) descending() (bool, error) {
-	switch o, _ := c.query("orderBy"); o {
+func descending(orderBy string) (bool, error) {
+	switch orderBy {
 	case "", "ORDER_BY_UNSPECIFIED", "ORDER_BY_ASC":
 		return false, nil
 	case "ORDER_BY_DESC":
 		return true, nil
 	default:
-		return false, fault.New(fault.Invalid, "orderBy: expected ORDER_BY_ASC or ORDER_BY_DESC, found %q", o)
+		return false, fault.New(fault.Invalid, "orderBy: expected ORDER_BY_ASC or ORDER_BY_DESC, found %q", fault.Clip(orderBy))
 	}
 }
 
-// numbers parses a repeated parameter of integers.
-func (c *call) numbers(name string) ([]int, error) {
-	var out []int
-	for _, s := range c.list(name) {
-		n, err := number(s)
-		if err != nil {
-			return nil, fault.New(fault.Invalid, "%s: expected integers, found %q", name, s)
-		}
-		out = append(out, n)
+// between checks an optional number from 0 to limit; without one it is def.
+func between(name string, n *int, def, limit int) (int, error) {
+	switch {
+	case n == nil:
+		return def, nil
+	case *n < 0 || *n > limit:
+		return 0, fault.New(fault.Invalid, "%s: expected 0 to %d, found %d", name, limit, *n)
 	}
-	return out, nil
+	return *n, nil
 }
-
-// maxName is the maximum length of names that users choose.
-const maxName = 1000
 
 // checkName rejects names that lists cannot show.
 func checkName(what, name string, limit int) error {
-	switch {
-	case strings.TrimSpace(name) == "":
-		return fault.New(fault.Invalid, "%s: the name is missing", what)
-	case len(name) > limit:
-		return fault.New(fault.Invalid, "%s: a name of %d bytes is over the limit of %d", what, len(name), limit)
-	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return fault.New(fault.Invalid, "%s: the name contains control characters", what)
+	if p := names.Problem(name, limit); p != "" {
+		return fault.New(fault.Invalid, "%s: %s", what, p)
 	}
 	return nil
+}
+
+// checkText rejects descriptions and notes that are too long.
+func checkText(what, text string) error {
+	if p := names.TooLong(text, names.MaxText); p != "" {
+		return fault.New(fault.Invalid, "%s: %s", what, p)
+	}
+	return nil
+}
+
+// checkLabels rejects labels that lists cannot show, or that are too many or too long.
+func checkLabels(labels []string) error {
+	at, p := names.LabelProblem(labels)
+	switch {
+	case p == "":
+		return nil
+	case at < 0:
+		return fault.New(fault.Invalid, "labels: %s", p)
+	}
+	return fault.New(fault.Invalid, "labels: the label %q %s", fault.Clip(labels[at]), p)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,7 +27,7 @@ const (
 )
 
 func (a *API) registerLive() {
-	raw(a, v1.FollowLive, a.live)
+	rawQuery(a, v1.FollowLive, a.live)
 }
 
 // movedExperiment is the event "experiment": a changed experiment, as in lists.
@@ -94,16 +95,13 @@ type liveStream struct {
 // "position" when all earlier events are sent: data that a client reads by other routes after
 // it have no gap before the next events. The id of an event is a position from which a client
 // can continue; browsers do that automatically.
-func (a *API) live(ctx context.Context, c *call) error {
+func (a *API) live(ctx context.Context, c *call, req *v1.FollowLiveRequest) error {
 	s := &liveStream{a: a, scope: c.scope}
 	var err error
-	if s.trials, err = a.liveTrials(ctx, c); err != nil {
+	if s.trials, err = a.liveTrials(ctx, c, req.Trials); err != nil {
 		return err
 	}
-	last := c.Get("Last-Event-ID")
-	if last == "" {
-		last, _ = c.query("after")
-	}
+	last := cmp.Or(c.Get("Last-Event-ID"), req.After)
 	var after *livePosition
 	if last != "" {
 		if after, err = parseLivePosition(last); err != nil {
@@ -139,12 +137,8 @@ func (a *API) live(ctx context.Context, c *call) error {
 	return nil
 }
 
-// liveTrials parses the trials of a request.
-func (a *API) liveTrials(ctx context.Context, c *call) ([]int, error) {
-	ids, err := c.numbers("trials")
-	if err != nil {
-		return nil, err
-	}
+// liveTrials checks the trials of a request.
+func (a *API) liveTrials(ctx context.Context, c *call, ids []int) ([]int, error) {
 	if len(ids) > maxLiveTrials {
 		return nil, fault.New(fault.Invalid, "trials: %d trials; %d are allowed", len(ids), maxLiveTrials)
 	}

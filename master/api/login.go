@@ -30,6 +30,7 @@ const (
 
 func (a *API) registerLogin() {
 	serve(a, v1.Login, a.login)
+	serve(a, v1.LoginJob, a.loginJob)
 	serve(a, v1.Logout, a.logout)
 	serve(a, v1.GetSessionUser, a.me)
 	serve(a, v1.GetMe, a.me)

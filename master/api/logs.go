@@ -27,10 +27,11 @@ func (a *API) registerLogs() {
 	raw(a, v1.ShipLogs, a.shipLogs)
 	raw(a, v1.ShipTaskLogs, a.taskLogs)
 	raw(a, v1.ShipOldTaskLogs, a.oldTaskLogs)
-	rawOn(a, v1.StreamTrialLogs, a.onTrial(), a.trialLogs)
-	rawOn(a, v1.StreamTaskLogs, a.onTask(), a.logsOfTask)
-	rawOn(a, v1.StreamTrialLogFields, a.onTrial(), a.trialLogFields)
-	rawOn(a, v1.StreamTaskLogFields, a.onTask(), a.taskLogFields)
+	serve(a, v1.SearchLogs, a.searchLogs)
+	rawQueryOn(a, v1.StreamTrialLogs, a.onTrial(), a.trialLogs)
+	rawQueryOn(a, v1.StreamTaskLogs, a.onTask(), a.logsOfTask)
+	rawQueryOn(a, v1.StreamTrialLogFields, a.onTrial(), a.trialLogFields)
+	rawQueryOn(a, v1.StreamTaskLogFields, a.onTask(), a.taskLogFields)
 }
 
 // packedBody reads a body and unpacks it according to its Content-Encoding. It unpacks twice:

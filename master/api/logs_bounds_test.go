@@ -41,7 +41,7 @@ func TestLinesOfManySources(t *testing.T) {
 // lines returns the lines of a task's log that match a filter.
 func (r *rig) lines(task string, f store.LogFilter) (all []store.LogRecord) {
 	r.t.Helper()
-	reader, err := store.NewLogStore(r.db, r.bus).Reader(task, f)
+	reader, err := store.NewLogStore(r.db, r.bus, store.LogsForever).Reader(task, f)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -11,21 +11,17 @@ import (
 
 func wireNumber(n int64) string { return strconv.FormatInt(n, 10) }
 
-func (a *API) trialLogFields(ctx context.Context, c *call, t store.Trial) error {
-	return a.logFields(c, t.TaskID)
+func (a *API) trialLogFields(ctx context.Context, c *call, t store.Trial, req *v1.FollowRequest) error {
+	return a.logFields(c, t.TaskID, req.Follow)
 }
 
-func (a *API) taskLogFields(_ context.Context, c *call, k store.Task) error {
-	return a.logFields(c, k.ID)
+func (a *API) taskLogFields(_ context.Context, c *call, k store.Task, req *v1.FollowRequest) error {
+	return a.logFields(c, k.ID, req.Follow)
 }
 
 // logFields streams the values by which a task's lines can be filtered, and with follow again
 // at each change, until the task has ended.
-func (a *API) logFields(c *call, task string) error {
-	follow, err := c.flag("follow")
-	if err != nil {
-		return err
-	}
+func (a *API) logFields(c *call, task string, follow bool) error {
 	conn := c.Context().Conn()
 	return a.stream(c, func(ctx context.Context, out *records) error {
 		wake, cancel := a.bus.Subscribe(store.LogTopic(task))
@@ -48,7 +44,7 @@ func (a *API) logFields(c *call, task string) error {
 				}
 				last = &f
 			}
-			if follow == nil || !*follow || ended {
+			if !follow || ended {
 				return nil
 			}
 			again, stop := ticks(ctx, wake, pollInterval)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,25 +29,19 @@ type logRequest struct {
 	conn   net.Conn
 }
 
-func (a *API) trialLogs(ctx context.Context, c *call, t store.Trial) error {
-	return a.logs(c, logRequest{task: t.TaskID, trial: t.ID})
+func (a *API) trialLogs(ctx context.Context, c *call, t store.Trial, req *v1.GetLogsRequest) error {
+	return a.logs(ctx, c, req, logRequest{task: t.TaskID, trial: t.ID})
 }
 
-func (a *API) logsOfTask(_ context.Context, c *call, k store.Task) error {
-	return a.logs(c, logRequest{task: k.ID})
+func (a *API) logsOfTask(ctx context.Context, c *call, k store.Task, req *v1.GetLogsRequest) error {
+	return a.logs(ctx, c, req, logRequest{task: k.ID})
 }
 
-// logs parses the parameters and begins to stream.
-func (a *API) logs(c *call, q logRequest) error {
-	follow, err := c.flag("follow")
-	if err != nil {
-		return err
-	}
-	q.follow = follow != nil && *follow
-	if q.limit, err = c.intOr("limit", 0); err != nil {
-		return err
-	}
-	if q.desc, err = c.descending(); err != nil {
+// logs checks the parameters and begins to stream.
+func (a *API) logs(ctx context.Context, c *call, req *v1.GetLogsRequest, q logRequest) error {
+	q.follow, q.limit = req.Follow, req.Limit
+	var err error
+	if q.desc, err = descending(req.OrderBy); err != nil {
 		return err
 	}
 	switch {
@@ -57,47 +52,39 @@ func (a *API) logs(c *call, q logRequest) error {
 	case q.follow && q.desc:
 		return fault.New(fault.Invalid, "follow and orderBy=ORDER_BY_DESC cannot be combined: future lines cannot be sent first")
 	}
-	filter, err := c.logFilter()
+	filter, err := logFilter(req)
 	if err != nil {
 		return err
 	}
 	if q.reader, err = a.taskIO.logs.Reader(q.task, filter); err != nil {
 		return err
 	}
+	deleted, at, err := q.reader.Deleted(ctx)
+	if err != nil {
+		return err
+	}
+	if deleted > 0 {
+		c.Set(v1.LogsDeletedHeader, strconv.FormatInt(deleted, 10))
+		c.Set(v1.LogsDeletedAtHeader, at.UTC().Format(time.RFC3339))
+	}
 	q.conn = c.Context().Conn()
 	return a.stream(c, func(ctx context.Context, out *records) error { return a.streamLogs(ctx, q, out) })
 }
 
-// logFilter parses the filter for lines.
-func (c *call) logFilter() (store.LogFilter, error) {
-	f := store.LogFilter{AllocationIDs: c.list("allocationIds"), AgentIDs: c.list("agentIds"), ContainerIDs: c.list("containerIds"),
-		Sources: c.list("sources"), Stdtypes: c.list("stdtypes")}
-	var err error
-	if f.RankIDs, err = c.numbers("rankIds"); err != nil {
-		return f, err
-	}
-	for _, name := range c.list("levels") {
+// logFilter translates the filter for lines.
+func logFilter(req *v1.GetLogsRequest) (store.LogFilter, error) {
+	f := store.LogFilter{AllocationIDs: req.AllocationIDs, AgentIDs: req.AgentIDs, ContainerIDs: req.ContainerIDs, Sources: req.Sources, Stdtypes: req.Stdtypes,
+		RankIDs: req.RankIDs, Before: req.TimestampBefore, After: req.TimestampAfter, Regex: req.EnableRegex, Search: req.SearchText}
+	for _, name := range req.Levels {
 		if !strings.HasPrefix(name, "LOG_LEVEL_") {
 			name = "LOG_LEVEL_" + strings.ToUpper(name)
 		}
 		n := slices.Index(levels[:], v1.LogLevel(name))
 		if n < 0 {
-			return f, fault.New(fault.Invalid, "levels: %q is not a level, such as LOG_LEVEL_WARNING", name)
+			return f, fault.New(fault.Invalid, "levels: %q is not a level, such as LOG_LEVEL_WARNING", fault.Clip(name))
 		}
 		f.Levels = append(f.Levels, n)
 	}
-	if f.Before, err = c.timeOf("timestampBefore"); err != nil {
-		return f, err
-	}
-	if f.After, err = c.timeOf("timestampAfter"); err != nil {
-		return f, err
-	}
-	regex, err := c.flag("enableRegex")
-	if err != nil {
-		return f, err
-	}
-	f.Regex = regex != nil && *regex
-	f.Search, _ = c.query("searchText")
 	return f, nil
 }
 

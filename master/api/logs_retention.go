@@ -23,8 +23,11 @@ func (a *API) registerLogRetention() {
 const cleanupTime = 20 * time.Second
 
 func logDays(days *int) (int, error) {
-	if days == nil || *days < store.LogsForever || *days > store.MaxLogDays {
-		return 0, fault.New(fault.Invalid, "numDays: expected a number of days from %d (for ever) to %d", store.LogsForever, store.MaxLogDays)
+	if days == nil {
+		return 0, fault.New(fault.Invalid, "numDays: is missing; expected a number of days from %d (for ever) to %d", store.LogsForever, store.MaxLogDays)
+	}
+	if *days < store.LogsForever || *days > store.MaxLogDays {
+		return 0, fault.New(fault.Invalid, "numDays: expected a number of days from %d (for ever) to %d, found %d", store.LogsForever, store.MaxLogDays, *days)
 	}
 	return *days, nil
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func TestRetentionOfLogs(t *testing.T) {
@@ -66,8 +69,18 @@ func TestRetentionOfLogs(t *testing.T) {
 	if _, err := r.db.Exec(t.Context(), `UPDATE tasks SET ended_at = now() WHERE id = $1`, a.task); err != nil {
 		t.Fatal(err)
 	}
+	before := owner.get("/api/v1/tasks/" + a.task + "/logs").ok()
+	if before.header.Get(v1.LogsDeletedHeader) != "" || !strings.Contains(string(before.body), "another") {
+		t.Errorf("before: %v\n%s", before.header, before.body)
+	}
 	removed("2")
 	removed("0")
+	for _, path := range []string{"/api/v1/tasks/" + a.task + "/logs", trial + "/logs"} {
+		got := owner.get(path).ok()
+		if _, err := time.Parse(time.RFC3339, got.header.Get(v1.LogsDeletedAtHeader)); err != nil || got.header.Get(v1.LogsDeletedHeader) != "2" || len(got.body) > 0 {
+			t.Errorf("%s: %v, %v\n%s", path, got.header, err, got.body)
+		}
+	}
 }
 
 // TestTrialsByRetention: the trials of a list are in the order of the days that each shows.

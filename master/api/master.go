@@ -17,33 +17,24 @@ const (
 func (a *API) registerMaster() {
 	serve(a, v1.GetMasterConfig, a.masterConfig)
 	serve(a, v1.PatchMasterConfig, a.patchMasterConfig)
-	raw(a, v1.StreamMasterLogs, a.masterLogs)
+	rawQuery(a, v1.StreamMasterLogs, a.masterLogs)
 }
 
 func (a *API) masterConfig(context.Context, *call, *v1.None) (*v1.GetMasterConfigResponse, error) {
 	return &v1.GetMasterConfigResponse{Config: v1.StructOf(a.cfg.Redacted())}, nil
 }
 
-func (a *API) masterLogs(ctx context.Context, c *call) error {
-	w, err := c.window()
-	if err != nil {
-		return err
-	}
-	follow, err := c.flag("follow")
-	if err != nil {
-		return err
-	}
-	following := follow != nil && *follow
-	if following && w.limit > 0 {
+func (a *API) masterLogs(ctx context.Context, c *call, req *v1.GetMasterLogsRequest) error {
+	if req.Follow && req.Limit > 0 {
 		return fault.New(fault.Invalid, "limit and follow cannot be combined: a stream that follows a log has no end")
 	}
-	after, err := a.db.MasterLogStart(ctx, w.offset)
+	after, err := a.db.MasterLogStart(ctx, req.Offset)
 	if err != nil {
 		return err
 	}
 	who := tokenOf(c.Ctx)
 	return a.stream(c, func(ctx context.Context, r *records) error {
-		return a.sendMasterLogs(ctx, r, who, after, w.limit, following)
+		return a.sendMasterLogs(ctx, r, who, after, req.Limit, req.Follow)
 	})
 }
 

@@ -17,6 +17,9 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
+// maxMetric is the maximum number of bytes of a metric's name, or of its group's, in a request.
+const maxMetric = 1000
+
 // maxNamed is the maximum number of metric names in a message.
 const maxNamed = 20
 

@@ -1,9 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -26,41 +26,35 @@ const (
 )
 
 func (a *API) registerMetricStreams() {
-	raw(a, v1.StreamMetricNames, a.streamMetricNames)
-	rawOn(a, v1.StreamMetricBatches, a.onExperimentHead(), a.streamBatches)
-	rawOn(a, v1.StreamTrialsSnapshot, a.onExperimentHead(), a.streamSnapshot)
-	rawOn(a, v1.StreamTrialsSample, a.onExperimentHead(), a.streamSample)
+	rawQuery(a, v1.StreamMetricNames, a.streamMetricNames)
+	rawQueryOn(a, v1.StreamMetricBatches, a.onExperimentHead(), a.streamBatches)
+	rawQueryOn(a, v1.StreamTrialsSnapshot, a.onExperimentHead(), a.streamSnapshot)
+	rawQueryOn(a, v1.StreamTrialsSample, a.onExperimentHead(), a.streamSample)
 }
 
-// period reads how long a stream waits between two records.
-func (c *call) period() (time.Duration, error) {
-	n, err := c.intOr("periodSeconds", 0)
-	switch {
-	case err != nil:
-		return 0, err
-	case n < 0 || n > maxStreamPeriod:
-		return 0, fault.New(fault.Invalid, "periodSeconds: expected 1 to %d, found %d", maxStreamPeriod, n)
-	case n == 0:
-		n = streamPeriod
+// periodOf checks how long a stream waits between two records; 0 stands for the usual time.
+func periodOf(seconds int) (time.Duration, error) {
+	if seconds < 0 || seconds > maxStreamPeriod {
+		return 0, fault.New(fault.Invalid, "periodSeconds: expected 1 to %d, found %d", maxStreamPeriod, seconds)
 	}
-	return time.Duration(n) * time.Second, nil
+	return time.Duration(cmp.Or(seconds, streamPeriod)) * time.Second, nil
 }
 
-// metric reads which metric a request is about.
-func (c *call) metric() (group, name string, err error) {
-	if name, _ = c.query("metricName"); name == "" || len(name) > maxName {
-		return "", "", fault.New(fault.Invalid, "metricName: a name of at most %d bytes is needed", maxName)
+// metricOf checks which metric a request is about.
+func metricOf(m v1.MetricOf) (group, name string, err error) {
+	if m.MetricName == "" || len(m.MetricName) > maxMetric {
+		return "", "", fault.New(fault.Invalid, "metricName: a name of at most %d bytes is needed", maxMetric)
 	}
-	if group, _ = c.query("group"); group != "" {
-		return group, name, nil
+	if m.Group != "" {
+		return m.Group, m.MetricName, nil
 	}
-	switch kind, _ := c.query("metricType"); v1.MetricType(kind) {
+	switch m.MetricType {
 	case v1.MetricTypeTraining:
-		return store.Training, name, nil
+		return store.Training, m.MetricName, nil
 	case v1.MetricTypeValidation:
-		return store.Validation, name, nil
+		return store.Validation, m.MetricName, nil
 	case v1.MetricTypeProfiling:
-		return profiledIn(name), name, nil
+		return profiledIn(m.MetricName), m.MetricName, nil
 	}
 	return "", "", fault.New(fault.Invalid, "group: name the metric's group, such as validation")
 }
@@ -75,18 +69,6 @@ func profiledIn(name string) string {
 		}
 	}
 	return store.ProfilerGroups()[0] // which has no such metric either
-}
-
-// atLeast reads a number that is not negative.
-func (c *call) atLeast(zero string, def, limit int) (int, error) {
-	n, err := c.intOr(zero, def)
-	switch {
-	case err != nil:
-		return 0, err
-	case n < 0 || n > limit:
-		return 0, fault.New(fault.Invalid, "%s: expected 0 to %d, found %d", zero, limit, n)
-	}
-	return n, nil
 }
 
 // sendEvery streams a record, and another one after each period until experiments have ended. It
@@ -117,11 +99,8 @@ func (a *API) sendEvery(c *call, period time.Duration, experiments []int, next f
 }
 
 // streamMetricNames streams which metrics experiments have.
-func (a *API) streamMetricNames(ctx context.Context, c *call) error {
-	ids, err := c.numbers("ids")
-	if err != nil {
-		return err
-	}
+func (a *API) streamMetricNames(ctx context.Context, c *call, req *v1.GetMetricNamesRequest) error {
+	ids := req.IDs
 	if len(ids) == 0 || len(ids) > maxStreamed {
 		return fault.New(fault.Invalid, "ids: name one experiment to %d, found %d", maxStreamed, len(ids))
 	}
@@ -134,7 +113,7 @@ func (a *API) streamMetricNames(ctx context.Context, c *call) error {
 			return err
 		}
 	}
-	period, err := c.period()
+	period, err := periodOf(req.PeriodSeconds)
 	if err != nil {
 		return err
 	}
@@ -182,12 +161,12 @@ func (a *API) newNames(ctx context.Context, experiments []int, seen map[v1.Metri
 }
 
 // streamBatches streams the steps at which an experiment's trials report a metric.
-func (a *API) streamBatches(_ context.Context, c *call, e store.ExperimentHead) error {
-	group, name, err := c.metric()
+func (a *API) streamBatches(_ context.Context, c *call, e store.ExperimentHead, req *v1.GetMetricBatchesRequest) error {
+	group, name, err := metricOf(req.MetricOf)
 	if err != nil {
 		return err
 	}
-	period, err := c.period()
+	period, err := periodOf(req.PeriodSeconds)
 	if err != nil {
 		return err
 	}
@@ -206,26 +185,21 @@ func (a *API) streamBatches(_ context.Context, c *call, e store.ExperimentHead) 
 }
 
 // streamSnapshot streams the values that an experiment's trials had at a number of steps.
-func (a *API) streamSnapshot(_ context.Context, c *call, e store.ExperimentHead) error {
-	group, name, err := c.metric()
+func (a *API) streamSnapshot(_ context.Context, c *call, e store.ExperimentHead, req *v1.GetTrialsSnapshotRequest) error {
+	group, name, err := metricOf(req.MetricOf)
 	if err != nil {
 		return err
 	}
-	period, err := c.period()
+	period, err := periodOf(req.PeriodSeconds)
 	if err != nil {
 		return err
 	}
-	steps, err := c.atLeast("batchesProcessed", 0, math.MaxInt32)
-	if err != nil {
-		return err
-	}
-	margin, err := c.atLeast("batchesMargin", 0, math.MaxInt32)
-	if err != nil {
-		return err
+	if req.BatchesProcessed < 0 || req.BatchesMargin < 0 {
+		return fault.New(fault.Invalid, "batchesProcessed, batchesMargin: expected 0 or more, found %d and %d", req.BatchesProcessed, req.BatchesMargin)
 	}
 	seen := map[int]float64{}
 	return a.sendEvery(c, period, []int{e.ID}, func(ctx context.Context) (any, error) {
-		list, err := a.db.ValuesNear(ctx, e.ID, group, name, steps, margin)
+		list, err := a.db.ValuesNear(ctx, e.ID, group, name, req.BatchesProcessed, req.BatchesMargin)
 		resp := v1.TrialsSnapshotResponse{}
 		for _, t := range list {
 			if before, ok := seen[t.TrialID]; ok && before == t.Value {
@@ -251,29 +225,31 @@ type sample struct {
 }
 
 // streamSample streams the curves of the best trials of an experiment, and which they are.
-func (a *API) streamSample(ctx context.Context, c *call, e store.ExperimentHead) error {
-	group, name, err := c.metric()
+func (a *API) streamSample(ctx context.Context, c *call, e store.ExperimentHead, req *v1.GetTrialsSampleRequest) error {
+	group, name, err := metricOf(req.MetricOf)
 	if err != nil {
 		return err
 	}
-	period, err := c.period()
+	period, err := periodOf(req.PeriodSeconds)
 	if err != nil {
 		return err
 	}
-	s := &sample{a: a, experiment: e.ID, group: group, name: name, next: map[int]int{}, query: store.SeriesQuery{Group: group, Names: []string{name}}}
-	for param, into := range map[string]struct {
-		value      *int
-		def, limit int
-	}{"maxTrials": {&s.trials, sampleTrials, maxTrials}, "maxDatapoints": {&s.query.MaxPoints, samplePoints, 1 << 20},
-		"startBatches": {&s.query.From, 0, math.MaxInt32}, "endBatches": {&s.query.To, 0, math.MaxInt32}} {
-		if *into.value, err = c.atLeast(param, into.def, into.limit); err != nil {
-			return err
-		}
-		if *into.value == 0 {
-			*into.value = into.def
-		}
+	if req.StartBatches < 0 || req.EndBatches < 0 {
+		return fault.New(fault.Invalid, "startBatches, endBatches: expected 0 or more, found %d and %d", req.StartBatches, req.EndBatches)
 	}
-	s.query.MaxPoints = min(s.query.MaxPoints, maxPoints)
+	trials, err := between("maxTrials", req.MaxTrials, sampleTrials, maxTrials)
+	if err != nil {
+		return err
+	}
+	points, err := between("maxDatapoints", req.MaxDatapoints, samplePoints, 1<<20)
+	if err != nil {
+		return err
+	}
+	s := &sample{a: a, experiment: e.ID, group: group, name: name, trials: cmp.Or(trials, sampleTrials), next: map[int]int{},
+		query: store.SeriesQuery{Group: group, Names: []string{name}, MaxPoints: min(cmp.Or(points, samplePoints), maxPoints), From: req.StartBatches}}
+	if req.EndBatches > 0 {
+		s.query.To = &req.EndBatches
+	}
 	searches, err := a.db.Searches(ctx, []int{e.ID})
 	if err != nil {
 		return err

@@ -169,12 +169,12 @@ func TestProfiler(t *testing.T) {
 		t.Errorf("cpu: %v", cpu)
 	}
 	for query, want := range map[string]int{"labels.name=gpu_util": 1, "labels.name=gpu_util&labels.gpuUuid=GPU-1": 1, "labels.name=gpu_util&labels.gpuUuid=GPU-2": 0,
-		"labels.name=cpu_util_simple&labels.agentId=n2": 0, "labels.name=loss": 0,
+		"labels.name=cpu_util_simple&labels.agentId=n2": 0, "labels.name=loss": 0, "": 2, "sample=true": 2, "labels.gpuUuid=GPU-1": 1,
 		"labels.name=gpu_util&labels.metricType=PROFILER_METRIC_TYPE_SYSTEM": 1, "labels.name=gpu_util&labels.metricType=PROFILER_METRIC_TYPE_TIMING": 0} {
 		if got := me.streamed(path + "/metrics?" + query); len(got) != want {
 			t.Errorf("%s: %v", query, got)
 		}
 	}
-	me.get(path+"/metrics").says(400, "labels.name")
+	me.get(path+"/metrics?sample=some").says(400, "sample")
 	me.post("/api/v1/trials/profiler/metrics", `{"batches":[]}`).says(501, "/metrics, with the group cpu, disk, gpu")
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -13,10 +14,10 @@ func (a *API) registerMetrics() {
 	serve(a, v1.ReportProfilerMetrics, a.reportProfilerMetrics) // before /trials/:id
 	serveOn(a, v1.ReportMetrics, a.onReportingTrial(), a.reportMetrics)
 	serveOn(a, v1.ReportTrainingMetrics, a.onReportingTrial(), a.reportGroup(store.Training))
-	raw(a, v1.StreamTrainingMetrics, a.streamMetrics(store.Training))
+	rawQuery(a, v1.StreamTrainingMetrics, a.streamMetrics(store.Training))
 	serveOn(a, v1.ReportValidationMetrics, a.onReportingTrial(), a.reportGroup(store.Validation))
-	raw(a, v1.StreamValidationMetrics, a.streamMetrics(store.Validation))
-	raw(a, v1.StreamTrialMetrics, a.streamMetrics(""))
+	rawQuery(a, v1.StreamValidationMetrics, a.streamMetrics(store.Validation))
+	rawQuery(a, v1.StreamTrialMetrics, a.streamMetrics(""))
 	serve(a, v1.GetTimeSeries, a.timeSeries)
 }
 
@@ -81,19 +82,13 @@ func wireReport(m store.MetricRow) v1.MetricsReport {
 
 // streamMetrics streams all reports of some trials, in pages. With an empty group, the request
 // names the group.
-func (a *API) streamMetrics(group string) func(context.Context, *call) error {
-	return func(ctx context.Context, c *call) error {
-		ids, err := c.numbers("trialIds")
-		if err != nil {
-			return err
-		}
+func (a *API) streamMetrics(group string) func(context.Context, *call, *v1.GetMetricsRequest) error {
+	return func(ctx context.Context, c *call, req *v1.GetMetricsRequest) error {
+		ids := req.TrialIDs
 		if len(ids) == 0 {
 			return fault.New(fault.Invalid, "trialIds: name at least one trial")
 		}
-		wanted := group
-		if wanted == "" {
-			wanted, _ = c.query("group")
-		}
+		wanted := cmp.Or(group, req.Group)
 		for _, id := range ids {
 			if _, err := a.visibleTrial(ctx, c, id); err != nil {
 				return err

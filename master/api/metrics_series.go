@@ -5,10 +5,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -22,26 +22,17 @@ const (
 
 // timeSeries returns curves of several trials, downsampled without changing their shape: the
 // smallest and the largest value of each bucket.
-func (a *API) timeSeries(ctx context.Context, c *call, _ *v1.None) (*v1.CompareTrialsResponse, error) {
-	ids, err := c.numbers("trialIds")
+func (a *API) timeSeries(ctx context.Context, c *call, req *v1.GetTimeSeriesRequest) (*v1.CompareTrialsResponse, error) {
+	ids := req.TrialIDs
+	groups, err := seriesGroups(req)
 	if err != nil {
 		return nil, err
 	}
-	groups, err := a.seriesGroups(c)
-	if err != nil {
-		return nil, err
+	q := store.SeriesQuery{From: req.StartBatches, MaxPoints: optional.Value(req.MaxDatapoints)}
+	if req.EndBatches > 0 {
+		q.To = &req.EndBatches
 	}
-	q := store.SeriesQuery{}
-	if q.From, err = c.intOr("startBatches", 0); err != nil {
-		return nil, err
-	}
-	if q.To, err = c.intOr("endBatches", 0); err != nil {
-		return nil, err
-	}
-	if q.MaxPoints, err = c.intOr("maxDatapoints", maxPoints); err != nil {
-		return nil, err
-	}
-	if err := narrow(c, &q); err != nil {
+	if err := narrow(req.TimeSeriesFilter, &q); err != nil {
 		return nil, err
 	}
 	if q.MaxPoints <= 0 || q.MaxPoints > maxPoints {
@@ -96,9 +87,9 @@ func (g seriesGroup) kind() v1.MetricType {
 	return v1.MetricTypeUnspecified
 }
 
-// seriesGroups parses the requested metrics: names as metricIds (group.name), or names with a
+// seriesGroups groups the requested metrics: names as metricIds (group.name), or names with a
 // group, or names in both groups that every trial has.
-func (a *API) seriesGroups(c *call) ([]seriesGroup, error) {
+func seriesGroups(req *v1.GetTimeSeriesRequest) ([]seriesGroup, error) {
 	var order []seriesGroup
 	add := func(group, name string) {
 		for i := range order {
@@ -109,24 +100,24 @@ func (a *API) seriesGroups(c *call) ([]seriesGroup, error) {
 		}
 		order = append(order, seriesGroup{group, []string{name}})
 	}
-	for _, id := range c.list("metricIds") {
+	for _, id := range req.MetricIDs {
 		group, name, ok := strings.Cut(id, ".")
 		if !ok || group == "" || name == "" {
-			return nil, fault.New(fault.Invalid, "metricIds: %q; expected group.name, such as validation.loss", id)
+			return nil, fault.New(fault.Invalid, "metricIds: %q; expected group.name, such as validation.loss", fault.Clip(id))
 		}
 		add(group, name)
 	}
-	names := c.list("metricNames")
 	in := []string{store.Training, store.Validation}
-	if group, ok := c.query("group"); ok && group != "" {
-		in = []string{group}
-	} else if kind, _ := c.query("metricType"); kind == string(v1.MetricTypeTraining) {
+	switch {
+	case req.Group != "":
+		in = []string{req.Group}
+	case req.MetricType == v1.MetricTypeTraining:
 		in = in[:1]
-	} else if kind == string(v1.MetricTypeValidation) {
+	case req.MetricType == v1.MetricTypeValidation:
 		in = in[1:]
 	}
 	for _, group := range in {
-		for _, name := range names {
+		for _, name := range req.MetricNames {
 			add(group, name)
 		}
 	}
@@ -163,29 +154,38 @@ func (a *API) allSeries(ctx context.Context, trial int) ([]seriesGroup, error) {
 	return list, nil
 }
 
-// narrow applies the filter by steps of newer clients. Other fields are not supported.
-func narrow(c *call, q *store.SeriesQuery) error {
-	name, ok := c.query("timeSeriesFilter.name")
-	if !ok {
+// narrow applies the filter by steps of newer clients, in addition to startBatches and endBatches. Other
+// fields are not supported.
+func narrow(filter v1.TimeSeriesFilter, q *store.SeriesQuery) error {
+	if filter.FilterName == "" {
 		return nil
 	}
-	if name != "batches" {
-		return fault.New(fault.Invalid, "timeSeriesFilter.name: cannot filter by %q; expected batches", name)
+	if filter.FilterName != "batches" {
+		return fault.New(fault.Invalid, "timeSeriesFilter.name: cannot filter by %q; expected batches", fault.Clip(filter.FilterName))
 	}
-	for bound, set := range map[string]func(n int){
-		"gt": func(n int) { q.From = max(q.From, n+1) }, "gte": func(n int) { q.From = max(q.From, n) },
-		"lt": func(n int) { q.To = n - 1 }, "lte": func(n int) { q.To = n },
+	from := func(step float64) { q.From = max(q.From, int(step)) }
+	to := func(step float64) {
+		if q.To == nil || int(step) < *q.To {
+			q.To = new(int(step))
+		}
+	}
+	for name, bound := range map[string]struct {
+		integer, double *float64
+		set             func(float64)
+	}{
+		"gt":  {filter.IntegerGT, filter.DoubleGT, func(f float64) { from(math.Floor(f) + 1) }},
+		"gte": {filter.IntegerGTE, filter.DoubleGTE, func(f float64) { from(math.Ceil(f)) }},
+		"lt":  {filter.IntegerLT, filter.DoubleLT, func(f float64) { to(math.Ceil(f) - 1) }},
+		"lte": {filter.IntegerLTE, filter.DoubleLTE, func(f float64) { to(math.Floor(f)) }},
 	} {
-		for _, kind := range []string{"integerRange", "doubleRange"} {
-			s, ok := c.query("timeSeriesFilter." + kind + "." + bound)
-			if !ok {
-				continue
+		for kind, f := range map[string]*float64{"integerRange": bound.integer, "doubleRange": bound.double} {
+			switch {
+			case f == nil:
+			case !(math.Abs(*f) <= math.MaxInt32): // also for NaN
+				return fault.New(fault.Invalid, "timeSeriesFilter.%s.%s: %v is not a number of steps", kind, name, *f)
+			default:
+				bound.set(*f)
 			}
-			f, err := strconv.ParseFloat(s, 64)
-			if err != nil || math.Abs(f) > math.MaxInt32 {
-				return fault.New(fault.Invalid, "timeSeriesFilter.%s.%s: %q is not a number of steps", kind, bound, s)
-			}
-			set(int(f))
 		}
 	}
 	return nil
@@ -197,7 +197,9 @@ func wirePoints(points []store.Point, names []string) []v1.DataPoint {
 		values := make(map[string]any, len(names))
 		for j, name := range names {
 			switch v := p.Values[j]; {
-			case math.IsNaN(v): // the report has no such value, or not a number
+			case p.Lacks(j):
+			case math.IsNaN(v):
+				values[name] = "NaN"
 			case math.IsInf(v, 1):
 				values[name] = "Infinity"
 			case math.IsInf(v, -1):

@@ -47,6 +47,10 @@ func TestMetricsByAPI(t *testing.T) {
 	if data["group"] != "validation" || data["type"] != "METRIC_TYPE_VALIDATION" || at(t, data, "data.0.batches") != 2.0 || at(t, data, "data.0.values.loss") != 0.25 {
 		t.Errorf("%v", data)
 	}
+	series = me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricIds=training.loss&metricIds=training.nan&metricIds=training.other", a.trial)).ok().tree()
+	if got := fmt.Sprint(at(t, series, "trials.0.metrics.0.data.0.values")); got != "map[loss:1.5 nan:NaN]" {
+		t.Errorf("values that are NaN, and that are not there: %s", got)
+	}
 	me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricIds=loss", a.trial)).says(400, "group.name")
 	filtered := me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricNames=loss&metricType=METRIC_TYPE_VALIDATION&timeSeriesFilter.name=batches&timeSeriesFilter.integerRange.lte=1", a.trial)).ok().tree()
 	if n := len(at(t, filtered, "trials.0.metrics.0.data").([]any)); n != 1 {
@@ -54,6 +58,39 @@ func TestMetricsByAPI(t *testing.T) {
 	}
 	if got := me.get(fmt.Sprintf("/api/v1/experiments/%d/searcher/best_searcher_validation_metric", a.exp)).ok().tree()["metric"]; got != 0.25 {
 		t.Errorf("the best is %v", got)
+	}
+}
+
+// TestStepsOfASeries: the filter of newer clients selects steps exactly, also with fractions, with both
+// upper bounds, and where no step is left; endBatches holds beside it.
+func TestStepsOfASeries(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	for step := range 4 {
+		a.reports("validation", step, fmt.Sprintf(`{"loss":%d}`, step))
+	}
+	me := a.ranks[0]
+	series := func(query string) answer {
+		return me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricIds=validation.loss&timeSeriesFilter.name=batches&%s", a.trial, query))
+	}
+	const whole, parts = "timeSeriesFilter.integerRange.", "timeSeriesFilter.doubleRange."
+	for query, want := range map[string]string{
+		whole + "gt=1": "[2 3]", whole + "gte=1": "[1 2 3]", whole + "lt=1": "[0]", whole + "lte=1": "[0 1]",
+		whole + "lt=0": "[]", whole + "lte=-1": "[]", whole + "gt=2147483647": "[]",
+		parts + "gt=0.5": "[1 2 3]", parts + "gte=1.5": "[2 3]", parts + "lt=1.5": "[0 1]", parts + "lte=1.5": "[0 1]", parts + "gt=-0.5": "[0 1 2 3]",
+		whole + "lt=3&" + whole + "lte=1": "[0 1]", whole + "lt=2&" + whole + "lte=3": "[0 1]",
+		"endBatches=1&" + whole + "lte=3": "[0 1]", "startBatches=2&" + whole + "gt=0": "[2 3]", "endBatches=0": "[0 1 2 3]",
+	} {
+		got := []any{}
+		for _, p := range at(t, series(query).ok().tree(), "trials.0.metrics.0.data").([]any) {
+			got = append(got, at(t, p, "batches"))
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s: steps %v, want %s", query, got, want)
+		}
+	}
+	for _, wrong := range []string{"NaN", "Inf", "1e99", "x"} {
+		series(parts+"lt="+wrong).says(400, "timeSeriesFilter.doubleRange.lt", "number")
 	}
 }
 

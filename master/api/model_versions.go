@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -42,16 +43,12 @@ func (a *API) shownVersion(ctx context.Context, c *call, model, version int) (v1
 	return wireVersion(m, v, k, c.who)
 }
 
-func (a *API) listModelVersions(ctx context.Context, c *call, m store.Model, _ *v1.None) (*v1.GetModelVersionsResponse, error) {
-	w, err := c.window()
+func (a *API) listModelVersions(ctx context.Context, c *call, m store.Model, req *v1.GetModelVersionsRequest) (*v1.GetModelVersionsResponse, error) {
+	sort, desc, err := sorting(req.Order, map[string]string{"SORT_BY_VERSION": "", "SORT_BY_CREATION_TIME": "created"})
 	if err != nil {
 		return nil, err
 	}
-	sort, desc, err := c.sorting(map[string]string{"SORT_BY_VERSION": "", "SORT_BY_CREATION_TIME": "created"})
-	if err != nil {
-		return nil, err
-	}
-	page, err := w.of(m.Versions)
+	page, err := place(req.Window, m.Versions)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +130,7 @@ func checkVersionName(name *string) error {
 	if name == nil || *name == "" {
 		return nil
 	}
-	return checkName("name", *name, maxName)
+	return checkName("name", *name, names.MaxText)
 }
 
 func (a *API) patchModelVersion(ctx context.Context, c *call, v modelVersion, req *v1.PatchModelVersion) (*v1.PatchModelVersionResponse, error) {

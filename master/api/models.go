@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -29,12 +30,8 @@ func wireModel(m store.Model) v1.Model {
 		NumVersions: m.Versions, Labels: m.Labels, Username: m.Owner, UserID: m.OwnerID, WorkspaceID: m.WorkspaceID, Archived: m.Archived, Notes: m.Notes}
 }
 
-func (a *API) listModels(ctx context.Context, c *call, _ *v1.None) (*v1.GetModelsResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
-	f, err := c.modelFilter()
+func (a *API) listModels(ctx context.Context, c *call, req *v1.GetModelsRequest) (*v1.GetModelsResponse, error) {
+	f, err := modelFilter(req)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +39,7 @@ func (a *API) listModels(ctx context.Context, c *call, _ *v1.None) (*v1.GetModel
 	if err != nil {
 		return nil, err
 	}
-	page, err := w.of(total)
+	page, err := place(req.Window, total)
 	if err != nil {
 		return nil, err
 	}
@@ -58,33 +55,16 @@ func (a *API) listModels(ctx context.Context, c *call, _ *v1.None) (*v1.GetModel
 	return resp, nil
 }
 
-func (c *call) modelFilter() (f store.ModelFilter, err error) {
-	f = store.ModelFilter{Labels: c.list("labels"), Users: c.list("users"), WorkspaceNames: c.list("workspaceNames")}
-	f.Name, _ = c.query("name")
-	f.Description, _ = c.query("description")
-	if f.ID, err = c.intOr("id", 0); err != nil {
-		return f, err
-	}
-	if f.Archived, err = c.flag("archived"); err != nil {
-		return f, err
-	}
-	if f.UserIDs, err = c.numbers("userIds"); err != nil {
-		return f, err
-	}
-	if f.WorkspaceIDs, err = c.numbers("workspaceIds"); err != nil {
-		return f, err
-	}
-	f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_NAME": "name", "SORT_BY_DESCRIPTION": "description", "SORT_BY_CREATION_TIME": "created",
+func modelFilter(req *v1.GetModelsRequest) (f store.ModelFilter, err error) {
+	f = store.ModelFilter{Labels: req.Labels, Users: req.Users, UserIDs: req.UserIDs, WorkspaceNames: req.WorkspaceNames, WorkspaceIDs: req.WorkspaceIDs,
+		Name: req.Name, Description: req.Description, ID: req.ID, Archived: req.Archived}
+	f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_NAME": "name", "SORT_BY_DESCRIPTION": "description", "SORT_BY_CREATION_TIME": "created",
 		"SORT_BY_LAST_UPDATED_TIME": "modified", "SORT_BY_NUM_VERSIONS": "versions", "SORT_BY_WORKSPACE": "workspace"})
 	return f, err
 }
 
-func (a *API) modelLabels(ctx context.Context, c *call, _ *v1.None) (*v1.GetModelLabelsResponse, error) {
-	workspace, err := c.intOr("workspaceId", 0)
-	if err != nil {
-		return nil, err
-	}
-	labels, err := a.db.ModelLabels(ctx, c.scope, workspace)
+func (a *API) modelLabels(ctx context.Context, c *call, req *v1.GetModelLabelsRequest) (*v1.GetModelLabelsResponse, error) {
+	labels, err := a.db.ModelLabels(ctx, c.scope, req.WorkspaceID)
 	return &v1.GetModelLabelsResponse{Labels: labels}, err
 }
 
@@ -104,7 +84,7 @@ func checkModelName(name string) error {
 	case onlyDigits(name):
 		return fault.New(fault.Invalid, "name: model names cannot be only numbers: %q would be read as the number of a model", fault.Clip(name))
 	}
-	return checkName("name", name, maxName)
+	return checkName("name", name, names.MaxUnique)
 }
 
 func onlyDigits(s string) bool {
@@ -114,14 +94,11 @@ func onlyDigits(s string) bool {
 // checkTexts refuses texts, by the names of their fields, and metadata that are too long.
 func checkTexts(metadata v1.Struct, texts map[string]string) error {
 	for field, text := range texts {
-		if len(text) > maxText {
-			return fault.New(fault.Invalid, "%s: %d bytes are over the limit of %d", field, len(text), maxText)
+		if err := checkText(field, text); err != nil {
+			return err
 		}
 	}
-	if len(metadata) > maxText {
-		return fault.New(fault.Invalid, "metadata: %d bytes are over the limit of %d", len(metadata), maxText)
-	}
-	return nil
+	return checkText("metadata", string(metadata))
 }
 
 // modelWorkspace is the workspace that a request names by its number or, without one, by its
@@ -182,9 +159,6 @@ func newLabels(labels *[]string) ([]string, error) {
 
 // checkModelLabels drops double labels and keeps their order, as Determined does.
 func checkModelLabels(labels []string) ([]string, error) {
-	if _, err := checkLabels(labels); err != nil {
-		return nil, err
-	}
 	seen, out := map[string]bool{}, []string{}
 	for _, l := range labels {
 		if !seen[l] {
@@ -192,7 +166,7 @@ func checkModelLabels(labels []string) ([]string, error) {
 		}
 		seen[l] = true
 	}
-	return out, nil
+	return out, checkLabels(out)
 }
 
 func (a *API) patchModel(ctx context.Context, c *call, m store.Model, req *v1.PatchModel) (*v1.PatchModelResponse, error) {

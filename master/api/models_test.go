@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/names"
 )
 
 func TestModels(t *testing.T) {
@@ -18,7 +20,7 @@ func TestModels(t *testing.T) {
 		}
 	}
 	for name, why := range map[string]string{"": "blank", "  ": "blank", "a  b": "spacing", "a/b": "slashes", `a\\b`: "slashes", "12": "only numbers", "mnist": "",
-		strings.Repeat("x", 2000): "2000 bytes", `a\nb`: "control"} {
+		strings.Repeat("x", 3000): "3000 bytes", `a\nb`: "control"} {
 		code := 400
 		if name == "mnist" {
 			code, why = 409, "avoid names equal to other models"
@@ -49,7 +51,7 @@ func TestModels(t *testing.T) {
 	eve.del(number).says(403, "eve")
 	eve.patch(number, `{"name":"MNIST"}`).says(409, "MNIST")
 	eve.patch(number, `{"name":"7"}`).says(400, "only numbers")
-	eve.patch(number, fmt.Sprintf(`{"notes":%q}`, strings.Repeat("x", maxText+1))).says(400, "notes")
+	eve.patch(number, fmt.Sprintf(`{"notes":%q}`, strings.Repeat("x", names.MaxText+1))).says(400, "notes")
 	eve.post(number+"/archive", "").ok()
 	eve.patch(number, `{"notes":""}`).says(409, "archived")
 	eve.post(number+"/archive", "").ok()

@@ -27,8 +27,8 @@ func wireNotebook(k store.Task) v1.Notebook {
 	return w
 }
 
-func (a *API) listNotebooks(ctx context.Context, c *call, _ *v1.None) (*v1.GetNotebooksResponse, error) {
-	list, page, err := a.tasksOf(ctx, c, launch.Notebook())
+func (a *API) listNotebooks(ctx context.Context, c *call, req *v1.GetCommandsRequest) (*v1.GetNotebooksResponse, error) {
+	list, page, err := a.tasksOf(ctx, c, req, launch.Notebook())
 	if err != nil {
 		return nil, err
 	}

@@ -442,12 +442,12 @@ func (a *API) onNode() object[node] {
 	return object[node]{load: a.nodeOf, of: func(node) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
 }
 
-// A slotOf is a slot with its node.
-type slotOf struct {
+// A nodeSlot is a slot with its node.
+type nodeSlot struct {
 	slot v1.Slot
 	row  store.NodeRow
 }
 
-func (a *API) onSlot() object[slotOf] {
-	return object[slotOf]{load: a.slotOf, of: func(slotOf) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
+func (a *API) onSlot() object[nodeSlot] {
+	return object[nodeSlot]{load: a.slotOf, of: func(nodeSlot) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
 }

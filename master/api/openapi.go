@@ -92,8 +92,11 @@ func (s *schemas) operation(l *v1.Line) jsonObject {
 	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(path, -1) {
 		params = append(params, jsonObject{"name": m[1], "in": "path", "required": true, "schema": jsonObject{"type": "string"}})
 	}
-	for _, q := range strings.Fields(l.Params) {
-		params = append(params, jsonObject{"name": q, "in": "query", "schema": jsonObject{"type": "string"}})
+	for _, p := range v1.Parameters(l.Query) {
+		params = append(params, jsonObject{"name": p.Name, "in": "query", "schema": s.ref(p.Type)})
+	}
+	for _, name := range l.Others {
+		params = append(params, jsonObject{"name": name, "in": "query", "schema": jsonObject{"type": "string"}})
 	}
 	if params != nil {
 		op["parameters"] = params

@@ -64,7 +64,7 @@ func (a *API) docGroups() []docGroup {
 	byNoun := map[string][]docRoute{}
 	for i := range a.routes {
 		l := &a.routes[i].Line
-		d := docRoute{Method: l.Method, Path: docPath(l), Summary: l.Summary, Callers: l.Access.String(), Query: strings.Fields(l.Params), Stream: l.Stream}
+		d := docRoute{Method: l.Method, Path: docPath(l), Summary: l.Summary, Callers: l.Access.String(), Query: l.ParameterNames(), Stream: l.Stream}
 		d.Request, d.Response = docFields(l.Req, 0, nil), docFields(l.Resp, 0, nil)
 		byNoun[noun(l)] = append(byNoun[noun(l)], d)
 	}

@@ -107,26 +107,18 @@ func (a *API) rebound(err error) (*v1.None, error) {
 	return &v1.None{}, nil
 }
 
-func (a *API) poolWorkspaces(ctx context.Context, c *call, p *pool.Pool, _ *v1.None) (*v1.ListWorkspacesBoundToRPResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) poolWorkspaces(ctx context.Context, c *call, p *pool.Pool, req *v1.GetListRequest) (*v1.ListWorkspacesBoundToRPResponse, error) {
 	list, err := a.db.WorkspacesOfPool(ctx, auth.ScopeOf(c.who, auth.View, v1.KindWorkspace), p.Name)
 	if err != nil {
 		return nil, err
 	}
-	list, page, err := cut(list, w)
+	list, page, err := cut(list, req.Window)
 	return &v1.ListWorkspacesBoundToRPResponse{Pagination: &page, WorkspaceIDs: list}, err
 }
 
 // workspacePools lists the pools that a workspace may use: those that are bound to it, and those
 // that are bound to none.
-func (a *API) workspacePools(ctx context.Context, c *call, ws store.Workspace, _ *v1.None) (*v1.ListRPsBoundToWorkspaceResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) workspacePools(ctx context.Context, c *call, ws store.Workspace, req *v1.GetListRequest) (*v1.ListRPsBoundToWorkspaceResponse, error) {
 	list, err := a.db.PoolBindings(ctx)
 	if err != nil {
 		return nil, err
@@ -142,7 +134,7 @@ func (a *API) workspacePools(ctx context.Context, c *call, ws store.Workspace, _
 			names = append(names, p.Name)
 		}
 	}
-	names, page, err := cut(names, w)
+	names, page, err := cut(names, req.Window)
 	return &v1.ListRPsBoundToWorkspaceResponse{Pagination: &page, ResourcePools: names}, err
 }
 

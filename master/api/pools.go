@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -64,16 +65,12 @@ func (a *API) countPools(ctx context.Context) (map[string]poolCount, error) {
 	return counts, nil
 }
 
-func (a *API) listPools(ctx context.Context, c *call, _ *v1.None) (*v1.GetResourcePoolsResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) listPools(ctx context.Context, c *call, req *v1.GetListRequest) (*v1.GetResourcePoolsResponse, error) {
 	counts, err := a.countPools(ctx)
 	if err != nil {
 		return nil, err
 	}
-	pools, page, err := cut(slices.Clone(a.cfg.Pools), w)
+	pools, page, err := cut(slices.Clone(a.cfg.Pools), req.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +106,7 @@ func (a *API) wirePool(p *pool.Pool, n poolCount) v1.ResourcePool {
 		SlotsAvailable: n.slots, SlotsUsed: n.used, SlotsPerAgent: n.perNode, SlotType: slotType(p.SlotType()),
 		AuxContainerCapacity: p.MaxAux * n.nodes, AuxContainerCapacityPerAgent: p.MaxAux, AuxContainersRunning: n.aux,
 		DefaultComputePool: p.Compute, DefaultAuxPool: p.Aux, Preemptible: p.Preempts(), MinAgents: n.nodes, MaxAgents: n.nodes,
-		Location: "on-prem", ClusterName: a.cfg.ClusterName, MasterURL: a.cfg.PublicURL,
+		Location: cmp.Or(p.Region, "on-prem"), ClusterName: a.cfg.ClusterName, MasterURL: a.cfg.PublicURL,
 		SchedulerType: schedulerTypes[p.Scheduler.Type], SchedulerFittingPolicy: fittings[p.Scheduler.Fitting],
 		Accelerator: n.brand, Stats: &v1.QueueStats{QueuedCount: n.queued, ScheduledCount: n.scheduled}}
 	if w.SchedulerType == v1.SchedulerTypePriority {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -21,9 +22,12 @@ import (
 // profilerPeriod is how often a follower looks for new reports: a node makes one every 10 s.
 const profilerPeriod = 5 * time.Second
 
+// maxSeries is the maximum number of series in the list of a trial.
+const maxSeries = 1000
+
 func (a *API) registerProfiler() {
-	rawOn(a, v1.StreamProfilerSeries, a.onTrial(), a.profilerSeries)
-	rawOn(a, v1.StreamProfilerMetrics, a.onTrial(), a.profilerMetrics)
+	rawQueryOn(a, v1.StreamProfilerSeries, a.onTrial(), a.profilerSeries)
+	rawQueryOn(a, v1.StreamProfilerMetrics, a.onTrial(), a.profilerMetrics)
 }
 
 // reportProfilerMetrics rejects the form in which harnesses before 0.30 report.
@@ -33,15 +37,11 @@ func (a *API) reportProfilerMetrics(context.Context, *call, *v1.None) (*v1.None,
 }
 
 // sendWhile streams what send finds; with follow, again and again until the trial has ended.
-func (a *API) sendWhile(c *call, trial int, send func(ctx context.Context, out *records) error) error {
-	follow, err := c.flag("follow")
-	if err != nil {
-		return err
-	}
+func (a *API) sendWhile(c *call, trial int, follow bool, send func(ctx context.Context, out *records) error) error {
 	return a.stream(c, func(ctx context.Context, out *records) error {
 		for {
 			t, err := a.db.Trial(ctx, trial)
-			over := t.EndedAt != nil || !optional.Value(follow)
+			over := t.EndedAt != nil || !follow
 			if err == nil {
 				err = send(ctx, out)
 			}
@@ -62,52 +62,80 @@ func wireSeries(trial int, s store.ProfilerSeries) v1.TrialProfilerMetricLabels 
 	return v1.TrialProfilerMetricLabels{TrialID: trial, Name: s.Name, AgentID: s.Agent, GpuUUID: s.Part, MetricType: v1.ProfilerMetricTypeSystem}
 }
 
-// profilerSeries streams the list of a trial's series, again whenever it changes.
-func (a *API) profilerSeries(_ context.Context, c *call, t store.Trial) error {
-	var before []store.ProfilerSeries
-	first := true
-	return a.sendWhile(c, t.ID, func(ctx context.Context, out *records) error {
-		list, err := a.db.ProfilerSeriesOf(ctx, t.ID)
-		if err != nil || !first && slices.Equal(list, before) {
+// A nodeReports reads what the nodes of a trial have reported, and then what is new.
+type nodeReports struct {
+	db    *store.DB
+	trial int
+	after map[string]store.MetricKey // by group; a group that is missing begins with a sample
+}
+
+func (a *API) nodeReports(trial int, sample bool) *nodeReports {
+	f := &nodeReports{db: a.db, trial: trial, after: map[string]store.MetricKey{}}
+	for _, group := range store.ProfilerGroups() {
+		if !sample {
+			f.after[group] = store.FirstMetric()
+		}
+	}
+	return f
+}
+
+func (f *nodeReports) read(ctx context.Context, fn func([]store.MetricRow) error) (err error) {
+	for _, group := range store.ProfilerGroups() {
+		at, begun := f.after[group]
+		if begun {
+			at, err = f.db.MetricsAfter(ctx, f.trial, group, at, fn)
+		} else {
+			at, err = f.db.SampledMetrics(ctx, f.trial, group, fn)
+		}
+		if begun || err == nil {
+			f.after[group] = at
+		}
+		if err != nil {
 			return err
 		}
-		first, before = false, list
+	}
+	return nil
+}
+
+// profilerSeries streams the list of a trial's series, again whenever it grows. Of many reports it knows a sample.
+func (a *API) profilerSeries(_ context.Context, c *call, t store.Trial, req *v1.FollowRequest) error {
+	from := a.nodeReports(t.ID, true)
+	known := map[store.ProfilerSeries]bool{}
+	sent := -1
+	return a.sendWhile(c, t.ID, req.Follow, func(ctx context.Context, out *records) error {
+		err := from.read(ctx, func(page []store.MetricRow) error {
+			for _, m := range page {
+				for s, v := range m.Values() {
+					if isNumber(v) && len(known) < maxSeries {
+						known[s] = true
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil || len(known) == sent {
+			return err
+		}
+		sent = len(known)
 		resp := v1.GetTrialProfilerAvailableSeriesResponse{}
-		for _, s := range list {
+		for _, s := range inOrder(known) {
 			resp.Labels = append(resp.Labels, wireSeries(t.ID, s))
 		}
 		return out.add(resp)
 	})
 }
 
-// profilerMetrics streams the points of the series that the query's labels choose.
-func (a *API) profilerMetrics(_ context.Context, c *call, t store.Trial) error {
-	labels := map[string]string{}
-	for _, name := range []string{"name", "agentId", "gpuUuid", "metricType"} {
-		labels[name], _ = c.query("labels." + name)
-	}
-	if labels["name"] == "" {
-		return fault.New(fault.Invalid, "labels.name: name a series, such as cpu_util_simple")
-	}
-	kind := v1.ProfilerMetricType(labels["metricType"])
+// profilerMetrics streams the points of the series that the query's labels choose; without a name, those of all.
+func (a *API) profilerMetrics(_ context.Context, c *call, t store.Trial, req *v1.GetProfilerMetricsRequest) error {
+	kind := req.MetricType
 	ours := kind == "" || kind == v1.ProfilerMetricTypeUnspecified || kind == v1.ProfilerMetricTypeSystem // all series are of the system
 	wanted := func(s store.ProfilerSeries) bool {
-		return ours && s.Name == labels["name"] && (labels["agentId"] == "" || s.Agent == labels["agentId"]) && (labels["gpuUuid"] == "" || s.Part == labels["gpuUuid"])
+		return ours && (req.Name == "" || s.Name == req.Name) && (req.AgentID == "" || s.Agent == req.AgentID) &&
+			(req.GPUUUID == "" || s.Part == req.GPUUUID)
 	}
-	after := map[string]store.MetricKey{}
-	for _, group := range store.ProfilerGroups() {
-		after[group] = store.FirstMetric()
-	}
-	return a.sendWhile(c, t.ID, func(ctx context.Context, out *records) error {
-		for _, group := range store.ProfilerGroups() {
-			next, err := a.db.MetricsAfter(ctx, t.ID, group, after[group], func(page []store.MetricRow) error {
-				return sendBatches(out, t.ID, page, wanted)
-			})
-			if after[group] = next; err != nil {
-				return err
-			}
-		}
-		return nil
+	from := a.nodeReports(t.ID, req.Sample)
+	return a.sendWhile(c, t.ID, req.Follow, func(ctx context.Context, out *records) error {
+		return from.read(ctx, func(page []store.MetricRow) error { return sendBatches(out, t.ID, page, wanted) })
 	})
 }
 
@@ -116,7 +144,7 @@ func sendBatches(out *records, trial int, page []store.MetricRow, wanted func(st
 	found := map[store.ProfilerSeries]*v1.TrialProfilerMetricsBatch{}
 	for _, m := range page {
 		for s, v := range m.Values() {
-			if !wanted(s) || math.IsNaN(v) || math.IsInf(v, 0) {
+			if !wanted(s) || !isNumber(v) {
 				continue
 			}
 			b := found[s]
@@ -127,13 +155,18 @@ func sendBatches(out *records, trial int, page []store.MetricRow, wanted func(st
 			b.Values, b.Batches, b.Timestamps = append(b.Values, v), append(b.Batches, optional.Value(m.Steps)), append(b.Timestamps, m.ReportedAt)
 		}
 	}
-	order := slices.SortedFunc(maps.Keys(found), func(x, y store.ProfilerSeries) int {
-		return strings.Compare(x.Agent+"\x00"+x.Part, y.Agent+"\x00"+y.Part)
-	})
-	for _, s := range order {
+	for _, s := range inOrder(found) {
 		if err := out.add(v1.GetTrialProfilerMetricsResponse{Batch: *found[s]}); err != nil {
 			return err
 		}
 	}
 	return out.flush()
+}
+
+func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func inOrder[V any](of map[store.ProfilerSeries]V) []store.ProfilerSeries {
+	return slices.SortedFunc(maps.Keys(of), func(x, y store.ProfilerSeries) int {
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Agent, y.Agent), cmp.Compare(x.Part, y.Part))
+	})
 }

@@ -19,10 +19,9 @@ func (a *API) registerProgress() {
 	a.registerSearcher()
 }
 
-// progress accepts a fraction (is_raw), units of the searcher's length from older harnesses,
-// and a plain number from the oldest.
+// progress accepts a fraction (is_raw), units of the searcher's length, which older harnesses
+// report, and a body that is a number alone, which the oldest harnesses send.
 func (a *API) progress(ctx context.Context, c *call, r reporter) error {
-	id := r.trial
 	body, err := a.readBody(c.Ctx, smallBody)
 	if err != nil {
 		return err
@@ -36,14 +35,14 @@ func (a *API) progress(ctx context.Context, c *call, r reporter) error {
 	}
 	fraction := req.Progress
 	if !req.IsRaw {
-		if fraction, err = a.fractionOf(ctx, id, req.Progress); err != nil {
+		if fraction, err = a.fractionOf(ctx, r.trial, req.Progress); err != nil {
 			return err
 		}
 	}
 	if math.IsNaN(fraction) || math.IsInf(fraction, 0) {
-		return fault.New(fault.Invalid, "progress: %v is not a number from 0 to 1", fraction)
+		return fault.New(fault.Invalid, "progress: expected a finite number, found %v", fraction)
 	}
-	if err := a.db.SetTrialProgress(ctx, id, min(max(fraction, 0), 1)); err != nil {
+	if err := a.db.SetTrialProgress(ctx, r.trial, min(max(fraction, 0), 1)); err != nil {
 		return err
 	}
 	return c.send(&v1.None{})
@@ -64,7 +63,6 @@ func (a *API) fractionOf(ctx context.Context, trial int, units float64) (float64
 }
 
 func (a *API) earlyExit(ctx context.Context, c *call, r reporter, req *v1.EarlyExitRequest) (*v1.None, error) {
-	id := r.trial
 	reason := strings.TrimPrefix(req.Reason, "EXITED_REASON_")
 	switch reason {
 	case "INVALID_HP", "INIT_INVALID_HP", "USER_REQUESTED_STOP":
@@ -72,17 +70,19 @@ func (a *API) earlyExit(ctx context.Context, c *call, r reporter, req *v1.EarlyE
 		return nil, fault.New(fault.Invalid,
 			"reason: %q is not one of EXITED_REASON_INVALID_HP, EXITED_REASON_INIT_INVALID_HP, EXITED_REASON_USER_REQUESTED_STOP", req.Reason)
 	}
-	if err := a.db.ReportEarlyExit(ctx, id, reason); err != nil {
+	if err := a.db.ReportEarlyExit(ctx, r.trial, reason); err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicEvents)
 	return &v1.None{}, nil
 }
 
+// maxRunnerState is the maximum length of a trial's status, in bytes.
+const maxRunnerState = 1000
+
 func (a *API) runnerState(ctx context.Context, c *call, r reporter, req *v1.RunnerMetadataRequest) (*v1.None, error) {
-	id := r.trial
-	if len(req.State) > 1000 {
-		return nil, fault.New(fault.Invalid, "state: %d bytes; 1000 are allowed", len(req.State))
+	if len(req.State) > maxRunnerState {
+		return nil, fault.New(fault.Invalid, "state: %d bytes are over the limit of %d", len(req.State), maxRunnerState)
 	}
-	return &v1.None{}, a.db.SetRunnerState(ctx, id, req.State)
+	return &v1.None{}, a.db.SetRunnerState(ctx, r.trial, req.State)
 }

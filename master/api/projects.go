@@ -9,15 +9,13 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/names"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-const (
-	maxTitle = 200       // names of workspaces and projects
-	maxText  = 256 << 10 // descriptions and notes
-	keyTries = 20
-)
+const keyTries = 20
 
 func (a *API) registerProjects() {
 	serveOn(a, v1.GetProjectByKey, a.onProjectByKey(), a.project)
@@ -43,20 +41,10 @@ func (a *API) project(ctx context.Context, c *call, p store.Project, _ *v1.None)
 	return &v1.GetProjectResponse{Project: wireProject(p)}, nil
 }
 
-func (a *API) listProjects(ctx context.Context, c *call, in store.Workspace, _ *v1.None) (*v1.GetWorkspaceProjectsResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
-	f := store.ProjectFilter{WorkspaceID: in.ID, Users: c.list("users")}
-	f.Name, _ = c.query("name")
-	if f.Archived, err = c.flag("archived"); err != nil {
-		return nil, err
-	}
-	if f.UserIDs, err = c.numbers("userIds"); err != nil {
-		return nil, err
-	}
-	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name", "SORT_BY_CREATION_TIME": "created",
+func (a *API) listProjects(ctx context.Context, c *call, in store.Workspace, req *v1.GetWorkspaceProjectsRequest) (*v1.GetWorkspaceProjectsResponse, error) {
+	f := store.ProjectFilter{WorkspaceID: in.ID, Users: req.Users, UserIDs: req.UserIDs, Name: req.Name, Archived: req.Archived}
+	var err error
+	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name", "SORT_BY_CREATION_TIME": "created",
 		"SORT_BY_LAST_EXPERIMENT_START_TIME": "last_started", "SORT_BY_DESCRIPTION": "description"}); err != nil {
 		return nil, err
 	}
@@ -64,7 +52,7 @@ func (a *API) listProjects(ctx context.Context, c *call, in store.Workspace, _ *
 	if err != nil {
 		return nil, err
 	}
-	list, p, err := cut(list, w)
+	list, p, err := cut(list, req.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +80,7 @@ func (a *API) createProject(ctx context.Context, c *call, w store.Workspace, req
 	if w.Archived {
 		return nil, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", w.Name)
 	}
-	if err := checkName("name", req.Name, maxTitle); err != nil {
+	if err := checkName("name", req.Name, names.MaxUnique); err != nil {
 		return nil, err
 	}
 	p := store.Project{WorkspaceID: w.ID, Name: req.Name, OwnerID: c.who.UserID}
@@ -149,12 +137,12 @@ func (a *API) patchProject(ctx context.Context, c *call, p store.Project, req *v
 	}
 	ch := store.ProjectChange{Name: req.Name, Description: req.Description}
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, maxTitle); err != nil {
+		if err := checkName("name", *req.Name, names.MaxUnique); err != nil {
 			return nil, err
 		}
 	}
-	if req.Description != nil && len(*req.Description) > maxText {
-		return nil, fault.New(fault.Invalid, "description: %d bytes are over the limit of %d", len(*req.Description), maxText)
+	if err := checkText("description", optional.Value(req.Description)); err != nil {
+		return nil, err
 	}
 	if req.Key != nil {
 		key, err := checkProjectKey(*req.Key)
@@ -215,8 +203,8 @@ func storedNotes(notes []v1.Note) ([]byte, error) {
 	for _, n := range notes {
 		size += len(n.Name) + len(n.Contents)
 	}
-	if size > maxText {
-		return nil, fault.New(fault.TooLarge, "notes: %d bytes are over the limit of %d", size, maxText)
+	if size > names.MaxText {
+		return nil, fault.New(fault.TooLarge, "notes: %d bytes are over the limit of %d", size, names.MaxText)
 	}
 	return v1.Marshal(notes)
 }

@@ -43,6 +43,7 @@ func TestAccessOfTasks(t *testing.T) {
 		"a port":              page("/proxy/" + command.id + ":8080/"),
 		"a port of bytes":     tunnel("/proxy/" + command.id + ":9000/"),
 		"an undeclared port":  page("/proxy/" + command.id + ":9001/"),
+		"a terminal":          tunnel("/api/v1/detent/shells/" + shell.id + "/terminal"),
 		"a link":              func(who as) int { return who.post("/api/v1/detent/tasks/"+notebook.id+"/link", "").code },
 		"a link to a command": func(who as) int { return who.post("/api/v1/detent/tasks/"+command.id+"/link", "").code },
 		"a browser": func(who as) int {

@@ -15,6 +15,9 @@ import (
 //go:embed python_page.html
 var pythonTemplate string
 
+// pythonFrame is the frame of all pages. It is parsed once, because anybody can request these pages.
+var pythonFrame = template.Must(template.New("page").Parse(pythonTemplate))
+
 // pythonPage shows the reference of the Python package: a module's page, or the list of all.
 func (a *API) pythonPage(_ context.Context, c *call) error {
 	module := c.Params("module")
@@ -25,12 +28,8 @@ func (a *API) pythonPage(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	frame, err := template.New("page").Parse(pythonTemplate)
-	if err != nil {
-		return err
-	}
 	var b bytes.Buffer
-	err = frame.Execute(&b, map[string]any{"Page": page, "Module": module, "List": python.Path, "Version": a.cfg.DetentVersion})
+	err = pythonFrame.Execute(&b, map[string]any{"Page": page, "Module": module, "List": python.Path, "Version": a.cfg.DetentVersion})
 	if err != nil {
 		return err
 	}

@@ -74,28 +74,20 @@ func wireQuota(q store.Quota, now time.Time) v1.Quota {
 	return out
 }
 
-func (a *API) listQuotas(ctx context.Context, c *call, _ *v1.None) (*v1.GetQuotasResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
+func (a *API) listQuotas(ctx context.Context, c *call, req *v1.GetQuotasRequest) (*v1.GetQuotasResponse, error) {
+	w := req.Window
+	if w.Limit = cmp.Or(w.Limit, shownQuotas); w.Limit > maxShown {
+		return nil, fault.New(fault.Invalid, "limit: at most %d quotas are in one answer, found %d", maxShown, w.Limit)
 	}
-	if w.limit = cmp.Or(w.limit, shownQuotas); w.limit > maxShown {
-		return nil, fault.New(fault.Invalid, "limit: at most %d quotas are in one answer, found %d", maxShown, w.limit)
+	if w.Limit < 0 {
+		w.Limit = maxShown
 	}
-	if w.limit < 0 {
-		w.limit = maxShown
-	}
-	var f store.QuotaFilter
-	for name, id := range map[string]*int{"workspaceId": &f.Workspace, "projectId": &f.Project, "userId": &f.User} {
-		if *id, err = c.intOr(name, 0); err != nil {
-			return nil, err
-		}
-	}
+	f := store.QuotaFilter{Workspace: req.WorkspaceID, Project: req.ProjectID, User: req.UserID}
 	total, err := a.db.CountQuotas(ctx, c.scope, c.who.UserID, f)
 	if err != nil {
 		return nil, err
 	}
-	page, err := w.of(total)
+	page, err := place(w, total)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func TestQuotas(t *testing.T) {
 	})
 	t.Run("remarks", func(t *testing.T) {
 		got := me.post("/api/v1/experiments", createBody(yaml("workspace: mine", "project: p", "resources: {slots_per_trial: 7}"))).ok().tree()
-		if text := fmt.Sprint(at(t, got, "remarks")); !strings.Contains(text, "it needs 7 slots, more than the 6 slots of the quota of workspace mine in all pools: it waits until administrators of the cluster raise it") {
+		if text := fmt.Sprint(at(t, got, "remarks")); !strings.Contains(text, "it needs 7 slots, more than the 6 slots of the quota of workspace mine in all pools: it waits until administrators of the cluster raise the quota") {
 			t.Errorf("%s", text)
 		}
 	})

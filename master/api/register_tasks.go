@@ -29,14 +29,15 @@ type memberKey struct {
 	rank       int
 }
 
-func newTaskIO(ctx context.Context, db *store.DB, bus *store.Bus) *taskIO {
-	return &taskIO{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus),
+func newTaskIO(ctx context.Context, db *store.DB, bus *store.Bus, days int) *taskIO {
+	return &taskIO{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus, days),
 		origins: memory.New[memberKey, store.LogOrigin](0, knownMembers), policies: memory.New[string, *logPolicies](0, knownPolicies)}
 }
 
 // Wait returns when all reports of tasks are stored. Call it after the server has shut down.
 func (a *API) Wait() {
 	<-a.openAnswers.done
+	a.rechecks.Wait()
 	a.taskIO.metrics.Wait()
 	a.taskIO.logs.Wait()
 	a.taskIO.feed.Wait()
@@ -46,7 +47,7 @@ func (a *API) Wait() {
 // registerTaskRoutes registers the routes that are called from inside of tasks: by the runner,
 // the harness, and users' programs through the harness.
 func (a *API) registerTaskRoutes() {
-	a.taskIO = newTaskIO(a.stopping, a.db, a.bus)
+	a.taskIO = newTaskIO(a.stopping, a.db, a.bus, a.cfg.LogDays)
 	a.registerClaim()
 	a.registerRendezvous()
 	a.registerSignals()

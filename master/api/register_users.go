@@ -47,6 +47,8 @@ func (a *API) registerUserRoutes() {
 	a.registerArtifacts()
 	a.registerLive()
 	a.registerUpdates()
+	a.registerTerminal()
+	a.registerMeasurements()
 	a.registerProfiles()
 	a.registerOldUsers()
 	a.registerDocs()

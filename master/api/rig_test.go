@@ -124,11 +124,14 @@ func rigOf(t testing.TB, options store.Options, change ...func(*Config)) *rig {
 }
 
 // another starts a second master over the same database.
-func (r *rig) another() *rig {
+func (r *rig) another(change ...func(*Config)) *rig {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	second := *r
 	cfg := rigConfig(r.t)
+	for _, c := range change {
+		c(&cfg)
+	}
 	cfg.Webhooks = r.events()
 	second.api = New(ctx, cfg, r.db, r.bus, r.identity, r.discovery, slog.New(slog.DiscardHandler))
 	lis, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// registerRoles comes before the users' own routes, whose :id would take /users/assignments.
+// registerRoles must run before registerUsers: the route /users/:id would also match /users/assignments.
 func (a *API) registerRoles() {
 	serve(a, v1.AssignMultipleGroups, a.assignGroups)
 	serve(a, v1.ListGroups, a.listGroups)
@@ -32,24 +32,25 @@ func (a *API) registerRoles() {
 	serve(a, v1.PreviewAccess, a.previewAccess)
 }
 
-// rolesChanged makes changed roles take effect: at once on this master, and on the others when
-// what they remember of callers is too old (whoTTL).
+// rolesChanged makes changed roles effective: immediately on this master, and on other masters when
+// their cached callers expire (whoTTL).
 func (a *API) rolesChanged() {
 	a.auth.forgetAll()
 	a.bus.Publish(store.TopicAccess)
 }
 
-const typeOfPermissions = "PERMISSION_TYPE_"
+const permissionPrefix = "PERMISSION_TYPE_"
 
 func wireRole(r auth.Role) v1.Role {
 	w := v1.Role{RoleID: int(r.ID), Name: r.Name, ScopeTypeMask: &v1.ScopeTypeMask{Cluster: true, Workspace: !r.OnlyGlobal()}}
 	for _, p := range r.Permissions {
-		w.Permissions = append(w.Permissions, v1.Permission{ID: typeOfPermissions + p.Type, Name: p.Name, ScopeTypeMask: &v1.ScopeTypeMask{Cluster: true, Workspace: !p.Global}})
+		w.Permissions = append(w.Permissions, v1.Permission{ID: permissionPrefix + p.Type, Name: p.Name,
+			ScopeTypeMask: &v1.ScopeTypeMask{Cluster: true, Workspace: !p.Global}})
 	}
 	return w
 }
 
-func wire(r auth.Role) *v1.Role {
+func wireRolePtr(r auth.Role) *v1.Role {
 	w := wireRole(r)
 	return &w
 }
@@ -75,8 +76,8 @@ func (a *API) assignableRoles(ctx context.Context, c *call, req *v1.SearchRolesA
 	return &v1.SearchRolesAssignableToScopeResponse{Roles: wireRoles(list), Pagination: &p}, err
 }
 
-// seesAssignment reports whether the caller may know who has a role: their own roles, those in
-// workspaces that they see, and those for the whole cluster if they may assign roles.
+// seesAssignment reports whether the caller may see an assignment. Callers see their own assignments, the assignments in
+// workspaces that they may view, and assignments for the whole cluster if they may assign roles.
 func (c *call) seesAssignment(x store.Assignment) bool {
 	switch {
 	case c.who.Grants == nil || c.who.IsAdmin() || x.UserID != nil && *x.UserID == c.who.UserID:
@@ -87,7 +88,7 @@ func (c *call) seesAssignment(x store.Assignment) bool {
 	return c.seesGroups()
 }
 
-// withAssignments are roles with those who have them, in the order of the roles.
+// withAssignments groups assignments by role: each role with its users and groups, in the order of the list.
 func withAssignments(list []store.Assignment) (out []v1.RoleWithAssignments) {
 	for _, x := range list {
 		role, ok := auth.RoleByID(x.RoleID)
@@ -96,19 +97,22 @@ func withAssignments(list []store.Assignment) (out []v1.RoleWithAssignments) {
 		}
 		at := slices.IndexFunc(out, func(r v1.RoleWithAssignments) bool { return r.Role.RoleID == int(x.RoleID) })
 		if at < 0 {
-			at, out = len(out), append(out, v1.RoleWithAssignments{Role: wire(role)})
+			at, out = len(out), append(out, v1.RoleWithAssignments{Role: wireRolePtr(role)})
 		}
-		to := v1.RoleAssignment{Role: v1.Role{RoleID: int(role.ID), Name: role.Name}, ScopeWorkspaceID: x.WorkspaceID, ScopeCluster: x.WorkspaceID == nil}
+		assigned := v1.RoleAssignment{Role: v1.Role{RoleID: int(role.ID), Name: role.Name},
+			ScopeWorkspaceID: x.WorkspaceID, ScopeCluster: x.WorkspaceID == nil}
 		if x.UserID != nil {
-			out[at].UserRoleAssignments = append(out[at].UserRoleAssignments, v1.UserRoleAssignment{UserID: *x.UserID, RoleAssignment: to})
+			out[at].UserRoleAssignments = append(out[at].UserRoleAssignments,
+				v1.UserRoleAssignment{UserID: *x.UserID, RoleAssignment: assigned})
 		} else if x.GroupID != nil {
-			out[at].GroupRoleAssignments = append(out[at].GroupRoleAssignments, v1.GroupRoleAssignment{GroupID: *x.GroupID, RoleAssignment: to})
+			out[at].GroupRoleAssignments = append(out[at].GroupRoleAssignments,
+				v1.GroupRoleAssignment{GroupID: *x.GroupID, RoleAssignment: assigned})
 		}
 	}
 	return out
 }
 
-// summaries are roles with the places where they hold.
+// summaries returns the roles in a list of assignments, each with its scope: workspaces or the cluster.
 func summaries(list []store.Assignment) (roles []v1.Role, out []v1.RoleAssignmentSummary) {
 	pairs := make([][2]int, len(list))
 	for i, x := range list {
@@ -147,7 +151,7 @@ func (a *API) rolesByID(ctx context.Context, c *call, req *v1.GetRolesByIDReques
 		}
 		found := withAssignments(list)
 		if len(found) == 0 {
-			found = []v1.RoleWithAssignments{{Role: wire(role)}}
+			found = []v1.RoleWithAssignments{{Role: wireRolePtr(role)}}
 		}
 		resp.Roles = append(resp.Roles, found[0])
 	}
@@ -180,7 +184,7 @@ func (a *API) rolesOfGroup(ctx context.Context, c *call, g store.Group, _ *v1.No
 	return resp, err
 }
 
-// ownRoles are the caller's. Without roles in use, it shows what has been prepared.
+// ownRoles returns the caller's roles, also on a master that does not use roles yet.
 func (a *API) ownRoles(ctx context.Context, c *call, _ *v1.None) (*v1.GetPermissionsSummaryResponse, error) {
 	list, err := a.db.AssignmentsOfUser(ctx, c.who.UserID)
 	resp := &v1.GetPermissionsSummaryResponse{}
@@ -212,11 +216,11 @@ func (a *API) removeRoles(ctx context.Context, c *call, req *v1.RemoveAssignment
 	return &v1.Empty{}, nil
 }
 
-// assignments checks what a request wants to assign or to take: that all of it exists, and that
-// the caller may assign roles there.
+// assignments converts the assignments in a request. It checks that the roles, users, groups and workspaces exist, and
+// that the caller may assign roles there.
 func (a *API) assignments(ctx context.Context, c *call, users []v1.UserRoleAssignment, groups []v1.GroupRoleAssignment) ([]store.Assignment, error) {
 	if n := len(users) + len(groups); n == 0 || n > maxAssigned {
-		return nil, fault.New(fault.Invalid, "a request assigns 1 to %d roles, found %d", maxAssigned, n)
+		return nil, fault.New(fault.Invalid, "a request assigns or removes 1 to %d roles, found %d", maxAssigned, n)
 	}
 	var list []store.Assignment
 	add := func(field string, r v1.RoleAssignment, user, group *int) error {
@@ -291,9 +295,8 @@ func (a *API) assignment(ctx context.Context, c *call, field string, r v1.RoleAs
 	return x, fault.New(fault.Forbidden, "%s may not assign roles in workspace %d", c.who.Username, *x.WorkspaceID)
 }
 
-func (a *API) workspaceMembers(ctx context.Context, c *call, w store.Workspace, _ *v1.None) (*v1.GetGroupsAndUsersAssignedToWorkspaceResponse, error) {
-	name, _ := c.query("name")
-	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(name)) }
+func (a *API) workspaceMembers(ctx context.Context, c *call, w store.Workspace, req *v1.GetWorkspaceMembersRequest) (*v1.GetGroupsAndUsersAssignedToWorkspaceResponse, error) {
+	matches := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(req.Name)) }
 	list, err := a.db.AssignmentsIn(ctx, w.ID)
 	if err != nil {
 		return nil, err
@@ -314,8 +317,8 @@ func (a *API) workspaceMembers(ctx context.Context, c *call, w store.Workspace, 
 	if err != nil {
 		return nil, err
 	}
-	users = slices.DeleteFunc(users, func(u store.User) bool { return !has(u.Username) && !has(u.DisplayName) })
-	groups = slices.DeleteFunc(groups, func(g store.Group) bool { return !has(g.Name) })
+	users = slices.DeleteFunc(users, func(u store.User) bool { return !matches(u.Username) && !matches(u.DisplayName) })
+	groups = slices.DeleteFunc(groups, func(g store.Group) bool { return !matches(g.Name) })
 	list = slices.DeleteFunc(list, func(x store.Assignment) bool {
 		return !slices.ContainsFunc(users, func(u store.User) bool { return x.UserID != nil && u.ID == *x.UserID }) &&
 			!slices.ContainsFunc(groups, func(g store.Group) bool { return x.GroupID != nil && g.ID == *x.GroupID })

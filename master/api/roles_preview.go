@@ -10,16 +10,12 @@ import (
 
 // previewAccess shows what each user has with roles. Before roles are in use, it counts the admins
 // of basic mode as ClusterAdmins, because they become that at the switch.
-func (a *API) previewAccess(ctx context.Context, c *call, _ *v1.None) (*v1.AccessPreviewResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) previewAccess(ctx context.Context, c *call, req *v1.GetListRequest) (*v1.AccessPreviewResponse, error) {
 	users, _, err := a.db.Users(ctx, store.UserFilter{})
 	if err != nil {
 		return nil, err
 	}
-	users, p, err := cut(users, w)
+	users, p, err := cut(users, req.Window)
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,28 @@ func serveOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], f
 	a.routes = append(a.routes, r)
 }
 
+// rawQuery is raw for an endpoint with parameters.
+func rawQuery[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Context, c *call, req *Req) error) {
+	raw(a, e, func(ctx context.Context, c *call) error {
+		var req Req
+		if err := v1.ParseQuery(&req, c.values); err != nil {
+			return err
+		}
+		return fn(ctx, c, &req)
+	})
+}
+
+// rawQueryOn is rawOn for an endpoint with parameters.
+func rawQueryOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn func(ctx context.Context, c *call, it T, req *Req) error) {
+	rawOn(a, e, on, func(ctx context.Context, c *call, it T) error {
+		var req Req
+		if err := v1.ParseQuery(&req, c.values); err != nil {
+			return err
+		}
+		return fn(ctx, c, it, &req)
+	})
+}
+
 // raw is serve for an endpoint that reads its own body or writes its own response: a stream, a
 // file, a page.
 func raw[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Context, c *call) error) {
@@ -131,9 +153,14 @@ func allowed[T any](a *API, r *route, c *call, on object[T]) (T, error) {
 	return it, nil
 }
 
-// respond reads the body, calls fn and writes its result.
+// respond parses the parameters or the body, calls fn and writes its result.
 func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Context, c *call, req *Req) (*Resp, error)) error {
 	var req Req
+	if r.Query != nil {
+		if err := v1.ParseQuery(&req, c.values); err != nil {
+			return err
+		}
+	}
 	if r.Req != nil {
 		body, err := a.bodyOf(c, r)
 		if err != nil {
@@ -204,6 +231,7 @@ func (a *API) mount() {
 			return why
 		})
 	}
+	a.app.Use(scimPath, a.otherMethodOfSCIM)
 	a.app.Use(pages)
 }
 
@@ -246,7 +274,7 @@ func (r route) checkAccess(who auth.Who) error {
 		return fault.New(fault.Forbidden, "only the task itself may call this")
 	case who.Within != "" && !r.openToTasks():
 		return fault.New(fault.Forbidden, "a task's session may not do this; sign in as a user with det user login")
-	case who.ReadOnly && r.Verb != v1.View && r.Method != fiber.MethodGet:
+	case who.ReadOnly && r.Verb != v1.View && (r.Method != fiber.MethodGet || r.Verb == v1.Enter):
 		return fault.New(fault.Forbidden, "this access token may only read; sign in, or use a token that was created without --read-only")
 	case who.OwnerGone && !r.openToDeactivated():
 		return fault.New(fault.Unauthenticated, "user %s is deactivated; attempt %s may only report about itself", who.Username, who.AllocationID)

@@ -19,7 +19,7 @@ func (a *API) searchRuns(ctx context.Context, c *call, req *v1.SearchRunsRequest
 	if err != nil {
 		return nil, err
 	}
-	list, page, err := searchPage(ctx, c.scope, q, window{optional.Value(req.Offset), optional.Value(req.Limit)}, a.db.CountRuns, a.db.SearchRuns)
+	list, page, err := searchPage(ctx, c.scope, q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, a.db.CountRuns, a.db.SearchRuns)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ func (a *API) registerSCIM() {
 	raw(a, v1.ReplaceSCIMGroup, a.replaceSCIMGroup)
 	raw(a, v1.PatchSCIMGroup, a.patchSCIMGroup)
 	raw(a, v1.DeleteSCIMGroup, a.deleteSCIMGroup)
+	raw(a, v1.SearchSCIM, searchSCIM)
 	raw(a, v1.GetSCIMConfig, a.scimConfig)
 	raw(a, v1.ListSCIMTypes, a.listSCIM(scim.ResourceTypes))
 	raw(a, v1.GetSCIMType, a.oneSCIM(scim.ResourceTypes))
@@ -43,6 +44,21 @@ func (a *API) registerSCIM() {
 
 // ofSCIM reports whether a call has a path of SCIM, whose errors have another form.
 func ofSCIM(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), scimPath) }
+
+// otherMethodOfSCIM answers requests for a path of SCIM with a method that the path does not have.
+func (a *API) otherMethodOfSCIM(c *fiber.Ctx) error {
+	var methods []string
+	for _, r := range a.routes {
+		if r.Access == v1.BySCIM && fiber.RoutePatternMatch(c.Path(), r.Pattern()) {
+			methods = append(methods, r.Method)
+		}
+	}
+	if len(methods) == 0 {
+		return c.Next()
+	}
+	c.Set(fiber.HeaderAllow, strings.Join(methods, ", "))
+	return sendSCIMError(c, fiber.StatusMethodNotAllowed, nil, c.Method()+" is not possible here")
+}
 
 func sendSCIMError(c *fiber.Ctx, status int, err error, detail string) error {
 	body := map[string]any{"schemas": []string{scim.ErrorSchema}, "status": strconv.Itoa(status), "detail": detail}
@@ -163,6 +179,11 @@ func sendSCIMList(c *call, p scimPage, total int, resources []map[string]any) er
 // scimConfig describes what the master supports.
 func (a *API) scimConfig(_ context.Context, c *call) error {
 	return sendSCIM(c.Ctx, fiber.StatusOK, a.located("ServiceProviderConfig", "", scim.Supported(maxSCIMPage, v1.ConfigBody)))
+}
+
+// searchSCIM gives the answer that RFC 7644, section 3.12, has for a request that a server does not support.
+func searchSCIM(context.Context, *call) error {
+	return fault.New(fault.Unimplemented, "users and groups are not searched at once; search in %s/Users or %s/Groups with a filter", scimPath, scimPath)
 }
 
 // located adds its own URL to a description.

@@ -184,8 +184,8 @@ func TestSCIMUsers(t *testing.T) {
 func TestSCIMTakesOverNobody(t *testing.T) {
 	r := newRoleRig(t, withSCIM)
 	idp, admin := r.scimClient(), r.user("admin")
-	idp.post("/scim/v2/Users", `{"userName":"ADMIN"}`).scimSays(409, "SCIM does not take it over")
-	idp.post("/scim/v2/Users", `{"userName":"determined"}`).scimSays(409, "SCIM does not take it over")
+	idp.post("/scim/v2/Users", `{"userName":"ADMIN"}`).scimSays(409, "SCIM cannot manage the account")
+	idp.post("/scim/v2/Users", `{"userName":"determined"}`).scimSays(409, "SCIM cannot manage the account")
 	for id := range 3 {
 		idp.get(fmt.Sprintf("/scim/v2/Users/%d", id)).is(404)
 		idp.scimPatch(fmt.Sprintf("/scim/v2/Users/%d", id), `{"op":"replace","path":"active","value":false}`).is(404)
@@ -194,8 +194,8 @@ func TestSCIMTakesOverNobody(t *testing.T) {
 	admin.post("/api/v1/users", `{"user":{"username":"root","active":true,"remote":true,"admin":true}}`).ok()
 	admin.post("/api/v1/users", `{"user":{"username":"boss","active":true,"remote":true}}`).ok()
 	r.give(auth.ClusterAdmin, "boss", 0)
-	idp.post("/scim/v2/Users", `{"userName":"root"}`).scimSays(409, "is an administrator's")
-	idp.post("/scim/v2/Users", `{"userName":"boss"}`).scimSays(409, "is an administrator's")
+	idp.post("/scim/v2/Users", `{"userName":"root"}`).scimSays(409, "SCIM cannot manage the account")
+	idp.post("/scim/v2/Users", `{"userName":"boss"}`).scimSays(409, "SCIM cannot manage the account")
 	admin.post("/api/v1/users", `{"user":{"username":"guest","active":true,"remote":true}}`).ok()
 	idp.post("/scim/v2/Users", `{"userName":"guest"}`).is(201)
 
@@ -207,7 +207,7 @@ func TestSCIMTakesOverNobody(t *testing.T) {
 	}
 	// Groups: none that exists, and only users of the client.
 	admin.post("/api/v1/groups", `{"name":"owners"}`).ok()
-	idp.post("/scim/v2/Groups", `{"displayName":"owners"}`).scimSays(409, "SCIM takes over no group")
+	idp.post("/scim/v2/Groups", `{"displayName":"owners"}`).scimSays(409, "SCIM cannot take over an existing group")
 	idp.post("/scim/v2/Groups", `{"displayName":"ml","members":[{"value":"1"}]}`).scimSays(400, "there is no user 1")
 }
 

@@ -29,7 +29,7 @@ func (r route) openToTasks() bool {
 		return true
 	case r.Access == v1.ByAdmins || r.Access == v1.BySCIM || noun == "master" && rest != "":
 		return false
-	case r.Method == "GET", r.Path == v1.SendCustomEvent.Path:
+	case r.Method == "GET" && r.Verb != v1.Enter, r.Path == v1.SendCustomEvent.Path:
 		return true
 	}
 	return writableByTasks[noun]

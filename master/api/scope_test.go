@@ -30,7 +30,7 @@ func TestRoutesForPrograms(t *testing.T) {
 	r.anyone().get("/info").ok()
 	want := []string{
 		"DELETE /templates/:name", "DELETE /workspaces/:id", "GET /master/config", "PATCH /master/config", "GET /master/logs", "PATCH /template/rename", "PATCH /templates/:name",
-		"PATCH /users/:id", "PATCH /workspaces/:id", "POST /detent/tasks/:id/link", "POST /templates/:name", "POST /users", "POST /users/:id/password", "POST /tokens", "PATCH /tokens/:id", "DELETE /detent/sessions/:id",
+		"PATCH /users/:id", "PATCH /workspaces/:id", "POST /detent/tasks/:id/link", "GET /detent/shells/:id/terminal", "POST /templates/:name", "POST /users", "POST /users/:id/password", "POST /tokens", "PATCH /tokens/:id", "DELETE /detent/sessions/:id",
 		"POST /workspaces", "POST /workspaces/:id/archive", "POST /workspaces/:id/pin", "POST /workspaces/:id/projects", "POST /workspaces/:id/unarchive",
 		"POST /workspaces/:id/unpin", "PUT /templates/:name", "POST /webhooks", "PATCH /webhooks/:id", "DELETE /webhooks/:id", "POST /webhooks/:id/test",
 		"POST /detent/webhooks/:id/deliveries/:delivery/redeliver",

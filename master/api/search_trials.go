@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -18,29 +19,21 @@ const (
 
 // searchTrials returns trials of a search by id, each with its curve. A part ends early where the
 // trials have reported very much; the next part begins after its last trial.
-func (a *API) searchTrials(ctx context.Context, c *call, e store.ExperimentHead, _ *v1.None) (*v1.GetSearchTrialsResponse, error) {
-	f := store.SearchTrialFilter{Experiment: e.ID}
-	var err error
-	if f.After, err = c.atLeast("after", 0, math.MaxInt32); err != nil {
-		return nil, err
+func (a *API) searchTrials(ctx context.Context, c *call, e store.ExperimentHead, req *v1.GetSearchTrialsRequest) (*v1.GetSearchTrialsResponse, error) {
+	f := store.SearchTrialFilter{Experiment: e.ID, After: req.After, ChangedSince: req.ChangedSince}
+	if f.After < 0 {
+		return nil, fault.New(fault.Invalid, "after: %d is not the id of a trial", f.After)
 	}
-	if f.ChangedSince, err = c.timeOf("changedSince"); err != nil {
-		return nil, err
-	}
-	points, err := c.atLeast("points", maxSearchPoints, maxSearchPoints)
+	points, err := between("points", req.Points, maxSearchPoints, maxSearchPoints)
 	if err != nil {
 		return nil, err
 	}
-	if f.Limit, err = c.atLeast("limit", maxSearchTrials, maxSearchTrials); err != nil {
+	if f.Limit, err = between("limit", req.Limit, maxSearchTrials, maxSearchTrials); err != nil {
 		return nil, err
 	}
-	group, _ := c.query("group")
-	if group == "" {
-		group = store.Validation
-	}
-	name, _ := c.query("metric")
-	if name == "" || len(name) > maxName || len(group) > maxName {
-		return nil, fault.New(fault.Invalid, "metric: a name of at most %d bytes is needed", maxName)
+	group, name := cmp.Or(req.Group, store.Validation), req.Metric
+	if name == "" || len(name) > maxMetric || len(group) > maxMetric {
+		return nil, fault.New(fault.Invalid, "metric: a name of at most %d bytes is needed", maxMetric)
 	}
 	resp := &v1.GetSearchTrialsResponse{Time: time.Now()}
 	list, err := a.db.SearchTrials(ctx, f)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
+
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // TestSearchTrials: the API returns the trials of a search by id with their curves, in parts, or
@@ -78,8 +80,16 @@ func TestAttempts(t *testing.T) {
 func TestNomadPages(t *testing.T) {
 	for ui, want := range map[string]string{"": "", "https://nomad.example.org/": "https://nomad.example.org/ui/jobs/det-1-1@ml", "http://n:4646": "http://n:4646/ui/jobs/det-1-1@ml"} {
 		a := &API{cfg: Config{NomadUI: ui, Namespaces: []string{"ml"}}}
-		if got := a.nomadPage("jobs", "det-1-1@"+a.namespaceOf("none")); got != want {
+		if got := a.nomadPage("none", "jobs", "det-1-1@"+a.namespaceOf("none")); got != want {
 			t.Errorf("with %q: %q; want %q", ui, got, want)
 		}
+	}
+	a := &API{cfg: Config{NomadUI: "http://e", RegionUIs: map[string]string{"west": "http://w/", "north": ""},
+		Pools: pool.Set{{Name: "west", Region: "west"}, {Name: "north", Region: "north"}}}}
+	if got := a.nomadPage("west", "allocations", "x"); got != "http://w/ui/allocations/x?region=west" {
+		t.Errorf("in another region: %q", got)
+	}
+	if got := a.nomadPage("north", "allocations", "x"); got != "" {
+		t.Errorf("in a region without a UI: %q", got)
 	}
 }

@@ -14,11 +14,7 @@ func (a *API) registerSecrets() {
 }
 
 // listUserSecrets lists the secrets that the caller may mount somewhere.
-func (a *API) listUserSecrets(ctx context.Context, c *call, _ *v1.None) (*v1.GetUserSecretsResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) listUserSecrets(ctx context.Context, c *call, req *v1.GetListRequest) (*v1.GetUserSecretsResponse, error) {
 	var offered task.Secrets
 	var names []string
 	for _, s := range a.cfg.Site.Secrets {
@@ -44,7 +40,7 @@ func (a *API) listUserSecrets(ctx context.Context, c *call, _ *v1.None) (*v1.Get
 			list = append(list, one)
 		}
 	}
-	list, page, err := cut(list, w)
+	list, page, err := cut(list, req.Window)
 	return &v1.GetUserSecretsResponse{Pagination: &page, Secrets: list}, err
 }
 

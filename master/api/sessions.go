@@ -60,12 +60,8 @@ func agentOf(header string) string {
 	return fault.ClipTo(clean, maxAgent-len("…"))
 }
 
-func (a *API) listSessions(ctx context.Context, c *call, _ *v1.None) (*v1.GetSessionsResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
-	user, err := a.sessionsOf(ctx, c)
+func (a *API) listSessions(ctx context.Context, c *call, req *v1.GetSessionsRequest) (*v1.GetSessionsResponse, error) {
+	user, err := a.sessionsOf(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +69,7 @@ func (a *API) listSessions(ctx context.Context, c *call, _ *v1.None) (*v1.GetSes
 	if err != nil {
 		return nil, err
 	}
-	p, err := w.of(total)
+	p, err := place(req.Window, total)
 	if err != nil {
 		return nil, err
 	}
@@ -90,15 +86,10 @@ func (a *API) listSessions(ctx context.Context, c *call, _ *v1.None) (*v1.GetSes
 }
 
 // sessionsOf returns the user whose sessions a call lists; 0 for all.
-func (a *API) sessionsOf(ctx context.Context, c *call) (int, error) {
-	all, err := c.flag("all")
-	if err != nil {
-		return 0, err
-	}
-	name, _ := c.query("username")
-	name = strings.ToLower(name)
+func (a *API) sessionsOf(ctx context.Context, c *call, req *v1.GetSessionsRequest) (int, error) {
+	name := strings.ToLower(req.Username)
 	switch {
-	case (name == "" || name == c.who.Username) && (all == nil || !*all):
+	case (name == "" || name == c.who.Username) && !req.All:
 		return c.who.UserID, nil
 	case !c.who.IsAdmin():
 		return 0, fault.New(fault.Forbidden, "only an admin may list the sessions of others")

@@ -70,7 +70,11 @@ func conforms(t testing.TB, path string, v any, typ reflect.Type) {
 // Every route of the table that only reads answers with its own type, on a
 // cluster where there is one of everything.
 func TestAnswersConform(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, func(c *Config) {
+		c.Measure = func(context.Context, string) ([]v1.DeviceMeasurement, error) {
+			return []v1.DeviceMeasurement{{UUID: "GPU-1", TemperatureC: new(61)}}, nil
+		}
+	})
 	me, admin := r.user("determined"), r.user("admin")
 	r.node("n1", "node-1", 2)
 	id := me.create(yaml(), `"activate":true`, `"modelDefinition":[`+modelFile("a.py", "1")+`]`)
@@ -95,6 +99,7 @@ func TestAnswersConform(t *testing.T) {
 	admin.post("/api/v1/webhooks/"+values["webhooks"]+"/test", "").is(400)
 	required := map[string]string{ // parameters without which a route answers 400
 		v1.ListSearchTrials.Path:   "?metric=loss",
+		v1.SearchLogs.Path:         "?searchText=a",
 		v1.GetRawUsage.Path:        "?timestampAfter=2026-01-01T00:00:00Z&timestampBefore=2026-02-01T00:00:00Z",
 		v1.GetAggregatedUsage.Path: "?startDate=2026-01-01&endDate=2026-01-31&period=" + string(v1.ResourceAllocationAggregationPeriodDaily),
 	}

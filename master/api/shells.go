@@ -52,8 +52,8 @@ func (a *API) oneShell(ctx context.Context, k store.Task, private bool) (v1.Shel
 	return list[0], nil
 }
 
-func (a *API) listShells(ctx context.Context, c *call, _ *v1.None) (*v1.GetShellsResponse, error) {
-	list, page, err := a.tasksOf(ctx, c, launch.Shell())
+func (a *API) listShells(ctx context.Context, c *call, req *v1.GetCommandsRequest) (*v1.GetShellsResponse, error) {
+	list, page, err := a.tasksOf(ctx, c, req, launch.Shell())
 	if err != nil {
 		return nil, err
 	}

@@ -25,10 +25,10 @@ func (a *API) registerSignals() {
 
 // preemption answers true as soon as the attempt is preempted, and from then on; it answers
 // false after the caller's timeout.
-func (a *API) preemption(ctx context.Context, c *call, id string, _ *v1.None) (*v1.PreemptionSignalResponse, error) {
-	seconds, err := c.intOr("timeoutSeconds", int(maxPoll.Seconds()))
-	if err != nil {
-		return nil, err
+func (a *API) preemption(ctx context.Context, c *call, id string, req *v1.AwaitPreemptionRequest) (*v1.PreemptionSignalResponse, error) {
+	seconds := int(maxPoll.Seconds())
+	if req.TimeoutSeconds != nil {
+		seconds = *req.TimeoutSeconds
 	}
 	if seconds < 0 {
 		return nil, fault.New(fault.Invalid, "timeout_seconds: %d is negative", seconds)
@@ -69,7 +69,7 @@ func (a *API) ackPreemption(ctx context.Context, _ *call, id string, _ *v1.None)
 }
 
 func (a *API) pendingPreemption(ctx context.Context, _ *call, id string, _ *v1.None) (*v1.None, error) {
-	return a.ownSignal(id, a.db.RequestPreemption(ctx, id, "its task said that its node is going away"), store.TopicEvents)
+	return a.ownSignal(id, a.db.RequestPreemption(ctx, id, "its task reported that its node is shutting down"), store.TopicEvents)
 }
 
 func (a *API) ready(ctx context.Context, _ *call, id string, _ *v1.None) (*v1.None, error) {
@@ -119,14 +119,16 @@ func (a *API) taskAccelerators(ctx context.Context, _ *call, t store.Task, _ *v1
 	return resp, nil
 }
 
-// maxAccelerators is more than a node has, even with all its GPUs divided.
-const maxAccelerators = 256
+const (
+	maxAccelerators    = 256  // more than a node has, even with all its GPUs divided
+	maxAcceleratorText = 1000 // bytes
+)
 
 // clippedAccelerators cuts the names in a member's report to their maximum length.
 func clippedAccelerators(d v1.AcceleratorData) v1.AcceleratorData {
 	for _, text := range []*string{d.AcceleratorType, d.AllocationID, d.ContainerID, d.NodeName, d.ResourcePool, d.TaskID} {
 		if text != nil {
-			*text = fault.ClipTo(*text, maxName)
+			*text = fault.ClipTo(*text, maxAcceleratorText)
 		}
 	}
 	d.AcceleratorUUIDs = d.AcceleratorUUIDs[:min(len(d.AcceleratorUUIDs), maxAccelerators)]

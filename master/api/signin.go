@@ -94,6 +94,11 @@ func (a *API) provider(ctx context.Context, c *call, key string, most int) (end 
 	if a.cfg.SignIn == nil {
 		return nil, fault.New(fault.NotFound, "no identity provider is configured; sign in with det user login")
 	}
+	return a.limitSignIns(ctx, c, key, most)
+}
+
+// limitSignIns limits the calls to other services that anonymous callers can cause.
+func (a *API) limitSignIns(ctx context.Context, c *call, key string, most int) (end func(), err error) {
 	key += " " + a.addressOf(c.Ctx)
 	tallies, err := a.db.CountLogin(ctx, []string{key}, LoginWindow)
 	if err != nil {
@@ -143,9 +148,17 @@ func (a *API) redirectToProvider(c *call, relay string) error {
 		return failedSignIn(c, err)
 	}
 	defer end()
-	attempt, address, err := a.cfg.SignIn.Start(ctx, c.Params("provider"))
-	if err != nil {
+	if err := a.beginAt(ctx, c, a.cfg.SignIn.Start, c.Params("provider"), relay, key); err != nil {
 		return failedSignIn(c, err)
+	}
+	return nil
+}
+
+// beginAt sends a browser to a provider's page.
+func (a *API) beginAt(ctx context.Context, c *call, start func(context.Context, string) (signin.Attempt, string, error), provider, relay string, key []byte) error {
+	attempt, address, err := start(ctx, provider)
+	if err != nil {
+		return err
 	}
 	b, err := json.Marshal(pendingSignIn{Attempt: attempt, Relay: fault.Clip(relay), Key: key, Until: time.Now().Add(signInTime).Unix()})
 	if err != nil {
@@ -203,6 +216,9 @@ func (a *API) completeSignIn(c *call, p pendingSignIn) error {
 	}
 	defer end()
 	if code, failed := c.query("error"); failed {
+		if a.cfg.SignIn.Again(p.Attempt, code) {
+			return a.beginAt(ctx, c, a.cfg.SignIn.StartPlain, p.Provider, p.Relay, p.Key)
+		}
 		why, _ := c.query("error_description")
 		return fault.New(fault.Unauthenticated, "the identity provider %s rejected the sign-in: %s %s", p.Provider, fault.Clip(code), fault.Clip(why))
 	}
@@ -265,41 +281,60 @@ func (a *API) signedInAs(ctx context.Context, c *call, who signin.Identity, cfg 
 	if !u.Active {
 		return u, "", fault.New(fault.Forbidden, "user is not active: an admin can activate %s with det user activate %s", u.Username, u.Username)
 	}
-	if err := a.syncGroups(ctx, c, u, who, cfg); err != nil {
+	joined, left, err := a.syncGroups(ctx, u.ID, u.Username, who, cfg)
+	if err != nil {
 		return u, "", err
+	}
+	if len(joined)+len(left) > 0 {
+		noteDone(c, map[string]any{"joinedGroups": joined, "leftGroups": left})
 	}
 	token, hash := auth.NewToken()
 	at := a.place(c)
 	at.Issuer, at.SID = who.Issuer, who.SID
-	if err := a.db.NewSessionAt(ctx, u, hash, cfg.SessionLife, at); err != nil {
+	at.Provider, at.Tokens = cfg.Name, a.tokensFor(who, cfg, hash)
+	life := who.Grant.Life(cfg.SessionLife, time.Now())
+	if err := a.db.NewSessionAt(ctx, u, hash, life, at); err != nil {
+		return u, "", err
+	}
+	if life < cfg.SessionLife {
+		a.log.Warn("the identity provider gave no refresh token, so a session is short: allow the client to have refresh tokens, or set offline_access: never",
+			"provider", cfg.Name, "username", u.Username, "lasts", life.Round(time.Second))
+	}
+	if err := a.db.SignedIn(ctx, who.Issuer, who.Subject, knownOf(who, cfg), cfg.Recheck); err != nil {
 		return u, "", err
 	}
 	a.auth.forget(u.ID) // the provider may have changed the admin mark
 	return u, token, nil
 }
 
-// syncGroups lets a user join and leave groups, as the provider says.
-func (a *API) syncGroups(ctx context.Context, c *call, u store.User, who signin.Identity, cfg signin.Config) error {
-	if !cfg.Sync.On() {
-		return nil
-	}
-	m := store.Memberships{Provider: cfg.Name, Create: cfg.Sync.Create}
+// memberships are the groups here that a provider gives a user, and how many of its names no group here
+// can have.
+func memberships(who signin.Identity, cfg signin.Config) (m store.Memberships, unusable int) {
+	m = store.Memberships{Provider: cfg.Name, Create: cfg.Sync.Create}
 	here, unusable := cfg.Sync.Here(who.Groups)
 	for _, g := range here {
 		m.Groups = append(m.Groups, store.ProviderGroup{Name: g.Name, Ours: g.Ours})
 	}
-	joined, left, err := a.db.SyncMemberships(ctx, u.ID, m)
+	return m, unusable
+}
+
+// syncGroups lets a user join and leave groups, as the provider says.
+func (a *API) syncGroups(ctx context.Context, userID int, username string, who signin.Identity, cfg signin.Config) (joined, left []string, err error) {
+	if !cfg.Sync.On() {
+		return nil, nil, nil
+	}
+	m, unusable := memberships(who, cfg)
+	joined, left, err = a.db.SyncMemberships(ctx, userID, m)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if unusable > 0 {
-		a.log.Warn("an identity provider sent names of groups that no group here can have", "provider", cfg.Name, "username", u.Username, "names", unusable)
+		a.log.Warn("an identity provider sent names of groups that no group here can have", "provider", cfg.Name, "username", username, "names", unusable)
 	}
 	if len(joined)+len(left) > 0 {
 		a.rolesChanged()
-		noteDone(c, map[string]any{"joinedGroups": joined, "leftGroups": left})
 	}
-	return nil
+	return joined, left, nil
 }
 
 func (a *API) startDevice(ctx context.Context, c *call, req *v1.StartDeviceSignInRequest) (*v1.StartDeviceSignInResponse, error) {

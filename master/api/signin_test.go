@@ -27,6 +27,12 @@ type signInRig struct {
 
 func newSignInRig(t *testing.T, users map[string]map[string]any, change func(*signin.Config), with ...func(testing.TB, ...func(*Config)) *rig) *signInRig {
 	t.Helper()
+	return newSignInRigOf(t, 0, users, change, with...)
+}
+
+// newSignInRigOf is newSignInRig with a provider whose access tokens are valid for a while.
+func newSignInRigOf(t *testing.T, access time.Duration, users map[string]map[string]any, change func(*signin.Config), with ...func(testing.TB, ...func(*Config)) *rig) *signInRig {
+	t.Helper()
 	s := &signInRig{}
 	start := newRig
 	if len(with) > 0 {
@@ -44,7 +50,7 @@ func newSignInRig(t *testing.T, users map[string]map[string]any, change func(*si
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.issuer = identitytest.StartWithSignOut(t, at, []string{public + "/oidc/callback"}, public+"/oidc/logout", users)
+	s.issuer = identitytest.StartWith(t, at, []string{public + "/oidc/callback"}, identitytest.Options{SignOut: public + "/oidc/logout", Access: access}, users)
 	cfg = signin.Config{Name: "corp", Issuer: s.issuer, ClientID: "detent", ClientSecret: "the secret of the tests", Scopes: []string{"profile", "email", "groups"},
 		UsernameClaim: "preferred_username", DisplayNameClaim: "name", CreateUsers: true, SessionLife: time.Hour}
 	if change != nil {

@@ -31,10 +31,10 @@ func (a *API) listSlots(_ context.Context, _ *call, n node, _ *v1.None) (*v1.Slo
 }
 
 // slotOf finds the slot in the path, on its node.
-func (a *API) slotOf(ctx context.Context, c *call) (slotOf, error) {
+func (a *API) slotOf(ctx context.Context, c *call) (nodeSlot, error) {
 	n, err := a.nodeOf(ctx, c)
 	if err != nil {
-		return slotOf{}, err
+		return nodeSlot{}, err
 	}
 	id := c.Params("slot")
 	if pool := c.Params("pool"); pool != "" {
@@ -42,27 +42,27 @@ func (a *API) slotOf(ctx context.Context, c *call) (slotOf, error) {
 	}
 	s, ok := n.agent.Slots[id]
 	if !ok {
-		return slotOf{}, fault.New(fault.NotFound, "node %s has no slot %s; det slot list shows its slots", n.agent.ID, fault.Clip(id))
+		return nodeSlot{}, fault.New(fault.NotFound, "node %s has no slot %s; det slot list shows its slots", n.agent.ID, fault.Clip(id))
 	}
-	return slotOf{s, n.row}, nil
+	return nodeSlot{s, n.row}, nil
 }
 
-func (a *API) slot(_ context.Context, _ *call, s slotOf, _ *v1.None) (*v1.SlotResponse, error) {
+func (a *API) slot(_ context.Context, _ *call, s nodeSlot, _ *v1.None) (*v1.SlotResponse, error) {
 	return &v1.SlotResponse{Slot: s.slot}, nil
 }
 
-func (a *API) enableSlot(ctx context.Context, c *call, s slotOf, _ *v1.None) (*v1.SlotResponse, error) {
+func (a *API) enableSlot(ctx context.Context, c *call, s nodeSlot, _ *v1.None) (*v1.SlotResponse, error) {
 	return a.slotAfter(ctx, c, a.db.EnableSlot(ctx, s.row.ID, slotKey(s.slot)))
 }
 
-func (a *API) disableSlot(ctx context.Context, c *call, s slotOf, req *v1.DisableRequest) (*v1.SlotResponse, error) {
+func (a *API) disableSlot(ctx context.Context, c *call, s nodeSlot, req *v1.DisableRequest) (*v1.SlotResponse, error) {
 	return a.slotAfter(ctx, c, a.db.DisableSlot(ctx, s.row.ID, slotKey(s.slot), req.Drain))
 }
 
-// slotAfter returns the slot after a change.
-func (a *API) slotAfter(ctx context.Context, c *call, wrote error) (*v1.SlotResponse, error) {
-	if wrote != nil {
-		return nil, wrote
+// slotAfter returns the slot after it was enabled or disabled; err is the error of that change.
+func (a *API) slotAfter(ctx context.Context, c *call, err error) (*v1.SlotResponse, error) {
+	if err != nil {
+		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)
 	s, err := a.slotOf(ctx, c)

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -36,24 +37,17 @@ func wireTemplate(t store.Template, who auth.Who) (v1.Template, error) {
 	return v1.Template{Name: t.Name, WorkspaceID: t.WorkspaceID, Config: shown.Config, Source: &shown.Source}, nil
 }
 
-func (a *API) listTemplates(ctx context.Context, c *call, _ *v1.None) (*v1.GetTemplatesResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
-	f := store.TemplateFilter{}
-	f.Name, _ = c.query("name")
-	if f.WorkspaceIDs, err = c.numbers("workspaceIds"); err != nil {
-		return nil, err
-	}
-	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_NAME": "name"}); err != nil {
+func (a *API) listTemplates(ctx context.Context, c *call, req *v1.GetTemplatesRequest) (*v1.GetTemplatesResponse, error) {
+	f := store.TemplateFilter{Name: req.Name, WorkspaceIDs: req.WorkspaceIDs}
+	var err error
+	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_NAME": "name"}); err != nil {
 		return nil, err
 	}
 	list, err := a.db.Templates(ctx, c.scope, f)
 	if err != nil {
 		return nil, err
 	}
-	page, pagination, err := cut(list, w)
+	page, pagination, err := cut(list, req.Window)
 	resp := &v1.GetTemplatesResponse{Pagination: pagination, Templates: make([]v1.Template, len(page))}
 	for i, t := range page {
 		if resp.Templates[i], err = wireTemplate(t, c.who); err != nil {
@@ -113,7 +107,7 @@ func checkTemplateName(what, name string) error {
 	if strings.Contains(name, "/") {
 		return fault.New(fault.Invalid, "%s: the name of a template must not contain /", what)
 	}
-	return checkName(what, name, maxName)
+	return checkName(what, name, names.MaxUnique)
 }
 
 func (a *API) createTemplate(ctx context.Context, c *call, req *v1.Template) (*v1.TemplateResponse, error) {

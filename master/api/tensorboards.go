@@ -50,8 +50,8 @@ func (a *API) oneTensorboard(ctx context.Context, k store.Task) (v1.Tensorboard,
 	return list[0], nil
 }
 
-func (a *API) listTensorboards(ctx context.Context, c *call, _ *v1.None) (*v1.GetTensorboardsResponse, error) {
-	list, page, err := a.tasksOf(ctx, c, launch.Tensorboard())
+func (a *API) listTensorboards(ctx context.Context, c *call, req *v1.GetCommandsRequest) (*v1.GetTensorboardsResponse, error) {
+	list, page, err := a.tasksOf(ctx, c, req, launch.Tensorboard())
 	if err != nil {
 		return nil, err
 	}

@@ -47,30 +47,14 @@ func wireToken(t store.Token) v1.TokenInfo {
 		Revoked: t.RevokedAt != nil, TokenType: v1.TokenTypeAccess, ReadOnly: t.ReadOnly, LastUsedAt: t.LastUsedAt}
 }
 
-func (a *API) listTokens(ctx context.Context, c *call, _ *v1.None) (*v1.GetAccessTokensResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
-	f := store.TokenFilter{}
+func (a *API) listTokens(ctx context.Context, c *call, req *v1.GetAccessTokensRequest) (*v1.GetAccessTokensResponse, error) {
+	// A call that names tokens gets them even if they are no longer valid.
+	f := store.TokenFilter{Username: req.Username, IDs: req.TokenIDs, Inactive: req.ShowInactive || len(req.TokenIDs) > 0}
 	if !c.who.IsAdmin() {
 		f.UserID = c.who.UserID
 	}
-	f.Username, _ = c.query("username")
-	for _, text := range c.list("tokenIds") {
-		id, err := number(text)
-		if err != nil {
-			return nil, fault.New(fault.Invalid, "tokenIds: expected whole numbers, found %q", fault.Clip(text))
-		}
-		f.IDs = append(f.IDs, id)
-	}
-	inactive, err := c.flag("showInactive")
-	if err != nil {
-		return nil, err
-	}
-	// A call that names tokens gets them even if they are no longer valid.
-	f.Inactive = inactive != nil && *inactive || len(f.IDs) > 0
-	f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_USER_ID": "user", "SORT_BY_EXPIRY": "expiry", "SORT_BY_CREATED_AT": "created",
+	var err error
+	f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_USER_ID": "user", "SORT_BY_EXPIRY": "expiry", "SORT_BY_CREATED_AT": "created",
 		"SORT_BY_TOKEN_TYPE": "type", "SORT_BY_REVOKED": "revoked", "SORT_BY_DESCRIPTION": "description"})
 	if err != nil {
 		return nil, err
@@ -79,7 +63,7 @@ func (a *API) listTokens(ctx context.Context, c *call, _ *v1.None) (*v1.GetAcces
 	if err != nil {
 		return nil, err
 	}
-	p, err := w.of(total)
+	p, err := place(req.Window, total)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +82,13 @@ func (a *API) createToken(ctx context.Context, c *call, req *v1.PostAccessTokenR
 	// Who has found a token could otherwise keep access after it is revoked.
 	if c.who.AccessToken {
 		return nil, fault.New(fault.Forbidden, "an access token cannot create another; sign in with det user login")
+	}
+	me, err := a.db.UserByID(ctx, c.who.UserID)
+	if err != nil {
+		return nil, err
+	}
+	if me.Service { // its session is that of a job, which ends
+		return nil, fault.New(fault.Forbidden, "the service account %s cannot create access tokens; an admin creates them with det token create %s", me.Username, me.Username)
 	}
 	age, err := a.db.SessionAge(ctx, c.who.SessionID)
 	if err != nil {

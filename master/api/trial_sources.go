@@ -86,21 +86,20 @@ const maxSourceReports = 100_000
 
 // metricsWith lists the reports of all trials that the caller may view and that said that they
 // work with a source.
-func (a *API) metricsWith(ctx context.Context, c *call, s store.TrialSource) ([]v1.MetricsReport, error) {
-	if t, ok := c.query("trialSourceInfoType"); ok && t != "" && t != string(v1.TrialSourceInfoTypeUnspecified) {
-		kind, err := sourceKind(v1.TrialSourceInfoType(t))
+func (a *API) metricsWith(ctx context.Context, c *call, req *v1.GetSourceMetricsRequest, s store.TrialSource) ([]v1.MetricsReport, error) {
+	if t := req.TrialSourceInfoType; t != "" && t != v1.TrialSourceInfoTypeUnspecified {
+		kind, err := sourceKind(t)
 		if err != nil {
 			return nil, err
 		}
 		s.Kind = kind
 	}
-	group, _ := c.query("metricGroup")
 	trials, err := a.db.TrialsWith(ctx, c.scope, s)
 	if err != nil {
 		return nil, err
 	}
 	out, size := []v1.MetricsReport{}, 0
-	err = a.db.EachMetric(ctx, trials, group, func(page []store.MetricRow) error {
+	err = a.db.EachMetric(ctx, trials, req.MetricGroup, func(page []store.MetricRow) error {
 		for _, m := range page {
 			w := wireReport(m)
 			size += len(w.Metrics)
@@ -117,12 +116,12 @@ func (a *API) metricsWith(ctx context.Context, c *call, s store.TrialSource) ([]
 // maxSourceBytes bounds the values of those reports.
 const maxSourceBytes = 16 << 20
 
-func (a *API) modelVersionMetrics(ctx context.Context, c *call, v modelVersion, _ *v1.None) (*v1.GetTrialMetricsByModelVersionResponse, error) {
-	list, err := a.metricsWith(ctx, c, store.TrialSource{ModelID: &v.ModelID, Version: &v.Version})
+func (a *API) modelVersionMetrics(ctx context.Context, c *call, v modelVersion, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByModelVersionResponse, error) {
+	list, err := a.metricsWith(ctx, c, req, store.TrialSource{ModelID: &v.ModelID, Version: &v.Version})
 	return &v1.GetTrialMetricsByModelVersionResponse{Metrics: list}, err
 }
 
-func (a *API) checkpointMetrics(ctx context.Context, c *call, k store.Checkpoint, _ *v1.None) (*v1.GetTrialMetricsByCheckpointResponse, error) {
-	list, err := a.metricsWith(ctx, c, store.TrialSource{UUID: k.UUID})
+func (a *API) checkpointMetrics(ctx context.Context, c *call, k store.Checkpoint, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByCheckpointResponse, error) {
+	list, err := a.metricsWith(ctx, c, req, store.TrialSource{UUID: k.UUID})
 	return &v1.GetTrialMetricsByCheckpointResponse{Metrics: list}, err
 }

@@ -111,16 +111,13 @@ func checkpointWorkload(uuid, state string, steps int, at *time.Time, resources,
 	return w, json.Unmarshal(resources, &w.Resources)
 }
 
-func (a *API) listTrials(ctx context.Context, c *call, e store.ExperimentHead, _ *v1.None) (*v1.GetExperimentTrialsResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) listTrials(ctx context.Context, c *call, e store.ExperimentHead, req *v1.GetExperimentTrialsRequest) (*v1.GetExperimentTrialsResponse, error) {
 	f := store.TrialFilter{ExperimentID: e.ID, LogDays: a.cfg.LogDays}
-	if f.States, err = experimentStates(c.list("states")); err != nil {
+	var err error
+	if f.States, err = experimentStates(req.States); err != nil {
 		return nil, err
 	}
-	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_START_TIME": "start_time", "SORT_BY_END_TIME": "end_time",
+	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_START_TIME": "start_time", "SORT_BY_END_TIME": "end_time",
 		"SORT_BY_STATE": "state", "SORT_BY_BEST_VALIDATION_METRIC": "best", "SORT_BY_LATEST_VALIDATION_METRIC": "latest",
 		"SORT_BY_BATCHES_PROCESSED": "batches", "SORT_BY_DURATION": "duration", "SORT_BY_RESTARTS": "restarts",
 		"SORT_BY_CHECKPOINT_SIZE": "checkpoint_size", "SORT_BY_LOG_RETENTION_DAYS": "log_days"}); err != nil {
@@ -131,7 +128,7 @@ func (a *API) listTrials(ctx context.Context, c *call, e store.ExperimentHead, _
 		return nil, err
 	}
 	resp := &v1.GetExperimentTrialsResponse{}
-	if resp.Pagination, err = w.of(total); err != nil {
+	if resp.Pagination, err = place(req.Window, total); err != nil {
 		return nil, err
 	}
 	list, err := a.db.Trials(ctx, c.scope, f, resp.Pagination.StartIndex, resp.Pagination.EndIndex-resp.Pagination.StartIndex)
@@ -158,10 +155,11 @@ func (a *API) killTrial(ctx context.Context, c *call, t store.Trial, _ *v1.None)
 	return &v1.Empty{}, nil
 }
 
-// workloadFilter parses the filter for a trial's history.
-func (c *call) workloadFilter(trial int) (store.WorkloadFilter, error) {
-	f := store.WorkloadFilter{TrialID: trial, Groups: []string{"training", "validation"}, Checkpoints: true, Deleted: true}
-	switch option, _ := c.query("filter"); option {
+// workloadFilter translates the filter for a trial's history.
+func workloadFilter(req *v1.GetTrialWorkloadsRequest, trial int) (store.WorkloadFilter, error) {
+	f := store.WorkloadFilter{TrialID: trial, Groups: []string{"training", "validation"}, Checkpoints: true, Deleted: !req.RemoveDeletedCheckpoints,
+		Batches: req.IncludeBatchMetrics, SortKey: req.SortKey}
+	switch req.Filter {
 	case "", "FILTER_OPTION_UNSPECIFIED":
 	case "FILTER_OPTION_CHECKPOINT":
 		f.Groups = nil
@@ -170,9 +168,9 @@ func (c *call) workloadFilter(trial int) (store.WorkloadFilter, error) {
 	case "FILTER_OPTION_CHECKPOINT_OR_VALIDATION":
 		f.Groups = []string{"validation"}
 	default:
-		return f, fault.New(fault.Invalid, "filter: %q is not supported", fault.Clip(option))
+		return f, fault.New(fault.Invalid, "filter: %q is not one of FILTER_OPTION_CHECKPOINT, FILTER_OPTION_VALIDATION, FILTER_OPTION_CHECKPOINT_OR_VALIDATION", fault.Clip(req.Filter))
 	}
-	switch kind, _ := c.query("metricType"); kind {
+	switch req.MetricType {
 	case "", "METRIC_TYPE_UNSPECIFIED":
 	case "METRIC_TYPE_TRAINING":
 		f.Groups, f.Checkpoints = []string{"training"}, false
@@ -181,44 +179,31 @@ func (c *call) workloadFilter(trial int) (store.WorkloadFilter, error) {
 	case "METRIC_TYPE_PROFILING":
 		f.Groups, f.Checkpoints = []string{"gpu", "cpu", "memory", "disk", "network"}, false
 	default:
-		return f, fault.New(fault.Invalid, "metricType: %q is not supported", fault.Clip(kind))
+		return f, fault.New(fault.Invalid, "metricType: %q is not one of METRIC_TYPE_TRAINING, METRIC_TYPE_VALIDATION, METRIC_TYPE_PROFILING", fault.Clip(string(req.MetricType)))
 	}
-	if group, ok := c.query("group"); ok && group != "" {
-		f.Groups, f.Checkpoints = []string{group}, false
+	if req.Group != "" {
+		f.Groups, f.Checkpoints = []string{req.Group}, false
 	}
-	batches, err := c.flag("includeBatchMetrics")
-	if err != nil {
-		return f, err
-	}
-	f.Batches = batches != nil && *batches
-	without, err := c.flag("removeDeletedCheckpoints")
-	if err != nil {
-		return f, err
-	}
-	f.Deleted = without == nil || !*without
-	if f.SortKey, _ = c.query("sortKey"); f.SortKey == "batches" {
+	if f.SortKey == "batches" {
 		f.SortKey = ""
 	}
-	f.Desc, err = c.descending()
+	var err error
+	f.Desc, err = descending(req.OrderBy)
 	return f, err
 }
 
-func (a *API) workloads(ctx context.Context, c *call, t store.Trial, _ *v1.None) (*v1.GetTrialWorkloadsResponse, error) {
-	w, err := c.window()
+func (a *API) workloads(ctx context.Context, c *call, t store.Trial, req *v1.GetTrialWorkloadsRequest) (*v1.GetTrialWorkloadsResponse, error) {
+	f, err := workloadFilter(req, t.ID)
 	if err != nil {
 		return nil, err
 	}
-	f, err := c.workloadFilter(t.ID)
-	if err != nil {
-		return nil, err
-	}
-	from := max(0, w.offset)
-	list, total, err := a.db.Workloads(ctx, f, from, w.limit)
+	from := max(0, req.Offset)
+	list, total, err := a.db.Workloads(ctx, f, from, req.Limit)
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.GetTrialWorkloadsResponse{}
-	if resp.Pagination, err = (window{from, w.limit}).of(total); err != nil {
+	if resp.Pagination, err = place(v1.Window{Offset: from, Limit: req.Limit}, total); err != nil {
 		return nil, err
 	}
 	for _, x := range list {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -19,9 +18,6 @@ import (
 )
 
 const (
-	// maxFollowers is the maximum number of open WebSockets of /stream, and maxFollowersOfOne of
-	// one caller.
-	maxFollowers, maxFollowersOfOne = 128, 8
 	// maxSubscription is the maximum size of a client's message: it may know many ids.
 	maxSubscription = 512 << 10
 	// followInterval is the minimum time between two comparisons for one client.
@@ -39,38 +35,6 @@ func (a *API) registerUpdates() {
 	raw(a, v1.FollowUpdates, a.followUpdates)
 }
 
-// followers counts the open WebSockets of each caller.
-type followers struct {
-	mu  sync.Mutex
-	all int
-	of  map[string]int
-}
-
-// join admits one more, until the returned function is called.
-func (f *followers) join(who string) (leave func(), err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case f.of[who] >= maxFollowersOfOne:
-		return nil, fault.New(fault.TooMany, "%d streams of %s are open; close one", maxFollowersOfOne, who)
-	case f.all >= maxFollowers:
-		return nil, fault.New(fault.TooMany, "%d streams are open on this master; try again later", maxFollowers)
-	}
-	if f.of == nil {
-		f.of = map[string]int{}
-	}
-	f.all++
-	f.of[who]++
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.all--
-		if f.of[who]--; f.of[who] == 0 {
-			delete(f.of, who)
-		}
-	}, nil
-}
-
 // followUpdates answers GET /stream: a WebSocket over which the client follows projects, models
 // and their versions.
 func (a *API) followUpdates(_ context.Context, c *call) error {
@@ -78,7 +42,7 @@ func (a *API) followUpdates(_ context.Context, c *call) error {
 		c.Set("Upgrade", "websocket")
 		return fault.New(fault.Invalid, "GET /stream opens a WebSocket; send the header Upgrade: websocket")
 	}
-	leave, err := a.followers.join(c.who.Username)
+	leave, err := a.webSockets.updates.join(c.who.Username)
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,10 @@ import (
 func (a *API) registerUsage() {
 	serve(a, v1.GetRawUsage, a.rawUsage)
 	serve(a, v1.GetAggregatedUsage, a.aggregatedUsage)
-	raw(a, v1.GetRawUsageCSV, a.rawUsageCSV)
-	raw(a, v1.GetAggregatedUsageCSV, a.aggregatedUsageCSV)
-	raw(a, v1.GetAllocationsCSV, a.allocationsCSV)
+	serve(a, v1.ListDiskUse, a.listDiskUse)
+	rawQuery(a, v1.GetRawUsageCSV, a.rawUsageCSV)
+	rawQuery(a, v1.GetAggregatedUsageCSV, a.aggregatedUsageCSV)
+	rawQuery(a, v1.GetAllocationsCSV, a.allocationsCSV)
 }
 
 const (
@@ -30,25 +31,14 @@ const (
 	maxUsageFor = 10 * 366 * 24 * time.Hour // the longest time of a request
 )
 
-// usageWindow reads the times of a request.
-func (c *call) usageWindow() (since, until time.Time, err error) {
-	moment := func(name string) (t time.Time) {
-		if err != nil {
-			return t
+// usageWindow checks the times of a request.
+func usageWindow(req *v1.GetUsageRequest) (since, until time.Time, err error) {
+	for name, t := range map[string]*time.Time{"timestampAfter": req.TimestampAfter, "timestampBefore": req.TimestampBefore} {
+		if t == nil {
+			return since, until, fault.New(fault.Invalid, "%s: is required: a time such as 2026-01-31T00:00:00Z", name)
 		}
-		var given *time.Time
-		if given, err = c.timeOf(name); err == nil && given == nil {
-			err = fault.New(fault.Invalid, "%s: is required: a time such as 2026-01-31T00:00:00Z", name)
-		}
-		if err != nil {
-			return t
-		}
-		return *given
 	}
-	if since, until = moment("timestampAfter"), moment("timestampBefore"); err != nil {
-		return since, until, err
-	}
-	return since, until, usageSpan(since, until)
+	return *req.TimestampAfter, *req.TimestampBefore, usageSpan(*req.TimestampAfter, *req.TimestampBefore)
 }
 
 func usageSpan(since, until time.Time) error {
@@ -62,25 +52,24 @@ func usageSpan(since, until time.Time) error {
 }
 
 // usagePeriod reads the dates of a request for sums: days, or months.
-func (c *call) usagePeriod() (since, until time.Time, monthly bool, err error) {
-	period, _ := c.query("period")
+func usagePeriod(req *v1.GetAggregatedUsageRequest) (since, until time.Time, monthly bool, err error) {
 	layout, example := time.DateOnly, "2026-01-31"
-	switch v1.ResourceAllocationAggregationPeriod(period) {
+	switch req.Period {
 	case v1.ResourceAllocationAggregationPeriodDaily:
 	case v1.ResourceAllocationAggregationPeriodMonthly:
 		monthly, layout, example = true, "2006-01", "2026-01"
 	default:
 		return since, until, false, fault.New(fault.Invalid, "period: expected %s or %s", v1.ResourceAllocationAggregationPeriodDaily, v1.ResourceAllocationAggregationPeriodMonthly)
 	}
-	date := func(name string) (t time.Time) {
-		if text, _ := c.query(name); err == nil {
+	date := func(name, text string) (t time.Time) {
+		if err == nil {
 			if t, err = time.Parse(layout, text); err != nil {
 				err = fault.New(fault.Invalid, "%s: expected a date such as %s, found %q", name, example, fault.Clip(text))
 			}
 		}
 		return t
 	}
-	if since, until = date("startDate"), date("endDate"); err != nil {
+	if since, until = date("startDate", req.StartDate), date("endDate", req.EndDate); err != nil {
 		return since, until, monthly, err
 	}
 	if since.After(until) {
@@ -93,8 +82,8 @@ func (c *call) usagePeriod() (since, until time.Time, monthly bool, err error) {
 }
 
 // usages lists the attempts that a request asks for.
-func (a *API) usages(ctx context.Context, c *call) ([]store.Usage, error) {
-	since, until, err := c.usageWindow()
+func (a *API) usages(ctx context.Context, c *call, req *v1.GetUsageRequest) ([]store.Usage, error) {
+	since, until, err := usageWindow(req)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +94,8 @@ func (a *API) usages(ctx context.Context, c *call) ([]store.Usage, error) {
 	return list, err
 }
 
-func (a *API) rawUsage(ctx context.Context, c *call, _ *v1.None) (*v1.ResourceAllocationRawResponse, error) {
-	list, err := a.usages(ctx, c)
+func (a *API) rawUsage(ctx context.Context, c *call, req *v1.GetUsageRequest) (*v1.ResourceAllocationRawResponse, error) {
+	list, err := a.usages(ctx, c, req)
 	resp := &v1.ResourceAllocationRawResponse{ResourceEntries: make([]v1.ResourceAllocationRawEntry, len(list))}
 	for i, u := range list {
 		e := v1.ResourceAllocationRawEntry{Kind: strings.ToLower(u.TaskType), StartTime: &list[i].StartedAt, EndTime: u.EndedAt, Username: u.Username, UserID: u.OwnerID,
@@ -119,8 +108,8 @@ func (a *API) rawUsage(ctx context.Context, c *call, _ *v1.None) (*v1.ResourceAl
 	return resp, err
 }
 
-func (a *API) aggregatedUsage(ctx context.Context, c *call, _ *v1.None) (*v1.ResourceAllocationAggregatedResponse, error) {
-	since, until, monthly, err := c.usagePeriod()
+func (a *API) aggregatedUsage(ctx context.Context, c *call, req *v1.GetAggregatedUsageRequest) (*v1.ResourceAllocationAggregatedResponse, error) {
+	since, until, monthly, err := usagePeriod(req)
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +181,8 @@ func csvID(id *int) string {
 	return strconv.Itoa(*id)
 }
 
-func (a *API) rawUsageCSV(ctx context.Context, c *call) error {
-	list, err := a.usages(ctx, c)
+func (a *API) rawUsageCSV(ctx context.Context, c *call, req *v1.GetUsageRequest) error {
+	list, err := a.usages(ctx, c, req)
 	if err != nil {
 		return err
 	}
@@ -206,8 +195,8 @@ func (a *API) rawUsageCSV(ctx context.Context, c *call) error {
 }
 
 // allocationsCSV leaves imagepulling_time empty: the time for images is not recorded.
-func (a *API) allocationsCSV(ctx context.Context, c *call) error {
-	list, err := a.usages(ctx, c)
+func (a *API) allocationsCSV(ctx context.Context, c *call, req *v1.GetUsageRequest) error {
+	list, err := a.usages(ctx, c, req)
 	if err != nil {
 		return err
 	}
@@ -219,8 +208,8 @@ func (a *API) allocationsCSV(ctx context.Context, c *call) error {
 	return c.sendCSV(lines)
 }
 
-func (a *API) aggregatedUsageCSV(ctx context.Context, c *call) error {
-	sums, err := a.aggregatedUsage(ctx, c, nil)
+func (a *API) aggregatedUsageCSV(ctx context.Context, c *call, req *v1.GetAggregatedUsageRequest) error {
+	sums, err := a.aggregatedUsage(ctx, c, req)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("of one workspace: %s", got)
 	}
 	for query, why := range map[string]string{
-		"": "timestamp", "?timestamp_after=x&timestamp_before=2026-01-01T00:00:00Z": "is not a time",
+		"": "timestamp", "?timestamp_after=x&timestamp_before=2026-01-01T00:00:00Z": "timestampAfter: expected a time such as",
 		"?timestamp_after=2026-01-03T00:00:00Z&timestamp_before=2026-01-02T00:00:00Z": "start time cannot be after end time",
 		"?timestamp_after=1990-01-03T00:00:00Z&timestamp_before=2026-01-02T00:00:00Z": "longer than 10 years",
 	} {

@@ -99,20 +99,10 @@ func (a *API) passwordHash(ctx context.Context, c *call, password string, hashed
 	return hash, err
 }
 
-func (a *API) listUsers(ctx context.Context, c *call, _ *v1.None) (*v1.GetUsersResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
-	f := store.UserFilter{}
-	f.Name, _ = c.query("name")
-	if f.Active, err = c.flag("active"); err != nil {
-		return nil, err
-	}
-	if f.Admin, err = c.flag("admin"); err != nil {
-		return nil, err
-	}
-	f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_DISPLAY_NAME": "display_name", "SORT_BY_USER_NAME": "username",
+func (a *API) listUsers(ctx context.Context, c *call, req *v1.GetUsersRequest) (*v1.GetUsersResponse, error) {
+	f := store.UserFilter{Name: req.Name, Active: req.Active, Admin: req.Admin}
+	var err error
+	f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_DISPLAY_NAME": "display_name", "SORT_BY_USER_NAME": "username",
 		"SORT_BY_ADMIN": "admin", "SORT_BY_ACTIVE": "active", "SORT_BY_MODIFIED_TIME": "modified", "SORT_BY_NAME": "name",
 		"SORT_BY_LAST_AUTH_TIME": "last_auth", "SORT_BY_REMOTE": "remote"})
 	if err != nil {
@@ -123,7 +113,7 @@ func (a *API) listUsers(ctx context.Context, c *call, _ *v1.None) (*v1.GetUsersR
 	if err != nil {
 		return nil, err
 	}
-	list, p, err := cut(list, w)
+	list, p, err := cut(list, req.Window)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"strconv"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -22,15 +24,16 @@ func (a *API) registerOldUsers() {
 }
 
 func (a *API) oldLogin(ctx context.Context, c *call, req *v1.OldLoginRequest) (*v1.OldLoginResponse, error) {
-	cookie, err := c.flag("cookie")
+	text, _ := c.query("cookie")
+	cookie, err := strconv.ParseBool(cmp.Or(text, "false"))
 	if err != nil {
-		return nil, err
+		return nil, fault.New(fault.Invalid, "cookie: expected true or false, found %q", fault.Clip(text))
 	}
 	resp, err := a.login(ctx, c, &v1.LoginRequest{Username: req.Username, Password: req.Password})
 	if err != nil {
 		return nil, err
 	}
-	if cookie == nil || !*cookie {
+	if !cookie {
 		c.Response().Header.Del(fiber.HeaderSetCookie)
 	}
 	return &v1.OldLoginResponse{Token: resp.Token}, nil

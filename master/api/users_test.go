@@ -210,7 +210,7 @@ func TestUsers(t *testing.T) {
 	admin.post("/api/v1/users", `{"user":{"username":"zoe","active":true},"password":"p"}`).says(409, "zoe already")
 	for body, words := range map[string]string{
 		`{}`:                               "user:",
-		`{"user":{"username":" "}}`:        "name is missing",
+		`{"user":{"username":" "}}`:        "username: is empty",
 		`{"user":{"username":"a/b"}}`:      "must not contain",
 		`{"user":{"username":"a\u0000b"}}`: "control characters",
 		`{"user":{"username":"` + strings.Repeat("n", 10_000) + `"}}`:                       "10000 bytes",

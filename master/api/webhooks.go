@@ -14,6 +14,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/regex"
 	"github.com/detent-ml/detent/master/store"
@@ -136,7 +137,7 @@ func (a *API) createWebhook(ctx context.Context, c *call, req *v1.Webhook) (*v1.
 
 // checkWebhook checks a new webhook and reads its triggers.
 func (a *API) checkWebhook(w *store.Webhook, triggers []v1.Trigger) error {
-	if err := checkName("name", w.Name, maxName); err != nil {
+	if err := checkName("name", w.Name, names.MaxUnique); err != nil {
 		return err
 	}
 	if err := a.cfg.Webhooks.Check(w.URL); err != nil {
@@ -279,19 +280,16 @@ func (a *API) sendCustomEvent(ctx context.Context, c *call, req *v1.PostWebhookE
 	return &v1.Empty{}, err
 }
 
-func (a *API) webhookDeliveries(ctx context.Context, c *call, w store.Webhook, _ *v1.None) (*v1.GetWebhookDeliveriesResponse, error) {
-	limit, err := c.intOr("limit", shownWebhooks)
-	if err != nil {
-		return nil, err
+func (a *API) webhookDeliveries(ctx context.Context, c *call, w store.Webhook, req *v1.GetWebhookDeliveriesRequest) (*v1.GetWebhookDeliveriesResponse, error) {
+	limit, before := shownWebhooks, optional.Value(req.Before)
+	if req.Limit != nil {
+		limit = *req.Limit
 	}
-	if limit < 1 || limit > maxDeliveries {
+	switch {
+	case limit < 1 || limit > maxDeliveries:
 		return nil, fault.New(fault.Invalid, "limit: expected 1 to %d, found %d", maxDeliveries, limit)
-	}
-	before := int64(0)
-	if text, given := c.query("before"); given && text != "" {
-		if before, err = strconv.ParseInt(text, 10, 64); err != nil || before < 1 {
-			return nil, fault.New(fault.Invalid, "before: expected the id of a delivery, found %q", fault.Clip(text))
-		}
+	case req.Before != nil && before < 1:
+		return nil, fault.New(fault.Invalid, "before: expected the id of a delivery, found %d", before)
 	}
 	list, err := a.db.Deliveries(ctx, w.ID, before, limit)
 	resp := &v1.GetWebhookDeliveriesResponse{Deliveries: make([]v1.WebhookDelivery, len(list))}

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -70,35 +71,20 @@ func withoutSecrets(storage map[string]any) map[string]any {
 	return storage
 }
 
-func (a *API) listWorkspaces(ctx context.Context, c *call, _ *v1.None) (*v1.GetWorkspacesResponse, error) {
-	w, err := c.window()
-	if err != nil {
-		return nil, err
-	}
-	f := store.WorkspaceFilter{Users: c.list("users")}
-	f.Name, _ = c.query("name")
-	f.Exact, _ = c.query("nameCaseSensitive")
-	if f.Archived, err = c.flag("archived"); err != nil {
-		return nil, err
-	}
-	if f.UserIDs, err = c.numbers("userIds"); err != nil {
-		return nil, err
-	}
-	pinned, err := c.flag("pinned")
-	if err != nil {
-		return nil, err
-	}
-	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name"}); err != nil {
+func (a *API) listWorkspaces(ctx context.Context, c *call, req *v1.GetWorkspacesRequest) (*v1.GetWorkspacesResponse, error) {
+	f := store.WorkspaceFilter{Users: req.Users, UserIDs: req.UserIDs, Name: req.Name, Exact: req.NameCaseSensitive, Archived: req.Archived}
+	var err error
+	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name"}); err != nil {
 		return nil, err
 	}
 	list, err := a.db.Workspaces(ctx, c.scope, f)
 	if err == nil {
-		list, err = a.onlyPinned(ctx, c, list, pinned)
+		list, err = a.onlyPinned(ctx, c, list, req.Pinned)
 	}
 	if err != nil {
 		return nil, err
 	}
-	list, p, err := cut(list, w)
+	list, p, err := cut(list, req.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +156,7 @@ func (a *API) mayName(c *call, name string) error {
 }
 
 func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspaceRequest) (*v1.PostWorkspaceResponse, error) {
-	if err := checkName("name", req.Name, maxTitle); err != nil {
+	if err := checkName("name", req.Name, names.MaxUnique); err != nil {
 		return nil, err
 	}
 	if err := a.mayName(c, req.Name); err != nil {
@@ -195,7 +181,7 @@ func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, re
 		return nil, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", w.Name)
 	}
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, maxTitle); err != nil {
+		if err := checkName("name", *req.Name, names.MaxUnique); err != nil {
 			return nil, err
 		}
 		for _, name := range []string{w.Name, *req.Name} {

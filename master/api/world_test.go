@@ -101,7 +101,7 @@ func (r *rig) node(id, name string, slots int) {
 	}
 	nodes = append(nodes, store.NodeRow{ID: id, Name: name, Address: "127.0.0.1", NodePool: "default", Status: "ready", Eligible: true,
 		Version: "2.0.4", Inventory: json.RawMessage(inv + "]}")})
-	if err := r.db.RecordNodes(context.Background(), nodes); err != nil {
+	if err := r.db.RecordNodes(context.Background(), "", nodes); err != nil {
 		r.t.Fatal(err)
 	}
 }

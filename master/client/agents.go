@@ -43,3 +43,9 @@ func (c *Client) DisableSlot(ctx context.Context, agent, slot string, drain bool
 	}
 	return err
 }
+
+// MeasureNode returns what the devices of a node measure now.
+func (c *Client) MeasureNode(ctx context.Context, node string) ([]v1.DeviceMeasurement, error) {
+	out, err := get(ctx, c, v1.MeasureNode, nil, node)
+	return out.Devices, err
+}

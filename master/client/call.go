@@ -20,7 +20,8 @@ type call struct {
 	body     []byte
 	accept   string
 	repeat   repeatable
-	progress func(sent int64) // called with the number of bytes sent
+	progress func(sent int64)  // called with the number of bytes sent
+	answered func(http.Header) // called when the answer of a stream begins
 }
 
 // callOf makes the call of an endpoint; params replace the variable parts of its path.
@@ -34,7 +35,7 @@ func callOf[Req, Resp any](e v1.Endpoint[Req, Resp], params ...any) call {
 
 // get calls an endpoint without a request body. With an error the response is empty, as with
 // post.
-func get[Resp any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp], query url.Values, params ...any) (*Resp, error) {
+func get[Req, Resp any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], query url.Values, params ...any) (*Resp, error) {
 	k := callOf(e, params...)
 	k.query = query
 	var out Resp
@@ -88,7 +89,7 @@ func (c *Client) send(ctx context.Context, k call) (*http.Response, error) {
 		if err == nil {
 			return resp, nil
 		}
-		if fault.Is(err, fault.Unauthenticated) && c.opts.Refresh != nil && !refreshed && k.repeat != byNothing {
+		if fault.Is(err, fault.Unauthenticated) && c.opts.Refresh != nil && !refreshed && k.repeat != never {
 			refreshed = true
 			fresh, rerr := c.opts.Refresh(ctx, token)
 			if rerr != nil {

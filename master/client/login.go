@@ -29,7 +29,7 @@ func (c *Client) Login(ctx context.Context, username, password string) (*v1.Logi
 		return nil, err
 	}
 	k := callOf(v1.Login)
-	k.body, k.repeat = body, byNothing
+	k.body, k.repeat = body, never
 	var out v1.LoginResponse
 	if err := c.do(ctx, k, &out); err != nil {
 		return nil, err
@@ -38,10 +38,20 @@ func (c *Client) Login(ctx context.Context, username, password string) (*v1.Logi
 	return &out, nil
 }
 
+// LoginJob signs in as the service account of a job of Nomad, with the job's workload identity.
+func (c *Client) LoginJob(ctx context.Context, identity string) (*v1.LoginResponse, error) {
+	out, err := post(ctx, c, v1.LoginJob, v1.LoginJobRequest{Identity: identity})
+	if err != nil {
+		return nil, err
+	}
+	c.setToken(out.Token)
+	return out, nil
+}
+
 // Logout ends the current session.
 func (c *Client) Logout(ctx context.Context) error {
 	k := callOf(v1.Logout)
-	k.repeat = byNothing
+	k.repeat = never
 	return c.do(ctx, k, nil)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -29,6 +30,10 @@ type LogQuery struct {
 	After       time.Time
 	Search      string
 	Regex       bool
+
+	// Deleted is called before the first line if lines of the log were deleted because their
+	// retention had ended.
+	Deleted func(lines int64, at time.Time)
 }
 
 func (l LogQuery) values() url.Values {
@@ -93,6 +98,15 @@ func (c *Client) logs(ctx context.Context, k call, query LogQuery) iter.Seq2[Log
 
 func (c *Client) readLogs(ctx context.Context, k call, query LogQuery) iter.Seq2[LogRecord, error] {
 	k.query = query.values()
+	if query.Deleted != nil {
+		k.answered = func(h http.Header) {
+			lines, err := strconv.ParseInt(h.Get(v1.LogsDeletedHeader), 10, 64)
+			at, timeErr := time.Parse(time.RFC3339, h.Get(v1.LogsDeletedAtHeader))
+			if err == nil && timeErr == nil && lines > 0 {
+				query.Deleted(lines, at)
+			}
+		}
+	}
 	return func(yield func(LogRecord, error) bool) {
 		for raw, err := range c.lines(ctx, k) {
 			var record LogRecord

@@ -50,7 +50,7 @@ func pages[T any](ctx context.Context, p Page, fetch func(context.Context, Page)
 
 // list calls an endpoint whose response is a list, page after page; items returns the records
 // of one response.
-func list[Resp, T any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp], page Page, query url.Values,
+func list[Req, Resp, T any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], page Page, query url.Values,
 	items func(*Resp) ([]T, v1.Pagination), params ...any) iter.Seq2[T, error] {
 	return pages(ctx, page, func(ctx context.Context, p Page) ([]T, v1.Pagination, error) {
 		p.set(query)

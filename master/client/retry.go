@@ -16,9 +16,9 @@ import (
 type repeatable int
 
 const (
-	once      repeatable = iota // only if the request was never sent
-	safely                      // also if the master may have executed it
-	byNothing                   // never: the caller repeats it
+	once   repeatable = iota // only if the request was never sent
+	safely                   // also if the master may have executed it
+	never                    // the caller repeats it, if anybody does
 )
 
 // A backoff is the pauses between tries: from 100 ms, doubling up to 2 s, each shortened by up
@@ -52,7 +52,7 @@ func (b *backoff) pause(ctx context.Context, atLeast time.Duration, tell func(ti
 
 // again reports whether a failed call may be repeated.
 func (c *Client) again(err error, how repeatable) bool {
-	if how == byNothing || c.opts.Patience < 0 || !fault.Is(err, fault.Unavailable) {
+	if how == never || c.opts.Patience < 0 || !fault.Is(err, fault.Unavailable) {
 		return false
 	}
 	var ce *ConnectError

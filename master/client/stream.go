@@ -35,6 +35,9 @@ func (c *Client) lines(ctx context.Context, k call) iter.Seq2[json.RawMessage, e
 			return
 		}
 		defer resp.Body.Close()
+		if k.answered != nil {
+			k.answered(resp.Header)
+		}
 		r := bufio.NewReaderSize(resp.Body, 64<<10)
 		for {
 			text, err := readLine(r)
@@ -90,7 +93,7 @@ func parseLine(text []byte) (json.RawMessage, error) {
 }
 
 // stream reads messages of one type.
-func stream[T any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, v1.None], query url.Values) iter.Seq2[T, error] {
+func stream[T, Req any](ctx context.Context, c *Client, e v1.Endpoint[Req, v1.None], query url.Values) iter.Seq2[T, error] {
 	k := callOf(e)
 	k.query = query
 	return func(yield func(T, error) bool) {

@@ -48,10 +48,14 @@ type claims struct {
 // VerifyIdentity checks the signature, audience and lifetime of a workload identity, and
 // reads its allocation from Nomad. The caller must check whether the attempt may run.
 func (c *Cluster) VerifyIdentity(ctx context.Context, token string) (Workload, error) {
-	said, group, err := c.verify(ctx, token)
+	said, sub, err := c.verify(ctx, token, jobspecs.Audience)
 	if err != nil {
 		return Workload{}, err
 	}
+	if sub[5] != jobspecs.IdentityName {
+		return Workload{}, fault.New(fault.Unauthenticated, "the workload identity is not accepted: its subject %q is not one of a Detent task", said.Subject)
+	}
+	group := sub[3]
 	w := Workload{Namespace: said.Namespace, JobID: said.JobID, Group: group, NomadAllocID: said.AllocationID}
 	call, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
@@ -80,10 +84,60 @@ func (c *Cluster) VerifyIdentity(ctx context.Context, token string) (Workload, e
 	return w, nil
 }
 
-// verify checks a token, but not its allocation. It returns the claims and the group.
-func (c *Cluster) verify(ctx context.Context, token string) (claims, string, error) {
-	refuse := func(format string, args ...any) (claims, string, error) {
-		return claims{}, "", fault.New(fault.Unauthenticated, "the workload identity is not accepted: "+format, args...)
+// RegionOf returns the region of Nomad that a workload identity names, without verifying the identity;
+// "" if it names none.
+func RegionOf(token string) string {
+	if len(token) > maxJWT {
+		return ""
+	}
+	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256, jose.EdDSA})
+	if err != nil {
+		return ""
+	}
+	var said jwt.Claims
+	if err := parsed.UnsafeClaimsWithoutVerification(&said); err != nil {
+		return ""
+	}
+	region, _, _ := strings.Cut(said.Subject, ":")
+	return region
+}
+
+// A SignedJob is what the workload identity of a job of somebody else's says.
+type SignedJob struct {
+	Namespace, JobID string // a child of a periodic or dispatched job has the id of its parent
+	Until            time.Time
+}
+
+// VerifyJob checks the signature, audience and lifetime of a workload identity of any job, and that its
+// allocation still runs.
+func (c *Cluster) VerifyJob(ctx context.Context, token, audience string) (SignedJob, error) {
+	said, _, err := c.verify(ctx, token, audience)
+	if err != nil {
+		return SignedJob{}, err
+	}
+	call, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	a, _, err := c.api.Allocations().Info(said.AllocationID, c.query(call, said.Namespace))
+	switch status := statusOf(err); {
+	case status == http.StatusNotFound:
+		return SignedJob{}, fault.New(fault.Unauthenticated, "the workload identity belongs to Nomad allocation %s, which no longer exists", said.AllocationID)
+	case status == http.StatusForbidden:
+		return SignedJob{}, fault.New(fault.Unavailable, "the master's token may not read jobs of Nomad's namespace %s; its policy needs the capability read-job there", said.Namespace)
+	case err != nil:
+		return SignedJob{}, fault.Wrap(fault.Unavailable, err, "could not ask Nomad about allocation %s; try again", said.AllocationID)
+	case a.Namespace != said.Namespace || a.JobID != said.JobID && !strings.HasPrefix(a.JobID, said.JobID+"/"):
+		return SignedJob{}, fault.New(fault.Unauthenticated, "the workload identity names job %s, its allocation %s", said.JobID, a.JobID)
+	case a.ClientTerminalStatus() || a.ServerTerminalStatus():
+		return SignedJob{}, fault.New(fault.Unauthenticated, "the workload identity belongs to Nomad allocation %s, which has ended", said.AllocationID)
+	}
+	return SignedJob{said.Namespace, said.JobID, said.Expiry.Time()}, nil
+}
+
+// verify checks a token for an audience, but not its allocation. It returns the claims and the parts of
+// the subject: region, namespace, job, group, task and name of the identity.
+func (c *Cluster) verify(ctx context.Context, token, audience string) (claims, []string, error) {
+	refuse := func(format string, args ...any) (claims, []string, error) {
+		return claims{}, nil, fault.New(fault.Unauthenticated, "the workload identity is not accepted: "+format, args...)
 	}
 	if len(token) > maxJWT {
 		return refuse("it is longer than %d bytes", maxJWT)
@@ -94,7 +148,7 @@ func (c *Cluster) verify(ctx context.Context, token string) (claims, string, err
 	}
 	key, err := c.key(ctx, parsed.Headers[0].KeyID)
 	if err != nil {
-		return claims{}, "", err
+		return claims{}, nil, err
 	}
 	if key == nil {
 		return refuse("it is signed by a key that is not this Nomad's")
@@ -106,15 +160,17 @@ func (c *Cluster) verify(ctx context.Context, token string) (claims, string, err
 	if said.Expiry == nil {
 		return refuse("it never expires")
 	}
-	if err := said.ValidateWithLeeway(jwt.Expected{AnyAudience: jwt.Audience{jobspecs.Audience}, Time: c.now()}, leeway); err != nil {
+	if err := said.ValidateWithLeeway(jwt.Expected{AnyAudience: jwt.Audience{audience}, Time: c.now()}, leeway); err != nil {
 		return refuse("%v", err)
 	}
-	// region:namespace:job:group:task:name
 	sub := strings.Split(said.Subject, ":")
-	if len(sub) != 6 || sub[1] != said.Namespace || sub[2] != said.JobID || sub[4] != said.Task || sub[5] != jobspecs.IdentityName {
-		return refuse("its subject %q is not one of a Detent task", said.Subject)
+	if c.cfg.Region != "" && sub[0] != c.cfg.Region {
+		return refuse("it is of Nomad region %q, not %q", sub[0], c.cfg.Region)
 	}
-	return said, sub[3], nil
+	if len(sub) != 6 || sub[1] != said.Namespace || sub[2] != said.JobID || sub[4] != said.Task {
+		return refuse("its subject %q does not match its claims", said.Subject)
+	}
+	return said, sub, nil
 }
 
 // key returns Nomad's key with this id; nil if Nomad has no such key.

@@ -211,7 +211,7 @@ func healthOf(d *api.NodeDevice) string {
 	case d.Healthy:
 		return ""
 	case d.HealthDescription == "":
-		return "its plugin in Nomad calls it unhealthy and gives no reason"
+		return "its device plugin in Nomad reports it as unhealthy, without a reason"
 	}
 	return d.HealthDescription
 }

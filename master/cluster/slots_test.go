@@ -84,7 +84,7 @@ func TestDevices(t *testing.T) {
 	if diff := cmp.Diff(want, SlotsOf(n, cut)); diff != "" {
 		t.Error(diff)
 	}
-	if got := n.Devices["intel/fpga"][0].Health; !strings.Contains(got, "gives no reason") {
+	if got := n.Devices["intel/fpga"][0].Health; !strings.Contains(got, "without a reason") {
 		t.Errorf("the health of a device without a reason is %q", got)
 	}
 	cut.MaxPerNode = 2

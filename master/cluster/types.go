@@ -124,6 +124,7 @@ type Workload struct {
 	// rejects its claim.
 	FirstOfGroup bool
 	NodeID       string
+	Region       string // of Nomad, as pools name it; "": the master's own
 }
 
 // Outcome of a call that changes something in Nomad.

@@ -157,7 +157,7 @@ func (t *term) submit(ctx context.Context, s store.PendingSubmission) error {
 			return err
 		}
 		if outcome, err = t.prepareSecrets(ctx, &job); outcome == cluster.Done {
-			outcome, err = t.nomad.Submit(ctx, job.Task)
+			outcome, err = t.submitTo(ctx, of, job.Task)
 		}
 		return err
 	})
@@ -195,7 +195,7 @@ func (t *term) stopItems(_ context.Context, list []store.Work) ([]item, error) {
 func (t *term) stop(ctx context.Context, w store.Work) error {
 	outcome := cluster.TryAgain
 	err := t.safely(w.Subject, func() (err error) {
-		outcome, err = t.nomad.Stop(ctx, w.Subject)
+		outcome, err = t.stopJob(ctx, w.Subject)
 		return err
 	})
 	if outcome == cluster.Done {

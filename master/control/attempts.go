@@ -50,7 +50,7 @@ func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, action 
 		a.PreemptAt = d.p.Now
 		m.Preempt = &why
 	}
-	if d.p.Frozen {
+	if d.p.frozen(row.Pool) != "" {
 		for i := range a.Members { // ignore Nomad's state, which is not trusted; use the runners' reports
 			a.Members[i] = withoutNomad(a.Members[i])
 		}

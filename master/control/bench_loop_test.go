@@ -61,12 +61,12 @@ func benchNodes() []string {
 // watched runs a cycle with a new answer of Nomad.
 func (b *bench) watched() {
 	b.t.Helper()
-	b.term.watch.wanted = true
+	b.term.views[0].watch.wanted = true
 	if err := b.term.cycle(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
-	a := <-b.term.watch.answers
-	b.term.watch.answer = &a
+	a := <-b.term.views[0].watch.answers
+	b.term.views[0].watch.answer = &a
 }
 
 // cycles measures cycles until `more` returns false.
@@ -76,14 +76,14 @@ func (b *bench) cycles(t *testing.B, more func(n int) bool) {
 	for t.Loop() {
 		for more(len(took)) || len(took) == 0 {
 			began := time.Now()
-			b.term.watch.wanted = true
+			b.term.views[0].watch.wanted = true
 			if err := b.term.cycle(b.t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			took = append(took, time.Since(began))
 			select {
-			case a := <-b.term.watch.answers:
-				b.term.watch.answer = &a
+			case a := <-b.term.views[0].watch.answers:
+				b.term.views[0].watch.answer = &a
 			default:
 			}
 		}

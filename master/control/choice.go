@@ -78,7 +78,7 @@ func (d *decider) judge(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sche
 		affinities = append(affinities, pool.Affinity{Comparison: pool.Comparison{Attribute: x.Attribute, Operator: x.Operator, Value: x.Value},
 			Weight: cmp.Or(optional.Value(x.Weight), defaultWeight)})
 	}
-	c := &sched.Choice{Unfit: map[string]string{}, Prefer: map[string]float64{}, Asks: devices.words()}
+	c := &sched.Choice{Unfit: map[string]string{}, Fit: map[string]bool{}, Prefer: map[string]float64{}, Asks: devices.words()}
 	fit := map[string]pool.Facts{}
 	rate := func(id string, node *cluster.Node) {
 		if why := unfit(of, node, constraints, n.Volumes); why != "" {
@@ -88,7 +88,7 @@ func (d *decider) judge(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sche
 		if !devices.rate(c, id, node) {
 			return
 		}
-		fit[id] = node.Fact
+		fit[id], c.Fit[id] = node.Fact, true
 		if draw := pool.Draw(affinities, node.Fact); draw != 0 {
 			c.Prefer[id] = draw
 		}

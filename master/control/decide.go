@@ -34,7 +34,7 @@ func Decide(p *Snapshot) *Plan {
 		b := d.of("files of experiment " + w.Subject)
 		b.Queue = append(b.Queue, w)
 	}
-	if !p.Frozen {
+	if len(p.Frozen) == 0 || p.Regions > 1 {
 		d.schedule()
 	}
 	d.finish()

@@ -58,8 +58,9 @@ type demand struct {
 	inputs      map[string]*input
 	idleSince   map[string]time.Time // by node
 
-	once sync.Once
+	mu   sync.Mutex // of what follows, and of the quotas, which are prepared for one pool after the other
 	all  []Demand
+	done bool
 }
 
 // held returns the nodes on which attempts of any pool run.
@@ -92,29 +93,32 @@ func (d *demand) follow(before map[string]time.Time) {
 // compute returns the demand of each pool. It plans several times, so it runs once for each
 // cycle at most, and only if somebody asks.
 func (d *demand) compute() []Demand {
-	d.once.Do(func() {
-		held := d.held()
-		for i := range d.pools {
-			d.all = append(d.all, d.of(&d.pools[i], held))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.done {
+		return d.all
+	}
+	held := d.held()
+	for i := range d.pools {
+		if d.inputs[d.pools[i].Name].frozen { // nobody knows what runs there
+			continue
 		}
-	})
+		d.all = append(d.all, d.of(&d.pools[i], held))
+	}
+	d.done = true
 	return d.all
 }
 
 func (d *demand) of(p *pool.Pool, heldNodes map[string]bool) Demand {
 	in := d.inputs[p.Name]
 	out := Demand{Pool: p.Name}
-	slots := map[string][]int{}
-	for i := range in.running {
-		for _, part := range in.running[i].Parts {
-			slots[part.NodeID] = append(slots[part.NodeID], part.SlotIDs...)
-			out.Held += len(part.SlotIDs)
-		}
+	nodes, slots := d.nodesOf(p, in)
+	for _, ids := range slots {
+		out.Held += len(ids)
 	}
 	for i := range in.queued {
 		out.Pending += in.queued[i].Slots
 	}
-	nodes, _ := nodesOf(p, d.nodes, d.inventories, elsewhere(p, d.pools, d.shares), slots) // the loop has logged the errors
 	for i := range nodes {
 		out.Idle += idleSlots(&nodes[i], slots[nodes[i].ID])
 	}
@@ -132,6 +136,18 @@ func (d *demand) of(p *pool.Pool, heldNodes map[string]bool) Demand {
 		out.Classes = append(out.Classes, c.ClassDemand)
 	}
 	return out
+}
+
+// nodesOf returns the nodes of a pool, and the slots that its attempts hold, by node.
+func (d *demand) nodesOf(p *pool.Pool, in *input) (nodes []sched.Node, slots map[string][]int) {
+	slots = map[string][]int{}
+	for i := range in.running {
+		for _, part := range in.running[i].Parts {
+			slots[part.NodeID] = append(slots[part.NodeID], part.SlotIDs...)
+		}
+	}
+	nodes, _ = nodesOf(p, d.nodes, d.inventories, elsewhere(p, d.pools, d.shares), slots) // the loop has logged the errors
+	return nodes, slots
 }
 
 // idleSlots counts the slots of a node that could be assigned.

@@ -33,7 +33,7 @@ func TestAKillBeforeTheGate(t *testing.T) {
 			if status == "" {
 				delete(b.nomad.tasks, id)
 			}
-			b.term.nomad = sluggishNomad{b.nomad}
+			b.term.views[0].nomad = sluggishNomad{b.nomad}
 			b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
 			b.settle()
 			b.want(e, "CANCELED", "CANCELED", "TERMINATED killed")
@@ -55,7 +55,7 @@ func TestAKillBehindTheGate(t *testing.T) {
 	b.settle()
 	id := b.newest(e)
 	b.exec(`UPDATE members SET claimed_at = now(), claimed_by = 'x' WHERE allocation_id = $1 AND rank = 1`, id)
-	b.term.nomad = sluggishNomad{b.nomad}
+	b.term.views[0].nomad = sluggishNomad{b.nomad}
 	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
 	b.settle()
 	b.want(e, "STOPPING_KILLED", "STOPPING_KILLED", "TERMINATING")
@@ -76,7 +76,7 @@ func TestAKillThatNomadDoesNotTake(t *testing.T) {
 	b.settle()
 	b.want(e, "STOPPING_KILLED", "STOPPING_KILLED", "TERMINATING")
 	b.nomad.refuse = nil
-	b.term.nomad = sluggishNomad{b.nomad}
+	b.term.views[0].nomad = sluggishNomad{b.nomad}
 	b.exec(`UPDATE work SET after = now()`)
 	b.settle()
 	b.want(e, "CANCELED", "CANCELED", "TERMINATED killed")

@@ -11,7 +11,7 @@ import (
 // with one log after a few parts of those of an owner with many.
 func TestLogsAreDeletedInTurns(t *testing.T) {
 	b := newBench(t, "n1")
-	logs := store.NewLogStore(b.db, b.term.bus)
+	logs := store.NewLogStore(b.db, b.term.bus, store.LogsForever)
 	b.exec(`INSERT INTO users (username, active) VALUES ('prolific', true)`)
 	write := func(owner int, name string) string {
 		t.Helper()

@@ -104,7 +104,7 @@ func (d *decider) noRetry(task string) string {
 // failed.
 func (d *decider) noNodesLeft(e *Experiment, task string, failed bool) string {
 	a := d.avoidance(e, task)
-	if len(a.exclude) == 0 || d.p.Frozen {
+	if len(a.exclude) == 0 || d.p.frozen(e.Pool) != "" {
 		return ""
 	}
 	slices.Sort(a.exclude)

@@ -123,7 +123,7 @@ const maxLate = 20
 func (w *troubledWorld) step() {
 	w.t.Helper()
 	w.compareLoads()
-	w.term.watch.wanted = true
+	w.term.views[0].watch.wanted = true
 	switch err := w.term.cycle(w.t.Context()); {
 	case fault.Is(err, fault.Unavailable) && w.late < maxLate:
 		// A statement exceeded its time limit on a busy machine. As in the loop, the next cycle
@@ -159,7 +159,7 @@ func (w *troubledWorld) settled() {
 			break
 		}
 	}
-	watch := &w.term.watch
+	watch := &w.term.views[0].watch
 	if !watch.busy || watch.answer != nil {
 		return
 	}

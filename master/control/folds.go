@@ -24,6 +24,7 @@ type folds struct {
 	nodes   inventories
 	choices choices
 	served  served
+	paces   paces
 	budget  budget.Budget
 	out     map[int]bool // live experiments whose searches do not fit into the budget
 	pending bool         // the last load left events or configurations for the next one
@@ -31,6 +32,7 @@ type folds struct {
 
 // A fold is what the loop keeps of one experiment.
 type fold struct {
+	key    string         // of the experiment's group
 	config expconf.Config // only the fields that the loop reads
 	search *search.Search
 	broken string // why the search cannot continue; else ""

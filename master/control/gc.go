@@ -172,7 +172,7 @@ func policyOf(cfg expconf.Config) policy.Policy {
 func byDeletion(s store.ExperimentFiles, cfg expconf.Config, unread error) store.NewGC {
 	c := store.NewGC{ExperimentID: s.ID, Reason: store.ByDeletion, Priority: s.Priority, Saw: s.State, Request: s.DeleteRequests}
 	if unread != nil {
-		c.Over = fmt.Sprintf("its configuration, which says where its files are, cannot be read: %v", unread)
+		c.Over = fmt.Sprintf("its configuration, which names the storage of its files, cannot be read: %v", unread)
 		return c
 	}
 	elsewhere := s.Elsewhere(cfg.CheckpointStorage)

@@ -119,7 +119,7 @@ func renewLease(ctx context.Context, db *store.DB, holder string, l *Leadership,
 		case err == nil:
 			l.extend(began)
 		case errors.Is(err, store.ErrNotLeader):
-			log.Warn("another master took the lease")
+			log.Warn("another master holds the lease now")
 			return
 		case ctx.Err() == nil:
 			log.Warn("could not renew the lease", "error", err, "cause", errors.Unwrap(err))

@@ -33,7 +33,7 @@ func leaving(n *cluster.Node) *departure {
 // String follows the name of the node in messages.
 func (d *departure) String() string {
 	if d.at.IsZero() {
-		return fmt.Sprintf("goes away (its meta detent.leaving is %.*q, which is no time such as 2026-11-23T14:05:00Z or 1795442700)", maxNotice, d.said)
+		return fmt.Sprintf("goes away (its meta detent.leaving is %.*q, which is not a time such as 2026-11-23T14:05:00Z or 1795442700)", maxNotice, d.said)
 	}
 	return "goes away at " + d.at.Format(time.RFC3339)
 }
@@ -58,7 +58,7 @@ func isSpot(p *pool.Pool, n *cluster.Node) bool {
 // was a spot machine and is gone. A machine that shuts down ends programs in its own order, and what remains
 // of a gang fails for lack of it. "" if the failure counts.
 func (d *decider) excuse(a *store.LiveAllocation, end lifecycle.Step) string {
-	if end.Outcome != lifecycle.Failed || end.Final || d.p.Frozen {
+	if end.Outcome != lifecycle.Failed || end.Final || d.p.frozen(a.Pool) != "" {
 		return ""
 	}
 	of := d.p.Pools.Named(a.Pool)

@@ -45,7 +45,7 @@ func TestAMachineGoesAway(t *testing.T) {
 	}
 	there := b.text(`SELECT node_name FROM members WHERE allocation_id = $1`, second)
 	b.facts(there, map[string]string{"meta.detent.leaving": "soon"})
-	b.preempted(second, "node "+there+` goes away (its meta detent.leaving is "soon", which is no time such as 2026-11-23T14:05:00Z or 1795442700)`)
+	b.preempted(second, "node "+there+` goes away (its meta detent.leaving is "soon", which is not a time such as 2026-11-23T14:05:00Z or 1795442700)`)
 	b.leave(second, 5)
 	third := b.newest(e)
 	if got := b.text(`SELECT waiting_reason FROM allocations WHERE id = $1`, third); !strings.Contains(got, "goes away at 2030-01-02T03:04:05Z") {

@@ -96,14 +96,18 @@ func final(err error) bool {
 // the member's token. The lines need no signature: a program may print anything. At the
 // last try it stores the exit even if the lines cannot be read.
 func (t *term) readMember(ctx context.Context, m store.LeftoverMember, last bool) error {
+	reader, err := t.leftoversOf(ctx, m.AllocationID)
+	if err != nil {
+		return err
+	}
 	done, linesErr := false, error(nil)
 	if t.cfg.Logs != nil {
-		done, linesErr = t.readLines(ctx, m)
+		done, linesErr = t.readLines(ctx, reader, m)
 	}
 	if m.Exited || errors.Is(linesErr, cluster.ErrMayNotRead) || linesErr != nil && !final(linesErr) && !last {
 		return linesErr
 	}
-	content, err := t.cfg.Leftovers.ReadLeftover(ctx, m.NomadAllocID, leftover.RecordFile, leftover.MaxRecord)
+	content, err := reader.ReadLeftover(ctx, m.NomadAllocID, leftover.RecordFile, leftover.MaxRecord)
 	if err != nil {
 		return errors.Join(linesErr, err)
 	}
@@ -137,8 +141,8 @@ type leftoverSegment struct {
 
 // readLines stores the lines that the log does not have yet, by their numbers. done is true
 // if the log is complete then.
-func (t *term) readLines(ctx context.Context, m store.LeftoverMember) (done bool, err error) {
-	files, err := t.cfg.Leftovers.LeftoverFiles(ctx, m.NomadAllocID, leftover.LogFolder)
+func (t *term) readLines(ctx context.Context, reader LeftoverReader, m store.LeftoverMember) (done bool, err error) {
+	files, err := reader.LeftoverFiles(ctx, m.NomadAllocID, leftover.LogFolder)
 	if err != nil {
 		return false, err
 	}
@@ -162,7 +166,7 @@ func (t *term) readLines(ctx context.Context, m store.LeftoverMember) (done bool
 		}
 	}
 	for _, s := range segments {
-		content, err := t.cfg.Leftovers.ReadLeftover(ctx, m.NomadAllocID, path.Join(leftover.LogFolder, s.file.Name), maxLeftoverFile)
+		content, err := reader.ReadLeftover(ctx, m.NomadAllocID, path.Join(leftover.LogFolder, s.file.Name), maxLeftoverFile)
 		if err != nil {
 			return false, err
 		}

@@ -53,9 +53,9 @@ func newFarBench(t *testing.T, script string) *farBench {
 		Env: map[string]string{"DET_LOG_WAIT_TIME": "1", "GATE": filepath.Join(b.dir, "gate")}}
 	b.state = fakemaster.NewState(spec)
 	b.away = fakemaster.Start(t, b.state)
-	b.term.nomad = c
+	b.term.views[0].nomad, b.term.views[0].leftovers = c, c
 	cfg := &b.term.cfg
-	cfg.Leftovers, cfg.Logs, cfg.Timing.Read = c, store.NewLogStore(b.db, b.term.bus), ReadWithin
+	cfg.Leftovers, cfg.Logs, cfg.Timing.Read = c, store.NewLogStore(b.db, b.term.bus, store.LogsForever), ReadWithin
 	cfg.Timing.Report = 0
 	cfg.Exit = func(ctx context.Context, m Member, x v1.MemberExitRequest) error {
 		return b.db.MemberExit(ctx, m.AllocationID, m.Rank, x.ExitCode, x.Reason, x.Stopped, x.LogsDone)
@@ -84,7 +84,7 @@ func (b *farBench) until(what string, so func() bool) {
 
 func (b *farBench) cycle() {
 	b.t.Helper()
-	b.term.known.Full = true
+	b.term.views[0].known.Full = true
 	if err := b.term.cycle(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}

@@ -48,6 +48,9 @@ type Config struct {
 	Logs *store.LogStore
 	// Leftovers reads the files that attempts left on their nodes; nil: the loop reads none.
 	Leftovers LeftoverReader
+	// Region is the name of the master's own region of Nomad, for messages, and Regions are the others.
+	Region  string
+	Regions []Region
 	// Exit stores the exit of a member that was read from such a file, as if its runner
 	// had reported it.
 	Exit func(ctx context.Context, from Member, exit v1.MemberExitRequest) error
@@ -82,23 +85,22 @@ func New(cfg Config, db *store.DB, bus *store.Bus, nomad Nomad, log *slog.Logger
 // term is the state of the loop during one term.
 type term struct {
 	*Loop
-	lead          *Leadership
-	load          func(ctx context.Context, known store.Known) (*store.Live, error)
-	folds         folds
-	calls         *calls
-	known         cluster.Known     // what the next call of Observe must know
-	alarm         string            // why Nomad's state is not trusted; else ""
-	swept         time.Time         // when Vault roles of ended attempts were last swept
-	listed        bool              // Nomad has listed all jobs since the last sweep of jobs
-	alive         []string          // the attempts whose jobs were alive in that list
-	cycleAgain    bool              // something changed: the next cycle follows at once
-	backoffs      backoffs          // bundles that could not be stored
-	loggedFaults  map[string]string // the faults that were logged, by key
-	lanes         []*lane
-	async         bool // calls to Nomad and queued work run in parallel to the cycle; false in tests
-	watch         watch
-	nomadAnswered bool // Nomad has answered in this term
-	began         time.Time
+	lead         *Leadership
+	load         func(ctx context.Context, known store.Known) (*store.Live, error)
+	folds        folds
+	calls        *calls
+	views        []*view           // one for each region of Nomad; the first is the master's own
+	answered     chan struct{}     // wakes the loop when a Nomad has answered
+	woken        chan struct{}     // … when there is something to observe in a Nomad
+	places       places            // in which region the job of an attempt is
+	swept        time.Time         // when Vault roles of ended attempts were last swept
+	cycleAgain   bool              // something changed: the next cycle follows at once
+	backoffs     backoffs          // bundles that could not be stored
+	loggedFaults map[string]string // the faults that were logged, by key
+	lanes        []*lane
+	async        bool // calls to Nomad and queued work run in parallel to the cycle; false in tests
+	began        time.Time
+	noQueue      bool // the stored forecasts say that no pool has a queue; only foresee uses it
 }
 
 // Run cycles until ctx ends.
@@ -116,10 +118,14 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 	}
 	t.calls.all.Go(func() { t.expireLogs(ctx) })
 	t.calls.all.Go(func() { t.measureQuotas(ctx) })
+	t.calls.all.Go(func() { t.foresee(ctx) })
 	intent, cancelIntent := l.bus.Subscribe(store.TopicIntent)
 	defer cancelIntent()
 	events, cancelEvents := l.bus.Subscribe(store.TopicEvents)
 	defer cancelEvents()
+	for _, v := range t.views {
+		t.calls.all.Go(func() { v.followWakes(ctx) })
+	}
 	idle := time.NewTimer(0)
 	defer idle.Stop()
 	for {
@@ -128,11 +134,17 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 			return
 		case <-intent:
 		case <-events:
-		case <-l.nomad.Wake():
-			t.startObserving(ctx)
+		case <-t.woken:
+			for _, v := range t.views {
+				if v.woken.Swap(false) {
+					v.startObserving(ctx)
+				}
+			}
 			continue
-		case a := <-t.watch.answers:
-			t.watch.answer = &a
+		case <-t.answered:
+			for _, v := range t.views {
+				v.receive()
+			}
 		case <-t.calls.done:
 		case <-idle.C:
 		}
@@ -160,18 +172,20 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 }
 
 func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
-	index, err := l.db.NomadIndex(ctx)
+	err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error {
+		if err := tx.KeepRegions(ctx, l.cfg.furtherRegions()); err != nil {
+			return err
+		}
+		return tx.TakeOver(ctx)
+	})
 	if err != nil {
-		return nil, err
-	}
-	if err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error { return tx.TakeOver(ctx) }); err != nil {
 		return nil, fmt.Errorf("take over the work of the earlier leader: %w", err)
 	}
-	t := &term{Loop: l, lead: lead, load: l.db.NewLiveCache().Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}, budget: l.cfg.Memory}, began: time.Now(), known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
+	t := &term{Loop: l, lead: lead, load: l.db.NewLiveCache().Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}, budget: l.cfg.Memory}, began: time.Now(),
+		answered: make(chan struct{}, 1), woken: make(chan struct{}, 1)}
 	t.calls = newCalls(t)
 	t.lanes = t.newLanes()
-	t.watch.answers = make(chan answer, 1)
-	return t, nil
+	return t, t.openViews(ctx)
 }
 
 // guarded runs a cycle and turns a panic into an error.
@@ -187,8 +201,10 @@ func (t *term) guarded(ctx context.Context) (err error) {
 // cycle is observe, load, decide, apply, act.
 func (t *term) cycle(ctx context.Context) error {
 	t.cycleAgain = false
-	if err := t.observe(ctx); err != nil {
-		return fmt.Errorf("observe: %w", err)
+	for _, v := range t.views {
+		if err := v.observe(ctx); err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
 	}
 	live, err := t.load(ctx, store.Known{Seen: t.folds.seen(), Choose: t.folds.choose})
 	if err != nil {
@@ -196,7 +212,7 @@ func (t *term) cycle(ctx context.Context) error {
 	}
 	snapshot := t.folds.snapshot(live)
 	t.cycleAgain = t.cycleAgain || t.folds.pending
-	snapshot.Pools, snapshot.Timing, snapshot.Frozen = t.cfg.Pools, t.cfg.Timing, live.Alarm != "" || !t.nomadAnswered
+	snapshot.Pools, snapshot.Timing, snapshot.Frozen, snapshot.Regions = t.cfg.Pools, t.cfg.Timing, t.frozen(live), len(t.views)
 	snapshot.AvoidAfter = t.cfg.AvoidAfter
 	if s := t.cfg.Secrets; s != nil {
 		snapshot.Secrets, snapshot.Away = s, s.Away()
@@ -222,8 +238,10 @@ func (t *term) cycle(ctx context.Context) error {
 // act starts the queued work, such as submissions and stops in Nomad.
 func (t *term) act(ctx context.Context, changes *store.Changes) error {
 	t.release(ctx, changes)
-	if err := t.sweep(ctx); err != nil {
-		return fmt.Errorf("act: %w", err)
+	for _, v := range t.views {
+		if err := v.sweep(ctx); err != nil {
+			return fmt.Errorf("act: %w", err)
+		}
 	}
 	for _, l := range t.lanes {
 		if t.async {
@@ -259,17 +277,4 @@ func (t *term) publish(c *store.Changes) {
 		t.log.Info("attempt placed", "term", t.lead.Term, "allocation_id", p.AllocationID, "members", len(p.Members))
 	}
 	t.bus.Publish(topics...)
-}
-
-// remember keeps what the next observation must know of the rows.
-func (t *term) remember(live *store.Live) {
-	if live.Trust && !t.known.Trust { // an operator has just told the masters to trust a restored Nomad
-		t.known.Full, t.cycleAgain = true, true
-	}
-	t.known.Live, t.known.Trust = nil, live.Trust
-	for _, a := range live.Allocations {
-		if a.SubmittedAt != nil {
-			t.known.Live = append(t.known.Live, a.ID)
-		}
-	}
 }

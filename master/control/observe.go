@@ -27,21 +27,33 @@ type answer struct {
 }
 
 // startObserving starts a call, unless one is in flight.
-func (t *term) startObserving(ctx context.Context) {
-	if t.watch.busy {
-		t.watch.wanted = true
+func (v *view) startObserving(ctx context.Context) {
+	if v.watch.busy {
+		v.watch.wanted = true
 		return
 	}
-	t.watch.busy, t.watch.wanted, t.watch.last = true, false, time.Now()
-	known := t.known
-	t.calls.all.Go(func() { t.watch.answers <- t.callObserve(ctx, known) })
+	v.watch.busy, v.watch.wanted, v.watch.last = true, false, time.Now()
+	known := v.known
+	v.calls.all.Go(func() {
+		v.watch.answers <- v.callObserve(ctx, known)
+		notify(v.answered)
+	})
 }
 
-func (t *term) callObserve(ctx context.Context, known cluster.Known) (a answer) {
+// receive takes the answer of a call that has ended.
+func (v *view) receive() {
+	select {
+	case a := <-v.watch.answers:
+		v.watch.answer = &a
+	default:
+	}
+}
+
+func (v *view) callObserve(ctx context.Context, known cluster.Known) (a answer) {
 	call, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
-	a.err = t.safely("Nomad's state", func() (err error) {
-		a.o, err = t.nomad.Observe(call, known)
+	a.err = v.safely("Nomad's state", func() (err error) {
+		a.o, err = v.nomad.Observe(call, known)
 		return err
 	})
 	return a
@@ -49,46 +61,59 @@ func (t *term) callObserve(ctx context.Context, known cluster.Known) (a answer) 
 
 // observe stores Nomad's answer. If Nomad does not answer, the cycle still decides and
 // stores what users want.
-func (t *term) observe(ctx context.Context) error {
-	if !t.async {
-		return t.recordAnswer(ctx, t.callObserve(ctx, t.known))
+func (v *view) observe(ctx context.Context) error {
+	if len(v.views) > 1 && v.live == nil { // which attempts are this region's is known after the first load
+		return nil
 	}
-	if a := t.watch.answer; a != nil {
-		t.watch.answer, t.watch.busy = nil, false
-		if err := t.recordAnswer(ctx, *a); err != nil {
+	if !v.async {
+		return v.recordAnswer(ctx, v.callObserve(ctx, v.known))
+	}
+	if a := v.watch.answer; a != nil {
+		v.watch.answer, v.watch.busy = nil, false
+		if err := v.recordAnswer(ctx, *a); err != nil {
 			return err
 		}
 	}
-	if !t.watch.busy && (t.watch.wanted || t.known.Full || time.Since(t.watch.last) >= maxIdle) {
-		t.startObserving(ctx)
+	if !v.watch.busy && (v.watch.wanted || v.known.Full || time.Since(v.watch.last) >= maxIdle) {
+		v.startObserving(ctx)
 	}
 	return nil
 }
 
 // recordAnswer stores an answer.
-func (t *term) recordAnswer(ctx context.Context, a answer) error {
-	o := a.o
+func (v *view) recordAnswer(ctx context.Context, a answer) error {
+	if was := v.away.Swap(a.err != nil); was && a.err == nil {
+		if err := v.retryNow(ctx); err != nil {
+			return err
+		}
+	}
+	o, err := v.own(ctx, a.o)
+	if err != nil {
+		v.known.Full = true
+		return err
+	}
 	if a.err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		o = cluster.Observation{Alarm: fmt.Sprintf("Nomad does not answer: %v", a.err)}
 	}
-	t.known.Full = a.err != nil // after an error the next call must return the whole state
-	if len(o.Tasks) == 0 && len(o.Gone) == 0 && o.Nodes == nil && o.Alarm == t.alarm && o.Index <= t.known.Index {
-		t.nomadAnswered = true
+	v.known.Full = a.err != nil // after an error the next call must return the whole state
+	if len(o.Tasks) == 0 && len(o.Gone) == 0 && o.Nodes == nil && o.Alarm == v.alarm && o.Index <= v.known.Index {
+		v.hasAnswered = true
 		return nil
 	}
-	if err := t.record(ctx, o); err != nil {
-		t.known.Full = true
+	if err := v.record(ctx, o); err != nil {
+		v.known.Full = true
 		return err
 	}
-	t.nomadAnswered, t.listed = true, t.listed || o.Full
+	v.hasAnswered, v.listed = true, v.listed || o.Full
 	if o.Full {
-		t.alive = aliveIn(o.Jobs)
+		v.alive = aliveIn(o.Jobs)
+		v.places.listed(v, o.Jobs)
 	}
-	if t.alarm = o.Alarm; o.Alarm == "" {
-		t.known.Index = t.reached(o)
+	if v.alarm = o.Alarm; o.Alarm == "" {
+		v.known.Index = v.reached(o)
 	}
 	return nil
 }
@@ -96,48 +121,48 @@ func (t *term) recordAnswer(ctx context.Context, a answer) error {
 // reached is the Nomad index below which no later answer may be: a smaller one means that
 // Nomad was restored from a backup. If an operator trusts a restored Nomad, it is the
 // index of that Nomad.
-func (t *term) reached(o cluster.Observation) uint64 {
-	if t.known.Trust && o.Full {
+func (v *view) reached(o cluster.Observation) uint64 {
+	if v.known.Trust && o.Full {
 		return o.Index
 	}
-	return max(t.known.Index, o.Index)
+	return max(v.known.Index, o.Index)
 }
 
 // record stores an observation.
-func (t *term) record(ctx context.Context, o cluster.Observation) error {
+func (v *view) record(ctx context.Context, o cluster.Observation) error {
 	facts := memberFacts(o.Tasks)
 	nodes, err := nodeRows(o.Nodes)
 	if err != nil {
 		return err
 	}
-	return t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
+	return v.db.Fenced(ctx, v.lead.Term, func(tx *store.DB) error {
 		if err := tx.RecordFacts(ctx, facts); err != nil {
 			return err
 		}
-		if err := t.queueReads(ctx, tx, facts); err != nil {
+		if err := v.queueReads(ctx, tx, facts); err != nil {
 			return err
 		}
 		if err := tx.RecordGone(ctx, o.Gone); err != nil {
 			return err
 		}
 		if o.Nodes != nil {
-			if err := tx.RecordNodes(ctx, nodes); err != nil {
+			if err := tx.RecordNodes(ctx, v.name, nodes); err != nil {
 				return err
 			}
 		}
-		if err := t.recordOrphans(ctx, tx, o); err != nil {
+		if err := v.recordOrphans(ctx, tx, o); err != nil {
 			return err
 		}
 		if o.Alarm == "" && o.Full {
-			if err := tx.SetNomadIndex(ctx, int64(t.reached(o)), t.known.Trust); err != nil {
+			if err := tx.SetNomadIndex(ctx, v.name, int64(v.reached(o)), v.known.Trust); err != nil {
 				return err
 			}
 		}
-		changed, err := tx.SetAlarm(ctx, o.Alarm)
+		changed, err := tx.SetAlarm(ctx, v.name, o.Alarm)
 		if changed && o.Alarm != "" {
-			t.log.Error("Nomad state not trusted; scheduling paused", "term", t.lead.Term, "reason", o.Alarm)
+			v.log.Error("Nomad state not trusted; scheduling paused", "term", v.lead.Term, "region", v.title(), "reason", o.Alarm)
 		} else if changed {
-			t.log.Info("Nomad state trusted again; scheduling resumed", "term", t.lead.Term)
+			v.log.Info("Nomad state trusted again; scheduling resumed", "term", v.lead.Term, "region", v.title())
 		}
 		return err
 	})

@@ -20,7 +20,7 @@ const (
 
 // recordOrphans stores the orphans: the jobs of a full list that have no row in the
 // database. It ignores an incomplete list, and one that is not trusted.
-func (t *term) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observation) error {
+func (v *view) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observation) error {
 	if !o.Full || o.Alarm != "" {
 		return nil
 	}
@@ -30,21 +30,21 @@ func (t *term) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 			jobs = append(jobs, store.Orphan{AllocationID: j.AllocationID, JobID: j.JobID, SubmittedAt: j.SubmittedAt})
 		}
 	}
-	found, err := tx.RecordOrphans(ctx, jobs)
+	found, err := tx.RecordOrphans(ctx, v.name, jobs)
 	if err != nil {
 		return fmt.Errorf("orphans: %w", err)
 	}
 	for _, f := range found {
-		t.log.Warn("a job in Nomad carries this cluster's id and has no row in the database; it is stopped after a grace time",
-			"term", t.lead.Term, "job", f.JobID, "allocation_id", f.AllocationID, "submitted", f.SubmittedAt, "grace", orphanGrace)
+		v.log.Warn("a job in Nomad carries this cluster's id and has no row in the database; it is stopped after a grace time",
+			"term", v.lead.Term, "job", f.JobID, "allocation_id", f.AllocationID, "submitted", f.SubmittedAt, "grace", orphanGrace)
 	}
-	all, err := tx.Orphans(ctx, 0, maxOrphans)
+	all, err := tx.OrphansIn(ctx, v.name, 0, maxOrphans)
 	if err != nil {
 		return fmt.Errorf("orphans: %w", err)
 	}
-	t.known.Orphans = make([]string, len(all))
+	v.known.Orphans = make([]string, len(all))
 	for i, o := range all {
-		t.known.Orphans[i] = o.JobID
+		v.known.Orphans[i] = o.JobID
 	}
 	return nil
 }
@@ -67,28 +67,28 @@ func aliveIn(jobs []cluster.JobFact) []string {
 // those of attempts that ended long ago. The latter exist because a call that registers a
 // job can time out in the master and still reach Nomad, after the call that stops the job.
 // sweep runs after each full list of Nomad's jobs, if Nomad's state is trusted.
-func (t *term) sweep(ctx context.Context) error {
-	if !t.listed || t.alarm != "" {
+func (v *view) sweep(ctx context.Context) error {
+	if !v.listed || v.alarm != "" {
 		return nil
 	}
-	t.listed = false
-	return t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
-		orphans, err := tx.Orphans(ctx, orphanGrace, maxSwept)
+	v.listed = false
+	return v.db.Fenced(ctx, v.lead.Term, func(tx *store.DB) error {
+		orphans, err := tx.OrphansIn(ctx, v.name, orphanGrace, maxSwept)
 		if err != nil {
 			return fmt.Errorf("orphans: %w", err)
 		}
 		for _, o := range orphans {
-			t.log.Warn("stopping a job that has no row in the database", "term", t.lead.Term, "job", o.JobID, "allocation_id", o.AllocationID)
+			v.log.Warn("stopping a job that has no row in the database", "term", v.lead.Term, "job", o.JobID, "allocation_id", o.AllocationID)
 			if err := tx.QueueStop(ctx, o.AllocationID); err != nil {
 				return err
 			}
 		}
-		ended, err := tx.EndedWithRunningJobs(ctx, t.alive, leftover.JobMargin, time.Since(t.began), maxSwept)
+		ended, err := tx.EndedWithRunningJobs(ctx, v.alive, leftover.JobMargin, time.Since(v.began), maxSwept)
 		if err != nil {
 			return fmt.Errorf("attempts that ended: %w", err)
 		}
 		for _, id := range ended {
-			t.log.Warn("stopping the job of an ended attempt, because a process of it still runs", "term", t.lead.Term, "allocation_id", id)
+			v.log.Warn("stopping the job of an ended attempt, because a process of it still runs", "term", v.lead.Term, "allocation_id", id)
 			if err := tx.QueueStop(ctx, id); err != nil {
 				return err
 			}

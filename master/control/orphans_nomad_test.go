@@ -46,9 +46,9 @@ func TestOrphansInNomad(t *testing.T) {
 		return job.Stop != nil && *job.Stop
 	}
 	b := newBench(t)
-	b.term.nomad = c
+	b.term.views[0].nomad = c
 	look := func() {
-		b.term.known.Full = true
+		b.term.views[0].known.Full = true
 		if err := b.term.cycle(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -154,7 +154,7 @@ func (d *decider) handle(e *Experiment, how handling) error {
 
 // endByKilling kills the attempts of an experiment and ends it, without its search.
 func (d *decider) endByKilling(e *Experiment) error {
-	why := cmp.Or(e.Broken, cmp.Or(e.Error, "the master could not handle it; the master's log says why"))
+	why := cmp.Or(e.Broken, cmp.Or(e.Error, "the master could not handle this experiment; the master's log has the reason"))
 	live := 0
 	for _, t := range e.Trials {
 		if t == nil || t.Ended {
@@ -199,7 +199,7 @@ func (d *decider) taskBundle(t store.LiveTask) {
 }
 
 func (d *decider) endTaskByKilling(t store.LiveTask) {
-	why := "the master could not handle it; the master's log says why"
+	why := "the master could not handle this experiment; the master's log has the reason"
 	if a := d.p.Allocations[t.ID]; a != nil && d.advance(a, 0, lifecycle.ActionKill, why) == nil {
 		return
 	}

@@ -3,7 +3,6 @@ package control
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
@@ -29,11 +28,16 @@ type queued struct {
 	ours        bool // the master starts it, not a user
 }
 
-func (e *Experiment) group() string { return experimentKey(e.ID) }
+func (e *Experiment) group() string {
+	if e.key != "" {
+		return e.key
+	}
+	return experimentKey(e.ID)
+}
 
 const experimentKeys = "experiment "
 
-func experimentKey(id int) string { return experimentKeys + strconv.Itoa(id) }
+func experimentKey(id int) string { return store.JobKey(id) }
 
 // shape is how an attempt may be spread over nodes.
 type shape struct {
@@ -64,21 +68,32 @@ type owner struct {
 	secrets     bool
 	avoid       avoidance
 	of          sharer
-	ours        bool // the master started it, not a user
-	unread      bool // its configuration, which says where its attempts may run, is not in memory
+	ours        bool       // the master started it, not a user
+	unread      bool       // its configuration, which says where its attempts may run, is not in memory
+	goesOn      bool       // when one of its attempts ends, it may ask for another one …
+	since       *time.Time // … with this time in the queue; nil: the time of that end
 }
 
 // owners returns the owner of each task.
-func (d *decider) owners() map[string]owner {
-	m := make(map[string]owner, len(d.p.Allocations))
+func (d *decider) owners() map[string]*owner {
+	n := len(d.p.Tasks)
+	for _, e := range d.p.Experiments {
+		n += len(e.Trials)
+	}
+	m, list := make(map[string]*owner, n), make([]owner, 0, n) // values of this size would each be allocated
+	add := func(task string, o owner) {
+		list = append(list, o)
+		m[task] = &list[len(list)-1]
+	}
 	for _, e := range d.p.Experiments {
 		secrets, of := d.p.needsSecrets(e), d.p.sharerOf(e)
+		goesOn, since := d.follows(e)
 		for _, t := range e.Trials {
-			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.QueueTime, e.shape(), true, secrets, d.avoidance(e, t.TaskID), of, false, e.Unread}
+			add(t.TaskID, owner{e.group(), e.MaxSlots, e.QueueTime, e.shape(), true, secrets, d.avoidance(e, t.TaskID), of, false, e.Unread, goesOn, since})
 		}
 	}
 	for _, t := range d.p.Tasks {
-		m[t.ID] = owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: !t.Several}, secrets: d.p.taskNeedsSecrets(&t), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal}
+		add(t.ID, owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: !t.Several}, secrets: d.p.taskNeedsSecrets(&t), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal})
 	}
 	return m
 }
@@ -94,18 +109,21 @@ func (d *decider) schedule() {
 		byPool[d.p.Pools[i].Name] = &input{}
 	}
 	for _, task := range slices.Sorted(keys(d.p.Allocations)) {
-		a := d.p.Allocations[task]
-		groups[a.ID] = owners[task].group
+		a, o := d.p.Allocations[task], owners[task]
+		if o == nil {
+			o = &owner{}
+		}
+		groups[a.ID] = o.group
 		in := byPool[d.poolOf(a)]
 		if in == nil {
 			if d.isPlaced(a) {
 				d.accountFor(a)
-				d.quotas.hold(a, owners[task].of, false)
+				d.quotas.hold(a, o.of, false)
 			}
 			d.wait(a, fmt.Sprintf("pool %q no longer exists; move the job to another", d.poolOf(a)))
 			continue
 		}
-		d.sort(in, a, owners[task])
+		d.sort(in, a, o)
 	}
 	for _, q := range d.queue {
 		groups[q.ID] = q.group
@@ -143,8 +161,10 @@ func (d *decider) fillServed(byPool map[string]*input) {
 type input struct {
 	running []sched.Running
 	queued  []sched.Request
-	devices map[string][][]string // running attempt → device ids of each of its parts
-	bounded bool                  // a running attempt has max_slots, so the scheduler may have to preempt it
+	devices map[string][][]string     // running attempt → device ids of each of its parts
+	bounded bool                      // a running attempt has max_slots, so the scheduler may have to preempt it
+	next    map[string]*sched.Request // by group: what it asks for when one of its attempts ends
+	frozen  bool                      // Nomad's state is not trusted in the pool's region
 }
 
 // stateOf is the state of an attempt after the decisions of this cycle.
@@ -214,7 +234,7 @@ func (in *input) addDevices(a *store.LiveAllocation, x store.LiveMember) {
 }
 
 // sort adds an attempt to the running ones or to the queue.
-func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
+func (d *decider) sort(in *input, a *store.LiveAllocation, o *owner) {
 	m := d.moves[a.ID]
 	switch {
 	case d.stateOf(a) == lifecycle.Terminated:
@@ -235,6 +255,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 			}
 		}
 		in.bounded = in.bounded || o.maxSlots != nil
+		in.addNext(a, o, r.Quotas)
 		in.running = append(in.running, r)
 		if a.Slots > 0 && d.p.served != nil {
 			d.p.served.note(a.Pool, o.group, o.of, r.StartedAt, d.p.Now)
@@ -261,6 +282,11 @@ const maxPlacements = 1_000
 
 // pool runs the scheduler for one pool and adds its result to the plan.
 func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
+	if why := d.p.frozen(p.Name); why != "" {
+		in.frozen = true
+		d.freeze(in, why)
+		return
+	}
 	if len(in.queued) == 0 && !in.bounded {
 		return
 	}
@@ -304,6 +330,19 @@ func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
 	}
 	for id, why := range res.Waiting {
 		if a := byID[id]; a != nil {
+			d.wait(a, why)
+		}
+	}
+}
+
+// freeze records why nothing starts in a pool.
+func (d *decider) freeze(in *input, why string) {
+	waits := map[string]bool{}
+	for i := range in.queued {
+		waits[in.queued[i].ID] = true
+	}
+	for _, a := range d.p.Allocations {
+		if waits[a.ID] {
 			d.wait(a, why)
 		}
 	}

@@ -27,8 +27,9 @@ type Secrets interface {
 	Needed(storage expconf.CheckpointStorage) bool
 	// NeededBy reports whether tasks of this type need credentials.
 	NeededBy(taskType string) bool
-	// Grant creates the role of an attempt. If the error has the code Invalid, a retry is useless.
-	Grant(ctx context.Context, allocationID string, grants task.Grants) error
+	// Grant creates the role of an attempt (jobspecs.Task.VaultRole). If the error has the code
+	// Invalid, a retry is useless.
+	Grant(ctx context.Context, allocationID, role string, grants task.Grants) error
 	// Login reads the credentials of an image registry, which the attempt itself must not
 	// read. If the error has the code Invalid, a retry is useless.
 	Login(ctx context.Context, path string) (username, password string, err error)
@@ -57,7 +58,7 @@ func (t *term) prepareSecrets(ctx context.Context, job *task.Job) (cluster.Outco
 		err = t.haveKeys(ctx, job)
 	}
 	if err == nil {
-		err = t.cfg.Secrets.Grant(ctx, job.AllocationID, job.Grants)
+		err = t.cfg.Secrets.Grant(ctx, job.AllocationID, job.VaultRole(), job.Grants)
 	}
 	switch {
 	case err == nil:
@@ -179,7 +180,7 @@ func (t *term) release(ctx context.Context, changes *store.Changes) {
 
 // credentialsMissing returns why an attempt must not be placed now because Vault cannot
 // grant its credentials; "" if it may be placed.
-func (p *Snapshot) credentialsMissing(o owner) string {
+func (p *Snapshot) credentialsMissing(o *owner) string {
 	if !o.secrets {
 		return ""
 	}

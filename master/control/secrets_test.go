@@ -48,7 +48,7 @@ func (f *fakeSecrets) Login(_ context.Context, path string) (username, password 
 	return "robot", path, f.fails
 }
 
-func (f *fakeSecrets) Grant(_ context.Context, id string, _ task.Grants) error {
+func (f *fakeSecrets) Grant(_ context.Context, id, _ string, _ task.Grants) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.before != nil {

@@ -23,6 +23,8 @@ type Experiment struct {
 	Broken string // why its search cannot continue; else ""
 	Aside  string // why its search is not in memory although the experiment needs it; else ""
 	Trials []*store.LiveTrial
+
+	key string // of its group; "" if the experiment is not of folds
 }
 
 // A Snapshot is the input of Decide. It is consistent: its rows are of one database
@@ -45,7 +47,8 @@ type Snapshot struct {
 	Quotas      []store.Quota
 	Secrets     credentialNeeds              // which work needs credentials; nil: none does
 	Away        string                       // why Vault cannot grant credentials now; "" if it can
-	Frozen      bool                         // Nomad's state is not trusted: use only the runners' reports, place nothing
+	Frozen      map[string]string            // regions of Nomad whose state is not trusted, with the reason: use only the runners' reports there, place nothing
+	Regions     int                          // number of regions of Nomad
 	Matches     map[string][]store.LiveMatch // matches of log policies with an action, by task
 	Failures    map[int][]store.NodeFailures // failures in a row on nodes, by experiment
 	AvoidAfter  int                          // see Config
@@ -79,7 +82,10 @@ func (f *folds) snapshot(live *store.Live) *Snapshot {
 	for _, e := range live.Experiments {
 		x := f.fold(e)
 		keep[e.ID] = x
-		exp := &Experiment{LiveExperiment: e}
+		if x.key == "" {
+			x.key = experimentKey(e.ID)
+		}
+		exp := &Experiment{LiveExperiment: e, key: x.key}
 		byID[e.ID] = exp
 		p.Experiments = append(p.Experiments, exp)
 	}
@@ -105,6 +111,7 @@ func (f *folds) snapshot(live *store.Live) *Snapshot {
 	for _, e := range p.Experiments {
 		f.show(keep[e.ID], e, live.Last)
 	}
+	f.paces.note(p)
 	return p
 }
 
@@ -159,7 +166,7 @@ func offer(p *pool.Pool, row store.NodeRow, known inventories, elsewhere cluster
 
 // reaches reports whether the pool has nodes where this one is.
 func reaches(p *pool.Pool, row store.NodeRow) bool {
-	return (p.NodePool == "" || row.NodePool == p.NodePool) && p.Reaches(row.Datacenter)
+	return row.Region == p.Region && (p.NodePool == "" || row.NodePool == p.NodePool) && p.Reaches(row.Datacenter)
 }
 
 // offerOf is what a node with this inventory offers; nil if it does not meet the pool's constraints.
@@ -169,6 +176,9 @@ func offerOf(p *pool.Pool, row store.NodeRow, n cluster.Node, elsewhere cluster.
 	}
 	n = n.Less(elsewhere)
 	s := &sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Spot: isSpot(p, &n), Slots: cluster.SlotsOf(n, p.Slots, held...)}
+	if p.Scheduler.Rack != "" {
+		s.Rack, _ = pool.ValueOf(p.Scheduler.Rack, n.Fact)
+	}
 	for i := range s.Slots {
 		if _, off := row.SlotsOff[s.Slots[i].Key(p.Name)]; off {
 			s.Slots[i].Enabled = false

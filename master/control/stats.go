@@ -38,6 +38,13 @@ func (s *stats) saw(d *demand) {
 	}
 }
 
+// seen returns the demand that the last cycle saw; nil if it scheduled nothing.
+func (s *stats) seen() *demand {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.demand
+}
+
 // Stats returns how many cycles this master's loop has run, how long the last one took,
 // and whether this master leads.
 func (l *Loop) Stats() (cycles uint64, last time.Duration, leads bool) {
@@ -49,9 +56,7 @@ func (l *Loop) Stats() (cycles uint64, last time.Duration, leads bool) {
 // Demand returns what each pool holds and lacks, as the last cycle saw it; nil if this master does
 // not lead, or schedules nothing because Nomad's state is not trusted.
 func (l *Loop) Demand() []Demand {
-	l.stats.mu.Lock()
-	d := l.stats.demand
-	l.stats.mu.Unlock()
+	d := l.stats.seen()
 	if d == nil {
 		return nil
 	}

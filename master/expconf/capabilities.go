@@ -187,8 +187,8 @@ func (c Config) unhonouredPast(k *checker) {
 	k.when(len(c.TensorboardStorage) > 0, "tensorboard_storage", "has no effect any more: event files go to checkpoint_storage", "")
 	k.when(c.Security != nil && c.Security.Kerberos != nil, "security.kerberos", "has no effect any more", "")
 	const batch = "has no effect: tasks are Nomad jobs"
-	k.when(c.Slurm != nil, "slurm", batch, "environment.nomad takes constraints and affinities")
-	k.when(c.PBS != nil, "pbs", batch, "environment.nomad takes constraints and affinities")
+	k.when(c.Slurm != nil, "slurm", batch, "environment.nomad accepts constraints and affinities")
+	k.when(c.PBS != nil, "pbs", batch, "environment.nomad accepts constraints and affinities")
 	s := c.CheckpointStorage
 	if s.Type == SharedFS {
 		const relic = "has no effect any more"

@@ -22,7 +22,7 @@ type Config struct {
 	Hyperparameters          Hyperparameters   `json:"hyperparameters" default:"{}"`
 	Integrations             *Integrations     `json:"integrations,omitempty"`
 	Internal                 *Internal         `json:"internal,omitempty"`
-	Labels                   Labels            `json:"labels" default:"[]" check:"at most 100 labels; each required; each text 200"`
+	Labels                   Labels            `json:"labels" default:"[]"`
 	LogPolicies              LogPolicies       `json:"log_policies" default:"[]"`
 	MaxRestarts              int               `json:"max_restarts" default:"5" check:"0..maxRestarts"`
 	MinCheckpointPeriod      Length            `json:"min_checkpoint_period" default:"{batches: 0}" check:"0..maxUnits"`

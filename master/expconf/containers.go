@@ -141,11 +141,11 @@ func (a *RegistryAuth) Credentials() (username, password string, err error) {
 		"Nomad's docker driver supports only these")
 }
 
-// oneLine rejects line breaks: Nomad reads the texts as one line of settings.
+// oneLine rejects line breaks and NUL: Nomad reads the texts as one line of settings.
 func oneLine(texts ...string) error {
 	for _, t := range texts {
 		if strings.ContainsAny(t, "\r\n\x00") {
-			return fmt.Errorf("a name or password with a line break cannot be used")
+			return fmt.Errorf("the username or the password contains a line break or a NUL character")
 		}
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/names"
 )
 
 // parsed completes a document that is known to be good.
@@ -99,13 +101,20 @@ func TestLimits(t *testing.T) {
 }
 
 func TestLongNames(t *testing.T) {
-	long := strings.Repeat("x", 10_000)
-	c := parsed(t, "entrypoint: e\nsearcher: {name: single, metric: m}\nname: "+long+"\nlabels: ["+long+"]\n")
-	err := c.Validate()
-	const want = "test.yaml:3:7: name: has 10000 characters; at most 1000 are allowed\n" +
-		"test.yaml:4:10: labels[0]: has 10000 characters; at most 200 are allowed"
-	if err == nil || err.Error() != want {
-		t.Fatalf("got %v\nwant %s", err, want)
+	const base = "entrypoint: e\nsearcher: {name: single, metric: m}\n"
+	long := strings.Repeat("x", names.MaxText+1)
+	for text, want := range map[string]string{
+		"name: " + long + "\n":                                       "test.yaml:3:7: name: has 262145 bytes, over the limit of 262144",
+		"name: n\ndescription: " + long + "\n":                       "test.yaml:4:14: description: has 262145 bytes, over the limit of 262144",
+		"labels: [a, " + long + "]\n":                                "test.yaml:3:13: labels[1]: has 262145 bytes, over the limit of 262144",
+		"labels: [a, ' ']\n":                                         "test.yaml:3:13: labels[1]: is empty",
+		"labels: [" + long[:200_000] + ", " + long[:200_001] + "]\n": "test.yaml:3:9: labels: has labels of 400001 bytes together, over the limit of 262144",
+		"name: \"a\\nb\"\n":                                          "test.yaml:3:7: name: must be one line without control characters",
+		"name: " + strings.Repeat("🧪", 50_000) + "\n":                "",
+	} {
+		if err := parsed(t, base+text).Validate(); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%.20s: %.200v\nwant %s", text, err, want)
+		}
 	}
 }
 
@@ -446,7 +455,7 @@ func TestPure(t *testing.T) {
 			path := strings.Trim(i.Path.Value, `"`)
 			switch {
 			case slices.Contains([]string{"os", "net", "net/http", "context", "math/rand", "math/rand/v2", "log", "log/slog", "io"}, path),
-				strings.Contains(path, "detent-ml") && !strings.HasSuffix(path, "/master/spelling") && !strings.HasSuffix(path, "/master/regex"):
+				strings.Contains(path, "detent-ml") && !strings.HasSuffix(path, "/master/names") && !strings.HasSuffix(path, "/master/spelling") && !strings.HasSuffix(path, "/master/regex"):
 				t.Errorf("%s imports %s", f.Name(), path)
 			}
 		}

@@ -34,7 +34,7 @@ func (g *GPU) check(k *checker, at string) {
 func (g *GPU) unknown(name string) (message, hint string, ok bool) {
 	switch name {
 	case "count", "slots", "number":
-		return "unknown field", "resources.slots_per_trial says how many GPUs a trial has", true
+		return "unknown field", "resources.slots_per_trial sets the number of GPUs of a trial", true
 	case "models", "type", "class", "name", "device":
 		return "unknown field", "did you mean model? It is a name or a list of names, such as A100", true
 	case "memory", "vram", "memory_mb":

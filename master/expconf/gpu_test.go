@@ -54,7 +54,7 @@ func TestGPU(t *testing.T) {
 		"gpu: {memory_gb: 40GB}":         "resources.gpu.memory_gb: expected a number",
 		"gpu: {compute_capability: new}": "resources.gpu.compute_capability: expected a compute capability",
 		"gpu: {driver: newest}":          "resources.gpu.driver: is not the version of a driver",
-		"gpu: {count: 2}":                "resources.slots_per_trial says how many",
+		"gpu: {count: 2}":                "resources.slots_per_trial sets the number",
 		"gpu: A100":                      "resources.gpu: expected a mapping",
 		"equal_parts: both":              "resources.equal_parts: expected true or false",
 	} {

@@ -3,14 +3,11 @@ package expconf
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/regex"
 )
-
-var volumePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 
 // Nomad is environment.nomad: what an experiment may request from Nomad beyond its slots. It is
 // a validated overlay, not a job: the cluster decides how tasks run, as which user and with
@@ -167,7 +164,7 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 	}
 	for i, v := range o.Volumes {
 		here := index(at+".volumes", i)
-		if !volumePattern.MatchString(v.Name) {
+		if !isName(v.Name) {
 			k.fail(here+".name", fmt.Sprintf("is not the name of a volume: %q", clip(v.Name)), "")
 		}
 		target(here, v.ContainerPath)

@@ -258,8 +258,8 @@ func (p *pod) meaning(at, label, operator string, values []string) (models Model
 	for _, value := range values {
 		switch known := p.known(label, value, operator); {
 		case known == nil:
-			p.errors.fail(at, fmt.Sprintf("cannot be honoured: nobody has said what the label %s=%s means in this resource pool", clip(label), clip(value)),
-				"operators say so in resource_pools[].pod_labels; or use resources.gpu and environment.nomad.constraints")
+			p.errors.fail(at, fmt.Sprintf("cannot be honoured: this resource pool does not define the label %s=%s", clip(label), clip(value)),
+				"operators define labels in resource_pools[].pod_labels; or use resources.gpu and environment.nomad.constraints")
 			return nil, nil, false
 		case known.GPU != "":
 			models = append(models, known.GPU)
@@ -411,8 +411,8 @@ func (p *pod) amounts(at string, value any) {
 		case name == "nvidia.com/gpu" || name == "amd.com/gpu":
 			p.rest.fail(here, "has no effect: slots decide how many GPUs a task has", "")
 		case strings.Contains(name, "/"):
-			p.errors.fail(here, fmt.Sprintf("cannot be honoured: nobody has said which devices %s stands for in this resource pool", clip(name)),
-				"operators say so in resource_pools[].pod_limits; or use resources.devices")
+			p.errors.fail(here, fmt.Sprintf("cannot be honoured: this resource pool does not define which devices %s means", clip(name)),
+				"operators define devices in resource_pools[].pod_limits; or use resources.devices")
 		default:
 			p.rest.fail(here, "has no effect: slots bring their cores and memory", "resources.memory sets the memory of a task")
 		}

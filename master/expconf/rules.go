@@ -13,7 +13,7 @@ import (
 //	0..maxSlots            a range; what a bound means may follow it: 1 (first)..99 (last)
 //	over 0, up to 5        a range of a number with a fraction, its low end excluded
 //	at least 1
-//	at most 100 labels     entries of a list or mapping
+//	at most 100 volumes    entries of a list or mapping
 //	one of all best none
 //	text 128               one line of so many characters
 //	line 64                so many bytes

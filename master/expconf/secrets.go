@@ -39,13 +39,20 @@ func (l Secrets) Names() []string {
 
 const maxSecrets = 50
 
+// maxName is the bound of names in bytes. It is not part of the patterns: each program would compile 128 states
+// for each of them when it starts.
+const maxName = 128
+
 var (
-	secretName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
-	secretEnv  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+	secretEnv   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
+// isName reports whether a text can be the name of something that operators have: a secret or a volume.
+func isName(text string) bool { return len(text) <= maxName && namePattern.MatchString(text) }
+
 // IsSecretName reports whether a text can be the name or the key of a secret.
-func IsSecretName(text string) bool { return secretName.MatchString(text) }
+func IsSecretName(text string) bool { return isName(text) }
 
 func (l Secrets) check(k *checker, at string) {
 	k.atMost(at, len(l), maxSecrets, "secrets")
@@ -53,7 +60,7 @@ func (l Secrets) check(k *checker, at string) {
 	for i, s := range l {
 		here := index(at, i)
 		for _, part := range []struct{ field, value string }{{"name", s.Name}, {"key", s.Key}} {
-			if !secretName.MatchString(part.value) {
+			if !isName(part.value) {
 				k.fail(here+"."+part.field, fmt.Sprintf("expected letters, digits, dots, dashes and underscores, up to 128, found %q", clip(part.value)), "")
 			}
 		}
@@ -82,7 +89,7 @@ func (l Secrets) check(k *checker, at string) {
 
 func (s Secret) checkVariable(k *checker, at string, twice bool) {
 	switch {
-	case !secretEnv.MatchString(s.Env):
+	case len(s.Env) > maxName || !secretEnv.MatchString(s.Env):
 		k.fail(at, fmt.Sprintf("expected the name of a variable of letters, digits and _, up to 128, found %q", clip(s.Env)), "")
 	case strings.HasPrefix(s.Env, "DET_"):
 		k.fail(at, fmt.Sprintf("%s: names that begin with DET_ are Detent's own", s.Env), "")

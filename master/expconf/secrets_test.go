@@ -36,6 +36,7 @@ func TestSecretMistakes(t *testing.T) {
 		`[{name: a, key: k, file: "x\ny"}]`:                                "expected a relative path",
 		"[{name: a, key: k, value: v}]":                                    "environment.secrets[0].value: unknown field",
 		"[" + strings.Repeat("{name: a, key: k, file: x},", 51) + "]":      "has 51 secrets; at most 50 are allowed",
+		"[{name: " + strings.Repeat("a", 129) + ", key: k, env: T}]":       "environment.secrets[0].name: expected letters",
 		"[{name: a, key: k, env: " + strings.Repeat("T", 129) + "}]":       "expected the name of a variable",
 	} {
 		if err := secretsProblems(list); err == nil || !strings.Contains(err.Error(), want) {

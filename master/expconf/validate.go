@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -53,10 +54,16 @@ func (c Config) checkSpace(k *checker) {
 func (c Config) checkIdentity(k *checker) {
 	if strings.TrimSpace(c.Name) == "" {
 		k.fail("name", "is empty", "omit it to use a generated name")
+	} else if p := names.Problem(c.Name, names.MaxText); p != "" {
+		k.fail("name", p, "")
 	}
-	k.text("name", c.Name, 1000) // as PATCH /experiments/{id}
-	if c.Description != nil && utf8.RuneCountInString(*c.Description) > 8192 {
-		k.fail("description", fmt.Sprintf("has %d characters; at most 8192 are allowed", utf8.RuneCountInString(*c.Description)), "")
+	if p := names.TooLong(first("", c.Description), names.MaxText); p != "" {
+		k.fail("description", p, "")
+	}
+	if at, p := names.LabelProblem(c.Labels); p != "" && at < 0 {
+		k.fail("labels", p, "")
+	} else if p != "" {
+		k.fail(index("labels", at), p, "")
 	}
 	switch {
 	case c.Workspace == "" && c.Project != "":

@@ -83,7 +83,7 @@ type Field struct {
 	Words []string
 	// Own is true for fields that Determined does not have.
 	Own bool
-	// Flag is true for those that are true or false.
+	// Flag is true for fields of Determined's whose values are true and false. Their type in the API is Any.
 	Flag bool
 }
 

@@ -86,10 +86,10 @@ type Filter struct {
 // Limits of a filter. Filters of users are far below; the limits bound the work that a program
 // can cause.
 const (
-	maxSource = 16 << 10 // bytes
+	maxSource = 64 << 10 // bytes
 	maxNodes  = 500
 	maxDepth  = 32
-	maxText   = 1000 // bytes of a value or a name
+	maxText   = 1000 // bytes of a name, or of a value that is not compared as a whole
 	// Each level of a line becomes up to three levels of the tree: or, and, not.
 	maxWireDepth = 4 * maxDepth
 )
@@ -100,7 +100,7 @@ func (c Condition) check() string {
 	switch {
 	case !c.Op.known():
 		return fmt.Sprintf("%q is not an operator", clip(string(c.Op)))
-	case len(what) > maxText || len(c.Value.Text) > maxText:
+	case len(what) > maxText || len(c.Value.Text) > maxText && c.Op != Equal && c.Op != NotEqual:
 		return fmt.Sprintf("is longer than %d bytes", maxText)
 	case c.Op.unary():
 		return ""

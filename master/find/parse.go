@@ -319,34 +319,33 @@ func (p *parser) value(column Column, op Operator, t token) (Value, *Error) {
 			return Value{Type: Number, Number: f}, nil
 		}
 	}
-	if e := wrongWord(column, op, t); e != nil {
+	text, e := wordOf(column, op, t)
+	if e != nil {
 		return Value{}, e
 	}
-	if column.Name == "state" && column.IsField() && (op == Equal || op == NotEqual) {
-		return Value{Type: Text, Text: strings.TrimPrefix(strings.ToUpper(t.text), "STATE_")}, nil
-	}
-	return Value{Type: Text, Text: t.text}, nil
+	return Value{Type: Text, Text: text}, nil
 }
 
-// wrongWord reports a wrong value of a column that has few values.
-func wrongWord(column Column, op Operator, t token) *Error {
+// wordOf returns a text in the form of the column, and rejects values that a column with few values
+// never has.
+func wordOf(column Column, op Operator, t token) (string, *Error) {
 	if !column.IsField() || op != Equal && op != NotEqual {
-		return nil
+		return t.text, nil
 	}
 	var allowed []string
 	given := t.text
 	switch column.Name {
 	case "state":
 		allowed, given = States(), strings.TrimPrefix(strings.ToUpper(t.text), "STATE_")
-	case "archived":
-		allowed = []string{"true", "false"}
+	case "archived", "parentArchived", "isExpMultitrial":
+		allowed, given = []string{"true", "false"}, strings.ToLower(t.text)
 	default:
-		return nil
+		return given, nil
 	}
 	if slices.Contains(allowed, given) {
-		return nil
+		return given, nil
 	}
-	return &Error{Column: t.column, Message: fmt.Sprintf("%s is never %q", column.Name, clip(t.text)),
+	return "", &Error{Column: t.column, Message: fmt.Sprintf("%s is never %q", column.Name, clip(t.text)),
 		Hint: "expected one of " + strings.ToLower(strings.Join(allowed, ", "))}
 }
 

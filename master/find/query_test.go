@@ -146,8 +146,8 @@ func TestLimits(t *testing.T) {
 		"not":    strings.Repeat("not ", 100) + "hp.x = 1",
 		"many":   "id = 1" + strings.Repeat(" or id = 1", 600),
 		"in":     "id in (1" + strings.Repeat(",1", 600) + ")",
-		"long":   "name = " + strings.Repeat("x", 20_000),
-		"value":  "name = " + strings.Repeat("x", 2000),
+		"long":   "name = " + strings.Repeat("x", 70_000),
+		"value":  "name ~ " + strings.Repeat("x", 2000),
 		"column": "hp." + strings.Repeat("x", 2000) + " = 1",
 	} {
 		if f, err := Experiments.Parse(line, noon()); err == nil {

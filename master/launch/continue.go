@@ -85,7 +85,8 @@ func (l *Experiments) continuation(ctx context.Context, e store.Experiment, over
 	if change.Event, err = json.Marshal(body); err != nil {
 		return change, nil, err
 	}
-	if change.Memory = changed.Memory; change.Changed == nil {
+	change.Memory = changed.Memory
+	if change.Changed == nil {
 		change.Memory, err = memoryStored(e)
 	}
 	return change, changed, err
@@ -140,7 +141,7 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 		return nil, WrongConfig(err)
 	}
 	if override != "" {
-		if err := keeps(before, &cfg); err != nil {
+		if err := checkFixed(before, &cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -175,8 +176,8 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 	return out, err
 }
 
-// keepContinued applies the limits of policies to a continued experiment. A value over a limit that
-// the experiment had before becomes the limit; only values in the request are rejected.
+// keepContinued applies the limits of policies to a continued experiment. It rejects values over a
+// limit that the request or a policy sets; a value that the experiment had before becomes the limit.
 func keepContinued(rules []rule[expconf.Raw], over expconf.Raw, cfg *expconf.Config, of *pool.Pool) ([]string, error) {
 	limits, r := limitsOf(rules), &cfg.Resources
 	asked := func(field string) bool {
@@ -186,14 +187,14 @@ func keepContinued(rules []rule[expconf.Raw], over expconf.Raw, cfg *expconf.Con
 		}
 		return said
 	}
-	standard := of.Priority
+	standard, standardOf := of.Priority, ofPool
 	if r.Priority != nil && !asked("priority") && limits.priority(r.Priority) != nil {
-		standard, r.Priority = *r.Priority, nil
+		standard, standardOf, r.Priority = *r.Priority, ofExperiment, nil
 	}
 	if r.MaxSlots != nil && !asked("max_slots") && limits.slots("max_slots", r.MaxSlots) != nil {
 		r.MaxSlots = nil
 	}
-	return limits.keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: standard})
+	return limits.keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: standard, standardOf: standardOf})
 }
 
 // alike reports whether two configurations are the same.
@@ -241,9 +242,9 @@ func parseOverride(text string) (expconf.Raw, expconf.Warnings, error) {
 	return raw, warnings, err
 }
 
-// keeps copies the fields that cannot change after the creation of an experiment, and rejects
-// requests to change them.
-func keeps(before expconf.Config, cfg *expconf.Config) error {
+// checkFixed rejects changes of fields that are fixed when an experiment is created. It keeps the seed: a
+// seed in the request has no effect.
+func checkFixed(before expconf.Config, cfg *expconf.Config) error {
 	if name := cfg.Searcher.Name; name != expconf.Single {
 		return fault.New(fault.Invalid, "override config must have single searcher type got '%s' instead", name)
 	}

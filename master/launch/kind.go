@@ -90,7 +90,7 @@ func (of Kind) shape(raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawComm
 	}
 	var remarks []string
 	if !of.program && len(raw.Entrypoint) > 0 {
-		remarks = append(remarks, "entrypoint: has no effect: a "+of.Noun+" has a program of its own")
+		remarks = append(remarks, "entrypoint: has no effect: a "+of.Noun+" always starts its own program")
 		raw.Entrypoint = nil
 	}
 	if of.Type != task.Tensorboard && len(raw.TensorboardArgs) > 0 {

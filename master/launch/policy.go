@@ -134,8 +134,16 @@ type wanted struct {
 	capped    bool // max_slots has an effect, so it is set to the limit
 	priority  **int
 	secrets   expconf.Secrets
-	standard  int // the priority of the pool, which applies if the configuration has none
+	// The priority that applies if the configuration has none, and whose it is.
+	standard   int
+	standardOf string
 }
+
+// Whose priority applies if a configuration has none.
+const (
+	ofPool       = "pool"
+	ofExperiment = "experiment" // the one that continues
+)
 
 // keep applies the limits to a configuration. It rejects values of the user that are over a limit.
 // Other values become the limit, and the remarks name them.
@@ -158,7 +166,7 @@ func (l Limits) keep(w wanted) (remarks []string, err error) {
 	}
 	if l.Priority != nil && *w.priority == nil && w.standard < l.Priority.Value {
 		*w.priority = new(l.Priority.Value)
-		remarks = append(remarks, fmt.Sprintf("resources.priority: %d, the limit in the %s; the pool's is %d", l.Priority.Value, l.Priority.By, w.standard))
+		remarks = append(remarks, fmt.Sprintf("resources.priority: %d, the limit in the %s; the %s's is %d", l.Priority.Value, l.Priority.By, w.standardOf, w.standard))
 	}
 	return remarks, nil
 }
@@ -228,11 +236,11 @@ func shownCommand(shape func(expconf.RawCommand) expconf.RawCommand, under expco
 // keepExperiment applies the limits of policies to an experiment.
 func keepExperiment(rules []rule[expconf.Raw], cfg *expconf.Config, in *pool.Pool) ([]string, error) {
 	r := &cfg.Resources
-	return limitsOf(rules).keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: in.Priority})
+	return limitsOf(rules).keep(wanted{slots: r.SlotsPerTrial, slotField: "slots_per_trial", maxSlots: &r.MaxSlots, capped: true, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: in.Priority, standardOf: ofPool})
 }
 
 // keepTask applies the limits of policies to a task, whose number of slots is fixed.
 func keepTask(rules []rule[expconf.RawCommand], cfg *expconf.CommandConfig, in *pool.Pool) ([]string, error) {
 	r := &cfg.Resources
-	return limitsOf(rules).keep(wanted{slots: r.Slots, slotField: "slots", maxSlots: &r.MaxSlots, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: in.Priority})
+	return limitsOf(rules).keep(wanted{slots: r.Slots, slotField: "slots", maxSlots: &r.MaxSlots, priority: &r.Priority, secrets: cfg.Environment.Secrets, standard: in.Priority, standardOf: ofPool})
 }

@@ -128,7 +128,7 @@ func TestPoliciesOfForksAndContinuations(t *testing.T) {
 	if err != nil || *cfg.Resources.Priority != 45 || *cfg.Resources.MaxSlots != 2 || cfg.MaxRestarts != 1 || cfg.Searcher.Metric != made.Complete.Searcher.Metric || m.continued.Changed.Priority != 45 {
 		t.Errorf("continued with %s: %v", m.continued.Changed.Config, err)
 	}
-	if told := strings.Join(again.Remarks, "\n"); !strings.Contains(told, "max_restarts: 1, set by") || !strings.Contains(told, "resources.priority: 45, the limit") {
+	if told := strings.Join(again.Remarks, "\n"); !strings.Contains(told, "max_restarts: 1, set by") || !strings.Contains(told, "resources.priority: 45, the limit in the config policy of the cluster; the experiment's is 10") {
 		t.Errorf("the remarks are %s", told)
 	}
 	if _, err := l.Continue(t.Context(), m.parent, "resources: {priority: 3}", true); err == nil || !strings.Contains(err.Error(), "requested priority [3] exceeds limit") {

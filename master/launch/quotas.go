@@ -9,13 +9,13 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// quotas is the part of the store with quotas.
+// quotas is the part of the store that quotaRemarks reads.
 type quotas interface {
 	QuotasOver(ctx context.Context, workspace, project, user int, pool string) ([]store.Quota, error)
 }
 
 // quotaRemarks tells which quotas will keep a request waiting, and which soft bounds of slot-hours
-// are exceeded. Project 0 is none.
+// are exceeded. Project 0 stands for no project.
 func quotaRemarks(ctx context.Context, db quotas, workspace, project, user int, pool string, slots int) ([]string, error) {
 	if slots <= 0 {
 		return nil, nil
@@ -35,8 +35,8 @@ func remarkOf(q store.Quota, slots int, now time.Time) string {
 		if q.Hard == nil || slots <= *q.Hard {
 			return ""
 		}
-		return fmt.Sprintf("it needs %s, more than the %s of the quota of %s in %s: it waits until %s",
-			spelling.Count(slots, "slot"), spelling.Count(*q.Hard, "slot"), q.Name(), q.Pools(), q.Raisers()+" raise it")
+		return fmt.Sprintf("it needs %s, more than the %s of the quota of %s in %s: it waits until %s raise the quota",
+			spelling.Count(slots, "slot"), spelling.Count(*q.Hard, "slot"), q.Name(), q.Pools(), q.Raisers())
 	}
 	seconds, _ := q.Measured(now)
 	hours, when := seconds/3600, ""
@@ -45,7 +45,11 @@ func remarkOf(q store.Quota, slots int, now time.Time) string {
 	}
 	switch {
 	case q.Hard != nil && hours >= float64(*q.Hard):
-		return fmt.Sprintf("%s has used the %s of its quota%s in %s: it waits", q.Name(), spelling.Count(*q.Hard, "slot-hour"), when, q.Pools())
+		until := q.Raisers() + " raise the quota"
+		if end := q.End(now); end != nil {
+			until = end.Format("2006-01-02 15:04 UTC") + ", or until " + until
+		}
+		return fmt.Sprintf("%s has used the %s of its quota%s in %s: this job waits until %s", q.Name(), spelling.Count(*q.Hard, "slot-hour"), when, q.Pools(), until)
 	case q.Soft != nil && hours >= float64(*q.Soft):
 		return fmt.Sprintf("%s has used %.1f slot-hours%s in %s, over its soft quota of %d", q.Name(), hours, when, q.Pools(), *q.Soft)
 	}

@@ -210,7 +210,7 @@ func lost(a Allocation, now time.Time, t Timing) (Step, bool) {
 // ended returns the step of an attempt whose members, without daemons, have all ended.
 func ended(a Allocation, now time.Time, t Timing) (Step, bool) {
 	for _, m := range a.Members {
-		if !m.exited() && !m.over() && (!m.Daemon || !countedOver(a)) && !killedSilent(a, now, t) && !a.neverRuns(m) {
+		if !m.exited() && !m.over() && (!m.Daemon || !countedOver(a)) && !killedSilent(a, now, t) && !a.neverRuns(m, now, t) {
 			return Step{}, false
 		}
 		if m.claimed() && m.mayReport(now, t) {
@@ -235,10 +235,23 @@ func killedSilent(a Allocation, now time.Time, t Timing) bool {
 
 // neverRuns reports whether a member will never run its program: the attempt is killed, Nomad
 // has accepted the stop of its job, and the member's runner has not claimed; the gate rejects
-// its claim from now on. If the attempt is overdue, Nomad's report is awaited instead,
-// because it shows which node to avoid.
-func (a Allocation) neverRuns(m Member) bool {
-	return !a.KillAt.IsZero() && a.Cause != Overdue && !a.StoppedAt.IsZero() && !m.claimed()
+// its claim from now on. If the attempt is overdue, Nomad's report is awaited first, because it
+// shows which node to avoid; for a member that Nomad has not placed, there will be none.
+func (a Allocation) neverRuns(m Member, now time.Time, t Timing) bool {
+	if a.KillAt.IsZero() || a.StoppedAt.IsZero() || m.claimed() {
+		return false
+	}
+	return a.Cause != Overdue || m.Nomad == "" && !m.Started && now.Sub(a.StoppedAt) > t.Report
+}
+
+// unclaimed returns the nodes of the members whose runners have not claimed.
+func unclaimed(a Allocation) (nodes []string) {
+	for _, m := range a.Members {
+		if !m.Daemon && !m.claimed() {
+			nodes = append(nodes, m.NodeID)
+		}
+	}
+	return nodes
 }
 
 // neverPlaced reports whether neither Nomad nor a runner has reported any member.
@@ -284,7 +297,9 @@ func conclude(a Allocation) Step {
 		zero := 0
 		s.Outcome, s.ExitCode, s.ExitReason = Preempted, &zero, "it was preempted after a checkpoint"
 	case a.Cause == Overdue && !bad.claimed():
-		s.Outcome, s.ExitReason, s.Avoid = Unplaced, a.KillReason, []string{bad.NodeID}
+		s.Outcome, s.ExitReason, s.Avoid, s.Unstarted = Unplaced, a.KillReason, []string{bad.NodeID}, true
+	case a.Cause == Overdue && !allClaimed(a) && !failedBeforeKill(a, bad): // stopped while it waited for the others
+		s.Outcome, s.ExitReason, s.Avoid, s.Unstarted = Unplaced, a.KillReason, unclaimed(a), true
 	case !a.KillAt.IsZero() && a.Cause == Asked && !failedBeforeKill(a, bad):
 		s.Outcome, s.ExitReason = Killed, a.KillReason
 		if bad.exited() {

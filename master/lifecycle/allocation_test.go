@@ -48,6 +48,8 @@ func set(t *testing.T, a *Allocation, key string, vals []string) {
 		a.AckedAt = ago(t, vals[0])
 	case "kill":
 		a.KillAt, a.KillReason = ago(t, vals[0]), "somebody said so"
+	case "accepted": // the stop of its job, by Nomad
+		a.StoppedAt = ago(t, vals[0])
 	case "cause":
 		a.Cause = Cause(vals[0])
 	case "refused":

@@ -1,4 +1,5 @@
-// Package mountinfo knows what is mounted where, and unmounts what others have left.
+// Package mountinfo lists the mount points of this process, and unmounts those that ended processes
+// have left below a folder.
 package mountinfo
 
 import (
@@ -10,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Points are where something is mounted for this process, in the order in which it was mounted.
+// Points returns the mount points of this process, in the order in which they were mounted.
 func Points() ([]string, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	return parse(string(text)), err
@@ -29,8 +30,8 @@ func parse(text string) []string {
 	return points
 }
 
-// UnmountBelow unmounts everything below a folder, the innermost first: a folder with mounts in
-// it cannot be removed, and what is removed below a mount may be the machine's.
+// UnmountBelow unmounts everything below a folder, the innermost first. A folder with mounts cannot be
+// removed, and removing files below a mount could remove files of the machine.
 func UnmountBelow(dir string) error {
 	points, err := below(dir)
 	var errs []error
@@ -43,7 +44,7 @@ func UnmountBelow(dir string) error {
 		return err
 	}
 	if points, err = below(dir); err == nil && len(points) > 0 {
-		err = fmt.Errorf("still mounted below it: %s", strings.Join(points, ", "))
+		err = fmt.Errorf("still mounted below %s: %s", dir, strings.Join(points, ", "))
 	}
 	return err
 }

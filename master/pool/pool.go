@@ -43,6 +43,7 @@ type Pool struct {
 	NodePool    string   // of Nomad; "": any
 	Datacenters []string // of Nomad, names or patterns with *; empty: any
 	Namespace   string   // of Nomad; "": the cluster's own
+	Region      string   // of Nomad; "": the master's own
 
 	// Job is the Nomad job that operators wrote for the pool, with one group of one task; nil
 	// if the pool is configured by keys only. See Base.
@@ -186,7 +187,7 @@ func (s Set) Default(slots int) *Pool {
 	return nil
 }
 
-// Names lists them.
+// Names lists the names of the pools.
 func (s Set) Names() []string {
 	names := make([]string, len(s))
 	for i := range s {

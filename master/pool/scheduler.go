@@ -20,13 +20,13 @@ func SchedulerTypes() []string {
 // Fitting is the rule that chooses among the nodes on which a task fits.
 type Fitting string
 
-// The ways of fitting a task of one node; a task on several nodes fits best.
+// The rules for a task on one node. A task on several nodes always uses BestFit.
 const (
 	BestFit  Fitting = "best"  // on the fullest node
 	WorstFit Fitting = "worst" // on the emptiest node
 )
 
-// Fittings lists them.
+// Fittings lists the rules.
 func Fittings() []string { return []string{string(BestFit), string(WorstFit)} }
 
 // A Scheduler describes how a pool shares its slots.
@@ -34,12 +34,15 @@ type Scheduler struct {
 	Type    SchedulerType // "": Priority
 	Fitting Fitting       // "": BestFit
 
-	EqualParts bool // a task of several nodes has equally many slots on each
+	EqualParts bool // a task on several nodes has the same number of slots on each
+	// Rack is an attribute of nodes, such as ${meta.rack}: the scheduler prefers nodes with the same value of it for a
+	// task on several nodes; "": none.
+	Rack string
 
 	// For FairShare:
 	Workspaces map[string]float64 // weights, by name; 1 for others
-	Users      map[string]float64 // …
-	MinRunTime time.Duration      // nothing that runs for less is preempted for fairness
+	Users      map[string]float64 // the same for users
+	MinRunTime time.Duration      // a task that has run for less time is not preempted for fairness
 }
 
 // WorkspaceWeight returns the weight of a workspace.

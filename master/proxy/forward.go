@@ -118,15 +118,18 @@ func (p *Proxy) unanswered(w http.ResponseWriter, r *http.Request, t taskService
 		p.fail(w, r, cause)
 		return
 	}
+	show(w, r, p.pageUnanswered(t, err))
+}
+
+func (p *Proxy) pageUnanswered(t taskService, err error) page {
 	if !errors.Is(err, errStarting) {
 		p.forgetAddress(t.Task)
 		if t.Ready {
 			p.log.Warn("a task does not answer", "task_id", t.ID, "allocation_id", t.AllocationID, "error", err)
-			show(w, r, pageSilent(t.Task))
-			return
+			return pageSilent(t.Task)
 		}
 	}
-	show(w, r, pageStarting(t))
+	return pageStarting(t)
 }
 
 // upgrade forwards a request for another protocol, usually a WebSocket, and then the bytes.

@@ -157,16 +157,16 @@ func pageNotYours(t Task, who string) page {
 
 func pageOwnerGone(t Task) page {
 	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "The owner of this " + t.word() + " is deactivated",
-		Text: fmt.Sprintf("It belongs to %s. Only admins may still enter it, who show their token.", t.Owner)}
+		Text: fmt.Sprintf("It belongs to %s. Only admins can still open it, with their token.", t.Owner)}
 }
 
 func pageNothing(t taskService) page {
 	if t.at.port != 0 {
 		return page{status: http.StatusNotFound, code: fault.NotFound, Title: fmt.Sprintf("This task has no port %d to open", t.at.port),
-			Text: "Ports that are to be reached have to be in environment.proxy_ports of the configuration, before the task starts."}
+			Text: "Declare the port in environment.proxy_ports of the configuration, before the task starts."}
 	}
 	return page{status: http.StatusNotFound, code: fault.NotFound, Title: "This task has nothing to open",
-		Text: "Notebooks, TensorBoards, shells and the ports in environment.proxy_ports can be opened. What a command or a training says is in its log: det task logs " + t.ID}
+		Text: "Notebooks, TensorBoards, shells and the ports in environment.proxy_ports can be opened. The output of a command or a trial is in its log: det task logs " + t.ID}
 }
 
 func pageShell(t Task) page {

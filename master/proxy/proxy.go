@@ -178,15 +178,21 @@ func (p *Proxy) admitted(w http.ResponseWriter, r *http.Request, t taskService, 
 
 // absent shows the page of a task that cannot answer, if that is known already.
 func absent(w http.ResponseWriter, r *http.Request, t taskService) bool {
+	why, is := pageAbsent(t)
+	if is {
+		show(w, r, why)
+	}
+	return is
+}
+
+func pageAbsent(t taskService) (page, bool) {
 	switch {
 	case t.offers == v1.GatewayOfNone:
-		show(w, r, pageNothing(t))
+		return pageNothing(t), true
 	case t.Over:
-		show(w, r, pageOver(t.Task))
+		return pageOver(t.Task), true
 	case t.AllocationID == "" || t.Secret == "":
-		show(w, r, pageStarting(t))
-	default:
-		return false
+		return pageStarting(t), true
 	}
-	return true
+	return page{}, false
 }

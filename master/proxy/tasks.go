@@ -12,8 +12,8 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// Tasks answers on the tasks' origin. There is no API on it, no sign-in, and
-// nothing that a token in a header would open.
+// Tasks serves the tasks' origin. It has no API and no sign-in, and it ignores tokens in headers: only
+// the cookie of a task opens that task.
 func (p *Proxy) Tasks() http.Handler { return http.HandlerFunc(p.serveTasks) }
 
 func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
@@ -107,8 +107,8 @@ func (p *Proxy) openAt(ctx context.Context, at service) taskService {
 	return taskService{}
 }
 
-// network is what a client without a session is counted by: its IPv4 address, or its IPv6
-// network (/64).
+// network identifies a client without a session for the limits of connections: by its IPv4 address,
+// or by its IPv6 network (/64).
 func network(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -130,8 +130,7 @@ func (p *Proxy) visitor(r *http.Request, task string) (auth.Who, error) {
 	return p.cookieWho(r.Context(), cookie.Value, task)
 }
 
-// takeTicket takes our parameter out of a query and leaves the rest as it is
-// written.
+// takeTicket removes the ticket from a query, and leaves the other parameters as they are written.
 func takeTicket(raw string) (ticket, rest string, carried bool) {
 	if !strings.Contains(raw, ticketField) {
 		return "", raw, false
@@ -147,9 +146,9 @@ func takeTicket(raw string) (ticket, rest string, carried bool) {
 	return ticket, strings.Join(kept, "&"), carried
 }
 
-// redeem turns a ticket into a cookie, and sends the browser to the address
-// without it: the ticket stays out of the history and of what pages see. A ticket
-// that is used up opens nothing, but somebody who is in already stays in.
+// redeem trades a ticket for a cookie, and redirects the browser to the address without the ticket,
+// so that neither the history nor the task's pages contain it. A ticket works once; a browser that
+// presents a used ticket and has a valid cookie is redirected too.
 func (p *Proxy) redeem(w http.ResponseWriter, r *http.Request, at service, ticket, query string) {
 	id := at.task
 	token, hash := auth.NewToken()
@@ -168,7 +167,7 @@ func (p *Proxy) redeem(w http.ResponseWriter, r *http.Request, at service, ticke
 	redirect(w, withQuery(r.URL.EscapedPath(), query))
 }
 
-// inside tells whether a request has a cookie that opens the task.
+// inside reports whether a request has a cookie that opens the task.
 func (p *Proxy) inside(r *http.Request, id string) bool {
 	_, err := p.visitor(r, id)
 	return err == nil

@@ -58,16 +58,18 @@ func benchRunning(priority int, sizes ...int) []Running {
 // benchConstrained lets each request use one node in ten.
 func benchConstrained() []Request {
 	queued := benchQueue(42)
-	others := map[string]string{}
+	others, fit := map[string]string{}, map[string]bool{}
 	for i := range 1000 {
 		if i%10 != 0 {
 			others[fmt.Sprintf("node-%04d", i)] = "which is another one"
+		} else {
+			fit[fmt.Sprintf("node-%04d", i)] = true
 		}
 	}
 	choices := make([]Choice, len(queued))
 	for i := range queued {
 		queued[i].Choice = &choices[i%len(choices)]
-		queued[i].Choice.Unfit = others
+		queued[i].Choice.Unfit, queued[i].Choice.Fit = others, fit
 	}
 	return queued
 }
@@ -80,7 +82,7 @@ func benchNowhere() []Request {
 		all[fmt.Sprintf("node-%04d", i)] = "which is another one"
 	}
 	for i := range queued {
-		queued[i].Choice = &Choice{Unfit: all}
+		queued[i].Choice = &Choice{Unfit: all, Fit: map[string]bool{}}
 	}
 	return queued
 }
@@ -116,6 +118,15 @@ func benchDrawn() []Request {
 		queued[i].Choice = choice
 	}
 	return queued
+}
+
+// benchRacks puts 20 nodes into each rack.
+func benchRacks() []Node {
+	nodes := benchNodes()
+	for i := range nodes {
+		nodes[i].Rack = fmt.Sprint("rack ", i%50)
+	}
+	return nodes
 }
 
 func BenchmarkPlan(b *testing.B) {
@@ -157,5 +168,25 @@ func BenchmarkPlan(b *testing.B) {
 				Plan(c.pool, nodes, c.running, c.queued, epoch)
 			}
 		})
+	}
+	racks, queued := benchRacks(), benchQueue(42)
+	b.Run("racks", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			Plan(&pool.Pool{Name: "gpu"}, racks, nil, queued, epoch)
+		}
+	})
+}
+
+// BenchmarkStarts: when the first of 10,000 requests start, with the most ends that are played.
+func BenchmarkStarts(b *testing.B) {
+	nodes, running, queued := benchNodes(), benchRunning(42, 1, 2, 4, 8, 3), benchQueue(42)
+	ends := map[string]End{}
+	for i, r := range running {
+		ends[r.ID] = End{At: epoch.Add(time.Duration(i) * time.Second)}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		Starts(&pool.Pool{Name: "gpu"}, nodes, running, queued, ends, epoch)
 	}
 }

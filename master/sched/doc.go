@@ -3,12 +3,12 @@
 // asks again when anything has changed. It stores nothing between calls, so
 // its decisions depend only on its input.
 //
-// A policy decides in which order requests are considered, and who may be asked to leave for
+// A policy decides in which order requests are considered, and which tasks may be preempted for
 // one (policy.go): by priority, then by the time they were queued, then by id; by fair shares of
-// workspaces, users and jobs (fair.go); or by turns of users (turns.go). All else is the same
+// workspaces, users and jobs (fair.go); or by turns of users (turns.go). Everything else is the same
 // under all policies. Each request is placed whole or not at all:
 //
-//   - on one node where one could hold it, the fullest that has room;
+//   - on one node, if the pool has a node that could hold it: the fullest one with room;
 //   - else, unless SingleNode, on as few nodes as could hold it: in equal parts if so
 //     many nodes could hold those, else in parts as equal as they could (uneven.go);
 //     or on idle nodes that smaller equal parts fill (fit.go);
@@ -18,21 +18,21 @@
 //
 // What happens to a request that finds no room depends on what is there:
 //
-//   - Tasks that were already asked to go may free enough. Then the request is
-//     promised those slots: nobody behind it gets them, and nobody else is asked
-//     to leave for it.
-//   - Else, where the policy preempts, other tasks may free enough. They are
-//     asked to, in the policy's order and youngest first, whole tasks only, and no
-//     task whose leaving is not needed (preempt.go).
+//   - Tasks that are being preempted already may free enough slots. Then the request is
+//     promised those slots: no request behind it gets them, and no other task is
+//     preempted for it.
+//   - Else, where the policy preempts, other tasks may free enough slots. Plan preempts
+//     them, in the policy's order and youngest first, whole tasks only, and no
+//     task whose slots are not needed (preempt.go).
 //   - Else the request becomes the head. Requests behind it may still start, but
 //     only on slots that the head could not use whichever of the running tasks
 //     end (backfill.go), so that the head starts no later than if the requests
 //     behind it did not exist. Nobody preempts for a request behind the head.
 //
 // A request that no set of the pool's schedulable nodes could ever hold, that is
-// over its group's max_slots, or that is paused after a failed start, holds back
-// nobody. Requests of 0 slots stand beside all of this: they are bounded per
-// node by the pool's MaxAux (aux.go).
+// over its group's max_slots or over a quota (quota.go), or that is paused after a
+// failed start, delays no other request. Requests of 0 slots do not take part: the
+// pool's MaxAux limits their number on each node (aux.go).
 //
 // Every request that is not placed gets a sentence (why.go).
 package sched

@@ -65,18 +65,23 @@ func (p *planner) findAs(s *shelf, r *Request, w way) []hold {
 		}
 		return nil
 	}
+	if p.racks != nil {
+		return p.findNear(s, r, w)
+	}
 	for _, brand := range p.brandsOf(r) {
-		var picks []hold
-		if w.uneven {
-			picks = p.findUneven(s, r, w.nodes, brand)
-		} else {
-			picks = p.findParts(s, r, w, brand)
-		}
-		if picks != nil {
+		if picks := p.findOf(s, r, w, brand); picks != nil {
 			return picks
 		}
 	}
 	return nil
+}
+
+// findOf looks for one way on nodes of one model, or of any.
+func (p *planner) findOf(s *shelf, r *Request, w way, brand string) []hold {
+	if w.uneven {
+		return p.findUneven(s, r, w.nodes, brand)
+	}
+	return p.findParts(s, r, w, brand)
 }
 
 // anyBrand stands for every model; no device has this name.

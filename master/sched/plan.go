@@ -79,10 +79,12 @@ type planner struct {
 	running []Running
 	result  Result
 
-	nodeIndex   map[string]int // node id → index
-	schedulable int            // nodes
-	usable      int            // slots of those nodes that are ours to give
-	outOfUse    string         // the other nodes, as the end of a sentence
+	racks       []string        // of each node; nil if no node has one
+	nodeIndex   map[string]int  // node id → index
+	added       map[string]bool // by which ids choices rate nodes that could be added
+	schedulable int             // nodes
+	usable      int             // slots of those nodes that are ours to give
+	outOfUse    string          // the other nodes, as the end of a sentence
 	blocks      []block
 	brands      []string       // of all blocks, ascending
 	mixed       []string       // …, and anyBrand
@@ -102,7 +104,10 @@ type planner struct {
 	head     *Request // the first one that not even preemption finds room for
 	headCuts []cut    // how the head could be placed
 
+	ratings map[*Choice]*rating // made when first needed
+	rating  *rating             // the one that was used last
 	tallies map[tallyKey]*tally // where what is placed is spread
+	tally   *tally              // the one that was used last
 	byGroup map[string][]int    // of running, made when first needed
 	onBlock [][]int             // the running tasks that hold slots of each block, made when first needed
 
@@ -165,14 +170,14 @@ func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *pla
 		aux:       make([]int, len(nodes)),
 		inGroup:   map[string]int{},
 		leaving:   make([]bool, len(running)),
+		ratings:   map[*Choice]*rating{},
 		tallies:   map[tallyKey]*tally{},
 		shapes:    map[shape]*found{},
 	}
 	slices.SortFunc(p.nodes, byName)
 	slices.SortFunc(p.running, func(a, b Running) int { return cmp.Compare(a.ID, b.ID) })
-	for i := range p.nodes {
-		p.nodeIndex[p.nodes[i].ID] = i
-	}
+	p.index()
+	p.findRacks()
 	p.makeBlocks()
 	p.mixed = append(slices.Clone(p.brands), anyBrand)
 	p.occupy()
@@ -192,6 +197,18 @@ func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *pla
 	return p
 }
 
+func (p *planner) index() {
+	for i := range p.nodes {
+		p.nodeIndex[p.nodes[i].ID] = i
+		if like := p.nodes[i].like; like != "" {
+			if p.added == nil {
+				p.added = map[string]bool{}
+			}
+			p.added[like] = true
+		}
+	}
+}
+
 // consider places one request or says why it waits.
 func (p *planner) consider(r *Request, now time.Time) outcome {
 	if now.Before(r.NotBefore) {
@@ -203,7 +220,7 @@ func (p *planner) consider(r *Request, now time.Time) outcome {
 		return aside
 	}
 	r = p.avoid(r)
-	if r.MaxSlots != nil && p.inGroup[r.Group]+r.Slots > *r.MaxSlots {
+	if p.overMax(r) {
 		p.wait(r, p.whyQuota(r))
 		return aside
 	}
@@ -246,6 +263,11 @@ func (p *planner) consider(r *Request, now time.Time) outcome {
 		p.ahead = r
 	}
 	return result
+}
+
+// overMax reports whether a request would bring its group over the slots that the group may hold.
+func (p *planner) overMax(r *Request) bool {
+	return r.MaxSlots != nil && p.inGroup[r.Group]+r.Slots > *r.MaxSlots
 }
 
 // room finds what may be given at once. What found none finds none while no block has more to give.

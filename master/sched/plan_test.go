@@ -17,24 +17,29 @@ import (
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // TestPlan runs the scripts in testdata. Each describes a pool line by line and
-// records what Plan answers; -rewrite records again.
+// records what Plan answers, or when Starts expects what waits; -rewrite records again.
 //
 //	pool gpu preempt aux=2 policy=fair_share fit=worst weights=a:3,b:1 users=ann:2 min=600
-//	node n1 slots=8 bad=3 health="it is too hot" off=4 taken=5,6 brands=a:4,b:4 out="is draining"
+//	node n1 slots=8 bad=3 health="it is too hot" off=4 taken=5,6 brands=a:4,b:4 rack=r1 out="is draining"
 //	quota q of="workspace a" hard=8 soft=4 in="all pools" elsewhere=3 leaving=1 spent="…"
 //	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving of=a/ann weight=2 quota=q
+//	run r2 on=n1:4-7 ends=60 again
 //	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single equal mix model=a100 exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100 quota=q
 func TestPlan(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			if d.Cmd != "plan" {
-				d.Fatalf(t, "no command %q; there is plan", d.Cmd)
-			}
 			s, err := parseScene(d.Input)
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
 			s.chooseModels()
+			switch d.Cmd {
+			case "starts":
+				return s.showStarts()
+			case "plan":
+			default:
+				d.Fatalf(t, "no command %q; there are plan and starts", d.Cmd)
+			}
 			result := Plan(s.pool, s.nodes, s.running, s.queued, epoch)
 			if err := s.check(result); err != nil {
 				d.Fatalf(t, "%v", err)
@@ -51,6 +56,7 @@ type scene struct {
 	queued  []Request
 	models  map[string]string // by request: the model that it asks for
 	quotas  map[string]*Quota
+	ends    map[string]End // of running tasks
 }
 
 // chooseModels makes the choices of requests that ask for a model.
@@ -104,6 +110,7 @@ func parseScene(text string) (s scene, err error) {
 			r := parseRunning(words[1], args)
 			r.Quotas = s.quotasOf(args["quota"])
 			s.running = append(s.running, r)
+			s.addEnd(r, args)
 		case "queue":
 			r := parseRequest(words[1], args)
 			r.Quotas = s.quotasOf(args["quota"])
@@ -207,7 +214,7 @@ func parseWeights(s string) map[string]float64 {
 }
 
 func parseNode(name string, args map[string]string) Node {
-	n := Node{ID: name, Name: name, Schedulable: args["out"] == "", Why: args["out"]}
+	n := Node{ID: name, Name: name, Schedulable: args["out"] == "", Why: args["out"], Rack: args["rack"]}
 	for i := range number(args["slots"]) {
 		n.Slots = append(n.Slots, Slot{ID: i, Healthy: true, Enabled: true})
 	}
@@ -395,6 +402,11 @@ func checkPlacement(q Request, p Placement, nodes map[string]Node, held map[slot
 
 func (s scene) checkPreemptions(r Result, requests map[string]Request) error {
 	asked := map[string]bool{}
+	after := s // the preempted tasks no longer count for the quotas of a request
+	after.running = slices.Clone(s.running)
+	for i := range after.running {
+		after.running[i].Leaving = after.running[i].Leaving || slices.ContainsFunc(r.Preempt, func(v Preemption) bool { return v.ID == after.running[i].ID })
+	}
 	for _, v := range r.Preempt {
 		i := slices.IndexFunc(s.running, func(x Running) bool { return x.ID == v.ID })
 		if i < 0 || asked[v.ID] {
@@ -409,7 +421,7 @@ func (s scene) checkPreemptions(r Result, requests map[string]Request) error {
 			}
 			continue
 		}
-		if !s.mayAsk(run, q) && !s.mayReclaim(run, q) {
+		if !s.mayAsk(run, q) && (!after.within(q) || !s.mayReclaim(run)) {
 			return fmt.Errorf("%s must not leave for %s", v.ID, v.For)
 		}
 	}
@@ -465,13 +477,15 @@ func (s scene) checkBounds(r Result, requests map[string]Request) error {
 	return nil
 }
 
-// mayReclaim reports whether a task is over a soft bound, and the request is within its bounds.
-func (s scene) mayReclaim(run Running, q Request) bool {
-	for _, under := range q.Quotas {
-		if under.Soft != nil && s.heldUnder(under, false) > *under.Soft-q.Slots {
-			return false
-		}
-	}
+// within reports whether a request keeps to its soft bounds.
+func (s scene) within(q Request) bool {
+	return !slices.ContainsFunc(q.Quotas, func(under *Quota) bool {
+		return under.Soft != nil && s.heldUnder(under, false) > *under.Soft-q.Slots
+	})
+}
+
+// mayReclaim reports whether a task may be asked to leave because it is over a soft bound.
+func (s scene) mayReclaim(run Running) bool {
 	return run.Preemptible && !run.Leaving && slices.ContainsFunc(run.Quotas, func(under *Quota) bool {
 		return under.Soft != nil && s.heldUnder(under, false) > *under.Soft
 	})

@@ -9,6 +9,7 @@ import (
 // is found once for all of them.
 type Choice struct {
 	Unfit  map[string]string   // node ids that must not be used: why, in words that follow the node's name
+	Fit    map[string]bool     // all other node ids; nil: not listed, and the scheduler looks at all nodes
 	Asks   string              // what of devices is asked for: "a GPU whose model matches A100*"; "" for nothing
 	Lack   map[string]bool     // node ids in Unfit that have no device of this kind
 	Models map[string][]string // node ids on which only slots of some models may be used: those models
@@ -48,26 +49,82 @@ func (r *Request) draws() bool {
 
 // score is how good a node is for a request.
 func (p *planner) score(r *Request, node int) float64 {
-	id := p.nodes[node].rated()
-	score := r.Choice.Prefer[id]
-	if len(r.Choice.Spread) == 0 {
+	of := p.ratingOf(r.Choice)
+	score := of.prefer[node]
+	if len(of.spreads) == 0 {
 		return score
 	}
 	t := p.tallyOf(r)
-	for i, s := range r.Choice.Spread {
-		value, found := s.Value[id]
-		if !found {
-			score -= s.Weight
+	for i := range of.spreads {
+		s := &of.spreads[i]
+		value := s.values[node]
+		if value < 0 {
+			score -= s.weight
 			continue
 		}
-		score += s.Weight * (s.Share[value] - float64(t.counts[i][value])/float64(max(t.members, 1)))
+		score += s.weight * (s.shares[value] - float64(t.counts[i][value])/float64(max(t.members, 1)))
 	}
 	return score
 }
 
+// A rating is what a choice says of each node of the pool. Scores are asked for so often that looking nodes up
+// by their ids would take most of the time of a plan.
+type rating struct {
+	choice  *Choice
+	prefer  []float64 // by node
+	spreads []spreadRating
+}
+
+type spreadRating struct {
+	weight float64
+	values []int          // by node: the number of its value; -1 if it has none
+	number map[string]int // of each value
+	shares []float64      // by the number of a value
+}
+
+func (p *planner) ratingOf(c *Choice) *rating {
+	if p.rating != nil && p.rating.choice == c { // the one that was used last
+		return p.rating
+	}
+	p.rating = p.ratings[c]
+	if p.rating == nil {
+		p.rating = p.rate(c)
+		p.ratings[c] = p.rating
+	}
+	return p.rating
+}
+
+func (p *planner) rate(c *Choice) *rating {
+	of := &rating{choice: c, prefer: make([]float64, len(p.nodes)), spreads: make([]spreadRating, len(c.Spread))}
+	if len(c.Prefer) > 0 {
+		for i := range p.nodes {
+			of.prefer[i] = c.Prefer[p.nodes[i].rated()]
+		}
+	}
+	for i := range c.Spread {
+		s := spreadRating{weight: c.Spread[i].Weight, values: make([]int, len(p.nodes)), number: map[string]int{}}
+		for j := range p.nodes {
+			value, found := c.Spread[i].Value[p.nodes[j].rated()]
+			if !found {
+				s.values[j] = -1
+				continue
+			}
+			n, known := s.number[value]
+			if !known {
+				n = len(s.shares)
+				s.number[value], s.shares = n, append(s.shares, c.Spread[i].Share[value])
+			}
+			s.values[j] = n
+		}
+		of.spreads[i] = s
+	}
+	return of
+}
+
 // A tally counts the members of a group by the values of each spread of its choice.
 type tally struct {
-	counts  []map[string]int
+	key     tallyKey
+	counts  [][]int // of each spread, by the number of a value
 	members int
 }
 
@@ -78,33 +135,46 @@ type tallyKey struct {
 
 func (p *planner) tallyOf(r *Request) *tally {
 	key := tallyKey{r.Group, r.Choice}
-	if t := p.tallies[key]; t != nil {
-		return t
+	if p.tally != nil && p.tally.key == key { // the one that was used last
+		return p.tally
 	}
+	p.tally = p.tallies[key]
+	if p.tally == nil {
+		p.tally = p.count(key)
+		p.tallies[key] = p.tally
+	}
+	return p.tally
+}
+
+func (p *planner) count(key tallyKey) *tally {
 	if p.byGroup == nil {
 		p.byGroup = map[string][]int{}
 		for i := range p.running {
 			p.byGroup[p.running[i].Group] = append(p.byGroup[p.running[i].Group], i)
 		}
 	}
-	t := &tally{counts: make([]map[string]int, len(r.Choice.Spread))}
+	of := p.ratingOf(key.choice)
+	t := &tally{key: key, counts: make([][]int, len(of.spreads))}
 	for i := range t.counts {
-		t.counts[i] = map[string]int{}
+		t.counts[i] = make([]int, len(of.spreads[i].shares))
 	}
-	p.tallies[key] = t
-	for _, i := range p.byGroup[r.Group] {
+	for _, i := range p.byGroup[key.group] {
 		if !p.leaving[i] {
-			t.add(r.Choice, p.running[i].Parts)
+			t.add(of, p.running[i].Parts)
 		}
 	}
 	return t
 }
 
-func (t *tally) add(c *Choice, parts []Part) {
+func (t *tally) add(of *rating, parts []Part) {
 	for _, part := range parts {
-		for i, s := range c.Spread {
-			if value, found := s.Value[part.NodeID]; found {
-				t.counts[i][value]++
+		for i, s := range of.choice.Spread {
+			value, found := s.Value[part.NodeID]
+			if !found {
+				continue
+			}
+			if n, known := of.spreads[i].number[value]; known {
+				t.counts[i][n]++
 			}
 		}
 	}
@@ -114,7 +184,7 @@ func (t *tally) add(c *Choice, parts []Part) {
 // placed notes a placement where it decides about the next ones of its group.
 func (p *planner) placed(r *Request, to Placement) {
 	if r.Choice != nil && len(r.Choice.Spread) > 0 {
-		p.tallyOf(r).add(r.Choice, to.Parts)
+		p.tallyOf(r).add(p.ratingOf(r.Choice), to.Parts)
 	}
 	p.result.Place = append(p.result.Place, to)
 }
@@ -151,13 +221,27 @@ func (p *planner) bars(r *Request, node int) bool {
 	if len(r.Exclude) > 0 && slices.Contains(r.Exclude, p.nodes[node].ID) {
 		return true
 	}
-	return r.Choice.Bars(p.nodes[node].rated()) || r.choosy && p.score(r, node) < r.least
+	return r.Choice.Bars(p.nodes[node].rated()) || r.within != nil && !r.within[p.racks[node]] || r.choosy && p.score(r, node) < r.least
+}
+
+// fits reports whether a node that a choice lists is a schedulable node of the pool, or rates one that could be added.
+func (p *planner) fits(id string) bool {
+	i, found := p.nodeIndex[id]
+	return found && p.nodes[i].Schedulable || p.added[id]
 }
 
 // shut reports whether a request's choice leaves it no node.
 func (p *planner) shut(r *Request) bool {
 	if r.Choice == nil || len(r.Choice.Unfit) < p.schedulable {
 		return false
+	}
+	if r.Choice.Fit != nil {
+		for id := range r.Choice.Fit {
+			if p.fits(id) {
+				return false
+			}
+		}
+		return true
 	}
 	for i := range p.nodes {
 		if p.nodes[i].Schedulable && !r.Choice.Bars(p.nodes[i].rated()) {

@@ -78,6 +78,14 @@ func drawChoice(t *rapid.T) *Choice {
 	if len(spread.Value) > 0 {
 		c.Spread = []Spread{spread}
 	}
+	if rapid.Bool().Draw(t, "lists what fits") {
+		c.Fit = map[string]bool{"elsewhere": true, "class:c": true} // the class of nodes that TestShortIsFewest adds
+		for i := range 5 {
+			if id := fmt.Sprintf("id%d", i); c.Unfit[id] == "" {
+				c.Fit[id] = true
+			}
+		}
+	}
 	if rapid.IntRange(0, 2).Draw(t, "models") == 0 {
 		c.Models = map[string][]string{"id0": {"b"}, "id1": {"a"}, "id2": {}}
 	}
@@ -179,6 +187,7 @@ func TestAlikeRequests(t *testing.T) {
 			c := Choice{}
 			if alone[i].Choice != nil {
 				c = *alone[i].Choice
+				c.Fit = nil // and the scheduler looks at all nodes
 			}
 			alone[i].Choice = &c
 		}
@@ -252,7 +261,7 @@ func TestBackfillDoesNotDelayTheHead(t *testing.T) {
 		s := drawScene(t)
 		s.pool.Preemption, s.pool.Scheduler = false, pool.Scheduler{}
 		for i := range s.running {
-			s.running[i].Leaving = false
+			s.running[i].Leaving, s.running[i].Quotas = false, nil // nobody is asked to leave
 		}
 		for i := range s.queued {
 			s.queued[i].MaxSlots, s.queued[i].NotBefore, s.queued[i].Quotas = nil, time.Time{}, nil

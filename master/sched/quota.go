@@ -182,7 +182,12 @@ func (p *planner) considerLate() {
 	}
 }
 
+// borrow considers one of them. What started since it was set aside counts for the bounds of its group and its quotas.
 func (p *planner) borrow(r *Request) outcome {
+	if p.overMax(r) {
+		p.wait(r, p.whyQuota(r))
+		return aside
+	}
 	if why := p.overHard(r); why != "" {
 		p.wait(r, why)
 		return aside

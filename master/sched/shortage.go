@@ -45,7 +45,7 @@ func Short(of *pool.Pool, nodes []Node, running []Running, queued []Request, cla
 			s.running = append(s.running, running[i])
 		}
 	}
-	s.settle(s.plan(s.nodes))
+	s.settleAll()
 	for _, c := range classes {
 		s.short.Classes = append(s.short.Classes, s.add(c))
 	}
@@ -66,6 +66,14 @@ func (s *shortage) plan(nodes []Node) []Placement {
 		return nil
 	}
 	return Plan(s.of, nodes, s.running, s.waiting, s.now).Place
+}
+
+// settleAll starts what starts without more nodes. Whoever starts changes the shares and bounds of others, so that the next
+// plan can start more.
+func (s *shortage) settleAll() {
+	for placed := s.plan(s.nodes); len(placed) > 0; placed = s.plan(s.nodes) {
+		s.settle(placed)
+	}
 }
 
 // settle makes running tasks of the requests that were placed.

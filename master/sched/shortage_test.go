@@ -89,7 +89,7 @@ func TestShortIsFewest(t *testing.T) {
 				x.running = append(x.running, r)
 			}
 		}
-		x.settle(x.plan(x.nodes))
+		x.settleAll()
 		start := func(n int) int { return len(x.plan(x.with(class, n))) }
 		most := 0
 		for _, r := range s.queued {

@@ -14,6 +14,7 @@ type Node struct {
 	Schedulable bool   // ready, eligible, not draining, enabled by its operators
 	Why         string // why not, in words that follow the node's name: "is draining"
 	Spot        bool   // the machine can go away at any time
+	Rack        string // its rack or fabric; "" if the pool does not ask or the node does not say
 
 	like string // the node as which choices rate it, if it is one that could be added (shortage.go)
 }
@@ -85,8 +86,9 @@ type Request struct {
 	Quotas    []*Quota
 	Served    Served
 
-	choosy bool    // it uses only nodes of at least this score
-	least  float64 // …
+	choosy bool            // it uses only nodes of at least this score
+	least  float64         // …
+	within map[string]bool // it uses only nodes of these racks; nil: of any
 }
 
 // Served has the times at which attempts of a request's workspace, of its owner in that workspace, and of its group last held

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -117,7 +118,7 @@ func (p *planner) explain(r *Request) string {
 	case w.uneven && size > 0:
 		needs += fmt.Sprintf(" on %d nodes", w.nodes)
 		if open, names := p.mostOpen(r, w.nodes); open < r.Slots {
-			return fmt.Sprintf("%s; in pool %s the most that so many can give now is %d, on %s%s", needs, p.pool.Name, open, list(names), p.asides(r))
+			return fmt.Sprintf("%s; in pool %s at most %d are free together, on %s%s", needs, p.pool.Name, open, list(names), p.asides(r))
 		}
 	case w.nodes > 1 && !w.uneven:
 		needs += fmt.Sprintf(" on %d nodes, %d on each", w.nodes, r.Slots/w.nodes)
@@ -188,7 +189,7 @@ func (p *planner) whyAux(r *Request) string {
 		return p.whyNoNode()
 	}
 	if p.pool.MaxAux <= 0 {
-		return fmt.Sprintf("pool %s takes no tasks of 0 slots (its max_aux_containers_per_agent is %d)", p.pool.Name, p.pool.MaxAux)
+		return fmt.Sprintf("pool %s accepts no tasks of 0 slots (its max_aux_containers_per_agent is %d)", p.pool.Name, p.pool.MaxAux)
 	}
 	if why := p.whyExcluded(r); why != "" {
 		return why
@@ -216,9 +217,11 @@ func (p *planner) whyNoNode() string {
 
 // whyExcluded explains a request that may use none of the schedulable nodes.
 func (p *planner) whyExcluded(r *Request) string {
-	for i := range p.nodes {
-		if p.nodes[i].Schedulable && !p.bars(r, i) {
-			return ""
+	if len(r.Exclude) > 0 || !p.shut(r) {
+		for i := range p.nodes {
+			if p.nodes[i].Schedulable && !p.bars(r, i) {
+				return ""
+			}
 		}
 	}
 	if why := p.whyLacking(r); why != "" {
@@ -266,8 +269,7 @@ func (p *planner) avoided(r *Request) string {
 	if len(r.Exclude) == 0 && (r.Choice == nil || len(r.Choice.Unfit) == 0) {
 		return ""
 	}
-	var reasons []string
-	byReason := map[string][]string{}
+	var all []avoidedNodes
 	named, others := 0, ""
 	for i := range p.nodes {
 		if !p.nodes[i].Schedulable || !p.bars(r, i) {
@@ -278,15 +280,28 @@ func (p *planner) avoided(r *Request) string {
 			break
 		}
 		why := p.whyBarred(r, p.nodes[i].ID)
-		if byReason[why] == nil {
-			reasons = append(reasons, why)
+		at := slices.IndexFunc(all, func(x avoidedNodes) bool { return x.why == why })
+		if at < 0 {
+			at = len(all)
+			all = append(all, avoidedNodes{why: why})
 		}
-		byReason[why] = append(byReason[why], p.nodes[i].label())
+		all[at].count++
+		if len(all[at].names) < maxListed {
+			all[at].names = append(all[at].names, p.nodes[i].label())
+		}
 	}
-	for i, why := range reasons {
-		reasons[i] = list(byReason[why]) + ", " + why
+	reasons := make([]string, len(all))
+	for i, x := range all {
+		reasons[i] = listed(x.names, x.count) + ", " + x.why
 	}
 	return strings.Join(reasons, "; and ") + others
+}
+
+// avoidedNodes are those that a request does not use for the same reason.
+type avoidedNodes struct {
+	why   string
+	names []string // of the first ones
+	count int
 }
 
 func (p *planner) whyBarred(r *Request, node string) string {
@@ -348,14 +363,19 @@ func (n *Node) why() string {
 
 func slotsOf(n int) string { return spelling.Count(n, "slot") }
 
+// maxListed is how many names a sentence has.
+const maxListed = 3
+
 // list joins names for a sentence, and counts what is too many to read.
-func list(names []string) string {
-	const most = 3
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), len(names)-most+1)
+func list(names []string) string { return listed(names, len(names)) }
+
+// listed is list for so many names, of which the first ones are enough.
+func listed(names []string, count int) string {
+	if count > maxListed {
+		return strings.Join(names[:maxListed-1], ", ") + " and " + strconv.Itoa(count-maxListed+1) + " more"
 	}
-	if len(names) < 2 {
+	if count < 2 {
 		return strings.Join(names, "")
 	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	return strings.Join(names[:count-1], ", ") + " and " + names[count-1]
 }

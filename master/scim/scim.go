@@ -90,7 +90,7 @@ type Email struct {
 	Value   string `json:"value"`
 	Display string `json:"display,omitempty"`
 	Type    string `json:"type,omitempty"`
-	Primary Bool   `json:"primary,omitempty"`
+	Primary Bool   `json:"primary"`
 }
 
 // Bool also reads "True" and "False", which some clients send.

@@ -221,7 +221,7 @@ func wrong(op Operation, trial func(name string) (standing, bool), down bool) st
 		return "the search has been shut down"
 	case op.Create != nil:
 		if _, twice := trial(op.Create.Name); twice {
-			return fmt.Sprintf("there is a trial with the request id %q already", op.Create.Name)
+			return fmt.Sprintf("a trial with the request id %q already exists", op.Create.Name)
 		}
 		return op.Create.wrong()
 	case op.Train != nil:

@@ -123,7 +123,8 @@ func (m *population) nextRound(r *TrialSet) {
 	}
 	m.members = m.members[:len(m.members)-n]
 	for _, x := range m.members {
-		if x.reported = x.ended; !x.ended {
+		x.reported = x.ended
+		if !x.ended {
 			x.target += m.length
 			r.Release(x.trial, x.target)
 		}

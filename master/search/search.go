@@ -286,6 +286,12 @@ func failure(trials int) string {
 // Planned returns how many trials the search will have created at its end.
 func (s *Search) Planned() int { return max(s.method.Planned(&s.trialSet), s.Len()) }
 
+// MayGrow reports whether the search may create further trials.
+func (s *Search) MayGrow() bool {
+	_, byProgram := s.method.(*outside)
+	return byProgram || s.Planned() > s.Len()
+}
+
 // Progress returns the progress of the search, from 0 to 1. trials maps the numbers of
 // live trials to the progress that they report; a missing trial has progress 0. A trial
 // that has ended counts as 1, and a trial that the search has yet to create as 0.

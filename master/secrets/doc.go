@@ -2,8 +2,8 @@
 // their own checkpoints.
 //
 // For each attempt the master writes a role of Vault's AWS secrets engine with the name of the
-// attempt's Nomad job. With its workload identity, a job can read credentials only of the role
-// with its own name, so the role's policy limits what the attempt may do: write below its
+// attempt's Nomad job and its namespace. With its workload identity, a job can read credentials
+// only of the role with its own name and namespace, so the role's policy limits what the attempt may do: write below its
 // experiment's prefix, and read the checkpoint from which it starts. The master, its rows and
 // its jobs contain no keys.
 //

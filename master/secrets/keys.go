@@ -13,7 +13,7 @@ import (
 // Keys lists the keys of a secret of version 2 of the kv engine, with a request that returns no values.
 // It returns nil if the master may not make this request.
 func (v *Vault) Keys(ctx context.Context, path string) ([]string, error) {
-	mount, rest, _ := strings.Cut(path, "/data/")
+	mount, rest, _ := strings.Cut(path, "/data/") // the master's configuration accepts no other form
 	var keys []string
 	err := v.do(ctx, func(ctx context.Context) error {
 		got, err := v.api.Logical().ReadWithContext(ctx, mount+"/subkeys/"+rest)
@@ -26,7 +26,7 @@ func (v *Vault) Keys(ctx context.Context, path string) ([]string, error) {
 			return err
 		}
 		fields, ok := got.Data["subkeys"].(map[string]any)
-		if !ok { // its newest version was deleted
+		if !ok { // the secret's newest version was deleted
 			return noSecret(path)
 		}
 		keys = slices.Sorted(maps.Keys(fields))

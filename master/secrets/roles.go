@@ -4,19 +4,28 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// Grant writes the role of an attempt, before its job is submitted. Repeating it is harmless.
-// Waiting does not help against an error with the code Invalid.
-func (v *Vault) Grant(ctx context.Context, role string, g Grant) error {
+// roleName is what Vault accepts as the name of a role.
+var roleName = regexp.MustCompile(`^\w([\w.@-]*\w)?$`)
+
+// Grant writes the role of an attempt's job, before the job is submitted. The name of the role
+// begins with the id of the job, up to the first dot. Repeating it is harmless. Waiting does not
+// help against an error with the code Invalid.
+func (v *Vault) Grant(ctx context.Context, job, role string, g Grant) error {
 	if g.nothing() { // the job reads a secret that is the same for all attempts
-		v.mu.Lock()
-		v.granted[role] = v.cfg.RemoveEntities // Vault will create an entity for the job, but no role
-		v.mu.Unlock()
+		if v.cfg.RemoveEntities { // Vault will create entities for the job, but no role
+			v.remember(job, "")
+		}
 		return nil
+	}
+	if !roleName.MatchString(role) {
+		return fault.New(fault.Invalid, "Vault accepts no role with the name %q; a namespace of Nomad whose jobs get credentials for S3 must end with a letter or a digit", role)
 	}
 	policy, err := Policy(v.cfg.ClusterID, g)
 	if err != nil {
@@ -31,36 +40,49 @@ func (v *Vault) Grant(ctx context.Context, role string, g Grant) error {
 		return err
 	})
 	if err == nil {
-		v.mu.Lock()
-		v.granted[role] = true
-		v.mu.Unlock()
+		v.remember(job, role)
 	}
 	return err
 }
 
-// Granted reports whether this master has written a role and not removed it since.
-func (v *Vault) Granted(role string) bool {
+func (v *Vault) remember(job, role string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.granted[role]
+	v.granted[job] = role
 }
 
-// Revoke removes the role of an attempt that has ended. Issued credentials cannot be revoked:
-// they expire.
-func (v *Vault) Revoke(ctx context.Context, role string) error {
-	err := v.do(ctx, func(ctx context.Context) error {
-		if v.cfg.RoleARN == "" { // no S3 engine is configured
-			return nil
-		}
-		_, err := v.api.Logical().DeleteWithContext(ctx, v.role(role))
-		return err
-	})
+// Granted reports whether this master has let a job get credentials and not revoked it since.
+func (v *Vault) Granted(job string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, granted := v.granted[job]
+	return granted
+}
+
+// Revoke removes the role of a job whose attempt has ended, if this master has written it; Sweep
+// removes those of other masters. Issued credentials cannot be revoked: they expire.
+func (v *Vault) Revoke(ctx context.Context, job string) error {
+	v.mu.Lock()
+	role := v.granted[job]
+	v.mu.Unlock()
+	return v.remove(ctx, job, role)
+}
+
+// remove removes the role of a job ("": it has none), and its entities.
+func (v *Vault) remove(ctx context.Context, job, role string) error {
+	var err error
+	if role != "" {
+		err = v.do(ctx, func(ctx context.Context) error {
+			_, err := v.api.Logical().DeleteWithContext(ctx, v.role(role))
+			return err
+		})
+	}
 	if err == nil && v.cfg.RemoveEntities {
-		err = v.forget(ctx, role)
+		err = v.forget(ctx, job)
 	}
 	if err == nil {
 		v.mu.Lock()
-		delete(v.granted, role)
+		delete(v.granted, job)
 		v.mu.Unlock()
 	}
 	return err
@@ -68,17 +90,32 @@ func (v *Vault) Revoke(ctx context.Context, role string) error {
 
 func (v *Vault) role(name string) string { return v.cfg.Engine + "/roles/" + name }
 
-// forget removes the entity that Vault has created for a job that signed in.
+// forget removes the entities that Vault has created for the processes of a job that signed in.
+// The entity of a job of an earlier release has the name of the job.
 func (v *Vault) forget(ctx context.Context, job string) error {
-	accessor, err := v.jwtAccessor(ctx)
-	if err != nil {
-		return err
+	names := []string{job}
+	if v.cfg.Processes != nil {
+		processes, err := v.cfg.Processes(ctx, job)
+		if err != nil {
+			return err
+		}
+		names = append(names, processes...)
 	}
+	accessor, err := v.jwtAccessor(ctx)
+	for _, name := range names {
+		if err == nil {
+			err = v.forgetEntity(ctx, accessor, name)
+		}
+	}
+	return err
+}
+
+func (v *Vault) forgetEntity(ctx context.Context, accessor, name string) error {
 	return v.do(ctx, func(ctx context.Context) error {
 		found, err := v.api.Logical().WriteWithContext(ctx, "identity/lookup/entity",
-			map[string]any{"alias_name": job, "alias_mount_accessor": accessor})
+			map[string]any{"alias_name": name, "alias_mount_accessor": accessor})
 		if err != nil || found == nil {
-			return err // no entity: the job never signed in
+			return err // no entity: it never signed in
 		}
 		id, _ := found.Data["id"].(string)
 		if id == "" {
@@ -116,10 +153,10 @@ func (v *Vault) jwtAccessor(ctx context.Context) (string, error) {
 }
 
 // Sweep removes the roles of this cluster whose attempts have ended: roles that remain when a
-// master is killed or does not get an answer. over returns those of the given names that belong
+// master is killed or does not get an answer. over returns those of the given jobs that belong
 // to no attempt that may still run. It is called after the roles were listed, so it never sees
 // a role that was written later.
-func (v *Vault) Sweep(ctx context.Context, prefix string, over func(ctx context.Context, names []string) ([]string, error)) (removed int, err error) {
+func (v *Vault) Sweep(ctx context.Context, prefix string, over func(ctx context.Context, jobs []string) ([]string, error)) (removed int, err error) {
 	if v.cfg.RoleARN == "" { // no S3 engine is configured
 		return 0, nil
 	}
@@ -141,14 +178,21 @@ func (v *Vault) Sweep(ctx context.Context, prefix string, over func(ctx context.
 	if err != nil || len(names) == 0 {
 		return 0, err
 	}
-	ended, err := over(ctx, names)
+	jobs := make([]string, len(names))
+	for i, name := range names {
+		jobs[i] = jobOf(name)
+	}
+	ended, err := over(ctx, jobs)
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range ended {
+	for _, name := range names {
+		if !slices.Contains(ended, jobOf(name)) {
+			continue
+		}
 		ours, err := v.ours(ctx, name)
 		if err == nil && ours {
-			err = v.Revoke(ctx, name)
+			err = v.remove(ctx, jobOf(name), name)
 			removed++
 		}
 		if err != nil {
@@ -156,6 +200,12 @@ func (v *Vault) Sweep(ctx context.Context, prefix string, over func(ctx context.
 		}
 	}
 	return removed, nil
+}
+
+// jobOf is the job of a role. Roles of earlier releases have the name of their job.
+func jobOf(role string) string {
+	job, _, _ := strings.Cut(role, ".")
+	return job
 }
 
 // ours reports whether a role belongs to this cluster: several clusters may share a Vault.

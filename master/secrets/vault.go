@@ -44,6 +44,8 @@ type Config struct {
 	RemoveEntities bool
 
 	ClusterID string
+	// Processes returns the Nomad allocations of a job, by which Vault knows the job's processes.
+	Processes func(ctx context.Context, job string) ([]string, error)
 	// Changed is called when Vault becomes available or unavailable.
 	Changed func()
 	Log     *slog.Logger
@@ -55,11 +57,11 @@ type Vault struct {
 	api  *api.Client
 	away atomic.Pointer[string]
 
-	mu       sync.Mutex // protects the fields below
-	until    time.Time  // when to renew the master's token
-	accessor string     // of the JWT method
-	granted  map[string]bool
-	foreign  map[string]bool // roles that other clusters have written
+	mu       sync.Mutex        // protects the fields below
+	until    time.Time         // when to renew the master's token
+	accessor string            // of the JWT method
+	granted  map[string]string // the roles that this master has written, by their jobs; "": the job needs none
+	foreign  map[string]bool   // roles that other clusters have written
 	reader   readerState
 }
 
@@ -87,7 +89,7 @@ func New(cfg Config) (*Vault, error) {
 	if cfg.Changed == nil {
 		cfg.Changed = func() {}
 	}
-	v := &Vault{cfg: cfg, api: client, granted: map[string]bool{}, foreign: map[string]bool{}}
+	v := &Vault{cfg: cfg, api: client, granted: map[string]string{}, foreign: map[string]bool{}}
 	unknown := "the master has not asked Vault yet"
 	v.away.Store(&unknown)
 	return v, nil

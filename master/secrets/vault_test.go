@@ -117,16 +117,29 @@ func (v *vault) setUp() {
 	if err := v.root.Sys().PutPolicy("det-master", text); err != nil {
 		v.t.Fatal(err)
 	}
-	for role, policies := range map[string]string{"det-master": "det-master", "det-task": "default"} {
-		v.write("auth/jwt-nomad/role/"+role, map[string]any{"role_type": "jwt", "bound_audiences": "vault.io", "user_claim": "/nomad_job_id",
-			"user_claim_json_pointer": true, "token_policies": policies, "token_period": "1h"})
+	task, err := os.ReadFile(filepath.Join("..", "..", "nomad", "vault", "det-task.policy.hcl"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	methods, err := v.root.Sys().ListAuth()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	text = strings.NewReplacer("@AWS_PATH@", "aws", "@ACCESSOR@", methods["jwt-nomad/"].Accessor, "@REGION@", "").Replace(string(task))
+	if err := v.root.Sys().PutPolicy("det-task", text); err != nil {
+		v.t.Fatal(err)
+	}
+	for role, claim := range map[string]string{"det-master": "/nomad_job_id", "det-task": "/nomad_allocation_id"} {
+		v.write("auth/jwt-nomad/role/"+role, map[string]any{"role_type": "jwt", "bound_audiences": "vault.io", "user_claim": claim,
+			"user_claim_json_pointer": true, "token_policies": role, "token_period": "1h",
+			"claim_mappings": map[string]string{"nomad_job_id": "nomad_job_id", "nomad_namespace": "nomad_namespace"}})
 	}
 }
 
 const arn = "arn:aws:iam::000000000000:role/det-checkpoints"
 
 // identity writes an identity like Nomad's into a file.
-func (v *vault) identity(job string) (file, token string) {
+func (v *vault) identity(job, namespace string) (file, token string) {
 	v.t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: v.key}, nil)
 	if err != nil {
@@ -135,7 +148,7 @@ func (v *vault) identity(job string) (file, token string) {
 	now := time.Now()
 	token, err = jwt.Signed(signer).Claims(jwt.Claims{Audience: jwt.Audience{"vault.io"}, IssuedAt: jwt.NewNumericDate(now),
 		NotBefore: jwt.NewNumericDate(now.Add(-time.Minute)), Expiry: jwt.NewNumericDate(now.Add(time.Hour)), Subject: job}).
-		Claims(map[string]any{"nomad_job_id": job}).Serialize()
+		Claims(map[string]any{"nomad_job_id": job, "nomad_namespace": namespace, "nomad_allocation_id": processOf(job, namespace)}).Serialize()
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -146,12 +159,16 @@ func (v *vault) identity(job string) (file, token string) {
 	return file, token
 }
 
+// processOf is the Nomad allocation of a job.
+func processOf(job, namespace string) string { return "allocation of " + job + " in " + namespace }
+
 // master is a way to Vault that signs in as a master does.
 func (v *vault) master(change func(*secrets.Config)) *secrets.Vault {
 	v.t.Helper()
-	file, _ := v.identity("det-master")
+	file, _ := v.identity("det-master", "default")
 	cfg := secrets.Config{Address: v.addr, JWTFile: file, AuthPath: "jwt-nomad", AuthRole: "det-master", Engine: "aws", RoleARN: arn,
-		ReaderRole: "detent-reader", TTL: time.Hour, RemoveEntities: true, ClusterID: cluster, Log: slog.New(slog.DiscardHandler)}
+		ReaderRole: "detent-reader", TTL: time.Hour, RemoveEntities: true, ClusterID: cluster, Log: slog.New(slog.DiscardHandler),
+		Processes: func(_ context.Context, job string) ([]string, error) { return []string{processOf(job, "default")}, nil }}
 	if change != nil {
 		change(&cfg)
 	}
@@ -202,11 +219,11 @@ func TestRolesComeAndGo(t *testing.T) {
 	m := v.master(nil)
 	ctx := t.Context()
 	for _, again := range []string{"once", "twice"} { // as after an answer that was lost
-		if err := m.Grant(ctx, "det-1-a-1", place("1")); err != nil {
+		if err := m.Grant(ctx, "det-1-a-1", "det-1-a-1.default", place("1")); err != nil {
 			t.Fatal(again, err)
 		}
 	}
-	got, err := v.root.Logical().Read("aws/roles/det-1-a-1")
+	got, err := v.root.Logical().Read("aws/roles/det-1-a-1.default")
 	if err != nil || got == nil {
 		t.Fatal(got, err)
 	}
@@ -233,7 +250,7 @@ func TestRolesComeAndGo(t *testing.T) {
 	if left := v.roles(); len(left) != 0 || m.Granted("det-1-a-1") {
 		t.Errorf("left: %v", left)
 	}
-	if err := m.Grant(ctx, "det-2-a-1", place(strings.Repeat("p", 1000))); !fault.Is(err, fault.Invalid) {
+	if err := m.Grant(ctx, "det-2-a-1", "det-2-a-1.default", place(strings.Repeat("p", 1000))); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a policy that STS would not take: %v", err)
 	}
 }
@@ -243,11 +260,11 @@ func TestPolicyOfTheMaster(t *testing.T) {
 	v := startVault(t)
 	ctx := t.Context()
 	other := v.master(func(c *secrets.Config) { c.RoleARN = "arn:aws:iam::000000000000:role/admin" })
-	if err := other.Grant(ctx, "det-1-a-1", place("1")); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "does not allow") {
+	if err := other.Grant(ctx, "det-1-a-1", "det-1-a-1.default", place("1")); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "does not allow") {
 		t.Errorf("a role of another ARN: %v", err)
 	}
 	m := v.master(nil)
-	if err := m.Grant(ctx, "detent-reader", place("1")); err == nil {
+	if err := m.Grant(ctx, "det-1-a-1", "detent-reader", place("1")); err == nil {
 		t.Error("the master changed the role that it reads with")
 	}
 	if left := v.roles(); len(left) != 0 {
@@ -260,28 +277,31 @@ func TestSweep(t *testing.T) {
 	ctx := t.Context()
 	m, neighbour := v.master(nil), v.master(func(c *secrets.Config) { c.ClusterID = "11111111-5f8e-4c5b-9d1e-2f7a3c1b0d9e" })
 	for name, by := range map[string]*secrets.Vault{"det-1-live": m, "det-2-over": m, "det-3-over": m, "det-4-neighbour": neighbour} {
-		if err := by.Grant(ctx, name, place("1")); err != nil {
+		if err := by.Grant(ctx, name, name+".default", place("1")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	v.write("aws/roles/somebody", map[string]any{"credential_type": "assumed_role", "role_arns": arn})
+	if err := m.Grant(ctx, "det-2-over", "det-2-over", place("1")); err != nil { // as an earlier release named roles
+		t.Fatal(err)
+	}
 	v.write("aws/roles/det-5-by-hand", map[string]any{"credential_type": "assumed_role", "role_arns": arn})
 	fresh := v.master(nil) // as after a restart: it remembers nothing
 	asked := 0
 	over := func(_ context.Context, names []string) ([]string, error) {
 		asked++
-		if slices.Contains(names, "somebody") {
+		if slices.Contains(names, "somebody") || slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, ".") }) {
 			t.Errorf("asked about a role that is no attempt's: %v", names)
 		}
 		return slices.DeleteFunc(names, func(n string) bool { return n == "det-1-live" }), nil
 	}
-	for round, want := range []int{2, 0} {
+	for round, want := range []int{3, 0} {
 		removed, err := fresh.Sweep(ctx, "det-", over)
 		if err != nil || removed != want {
 			t.Errorf("round %d: %d roles were removed, %v", round, removed, err)
 		}
 	}
-	if left := v.roles(); !slices.Equal(left, []string{"det-1-live", "det-4-neighbour", "det-5-by-hand", "somebody"}) || asked != 2 {
+	if left := v.roles(); !slices.Equal(left, []string{"det-1-live.default", "det-4-neighbour.default", "det-5-by-hand", "somebody"}) || asked != 2 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -297,10 +317,10 @@ func TestEntitiesGoWithTheirJobs(t *testing.T) {
 		return len(list.Data["keys"].([]any))
 	}
 	m := v.master(nil)
-	if err := m.Grant(t.Context(), "det-1-a-1", place("1")); err != nil {
+	if err := m.Grant(t.Context(), "det-1-a-1", "det-1-a-1.default", place("1")); err != nil {
 		t.Fatal(err)
 	}
-	_, token := v.identity("det-1-a-1")
+	_, token := v.identity("det-1-a-1", "default")
 	v.write("auth/jwt-nomad/login", map[string]any{"role": "det-task", "jwt": token})
 	if n := count(); n != 2 { // the master's and the job's
 		t.Fatalf("%d entities", n)
@@ -310,6 +330,55 @@ func TestEntitiesGoWithTheirJobs(t *testing.T) {
 	}
 	if n := count(); n != 1 {
 		t.Errorf("%d entities are left", n)
+	}
+}
+
+// TestRoleOfAJobOfANamespace: a job reads the role of its own name and namespace. Jobs of other namespaces with the
+// same name, and with names that mean more in a policy, read nothing of it, and do not disturb it.
+func TestRoleOfAJobOfANamespace(t *testing.T) {
+	v := startVault(t)
+	m := v.master(nil)
+	const job, role = "det-1-a-1", "det-1-a-1.default"
+	if err := m.Grant(t.Context(), job, role, place("1")); err != nil {
+		t.Fatal(err)
+	}
+	signIn := func(job, namespace string) *api.Client {
+		_, token := v.identity(job, namespace)
+		got := v.write("auth/jwt-nomad/login", map[string]any{"role": "det-task", "jwt": token})
+		c, err := v.root.Clone()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetToken(got.Auth.ClientToken)
+		return c
+	}
+	// may reports whether Vault lets a client use the role; AWS itself cannot be reached here.
+	may := func(c *api.Client, role string) bool {
+		got, err := c.Logical().Write("sys/capabilities-self", map[string]any{"paths": []string{"aws/sts/" + role}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(got.Data["aws/sts/"+role]) == "[read]"
+	}
+	owner := signIn(job, "default")
+	if !may(owner, role) || may(owner, job) || may(owner, "det-2-a-1.default") || may(owner, "detent-reader") {
+		t.Error("the job reads not its own role, or another one")
+	}
+	for _, stranger := range []struct{ job, namespace string }{
+		{job, "other"}, {"*", "other"}, {"det-*", "other"}, {"+", "other"}, {role, "other"}, {job + ".default*", "other"}, {job, "default-2"},
+	} {
+		c := signIn(stranger.job, stranger.namespace)
+		for _, wanted := range []string{role, job, "detent-reader"} {
+			if may(c, wanted) {
+				t.Errorf("job %s of namespace %s reads the role %s", stranger.job, stranger.namespace, wanted)
+			}
+		}
+	}
+	if !may(owner, role) {
+		t.Error("after others have signed in, the job does not read its role any more")
+	}
+	if err := m.Grant(t.Context(), job, job+".ends-with-", place("1")); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "must end with a letter or a digit") {
+		t.Errorf("a name that Vault does not accept: %v", err)
 	}
 }
 
@@ -330,7 +399,7 @@ func TestVaultThatIsAway(t *testing.T) {
 	if why := m.Away(); !strings.HasPrefix(why, "waits for Vault at "+v.addr) {
 		t.Errorf("Away returns %q", why)
 	}
-	if err := m.Grant(t.Context(), "det-1-a-1", place("1")); !fault.Is(err, fault.Unavailable) {
+	if err := m.Grant(t.Context(), "det-1-a-1", "det-1-a-1.default", place("1")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a grant meanwhile: %v", err)
 	}
 	v.kill()
@@ -344,11 +413,11 @@ func TestVaultThatIsAway(t *testing.T) {
 func TestIdentityThatVaultDoesNotKnow(t *testing.T) {
 	v := startVault(t)
 	m := v.master(func(c *secrets.Config) { c.AuthRole = "nobody" })
-	if err := m.Grant(t.Context(), "det-1-a-1", place("1")); err == nil || !strings.Contains(err.Error(), "nobody") {
+	if err := m.Grant(t.Context(), "det-1-a-1", "det-1-a-1.default", place("1")); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("%v", err)
 	}
 	m = v.master(func(c *secrets.Config) { c.JWTFile = "/does/not/exist" })
-	if err := m.Grant(t.Context(), "det-1-a-1", place("1")); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "vault.jwt_file") {
+	if err := m.Grant(t.Context(), "det-1-a-1", "det-1-a-1.default", place("1")); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "vault.jwt_file") {
 		t.Errorf("%v", err)
 	}
 }
@@ -357,7 +426,7 @@ func TestIdentityThatVaultDoesNotKnow(t *testing.T) {
 func TestTokenThatEnds(t *testing.T) {
 	v := startVault(t)
 	m := v.master(nil)
-	if err := m.Grant(t.Context(), "det-1-a-1", place("1")); err != nil {
+	if err := m.Grant(t.Context(), "det-1-a-1", "det-1-a-1.default", place("1")); err != nil {
 		t.Fatal(err)
 	}
 	accessors, err := v.root.Logical().List("auth/token/accessors")
@@ -370,7 +439,7 @@ func TestTokenThatEnds(t *testing.T) {
 			v.write("auth/token/revoke-accessor", map[string]any{"accessor": k})
 		}
 	}
-	if err := m.Grant(t.Context(), "det-2-a-1", place("1")); err != nil {
+	if err := m.Grant(t.Context(), "det-2-a-1", "det-2-a-1.default", place("1")); err != nil {
 		t.Errorf("after its token was revoked: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -32,7 +33,7 @@ func (m *master) cleanUp(ctx context.Context) {
 			m.log.Warn("could not remove old counts of wrong passwords", "error", err)
 		}
 		if _, err := m.db.DropPasses(ctx); err != nil && ctx.Err() == nil {
-			m.log.Warn("could not remove unused tickets", "error", err)
+			m.log.Warn("could not remove expired tickets and cookies of tasks", "error", err)
 		}
 	}
 }
@@ -43,6 +44,10 @@ func (m *master) dropVariables(ctx context.Context) {
 		return
 	}
 	n, err := m.nomad.DropVariables(ctx, m.db.UnendedAllocations)
+	for _, r := range m.regions {
+		more, regionErr := r.nomad.DropVariables(ctx, m.db.UnendedAllocations)
+		n, err = n+more, errors.Join(err, regionErr)
+	}
 	if err != nil && ctx.Err() == nil {
 		m.log.Warn("could not remove the credentials of ended attempts from Nomad's variables", "error", err)
 	} else if n > 0 {

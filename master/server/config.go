@@ -78,6 +78,9 @@ type Config struct {
 	// the same host, at another port: such a page can sign in a visitor as another user
 	// ([sign-in](sign-in.md#plain-http)). Without this key the master does not start like that.
 	PlainHTTPSignIn bool `yaml:"plain_http_sign_in"`
+	// Other jobs of Nomad that may sign in with their workload identities, such as jobs of CI
+	// ([sign-in](sign-in.md#jobs-of-nomad)): a list of `{namespace, job, user}`.
+	JobSignIn []JobSignInConfig `yaml:"job_sign_in"`
 	// Users and groups that an identity provider manages ([SCIM](scim.md)).
 	SCIM SCIMConfig `yaml:"scim"`
 	// The audit trail ([audit](audit.md)).
@@ -213,8 +216,13 @@ type NomadConfig struct {
 	Token string `yaml:"token"`
 	// File with the token. The master reads it again when it changes.
 	TokenFile string `yaml:"token_file"`
-	// Region of Nomad.
+	// Region of Nomad. Required with `regions`.
 	Region string `yaml:"region"`
+	// Further regions of Nomad, which pools can name ([regions](regions.md)): a list of `{name, address,
+	// ui, token, token_file, datacenters, consul_datacenter, ca_file, cert_file, key_file}`, with
+	// the meaning that these keys have here. `address` is that of the region's own Nomad. Without `datacenters` tasks may run in all.
+	// `consul_datacenter` is the datacenter of Consul in which the region's services are; by default that of `consul.address`.
+	Regions []RegionConfig `yaml:"regions"`
 	// Namespace of the tasks' jobs, for pools whose job names none.
 	Namespace string `yaml:"namespace"`
 	// Datacenters in which tasks may run: names, or patterns with `*`.
@@ -251,6 +259,8 @@ type PoolConfig struct {
 	// configuration. `driver`, `network_mode`, `node_pool`, `docker.user` and
 	// `docker.hard_memory_limit` cannot be set beside it: the job has these settings.
 	Job string `yaml:"job"`
+	// Region of Nomad: one of `nomad.regions` ([regions](regions.md)). By default the master's own.
+	Region string `yaml:"region"`
 	// Node pool of Nomad. By default `default`.
 	NodePool string `yaml:"node_pool"`
 	// Task driver of Nomad: raw_exec, exec, docker or podman.
@@ -560,6 +570,7 @@ func (c *Config) check() []string {
 	c.Audit.check(&k)
 	c.checkProviders(&k)
 	c.checkSCIM(&k)
+	c.checkJobSignIn(&k)
 	k.oneOf("security.authz.type", c.Security.Authz.Type, authzBasic, authzRoles)
 	k.oneOf("blank_passwords", c.BlankPasswords, "loopback", "always", "never")
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !c.SharedRawExec && !net.ParseIP(host).IsLoopback() && host != "localhost" {
@@ -586,6 +597,7 @@ func (c *Config) check() []string {
 		k.fail("database_conns", "expected at least 4, found %d", c.DatabaseConns)
 	}
 	c.checkPools(&k)
+	c.checkRegions(&k)
 	if _, err := c.storage(); err != nil {
 		k.fail("checkpoint_storage", "%v", err)
 	}

@@ -21,7 +21,8 @@ func metadataHosts() []string {
 		"metadata.tencentyun.com", "metadata.platformequinix.com"}
 }
 
-// hosts makes these host names unreachable in a container, unless the pool allows them.
+// hosts are lines for a container's hosts file, so that the names of metadata servers do not resolve to
+// these servers, unless the pool allows it.
 func (d DockerConfig) hosts() []string {
 	if d.CloudMetadata {
 		return nil
@@ -76,7 +77,7 @@ func (p PoolConfig) checkNetwork(k *checker, at string, taskURLs []string) {
 	case p.Driver == "exec" && mode != pool.BridgeNetwork && !strings.HasPrefix(mode, "cni/"):
 		k.fail(at, "expected host, bridge or cni/<name> with driver: exec, the last two on nodes with Nomad's CNI plugins; found %q", mode)
 	case p.docker() && strings.HasPrefix(mode, "cni/"):
-		k.fail(at, "expected host, bridge or the name of a network of %[2]s with driver: %[1]s; found %[3]q", p.Driver, map[string]string{pool.Docker: "Docker's", pool.Podman: "Podman's"}[p.Driver], mode)
+		k.fail(at, "expected host, bridge or the name of a network of %s with driver: %s; found %q", map[string]string{pool.Docker: "Docker's", pool.Podman: "Podman's"}[p.Driver], p.Driver, mode)
 	case loopbackOnly(taskURLs):
 		k.fail(at, "tasks in this network cannot reach the master at %s; set task_urls to an address that they can reach, or network_mode to host", strings.Join(taskURLs, ", "))
 	}

@@ -22,7 +22,7 @@ func (c *Config) pools(jobs map[string]*pool.Job) (pool.Set, error) {
 		}
 		made := pool.Pool{Name: p.Name, Description: p.Description,
 			Compute: p.Name == c.DefaultComputePool, Aux: p.Name == c.DefaultAuxPool,
-			NodePool: cmp.Or(p.NodePool, "default"), Datacenters: c.Nomad.Datacenters, Namespace: c.Nomad.Namespace,
+			NodePool: cmp.Or(p.NodePool, "default"), Datacenters: c.datacentersOf(p), Region: c.regionOf(p), Namespace: c.Nomad.Namespace,
 			Driver: p.Driver, Network: p.network(*c), Python: p.Python, Homes: p.Homes,
 			Containers: pool.Containers{User: p.Docker.User, HardMemory: p.Docker.HardMemory,
 				Registry: pool.Registry(p.Docker.Registry), Hosts: p.Docker.hosts()},

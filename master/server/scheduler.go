@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/pool"
@@ -21,6 +22,9 @@ type SchedulerConfig struct {
 	// Each trial on several nodes has equally many slots on each of them. Without it, only trials
 	// do that set `resources.equal_parts`.
 	EqualParts bool `yaml:"equal_parts"`
+	// Attribute of nodes that names their rack or fabric, such as `${meta.rack}`. A task on several
+	// nodes gets nodes of one rack if one has room, else of few racks ([racks](../scheduling.md#racks)).
+	Rack string `yaml:"rack"`
 	// The same as the pool's `preemption`.
 	Preemption bool `yaml:"preemption"`
 	// The same as the pool's `default_priority`.
@@ -47,6 +51,9 @@ func (p *PoolConfig) checkScheduler(k *checker, at string) {
 	s, key := p.Scheduler, at+".scheduler"
 	k.oneOf(key+".type", s.Type, pool.SchedulerTypes()...)
 	k.oneOf(key+".fitting_policy", s.Fitting, pool.Fittings()...)
+	if s.Rack != "" && (!strings.HasPrefix(s.Rack, "${") || !strings.HasSuffix(s.Rack, "}")) {
+		k.fail(key+".rack", "write an attribute in braces, such as ${meta.rack}, found %q", s.Rack)
+	}
 	if s.Priority != 0 && s.Priority != p.Priority {
 		k.fail(key+".default_priority", "is %d, and default_priority of the pool is %d; remove one of them", s.Priority, p.Priority)
 	}
@@ -80,7 +87,7 @@ func (p *PoolConfig) checkScheduler(k *checker, at string) {
 
 // made is the scheduler as the other parts of the master work with it.
 func (s SchedulerConfig) made() pool.Scheduler {
-	return pool.Scheduler{Type: pool.SchedulerType(s.Type), Fitting: pool.Fitting(s.Fitting), EqualParts: s.EqualParts,
+	return pool.Scheduler{Type: pool.SchedulerType(s.Type), Fitting: pool.Fitting(s.Fitting), EqualParts: s.EqualParts, Rack: s.Rack,
 		Workspaces: s.Workspaces, Users: s.Users, MinRunTime: time.Duration(s.MinRunTime)}
 }
 

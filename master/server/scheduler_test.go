@@ -18,7 +18,7 @@ resource_pools:
   - name: fair
     scheduler: {type: fair_share, workspace_weights: {research: 3, "Team A": 0.5}, user_weights: {ann: 2}, min_run_time: 90s}
   - {name: usual, scheduler: {type: fair_share}}
-  - {name: turns, scheduler: {type: round_robin}}
+  - {name: turns, scheduler: {type: round_robin, rack: '${meta.rack}'}}
 `, env, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ resource_pools:
 	if p := set.Named("usual"); p.Scheduler.MinRunTime != 10*time.Minute {
 		t.Errorf("usual: %+v", p)
 	}
-	if p := set.Named("turns"); p.Scheduler.Type != pool.RoundRobin || p.Preempts() {
+	if p := set.Named("turns"); p.Scheduler.Type != pool.RoundRobin || p.Preempts() || p.Scheduler.Rack != "${meta.rack}" {
 		t.Errorf("turns: %+v", p)
 	}
 	shown, _ := cfg.shown()["resource_pools"].([]any)
@@ -72,6 +72,7 @@ func TestWrongSchedulers(t *testing.T) {
 		"{type: round_robin, preemption: true}":       "type round_robin never preempts",
 		"{default_priority: 30}":                      "resource_pools[0].scheduler.default_priority: is 30, and default_priority of the pool is 50; remove one of them",
 		"{default_priority: 100}":                     "is 100",
+		"{rack: meta.rack}":                           `resource_pools[0].scheduler.rack: write an attribute in braces, such as ${meta.rack}, found "meta.rack"`,
 		"{weights: {a: 1}}":                           "resource_pools[0].scheduler.weights: no such key",
 		"{allow_heterogeneous_fits: true}":            "this is a key of Determined, for which Detent has the opposite, equal_parts",
 		"fair_share":                                  "expected a section with keys",

@@ -212,7 +212,7 @@ func (m *master) newVault() (*secrets.Vault, error) {
 	return secrets.New(secrets.Config{Address: v.Address, Namespace: v.Namespace, CAFile: v.CAFile, Token: v.Token, TokenFile: v.TokenFile,
 		JWTFile: v.JWTFile, AuthPath: v.AuthPath, AuthRole: v.AuthRole, Engine: v.AWSPath, RoleARN: v.RoleARN, ReaderRole: v.ReaderRole,
 		TTL: time.Duration(v.TTL), RemoveEntities: v.RemoveEntities, ClusterID: m.clusterID, Log: m.log,
-		Changed: func() { m.bus.Publish(store.TopicIntent) }})
+		Processes: m.db.NomadAllocations, Changed: func() { m.bus.Publish(store.TopicIntent) }})
 }
 
 // locationOf is the location of a storage in the form that roles of Vault use.
@@ -246,8 +246,8 @@ type granter struct {
 	db *store.DB
 }
 
-func (g granter) Grant(ctx context.Context, allocationID string, grants task.Grants) error {
-	return g.Vault.Grant(ctx, jobspecs.JobID(allocationID),
+func (g granter) Grant(ctx context.Context, allocationID, role string, grants task.Grants) error {
+	return g.Vault.Grant(ctx, jobspecs.JobID(allocationID), role,
 		secrets.Grant{Write: locationsOf(grants.Write), Read: locationsOf(grants.Read), Delete: locationsOf(grants.Delete)})
 }
 

@@ -113,6 +113,7 @@ type master struct {
 	clusterID string
 	masterID  string
 	nomad     *cluster.Cluster
+	regions   []region       // further regions of Nomad
 	vault     *secrets.Vault // nil: Vault is not configured
 	artifacts artifacts
 	pools     pool.Set
@@ -135,6 +136,9 @@ func (m *master) reach(ctx context.Context, read func() (artifacts, error)) (err
 		m.pools[i].Platforms = m.artifacts.platforms()
 	}
 	if m.nomad, err = m.connect(); err != nil {
+		return err
+	}
+	if err := m.connectRegions(); err != nil {
 		return err
 	}
 	if m.vault, err = m.newVault(); err != nil {
@@ -199,7 +203,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 		return err
 	}
 	served.Webhooks = events
-	a = api.New(ctx, served, m.db, m.bus, identity{m.nomad}, members{found}, m.log)
+	a = api.New(ctx, served, m.db, m.bus, identity{m.nomad, m.regions}, members{found}, m.log)
 	leads := make(chan struct{})
 	go func() {
 		defer close(leads)
@@ -230,6 +234,9 @@ func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *s
 	parts.Go(func() { kept.Run(ctx) })
 	parts.Go(func() { m.bus.Run(ctx) })
 	parts.Go(func() { m.nomad.Run(ctx) })
+	for _, r := range m.regions {
+		parts.Go(func() { r.nomad.Run(ctx) })
+	}
 	parts.Go(func() { m.followSettings(ctx) })
 	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(ctx) })
 	parts.Go(func() { store.NewLogRetention(m.db, m.log).Run(ctx) })

@@ -3,6 +3,9 @@ package server
 import (
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/master/task"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // TestNetworksOfPools: containers get a bridge where they reach a master from it.
@@ -36,8 +39,8 @@ func TestNetworksOfPools(t *testing.T) {
 	}
 }
 
-// TestAccountsOutsideDocker: a user who is linked to an account of the nodes gets an error if the pool
-// cannot use it.
+// TestAccountsOutsideDocker: a job says that the runner starts its program as another account, and the
+// runner is told which.
 func TestAccountsOutsideDocker(t *testing.T) {
 	cfg, err := load(t, "nomad: {datacenters: [north, 'south-*']}\nresource_pools: [{name: a, driver: exec}]", []string{"DETENT_DATABASE=postgres://a/b"}, nil)
 	if err != nil {
@@ -46,11 +49,15 @@ func TestAccountsOutsideDocker(t *testing.T) {
 	m := sited(t, cfg)
 	a := attempt(t, cfg, "a", "")
 	job, err := m.site.Job(a, nil, &m.pools[0])
-	if err != nil || strings.Join(job.Pool.Datacenters, " ") != "north south-*" {
+	if err != nil || job.Linked || strings.Join(job.Pool.Datacenters, " ") != "north south-*" {
 		t.Errorf("datacenters %v: %v", job.Pool.Datacenters, err)
 	}
-	a.Account, a.Owner = "1234:1235", "alice"
-	if _, err := m.site.Job(a, nil, &m.pools[0]); err == nil || !strings.Contains(err.Error(), "alice is linked to the account 1234:1235") {
-		t.Errorf("got %v", err)
+	a.Account, a.AccountUser, a.AccountGroup = "1234:1235", "alice", "lab"
+	if job, err = m.site.Job(a, nil, &m.pools[0]); err != nil || !job.Linked {
+		t.Errorf("linked %v: %v", job.Linked, err)
+	}
+	spec, err := m.site.Spec(a, task.Claimed{}, &m.pools[0])
+	if want := (v1.TaskAccount{UID: 1234, GID: 1235, User: "alice", Group: "lab"}); err != nil || spec.Account == nil || *spec.Account != want {
+		t.Errorf("the runner starts its program as %+v: %v", spec.Account, err)
 	}
 }

@@ -56,6 +56,14 @@ type OIDCConfig struct {
 	AlwaysRedirect bool `yaml:"always_redirect"`
 	// Hours after which a user must sign in again. By default 24.
 	SessionHours int `yaml:"session_hours"`
+	// How often the master asks the provider about the groups of users who are signed in, and whether it
+	// still knows them: `10s` to `1h`, or `0` for never. By default `30s`
+	// ([while users are signed in](sign-in.md#while-users-are-signed-in)). Needs a client secret.
+	Recheck string `yaml:"recheck"`
+	// Whether a sign-in asks for `offline_access`, for which providers give a refresh token: `auto` (if the
+	// provider lists the scope), `consent` (the provider also shows its page of consent, without which
+	// some give none), or `never`. By default `auto`.
+	OfflineAccess string `yaml:"offline_access"`
 	// Determined's key for `issuer`.
 	IDPSSOURL string `yaml:"idp_sso_url"`
 	// Determined's key for `username_claim`.
@@ -131,7 +139,29 @@ func (p OIDCConfig) checkGroups(k *checker, at string) {
 	}
 }
 
+// recheck is how often the provider is asked about its users; 0: never.
+func (p OIDCConfig) recheck() (time.Duration, error) {
+	secret := p.ClientSecret != "" || p.ClientSecretFile != ""
+	if p.Recheck == "" && secret {
+		return defaultRecheck, nil
+	}
+	if p.Recheck == "" || p.Recheck == "0" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(p.Recheck)
+	switch {
+	case err != nil || d != 0 && (d < minRecheck || d > maxRecheck):
+		return 0, fmt.Errorf("expected 0, or a duration from %s to 1h, found %q", minRecheck, p.Recheck)
+	case d > 0 && !secret:
+		return 0, errors.New("needs client_secret or client_secret_file: with it the master encrypts the tokens for the provider")
+	}
+	return d, nil
+}
+
 const (
+	defaultRecheck  = 30 * time.Second
+	minRecheck      = 10 * time.Second
+	maxRecheck      = time.Hour
 	maxProviders    = 20
 	maxSessionHours = 24 * 365
 	defaultHours    = 24
@@ -176,6 +206,12 @@ func (c *Config) checkProviders(k *checker) {
 			k.fail(at+"admin_groups", "needs groups_claim, which names the claim with the groups")
 		}
 		p.checkGroups(k, at)
+		if _, err := p.recheck(); err != nil {
+			k.fail(at+"recheck", "%v", err)
+		}
+		if !slices.Contains([]signin.Offline{"", signin.OfflineAuto, signin.OfflineConsent, signin.OfflineNever}, signin.Offline(p.OfflineAccess)) {
+			k.fail(at+"offline_access", "expected auto, consent or never, found %q", p.OfflineAccess)
+		}
 		if p.SessionHours < 0 || p.SessionHours > maxSessionHours {
 			k.fail(at+"session_hours", "must be from 1 to %d, found %d", maxSessionHours, p.SessionHours)
 		}
@@ -236,10 +272,15 @@ func (c *Config) providers() (*signin.Providers, error) {
 		if scopes == nil {
 			scopes = []string{"profile", "email"}
 		}
+		recheck, err := p.recheck()
+		if err != nil {
+			return nil, fmt.Errorf("identity_providers[%d].recheck: %w", i, err)
+		}
 		list = append(list, signin.Config{Name: p.Name, Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: secret, Scopes: scopes,
 			UsernameClaim: cmp.Or(p.UsernameClaim, "preferred_username"), DisplayNameClaim: cmp.Or(p.DisplayNameClaim, "name"), GroupsClaim: p.GroupsClaim,
 			Sync:        signin.GroupSync{Create: p.SyncGroups == syncCreate, Known: p.SyncGroups == syncKnown, Prefix: p.GroupPrefix, Names: p.GroupNames},
 			AdminGroups: p.AdminGroups, CreateUsers: !p.KnownUsersOnly, AlwaysRedirect: p.AlwaysRedirect,
+			Recheck: recheck, Offline: signin.Offline(p.OfflineAccess),
 			SessionLife: time.Duration(cmp.Or(p.SessionHours, defaultHours)) * time.Hour})
 	}
 	return signin.New(list, strings.TrimRight(c.PublicURL, "/")+"/oidc/callback"), nil

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/signin"
 )
@@ -50,6 +51,26 @@ func TestWrongGroupsOfProviders(t *testing.T) {
 	} {
 		if _, err := provider(t, "issuer: https://login.example.com, "+keys); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", keys, err)
+		}
+	}
+}
+
+// TestRecheckOfProviders: how often providers are asked about users who are signed in.
+func TestRecheckOfProviders(t *testing.T) {
+	for keys, want := range map[string]time.Duration{
+		"client_secret: s": 30 * time.Second, "": 0, "client_secret: s, recheck: 0": 0, "client_secret: s, recheck: 0s": 0, "client_secret: s, recheck: 45s": 45 * time.Second, "recheck: 0": 0,
+		"client_secret: s, offline_access: consent": 30 * time.Second, "client_secret: s, recheck: 1h, offline_access: never": time.Hour,
+	} {
+		if c, err := provider(t, "issuer: https://login.example.com, "+keys); err != nil || c.Recheck != want {
+			t.Errorf("%q: %s %v, expected %s", keys, c.Recheck, err, want)
+		}
+	}
+	for keys, want := range map[string]string{
+		"recheck: 30s": "needs client_secret", "client_secret: s, recheck: 9s": "from 10s to 1h", "client_secret: s, recheck: 2h": "from 10s to 1h", "client_secret: s, recheck: -30s": "from 10s to 1h",
+		"client_secret: s, recheck: often": "expected 0, or a duration", "client_secret: s, offline_access: always": "expected auto, consent or never",
+	} {
+		if _, err := provider(t, "issuer: https://login.example.com, "+keys); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, expected %q", keys, err, want)
 		}
 	}
 }

@@ -20,8 +20,12 @@ func (c TokensConfig) check(k *checker) {
 	if c.MaxDays != -1 && (c.MaxDays < 1 || c.MaxDays > maxTokenDays) {
 		k.fail("tokens.max_days", "must be from 1 to %d, or -1 for no limit, found %d", maxTokenDays, c.MaxDays)
 	}
-	if c.DefaultDays < 1 || c.DefaultDays > maxTokenDays || c.MaxDays > 0 && c.DefaultDays > c.MaxDays {
-		k.fail("tokens.default_days", "must be from 1 to tokens.max_days, found %d", c.DefaultDays)
+	limit, of := maxTokenDays, ""
+	if c.MaxDays > 0 && c.MaxDays < limit {
+		limit, of = c.MaxDays, " (tokens.max_days)"
+	}
+	if c.DefaultDays < 1 || c.DefaultDays > limit {
+		k.fail("tokens.default_days", "must be from 1 to %d%s, found %d", limit, of, c.DefaultDays)
 	}
 }
 

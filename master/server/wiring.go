@@ -91,9 +91,10 @@ func (c Config) detPath() string {
 func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
-	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus), AvoidAfter: m.cfg.AvoidNodeAfter, Leftovers: m.nomad,
+	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus, m.cfg.Retention.LogDays), AvoidAfter: m.cfg.AvoidNodeAfter, Leftovers: m.nomad,
 		Memory: searchBudget(m.cfg, os.Getenv), Retention: m.cfg.retention()}
 	cfg.Timing.Read = control.ReadWithin
+	cfg.Region, cfg.Regions = m.cfg.Nomad.Region, m.loopRegions()
 	if m.vault != nil {
 		cfg.Secrets, cfg.UserSecrets = granter{m.vault, m.site.SignIn, m.db}, m.site.Secrets
 	}
@@ -105,7 +106,7 @@ func (m *master) apiConfig() (api.Config, error) {
 	c := api.Config{ClusterName: m.cfg.ClusterName, ClusterID: m.clusterID, MasterID: m.masterID, Version: v1.Compatible,
 		DetentVersion: v1.Version, PublicURL: m.cfg.PublicURL, NomadUI: m.cfg.Nomad.UI, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
 		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, ApplySettings: m.applySettings, Namespaces: append([]string{m.cfg.Nomad.Namespace}, namespaces(m.pools)...),
-		Site: m.site, Inventory: m.inventory, Memory: searchBudget(m.cfg, os.Getenv), LaunchError: m.cfg.LaunchError,
+		Site: m.site, Inventory: m.inventory, Measure: m.measure, Memory: searchBudget(m.cfg, os.Getenv), LaunchError: m.cfg.LaunchError,
 		Idle: launch.IdleTimeouts{Notebook: time.Duration(m.cfg.NotebookTimeout) * time.Second, Tensorboard: time.Duration(m.cfg.TensorboardTimeout) * time.Second}}
 	c.DetPath = m.cfg.detPath()
 	c.Bucket, c.CheckStorage = m.bucket, m.checkStorage
@@ -121,11 +122,12 @@ func (m *master) apiConfig() (api.Config, error) {
 	if c.SignIn, err = m.cfg.providers(); err != nil {
 		return c, err
 	}
+	c.JobSignIn = m.jobSignIn()
 	if c.SCIM, err = m.cfg.scimSecrets(); err != nil {
 		return c, err
 	}
 	c.Hosts, c.TrustedProxies, c.Receiving = m.cfg.hosts(), m.cfg.trusted(), m.cfg.receiving()
-	c.Pools = m.pools
+	c.Pools, c.RegionUIs = m.pools, m.cfg.regionUIs()
 	return c, nil
 }
 
@@ -153,14 +155,30 @@ func (m *master) inventory(name string, row store.NodeRow) *api.NodeSlots {
 	return &api.NodeSlots{Slots: n.Slots, Usable: n.Schedulable, Why: n.Why}
 }
 
-// identity and members adapt the cluster and the catalogue to the API's interfaces.
-type identity struct{ *cluster.Cluster }
-
-func (i identity) VerifyIdentity(ctx context.Context, jwt string) (api.Workload, error) {
-	w, err := i.Cluster.VerifyIdentity(ctx, jwt)
-	return api.Workload(w), err
+// measure is what the devices of a node measure now.
+func (m *master) measure(ctx context.Context, node string) ([]v1.DeviceMeasurement, error) {
+	name, err := m.db.RegionOfNode(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	list, err := m.nomadIn(name).Measure(ctx, node)
+	out := make([]v1.DeviceMeasurement, len(list))
+	for i, d := range list {
+		out[i] = v1.DeviceMeasurement{UUID: d.Device, TemperatureC: whole(d.TemperatureC), Utilization: whole(d.Utilization),
+			MemoryUsedMiB: whole(d.MemoryUsedMiB), MemoryTotalMiB: whole(d.MemoryAllMiB), PowerWatts: d.PowerWatts, PowerLimitWatts: d.PowerLimitWatts,
+			UncorrectedErrors: whole(d.UncorrectedErrors)}
+	}
+	return out, err
 }
 
+func whole(n *int64) *int {
+	if n == nil {
+		return nil
+	}
+	return new(int(*n))
+}
+
+// members adapts the catalogue to the API's interface.
 type members struct{ d *discovery.Discovery }
 
 func (m members) Members(ctx context.Context, allocationID string) (map[int]api.Endpoint, error) {
@@ -177,19 +195,20 @@ func (m members) Members(ctx context.Context, allocationID string) (map[int]api.
 func (m *master) connect() (*cluster.Cluster, error) {
 	n := m.cfg.Nomad
 	return cluster.New(cluster.Config{Address: n.Address, Token: cmp.Or(n.Token, os.Getenv("NOMAD_TOKEN")), TokenFile: n.TokenFile,
-		Namespace: n.Namespace, Namespaces: namespaces(m.pools), Region: n.Region, TLS: cluster.TLS{CA: n.CAFile, Cert: n.CertFile, Key: n.KeyFile},
+		Namespace: n.Namespace, Namespaces: namespaces(inRegion(m.pools, "")), Region: n.Region, TLS: cluster.TLS{CA: n.CAFile, Cert: n.CertFile, Key: n.KeyFile},
 		ClusterID: m.clusterID, Log: m.log})
 }
 
-// catalogue is where addresses of tasks are registered: Consul, or Nomad's own services.
-func (m *master) catalogue() (discovery.Catalogue, error) {
+// catalogueOf is where addresses of tasks of a region are registered: a datacenter of Consul ("": that of
+// Consul's agent), or Nomad's own services.
+func (m *master) catalogueOf(nomad *cluster.Cluster, datacenter string) (discovery.Catalogue, error) {
 	c := m.cfg.Consul
 	if c.Address != "" {
 		return discovery.NewConsul(discovery.ConsulConfig{Address: c.Address, Token: cmp.Or(c.Token, os.Getenv("CONSUL_HTTP_TOKEN")),
-			TokenFile: c.TokenFile, CAFile: c.CAFile})
+			TokenFile: c.TokenFile, CAFile: c.CAFile, Datacenter: datacenter})
 	}
 	return discovery.Nomad(func(ctx context.Context, service string) ([]discovery.Instance, error) {
-		found, err := m.nomad.Services(ctx, service)
+		found, err := nomad.Services(ctx, service)
 		list := make([]discovery.Instance, len(found))
 		for i, f := range found {
 			list[i] = discovery.Instance{Address: f.Address, Port: f.Port, Tags: f.Tags, Index: f.Index}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -48,7 +49,22 @@ type Config struct {
 	CreateUsers    bool
 	AlwaysRedirect bool
 	SessionLife    time.Duration
+	// Recheck is how often the master asks the provider about users who are signed in; 0: never.
+	Recheck time.Duration
+	// Offline says whether a sign-in asks for a refresh token.
+	Offline Offline
 }
+
+// Offline says when a sign-in asks for the scope offline_access, for which providers give refresh tokens.
+type Offline string
+
+// With OfflineAuto a sign-in asks for it if the provider lists the scope, and with OfflineConsent it also asks
+// the provider to show its page of consent, without which some give no refresh token.
+const (
+	OfflineAuto    Offline = "auto"
+	OfflineConsent Offline = "consent"
+	OfflineNever   Offline = "never"
+)
 
 // An Identity is a user as a provider describes it.
 type Identity struct {
@@ -57,6 +73,8 @@ type Identity struct {
 	Username, DisplayName string
 	Groups                []string // by the provider's names
 	Admin                 *bool    // nil: the provider does not decide it
+	Unknown               bool     // a recheck learned nothing about the groups
+	Grant                 Grant    // of a sign-in, or of a recheck that learned nothing
 }
 
 // An Attempt is a sign-in in a browser that has begun. Its values are secret and belong to that
@@ -66,6 +84,7 @@ type Attempt struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
 	Verifier string `json:"verifier"` // of PKCE
+	Offline  bool   `json:"offline"`  // asked for a refresh token
 }
 
 // Began reports whether a provider's answer with this state belongs to the attempt.
@@ -100,6 +119,9 @@ type provider struct {
 	found  *oidc.Provider
 	failed error
 	at     time.Time // of the failure
+
+	inBody    atomic.Bool // the provider accepts the client's secret in the body alone
+	noOffline atomic.Bool // the provider rejected offline_access
 }
 
 // New returns providers that send browsers back to the address callback. It contacts none of them.
@@ -147,16 +169,52 @@ func (p *Providers) named(name string) (*provider, error) {
 
 // Start begins a sign-in in a browser, and returns the address of the provider's page.
 func (p *Providers) Start(ctx context.Context, name string) (Attempt, string, error) {
+	return p.start(ctx, name, true)
+}
+
+// StartPlain is Start without offline_access.
+func (p *Providers) StartPlain(ctx context.Context, name string) (Attempt, string, error) {
+	return p.start(ctx, name, false)
+}
+
+func (p *Providers) start(ctx context.Context, name string, offline bool) (Attempt, string, error) {
 	one, err := p.named(name)
 	if err != nil {
 		return Attempt{}, "", err
 	}
-	cfg, _, err := one.oauth(ctx)
+	cfg, found, err := one.oauth(ctx)
 	if err != nil {
 		return Attempt{}, "", err
 	}
-	a := Attempt{Provider: one.Name, State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(), Verifier: oauth2.GenerateVerifier()}
-	return a, cfg.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), nil
+	a := Attempt{Provider: one.Name, State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(), Verifier: oauth2.GenerateVerifier(), Offline: offline && one.asksOffline(found)}
+	options := []oauth2.AuthCodeOption{oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)}
+	if a.Offline {
+		cfg.Scopes = append(cfg.Scopes, oidc.ScopeOfflineAccess)
+		if one.Offline == OfflineConsent {
+			options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
+		}
+	}
+	return a, cfg.AuthCodeURL(a.State, options...), nil
+}
+
+// asksOffline reports whether a sign-in asks for a refresh token, in addition to the configured scopes.
+func (p *provider) asksOffline(found *oidc.Provider) bool {
+	return p.givesRefresh(found) && !slices.Contains(p.Scopes, oidc.ScopeOfflineAccess)
+}
+
+// givesRefresh reports whether the provider gives refresh tokens to those who ask, and the master wants them.
+func (p *provider) givesRefresh(found *oidc.Provider) bool {
+	var described struct {
+		Scopes []string `json:"scopes_supported"`
+	}
+	return p.Recheck > 0 && p.Offline != OfflineNever && !p.noOffline.Load() &&
+		found.Claims(&described) == nil && slices.Contains(described.Scopes, oidc.ScopeOfflineAccess)
+}
+
+// Again reports whether a sign-in that a provider rejected should begin again, with StartPlain. The answer came
+// through a browser, where anybody can make it up: so it holds for this sign-in alone.
+func (p *Providers) Again(a Attempt, code string) bool {
+	return a.Offline && code == "invalid_scope"
 }
 
 // Finish completes a sign-in in a browser with the state and the code that the provider sent.
@@ -186,14 +244,25 @@ func (p *Providers) StartDevice(ctx context.Context, name string) (Device, error
 	if err != nil {
 		return Device{}, err
 	}
-	cfg, _, err := one.oauth(ctx)
+	cfg, found, err := one.oauth(ctx)
 	if err != nil {
 		return Device{}, err
 	}
 	if cfg.Endpoint.DeviceAuthURL == "" {
 		return Device{}, fault.New(fault.Invalid, "%s does not support device codes; sign in with a browser", one.Name)
 	}
-	return one.deviceAuth(ctx, cfg)
+	plain := cfg.Scopes
+	if one.asksOffline(found) {
+		cfg.Scopes = append(slices.Clone(plain), oidc.ScopeOfflineAccess)
+	}
+	d, err := one.deviceAuth(ctx, cfg)
+	var answer *oauth2.RetrieveError
+	if errors.As(err, &answer) && answer.ErrorCode == "invalid_scope" && len(cfg.Scopes) > len(plain) {
+		one.noOffline.Store(true)
+		cfg.Scopes = plain
+		d, err = one.deviceAuth(ctx, cfg)
+	}
+	return d, err
 }
 
 // deviceAuth requests a device code, with the client's secret in a header or, for providers that
@@ -319,6 +388,7 @@ func (p *provider) identity(ctx context.Context, found *oidc.Provider, token *oa
 	if err := checked.Claims(&claims); err != nil {
 		return Identity{}, fault.Wrap(fault.Unauthenticated, err, "the identity provider %s sent no valid identity", p.Name)
 	}
+	_, inIDToken := claims[p.GroupsClaim]
 	if p.misses(claims) && found.UserInfoEndpoint() != "" {
 		info, err := found.UserInfo(p.with(ctx), oauth2.StaticTokenSource(token))
 		if err != nil {
@@ -337,7 +407,10 @@ func (p *provider) identity(ctx context.Context, found *oidc.Provider, token *oa
 			}
 		}
 	}
-	return p.read(checked.Issuer, checked.Subject, claims)
+	who, err := p.read(checked.Issuer, checked.Subject, claims)
+	who.Grant = grantOf(checked.Issuer, checked.Subject, token, inIDToken)
+	who.Grant.Short = token.RefreshToken == "" && p.givesRefresh(found)
+	return who, err
 }
 
 func (p *provider) misses(claims map[string]any) bool {
@@ -371,10 +444,16 @@ func (p *provider) read(issuer, subject string, claims map[string]any) (Identity
 	}
 	name, _ := claims[p.DisplayNameClaim].(string)
 	who.DisplayName = fault.ClipTo(strings.TrimSpace(name), maxClaim-3)
+	err := p.readGroups(&who, claims)
+	return who, err
+}
+
+// readGroups reads the groups of an identity, and whether it is an admin.
+func (p *provider) readGroups(who *Identity, claims map[string]any) error {
 	if p.GroupsClaim != "" {
 		groups, err := groupsIn(claims[p.GroupsClaim])
 		if err != nil {
-			return who, fault.New(fault.Forbidden, "the claim %q of the identity provider %s: %v", p.GroupsClaim, p.Name, err)
+			return fault.New(fault.Forbidden, "the claim %q of the identity provider %s: %v", p.GroupsClaim, p.Name, err)
 		}
 		who.Groups = groups
 	}
@@ -382,5 +461,5 @@ func (p *provider) read(issuer, subject string, claims map[string]any) (Identity
 		admin := slices.ContainsFunc(p.AdminGroups, func(g string) bool { return slices.Contains(who.Groups, g) })
 		who.Admin = &admin
 	}
-	return who, nil
+	return nil
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -201,6 +202,27 @@ func (db *DB) UnendedAllocations(ctx context.Context, ids []string) (map[string]
 		live[id] = true
 	}
 	return live, err
+}
+
+// attemptsOf returns the ids that the attempt of a job may have: of a task, and of a trial. The id
+// of a job has dashes where that of its attempt has dots: before the number of the run, and after
+// that of an experiment.
+func attemptsOf(job string) (ofTask, ofTrial string) {
+	id := strings.TrimPrefix(job, "det-")
+	last := strings.LastIndex(id, "-")
+	if last < 0 {
+		return id, id
+	}
+	ofTask = id[:last] + "." + id[last+1:]
+	return ofTask, strings.Replace(ofTask, "-", ".", 1)
+}
+
+// NomadAllocations returns the Nomad allocations of an attempt's job.
+func (db *DB) NomadAllocations(ctx context.Context, job string) ([]string, error) {
+	ofTask, ofTrial := attemptsOf(job)
+	return scalars[string](ctx, db, `
+		SELECT DISTINCT p.id FROM members m, unnest(ARRAY[m.nomad_alloc_id, m.claimed_by]) AS p (id)
+		WHERE m.allocation_id IN ($1, $2) AND p.id <> ''`, ofTask, ofTrial)
 }
 
 // EndedJobs returns those of these Nomad jobs whose attempts have ended or do not exist: no

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/detent-ml/detent/master/auth"
 )
 
 // A PastAttempt is an attempt with its history.
@@ -31,33 +31,46 @@ type PastAttempt struct {
 	Submitted     bool       `db:"submitted"`
 }
 
-// AttemptFilter chooses attempts: of one task, or of the trials of an experiment.
+// AttemptFilter chooses attempts: of one task, of the trials of an experiment, or on one node.
 type AttemptFilter struct {
 	Task       string
 	Experiment int
-	Trial      int // of the experiment; 0: all
+	Trial      int        // of the experiment; 0: all
+	Node       string     // id
+	In         auth.Scope // of attempts on a node
 }
 
-const pastAttemptsOf = ` FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN trials t ON t.task_id = k.id
-	WHERE CASE WHEN @task <> '' THEN a.task_id = @task ELSE t.experiment_id = @experiment AND (@trial = 0 OR t.id = @trial) END`
+const pastAttemptsOf = ` FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN trials t ON t.task_id = k.id`
 
-func (f AttemptFilter) args() pgx.NamedArgs {
-	return pgx.NamedArgs{"task": f.Task, "experiment": f.Experiment, "trial": f.Trial}
+func (f AttemptFilter) conditions() conditions {
+	var c conditions
+	switch {
+	case f.Node != "":
+		c.when(true, "a.id IN (SELECT allocation_id FROM members WHERE node_id = @node)", "node", f.Node)
+		c.when(!f.In.All, "k.workspace_id = ANY(@scope::int[])", "scope", workspaces(f.In))
+	case f.Task != "":
+		c.when(true, "a.task_id = @task", "task", f.Task)
+	default:
+		c.when(true, "t.experiment_id = @experiment", "experiment", f.Experiment)
+		c.when(f.Trial != 0, "t.id = @trial", "trial", f.Trial)
+	}
+	return c
 }
 
 // CountAttempts counts the attempts that PastAttempts lists.
 func (db *DB) CountAttempts(ctx context.Context, f AttemptFilter) (int, error) {
-	return scalar[int](ctx, db, `SELECT count(*)`+pastAttemptsOf, f.args())
+	c := f.conditions()
+	return scalar[int](ctx, db, `SELECT count(*)`+pastAttemptsOf+c.where(), c.args)
 }
 
 // PastAttempts lists attempts, the newest first.
 func (db *DB) PastAttempts(ctx context.Context, f AttemptFilter, offset, limit int) ([]PastAttempt, error) {
-	args := f.args()
-	args["offset"], args["limit"] = offset, limit
+	c := f.conditions()
+	c.args["offset"], c.args["limit"] = offset, limit
 	return rows[PastAttempt](ctx, db, `SELECT a.id, a.task_id, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, a.queued_at, a.assigned_at,
 		a.started_at, a.ended_at, a.preempt_at, a.preempt_reason, a.kill_at, a.kill_reason, a.exit_code, a.exit_reason,
-		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+waitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+`
-		ORDER BY a.queued_at DESC, a.id DESC OFFSET @offset LIMIT @limit`, args)
+		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+waitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+c.where()+`
+		ORDER BY a.queued_at DESC, a.id DESC OFFSET @offset LIMIT @limit`, c.args)
 }
 
 // A PastMember is the part of an attempt on one node.

@@ -230,7 +230,7 @@ func bundleError(pg *pgconn.PgError) error {
 	case pg.Code[:2] == "22" || pg.Code[:2] == "23" || fault.Is(err, fault.Unavailable) && !isTimeout(pg):
 		return err
 	case isTimeout(pg):
-		return fault.Wrap(fault.Unavailable, pg, "the database took too long: %s", pg.Message)
+		return fault.Wrap(fault.Unavailable, pg, "the database did not answer in time: %s", pg.Message)
 	}
 	return fault.Wrap(fault.Unavailable, pg, "the database failed: %s", pg.Message)
 }

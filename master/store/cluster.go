@@ -7,11 +7,6 @@ func (db *DB) ClusterID(ctx context.Context) (string, error) {
 	return scalar[string](ctx, db, `SELECT id::text FROM cluster`)
 }
 
-// Alarm returns why the loop does not trust Nomad's state; "" if it does.
-func (db *DB) Alarm(ctx context.Context) (string, error) {
-	return scalar[string](ctx, db, `SELECT alarm FROM cluster`)
-}
-
 // A PoolUse is the number of a pool's attempts in one state, and of their slots.
 type PoolUse struct {
 	Pool     string `db:"pool"`

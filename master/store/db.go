@@ -135,6 +135,12 @@ func (db *DB) Tx(ctx context.Context, fn func(tx *DB) error) error {
 	return db.tx(ctx, pgx.TxOptions{}, fn)
 }
 
+// groupTx is Tx for a group commit. Each connection plans its statements once: left to itself, PostgreSQL plans them anew for
+// each commit, because it expects more rows of an array whose length it does not know.
+func (db *DB) groupTx(ctx context.Context, fn func(tx *DB) error) error {
+	return db.tx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan"}, fn)
+}
+
 // Snapshot runs fn in one read-only snapshot of the database.
 func (db *DB) Snapshot(ctx context.Context, fn func(tx *DB) error) error {
 	return db.tx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)

@@ -74,7 +74,7 @@ func TestUnchangedNodesAreNotWritten(t *testing.T) {
 	}
 	record := func() map[string]string {
 		t.Helper()
-		if err := w.db.RecordNodes(t.Context(), nodes); err != nil {
+		if err := w.db.RecordNodes(t.Context(), "", nodes); err != nil {
 			t.Fatal(err)
 		}
 		return versions()
@@ -100,7 +100,7 @@ func TestUnchangedNodesAreNotWritten(t *testing.T) {
 		}
 	}
 	nodes = nodes[:1]
-	if err := w.db.RecordNodes(t.Context(), nodes); err != nil {
+	if err := w.db.RecordNodes(t.Context(), "", nodes); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.int(`SELECT count(*) FROM nodes`); n != 1 {

@@ -172,7 +172,7 @@ func (f ExperimentFilter) where(in auth.Scope) (string, pgx.NamedArgs) {
 	c.when(f.Archived != nil && !*f.Archived && f.ProjectID == 0, "e.project_id <> ALL(ARRAY(SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived))", "archived", f.Archived)
 	c.when(f.Name != "", "e.name ILIKE @name", "name", likePattern(f.Name))
 	c.when(f.Description != "", "e.description ILIKE @description", "description", likePattern(f.Description))
-	c.when(len(f.Labels) > 0, "e.labels @> @labels::text[]", "labels", f.Labels)
+	c.when(len(f.Labels) > 0, hasLabels("@labels::text[]"), "labels", f.Labels)
 	c.when(f.ProjectID != 0, "e.project_id = @project", "project", f.ProjectID)
 	c.when(len(f.UserIDs) > 0, "e.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)
 	c.when(len(f.Users) > 0, "e.owner_id = ANY(ARRAY(SELECT id FROM users WHERE username = ANY(@users::text[])))", "users", f.Users)
@@ -209,7 +209,8 @@ func (db *DB) CountExperiments(ctx context.Context, in auth.Scope, f ExperimentF
 }
 
 // Experiments lists a page of the experiments that the filter chooses. It first finds the
-// ids of the page with small columns, and then reads only these rows whole.
+// ids of the page with small columns, and then reads only these rows whole. It returns fewer than limit
+// if their names, descriptions and labels are longer than a page may be, but at least one.
 func (db *DB) Experiments(ctx context.Context, in auth.Scope, f ExperimentFilter, offset, limit int) ([]Experiment, error) {
 	order, err := experimentSorts.order(f.Sort, f.Desc, "e.id")
 	if err != nil {
@@ -221,16 +222,36 @@ func (db *DB) Experiments(ctx context.Context, in auth.Scope, f ExperimentFilter
 	if err != nil {
 		return nil, err
 	}
-	return db.experimentsInOrder(ctx, ids)
+	return db.experimentsOfPage(ctx, ids)
 }
 
-// experimentsInOrder reads experiments in the order of the given ids.
-func (db *DB) experimentsInOrder(ctx context.Context, ids []int) ([]Experiment, error) {
+// hasLabels is SQL for the experiments that have all these labels. The index has only the beginnings of labels.
+func hasLabels(labels string) string {
+	return "(label_keys(e.labels) @> label_keys(" + labels + ") AND e.labels @> " + labels + ")"
+}
+
+// textsOf is SQL for the bytes of an experiment's name, description and labels.
+const textsOf = `octet_length(e.name) + octet_length(e.description) + octet_length(array_to_string(e.labels, ''))`
+
+// firstThatFit returns the first ids whose sizes, by a query of place and size, fit into a page; at least one.
+func (db *DB) firstThatFit(ctx context.Context, ids []int, sizes string) ([]int, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	n, err := scalar[int](ctx, db, `SELECT count(*) FILTER (WHERE bytes <= $2) FROM (SELECT sum(size) OVER (ORDER BY place) AS bytes FROM (`+sizes+`) AS sized) AS summed`,
+		ids, maxPageBytes)
+	return ids[:min(max(n, 1), len(ids))], err
+}
+
+// experimentsOfPage reads the first of these experiments whose texts fit into a page, at least one, in the order of
+// the ids.
+func (db *DB) experimentsOfPage(ctx context.Context, ids []int) ([]Experiment, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	return rows[Experiment](ctx, db, experimentSelect+`
-		JOIN unnest($1::int[]) WITH ORDINALITY AS page(id, place) ON page.id = e.id ORDER BY page.place`, ids)
+		JOIN (SELECT p.id, p.place, sum(`+textsOf+`) OVER (ORDER BY p.place) AS bytes FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN experiments e ON e.id = p.id)
+			AS page ON page.id = e.id AND (page.bytes <= $2 OR page.place = 1) ORDER BY page.place`, ids, maxPageBytes)
 }
 
 // ExperimentHeads lists the heads of the experiments that the filter chooses, at most limit.

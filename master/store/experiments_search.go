@@ -37,7 +37,7 @@ func (db *DB) SearchExperiments(ctx context.Context, in auth.Scope, q Search, of
 	if err != nil || len(ids) == 0 {
 		return nil, total, err
 	}
-	list, err = db.experimentsInOrder(ctx, ids)
+	list, err = db.experimentsOfPage(ctx, ids)
 	return list, total, err
 }
 

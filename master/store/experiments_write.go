@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -250,19 +251,22 @@ func nonNil[K comparable, V any](m map[K]V) map[K]V {
 	return m
 }
 
-// ChangeLabel adds or removes a label of an experiment, and returns its labels, sorted.
-func (db *DB) ChangeLabel(ctx context.Context, id int, label string, add bool) ([]string, error) {
-	var labels []string
-	err := asFault(db.QueryRow(ctx, `
-		WITH changed AS (
-			SELECT e.id, coalesce((SELECT array_agg(DISTINCT l ORDER BY l) FROM unnest(CASE WHEN $3
-				THEN e.labels || $2::text ELSE array_remove(e.labels, $2::text) END) AS l), '{}') AS labels
-			FROM experiments e WHERE e.id = $1 FOR UPDATE)
-		UPDATE experiments e SET labels = changed.labels, config = config || jsonb_build_object('labels', to_jsonb(changed.labels))
-		FROM changed WHERE e.id = changed.id RETURNING e.labels`, id, label, add).Scan(&labels))
-	if fault.Is(err, fault.NotFound) {
-		return nil, NoExperiment(id)
-	}
+// ChangeLabel adds or removes a label of an experiment, and returns its labels, sorted. It changes nothing
+// if check rejects them.
+func (db *DB) ChangeLabel(ctx context.Context, id int, label string, add bool, check func([]string) error) (labels []string, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		err := asFault(tx.QueryRow(ctx, `
+			WITH changed AS (
+				SELECT e.id, coalesce((SELECT array_agg(DISTINCT l ORDER BY l) FROM unnest(CASE WHEN $3
+					THEN e.labels || $2::text ELSE array_remove(e.labels, $2::text) END) AS l), '{}') AS labels
+				FROM experiments e WHERE e.id = $1 FOR UPDATE)
+			UPDATE experiments e SET labels = changed.labels, config = config || jsonb_build_object('labels', to_jsonb(changed.labels))
+			FROM changed WHERE e.id = changed.id RETURNING e.labels`, id, label, add).Scan(&labels))
+		if fault.Is(err, fault.NotFound) {
+			return NoExperiment(id)
+		}
+		return cmp.Or(err, check(labels))
+	})
 	return labels, err
 }
 
@@ -281,9 +285,16 @@ func (db *DB) MoveExperiment(ctx context.Context, id, project int) error {
 	})
 }
 
+// mostUsed is SQL for the labels l of these tables, the most used first, as many as fit into @bytes.
+func mostUsed(from string) string {
+	return `SELECT l FROM (SELECT l, used, sum(octet_length(l) + 8) OVER (ORDER BY used DESC, l) AS bytes
+		FROM (SELECT l, count(*) AS used FROM ` + from + ` GROUP BY l) AS counted) AS listed WHERE bytes <= @bytes ORDER BY used DESC, l`
+}
+
 // ExperimentLabels lists the labels in use, the most used first.
 func (db *DB) ExperimentLabels(ctx context.Context, in auth.Scope, project int) ([]string, error) {
-	return scalars[string](ctx, db, `SELECT l FROM experiments e, unnest(e.labels) AS l
-		WHERE ($1 = 0 OR e.project_id = $1) AND ($2::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($2)))
-		GROUP BY l ORDER BY count(*) DESC, l`, project, workspaces(in))
+	return scalars[string](ctx, db, mostUsed(`experiments e, unnest(e.labels) AS l
+		WHERE (@project = 0 OR e.project_id = @project)
+		AND (@scope::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY(@scope)))`),
+		pgx.NamedArgs{"project": project, "scope": workspaces(in), "bytes": maxPageBytes})
 }

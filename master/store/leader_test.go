@@ -62,16 +62,16 @@ func TestAnOldTermWritesNothing(t *testing.T) {
 		t.Fatal(second, err)
 	}
 	err = db.Fenced(ctx, first, func(tx *DB) error {
-		_, err := tx.SetAlarm(ctx, "written by an old leader")
+		_, err := tx.SetAlarm(ctx, "", "written by an old leader")
 		return err
 	})
 	if !errors.Is(err, ErrNotLeader) {
 		t.Errorf("the fence let an old term in: %v", err)
 	}
-	if err := db.Fenced(ctx, second, func(tx *DB) error { return tx.SetNomadIndex(ctx, 7, false) }); err != nil {
+	if err := db.Fenced(ctx, second, func(tx *DB) error { return tx.SetNomadIndex(ctx, "", 7, false) }); err != nil {
 		t.Error(err)
 	}
-	if n, err := db.NomadIndex(ctx); n != 7 || err != nil {
+	if n, err := db.NomadIndex(ctx, ""); n != 7 || err != nil {
 		t.Error(n, err)
 	}
 	if holder, address, term, err := db.Leader(ctx); holder != "b" || address != "http://b" || term != 2 || err != nil {
@@ -94,7 +94,7 @@ func TestElectionWaitsForTheLeadersTransaction(t *testing.T) {
 		written <- db.Fenced(ctx, term, func(tx *DB) error {
 			close(inside)
 			<-leave
-			return tx.SetNomadIndex(ctx, 1, false)
+			return tx.SetNomadIndex(ctx, "", 1, false)
 		})
 	}()
 	<-inside

@@ -161,6 +161,7 @@ type NodeRow struct {
 	Address       string          `db:"address"`
 	NodePool      string          `db:"node_pool"`
 	Datacenter    string          `db:"datacenter"`
+	Region        string          `db:"region"` // of Nomad; "": the master's own
 	Version       string          `db:"version"`
 	Status        string          `db:"status"`
 	Eligible      bool            `db:"eligible"`
@@ -187,7 +188,8 @@ type SearchEvent struct {
 type Live struct {
 	Now         time.Time // the database's time
 	Alarm       string
-	Trust       bool // an operator has confirmed Nomad's state (det master trust-nomad)
+	Trust       bool              // an operator has confirmed Nomad's state (det master trust-nomad)
+	Regions     map[string]Region // besides the master's own, whose alarm and trust are above
 	Experiments []LiveExperiment
 	Trials      []LiveTrial
 	Tasks       []LiveTask
@@ -274,4 +276,4 @@ func (db *DB) node(ctx context.Context, id string) (*NodeRow, error) {
 }
 
 const nodeColumns = `id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory,
-	registered_at, seen_at, enabled, drain_wanted, slots_off`
+	registered_at, seen_at, enabled, drain_wanted, slots_off, region`

@@ -106,7 +106,9 @@ func (c *LiveCache) Load(ctx context.Context, known Known) (*Live, error) {
 
 func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, known Known) error {
 	var server time.Time
-	err := tx.QueryRow(ctx, "SELECT now(), alarm, trust, pg_postmaster_start_time() FROM cluster").Scan(&live.Now, &live.Alarm, &live.Trust, &server)
+	err := tx.QueryRow(ctx, `SELECT now(), alarm, trust, pg_postmaster_start_time(),
+		(SELECT jsonb_object_agg(name, jsonb_build_object('alarm', alarm, 'trust', trust)) FROM regions) FROM cluster`).
+		Scan(&live.Now, &live.Alarm, &live.Trust, &server, &live.Regions)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,7 @@ type LogBatch struct {
 type LogStore struct {
 	db    *DB
 	bus   *Bus
+	days  int // for which the lines of tasks are kept that say nothing else
 	codec chunkCodec
 	group *group[string, *LogBatch]
 	watch *logWatch
@@ -61,10 +62,10 @@ type LogStore struct {
 	known int // number of tasks, origins and kinds in tasks
 }
 
-// NewLogStore returns a LogStore. It starts no goroutine until the first write; Wait waits
-// for the last write.
-func NewLogStore(db *DB, bus *Bus) *LogStore {
-	s := &LogStore{db: db, bus: bus, codec: newChunkCodec(), watch: newLogWatch(db), tasks: map[string]*taskLabels{}}
+// NewLogStore returns a LogStore. days is for how long lines are kept by default (LogsForever). It
+// starts no goroutine until the first write; Wait waits for the last write.
+func NewLogStore(db *DB, bus *Bus, days int) *LogStore {
+	s := &LogStore{db: db, bus: bus, days: days, codec: newChunkCodec(), watch: newLogWatch(db), tasks: map[string]*taskLabels{}}
 	s.group = newGroup(maxLogBatches, logTaskOf, s.flush)
 	return s
 }
@@ -182,12 +183,12 @@ func (s *LogStore) commit(ctx context.Context, batch []*queued[*LogBatch]) error
 	if err != nil {
 		return err
 	}
-	return s.db.Tx(ctx, func(tx *DB) error {
+	return s.db.groupTx(ctx, func(tx *DB) error {
 		shippers, err := tx.lockShippers(ctx, batch)
 		if err != nil {
 			return err
 		}
-		plan := logPlan{shippers: shippers, next: map[int]int64{}}
+		plan := logPlan{shippers: shippers, next: map[int]int64{}, bytes: map[int]int64{}}
 		for _, q := range batch {
 			q.err = nil
 			k, ok := known[q]
@@ -205,6 +206,7 @@ func (s *LogStore) commit(ctx context.Context, batch []*queued[*LogBatch]) error
 type logPlan struct {
 	shippers map[shipperKey]*shipperRow
 	next     map[int]int64 // log task → number of added lines
+	bytes    map[int]int64 // log task → their size as it is stored
 	chunks   []plannedChunk
 	done     []memberRef
 	fires    []logFire
@@ -269,6 +271,7 @@ func (p *logPlan) add(q *queued[*LogBatch], k logRefs, codec chunkCodec) {
 	for _, c := range chunks {
 		p.chunks = append(p.chunks, plannedChunk{c, k.task.class, k.task.id, k.origin, p.next[k.task.id]})
 		p.next[k.task.id] += int64(c.lines)
+		p.bytes[k.task.id] += int64(len(c.body))
 	}
 }
 
@@ -337,13 +340,14 @@ func (db *DB) storeLogs(ctx context.Context, p logPlan) error {
 		}
 		base := map[int]int64{}
 		var ids []int
-		var nexts []int64
+		var nexts, bytes []int64
 		for _, c := range counters {
 			base[c.ID] = c.Next
-			ids, nexts = append(ids, c.ID), append(nexts, c.Next+p.next[c.ID])
+			ids, nexts, bytes = append(ids, c.ID), append(nexts, c.Next+p.next[c.ID]), append(bytes, p.bytes[c.ID])
 		}
-		_, err = db.exec(ctx, `UPDATE log_tasks SET next = u.n FROM unnest($1::int[], $2::bigint[]) AS u(id, n)
-			WHERE log_tasks.id = u.id`, ids, nexts)
+		// emptied_at: the task of a log whose lines are all deleted has been continued.
+		_, err = db.exec(ctx, `UPDATE log_tasks SET next = u.n, bytes = bytes + u.b, emptied_at = NULL
+			FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS u(id, n, b) WHERE log_tasks.id = u.id`, ids, nexts, bytes)
 		if err != nil {
 			return err
 		}

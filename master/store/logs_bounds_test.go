@@ -14,7 +14,7 @@ import (
 func TestLinesOfManyKinds(t *testing.T) {
 	w := newWorld(t)
 	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := NewLogStore(w.db, w.bus)
+	s := NewLogStore(w.db, w.bus, LogsForever)
 	send := func(s *LogStore, from, n int) {
 		t.Helper()
 		list := lines(from, n)
@@ -36,14 +36,14 @@ func TestLinesOfManyKinds(t *testing.T) {
 		t.Errorf("%d lines under %q", len(got), OtherLabel)
 	}
 	for i := range 8 { // another master reads the stored kinds first
-		send(NewLogStore(w.db, w.bus), 10_000+100*i, 60)
+		send(NewLogStore(w.db, w.bus, LogsForever), 10_000+100*i, 60)
 		send(s, 20_000+100*i, 60)
 	}
 	if n := w.int(`SELECT count(DISTINCT (stdtype, source)) FROM log_kinds`); n > 2*maxLabelsPerTask {
 		t.Errorf("%d labels of a task", n)
 	}
-	send(NewLogStore(w.db, w.bus), 30_000, 60)
-	send(NewLogStore(w.db, w.bus), 30_000, 60)
+	send(NewLogStore(w.db, w.bus, LogsForever), 30_000, 60)
+	send(NewLogStore(w.db, w.bus, LogsForever), 30_000, 60)
 	f, err := w.db.LogFields(t.Context(), task)
 	if err != nil || slices.Contains(f.Sources, "s030000") || !slices.Contains(f.Sources, OtherLabel) {
 		t.Errorf("%d sources are offered: %v", len(f.Sources), err)
@@ -57,7 +57,7 @@ func TestLinesOfManyKinds(t *testing.T) {
 func TestLinesOfManyOrigins(t *testing.T) {
 	w := newWorld(t)
 	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := NewLogStore(w.db, w.bus)
+	s := NewLogStore(w.db, w.bus, LogsForever)
 	for round := range maxOriginsPerTask/maxLogBatches + 3 {
 		var batch []*queued[*LogBatch]
 		for i := range maxLogBatches {
@@ -88,7 +88,7 @@ func TestLinesOfManyOrigins(t *testing.T) {
 func TestLogsThatCannotBeStored(t *testing.T) {
 	w := newWorld(t)
 	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := NewLogStore(w.db, w.bus)
+	s := NewLogStore(w.db, w.bus, LogsForever)
 	long := ""
 	for i := range 2000 { // different values, because PostgreSQL compresses repeated ones
 		long += fmt.Sprintf("%x", i*2654435761)
@@ -114,7 +114,7 @@ func TestLogsThatCannotBeStored(t *testing.T) {
 // The batches of a deleted task fail; the cache keeps the other tasks.
 func TestLogsOfADeletedTaskAmongOthers(t *testing.T) {
 	w := newWorld(t)
-	s := NewLogStore(w.db, w.bus)
+	s := NewLogStore(w.db, w.bus, LogsForever)
 	var tasks []string
 	var gone int
 	for i := range 10 {

@@ -8,9 +8,10 @@ import (
 )
 
 // The lines of a task are deleted when its retention has ended: so many days after the end of the
-// task. A pass (QueueExpiredLogs) finds these tasks and queues work of the kind expire; each piece
-// of that work (ExpireLogs) deletes a limited number of chunks, so that no transaction is long and
-// owners take turns.
+// task. A pass (ExpiredLogs) finds these tasks and queues work of the kind expire (ExpireLogs), which
+// marks the lines as deleted: from then on nobody can read them. Their rows go with their partition
+// (MaintainLogPartitions). Only where the partition is kept for longer than the task's retention does
+// ExpireLogs delete rows: a limited number at a time, so that no transaction is long and owners take turns.
 
 const (
 	// LogsForever is the number of days that keeps lines for ever.
@@ -29,6 +30,14 @@ const (
 // retentionOf is SQL for the days for which the lines of task k are kept; t is its trial, e the
 // trial's experiment, and $1 the days of the cluster.
 const retentionOf = ownRetention + ` $1::int)`
+
+// classOf is SQL for the class of a log: the shortest that keeps lines for at least its days; 0 without
+// an end.
+const classOf = `coalesce((SELECT min(c.days) FROM log_classes c WHERE ` + retentionOf + ` >= 0 AND c.days >= greatest(1, ` + retentionOf + `)), 0)`
+
+// inRows is the condition for logs whose lines are deleted in rows: those without days, because they must
+// go at once, and those whose retention was changed since their first line.
+const inRows = `(l.class = 0 OR ` + retentionOf + ` = 0 OR l.class <> ` + classOf + `)`
 
 // ownRetention is retentionOf without the days of the cluster and the last parenthesis.
 const ownRetention = `coalesce(t.log_retention_days, e.log_retention_days, (e.config #>> '{retention_policy,log_retention_days}')::int,`
@@ -70,18 +79,21 @@ func (db *DB) QueueExpiry(ctx context.Context, tasks []string) error {
 	return err
 }
 
-// ExpireLogs deletes a part of the lines of a task whose retention has ended, and returns how many.
-// done reports that nothing is left to delete, also because somebody has changed the retention.
-// It must run in a transaction.
+// ExpireLogs deletes the lines of a task whose retention has ended, and returns how many. done reports
+// that no rows are left to delete, also because somebody has changed the retention. It must run in a
+// transaction.
 func (db *DB) ExpireLogs(ctx context.Context, days int, task string) (lines int64, done bool, err error) {
 	type state struct {
-		ID      int  `db:"id"`
-		Expired bool `db:"expired"`
-		Late    bool `db:"late"` // lines may still arrive
+		ID      int   `db:"id"`
+		Expired bool  `db:"expired"`
+		Late    bool  `db:"late"` // lines may still arrive
+		InRows  bool  `db:"in_rows"`
+		Lines   int64 `db:"lines"` // that are not deleted yet
 	}
 	// The lock on the task's row makes two deletions of the same lines wait for each other.
 	s, err := row[state](ctx, db, "log of task "+task, `
-		SELECT l.id, `+isExpired+` AS expired, k.ended_at IS NULL OR k.ended_at > now() - $3::interval AS late
+		SELECT l.id, `+isExpired+` AS expired, k.ended_at IS NULL OR k.ended_at > now() - $3::interval AS late, `+inRows+` AS in_rows,
+			l.next - l.expired_to AS lines
 		FROM `+keptLogs+` WHERE l.task_id = $2 FOR UPDATE OF l`, days, task, lateLines)
 	if fault.Is(err, fault.NotFound) || err == nil && !s.Expired { // the task was deleted, or is kept for longer now
 		return 0, true, nil
@@ -89,22 +101,21 @@ func (db *DB) ExpireLogs(ctx context.Context, days int, task string) (lines int6
 	if err != nil {
 		return 0, false, err
 	}
-	type deleted struct {
-		Chunks int   `db:"chunks"`
-		Lines  int64 `db:"lines"`
-	}
-	d, err := row[deleted](ctx, db, "chunks", `
-		WITH gone AS (
+	done = true
+	if s.InRows {
+		chunks, err := db.exec(ctx, `
 			DELETE FROM log_chunks c USING (SELECT tableoid, ctid FROM log_chunks WHERE log_task = $1 ORDER BY first LIMIT $2) old
-			WHERE c.tableoid = old.tableoid AND c.ctid = old.ctid AND c.log_task = $1 RETURNING c.lines)
-		SELECT count(*) AS chunks, coalesce(sum(lines), 0)::bigint AS lines FROM gone`, s.ID, expiredChunks)
-	if err != nil {
-		return 0, false, err
+			WHERE c.tableoid = old.tableoid AND c.ctid = old.ctid AND c.log_task = $1`, s.ID, expiredChunks)
+		if err != nil {
+			return 0, false, err
+		}
+		done = chunks < expiredChunks
 	}
-	if done = d.Chunks < expiredChunks; done && !s.Late {
-		_, err = db.exec(ctx, `UPDATE log_tasks SET emptied_at = now() WHERE id = $1`, s.ID)
-	}
-	return d.Lines, done, err
+	_, err = db.exec(ctx, `
+		UPDATE log_tasks SET expired_to = next, bytes = 0, expired_at = CASE WHEN next > expired_to THEN now() ELSE expired_at END,
+			emptied_at = CASE WHEN $2 THEN now() END
+		WHERE id = $1`, s.ID, done && !s.Late)
+	return s.Lines, done, err
 }
 
 // SetLogRetention sets the days for all trials of experiments, those that exist and those to come.

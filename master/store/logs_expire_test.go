@@ -31,7 +31,7 @@ func (w *world) expire(days int, task string) (lines int64, parts int) {
 func TestLogsExpire(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	s := NewLogStore(w.db, w.bus)
+	s := NewLogStore(w.db, w.bus, LogsForever)
 	configured := w.experiment(lossSearcher)
 	w.exec(`UPDATE experiments SET config = config || '{"retention_policy": {"log_retention_days": 10}}' WHERE id = $1`, configured)
 	plain := w.experiment(lossSearcher)
@@ -113,14 +113,16 @@ func TestLogsExpire(t *testing.T) {
 // after a deletion are deleted by the next one.
 func TestLogsExpireInParts(t *testing.T) {
 	w := newWorld(t)
-	s := NewLogStore(w.db, w.bus)
+	s := NewLogStore(w.db, w.bus, LogsForever)
 	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
 	if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Lines: lines(0, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	const chunks = 2*expiredChunks + 1
+	// Kept for ever when the line arrived, and a day now: the rows do not wait for their partition.
 	w.exec(`INSERT INTO log_chunks (class, log_task, origin, first, lines, levels, earliest, latest, body)
 		SELECT class, log_task, origin, n, 1, levels, earliest, latest, body FROM log_chunks, generate_series(2, $1::int) n`, chunks)
+	w.exec(`UPDATE log_tasks SET next = $1::int + 1`, chunks)
 	w.endedDaysAgo(task, 1)
 	if n, parts := w.expire(1, task); n != chunks || parts != 3 {
 		t.Errorf("%d lines in %d parts", n, parts)
@@ -131,6 +133,9 @@ func TestLogsExpireInParts(t *testing.T) {
 		if got := fmt.Sprint(list); err != nil || got != want {
 			t.Errorf("due are %s %v, want %s", got, err, want)
 		}
+	}
+	if n := w.int(`SELECT count(*) FROM log_chunks`); n != 0 {
+		t.Errorf("%d rows are left", n)
 	}
 	again("[" + task + "]") // its runner may still send lines
 	if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Lines: lines(0, 3)}); err != nil {

@@ -187,7 +187,9 @@ func (s *LogStore) resolveTasks(ctx context.Context, batch []*queued[*LogBatch])
 	}
 	names := slices.Sorted(maps.Keys(missing))
 	_, err := s.db.exec(ctx, `
-		INSERT INTO log_tasks (task_id) SELECT id FROM tasks WHERE id = ANY($1) ORDER BY id ON CONFLICT DO NOTHING`, names)
+		INSERT INTO log_tasks (task_id, class) SELECT k.id, `+classOf+`
+		FROM tasks k LEFT JOIN trials t ON t.task_id = k.id LEFT JOIN experiments e ON e.id = t.experiment_id
+		WHERE k.id = ANY($2) ORDER BY k.id ON CONFLICT DO NOTHING`, s.days, names)
 	if err != nil {
 		return err
 	}

@@ -46,9 +46,12 @@ type LogReader struct {
 }
 
 type logTaskRow struct {
-	ID    int       `db:"id"`
-	Next  int64     `db:"next"`
-	Since time.Time `db:"since"`
+	ID        int        `db:"id"`
+	Class     int16      `db:"class"`
+	Next      int64      `db:"next"`
+	Since     time.Time  `db:"since"`
+	ExpiredTo int64      `db:"expired_to"`
+	ExpiredAt *time.Time `db:"expired_at"`
 }
 
 // chunkBatch is the number of chunks to read with one query.
@@ -78,6 +81,7 @@ func (r *LogReader) Forward(ctx context.Context, from int64, limit int, fn func(
 	if err := r.refresh(ctx); err != nil || r.log == nil {
 		return from, err
 	}
+	from = max(from, r.log.ExpiredTo)
 	for from < r.log.Next {
 		chunks, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first`, from, r.log.Next)
 		if err != nil {
@@ -116,7 +120,7 @@ func (r *LogReader) Backward(ctx context.Context, limit int, fn func([]LogRecord
 	}
 	before := r.log.Next
 	for {
-		chunks, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, 1, before)
+		chunks, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, r.log.ExpiredTo, before)
 		if err != nil {
 			return err
 		}
@@ -145,11 +149,20 @@ func (r *LogReader) Backward(ctx context.Context, limit int, fn func([]LogRecord
 
 // refresh reads how many lines the task has.
 func (r *LogReader) refresh(ctx context.Context) error {
-	list, err := rows[logTaskRow](ctx, r.s.db, `SELECT id, next, since FROM log_tasks WHERE task_id = $1`, r.task)
+	list, err := rows[logTaskRow](ctx, r.s.db, `SELECT id, class, next, since, expired_to, expired_at FROM log_tasks WHERE task_id = $1`, r.task)
 	if err == nil && len(list) > 0 {
 		r.log = &list[0]
 	}
 	return err
+}
+
+// Deleted returns how many lines of the log were deleted because their retention had ended, and when
+// the last of them were.
+func (r *LogReader) Deleted(ctx context.Context) (lines int64, at time.Time, err error) {
+	if err := r.refresh(ctx); err != nil || r.log == nil || r.log.ExpiredAt == nil {
+		return 0, at, err
+	}
+	return r.log.ExpiredTo - 1, *r.log.ExpiredAt, nil
 }
 
 type chunkRow struct {
@@ -175,9 +188,9 @@ func (r *LogReader) chunks(ctx context.Context, which string, from, to int64) ([
 	}
 	return rows[chunkRow](ctx, r.s.db, `
 		SELECT first, lines, origin, body FROM log_chunks
-		WHERE log_task = $1 AND arrived_at >= $2 AND ($5::int[] IS NULL OR origin = ANY($5)) AND levels & $6 <> 0
+		WHERE class = $10 AND log_task = $1 AND arrived_at >= $2 AND ($5::int[] IS NULL OR origin = ANY($5)) AND levels & $6 <> 0
 			AND ($7::timestamptz IS NULL OR earliest <= $7) AND ($8::timestamptz IS NULL OR latest > $8) AND `+which+` LIMIT $9`,
-		r.log.ID, r.log.Since, from, to, origins, r.levels, r.filter.Before, r.filter.After, chunkBatch)
+		r.log.ID, r.log.Since, from, to, origins, r.levels, r.filter.Before, r.filter.After, chunkBatch, r.log.Class)
 }
 
 func list(s []string) []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -13,10 +14,17 @@ import (
 const (
 	partitionsAhead   = 3         // periods for which partitions are created ahead of time
 	partitionInterval = time.Hour // time between two runs
+	lateChunks        = time.Hour // after the end of a partition's period: transactions that began in it have ended
+
+	// Rows that a partition may still keep when it is dropped: writers wait while these are copied.
+	maxMovedChunks = 500
+	maxMovedBytes  = 16 << 20
+	// maxDeletions is the number of transactions in which one run deletes rows of a table.
+	maxDeletions = 50
 )
 
-// LogRetention creates partitions for logs ahead of time and drops those that have
-// expired. Any number of masters may run one.
+// LogRetention creates partitions for logs ahead of time and drops those whose lines are all
+// deleted. Any number of masters may run one.
 type LogRetention struct {
 	db  *DB
 	log *slog.Logger
@@ -47,7 +55,7 @@ type logClass struct {
 }
 
 // MaintainLogPartitions creates the partitions for lines of the next periods, and drops those
-// whose lines have all expired.
+// whose lines are all deleted.
 func (db *DB) MaintainLogPartitions(ctx context.Context, now time.Time) (dropped int, err error) {
 	classes, err := rows[logClass](ctx, db, `SELECT days, period FROM log_classes ORDER BY days`)
 	if err != nil {
@@ -59,21 +67,24 @@ func (db *DB) MaintainLogPartitions(ctx context.Context, now time.Time) (dropped
 				return dropped, err
 			}
 		}
-		if c.Days == 0 {
-			continue
-		}
-		n, err := db.dropLogPartitions(ctx, c, now.AddDate(0, 0, -c.Days))
+		n, err := db.dropLogPartitions(ctx, c, now)
 		dropped += n
 		if err != nil {
+			return dropped, err
+		}
+		if err := db.deleteExpiredChunks(ctx, c.table()+"_rest"); err != nil {
 			return dropped, err
 		}
 	}
 	return dropped, nil
 }
 
+// table has the lines of a class.
+func (c logClass) table() string { return fmt.Sprintf("log_chunks_%d", c.Days) }
+
 // logPartitionName consists of the class and of the first day of the partition.
 func logPartitionName(c logClass, begin time.Time) string {
-	return fmt.Sprintf("log_chunks_%d_%s", c.Days, begin.Format("20060102"))
+	return c.table() + "_" + begin.Format("20060102")
 }
 
 // addLogPartition creates the partition for lines of a moment. Periods begin at a fixed day,
@@ -83,12 +94,8 @@ func (db *DB) addLogPartition(ctx context.Context, c logClass, at time.Time) err
 	end := begin.Add(c.Period)
 	name := logPartitionName(c, begin)
 	return db.Tx(ctx, func(tx *DB) error {
-		// One master at a time. With a short lock timeout: while this statement waits for a
-		// long reader, all writers would wait for this statement.
-		for _, sql := range []string{`SET LOCAL lock_timeout = '2s'`, `SELECT pg_advisory_xact_lock(hashtextextended('log partitions', 0))`} {
-			if _, err := tx.exec(ctx, sql); err != nil {
-				return err
-			}
+		if err := tx.lockLogPartitions(ctx); err != nil {
+			return err
 		}
 		there, err := scalar[bool](ctx, tx, `SELECT to_regclass($1) IS NOT NULL`, name)
 		if err != nil || there {
@@ -105,32 +112,112 @@ func (db *DB) addLogPartition(ctx context.Context, c logClass, at time.Time) err
 	})
 }
 
-// dropLogPartitions drops the partitions that end before a moment.
-func (db *DB) dropLogPartitions(ctx context.Context, c logClass, before time.Time) (int, error) {
+// dropLogPartitions drops the partitions of a class that contain deleted lines alone, and those that
+// contain few others a period after the lines of tasks that ended within the period have expired.
+func (db *DB) dropLogPartitions(ctx context.Context, c logClass, now time.Time) (dropped int, err error) {
 	names, err := scalars[string](ctx, db, `
 		SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-		WHERE i.inhparent = to_regclass($1) AND c.relname ~ '_[0-9]{8}$' ORDER BY 1`, fmt.Sprintf("log_chunks_%d", c.Days))
+		WHERE i.inhparent = to_regclass($1) AND c.relname ~ '_[0-9]{8}$' ORDER BY 1`, c.table())
 	if err != nil {
 		return 0, err
 	}
-	n := 0
 	for _, name := range names {
 		begin, err := time.Parse("20060102", name[len(name)-8:])
-		if err != nil || begin.Add(c.Period).After(before) {
+		if err != nil || begin.Add(c.Period+lateChunks).After(now) {
 			continue
 		}
-		err = db.Tx(ctx, func(tx *DB) error {
-			if _, err := tx.exec(ctx, `SET LOCAL lock_timeout = '2s'`); err != nil {
+		kept, err := scalar[bool](ctx, db, fmt.Sprintf(hasKeptChunks, name))
+		if err != nil {
+			return dropped, err
+		}
+		if kept {
+			overdue := c.Days > 0 && begin.Add(2*c.Period).AddDate(0, 0, c.Days).Before(now)
+			if !overdue {
+				continue
+			}
+			few, err := scalar[bool](ctx, db, fmt.Sprintf(hasFewKeptChunks, name), maxMovedChunks, maxMovedBytes)
+			if err != nil {
+				return dropped, err
+			}
+			if !few {
+				if err := db.deleteExpiredChunks(ctx, name); err != nil {
+					return dropped, err
+				}
+				continue
+			}
+		}
+		if err := db.dropLogPartition(ctx, c, name, kept); err != nil {
+			return dropped, err
+		}
+		dropped++
+	}
+	return dropped, nil
+}
+
+const (
+	// keptChunks are the chunks of a table, as c, whose lines are not deleted.
+	keptChunks = `%[1]s c JOIN log_tasks l ON l.id = c.log_task WHERE c.first >= l.expired_to`
+
+	// hasKeptChunks looks at one row of the index for each log in the table, not at all chunks.
+	hasKeptChunks = `
+		WITH RECURSIVE logs(id) AS (
+			(SELECT log_task FROM %[1]s ORDER BY log_task LIMIT 1)
+			UNION ALL
+			SELECT (SELECT c.log_task FROM %[1]s c WHERE c.log_task > logs.id ORDER BY c.log_task LIMIT 1) FROM logs WHERE logs.id IS NOT NULL)
+		SELECT EXISTS (SELECT 1 FROM logs JOIN log_tasks l ON l.id = logs.id
+			WHERE EXISTS (SELECT 1 FROM %[1]s c WHERE c.log_task = l.id AND c.first >= l.expired_to))`
+
+	hasFewKeptChunks = `
+		SELECT count(*) <= $1 AND coalesce(sum(size), 0) <= $2
+		FROM (SELECT octet_length(c.body) AS size FROM ` + keptChunks + ` LIMIT $1 + 1) kept`
+)
+
+// dropLogPartition drops a partition. It first moves the chunks with lines that are not deleted to the
+// class's table for such chunks.
+func (db *DB) dropLogPartition(ctx context.Context, c logClass, name string, kept bool) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockLogPartitions(ctx); err != nil {
+			return err
+		}
+		there, err := scalar[bool](ctx, tx, `SELECT to_regclass($1) IS NOT NULL`, name)
+		if err != nil || !there { // another master has dropped it
+			return err
+		}
+		if kept {
+			if _, err := tx.exec(ctx, fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s`, c.table(), name)); err != nil {
 				return err
 			}
-			_, err := tx.exec(ctx, `DROP TABLE IF EXISTS `+name)
-			return err
-		})
-		if err != nil {
-			return n, err
+			const columns = `class, arrived_at, log_task, origin, first, lines, earliest, latest, levels, body`
+			_, err := tx.exec(ctx, fmt.Sprintf(`INSERT INTO log_chunks (`+columns+`) SELECT c.`+strings.ReplaceAll(columns, ", ", ", c.")+` FROM `+keptChunks, name))
+			if err != nil {
+				return err
+			}
 		}
-		n++
+		_, err = tx.exec(ctx, `DROP TABLE `+name)
+		return err
+	})
+}
+
+// lockLogPartitions lets one master at a time change partitions, with a short lock timeout: while a
+// statement waits for a long reader, all writers would wait for that statement.
+func (db *DB) lockLogPartitions(ctx context.Context) error {
+	for _, sql := range []string{`SET LOCAL lock_timeout = '2s'`, `SELECT pg_advisory_xact_lock(hashtextextended('log partitions', 0))`} {
+		if _, err := db.exec(ctx, sql); err != nil {
+			return err
+		}
 	}
-	_, err = db.exec(ctx, fmt.Sprintf(`DELETE FROM log_chunks_%d_rest WHERE arrived_at < $1`, c.Days), before)
-	return n, err
+	return nil
+}
+
+// deleteExpiredChunks deletes rows of a table whose lines are deleted, in short transactions. What
+// is left then, the next run deletes.
+func (db *DB) deleteExpiredChunks(ctx context.Context, table string) error {
+	for range maxDeletions {
+		n, err := db.exec(ctx, fmt.Sprintf(`DELETE FROM %[1]s WHERE ctid = ANY(ARRAY(
+			SELECT c.ctid FROM %[1]s c JOIN log_tasks l ON l.id = c.log_task WHERE c.first < l.expired_to LIMIT $1))`, table), expiredChunks)
+		if err != nil || n < expiredChunks {
+			return err
+		}
+	}
+	return nil
 }

@@ -56,7 +56,7 @@ func texts(list []LogRecord) string {
 func TestLogsExactlyOnce(t *testing.T) {
 	w := newWorld(t)
 	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := NewLogStore(w.db, w.bus)
+	s := NewLogStore(w.db, w.bus, LogsForever)
 	send := func(shipper string, first int64, list []LogLine, next int64) {
 		t.Helper()
 		got, err := s.Append(t.Context(), LogBatch{TaskID: task, Shipper: shipper, First: first, Lines: list})
@@ -95,7 +95,7 @@ func TestLogsConcurrently(t *testing.T) {
 	w := newWorld(t)
 	exp := w.experiment(lossSearcher)
 	tasks := []string{w.taskOf(w.trial(exp, 0, 1)), w.taskOf(w.trial(exp, 1, 1))}
-	masters := []*LogStore{NewLogStore(w.db, w.bus), NewLogStore(openTest(t, w.dsn, 4), w.bus)}
+	masters := []*LogStore{NewLogStore(w.db, w.bus, LogsForever), NewLogStore(openTest(t, w.dsn, 4), w.bus, LogsForever)}
 	const shippers, total = 6, 400
 	ctx, stop := context.WithCancel(t.Context())
 	var followers sync.WaitGroup
@@ -170,7 +170,7 @@ func TestLogFilters(t *testing.T) {
 	w := newWorld(t)
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
 	task := w.taskOf(trial)
-	s := NewLogStore(w.db, w.bus)
+	s := NewLogStore(w.db, w.bus, LogsForever)
 	write := func(o LogOrigin, list ...LogLine) {
 		t.Helper()
 		if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Origin: o, Lines: list}); err != nil {
@@ -227,7 +227,7 @@ func TestLogFilters(t *testing.T) {
 func TestLogsBothWays(t *testing.T) {
 	w := newWorld(t)
 	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	s := NewLogStore(w.db, w.bus)
+	s := NewLogStore(w.db, w.bus, LogsForever)
 	const total = 3500 // several chunks a batch, and more chunks than a page
 	for first := 0; first < total; first += 70 {
 		if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Lines: lines(first, 70)}); err != nil {
@@ -274,7 +274,7 @@ func TestLogsEnd(t *testing.T) {
 	if _, err := w.db.Claim(t.Context(), goodClaim(id, 0, "n")); err != nil {
 		t.Fatal(err)
 	}
-	s := NewLogStore(w.db, w.bus)
+	s := NewLogStore(w.db, w.bus, LogsForever)
 	check := func(what string, want bool) {
 		t.Helper()
 		if ended, err := w.db.LogsEnded(t.Context(), task); err != nil || ended != want {
@@ -297,66 +297,6 @@ func TestLogsEnd(t *testing.T) {
 	check("not all are in", false)
 	w.exec(`UPDATE allocations SET ended_at = now() - interval '1 hour' WHERE id = $1`, id)
 	check("given up", true)
-}
-
-func TestLogPartitions(t *testing.T) {
-	w := newWorld(t)
-	ctx := t.Context()
-	exp := w.experiment(lossSearcher)
-	task, forever := w.taskOf(w.trial(exp, 0, 1)), w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	// A master of an earlier release has chosen a class for this log.
-	w.exec(`INSERT INTO log_tasks (task_id, class) VALUES ($1, 30)`, task)
-	s := NewLogStore(w.db, w.bus)
-	now := time.Now()
-	for range 2 { // twice is harmless
-		if dropped, err := w.db.MaintainLogPartitions(ctx, now); err != nil || dropped != 0 {
-			t.Fatal(dropped, err)
-		}
-	}
-	for _, id := range []string{task, forever} {
-		if _, err := s.Append(ctx, LogBatch{TaskID: id, Lines: lines(0, 5)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	where := func(id string) string {
-		return w.text(`SELECT string_agg(DISTINCT tableoid::regclass::text, ',') FROM log_chunks
-			WHERE log_task = (SELECT id FROM log_tasks WHERE task_id = $1)`, id)
-	}
-	if got := where(task); !strings.HasPrefix(got, "log_chunks_30_2") {
-		t.Errorf("10 days are kept in %s, want a partition of class 30", got)
-	}
-	if got := where(forever); !strings.HasPrefix(got, "log_chunks_0_2") {
-		t.Errorf("for ever is kept in %s", got)
-	}
-	if n := w.int(`SELECT count(*) FROM pg_class WHERE relname ~ '^log_chunks_7_2[0-9]{7}$' AND relkind = 'r'`); n != partitionsAhead+1 {
-		t.Errorf("%d partitions of class 7", n)
-	}
-	later := now.AddDate(0, 0, 40)
-	dropped, err := w.db.MaintainLogPartitions(ctx, later)
-	if err != nil || dropped == 0 {
-		t.Errorf("%d dropped, %v", dropped, err)
-	}
-	if got := readLogs(t, s, task, LogFilter{}); len(got) != 0 {
-		t.Errorf("%d lines are left of 30 days after 40", len(got))
-	}
-	if got := readLogs(t, s, forever, LogFilter{}); len(got) != 5 {
-		t.Errorf("%d lines are left of those kept for ever", len(got))
-	}
-	// Without other partitions, lines go to the default partition.
-	w.exec(`DO $$ DECLARE n text; BEGIN FOR n IN SELECT relname FROM pg_class WHERE relname ~ '^log_chunks_\d+_2\d{7}$' AND relkind = 'r'
-		LOOP EXECUTE 'DROP TABLE ' || n; END LOOP; END $$`)
-	if _, err := s.Append(ctx, LogBatch{TaskID: task, Lines: lines(0, 5)}); err != nil {
-		t.Fatal(err)
-	}
-	if got := where(task); got != "log_chunks_30_rest" {
-		t.Errorf("kept in %s", got)
-	}
-	if _, err := w.db.MaintainLogPartitions(ctx, now); err != nil {
-		t.Errorf("with lines in the default partition: %v", err)
-	}
-	if got := readLogs(t, s, task, LogFilter{}); len(got) != 5 {
-		t.Errorf("%d lines", len(got))
-	}
 }
 
 func TestChunkCodec(t *testing.T) {

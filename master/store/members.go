@@ -122,7 +122,7 @@ func (g gate) refusal(c Claim) error {
 	case g.State == "PENDING":
 		return refuse("the scheduler has not placed the attempt yet, so nothing may start for it")
 	case !slices.Contains(c.Pools, g.Pool):
-		return fault.New(fault.Forbidden, "the process's identity names Nomad namespace %s, but attempt %s belongs to pool %s, whose jobs run in another namespace", c.Namespace, c.AllocationID, g.Pool)
+		return fault.New(fault.Forbidden, "the process's identity names Nomad namespace %s, but attempt %s belongs to pool %s, whose jobs run in another namespace or region", c.Namespace, c.AllocationID, g.Pool)
 	case c.NodeID != g.NodeID:
 		return fault.New(fault.Forbidden, "the identity belongs to a process on node %s, but rank %d of attempt %s is placed on node %s", c.NodeID, c.Rank, c.AllocationID, g.NodeID)
 	case g.KillWanted:
@@ -136,7 +136,7 @@ func (g gate) refusal(c Claim) error {
 	case g.ClaimedBy == "":
 		return nil
 	case g.ClaimedBy != c.NomadAllocID:
-		return refuse("Nomad allocation %s already runs it; the claim of allocation %s comes too late", g.ClaimedBy, c.NomadAllocID)
+		return refuse("Nomad allocation %s already runs it; the master rejects the claim of allocation %s", g.ClaimedBy, c.NomadAllocID)
 	case g.Nonce != c.Nonce:
 		return refuse("another runner process of Nomad allocation %s has already claimed it", c.NomadAllocID)
 	}

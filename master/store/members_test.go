@@ -122,7 +122,7 @@ func TestGateRefusals(t *testing.T) {
 	refused("a second process", goodClaim(id, 0, "other"), "another runner process")
 	c = goodClaim(id, 0, "n")
 	c.NomadAllocID = "elsewhere"
-	refused("a second allocation", c, "comes too late")
+	refused("a second allocation", c, "rejects the claim")
 	if err := w.db.MemberExit(t.Context(), id, 0, 0, "", false, false); err != nil {
 		t.Fatal(err)
 	}

@@ -220,12 +220,20 @@ func (db *DB) BestValidation(ctx context.Context, experiment int) (float64, erro
 	return *b.Max, nil
 }
 
-// Point is a report of a series, with the value of each requested metric; NaN if the report
-// lacks the metric.
+// Point is a report of a series, with the value of each requested metric.
 type Point struct {
 	Steps  int
 	At     time.Time
 	Values []float64
+}
+
+// lacking is the value of a metric that a report lacks: a NaN with bits of its own, because a report
+// can have a NaN too.
+var lacking = math.Float64frombits(0x7ff8_0000_0000_0def)
+
+// Lacks is true if the report does not have a metric as a number, which may be NaN.
+func (p Point) Lacks(metric int) bool {
+	return math.Float64bits(p.Values[metric]) == math.Float64bits(lacking)
 }
 
 // SeriesQuery chooses metrics of one group of a trial.
@@ -233,17 +241,18 @@ type SeriesQuery struct {
 	TrialID   int
 	Group     string
 	Names     []string
-	From      int // steps, inclusive
-	To        int // steps, inclusive; 0: no end
-	MaxPoints int // 0: all
+	From      int  // steps, inclusive
+	To        *int // steps, inclusive; nil: no end
+	MaxPoints int  // 0: all
 }
 
 // Series reads metrics over steps, at most MaxPoints points.
 func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
-	if q.To <= 0 {
-		q.To = math.MaxInt32
+	to := math.MaxInt32
+	if q.To != nil {
+		to = *q.To
 	}
-	args := []any{q.TrialID, q.Group, q.From, q.To}
+	args := []any{q.TrialID, q.Group, q.From, to}
 	columns := make([]string, len(q.Names))
 	for i, name := range q.Names {
 		args = append(args, name)
@@ -271,6 +280,9 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 		has := len(q.Names) == 0
 		for i, v := range values {
 			value, ok := drawable(v)
+			if !ok {
+				value = lacking
+			}
 			p.Values[i], has = value, has || ok
 		}
 		if has {
@@ -300,7 +312,8 @@ func drawable(raw []byte) (float64, bool) {
 
 // Downsample returns at most limit points of a series. It divides the points into buckets
 // of equal width in steps, and keeps the points of each bucket where a metric is smallest
-// or largest, so that no peak disappears.
+// or largest, so that no peak disappears; of a bucket where a metric is only NaN it keeps one, so that
+// a gap remains a gap.
 func Downsample(points []Point, limit int) []Point {
 	if limit <= 0 || len(points) <= limit {
 		return points
@@ -325,20 +338,21 @@ func Downsample(points []Point, limit int) []Point {
 	return kept
 }
 
-// extremes returns the points of a bucket where a metric is smallest or largest.
+// extremes returns the points of a bucket where a metric is smallest or largest, or the first
+// where it is NaN if it is a number in none.
 func extremes(bucket []Point) []Point {
 	keep := make([]bool, len(bucket))
 	for m := range bucket[0].Values {
 		low, high := -1, -1
 		for i, p := range bucket {
 			v := p.Values[m]
-			if math.IsNaN(v) {
+			if p.Lacks(m) || math.IsNaN(v) && low >= 0 {
 				continue
 			}
-			if low < 0 || v < bucket[low].Values[m] {
+			if low < 0 || !(v >= bucket[low].Values[m]) { // also if that is NaN
 				low = i
 			}
-			if high < 0 || v > bucket[high].Values[m] {
+			if high < 0 || !(v <= bucket[high].Values[m]) {
 				high = i
 			}
 		}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -14,12 +13,12 @@ const (
 	maxSteps        = 50_000 // at which a metric was reported
 )
 
-// unsummarized is SQL for the reports that the summaries do not have yet.
+// unsummarized is SQL for the reports that are not yet in the trials' summaries.
 const unsummarized = `(SELECT * FROM metrics WHERE xid >= (SELECT xid FROM metrics_cursor)
 	AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor)) ORDER BY xid, id LIMIT @batch)`
 
 // MetricNames lists the metrics of the trials of experiments, by group and name. Groups have the
-// names that reports have.
+// names that programs use in reports, such as training and validation.
 func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric, error) {
 	return rows[NamedMetric](ctx, db, `
 		WITH newest AS (SELECT id FROM trials WHERE experiment_id = ANY(@experiments) ORDER BY id DESC LIMIT @trials)
@@ -85,63 +84,10 @@ func (db *DB) Searches(ctx context.Context, experiments []int) (list []SearchOf,
 		FROM experiments e WHERE id = ANY($1) ORDER BY id`, experiments)
 }
 
-// SearchOf is what a stream of metrics needs of an experiment.
+// SearchOf describes the search of an experiment, for the streams of metrics.
 type SearchOf struct {
 	ID       int    `db:"id"`
 	Searcher string `db:"searcher"`
 	Metric   string `db:"metric"`
 	Over     bool   `db:"over"`
-}
-
-// ProfilerGroups are the groups of the reports about the nodes of a trial.
-func ProfilerGroups() []string { return []string{"cpu", "disk", "gpu", "memory", "network"} }
-
-// A ProfilerSeries is a metric of a node, or of a part of a node (a GPU, a disk).
-type ProfilerSeries struct {
-	Agent string `db:"agent"`
-	Part  string `db:"part"` // "": of the node itself
-	Name  string `db:"name"`
-}
-
-// ProfilerSeriesOf lists the series that a trial has reported about its nodes.
-func (db *DB) ProfilerSeriesOf(ctx context.Context, trial int) ([]ProfilerSeries, error) {
-	return rows[ProfilerSeries](ctx, db, `
-		SELECT DISTINCT a.key AS agent, CASE WHEN y.key IS NULL THEN '' ELSE x.key END AS part, coalesce(y.key, x.key) AS name
-		FROM metrics m CROSS JOIN LATERAL jsonb_each(`+objectOf("m.avg")+`) a
-		CROSS JOIN LATERAL jsonb_each(`+objectOf("a.value")+`) x
-		LEFT JOIN LATERAL jsonb_each(`+objectOf("x.value")+`) y ON true
-		WHERE m.trial_id = $1 AND m.grp = ANY($2) AND NOT m.archived AND jsonb_typeof(coalesce(y.value, x.value)) = 'number'
-		ORDER BY 3, 1, 2 LIMIT $3`, trial, ProfilerGroups(), maxNames)
-}
-
-// objectOf is SQL for a JSON value that is an object, or for an empty one.
-func objectOf(value string) string {
-	return `CASE jsonb_typeof(` + value + `) WHEN 'object' THEN ` + value + ` ELSE '{}' END`
-}
-
-// Values returns the numbers of a report about nodes, by their series.
-func (m MetricRow) Values() map[ProfilerSeries]float64 {
-	found := map[ProfilerSeries]float64{}
-	var agents map[string]map[string]json.RawMessage
-	if json.Unmarshal(m.Metrics, &agents) != nil {
-		return found // a report of something else
-	}
-	for agent, values := range agents {
-		for key, raw := range values {
-			if v, ok := drawable(raw); ok {
-				found[ProfilerSeries{Agent: agent, Name: key}] = v
-				continue
-			}
-			var parts map[string]json.RawMessage
-			if json.Unmarshal(raw, &parts) != nil {
-				continue
-			}
-			for name, raw := range parts {
-				if v, ok := drawable(raw); ok {
-					found[ProfilerSeries{Agent: agent, Part: key, Name: name}] = v
-				}
-			}
-		}
-	}
-	return found
 }

@@ -535,7 +535,7 @@ func TestReadMetrics(t *testing.T) {
 		t.Errorf("stopping: %v", err)
 	}
 
-	all, err := w.db.Series(t.Context(), SeriesQuery{TrialID: trial, Group: "training", Names: []string{"loss"}, From: 10, To: 19})
+	all, err := w.db.Series(t.Context(), SeriesQuery{TrialID: trial, Group: "training", Names: []string{"loss"}, From: 10, To: new(19)})
 	if err != nil || len(all) != 10 || all[0].Steps != 10 || all[9].Values[0] != 19 {
 		t.Errorf("a range: %v %v", all, err)
 	}

@@ -92,7 +92,7 @@ func (db *DB) Models(ctx context.Context, in auth.Scope, f ModelFilter, offset, 
 		return nil, err
 	}
 	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
-		SELECT sum(octet_length(m.description) + octet_length(m.notes) + octet_length(m.metadata::text)) OVER (ORDER BY array_position($1::int[], m.id)) AS bytes
+		SELECT sum(octet_length(m.description) + octet_length(m.notes) + octet_length(m.metadata::text) + octet_length(array_to_string(m.labels, ''))) OVER (ORDER BY array_position($1::int[], m.id)) AS bytes
 		FROM models m WHERE m.id = ANY($1::int[])) s`, ids, maxPageBytes)
 	if err != nil {
 		return nil, err
@@ -105,8 +105,9 @@ func (db *DB) ModelLabels(ctx context.Context, in auth.Scope, workspace int) ([]
 	var c conditions
 	c.in(in, "m.workspace_id")
 	c.when(workspace != 0, "m.workspace_id = @workspace", "workspace", workspace)
-	return scalars[string](ctx, db, `SELECT label FROM models m CROSS JOIN LATERAL unnest(m.labels) AS label`+c.where()+
-		` GROUP BY label ORDER BY count(*) DESC, label`, c.args)
+	where := c.where()
+	c.args["bytes"] = maxPageBytes
+	return scalars[string](ctx, db, mostUsed(`models m CROSS JOIN LATERAL unnest(m.labels) AS l`+where), c.args)
 }
 
 // Model finds a model by its number.

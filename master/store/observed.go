@@ -91,62 +91,30 @@ func factRows(facts []MemberFact) []factRow {
 	return out
 }
 
-// RecordNodes replaces what is known of Nomad's nodes: rows of nodes that changed
+// RecordNodes replaces what is known of the nodes of a region of Nomad: rows of nodes that changed
 // are written, the others are not touched, for this is called four times a minute. What operators want of a
 // node stays. A node that Nomad no longer has is removed.
-func (db *DB) RecordNodes(ctx context.Context, nodes []NodeRow) error {
+func (db *DB) RecordNodes(ctx context.Context, region string, nodes []NodeRow) error {
 	ids, b := make([]string, len(nodes)), &pgx.Batch{}
 	for i, n := range nodes {
 		ids[i] = n.ID
 		b.Queue(`
-			INSERT INTO nodes (id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory)
-			SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::timestamptz, $11::jsonb
+			INSERT INTO nodes (id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory, region)
+			SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::timestamptz, $11::jsonb, $12::text
 			WHERE NOT EXISTS (SELECT FROM nodes n WHERE n.id = $1
-				AND (n.name, n.address, n.node_pool, n.datacenter, n.version, n.status, n.eligible, n.draining, n.inventory) = ($2, $3, $4, $5, $6, $7, $8, $9, $11::jsonb)
+				AND (n.name, n.address, n.node_pool, n.datacenter, n.version, n.status, n.eligible, n.draining, n.inventory, n.region) = ($2, $3, $4, $5, $6, $7, $8, $9, $11::jsonb, $12::text)
 				AND n.drain_deadline IS NOT DISTINCT FROM $10::timestamptz)
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, address = excluded.address, node_pool = excluded.node_pool,
 				datacenter = excluded.datacenter, version = excluded.version, status = excluded.status,
 				eligible = excluded.eligible, draining = excluded.draining, drain_deadline = excluded.drain_deadline,
-				inventory = excluded.inventory, seen_at = now()`,
-			n.ID, n.Name, n.Address, n.NodePool, n.Datacenter, n.Version, n.Status, n.Eligible, n.Draining, n.DrainDeadline, n.Inventory)
+				inventory = excluded.inventory, seen_at = now()
+			WHERE nodes.region = excluded.region`, // a node of another region moves when that region no longer has it
+			n.ID, n.Name, n.Address, n.NodePool, n.Datacenter, n.Version, n.Status, n.Eligible, n.Draining, n.DrainDeadline, n.Inventory, region)
 	}
 	if err := asFault(db.SendBatch(ctx, b).Close()); err != nil {
 		return err
 	}
-	_, err := db.exec(ctx, "DELETE FROM nodes WHERE NOT (id = ANY($1))", ids)
-	return err
-}
-
-// SetAlarm stores the alarm for operators, and reports whether it changed.
-func (db *DB) SetAlarm(ctx context.Context, alarm string) (changed bool, err error) {
-	n, err := db.exec(ctx, "UPDATE cluster SET alarm = $1 WHERE alarm <> $1", alarm)
-	return n > 0, err
-}
-
-// NomadIndex returns the highest Nomad index of a stored observation.
-func (db *DB) NomadIndex(ctx context.Context) (int64, error) {
-	return scalar[int64](ctx, db, "SELECT nomad_index FROM cluster")
-}
-
-// SetNomadIndex stores the Nomad index of an observation without an alarm. trusted means
-// that an operator confirmed this Nomad (TrustNomad): the confirmation ends, and facts with
-// lower indexes than the stored ones count again.
-func (db *DB) SetNomadIndex(ctx context.Context, index int64, trusted bool) error {
-	if trusted {
-		_, err := db.exec(ctx, `UPDATE members m SET nomad_index = 0 FROM allocations a
-			WHERE a.id = m.allocation_id AND a.state <> 'TERMINATED' AND m.nomad_index > $1`, index)
-		if err != nil {
-			return err
-		}
-	}
-	_, err := db.exec(ctx, `UPDATE cluster SET nomad_index = $1, trust = trust AND NOT $2
-		WHERE nomad_index <> $1 OR trust AND $2`, index, trusted)
-	return err
-}
-
-// TrustNomad stores that an operator has confirmed the loss: jobs that Nomad lacks are lost.
-func (db *DB) TrustNomad(ctx context.Context) error {
-	_, err := db.exec(ctx, "UPDATE cluster SET trust = true")
+	_, err := db.exec(ctx, "DELETE FROM nodes WHERE region = $2 AND NOT (id = ANY($1))", ids, region)
 	return err
 }
 

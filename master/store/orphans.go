@@ -23,28 +23,35 @@ type Orphan struct {
 }
 
 // RecordOrphans stores those of these jobs whose attempts have no row, and returns the new
-// ones. jobs are all live jobs of this cluster in Nomad.
-func (db *DB) RecordOrphans(ctx context.Context, jobs []Orphan) ([]Orphan, error) {
+// ones. jobs are all live jobs of this cluster in a region of Nomad.
+func (db *DB) RecordOrphans(ctx context.Context, region string, jobs []Orphan) ([]Orphan, error) {
 	list, err := json.Marshal(jobs)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := db.exec(ctx, `
 		DELETE FROM orphans o WHERE EXISTS (SELECT 1 FROM allocations a WHERE a.id = o.allocation_id)
-			OR NOT EXISTS (SELECT 1 FROM jsonb_to_recordset($1) AS j(allocation_id text) WHERE j.allocation_id = o.allocation_id)`, list); err != nil {
+			OR o.region = $2 AND NOT EXISTS (SELECT 1 FROM jsonb_to_recordset($1) AS j(allocation_id text) WHERE j.allocation_id = o.allocation_id)`, list, region); err != nil {
 		return nil, err
 	}
 	return rows[Orphan](ctx, db, `
-		INSERT INTO orphans (allocation_id, job_id, submitted_at)
-		SELECT DISTINCT ON (j.allocation_id) j.allocation_id, j.job_id, j.submitted_at
+		INSERT INTO orphans (allocation_id, job_id, submitted_at, region)
+		SELECT DISTINCT ON (j.allocation_id) j.allocation_id, j.job_id, j.submitted_at, $2
 		FROM jsonb_to_recordset($1) AS j(allocation_id text, job_id text, submitted_at timestamptz)
 		WHERE NOT EXISTS (SELECT 1 FROM allocations a WHERE a.id = j.allocation_id)
 		ORDER BY j.allocation_id
 		ON CONFLICT (allocation_id) DO NOTHING
-		RETURNING allocation_id, job_id, submitted_at, seen_at`, list)
+		RETURNING allocation_id, job_id, submitted_at, seen_at`, list, region)
 }
 
-// Orphans lists the orphans that were first seen at least `known` ago, the oldest first.
+// OrphansIn lists the orphans of a region of Nomad that were first seen at least `known` ago, the
+// oldest first.
+func (db *DB) OrphansIn(ctx context.Context, region string, known time.Duration, limit int) ([]Orphan, error) {
+	return rows[Orphan](ctx, db, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
+		WHERE region = $3 AND seen_at <= now() - $1::interval ORDER BY seen_at, allocation_id LIMIT $2`, known, limit, region)
+}
+
+// Orphans lists the orphans of all regions that were first seen at least `known` ago, the oldest first.
 func (db *DB) Orphans(ctx context.Context, known time.Duration, limit int) ([]Orphan, error) {
 	return rows[Orphan](ctx, db, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
 		WHERE seen_at <= now() - $1::interval ORDER BY seen_at, allocation_id LIMIT $2`, known, limit)

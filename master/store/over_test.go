@@ -26,6 +26,31 @@ func TestOver(t *testing.T) {
 	}
 }
 
+// TestNomadAllocations tests that a job's processes are found by the id of the job: of a trial and of a task.
+func TestNomadAllocations(t *testing.T) {
+	w := newWorld(t)
+	trial := w.attempt(w.trial(w.experiment(lossSearcher), 0, 1), 1, 2)
+	const task = "0f1e2d3c-4b5a-4978-8a69-7b6c5d4e3f2a"
+	w.task(NewTask{ID: task, Type: "NOTEBOOK"})
+	w.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids) VALUES ($1, 0, 'n', 'n', '{}')`, task+".1")
+	w.exec(`UPDATE members SET nomad_alloc_id = allocation_id || ' seen ' || rank, claimed_by = CASE rank WHEN 0 THEN allocation_id || ' claimed' ELSE '' END`)
+	for _, id := range []string{trial, task + ".1"} {
+		got, err := w.db.NomadAllocations(t.Context(), "det-"+strings.ReplaceAll(id, ".", "-"))
+		want := []string{id + " claimed", id + " seen 0"}
+		if id == trial {
+			want = append(want, id+" seen 1")
+		}
+		if slices.Sort(got); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v; want %q", id, got, err, want)
+		}
+	}
+	for _, job := range []string{"det-1-unknown-1", "det-", "det-x", ""} {
+		if got, err := w.db.NomadAllocations(t.Context(), job); err != nil || len(got) != 0 {
+			t.Errorf("%q: %q, %v", job, got, err)
+		}
+	}
+}
+
 // TestSubmissionOfATrialThatStartsFromAnothers tests that a submission has the storage of the
 // checkpoint from which its trial starts.
 func TestSubmissionOfATrialThatStartsFromAnothers(t *testing.T) {

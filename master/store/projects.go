@@ -124,7 +124,7 @@ func projectClash(err error, name, key string) error {
 	case !fault.Is(err, fault.Conflict):
 		return err
 	case constraintOf(err) == "projects_key_key":
-		return fault.Wrap(fault.Conflict, ErrKeyTaken, "there is a project with key %s already", key)
+		return fault.Wrap(fault.Conflict, ErrKeyTaken, "a project with the key %s already exists", key)
 	}
 	return fault.New(fault.Conflict, "project %q already exists in this workspace", name)
 }

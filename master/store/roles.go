@@ -67,7 +67,7 @@ func (db *DB) keepClusterAdmin(ctx context.Context) error {
 	}
 	left, err := scalar[bool](ctx, db, hasClusterAdmin)
 	if err == nil && !left {
-		err = fault.New(fault.Conflict, "no active user would remain a ClusterAdmin; give the role to another user first, for the whole cluster")
+		err = fault.New(fault.Conflict, "no active user would remain a ClusterAdmin; assign the role to another user first, for the whole cluster")
 	}
 	return err
 }

@@ -127,14 +127,15 @@ func (db *DB) mayManage(ctx context.Context, u User) error {
 		return err
 	}
 	if kept && u.Service {
-		return fault.New(fault.Conflict, "the account %s is a service account, which SCIM does not take over", u.Username)
+		return fault.New(fault.Conflict, "the account %s is a service account, which SCIM cannot manage", u.Username)
 	}
 	if kept {
-		return fault.New(fault.Conflict, "the account %s has a password on this cluster or is an administrator's, and SCIM does not take it over; an administrator can run det user edit %s --remote true for one that is no administrator's", u.Username, u.Username)
+		return fault.New(fault.Conflict, "SCIM cannot manage the account %s, because it has a password on this cluster or belongs to an administrator; "+
+			"if it belongs to no administrator, run det user edit %s --remote true as an administrator", u.Username, u.Username)
 	}
 	managed, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM scim_users WHERE user_id = $1 AND deleted_at IS NULL)`, u.ID)
 	if err == nil && managed {
-		err = fault.New(fault.Conflict, "there is a user %s already", u.Username)
+		err = fault.New(fault.Conflict, "user %s already exists", u.Username)
 	}
 	return err
 }

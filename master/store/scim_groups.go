@@ -88,7 +88,7 @@ func (db *DB) CreateSCIMGroup(ctx context.Context, name, externalID string, memb
 }
 
 func takenGroup(name string) error {
-	return fault.New(fault.Conflict, "there is a group %q already; SCIM takes over no group", fault.Clip(name))
+	return fault.New(fault.Conflict, "group %q already exists, and SCIM cannot take over an existing group", fault.Clip(name))
 }
 
 // joinSCIM adds members to a group of the client. They must be users that it manages.

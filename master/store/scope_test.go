@@ -38,6 +38,7 @@ func twoWorkspaces(t *testing.T) (w *world, theirs int, experiments []int) {
 		w.exec(`INSERT INTO trial_sources (trial_id, checkpoint, kind, model_id, version) SELECT $2, uuid, 'INFERENCE', $1, 1 FROM checkpoints WHERE trial_id = $2`, model, trial)
 		w.exec(`INSERT INTO templates (name, workspace_id, owner_id, source, config) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 2, '{}', '{}')`, name, theirs)
 		w.exec(`INSERT INTO webhooks (name, workspace_id, url, type, mode) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 'https://example.com', 'DEFAULT', 'WORKSPACE')`, name, theirs)
+		w.exec(`INSERT INTO log_tasks (task_id, next) VALUES ($1, 2)`, name+"COMMAND")
 		w.exec(`INSERT INTO quotas (workspace_id, measure, period, hard) VALUES (CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 'slots', '', 1)`, name, theirs)
 	}
 	w.exec(`UPDATE tasks SET workspace_id = $1 WHERE id LIKE 'theirs%' OR experiment_id = $2`, theirs, experiments[1])
@@ -141,6 +142,7 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			}
 			return sum, err
 		},
+		"LoggedTasks":  func(in auth.Scope) (int, error) { return lenOf(w.db.LoggedTasks(ctx, in, LogPlace{}, 10)) },
 		"LiveAttempts": func(in auth.Scope) (int, error) { return lenOf(w.db.LiveAttempts(ctx, in)) },
 		"Holdings":     func(in auth.Scope) (int, error) { return lenOf(w.db.Holdings(ctx, in, "")) },
 		"LivePorts": func(in auth.Scope) (int, error) {
@@ -181,6 +183,13 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"Quotas":       func(in auth.Scope) (int, error) { return lenOf(w.db.Quotas(ctx, in, 0, QuotaFilter{}, 0, 10)) },
 		"CountQuotas":  func(in auth.Scope) (int, error) { return w.db.CountQuotas(ctx, in, 0, QuotaFilter{}) },
 		"Workspaces":   func(in auth.Scope) (int, error) { return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{})) },
+		"DiskUses": func(in auth.Scope) (sum int, err error) {
+			list, err := w.db.DiskUses(ctx, in)
+			for _, u := range list {
+				sum += u.Checkpoints
+			}
+			return sum, err
+		},
 	}
 	for name, list := range lists {
 		count := func(in auth.Scope) int {

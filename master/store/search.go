@@ -239,7 +239,7 @@ func (b *searchBuilder) labels(c find.Condition) (string, error) {
 	case find.NotEmpty:
 		return "e.labels <> '{}'", nil
 	case find.Equal:
-		return "e.labels @> ARRAY[" + b.bind(c.Value.Text, "text") + "]", nil
+		return hasLabels("ARRAY[" + b.bind(c.Value.Text, "text") + "]"), nil
 	case find.NotEqual:
 		return "NOT e.labels @> ARRAY[" + b.bind(c.Value.Text, "text") + "]", nil
 	case find.Contains:

@@ -19,16 +19,21 @@ func (db *DB) NewSession(ctx context.Context, u User, tokenHash []byte, life tim
 type Place struct {
 	Address, Agent string
 	Issuer, SID    string // of the identity provider and of the session there
+	// Tokens, encrypted, with which Provider tells about the user later; nil: none.
+	Provider string
+	Tokens   []byte
 }
 
 // NewSessionAt is NewSession for a session whose place is known.
 func (db *DB) NewSessionAt(ctx context.Context, u User, tokenHash []byte, life time.Duration, at Place) error {
-	n, err := db.exec(ctx, `
+	n, err := scalar[int](ctx, db, `
 		WITH stale AS (DELETE FROM sessions WHERE user_id = $1 AND expires_at < now() AND NOT is_token),
-		     seen AS (UPDATE users SET last_auth_at = now() WHERE id = $1 AND active AND session_epoch = $4 RETURNING id)
-		INSERT INTO sessions (user_id, token_hash, expires_at, address, agent, issuer, sid, last_used_at)
-			SELECT id, $2, now() + $3, $5, $6, nullif($7, ''), nullif($8, ''), now() FROM seen`,
-		u.ID, tokenHash, life, u.SessionEpoch, at.Address, at.Agent, at.Issuer, at.SID)
+		     seen AS (UPDATE users SET last_auth_at = now() WHERE id = $1 AND active AND session_epoch = $4 RETURNING id),
+		     made AS (INSERT INTO sessions (user_id, token_hash, expires_at, address, agent, issuer, sid, last_used_at)
+			SELECT id, $2, now() + $3, $5, $6, nullif($7, ''), nullif($8, ''), now() FROM seen RETURNING id),
+		     granted AS (INSERT INTO session_grants (session_id, provider, tokens) SELECT id, $9, $10::bytea FROM made WHERE $10::bytea IS NOT NULL)
+		SELECT count(*)::int FROM made`,
+		u.ID, tokenHash, life, u.SessionEpoch, at.Address, at.Agent, at.Issuer, at.SID, at.Provider, at.Tokens)
 	if err == nil && n == 0 {
 		err = fault.New(fault.Unauthenticated, "the account %s was changed during the sign-in; sign in again", u.Username)
 	}
@@ -59,7 +64,8 @@ func (db *DB) SessionAge(ctx context.Context, id int64) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), err
 }
 
-// ValidSessions returns the users of those of these sessions that are valid.
+// ValidSessions returns the users of those of these sessions that are valid. The sessions have streams or
+// tunnels open, so they count as used.
 func (db *DB) ValidSessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
 	out := map[int64]auth.Who{}
 	if len(ids) == 0 {
@@ -76,6 +82,7 @@ func (db *DB) ValidSessions(ctx context.Context, ids []int64) (map[int64]auth.Wh
 		Grants   []byte `db:"grants"`
 	}
 	list, err := rows[found](ctx, db, `
+		WITH used AS (UPDATE sessions SET last_used_at = now() WHERE id = ANY($1) AND allocation_id IS NULL AND last_used_at < now() - interval '1 hour')
 		SELECT s.id, s.user_id, u.username, u.admin AND s.allocation_id IS NULL AS admin, coalesce(s.allocation_id, '') AS within, s.is_token, s.read_only, `+db.grants()+`
 		FROM sessions s JOIN users u ON u.id = s.user_id
 		WHERE s.id = ANY($1) AND s.expires_at > now() AND u.active`, ids)

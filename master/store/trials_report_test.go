@@ -86,7 +86,7 @@ func TestTaskContext(t *testing.T) {
 func TestDeletedWithTheExperiment(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	m, s := NewMetricWriter(w.db, w.bus), NewLogStore(w.db, w.bus)
+	m, s := NewMetricWriter(w.db, w.bus), NewLogStore(w.db, w.bus, LogsForever)
 	exps := []int{w.experiment(lossSearcher), w.experiment(lossSearcher)}
 	for _, exp := range exps {
 		trial := w.trial(exp, 0, 0)

@@ -16,7 +16,7 @@ import (
 
 // silent is the error of a trial whose program stopped reporting. If the program reports
 // again, the trial continues.
-const silent = "the program gave no sign of life"
+const silent = "the program stopped reporting"
 
 // ExperimentByExternalID finds an experiment by its program's name for it.
 func (db *DB) ExperimentByExternalID(ctx context.Context, external string) (Experiment, error) {
@@ -64,7 +64,7 @@ func (db *DB) CreateUnmanagedTrial(ctx context.Context, n NewUnmanagedTrial) (id
 			return nil
 		}
 		if o.Next >= maxUnmanagedTrials {
-			return fault.New(fault.Invalid, "experiment %d has %d trials, the most that an unmanaged experiment takes; begin another experiment", n.ExperimentID, o.Next)
+			return fault.New(fault.Invalid, "experiment %d has %d trials, the maximum of an unmanaged experiment; create another experiment", n.ExperimentID, o.Next)
 		}
 		t := trial.Row{ExperimentID: n.ExperimentID, Number: o.Next, TaskID: trial.TaskID(n.ExperimentID, o.JobID, o.Next), HParams: n.HParams,
 			Seed: o.Seed, Name: fmt.Sprintf("Trial %d of experiment %d", o.Next+1, n.ExperimentID), Idle: true}

@@ -9,12 +9,19 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 )
 
-// recordUsage stores what an attempt holds, from its placement on, and at its end until when. The
-// second statement stores the whole row if a master of an earlier release has placed the attempt.
+// maxUsageLabels is how many bytes of an experiment's labels the usage of each attempt repeats.
+const maxUsageLabels = "16384"
+
+// usageLabels is SQL for the first labels of an experiment, as many as usage repeats.
+const usageLabels = `(SELECT array_agg(l ORDER BY place) FROM (SELECT l, place, sum(octet_length(l)) OVER (ORDER BY place) AS bytes
+	FROM unnest(e.labels) WITH ORDINALITY AS x(l, place)) AS listed WHERE bytes <= ` + maxUsageLabels + `)`
+
+// recordUsage stores which slots an attempt holds when it is placed, and the time of its end when it
+// ends. The INSERT at the end stores the whole row if a master of an earlier release placed the attempt.
 // greatest ignores NULL, so an attempt that has not ended needs the CASE.
 const recordUsage = `
 	INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, project_id, experiment_id, labels, pool, slots, models, queued_at, started_at, ended_at)
-	SELECT a.id, k.type, k.owner_id, u.username, k.workspace_id, w.name, coalesce(p.name, ''), p.id, e.id, coalesce(e.labels, '{}'),
+	SELECT a.id, k.type, k.owner_id, u.username, k.workspace_id, w.name, coalesce(p.name, ''), p.id, e.id, coalesce(` + usageLabels + `, '{}'),
 		a.pool, a.slots, (SELECT coalesce(jsonb_object_agg(m.model, m.slots), '{}') FROM
 			(SELECT model, sum(cardinality(slot_ids)) AS slots FROM members WHERE allocation_id = a.id AND model <> '' GROUP BY model) m),
 		a.queued_at, a.assigned_at, CASE WHEN a.ended_at IS NOT NULL THEN greatest(a.assigned_at, a.ended_at) END
@@ -23,7 +30,7 @@ const recordUsage = `
 	WHERE a.id = $1 AND a.assigned_at IS NOT NULL
 	ON CONFLICT (allocation_id) DO UPDATE SET ended_at = excluded.ended_at, project_id = coalesce(usage.project_id, excluded.project_id)`
 
-// A Usage is what an attempt held, and how long within a window.
+// A Usage has the slots that an attempt held, and for how long within a window.
 type Usage struct {
 	AllocationID string         `db:"allocation_id"`
 	TaskType     string         `db:"task_type"`
@@ -35,18 +42,18 @@ type Usage struct {
 	Labels       []string       `db:"labels"`
 	Pool         string         `db:"pool"`
 	Slots        int            `db:"slots"`
-	Models       map[string]int `db:"models"` // the slots by the model of their GPUs, as far as it is known
+	Models       map[string]int `db:"models"` // the slots of each known model of GPUs
 	StartedAt    time.Time      `db:"started_at"`
 	EndedAt      *time.Time     `db:"ended_at"`
 	Seconds      float64        `db:"seconds"` // within the window; to now if it has not ended
 }
 
-// inWindow chooses the attempts that held something within @since..@until, in the scope.
+// inWindow selects the attempts in the scope that ran within @since..@until.
 const inWindow = `
 	u.started_at < @until AND coalesce(u.ended_at, 'infinity'::timestamptz) > @since AND u.started_at <= now()
 	AND (@scope::int[] IS NULL OR u.workspace_id = ANY(@scope))`
 
-// Usages lists at most limit attempts that held something within a window, the first ones first.
+// Usages lists at most limit attempts that ran within a window, in the order of their start.
 func (db *DB) Usages(ctx context.Context, in auth.Scope, since, until time.Time, limit int) ([]Usage, error) {
 	return rows[Usage](ctx, db, `
 		SELECT u.allocation_id, u.task_type, u.owner_id, u.username, u.workspace, u.project, u.experiment_id, u.labels, u.pool, u.slots, u.models, u.started_at, u.ended_at,

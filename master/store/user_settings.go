@@ -74,10 +74,10 @@ func (db *DB) SetUserSettings(ctx context.Context, user int, list []UserSetting)
 func (k settingsSize) checkGrowth(after settingsSize) error {
 	const hint = "reset them, or store an empty value where one is not needed"
 	if after.Count > maxUserSettings && after.Count > k.Count {
-		return fault.New(fault.TooLarge, "settings: %d are over the limit of %d; "+hint, after.Count, maxUserSettings)
+		return fault.New(fault.TooLarge, "settings: %d settings exceed the limit of %d; "+hint, after.Count, maxUserSettings)
 	}
 	if after.Bytes > maxUserSettingBytes && after.Bytes > k.Bytes {
-		return fault.New(fault.TooLarge, "settings: with their names they have %d bytes, over the limit of %d; "+hint, after.Bytes, maxUserSettingBytes)
+		return fault.New(fault.TooLarge, "settings: names and values have %d bytes, and the limit is %d; "+hint, after.Bytes, maxUserSettingBytes)
 	}
 	return nil
 }

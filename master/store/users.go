@@ -84,7 +84,7 @@ func (db *DB) CreateUser(ctx context.Context, u User) (User, error) {
 		pgx.NamedArgs{"username": u.Username, "display": u.DisplayName, "hash": u.PasswordHash,
 			"admin": u.Admin, "active": u.Active, "remote": u.Remote, "service": u.Service, "agent": jsonOrNull(u.AgentUser)})
 	if fault.Is(err, fault.Conflict) {
-		return u, fault.New(fault.Conflict, "there is a user %s already", u.Username)
+		return u, fault.New(fault.Conflict, "user %s already exists", u.Username)
 	}
 	return made, err
 }
@@ -156,7 +156,7 @@ func (db *DB) changeUser(ctx context.Context, id int, ch UserChange, keep int64)
 	case fault.Is(err, fault.NotFound):
 		return u, fault.New(fault.NotFound, "user %d not found", id)
 	case fault.Is(err, fault.Conflict):
-		return u, fault.New(fault.Conflict, "there is a user %s already", *ch.Username)
+		return u, fault.New(fault.Conflict, "user %s already exists", *ch.Username)
 	case err != nil:
 		return u, err
 	}

@@ -331,7 +331,7 @@ func TestLogTriggers(t *testing.T) {
 	id := w.hooked(`{"webhook_name": ["b"]}`)
 	first, second := w.trial(id, 0, 1), w.trial(id, 1, 1)
 	w.task(NewTask{ID: "cmd", Type: "COMMAND", Slots: 1})
-	s, other := NewLogStore(w.db, w.bus), NewLogStore(w.db, w.bus)
+	s, other := NewLogStore(w.db, w.bus, LogsForever), NewLogStore(w.db, w.bus, LogsForever)
 	w.say(s, w.taskOf(first), "x", 0, "step 1", "step 2")
 	if n := len(w.events(hook)) + len(w.events(named)); n != 0 {
 		t.Fatalf("%d events without a match", n)
@@ -372,7 +372,7 @@ func TestLogTriggers(t *testing.T) {
 func TestSearchingIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.hook("a", 1, webhook.Workspace, `TASK_LOG {"regex": "(x*y?){50}[abc]*[zq]$"}`)
-	s := NewLogStore(w.db, w.bus)
+	s := NewLogStore(w.db, w.bus, LogsForever)
 	if _, _, err := s.watch.current(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,12 @@ func (db *DB) WorkFailed(ctx context.Context, kind, about, why string, again tim
 	return err
 }
 
+// RetryNow makes calls to Nomad about these attempts due that have failed before.
+func (db *DB) RetryNow(ctx context.Context, attempts []string) error {
+	_, err := db.exec(ctx, `UPDATE work SET after = now() WHERE kind IN ('submit', 'stop', 'read') AND about = ANY($1) AND tries > 0 AND after > now()`, attempts)
+	return err
+}
+
 // WorkContinues moves work to the end of the queue after a part of it is done.
 func (db *DB) WorkContinues(ctx context.Context, kind, about string) error {
 	_, err := db.exec(ctx, `UPDATE work SET tries = 0, error = '', after = now() WHERE kind = $1 AND about = $2`, kind, about)

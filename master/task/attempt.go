@@ -36,9 +36,11 @@ type Row struct {
 	TrialID        int             `db:"trial_id"` // 0: none
 	Owner          string          `db:"owner"`
 	OwnerID        int             `db:"owner_id"`
-	Account        string          `db:"account"`     // account on nodes, uid:gid: the owner's, with the parts that the workspace sets; "" if neither is linked to one
-	WarmStart      *string         `db:"warm_start"`  // the checkpoint of another trial from which it starts; nil: none
-	WarmConfig     json.RawMessage `db:"warm_config"` // configuration of the experiment of that checkpoint
+	Account        string          `db:"account"`       // account on nodes, uid:gid: the owner's, with the parts that the workspace sets; "" if neither is linked to one
+	AccountUser    string          `db:"account_user"`  // its name; "" if the link has none
+	AccountGroup   string          `db:"account_group"` // the name of its group; "" if the link has none
+	WarmStart      *string         `db:"warm_start"`    // the checkpoint of another trial from which it starts; nil: none
+	WarmConfig     json.RawMessage `db:"warm_config"`   // configuration of the experiment of that checkpoint
 	WarmOwner      int             `db:"warm_owner"`
 	Shows          []ShownTrial    `db:"-"` // if it is a TensorBoard
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 )
@@ -56,12 +55,22 @@ func (s *Site) ingress(a *Attempt) *jobspecs.Ingress {
 
 func isHTTP(p expconf.ProxyPort) bool { return !optional.Value(p.ProxyTCP) }
 
+// masters are the addresses of masters for a pool's tasks. The masters' service is registered in their own
+// region of Nomad, where tasks of another region do not find it.
+func (s *Site) masters(of *pool.Pool) jobspecs.Masters {
+	m := jobspecs.Masters{URLs: s.TaskURLs, Service: s.ServiceName, Scheme: s.Scheme, CA: s.Authority}
+	if of.Region != "" {
+		m.Service = ""
+	}
+	return m
+}
+
 // Job describes an attempt's job in a pool.
 func (s *Site) Job(a Attempt, members []Placed, of *pool.Pool) (Job, error) {
 	j := Job{Task: jobspecs.Task{AllocationID: a.ID, Run: a.Run, ClusterID: s.ClusterID, ClusterName: s.ClusterName, Type: a.Type,
 		ExperimentID: a.ExperimentID, TrialID: a.TrialID, TaskID: a.TaskID, Owner: a.Owner, Title: a.title(),
 		Pool:     *of,
-		Masters:  jobspecs.Masters{URLs: s.TaskURLs, Service: s.ServiceName, Scheme: s.Scheme, CA: s.Authority},
+		Masters:  s.masters(of),
 		Services: s.Services, Ports: portLabels(), StopAfter: s.StopAfter}}
 	if err := a.refused(s.CapabilitiesIn(of)); err != nil {
 		return j, fmt.Errorf("it cannot run in pool %s: %w", of.Name, err)
@@ -81,12 +90,9 @@ func (s *Site) Job(a Attempt, members []Placed, of *pool.Pool) (Job, error) {
 	if err := s.placeRunners(&j, members, of.HasImages()); err != nil {
 		return j, err
 	}
+	j.Linked = a.Account != ""
 	if of.HasImages() {
 		return j, s.contain(&j, &a, of)
-	}
-	if a.Account != "" && !a.Removes() {
-		return j, fault.New(fault.Invalid, "%s is linked to the account %s of the nodes, and tasks of pool %s (driver %s) run as another: "+
-			"use a pool with the driver docker, or remove the link (det user link-with-agent-user)", a.Owner, a.Account, of.Name, of.Driver)
 	}
 	return j, nil
 }

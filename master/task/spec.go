@@ -112,6 +112,9 @@ func (s *Site) Spec(a Attempt, m Claimed, of *pool.Pool) (v1.TaskSpec, error) {
 		err = b.task(*a.Command)
 	}
 	b.spec.Secrets = mounted(a.Secrets())
+	if !b.pool.HasImages() { // a container's runner runs as the account itself
+		b.spec.Account = a.account()
+	}
 	if _, own := b.spec.Env["PATH"]; !own {
 		b.spec.Prefer = b.pool.Python // unless the task sets PATH
 	}
@@ -136,7 +139,7 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 	b.own(cfg.Environment.EnvironmentVariables)
 	b.common()
 	env := b.spec.Env
-	config, err := compact(a.Config)
+	config, err := configVariable(a.Config)
 	if err != nil {
 		return err
 	}

@@ -54,3 +54,15 @@ func site() Site {
 
 func processes() *pool.Pool { return &pool.Pool{Name: "a", Driver: pool.RawExec} }
 func images() *pool.Pool    { return &pool.Pool{Name: "a", Driver: pool.Docker} }
+
+// TestMastersForRegions: the service of the masters is in the catalogue of their own region of Nomad, so tasks elsewhere get
+// addresses only.
+func TestMastersForRegions(t *testing.T) {
+	s := site()
+	s.ServiceName = "det-master"
+	for region, want := range map[string]string{"": "det-master", "west": ""} {
+		if got := s.masters(&pool.Pool{Region: region}); got.Service != want || len(got.URLs) != len(s.TaskURLs) {
+			t.Errorf("in region %q: %+v", region, got)
+		}
+	}
+}

@@ -62,7 +62,7 @@ type GetAgentsResponse struct {
 	Pagination *Pagination `json:"pagination"`
 }
 
-// Slot is a slot of a node. Determined has no fields Health, which explains why a slot is
+// Slot is a slot of a node. Two fields are not Determined's: Health, the reason why a slot is
 // unhealthy, and ResourcePool.
 type Slot struct {
 	Container    *Container `json:"container"` // null: the slot is free
@@ -79,12 +79,30 @@ type SlotStats struct {
 	TypeStats  map[string]DeviceStats `json:"typeStats"`
 }
 
-// AgentResponse is a node.
+// NodeMeasurements has what the devices of a node measure now. Determined has no such message.
+type NodeMeasurements struct {
+	Devices []DeviceMeasurement `json:"devices"`
+}
+
+// DeviceMeasurement is what a device measures now; null for what its plugin does not report.
+type DeviceMeasurement struct {
+	UUID              string   `json:"uuid"`
+	TemperatureC      *int     `json:"temperatureC"`
+	Utilization       *int     `json:"utilization"` // percent
+	MemoryUsedMiB     *int     `json:"memoryUsedMib"`
+	MemoryTotalMiB    *int     `json:"memoryTotalMib"`
+	PowerWatts        *float64 `json:"powerWatts"`
+	PowerLimitWatts   *float64 `json:"powerLimitWatts"`
+	UncorrectedErrors *int     `json:"uncorrectedErrors"` // of its memory, since the last reset
+}
+
+// AgentResponse has one node.
 type AgentResponse struct {
 	Agent Agent `json:"agent"`
 }
 
-// DisableRequest disables a node or slot; with drain, running tasks continue to their end.
+// DisableRequest disables a node or a slot. With Drain, running tasks continue to their end; without it,
+// the master preempts trials and kills other tasks.
 type DisableRequest struct {
 	Drain bool `json:"drain"`
 }
@@ -94,7 +112,7 @@ type SlotsResponse struct {
 	Slots []Slot `json:"slots"`
 }
 
-// SlotResponse is a slot.
+// SlotResponse has one slot.
 type SlotResponse struct {
 	Slot Slot `json:"slot"`
 }

@@ -6,6 +6,11 @@ type LoginRequest struct {
 	IsHashed *bool  `json:"isHashed,omitempty"`
 }
 
+// LoginJobRequest signs a job of Nomad in.
+type LoginJobRequest struct {
+	Identity string `json:"identity"` // the workload identity, a JWT
+}
+
 type LoginResponse struct {
 	Token string `json:"token"`
 	User  User   `json:"user"`

@@ -235,13 +235,30 @@ func (w *pythonWriter) own(line tableLine) *operation {
 		op.args = append(op.args, argument{name: name, kind: "Any", required: true, where: "path", key: name})
 	}
 	op.path = path
-	if body := w.kind(line.req); body != "None" {
+	if op.method == "GET" {
+		op.args = append(op.args, w.parameters(line.req)...)
+	} else if body := w.kind(line.req); body != "None" {
 		op.args = append(op.args, argument{name: "body", kind: body, required: true, where: "body"})
 	}
-	for _, name := range strings.Fields(line.fields["Params"]) {
-		op.args = append(op.args, argument{name: strings.ReplaceAll(name, ".", "_"), kind: "Any", where: "query", key: name})
-	}
 	return op
+}
+
+// parameters lists the parameters of a request, with those of the structs in it.
+func (w *pythonWriter) parameters(request ast.Expr) (list []argument) {
+	s := w.structs[request.(*ast.Ident).Name]
+	if s == nil { // None
+		return nil
+	}
+	for _, f := range s.Fields.List {
+		if f.Tag == nil {
+			list = append(list, w.parameters(f.Type)...)
+			continue
+		}
+		tag, _ := strconv.Unquote(f.Tag.Value)
+		name := reflect.StructTag(tag).Get("json")
+		list = append(list, argument{name: strings.ReplaceAll(name, ".", "_"), kind: w.kind(f.Type), where: "query", key: name})
+	}
+	return list
 }
 
 // kind is a type of ours in Python; a struct becomes a message.

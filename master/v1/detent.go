@@ -55,6 +55,8 @@ type TaskSpec struct {
 	// Secrets say how the program finds the secrets that its owner mounts. Nomad writes the values
 	// to a file that only the task can read.
 	Secrets []TaskSecret `json:"secrets"`
+	// Account is the account of the node as which the program runs; nil: that of the runner.
+	Account *TaskAccount `json:"account,omitempty"`
 	// Collect lists the files that det-remover removes; nil for all other tasks.
 	Collect *Collect `json:"collect,omitempty"`
 	// LogPatterns are the patterns that the runner searches in the program's output.
@@ -64,6 +66,14 @@ type TaskSpec struct {
 	Begins string `json:"begins"`
 	// Name is what log lines call the attempt: Trial 7 (Experiment 3).
 	Name string `json:"name"`
+}
+
+// TaskAccount is an account of a node to which the owner of a task is linked.
+type TaskAccount struct {
+	UID   int    `json:"uid"`
+	GID   int    `json:"gid"`
+	User  string `json:"user"`  // "": unknown
+	Group string `json:"group"` // "": unknown
 }
 
 // TaskSecret is one key of a secret as a program finds it: in a variable, in a file, or in a file whose

@@ -14,5 +14,7 @@
 // the types by reflection, with one cached plan per type. No other package should pass these
 // types to encoding/json.
 //
+// The request of a GET is a struct too: ParseQuery reads it from the parameters of the address (query.go, queries.go).
+//
 // Types that Determined does not have are in detent.go.
 package v1

@@ -33,17 +33,18 @@ type Line struct {
 	// BodyLimit is the maximum size of the body in bytes; 0 means SmallBody, or PublicBody if
 	// callers need not be signed in.
 	BodyLimit int
-	Params    string // names of the query parameters, separated by spaces
-	Files     string // the field of the body with files, which are written to disk
-	Stream    bool   // the handler reads the body and writes the response itself
-	Waits     bool   // long poll
-	Slow      bool   // the handler reads or writes a whole context
-	Again     bool   // idempotent; see Repeatable
-	After     bool   // accepts the token of an ended attempt
-	Page      bool   // a web page has the same path
-	Audit     Audit  // when the audit trail records a call
+	Others    []string // parameters of the query that the endpoint's Req does not have, because the protocol is not ours
+	Files     string   // the field of the body with files, which are written to disk
+	Stream    bool     // the handler reads the body and writes the response itself
+	Waits     bool     // long poll
+	Slow      bool     // the handler reads or writes a whole context
+	Again     bool     // idempotent; see Repeatable
+	After     bool     // accepts the token of an ended attempt
+	Page      bool     // a web page has the same path
+	Audit     Audit    // when the audit trail records a call
 
-	Req, Resp reflect.Type // nil for None; Endpoint.Line fills them in
+	// Endpoint.Line fills these in; nil for None. Query has the parameters of a GET, Req is a body.
+	Query, Req, Resp reflect.Type
 }
 
 // None is the body of a request or response without a body. Empty is a response without fields.
@@ -164,6 +165,9 @@ const (
 func (e Endpoint[Req, Resp]) Line() Line {
 	l := Line(e)
 	l.Req, l.Resp = messageType[Req](), messageType[Resp]()
+	if l.Method == http.MethodGet {
+		l.Query, l.Req = l.Req, nil
+	}
 	switch {
 	case l.BodyLimit > 0:
 	case l.Files != "":

@@ -16,7 +16,7 @@ var (
 		Summary: "Exchange data with the other members of an attempt"}
 	NotifyContainerRunning = Endpoint[NotifyContainerRunningRequest, NotifyContainerRunningResponse]{Method: "POST", Path: "/allocations/:id/notify_container_running", Access: ByTasks, Object: KindAllocation, Verb: Report, Waits: true,
 		Summary: "Tell the other members of an attempt that a container runs"}
-	AwaitPreemption = Endpoint[None, PreemptionSignalResponse]{Method: "GET", Path: "/allocations/:id/signals/preemption", Access: ByTasks, Object: KindAllocation, Verb: Report, Waits: true,
+	AwaitPreemption = Endpoint[AwaitPreemptionRequest, PreemptionSignalResponse]{Method: "GET", Path: "/allocations/:id/signals/preemption", Access: ByTasks, Object: KindAllocation, Verb: Report, Waits: true,
 		Summary: "Wait until an attempt is preempted"}
 	AcknowledgePreemption = Endpoint[None, None]{Method: "POST", Path: "/allocations/:id/signals/ack_preemption", Access: ByTasks, Object: KindAllocation, Verb: Report,
 		Summary: "Acknowledge a preemption: the program will save a checkpoint and exit"}

@@ -12,7 +12,6 @@ var (
 		Summary: "Replace the metadata of a checkpoint"}
 	DownloadCheckpoint = Endpoint[None, None]{Method: "GET", Path: "//checkpoints/:uuid", Access: ByBoth, Object: KindCheckpoint, Verb: View, Stream: true, Audit: AuditOthers,
 		Summary: "Download the files of a checkpoint, as tar.gz or zip"}
-	ListExperimentCheckpoints = Endpoint[None, GetExperimentCheckpointsResponse]{Method: "GET", Path: "/experiments/:id/checkpoints", Access: ByBoth, Object: KindExperiment, Verb: View,
-		Summary: "List the checkpoints of an experiment",
-		Params:  "states sortByAttr sortByMetric orderBy limit offset"}
+	ListExperimentCheckpoints = Endpoint[GetCheckpointsRequest, GetExperimentCheckpointsResponse]{Method: "GET", Path: "/experiments/:id/checkpoints", Access: ByBoth, Object: KindExperiment, Verb: View,
+		Summary: "List the checkpoints of an experiment"}
 )

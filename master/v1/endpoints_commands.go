@@ -2,9 +2,8 @@ package v1
 
 // The endpoints of commands.
 var (
-	ListCommands = Endpoint[None, GetCommandsResponse]{Method: "GET", Path: "/commands", Access: ByBoth, Object: KindCommand, Verb: View, List: true,
-		Summary: "List commands",
-		Params:  "users userIds workspaceId limit offset orderBy sortBy"}
+	ListCommands = Endpoint[GetCommandsRequest, GetCommandsResponse]{Method: "GET", Path: "/commands", Access: ByBoth, Object: KindCommand, Verb: View, List: true,
+		Summary: "List commands"}
 	CreateCommand = Endpoint[LaunchCommandRequest, LaunchCommandResponse]{Method: "POST", Path: "/commands", Access: ByUsers, Object: KindCommand, Verb: Create, Files: "files",
 		Summary: "Run a command"}
 	GetCommand = Endpoint[None, GetCommandResponse]{Method: "GET", Path: "/commands/:id", Access: ByBoth, Object: KindCommand, Verb: View,

@@ -2,14 +2,12 @@ package v1
 
 // The endpoints of experiments.
 var (
-	ListExperiments = Endpoint[None, GetExperimentsResponse]{Method: "GET", Path: "/experiments", Access: ByBoth, Object: KindExperiment, Verb: View, List: true,
-		Summary: "List experiments",
-		Params:  "archived description experimentIdFilter.gt experimentIdFilter.gte experimentIdFilter.incl experimentIdFilter.lt experimentIdFilter.lte experimentIdFilter.notIn labels name projectId states userIds users withoutConfig limit offset orderBy sortBy"}
+	ListExperiments = Endpoint[GetExperimentsRequest, GetExperimentsResponse]{Method: "GET", Path: "/experiments", Access: ByBoth, Object: KindExperiment, Verb: View, List: true,
+		Summary: "List experiments"}
 	CreateExperiment = Endpoint[CreateExperimentRequest, CreateExperimentResponse]{Method: "POST", Path: "/experiments", Access: ByUsers, Object: KindExperiment, Verb: Create, Files: "modelDefinition",
 		Summary: "Create an experiment"}
-	ListLabels = Endpoint[None, LabelsResponse]{Method: "GET", Path: "/experiment/labels", Access: ByBoth, Object: KindExperiment, Verb: View, List: true,
-		Summary: "List the labels that experiments have",
-		Params:  "projectId"}
+	ListLabels = Endpoint[GetExperimentLabelsRequest, LabelsResponse]{Method: "GET", Path: "/experiment/labels", Access: ByBoth, Object: KindExperiment, Verb: View, List: true,
+		Summary: "List the labels that experiments have"}
 	ContinueExperiment = Endpoint[ContinueExperimentRequest, ContinueExperimentResponse]{Method: "POST", Path: "/experiments/continue", Access: ByUsers, Object: KindExperiment, Verb: Change, NamedIn: Body, BodyLimit: ReportBody,
 		Summary: "Continue an experiment that has ended"}
 	GetExperiment = Endpoint[None, GetExperimentResponse]{Method: "GET", Path: "/experiments/:id", Access: ByBoth, Object: KindExperiment, Verb: View,
@@ -40,14 +38,12 @@ var (
 		Summary: "List the files of an experiment's code"}
 	GetModelDefFile = Endpoint[FileRequest, None]{Method: "POST", Path: "/experiments/:id/file", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true, Audit: AuditOthers,
 		Summary: "Get a file of an experiment's code, in base64"}
-	DownloadModelDefFile = Endpoint[None, None]{Method: "GET", Path: "/experiments/:id/file/download", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true, Audit: AuditOthers,
-		Summary: "Download a file of an experiment's code",
-		Params:  "path"}
+	DownloadModelDefFile = Endpoint[GetFileRequest, None]{Method: "GET", Path: "/experiments/:id/file/download", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true, Audit: AuditOthers,
+		Summary: "Download a file of an experiment's code"}
 	DownloadOldModelDef = Endpoint[None, None]{Method: "GET", Path: "//experiments/:id/model_def", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true, Audit: AuditOthers,
 		Summary: "Download the code of an experiment as tar.gz, for clients from before /api/v1"}
-	DownloadOldModelDefFile = Endpoint[None, None]{Method: "GET", Path: "//experiments/:id/file/download", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true, Audit: AuditOthers,
-		Summary: "Download a file of an experiment's code, for clients from before /api/v1",
-		Params:  "path"}
+	DownloadOldModelDefFile = Endpoint[GetFileRequest, None]{Method: "GET", Path: "//experiments/:id/file/download", Access: ByBoth, Object: KindExperiment, Verb: View, Stream: true, Audit: AuditOthers,
+		Summary: "Download a file of an experiment's code, for clients from before /api/v1"}
 	GetValidationHistory = Endpoint[None, ValidationHistory]{Method: "GET", Path: "/experiments/:id/validation-history", Access: ByBoth, Object: KindExperiment, Verb: View,
 		Summary: "List how the best validation metric of an experiment improved over time"}
 	GetBestMetric = Endpoint[None, BestMetricResponse]{Method: "GET", Path: "/experiments/:id/searcher/best_searcher_validation_metric", Access: ByBoth, Object: KindExperiment, Verb: View,

@@ -8,9 +8,8 @@ var (
 		Summary: "Delete the files of checkpoints that match patterns; without patterns, read the list of their files from storage again"}
 	RemoveTensorboardFiles = Endpoint[None, Empty]{Method: "DELETE", Path: "/experiments/:id/tensorboard-files", Access: ByUsers, Object: KindExperiment, Verb: Change, Waits: true,
 		Summary: "Delete the files that TensorBoards of an experiment read, and wait until they are gone"}
-	PreviewGC = Endpoint[None, PreviewGCResponse]{Method: "GET", Path: "//experiments/:id/preview_gc", Access: ByBoth, Object: KindExperiment, Verb: View,
-		Summary: "Preview which checkpoints of an experiment a policy would delete",
-		Params:  "save_experiment_best save_trial_best save_trial_latest offset"}
+	PreviewGC = Endpoint[PreviewGCRequest, PreviewGCResponse]{Method: "GET", Path: "//experiments/:id/preview_gc", Access: ByBoth, Object: KindExperiment, Verb: View,
+		Summary: "Preview which checkpoints of an experiment a policy would delete"}
 	ListGCs = Endpoint[None, GetGCsResponse]{Method: "GET", Path: "/detent/experiments/:id/collections", Access: ByBoth, Object: KindExperiment, Verb: View,
 		Summary: "List the garbage collections of an experiment"}
 	ReportFreed = Endpoint[FreedRequest, None]{Method: "POST", Path: "/detent/collections/:task/freed", Access: ByTasks, Object: KindTask, Verb: Report, BodyLimit: ReportBody,

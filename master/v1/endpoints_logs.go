@@ -8,10 +8,12 @@ var (
 		Summary: "Send log lines, in the form of Determined's tasks"}
 	ShipOldTaskLogs = Endpoint[None, None]{Method: "POST", Path: "//task-logs", Access: ByBoth, Object: KindTask, Verb: Report, NamedIn: Body, BodyLimit: ReportBody, Stream: true, After: true,
 		Summary: "Send log lines, in the form of older tasks"}
-	StreamTrialLogs = Endpoint[None, None]{Method: "GET", Path: "/trials/:id/logs", Access: ByBoth, Object: KindTrial, Verb: View, Stream: true, Audit: AuditOthers,
+	StreamTrialLogs = Endpoint[GetLogsRequest, None]{Method: "GET", Path: "/trials/:id/logs", Access: ByBoth, Object: KindTrial, Verb: View, Stream: true, Audit: AuditOthers,
 		Summary: "Stream the log of a trial"}
-	StreamTaskLogs = Endpoint[None, None]{Method: "GET", Path: "/tasks/:id/logs", Access: ByBoth, Object: KindTask, Verb: View, Stream: true, Audit: AuditOthers,
+	StreamTaskLogs = Endpoint[GetLogsRequest, None]{Method: "GET", Path: "/tasks/:id/logs", Access: ByBoth, Object: KindTask, Verb: View, Stream: true, Audit: AuditOthers,
 		Summary: "Stream the log of a task"}
+	SearchLogs = Endpoint[SearchLogsRequest, SearchLogsResponse]{Method: "GET", Path: "/detent/logs/search", Access: ByUsers, Object: KindTask, Verb: View, List: true, Audit: AuditAlways,
+		Summary: "Search the logs of all tasks that you may view for a text, for a bounded time"}
 	RetainExperimentLogs = Endpoint[RetainLogsRequest, Empty]{Method: "PUT", Path: "/experiments/:id/retain_logs", Access: ByUsers, Object: KindExperiment, Verb: Change, Again: true,
 		Summary: "Set for how many days the logs of an experiment's trials are kept"}
 	RetainManyLogs = Endpoint[RetainManyLogsRequest, BulkResponse]{Method: "PUT", Path: "/projects/:id/experiments/retain_logs", Access: ByUsers, Object: KindProject, Verb: View, BodyLimit: ReportBody, Again: true,
@@ -22,8 +24,8 @@ var (
 		Summary: "Get the number of days until the log of a trial is deleted"}
 	CleanupLogs = Endpoint[None, CleanupLogsResponse]{Method: "POST", Path: "/cleanup_logs", Access: ByAdmins, Object: KindCluster, Verb: Administer, Again: true,
 		Summary: "Delete the logs whose retention has ended, now"}
-	StreamTrialLogFields = Endpoint[None, None]{Method: "GET", Path: "/trials/:id/logs/fields", Access: ByBoth, Object: KindTrial, Verb: View, Stream: true,
+	StreamTrialLogFields = Endpoint[FollowRequest, None]{Method: "GET", Path: "/trials/:id/logs/fields", Access: ByBoth, Object: KindTrial, Verb: View, Stream: true,
 		Summary: "Stream the values by which the log of a trial can be filtered"}
-	StreamTaskLogFields = Endpoint[None, None]{Method: "GET", Path: "/tasks/:id/logs/fields", Access: ByBoth, Object: KindTask, Verb: View, Stream: true,
+	StreamTaskLogFields = Endpoint[FollowRequest, None]{Method: "GET", Path: "/tasks/:id/logs/fields", Access: ByBoth, Object: KindTask, Verb: View, Stream: true,
 		Summary: "Stream the values by which the log of a task can be filtered"}
 )

@@ -18,25 +18,23 @@ var (
 		Summary: "List the profiles of this master, as a page"}
 	GetProfile = Endpoint[None, None]{Method: "GET", Path: "//debug/pprof/:profile", Access: ByAdmins, Object: KindCluster, Verb: Administer, Stream: true, Audit: AuditAlways,
 		Summary: "Profile this master: the heap, its goroutines, or its processor use for up to 60 seconds, in the form of Go's pprof",
-		Params:  "seconds debug gc"}
+		Others:  []string{"seconds", "debug", "gc"}}
 	FollowUpdates = Endpoint[None, None]{Method: "GET", Path: "//stream", Access: ByBoth, Object: KindProject, Verb: View, List: true, Stream: true,
 		Summary: "Follow projects, models and versions of models over a WebSocket, as Determined's streaming client does"}
 	GetMasterConfig = Endpoint[None, GetMasterConfigResponse]{Method: "GET", Path: "/master/config", Access: ByAdmins, Object: KindCluster, Verb: Administer,
 		Summary: "Get the master's configuration, without secrets"}
 	PatchMasterConfig = Endpoint[PatchMasterConfigRequest, Empty]{Method: "PATCH", Path: "/master/config", Access: ByAdmins, Object: KindCluster, Verb: Administer, Again: true,
-		Summary: "Change the level or the colour of the logs of all running masters; a master that starts has what its configuration says"}
-	ListAudit = Endpoint[None, AuditResponse]{Method: "GET", Path: "/detent/audit", Access: ByAdmins, Object: KindCluster, Verb: Administer, Audit: AuditAlways,
-		Summary: "List the audit trail, the newest entries first",
-		Params:  "username kind object verb workspaceId failed since until before limit"}
+		Summary: "Change the level or the colour of the logs of all running masters; a master that starts later uses its configuration"}
+	ListAudit = Endpoint[GetAuditRequest, AuditResponse]{Method: "GET", Path: "/detent/audit", Access: ByAdmins, Object: KindCluster, Verb: Administer, Audit: AuditAlways,
+		Summary: "List the audit trail, the newest entries first"}
 	GetClusterMessage = Endpoint[None, GetClusterMessageResponse]{Method: "GET", Path: "/master/cluster_message", Access: ByAdmins, Object: KindCluster, Verb: Administer,
 		Summary: "Get the message to all users, also one that is not shown now"}
 	SetClusterMessage = Endpoint[SetClusterMessageRequest, Empty]{Method: "PUT", Path: "/master/cluster_message", Access: ByAdmins, Object: KindCluster, Verb: Administer, Again: true,
 		Summary: "Set the message to all users, and from when until when it is shown; it replaces the message before"}
 	DeleteClusterMessage = Endpoint[None, Empty]{Method: "DELETE", Path: "/master/cluster_message", Access: ByAdmins, Object: KindCluster, Verb: Administer,
 		Summary: "Clear the message to all users"}
-	StreamMasterLogs = Endpoint[None, None]{Method: "GET", Path: "/master/logs", Access: ByUsers, Object: KindMasterLog, Verb: View, Stream: true,
-		Summary: "Stream the log of the masters; a negative offset counts from the end",
-		Params:  "follow limit offset"}
+	StreamMasterLogs = Endpoint[GetMasterLogsRequest, None]{Method: "GET", Path: "/master/logs", Access: ByUsers, Object: KindMasterLog, Verb: View, Stream: true,
+		Summary: "Stream the log of the masters; a negative offset counts from the end"}
 	TrustNomad = Endpoint[None, None]{Method: "POST", Path: "/detent/nomad/trust", Access: ByAdmins, Object: KindCluster, Verb: Administer, Again: true,
 		Summary: "Trust Nomad's present state, after an administrator has checked it: the loop treats what Nomad no longer has as lost, once"}
 	ListOrphans = Endpoint[None, GetOrphansResponse]{Method: "GET", Path: "/detent/nomad/orphans", Access: ByAdmins, Object: KindCluster, Verb: Administer,
@@ -49,9 +47,8 @@ var (
 		Summary: "Download the command line, for programs in tasks"}
 	DownloadHarness = Endpoint[None, None]{Method: "GET", Path: "//harness/:name", Access: Public, Stream: true,
 		Summary: "Download the Python package for tasks, as <sha256>.tar.gz"}
-	FollowLive = Endpoint[None, None]{Method: "GET", Path: "/detent/live", Access: ByUsers, Object: KindTrial, Verb: View, NamedIn: Query, Stream: true,
-		Summary: "Stream changes of state and the reports of trials as server-sent events, for pages",
-		Params:  "trials after"}
+	FollowLive = Endpoint[FollowLiveRequest, None]{Method: "GET", Path: "/detent/live", Access: ByUsers, Object: KindTrial, Verb: View, NamedIn: Query, Stream: true,
+		Summary: "Stream changes of state and the reports of trials as server-sent events, for pages"}
 	GetOpenAPI = Endpoint[None, None]{Method: "GET", Path: "/openapi.json", Access: Public, Stream: true,
 		Summary: "Get this description of the API, in OpenAPI 3.1"}
 	GetSwagger = Endpoint[None, None]{Method: "GET", Path: "/api.swagger.json", Access: Public, Stream: true,

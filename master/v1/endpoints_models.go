@@ -2,9 +2,8 @@ package v1
 
 // The endpoints of the model registry. A model is named by its name or its number.
 var (
-	ListModels = Endpoint[None, GetModelsResponse]{Method: "GET", Path: "/models", Access: ByBoth, Object: KindModel, Verb: View, List: true,
-		Summary: "List models",
-		Params:  "name description labels archived id users userIds workspaceIds workspaceNames limit offset orderBy sortBy"}
+	ListModels = Endpoint[GetModelsRequest, GetModelsResponse]{Method: "GET", Path: "/models", Access: ByBoth, Object: KindModel, Verb: View, List: true,
+		Summary: "List models"}
 	CreateModel = Endpoint[PostModelRequest, PostModelResponse]{Method: "POST", Path: "/models", Access: ByUsers, Object: KindModel, Verb: Create, BodyLimit: ConfigBody,
 		Summary: "Create a model"}
 	GetModel = Endpoint[None, GetModelResponse]{Method: "GET", Path: "/models/:name", Access: ByBoth, Object: KindModel, Verb: View,
@@ -19,12 +18,10 @@ var (
 		Summary: "Unarchive a model"}
 	MoveModel = Endpoint[MoveModelRequest, None]{Method: "POST", Path: "/models/:name/move", Access: ByUsers, Object: KindModel, Verb: Edit, Again: true,
 		Summary: "Move a model to another workspace"}
-	ListModelLabels = Endpoint[None, GetModelLabelsResponse]{Method: "GET", Path: "/model/labels", Access: ByBoth, Object: KindModel, Verb: View, List: true,
-		Summary: "List the labels of models, the most used first",
-		Params:  "workspaceId"}
-	ListModelVersions = Endpoint[None, GetModelVersionsResponse]{Method: "GET", Path: "/models/:name/versions", Access: ByBoth, Object: KindModel, Verb: View,
-		Summary: "List the versions of a model",
-		Params:  "limit offset orderBy sortBy"}
+	ListModelLabels = Endpoint[GetModelLabelsRequest, GetModelLabelsResponse]{Method: "GET", Path: "/model/labels", Access: ByBoth, Object: KindModel, Verb: View, List: true,
+		Summary: "List the labels of models, the most used first"}
+	ListModelVersions = Endpoint[GetModelVersionsRequest, GetModelVersionsResponse]{Method: "GET", Path: "/models/:name/versions", Access: ByBoth, Object: KindModel, Verb: View,
+		Summary: "List the versions of a model"}
 	CreateModelVersion = Endpoint[PostModelVersionRequest, PostModelVersionResponse]{Method: "POST", Path: "/models/:name/versions", Access: ByUsers, Object: KindModel, Verb: Edit, BodyLimit: ConfigBody,
 		Summary: "Register a checkpoint as the next version of a model"}
 	GetModelVersion = Endpoint[None, GetModelVersionResponse]{Method: "GET", Path: "/models/:name/versions/:version", Access: ByBoth, Object: KindModel, Verb: View,
@@ -33,10 +30,8 @@ var (
 		Summary: "Change a version of a model"}
 	DeleteModelVersion = Endpoint[None, None]{Method: "DELETE", Path: "/models/:name/versions/:version", Access: ByUsers, Object: KindModel, Verb: Change,
 		Summary: "Delete a version of a model; its checkpoint stays"}
-	ModelVersionMetrics = Endpoint[None, GetTrialMetricsByModelVersionResponse]{Method: "GET", Path: "/models/:name/versions/:version/metrics", Access: ByBoth, Object: KindModel, Verb: View, Slow: true,
-		Summary: "List the metrics of the trials that reported that they work with a version of a model",
-		Params:  "trialSourceInfoType metricGroup"}
-	CheckpointMetrics = Endpoint[None, GetTrialMetricsByCheckpointResponse]{Method: "GET", Path: "/checkpoints/:uuid/metrics", Access: ByBoth, Object: KindCheckpoint, Verb: View, Slow: true,
-		Summary: "List the metrics of the trials that reported that they work with a checkpoint",
-		Params:  "trialSourceInfoType metricGroup"}
+	ModelVersionMetrics = Endpoint[GetSourceMetricsRequest, GetTrialMetricsByModelVersionResponse]{Method: "GET", Path: "/models/:name/versions/:version/metrics", Access: ByBoth, Object: KindModel, Verb: View, Slow: true,
+		Summary: "List the metrics of the trials that reported that they work with a version of a model"}
+	CheckpointMetrics = Endpoint[GetSourceMetricsRequest, GetTrialMetricsByCheckpointResponse]{Method: "GET", Path: "/checkpoints/:uuid/metrics", Access: ByBoth, Object: KindCheckpoint, Verb: View, Slow: true,
+		Summary: "List the metrics of the trials that reported that they work with a checkpoint"}
 )

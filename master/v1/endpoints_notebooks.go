@@ -2,9 +2,8 @@ package v1
 
 // The endpoints of notebooks.
 var (
-	ListNotebooks = Endpoint[None, GetNotebooksResponse]{Method: "GET", Path: "/notebooks", Access: ByBoth, Object: KindNotebook, Verb: View, List: true,
-		Summary: "List notebooks",
-		Params:  "users userIds workspaceId limit offset orderBy sortBy"}
+	ListNotebooks = Endpoint[GetCommandsRequest, GetNotebooksResponse]{Method: "GET", Path: "/notebooks", Access: ByBoth, Object: KindNotebook, Verb: View, List: true,
+		Summary: "List notebooks"}
 	CreateNotebook = Endpoint[LaunchNotebookRequest, LaunchNotebookResponse]{Method: "POST", Path: "/notebooks", Access: ByUsers, Object: KindNotebook, Verb: Create, Files: "files",
 		Summary: "Start a notebook"}
 	GetNotebook = Endpoint[None, GetNotebookResponse]{Method: "GET", Path: "/notebooks/:id", Access: ByBoth, Object: KindNotebook, Verb: View,

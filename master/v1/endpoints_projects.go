@@ -18,9 +18,8 @@ var (
 		Summary: "Replace the notes of a project"}
 	AddProjectNote = Endpoint[Note, AddProjectNoteResponse]{Method: "POST", Path: "/projects/:id/notes", Access: ByUsers, Object: KindProject, Verb: Change, BodyLimit: ReportBody,
 		Summary: "Add a note to a project"}
-	ListProjectColumns = Endpoint[None, GetProjectColumnsResponse]{Method: "GET", Path: "/projects/:id/columns", Access: ByBoth, Object: KindProject, Verb: View, List: true,
-		Summary: "List the columns by which a project's experiments, or its runs, can be searched; project 0 means all projects",
-		Params:  "tableType"}
+	ListProjectColumns = Endpoint[GetProjectColumnsRequest, GetProjectColumnsResponse]{Method: "GET", Path: "/projects/:id/columns", Access: ByBoth, Object: KindProject, Verb: View, List: true,
+		Summary: "List the columns by which a project's experiments, or its runs, can be searched; project 0 means all projects"}
 	ListMetricRanges = Endpoint[None, GetProjectNumericMetricsRangeResponse]{Method: "GET", Path: "/projects/:id/experiments/metric-ranges", Access: ByBoth, Object: KindProject, Verb: View, List: true,
 		Summary: "List the smallest and the largest values of the metrics of a project's experiments, over their best trials; project 0 means all projects"}
 	ListMetadataValues = Endpoint[None, GetMetadataValuesResponse]{Method: "GET", Path: "/projects/:id/metadata/*", Access: ByBoth, Object: KindProject, Verb: View, List: true,

@@ -2,9 +2,8 @@ package v1
 
 // The endpoints of quotas, which Determined does not have.
 var (
-	ListQuotas = Endpoint[None, GetQuotasResponse]{Method: "GET", Path: "/detent/quotas", Access: ByBoth, Object: KindQuota, Verb: View, List: true,
-		Summary: "List quotas with what is held or used",
-		Params:  "limit offset workspaceId projectId userId"}
+	ListQuotas = Endpoint[GetQuotasRequest, GetQuotasResponse]{Method: "GET", Path: "/detent/quotas", Access: ByBoth, Object: KindQuota, Verb: View, List: true,
+		Summary: "List quotas with what is held or used"}
 	PutQuota = Endpoint[PutQuotaRequest, PutQuotaResponse]{Method: "PUT", Path: "/detent/quotas", Access: ByUsers, Object: KindQuota, Verb: Change, NamedIn: Body, Again: true,
 		Summary: "Set a quota of a workspace, a project or a user"}
 	DeleteQuota = Endpoint[None, Empty]{Method: "DELETE", Path: "/detent/quotas/:id", Access: ByUsers, Object: KindQuota, Verb: Change,

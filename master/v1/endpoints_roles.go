@@ -31,10 +31,8 @@ var (
 		Summary: "Take roles from users and groups"}
 	GetPermissionsSummary = Endpoint[None, GetPermissionsSummaryResponse]{Method: "GET", Path: "/permissions/summary", Access: ByUsers, Object: KindOwn,
 		Summary: "Get your roles, with where you have them"}
-	ListWorkspaceMembers = Endpoint[None, GetGroupsAndUsersAssignedToWorkspaceResponse]{Method: "GET", Path: "/roles/workspace/:workspace", Access: ByUsers, Object: KindWorkspace, Verb: View,
-		Summary: "List the users and groups with roles in a workspace",
-		Params:  "name"}
-	PreviewAccess = Endpoint[None, AccessPreviewResponse]{Method: "GET", Path: "/detent/access/preview", Access: ByAdmins, Object: KindRole, Verb: Administer,
-		Summary: "Show what each user would see and change with roles",
-		Params:  "limit offset"}
+	ListWorkspaceMembers = Endpoint[GetWorkspaceMembersRequest, GetGroupsAndUsersAssignedToWorkspaceResponse]{Method: "GET", Path: "/roles/workspace/:workspace", Access: ByUsers, Object: KindWorkspace, Verb: View,
+		Summary: "List the users and groups with roles in a workspace"}
+	PreviewAccess = Endpoint[GetListRequest, AccessPreviewResponse]{Method: "GET", Path: "/detent/access/preview", Access: ByAdmins, Object: KindRole, Verb: Administer,
+		Summary: "Show what each user would see and change with roles"}
 )

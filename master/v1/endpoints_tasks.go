@@ -16,9 +16,8 @@ var (
 		Summary: "Get a task with its attempts, newest first"}
 	CreateGenericTask = Endpoint[CreateGenericTaskRequest, CreateGenericTaskResponse]{Method: "POST", Path: "/generic-tasks", Access: ByUsers, Object: KindTask, Verb: Create, Files: "contextDirectory",
 		Summary: "Create a generic task: a program that can be paused, and that can have tasks below it"}
-	ListGenericTasks = Endpoint[None, GetGenericTasksResponse]{Method: "GET", Path: "/detent/generic-tasks", Access: ByBoth, Object: KindTask, Verb: View, List: true,
-		Summary: "List generic tasks with their places in trees; those that ended more than a week ago are left out",
-		Params:  "users userIds workspaceId limit offset orderBy sortBy"}
+	ListGenericTasks = Endpoint[GetCommandsRequest, GetGenericTasksResponse]{Method: "GET", Path: "/detent/generic-tasks", Access: ByBoth, Object: KindTask, Verb: View, List: true,
+		Summary: "List generic tasks with their places in trees; those that ended more than a week ago are left out"}
 	GetGenericTaskConfig = Endpoint[None, GetGenericTaskConfigResponse]{Method: "GET", Path: "/tasks/:id/config", Access: ByBoth, Object: KindTask, Verb: View,
 		Summary: "Get the configuration of a generic task as it was submitted, as JSON in a string"}
 	KillGenericTask = Endpoint[KillGenericTaskRequest, Empty]{Method: "POST", Path: "/tasks/:id/kill", Access: ByUsers, Object: KindTask, Verb: Change,

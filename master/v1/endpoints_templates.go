@@ -2,9 +2,8 @@ package v1
 
 // The endpoints of templates.
 var (
-	ListTemplates = Endpoint[None, GetTemplatesResponse]{Method: "GET", Path: "/templates", Access: ByBoth, Object: KindTemplate, Verb: View, List: true,
-		Summary: "List templates",
-		Params:  "name workspaceIds limit offset orderBy sortBy"}
+	ListTemplates = Endpoint[GetTemplatesRequest, GetTemplatesResponse]{Method: "GET", Path: "/templates", Access: ByBoth, Object: KindTemplate, Verb: View, List: true,
+		Summary: "List templates"}
 	GetTemplate = Endpoint[None, TemplateResponse]{Method: "GET", Path: "/templates/:name", Access: ByBoth, Object: KindTemplate, Verb: View,
 		Summary: "Get a template"}
 	CreateTemplate = Endpoint[Template, TemplateResponse]{Method: "POST", Path: "/templates/:name", Access: ByUsers, Object: KindTemplate, Verb: Create, BodyLimit: ConfigBody,

@@ -2,9 +2,8 @@ package v1
 
 // The endpoints of tensorboards.
 var (
-	ListTensorboards = Endpoint[None, GetTensorboardsResponse]{Method: "GET", Path: "/tensorboards", Access: ByBoth, Object: KindTensorboard, Verb: View, List: true,
-		Summary: "List TensorBoards",
-		Params:  "users userIds workspaceId limit offset orderBy sortBy"}
+	ListTensorboards = Endpoint[GetCommandsRequest, GetTensorboardsResponse]{Method: "GET", Path: "/tensorboards", Access: ByBoth, Object: KindTensorboard, Verb: View, List: true,
+		Summary: "List TensorBoards"}
 	CreateTensorboard = Endpoint[LaunchTensorboardRequest, LaunchTensorboardResponse]{Method: "POST", Path: "/tensorboards", Access: ByUsers, Object: KindTensorboard, Verb: Create, Files: "files",
 		Summary: "Start a TensorBoard for experiments and trials"}
 	GetTensorboard = Endpoint[None, GetTensorboardResponse]{Method: "GET", Path: "/tensorboards/:id", Access: ByBoth, Object: KindTensorboard, Verb: View,

@@ -12,26 +12,20 @@ var (
 		Summary: "Get the length to which a trial is to train"}
 	CompleteSearcherOperation = Endpoint[CompletedOperationRequest, None]{Method: "POST", Path: "/trials/:id/searcher/completed_operation", Access: ByBoth, Object: KindTrial, Verb: Report,
 		Summary: "Report that a trial has trained to a length"}
-	ListTrials = Endpoint[None, GetExperimentTrialsResponse]{Method: "GET", Path: "/experiments/:id/trials", Access: ByBoth, Object: KindExperiment, Verb: View,
-		Summary: "List the trials of an experiment",
-		Params:  "states limit offset orderBy sortBy"}
+	ListTrials = Endpoint[GetExperimentTrialsRequest, GetExperimentTrialsResponse]{Method: "GET", Path: "/experiments/:id/trials", Access: ByBoth, Object: KindExperiment, Verb: View,
+		Summary: "List the trials of an experiment"}
 	GetTrial = Endpoint[None, GetTrialResponse]{Method: "GET", Path: "/trials/:id", Access: ByBoth, Object: KindTrial, Verb: View,
 		Summary: "Get a trial"}
 	KillTrial = Endpoint[None, Empty]{Method: "POST", Path: "/trials/:id/kill", Access: ByUsers, Object: KindTrial, Verb: Change, Again: true,
 		Summary: "Kill a trial: it ends at once"}
-	ListTrialWorkloads = Endpoint[None, GetTrialWorkloadsResponse]{Method: "GET", Path: "/trials/:id/workloads", Access: ByBoth, Object: KindTrial, Verb: View,
-		Summary: "List the training, validation and checkpoint steps of a trial",
-		Params:  "filter group includeBatchMetrics metricType removeDeletedCheckpoints sortKey limit offset orderBy"}
-	ListTrialCheckpoints = Endpoint[None, GetTrialCheckpointsResponse]{Method: "GET", Path: "/trials/:id/checkpoints", Access: ByBoth, Object: KindTrial, Verb: View,
-		Summary: "List the checkpoints of a trial",
-		Params:  "states sortByAttr sortByMetric orderBy limit offset"}
-	ListSearchTrials = Endpoint[None, GetSearchTrialsResponse]{Method: "GET", Path: "/detent/experiments/:id/search-trials", Access: ByBoth, Object: KindExperiment, Verb: View,
-		Summary: "List the trials of a search by id, each with its downsampled curve of one metric",
-		Params:  "metric group points after limit changedSince"}
-	ListExperimentAttempts = Endpoint[None, ListAttemptsResponse]{Method: "GET", Path: "/detent/experiments/:id/attempts", Access: ByBoth, Object: KindExperiment, Verb: View,
-		Summary: "List the attempts of the trials of an experiment with their nodes and the reasons of their ends, newest first",
-		Params:  "limit offset trial"}
-	ListTaskAttempts = Endpoint[None, ListAttemptsResponse]{Method: "GET", Path: "/detent/tasks/:id/attempts", Access: ByBoth, Object: KindTask, Verb: View,
-		Summary: "List the attempts of a task with their nodes and the reasons of their ends, newest first",
-		Params:  "limit offset"}
+	ListTrialWorkloads = Endpoint[GetTrialWorkloadsRequest, GetTrialWorkloadsResponse]{Method: "GET", Path: "/trials/:id/workloads", Access: ByBoth, Object: KindTrial, Verb: View,
+		Summary: "List the training, validation and checkpoint steps of a trial"}
+	ListTrialCheckpoints = Endpoint[GetCheckpointsRequest, GetTrialCheckpointsResponse]{Method: "GET", Path: "/trials/:id/checkpoints", Access: ByBoth, Object: KindTrial, Verb: View,
+		Summary: "List the checkpoints of a trial"}
+	ListSearchTrials = Endpoint[GetSearchTrialsRequest, GetSearchTrialsResponse]{Method: "GET", Path: "/detent/experiments/:id/search-trials", Access: ByBoth, Object: KindExperiment, Verb: View,
+		Summary: "List the trials of a search by id, each with its downsampled curve of one metric"}
+	ListExperimentAttempts = Endpoint[GetAttemptsRequest, ListAttemptsResponse]{Method: "GET", Path: "/detent/experiments/:id/attempts", Access: ByBoth, Object: KindExperiment, Verb: View,
+		Summary: "List the attempts of the trials of an experiment with their nodes and the reasons of their ends, newest first"}
+	ListTaskAttempts = Endpoint[GetListRequest, ListAttemptsResponse]{Method: "GET", Path: "/detent/tasks/:id/attempts", Access: ByBoth, Object: KindTask, Verb: View,
+		Summary: "List the attempts of a task with their nodes and the reasons of their ends, newest first"}
 )

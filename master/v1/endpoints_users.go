@@ -4,17 +4,19 @@ package v1
 var (
 	Login = Endpoint[LoginRequest, LoginResponse]{Method: "POST", Path: "/auth/login", Access: Public, Audit: AuditAlways,
 		Summary: "Sign in with a username and a password"}
+	LoginJob = Endpoint[LoginJobRequest, LoginResponse]{Method: "POST", Path: "/detent/auth/job", Access: Public, Audit: AuditAlways,
+		Summary: "Sign a job of Nomad in with its workload identity, as the service account that the operators chose for the job"}
 	Logout = Endpoint[None, Empty]{Method: "POST", Path: "/auth/logout", Access: ByUsers, Object: KindOwn, Audit: AuditAlways,
 		Summary: "Sign out"}
-	StartSignIn = Endpoint[None, None]{Method: "GET", Path: "//oidc/sso", Access: Public, Stream: true, Params: "relayState cliKey",
+	StartSignIn = Endpoint[None, None]{Method: "GET", Path: "//oidc/sso", Access: Public, Stream: true, Others: []string{"relayState", "cliKey"},
 		Summary: "Sign in with the first identity provider, in a browser"}
-	ConfirmSignIn = Endpoint[None, None]{Method: "POST", Path: "//oidc/sso", Access: Public, Stream: true, Params: "relayState cliKey",
+	ConfirmSignIn = Endpoint[None, None]{Method: "POST", Path: "//oidc/sso", Access: Public, Stream: true, Others: []string{"relayState", "cliKey"},
 		Summary: "Sign a program on the browser's machine in with the first identity provider"}
-	StartSignInWith = Endpoint[None, None]{Method: "GET", Path: "//oidc/sso/:provider", Access: Public, Stream: true, Params: "relayState cliKey",
+	StartSignInWith = Endpoint[None, None]{Method: "GET", Path: "//oidc/sso/:provider", Access: Public, Stream: true, Others: []string{"relayState", "cliKey"},
 		Summary: "Sign in with an identity provider, in a browser"}
-	ConfirmSignInWith = Endpoint[None, None]{Method: "POST", Path: "//oidc/sso/:provider", Access: Public, Stream: true, Params: "relayState cliKey",
+	ConfirmSignInWith = Endpoint[None, None]{Method: "POST", Path: "//oidc/sso/:provider", Access: Public, Stream: true, Others: []string{"relayState", "cliKey"},
 		Summary: "Sign a program on the browser's machine in with an identity provider"}
-	FinishSignIn = Endpoint[None, None]{Method: "GET", Path: "//oidc/callback", Access: Public, Stream: true, Params: "state code error error_description", Audit: AuditAlways,
+	FinishSignIn = Endpoint[None, None]{Method: "GET", Path: "//oidc/callback", Access: Public, Stream: true, Others: []string{"state", "code", "error", "error_description"}, Audit: AuditAlways,
 		Summary: "Complete a sign-in with an identity provider, which sends browsers here"}
 	StartDeviceSignIn = Endpoint[StartDeviceSignInRequest, StartDeviceSignInResponse]{Method: "POST", Path: "/detent/oidc/device", Access: Public,
 		Summary: "Sign in with an identity provider, on a machine without a browser"}
@@ -26,7 +28,7 @@ var (
 		Summary: "Get the signed-in user"}
 	GetOldMe = Endpoint[None, OldUser]{Method: "GET", Path: "//users/me", Access: ByBoth, Object: KindOwn,
 		Summary: "Get the signed-in user, in the form for sign-ins by a browser"}
-	OldLogin = Endpoint[OldLoginRequest, OldLoginResponse]{Method: "POST", Path: "//login", Access: Public, Audit: AuditAlways, Params: "cookie",
+	OldLogin = Endpoint[OldLoginRequest, OldLoginResponse]{Method: "POST", Path: "//login", Access: Public, Audit: AuditAlways, Others: []string{"cookie"},
 		Summary: "Sign in with a username and a password, in the form of Determined's oldest API; with cookie=true the response sets a cookie"}
 	OldLogout = Endpoint[None, Empty]{Method: "POST", Path: "//logout", Access: ByUsers, Object: KindOwn, Audit: AuditAlways,
 		Summary: "Sign out, in the form of Determined's oldest API"}
@@ -46,14 +48,12 @@ var (
 		Summary: "Delete all of your settings"}
 	PostUserActivity = Endpoint[PostUserActivityRequest, None]{Method: "POST", Path: "/users/activity", Access: ByUsers, Object: KindOwn, Again: true,
 		Summary: "Note that you looked at a project"}
-	ListVisitedProjects = Endpoint[None, GetProjectsByUserActivityResponse]{Method: "GET", Path: "/user/projects/activity", Access: ByUsers, Object: KindProject, Verb: View, List: true,
-		Summary: "List the projects that you have looked at, the latest first",
-		Params:  "limit"}
+	ListVisitedProjects = Endpoint[GetVisitedProjectsRequest, GetProjectsByUserActivityResponse]{Method: "GET", Path: "/user/projects/activity", Access: ByUsers, Object: KindProject, Verb: View, List: true,
+		Summary: "List the projects that you have looked at, the latest first"}
 	ChangeUsers = Endpoint[PatchUsersRequest, PatchUsersResponse]{Method: "PATCH", Path: "/users", Access: ByAdmins, Object: KindUser, Verb: Administer, Again: true,
 		Summary: "Activate or deactivate several users"}
-	ListUsers = Endpoint[None, GetUsersResponse]{Method: "GET", Path: "/users", Access: ByBoth, Object: KindUser, Verb: View, List: true,
-		Summary: "List users",
-		Params:  "active admin name limit offset orderBy sortBy"}
+	ListUsers = Endpoint[GetUsersRequest, GetUsersResponse]{Method: "GET", Path: "/users", Access: ByBoth, Object: KindUser, Verb: View, List: true,
+		Summary: "List users"}
 	CreateUser = Endpoint[PostUserRequest, PostUserResponse]{Method: "POST", Path: "/users", Access: ByAdmins, Object: KindUser, Verb: Administer,
 		Summary: "Create a user"}
 	GetUserByName = Endpoint[None, GetUserByUsernameResponse]{Method: "GET", Path: "/users/:name/by-username", Access: ByBoth, Object: KindUser, Verb: View,

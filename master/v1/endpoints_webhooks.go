@@ -14,9 +14,8 @@ var (
 		Summary: "Delete a webhook with the events that wait for it"}
 	TestWebhook = Endpoint[None, TestWebhookResponse]{Method: "POST", Path: "/webhooks/:id/test", Access: ByUsers, Object: KindWebhook, Verb: Change,
 		Summary: "Send a test event to a webhook"}
-	ListWebhookDeliveries = Endpoint[None, GetWebhookDeliveriesResponse]{Method: "GET", Path: "/detent/webhooks/:id/deliveries", Access: ByUsers, Object: KindWebhook, Verb: Change,
-		Summary: "List the newest events of a webhook, with the results of the requests",
-		Params:  "before limit"}
+	ListWebhookDeliveries = Endpoint[GetWebhookDeliveriesRequest, GetWebhookDeliveriesResponse]{Method: "GET", Path: "/detent/webhooks/:id/deliveries", Access: ByUsers, Object: KindWebhook, Verb: Change,
+		Summary: "List the newest events of a webhook, with the results of the requests"}
 	RedeliverWebhook = Endpoint[None, RedeliverWebhookResponse]{Method: "POST", Path: "/detent/webhooks/:id/deliveries/:delivery/redeliver", Access: ByUsers, Object: KindWebhook, Verb: Change,
 		Summary: "Send an event to a webhook once more"}
 )

@@ -2,9 +2,8 @@ package v1
 
 // The endpoints of workspaces.
 var (
-	ListWorkspaces = Endpoint[None, GetWorkspacesResponse]{Method: "GET", Path: "/workspaces", Access: ByBoth, Object: KindWorkspace, Verb: View, List: true,
-		Summary: "List workspaces",
-		Params:  "archived name nameCaseSensitive pinned users userIds limit offset orderBy sortBy"}
+	ListWorkspaces = Endpoint[GetWorkspacesRequest, GetWorkspacesResponse]{Method: "GET", Path: "/workspaces", Access: ByBoth, Object: KindWorkspace, Verb: View, List: true,
+		Summary: "List workspaces"}
 	CreateWorkspace = Endpoint[PostWorkspaceRequest, PostWorkspaceResponse]{Method: "POST", Path: "/workspaces", Access: ByUsers, Object: KindWorkspace, Verb: Create,
 		Summary: "Create a workspace"}
 	GetWorkspace = Endpoint[None, GetWorkspaceResponse]{Method: "GET", Path: "/workspaces/:id", Access: ByBoth, Object: KindWorkspace, Verb: View,
@@ -17,9 +16,8 @@ var (
 		Summary: "Archive a workspace"}
 	UnarchiveWorkspace = Endpoint[None, Empty]{Method: "POST", Path: "/workspaces/:id/unarchive", Access: ByUsers, Object: KindWorkspace, Verb: Change, Again: true,
 		Summary: "Unarchive a workspace"}
-	ListProjects = Endpoint[None, GetWorkspaceProjectsResponse]{Method: "GET", Path: "/workspaces/:id/projects", Access: ByBoth, Object: KindWorkspace, Verb: View, List: true,
-		Summary: "List the projects of a workspace",
-		Params:  "archived name users userIds limit offset orderBy sortBy"}
+	ListProjects = Endpoint[GetWorkspaceProjectsRequest, GetWorkspaceProjectsResponse]{Method: "GET", Path: "/workspaces/:id/projects", Access: ByBoth, Object: KindWorkspace, Verb: View, List: true,
+		Summary: "List the projects of a workspace"}
 	CreateProject = Endpoint[PostProjectRequest, PostProjectResponse]{Method: "POST", Path: "/workspaces/:id/projects", Access: ByUsers, Object: KindWorkspace, Verb: View,
 		Summary: "Create a project in a workspace"}
 	PinWorkspace = Endpoint[None, Empty]{Method: "POST", Path: "/workspaces/:id/pin", Access: ByUsers, Object: KindWorkspace, Verb: View, Again: true,

@@ -180,14 +180,14 @@ type PutExperimentLabelResponse struct {
 
 // BulkExperimentFilters select experiments by their properties. An unset filter selects all.
 type BulkExperimentFilters struct {
-	Archived              *bool    `json:"archived,omitempty"`
-	Description           string   `json:"description,omitempty"`
-	ExcludedExperimentIDs []int    `json:"excludedExperimentIds,omitempty"`
-	Labels                []string `json:"labels,omitempty"`
-	Name                  string   `json:"name,omitempty"`
-	ProjectID             int      `json:"projectId,omitempty"`
-	States                []string `json:"states,omitempty"`
-	UserIDs               []int    `json:"userIds,omitempty"`
+	Archived              *bool             `json:"archived,omitempty"`
+	Description           string            `json:"description,omitempty"`
+	ExcludedExperimentIDs []int             `json:"excludedExperimentIds,omitempty"`
+	Labels                []string          `json:"labels,omitempty"`
+	Name                  string            `json:"name,omitempty"`
+	ProjectID             int               `json:"projectId,omitempty"`
+	States                []ExperimentState `json:"states,omitempty"`
+	UserIDs               []int             `json:"userIds,omitempty"`
 }
 
 // LabelsResponse is the labels in use.

@@ -2,7 +2,7 @@ package v1
 
 import "time"
 
-// GenericTaskState is an enum of the wire.
+// GenericTaskState is the state of a generic task, in the form of the API.
 type GenericTaskState string
 
 // The values of GenericTaskState.
@@ -24,14 +24,15 @@ type CreateGenericTaskRequest struct {
 	Config           string  `json:"config"` // YAML
 	ContextDirectory []File  `json:"contextDirectory"`
 	ProjectID        *int    `json:"projectId,omitempty"`
-	ForkedFrom       *string `json:"forkedFrom,omitempty"`     // the task whose configuration and code it has, where the request has none
-	ParentID         *string `json:"parentId,omitempty"`       // it ends and is paused with this task
-	InheritContext   *bool   `json:"inheritContext,omitempty"` // it has the code of its parent
-	NoPause          *bool   `json:"noPause,omitempty"`        // a pause of its parent does not pause it
+	ForkedFrom       *string `json:"forkedFrom,omitempty"`     // the task whose configuration and code replace those that the request lacks
+	ParentID         *string `json:"parentId,omitempty"`       // the parent: the new task ends and pauses with it
+	InheritContext   *bool   `json:"inheritContext,omitempty"` // the new task gets the code of its parent
+	NoPause          *bool   `json:"noPause,omitempty"`        // a pause of the parent does not pause the new task
 	Preview          *bool   `json:"preview,omitempty"`        // only check the request
 }
 
-// CreateGenericTaskResponse answers it. Config, with all defaults, and remarks are ours. A preview has no id.
+// CreateGenericTaskResponse has the id of the new task, which a preview lacks, and its configuration with
+// all defaults. Determined has neither Config nor Remarks.
 type CreateGenericTaskResponse struct {
 	TaskID   string          `json:"taskId"`
 	Config   Struct          `json:"config"`
@@ -43,8 +44,8 @@ type CreateGenericTaskResponse struct {
 type GenericTask struct {
 	ID           string           `json:"id"`
 	Description  string           `json:"description"`
-	State        TaskState        `json:"state"`     // of its newest attempt, as of other tasks
-	TaskState    GenericTaskState `json:"taskState"` // of the task
+	State        TaskState        `json:"state"`     // of its newest attempt, as in lists of other tasks
+	TaskState    GenericTaskState `json:"taskState"` // of the task, which may wait or pause between attempts
 	Username     string           `json:"username"`
 	DisplayName  string           `json:"displayName"`
 	UserID       int              `json:"userId"`

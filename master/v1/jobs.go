@@ -53,7 +53,9 @@ type Job struct {
 	Summary        *JobSummary `json:"summary"`
 	UserID         int         `json:"userId"`
 	Weight         float64     `json:"weight"`
-	WaitingReason  string      `json:"waitingReason"` // why it waits, in a sentence; not in Determined
+	WaitingReason  string      `json:"waitingReason"`  // why it waits, in a sentence; not in Determined
+	EstimatedStart *time.Time  `json:"estimatedStart"` // when it may start, if it waits and that can be said; not in Determined
+	StartUnknown   string      `json:"startUnknown"`   // else why not, as the end of a sentence; not in Determined
 }
 
 type JobSummary struct {

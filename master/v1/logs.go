@@ -64,3 +64,34 @@ type TrialLogsResponse struct {
 	Source      *string   `json:"source,omitempty"`
 	Stdtype     *string   `json:"stdtype,omitempty"`
 }
+
+// SearchLogsResponse is a message of the API: the logs with lines that have the text, those of running tasks first, then
+// those of tasks that ended last. Next is the value of before for the other logs, null if all were searched; then the search
+// has read all logs of tasks that ended after SearchedTo, which is null while it reads those of running tasks.
+type SearchLogsResponse struct {
+	Found      []FoundLog `json:"found"`
+	Next       *string    `json:"next"`
+	SearchedTo *time.Time `json:"searchedTo"`
+}
+
+// FoundLog is a message of the API: the newest lines of a log that have the text. More is true if there are others.
+type FoundLog struct {
+	TaskID       string      `json:"taskId"`
+	TaskType     TaskType    `json:"taskType"`
+	Name         string      `json:"name"`
+	Username     string      `json:"username"`
+	ExperimentID *int        `json:"experimentId"`
+	TrialID      *int        `json:"trialId"`
+	EndTime      *time.Time  `json:"endTime"`
+	Lines        []FoundLine `json:"lines"`
+	More         bool        `json:"more"`
+}
+
+// FoundLine is a message of the API: a line of a log.
+type FoundLine struct {
+	ID        string    `json:"id"`
+	Level     LogLevel  `json:"level"`
+	Timestamp time.Time `json:"timestamp"`
+	Log       string    `json:"log"`
+	RankID    *int      `json:"rankId"`
+}

@@ -1,5 +1,13 @@
 package v1
 
+// Headers of the answers to requests for a log: how many of its lines the master has deleted because
+// their retention had ended, and when it deleted the last of them (RFC 3339). An answer has them if the
+// number is not 0.
+const (
+	LogsDeletedHeader   = "X-Detent-Logs-Deleted"
+	LogsDeletedAtHeader = "X-Detent-Logs-Deleted-At"
+)
+
 // RetainLogsRequest sets for how many days the log of an experiment or a trial is kept.
 type RetainLogsRequest struct {
 	ExperimentID int  `json:"experimentId,omitempty"`

@@ -47,3 +47,19 @@ type ResourceAllocationAggregatedEntry struct {
 type ResourceAllocationAggregatedResponse struct {
 	ResourceEntries []ResourceAllocationAggregatedEntry `json:"resourceEntries"`
 }
+
+// DiskUse is how much disk the things of a workspace use.
+type DiskUse struct {
+	WorkspaceID     int    `json:"workspaceId"`
+	Workspace       string `json:"workspace"`
+	Checkpoints     int    `json:"checkpoints"`     // that have files
+	CheckpointBytes int64  `json:"checkpointBytes"` // of their files, in their storage
+	LogBytes        int64  `json:"logBytes"`        // of the lines that are not deleted, compressed, in the database
+	CodeBytes       int64  `json:"codeBytes"`       // of the code of experiments and tasks, packed, in the database; the same code counts once
+}
+
+// GetDiskUseResponse has the workspaces by their names.
+type GetDiskUseResponse struct {
+	Pagination *Pagination `json:"pagination"`
+	Workspaces []DiskUse   `json:"workspaces"`
+}

@@ -29,6 +29,7 @@ type agent struct {
 	configFile  string
 	args        func(configFile string) []string
 	ports       []string // by name
+	network     *Network // nil: the cluster's
 	ready       func(context.Context) error
 }
 
@@ -79,8 +80,13 @@ func (c *Cluster) launchAgent(a agent) error {
 	if err := os.WriteFile(file, a.config, 0o600); err != nil {
 		return err
 	}
+	path, args := a.binary.Path, a.args(file)
+	if a.network != nil {
+		// It becomes the agent's process.
+		path, args = "nsenter", append([]string{"--net=" + a.network.File, path}, args...)
+	}
 	process, err := proc.Start(proc.Spec{
-		Path: a.binary.Path, Args: a.args(file), Env: agentEnv(), Dir: dir, Log: c.logFile(a.name),
+		Path: path, Args: args, Env: agentEnv(), Dir: dir, Log: c.logFile(a.name),
 	})
 	if err != nil {
 		return err

@@ -41,8 +41,26 @@ type Client struct {
 	// Chroot is the part of this machine that tasks of the driver exec see; the default is that of the
 	// cluster's other nodes.
 	Chroot []string `json:"chroot,omitempty"`
+	// Network is a network namespace for its agents and tasks; nil: that of the cluster. The cluster needs
+	// the option Apart.
+	Network *Network `json:"network,omitempty"`
 	// Index selects the range of ports for its tasks. AddClient sets it.
 	Index int `json:"index"`
+}
+
+// Network is a network namespace of Linux that reaches the cluster's Interface, and that the Interface reaches.
+type Network struct {
+	File      string `json:"file"`      // of the namespace, such as /proc/7/ns/net
+	Interface string `json:"interface"` // for tasks, within the namespace
+	Address   string `json:"address"`   // of that interface
+}
+
+// address is where the node's agents listen.
+func (client Client) address() string {
+	if client.Network != nil {
+		return client.Network.Address
+	}
+	return loopback
 }
 
 // maxClients is the number of clients that can have a range of ports for tasks.
@@ -54,6 +72,9 @@ func (c *Cluster) AddClient(ctx context.Context, client Client) error {
 	return c.locked(ctx, func() error {
 		if !namePattern.MatchString(client.Name) {
 			return fmt.Errorf("the client's name %q is invalid: use at most 40 lower-case letters, digits and dashes", client.Name)
+		}
+		if client.Network != nil && !c.state.Apart {
+			return fmt.Errorf("the client %s has a network namespace of its own, and the servers listen on loopback only: start the cluster with the option Apart", client.Name)
 		}
 		client, err := c.addClientState(client)
 		if err != nil {
@@ -105,7 +126,7 @@ func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
 		if err := leftover.End(ctx, c.allocDir(name)); err != nil {
 			return err
 		}
-		if err := c.leaveConsul(ctx, name); err != nil {
+		if err := c.leaveConsul(ctx, c.client(name)); err != nil {
 			return err
 		}
 		if err := c.stopAgent(ctx, consulPart(name)); err != nil {
@@ -142,12 +163,22 @@ func (c *Cluster) makeIneligible(ctx context.Context, name string) error {
 	return nil
 }
 
+// client is the client of this name.
+func (c *Cluster) client(name string) Client {
+	for _, have := range c.state.Clients {
+		if have.Name == name {
+			return have
+		}
+	}
+	return Client{Name: name}
+}
+
 // agentsOf are the functions that make a node's agents, in the order in which they start.
 func (c *Cluster) agentsOf(client Client) []func(context.Context, *servers.Reporter) (agent, error) {
 	var all []func(context.Context, *servers.Reporter) (agent, error)
 	if client.Name != "" {
 		all = append(all, func(ctx context.Context, report *servers.Reporter) (agent, error) {
-			return c.consulAgent(ctx, client.Name, report)
+			return c.consulAgent(ctx, client, report)
 		})
 	}
 	return append(all, func(ctx context.Context, report *servers.Reporter) (agent, error) {
@@ -161,9 +192,9 @@ func (c *Cluster) clientAgent(ctx context.Context, client Client, report *server
 		return agent{}, err
 	}
 	a := agent{
-		name: part, title: "node " + c.nodeName(client.Name), config: c.clientConfig(client), ports: []string{part},
+		name: part, title: "node " + c.nodeName(client.Name), config: c.clientConfig(client), ports: []string{part}, network: client.Network,
 		ready: func(ctx context.Context) error {
-			if _, err := c.get(ctx, c.localURL(c.state.Ports[part])+"/v1/agent/health"); err != nil {
+			if _, err := c.get(ctx, c.urlAt(client.address(), c.state.Ports[part])+"/v1/agent/health"); err != nil {
 				return err
 			}
 			if err := c.nodeReady(ctx, c.nodeName(client.Name)); err != nil {
@@ -215,12 +246,12 @@ func (c *Cluster) clientConfig(client Client) []byte {
 	}
 	first := c.state.Ports[portTasks] + client.Index*portsPerAgent
 	var b strings.Builder
-	c.writeAgent(&b, c.nodeName(client.Name), clientPart(client.Name), consulPart(client.Name), "")
+	c.writeAgent(&b, nomadSpec{name: c.nodeName(client.Name), part: clientPart(client.Name), consul: consulPart(client.Name), host: client.address(), rpc: client.address()})
 	fmt.Fprintf(&b, `
 client {
   enabled           = true
   alloc_dir         = %q
-  servers           = ["127.0.0.1:%d"]
+  servers           = ["%s:%d"]
   node_pool         = %q
   node_class        = %q
   network_interface = %q
@@ -252,7 +283,7 @@ client {
 
   meta {
     detent_cluster = %q
-`, c.allocDir(client.Name), c.state.Ports[portNomadRPC], pool, client.Class, c.taskInterface(), first, first+portsPerAgent-1, c.state.Name)
+`, c.allocDir(client.Name), c.serverAddress(), c.state.Ports[portNomadRPC], pool, client.Class, c.taskInterface(client), first, first+portsPerAgent-1, c.state.Name)
 	if slots > 0 {
 		fmt.Fprintf(&b, "    detent_slots   = \"%d\"\n", slots)
 	}
@@ -281,9 +312,11 @@ plugin "raw_exec" {
 	return []byte(b.String())
 }
 
-// taskInterface is the network interface whose addresses masters and tasks get.
-func (c *Cluster) taskInterface() string {
+// taskInterface is the network interface whose addresses masters and tasks of a node get.
+func (c *Cluster) taskInterface(client Client) string {
 	switch {
+	case client.Network != nil:
+		return client.Network.Interface
 	case c.state.Interface != "":
 		return c.state.Interface
 	case runtime.GOOS == "linux":

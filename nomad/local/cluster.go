@@ -190,7 +190,7 @@ func (c *Cluster) mergeOptions(opts Options) error {
 		if s.Address, err = addressOf(opts.Interface); err != nil {
 			return err
 		}
-		s.Interface = opts.Interface
+		s.Interface, s.Apart = opts.Interface, opts.Apart
 	}
 	if err := c.choosePorts(opts); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (c *Cluster) mergeOptions(opts Options) error {
 // agents are the functions that make the cluster's agents, in the order in which they start.
 func (c *Cluster) agents() []func(context.Context, *servers.Reporter) (agent, error) {
 	consul := func(ctx context.Context, report *servers.Reporter) (agent, error) {
-		return c.consulAgent(ctx, "", report)
+		return c.consulAgent(ctx, Client{}, report)
 	}
 	all := []func(context.Context, *servers.Reporter) (agent, error){consul}
 	if c.state.Vault != nil {

@@ -32,17 +32,17 @@ func serfPort(client string) string {
 
 // consulConfig configures a single server, or an agent that joins it. It is not a development agent,
 // which loses all data when it ends.
-func (c *Cluster) consulConfig(client string) ([]byte, error) {
+func (c *Cluster) consulConfig(client Client) ([]byte, error) {
 	ports := map[string]int{
-		"http": c.state.Ports[consulPart(client)], "serf_lan": c.state.Ports[serfPort(client)], "serf_wan": -1,
+		"http": c.state.Ports[consulPart(client.Name)], "serf_lan": c.state.Ports[serfPort(client.Name)], "serf_wan": -1,
 		"dns": -1, "grpc": -1, "grpc_tls": -1, "https": -1,
 	}
 	config := map[string]any{
-		"node_name":               "detent-" + c.nodeName(client),
+		"node_name":               "detent-" + c.nodeName(client.Name),
 		"datacenter":              "dc1",
-		"data_dir":                c.path(consulPart(client), "data"),
-		"bind_addr":               "127.0.0.1",
-		"client_addr":             "127.0.0.1",
+		"data_dir":                c.path(consulPart(client.Name), "data"),
+		"bind_addr":               client.address(),
+		"client_addr":             client.address(),
 		"ports":                   ports,
 		"leave_on_terminate":      false,
 		"skip_leave_on_interrupt": true,
@@ -53,33 +53,34 @@ func (c *Cluster) consulConfig(client string) ([]byte, error) {
 		"log_level":            "INFO",
 		"telemetry":            map[string]any{"prometheus_retention_time": "10m", "disable_hostname": true},
 	}
-	if client == "" {
+	if client.Name == "" {
+		config["bind_addr"] = c.serverAddress()
 		ports["server"] = c.state.Ports[portConsulRPC]
 		config["server"], config["bootstrap_expect"] = true, 1
 		config["performance"] = map[string]int{"raft_multiplier": 1}
 		config["ui_config"] = map[string]bool{"enabled": true}
 	} else {
-		config["retry_join"], config["retry_interval"] = []string{fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portConsulSerf])}, "1s"
+		config["retry_join"], config["retry_interval"] = []string{fmt.Sprintf("%s:%d", c.serverAddress(), c.state.Ports[portConsulSerf])}, "1s"
 	}
 	c.consulAccess(config)
 	c.consulTLS(config, ports)
 	return json.MarshalIndent(config, "", "  ")
 }
 
-// consulAgent is the Consul agent of a node, "" for the server.
-func (c *Cluster) consulAgent(ctx context.Context, client string, report *servers.Reporter) (agent, error) {
+// consulAgent is the Consul agent of a node; that of the first node is the server.
+func (c *Cluster) consulAgent(ctx context.Context, client Client, report *servers.Reporter) (agent, error) {
 	binary, err := servers.Ensure(ctx, "consul", report)
 	if err != nil {
 		return agent{}, err
 	}
 	a := agent{
-		name: consulPart(client), title: "Consul", binary: binary, configFile: "agent.json",
+		name: consulPart(client.Name), title: "Consul", binary: binary, configFile: "agent.json", network: client.Network,
 		args:  func(file string) []string { return []string{"agent", "-config-file=" + file} },
 		ports: []string{portConsul, portConsulRPC, portConsulSerf},
 		ready: func(ctx context.Context) error { return c.consulReady(ctx, client) },
 	}
-	if client != "" {
-		a.title, a.ports = "Consul of node "+c.nodeName(client), []string{consulPart(client), serfPort(client)}
+	if client.Name != "" {
+		a.title, a.ports = "Consul of node "+c.nodeName(client.Name), []string{consulPart(client.Name), serfPort(client.Name)}
 		if err := c.giveFreePorts(a.ports...); err != nil {
 			return agent{}, err
 		}
@@ -90,27 +91,27 @@ func (c *Cluster) consulAgent(ctx context.Context, client string, report *server
 
 // consulReady reports whether a Consul agent knows a leader. The server is the leader itself after it
 // has read its state.
-func (c *Cluster) consulReady(ctx context.Context, client string) error {
-	body, err := c.get(ctx, c.localURL(c.state.Ports[consulPart(client)])+"/v1/status/leader")
+func (c *Cluster) consulReady(ctx context.Context, client Client) error {
+	body, err := c.get(ctx, c.urlAt(client.address(), c.state.Ports[consulPart(client.Name)])+"/v1/status/leader")
 	if err != nil {
 		return err
 	}
 	if strings.Trim(strings.TrimSpace(body), `"`) == "" {
 		return errors.New("no leader of Consul yet")
 	}
-	if c.state.ConsulACL != nil && client == "" {
+	if c.state.ConsulACL != nil && client.Name == "" {
 		return c.bootstrapConsul(ctx)
 	}
 	return nil
 }
 
 // leaveConsul removes the agent of a node, with the node's services, from Consul.
-func (c *Cluster) leaveConsul(ctx context.Context, client string) error {
-	part := consulPart(client)
+func (c *Cluster) leaveConsul(ctx context.Context, client Client) error {
+	part := consulPart(client.Name)
 	if !c.state.Processes[part].Alive() {
 		return nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.localURL(c.state.Ports[part])+"/v1/agent/leave", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.urlAt(client.address(), c.state.Ports[part])+"/v1/agent/leave", nil)
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (c *Cluster) ready(ctx context.Context, name string) error {
 		}
 		return pg.Ready(ctx)
 	case partConsul:
-		return c.consulReady(ctx, "")
+		return c.consulReady(ctx, Client{})
 	case partVault:
 		return c.vaultReady(ctx)
 	case partS3:
@@ -152,7 +152,7 @@ func (c *Cluster) ready(ctx context.Context, name string) error {
 		return err
 	default:
 		if client, ok := strings.CutPrefix(name, consulPart("")+"."); ok {
-			return c.consulReady(ctx, client)
+			return c.consulReady(ctx, c.client(client))
 		}
 		return c.nodeReady(ctx, c.nodeName(strings.TrimPrefix(strings.TrimPrefix(name, partClient), "-")))
 	}

@@ -5,7 +5,8 @@
 // runs as the Nomad job that operators run.
 //
 // A Cluster is a folder: the data of each part, its log and its configuration, and state.json, which
-// stores ports and processes. Any program can load it and continue. All servers listen on 127.0.0.1.
+// stores ports and processes. Any program can load it and continue. All servers listen on 127.0.0.1, unless
+// a test asks for nodes in network namespaces of their own (Apart).
 // Processes are identified by pid and start time, never by name.
 //
 //	options.go   the options of a cluster          state.go     the stored state

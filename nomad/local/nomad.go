@@ -19,7 +19,8 @@ import (
 // read its keys, would be rejected, and would try again only after up to half a minute.
 func (c *Cluster) nomadConfig() []byte {
 	var b strings.Builder
-	c.writeAgent(&b, "server", partNomad, partConsul, fmt.Sprintf("  rpc  = %d\n  serf = %d\n", c.state.Ports[portNomadRPC], c.state.Ports[portNomadSerf]))
+	c.writeAgent(&b, nomadSpec{name: "server", part: partNomad, consul: partConsul, host: loopback, rpc: c.serverAddress(),
+		ports: fmt.Sprintf("  rpc  = %d\n  serf = %d\n", c.state.Ports[portNomadRPC], c.state.Ports[portNomadSerf])})
 	b.WriteString(`
 server {
   enabled          = true
@@ -33,14 +34,23 @@ server {
 	return []byte(b.String())
 }
 
-// writeAgent writes the common configuration of the agents; consul is the name of its Consul agent.
-func (c *Cluster) writeAgent(b *strings.Builder, name, part, consul, ports string) {
+// A nomadSpec has what differs between Nomad's agents.
+type nomadSpec struct {
+	name, part string
+	consul     string // the name of its Consul agent
+	host       string // the address at which it and its Consul agent listen
+	rpc        string // the address for other agents
+	ports      string // further ports
+}
+
+// writeAgent writes the common configuration of the agents.
+func (c *Cluster) writeAgent(b *strings.Builder, s nomadSpec) {
 	tls, consulTLS, _ := c.nomadTLS()
 	fmt.Fprintf(b, `# Written by every start of the cluster.
 name      = %q
 region    = "global"
 data_dir  = %q
-bind_addr = "127.0.0.1"
+bind_addr = %q
 log_level = "INFO"
 
 disable_update_check = true
@@ -52,9 +62,9 @@ ports {
 %s}
 
 advertise {
-  http = "127.0.0.1"
-  rpc  = "127.0.0.1"
-  serf = "127.0.0.1"
+  http = %q
+  rpc  = %q
+  serf = %q
 }
 
 # Here every caller has the same address, so a limit per address is one on all of them together.
@@ -64,7 +74,7 @@ limits {
 }
 
 consul {
-  address          = "127.0.0.1:%d"
+  address          = "%s:%d"
   token            = %q
   server_auto_join = false
   client_auto_join = false
@@ -80,7 +90,11 @@ telemetry {
 acl {
   enabled = %t
 }
-`, name, c.path(part, "data"), c.state.Ports[part], ports, c.state.Ports[consul], c.state.ConsulACL.nomad(), consulTLS, c.state.ACL)
+`, s.name, c.path(s.part, "data"), s.host, c.state.Ports[s.part], s.ports, s.host, s.rpc, s.rpc, s.host, c.state.Ports[s.consul],
+		c.state.ConsulACL.nomad(), consulTLS, c.state.ACL)
+	if s.rpc != s.host {
+		fmt.Fprintf(b, "\naddresses {\n  rpc  = %q\n  serf = %q\n}\n", s.rpc, s.rpc)
+	}
 	b.WriteString(tls)
 	b.WriteString(c.vaultBlock())
 }

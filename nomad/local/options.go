@@ -50,6 +50,9 @@ type Options struct {
 	// Interface is the network interface on whose address masters and tasks listen; the default is
 	// loopback. For tests.
 	Interface string
+	// Apart makes the servers of Nomad and Consul listen for other agents on the address of Interface, so that
+	// clients with a Network of their own reach them. For tests.
+	Apart bool
 	// ExtraNomad is additional configuration of the Nomad agent, in HCL.
 	ExtraNomad string
 	// GPUs of the nodes; none by default.
@@ -103,6 +106,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.StateDir = dir
 	if o.Slots < 0 {
 		return o, fmt.Errorf("the number of CPU slots is %d; it must be 0 or more", o.Slots)
+	}
+	if o.Apart && o.Interface == "" {
+		return o, errors.New("the option Apart needs an Interface that other network namespaces reach")
 	}
 	if o.Master.Count < 0 {
 		return o, fmt.Errorf("the number of masters is %d; it must be 0 or more", o.Master.Count)

@@ -38,6 +38,7 @@ type state struct {
 	STSEndpoint string      `json:"sts_endpoint,omitempty"`
 	Interface   string      `json:"interface,omitempty"`
 	Address     string      `json:"address,omitempty"` // of that interface
+	Apart       bool        `json:"apart,omitempty"`
 	ExtraNomad  string      `json:"extra_nomad,omitempty"`
 	TLS         *TLS        `json:"tls,omitempty"`
 	Master      Master      `json:"master"`

@@ -25,11 +25,21 @@ type TLS struct {
 }
 
 // localURL is the address of a server of the cluster, with https if the cluster uses TLS.
-func (c *Cluster) localURL(port int) string { return c.urlAt("127.0.0.1", port) }
+func (c *Cluster) localURL(port int) string { return c.urlAt(loopback, port) }
+
+const loopback = "127.0.0.1"
+
+// serverAddress is the address at which the servers of Nomad and Consul listen for other agents.
+func (c *Cluster) serverAddress() string {
+	if c.state.Apart {
+		return c.state.Address
+	}
+	return loopback
+}
 
 // taskURL is the address of a master or a task, on the interface for tasks.
 func (c *Cluster) taskURL(port int) string {
-	return c.urlAt(cmp.Or(c.state.Address, "127.0.0.1"), port)
+	return c.urlAt(cmp.Or(c.state.Address, loopback), port)
 }
 
 func (c *Cluster) urlAt(host string, port int) string {

@@ -22,7 +22,7 @@ func (b *builder) bom(_ context.Context) error {
 	for _, t := range b.Clients {
 		programs = append(programs, b.program("det", t))
 	}
-	modules, err := linkedModules(programs)
+	linked, err := linkedModules(programs)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (b *builder) bom(_ context.Context) error {
 		return err
 	}
 	var parts []cdx.Component
-	for _, m := range modules {
+	for _, m := range linked {
 		url := "pkg:golang/" + m.Path + "@" + m.Version
 		parts = append(parts, cdx.Component{BOMRef: url, Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: url,
 			Properties: &[]cdx.Property{{Name: "go:sum", Value: m.Sum}}})

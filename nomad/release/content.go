@@ -25,6 +25,14 @@ func (b *builder) archives(ctx context.Context) error {
 				return err
 			}
 		}
+		settings, err := b.tree(modules["det-scaler"])
+		if err != nil {
+			return err
+		}
+		settings = slices.DeleteFunc(settings, func(e entry) bool { return !strings.HasSuffix(e.name, ".hcl") })
+		if err := b.single(ctx, "det-scaler", t, settings...); err != nil {
+			return err
+		}
 	}
 	for _, t := range b.Clients {
 		if err := b.single(ctx, "det", t); err != nil {
@@ -64,7 +72,7 @@ func (b *builder) installation(ctx context.Context, t Target) ([]entry, error) {
 		}
 		entries = append(entries, files...)
 	}
-	licences, err := b.licences(ctx, programs, true)
+	licences, err := b.licences(ctx, "", programs, true)
 	return slices.Concat(entries, harness, licences), err
 }
 
@@ -86,17 +94,17 @@ func (b *builder) harness() ([]entry, error) {
 	return kept, nil
 }
 
-// single packs one program with its licences; a program that was not built is omitted.
-func (b *builder) single(ctx context.Context, name string, t Target) error {
+// single packs one program with its licences and more files; a program that was not built is omitted.
+func (b *builder) single(ctx context.Context, name string, t Target, more ...entry) error {
 	path := b.program(name, t)
 	if _, err := os.Stat(path); err != nil {
 		return nil //nolint:nilerr // programs has reported the missing compiler
 	}
-	licences, err := b.licences(ctx, []string{path}, false)
+	licences, err := b.licences(ctx, modules[name], []string{path}, false)
 	if err != nil {
 		return err
 	}
-	entries := append(licences, entry{name: name, path: path, mode: 0o755})
+	entries := slices.Concat(licences, more, []entry{{name: name, path: path, mode: 0o755}})
 	return pack(b.file("%s_%s_%s.tar.gz", name, b.version, t), entries, b.time)
 }
 

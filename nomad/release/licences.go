@@ -16,22 +16,22 @@ import (
 	"strings"
 )
 
-// licences are the licence texts of programs: Detent's, NOTICE, and those of all linked modules;
-// with pages, also those of the packages in the web pages.
-func (b *builder) licences(ctx context.Context, programs []string, pages bool) ([]entry, error) {
+// licences are the licence texts of programs of one module: Detent's, NOTICE, and those of all linked
+// modules; with pages, also those of the packages in the web pages.
+func (b *builder) licences(ctx context.Context, in string, programs []string, pages bool) ([]entry, error) {
 	entries := []entry{
 		{name: "LICENSE", path: filepath.Join(b.Root, "LICENSE"), mode: 0o644},
 		{name: "NOTICE", path: filepath.Join(b.Root, "NOTICE"), mode: 0o644},
 	}
-	modules, err := linkedModules(programs)
+	linked, err := linkedModules(programs)
 	if err != nil {
 		return nil, err
 	}
-	dirs, err := b.moduleFolders(ctx, modules)
+	dirs, err := b.moduleFolders(ctx, in, linked)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range modules {
+	for _, m := range linked {
 		texts, err := licenceTexts("licences/"+m.Path+"@"+m.Version, dirs[m.Path])
 		if err != nil {
 			return nil, err
@@ -70,25 +70,28 @@ func linkedModules(programs []string) ([]module, error) {
 			if d.Replace != nil {
 				d = d.Replace
 			}
-			seen[d.Path] = module{d.Path, d.Version, d.Sum}
+			seen[d.Path+"@"+d.Version] = module{d.Path, d.Version, d.Sum} // programs of other modules may link another version
 		}
 	}
 	list := make([]module, 0, len(seen))
 	for _, m := range seen {
 		list = append(list, m)
 	}
-	slices.SortFunc(list, func(a, b module) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(list, func(a, b module) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Version, b.Version))
+	})
 	return list, nil
 }
 
-// moduleFolders are the folders of modules in the module cache, where go build has stored them.
-func (b *builder) moduleFolders(ctx context.Context, modules []module) (map[string]string, error) {
+// moduleFolders are the folders of modules in the module cache, where go build has stored them. in is
+// the folder of the module that links them, whose go.sum has their checksums.
+func (b *builder) moduleFolders(ctx context.Context, in string, linked []module) (map[string]string, error) {
 	args := []string{"mod", "download", "-json"}
-	for _, m := range modules {
+	for _, m := range linked {
 		args = append(args, m.Path+"@"+m.Version)
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = b.Root
+	cmd.Dir = filepath.Join(b.Root, in)
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("cannot download modules (go mod download): %w", err)

@@ -17,12 +17,16 @@ var sources = map[string]string{
 	"det-remover": "./plugins/remover",
 	"det":         "./cli",
 	"det-gpu":     "./plugins/gpu",
+	"det-scaler":  ".",
 }
+
+// modules are the folders of programs that are modules of their own.
+var modules = map[string]string{"det-scaler": "nomad/autoscaler"}
 
 // programs builds the programs for the archives.
 func (b *builder) programs(ctx context.Context) error {
 	for _, t := range b.Servers {
-		for _, name := range []string{"det-master", "det-runner", "det-remover", "det"} {
+		for _, name := range []string{"det-master", "det-runner", "det-remover", "det", "det-scaler"} {
 			if err := b.compile(ctx, name, t, ""); err != nil {
 				return err
 			}
@@ -53,7 +57,7 @@ func (b *builder) compile(ctx context.Context, name string, t Target, compiler s
 	}
 	// The flags are those of `just build`, so both use the same build cache.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, sources[name])
-	cmd.Dir = b.Root
+	cmd.Dir = filepath.Join(b.Root, modules[name])
 	cmd.Env = append(os.Environ(), "GOOS="+t.OS, "GOARCH="+t.Arch, "CGO_ENABLED=0")
 	if compiler != "" {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1", "CC="+compiler)

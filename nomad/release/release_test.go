@@ -48,6 +48,7 @@ func TestARelease(t *testing.T) {
 	t.Run("checksums", func(t *testing.T) { testChecksums(t, out, files) })
 	t.Run("licences and bill of materials", func(t *testing.T) { testParts(t, out, here) })
 	t.Run("installation", func(t *testing.T) { testInstallation(t, out, here) })
+	t.Run("autoscaler", func(t *testing.T) { testScaler(t, out, here) })
 	t.Run("wheel", func(t *testing.T) { testWheel(t, out, python) })
 	t.Run("image", func(t *testing.T) { testImage(t, out, here) })
 	t.Run("a folder with files is refused", func(t *testing.T) {
@@ -62,7 +63,7 @@ func testNames(t *testing.T, files []string, here Target) {
 	for _, f := range files {
 		names = append(names, filepath.Base(f))
 	}
-	for _, want := range []string{"det-master_%s_%s.tar.gz", "det-master-image_%s_%s.tar.gz", "det-runner_%s_%s.tar.gz", "det-remover_%s_%s.tar.gz", "det_%s_%s.tar.gz"} {
+	for _, want := range []string{"det-master_%s_%s.tar.gz", "det-master-image_%s_%s.tar.gz", "det-runner_%s_%s.tar.gz", "det-remover_%s_%s.tar.gz", "det-scaler_%s_%s.tar.gz", "det_%s_%s.tar.gz"} {
 		if name := fmt.Sprintf(want, v1.Version, here); !slices.Contains(names, name) {
 			t.Errorf("%s is missing: %v", name, names)
 		}
@@ -85,10 +86,21 @@ func testChecksums(t *testing.T, out string, files []string) {
 // program itself names.
 func testParts(t *testing.T, out string, here Target) {
 	dir := extract(t, filepath.Join(out, fmt.Sprintf("det-master_%s_%s.tar.gz", v1.Version, here)))
-	modules, err := linkedModules([]string{filepath.Join(dir, "det-master")})
-	if err != nil || len(modules) < 10 {
-		t.Fatalf("%d modules: %v", len(modules), err)
+	linked, err := linkedModules([]string{filepath.Join(dir, "det-master")})
+	if err != nil || len(linked) < 10 {
+		t.Fatalf("%d modules: %v", len(linked), err)
 	}
+	inBill(t, out, linked)
+	for _, m := range linked {
+		if texts, _ := os.ReadDir(filepath.Join(dir, "licences", m.Path+"@"+m.Version)); len(texts) == 0 {
+			t.Errorf("the archive lacks the licence of %s", m.Path)
+		}
+	}
+}
+
+// inBill holds the bill of materials to these modules.
+func inBill(t *testing.T, out string, linked []module) {
+	t.Helper()
 	f, err := os.Open(filepath.Join(out, fmt.Sprintf("detent_%s.cdx.json", v1.Version)))
 	if err != nil {
 		t.Fatal(err)
@@ -102,12 +114,9 @@ func testParts(t *testing.T, out string, here Target) {
 	for _, c := range *doc.Components {
 		named[c.PackageURL] = true
 	}
-	for _, m := range modules {
+	for _, m := range linked {
 		if !named["pkg:golang/"+m.Path+"@"+m.Version] {
 			t.Errorf("the bill of materials lacks %s %s", m.Path, m.Version)
-		}
-		if texts, _ := os.ReadDir(filepath.Join(dir, "licences", m.Path+"@"+m.Version)); len(texts) == 0 {
-			t.Errorf("the archive lacks the licence of %s", m.Path)
 		}
 	}
 }
@@ -145,6 +154,30 @@ func testInstallation(t *testing.T, out string, here Target) {
 	}
 	if !strings.Contains(page, "<script") || !strings.Contains(page, "Detent") {
 		t.Errorf("the master out of the archive has no pages: %.300s", page)
+	}
+}
+
+// testScaler unpacks the plugins of nomad-autoscaler: they are beside their settings and the licences of
+// what they link, and start only from the autoscaler.
+func testScaler(t *testing.T, out string, here Target) {
+	dir := extract(t, filepath.Join(out, fmt.Sprintf("det-scaler_%s_%s.tar.gz", v1.Version, here)))
+	linked, err := linkedModules([]string{filepath.Join(dir, "det-scaler")})
+	inBill(t, out, linked)
+	if err != nil || !slices.ContainsFunc(linked, func(m module) bool { return m.Path == "github.com/hashicorp/nomad-autoscaler" }) {
+		t.Fatalf("it links %v: %v", linked, err)
+	}
+	files := []string{"nomad/autoscaler/agent.hcl", "nomad/autoscaler/pool.hcl", "nomad/autoscaler/det-scaler.policy.hcl", "LICENSE", "NOTICE"}
+	for _, m := range linked {
+		files = append(files, "licences/"+m.Path+"@"+m.Version)
+	}
+	for _, name := range files {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	said, err := exec.CommandContext(t.Context(), filepath.Join(dir, "det-scaler"), "gauges").CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "plugin") {
+		t.Errorf("started by hand: %v\n%s", err, said)
 	}
 }
 

@@ -153,7 +153,7 @@ func (b *builder) writeModule(ctx context.Context, pin Pin, dir string) error {
 		}
 	}
 	if err := json.Unmarshal(out, &file); err != nil {
-		return fmt.Errorf("go mod edit -json: %w", err)
+		return fmt.Errorf("parse the output of go mod edit -json: %w", err)
 	}
 	edit := []string{"mod", "edit", "-module=build/" + pin.Name, "-require=" + pin.Module + "@" + pin.release()}
 	for _, r := range file.Replace {

@@ -74,7 +74,7 @@ func pinOf(name string) (Pin, error) {
 
 // onPath returns the machine's own binary if its version is suitable.
 func onPath(ctx context.Context, pin Pin, report *Reporter) (Binary, bool) {
-	if pin.Plugin {
+	if pin.NoVersion {
 		return Binary{}, false
 	}
 	path, err := exec.LookPath(pin.Name)
@@ -98,7 +98,7 @@ func onPath(ctx context.Context, pin Pin, report *Reporter) (Binary, bool) {
 
 // versionOf is the version of a built binary.
 func (p Pin) versionOf(ctx context.Context, path string) (string, error) {
-	if !p.Plugin {
+	if !p.NoVersion {
 		return versionOf(ctx, path)
 	}
 	info, err := buildinfo.ReadFile(path)

@@ -17,9 +17,10 @@ type Pin struct {
 	Replace map[string]string
 	// Tags are build tags; "ui" embeds the server's web interface.
 	Tags string
-	// Plugin: the binary has no command that prints its version, like programs that Nomad starts and
-	// Traefik, whose version only its makers' build sets. A binary on PATH is not used.
-	Plugin bool `json:",omitempty"`
+	// NoVersion is true if the binary cannot print its version: plugins, which Nomad starts, and programs
+	// whose version only their makers' build sets. Such a binary on PATH is not used. The name in JSON is
+	// part of the cache's key.
+	NoVersion bool `json:"Plugin,omitempty"`
 	// Minutes is the time of a first build on two cores, for messages.
 	Minutes int
 }
@@ -57,19 +58,19 @@ func Pins() []Pin {
 			// An emulator of Google Cloud Storage, for tests.
 			Name: "fake-gcs-server", Title: "fake-gcs-server", Version: "1.56.1", Oldest: "1.56.1",
 			Module: "github.com/fsouza/fake-gcs-server", Package: "github.com/fsouza/fake-gcs-server",
-			Plugin: true, Minutes: 2,
+			NoVersion: true, Minutes: 2,
 		},
 		{
-			// An ingress, for tests of the tags that services of tasks have for it.
+			// An ingress, for tests of the tags that tasks' services have for Traefik.
 			Name: "traefik", Title: "Traefik", Version: "3.6.1", Oldest: "3.6.1",
 			Module: "github.com/traefik/traefik/v3", Package: "github.com/traefik/traefik/v3/cmd/traefik",
-			Plugin: true, Minutes: 4,
+			NoVersion: true, Minutes: 4,
 		},
 		{
 			// For clusters with Podman: the newest version in the module registry.
 			Name: "nomad-driver-podman", Title: "Nomad's driver for Podman", Version: "0.4.1", Oldest: "0.4.1",
 			Module: "github.com/hashicorp/nomad-driver-podman", Package: "github.com/hashicorp/nomad-driver-podman",
-			Plugin: true, Minutes: 2,
+			NoVersion: true, Minutes: 2,
 		},
 		{
 			// For tests of pools whose nodes come and go.

@@ -1,6 +1,6 @@
 # What the master may do in Vault. setup.sh puts the path of the AWS engine and the role's ARN in.
 
-# A role for each attempt that needs credentials, named like its Nomad job, removed when it is over. Only
+# A role for each attempt that needs credentials, named like its Nomad job and namespace, removed when it is over. Only
 # sessions of the one ARN can be had by them, so the master can hand out nothing that this does not allow.
 path "@AWS_PATH@/roles/det-*" {
   capabilities = ["create", "read", "update", "delete"]

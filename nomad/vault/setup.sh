@@ -23,14 +23,20 @@
 #                          blanks, such as "secret/data/teams/*": Nomad may read them for tasks, and the master
 #                          may list their keys, but not read them. With it, DETENT_ROLE_ARN and DETENT_BUCKETS
 #                          may be left out too
-#   DETENT_NAMESPACES      Nomad namespaces of tasks and masters, separated by blanks (default)
+#   DETENT_NAMESPACES      Nomad namespaces of tasks, separated by blanks (default)
 #   DETENT_MASTER_JOB      name of the master's job (det-master)
-#   DETENT_AUTH_PATH       path of the JWT method (jwt-nomad)
+#   DETENT_MASTER_NAMESPACE
+#                          Nomad namespace of the master's job (the first one of DETENT_NAMESPACES)
+#   DETENT_REGION          for a region of Nomad besides the master's own: its name. The script then makes only
+#                          the JWT method, the policy and the role of its tasks, so run it without this first
+#   DETENT_AUTH_PATH       path of the JWT method (jwt-nomad, or jwt-nomad-REGION)
 #   DETENT_AWS_PATH        path of the AWS secrets engine (aws)
 #   DETENT_TTL             life of the master's own credentials, at least 15m (1h)
 #   DETENT_AWS_ACCESS_KEY, DETENT_AWS_SECRET_KEY, DETENT_AWS_REGION, DETENT_STS_ENDPOINT
 #                          with which Vault itself signs in to AWS, or to another store that has STS;
 #                          without a key the engine's configuration is left as it is
+#   DETENT_EARLIER_ROLES   set to true while tasks run that began before roles had a namespace in their names
+#                          (docs/operate/upgrade.md)
 #   DETENT_REMOVE_ENTITIES set to true, the master may remove the entities of jobs that are over
 set -eu
 
@@ -52,7 +58,9 @@ if [ "$secrets$mounted" = " " ] || [ -n "${DETENT_ROLE_ARN:-}${DETENT_BUCKETS:-}
   need DETENT_BUCKETS
 fi
 arn=${DETENT_ROLE_ARN:-}
-auth=${DETENT_AUTH_PATH:-jwt-nomad}
+region=${DETENT_REGION:-}
+suffix=${region:+-$region}
+auth=${DETENT_AUTH_PATH:-jwt-nomad$suffix}
 aws=${DETENT_AWS_PATH:-aws}
 master=${DETENT_MASTER_JOB:-det-master}
 ttl=${DETENT_TTL:-1h}
@@ -67,6 +75,9 @@ words() {
 # shellcheck disable=SC2086
 namespaces=$(words "" "" ${DETENT_NAMESPACES:-default})
 # shellcheck disable=SC2086
+set -- ${DETENT_NAMESPACES:-default}
+home=${DETENT_MASTER_NAMESPACE:-$1}
+# shellcheck disable=SC2086
 objects=$(words "arn:aws:s3:::" "/*" ${DETENT_BUCKETS:-})
 # shellcheck disable=SC2086
 buckets=$(words "arn:aws:s3:::" "" ${DETENT_BUCKETS:-})
@@ -80,7 +91,7 @@ else
 fi
 accessor=$(vault read -field=accessor "sys/auth/$auth")
 
-if [ -n "$arn" ]; then
+if [ -n "$arn" ] && [ -z "$region" ]; then
   echo "AWS secrets engine at $aws"
   vault secrets list -format=json | grep -q "\"$aws/\"" || vault secrets enable -path="$aws" aws
   if [ -n "${DETENT_AWS_ACCESS_KEY:-}" ]; then
@@ -100,13 +111,16 @@ EOT
 EOT
 fi
 
-echo "policies det-task and det-master"
-entities=
+echo "policies"
+entities= earlier=
+if [ "${DETENT_EARLIER_ROLES:-}" = true ]; then earlier=$here/det-task-earlier.policy.hcl; fi
 if [ "${DETENT_REMOVE_ENTITIES:-}" = true ]; then entities=$here/det-master-entities.policy.hcl; fi
 # policy reads a policy and puts in what only this Vault knows.
 policy() {
-  sed -e "s|@AWS_PATH@|$aws|g" -e "s|@ACCESSOR@|$accessor|g" -e "s|@ROLE_ARN@|$arn|g" \
-    -e "/^# @ENTITIES@\$/{" ${entities:+-e "r $entities"} -e "d" -e "}" "$here/$1"
+  sed -e "/^# @ENTITIES@\$/{" ${entities:+-e "r $entities"} -e "d" -e "}" \
+    -e "/^# @EARLIER@\$/{" ${earlier:+-e "r $earlier"} -e "d" -e "}" "$here/$1" |
+    sed -e "s|@AWS_PATH@|$aws|g" -e "s|@ACCESSOR@|$accessor|g" -e "s|@ROLE_ARN@|$arn|g" \
+      -e "s|@REGION@|${region:+@$region}|g"
   for secret in $secrets; do printf '\npath "%s" {\n  capabilities = ["read"]\n}\n' "$secret"; done
 }
 # may writes rules for the secrets that users mount. Their names may contain *, which the shell must keep.
@@ -117,22 +131,26 @@ may() {
   done
   set +f
 }
-{ policy det-task.policy.hcl && may data; } | vault policy write det-task -
-{ policy det-master.policy.hcl && may subkeys; } | vault policy write det-master -
+{ policy det-task.policy.hcl && may data; } | vault policy write "det-task$suffix" -
+if [ -z "$region" ]; then { policy det-master.policy.hcl && may subkeys; } | vault policy write det-master -; fi
 
-echo "roles det-task and det-master of the JWT method"
-# A task is known by its job's name, which is also the name of the one role that it may use.
+echo "roles of the JWT method"
+# A task may use the one role that is named like its job and namespace. Vault knows it by its allocation in
+# Nomad and not by its job: two jobs of one name in two namespaces would be one entity, with the claims of
+# the one that signed in last.
 vault write "auth/$auth/role/det-task" - <<EOT
 {"role_type": "jwt", "bound_audiences": ["vault.io"],
  "bound_claims": {"nomad_namespace": $namespaces, "nomad_task": "main"},
- "user_claim": "/nomad_job_id", "user_claim_json_pointer": true,
+ "user_claim": "/nomad_allocation_id", "user_claim_json_pointer": true,
  "claim_mappings": {"nomad_job_id": "nomad_job_id", "nomad_namespace": "nomad_namespace", "nomad_task": "nomad_task"},
- "token_type": "service", "token_policies": ["det-task"], "token_period": "30m", "token_explicit_max_ttl": 0}
+ "token_type": "service", "token_policies": ["det-task$suffix"], "token_period": "30m", "token_explicit_max_ttl": 0}
 EOT
-vault write "auth/$auth/role/det-master" - <<EOT
+if [ -z "$region" ]; then
+  vault write "auth/$auth/role/det-master" - <<EOT
 {"role_type": "jwt", "bound_audiences": ["vault.io"],
- "bound_claims": {"nomad_namespace": $namespaces, "nomad_job_id": "$master"},
+ "bound_claims": {"nomad_namespace": "$home", "nomad_job_id": "$master", "nomad_task": "master"},
  "user_claim": "/nomad_job_id", "user_claim_json_pointer": true,
  "token_type": "service", "token_policies": ["det-master"], "token_period": "1h", "token_explicit_max_ttl": 0}
 EOT
+fi
 echo "ready"

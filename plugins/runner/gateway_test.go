@@ -5,12 +5,10 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -23,10 +21,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/detent-ml/detent/master/tunnel"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/shell/shelltest"
 )
 
 const (
@@ -257,24 +254,6 @@ func TestAnUnusedTaskSaysSo(t *testing.T) {
 	}
 }
 
-// keyPair makes a key as a master does: PEM, and a line of authorized_keys.
-func keyPair(t testing.TB) (private, public string) {
-	t.Helper()
-	pub, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKey(key, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := ssh.NewPublicKey(pub)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(block)), string(ssh.MarshalAuthorizedKey(line))
-}
-
 // A login is a shell with the real ssh's options to get into it.
 type login struct {
 	*rig
@@ -288,8 +267,8 @@ func shellTask(t testing.TB) *login {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		t.Skip("needs OpenSSH's client")
 	}
-	private, public := keyPair(t)
-	hostPrivate, hostPublic := keyPair(t)
+	private, public := shelltest.KeyPair(t)
+	hostPrivate, hostPublic := shelltest.KeyPair(t)
 	spec := sh("")
 	spec.TaskType, spec.Shell, spec.Entrypoint = "SHELL", false, nil
 	spec.Env["DET_OWN"] = "the task's own"
@@ -429,7 +408,7 @@ func TestForwardingByTheRealSSH(t *testing.T) {
 
 func TestNobodyElseGetsAShell(t *testing.T) {
 	l := shellTask(t)
-	private, _ := keyPair(t)
+	private, _ := shelltest.KeyPair(t)
 	other := l.path("other")
 	if err := os.WriteFile(other, []byte(private), 0o600); err != nil {
 		t.Fatal(err)

@@ -12,8 +12,9 @@
 // with the verbs `inside`, `dump-env` and `shell`.
 //
 // Package attempt runs a task; masters finds a master that answers; loopback is the master that
-// the program sees; sandbox is the environment of the program; gateway is for clients of the
-// task; shell is the SSH server; logs sends the output; unpack extracts archives.
+// the program sees; sandbox is the environment of the program; account is the account as which it runs;
+// gateway is for clients of the task; shell is the SSH server; logs sends the output; unpack extracts
+// archives.
 package main
 
 import (

@@ -337,7 +337,7 @@ func TestAFolderThatStays(t *testing.T) {
 	}
 	first := begin(`pwd; echo kept > words; echo 'echo wrong' > startup-hook.sh; cat /run/determined/workdir/sent`)
 	first.expectPrinted("hooked", "/determined_home", "sent")
-	if !first.said("files in /determined_home stay when this task ends; files that were sent with it are in /run/determined/workdir") {
+	if !first.said("files in /determined_home remain after this task ends; files that were submitted with the task are in /run/determined/workdir") {
 		t.Error("the log does not say what stays")
 	}
 	begin("cat words; ls").expectPrinted("hooked", "kept", "startup-hook.sh", "words")

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { api, ApiError, onSignedOut } from './lib/api';
 import { go, link, match, path, type Route } from './lib/router';
 import { Empty, Loading, Problem } from './parts/bits';
-import { master, me } from './lib/session';
+import { master, me, signedIn } from './lib/session';
 import { Shell, Toasts, useTitle } from './parts/Shell';
 import { Experiments } from './pages/Experiments';
 import { Login } from './pages/Login';
@@ -33,6 +33,7 @@ const WorkspacePage: Page = lazy(() => import('./pages/Workspaces').then((m) => 
 const ProjectPage: Page = lazy(() => import('./pages/Project').then((m) => m.ProjectPage));
 const Manage: Page = lazy(() => import('./pages/manage/Manage').then((m) => m.Manage));
 const Settings: Page = lazy(() => import('./pages/Settings').then((m) => m.Settings));
+const Logs: Page = lazy(() => import('./pages/Logs').then((m) => m.Logs));
 const Wait: Page = lazy(() => import('./pages/Wait').then((m) => m.Wait));
 
 // The later ones are addresses that Determined's clients open.
@@ -48,6 +49,7 @@ const routes: Route<Page>[] = [
   { pattern: '/trials/:id/:tab?', page: TrialPage },
   { pattern: '/tasks', page: Tasks },
   { pattern: '/tasks/:id', page: TaskPage },
+  { pattern: '/logs', page: Logs },
   { pattern: '/models', page: Models },
   { pattern: '/models/:id', page: ModelPage },
   { pattern: '/models/:id/versions/:version', page: ModelPage },
@@ -81,7 +83,7 @@ function toLogin() {
 async function begin() {
   try {
     master.value ??= await api.info();
-    me.value = await api.me();
+    await signedIn(await api.me());
     void readSettings();
     unreachable.value = undefined;
   } catch (error) {
@@ -113,7 +115,7 @@ export function App() {
 function NotFound() {
   useTitle('Nothing here');
   return (
-    <Empty title="There is no such page.">
+    <Empty alone title="There is no such page.">
       <p>The address may be wrong, or the object was deleted. <a href="/experiments">All experiments</a></p>
     </Empty>
   );

@@ -1,123 +1,8 @@
-// What a person does with the pages, in a real browser against a real master.
-// integration/pages/ui_test.go starts both and says in the environment what is there:
-//
-//   DETENT_URL      the master
-//   CHROMIUM        the browser
-//   DETENT_WORLD    {"done": id, "live": id, "failed": id, "waiting": id, "search": id} of things that are there
-//   DETENT_SHOTS    a folder for a picture of each story that fails
-//
-// A line "@ask WORD" on the output asks the other side for something that a browser
-// cannot do; its answer is a line on the input. `node test/browser.mjs NAME…` runs
-// the stories whose names hold one of the words.
+// What a person does with the pages, in a real browser against a real master (story.mjs).
+// `node test/browser.mjs NAME…` runs the stories whose names hold one of the words.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { createInterface } from 'node:readline';
-import { join } from 'node:path';
-import { chromium } from 'playwright-core';
-
-const url = process.env.DETENT_URL;
-const world = JSON.parse(process.env.DETENT_WORLD ?? '{}');
-const patience = 60_000;
-
-const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-async function ask(word) {
-  console.log(`@ask ${word}`);
-  const { value } = await answers.next();
-  assert.equal(value, 'done', `${word}: ${value}`);
-}
-
-// until polls; a story never sleeps.
-async function until(what, look) {
-  const deadline = Date.now() + patience;
-  let last;
-  while (Date.now() < deadline) {
-    last = await look();
-    if (last) return last;
-    await new Promise((r) => setTimeout(r, 50));
-  }
-  assert.fail(`${what} did not happen; last: ${JSON.stringify(last)}`);
-}
-
-async function signIn(page, next = '/') {
-  await page.goto(url + next);
-  await page.getByLabel('User name').fill('determined');
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL((u) => !u.pathname.startsWith('/login'));
-}
-
-const points = (page, chart) => page.evaluate((id) => window.__charts?.[id]?.data?.[0]?.length ?? 0, chart);
-const rows = (page, label) => page.getByRole('grid', { name: label }).locator('[role=row]:not(.th)');
-
-// pictures writes what a page looks like in both themes, for a person to look at.
-async function pictures(page, name) {
-  for (const colorScheme of ['light', 'dark']) {
-    await page.emulateMedia({ colorScheme });
-    await page.screenshot({ path: join(process.env.DETENT_PICTURES, `${name}-${colorScheme}.png`) });
-  }
-  await page.emulateMedia({ colorScheme: 'light' });
-}
-
-// violations are what axe finds wrong on the page as it is.
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-async function violations(page) {
-  // As a script of the inspector: the policy of the page allows none that it does not have itself.
-  const inspector = await page.context().newCDPSession(page);
-  await inspector.send('Runtime.evaluate', { expression: axe });
-  await inspector.detach();
-  const found = await page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
-  return found.violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`);
-}
-
-// post sends a request as the person who is signed in.
-const post = (page, path, body, method = 'POST') => page.evaluate(async ([path, body, method]) => {
-  const r = await fetch(path, { method, headers: { 'Content-Type': 'application/json' }, ...(body ? { body: JSON.stringify(body) } : {}) });
-  if (!r.ok) throw new Error(`${method} ${path}: ${r.status} ${await r.text()}`);
-  return r.json().catch(() => ({}));
-}, [path, body, method]);
-
-// enter signs in under a name, once more if somebody else is signed in.
-async function enter(page, name, next, password = '') {
-  await page.context().clearCookies();
-  await page.goto(`${url}/login?next=${encodeURIComponent(next)}`);
-  await page.getByLabel('User name').fill(name);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL((u) => !u.pathname.startsWith('/login'));
-}
-
-// sound looks at pages in both themes and on a small screen.
-async function sound(page, paths) {
-  const wrong = [];
-  for (const path of paths) {
-    for (const [colorScheme, width] of [['light', 1280], ['dark', 1280], ['light', 390]]) {
-      await page.setViewportSize({ width, height: width === 390 ? 844 : 800 });
-      await page.emulateMedia({ colorScheme });
-      await page.goto(url + path);
-      await page.getByRole('heading', { level: 1 }).first().waitFor();
-      await until('it is loaded', async () => (await page.locator('.loading').count()) === 0);
-      wrong.push(...(await violations(page)).map((v) => `${path} ${colorScheme} ${width} ${v}`));
-      const wide = await page.evaluate(() => document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth);
-      if (wide > 0) wrong.push(`${path} is ${wide} pixels wider than a screen of ${width}`);
-      if (process.env.DETENT_PICTURES) await page.screenshot({ path: join(process.env.DETENT_PICTURES, `${path.replace(/\W+/g, '-').slice(1)}-${colorScheme}-${width}.png`) });
-    }
-  }
-  await page.setViewportSize({ width: 1280, height: 800 });
-  await page.emulateMedia({ colorScheme: 'light' });
-  assert.deepEqual(wrong, []);
-}
-
-// pagesOf are all pages of the world, for what holds everywhere.
-const pagesOf = () => [
-  '/dashboard', `/experiments/${world.search}/hyperparameters`, `/experiments/${world.failed}/timeline`, `/experiments/${world.done}/code`, `/experiments/${world.done}/code?file=look.ipynb`,
-  ...['curves', 'metrics', 'configuration', 'code', 'system'].map((v) => `/compare?experiments=${world.done},${world.search},${world.failed}&view=${v}`),
-  '/experiments', `/experiments/${world.done}`, `/experiments/${world.failed}`, `/experiments/${world.search}`, `/experiments/${world.done}/trials`, `/experiments/${world.search}/trials`,
-  `/experiments/${world.done}/checkpoints`, `/experiments/${world.done}/configuration`, `/experiments/${world.done}/logs`,
-  `/experiments/${world.done}/fork`, `/experiments/${world.failed}/continue`,
-  '/experiments?compose=1&where=state+%3D+completed+and+hp.lr+%3C+1', '/workspaces', '/workspaces/1', '/projects/1', '/projects/1/notes', '/manage/users', '/manage/tokens', '/manage/webhooks', '/manage/templates', '/manage/policies', '/workspaces/1/policies', '/workspaces/1/pools', '/manage/usage', '/manage/usage?by=pool&from=2025-01-01&until=2026-12-31',
-  '/manage/templates?edit=', '/settings', '/tasks', '/tasks?over=1', '/launch/notebooks', '/launch/commands?view=yaml', '/launch/generics', '/models', '/cluster', '/cluster?tab=queue',
-  `/compare?experiments=${world.done},${world.search}`, `/experiments/${world.search}/hyperparameters`,
-];
+import { ask, enter, pagesOf, patience, pictures, points, post, rows, signIn, sound, tell, until, url, violations, world } from './story.mjs';
 
 const stories = {
   'a wrong password is refused in words, and the right one leads on': async (page) => {
@@ -531,6 +416,96 @@ const stories = {
     await row.waitFor(); // still signed in: the page of a task could not sign anybody out
   },
 
+  'a shell is used in a terminal of the page': async (page) => {
+    await signIn(page, '/tasks?kind=shells');
+    const { shell } = await post(page, '/api/v1/shells', { config: { description: 'ui-shell', resources: { slots: 0 } } });
+    const fetched = [];
+    page.on('request', (r) => fetched.push(new URL(r.url()).pathname));
+    await page.goto(`${url}/tasks/${shell.id}`);
+    await page.getByRole('link', { name: 'Terminal' }).waitFor();
+    assert.ok(!fetched.some((f) => /Terminal/.test(f)), 'the terminal is fetched when it is opened');
+    await page.getByRole('link', { name: 'Terminal' }).click();
+    const terminal = page.getByRole('region', { name: 'terminal of ui-shell' });
+    await terminal.getByText('connected').waitFor();
+    assert.ok(fetched.some((f) => /Terminal/.test(f)));
+    const text = () => terminal.locator('.xterm-rows').innerText();
+    const type = async (line) => {
+      await page.keyboard.type(line);
+      await page.keyboard.press('Enter');
+    };
+    // The terminal has the focus; colours come also where the policy of the page allows no style of a text.
+    await type("echo from-$((40+2)); printf '\\e[38;2;200;30;40mtruecolour\\e[0m \\e[32mgreen\\e[0m\\n'");
+    await until('the output', async () => (await text()).includes('from-42'));
+    const red = terminal.locator('.xterm-rows span', { hasText: /^truecolour$/ });
+    assert.notEqual(await red.evaluate((el) => getComputedStyle(el).color), await terminal.locator('.xterm-rows').evaluate((el) => getComputedStyle(el).color), 'the colours of programs');
+    // It has the size of the window, and follows it.
+    await type('clear; stty size');
+    const size = async () => (await text()).match(/^(\d+) (\d+)$/m)?.slice(1).map(Number);
+    const [, wide] = await until('the size', size);
+    await page.setViewportSize({ width: 900, height: 700 });
+    await until('a smaller size', async () => {
+      await type('clear; stty size');
+      const now = await size();
+      return now && now[1] < wide;
+    });
+    // A paste comes whole.
+    await type("clear; stty -echo; echo re''ady; cat >pasted.txt; stty echo; cksum <pasted.txt | cut -d' ' -f2");
+    await until('the program that reads', async () => (await text()).includes('ready')); // what comes before it, bash reads
+    await page.evaluate(() => {
+      const paste = new DataTransfer();
+      paste.setData('text/plain', `${'x'.repeat(99)}\n`.repeat(1000));
+      document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData: paste, bubbles: true, cancelable: true }));
+    });
+    await page.keyboard.press('Control+d');
+    await until('the pasted bytes', async () => (await text()).includes('100000'));
+    // A flood of output does not stop the page, and Ctrl-C stops the flood.
+    await type('clear; yes flood');
+    await until('the flood', async () => (await text()).includes('flood'));
+    await page.keyboard.press('Control+c');
+    await type('clear; echo calm-$((1+1))');
+    await until('calm', async () => (await text()).includes('calm-2'));
+    // The keyboard leaves it; the log is one step away, and the terminal goes on meanwhile.
+    await page.keyboard.press('Control+Shift+Period');
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Start anew');
+    assert.deepEqual(await violations(page), []);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    assert.deepEqual(await violations(page), []);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.getByRole('link', { name: 'Log', exact: true }).click();
+    await page.getByRole('log').getByText('Server listening').waitFor();
+    await page.getByRole('link', { name: 'Terminal' }).click();
+    await until('what it had', async () => (await text()).includes('calm-2'));
+    // A second tab is another terminal of the same shell.
+    const other = await page.context().newPage();
+    await other.goto(`${url}/tasks/${shell.id}?view=terminal`);
+    await other.getByText('connected').waitFor();
+    await other.keyboard.type('tty | tr / -; exit 3');
+    await other.keyboard.press('Enter');
+    await other.getByText('The shell has ended with exit status 3.').waitFor();
+    await other.getByRole('button', { name: 'Open it again' }).click();
+    await other.getByText('connected').waitFor();
+    // What a login shell begins with, such as pyenv, may hold a lock of the account: it is not ended before it has begun.
+    await other.keyboard.type('echo again-$((1+1))');
+    await other.keyboard.press('Enter');
+    await until('the second shell has begun', async () => (await other.locator('.xterm-rows').innerText()).includes('again-2'));
+    await other.close();
+    assert.equal(await terminal.getByText('connected').count(), 1, 'the first one goes on');
+    // Somebody else may look at the task, and not enter it.
+    const stranger = await page.context().browser().newContext();
+    const their = await stranger.newPage();
+    await their.goto(url);
+    await their.getByLabel('User name').fill('admin');
+    await their.getByRole('button', { name: 'Sign in' }).click();
+    await their.waitForURL((u) => !u.pathname.startsWith('/login'));
+    await post(their, '/api/v1/users', { user: { username: 'ui-sam', active: true } });
+    await enter(their, 'ui-sam', `/tasks/${shell.id}?view=terminal`);
+    await their.getByText('this shell belongs to determined; its owner and admins may open it').waitFor();
+    await stranger.close();
+    // The end of the task ends the terminal, with the reason.
+    await post(page, `/api/v1/shells/${shell.id}/kill`);
+    await terminal.getByText('ended', { exact: true }).waitFor();
+  },
+
   'the theme is kept, and the curves follow it': async (page) => {
     await signIn(page, `/experiments/${world.done}`);
     await until('points', () => points(page, 'loss'));
@@ -753,6 +728,27 @@ const stories = {
     await page.getByText('This can start').waitFor();
   },
 
+  'a text is found in the logs of all tasks': async (page) => {
+    await signIn(page, '/experiments');
+    await page.getByRole('button', { name: 'search everything' }).click();
+    await page.getByRole('combobox', { name: 'search everything' }).fill('the LAST line of');
+    await page.getByRole('option', { name: 'Logs with “the LAST line of”' }).click();
+    await page.waitForURL((u) => u.pathname === '/logs' && u.searchParams.get('q') === 'the LAST line of');
+    const found = page.getByRole('region', { name: `of experiment ${world.done}` });
+    await found.locator('.found').getByText('the last line of', { exact: true }).waitFor();
+    await page.getByText('All logs that you may see were searched.').waitFor();
+    await found.getByRole('link', { name: /^Trial/ }).click();
+    await page.waitForURL((u) => /^\/trials\/\d+\/logs$/.test(u.pathname));
+    await page.locator('.line .found').first().waitFor();
+    await page.goBack();
+    await page.getByLabel('text to search for in all logs').fill('no task says <this>');
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await page.getByText('No line has this text.').waitFor();
+    await page.getByLabel('text to search for in all logs').fill('');
+    assert.ok(await page.getByRole('button', { name: 'Search', exact: true }).isDisabled());
+    await sound(page, ['/logs', '/logs?q=the+last+line']);
+  },
+
   'many are acted on at once, and who is left out is said before': async (page) => {
     await signIn(page, '/experiments?sort=id');
     await rows(page, 'experiments').filter({ hasText: 'ui-done' }).first().getByRole('checkbox').check();
@@ -920,7 +916,7 @@ const stories = {
     await page.getByRole('button', { name: 'Write a note' }).click();
     await page.getByLabel('text of note 1').fill('<b>what</b> we know');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.locator('.notes').getByText('<b>what</b> we know').waitFor();
+    await page.locator('.note').getByText('<b>what</b> we know').waitFor();
     await page.getByRole('button', { name: 'more actions' }).click();
     await page.getByRole('button', { name: 'Archive' }).click();
     await page.getByRole('status').filter({ hasText: 'archived' }).waitFor();
@@ -1120,6 +1116,65 @@ const stories = {
     await sound(page, ['/manage/audit', '/manage/audit?object=nothing-has-this-name']);
   },
 
+  'quotas are set, seen to be used, and deleted': async (page) => {
+    await signIn(page, '/manage/quotas');
+    await page.getByText('No quota bounds anybody.').waitFor();
+    await page.getByRole('button', { name: 'New quota' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('User', { exact: true }).fill('determined');
+    await dialog.getByLabel('Hard bound').fill('4');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'only administrators of the cluster may change the quota' }).waitFor();
+    await enter(page, 'admin', '/manage/quotas');
+    const { workspace } = await post(page, '/api/v1/workspaces', { name: `ui-bounded ${'with a long name '.repeat(4)}`.trim() });
+    await page.getByRole('button', { name: 'New quota' }).click();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    assert.ok(await dialog.getByLabel('User', { exact: true }).evaluate((el) => !el.validity.valid), 'all workspaces, and no user: whom does it bound?');
+    await dialog.getByLabel('User', { exact: true }).fill('nobody-of-this-name');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'There is no user nobody-of-this-name' }).waitFor();
+    await dialog.getByLabel('User', { exact: true }).fill('determined');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'Enter a bound' }).waitFor();
+    await dialog.getByLabel('Soft bound').fill('1');
+    await dialog.getByLabel('Hard bound').fill('many');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'Hard bound: enter a whole number' }).waitFor();
+    await dialog.getByLabel('Hard bound').fill('1000');
+    assert.deepEqual(await violations(page), []);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    const mine = rows(page, 'quotas').filter({ hasText: 'determined in all workspaces' });
+    await mine.filter({ hasText: '1,000' }).waitFor();
+    await page.getByRole('button', { name: 'New quota' }).click();
+    await dialog.locator('select[name=workspace]').selectOption({ label: workspace.name });
+    await dialog.locator('select[name=measure]').selectOption({ label: 'slot-hours of each month' });
+    await dialog.getByLabel('Hard bound').fill('0');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    const theirs = rows(page, 'quotas').filter({ hasText: 'ui-bounded' });
+    await theirs.getByText('full').waitFor();
+    // Slots that are held are counted; the live experiment holds one.
+    await until('what is held', async () => {
+      await page.reload();
+      await mine.waitFor();
+      return Number(await mine.getByRole('gridcell').nth(3).innerText()) >= 1;
+    });
+    await mine.getByRole('button', { name: /^change/ }).click();
+    await dialog.getByLabel('Hard bound').fill('900');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await mine.filter({ hasText: '900' }).waitFor();
+    await sound(page, ['/manage/quotas', '/manage/quotas?name=nothing-has-this-name']);
+    await page.goto(`${url}/manage/quotas?name=ui-bounded`);
+    await theirs.waitFor();
+    assert.equal(await mine.count(), 0);
+    await page.goto(`${url}/manage/quotas`);
+    for (const row of [theirs, mine]) {
+      await row.getByRole('button', { name: /^delete/ }).click();
+      await dialog.getByRole('button', { name: 'Delete' }).click();
+      await row.waitFor({ state: 'detached' });
+    }
+    await page.getByText('No quota bounds anybody.').waitFor();
+  },
+
   'usage over time is drawn, listed and becomes a table': async (page) => {
     await signIn(page, '/manage/usage');
     const chart = page.getByRole('img', { name: /^Slot hours of each day by workspace: Uncategorized / });
@@ -1225,7 +1280,20 @@ const stories = {
     await sound(page, ['/manage/groups', '/manage/roles', '/manage/roles?name=nobody-at-all', `/workspaces/${workspace.id}/members`]);
     await ask('roles-on');
     try {
-      await enter(page, 'ui-lea', `/workspaces/${workspace.id}/members`);
+      const button = (name) => page.getByRole('button', { name, exact: true });
+      await enter(page, 'ui-tom', `/workspaces/${workspace.id}`);
+      await button('Pin').waitFor();
+      assert.deepEqual([await button('Edit').count(), await button('Archive').count(), await button('Delete').count()], [0, 0, 0], 'a Viewer changes nothing');
+      await page.goto(`${url}/manage/webhooks`);
+      await page.getByText('The administrators of a workspace').waitFor();
+      await enter(page, 'ui-lea', `/workspaces/${workspace.id}`);
+      await button('Edit').waitFor();
+      assert.deepEqual([await button('Archive').count(), await button('Delete').count()], [1, 1], 'who leads a workspace by a role changes it');
+      await page.goto(`${url}/manage/webhooks`);
+      await button('New webhook').click();
+      assert.deepEqual(await dialog.locator('select[name=workspace] option').allTextContents(), ['ui-team']);
+      await dialog.getByRole('button', { name: 'Go back' }).click();
+      await page.goto(`${url}/workspaces/${workspace.id}/members`);
       await rows(page, 'members').filter({ hasText: 'ui-tom' }).waitFor();
       await page.getByRole('button', { name: 'Assign a role' }).click();
       await dialog.getByLabel('User name').fill('ui-zoe-nobody');
@@ -1334,6 +1402,11 @@ const stories = {
 
   'a master that is away is said to be, and is not missed when it is back': async (page, problems) => {
     await signIn(page, `/experiments/${world.live}`);
+    // A training of its own: of one that has run for some minutes, the page shows a selection of the steps.
+    const { experiment } = await post(page, '/api/v1/experiments', {
+      config: 'name: ui-away\nentrypoint: python3 train.py\nsearcher: {name: single, metric: val_loss, max_length: {batches: 100}}\nresources: {priority: 1}\n', parentId: world.live, activate: true,
+    });
+    await page.goto(`${url}/experiments/${experiment.id}`);
     await until('a first point', () => points(page, 'loss'));
     await ask('master-away');
     await page.getByText('connection lost').waitFor({ timeout: patience });
@@ -1346,37 +1419,9 @@ const stories = {
       return [...x].some((v, i) => i > 0 && v - x[i - 1] > 1);
     });
     assert.equal(gaps, false, 'no step is missing');
+    await post(page, `/api/v1/experiments/${experiment.id}/kill`, {});
     problems.length = 0; // failed requests are what this story is about
   },
 };
 
-const wanted = process.argv.slice(2);
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
-let failed = 0;
-for (const [name, story] of Object.entries(stories)) {
-  if (wanted.length && !wanted.some((w) => name.includes(w))) continue;
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' });
-  const page = await context.newPage();
-  page.setDefaultTimeout(patience);
-  const problems = [];
-  page.on('pageerror', (e) => problems.push(`exception: ${e.message}`));
-  page.on('console', (m) => {
-    // What the policy forbids is a mistake of ours; a refused request is what some stories are about.
-    if (m.type() === 'error' && !/Failed to load resource/.test(m.text())) problems.push(`console: ${m.text()}`);
-  });
-  const begin = Date.now();
-  try {
-    await story(page, problems);
-    assert.deepEqual(problems, []);
-    console.log(`ok ${name} (${((Date.now() - begin) / 1000).toFixed(1)}s)`);
-  } catch (error) {
-    failed++;
-    console.log(`not ok ${name}\n${String(error.stack ?? error).replace(/^/gm, '    ')}\n    problems: ${problems.join('; ') || 'none'}\n    at ${page.url()}`);
-    for (const [i, open] of process.env.DETENT_SHOTS ? context.pages().entries() : []) {
-      await open.screenshot({ path: join(process.env.DETENT_SHOTS, `${name.replace(/\W+/g, '-')}-${i}.png`) }).catch(() => {});
-    }
-  }
-  await context.close();
-}
-await browser.close();
-process.exit(failed ? 1 : 0);
+await tell(stories);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import probes from '../../plugins/harness/determined/core/_probes.py?raw';
 import { differing, metricsOf, type Compared } from '../src/lib/compare';
 import { changes, hunks } from '../src/lib/diff';
 import { inOrder, mean, thin, titleOf } from '../src/lib/profile';
@@ -84,6 +85,11 @@ describe('what nodes measured', () => {
     const one = (part: string, y: number[]) => ({ trial: 1, name: 'gpu_util', agent: 'n', part, t: [100, 110, 120], y });
     const m = mean([one('a', [10, 20, 30]), one('b', [30, 40, 50])], 100, 2);
     expect(m).toEqual({ x: [5, 15, 25], y: [20, 30, 40] });
+  });
+  it('has a title for each metric that the harness reports', () => {
+    const names = [...probes.matchAll(/"((?:gpu|cpu|memory|disk|net)_\w+)":/g)].map((m) => m[1]!);
+    expect(names).toContain('memory_free');
+    expect(names.filter((n) => titleOf(n) === n)).toEqual([]);
   });
   it('has names and an order', () => {
     expect(inOrder(['net_throughput_sent', 'other', 'gpu_util', 'cpu_util_simple'])).toEqual(['gpu_util', 'cpu_util_simple', 'net_throughput_sent', 'other']);

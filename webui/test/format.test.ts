@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ago, bytes, compact, duration, flat, metric, percent, plural, space, stateWord } from '../src/lib/format';
+import { ago, ahead, bytes, compact, duration, flat, metric, percent, plural, space, stateWord } from '../src/lib/format';
 
 describe('words for people', () => {
   it.each([[0, '0s'], [8.4, '8s'], [60, '1m'], [725, '12m 5s'], [3600, '1h'], [277_200, '3d 5h'], [86_400, '1d'], [undefined, '–'], [null, '–'], [NaN, '–']])('%s seconds are %s', (n, words) => {
@@ -17,6 +17,9 @@ describe('words for people', () => {
     expect(ago('2026-01-01T11:55:00Z', now)).toBe('5m ago');
     expect(ago('2025-12-30T11:00:00Z', now)).toBe('2d ago');
     expect(ago('nonsense', now)).toBe('–');
+    expect(ahead('2026-01-01T12:12:30Z', now)).toBe('in 12m');
+    expect(ahead('2026-01-01T12:00:59Z', now)).toBe('soon');
+    expect(ahead('nonsense', now)).toBe('–');
   });
   it('count and name', () => {
     expect([plural(1, 'trial'), plural(1200, 'trial'), plural(2, 'match', 'matches')]).toEqual(['1 trial', '1,200 trials', '2 matches']);

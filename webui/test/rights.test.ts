@@ -16,6 +16,8 @@ describe('who may assign roles', () => {
   it('is who has a role with that permission, where they have it', () => {
     const r = rightsOf(true, true, { roles: [leads, edits], assignments: [{ roleId: 2, scopeWorkspaceIds: [3, 4], scopeCluster: false }, { roleId: 5, scopeWorkspaceIds: [9], scopeCluster: true }] });
     expect([mayAssign(r, 3), mayAssign(r, 4), mayAssign(r, 9), mayAssign(r, null)]).toEqual([true, true, false, false]);
+    expect([r.holds('VIEW_WORKSPACE', 3), r.holds('VIEW_WORKSPACE', 9), r.holds('VIEW_WORKSPACE', null), r.holds('DELETE_WORKSPACE', 3)]).toEqual([true, true, true, false]);
+    expect([r.holds('ASSIGN_ROLES', 4), r.holds('ASSIGN_ROLES', 5), r.holds('ASSIGN_ROLES', null)]).toEqual([true, false, false]);
     expect(r.admin).toBe(false); // the field of the user has no effect with roles
     expect(seesRoles(r)).toBe(true);
     const everywhere = rightsOf(true, false, { roles: [leads], assignments: [{ roleId: 2, scopeWorkspaceIds: [], scopeCluster: true }] });

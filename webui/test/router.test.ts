@@ -24,7 +24,7 @@ describe('addresses', () => {
     expect(match(routes, path)).toBeNull();
   });
   it('leave to the master what is the master\'s', () => {
-    expect(['/api/v1/x', '/proxy/1/lab', '/docs/rest-api', '/checkpoints/1'].map(outside)).toEqual([true, true, true, true]);
+    expect(['/api/v1/x', '/proxy/1/lab', '/docs/rest-api', '/checkpoints/1', '/oidc/sso'].map(outside)).toEqual([true, true, true, true, true]);
     expect(['/', '/experiments', '/apiary'].map(outside)).toEqual([false, false, false]);
   });
 });

@@ -11,8 +11,9 @@ describe('a book of curves', () => {
     load(book, 1, 'training', [
       { batches: 1, time: at(10), values: { loss: 0.5, accuracy: 0.1 } },
       { batches: 2, time: at(20), values: { loss: 'Infinity' } },
+      { batches: 3, time: at(30), values: { loss: 'NaN' } },
     ]);
-    expect(book.get(key('training', 'loss'))).toEqual({ x: [1, 2], t: [10, 20], y: [0.5, null] });
+    expect(book.get(key('training', 'loss'))).toEqual({ x: [1, 2, 3], t: [10, 20, 30], y: [0.5, null, null] });
     expect(book.get(key('training', 'accuracy'))).toEqual({ x: [1], t: [10], y: [0.1] });
   });
 

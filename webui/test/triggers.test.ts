@@ -8,7 +8,7 @@ describe('the triggers of a webhook', () => {
       ['EXPERIMENT_STATE_CHANGE', { state: 'COMPLETED' }], ['EXPERIMENT_STATE_CHANGE', { state: 'ERROR' }], ['TASK_LOG', { regex: 'CUDA' }],
       ['METRIC_THRESHOLD_EXCEEDED', { metric: 'loss', group: 'training', below: 0.001 }], ['CUSTOM', {}],
     ]);
-    expect(list.map(said)).toEqual(['an experiment is completed', 'an experiment fails', 'a log has CUDA', 'training/loss < 0.001', 'a program calls']);
+    expect(list.map(said)).toEqual(['an experiment is completed', 'an experiment fails', 'a line of a log matches CUDA', 'training/loss < 0.001', 'a program calls it']);
   });
   it('are at least one, and a metric has a limit', () => {
     expect(() => triggersOf({ states: [], pattern: '', metric: '', custom: false })).toThrow('at least one');

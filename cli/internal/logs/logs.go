@@ -5,6 +5,7 @@ package logs
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -32,6 +33,9 @@ type Options struct {
 	ranks                           []int
 	level                           args.OneOf
 	before, after                   string
+
+	notes io.Writer // where Print writes what is not a line of the log
+	noted bool      // that lines are missing
 }
 
 // The levels, from the least to the most important.
@@ -74,11 +78,11 @@ func (o *Options) Flags(cmd *cobra.Command, ofTask bool) {
 func (o *Options) Query() (client.LogQuery, error) {
 	q := client.LogQuery{
 		Follow: o.Follow, Agents: o.agents, Containers: o.containers, Allocations: o.allocations,
-		Ranks: o.ranks, Sources: o.sources, Stdtypes: o.stdtypes,
+		Ranks: o.ranks, Sources: o.sources, Stdtypes: o.stdtypes, Deleted: o.deleted,
 	}
 	switch {
 	case o.Head < 0 || o.Tail < 0:
-		return q, &exit.UsageError{Message: "--head and --tail take a number of lines, 1 or more"}
+		return q, &exit.UsageError{Message: "--head and --tail must be 1 or more"}
 	case o.Head > 0:
 		q.Limit = o.Head
 	case o.Tail > 0:
@@ -107,9 +111,26 @@ func parseTime(flag, value string) (time.Time, error) {
 	return t, nil
 }
 
+// deleted tells the user once that lines are missing.
+func (o *Options) deleted(lines int64, at time.Time) {
+	if o.noted || o.notes == nil {
+		return
+	}
+	o.noted = true
+	fmt.Fprintf(o.notes, "%s deleted from this log up to %s, because their retention had ended.\n", wereDeleted(lines), at.Local().Format(time.DateTime))
+}
+
+func wereDeleted(lines int64) string {
+	if lines == 1 {
+		return "1 line was"
+	}
+	return fmt.Sprintf("%d lines were", lines)
+}
+
 // Print prints a log. Reopen is the command that would open it again; it is printed at the end,
 // as in Determined's client, so that a user whose connection ended knows how to continue.
 func (o *Options) Print(ctx context.Context, t *term.IO, log iter.Seq2[client.LogRecord, error], reopen string) error {
+	o.notes = t.Err
 	err := o.print(t, log)
 	if !o.JSON && !refused(err) {
 		fmt.Fprintln(t.Out, t.OutStyle().Green(reopen))

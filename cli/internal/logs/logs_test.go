@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -144,5 +145,35 @@ func TestLinesAreShownAsTheyCome(t *testing.T) {
 	close(next)
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDeletedLinesAreMentioned: beside the log, once, also if a connection is opened again.
+func TestDeletedLinesAreMentioned(t *testing.T) {
+	for lines, want := range map[int64]string{1: "1 line was deleted from this log up to ", 1200: "1200 lines were deleted from this log up to "} {
+		o, err := parse(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := o.Query()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out, notes strings.Builder
+		log := func(yield func(client.LogRecord, error) bool) {
+			for range 2 {
+				q.Deleted(lines, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+			}
+			yield(client.LogRecord{Message: "a line\n"}, nil)
+		}
+		if err := o.Print(t.Context(), &term.IO{Out: &out, Err: &notes}, log, "reopen"); err != nil {
+			t.Fatal(err)
+		}
+		if got := notes.String(); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 1 || !strings.Contains(got, "because their retention had ended.") {
+			t.Errorf("the note is %q", got)
+		}
+		if !strings.HasPrefix(out.String(), "a line\n") {
+			t.Errorf("the log is %q", out.String())
+		}
 	}
 }

@@ -69,7 +69,7 @@ func NewSet(a *app.App, k Kind) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := k.Rank(c)(ctx, id, n); err != nil {
+			if err := k.Prioritize(c)(ctx, id, n); err != nil {
 				return err
 			}
 			a.Done("Set priority of %s %s to %d", k.Noun, id, n)

@@ -37,13 +37,13 @@ type Item struct {
 
 // A Kind is a noun with its requests to the master.
 type Kind struct {
-	Noun    string // notebook
-	Nouns   string // notebooks
-	Columns []string
-	List    func(ctx context.Context, c *client.Client, q client.CommandQuery) ([]Item, error)
-	Get     func(ctx context.Context, c *client.Client, id string) (Item, v1.Struct, error)
-	Kill    func(c *client.Client) func(ctx context.Context, id string) error
-	Rank    func(c *client.Client) func(ctx context.Context, id string, priority int) error
+	Noun       string // notebook
+	Nouns      string // notebooks
+	Columns    []string
+	List       func(ctx context.Context, c *client.Client, q client.CommandQuery) ([]Item, error)
+	Get        func(ctx context.Context, c *client.Client, id string) (Item, v1.Struct, error)
+	Kill       func(c *client.Client) func(ctx context.Context, id string) error
+	Prioritize func(c *client.Client) func(ctx context.Context, id string, priority int) error
 }
 
 // ID is the name of the argument in messages.

@@ -1,6 +1,6 @@
-// Command sched runs the policies of a pool in virtual time on the same jobs, and prints what came of
-// it. With -plot it also writes a picture for docs/scheduling.md. With -growth it measures instead how long a
-// plan takes in clusters of several sizes (growth.go).
+// Command sched simulates the policies of a pool in virtual time on the same jobs, and prints a table of
+// the results. With -plot it also writes a chart for docs/scheduling.md. With -growth it measures instead
+// how long a plan takes in clusters of several sizes (growth.go).
 package main
 
 import (
@@ -26,7 +26,7 @@ type policy struct {
 	plan   sim.Planner
 	others bool // the rules of another system
 	run    *sim.Run
-	mean   time.Duration // that a plan computes, on this machine
+	mean   time.Duration // processor time of a plan on this machine
 }
 
 func policies() []*policy {
@@ -55,17 +55,19 @@ func own() []*policy {
 func main() {
 	nodes := flag.Int("nodes", 1000, "nodes of 8 slots")
 	jobs := flag.Int("jobs", 10_000, "jobs")
-	load := flag.Float64("load", 1.1, "what arrives, of what the cluster could do meanwhile")
-	seed := flag.Uint64("seed", 1, "of jobs and failures")
+	load := flag.Float64("load", 1.1, "work that arrives, as a share of the work that the cluster can do in the same time")
+	seed := flag.Uint64("seed", 1, "seed of the jobs and of the failures")
 	shape := flag.String("shape", "helios", "helios or philly")
-	busy := flag.Float64("busy", 0.95, "share of the slots that are held when the time begins")
-	plot := flag.String("plot", "", "file for the picture, SVG")
+	busy := flag.Float64("busy", 0.95, "share of the slots that jobs hold at the beginning")
+	plot := flag.String("plot", "", "file for the chart (SVG)")
 	growing := flag.Bool("growth", false, "measure the time of a plan in clusters of several sizes")
 	runs := flag.Int("runs", 9, "plans of each measurement of -growth; the fastest counts")
 	flag.Parse()
-	of := sim.Helios()
-	if *shape == "philly" {
-		of = sim.Philly()
+	shapes := map[string]sim.Shape{"helios": sim.Helios(), "philly": sim.Philly()}
+	of, known := shapes[*shape]
+	if !known {
+		fmt.Fprintf(os.Stderr, "-shape: expected helios or philly, found %q\n", *shape)
+		os.Exit(2)
 	}
 	if *growing {
 		growth(of, *seed, *runs, *plot)
@@ -93,12 +95,12 @@ func main() {
 	write(*plot, picture(all, 8**nodes))
 }
 
-// write writes a picture, if there is a name for it.
-func write(name string, picture []byte) {
+// write writes a chart to the named file, if a file is named.
+func write(name string, chart []byte) {
 	if name == "" {
 		return
 	}
-	if err := os.WriteFile(name, picture, 0o644); err != nil {
+	if err := os.WriteFile(name, chart, 0o644); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -141,7 +143,7 @@ func table(all []*policy, jobs []sim.Job) {
 	}
 }
 
-// used is how long this thread has computed: other work of the machine does not count.
+// used is the processor time of this thread: other work on the machine does not count.
 func used() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {

@@ -32,7 +32,7 @@ func optuna(o options, t *sim.Table, file string) ([]series, error) {
 		} `json:"runs"`
 	}
 	if err := json.Unmarshal(out, &methods); err != nil {
-		return nil, fmt.Errorf("the runs of Optuna on %s: what it wrote: %w", t.Name, err)
+		return nil, fmt.Errorf("parse the output of Optuna on %s: %w", t.Name, err)
 	}
 	best := t.Best()
 	var list []series

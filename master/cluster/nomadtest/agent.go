@@ -7,6 +7,7 @@
 package nomadtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,9 +33,15 @@ import (
 
 // Options configure server and client.
 type Options struct {
-	ACL           bool   // with it, Agent.Token has all rights
-	ConsulAddress string // host:port of a Consul; "" for none
-	PluginDir     string // folder with further plugins for the client
+	ACL    bool   // with it, Agent.Token has all rights
+	Region string // "" for global
+	// Join is the Serf of a server of another region, with which this one federates.
+	Join string
+	// HeartbeatGrace is how long the server waits for a late heartbeat of the client, such as while a
+	// test has stopped the server; "" for a second.
+	HeartbeatGrace string
+	ConsulAddress  string // host:port of a Consul; "" for none
+	PluginDir      string // folder with further plugins for the client
 	// Plugins has the configuration of each plugin, by its name.
 	Plugins map[string]map[string]any
 	// Chroot has the files of the machine that exec tasks see. The default, all of /usr and
@@ -46,6 +53,7 @@ type Options struct {
 // Agent is a running Nomad: a server, and a client beside it.
 type Agent struct {
 	Address string // http://127.0.0.1:port, of the server
+	Serf    string // host:port, for Options.Join of another one
 	Token   string // of the management role; "" without ACL
 	NodeID  string
 	API     *api.Client // with that token
@@ -101,7 +109,7 @@ func (a *Agent) configure(binary string, o Options) error {
 	}
 	common := func(name string) m {
 		return m{
-			"name": name, "region": "global", "datacenter": "dc1", "data_dir": filepath.Join(a.Dir, name),
+			"name": name, "region": cmp.Or(o.Region, "global"), "datacenter": "dc1", "data_dir": filepath.Join(a.Dir, name),
 			"bind_addr": "127.0.0.1", "log_level": "INFO", "disable_update_check": true,
 			"advertise": m{"http": "127.0.0.1", "rpc": "127.0.0.1", "serf": "127.0.0.1"},
 			"acl":       m{"enabled": o.ACL}, "consul": consul,
@@ -109,7 +117,10 @@ func (a *Agent) configure(binary string, o Options) error {
 	}
 	server := common("server")
 	server["ports"] = m{"http": ports[0], "rpc": ports[1], "serf": ports[2]}
-	server["server"] = m{"enabled": true, "bootstrap_expect": 1, "heartbeat_grace": "1s", "min_heartbeat_ttl": "1s", "raft_multiplier": 1}
+	server["server"] = m{"enabled": true, "bootstrap_expect": 1, "heartbeat_grace": cmp.Or(o.HeartbeatGrace, "1s"), "min_heartbeat_ttl": "1s", "raft_multiplier": 1}
+	if o.Join != "" {
+		server["server"].(m)["server_join"] = m{"retry_join": []string{o.Join}, "retry_interval": "1s"}
+	}
 	if o.Vault {
 		server["vault"] = m{"enabled": true, "address": "http://127.0.0.1:1", "default_identity": m{"aud": []string{"vault.io"}, "ttl": "1h"}}
 	}
@@ -142,6 +153,7 @@ func (a *Agent) configure(binary string, o Options) error {
 	if o.PluginDir != "" {
 		node["plugin_dir"] = o.PluginDir
 	}
+	a.Serf = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[2]))
 	a.Address = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
 	a.Server = &Process{binary: binary, config: filepath.Join(a.Dir, "server.json"), log: filepath.Join(a.Dir, "server.log")}
 	a.Node = &Process{binary: binary, config: filepath.Join(a.Dir, "node.json"), log: filepath.Join(a.Dir, "node.log")}

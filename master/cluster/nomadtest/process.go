@@ -70,3 +70,11 @@ func (p *Process) logTail() string {
 	const most = 20
 	return "\n  " + strings.Join(lines[max(0, len(lines)-most):], "\n  ")
 }
+
+// Signal sends a signal to the process: SIGSTOP lets it hang until SIGCONT.
+func (p *Process) Signal(t testing.TB, signal syscall.Signal) {
+	t.Helper()
+	if err := p.id.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+}

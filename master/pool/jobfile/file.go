@@ -95,7 +95,7 @@ func shape(j *api.Job) []Problem {
 		case task.Driver == pool.RawExec:
 			fail("job.group.network.mode", "with driver raw_exec tasks are on the network of their node; found %q", mode)
 		case task.Config["network_mode"] != nil:
-			fail("job.group.task.config.network_mode", "the group's network says %q already; say it in one place", mode)
+			fail("job.group.task.config.network_mode", "the group's network already has %q; set it in one place only", mode)
 		}
 	}
 	for _, a := range pool.AllAffinities(j) {

@@ -184,7 +184,7 @@ func TestCheckShape(t *testing.T) {
 		`"Driver": "exec", "VolumeMounts": [{"Volume": "a", "Destination": "a"}]`:                                   "begins with /",
 		`"Driver": "raw_exec"}], "Networks": [{"Mode": "bridge"}], "X": [{"X":""`:                                   "network of their node",
 		`"Driver": "exec"}], "Networks": [{"Mode": "fabric"}], "X": [{"X":""`:                                       "cni/<name>",
-		`"Driver": "docker", "Config": {"network_mode": "host"}}], "Networks": [{"Mode": "bridge"}], "X": [{"X":""`: "say it in one place",
+		`"Driver": "docker", "Config": {"network_mode": "host"}}], "Networks": [{"Mode": "bridge"}], "X": [{"X":""`: "set it in one place only",
 		`"Driver": "exec", "Resources": {"CPU": 5, "Cores": 1}`:                                                     "not both",
 		`"Driver": "exec", "Constraints": [{"LTarget": "${meta.x}", "Operand": "distinct_hosts"}]`:                  "cannot judge",
 		`"Driver": "exec", "Affinities": [{"LTarget": "${meta.x}", "Operand": "is_set"}]`:                           "no affinity",

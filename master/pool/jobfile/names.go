@@ -112,7 +112,7 @@ func task() *level {
 func why(name string) string {
 	reasons := map[string]string{
 		"type":                         "each attempt is a batch job",
-		"region":                       "set nomad.region in the master's configuration",
+		"region":                       "set region of the pool in the master's configuration, and name other regions than the master's own in nomad.regions",
 		"all_at_once":                  "Detent requests all members of an attempt at once",
 		"count":                        "Detent makes a group for each node of an attempt",
 		"restart":                      "Detent starts a new attempt; Nomad must not start one again by itself",

@@ -21,7 +21,7 @@ func BestFit(_ *pool.Pool, nodes []sched.Node, running []sched.Running, queued [
 
 func plain(nodes []sched.Node, running []sched.Running, queued []sched.Request, strict bool) (r sched.Result) {
 	b := newBoard(nodes, running, false)
-	failed := map[int]bool{} // sizes that do not fit until something ends
+	failed := map[int]bool{} // numbers of slots that do not fit until a job ends
 	for _, q := range byArrival(queued) {
 		if failed[q.Slots] {
 			continue
@@ -39,6 +39,7 @@ func plain(nodes []sched.Node, running []sched.Running, queued []sched.Request, 
 	return r
 }
 
+// earlier orders requests by the time of their arrival.
 func earlier(a, b *sched.Request) int {
 	return cmp.Or(a.QueuedAt.Compare(b.QueuedAt), cmp.Compare(a.ID, b.ID))
 }

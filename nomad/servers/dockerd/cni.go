@@ -8,7 +8,7 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/debian"
 )
 
-// CNI has what a Nomad node needs for its own bridge.
+// CNI has the programs that a Nomad node needs for the network mode bridge.
 type CNI struct {
 	Plugins string // the folder of the plugins, for Nomad's client.cni_path
 	Path    string // a PATH with the firewall's programs, which the plugins and Nomad call
@@ -18,13 +18,13 @@ type CNI struct {
 func FindCNI(ctx context.Context, report *servers.Reporter) (CNI, error) {
 	wall, err := firewall().Find(ctx, debian.MachinePath(), report)
 	if err != nil {
-		return CNI{}, none(err)
+		return CNI{}, orNone(err)
 	}
 	set := debian.Set{Name: "cni", Title: "CNI plugins", Programs: []string{"bridge", "firewall", "host-local", "loopback", "portmap"},
 		Packages: []string{"containernetworking-plugins"}, Folders: []string{"usr/lib/cni"}}
 	plugins, err := set.Find(ctx, "/opt/cni/bin:/usr/lib/cni", report)
 	if err != nil {
-		return CNI{}, none(err)
+		return CNI{}, orNone(err)
 	}
 	return CNI{Plugins: filepath.Dir(plugins.Programs["bridge"]), Path: wall.Path}, nil
 }

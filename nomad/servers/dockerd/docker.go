@@ -34,11 +34,11 @@ func findDocker(ctx context.Context, bridge bool, report *servers.Reporter) (deb
 		wall, err = firewall().Find(ctx, found.Path, report)
 		found.Path = wall.Path
 	}
-	return found, none(err)
+	return found, orNone(err)
 }
 
-// none converts ErrNone of package debian, which is a reason to skip a test.
-func none(err error) error {
+// orNone converts ErrNone of package debian to this package's, which is a reason to skip a test.
+func orNone(err error) error {
 	if errors.Is(err, debian.ErrNone) {
 		return fmt.Errorf("%w: %w", ErrNone, err)
 	}

@@ -31,7 +31,7 @@ func FindPodman(ctx context.Context, report *servers.Reporter) error {
 
 func findPodman(ctx context.Context, report *servers.Reporter) (debian.Found, error) {
 	found, err := podman().Find(ctx, debian.MachinePath(), report)
-	return found, none(err)
+	return found, orNone(err)
 }
 
 // launchPodman starts Podman's service.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,11 +29,17 @@ const toolAddress = "http://localhost:49176/"
 // its issuer. Users are known by the name with which they sign in, with the claims about them.
 func Start(t testing.TB, port int, callbacks []string, users map[string]map[string]any) (issuer string) {
 	t.Helper()
-	return StartWithSignOut(t, port, callbacks, "", users)
+	return StartWith(t, port, callbacks, Options{}, users)
 }
 
-// StartWithSignOut is Start with a provider that tells an address when a user signs out there.
-func StartWithSignOut(t testing.TB, port int, callbacks []string, signOut string, users map[string]map[string]any) (issuer string) {
+// Options are what tests want of a provider beside its users.
+type Options struct {
+	SignOut string        // an address that it tells when a user signs out there
+	Access  time.Duration // how long access tokens are valid; 0: an hour
+}
+
+// StartWith is Start with options.
+func StartWith(t testing.TB, port int, callbacks []string, o Options, users map[string]map[string]any) (issuer string) {
 	t.Helper()
 	script, there, err := nodeprog.OIDCProvider.Find()
 	if err != nil {
@@ -50,7 +57,10 @@ func StartWithSignOut(t testing.TB, port int, callbacks []string, signOut string
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = append(os.Environ(), "IDENTITY_PORT="+strconv.Itoa(port), "IDENTITY_USERS="+string(known), "IDENTITY_CALLBACKS="+string(back), "IDENTITY_LOGOUT="+signOut)
+	cmd.Env = append(os.Environ(), "IDENTITY_PORT="+strconv.Itoa(port), "IDENTITY_USERS="+string(known), "IDENTITY_CALLBACKS="+string(back), "IDENTITY_LOGOUT="+o.SignOut)
+	if o.Access > 0 {
+		cmd.Env = append(cmd.Env, "IDENTITY_ACCESS="+strconv.Itoa(int(o.Access.Seconds())))
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -73,14 +83,25 @@ func StartWithSignOut(t testing.TB, port int, callbacks []string, signOut string
 	return ""
 }
 
-// SetUsers replaces the users of a provider.
+// SetUsers replaces the users of a provider. It does not know a user with the claim disabled.
 func SetUsers(t testing.TB, issuer string, users map[string]map[string]any) {
 	t.Helper()
-	body, err := json.Marshal(users)
+	set(t, issuer+"/of-the-tests/users", users)
+}
+
+// SetAway makes a provider answer 503, or answer again.
+func SetAway(t testing.TB, issuer string, away bool) {
+	t.Helper()
+	set(t, issuer+"/of-the-tests/away", away)
+}
+
+func set(t testing.TB, address string, value any) {
+	t.Helper()
+	body, err := json.Marshal(value)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, issuer+"/of-the-tests/users", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +122,8 @@ type Browser struct {
 	client *http.Client
 	// Last is the address on this machine at which a sign-in of det ended.
 	Last string
+	// Without is a scope that the person removes from the addresses to which pages lead.
+	Without string
 }
 
 // NewBrowser returns a browser without cookies.
@@ -115,6 +138,10 @@ func NewBrowser(t testing.TB) *Browser {
 		if strings.HasPrefix(r.URL.String(), toolAddress) {
 			p.Last = r.URL.String()
 			return http.ErrUseLastResponse
+		}
+		if q := r.URL.Query(); p.Without != "" && q.Has("scope") {
+			q.Set("scope", strings.Join(slices.DeleteFunc(strings.Fields(q.Get("scope")), func(s string) bool { return s == p.Without }), " "))
+			r.URL.RawQuery = q.Encode()
 		}
 		return nil
 	}}

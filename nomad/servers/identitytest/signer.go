@@ -19,6 +19,7 @@ type Signer struct {
 	Issuer string
 	Key    *rsa.PrivateKey
 	t      testing.TB
+	mux    *http.ServeMux
 }
 
 // NewSigner serves the description and the keys of a provider.
@@ -28,8 +29,8 @@ func NewSigner(t testing.TB) *Signer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Signer{Key: key, t: t}
 	mux := http.NewServeMux()
+	s := &Signer{Key: key, t: t, mux: mux}
 	answer := func(path string, body func() any) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -38,6 +39,7 @@ func NewSigner(t testing.TB) *Signer {
 	}
 	answer("/.well-known/openid-configuration", func() any {
 		return map[string]any{"issuer": s.Issuer, "authorization_endpoint": s.Issuer + "/auth", "token_endpoint": s.Issuer + "/token", "jwks_uri": s.Issuer + "/keys",
+			"userinfo_endpoint": s.Issuer + "/userinfo", "scopes_supported": []string{"openid", "offline_access"},
 			"id_token_signing_alg_values_supported": []string{"RS256"}}
 	})
 	answer("/keys", func() any {
@@ -49,6 +51,9 @@ func NewSigner(t testing.TB) *Signer {
 	s.Issuer = server.URL
 	return s
 }
+
+// Handle answers requests of a path of the provider, such as /token and /userinfo.
+func (s *Signer) Handle(path string, answer http.HandlerFunc) { s.mux.HandleFunc(path, answer) }
 
 func text(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 

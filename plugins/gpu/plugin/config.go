@@ -144,10 +144,10 @@ func (s *settings) judge(h *health) error {
 		return err
 	}
 	if s.policy.Quiet, err = time.ParseDuration(h.Quiet); err != nil || s.policy.Quiet < 0 {
-		return fmt.Errorf("health.quiet: expected a time such as 10m, or 0s to keep a GPU out of use until the plugin restarts, found %q", h.Quiet)
+		return fmt.Errorf("health.quiet: expected a duration such as 10m, or 0s to keep a GPU out of use until the plugin restarts, found %q", h.Quiet)
 	}
 	if s.policy.Throttled, err = time.ParseDuration(h.Throttled); err != nil || s.policy.Throttled < 0 {
-		return fmt.Errorf("health.throttled: expected a time such as 5m, or 0s to ignore it, found %q", h.Throttled)
+		return fmt.Errorf("health.throttled: expected a duration such as 5m, or 0s to ignore throttling, found %q", h.Throttled)
 	}
 	return nil
 }

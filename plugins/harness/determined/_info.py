@@ -357,7 +357,7 @@ class ClusterInfo:
             if wanted > max(1, len(self.slot_ids)):
                 raise RuntimeError(
                     f"this trial has {wanted} slots, {len(self.slot_ids)} of them on this node, "
-                    f"but {_info_path('rendezvous.json')}, which says where the others are, "
+                    f"but {_info_path('rendezvous.json')}, which lists the other nodes, "
                     "is missing"
                 )
         return RendezvousInfo(["127.0.0.1"], 0, [len(self.slot_ids)])

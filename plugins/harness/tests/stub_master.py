@@ -51,6 +51,7 @@ class Stub:
         self.checkpoints: Dict[str, Any] = {}
         self.run_metadata: Dict[str, Any] = {}
         self.preempt = False
+        self.deadline: Optional[str] = None
         self.early_exit: Optional[str] = None
         self.best: Optional[float] = None
         self.operations: List[int] = []
@@ -198,7 +199,7 @@ class Stub:
             if left <= 0:
                 break
             self.changed.wait(left)
-        return 200, {"preempt": self.preempt}
+        return 200, {"preempt": self.preempt, "deadline": self.deadline}
 
     def best_validation(self, request: Request, _: str) -> Answer:
         if self.best is None:

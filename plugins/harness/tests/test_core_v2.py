@@ -248,7 +248,7 @@ def test_lines_wait_for_a_master(
     assert len(stub.sent(*path)) == 3
     logs = [line["log"] for line in stub.sent(*path)[-1].json["logs"]]
     assert logs == [
-        "[4 lines were dropped: no master took them]\n",
+        "[4 lines were dropped: no master accepted them]\n",
         "4\n",
         "x" * _log_shipper.MAX_LINE + "\n",
         "x\n",

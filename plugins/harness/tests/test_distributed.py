@@ -130,7 +130,7 @@ def test_wrong_ranks() -> None:
         core.DistributedContext(**{**good, "rank": None})
     with pytest.raises(ValueError, match=r"rank must be from 0 to size - 1, but rank=3, size=2"):
         core.DistributedContext(**{**good, "rank": 3, "size": 2})
-    with pytest.raises(ValueError, match="chief_ip must say"):
+    with pytest.raises(ValueError, match="chief_ip must be"):
         core.DistributedContext(**{**good, "size": 2, "cross_size": 2})
     nothing: Dict[str, Any] = dict.fromkeys(good)
     assert core.DistributedContext(**nothing).size == 1

@@ -379,7 +379,7 @@ def test_what_is_wrong_with_a_trial(stub: Stub, make_task: MakeTask) -> None:
     with pytest.raises(ValueError, match="no hyperparameter 'units'; .* global_batch_size, lr"):
         train(make_task, hparams={"global_batch_size": 8, "lr": 1})
     other = {"name": "single", "metric": "accuracy", "max_length": {"batches": 12}}
-    with pytest.raises(InvalidExperimentException, match="but validation gave val_accuracy"):
+    with pytest.raises(InvalidExperimentException, match="but validation has val_accuracy"):
         train(make_task, searcher=other)
     with pytest.raises(ValueError, match=r"no searcher\.max_length"):
         train(make_task, searcher={"name": "single", "metric": "val_loss"})

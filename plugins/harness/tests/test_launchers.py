@@ -19,7 +19,7 @@ from typing import Any, Dict, List
 import pytest
 
 import determined as det
-from determined.launch import _place, deepspeed, horovod, tensorflow
+from determined.launch import _place, deepspeed, horovod, tensorflow, torch_distributed
 from tests.conftest import MakeTask
 
 ROOT = pathlib.Path(det.__file__).parent.parent
@@ -41,7 +41,7 @@ def launch(launcher: str, *words: str, **more: str) -> subprocess.CompletedProce
     )
 
 
-def two_nodes(make_task: MakeTask, monkeypatch: pytest.MonkeyPatch, rank: int) -> None:
+def two_nodes(make_task: MakeTask, rank: int) -> None:
     """Set the environment of one node of a trial on two nodes."""
     make_task(DET_SLOT_IDS="[0,1]" if rank == 0 else "[0]")
     rendezvous = pathlib.Path(os.environ["DET_RUN_DIR"], "info", "rendezvous.json")
@@ -60,7 +60,7 @@ def test_tensorflow_on_one_node(make_task: MakeTask) -> None:
 
 
 def test_tensorflow_on_two_nodes(make_task: MakeTask, monkeypatch: pytest.MonkeyPatch) -> None:
-    two_nodes(make_task, monkeypatch, 1)
+    two_nodes(make_task, 1)
     text = "import os; print(os.environ['TF_CONFIG']); print(os.environ['DET_CHIEF_IP'])"
     done = launch("tensorflow", "--port=4000", sys.executable, "-c", text, C10D_PORT="5000")
     assert done.returncode == 0, done.stderr
@@ -75,10 +75,10 @@ def test_tensorflow_on_two_nodes(make_task: MakeTask, monkeypatch: pytest.Monkey
 
 
 def test_tensorflow_refuses_unequal_gpus(
-    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    make_task: MakeTask, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The strategy multiplies the GPUs of one node by the number of nodes."""
-    two_nodes(make_task, monkeypatch, 0)
+    two_nodes(make_task, 0)
     resources = pathlib.Path(os.environ["DET_RUN_DIR"], "info", "resources.json")
     resources.write_text(json.dumps({"gpu_uuids": ["GPU-1", "GPU-2"]}))
     assert tensorflow.main(["/no/such/program"]) == 2
@@ -125,15 +125,25 @@ def test_devices_keep_the_names_of_the_task(monkeypatch: pytest.MonkeyPatch) -> 
     assert world(place) == {"node-0": [0], "node-1": ["GPU-a", "GPU-b"]}
 
 
-def test_hostfile_of_deepspeed(
-    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
-) -> None:
-    two_nodes(make_task, monkeypatch, 1)
+def test_hostfile_of_deepspeed(make_task: MakeTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_nodes(make_task, 1)
     monkeypatch.setenv("DET_INTER_NODE_NETWORK_INTERFACE", "eth7")
     found = deepspeed.environment(_place.here())
     hostfile = pathlib.Path(found["DET_DEEPSPEED_HOSTFILE_PATH"])
     assert hostfile.read_text() == "10.0.0.1 slots=2\n10.0.0.2 slots=1\n"
     assert (found["NCCL_SOCKET_IFNAME"], found["DET_CHIEF_IP"]) == ("eth7", "10.0.0.1")
+
+
+def test_the_clusters_network_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers on several nodes connect through it; what the task sets stays."""
+    one, two = _place.Place("10.0.0.1", 0, [2]), _place.Place("10.0.0.1", 1, [2, 1])
+    assert _place.network(two) == {}
+    monkeypatch.setenv("DET_INTER_NODE_NETWORK_INTERFACE", "eth7")
+    assert _place.network(one) == {}
+    assert _place.network(two) == {"NCCL_SOCKET_IFNAME": "eth7", "GLOO_SOCKET_IFNAME": "eth7"}
+    assert torch_distributed.shared_environment(two)["GLOO_SOCKET_IFNAME"] == "eth7"
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "ib0")
+    assert _place.network(two) == {"NCCL_SOCKET_IFNAME": "eth7"}
 
 
 @pytest.mark.skipif(not HAS_DEEPSPEED, reason="needs DeepSpeed; just torch-test has it")
@@ -212,11 +222,11 @@ def test_tuning_of_horovod() -> None:
 
 
 def test_horovod_says_what_is_missing(
-    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    make_task: MakeTask, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_task()
     assert horovod.main(["python3", "train.py"]) == 2
     assert "needs the package horovod" in capsys.readouterr().err
-    two_nodes(make_task, monkeypatch, 0)
+    two_nodes(make_task, 0)
     assert horovod.main(["python3", "train.py"]) == 2
     assert "has 2 nodes" in capsys.readouterr().err

@@ -1,3 +1,4 @@
+import datetime
 import threading
 from typing import List
 
@@ -99,6 +100,31 @@ def test_workers_ask_chief(stub: Stub) -> None:
     assert len(stub.sent("POST", ACK)) == 1
     # Only the chief asks: one call returns at once, the other waits for the preemption.
     assert len(stub.sent("GET", PATH)) == 2
+
+
+def test_deadline(stub: Stub) -> None:
+    at = datetime.datetime(2026, 11, 22, 23, 5, 1, tzinfo=datetime.timezone.utc)
+
+    def work(dist: core.DistributedContext) -> List[object]:
+        with contexts(stub, dist, core.PreemptMode.WorkersAskChief) as preempt:
+            said: List[object] = [preempt.should_preempt(), preempt.deadline]
+            dist.allgather(None)
+            if dist.rank == 0:
+                stub.change(preempt=True, deadline="2026-11-22T23:05:01.500Z")
+                wait_for_preemption(preempt)
+            return [*said, preempt.should_preempt(), preempt.deadline]
+
+    assert run_ranks(work, 3) == [[False, None, True, at]] * 3
+
+
+def test_no_deadline(stub: Stub) -> None:
+    stub.change(preempt=True)
+
+    def work(dist: core.DistributedContext) -> List[object]:
+        with contexts(stub, dist, core.PreemptMode.WorkersAskMaster) as preempt:
+            return [preempt.should_preempt(), preempt.deadline]
+
+    assert run_ranks(work, 2) == [[True, None]] * 2
 
 
 def test_chief_only(stub: Stub) -> None:

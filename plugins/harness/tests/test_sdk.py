@@ -465,7 +465,7 @@ def test_checkpoints_are_sorted_by_the_master(stub: Stub, det: Determined) -> No
     assert query["orderBy"] == ["ORDER_BY_ASC"] and query["sortByMetric"] == ["loss"]
     found.list_checkpoints(checkpoint.CheckpointSortBy.END_TIME, OrderBy.DESC, 3)
     assert stub.requests[-1].query["sortByAttr"] == ["SORT_BY_END_TIME"]
-    with pytest.raises(ValueError, match="belong together"):
+    with pytest.raises(ValueError, match="pass both sort_by and order_by"):
         found.list_checkpoints(sort_by="loss")
     reply(stub, "GET", "/experiments/5/checkpoints", page("checkpoints", []))
     with pytest.raises(AssertionError, match="no checkpoint yet"):

@@ -88,7 +88,7 @@ def test_unwritable_disk_is_a_full_spool(
     while spool.append(report(number)):
         number += 1
         assert number < 100
-    assert "cannot hold reports in" in caplog.text
+    assert "cannot store reports in" in caplog.text
     assert drain(spool) == list(range(number))
 
 
@@ -109,7 +109,7 @@ for turn in range(2):
         assert spool.peek() is not None
         spool.pop()
 assert drain(spool) == list(range(20, number))
-assert spool.take_lost() == 0
+assert spool.pop_lost() == 0
 """
 
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_read_is_counted(
     lines[3] = b"[]" + b" " * (len(lines[3]) - 3) + b"\n"
     spool.file.write_bytes(b"".join(lines)[:-5])
     assert drain(spool) == [0, 1, 3]
-    assert spool.take_lost() == 3 and spool.take_lost() == 0
+    assert spool.pop_lost() == 3 and spool.pop_lost() == 0
     assert "cannot be read and is lost" in caplog.text
     assert spool.append(report(7)) and spool.append(report(8))
     assert drain(spool) == [7, 8]

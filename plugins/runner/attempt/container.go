@@ -51,7 +51,7 @@ func (l *layout) placeCode(privateRoot bool) (model string, err error) {
 	if err := os.MkdirAll(l.workDir, 0o755); err != nil {
 		return "", fmt.Errorf("cannot create the working directory %s in the task's image: %w", l.workDir, err)
 	}
-	l.codeDir, l.codeSeen = l.workDir, l.workDir
+	l.codeDir, l.codeInTask = l.workDir, l.workDir
 	return l.workDir, nil
 }
 
@@ -65,11 +65,11 @@ func checkHome(p *NomadTask, spec *v1.TaskSpec) error {
 		"an administrator gives it to that account (chown, on a node, in homes of the resource pool)", spec.Home, os.Getuid(), os.Getgid())
 }
 
-// household sets HOME and USER of a program if the image has none for its account. Python needs
+// setHomeAndUser sets HOME and USER of a program if the image has none for its account. Python needs
 // both. Podman adds a missing account to the list of accounts, with its number as the name and
 // the task's folder as its home.
-func household(p *NomadTask, spec *v1.TaskSpec, env map[string]string, l layout) {
-	if _, own := spec.Env["HOME"]; !own && (env["HOME"] == p.TaskDir || !homely(env["HOME"])) {
+func setHomeAndUser(p *NomadTask, spec *v1.TaskSpec, env map[string]string, l layout) {
+	if _, own := spec.Env["HOME"]; !own && (env["HOME"] == p.TaskDir || !usableHome(env["HOME"])) {
 		env["HOME"] = l.workDir
 	}
 	uid := strconv.Itoa(os.Getuid())
@@ -83,8 +83,8 @@ func household(p *NomadTask, spec *v1.TaskSpec, env map[string]string, l layout)
 	}
 }
 
-// homely reports whether a folder exists and is writable.
-func homely(dir string) bool {
+// usableHome reports whether a folder exists and is writable.
+func usableHome(dir string) bool {
 	info, err := os.Stat(dir)
 	return dir != "" && dir != "/" && err == nil && info.IsDir() && writable(dir)
 }

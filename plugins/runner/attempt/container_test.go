@@ -44,13 +44,13 @@ func TestHousehold(t *testing.T) {
 	l, p := layout{workDir: "/run/determined/workdir"}, &NomadTask{TaskDir: t.TempDir()}
 	for given, want := range map[string]string{home: home, p.TaskDir: l.workDir, "": l.workDir, "/": l.workDir, filepath.Join(home, "none"): l.workDir} {
 		env := map[string]string{"HOME": given}
-		household(p, &v1.TaskSpec{}, env, l)
+		setHomeAndUser(p, &v1.TaskSpec{}, env, l)
 		if env["HOME"] != want {
 			t.Errorf("a home in %q becomes %q, want %q", given, env["HOME"], want)
 		}
 	}
 	env := map[string]string{"HOME": "/chosen"}
-	household(p, &v1.TaskSpec{Env: map[string]string{"HOME": "/chosen"}}, env, l)
+	setHomeAndUser(p, &v1.TaskSpec{Env: map[string]string{"HOME": "/chosen"}}, env, l)
 	if env["HOME"] != "/chosen" {
 		t.Errorf("a home that the user has chosen becomes %q", env["HOME"])
 	}

@@ -26,7 +26,7 @@ const maxSession = 64
 // Google's tools, so that every client uses them: boto3, the AWS command line, s5cmd, gcloud.
 // The environment contains no keys. The user's own configuration wins; DET_AWS_CONFIG_FILE and
 // similar variables tell Determined's package about these files in any case.
-func signIn(p *NomadTask, self string, spec *v1.TaskSpec, l layout, env map[string]string) error {
+func signIn(spec *v1.TaskSpec, l layout, env map[string]string) error {
 	c := spec.Credentials
 	if c == nil {
 		return nil
@@ -37,25 +37,25 @@ func signIn(p *NomadTask, self string, spec *v1.TaskSpec, l layout, env map[stri
 		}
 	}
 	if c.GCS {
-		env["DET_GCS_CREDENTIALS_FILE"] = filepath.Join(p.SecretsDir, gcsKeysFile)
+		env["DET_GCS_CREDENTIALS_FILE"] = filepath.Join(l.secrets, gcsKeysFile)
 		unlessGiven("GOOGLE_APPLICATION_CREDENTIALS", env["DET_GCS_CREDENTIALS_FILE"])
 	}
 	if c.Azure { // Azure's libraries have no variable for such a file
-		env["DET_AZURE_CREDENTIALS_FILE"] = filepath.Join(p.SecretsDir, azureKeysFile)
+		env["DET_AZURE_CREDENTIALS_FILE"] = filepath.Join(l.secrets, azureKeysFile)
 	}
 	if c.By == "" {
 		return nil
 	}
 	unlessGiven("AWS_DEFAULT_REGION", c.Region)
 	if c.By == v1.SignInByWebIdentity {
-		unlessGiven("AWS_WEB_IDENTITY_TOKEN_FILE", filepath.Join(p.SecretsDir, s3IdentityFile))
+		unlessGiven("AWS_WEB_IDENTITY_TOKEN_FILE", filepath.Join(l.secrets, s3IdentityFile))
 		unlessGiven("AWS_ROLE_ARN", c.RoleARN)
 		session := strings.ReplaceAll(spec.AllocationID, ".", "-")
 		unlessGiven("AWS_ROLE_SESSION_NAME", session[:min(len(session), maxSession)])
 		unlessGiven("AWS_ENDPOINT_URL_STS", c.STSEndpoint)
 		return nil
 	}
-	process := fmt.Sprintf("%s %s %s", quoted(self), credentials.Verb, quoted(filepath.Join(p.SecretsDir, s3KeysFile)))
+	process := fmt.Sprintf("%s %s %s", quoted(l.self), credentials.Verb, quoted(filepath.Join(l.secrets, s3KeysFile)))
 	config := "# Written by det-runner for this task: credentials for its checkpoints, read again at each request.\n" +
 		"[default]\ncredential_process = " + process + "\n"
 	if c.Region != "" {

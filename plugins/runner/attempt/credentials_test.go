@@ -13,14 +13,13 @@ import (
 
 func TestSignIn(t *testing.T) {
 	dir := t.TempDir()
-	p := &NomadTask{SecretsDir: "/secrets"}
-	l := layout{runDir: runDir, physical: dir}
+	l := layout{runDir: runDir, physical: dir, secrets: "/secrets", self: `/opt/with space/det-"runner`}
 	env := map[string]string{}
-	if err := signIn(p, "/alloc/det-runner", &v1.TaskSpec{}, l, env); err != nil || len(env) != 0 {
+	if err := signIn(&v1.TaskSpec{}, l, env); err != nil || len(env) != 0 {
 		t.Fatalf("a task that needs nothing: %v, %v", env, err)
 	}
 	spec := &v1.TaskSpec{AllocationID: "1.a.2", Credentials: &v1.Credentials{By: v1.SignInByVault, Region: "eu-central-1"}}
-	if err := signIn(p, `/opt/with space/det-"runner`, spec, l, env); err != nil {
+	if err := signIn(spec, l, env); err != nil {
 		t.Fatal(err)
 	}
 	config, err := os.ReadFile(filepath.Join(dir, "aws", "config"))
@@ -38,7 +37,7 @@ func TestSignIn(t *testing.T) {
 	}
 	// The user's own settings have precedence, except in our own package.
 	own := map[string]string{"AWS_CONFIG_FILE": "/home/me/.aws/config", "AWS_DEFAULT_REGION": "us-west-2"}
-	if err := signIn(p, "/alloc/det-runner", spec, l, own); err != nil {
+	if err := signIn(spec, l, own); err != nil {
 		t.Fatal(err)
 	}
 	if own["AWS_CONFIG_FILE"] != "/home/me/.aws/config" || own["AWS_DEFAULT_REGION"] != "us-west-2" || own["DET_AWS_CONFIG_FILE"] == "" || own["AWS_SHARED_CREDENTIALS_FILE"] != "" {
@@ -50,7 +49,7 @@ func TestSignInByIdentity(t *testing.T) {
 	spec := &v1.TaskSpec{AllocationID: "1." + strings.Repeat("a", 80) + ".2",
 		Credentials: &v1.Credentials{By: v1.SignInByWebIdentity, RoleARN: "arn:aws:iam::1:role/r", STSEndpoint: "https://sts"}}
 	env := map[string]string{}
-	if err := signIn(&NomadTask{SecretsDir: "/secrets"}, "/alloc/det-runner", spec, layout{physical: t.TempDir()}, env); err != nil {
+	if err := signIn(spec, layout{physical: t.TempDir(), secrets: "/secrets"}, env); err != nil {
 		t.Fatal(err)
 	}
 	if len(env["AWS_ROLE_SESSION_NAME"]) != 64 || strings.Contains(env["AWS_ROLE_SESSION_NAME"], ".") {
@@ -72,7 +71,7 @@ func TestSignInToOtherClouds(t *testing.T) {
 	spec := &v1.TaskSpec{AllocationID: "1.a.2", Credentials: &v1.Credentials{GCS: true, Azure: true}}
 	for given, want := range map[string]string{"": "/secrets/gcs.json", "/home/me/key.json": "/home/me/key.json"} {
 		env := map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": given}
-		if err := signIn(&NomadTask{SecretsDir: "/secrets"}, "/alloc/det-runner", spec, layout{physical: t.TempDir()}, env); err != nil {
+		if err := signIn(spec, layout{physical: t.TempDir(), secrets: "/secrets"}, env); err != nil {
 			t.Fatal(err)
 		}
 		if len(env) != 3 || env["GOOGLE_APPLICATION_CREDENTIALS"] != want || env["DET_GCS_CREDENTIALS_FILE"] != "/secrets/gcs.json" || env["DET_AZURE_CREDENTIALS_FILE"] != "/secrets/azure.json" {

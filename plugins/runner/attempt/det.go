@@ -16,7 +16,7 @@ import (
 // runner's executable, which fetches the master's det at its first use (package detcli), so
 // that no task waits for a program that most tasks do not use. A master only has det for its
 // own platform.
-func placeDet(l layout, self string, env map[string]string) error {
+func placeDet(l layout, env map[string]string) error {
 	if url := env["DET_CLI_URL"]; url == "" || !strings.HasSuffix(url, "/"+runtime.GOOS+"-"+runtime.GOARCH) {
 		delete(env, "DET_CLI_URL")
 		return nil
@@ -24,7 +24,7 @@ func placeDet(l layout, self string, env map[string]string) error {
 	link := filepath.Join(l.physical, "bin", "det")
 	err := os.MkdirAll(filepath.Dir(link), 0o755)
 	if err == nil {
-		err = os.Symlink(self, link)
+		err = os.Symlink(l.self, link)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("cannot put det on PATH: %w", err)

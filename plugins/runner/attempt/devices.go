@@ -55,7 +55,7 @@ func checkDevices(ctx context.Context, p *NomadTask, spec *v1.TaskSpec) error {
 	if rocm(spec) {
 		return checkROCm(p.Env, want)
 	}
-	name, told := toldDevices(p.Env)
+	name, told := visibleDevices(p.Env)
 	switch {
 	case name == "":
 		return fmt.Errorf("the task was assigned %s, and neither %s nor %s is set: the device plugin did not prepare the task",
@@ -78,7 +78,7 @@ func rocm(spec *v1.TaskSpec) bool {
 // name GPUs by id, some by number; if a plugin names none, the runner sets the variable, which
 // needs ids that ROCm knows.
 func checkROCm(env map[string]string, want []string) error {
-	name, told := toldBy(env, visibleROCm, visibleAMD, visibleHIP)
+	name, told := idsIn(env, visibleROCm, visibleAMD, visibleHIP)
 	switch {
 	case name == "" && !knownToROCm(want):
 		return fmt.Errorf("the task was assigned %s, and none of %s, %s and %s is set; ROCm cannot find GPUs by these ids",
@@ -100,12 +100,13 @@ func numbers(ids []string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { _, err := strconv.Atoi(id); return err != nil })
 }
 
-// toldDevices are the NVIDIA devices that the node names, and the variable with the names.
-func toldDevices(env map[string]string) (name string, ids []string) {
-	return toldBy(env, visibleNvidia, visibleCUDA)
+// visibleDevices returns the ids of the NVIDIA devices that the device plugin made visible, and the variable that lists them.
+func visibleDevices(env map[string]string) (name string, ids []string) {
+	return idsIn(env, visibleNvidia, visibleCUDA)
 }
 
-func toldBy(env map[string]string, names ...string) (name string, ids []string) {
+// idsIn returns the ids in the first of the variables that is set, and the name of that variable.
+func idsIn(env map[string]string, names ...string) (name string, ids []string) {
 	for _, name := range names {
 		if value, set := env[name]; set && value != "void" {
 			return name, splitIDs(value)
@@ -192,7 +193,7 @@ func restrict(p *NomadTask, spec *v1.TaskSpec, env map[string]string) {
 		return
 	}
 	if rocm(spec) {
-		if name, _ := toldBy(env, visibleROCm, visibleAMD, visibleHIP); name == "" {
+		if name, _ := idsIn(env, visibleROCm, visibleAMD, visibleHIP); name == "" {
 			env[visibleROCm] = strings.Join(ids, ",")
 		}
 		return

@@ -5,11 +5,14 @@ package attempt
 import (
 	"encoding/json"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/account"
+	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -17,15 +20,26 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // A layout has the paths of folders: as programs in the sandbox see them, and as this process
 // sees them on the node.
 type layout struct {
-	runDir     string // as programs see it, /run/determined if possible
-	physical   string // the same folder as this process sees it
-	workDir    string // working directory, as the program sees it
-	codeDir    string // folder of the user's code, as this process sees it
-	codeSeen   string // the same as programs see it
-	stays      bool   // the working directory is a folder that stays when the task ends
-	scratch    string // folder for temporary files, as programs see it; "" for the system's
-	harness    string // folder for PYTHONPATH; "" for none
-	pythonShim string // folder with the pool's python first on PATH; "" for none
+	runDir       string // as programs see it, /run/determined if possible
+	physical     string // the same folder as this process sees it
+	source       string // the same folder's own path
+	workDir      string // working directory, as the program sees it
+	codeDir      string // folder of the user's code, as this process sees it
+	codeInTask   string // the same folder as programs see it
+	keepsWorkDir bool   // the working directory remains after the task ends: the user's home
+	scratch      string // folder for temporary files, as programs see it; "" for the system's
+	harness      string // folder for PYTHONPATH; "" for none
+	pythonShim   string // folder with the pool's python first on PATH; "" for none
+	secrets      string // the folder of the task's secrets, as programs see it
+	reports      string // the folder of reports that no master has accepted, as programs see it
+	self         string // this executable as programs see it
+	selfSource   string // the same file as this process sees it
+
+	account     *account.Account // as which programs run; nil: that of this process
+	privateRoot bool             // the driver gave the task its own root
+	user, home  string           // name and home of the account on this node; "": unknown, or not usable
+	names       []sandbox.Bind   // files with the names of the account
+	opened      *os.File         // keeps physical valid
 }
 
 // inRun is a path below the run directory, as programs see it.
@@ -79,7 +93,7 @@ func environ(p *NomadTask, spec *v1.TaskSpec, token, master string, port int, l 
 		"DET_CONTAINER_ID":  p.NomadAllocID,
 		"DET_RUN_DIR":       l.runDir,
 		"DET_WORKDIR":       l.workDir,
-		"DET_SPOOL_DIR":     p.shared("reports"),
+		"DET_SPOOL_DIR":     l.reports,
 	})
 	for k, v := range map[string]string{
 		"DET_AGENT_ID":       p.NodeName,
@@ -102,9 +116,10 @@ func environ(p *NomadTask, spec *v1.TaskSpec, token, master string, port int, l 
 	if _, own := spec.Env["TMPDIR"]; !own && l.scratch != "" {
 		env["TMPDIR"] = l.scratch
 	}
-	if p.PrivateRoot {
-		household(p, spec, env, l)
+	if p.PrivateRoot && l.account == nil {
+		setHomeAndUser(p, spec, env, l)
 	}
+	l.setAccountEnv(spec, env)
 	python(p, spec, env, l)
 	bypassProxy(env)
 	return env

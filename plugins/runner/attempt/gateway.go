@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -60,7 +61,11 @@ func (r *run) portDialer() gateway.PortDialer {
 	if r.p.Env["NOMAD_ALLOC_IP_"+healthPort] != "" {
 		return gateway.DialLoopback
 	}
-	return gateway.NewOwnPorts().Dial
+	ports := gateway.NewOwnPorts()
+	if r.account != nil && os.Geteuid() != 0 { // only root may see the sockets of another account's processes
+		ports.LookAs(r.account.Do)
+	}
+	return ports.Dial
 }
 
 // makeSocket makes the socket on which the program listens, and sets the variable with its
@@ -84,10 +89,10 @@ func (r *run) shellServer(t *task) ([]string, error) {
 		return nil, nil
 	}
 	c := shell.Config{Socket: t.socket.Path, AuthorizedKey: spec.SSH.AuthorizedKey, HostKey: spec.SSH.HostKey, Dir: t.dir}
-	if err := c.Write(filepath.Join(t.layout.physical, shellFile)); err != nil {
+	if err := t.layout.account.Do(func() error { return c.Write(filepath.Join(t.layout.physical, shellFile)) }); err != nil {
 		return nil, err
 	}
-	return []string{r.self, shell.Verb, t.layout.inRun(shellFile)}, nil
+	return []string{t.layout.self, shell.Verb, t.layout.inRun(shellFile)}, nil
 }
 
 // admit opens the gateway to clients, reports when the program is ready, and reports when the
@@ -105,10 +110,11 @@ func (r *run) admit(t *task) (end func()) {
 		all.Go(func() { r.gateway.Visitors(ctx, r.visitorsGone) })
 		return end
 	}
-	r.gateway.Open(spec, t.socket.Dial, r.portDialer())
+	dial := t.dialer()
+	r.gateway.Open(spec, dial, r.portDialer())
 	all.Go(func() { r.gateway.Visitors(ctx, r.visitorsGone) })
 	all.Go(func() {
-		if gateway.Ready(ctx, spec, t.socket.Dial) != nil {
+		if gateway.Ready(ctx, spec, dial) != nil {
 			return
 		}
 		r.journal.Infof("the program answers; the task is ready")

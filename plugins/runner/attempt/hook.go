@@ -46,8 +46,8 @@ func Dump(file string) error {
 // hookDir is the folder of the task's own hook, as programs see it: the folder with the submitted code,
 // which is not in the owner's home.
 func (l layout) hookDir() string {
-	if l.stays {
-		return l.codeSeen
+	if l.keepsWorkDir {
+		return l.codeInTask
 	}
 	return l.workDir
 }
@@ -55,7 +55,7 @@ func (l layout) hookDir() string {
 // hookCommand runs the hooks in one shell, as in Determined: a failing line ends the shell, and
 // exported variables are passed to the program. It is nil if there is no hook; names describes
 // the hooks.
-func hookCommand(l layout, self, shell string, env map[string]string) (c *sandbox.Command, names string) {
+func hookCommand(l layout, shell string, env map[string]string) (c *sandbox.Command, names string) {
 	script := "set -e\n"
 	var found []string
 	for _, hook := range []struct{ path, name string }{
@@ -74,7 +74,7 @@ func hookCommand(l layout, self, shell string, env map[string]string) (c *sandbo
 	if found == nil {
 		return nil, ""
 	}
-	script += fmt.Sprintf("set +e\nexec %s %s %s", quote.Shell(self), DumpVerb, quote.Shell(l.inRun("hook.json")))
+	script += fmt.Sprintf("set +e\nexec %s %s %s", quote.Shell(l.self), DumpVerb, quote.Shell(l.inRun("hook.json")))
 	return &sandbox.Command{Argv: []string{shell, "-c", script}, Env: list(env), Dir: l.workDir}, strings.Join(found, ", then ")
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/quote"
 	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/account"
 	"github.com/detent-ml/detent/plugins/runner/masters"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 	"github.com/detent-ml/detent/plugins/runner/unpack"
@@ -30,57 +31,78 @@ const runDir = "/run/determined"
 // maxArchive is the maximum size of a downloaded archive.
 const maxArchive = 2 << 30
 
-// arrange chooses the paths of the folders and creates them. bare means that mounts are
-// impossible.
+// newLayout chooses the paths of the task's folders and creates them. bare means that the node
+// does not permit mounts.
 //
 // Everything is prepared in the physical run directory. If the driver gives tasks their own
 // root, that is /run/determined; otherwise it is in the task's folder and is mounted at
 // /run/determined, or, if that is impossible, programs receive its real path.
-func arrange(p *NomadTask, spec *v1.TaskSpec, bare bool) (layout, error) {
-	l := layout{runDir: runDir, physical: p.local("run")}
+func newLayout(ctx context.Context, p *NomadTask, spec *v1.TaskSpec, self string, a *account.Account, bare bool) (layout, error) {
+	l := layout{runDir: runDir, source: p.local("run"), account: a, privateRoot: p.PrivateRoot,
+		secrets: p.SecretsDir, reports: p.shared("reports"), self: self, selfSource: self}
 	if p.PrivateRoot && writable(runDir) {
-		l.physical = runDir
+		l.source = runDir
 	}
-	if bare && l.physical != runDir {
-		l.runDir = l.physical
+	if bare && l.source != runDir {
+		l.runDir = l.source
+	}
+	if l.mountsOnly() {
+		l.secrets, l.reports, l.self = l.inRun("secrets"), l.inRun("reports"), l.inRun("det-runner")
 	}
 	l.workDir = l.inRun("workdir")
-	l.codeSeen = l.workDir
+	l.codeInTask = l.workDir
 	if spec.Home != "" {
-		l.workDir, l.stays = spec.Home, spec.WorkDir == ""
+		l.workDir, l.keepsWorkDir = spec.Home, spec.WorkDir == ""
 	}
 	if spec.WorkDir != "" {
 		l.workDir = l.relocate(spec.WorkDir)
 	}
-	for _, dir := range []string{
-		filepath.Join(l.physical, "workdir"), filepath.Join(l.physical, "info"), filepath.Join(l.physical, "train"),
-		p.local("stage"), p.local("spill"), p.local("files"), p.shared("reports"),
-	} {
+	for _, dir := range []string{p.local("stage"), p.local("spill"), p.local("files"), p.shared("reports")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return l, fmt.Errorf("cannot create the task's folders: %w", err)
 		}
 	}
-	if err := l.placeScratch(p.PrivateRoot); err != nil {
+	err := a.Give(p.shared("reports"))
+	if err == nil {
+		l.opened, l.physical, err = a.Own(l.source, 0o755)
+	}
+	if err != nil {
+		return l, fmt.Errorf("cannot create the task's folders: %w", err)
+	}
+	if err := l.lookUpAccount(ctx, p); err != nil {
 		return l, err
 	}
+	return l, a.Do(func() error { return l.createFolders(p, spec) })
+}
+
+// createFolders creates the folders of the run directory.
+func (l *layout) createFolders(p *NomadTask, spec *v1.TaskSpec) error {
+	for _, name := range []string{"workdir", "info", "train"} {
+		if err := os.MkdirAll(filepath.Join(l.physical, name), 0o755); err != nil {
+			return fmt.Errorf("cannot create the task's folders: %w", err)
+		}
+	}
+	if err := l.placeScratch(p.PrivateRoot); err != nil {
+		return err
+	}
 	if err := checkHome(p, spec); err != nil {
-		return l, err
+		return err
 	}
 	model, err := l.placeCode(p.PrivateRoot && (spec.Home == "" || spec.WorkDir != ""))
 	if err != nil {
-		return l, err
+		return err
 	}
 	err = os.Symlink(model, filepath.Join(l.physical, "train", "model"))
 	if err != nil && !errors.Is(err, os.ErrExist) {
-		return l, fmt.Errorf("cannot create the task's folders: %w", err)
+		return fmt.Errorf("cannot create the task's folders: %w", err)
 	}
-	return l, nil
+	return nil
 }
 
-// placeScratch makes a folder for temporary files that is removed with the task. A task with
-// its own root needs none. On a node without containers all users share /tmp, and files of
-// trials would remain there. But if programs use the real path of the run directory, that path
-// is too long for the sockets that Python creates in its temporary folder.
+// placeScratch creates a folder for temporary files, which is removed with the task. On a node
+// without containers all users share /tmp, and files of trials would remain there. A task with its
+// own root needs no such folder, and a program that uses the real path of the run directory gets
+// none: that path is too long for the sockets that Python creates in its temporary folder.
 func (l *layout) placeScratch(privateRoot bool) error {
 	if privateRoot || l.runDir != runDir {
 		return nil
@@ -148,21 +170,27 @@ func writeFiles(p *NomadTask, l layout, files []v1.TaskFile, fill *strings.Repla
 			}
 		}
 		content := []byte(fill.Replace(string(f.Content)))
-		if err := writeFile(where, content, mode); err != nil {
+		var err error
+		if inRun {
+			err = l.account.Do(func() error { return writeFile(where, content, mode) })
+		} else if err = writeFile(where, content, mode); err == nil {
+			err = l.account.Give(where)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("cannot write the task's file %s: %w", f.Path, err)
 		}
 	}
 	return binds, nil
 }
 
-// writeDevices sets the variable with the program's GPUs, unless the spec sets it.
+// writeDevices writes the file with the ids of the program's GPUs, unless the spec has that file.
 func writeDevices(l layout, env map[string]string) error {
 	file := filepath.Join(l.physical, "info", "resources.json")
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
 	uuids := []string{}
-	_, visible := toldDevices(env)
+	_, visible := visibleDevices(env)
 	for _, id := range visible {
 		if strings.HasPrefix(id, "GPU-") || strings.HasPrefix(id, "MIG-") {
 			uuids = append(uuids, id)
@@ -205,15 +233,15 @@ func fetchContext(ctx context.Context, p *NomadTask, list *masters.List, token, 
 	if url == "" {
 		return nil
 	}
-	err := fetch(ctx, list, token, url, p.local("context.tgz"), l.codeDir)
+	err := fetch(ctx, list, token, url, p.local("context.tgz"), l.codeDir, l.account)
 	if err != nil {
 		return fmt.Errorf("cannot fetch the code of this task: %w", err)
 	}
 	return nil
 }
 
-// fetchHarness makes the master's Python package available: from a folder of the node, or by
-// download. The user may select another one.
+// fetchHarness returns the folder of the Python package: a folder of the node, or the package of
+// the master, which it downloads. It returns "" if the user selected another package.
 func fetchHarness(ctx context.Context, p *NomadTask, list *masters.List, token string, env map[string]string) (string, error) {
 	if env["DET_SKIP_HARNESS"] != "" || env["DET_USE_INSTALLED_HARNESS"] == "1" {
 		return "", nil
@@ -225,17 +253,14 @@ func fetchHarness(ctx context.Context, p *NomadTask, list *masters.List, token s
 		return "", nil
 	}
 	dir := p.local("harness")
-	if err := fetch(ctx, list, token, env["DET_HARNESS_URL"], p.local("harness.tgz"), dir); err != nil {
+	if err := fetch(ctx, list, token, env["DET_HARNESS_URL"], p.local("harness.tgz"), dir, nil); err != nil {
 		return "", fmt.Errorf("cannot fetch the Python package from the master: %w", err)
 	}
 	return dir, nil
 }
 
-// fetch downloads an archive from a master and unpacks it.
-func fetch(ctx context.Context, list *masters.List, token, url, file, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+// fetch downloads an archive from a master and unpacks it into dir, as the account.
+func fetch(ctx context.Context, list *masters.List, token, url, file, dir string, a *account.Account) error {
 	if err := download(ctx, list, token, url, file); err != nil {
 		return err
 	}
@@ -249,10 +274,15 @@ func fetch(ctx context.Context, list *masters.List, token, url, file, dir string
 	if err != nil || content == nil {
 		return err
 	}
-	return unpack.TarGz(content, dir, unpack.Limits{})
+	return a.Do(func() error {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		return unpack.TarGz(content, dir, unpack.Limits{})
+	})
 }
 
-// A cutError is a download that ended early.
+// A cutError is the error of a download that ended early.
 type cutError struct{ error }
 
 // download fetches a file from a master. It repeats a download that was cut off.
@@ -305,7 +335,7 @@ func downloadOnce(ctx context.Context, list *masters.List, token, url, file stri
 	return err
 }
 
-// A source records that reading failed, as opposed to writing.
+// A source records the error of reading, so that the caller can distinguish it from an error of writing.
 type source struct {
 	io.Reader
 	err error

@@ -74,18 +74,22 @@ func (r *run) ownProgram(t *task) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(t.layout.physical, collectFile), text, 0o600); err != nil {
+	write := func() error { return os.WriteFile(filepath.Join(t.layout.physical, collectFile), text, 0o600) }
+	if err := t.layout.account.Do(write); err != nil {
 		return nil, fmt.Errorf("cannot write the list of files to remove: %w", err)
 	}
 	argv := []string{r.p.local(removerFile), t.layout.inRun(collectFile)}
+	if t.layout.mountsOnly() {
+		argv[0] = t.layout.inRun(removerFile)
+	}
 	if sign := r.spec.Credentials; sign != nil {
 		switch {
 		case sign.GCS:
-			argv = append(argv, filepath.Join(r.p.SecretsDir, gcsKeysFile))
+			argv = append(argv, filepath.Join(t.layout.secrets, gcsKeysFile))
 		case sign.Azure:
-			argv = append(argv, filepath.Join(r.p.SecretsDir, azureKeysFile))
+			argv = append(argv, filepath.Join(t.layout.secrets, azureKeysFile))
 		case sign.By == v1.SignInByVault:
-			argv = append(argv, filepath.Join(r.p.SecretsDir, s3KeysFile))
+			argv = append(argv, filepath.Join(t.layout.secrets, s3KeysFile))
 		}
 	}
 	return argv, nil

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/account"
 	"github.com/detent-ml/detent/plugins/runner/gateway"
 	"github.com/detent-ml/detent/plugins/runner/logs"
 	"github.com/detent-ml/detent/plugins/runner/loopback"
@@ -58,8 +59,9 @@ type run struct {
 	policies *policyWatch
 	noting   sync.Mutex // protects state while the program runs
 	state    state
-	oom      tally    // kills by the kernel before the program began
-	secrets  []string // values of spec.Secrets
+	oom      tally            // kills by the kernel before the program began
+	secrets  []string         // values of spec.Secrets
+	account  *account.Account // as which the program runs; nil: that of this process
 
 	stdout, stderr *logs.Echo // nil: the program's output is not copied
 }
@@ -271,6 +273,15 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		return 0, &failure{code: CodeUnfit, unfit: true, reason: fmt.Sprintf("the task does not see the GPUs that it was assigned: %v", err)}
 	}
 	var err error
+	if r.account, err = account.Of(r.spec.Account); err != nil {
+		return 0, fail(CodePrepare, "%v", err)
+	}
+	if r.account != nil {
+		if err := secure(r.p); err != nil {
+			return 0, fail(CodePrepare, "%v", err)
+		}
+		r.journal.Infof("the program runs as %s, to which its owner or its workspace is linked", r.account)
+	}
 	if r.secrets, err = readSecrets(r.p, r.spec.Secrets); err != nil {
 		return 0, fail(CodePrepare, "%v", err)
 	}
@@ -284,7 +295,7 @@ func (r *run) within(server *loopback.Server) (int, error) {
 	}
 	box, err := sandbox.Open(r.stop.ctx, t.setup, out.stdout, out.stderr)
 	var refused *sandbox.SetupError
-	if errors.As(err, &refused) && refused.NoMounts {
+	if errors.As(err, &refused) && refused.NoMounts && !t.layout.mountsOnly() {
 		r.journal.Warnf("%s cannot be created on this node, so programs find it at %s instead: %s", runDir, t.layout.physical, refused.Message)
 		if t, err = r.prepare(server, true); err == nil {
 			box, err = sandbox.Open(r.stop.ctx, t.setup, out.stdout, out.stderr)
@@ -312,8 +323,8 @@ func (r *run) within(server *loopback.Server) (int, error) {
 	if t.setup.ShmBytes > 0 && !box.Mode.Mount {
 		return 0, fail(CodeMounts, "shm_size cannot be applied: this node does not permit tasks to mount their own /dev/shm (%s)", box.Mode)
 	}
-	if t.layout.stays {
-		r.journal.Infof("files in %s stay when this task ends; files that were sent with it are in %s and go with it", t.layout.workDir, t.layout.codeSeen)
+	if t.layout.keepsWorkDir {
+		r.journal.Infof("files in %s remain after this task ends; files that were submitted with the task are in %s and are removed with the task", t.layout.workDir, t.layout.codeInTask)
 	}
 	if err := r.hook(box, t); err != nil {
 		return 0, err
@@ -325,7 +336,7 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		}
 		return 0, fail(CodePrepare, "%v", err)
 	}
-	if err := settle(t.layout, r.spec, peers, t.env); err != nil {
+	if err := t.layout.account.Do(func() error { return settle(t.layout, r.spec, peers, t.env) }); err != nil {
 		return 0, fail(CodePrepare, "cannot write the addresses of the members: %v", err)
 	}
 	return r.program(box, t)
@@ -340,7 +351,7 @@ func (r *run) grace() time.Duration {
 
 // hook runs the startup hooks, if there are any.
 func (r *run) hook(box *sandbox.Box, t *task) error {
-	c, names := hookCommand(t.layout, r.self, shellOn(t.env["PATH"]), t.env)
+	c, names := hookCommand(t.layout, shellOn(t.env["PATH"]), t.env)
 	if c == nil {
 		return nil
 	}
@@ -356,8 +367,7 @@ func (r *run) hook(box *sandbox.Box, t *task) error {
 	case exit.Code != 0:
 		return fail(exit.Code, "%s failed with exit code %d; the program was not started", names, exit.Code)
 	}
-	t.env, t.dir, err = afterHook(t.layout, t.env)
-	return err
+	return t.layout.account.Do(func() (err error) { t.env, t.dir, err = afterHook(t.layout, t.env); return err })
 }
 
 // program runs the entrypoint.

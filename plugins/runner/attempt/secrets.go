@@ -74,11 +74,16 @@ func readSecrets(p *NomadTask, list []v1.TaskSecret) ([]string, error) {
 }
 
 // mountSecrets gives the program the values as environment variables and files.
-func mountSecrets(p *NomadTask, list []v1.TaskSecret, values []string, env map[string]string) error {
+func mountSecrets(p *NomadTask, l layout, list []v1.TaskSecret, values []string, env map[string]string) error {
 	if len(list) == 0 {
 		return nil
 	}
-	dir := filepath.Join(p.SecretsDir, userSecretsDir)
+	opened, where, err := l.account.Own(filepath.Join(p.SecretsDir, userSecretsDir), 0o700)
+	if err != nil {
+		return fmt.Errorf("cannot create the folder of the secrets: %w", err)
+	}
+	defer opened.Close()
+	dir := filepath.Join(l.secrets, userSecretsDir)
 	env["DET_SECRETS_DIR"] = dir
 	for i, s := range list {
 		value := values[i]
@@ -87,7 +92,8 @@ func mountSecrets(p *NomadTask, list []v1.TaskSecret, values []string, env map[s
 			if !strings.HasPrefix(file, dir+"/") {
 				return fmt.Errorf("secret %q: %q is not below DET_SECRETS_DIR", s.Name, s.File)
 			}
-			if err := writeSecret(file, value); err != nil {
+			own := filepath.Join(where, filepath.FromSlash(s.File))
+			if err := l.account.Do(func() error { return writeSecret(own, value) }); err != nil {
 				return fmt.Errorf("cannot write the file %s of secret %q: %w", s.File, s.Name, err)
 			}
 			value = file

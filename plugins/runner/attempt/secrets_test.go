@@ -37,7 +37,7 @@ func TestSecretsOfATask(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, again := range []string{"once", "for the other layout"} {
-		if err := mountSecrets(p, list, values, env); err != nil {
+		if err := mountSecrets(p, layout{secrets: p.SecretsDir}, list, values, env); err != nil {
 			t.Fatal(again, err)
 		}
 	}
@@ -75,7 +75,7 @@ func TestSecretsThatCannotBeMounted(t *testing.T) {
 		list := []v1.TaskSecret{c.secret}
 		values, err := readSecrets(p, list)
 		if err == nil {
-			err = mountSecrets(p, list, values, map[string]string{})
+			err = mountSecrets(p, layout{secrets: p.SecretsDir}, list, values, map[string]string{})
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "t0ken") {
 			t.Errorf("%s: %v", name, err)

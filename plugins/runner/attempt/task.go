@@ -16,7 +16,7 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
-// A task is a prepared task.
+// A task is what the runner has prepared for the program.
 type task struct {
 	layout layout
 	setup  sandbox.Setup
@@ -25,10 +25,11 @@ type task struct {
 	socket *gateway.Socket // on which the program listens; nil for a task without a gateway
 }
 
-// prepare provides everything that the program needs. It fetches code and harness at the same
-// time; a second call, for another layout, fetches nothing again.
+// prepare creates the folders, files and variables of the program, and fetches code and harness at
+// the same time. bare marks the second call, on a node that does not permit mounts: it uses what the
+// first call has fetched.
 func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
-	l, err := arrange(r.p, r.spec, bare)
+	l, err := newLayout(r.stop.ctx, r.p, r.spec, r.self, r.account, bare)
 	if err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
@@ -48,40 +49,45 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 		}
 		return nil, fail(CodePrepare, "%v", err)
 	}
-	l.harness = harness
-	if err := link(l, r.spec.BindMounts); err != nil {
-		return nil, fail(CodePrepare, "%v", err)
+	if l.harness = harness; l.mountsOnly() && harness == r.p.local("harness") {
+		l.harness = l.inRun("harness")
 	}
-	if err := pythonShim(&l, r.spec.Prefer); err != nil {
+	err = l.account.Do(func() error { return errors.Join(link(l, r.spec.BindMounts), pythonShim(&l, r.spec.Prefer)) })
+	if err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
 	binds, err := writeFiles(r.p, l, r.spec.Files, fill)
 	if err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
-	env := environ(r.p, r.spec, r.token, server.URL(), server.Port(), l)
-	if err := placeDet(l, r.self, env); err != nil {
-		return nil, fail(CodePrepare, "%v", err)
+	var env map[string]string
+	var socket *gateway.Socket
+	err = l.account.Do(func() (err error) {
+		env = environ(r.p, r.spec, r.token, server.URL(), server.Port(), l)
+		if err = placeDet(l, env); err == nil {
+			socket, err = r.makeSocket(l, env)
+		}
+		if err == nil {
+			err = signIn(r.spec, l, env)
+		}
+		return err
+	})
+	if err == nil {
+		err = mountSecrets(r.p, l, r.spec.Secrets, r.secrets, env)
 	}
-	socket, err := r.makeSocket(l, env)
 	if err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
-	if err := signIn(r.p, r.self, r.spec, l, env); err != nil {
-		return nil, fail(CodePrepare, "%v", err)
-	}
-	if err := mountSecrets(r.p, r.spec.Secrets, r.secrets, env); err != nil {
-		return nil, fail(CodePrepare, "%v", err)
-	}
 	restrict(r.p, r.spec, env)
-	if err := writeDevices(l, env); err != nil {
+	if err := l.account.Do(func() error { return writeDevices(l, env) }); err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
 	return &task{layout: l, setup: setup(r.p, r.spec, l, binds), env: env, dir: l.workDir, socket: socket}, nil
 }
 
-func (r *run) harness(again bool) (string, error) {
-	if dir := r.p.local("harness"); again {
+// harness returns the folder of the Python package; fetched means that an earlier call may have downloaded it.
+func (r *run) harness(fetched bool) (string, error) {
+	if dir := r.p.local("harness"); fetched {
 		if _, err := os.Stat(dir); err == nil {
 			return dir, nil
 		}
@@ -114,6 +120,11 @@ func newPipes(r *run) (*pipes, error) {
 		if err != nil {
 			return nil, err
 		}
+		if a := r.account; a != nil { // so that the program may open /dev/stdout
+			if err := to.Chown(a.UID, a.GID); err != nil {
+				return nil, err
+			}
+		}
 		*stream.end = to
 		p.readers = append(p.readers, from)
 		p.done.Go(func() {
@@ -133,8 +144,8 @@ func (p *pipes) started() {
 	_ = p.stderr.Close()
 }
 
-// drain waits until all output was read. A process that escaped from its sandbox does not delay
-// it.
+// drain waits until all output was read, at most 5 s: a process that escaped from its sandbox may
+// keep the pipes open.
 func (p *pipes) drain() {
 	timer := time.AfterFunc(5*time.Second, func() {
 		for _, f := range p.readers {

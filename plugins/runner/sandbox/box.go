@@ -10,13 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/detent-ml/detent/plugins/runner/account"
 )
 
 // InsideVerb is the argument with which this executable runs as the sandbox's first process.
@@ -65,9 +66,12 @@ func modes(setup Setup) []Mode {
 	if setup.Plain || (setup.PrivateRoot && setup.ShmBytes == 0 && len(setup.Binds) == 0) {
 		return []Mode{{}}
 	}
-	list := []Mode{{Mount: true, User: true, PID: true}, {Mount: true, User: true}, {}}
-	if hasCapability(unix.CAP_SYS_ADMIN) {
+	list := []Mode{{Mount: true, User: true, PID: true}, {Mount: true, User: true}}
+	if account.Has(unix.CAP_SYS_ADMIN) {
 		list = append([]Mode{{Mount: true, PID: true}, {Mount: true}}, list...)
+	}
+	if setup.Hide == "" {
+		list = append(list, Mode{})
 	}
 	return list
 }
@@ -88,7 +92,7 @@ func open(ctx context.Context, setup Setup, mode Mode, stdout, stderr *os.File) 
 	b.cmd.Env = []string{}
 	b.cmd.Stdout, b.cmd.Stderr = stdout, stderr
 	b.cmd.ExtraFiles = []*os.File{toBox, eventsOut}
-	b.cmd.SysProcAttr = attributes(mode)
+	b.cmd.SysProcAttr = attributes(mode, setup.Account != nil)
 	err = b.start()
 	// Close the sandbox's ends of the pipes: otherwise this process would not notice its end.
 	_, _ = toBox.Close(), eventsOut.Close()
@@ -113,8 +117,8 @@ func open(ctx context.Context, setup Setup, mode Mode, stdout, stderr *os.File) 
 
 // attributes returns the process attributes of a mode: its namespaces, and that the kernel
 // kills the sandbox when its parent dies. The sandbox has its own process group, so signals
-// to the parent's group do not reach it.
-func attributes(mode Mode) *syscall.SysProcAttr {
+// to the parent's group do not reach it. other means that its programs run as another account.
+func attributes(mode Mode, other bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if mode.Mount {
 		a.Cloneflags |= unix.CLONE_NEWNS
@@ -127,7 +131,7 @@ func attributes(mode Mode) *syscall.SysProcAttr {
 	}
 	a.Cloneflags |= unix.CLONE_NEWUSER
 	uid, gid := os.Geteuid(), os.Getegid()
-	if hasCapability(unix.CAP_SETUID) && hasCapability(unix.CAP_SETGID) {
+	if account.Has(unix.CAP_SETUID) && account.Has(unix.CAP_SETGID) {
 		// All accounts keep their ids.
 		const everybody = 1<<32 - 2
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: everybody}}
@@ -141,6 +145,9 @@ func attributes(mode Mode) *syscall.SysProcAttr {
 		// A process that is not root keeps capabilities in the new namespace at exec only if
 		// they are ambient. The sandbox drops them before it starts the program.
 		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE}
+		if other {
+			a.AmbientCaps = append(a.AmbientCaps, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL)
+		}
 	}
 	return a
 }
@@ -246,19 +253,4 @@ func (b *Box) Kill() {
 		}
 	}()
 	<-b.dead
-}
-
-// hasCapability reports whether this process has a Linux capability.
-func hasCapability(n int) bool {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(status)) {
-		if hex, ok := strings.CutPrefix(line, "CapEff:"); ok {
-			set, err := strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
-			return err == nil && set&(1<<n) != 0
-		}
-	}
-	return false
 }

@@ -17,11 +17,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/detent-ml/detent/plugins/runner/account"
 )
 
 // An inner is the state of the sandbox's first process.
 type inner struct {
 	mode    Mode
+	account *account.Account // of the programs; nil: that of this process
 	events  *json.Encoder
 	reaper  *reaper
 	null    int // descriptor of /dev/null
@@ -140,20 +143,35 @@ func (in *inner) setUp(s Setup) ([]string, *SetupError) {
 			return nil, &SetupError{Message: "cannot drop the privileges that mounting needed: " + err.Error(), Refused: true}
 		}
 	}
+	if in.account = s.Account; in.account != nil {
+		if err := in.account.Forgo(); err != nil {
+			return nil, &SetupError{Message: "cannot run programs as " + in.account.String() + " without other rights: " + err.Error()}
+		}
+	}
 	return skipped, nil
 }
 
 // run starts a program. It returns nil, or an Exit if the program could not be started.
 func (in *inner) run(c Command) *Exit {
-	path, exit := find(c)
+	var path string
+	var exit *Exit
+	if err := in.account.Do(func() error { path, exit = find(c); return nil }); err != nil {
+		return &Exit{Code: 126, Failed: err.Error()}
+	}
 	if exit != nil {
 		return exit
 	}
+	sys := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if a := in.account; a != nil {
+		sys.Credential = &syscall.Credential{Uid: uint32(a.UID), Gid: uint32(a.GID), Groups: []uint32{}}
+	}
 	pid, err := syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
-		Dir: c.Dir, Env: c.Env, Files: []uintptr{uintptr(in.null), 1, 2},
-		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+		Dir: c.Dir, Env: c.Env, Files: []uintptr{uintptr(in.null), 1, 2}, Sys: sys,
 	})
 	if err != nil {
+		if in.account.Do(func() error { return executable(c.Dir) }) != nil && errors.Is(err, fs.ErrPermission) {
+			return &Exit{Code: 126, Failed: fmt.Sprintf("the account of the program may not enter the working directory %s", c.Dir)}
+		}
 		return notStarted(path, c, err)
 	}
 	in.program = pid
@@ -184,11 +202,16 @@ func find(c Command) (string, *Exit) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(c.Dir, path)
 		}
-		if info, err := os.Stat(path); err == nil && !info.IsDir() && unix.Access(path, unix.X_OK) == nil {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() && executable(path) == nil {
 			return path, nil
 		}
 	}
 	return "", &Exit{Code: 127, Failed: fmt.Sprintf("%s was not found on PATH (%s)", name, search)}
+}
+
+// executable returns an error if the calling thread may not execute a file or enter a folder.
+func executable(path string) error {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS)
 }
 
 func notStarted(path string, c Command, err error) *Exit {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +29,11 @@ func mountAll(s Setup, mode Mode) ([]string, *SetupError) {
 		}
 		return skipped, nil
 	}
-	m := &mounter{stage: s.Stage, ours: map[uint64]bool{}}
+	m := &mounter{hide: s.Hide, account: s.Account, ours: map[uint64]bool{}}
+	if err := m.begin(s.Stage); err != nil {
+		return nil, failed(err, "cannot open the folder for mounts in preparation")
+	}
+	defer m.end()
 	// The sandbox sees later mounts of the node; the node does not see those of the sandbox.
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return nil, failed(err, "cannot make the mounts of this namespace private")
@@ -90,11 +95,14 @@ func needed(s Setup) (skipped []string, binds []Bind, err *SetupError) {
 			continue
 		}
 		if b.Create {
-			if err := os.MkdirAll(b.Source, 0o755); err != nil {
+			if err := s.found(b); err != nil {
+				return nil, nil, failed(err, "cannot give the folder %s on this node, for the mount at %s, to the account of the task", b.Source, b.Target)
+			}
+			if err := s.reach(b, func() error { return os.MkdirAll(b.Source, 0o755) }); err != nil {
 				return nil, nil, failed(err, "cannot create the folder %s on this node, for the mount at %s", b.Source, b.Target)
 			}
 		}
-		if _, err := os.Stat(b.Source); err != nil {
+		if err := s.reach(b, func() error { _, err := os.Stat(b.Source); return err }); err != nil {
 			return nil, nil, missing(b, s.PrivateRoot, err)
 		}
 		if b.Source == b.Target && !b.ReadOnly {
@@ -104,6 +112,31 @@ func needed(s Setup) (skipped []string, binds []Bind, err *SetupError) {
 		binds = append(binds, b)
 	}
 	return skipped, binds, nil
+}
+
+// found makes a missing folder of operators for the account of the programs.
+func (s Setup) found(b Bind) error {
+	if s.Account == nil || b.Theirs {
+		return nil
+	}
+	if _, err := os.Lstat(b.Source); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(b.Source), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(b.Source, 0o700); err != nil {
+		return err
+	}
+	return s.Account.Give(b.Source)
+}
+
+// reach calls f, with the rights of the programs' account if the user has chosen the source of the bind.
+func (s Setup) reach(b Bind, f func() error) error {
+	if b.Theirs {
+		return s.Account.Do(f)
+	}
+	return f()
 }
 
 func missing(b Bind, private bool, err error) *SetupError {
@@ -121,29 +154,50 @@ func missing(b Bind, private bool, err error) *SetupError {
 // binds makes the bind mounts. It opens all sources first, because a mount may cover the
 // source of a later one.
 func (m *mounter) binds(list []Bind) *SetupError {
-	fds := make([]int, 0, len(list))
+	fds := make([]int, len(list))
 	defer func() {
 		for _, fd := range fds {
-			_ = unix.Close(fd)
+			_ = unix.Close(fd - 1) // 0: not opened
 		}
 	}()
-	for _, b := range list {
-		fd, err := unix.Open(b.Source, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return failed(err, "cannot open %s, for the mount at %s", b.Source, b.Target)
+	open := func(theirs bool) *SetupError {
+		for i, b := range list {
+			if b.Theirs != theirs {
+				continue
+			}
+			err := Setup{Account: m.account}.reach(b, func() error {
+				fd, err := unix.Open(b.Source, unix.O_PATH|unix.O_CLOEXEC, 0)
+				fds[i] = fd + 1
+				return err
+			})
+			if err != nil {
+				return failed(err, "cannot open %s, for the mount at %s", b.Source, b.Target)
+			}
 		}
-		fds = append(fds, fd)
+		return nil
+	}
+	if err := open(false); err != nil {
+		return err
+	}
+	if err := m.cover(); err != nil {
+		return failed(err, "cannot hide %s", m.hide)
+	}
+	if err := open(true); err != nil {
+		return err
 	}
 	for i, b := range list {
 		var st unix.Stat_t
-		if err := unix.Fstat(fds[i], &st); err != nil {
+		if err := unix.Fstat(fds[i]-1, &st); err != nil {
 			return failed(err, "cannot read %s, for the mount at %s", b.Source, b.Target)
 		}
 		target, err := m.point(b.Target, st.Mode&unix.S_IFMT == unix.S_IFDIR)
 		if err != nil {
 			return failed(err, "cannot create the mount point %s for %s", b.Target, b.Source)
 		}
-		if err := bindFD(fds[i], target); err != nil {
+		if m.account != nil && (target == "/proc" || strings.HasPrefix(target, "/proc/")) {
+			return &SetupError{Message: fmt.Sprintf("a mount at %s would hide the processes of the task; choose another path in the task", b.Target)}
+		}
+		if err := m.bind(fds[i]-1, target); err != nil {
 			return failed(err, "cannot mount %s at %s", b.Source, b.Target)
 		}
 		if err := setOptions(target, b); err != nil {
@@ -153,8 +207,30 @@ func (m *mounter) binds(list []Bind) *SetupError {
 	return nil
 }
 
-func bindFD(fd int, target string) error {
-	return unix.Mount("/proc/self/fd/"+strconv.Itoa(fd), target, "", unix.MS_BIND|unix.MS_REC, "")
+// cover makes the hidden folder empty. The stage moves there, because it is in that folder; a mount of the
+// user may cover the path later.
+func (m *mounter) cover() error {
+	if m.hide == "" {
+		return nil
+	}
+	if err := unix.Mount("tmpfs", m.hide, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=1m"); err != nil {
+		return err
+	}
+	above, err := unix.Open(m.hide, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	_ = unix.Close(m.stageIn)
+	m.stageIn, m.stage = above, ".stage"
+	return unix.Mkdirat(m.stageIn, m.stage, 0o700)
+}
+
+// bind mounts what a descriptor leads to. A mount of the user may cover /proc.
+func (m *mounter) bind(fd int, target string) error {
+	if err := unix.Fchdir(m.fds); err != nil {
+		return err
+	}
+	return unix.Mount(strconv.Itoa(fd), target, "", unix.MS_BIND|unix.MS_REC, "")
 }
 
 // setOptions sets the propagation of a mount, and makes it read-only if its Bind requests it.

@@ -5,13 +5,17 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/detent-ml/detent/plugins/runner/account"
 )
 
 // maxEntries is the maximum number of entries of a folder that skeleton covers.
@@ -21,10 +25,49 @@ const maxEntries = 4096
 const oldRoot = ".det-old-root"
 
 // A mounter makes mounts, and creates missing mount points.
+//
+// The user chooses the paths of mounts, and programs of the user that run on the node may change folders
+// and links of these paths meanwhile. So paths are opened with the rights of the programs' account, and
+// what this process creates, it creates below folders that it has opened.
 type mounter struct {
-	stage   string
-	ours    map[uint64]bool // device numbers of the skeletons
-	pivoted bool            // a skeleton has replaced /
+	stage   string           // name of the folder for mounts in preparation
+	stageIn int              // the folder that contains it
+	fds     int              // /proc/self/fd
+	hide    string           // folder to hide; "": none
+	account *account.Account // of the programs
+	ours    map[uint64]bool  // device numbers of the skeletons
+	pivoted bool             // a skeleton has replaced /
+}
+
+// begin opens what the mounter needs of the node before mounts of the user cover it.
+func (m *mounter) begin(stage string) (err error) {
+	if m.fds, err = openPath(unix.AT_FDCWD, "/proc/self/fd", unix.O_DIRECTORY); err != nil {
+		return err
+	}
+	m.stage = filepath.Base(stage)
+	if m.stageIn, err = openPath(unix.AT_FDCWD, filepath.Dir(stage), unix.O_DIRECTORY); err != nil {
+		_ = unix.Close(m.fds)
+	}
+	return err
+}
+
+// end closes what begin has opened, and leaves the folders in which the mounter worked.
+func (m *mounter) end() {
+	_ = os.Chdir("/")
+	_, _ = unix.Close(m.fds), unix.Close(m.stageIn)
+}
+
+// atStage calls f in the folder that contains the stage, whatever covers its path.
+func (m *mounter) atStage(f func() error) error {
+	if err := unix.Fchdir(m.stageIn); err != nil {
+		return err
+	}
+	return f()
+}
+
+// openPath opens a path below a folder, and follows no link at its end.
+func openPath(at int, path string, flags int) (int, error) {
+	return unix.Openat(at, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0)
 }
 
 // covered are the folders of the node in which the sandbox never creates mount points.
@@ -44,18 +87,22 @@ func (m *mounter) point(target string, dir bool) (string, error) {
 		}
 		return full, err
 	}
-	if !m.isOurs(above) && slices.Contains(covered, above) {
-		_ = m.skeleton(above) // if this fails, create an empty folder on the node, so that the task can run
-		return full, place(full, dir)
+	switch {
+	case m.isOurs(above):
+	case slices.Contains(covered, above):
+		if m.skeleton(above) != nil {
+			return full, place(full, dir) // an empty folder on the node, so that the task can run
+		}
+	default:
+		err := m.account.Do(func() error { return place(full, dir) })
+		if err == nil || !unwritable(err) {
+			return full, err
+		}
+		if coverErr := m.skeleton(above); coverErr != nil {
+			return "", errors.Join(err, coverErr)
+		}
 	}
-	err = place(full, dir)
-	if err == nil || !unwritable(err) {
-		return full, err
-	}
-	if coverErr := m.skeleton(above); coverErr != nil {
-		return "", errors.Join(err, coverErr)
-	}
-	return full, place(full, dir)
+	return full, m.placeOurs(above, rest, dir)
 }
 
 func unwritable(err error) bool {
@@ -99,6 +146,51 @@ func place(path string, dir bool) error {
 	return f.Close()
 }
 
+// placeOurs creates an empty folder or file below a folder of a skeleton.
+func (m *mounter) placeOurs(above, rest string, dir bool) error {
+	at, err := openPath(unix.AT_FDCWD, above, unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(at) }()
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return err
+	}
+	if !m.ours[st.Dev] {
+		return fmt.Errorf("%s was replaced while the task was prepared", above)
+	}
+	names := strings.Split(rest, "/")
+	for i, name := range names {
+		last := i == len(names)-1
+		if err := placeAt(at, name, dir || !last); err != nil || last {
+			return err
+		}
+		below, err := openPath(at, name, unix.O_DIRECTORY)
+		if err != nil {
+			return err
+		}
+		_ = unix.Close(at)
+		at = below
+	}
+	return nil
+}
+
+// placeAt creates an empty folder or file in a folder, unless it is there.
+func placeAt(at int, name string, dir bool) error {
+	if dir {
+		if err := unix.Mkdirat(at, name, 0o755); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return nil
+	}
+	fd, err := unix.Openat(at, name, unix.O_CREAT|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}
+
 func (m *mounter) isOurs(dir string) bool {
 	var st unix.Stat_t
 	return unix.Stat(dir, &st) == nil && m.ours[st.Dev]
@@ -107,78 +199,158 @@ func (m *mounter) isOurs(dir string) bool {
 // skeleton covers a folder with a tmpfs that has a bind mount of each of its entries. The
 // program sees the same entries; new entries exist in the sandbox only.
 func (m *mounter) skeleton(dir string) error {
-	entries, err := os.ReadDir(dir)
+	var from int
+	err := m.account.Do(func() (err error) { from, err = openPath(unix.AT_FDCWD, dir, unix.O_DIRECTORY); return err })
 	if err != nil {
 		return err
 	}
-	if len(entries) > maxEntries {
+	defer func() { _ = unix.Close(from) }()
+	names, err := namesIn(from, dir)
+	if err != nil {
+		return err
+	}
+	if len(names) > maxEntries {
 		return fmt.Errorf("%s has more than %d entries", dir, maxEntries)
 	}
-	info, err := os.Stat(dir)
-	if err != nil {
+	var was, st unix.Stat_t
+	if err := unix.Fstat(from, &was); err != nil {
 		return err
 	}
-	options := fmt.Sprintf("mode=%o,size=16m", info.Mode().Perm())
-	if err := unix.Mount("tmpfs", m.stage, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+	options := fmt.Sprintf("mode=%o,size=16m", was.Mode&0o777)
+	err = m.atStage(func() error {
+		return unix.Mount("tmpfs", m.stage, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
+	})
+	if err != nil {
 		return fmt.Errorf("mounting a tmpfs: %w", err)
 	}
-	var st unix.Stat_t
-	if err = unix.Stat(m.stage, &st); err == nil {
-		err = m.fill(dir, entries)
+	stage, err := openPath(m.stageIn, m.stage, unix.O_DIRECTORY)
+	if err == nil {
+		defer func() { _ = unix.Close(stage) }()
+		err = unix.Fstat(stage, &st)
 	}
 	if err == nil {
-		err = m.cover(dir)
+		err = m.fill(from, names, stage)
+	}
+	if err == nil {
+		err = m.replace(dir, stage)
 	}
 	if err != nil {
-		_ = unix.Unmount(m.stage, unix.MNT_DETACH)
+		_ = m.atStage(func() error { return unix.Unmount(m.stage, unix.MNT_DETACH) })
 		return err
 	}
 	m.ours[st.Dev] = true
 	return nil
 }
 
-// fill binds the entries of dir into the stage. The stage is unbindable meanwhile: if dir
-// contained the stage, each bind mount would contain all those before it.
-func (m *mounter) fill(dir string, entries []fs.DirEntry) error {
-	if err := unix.Mount("", m.stage, "", unix.MS_UNBINDABLE, ""); err != nil {
-		return err
+// namesIn lists a folder that was opened as a path, up to one name more than a skeleton may have.
+func namesIn(dir int, path string) ([]string, error) {
+	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
 	}
-	for _, e := range entries {
-		from, to := filepath.Join(dir, e.Name()), filepath.Join(m.stage, e.Name())
-		if e.Type() == fs.ModeSymlink {
-			link, err := os.Readlink(from)
-			if err == nil {
-				err = os.Symlink(link, to)
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if err := place(to, e.IsDir()); err != nil {
-			return err
-		}
-		err := unix.Mount(from, to, "", unix.MS_BIND|unix.MS_REC, "")
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			continue // the entry was removed, or the program could not have used it
-		}
-		if err != nil {
-			return fmt.Errorf("bind %s: %w", from, err)
-		}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	names, err := f.Readdirnames(maxEntries + 1)
+	if errors.Is(err, io.EOF) { // it is empty
+		err = nil
 	}
-	return unix.Mount("", m.stage, "", unix.MS_PRIVATE, "")
+	return names, err
 }
 
-// cover replaces dir by the stage.
-func (m *mounter) cover(dir string) error {
-	if dir != "/" {
-		return unix.Mount(m.stage, dir, "", unix.MS_MOVE, "")
+// atOnce is how many entries of a folder are open at the same time.
+const atOnce = 128
+
+// fill binds the entries of a folder into the stage. The stage is unbindable meanwhile: if the folder
+// contained the stage, each bind mount would contain all those before it.
+func (m *mounter) fill(from int, names []string, stage int) error {
+	setStage := func(flag uintptr) error {
+		return m.atStage(func() error { return unix.Mount("", m.stage, "", flag, "") })
 	}
-	old := filepath.Join(m.stage, oldRoot)
-	if err := os.Mkdir(old, 0o700); err != nil {
+	if err := setStage(unix.MS_UNBINDABLE); err != nil {
 		return err
 	}
-	if err := unix.PivotRoot(m.stage, old); err != nil {
+	for some := range slices.Chunk(names, atOnce) {
+		if err := m.copyEntries(from, some, stage); err != nil {
+			return err
+		}
+	}
+	return setStage(unix.MS_PRIVATE)
+}
+
+// copyEntries makes entries of a folder visible in the stage: those that the programs' account may reach.
+func (m *mounter) copyEntries(from int, names []string, stage int) error {
+	fds := make([]int, 0, len(names))
+	defer func() {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+	}()
+	opened := make([]string, 0, len(names))
+	err := m.account.Do(func() error {
+		for _, name := range names {
+			fd, err := openPath(from, name, unix.O_DIRECTORY) // mounts it, if it is mounted on demand
+			if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+				fd, err = openPath(from, name, 0)
+			}
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+				continue // the entry was removed, or the program could not have used it
+			}
+			if err != nil {
+				return fmt.Errorf("open %s: %w", name, err)
+			}
+			fds, opened = append(fds, fd), append(opened, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, name := range opened {
+		if err := m.copyEntry(fds[i], name, stage); err != nil {
+			return fmt.Errorf("bind %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (m *mounter) copyEntry(fd int, name string, stage int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		link := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(fd, "", link)
+		if err != nil {
+			return err
+		}
+		return unix.Symlinkat(string(link[:n]), stage, name)
+	}
+	if err := placeAt(stage, name, st.Mode&unix.S_IFMT == unix.S_IFDIR); err != nil {
+		return err
+	}
+	target, err := openPath(stage, name, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(target) }()
+	err = m.bind(fd, strconv.Itoa(target)) // both in /proc/self/fd
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil // as in copyEntries
+	}
+	return err
+}
+
+// replace replaces dir by the stage.
+func (m *mounter) replace(dir string, stage int) error {
+	if dir != "/" {
+		return m.atStage(func() error { return unix.Mount(m.stage, dir, "", unix.MS_MOVE, "") })
+	}
+	if err := unix.Mkdirat(stage, oldRoot, 0o700); err != nil {
+		return err
+	}
+	err := m.atStage(func() error { return unix.PivotRoot(m.stage, filepath.Join(m.stage, oldRoot)) })
+	if err != nil {
 		return fmt.Errorf("change the root: %w", err)
 	}
 	m.pivoted = true

@@ -1,5 +1,7 @@
 package sandbox
 
+import "github.com/detent-ml/detent/plugins/runner/account"
+
 // A Setup describes the mounts of a sandbox.
 type Setup struct {
 	// Stage is an empty folder of the task, for mounts in preparation.
@@ -12,6 +14,10 @@ type Setup struct {
 	PrivateRoot bool
 	// Plain means: use no namespaces.
 	Plain bool
+	// Account is the account as which programs run; nil: that of this process.
+	Account *account.Account
+	// Hide is a folder of the node that programs see empty; "": none.
+	Hide string
 }
 
 // A Bind makes a file or folder of the node visible at another path.
@@ -21,6 +27,9 @@ type Bind struct {
 	ReadOnly    bool
 	Propagation string // "", or Docker's words: rprivate, private, rslave, slave, rshared, shared
 	Create      bool   // create the source as a folder if it does not exist
+	// Theirs means that the user has chosen the source, so that the account of the programs must
+	// have the right to reach it.
+	Theirs bool
 }
 
 // A Command is a program to run.

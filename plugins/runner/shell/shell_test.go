@@ -4,8 +4,6 @@ package shell
 
 import (
 	"bufio"
-	"crypto/ed25519"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/detent-ml/detent/plugins/runner/shell/shelltest"
 )
 
 // logIn starts a server and logs in to it.
@@ -33,19 +33,14 @@ func logIn(t *testing.T) (*ssh.Client, string) {
 // serveShell starts a server, and returns what logs in to it with its key.
 func serveShell(t *testing.T) (address, dir string, enter func() (*ssh.Client, error)) {
 	t.Helper()
-	public, private, err := ed25519.GenerateKey(rand.Reader)
+	private, public := shelltest.KeyPair(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := ssh.NewPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err = filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := New(Config{AuthorizedKey: string(ssh.MarshalAuthorizedKey(line)), Dir: dir}, io.Discard)
+	t.Setenv("HOME", dir) // shells read no files of the account of the tests
+	t.Setenv("HISTFILE", os.DevNull)
+	s, err := New(Config{AuthorizedKey: public, Dir: dir}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +51,7 @@ func serveShell(t *testing.T) (address, dir string, enter func() (*ssh.Client, e
 	done := make(chan struct{})
 	go func() { s.Serve(ln); close(done) }()
 	t.Cleanup(func() { _ = ln.Close(); <-done })
-	signer, err := ssh.NewSignerFromKey(private)
+	signer, err := ssh.ParsePrivateKey([]byte(private))
 	if err != nil {
 		t.Fatal(err)
 	}

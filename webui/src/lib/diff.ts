@@ -2,8 +2,8 @@
 
 export type Change = { kind: ' ' | '-' | '+'; text: string; left: number; right: number }; // numbers of lines from 1; 0: it has none there
 
-const mostLines = 20_000;
-const mostEdits = 1000; // beyond that, the middle is shown as replaced
+const maxLines = 20_000;
+const maxEdits = 1000; // beyond that, the middle is shown as replaced
 
 // changes are the lines of both texts in order. Texts that differ too much are replaced as a whole.
 export function changes(a: string, b: string): Change[] {
@@ -26,8 +26,8 @@ const lines = (s: string): string[] => (s === '' ? [] : s.replace(/\n$/, '').spl
 function middle(x: string[], y: string[]): Change[] {
   const replaced = (): Change[] => [...x.map((text, i): Change => ({ kind: '-', text, left: i + 1, right: 0 })), ...y.map((text, i): Change => ({ kind: '+', text, left: 0, right: i + 1 }))];
   const n = x.length, m = y.length;
-  if (!n || !m || n + m > mostLines) return replaced();
-  const most = Math.min(n + m, mostEdits);
+  if (!n || !m || n + m > maxLines) return replaced();
+  const most = Math.min(n + m, maxEdits);
   let v = new Map<number, number>([[1, 0]]);
   const steps: Map<number, number>[] = [];
   for (let d = 0; d <= most; d++) {

@@ -25,6 +25,13 @@ export function ago(iso: string | null | undefined, now: number): string {
   return `${s} ago`;
 }
 
+// ahead shows how far a time is in the future: in 12m; soon, if it is due.
+export function ahead(iso: string, now: number): string {
+  const seconds = (Date.parse(iso) - now) / 1000;
+  if (Number.isNaN(seconds)) return '–';
+  return seconds < 60 ? 'soon' : `in ${duration(seconds).split(' ')[0]}`;
+}
+
 export function bytes(n: number | string | undefined): string {
   let v = Number(n ?? 0);
   if (!Number.isFinite(v)) return '–';

@@ -58,8 +58,8 @@ export function kinds(space: unknown, prefix = ''): Map<string, Kind> {
   return out;
 }
 
-const mostCategories = 40;
-const mostWhole = 24;
+const maxCategories = 40;
+const maxWhole = 24;
 
 // axesOf finds the hyperparameters that differ between trials, and their ranges.
 export function axesOf(rows: readonly Row[], known: Map<string, Kind>): Axis[] {
@@ -69,7 +69,7 @@ export function axesOf(rows: readonly Row[], known: Map<string, Kind>): Axis[] {
       let s = seen.get(name);
       if (!s) seen.set(name, (s = { texts: new Set(), numbers: true, whole: true, min: Infinity, max: -Infinity, has: 0 }));
       s.has++;
-      if (s.texts.size <= mostCategories) s.texts.add(plain(v));
+      if (s.texts.size <= maxCategories) s.texts.add(plain(v));
       if (typeof v === 'number' && Number.isFinite(v)) {
         s.min = Math.min(s.min, v);
         s.max = Math.max(s.max, v);
@@ -83,8 +83,8 @@ export function axesOf(rows: readonly Row[], known: Map<string, Kind>): Axis[] {
     const wanted = known.get(name);
     if (s.numbers && wanted !== 'category') {
       const log = s.min > 0 && (wanted === 'log' || (wanted === undefined && s.max / s.min >= 1000));
-      out.push({ name, kind: log ? 'log' : 'number', min: s.min, max: s.max, values: [], clipped: false, whole: !log && s.whole && s.max - s.min < mostWhole });
-    } else if (s.texts.size <= mostCategories) {
+      out.push({ name, kind: log ? 'log' : 'number', min: s.min, max: s.max, values: [], clipped: false, whole: !log && s.whole && s.max - s.min < maxWhole });
+    } else if (s.texts.size <= maxCategories) {
       const values = [...s.texts].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
       out.push({ name, kind: 'category', min: 0, max: values.length - 1, values, clipped: false, whole: false });
     }

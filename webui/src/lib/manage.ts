@@ -6,6 +6,9 @@ import { complain, say } from './toast';
 
 const many = { limit: 1000 };
 
+// maxDeliveries is how many events of a webhook one request loads.
+export const maxDeliveries = 100;
+
 export const manage = {
   workspaces: async (signal?: AbortSignal) => (await call(wire.listWorkspaces, { query: many, signal })).workspaces,
   workspace: async (id: number, signal?: AbortSignal) => (await call(wire.getWorkspace, { path: [id], signal })).workspace,
@@ -38,7 +41,7 @@ export const manage = {
   changeWebhook: (id: number, url: string) => call(wire.changeWebhook, { path: [id], body: { url } }),
   deleteWebhook: (id: number) => call(wire.deleteWebhook, { path: [id] }),
   testWebhook: (id: number) => call(wire.testWebhook, { path: [id] }),
-  deliveries: async (id: number, before: string, signal?: AbortSignal) => (await call(wire.listWebhookDeliveries, { path: [id], query: { before, limit: 100 }, signal })).deliveries,
+  deliveries: async (id: number, before: string, signal?: AbortSignal) => (await call(wire.listWebhookDeliveries, { path: [id], query: { before, limit: maxDeliveries }, signal })).deliveries,
   redeliver: (id: number, delivery: string) => call(wire.redeliverWebhook, { path: [id, delivery] }),
 
   templates: async (signal?: AbortSignal) => (await call(wire.listTemplates, { query: many, signal })).templates,

@@ -9,8 +9,8 @@ export interface Cell {
   outputs: Output[];
 }
 
-const mostCells = 2000;
-const mostOutput = 200_000; // characters of one output
+const maxCells = 2000;
+const maxOutput = 200_000; // characters of one output
 const pictures = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']); // no SVG: it can hold scripts
 
 const joined = (v: unknown): string => (Array.isArray(v) ? v.filter((x) => typeof x === 'string').join('') : typeof v === 'string' ? v : '');
@@ -25,19 +25,19 @@ export function read(text: string): { cells: Cell[]; more: number } | null {
   }
   const list = (book as { cells?: unknown } | null)?.cells;
   if (!Array.isArray(list)) return null;
-  const cells = list.slice(0, mostCells).flatMap((c: unknown): Cell[] => {
+  const cells = list.slice(0, maxCells).flatMap((c: unknown): Cell[] => {
     const cell = c as { cell_type?: unknown; source?: unknown; execution_count?: unknown; outputs?: unknown } | null;
     if (!cell || typeof cell !== 'object') return [];
     const kind = cell.cell_type === 'markdown' || cell.cell_type === 'raw' ? cell.cell_type : 'code';
     return [{ kind, source: joined(cell.source), count: typeof cell.execution_count === 'number' ? cell.execution_count : null, outputs: Array.isArray(cell.outputs) ? cell.outputs.flatMap(output) : [] }];
   });
-  return { cells, more: Math.max(0, list.length - mostCells) };
+  return { cells, more: Math.max(0, list.length - maxCells) };
 }
 
 function output(o: unknown): Output[] {
   const x = o as { output_type?: unknown; text?: unknown; data?: unknown; traceback?: unknown; ename?: unknown; evalue?: unknown } | null;
   if (!x || typeof x !== 'object') return [];
-  const cut = (s: string) => (s.length > mostOutput ? `${s.slice(0, mostOutput)}…` : s);
+  const cut = (s: string) => (s.length > maxOutput ? `${s.slice(0, maxOutput)}…` : s);
   if (x.output_type === 'stream') return [{ kind: 'text', text: cut(joined(x.text)) }];
   if (x.output_type === 'error') {
     const trace = Array.isArray(x.traceback) ? x.traceback.filter((t) => typeof t === 'string').join('\n') : '';

@@ -24,6 +24,13 @@ interface State<T> extends Part<T> {
   error: unknown;
 }
 
+// joined adds a new first part to the entries that are known, and replaces those that it has too: when the
+// first part is loaded again, no entry between it and older ones is lost.
+export function joined<T extends { id: string }>(first: readonly T[], known: readonly T[]): T[] {
+  const fresh = new Set(first.map((e) => e.id));
+  return [...first, ...known.filter((e) => !fresh.has(e.id))];
+}
+
 export function useOlder<T>(read: (before: string, signal: AbortSignal) => Promise<Part<T>>, deps: readonly unknown[]): Older<T> {
   const wanted = JSON.stringify(deps);
   const fresh = (of: string): State<T> => ({ list: [], next: null, of, loaded: false, error: undefined });

@@ -1,6 +1,6 @@
 // The system metrics of a trial's nodes: GPU, CPU, memory, disk and network.
 import { pathOf, request, search } from './api';
-import { streamProfilerMetrics, streamProfilerSeries, type GetTrialProfilerAvailableSeriesResponse, type GetTrialProfilerMetricsResponse, type TrialProfilerMetricLabels } from './types';
+import { streamProfilerMetrics, type GetTrialProfilerMetricsResponse } from './types';
 
 export interface Measured {
   trial: number;
@@ -30,20 +30,15 @@ async function* records<T>(response: Response): AsyncGenerator<T> {
   }
 }
 
-export async function seriesOf(trial: number, signal?: AbortSignal): Promise<TrialProfilerMetricLabels[]> {
-  const r = await request(pathOf(streamProfilerSeries, trial), signal ? { signal } : {});
-  let labels: TrialProfilerMetricLabels[] = [];
-  for await (const x of records<GetTrialProfilerAvailableSeriesResponse>(r)) labels = x.labels;
-  return labels;
-}
-
-export async function measured(trial: number, name: string, signal?: AbortSignal): Promise<Measured[]> {
-  const r = await request(pathOf(streamProfilerMetrics, trial) + search({ 'labels.name': name }), signal ? { signal } : {});
+// measured reads all metrics of a trial, of many reports a sample: a series for each GPU, disk or node.
+export async function measured(trial: number, signal?: AbortSignal): Promise<Measured[]> {
+  const r = await request(pathOf(streamProfilerMetrics, trial) + search({ sample: true }), signal ? { signal } : {});
   const found = new Map<string, Measured>();
   for await (const { batch: b } of records<GetTrialProfilerMetricsResponse>(r)) {
-    const key = JSON.stringify([b.labels.agentId, b.labels.gpuUuid]);
+    const { name, agentId, gpuUuid } = b.labels;
+    const key = JSON.stringify([name, agentId, gpuUuid]);
     let s = found.get(key);
-    if (!s) found.set(key, (s = { trial, name, agent: b.labels.agentId, part: b.labels.gpuUuid, t: [], y: [] }));
+    if (!s) found.set(key, (s = { trial, name, agent: agentId, part: gpuUuid, t: [], y: [] }));
     b.values.forEach((v, i) => {
       s.t.push(Date.parse(b.timestamps[i]!) / 1000);
       s.y.push(v);
@@ -80,7 +75,8 @@ export function thin(t: readonly number[], y: readonly number[], most = buckets)
   return { x, y: out };
 }
 
-// mean merges several series into one: the mean of each bucket of seconds.
+// mean merges several series into one, with the mean of all their points in each bucket of time. x is in
+// seconds after begin.
 export function mean(list: readonly Measured[], begin: number, most = 2 * buckets): { x: number[]; y: number[] } {
   const last = Math.max(...list.map((s) => s.t[s.t.length - 1] ?? begin));
   const width = Math.max(1, (last - begin) / most);
@@ -104,11 +100,13 @@ interface Named {
   unit: string;
   of: 'GPU' | 'CPU' | 'Memory' | 'Disk' | 'Network';
 }
+
+// The metrics that the harness reports (plugins/harness/determined/core/_probes.py).
 const known: Record<string, Named> = {
   gpu_util: { title: 'GPU use', unit: '%', of: 'GPU' },
   gpu_free_memory: { title: 'Free GPU memory', unit: 'bytes', of: 'GPU' },
   cpu_util_simple: { title: 'CPU use', unit: '%', of: 'CPU' },
-  free_memory: { title: 'Free memory', unit: 'GB', of: 'Memory' },
+  memory_free: { title: 'Free memory', unit: 'bytes', of: 'Memory' },
   disk_throughput_read: { title: 'Read from disk', unit: 'bytes/s', of: 'Disk' },
   disk_throughput_write: { title: 'Written to disk', unit: 'bytes/s', of: 'Disk' },
   disk_iops: { title: 'Disk operations', unit: '1/s', of: 'Disk' },
@@ -118,10 +116,10 @@ const known: Record<string, Named> = {
 };
 const order = ['GPU', 'CPU', 'Memory', 'Disk', 'Network'];
 
-// titleOf is the title of a metric.
+// titleOf is the title of a metric with its unit; a metric of another name has that name as its title.
 export const titleOf = (name: string): string => (known[name] ? `${known[name].title}, ${known[name].unit}` : name);
 
-// inOrder sorts names for the pages.
+// inOrder sorts the names of metrics: known ones by group, then all others by name.
 export function inOrder(names: Iterable<string>): string[] {
   const all = Object.keys(known);
   const rank = (n: string) => (known[n] ? order.indexOf(known[n].of) * 100 + all.indexOf(n) : 1000);

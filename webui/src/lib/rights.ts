@@ -2,26 +2,29 @@
 import { call } from './api';
 import * as wire from './types';
 
-const assigning = 'PERMISSION_TYPE_ASSIGN_ROLES';
 const clusterAdmin = 1;
 
 export interface Rights {
   inUse: boolean; // else roles are prepared, and have no effect yet
   admin: boolean; // of the cluster
   assigns: 'everywhere' | ReadonlySet<number>; // or in these workspaces
+  holds: (permission: string, workspace: number | null) => boolean; // by a role; null: in the whole cluster
 }
 
 // rightsOf: without roles in use, administrators do everything.
 export function rightsOf(inUse: boolean, admin: boolean, own: wire.GetPermissionsSummaryResponse | null): Rights {
-  if (!inUse || !own) return { inUse, admin, assigns: admin ? 'everywhere' : new Set() };
-  const assigns = new Set<number>();
-  let everywhere = false;
-  for (const a of own.assignments ?? []) {
-    if (!own.roles.find((r) => r.roleId === a.roleId)?.permissions.some((p) => p.id === assigning)) continue;
-    everywhere ||= a.scopeCluster;
-    for (const w of a.scopeWorkspaceIds ?? []) assigns.add(w);
-  }
-  return { inUse, admin: (own.assignments ?? []).some((a) => a.roleId === clusterAdmin && a.scopeCluster), assigns: everywhere ? 'everywhere' : assigns };
+  if (!inUse || !own) return { inUse, admin, assigns: admin ? 'everywhere' : new Set(), holds: () => admin };
+  const list = own.assignments ?? [];
+  const allow = (permission: string) => {
+    const roles = new Set(own.roles.filter((r) => r.permissions.some((p) => p.id === `PERMISSION_TYPE_${permission}`)).map((r) => r.roleId));
+    return list.filter((a) => roles.has(a.roleId));
+  };
+  const assigning = allow('ASSIGN_ROLES');
+  return {
+    inUse, admin: list.some((a) => a.roleId === clusterAdmin && a.scopeCluster),
+    assigns: assigning.some((a) => a.scopeCluster) ? 'everywhere' : new Set(assigning.flatMap((a) => a.scopeWorkspaceIds ?? [])),
+    holds: (permission, workspace) => allow(permission).some((a) => a.scopeCluster || (workspace !== null && !!a.scopeWorkspaceIds?.includes(workspace))),
+  };
 }
 
 export async function rights(admin: boolean, signal?: AbortSignal): Promise<Rights> {

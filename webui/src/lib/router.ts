@@ -98,5 +98,5 @@ export function start(): void {
 
 // outside are paths that the master serves and these pages do not.
 export function outside(pathname: string): boolean {
-  return /^\/(api|proxy|docs|checkpoints|runner|harness|metrics|health|info)(\/|$)/.test(pathname);
+  return /^\/(api|oidc|proxy|docs|checkpoints|runner|harness|metrics|health|info)(\/|$)/.test(pathname);
 }

@@ -52,6 +52,8 @@ export function useSearching(id: number, trials: number, group: string, metric: 
       } catch (error) {
         if (stop.signal.aborted) return;
         set((s) => ({ ...s, error }));
+        timer = setTimeout(read, pause);
+        return;
       }
       if (!last) timer = setTimeout(read, Math.max(pause, 3 * (performance.now() - begun)));
     };

@@ -33,17 +33,18 @@ export function triggersOf(w: Wanted): Trigger[] {
   return list;
 }
 
+// said describes a trigger, as the end of "The webhook fires when …".
 export function said(t: Pick<Trigger, 'triggerType' | 'condition'>): string {
   const c = t.condition ?? {};
   switch (t.triggerType) {
     case type('EXPERIMENT_STATE_CHANGE'):
       return c.state === 'ERROR' ? 'an experiment fails' : `an experiment is ${String(c.state ?? '').toLowerCase()}`;
     case type('TASK_LOG'):
-      return `a log has ${c.regex}`;
+      return `a line of a log matches ${c.regex}`;
     case type('METRIC_THRESHOLD_EXCEEDED'):
       return `${c.group ?? 'validation'}/${c.metric} ${c.above !== undefined ? `> ${c.above}` : `< ${c.below}`}`;
     case type('CUSTOM'):
-      return 'a program calls';
+      return 'a program calls it';
   }
   return t.triggerType.replace('TRIGGER_TYPE_', '').toLowerCase();
 }

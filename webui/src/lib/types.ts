@@ -139,7 +139,11 @@ export const setClusterMessage: Endpoint<SetClusterMessageRequest, Empty> = { me
 export const deleteClusterMessage: Endpoint<undefined, Empty> = { method: 'DELETE', path: '/api/v1/master/cluster_message' };
 export const resetUserSettings: Endpoint<undefined, undefined> = { method: 'POST', path: '/api/v1/users/setting/reset' };
 export const followLive: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/detent/live' };
+export const openTerminal: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/detent/shells/:id/terminal' };
+export const measureNode: Endpoint<undefined, NodeMeasurements> = { method: 'GET', path: '/api/v1/detent/agents/:id/measurements' };
+export const listNodeAttempts: Endpoint<undefined, ListAttemptsResponse> = { method: 'GET', path: '/api/v1/detent/agents/:id/attempts' };
 export const listAudit: Endpoint<undefined, AuditResponse> = { method: 'GET', path: '/api/v1/detent/audit' };
+export const searchLogs: Endpoint<undefined, SearchLogsResponse> = { method: 'GET', path: '/api/v1/detent/logs/search' };
 export const getAggregatedUsage: Endpoint<undefined, ResourceAllocationAggregatedResponse> = { method: 'GET', path: '/api/v1/resources/allocation/aggregated' };
 export const getAggregatedUsageCSV: Endpoint<undefined, undefined> = { method: 'GET', path: '/resources/allocation/aggregated' };
 export const listSessions: Endpoint<undefined, GetSessionsResponse> = { method: 'GET', path: '/api/v1/detent/sessions' };
@@ -155,6 +159,9 @@ export const listWorkspaceMembers: Endpoint<undefined, GetGroupsAndUsersAssigned
 export const getPermissionsSummary: Endpoint<undefined, GetPermissionsSummaryResponse> = { method: 'GET', path: '/api/v1/permissions/summary' };
 export const assignRoles: Endpoint<AssignRolesRequest, Empty> = { method: 'POST', path: '/api/v1/roles/add-assignments' };
 export const removeAssignments: Endpoint<RemoveAssignmentsRequest, Empty> = { method: 'POST', path: '/api/v1/roles/remove-assignments' };
+export const listQuotas: Endpoint<undefined, GetQuotasResponse> = { method: 'GET', path: '/api/v1/detent/quotas' };
+export const putQuota: Endpoint<PutQuotaRequest, PutQuotaResponse> = { method: 'PUT', path: '/api/v1/detent/quotas' };
+export const deleteQuota: Endpoint<undefined, Empty> = { method: 'DELETE', path: '/api/v1/detent/quotas/:id' };
 export const listPoolWorkspaces: Endpoint<undefined, ListWorkspacesBoundToRPResponse> = { method: 'GET', path: '/api/v1/resource-pools/:pool/workspace-bindings' };
 export const replacePoolBindings: Endpoint<PoolBindings, undefined> = { method: 'PUT', path: '/api/v1/resource-pools/:pool/workspace-bindings' };
 export const listWorkspacePools: Endpoint<undefined, ListRPsBoundToWorkspaceResponse> = { method: 'GET', path: '/api/v1/workspaces/:id/available-resource-pools' };
@@ -1102,6 +1109,8 @@ export interface Job {
   userId: number;
   weight: number;
   waitingReason: string;
+  estimatedStart: string | null;
+  startUnknown: string;
 }
 
 export interface LimitedJob {
@@ -1617,6 +1626,21 @@ export interface SetClusterMessageRequest {
   duration: string | null;
 }
 
+export interface DeviceMeasurement {
+  uuid: string;
+  temperatureC: number | null;
+  utilization: number | null;
+  memoryUsedMib: number | null;
+  memoryTotalMib: number | null;
+  powerWatts: number | null;
+  powerLimitWatts: number | null;
+  uncorrectedErrors: number | null;
+}
+
+export interface NodeMeasurements {
+  devices: DeviceMeasurement[];
+}
+
 export interface AuditEntry {
   id: string;
   time: string;
@@ -1641,6 +1665,32 @@ export interface AuditEntry {
 export interface AuditResponse {
   entries: AuditEntry[];
   next: string | null;
+}
+
+export interface FoundLine {
+  id: string;
+  level: string;
+  timestamp: string;
+  log: string;
+  rankId: number | null;
+}
+
+export interface FoundLog {
+  taskId: string;
+  taskType: string;
+  name: string;
+  username: string;
+  experimentId: number | null;
+  trialId: number | null;
+  endTime: string | null;
+  lines: FoundLine[];
+  more: boolean;
+}
+
+export interface SearchLogsResponse {
+  found: FoundLog[];
+  next: string | null;
+  searchedTo: string | null;
 }
 
 export interface ResourceAllocationAggregatedEntry {
@@ -1815,6 +1865,45 @@ export interface AssignRolesRequest {
 export interface RemoveAssignmentsRequest {
   groupRoleAssignments?: GroupRoleAssignment[];
   userRoleAssignments?: UserRoleAssignment[];
+}
+
+export interface Quota {
+  id: number;
+  workspaceId: number;
+  workspaceName: string;
+  projectId: number;
+  projectName: string;
+  userId: number;
+  username: string;
+  resourcePool: string;
+  measure: string;
+  period: string;
+  soft: number | null;
+  hard: number | null;
+  used: number;
+  periodStart: string | null;
+  periodEnd: string | null;
+  measuredTime: string | null;
+}
+
+export interface GetQuotasResponse {
+  quotas: Quota[];
+  pagination: Pagination | null;
+}
+
+export interface PutQuotaRequest {
+  workspaceId: number;
+  projectId: number;
+  userId: number;
+  resourcePool: string;
+  measure: string;
+  period: string;
+  soft: number | null;
+  hard: number | null;
+}
+
+export interface PutQuotaResponse {
+  quota: Quota;
 }
 
 export interface ListWorkspacesBoundToRPResponse {

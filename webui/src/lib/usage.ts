@@ -8,6 +8,7 @@ export const groups = {
   pool: { title: 'Pool', of: (e: Entry) => e.byResourcePool },
   project: { title: 'Project', of: (e: Entry) => e.byProject },
   label: { title: 'Label', of: (e: Entry) => e.byExperimentLabel },
+  gpu: { title: 'GPU model', of: (e: Entry) => e.byGpuModel },
   kind: { title: 'Kind of task', of: (e: Entry) => e.byTaskType },
 } as const;
 export type By = keyof typeof groups;
@@ -24,8 +25,8 @@ export interface Span {
 
 const day = 86_400_000;
 const usual = 30; // days
-const mostDays = 100; // that are shown one by one
-const mostMonths = 120; // the master adds up at most ten years
+const maxDays = 100; // that are shown one by one
+const maxMonths = 120; // the master adds up at most ten years
 
 const date = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 // dateAt is the start of a day; a date that does not exist, such as 2026-02-30, is none.
@@ -42,8 +43,8 @@ export function spanOf(from: string | null, until: string | null, now: number): 
   const [a, b] = [dateAt(span.from), dateAt(span.until)];
   if (Number.isNaN(a) || Number.isNaN(b)) return { ...span, problem: `${Number.isNaN(a) ? span.from : span.until} is not a date; expected one such as 2026-01-31.` };
   if (a > b) return { ...span, problem: 'The first day is after the last one.' };
-  const monthly = (b - a) / day + 1 > mostDays;
-  if (monthly && monthsOf(span.from, span.until).length > mostMonths) return { ...span, monthly, problem: 'More than ten years; choose a shorter time.' };
+  const monthly = (b - a) / day + 1 > maxDays;
+  if (monthly && monthsOf(span.from, span.until).length > maxMonths) return { ...span, monthly, problem: 'More than ten years; choose a shorter time.' };
   return { ...span, monthly };
 }
 
@@ -60,7 +61,7 @@ export const table = (s: Span): string => pathOf(getAggregatedUsageCSV) + search
 
 function monthsOf(from: string, until: string): string[] {
   const months: string[] = [];
-  for (let [y, m] = from.slice(0, 7).split('-').map(Number) as [number, number]; months.length <= mostMonths + 1; m === 12 ? (y++, m = 1) : m++) {
+  for (let [y, m] = from.slice(0, 7).split('-').map(Number) as [number, number]; months.length <= maxMonths + 1; m === 12 ? (y++, m = 1) : m++) {
     const month = `${String(y).padStart(4, '0')}-${String(m).padStart(2, '0')}`;
     if (month > until.slice(0, 7)) break;
     months.push(month);

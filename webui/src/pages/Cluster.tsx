@@ -1,7 +1,7 @@
 // The cluster: pools, nodes with their slots, and the queue with the reason why each job waits.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api } from '../lib/api';
-import { ago, clock, plural } from '../lib/format';
+import { ago, ahead, clock, plural } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { lazy } from '../lib/lazy';
 import { useLoad, useNow } from '../lib/load';
@@ -161,6 +161,12 @@ function SlotFacts({ slot, user }: { slot: Slot; user: AllocationSummary | undef
 
 const QueueTools = lazy(() => import('../parts/QueueTools').then((m) => m.QueueTools), true);
 
+// Start says when a waiting job may start; the reason why that is not known is its title.
+function Start({ job, now }: { job: Job; now: number }) {
+  if (job.estimatedStart) return <time dateTime={job.estimatedStart} title={`estimated: ${clock(job.estimatedStart)}`}>{ahead(job.estimatedStart, now)}</time>;
+  return job.startUnknown ? <span class="faint" title={job.startUnknown}>not known</span> : null;
+}
+
 function Queue({ jobs, pools, reload }: { jobs: Job[]; pools: ResourcePool[]; reload: () => void }) {
   const now = useNow();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
@@ -168,11 +174,12 @@ function Queue({ jobs, pools, reload }: { jobs: Job[]; pools: ResourcePool[]; re
   const place = useMemo(() => new Map(jobs.map((j, i) => [j.jobId, i + 1])), [jobs]);
   const columns: Column<Job>[] = [
     { key: 'place', title: '#', width: '3.5rem', right: true, sort: (j) => place.get(j.jobId) ?? 0, render: (j) => <span class="num faint">{place.get(j.jobId)}</span> },
-    { key: 'name', title: 'Name', width: 'minmax(9rem, 2fr)', narrow: true, sort: (j) => j.name, render: (j) => <a class="cut" href={j.type === 'TYPE_EXPERIMENT' ? `/experiments/${j.entityId}` : `/tasks/${j.entityId}`}>{j.name}</a> },
+    { key: 'name', title: 'Name', width: 'minmax(11rem, 4fr)', narrow: true, sort: (j) => j.name, render: (j) => <a class="cut" href={j.type === 'TYPE_EXPERIMENT' ? `/experiments/${j.entityId}` : `/tasks/${j.entityId}`}>{j.name}</a> },
     { key: 'type', title: 'Kind', hidden: true, width: '7rem', sort: (j) => j.type, render: (j) => bare(j.type).toLowerCase() },
     { key: 'state', title: 'State', width: '7.5rem', narrow: true, sort: (j) => j.summary?.state ?? '', render: (j) => <State state={j.summary?.state ?? ''} /> },
     { key: 'slots', title: 'Slots', width: '5.5rem', right: true, narrow: true, sort: (j) => j.requestedSlots, render: (j) => <span class="num" title="held and wanted">{j.allocatedSlots} / {j.requestedSlots}</span> },
     { key: 'why', title: 'Why it waits', width: 'minmax(14rem, 5fr)', render: (j) => <span class="two" title={j.waitingReason}>{j.waitingReason}</span> },
+    { key: 'start', title: 'Starts', width: '6rem', sort: (j) => j.estimatedStart ?? (j.startUnknown ? '9' : ''), render: (j) => <Start job={j} now={now} /> },
     { key: 'progress', title: 'Progress', hidden: true, width: '8rem', sort: (j) => j.progress ?? -1, render: (j) => <Progress value={j.progress} /> },
     { key: 'priority', title: 'Priority', width: '5.25rem', right: true, sort: (j) => j.priority ?? 0, render: (j) => <span class="num">{j.priority}</span> },
     { key: 'weight', title: 'Weight', hidden: true, width: '5.25rem', right: true, sort: (j) => j.weight, render: (j) => <span class="num">{j.weight}</span> },

@@ -50,7 +50,7 @@ export function Dashboard() {
   const said = settings.value?.looked;
   const since = Number(said) || begun - firstLook;
   const d = loaded.data;
-  if (!d) return loaded.error ? <Problem what="Could not load the dashboard." error={loaded.error} retry={loaded.reload} /> : <Loading lines={5} />;
+  if (!d) return loaded.error ? <Problem alone what="Could not load the dashboard." error={loaded.error} retry={loaded.reload} /> : <Loading lines={5} />;
   if (d.any === 0 && d.tasks.length === 0) return <div class="page"><div class="head"><h1>Dashboard</h1></div><Welcome /></div>;
   const failed = d.failed.filter((e) => e.endTime && Date.parse(e.endTime) > since);
   const own = (x: { username: string }) => all || x.username === mine;

@@ -28,22 +28,26 @@ const Hyper = lazy(() => import('../parts/hp/Hyper').then((m) => m.Hyper));
 const More = lazy(() => import('../parts/More').then((m) => m.More), true);
 
 const maxCurves = 20; // trials whose curves are drawn if the user chose none
+const maxTrials = 1000; // that are read as a list; Hyperparameters reads all
 
 export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { params: Record<string, string> }) {
   const id = Number(text);
   const experiment = useLoad((signal) => api.experiment(id, signal), [id]);
-  const trials = useLoad(async (signal) => (await api.trials(id, { limit: 1000 }, signal)).trials, [id]);
+  const trials = useLoad(async (signal) => (await api.trials(id, { limit: maxTrials }, signal)).trials, [id]);
   const checkpoints = useLoad(async (signal) => (await api.checkpoints(id, signal)).checkpoints, [id]);
   const e = experiment.data?.experiment;
   const all = trials.data ?? [];
   const smaller = e?.config.searcher?.smaller_is_better !== false;
+  const many = (e?.numTrials ?? 0) > maxTrials; // then the best can be among those that are not read
+  const top = useLoad(async (signal) => (many ? (await api.trials(id, { limit: maxCurves, sortBy: 'SORT_BY_BEST_VALIDATION_METRIC', orderBy: smaller ? 'ORDER_BY_ASC' : 'ORDER_BY_DESC' }, signal)).trials : []), [id, many, smaller]);
+  const from = many ? top : trials;
   const chosen = params.value.get('trials');
   const drawn = useMemo(() => {
     const wanted = (chosen ?? '').split(',').map(Number).filter(Boolean);
     if (wanted.length) return wanted;
     const value = (t: Trial) => (typeof t.searcherMetricValue !== 'number' ? Infinity : smaller ? t.searcherMetricValue : -t.searcherMetricValue);
-    return all.slice().sort((a, b) => value(a) - value(b) || a.id - b.id).slice(0, maxCurves).map((t) => t.id).sort((a, b) => a - b);
-  }, [chosen, all.map((t) => t.id).join(), smaller]);
+    return (from.data ?? []).slice().sort((a, b) => value(a) - value(b) || a.id - b.id).slice(0, maxCurves).map((t) => t.id).sort((a, b) => a - b);
+  }, [chosen, (from.data ?? []).map((t) => t.id).join(), smaller]);
   const curves = useCurves(drawn);
   const rungs = useMemo(() => ladder(all.map(stand), e?.config.searcher ?? {}, smaller), [all, e?.config.searcher, smaller]);
   const stopped = useMemo(() => new Set(all.filter((t) => early(stand(t), rungs)).map((t) => t.id)), [all, rungs]);
@@ -54,6 +58,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
     const look = often(() => {
       experiment.reload();
       trials.reload();
+      top.reload();
       checkpoints.reload();
     }, 1000);
     let ready = false;
@@ -78,11 +83,12 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
 
   if (!e) {
     if (experiment.error instanceof ApiError && experiment.error.status === 404) {
-      return <Empty title={`There is no experiment ${text}.`}><p>The experiment may have been deleted. <a href="/experiments">All experiments</a></p></Empty>;
+      return <Empty alone title={`There is no experiment ${text}.`}><p>The experiment may have been deleted. <a href="/experiments">All experiments</a></p></Empty>;
     }
-    return experiment.error ? <Problem what={`Could not load experiment ${text}.`} error={experiment.error} retry={experiment.reload} /> : <Loading />;
+    return experiment.error ? <Problem alone what={`Could not load experiment ${text}.`} error={experiment.error} retry={experiment.reload} /> : <Loading />;
   }
   const over = ended(e.state);
+  const total = Math.max(all.length, e.numTrials);
   const one = all.length === 1 && e.searcherType === 'single' ? all[0] : undefined;
   const run = (a: Action) => {
     const act = async () => {
@@ -95,7 +101,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
   };
   const tabs = [
     { key: 'overview', title: 'Overview' },
-    { key: 'trials', title: 'Trials', count: Math.max(all.length, e.numTrials) },
+    { key: 'trials', title: 'Trials', count: total },
     ...(e.searcherType === 'single' && all.length <= 1 ? [] : [{ key: 'hyperparameters', title: 'Hyperparameters' }]),
     { key: 'checkpoints', title: 'Checkpoints', count: e.checkpointCount },
     { key: 'timeline', title: 'Timeline' },
@@ -127,8 +133,8 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
       {tab === 'overview' && (
         <div class="split">
           <div>
-            {drawn.length < all.length && <p class="lead">The {chosen ? 'chosen' : 'best'} {drawn.length} of {plural(all.length, 'trial')}; <a href={`/experiments/${e.id}/trials`}>choose others</a>.</p>}
-            {drawn.length === 0 ? (trials.error ? <Problem what="Could not load the trials." error={trials.error} retry={trials.reload} /> : trials.data ? <Empty title="No trial yet."><p>The search is about to create the first one.</p></Empty> : <Loading lines={5} />)
+            {drawn.length < total && drawn.length > 0 && <p class="lead">The {chosen ? 'chosen' : 'best'} {drawn.length} of {plural(total, 'trial')}; <a href={`/experiments/${e.id}/trials`}>choose others</a>.</p>}
+            {drawn.length === 0 ? (from.error ? <Problem what="Could not load the trials." error={from.error} retry={from.reload} /> : from.data ? <Empty title="No trial yet."><p>The search is about to create the first one.</p></Empty> : <Loading lines={5} />)
               : <Curves data={curves} trials={drawn} metric={e.searcherMetric} over={over} best={e.bestTrialId ?? undefined} stopped={stopped} />}
           </div>
           <Facts e={e} trial={one} checkpoint={checkpoints.data && best(checkpoints.data, smaller)?.uuid} />
@@ -225,12 +231,13 @@ function Trials({ e, list, ready, rungs }: { e: Experiment; list: Trial[]; ready
   ];
   const rows = useMemo(() => sorted(list, columns, sort), [list, sort.key, sort.desc]);
   if (!ready) return <Loading />;
-  return (
+  return <>
+    {e.numTrials > list.length && <p class="lead">The first {list.length.toLocaleString('en')} of {plural(e.numTrials, 'trial')}; all of them are under <a href={`/experiments/${e.id}/hyperparameters`}>Hyperparameters</a>.</p>}
     <Table<Trial> label="trials" columns={columns} count={rows.length} row={(i) => rows[i]} id={(t) => String(t.id)} open={(t) => go(`/trials/${t.id}`)} sort={sort} fit
       marked={(t) => t.id === e.bestTrialId} selected={selected} onSelect={(ids) => setParams({ trials: [...ids].join(',') })}
       tools={selected.size > 0 && <><a class="button" href={`/experiments/${e.id}?trials=${[...selected].join(',')}`}>Compare the curves of {selected.size}</a><a class="button" href={`/compare?trials=${[...selected].join(',')}`}>Side by side</a></>}
       empty={<Empty title="No trial yet." />} />
-  );
+  </>;
 }
 
 function Logs({ e, trials, ready, over }: { e: Experiment; trials: Trial[]; ready: boolean; over: boolean }) {

@@ -51,8 +51,8 @@ export function ForkTrial({ params: { id: text } }: { params: Record<string, str
 }
 
 function Missing({ what, loaded }: { what: string; loaded: { error: unknown; reload: () => void } }) {
-  if (loaded.error instanceof ApiError && loaded.error.status === 404) return <Empty title={`There is no ${what}.`}><p><a href="/experiments">All experiments</a></p></Empty>;
-  return loaded.error ? <Problem what={`Could not load ${what}.`} error={loaded.error} retry={loaded.reload} /> : <Loading lines={5} />;
+  if (loaded.error instanceof ApiError && loaded.error.status === 404) return <Empty alone title={`There is no ${what}.`}><p><a href="/experiments">All experiments</a></p></Empty>;
+  return loaded.error ? <Problem alone what={`Could not load ${what}.`} error={loaded.error} retry={loaded.reload} /> : <Loading lines={5} />;
 }
 
 export function ProjectSelect({ projects, value, change, name }: { projects: Project[]; value?: number; change?: (id: number) => void; name?: string }) {
@@ -119,7 +119,7 @@ export function ContinueExperiment({ params: { id: text } }: { params: Record<st
   const loaded = useLoad((signal) => api.experiment(id, signal), [id]);
   const e = loaded.data?.experiment;
   if (!e) return <Missing what={`experiment ${text}`} loaded={loaded} />;
-  if (!ended(e.state)) return <Empty title={`Experiment ${e.id} has not ended.`}><p>Only an experiment that has ended can be continued. <a href={`/experiments/${e.id}`}>Back to it</a></p></Empty>;
+  if (!ended(e.state)) return <Empty alone title={`Experiment ${e.id} has not ended.`}><p>Only an experiment that has ended can be continued. <a href={`/experiments/${e.id}`}>Back to it</a></p></Empty>;
   return <Continue e={e} />;
 }
 

@@ -47,7 +47,7 @@ function begun(kind: AnyKind, p: URLSearchParams): Draft {
 export function LaunchPage({ params: { kind: asked = 'notebooks' } }: { params: Record<string, string> }) {
   const kind = allKinds.find((k) => k === asked || k.slice(0, -1) === asked);
   useTitle(kind ? `New ${names[kind]}` : 'New task');
-  if (!kind) return <Empty title={`There is no kind of task called ${asked}.`}><p><a href="/launch/notebooks">Start a notebook</a></p></Empty>;
+  if (!kind) return <Empty alone title={`There is no kind of task called ${asked}.`}><p><a href="/launch/notebooks">Start a notebook</a></p></Empty>;
   return <Launch key={kind} kind={kind} />;
 }
 

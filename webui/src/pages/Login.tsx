@@ -3,7 +3,7 @@ import { readSettings } from '../lib/settings';
 import { api, ApiError } from '../lib/api';
 import { go, params } from '../lib/router';
 import { words } from '../lib/toast';
-import { master, me } from '../lib/session';
+import { master, signedIn } from '../lib/session';
 import { ThemeSwitch, useTitle } from '../parts/Shell';
 
 /** providerLink is the address that begins a sign-in with an identity provider, and ends at a page. */
@@ -33,7 +33,7 @@ export function Login() {
     setBusy(true);
     setProblem('');
     try {
-      me.value = (await api.login(name.current?.value ?? '', password.current?.value ?? '')).user;
+      await signedIn((await api.login(name.current?.value ?? '', password.current?.value ?? '')).user);
       void readSettings();
       const next = params.value.get('next') ?? '';
       // Only addresses of these pages: a link must not lead a signed-in person elsewhere.

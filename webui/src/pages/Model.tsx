@@ -23,9 +23,9 @@ export function ModelPage({ params: { id = '', version } }: { params: Record<str
   useTitle(m ? m.name : `Model ${id}`);
   if (!m) {
     if (model.error instanceof ApiError && model.error.status === 404) {
-      return <Empty title={`There is no model ${id}.`}><p>The model may have been deleted. <a href="/models">All models</a></p></Empty>;
+      return <Empty alone title={`There is no model ${id}.`}><p>The model may have been deleted. <a href="/models">All models</a></p></Empty>;
     }
-    return model.error ? <Problem what={`Could not load model ${id}.`} error={model.error} retry={model.reload} /> : <Loading />;
+    return model.error ? <Problem alone what={`Could not load model ${id}.`} error={model.error} retry={model.reload} /> : <Loading />;
   }
   const again = () => {
     model.reload();

@@ -7,9 +7,10 @@ import { attempt, manage } from '../lib/manage';
 import { go } from '../lib/router';
 import { say, words } from '../lib/toast';
 import type { Note, Project } from '../lib/types';
+import { Markdown } from '../parts/Markdown';
 import { Confirm, Empty, Loading, Menu, Problem, Tabs, type Question } from '../parts/bits';
 import { Dialog, text as field } from '../parts/Dialog';
-import { me } from '../lib/session';
+import { may } from '../lib/session';
 import { useTitle } from '../parts/Shell';
 import { ExperimentList } from './Experiments';
 import { ProjectDialog } from './Workspaces';
@@ -22,8 +23,8 @@ export function ProjectPage({ params: { id: text = '', tab = 'experiments' } }: 
   const p = project.data;
   useTitle(p ? p.name : `Project ${text}`);
   if (!p) {
-    if (project.error instanceof ApiError && project.error.status === 404) return <Empty title={`There is no project ${text}.`}><p>It may have been deleted, or you may not see it. <a href="/workspaces">All workspaces</a></p></Empty>;
-    return project.error ? <Problem what={`Could not load project ${text}.`} error={project.error} retry={project.reload} /> : <Loading />;
+    if (project.error instanceof ApiError && project.error.status === 404) return <Empty alone title={`There is no project ${text}.`}><p>It may have been deleted, or you may not see it. <a href="/workspaces">All workspaces</a></p></Empty>;
+    return project.error ? <Problem alone what={`Could not load project ${text}.`} error={project.error} retry={project.reload} /> : <Loading />;
   }
   const change = async (what: string, act: () => Promise<unknown>, done: string) => {
     await attempt(what, act, done);
@@ -37,7 +38,8 @@ export function ProjectPage({ params: { id: text = '', tab = 'experiments' } }: 
       else project.reload();
     },
   });
-  const mine = (me.value?.admin || me.value?.id === p.userId) && !p.immutable;
+  const changes = may('UPDATE_PROJECT', p.workspaceId, p.userId);
+  const deletes = may('DELETE_PROJECT', p.workspaceId, p.userId);
   return (
     <div class="page full">
       <p class="crumbs"><a href="/workspaces">Workspaces</a> <span aria-hidden="true">/</span> <a href={`/workspaces/${p.workspaceId}`}>{p.workspaceName}</a></p>
@@ -46,15 +48,15 @@ export function ProjectPage({ params: { id: text = '', tab = 'experiments' } }: 
         {p.archived && <span class="tag">archived</span>}
         {p.description && <span class="faint cut">{p.description}</span>}
         <span class="grow" />
-        {mine && (
+        {(changes || deletes) && !p.immutable && (
           <div class="row" role="toolbar" aria-label="actions">
-            {!p.archived && <button type="button" onClick={() => setOpen('edit')}>Edit</button>}
+            {changes && !p.archived && <button type="button" onClick={() => setOpen('edit')}>Edit</button>}
             <Menu label="More" title="more actions">
               {(close) => (
                 <>
-                  {!p.archived && <button type="button" class="item" onClick={() => { close(); setOpen('move'); }}>Move…</button>}
-                  <button type="button" class="item" onClick={() => { close(); void change(p.archived ? 'Unarchive' : 'Archive', () => manage.archiveProject(p.id, !p.archived), p.archived ? `${p.name} unarchived` : `${p.name} archived`); }}>{p.archived ? 'Unarchive' : 'Archive'}</button>
-                  <button type="button" class="item danger" onClick={() => { close(); remove(); }}>Delete…</button>
+                  {changes && !p.archived && <button type="button" class="item" onClick={() => { close(); setOpen('move'); }}>Move…</button>}
+                  {changes && <button type="button" class="item" onClick={() => { close(); void change(p.archived ? 'Unarchive' : 'Archive', () => manage.archiveProject(p.id, !p.archived), p.archived ? `${p.name} unarchived` : `${p.name} archived`); }}>{p.archived ? 'Unarchive' : 'Archive'}</button>}
+                  {deletes && <button type="button" class="item danger" onClick={() => { close(); remove(); }}>Delete…</button>}
                 </>
               )}
             </Menu>
@@ -63,7 +65,7 @@ export function ProjectPage({ params: { id: text = '', tab = 'experiments' } }: 
       </div>
       {p.errorMessage && <p class="said bad">{p.errorMessage}</p>}
       <Tabs at={tab} href={(k) => `/projects/${p.id}${k === 'experiments' ? '' : `/${k}`}`} items={[{ key: 'experiments', title: 'Experiments', count: p.numExperiments }, { key: 'notes', title: 'Notes', count: p.notes.length }]} />
-      {tab === 'notes' ? <Notes key={p.id} p={p} may={!p.archived && (me.value?.admin || me.value?.id === p.userId) === true} saved={project.reload} /> : <ExperimentList project={p.id} />}
+      {tab === 'notes' ? <Notes key={p.id} p={p} may={!p.archived && changes} saved={project.reload} /> : <ExperimentList project={p.id} />}
       {open === 'edit' && <ProjectDialog of={p} workspace={p.workspaceId} close={() => setOpen('')} done={project.reload} />}
       {open === 'move' && <MoveProject p={p} close={() => setOpen('')} done={project.reload} />}
       <Confirm question={question} close={() => setQuestion(null)} />
@@ -111,7 +113,7 @@ function Notes({ p, may, saved }: { p: Project; may: boolean; saved: () => void 
     return (
       <div class="stack scroll">
         {may && <div class="row"><button type="button" onClick={() => setDraft(p.notes.length ? p.notes : [{ name: 'Notes', contents: '' }])}>{p.notes.length ? 'Edit the notes' : 'Write a note'}</button></div>}
-        {p.notes.map((n, i) => <section key={i} class="card note" aria-label={n.name || 'note'}><h2>{n.name || 'Note'}</h2><p class="notes">{n.contents}</p></section>)}
+        {p.notes.map((n, i) => <section key={i} class="card note" aria-label={n.name || 'note'}><h2>{n.name || 'Note'}</h2><Markdown text={n.contents} /></section>)}
         {p.notes.length === 0 && <Empty title="No note yet." />}
       </div>
     );

@@ -27,7 +27,7 @@ export function Settings() {
     setFailed('');
     const displayName = text(new FormData(e.currentTarget as HTMLFormElement), 'display');
     try {
-      me.value = (await manage.changeUser(u.id, { displayName })).user;
+      me.value = { ...(await manage.changeUser(u.id, { displayName })).user, admin: u.admin };
       say('Your name is changed');
     } catch (error) {
       setFailed(words(error));

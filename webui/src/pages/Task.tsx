@@ -6,18 +6,24 @@ import { treeOf, type Place } from '../lib/tree';
 import { ago, clock } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
-import { ended } from '../lib/states';
-import { Confirm, Empty, Loading, Problem, State, type Question } from '../parts/bits';
+import { bare, ended } from '../lib/states';
+import { Confirm, Empty, Loading, Problem, State, Tabs, type Question } from '../parts/bits';
 import { Nomad } from '../parts/Nomad';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
+import { lazy } from '../lib/lazy';
+import { link, params } from '../lib/router';
 import { me } from '../lib/session';
 import { useTitle } from '../parts/Shell';
 import { killQuestion, kindNames, opened, stateOf, type Listed } from './Tasks';
 
+const Terminal = lazy(() => import('../parts/Terminal').then((m) => m.Terminal));
+
 export function TaskPage({ params: { id = '' } }: { params: Record<string, string> }) {
   const now = useNow();
   const [question, setQuestion] = useState<Question | null>(null);
+  const terminal = params.value.get('view') === 'terminal';
+  const [entered, setEntered] = useState(false); // the terminal goes on while its reader looks at the log
   const loaded = useLoad(async (signal) => {
     const task = await api.task(id, signal);
     const kind = `${task.taskType.replace('TASK_TYPE_', '').toLowerCase()}s` as TaskKind;
@@ -34,11 +40,15 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
     return follow({ onLook: (l) => (l.what.includes('tasks') || l.what.includes('queue')) && look() });
   }, [id]);
   const t = loaded.data?.listed;
+  const runs = t?.kind === 'shells' && bare(t.state) === 'RUNNING';
+  useEffect(() => {
+    if (terminal && runs) setEntered(true);
+  }, [terminal, runs]);
   useTitle(t ? t.description || id : 'Task');
 
   if (!loaded.data) {
-    if (loaded.error instanceof ApiError && loaded.error.status === 404) return <Empty title="There is no such task."><p>Tasks that ended long ago are removed. <a href="/tasks">All tasks</a></p></Empty>;
-    return loaded.error ? <Problem what="Could not load the task." error={loaded.error} retry={loaded.reload} /> : <Loading />;
+    if (loaded.error instanceof ApiError && loaded.error.status === 404) return <Empty alone title="There is no such task."><p>Tasks that ended long ago are removed. <a href="/tasks">All tasks</a></p></Empty>;
+    return loaded.error ? <Problem alone what="Could not load the task." error={loaded.error} retry={loaded.reload} /> : <Loading />;
   }
   const attempt = loaded.data.task.allocations[0];
   const over = t ? ended(t.state) : !!attempt?.endTime;
@@ -63,7 +73,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
         {t && <State state={stateOf(t)} />}
         {t && <span class="faint">{t.displayName || t.username}, {t.resourcePool}, <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></span>}
         <span class="grow" />
-        {to && <a class="button main" href={to} target="_blank" rel="noreferrer">Open</a>}
+        {to && t.kind !== 'shells' && <a class="button main" href={to} target="_blank" rel="noreferrer">Open</a>}
         {t?.kind === 'generics' && !over && <button type="button" disabled={stopping} onClick={() => void pause()}>{paused ? 'Unpause' : 'Pause'}</button>}
         {t?.kind === 'generics' && !over && t.userId === me.value?.id && <a class="button" href={`/launch/generics?parent=${id}`}>New task below</a>}
         {t && !over && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload))}>End</button>}
@@ -72,9 +82,12 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
       {!over && attempt?.waitingReason && <Notice kind="wait" title="The task waits" text={attempt.waitingReason} />}
       {over && attempt?.exitReason && <Notice kind={attempt.statusCode ? 'bad' : 'wait'} title="The task ended" text={attempt.exitReason} />}
       {loaded.data.newest && <Nomad attempt={loaded.data.newest} />}
-      {t?.kind === 'shells' && !over && <p class="lead">Open it from a terminal: <code>det shell open {id}</code></p>}
+      {t?.kind === 'shells' && (entered || !over) && <Tabs items={[{ key: 'log', title: 'Log' }, { key: 'terminal', title: 'Terminal' }]} at={terminal ? 'terminal' : 'log'} href={(key) => link(`/tasks/${id}`, { view: key === 'log' ? '' : key })} />}
+      {t?.kind === 'shells' && !over && !terminal && <p class="lead">Open it under Terminal, or from a terminal of your own: <code>det shell open {id}</code></p>}
+      {t?.kind === 'shells' && terminal && !entered && <p class="lead" role="status">{over ? 'The shell has ended.' : 'The terminal opens when the shell runs.'}</p>}
+      {entered && <Terminal id={id} name={`terminal of ${t?.description || id}`} visible={terminal} />}
       {tree.length > 1 && <Tree tree={tree} at={id} />}
-      <LogView task={id} over={over} name={`the log of ${t?.description || id}`} />
+      {!(terminal && entered) && <LogView task={id} over={over} name={`the log of ${t?.description || id}`} />}
       <Confirm question={question} close={() => setQuestion(null)} />
     </div>
   );

@@ -5,6 +5,7 @@ import { ago, clock } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { params, setParams } from '../lib/router';
+import { me } from '../lib/session';
 import { complain, say } from '../lib/toast';
 import { bare, ended } from '../lib/states';
 import { flatten } from '../lib/tree';
@@ -29,8 +30,9 @@ export function stateOf(t: Task): string {
   return own && own !== 'ACTIVE' ? own : t.state;
 }
 
-// opened is where a task is looked at; commands and shells have no page.
+// opened is where a task is looked at; commands have no page.
 export function opened(t: Listed): string | null {
+  if (t.kind === 'shells' && !ended(t.state) && (t.userId === me.value?.id || me.value?.admin)) return `/tasks/${t.id}?view=terminal`;
   if (ended(t.state) || (t.kind !== 'notebooks' && t.kind !== 'tensorboards')) return null;
   if (bare(t.state) === 'RUNNING' && t.serviceAddress) return t.serviceAddress;
   return `/wait/${t.kind.slice(0, -1)}/${t.id}`;

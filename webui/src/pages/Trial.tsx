@@ -45,8 +45,8 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
   }, [id]);
 
   if (!t) {
-    if (trial.error instanceof ApiError && trial.error.status === 404) return <Empty title={`There is no trial ${text}.`}><p><a href="/experiments">All experiments</a></p></Empty>;
-    return trial.error ? <Problem what={`Could not load trial ${text}.`} error={trial.error} retry={trial.reload} /> : <Loading />;
+    if (trial.error instanceof ApiError && trial.error.status === 404) return <Empty alone title={`There is no trial ${text}.`}><p><a href="/experiments">All experiments</a></p></Empty>;
+    return trial.error ? <Problem alone what={`Could not load trial ${text}.`} error={trial.error} retry={trial.reload} /> : <Loading />;
   }
   const e = experiment.data;
   const over = ended(t.state);

@@ -10,7 +10,7 @@ import { go, params, setParams } from '../lib/router';
 import type { Project, ResourcePool, Workspace } from '../lib/types';
 import { Confirm, Empty, Fact, Loading, Problem, Tabs, type Question } from '../parts/bits';
 import { Dialog, text } from '../parts/Dialog';
-import { me } from '../lib/session';
+import { may, me } from '../lib/session';
 import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
 
@@ -112,8 +112,8 @@ export function WorkspacePage({ params: { id: text_ = '', tab = 'projects' } }: 
   ];
   const rows = useMemo(() => sorted((projects.data ?? []).filter((p) => all || !p.archived || w?.archived), columns, sort), [projects.data, all, w?.archived, sort.key, sort.desc, now]);
   if (!w) {
-    if (workspace.error instanceof ApiError && workspace.error.status === 404) return <Empty title={`There is no workspace ${text_}.`}><p>It may have been deleted, or you may not see it. <a href="/workspaces">All workspaces</a></p></Empty>;
-    return workspace.error ? <Problem what={`Could not load workspace ${text_}.`} error={workspace.error} retry={workspace.reload} /> : <Loading />;
+    if (workspace.error instanceof ApiError && workspace.error.status === 404) return <Empty alone title={`There is no workspace ${text_}.`}><p>It may have been deleted, or you may not see it. <a href="/workspaces">All workspaces</a></p></Empty>;
+    return workspace.error ? <Problem alone what={`Could not load workspace ${text_}.`} error={workspace.error} retry={workspace.reload} /> : <Loading />;
   }
   const again = () => {
     workspace.reload();
@@ -131,7 +131,7 @@ export function WorkspacePage({ params: { id: text_ = '', tab = 'projects' } }: 
     await attempt(what, act, done);
     again();
   };
-  const mine = me.value?.admin || me.value?.id === w.userId;
+  const changes = may('UPDATE_WORKSPACE', w.id, w.userId);
   return (
     <div class="page">
       <p class="crumbs"><a href="/workspaces">Workspaces</a></p>
@@ -143,14 +143,14 @@ export function WorkspacePage({ params: { id: text_ = '', tab = 'projects' } }: 
         <div class="row wrap" role="toolbar" aria-label="actions">
           <button type="button" class="main" disabled={w.archived} onClick={() => setOpen('project')}>New project</button>
           <button type="button" aria-pressed={w.pinned} onClick={() => void change('Pin', () => manage.pinWorkspace(w.id, !w.pinned), w.pinned ? `${w.name} is no longer pinned` : `${w.name} pinned`)}>{w.pinned ? 'Unpin' : 'Pin'}</button>
-          {mine && !w.archived && <button type="button" onClick={() => setOpen('edit')}>Edit</button>}
-          {mine && !w.immutable && <button type="button" onClick={() => void change(w.archived ? 'Unarchive' : 'Archive', () => manage.archiveWorkspace(w.id, !w.archived), w.archived ? `${w.name} unarchived` : `${w.name} archived`)}>{w.archived ? 'Unarchive' : 'Archive'}</button>}
-          {mine && !w.immutable && <button type="button" class="danger" onClick={remove}>Delete</button>}
+          {changes && !w.archived && <button type="button" onClick={() => setOpen('edit')}>Edit</button>}
+          {changes && !w.immutable && <button type="button" onClick={() => void change(w.archived ? 'Unarchive' : 'Archive', () => manage.archiveWorkspace(w.id, !w.archived), w.archived ? `${w.name} unarchived` : `${w.name} archived`)}>{w.archived ? 'Unarchive' : 'Archive'}</button>}
+          {may('DELETE_WORKSPACE', w.id, w.userId) && !w.immutable && <button type="button" class="danger" onClick={remove}>Delete</button>}
         </div>
       </div>
       {w.errorMessage && <p class="said bad">{w.errorMessage}</p>}
       <Tabs at={tab} href={(k) => `/workspaces/${w.id}${k === 'projects' ? '' : `/${k}`}`} items={[{ key: 'projects', title: 'Projects', count: w.numProjects }, ...(roles.data && seesRoles(roles.data) ? [{ key: 'members', title: 'Members' }] : []), { key: 'pools', title: 'Pools' }, { key: 'policies', title: 'Policies' }]} />
-      {tab === 'members' ? <Members workspace={w.id} archived={w.archived} /> : tab === 'pools' ? <WorkspacePools of={w} /> : tab === 'policies' ? <Policies workspace={w.id} may={mine === true && !w.archived} /> : <div class="split">
+      {tab === 'members' ? <Members workspace={w.id} archived={w.archived} /> : tab === 'pools' ? <WorkspacePools of={w} /> : tab === 'policies' ? <Policies workspace={w.id} may={may('MODIFY_WORKSPACE_CONFIG_POLICIES', w.id, w.userId) && !w.archived} /> : <div class="split">
         <div>
           {projects.error !== undefined && <Problem what="Could not load the projects." error={projects.error} retry={projects.reload} />}
           <Table<Project> label="projects" columns={columns} count={rows.length} row={(i) => rows[i]} id={(p) => String(p.id)} open={(p) => go(`/projects/${p.id}`)} sort={sort} fit

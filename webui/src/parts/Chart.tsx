@@ -134,7 +134,7 @@ function options(p: Props, width: number, latest: { current: Props }, show: (tex
   const line = (s: Drawn, faint: boolean): uPlot.Series => {
     const stroke = token(`--curve-${s.color}`);
     return {
-      label: s.label, ...(faint ? { class: 'raw' } : {}), stroke: faint ? stroke + rawAlpha : stroke, width: faint ? 1 : s.strong ? 3.25 : many ? 1.4 : 1.75, spanGaps: true,
+      label: s.label, ...(faint ? { class: 'raw' } : {}), stroke: faint ? stroke + rawAlpha : stroke, width: faint ? 1 : s.strong ? 3.25 : many ? 1.4 : 1.75, spanGaps: false,
       ...(s.dashed ? { dash: [5, 4] } : {}),
       points: { show: !faint && !many && s.x.length <= fewPoints, size: 5, fill: stroke },
       value: (u, v, i, at) => metric((at === null ? lastOf(u.data[i]) : v) ?? undefined),

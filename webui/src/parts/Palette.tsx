@@ -21,8 +21,8 @@ const settle = 180;
 const most = 6; // of a group
 
 const pages: [string, string][] = [
-  ['Experiments', '/experiments'], ['Tasks', '/tasks'], ['Models', '/models'], ['Workspaces', '/workspaces'], ['Cluster: nodes', '/cluster'], ['Cluster: queue', '/cluster?tab=queue'],
-  ['Users', '/manage/users'], ['Access tokens', '/manage/tokens'], ['Webhooks', '/manage/webhooks'], ['Templates', '/manage/templates'], ['Usage', '/manage/usage'], ['My settings', '/settings'], ['My sign-ins', '/settings'],
+  ['Experiments', '/experiments'], ['Tasks', '/tasks'], ['Models', '/models'], ['Search in logs', '/logs'], ['Workspaces', '/workspaces'], ['Cluster: nodes', '/cluster'], ['Cluster: queue', '/cluster?tab=queue'],
+  ['Users', '/manage/users'], ['Access tokens', '/manage/tokens'], ['Webhooks', '/manage/webhooks'], ['Templates', '/manage/templates'], ['Quotas', '/manage/quotas'], ['Usage', '/manage/usage'], ['My settings', '/settings'], ['My sign-ins', '/settings'],
 ];
 const adminPages: [string, string][] = [['Groups', '/manage/groups'], ['Roles', '/manage/roles'], ['Pool bindings', '/manage/pools'], ['Audit trail', '/manage/audit']];
 
@@ -66,6 +66,7 @@ export function Palette({ close }: { close: () => void }) {
     const word = typed.trim();
     const over: Item[] = word ? [
       { group: 'Search', name: `Experiments whose name has “${word}”`, act: to(link('/experiments', { name: word })) },
+      { group: 'Search', name: `Logs with “${word}”`, note: 'of all tasks', act: to(link('/logs', { q: word })) },
       ...(/[<>=~]/.test(word) ? [{ group: 'Search', name: `Experiments where ${word}`, note: 'filter', act: to(link('/experiments', { where: word })) }] : []),
     ] : [];
     return [

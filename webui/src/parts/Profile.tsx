@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import type { Compared } from '../lib/compare';
 import { useLoad } from '../lib/load';
-import { inOrder, mean, measured, seriesOf, thin, titleOf, type Measured } from '../lib/profile';
+import { inOrder, mean, measured, thin, titleOf, type Measured } from '../lib/profile';
 import { params, setParams } from '../lib/router';
 import { keyOf, type Book } from '../lib/series';
 import { Empty, Loading, Problem } from './bits';
@@ -17,16 +17,10 @@ function zoomOf(): [number, number] | null {
 }
 const zoom = (r: [number, number] | null) => setParams({ zs: r ? r.map((v) => v.toFixed(1)).join('~') : '' });
 
+// load reads the metrics of trials, by name.
 async function load(trials: number[], signal: AbortSignal): Promise<Map<string, Measured[]>> {
-  const names = new Set<string>();
-  const of = await Promise.all(trials.map((t) => seriesOf(t, signal)));
-  of.forEach((labels) => labels.forEach((l) => names.add(l.name)));
-  const out = new Map<string, Measured[]>();
-  for (const name of inOrder(names)) {
-    const lists = await Promise.all(trials.map((t, i) => (of[i]!.some((l) => l.name === name) ? measured(t, name, signal) : [])));
-    out.set(name, lists.flat());
-  }
-  return out;
+  const all = (await Promise.all(trials.map((t) => measured(t, signal)))).flat();
+  return new Map(inOrder(all.map((s) => s.name)).map((name) => [name, all.filter((s) => s.name === name)]));
 }
 
 const none = (

@@ -273,7 +273,7 @@ export function Table<T>(p: Props<T>) {
             </span>
           ))}
         </div>
-        {p.count === 0 ? <div class="none">{p.empty}</div> : <div class="body" style={{ height: `${w.total}px` }}><div style={{ transform: `translateY(${w.above}px)` }}>{rows}</div></div>}
+        {p.count === 0 ? <div class="none" role="row" aria-rowindex={2}><div role="gridcell">{p.empty}</div></div> : <div class="body" style={{ height: `${w.total}px` }}><div style={{ transform: `translateY(${w.above}px)` }}>{rows}</div></div>}
       </div>
     </div>
   );

@@ -28,19 +28,21 @@ export function Progress({ value }: { value: number | null | undefined }) {
   );
 }
 
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+// Empty says that there is nothing; alone: it is all that the page has.
+export function Empty({ title, alone = false, children }: { title: string; alone?: boolean; children?: ComponentChildren }) {
   return (
     <div class="empty">
       <svg viewBox="0 0 48 32" aria-hidden="true"><path d="M2 24h10l5-14 7 19 6-14 4 9h12" /></svg>
-      <p class="title">{title}</p>
+      {alone ? <h1 class="title">{title}</h1> : <p class="title">{title}</p>}
       {children}
     </div>
   );
 }
 
-// Problem says what could not be shown, and what happens next.
-export function Problem({ what, error, retry }: { what: string; error: unknown; retry?: () => void }) {
+// Problem says what could not be shown, and what happens next; alone: it is all that the page has.
+export function Problem({ what, error, retry, alone = false }: { what: string; error: unknown; retry?: () => void; alone?: boolean }) {
   const away = error instanceof ApiError && error.away;
+  if (alone) return <div class="page"><h1 class="unseen">{what}</h1><Problem what={what} error={error} {...(retry ? { retry } : {})} /></div>;
   return (
     <div class="problem" role="alert">
       <p><strong>{what}</strong> {words(error)}</p>
@@ -64,8 +66,13 @@ export interface TabItem {
 }
 
 export function Tabs({ items, at, href }: { items: TabItem[]; at: string; href: (key: string) => string }) {
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => { // on a narrow screen the one that is open may be far to the right
+    const open = nav.current?.querySelector<HTMLElement>('[aria-current]');
+    if (open && nav.current) nav.current.scrollLeft = open.offsetLeft - nav.current.offsetLeft - 24;
+  }, [at]);
   return (
-    <nav class="tabs" aria-label="parts of this page">
+    <nav ref={nav} class="tabs" aria-label="parts of this page">
       {items.map((t) => (
         <a key={t.key} href={href(t.key)} aria-current={t.key === at ? 'page' : undefined}>
           {t.title}

@@ -127,7 +127,7 @@ class Link:
         except (EOFError, OSError) as err:
             reason = str(err) or type(err).__name__
             raise CommunicationError(
-                f"lost the connection to rank {self.rank} ({reason}); its own log says why it ended"
+                f"lost the connection to rank {self.rank} ({reason}); its own log has the reason"
             ) from err
 
     def close(self) -> None:

@@ -103,7 +103,7 @@ class DistributedContext:
         if local_size != size and not chief_ip:
             raise ValueError(
                 f"this job has {size} workers, {local_size} of them on this machine, so "
-                "chief_ip must say where the others reach rank 0 (DET_CHIEF_IP says it for the "
+                "chief_ip must be the address of rank 0 (the variable DET_CHIEF_IP sets it for the "
                 "from_... constructors)"
             )
         # One connection serves both directions, so pull_port stays unused.

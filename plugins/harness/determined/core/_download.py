@@ -64,7 +64,9 @@ def _follow(dist: DistributedContext, selector: _Selector) -> Iterator[Any]:
             dist.gather_local(selector is None or bool(selector(value)))
             continue
         if word == "failed":
-            raise RuntimeError(f"the worker that fetches for this machine failed: {value}")
+            raise RuntimeError(
+                f"the worker that downloads the checkpoint for this node failed: {value}"
+            )
         break
     try:
         yield value

@@ -76,7 +76,7 @@ class LogShipper:
         if self._thread.is_alive():
             self._abandoned.set()
             self._session.end()
-            logger.warning("the last lines of the log were not sent: no master takes them")
+            logger.warning("the last lines of the log were not sent: no master accepted them")
         self._session.close()
 
     def add(self, line: str, stdtype: str) -> None:
@@ -114,7 +114,7 @@ class LogShipper:
     def _take(self) -> List[Dict[str, Any]]:
         batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
         if batch and self._dropped:
-            lost = f"[{self._dropped} lines were dropped: no master took them]\n"
+            lost = f"[{self._dropped} lines were dropped: no master accepted them]\n"
             batch.insert(0, {**batch[0], "log": lost})
             self._dropped = 0
         return batch

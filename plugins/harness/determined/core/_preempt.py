@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import enum
 import logging
 import threading
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
-from determined.common import api
+from determined.common import api, util
 from determined.core._distributed import DistributedContext
 
 logger = logging.getLogger("determined.core")
@@ -32,6 +34,7 @@ class _PreemptionWatcher(threading.Thread):
         self._path = f"/api/v1/allocations/{allocation_id}/signals/preemption"
         self._retry = api.RetryPolicy(total=None, backoff_factor=0.25)
         self._preempt = False
+        self.deadline: Optional[datetime.datetime] = None
         self._asked = threading.Event()
         self._closing = threading.Event()
 
@@ -39,7 +42,12 @@ class _PreemptionWatcher(threading.Thread):
         response = self._session.get(
             self._path, params={"timeout_seconds": hold}, timeout=hold + _GRACE_SECONDS
         )
-        return response.json()["preempt"] is True
+        answer = response.json()
+        until = answer.get("deadline")  # Determined's master sends none
+        if isinstance(until, str):
+            with contextlib.suppress(ValueError):  # the preemption matters more
+                self.deadline = util.parse_protobuf_timestamp(until)
+        return answer["preempt"] is True
 
     def run(self) -> None:
         """Ask once at once, then wait for a yes."""
@@ -130,6 +138,7 @@ class PreemptContext:
         self._preempt_mode = PreemptMode(preempt_mode)
         self._started = False
         self._ack_sent = False
+        self._deadline: Optional[datetime.datetime] = None
         self._watcher: Optional[_PreemptionWatcher] = None
         if dist.rank == 0 or self._preempt_mode == PreemptMode.WorkersAskMaster:
             self._watcher = _PreemptionWatcher(session, allocation_id)
@@ -165,13 +174,34 @@ class PreemptContext:
         """
         self._check_call()
         if self._watcher is None:
-            return bool(self._dist.broadcast(None))
-        preempt = self._watcher.should_preempt()
+            answer: Tuple[bool, Optional[datetime.datetime]] = self._dist.broadcast(None)
+            self._deadline = answer[1]
+            return answer[0]
+        preempt: bool = self._watcher.should_preempt()
+        self._deadline = self._watcher.deadline if preempt else None
         if self._preempt_mode == PreemptMode.WorkersAskChief:
-            preempt = bool(self._dist.broadcast(preempt))
+            preempt, self._deadline = self._dist.broadcast((preempt, self._deadline))
         if preempt and auto_ack and not self._ack_sent:
             self.acknowledge_preemption_signal()
         return preempt
+
+    @property
+    def deadline(self) -> Optional[datetime.datetime]:
+        """When the first machine of this attempt goes away, in UTC; None if no time is known.
+
+        The time is known only after ``should_preempt`` has returned True, on the workers that
+        called it, to the second, and does not change afterwards.
+
+        Example::
+
+            if core_context.preempt.should_preempt():
+                until = core_context.preempt.deadline
+                now = datetime.datetime.now(datetime.timezone.utc)
+                if until is None or until - now > datetime.timedelta(minutes=2):
+                    finish_epoch()
+                save()
+        """
+        return self._deadline
 
     def _check_call(self) -> None:
         if not self._started:
@@ -212,6 +242,7 @@ class DummyPreemptContext(PreemptContext):
         self._preempt_mode = PreemptMode(preempt_mode)
         self._started = False
         self._ack_sent = False
+        self._deadline = None
         self._watcher = None
 
     def should_preempt(self, auto_ack: bool = True) -> bool:

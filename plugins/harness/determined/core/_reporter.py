@@ -265,7 +265,7 @@ class Reporter:
             return None if queued is None else (queued, False)
 
     def _count_lost(self) -> None:
-        lost = self._spool.take_lost()
+        lost = self._spool.pop_lost()
         if lost:
             self._settled += lost
             self._refusals.append(

@@ -1,11 +1,11 @@
 """A queue of reports in memory and on disk, with limits for both.
 
-Reports wait in memory, and in a file if there are too many. The order stays the same: while the
-file has reports, newer ones are appended to the file. A file that remains after its process has
-one report per line as ``{"path": …, "body": …, "what": …}``, in order, so that people can read it
-and send the reports.
+Reports wait in memory, and in a file when the memory limit is reached. While the file has
+reports, newer reports are appended to the file, so the order does not change. If a process ends
+before the master has received all its reports, the file remains: it has one report per line, as
+``{"path": …, "body": …, "what": …}``, in order, so that users can read it and send the reports.
 
-If the disk is full, ``append`` rejects the whole report. If the disk is broken, the spool skips and
+If the disk is full, ``append`` rejects the whole report. If the disk fails, the spool skips and
 counts the reports that it cannot read; the other reports are not affected.
 """
 
@@ -27,9 +27,9 @@ DISK_BYTES = 256 << 20
 
 
 class Report(NamedTuple):
-    """One POST to the master: where, the encoded body, and words for messages.
+    """One POST to the master: its path, its encoded body, and what it is, for messages.
 
-    A background report is not made by training, so training does not get its errors.
+    A background report does not come from the training loop, so its errors are not raised there.
     """
 
     path: str
@@ -103,7 +103,7 @@ class Spool:
             self._lose_file(err)
             return
         if not line.endswith(b"\n"):
-            self._lose_file("it ends in the middle")
+            self._lose_file("the last line is incomplete")
             return
         try:
             self._head = Report(**json.loads(line))
@@ -114,7 +114,7 @@ class Spool:
             self._skip(len(line))
 
     def _lose_file(self, reason: object) -> None:
-        """Give up the reports on disk. The file stays, for people who can read more of it."""
+        """Give up the reports on disk. The file remains: users may be able to read more of it."""
         logger.error(
             "%d reports in %s cannot be read and are lost: %s", self._on_disk, self._path, reason
         )
@@ -129,7 +129,7 @@ class Spool:
         if self._on_disk == 0:
             self._remove_file()
 
-    def take_lost(self) -> int:
+    def pop_lost(self) -> int:
         """Return how many reports were lost on disk since the last call."""
         lost, self._lost = self._lost, 0
         return lost
@@ -147,7 +147,7 @@ class Spool:
 
     def _append_to_file(self, report: Report) -> bool:
         line = json.dumps(report._asdict()).encode() + b"\n"
-        # Reports that were read count until the file is removed: this also limits the file.
+        # The limit applies to the size of the file, which includes reports that were sent already.
         if self._on_disk > 0 and self._write_at + len(line) > self._disk_bytes:
             return False
         try:
@@ -157,11 +157,11 @@ class Spool:
             self._file.seek(self._write_at)
             _write_all(self._file, line)
         except OSError as err:
-            # An incomplete report is behind _write_at, where no reader may find it.
+            # The incomplete report begins at _write_at: remove it, so that nobody reads it.
             if self._file is not None:
                 with contextlib.suppress(OSError):
                     self._file.truncate(self._write_at)
-            logger.warning("cannot hold reports in %s: %s", self._directory, err)
+            logger.warning("cannot store reports in %s: %s", self._directory, err)
             if self._on_disk == 0:
                 self._remove_file()
             return False

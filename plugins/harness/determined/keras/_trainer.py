@@ -43,7 +43,7 @@ def train_class(
 ) -> None:
     """Make a trial of the class and train it to its end, or until it is preempted."""
     gpus = _backend.tensorflow().config.list_physical_devices("GPU")
-    # RuntimeError: user code has used the GPUs already, and decided for itself.
+    # RuntimeError: user code has initialized the GPUs already, with settings of its own.
     with contextlib.suppress(RuntimeError):
         if core_context.distributed.local_size > 1 and gpus:
             gpus = [gpus[core_context.distributed.local_rank % len(gpus)]]
@@ -88,7 +88,7 @@ class Trainer:
             context.get_global_batch_size(),
             self._config.get("records_per_epoch") or _data.records_in(self._training_data, size),
         )
-        # Epochs are counted only where the configuration says what one is.
+        # Epochs are counted only if the configuration has records_per_epoch.
         self._epoch_length = Lengths(
             context.get_global_batch_size(), self._config.get("records_per_epoch")
         ).batches_per_epoch
@@ -102,7 +102,7 @@ class Trainer:
         self._last_validation: Optional[int] = None
         self._last_checkpoint: Optional[int] = None
         self._metric: Optional[float] = None
-        self._before: Optional[float] = None
+        self._best_earlier: Optional[float] = None
 
     def _build_model(self) -> Any:
         built = self._trial.build_model()
@@ -127,12 +127,12 @@ class Trainer:
     # The loop.
 
     def run(self) -> None:
-        """Train until the search needs no more, or until the trial is preempted."""
+        """Train until the search needs no more training, or until the trial is preempted."""
         # Callbacks reset their state when training begins, so they are restored afterwards.
         self._callbacks.on_train_begin({})
         if self._context.env.latest_checkpoint is not None:
             self._restore(self._context.env.latest_checkpoint)
-        self._join()
+        self._synchronize_workers()
         batches = _data.training_batches(
             self._training_data,
             self._context._fit,
@@ -147,8 +147,8 @@ class Trainer:
             self._checkpoint_unless_current()
         self._callbacks.on_train_end({})
 
-    def _join(self) -> None:
-        """Give all workers the chief's weights, and average gradients from then on."""
+    def _synchronize_workers(self) -> None:
+        """Copy the chief's weights to all workers, and average gradients from then on."""
         if self._dist.size < 2:
             return
         self._model.set_weights(self._dist.broadcast(self._model.get_weights()))
@@ -165,14 +165,14 @@ class Trainer:
             while self.steps < length:
                 self._train_piece(batches, self._piece(length))
                 self._report_progress(operation, length)
-                self._leave_if_asked()
+                self._exit_if_requested()
                 if self._due(self._validation_period, self._last_validation):
                     self._validate()
                     self._checkpoint_by_policy()
-                    self._leave_if_asked()
+                    self._exit_if_requested()
                 if self._due(self._checkpoint_period, self._last_checkpoint):
                     self._checkpoint_unless_current()
-                    self._leave_if_asked()
+                    self._exit_if_requested()
             self._checkpoint_unless_current()
             if self._last_validation != self.steps:
                 self._validate()
@@ -203,7 +203,7 @@ class Trainer:
     def _due(self, period: Optional[int], last: Optional[int]) -> bool:
         return period is not None and self.steps >= (last or 0) + period
 
-    def _leave_if_asked(self) -> None:
+    def _exit_if_requested(self) -> None:
         asked = self._context.get_stop_requested() or bool(self._model.stop_training)
         if any(self._dist.allgather(asked)):
             logger.info("the trial ends early, at batch %d", self.steps)
@@ -216,14 +216,14 @@ class Trainer:
         if self._chief:
             operation.report_progress(operation.length * min(1.0, self.steps / length))
 
-    # Its parts.
+    # The parts of the loop.
 
     def _train_piece(self, batches: Iterator[_data.Batch], count: int) -> None:
         """Train ``count`` batches, and report Keras's averages over them."""
         self._status("training")
         started = time.monotonic()
         self._model.reset_metrics()
-        self._tell("on_train_workload_begin", self.steps, count, {})
+        self._call_hooks("on_train_workload_begin", self.steps, count, {})
         logs: Dict[str, Any] = {}
         records = 0
         for _ in range(count):
@@ -232,7 +232,7 @@ class Trainer:
             logs = self._train_batch(batch)
         logs = self._mean(logs)
         metrics = {**logs, **self._counters(logs)}
-        self._tell("on_train_workload_end", self.steps, metrics)
+        self._call_hooks("on_train_workload_end", self.steps, metrics)
         if self._chief:
             self._core.train.report_training_metrics(self.steps, metrics)
         if self._chief and self._context._fit.verbose:
@@ -249,7 +249,7 @@ class Trainer:
             self._core.train.set_status(words)
 
     def _mean(self, logs: Dict[str, Any]) -> Dict[str, Any]:
-        """Return the average of the workers' values; values that are no numbers are the chief's."""
+        """Return the average of the workers' values; other values are the chief's."""
         if self._dist.size < 2:
             return logs
         everywhere = self._dist.allgather(logs)
@@ -286,12 +286,12 @@ class Trainer:
         return {name: value for name, value in counters.items() if name not in given}
 
     def _validate(self) -> None:
-        """Validate, report, and keep the metric of the search."""
+        """Validate, report, and store the metric of the search."""
         self._status("validating")
         started = time.monotonic()
         found = self._validated()
         metrics = {f"val_{name}": value for name, value in found.items()}
-        self._before = self._dist.broadcast(self._best_before() if self._chief else None)
+        self._best_earlier = self._dist.broadcast(self._best_before() if self._chief else None)
         self._metric = self._searcher_metric(metrics)
         self._last_validation = self.steps
         if not self._chief:
@@ -306,11 +306,11 @@ class Trainer:
         if self._dist.size < 2:
             return self._evaluate(self._callbacks)
         if _data.is_dataset(self._validation_data):
-            # Each has its share of it.
+            # Each worker evaluates its own shard of the data.
             found = self._mean(self._evaluate(None))
         else:
             found = self._dist.broadcast(self._evaluate(None) if self._chief else None)
-        # Callbacks that act on it must do the same everywhere.
+        # Callbacks must act on the same metrics on every worker.
         self._callbacks.on_test_begin({})
         self._callbacks.on_test_end(dict(found))
         return found
@@ -333,7 +333,7 @@ class Trainer:
         name = self._searcher.get("metric")
         if name not in metrics:
             raise det_errors.InvalidExperimentException(
-                f"searcher.metric is {name!r}, but validation gave {', '.join(sorted(metrics))}"
+                f"searcher.metric is {name!r}, but validation has {', '.join(sorted(metrics))}"
             )
         value = metrics[name]
         if not util.is_numerical_scalar(value):
@@ -343,13 +343,14 @@ class Trainer:
         return float(value)
 
     def _best_before(self) -> Optional[float]:
-        """Return the best metric of the experiment before the validation that was just made.
+        """Return the best metric of the experiment before this validation.
 
         The master may not have received the last validation of this process yet.
         """
         if self._policy != "best" or self._last_checkpoint == self.steps:
             return None
-        known = [self._core.train.get_experiment_best_validation(), self._before, self._metric]
+        reported = self._core.train.get_experiment_best_validation()
+        known = [reported, self._best_earlier, self._metric]
         values = [value for value in known if value is not None]
         return (min(values) if self._smaller_is_better else max(values)) if values else None
 
@@ -360,9 +361,9 @@ class Trainer:
     def _checkpoint_by_policy(self) -> None:
         if self._metric is None:
             return
-        better = self._before is None
-        if self._before is not None:
-            ahead = self._before - self._metric
+        better = self._best_earlier is None
+        if self._best_earlier is not None:
+            ahead = self._best_earlier - self._metric
             better = ahead > 0 if self._smaller_is_better else ahead < 0
         if self._policy == "all" or (self._policy == "best" and better):
             self._checkpoint_unless_current()
@@ -388,7 +389,7 @@ class Trainer:
                 for callback in self._user_callbacks
             ]
             _state.save(path, self._context, states, self._progress(), self._class_name())
-            self._tell("on_checkpoint_end", str(path))
+            self._call_hooks("on_checkpoint_end", str(path))
 
     def _progress(self) -> Dict[str, Any]:
         return {
@@ -417,14 +418,14 @@ class Trainer:
         self.steps = int(found["steps_completed"])
         self._last_checkpoint = self.steps
         self._last_validation = found.get("last_validation")
-        # A validation of this very checkpoint may have been reported after it was written.
+        # The validation of this checkpoint may have been reported after the checkpoint was written.
         known = self._core.train._get_last_validation() if self._chief else None
         if self._dist.broadcast(known) == self.steps:
             self._last_validation = self.steps
         logger.info("continuing from checkpoint %s at batch %d", storage_id, self.steps)
 
-    def _tell(self, hook: str, *args: Any) -> None:
-        """Call a hook of this package's callbacks."""
+    def _call_hooks(self, hook: str, *args: Any) -> None:
+        """Call a hook on the callbacks that define it."""
         for callback in self._user_callbacks:
             call = getattr(callback, hook, None)
             if callable(call):
@@ -445,7 +446,7 @@ def _metrics_kept(model: Any) -> Iterator[None]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of any library as one of Python; return other values unchanged."""
+    """Convert a number of any library to a float of Python; return other values unchanged."""
     if util.is_numerical_scalar(value):
         return float(value)
     return value.numpy() if hasattr(value, "numpy") else value

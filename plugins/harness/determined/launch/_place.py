@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import List, NamedTuple
+from typing import Dict, List, NamedTuple
 
 import determined as det
 
@@ -41,3 +41,15 @@ def here() -> Place:
 def port() -> int:
     """Return the port for the workers' traffic, which the platform chooses."""
     return int(os.environ.get("C10D_PORT") or "29400")
+
+
+def network(place: Place) -> Dict[str, str]:
+    """Return the variables with which NCCL and gloo use the cluster's dtrain_network_interface.
+
+    Without one, gloo uses the address to which the node's own host name resolves.
+    """
+    interface = os.environ.get("DET_INTER_NODE_NETWORK_INTERFACE")
+    if not interface or len(place.slots) == 1:
+        return {}
+    names = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
+    return {name: interface for name in names if name not in os.environ}

@@ -23,7 +23,7 @@ from typing import Dict, List, NamedTuple, Optional
 import determined as det
 from determined.launch._child import WRAP, run_child
 from determined.launch._packages import demand_package
-from determined.launch._place import Place, here, port
+from determined.launch._place import Place, here, network, port
 from determined.launch._words import command_of, split_options
 
 __all__ = ["main"]
@@ -78,9 +78,7 @@ def environment(place: Place) -> Dict[str, str]:
     info = det.get_cluster_info()
     if info is not None and len(place.slots) > 1:
         variables["DET_DEEPSPEED_HOSTFILE_PATH"] = write_hostfile(info)
-        interface = os.environ.get("DET_INTER_NODE_NETWORK_INTERFACE")
-        if interface and "NCCL_SOCKET_IFNAME" not in os.environ:
-            variables["NCCL_SOCKET_IFNAME"] = interface
+        variables.update(network(place))
     if place.slots[place.node] > 1 and "OMP_NUM_THREADS" not in os.environ:
         # Otherwise each worker starts a thread per core of the machine.
         variables["OMP_NUM_THREADS"] = "1"

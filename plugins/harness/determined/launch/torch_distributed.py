@@ -30,7 +30,7 @@ from determined.launch._child import (
     run_child,
 )
 from determined.launch._packages import has_file
-from determined.launch._place import Place, here, port
+from determined.launch._place import Place, here, network, port
 from determined.launch._words import command_of, split_options
 
 __all__ = ["main"]
@@ -75,7 +75,11 @@ def _port(place: Place) -> int:
 
 def shared_environment(place: Place) -> Dict[str, str]:
     """Return the variables of all workers, in addition to those of torchrun."""
-    return {"DET_CHIEF_IP": place.chief_address, "USE_TORCH_DISTRIBUTED": "True"}
+    return {
+        "DET_CHIEF_IP": place.chief_address,
+        "USE_TORCH_DISTRIBUTED": "True",
+        **network(place),
+    }
 
 
 def environment(place: Place, local_rank: int, port: int) -> Dict[str, str]:

@@ -220,7 +220,7 @@ class Loop:
         if name not in metrics or not util.is_numerical_scalar(metrics[name]):
             raise errors.InvalidExperimentException(
                 f"checkpoint_policy best needs searcher.metric, {name!r}, as a number; validation "
-                f"gave {', '.join(sorted(metrics))}"
+                f"has {', '.join(sorted(metrics))}"
             )
         value = float(metrics[name])
         sign = 1 if self._plan.smaller_is_better else -1

@@ -109,7 +109,7 @@ def max_length_of(config: Mapping[str, Any], global_batch_size: Optional[int]) -
     )
     if length is None:
         raise ValueError(
-            "nothing says how long to train: give max_length to Trainer.fit(), or set "
+            "the length of the training is not set: pass max_length to Trainer.fit(), or set "
             "searcher.max_length in the configuration"
         )
     return length

@@ -92,7 +92,7 @@ def scalar_event(wall_time: float, step: int, tag: str, value: float) -> bytes:
 
 
 class EventWriter(MetricWriter):
-    """Appends scalars to one event file, which it makes at the first one.
+    """Appends scalars to one event file, which it creates with the first scalar.
 
     Example::
 

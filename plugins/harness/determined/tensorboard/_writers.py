@@ -32,7 +32,7 @@ class MetricWriter(abc.ABC):
 
 
 class BatchMetricWriter:
-    """Draws reported metrics as curves: those that are single numbers, below ``Determined/``.
+    """Writes the reported metrics that are single numbers as curves, below ``Determined/``.
 
     Example: ``BatchMetricWriter(TorchWriter()).on_train_step_end(10, {"loss": 0.5})``
     """

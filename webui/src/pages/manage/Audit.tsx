@@ -17,6 +17,16 @@ const entryLink = (id: string) => {
   return `/manage/audit?${p}`;
 };
 
+/** A text of the filter. The page is drawn again each second, which must not undo what somebody is typing. */
+function Field({ title, value, set }: { title: string; value: string; set: (text: string) => void }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return (
+    <input class="find" aria-label={title} placeholder={title} autocomplete="off" spellcheck={false} value={text}
+      onInput={(e) => setText(e.currentTarget.value)} onChange={(e) => set(e.currentTarget.value.trim())} />
+  );
+}
+
 export function Audit() {
   const now = useNow();
   const p = params.value;
@@ -68,9 +78,7 @@ export function Audit() {
       </select>
     );
   };
-  const field = (name: string, title: string) => (
-    <input class="find" aria-label={title} placeholder={title} autocomplete="off" spellcheck={false} value={p.get(name) ?? ''} onChange={(e) => setParams({ [name]: e.currentTarget.value.trim() })} />
-  );
+  const field = (name: string, title: string) => <Field title={title} value={p.get(name) ?? ''} set={(text) => setParams({ [name]: text })} />;
   const time = (name: 'since' | 'until', title: string) => (
     <label class="choice">{title} <input type="datetime-local" value={local(p.get(name))} onChange={(e) => setParams({ [name]: utc(e.currentTarget.value) })} /></label>
   );
@@ -107,7 +115,8 @@ function What({ e }: { e: AuditEntry }) {
   return <span class="cut" title={name}>{to ? <a href={to}>{name}</a> : name}</span>;
 }
 
-// Entry is all that the trail says about one call; the address has its id, so it can be sent.
+// Entry shows everything that the trail has about one call. The page's address contains the entry's id, so
+// users can send each other the address.
 function Entry({ id, have, close }: { id: string; have: readonly AuditEntry[]; close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const here = have.find((e) => e.id === id);

@@ -1,4 +1,4 @@
-// What is managed for everybody: users, groups, roles, access tokens, webhooks, templates, policies, pools, the
+// What is managed for everybody: users, groups, roles, access tokens, webhooks, templates, policies, pools, quotas, the
 // cluster's message; the audit trail, and usage.
 import type { ComponentType } from 'preact';
 import { lazy } from '../../lib/lazy';
@@ -25,6 +25,7 @@ const parts: Part[] = [
   { key: 'templates', title: 'Templates', part: lazy(() => import('./Templates').then((m) => m.Templates)) },
   { key: 'policies', title: 'Policies', part: lazy(() => import('./Policies').then((m) => () => <m.Policies may={!!me.value?.admin} />)) },
   { key: 'pools', title: 'Pools', admin: true, part: lazy(() => import('./Pools').then((m) => m.Pools)) },
+  { key: 'quotas', title: 'Quotas', part: lazy(() => import('./Quotas').then((m) => m.Quotas)) },
   { key: 'usage', title: 'Usage', part: lazy(() => import('./Usage').then((m) => m.Usage)) },
   { key: 'audit', title: 'Audit trail', admin: true, part: lazy(() => import('./Audit').then((m) => m.Audit)) },
   { key: 'message', title: 'Message', admin: true, part: lazy(() => import('./Message').then((m) => m.Message)) },

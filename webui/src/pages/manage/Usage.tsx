@@ -71,6 +71,7 @@ export function Usage() {
                 <p class="key">{chart.map((l) => <span key={l.name} class="cut" title={l.name}><i style={{ background: `var(--curve-${l.color})` }} />{l.name || 'without a name'}</span>)}</p>
               </>
             ) : <Empty title="Nothing was used in this time."><p>Only what you may see counts: attempts in workspaces that you may view.</p></Empty>}
+            {by === 'gpu' && all.hours > 0 && all.shares.length === 0 && <p class="hint">No slot of this time was a GPU.</p>}
             {by === 'label' && all.hours > 0 && <p class="hint">An experiment with several labels counts for each of them; one without labels counts for none.</p>}
           </section>
           {all.hours > 0 && (

@@ -1,15 +1,16 @@
-// Webhooks: addresses that are told of events, and what was sent to them.
+// Webhooks: the addresses to which the master sends events, and the events that it sent.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ago, clock } from '../../lib/format';
 import { useLoad, useNow } from '../../lib/load';
-import { attempt, manage } from '../../lib/manage';
+import { attempt, manage, maxDeliveries } from '../../lib/manage';
+import { joined } from '../../lib/older';
 import { go } from '../../lib/router';
 import { complain } from '../../lib/toast';
 import { said, states, triggersOf } from '../../lib/triggers';
 import type { Webhook, WebhookDelivery } from '../../lib/types';
 import { Confirm, Empty, Loading, Problem, type Question } from '../../parts/bits';
 import { Dialog, text } from '../../parts/Dialog';
-import { me } from '../../lib/session';
+import { may, me } from '../../lib/session';
 import { sorted, sortOf, Table, type Column } from '../../parts/Table';
 
 export function Webhooks({ id }: { id?: string }) {
@@ -26,11 +27,11 @@ function List() {
     { key: 'name', title: 'Name', width: 'minmax(7rem, 1fr)', narrow: true, sort: (w) => w.name, render: (w) => <a class="cut" title={w.name} href={`/manage/webhooks/${w.id}`}>{w.name}</a> },
     { key: 'url', title: 'Address', width: 'minmax(9rem, 2fr)', sort: (w) => w.url, render: (w) => <code class="cut" title={w.url}>{w.url}</code> },
     { key: 'when', title: 'When', width: 'minmax(9rem, 2fr)', narrow: true, render: (w) => <span class="cut" title={w.triggers.map(said).join(', ')}>{w.triggers.map(said).join(', ')}</span> },
-    { key: 'of', title: 'Of', width: 'minmax(7rem, 1fr)', sort: (w) => nameOf(w.workspaceId), render: (w) => <span class="cut" title={nameOf(w.workspaceId)}>{nameOf(w.workspaceId)}{w.mode.endsWith('SPECIFIC') && <span class="tag">who name it</span>}</span> },
-    { key: 'form', title: 'Form', width: '5.5rem', render: (w) => (w.webhookType.endsWith('SLACK') ? 'Slack' : 'JSON') },
+    { key: 'of', title: 'Workspace', width: 'minmax(7rem, 1fr)', sort: (w) => nameOf(w.workspaceId), render: (w) => <span class="cut" title={nameOf(w.workspaceId)}>{nameOf(w.workspaceId)}{w.mode.endsWith('SPECIFIC') && <span class="tag" title="only experiments whose configuration names this webhook">if named</span>}</span> },
+    { key: 'form', title: 'Format', width: '5.5rem', render: (w) => (w.webhookType.endsWith('SLACK') ? 'Slack' : 'JSON') },
   ];
   const rows = useMemo(() => sorted(webhooks.data ?? [], columns, sort), [webhooks.data, workspaces.data, sort.key, sort.desc]);
-  const mine = (workspaces.data ?? []).filter((w) => !w.archived && (me.value?.admin || w.userId === me.value?.id));
+  const mine = (workspaces.data ?? []).filter((w) => !w.archived && may('EDIT_WEBHOOKS', w.id, w.userId));
   const make = async (form: FormData) => {
     const made = await manage.createWebhook({
       id: 0, name: text(form, 'name'), url: text(form, 'url'), workspaceId: Number(text(form, 'workspace')),
@@ -44,14 +45,14 @@ function List() {
       {webhooks.error !== undefined && <Problem what="Could not load the webhooks." error={webhooks.error} retry={webhooks.reload} />}
       <Table<Webhook> label="webhooks" columns={columns} count={rows.length} row={(i) => rows[i]} id={(w) => String(w.id)} open={(w) => go(`/manage/webhooks/${w.id}`)} sort={sort}
         tools={mine.length > 0 || me.value?.admin ? <button type="button" class="main" onClick={() => setMaking(true)}>New webhook</button>
-          : <span class="faint small">Owners of workspaces and administrators create webhooks.</span>}
+          : <span class="faint small">The administrators of a workspace, and those of the cluster, create webhooks.</span>}
         empty={!webhooks.data ? (webhooks.error ? null : <Loading />) : <Empty title="No webhook yet."><p>A webhook sends an event to an address, when an experiment ends for example.</p></Empty>} />
       <Dialog title="New webhook" open={making} yes="Create" close={() => setMaking(false)} act={make}>
         <label>Address<input name="url" type="url" required autocomplete="off" spellcheck={false} placeholder="https://example.com/hook" /></label>
         <label>Name<input name="name" autocomplete="off" spellcheck={false} placeholder="optional" /></label>
         <div class="fields">
-          <label>Of<select name="workspace">{me.value?.admin && <option value="0">all workspaces</option>}{mine.map((w) => <option key={w.id} value={w.id}>{w.name}</option>)}</select></label>
-          <label>Form<select name="type"><option value="DEFAULT">JSON</option><option value="SLACK">Slack</option></select></label>
+          <label>Workspace<select name="workspace">{me.value?.admin && <option value="0">all workspaces</option>}{mine.map((w) => <option key={w.id} value={w.id}>{w.name}</option>)}</select></label>
+          <label>Format<select name="type"><option value="DEFAULT">JSON</option><option value="SLACK">Slack</option></select></label>
         </div>
         <fieldset class="files">
           <legend>When an experiment is</legend>
@@ -67,28 +68,29 @@ function List() {
 }
 
 const kinds: Record<string, string> = { DELIVERED: 'good', FAILED: 'bad', WAITING: 'wait', DROPPED: 'off' };
-const again = 3000;
+const reloadMillis = 3000;
 
 function Deliveries({ id }: { id: number }) {
   const now = useNow();
   const webhooks = useLoad((signal) => manage.webhooks(signal), []);
   const deliveries = useLoad((signal) => manage.deliveries(id, '', signal), [id]);
-  const [older, setOlder] = useState<WebhookDelivery[]>([]);
+  const [all, setAll] = useState<WebhookDelivery[]>([]);
+  const [more, setMore] = useState(true);
   const [chosen, setChosen] = useState('');
   const [editing, setEditing] = useState(false);
   const [question, setQuestion] = useState<Question | null>(null);
   const sort = sortOf({ key: 'created', desc: true });
   const w = webhooks.data?.find((x) => x.id === id);
   const first = deliveries.data ?? [];
-  const all = [...first, ...older.filter((o) => !first.some((f) => f.id === o.id))];
-  const waits = all.some((d) => d.state === 'WAITING');
+  useEffect(() => setAll((known) => joined(first, known)), [deliveries.data]);
+  const waits = first.some((d) => d.state === 'WAITING'); // older ones are not loaded again
   useEffect(() => {
     if (!waits) return;
-    const timer = setInterval(deliveries.reload, again);
+    const timer = setInterval(deliveries.reload, reloadMillis);
     return () => clearInterval(timer);
   }, [waits]);
   const redeliver = async (d: WebhookDelivery) => {
-    await attempt('Send again', () => manage.redeliver(id, d.id), 'It is sent again');
+    await attempt('Send again', () => manage.redeliver(id, d.id), 'The event will be sent again');
     deliveries.reload();
   };
   const columns: Column<WebhookDelivery>[] = [
@@ -97,7 +99,7 @@ function Deliveries({ id }: { id: number }) {
     { key: 'tries', title: 'Tries', width: '4.5rem', right: true, sort: (d) => d.tries, render: (d) => <span class="num">{d.tries}</span> },
     { key: 'status', title: 'Status', width: '5rem', right: true, sort: (d) => d.status, render: (d) => <span class="num">{d.status || '–'}</span> },
     { key: 'error', title: 'What was wrong', width: 'minmax(8rem, 3fr)', render: (d) => <span class="cut faint" title={d.error}>{d.error}</span> },
-    { key: 'created', title: 'Event was', width: '7rem', sort: (d) => d.createdTime, render: (d) => <time dateTime={d.createdTime} title={clock(d.createdTime)}>{ago(d.createdTime, now)}</time> },
+    { key: 'created', title: 'Time of event', width: '7rem', sort: (d) => d.createdTime, render: (d) => <time dateTime={d.createdTime} title={clock(d.createdTime)}>{ago(d.createdTime, now)}</time> },
     { key: 'do', title: ' ', width: '7rem', narrow: true, render: (d) => <span class="row end">{d.state !== 'WAITING' && <button type="button" class="quiet" aria-label={`send event ${d.id} again`} onClick={() => void redeliver(d)}>Send again</button>}</span> },
   ];
   const rows = sorted(all, columns, sort);
@@ -110,10 +112,11 @@ function Deliveries({ id }: { id: number }) {
       if (await attempt(`Delete webhook ${w.name}`, () => manage.deleteWebhook(id), `Webhook ${w.name} deleted`)) go('/manage/webhooks');
     },
   });
-  const more = async () => {
+  const loadOlder = async () => {
     try {
       const list = await manage.deliveries(id, all.at(-1)?.id ?? '');
-      setOlder([...older, ...list]);
+      setMore(list.length >= maxDeliveries);
+      setAll((known) => joined(known, list));
     } catch (error) {
       complain('Load older events', error);
     }
@@ -133,7 +136,7 @@ function Deliveries({ id }: { id: number }) {
       <p class="lead">Fires when {w.triggers.map(said).join(', or ')}. <a href="/manage/webhooks">All webhooks</a></p>
       {deliveries.error !== undefined && <Problem what="Could not load the events." error={deliveries.error} retry={deliveries.reload} />}
       <Table<WebhookDelivery> label="events" columns={columns} count={rows.length} row={(i) => rows[i]} id={(d) => d.id} sort={sort} fit
-        tools={first.length >= 100 && <button type="button" onClick={() => void more()}>Load older events</button>}
+        tools={more && first.length >= maxDeliveries && <button type="button" onClick={() => void loadOlder()}>Load older events</button>}
         empty={!deliveries.data ? (deliveries.error ? null : <Loading />) : <Empty title="No event yet." />} />
       {event && <section class="card" aria-label="the event"><h2>Event {event.eventId}</h2><pre class="yaml small" tabIndex={0}>{JSON.stringify(event.event, null, 2)}</pre></section>}
       <Dialog title={`Edit ${w.name}`} open={editing} yes="Save" close={() => setEditing(false)} act={async (form) => { await manage.changeWebhook(id, text(form, 'url')); webhooks.reload(); }}>

@@ -49,8 +49,8 @@ export function Importance({ names, result, ordered, smaller, metric }: { names:
           const way = !ordered.has(s.name) || Math.abs(s.slope) < 0.15 || Number.isNaN(s.slope) ? '' : s.slope < 0 ? 'larger is better' : 'smaller is better';
           return (
             <li key={s.name}>
-              <span class="row"><b class="cut" title={s.name}>{s.name}</b><span class="grow" /><span class="faint small">{way}</span><span class="num">{s.mean.toFixed(2)}</span></span>
-              <span class="share" role="img" aria-label={`${s.mean.toFixed(2)}, between ${s.low.toFixed(2)} and ${s.high.toFixed(2)}`}>
+              <span class="row"><b class="cut" title={s.name}>{s.name}</b><span class="grow" /><span class="faint small">{way}</span><span class="num">{share(s.mean)}</span></span>
+              <span class="share" role="img" aria-label={`${share(s.mean)}, between ${share(s.low)} and ${share(s.high)}`}>
                 <span class="bar" style={{ width: x(s.mean) }} />
                 <span class="whisker" style={{ left: x(s.low), width: `calc(${x(s.high)} - ${x(s.low)})` }} />
               </span>
@@ -70,3 +70,6 @@ export function Importance({ names, result, ordered, smaller, metric }: { names:
     </>
   );
 }
+
+// share writes an importance, and never -0.00.
+const share = (v: number): string => (Math.round(v * 100) / 100 || 0).toFixed(2);

@@ -997,6 +997,19 @@ class v1Device(Message):
     uuid: Optional[str] = None
 
 
+class v1DeviceMeasurement(Message):
+    """The message v1DeviceMeasurement."""
+
+    uuid: str
+    temperatureC: Optional[int] = None
+    utilization: Optional[int] = None
+    memoryUsedMib: Optional[int] = None
+    memoryTotalMib: Optional[int] = None
+    powerWatts: Optional[float] = None
+    powerLimitWatts: Optional[float] = None
+    uncorrectedErrors: Optional[int] = None
+
+
 class v1DeviceStats(Message):
     """The message v1DeviceStats."""
 
@@ -1037,6 +1050,17 @@ class v1DisableSlotResponse(Message):
     """The message v1DisableSlotResponse."""
 
     slot: Optional[v1Slot] = None
+
+
+class v1DiskUse(Message):
+    """The message v1DiskUse."""
+
+    workspaceId: int
+    workspace: str
+    checkpoints: int
+    checkpointBytes: str
+    logBytes: str
+    codeBytes: str
 
 
 class v1DownsampledMetrics(Message):
@@ -1249,6 +1273,30 @@ class v1FlatRunExperiment(Message):
     pachydermIntegration: Optional[Dict[str, Any]] = None
 
 
+class v1FoundLine(Message):
+    """The message v1FoundLine."""
+
+    id: str
+    level: str
+    timestamp: str
+    log: str
+    rankId: Optional[int] = None
+
+
+class v1FoundLog(Message):
+    """The message v1FoundLog."""
+
+    taskId: str
+    taskType: str
+    name: str
+    username: str
+    experimentId: Optional[int] = None
+    trialId: Optional[int] = None
+    endTime: Optional[str] = None
+    lines: Sequence[v1FoundLine]
+    more: bool
+
+
 class v1FreedRequest(Message):
     """The message v1FreedRequest."""
 
@@ -1444,6 +1492,13 @@ class v1GetCommandsResponse(Message):
 
     commands: Sequence[v1Command]
     pagination: Optional[v1Pagination] = None
+
+
+class v1GetDiskUseResponse(Message):
+    """The message v1GetDiskUseResponse."""
+
+    pagination: Optional[v1Pagination] = None
+    workspaces: Sequence[v1DiskUse]
 
 
 class v1GetExperimentCheckpointsResponse(Message):
@@ -2207,6 +2262,8 @@ class v1Job(Message):
     userId: Optional[int] = None
     weight: Optional[float] = None
     waitingReason: Optional[str] = None
+    estimatedStart: Optional[str] = None
+    startUnknown: Optional[str] = None
 
 
 class v1JobSummary(Message):
@@ -2480,6 +2537,12 @@ class v1LogPattern(Message):
     pattern: str
 
 
+class v1LoginJobRequest(Message):
+    """The message v1LoginJobRequest."""
+
+    identity: str
+
+
 class v1LoginRequest(Message):
     """The message v1LoginRequest."""
 
@@ -2674,6 +2737,12 @@ class v1MoveRunsResponse(Message):
     """The message v1MoveRunsResponse."""
 
     results: Sequence[v1RunActionResult]
+
+
+class v1NodeMeasurements(Message):
+    """The message v1NodeMeasurements."""
+
+    devices: Sequence[v1DeviceMeasurement]
 
 
 class v1Note(Message):
@@ -3949,6 +4018,14 @@ class v1SearchExperimentsResponse(Message):
     pagination: v1Pagination
 
 
+class v1SearchLogsResponse(Message):
+    """The message v1SearchLogsResponse."""
+
+    found: Sequence[v1FoundLog]
+    next: Optional[str] = None
+    searchedTo: Optional[str] = None
+
+
 class v1SearchRolesAssignableToScopeRequest(Message):
     """The message v1SearchRolesAssignableToScopeRequest."""
 
@@ -4270,6 +4347,15 @@ class v1Task(Message):
     taskState: Optional[v1GenericTaskState] = None
 
 
+class v1TaskAccount(Message):
+    """The message v1TaskAccount."""
+
+    uid: int
+    gid: int
+    user: str
+    group: str
+
+
 class v1TaskFile(Message):
     """The message v1TaskFile."""
 
@@ -4361,6 +4447,7 @@ class v1TaskSpec(Message):
     gateway: Optional[v1Gateway] = None
     credentials: Optional[v1Credentials] = None
     secrets: Sequence[v1TaskSecret]
+    account: Optional[v1TaskAccount] = None
     collect: Optional[v1Collect] = None
     logPatterns: Sequence[v1LogPattern]
     begins: str
@@ -6218,7 +6305,7 @@ def get_GetTrialProfilerMetrics(
     labels_metricType: Optional[TrialProfilerMetricLabelsProfilerMetricType] = None,
     labels_name: Optional[str] = None,
 ) -> Iterator[v1GetTrialProfilerMetricsResponse]:
-    """Stream what the nodes of a trial have measured, of one name."""
+    """Stream what the nodes of a trial have measured, of one name or of all."""
     _path = f"/api/v1/trials/{_quoted(str(labels_trialId))}/profiler/metrics"
     _params = {
         "follow": follow,
@@ -6442,16 +6529,16 @@ def get_GetWorkspaces(
 def get_ListAudit(
     session: BaseSession,
     *,
-    username: Any = None,
-    kind: Any = None,
-    object: Any = None,
-    verb: Any = None,
-    workspaceId: Any = None,
-    failed: Any = None,
-    since: Any = None,
-    until: Any = None,
-    before: Any = None,
-    limit: Any = None,
+    username: Optional[str] = None,
+    kind: Optional[str] = None,
+    object: Optional[str] = None,
+    verb: Optional[str] = None,
+    workspaceId: Optional[int] = None,
+    failed: Optional[bool] = None,
+    since: Optional[str] = None,
+    until: Optional[str] = None,
+    before: Optional[str] = None,
+    limit: Optional[int] = None,
 ) -> v1AuditResponse:
     """List the audit trail, the newest entries first."""
     _path = "/api/v1/detent/audit"
@@ -6471,13 +6558,29 @@ def get_ListAudit(
     return v1AuditResponse.from_json(_answer)
 
 
+def get_ListDiskUse(
+    session: BaseSession,
+    *,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
+) -> v1GetDiskUseResponse:
+    """List how much disk the workspaces that you may view use."""
+    _path = "/api/v1/detent/disk-use"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetDiskUseResponse.from_json(_answer)
+
+
 def get_ListExperimentAttempts(
     session: BaseSession,
     *,
     id: Any,
-    limit: Any = None,
-    offset: Any = None,
-    trial: Any = None,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
+    trial: Optional[int] = None,
 ) -> v1ListAttemptsResponse:
     """List the attempts of the trials of an experiment with their nodes and the reasons of their ends, newest first."""
     _path = f"/api/v1/detent/experiments/{_quoted(str(id))}/attempts"
@@ -6504,13 +6607,13 @@ def get_ListGCs(
 def get_ListGenericTasks(
     session: BaseSession,
     *,
-    users: Any = None,
-    userIds: Any = None,
-    workspaceId: Any = None,
-    limit: Any = None,
-    offset: Any = None,
-    orderBy: Any = None,
-    sortBy: Any = None,
+    users: Optional[Sequence[str]] = None,
+    userIds: Optional[Sequence[int]] = None,
+    workspaceId: Optional[int] = None,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
+    orderBy: Optional[str] = None,
+    sortBy: Optional[str] = None,
 ) -> v1GetGenericTasksResponse:
     """List generic tasks with their places in trees; those that ended more than a week ago are left out."""
     _path = "/api/v1/detent/generic-tasks"
@@ -6525,6 +6628,23 @@ def get_ListGenericTasks(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1GetGenericTasksResponse.from_json(_answer)
+
+
+def get_ListNodeAttempts(
+    session: BaseSession,
+    *,
+    id: Any,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
+) -> v1ListAttemptsResponse:
+    """List the attempts that ran or run on a node, the newest first."""
+    _path = f"/api/v1/detent/agents/{_quoted(str(id))}/attempts"
+    _params = {
+        "limit": limit,
+        "offset": offset,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1ListAttemptsResponse.from_json(_answer)
 
 
 def get_ListOldTasks(
@@ -6557,11 +6677,11 @@ def get_ListOrphans(
 def get_ListQuotas(
     session: BaseSession,
     *,
-    limit: Any = None,
-    offset: Any = None,
-    workspaceId: Any = None,
-    projectId: Any = None,
-    userId: Any = None,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
+    workspaceId: Optional[int] = None,
+    projectId: Optional[int] = None,
+    userId: Optional[int] = None,
 ) -> v1GetQuotasResponse:
     """List quotas with what is held or used."""
     _path = "/api/v1/detent/quotas"
@@ -6597,12 +6717,12 @@ def get_ListSearchTrials(
     session: BaseSession,
     *,
     id: Any,
-    metric: Any = None,
-    group: Any = None,
-    points: Any = None,
-    after: Any = None,
-    limit: Any = None,
-    changedSince: Any = None,
+    metric: Optional[str] = None,
+    group: Optional[str] = None,
+    points: Optional[int] = None,
+    after: Optional[int] = None,
+    limit: Optional[int] = None,
+    changedSince: Optional[str] = None,
 ) -> v1GetSearchTrialsResponse:
     """List the trials of a search by id, each with its downsampled curve of one metric."""
     _path = f"/api/v1/detent/experiments/{_quoted(str(id))}/search-trials"
@@ -6621,10 +6741,10 @@ def get_ListSearchTrials(
 def get_ListSessions(
     session: BaseSession,
     *,
-    username: Any = None,
-    all: Any = None,
-    limit: Any = None,
-    offset: Any = None,
+    username: Optional[str] = None,
+    all: Optional[bool] = None,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
 ) -> v1GetSessionsResponse:
     """List where you are signed in; an administrator also lists it of another user, or of all."""
     _path = "/api/v1/detent/sessions"
@@ -6642,8 +6762,8 @@ def get_ListTaskAttempts(
     session: BaseSession,
     *,
     id: Any,
-    limit: Any = None,
-    offset: Any = None,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
 ) -> v1ListAttemptsResponse:
     """List the attempts of a task with their nodes and the reasons of their ends, newest first."""
     _path = f"/api/v1/detent/tasks/{_quoted(str(id))}/attempts"
@@ -6658,8 +6778,8 @@ def get_ListTaskAttempts(
 def get_ListUserSecrets(
     session: BaseSession,
     *,
-    limit: Any = None,
-    offset: Any = None,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
 ) -> v1GetUserSecretsResponse:
     """List the names of the secrets that you may mount in tasks; no answer has a value."""
     _path = "/api/v1/detent/secrets"
@@ -6675,8 +6795,8 @@ def get_ListWebhookDeliveries(
     session: BaseSession,
     *,
     id: Any,
-    before: Any = None,
-    limit: Any = None,
+    before: Optional[str] = None,
+    limit: Optional[int] = None,
 ) -> v1GetWebhookDeliveriesResponse:
     """List the newest events of a webhook, with the results of the requests."""
     _path = f"/api/v1/detent/webhooks/{_quoted(str(id))}/deliveries"
@@ -6723,6 +6843,17 @@ def get_MasterLogs(
         yield v1MasterLogsResponse.from_json(_record)
 
 
+def get_MeasureNode(
+    session: BaseSession,
+    *,
+    id: Any,
+) -> v1NodeMeasurements:
+    """Get what the devices of a node measure now: temperature, use, memory, power."""
+    _path = f"/api/v1/detent/agents/{_quoted(str(id))}/measurements"
+    _answer = _call(session, "GET", _path, {})
+    return v1NodeMeasurements.from_json(_answer)
+
+
 def get_MetricBatches(
     session: BaseSession,
     *,
@@ -6747,8 +6878,8 @@ def get_MetricBatches(
 def get_PreviewAccess(
     session: BaseSession,
     *,
-    limit: Any = None,
-    offset: Any = None,
+    limit: Optional[int] = None,
+    offset: Optional[int] = None,
 ) -> v1AccessPreviewResponse:
     """Show what each user would see and change with roles."""
     _path = "/api/v1/detent/access/preview"
@@ -6764,10 +6895,10 @@ def get_PreviewGC(
     session: BaseSession,
     *,
     id: Any,
-    save_experiment_best: Any = None,
-    save_trial_best: Any = None,
-    save_trial_latest: Any = None,
-    offset: Any = None,
+    save_experiment_best: Optional[int] = None,
+    save_trial_best: Optional[int] = None,
+    save_trial_latest: Optional[int] = None,
+    offset: Optional[int] = None,
 ) -> v1PreviewGCResponse:
     """Preview which checkpoints of an experiment a policy would delete."""
     _path = f"/experiments/{_quoted(str(id))}/preview_gc"
@@ -6813,6 +6944,24 @@ def get_ResourceAllocationRaw(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1ResourceAllocationRawResponse.from_json(_answer)
+
+
+def get_SearchLogs(
+    session: BaseSession,
+    *,
+    searchText: Optional[str] = None,
+    limit: Optional[int] = None,
+    before: Optional[str] = None,
+) -> v1SearchLogsResponse:
+    """Search the logs of all tasks that you may view for a text, for a bounded time."""
+    _path = "/api/v1/detent/logs/search"
+    _params = {
+        "searchText": searchText,
+        "limit": limit,
+        "before": before,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1SearchLogsResponse.from_json(_answer)
 
 
 def get_TaskLogs(
@@ -7059,7 +7208,7 @@ def patch_PatchMasterConfig(
     *,
     body: v1PatchMasterConfigRequest,
 ) -> None:
-    """Change the level or the colour of the logs of all running masters; a master that starts has what its configuration says."""
+    """Change the level or the colour of the logs of all running masters; a master that starts later uses its configuration."""
     _path = "/api/v1/master/config"
     _call(session, "PATCH", _path, {}, body)
 
@@ -7814,6 +7963,17 @@ def post_Login(
     return v1LoginResponse.from_json(_answer)
 
 
+def post_LoginJob(
+    session: BaseSession,
+    *,
+    body: v1LoginJobRequest,
+) -> v1LoginResponse:
+    """Sign a job of Nomad in with its workload identity, as the service account that the operators chose for the job."""
+    _path = "/api/v1/detent/auth/job"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1LoginResponse.from_json(_answer)
+
+
 def post_Logout(
     session: BaseSession,
 ) -> None:
@@ -7918,14 +8078,10 @@ def post_OldLogin(
     session: BaseSession,
     *,
     body: v1OldLoginRequest,
-    cookie: Any = None,
 ) -> v1OldLoginResponse:
     """Sign in with a username and a password, in the form of Determined's oldest API; with cookie=true the response sets a cookie."""
     _path = "/login"
-    _params = {
-        "cookie": cookie,
-    }
-    _answer = _call(session, "POST", _path, _params, body)
+    _answer = _call(session, "POST", _path, {}, body)
     return v1OldLoginResponse.from_json(_answer)
 
 
@@ -8801,6 +8957,7 @@ Paginated = Union[
     v1GetAccessTokensResponse,
     v1GetAgentsResponse,
     v1GetCommandsResponse,
+    v1GetDiskUseResponse,
     v1GetExperimentCheckpointsResponse,
     v1GetExperimentTrialsResponse,
     v1GetExperimentsResponse,

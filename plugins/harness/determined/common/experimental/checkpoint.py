@@ -295,7 +295,7 @@ def list_sorted(
     sorted by the searcher's metric, the best first.
     """
     if (sort_by is None) != (order_by is None):
-        raise ValueError("sort_by and order_by belong together: give both or neither")
+        raise ValueError("pass both sort_by and order_by, or neither")
     if sort_by is not None and not isinstance(sort_by, (str, CheckpointSortBy)):
         raise ValueError(
             "sort_by must be a CheckpointSortBy or the name of a metric, "

@@ -246,7 +246,7 @@ class Trial:
         if sum((latest, best, uuid is not None)) != 1:
             raise ValueError("give exactly one of latest, best and uuid")
         if sort_by is not None and not best:
-            raise ValueError("sort_by belongs with best")
+            raise ValueError("sort_by requires best")
         if best:
             return self.top_checkpoint(sort_by, smaller_is_better)
         newest = checkpoint.CheckpointSortBy.END_TIME

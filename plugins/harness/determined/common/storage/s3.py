@@ -36,7 +36,10 @@ def _module(name: str) -> Any:
 
 
 def _session(access_key: Optional[str], task_keys: bool) -> Any:
-    """Return a session of boto3; with given keys, it searches no other source."""
+    """Return a session of boto3 that finds the task's own keys, where the task has some.
+
+    With an ``access_key``, or for the user's data, it is the usual session.
+    """
     boto3 = _module("boto3")
     config = os.environ.get("DET_AWS_CONFIG_FILE")
     if access_key is not None or not config or not task_keys:
@@ -64,7 +67,7 @@ def _settings(endpoint_url: Optional[str]) -> Any:
             response_checksum_validation="when_required",
             **common,
         )
-    except TypeError:  # before it knew of more checksums
+    except TypeError:  # an older botocore, without these two options
         return config(**common)
 
 
@@ -86,7 +89,7 @@ class S3StorageManager(ObjectStorageManager):
         temp_dir: Optional[str] = None,
         task_keys: bool = True,
     ) -> None:
-        # Without task_keys the keys are the user's, for data, and not those of checkpoints.
+        # task_keys is false for data: the user's keys open it, not the task's keys for checkpoints.
         super().__init__(prefix, temp_dir)
         self._bucket = bucket
         self._client = _session(access_key, task_keys).client(

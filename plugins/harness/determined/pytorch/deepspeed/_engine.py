@@ -53,7 +53,7 @@ class DeepSpeedTrialEngine(TorchEngine):
         mine = None if loader is None else _length(self._shard(loader))
         known: List[int] = [length for length in self._dist.allgather(mine) if length is not None]
         if not known:
-            raise ValueError("no worker builds a data loader: what set_mpu() was given says so")
+            raise ValueError("no worker builds a data loader: check the object passed to set_mpu()")
         if min(known) < max(known):
             logger.warning(
                 "workers have different shares of the data: %d to %d micro batches; each uses %d",

@@ -12,8 +12,8 @@ from determined import core
 class ModelParallelUnit:
     """A worker's place where several workers train one copy of the model.
 
-    Give one to ``context.set_mpu`` for a division that DeepSpeed does not know; data parallel and
-    pipeline parallel training have theirs without it.
+    Pass one to ``context.set_mpu`` for a division that DeepSpeed does not know. Data parallel and
+    pipeline parallel training do not need it: the context makes theirs.
 
     ``data_parallel_rank`` and ``data_parallel_world_size`` say which share of the data this worker
     reads, ``should_report_metrics`` whether its metrics count, and ``should_build_data_loader``
@@ -53,8 +53,8 @@ def make_data_parallel_mpu(dist_context: core.DistributedContext) -> ModelParall
 def make_deepspeed_mpu(topology: Any) -> ModelParallelUnit:
     """Return the place of a worker in the grid of DeepSpeed's pipeline engine.
 
-    The first and the last stage read data: the inputs, and what the loss compares with. DeepSpeed
-    tells the loss to all stages.
+    The first and the last stage read data: the inputs, and the labels for the loss. DeepSpeed sends
+    the loss to all stages.
 
     Example: ``make_deepspeed_mpu(pipeline_engine.mpu)``
     """

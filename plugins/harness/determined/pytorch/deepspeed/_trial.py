@@ -54,7 +54,7 @@ class DeepSpeedTrial(LegacyTrial):
 
     @abc.abstractmethod
     def __init__(self, context: DeepSpeedTrialContext) -> None:
-        """Keep the context, and wrap model engines; example: as in the class."""
+        """Store the context, and wrap the model engines; example: as in the class."""
 
     @abc.abstractmethod
     def train_batch(
@@ -62,9 +62,10 @@ class DeepSpeedTrial(LegacyTrial):
     ) -> Union[Any, Dict[str, Any]]:
         """Train on a micro batch; return the loss, or a map of metrics.
 
-        It is called ``gradient_accumulation_steps`` times for a step. For a pipeline, and after
-        ``context.disable_auto_grad_accumulation()``, it is called once and trains on all of them:
-        ``self.engine.train_batch(dataloader_iter)``. A worker that reads no data gets None.
+        The trainer calls it ``gradient_accumulation_steps`` times for a step. For a pipeline, and
+        after ``context.disable_auto_grad_accumulation()``, the trainer calls it once for a step: it
+        trains on all micro batches of the step (``self.engine.train_batch(dataloader_iter)``).
+        On a worker that reads no data, ``dataloader_iter`` is None.
 
         Example: ``return {"loss": loss}``
         """
@@ -84,9 +85,9 @@ class DeepSpeedTrial(LegacyTrial):
     def evaluate_batch(
         self, dataloader_iter: Optional[Iterator[Any]], batch_idx: int
     ) -> Dict[str, Any]:
-        """Return the metrics of a batch, reduced as ``evaluation_reducer`` says.
+        """Return the metrics of a batch; ``evaluation_reducer`` selects how they are reduced.
 
-        ``batch_idx`` may be left out. A pipeline takes as many micro batches as in training:
+        The parameter ``batch_idx`` is optional. A pipeline reads as many batches as in training:
         ``self.engine.eval_batch(dataloader_iter)``.
 
         Example: as in the class.
@@ -103,8 +104,8 @@ class DeepSpeedTrial(LegacyTrial):
     def evaluate_full_dataset(self, data_loader: Any) -> Dict[str, Any]:
         """Return the metrics of the whole validation data; runs on the chief alone.
 
-        It is called where ``evaluate_batch`` is not defined, and must use no engine that needs the
-        other workers.
+        The trainer calls it if the class does not define ``evaluate_batch``. It must not use an
+        engine that needs the other workers.
 
         Example: ``return {"auc": auc(self.engine.module, data_loader)}``
         """
@@ -140,7 +141,7 @@ class DeepSpeedTrial(LegacyTrial):
 
 
 def _load_engine(engine: Any, path: pathlib.Path, name: str) -> None:
-    # DeepSpeed returns None, or asserts something without a word, where files are missing.
+    # If files are missing, DeepSpeed returns None or raises an AssertionError without a message.
     try:
         loaded, _ = engine.load_checkpoint(str(path), tag=name)
     except AssertionError as err:

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// maxJobSession is the longest time for which a job of Nomad signs in at once.
+const maxJobSession = 12 * time.Hour
+
+// A SignedJob is what the workload identity of a job says.
+type SignedJob struct {
+	Namespace, JobID string
+	Until            time.Time // when the identity expires
+}
+
+// JobSignIn lets other jobs of Nomad sign in as service accounts.
+type JobSignIn struct {
+	Jobs   []JobUser
+	Verify func(ctx context.Context, jwt string) (SignedJob, error)
+}
+
+// A JobUser is the service account of a job.
+type JobUser struct{ Namespace, Job, User string }
+
+func (s *JobSignIn) userOf(j SignedJob) (string, error) {
+	for _, u := range s.Jobs {
+		if u.Namespace == j.Namespace && u.Job == j.JobID {
+			return u.User, nil
+		}
+	}
+	return "", fault.New(fault.Forbidden, "the job %s in Nomad's namespace %s may not sign in; job_sign_in in the master's configuration lists the jobs that may", j.JobID, j.Namespace)
+}
+
+// loginJob signs a job of Nomad in, until its identity expires. The identity proves which job asks; only
+// the configuration decides as whom.
+func (a *API) loginJob(ctx context.Context, c *call, req *v1.LoginJobRequest) (*v1.LoginResponse, error) {
+	if err := fromElsewhere(c); err != nil {
+		return nil, err
+	}
+	s := a.cfg.JobSignIn
+	if s == nil {
+		return nil, fault.New(fault.NotFound, "jobs of Nomad cannot sign in to this cluster: its configuration has no job_sign_in")
+	}
+	end, err := a.limitSignIns(ctx, c, "job", maxSignInsPerAddress)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	job, err := s.Verify(ctx, req.Identity)
+	if err != nil {
+		return nil, err
+	}
+	name, err := s.userOf(job)
+	if err != nil {
+		return nil, err
+	}
+	noteUser(c, nil, name)
+	u, err := a.db.UserByName(ctx, name)
+	if fault.Is(err, fault.NotFound) || err == nil && (!u.Service || !u.Active) {
+		return nil, fault.New(fault.Forbidden, "there is no active service account %s, as which the job %s signs in; an admin makes one with det user create %s --service-account", name, job.JobID, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	noteUser(c, &u.ID, name)
+	life := min(time.Until(job.Until), maxJobSession)
+	if life <= 0 {
+		return nil, fault.New(fault.Unauthenticated, "the workload identity has expired")
+	}
+	place := a.place(c)
+	place.Agent = agentOf("Nomad job " + job.JobID)
+	token, hash := auth.NewToken()
+	if err := a.db.NewSessionAt(ctx, u, hash, life, place); err != nil {
+		return nil, err
+	}
+	return &v1.LoginResponse{Token: token, User: wireUser(u)}, nil
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	maxSearchText  = 500 // bytes
+	usualFoundLogs = 20
+	maxFoundLogs   = 100
+	logSearchTime  = 3 * time.Second // for which one call searches
+	logSearchWait  = 5 * time.Second // for a turn
+
+	// A search unpacks logs, which keeps a processor busy.
+	maxLogSearches        = 2
+	maxLogSearchesPerUser = 1
+)
+
+// searchLogs searches the logs of all tasks that the caller may view, for a bounded time.
+func (a *API) searchLogs(ctx context.Context, c *call, req *v1.SearchLogsRequest) (*v1.SearchLogsResponse, error) {
+	q := store.LogSearch{Within: logSearchTime, Limit: usualFoundLogs}
+	if req.Limit != nil {
+		q.Limit = *req.Limit
+	}
+	switch q.Text = strings.TrimSpace(req.SearchText); {
+	case q.Text == "":
+		return nil, fault.New(fault.Invalid, "searchText: name the text to search for")
+	case len(q.Text) > maxSearchText:
+		return nil, fault.New(fault.Invalid, "searchText: the text has %d bytes; %d are allowed", len(q.Text), maxSearchText)
+	}
+	var err error
+	if q.Limit < 1 || q.Limit > maxFoundLogs {
+		return nil, fault.New(fault.Invalid, "limit: expected a number from 1 to %d, found %d", maxFoundLogs, q.Limit)
+	}
+	if req.Before != "" {
+		if q.From, err = logPlace(req.Before); err != nil {
+			return nil, err
+		}
+	}
+	waiting, stop := context.WithTimeout(ctx, logSearchWait)
+	defer stop()
+	turn, err := a.logSearches.take(waiting, a.ownerOf(c.Ctx), 1)
+	if err != nil {
+		return nil, fault.Wrap(fault.TooMany, err, "the master searches logs at most %d times at the same time for one user, and %d times in total; try again in a moment", maxLogSearchesPerUser, maxLogSearches)
+	}
+	defer turn.release()
+	out, err := a.taskIO.logs.Search(ctx, c.scope, q)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.SearchLogsResponse{Found: make([]v1.FoundLog, len(out.Found))}
+	for i, f := range out.Found {
+		resp.Found[i] = wireFoundLog(f)
+	}
+	if out.Next != nil {
+		next := logPlaceText(*out.Next)
+		resp.Next, resp.SearchedTo = &next, out.Next.EndedAt
+	}
+	return resp, nil
+}
+
+func wireFoundLog(f store.FoundLog) v1.FoundLog {
+	w := v1.FoundLog{TaskID: f.ID, TaskType: v1.TaskType("TASK_TYPE_" + f.Type), Name: f.Name, Username: f.Owner, ExperimentID: f.ExperimentID, TrialID: f.TrialID, EndTime: f.EndedAt, More: f.Continued}
+	for _, l := range f.Lines {
+		line := v1.FoundLine{ID: wireNumber(l.Number), Level: levels[l.Level], Timestamp: l.At, Log: l.Text}
+		if l.Rank >= 0 {
+			line.RankID = &l.Rank
+		}
+		w.Lines = append(w.Lines, line)
+	}
+	return w
+}
+
+// logPlaceText writes a place for the query of the next call: the end of its task in microseconds, or nothing, the
+// log, and a line.
+func logPlaceText(p store.LogPlace) string {
+	ended := ""
+	if p.EndedAt != nil {
+		ended = wireNumber(p.EndedAt.UnixMicro())
+	}
+	return strings.Join([]string{ended, strconv.Itoa(p.Log), wireNumber(p.Before)}, ".")
+}
+
+func logPlace(text string) (p store.LogPlace, err error) {
+	wrong := fault.New(fault.Invalid, "before: expected the value of next of an earlier answer, found %q", fault.Clip(text))
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return p, wrong
+	}
+	if parts[0] != "" {
+		micros, err := strconv.ParseInt(parts[0], 10, 64)
+		if err != nil || micros < 0 || micros > maxLogPlaceTime {
+			return p, wrong
+		}
+		at := time.UnixMicro(micros).UTC()
+		p.EndedAt = &at
+	}
+	if p.Log, err = number(parts[1]); err != nil || p.Log < 1 {
+		return p, wrong
+	}
+	if p.Before, err = strconv.ParseInt(parts[2], 10, 64); err != nil || p.Before < 0 {
+		return p, wrong
+	}
+	return p, nil
+}
+
+// maxLogPlaceTime is the year 2286, in microseconds.
+const maxLogPlaceTime = 1e16

@@ -1,0 +1,60 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/memory"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	// measuredFor is how long the measurements of a node are shown to further callers.
+	measuredFor = 5 * time.Second
+	// maxMeasuring is how many nodes are asked at once; a node that hangs delays a caller by some seconds.
+	maxMeasuring = 8
+	// maxMeasured is the number of nodes whose measurements are kept.
+	maxMeasured = 5000
+)
+
+// measurements asks nodes what their devices measure, and keeps the answers for a moment.
+type measurements struct {
+	known *memory.Memory[string, []v1.DeviceMeasurement]
+	turns chan struct{}
+}
+
+func newMeasurements() *measurements {
+	return &measurements{known: memory.New[string, []v1.DeviceMeasurement](measuredFor, maxMeasured), turns: make(chan struct{}, maxMeasuring)}
+}
+
+func (a *API) registerMeasurements() {
+	serveOn(a, v1.MeasureNode, a.onNode(), a.measureNode)
+	serveOn(a, v1.ListNodeAttempts, a.onNode(), a.nodeAttempts)
+}
+
+func (a *API) measureNode(ctx context.Context, _ *call, n node, _ *v1.None) (*v1.NodeMeasurements, error) {
+	if a.cfg.Measure == nil {
+		return nil, fault.New(fault.Unavailable, "this master does not ask nodes what they measure")
+	}
+	m := a.measured
+	if list, fresh, _ := m.known.Get(n.row.ID, time.Now()); fresh {
+		return &v1.NodeMeasurements{Devices: list}, nil
+	}
+	select {
+	case m.turns <- struct{}{}:
+		defer func() { <-m.turns }()
+	case <-ctx.Done():
+		return nil, fault.New(fault.Unavailable, "too many nodes are being asked; try again later")
+	}
+	if list, fresh, _ := m.known.Get(n.row.ID, time.Now()); fresh { // another caller has asked meanwhile
+		return &v1.NodeMeasurements{Devices: list}, nil
+	}
+	list, err := a.cfg.Measure(ctx, n.row.ID)
+	if err != nil {
+		return nil, err
+	}
+	m.known.Put(n.row.ID, slices.Clip(list), time.Now())
+	return &v1.NodeMeasurements{Devices: list}, nil
+}

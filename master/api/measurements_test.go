@@ -1,0 +1,86 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+func TestMeasurementsOfANode(t *testing.T) {
+	var asked atomic.Int32
+	silent := "bbbbbbbb-2"
+	r := newRig(t, func(c *Config) {
+		c.Measure = func(_ context.Context, node string) ([]v1.DeviceMeasurement, error) {
+			asked.Add(1)
+			if node == silent {
+				return nil, fault.New(fault.Unavailable, "the node's Nomad does not answer: %w", errors.New("timeout"))
+			}
+			return []v1.DeviceMeasurement{{UUID: "GPU-1", TemperatureC: new(61), PowerWatts: new(120.5)}}, nil
+		}
+	})
+	r.node("aaaaaaaa-1", "hot", 2)
+	r.node(silent, "silent", 2)
+	me := r.user("determined")
+	for range 3 {
+		got := me.get("/api/v1/detent/agents/hot/measurements").ok().tree()
+		if at(t, got, "devices.0.temperatureC") != 61.0 || at(t, got, "devices.0.powerWatts") != 120.5 || at(t, got, "devices.0.utilization") != nil {
+			t.Fatalf("%v", got)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the node was asked %d times within %s", n, measuredFor)
+	}
+	me.get("/api/v1/detent/agents/silent/measurements").says(503, "does not answer")
+	me.get("/api/v1/detent/agents/none/measurements").says(404)
+}
+
+// TestAttemptsOfANode: the list has what ran on one node, the newest first, and for a caller with roles only
+// attempts of workspaces that the caller may view.
+func TestAttemptsOfANode(t *testing.T) {
+	r := newRoleRig(t)
+	r.node("aaaaaaaa-1", "one", 4)
+	r.node("bbbbbbbb-2", "two", 4)
+	admin := r.user("admin")
+	r.give(auth.WorkspaceAdmin, "determined", 1)
+	me := r.user("determined")
+	place := func(node, name string) string {
+		id := at(t, me.post("/api/v1/commands", fmt.Sprintf(`{"config":{"entrypoint":["x"],"resources":{"slots":1},"description":%q},"workspaceId":1}`, name)).ok().tree(), "command.id").(string)
+		r.apply(store.Changes{Placements: []store.Placement{{AllocationID: id + ".1", Members: []store.PlacedMember{{NodeID: node, NodeName: name, SlotIDs: []int{0}}}}}})
+		return id
+	}
+	first, second, elsewhere := place("aaaaaaaa-1", "one"), place("aaaaaaaa-1", "one"), place("bbbbbbbb-2", "two")
+	list := func(who as, node, query string) []string {
+		var page v1.ListAttemptsResponse
+		if err := v1.Unmarshal(who.get("/api/v1/detent/agents/"+node+"/attempts"+query).ok().body, &page); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, a := range page.Attempts {
+			ids = append(ids, a.TaskID)
+		}
+		return append(ids, fmt.Sprint(page.Pagination.Total))
+	}
+	for _, c := range []struct {
+		who         as
+		node, query string
+		want        []string
+	}{
+		{me, "one", "", []string{second, first, "2"}},
+		{me, "one", "?limit=1", []string{second, "2"}},
+		{me, "one", "?limit=1&offset=1", []string{first, "2"}},
+		{me, "two", "", []string{elsewhere, "1"}},
+		{admin, "one", "", []string{second, first, "2"}},
+		{r.newUser("nora"), "one", "", []string{"0"}},
+	} {
+		if got := list(c.who, c.node, c.query); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%s%s: %v, want %v", c.node, c.query, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/sleep"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	maxRechecks  = 8               // questions to a provider at once
+	recheckStep  = 2 * time.Second // between two looks for users who are due
+	recheckTime  = 15 * time.Second
+	recheckStore = 5 * time.Second // for storing an answer, also when the master is stopping
+	// recheckLease is longer than a question, a refresh that has begun at its end (10 seconds), and the storing
+	// of both answers take together, so that no other master asks at the same time.
+	recheckLease  = 40 * time.Second
+	maxRecheckGap = 30 * time.Second // between two questions to a provider that is away
+	// awayAfter is how many failures in a row mean that a provider is away.
+	awayAfter = 3
+	// recheckWarnings limits the warnings about one user.
+	recheckWarnings    = time.Hour
+	maxRecheckWarnings = 1000 // users
+)
+
+// recheckUsers asks the identity providers again and again about users who are signed in, and applies
+// what they answer as a sign-in does. Any number of masters may do it: each claims the users about
+// whom it asks. Each provider is asked by itself, so that none delays another one.
+func (a *API) recheckUsers(ctx context.Context) {
+	if a.cfg.SignIn == nil {
+		return
+	}
+	for _, cfg := range a.cfg.SignIn.List() {
+		if cfg.Recheck > 0 {
+			r := &rechecker{a: a, cfg: cfg, warned: memory.NewRates[int](1, recheckWarnings, maxRecheckWarnings)}
+			a.rechecks.Go(func() { r.run(ctx) })
+		}
+	}
+}
+
+// A rechecker asks one provider.
+type rechecker struct {
+	a      *API
+	cfg    signin.Config
+	warned *memory.Rates[int] // by user
+	failed int                // questions in a row that the provider did not answer
+}
+
+func (r *rechecker) run(ctx context.Context) {
+	for sleep.For(ctx, r.pause()) == nil {
+		for r.round(ctx) && ctx.Err() == nil {
+		}
+	}
+}
+
+// pause grows while the provider is away.
+func (r *rechecker) pause() time.Duration {
+	return min(recheckStep<<min(r.failed, 10), maxRecheckGap)
+}
+
+// round asks about some users who are due, or about one while the provider is away. It reports whether
+// more may be due.
+func (r *rechecker) round(ctx context.Context) (more bool) {
+	most := maxRechecks
+	if r.failed > 0 {
+		most = 1
+	}
+	list, err := r.a.db.ClaimChecks(ctx, r.cfg.Name, most, recheckLease)
+	if err != nil || len(list) == 0 {
+		return false // without a database the master knows no user; the next round tries again
+	}
+	errs := make([]error, len(list))
+	var asked sync.WaitGroup
+	for i, one := range list {
+		asked.Go(func() { errs[i] = r.check(ctx, one) })
+	}
+	asked.Wait()
+	if ctx.Err() == nil {
+		r.note(errs)
+	}
+	return r.failed == 0 && len(list) == most
+}
+
+// note counts failures, and logs once that the provider is away, and that it answers again.
+func (r *rechecker) note(errs []error) {
+	for _, err := range errs {
+		if !fault.Is(err, fault.Unavailable) {
+			if r.failed >= awayAfter {
+				r.a.log.Info("the identity provider answers again", "provider", r.cfg.Name)
+			}
+			r.failed = 0
+			return
+		}
+	}
+	before := r.failed
+	r.failed += len(errs)
+	if before < awayAfter && r.failed >= awayAfter {
+		r.a.log.Warn("the identity provider does not answer questions about users; they stay signed in with the groups that are known, until it answers or their sessions end",
+			"provider", r.cfg.Name, "error", errors.Unwrap(errs[0]))
+	}
+}
+
+// check asks about a user, and applies the answer. The error is that of the provider.
+func (r *rechecker) check(ctx context.Context, c store.Check) error {
+	ctx, cancel := context.WithTimeout(ctx, recheckTime)
+	defer cancel()
+	who, err := r.ask(ctx, c)
+	switch {
+	case err == nil && who.Unknown && who.Grant.Short:
+		r.end(ctx, c)
+		return nil
+	case err == nil:
+		if failed := r.apply(ctx, c, who); failed != nil {
+			r.warn(c, failed)
+			r.putOff(ctx, c)
+		}
+		return nil
+	case errors.Is(err, signin.ErrEnded):
+		r.end(ctx, c)
+		return nil
+	case errors.Is(err, signin.ErrSpent):
+		r.stored(c, r.a.db.DeleteTokens(ctx, c))
+		return nil
+	case errors.Is(err, errUnreadable):
+		r.warn(c, err)
+		r.stored(c, r.a.db.DeleteTokens(ctx, c))
+		return nil
+	case !fault.Is(err, fault.Unavailable):
+		r.warn(c, err)
+	}
+	r.putOff(ctx, c)
+	return err
+}
+
+// putOff lets others come first.
+func (r *rechecker) putOff(ctx context.Context, c store.Check) {
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), recheckStore)
+	defer cancel()
+	r.stored(c, r.a.db.PutOffCheck(late, c, r.cfg.Recheck))
+}
+
+// errUnreadable means that the tokens of a session cannot be decrypted.
+var errUnreadable = errors.New("the tokens of a session cannot be used")
+
+// ask reads what the provider says about a user now.
+func (r *rechecker) ask(ctx context.Context, c store.Check) (signin.Identity, error) {
+	grant, err := r.a.cfg.SignIn.Open(r.cfg.Name, c.Tokens, c.TokenHash)
+	if err != nil || grant.Subject != c.Subject {
+		return signin.Identity{}, errors.Join(errUnreadable, err)
+	}
+	return r.a.cfg.SignIn.Recheck(ctx, r.cfg.Name, grant, func(next signin.Grant) error {
+		sealed, err := r.a.cfg.SignIn.Seal(r.cfg.Name, next, c.TokenHash)
+		if err != nil {
+			return err
+		}
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), recheckStore)
+		defer cancel()
+		return r.a.db.ReplaceTokens(late, c, sealed)
+	})
+}
+
+// apply applies what has changed since the last answer, as a sign-in does.
+func (r *rechecker) apply(ctx context.Context, c store.Check, who signin.Identity) error {
+	known := knownOf(who, r.cfg)
+	if who.Unknown {
+		r.stored(c, r.a.db.EndCheck(ctx, c, c.Known, r.cfg.Recheck))
+		return nil
+	}
+	if string(known) == string(c.Known) {
+		r.stored(c, r.a.db.EndCheck(ctx, c, known, r.cfg.Recheck))
+		return nil
+	}
+	if mine, err := r.a.db.Checking(ctx, c); err != nil || !mine {
+		return err // a sign-in in between knows better
+	}
+	done := map[string]any{}
+	joined, left, err := r.a.syncGroups(ctx, c.UserID, c.Username, who, r.cfg)
+	if len(joined)+len(left) > 0 {
+		done["joinedGroups"], done["leftGroups"] = joined, left
+	}
+	if err == nil && who.Admin != nil && *who.Admin != c.Admin {
+		if _, err = r.a.db.ChangeUser(ctx, c.UserID, store.UserChange{Admin: who.Admin}, 0); err == nil {
+			done["admin"] = *who.Admin
+		}
+	}
+	if len(done) > 0 {
+		r.a.accountChanged(c.UserID)
+		r.record(ctx, c, v1.Change, done)
+	}
+	if err == nil {
+		r.stored(c, r.a.db.EndCheck(ctx, c, known, r.cfg.Recheck))
+	}
+	return err
+}
+
+// end ends the session whose tokens the provider has ended.
+func (r *rechecker) end(ctx context.Context, c store.Check) {
+	if err := r.a.db.EndChecked(ctx, c); err != nil {
+		r.warn(c, err)
+		return
+	}
+	r.a.accountChanged(c.UserID)
+	r.a.log.Info("a session has ended, because the identity provider has ended the sign-in", "provider", r.cfg.Name, "username", c.Username, "session", c.SessionID)
+	r.record(ctx, c, "logout", map[string]any{})
+}
+
+// record adds a change to the audit trail.
+func (r *rechecker) record(ctx context.Context, c store.Check, verb v1.Verb, done map[string]any) {
+	names, err := json.Marshal(done)
+	if err != nil {
+		r.stored(c, err)
+		return
+	}
+	e := store.AuditEntry{UserID: &c.UserID, Username: c.Username, Credential: "provider " + r.cfg.Name, Verb: string(verb), Kind: string(v1.KindUser), Object: strconv.Itoa(c.UserID),
+		Names: names, Status: new(http.StatusOK)}
+	if verb != v1.Change {
+		e.Kind, e.Object = string(v1.KindSession), strconv.FormatInt(c.SessionID, 10)
+	}
+	_, err = r.a.db.BeginAudit(ctx, e)
+	r.stored(c, err)
+}
+
+// stored logs what could not be stored; after the lease a master asks about the user again.
+func (r *rechecker) stored(c store.Check, err error) {
+	if err != nil {
+		r.warn(c, err)
+	}
+}
+
+func (r *rechecker) warn(c store.Check, err error) {
+	if r.warned.Take(c.UserID, time.Now()) {
+		r.a.log.Warn("could not apply what an identity provider says about a user; what is known stays", "provider", r.cfg.Name, "username", c.Username, "error", err)
+	}
+}
+
+// tokensFor encrypts the tokens of a sign-in; nil if the provider is not asked again.
+func (a *API) tokensFor(who signin.Identity, cfg signin.Config, tokenHash []byte) []byte {
+	if cfg.Recheck <= 0 {
+		return nil
+	}
+	sealed, err := a.cfg.SignIn.Seal(cfg.Name, who.Grant, tokenHash)
+	if err != nil {
+		a.log.Warn("cannot ask an identity provider again about a user before the next sign-in", "provider", cfg.Name, "username", who.Username, "error", err)
+		return nil
+	}
+	return sealed
+}
+
+// knownOf is the hash of what a sign-in or a recheck applies.
+func knownOf(who signin.Identity, cfg signin.Config) []byte {
+	m, _ := memberships(who, cfg)
+	if !cfg.Sync.On() {
+		m.Groups = nil
+	}
+	text, err := json.Marshal(struct {
+		Memberships store.Memberships
+		Admin       *bool
+	}{m, who.Admin})
+	if err != nil {
+		return nil // not reached: the types have a form in JSON
+	}
+	sum := sha256.Sum256(text)
+	return sum[:]
+}

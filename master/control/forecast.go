@@ -1,0 +1,130 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/sleep"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// How often the leader says when waiting jobs may start. It rests for foreseeRest times as long as that took, so that
+// a large cluster costs it no more than a twentieth of a core.
+const (
+	foreseeEvery = 5 * time.Second
+	foreseeRest  = 20
+)
+
+// foresee stores when waiting jobs may start, again and again, beside the cycle.
+func (t *term) foresee(ctx context.Context) {
+	for {
+		began := time.Now()
+		if err := t.foreseeNow(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotLeader) {
+			t.log.Warn("could not estimate when waiting jobs start; retrying", "term", t.lead.Term, "error", err)
+		}
+		if sleep.For(ctx, max(foreseeEvery, foreseeRest*time.Since(began))) != nil {
+			return
+		}
+	}
+}
+
+func (t *term) foreseeNow(ctx context.Context) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	d := t.stats.seen()
+	if d == nil { // nothing is scheduled, and the stored forecasts grow old
+		return nil
+	}
+	list := d.forecasts(&t.folds.paces)
+	if len(list) == 0 && t.noQueue { // no pool had a queue the last time either
+		return nil
+	}
+	err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return tx.SetForecasts(ctx, list) })
+	t.noQueue = err == nil && len(list) == 0
+	return err
+}
+
+// forecasts says for each pool with a queue when its jobs may start.
+func (d *demand) forecasts(known *paces) []store.Forecast {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := []store.Forecast{}
+	for i := range d.pools {
+		p := &d.pools[i]
+		if in := d.inputs[p.Name]; len(in.queued) > 0 && !in.frozen {
+			list = append(list, d.forecast(p, in, known))
+		}
+	}
+	return list
+}
+
+func (d *demand) forecast(p *pool.Pool, in *input, known *paces) store.Forecast {
+	ends := map[string]sched.End{}
+	for i := range in.running {
+		r := &in.running[i]
+		if at, ok := known.end(r.ID, d.now); ok {
+			ends[r.ID] = sched.End{At: at, Next: in.next[r.Group]}
+		}
+	}
+	nodes, _ := d.nodesOf(p, in)
+	d.quotas.begin(p.Name)
+	f := sched.Starts(p, nodes, in.running, in.queued, ends, d.now)
+	out := store.Forecast{Pool: p.Name, ComputedAt: d.now, Others: f.Others, Starts: map[string]store.ExpectedStart{}}
+	for i := range in.queued {
+		r := &in.queued[i]
+		start, asked := f.Starts[r.ID]
+		if !asked {
+			continue
+		}
+		// A job starts with the first of its attempts.
+		job, told := out.Starts[r.Group]
+		switch {
+		case !start.At.IsZero() && (job.At == nil || start.At.Before(*job.At)):
+			out.Starts[r.Group] = store.ExpectedStart{At: &start.At}
+		case start.At.IsZero() && !told:
+			out.Starts[r.Group] = store.ExpectedStart{Unknown: start.Unknown}
+		}
+	}
+	return out
+}
+
+// follows returns whether an experiment may ask for another attempt when one of its attempts ends: for a trial that its
+// search creates then, or for one that waits without an attempt. since is the time of that attempt in the queue; nil if it is the
+// time of that end.
+func (d *decider) follows(e *Experiment) (goesOn bool, since *time.Time) {
+	for _, t := range e.Trials {
+		if t.Ended || d.p.Allocations[t.TaskID] != nil {
+			continue
+		}
+		goesOn = true
+		if at := t.QueuedAt; at != nil && (since == nil || at.Before(*since)) {
+			since = at
+		}
+	}
+	if e.QueueTime != nil {
+		since = e.QueueTime
+	}
+	return goesOn || e.Search == nil || e.Search.MayGrow() || e.LiveExperiment.Trials < e.Search.Len(), since
+}
+
+// addNext notes what the group of a running attempt asks for when the attempt ends.
+func (in *input) addNext(a *store.LiveAllocation, o *owner, under []*sched.Quota) {
+	if !o.goesOn || in.next[o.group] != nil {
+		return
+	}
+	r := o.avoid.of(o.shape.of(sched.Request{Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: optional.Value(o.since), Preemptible: o.preemptible,
+		MaxSlots: o.maxSlots, Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight, Quotas: under}))
+	if in.next == nil {
+		in.next = map[string]*sched.Request{}
+	}
+	in.next[o.group] = &r
+}

@@ -1,0 +1,145 @@
+package control
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// expected is what the stored forecasts say of an experiment.
+func (b *bench) expected(experiment int) store.ExpectedStart {
+	b.t.Helper()
+	b.settle()
+	if err := b.term.foreseeNow(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+	forecasts, err := b.db.Forecasts(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	jobs, err := b.db.Jobs(b.t.Context(), auth.Everywhere(), "default")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, j := range jobs {
+		if j.ExperimentID != nil && *j.ExperimentID == experiment {
+			return forecasts["default"].Expect(j)
+		}
+	}
+	b.t.Fatalf("experiment %d has no job", experiment)
+	return store.ExpectedStart{}
+}
+
+// reports stores the progress of the only trial of an experiment, a step after the other; each step takes a minute.
+func (b *bench) reports(experiment int, progress ...float64) {
+	b.t.Helper()
+	for _, p := range progress {
+		b.exec(`UPDATE trials SET progress = $2 WHERE experiment_id = $1 AND number = 0`, experiment, p)
+		b.settle()
+		for _, x := range b.term.folds.paces.by { // as if time had passed
+			if !x.first.at.IsZero() {
+				x.first.at, x.last.at = x.first.at.Add(-time.Minute), x.last.at.Add(-time.Minute)
+			}
+		}
+	}
+}
+
+// TestForecasts: what waits gets a start when the progress of what runs says when it ends, and else a reason.
+func TestForecasts(t *testing.T) {
+	b := newBench(t, "n1")
+	const both = "resources: {slots_per_trial: 2}"
+	runs := b.experiment(both)
+	b.start(runs, 0)
+	waits, last := b.experiment(both), b.experiment(both)
+	unknown := func(experiment int, why string) {
+		t.Helper()
+		if got := b.expected(experiment); got.At != nil || !strings.Contains(got.Unknown, why) {
+			t.Errorf("experiment %d starts %v (%s), want none: %s", experiment, got.At, got.Unknown, why)
+		}
+	}
+	unknown(waits, "running tasks have no known end, such as experiment 1")
+	b.reports(runs, 0.1, 0.2)
+	unknown(waits, "running tasks have no known end")
+	b.reports(runs, 0.3)
+	got := b.expected(waits)
+	if got.At == nil {
+		t.Fatalf("no start after three reports: %s", got.Unknown)
+	}
+	// A tenth a minute: the last report was a minute ago, at 0.3.
+	if left := time.Until(*got.At); left < 5*time.Minute || left > 7*time.Minute {
+		t.Errorf("it starts in %v, want 6 minutes", left)
+	}
+	unknown(last, "running tasks have no known end, such as experiment 2")
+	for _, x := range b.term.folds.paces.by {
+		x.last.at = x.last.at.Add(-time.Hour)
+	}
+	unknown(waits, "running tasks have no known end")
+
+	b.exec(`UPDATE experiments SET desired = 'canceled' WHERE id = $1`, waits)
+	b.exec(`UPDATE experiments SET desired = 'canceled' WHERE id = $1`, last)
+	b.settle()
+	if err := b.term.foreseeNow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.int(`SELECT count(*) FROM forecasts`); n != 0 {
+		t.Errorf("%d forecasts without a queue", n)
+	}
+}
+
+// TestForecastOfASearch: when a trial ends, its search takes the slots for the next trial, before what is less important.
+func TestForecastOfASearch(t *testing.T) {
+	b := newBench(t, "n1")
+	grid := b.submit("searcher: {name: grid, metric: loss, max_length: {batches: 9}, max_concurrent_trials: 1}\nhyperparameters: {x: {type: categorical, vals: [1, 2]}}\nresources: {slots_per_trial: 2}")
+	b.start(grid, 0)
+	less := b.experiment("resources: {slots_per_trial: 2}")
+	b.exec(`UPDATE experiments SET priority = 90 WHERE id = $1`, less)
+	b.settle()
+	b.exec(`UPDATE allocations SET priority = 90 WHERE state = 'PENDING'`)
+	b.reports(grid, 0.1, 0.2, 0.3)
+	if got := b.expected(less); got.At != nil || !strings.Contains(got.Unknown, "running tasks have no known end") {
+		t.Errorf("behind a search that goes on: %+v", got)
+	}
+	b.exec(`UPDATE allocations SET priority = 42 WHERE state = 'PENDING'`) // as important, and older than the next trial
+	if got := b.expected(less); got.At == nil {
+		t.Errorf("before the next trial of a search: %s", got.Unknown)
+	}
+}
+
+// TestPace: which reports say when an attempt ends.
+func TestPace(t *testing.T) {
+	at := func(seconds int) time.Time { return time.Unix(1_000_000+int64(seconds), 0) }
+	type step struct {
+		second int
+		done   float64
+	}
+	for name, x := range map[string]struct {
+		steps []step
+		now   int
+		end   int // 0: not known
+	}{
+		"nothing":                             {nil, 10, 0},
+		"one value says nothing":              {[]step{{0, 0.5}}, 10, 0},
+		"one report has no pace":              {[]step{{0, 0.1}, {60, 0.2}}, 70, 0},
+		"two reports have one":                {[]step{{0, 0.1}, {60, 0.2}, {120, 0.3}}, 130, 540},
+		"the same value is no report":         {[]step{{0, 0.1}, {60, 0.2}, {90, 0.2}, {120, 0.3}, {125, 0.3}}, 130, 540},
+		"reports that are too close together": {[]step{{0, 0.1}, {5, 0.2}, {10, 0.3}}, 12, 0},
+		"too small a part":                    {[]step{{0, 0.1}, {60, 0.101}, {120, 0.102}}, 130, 0},
+		"an old report":                       {[]step{{0, 0.1}, {60, 0.2}, {120, 0.3}}, 120 + 4*60 + 1, 0},
+		"it begins again":                     {[]step{{0, 0.1}, {60, 0.2}, {120, 0.3}, {180, 0.2}, {240, 0.25}}, 250, 0},
+		"it begins again, and goes on":        {[]step{{0, 0.1}, {60, 0.2}, {120, 0.3}, {180, 0.2}, {240, 0.5}, {300, 0.75}}, 310, 360},
+		"it should have ended":                {[]step{{0, 0.1}, {60, 0.5}, {120, 1}}, 150, 150},
+		"it would take years":                 {[]step{{0, 0.1}, {1, 0.11}, {40_000_000, 0.125}}, 40_000_001, 0},
+	} {
+		var s paces
+		for _, step := range x.steps {
+			s.add("a", step.done, at(step.second))
+		}
+		end, known := s.end("a", at(x.now))
+		if known != (x.end != 0) || known && end.Sub(at(x.end)).Abs() > time.Second {
+			t.Errorf("%s: %v (%t), want %v", name, end.Sub(at(0)), known, x.end)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+)
+
+const (
+	searchedLogs = 50 // logs to list with one query
+	foundLines   = 3  // that a search shows of one log
+)
+
+// A LoggedTask is a task with a log.
+type LoggedTask struct {
+	ID           string     `db:"id"`
+	Log          int        `db:"log"`
+	Type         string     `db:"type"`
+	Name         string     `db:"name"`
+	Owner        string     `db:"username"`
+	ExperimentID *int       `db:"experiment_id"`
+	TrialID      *int       `db:"trial_id"`
+	EndedAt      *time.Time `db:"ended_at"`
+}
+
+// LogPlace is where a search in all logs continues: with the lines before a number of one log, and then
+// with the logs after it. The zero value is the beginning.
+type LogPlace struct {
+	EndedAt *time.Time // when the task of the log ended; nil: it runs
+	Log     int
+	Before  int64 // 0: the whole log
+}
+
+// LoggedTasks lists tasks whose logs have lines: those that have not ended first, then those that
+// ended last. The log of the place is the first of them.
+func (db *DB) LoggedTasks(ctx context.Context, in auth.Scope, from LogPlace, limit int) ([]LoggedTask, error) {
+	return rows[LoggedTask](ctx, db, `
+		SELECT k.id, l.id AS log, k.type, k.name, u.username, k.experiment_id, (SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, k.ended_at
+		FROM log_tasks l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id
+		WHERE l.next > l.expired_to AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))
+			AND ($2 = 0 OR (coalesce(k.ended_at, 'infinity'), l.id) <= (coalesce($3::timestamptz, 'infinity'), $2))
+		ORDER BY coalesce(k.ended_at, 'infinity') DESC, l.id DESC LIMIT $4`, workspaces(in), from.Log, from.EndedAt, limit)
+}
+
+// LogSearch asks for a text in all logs of a scope.
+type LogSearch struct {
+	Text   string // in upper or lower case
+	From   LogPlace
+	Limit  int           // logs to find
+	Within time.Duration // the search ends after this time, at any place
+}
+
+// FoundLog is a log with the newest lines that match, newest first. Continued is false if the search found
+// no others in the log, or has not read it whole.
+type FoundLog struct {
+	LoggedTask
+	Lines     []LogRecord
+	Continued bool // more lines match
+}
+
+// LogsSearched is what a search has found, and where it stopped; nil if it has read all logs.
+type LogsSearched struct {
+	Found []FoundLog
+	Next  *LogPlace
+}
+
+// Search searches the logs of a scope for a text. Each call reads at least one chunk of a log, so that
+// a search that is continued ends.
+func (s *LogStore) Search(ctx context.Context, in auth.Scope, q LogSearch) (LogsSearched, error) {
+	var out LogsSearched
+	until, reads := time.Now().Add(q.Within), 0
+	for from := q.From; ; {
+		list, err := s.db.LoggedTasks(ctx, in, from, searchedLogs)
+		if err != nil {
+			return out, err
+		}
+		for _, k := range list {
+			place := LogPlace{EndedAt: k.EndedAt, Log: k.Log}
+			if k.Log == from.Log {
+				place.Before = from.Before
+			}
+			if len(out.Found) >= q.Limit || reads > 0 && time.Now().After(until) {
+				out.Next = &place
+				return out, nil
+			}
+			reads++
+			found, at, err := s.newest(ctx, k, q.Text, place.Before, until)
+			if err != nil {
+				return out, err
+			}
+			if len(found.Lines) > 0 {
+				out.Found = append(out.Found, found)
+			}
+			if at > 0 {
+				place.Before = at
+				out.Next = &place
+				return out, nil
+			}
+		}
+		if len(list) < searchedLogs {
+			return out, nil
+		}
+		last := list[len(list)-1]
+		from = LogPlace{EndedAt: last.EndedAt, Log: last.Log, Before: 1}
+	}
+}
+
+// newest finds the newest lines of a log that match, among those before a number. If it stops because of
+// the time, at is the number of the oldest line that it has read; else 0.
+func (s *LogStore) newest(ctx context.Context, k LoggedTask, text string, before int64, until time.Time) (found FoundLog, at int64, err error) {
+	found.LoggedTask = k
+	r, err := s.Reader(k.ID, LogFilter{Search: text})
+	if err != nil {
+		return found, 0, err
+	}
+	if err := r.refresh(ctx); err != nil || r.log == nil {
+		return found, 0, err
+	}
+	if before == 0 {
+		before = r.log.Next
+	}
+	for before > r.log.ExpiredTo {
+		chunks, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, r.log.ExpiredTo, before)
+		if err != nil {
+			return found, 0, err
+		}
+		for _, c := range chunks {
+			list, err := r.records(ctx, c)
+			if err != nil {
+				return found, 0, err
+			}
+			slices.Reverse(list)
+			room := foundLines - len(found.Lines)
+			if found.Continued = len(list) > room; found.Continued {
+				found.Lines = append(found.Lines, list[:room]...)
+				return found, 0, nil
+			}
+			found.Lines = append(found.Lines, list...)
+			if before = c.First; before > r.log.ExpiredTo && time.Now().After(until) {
+				return found, before, nil
+			}
+		}
+		if len(chunks) < chunkBatch {
+			return found, 0, nil
+		}
+	}
+	return found, 0, nil
+}

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+)
+
+// TestSearchInAllLogs: running tasks first, then those that ended last; the newest lines of each; a search
+// that is stopped continues where it was, and misses nothing.
+func TestSearchInAllLogs(t *testing.T) {
+	w := newWorld(t)
+	s := NewLogStore(w.db, w.bus, LogsForever)
+	var tasks []string
+	for i := range 2*searchedLogs + 3 { // more than two queries list
+		id := fmt.Sprintf("t%03d", i)
+		w.task(NewTask{ID: id, Type: "COMMAND", Slots: 1})
+		if i > 2 { // the first three run
+			w.exec(`UPDATE tasks SET ended_at = now() - $2::int * interval '1 s', exit_status = 'x' WHERE id = $1`, id, i)
+		}
+		list := lines(0, 5)
+		for j := range list {
+			list[j].Text = fmt.Sprintf("Needle %d of %s", j, id)
+		}
+		if i%2 == 1 {
+			list = lines(0, 5)
+		}
+		if _, err := s.Append(t.Context(), LogBatch{TaskID: id, Lines: list}); err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			tasks = append(tasks, id)
+		}
+	}
+	tasks[0], tasks[1] = tasks[1], tasks[0] // of those that run, the log that began last
+	for name, q := range map[string]LogSearch{
+		"all at once":      {Limit: 1000, Within: time.Minute},
+		"seven at a time":  {Limit: 7, Within: time.Minute},
+		"without any time": {Limit: 1000},
+	} {
+		var got []string
+		calls := 0
+		for q.Text = "nEEDLE"; ; calls++ {
+			out, err := s.Search(t.Context(), auth.Everywhere(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range out.Found {
+				got = append(got, f.ID)
+				if len(f.Lines) != foundLines || f.Lines[0].Text != "Needle 4 of "+f.ID || f.Lines[0].Number != 5 || !f.Continued {
+					t.Errorf("%s: %+v", name, f)
+				}
+			}
+			if out.Next == nil {
+				break
+			}
+			if len(out.Found) > q.Limit || calls > 3*len(tasks)+10 {
+				t.Fatalf("%s: %d found, call %d", name, len(out.Found), calls)
+			}
+			q.From = *out.Next
+		}
+		if fmt.Sprint(got) != fmt.Sprint(tasks) {
+			t.Errorf("%s:\n%v, want\n%v", name, got, tasks)
+		}
+		if (name == "all at once") != (calls == 0) {
+			t.Errorf("%s: %d calls before the last", name, calls)
+		}
+	}
+}
+
+// TestSearchStopsInALog: a long log is searched in parts, and its lines come in order and once.
+func TestSearchStopsInALog(t *testing.T) {
+	w := newWorld(t)
+	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	s := NewLogStore(w.db, w.bus, LogsForever)
+	for i := range 2 * chunkBatch {
+		list := lines(i, 1)
+		if i == 3 || i == 50 {
+			list[0].Text = fmt.Sprintf("found %d", i)
+		}
+		if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Lines: list}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, calls := "", 0
+	for q := (LogSearch{Text: "found", Limit: 10}); ; calls++ {
+		out, err := s.Search(t.Context(), auth.Everywhere(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range out.Found {
+			got += fmt.Sprint(" ", f.Lines[0].Text, " ", *f.TrialID != 0)
+		}
+		if out.Next == nil {
+			break
+		}
+		q.From = *out.Next
+	}
+	if want := " found 50 true found 3 true"; got != want || calls != 2*chunkBatch-1 {
+		t.Errorf("%q in %d calls, want %q", got, calls+1, want)
+	}
+	if out, err := s.Search(t.Context(), auth.Scope{}, LogSearch{Text: "found", Limit: 10, Within: time.Minute}); err != nil || len(out.Found) != 0 || out.Next != nil {
+		t.Errorf("without a scope: %+v, %v", out, err)
+	}
+}

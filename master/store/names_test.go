@@ -1,0 +1,125 @@
+package store
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/find"
+	limits "github.com/detent-ml/detent/master/names"
+)
+
+// incompressible is text of n bytes or a few less, in characters of four bytes.
+func incompressible(n int) string {
+	random := rand.New(rand.NewPCG(1, uint64(n)))
+	var b strings.Builder
+	for b.Len()+4 <= n {
+		b.WriteRune(rune(0x20000 + random.IntN(0xa000)))
+	}
+	return b.String()
+}
+
+func anything([]string) error { return nil }
+
+// TestLongTextsAreStoredAndFound: an entry of an index of PostgreSQL has at most 2,704 bytes, and so much text does not compress.
+func TestLongTextsAreStoredAndFound(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	name, label := incompressible(limits.MaxText), incompressible(8000)
+	plain, id := w.experiment(lossSearcher), w.experiment(lossSearcher)
+	if err := w.db.PatchExperiment(ctx, id, ExperimentPatch{Name: &name, Labels: []string{label[:len(label)-4] + "x", "short"}}); err != nil {
+		t.Fatal(err)
+	}
+	labels, err := w.db.ChangeLabel(ctx, id, label, true, anything)
+	if err != nil || len(labels) != 3 || !slices.Contains(labels, label) {
+		t.Fatalf("%d labels, %v", len(labels), err)
+	}
+	for _, c := range []struct {
+		filter ExperimentFilter
+		want   bool
+	}{
+		{ExperimentFilter{Labels: []string{label}}, true},
+		{ExperimentFilter{Labels: []string{label, "short"}}, true},
+		{ExperimentFilter{Labels: []string{label[:len(label)-4] + "y"}}, false}, // the index has its beginning
+		{ExperimentFilter{Name: name[len(name)-400:]}, true},
+		{ExperimentFilter{Labels: []string{"none"}}, false},
+	} {
+		list, err := w.db.Experiments(ctx, auth.Everywhere(), c.filter, 0, 10)
+		if err != nil || (len(list) == 1 && list[0].ID == id && list[0].Name == name) != c.want || len(list) > 1 {
+			t.Errorf("%.40v: %d found, %v", c.filter, len(list), err)
+		}
+	}
+	for query, want := range map[string]string{
+		"label = '" + label + "'": name, "label != '" + label + "'": w.text(`SELECT name FROM experiments WHERE id = $1`, plain),
+		"name = '" + name[:40_000] + "'": "",
+	} {
+		if got := w.found(searchFor(t, query)); got != want {
+			t.Errorf("%.40s: found %.40s", query, got)
+		}
+	}
+	var plan string
+	err = w.db.Tx(ctx, func(tx *DB) error {
+		if _, err := tx.exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
+			return err
+		}
+		plan, err = scalar[string](ctx, tx, `EXPLAIN (FORMAT JSON) SELECT id FROM experiments e WHERE `+hasLabels("ARRAY['short']"))
+		return err
+	})
+	if err != nil || !strings.Contains(plan, "experiments_labels") {
+		t.Errorf("the index is not used: %s, %v", plan, err)
+	}
+}
+
+func TestALabelTooManyChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	id := w.experiment(lossSearcher)
+	if _, err := w.db.ChangeLabel(t.Context(), id, "a", true, anything); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.db.ChangeLabel(t.Context(), id, "b", true, func(labels []string) error { return NoExperiment(len(labels)) })
+	if err == nil || err.Error() != "experiment 2 not found" {
+		t.Fatal(err)
+	}
+	if got := w.text(`SELECT labels::text || (config->'labels')::text FROM experiments WHERE id = $1`, id); got != `{a}["a"]` {
+		t.Error(got)
+	}
+}
+
+// TestLongTextsDoNotFillAPage: a page has fewer experiments, or runs, when their names, descriptions and labels are long.
+func TestLongTextsDoNotFillAPage(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	first := w.experiment(lossSearcher)
+	w.exec(`UPDATE experiments SET description = repeat('d', $2) WHERE id = $1`, first, maxPageBytes)
+	trial := w.trial(first, 0, 1)
+	for range 3 {
+		w.trial(w.experiment(lossSearcher), 0, 1)
+	}
+	byID := []find.Sort{{Column: find.Column{Location: find.Experiment, Name: "id", Type: find.Number}}}
+	list, err := w.db.Experiments(ctx, auth.Everywhere(), ExperimentFilter{}, 0, 10)
+	if err != nil || len(list) != 1 || list[0].ID != first {
+		t.Errorf("a page begins with one that fills it: %d experiments, %v", len(list), err)
+	}
+	if list, err = w.db.Experiments(ctx, auth.Everywhere(), ExperimentFilter{}, 1, 10); err != nil || len(list) != 3 {
+		t.Errorf("the next page: %d experiments, %v", len(list), err)
+	}
+	list, total, err := w.db.SearchExperiments(ctx, auth.Everywhere(), Search{Sort: byID}, 0, 10)
+	if err != nil || len(list) != 1 || total != 4 {
+		t.Errorf("search: %d experiments of %d, %v", len(list), total, err)
+	}
+	if list, total, err = w.db.SearchExperiments(ctx, auth.Everywhere(), Search{Sort: []find.Sort{{Column: byID[0].Column, Desc: true}}}, 0, 10); err != nil || len(list) != 3 || total != 4 {
+		t.Errorf("search from the other end: %d experiments of %d, %v", len(list), total, err)
+	}
+	runs, total, err := w.db.SearchRuns(ctx, auth.Everywhere(), Search{}, 0, 10)
+	if err != nil || total != 4 || len(runs) != 1 || runs[0].ID != trial {
+		t.Errorf("runs: %d of %d, %v", len(runs), total, err)
+	}
+	w.exec(`UPDATE experiments SET labels = ARRAY[repeat('a', $2), 'b'] WHERE id = $1`, first, maxPageBytes)
+	w.exec(`UPDATE experiments SET labels = '{b,c}' WHERE id = $1`, first+1)
+	labels, err := w.db.ExperimentLabels(ctx, auth.Everywhere(), 0)
+	if err != nil || strings.Join(labels, " ") != "b" {
+		t.Errorf("labels in use, as many as fit: %.40q, %v", labels, err)
+	}
+}
