@@ -102,14 +102,13 @@ func (g *gang) trains(t *testing.T) {
 	stays := g.TakeGPUs(t, "neighbours-web", "gpu", map[string]int{g.nodes[3]: 3})
 	leaves := g.TakeGPUs(t, "neighbours-batch", "gpu", map[string]int{g.nodes[1]: 1, g.nodes[2]: 4})
 	rig.Eventually(t, "the neighbours have their GPUs, and the master knows", func() (bool, error) {
-		free := 0
 		pools, err := g.Client.ResourcePools(t.Context())
 		for _, p := range pools {
-			if p.Name == "gangs" {
-				free = p.SlotsAvailable - p.SlotsUsed
+			if p.Name == "gangs" { // it has all nodes, and nothing of its own runs
+				return p.SlotsAvailable == len(g.nodes)*nodeGPUs && p.SlotsUsed == 3+1+4, fmt.Errorf("%d of %d GPUs are used", p.SlotsUsed, p.SlotsAvailable)
 			}
 		}
-		return free == 4+3+0+1, fmt.Errorf("%d GPUs are free: %w", free, err)
+		return false, err
 	})
 	id := submitRanks(t, g.Rig, ranksOptions{pool: "gangs", slots: gangSlots, dies: -1, gates: g.gates})
 	g.waits(t, id, "needs 8 slots")

@@ -149,7 +149,7 @@ func (t *term) recordResults(list []store.Bundle, left map[string]error) {
 		}
 		s := t.backoffs.failed(key, cause, now)
 		t.cycleAgain = t.cycleAgain || !s.until.After(now)
-		if !errors.Is(cause, store.ErrStale) {
+		if !errors.Is(cause, store.ErrStale) || s.tries == staleForLong {
 			t.log.Error("could not store a bundle of changes; the other bundles were stored", "term", t.lead.Term, "of", key, "tries", s.tries, "error", cause, "cause", errors.Unwrap(cause))
 		}
 		if s.level == handleAsBroken {

@@ -74,12 +74,24 @@ func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, action 
 	if step.State != lifecycle.Terminated {
 		return nil
 	}
-	m.Unclaimed = step.Unstarted
+	if m.Unstarted = step.Unstarted; m.Unstarted {
+		m.Claimed = claims(row)
+	}
 	if step.Outcome == lifecycle.Failed {
 		m.Unhealthy = d.p.unhealthyDevices(row)
 	}
 	m.Ended, m.Outcome, m.ExitCode, m.ExitReason = true, string(step.Outcome), step.ExitCode, step.ExitReason
 	return &step
+}
+
+// claims counts the members whose runners have claimed.
+func claims(row *store.LiveAllocation) (n int) {
+	for _, m := range row.Members {
+		if m.ClaimedAt != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // withoutNomad removes the facts from Nomad that would end or delay the member.

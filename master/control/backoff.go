@@ -10,7 +10,8 @@ import (
 
 // How long the loop waits before it tries a failed bundle again: longer each time.
 const (
-	staleRetries  = 3 // a stale bundle is tried again in the next cycle this often, without a delay
+	staleRetries  = 3  // a stale bundle is tried again in the next cycle this often, without a delay
+	staleForLong  = 10 // the log has a line when a bundle has been stale this often in a row: nothing changes a row so often
 	minStaleDelay = 100 * time.Millisecond
 	maxStaleDelay = 5 * time.Second
 	minSlowDelay  = time.Second

@@ -61,7 +61,7 @@ func explanation(a store.AllocationChange) (store.LogBatch, bool) {
 	switch {
 	case a.Unhealthy != "":
 		text = fmt.Sprintf("attempt %s failed (%s) with an unhealthy device: %s", a.ID[dot+1:], a.ExitReason, a.Unhealthy)
-	case a.Unclaimed && a.ExitReason != "":
+	case a.Unstarted && a.ExitReason != "":
 		text = fmt.Sprintf("attempt %s did not start: %s", a.ID[dot+1:], a.ExitReason)
 	default:
 		return store.LogBatch{}, false

@@ -8,19 +8,19 @@ import (
 )
 
 func TestExplanation(t *testing.T) {
-	ended := store.AllocationChange{ID: "1.t.3", Ended: true, Unclaimed: true, Outcome: string(lifecycle.Failed), ExitReason: "no such image"}
+	ended := store.AllocationChange{ID: "1.t.3", Ended: true, Unstarted: true, Outcome: string(lifecycle.Failed), ExitReason: "no such image"}
 	b, ok := explanation(ended)
 	if !ok || b.TaskID != "1.t" || b.Origin.AllocationID != "1.t.3" || len(b.Lines) != 1 || b.Lines[0].Text != "attempt 3 did not start: no such image" {
 		t.Errorf("an attempt that never started is explained by %+v", b)
 	}
 	unhealthy := ended
-	unhealthy.Unclaimed, unhealthy.ExitReason, unhealthy.Unhealthy = false, "exit code 1", "GPU-2 of node n1 is out of use: it smells"
+	unhealthy.Unstarted, unhealthy.ExitReason, unhealthy.Unhealthy = false, "exit code 1", "GPU-2 of node n1 is out of use: it smells"
 	if b, ok := explanation(unhealthy); !ok || b.Lines[0].Text != "attempt 3 failed (exit code 1) with an unhealthy device: GPU-2 of node n1 is out of use: it smells" {
 		t.Errorf("an attempt that failed on an unhealthy device is explained by %+v", b)
 	}
 	for name, change := range map[string]func(*store.AllocationChange){
 		"one that runs":         func(a *store.AllocationChange) { a.Ended = false },
-		"one that had started":  func(a *store.AllocationChange) { a.Unclaimed = false },
+		"one that had started":  func(a *store.AllocationChange) { a.Unstarted = false },
 		"one that was killed":   func(a *store.AllocationChange) { a.Outcome = string(lifecycle.Killed) },
 		"one without a reason":  func(a *store.AllocationChange) { a.ExitReason = "" },
 		"one that is completed": func(a *store.AllocationChange) { a.Outcome = string(lifecycle.Completed) },

@@ -202,7 +202,9 @@ func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, chec
 		var pg *pgconn.PgError
 		switch {
 		case errors.As(err, &pg):
-			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, bundleError(pg))
+			if _, stale := bad[c.bundle]; !stale { // else this error follows from a row that has changed
+				bad[c.bundle] = fmt.Errorf("%s: %w", c.what, bundleError(pg))
+			}
 			return c.bundle, nil
 		case err != nil && ctx.Err() == nil && !away(err) && len(list) == 1: // pgx could not send the statement
 			bad[0] = err

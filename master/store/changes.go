@@ -110,7 +110,8 @@ type AllocationChange struct {
 	KillCause  string
 	Started    bool
 	Ended      bool
-	Unclaimed  bool   // no runner has claimed a member; if one has since, the change is stale
+	Unstarted  bool   // no member has started its program
+	Claimed    int    // with Unstarted: how many members' runners have claimed; if another has since, the change is stale
 	Unhealthy  string // its unhealthy devices, for its log; not stored in the row
 	Outcome    string
 	ExitCode   *int
@@ -194,7 +195,7 @@ func queueTrial(b *statements, t TrialChange) {
 }
 
 func queueAllocation(b *statements, a AllocationChange) {
-	if a.Unclaimed {
+	if a.Unstarted {
 		// A claim locks the row. Lock it before the UPDATE: an UPDATE that waits for the
 		// lock would have checked for claims before it waited.
 		b.queue("SELECT FROM allocations WHERE id = $1 FOR NO KEY UPDATE", a.ID)
@@ -210,9 +211,9 @@ func queueAllocation(b *statements, a AllocationChange) {
 			ended_at = CASE WHEN $8 THEN now() END,
 			outcome = nullif($9, ''), exit_code = $10, exit_reason = $11,
 			waiting_reason = coalesce($12, waiting_reason), pool = coalesce($14, pool)
-		WHERE id = $1 AND state = $2 AND NOT ($13 AND EXISTS (
-			SELECT FROM members m WHERE m.allocation_id = $1 AND m.claimed_at IS NOT NULL))`, a.ID, a.Saw, a.State, a.Preempt,
-		a.Kill, a.KillCause, a.Started, a.Ended, a.Outcome, a.ExitCode, a.ExitReason, a.Waiting, a.Unclaimed, a.Pool)
+		WHERE id = $1 AND state = $2 AND NOT ($13 AND $15 <> (
+			SELECT count(*) FROM members m WHERE m.allocation_id = $1 AND m.claimed_at IS NOT NULL))`, a.ID, a.Saw, a.State, a.Preempt,
+		a.Kill, a.KillCause, a.Started, a.Ended, a.Outcome, a.ExitCode, a.ExitReason, a.Waiting, a.Unstarted, a.Pool, a.Claimed)
 	if a.Kill != nil {
 		queueForAttempt(b, WorkStop, a.ID, "(a.tried_at IS NOT NULL OR a.submitted_at IS NOT NULL) AND a.stopped_at IS NULL")
 	}

@@ -35,7 +35,7 @@ func TestGateAgainstTheLoop(t *testing.T) {
 		go func() {
 			ended <- loop.Tx(ctx, func(tx *DB) error {
 				return tx.ApplyChanges(ctx, &Changes{Allocations: []AllocationChange{{ID: id, Saw: "ASSIGNED", State: "TERMINATED",
-					Ended: true, Unclaimed: true, Outcome: "unplaced", ExitReason: "it did not start"}}})
+					Ended: true, Unstarted: true, Outcome: "unplaced", ExitReason: "it did not start"}}})
 			})
 		}()
 		waitBlocked(t, w)
