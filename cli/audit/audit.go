@@ -27,28 +27,28 @@ func New(a *app.App) *cobra.Command {
 
 // filters are the flags that choose entries.
 type filters struct {
-	query        client.AuditQuery
+	request      v1.GetAuditRequest
 	since, until string
 }
 
 func (f *filters) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.query.Username, "user", "", "only the calls of this user")
-	cmd.Flags().StringVar(&f.query.Kind, "kind", "", "only calls about this kind of object, such as experiment or user")
-	cmd.Flags().StringVar(&f.query.Object, "object", "", "only calls about the object with this id or name")
-	cmd.Flags().StringVar(&f.query.Verb, "verb", "", "only create, edit, change, enter, view, administer, login or logout")
-	cmd.Flags().IntVar(&f.query.WorkspaceID, "workspace-id", 0, "only calls about objects in the workspace with this id")
-	cmd.Flags().BoolVar(&f.query.Failed, "failed", false, "only calls that failed or have no result")
+	cmd.Flags().StringVar(&f.request.Username, "user", "", "only the calls of this user")
+	cmd.Flags().StringVar(&f.request.Kind, "kind", "", "only calls about this kind of object, such as experiment or user")
+	cmd.Flags().StringVar(&f.request.Object, "object", "", "only calls about the object with this id or name")
+	cmd.Flags().StringVar(&f.request.Verb, "verb", "", "only create, edit, change, enter, view, administer, login or logout")
+	cmd.Flags().IntVar(&f.request.WorkspaceID, "workspace-id", 0, "only calls about objects in the workspace with this id")
+	cmd.Flags().BoolVar(&f.request.Failed, "failed", false, "only calls that failed or have no result")
 	cmd.Flags().StringVar(&f.since, "since", "", "only entries since this time, or younger than this duration: 2026-11-20T23:17:12Z, 24h")
 	cmd.Flags().StringVar(&f.until, "until", "", "only entries before this time, or older than this duration")
 }
 
-func (f *filters) read(now time.Time) (client.AuditQuery, error) {
+func (f *filters) read(now time.Time) (v1.GetAuditRequest, error) {
 	var err error
-	if f.query.Since, err = moment("--since", f.since, now); err != nil {
-		return f.query, err
+	if f.request.Since, err = moment("--since", f.since, now); err != nil {
+		return f.request, err
 	}
-	f.query.Until, err = moment("--until", f.until, now)
-	return f.query, err
+	f.request.Until, err = moment("--until", f.until, now)
+	return f.request, err
 }
 
 // moment parses a time, or a duration before now.
@@ -69,6 +69,7 @@ func moment(flag, value string, now time.Time) (*time.Time, error) {
 
 func newList(a *app.App) *cobra.Command {
 	var f filters
+	var limit int
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -76,28 +77,28 @@ func newList(a *app.App) *cobra.Command {
 		Short:   "list entries of the audit trail, the newest first",
 		Args:    args.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, err := f.read(time.Now())
+			request, err := f.read(time.Now())
 			if err != nil {
 				return err
 			}
-			if query.Limit < 1 {
-				return args.Wrong(cmd, "--limit %d: expected a number from 1", query.Limit)
+			if limit < 1 {
+				return args.Wrong(cmd, "--limit %d: expected a number from 1", limit)
 			}
-			return runList(cmd.Context(), a, query, format)
+			return runList(cmd.Context(), a, request, limit, format)
 		},
 	}
 	f.flags(cmd)
-	cmd.Flags().IntVar(&f.query.Limit, "limit", 100, "number of entries")
+	cmd.Flags().IntVar(&limit, "limit", 100, "number of entries")
 	format.Flags(cmd)
 	return cmd
 }
 
-func runList(ctx context.Context, a *app.App, query client.AuditQuery, format output.Format) error {
+func runList(ctx context.Context, a *app.App, request v1.GetAuditRequest, limit int, format output.Format) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
-	list, err := client.Collect(c.Audit(ctx, query))
+	list, err := client.Collect(c.Audit(ctx, request, limit))
 	if err != nil {
 		return err
 	}
@@ -131,25 +132,25 @@ func newExport(a *app.App) *cobra.Command {
 		Short: "print all entries as lines of JSON, the newest first",
 		Args:  args.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, err := f.read(time.Now())
+			request, err := f.read(time.Now())
 			if err != nil {
 				return err
 			}
-			return runExport(cmd.Context(), a, query)
+			return runExport(cmd.Context(), a, request)
 		},
 	}
 	f.flags(cmd)
 	return cmd
 }
 
-func runExport(ctx context.Context, a *app.App, query client.AuditQuery) error {
+func runExport(ctx context.Context, a *app.App, request v1.GetAuditRequest) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(a.IO.Out)
 	lines := json.NewEncoder(out)
-	for e, err := range c.Audit(ctx, query) {
+	for e, err := range c.Audit(ctx, request, 0) {
 		if err == nil {
 			err = lines.Encode(e)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newSessions(a *app.App) *cobra.Command {
@@ -18,7 +19,7 @@ func newSessions(a *app.App) *cobra.Command {
 }
 
 func newSessionList(a *app.App) *cobra.Command {
-	var of client.SessionQuery
+	var of v1.GetSessionsRequest
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -34,7 +35,7 @@ func newSessionList(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func runSessionList(ctx context.Context, a *app.App, of client.SessionQuery, format output.Format) error {
+func runSessionList(ctx context.Context, a *app.App, of v1.GetSessionsRequest, format output.Format) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err

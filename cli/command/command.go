@@ -23,7 +23,7 @@ func New(a *app.App) *cobra.Command {
 func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "command", Nouns: "commands",
-		List: func(ctx context.Context, c *client.Client, q client.CommandQuery) ([]tasks.Item, error) {
+		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
 			return tasks.Items(item)(c.Commands(ctx, q))
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,8 +70,7 @@ func runSetGCPolicy(ctx context.Context, a *app.App, o gcPolicyOptions) error {
 		return err
 	}
 	if !o.yes {
-		preview, err := c.PreviewGC(ctx, o.id, url.Values{"save_experiment_best": {strconv.Itoa(o.experimentBest)},
-			"save_trial_best": {strconv.Itoa(o.trialBest)}, "save_trial_latest": {strconv.Itoa(o.trialLatest)}})
+		preview, err := c.PreviewGC(ctx, o.id, v1.PreviewGCRequest{SaveExperimentBest: &o.experimentBest, SaveTrialBest: &o.trialBest, SaveTrialLatest: &o.trialLatest})
 		if err != nil {
 			return err
 		}

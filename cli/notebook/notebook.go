@@ -26,7 +26,7 @@ const running = "Jupyter Notebook is running at"
 func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "notebook", Nouns: "notebooks",
-		List: func(ctx context.Context, c *client.Client, q client.CommandQuery) ([]tasks.Item, error) {
+		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
 			return tasks.Items(item)(c.Notebooks(ctx, q))
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {

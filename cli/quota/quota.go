@@ -35,7 +35,7 @@ func (t *target) flags(cmd *cobra.Command) {
 }
 
 // find looks the names up.
-func (t *target) find(ctx context.Context, c *client.Client) (q client.QuotaQuery, err error) {
+func (t *target) find(ctx context.Context, c *client.Client) (q v1.GetQuotasRequest, err error) {
 	if t.project != "" && t.workspace == "" {
 		return q, &exit.UsageError{Message: "--project-name: name the project's workspace with -w"}
 	}
@@ -157,7 +157,7 @@ func (o *choice) flags(cmd *cobra.Command) {
 }
 
 // request is the choice in the words of the API.
-func (o *choice) request(q client.QuotaQuery) v1.PutQuotaRequest {
+func (o *choice) request(q v1.GetQuotasRequest) v1.PutQuotaRequest {
 	r := v1.PutQuotaRequest{WorkspaceID: q.WorkspaceID, ProjectID: q.ProjectID, UserID: q.UserID, ResourcePool: o.pool, Measure: v1.QuotaMeasureSlots}
 	if o.per.Value != "" {
 		r.Measure, r.Period = v1.QuotaMeasureSlotHours, v1.QuotaPeriod(o.per.Value)

@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
-	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // New is det resources.
@@ -29,13 +29,20 @@ func newAllocations(a *app.App) *cobra.Command {
 		Example: "  det resources allocations 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z",
 		Args:    args.Exactly("the time after which", "the time before which"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return printCSV(cmd.Context(), a, v1.GetAllocationsCSV.Line(), window(given))
+			request, err := window(given)
+			if err != nil {
+				return err
+			}
+			return printCSV(cmd.Context(), a, v1.GetAllocationsCSV, request)
 		},
 	}
 }
 
-func window(given []string) client.UsageQuery {
-	return client.UsageQuery{"timestamp_after": {given[0]}, "timestamp_before": {given[1]}}
+// window parses the arguments of a verb about a time.
+func window(given []string) (*v1.GetUsageRequest, error) {
+	request := &v1.GetUsageRequest{}
+	texts := map[string][]string{"timestampAfter": {given[0]}, "timestampBefore": {given[1]}}
+	return request, v1.ParseQuery(request, func(name string) []string { return texts[name] })
 }
 
 func newRaw(a *app.App) *cobra.Command {
@@ -46,10 +53,14 @@ func newRaw(a *app.App) *cobra.Command {
 		Example: "  det resources raw 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z",
 		Args:    args.Exactly("the time after which", "the time before which"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			if !asJSON {
-				return printCSV(cmd.Context(), a, v1.GetRawUsageCSV.Line(), window(given))
+			request, err := window(given)
+			if err != nil {
+				return err
 			}
-			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return c.RawUsage(cmd.Context(), window(given)) })
+			if !asJSON {
+				return printCSV(cmd.Context(), a, v1.GetRawUsageCSV, request)
+			}
+			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return c.RawUsage(cmd.Context(), *request) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON in place of CSV")
@@ -69,11 +80,11 @@ func newAggregated(a *app.App) *cobra.Command {
 			if monthly {
 				period = v1.ResourceAllocationAggregationPeriodMonthly
 			}
-			q := client.UsageQuery{"start_date": {given[0]}, "end_date": {given[1]}, "period": {string(period)}}
+			request := v1.GetAggregatedUsageRequest{StartDate: given[0], EndDate: given[1], Period: period}
 			if !asJSON {
-				return printCSV(cmd.Context(), a, v1.GetAggregatedUsageCSV.Line(), q)
+				return printCSV(cmd.Context(), a, v1.GetAggregatedUsageCSV, &request)
 			}
-			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return c.AggregatedUsage(cmd.Context(), q) })
+			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return c.AggregatedUsage(cmd.Context(), request) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON in place of CSV")
@@ -81,12 +92,12 @@ func newAggregated(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func printCSV(ctx context.Context, a *app.App, l v1.Line, q client.UsageQuery) error {
+func printCSV[Req any](ctx context.Context, a *app.App, e v1.Endpoint[Req, v1.None], request *Req) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
-	body, err := c.UsageCSV(ctx, l, q)
+	body, err := client.UsageCSV(ctx, c, e, request)
 	if err != nil {
 		return err
 	}

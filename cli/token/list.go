@@ -10,10 +10,11 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newList(a *app.App) *cobra.Command {
-	var query client.TokenQuery
+	var query v1.GetAccessTokensRequest
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:     "list [USERNAME]",
@@ -28,12 +29,12 @@ func newList(a *app.App) *cobra.Command {
 			return runList(cmd.Context(), a, query, format)
 		},
 	}
-	cmd.Flags().BoolVar(&query.Inactive, "show-inactive", false, "also list tokens that expired or were revoked")
+	cmd.Flags().BoolVar(&query.ShowInactive, "show-inactive", false, "also list tokens that expired or were revoked")
 	format.Flags(cmd)
 	return cmd
 }
 
-func runList(ctx context.Context, a *app.App, query client.TokenQuery, format output.Format) error {
+func runList(ctx context.Context, a *app.App, query v1.GetAccessTokensRequest, format output.Format) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func runDescribe(ctx context.Context, a *app.App, ids []int, format output.Forma
 	if err != nil {
 		return err
 	}
-	list, err := client.Collect(c.Tokens(ctx, client.TokenQuery{IDs: ids}))
+	list, err := client.Collect(c.Tokens(ctx, v1.GetAccessTokensRequest{TokenIDs: ids}))
 	if err != nil {
 		return err
 	}

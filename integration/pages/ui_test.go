@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
-	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -146,7 +145,7 @@ searcher: {name: random, metric: val_loss, max_trials: 3, max_length: {batches: 
 		t.Fatalf("a command: %v\n%s", err, out)
 	}
 	uiNotebook(t, r, prefix)
-	commands, err := r.Client.Commands(t.Context(), client.CommandQuery{})
+	commands, err := r.Client.Commands(t.Context(), v1.GetCommandsRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,13 +33,20 @@ func callOf[Req, Resp any](e v1.Endpoint[Req, Resp], params ...any) call {
 	return k
 }
 
-// get calls an endpoint without a request body. With an error the response is empty, as with
-// post.
-func get[Req, Resp any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], query url.Values, params ...any) (*Resp, error) {
+// get calls an endpoint without a request body; request has the parameters of its query, and may be nil.
+// With an error the response is empty, as with post.
+func get[Req, Resp any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], request *Req, params ...any) (*Resp, error) {
 	k := callOf(e, params...)
-	k.query = query
+	k.query = queryOf(request)
 	var out Resp
 	return &out, c.do(ctx, k, &out)
+}
+
+func queryOf[Req any](request *Req) url.Values {
+	if request == nil {
+		return url.Values{}
+	}
+	return v1.FormatQuery(request)
 }
 
 // post calls an endpoint with a body, regardless of its method.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"iter"
-	"net/url"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -18,27 +17,24 @@ type CheckpointQuery struct {
 	States       []v1.CheckpointState
 }
 
-func (k CheckpointQuery) values() url.Values {
-	q := url.Values{}
-	one(q, "sortByAttr", k.SortByAttr)
-	one(q, "sortByMetric", k.SortByMetric)
-	one(q, "orderBy", k.OrderBy)
+func (k CheckpointQuery) request() *v1.GetCheckpointsRequest {
+	r := v1.GetCheckpointsRequest{SortByAttr: k.SortByAttr, SortByMetric: k.SortByMetric, OrderBy: k.OrderBy}
 	for _, s := range k.States {
-		q.Add("states", string(s))
+		r.States = append(r.States, string(s))
 	}
-	return q
+	return &r
 }
 
 // ExperimentCheckpoints lists the checkpoints of all trials of an experiment.
 func (c *Client) ExperimentCheckpoints(ctx context.Context, id int, query CheckpointQuery) iter.Seq2[v1.Checkpoint, error] {
-	return list(ctx, c, v1.ListExperimentCheckpoints, query.Page, query.values(), func(r *v1.GetExperimentCheckpointsResponse) ([]v1.Checkpoint, v1.Pagination) {
+	return list(ctx, c, v1.ListExperimentCheckpoints, query.Page, query.request(), func(r *v1.GetExperimentCheckpointsResponse) ([]v1.Checkpoint, v1.Pagination) {
 		return r.Checkpoints, r.Pagination
 	}, id)
 }
 
 // TrialCheckpoints lists the checkpoints of one trial.
 func (c *Client) TrialCheckpoints(ctx context.Context, id int, query CheckpointQuery) iter.Seq2[v1.Checkpoint, error] {
-	return list(ctx, c, v1.ListTrialCheckpoints, query.Page, query.values(), func(r *v1.GetTrialCheckpointsResponse) ([]v1.Checkpoint, v1.Pagination) {
+	return list(ctx, c, v1.ListTrialCheckpoints, query.Page, query.request(), func(r *v1.GetTrialCheckpointsResponse) ([]v1.Checkpoint, v1.Pagination) {
 		return r.Checkpoints, r.Pagination
 	}, id)
 }

@@ -2,27 +2,9 @@ package client
 
 import (
 	"context"
-	"net/url"
-	"strconv"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
-
-// CommandQuery filters a list of commands, notebooks, shells or TensorBoards. Zero fields have
-// no effect.
-type CommandQuery struct {
-	Users       []string
-	WorkspaceID int
-}
-
-func (query CommandQuery) values() url.Values {
-	q := url.Values{}
-	some(q, "users", query.Users)
-	if query.WorkspaceID != 0 {
-		q.Set("workspaceId", strconv.Itoa(query.WorkspaceID))
-	}
-	return q
-}
 
 // LaunchCommand starts a command.
 func (c *Client) LaunchCommand(ctx context.Context, req v1.LaunchCommandRequest) (*v1.LaunchCommandResponse, error) {
@@ -30,8 +12,8 @@ func (c *Client) LaunchCommand(ctx context.Context, req v1.LaunchCommandRequest)
 }
 
 // Commands lists commands.
-func (c *Client) Commands(ctx context.Context, query CommandQuery) ([]v1.Command, error) {
-	out, err := get(ctx, c, v1.ListCommands, query.values())
+func (c *Client) Commands(ctx context.Context, request v1.GetCommandsRequest) ([]v1.Command, error) {
+	out, err := get(ctx, c, v1.ListCommands, &request)
 	return out.Commands, err
 }
 

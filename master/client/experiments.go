@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/url"
-	"strconv"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -22,23 +20,9 @@ type ExperimentQuery struct {
 	OrderBy   string // ORDER_BY_ASC, ORDER_BY_DESC
 }
 
-func (e ExperimentQuery) values() url.Values {
-	q := url.Values{}
-	if e.Archived != nil {
-		q.Set("archived", strconv.FormatBool(*e.Archived))
-	}
-	some(q, "users", e.Users)
-	some(q, "labels", e.Labels)
-	for _, s := range e.States {
-		q.Add("states", string(s))
-	}
-	one(q, "name", e.Name)
-	one(q, "sortBy", e.SortBy)
-	one(q, "orderBy", e.OrderBy)
-	if e.ProjectID != 0 {
-		q.Set("projectId", strconv.Itoa(e.ProjectID))
-	}
-	return q
+func (e ExperimentQuery) request() *v1.GetExperimentsRequest {
+	return &v1.GetExperimentsRequest{Archived: e.Archived, Users: e.Users, States: e.States, Labels: e.Labels, Name: e.Name, ProjectID: e.ProjectID,
+		Order: v1.Order{SortBy: e.SortBy, OrderBy: e.OrderBy}}
 }
 
 // CreateExperiment submits an experiment. Progress, which may be nil, is called with the
@@ -64,7 +48,7 @@ func (c *Client) Experiment(ctx context.Context, id int) (*v1.GetExperimentRespo
 
 // Experiments lists experiments.
 func (c *Client) Experiments(ctx context.Context, query ExperimentQuery) iter.Seq2[v1.Experiment, error] {
-	return list(ctx, c, v1.ListExperiments, query.Page, query.values(), func(r *v1.GetExperimentsResponse) ([]v1.Experiment, v1.Pagination) {
+	return list(ctx, c, v1.ListExperiments, query.Page, query.request(), func(r *v1.GetExperimentsResponse) ([]v1.Experiment, v1.Pagination) {
 		return r.Experiments, r.Pagination
 	})
 }

@@ -2,9 +2,6 @@ package client
 
 import (
 	"context"
-	"maps"
-	"net/url"
-	"strconv"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -29,14 +26,11 @@ func (c *Client) RemoveTensorboardFiles(ctx context.Context, experiment int) err
 
 // PreviewGC lists what a policy would remove of an experiment's checkpoints. The default of
 // each number is the experiment's own.
-func (c *Client) PreviewGC(ctx context.Context, id int, policy url.Values) (*v1.PreviewGCResponse, error) {
+func (c *Client) PreviewGC(ctx context.Context, id int, policy v1.PreviewGCRequest) (*v1.PreviewGCResponse, error) {
 	var all v1.PreviewGCResponse
 	for {
-		query := maps.Clone(policy)
-		if n := len(all.Checkpoints); n > 0 {
-			query.Set("offset", strconv.Itoa(n))
-		}
-		page, err := get(ctx, c, v1.PreviewGC, query, id)
+		policy.Offset = len(all.Checkpoints)
+		page, err := get(ctx, c, v1.PreviewGC, &policy, id)
 		if err != nil {
 			return nil, err
 		}

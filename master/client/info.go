@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -44,14 +42,7 @@ func (c *Client) PatchMasterConfig(ctx context.Context, req v1.PatchMasterConfig
 
 // MasterLogs reads the log of the masters; a negative offset counts from the end.
 func (c *Client) MasterLogs(ctx context.Context, follow bool, offset int) iter.Seq2[v1.MasterLogsResponse, error] {
-	q := url.Values{}
-	if follow {
-		q.Set("follow", "true")
-	}
-	if offset != 0 {
-		q.Set("offset", strconv.Itoa(offset))
-	}
-	return stream[v1.MasterLogsResponse](ctx, c, v1.StreamMasterLogs, q)
+	return stream[v1.MasterLogsResponse](ctx, c, v1.StreamMasterLogs, &v1.GetMasterLogsRequest{Follow: follow, Window: v1.Window{Offset: offset}})
 }
 
 // ClusterMessage reads the message to all users; nil for none.

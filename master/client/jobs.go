@@ -3,19 +3,17 @@ package client
 import (
 	"context"
 	"iter"
-	"net/url"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Jobs lists the jobs that run or wait in a pool ("": in all pools), in the order of the queue.
 func (c *Client) Jobs(ctx context.Context, pool string, descending bool, p Page) iter.Seq2[v1.RBACJob, error] {
-	q := url.Values{"orderBy": {"ORDER_BY_ASC"}}
+	request := v1.GetJobsRequest{ResourcePool: pool, OrderBy: "ORDER_BY_ASC"}
 	if descending {
-		q.Set("orderBy", "ORDER_BY_DESC")
+		request.OrderBy = "ORDER_BY_DESC"
 	}
-	one(q, "resourcePool", pool)
-	return list(ctx, c, v1.ListJobs, p, q, func(r *v1.GetJobsV2Response) ([]v1.RBACJob, v1.Pagination) { return r.Jobs, r.Pagination })
+	return list(ctx, c, v1.ListJobs, p, &request, func(r *v1.GetJobsV2Response) ([]v1.RBACJob, v1.Pagination) { return r.Jobs, r.Pagination })
 }
 
 // UpdateJobs changes jobs, in order.

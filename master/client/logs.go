@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -36,39 +35,22 @@ type LogQuery struct {
 	Deleted func(lines int64, at time.Time)
 }
 
-func (l LogQuery) values() url.Values {
-	q := url.Values{}
-	if l.Follow {
-		q.Set("follow", "true")
-	}
-	if l.Limit != 0 {
-		q.Set("limit", strconv.Itoa(l.Limit))
-	}
+func (l LogQuery) request() *v1.GetLogsRequest {
+	r := &v1.GetLogsRequest{Follow: l.Follow, Limit: l.Limit, AgentIDs: l.Agents, AllocationIDs: l.Allocations, ContainerIDs: l.Containers,
+		RankIDs: l.Ranks, Sources: l.Sources, Stdtypes: l.Stdtypes, SearchText: l.Search, EnableRegex: l.Regex}
 	if l.Descending {
-		q.Set("orderBy", "ORDER_BY_DESC")
+		r.OrderBy = "ORDER_BY_DESC"
 	}
-	some(q, "agentIds", l.Agents)
-	some(q, "allocationIds", l.Allocations)
-	some(q, "containerIds", l.Containers)
-	for _, r := range l.Ranks {
-		q.Add("rankIds", strconv.Itoa(r))
+	for _, level := range l.Levels {
+		r.Levels = append(r.Levels, string(level))
 	}
-	for _, v := range l.Levels {
-		q.Add("levels", string(v))
-	}
-	some(q, "sources", l.Sources)
-	some(q, "stdtypes", l.Stdtypes)
 	if !l.Before.IsZero() {
-		q.Set("timestampBefore", l.Before.UTC().Format(time.RFC3339Nano))
+		r.TimestampBefore = &l.Before
 	}
 	if !l.After.IsZero() {
-		q.Set("timestampAfter", l.After.UTC().Format(time.RFC3339Nano))
+		r.TimestampAfter = &l.After
 	}
-	one(q, "searchText", l.Search)
-	if l.Regex {
-		q.Set("enableRegex", "true")
-	}
-	return q
+	return r
 }
 
 // A LogRecord is a line of a log. Most callers only print Message, so the rest is not decoded.
@@ -97,7 +79,7 @@ func (c *Client) logs(ctx context.Context, k call, query LogQuery) iter.Seq2[Log
 }
 
 func (c *Client) readLogs(ctx context.Context, k call, query LogQuery) iter.Seq2[LogRecord, error] {
-	k.query = query.values()
+	k.query = queryOf(query.request())
 	if query.Deleted != nil {
 		k.answered = func(h http.Header) {
 			lines, err := strconv.ParseInt(h.Get(v1.LogsDeletedHeader), 10, 64)

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/url"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -19,10 +18,8 @@ type ModelQuery struct {
 
 // Models lists models of the registry.
 func (c *Client) Models(ctx context.Context, query ModelQuery) iter.Seq2[v1.Model, error] {
-	q := url.Values{"workspaceNames": query.WorkspaceNames, "labels": query.Labels}
-	one(q, "sortBy", query.SortBy)
-	one(q, "orderBy", query.OrderBy)
-	return list(ctx, c, v1.ListModels, query.Page, q, func(r *v1.GetModelsResponse) ([]v1.Model, v1.Pagination) { return r.Models, r.Pagination })
+	request := v1.GetModelsRequest{WorkspaceNames: query.WorkspaceNames, Labels: query.Labels, Order: v1.Order{SortBy: query.SortBy, OrderBy: query.OrderBy}}
+	return list(ctx, c, v1.ListModels, query.Page, &request, func(r *v1.GetModelsResponse) ([]v1.Model, v1.Pagination) { return r.Models, r.Pagination })
 }
 
 // Model reads a model by its name or its number.
@@ -64,8 +61,8 @@ func (c *Client) DeleteModel(ctx context.Context, name string) error {
 
 // ModelVersions lists the versions of a model, the newest first.
 func (c *Client) ModelVersions(ctx context.Context, name string, page Page) iter.Seq2[v1.ModelVersion, error] {
-	q := url.Values{"sortBy": {"SORT_BY_VERSION"}, "orderBy": {"ORDER_BY_DESC"}}
-	return list(ctx, c, v1.ListModelVersions, page, q, func(r *v1.GetModelVersionsResponse) ([]v1.ModelVersion, v1.Pagination) {
+	request := v1.GetModelVersionsRequest{Order: v1.Order{SortBy: "SORT_BY_VERSION", OrderBy: "ORDER_BY_DESC"}}
+	return list(ctx, c, v1.ListModelVersions, page, &request, func(r *v1.GetModelVersionsResponse) ([]v1.ModelVersion, v1.Pagination) {
 		return r.ModelVersions, r.Pagination
 	}, name)
 }

@@ -12,8 +12,8 @@ func (c *Client) LaunchNotebook(ctx context.Context, req v1.LaunchNotebookReques
 }
 
 // Notebooks lists notebooks.
-func (c *Client) Notebooks(ctx context.Context, query CommandQuery) ([]v1.Notebook, error) {
-	out, err := get(ctx, c, v1.ListNotebooks, query.values())
+func (c *Client) Notebooks(ctx context.Context, request v1.GetCommandsRequest) ([]v1.Notebook, error) {
+	out, err := get(ctx, c, v1.ListNotebooks, &request)
 	return out.Notebooks, err
 }
 

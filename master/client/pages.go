@@ -50,12 +50,13 @@ func pages[T any](ctx context.Context, p Page, fetch func(context.Context, Page)
 
 // list calls an endpoint whose response is a list, page after page; items returns the records
 // of one response.
-func list[Req, Resp, T any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], page Page, query url.Values,
+func list[Req, Resp, T any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], page Page, request *Req,
 	items func(*Resp) ([]T, v1.Pagination), params ...any) iter.Seq2[T, error] {
 	return pages(ctx, page, func(ctx context.Context, p Page) ([]T, v1.Pagination, error) {
-		p.set(query)
-		out, err := get(ctx, c, e, query, params...)
-		if err != nil {
+		k, out := callOf(e, params...), new(Resp)
+		k.query = queryOf(request)
+		p.set(k.query)
+		if err := c.do(ctx, k, out); err != nil {
 			return nil, v1.Pagination{}, err
 		}
 		records, at := items(out)
@@ -73,17 +74,4 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 		all = append(all, item)
 	}
 	return all, nil
-}
-
-// some adds values to a query under one name.
-func some(q url.Values, name string, values []string) {
-	if len(values) > 0 {
-		q[name] = values
-	}
-}
-
-func one(q url.Values, name, value string) {
-	if value != "" {
-		q.Set(name, value)
-	}
 }

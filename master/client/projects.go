@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/url"
 
 	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -19,11 +18,8 @@ type ProjectQuery struct {
 
 // Projects lists the projects of a workspace.
 func (c *Client) Projects(ctx context.Context, workspace int, query ProjectQuery) iter.Seq2[v1.Project, error] {
-	q := url.Values{}
-	one(q, "name", query.Name)
-	one(q, "sortBy", query.SortBy)
-	one(q, "orderBy", query.OrderBy)
-	return list(ctx, c, v1.ListProjects, query.Page, q, func(r *v1.GetWorkspaceProjectsResponse) ([]v1.Project, v1.Pagination) {
+	request := v1.GetWorkspaceProjectsRequest{Name: query.Name, Order: v1.Order{SortBy: query.SortBy, OrderBy: query.OrderBy}}
+	return list(ctx, c, v1.ListProjects, query.Page, &request, func(r *v1.GetWorkspaceProjectsResponse) ([]v1.Project, v1.Pagination) {
 		return r.Projects, r.Pagination
 	}, workspace)
 }

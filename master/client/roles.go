@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/url"
 
 	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -128,7 +127,7 @@ func (c *Client) RemoveAssignments(ctx context.Context, req v1.RemoveAssignments
 
 // WorkspaceMembers returns the users and groups with roles in a workspace.
 func (c *Client) WorkspaceMembers(ctx context.Context, id int) (*v1.GetGroupsAndUsersAssignedToWorkspaceResponse, error) {
-	return get(ctx, c, v1.ListWorkspaceMembers, url.Values{}, id)
+	return get(ctx, c, v1.ListWorkspaceMembers, nil, id)
 }
 
 // AccessPreview returns what all users have with roles.

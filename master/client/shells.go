@@ -12,8 +12,8 @@ func (c *Client) LaunchShell(ctx context.Context, req v1.LaunchShellRequest) (*v
 }
 
 // Shells lists shells, without their private keys.
-func (c *Client) Shells(ctx context.Context, query CommandQuery) ([]v1.Shell, error) {
-	out, err := get(ctx, c, v1.ListShells, query.values())
+func (c *Client) Shells(ctx context.Context, request v1.GetCommandsRequest) ([]v1.Shell, error) {
+	out, err := get(ctx, c, v1.ListShells, &request)
 	return out.Shells, err
 }
 

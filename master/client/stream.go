@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"net/url"
 
 	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -93,9 +92,9 @@ func parseLine(text []byte) (json.RawMessage, error) {
 }
 
 // stream reads messages of one type.
-func stream[T, Req any](ctx context.Context, c *Client, e v1.Endpoint[Req, v1.None], query url.Values) iter.Seq2[T, error] {
+func stream[T, Req any](ctx context.Context, c *Client, e v1.Endpoint[Req, v1.None], request *Req) iter.Seq2[T, error] {
 	k := callOf(e)
-	k.query = query
+	k.query = queryOf(request)
 	return func(yield func(T, error) bool) {
 		for record, err := range c.lines(ctx, k) {
 			var msg T

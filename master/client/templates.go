@@ -3,15 +3,14 @@ package client
 import (
 	"context"
 	"iter"
-	"net/url"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Templates lists templates.
 func (c *Client) Templates(ctx context.Context, page Page) iter.Seq2[v1.Template, error] {
-	q := url.Values{"sortBy": {"SORT_BY_NAME"}}
-	return list(ctx, c, v1.ListTemplates, page, q, func(r *v1.GetTemplatesResponse) ([]v1.Template, v1.Pagination) { return r.Templates, r.Pagination })
+	request := v1.GetTemplatesRequest{Order: v1.Order{SortBy: "SORT_BY_NAME"}}
+	return list(ctx, c, v1.ListTemplates, page, &request, func(r *v1.GetTemplatesResponse) ([]v1.Template, v1.Pagination) { return r.Templates, r.Pagination })
 }
 
 // Template returns one template.

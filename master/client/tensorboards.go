@@ -12,8 +12,8 @@ func (c *Client) LaunchTensorboard(ctx context.Context, req v1.LaunchTensorboard
 }
 
 // Tensorboards lists TensorBoards.
-func (c *Client) Tensorboards(ctx context.Context, query CommandQuery) ([]v1.Tensorboard, error) {
-	out, err := get(ctx, c, v1.ListTensorboards, query.values())
+func (c *Client) Tensorboards(ctx context.Context, request v1.GetCommandsRequest) ([]v1.Tensorboard, error) {
+	out, err := get(ctx, c, v1.ListTensorboards, &request)
 	return out.Tensorboards, err
 }
 

@@ -3,32 +3,13 @@ package client
 import (
 	"context"
 	"iter"
-	"net/url"
-	"strconv"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// TokenQuery chooses access tokens.
-type TokenQuery struct {
-	Username string
-	Inactive bool  // also those that expired or were revoked
-	IDs      []int // nil: all
-}
-
 // Tokens lists access tokens: the caller's, or an administrator those of all users.
-func (c *Client) Tokens(ctx context.Context, query TokenQuery) iter.Seq2[v1.TokenInfo, error] {
-	q := url.Values{}
-	if query.Username != "" {
-		q.Set("username", query.Username)
-	}
-	if query.Inactive {
-		q.Set("showInactive", "true")
-	}
-	for _, id := range query.IDs {
-		q.Add("tokenIds", strconv.Itoa(id))
-	}
-	return list(ctx, c, v1.ListTokens, Page{}, q, func(r *v1.GetAccessTokensResponse) ([]v1.TokenInfo, v1.Pagination) {
+func (c *Client) Tokens(ctx context.Context, request v1.GetAccessTokensRequest) iter.Seq2[v1.TokenInfo, error] {
+	return list(ctx, c, v1.ListTokens, Page{}, &request, func(r *v1.GetAccessTokensResponse) ([]v1.TokenInfo, v1.Pagination) {
 		return r.TokenInfo, pagination(r.Pagination)
 	})
 }

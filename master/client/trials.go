@@ -3,14 +3,13 @@ package client
 import (
 	"context"
 	"iter"
-	"net/url"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Trials lists the trials of an experiment.
 func (c *Client) Trials(ctx context.Context, experiment int, p Page) iter.Seq2[v1.Trial, error] {
-	return list(ctx, c, v1.ListTrials, p, url.Values{}, func(r *v1.GetExperimentTrialsResponse) ([]v1.Trial, v1.Pagination) {
+	return list(ctx, c, v1.ListTrials, p, nil, func(r *v1.GetExperimentTrialsResponse) ([]v1.Trial, v1.Pagination) {
 		return r.Trials, r.Pagination
 	}, experiment)
 }
@@ -31,11 +30,8 @@ func (c *Client) KillTrial(ctx context.Context, id int) error {
 
 // Workloads lists the reports and checkpoints of a trial, in order of steps.
 func (c *Client) Workloads(ctx context.Context, trial int, batchMetrics bool, p Page) iter.Seq2[v1.WorkloadContainer, error] {
-	q := url.Values{}
-	if batchMetrics {
-		q.Set("includeBatchMetrics", "true")
-	}
-	return list(ctx, c, v1.ListTrialWorkloads, p, q, func(r *v1.GetTrialWorkloadsResponse) ([]v1.WorkloadContainer, v1.Pagination) {
+	request := v1.GetTrialWorkloadsRequest{IncludeBatchMetrics: batchMetrics}
+	return list(ctx, c, v1.ListTrialWorkloads, p, &request, func(r *v1.GetTrialWorkloadsResponse) ([]v1.WorkloadContainer, v1.Pagination) {
 		return r.Workloads, r.Pagination
 	}, trial)
 }

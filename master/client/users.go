@@ -3,19 +3,13 @@ package client
 import (
 	"context"
 	"iter"
-	"net/url"
-	"strconv"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Users lists users; active restricts the list to active or inactive users.
 func (c *Client) Users(ctx context.Context, active *bool, p Page) iter.Seq2[v1.User, error] {
-	q := url.Values{}
-	if active != nil {
-		q.Set("active", strconv.FormatBool(*active))
-	}
-	return list(ctx, c, v1.ListUsers, p, q, func(r *v1.GetUsersResponse) ([]v1.User, v1.Pagination) { return r.Users, pagination(r.Pagination) })
+	return list(ctx, c, v1.ListUsers, p, &v1.GetUsersRequest{Active: active}, func(r *v1.GetUsersResponse) ([]v1.User, v1.Pagination) { return r.Users, pagination(r.Pagination) })
 }
 
 // pagination returns the zero value, which ends a list, for a response without pagination.

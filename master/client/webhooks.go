@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"net/url"
-	"strconv"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -38,7 +36,7 @@ func (c *Client) TestWebhook(ctx context.Context, id int) error {
 
 // WebhookDeliveries lists the newest deliveries of a webhook.
 func (c *Client) WebhookDeliveries(ctx context.Context, id, limit int) ([]v1.WebhookDelivery, error) {
-	out, err := get(ctx, c, v1.ListWebhookDeliveries, url.Values{"limit": {strconv.Itoa(limit)}}, id)
+	out, err := get(ctx, c, v1.ListWebhookDeliveries, &v1.GetWebhookDeliveriesRequest{Limit: &limit}, id)
 	if err != nil {
 		return nil, err
 	}

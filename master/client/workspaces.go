@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/url"
 
 	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -19,11 +18,8 @@ type WorkspaceQuery struct {
 
 // Workspaces lists workspaces.
 func (c *Client) Workspaces(ctx context.Context, query WorkspaceQuery) iter.Seq2[v1.Workspace, error] {
-	q := url.Values{}
-	one(q, "nameCaseSensitive", query.Name)
-	one(q, "sortBy", query.SortBy)
-	one(q, "orderBy", query.OrderBy)
-	return list(ctx, c, v1.ListWorkspaces, query.Page, q, func(r *v1.GetWorkspacesResponse) ([]v1.Workspace, v1.Pagination) {
+	request := v1.GetWorkspacesRequest{NameCaseSensitive: query.Name, Order: v1.Order{SortBy: query.SortBy, OrderBy: query.OrderBy}}
+	return list(ctx, c, v1.ListWorkspaces, query.Page, &request, func(r *v1.GetWorkspacesResponse) ([]v1.Workspace, v1.Pagination) {
 		return r.Workspaces, r.Pagination
 	})
 }

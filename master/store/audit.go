@@ -39,12 +39,20 @@ const auditColumns = `id, at, ended_at, last_at, times, user_id, username, crede
 // maxAuditText is the maximum number of bytes of a name or an error in the audit trail.
 const maxAuditText = 500
 
+// unflushed is a condition that is true, and with which its transaction commits without waiting
+// until PostgreSQL has written it to the disk. The next commit that waits writes this one too. So
+// if a call changes the database, the disk has its entry before the change; and a crash of
+// PostgreSQL may cost a result that is less than a second old, whose call then counts as one
+// whose master ended first.
+const unflushed = `set_config('synchronous_commit', 'off', true) = 'off'`
+
 // BeginAudit inserts the entry of a call that is about to begin, or, if it has a status, of one
 // that has ended.
 func (db *DB) BeginAudit(ctx context.Context, e AuditEntry) (int64, error) {
 	return scalar[int64](ctx, db, `
 		INSERT INTO audit (user_id, username, credential, address, method, path, verb, kind, object, workspace_id, names, status, error, ended_at)
-		VALUES (@user, @username, @credential, @address, @method, @path, @verb, @kind, @object, @workspace, @names::text::jsonb, @status::int, @error, CASE WHEN @status::int IS NOT NULL THEN now() END)
+		SELECT @user::int, @username, @credential, @address, @method, @path, @verb, @kind, @object, @workspace::int, @names::text::jsonb, @status::int, @error, CASE WHEN @status::int IS NOT NULL THEN now() END
+		WHERE @status::int IS NOT NULL OR `+unflushed+`
 		RETURNING id`,
 		pgx.NamedArgs{"user": e.UserID, "username": auditText(e.Username), "credential": e.Credential, "address": auditText(e.Address), "method": e.Method, "path": e.Path,
 			"verb": e.Verb, "kind": e.Kind, "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": nullJSON(e.Names), "status": e.Status, "error": auditText(e.Error)})
@@ -54,7 +62,7 @@ func (db *DB) BeginAudit(ctx context.Context, e AuditEntry) (int64, error) {
 func (db *DB) EndAudit(ctx context.Context, e AuditEntry) error {
 	_, err := db.exec(ctx, `
 		UPDATE audit SET ended_at = now(), user_id = @user, username = @username, object = @object, workspace_id = @workspace, names = @names::text::jsonb, status = @status, error = @error
-		WHERE id = @id AND ended_at IS NULL`,
+		WHERE id = @id AND ended_at IS NULL AND `+unflushed,
 		pgx.NamedArgs{"id": e.ID, "user": e.UserID, "username": auditText(e.Username), "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": nullJSON(e.Names), "status": e.Status, "error": auditText(e.Error)})
 	return err
 }

@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -66,6 +68,32 @@ func ParseQuery(request any, values func(name string) []string) error {
 		}
 	}
 	return nil
+}
+
+// FormatQuery returns the parameters of a request, which points to a struct; ParseQuery parses them to
+// an equal request. It leaves out fields that are zero.
+func FormatQuery(request any) url.Values {
+	query, v := url.Values{}, reflect.ValueOf(request).Elem()
+	for _, p := range Parameters(v.Type()) {
+		field := v.FieldByIndex(p.field)
+		switch {
+		case field.IsZero():
+		case field.Kind() == reflect.Slice:
+			for i := range field.Len() {
+				query.Add(p.Name, formatted(field.Index(i)))
+			}
+		default:
+			query.Set(p.Name, formatted(reflect.Indirect(field)))
+		}
+	}
+	return query
+}
+
+func formatted(v reflect.Value) string {
+	if at, ok := v.Interface().(time.Time); ok {
+		return at.UTC().Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(v.Interface())
 }
 
 // parse parses one value.

@@ -47,6 +47,11 @@ func TestParseQuery(t *testing.T) {
 		case c.message == "" && !reflect.DeepEqual(got, c.want):
 			t.Errorf("%s: %+v", name, got)
 		case c.message == "":
+			var again request
+			sent := FormatQuery(&got)
+			if err := ParseQuery(&again, func(name string) []string { return sent[name] }); err != nil || !reflect.DeepEqual(got, again) {
+				t.Errorf("%s: sent as %v: %+v, %v", name, sent, again, err)
+			}
 		case err == nil || !strings.Contains(err.Error(), c.message) || len(err.Error()) > 1000:
 			t.Errorf("%s: %v", name, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/session"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 type listOptions struct {
@@ -72,7 +73,7 @@ func (k Kind) list(ctx context.Context, a *app.App, o listOptions) error {
 }
 
 func (k Kind) find(ctx context.Context, s *session.Session, o listOptions) ([]Item, error) {
-	var q client.CommandQuery
+	var q v1.GetCommandsRequest
 	if !o.all {
 		q.Users = []string{s.User}
 	}

@@ -40,7 +40,7 @@ type Kind struct {
 	Noun       string // notebook
 	Nouns      string // notebooks
 	Columns    []string
-	List       func(ctx context.Context, c *client.Client, q client.CommandQuery) ([]Item, error)
+	List       func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]Item, error)
 	Get        func(ctx context.Context, c *client.Client, id string) (Item, v1.Struct, error)
 	Kill       func(c *client.Client) func(ctx context.Context, id string) error
 	Prioritize func(c *client.Client) func(ctx context.Context, id string, priority int) error
@@ -55,7 +55,7 @@ func (k Kind) placeholder() string { return strings.ToUpper(k.Noun) + "_ID" }
 // Complete completes IDs.
 func (k Kind) Complete(a *app.App) complete.Func {
 	return complete.Listed(a, func(ctx context.Context, c *client.Client) ([]string, error) {
-		items, err := k.List(ctx, c, client.CommandQuery{})
+		items, err := k.List(ctx, c, v1.GetCommandsRequest{})
 		out := make([]string, len(items))
 		for i, item := range items {
 			out[i] = item.ID + "\t" + item.Description
@@ -83,7 +83,7 @@ func (k Kind) Expand(ctx context.Context, c *client.Client, given []string) ([]s
 			continue
 		}
 		if known == nil {
-			items, err := k.List(ctx, c, client.CommandQuery{})
+			items, err := k.List(ctx, c, v1.GetCommandsRequest{})
 			if err != nil {
 				return nil, err
 			}

@@ -1,6 +1,6 @@
 // All experiments: found, ordered and filtered by the master, read in lots as the
 // table is scrolled, moved by the stream of events.
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { actions, leftOut, perform, type Action } from '../lib/actions';
 import { api, type Query } from '../lib/api';
 import { ago, clock, duration, metric, plural } from '../lib/format';
@@ -164,13 +164,13 @@ export function ExperimentList({ project }: { project?: number }) {
     const t = setTimeout(() => setParams({ name: typed }), settle);
     return () => clearTimeout(t);
   }, [typed]);
-  useEffect(() => setTyped(name), [name]);
+  useLayoutEffect(() => setTyped(name), [name]);
   useEffect(() => {
     if (line.trim() === where) return;
     const t = setTimeout(() => setParams({ where: line.trim() }), 2 * settle);
     return () => clearTimeout(t);
   }, [line]);
-  useEffect(() => setLine((old) => (old.trim() === where ? old : where)), [where]);
+  useLayoutEffect(() => setLine((old) => (old.trim() === where ? old : where)), [where]);
 
   const here = new Map(rows.all().map((e) => [String(e.id), e]));
   const save = async (as: 'csv' | 'json') => {

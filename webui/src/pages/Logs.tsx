@@ -1,5 +1,5 @@
 // The text of all logs: which tasks have lines with it; those that run first, then those that ended last.
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { call } from '../lib/api';
 import { ago, clock } from '../lib/format';
 import { useNow } from '../lib/load';
@@ -25,7 +25,7 @@ export function Logs() {
   useTitle('Search in logs');
   const text = params.value.get('q') ?? '';
   const [typed, setTyped] = useState(text);
-  useEffect(() => setTyped(text), [text]);
+  useLayoutEffect(() => setTyped(text), [text]); // before anybody can type
   const [back, setBack] = useState<string | null>(null); // how far the search has come
   const now = useNow();
   const found = useOlder<FoundLog>(async (before, signal) => {

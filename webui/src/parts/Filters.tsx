@@ -1,5 +1,5 @@
 // The filter of a list as rows to choose from: the line above shows the same thing.
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { call } from '../lib/api';
 import { useLoad } from '../lib/load';
 import { listProjectColumns, type ProjectColumn } from '../lib/types';
@@ -25,7 +25,7 @@ export function Filters({ line, change, project }: { line: string; change: (line
   const [tree, setTree] = useState<Group | null>(() => parse(line));
   const columns = useLoad(async (signal) => (await call(listProjectColumns, { path: [project ?? 0], signal })).columns, [project]);
   // What somebody wrote into the line is shown here; what this form wrote there is here already.
-  useEffect(() => setTree((old) => (old && lineOf(old) === line.trim() ? old : parse(line))), [line]);
+  useLayoutEffect(() => setTree((old) => (old && lineOf(old) === line.trim() ? old : parse(line))), [line]);
   if (!tree) return <section class="composed card" aria-label="composed filter"><p class="faint">This line cannot be shown as rows: it is not complete, or has a <code>not</code>. Change it in the line itself.</p></section>;
   const set = (next: Group) => {
     setTree(next);

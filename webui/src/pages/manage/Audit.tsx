@@ -1,5 +1,5 @@
 // The audit trail: who did what, to which object, from where, and how it ended.
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { asked, entries, entry, exported, kinds, lines, local, mostExported, outcome, pageOf, utc, verbs } from '../../lib/audit';
 import { download } from '../../lib/export';
 import { ago, clock } from '../../lib/format';
@@ -20,7 +20,7 @@ const entryLink = (id: string) => {
 /** A text of the filter. The page is drawn again each second, which must not undo what somebody is typing. */
 function Field({ title, value, set }: { title: string; value: string; set: (text: string) => void }) {
   const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
+  useLayoutEffect(() => setText(value), [value]);
   return (
     <input class="find" aria-label={title} placeholder={title} autocomplete="off" spellcheck={false} value={text}
       onInput={(e) => setText(e.currentTarget.value)} onChange={(e) => set(e.currentTarget.value.trim())} />

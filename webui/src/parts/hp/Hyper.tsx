@@ -1,5 +1,5 @@
 // The hyperparameters of a search: five views of the same trials. What is chosen in one is marked in all.
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { metric as number, plain, plural, roomFor } from '../../lib/format';
 import { axesOf, axisOfValues, chosen, fieldOf, kinds, lengthAxis, metricAxis, parseBrush, short, type Axis, type Brush, type Row } from '../../lib/hp';
 import { go, params, setParams } from '../../lib/router';
@@ -53,7 +53,7 @@ export function Hyper({ e, over, metrics }: { e: Experiment; over: boolean; metr
   }, [data.rows, steps, log, smaller]);
   const said = params.value.get('brush');
   const [brush, setBrush] = useState<Brush>(() => parseBrush(said));
-  useEffect(() => setBrush(parseBrush(said)), [said]);
+  useLayoutEffect(() => setBrush(parseBrush(said)), [said]);
   const { mark, count } = useMemo(() => chosen(field, brush), [field, brush]);
   // While the mouse moves, the axes follow at once, and the other views when it rests.
   const [calm, setCalm] = useState({ field, mark, count });
