@@ -107,6 +107,7 @@ var usedByPages = []struct {
 	{"unarchiveExperiments", UnarchiveExperiments.Line()},
 	{"deleteExperiments", DeleteExperiments.Line()},
 	{"changeJobs", ChangeJobs.Line()},
+	{"listUserSecrets", ListUserSecrets.Line()},
 	{"createWorkspace", CreateWorkspace.Line()},
 	{"getWorkspace", GetWorkspace.Line()},
 	{"changeWorkspace", ChangeWorkspace.Line()},

@@ -933,6 +933,24 @@ const stories = {
     await page.getByText('There is no workspace 99999.').waitFor();
   },
 
+  'somebody sees which secrets a task can mount, and how': async (page) => {
+    await signIn(page, '/manage/secrets');
+    await page.getByText('No secret is offered to you.').waitFor();
+    const offered = [
+      { name: 'tracker', keys: ['token', 'account'], workspaces: ['vision', 'speech'], everywhere: false },
+      { name: 'own', keys: [], workspaces: [], everywhere: true },
+    ];
+    await page.route('**/api/v1/detent/secrets*', (route) => route.fulfill({ json: { secrets: offered, pagination: null } }));
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.reload();
+    const row = rows(page, 'secrets').filter({ hasText: 'tracker' });
+    assert.match(await row.innerText(), /token, account\s*vision, speech/);
+    await row.getByRole('button', { name: 'copy the section that mounts tracker' }).click();
+    await page.getByRole('status').filter({ hasText: 'copied' }).waitFor();
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /secrets:[^]*name: tracker[^]*env: TRACKER_TOKEN/);
+    await sound(page, ['/manage/secrets']);
+  },
+
   'administrators look after users, and others do not': async (page) => {
     const enter = async (name, password = '') => {
       await page.goto(`${url}/manage/users`);
@@ -958,6 +976,24 @@ const stories = {
     await dialog.getByLabel('New password, once more').fill('a second passw0rd of hers');
     await dialog.getByRole('button', { name: 'Set the password' }).click();
     await page.getByRole('status').filter({ hasText: 'password of ui-ada is set' }).waitFor();
+    await page.getByRole('button', { name: 'New user' }).click();
+    await dialog.getByLabel('User name').fill('ui-nightly');
+    await dialog.getByLabel('is a service account').check();
+    assert.equal(await dialog.getByLabel('Password').count() + (await dialog.getByLabel('is an administrator').count()), 0, 'a program has no password, and is no administrator');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('status').filter({ hasText: 'Service account ui-nightly created' }).waitFor();
+    await page.getByLabel('people or programs').selectOption('services');
+    await until('only programs', async () => (await rows(page, 'users').count()) === 1);
+    assert.match(await rows(page, 'users').innerText(), /ui-nightly\s*service account/);
+    assert.equal(await page.getByRole('button', { name: 'set the password of ui-nightly' }).count(), 0);
+    await page.getByLabel('people or programs').selectOption('people');
+    await until('only people', async () => (await rows(page, 'users').filter({ hasText: 'ui-nightly' }).count()) === 0);
+    await page.getByRole('link', { name: 'Access tokens' }).click();
+    await page.getByRole('button', { name: 'New token' }).click();
+    await dialog.getByLabel('It acts as').selectOption({ label: 'ui-nightly' });
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    const nightly = await page.locator('.token').textContent();
+    assert.equal(await page.evaluate(async (t) => (await (await fetch('/api/v1/me', { credentials: 'omit', headers: { Authorization: `Bearer ${t}` } })).json()).user.username, nightly), 'ui-nightly', 'its token is its own');
     await page.getByRole('link', { name: 'Message' }).click();
     await page.getByLabel('Message', { exact: true }).fill('words to all');
     await page.getByRole('button', { name: 'Show to everybody' }).click();

@@ -11,7 +11,7 @@ const reads = [
   [`/experiments/${world.done}/checkpoints`, '**/api/v1/experiments/*/checkpoints*'], [`/experiments/${world.failed}/timeline`, '**/attempts*'], [`/experiments/${world.done}/code`, '**/file_tree*'],
   [`/compare?experiments=${world.done},${world.search}`, `**/api/v1/experiments/${world.done}*`], ['/tasks', '**/api/v1/notebooks*'], [`/tasks/${world.command}`, `**/api/v1/tasks/${world.command}`],
   ['/models', '**/api/v1/models*'], ['/cluster', '**/api/v1/agents*'], [`/nodes/${encodeURIComponent(world.node)}`, '**/api/v1/agents*'], ['/workspaces', '**/api/v1/workspaces?*', '**/api/v1/workspaces'], ['/workspaces/1', '**/api/v1/workspaces/1'], ['/projects/1', '**/api/v1/projects/1'],
-  ['/manage/users', '**/api/v1/users?*'], ['/manage/tokens', '**/api/v1/tokens*'], ['/manage/webhooks', '**/api/v1/webhooks*'], ['/manage/templates', '**/api/v1/templates*'], ['/manage/policies', '**/config-policies/**'],
+  ['/manage/users', '**/api/v1/users?*'], ['/manage/tokens', '**/api/v1/tokens*'], ['/manage/secrets', '**/api/v1/detent/secrets*'], ['/manage/webhooks', '**/api/v1/webhooks*'], ['/manage/templates', '**/api/v1/templates*'], ['/manage/policies', '**/config-policies/**'],
   ['/manage/quotas', '**/api/v1/detent/quotas*'], ['/manage/usage', '**/resources/allocation/aggregated*'], ['/settings', '**/api/v1/detent/sessions*'],
 ];
 
@@ -255,7 +255,7 @@ const stories = {
         await page.getByText(says).first().waitFor();
       }
       const broken = [];
-      for (const path of ['/dashboard', '/experiments', '/tasks', '/models', '/workspaces', '/cluster', '/cluster?tab=queue', '/manage/users', '/manage/tokens', '/manage/webhooks', '/manage/templates', '/manage/policies', '/manage/quotas', '/manage/usage', '/settings', '/launch/notebooks']) {
+      for (const path of ['/dashboard', '/experiments', '/tasks', '/models', '/workspaces', '/cluster', '/cluster?tab=queue', '/manage/users', '/manage/tokens', '/manage/secrets', '/manage/webhooks', '/manage/templates', '/manage/policies', '/manage/quotas', '/manage/usage', '/settings', '/launch/notebooks']) {
         await page.goto(url + path);
         await page.getByRole('heading', { level: 1 }).first().waitFor();
         await until('it is loaded', async () => (await loading(page)) === 0);

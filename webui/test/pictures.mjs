@@ -85,6 +85,7 @@ const pages = () => ({
   queue: '/cluster?tab=queue',
   node: `/nodes/${encodeURIComponent(world.node)}`,
   users: '/manage/users',
+  secrets: '/manage/secrets',
   webhooks: '/manage/webhooks',
   templates: '/manage/templates',
   policies: '/manage/policies',

@@ -131,7 +131,7 @@ export const pagesOf = () => [
   '/experiments', `/experiments/${world.done}`, `/experiments/${world.failed}`, `/experiments/${world.search}`, `/experiments/${world.done}/trials`, `/experiments/${world.search}/trials`,
   `/experiments/${world.done}/checkpoints`, `/experiments/${world.done}/configuration`, `/experiments/${world.done}/logs`,
   `/experiments/${world.done}/fork`, `/experiments/${world.failed}/continue`,
-  '/experiments?compose=1&where=state+%3D+completed+and+hp.lr+%3C+1', '/workspaces', '/workspaces/1', '/projects/1', '/projects/1/notes', '/manage/users', '/manage/tokens', '/manage/webhooks', '/manage/templates', '/manage/policies', '/workspaces/1/policies', '/workspaces/1/pools', '/manage/quotas', '/manage/usage', '/manage/usage?by=pool&from=2025-01-01&until=2026-12-31',
+  '/experiments?compose=1&where=state+%3D+completed+and+hp.lr+%3C+1', '/workspaces', '/workspaces/1', '/projects/1', '/projects/1/notes', '/manage/users', '/manage/tokens', '/manage/secrets', '/manage/webhooks', '/manage/templates', '/manage/policies', '/workspaces/1/policies', '/workspaces/1/pools', '/manage/quotas', '/manage/usage', '/manage/usage?by=pool&from=2025-01-01&until=2026-12-31',
   '/manage/templates?edit=', '/settings', '/tasks', '/tasks?over=1', '/launch/notebooks', '/launch/commands?view=yaml', '/launch/generics', '/models', '/cluster', '/cluster?tab=queue', `/nodes/${encodeURIComponent(world.node)}`, `/tasks/${world.command}`,
   `/compare?experiments=${world.done},${world.search}`, `/experiments/${world.search}/hyperparameters`,
 ];

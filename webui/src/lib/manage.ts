@@ -36,6 +36,8 @@ export const manage = {
   createToken: (body: wire.PostAccessTokenRequest) => call(wire.createToken, { body }),
   revoke: (id: number) => call(wire.changeToken, { path: [id], body: { tokenId: id, setRevoked: true } }),
 
+  secrets: async (signal?: AbortSignal) => (await call(wire.listUserSecrets, { query: many, signal })).secrets,
+
   webhooks: async (signal?: AbortSignal) => (await call(wire.listWebhooks, { signal })).webhooks,
   createWebhook: async (body: wire.Webhook) => (await call(wire.createWebhook, { body })).webhook,
   changeWebhook: (id: number, url: string) => call(wire.changeWebhook, { path: [id], body: { url } }),

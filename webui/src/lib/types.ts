@@ -98,6 +98,7 @@ export const archiveExperiments: Endpoint<BulkRequest, BulkResponse> = { method:
 export const unarchiveExperiments: Endpoint<BulkRequest, BulkResponse> = { method: 'POST', path: '/api/v1/projects/:id/experiments/unarchive' };
 export const deleteExperiments: Endpoint<BulkRequest, BulkResponse> = { method: 'DELETE', path: '/api/v1/projects/:id/experiments/delete' };
 export const changeJobs: Endpoint<UpdateJobQueueRequest, Empty> = { method: 'POST', path: '/api/v1/job-queues' };
+export const listUserSecrets: Endpoint<undefined, GetUserSecretsResponse> = { method: 'GET', path: '/api/v1/detent/secrets' };
 export const createWorkspace: Endpoint<PostWorkspaceRequest, PostWorkspaceResponse> = { method: 'POST', path: '/api/v1/workspaces' };
 export const getWorkspace: Endpoint<undefined, GetWorkspaceResponse> = { method: 'GET', path: '/api/v1/workspaces/:id' };
 export const changeWorkspace: Endpoint<PatchWorkspace, PatchWorkspaceResponse> = { method: 'PATCH', path: '/api/v1/workspaces/:id' };
@@ -1332,6 +1333,18 @@ export interface QueueControl {
 
 export interface UpdateJobQueueRequest {
   updates: QueueControl[];
+}
+
+export interface UserSecret {
+  name: string;
+  keys: string[];
+  workspaces: string[];
+  everywhere: boolean;
+}
+
+export interface GetUserSecretsResponse {
+  pagination: Pagination | null;
+  secrets: UserSecret[];
 }
 
 export interface PostWorkspaceRequest {

@@ -1,4 +1,4 @@
-// What is managed for everybody: users, groups, roles, access tokens, webhooks, templates, policies, pools, quotas, the
+// What is managed for everybody: users, groups, roles, access tokens, secrets, webhooks, templates, policies, pools, quotas, the
 // cluster's message; the audit trail, and usage.
 import type { ComponentType } from 'preact';
 import { lazy } from '../../lib/lazy';
@@ -21,6 +21,7 @@ const parts: Part[] = [
   { key: 'groups', title: 'Groups', ofRoles: lazy(() => import('./Groups').then((m) => m.Groups)) },
   { key: 'roles', title: 'Roles', ofRoles: lazy(() => import('./Roles').then((m) => m.Roles)) },
   { key: 'tokens', title: 'Access tokens', part: lazy(() => import('./Tokens').then((m) => () => <m.Tokens />)) },
+  { key: 'secrets', title: 'Secrets', part: lazy(() => import('./Secrets').then((m) => m.Secrets)) },
   { key: 'webhooks', title: 'Webhooks', part: lazy(() => import('./Webhooks').then((m) => m.Webhooks)) },
   { key: 'templates', title: 'Templates', part: lazy(() => import('./Templates').then((m) => m.Templates)) },
   { key: 'policies', title: 'Policies', part: lazy(() => import('./Policies').then((m) => () => <m.Policies may={!!me.value?.admin} />)) },

@@ -1,4 +1,4 @@
-// Users: who they are, and for administrators what they may do.
+// Users: people, and service accounts, which are programs; for administrators also what they may do.
 import { useMemo, useState } from 'preact/hooks';
 import { ago, clock, plural } from '../../lib/format';
 import { useLoad, useNow } from '../../lib/load';
@@ -17,28 +17,29 @@ export function Users() {
   const users = useLoad((signal) => manage.users(signal), []);
   const name = params.value.get('name') ?? '';
   const inactive = params.value.get('inactive') === '1';
+  const kind = params.value.get('kind') ?? '';
   const [open, setOpen] = useState<'new' | User | null>(null);
   const [secret, setSecret] = useState<User | null>(null);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [question, setQuestion] = useState<Question | null>(null);
   const sort = sortOf({ key: 'name', desc: false });
   const columns: Column<User>[] = [
-    { key: 'name', title: 'User', width: 'minmax(8rem, 2fr)', narrow: true, sort: (u) => u.username.toLowerCase(), render: (u) => <span class="cut" title={u.username}>{u.username}{u.id === me.value?.id && <span class="tag">you</span>}</span> },
+    { key: 'name', title: 'User', width: 'minmax(8rem, 2fr)', narrow: true, sort: (u) => u.username.toLowerCase(), render: (u) => <span class="cut" title={u.username}>{u.username}{u.id === me.value?.id && <span class="tag">you</span>}{u.serviceAccount && <span class="tag">service account</span>}</span> },
     { key: 'display', title: 'Name', width: 'minmax(8rem, 2fr)', sort: (u) => u.displayName.toLowerCase(), render: (u) => <span class="cut" title={u.displayName}>{u.displayName || <span class="faint">–</span>}</span> },
     { key: 'role', title: 'Role', width: '8.5rem', narrow: true, sort: (u) => `${!u.active}${!u.admin}`, render: (u) => (!u.active ? <span class="state off">deactivated</span> : u.admin ? <span class="state run">administrator</span> : <span class="state good">user</span>) },
-    { key: 'remote', title: 'Signs in', width: '9rem', hidden: true, sort: (u) => String(u.remote), render: (u) => (u.remote ? 'with single sign-on' : 'with a password') },
+    { key: 'remote', title: 'Signs in', width: '9rem', hidden: true, sort: (u) => String(u.remote), render: (u) => (u.serviceAccount ? 'with tokens' : u.remote ? 'with single sign-on' : 'with a password') },
     { key: 'seen', title: 'Last sign-in', width: '8rem', sort: (u) => u.lastAuthAt ?? '', render: (u) => (u.lastAuthAt ? <time dateTime={u.lastAuthAt} title={clock(u.lastAuthAt)}>{ago(u.lastAuthAt, now)}</time> : <span class="faint">never</span>) },
     { key: 'id', title: 'ID', width: '4rem', right: true, hidden: true, sort: (u) => u.id, render: (u) => <span class="num">{u.id}</span> },
     ...(admin ? [{ key: 'do', title: ' ', width: '11rem', render: (u: User) => (
       <span class="row end">
         <button type="button" class="quiet" aria-label={`edit ${u.username}`} onClick={() => setOpen(u)}>Edit</button>
-        <button type="button" class="quiet" aria-label={`set the password of ${u.username}`} onClick={() => setSecret(u)}>Password</button>
+        {!u.serviceAccount && <button type="button" class="quiet" aria-label={`set the password of ${u.username}`} onClick={() => setSecret(u)}>Password</button>}
       </span>
     ) }] : []),
   ];
   const rows = useMemo(
-    () => sorted((users.data ?? []).filter((u) => (inactive || u.active) && `${u.username} ${u.displayName}`.toLowerCase().includes(name.toLowerCase())), columns, sort),
-    [users.data, name, inactive, sort.key, sort.desc, now],
+    () => sorted((users.data ?? []).filter((u) => (inactive || u.active) && (!kind || u.serviceAccount === (kind === 'services')) && `${u.username} ${u.displayName}`.toLowerCase().includes(name.toLowerCase())), columns, sort),
+    [users.data, name, inactive, kind, sort.key, sort.desc, now],
   );
   const picked = (users.data ?? []).filter((u) => selected.has(String(u.id)));
   const activate = (on: boolean) => {
@@ -71,6 +72,9 @@ export function Users() {
         ) : (
           <>
             <input type="search" aria-label="search by name" placeholder="Search by name" value={name} onInput={(e) => setParams({ name: e.currentTarget.value })} />
+            <select aria-label="people or programs" value={kind} onChange={(e) => setParams({ kind: e.currentTarget.value })}>
+              <option value="">people and service accounts</option><option value="people">people</option><option value="services">service accounts</option>
+            </select>
             <label class="choice"><input type="checkbox" checked={inactive} onChange={() => setParams({ inactive: inactive ? '' : 1 })} /> deactivated too</label>
             {admin && <button type="button" class="main" onClick={() => setOpen('new')}>New user</button>}
           </>
@@ -85,21 +89,24 @@ export function Users() {
 
 function UserDialog({ of, close, done, secret }: { of: User | null; close: () => void; done: () => void; secret: (u: User) => void }) {
   const self = of?.id === me.value?.id;
+  const [program, setProgram] = useState(!!of?.serviceAccount);
   const act = async (form: FormData) => {
     const fields = { username: text(form, 'username'), displayName: text(form, 'display'), admin: form.has('admin'), active: form.has('active') };
     if (of) await manage.changeUser(of.id, self ? { displayName: fields.displayName } : fields);
-    else await manage.createUser({ user: { ...fields, active: true, id: 0, agentUserGroup: null, lastAuthAt: null, modifiedAt: null, remote: false, serviceAccount: false }, password: String(form.get('password') ?? ''), isHashed: false });
-    say(of ? `User ${of.username} changed` : `User ${fields.username} created`);
+    else await manage.createUser({ user: { ...fields, active: true, id: 0, agentUserGroup: null, lastAuthAt: null, modifiedAt: null, remote: false, serviceAccount: program }, password: String(form.get('password') ?? ''), isHashed: false });
+    say(of ? `User ${of.username} changed` : program ? `Service account ${fields.username} created: it signs in with an access token` : `User ${fields.username} created`);
     done();
   };
   return (
     <Dialog title={of ? `Edit ${of.username}` : 'New user'} open yes={of ? 'Save' : 'Create'} close={close} act={act}>
       <label>User name<input name="username" required={!self} disabled={self} autocomplete="off" spellcheck={false} defaultValue={of?.username ?? ''} /></label>
       <label>Name to show<input name="display" autocomplete="off" defaultValue={of?.displayName ?? ''} /></label>
-      {!of && <label>Password<input name="password" type="password" autocomplete="new-password" /></label>}
-      <label class="choice"><input type="checkbox" name="admin" defaultChecked={!!of?.admin} disabled={self} /> is an administrator</label>
+      {!of && <label class="choice"><input type="checkbox" checked={program} onChange={() => setProgram(!program)} /> is a service account: a program, which signs in with access tokens alone</label>}
+      {!of && !program && <label>Password<input name="password" type="password" autocomplete="new-password" /></label>}
+      {!program && <label class="choice"><input type="checkbox" name="admin" defaultChecked={!!of?.admin} disabled={self} /> is an administrator</label>}
       {of && <label class="choice"><input type="checkbox" name="active" defaultChecked={of.active} disabled={self} /> may sign in</label>}
-      {of && !of.remote && <div><button type="button" onClick={() => secret(of)}>Set the password…</button></div>}
+      {of && !of.remote && !program && <div><button type="button" onClick={() => secret(of)}>Set the password…</button></div>}
+      {of && program && <p class="small"><a href="/manage/tokens">Access tokens</a> sign it in.</p>}
       {self && <p class="faint small">Nobody can take rights from themselves here: ask another administrator.</p>}
     </Dialog>
   );
