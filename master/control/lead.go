@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -36,7 +37,8 @@ func (l *Leadership) extend(from time.Time) {
 }
 
 // Lead calls work whenever this master leads, until ctx ends. Then it resigns, so that
-// another master can take over at once.
+// another master can take over at once. If work returns earlier, Lead resigns too, and waits
+// for a lease's time before it requests the next one, which leaves the turn to other masters.
 //
 // Lead uses a database connection of its own: requests may occupy all others, and the
 // lease would expire although no other master wants it. Each call has a deadline.
@@ -63,7 +65,9 @@ func Lead(ctx context.Context, db *store.DB, holder, address string, log *slog.L
 		if term > 0 {
 			term := &Leadership{Term: term}
 			term.extend(began)
-			serve(ctx, db, holder, term, log, work)
+			if early := serve(ctx, db, holder, term, log, work); early {
+				_ = sleep.For(ctx, lease)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -73,8 +77,9 @@ func Lead(ctx context.Context, db *store.DB, holder, address string, log *slog.L
 	}
 }
 
-// serve runs work for one term, and renews the lease in parallel.
-func serve(ctx context.Context, db *store.DB, holder string, l *Leadership, log *slog.Logger, work func(context.Context, *Leadership)) {
+// serve runs work for one term, and renews the lease in parallel. It returns early if work did so: a
+// master that renews its lease and does not work would keep all others from working.
+func serve(ctx context.Context, db *store.DB, holder string, l *Leadership, log *slog.Logger, work func(context.Context, *Leadership)) (early bool) {
 	log = log.With("term", l.Term)
 	log.Info("this master leads")
 	term, end := context.WithCancel(ctx)
@@ -83,11 +88,13 @@ func serve(ctx context.Context, db *store.DB, holder string, l *Leadership, log 
 	go func() {
 		defer close(done)
 		work(term, l)
+		early = term.Err() == nil
+		end()
 	}()
 	renewLease(term, db, holder, l, log)
 	end()
 	<-done
-	if ctx.Err() != nil {
+	if early || ctx.Err() != nil {
 		resign, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		if err := db.Resign(resign, holder, l.Term); err != nil {
@@ -95,6 +102,7 @@ func serve(ctx context.Context, db *store.DB, holder string, l *Leadership, log 
 		}
 	}
 	log.Info("this master no longer leads")
+	return early
 }
 
 // renewLease renews the lease until ctx ends or the lease is lost.

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,4 +72,41 @@ func TestTheLeaseHasAConnectionOfItsOwn(t *testing.T) {
 	if renewals < 6 || terms < 1 {
 		t.Errorf("the lease was renewed %d times in %d terms while requests held all connections", renewals, terms)
 	}
+}
+
+// TestATermWithoutWorkEnds tests that a master whose work could not begin, such as when the database fails
+// at that moment, does not stay a leader without work: another master leads, or the same one in a later term.
+func TestATermWithoutWorkEnds(t *testing.T) {
+	dsn := pgtest.New(t, "store-"+store.SchemaHash(), store.Migrate)
+	db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	terms := make(chan int64, 8)
+	var masters sync.WaitGroup
+	for _, name := range []string{"m1", "m2"} {
+		masters.Go(func() {
+			Lead(ctx, db, name, "http://"+name, slog.New(slog.DiscardHandler), func(ctx context.Context, l *Leadership) {
+				terms <- l.Term
+				if l.Term > 2 {
+					<-ctx.Done()
+				}
+			})
+		})
+	}
+	for want := int64(1); want <= 3; want++ {
+		select {
+		case got := <-terms:
+			if got != want {
+				t.Errorf("term %d began after term %d", got, want-1)
+			}
+		case <-ctx.Done():
+			t.Fatalf("term %d did not begin", want)
+		}
+	}
+	cancel()
+	masters.Wait()
 }
