@@ -20,9 +20,10 @@ import (
 
 // When cycles run.
 const (
-	maxIdle        = 5 * time.Second       // maximum time between two cycles
-	minCycleGap    = 20 * time.Millisecond // minimum time between the starts of two cycles
-	afterError     = time.Second           // time between a failed cycle and the next
+	maxIdle        = 5 * time.Second        // maximum time between two cycles
+	minCycleGap    = 20 * time.Millisecond  // minimum time between the starts of two cycles
+	maxRest        = 250 * time.Millisecond // maximum pause between a cycle and one that only Nomad or the loop itself asked for
+	afterError     = time.Second            // time between a failed cycle and the next
 	observeTimeout = 10 * time.Second
 )
 
@@ -161,14 +162,35 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 		} else if next := t.backoffs.next(began); !next.IsZero() {
 			wait = min(maxIdle, max(0, time.Until(next)))
 		}
-		l.stats.observe(time.Since(began))
+		took := time.Since(began)
+		l.stats.observe(took)
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(minCycleGap - time.Since(began)):
+		case <-time.After(minCycleGap - took):
+		}
+		if rest(ctx, min(took, maxRest), intent, events) {
+			wait = 0
 		}
 		idle.Reset(wait)
 	}
+}
+
+// rest pauses after a cycle for as long as the cycle took: while thousands of jobs start, cycles would otherwise
+// follow each other, and the calls that start the jobs would wait for a processor. A request of a user or an event
+// of a search ends the pause, and rest returns true.
+func rest(ctx context.Context, d time.Duration, intent, events <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-intent:
+		return true
+	case <-events:
+		return true
+	}
+	return false
 }
 
 func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
