@@ -21,7 +21,7 @@ func jobsSignIn(t *testing.T, r *rig.Rig) {
 	}
 	for _, c := range []struct{ job, audience, want string }{
 		{"nightly", "detent-sign-in:sign-in", "You are logged in as user 'ci'"},
-		{"weekly", "detent-sign-in:sign-in", "the job weekly in Nomad's namespace default may not sign in"},
+		{"weekly", "detent-sign-in:sign-in", "Nomad job weekly in namespace default may not sign in"},
 		{"nightly", "detent-sign-in:another-cluster", "the workload identity is not accepted"},
 	} {
 		if got := runInNomad(t, r, c.job, c.audience); !strings.Contains(got, c.want) {

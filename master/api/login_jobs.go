@@ -9,22 +9,22 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// maxJobSession is the longest time for which a job of Nomad signs in at once.
+// maxJobSession is the longest session of a Nomad job; afterwards the job signs in again.
 const maxJobSession = 12 * time.Hour
 
-// A SignedJob is what the workload identity of a job says.
+// A SignedJob is the Nomad job that a workload identity proves.
 type SignedJob struct {
 	Namespace, JobID string
 	Until            time.Time // when the identity expires
 }
 
-// JobSignIn lets other jobs of Nomad sign in as service accounts.
+// JobSignIn lets Nomad jobs that are no tasks of this cluster, such as those of CI, sign in as service accounts.
 type JobSignIn struct {
 	Jobs   []JobUser
 	Verify func(ctx context.Context, jwt string) (SignedJob, error)
 }
 
-// A JobUser is the service account of a job.
+// A JobUser names the service account as which a Nomad job signs in.
 type JobUser struct{ Namespace, Job, User string }
 
 func (s *JobSignIn) userOf(j SignedJob) (string, error) {
@@ -33,18 +33,18 @@ func (s *JobSignIn) userOf(j SignedJob) (string, error) {
 			return u.User, nil
 		}
 	}
-	return "", fault.New(fault.Forbidden, "the job %s in Nomad's namespace %s may not sign in; job_sign_in in the master's configuration lists the jobs that may", j.JobID, j.Namespace)
+	return "", fault.New(fault.Forbidden, "Nomad job %s in namespace %s may not sign in; job_sign_in in the master's configuration lists the jobs that may", j.JobID, j.Namespace)
 }
 
-// loginJob signs a job of Nomad in, until its identity expires. The identity proves which job asks; only
-// the configuration decides as whom.
+// loginJob signs a Nomad job in, until its workload identity expires. The identity proves which job asks; the
+// configuration alone decides as which service account it signs in.
 func (a *API) loginJob(ctx context.Context, c *call, req *v1.LoginJobRequest) (*v1.LoginResponse, error) {
 	if err := fromElsewhere(c); err != nil {
 		return nil, err
 	}
 	s := a.cfg.JobSignIn
 	if s == nil {
-		return nil, fault.New(fault.NotFound, "jobs of Nomad cannot sign in to this cluster: its configuration has no job_sign_in")
+		return nil, fault.New(fault.NotFound, "Nomad jobs cannot sign in to this cluster: the master's configuration has no job_sign_in")
 	}
 	end, err := a.limitSignIns(ctx, c, "job", maxSignInsPerAddress)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *API) loginJob(ctx context.Context, c *call, req *v1.LoginJobRequest) (*
 	noteUser(c, nil, name)
 	u, err := a.db.UserByName(ctx, name)
 	if fault.Is(err, fault.NotFound) || err == nil && (!u.Service || !u.Active) {
-		return nil, fault.New(fault.Forbidden, "there is no active service account %s, as which the job %s signs in; an admin makes one with det user create %s --service-account", name, job.JobID, name)
+		return nil, fault.New(fault.Forbidden, "Nomad job %s signs in as the service account %s, which does not exist or is not active; an admin creates it with det user create %s --service-account", job.JobID, name, name)
 	}
 	if err != nil {
 		return nil, err

@@ -37,10 +37,10 @@ func TestJobsSignIn(t *testing.T) {
 	}{
 		"":          {401, "not accepted"},
 		"forged":    {401, "not accepted"},
-		"elsewhere": {403, "the job nightly in Nomad's namespace default may not sign in"},
-		"other":     {403, "the job other in Nomad's namespace ci may not sign in"},
-		"person":    {403, "there is no active service account admin"},
-		"absent":    {403, "there is no active service account gone"},
+		"elsewhere": {403, "Nomad job nightly in namespace default may not sign in"},
+		"other":     {403, "Nomad job other in namespace ci may not sign in"},
+		"person":    {403, "service account admin, which does not exist or is not active"},
+		"absent":    {403, "service account gone, which does not exist"},
 		"late":      {401, "has expired"},
 	} {
 		login(identity).says(want.code, want.why)
@@ -64,7 +64,7 @@ func TestJobsSignIn(t *testing.T) {
 	}
 	admin.do("PATCH", fmt.Sprintf("/api/v1/users/%d", id), `{"active":false}`).ok()
 	ci.get("/api/v1/me").is(401)
-	login("nightly").says(403, "there is no active service account ci")
+	login("nightly").says(403, "service account ci, which does not exist or is not active")
 
 	plain := newRig(t)
 	plain.anyone().post("/api/v1/detent/auth/job", `{"identity":"nightly"}`).says(404, "no job_sign_in")

@@ -16,8 +16,8 @@ const maxTokenDescription = 200
 
 // TokenLimits say how long access tokens are valid.
 type TokenLimits struct {
-	Longest time.Duration // 0: no limit
-	Usual   time.Duration // of a token that is created without a lifespan
+	Max     time.Duration // 0: no limit
+	Default time.Duration // of a token that is created without a lifespan
 }
 
 func (a *API) registerTokens() {
@@ -79,7 +79,7 @@ func (a *API) listTokens(ctx context.Context, c *call, req *v1.GetAccessTokensRe
 }
 
 func (a *API) createToken(ctx context.Context, c *call, req *v1.PostAccessTokenRequest) (*v1.PostAccessTokenResponse, error) {
-	// Who has found a token could otherwise keep access after it is revoked.
+	// Otherwise somebody who found a token could create a second one, and keep access after the first is revoked.
 	if c.who.AccessToken {
 		return nil, fault.New(fault.Forbidden, "an access token cannot create another; sign in with det user login")
 	}
@@ -87,7 +87,7 @@ func (a *API) createToken(ctx context.Context, c *call, req *v1.PostAccessTokenR
 	if err != nil {
 		return nil, err
 	}
-	if me.Service { // its session is that of a job, which ends
+	if me.Service { // its session belongs to a Nomad job and ends with that job's identity; a token would outlive both
 		return nil, fault.New(fault.Forbidden, "the service account %s cannot create access tokens; an admin creates them with det token create %s", me.Username, me.Username)
 	}
 	age, err := a.db.SessionAge(ctx, c.who.SessionID)
@@ -132,11 +132,11 @@ func checkTokenDescription(text string) error {
 // life returns how long a token with this lifespan is valid; 0: for ever.
 func (l TokenLimits) life(asked *string) (time.Duration, error) {
 	if asked == nil || *asked == "" {
-		return l.Usual, nil
+		return l.Default, nil
 	}
 	if *asked == "-1" {
-		if l.Longest > 0 {
-			return 0, fault.New(fault.Invalid, "lifespan: tokens must expire within %s on this cluster (tokens.max_days)", days(l.Longest))
+		if l.Max > 0 {
+			return 0, fault.New(fault.Invalid, "lifespan: tokens must expire within %s on this cluster (tokens.max_days)", days(l.Max))
 		}
 		return 0, nil
 	}
@@ -144,8 +144,8 @@ func (l TokenLimits) life(asked *string) (time.Duration, error) {
 	if err != nil || life <= 0 {
 		return 0, fault.New(fault.Invalid, "lifespan: expected a duration such as 720h, or -1 for a token that does not expire, found %q", fault.Clip(*asked))
 	}
-	if l.Longest > 0 && life > l.Longest {
-		return 0, fault.New(fault.Invalid, "lifespan: %s are over the limit of %s (tokens.max_days)", days(life), days(l.Longest))
+	if l.Max > 0 && life > l.Max {
+		return 0, fault.New(fault.Invalid, "lifespan: %s are over the limit of %s (tokens.max_days)", days(life), days(l.Max))
 	}
 	return life, nil
 }

@@ -119,7 +119,7 @@ func TestAccessTokens(t *testing.T) {
 
 func TestLifespans(t *testing.T) {
 	day := 24 * time.Hour
-	bounded, open := TokenLimits{Longest: 10 * day, Usual: 2 * day}, TokenLimits{Usual: 2 * day}
+	bounded, open := TokenLimits{Max: 10 * day, Default: 2 * day}, TokenLimits{Default: 2 * day}
 	for _, c := range []struct {
 		limits TokenLimits
 		asked  string

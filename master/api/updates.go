@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxSubscription is the maximum size of a client's message: it may know many ids.
+	// maxSubscription is the maximum size of a client's message, which lists the ids that the client knows.
 	maxSubscription = 512 << 10
 	// followInterval is the minimum time between two comparisons for one client.
 	followInterval = 250 * time.Millisecond
@@ -186,7 +186,7 @@ func changes[T any](ctx context.Context, f *follower, on *updates.Filter, told *
 	list func(context.Context, auth.Scope, *updates.Filter) ([]updates.Row, error), read func(context.Context, auth.Scope, []int) ([]T, error),
 	deleted func(string) updates.Message, changed func(*T) updates.Message,
 ) error {
-	if on == nil { // without a subscription nothing is said of this kind, as in Determined
+	if on == nil { // the client has not subscribed to this kind, so it receives nothing of it, as in Determined
 		return nil
 	}
 	now, err := list(ctx, scope, on)
@@ -232,7 +232,7 @@ func (f *follower) end(why error) {
 	case fault.Is(why, fault.Forbidden), fault.Is(why, fault.Unauthenticated):
 		code, text = websocket.ClosePolicyViolation, why.Error()
 	default:
-		code, text = websocket.CloseInternalServerErr, "the master cannot go on with this stream; open it again"
+		code, text = websocket.CloseInternalServerErr, "the master cannot continue this stream; open it again"
 	}
 	const most = 123 - len("…") // bytes of a reason; RFC 6455
 	text = fault.ClipTo(text, most)

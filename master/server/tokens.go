@@ -30,9 +30,9 @@ func (c TokensConfig) check(k *checker) {
 }
 
 func (c TokensConfig) limits() api.TokenLimits {
-	l := api.TokenLimits{Usual: time.Duration(c.DefaultDays) * 24 * time.Hour}
+	l := api.TokenLimits{Default: time.Duration(c.DefaultDays) * 24 * time.Hour}
 	if c.MaxDays > 0 {
-		l.Longest = time.Duration(c.MaxDays) * 24 * time.Hour
+		l.Max = time.Duration(c.MaxDays) * 24 * time.Hour
 	}
 	return l
 }

@@ -24,7 +24,7 @@ type Model struct {
 	Labels      []string        `db:"labels"`
 	Metadata    json.RawMessage `db:"metadata"`
 	Archived    bool            `db:"archived"`
-	Versions    int             `db:"versions"` // that it has now
+	Versions    int             `db:"versions"` // how many it has now
 	CreatedAt   time.Time       `db:"created_at"`
 	ModifiedAt  time.Time       `db:"modified_at"`
 }
@@ -132,7 +132,7 @@ func modelTaken(name string) error {
 	return fault.New(fault.Conflict, "a model named %q exists already: avoid names equal to other models (case-sensitive)", name)
 }
 
-// CreateModel inserts a model. Its fields but id and dates are the caller's to fill in.
+// CreateModel inserts a model. The caller fills all fields except the id and the dates.
 func (db *DB) CreateModel(ctx context.Context, m Model) (Model, error) {
 	var id int
 	err := db.Tx(ctx, func(tx *DB) (err error) {

@@ -100,7 +100,7 @@ func (db *DB) ProjectByName(ctx context.Context, workspace, name string) (Projec
 	return p, NoWorkspace(workspace)
 }
 
-// NoProject and NoWorkspace are the errors for what is not there, or not for the caller.
+// NoProject is the error for a project that does not exist or that the caller may not see.
 func NoProject(id int) error { return fault.New(fault.NotFound, "project %d not found", id) }
 
 // NoWorkspace is NoProject for the name of a workspace.
@@ -138,7 +138,7 @@ type ProjectChange struct {
 	Key         *string
 	Description *string
 	Notes       []byte
-	NotesWere   []byte // where given, the notes change only if they are still these
+	NotesWere   []byte // if set, the notes change only if these are still the stored ones
 }
 
 // ChangeProject changes a project.
