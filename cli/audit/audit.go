@@ -1,4 +1,4 @@
-// Package audit is det audit: who did what on the cluster.
+// Package audit has the command det audit: who did what on the cluster.
 package audit
 
 import (

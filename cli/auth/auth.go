@@ -1,4 +1,4 @@
-// Package auth is det auth: signing in with an identity provider.
+// Package auth has the command det auth: signing in with an identity provider.
 package auth
 
 import (

@@ -1,4 +1,4 @@
-// Package configpolicies is det config-policies: fields that administrators set in the configurations of
+// Package configpolicies has the command det config-policies: fields that administrators set in the configurations of
 // users, and limits.
 package configpolicies
 

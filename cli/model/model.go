@@ -1,4 +1,4 @@
-// Package model is det model: names for the checkpoints that matter. A file per verb.
+// Package model has the command det model: the model registry, names and version numbers for checkpoints. A file per verb.
 package model
 
 import (

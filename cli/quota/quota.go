@@ -1,4 +1,4 @@
-// Package quota is det quota, which Determined's det does not have: how many slots a workspace, a
+// Package quota has the command det quota, which Determined's det does not have: how many slots a workspace, a
 // project or a user may hold, and how many slot-hours they may use.
 package quota
 

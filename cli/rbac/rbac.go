@@ -1,4 +1,4 @@
-// Package rbac is det rbac: roles of users and groups.
+// Package rbac has the command det rbac: roles of users and groups.
 package rbac
 
 import (

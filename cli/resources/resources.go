@@ -1,4 +1,4 @@
-// Package resources is det resources: which users and workspaces used how many slots, and how much disk.
+// Package resources has the command det resources: which users and workspaces used how many slots, and how much disk.
 package resources
 
 import (

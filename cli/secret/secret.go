@@ -1,4 +1,4 @@
-// Package secret is det secret: the secrets in Vault that tasks may mount.
+// Package secret has the command det secret: the secrets in Vault that tasks may mount.
 package secret
 
 import (

@@ -1,4 +1,4 @@
-// Package token is det token: access tokens, with which programs sign in without a password.
+// Package token has the command det token: access tokens, with which programs sign in without a password.
 package token
 
 import (

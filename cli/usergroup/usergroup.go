@@ -1,4 +1,4 @@
-// Package usergroup is det user-group: groups of users.
+// Package usergroup has the command det user-group: groups of users.
 package usergroup
 
 import (

@@ -1,4 +1,4 @@
-// Package webhook is det webhook, which Determined's det does not have.
+// Package webhook has the command det webhook, which Determined's det does not have.
 package webhook
 
 import (

@@ -93,7 +93,7 @@ func TestSecretsOfUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	ada.WaitState(t, id, v1.ExperimentStateError)
-	const why = `it may no longer mount its secrets: environment.secrets: there is no secret "tracker" that ada may mount in workspace "vision"`
+	const why = `this task may no longer mount its secrets: environment.secrets: there is no secret "tracker" that ada may mount in workspace "vision"`
 	e, err := ada.Client.Experiment(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)

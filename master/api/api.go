@@ -29,8 +29,8 @@ const (
 	reportBody             = v1.ReportBody
 	contextBody            = v1.FilesBody
 	publicBody             = v1.PublicBody
-	maxPacks               = 2        // contexts that are packed at once, of those that have arrived; one of each user
-	maxLists               = 2        // contexts that are listed at once; one of each user
+	maxPacks               = 2        // contexts that are packed at once; one of each user
+	maxLists               = 2        // contexts whose files are listed at once; one of each user
 	maxReads               = 512      // contexts that are sent at once
 	maxReadsPerUser        = 32       // of those, to one user and the user's tasks
 	maxAnonymous           = 1024     // bodies of callers who are not signed in that are decoded at once
@@ -75,18 +75,18 @@ type Endpoint struct {
 // Config has the settings and the parts of the master that the API uses.
 type Config struct {
 	ClusterName   string
-	LogDays       int // for which the logs of tasks are kept that say nothing else; store.LogsForever
+	LogDays       int // days for which logs are kept of tasks without a retention policy of their own; may be store.LogsForever
 	ClusterID     string
 	MasterID      string
 	Version       string // of Determined's interface: 0.38.1
 	DetentVersion string
 	PublicURL     string
-	NomadUI       string                         // address of Nomad's UI for browsers; "": no links to it
-	RegionUIs     map[string]string              // the same for further regions of Nomad
+	NomadUI       string                         // address of Nomad's UI for browsers; "": the pages have no links to Nomad
+	RegionUIs     map[string]string              // the same for further regions of Nomad, by name
 	BlankLogin    func(remote, host string) bool // whether a client at this address, which calls this host, may sign in with a blank password
 	Tokens        TokenLimits
 	SignIn        *signin.Providers // identity providers; nil: none
-	JobSignIn     *JobSignIn        // jobs of Nomad that may sign in; nil: none
+	JobSignIn     *JobSignIn        // Nomad jobs that may sign in; nil: none
 	SCIM          *SCIMSecrets      // of SCIM clients; nil: no SCIM
 	Pools         pool.Set
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
@@ -97,7 +97,7 @@ type Config struct {
 	// Inventory returns what a node offers to a pool; nil when the node is not in the pool.
 	Inventory func(pool string, node store.NodeRow) *NodeSlots
 	Idle      launch.IdleTimeouts
-	// Measure asks a node what its devices measure; nil: nobody is asked.
+	// Measure asks a node for the measurements of its devices; nil: the API asks no node.
 	Measure func(ctx context.Context, node string) ([]v1.DeviceMeasurement, error)
 	// LaunchError: requests for more slots than a pool has are rejected.
 	LaunchError bool
@@ -115,10 +115,10 @@ type Config struct {
 	// master issues none.
 	CheckStorage func(storage expconf.CheckpointStorage) error
 	Receiving    Receiving
-	// Hosts are the names under which this master is called, beside addresses and
-	// those of the machine itself.
+	// Hosts are host names that requests to this master may name, in addition to IP addresses and
+	// the names of the machine itself.
 	Hosts []string
-	// TrustedProxies may name the client for which they call.
+	// TrustedProxies are the addresses whose X-Forwarded-For the master believes.
 	TrustedProxies []netip.Prefix
 	// CheckpointRoots are the folders below which the master reads checkpoints.
 	CheckpointRoots []string
@@ -135,11 +135,11 @@ type Config struct {
 	// Loop returns how many cycles this master's loop has made, how long the last one
 	// took, and whether this master leads; nil if there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)
-	// Demand returns what pools hold and lack; none if this master does not lead. Nil if there is no loop.
+	// Demand returns how many slots and nodes pools hold and lack; empty if this master does not lead. Nil if there is no loop.
 	Demand func() []PoolDemand
 }
 
-// PoolDemand is what a pool holds and lacks.
+// PoolDemand is how many slots and nodes a pool holds and lacks.
 type PoolDemand struct {
 	Pool                        string
 	Wanted, Held, Idle, Pending int // slots

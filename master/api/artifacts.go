@@ -150,7 +150,7 @@ func (a *API) program(name string) func(context.Context, *call) error {
 		path := ProgramFile(a.cfg.RunnerDir, name, target)
 		sha, err := a.programSHA(path)
 		if errors.Is(err, fs.ErrNotExist) && target != RunnerTarget() {
-			return fault.New(fault.NotFound, "this master has no %s for %s, only for %s; for other platforms an operator puts a build beside it", name, target, RunnerTarget())
+			return fault.New(fault.NotFound, "this master has no %s for %s, only for %s; an operator can put builds for other platforms beside it", name, target, RunnerTarget())
 		}
 		if err != nil {
 			return err

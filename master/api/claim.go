@@ -88,7 +88,7 @@ func (a *API) checkIdentity(w Workload, id string, rank int) error {
 	job, group := jobspecs.JobID(id), jobspecs.GroupName(rank)
 	switch {
 	case len(a.poolsIn(w)) == 0 && w.Region != "":
-		return fault.New(fault.Forbidden, "the identity names Nomad namespace %s in region %s, where no pool of this cluster is", w.Namespace, w.Region)
+		return fault.New(fault.Forbidden, "the identity names Nomad namespace %s in region %s, where this cluster has no pool", w.Namespace, w.Region)
 	case len(a.poolsIn(w)) == 0:
 		return fault.New(fault.Forbidden, "the identity names Nomad namespace %s; tasks of this cluster run in %s", w.Namespace, strings.Join(a.namespaces(), ", "))
 	case w.JobID != job:

@@ -295,7 +295,7 @@ func previewedPolicy(req *v1.PreviewGCRequest, e store.Experiment, s store.Exper
 		"save_trial_latest":    {&policy.TrialLatest, req.SaveTrialLatest, &cfg.CheckpointStorage.SaveTrialLatest},
 	} {
 		if *n.to = *cmp.Or(n.given, n.now); *n.to < 0 {
-			return policy, fault.New(fault.Invalid, "%s: %d does not count checkpoints", name, *n.to)
+			return policy, fault.New(fault.Invalid, "%s: expected a number of checkpoints, 0 or more, found %d", name, *n.to)
 		}
 	}
 	return policy, nil

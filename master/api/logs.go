@@ -160,7 +160,7 @@ func (a *API) taskLogs(ctx context.Context, c *call) error {
 		return fault.New(fault.Invalid, "%w", err)
 	}
 	decoded(c.Ctx)
-	return a.takeTaskLogs(ctx, c, req.Logs)
+	return a.storeTaskLogs(ctx, c, req.Logs)
 }
 
 // oldTaskLogs accepts the same records as a plain list.
@@ -174,14 +174,14 @@ func (a *API) oldTaskLogs(ctx context.Context, c *call) error {
 		return fault.New(fault.Invalid, "%w", err)
 	}
 	decoded(c.Ctx)
-	return a.takeTaskLogs(ctx, c, list)
+	return a.storeTaskLogs(ctx, c, list)
 }
 
 // maxOrigins is the maximum number of changes of the origin in one request, because each costs
 // a commit. Later lines get the last origin.
 const maxOrigins = 64
 
-func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) error {
+func (a *API) storeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) error {
 	if len(list) == 0 {
 		return c.send(&v1.None{})
 	}
@@ -253,7 +253,8 @@ func lineOf(l v1.TaskLog) store.LogLine {
 	return line
 }
 
-// origin caches the source of a member's lines, which never changes after the claim.
+// origin returns the node and container from which a member's lines come. It caches them, because they
+// never change after the claim.
 func (i *taskIO) origin(ctx context.Context, db *store.DB, allocation string, rank int) (store.LogOrigin, error) {
 	key, now := memberKey{allocation, rank}, time.Now()
 	if o, known, _ := i.origins.Get(key, now); known {

@@ -36,7 +36,7 @@ func (a *API) registerMeasurements() {
 
 func (a *API) measureNode(ctx context.Context, _ *call, n node, _ *v1.None) (*v1.NodeMeasurements, error) {
 	if a.cfg.Measure == nil {
-		return nil, fault.New(fault.Unavailable, "this master does not ask nodes what they measure")
+		return nil, fault.New(fault.Unavailable, "this master does not read the measurements of nodes")
 	}
 	m := a.measured
 	if list, fresh, _ := m.known.Get(n.row.ID, time.Now()); fresh {
@@ -46,7 +46,7 @@ func (a *API) measureNode(ctx context.Context, _ *call, n node, _ *v1.None) (*v1
 	case m.turns <- struct{}{}:
 		defer func() { <-m.turns }()
 	case <-ctx.Done():
-		return nil, fault.New(fault.Unavailable, "too many nodes are being asked; try again later")
+		return nil, fault.New(fault.Unavailable, "this master is already reading the measurements of many nodes; try again later")
 	}
 	if list, fresh, _ := m.known.Get(n.row.ID, time.Now()); fresh { // another caller has asked meanwhile
 		return &v1.NodeMeasurements{Devices: list}, nil

@@ -43,7 +43,7 @@ func periodOf(seconds int) (time.Duration, error) {
 // metricOf checks which metric a request is about.
 func metricOf(m v1.MetricOf) (group, name string, err error) {
 	if m.MetricName == "" || len(m.MetricName) > maxMetric {
-		return "", "", fault.New(fault.Invalid, "metricName: a name of at most %d bytes is needed", maxMetric)
+		return "", "", fault.New(fault.Invalid, "metricName: expected a name of 1 to %d bytes", maxMetric)
 	}
 	if m.Group != "" {
 		return m.Group, m.MetricName, nil

@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	maxRechecks  = 8               // questions to a provider at once
-	recheckStep  = 2 * time.Second // between two looks for users who are due
-	recheckTime  = 15 * time.Second
-	recheckStore = 5 * time.Second // for storing an answer, also when the master is stopping
+	maxRechecks  = 8                // questions to a provider at once
+	recheckStep  = 2 * time.Second  // between two searches for users who are due
+	recheckTime  = 15 * time.Second // for one question
+	recheckStore = 5 * time.Second  // for storing an answer, also when the master is stopping
 	// recheckLease is longer than a question, a refresh that has begun at its end (10 seconds), and the storing
 	// of both answers take together, so that no other master asks at the same time.
 	recheckLease  = 40 * time.Second
-	maxRecheckGap = 30 * time.Second // between two questions to a provider that is away
-	// awayAfter is how many failures in a row mean that a provider is away.
+	maxRecheckGap = 30 * time.Second // between two questions to a provider that does not answer
+	// awayAfter is how many failures in a row mean that a provider is unavailable.
 	awayAfter = 3
 	// recheckWarnings limits the warnings about one user.
 	recheckWarnings    = time.Hour
 	maxRecheckWarnings = 1000 // users
 )
 
-// recheckUsers asks the identity providers again and again about users who are signed in, and applies
-// what they answer as a sign-in does. Any number of masters may do it: each claims the users about
-// whom it asks. Each provider is asked by itself, so that none delays another one.
+// recheckUsers repeatedly asks the identity providers about users who are signed in, and applies
+// their answers as a sign-in does. Any number of masters may do it: each claims the users about
+// whom it asks. Each provider has its own rechecker, so that no provider delays another.
 func (a *API) recheckUsers(ctx context.Context) {
 	if a.cfg.SignIn == nil {
 		return
@@ -64,12 +64,12 @@ func (r *rechecker) run(ctx context.Context) {
 	}
 }
 
-// pause grows while the provider is away.
+// pause is the time until the next round; it grows while the provider does not answer.
 func (r *rechecker) pause() time.Duration {
 	return min(recheckStep<<min(r.failed, 10), maxRecheckGap)
 }
 
-// round asks about some users who are due, or about one while the provider is away. It reports whether
+// round asks about some users who are due, or about one while the provider does not answer. It reports whether
 // more may be due.
 func (r *rechecker) round(ctx context.Context) (more bool) {
 	most := maxRechecks
@@ -240,7 +240,7 @@ func (r *rechecker) stored(c store.Check, err error) {
 
 func (r *rechecker) warn(c store.Check, err error) {
 	if r.warned.Take(c.UserID, time.Now()) {
-		r.a.log.Warn("could not apply what an identity provider says about a user; what is known stays", "provider", r.cfg.Name, "username", c.Username, "error", err)
+		r.a.log.Warn("could not apply an identity provider's answer about a user; groups and rights of the user stay as they are", "provider", r.cfg.Name, "username", c.Username, "error", err)
 	}
 }
 

@@ -33,7 +33,7 @@ func (a *API) searchTrials(ctx context.Context, c *call, e store.ExperimentHead,
 	}
 	group, name := cmp.Or(req.Group, store.Validation), req.Metric
 	if name == "" || len(name) > maxMetric || len(group) > maxMetric {
-		return nil, fault.New(fault.Invalid, "metric: a name of at most %d bytes is needed", maxMetric)
+		return nil, fault.New(fault.Invalid, "metric: expected a name of 1 to %d bytes", maxMetric)
 	}
 	resp := &v1.GetSearchTrialsResponse{Time: time.Now()}
 	list, err := a.db.SearchTrials(ctx, f)

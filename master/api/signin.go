@@ -329,7 +329,7 @@ func (a *API) syncGroups(ctx context.Context, userID int, username string, who s
 		return nil, nil, err
 	}
 	if unusable > 0 {
-		a.log.Warn("an identity provider sent names of groups that no group here can have", "provider", cfg.Name, "username", username, "names", unusable)
+		a.log.Warn("an identity provider sent names that groups of this cluster cannot have", "provider", cfg.Name, "username", username, "names", unusable)
 	}
 	if len(joined)+len(left) > 0 {
 		a.rolesChanged()

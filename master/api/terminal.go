@@ -26,7 +26,7 @@ func (a *API) registerTerminal() {
 func (a *API) openTerminal(ctx context.Context, c *call, k store.Task, req *v1.OpenTerminalRequest) error {
 	if !strings.EqualFold(c.Get("Upgrade"), "websocket") {
 		c.Set("Upgrade", "websocket")
-		return fault.New(fault.Invalid, "this opens a WebSocket; send the header Upgrade: websocket")
+		return fault.New(fault.Invalid, "this address opens a WebSocket; send the header Upgrade: websocket")
 	}
 	if a.cfg.Proxy == nil {
 		return fault.New(fault.Unavailable, "the task proxy is disabled on this master")

@@ -67,7 +67,7 @@ func (c *Cluster) VerifyIdentity(ctx context.Context, token string) (Workload, e
 		return Workload{}, fault.Wrap(fault.Unavailable, err, "could not ask Nomad about allocation %s; try again", w.NomadAllocID)
 	}
 	if a.JobID != w.JobID || a.TaskGroup != w.Group {
-		return Workload{}, fault.New(fault.Unauthenticated, "the workload identity names job %s and group %s, its allocation %s and %s", w.JobID, w.Group, a.JobID, a.TaskGroup)
+		return Workload{}, fault.New(fault.Unauthenticated, "the workload identity names Nomad job %s and group %s, but its allocation belongs to job %s and group %s", w.JobID, w.Group, a.JobID, a.TaskGroup)
 	}
 	w.NodeID = a.NodeID
 	// All allocations of jobs with this id, also of an earlier registration.
@@ -126,7 +126,7 @@ func (c *Cluster) VerifyJob(ctx context.Context, token, audience string) (Signed
 	case err != nil:
 		return SignedJob{}, fault.Wrap(fault.Unavailable, err, "could not ask Nomad about allocation %s; try again", said.AllocationID)
 	case a.Namespace != said.Namespace || a.JobID != said.JobID && !strings.HasPrefix(a.JobID, said.JobID+"/"):
-		return SignedJob{}, fault.New(fault.Unauthenticated, "the workload identity names job %s, its allocation %s", said.JobID, a.JobID)
+		return SignedJob{}, fault.New(fault.Unauthenticated, "the workload identity names Nomad job %s, but its allocation belongs to job %s", said.JobID, a.JobID)
 	case a.ClientTerminalStatus() || a.ServerTerminalStatus():
 		return SignedJob{}, fault.New(fault.Unauthenticated, "the workload identity belongs to Nomad allocation %s, which has ended", said.AllocationID)
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// How often the leader says when waiting jobs may start. It rests for foreseeRest times as long as that took, so that
-// a large cluster costs it no more than a twentieth of a core.
+// How often the leader estimates when waiting jobs may start. After an estimate it rests foreseeRest times as long as the
+// estimate took, so that estimates for a large cluster use at most a twentieth of a core.
 const (
 	foreseeEvery = 5 * time.Second
 	foreseeRest  = 20
 )
 
-// foresee stores when waiting jobs may start, again and again, beside the cycle.
+// foresee stores repeatedly when waiting jobs may start, in parallel to the cycle.
 func (t *term) foresee(ctx context.Context) {
 	for {
 		began := time.Now()
@@ -40,8 +40,8 @@ func (t *term) foreseeNow(ctx context.Context) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	d := t.stats.seen()
-	if d == nil { // nothing is scheduled, and the stored forecasts grow old
+	d := t.stats.lastDemand()
+	if d == nil { // the loop schedules nothing; the API shows no forecast that is old
 		return nil
 	}
 	list := d.forecasts(&t.folds.paces)
@@ -53,7 +53,7 @@ func (t *term) foreseeNow(ctx context.Context) (err error) {
 	return err
 }
 
-// forecasts says for each pool with a queue when its jobs may start.
+// forecasts computes for each pool with a queue when its jobs may start.
 func (d *demand) forecasts(known *paces) []store.Forecast {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -242,7 +242,7 @@ func (t *term) cycle(ctx context.Context) error {
 	t.forget(snapshot)
 	snapshot.Handling = t.backoffs.handling(time.Now())
 	plan := Decide(snapshot)
-	t.stats.saw(plan.demand)
+	t.stats.setDemand(plan.demand)
 	t.faults(plan)
 	t.remember(live)
 	changes, err := t.apply(ctx, plan)

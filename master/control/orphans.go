@@ -35,7 +35,7 @@ func (v *view) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 		return fmt.Errorf("orphans: %w", err)
 	}
 	for _, f := range found {
-		v.log.Warn("a job in Nomad carries this cluster's id and has no row in the database; it is stopped after a grace time",
+		v.log.Warn("a job in Nomad has this cluster's id and no row in the database; the master stops it after a grace period",
 			"term", v.lead.Term, "job", f.JobID, "allocation_id", f.AllocationID, "submitted", f.SubmittedAt, "grace", orphanGrace)
 	}
 	all, err := tx.OrphansIn(ctx, v.name, 0, maxOrphans)

@@ -120,10 +120,10 @@ func (t *term) mayMount(a *task.Attempt, s *store.PendingSubmission) error {
 		return err
 	}
 	if !s.OwnerActive || !auth.Can(who, auth.Create, auth.Object{Kind: a.Kind(), WorkspaceID: s.WorkspaceID}) {
-		return fault.New(fault.Invalid, "it mounts secrets (%s), and its owner %s may no longer start work in workspace %q", fault.ClipTo(strings.Join(wanted.Names(), ", "), 300), s.Owner, fault.Clip(s.Workspace))
+		return fault.New(fault.Invalid, "this task mounts secrets (%s), and its owner %s may no longer start work in workspace %q", fault.ClipTo(strings.Join(wanted.Names(), ", "), 300), s.Owner, fault.Clip(s.Workspace))
 	}
 	if err := t.cfg.UserSecrets.Check(wanted, s.Workspace, s.Owner); err != nil {
-		return fault.New(fault.Invalid, "it may no longer mount its secrets: %w", err)
+		return fault.New(fault.Invalid, "this task may no longer mount its secrets: %w", err)
 	}
 	return nil
 }

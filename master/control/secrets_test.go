@@ -276,7 +276,7 @@ func TestSecretsAreCheckedAtEachLaunch(t *testing.T) {
 	b.exit(first, 1)
 	b.settle()
 	second := b.newest(e)
-	const why = `it may no longer mount its secrets: environment.secrets: there is no secret "a" that`
+	const why = `this task may no longer mount its secrets: environment.secrets: there is no secret "a" that`
 	if got := b.text(`SELECT exit_reason FROM allocations WHERE id = $1`, second); second == first || !strings.Contains(got, why) || b.nomad.submit[second] != 0 {
 		t.Errorf("the second attempt %s was submitted %d times, and ended with %q", second, b.nomad.submit[second], got)
 	}

@@ -11,8 +11,8 @@ type stats struct {
 	cycles uint64
 	last   time.Duration
 	leads  bool
-	demand *demand              // as the last cycle saw it; nil if it scheduled nothing
-	idle   map[string]time.Time // since when nodes hold nothing
+	demand *demand              // of the last cycle; nil if it scheduled nothing
+	idle   map[string]time.Time // by node: since when it holds no attempt
 }
 
 func (s *stats) observe(d time.Duration) {
@@ -28,8 +28,8 @@ func (s *stats) clear() {
 	s.demand, s.idle = nil, nil
 }
 
-// saw keeps what a cycle saw of the demand.
-func (s *stats) saw(d *demand) {
+// setDemand keeps the demand of a cycle.
+func (s *stats) setDemand(d *demand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.demand = d; d != nil {
@@ -38,8 +38,8 @@ func (s *stats) saw(d *demand) {
 	}
 }
 
-// seen returns the demand that the last cycle saw; nil if it scheduled nothing.
-func (s *stats) seen() *demand {
+// lastDemand returns the demand of the last cycle; nil if the cycle scheduled nothing.
+func (s *stats) lastDemand() *demand {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.demand
@@ -53,10 +53,10 @@ func (l *Loop) Stats() (cycles uint64, last time.Duration, leads bool) {
 	return l.stats.cycles, l.stats.last, l.stats.leads
 }
 
-// Demand returns what each pool holds and lacks, as the last cycle saw it; nil if this master does
+// Demand returns how many slots and nodes each pool holds and lacks after the last cycle; nil if this master does
 // not lead, or schedules nothing because Nomad's state is not trusted.
 func (l *Loop) Demand() []Demand {
-	d := l.stats.seen()
+	d := l.stats.lastDemand()
 	if d == nil {
 		return nil
 	}

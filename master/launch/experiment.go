@@ -198,7 +198,7 @@ func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.R
 	if err != nil {
 		return err
 	}
-	storage, err := l.cluster.storageUnder(settings)
+	storage, err := l.cluster.defaultStorage(settings)
 	if err != nil {
 		return fault.New(fault.Invalid, "the checkpoint storage of workspace %q: %w", ws.Name, err)
 	}

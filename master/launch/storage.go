@@ -12,14 +12,13 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// maxID is as long as the id of an experiment can become.
+// maxID is the largest id that an experiment can have.
 const maxID = 1<<31 - 1
 
-// placeCheckpoints gives an experiment a part of its bucket that is its own: below
-// the configured prefix and its id. The id is not known yet, so the store adds it;
-// what is put together here is checked as if it were. The submitted text stays as
-// it is, so a fork gets a part of its own as well, also when it was made out of
-// the stored configuration, which has its parent's.
+// placeCheckpoints gives an experiment its own part of a bucket: <configured prefix>/<experiment id>. The
+// store appends the id when it inserts the experiment; the check here uses the longest id. The submitted text
+// does not change, so a fork gets its own part too. A fork of a stored configuration begins with the parent's
+// prefix, from which placeCheckpoints removes the parent's id.
 func (c *Cluster) placeCheckpoints(e *Experiment, cfg *expconf.Config) error {
 	storage := &cfg.CheckpointStorage
 	switch {
@@ -51,9 +50,9 @@ func inConfiguration(err error) error {
 	return nil
 }
 
-// storageUnder is the checkpoint storage that lies under experiments: the
-// workspace's over the cluster's.
-func (c *Cluster) storageUnder(ws store.WorkspaceSettings) (expconf.CheckpointStorage, error) {
+// defaultStorage is the default checkpoint storage for experiments of a workspace: the workspace's
+// settings merged over the cluster's.
+func (c *Cluster) defaultStorage(ws store.WorkspaceSettings) (expconf.CheckpointStorage, error) {
 	if len(ws.CheckpointStorage) == 0 {
 		return c.Storage, nil
 	}
@@ -64,7 +63,7 @@ func (c *Cluster) storageUnder(ws store.WorkspaceSettings) (expconf.CheckpointSt
 	return expconf.Merge(expconf.Raw{CheckpointStorage: own}, expconf.Raw{CheckpointStorage: c.Storage}).CheckpointStorage, nil
 }
 
-// ParseStorage reads a checkpoint storage on its own, which is a part of a document.
+// ParseStorage parses the section checkpoint_storage outside of a configuration.
 func ParseStorage(m map[string]any) (expconf.CheckpointStorage, error) {
 	b, err := json.Marshal(map[string]any{"checkpoint_storage": m})
 	if err != nil {
@@ -74,8 +73,7 @@ func ParseStorage(m map[string]any) (expconf.CheckpointStorage, error) {
 	return raw.CheckpointStorage, err
 }
 
-// ownPrefix is where in its bucket an experiment keeps its checkpoints; "" where
-// that is no bucket.
+// ownPrefix is the prefix of an experiment's checkpoints in their bucket; "" if they are not in a bucket.
 func ownPrefix(config []byte) string {
 	cfg, err := expconf.ParseConfigJSON(config)
 	if err != nil {

@@ -1,4 +1,6 @@
-// Package memory is a bounded cache.
+// Package memory has a cache of bounded size (Memory) and a limit of rates for each key (Rates). A master uses them
+// for what it would otherwise read from the database with every request, and so that no number of keys fills its
+// memory.
 package memory
 
 import (

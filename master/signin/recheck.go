@@ -116,7 +116,7 @@ func (p *provider) refresh(ctx context.Context, cfg *oauth2.Config, token string
 }
 
 func (p *provider) away(err error) error {
-	return fault.Wrap(fault.Unavailable, err, "the identity provider %s does not answer as it should", p.Name)
+	return fault.Wrap(fault.Unavailable, err, "the identity provider %s sent no valid answer", p.Name)
 }
 
 func (p *provider) another() error {
@@ -131,7 +131,7 @@ var errRejected = errors.New("the identity provider rejected the access token")
 func (p *provider) ask(ctx context.Context, found *oidc.Provider, g Grant, claims map[string]any) (Identity, error) {
 	withID := claims != nil
 	if found.UserInfoEndpoint() == "" {
-		return Identity{}, fault.New(fault.Invalid, "the identity provider %s has no address that tells about users (userinfo_endpoint)", p.Name)
+		return Identity{}, fault.New(fault.Invalid, "the identity provider %s has no userinfo_endpoint, at which the master could ask about users", p.Name)
 	}
 	seen := &statusSeen{RoundTripper: p.client.Transport}
 	client := &http.Client{Timeout: requestTimeout, Transport: seen, CheckRedirect: stay}

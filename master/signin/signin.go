@@ -355,7 +355,7 @@ func (p *provider) oauth(ctx context.Context) (*oauth2.Config, *oidc.Provider, e
 		// The library keeps the context for the provider's keys, so it must not end with the call.
 		found, err := oidc.NewProvider(p.with(context.WithoutCancel(ctx)), p.Issuer)
 		if err != nil {
-			p.failed, p.at = fault.Wrap(fault.Unavailable, err, "the identity provider %s does not answer as it should; try again", p.Name), time.Now()
+			p.failed, p.at = fault.Wrap(fault.Unavailable, err, "the identity provider %s sent no valid answer; try again", p.Name), time.Now()
 			return nil, nil, p.failed
 		}
 		p.found = found
@@ -370,7 +370,7 @@ func (p *provider) rejected(err error) error {
 	if errors.As(err, &answer) && answer.ErrorCode != "" {
 		return fault.Wrap(fault.Unauthenticated, err, "the identity provider %s rejected the sign-in: %s", p.Name, fault.Clip(cmp.Or(answer.ErrorDescription, answer.ErrorCode)))
 	}
-	return fault.Wrap(fault.Unavailable, err, "the identity provider %s does not answer as it should; try again", p.Name)
+	return fault.Wrap(fault.Unavailable, err, "the identity provider %s sent no valid answer; try again", p.Name)
 }
 
 // identity checks the ID token, and reads the claims in it. Claims that are missing there are

@@ -1,4 +1,4 @@
-// Package sleep waits.
+// Package sleep waits for a time or for the end of a context, whichever is first.
 package sleep
 
 import (

@@ -91,9 +91,9 @@ func factRows(facts []MemberFact) []factRow {
 	return out
 }
 
-// RecordNodes replaces what is known of the nodes of a region of Nomad: rows of nodes that changed
-// are written, the others are not touched, for this is called four times a minute. What operators want of a
-// node stays. A node that Nomad no longer has is removed.
+// RecordNodes stores the state of the nodes of a region of Nomad. It writes only the rows of nodes that
+// changed, because it runs four times a minute. It leaves the columns that operators set, and deletes the rows of
+// nodes that Nomad no longer has.
 func (db *DB) RecordNodes(ctx context.Context, region string, nodes []NodeRow) error {
 	ids, b := make([]string, len(nodes)), &pgx.Batch{}
 	for i, n := range nodes {
@@ -122,7 +122,7 @@ func (db *DB) RecordNodes(ctx context.Context, region string, nodes []NodeRow) e
 // the job is made from.
 type PendingSubmission struct {
 	task.Row
-	// The owner's rights now, and the workspace: what secrets the attempt may mount.
+	// The workspace, and the owner's rights now: they decide which secrets the attempt may mount.
 	Workspace   string `db:"workspace"`
 	WorkspaceID int    `db:"workspace_id"`
 	OwnerActive bool   `db:"owner_active"`
@@ -134,7 +134,7 @@ type PendingSubmission struct {
 	Nodes   map[string]json.RawMessage `db:"-"` // inventories of its nodes, by id
 }
 
-// Who is the attempt's owner with the rights of now.
+// Who returns the attempt's owner with the owner's present rights.
 func (s *PendingSubmission) Who() (auth.Who, error) {
 	grants, err := readGrants(s.OwnerGrants)
 	return auth.Who{UserID: s.OwnerID, Username: s.Owner, Admin: s.OwnerAdmin, Grants: grants}, err

@@ -103,7 +103,7 @@ func (db *DB) EndCheck(ctx context.Context, c Check, known []byte, period time.D
 	})
 }
 
-// PutOffCheck makes a user due after a period; what is known stays. The user's other sessions come first.
+// PutOffCheck makes a user due after a period, and changes nothing else. The user's other sessions are checked first.
 func (db *DB) PutOffCheck(ctx context.Context, c Check, period time.Duration) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		if _, err := tx.exec(ctx, `UPDATE identities SET due_at = now() + $4::interval * (0.75 + 0.25 * random()) WHERE issuer = $1 AND subject = $2 AND checks = $3`,

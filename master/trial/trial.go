@@ -1,4 +1,4 @@
-// Package trial says how a trial that a search wants becomes rows. The API makes
+// Package trial makes the rows of a trial that a search wants. The API makes
 // the first trials of an experiment in the transaction that makes the experiment,
 // and the control loop makes all others; both use New, so that a trial is the
 // same in both cases.

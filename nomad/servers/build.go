@@ -31,7 +31,7 @@ const buildFlags = "-s -w"
 // repository. So the builder writes a module with the release's go.mod, without these replacements and
 // with the server as a requirement; the release's go.sum verifies everything.
 type builder struct {
-	cache string   // servers lie in folders of it
+	cache string   // contains a folder for each server
 	env   []string // of the go tool
 }
 

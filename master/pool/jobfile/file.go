@@ -17,13 +17,12 @@ import (
 // A File is the job of a pool as it was read, without Nomad.
 type File struct {
 	Source string
-	Sum    string   // SHA-256 of the source, by which is known what Nomad made of it
+	Sum    string   // SHA-256 of the source: the key under which the job that Nomad parsed from it is stored
 	Driver string   // of its task
 	Job    *api.Job // of JSON; nil for HCL, which Nomad parses
 }
 
-// Read reads a job in HCL, or in JSON where it begins with a brace, and finds what is
-// wrong with it.
+// Read reads a job in HCL, or in JSON if it begins with a brace, and returns its errors.
 func Read(src []byte) (*File, []Problem) {
 	sum := sha256.Sum256(src)
 	f := &File{Source: string(src), Sum: hex.EncodeToString(sum[:])}
@@ -52,8 +51,8 @@ func checkDriver(driver string) *Problem {
 	return nil
 }
 
-// shape finds what is wrong with the values of a job that has only allowed names.
-func shape(j *api.Job) []Problem {
+// checkValues returns the errors in the values of a job whose fields are all allowed.
+func checkValues(j *api.Job) []Problem {
 	var problems []Problem
 	fail := func(field, format string, args ...any) {
 		problems = append(problems, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
@@ -75,18 +74,18 @@ func shape(j *api.Job) []Problem {
 	}
 	for name, v := range g.Volumes {
 		if v == nil {
-			fail("job.group.volume", "volume %q: expected what it is, found null", name)
+			fail("job.group.volume", "volume %q: expected a volume, found null", name)
 		} else if task.Driver == pool.RawExec {
-			fail("job.group.volume", "driver raw_exec mounts no volumes; its tasks see the folders of their node, and bind_mounts move them")
+			fail("job.group.volume", "driver raw_exec mounts no volumes: its tasks see the folders of their node; use bind_mounts to show a folder at another path")
 		} else if v.Type != "host" && v.Type != "csi" {
 			fail("job.group.volume", "volume %q: expected type host or csi, found %q", name, v.Type)
 		}
 	}
 	if len(g.Networks) > 1 {
-		fail("job.group.network", "a group has one network, and here are %d", len(g.Networks))
+		fail("job.group.network", "expected one network in the group, found %d", len(g.Networks))
 	}
 	if r := task.Resources; r != nil && r.CPU != nil && r.Cores != nil && *r.CPU > 0 && *r.Cores > 0 {
-		fail("job.group.task.resources", "say cpu, a share in MHz, or cores, whole ones; not both")
+		fail("job.group.task.resources", "set either cpu (a share in MHz) or cores (whole cores), not both")
 	}
 	if mode := pool.GroupNetwork(j); mode != pool.HostNetwork {
 		switch {
@@ -105,7 +104,7 @@ func shape(j *api.Job) []Problem {
 	}
 	for _, c := range pool.Comparisons(j) {
 		if !slices.Contains(pool.Operators(), c.Operator) {
-			fail("job.constraint", "Detent cannot judge the operator %q, and it chooses the nodes; known are %s", c.Operator, strings.Join(pool.Operators(), ", "))
+			fail("job.constraint", "Detent cannot evaluate the operator %q when it chooses nodes; expected one of %s", c.Operator, strings.Join(pool.Operators(), ", "))
 		}
 	}
 	return problems

@@ -150,7 +150,7 @@ func (r *jsonReader) each(m member, t reflect.Type, l *level, path string) {
 	switch v := m.value.(type) {
 	case []any:
 		if (path == "job.group" || path == "job.group.task") && len(v) > 1 {
-			r.fail(m, path, fmt.Sprintf("the job of a pool has one group with one task, and here are %d", len(v)))
+			r.fail(m, path, fmt.Sprintf("the job of a pool has one group with one task, found %d", len(v)))
 		}
 		for _, item := range v {
 			if _, ok := item.([]member); !ok {
@@ -193,7 +193,7 @@ func readJSON(src []byte) (*api.Job, []Problem) {
 	}
 	r.check(root, reflect.TypeFor[api.Job](), job(), "job")
 	if len(r.problems) == 0 {
-		r.problems = shape(wrapped.Job)
+		r.problems = checkValues(wrapped.Job)
 	}
 	return wrapped.Job, r.problems
 }
@@ -213,5 +213,5 @@ func Check(j *api.Job) []Problem {
 	if len(r.problems) > 0 {
 		return r.problems
 	}
-	return shape(j)
+	return checkValues(j)
 }

@@ -367,7 +367,7 @@ def _demand(keys: tuple[str, ...]) -> None:
     missing = [key for key in keys if key not in os.environ]
     if missing:
         raise RuntimeError(
-            f"DET_ALLOCATION_ID says that this is a task of a cluster, but its environment lacks "
+            f"DET_ALLOCATION_ID is set, as in a task of a cluster, but the environment lacks "
             f"{', '.join(missing)}"
         )
 
@@ -388,7 +388,7 @@ def get_cluster_info() -> Optional[ClusterInfo]:
     if info is None or info.allocation_id != allocation:
         if info is not None:
             logger.warning(
-                "%s is about allocation %s, but this is %s: using the environment instead",
+                "%s describes allocation %s, but this is allocation %s: using the environment",
                 _info_path("cluster.json"),
                 info.allocation_id,
                 allocation,

@@ -135,7 +135,7 @@ def test_files_of_another_task_are_not_believed(
     assert info is not None
     assert info.allocation_id == "5.uuid.1"
     assert info.container_addrs == ["127.0.0.1"]
-    assert "is about allocation 4.other.9" in caplog.text
+    assert "describes allocation 4.other.9" in caplog.text
 
 
 def test_other_tasks_have_no_trial(make_task: MakeTask) -> None:

@@ -158,7 +158,7 @@ func asked(ctx context.Context, database string, id int) string {
 // usable returns an error if the calling thread may not write to a folder.
 func usable(dir string) error {
 	if info, err := os.Stat(dir); dir == "/" || err != nil || !info.IsDir() || !writable(dir) {
-		return errors.New("no home")
+		return errors.New("not a folder that the account may write")
 	}
 	return nil
 }

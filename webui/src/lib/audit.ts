@@ -5,7 +5,7 @@ import { listAudit, type AuditEntry, type AuditResponse } from './types';
 export const verbs = ['create', 'edit', 'change', 'delete', 'assign', 'enter', 'view', 'administer', 'login', 'logout'];
 export const kinds = ['experiment', 'trial', 'checkpoint', 'notebook', 'shell', 'command', 'tensorboard', 'task', 'job', 'model', 'template', 'webhook', 'project', 'workspace', 'user', 'group', 'role', 'access token', 'session', 'pool', 'agent', 'cluster'];
 
-export const mostExported = 100_000;
+export const maxExported = 100_000;
 const page = 1000; // what the master sends at once
 
 // The names of the filters, in the address of the page and in the query.
@@ -76,7 +76,7 @@ export async function entry(id: string, signal?: AbortSignal): Promise<AuditEntr
 }
 
 // all reads the entries that match, the newest first, up to the most that one export has.
-export async function all(read: (before: string) => Promise<AuditResponse>, progress: (n: number) => void, most = mostExported): Promise<{ list: AuditEntry[]; cut: boolean }> {
+export async function all(read: (before: string) => Promise<AuditResponse>, progress: (n: number) => void, most = maxExported): Promise<{ list: AuditEntry[]; cut: boolean }> {
   const list: AuditEntry[] = [];
   let before = '';
   for (;;) {

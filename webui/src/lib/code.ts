@@ -7,7 +7,7 @@ export interface File {
   size: number;
 }
 
-export const mostBytes = 1 << 20; // of a file that is shown
+export const maxBytes = 1 << 20; // of a file that is shown
 
 export function filesOf(tree: readonly FileNode[]): File[] {
   return tree.flatMap((n) => (n.isDir ? filesOf(n.files ?? []) : [{ path: n.path, size: n.contentLength }])).sort((a, b) => a.path.localeCompare(b.path));

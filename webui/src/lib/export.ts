@@ -1,6 +1,6 @@
 // Exports all matches of a list as a file: CSV for tables, JSON for programs.
 import type { Query } from './api';
-import { matches, mostMatches } from './matches';
+import { matches, maxMatches } from './matches';
 import { say } from './toast';
 import type { Experiment } from './types';
 
@@ -29,7 +29,7 @@ const fields: [string, (e: Experiment) => Cell][] = [
 export const experimentsAsCsv = (list: readonly Experiment[]): string => csv(fields.map(([name]) => name), list.map((e) => fields.map(([, value]) => value(e))));
 
 export async function saveExperiments(as: 'csv' | 'json', query: Query, total: number): Promise<void> {
-  if (total > mostMatches) say(`The first ${mostMatches.toLocaleString('en')} of ${total.toLocaleString('en')} are exported; narrow the filter for the others`);
+  if (total > maxMatches) say(`The first ${maxMatches.toLocaleString('en')} of ${total.toLocaleString('en')} are exported; narrow the filter for the others`);
   const list = await matches(query);
   const text = as === 'csv' ? experimentsAsCsv(list) : `${JSON.stringify(list, null, 2)}\n`;
   download(`experiments.${as}`, text, as === 'csv' ? 'text/csv;charset=utf-8' : 'application/json');

@@ -24,8 +24,8 @@ const forests = 20;
 const trees = 8;
 const deepest = 9;
 const leaf = 3;
-export const mostTrials = 1500; // that are looked at
-export const fewestTrials = 12; // with fewer, nothing can be said
+export const maxTrials = 1500; // that are looked at
+export const minTrials = 12; // with fewer, nothing can be said
 
 // random is a generator of numbers from 0 to 1 that starts again with its seed.
 export function random(seed: number): () => number {
@@ -89,13 +89,13 @@ function predict(node: Node, x: Float32Array[], i: number, swapped: number, othe
 export function importance(p: Problem, seed = 1): Result | null {
   const next = random(seed);
   let keep = [...p.ranks.keys()].filter((i) => !Number.isNaN(p.ranks[i]!));
-  if (keep.length < fewestTrials || p.columns.length === 0) return null;
-  if (keep.length > mostTrials) {
-    for (let i = 0; i < mostTrials; i++) {
+  if (keep.length < minTrials || p.columns.length === 0) return null;
+  if (keep.length > maxTrials) {
+    for (let i = 0; i < maxTrials; i++) {
       const j = i + Math.floor(next() * (keep.length - i));
       [keep[i], keep[j]] = [keep[j]!, keep[i]!];
     }
-    keep = keep.slice(0, mostTrials);
+    keep = keep.slice(0, maxTrials);
   }
   const y = Float32Array.from(keep, (i) => p.ranks[i]!);
   // A trial without the hyperparameter is beside all others: below the smallest.

@@ -3,7 +3,7 @@ import { pathOf, search } from './api';
 import { openTerminal } from './types';
 
 export const partSize = 16_000; // bytes of input in one message
-export const mostTyped = 500_000; // bytes of one paste
+export const maxTyped = 500_000; // bytes of one paste
 const tellEvery = 32_000; // bytes of output
 
 // partsOf cuts input into messages.

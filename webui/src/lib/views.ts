@@ -1,7 +1,7 @@
 // Saved views: names for addresses of lists with their filters, order and columns.
 
 const prefix = 'view.';
-export const mostName = 100;
+export const maxName = 100;
 
 export interface View {
   name: string;

@@ -185,11 +185,11 @@ export function ExperimentList({ project }: { project?: number }) {
   const selectAll = async () => {
     setReading(true);
     try {
-      const { matches, mostMatches } = await import('../lib/matches');
+      const { matches, maxMatches } = await import('../lib/matches');
       const all = await matches(asked);
       others.current = new Map(all.map((e) => [String(e.id), e]));
       setSelected(new Set(others.current.keys()));
-      if ((rows.total ?? 0) > mostMatches) say(`The first ${plural(mostMatches, 'match', 'matches')} are selected`);
+      if ((rows.total ?? 0) > maxMatches) say(`The first ${plural(maxMatches, 'match', 'matches')} are selected`);
     } catch (error) {
       complain('Select all matches', error);
     } finally {

@@ -10,7 +10,7 @@ import { Copy, Empty, Fact, Loading, Problem } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
 
 const measureEvery = 10_000; // milliseconds
-const mostPast = 50; // attempts that ran there
+const maxPast = 50; // attempts that ran there
 
 export function NodePage({ params: { id = '' } }: { params: Record<string, string> }) {
   useTitle(`Node ${id}`);
@@ -36,7 +36,7 @@ export function NodePage({ params: { id = '' } }: { params: Record<string, strin
     const timer = setInterval(() => document.visibilityState === 'visible' && devices.reload(), measureEvery);
     return () => clearInterval(timer);
   }, [id]);
-  const past = useLoad((signal) => api.nodeAttempts(id, { limit: mostPast }, signal), [id, loaded.data && Object.keys(loaded.data.agents.find((a) => a.id === id)?.containers ?? {}).sort().join()]);
+  const past = useLoad((signal) => api.nodeAttempts(id, { limit: maxPast }, signal), [id, loaded.data && Object.keys(loaded.data.agents.find((a) => a.id === id)?.containers ?? {}).sort().join()]);
   const users = useMemo(() => {
     const by = new Map<string, AllocationSummary>();
     for (const a of Object.values(loaded.data?.live ?? {})) for (const r of a.resources) by.set(r.containerId, a);

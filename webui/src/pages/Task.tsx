@@ -15,7 +15,7 @@ import { lazy } from '../lib/lazy';
 import { link, params } from '../lib/router';
 import { me } from '../lib/session';
 import { useTitle } from '../parts/Shell';
-import { killQuestion, kindNames, opened, stateOf, type Listed } from './Tasks';
+import { killQuestion, kindNames, openAddress, stateOf, type Listed } from './Tasks';
 
 const Terminal = lazy(() => import('../parts/Terminal').then((m) => m.Terminal));
 
@@ -52,7 +52,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
   }
   const attempt = loaded.data.task.allocations[0];
   const over = t ? ended(t.state) : !!attempt?.endTime;
-  const to = t && opened(t);
+  const to = t && openAddress(t);
   const tree = loaded.data.tree ?? [];
   const paused = t?.taskState?.endsWith('PAUSED');
   const stopping = t?.taskState?.includes('STOPPING'); // its attempt has not ended yet: the master rejects Pause and Unpause

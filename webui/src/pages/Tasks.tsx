@@ -22,16 +22,16 @@ export const kindNames: Record<AnyKind, string> = {
   notebooks: 'Notebook', tensorboards: 'TensorBoard', shells: 'Shell', commands: 'Command',
 };
 
-const mostDepth = 8; // that is shown by more space
+const maxIndent = 8; // deeper tasks of a tree are not indented further
 
-// stateOf is the state of a task; a generic one that is paused has no attempt to say so.
+// stateOf is the state of a task. A paused generic task has no attempt, so only its own state shows the pause.
 export function stateOf(t: Task): string {
   const own = t.taskState?.replace('GENERIC_TASK_STATE_', '') ?? '';
   return own && own !== 'ACTIVE' ? own : t.state;
 }
 
-// opened is where a task is looked at; commands have no page.
-export function opened(t: Listed): string | null {
+// openAddress is where the button Open of a task leads; null for tasks without it, such as commands and ended tasks.
+export function openAddress(t: Listed): string | null {
   if (t.kind === 'shells' && !ended(t.state) && (t.userId === me.value?.id || me.value?.admin)) return `/tasks/${t.id}?view=terminal`;
   if (ended(t.state) || (t.kind !== 'notebooks' && t.kind !== 'tensorboards')) return null;
   if (bare(t.state) === 'RUNNING' && t.serviceAddress) return t.serviceAddress;
@@ -93,7 +93,7 @@ export function Tasks() {
     { key: 'exit', title: 'Exit', width: 'minmax(6rem, 2fr)', hidden: !all, render: (t) => <span class="cut faint" title={t.exitStatus}>{t.exitStatus}</span> },
     { key: 'id', title: 'ID', width: '6rem', hidden: true, render: (t) => <code title={t.id}>{t.id.slice(0, 8)}</code> },
     { key: 'do', title: ' ', width: '8rem', narrow: true, render: (t) => {
-      const to = opened(t);
+      const to = openAddress(t);
       return (
         <span class="row end">
           {to && <a class="button" href={to} target="_blank" rel="noreferrer">Open</a>}
@@ -107,7 +107,7 @@ export function Tasks() {
     return flatten(list);
   }, [tasks.data, kind, all, sort.key, sort.desc]);
   depths.clear();
-  for (const r of rows) depths.set(r.item.id, Math.min(r.depth, mostDepth));
+  for (const r of rows) depths.set(r.item.id, Math.min(r.depth, maxIndent));
   return (
     <div class="page full">
       <div class="head">

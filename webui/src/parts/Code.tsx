@@ -2,7 +2,7 @@
 // Markdown and pictures. No part of it runs.
 import { useMemo, useState } from 'preact/hooks';
 import Anser from 'anser';
-import { downloadOf, filesOf, mostBytes, textOf, treeOf } from '../lib/code';
+import { downloadOf, filesOf, maxBytes, textOf, treeOf } from '../lib/code';
 import { bytes, clock, plural } from '../lib/format';
 import { useLoad } from '../lib/load';
 import { read, type Output } from '../lib/notebook';
@@ -12,7 +12,7 @@ import { paintCode } from '../lib/paint';
 import { Copy, Empty, Loading, Problem } from './bits';
 import { Markdown } from './Markdown';
 
-const mostLines = 20_000;
+const maxLines = 20_000;
 
 export function Code({ experiment }: { experiment: number }) {
   const tree = useLoad((signal) => treeOf(experiment, signal), [experiment]);
@@ -68,7 +68,7 @@ function Branch({ node, at }: { node: FileNode; at: string }) {
 
 function File({ experiment, path, size, time }: { experiment: number; path: string; size: number; time: string | undefined }) {
   const plainly = params.value.get('source') === '1';
-  const large = size > mostBytes;
+  const large = size > maxBytes;
   const loaded = useLoad(async (signal) => (large ? null : { text: await textOf(experiment, path, signal) }), [experiment, path]);
   const text = loaded.data?.text;
   const rendered = /\.(ipynb|md|markdown)$/i.test(path);
@@ -81,13 +81,13 @@ function File({ experiment, path, size, time }: { experiment: number; path: stri
         {typeof text === 'string' && <Copy text={text} what="file" />}
         <a class="button quiet" href={downloadOf(experiment, path)} download={path.split('/').pop()}>download</a>
       </div>
-      {loaded.error ? <Problem what={`Could not load ${path}.`} error={loaded.error} retry={loaded.reload} /> : large ? <Empty title={`The file is larger than ${bytes(mostBytes)}.`}><p>Download it to read it.</p></Empty> : loaded.data === undefined ? <Loading lines={5} />
+      {loaded.error ? <Problem what={`Could not load ${path}.`} error={loaded.error} retry={loaded.reload} /> : large ? <Empty title={`The file is larger than ${bytes(maxBytes)}.`}><p>Download it to read it.</p></Empty> : loaded.data === undefined ? <Loading lines={5} />
         : text === null ? <Empty title="This file is no text." /> : text === '' ? <Empty title="This file is empty." /> : text === undefined ? null
           : rendered && !plainly ? (/\.ipynb$/i.test(path) ? <Notebook text={text} /> : <Markdown text={text} />)
             : (
               <pre class="source" tabIndex={0} aria-label={path}>
-                {lines.slice(0, mostLines).map((l, i) => <div key={i} class="yl"><span class="no">{i + 1}</span><code>{paintCode(l, path).map((p, k) => <span key={k} class={p.kind}>{p.text}</span>)}</code></div>)}
-                {lines.length > mostLines && <p class="faint">{plural(lines.length - mostLines, 'more line')}: download the file to read them.</p>}
+                {lines.slice(0, maxLines).map((l, i) => <div key={i} class="yl"><span class="no">{i + 1}</span><code>{paintCode(l, path).map((p, k) => <span key={k} class={p.kind}>{p.text}</span>)}</code></div>)}
+                {lines.length > maxLines && <p class="faint">{plural(lines.length - maxLines, 'more line')}: download the file to read them.</p>}
               </pre>
             )}
     </section>

@@ -1,15 +1,15 @@
 // What differs between the code of two experiments.
 import { useMemo, useState } from 'preact/hooks';
 import { changes, hunks } from '../lib/diff';
-import { filesOf, mostBytes, textOf, treeOf } from '../lib/code';
+import { filesOf, maxBytes, textOf, treeOf } from '../lib/code';
 import type { Compared } from '../lib/compare';
 import { bytes, plural } from '../lib/format';
 import { useLoad } from '../lib/load';
 import { params, setParams } from '../lib/router';
 import { Empty, Loading, Problem } from './bits';
 
-const mostFiles = 300; // that both have, and whose content is compared
-const mostLines = 3000; // of one difference that is drawn
+const maxFiles = 300; // that both have, and whose content is compared
+const maxLines = 3000; // of one difference that is drawn
 
 type Status = 'added' | 'removed' | 'changed' | 'same' | 'unknown';
 interface Pair {
@@ -33,7 +33,7 @@ export function CodeDiff({ list, baseline }: { list: Compared[]; baseline: Compa
     let read = 0;
     for (const path of [...new Set([...x.keys(), ...y.keys()])].sort()) {
       const size = Math.max(x.get(path) ?? 0, y.get(path) ?? 0);
-      const small = size <= mostBytes && read < mostFiles;
+      const small = size <= maxBytes && read < maxFiles;
       if (x.has(path) && y.has(path)) {
         if (!small) {
           out.push({ path, status: x.get(path) === y.get(path) ? 'unknown' : 'changed', left: null, right: null, size });
@@ -73,7 +73,7 @@ function One({ pair: p }: { pair: Pair }) {
   return (
     <section class="card diff" aria-label={p.path}>
       <div class="row"><button type="button" class="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? '▾' : '▸'}</button><h2 class="path"><code>{p.path}</code></h2><span class={`state ${p.status === 'added' ? 'good' : p.status === 'removed' ? 'bad' : 'hold'}`}>{p.status}</span></div>
-      {open && (parts === null ? <p class="faint">No text, or more than {bytes(mostBytes)}: {bytes(p.size)}.</p> : count > mostLines ? <p class="faint">{plural(count, 'line')} differ: too many to show.</p> : (
+      {open && (parts === null ? <p class="faint">No text, or more than {bytes(maxBytes)}: {bytes(p.size)}.</p> : count > maxLines ? <p class="faint">{plural(count, 'line')} differ: too many to show.</p> : (
         <div class="scroll" tabIndex={0} role="group" aria-label={`changes of ${p.path}`}>
           <table class="lined"><tbody>
             {parts.flatMap((h, i) => [

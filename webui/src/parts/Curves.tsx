@@ -10,7 +10,7 @@ import { Chart, type Drawn } from './Chart';
 import { Empty, Loading, Problem } from './bits';
 
 const chartHeight = 260;
-const mostLines = 20;
+const maxLines = 20;
 const colors = 8;
 
 interface Props {
@@ -138,7 +138,7 @@ function Card(p: CardProps) {
 function drawn(keys: Key[], trials: number[], best: number | undefined): Key[] {
   if (trials.length <= 1) return keys;
   const validations = keys.filter((k) => k.group === 'validation');
-  const list = (validations.length ? validations : keys).slice(0, mostLines);
+  const list = (validations.length ? validations : keys).slice(0, maxLines);
   return [...list.filter((k) => k.trial !== best), ...list.filter((k) => k.trial === best)]; // the last is on top
 }
 

@@ -6,7 +6,7 @@ import { effect } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, request } from '../lib/api';
 import { allowStyles } from '../lib/sheets';
-import { addressOf, bytesOf, endOf, mostTyped, partsOf, Shown } from '../lib/terminal';
+import { addressOf, bytesOf, endOf, maxTyped, partsOf, Shown } from '../lib/terminal';
 import { theme, token } from '../lib/theme';
 import { complain, words } from '../lib/toast';
 
@@ -48,8 +48,8 @@ export function Terminal({ id, name, visible }: { id: string; name: string; visi
     const tell = (text: string) => socket?.readyState === WebSocket.OPEN && socket.send(text);
     const type = (bytes: Uint8Array) => {
       if (socket?.readyState !== WebSocket.OPEN) return;
-      if (bytes.length > mostTyped) {
-        complain('Paste', new Error(`A terminal takes at most ${mostTyped / 1000} KB at once. Copy a file with scp: det shell show-ssh-command ${id}`));
+      if (bytes.length > maxTyped) {
+        complain('Paste', new Error(`A terminal takes at most ${maxTyped / 1000} KB at once. Copy a file with scp: det shell show-ssh-command ${id}`));
         return;
       }
       for (const part of partsOf(bytes)) socket.send(part);

@@ -9,7 +9,7 @@ import type { Attempt } from '../lib/types';
 import { Empty, Loading, Problem } from './bits';
 
 const page = 500; // attempts of one page
-const mostLanes = 60; // trials that are drawn
+const maxLanes = 60; // trials that are drawn
 
 const words = { queued: 'waited in the queue', starting: 'started on its nodes', running: 'ran', leaving: 'was told to end, and did' };
 
@@ -25,13 +25,13 @@ export function Timeline({ experiment, trial, changed }: { experiment: number; t
   if (list.length === 0) return <Empty title="No attempt yet."><p>A trial gets its first attempt when the experiment is active.</p></Empty>;
   const [from, to] = rangeOf(lanes, now);
   const total = loaded.data.pagination.total;
-  const drawn = lanes.slice(-mostLanes);
+  const drawn = lanes.slice(-maxLanes);
   return (
     <>
       <p class="lead">{plural(total, 'attempt')} of {plural(lanes.length, 'trial')}{restarts(list)}. Times are of this browser.</p>
       <p class="legend" aria-hidden="true"><i class="span queued" /> in the queue <i class="span starting" /> starting <i class="span running" /> running <i class="span leaving" /> leaving</p>
       <section class="card timeline" aria-label="timeline">
-        {drawn.length < lanes.length && <p class="hint">The {mostLanes} newest trials are drawn.</p>}
+        {drawn.length < lanes.length && <p class="hint">The {maxLanes} newest trials are drawn.</p>}
         <div class="axis" aria-hidden="true"><span /><span class="row"><span>{clock(new Date(from).toISOString())}</span><span class="grow" /><span>{clock(new Date((from + to) / 2).toISOString()).slice(11)}</span><span class="grow" /><span>{clock(new Date(to).toISOString()).slice(11)}</span></span></div>
         {drawn.map((l) => <LaneOf key={l.key} lane={l} from={from} to={to} />)}
       </section>

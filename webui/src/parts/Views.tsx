@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { params, path } from '../lib/router';
 import { keep, settings } from '../lib/settings';
 import { say } from '../lib/toast';
-import { isAt, keyOf, mostName, viewsOf } from '../lib/views';
+import { isAt, keyOf, maxName, viewsOf } from '../lib/views';
 import { Dialog, text } from './Dialog';
 import { Menu } from './bits';
 
@@ -15,7 +15,7 @@ export function Views() {
   const at = views.find((v) => isAt(v, here));
   const save = async (form: FormData) => {
     const name = text(form, 'name');
-    if (!name || name.length > mostName) throw new Error(`A view needs a name with at most ${mostName} characters.`);
+    if (!name || name.length > maxName) throw new Error(`A view needs a name with at most ${maxName} characters.`);
     keep(keyOf(name), here);
     say(`View ${name} saved`);
   };
@@ -47,7 +47,7 @@ export function Views() {
       </Menu>
       {saving && (
         <Dialog title="Save this view" open yes="Save" close={() => setSaving(false)} act={save}>
-          <label>Name<input name="name" required maxLength={mostName} autocomplete="off" defaultValue={at?.name ?? ''} /></label>
+          <label>Name<input name="name" required maxLength={maxName} autocomplete="off" defaultValue={at?.name ?? ''} /></label>
           <p class="faint small">Filters, order and columns as they are now. A view of the same name is replaced.</p>
         </Dialog>
       )}

@@ -1,6 +1,6 @@
 // The audit trail: who did what, to which object, from where, and how it ended.
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { asked, entries, entry, exported, kinds, lines, local, mostExported, outcome, pageOf, utc, verbs } from '../../lib/audit';
+import { asked, entries, entry, exported, kinds, lines, local, maxExported, outcome, pageOf, utc, verbs } from '../../lib/audit';
 import { download } from '../../lib/export';
 import { ago, clock } from '../../lib/format';
 import { useLoad, useNow } from '../../lib/load';
@@ -60,7 +60,7 @@ export function Audit() {
     setWriting(0);
     try {
       const { list, cut } = await exported(query, setWriting);
-      if (cut) say(`The newest ${mostExported.toLocaleString('en')} entries are exported; det audit export has no limit`);
+      if (cut) say(`The newest ${maxExported.toLocaleString('en')} entries are exported; det audit export has no limit`);
       download('audit.jsonl', lines(list), 'application/jsonl');
     } catch (error) {
       complain('Export', error);

@@ -25,7 +25,7 @@ declare global {
 const remembered = 200;
 const rest = 120; // milliseconds
 const few = 300; // trials that are drawn in no time
-const mostAxes = 14; // of parallel coordinates, unless somebody asks for more
+const maxAxes = 14; // of parallel coordinates, unless somebody asks for more
 
 export interface NamedMetric {
   group: string;
@@ -70,8 +70,8 @@ export function Hyper({ e, over, metrics }: { e: Experiment; over: boolean; metr
   const ranked = useMemo(() => important.names.map((n, i) => ({ n, m: important.result?.shares[i]?.mean ?? 0 })).sort((a, b) => b.m - a.m).map((x) => x.n), [important]);
 
   const shown = useMemo(() => {
-    if (ranked.length <= mostAxes) return field;
-    const drawn = new Set(ranked.slice(0, mostAxes));
+    if (ranked.length <= maxAxes) return field;
+    const drawn = new Set(ranked.slice(0, maxAxes));
     const keep = field.axes.map((a) => a.name.startsWith(' ') || drawn.has(a.name));
     return { ...field, axes: field.axes.filter((_, i) => keep[i]), at: field.at.filter((_, i) => keep[i]) };
   }, [field, ranked]);
@@ -125,7 +125,7 @@ export function Hyper({ e, over, metrics }: { e: Experiment; over: boolean; metr
       </p>
       <section class="card" aria-label="parallel coordinates">
         <Parallel {...views} mark={mark} field={shown} brush={brush} count={count} names={names} onBrush={onBrush} />
-        {shown !== field && <p class="hint">The {mostAxes} most important of {hps.length} hyperparameters are drawn.</p>}
+        {shown !== field && <p class="hint">The {maxAxes} most important of {hps.length} hyperparameters are drawn.</p>}
       </section>
       <div class="hpgrid">
         <section class="card" aria-label="learning curves"><h2>{name}</h2><Bundle {...views} mark={others.mark} count={others.count} metric={name} log={log} rungs={steps?.rungs ?? []} /></section>

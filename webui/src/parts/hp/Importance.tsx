@@ -1,7 +1,7 @@
 // How much each hyperparameter matters, with how sure that is.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { percent } from '../../lib/format';
-import { fewestTrials, mostTrials, type Result } from '../../lib/forest';
+import { minTrials, maxTrials, type Result } from '../../lib/forest';
 import type { Field } from '../../lib/hp';
 import { Loading } from '../bits';
 
@@ -17,7 +17,7 @@ export function useImportance(field: Field): { names: string[]; result: Result |
   useEffect(() => () => worker.current?.terminate(), []);
   useEffect(() => {
     const columns = field.axes.flatMap((a, i) => (a.name.startsWith(' ') ? [] : [field.at[i]!]));
-    if (known < fewestTrials || !columns.length) return set({ names, result: null });
+    if (known < minTrials || !columns.length) return set({ names, result: null });
     set((s) => (s.result ? s : { names, result: undefined }));
     const timer = setTimeout(() => {
       worker.current ??= new Worker(new URL('../../lib/forest.worker.ts', import.meta.url), { type: 'module' });
@@ -36,7 +36,7 @@ const weak = 0.1; // a forest that explains less says nothing
 
 export function Importance({ names, result, ordered, smaller, metric }: { names: string[]; result: Result | null | undefined; ordered: ReadonlySet<string>; smaller: boolean; metric: string }) {
   if (result === undefined) return <Loading lines={4} />;
-  if (result === null) return <p class="faint">{names.length ? `At least ${fewestTrials} trials with a value of ${metric} are needed.` : 'No hyperparameter differs between the trials.'}</p>;
+  if (result === null) return <p class="faint">{names.length ? `At least ${minTrials} trials with a value of ${metric} are needed.` : 'No hyperparameter differs between the trials.'}</p>;
   const list = names.map((name, i) => ({ name, ...result.shares[i]! })).sort((a, b) => b.mean - a.mean);
   const most = Math.max(0.05, ...list.map((s) => s.high));
   const x = (v: number) => `${(100 * Math.max(0, v)) / most}%`;
@@ -64,7 +64,7 @@ export function Importance({ names, result, ordered, smaller, metric }: { names:
           on one hyperparameter, alone or together with others: half of what a forest's squared error grows by when the values of that hyperparameter are shuffled, on trials that its trees
           have not seen (permutation importance). The line is the 5th to
           95th percentile of 20 forests, each grown on its own resample of the trials. They explain {percent(Math.max(0, result.explained))} of the variance for trials that they have not
-          seen; {result.trials.toLocaleString('en')} trials were used{result.trials === mostTrials ? ', drawn at random' : ''}. Hyperparameters that move together share their importance. Trials that a search
+          seen; {result.trials.toLocaleString('en')} trials were used{result.trials === maxTrials ? ', drawn at random' : ''}. Hyperparameters that move together share their importance. Trials that a search
           stopped early count with the value that they had reached. Which values are better comes from the rank correlation (Spearman), where it is above 0.15.</p>
       </details>
     </>
