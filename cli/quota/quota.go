@@ -72,7 +72,7 @@ func newList(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "list quotas with what is held or used",
+		Short:   "list quotas and how much of each is in use",
 		Args:    args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
 			q, err := t.find(ctx, c)

@@ -140,7 +140,7 @@ func newDelete(a *app.App) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "delete GROUP_NAME",
-		Short: "delete a group, with the roles that it has",
+		Short: "delete a group and its role assignments",
 		Args:  args.Exactly("the name of a group"),
 		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, g *v1.Group, given []string) error {
 			if !yes {

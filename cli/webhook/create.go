@@ -36,7 +36,7 @@ func newCreate(a *app.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, given []string) error { return runCreate(cmd.Context(), a, given[0], o) },
 	}
 	cmd.Flags().StringVarP(&o.workspace, "workspace-name", "w", "", "receive the events of this workspace; default is all workspaces, which admins may choose")
-	cmd.Flags().StringVar(&o.name, "name", "", "name, with which experiments refer to the webhook")
+	cmd.Flags().StringVar(&o.name, "name", "", "name by which experiments refer to the webhook")
 	cmd.Flags().Var(&o.kind, "type", "form of the messages")
 	cmd.Flags().BoolVar(&o.specific, "specific", false, "receive only the events of experiments whose configuration names the webhook")
 	cmd.Flags().StringArrayVar(&o.states, "state", nil, "send changes of experiments to this state; may be repeated")

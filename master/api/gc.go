@@ -132,7 +132,7 @@ func namedCheckpoints(field string, ids []string) ([]string, error) {
 // checkpointsToRemove finds checkpoints, all of which the caller may change, by experiment.
 func (a *API) checkpointsToRemove(ctx context.Context, c *call, ids []string) (map[int][]string, error) {
 	if len(ids) == 0 {
-		return nil, fault.New(fault.Invalid, "checkpointUuids: name the checkpoints")
+		return nil, fault.New(fault.Invalid, "checkpointUuids: expected the UUIDs of one or more checkpoints")
 	}
 	names, err := namedCheckpoints("checkpointUuids", ids)
 	if err != nil {

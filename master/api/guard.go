@@ -58,7 +58,7 @@ func sameOrigin(c *fiber.Ctx) error {
 			return nil
 		}
 	}
-	return fault.New(fault.Forbidden, "a signed-in browser may call this from the master's own pages only; programs use the header Authorization: Bearer <token>")
+	return fault.New(fault.Forbidden, "a signed-in browser may call this endpoint from the master's own pages only; programs use the header Authorization: Bearer <token>")
 }
 
 // ownOrigin reports whether an Origin is the one to which a request was sent.

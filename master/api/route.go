@@ -266,12 +266,12 @@ func (r route) checkAccess(who auth.Who) error {
 	switch {
 	case r.Access == v1.Public:
 	case (r.Access == v1.BySCIM) != (who.Service == serviceSCIM):
-		return fault.New(fault.Forbidden, "only a SCIM client with its own secret may call this")
+		return fault.New(fault.Forbidden, "only a SCIM client with its own secret may call this endpoint")
 	case r.Access == v1.BySCIM:
 	case r.Access == v1.ByUsers && who.IsTask(), r.Access == v1.ByAdmins && who.IsTask():
 		return fault.New(fault.Forbidden, "a task's token may not call this; sign in as a user")
 	case r.Access == v1.ByTasks && !who.IsTask():
-		return fault.New(fault.Forbidden, "only the task itself may call this")
+		return fault.New(fault.Forbidden, "only the task itself may call this endpoint")
 	case who.Within != "" && !r.openToTasks():
 		return fault.New(fault.Forbidden, "a task's session may not do this; sign in as a user with det user login")
 	case who.ReadOnly && r.Verb != v1.View && (r.Method != fiber.MethodGet || r.Verb == v1.Enter):

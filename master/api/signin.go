@@ -128,7 +128,7 @@ func (a *API) startSignIn(_ context.Context, c *call) error {
 
 func (a *API) confirmSignIn(_ context.Context, c *call) error {
 	if c.Get(fiber.HeaderOrigin) == "" && c.Get("Sec-Fetch-Site") == "" {
-		return fault.New(fault.Forbidden, "a browser confirms a sign-in on the master's own page")
+		return fault.New(fault.Forbidden, "a browser can confirm a sign-in only on the master's own page")
 	}
 	if err := fromElsewhere(c); err != nil {
 		return err

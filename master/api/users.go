@@ -181,7 +181,7 @@ func checkService(u *store.User, req *v1.PostUserRequest) error {
 	case u.Remote:
 		return fault.New(fault.Invalid, "remote: a service account signs in with access tokens alone, not at an identity provider")
 	case u.Admin:
-		return fault.New(fault.Invalid, "admin: a service account is no administrator; with roles it may have one")
+		return fault.New(fault.Invalid, "admin: a service account cannot be an administrator; where roles are in use, it may have roles")
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func notOfService(of store.User, password, remote, admin bool) error {
 	if !of.Service || !password && !remote && !admin {
 		return nil
 	}
-	return fault.New(fault.Invalid, "%s is a service account: it has no password and no identity at a provider, and is no administrator; it signs in with access tokens (det token create)", of.Username)
+	return fault.New(fault.Invalid, "%s is a service account: it has no password and no identity at a provider, and cannot be an administrator; it signs in with access tokens (det token create)", of.Username)
 }
 
 func (a *API) patchUser(ctx context.Context, c *call, of store.User, req *v1.PatchUser) (*v1.PatchUserResponse, error) {

@@ -102,7 +102,7 @@ func RegionOf(token string) string {
 	return region
 }
 
-// A SignedJob is what the workload identity of a job of somebody else's says.
+// A SignedJob is the Nomad job that a workload identity names. The job is not one of this cluster's tasks.
 type SignedJob struct {
 	Namespace, JobID string // a child of a periodic or dispatched job has the id of its parent
 	Until            time.Time

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// GPU is resources.gpu: which GPUs a task may use. A node's GPUs meet it by their model and what
-// their driver reports; a pool's device plugin tells Nomad, and Nomad tells the scheduler.
+// GPU is resources.gpu: which GPUs a task may use. The scheduler compares it with the models and attributes of a
+// node's GPUs, which the node's device plugin reports to Nomad.
 type GPU struct {
 	Model    Models      `json:"model,omitempty" check:"at most 32 models; each model"` // any of them
 	MemoryGB *float64    `json:"memory_gb,omitempty" check:"over 0, up to maxGPUMemory"`
@@ -19,7 +19,7 @@ type GPU struct {
 	Mixed    *bool       `json:"mixed,omitempty"` // a trial on several nodes may use several models
 }
 
-// maxGPUMemory is far more than any GPU has, in GB.
+// maxGPUMemory is in GB; no GPU has so much.
 const maxGPUMemory = 100_000
 
 var driverPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,3}$`)
@@ -43,7 +43,7 @@ func (g *GPU) unknown(name string) (message, hint string, ok bool) {
 	return "", "", false
 }
 
-// Asks says in words what is asked for, such as "a GPU whose model matches A100"; "" if all GPUs do.
+// Asks describes the request in words, such as "a GPU whose model matches A100"; "" if every GPU meets it.
 func (g *GPU) Asks() string {
 	if g == nil {
 		return ""
@@ -126,7 +126,7 @@ func checkDeviceFact(k *checker, at, attribute string) {
 	}
 }
 
-// refusedGPU reports an experiment or task that asks for GPUs where there are none.
+// refusedGPU reports an experiment or task that requests GPUs in a pool or with slots that have none.
 func refusedGPU(k *checker, can Capabilities, g *GPU, slots int, field string) {
 	const at = "resources.gpu"
 	switch {

@@ -35,7 +35,7 @@ func (b *specBuilder) removal(cfg expconf.Config) error {
 	} else {
 		folder, ok := s.PathInTask()
 		if !ok {
-			return fmt.Errorf("experiment %d has checkpoints in storage of type %q, of which nothing can be removed", b.a.ExperimentID, s.Type)
+			return fmt.Errorf("experiment %d has checkpoints in storage of type %q, from which files cannot be removed", b.a.ExperimentID, s.Type)
 		}
 		c.Storage.Folder = path.Clean(folder)
 	}

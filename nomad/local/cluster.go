@@ -172,7 +172,7 @@ func (c *Cluster) mergeOptions(opts Options) error {
 		s.Master = opts.Master
 	}
 	s.ACL = s.ACL || opts.ACL
-	c.bring(opts)
+	c.setDaemons(opts)
 	if opts.ConsulACL && s.ConsulACL == nil {
 		s.ConsulACL = newConsulTokens()
 	}
@@ -198,7 +198,7 @@ func (c *Cluster) mergeOptions(opts Options) error {
 	return c.save()
 }
 
-// agents are the functions that make the cluster's agents, in the order in which they start.
+// agents lists functions that prepare the cluster's agents, in the order in which the agents start.
 func (c *Cluster) agents() []func(context.Context, *servers.Reporter) (agent, error) {
 	consul := func(ctx context.Context, report *servers.Reporter) (agent, error) {
 		return c.consulAgent(ctx, Client{}, report)

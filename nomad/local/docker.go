@@ -12,8 +12,8 @@ type Containers struct {
 	Stop   func(ctx context.Context) error // stops it when the cluster goes down
 }
 
-// bring registers the daemons in the options, for the nodes and for Down.
-func (c *Cluster) bring(opts Options) {
+// setDaemons stores the container daemons of the options, for the configuration of the nodes and for Down.
+func (c *Cluster) setDaemons(opts Options) {
 	c.daemons = nil
 	for _, d := range []struct {
 		title  string

@@ -135,7 +135,7 @@ func (c *Cluster) nomadReady(ctx context.Context) error {
 	if keys, err := c.get(ctx, c.nomadURL()+"/.well-known/jwks.json"); err != nil {
 		return err
 	} else if !strings.Contains(keys, `"kid"`) {
-		return errors.New("no keys of Nomad yet")
+		return errors.New("Nomad serves no keys of workload identities yet")
 	}
 	if c.state.ACL {
 		return c.bootstrapACL(ctx)

@@ -55,7 +55,7 @@ func ReadTable(r io.Reader) (*Table, error) {
 	n := t.Epochs
 	for _, a := range t.Axes {
 		if n *= len(a.Values); n <= 0 || n > most {
-			return nil, fmt.Errorf("table %s: %d epochs and %d axes make no table", t.Name, t.Epochs, len(t.Axes))
+			return nil, fmt.Errorf("table %s: %d epochs and %d axes are not a valid table", t.Name, t.Epochs, len(t.Axes))
 		}
 	}
 	if n <= 0 {

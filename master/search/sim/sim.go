@@ -84,7 +84,7 @@ func Run(cfg expconf.Config, seed int64, curves Curves, o Options) (*Result, err
 	case planned > maxTrials:
 		return nil, fmt.Errorf("the search plans %d trials; at most %d are simulated", planned, maxTrials)
 	case float64(planned)*float64(full) > maxUnits:
-		return nil, fmt.Errorf("%d trials of %d are too long to simulate; use a larger unit of length", planned, full)
+		return nil, fmt.Errorf("%d trials of length %d take too long to simulate; use a larger unit of length", planned, full)
 	}
 	s, err := search.New(cfg, seed)
 	if err != nil {

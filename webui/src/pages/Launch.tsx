@@ -23,7 +23,7 @@ const about: Record<AnyKind, string> = {
   tensorboards: 'Curves of experiments and trials from their event files.',
   shells: 'An SSH session on a node, which det shell open opens.',
   commands: 'One program on a node, with its log here.',
-  generics: 'A program that can be paused, and be below another task: a pause or an end of that one holds for it too.',
+  generics: 'A program that can be paused. It can belong to another task: if that task is paused or ends, this one does too.',
 };
 
 // runs is whether the configuration says which program runs.

@@ -1,4 +1,4 @@
-// The hyperparameters of a search: five views of the same trials. What is chosen in one is marked in all.
+// The hyperparameters of a search: five views of the same trials. Trials that are chosen in one view are marked in all.
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { metric as number, plain, plural, roomFor } from '../../lib/format';
 import { axesOf, axisOfValues, chosen, fieldOf, kinds, lengthAxis, metricAxis, parseBrush, short, type Axis, type Brush, type Row } from '../../lib/hp';
@@ -22,9 +22,9 @@ declare global {
     __brush?: number[]; // milliseconds from a movement of the mouse to what it shows, of the last ones
   }
 }
-const remembered = 200;
-const rest = 120; // milliseconds
-const few = 300; // trials that are drawn in no time
+const remembered = 200; // entries of window.__brush
+const rest = 120; // milliseconds without a movement, after which the other views follow
+const few = 300; // up to so many trials the other views follow at once
 const maxAxes = 14; // of parallel coordinates, unless somebody asks for more
 
 export interface NamedMetric {
