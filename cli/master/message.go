@@ -88,7 +88,7 @@ func newMessageClear(a *app.App) *cobra.Command {
 			return c.ClearClusterMessage(ctx)
 		}),
 	}
-	cmd.Flags().BoolP("clear", "c", false, "accepted for scripts that were written for Determined; without it the same is done")
+	cmd.Flags().BoolP("clear", "c", false, "accepted for scripts that were written for Determined; has no effect")
 	return cmd
 }
 

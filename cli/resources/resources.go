@@ -25,7 +25,7 @@ func newAllocations(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "allocations TIMESTAMP_AFTER TIMESTAMP_BEFORE",
 		Aliases: []string{"alloc"},
-		Short:   "list the attempts of a time with their slot hours, as CSV",
+		Short:   "list the attempts in a period with their slot hours, as CSV",
 		Example: "  det resources allocations 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z",
 		Args:    args.Exactly("the time after which", "the time before which"),
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -72,7 +72,7 @@ func newAggregated(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "aggregated START_DATE END_DATE",
 		Aliases: []string{"agg"},
-		Short:   "add up the slot-seconds of days or months",
+		Short:   "print the slot-seconds of each day or month",
 		Example: "  det resources aggregated 2026-01-01 2026-01-31\n  det resources aggregated 2026-01 2026-12 --monthly",
 		Args:    args.Exactly("the first date", "the last date"),
 		RunE: func(cmd *cobra.Command, given []string) error {

@@ -100,7 +100,7 @@ func TestJobsSayWhenTheyStart(t *testing.T) {
 	expect(-time.Second, "only the first ones", nil)
 	says(nil, "only the first ones")
 	expect(-time.Second, "", nil)
-	says(nil, "it waits for more than slots")
+	says(nil, "it does not wait for slots alone")
 	r.exec(`UPDATE allocations SET state = 'ASSIGNED', assigned_at = now()`)
 	says(nil, "")
 }

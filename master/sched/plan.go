@@ -11,7 +11,7 @@ import (
 )
 
 // Plan says which of the queued requests start and where, which running tasks
-// are asked to make way, and why the other requests wait. The same input gives
+// are asked to end (preempted), and why the other requests wait. The same input gives
 // the same answer, in any order of its lists.
 func Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now time.Time) Result {
 	p := newPlanner(of, nodes, running, len(queued))

@@ -7,7 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// A policy decides in which order requests are considered, and which tasks make way for one.
+// A policy decides in which order requests are considered, and which tasks are preempted for one.
 // Placing, promising and holding back for the head are the same under all policies.
 type policy interface {
 	// next returns the request to consider now, each request once; nil if there is no more.

@@ -117,7 +117,7 @@ func (m *master) applySettings(ctx context.Context) {
 	}
 	if m.shape.apply(settings) {
 		now := m.shape.shown()
-		m.log.Info("the shape of this log was changed", "level", now["level"], "color", now["color"])
+		m.log.Info("an administrator changed the level or the colors of this log", "level", now["level"], "color", now["color"])
 	}
 }
 

@@ -12,7 +12,7 @@ const (
 	silenceCheck = time.Minute
 )
 
-// endSilentTrials ends unmanaged trials whose programs are silent. Several masters may run it
+// endSilentTrials ends unmanaged trials whose programs have stopped reporting. Several masters may run it
 // at the same time. Programs cannot report while no master is reachable, so a master waits for
 // the allowed time after its start and after each failure of the database.
 func (m *master) endSilentTrials(ctx context.Context) {
@@ -35,10 +35,10 @@ func (m *master) endSilentTrials(ctx context.Context) {
 		case err != nil:
 			looked = 0
 			if ctx.Err() == nil {
-				m.log.Warn("could not check for unmanaged trials whose programs are silent", "error", err)
+				m.log.Warn("could not check for unmanaged trials whose programs have stopped reporting", "error", err)
 			}
 		case n > 0:
-			m.log.Info("ended unmanaged trials whose programs are silent or whose experiments were canceled", "trials", n)
+			m.log.Info("ended unmanaged trials whose programs have stopped reporting or whose experiments were canceled", "trials", n)
 		}
 	}
 }

@@ -39,11 +39,11 @@ const auditColumns = `id, at, ended_at, last_at, times, user_id, username, crede
 // maxAuditText is the maximum number of bytes of a name or an error in the audit trail.
 const maxAuditText = 500
 
-// unflushed is a condition that is true, and with which its transaction commits without waiting
-// until PostgreSQL has written it to the disk. The next commit that waits writes this one too. So
-// if a call changes the database, the disk has its entry before the change; and a crash of
-// PostgreSQL may cost a result that is less than a second old, whose call then counts as one
-// whose master ended first.
+// unflushed is a condition that is always true. A statement with it makes its transaction commit without waiting
+// until PostgreSQL has written the commit to the disk. The next commit that waits also writes all earlier ones. So
+// if a call changes the database, its entry is on the disk before the change. If PostgreSQL crashes, a
+// result that is less than a second old may be lost; then the entry looks like that of a call whose master ended
+// first.
 const unflushed = `set_config('synchronous_commit', 'off', true) = 'off'`
 
 // BeginAudit inserts the entry of a call that is about to begin, or, if it has a status, of one
@@ -79,14 +79,14 @@ func auditText(s string) string {
 	return fault.ClipTo(label(s), maxAuditText)
 }
 
-// RepeatAudit counts a call that is like that of an entry.
+// RepeatAudit counts a further call in the entry of an equal earlier call.
 func (db *DB) RepeatAudit(ctx context.Context, id int64) error {
 	_, err := db.exec(ctx, `UPDATE audit SET times = times + 1, last_at = now() WHERE id = $1`, id)
 	return err
 }
 
-// MergeAudit removes the entry of a call that has failed like that of an earlier entry, and
-// counts the call there.
+// MergeAudit removes the entry of a call that has failed in the same way as an earlier call, and
+// counts the call in the earlier entry.
 func (db *DB) MergeAudit(ctx context.Context, id, earlier int64) error {
 	_, err := db.exec(ctx, `
 		WITH counted AS (UPDATE audit SET times = times + 1, last_at = now() WHERE id = $2 RETURNING id)

@@ -12,10 +12,10 @@ type Forecast struct {
 	Pool       string                   `db:"pool"`
 	ComputedAt time.Time                `db:"computed_at"`
 	Starts     map[string]ExpectedStart `db:"starts"` // of the first jobs of the queue, by JobKey or the id of a task
-	Others     string                   `db:"others"` // why nothing is known of the other jobs
+	Others     string                   `db:"others"` // why the other jobs have no estimate
 }
 
-// An ExpectedStart is when a job may start, or why that is not known.
+// An ExpectedStart is when a job may start, or why there is no estimate.
 type ExpectedStart struct {
 	At      *time.Time `json:"at,omitempty"`
 	Unknown string     `json:"unknown,omitempty"`
@@ -24,7 +24,8 @@ type ExpectedStart struct {
 // JobKey names an experiment in a forecast.
 func JobKey(experiment int) string { return "experiment " + strconv.Itoa(experiment) }
 
-// maxForecastAge is the time after which a forecast is of no use: its leader computes none any more.
+// maxForecastAge is the age from which a forecast is not shown: a leader replaces forecasts every few seconds, so the
+// leader that computed an old one has stopped.
 const maxForecastAge = 5 * time.Minute
 
 // SetForecasts replaces the forecasts of all pools.
@@ -81,5 +82,5 @@ func (f Forecast) Expect(j Job) ExpectedStart {
 	case f.Others != "":
 		return ExpectedStart{Unknown: f.Others}
 	}
-	return ExpectedStart{Unknown: "it waits for more than slots"}
+	return ExpectedStart{Unknown: "it does not wait for slots alone"}
 }

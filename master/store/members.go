@@ -132,13 +132,13 @@ func (g gate) refusal(c Claim) error {
 	case !c.FirstOfGroup:
 		return refuse("Nomad made allocation %s to replace another one, and only the master decides on a second attempt", c.NomadAllocID)
 	case g.Exited:
-		return refuse("its program has already run, and its exit was reported")
+		return refuse("the program has already run, and its exit was reported")
 	case g.ClaimedBy == "":
 		return nil
 	case g.ClaimedBy != c.NomadAllocID:
-		return refuse("Nomad allocation %s already runs it; the master rejects the claim of allocation %s", g.ClaimedBy, c.NomadAllocID)
+		return refuse("Nomad allocation %s already runs this member; the master rejects the claim of allocation %s", g.ClaimedBy, c.NomadAllocID)
 	case g.Nonce != c.Nonce:
-		return refuse("another runner process of Nomad allocation %s has already claimed it", c.NomadAllocID)
+		return refuse("another runner process of Nomad allocation %s has already claimed this member", c.NomadAllocID)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ var (
 	GetAggregatedUsageCSV = Endpoint[GetAggregatedUsageRequest, None]{Method: "GET", Path: "//resources/allocation/aggregated", Access: ByBoth, Object: KindAllocation, Verb: View, List: true, Stream: true,
 		Summary: "Add up the slot-seconds of days or months, as CSV"}
 	GetAllocationsCSV = Endpoint[GetUsageRequest, None]{Method: "GET", Path: "//resources/allocation/allocations-csv", Access: ByBoth, Object: KindAllocation, Verb: View, List: true, Stream: true,
-		Summary: "List the attempts of a time with their slot hours, as CSV"}
+		Summary: "List the attempts in a period with their slot hours, as CSV"}
 	ListDiskUse = Endpoint[GetListRequest, GetDiskUseResponse]{Method: "GET", Path: "/detent/disk-use", Access: ByUsers, Object: KindWorkspace, Verb: View, List: true,
 		Summary: "List how much disk the workspaces that you may view use"}
 )

@@ -32,7 +32,7 @@ func complete(o options, t *sim.Table, m method) (completion, error) {
 			return c, err
 		}
 		if !r.Done || len(r.Trace) == 0 {
-			return c, fmt.Errorf("with seed %d it did not come to its end", o.first+seed)
+			return c, fmt.Errorf("the search with seed %d did not end", o.first+seed)
 		}
 		found := r.Trials[r.Trace[len(r.Trace)-1].Trial]
 		least := 1.0

@@ -55,7 +55,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
     act: async () => {
       try {
         await api.killTrial(t.id);
-        say(`Trial ${t.id} being killed`);
+        say(`Trial ${t.id} is being killed`);
         trial.reload();
       } catch (error) {
         complain(`Kill trial ${t.id}`, error);

@@ -17,7 +17,7 @@ interface Item {
   act: () => void;
 }
 
-const settle = 180;
+const settle = 180; // milliseconds without a key before the search begins
 const most = 6; // of a group
 
 const pages: [string, string][] = [
@@ -59,7 +59,7 @@ export function Palette({ close }: { close: () => void }) {
       { group: 'Do', name: 'Start a notebook', act: to('/launch/notebooks') }, { group: 'Do', name: 'Start a TensorBoard', act: to('/launch/tensorboards') },
       { group: 'Do', name: 'Start a shell', act: to('/launch/shells') }, { group: 'Do', name: 'Run a command', act: to('/launch/commands') }, { group: 'Do', name: 'Start a generic task', act: to('/launch/generics') },
       { group: 'Do', name: 'New template', act: to('/manage/templates?edit=') },
-      { group: 'Do', name: 'Light theme', act: () => chooseTheme('light') }, { group: 'Do', name: 'Dark theme', act: () => chooseTheme('dark') }, { group: 'Do', name: 'Theme as the system', act: () => chooseTheme('system') },
+      { group: 'Do', name: 'Light theme', act: () => chooseTheme('light') }, { group: 'Do', name: 'Dark theme', act: () => chooseTheme('dark') }, { group: 'Do', name: 'System theme', act: () => chooseTheme('system') },
       ...(me.value?.admin ? [{ group: 'Do', name: 'Set a message for everybody', act: to('/manage/message') }] : []),
       { group: 'Do', name: 'Sign out', act: () => void signOut() },
     ];
