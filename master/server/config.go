@@ -194,9 +194,9 @@ type SecurityConfig struct {
 
 // AuthzConfig chooses how the master decides.
 type AuthzConfig struct {
-	// `basic`: everybody sees everything, and owners and admins change it. `rbac`: roles, which
-	// users and groups have in workspaces or everywhere. All masters of a cluster need the same
-	// value.
+	// `basic`: everybody sees everything, and only owners and admins may change an object. `rbac`:
+	// roles, which users and groups have in workspaces or everywhere. All masters of a cluster need
+	// the same value.
 	Type string `yaml:"type"`
 }
 
