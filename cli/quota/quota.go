@@ -153,7 +153,7 @@ func newChoice() choice {
 func (o *choice) flags(cmd *cobra.Command) {
 	o.target.flags(cmd)
 	cmd.Flags().StringVar(&o.pool, "resource-pool", "", "resource pool; default is all pools together")
-	cmd.Flags().Var(&o.per, "slot-hours-per", "bound the slot-hours that are used in this time, not the slots that are held at the same time")
+	cmd.Flags().Var(&o.per, "slot-hours-per", "bound the slot-hours that are used in this period, not the slots that are held at the same time")
 }
 
 // request is the choice in the words of the API.
@@ -178,7 +178,7 @@ func newSet(a *app.App) *cobra.Command {
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "set",
-		Short: "set a quota in place of the one before",
+		Short: "set a quota, or replace it",
 		Example: "  det quota set -w vision --hard 16 --soft 8\n" +
 			"  det quota set -w vision --username ben --resource-pool gpu --hard 4\n" +
 			"  det quota set -w vision --project-name baselines --slot-hours-per month --hard 2000 --soft 1500",

@@ -81,11 +81,11 @@ func (a *API) checkSourceVersion(ctx context.Context, c *call, s store.TrialSour
 	return err
 }
 
-// maxSourceReports bounds the reports of one answer, which clients receive whole.
+// maxSourceReports limits the reports in one answer, which clients receive as a whole.
 const maxSourceReports = 100_000
 
-// metricsWith lists the reports of all trials that the caller may view and that said that they
-// work with a source.
+// metricsWith lists the reports of all trials that the caller may view and that have reported that
+// they work with a source.
 func (a *API) metricsWith(ctx context.Context, c *call, req *v1.GetSourceMetricsRequest, s store.TrialSource) ([]v1.MetricsReport, error) {
 	if t := req.TrialSourceInfoType; t != "" && t != v1.TrialSourceInfoTypeUnspecified {
 		kind, err := sourceKind(t)
@@ -113,7 +113,7 @@ func (a *API) metricsWith(ctx context.Context, c *call, req *v1.GetSourceMetrics
 	return out, err
 }
 
-// maxSourceBytes bounds the values of those reports.
+// maxSourceBytes limits the size of the values in one answer.
 const maxSourceBytes = 16 << 20
 
 func (a *API) modelVersionMetrics(ctx context.Context, c *call, v modelVersion, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByModelVersionResponse, error) {

@@ -27,7 +27,7 @@ const (
 	Podman  = "podman"
 )
 
-// The networks that need no name of an operator's.
+// The networks that exist without a name that operators choose.
 const (
 	HostNetwork   = "host"
 	BridgeNetwork = "bridge"
@@ -73,7 +73,7 @@ type Pool struct {
 	// Machines that come and go.
 	Spot      bool          // a machine can go away at any time
 	AuxOnSpot bool          // tasks without slots run on spot machines too
-	MaxIdle   time.Duration // for so long a node holds no task before an autoscaler may remove it
+	MaxIdle   time.Duration // how long a node must hold no task before an autoscaler may remove it
 	Classes   []Class       // of nodes that an autoscaler can add; empty: those of the nodes that there are
 
 	// Platforms for which masters have a runner, as <os>-<arch>; empty: any.

@@ -127,7 +127,7 @@ func pageUnknown(id string) page {
 		Text: "Its address may be mistyped, or it was removed. det notebook list, det tensorboard list and det shell list show what there is."}
 }
 
-// pageSignIn is for a browser without a session at the API's origin: it leads to the WebUI's
+// pageSignIn is for a browser without a session at the API's origin: it leads to the master's
 // sign-in, and back.
 func pageSignIn(at service) page {
 	return page{status: http.StatusUnauthorized, code: fault.Unauthenticated, Title: "Sign in to open this task",

@@ -124,7 +124,7 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
 			id, err = scalar[string](ctx, tx, `SELECT id FROM tasks WHERE owner_id = $1 AND creation_key = $2 AND type = $3`, n.OwnerID, *n.CreationKey, n.Type)
 			if fault.Is(err, fault.NotFound) {
-				return fault.New(fault.Conflict, "the key of this request was used for another kind of task")
+				return fault.New(fault.Conflict, "the Idempotency-Key of this request was used for another kind of task")
 			}
 			return err
 		}

@@ -328,7 +328,7 @@ func (w *pythonWriter) mention(kind string) {
 			continue
 		}
 		if values, ok := w.enums[name]; ok {
-			text := fmt.Sprintf("class %s(DetEnum):\n    \"\"\"The words %s.\"\"\"\n\n", name, name)
+			text := fmt.Sprintf("class %s(DetEnum):\n    \"\"\"The values of %s.\"\"\"\n\n", name, name)
 			for _, v := range values {
 				text += fmt.Sprintf("    %s = %q\n", v[0], v[1])
 			}

@@ -51,7 +51,7 @@ func Of(linked *v1.TaskAccount) (*Account, error) {
 	a := &Account{UID: linked.UID, GID: linked.GID, User: linked.User, Group: linked.Group}
 	own, ownGroup := os.Geteuid(), os.Getegid()
 	if a.UID < 0 || a.UID > maxID || a.GID < 0 || a.GID > maxID {
-		return nil, fmt.Errorf("the owner of this task is linked to the account %s, and ids of Linux are numbers from 0 to %d", a, maxID)
+		return nil, fmt.Errorf("the owner of this task is linked to the account %s, but ids of users and groups in Linux are numbers from 0 to %d", a, maxID)
 	}
 	if a.UID == own && a.GID == ownGroup {
 		return nil, nil

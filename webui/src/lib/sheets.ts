@@ -1,6 +1,6 @@
 // The policy of the pages allows neither style elements nor style attributes, because they could come from a hostile
-// text. xterm.js writes both. While a terminal is open, what it makes are style sheets and properties of its own elements
-// instead: scripts set these, and texts cannot.
+// text. xterm.js writes both. While a terminal is open, this module converts them to style sheets and to properties of
+// elements, which scripts can set and texts cannot.
 
 // sheetIn stands for a style element.
 function sheetIn(target: Document): HTMLElement {
