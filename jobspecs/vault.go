@@ -35,9 +35,6 @@ const (
 	S3IdentityName       = "s3"
 )
 
-// S3IdentityFile is the file with the workload identity for the object store.
-func S3IdentityFile() string { return "nomad_" + S3IdentityName + ".jwt" }
-
 // Nomad renders a template after a change, and first waits for further changes. It must not
 // wait here, because an old key soon expires.
 const (

@@ -28,7 +28,6 @@ const (
 	smallBody              = v1.SmallBody
 	reportBody             = v1.ReportBody
 	contextBody            = v1.FilesBody
-	publicBody             = v1.PublicBody
 	maxPacks               = 2        // contexts that are packed at once; one of each user
 	maxLists               = 2        // contexts whose files are listed at once; one of each user
 	maxReads               = 512      // contexts that are sent at once

@@ -89,12 +89,6 @@ func OtherRunners(dir string) ([]string, error) {
 	return out, nil
 }
 
-// RunnerSHA is the hash of the runner for this master's platform, served at
-// /runner/<hash>/<target>.
-func (a *API) RunnerSHA() (string, error) {
-	return a.programSHA(ProgramFile(a.cfg.RunnerDir, Runner, RunnerTarget()))
-}
-
 // DetSHA is the hash of det, served at /cli/<hash>/<target>.
 func (a *API) DetSHA() (string, error) { return a.programSHA(a.cfg.DetPath) }
 

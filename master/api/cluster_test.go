@@ -409,7 +409,7 @@ func TestArtifacts(t *testing.T) {
 	var runner, harness string
 	det := filepath.Join(t.TempDir(), "det")
 	r := newRig(t, func(c *Config) { runner, harness, c.DetPath = c.RunnerDir, c.HarnessDir, det })
-	if _, err := r.api.RunnerSHA(); err == nil {
+	if _, err := r.api.programSHA(filepath.Join(runner, Runner)); err == nil {
 		t.Fatal("a hash of no runner")
 	}
 	write := func(path, content string) {
@@ -423,7 +423,7 @@ func TestArtifacts(t *testing.T) {
 	}
 	write(filepath.Join(runner, Runner), "#!/bin/sh\n")
 	sum := sha256.Sum256([]byte("#!/bin/sh\n"))
-	sha, err := r.api.RunnerSHA()
+	sha, err := r.api.programSHA(filepath.Join(runner, Runner))
 	if err != nil || sha != hex.EncodeToString(sum[:]) {
 		t.Fatalf("%s %v", sha, err)
 	}
@@ -435,7 +435,7 @@ func TestArtifacts(t *testing.T) {
 	r.anyone().get("/runner/"+sha+"/..").says(404, "")
 	r.otherRunner(t, filepath.Join(runner, Runner))
 	write(filepath.Join(runner, Runner), "#!/bin/sh\nexit 1\n")
-	if again, err := r.api.RunnerSHA(); err != nil || again == sha {
+	if again, err := r.api.programSHA(filepath.Join(runner, Runner)); err != nil || again == sha {
 		t.Errorf("a changed runner keeps its hash: %v", err)
 	}
 	r.remover(t, runner)

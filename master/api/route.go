@@ -46,21 +46,9 @@ func serve[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.
 // serveOn adds an endpoint whose path names an object: fn receives the object after auth has
 // allowed the endpoint's verb on it.
 func serveOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn func(ctx context.Context, c *call, it T, req *Req) (*Resp, error)) {
-	r := newRoute(e.Line())
-	r.loads = true
-	r.check = func(c *call) error {
-		_, err := allowed(a, &r, c, on)
-		return err
-	}
-	r.handler = func(fc *fiber.Ctx) error {
-		c := a.callOf(fc, &r)
-		it, err := allowed(a, &r, c, on)
-		if err != nil {
-			return err
-		}
-		return respond(a, &r, c, func(ctx context.Context, c *call, req *Req) (*Resp, error) { return fn(ctx, c, it, req) })
-	}
-	a.routes = append(a.routes, r)
+	addOn(a, e.Line(), on, func(r *route, c *call, it T) error {
+		return respond(a, r, c, func(ctx context.Context, c *call, req *Req) (*Resp, error) { return fn(ctx, c, it, req) })
+	})
 }
 
 // rawQuery is raw for an endpoint with parameters.
@@ -95,7 +83,12 @@ func raw[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Co
 
 // rawOn is serveOn for such an endpoint.
 func rawOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn func(ctx context.Context, c *call, it T) error) {
-	r := newRoute(e.Line())
+	addOn(a, e.Line(), on, func(_ *route, c *call, it T) error { return fn(c.UserContext(), c, it) })
+}
+
+// addOn adds a route whose path names an object; fn receives the object that the caller may use.
+func addOn[T any](a *API, line v1.Line, on object[T], fn func(r *route, c *call, it T) error) {
+	r := newRoute(line)
 	r.loads = true
 	r.check = func(c *call) error {
 		_, err := allowed(a, &r, c, on)
@@ -107,7 +100,7 @@ func rawOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn 
 		if err != nil {
 			return err
 		}
-		return fn(fc.UserContext(), c, it)
+		return fn(&r, c, it)
 	}
 	a.routes = append(a.routes, r)
 }

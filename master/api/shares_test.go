@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Only an owner who requests more than a share waits.
@@ -195,9 +197,9 @@ func TestCallersWhoAreNotSignedIn(t *testing.T) {
 	}
 	const login = "/api/v1/auth/login"
 	body := `{"username":"determined","password":"","isHashed":true}`
-	r.anyone().post(login, body+strings.Repeat(" ", publicBody-len(body))).ok()
-	r.anyone().post(login, body+strings.Repeat(" ", publicBody+1-len(body))).is(413)
-	r.anyone().with("POST", login, io.LimitReader(&slowly{n: publicBody + 1}, publicBody+1), nil).is(413) // chunked
+	r.anyone().post(login, body+strings.Repeat(" ", v1.PublicBody-len(body))).ok()
+	r.anyone().post(login, body+strings.Repeat(" ", v1.PublicBody+1-len(body))).is(413)
+	r.anyone().with("POST", login, io.LimitReader(&slowly{n: v1.PublicBody + 1}, v1.PublicBody+1), nil).is(413) // chunked
 	held := holding(t, r.api.receiver.anonymous, "address 127.0.0.1", maxAnonymousPerAddress)
 	answered := make(chan answer, 1)
 	go func() { answered <- r.anyone().post(login, body) }()

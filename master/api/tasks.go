@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/sched"
@@ -75,28 +76,33 @@ func containerID(h store.Holding) string {
 	return h.AllocationID + "/" + strconv.Itoa(h.Rank)
 }
 
-func (a *API) liveTasks(ctx context.Context, c *call, _ *v1.None) (*v1.GetTasksResponse, error) {
-	attempts, err := a.db.LiveAttempts(ctx, c.scope)
-	if err != nil {
-		return nil, err
+// liveAttempts reads the attempts that have not ended, with their resources and ports by the ids of the attempts.
+func (a *API) liveAttempts(ctx context.Context, in auth.Scope) (attempts []store.Attempt, resources map[string][]v1.ResourcesSummary, ports map[string]expconf.ProxyPorts, err error) {
+	if attempts, err = a.db.LiveAttempts(ctx, in); err != nil {
+		return nil, nil, nil, err
 	}
-	holdings, err := a.db.Holdings(ctx, c.scope, "")
+	holdings, err := a.db.Holdings(ctx, in, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	slots, err := a.slotsByNode(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	ports, err := a.db.LivePorts(ctx, c.scope)
+	resources = map[string][]v1.ResourcesSummary{}
+	for _, h := range holdings {
+		resources[h.AllocationID] = append(resources[h.AllocationID], a.resourcesSummary(h, slots))
+	}
+	ports, err = a.db.LivePorts(ctx, in)
+	return attempts, resources, ports, err
+}
+
+func (a *API) liveTasks(ctx context.Context, c *call, _ *v1.None) (*v1.GetTasksResponse, error) {
+	attempts, resources, ports, err := a.liveAttempts(ctx, c.scope)
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.GetTasksResponse{AllocationIDToSummary: map[string]v1.AllocationSummary{}}
-	resources := map[string][]v1.ResourcesSummary{}
-	for _, h := range holdings {
-		resources[h.AllocationID] = append(resources[h.AllocationID], a.resourcesSummary(h, slots))
-	}
 	for _, x := range attempts {
 		resp.AllocationIDToSummary[x.ID] = v1.AllocationSummary{AllocationID: x.ID, TaskID: x.TaskID, Name: x.TaskName,
 			Priority: &x.Priority, RegisteredTime: &x.QueuedAt, ResourcePool: x.Pool, SlotsNeeded: x.Slots,

@@ -11,13 +11,6 @@ import (
 // NoVerify instead of the name of a certificate file disables the check of certificates.
 const NoVerify = "noverify"
 
-// TLSFromEnv reads the environment: DET_MASTER_CERT_FILE is a file of certificates in PEM, or
-// noverify; DET_MASTER_CERT_NAME is the name to expect in the certificate. The result is nil if
-// neither is set.
-func TLSFromEnv(getenv func(string) string) (*tls.Config, error) {
-	return TLSConfig(getenv("DET_MASTER_CERT_FILE"), nil, getenv("DET_MASTER_CERT_NAME"))
-}
-
 // TLSConfig trusts the certificates in the file and in pem in addition to those of the system,
 // and expects name in the master's certificate if name is set.
 func TLSConfig(file string, pem []byte, name string) (*tls.Config, error) {

@@ -66,9 +66,7 @@ func TestCertificateFilesThatCannotBe(t *testing.T) {
 		empty: "contains no certificate in PEM",
 		filepath.Join(t.TempDir(), "missing.crt"): "no such file",
 	} {
-		_, err := client.TLSFromEnv(func(name string) string {
-			return map[string]string{"DET_MASTER_CERT_FILE": file}[name]
-		})
+		_, err := client.TLSConfig(file, nil, "")
 		if err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: %v, want %q", file, err, problem)
 		}

@@ -3,8 +3,6 @@ package control
 import (
 	"cmp"
 	"fmt"
-	"iter"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -204,7 +202,3 @@ func at(t *time.Time) time.Time {
 	}
 	return *t
 }
-
-func abs(f float64) float64 { return max(f, -f) }
-
-func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }

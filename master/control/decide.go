@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -137,7 +138,7 @@ func (d *decider) experimentChange(e *Experiment, state lifecycle.State, why str
 	if e.Search != nil && !state.Terminal() || e.Search != nil && c.State != e.State {
 		if state == lifecycle.Errored || state == lifecycle.Canceled { // the store computes the progress from what the trials have reached
 			c.Planned = max(e.Search.Planned(), 1)
-		} else if p, begun := d.progress(e, state); begun && !state.Stopping() && (e.Progress == nil || abs(p-*e.Progress) >= 0.005 || p == 1 && *e.Progress != 1) {
+		} else if p, begun := d.progress(e, state); begun && !state.Stopping() && (e.Progress == nil || math.Abs(p-*e.Progress) >= 0.005 || p == 1 && *e.Progress != 1) {
 			c.Progress, changed = &p, true
 		}
 		trial, metric := e.Search.Best()

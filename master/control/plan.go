@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -87,7 +88,7 @@ func (d *decider) of(key string) *store.Bundle {
 // attempts that freed slots on its nodes.
 func (d *decider) finish() {
 	freed := map[string][]string{} // node → keys of the bundles that free its slots
-	for _, id := range slices.Sorted(keys(d.moves)) {
+	for _, id := range slices.Sorted(maps.Keys(d.moves)) {
 		m := d.moves[id]
 		if !m.changed() {
 			continue

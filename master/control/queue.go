@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -108,7 +109,7 @@ func (d *decider) schedule() {
 	for i := range d.p.Pools {
 		byPool[d.p.Pools[i].Name] = &input{}
 	}
-	for _, task := range slices.Sorted(keys(d.p.Allocations)) {
+	for _, task := range slices.Sorted(maps.Keys(d.p.Allocations)) {
 		a, o := d.p.Allocations[task], owners[task]
 		if o == nil {
 			o = &owner{}

@@ -66,13 +66,6 @@ func (h Hyperparameters) walk(prefix []string, visit func([]string, Hyperparamet
 	}
 }
 
-// Flatten returns the group with the names of nested groups joined by dots.
-func (h Hyperparameters) Flatten() Hyperparameters {
-	flat := Hyperparameters{}
-	h.Walk(func(names []string, p Hyperparameter) { flat[strings.Join(names, ".")] = p })
-	return flat
-}
-
 // fieldsOfHyperparameter lists the fields of each type, except "type".
 func fieldsOfHyperparameter(t HyperparameterType) (required, optional []string) {
 	switch t {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -219,13 +218,4 @@ func (db *DB) StorageID(ctx context.Context, config json.RawMessage) (int, error
 			SELECT id FROM storage_backends WHERE digest = md5(($1::text::jsonb)::text)`, string(config))
 	}
 	return id, badData(err)
-}
-
-// StorageConfig returns the storage with this number.
-func (db *DB) StorageConfig(ctx context.Context, id int) (json.RawMessage, error) {
-	type found struct {
-		Config json.RawMessage `db:"config"`
-	}
-	f, err := row[found](ctx, db, fmt.Sprintf("storage %d", id), `SELECT config FROM storage_backends WHERE id = $1`, id)
-	return f.Config, err
 }

@@ -376,7 +376,7 @@ func TestCheckpoints(t *testing.T) {
 	if again, err := w.db.StorageID(ctx, raw(`{"host_path":"/x","type":"shared_fs"}`)); err != nil || again != storage {
 		t.Errorf("the same storage: %d, then %d: %v", storage, again, err)
 	}
-	if c, err := w.db.StorageConfig(ctx, storage); err != nil || string(c) != `{"type": "shared_fs", "host_path": "/x"}` {
+	if c, err := scalar[string](ctx, w.db, `SELECT config::text FROM storage_backends WHERE id = $1`, storage); err != nil || c != `{"type": "shared_fs", "host_path": "/x"}` {
 		t.Errorf("%s %v", c, err)
 	}
 	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) VALUES ($1, 2, 'validation', 10, 10, now(), '{"loss": 0.5}'),

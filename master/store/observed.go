@@ -15,19 +15,19 @@ import (
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// MemberFact is Nomad's state of a member.
+// MemberFact is Nomad's state of a member. PostgreSQL reads a list of facts as JSON.
 type MemberFact struct {
-	AllocationID string
-	Rank         int
-	NomadAllocID string
-	Status       string
-	Detail       string
-	Index        int64
-	Exit         *int
-	Over         bool // the Nomad allocation has ended
-	Pulling      bool
-	Started      bool
-	Replaced     bool
+	AllocationID string `json:"id"`
+	Rank         int    `json:"rank"`
+	NomadAllocID string `json:"alloc"`
+	Status       string `json:"status"`
+	Detail       string `json:"detail"`
+	Index        int64  `json:"index"`
+	Exit         *int   `json:"exit"`
+	Over         bool   `json:"over"` // the Nomad allocation has ended
+	Pulling      bool   `json:"pulling"`
+	Started      bool   `json:"started"`
+	Replaced     bool   `json:"replaced"`
 }
 
 // RecordFacts stores Nomad's state of members. If a fact is of another Nomad allocation than
@@ -36,7 +36,7 @@ func (db *DB) RecordFacts(ctx context.Context, facts []MemberFact) error {
 	if len(facts) == 0 {
 		return nil
 	}
-	b, err := json.Marshal(factRows(facts))
+	b, err := json.Marshal(facts)
 	if err != nil {
 		return err
 	}
@@ -67,28 +67,6 @@ func (db *DB) RecordGone(ctx context.Context, ids []string) error {
 	_, err := db.exec(ctx, `UPDATE members SET nomad_status = 'gone', nomad_ended_at = coalesce(nomad_ended_at, now())
 		WHERE allocation_id = ANY($1) AND nomad_status <> 'gone'`, ids)
 	return err
-}
-
-type factRow struct {
-	ID       string `json:"id"`
-	Rank     int    `json:"rank"`
-	Alloc    string `json:"alloc"`
-	Status   string `json:"status"`
-	Detail   string `json:"detail"`
-	Index    int64  `json:"index"`
-	Exit     *int   `json:"exit"`
-	Over     bool   `json:"over"`
-	Pulling  bool   `json:"pulling"`
-	Started  bool   `json:"started"`
-	Replaced bool   `json:"replaced"`
-}
-
-func factRows(facts []MemberFact) []factRow {
-	out := make([]factRow, len(facts))
-	for i, f := range facts {
-		out[i] = factRow{f.AllocationID, f.Rank, f.NomadAllocID, f.Status, f.Detail, f.Index, f.Exit, f.Over, f.Pulling, f.Started, f.Replaced}
-	}
-	return out
 }
 
 // RecordNodes stores the state of the nodes of a region of Nomad. It writes only the rows of nodes that

@@ -9,7 +9,7 @@ import (
 // ProxyPath is the path of a task's pages on the master.
 func ProxyPath(task string) string { return "/proxy/" + task + "/" }
 
-// links returns the links of an attempt's job in Nomad's UI: to the WebUI's pages of its
+// links returns the links of an attempt's job in Nomad's UI: to the master's pages of its
 // experiment and trial, or to the task itself if a browser can open it, and to its log.
 func (s *Site) links(a *Attempt) []jobspecs.Link {
 	experiment := fmt.Sprintf("%s/det/experiments/%d", s.PublicURL, a.ExperimentID)

@@ -26,8 +26,6 @@ const (
 	GatewayStarting = "starting"
 	// GatewayTunnel is the protocol to which a tunnel of bytes upgrades.
 	GatewayTunnel = "detent-tcp"
-	// GatewayPort is the label of the one port on which a runner listens.
-	GatewayPort = "runner"
 )
 
 // A Gateway tells a runner how to forward requests to its task's program: the runner

@@ -207,9 +207,6 @@ func (s Style) Green(text string) string { return s.paint("32", text) }
 // Yellow is for warnings.
 func (s Style) Yellow(text string) string { return s.paint("33", text) }
 
-// Dim is for less important text.
-func (s Style) Dim(text string) string { return s.paint("2", text) }
-
 // Bold is for headings.
 func (s Style) Bold(text string) string { return s.paint("1", text) }
 

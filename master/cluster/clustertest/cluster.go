@@ -158,7 +158,7 @@ func (c *Cluster) Observe(ctx context.Context, known cluster.Known) (cluster.Obs
 		return cmp.Or(cmp.Compare(a.AllocationID, b.AllocationID), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.CreateIndex, b.CreateIndex))
 	})
 	if o.Full {
-		o.Index = n.index - min(n.rewind, n.index)
+		o.Index = n.index
 		o.Gone, c.alarm = c.judge(known, o.Index)
 	}
 	o.Alarm = c.alarm

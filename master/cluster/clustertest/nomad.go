@@ -20,10 +20,9 @@ type Nomad struct {
 	nodes  []cluster.Node
 	jobs   map[string]*job
 	views  []*Cluster
-	fail   error  // every call returns this error; nil: none
-	denied bool   // the token has no rights
-	rewind uint64 // subtracted from the index in answers, as after a restore
-	hold   bool   // processes start only when Start is called
+	fail   error // every call returns this error; nil: none
+	denied bool  // the token has no rights
+	hold   bool  // processes start only when Start is called
 }
 
 type job struct {
@@ -75,23 +74,6 @@ func (n *Nomad) AddNode(name string, cores, memoryMB int) {
 	})
 }
 
-// AddDevices gives a node healthy devices of one model.
-func (n *Nomad) AddDevices(node, kind, model string, count int) {
-	n.change(func() {
-		x := n.node(node)
-		if x.Models == nil {
-			x.Models = map[string]map[string]map[string]string{}
-		}
-		if x.Models[kind] == nil {
-			x.Models[kind] = map[string]map[string]string{}
-		}
-		x.Models[kind][model] = map[string]string{}
-		for i := range count {
-			x.Devices[kind] = append(x.Devices[kind], sched.Slot{ID: i, Device: fmt.Sprintf("%s-%s-%d", node, model, i), Brand: model, Healthy: true, Enabled: true})
-		}
-	})
-}
-
 // Drain begins or ends the drain of a node.
 func (n *Nomad) Drain(node string, on bool, deadline time.Time) {
 	n.change(func() {
@@ -100,29 +82,6 @@ func (n *Nomad) Drain(node string, on bool, deadline time.Time) {
 		if on {
 			x.Why, x.DrainDeadline = "is draining in Nomad", deadline
 		}
-	})
-}
-
-// Lose cuts the connection to a node: its allocations are lost, even if they still run.
-func (n *Nomad) Lose(node string) {
-	n.change(func() {
-		x := n.node(node)
-		x.Status, x.Schedulable, x.Why = "down", false, "is down"
-		for _, j := range n.jobs {
-			for _, a := range j.allocs {
-				if a.fact.NodeID == node && !a.fact.Over() {
-					a.fact.Status, a.fact.Desired, a.fact.Index = "lost", "stop", n.index
-				}
-			}
-		}
-	})
-}
-
-// Recover reconnects a node, and Nomad starts replacements of lost allocations.
-func (n *Nomad) Recover(node string) {
-	n.change(func() {
-		x := n.node(node)
-		x.Status, x.Schedulable, x.Why = "ready", true, ""
 	})
 }
 
@@ -168,10 +127,6 @@ func (n *Nomad) Fail(err error) {
 
 // Deny revokes the token's rights, or restores them.
 func (n *Nomad) Deny(on bool) { n.change(func() { n.denied = on }) }
-
-// Rewind makes the server answer with indexes that are lower by this number, as after a
-// restore from a backup.
-func (n *Nomad) Rewind(by uint64) { n.change(func() { n.rewind = by }) }
 
 // Submitted lists the attempts that have a job, stopped or not.
 func (n *Nomad) Submitted() []string {

@@ -23,12 +23,7 @@ func podman() debian.Set {
 		Packages: []string{"podman", "conmon", "runc", "netavark", "aardvark-dns", "libgpgme11", "libassuan0", "libsubid4"}}
 }
 
-// FindPodman finds the programs of Podman's service on PATH, or fetches them.
-func FindPodman(ctx context.Context, report *servers.Reporter) error {
-	_, err := findPodman(ctx, report)
-	return err
-}
-
+// findPodman finds the programs of Podman's service on PATH, or fetches them.
 func findPodman(ctx context.Context, report *servers.Reporter) (debian.Found, error) {
 	found, err := podman().Find(ctx, debian.MachinePath(), report)
 	return found, orNone(err)

@@ -272,17 +272,7 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		}
 		return 0, &failure{code: CodeUnfit, unfit: true, reason: fmt.Sprintf("the task does not see the GPUs that it was assigned: %v", err)}
 	}
-	var err error
-	if r.account, err = account.Of(r.spec.Account); err != nil {
-		return 0, fail(CodePrepare, "%v", err)
-	}
-	if r.account != nil {
-		if err := secure(r.p); err != nil {
-			return 0, fail(CodePrepare, "%v", err)
-		}
-		r.journal.Infof("the program runs as %s, to which its owner or its workspace is linked", r.account)
-	}
-	if r.secrets, err = readSecrets(r.p, r.spec.Secrets); err != nil {
+	if err := r.readIdentity(); err != nil {
 		return 0, fail(CodePrepare, "%v", err)
 	}
 	t, err := r.prepare(server, false)
@@ -309,14 +299,7 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		}
 		return 0, fail(CodeMounts, "the task's folders could not be mounted: %v", err)
 	}
-	defer func() {
-		switch left := box.Close(); {
-		case left == 1:
-			r.journal.Infof("killed a process that the program had left running")
-		case left > 1:
-			r.journal.Infof("killed %d processes that the program had left running", left)
-		}
-	}()
+	defer r.close(box)
 	if len(box.Tried) > 0 && !box.Mode.Mount {
 		r.journal.Infof("the program runs with %s: %s", box.Mode, strings.Join(box.Tried, "; "))
 	}
@@ -340,6 +323,31 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		return 0, fail(CodePrepare, "cannot write the addresses of the members: %v", err)
 	}
 	return r.program(box, t)
+}
+
+// readIdentity sets the account as which the program runs, and the secrets that it mounts.
+func (r *run) readIdentity() (err error) {
+	if r.account, err = account.Of(r.spec.Account); err != nil {
+		return err
+	}
+	if r.account != nil {
+		if err := secure(r.p); err != nil {
+			return err
+		}
+		r.journal.Infof("the program runs as %s, to which its owner or its workspace is linked", r.account)
+	}
+	r.secrets, err = readSecrets(r.p, r.spec.Secrets)
+	return err
+}
+
+// close ends the sandbox with the processes that the program has left.
+func (r *run) close(box *sandbox.Box) {
+	switch left := box.Close(); {
+	case left == 1:
+		r.journal.Infof("killed a process that the program had left running")
+	case left > 1:
+		r.journal.Infof("killed %d processes that the program had left running", left)
+	}
 }
 
 func (r *run) grace() time.Duration {
@@ -426,77 +434,4 @@ func (r *run) hint(argv []string) string {
 	}
 	return ". Install Python 3 on the nodes of this pool, set python in the pool's configuration, " +
 		"or put its folder on PATH in environment.environment_variables"
-}
-
-// finish delivers the remaining log lines and the exit report. What it cannot deliver soon is
-// left to the allocation's last process.
-func (r *run) finish(shipper *logs.Shipper) {
-	r.save()
-	shipper.Finish()
-	bound := 30 * time.Second
-	if n, err := strconv.Atoi(r.spec.Env["DET_LOG_WAIT_TIME"]); err == nil && n >= 0 {
-		bound = time.Duration(n) * time.Second
-	}
-	if r.stop.asked() {
-		bound = min(bound, 3*time.Second) // Nomad kills the task after its kill timeout
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), bound)
-	defer cancel()
-	// The report says whether all lines were sent, so the lines are sent first, for a short
-	// time.
-	r.state.LogsDone = waitFor(shipper, min(2*time.Second, bound/2))
-	err := reportExit(ctx, r.masters, &r.state, bound)
-	if err != nil {
-		r.sayLast("the exit report was not delivered; the allocation's last process will retry: %v", err)
-	}
-	if !r.state.LogsDone {
-		<-orDone(ctx, shipper.Done())
-		r.state.LogsDone = waitFor(shipper, 0)
-	}
-	if !r.state.LogsDone {
-		r.sayLast("no master accepted the last log lines; they are in %s, and the allocation's last process sends them", r.spool.Dir())
-	}
-	r.save()
-}
-
-// sayLast writes to Nomad's log only: the spool is complete.
-func (r *run) sayLast(format string, args ...any) {
-	last := logs.NewJournal(r.echo())
-	last.Warnf(format, args...)
-}
-
-func (r *run) echo() io.Writer {
-	if r.stderr == nil {
-		return io.Discard
-	}
-	return r.stderr
-}
-
-// waitFor reports whether everything was sent within a time.
-func waitFor(s *logs.Shipper, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-s.Done():
-		return s.Err() == nil
-	case <-timer.C:
-	}
-	select {
-	case <-s.Done():
-		return s.Err() == nil
-	default:
-		return false
-	}
-}
-
-func orDone(ctx context.Context, done <-chan struct{}) <-chan struct{} {
-	out := make(chan struct{})
-	go func() {
-		defer close(out)
-		select {
-		case <-ctx.Done():
-		case <-done:
-		}
-	}()
-	return out
 }

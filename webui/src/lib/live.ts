@@ -118,3 +118,17 @@ export function often(fn: () => void, interval = 500): () => void {
     else run();
   };
 }
+
+// reloadOn reloads a page's lists, at most once per interval, when one of these kinds has changed, and after an
+// interruption of the stream. It returns the function that ends this.
+export function reloadOn(kinds: Look['what'], reload: () => void, interval: number): () => void {
+  const soon = often(reload, interval);
+  let ready = false;
+  return follow({
+    onReady: () => {
+      if (ready) soon();
+      ready = true;
+    },
+    onLook: (l) => l.what.some((kind) => kinds.includes(kind)) && soon(),
+  });
+}

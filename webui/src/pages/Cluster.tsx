@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api } from '../lib/api';
 import { ago, ahead, clock, plural } from '../lib/format';
-import { follow, often } from '../lib/live';
+import { reloadOn } from '../lib/live';
 import { lazy } from '../lib/lazy';
 import { useLoad, useNow } from '../lib/load';
 import { params, setParams } from '../lib/router';
@@ -19,17 +19,7 @@ export function Cluster() {
     const [pools, agents, jobs, live] = await Promise.all([api.pools(signal), api.agents(signal), api.queue(signal), api.liveTasks(signal)]);
     return { pools, agents, jobs, live };
   }, []);
-  useEffect(() => {
-    const look = often(loaded.reload, 1000);
-    let ready = false;
-    return follow({
-      onReady: () => {
-        if (ready) look();
-        ready = true;
-      },
-      onLook: (l) => (l.what.includes('nodes') || l.what.includes('queue')) && look(),
-    });
-  }, []);
+  useEffect(() => reloadOn(['nodes', 'queue'], loaded.reload, 1000), []);
   const d = loaded.data;
   const pool = params.value.get('pool') ?? '';
   return (

@@ -2,7 +2,7 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import { api } from '../lib/api';
 import { ago, bytes, clock, duration, plural } from '../lib/format';
-import { follow, often } from '../lib/live';
+import { reloadOn } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { bare } from '../lib/states';
 import type { AllocationSummary, DeviceMeasurement } from '../lib/types';
@@ -19,17 +19,7 @@ export function NodePage({ params: { id = '' } }: { params: Record<string, strin
     const [agents, live] = await Promise.all([api.agents(signal), api.liveTasks(signal)]);
     return { agents, live };
   }, []);
-  useEffect(() => {
-    const look = often(loaded.reload, 1000);
-    let ready = false;
-    return follow({
-      onReady: () => {
-        if (ready) look();
-        ready = true;
-      },
-      onLook: (l) => (l.what.includes('nodes') || l.what.includes('queue')) && look(),
-    });
-  }, []);
+  useEffect(() => reloadOn(['nodes', 'queue'], loaded.reload, 1000), []);
   // Devices say something new all the time, so the page asks by the clock.
   const devices = useLoad((signal) => api.measurements(id, signal).catch(() => null), [id]);
   useEffect(() => {

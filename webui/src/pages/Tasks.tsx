@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { allKinds, api, type AnyKind, type Task } from '../lib/api';
 import { ago, clock } from '../lib/format';
-import { follow, often } from '../lib/live';
+import { reloadOn } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { params, setParams } from '../lib/router';
 import { me } from '../lib/session';
@@ -65,17 +65,7 @@ export function Tasks() {
     const lists = await Promise.all(allKinds.map((k) => api.tasks(k, signal)));
     return lists.flatMap((list, i) => list.map((t): Listed => ({ ...t, kind: allKinds[i]! })));
   }, []);
-  useEffect(() => {
-    const look = often(tasks.reload, 700);
-    let ready = false;
-    return follow({
-      onReady: () => {
-        if (ready) look();
-        ready = true;
-      },
-      onLook: (l) => (l.what.includes('tasks') || l.what.includes('queue')) && look(),
-    });
-  }, []);
+  useEffect(() => reloadOn(['tasks', 'queue'], tasks.reload, 700), []);
 
   const kind = params.value.get('kind') ?? '';
   const startable = kind || 'notebooks';

@@ -33,14 +33,14 @@ from determined.common.api._url import quoted as _quoted
 
 
 class GetMasterResponseProduct(DetEnum):
-    """The words GetMasterResponseProduct."""
+    """The values of GetMasterResponseProduct."""
 
     UNSPECIFIED = "PRODUCT_UNSPECIFIED"
     COMMUNITY = "PRODUCT_COMMUNITY"
 
 
 class GetTrialWorkloadsRequestFilterOption(DetEnum):
-    """The words GetTrialWorkloadsRequestFilterOption."""
+    """The values of GetTrialWorkloadsRequestFilterOption."""
 
     UNSPECIFIED = "FILTER_OPTION_UNSPECIFIED"
     CHECKPOINT = "FILTER_OPTION_CHECKPOINT"
@@ -57,7 +57,7 @@ class HealthCheck(Message):
 
 
 class HealthStatus(DetEnum):
-    """The words HealthStatus."""
+    """The values of HealthStatus."""
 
     up = "up"
     down = "down"
@@ -99,7 +99,7 @@ class ResourcesSummaryDevices(Message):
 
 
 class TrialProfilerMetricLabelsProfilerMetricType(DetEnum):
-    """The words TrialProfilerMetricLabelsProfilerMetricType."""
+    """The values of TrialProfilerMetricLabelsProfilerMetricType."""
 
     UNSPECIFIED = "PROFILER_METRIC_TYPE_UNSPECIFIED"
     SYSTEM = "PROFILER_METRIC_TYPE_SYSTEM"
@@ -108,7 +108,7 @@ class TrialProfilerMetricLabelsProfilerMetricType(DetEnum):
 
 
 class checkpointv1SortBy(DetEnum):
-    """The words checkpointv1SortBy."""
+    """The values of checkpointv1SortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     UUID = "SORT_BY_UUID"
@@ -120,7 +120,7 @@ class checkpointv1SortBy(DetEnum):
 
 
 class checkpointv1State(DetEnum):
-    """The words checkpointv1State."""
+    """The values of checkpointv1State."""
 
     UNSPECIFIED = "STATE_UNSPECIFIED"
     ACTIVE = "STATE_ACTIVE"
@@ -131,7 +131,7 @@ class checkpointv1State(DetEnum):
 
 
 class containerv1State(DetEnum):
-    """The words containerv1State."""
+    """The values of containerv1State."""
 
     UNSPECIFIED = "STATE_UNSPECIFIED"
     ASSIGNED = "STATE_ASSIGNED"
@@ -142,7 +142,7 @@ class containerv1State(DetEnum):
 
 
 class devicev1Type(DetEnum):
-    """The words devicev1Type."""
+    """The values of devicev1Type."""
 
     UNSPECIFIED = "TYPE_UNSPECIFIED"
     CPU = "TYPE_CPU"
@@ -151,7 +151,7 @@ class devicev1Type(DetEnum):
 
 
 class experimentv1State(DetEnum):
-    """The words experimentv1State."""
+    """The values of experimentv1State."""
 
     UNSPECIFIED = "STATE_UNSPECIFIED"
     ACTIVE = "STATE_ACTIVE"
@@ -173,7 +173,7 @@ class experimentv1State(DetEnum):
 
 
 class jobv1State(DetEnum):
-    """The words jobv1State."""
+    """The values of jobv1State."""
 
     UNSPECIFIED = "STATE_UNSPECIFIED"
     QUEUED = "STATE_QUEUED"
@@ -182,7 +182,7 @@ class jobv1State(DetEnum):
 
 
 class jobv1Type(DetEnum):
-    """The words jobv1Type."""
+    """The values of jobv1Type."""
 
     UNSPECIFIED = "TYPE_UNSPECIFIED"
     EXPERIMENT = "TYPE_EXPERIMENT"
@@ -202,7 +202,7 @@ class protobufFieldMask(Message):
 
 
 class taskv1State(DetEnum):
-    """The words taskv1State."""
+    """The values of taskv1State."""
 
     UNSPECIFIED = "STATE_UNSPECIFIED"
     PULLING = "STATE_PULLING"
@@ -215,7 +215,7 @@ class taskv1State(DetEnum):
 
 
 class trialv1State(DetEnum):
-    """The words trialv1State."""
+    """The values of trialv1State."""
 
     UNSPECIFIED = "STATE_UNSPECIFIED"
     ACTIVE = "STATE_ACTIVE"
@@ -319,7 +319,7 @@ class v1ActivateExperimentsResponse(Message):
 
 
 class v1ActivityType(DetEnum):
-    """The words v1ActivityType."""
+    """The values of v1ActivityType."""
 
     UNSPECIFIED = "ACTIVITY_TYPE_UNSPECIFIED"
     GET = "ACTIVITY_TYPE_GET"
@@ -748,7 +748,7 @@ class v1CollectStorage(Message):
 
 
 class v1ColumnType(DetEnum):
-    """The words v1ColumnType."""
+    """The values of v1ColumnType."""
 
     UNSPECIFIED = "COLUMN_TYPE_UNSPECIFIED"
     TEXT = "COLUMN_TYPE_TEXT"
@@ -1094,7 +1094,7 @@ class v1EnableSlotResponse(Message):
 
 
 class v1EntityType(DetEnum):
-    """The words v1EntityType."""
+    """The values of v1EntityType."""
 
     UNSPECIFIED = "ENTITY_TYPE_UNSPECIFIED"
     PROJECT = "ENTITY_TYPE_PROJECT"
@@ -1163,7 +1163,7 @@ class v1ExperimentActionResult(Message):
 
 
 class v1FailureType(DetEnum):
-    """The words v1FailureType."""
+    """The values of v1FailureType."""
 
     UNSPECIFIED = "FAILURE_TYPE_UNSPECIFIED"
     RESOURCES_FAILED = "FAILURE_TYPE_RESOURCES_FAILED"
@@ -1218,7 +1218,7 @@ class v1FinishDeviceSignInResponse(Message):
 
 
 class v1FittingPolicy(DetEnum):
-    """The words v1FittingPolicy."""
+    """The values of v1FittingPolicy."""
 
     UNSPECIFIED = "FITTING_POLICY_UNSPECIFIED"
     BEST = "FITTING_POLICY_BEST"
@@ -1393,7 +1393,7 @@ class v1GenericTask(Message):
 
 
 class v1GenericTaskState(DetEnum):
-    """The words v1GenericTaskState."""
+    """The values of v1GenericTaskState."""
 
     UNSPECIFIED = "GENERIC_TASK_STATE_UNSPECIFIED"
     ACTIVE = "GENERIC_TASK_STATE_ACTIVE"
@@ -1408,7 +1408,7 @@ class v1GenericTaskState(DetEnum):
 
 
 class v1GetAccessTokensRequestSortBy(DetEnum):
-    """The words v1GetAccessTokensRequestSortBy."""
+    """The values of v1GetAccessTokensRequestSortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     USER_ID = "SORT_BY_USER_ID"
@@ -1442,7 +1442,7 @@ class v1GetAgentResponse(Message):
 
 
 class v1GetAgentsRequestSortBy(DetEnum):
-    """The words v1GetAgentsRequestSortBy."""
+    """The values of v1GetAgentsRequestSortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     ID = "SORT_BY_ID"
@@ -1525,7 +1525,7 @@ class v1GetExperimentResponse(Message):
 
 
 class v1GetExperimentTrialsRequestSortBy(DetEnum):
-    """The words v1GetExperimentTrialsRequestSortBy."""
+    """The values of v1GetExperimentTrialsRequestSortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     ID = "SORT_BY_ID"
@@ -1555,7 +1555,7 @@ class v1GetExperimentValidationHistoryResponse(Message):
 
 
 class v1GetExperimentsRequestSortBy(DetEnum):
-    """The words v1GetExperimentsRequestSortBy."""
+    """The values of v1GetExperimentsRequestSortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     ID = "SORT_BY_ID"
@@ -1747,7 +1747,7 @@ class v1GetModelVersionResponse(Message):
 
 
 class v1GetModelVersionsRequestSortBy(DetEnum):
-    """The words v1GetModelVersionsRequestSortBy."""
+    """The values of v1GetModelVersionsRequestSortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     VERSION = "SORT_BY_VERSION"
@@ -1763,7 +1763,7 @@ class v1GetModelVersionsResponse(Message):
 
 
 class v1GetModelsRequestSortBy(DetEnum):
-    """The words v1GetModelsRequestSortBy."""
+    """The values of v1GetModelsRequestSortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     NAME = "SORT_BY_NAME"
@@ -1968,7 +1968,7 @@ class v1GetTemplateResponse(Message):
 
 
 class v1GetTemplatesRequestSortBy(DetEnum):
-    """The words v1GetTemplatesRequestSortBy."""
+    """The values of v1GetTemplatesRequestSortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     NAME = "SORT_BY_NAME"
@@ -1989,7 +1989,7 @@ class v1GetTensorboardResponse(Message):
 
 
 class v1GetTensorboardsRequestSortBy(DetEnum):
-    """The words v1GetTensorboardsRequestSortBy."""
+    """The values of v1GetTensorboardsRequestSortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     ID = "SORT_BY_ID"
@@ -2093,7 +2093,7 @@ class v1GetUserSettingResponse(Message):
 
 
 class v1GetUsersRequestSortBy(DetEnum):
-    """The words v1GetUsersRequestSortBy."""
+    """The values of v1GetUsersRequestSortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     DISPLAY_NAME = "SORT_BY_DISPLAY_NAME"
@@ -2138,7 +2138,7 @@ class v1GetWorkspaceConfigPoliciesResponse(Message):
 
 
 class v1GetWorkspaceProjectsRequestSortBy(DetEnum):
-    """The words v1GetWorkspaceProjectsRequestSortBy."""
+    """The values of v1GetWorkspaceProjectsRequestSortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     CREATION_TIME = "SORT_BY_CREATION_TIME"
@@ -2162,7 +2162,7 @@ class v1GetWorkspaceResponse(Message):
 
 
 class v1GetWorkspacesRequestSortBy(DetEnum):
-    """The words v1GetWorkspacesRequestSortBy."""
+    """The values of v1GetWorkspacesRequestSortBy."""
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     ID = "SORT_BY_ID"
@@ -2418,7 +2418,7 @@ class v1LaunchTensorboardResponse(Message):
 
 
 class v1LaunchWarning(DetEnum):
-    """The words v1LaunchWarning."""
+    """The values of v1LaunchWarning."""
 
     UNSPECIFIED = "LAUNCH_WARNING_UNSPECIFIED"
     CURRENT_SLOTS_EXCEEDED = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
@@ -2476,7 +2476,7 @@ class v1ListWorkspacesBoundToRPResponse(Message):
 
 
 class v1LocationType(DetEnum):
-    """The words v1LocationType."""
+    """The values of v1LocationType."""
 
     UNSPECIFIED = "LOCATION_TYPE_UNSPECIFIED"
     EXPERIMENT = "LOCATION_TYPE_EXPERIMENT"
@@ -2506,7 +2506,7 @@ class v1LogEntry(Message):
 
 
 class v1LogLevel(DetEnum):
-    """The words v1LogLevel."""
+    """The values of v1LogLevel."""
 
     UNSPECIFIED = "LOG_LEVEL_UNSPECIFIED"
     TRACE = "LOG_LEVEL_TRACE"
@@ -2606,7 +2606,7 @@ class v1MetricIdentifier(Message):
 
 
 class v1MetricType(DetEnum):
-    """The words v1MetricType."""
+    """The values of v1MetricType."""
 
     UNSPECIFIED = "METRIC_TYPE_UNSPECIFIED"
     TRAINING = "METRIC_TYPE_TRAINING"
@@ -2867,7 +2867,7 @@ class v1OldUserRequest(Message):
 
 
 class v1OrderBy(DetEnum):
-    """The words v1OrderBy."""
+    """The values of v1OrderBy."""
 
     UNSPECIFIED = "ORDER_BY_UNSPECIFIED"
     ASC = "ORDER_BY_ASC"
@@ -3137,7 +3137,7 @@ class v1Permission(Message):
 
 
 class v1PermissionType(DetEnum):
-    """The words v1PermissionType."""
+    """The values of v1PermissionType."""
 
     UNSPECIFIED = "PERMISSION_TYPE_UNSPECIFIED"
     ADMINISTRATE_USER = "PERMISSION_TYPE_ADMINISTRATE_USER"
@@ -3719,7 +3719,7 @@ class v1ResourceAllocationAggregatedResponse(Message):
 
 
 class v1ResourceAllocationAggregationPeriod(DetEnum):
-    """The words v1ResourceAllocationAggregationPeriod."""
+    """The values of v1ResourceAllocationAggregationPeriod."""
 
     UNSPECIFIED = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_UNSPECIFIED"
     DAILY = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
@@ -3850,7 +3850,7 @@ class v1ResourcePoolPrioritySchedulerDetail(Message):
 
 
 class v1ResourcePoolType(DetEnum):
-    """The words v1ResourcePoolType."""
+    """The values of v1ResourcePoolType."""
 
     UNSPECIFIED = "RESOURCE_POOL_TYPE_UNSPECIFIED"
     AWS = "RESOURCE_POOL_TYPE_AWS"
@@ -3969,7 +3969,7 @@ class v1SSOProvider(Message):
 
 
 class v1SchedulerType(DetEnum):
-    """The words v1SchedulerType."""
+    """The values of v1SchedulerType."""
 
     UNSPECIFIED = "SCHEDULER_TYPE_UNSPECIFIED"
     PRIORITY = "SCHEDULER_TYPE_PRIORITY"
@@ -4325,7 +4325,7 @@ class v1StartTrialResponse(Message):
 
 
 class v1TableType(DetEnum):
-    """The words v1TableType."""
+    """The values of v1TableType."""
 
     UNSPECIFIED = "TABLE_TYPE_UNSPECIFIED"
     EXPERIMENT = "TABLE_TYPE_EXPERIMENT"
@@ -4455,7 +4455,7 @@ class v1TaskSpec(Message):
 
 
 class v1TaskType(DetEnum):
-    """The words v1TaskType."""
+    """The values of v1TaskType."""
 
     UNSPECIFIED = "TASK_TYPE_UNSPECIFIED"
     TRIAL = "TASK_TYPE_TRIAL"
@@ -4517,7 +4517,7 @@ class v1TokenInfo(Message):
 
 
 class v1TokenType(DetEnum):
-    """The words v1TokenType."""
+    """The values of v1TokenType."""
 
     UNSPECIFIED = "TOKEN_TYPE_UNSPECIFIED"
     USER_SESSION = "TOKEN_TYPE_USER_SESSION"
@@ -4531,7 +4531,7 @@ class v1TrialEarlyExit(Message):
 
 
 class v1TrialEarlyExitExitedReason(DetEnum):
-    """The words v1TrialEarlyExitExitedReason."""
+    """The values of v1TrialEarlyExitExitedReason."""
 
     UNSPECIFIED = "EXITED_REASON_UNSPECIFIED"
     INVALID_HP = "EXITED_REASON_INVALID_HP"
@@ -4610,7 +4610,7 @@ class v1TrialSourceInfo(Message):
 
 
 class v1TrialSourceInfoType(DetEnum):
-    """The words v1TrialSourceInfoType."""
+    """The values of v1TrialSourceInfoType."""
 
     UNSPECIFIED = "TRIAL_SOURCE_INFO_TYPE_UNSPECIFIED"
     INFERENCE = "TRIAL_SOURCE_INFO_TYPE_INFERENCE"
@@ -4665,7 +4665,7 @@ class v1Trigger(Message):
 
 
 class v1TriggerType(DetEnum):
-    """The words v1TriggerType."""
+    """The values of v1TriggerType."""
 
     UNSPECIFIED = "TRIGGER_TYPE_UNSPECIFIED"
     EXPERIMENT_STATE_CHANGE = "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE"
@@ -4847,7 +4847,7 @@ class v1WebhookDelivery(Message):
 
 
 class v1WebhookMode(DetEnum):
-    """The words v1WebhookMode."""
+    """The values of v1WebhookMode."""
 
     UNSPECIFIED = "WEBHOOK_MODE_UNSPECIFIED"
     WORKSPACE = "WEBHOOK_MODE_WORKSPACE"
@@ -4855,7 +4855,7 @@ class v1WebhookMode(DetEnum):
 
 
 class v1WebhookType(DetEnum):
-    """The words v1WebhookType."""
+    """The values of v1WebhookType."""
 
     UNSPECIFIED = "WEBHOOK_TYPE_UNSPECIFIED"
     DEFAULT = "WEBHOOK_TYPE_DEFAULT"
@@ -4912,7 +4912,7 @@ class v1WorkspaceNamespaceMeta(Message):
 
 
 class v1WorkspaceState(DetEnum):
-    """The words v1WorkspaceState."""
+    """The values of v1WorkspaceState."""
 
     UNSPECIFIED = "WORKSPACE_STATE_UNSPECIFIED"
     DELETING = "WORKSPACE_STATE_DELETING"
@@ -6683,7 +6683,7 @@ def get_ListQuotas(
     projectId: Optional[int] = None,
     userId: Optional[int] = None,
 ) -> v1GetQuotasResponse:
-    """List quotas with what is held or used."""
+    """List quotas and how much of each is in use."""
     _path = "/api/v1/detent/quotas"
     _params = {
         "limit": limit,

@@ -1,0 +1,221 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
+)
+
+// Duration is a time.Duration that can be decoded from text such as 30s or 5m.
+type Duration time.Duration
+
+// UnmarshalText decodes a duration from text.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil || v <= 0 {
+		return fmt.Errorf("%q is not a duration such as 30s or 5m", b)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// UnmarshalYAML decodes a duration from a YAML scalar.
+func (d *Duration) UnmarshalYAML(b []byte) error {
+	return d.UnmarshalText([]byte(strings.Trim(strings.TrimSpace(string(b)), `"'`)))
+}
+
+// Defaults returns the configuration of a master without the address of its database.
+func Defaults() Config {
+	return Config{
+		Listen: "127.0.0.1:8080", Retention: RetentionConfig{LogDays: -1, Schedule: "1h"}, ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", Security: SecurityConfig{Authz: AuthzConfig{Type: authzBasic}}, DatabaseConns: 16, Spool: SpoolConfig{MaxMB: 8192},
+		Tokens:      TokensConfig{MaxDays: 365, DefaultDays: 30},
+		SCIM:        SCIMConfig{Auth: SCIMAuthConfig{Type: scimBearer}},
+		Audit:       AuditConfig{KeepDays: 400},
+		Connections: ConnectionsConfig{Max: 8192, MaxPerAddress: 1024},
+		Nomad:       NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
+		LaunchError: true, TensorboardTimeout: 300, AvoidNodeAfter: 3, StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
+	}
+}
+
+// LoadConfig reads the file (none if path is ""), the environment and the flags, given as
+// key=value, and validates the result. It reports all problems at once.
+func LoadConfig(path string, environ, flags []string) (Config, error) {
+	return loadConfig(Defaults(), path, environ, flags)
+}
+
+// CheckConfig validates a configuration. The address of the database may be missing: it is a
+// secret, which the master's job sets by other means.
+func CheckConfig(path string, environ, flags []string) error {
+	cfg := Defaults()
+	cfg.Database = "postgres://"
+	_, err := loadConfig(cfg, path, environ, flags)
+	return err
+}
+
+func loadConfig(cfg Config, path string, environ, flags []string) (Config, error) {
+	var problems []string
+	if path != "" {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return cfg, fault.New(fault.Invalid, "configuration: %v", err)
+		}
+		for _, p := range cfg.read(src) {
+			problems = append(problems, path+":"+p)
+		}
+		cfg.besideFile(filepath.Dir(path))
+	}
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		// An empty variable is none: the job's template writes one for each secret that nobody has set.
+		if key, ok := strings.CutPrefix(name, "DETENT_"); ok && value != "" && !slices.Contains(foreignVariables, key) {
+			if err := cfg.set(strings.ToLower(key), value, "_"); err != nil {
+				problems = append(problems, name+": "+err.Error())
+			}
+		}
+	}
+	for _, kv := range flags {
+		key, value, given := strings.Cut(kv, "=")
+		if !given {
+			problems = append(problems, fmt.Sprintf("--set %s: expected key=value", kv))
+			continue
+		}
+		if err := cfg.set(key, value, "."); err != nil {
+			problems = append(problems, "--set "+key+": "+err.Error())
+		}
+	}
+	if program, err := os.Executable(); err == nil {
+		cfg.useFilesBeside(program)
+	}
+	if len(problems) == 0 {
+		problems = cfg.readJobs()
+	}
+	if len(problems) == 0 { // check needs a complete configuration
+		cfg.fill()
+		problems = cfg.check()
+	}
+	if len(problems) > 0 {
+		return cfg, fault.New(fault.Invalid, "the master's configuration has %s:\n  %s", problemCount(len(problems)), strings.Join(problems, "\n  "))
+	}
+	return cfg, nil
+}
+
+// foreignVariables are variables with the same prefix that other programs read.
+var foreignVariables = []string{"BINARY", "CACHE", "STATE", "COMPAT_PYTHON", "DEMO_PYTHON", "TEST_POSTGRES", "PGTEST_KEEPER"}
+
+func problemCount(n int) string {
+	if n == 1 {
+		return "a problem"
+	}
+	return fmt.Sprintf("%d problems", n)
+}
+
+// set sets one key to a value given as text. Keys of nested sections are joined by sep. Names
+// may contain sep too; the longest name that matches is used.
+func (c *Config) set(key, value, sep string) error {
+	v, ok := lookup(reflect.ValueOf(c).Elem(), key, sep)
+	if !ok {
+		return fmt.Errorf("no such key; known are %s", strings.Join(keysOf(reflect.TypeFor[Config](), ""), ", "))
+	}
+	if t, ok := v.Addr().Interface().(*Duration); ok {
+		return t.UnmarshalText([]byte(value))
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(value)
+	case reflect.Int:
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return fmt.Errorf("expected a whole number, found %q", value)
+		}
+		v.SetInt(int64(n))
+	case reflect.Slice:
+		if v.Type().Elem().Kind() != reflect.String {
+			return yaml.Unmarshal([]byte(value), v.Addr().Interface())
+		}
+		v.Set(reflect.ValueOf(strings.Split(value, ",")))
+	default:
+		return yaml.Unmarshal([]byte(value), v.Addr().Interface())
+	}
+	return nil
+}
+
+func lookup(v reflect.Value, key, sep string) (reflect.Value, bool) {
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Tag.Get("yaml")
+		if name == key {
+			return v.Field(i), true
+		}
+		if rest, ok := strings.CutPrefix(key, name+sep); ok && v.Field(i).Kind() == reflect.Struct {
+			if f, ok := lookup(v.Field(i), rest, sep); ok {
+				return f, true
+			}
+		}
+	}
+	return reflect.Value{}, false
+}
+
+func keysOf(t reflect.Type, prefix string) []string {
+	var out []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := prefix + f.Tag.Get("yaml")
+		if f.Type.Kind() == reflect.Struct {
+			out = append(out, keysOf(f.Type, name+".")...)
+		} else {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// fill sets the defaults; some depend on other settings.
+func (c *Config) fill() {
+	if len(c.Pools) == 0 {
+		c.Pools = []PoolConfig{{Name: "default", Description: "CPU slots of all nodes"}}
+	}
+	for i := range c.Pools {
+		p := &c.Pools[i]
+		p.Driver = cmp.Or(p.Driver, "raw_exec")
+		p.Slots = cmp.Or(p.Slots, "cpu")
+		p.CoresPerSlot = cmp.Or(p.CoresPerSlot, 1)
+		if p.Slots == "cpu" { // device slots share the memory of their node
+			p.MemoryMBPerSlot = cmp.Or(p.MemoryMBPerSlot, slotMemoryMB)
+		}
+		p.MaxAux = cmp.Or(p.MaxAux, 100)
+		p.MaxIdle = cmp.Or(p.MaxIdle, maxIdle)
+		p.AuxMemoryMB = cmp.Or(p.AuxMemoryMB, 256)
+		p.Priority = cmp.Or(p.Priority, p.Scheduler.Priority, 42)
+		p.Preemption = p.Preemption || p.Scheduler.Preemption
+		p.Scheduler.Type = cmp.Or(p.Scheduler.Type, string(pool.Priority))
+		p.Scheduler.Fitting = cmp.Or(p.Scheduler.Fitting, string(pool.BestFit))
+		p.Scheduler.MinRunTime = cmp.Or(p.Scheduler.MinRunTime, minRunTime)
+		if p.Driver == "raw_exec" { // tasks of other drivers have their own file system
+			p.Python = cmp.Or(p.Python, c.Python)
+		}
+	}
+	c.DefaultComputePool = cmp.Or(c.DefaultComputePool, c.Pools[0].Name)
+	c.DefaultAuxPool = cmp.Or(c.DefaultAuxPool, c.lastingPool(), c.DefaultComputePool)
+	if c.PublicURL == "" {
+		c.PublicURL = c.scheme() + "://" + c.Listen
+	}
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	c.Vault.fill()
+	c.Webhooks.BaseURL = strings.TrimRight(cmp.Or(c.Webhooks.BaseURL, c.PublicURL), "/")
+	c.WebIdentity.Audience = cmp.Or(c.WebIdentity.Audience, "sts.amazonaws.com")
+	c.TasksURL = strings.TrimRight(c.TasksURL, "/")
+	c.Ingress.fill(c.PublicURL)
+	if len(c.TaskURLs) == 0 {
+		c.TaskURLs = []string{c.PublicURL}
+	}
+}
