@@ -58,7 +58,7 @@ func runSessionList(ctx context.Context, a *app.App, of v1.GetSessionsRequest, f
 func newSessionEnd(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "end SESSION_ID",
-		Short: "end a sign-in, such as that of a lost notebook",
+		Short: "end a sign-in, such as that of a lost laptop",
 		Args:  args.Exactly("the id of a session"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			id, err := args.ID("a session", given[0])

@@ -36,7 +36,7 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 	id := c.Params("id")
 	switch {
 	case req.AllocationID != "" && req.AllocationID != id:
-		return nil, fault.New(fault.Invalid, "allocationId: the path says %s, the body %s", id, req.AllocationID)
+		return nil, fault.New(fault.Invalid, "allocationId: the path has %s, the body %s", id, req.AllocationID)
 	case len(req.Nonce) < minNonce:
 		return nil, fault.New(fault.Invalid, "nonce: expected a secret of at least %d characters that identifies the claiming process", minNonce)
 	case !isFingerprint(req.Certificate):

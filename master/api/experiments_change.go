@@ -36,8 +36,7 @@ func (a *API) act(action store.Action) func(context.Context, *call, store.Experi
 
 // hindered returns the experiments for which an action is not possible in any state: they
 // cannot be activated when the memory for searches is used up or their pool is not open to their
-// workspace, nor deleted when a version of
-// a model has one of their checkpoints.
+// workspace, nor deleted when a version of a model has one of their checkpoints.
 func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map[int]error, error) {
 	switch action {
 	case store.Activate:
@@ -209,7 +208,7 @@ func checkShare(priority *int, weight *float64) error {
 	case priority != nil && (*priority < 1 || *priority > 99):
 		return fault.New(fault.Invalid, "priority: expected 1 (first) to 99 (last), found %d", *priority)
 	case weight != nil && !(*weight > 0 && *weight <= 1e6):
-		return fault.New(fault.Invalid, "weight: %g is not above 0", *weight)
+		return fault.New(fault.Invalid, "weight: expected a number above 0 and up to 1,000,000, found %g", *weight)
 	}
 	return nil
 }

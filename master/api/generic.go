@@ -77,7 +77,7 @@ func (a *API) genericConfig(_ context.Context, c *call, k store.Task, _ *v1.None
 func (a *API) killGeneric(ctx context.Context, c *call, k store.Task, req *v1.KillGenericTaskRequest) (*v1.Empty, error) {
 	id := k.ID
 	if req.TaskID != "" && req.TaskID != id {
-		return nil, fault.New(fault.Invalid, "taskId: the path says %s, the body %s", id, fault.Clip(req.TaskID))
+		return nil, fault.New(fault.Invalid, "taskId: the path has %s, the body %s", id, fault.Clip(req.TaskID))
 	}
 	if req.KillFromRoot {
 		var err error

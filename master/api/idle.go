@@ -24,7 +24,7 @@ func onIdleTask() object[string] {
 // nothing.
 func (a *API) reportIdle(ctx context.Context, c *call, id string, req *v1.IdleNotebookRequest) (*v1.None, error) {
 	if req.NotebookID != "" && req.NotebookID != id {
-		return nil, fault.New(fault.Invalid, "notebookId: the path says %s, the body %s", id, fault.Clip(req.NotebookID))
+		return nil, fault.New(fault.Invalid, "notebookId: the path has %s, the body %s", id, fault.Clip(req.NotebookID))
 	}
 	k, err := a.db.Task(ctx, id)
 	if err != nil {

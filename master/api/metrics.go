@@ -37,7 +37,7 @@ func (a *API) reportGroup(group string) func(context.Context, *call, reporter, *
 func (a *API) report(ctx context.Context, c *call, id int, group string, m *v1.TrialMetrics) (*v1.None, error) {
 	var err error
 	if m.TrialID != 0 && m.TrialID != id {
-		return nil, fault.New(fault.Invalid, "metrics.trialId: the path says %d, the body %d", id, m.TrialID)
+		return nil, fault.New(fault.Invalid, "metrics.trialId: the path has %d, the body %d", id, m.TrialID)
 	}
 	if c.who.IsTask() && m.TrialRunID != c.who.RunID {
 		return nil, fault.New(fault.Conflict, "attempt %s is run %d of trial %d and may not report for run %d", c.who.AllocationID, c.who.RunID, id, m.TrialRunID)

@@ -54,7 +54,7 @@ func (a *API) runMetadata(_ context.Context, _ *call, t store.Trial, _ *v1.None)
 func (a *API) setRunMetadata(ctx context.Context, _ *call, r reporter, req *v1.PostRunMetadataRequest) (*v1.PostRunMetadataResponse, error) {
 	id := r.trial
 	if req.RunID != nil && *req.RunID != id {
-		return nil, fault.New(fault.Invalid, "runId: the path says %d, the body %d", id, *req.RunID)
+		return nil, fault.New(fault.Invalid, "runId: the path has %d, the body %d", id, *req.RunID)
 	}
 	if len(req.Metadata) == 0 {
 		req.Metadata = v1.Struct("{}")

@@ -170,7 +170,7 @@ func (a *API) startTrial(ctx context.Context, _ *call, t store.Trial, req *v1.St
 
 func sameTrial(body, path int) error {
 	if body != 0 && body != path {
-		return fault.New(fault.Invalid, "trialId: the path says %d, the body %d", path, body)
+		return fault.New(fault.Invalid, "trialId: the path has %d, the body %d", path, body)
 	}
 	return nil
 }

@@ -61,12 +61,12 @@ func storedAgentUser(g *v1.AgentUserGroup) ([]byte, error) {
 func partOfAgentUser(g *v1.AgentUserGroup) ([]byte, error) {
 	for _, id := range []*int{g.AgentUid, g.AgentGid} {
 		if id != nil && *id < 0 {
-			return nil, fault.New(fault.Invalid, "agentUserGroup: an id is not negative, found %d", *id)
+			return nil, fault.New(fault.Invalid, "agentUserGroup: expected ids of 0 or more, found %d", *id)
 		}
 	}
 	for _, name := range []*string{g.AgentUser, g.AgentGroup} {
 		if name != nil && *name == "" {
-			return nil, fault.New(fault.Invalid, "agentUserGroup: a name is not empty")
+			return nil, fault.New(fault.Invalid, "agentUserGroup: names must not be empty")
 		}
 	}
 	return json.Marshal(agentUser{User: g.AgentUser, UID: g.AgentUid, Group: g.AgentGroup, GID: g.AgentGid})

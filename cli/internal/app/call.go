@@ -26,7 +26,7 @@ func Call(a *App, run func(ctx context.Context, c *client.Client, given []string
 	}
 }
 
-// Find is a Call about the thing that the first argument names.
+// Find is a Call about the object that the first argument names.
 func Find[T any](a *App, find func(c *client.Client, ctx context.Context, name string) (T, error),
 	run func(ctx context.Context, c *client.Client, found T, given []string) error) RunE {
 	return Call(a, func(ctx context.Context, c *client.Client, given []string) error {
@@ -38,7 +38,7 @@ func Find[T any](a *App, find func(c *client.Client, ctx context.Context, name s
 	})
 }
 
-// ByID is a Call about the thing whose number is the first argument. kind is its kind in errors, such as
+// ByID is a Call about the object whose number is the first argument. kind is its kind in errors, such as
 // "a trial".
 func ByID(a *App, kind string, run func(ctx context.Context, c *client.Client, id int, given []string) error) RunE {
 	return func(cmd *cobra.Command, given []string) error {
@@ -50,9 +50,9 @@ func ByID(a *App, kind string, run func(ctx context.Context, c *client.Client, i
 	}
 }
 
-// ForEach is a Call that changes several things, whose numbers are the arguments; noun is their kind without an
-// article, such as "trial". It prints a line for each changed thing, and stops at the first error, which names the
-// thing if there are several.
+// ForEach is a Call that changes several objects, whose numbers are the arguments; noun is their kind without an
+// article, such as "trial". It prints a line for each changed object, and stops at the first error, which names the
+// object if there are several.
 func ForEach(a *App, noun, done string, change func(c *client.Client, ctx context.Context, id int) error) RunE {
 	kind := "a " + noun
 	if strings.ContainsRune("aeiou", rune(noun[0])) {

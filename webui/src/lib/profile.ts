@@ -30,7 +30,7 @@ async function* records<T>(response: Response): AsyncGenerator<T> {
   }
 }
 
-// measured reads all metrics of a trial, of many reports a sample: a series for each GPU, disk or node.
+// measured reads the system metrics of a trial, or a sample if there are many reports, as a series for each GPU, disk or node.
 export async function measured(trial: number, signal?: AbortSignal): Promise<Measured[]> {
   const r = await request(pathOf(streamProfilerMetrics, trial) + search({ sample: true }), signal ? { signal } : {});
   const found = new Map<string, Measured>();

@@ -1,4 +1,4 @@
-// The text of all logs: which tasks have lines with it; those that run first, then those that ended last.
+// Searches the logs of all tasks for a text: running tasks first, then those that ended last.
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { call } from '../lib/api';
 import { ago, clock } from '../lib/format';
@@ -10,7 +10,7 @@ import { Empty, Loading, Problem } from '../parts/bits';
 import { spans } from '../parts/LogView';
 import { useTitle } from '../parts/Shell';
 
-// logOf is where a log is read, with the lines that were searched for.
+// logOf is the address of a log, with the search for the text.
 const logOf = (f: FoundLog, q: string) => link(f.trialId ? `/trials/${f.trialId}/logs` : `/tasks/${f.taskId}`, { q });
 
 const kinds: Record<string, string> = { TRIAL: 'Trial', NOTEBOOK: 'Notebook', TENSORBOARD: 'TensorBoard', SHELL: 'Shell', COMMAND: 'Command', GENERIC: 'Generic task', CHECKPOINT_GC: 'Deletion of checkpoints' };
@@ -48,7 +48,7 @@ export function Logs() {
         {found.error ? <Problem what="Could not search the logs." error={found.error} retry={found.reload} /> : text && !found.loaded && <Loading />}
         {text && found.loaded && found.more && (
           <p class="row lead">
-            <span>{back ? <>Searched are the logs of the tasks that run, and of those that ended since <time dateTime={back}>{clock(back)}</time>.</> : 'Searched is a part of the logs of tasks that run.'}</span>
+            <span>{back ? <>The logs of running tasks, and of tasks that ended since <time dateTime={back}>{clock(back)}</time>, have been searched.</> : 'A part of the logs of running tasks has been searched.'}</span>
             <button type="button" onClick={found.older}>Search further</button>
           </p>
         )}

@@ -60,7 +60,7 @@ class DetLogger(_lightning.loggers.Logger):
         return "0.1"
 
     def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: hyperparameters belong into the configuration."""
+        """Do nothing: hyperparameters belong in the configuration."""
 
     def log_metrics(self, metrics: Mapping[str, Any], step: Optional[int] = None) -> None:
         """Report metrics behind a step, which Lightning counts from 0."""
