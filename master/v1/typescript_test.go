@@ -37,6 +37,7 @@ var usedByPages = []struct {
 	{"unarchiveExperiment", UnarchiveExperiment.Line()},
 	{"listTrials", ListTrials.Line()},
 	{"listExperimentCheckpoints", ListExperimentCheckpoints.Line()},
+	{"listTrialCheckpoints", ListTrialCheckpoints.Line()},
 	{"listSearchTrials", ListSearchTrials.Line()},
 	{"listExperimentAttempts", ListExperimentAttempts.Line()},
 	{"listTaskAttempts", ListTaskAttempts.Line()},

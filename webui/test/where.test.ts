@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { columnOf, complete, count, lineOf, parse } from '../src/lib/where';
+import { asHyperparameter, columnOf, complete, count, lineOf, parse } from '../src/lib/where';
 
 describe('a line and its rows', () => {
   it.each([
@@ -44,4 +44,22 @@ it('names of columns are one word', () => {
   expect(columnOf('hp.lr')).toBe('hp.lr');
   expect(columnOf('hp.learning rate')).toBe('hp."learning rate"');
   expect(lineOf(parse(`${columnOf('hp.a "b" (c)')} = 1`)!)).toBe('hp."a \\"b\\" (c)" = 1');
+});
+
+describe('what somebody searches everything for, as a hyperparameter', () => {
+  const known = ['lr', 'net.depth', 'lr_decay', 'learning rate'];
+  it.each([
+    ['lr', ['hp.lr is not empty', 'hp.lr_decay is not empty'], 'hp.lr is not empty'],
+    ['hp.LR', ['hp.lr is not empty', 'hp.lr_decay is not empty'], 'hp.lr is not empty'],
+    ['dep', ['hp.net.depth is not empty'], ''],
+    ['lr<0.01', ['hp.lr < 0.01'], 'hp.lr < 0.01'],
+    ['hp.net.depth >= 3', ['hp.net.depth >= 3'], 'hp.net.depth >= 3'],
+    ['lr == 1', ['hp.lr = 1'], 'hp.lr = 1'],
+    ["learning rate = 'a b'", ['hp."learning rate" = "a b"'], 'hp."learning rate" = "a b"'],
+    ['momentum = 3', [], ''],
+    ['momentum', [], ''],
+    ['', [], ''],
+  ])('%s', (typed, lines, exact) => {
+    expect(asHyperparameter(typed, known)).toEqual({ lines, exact });
+  });
 });

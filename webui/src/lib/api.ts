@@ -141,6 +141,7 @@ export const api = {
   deleteExperiment: (id: number) => call(wire.deleteExperiment, { path: [id] }),
   trials: (id: number, query: Query = {}, signal?: AbortSignal) => call(wire.listTrials, { path: [id], query, signal }),
   checkpoints: (id: number, signal?: AbortSignal) => call(wire.listExperimentCheckpoints, { path: [id], query: { limit: 1000 }, signal }),
+  trialCheckpoints: (id: number, signal?: AbortSignal) => call(wire.listTrialCheckpoints, { path: [id], query: { limit: 1000 }, signal }),
   codeTree: (id: number, signal?: AbortSignal) => call(wire.getModelDefTree, { path: [id], signal }),
   searchTrials: (id: number, query: Query, signal?: AbortSignal) => call(wire.listSearchTrials, { path: [id], query, signal }),
   attempts: (id: number, query: Query = {}, signal?: AbortSignal) => call(wire.listExperimentAttempts, { path: [id], query, signal }),

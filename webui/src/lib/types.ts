@@ -28,6 +28,7 @@ export const archiveExperiment: Endpoint<undefined, Empty> = { method: 'POST', p
 export const unarchiveExperiment: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/experiments/:id/unarchive' };
 export const listTrials: Endpoint<undefined, GetExperimentTrialsResponse> = { method: 'GET', path: '/api/v1/experiments/:id/trials' };
 export const listExperimentCheckpoints: Endpoint<undefined, GetExperimentCheckpointsResponse> = { method: 'GET', path: '/api/v1/experiments/:id/checkpoints' };
+export const listTrialCheckpoints: Endpoint<undefined, GetTrialCheckpointsResponse> = { method: 'GET', path: '/api/v1/trials/:id/checkpoints' };
 export const listSearchTrials: Endpoint<undefined, GetSearchTrialsResponse> = { method: 'GET', path: '/api/v1/detent/experiments/:id/search-trials' };
 export const listExperimentAttempts: Endpoint<undefined, ListAttemptsResponse> = { method: 'GET', path: '/api/v1/detent/experiments/:id/attempts' };
 export const listTaskAttempts: Endpoint<undefined, ListAttemptsResponse> = { method: 'GET', path: '/api/v1/detent/tasks/:id/attempts' };
@@ -452,6 +453,11 @@ export interface Checkpoint {
 }
 
 export interface GetExperimentCheckpointsResponse {
+  checkpoints: Checkpoint[];
+  pagination: Pagination;
+}
+
+export interface GetTrialCheckpointsResponse {
   checkpoints: Checkpoint[];
   pagination: Pagination;
 }

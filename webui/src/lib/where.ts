@@ -191,3 +191,28 @@ export function count(n: Node): number {
 export function columnOf(name: string): string {
   return name.split('.').map((part) => (part === '' || plain.test(part) ? part : `"${part.replace(/[\\"]/g, '\\$&')}"`)).join('.');
 }
+
+const compared = /^(?:hp\.)?(.+?)\s*(<=|>=|!=|==|!~|=|<|>|~)\s*(.+)$/;
+const mostNames = 3;
+
+// asHyperparameter reads what somebody searches everything for, such as lr or lr < 0.1, as a filter on a hyperparameter that
+// experiments have: lines to offer, and the one whose matches can be listed, if the name is exact.
+export function asHyperparameter(typed: string, known: readonly string[]): { lines: string[]; exact: string } {
+  const line = (name: string, op: Op, values: Value[]) => lineOf({ column: columnOf(`hp.${name}`), op, values });
+  const named = (text: string) => known.find((k) => k === text) ?? known.find((k) => k.toLowerCase() === text.toLowerCase());
+  const m = compared.exec(typed);
+  if (m) {
+    const name = named(m[1]!);
+    const op = m[2] === '==' ? '=' : (m[2] as Op);
+    if (!name) return { lines: [], exact: '' };
+    const quoted = /^(["'])(.*)\1$/.exec(m[3]!);
+    const exact = line(name, op, [{ text: quoted ? quoted[2]! : m[3]!, quoted: !!quoted }]);
+    return { lines: [exact], exact };
+  }
+  const word = typed.replace(/^hp\./, '');
+  if (!word) return { lines: [], exact: '' };
+  const own = named(word);
+  const names = [...(own ? [own] : []), ...known.filter((k) => k !== own && k.toLowerCase().includes(word.toLowerCase()))].slice(0, mostNames);
+  const lines = names.map((k) => line(k, 'is not empty', []));
+  return { lines, exact: own ? lines[0]! : '' };
+}

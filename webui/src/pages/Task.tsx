@@ -26,14 +26,14 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
   const [entered, setEntered] = useState(false); // the terminal goes on while its reader looks at the log
   const loaded = useLoad(async (signal) => {
     const task = await api.task(id, signal);
+    const newest = (await api.taskAttempts(id, signal)).attempts[0];
     const kind = `${task.taskType.replace('TASK_TYPE_', '').toLowerCase()}s` as TaskKind;
     if (task.taskType === 'TASK_TYPE_GENERIC') {
       const tree = treeOf((await api.tasks('generics', signal)).map((t): Listed => ({ ...t, kind: 'generics' })), id);
-      return { task, tree, listed: tree.find((p) => p.item.id === id)?.item };
+      return { task, tree, listed: tree.find((p) => p.item.id === id)?.item, newest };
     }
     const listed = taskKinds.includes(kind) ? ({ ...(await api.oneTask(kind, id, signal)), kind } as Listed) : undefined;
-    const { attempts } = await api.taskAttempts(id, signal);
-    return { task, listed, newest: attempts[0] };
+    return { task, listed, newest };
   }, [id]);
   useEffect(() => {
     const look = often(loaded.reload, 700);

@@ -24,7 +24,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
   const trial = useLoad((signal) => api.trial(id, signal), [id]);
   const t = trial.data;
   const experiment = useLoad(async (signal) => (t ? (await api.experiment(t.experimentId, signal)).experiment : null), [t?.experimentId]);
-  const checkpoints = useLoad(async (signal) => (t ? (await api.checkpoints(t.experimentId, signal)).checkpoints.filter((c) => c.training.trialId === id) : []), [id, t?.experimentId]);
+  const checkpoints = useLoad(async (signal) => (await api.trialCheckpoints(id, signal)).checkpoints, [id]);
   const ids = useMemo(() => [id], [id]);
   const curves = useCurves(ids);
   const [question, setQuestion] = useState<Question | null>(null);
@@ -99,7 +99,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
           </aside>
         </div>
       )}
-      {tab === 'checkpoints' && (checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e?.searcherMetric ?? ''} smaller={e?.config.searcher?.smaller_is_better !== false} trials={false} over={over} /> : <Loading />)}
+      {tab === 'checkpoints' && (checkpoints.error !== undefined && !checkpoints.data ? <Problem what="Could not load the checkpoints." error={checkpoints.error} retry={checkpoints.reload} /> : checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e?.searcherMetric ?? ''} smaller={e?.config.searcher?.smaller_is_better !== false} trials={false} over={over} /> : <Loading />)}
       {tab === 'timeline' && <Timeline experiment={t.experimentId} trial={t.id} changed={t.state} />}
       {tab === 'profiler' && <Profile trial={t.id} over={over} />}
       {tab === 'logs' && t.taskId && <LogView task={t.taskId} over={over} name={`the log of trial ${t.id}`} />}

@@ -1,6 +1,6 @@
 // One place to find everything by id and name, and to do what can be done.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { api, taskKinds } from '../lib/api';
+import { api, call, taskKinds } from '../lib/api';
 import { useLoad } from '../lib/load';
 import { manage } from '../lib/manage';
 import { best } from '../lib/rank';
@@ -8,7 +8,9 @@ import { go, link } from '../lib/router';
 import { chooseTheme, settings } from '../lib/settings';
 import { bare, ended } from '../lib/states';
 import { viewsOf } from '../lib/views';
+import { asHyperparameter } from '../lib/where';
 import { me, signOut } from '../lib/session';
+import { listProjectColumns } from '../lib/types';
 
 interface Item {
   group: string;
@@ -44,6 +46,10 @@ export function Palette({ close }: { close: () => void }) {
     const byId = id ? await api.experiment(id, signal).then((e) => [e.experiment], () => []) : [];
     return [...byId, ...byName.filter((e) => !byId.some((x) => x.id === e.id))];
   }, [asked]);
+  const columns = useLoad(async (signal) => (asked ? (await call(listProjectColumns, { path: [0], signal })).columns : []), [!!asked]);
+  const known = useMemo(() => (columns.data ?? []).filter((c) => c.column.startsWith('hp.')).map((c) => c.column.slice(3)), [columns.data]);
+  const hyper = useMemo(() => asHyperparameter(asked, known), [asked, known]);
+  const having = useLoad(async (signal) => (hyper.exact ? (await api.search({ query: hyper.exact, sort: 'id=desc', limit: most, withoutConfig: true }, signal)).experiments : []), [hyper.exact]);
   const trial = useLoad(async (signal) => (id ? api.trial(id, signal).catch(() => null) : null), [id]);
   const models = useLoad(async (signal) => (asked ? (await api.models({ name: asked, limit: most }, signal)).models : []), [asked]);
   const tasks = useLoad(async (signal) => (await Promise.all(taskKinds.map((k) => api.tasks(k, signal)))).flat(), []);
@@ -67,11 +73,13 @@ export function Palette({ close }: { close: () => void }) {
     const over: Item[] = word ? [
       { group: 'Search', name: `Experiments whose name has “${word}”`, act: to(link('/experiments', { name: word })) },
       { group: 'Search', name: `Logs with “${word}”`, note: 'of all tasks', act: to(link('/logs', { q: word })) },
-      ...(/[<>=~]/.test(word) ? [{ group: 'Search', name: `Experiments where ${word}`, note: 'filter', act: to(link('/experiments', { where: word })) }] : []),
+      ...(/[<>=~]/.test(word) && !hyper.exact ? [{ group: 'Search', name: `Experiments where ${word}`, note: 'filter', act: to(link('/experiments', { where: word })) }] : []),
     ] : [];
     return [
       ...(trial.data && id ? [{ group: 'Trials', name: `Trial ${trial.data.id}`, note: `of experiment ${trial.data.experimentId}`, act: to(`/trials/${trial.data.id}`) }] : []),
       ...(experiments.data ?? []).slice(0, most).map((e): Item => ({ group: 'Experiments', name: `${e.id} ${e.name}`, note: bare(e.state).toLowerCase(), act: to(`/experiments/${e.id}`) })),
+      ...(word ? hyper.lines : []).map((line): Item => ({ group: 'Hyperparameters', name: `Experiments where ${line}`, note: 'all', act: to(link('/experiments', { where: line })) })),
+      ...(word && hyper.exact ? having.data ?? [] : []).map((e): Item => ({ group: 'Hyperparameters', name: `${e.id} ${e.name}`, note: hyper.exact, act: to(`/experiments/${e.id}`) })),
       ...best(word, viewsOf(settings.value), (v) => v.name, most).map((v): Item => ({ group: 'Views', name: v.name, act: to(v.to) })),
       ...best(word, me.value?.admin ? [...pages, ...adminPages] : pages, ([name]) => name, word ? most : pages.length).map(([name, path]): Item => ({ group: 'Pages', name, act: to(path) })),
       ...best(word, doing, (d) => d.name, word ? most : doing.length),
@@ -82,11 +90,11 @@ export function Palette({ close }: { close: () => void }) {
         ...best(word, workspaces.data ?? [], (w) => w.name, most).map((w): Item => ({ group: 'Workspaces', name: w.name, act: to(`/workspaces/${w.id}`) })),
         ...best(word, templates.data ?? [], (t) => t.name, most).map((t): Item => ({ group: 'Templates', name: t.name, act: to(link('/manage/templates', { edit: t.name })) })),
         ...best(word, users.data ?? [], (u) => `${u.displayName} ${u.username}`, most).map((u): Item => ({ group: 'Users', name: u.displayName || u.username, note: `${u.username}'s experiments`, act: to(link('/experiments', { user: u.username })) })),
-        ...best(word, agents.data ?? [], (a) => a.id, most).map((a): Item => ({ group: 'Nodes', name: a.id, act: to('/cluster') })),
+        ...best(word, agents.data ?? [], (a) => a.id, most).map((a): Item => ({ group: 'Nodes', name: a.id, act: to(`/nodes/${encodeURIComponent(a.id)}`) })),
       ] : []),
       ...over,
     ];
-  }, [typed, experiments.data, trial.data, models.data, tasks.data, workspaces.data, projects.data, templates.data, users.data, agents.data, settings.value]);
+  }, [typed, experiments.data, trial.data, models.data, tasks.data, workspaces.data, projects.data, templates.data, users.data, agents.data, settings.value, hyper, having.data]);
   useEffect(() => setAt(0), [typed]);
   const chosen = Math.min(at, items.length - 1);
   useEffect(() => {
@@ -109,7 +117,7 @@ export function Palette({ close }: { close: () => void }) {
   return (
     <dialog ref={dialog} class="palette" aria-label="search everything" onClose={close} onClick={(e) => e.target === dialog.current && dialog.current?.close()}>
       <input type="text" role="combobox" aria-label="search everything" aria-expanded="true" aria-controls="found" aria-autocomplete="list" aria-activedescendant={items.length ? `found-${chosen}` : undefined}
-        placeholder="Find by id or name, or say what to do" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} onKeyDown={keys} />
+        placeholder="Find by id, name or hyperparameter, or say what to do" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} onKeyDown={keys} />
       <div id="found" role="listbox" aria-label="what was found">
         {[...new Set(items.map((i) => i.group))].map((group) => (
           <div key={group} role="group" aria-label={group}>
