@@ -12,8 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +32,8 @@ const (
 	pagesPoints = 1_000_000
 	pagesLines  = 1_000_000
 	pagesLive   = 50
+	// How many connections report for the trials.
+	pagesReporters = 5
 )
 
 // BenchmarkPages: the pages in Chromium, with much of everything. webui/test/bench.mjs measures.
@@ -51,11 +56,16 @@ func BenchmarkPages(b *testing.B) {
 		b.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(b.Context())
-	ended := make(chan struct{})
-	go keepReporting(ctx, b, dial(b, r.MasterURL), trials, ended)
+	var perTrial atomic.Int64 // reports in a second
+	perTrial.Store(1)
+	var reporters sync.WaitGroup
+	for part := range slices.Chunk(trials, (len(trials)+pagesReporters-1)/pagesReporters) {
+		w := dial(b, r.MasterURL)
+		reporters.Go(func() { keepReporting(ctx, b, w, part, &perTrial) })
+	}
 	defer func() {
 		stop()
-		<-ended
+		reporters.Wait()
 	}()
 	cmd := exec.CommandContext(b.Context(), node, append([]string{"test/bench.mjs"}, strings.Fields(os.Getenv("DETENT_PARTS"))...)...)
 	cmd.Dir = filepath.Join(r.root, "webui")
@@ -70,6 +80,14 @@ func BenchmarkPages(b *testing.B) {
 	}
 	above := ""
 	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if rate, isRate := strings.CutPrefix(lines.Text(), "@reports "); isRate {
+			n, err := strconv.Atoi(rate)
+			if err != nil || n < 1 {
+				b.Fatalf("the browser's side wants %q reports in a second", rate)
+			}
+			perTrial.Store(int64(n))
+			continue
+		}
 		said, isFigure := strings.CutPrefix(lines.Text(), "@figure ")
 		if !isFigure {
 			b.Log(lines.Text())
@@ -283,21 +301,21 @@ func (r *rig) liveSearch(b *testing.B, n int) (id int, list []attempt) {
 	return e.Experiment.ID, list
 }
 
-// keepReporting reports once a second for each trial, evenly over the second.
-func keepReporting(ctx context.Context, b *testing.B, w *wire, trials []attempt, ended chan<- struct{}) {
-	defer close(ended)
-	tick := time.NewTicker(time.Second / time.Duration(len(trials)))
-	defer tick.Stop()
-	for n := 0; ; n++ {
+// keepReporting reports for each trial as often in a second as it is told, evenly over the second, or as fast as the master
+// takes it.
+func keepReporting(ctx context.Context, b *testing.B, w *wire, trials []attempt, perTrial *atomic.Int64) {
+	due := time.Now()
+	for n := 0; ctx.Err() == nil; n++ {
 		a := trials[n%len(trials)]
 		if _, err := w.call("POST", fmt.Sprintf("/api/v1/trials/%d/metrics", a.trial), a.token, fiveMetrics(a.trial, 1+n/len(trials))); err != nil && ctx.Err() == nil {
 			b.Error(err)
 			return
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+		due = due.Add(time.Second / time.Duration(int64(len(trials))*perTrial.Load()))
+		if late := time.Since(due); late < 0 {
+			pause(ctx, -late)
+		} else if late > time.Second {
+			due = time.Now()
 		}
 	}
 }

@@ -5,7 +5,8 @@
 //   CHROMIUM        the browser
 //   DETENT_WORLD    {"long": trial, "search": id, "stream": id, "streaming": [trials], "log": task, "seconds": n}
 //
-// A line "@figure {…}" on the output is a figure for the table. Every part has an end: a part that takes longer
+// A line "@figure {…}" on the output is a figure for the table; "@reports N" has the other side report N times a second for
+// each of the streaming trials. Every part has an end: a part that takes longer
 // than its patience fails.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -136,6 +137,33 @@ const parts = {
     figure(`… points that came in ${world.seconds} s and the frames before`, grown, '');
     figure('… memory at the beginning', kept, 'MB');
     figure(`… after ${world.seconds} s more`, await heap(page), 'MB');
+  },
+
+  // An hour of 50 trials that report once a second, in minutes: the same number of reports, sent as fast as the master takes
+  // them. What a page does by the clock (ages of things, requests every ten seconds) happens as often as in those minutes.
+  async hour(page) {
+    const count = world.streaming.length, hour = 3600;
+    await open(page, `/experiments/${world.stream}?trials=${world.streaming.join(',')}`, (n) => window.__charts?.loss?.series.length === n + 1, count);
+    const newest = () => page.evaluate(() => Math.min(...window.__charts.loss.data.slice(1).map((y) => y.findLastIndex((v) => typeof v === 'number'))
+      .map((i) => window.__charts.loss.data[0][i] ?? 0)));
+    const first = await newest();
+    const kept = await heap(page), nodes = await page.evaluate(() => document.querySelectorAll('*').length);
+    const begun = performance.now();
+    console.log('@reports 60');
+    const end = Date.now() + 10 * patience;
+    for (let at = first; at < first + hour; at = await newest()) {
+      assert.ok(Date.now() < end, `each trial reported ${at - first} times only`);
+      await page.waitForTimeout(1000);
+    }
+    const took = (performance.now() - begun) / 1000;
+    console.log('@reports 1');
+    figure(`an hour's ${(count * hour).toLocaleString('en')} reports, sent in`, took, 's');
+    figure('… memory before', kept, 'MB');
+    figure('… memory after', await heap(page), 'MB');
+    figure('… elements in the document, before', nodes, '');
+    figure('… elements in the document, after', await page.evaluate(() => document.querySelectorAll('*').length), '');
+    framesOf(`${count} trials after an hour`, await frames(page, 300, '', 0));
+    figure('… points of a chart', await page.evaluate(() => window.__charts.loss.data.slice(1).reduce((sum, y) => sum + y.filter((v) => typeof v === 'number').length, 0)), '');
   },
 
   async brush(page) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { align, families, family, grow, keyOf, load, overTime, smooth, type Book, type Key } from '../src/lib/series';
+import { align, families, family, grow, keyOf, load, overTime, pointsOf, smooth, thin, type Book, type Key, type Series } from '../src/lib/series';
 
 const at = (s: number) => new Date(s * 1000).toISOString();
 const key = (group: string, name: string, trial = 1) => keyOf({ trial, group, name });
@@ -77,9 +77,60 @@ describe('aligning', () => {
   });
   it('bears a hundred thousand points', () => {
     const x = Array.from({ length: 100_000 }, (_, i) => i);
-    const [xs, a, b] = align([{ x, y: x }, { x: x.map((v) => v + 0.5), y: x }]);
+    const [xs, a, b] = align([{ x, y: x }, { x: x.map((v) => v + 0.5), y: x }], Infinity);
     expect(xs).toHaveLength(200_000);
     expect(a?.[0]).toBe(0);
     expect(b?.[1]).toBe(0);
+  });
+});
+
+describe('curves that grow for hours', () => {
+  const hours = (n: number): Series => ({ x: Array.from({ length: n }, (_, i) => i + 1), t: Array.from({ length: n }, (_, i) => i + 1), y: Array.from({ length: n }, (_, i) => (i === 5000 ? 99 : i === 6000 ? -99 : i >= 7000 && i < 8000 ? null : Math.sin(i / 300))) });
+
+  it('are thinned to what a screen shows, and keep their ends, their extremes and their gaps', () => {
+    const s = hours(20_000);
+    thin(s, 500);
+    expect(s.x.length).toBeGreaterThan(400);
+    expect(s.x.length).toBeLessThan(800);
+    expect([s.x[0], s.x[s.x.length - 1]]).toEqual([1, 20_000]);
+    expect(s.y[s.x.indexOf(5001)]).toBe(99);
+    expect(s.y[s.x.indexOf(6001)]).toBe(-99);
+    const inGap = s.x.flatMap((x, i) => (x > 7001 && x <= 8000 ? [s.y[i]] : []));
+    expect(inGap.length).toBeGreaterThan(5);
+    expect(inGap.every((y) => y === null)).toBe(true);
+    expect(s.t).toEqual(s.x);
+    const before = s.x.slice();
+    thin(s, 10_000);
+    expect(s.x).toEqual(before);
+  });
+
+  it('stay small while reports come, however long that takes', () => {
+    const book: Book = new Map();
+    let longest = 0;
+    for (let step = 1; step <= 30_000; step++) {
+      grow(book, report('training', { avg_metrics: { loss: step === 12_345 ? 50 : 1 / step } }, step), 400);
+      longest = Math.max(longest, book.get(key('training', 'loss'))!.x.length);
+    }
+    const s = book.get(key('training', 'loss'))!;
+    expect(longest).toBeLessThanOrEqual(801);
+    expect(s.x[s.x.length - 1]).toBe(30_000);
+    expect(Math.max(...(s.y as number[]))).toBe(50);
+    expect(s.x.every((x, i) => i === 0 || x > s.x[i - 1]!)).toBe(true);
+  });
+
+  it('have fewer points each if there are many of them', () => {
+    expect([1, 12, 20, 50, 1000].map(pointsOf)).toEqual([2000, 2000, 1200, 480, 400]);
+  });
+
+  it('lie over an even axis if their own has too many places, within half of a place', () => {
+    const line = (shift: number) => ({ x: Array.from({ length: 5000 }, (_, i) => 4 * i + shift), y: Array.from({ length: 5000 }, (_, i): number | null => (i === 2500 ? 7 : i >= 4000 && i < 4500 ? null : 1)) });
+    const [xs, ...ys] = align([line(0), line(1), line(2)], 1000) as [number[], ...(number | null | undefined)[][]];
+    expect(xs.length).toBe(1000);
+    expect(xs.every((x, i) => i === 0 || x > xs[i - 1]!)).toBe(true);
+    ys.forEach((y, i) => {
+      const top = y.indexOf(7);
+      expect(Math.abs(xs[top]! - (10_000 + i))).toBeLessThan(40);
+      expect(y.filter((v) => v === null).length).toBeGreaterThan(40);
+    });
   });
 });

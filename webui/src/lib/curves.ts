@@ -2,7 +2,7 @@
 // the reports in the stream.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { api } from './api';
-import { grow, load, type Book } from './series';
+import { grow, load, pointsOf, type Book } from './series';
 import type { MetricsReport } from './types';
 
 const redraw = 250; // milliseconds between two redraws
@@ -23,6 +23,8 @@ export function useCurves(trials: readonly number[]): Curves {
   const [state, set] = useState({ version: 0, ready: false, error: undefined as unknown });
   const [round, again] = useState(0);
   const wanted = trials.join(',');
+  const most = useRef(0);
+  most.current = pointsOf(trials.length);
 
   useEffect(() => {
     book.current = new Map();
@@ -32,12 +34,12 @@ export function useCurves(trials: readonly number[]): Curves {
     if (trials.length === 0) return;
     const stop = new AbortController();
     late.current = [];
-    api.curves({ trialIds: trials }, stop.signal).then(
+    api.curves({ trialIds: trials, maxDatapoints: most.current }, stop.signal).then(
       (list) => {
         if (stop.signal.aborted) return;
         const fresh: Book = new Map();
         for (const c of list) for (const m of c.metrics) load(fresh, c.trial.id, m.group, m.data);
-        for (const r of late.current ?? []) grow(fresh, r);
+        for (const r of late.current ?? []) grow(fresh, r, most.current);
         late.current = null;
         book.current = fresh;
         set((s) => ({ version: s.version + 1, ready: true, error: undefined }));
@@ -52,7 +54,7 @@ export function useCurves(trials: readonly number[]): Curves {
 
   const report = useCallback((r: MetricsReport) => {
     late.current?.push(r);
-    if (!grow(book.current, r)) return;
+    if (!grow(book.current, r, most.current)) return;
     timer.current ??= setTimeout(() => {
       timer.current = undefined;
       set((s) => ({ ...s, version: s.version + 1 }));

@@ -42,8 +42,8 @@ export function load(book: Book, trial: number, group: string, data: readonly Om
 }
 
 // grow adds a report, and replaces existing points of the same step: a report may arrive
-// twice, and a trial that resumed from a checkpoint reports steps again.
-export function grow(book: Book, report: Pick<MetricsReport, 'trialId' | 'group' | 'totalBatches' | 'endTime' | 'metrics'>): boolean {
+// twice, and a trial that resumed from a checkpoint reports steps again. A series of twice as many points as wanted is thinned.
+export function grow(book: Book, report: Pick<MetricsReport, 'trialId' | 'group' | 'totalBatches' | 'endTime' | 'metrics'>, most = Infinity): boolean {
   const group = groupOf(report.group);
   const values = (report.metrics.avg_metrics ?? report.metrics.validation_metrics ?? report.metrics.avgMetrics ?? report.metrics) as Record<string, unknown>;
   let grew = false;
@@ -59,9 +59,42 @@ export function grow(book: Book, report: Pick<MetricsReport, 'trialId' | 'group'
     s.x.splice(i, same, x);
     s.t.splice(i, same, Date.parse(report.endTime) / 1000);
     s.y.splice(i, same, finite(value));
+    if (s.x.length > 2 * most) thin(s, most);
     grew = true;
   }
   return grew;
+}
+
+const onScreen = 24_000; // points of one metric of all trials of a page: more are not seen, and cost time in each frame
+
+// pointsOf is how many points each curve has on a page of so many; a zoom loads more.
+export const pointsOf = (trials: number): number => Math.min(2000, Math.max(400, Math.floor(onScreen / Math.max(1, trials))));
+
+// thin leaves about so many points of a series, as the master does when it is read: of each bucket of steps the smallest and
+// the largest value, and one point that is no number.
+export function thin(s: Series, most: number): void {
+  const n = s.x.length;
+  if (n <= most) return;
+  const from = s.x[0]!, span = s.x[n - 1]! - from || 1, buckets = Math.max(1, Math.floor(most / 2));
+  const bucket = (i: number) => Math.min(buckets - 1, Math.floor(((s.x[i]! - from) / span) * buckets));
+  const keep: number[] = [];
+  for (let i = 0; i < n;) {
+    const b = bucket(i), kept = new Set(i === 0 ? [0] : []);
+    let low = -1, high = -1, gap = -1;
+    for (; i < n && bucket(i) === b; i++) {
+      const y = s.y[i];
+      if (y === null || y === undefined) gap = gap < 0 ? i : gap;
+      else {
+        if (low < 0 || y < s.y[low]!) low = i;
+        if (high < 0 || y > s.y[high]!) high = i;
+      }
+    }
+    for (const k of [low, high, gap, i === n ? n - 1 : -1]) if (k >= 0) kept.add(k);
+    keep.push(...[...kept].sort((a, c) => a - c));
+  }
+  s.x = keep.map((k) => s.x[k]!);
+  s.t = keep.map((k) => s.t[k]!);
+  s.y = keep.map((k) => s.y[k]!);
 }
 
 // groupOf gives the two groups that every trial has the names they have elsewhere.
@@ -123,13 +156,17 @@ interface Line {
   y: readonly (number | null)[];
 }
 
+const mostPlaces = 8192; // of an axis: several for each pixel of a large screen
+
 // align lays series over a common axis, as uPlot wants them: undefined where a
-// series has no point, null where its point is no number.
-export function align(list: readonly Line[]): (number | null | undefined)[][] {
+// series has no point, null where its point is no number. An axis of too many places is
+// replaced by an even one, on which points move by less than a pixel.
+export function align(list: readonly Line[], most = mostPlaces): (number | null | undefined)[][] {
   const first = list[0];
   if (!first) return [[]];
   if (list.every((s) => sameAxis(s.x, first.x))) return [first.x.slice(), ...list.map((s) => s.y.slice())];
   const xs = union(list);
+  if (xs.length > most) return even(list, xs[0]!, xs[xs.length - 1]!, Math.floor(most / 2));
   const out: (number | null | undefined)[][] = [xs];
   for (const s of list) {
     const y: (number | null | undefined)[] = new Array(xs.length).fill(undefined);
@@ -141,6 +178,32 @@ export function align(list: readonly Line[]): (number | null | undefined)[][] {
     out.push(y);
   }
   return out;
+}
+
+// even lays series over bins of the same width, each with two places: for the smallest and the largest value of a series in
+// the bin, in their order.
+function even(list: readonly Line[], from: number, to: number, bins: number): (number | null | undefined)[][] {
+  const width = (to - from) / bins;
+  const place = width >= 2 ? Math.round : (v: number) => v;
+  const xs = Array.from({ length: 2 * bins }, (_, i) => place(from + (i / 2 + 0.25) * width));
+  const bin = (x: number) => Math.min(bins - 1, Math.floor((x - from) / width));
+  return [xs, ...list.map((s) => {
+    const out: (number | null | undefined)[] = new Array(2 * bins).fill(undefined);
+    const n = s.x.length;
+    for (let i = 0; i < n;) {
+      const b = bin(s.x[i]!);
+      let low = -1, high = -1;
+      for (; i < n && bin(s.x[i]!) === b; i++) {
+        const y = s.y[i];
+        if (y === null || y === undefined) continue;
+        if (low < 0 || y < s.y[low]!) low = i;
+        if (high < 0 || y > s.y[high]!) high = i;
+      }
+      out[2 * b] = low < 0 ? null : s.y[Math.min(low, high)];
+      if (low !== high) out[2 * b + 1] = s.y[Math.max(low, high)];
+    }
+    return out;
+  })];
 }
 
 function sameAxis(a: readonly number[], b: readonly number[]): boolean {

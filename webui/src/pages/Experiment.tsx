@@ -14,7 +14,7 @@ import type { Experiment, Trial } from '../lib/types';
 import { Checkpoints, best } from '../parts/Checkpoints';
 import { Config } from '../parts/Config';
 import { Confirm, Copy, Empty, Fact, Loading, Problem, Progress, State, Tabs, type Question } from '../parts/bits';
-import { Curves } from '../parts/Curves';
+import { Curves, maxLines } from '../parts/Curves';
 import { lazy } from '../lib/lazy';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
@@ -28,6 +28,7 @@ const Hyper = lazy(() => import('../parts/hp/Hyper').then((m) => m.Hyper));
 const More = lazy(() => import('../parts/More').then((m) => m.More), true);
 
 const maxCurves = 20; // trials whose curves are drawn if the user chose none
+const mostCompared = 20; // side by side
 const maxTrials = 1000; // that are read as a list; Hyperparameters reads all
 
 export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { params: Record<string, string> }) {
@@ -44,7 +45,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
   const chosen = params.value.get('trials');
   const drawn = useMemo(() => {
     const wanted = (chosen ?? '').split(',').map(Number).filter(Boolean);
-    if (wanted.length) return wanted;
+    if (wanted.length) return wanted.slice(0, maxLines);
     const value = (t: Trial) => (typeof t.searcherMetricValue !== 'number' ? Infinity : smaller ? t.searcherMetricValue : -t.searcherMetricValue);
     return (from.data ?? []).slice().sort((a, b) => value(a) - value(b) || a.id - b.id).slice(0, maxCurves).map((t) => t.id).sort((a, b) => a - b);
   }, [chosen, (from.data ?? []).map((t) => t.id).join(), smaller]);
@@ -235,7 +236,7 @@ function Trials({ e, list, ready, rungs }: { e: Experiment; list: Trial[]; ready
     {e.numTrials > list.length && <p class="lead">The first {list.length.toLocaleString('en')} of {plural(e.numTrials, 'trial')}; all of them are under <a href={`/experiments/${e.id}/hyperparameters`}>Hyperparameters</a>.</p>}
     <Table<Trial> label="trials" columns={columns} count={rows.length} row={(i) => rows[i]} id={(t) => String(t.id)} open={(t) => go(`/trials/${t.id}`)} sort={sort} fit
       marked={(t) => t.id === e.bestTrialId} selected={selected} onSelect={(ids) => setParams({ trials: [...ids].join(',') })}
-      tools={selected.size > 0 && <><a class="button" href={`/experiments/${e.id}?trials=${[...selected].join(',')}`}>Compare the curves of {selected.size}</a><a class="button" href={`/compare?trials=${[...selected].join(',')}`}>Side by side</a></>}
+      tools={selected.size > 0 && <>{selected.size <= maxLines ? <a class="button" href={`/experiments/${e.id}?trials=${[...selected].join(',')}`}>Compare the curves of {selected.size}</a> : <span class="faint small">{selected.size} trials are selected; at most {maxLines} curves are drawn at once.</span>}{selected.size <= mostCompared && <a class="button" href={`/compare?trials=${[...selected].join(',')}`}>Side by side</a>}</>}
       empty={<Empty title="No trial yet." />} />
   </>;
 }

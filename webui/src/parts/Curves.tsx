@@ -10,7 +10,7 @@ import { Chart, type Drawn } from './Chart';
 import { Empty, Loading, Problem } from './bits';
 
 const chartHeight = 260;
-const maxLines = 20;
+export const maxLines = 50; // of a chart
 const colors = 8;
 
 interface Props {
