@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/pool"
 )
@@ -73,6 +74,28 @@ func TestAttempts(t *testing.T) {
 	}
 	if none := at(t, me.get(fmt.Sprintf("/api/v1/detent/experiments/%d/attempts?trial=999999", a.exp)).ok().tree(), "attempts"); fmt.Sprint(none) != "[]" {
 		t.Errorf("attempts of a trial that is not there: %v", none)
+	}
+	// The task keeps its place in the queue; an attempt began to wait when the one before had ended, or later.
+	r.exec(`UPDATE allocations SET state = 'TERMINATED', outcome = 'failed', ended_at = queued_at + interval '1 hour'`)
+	r.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, queued_at, created_at, state, outcome, ended_at)
+		SELECT task_id || '.' || n, task_id, n, pool, slots, priority, queued_at, CASE n WHEN 11 THEN queued_at + interval '15 hours' END, 'TERMINATED', 'failed', queued_at + (n + 5 * (n / 11)) * interval '1 hour'
+		FROM allocations, generate_series(2, 11) n`)
+	list = me.get(fmt.Sprintf("/api/v1/detent/experiments/%d/attempts", a.exp)).ok().tree()
+	queued := func(i int) time.Time {
+		when, err := time.Parse(time.RFC3339Nano, fmt.Sprint(at(t, list, fmt.Sprintf("attempts.%d.queuedTime", i))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return when
+	}
+	for i := range 11 {
+		want := time.Duration(10-i) * time.Hour
+		if i == 0 {
+			want = 15 * time.Hour // it was paused meanwhile
+		}
+		if got := queued(i).Sub(queued(10)); fmt.Sprint(at(t, list, fmt.Sprintf("attempts.%d.run", i))) != fmt.Sprint(11-i) || got.Round(time.Minute) != want {
+			t.Errorf("attempt %v, at %d, began to wait %s after the first one; expected %s", at(t, list, fmt.Sprintf("attempts.%d.run", i)), i, got, want)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ type PastAttempt struct {
 	Slots         int        `db:"slots"`
 	State         string     `db:"state"`
 	Outcome       *string    `db:"outcome"`
-	QueuedAt      time.Time  `db:"queued_at"`
+	QueuedAt      time.Time  `db:"queued_at"` // when this attempt began to wait
 	AssignedAt    *time.Time `db:"assigned_at"`
 	StartedAt     *time.Time `db:"started_at"`
 	EndedAt       *time.Time `db:"ended_at"`
@@ -63,14 +63,17 @@ func (db *DB) CountAttempts(ctx context.Context, f AttemptFilter) (int, error) {
 	return scalar[int](ctx, db, `SELECT count(*)`+pastAttemptsOf+c.where(), c.args)
 }
 
+// attemptQueued is SQL for when an attempt began to wait: allocations.queued_at is the place of its task in the queue.
+const attemptQueued = `greatest(a.queued_at, a.created_at, (SELECT p.ended_at FROM allocations p WHERE p.task_id = a.task_id AND p.run_id = a.run_id - 1))`
+
 // PastAttempts lists attempts, the newest first.
 func (db *DB) PastAttempts(ctx context.Context, f AttemptFilter, offset, limit int) ([]PastAttempt, error) {
 	c := f.conditions()
 	c.args["offset"], c.args["limit"] = offset, limit
-	return rows[PastAttempt](ctx, db, `SELECT a.id, a.task_id, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, a.queued_at, a.assigned_at,
+	return rows[PastAttempt](ctx, db, `SELECT a.id, a.task_id, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
 		a.started_at, a.ended_at, a.preempt_at, a.preempt_reason, a.kill_at, a.kill_reason, a.exit_code, a.exit_reason,
 		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+waitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+c.where()+`
-		ORDER BY a.queued_at DESC, a.id DESC OFFSET @offset LIMIT @limit`, c.args)
+		ORDER BY queued_at DESC, a.task_id DESC, a.run_id DESC OFFSET @offset LIMIT @limit`, c.args)
 }
 
 // A PastMember is the part of an attempt on one node.
