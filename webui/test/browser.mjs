@@ -293,6 +293,7 @@ const stories = {
     const part = (name) => page.getByRole('region', { name, exact: true });
     await part('failed').getByRole('link', { name: /ui-failed/ }).waitFor();
     await part('running').getByRole('link', { name: /ui-live/ }).waitFor();
+    assert.equal(await part('running').getByRole('link', { name: /ui-waiting/ }).count(), 0, 'what waits is listed once');
     await part('waiting').getByText(/slots/).first().waitFor();
     await part('tasks').getByRole('link', { name: 'ui-notebook' }).waitFor();
     const kept = page.waitForResponse((r) => r.url().endsWith('/users/setting') && r.request().method() === 'POST');
@@ -353,6 +354,7 @@ const stories = {
   'an error says why, and what waits says for what': async (page) => {
     await signIn(page, `/experiments/${world.failed}`);
     await page.getByRole('alert').filter({ hasText: 'Ended with an error' }).waitFor();
+    await page.getByLabel('the end of its log').filter({ hasText: 'RuntimeError: it broke on purpose' }).waitFor();
     await page.getByRole('link', { name: 'See the log' }).click();
     await page.getByText('RuntimeError: it broke on purpose').waitFor();
     await page.goto(`${url}/experiments/${world.waiting}`);

@@ -58,7 +58,7 @@ const pages: Record<string, (id: string) => string> = {
 // pageOf is the page of the object of an entry, if it has one. Objects of several parts begin with the id.
 export function pageOf(e: Pick<AuditEntry, 'kind' | 'object'>): string | null {
   const id = e.object.split('/')[0] ?? '';
-  const known = e.kind === 'task' || taskKind(e.kind) ? /^[0-9a-f-]{8,}(\.\w+)*$/i : /^\d+$/;
+  const known = e.kind === 'task' || taskKind(e.kind) ? /^[0-9a-f-]{8,}(\.\w+)*$/i : /^[1-9]\d*$/;
   return pages[e.kind] && known.test(id) ? pages[e.kind]!(id) : null;
 }
 

@@ -6,7 +6,7 @@ import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { params, setParams } from '../lib/router';
 import { keep, settings } from '../lib/settings';
-import { ended } from '../lib/states';
+import { bare, ended } from '../lib/states';
 import type { Experiment, Job } from '../lib/types';
 import { Empty, Loading, Problem, Progress, State } from '../parts/bits';
 import { me } from '../lib/session';
@@ -25,7 +25,7 @@ export function Dashboard() {
     const who = all ? {} : { users: [mine] };
     const list = (query: object) => api.experiments({ ...who, archived: 'false', withoutConfig: true, limit: most, ...query }, signal);
     const [running, failed, done, jobs, pools, tasks, any] = await Promise.all([
-      list({ states: ['STATE_ACTIVE', 'STATE_RUNNING', 'STATE_QUEUED'], sortBy: 'SORT_BY_START_TIME', orderBy: 'ORDER_BY_DESC' }),
+      list({ states: ['STATE_ACTIVE', 'STATE_RUNNING'], sortBy: 'SORT_BY_START_TIME', orderBy: 'ORDER_BY_DESC', limit: 50 }),
       list({ states: ['STATE_ERROR'], sortBy: 'SORT_BY_END_TIME', orderBy: 'ORDER_BY_DESC', limit: 50 }),
       list({ states: ['STATE_COMPLETED'], sortBy: 'SORT_BY_END_TIME', orderBy: 'ORDER_BY_DESC', limit: 6 }),
       api.queue(signal), api.pools(signal),
@@ -55,6 +55,9 @@ export function Dashboard() {
   const failed = d.failed.filter((e) => e.endTime && Date.parse(e.endTime) > since);
   const own = (x: { username: string }) => all || x.username === mine;
   const waiting = d.jobs.filter((j) => own(j) && (j.waitingReason || j.summary?.state === 'STATE_QUEUED'));
+  // What is in the queue is listed there, and not twice.
+  const runs = d.running.experiments.filter((e) => bare(e.state) !== 'QUEUED');
+  const more = d.running.pagination.total > d.running.experiments.length;
   const tasks = d.tasks.filter((t) => own(t) && !ended(t.state));
   return (
     <div class="page">
@@ -79,12 +82,12 @@ export function Dashboard() {
           {waiting.length === 0 ? <p class="faint">Nothing waits.</p> : <ul class="items">{waiting.slice(0, most).map((j) => <li key={j.jobId}><a class="cut" href={linkTo(j)}>{j.name}</a><span class="faint small">{plural(j.requestedSlots, 'slot')} of {j.resourcePool}, {ago(j.submissionTime, now)}{all && `, ${j.username}`}</span><p class="small">{j.waitingReason || 'The scheduler has not looked at it yet.'}</p></li>)}</ul>}
         </section>
         <section class="card wide" aria-label="running">
-          <div class="row"><h2>Runs</h2>{d.running.pagination.total > 0 && <span class="count">{d.running.pagination.total}</span>}<span class="grow" /><a class="small" href={`/experiments?state=ACTIVE${all ? '' : `&user=${encodeURIComponent(mine)}`}`}>All that run</a></div>
-          {d.running.experiments.length === 0 ? <p class="faint">No experiment runs.</p> : (
+          <div class="row"><h2>Runs</h2>{runs.length > 0 && <span class="count">{runs.length}{more && '+'}</span>}<span class="grow" /><a class="small" href={`/experiments?state=ACTIVE${all ? '' : `&user=${encodeURIComponent(mine)}`}`}>All that run</a></div>
+          {runs.length === 0 ? <p class="faint">No experiment runs.</p> : (
             <div class="scroll" tabIndex={0} role="group" aria-label="running experiments">
               <table class="plain">
                 <thead><tr><th scope="col">Experiment</th><th scope="col">State</th><th scope="col">Progress</th><th scope="col" class="right">Best</th><th scope="col">Started</th></tr></thead>
-                <tbody>{d.running.experiments.map((e) => <tr key={e.id}><td><Name e={e} /></td><td><State state={e.state} /></td><td><Progress value={e.progress} /></td><td class="right num">{e.bestTrialSearcherMetric === null ? <span class="faint">–</span> : <>{metric(e.bestTrialSearcherMetric)} <span class="faint">{e.searcherMetric}</span></>}</td><td><time title={clock(e.startTime)}>{ago(e.startTime, now)}</time></td></tr>)}</tbody>
+                <tbody>{runs.slice(0, most).map((e) => <tr key={e.id}><td><Name e={e} /></td><td><State state={e.state} /></td><td><Progress value={e.progress} /></td><td class="right num">{e.bestTrialSearcherMetric === null ? <span class="faint">–</span> : <>{metric(e.bestTrialSearcherMetric)} <span class="faint">{e.searcherMetric}</span></>}</td><td><time title={clock(e.startTime)}>{ago(e.startTime, now)}</time></td></tr>)}</tbody>
               </table>
             </div>
           )}
@@ -95,7 +98,7 @@ export function Dashboard() {
         </section>
         <section class="card" aria-label="pools">
           <div class="row"><h2>Pools</h2><span class="grow" /><a class="small" href="/cluster">The cluster</a></div>
-          <ul class="items">{d.pools.map((p) => <li key={p.name}><a class="cut" href={`/cluster?pool=${encodeURIComponent(p.name)}`}>{p.name}</a><span class="small num">{p.slotsUsed} of {p.slotsAvailable} {p.slotsAvailable === 1 ? 'slot' : 'slots'} in use{p.stats?.queuedCount ? `, ${p.stats.queuedCount} waiting` : ''}</span><span class="usage" role="img" aria-label={`${p.slotsUsed} of ${p.slotsAvailable} slots of ${p.name}`}><span style={{ width: `${p.slotsAvailable ? (100 * p.slotsUsed) / p.slotsAvailable : 0}%` }} /></span></li>)}</ul>
+          <ul class="items">{d.pools.map((p) => <li key={p.name}><a class="cut" href={`/cluster?pool=${encodeURIComponent(p.name)}`}>{p.name}</a><span class="small num">{p.slotsAvailable ? `${p.slotsUsed} of ${plural(p.slotsAvailable, 'slot')} in use` : 'no slots'}{p.stats?.queuedCount ? `, ${p.stats.queuedCount} waiting` : ''}</span><span class="usage" role="img" aria-label={`${p.slotsUsed} of ${p.slotsAvailable} slots of ${p.name}`}><span style={{ width: `${p.slotsAvailable ? (100 * p.slotsUsed) / p.slotsAvailable : 0}%` }} /></span></li>)}</ul>
           {d.pools.length === 0 && <Empty title="No pool is configured." />}
         </section>
         {d.done.length > 0 && (

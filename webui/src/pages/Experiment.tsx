@@ -127,7 +127,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
         </div>
       </div>
       {e.description && <p class="lead">{e.description}</p>}
-      {e.error && <Notice kind="bad" title="Ended with an error" text={(one && one.error) || e.error}>{tab !== 'logs' && <a class="button" href={`/experiments/${e.id}/logs`}>See the log</a>}</Notice>}
+      {e.error && <Notice kind="bad" title="Ended with an error" text={(one && one.error) || e.error} log={tab === 'logs' ? undefined : (one ?? all.find((t) => bare(t.state) === 'ERROR'))?.taskId}>{tab !== 'logs' && <a class="button" href={`/experiments/${e.id}/logs`}>See the log</a>}</Notice>}
       {experiment.data?.remarks?.map((r) => <Notice key={r} kind="wait" title="The search has no result" text={r} />)}
       {!e.error && waiting && bare(e.state) !== 'PAUSED' && <Notice kind="wait" title={e.numTrials > 1 ? 'Trials wait' : 'The trial waits'} text={waiting} />}
       <Tabs items={tabs} at={tab} href={(t) => `/experiments/${e.id}${t === 'overview' ? '' : `/${t}`}`} />

@@ -237,8 +237,8 @@ function Fields({ kind, draft, set, pools }: { kind: AnyKind; draft: Draft; set:
       </label>
       <label>Slots<input type="number" min={0} value={text('resources.slots')} placeholder={kind === 'tensorboards' ? '0' : '1'} onInput={(e) => set('resources.slots', whole(e.currentTarget.value))} /></label>
       <label>Priority<input type="number" min={1} max={99} value={text('resources.priority')} placeholder="of the pool" onInput={(e) => set('resources.priority', whole(e.currentTarget.value))} /></label>
-      {!runs(kind) && <label>Ends when not used for<input value={text('idle_timeout')} placeholder="of the cluster, as in 30m" onInput={(e) => set('idle_timeout', e.currentTarget.value)} /></label>}
-      <label>Working folder<input class="mono" value={text('work_dir')} spellcheck={false} placeholder="of the task" onInput={(e) => set('work_dir', e.currentTarget.value)} /></label>
+      {!runs(kind) && <label>Ends when not used for<input value={text('idle_timeout')} placeholder="as in 30m" onInput={(e) => set('idle_timeout', e.currentTarget.value)} /></label>}
+      <label class="wide">Working folder<input class="mono" value={text('work_dir')} spellcheck={false} placeholder="of the task" onInput={(e) => set('work_dir', e.currentTarget.value)} /></label>
       <label class="wide">Image<input class="mono" value={typeof at(draft, 'environment.image') === 'object' ? '' : text('environment.image')} spellcheck={false} placeholder={typeof at(draft, 'environment.image') === 'object' ? 'one for each kind of device: see the YAML' : 'of the pool'} disabled={typeof at(draft, 'environment.image') === 'object'} onInput={(e) => set('environment.image', e.currentTarget.value)} /></label>
       <label class="wide">Environment variables
         <textarea class="mono" rows={2} spellcheck={false} placeholder={'NAME=value, one on a line'} value={typedVariables} onInput={(e) => {

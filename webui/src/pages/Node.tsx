@@ -5,6 +5,7 @@ import { ago, bytes, clock, duration, plural } from '../lib/format';
 import { reloadOn } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { bare } from '../lib/states';
+import { ending } from '../lib/timeline';
 import type { AllocationSummary, DeviceMeasurement } from '../lib/types';
 import { Copy, Empty, Fact, Loading, Problem } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
@@ -89,7 +90,7 @@ export function NodePage({ params: { id = '' } }: { params: Record<string, strin
             <h2>What ran here</h2>
             {past.error !== undefined ? <Problem what="Could not load what ran here." error={past.error} retry={past.reload} /> : !past.data ? <Loading /> : ended.length === 0 ? <p class="faint">Nothing that you may see.</p> : (
               <table class="plain">
-                <thead><tr><th scope="col">Attempt</th><th scope="col">Pool</th><th scope="col" class="right">Slots</th><th scope="col">Ended</th><th scope="col" class="right">Ran</th><th scope="col">Outcome</th></tr></thead>
+                <thead><tr><th scope="col">Attempt</th><th scope="col">Pool</th><th scope="col" class="right">Slots</th><th scope="col">Ended</th><th scope="col" class="right">Ran</th><th scope="col">Outcome</th><th scope="col">Why</th></tr></thead>
                 <tbody>
                   {ended.map((a) => (
                     <tr key={a.allocationId}>
@@ -98,7 +99,8 @@ export function NodePage({ params: { id = '' } }: { params: Record<string, strin
                       <td class="right num">{a.slots}</td>
                       <td><time dateTime={a.endTime ?? ''} title={clock(a.endTime)}>{ago(a.endTime, now)}</time></td>
                       <td class="right num">{duration(a.startTime && a.endTime ? (Date.parse(a.endTime) - Date.parse(a.startTime)) / 1000 : undefined)}</td>
-                      <td class="why" title={a.exitReason}><span class={`state ${a.outcome === 'completed' ? 'good' : a.outcome === 'failed' || a.outcome === 'lost' ? 'bad' : 'off'}`}>{a.outcome}</span></td>
+                      <td><span class={`state ${ending(a).kind}`}>{ending(a).word}</span></td>
+                      <td class="why">{ending(a).why || <span class="faint">–</span>}</td>
                     </tr>
                   ))}
                 </tbody>

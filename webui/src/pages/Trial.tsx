@@ -73,7 +73,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
         <a class="button" href={`/trials/${t.id}/fork?as=search`}>Search around it</a>
         {!over && <button type="button" class="danger" onClick={kill}>Kill</button>}
       </div>
-      {t.error && <Notice kind="bad" title="Ended with an error" text={t.error}>{tab !== 'logs' && <a class="button" href={`/trials/${t.id}/logs`}>See the log</a>}</Notice>}
+      {t.error && <Notice kind="bad" title="Ended with an error" text={t.error} log={tab === 'logs' ? undefined : t.taskId}>{tab !== 'logs' && <a class="button" href={`/trials/${t.id}/logs`}>See the log</a>}</Notice>}
       {!t.error && t.waitingReason && !over && <Notice kind="wait" title="The trial waits" text={t.waitingReason} />}
       <Tabs at={tab} href={(k) => `/trials/${t.id}${k === 'overview' ? '' : `/${k}`}`}
         items={[{ key: 'overview', title: 'Overview' }, { key: 'checkpoints', title: 'Checkpoints', count: t.checkpointCount }, { key: 'timeline', title: 'Timeline' }, { key: 'profiler', title: 'Profiler' }, { key: 'logs', title: 'Logs' }]} />

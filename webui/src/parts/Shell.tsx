@@ -10,6 +10,7 @@ import { chooseTheme } from '../lib/settings';
 import { choice, type Choice } from '../lib/theme';
 import { close, toasts } from '../lib/toast';
 import { Banner } from './Banner';
+import { useCurrent } from './bits';
 
 const places = [
   { to: '/dashboard', title: 'Dashboard', also: /^\/dashboard/, icon: 'M3 12a8 8 0 0116 0 M11 12l4-4 M3 16h16' },
@@ -48,10 +49,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   }, []);
   const state = connection.value;
   const nav = useRef<HTMLElement>(null);
-  useEffect(() => {
-    const at = nav.current?.querySelector<HTMLElement>('[aria-current]');
-    if (at && nav.current) nav.current.scrollLeft = at.offsetLeft - nav.current.offsetLeft - 24;
-  }, [path.value]);
+  useCurrent(nav, path.value);
   return (
     <div class="shell">
       <a class="skip" href="#main">to the page</a>

@@ -48,6 +48,8 @@ interface Props<T> {
 const low = 36;
 const tall = 50; // for rows with a sentence in them
 const fewRows = 16;
+const rem = 16; // pixels
+const nearly = 1.12;
 const narrowScreen = '(max-width: 720px)';
 
 // sortOf reads a table's order from the address: sort=-started.
@@ -125,10 +127,12 @@ export function Table<T>(p: Props<T>) {
   const box = useRef<HTMLDivElement>(null);
   const [scroll, setScroll] = useState(0);
   const [height, setHeight] = useState(600);
+  const [width, setWidth] = useState(0);
   const [active, setActive] = useState(-1);
   const rowHeight = p.tall ? tall : low;
   const prefix = p.prefix ?? '';
-  const shown = chosen(p.label, p.columns, useNarrow(), prefix);
+  const narrow = useNarrow();
+  const shown = chosen(p.label, p.columns, narrow, prefix);
   const columns = shown.map((c) => c.column);
   const [sizing, setSizing] = useState<{ key: string; px: number } | null>(null);
   const [dragged, setDragged] = useState('');
@@ -137,12 +141,18 @@ export function Table<T>(p: Props<T>) {
   const resize = (key: string, px: number) => choose(p.label, asChosen().map((c) => (c.key === key ? { key, width: fit(px) } : c)), prefix);
   const w = visible(p.count, rowHeight, scroll, height);
   const least = shown.map((c) => (widthOf(c) ? `${widthOf(c)}px` : c.column.width.match(/[\d.]+rem/)?.[0] ?? '0rem'));
-  const grid = { gridTemplateColumns: (p.onSelect ? '2.25rem ' : '') + shown.map((c) => (widthOf(c) ? `${widthOf(c)}px` : c.column.width)).join(' '), minWidth: `calc(${[p.onSelect ? '2.25rem' : '0rem', ...least].join(' + ')} + 14px)` };
+  // A small screen squeezes columns that nearly fit, rather than to cut the last one.
+  const room = rem * ((p.onSelect ? 2.25 : 0) + least.reduce((sum, l) => sum + parseFloat(l), 0)) + 14;
+  const squeezed = narrow && width > 0 && room > width && room <= width * nearly && shown.every((c) => !widthOf(c));
+  const grid = squeezed ? { gridTemplateColumns: (p.onSelect ? '2.25rem ' : '') + least.map((l) => `minmax(0, ${parseFloat(l)}fr)`).join(' ') } : { gridTemplateColumns: (p.onSelect ? '2.25rem ' : '') + shown.map((c) => (widthOf(c) ? `${widthOf(c)}px` : c.column.width)).join(' '), minWidth: `calc(${[p.onSelect ? '2.25rem' : '0rem', ...least].join(' + ')} + 14px)` };
 
   useEffect(() => {
     const el = box.current;
     if (!el) return;
-    const watch = new ResizeObserver(() => setHeight(el.clientHeight));
+    const watch = new ResizeObserver(() => {
+      setHeight(el.clientHeight);
+      setWidth(el.clientWidth);
+    });
     watch.observe(el);
     return () => watch.disconnect();
   }, []);

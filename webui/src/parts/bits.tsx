@@ -59,6 +59,21 @@ export function Loading({ lines = 3 }: { lines?: number }) {
   );
 }
 
+// useCurrent keeps the link that is open within a row of links: on a narrow screen it may be far to the right.
+export function useCurrent(nav: { current: HTMLElement | null }, at: string) {
+  useEffect(() => {
+    const el = nav.current;
+    if (!el) return;
+    const show = () => {
+      const open = el.querySelector<HTMLElement>('[aria-current]');
+      if (open) el.scrollLeft = open.offsetLeft - el.offsetLeft - 24;
+    };
+    const watch = new ResizeObserver(show); // also tells the first size
+    watch.observe(el);
+    return () => watch.disconnect();
+  }, [at]);
+}
+
 export interface TabItem {
   key: string;
   title: string;
@@ -67,10 +82,7 @@ export interface TabItem {
 
 export function Tabs({ items, at, href }: { items: TabItem[]; at: string; href: (key: string) => string }) {
   const nav = useRef<HTMLElement>(null);
-  useEffect(() => { // on a narrow screen the one that is open may be far to the right
-    const open = nav.current?.querySelector<HTMLElement>('[aria-current]');
-    if (open && nav.current) nav.current.scrollLeft = open.offsetLeft - nav.current.offsetLeft - 24;
-  }, [at]);
+  useCurrent(nav, at);
   return (
     <nav ref={nav} class="tabs" aria-label="parts of this page">
       {items.map((t) => (

@@ -18,11 +18,11 @@ const entryLink = (id: string) => {
 };
 
 /** A text of the filter. The page is drawn again each second, which must not undo what somebody is typing. */
-function Field({ title, value, set }: { title: string; value: string; set: (text: string) => void }) {
+function Field({ title, short, value, set }: { title: string; short?: string; value: string; set: (text: string) => void }) {
   const [text, setText] = useState(value);
   useLayoutEffect(() => setText(value), [value]);
   return (
-    <input class="find" aria-label={title} placeholder={title} autocomplete="off" spellcheck={false} value={text}
+    <input class="find" aria-label={title} placeholder={short ?? title} autocomplete="off" spellcheck={false} value={text}
       onInput={(e) => setText(e.currentTarget.value)} onChange={(e) => set(e.currentTarget.value.trim())} />
   );
 }
@@ -78,7 +78,7 @@ export function Audit() {
       </select>
     );
   };
-  const field = (name: string, title: string) => <Field title={title} value={p.get(name) ?? ''} set={(text) => setParams({ [name]: text })} />;
+  const field = (name: string, title: string, short?: string) => <Field title={title} {...(short ? { short } : {})} value={p.get(name) ?? ''} set={(text) => setParams({ [name]: text })} />;
   const time = (name: 'since' | 'until', title: string) => (
     <label class="choice">{title} <input type="datetime-local" value={local(p.get(name))} onChange={(e) => setParams({ [name]: utc(e.currentTarget.value) })} /></label>
   );
@@ -91,7 +91,7 @@ export function Audit() {
             {field('username', 'User name')}
             {choose('verb', 'verb', 'All verbs', verbs)}
             {choose('kind', 'kind of object', 'All objects', kinds)}
-            {field('object', 'Id or name of the object')}
+            {field('object', 'Id or name of the object', 'Id or name')}
             <span class="row wrap">{time('since', 'From')}{time('until', 'Until')}</span>
             <label class="choice"><input type="checkbox" checked={!!p.get('failed')} onChange={(e) => setParams({ failed: e.currentTarget.checked ? 1 : '' })} /> only what failed</label>
             {filtered && <button type="button" class="quiet" onClick={() => setParams({ username: '', verb: '', kind: '', object: '', since: '', until: '', failed: '' })}>Show all</button>}
@@ -109,9 +109,11 @@ function Result({ e }: { e: AuditEntry }) {
   return <span class={`state ${kind}`}>{word}</span>;
 }
 
+const checked = (e: AuditEntry) => e.names?.preview === true || e.names?.validateOnly === true || e.names?.validate_only === true;
+
 function What({ e }: { e: AuditEntry }) {
   const to = pageOf(e);
-  const name = `${e.kind}${e.object ? ` ${e.object}` : ''}`;
+  const name = `${e.kind}${e.object && e.object !== '0' ? ` ${e.object}` : ''}${checked(e) ? ', only checked' : ''}`;
   return <span class="cut" title={name}>{to ? <a href={to}>{name}</a> : name}</span>;
 }
 

@@ -31,7 +31,7 @@ export function Quotas() {
     },
   });
   const columns: Column<Quota>[] = [
-    { key: 'of', title: 'Of', width: 'minmax(10rem, 2fr)', narrow: true, sort: (q) => boundedBy(q).toLowerCase(), render: (q) => (q.workspaceId && !q.userId && !q.projectId ? <a class="cut" href={`/workspaces/${q.workspaceId}`} title={boundedBy(q)}>{boundedBy(q)}</a> : <span class="cut" title={boundedBy(q)}>{boundedBy(q)}</span>) },
+    { key: 'of', title: 'Of', width: 'minmax(12rem, 3fr)', narrow: true, sort: (q) => boundedBy(q).toLowerCase(), render: (q) => (q.workspaceId && !q.userId && !q.projectId ? <a class="cut" href={`/workspaces/${q.workspaceId}`} title={boundedBy(q)}>{boundedBy(q)}</a> : <span class="cut" title={boundedBy(q)}>{boundedBy(q)}</span>) },
     { key: 'measure', title: 'Bounds', width: 'minmax(12.5rem, 2fr)', sort: (q) => measures.indexOf(measureOf(q)), render: (q) => <span class="cut" title={q.periodEnd ? `until ${clock(q.periodEnd)}` : ''}>{measureOf(q).title}</span> },
     { key: 'pool', title: 'Pool', width: '7rem', sort: (q) => q.resourcePool, render: (q) => (q.resourcePool ? <span class="cut" title={q.resourcePool}>{q.resourcePool}</span> : <span class="faint">all pools</span>) },
     { key: 'used', title: 'Used', width: '5rem', right: true, narrow: true, sort: (q) => q.used, render: (q) => <span class="num">{usedOf(q)}</span> },

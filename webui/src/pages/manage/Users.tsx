@@ -26,7 +26,7 @@ export function Users() {
   const columns: Column<User>[] = [
     { key: 'name', title: 'User', width: 'minmax(8rem, 2fr)', narrow: true, sort: (u) => u.username.toLowerCase(), render: (u) => <span class="cut" title={u.username}>{u.username}{u.id === me.value?.id && <span class="tag">you</span>}{u.serviceAccount && <span class="tag">service account</span>}</span> },
     { key: 'display', title: 'Name', width: 'minmax(8rem, 2fr)', sort: (u) => u.displayName.toLowerCase(), render: (u) => <span class="cut" title={u.displayName}>{u.displayName || <span class="faint">–</span>}</span> },
-    { key: 'role', title: 'Role', width: '8.5rem', narrow: true, sort: (u) => `${!u.active}${!u.admin}`, render: (u) => (!u.active ? <span class="state off">deactivated</span> : u.admin ? <span class="state run">administrator</span> : <span class="state good">user</span>) },
+    { key: 'role', title: 'Role', width: '8.5rem', narrow: true, sort: (u) => `${!u.active}${!u.admin}`, render: (u) => (!u.active ? <span class="state off">deactivated</span> : u.admin ? <span class="state wait">administrator</span> : <span class="state good">user</span>) },
     { key: 'remote', title: 'Signs in', width: '9rem', hidden: true, sort: (u) => String(u.remote), render: (u) => (u.serviceAccount ? 'with tokens' : u.remote ? 'with single sign-on' : 'with a password') },
     { key: 'seen', title: 'Last sign-in', width: '8rem', sort: (u) => u.lastAuthAt ?? '', render: (u) => (u.lastAuthAt ? <time dateTime={u.lastAuthAt} title={clock(u.lastAuthAt)}>{ago(u.lastAuthAt, now)}</time> : <span class="faint">never</span>) },
     { key: 'id', title: 'ID', width: '4rem', right: true, hidden: true, sort: (u) => u.id, render: (u) => <span class="num">{u.id}</span> },
