@@ -221,3 +221,29 @@ func TestARegionForeseesNothing(t *testing.T) {
 		t.Errorf("its job was stopped %d times, and that of the same name %d times", b.nomad.stops[next], west.stops[next])
 	}
 }
+
+// TestARegionKeepsNoJobRunning: a region lists a job with the id of an attempt that does not exist yet, and does
+// not answer any more. The job of the attempt is stopped in its own region nevertheless.
+func TestARegionKeepsNoJobRunning(t *testing.T) {
+	b, west := newRegions(t)
+	here := b.inPool("default")
+	first := b.newest(here)
+	next := strings.TrimSuffix(first, "1") + "2"
+	west.index += 1000
+	west.jobs = []cluster.JobFact{{AllocationID: next, JobID: jobspecs.JobID(next), Status: "running", SubmittedAt: time.Now()}}
+	b.settle()
+	west.down = true
+	b.settle()
+	b.claim(first)
+	b.exit(first, 1)
+	b.settle()
+	if got := b.newest(here); got != next {
+		t.Fatalf("the next attempt is %s, want %s", got, next)
+	}
+	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, here)
+	b.settle()
+	if b.nomad.stops[next] == 0 {
+		t.Error("its job was not stopped")
+	}
+	b.want(here, "CANCELED", "CANCELED", "TERMINATED killed")
+}

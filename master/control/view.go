@@ -230,17 +230,11 @@ func (p *places) put(id string, v *view) {
 	p.at[id] = v
 }
 
-// viewsOf returns the regions in which the job of an attempt may be: where Nomad has listed it, else
-// that of its pool, else all.
+// viewsOf returns the regions in which the job of an attempt may be: that of its pool, else where Nomad has
+// listed it, else all. A region may have listed the id before there was the attempt, and may answer no more.
 func (t *term) viewsOf(ctx context.Context, allocationID string) ([]*view, error) {
 	if len(t.views) == 1 {
 		return t.views, nil
-	}
-	t.places.mu.Lock()
-	at := t.places.at[allocationID]
-	t.places.mu.Unlock()
-	if at != nil {
-		return []*view{at}, nil
 	}
 	name, err := t.db.PoolOf(ctx, jobspecs.JobID(allocationID))
 	if err != nil {
@@ -248,6 +242,12 @@ func (t *term) viewsOf(ctx context.Context, allocationID string) ([]*view, error
 	}
 	if of := t.cfg.Pools.Named(name); of != nil && t.view(of.Region) != nil {
 		return []*view{t.view(of.Region)}, nil
+	}
+	t.places.mu.Lock()
+	at := t.places.at[allocationID]
+	t.places.mu.Unlock()
+	if at != nil {
+		return []*view{at}, nil
 	}
 	return t.views, nil
 }
