@@ -129,6 +129,29 @@ func benchRacks() []Node {
 	return nodes
 }
 
+// benchLinks puts the slots of each node into link groups of this size.
+func benchLinks(size int) []Node {
+	nodes := benchNodes()
+	for i := range nodes {
+		for j := range nodes[i].Slots {
+			nodes[i].Slots[j].LinkGroup = 1 + j/size
+		}
+	}
+	return nodes
+}
+
+// benchBroken holds every other slot of each node, so that no link group of two has both.
+func benchBroken() []Running {
+	running := benchRunning(42, 1)
+	var kept []Running
+	for i := range running {
+		if i%2 == 0 {
+			kept = append(kept, running[i])
+		}
+	}
+	return kept
+}
+
 func BenchmarkPlan(b *testing.B) {
 	nodes := benchNodes()
 	fair := &pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.FairShare, Workspaces: map[string]float64{"workspace 6": 5}}}
@@ -176,6 +199,24 @@ func BenchmarkPlan(b *testing.B) {
 			Plan(&pool.Pool{Name: "gpu"}, racks, nil, queued, epoch)
 		}
 	})
+	for _, c := range []struct {
+		name    string
+		size    int
+		running []Running
+	}{
+		{"links-empty", 4, nil},
+		{"links-half", 4, benchRunning(42, 1, 2, 4, 8, 3)[:1100]},
+		{"links-pairs", 2, nil},
+		{"links-broken", 2, benchBroken()},
+	} {
+		nodes := benchLinks(c.size)
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Plan(&pool.Pool{Name: "gpu"}, nodes, c.running, queued, epoch)
+			}
+		})
+	}
 }
 
 // BenchmarkStarts: when the first of 10,000 requests start, with the most ends that are played.

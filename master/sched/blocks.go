@@ -8,14 +8,15 @@ import (
 
 // A block is the usable slots of one model on one node.
 type block struct {
-	node     int    // index into planner.nodes
-	brand    string // model of its slots
-	slots    []int  // usable slot ids, ascending
-	free     []int  // those that nobody holds
-	tasks    []int  // how many of its slots each task holds that runs here, or is promised to
-	leaving  int    // held by tasks that were asked to go
-	promised int    // given to requests that wait for those tasks
-	spare    int    // slots that may be given without delaying the head
+	node     int         // index into planner.nodes
+	brand    string      // model of its slots
+	slots    []int       // usable slot ids, ascending
+	free     []int       // those that nobody holds
+	tasks    []int       // how many of its slots each task holds that runs here, or is promised to
+	leaving  int         // held by tasks that were asked to go
+	promised int         // given to requests that wait for those tasks
+	spare    int         // slots that may be given without delaying the head
+	links    *linkGroups // nil: the slots are equally close
 }
 
 // noLimit is the spare of a block that the head cannot use, and of every block
@@ -34,11 +35,14 @@ func (b *block) now() int {
 // later is what there will be once those who were asked to go have gone.
 func (b *block) later() int { return len(b.free) + b.leaving - b.promised }
 
-// take removes n slots from the free ones, lowest ids first.
+// take removes n slots from the free ones: of as few link groups as possible, lowest ids first.
 func (b *block) take(n int) []int {
+	b.tasks = append(b.tasks, n)
+	if b.links != nil {
+		return b.takeLinked(n)
+	}
 	ids := b.free[:n:n]
 	b.free = b.free[n:]
-	b.tasks = append(b.tasks, n)
 	return ids
 }
 
@@ -129,15 +133,17 @@ func (p *planner) makeBlocks() {
 			}
 		}
 		slices.SortFunc(usable, func(a, b *Slot) int { return cmp.Or(strings.Compare(a.Brand, b.Brand), a.ID-b.ID) })
+		usable = slices.CompactFunc(usable, func(a, b *Slot) bool { return a.ID == b.ID && a.Brand == b.Brand })
+		sizes := linkSizes(n)
 		for j := 0; j < len(usable); {
-			brand := usable[j].Brand
+			brand, first := usable[j].Brand, j
 			ids := make([]int, 0, len(usable)-j)
 			for ; j < len(usable) && usable[j].Brand == brand; j++ {
 				ids = append(ids, usable[j].ID)
 			}
-			ids = slices.Compact(ids)
 			p.usable += len(ids)
-			p.blocks = append(p.blocks, block{node: i, brand: brand, slots: ids, spare: noLimit})
+			p.blocks = append(p.blocks, block{node: i, brand: brand, slots: ids, spare: noLimit, links: groupSlots(usable[first:j], sizes)})
+			p.noteLinks(&p.blocks[len(p.blocks)-1])
 			if at, ok := slices.BinarySearch(p.brands, brand); !ok {
 				p.brands = slices.Insert(p.brands, at, brand)
 			}
@@ -183,6 +189,9 @@ func (p *planner) occupy() {
 			if !held[first[i]+j] {
 				b.free = append(b.free, id)
 			}
+		}
+		if b.links != nil {
+			b.countLinks()
 		}
 	}
 }

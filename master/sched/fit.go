@@ -185,7 +185,7 @@ func (p *planner) waysNow(r *Request, fewest way) []way {
 }
 
 // findWhole takes the smallest block that holds the request, or with worst fit the largest,
-// of those on the nodes that are best for it.
+// of those on the nodes that are best for it, and of equal ones the first with fewest link groups.
 func (p *planner) findWhole(s *shelf, r *Request) int {
 	best, score := -1, 0.0
 	for i := range s.max - r.Slots + 1 {
@@ -193,7 +193,7 @@ func (p *planner) findWhole(s *shelf, r *Request) int {
 		if p.pool.Scheduler.Fitting == pool.WorstFit {
 			n = s.max - i
 		}
-		for _, b := range s.rows[n] {
+		for b := range p.row(s, n, r.Slots) {
 			if p.excluded(r, b) {
 				continue
 			}
@@ -218,7 +218,7 @@ func (p *planner) findParts(s *shelf, r *Request, w way, brand string) []hold {
 		used = make([]bool, len(p.nodes))
 	}
 	for n := part; n <= s.max; n++ {
-		for _, i := range s.rows[n] {
+		for i := range p.row(s, n, part) {
 			b := &p.blocks[i]
 			if used != nil && used[b.node] || brand != anyBrand && b.brand != brand || w.filled && len(b.slots) != part || p.excluded(r, i) {
 				continue

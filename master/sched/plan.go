@@ -89,6 +89,8 @@ type planner struct {
 	brands      []string       // of all blocks, ascending
 	mixed       []string       // …, and anyBrand
 	blocksOf    []span         // of each node
+	linked      bool           // some blocks have link groups
+	reach       []int          // reach[k] is how many slots k+1 link groups of a block have at most
 	holds       [][]hold       // what each running task holds of the blocks
 	aux         []int          // tasks of 0 slots on each node
 	inGroup     map[string]int // slots held by each group, promises included

@@ -20,7 +20,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // records what Plan answers, or when Starts expects what waits; -rewrite records again.
 //
 //	pool gpu preempt aux=2 policy=fair_share fit=worst weights=a:3,b:1 users=ann:2 min=600
-//	node n1 slots=8 bad=3 health="it is too hot" off=4 taken=5,6 brands=a:4,b:4 rack=r1 out="is draining"
+//	node n1 slots=8 bad=3 health="it is too hot" off=4 taken=5,6 brands=a:4,b:4 rack=r1 links=0-3;4-7 out="is draining"
 //	quota q of="workspace a" hard=8 soft=4 in="all pools" elsewhere=3 leaving=1 spent="…"
 //	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving of=a/ann weight=2 quota=q
 //	run r2 on=n1:4-7 ends=60 again
@@ -232,6 +232,11 @@ func parseNode(name string, args map[string]string) Node {
 	}
 	for _, i := range numbers(args["taken"]) {
 		n.Slots[i].Taken = "web"
+	}
+	for group, slots := range strings.Split(args["links"], ";") {
+		for _, i := range numbers(slots) {
+			n.Slots[i].LinkGroup = group + 1
+		}
 	}
 	return n
 }

@@ -26,6 +26,7 @@ func drawScene(t *rapid.T) scene {
 			n.Slots = append(n.Slots, Slot{
 				ID: j, Brand: rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "brand"),
 				Healthy: rapid.IntRange(0, 9).Draw(t, "healthy") > 0, Enabled: rapid.IntRange(0, 9).Draw(t, "enabled") > 0,
+				LinkGroup: rapid.SampledFrom([]int{0, 1, 1, 2}).Draw(t, "link group"),
 			})
 			if n.Slots[j].usable() {
 				free[n.ID] = append(free[n.ID], j)

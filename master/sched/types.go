@@ -37,6 +37,9 @@ type Slot struct {
 	Health  string // the reason, if it is unhealthy
 	Enabled bool
 	Taken   string // the other job of Nomad that holds it; "" if it can be assigned
+	// LinkGroup is the number of the group of the node's slots that NVLink connects with each other, or else a PCIe switch
+	// or a processor; 0 for none.
+	LinkGroup int `json:",omitempty"`
 }
 
 // Slot finds a slot of the node by its number; nil if there is none.
