@@ -85,6 +85,7 @@ type found struct {
 	BusID      string `json:"bus_id"`
 	Capability string `json:"compute_capability"`
 	Unfit      string `json:"unfit,omitempty"`
+	Group      string `json:"link_group,omitempty"` // the same word for linked devices
 }
 
 func probe(w io.Writer) error {
@@ -99,7 +100,7 @@ func probe(w io.Writer) error {
 	}
 	list := []found{}
 	for _, d := range gpus.NewMonitor(gpus.Policy{}).Judge(scan, nil, time.Time{}) {
-		list = append(list, found{d.ID, d.Model, d.MemoryMiB, d.BusID, d.Capability, d.Why})
+		list = append(list, found{d.ID, d.Model, d.MemoryMiB, d.BusID, d.Capability, d.Why, d.Group})
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

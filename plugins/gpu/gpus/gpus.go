@@ -28,6 +28,9 @@ type Scan struct {
 	Driver string // version of the driver
 	CUDA   string // newest version of CUDA that it supports, such as 12.4
 	GPUs   []GPU
+	// Linked are the groups of GPUs that are closer to each other than to the rest, by the ids of the GPUs: by NVLink, or else
+	// behind a PCIe switch or of a processor. Empty if all are equally close.
+	Linked [][]string
 }
 
 // A Device can be assigned to a task: a GPU, or a part of one (MIG).

@@ -48,12 +48,15 @@ var lookXids = [...]uint64{63, 154}
 type Diagnosis struct {
 	Device
 	Why string // "" for a healthy one
+	// Group is the name of the group of linked devices that it is in; "" for none.
+	Group string
 }
 
 // A Monitor remembers every GPU of its scans, and its errors.
 type Monitor struct {
 	policy Policy
 	known  map[string]*record // by id of the GPU
+	linked map[string]string  // by id of the GPU: the name of its group
 }
 
 // record is what the monitor knows about one GPU.
@@ -124,15 +127,29 @@ func (m *Monitor) Judge(scan Scan, failed error, now time.Time) []Diagnosis {
 	for _, r := range m.known {
 		m.recover(r, now)
 		for _, d := range r.gpu.Devices() {
-			all = append(all, Diagnosis{Device: d, Why: m.diagnose(r, d)})
+			all = append(all, Diagnosis{Device: d, Why: m.diagnose(r, d), Group: m.groupOf(&r.gpu)})
 		}
 	}
 	slices.SortFunc(all, func(a, b Diagnosis) int { return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.ID, b.ID)) })
 	return all
 }
 
+// groupOf is the group of a GPU's devices. Links of the GPU do not connect its parts with others; they are a group by themselves.
+func (m *Monitor) groupOf(g *GPU) string {
+	if g.Split {
+		return g.ID
+	}
+	return m.linked[g.ID]
+}
+
 // admit compares what there is with what there was.
 func (m *Monitor) admit(scan Scan, now time.Time) {
+	m.linked = map[string]string{}
+	for _, group := range scan.Linked {
+		for _, id := range group {
+			m.linked[id] = slices.Min(group)
+		}
+	}
 	seen := map[string]bool{}
 	for _, g := range scan.GPUs {
 		seen[g.ID] = true

@@ -29,6 +29,7 @@ type library struct {
 	up         bool // it is initialized
 
 	ids      sync.Mutex
+	topology topology
 	byIndex  map[int]string // last known ids of the GPUs
 	expected map[string]bool
 	asked    map[int]*question // by index: GPUs whose description is in progress
@@ -88,11 +89,11 @@ func (l *library) begin() error {
 	return nil
 }
 
-// busy reports whether a description of a GPU is in progress.
+// busy reports whether a description of a GPU or of their links is in progress.
 func (l *library) busy() bool {
 	l.ids.Lock()
 	defer l.ids.Unlock()
-	return len(l.asked) > 0
+	return len(l.asked) > 0 || l.topology.survey != nil
 }
 
 // knows reports whether the library has a function, which older versions may lack.
@@ -197,6 +198,7 @@ func (l *library) scan() (gpus.Scan, error) {
 			scan.GPUs = append(scan.GPUs, g)
 		}
 	}
+	scan.Linked = l.linked(scan.GPUs)
 	return scan, nil
 }
 

@@ -39,6 +39,12 @@ type machine struct {
 	fabric   map[string]nvml.GpuFabricInfo
 	recovery map[string]int // -1 for a driver that does not say
 	symbols  error          // what the look for newer functions says
+
+	nvlink    func(i, j int) nvml.GpuP2PStatus     // between GPUs by their places; nil: none
+	ancestor  func(i, j int) nvml.GpuTopologyLevel // …; nil: none is known
+	linkCalls int                                  // about links
+	linkCode  nvml.Return                          // what the library says to them
+	linkHang  chan struct{}                        // they return when it is closed
 }
 
 func newMachine(t testing.TB, s *server.Server) *machine {
@@ -142,6 +148,7 @@ func (m *machine) complete(d *server.Device) {
 		return 1, 2, m.pending[d.UUID], m.broken[d.UUID], nvml.SUCCESS
 	}
 	m.completeHealth(d)
+	m.completeLinks(d)
 	d.GetSupportedEventTypesFunc = func() (uint64, nvml.Return) { return wanted | 1, nvml.SUCCESS }
 	d.RegisterEventsFunc = func(types uint64, _ nvml.EventSet) nvml.Return {
 		if types != wanted {
@@ -205,6 +212,47 @@ func (m *machine) completeHealth(d *server.Device) {
 		}
 		binary.NativeEndian.PutUint32(values[0].Value[:4], uint32(m.recovery[d.UUID]))
 		return nvml.SUCCESS
+	}
+}
+
+// completeLinks lets a GPU say how it is linked with others.
+func (m *machine) completeLinks(d *server.Device) {
+	place := func(d nvml.Device) int {
+		return slices.IndexFunc(m.Devices, func(x nvml.Device) bool { return x == d })
+	}
+	called := func() nvml.Return {
+		m.mu.Lock()
+		m.linkCalls++
+		code, hang := m.linkCode, m.linkHang
+		if m.symbols != nil {
+			m.t.Error("called a function that the library lacks")
+		}
+		m.mu.Unlock()
+		if hang != nil {
+			<-hang
+		}
+		return code
+	}
+	d.GetP2PStatusFunc = func(other nvml.Device, of nvml.GpuP2PCapsIndex) (nvml.GpuP2PStatus, nvml.Return) {
+		code := called()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if of != nvml.P2P_CAPS_INDEX_NVLINK {
+			m.t.Errorf("asked for %v", of)
+		}
+		if m.nvlink == nil {
+			return nvml.P2P_STATUS_NOT_SUPPORTED, code
+		}
+		return m.nvlink(place(d), place(other)), code
+	}
+	d.GetTopologyCommonAncestorFunc = func(other nvml.Device) (nvml.GpuTopologyLevel, nvml.Return) {
+		code := called()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.ancestor == nil {
+			return 0, nvml.ERROR_NOT_SUPPORTED
+		}
+		return m.ancestor(place(d), place(other)), code
 	}
 }
 

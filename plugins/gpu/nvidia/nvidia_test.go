@@ -376,6 +376,7 @@ func TestThisMachine(t *testing.T) {
 	if err != nil || scan.Driver == "" {
 		t.Fatalf("%+v, %v", scan, err)
 	}
+	t.Logf("linked: %v", scan.Linked)
 	for _, g := range scan.GPUs {
 		for _, d := range g.Devices() {
 			sample, err := s.Measure(d.ID)

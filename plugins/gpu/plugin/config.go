@@ -40,6 +40,7 @@ type simulate struct {
 	Count     int64  `codec:"count"`
 	Model     string `codec:"model"`
 	MemoryMiB int64  `codec:"memory_mib"`
+	GroupsOf  int64  `codec:"groups_of"`
 }
 
 // schema is how Nomad parses the block.
@@ -68,6 +69,7 @@ func schema() *hclspec.Spec {
 			"count":      attr("count", "number", "0"),
 			"model":      attr("model", "string", `""`),
 			"memory_mib": attr("memory_mib", "number", "0"),
+			"groups_of":  attr("groups_of", "number", "0"),
 		})),
 	})
 }
@@ -167,14 +169,19 @@ func (s *settings) simulate(c *simulate) error {
 	switch {
 	case c == nil:
 		return nil
-	case c.State != "" && (c.Count != 0 || c.Model != "" || c.MemoryMiB != 0):
-		return fmt.Errorf("simulate: set either state, which is a file, or count, model and memory_mib")
+	case c.State != "" && (c.Count != 0 || c.Model != "" || c.MemoryMiB != 0 || c.GroupsOf != 0):
+		return fmt.Errorf("simulate: set either state, which is a file, or count, model, memory_mib and groups_of")
 	case c.State != "":
 		s.simulatedFile = c.State
 	case c.Count <= 0 || c.MemoryMiB < 0:
 		return fmt.Errorf("simulate: requires state, which is a file, or a count of 1 or more (and memory_mib of 0 or more); found count %d, memory_mib %d", c.Count, c.MemoryMiB)
+	case c.GroupsOf < 0:
+		return fmt.Errorf("simulate: groups_of, the number of GPUs that are linked with each other, is %d; it must be 0 or more", c.GroupsOf)
 	default:
 		state := simulated.Of(int(c.Count), c.Model, uint64(c.MemoryMiB))
+		if c.GroupsOf > 0 {
+			state = state.InGroups(int(c.GroupsOf))
+		}
 		s.simulated = &state
 	}
 	// Container runtimes cannot give a task a GPU that does not exist.

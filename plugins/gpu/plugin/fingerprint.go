@@ -143,6 +143,7 @@ func (p *Plugin) groups() []*device.DeviceGroup {
 		}
 		groups[n-1].Devices = append(groups[n-1].Devices, instance)
 	}
+	p.addLinks(groups)
 	return groups
 }
 

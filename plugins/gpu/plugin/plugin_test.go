@@ -31,10 +31,13 @@ func TestSettings(t *testing.T) {
 	c := full()
 	c.IgnoredGPUs = []string{"GPU-1"}
 	c.Health = &health{IgnoredXids: []int64{7}, Quiet: "0s", Throttled: "0s", ResetXids: []int64{8}}
-	c.Simulate = &simulate{Count: 2, Model: "A100", MemoryMiB: 10}
+	c.Simulate = &simulate{Count: 4, Model: "A100", MemoryMiB: 10, GroupsOf: 2}
 	s, err = c.settings()
 	if err != nil || s.policy.Quiet != 0 || s.policy.Throttled != 0 || !s.policy.IgnoreECC || !s.policy.IgnoreNVLink || len(s.policy.ResetXids) != 1 || len(s.policy.IgnoredXids) != 1 || !s.ignored["GPU-1"] || s.simulated == nil || s.nvidia || !s.cuda {
 		t.Errorf("%+v, %v", s, err)
+	}
+	if fixed := s.simulated.Expand("x"); len(fixed.GPUs) != 4 || fixed.GPUs[0].Linked != fixed.GPUs[1].Linked || fixed.GPUs[1].Linked == fixed.GPUs[2].Linked {
+		t.Errorf("groups of two: %+v", fixed.GPUs)
 	}
 	for words, change := range map[string]func(*config){
 		"fingerprint_period":     func(c *config) { c.FingerprintPeriod = "often" },
@@ -46,6 +49,8 @@ func TestSettings(t *testing.T) {
 		"answer_within":          func(c *config) { c.AnswerWithin = "1ms" },
 		"either state":           func(c *config) { c.Simulate = &simulate{State: "x", Count: 1} },
 		"a count of 1 or more":   func(c *config) { c.Simulate = &simulate{} },
+		"groups_of":              func(c *config) { c.Simulate = &simulate{Count: 4, GroupsOf: -1} },
+		"memory_mib and groups_": func(c *config) { c.Simulate = &simulate{State: "x", GroupsOf: 2} },
 		"memory_mib of 0 or mor": func(c *config) { c.Simulate = &simulate{Count: 1, MemoryMiB: -1} },
 	} {
 		c := full()

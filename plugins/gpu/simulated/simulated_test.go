@@ -2,8 +2,10 @@ package simulated
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +38,48 @@ func TestAlike(t *testing.T) {
 	}
 	if len(ids) != 8 {
 		t.Errorf("two seeds make %d ids of four GPUs each, one of them twice", len(ids))
+	}
+}
+
+// TestInGroups: groups change neither the number nor the ids of GPUs.
+func TestInGroups(t *testing.T) {
+	for _, test := range []struct {
+		state State
+		n     int
+		want  string
+	}{
+		{Of(4, "", 0), 2, "[0 1] [2 3]"},
+		{Of(5, "", 0), 2, "[0 1] [2 3] [4]"},
+		{State{GPUs: []GPU{{Count: 3}, {ID: "GPU-1"}, {Count: 2}}}, 4, "[0 1 2 3] [4 5]"},
+		{Of(3, "", 0), 4, "[0 1 2]"},
+	} {
+		plain, err := Fixed(test.state, "one").Scan()
+		if err != nil || len(plain.Linked) != 0 {
+			t.Fatalf("%v, %v", plain.Linked, err)
+		}
+		path := filepath.Join(t.TempDir(), "gpus.yaml")
+		if err := Write(path, test.state.InGroups(test.n)); err != nil {
+			t.Fatal(err)
+		}
+		state, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scan, err := Fixed(state, "one").Scan()
+		if err != nil || len(scan.GPUs) != len(plain.GPUs) {
+			t.Fatalf("%d GPUs, %v", len(scan.GPUs), err)
+		}
+		var groups []string
+		for _, ids := range scan.Linked {
+			var places []int
+			for _, id := range ids {
+				places = append(places, slices.IndexFunc(plain.GPUs, func(g gpus.GPU) bool { return g.ID == id }))
+			}
+			groups = append(groups, fmt.Sprint(places))
+		}
+		if got := strings.Join(groups, " "); got != test.want {
+			t.Errorf("groups of %d: %s, want %s", test.n, got, test.want)
+		}
 	}
 }
 

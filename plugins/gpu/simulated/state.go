@@ -44,6 +44,7 @@ type GPU struct {
 	Recovery      string   `yaml:"recovery,omitempty"`       // what the driver recommends; "none": it recommends nothing
 	Fabric        string   `yaml:"fabric,omitempty"`         // why it is not part of the NVLink fabric
 	Links         uint64   `yaml:"links,omitempty"`          // NVLinks that are up, a bit for each
+	Linked        string   `yaml:"linked,omitempty"`         // GPUs with the same word are linked with each other
 	Throttled     []string `yaml:"throttled,omitempty"`      // why its hardware slows it down
 
 	Parts  []Part   `yaml:"parts,omitempty"` // MIG
@@ -83,6 +84,22 @@ const (
 // defaults above.
 func Of(count int, model string, memoryMiB uint64) State {
 	return State{GPUs: []GPU{{Count: count, Model: model, MemoryMiB: memoryMiB}}}
+}
+
+// InGroups links each n GPUs with each other.
+func (s State) InGroups(n int) State {
+	var all []GPU
+	at := 0
+	for _, g := range s.GPUs {
+		for left := max(1, g.Count); left > 0; {
+			one := g
+			one.Count, one.Linked = min(left, n-at%n), fmt.Sprint(at/n+1)
+			at, left = at+one.Count, left-one.Count
+			all = append(all, one)
+		}
+	}
+	s.GPUs = all
+	return s
 }
 
 // Read reads a state from a file, in YAML or JSON.
@@ -190,5 +207,23 @@ func (s State) scan() gpus.Scan {
 		}
 		out.GPUs = append(out.GPUs, whole)
 	}
+	out.Linked = s.linked()
 	return out
+}
+
+// linked are the groups of linked GPUs in the order of their first ones.
+func (s State) linked() (groups [][]string) {
+	at := map[string]int{}
+	for _, g := range s.GPUs {
+		if g.Linked == "" {
+			continue
+		}
+		i, known := at[g.Linked]
+		if !known {
+			i = len(groups)
+			at[g.Linked], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], g.ID)
+	}
+	return groups
 }
