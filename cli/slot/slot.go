@@ -43,16 +43,33 @@ func newList(a *app.App) *cobra.Command {
 				return err
 			}
 			rows := list(agents, tasks)
-			t := table.New("Agent ID", "Resource Pool", "Slot ID", "Enabled", "Draining", "Allocation ID", "Task Name",
-				"Type", "Device", "Health")
-			for _, r := range rows {
-				t.Row(r.AgentID, r.ResourcePools, r.SlotID, r.Enabled, r.Draining, r.AllocationID, r.TaskName, r.Type, r.Device, r.Health)
-			}
-			return format.Print(a.IO, t, rows)
+			return format.Print(a.IO, tableOf(rows), rows)
 		}),
 	}
 	format.Flags(cmd)
 	return cmd
+}
+
+// tableOf shows slots. It has a column with their link groups if any slot is in one.
+func tableOf(rows []row) *table.Table {
+	headers := []string{"Agent ID", "Resource Pool", "Slot ID", "Enabled", "Draining", "Allocation ID", "Task Name", "Type", "Device", "Health"}
+	linked := slices.ContainsFunc(rows, func(r row) bool { return r.LinkGroup != 0 })
+	if linked {
+		headers = append(headers, "Link Group")
+	}
+	t := table.New(headers...)
+	for _, r := range rows {
+		cells := []any{r.AgentID, r.ResourcePools, r.SlotID, r.Enabled, r.Draining, r.AllocationID, r.TaskName, r.Type, r.Device, r.Health}
+		if linked {
+			group := ""
+			if r.LinkGroup != 0 {
+				group = strconv.Itoa(r.LinkGroup)
+			}
+			cells = append(cells, group)
+		}
+		t.Row(cells...)
+	}
+	return t
 }
 
 // row is a slot in the list.
@@ -68,6 +85,7 @@ type row struct {
 	Device        string `json:"device"`
 	UUID          string `json:"uuid"`
 	Health        string `json:"health"` // why it is unhealthy, or "healthy"
+	LinkGroup     int    `json:"link_group,omitempty"`
 }
 
 const healthy = "healthy"
@@ -89,6 +107,7 @@ func list(agents []v1.Agent, tasks map[string]v1.AllocationSummary) []row {
 				AgentID: path.Base(n.ID), ResourcePools: cmp.Or(slot.ResourcePool, strings.Join(n.ResourcePools, ", ")),
 				SlotID: path.Base(cmp.Or(slot.ID, key)), Enabled: slot.Enabled, Draining: slot.Draining,
 				AllocationID: "FREE", TaskName: "FREE", Type: "unknown", Health: cmp.Or(slot.Health, healthy),
+				LinkGroup: slot.LinkGroup,
 			}
 			if d := slot.Device; d != nil {
 				r.Type, r.Device, r.UUID = deviceType(d.Type), d.Brand, d.UUID

@@ -220,6 +220,7 @@ func TestGPUs(t *testing.T) {
 	g.offers(t, 4)
 	for name, test := range map[string]func(*gpuNode, *testing.T){
 		"exactly those that were given": (*gpuNode).areGiven, "a model that is asked for": (*gpuNode).areAskedFor, "an unhealthy one": (*gpuNode).fallUnhealthy,
+		"linked ones":              (*gpuNode).areLinked,
 		"one that fails its trial": (*gpuNode).failTheirTrial, "on Nomad's pages": (*gpuNode).onNomadsPages, "somebody else's": (*gpuNode).areSomebodyElses,
 	} {
 		t.Run(name, func(t *testing.T) { test(g, t) })
@@ -329,6 +330,53 @@ print("told", ",".join(determined.get_cluster_info().gpu_uuids), os.environ["DET
 	g.WaitState(t, small, v1.ExperimentStateCompleted)
 	g.End(t, none)
 	g.End(t, more)
+}
+
+// areLinked: while a trial holds one GPU of a pair, a trial of two GPUs gets the other pair, and a second trial of one GPU the
+// other GPU of the first pair. det slot list names the pairs.
+func (g *gpuNode) areLinked(t *testing.T) {
+	pairs := map[string]string{}
+	g.write(t, func(all []simulated.GPU) {
+		for i := range all {
+			all[i].Linked = []string{"x", "y", "y", "x"}[i]
+			pairs[all[i].ID] = all[i].Linked
+		}
+	})
+	group := func() any { return g.slots(t)[g.id(0)]["link_group"] }
+	defer func() {
+		g.write(t, func([]simulated.GPU) {})
+		rig.Eventually(t, "no pairs again", func() (bool, error) { return group() == nil, fmt.Errorf("group %v", group()) })
+	}()
+	rig.Eventually(t, "two pairs", func() (bool, error) { return group() != nil, nil })
+	slots := g.slots(t)
+	for id, s := range slots {
+		for other, x := range slots {
+			if (s["link_group"] == x["link_group"]) != (pairs[id] == pairs[other]) {
+				t.Errorf("det slot list: %v and %v, of the pairs %s and %s", s, x, pairs[id], pairs[other])
+			}
+		}
+	}
+	table, err := g.Det(t, "slot", "list")
+	if err != nil || !strings.Contains(table, "Link Group") {
+		t.Errorf("det slot list: %v\n%s", err, table)
+	}
+
+	one := g.train(t, "half", 1)
+	held := g.sees(t, one)[0]
+	two := g.train(t, "pair", 2)
+	for _, id := range g.sees(t, two) {
+		if pairs[id] == pairs[held] {
+			t.Errorf("%s, of which the trial of one GPU has %s, and the trial of two has %s", pairs[held], held, id)
+		}
+	}
+	rest := g.train(t, "rest", 1)
+	if got := g.sees(t, rest)[0]; pairs[got] != pairs[held] || got == held {
+		t.Errorf("the second trial of one GPU has %s, the first one %s", got, held)
+	}
+	for name, id := range map[string]int{"half": one, "pair": two, "rest": rest} {
+		g.end(t, name)
+		g.WaitState(t, id, v1.ExperimentStateCompleted)
+	}
 }
 
 // fallUnhealthy: an unhealthy GPU is not used for new trials, and det, the API and Nomad show the

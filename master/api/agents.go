@@ -158,7 +158,7 @@ func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.H
 		}
 	}
 	s := v1.Slot{ID: key, Device: &device, Enabled: slot.Enabled && slot.Healthy && w.Enabled, Draining: w.Draining || drains,
-		Health: slot.Health, ResourcePool: pool}
+		Health: slot.Health, ResourcePool: pool, LinkGroup: slot.LinkGroup}
 	if slot.Taken != "" { // a task of another Nomad job
 		s.Container = &v1.Container{ID: slot.Taken, State: v1.ContainerStateRunning}
 	}

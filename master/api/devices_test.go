@@ -40,6 +40,9 @@ func gpuPools(gone *bool) func(*Config) {
 				case 3:
 					s.Taken = "web"
 				}
+				if i < 2 {
+					s.LinkGroup = 1
+				}
 				out.Slots = append(out.Slots, s)
 			}
 			return out
@@ -65,7 +68,7 @@ func TestDevices(t *testing.T) {
 		t.Fatalf("%d slots, want 4 GPUs and 2 cores: %v", len(slots), slots)
 	}
 	for key, want := range map[string]map[string]any{
-		"0":     {"enabled": true, "health": "", "device.brand": "H200", "device.uuid": "GPU-0", "device.type": "TYPE_CUDA", "resourcePool": "default"},
+		"0":     {"enabled": true, "health": "", "device.brand": "H200", "device.uuid": "GPU-0", "device.type": "TYPE_CUDA", "resourcePool": "default", "linkGroup": float64(1)},
 		"1":     {"enabled": true, "container.id": a.id + "/0"},
 		"2":     {"enabled": false, "health": "it smells"},
 		"3":     {"enabled": true, "container.id": "web"},

@@ -153,18 +153,22 @@ func (n *Node) measure(r *api.NodeResources, reserved *api.NodeReservedResources
 }
 
 // addDevices lists devices by vendor and type, in a stable order.
-func (n *Node) addDevices(groups []*api.NodeDeviceResource, others use) {
-	for _, group := range groups {
+func (n *Node) addDevices(models []*api.NodeDeviceResource, others use) {
+	groups := map[string]int{} // link groups by vendor and type
+	for _, group := range models {
 		if group == nil {
 			continue
 		}
 		kind := group.Vendor + "/" + group.Type
 		n.addModel(kind, group)
+		linked := linkGroups(group, groups[kind])
 		for _, d := range group.Instances {
 			if d != nil {
 				n.Devices[kind] = append(n.Devices[kind], sched.Slot{
 					Device: d.ID, Brand: group.Name, Healthy: d.Healthy, Health: healthOf(d), Enabled: true, Taken: others.devices[d.ID],
+					LinkGroup: linked[d.ID],
 				})
+				groups[kind] = max(groups[kind], linked[d.ID])
 			}
 		}
 	}
@@ -186,7 +190,7 @@ const maxAttribute = 256
 func (n *Node) addModel(kind string, group *api.NodeDeviceResource) {
 	attributes := map[string]string{}
 	for name, a := range group.Attributes {
-		if a == nil {
+		if a == nil || name == linkedAttribute {
 			continue
 		}
 		if text := a.String(); text != "" && len(text) <= maxAttribute {

@@ -62,8 +62,8 @@ type GetAgentsResponse struct {
 	Pagination *Pagination `json:"pagination"`
 }
 
-// Slot is a slot of a node. Two fields are not Determined's: Health, the reason why a slot is
-// unhealthy, and ResourcePool.
+// Slot is a slot of a node. Three fields are not Determined's: Health, the reason why a slot is
+// unhealthy, ResourcePool and LinkGroup.
 type Slot struct {
 	Container    *Container `json:"container"` // null: the slot is free
 	Device       *Device    `json:"device"`
@@ -72,6 +72,9 @@ type Slot struct {
 	ID           string     `json:"id"`
 	Health       string     `json:"health"`
 	ResourcePool string     `json:"resourcePool"`
+	// LinkGroup is the number of the group of the node's slots that NVLink connects with each other, or else a PCIe switch or a
+	// processor; it is absent for a slot in no group.
+	LinkGroup int `json:"linkGroup,omitempty"`
 }
 
 type SlotStats struct {

@@ -198,6 +198,31 @@ func TestInNomad(t *testing.T) {
 		n.waits(t, "taken")
 	})
 
+	t.Run("groups of linked GPUs", func(t *testing.T) {
+		linked := func(what, want string) {
+			t.Helper()
+			n.devices(t, what, func(g []*api.NodeDeviceResource) error {
+				got := ""
+				if a := g[0].Attributes["linked"]; a != nil && a.StringVal != nil {
+					got = *a.StringVal
+				}
+				if got != want {
+					return fmt.Errorf("the attribute is %q, want %q", got, want)
+				}
+				return nil
+			})
+		}
+		pair := func(i, j int) string { return min(id(i), id(j)) + "," + max(id(i), id(j)) }
+		state := simulated.State{GPUs: slices.Clone(four.GPUs)}
+		for i, word := range []string{"x", "y", "y", "x"} {
+			state.GPUs[i].Linked = word
+		}
+		n.write(t, state)
+		linked("two pairs", pair(0, 3)+";"+pair(1, 2))
+		n.write(t, four)
+		linked("no pairs", "")
+	})
+
 	t.Run("sick", func(t *testing.T) {
 		state := simulated.State{GPUs: slices.Clone(four.GPUs)}
 		state.GPUs[0].Unhealthy = "it smells of smoke"

@@ -1078,6 +1078,7 @@ export interface Slot {
   id: string;
   health: string;
   resourcePool: string;
+  linkGroup?: number;
 }
 
 export interface Agent {

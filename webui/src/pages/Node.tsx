@@ -45,6 +45,7 @@ export function NodePage({ params: { id = '' } }: { params: Record<string, strin
   const ill = slots.filter((s) => s.health);
   const measured = new Map((devices.data ?? []).map((d) => [d.uuid, d]));
   const any = slots.some((s) => measured.has(s.device?.uuid ?? ''));
+  const linked = slots.some((s) => s.linkGroup);
   const ended = (past.data?.attempts ?? []).filter((a) => a.endTime);
   return (
     <div class="page">
@@ -61,7 +62,7 @@ export function NodePage({ params: { id = '' } }: { params: Record<string, strin
             <h2>Slots</h2>
             {slots.length === 0 ? <p class="faint">This node has no slots.</p> : (
               <table class="plain">
-                <thead><tr><th scope="col">Slot</th><th scope="col">Device</th><th scope="col">Pool</th>{any && <><th scope="col" class="right">Temperature</th><th scope="col" class="right">Use</th><th scope="col" class="right">Memory</th><th scope="col" class="right">Power</th></>}<th scope="col">State</th><th scope="col">Used by</th></tr></thead>
+                <thead><tr><th scope="col">Slot</th><th scope="col">Device</th><th scope="col">Pool</th>{linked && <th scope="col" class="right">Link group</th>}{any && <><th scope="col" class="right">Temperature</th><th scope="col" class="right">Use</th><th scope="col" class="right">Memory</th><th scope="col" class="right">Power</th></>}<th scope="col">State</th><th scope="col">Used by</th></tr></thead>
                 <tbody>
                   {slots.map((s) => {
                     const user = s.container ? users.get(s.container.id) : undefined;
@@ -70,6 +71,7 @@ export function NodePage({ params: { id = '' } }: { params: Record<string, strin
                         <th scope="row" class="num">{s.id}</th>
                         <td>{s.device?.brand || bare(s.device?.type ?? '').toLowerCase()}{s.device?.uuid && <> <code title={s.device.uuid}>{s.device.uuid.slice(0, 12)}</code> <Copy text={s.device.uuid} what="device's id" /></>}</td>
                         <td>{s.resourcePool}</td>
+                        {linked && <td class="right num">{s.linkGroup || ''}</td>}
                         {any && <Measured of={measured.get(s.device?.uuid ?? '')} />}
                         <td>{s.container ? <span class="state run">in use</span> : s.draining ? <span class="state hold">draining</span> : s.enabled ? <span class="state good">free</span> : <span class="state bad">out of use</span>}</td>
                         <td class="why">{user ? <a href={linkTo(user)}>{user.name}</a> : s.container ? <>Nomad's job <code>{s.container.id}</code></> : s.health || <span class="faint">–</span>}</td>

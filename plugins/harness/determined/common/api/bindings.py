@@ -4277,6 +4277,7 @@ class v1Slot(Message):
     id: Optional[str] = None
     health: Optional[str] = None
     resourcePool: Optional[str] = None
+    linkGroup: Optional[int] = None
 
 
 class v1SlotResponse(Message):
