@@ -15,6 +15,8 @@
 //   - on slots of one model. MixModels allows several, but of one model on each node,
 //     because a Nomad task cannot mix the models of its devices. The usable slots of one
 //     model on one node are called a block; all of the arithmetic is over blocks.
+//   - of a block, on the slots of as few link groups as possible (links.go). Only this step
+//     chooses slots; all others count them.
 //
 // What happens to a request that finds no room depends on what is there:
 //
