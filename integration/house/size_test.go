@@ -18,7 +18,7 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              15000,
+	"cli":              15030,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2860, // the rig of the tests among them
 	"jobspecs":         1300,
@@ -54,7 +54,7 @@ var budgets = map[string]int{
 	"master/scim":      800,
 	"master/search":    2700,
 	"master/secrets":   700,
-	"master/server":    4320, // servertest, the master of clients' tests, among them
+	"master/server":    4325, // servertest, the master of clients' tests, among them
 	"master/signin":    900,
 	"master/sleep":     50,
 	"master/spelling":  100,

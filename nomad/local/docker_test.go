@@ -19,7 +19,7 @@ func TestDaemonsThatAreBrought(t *testing.T) {
 	if c.dockerPlugin() != "" {
 		t.Error("nodes are led to a Docker daemon that there is not")
 	}
-	c.bring(Options{Docker: daemon("docker"), Podman: daemon("podman")})
+	c.setDaemons(Options{Docker: daemon("docker"), Podman: daemon("podman")})
 	if plugin := c.dockerPlugin(); !strings.Contains(plugin, `endpoint = "unix:///run/docker.sock"`) || c.state.PodmanSocket != "/run/podman.sock" {
 		t.Errorf("Podman at %s, and\n%s", c.state.PodmanSocket, plugin)
 	}
