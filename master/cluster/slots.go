@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
@@ -23,8 +25,8 @@ func SlotsOf(n Node, cut pool.Slots, held ...int) []sched.Slot {
 	}
 	total := cut.AtMost(cut.OfNode(n.Cores, n.MHz, n.MemoryMB))
 	free := min(total, cut.OfNode(n.FreeCores, n.FreeMHz, n.FreeMemoryMB))
-	if cut.PerNode > 0 {
-		total, free = cut.PerNode, cut.PerNode
+	if set := cmp.Or(cut.PerNode, cut.AtMost(n.setSlots())); set > 0 {
+		total, free = set, set
 	}
 	slots := make([]sched.Slot, total)
 	for i := range slots {
@@ -37,6 +39,21 @@ func SlotsOf(n Node, cut pool.Slots, held ...int) []sched.Slot {
 		}
 	}
 	return slots
+}
+
+// MetaSlots is the metadata of a node with which operators set its number of CPU slots, if the pool does not set it.
+const MetaSlots = "detent_slots"
+
+// maxSetSlots bounds that number.
+const maxSetSlots = 10_000
+
+// setSlots is the number of CPU slots that the node's metadata sets; 0 for none, or if it is not such a number.
+func (n *Node) setSlots() int {
+	count, err := strconv.Atoi(n.Facts["meta."+MetaSlots])
+	if err != nil || count < 0 || count > maxSetSlots {
+		return 0
+	}
+	return count
 }
 
 // Use is what attempts of other pools hold on a node that is in several pools.

@@ -17,6 +17,11 @@ func TestSlotsOfCPU(t *testing.T) {
 	node := func(cores, free, memory, freeMemory int) Node {
 		return Node{Cores: cores, FreeCores: free, MemoryMB: memory, FreeMemoryMB: freeMemory}
 	}
+	set := func(count string) Node {
+		n := node(8, 5, 8000, 8000)
+		n.Facts = map[string]string{"meta.detent_slots": count}
+		return n
+	}
 	tests := []struct {
 		name string
 		node Node
@@ -35,6 +40,12 @@ func TestSlotsOfCPU(t *testing.T) {
 		{"not what ours hold", node(4, 2, 8000, 8000), pool.Slots{CoresPerSlot: 1}, []int{2, 3}, "xx.."},
 		{"others took what ours hold", node(4, 1, 8000, 8000), pool.Slots{CoresPerSlot: 1}, []int{0, 1, 2}, "...x"},
 		{"nothing is left", node(4, 0, 8000, 8000), pool.Slots{CoresPerSlot: 1}, nil, "xxxx"},
+		{"as many as the node's metadata says", set("3"), pool.Slots{CoresPerSlot: 1}, nil, "..."},
+		{"… but no more than so many", set("3"), pool.Slots{CoresPerSlot: 1, MaxPerNode: 2}, nil, ".."},
+		{"… unless the pool says it", set("3"), pool.Slots{CoresPerSlot: 1, PerNode: 4}, nil, "...."},
+		{"metadata that is no number", set("many"), pool.Slots{CoresPerSlot: 1}, nil, ".....xxx"},
+		{"metadata that is too large a number", set("10001"), pool.Slots{CoresPerSlot: 1}, nil, ".....xxx"},
+		{"negative metadata", set("-1"), pool.Slots{CoresPerSlot: 1}, nil, ".....xxx"},
 		{"a slot of nothing", node(4, 4, 8000, 8000), pool.Slots{}, nil, ""},
 	}
 	for _, test := range tests {

@@ -10,8 +10,12 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// explainTimeout limits the time to store the lines of one cycle.
-const explainTimeout = 10 * time.Second
+// explainTimeout limits the time to store the lines of one cycle, reasonsTimeout the time in which Nomad is asked for
+// reasons before that.
+const (
+	explainTimeout = 10 * time.Second
+	reasonsTimeout = 3 * time.Second
+)
 
 // errorLevel is the level of an error in log lines of the API.
 const errorLevel = 5
@@ -37,6 +41,7 @@ func (t *term) explain(ctx context.Context, c *store.Changes) {
 	t.calls.all.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explainTimeout)
 		defer cancel()
+		t.addReasons(ctx, lines)
 		for _, b := range lines {
 			if _, err := t.cfg.Logs.Append(ctx, b); err != nil {
 				t.log.Warn("could not write into a task's log why its attempt ended", "allocation_id", b.Origin.AllocationID, "error", err)
@@ -44,6 +49,26 @@ func (t *term) explain(ctx context.Context, c *store.Changes) {
 			}
 		}
 	})
+}
+
+// addReasons adds to the lines about attempts that Nomad did not place why it did not, such as "cpu is exhausted". Without
+// an answer of Nomad the lines stay as they are.
+func (t *term) addReasons(ctx context.Context, lines []store.LogBatch) {
+	ctx, cancel := context.WithTimeout(ctx, reasonsTimeout)
+	defer cancel()
+	for i := range lines {
+		line := &lines[i].Lines[0]
+		if !strings.Contains(line.Text, lifecycle.NotPlaced) {
+			continue
+		}
+		why, err := t.whyNotPlaced(ctx, lines[i].Origin.AllocationID)
+		if err != nil {
+			return
+		}
+		if why != "" {
+			line.Text += ": " + why
+		}
+	}
 }
 
 // explanation returns the line for an ended attempt; false if it needs none.

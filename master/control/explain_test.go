@@ -32,3 +32,28 @@ func TestExplanation(t *testing.T) {
 		}
 	}
 }
+
+// Nomad's reason follows in the line about an attempt that it did not place, and in no other.
+func TestReasonsOfNomad(t *testing.T) {
+	b := newBench(t, "n1")
+	b.nomad.full = map[string]string{"1.t.3": "Nomad has no room for rank-0: cpu is exhausted", "1.t.4": "an older reason"}
+	var lines []store.LogBatch
+	for id, why := range map[string]string{"1.t.3": lifecycle.NotPlaced + " n1 within 1m0s", "1.t.4": "its image was not fetched", "1.t.5": lifecycle.NotPlaced + " n2 within 1m0s"} {
+		line, ok := explanation(store.AllocationChange{ID: id, Ended: true, Unstarted: true, Outcome: string(lifecycle.Unplaced), ExitReason: why})
+		if !ok {
+			t.Fatalf("%s has no line", id)
+		}
+		lines = append(lines, line)
+	}
+	b.term.addReasons(t.Context(), lines)
+	want := map[string]string{
+		"1.t.3": "attempt 3 did not start: Nomad did not place it on node n1 within 1m0s: Nomad has no room for rank-0: cpu is exhausted",
+		"1.t.4": "attempt 4 did not start: its image was not fetched",
+		"1.t.5": "attempt 5 did not start: Nomad did not place it on node n2 within 1m0s",
+	}
+	for _, line := range lines {
+		if id := line.Origin.AllocationID; line.Lines[0].Text != want[id] {
+			t.Errorf("the line about %s is %q, want %q", id, line.Lines[0].Text, want[id])
+		}
+	}
+}

@@ -37,6 +37,8 @@ type Nomad interface {
 	Submit(ctx context.Context, task jobspecs.Task) (cluster.Outcome, error)
 	// Stop ends an attempt's job. It is idempotent.
 	Stop(ctx context.Context, allocationID string) (cluster.Outcome, error)
+	// WhyNotPlaced returns why Nomad did not place a job that it accepted; "" if it gives no reason.
+	WhyNotPlaced(ctx context.Context, allocationID string) (string, error)
 }
 
 // Config is the master's configuration of the loop, and what the loop calls.

@@ -30,6 +30,7 @@ type fakeNomad struct {
 	submit map[string]int
 	answer func(id string) (cluster.Outcome, error) // result of submissions; nil: Done
 	refuse func(id string) error                    // error of stops; nil: none
+	full   map[string]string                        // by attempt: why it was not placed
 	nodes  []cluster.Node
 	jobs   []cluster.JobFact
 	alarm  string
@@ -92,6 +93,10 @@ func (f *fakeNomad) Stop(_ context.Context, id string) (cluster.Outcome, error) 
 		f.changed(id, jobspecs.Task{})
 	}
 	return cluster.Done, nil
+}
+
+func (f *fakeNomad) WhyNotPlaced(_ context.Context, id string) (string, error) {
+	return f.full[id], nil
 }
 
 // turn changes the Nomad state of an attempt.

@@ -305,6 +305,24 @@ func (t *term) stopJob(ctx context.Context, allocationID string) (cluster.Outcom
 	return worst, failed
 }
 
+// whyNotPlaced asks Nomad why it did not place the job of an attempt; "" if it gives no reason.
+func (t *term) whyNotPlaced(ctx context.Context, allocationID string) (string, error) {
+	views, err := t.viewsOf(ctx, allocationID)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range views {
+		if err = v.absent(); err != nil {
+			continue
+		}
+		var why string
+		if why, err = v.nomad.WhyNotPlaced(ctx, allocationID); why != "" {
+			return why, nil
+		}
+	}
+	return "", err
+}
+
 // leftoversOf reads the files that an attempt left on its nodes.
 func (t *term) leftoversOf(ctx context.Context, allocationID string) (LeftoverReader, error) {
 	views, err := t.viewsOf(ctx, allocationID)

@@ -432,6 +432,9 @@ func stage(a Allocation) AllocationState {
 	return s
 }
 
+// NotPlaced is the beginning of the reason for an attempt that Nomad accepted and did not place.
+const NotPlaced = "Nomad did not place it on node"
+
 // overdue returns which step exceeded its time limit; "" if none.
 func overdue(a Allocation, now time.Time, t Timing) string {
 	since := now.Sub(a.SubmittedAt)
@@ -439,7 +442,7 @@ func overdue(a Allocation, now time.Time, t Timing) string {
 		switch {
 		case m.claimed():
 		case m.Nomad == "" && since > t.Place:
-			return fmt.Sprintf("Nomad did not place it on node %s within %s", m.NodeName, t.Place)
+			return fmt.Sprintf("%s %s within %s", NotPlaced, m.NodeName, t.Place)
 		case m.Pulling && since > t.Pull:
 			return fmt.Sprintf("its image or runner was not fetched on node %s within %s", m.NodeName, t.Pull)
 		case m.Started && !m.StartedAt.IsZero():

@@ -159,6 +159,7 @@ func TestSlotShare(t *testing.T) {
 		"cores":                    {pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 4, MemoryMBPerSlot: 2000}, machine(4), 2000, 8750},
 		"few cores of many":        {pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 32000}, machine(4), 32000, 2500},
 		"as many as the pool says": {pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 512, PerNode: 4}, machine(4), 512, 100},
+		"more than the node has":   {pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 512, PerNode: 500}, machine(500), 512, 70},
 		"a node that is not known": {gpu, Node{}, 1024, 400},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ const (
 	// auxMHz is the CPU of a task without slots.
 	auxMHz = 100
 	// slotMHz is the CPU of a slot if operators set the number of slots of a node
-	// (detent_slots), because the size of such a slot is unknown.
+	// (slots_per_node, or detent_slots of the node), because the size of such a slot is unknown; less if that many do not fit.
 	slotMHz = 100
 	// pagesMemoryMB is the minimum memory for JupyterLab with a kernel, or for TensorBoard with
 	// TensorFlow. Nomad enforces the limit under every driver.
@@ -68,7 +68,10 @@ func slotShare(cut pool.Slots, n Node) (memoryMB, mhz int) {
 	free := n.FreeSlots
 	known := free > 0 && cut.PerNode == 0
 	if known && n.Cores > 0 {
-		mhz = min(max(cut.CoresPerSlot, 1)*n.MHz/n.Cores, (n.FreeMHz-n.FreeMHz/roomPart)/free)
+		mhz = max(cut.CoresPerSlot, 1) * n.MHz / n.Cores
+	}
+	if free > 0 && n.Cores > 0 {
+		mhz = min(mhz, (n.FreeMHz-n.FreeMHz/roomPart)/free)
 	}
 	if cut.MHzPerSlot > 0 { // set by operators
 		mhz = cut.MHzPerSlot
