@@ -135,6 +135,7 @@ func (a *API) listTrials(ctx context.Context, c *call, e store.ExperimentHead, r
 	if err != nil {
 		return nil, err
 	}
+	resp.Pagination.EndIndex = resp.Pagination.StartIndex + len(list)
 	resp.Trials, err = a.wireTrials(ctx, list)
 	return resp, err
 }

@@ -210,7 +210,7 @@ func (db *DB) CountExperiments(ctx context.Context, in auth.Scope, f ExperimentF
 
 // Experiments lists a page of the experiments that the filter chooses. It first finds the
 // ids of the page with small columns, and then reads only these rows whole. It returns fewer than limit
-// if their names, descriptions and labels are longer than a page may be, but at least one.
+// if their texts and configurations are longer than a page may be, but at least one.
 func (db *DB) Experiments(ctx context.Context, in auth.Scope, f ExperimentFilter, offset, limit int) ([]Experiment, error) {
 	order, err := experimentSorts.order(f.Sort, f.Desc, "e.id")
 	if err != nil {
@@ -233,6 +233,9 @@ func hasLabels(labels string) string {
 // textsOf is SQL for the bytes of an experiment's name, description and labels.
 const textsOf = `octet_length(e.name) + octet_length(e.description) + octet_length(array_to_string(e.labels, ''))`
 
+// wholeOf is SQL for the bytes of what else a list has of an experiment and a user has written.
+const wholeOf = `octet_length(e.notes) + octet_length(e.original_config) + octet_length(e.config::text)`
+
 // firstThatFit returns the first ids whose sizes, by a query of place and size, fit into a page; at least one.
 func (db *DB) firstThatFit(ctx context.Context, ids []int, sizes string) ([]int, error) {
 	if len(ids) == 0 {
@@ -243,14 +246,14 @@ func (db *DB) firstThatFit(ctx context.Context, ids []int, sizes string) ([]int,
 	return ids[:min(max(n, 1), len(ids))], err
 }
 
-// experimentsOfPage reads the first of these experiments whose texts fit into a page, at least one, in the order of
-// the ids.
+// experimentsOfPage reads the first of these experiments whose texts and configurations fit into a page, at least one,
+// in the order of the ids.
 func (db *DB) experimentsOfPage(ctx context.Context, ids []int) ([]Experiment, error) {
-	if len(ids) == 0 {
+	if ids = ids[:min(len(ids), maxPage)]; len(ids) == 0 {
 		return nil, nil
 	}
 	return rows[Experiment](ctx, db, experimentSelect+`
-		JOIN (SELECT p.id, p.place, sum(`+textsOf+`) OVER (ORDER BY p.place) AS bytes FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN experiments e ON e.id = p.id)
+		JOIN (SELECT p.id, p.place, sum(`+textsOf+` + `+wholeOf+`) OVER (ORDER BY p.place) AS bytes FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN experiments e ON e.id = p.id)
 			AS page ON page.id = e.id AND (page.bytes <= $2 OR page.place = 1) ORDER BY page.place`, ids, maxPageBytes)
 }
 

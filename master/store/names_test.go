@@ -123,3 +123,36 @@ func TestLongTextsDoNotFillAPage(t *testing.T) {
 		t.Errorf("labels in use, as many as fit: %.40q, %v", labels, err)
 	}
 }
+
+// TestConfigurationsDoNotFillAPage: so do configurations, notes, hyperparameters and metadata that are long.
+func TestConfigurationsDoNotFillAPage(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	first := w.experiment(lossSearcher)
+	second := w.experiment(lossSearcher)
+	trial := w.trial(first, 0, 1)
+	w.trial(first, 1, 1)
+	for _, column := range []string{"notes = repeat('n', $2)", "original_config = repeat('n', $2)", "config = jsonb_set(config, '{data}', jsonb_build_object('x', repeat('n', $2)))"} {
+		w.exec(`UPDATE experiments SET `+column+` WHERE id = $1`, first, maxPageBytes)
+		list, err := w.db.Experiments(ctx, auth.Everywhere(), ExperimentFilter{}, 0, 10)
+		if err != nil || len(list) != 1 || list[0].ID != first {
+			t.Errorf("%s: %d experiments, %v", column, len(list), err)
+		}
+		w.exec(`UPDATE experiments SET notes = '', original_config = '', config = config - 'data' WHERE id = $1`, first)
+		if list, err = w.db.Experiments(ctx, auth.Everywhere(), ExperimentFilter{}, 0, 10); err != nil || len(list) != 2 || list[1].ID != second {
+			t.Errorf("both fit, and %d experiments are listed, %v", len(list), err)
+		}
+	}
+	for _, column := range []string{"hparams", "metadata"} {
+		w.exec(`UPDATE trials SET `+column+` = jsonb_build_object('x', repeat('n', $2)) WHERE id = $1`, trial, maxPageBytes)
+		list, err := w.db.Trials(ctx, auth.Everywhere(), TrialFilter{ExperimentID: first}, 0, 10)
+		if err != nil || len(list) != 1 || list[0].ID != trial {
+			t.Errorf("%s: %d trials, %v", column, len(list), err)
+		}
+		runs, total, err := w.db.SearchRuns(ctx, auth.Everywhere(), Search{Sort: []find.Sort{{Column: find.Column{Location: find.Experiment, Name: "id", Type: find.Number}}}}, 0, 10)
+		if err != nil || len(runs) != 1 || total != 2 {
+			t.Errorf("%s: %d runs of %d, %v", column, len(runs), total, err)
+		}
+		w.exec(`UPDATE trials SET `+column+` = '{}' WHERE id = $1`, trial)
+	}
+}

@@ -102,7 +102,7 @@ const runHeadColumns = `t.id, t.experiment_id, e.owner_id, p.workspace_id, e.pro
 	t.archived, e.archived AS experiment_archived, p.archived OR w.archived AS parent_archived, ` + multiTrial + ` AS multi_trial, e.unmanaged`
 
 // SearchRuns lists a page of the runs that a search finds, and counts all of them. It returns fewer than limit if
-// the names, descriptions and labels of their experiments are longer than a page may be.
+// their hyperparameters and metadata and the texts of their experiments are longer than a page may be.
 func (db *DB) SearchRuns(ctx context.Context, in auth.Scope, q Search, offset, limit int) (list []Run, total int, err error) {
 	ids, total, err := db.findPage(ctx, searchedRuns, in, q, offset, limit)
 	if err != nil || len(ids) == 0 {
@@ -110,9 +110,10 @@ func (db *DB) SearchRuns(ctx context.Context, in auth.Scope, q Search, offset, l
 	}
 	// Runs of one experiment have its texts, so these are measured once.
 	ids, err = db.firstThatFit(ctx, ids, `
-		WITH mine AS MATERIALIZED (SELECT p.place, t.experiment_id FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN trials t ON t.id = p.id),
+		WITH mine AS MATERIALIZED (SELECT p.place, t.experiment_id, `+ownOf+` AS own
+			FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN trials t ON t.id = p.id),
 		sized AS MATERIALIZED (SELECT e.id, `+textsOf+` AS size FROM experiments e WHERE e.id IN (SELECT experiment_id FROM mine))
-		SELECT mine.place, sized.size FROM mine JOIN sized ON sized.id = mine.experiment_id`)
+		SELECT mine.place, sized.size + mine.own AS size FROM mine JOIN sized ON sized.id = mine.experiment_id`)
 	if err != nil {
 		return nil, total, err
 	}

@@ -103,7 +103,8 @@ func (db *DB) CountTrials(ctx context.Context, in auth.Scope, f TrialFilter) (in
 	return scalar[int](ctx, db, `SELECT count(*)`+where, args)
 }
 
-// Trials lists a page of the trials that the filter chooses.
+// Trials lists a page of the trials that the filter chooses. It returns fewer than limit if their hyperparameters and
+// metadata are longer than a page may be, but at least one.
 func (db *DB) Trials(ctx context.Context, in auth.Scope, f TrialFilter, offset, limit int) ([]Trial, error) {
 	order, err := trialSorts.order(f.Sort, f.Desc, "t.id")
 	if err != nil {
@@ -115,8 +116,15 @@ func (db *DB) Trials(ctx context.Context, in auth.Scope, f TrialFilter, offset, 
 	if err != nil {
 		return nil, err
 	}
+	if ids, err = db.firstThatFit(ctx, ids[:min(len(ids), maxPage)], `
+		SELECT p.place, `+ownOf+` AS size FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN trials t ON t.id = p.id`); err != nil {
+		return nil, err
+	}
 	return db.TrialsByID(ctx, ids)
 }
+
+// ownOf is SQL for the bytes of what the search and the program of a trial have stored with it.
+const ownOf = `octet_length(t.hparams::text) + coalesce(octet_length(t.metadata::text), 0)`
 
 // TrialsByID reads trials in the order of the given ids.
 func (db *DB) TrialsByID(ctx context.Context, ids []int) ([]Trial, error) {
