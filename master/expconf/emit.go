@@ -65,6 +65,10 @@ func (e *emitter) inline(n *node) {
 	case mapKind:
 		e.out.WriteString("{}")
 	case stringKind:
+		if n.word { // without quotes, because a value of any type is a boolean then
+			e.out.WriteString(n.text)
+			return
+		}
 		e.text(n.text)
 	default:
 		e.out.WriteString(n.text)
@@ -86,6 +90,13 @@ func (e *emitter) text(s string) {
 	// A string always encodes.
 	_ = encoder.Encode(s)
 	e.out.WriteString(strings.TrimSuffix(quoted.String(), "\n"))
+}
+
+// oldWords are the booleans of YAML 1.1 that YAML 1.2 reads as strings, as Determined's parser
+// knows them: 1 is true, -1 is false.
+var oldWords = map[string]int{
+	"y": 1, "Y": 1, "yes": 1, "Yes": 1, "YES": 1, "on": 1, "On": 1, "ON": 1,
+	"n": -1, "N": -1, "no": -1, "No": -1, "NO": -1, "off": -1, "Off": -1, "OFF": -1,
 }
 
 // oldWord reports whether YAML 1.1 reads the string as a boolean.

@@ -57,6 +57,7 @@ type node struct {
 	column int
 
 	text   string // a string's value; for other scalars, the text of the document
+	word   bool   // a string that was written without quotes and is a boolean in YAML 1.1
 	b      bool
 	i      int64
 	f      float64
@@ -112,8 +113,8 @@ func (n *node) measure(l limits) bool {
 	return n.size <= l.nodes && n.depth <= l.depth && n.bytes <= l.text
 }
 
-// Plain scalars are resolved by the core schema of YAML 1.2, as in JSON: "yes" is a string and
-// "0777" is not octal.
+// Plain scalars are resolved by the core schema of YAML 1.2, as in JSON: "0777" is not octal. The
+// boolean words of YAML 1.1 are strings where a string is expected, and booleans elsewhere (oldWords).
 var (
 	intPattern   = regexp.MustCompile(`^[-+]?[0-9][0-9_]*$`)
 	basePattern  = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
@@ -170,7 +171,7 @@ func (n *node) resolve() {
 		// Out of range gives ±Inf, which later checks reject.
 		n.f, _ = strconv.ParseFloat(digits, 64)
 	default:
-		n.kind = stringKind
+		n.kind, n.word = stringKind, oldWords[text] != 0
 	}
 }
 
@@ -236,6 +237,9 @@ func (n *node) free() any {
 		}
 		return n.f
 	case stringKind:
+		if n.word {
+			return oldWords[n.text] > 0
+		}
 		return n.text
 	case listKind:
 		out := make([]any, len(n.items))

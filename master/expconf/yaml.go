@@ -342,7 +342,7 @@ func (c *converter) tagged(a *ast.TagNode, path string) *node {
 	switch tag {
 	case "!!str":
 		ok = n.kind != listKind && n.kind != mapKind
-		n.kind = stringKind
+		n.kind, n.word = stringKind, false
 	case "!!int":
 		n.resolve()
 		ok = n.kind == intKind
