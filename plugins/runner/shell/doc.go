@@ -7,5 +7,6 @@
 // It accepts one key, made for the task, under any username, and listens on a Unix socket;
 // clients connect through the runner's gateway. It supports sessions with and without a
 // terminal (session.go, pty.go), commands, sftp and scp (sftp.go), and connections from the
-// task's side (forward.go), which the remote modes of editors need.
+// task's side (forward.go), which the remote modes of editors need, and to the client's side
+// (backward.go), which debuggers and git need.
 package shell

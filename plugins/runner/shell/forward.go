@@ -58,9 +58,14 @@ func (s *Server) forward(c ssh.NewChannel, network, address string) {
 	if err != nil {
 		return
 	}
+	join(s.ctx, conn, channel, requests)
+}
+
+// join copies both ways. The end of one side ends that direction, and the end of ctx both.
+func join(ctx context.Context, conn net.Conn, channel ssh.Channel, requests <-chan *ssh.Request) {
 	defer channel.Close()
 	go ssh.DiscardRequests(requests)
-	defer context.AfterFunc(s.ctx, func() { _ = conn.Close() })()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -69,7 +74,7 @@ func (s *Server) forward(c ssh.NewChannel, network, address string) {
 			_ = h.CloseWrite()
 		}
 	}()
-	_, err = io.Copy(channel, conn)
+	_, err := io.Copy(channel, conn)
 	_ = channel.CloseWrite()
 	if err != nil {
 		_ = channel.Close()

@@ -145,7 +145,9 @@ func (s *Server) serve(raw net.Conn) {
 	fmt.Fprintf(s.log, "%s has logged in\n", conn.User())
 	defer fmt.Fprintf(s.log, "%s has logged out\n", conn.User())
 	defer context.AfterFunc(s.ctx, func() { _ = conn.Close() })()
-	go answerGlobal(requests)
+	back := newBackward(s, conn)
+	defer back.end()
+	go back.answer(requests)
 	var open sync.WaitGroup
 	slots := make(chan struct{}, maxChannels)
 	for c := range channels {
@@ -153,7 +155,7 @@ func (s *Server) serve(raw net.Conn) {
 		case slots <- struct{}{}:
 			open.Go(func() {
 				defer func() { <-slots }()
-				s.channel(c)
+				s.channel(c, back)
 			})
 		default:
 			_ = c.Reject(ssh.ResourceShortage, "too many channels are open")
@@ -162,21 +164,12 @@ func (s *Server) serve(raw net.Conn) {
 	open.Wait()
 }
 
-// answerGlobal answers requests about the connection, such as keep-alives.
-func answerGlobal(requests <-chan *ssh.Request) {
-	for r := range requests {
-		if r.WantReply {
-			_ = r.Reply(r.Type == "keepalive@openssh.com", nil)
-		}
-	}
-}
-
-func (s *Server) channel(c ssh.NewChannel) {
+func (s *Server) channel(c ssh.NewChannel, back *backward) {
 	switch c.ChannelType() {
 	case "session":
 		channel, requests, err := c.Accept()
 		if err == nil {
-			newSession(s, channel).serve(requests)
+			newSession(s, channel, back).serve(requests)
 		}
 	case "direct-tcpip":
 		s.forwardTCP(c)

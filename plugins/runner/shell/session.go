@@ -28,6 +28,7 @@ const (
 // A session is one program of a client: a shell, a command, or sftp.
 type session struct {
 	server  *Server
+	back    *backward
 	channel ssh.Channel
 	env     []string
 	term    string
@@ -42,8 +43,8 @@ type session struct {
 	pid      int // of the program while it runs
 }
 
-func newSession(s *Server, c ssh.Channel) *session {
-	return &session{server: s, channel: c, ended: make(chan struct{})}
+func newSession(s *Server, c ssh.Channel, back *backward) *session {
+	return &session{server: s, back: back, channel: c, ended: make(chan struct{})}
 }
 
 // The payloads of requests.
@@ -103,6 +104,16 @@ func (x *session) request(r *ssh.Request) bool {
 			return false
 		}
 		x.env = append(x.env, e.Name+"="+e.Value)
+		return true
+	case "auth-agent-req@openssh.com":
+		if x.begun {
+			return false
+		}
+		socket := x.back.agentSocket()
+		if socket == "" {
+			return false
+		}
+		x.env = append(x.env, "SSH_AUTH_SOCK="+socket)
 		return true
 	case "window-change":
 		var w windowChange

@@ -253,11 +253,117 @@ func TestConnectionsFromTheTasksSide(t *testing.T) {
 	if ok, _, err := c.SendRequest("keepalive@openssh.com", true, nil); !ok || err != nil {
 		t.Errorf("keepalive: %v %v", ok, err)
 	}
-	if ok, _, err := c.SendRequest("tcpip-forward", true, ssh.Marshal(struct {
-		Host string
-		Port uint32
-	}{"127.0.0.1", 0})); ok || err != nil {
-		t.Errorf("forwarding back: %v %v", ok, err)
+}
+
+// TestConnectionsToTheClientsSide: ssh -R. A program of the task reaches what the client offers, at a port
+// of loopback that ends when the client cancels it or leaves.
+func TestConnectionsToTheClientsSide(t *testing.T) {
+	c, _ := logIn(t)
+	ln, err := c.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		conn, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		all, _ := io.ReadAll(conn)
+		fmt.Fprintf(conn, "%d", len(all))
+	}()
+	conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(make([]byte, 100_000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(conn); string(got) != "100000" || err != nil {
+		t.Errorf("%q %v", got, err)
+	}
+	if _, err := c.Listen("tcp", "127.0.0.1:"+port); err == nil {
+		t.Error("two listeners have one port")
+	}
+	if err := ln.Close(); err != nil {
+		t.Error(err)
+	}
+	again, err := c.Listen("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		t.Fatalf("a canceled port is not free: %v", err)
+	}
+	t.Cleanup(func() { _ = again.Close() })
+	_ = c.Close()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			return
+		}
+		_ = conn.Close()
+		if time.Now().After(deadline) {
+			t.Fatal("the port outlives its client")
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// TestAgentOfTheClient: ssh -A. Programs find the client's agent, at a socket for their account only.
+func TestAgentOfTheClient(t *testing.T) {
+	c, _ := logIn(t)
+	asked := c.HandleChannelOpen("auth-agent@openssh.com")
+	go func() {
+		for n := range asked {
+			channel, requests, err := n.Accept()
+			if err != nil {
+				return
+			}
+			go ssh.DiscardRequests(requests)
+			all, _ := io.ReadAll(channel)
+			fmt.Fprintf(channel, "signed %s", all)
+			_ = channel.Close()
+		}
+	}()
+	s := open(t, c)
+	if ok, err := s.SendRequest("auth-agent-req@openssh.com", true, nil); !ok || err != nil {
+		t.Fatalf("%v %v", ok, err)
+	}
+	out, err := s.Output("printenv SSH_AUTH_SOCK; stat -c %a $(dirname $SSH_AUTH_SOCK)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, mode, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if mode != "700" {
+		t.Errorf("the socket's folder has the mode %s", mode)
+	}
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte("this")); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(conn); string(got) != "signed this" || err != nil {
+		t.Errorf("%q %v", got, err)
+	}
+	_ = c.Close()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		if _, err := os.Stat(filepath.Dir(socket)); os.IsNotExist(err) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the socket outlives its client")
+		}
+		<-time.After(10 * time.Millisecond)
 	}
 }
 
