@@ -268,6 +268,15 @@ func TestReportOfATask(t *testing.T) {
 			t.Errorf("%q lacks %q", text, want)
 		}
 	}
+	said.Reset()
+	task = r.Task("long (" + strings.Repeat("requirement ", 50) + ")")
+	task.Update(strings.Repeat("a package, ", 500))
+	said.Reset()
+	task.show()
+	if line := said.String(); len(line) > 2*maxPrinted || !strings.HasPrefix(line, "long (requirement") || !strings.Contains(line, "0.0s") {
+		t.Errorf("a line of progress has %d bytes: %s", len(line), line)
+	}
+	task.Done("")
 	(*Reporter)(nil).Task("in silence").Done("")
 }
 

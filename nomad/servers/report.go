@@ -13,6 +13,7 @@ import (
 const (
 	drawEvery  = 200 * time.Millisecond // on a terminal, where one line is drawn again
 	printEvery = 15 * time.Second       // elsewhere, where each line stays
+	maxPrinted = 120                    // characters of a line of progress elsewhere: pip names a hundred packages in one
 )
 
 // Reporter shows the progress of long steps to a user. On a terminal a task is one line that is
@@ -119,9 +120,13 @@ func (t *Task) run() {
 
 func (t *Task) show() {
 	t.mu.Lock()
-	line := t.what + ": " + elapsed(t.started)
-	if t.detail != "" {
-		line = t.what + ": " + t.detail + ", " + elapsed(t.started)
+	what, detail := t.what, t.detail
+	if !t.r.live { // the whole of it is above
+		what, detail = clip(what, maxPrinted/2), clip(detail, maxPrinted/2)
+	}
+	line := what + ": " + elapsed(t.started)
+	if detail != "" {
+		line = what + ": " + detail + ", " + elapsed(t.started)
 	}
 	t.mu.Unlock()
 	if !t.r.live {
@@ -135,6 +140,15 @@ func (t *Task) show() {
 		line = string(runes[:t.r.width-1])
 	}
 	fmt.Fprint(t.r.w, line)
+}
+
+// clip shortens a text to at most max characters.
+func clip(text string, max int) string {
+	runes := []rune(text)
+	if len(runes) <= max {
+		return text
+	}
+	return string(runes[:max-2]) + " …"
 }
 
 // clear removes the line that is redrawn.
