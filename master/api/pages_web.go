@@ -90,8 +90,12 @@ func noPath(c *fiber.Ctx) error {
 }
 
 // wantsPage reports whether a browser opens a page: browsers accept HTML when the user opens an
-// address.
+// address. The start page answers everybody, because people and load balancers ask it whether the master
+// runs.
 func wantsPage(c *fiber.Ctx) bool {
+	if c.Path() == "/" || c.Path() == "/det" || c.Path() == "/det/" {
+		return true
+	}
 	for _, prefix := range nonPagePrefixes {
 		if strings.HasPrefix(c.Path()+"/", prefix) {
 			return false

@@ -90,6 +90,39 @@ func TestPagesAreNotInTheWay(t *testing.T) {
 	}
 }
 
+// TestStartPageForEverybody: curl, which accepts anything, and the health checks of load balancers get the
+// start page.
+func TestStartPageForEverybody(t *testing.T) {
+	r := newRig(t, withPages)
+	for _, path := range []string{"/", "/det", "/det/"} {
+		a := r.anyone().get(path).ok()
+		if !strings.Contains(a.header.Get("Content-Type"), "text/html") || len(a.body) == 0 {
+			t.Errorf("%s: %s %s", path, a.header.Get("Content-Type"), a.body)
+		}
+		r.anyone().with("HEAD", path, nil, nil).ok()
+	}
+}
+
+// TestOtherMethods: HEAD has the status of GET and no body; a method that a path lacks is named together
+// with those that it has.
+func TestOtherMethods(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	for _, path := range []string{"/api/v1/master", "/api/v1/experiments", "/info", "/health"} {
+		if a := me.with("HEAD", path, nil, nil).ok(); len(a.body) > 0 {
+			t.Errorf("HEAD %s: %s", path, a.body)
+		}
+	}
+	me.with("HEAD", "/api/v1/experiments/99", nil, nil).is(404)
+	r.anyone().with("HEAD", "/api/v1/experiments", nil, nil).is(401)
+	a := me.with("PUT", "/api/v1/experiments", strings.NewReader("{}"), nil)
+	a.says(501, "Method Not Allowed", "PUT")
+	if allow := a.header.Get("Allow"); !strings.Contains(allow, "GET") || !strings.Contains(allow, "POST") {
+		t.Errorf("Allow: %s", allow)
+	}
+	me.with("DELETE", "/api/v1/nothing", nil, nil).says(404, "no such path")
+}
+
 func TestPagesMayBeMissing(t *testing.T) {
 	r := newRig(t)
 	a := r.anyone().with("GET", "/experiments", nil, browser).ok()

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -17,6 +18,7 @@ type route struct {
 	handler fiber.Handler
 	check   func(c *call) error // whether the caller may call it, without its handler; nil if its path names no object
 	loads   bool                // its path names an object
+	message bool                // it answers with a message, so HEAD can have its headers
 	within  time.Duration       // time limit after the body was received; streams have none
 }
 
@@ -37,6 +39,7 @@ func newRoute(l v1.Line) route {
 // serve adds an endpoint whose path names no object, and whose bodies are messages of the API.
 func serve[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Context, c *call, req *Req) (*Resp, error)) {
 	r := newRoute(e.Line())
+	r.message = true
 	r.handler = func(fc *fiber.Ctx) error {
 		return respond(a, &r, a.callOf(fc, &r), fn)
 	}
@@ -49,6 +52,7 @@ func serveOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], f
 	addOn(a, e.Line(), on, func(r *route, c *call, it T) error {
 		return respond(a, r, c, func(ctx context.Context, c *call, req *Req) (*Resp, error) { return fn(ctx, c, it, req) })
 	})
+	a.routes[len(a.routes)-1].message = true
 }
 
 // rawQuery is raw for an endpoint with parameters.
@@ -214,6 +218,9 @@ func (a *API) mount() {
 			})
 		}
 		a.app.Add(r.Method, path, a.admit(r), r.handler)
+		if r.Method == fiber.MethodGet && (r.message || r.Path == v1.GetHealth.Path) {
+			a.app.Add(fiber.MethodHead, path, a.admit(r), r.handler)
+		}
 	}
 	for _, l := range v1.Absent {
 		why := fault.New(fault.Unimplemented, "%s", l.Why)
@@ -225,7 +232,31 @@ func (a *API) mount() {
 		})
 	}
 	a.app.Use(scimPath, a.otherMethodOfSCIM)
+	a.otherMethods()
 	a.app.Use(pages)
+}
+
+// otherMethods answers a request whose path exists with other methods only. Like the other routes that
+// a method lacks, it is 501: Determined's clients know this status.
+func (a *API) otherMethods() {
+	methods, order := map[string][]string{}, []string{}
+	for _, r := range a.routes {
+		path := r.Pattern()
+		if !strings.HasPrefix(path, "/api/") {
+			continue
+		}
+		if methods[path] == nil {
+			order = append(order, path)
+		}
+		methods[path] = append(methods[path], r.Method)
+	}
+	for _, path := range order {
+		allow := strings.Join(methods[path], ", ")
+		a.app.All(path, func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderAllow, allow)
+			return fault.New(fault.Unimplemented, "Method Not Allowed: %s has no method %s; it has %s", c.Path(), c.Method(), allow)
+		})
+	}
 }
 
 // admit checks the caller before the body is read. The context of a raw route ends only with
