@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -132,7 +133,8 @@ func nodeOf(t *testing.T, r *rig.Rig, task string) (node string) {
 	return node
 }
 
-// theirFiles copies a file into a shell and back with scp, over the command that Determined's client shows.
+// theirFiles copies a file into a shell and back with scp, and forwards a port of the user's machine to the
+// shell, over the command that Determined's client shows.
 func theirFiles(t *testing.T, u rig.Person, shell string) {
 	t.Helper()
 	shown := strings.TrimSpace(u.Det(t, "shell", "show-ssh-command", shell))
@@ -154,5 +156,13 @@ func theirFiles(t *testing.T, u rig.Person, shell string) {
 	}
 	if text, err := os.ReadFile(back); err != nil || string(text) != "a file of "+shell {
 		t.Errorf("the file came back as %q: %v", text, err)
+	}
+	mine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the user's machine") }))
+	defer mine.Close()
+	port := freePort(t)
+	ask := fmt.Sprintf(`python3 -c "import urllib.request as u; print(u.urlopen('http://127.0.0.1:%d').read().decode())"`, port)
+	stdout, stderr, code := u.Run(t, "", ssh, "-R", fmt.Sprintf("%d:%s", port, mine.Listener.Addr()), target, ask)
+	if code != 0 || strings.TrimSpace(stdout) != "the user's machine" {
+		t.Errorf("ssh -R: exit %d\n%s%s", code, stdout, stderr)
 	}
 }

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -135,4 +136,21 @@ func bundled(t *testing.T, u rig.Person, trial int) {
 	if len(files["master_logs.txt"]) == 0 {
 		t.Error("the master's log is empty")
 	}
+}
+
+// TestOldWordsOfYAML: their client sends a file as it is, and their master reads the boolean words of YAML
+// 1.1 as booleans where they stand without quotes.
+func TestOldWordsOfYAML(t *testing.T) {
+	r := rig.Start(t)
+	u := r.Person(t, "determined", "")
+	config, dir := u.Experiment(t, "oldwords", "import determined\nprint(sorted(determined.get_cluster_info().trial.hparams.items()))\n")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Replace(string(text), "{lr: 0.5}", `{amp: no, augment: Yes, mode: "off"}`, 1)
+	if err := os.WriteFile(config, []byte(words), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rig.Holds(t, "what the trial gets", u.Det(t, "experiment", "create", config, dir, "--follow-first-trial"), "[('amp', False), ('augment', True), ('mode', 'off')]")
 }
