@@ -268,7 +268,6 @@ func TestReportOfATask(t *testing.T) {
 			t.Errorf("%q lacks %q", text, want)
 		}
 	}
-	said.Reset()
 	task = r.Task("long (" + strings.Repeat("requirement ", 50) + ")")
 	task.Update(strings.Repeat("a package, ", 500))
 	said.Reset()
