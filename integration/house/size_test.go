@@ -73,7 +73,7 @@ var budgets = map[string]int{
 	"nomad/servers":    3800,
 	"plugins/gpu":      2400,
 	"plugins/remover":  500,
-	"plugins/runner": 8800,
+	"plugins/runner":   8800,
 	"webui":            50,
 }
 

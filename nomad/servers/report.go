@@ -136,19 +136,16 @@ func (t *Task) show() {
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()
 	t.r.clear()
-	if runes := []rune(line); len(runes) >= t.r.width {
-		line = string(runes[:t.r.width-1])
-	}
-	fmt.Fprint(t.r.w, line)
+	fmt.Fprint(t.r.w, clip(line, t.r.width-1))
 }
 
-// clip shortens a text to at most max characters.
-func clip(text string, max int) string {
+// clip shortens a text to at most limit characters.
+func clip(text string, limit int) string {
 	runes := []rune(text)
-	if len(runes) <= max {
+	if len(runes) <= limit {
 		return text
 	}
-	return string(runes[:max-2]) + " …"
+	return string(runes[:max(0, limit-2)]) + " …"
 }
 
 // clear removes the line that is redrawn.
