@@ -85,6 +85,17 @@ const stories = {
     await page.waitForURL(`**/experiments/${world.done}`);
   },
 
+  'the filters fit into one row at 1,400 pixels, also when they are in use': async (page) => {
+    await signIn(page);
+    await page.setViewportSize({ width: 1400, height: 800 });
+    for (const query of ['', '?state=ACTIVE&state=PAUSED&state=ERROR&archived=all&user=determined&where=hp.lr+%3C+0.5&compose=1']) {
+      await page.goto(`${url}/experiments${query}`);
+      await page.getByRole('button', { name: 'Compose' }).waitFor();
+      const height = await page.locator('.table > .tools').first().evaluate((el) => el.getBoundingClientRect().height);
+      assert.ok(height < 44, `the row of filters is ${height} pixels high (${query})`);
+    }
+  },
+
   'a filter finds by metrics and hyperparameters, and says where it is wrong': async (page) => {
     await signIn(page);
     await rows(page, 'experiments').first().waitFor();
@@ -169,6 +180,15 @@ const stories = {
     await until('two curves', () => page.evaluate(() => window.__charts?.loss?.series.length === 3));
     assert.match(page.url(), /trials=\d+(,|%2C)\d+/);
     await page.getByText('The chosen 2 of 3 trials').waitFor();
+    // Pointing at a line tells its trial, and a click opens it.
+    const over = page.locator('.plot .u-over').first();
+    const box = await over.boundingBox();
+    const spot = await page.evaluate(() => {
+      const u = window.__charts.loss, i = u.data[1].findLastIndex((v) => typeof v === 'number');
+      return [u.valToPos(u.data[0][i], 'x'), u.valToPos(u.data[1][i], 'y'), u.series[1].label];
+    });
+    await page.mouse.move(box.x + spot[0] - 2, box.y + spot[1]);
+    await page.locator('.picked').filter({ hasText: /trial \d+/ }).first().waitFor();
     await page.getByRole('link', { name: 'choose others' }).click();
     const first = await rows(page, 'trials').first().getByRole('link').textContent();
     await rows(page, 'trials').first().click();
@@ -823,6 +843,14 @@ const stories = {
     await find.fill('hp.lr < 0.9');
     await page.getByRole('option', { name: 'Experiments where hp.lr < 0.9' }).click();
     await until('the filter', async () => (await page.getByLabel('filter', { exact: true }).inputValue()) === 'hp.lr < 0.9');
+    // A hyperparameter by its name, or with a value, finds the experiments that have it.
+    await page.keyboard.press('Control+k');
+    await find.fill('width');
+    await page.getByRole('option', { name: 'Experiments where hp.width is not empty' }).waitFor();
+    await page.getByRole('option', { name: new RegExp(`^${world.search} ui-search`) }).waitFor();
+    await find.fill('lr = 0.5');
+    await page.getByRole('option', { name: new RegExp(`^${world.done} ui-done`) }).click();
+    await page.waitForURL(`**/experiments/${world.done}`);
     await page.keyboard.press('Control+k');
     await find.waitFor();
     await page.keyboard.press('Escape');

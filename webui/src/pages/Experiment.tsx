@@ -183,6 +183,7 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
           <Fact name="Started"><time dateTime={e.startTime} title={clock(e.startTime)}>{ago(e.startTime, now)}</time></Fact>
           <Fact name={over ? 'Took' : 'Runs for'}><span class="num">{duration(over ? e.duration : (now - Date.parse(e.startTime)) / 1000)}</span></Fact>
           <Fact name="Pool">{e.resourcePool}, {e.config.resources?.slots_per_trial ?? 1} {e.config.resources?.slots_per_trial === 1 ? 'slot' : 'slots'} a trial</Fact>
+          {over && !e.state.endsWith('COMPLETED') && e.progress !== null && <Fact name="Reached"><Progress value={e.progress} /></Fact>}
           {trial && <Fact name="Batches"><span class="num">{trial.totalBatchesProcessed.toLocaleString('en')}</span></Fact>}
           {trial && trial.restarts > 0 && <Fact name="Restarts"><span class="num">{trial.restarts}</span></Fact>}
           {trial?.logPolicyMatched && <Fact name="Log policy"><span class="tag">{trial.logPolicyMatched}</span></Fact>}

@@ -244,7 +244,7 @@ export function ExperimentList({ project }: { project?: number }) {
               {wrong && <span id="where-wrong" class="wrong" role="alert"><code>{where.slice(0, wrong.at)}<mark>{where.slice(wrong.at).split(/(?=[\s()=<>!~,])/)[0] || '…'}</mark></code> {wrong.message}</span>}
             </span>
             <button type="button" class={composing ? 'on' : ''} aria-expanded={composing} onClick={() => setParams({ compose: composing ? '' : 1 })}>Compose</button>
-            <Menu label={chosenStates.length ? `State: ${chosenStates.join(', ').toLowerCase()}` : 'State'} title="filter by state">
+            <Menu label={chosenStates.length > 1 ? `${chosenStates.length} states` : chosenStates.length ? `State: ${chosenStates[0]!.toLowerCase()}` : 'State'} title="filter by state">
               {() => states.map((s) => <label key={s} class="choice"><input type="checkbox" checked={chosenStates.includes(s)} onChange={() => toggleState(s)} /> {s.toLowerCase()}</label>)}
             </Menu>
             <select aria-label="filter by owner" value={owner} onChange={(e) => setParams({ user: e.currentTarget.value })}>

@@ -128,6 +128,7 @@ function data(p: Props): uPlot.AlignedData {
 
 function options(p: Props, width: number, latest: { current: Props }, show: (text: string) => void): uPlot.Options {
   const many = p.series.length > fewLines;
+  const named = many || (p.series.length > 1 && !!p.onPick); // the line that is pointed at stands out, and has its name above the chart
   let at: number | null = null; // the line that is pointed at
   const font = `11px ${token('--sans')}`;
   const axis = { stroke: token('--muted'), font, grid: { stroke: token('--grid'), width: 1 }, ticks: { stroke: token('--grid'), size: 4 } };
@@ -152,8 +153,8 @@ function options(p: Props, width: number, latest: { current: Props }, show: (tex
       show: !many, live: true,
       markers: { width: 0, fill: (_u, i) => token(`--curve-${p.series[(i - 1) % p.series.length]?.color ?? 8}`) },
     },
-    ...(many ? { focus: { alpha: 0.2 } } : {}),
-    cursor: { ...(many ? { focus: { prox: reach } } : {}), drag: { x: true, y: false, setScale: false }, points: { size: 7 }, sync: { key: 'curves' } },
+    ...(named ? { focus: { alpha: 0.2 } } : {}),
+    cursor: { ...(named ? { focus: { prox: reach } } : {}), drag: { x: true, y: false, setScale: false }, points: { size: 7 }, sync: { key: 'curves' } },
     hooks: {
       setSelect: [(u) => {
         if (u.select.width < 4) return;
@@ -163,7 +164,7 @@ function options(p: Props, width: number, latest: { current: Props }, show: (tex
       }],
       setSeries: [(_u, i) => (at = i && i > 0 ? (i - 1) % p.series.length : null)],
       setCursor: [(u) => {
-        if (!many) return;
+        if (!named) return;
         const i = u.cursor.idxs?.[(at ?? -1) + 1];
         const v = at === null || i === null || i === undefined ? undefined : u.data[at + 1]?.[i];
         show(at === null ? '' : `${p.series[at]?.label ?? ''}${v === null || v === undefined ? '' : ` ${metric(v)}`}`);
