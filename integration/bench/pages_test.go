@@ -160,10 +160,10 @@ func tensorboard(b *testing.B, part string) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	await(b, "TensorBoard has read all points", func() bool {
+	awaitFor(b, 5*patience, "TensorBoard has read all points", func() bool { // minutes, if the machine has other work
+		pause(b.Context(), time.Second/4)
 		resp, err := http.Get("http://" + address + "/data/plugin/scalars/scalars?run=.&tag=loss")
 		if err != nil {
-			pause(b.Context(), 100*time.Millisecond)
 			return false
 		}
 		defer resp.Body.Close()
