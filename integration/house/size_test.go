@@ -28,7 +28,7 @@ var budgets = map[string]int{
 	"master/budget":    150,
 	"master/client":    2600,
 	"master/cluster":   3400,
-	"master/control":   5160,
+	"master/control":   5210,
 	"master/discovery": 350,
 	"master/expconf":   5840,
 	"master/fault":     100,
