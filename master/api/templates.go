@@ -43,18 +43,26 @@ func (a *API) listTemplates(ctx context.Context, c *call, req *v1.GetTemplatesRe
 	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_NAME": "name"}); err != nil {
 		return nil, err
 	}
-	list, err := a.db.Templates(ctx, c.scope, f)
+	total, err := a.db.CountTemplates(ctx, c.scope, f)
 	if err != nil {
 		return nil, err
 	}
-	page, pagination, err := cut(list, req.Window)
-	resp := &v1.GetTemplatesResponse{Pagination: pagination, Templates: make([]v1.Template, len(page))}
-	for i, t := range page {
+	page, err := place(req.Window, total)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.db.Templates(ctx, c.scope, f, page.StartIndex, page.EndIndex-page.StartIndex)
+	if err != nil {
+		return nil, err
+	}
+	page.EndIndex = page.StartIndex + len(list)
+	resp := &v1.GetTemplatesResponse{Pagination: page, Templates: make([]v1.Template, len(list))}
+	for i, t := range list {
 		if resp.Templates[i], err = wireTemplate(t, c.who); err != nil {
 			return nil, err
 		}
 	}
-	return resp, err
+	return resp, nil
 }
 
 func (a *API) template(_ context.Context, c *call, t store.Template, _ *v1.None) (*v1.TemplateResponse, error) {

@@ -321,7 +321,7 @@ func TestTemplates(t *testing.T) {
 		t.Errorf("a second template with the same name: %v", err)
 	}
 	names := func(f TemplateFilter) (out []string) {
-		list, err := w.db.Templates(ctx, auth.Everywhere(), f)
+		list, err := w.db.Templates(ctx, auth.Everywhere(), f, 0, maxPage)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ type Job struct {
 	Type         string    `db:"type"` // type of its tasks; TRIAL for an experiment
 	ExperimentID *int      `db:"experiment_id"`
 	TaskID       string    `db:"task_id"`
-	Name         string    `db:"name"`
+	Name         string    `db:"name"` // its beginning, if it is very long: a queue has thousands of jobs
 	OwnerID      int       `db:"owner_id"`
 	Owner        string    `db:"username"`
 	WorkspaceID  int       `db:"workspace_id"`
@@ -47,7 +47,7 @@ func (db *DB) Jobs(ctx context.Context, in auth.Scope, pool string) ([]Job, erro
 				coalesce((array_agg(a.waiting_reason ORDER BY a.queued_at, a.id) FILTER (WHERE a.state = 'PENDING' AND a.waiting_reason <> ''))[1], '') AS waiting
 			FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE a.state <> 'TERMINATED' GROUP BY k.job_id),
 		queue AS (
-			SELECT l.job_id::text, l.type, l.experiment_id, l.task_id, coalesce(e.name, k.name) AS name, k.owner_id, u.username, k.workspace_id,
+			SELECT l.job_id::text, l.type, l.experiment_id, l.task_id, left(coalesce(e.name, k.name), 1000) AS name, k.owner_id, u.username, k.workspace_id,
 				l.pool, l.requested, l.allocated, l.attempts, l.placed, l.priority, l.waiting, coalesce(e.weight, 1) AS weight, e.progress,
 				coalesce(e.started_at, k.created_at) AS submitted_at, coalesce(e.place, k.place, l.queued_at) AS queued_at, l.first,
 				CASE WHEN l.placed > 0 THEN 0 ELSE (row_number() OVER (PARTITION BY l.pool, l.placed > 0 ORDER BY l.priority, coalesce(e.place, k.place, l.queued_at), l.first) - 1) END AS ahead

@@ -150,14 +150,15 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			list, err := w.db.LivePorts(ctx, in)
 			return len(list), err
 		},
-		"Jobs":        func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
-		"Models":      func(in auth.Scope) (int, error) { return lenOf(w.db.Models(ctx, in, ModelFilter{}, 0, 10)) },
-		"CountModels": func(in auth.Scope) (int, error) { return w.db.CountModels(ctx, in, ModelFilter{}) },
-		"ModelLabels": func(in auth.Scope) (int, error) { return lenOf(w.db.ModelLabels(ctx, in, 0)) },
-		"TrialsWith":  func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
-		"Webhooks":    func(in auth.Scope) (int, error) { return lenOf(w.db.Webhooks(ctx, in, 0)) },
-		"Templates":   func(in auth.Scope) (int, error) { return lenOf(w.db.Templates(ctx, in, TemplateFilter{})) },
-		"Projects":    func(in auth.Scope) (int, error) { return lenOf(w.db.Projects(ctx, in, ProjectFilter{})) },
+		"Jobs":           func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
+		"Models":         func(in auth.Scope) (int, error) { return lenOf(w.db.Models(ctx, in, ModelFilter{}, 0, 10)) },
+		"CountModels":    func(in auth.Scope) (int, error) { return w.db.CountModels(ctx, in, ModelFilter{}) },
+		"ModelLabels":    func(in auth.Scope) (int, error) { return lenOf(w.db.ModelLabels(ctx, in, 0)) },
+		"TrialsWith":     func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
+		"Webhooks":       func(in auth.Scope) (int, error) { return lenOf(w.db.Webhooks(ctx, in, 0)) },
+		"Templates":      func(in auth.Scope) (int, error) { return lenOf(w.db.Templates(ctx, in, TemplateFilter{}, 0, maxPage)) },
+		"CountTemplates": func(in auth.Scope) (int, error) { return w.db.CountTemplates(ctx, in, TemplateFilter{}) },
+		"Projects":       func(in auth.Scope) (int, error) { return lenOf(w.db.Projects(ctx, in, ProjectFilter{})) },
 		"Usages": func(in auth.Scope) (int, error) {
 			usedIn(w, theirs)
 			return lenOf(w.db.Usages(ctx, in, time.Unix(0, 0), time.Now(), 10))

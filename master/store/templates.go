@@ -30,17 +30,43 @@ type TemplateFilter struct {
 
 var templateSorts = sorts{"": "t.name", "name": "t.name"}
 
-// Templates lists what the filter chooses.
-func (db *DB) Templates(ctx context.Context, in auth.Scope, f TemplateFilter) ([]Template, error) {
-	order, err := templateSorts.order(f.Sort, f.Desc, "t.name")
-	if err != nil {
-		return nil, err
-	}
+func (f TemplateFilter) conditions(in auth.Scope) conditions {
 	var c conditions
 	c.in(in, "t.workspace_id")
 	c.when(f.Name != "", "t.name ILIKE @name", "name", likePattern(f.Name))
 	c.when(len(f.WorkspaceIDs) > 0, "t.workspace_id = ANY(@workspaces::int[])", "workspaces", f.WorkspaceIDs)
-	return rows[Template](ctx, db, templateSelect+c.where()+order, c.args)
+	return c
+}
+
+// CountTemplates counts the templates that the filter chooses.
+func (db *DB) CountTemplates(ctx context.Context, in auth.Scope, f TemplateFilter) (int, error) {
+	c := f.conditions(in)
+	return scalar[int](ctx, db, `SELECT count(*) FROM templates t`+c.where(), c.args)
+}
+
+// Templates lists a page of the templates that the filter chooses. It returns fewer than limit if
+// their total size exceeds that of a page, but at least one.
+func (db *DB) Templates(ctx context.Context, in auth.Scope, f TemplateFilter, offset, limit int) ([]Template, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	order, err := templateSorts.order(f.Sort, f.Desc, "t.name")
+	if err != nil {
+		return nil, err
+	}
+	c := f.conditions(in)
+	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
+	names, err := scalars[string](ctx, db, `SELECT t.name FROM templates t`+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
+		SELECT sum(octet_length(t.name) + octet_length(t.source) + octet_length(t.config::text)) OVER (ORDER BY array_position($1::text[], t.name)) AS bytes
+		FROM templates t WHERE t.name = ANY($1::text[])) s`, names, maxPageBytes)
+	if err != nil {
+		return nil, err
+	}
+	return rows[Template](ctx, db, templateSelect+` WHERE t.name = ANY($1::text[]) ORDER BY array_position($1::text[], t.name)`, names[:min(fit, len(names))])
 }
 
 // Template reads a template.
