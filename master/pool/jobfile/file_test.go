@@ -186,7 +186,7 @@ func TestCheckShape(t *testing.T) {
 		`"Driver": "exec"}], "Networks": [{"Mode": "fabric"}], "X": [{"X":""`:                                       "cni/<name>",
 		`"Driver": "docker", "Config": {"network_mode": "host"}}], "Networks": [{"Mode": "bridge"}], "X": [{"X":""`: "set it in one place only",
 		`"Driver": "exec", "Resources": {"CPU": 5, "Cores": 1}`:                                                     "not both",
-		`"Driver": "exec", "Constraints": [{"LTarget": "${meta.x}", "Operand": "distinct_hosts"}]`:                  "cannot judge",
+		`"Driver": "exec", "Constraints": [{"LTarget": "${meta.x}", "Operand": "distinct_hosts"}]`:                  "cannot evaluate the operator",
 		`"Driver": "exec", "Affinities": [{"LTarget": "${meta.x}", "Operand": "is_set"}]`:                           "no affinity",
 	} {
 		var job api.Job
