@@ -66,7 +66,7 @@ func ValueOf(attribute string, facts Facts) (value string, found bool) {
 // node.class.
 type Facts func(name string) (value string, found bool)
 
-// Operators lists the operators that Detent evaluates. distinct_hosts and distinct_property are
+// Operators lists the operators that Detent evaluates, first the empty one, which means =. distinct_hosts and distinct_property are
 // not among them: they are about the groups of one job, whose nodes Detent chooses.
 func Operators() []string {
 	return []string{"", "=", "==", "is", "!=", "not", "<", "<=", ">", ">=", "regexp", "version", "semver",

@@ -104,7 +104,7 @@ func checkValues(j *api.Job) []Problem {
 	}
 	for _, c := range pool.Comparisons(j) {
 		if !slices.Contains(pool.Operators(), c.Operator) {
-			fail("job.constraint", "Detent cannot evaluate the operator %q when it chooses nodes; expected one of %s", c.Operator, strings.Join(pool.Operators(), ", "))
+			fail("job.constraint", "Detent cannot evaluate the operator %q when it chooses nodes; expected one of %s", c.Operator, strings.Join(pool.Operators()[1:], ", "))
 		}
 	}
 	return problems
