@@ -212,8 +212,8 @@ func TestStateIsWrittenWhole(t *testing.T) {
 // reason says only that the kernel has ended processes on the node. Otherwise the node's counter is not used.
 func TestTheNodesCountIsOnlyLikely(t *testing.T) {
 	now := tallyKills()
-	if now.node < 0 {
-		t.Skip("this kernel does not count")
+	if now.node < 1 {
+		t.Skip("this kernel does not count, or has ended no process yet")
 	}
 	p := &NomadTask{Env: map[string]string{"NOMAD_MEMORY_LIMIT": "512"}}
 	for _, c := range []struct {
