@@ -236,16 +236,6 @@ const textsOf = `octet_length(e.name) + octet_length(e.description) + octet_leng
 // wholeOf is SQL for the bytes of what else a list has of an experiment and a user has written.
 const wholeOf = `octet_length(e.notes) + octet_length(e.original_config) + octet_length(e.config::text)`
 
-// firstThatFit returns the first ids whose sizes, by a query of place and size, fit into a page; at least one.
-func (db *DB) firstThatFit(ctx context.Context, ids []int, sizes string) ([]int, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	n, err := scalar[int](ctx, db, `SELECT count(*) FILTER (WHERE bytes <= $2) FROM (SELECT sum(size) OVER (ORDER BY place) AS bytes FROM (`+sizes+`) AS sized) AS summed`,
-		ids, maxPageBytes)
-	return ids[:min(max(n, 1), len(ids))], err
-}
-
 // experimentsOfPage reads the first of these experiments whose texts and configurations fit into a page, at least one,
 // in the order of the ids.
 func (db *DB) experimentsOfPage(ctx context.Context, ids []int) ([]Experiment, error) {

@@ -50,16 +50,15 @@ func (db *DB) ModelVersions(ctx context.Context, model int, sort string, desc bo
 	}
 	ids, err := scalars[int](ctx, db, `SELECT v.id FROM model_versions v WHERE v.model_id = $1`+order+` LIMIT $2 OFFSET $3`,
 		model, min(limit, maxVersions), offset)
+	if err == nil {
+		ids, err = firstThatFit(ctx, db, ids, `
+			SELECT p.place, octet_length(v.name) + octet_length(v.comment) + octet_length(v.notes) + octet_length(v.metadata::text) AS size
+			FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN model_versions v ON v.id = p.id`)
+	}
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
-		SELECT sum(octet_length(v.name) + octet_length(v.comment) + octet_length(v.notes) + octet_length(v.metadata::text))
-			OVER (ORDER BY array_position($1::int[], v.id)) AS bytes FROM model_versions v WHERE v.id = ANY($1::int[])) s`, ids, maxPageBytes)
-	if err != nil {
-		return nil, err
-	}
-	return rows[ModelVersion](ctx, db, versionSelect+` WHERE v.id = ANY($1::int[]) ORDER BY array_position($1::int[], v.id)`, ids[:min(fit, len(ids))])
+	return rows[ModelVersion](ctx, db, versionSelect+` WHERE v.id = ANY($1::int[]) ORDER BY array_position($1::int[], v.id)`, ids)
 }
 
 // ModelVersion finds a version of a model by its number.

@@ -88,16 +88,15 @@ func (db *DB) Models(ctx context.Context, in auth.Scope, f ModelFilter, offset, 
 	c := f.conditions(in)
 	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
 	ids, err := scalars[int](ctx, db, `SELECT m.id`+fromModels+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
+	if err == nil {
+		ids, err = firstThatFit(ctx, db, ids, `
+			SELECT p.place, octet_length(m.description) + octet_length(m.notes) + octet_length(m.metadata::text) + octet_length(array_to_string(m.labels, '')) AS size
+			FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN models m ON m.id = p.id`)
+	}
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
-		SELECT sum(octet_length(m.description) + octet_length(m.notes) + octet_length(m.metadata::text) + octet_length(array_to_string(m.labels, ''))) OVER (ORDER BY array_position($1::int[], m.id)) AS bytes
-		FROM models m WHERE m.id = ANY($1::int[])) s`, ids, maxPageBytes)
-	if err != nil {
-		return nil, err
-	}
-	return rows[Model](ctx, db, modelSelect+` WHERE m.id = ANY($1::int[]) ORDER BY array_position($1::int[], m.id)`, ids[:min(fit, len(ids))])
+	return rows[Model](ctx, db, modelSelect+` WHERE m.id = ANY($1::int[]) ORDER BY array_position($1::int[], m.id)`, ids)
 }
 
 // ModelLabels lists the labels of models, the most used first; workspace 0 means all.

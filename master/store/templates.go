@@ -57,16 +57,15 @@ func (db *DB) Templates(ctx context.Context, in auth.Scope, f TemplateFilter, of
 	c := f.conditions(in)
 	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
 	names, err := scalars[string](ctx, db, `SELECT t.name FROM templates t`+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
+	if err == nil {
+		names, err = firstThatFit(ctx, db, names, `
+			SELECT p.place, octet_length(t.name) + octet_length(t.source) + octet_length(t.config::text) AS size
+			FROM unnest($1::text[]) WITH ORDINALITY AS p(name, place) JOIN templates t ON t.name = p.name`)
+	}
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
-		SELECT sum(octet_length(t.name) + octet_length(t.source) + octet_length(t.config::text)) OVER (ORDER BY array_position($1::text[], t.name)) AS bytes
-		FROM templates t WHERE t.name = ANY($1::text[])) s`, names, maxPageBytes)
-	if err != nil {
-		return nil, err
-	}
-	return rows[Template](ctx, db, templateSelect+` WHERE t.name = ANY($1::text[]) ORDER BY array_position($1::text[], t.name)`, names[:min(fit, len(names))])
+	return rows[Template](ctx, db, templateSelect+` WHERE t.name = ANY($1::text[]) ORDER BY array_position($1::text[], t.name)`, names)
 }
 
 // Template reads a template.

@@ -116,7 +116,7 @@ func (db *DB) Trials(ctx context.Context, in auth.Scope, f TrialFilter, offset, 
 	if err != nil {
 		return nil, err
 	}
-	if ids, err = db.firstThatFit(ctx, ids[:min(len(ids), maxPage)], `
+	if ids, err = firstThatFit(ctx, db, ids[:min(len(ids), maxPage)], `
 		SELECT p.place, `+ownOf+` AS size FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN trials t ON t.id = p.id`); err != nil {
 		return nil, err
 	}
