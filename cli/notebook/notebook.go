@@ -16,7 +16,7 @@ import (
 // New returns the command det notebook.
 func New(a *app.App) *cobra.Command {
 	k := kind()
-	return noun.New("notebook", "run JupyterLab on the cluster", nil, tasks.NewList(a, k), newStart(a), tasks.NewOpen(a, k, running),
+	return noun.New("notebook", "run JupyterLab on the cluster", nil, tasks.NewList(a, k), newStart(a), tasks.NewOpen(a, k, running), newAddress(a, k),
 		tasks.NewDescribe(a, k), tasks.NewConfig(a, k), tasks.NewLogs(a, k), tasks.NewKill(a, k), tasks.NewSet(a, k))
 }
 

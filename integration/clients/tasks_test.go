@@ -3,6 +3,7 @@ package clients
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,6 +42,7 @@ func TestNotebook(t *testing.T) {
 		t.Errorf("a cell printed %q", got)
 	}
 	ownDet(t, r, base)
+	checkEditor(t, r, id)
 	list, err := r.Det(t, "notebook", "list", "--csv")
 	if err != nil {
 		t.Fatal(err)
@@ -67,6 +69,56 @@ func TestNotebook(t *testing.T) {
 	rig.Holds(t, "its log", log, "Serving notebooks from local directory")
 	if code, body := r.Page(t, r.Client, base+"/lab"); code == 200 {
 		t.Errorf("the notebook answers after its end: %.200s", body)
+	}
+}
+
+// editor runs a cell as an editor does that knows only the address of det notebook address: it starts
+// a kernel with the header of Jupyter's own client for other servers, and connects to the kernel with the
+// token in the address, as VS Code does.
+const editor = `
+import asyncio, json, sys, urllib.parse, uuid
+import websocket
+from jupyter_server.gateway.gateway_client import GatewayClient
+from jupyter_server.gateway.managers import GatewayKernelManager
+
+address = urllib.parse.urlsplit(sys.argv[1])
+token = urllib.parse.parse_qs(address.query)["token"][0]
+client = GatewayClient.instance()
+client.url = urllib.parse.urlunsplit(address._replace(query="")).rstrip("/")
+client.auth_token = token
+
+def run(kernel, code):
+    ws = websocket.create_connection(f"{client.ws_url}/api/kernels/{kernel}/channels?session_id={uuid.uuid4()}&token={token}", timeout=60)
+    header = {"msg_id": "1", "msg_type": "execute_request", "username": "", "session": "s", "version": "5.3"}
+    ws.send(json.dumps({"channel": "shell", "header": header, "parent_header": {}, "metadata": {}, "buffers": [], "content": {"code": code, "silent": False}}))
+    printed = ""
+    while True:
+        said = json.loads(ws.recv())
+        if said["parent_header"].get("msg_id") == "1" and said["msg_type"] == "stream":
+            printed += said["content"]["text"]
+        if said["parent_header"].get("msg_id") == "1" and said["msg_type"] == "status" and said["content"]["execution_state"] == "idle":
+            return printed
+
+async def main():
+    kernel = GatewayKernelManager()
+    await kernel.start_kernel(kernel_name="python3")
+    print("printed", run(kernel.kernel_id, "import os; print(os.environ['DET_TASK_ID'])"), end="", flush=True)
+    await kernel.shutdown_kernel(now=True)
+
+asyncio.run(main())
+`
+
+// checkEditor uses a notebook with the address for editors.
+func checkEditor(t *testing.T, r *rig.Rig, id string) {
+	t.Helper()
+	address, err := r.Det(t, "notebook", "address", id)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, address)
+	}
+	cmd := exec.CommandContext(t.Context(), rig.PythonOf(t, "notebook")+"/python", "-c", editor, strings.TrimSpace(address))
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "printed "+id) {
+		t.Errorf("a cell in an editor: %v\n%s", err, out)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 // table of routes: see mountProxy.
 func (a *API) registerProxy() {
 	serveOn(a, v1.LinkTask, a.onOpenedTask(), a.taskLink)
+	serveOn(a, v1.AddressTask, a.onOpenedTask(), a.taskAddress)
 }
 
 // onOpenedTask loads a task that a user opens in a browser.
@@ -121,4 +122,9 @@ func (a *API) noteOpened(c *fiber.Ctx, who auth.Who) func(t proxy.Task, refusal 
 func (a *API) taskLink(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.TaskLinkResponse, error) {
 	link, err := a.cfg.Proxy.Link(ctx, c.who, k.ID)
 	return &v1.TaskLinkResponse{URL: link}, err
+}
+
+func (a *API) taskAddress(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.TaskAddressResponse, error) {
+	address, token, err := a.cfg.Proxy.ProgramAddress(ctx, c.who, k.ID)
+	return &v1.TaskAddressResponse{URL: address, Token: token}, err
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"strings"
 )
 
 // Who is the caller of a request: a user, or a task.
@@ -45,11 +46,17 @@ type Who struct {
 // IsTask reports whether the caller is a task.
 func (w Who) IsTask() bool { return w.AllocationID != "" }
 
+// tokenPrefix is the begin of every token, by which it is found in addresses and texts.
+const tokenPrefix = "det."
+
+// IsToken reports whether a text has the form of a token.
+func IsToken(text string) bool { return strings.HasPrefix(text, tokenPrefix) }
+
 // NewToken returns a random token and its hash, which is stored.
 func NewToken() (token string, hash []byte) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
-	token = "det." + base64.RawURLEncoding.EncodeToString(b[:])
+	token = tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 	return token, HashToken(token)
 }
 
@@ -57,7 +64,7 @@ func NewToken() (token string, hash []byte) {
 // If two masters answer a repeated claim of a runner, both answers have the same token.
 func DerivedToken(secret, purpose string) (token string, hash []byte) {
 	sum := sha256.Sum256([]byte(purpose + "\x00" + secret))
-	token = "det." + base64.RawURLEncoding.EncodeToString(sum[:])
+	token = tokenPrefix + base64.RawURLEncoding.EncodeToString(sum[:])
 	return token, HashToken(token)
 }
 

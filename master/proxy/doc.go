@@ -15,7 +15,8 @@
 //	Direct  handles requests at the API's origin. It forwards the requests of programs,
 //	        which have a token in a header. It redirects a browser, which has a session
 //	        cookie, to the tasks' origin with a ticket in the address. Other callers get a
-//	        page that tells them how to sign in.
+//	        page that tells them how to sign in. Programs that know only one task, such as
+//	        editors, have a token for this task in place of a user's (program.go).
 //	Tasks   handles requests at the tasks' origin. A ticket is valid once, for a minute; the
 //	        proxy exchanges it for a cookie for this task, which is valid until the session
 //	        of the ticket ends or its user may no longer open the task.

@@ -105,7 +105,7 @@ func TestTakeTicket(t *testing.T) {
 		{"", "", "", false}, {"a=1&b=%2F", "", "a=1&b=%2F", false}, {"det-ticket=x", "x", "", true}, {"det-ticket=x&a=1;b", "x", "a=1;b", true},
 		{"a=1&det-ticket=x&b", "x", "a=1&b", true}, {"my-det-ticket=x", "", "my-det-ticket=x", false}, {"det-ticket=x&det-ticket=y", "y", "", true},
 	} {
-		ticket, rest, carried := takeTicket(c.raw)
+		ticket, rest, carried := takeParameter(c.raw, ticketField)
 		if ticket != c.ticket || rest != c.rest || carried != c.carried {
 			t.Errorf("%q: %q %q %v", c.raw, ticket, rest, carried)
 		}

@@ -99,31 +99,46 @@ func (p *Proxy) TasksHost(host string) bool { return p.origins.TasksHost(host) }
 // Link returns an address with a ticket, which opens a task in a browser once, for a user with
 // a session.
 func (p *Proxy) Link(ctx context.Context, who auth.Who, id string) (string, error) {
-	if !goodID(id) {
-		return "", fault.New(fault.NotFound, "task %.40q not found", id)
-	}
-	t, err := p.task(ctx, id)
-	if err != nil {
-		return "", err
-	}
+	t, err := p.enterable(ctx, who, id)
 	switch {
-	case !mayEnter(who, t):
-		return "", Refusal(t.Type, t.Owner)
-	case t.Type == "SHELL":
-		return "", fault.New(fault.Invalid, "open a shell with ssh: det shell open %s", id)
+	case err != nil:
+		return "", err
 	case p.origins.of(id) == "":
 		return "", fault.New(fault.Unavailable, "%s", pageNoOrigin(t).Text)
 	}
 	return p.ticket(ctx, who, id, base(id), "")
 }
 
-// ticket makes a ticket and the address that carries it.
-func (p *Proxy) ticket(ctx context.Context, who auth.Who, id, path, query string) (string, error) {
+// enterable finds a task with pages that a user may open.
+func (p *Proxy) enterable(ctx context.Context, who auth.Who, id string) (Task, error) {
+	if !goodID(id) {
+		return Task{}, fault.New(fault.NotFound, "task %.40q not found", id)
+	}
+	t, err := p.task(ctx, id)
+	switch {
+	case err != nil:
+		return Task{}, err
+	case !mayEnter(who, t):
+		return Task{}, Refusal(t.Type, t.Owner)
+	case t.Type == "SHELL":
+		return Task{}, fault.New(fault.Invalid, "open a shell with ssh: det shell open %s", id)
+	}
+	return t, nil
+}
+
+// issue makes a ticket.
+func (p *Proxy) issue(ctx context.Context, who auth.Who, id string) (string, error) {
 	if who.SessionID == 0 {
 		return "", fault.New(fault.Forbidden, "only a user's session opens tasks")
 	}
 	token, hash := auth.NewToken()
-	if err := p.dir.IssueTicket(ctx, hash, id, who.SessionID, ticketLife); err != nil {
+	return token, p.dir.IssueTicket(ctx, hash, id, who.SessionID, ticketLife)
+}
+
+// ticket makes a ticket and returns the address that carries it.
+func (p *Proxy) ticket(ctx context.Context, who auth.Who, id, path, query string) (string, error) {
+	token, err := p.issue(ctx, who, id)
+	if err != nil {
 		return "", err
 	}
 	link := p.origins.of(id) + path + "?" + ticketField + "=" + url.QueryEscape(token)

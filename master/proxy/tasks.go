@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
-	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
@@ -38,7 +37,7 @@ func (p *Proxy) tasksOrigin(w http.ResponseWriter, r *http.Request, serve func(h
 		show(w, r, pageNoPath())
 		return
 	}
-	ticket, query, carried := takeTicket(r.URL.RawQuery)
+	ticket, query, carried := takeParameter(r.URL.RawQuery, ticketField)
 	if carried && readOnly(r.Method) {
 		p.redeem(w, r, at, ticket, query)
 		return
@@ -128,22 +127,6 @@ func (p *Proxy) visitor(r *http.Request, task string) (auth.Who, error) {
 		return auth.Who{}, fault.New(fault.NotFound, "no cookie of task %s", task)
 	}
 	return p.cookieWho(r.Context(), cookie.Value, task)
-}
-
-// takeTicket removes the ticket from a query, and leaves the other parameters as they are written.
-func takeTicket(raw string) (ticket, rest string, carried bool) {
-	if !strings.Contains(raw, ticketField) {
-		return "", raw, false
-	}
-	var kept []string
-	for part := range strings.SplitSeq(raw, "&") {
-		if value, ok := strings.CutPrefix(part, ticketField+"="); ok {
-			ticket, carried = value, true
-			continue
-		}
-		kept = append(kept, part)
-	}
-	return ticket, strings.Join(kept, "&"), carried
 }
 
 // redeem trades a ticket for a cookie, and redirects the browser to the address without the ticket,

@@ -28,4 +28,6 @@ var (
 		Summary: "Unpause a generic task with the tasks below it: their programs start again"}
 	LinkTask = Endpoint[None, TaskLinkResponse]{Method: "POST", Path: "/detent/tasks/:id/link", Access: ByUsers, Object: KindTask, Verb: Enter, Again: true,
 		Summary: "Create a link that opens a task in a browser, once and within a minute"}
+	AddressTask = Endpoint[None, TaskAddressResponse]{Method: "POST", Path: "/detent/tasks/:id/address", Access: ByUsers, Object: KindTask, Verb: Enter, Again: true,
+		Summary: "Create an address with which programs, such as editors, use a notebook or a TensorBoard until the caller's session ends"}
 )

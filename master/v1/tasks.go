@@ -150,6 +150,14 @@ type OldPort struct {
 	Unauthenticated bool   `json:"unauthenticated"`
 }
 
+// TaskAddressResponse has the address of a task for programs.
+type TaskAddressResponse struct {
+	// URL has the token as its parameter.
+	URL string `json:"url"`
+	// Token opens this task and nothing else.
+	Token string `json:"token"`
+}
+
 // TaskLinkResponse has a link to a task.
 type TaskLinkResponse struct {
 	URL string `json:"url"`

@@ -95,6 +95,7 @@ var usedByPages = []struct {
 	{"createGenericTask", CreateGenericTask.Line()},
 	{"listGenericTasks", ListGenericTasks.Line()},
 	{"killGenericTask", KillGenericTask.Line()},
+	{"addressTask", AddressTask.Line()},
 	{"pauseGenericTask", PauseGenericTask.Line()},
 	{"unpauseGenericTask", UnpauseGenericTask.Line()},
 	{"createExperiment", CreateExperiment.Line()},

@@ -23,7 +23,7 @@ const middle = (list, part = 0.5) => list.slice().sort((a, b) => a - b)[Math.min
 
 async function signIn(page) {
   await page.goto(`${url}/login`);
-  await page.getByLabel('User name').fill('determined');
+  await page.getByLabel('Username').fill('determined');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL((u) => !u.pathname.startsWith('/login'));
 }

@@ -7,7 +7,7 @@ import { ask, enter, pagesOf, patience, pictures, points, post, rows, signIn, so
 const stories = {
   'a wrong password is refused in words, and the right one leads on': async (page) => {
     await page.goto(`${url}/experiments/${world.done}/checkpoints?sort=metric`);
-    await page.getByLabel('User name').fill('determined');
+    await page.getByLabel('Username').fill('determined');
     await page.getByLabel('Password').fill('not this one');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').filter({ hasText: 'Wrong username or password' }).waitFor();
@@ -25,7 +25,7 @@ const stories = {
 
   'a message to all users is over every page': async (page) => {
     await page.goto(url);
-    await page.getByLabel('User name').fill('admin');
+    await page.getByLabel('Username').fill('admin');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.waitForURL((u) => !u.pathname.startsWith('/login'));
     const set = (method, body) => page.evaluate(async ([method, body]) => (await fetch('/api/v1/master/cluster_message', { method, body })).status, [method, body]);
@@ -438,6 +438,20 @@ const stories = {
     await row.waitFor(); // still signed in: the page of a task could not sign anybody out
   },
 
+  'an editor gets the address of a notebook': async (page) => {
+    await signIn(page, '/tasks?kind=notebooks');
+    await rows(page, 'tasks').filter({ hasText: 'ui-notebook' }).getByRole('link', { name: 'ui-notebook' }).click();
+    await page.getByRole('button', { name: 'Use in an editor' }).click();
+    const address = await page.locator('code.address').innerText();
+    assert.match(address, /\/proxy\/[0-9a-f-]+\/\?token=det\./);
+    assert.deepEqual(await violations(page), []);
+    const kernels = await fetch(address.replace('?', 'api/kernels?')); // without a cookie, as an editor
+    assert.equal(kernels.status, 200);
+    assert.ok(Array.isArray(await kernels.json()));
+    const refused = await fetch(address.replace(/\?.*/, 'api/kernels'));
+    assert.equal(refused.status, 401);
+  },
+
   'a shell is used in a terminal of the page': async (page) => {
     await signIn(page, '/tasks?kind=shells');
     const { shell } = await post(page, '/api/v1/shells', { config: { description: 'ui-shell', resources: { slots: 0 } } });
@@ -516,7 +530,7 @@ const stories = {
     const stranger = await page.context().browser().newContext();
     const their = await stranger.newPage();
     await their.goto(url);
-    await their.getByLabel('User name').fill('admin');
+    await their.getByLabel('Username').fill('admin');
     await their.getByRole('button', { name: 'Sign in' }).click();
     await their.waitForURL((u) => !u.pathname.startsWith('/login'));
     await post(their, '/api/v1/users', { user: { username: 'ui-sam', active: true } });
@@ -984,7 +998,7 @@ const stories = {
   'administrators look after users, and others do not': async (page) => {
     const enter = async (name, password = '') => {
       await page.goto(`${url}/manage/users`);
-      await page.getByLabel('User name').fill(name);
+      await page.getByLabel('Username').fill(name);
       await page.getByLabel('Password').fill(password);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.waitForURL((u) => !u.pathname.startsWith('/login'));
@@ -992,7 +1006,7 @@ const stories = {
     await enter('admin');
     const dialog = page.getByRole('dialog');
     await page.getByRole('button', { name: 'New user' }).click();
-    await dialog.getByLabel('User name').fill('ui-ada');
+    await dialog.getByLabel('Username').fill('ui-ada');
     await dialog.getByLabel('Name to show').fill('Ada of the pages');
     await dialog.getByLabel('Password').fill('a first passw0rd of hers');
     await dialog.getByRole('button', { name: 'Create' }).click();
@@ -1007,7 +1021,7 @@ const stories = {
     await dialog.getByRole('button', { name: 'Set the password' }).click();
     await page.getByRole('status').filter({ hasText: 'password of ui-ada is set' }).waitFor();
     await page.getByRole('button', { name: 'New user' }).click();
-    await dialog.getByLabel('User name').fill('ui-nightly');
+    await dialog.getByLabel('Username').fill('ui-nightly');
     await dialog.getByLabel('is a service account').check();
     assert.equal(await dialog.getByLabel('Password').count() + (await dialog.getByLabel('is an administrator').count()), 0, 'a program has no password, and is no administrator');
     await dialog.getByRole('button', { name: 'Create' }).click();
@@ -1067,7 +1081,7 @@ const stories = {
 
   'templates, policies and webhooks are made, tried and deleted': async (page) => {
     await page.goto(`${url}/manage/templates`);
-    await page.getByLabel('User name').fill('admin');
+    await page.getByLabel('Username').fill('admin');
     await page.getByRole('button', { name: 'Sign in' }).click();
     const dialog = page.getByRole('dialog');
     await page.getByRole('link', { name: 'New template' }).click();
@@ -1184,7 +1198,7 @@ const stories = {
 
   'quotas are set, seen to be used, and deleted': async (page) => {
     await signIn(page, '/manage/quotas');
-    await page.getByText('No quota bounds anybody.').waitFor();
+    await page.getByText('There is no quota.').waitFor();
     await page.getByRole('button', { name: 'New quota' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('User', { exact: true }).fill('determined');
@@ -1238,7 +1252,7 @@ const stories = {
       await dialog.getByRole('button', { name: 'Delete' }).click();
       await row.waitFor({ state: 'detached' });
     }
-    await page.getByText('No quota bounds anybody.').waitFor();
+    await page.getByText('There is no quota.').waitFor();
   },
 
   'usage over time is drawn, listed and becomes a table': async (page) => {
@@ -1339,7 +1353,7 @@ const stories = {
     await until('one role in the workspace', async () => page.url().includes('where='));
     await page.goto(`${url}/workspaces/${workspace.id}/members`);
     await page.getByRole('button', { name: 'Assign a role' }).click();
-    await dialog.getByLabel('User name').fill('ui-tom');
+    await dialog.getByLabel('Username').fill('ui-tom');
     await dialog.locator('select[name=role]').selectOption({ label: 'Viewer' });
     await dialog.getByRole('button', { name: 'Assign' }).click();
     await rows(page, 'members').filter({ hasText: 'ui-tom' }).waitFor();
@@ -1362,7 +1376,7 @@ const stories = {
       await page.goto(`${url}/workspaces/${workspace.id}/members`);
       await rows(page, 'members').filter({ hasText: 'ui-tom' }).waitFor();
       await page.getByRole('button', { name: 'Assign a role' }).click();
-      await dialog.getByLabel('User name').fill('ui-zoe-nobody');
+      await dialog.getByLabel('Username').fill('ui-zoe-nobody');
       await dialog.getByRole('button', { name: 'Assign' }).click();
       await dialog.getByRole('alert').filter({ hasText: 'There is no user' }).waitFor();
       await dialog.getByRole('button', { name: 'Go back' }).click();

@@ -250,7 +250,7 @@ const stories = {
       await page.getByText('No experiments yet.').waitFor();
       await page.getByText('det experiment create config.yaml . --follow').waitFor();
       for (const [path, says] of [['/experiments', 'No experiments yet.'], [`/experiments/${world.done}`, `There is no experiment ${world.done}.`], [`/tasks/${world.command}`, 'There is no such task.'], ['/workspaces/1', 'There is no workspace 1.'],
-        ['/projects/1', 'There is no project 1.'], ['/tasks', 'No task is running.'], ['/manage/audit', 'Only administrators can do this.'], ['/manage/quotas', 'No quota bounds anybody.']]) {
+        ['/projects/1', 'There is no project 1.'], ['/tasks', 'No task is running.'], ['/manage/audit', 'Only administrators can do this.'], ['/manage/quotas', 'There is no quota.']]) {
         await page.goto(url + path);
         await page.getByText(says).first().waitFor();
       }

@@ -41,7 +41,7 @@ export async function until(what, look, within = patience) {
 
 export async function signIn(page, next = '/') {
   await page.goto(url + next);
-  await page.getByLabel('User name').fill('determined');
+  await page.getByLabel('Username').fill('determined');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL((u) => !u.pathname.startsWith('/login'));
 }
@@ -80,7 +80,7 @@ export const post = (page, path, body, method = 'POST') => page.evaluate(async (
 export async function enter(page, name, next, password = '') {
   await page.context().clearCookies();
   await page.goto(`${url}/login?next=${encodeURIComponent(next)}`);
-  await page.getByLabel('User name').fill(name);
+  await page.getByLabel('Username').fill(name);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL((u) => !u.pathname.startsWith('/login'));

@@ -154,6 +154,8 @@ export const api = {
   oneTask: (kind: TaskKind, id: string, signal?: AbortSignal) => oneTask[kind](id, signal),
   killTask: (kind: AnyKind, id: string, fromRoot = false): Promise<unknown> =>
     (kind === 'generics' ? call(wire.killGenericTask, { path: [id], body: { taskId: id, killFromRoot: fromRoot } }) : call(kills[kind], { path: [id] })),
+  // taskAddress has the origin of these pages, because the master may be known by another one.
+  taskAddress: async (id: string) => `${location.origin}/proxy/${id}/?token=${(await call(wire.addressTask, { path: [id] })).token}`,
   pauseTask: (id: string, on: boolean) => call(on ? wire.pauseGenericTask : wire.unpauseGenericTask, { path: [id] }),
   task: async (id: string, signal?: AbortSignal) => (await call(wire.getTask, { path: [id], signal })).task,
   liveTasks: async (signal?: AbortSignal) => (await call(wire.listTasks, { signal })).allocationIdToSummary,

@@ -86,6 +86,7 @@ export const createCommand: Endpoint<LaunchCommandRequest, LaunchCommandResponse
 export const createGenericTask: Endpoint<CreateGenericTaskRequest, CreateGenericTaskResponse> = { method: 'POST', path: '/api/v1/generic-tasks' };
 export const listGenericTasks: Endpoint<undefined, GetGenericTasksResponse> = { method: 'GET', path: '/api/v1/detent/generic-tasks' };
 export const killGenericTask: Endpoint<KillGenericTaskRequest, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/kill' };
+export const addressTask: Endpoint<undefined, TaskAddressResponse> = { method: 'POST', path: '/api/v1/detent/tasks/:id/address' };
 export const pauseGenericTask: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/pause' };
 export const unpauseGenericTask: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/unpause' };
 export const createExperiment: Endpoint<CreateExperimentRequest, CreateExperimentResponse> = { method: 'POST', path: '/api/v1/experiments' };
@@ -1276,6 +1277,11 @@ export interface GetGenericTasksResponse {
 export interface KillGenericTaskRequest {
   taskId: string;
   killFromRoot: boolean;
+}
+
+export interface TaskAddressResponse {
+  url: string;
+  token: string;
 }
 
 export interface CreateExperimentRequest {

@@ -54,7 +54,7 @@ export function Login() {
         <img src="/favicon.svg" alt="" width={44} height={44} />
         <h1 id="sign-in">Sign in to Detent</h1>
         {master.value && <p class="faint">cluster {master.value.cluster_name}</p>}
-        <label>User name
+        <label>Username
           <input ref={name} name="username" autocomplete="username" autocapitalize="off" spellcheck={false} required />
         </label>
         <label>Password

@@ -51,7 +51,7 @@ export function Settings() {
         <section class="card" aria-label="account">
           <h2>Account</h2>
           <dl>
-            <Fact name="User name">{u.username}</Fact>
+            <Fact name="Username">{u.username}</Fact>
             <Fact name="Administrator">{u.admin ? 'yes' : 'no'}</Fact>
             <Fact name="Last sign-in"><span class="num">{clock(u.lastAuthAt)}</span></Fact>
           </dl>

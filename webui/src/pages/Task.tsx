@@ -7,7 +7,7 @@ import { ago, clock } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { bare, ended } from '../lib/states';
-import { Confirm, Empty, Loading, Problem, State, Tabs, type Question } from '../parts/bits';
+import { Confirm, Copy, Empty, Loading, Problem, State, Tabs, type Question } from '../parts/bits';
 import { Nomad } from '../parts/Nomad';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
@@ -23,6 +23,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
   const now = useNow();
   const [question, setQuestion] = useState<Question | null>(null);
   const terminal = params.value.get('view') === 'terminal';
+  const [address, setAddress] = useState(''); // for programs
   const [entered, setEntered] = useState(false); // the terminal goes on while its reader looks at the log
   const loaded = useLoad(async (signal) => {
     const task = await api.task(id, signal);
@@ -65,6 +66,13 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
     }
     loaded.reload();
   };
+  const showAddress = async () => {
+    try {
+      setAddress(await api.taskAddress(id));
+    } catch (error) {
+      complain('The address', error);
+    }
+  };
   return (
     <div class="page full">
       <p class="crumbs"><a href="/tasks">Tasks</a> <span aria-hidden="true">/</span> {t ? kindNames[t.kind] : loaded.data.task.taskType}</p>
@@ -74,6 +82,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
         {t && <span class="faint">{t.displayName || t.username}, {t.resourcePool}, <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></span>}
         <span class="grow" />
         {to && t.kind !== 'shells' && <a class="button main" href={to} target="_blank" rel="noreferrer">Open</a>}
+        {t?.kind === 'notebooks' && !over && !address && <button type="button" onClick={() => void showAddress()}>Use in an editor</button>}
         {t?.kind === 'generics' && !over && <button type="button" disabled={stopping} onClick={() => void pause()}>{paused ? 'Unpause' : 'Pause'}</button>}
         {t?.kind === 'generics' && !over && t.userId === me.value?.id && <a class="button" href={`/launch/generics?parent=${id}`}>New task below</a>}
         {t && !over && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload))}>End</button>}
@@ -82,6 +91,12 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
       {!over && attempt?.waitingReason && <Notice kind="wait" title="The task waits" text={attempt.waitingReason} />}
       {over && attempt?.exitReason && <Notice kind={attempt.statusCode ? 'bad' : 'wait'} title="The task ended" text={attempt.exitReason} />}
       {loaded.data.newest && <Nomad attempt={loaded.data.newest} />}
+      {address && !over && (
+        <div class="lead" role="status">
+          <p>The address of a Jupyter server for VS Code, PyCharm and other editors. Whoever has it can use this notebook until you sign out.</p>
+          <p><code class="address">{address}</code> <Copy text={address} what="address" /></p>
+        </div>
+      )}
       {t?.kind === 'shells' && (entered || !over) && <Tabs items={[{ key: 'log', title: 'Log' }, { key: 'terminal', title: 'Terminal' }]} at={terminal ? 'terminal' : 'log'} href={(key) => link(`/tasks/${id}`, { view: key === 'log' ? '' : key })} />}
       {t?.kind === 'shells' && !over && !terminal && <p class="lead">Open it under Terminal, or from a terminal of your own: <code>det shell open {id}</code></p>}
       {t?.kind === 'shells' && terminal && !entered && <p class="lead" role="status">{over ? 'The shell has ended.' : 'The terminal opens when the shell runs.'}</p>}

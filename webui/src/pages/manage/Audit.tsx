@@ -88,7 +88,7 @@ export function Audit() {
       <Table<AuditEntry> label="audit trail" columns={columns} count={count} row={(i) => trail.list[i]} onRange={seen} id={(e) => e.id} open={(e) => setParams({ entry: e.id })} sort={{ key: '', desc: false }}
         tools={
           <>
-            {field('username', 'User name')}
+            {field('username', 'Username')}
             {choose('verb', 'verb', 'All verbs', verbs)}
             {choose('kind', 'kind of object', 'All objects', kinds)}
             {field('object', 'Id or name of the object', 'Id or name')}
@@ -98,7 +98,7 @@ export function Audit() {
             <button type="button" disabled={writing !== null} onClick={() => void write()}>{writing === null ? 'Export as JSON lines' : `Exporting, ${writing.toLocaleString('en')} entries…`}</button>
           </>
         }
-        empty={!trail.loaded ? (trail.error ? null : <Loading />) : <Empty title={filtered ? 'No entry matches.' : 'No entry yet.'}>{filtered && <p>User names and ids match as a whole.</p>}</Empty>} />
+        empty={!trail.loaded ? (trail.error ? null : <Loading />) : <Empty title={filtered ? 'No entry matches.' : 'No entry yet.'}>{filtered && <p>Usernames and ids match as a whole.</p>}</Empty>} />
       {p.get('entry') && <Entry key={p.get('entry')} id={p.get('entry')!} have={trail.list} close={() => setParams({ entry: '' })} />}
     </>
   );

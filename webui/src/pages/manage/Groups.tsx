@@ -57,7 +57,7 @@ function All({ rights }: { rights: Rights }) {
 function Members({ label, users }: { label: string; users: readonly User[] }) {
   return (
     <label>{label}
-      <input name="members" list="all-users" autocomplete="off" spellcheck={false} placeholder="user names, with commas between" />
+      <input name="members" list="all-users" autocomplete="off" spellcheck={false} placeholder="usernames, with commas between" />
       <datalist id="all-users">{users.filter((u) => u.active).map((u) => <option key={u.id} value={u.username}>{u.displayName}</option>)}</datalist>
     </label>
   );

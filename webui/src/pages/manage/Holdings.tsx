@@ -65,7 +65,7 @@ export function Assign({ names, roles, rights, workspace, close, done }: { names
   return (
     <Dialog title="Assign a role" open yes="Assign" close={close} act={act}>
       <label>To<select name="kind" value={kind} onChange={(e) => setKind(e.currentTarget.value as 'user' | 'group')}><option value="user">a user</option><option value="group">a group</option></select></label>
-      <label>{kind === 'user' ? 'User name' : 'Name of the group'}
+      <label>{kind === 'user' ? 'Username' : 'Name of the group'}
         <input key={kind} name="name" required list="holders" autocomplete="off" spellcheck={false} />
         <datalist id="holders">{kind === 'user' ? names.users.map((u) => <option key={u.id} value={u.username} />) : names.groups.map((g) => <option key={g.groupId} value={g.name} />)}</datalist>
       </label>

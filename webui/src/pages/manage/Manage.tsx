@@ -48,7 +48,7 @@ export function Manage({ params: { tab = 'users', id } }: { params: Record<strin
         : at.admin && !admin ? <Empty title="Only administrators can do this." />
           : at.part ? <at.part key={at.key} {...of} />
             : !rights.data ? (rights.error ? <Problem what="Could not load what you may do." error={rights.error} retry={rights.reload} /> : <Loading />)
-              : !roles || !at.ofRoles ? <Empty title="Roles are not in use on this cluster."><p>Everybody sees everything; owners and administrators change it.</p></Empty>
+              : !roles || !at.ofRoles ? <Empty title="Roles are not in use on this cluster."><p>All users see everything. Only its owner and administrators can change an object.</p></Empty>
                 : <at.ofRoles key={at.key} {...of} rights={rights.data} />}
     </div>
   );

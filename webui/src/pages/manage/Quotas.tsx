@@ -57,7 +57,7 @@ export function Quotas() {
             <button type="button" class="main" onClick={() => setEditing('new')}>New quota</button>
           </>
         }
-        empty={!list.data ? (list.error ? null : <Loading />) : <Empty title={name ? 'No quota matches.' : 'No quota bounds anybody.'}><p>A quota bounds how many slots a workspace, a project or a user holds at the same time, or how many slot-hours they use.</p></Empty>} />
+        empty={!list.data ? (list.error ? null : <Loading />) : <Empty title={name ? 'No quota matches.' : 'There is no quota.'}><p>A quota bounds how many slots a workspace, a project or a user holds at the same time, or how many slot-hours they use.</p></Empty>} />
       {editing && <Edit of={editing === 'new' ? null : editing} close={() => setEditing(null)} done={list.reload} />}
       <Confirm question={question} close={() => setQuestion(null)} />
     </>
@@ -95,7 +95,7 @@ function Edit({ of, close, done }: { of: Quota | null; close: () => void; done: 
             </select>
           </label>
           <label>Project<select name="project" disabled={!workspace}><option value="0">the whole workspace</option>{(projects.data ?? []).filter((p) => !p.archived).map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}</select></label>
-          <label>User<input name="user" list="quota-users" required={!workspace} autocomplete="off" spellcheck={false} placeholder={workspace ? 'everybody together' : 'a user name'} /></label>
+          <label>User<input name="user" list="quota-users" required={!workspace} autocomplete="off" spellcheck={false} placeholder={workspace ? 'everybody together' : 'a username'} /></label>
           <datalist id="quota-users">{(users.data ?? []).filter((u) => u.active).map((u) => <option key={u.id} value={u.username}>{u.displayName}</option>)}</datalist>
           <label>Pool<select name="pool"><option value="">all pools together</option>{(pools.data ?? []).map((p) => <option key={p.name} value={p.name}>{p.name}</option>)}</select></label>
           <label>What it bounds<select name="measure">{measures.map((m) => <option key={m.key} value={m.key}>{m.title}</option>)}</select></label>

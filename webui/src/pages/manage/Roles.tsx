@@ -93,7 +93,7 @@ export function Members({ workspace, archived }: { workspace: number; archived: 
       <Unused rights={r} />
       <Holdings label="members" list={list} loaded rights={r} reload={members.reload} hide="where" fit
         tools={may && <button type="button" class="main" onClick={() => setAssigning(true)}>Assign a role</button>}
-        empty={<Empty title="Nobody has a role in this workspace."><p>{r.inUse ? 'Those with a role in the whole cluster have it here too.' : 'Everybody sees it; owners and administrators change it.'}</p></Empty>} />
+        empty={<Empty title="Nobody has a role in this workspace."><p>{r.inUse ? 'Those with a role in the whole cluster have it here too.' : 'All users see it. Only owners and administrators can change it.'}</p></Empty>} />
       {list.some((h) => h.group !== null) && <p class="faint small">All members of a group have its roles. Roles in the whole cluster hold here too.</p>}
       {assigning && <Assign names={names} roles={roles.data ?? []} rights={r} workspace={workspace} close={() => setAssigning(false)} done={members.reload} />}
     </div>

@@ -99,7 +99,7 @@ function UserDialog({ of, close, done, secret }: { of: User | null; close: () =>
   };
   return (
     <Dialog title={of ? `Edit ${of.username}` : 'New user'} open yes={of ? 'Save' : 'Create'} close={close} act={act}>
-      <label>User name<input name="username" required={!self} disabled={self} autocomplete="off" spellcheck={false} defaultValue={of?.username ?? ''} /></label>
+      <label>Username<input name="username" required={!self} disabled={self} autocomplete="off" spellcheck={false} defaultValue={of?.username ?? ''} /></label>
       <label>Name to show<input name="display" autocomplete="off" defaultValue={of?.displayName ?? ''} /></label>
       {!of && <label class="choice"><input type="checkbox" checked={program} onChange={() => setProgram(!program)} /> is a service account: a program, which signs in with access tokens alone</label>}
       {!of && !program && <label>Password<input name="password" type="password" autocomplete="new-password" /></label>}

@@ -4357,6 +4357,13 @@ class v1TaskAccount(Message):
     group: str
 
 
+class v1TaskAddressResponse(Message):
+    """The message v1TaskAddressResponse."""
+
+    url: str
+    token: str
+
+
 class v1TaskFile(Message):
     """The message v1TaskFile."""
 
@@ -7386,6 +7393,17 @@ def post_AddProjectNote(
     _path = f"/api/v1/projects/{_quoted(str(projectId))}/notes"
     _answer = _call(session, "POST", _path, {}, body)
     return v1AddProjectNoteResponse.from_json(_answer)
+
+
+def post_AddressTask(
+    session: BaseSession,
+    *,
+    id: Any,
+) -> v1TaskAddressResponse:
+    """Create an address with which programs, such as editors, use a notebook or a TensorBoard until the caller's session ends."""
+    _path = f"/api/v1/detent/tasks/{_quoted(str(id))}/address"
+    _answer = _call(session, "POST", _path, {})
+    return v1TaskAddressResponse.from_json(_answer)
 
 
 def post_AllocationAllGather(

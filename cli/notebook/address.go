@@ -1,0 +1,58 @@
+package notebook
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/tasks"
+)
+
+// newAddress returns the command det notebook address.
+func newAddress(a *app.App, k tasks.Kind) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "address <notebook>",
+		Short: "print the address of a notebook for VS Code, PyCharm and other clients of Jupyter",
+		Long: `Print the address of a notebook with a token, for programs that connect to a Jupyter server.
+
+  VS Code:  Select Kernel > Existing Jupyter Server > paste the address
+  PyCharm:  Jupyter > Configured Server > paste the address
+
+Whoever has the address can use this notebook, and nothing else, until you sign out
+with det user logout, or the notebook ends.`,
+		Args:              args.Exactly(k.ID()),
+		ValidArgsFunction: k.Complete(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			ctx := cmd.Context()
+			c, id, err := k.FindUsable(ctx, a, given[0])
+			if err != nil {
+				return err
+			}
+			master, err := a.Address()
+			if err != nil {
+				return err
+			}
+			address, err := c.TaskAddress(ctx, id)
+			if err != nil {
+				return err
+			}
+			// The master may have another address for this user than it knows.
+			if _, path, ok := strings.Cut(address.URL, "/proxy/"); ok {
+				address.URL = master + "/proxy/" + path
+			}
+			switch {
+			case format.Structured():
+				return format.Messages(a.IO.Out, address)
+			}
+			_, err = fmt.Fprintln(a.IO.Out, address.URL)
+			return err
+		},
+	}
+	format.FlagsWithoutCSV(cmd)
+	return cmd
+}
