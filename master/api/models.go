@@ -113,7 +113,7 @@ func (a *API) modelWorkspace(ctx context.Context, c *call, id *int, name *string
 		}
 		found = w.ID
 	case name != nil && *name != "":
-		list, err := a.db.Workspaces(ctx, auth.ScopeOf(c.who, auth.View, v1.KindWorkspace), store.WorkspaceFilter{Exact: *name})
+		list, err := a.db.Workspaces(ctx, auth.ScopeOf(c.who, auth.View, v1.KindWorkspace), store.WorkspaceFilter{Exact: *name}, 0, 1)
 		if err != nil {
 			return 0, err
 		}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"slices"
 
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -31,17 +30,4 @@ func (a *API) workspaceWires(ctx context.Context, c *call, list []store.Workspac
 		out = append(out, wire)
 	}
 	return out, err
-}
-
-// onlyPinned keeps the workspaces that the caller has pinned, or those not pinned; nil keeps
-// all.
-func (a *API) onlyPinned(ctx context.Context, c *call, list []store.Workspace, pinned *bool) ([]store.Workspace, error) {
-	if pinned == nil {
-		return list, nil
-	}
-	pins, err := a.db.Pins(ctx, c.who.UserID)
-	return slices.DeleteFunc(list, func(w store.Workspace) bool {
-		_, is := pins[w.ID]
-		return is != *pinned
-	}), err
 }

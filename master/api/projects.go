@@ -48,14 +48,19 @@ func (a *API) listProjects(ctx context.Context, c *call, in store.Workspace, req
 		"SORT_BY_LAST_EXPERIMENT_START_TIME": "last_started", "SORT_BY_DESCRIPTION": "description"}); err != nil {
 		return nil, err
 	}
-	list, err := a.db.Projects(ctx, c.scope, f)
+	total, err := a.db.CountProjects(ctx, c.scope, f)
 	if err != nil {
 		return nil, err
 	}
-	list, p, err := cut(list, req.Window)
+	p, err := place(req.Window, total)
 	if err != nil {
 		return nil, err
 	}
+	list, err := a.db.Projects(ctx, c.scope, f, p.StartIndex, p.EndIndex-p.StartIndex)
+	if err != nil {
+		return nil, err
+	}
+	p.EndIndex = p.StartIndex + len(list)
 	resp := &v1.GetWorkspaceProjectsResponse{Pagination: p}
 	for _, x := range list {
 		resp.Projects = append(resp.Projects, wireProject(x))

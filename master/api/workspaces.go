@@ -72,22 +72,24 @@ func withoutSecrets(storage map[string]any) map[string]any {
 }
 
 func (a *API) listWorkspaces(ctx context.Context, c *call, req *v1.GetWorkspacesRequest) (*v1.GetWorkspacesResponse, error) {
-	f := store.WorkspaceFilter{Users: req.Users, UserIDs: req.UserIDs, Name: req.Name, Exact: req.NameCaseSensitive, Archived: req.Archived}
+	f := store.WorkspaceFilter{Users: req.Users, UserIDs: req.UserIDs, Name: req.Name, Exact: req.NameCaseSensitive, Archived: req.Archived, Pinned: req.Pinned, PinnedBy: c.who.UserID}
 	var err error
 	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name"}); err != nil {
 		return nil, err
 	}
-	list, err := a.db.Workspaces(ctx, c.scope, f)
-	if err == nil {
-		list, err = a.onlyPinned(ctx, c, list, req.Pinned)
-	}
+	total, err := a.db.CountWorkspaces(ctx, c.scope, f)
 	if err != nil {
 		return nil, err
 	}
-	list, p, err := cut(list, req.Window)
+	p, err := place(req.Window, total)
 	if err != nil {
 		return nil, err
 	}
+	list, err := a.db.Workspaces(ctx, c.scope, f, p.StartIndex, p.EndIndex-p.StartIndex)
+	if err != nil {
+		return nil, err
+	}
+	p.EndIndex = p.StartIndex + len(list)
 	resp := &v1.GetWorkspacesResponse{Pagination: p}
 	resp.Workspaces, err = a.workspaceWires(ctx, c, list)
 	return resp, err

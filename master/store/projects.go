@@ -33,11 +33,13 @@ type Project struct {
 	LastStartedAt     *time.Time `db:"last_started_at"`
 }
 
+const fromProjects = ` FROM projects p JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = p.user_id`
+
 const projectSelect = `
 	SELECT p.id, p.workspace_id, w.name AS workspace_name, w.archived AS workspace_archived, p.name, p.key, p.description,
 		p.user_id, u.username, p.archived, p.immutable, p.deleting_at IS NOT NULL AS deleting, p.delete_error, p.notes, x.experiments, x.active, x.last_started_at,
 		(SELECT count(*) FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE e.project_id = p.id) AS trials
-	FROM projects p JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = p.user_id
+	` + fromProjects + `
 	CROSS JOIN LATERAL (SELECT count(*) AS experiments, count(*) FILTER (WHERE e.state NOT IN
 			('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED')) AS active, max(e.started_at) AS last_started_at
 		FROM experiments e WHERE e.project_id = p.id) x`
@@ -53,21 +55,48 @@ type ProjectFilter struct {
 	Desc        bool
 }
 
-var projectSorts = sorts{"": "p.id", "name": "lower(p.name)", "last_started": "x.last_started_at",
+var projectSorts = sorts{"": "p.id", "name": "lower(p.name)", "last_started": "(SELECT max(e.started_at) FROM experiments e WHERE e.project_id = p.id)",
 	"description": "lower(p.description)", "created": "p.created_at"}
 
-// Projects lists the projects that the filter chooses.
-func (db *DB) Projects(ctx context.Context, in auth.Scope, f ProjectFilter) ([]Project, error) {
+func (f ProjectFilter) conditions(in auth.Scope) conditions {
+	var c conditions
+	c.in(in, "p.workspace_id")
+	c.when(f.WorkspaceID != 0, "p.workspace_id = @workspace", "workspace", f.WorkspaceID)
+	c.when(f.Name != "", "lower(p.name) = lower(@name)", "name", f.Name)
+	c.when(f.Archived != nil, "p.archived = @archived", "archived", optional.Value(f.Archived))
+	c.when(f.UserIDs != nil, "p.user_id = ANY(@ids::int[])", "ids", f.UserIDs)
+	c.when(f.Users != nil, "u.username = ANY(@users::text[])", "users", f.Users)
+	return c
+}
+
+// CountProjects counts the projects that the filter chooses.
+func (db *DB) CountProjects(ctx context.Context, in auth.Scope, f ProjectFilter) (int, error) {
+	c := f.conditions(in)
+	return scalar[int](ctx, db, `SELECT count(*)`+fromProjects+c.where(), c.args)
+}
+
+// Projects lists a page of the projects that the filter chooses. It returns fewer than limit if
+// their total size exceeds that of a page, but at least one.
+func (db *DB) Projects(ctx context.Context, in auth.Scope, f ProjectFilter, offset, limit int) ([]Project, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
 	order, err := projectSorts.order(f.Sort, f.Desc, "p.id")
 	if err != nil {
 		return nil, err
 	}
-	return rows[Project](ctx, db, projectSelect+`
-		WHERE (@workspace = 0 OR p.workspace_id = @workspace) AND (@scope::int[] IS NULL OR p.workspace_id = ANY(@scope)) AND (@name = '' OR lower(p.name) = lower(@name))
-			AND (@archived::boolean IS NULL OR p.archived = @archived)
-			AND (@ids::int[] IS NULL OR p.user_id = ANY(@ids)) AND (@users::text[] IS NULL OR u.username = ANY(@users))`+order,
-		pgx.NamedArgs{"workspace": f.WorkspaceID, "scope": workspaces(in), "name": f.Name, "archived": f.Archived,
-			"ids": f.UserIDs, "users": f.Users})
+	c := f.conditions(in)
+	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
+	ids, err := scalars[int](ctx, db, `SELECT p.id`+fromProjects+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
+	if err == nil {
+		ids, err = firstThatFit(ctx, db, ids, `
+			SELECT page.place, octet_length(p.name) + octet_length(p.description) + octet_length(p.notes::text) AS size
+			FROM unnest($1::int[]) WITH ORDINALITY AS page(id, place) JOIN projects p ON p.id = page.id`)
+	}
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return rows[Project](ctx, db, projectSelect+` WHERE p.id = ANY($1::int[]) ORDER BY array_position($1::int[], p.id)`, ids)
 }
 
 // Project reads a project.

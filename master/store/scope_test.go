@@ -150,15 +150,17 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			list, err := w.db.LivePorts(ctx, in)
 			return len(list), err
 		},
-		"Jobs":           func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
-		"Models":         func(in auth.Scope) (int, error) { return lenOf(w.db.Models(ctx, in, ModelFilter{}, 0, 10)) },
-		"CountModels":    func(in auth.Scope) (int, error) { return w.db.CountModels(ctx, in, ModelFilter{}) },
-		"ModelLabels":    func(in auth.Scope) (int, error) { return lenOf(w.db.ModelLabels(ctx, in, 0)) },
-		"TrialsWith":     func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
-		"Webhooks":       func(in auth.Scope) (int, error) { return lenOf(w.db.Webhooks(ctx, in, 0)) },
-		"Templates":      func(in auth.Scope) (int, error) { return lenOf(w.db.Templates(ctx, in, TemplateFilter{}, 0, maxPage)) },
-		"CountTemplates": func(in auth.Scope) (int, error) { return w.db.CountTemplates(ctx, in, TemplateFilter{}) },
-		"Projects":       func(in auth.Scope) (int, error) { return lenOf(w.db.Projects(ctx, in, ProjectFilter{})) },
+		"Jobs":            func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
+		"Models":          func(in auth.Scope) (int, error) { return lenOf(w.db.Models(ctx, in, ModelFilter{}, 0, 10)) },
+		"CountModels":     func(in auth.Scope) (int, error) { return w.db.CountModels(ctx, in, ModelFilter{}) },
+		"ModelLabels":     func(in auth.Scope) (int, error) { return lenOf(w.db.ModelLabels(ctx, in, 0)) },
+		"TrialsWith":      func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
+		"Webhooks":        func(in auth.Scope) (int, error) { return lenOf(w.db.Webhooks(ctx, in, 0)) },
+		"Templates":       func(in auth.Scope) (int, error) { return lenOf(w.db.Templates(ctx, in, TemplateFilter{}, 0, maxPage)) },
+		"CountTemplates":  func(in auth.Scope) (int, error) { return w.db.CountTemplates(ctx, in, TemplateFilter{}) },
+		"CountProjects":   func(in auth.Scope) (int, error) { return w.db.CountProjects(ctx, in, ProjectFilter{}) },
+		"CountWorkspaces": func(in auth.Scope) (int, error) { return w.db.CountWorkspaces(ctx, in, WorkspaceFilter{}) },
+		"Projects":        func(in auth.Scope) (int, error) { return lenOf(w.db.Projects(ctx, in, ProjectFilter{}, 0, maxPage)) },
 		"Usages": func(in auth.Scope) (int, error) {
 			usedIn(w, theirs)
 			return lenOf(w.db.Usages(ctx, in, time.Unix(0, 0), time.Now(), 10))
@@ -183,7 +185,9 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"VersionsByID": func(in auth.Scope) (int, error) { return lenOf(w.db.VersionsByID(ctx, in, all)) },
 		"Quotas":       func(in auth.Scope) (int, error) { return lenOf(w.db.Quotas(ctx, in, 0, QuotaFilter{}, 0, 10)) },
 		"CountQuotas":  func(in auth.Scope) (int, error) { return w.db.CountQuotas(ctx, in, 0, QuotaFilter{}) },
-		"Workspaces":   func(in auth.Scope) (int, error) { return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{})) },
+		"Workspaces": func(in auth.Scope) (int, error) {
+			return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{}, 0, maxPage))
+		},
 		"DiskUses": func(in auth.Scope) (sum int, err error) {
 			list, err := w.db.DiskUses(ctx, in)
 			for _, u := range list {

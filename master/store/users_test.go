@@ -276,7 +276,7 @@ func TestOrdersAreClosed(t *testing.T) {
 			}
 		}
 		for name := range projectSorts {
-			if _, err := w.db.Projects(t.Context(), auth.Everywhere(), ProjectFilter{Sort: name, Desc: desc}); err != nil {
+			if _, err := w.db.Projects(t.Context(), auth.Everywhere(), ProjectFilter{Sort: name, Desc: desc}, 0, maxPage); err != nil {
 				t.Errorf("projects by %s: %v", name, err)
 			}
 		}

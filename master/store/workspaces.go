@@ -3,10 +3,9 @@ package store
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // A Workspace holds projects.
@@ -32,11 +31,13 @@ type WorkspaceSettings struct {
 	AgentUser          map[string]any `json:"agent_user,omitempty"`
 }
 
+const fromWorkspaces = ` FROM workspaces w JOIN users u ON u.id = w.user_id`
+
 const workspaceSelect = `
 	SELECT w.id, w.name, w.user_id, u.username, w.archived, w.immutable, w.deleting_at IS NOT NULL AS deleting, w.delete_error, w.settings,
 		(SELECT count(*) FROM projects p WHERE p.workspace_id = w.id) AS projects,
 		(SELECT count(*) FROM experiments e JOIN projects p ON p.id = e.project_id WHERE p.workspace_id = w.id) AS experiments
-	FROM workspaces w JOIN users u ON u.id = w.user_id`
+	` + fromWorkspaces
 
 // WorkspaceFilter chooses workspaces. Determined's clients look a workspace up by its name and
 // expect at most one, so a part of the name does not match.
@@ -46,23 +47,61 @@ type WorkspaceFilter struct {
 	Archived *bool
 	UserIDs  []int
 	Users    []string
+	// Pinned keeps the workspaces that a user has pinned, or the others; nil keeps all.
+	Pinned   *bool
+	PinnedBy int
 	Sort     string
 	Desc     bool
 }
 
 var workspaceSorts = sorts{"": "w.id", "name": "lower(w.name)"}
 
-// Workspaces lists the workspaces that the filter chooses.
-func (db *DB) Workspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter) ([]Workspace, error) {
+func (f WorkspaceFilter) conditions(in auth.Scope) conditions {
+	var c conditions
+	c.in(in, "w.id")
+	c.when(f.Name != "", "lower(w.name) = lower(@name)", "name", f.Name)
+	c.when(f.Exact != "", "w.name = @exact", "exact", f.Exact)
+	c.when(f.Archived != nil, "w.archived = @archived", "archived", optional.Value(f.Archived))
+	c.when(f.UserIDs != nil, "w.user_id = ANY(@ids::int[])", "ids", f.UserIDs)
+	c.when(f.Users != nil, "u.username = ANY(@users::text[])", "users", f.Users)
+	c.when(f.Pinned != nil, "EXISTS (SELECT FROM workspace_pins x WHERE x.workspace_id = w.id AND x.user_id = @by) = @pinned", "pinned", optional.Value(f.Pinned))
+	c.args["by"] = f.PinnedBy
+	return c
+}
+
+// CountWorkspaces counts the workspaces that the filter chooses.
+func (db *DB) CountWorkspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter) (int, error) {
+	c := f.conditions(in)
+	return scalar[int](ctx, db, `SELECT count(*)`+fromWorkspaces+c.where(), c.args)
+}
+
+// Workspaces lists a page of the workspaces that the filter chooses. It returns fewer than limit if
+// their total size exceeds that of a page, but at least one.
+func (db *DB) Workspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter, offset, limit int) ([]Workspace, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
 	order, err := workspaceSorts.order(f.Sort, f.Desc, "w.id")
 	if err != nil {
 		return nil, err
 	}
-	return rows[Workspace](ctx, db, workspaceSelect+`
-		WHERE (@scope::int[] IS NULL OR w.id = ANY(@scope)) AND (@name = '' OR lower(w.name) = lower(@name)) AND (@exact = '' OR w.name = @exact)
-			AND (@archived::boolean IS NULL OR w.archived = @archived)
-			AND (@ids::int[] IS NULL OR w.user_id = ANY(@ids)) AND (@users::text[] IS NULL OR u.username = ANY(@users))`+order,
-		pgx.NamedArgs{"scope": workspaces(in), "name": f.Name, "exact": f.Exact, "archived": f.Archived, "ids": f.UserIDs, "users": f.Users})
+	c := f.conditions(in)
+	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
+	ids, err := scalars[int](ctx, db, `SELECT w.id`+fromWorkspaces+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
+	if err == nil {
+		ids, err = firstThatFit(ctx, db, ids, `
+			SELECT page.place, octet_length(w.name) + octet_length(w.settings::text) AS size
+			FROM unnest($1::int[]) WITH ORDINALITY AS page(id, place) JOIN workspaces w ON w.id = page.id`)
+	}
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return rows[Workspace](ctx, db, workspaceSelect+` WHERE w.id = ANY($1::int[]) ORDER BY array_position($1::int[], w.id)`, ids)
+}
+
+// WorkspaceIDs returns the numbers of all workspaces.
+func (db *DB) WorkspaceIDs(ctx context.Context) ([]int, error) {
+	return scalars[int](ctx, db, `SELECT id FROM workspaces`)
 }
 
 // Workspace reads a workspace.

@@ -1,0 +1,69 @@
+package store
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/detent-ml/detent/master/auth"
+)
+
+// A page of projects or workspaces with long texts is short, and the pages together have each row once.
+func TestPagesOfProjectsAndWorkspaces(t *testing.T) {
+	w := newWorld(t)
+	ctx, in := t.Context(), auth.Everywhere()
+	for i := range 5 {
+		p, err := w.db.CreateProject(ctx, Project{WorkspaceID: 1, Name: "long " + strconv.Itoa(i), Key: "L" + strconv.Itoa(i), OwnerID: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.exec(`UPDATE projects SET notes = jsonb_build_array(jsonb_build_object('name', 'n', 'contents', repeat('x', $2))) WHERE id = $1`, p.ID, maxPageBytes/3)
+		made, err := w.db.CreateWorkspace(ctx, "wide "+strconv.Itoa(i), 1, []byte(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.exec(`UPDATE workspaces SET settings = jsonb_build_object('checkpoint_storage', jsonb_build_object('x', repeat('x', $2))) WHERE id = $1`, made.ID, maxPageBytes/3)
+	}
+	pages := func(what string, total int, read func(offset int) ([]int, error)) {
+		seen, short := map[int]bool{}, 0
+		for offset := 0; offset < total; {
+			ids, err := read(offset)
+			if err != nil || len(ids) == 0 {
+				t.Fatalf("%s from %d: %v %v", what, offset, ids, err)
+			}
+			if offset+len(ids) < total {
+				short++
+			}
+			for _, id := range ids {
+				if seen[id] {
+					t.Errorf("%s: %d is on two pages", what, id)
+				}
+				seen[id] = true
+			}
+			offset += len(ids)
+		}
+		if len(seen) != total || short == 0 {
+			t.Errorf("%s: %d of %d rows, %d short pages", what, len(seen), total, short)
+		}
+	}
+	total, err := w.db.CountProjects(ctx, in, ProjectFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages("projects", total, func(offset int) (ids []int, err error) {
+		list, err := w.db.Projects(ctx, in, ProjectFilter{Sort: "name"}, offset, maxPage)
+		for _, p := range list {
+			ids = append(ids, p.ID)
+		}
+		return ids, err
+	})
+	if total, err = w.db.CountWorkspaces(ctx, in, WorkspaceFilter{}); err != nil {
+		t.Fatal(err)
+	}
+	pages("workspaces", total, func(offset int) (ids []int, err error) {
+		list, err := w.db.Workspaces(ctx, in, WorkspaceFilter{Sort: "name", Desc: true}, offset, maxPage)
+		for _, p := range list {
+			ids = append(ids, p.ID)
+		}
+		return ids, err
+	})
+}
