@@ -24,7 +24,8 @@ func newAddress(a *app.App, k tasks.Kind) *cobra.Command {
   PyCharm:  Jupyter > Configured Server > paste the address
 
 Whoever has the address can use this notebook, and nothing else, until you sign out
-with det user logout, or the notebook ends.`,
+with det user logout, or the notebook ends. If det uses an access token, the address
+works until that token is revoked.`,
 		Args:              args.Exactly(k.ID()),
 		ValidArgsFunction: k.Complete(a),
 		RunE: func(cmd *cobra.Command, given []string) error {

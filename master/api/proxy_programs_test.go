@@ -32,24 +32,43 @@ func TestAnEditorUsesANotebook(t *testing.T) {
 			t.Fatalf("%s, want %s", a.body, want)
 		}
 		seen := p.lastSeen()
-		for _, field := range []string{"Authorization", "Cookie", "Origin"} {
+		for _, field := range []string{"Authorization", "Origin"} {
 			if got := seen.Header.Values(field); len(got) != 0 {
 				t.Errorf("the notebook sees %s: %q", field, got)
 			}
 		}
+		if c, err := seen.Cookie("_xsrf"); err != nil || c.Value != seen.Header.Get("X-Xsrftoken") || len(seen.Cookies()) != 1 {
+			t.Errorf("Jupyter would reject the request: %v", seen.Header)
+		}
 	}
-	if a := editor.ask("GET", at+"?token="+token+"&b=%2F", nil, "").ok(); string(a.body) != "program of "+p.id+": GET /proxy/"+p.id+"/api/kernels?b=%2F" {
-		t.Errorf("with a token in the address: %s", a.body)
+	if a := editor.ask("GET", at+"?token="+token+"&b=%2F&%74oken=det%2Ex", map[string]string{"Authorization": "token " + token, "Accept": "text/html"}, "").ok(); string(a.body) != "program of "+p.id+": GET /proxy/"+p.id+"/api/kernels?b=%2F" {
+		t.Errorf("with tokens in the address too: %s", a.body)
+	}
+	// What any page can make a browser send does not use the notebook at the master's origin.
+	for what, header := range map[string]map[string]string{
+		"a script":                  {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+		"a script, over plain HTTP": {},
+	} {
+		if a := editor.ask("GET", at+"?token="+token, header, ""); a.code != 401 {
+			t.Errorf("%s: %d %s", what, a.code, a.body)
+		}
+	}
+	if a := editor.ask("POST", at+"?token="+token, map[string]string{"Sec-Fetch-Mode": "navigate", "Content-Type": "application/x-www-form-urlencoded"}, "a=b"); a.code != 401 {
+		t.Errorf("a form: %d %s", a.code, a.body)
 	}
 	if a := editor.ask("GET", at+"?token=theirs", map[string]string{"Authorization": "token " + token}, "").ok(); !strings.HasSuffix(string(a.body), "?token=theirs") {
 		t.Errorf("a parameter of the program's own: %s", a.body)
 	}
 	for what, header := range map[string]map[string]string{
+		"a port of the task":     {"Authorization": "token " + token},
 		"another task":           {"Authorization": "token " + token},
 		"a wrong token":          {"Authorization": "token det.wrong"},
 		"a scheme of no meaning": {"Authorization": "Basic " + token},
 	} {
 		to := at
+		if what == "a port of the task" {
+			to = v.url + "/proxy/" + p.id + ":8265/"
+		}
 		if what == "another task" {
 			to = v.url + "/proxy/" + other.id + "/api/kernels"
 		}

@@ -19,11 +19,13 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Caller) {
 		show(w, r, refusal(err))
 		return
 	}
-	if t, ok := tokenIn(r); ok && inBrowser(r) && t.query != r.URL.RawQuery { // a browser needs a cookie, and so its user's session
-		redirect(w, withQuery(r.URL.EscapedPath(), t.query))
+	token, query, carried := takeToken(r.URL.RawQuery)
+	r.URL.RawQuery = query
+	if carried && r.Header.Get("Authorization") == "" && inBrowser(r) { // a browser needs a cookie, and so its user's session
+		redirect(w, withQuery(r.URL.EscapedPath(), query))
 		return
 	}
-	v = p.byTaskToken(r, at, v)
+	v = p.byTaskToken(r, at, token, v)
 	asked := tunnel.Asked(r.Header)
 	isTunnel := asked == v1.GatewayTunnel || asked == webSocket
 	if v.Err != nil && !isTunnel && !p.openAt(r.Context(), at).open {

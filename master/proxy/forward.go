@@ -85,6 +85,9 @@ func (p *Proxy) dress(h http.Header, in *http.Request, to target) {
 	}
 	h.Set("X-Forwarded-Prefix", strings.TrimSuffix(to.task.at.base(), "/"))
 	h.Set(v1.GatewayHeader, to.task.Secret)
+	if to.inPlace && to.task.Type == "NOTEBOOK" && to.task.at.port == 0 {
+		asTornado(h)
+	}
 }
 
 func hasTLS(origin string) bool { return len(origin) > 8 && origin[:8] == "https://" }

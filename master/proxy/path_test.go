@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"net/http"
 	"net/url"
 	"path"
 	"strings"
@@ -108,6 +109,38 @@ func TestTakeTicket(t *testing.T) {
 		ticket, rest, carried := takeParameter(c.raw, ticketField)
 		if ticket != c.ticket || rest != c.rest || carried != c.carried {
 			t.Errorf("%q: %q %q %v", c.raw, ticket, rest, carried)
+		}
+	}
+}
+
+func TestAsTornado(t *testing.T) {
+	for _, c := range []struct{ cookie, header, wantCookie, wantHeader string }{
+		{"", "", "_xsrf=program", "program"},
+		{"username-x=a; b=c", "", "username-x=a; b=c; _xsrf=program", "program"},
+		{"_xsrf=2|a|b", "", "_xsrf=2|a|b", "2|a|b"},
+		{"_xsrf=x", "y", "_xsrf=x", "y"},
+	} {
+		h := http.Header{}
+		if c.cookie != "" {
+			h.Set("Cookie", c.cookie)
+		}
+		if c.header != "" {
+			h.Set("X-XSRFToken", c.header)
+		}
+		asTornado(h)
+		if got := h.Values("Cookie"); len(got) != 1 || got[0] != c.wantCookie || h.Get("X-XSRFToken") != c.wantHeader {
+			t.Errorf("%+v: %v", c, h)
+		}
+	}
+}
+
+func TestTakeToken(t *testing.T) {
+	for _, c := range []struct{ raw, token, rest string }{
+		{"token=det.x&a=1", "det.x", "a=1"}, {"a=%2F&%74oken=det%2Ey", "det.y", "a=%2F"}, {"token=theirs", "", "token=theirs"},
+		{"token=det.x&token=other", "det.x", "token=other"}, {"tokens=det.x", "", "tokens=det.x"}, {"token=%zz", "", "token=%zz"}, {"", "", ""},
+	} {
+		if token, rest, carried := takeToken(c.raw); token != c.token || rest != c.rest || carried != (c.token != "") {
+			t.Errorf("%q: %q %q %v", c.raw, token, rest, carried)
 		}
 	}
 }

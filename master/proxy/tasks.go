@@ -42,7 +42,7 @@ func (p *Proxy) tasksOrigin(w http.ResponseWriter, r *http.Request, serve func(h
 		p.redeem(w, r, at, ticket, query)
 		return
 	}
-	r.URL.RawQuery = query
+	_, r.URL.RawQuery, _ = takeToken(query)
 	who, err := p.visitor(r, id)
 	switch {
 	case fault.Is(err, fault.NotFound):

@@ -109,7 +109,7 @@ exec python3 -m jupyterlab --no-browser --allow-root \
 	--ServerApp.sock="$DET_TASK_SOCKET" --ServerApp.sock_mode=0600 \
 	--ServerApp.base_url="/proxy/$DET_TASK_ID/" --ServerApp.root_dir="$PWD" \
 	--ServerApp.token= --IdentityProvider.token= --ServerApp.password= --PasswordIdentityProvider.password_required=False \
-	--ServerApp.disable_check_xsrf=True --ServerApp.allow_remote_access=True --ServerApp.trust_xheaders=True \
+	--ServerApp.allow_remote_access=True --ServerApp.trust_xheaders=True \
 	--ServerApp.terminals_enabled=True --KernelManager.transport=ipc \
 	--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.news_url=None
 `

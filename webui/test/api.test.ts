@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { api, ApiError, onSignedOut, request } from '../src/lib/api';
+import { api, ApiError, onSignedOut, request, whole } from '../src/lib/api';
 
 const answer = (status: number, body: unknown) => vi.stubGlobal('fetch', () => Promise.resolve(new Response(typeof body === 'string' ? body : JSON.stringify(body), { status })));
 const failing = async (p: Promise<unknown>): Promise<ApiError> => p.then(() => expect.unreachable('it went well'), (e) => e);
@@ -52,4 +52,16 @@ describe('requests', () => {
     ]);
     expect(seen.every(([, init]) => init.credentials === 'same-origin')).toBe(true);
   });
+});
+
+it('a list is read to its end, however short its pages are', async () => {
+  const asked: unknown[] = [];
+  const rows = [1, 2, 3, 4, 5];
+  const all = await whole(async ({ offset = 0 }) => {
+    asked.push(offset);
+    return { rows: rows.slice(Number(offset), Number(offset) + 2), pagination: { total: 5 } };
+  });
+  expect(all).toEqual(rows);
+  expect(asked).toEqual([0, 2, 4]);
+  expect(await whole(async () => ({ rows: [], pagination: { total: 3 } }))).toEqual([]); // rows were deleted meanwhile
 });

@@ -89,6 +89,17 @@ export async function call<Req, Resp>(e: Endpoint<Req, Resp>, { path = [], query
   })) as Resp;
 }
 
+// whole reads all rows of a list. The master sends a page at a time, and pages with long texts have fewer rows
+// than asked for.
+export async function whole<T>(page: (query: Query) => Promise<{ rows: readonly T[]; pagination: { total: number } | null }>): Promise<T[]> {
+  const all: T[] = [];
+  for (;;) {
+    const { rows, pagination } = await page({ offset: all.length, limit: 1000 });
+    all.push(...rows);
+    if (rows.length === 0 || all.length >= (pagination?.total ?? 0)) return all;
+  }
+}
+
 // The common fields of commands, notebooks, shells and TensorBoards.
 export type Task = Omit<Notebook, 'serviceAddress' | 'container'> & {
   serviceAddress?: string; experimentIds?: number[]; trialIds?: number[];
@@ -170,7 +181,7 @@ export const api = {
   register: async (id: number, body: wire.PostModelVersionRequest) => (await call(wire.createModelVersion, { path: [id], body })).modelVersion,
   changeVersion: (id: number, version: number, body: wire.PatchModelVersion) => call(wire.changeModelVersion, { path: [id, version], body }),
   deleteVersion: (id: number, version: number) => call(wire.deleteModelVersion, { path: [id, version] }),
-  workspaces: async (signal?: AbortSignal) => (await call(wire.listWorkspaces, { signal })).workspaces,
+  workspaces: (signal?: AbortSignal) => whole(async (query) => { const { workspaces: rows, pagination } = await call(wire.listWorkspaces, { query, signal }); return { rows, pagination }; }),
 
   pools: async (signal?: AbortSignal) => (await call(wire.listPools, { signal })).resourcePools,
   agents: async (signal?: AbortSignal) => (await call(wire.listAgents, { signal })).agents,

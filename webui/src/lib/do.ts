@@ -1,6 +1,6 @@
 // Requests that start, change and move experiments and tasks. Only the pages that need them load this file.
 import * as wire from './types';
-import { call, type AnyKind } from './api';
+import { call, whole, type AnyKind } from './api';
 import { write, type Draft } from './draft';
 import type { Act } from './api';
 
@@ -97,7 +97,7 @@ export const move = (list: readonly Which[], to: number) =>
 
 export const changeQueue = (updates: wire.QueueControl[]) => call(wire.changeJobs, { body: { updates } });
 
-export const templates = async (signal?: AbortSignal) => (await call(wire.listTemplates, { query: { limit: 1000 }, signal })).templates;
+export const templates = (signal?: AbortSignal) => whole(async (query) => { const { templates: rows, pagination } = await call(wire.listTemplates, { query, signal }); return { rows, pagination }; });
 
 // projects returns all projects of all workspaces that the user may see.
-export const projects = async (signal?: AbortSignal) => (await call(wire.listProjects, { path: [0], query: { limit: 1000, archived: false }, signal })).projects;
+export const projects = (signal?: AbortSignal) => whole(async (query) => { const { projects: rows, pagination } = await call(wire.listProjects, { path: [0], query: { ...query, archived: false }, signal }); return { rows, pagination }; });

@@ -1,7 +1,8 @@
 // Requests of the pages that manage: workspaces, projects, users, tokens, webhooks, templates.
 // Only those pages load this.
 import * as wire from './types';
-import { call } from './api';
+import { api, call, whole } from './api';
+import { templates } from './do';
 import { complain, say } from './toast';
 
 const many = { limit: 1000 };
@@ -10,7 +11,7 @@ const many = { limit: 1000 };
 export const maxDeliveries = 100;
 
 export const manage = {
-  workspaces: async (signal?: AbortSignal) => (await call(wire.listWorkspaces, { query: many, signal })).workspaces,
+  workspaces: api.workspaces,
   workspace: async (id: number, signal?: AbortSignal) => (await call(wire.getWorkspace, { path: [id], signal })).workspace,
   createWorkspace: async (body: wire.PostWorkspaceRequest) => (await call(wire.createWorkspace, { body })).workspace,
   changeWorkspace: (id: number, body: wire.PatchWorkspace) => call(wire.changeWorkspace, { path: [id], body }),
@@ -18,7 +19,7 @@ export const manage = {
   pinWorkspace: (id: number, on: boolean) => call(on ? wire.pinWorkspace : wire.unpinWorkspace, { path: [id] }),
   deleteWorkspace: (id: number) => call(wire.deleteWorkspace, { path: [id] }),
 
-  projects: async (workspace: number, signal?: AbortSignal) => (await call(wire.listProjects, { path: [workspace], query: many, signal })).projects,
+  projects: (workspace: number, signal?: AbortSignal) => whole(async (query) => { const { projects: rows, pagination } = await call(wire.listProjects, { path: [workspace], query, signal }); return { rows, pagination }; }),
   project: async (id: number, signal?: AbortSignal) => (await call(wire.getProject, { path: [id], signal })).project,
   createProject: async (body: wire.PostProjectRequest) => (await call(wire.createProject, { path: [body.workspaceId], body })).project,
   changeProject: (id: number, body: wire.PatchProject) => call(wire.changeProject, { path: [id], body }),
@@ -46,7 +47,7 @@ export const manage = {
   deliveries: async (id: number, before: string, signal?: AbortSignal) => (await call(wire.listWebhookDeliveries, { path: [id], query: { before, limit: maxDeliveries }, signal })).deliveries,
   redeliver: (id: number, delivery: string) => call(wire.redeliverWebhook, { path: [id, delivery] }),
 
-  templates: async (signal?: AbortSignal) => (await call(wire.listTemplates, { query: many, signal })).templates,
+  templates,
   putTemplate: (name: string, body: wire.Template) => call(wire.putTemplate, { path: [name], body }),
   createTemplate: (name: string, body: wire.Template) => call(wire.createTemplate, { path: [name], body }),
   renameTemplate: (oldName: string, newName: string) => call(wire.renameTemplate, { body: { oldName, newName } }),

@@ -1,18 +1,9 @@
 // Quotas: whom they bound, how much is used of them, and requests that change them.
-import { call } from './api';
+import { call, whole } from './api';
 import { deleteQuota, listQuotas, putQuota, type PutQuotaRequest, type Quota } from './types';
 
-const page = 1000; // quotas of an answer; there are at most 2,000
-
 export const quotas = {
-  all: async (signal?: AbortSignal): Promise<Quota[]> => {
-    const found: Quota[] = [];
-    for (;;) {
-      const { quotas: more, pagination } = await call(listQuotas, { query: { limit: page, offset: found.length }, signal });
-      found.push(...more);
-      if (more.length === 0 || found.length >= (pagination?.total ?? 0)) return found;
-    }
-  },
+  all: (signal?: AbortSignal): Promise<Quota[]> => whole(async (query) => { const { quotas: rows, pagination } = await call(listQuotas, { query, signal }); return { rows, pagination }; }),
   set: (body: PutQuotaRequest) => call(putQuota, { body }),
   remove: (id: number) => call(deleteQuota, { path: [id] }),
 };

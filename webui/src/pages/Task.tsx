@@ -93,7 +93,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
       {loaded.data.newest && <Nomad attempt={loaded.data.newest} />}
       {address && !over && (
         <div class="lead" role="status">
-          <p>The address of a Jupyter server for VS Code, PyCharm and other editors. Whoever has it can use this notebook until you sign out.</p>
+          <p>The address of a Jupyter server for VS Code, PyCharm and other editors. Whoever has it can use this notebook until it ends, or until you sign out.</p>
           <p><code class="address">{address}</code> <Copy text={address} what="address" /></p>
         </div>
       )}
