@@ -181,15 +181,22 @@ func browserTools(b *testing.B) (node, chromium string) {
 	b.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		b.Skip("there is no node: install it (Debian: apt-get install nodejs npm)")
+		missing(b, "there is no node: install it (Debian: apt-get install nodejs npm)")
 	}
 	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return node, path
 		}
 	}
-	b.Skip("there is no browser: install Chromium (Debian: apt-get install chromium), or name one in CHROMIUM")
+	missing(b, "there is no browser: install Chromium (Debian: apt-get install chromium), or name one in CHROMIUM")
 	return "", ""
+}
+
+// missing skips a benchmark, and says why also without -v.
+func missing(b *testing.B, what string) {
+	b.Helper()
+	fmt.Fprintf(os.Stderr, "%s is skipped: %s\n", b.Name(), what)
+	b.SkipNow()
 }
 
 func (r *rig) run(b *testing.B, sql string, args ...any) {
