@@ -107,7 +107,13 @@ func (d *decider) experiment(e *Experiment) error {
 	if state == lifecycle.Active || state == lifecycle.Paused {
 		why = cmp.Or(why, e.Aside)
 	}
-	d.experimentChange(e, state, why)
+	ofTrial := ""
+	if step.Error != "" && status == lifecycle.SearchFailed && e.Search.AllFailed() {
+		if ofTrial = ": "; e.Search.Len() > 1 {
+			ofTrial = "; the last of them: "
+		}
+	}
+	d.experimentChange(e, state, why, ofTrial)
 	d.out.Failures = d.counts.changes(e.ID)
 	return nil
 }
@@ -132,8 +138,8 @@ func (d *decider) searchStatus(e *Experiment) (lifecycle.SearchStatus, string) {
 }
 
 // experimentChange adds a change when anything differs from the row.
-func (d *decider) experimentChange(e *Experiment, state lifecycle.State, why string) {
-	c := store.ExperimentChange{ID: e.ID, Saw: e.State, State: string(state), Error: why, Ended: state.Terminal()}
+func (d *decider) experimentChange(e *Experiment, state lifecycle.State, why, ofTrial string) {
+	c := store.ExperimentChange{ID: e.ID, Saw: e.State, State: string(state), Error: why, OfTrial: ofTrial, Ended: state.Terminal()}
 	changed := c.State != e.State || why != e.Error
 	if e.Search != nil && !state.Terminal() || e.Search != nil && c.State != e.State {
 		if state == lifecycle.Errored || state == lifecycle.Canceled { // the store computes the progress from what the trials have reached

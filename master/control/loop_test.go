@@ -349,7 +349,7 @@ func TestFailuresAreRetried(t *testing.T) {
 	if n := b.int(`SELECT restarts FROM trials`); n != 1 {
 		t.Errorf("%d restarts", n)
 	}
-	if s := b.text(`SELECT error FROM experiments`); s != "its trial failed" {
+	if s := b.text(`SELECT error FROM experiments`); s != "its trial failed: exit code 3" {
 		t.Errorf("the experiment's error is %q", s)
 	}
 }

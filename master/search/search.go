@@ -268,12 +268,18 @@ func (s *Search) Status() (lifecycle.SearchStatus, string) {
 		}
 	}
 	switch n := len(r.trials); {
-	case n > 0 && r.failed == n:
+	case s.AllFailed():
 		return lifecycle.SearchFailed, failure(n)
 	case n > 0 && r.canceled == n:
 		return lifecycle.SearchCancel, ""
 	}
 	return lifecycle.SearchDone, ""
+}
+
+// AllFailed reports whether the search has failed because all its trials failed.
+func (s *Search) AllFailed() bool {
+	r := &s.trialSet
+	return len(r.trials) > 0 && r.failed == len(r.trials)
 }
 
 func failure(trials int) string {

@@ -42,6 +42,7 @@ type ExperimentChange struct {
 	Saw        string
 	State      string
 	Error      string
+	OfTrial    string // not empty: these words and the error of the trial that failed last follow Error
 	Ended      bool
 	Progress   *float64
 	Planned    int // trials, if the experiment ends without completing: its progress is the mean of theirs
@@ -146,7 +147,9 @@ type NewEvent struct {
 
 func queueExperiment(b *statements, e ExperimentChange) {
 	b.guarded(fmt.Sprintf("experiment %d", e.ID), `
-		UPDATE experiments SET state = $3, error = $4,
+		UPDATE experiments SET state = $3,
+			error = CASE WHEN $11 = '' THEN $4 ELSE $4 || coalesce((SELECT $11 || t.error FROM trials t
+				WHERE t.experiment_id = $1 AND t.error <> '' ORDER BY t.ended_at DESC NULLS LAST, t.id DESC LIMIT 1), '') END,
 			ended_at = CASE WHEN $5 THEN coalesce(ended_at, now()) WHEN $9::int IS NULL THEN ended_at END,
 			progress = CASE WHEN $10::int > 0 THEN (SELECT coalesce(sum(CASE WHEN t.state = 'COMPLETED' THEN 1 ELSE least(coalesce(t.progress, 0), 1) END), 0) / greatest($10, count(*))
 					FROM trials t WHERE t.experiment_id = $1)
@@ -155,7 +158,7 @@ func queueExperiment(b *statements, e ExperimentChange) {
 			best_trial_id = coalesce((SELECT id FROM trials WHERE experiment_id = $1 AND number = $7), CASE WHEN $9 IS NULL OR searcher = 'single' THEN best_trial_id END),
 			continued = coalesce($9, continued), collected = CASE WHEN $5 AND $2 <> $3 THEN NULL ELSE collected END,
 			deletes_failed = CASE WHEN $3 = 'DELETE_FAILED' THEN deletes_asked ELSE deletes_failed END
-		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued, e.Planned)
+		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued, e.Planned, e.OfTrial)
 	queueStateEvent(b, e.ID, e.Saw, e.State)
 }
 

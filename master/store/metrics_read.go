@@ -252,28 +252,28 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 	if q.To != nil {
 		to = *q.To
 	}
-	args := []any{q.TrialID, q.Group, q.From, to}
+	args := []any{q.TrialID, q.Group, q.From, to, append([]string{}, q.Names...)}
 	columns := make([]string, len(q.Names))
 	for i, name := range q.Names {
 		args = append(args, name)
-		columns[i] = fmt.Sprintf(`avg->$%d`, len(args)) // drawable parses the value in half the time of a cast
+		columns[i] = fmt.Sprintf(`, avg->$%d`, len(args)) // drawable parses the value in half the time of a cast
 	}
-	list, err := db.Query(ctx, `SELECT steps, reported_at, `+strings.Join(columns, ", ")+` FROM metrics
-		WHERE trial_id = $1 AND grp = $2 AND ord BETWEEN $3 AND $4 AND steps IS NOT NULL AND NOT archived
-		ORDER BY ord, run_id`, args...)
+	// The reducer has to know where the series ends before it reads it.
+	const series = ` FROM metrics WHERE trial_id = $1 AND grp = $2 AND ord BETWEEN $3 AND $4 AND steps IS NOT NULL AND NOT archived`
+	list, err := db.Query(ctx, `SELECT steps, reported_at, coalesce((SELECT steps`+series+` AND ($5::text[] = '{}' OR avg ?| $5) ORDER BY ord DESC LIMIT 1), 0)`+
+		strings.Join(columns, "")+series+` ORDER BY ord, run_id`, args...)
 	if err != nil {
 		return nil, asFault(err)
 	}
 	defer list.Close()
-	var points []Point
-	into := make([]any, 2+len(q.Names))
+	r := reducer{limit: q.MaxPoints}
+	p := Point{Values: make([]float64, len(q.Names))}
 	values := make([]pgtype.DriverBytes, len(q.Names))
+	into := []any{&p.Steps, &p.At, &r.last}
 	for i := range values {
-		into[2+i] = &values[i]
+		into = append(into, &values[i])
 	}
 	for list.Next() {
-		p := Point{Values: make([]float64, len(q.Names))}
-		into[0], into[1] = &p.Steps, &p.At
 		if err := list.Scan(into...); err != nil {
 			return nil, asFault(err)
 		}
@@ -286,10 +286,10 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 			p.Values[i], has = value, has || ok
 		}
 		if has {
-			points = append(points, p)
+			r.add(p)
 		}
 	}
-	return Downsample(points, q.MaxPoints), asFault(list.Err())
+	return r.points(), asFault(list.Err())
 }
 
 // drawable parses a number of a report, also NaN and infinities, which JSON has as strings.
@@ -308,65 +308,6 @@ func drawable(raw []byte) (float64, bool) {
 		return math.Inf(-1), true
 	}
 	return math.NaN(), false
-}
-
-// Downsample returns at most limit points of a series. It divides the points into buckets
-// of equal width in steps, and keeps the points of each bucket where a metric is smallest
-// or largest, so that no peak disappears; of a bucket where a metric is only NaN it keeps one, so that
-// a gap remains a gap.
-func Downsample(points []Point, limit int) []Point {
-	if limit <= 0 || len(points) <= limit {
-		return points
-	}
-	metrics := max(1, len(points[0].Values))
-	buckets := max(1, limit/(2*metrics))
-	first, last := points[0].Steps, points[len(points)-1].Steps
-	width := max(1, (last-first+buckets)/buckets)
-	kept := make([]Point, 0, limit)
-	for begin := 0; begin < len(points); {
-		edge := first + ((points[begin].Steps-first)/width+1)*width
-		end := begin
-		for end < len(points) && points[end].Steps < edge {
-			end++
-		}
-		kept = append(kept, extremes(points[begin:end])...)
-		begin = end
-	}
-	if len(kept) > limit { // so many metrics have more extremes than points allowed
-		kept = kept[:limit]
-	}
-	return kept
-}
-
-// extremes returns the points of a bucket where a metric is smallest or largest, or the first
-// where it is NaN if it is a number in none.
-func extremes(bucket []Point) []Point {
-	keep := make([]bool, len(bucket))
-	for m := range bucket[0].Values {
-		low, high := -1, -1
-		for i, p := range bucket {
-			v := p.Values[m]
-			if p.Lacks(m) || math.IsNaN(v) && low >= 0 {
-				continue
-			}
-			if low < 0 || !(v >= bucket[low].Values[m]) { // also if that is NaN
-				low = i
-			}
-			if high < 0 || !(v <= bucket[high].Values[m]) {
-				high = i
-			}
-		}
-		if low >= 0 {
-			keep[low], keep[high] = true, true
-		}
-	}
-	var out []Point
-	for i, k := range keep {
-		if k {
-			out = append(out, bucket[i])
-		}
-	}
-	return out
 }
 
 // ValidationNames lists the names of metrics in the first validations of an experiment's

@@ -167,7 +167,7 @@ const parts = {
   },
 
   async brush(page) {
-    const took = await open(page, `/experiments/${world.search}/hyperparameters`, () => /10,000 trials\. Drag/.test(document.querySelector('main').textContent));
+    const took = await open(page, `/experiments/${world.search}/hyperparameters`, () => /10,000 trials\. Drag/.test(document.querySelector('main')?.textContent ?? ''));
     figure('10,000 trials in parallel coordinates are drawn', took, 'ms');
     const lines = page.getByRole('img', { name: /^Parallel coordinates/ });
     await lines.scrollIntoViewIfNeeded();
