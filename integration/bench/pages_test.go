@@ -104,7 +104,7 @@ func BenchmarkPages(b *testing.B) {
 		if after, below := strings.CutPrefix(f.What, "… "); below {
 			f.What = above + ": " + after
 		} else {
-			above, _, _ = strings.Cut(f.What, ",")
+			above, _, _ = strings.Cut(f.What, ", ")
 		}
 		shared.figures.add(figure{part: part, what: f.What, value: f.Value, unit: f.Unit, target: f.Target})
 	}
