@@ -18,7 +18,7 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              15030,
+	"cli":              15070,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2860, // the rig of the tests among them
 	"jobspecs":         1300,
