@@ -77,9 +77,18 @@ func number(s string) (int, error) {
 
 // send sends a message.
 func (c *call) send(message any) error {
-	b, err := v1.Marshal(message)
+	b, err := c.encode(message)
 	if err != nil {
 		return err
+	}
+	return c.Send(b)
+}
+
+// encode encodes a message as JSON, and names its type.
+func (c *call) encode(message any) ([]byte, error) {
+	b, err := v1.Marshal(message)
+	if err != nil {
+		return nil, err
 	}
 	if c.Context().QueryArgs().Has("pretty") {
 		var buf bytes.Buffer
@@ -88,7 +97,7 @@ func (c *call) send(message any) error {
 		}
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return c.Send(b)
+	return b, nil
 }
 
 func snakeCase(s string) string {

@@ -50,6 +50,8 @@ type receiver struct {
 	memory    *shares       // for decoding bodies, in bytes
 	anonymous *shares       // bodies of callers who are not signed in, while they are decoded
 	packs     *shares       // code that is being packed
+	answers   *shares       // answers that are being read and encoded
+	unread    *spool.Folder // answers that clients have not read yet
 	lists     *shares       // code that is being listed
 	reads     *shares       // code that is being sent
 	packed    *spool.Folder // folder for packing code
@@ -57,11 +59,12 @@ type receiver struct {
 
 func newReceiver(cfg Receiving) *receiver {
 	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: newShares(bodyMemory, bodyMemoryPerUser), anonymous: newShares(maxAnonymous, maxAnonymousPerAddress),
-		packs: newShares(maxPacks, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser)}
+		packs: newShares(maxPacks, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser), answers: newShares(maxReading, maxReadingPerUser)}
 	if r.spool == nil {
 		r.spool = spool.New(os.TempDir(), maxSpool)
 	}
 	r.packed = spool.New(r.spool.Path(), maxPacks*launch.MaxPacked*spool.OwnerShare)
+	r.unread = spool.New(r.spool.Path(), maxUnread)
 	if r.stall == 0 {
 		r.stall = stallTimeout
 	}

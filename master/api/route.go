@@ -177,6 +177,11 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 		ctx, done = a.openAnswers.follow(ctx, c)
 		defer done()
 	}
+	release, err := a.reading(ctx, c, r)
+	if err != nil {
+		return err
+	}
+	defer release()
 	resp, err := fn(ctx, c, &req)
 	if why := refused(ctx); why != nil {
 		return why
@@ -184,7 +189,7 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 	if err != nil || resp == nil { // nil: fn has written the response
 		return err
 	}
-	return c.send(resp)
+	return a.answer(c, resp)
 }
 
 // bodyOf receives the body of a call, with its files on disk.

@@ -9,7 +9,7 @@ import (
 // Limits of one page of a list of checkpoints. A client requests the rest by further pages.
 const (
 	maxPage      = 5000
-	maxPageBytes = 16 << 20
+	maxPageBytes = 4 << 20
 )
 
 // firstThatFit returns the first ids whose sizes, by a query of place and size, fit into a page; at least one.
