@@ -20,6 +20,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/servers/dockerd"
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
@@ -81,6 +82,20 @@ func (d *inContainers) waitUntilEmpty(t *testing.T) {
 		list, err := d.docker.Containers(t.Context(), false)
 		return len(list) == 0 && err == nil, errors.Join(fmt.Errorf("%v", list), err)
 	})
+}
+
+// onlyContainer returns the container of the training that runs. The containers of tasks that ended before, or of
+// the removal of their checkpoints, may take a moment to end.
+func (d *inContainers) onlyContainer(t *testing.T) (only dockerd.Container) {
+	t.Helper()
+	rig.Eventually(t, "one container runs", func() (bool, error) {
+		list, err := d.docker.Containers(t.Context(), false)
+		if len(list) == 1 {
+			only = list[0]
+		}
+		return len(list) == 1 && err == nil, errors.Join(fmt.Errorf("%v", list), err)
+	})
+	return only
 }
 
 func (d *inContainers) taskEnvironment(t *testing.T) {
@@ -337,11 +352,8 @@ func (d *inContainers) privateImage(t *testing.T, g *registry) {
 		t.Fatal(err)
 	}
 	seen := map[string]any{"the job": job, "the API's answer to others": e}
-	list, err := d.docker.Containers(t.Context(), false)
-	if err != nil || len(list) != 1 {
-		t.Fatalf("%d containers run: %v", len(list), err)
-	}
-	if seen["the container"], err = d.docker.Inspect(t.Context(), list[0].ID); err != nil {
+	only := d.onlyContainer(t)
+	if seen["the container"], err = d.docker.Inspect(t.Context(), only.ID); err != nil {
 		t.Fatal(err)
 	}
 	for what, v := range seen {
@@ -416,10 +428,7 @@ func (d *inContainers) shell(t *testing.T) {
 
 func (d *inContainers) kill(t *testing.T) {
 	k := d.Train(t, d.training())
-	list, err := d.docker.Containers(t.Context(), false)
-	if err != nil || len(list) != 1 {
-		t.Fatalf("%d containers run: %v", len(list), err)
-	}
+	d.onlyContainer(t)
 	d.End(t, k.Experiment)
 	d.waitUntilEmpty(t)
 	checkLogOrder(t, k)
@@ -429,12 +438,9 @@ func (d *inContainers) kill(t *testing.T) {
 // that the task `ship` of the allocation, in another container, sends the rest of the log.
 func (d *inContainers) runnerIsKilled(t *testing.T) {
 	k := d.Train(t, d.training())
-	list, err := d.docker.Containers(t.Context(), false)
-	if err != nil || len(list) != 1 {
-		t.Fatalf("%d containers run: %v", len(list), err)
-	}
+	only := d.onlyContainer(t)
 	var c struct{ State struct{ Pid int } }
-	raw, err := d.docker.Inspect(t.Context(), list[0].ID)
+	raw, err := d.docker.Inspect(t.Context(), only.ID)
 	if err == nil {
 		err = json.Unmarshal(raw, &c)
 	}

@@ -231,7 +231,7 @@ func TestHeadersThatAreOurs(t *testing.T) {
 			t.Errorf("the program sees %s: %q", field, seen.Values(field))
 		}
 	}
-	if seen.Get("X-Mine") != "1" || seen.Get("Cookie") != "mine=1" || seen.Get("X-Forwarded-For") != "127.0.0.1" || seen.Get("X-Real-Ip") != "127.0.0.1" || strings.Contains(seen.Get("X-Forwarded-Host"), "evil") {
+	if seen.Get("X-Mine") != "1" || seen.Get("Cookie") != "mine=1; _xsrf=program" || seen.Get("X-Forwarded-For") != "127.0.0.1" || seen.Get("X-Real-Ip") != "127.0.0.1" || strings.Contains(seen.Get("X-Forwarded-Host"), "evil") {
 		t.Errorf("the program sees %v", seen)
 	}
 }
