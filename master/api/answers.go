@@ -47,7 +47,7 @@ func (a *API) answer(c *call, message any) error {
 	if err != nil {
 		return err
 	}
-	c.Context().SetBodyStream(body, len(b))
+	a.sendFrom(c.Ctx, body, len(b))
 	return nil
 }
 
