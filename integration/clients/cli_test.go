@@ -106,7 +106,7 @@ func TestEveryVerb(t *testing.T) {
 // accounting, bindings, config policies, quotas and roles, which scripts in cli/testdata use; and the
 // sign-in with a provider (TestSignInOfTools), and the list of secrets (TestSecretsOfUsers).
 var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset",
-	"notebook open", "shell open", "tensorboard open", "task tunnel", "user link-with-agent-user", "preview-search",
+	"notebook address", "notebook open", "shell open", "tensorboard open", "task tunnel", "user link-with-agent-user", "preview-search",
 	"model list", "model create", "model register-version", "model describe", "model list-versions", "model edit", "model edit-version",
 	"model move", "model archive", "model unarchive", "model delete", "model delete-version", "model export",
 	"resources allocations", "resources raw", "resources aggregated", "resources disk",
