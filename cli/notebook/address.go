@@ -2,7 +2,6 @@ package notebook
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,12 +41,9 @@ works until that token is revoked.`,
 			if err != nil {
 				return err
 			}
-			// The master may have another address for this user than it knows.
-			if _, path, ok := strings.Cut(address.URL, "/proxy/"); ok {
-				address.URL = master + "/proxy/" + path
-			}
-			switch {
-			case format.Structured():
+			// This user may reach the master at another address than the one that it knows.
+			address.URL = master + "/proxy/" + id + "/?token=" + address.Token
+			if format.Structured() {
 				return format.Messages(a.IO.Out, address)
 			}
 			_, err = fmt.Fprintln(a.IO.Out, address.URL)

@@ -109,7 +109,8 @@ func (d *decider) experiment(e *Experiment) error {
 	}
 	ofTrial := ""
 	if step.Error != "" && status == lifecycle.SearchFailed && e.Search.AllFailed() {
-		if ofTrial = ": "; e.Search.Len() > 1 {
+		ofTrial = ": "
+		if e.Search.Len() > 1 {
 			ofTrial = "; the last of them: "
 		}
 	}

@@ -12,16 +12,6 @@ const (
 	maxPageBytes = 4 << 20
 )
 
-// firstThatFit returns the first ids whose sizes, by a query of place and size, fit into a page; at least one.
-func firstThatFit[ID int | string](ctx context.Context, db *DB, ids []ID, sizes string) ([]ID, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	n, err := scalar[int](ctx, db, `SELECT count(*) FILTER (WHERE bytes <= $2) FROM (SELECT sum(size) OVER (ORDER BY place) AS bytes FROM (`+sizes+`) AS sized) AS summed`,
-		ids, maxPageBytes)
-	return ids[:min(max(n, 1), len(ids))], err
-}
-
 // CheckpointFilter chooses checkpoints of an experiment.
 type CheckpointFilter struct {
 	ExperimentID int

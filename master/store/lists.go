@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -114,4 +115,14 @@ func (c *conditions) where() string {
 		return ""
 	}
 	return " WHERE " + strings.Join(c.list, " AND ")
+}
+
+// firstThatFit returns the first ids whose sizes, by a query of place and size, fit into a page; at least one.
+func firstThatFit[ID int | string](ctx context.Context, db *DB, ids []ID, sizes string) ([]ID, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	n, err := scalar[int](ctx, db, `SELECT count(*) FILTER (WHERE bytes <= $2) FROM (SELECT sum(size) OVER (ORDER BY place) AS bytes FROM (`+sizes+`) AS sized) AS summed`,
+		ids, maxPageBytes)
+	return ids[:min(max(n, 1), len(ids))], err
 }
