@@ -2,15 +2,18 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -252,30 +255,41 @@ func inBrowser(ctx context.Context, a *app.App, p v1.InfoSSOProvider) (string, e
 	}
 }
 
-// listen listens at each address of this machine that a browser may try for listenAt; one is enough.
+// listen listens at each address of this machine that a browser may try for listenAt. It waits for an
+// address that something else uses; then one is enough.
 func listen(ctx context.Context) ([]net.Listener, error) {
 	_, port, err := net.SplitHostPort(listenAt)
 	if err != nil {
 		return nil, err
 	}
+	var listeners []net.Listener
+	var failed error
+	missing := []string{"::1", "127.0.0.1"}
 	for deadline := time.Now().Add(listenWait); ; {
-		var listeners []net.Listener
-		var failed error
-		for _, host := range []string{"::1", "127.0.0.1"} {
+		var used []string
+		for _, host := range missing {
 			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
-			if err != nil {
+			switch {
+			case err == nil:
+				listeners = append(listeners, l)
+			case errors.Is(err, syscall.EADDRINUSE):
+				used = append(used, host)
 				failed = err
-				continue
+			default:
+				failed = cmp.Or(failed, err)
 			}
-			listeners = append(listeners, l)
 		}
-		if len(listeners) > 0 {
-			return listeners, nil
-		}
-		if time.Now().After(deadline) {
+		missing = used
+		if done := time.Now().After(deadline); len(missing) == 0 || done {
+			if len(listeners) > 0 {
+				return listeners, nil
+			}
 			return nil, failed
 		}
 		if err := sleep.For(ctx, 100*time.Millisecond); err != nil {
+			for _, l := range listeners {
+				_ = l.Close()
+			}
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package security
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
@@ -20,6 +22,7 @@ import (
 // TestSignInOfTools: det signs in with an identity provider with a pasted address and with a device
 // code, and Determined's own det with a pasted address.
 func TestSignInOfTools(t *testing.T) {
+	free := take(t, "49176") // where det listens; before the cluster starts, whose connections could use it
 	port, err := servers.FreePort()
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +65,6 @@ resource_pools:
 	}
 
 	// The port at which the browser would end the sign-in is taken.
-	free := take(t, "localhost:49176")
 	signInHeadless(t, det("", "auth", "login"))
 	free()
 
@@ -132,22 +134,19 @@ resource_pools:
 	}
 }
 
-// take listens at a port on all addresses of this machine, so that no other program can. A connection of another test may use the port as
-// its own end on one of them.
-func take(t *testing.T, address string) (free func()) {
+// take listens at a port on all addresses of this machine that localhost may mean, so that no other
+// program can. It waits while a connection of another test has the port as its own end.
+func take(t *testing.T, port string) (free func()) {
 	t.Helper()
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var listeners []net.Listener
 	for _, host := range []string{"::1", "127.0.0.1"} {
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, port))
-		if err != nil {
-			t.Log(err)
-			continue
-		}
-		listeners = append(listeners, l)
+		rig.Eventually(t, "port "+port+" of "+host+" is free", func() (bool, error) {
+			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, port))
+			if err == nil {
+				listeners = append(listeners, l)
+			}
+			return err == nil || !errors.Is(err, syscall.EADDRINUSE), err
+		})
 	}
 	return func() {
 		for _, l := range listeners {
