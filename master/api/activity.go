@@ -42,9 +42,10 @@ func (a *API) visitedProjects(ctx context.Context, c *call, req *v1.GetVisitedPr
 		return nil, err
 	}
 	list, err := a.db.VisitedProjects(ctx, c.scope, c.who.UserID, cmp.Or(limit, maxVisited))
-	resp := &v1.GetProjectsByUserActivityResponse{}
-	for _, p := range list {
-		resp.Projects = append(resp.Projects, wireProject(p))
+	if err != nil {
+		return nil, err
 	}
+	resp := &v1.GetProjectsByUserActivityResponse{}
+	resp.Projects, err = a.projectWires(ctx, list)
 	return resp, err
 }

@@ -51,13 +51,15 @@ func (a *API) tasksOf(ctx context.Context, c *call, req *v1.GetCommandsRequest, 
 	return cut(list, req.Window)
 }
 
-func idsOf(list []store.Task) []string {
-	ids := make([]string, len(list))
-	for i, k := range list {
-		ids[i] = k.ID
+func idsOf[T, ID any](list []T, id func(T) ID) []ID {
+	ids := make([]ID, len(list))
+	for i, x := range list {
+		ids[i] = id(x)
 	}
 	return ids
 }
+
+func taskID(k store.Task) string { return k.ID }
 
 // started is the result of a request for a task. The task of a preview has no id.
 type started struct {

@@ -18,8 +18,8 @@ func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
 	c := launch.Cluster{Site: a.cfg.Site, Pools: a.cfg.Pools, Storage: a.cfg.CheckpointStorage, Idle: a.cfg.Idle,
 		CheckStorage: a.cfg.CheckStorage, LaunchError: a.cfg.LaunchError,
 		Slots: func(ctx context.Context, pool string) (launch.PoolSlots, error) {
-			counts, err := a.countPools(ctx)
-			n := counts[pool]
+			nodes, err := a.db.Nodes(ctx)
+			n := a.countSlots(pool, nodes)
 			return launch.PoolSlots{Nodes: n.nodes, PerNode: n.perNode, Total: n.slots}, err
 		}}
 	return launch.NewExperiments(c, a.db, code), launch.NewTasks(c, a.db, code)

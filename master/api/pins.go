@@ -18,16 +18,32 @@ func (a *API) pin(change func(ctx context.Context, user, workspace int) error) f
 	}
 }
 
-// workspaceWires are workspaces as the caller sees them, with the caller's pins.
+// workspaceWires are workspaces as the caller sees them, with the caller's pins and the counts of what
+// they contain.
 func (a *API) workspaceWires(ctx context.Context, c *call, list []store.Workspace) ([]v1.Workspace, error) {
 	pins, err := a.db.Pins(ctx, c.who.UserID)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := a.db.WorkspaceContents(ctx, idsOf(list, func(w store.Workspace) int { return w.ID }))
+	if err != nil {
+		return nil, err
+	}
 	var out []v1.Workspace
 	for _, w := range list {
-		wire := wireWorkspace(w)
+		wire := wireWorkspace(w, contents[w.ID])
 		if at, ok := pins[w.ID]; ok {
 			wire.Pinned, wire.PinnedAt = true, &at
 		}
 		out = append(out, wire)
 	}
-	return out, err
+	return out, nil
+}
+
+func (a *API) workspaceWire(ctx context.Context, c *call, w store.Workspace) (v1.Workspace, error) {
+	list, err := a.workspaceWires(ctx, c, []store.Workspace{w})
+	if err != nil {
+		return v1.Workspace{}, err
+	}
+	return list[0], nil
 }

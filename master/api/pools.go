@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -26,7 +27,29 @@ type poolCount struct {
 	brand                                      string
 }
 
-// countPools counts for all pools.
+// countSlots counts the nodes of a pool and their slots.
+func (a *API) countSlots(pool string, nodes []store.NodeRow) poolCount {
+	var n poolCount
+	for _, node := range nodes {
+		s := a.cfg.Inventory(pool, node)
+		if s == nil || node.Status != "ready" {
+			continue
+		}
+		n.nodes++
+		n.perNode = max(n.perNode, len(s.Slots))
+		for _, slot := range s.Slots {
+			if slot.Device != "" {
+				n.brand = slot.Brand
+			}
+			if s.Usable && slot.Healthy && slot.Enabled && slot.Taken == "" {
+				n.slots++
+			}
+		}
+	}
+	return n
+}
+
+// countPools counts for all pools, with the attempts that they run and that wait.
 func (a *API) countPools(ctx context.Context) (map[string]poolCount, error) {
 	nodes, err := a.db.Nodes(ctx)
 	if err != nil {
@@ -38,24 +61,7 @@ func (a *API) countPools(ctx context.Context) (map[string]poolCount, error) {
 	}
 	counts := make(map[string]poolCount, len(a.cfg.Pools))
 	for _, p := range a.cfg.Pools {
-		var n poolCount
-		for _, node := range nodes {
-			s := a.cfg.Inventory(p.Name, node)
-			if s == nil || node.Status != "ready" {
-				continue
-			}
-			n.nodes++
-			n.perNode = max(n.perNode, len(s.Slots))
-			for _, slot := range s.Slots {
-				if slot.Device != "" {
-					n.brand = slot.Brand
-				}
-				if s.Usable && slot.Healthy && slot.Enabled && slot.Taken == "" {
-					n.slots++
-				}
-			}
-		}
-		counts[p.Name] = n
+		counts[p.Name] = a.countSlots(p.Name, nodes)
 	}
 	for _, h := range held {
 		n := counts[h.Pool]

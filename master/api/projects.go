@@ -28,17 +28,33 @@ func (a *API) registerProjects() {
 	serveOn(a, v1.AddProjectNote, a.onProject(), a.addProjectNote)
 }
 
-func wireProject(p store.Project) v1.Project {
+func wireProject(p store.Project, in store.ProjectContents) v1.Project {
 	out := v1.Project{ID: p.ID, Name: p.Name, Key: p.Key, Description: p.Description, Archived: p.Archived || p.WorkspaceArchived, Immutable: p.Immutable,
 		UserID: p.OwnerID, Username: p.Owner, WorkspaceID: p.WorkspaceID, WorkspaceName: p.WorkspaceName,
-		NumExperiments: p.Experiments, NumActiveExperiments: p.Active, NumRuns: p.Trials,
-		LastExperimentStartedAt: p.LastStartedAt, State: deletionState(p.Deleting, p.DeleteError), ErrorMessage: p.DeleteError}
+		NumExperiments: in.Experiments, NumActiveExperiments: in.Active, NumRuns: in.Trials,
+		LastExperimentStartedAt: in.LastStartedAt, State: deletionState(p.Deleting, p.DeleteError), ErrorMessage: p.DeleteError}
 	_ = v1.Unmarshal(p.Notes, &out.Notes) // valid: putProjectNotes has written it
 	return out
 }
 
+// projectWires are projects with the counts of what they contain.
+func (a *API) projectWires(ctx context.Context, list []store.Project) ([]v1.Project, error) {
+	contents, err := a.db.ProjectContents(ctx, idsOf(list, func(p store.Project) int { return p.ID }))
+	var out []v1.Project
+	for _, p := range list {
+		out = append(out, wireProject(p, contents[p.ID]))
+	}
+	return out, err
+}
+
+func (a *API) projectWire(ctx context.Context, p store.Project) (v1.Project, error) {
+	contents, err := a.db.ProjectContents(ctx, []int{p.ID})
+	return wireProject(p, contents[p.ID]), err
+}
+
 func (a *API) project(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.GetProjectResponse, error) {
-	return &v1.GetProjectResponse{Project: wireProject(p)}, nil
+	wire, err := a.projectWire(ctx, p)
+	return &v1.GetProjectResponse{Project: wire}, err
 }
 
 func (a *API) listProjects(ctx context.Context, c *call, in store.Workspace, req *v1.GetWorkspaceProjectsRequest) (*v1.GetWorkspaceProjectsResponse, error) {
@@ -62,10 +78,8 @@ func (a *API) listProjects(ctx context.Context, c *call, in store.Workspace, req
 	}
 	p.EndIndex = p.StartIndex + len(list)
 	resp := &v1.GetWorkspaceProjectsResponse{Pagination: p}
-	for _, x := range list {
-		resp.Projects = append(resp.Projects, wireProject(x))
-	}
-	return resp, nil
+	resp.Projects, err = a.projectWires(ctx, list)
+	return resp, err
 }
 
 var projectKey = regexp.MustCompile(`^[A-Z0-9]{1,5}$`)
@@ -103,7 +117,7 @@ func (a *API) createProject(ctx context.Context, c *call, w store.Workspace, req
 	if err != nil {
 		return nil, err
 	}
-	return &v1.PostProjectResponse{Project: wireProject(p)}, nil
+	return &v1.PostProjectResponse{Project: wireProject(p, store.ProjectContents{})}, nil
 }
 
 // createKeyed creates a project. If it has no key, it tries keys until one is free: the
@@ -163,7 +177,8 @@ func (a *API) patchProject(ctx context.Context, c *call, p store.Project, req *v
 	if err != nil {
 		return nil, err
 	}
-	return &v1.PatchProjectResponse{Project: wireProject(p)}, nil
+	wire, err := a.projectWire(ctx, p)
+	return &v1.PatchProjectResponse{Project: wire}, err
 }
 
 // checkUnarchived rejects changes of archived projects.
@@ -215,7 +230,7 @@ func storedNotes(notes []v1.Note) ([]byte, error) {
 }
 
 func (a *API) addProjectNote(ctx context.Context, c *call, p store.Project, req *v1.Note) (*v1.AddProjectNoteResponse, error) {
-	notes := append(wireProject(p).Notes, *req)
+	notes := append(wireProject(p, store.ProjectContents{}).Notes, *req)
 	b, err := storedNotes(notes)
 	if err != nil {
 		return nil, err

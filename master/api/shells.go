@@ -20,7 +20,7 @@ func (a *API) registerShells() {
 
 // wireShells adds public keys to shells, and private keys on request.
 func (a *API) wireShells(ctx context.Context, list []store.Task, private bool) ([]v1.Shell, error) {
-	keys, err := a.db.ShellKeys(ctx, idsOf(list))
+	keys, err := a.db.ShellKeys(ctx, idsOf(list, taskID))
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (a *API) registerTensorboards() {
 }
 
 func (a *API) wireTensorboards(ctx context.Context, list []store.Task) ([]v1.Tensorboard, error) {
-	shown, err := a.db.Tensorboards(ctx, idsOf(list))
+	shown, err := a.db.Tensorboards(ctx, idsOf(list, taskID))
 	if err != nil {
 		return nil, err
 	}

@@ -25,9 +25,9 @@ func (a *API) registerWorkspaces() {
 	serveOn(a, v1.CreateProject, a.onWorkspace(), a.createProject)
 }
 
-func wireWorkspace(w store.Workspace) v1.Workspace {
+func wireWorkspace(w store.Workspace, in store.WorkspaceContents) v1.Workspace {
 	out := v1.Workspace{ID: w.ID, Name: w.Name, Archived: w.Archived, Immutable: w.Immutable, UserID: w.OwnerID,
-		Username: w.Owner, NumProjects: w.Projects, NumExperiments: w.Experiments, State: deletionState(w.Deleting, w.DeleteError), ErrorMessage: w.DeleteError}
+		Username: w.Owner, NumProjects: in.Projects, NumExperiments: in.Experiments, State: deletionState(w.Deleting, w.DeleteError), ErrorMessage: w.DeleteError}
 	var s store.WorkspaceSettings
 	if json.Unmarshal(w.Settings, &s) == nil {
 		out.DefaultComputePool, out.DefaultAuxPool = s.DefaultComputePool, s.DefaultAuxPool
@@ -96,11 +96,8 @@ func (a *API) listWorkspaces(ctx context.Context, c *call, req *v1.GetWorkspaces
 }
 
 func (a *API) workspace(ctx context.Context, c *call, w store.Workspace, _ *v1.None) (*v1.GetWorkspaceResponse, error) {
-	list, err := a.workspaceWires(ctx, c, []store.Workspace{w})
-	if err != nil {
-		return nil, err
-	}
-	return &v1.GetWorkspaceResponse{Workspace: list[0]}, nil
+	wire, err := a.workspaceWire(ctx, c, w)
+	return &v1.GetWorkspaceResponse{Workspace: wire}, err
 }
 
 // workspaceSettings checks the settings in a request, and omits those that are not set.
@@ -175,7 +172,7 @@ func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspac
 	if a.db.UsesRoles() { // who creates a workspace is its WorkspaceAdmin
 		a.auth.forget(c.who.UserID)
 	}
-	return &v1.PostWorkspaceResponse{Workspace: wireWorkspace(w)}, nil
+	return &v1.PostWorkspaceResponse{Workspace: wireWorkspace(w, store.WorkspaceContents{})}, nil
 }
 
 func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, req *v1.PatchWorkspace) (*v1.PatchWorkspaceResponse, error) {
@@ -209,7 +206,8 @@ func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, re
 	if w, err = a.db.Workspace(ctx, w.ID); err != nil {
 		return nil, err
 	}
-	return &v1.PatchWorkspaceResponse{Workspace: wireWorkspace(w)}, nil
+	wire, err := a.workspaceWire(ctx, c, w)
+	return &v1.PatchWorkspaceResponse{Workspace: wire}, err
 }
 
 func (a *API) archiveWorkspace(archived bool) func(context.Context, *call, store.Workspace, *v1.None) (*v1.Empty, error) {

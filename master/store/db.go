@@ -44,6 +44,7 @@ type DB struct {
 	dsn    string
 	within time.Duration // timeout of a call without a deadline; 0 in a transaction, which has a deadline
 	memory budget.Budget // for the searches of all experiments
+	sums   *memorySums   // of that memory
 	roles  bool          // roles decide what users may do
 }
 
@@ -93,7 +94,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	if opts.Within == 0 {
 		opts.Within = callTimeout
 	}
-	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within, memory: opts.Memory, roles: opts.Roles}, nil
+	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within, memory: opts.Memory, sums: &memorySums{}, roles: opts.Roles}, nil
 }
 
 func setDefault(m map[string]string, k, v string) {
@@ -155,7 +156,7 @@ func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error)
 	var err error
 	for range maxRetries {
 		err = pgx.BeginTxFunc(ctx, db.pool, opts, func(tx pgx.Tx) error {
-			return fn(&DB{querier: tx, dsn: db.dsn, memory: db.memory, roles: db.roles})
+			return fn(&DB{querier: tx, dsn: db.dsn, memory: db.memory, sums: db.sums, roles: db.roles})
 		})
 		if !retriable(err) {
 			break

@@ -65,20 +65,21 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 			n.Labels = []string{}
 		}
 		owner := trial.Owner{WarmStart: n.WarmStart}
+		var only *int // the only trial of an experiment is its best from the beginning, as in Determined
 		err = asFault(tx.QueryRow(ctx, `
 			INSERT INTO experiments (owner_id, project_id, parent_id, config, original_config, context_hash, seed, name, description,
 				labels, desired, pool, slots_per_trial, max_slots, weight, priority, template, template_source, warm_start, creation_key, session_epoch,
-				unmanaged, external_id, memory)
+				unmanaged, external_id, memory, best_trial_id)
 			VALUES (@owner, @project, @parent, @config, @original, @context, @seed, @name, @description,
 				@labels, @desired, @pool, @slots, @max_slots, @weight, @priority, @template, @template_source, @warm_start, @key, @epoch,
-				@unmanaged, @external, @memory)
+				@unmanaged, @external, @memory, CASE WHEN @run AND @config::jsonb #>> '{searcher,name}' = 'single' THEN `+nextTrial+` END)
 			ON CONFLICT (owner_id, creation_key) WHERE creation_key IS NOT NULL DO NOTHING
-			RETURNING id, job_id::text`,
+			RETURNING id, job_id::text, best_trial_id`,
 			pgx.NamedArgs{"owner": n.OwnerID, "project": n.ProjectID, "parent": n.ParentID, "config": string(n.Config),
 				"original": n.OriginalConfig, "context": n.Context, "seed": n.Seed, "name": n.Name, "description": n.Description,
 				"labels": n.Labels, "desired": desired, "pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots,
 				"weight": n.Weight, "priority": n.Priority, "template": n.Template.Name, "template_source": n.Template.Source, "warm_start": n.WarmStart,
-				"key": n.CreationKey, "epoch": n.SessionEpoch, "unmanaged": n.Unmanaged, "external": n.ExternalID, "memory": n.Memory}).Scan(&owner.ID, &owner.JobID))
+				"key": n.CreationKey, "epoch": n.SessionEpoch, "unmanaged": n.Unmanaged, "external": n.ExternalID, "memory": n.Memory, "run": n.Search != nil}).Scan(&owner.ID, &owner.JobID, &only))
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
 			id, err = scalar[int](ctx, tx, `SELECT id FROM experiments WHERE owner_id = $1 AND creation_key = $2`, n.OwnerID, *n.CreationKey)
 			return err
@@ -97,27 +98,25 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 				return err
 			}
 		}
-		if _, err = tx.exec(ctx, `INSERT INTO search_counters (experiment_id) VALUES ($1)`, id); err != nil {
-			return err
-		}
-		return tx.firstTrials(ctx, owner, n)
+		return tx.firstTrials(ctx, owner, n, only)
 	})
 	return id, err
 }
 
-// firstTrials inserts the first trials of an experiment, so that clients find them as soon
-// as the request is answered, even if the experiment is paused.
-func (db *DB) firstTrials(ctx context.Context, owner trial.Owner, n NewExperiment) error {
-	if n.Search == nil {
-		return nil
-	}
-	rows, err := trial.First(owner, n.Search, !n.Active)
-	if err != nil {
-		return err
-	}
+// firstTrials inserts the counter and the first trials of an experiment, so that clients find them as
+// soon as the request is answered, even if the experiment is paused.
+func (db *DB) firstTrials(ctx context.Context, owner trial.Owner, n NewExperiment, only *int) error {
 	s := &statements{}
-	for _, t := range rows {
-		queueNewTrial(s, t)
+	s.queue(`INSERT INTO search_counters (experiment_id) VALUES ($1)`, owner.ID)
+	if n.Search != nil {
+		rows, err := trial.First(owner, n.Search, !n.Active)
+		if err != nil {
+			return err
+		}
+		for _, t := range rows {
+			t.ID = only
+			queueNewTrial(s, t)
+		}
 	}
 	return s.send(ctx, db)
 }

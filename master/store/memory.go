@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/detent-ml/detent/master/budget"
 )
@@ -21,15 +23,72 @@ func (db *DB) admit(ctx context.Context, owner, except int, more int64) error {
 	if db.memory.Bytes <= 0 || more <= 0 {
 		return nil
 	}
-	var u budget.Use
-	err := asFault(db.QueryRow(ctx, `
-		SELECT coalesce(sum(memory) FILTER (WHERE owner_id = $1), 0)::bigint, coalesce(sum(memory), 0)::bigint,
-			count(DISTINCT owner_id) + CASE WHEN bool_or(owner_id = $1) THEN 0 ELSE 1 END
-		FROM experiments WHERE `+holding+` AND id <> $2`, owner, except).Scan(&u.Owner, &u.All, &u.Owners))
+	if db.sums.admit(db.memory, owner, more) {
+		return nil
+	}
+	type sum struct {
+		Owner int   `db:"owner_id"`
+		Bytes int64 `db:"bytes"`
+	}
+	at := time.Now()
+	list, err := rows[sum](ctx, db, `SELECT owner_id, sum(memory)::bigint AS bytes FROM experiments WHERE `+holding+` AND id <> $1 GROUP BY owner_id`, except)
 	if err != nil {
 		return err
 	}
-	return db.memory.Admit(u, more)
+	owners := make(map[int]int64, len(list)+1)
+	for _, s := range list {
+		owners[s.Owner] = s.Bytes
+	}
+	return db.sums.replace(db.memory, owners, at, owner, more)
+}
+
+// memorySums are the bytes of each owner, as the database had them a moment ago, with what this
+// master has admitted since. To add them up takes some 10 ms at 10,000 experiments, too long for
+// each request. What they admit may exceed the budget by what other masters admit in that moment;
+// a request is only rejected after the database was read.
+type memorySums struct {
+	mu     sync.Mutex
+	at     time.Time
+	owners map[int]int64
+}
+
+// sumsAge is how long the sums are used.
+const sumsAge = time.Second
+
+// admit reports whether the sums have room for more bytes of an owner, and then includes them.
+func (s *memorySums) admit(b budget.Budget, owner int, more int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.at) > sumsAge || b.Admit(useOf(s.owners, owner), more) != nil {
+		return false
+	}
+	s.owners[owner] += more
+	return true
+}
+
+// replace stores sums that were read from the database, and admits more bytes of an owner or returns
+// an error.
+func (s *memorySums) replace(b budget.Budget, owners map[int]int64, at time.Time, owner int, more int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at, s.owners = at, owners
+	if err := b.Admit(useOf(owners, owner), more); err != nil {
+		return err
+	}
+	s.owners[owner] += more
+	return nil
+}
+
+// useOf is the use of all owners when one of them needs more.
+func useOf(owners map[int]int64, owner int) budget.Use {
+	u := budget.Use{Owner: owners[owner], Owners: len(owners)}
+	if _, there := owners[owner]; !there {
+		u.Owners++
+	}
+	for _, bytes := range owners {
+		u.All += bytes
+	}
+	return u
 }
 
 // grow increases an experiment's memory, if the budget has room.

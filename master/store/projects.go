@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,36 +12,27 @@ import (
 
 // A Project holds experiments.
 type Project struct {
-	ID                int        `db:"id"`
-	WorkspaceID       int        `db:"workspace_id"`
-	WorkspaceName     string     `db:"workspace_name"`
-	WorkspaceArchived bool       `db:"workspace_archived"`
-	Name              string     `db:"name"`
-	Key               string     `db:"key"`
-	Description       string     `db:"description"`
-	OwnerID           int        `db:"user_id"`
-	Owner             string     `db:"username"`
-	Archived          bool       `db:"archived"`
-	Immutable         bool       `db:"immutable"`
-	Deleting          bool       `db:"deleting"`
-	DeleteError       string     `db:"delete_error"`
-	Notes             []byte     `db:"notes"` // JSON list of {name, contents}
-	Experiments       int        `db:"experiments"`
-	Active            int        `db:"active"`
-	Trials            int        `db:"trials"`
-	LastStartedAt     *time.Time `db:"last_started_at"`
+	ID                int    `db:"id"`
+	WorkspaceID       int    `db:"workspace_id"`
+	WorkspaceName     string `db:"workspace_name"`
+	WorkspaceArchived bool   `db:"workspace_archived"`
+	Name              string `db:"name"`
+	Key               string `db:"key"`
+	Description       string `db:"description"`
+	OwnerID           int    `db:"user_id"`
+	Owner             string `db:"username"`
+	Archived          bool   `db:"archived"`
+	Immutable         bool   `db:"immutable"`
+	Deleting          bool   `db:"deleting"`
+	DeleteError       string `db:"delete_error"`
+	Notes             []byte `db:"notes"` // JSON list of {name, contents}
 }
 
 const fromProjects = ` FROM projects p JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = p.user_id`
 
 const projectSelect = `
 	SELECT p.id, p.workspace_id, w.name AS workspace_name, w.archived AS workspace_archived, p.name, p.key, p.description,
-		p.user_id, u.username, p.archived, p.immutable, p.deleting_at IS NOT NULL AS deleting, p.delete_error, p.notes, x.experiments, x.active, x.last_started_at,
-		(SELECT count(*) FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE e.project_id = p.id) AS trials
-	` + fromProjects + `
-	CROSS JOIN LATERAL (SELECT count(*) AS experiments, count(*) FILTER (WHERE e.state NOT IN
-			('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED')) AS active, max(e.started_at) AS last_started_at
-		FROM experiments e WHERE e.project_id = p.id) x`
+		p.user_id, u.username, p.archived, p.immutable, p.deleting_at IS NOT NULL AS deleting, p.delete_error, p.notes` + fromProjects
 
 // ProjectFilter chooses projects of a workspace, or of all (0: all).
 type ProjectFilter struct {

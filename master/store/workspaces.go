@@ -19,8 +19,6 @@ type Workspace struct {
 	Deleting    bool   `db:"deleting"`
 	DeleteError string `db:"delete_error"`
 	Settings    []byte `db:"settings"` // JSON, see WorkspaceSettings
-	Projects    int    `db:"projects"`
-	Experiments int    `db:"experiments"`
 }
 
 // WorkspaceSettings has the defaults of a workspace for its experiments' configurations.
@@ -34,10 +32,7 @@ type WorkspaceSettings struct {
 const fromWorkspaces = ` FROM workspaces w JOIN users u ON u.id = w.user_id`
 
 const workspaceSelect = `
-	SELECT w.id, w.name, w.user_id, u.username, w.archived, w.immutable, w.deleting_at IS NOT NULL AS deleting, w.delete_error, w.settings,
-		(SELECT count(*) FROM projects p WHERE p.workspace_id = w.id) AS projects,
-		(SELECT count(*) FROM experiments e JOIN projects p ON p.id = e.project_id WHERE p.workspace_id = w.id) AS experiments
-	` + fromWorkspaces
+	SELECT w.id, w.name, w.user_id, u.username, w.archived, w.immutable, w.deleting_at IS NOT NULL AS deleting, w.delete_error, w.settings` + fromWorkspaces
 
 // WorkspaceFilter chooses workspaces. Determined's clients look a workspace up by its name and
 // expect at most one, so a part of the name does not match.

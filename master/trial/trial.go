@@ -31,6 +31,7 @@ type Owner struct {
 
 // A Row is a trial with its task.
 type Row struct {
+	ID           *int // nil: the database numbers it
 	ExperimentID int
 	Number       int
 	TaskID       string
