@@ -225,9 +225,10 @@ func (db *DB) Experiments(ctx context.Context, in auth.Scope, f ExperimentFilter
 	return db.experimentsOfPage(ctx, ids)
 }
 
-// hasLabels is SQL for the experiments that have all these labels. The index has only the beginnings of labels.
+// hasLabels is SQL for the experiments that have all these labels, of which there is at least one. The
+// index has only the beginnings of labels, and only the experiments that have some.
 func hasLabels(labels string) string {
-	return "(label_keys(e.labels) @> label_keys(" + labels + ") AND e.labels @> " + labels + ")"
+	return "(e.labels <> '{}' AND label_keys(e.labels) @> label_keys(" + labels + ") AND e.labels @> " + labels + ")"
 }
 
 // textsOf is SQL for the bytes of an experiment's name, description and labels.

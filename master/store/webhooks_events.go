@@ -51,7 +51,7 @@ const putDeliveries = `INSERT INTO webhook_deliveries (webhook_id, event_id, eve
 var fireStateChange = `
 	WITH v AS MATERIALIZED (
 		SELECT gen_random_uuid() AS event_id, e.state, p.workspace_id, ` + hooksOf + ` AS hooks, ` + experimentOf + ` AS experiment
-		FROM ` + experimentJoins + ` WHERE e.id = $1 AND e.state = $2),
+		FROM ` + experimentJoins + ` WHERE e.id = $1 AND e.state = $2 AND EXISTS (SELECT FROM webhooks)),
 	m AS (SELECT w.id AS webhook, v.event_id, ` + isFull + ` AS is_full, jsonb_build_object('event_type', 'EXPERIMENT_STATE_CHANGE',
 			'timestamp', extract(epoch FROM now())::bigint, 'condition', jsonb_build_object('state', v.state), 'experiment', v.experiment) AS event
 		FROM v, webhooks w WHERE ` + receives + ` AND EXISTS (SELECT FROM webhook_triggers t
