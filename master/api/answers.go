@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 
+	"github.com/gofiber/fiber/v2"
+
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/spool"
@@ -18,19 +20,36 @@ const (
 	maxReadingPerUser = 3         // of those, for one user and the user's tasks
 	maxInMemory       = 256 << 10 // bytes of an answer; a larger one is on disk until its client has read it
 	maxUnread         = 1 << 30   // bytes of answers on disk; spool limits the part of each user
+	maxRead           = 16 << 20  // bytes of the rows that are read for one answer
+	maxAnswer         = 64 << 20  // bytes of an answer
+	maxStreams        = 64        // streams of metrics at once
+	maxStreamsPerUser = 8         // of those, for one user and the user's tasks
 )
 
-// reading waits until an answer may be read and encoded. Answers that wait for events, and those
-// of callers who are not signed in, do not wait: they are small.
-func (a *API) reading(ctx context.Context, c *call, r *route) (release func(), err error) {
-	if r.Verb != auth.View || r.Waits || r.Access == v1.Public {
-		return func() {}, nil
+// reading waits until an answer may be read and encoded, until which its object is not loaded
+// either. Requests that change something do not wait, and neither do answers that wait for events, and those
+// of callers who are not signed in: they are small.
+func (a *API) reading(c *call, r *route) error {
+	get := r.Method == fiber.MethodGet || r.Method == fiber.MethodHead
+	if c.turn != nil || r.Verb != auth.View || !get && !r.List || r.Waits || r.Access == v1.Public {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
+	defer cancel()
 	turn, err := a.receiver.answers.take(ctx, a.ownerOf(c.Ctx), 1)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "this master reads as many answers as it can at once; try again")
+		return fault.Wrap(fault.Unavailable, err, "this master reads as many answers as it can at once; try again")
 	}
-	return turn.release, nil
+	c.turn = turn
+	return nil
+}
+
+// endReading ends the call's turn, if it has one. A handler that waits for another limit calls it
+// first, because those who hold what it waits for may wait for a turn.
+func (c *call) endReading() {
+	if c.turn != nil {
+		c.turn.release()
+	}
 }
 
 // answer sends a message. It stores a large one on disk, so that clients that read slowly do
@@ -40,14 +59,22 @@ func (a *API) answer(c *call, message any) error {
 	if err != nil {
 		return err
 	}
-	if len(b) <= maxInMemory {
+	return a.sendBytes(c, b)
+}
+
+// sendBytes is answer for what is encoded already.
+func (a *API) sendBytes(c *call, b []byte) error {
+	switch {
+	case len(b) <= maxInMemory:
 		return c.Send(b)
+	case len(b) > maxAnswer:
+		return fault.New(fault.TooLarge, "the answer has %s, and the limit is %s; ask for fewer at once (limit)", sizeText(len(b)), sizeText(maxAnswer))
 	}
 	body, err := a.onDisk(a.ownerOf(c.Ctx), b)
 	if err != nil {
 		return err
 	}
-	a.sendFrom(c.Ctx, body, len(b))
+	a.sendFrom(c.Ctx, a.newSharedReader(c, func() { _ = body.Close() }, body), len(b)) // Close only fails to remove a file
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -119,5 +120,150 @@ func TestTurnsOfAnswers(t *testing.T) {
 	held[0].release()
 	if code := <-waits; code != 200 {
 		t.Errorf("the answer after its turn: %d", code)
+	}
+}
+
+// The master closes the connection of a client that stops reading an answer or a stream, and so gets the space back.
+func TestAnswersEndWithoutReaders(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Receiving.Stall = 300 * time.Millisecond })
+	who := r.user("determined")
+	path := r.longList()
+	r.unread(who, path)
+	eventually(t, func() bool { return r.api.receiver.unread.Used() == 0 })
+	if a := who.get(path); a.code != 200 {
+		t.Errorf("after that: %d", a.code)
+	}
+
+	trial, task := r.trial(who.create(yaml()), 0)
+	r.history(trial, task)
+	r.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at) SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('"', 250000)), now()
+		FROM generate_series(1000, 1060) AS n`, trial)
+	stream := fmt.Sprintf("/api/v1/trials/metrics/training_metrics?trialIds=%d", trial)
+	for range maxStreamsPerUser {
+		r.unread(who, stream)
+	}
+	if a := who.get(stream); a.code != 200 || len(a.body) < 30_000_000 {
+		t.Errorf("the stream of a client that reads has %d bytes: %d", len(a.body), a.code)
+	}
+}
+
+// requests counts the requests of an owner that hold shares or wait for them.
+func (s *shares) requests(owner string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if own := s.owners[owner]; own != nil {
+		return own.users
+	}
+	return 0
+}
+
+// Who waits for another limit keeps no turn, and what changes something needs none.
+func TestTurnsAreShort(t *testing.T) {
+	r := newRig(t)
+	who, other := r.user("determined"), r.user("admin")
+	id := who.create(yaml())
+	var held []*share
+	for i := range maxLists {
+		turn, err := r.api.receiver.lists.take(t.Context(), fmt.Sprint(i), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, turn)
+	}
+	trees := make(chan int)
+	for range maxReadingPerUser {
+		go func() { trees <- who.get(fmt.Sprintf("/api/v1/experiments/%d/file_tree", id)).code }()
+	}
+	eventually(t, func() bool { return r.api.receiver.lists.requests("user determined") == maxReadingPerUser })
+	who.get("/api/v1/experiments").ok()
+	for _, turn := range held {
+		turn.release()
+	}
+	for range maxReadingPerUser {
+		if code := <-trees; code != 200 {
+			t.Errorf("a tree: %d", code)
+		}
+	}
+
+	for range maxReadingPerUser {
+		if _, err := r.api.receiver.answers.take(t.Context(), "user admin", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other.post("/api/v1/projects/1/experiments/kill", fmt.Sprintf(`{"projectId": 1, "experimentIds": [%d]}`, id)).ok()
+}
+
+// An answer is limited by what its rows contain, and a list of trials shows small values only.
+func TestAnswersOfLongValues(t *testing.T) {
+	r := newRig(t)
+	who := r.user("determined")
+	experiment := who.create(yaml())
+	trial, task := r.trial(experiment, 0)
+	r.history(trial, task)
+	long := "jsonb_build_object('text', repeat('x', 6000000))"
+	r.exec(`UPDATE metrics SET avg = avg || `+long+` WHERE trial_id = $1 AND grp = 'validation'`, trial)
+	r.exec(`UPDATE checkpoints SET metadata = `+long+` WHERE trial_id = $1`, trial)
+	if a := who.get(fmt.Sprintf("/api/v1/trials/%d/workloads", trial)); a.code != 413 || !strings.Contains(string(a.body), "limit") {
+		t.Errorf("workloads of 30 MB: %d %.200s", a.code, a.body)
+	}
+	if a := who.get(fmt.Sprintf("/api/v1/trials/%d/workloads?limit=1&filter=FILTER_OPTION_VALIDATION", trial)).ok(); len(a.body) < 6_000_000 {
+		t.Errorf("one workload has %d bytes", len(a.body))
+	}
+	if one := who.get(fmt.Sprintf("/api/v1/trials/%d", trial)).ok(); len(one.body) > 1_000_000 || at(t, one.tree(), "trial.bestValidation.totalBatches") == 0.0 {
+		t.Errorf("a trial has %d bytes: %.500s", len(one.body), one.body)
+	}
+	second := who.create(yaml())
+	other, otherTask := r.trial(second, 0)
+	r.history(other, otherTask)
+	both := who.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&trialIds=%d&metricNames=loss&metricIds=validation.loss", trial, other))
+	if both.code != 200 || len(both.body) > 1_000_000 {
+		t.Errorf("the curves of two trials: %d, %d bytes", both.code, len(both.body))
+	}
+}
+
+// Indenting does not make an answer thousands of times as long.
+func TestPrettyAnswersOfDeepValues(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"a":[1,2,{"b":"c,[{\\","d":null}],"e":{"f":[true]}}`:                                 true,
+		strings.Repeat("[", 300) + strings.Repeat("0,", 5000) + "0" + strings.Repeat("]", 300): false,
+	} {
+		var b bytes.Buffer
+		if err := json.Indent(&b, []byte(text), "", "  "); err != nil {
+			t.Fatal(err)
+		}
+		size := indentedSize([]byte(text))
+		if size < b.Len() || size > b.Len()+2*len(text) {
+			t.Errorf("the size of %.40s is estimated as %d, and is %d", text, size, b.Len())
+		}
+		if pretty := size <= maxPretty*len(text); pretty != want {
+			t.Errorf("%.40s is indented: %t", text, pretty)
+		}
+	}
+}
+
+// An object that changes while a body arrives is read after that.
+func TestAnObjectIsReadAfterTheBody(t *testing.T) {
+	r := newRig(t)
+	who := r.user("determined")
+	id := who.create(yaml())
+	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body := `{"name": "changed"` + strings.Repeat(" ", 40_000) + "}"
+	if _, err := fmt.Fprintf(conn, "PATCH /api/v1/experiments/%d HTTP/1.1\r\nHost: 127.0.0.1\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s", id, who.header, who.token, len(body), body[:20_000]); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		return r.text(`SELECT count(*)::text FROM audit WHERE method = 'PATCH' AND ended_at IS NULL`) == "1"
+	})
+	r.exec(`DELETE FROM experiments WHERE id = $1`, id)
+	if _, err := conn.Write([]byte(body[20_000:])); err != nil {
+		t.Fatal(err)
+	}
+	head := make([]byte, 12)
+	if _, err := io.ReadFull(conn, head); err != nil || string(head) != "HTTP/1.1 404" {
+		t.Errorf("%q %v", head, err)
 	}
 }

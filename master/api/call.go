@@ -21,6 +21,7 @@ type call struct {
 	scope   auth.Scope           // the objects on which the caller may perform the endpoint's verb; lists contain only these
 	allowed func(auth.Who) error // checks whether a caller may call the route
 	files   *submission          // the files in the body; nil: none
+	turn    *share               // of the answers that are read at once; nil: it needs none
 }
 
 // may fails unless the caller may perform the verb on the object.
@@ -92,12 +93,41 @@ func (c *call) encode(message any) ([]byte, error) {
 	}
 	if c.Context().QueryArgs().Has("pretty") {
 		var buf bytes.Buffer
-		if json.Indent(&buf, b, "", "  ") == nil {
+		if indentedSize(b) <= maxPretty*len(b) && json.Indent(&buf, b, "", "  ") == nil {
 			b = buf.Bytes()
 		}
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return b, nil
+}
+
+// maxPretty is how many times as long as an answer its indented form may be. Lists within lists within
+// lists would become thousands of times as long; such an answer stays as it is.
+const maxPretty = 8
+
+// indentedSize is about the size of JSON that json.Indent writes with two spaces.
+func indentedSize(b []byte) int {
+	size, depth, text := len(b), 0, false
+	for i := 0; i < len(b); i++ {
+		switch ch := b[i]; {
+		case text && ch == '\\':
+			i++
+		case ch == '"':
+			text = !text
+		case text:
+		case ch == '{' || ch == '[':
+			depth++
+			size += 1 + 2*depth
+		case ch == '}' || ch == ']':
+			depth--
+			size += 1 + 2*depth
+		case ch == ',':
+			size += 1 + 2*depth
+		case ch == ':':
+			size++
+		}
+	}
+	return size
 }
 
 func snakeCase(s string) string {

@@ -29,6 +29,7 @@ func (a *API) fileTree(ctx context.Context, c *call, e store.Experiment, _ *v1.N
 	if err != nil {
 		return nil, err
 	}
+	c.endReading()                                                  // else two users could keep all turns from everybody: they wait here, and for memory
 	listing, err := a.receiver.lists.take(ctx, a.ownerOf(c.Ctx), 1) // the tree of many files is large
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the master lists code for too many requests now; try again")

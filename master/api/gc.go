@@ -248,6 +248,9 @@ func (a *API) removeEvents(ctx context.Context, c *call, e store.Experiment, _ *
 // compares all of them with each other.
 const maxJudged = 250_000
 
+// judgedBytes is about what the database returns for one of them.
+const judgedBytes = 400
+
 // previewGC returns which checkpoints a policy would remove, a page at a time.
 func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, req *v1.PreviewGCRequest) (*v1.PreviewGCResponse, error) {
 	if req.Offset < 0 {
@@ -260,7 +263,7 @@ func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, req *v
 	if n > maxJudged {
 		return nil, fault.New(fault.Invalid, "experiment %d has %d checkpoints; the preview of a removal is limited to %d checkpoints", e.ID, n, maxJudged)
 	}
-	s, err := a.db.ExperimentFiles(ctx, e.ID)
+	s, err := a.db.ExperimentFiles(store.LimitReads(ctx, maxJudged*judgedBytes), e.ID)
 	if err != nil {
 		return nil, err
 	}

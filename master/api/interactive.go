@@ -44,11 +44,17 @@ func (a *API) tasksOf(ctx context.Context, c *call, req *v1.GetCommandsRequest, 
 		"SORT_BY_START_TIME": "start_time", "SORT_BY_WORKSPACE_ID": "workspace"}); err != nil {
 		return nil, v1.Pagination{}, err
 	}
-	list, err := a.db.Tasks(ctx, c.scope, f)
+	total, err := a.db.CountTasks(ctx, c.scope, f)
 	if err != nil {
 		return nil, v1.Pagination{}, err
 	}
-	return cut(list, req.Window)
+	p, err := place(req.Window, total)
+	if err != nil {
+		return nil, p, err
+	}
+	list, err := a.db.Tasks(ctx, c.scope, f, p.StartIndex, p.EndIndex-p.StartIndex)
+	p.EndIndex = p.StartIndex + len(list)
+	return list, p, err
 }
 
 func idsOf[T, ID any](list []T, id func(T) ID) []ID {

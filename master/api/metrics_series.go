@@ -41,17 +41,19 @@ func (a *API) timeSeries(ctx context.Context, c *call, req *v1.GetTimeSeriesRequ
 	if len(ids) > maxTrials {
 		return nil, fault.New(fault.Invalid, "trialIds: %d trials; %d are allowed", len(ids), maxTrials)
 	}
+	list := make([]store.Trial, len(ids))
+	for i, id := range ids {
+		if list[i], err = a.visibleTrial(ctx, c, id); err != nil {
+			return nil, err
+		}
+	}
+	trials, err := a.wireTrials(ctx, list)
+	if err != nil {
+		return nil, err
+	}
 	resp := &v1.CompareTrialsResponse{}
-	for _, id := range ids {
-		t, err := a.visibleTrial(ctx, c, id)
-		if err != nil {
-			return nil, err
-		}
-		trials, err := a.wireTrials(ctx, []store.Trial{t})
-		if err != nil {
-			return nil, err
-		}
-		one := v1.ComparableTrial{Trial: trials[0]}
+	for i, id := range ids {
+		one := v1.ComparableTrial{Trial: trials[i]}
 		wanted := groups
 		if len(wanted) == 0 {
 			if wanted, err = a.allSeries(ctx, id); err != nil {

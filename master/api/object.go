@@ -26,6 +26,8 @@ type object[T any] struct {
 	// refusal is the error for a caller who sees the thing and may not do verb; nil for auth's own
 	// error.
 	refusal func(c *call, verb auth.Verb, it T) error
+	// large: it has texts of any length that users have written, so it is not kept while a body arrives.
+	large bool
 }
 
 // allow fails unless the caller may do verb with the thing.
@@ -45,7 +47,7 @@ func ownerOrAdmin(who auth.Who, ownerID int) bool {
 
 // numbered makes an object that the path names by a number.
 func numbered[T any](param string, find func(ctx context.Context, id int) (T, error), of func(T) auth.Object) object[T] {
-	return object[T]{of: of, load: func(ctx context.Context, c *call) (it T, err error) {
+	return object[T]{of: of, large: true, load: func(ctx context.Context, c *call) (it T, err error) {
 		id, err := c.id(param)
 		if err != nil {
 			return it, err
@@ -164,7 +166,7 @@ func ofCheckpointOwner(k store.CheckpointOwner) auth.Object {
 }
 
 func (a *API) onCheckpoint() object[store.Checkpoint] {
-	return object[store.Checkpoint]{of: ofCheckpoint, load: func(ctx context.Context, c *call) (store.Checkpoint, error) {
+	return object[store.Checkpoint]{of: ofCheckpoint, large: true, load: func(ctx context.Context, c *call) (store.Checkpoint, error) {
 		return a.checkpointOf(ctx, c.Params("uuid"))
 	}}
 }
@@ -187,14 +189,14 @@ func ofTask(kind auth.Kind) func(store.Task) auth.Object {
 
 // onTask loads a task of any kind.
 func (a *API) onTask() object[store.Task] {
-	return object[store.Task]{of: ofTask(v1.KindTask), load: func(ctx context.Context, c *call) (store.Task, error) {
+	return object[store.Task]{of: ofTask(v1.KindTask), large: true, load: func(ctx context.Context, c *call) (store.Task, error) {
 		return a.db.Task(ctx, c.Params("id"))
 	}}
 }
 
 // onTaskOf loads a command, a notebook, a shell or a TensorBoard.
 func (a *API) onTaskOf(of launch.Kind) object[store.Task] {
-	return object[store.Task]{of: ofTask(auth.Kind(of.Noun)), load: func(ctx context.Context, c *call) (store.Task, error) {
+	return object[store.Task]{of: ofTask(auth.Kind(of.Noun)), large: true, load: func(ctx context.Context, c *call) (store.Task, error) {
 		k, err := a.db.Task(ctx, c.Params("id"))
 		if err == nil && k.Type != of.Type || fault.Is(err, fault.NotFound) {
 			err = fault.New(fault.NotFound, "%s %s not found", of.Noun, fault.Clip(c.Params("id")))
@@ -304,6 +306,7 @@ func ofTemplate(t store.Template) auth.Object {
 
 func (a *API) onTemplate() object[store.Template] {
 	return object[store.Template]{
+		large: true,
 		load: func(ctx context.Context, c *call) (store.Template, error) {
 			return a.db.Template(ctx, c.Params("name"))
 		},
@@ -347,7 +350,7 @@ func ofModel(m store.Model) auth.Object {
 }
 
 func (a *API) onModel() object[store.Model] {
-	return object[store.Model]{of: ofModel, load: func(ctx context.Context, c *call) (store.Model, error) {
+	return object[store.Model]{of: ofModel, large: true, load: func(ctx context.Context, c *call) (store.Model, error) {
 		return a.seenModel(ctx, c)
 	}}
 }

@@ -51,6 +51,7 @@ type receiver struct {
 	anonymous *shares       // bodies of callers who are not signed in, while they are decoded
 	packs     *shares       // code that is being packed
 	answers   *shares       // answers that are being read and encoded
+	series    *shares       // metrics that are being streamed
 	unread    *spool.Folder // answers that clients have not read yet
 	lists     *shares       // code that is being listed
 	reads     *shares       // code that is being sent
@@ -59,7 +60,7 @@ type receiver struct {
 
 func newReceiver(cfg Receiving) *receiver {
 	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: newShares(bodyMemory, bodyMemoryPerUser), anonymous: newShares(maxAnonymous, maxAnonymousPerAddress),
-		packs: newShares(maxPacks, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser), answers: newShares(maxReading, maxReadingPerUser)}
+		packs: newShares(maxPacks, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser), answers: newShares(maxReading, maxReadingPerUser), series: newShares(maxStreams, maxStreamsPerUser)}
 	if r.spool == nil {
 		r.spool = spool.New(os.TempDir(), maxSpool)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -49,10 +50,21 @@ func serve[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.
 // serveOn adds an endpoint whose path names an object: fn receives the object after auth has
 // allowed the endpoint's verb on it.
 func serveOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn func(ctx context.Context, c *call, it T, req *Req) (*Resp, error)) {
-	addOn(a, e.Line(), on, func(r *route, c *call, it T) error {
+	addOn(a, e.Line(), true, on, func(r *route, c *call, it T) error {
+		if on.large && r.Req != nil { // a client that sends its body slowly must not hold the object in memory
+			return respond(a, r, c, func(ctx context.Context, c *call, req *Req) (*Resp, error) {
+				it, err := on.load(ctx, c)
+				if err == nil {
+					err = on.allow(c, r.Verb, it)
+				}
+				if err != nil {
+					return nil, err
+				}
+				return fn(ctx, c, it, req)
+			})
+		}
 		return respond(a, r, c, func(ctx context.Context, c *call, req *Req) (*Resp, error) { return fn(ctx, c, it, req) })
 	})
-	a.routes[len(a.routes)-1].message = true
 }
 
 // rawQuery is raw for an endpoint with parameters.
@@ -87,19 +99,25 @@ func raw[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Co
 
 // rawOn is serveOn for such an endpoint.
 func rawOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn func(ctx context.Context, c *call, it T) error) {
-	addOn(a, e.Line(), on, func(_ *route, c *call, it T) error { return fn(c.UserContext(), c, it) })
+	addOn(a, e.Line(), false, on, func(_ *route, c *call, it T) error { return fn(c.UserContext(), c, it) })
 }
 
 // addOn adds a route whose path names an object; fn receives the object that the caller may use.
-func addOn[T any](a *API, line v1.Line, on object[T], fn func(r *route, c *call, it T) error) {
+func addOn[T any](a *API, line v1.Line, message bool, on object[T], fn func(r *route, c *call, it T) error) {
 	r := newRoute(line)
-	r.loads = true
+	r.loads, r.message = true, message
 	r.check = func(c *call) error {
 		_, err := allowed(a, &r, c, on)
 		return err
 	}
 	r.handler = func(fc *fiber.Ctx) error {
 		c := a.callOf(fc, &r)
+		if r.message && r.Req == nil {
+			if err := a.reading(c, &r); err != nil {
+				return err
+			}
+			defer c.endReading()
+		}
 		it, err := allowed(a, &r, c, on)
 		if err != nil {
 			return err
@@ -177,11 +195,13 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 		ctx, done = a.openAnswers.follow(ctx, c)
 		defer done()
 	}
-	release, err := a.reading(ctx, c, r)
-	if err != nil {
+	if err := a.reading(c, r); err != nil {
 		return err
 	}
-	defer release()
+	defer c.endReading()
+	if c.turn != nil {
+		ctx = store.LimitReads(ctx, maxRead)
+	}
 	resp, err := fn(ctx, c, &req)
 	if why := refused(ctx); why != nil {
 		return why

@@ -36,7 +36,7 @@ func (a *API) searchTrials(ctx context.Context, c *call, e store.ExperimentHead,
 		return nil, fault.New(fault.Invalid, "metric: expected a name of 1 to %d bytes", maxMetric)
 	}
 	resp := &v1.GetSearchTrialsResponse{Time: time.Now()}
-	list, err := a.db.SearchTrials(ctx, f)
+	list, full, err := a.db.SearchTrials(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (a *API) searchTrials(ctx context.Context, c *call, e store.ExperimentHead,
 	if err != nil {
 		return nil, err
 	}
-	if len(list) > 0 && (whole < len(list) || len(list) == f.Limit) {
+	if len(list) > 0 && (whole < len(list) || full || len(list) == f.Limit) {
 		resp.Next = list[whole-1].ID
 	}
 	for _, t := range list[:whole] {

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"runtime/debug"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -17,9 +19,14 @@ import (
 // line break are in one chunk, because clients read lines and would otherwise see each record
 // only with the next one.
 type records struct {
-	w   *bufio.Writer
-	buf []byte
+	w     *bufio.Writer
+	conn  net.Conn
+	stall time.Duration // how long the client may stop reading; 0: as long as it likes, as somebody does who reads a log with less
+	buf   []byte
 }
+
+// streamPiece is how much of a stream is written with one deadline, in bytes.
+const streamPiece = 16 << 10
 
 // add writes a record that is sent with the next flush.
 func (r *records) add(message any) error {
@@ -29,12 +36,32 @@ func (r *records) add(message any) error {
 		return err
 	}
 	r.buf = append(r.buf, '}', '\n')
-	_, err = r.w.Write(r.buf)
+	for rest := r.buf; len(rest) > 0 && err == nil; {
+		n := min(len(rest), streamPiece)
+		if err = r.extend(); err == nil {
+			_, err = r.w.Write(rest[:n])
+		}
+		rest = rest[n:]
+	}
 	return err
 }
 
-// flush sends the added records. It fails if the client has disconnected.
-func (r *records) flush() error { return r.w.Flush() }
+// flush sends the added records. It fails if the client has disconnected, or has not read anything for
+// too long.
+func (r *records) flush() error {
+	if err := r.extend(); err != nil {
+		return err
+	}
+	return r.w.Flush()
+}
+
+// extend lets the client take its time for the next piece.
+func (r *records) extend() error {
+	if r.stall == 0 {
+		return nil
+	}
+	return r.conn.SetWriteDeadline(time.Now().Add(r.stall))
+}
 
 // stream sends records. fn runs after the handler, until it returns, the client disconnects, or
 // the server stops; its error, if it is for the client, becomes the last line.
@@ -43,11 +70,12 @@ func (a *API) stream(c *call, fn func(ctx context.Context, r *records) error) er
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("X-Accel-Buffering", "no")
 	c.Context().Response.ImmediateHeaderFlush = true
-	path := c.Path()
+	path, conn := c.Path(), c.Context().Conn()
 	ctx, done := a.openAnswers.follow(a.stopping, c)
 	a.streamTo(c, func(w *bufio.Writer) {
 		defer done()
-		err := a.caught("a stream panicked", path, func() error { return fn(ctx, &records{w: w}) })
+		defer func() { _ = conn.SetWriteDeadline(time.Time{}) }() // the next response on this connection has its own deadline
+		err := a.caught("a stream panicked", path, func() error { return fn(ctx, &records{w: w, conn: conn}) })
 		if why := refused(ctx); why != nil {
 			err = why
 		} else if err == nil || ctx.Err() != nil {

@@ -21,8 +21,14 @@ func (a *API) registerTrials() {
 	serveOn(a, v1.ListTaskAttempts, a.onTask(), a.taskAttempts)
 }
 
+const (
+	maxValues = 8 << 20 // bytes of the validations and checkpoints of all trials of an answer
+	minValue  = 1 << 10 // bytes that one of them may have in any case
+)
+
 // wireTrials adds totals of metrics and checkpoints to trials, with one query of each kind for
-// all trials.
+// all trials. Validations and checkpoints that are far larger than usual have no metrics, files and metadata here;
+// clients get those from the trial's workloads and the checkpoint itself.
 func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, error) {
 	ids := make([]int, len(list))
 	for i, t := range list {
@@ -41,11 +47,12 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 			best[id] = *s.Best
 		}
 	}
-	latestRows, err := a.db.ValidationsAt(ctx, latest)
+	most := max(maxValues/(3*max(len(list), 1)), minValue)
+	latestRows, err := a.db.ValidationsAt(ctx, latest, most)
 	if err != nil {
 		return nil, err
 	}
-	bestRows, err := a.db.ValidationsAt(ctx, best)
+	bestRows, err := a.db.ValidationsAt(ctx, best, most)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +60,7 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 	if err != nil {
 		return nil, err
 	}
-	checkpoints, err := a.db.BestCheckpoints(ctx, ids)
+	checkpoints, err := a.db.BestCheckpoints(ctx, ids, most)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (a *API) registerUnmanaged() {
 
 // onTrialByExternalID loads the trial that the path names.
 func (a *API) onTrialByExternalID() object[store.Trial] {
-	return object[store.Trial]{of: ofTrial, load: func(ctx context.Context, c *call) (t store.Trial, err error) {
+	return object[store.Trial]{of: ofTrial, large: true, load: func(ctx context.Context, c *call) (t store.Trial, err error) {
 		experiment, err := c.external("experiment")
 		if err != nil {
 			return t, err

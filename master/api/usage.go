@@ -21,9 +21,9 @@ func (a *API) registerUsage() {
 	serve(a, v1.GetRawUsage, a.rawUsage)
 	serve(a, v1.GetAggregatedUsage, a.aggregatedUsage)
 	serve(a, v1.ListDiskUse, a.listDiskUse)
-	rawQuery(a, v1.GetRawUsageCSV, a.rawUsageCSV)
-	rawQuery(a, v1.GetAggregatedUsageCSV, a.aggregatedUsageCSV)
-	rawQuery(a, v1.GetAllocationsCSV, a.allocationsCSV)
+	serveCSV(a, v1.GetRawUsageCSV, a.rawUsageCSV)
+	serveCSV(a, v1.GetAggregatedUsageCSV, a.aggregatedUsageCSV)
+	serveCSV(a, v1.GetAllocationsCSV, a.allocationsCSV)
 }
 
 const (
@@ -144,8 +144,23 @@ func usageBy(e *v1.ResourceAllocationAggregatedEntry) map[string]map[string]floa
 		store.UsageWorkspace: e.ByWorkspace, store.UsageProject: e.ByProject, store.UsageTask: e.ByTaskType, store.UsageModel: e.ByGPUModel}
 }
 
-// sendCSV sends a table; its first line has the names of the columns.
-func (c *call) sendCSV(lines [][]string) error {
+// serveCSV adds an endpoint that answers with a table; its first line has the names of the columns.
+func serveCSV[Req any](a *API, e v1.Endpoint[Req, v1.None], fn func(ctx context.Context, c *call, req *Req) ([][]string, error)) {
+	r := newRoute(e.Line())
+	rawQuery(a, e, func(ctx context.Context, c *call, req *Req) error {
+		if err := a.reading(c, &r); err != nil {
+			return err
+		}
+		defer c.endReading()
+		lines, err := fn(store.LimitReads(ctx, maxRead), c, req)
+		if err != nil {
+			return err
+		}
+		return a.sendCSV(c, lines)
+	})
+}
+
+func (a *API) sendCSV(c *call, lines [][]string) error {
 	for _, line := range lines {
 		for i, cell := range line {
 			line[i] = quote.Cell(cell)
@@ -156,7 +171,7 @@ func (c *call) sendCSV(lines [][]string) error {
 		return err
 	}
 	c.Set("Content-Type", "text/csv")
-	return c.Send(b.Bytes())
+	return a.sendBytes(c, b.Bytes())
 }
 
 // seconds formats a number of seconds or hours as Determined does.
@@ -181,37 +196,37 @@ func csvID(id *int) string {
 	return strconv.Itoa(*id)
 }
 
-func (a *API) rawUsageCSV(ctx context.Context, c *call, req *v1.GetUsageRequest) error {
+func (a *API) rawUsageCSV(ctx context.Context, c *call, req *v1.GetUsageRequest) ([][]string, error) {
 	list, err := a.usages(ctx, c, req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lines := [][]string{{"experiment_id", "kind", "username", "labels", "slots", "start_time", "end_time", "seconds"}}
 	for _, u := range list {
 		lines = append(lines, []string{csvID(u.ExperimentID), strings.ToLower(u.TaskType), u.Username, strings.Join(u.Labels, ","), strconv.Itoa(u.Slots),
 			csvTime(&u.StartedAt), csvTime(u.EndedAt), fmt.Sprintf("%f", u.Seconds)})
 	}
-	return c.sendCSV(lines)
+	return lines, nil
 }
 
 // allocationsCSV leaves imagepulling_time empty: the time for images is not recorded.
-func (a *API) allocationsCSV(ctx context.Context, c *call, req *v1.GetUsageRequest) error {
+func (a *API) allocationsCSV(ctx context.Context, c *call, req *v1.GetUsageRequest) ([][]string, error) {
 	list, err := a.usages(ctx, c, req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lines := [][]string{{"allocation_id", "task_type", "username", "workspace_name", "experiment_id", "slots", "start_time", "end_time", "imagepulling_time", "slot_hours", "resource_pool"}}
 	for _, u := range list {
 		lines = append(lines, []string{u.AllocationID, u.TaskType, u.Username, u.Workspace, csvID(u.ExperimentID), strconv.Itoa(u.Slots),
 			csvTime(&u.StartedAt), csvTime(u.EndedAt), "", seconds(float64(u.Slots) * u.Seconds / 3600), u.Pool})
 	}
-	return c.sendCSV(lines)
+	return lines, nil
 }
 
-func (a *API) aggregatedUsageCSV(ctx context.Context, c *call, req *v1.GetAggregatedUsageRequest) error {
+func (a *API) aggregatedUsageCSV(ctx context.Context, c *call, req *v1.GetAggregatedUsageRequest) ([][]string, error) {
 	sums, err := a.aggregatedUsage(ctx, c, req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lines := [][]string{{"aggregation_type", "aggregation_key", "date", "seconds"}}
 	for _, e := range sums.ResourceEntries {
@@ -223,5 +238,5 @@ func (a *API) aggregatedUsageCSV(ctx context.Context, c *call, req *v1.GetAggreg
 		}
 		lines = append(lines, []string{store.UsageTotal, store.UsageTotal, e.PeriodStart, fmt.Sprintf("%f", e.Seconds)})
 	}
-	return c.sendCSV(lines)
+	return lines, nil
 }

@@ -141,7 +141,7 @@ func CompleteCommand(raw RawCommand, defaults CommandDefaults) (CommandConfig, e
 	under.Resources.Devices = t.Devices
 	raw = MergeCommand(raw, under)
 	c := CommandConfig(raw)
-	if !Says(&raw, "description") {
+	if !IsSet(&raw, "description") {
 		if defaults.Description == "" {
 			return CommandConfig{}, errors.New("the task has no description and none was generated")
 		}

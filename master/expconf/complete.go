@@ -26,7 +26,7 @@ func Complete(raw Raw, cluster ClusterDefaults) (Config, error) {
 	raw.CheckpointStorage = merge(raw.CheckpointStorage, cluster.CheckpointStorage)
 	c := Config(raw)
 	switch {
-	case Says(&raw, "name"):
+	case IsSet(&raw, "name"):
 	case raw.Description != nil:
 		c.Name = *raw.Description
 	case cluster.Name == "":
@@ -34,7 +34,7 @@ func Complete(raw Raw, cluster ClusterDefaults) (Config, error) {
 	default:
 		c.Name = "Experiment (" + cluster.Name + ")"
 	}
-	if !Says(&raw.Reproducibility, "experiment_seed") {
+	if !IsSet(&raw.Reproducibility, "experiment_seed") {
 		c.Reproducibility.ExperimentSeed = cluster.Seed & 0x7fffffff
 	}
 	fill(valueOf(&c))

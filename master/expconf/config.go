@@ -98,7 +98,7 @@ func ParseConfigJSON(src []byte) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	if !Says(&raw, "name") || !Says(&raw.Reproducibility, "experiment_seed") {
+	if !IsSet(&raw, "name") || !IsSet(&raw.Reproducibility, "experiment_seed") {
 		return Config{}, errors.New("not a complete experiment configuration: name or experiment_seed is missing")
 	}
 	c, err := Complete(raw, ClusterDefaults{})

@@ -176,7 +176,7 @@ func TestPlainScalars(t *testing.T) {
 func TestBooleansOfOldDocuments(t *testing.T) {
 	for text, want := range map[string]bool{"yes": true, "on": true, "No": false, "OFF": false, "TRUE": true} {
 		raw, _, err := Parse("", []byte("debug: "+text))
-		if err != nil || !Says(&raw, "debug") || raw.Debug != want {
+		if err != nil || !IsSet(&raw, "debug") || raw.Debug != want {
 			t.Errorf("%s: %v, %v", text, raw.Debug, err)
 		}
 	}

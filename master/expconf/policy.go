@@ -106,7 +106,7 @@ func CheckPolicy(p Policy[Raw]) error {
 	k := &checker{pos: p.Invariant.pos}
 	const decides = "cannot be set by a policy: it decides which policies apply"
 	for _, field := range []string{"project", "workspace", "unmanaged"} {
-		if Says(&p.Invariant, field) {
+		if IsSet(&p.Invariant, field) {
 			k.fail(field, decides, "")
 		}
 	}

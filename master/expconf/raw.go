@@ -7,19 +7,19 @@ import (
 )
 
 // Raw is one experiment document as the user wrote it. Fields that the document does not set
-// are zero; Says distinguishes them from a zero in the document. A Raw is immutable; Merge and
+// are zero; IsSet distinguishes them from a zero in the document. A Raw is immutable; Merge and
 // Complete share its parts.
 type Raw Config
 
-// Says reports whether a section of a Raw, or the Raw itself, sets a field. The section is a
+// IsSet reports whether a section of a Raw, or the Raw itself, sets a field. The section is a
 // pointer; the field is its name in documents.
-func Says(section any, field string) bool {
+func IsSet(section any, field string) bool {
 	f, in := fieldOf(section, field)
 	return f.said(in)
 }
 
-// Say marks a field as set, which matters if its value is zero.
-func Say(section any, field string) {
+// MarkSet marks a field as set, which matters if its value is zero.
+func MarkSet(section any, field string) {
 	f, in := fieldOf(section, field)
 	f.say(in)
 }

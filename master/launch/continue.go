@@ -181,9 +181,9 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 func keepContinued(rules []rule[expconf.Raw], over expconf.Raw, cfg *expconf.Config, of *pool.Pool) ([]string, error) {
 	limits, r := limitsOf(rules), &cfg.Resources
 	asked := func(field string) bool {
-		said := expconf.Says(&over.Resources, field)
+		said := expconf.IsSet(&over.Resources, field)
 		for _, rule := range rules {
-			said = said || expconf.Says(&rule.Invariant.Resources, field)
+			said = said || expconf.IsSet(&rule.Invariant.Resources, field)
 		}
 		return said
 	}
@@ -220,7 +220,7 @@ func checkedOverride(override string) (expconf.Raw, expconf.Warnings, error) {
 		return over, nil, WrongConfig(err)
 	}
 	for _, what := range []string{"project", "workspace"} {
-		if expconf.Says(&over, what) {
+		if expconf.IsSet(&over, what) {
 			return over, nil, fault.New(fault.Invalid, "'%s' in override config cannot be specified, use `det experiment move` first if you want to change the %s", what, what)
 		}
 	}

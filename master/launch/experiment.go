@@ -208,7 +208,7 @@ func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.R
 		return err
 	}
 	slots := 1
-	if expconf.Says(&raw.Resources, "slots_per_trial") {
+	if expconf.IsSet(&raw.Resources, "slots_per_trial") {
 		slots = raw.Resources.SlotsPerTrial
 	}
 	of, err := l.cluster.poolFor(raw.Resources.ResourcePool, slots, settings)

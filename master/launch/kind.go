@@ -84,9 +84,9 @@ func (t IdleTimeouts) of(taskType string) (time.Duration, bool) {
 // shape sets the defaults of a kind in a document, and returns warnings for fields that have no
 // effect for the kind.
 func (of Kind) shape(raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawCommand, []string) {
-	if !expconf.Says(&raw.Resources, "slots") {
+	if !expconf.IsSet(&raw.Resources, "slots") {
 		raw.Resources.Slots = of.slots
-		expconf.Say(&raw.Resources, "slots")
+		expconf.MarkSet(&raw.Resources, "slots")
 	}
 	var remarks []string
 	if !of.program && len(raw.Entrypoint) > 0 {
@@ -96,7 +96,7 @@ func (of Kind) shape(raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawComm
 	if of.Type != task.Tensorboard && len(raw.TensorboardArgs) > 0 {
 		remarks = append(remarks, "tensorboard_args: have no effect on a "+of.Noun)
 	}
-	if of.Type != task.Notebook && expconf.Says(&raw, "notebook_idle_type") {
+	if of.Type != task.Notebook && expconf.IsSet(&raw, "notebook_idle_type") {
 		remarks = append(remarks, "notebook_idle_type: has no effect on a "+of.Noun)
 	}
 	if of.program && raw.IdleTimeout != nil {

@@ -90,7 +90,7 @@ func (c *Cluster) experimentCould(rules []rule[expconf.Raw]) error {
 	if err != nil {
 		return err
 	}
-	if !expconf.Says(&raw.Resources, "slots_per_trial") {
+	if !expconf.IsSet(&raw.Resources, "slots_per_trial") {
 		cfg.Resources.SlotsPerTrial = 0 // the least that a user may ask for
 	}
 	return c.couldIn(cfg.Resources.ResourcePool, func(in *pool.Pool) error {
@@ -113,7 +113,7 @@ func (c *Cluster) taskCould(rules []rule[expconf.RawCommand]) error {
 	if err != nil {
 		return err
 	}
-	if !expconf.Says(&raw.Resources, "slots") {
+	if !expconf.IsSet(&raw.Resources, "slots") {
 		cfg.Resources.Slots = 0
 	}
 	return c.couldIn(cfg.Resources.ResourcePool, func(in *pool.Pool) error {
@@ -174,13 +174,13 @@ func (l *Experiments) Guard(ctx context.Context, ws store.Workspace, workload st
 		rules, err := taskRules(ctx, l.db, ws)
 		return guardOf(rules, func(r expconf.RawCommand) Change {
 			x := r.Resources
-			return Change{x.Priority, x.MaxSlots, given(expconf.Says(&x, "weight"), x.Weight), given(x.ResourcePool != "", x.ResourcePool)}
+			return Change{x.Priority, x.MaxSlots, given(expconf.IsSet(&x, "weight"), x.Weight), given(x.ResourcePool != "", x.ResourcePool)}
 		}), err
 	}
 	rules, err := experimentRules(ctx, l.db, ws)
 	return guardOf(rules, func(r expconf.Raw) Change {
 		x := r.Resources
-		return Change{x.Priority, x.MaxSlots, given(expconf.Says(&x, "weight"), x.Weight), given(x.ResourcePool != "", x.ResourcePool)}
+		return Change{x.Priority, x.MaxSlots, given(expconf.IsSet(&x, "weight"), x.Weight), given(x.ResourcePool != "", x.ResourcePool)}
 	}), err
 }
 

@@ -237,7 +237,7 @@ func rows[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, err
 	if err != nil {
 		return nil, asFault(err)
 	}
-	list, err := pgx.CollectRows(r, pgx.RowToStructByName[T])
+	list, err := pgx.CollectRows(limited(ctx, r), pgx.RowToStructByName[T])
 	return list, asFault(err)
 }
 

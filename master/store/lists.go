@@ -117,6 +117,44 @@ func (c *conditions) where() string {
 	return " WHERE " + strings.Join(c.list, " AND ")
 }
 
+// A listed is something that clients list page by page.
+type listed struct {
+	table string // with its alias
+	joins string // of what its filters and its orders use
+	key   string // a unique column
+	is    string // its type
+	size  string // SQL for the bytes of a row's texts, which are of any length
+	rows  string // SELECT of whole rows, without WHERE
+	sorts sorts
+}
+
+// count counts the rows for which the conditions are true.
+func (l *listed) count(ctx context.Context, db *DB, c conditions) (int, error) {
+	return scalar[int](ctx, db, `SELECT count(*) FROM `+l.table+l.joins+c.where(), c.args)
+}
+
+// pageOf lists a page of the rows for which the conditions are true. It returns fewer than limit if
+// their total size exceeds that of a page, but at least one.
+func pageOf[Row any, Key int | string](ctx context.Context, db *DB, l *listed, c conditions, sort string, desc bool, offset, limit int) ([]Row, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	order, err := l.sorts.order(sort, desc, l.key)
+	if err != nil {
+		return nil, err
+	}
+	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
+	keys, err := scalars[Key](ctx, db, `SELECT `+l.key+` FROM `+l.table+l.joins+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
+	if err == nil {
+		keys, err = firstThatFit(ctx, db, keys, `SELECT chosen.place, `+l.size+` AS size
+			FROM unnest($1::`+l.is+`[]) WITH ORDINALITY AS chosen(key, place) JOIN `+l.table+` ON `+l.key+` = chosen.key`)
+	}
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	return rows[Row](ctx, db, l.rows+` WHERE `+l.key+` = ANY($1::`+l.is+`[]) ORDER BY array_position($1::`+l.is+`[], `+l.key+`)`, keys)
+}
+
 // firstThatFit returns the first ids whose sizes, by a query of place and size, fit into a page; at least one.
 func firstThatFit[ID int | string](ctx context.Context, db *DB, ids []ID, sizes string) ([]ID, error) {
 	if len(ids) == 0 {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,9 +48,16 @@ func (db *DB) admit(ctx context.Context, owner, except int, more int64) error {
 // each request. What they admit may exceed the budget by what other masters admit in that moment;
 // a request is only rejected after the database was read.
 type memorySums struct {
-	mu     sync.Mutex
-	at     time.Time
-	owners map[int]int64
+	mu       sync.Mutex
+	at       time.Time
+	owners   map[int]int64
+	admitted []admission // in the last moments; the database may not have them yet
+}
+
+type admission struct {
+	at    time.Time
+	owner int
+	bytes int64
 }
 
 // sumsAge is how long the sums are used.
@@ -62,8 +70,13 @@ func (s *memorySums) admit(b budget.Budget, owner int, more int64) bool {
 	if time.Since(s.at) > sumsAge || b.Admit(useOf(s.owners, owner), more) != nil {
 		return false
 	}
-	s.owners[owner] += more
+	s.add(owner, more)
 	return true
+}
+
+func (s *memorySums) add(owner int, more int64) {
+	s.owners[owner] += more
+	s.admitted = append(s.admitted, admission{time.Now(), owner, more})
 }
 
 // replace stores sums that were read from the database, and admits more bytes of an owner or returns
@@ -71,11 +84,17 @@ func (s *memorySums) admit(b budget.Budget, owner int, more int64) bool {
 func (s *memorySums) replace(b budget.Budget, owners map[int]int64, at time.Time, owner int, more int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.at, s.owners = at, owners
 	if err := b.Admit(useOf(owners, owner), more); err != nil {
 		return err
 	}
-	s.owners[owner] += more
+	if at.After(s.at) {
+		s.at, s.owners = at, owners
+		s.admitted = slices.DeleteFunc(s.admitted, func(x admission) bool { return at.Sub(x.at) > sumsAge })
+		for _, x := range s.admitted { // those that the database has count twice for a moment
+			s.owners[x.owner] += x.bytes
+		}
+	}
+	s.add(owner, more)
 	return nil
 }
 

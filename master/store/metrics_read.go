@@ -35,6 +35,11 @@ const metricRowColumns = `id, xid, trial_id, run_id, grp, steps, reported_at, av
 // metricsPage is the number of reports to read with one query.
 const metricsPage = 1000
 
+const (
+	firstMetricsPage = 64      // reports of the first query of a group, whose size is not known
+	metricsPageBytes = 1 << 20 // bytes of reports, after which a page ends
+)
+
 // EachMetric calls fn with the reports of trials, without archived ones, page by page: by
 // trial, then by step, or by time if the group has no steps. An empty group means all
 // groups.
@@ -74,10 +79,10 @@ func FirstMetric() MetricKey { return MetricKey{-1, -1} }
 // MetricsAfter calls fn with the reports of a trial's group after a position, page by page, and
 // returns the position of the last one.
 func (db *DB) MetricsAfter(ctx context.Context, trial int, group string, after MetricKey, fn func([]MetricRow) error) (MetricKey, error) {
-	for {
-		page, err := rows[pagedRow](ctx, db, `SELECT `+metricRowColumns+`, ord FROM metrics
+	for limit := firstMetricsPage; ; {
+		page, full, err := rowsUpTo[pagedRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+`, ord FROM metrics
 			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
-			ORDER BY ord, run_id LIMIT $5`, trial, group, after.ord, after.run, metricsPage)
+			ORDER BY ord, run_id LIMIT $5`, trial, group, after.ord, after.run, limit)
 		if err != nil {
 			return after, err
 		}
@@ -91,8 +96,13 @@ func (db *DB) MetricsAfter(ctx context.Context, trial int, group string, after M
 			}
 			after = MetricKey{page[len(page)-1].Ord, page[len(page)-1].RunID}
 		}
-		if len(page) < metricsPage {
+		switch {
+		case full:
+			limit = max(len(page), 1)
+		case len(page) < limit:
 			return after, nil
+		default:
+			limit = min(2*limit, metricsPage)
 		}
 	}
 }
@@ -115,15 +125,15 @@ func (db *DB) MetricGroups(ctx context.Context, trial int) ([]string, error) {
 }
 
 // ValidationsAt reads validations by their keys, for many trials at once.
-func (db *DB) ValidationsAt(ctx context.Context, keys map[int]ValidationKey) (map[int]MetricRow, error) {
+func (db *DB) ValidationsAt(ctx context.Context, keys map[int]ValidationKey, most int) (map[int]MetricRow, error) {
 	var trials, runs, steps []int
 	for trial, k := range keys {
 		trials, runs, steps = append(trials, trial), append(runs, k.Run), append(steps, k.Steps)
 	}
 	list, err := rows[MetricRow](ctx, db, `
-		SELECT m.id, m.xid, m.trial_id, m.run_id, m.grp, m.steps, m.reported_at, m.avg, NULL::jsonb AS batches
+		SELECT m.id, m.xid, m.trial_id, m.run_id, m.grp, m.steps, m.reported_at, CASE WHEN octet_length(m.avg::text) <= $4 THEN m.avg ELSE '{}' END AS avg, NULL::jsonb AS batches
 		FROM unnest($1::int[], $2::int[], $3::int[]) AS k(t, r, s)
-		JOIN metrics m ON m.trial_id = k.t AND m.grp = 'validation' AND m.run_id = k.r AND m.ord = k.s`, trials, runs, steps)
+		JOIN metrics m ON m.trial_id = k.t AND m.grp = 'validation' AND m.run_id = k.r AND m.ord = k.s`, trials, runs, steps, most)
 	found := make(map[int]MetricRow, len(list))
 	for _, m := range list {
 		found[m.TrialID] = m

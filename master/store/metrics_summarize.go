@@ -355,6 +355,6 @@ func scalars[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, 
 	if err != nil {
 		return nil, asFault(err)
 	}
-	list, err := pgx.CollectRows(r, pgx.RowTo[T])
+	list, err := pgx.CollectRows(limited(ctx, r), pgx.RowTo[T])
 	return list, asFault(err)
 }

@@ -32,33 +32,19 @@ type ModelVersion struct {
 const versionSelect = `SELECT v.id, v.model_id, v.version, v.checkpoint::text, v.owner_id, u.username AS owner, v.name, v.comment, v.notes, v.labels, v.metadata,
 	v.created_at, v.modified_at FROM model_versions v JOIN users u ON u.id = v.owner_id`
 
-var versionSorts = sorts{"": "v.version", "created": "v.created_at"}
+var listedVersions = listed{table: "model_versions v", key: "v.id", is: "int", rows: versionSelect,
+	size:  "octet_length(v.name) + octet_length(v.comment) + octet_length(v.notes) + octet_length(v.metadata::text)",
+	sorts: sorts{"": "v.version", "created": "v.created_at"}}
 
 // maxVersions is the maximum number of versions of one page: each is shown with the
 // configuration of its experiment.
 const maxVersions = 500
 
-// ModelVersions lists a page of the versions of a model. It returns fewer than limit if their
-// total size exceeds that of a page, but at least one.
+// ModelVersions lists a page of the versions of a model (pageOf).
 func (db *DB) ModelVersions(ctx context.Context, model int, sort string, desc bool, offset, limit int) ([]ModelVersion, error) {
-	if limit <= 0 {
-		return nil, nil
-	}
-	order, err := versionSorts.order(sort, desc, "v.version")
-	if err != nil {
-		return nil, err
-	}
-	ids, err := scalars[int](ctx, db, `SELECT v.id FROM model_versions v WHERE v.model_id = $1`+order+` LIMIT $2 OFFSET $3`,
-		model, min(limit, maxVersions), offset)
-	if err == nil {
-		ids, err = firstThatFit(ctx, db, ids, `
-			SELECT p.place, octet_length(v.name) + octet_length(v.comment) + octet_length(v.notes) + octet_length(v.metadata::text) AS size
-			FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN model_versions v ON v.id = p.id`)
-	}
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	return rows[ModelVersion](ctx, db, versionSelect+` WHERE v.id = ANY($1::int[]) ORDER BY array_position($1::int[], v.id)`, ids)
+	var c conditions
+	c.when(true, "v.model_id = @model", "model", model)
+	return pageOf[ModelVersion, int](ctx, db, &listedVersions, c, sort, desc, offset, min(limit, maxVersions))
 }
 
 // ModelVersion finds a version of a model by its number.

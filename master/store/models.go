@@ -31,9 +31,9 @@ type Model struct {
 
 const (
 	versionsOfModel = `(SELECT count(*) FROM model_versions v WHERE v.model_id = m.id)`
-	fromModels      = ` FROM models m JOIN workspaces w ON w.id = m.workspace_id JOIN users u ON u.id = m.owner_id`
+	modelJoins      = ` JOIN workspaces w ON w.id = m.workspace_id JOIN users u ON u.id = m.owner_id`
 	modelSelect     = `SELECT m.id, m.name, m.workspace_id, m.owner_id, u.username AS owner, m.description, m.notes, m.labels, m.metadata, m.archived,
-		` + versionsOfModel + ` AS versions, m.created_at, m.modified_at` + fromModels
+		` + versionsOfModel + ` AS versions, m.created_at, m.modified_at FROM models m` + modelJoins
 )
 
 // ModelFilter chooses models. Zero values choose all.
@@ -51,8 +51,10 @@ type ModelFilter struct {
 	Desc           bool
 }
 
-var modelSorts = sorts{"": "m.id", "name": "lower(m.name)", "description": "lower(m.description)", "created": "m.created_at", "modified": "m.modified_at",
-	"versions": versionsOfModel, "workspace": "lower(w.name)"}
+var listedModels = listed{table: "models m", joins: modelJoins, key: "m.id", is: "int", rows: modelSelect,
+	size: "octet_length(m.description) + octet_length(m.notes) + octet_length(m.metadata::text) + octet_length(array_to_string(m.labels, ''))",
+	sorts: sorts{"": "m.id", "name": "lower(m.name)", "description": "lower(m.description)", "created": "m.created_at", "modified": "m.modified_at",
+		"versions": versionsOfModel, "workspace": "lower(w.name)"}}
 
 func (f ModelFilter) conditions(in auth.Scope) conditions {
 	var c conditions
@@ -71,32 +73,12 @@ func (f ModelFilter) conditions(in auth.Scope) conditions {
 
 // CountModels counts the models that the filter chooses.
 func (db *DB) CountModels(ctx context.Context, in auth.Scope, f ModelFilter) (int, error) {
-	c := f.conditions(in)
-	return scalar[int](ctx, db, `SELECT count(*)`+fromModels+c.where(), c.args)
+	return listedModels.count(ctx, db, f.conditions(in))
 }
 
-// Models lists a page of the models that the filter chooses. It returns fewer than limit if
-// their total size exceeds that of a page, but at least one.
+// Models lists a page of the models that the filter chooses (pageOf).
 func (db *DB) Models(ctx context.Context, in auth.Scope, f ModelFilter, offset, limit int) ([]Model, error) {
-	if limit <= 0 {
-		return nil, nil
-	}
-	order, err := modelSorts.order(f.Sort, f.Desc, "m.id")
-	if err != nil {
-		return nil, err
-	}
-	c := f.conditions(in)
-	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
-	ids, err := scalars[int](ctx, db, `SELECT m.id`+fromModels+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
-	if err == nil {
-		ids, err = firstThatFit(ctx, db, ids, `
-			SELECT p.place, octet_length(m.description) + octet_length(m.notes) + octet_length(m.metadata::text) + octet_length(array_to_string(m.labels, '')) AS size
-			FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN models m ON m.id = p.id`)
-	}
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	return rows[Model](ctx, db, modelSelect+` WHERE m.id = ANY($1::int[]) ORDER BY array_position($1::int[], m.id)`, ids)
+	return pageOf[Model, int](ctx, db, &listedModels, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
 // ModelLabels lists the labels of models, the most used first; workspace 0 means all.

@@ -28,11 +28,12 @@ type Project struct {
 	Notes             []byte `db:"notes"` // JSON list of {name, contents}
 }
 
-const fromProjects = ` FROM projects p JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = p.user_id`
+const projectJoins = ` JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = p.user_id`
 
 const projectSelect = `
 	SELECT p.id, p.workspace_id, w.name AS workspace_name, w.archived AS workspace_archived, p.name, p.key, p.description,
-		p.user_id, u.username, p.archived, p.immutable, p.deleting_at IS NOT NULL AS deleting, p.delete_error, p.notes` + fromProjects
+		p.user_id, u.username, p.archived, p.immutable, p.deleting_at IS NOT NULL AS deleting, p.delete_error, p.notes
+	FROM projects p` + projectJoins
 
 // ProjectFilter chooses projects of a workspace, or of all (0: all).
 type ProjectFilter struct {
@@ -45,8 +46,10 @@ type ProjectFilter struct {
 	Desc        bool
 }
 
-var projectSorts = sorts{"": "p.id", "name": "lower(p.name)", "last_started": "(SELECT max(e.started_at) FROM experiments e WHERE e.project_id = p.id)",
-	"description": "lower(p.description)", "created": "p.created_at"}
+var listedProjects = listed{table: "projects p", joins: projectJoins, key: "p.id", is: "int", rows: projectSelect,
+	size: "octet_length(p.name) + octet_length(p.description) + octet_length(p.notes::text)",
+	sorts: sorts{"": "p.id", "name": "lower(p.name)", "last_started": "(SELECT max(e.started_at) FROM experiments e WHERE e.project_id = p.id)",
+		"description": "lower(p.description)", "created": "p.created_at"}}
 
 func (f ProjectFilter) conditions(in auth.Scope) conditions {
 	var c conditions
@@ -61,32 +64,12 @@ func (f ProjectFilter) conditions(in auth.Scope) conditions {
 
 // CountProjects counts the projects that the filter chooses.
 func (db *DB) CountProjects(ctx context.Context, in auth.Scope, f ProjectFilter) (int, error) {
-	c := f.conditions(in)
-	return scalar[int](ctx, db, `SELECT count(*)`+fromProjects+c.where(), c.args)
+	return listedProjects.count(ctx, db, f.conditions(in))
 }
 
-// Projects lists a page of the projects that the filter chooses. It returns fewer than limit if
-// their total size exceeds that of a page, but at least one.
+// Projects lists a page of the projects that the filter chooses (pageOf).
 func (db *DB) Projects(ctx context.Context, in auth.Scope, f ProjectFilter, offset, limit int) ([]Project, error) {
-	if limit <= 0 {
-		return nil, nil
-	}
-	order, err := projectSorts.order(f.Sort, f.Desc, "p.id")
-	if err != nil {
-		return nil, err
-	}
-	c := f.conditions(in)
-	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
-	ids, err := scalars[int](ctx, db, `SELECT p.id`+fromProjects+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
-	if err == nil {
-		ids, err = firstThatFit(ctx, db, ids, `
-			SELECT page.place, octet_length(p.name) + octet_length(p.description) + octet_length(p.notes::text) AS size
-			FROM unnest($1::int[]) WITH ORDINALITY AS page(id, place) JOIN projects p ON p.id = page.id`)
-	}
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	return rows[Project](ctx, db, projectSelect+` WHERE p.id = ANY($1::int[]) ORDER BY array_position($1::int[], p.id)`, ids)
+	return pageOf[Project, int](ctx, db, &listedProjects, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
 // Project reads a project.

@@ -29,9 +29,10 @@ type SearchTrialFilter struct {
 	Limit        int
 }
 
-// SearchTrials lists trials of an experiment by id.
-func (db *DB) SearchTrials(ctx context.Context, f SearchTrialFilter) ([]SearchTrial, error) {
-	return rows[SearchTrial](ctx, db, `
+// SearchTrials lists trials of an experiment by id. If their hyperparameters are longer than a page may be, it
+// returns the first of them, and full is true.
+func (db *DB) SearchTrials(ctx context.Context, f SearchTrialFilter) (list []SearchTrial, full bool, err error) {
+	return rowsUpTo[SearchTrial](ctx, db, maxPageBytes, `
 		SELECT t.id, `+shownTrial+` AS shown, t.hparams, t.ended_at, t.restarts, t.stop_wanted,
 			coalesce((SELECT s.total_batches FROM trial_summaries s WHERE s.trial_id = t.id), 0) AS batches
 		FROM trials t JOIN experiments e ON e.id = t.experiment_id

@@ -40,7 +40,9 @@ const taskSelect = `
 			ELSE coalesce((SELECT CASE WHEN a.state IN ('PENDING', 'ASSIGNED') THEN 'QUEUED'
 					WHEN a.state = 'RUNNING' AND a.is_waiting AND NOT a.is_ready THEN 'WAITING' ELSE a.state END
 				FROM allocations a WHERE a.task_id = k.id AND a.state <> 'TERMINATED'), 'QUEUED') END AS shown, ` + genericColumns + `
-	FROM tasks k JOIN users u ON u.id = k.owner_id`
+	FROM tasks k` + taskJoins
+
+const taskJoins = ` JOIN users u ON u.id = k.owner_id`
 
 // Task reads a task.
 func (db *DB) Task(ctx context.Context, id string) (Task, error) {
@@ -57,14 +59,11 @@ type TaskFilter struct {
 	Desc        bool
 }
 
-var taskSorts = sorts{"": "k.id", "description": "k.name", "start_time": "k.created_at", "workspace": "k.workspace_id"}
+var listedTasks = listed{table: "tasks k", joins: taskJoins, key: "k.id", is: "text", rows: taskSelect,
+	size:  "octet_length(k.name) + octet_length(k.config::text)",
+	sorts: sorts{"": "k.id", "description": "k.name", "start_time": "k.created_at", "workspace": "k.workspace_id"}}
 
-// Tasks lists the tasks that the filter chooses.
-func (db *DB) Tasks(ctx context.Context, in auth.Scope, f TaskFilter) ([]Task, error) {
-	order, err := taskSorts.order(f.Sort, f.Desc, "k.id")
-	if err != nil {
-		return nil, err
-	}
+func (f TaskFilter) conditions(in auth.Scope) conditions {
 	var c conditions
 	c.in(in, "k.workspace_id")
 	c.when(true, "k.type = @type", "type", f.Type)
@@ -72,7 +71,17 @@ func (db *DB) Tasks(ctx context.Context, in auth.Scope, f TaskFilter) ([]Task, e
 	c.when(f.WorkspaceID != 0, "k.workspace_id = @workspace", "workspace", f.WorkspaceID)
 	c.when(len(f.UserIDs) > 0, "k.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)
 	c.when(len(f.Users) > 0, "u.username = ANY(@users::text[])", "users", f.Users)
-	return rows[Task](ctx, db, taskSelect+c.where()+order, c.args)
+	return c
+}
+
+// CountTasks counts the tasks that the filter chooses.
+func (db *DB) CountTasks(ctx context.Context, in auth.Scope, f TaskFilter) (int, error) {
+	return listedTasks.count(ctx, db, f.conditions(in))
+}
+
+// Tasks lists a page of the tasks that the filter chooses (pageOf).
+func (db *DB) Tasks(ctx context.Context, in auth.Scope, f TaskFilter, offset, limit int) ([]Task, error) {
+	return pageOf[Task, string](ctx, db, &listedTasks, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
 // NewTask is a task to create that is not a trial.

@@ -28,7 +28,9 @@ type TemplateFilter struct {
 	Desc         bool
 }
 
-var templateSorts = sorts{"": "t.name", "name": "t.name"}
+var listedTemplates = listed{table: "templates t", key: "t.name", is: "text", rows: templateSelect,
+	size:  "octet_length(t.name) + octet_length(t.source) + octet_length(t.config::text)",
+	sorts: sorts{"": "t.name", "name": "t.name"}}
 
 func (f TemplateFilter) conditions(in auth.Scope) conditions {
 	var c conditions
@@ -40,32 +42,12 @@ func (f TemplateFilter) conditions(in auth.Scope) conditions {
 
 // CountTemplates counts the templates that the filter chooses.
 func (db *DB) CountTemplates(ctx context.Context, in auth.Scope, f TemplateFilter) (int, error) {
-	c := f.conditions(in)
-	return scalar[int](ctx, db, `SELECT count(*) FROM templates t`+c.where(), c.args)
+	return listedTemplates.count(ctx, db, f.conditions(in))
 }
 
-// Templates lists a page of the templates that the filter chooses. It returns fewer than limit if
-// their total size exceeds that of a page, but at least one.
+// Templates lists a page of the templates that the filter chooses (pageOf).
 func (db *DB) Templates(ctx context.Context, in auth.Scope, f TemplateFilter, offset, limit int) ([]Template, error) {
-	if limit <= 0 {
-		return nil, nil
-	}
-	order, err := templateSorts.order(f.Sort, f.Desc, "t.name")
-	if err != nil {
-		return nil, err
-	}
-	c := f.conditions(in)
-	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
-	names, err := scalars[string](ctx, db, `SELECT t.name FROM templates t`+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
-	if err == nil {
-		names, err = firstThatFit(ctx, db, names, `
-			SELECT p.place, octet_length(t.name) + octet_length(t.source) + octet_length(t.config::text) AS size
-			FROM unnest($1::text[]) WITH ORDINALITY AS p(name, place) JOIN templates t ON t.name = p.name`)
-	}
-	if err != nil || len(names) == 0 {
-		return nil, err
-	}
-	return rows[Template](ctx, db, templateSelect+` WHERE t.name = ANY($1::text[]) ORDER BY array_position($1::text[], t.name)`, names)
+	return pageOf[Template, string](ctx, db, &listedTemplates, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
 // Template reads a template.

@@ -275,7 +275,7 @@ func TestOrdersAreClosed(t *testing.T) {
 				t.Errorf("users by %s: %v", name, err)
 			}
 		}
-		for name := range projectSorts {
+		for name := range listedProjects.sorts {
 			if _, err := w.db.Projects(t.Context(), auth.Everywhere(), ProjectFilter{Sort: name, Desc: desc}, 0, maxPage); err != nil {
 				t.Errorf("projects by %s: %v", name, err)
 			}

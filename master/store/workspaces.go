@@ -29,10 +29,11 @@ type WorkspaceSettings struct {
 	AgentUser          map[string]any `json:"agent_user,omitempty"`
 }
 
-const fromWorkspaces = ` FROM workspaces w JOIN users u ON u.id = w.user_id`
+const workspaceJoins = ` JOIN users u ON u.id = w.user_id`
 
 const workspaceSelect = `
-	SELECT w.id, w.name, w.user_id, u.username, w.archived, w.immutable, w.deleting_at IS NOT NULL AS deleting, w.delete_error, w.settings` + fromWorkspaces
+	SELECT w.id, w.name, w.user_id, u.username, w.archived, w.immutable, w.deleting_at IS NOT NULL AS deleting, w.delete_error, w.settings
+	FROM workspaces w` + workspaceJoins
 
 // WorkspaceFilter chooses workspaces. Determined's clients look a workspace up by its name and
 // expect at most one, so a part of the name does not match.
@@ -49,7 +50,9 @@ type WorkspaceFilter struct {
 	Desc     bool
 }
 
-var workspaceSorts = sorts{"": "w.id", "name": "lower(w.name)"}
+var listedWorkspaces = listed{table: "workspaces w", joins: workspaceJoins, key: "w.id", is: "int", rows: workspaceSelect,
+	size:  "octet_length(w.name) + octet_length(w.settings::text)",
+	sorts: sorts{"": "w.id", "name": "lower(w.name)"}}
 
 func (f WorkspaceFilter) conditions(in auth.Scope) conditions {
 	var c conditions
@@ -66,32 +69,12 @@ func (f WorkspaceFilter) conditions(in auth.Scope) conditions {
 
 // CountWorkspaces counts the workspaces that the filter chooses.
 func (db *DB) CountWorkspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter) (int, error) {
-	c := f.conditions(in)
-	return scalar[int](ctx, db, `SELECT count(*)`+fromWorkspaces+c.where(), c.args)
+	return listedWorkspaces.count(ctx, db, f.conditions(in))
 }
 
-// Workspaces lists a page of the workspaces that the filter chooses. It returns fewer than limit if
-// their total size exceeds that of a page, but at least one.
+// Workspaces lists a page of the workspaces that the filter chooses (pageOf).
 func (db *DB) Workspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter, offset, limit int) ([]Workspace, error) {
-	if limit <= 0 {
-		return nil, nil
-	}
-	order, err := workspaceSorts.order(f.Sort, f.Desc, "w.id")
-	if err != nil {
-		return nil, err
-	}
-	c := f.conditions(in)
-	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
-	ids, err := scalars[int](ctx, db, `SELECT w.id`+fromWorkspaces+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
-	if err == nil {
-		ids, err = firstThatFit(ctx, db, ids, `
-			SELECT page.place, octet_length(w.name) + octet_length(w.settings::text) AS size
-			FROM unnest($1::int[]) WITH ORDINALITY AS page(id, place) JOIN workspaces w ON w.id = page.id`)
-	}
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	return rows[Workspace](ctx, db, workspaceSelect+` WHERE w.id = ANY($1::int[]) ORDER BY array_position($1::int[], w.id)`, ids)
+	return pageOf[Workspace, int](ctx, db, &listedWorkspaces, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
 // WorkspaceIDs returns the numbers of all workspaces.

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/budget"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+func TestLimitReads(t *testing.T) {
+	w := newWorld(t)
+	type text struct {
+		Text string `db:"text"`
+	}
+	const sql = `SELECT repeat('x', 1000) AS text FROM generate_series(1, $1::int)`
+	ctx := LimitReads(t.Context(), 10_000)
+	for range 2 {
+		if list, err := rows[text](ctx, w.db, sql, 5); err != nil || len(list) != 5 {
+			t.Fatalf("%d rows: %v", len(list), err)
+		}
+	}
+	if _, err := rows[text](ctx, w.db, sql, 1); !fault.Is(err, fault.TooLarge) {
+		t.Errorf("over the limit of all queries: %v", err)
+	}
+	if _, err := scalars[string](LimitReads(t.Context(), 10_000), w.db, sql, 11); !fault.Is(err, fault.TooLarge) {
+		t.Errorf("a column over the limit: %v", err)
+	}
+	if list, err := rows[text](t.Context(), w.db, sql, 100); err != nil || len(list) != 100 { // the connection is usable
+		t.Errorf("without a limit: %d rows, %v", len(list), err)
+	}
+	for bytes, want := range map[int]int{1: 1, 1000: 1, 1001: 2, 50_000: 7} {
+		list, full, err := rowsUpTo[text](t.Context(), w.db, bytes, sql, 7)
+		if err != nil || len(list) != want || full != (want < 7) {
+			t.Errorf("up to %d bytes: %d rows, full %t, %v", bytes, len(list), full, err)
+		}
+	}
+}
+
+// Pages of reports end after a megabyte, and together have every report once.
+func TestPagesOfLongReports(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at)
+		SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('x', CASE WHEN n BETWEEN 500 AND 520 THEN 400000 ELSE 10 END)), now()
+		FROM generate_series(1, 2500) AS n`, trial)
+	next, pages := 1, 0
+	err := w.db.EachMetric(t.Context(), []int{trial}, "training", func(page []MetricRow) error {
+		pages++
+		bytes := 0
+		for _, m := range page {
+			if *m.Steps != next {
+				t.Fatalf("report %d follows %d", *m.Steps, next-1)
+			}
+			next++
+			bytes += len(m.Metrics)
+		}
+		if bytes > metricsPageBytes+500_000 {
+			t.Errorf("a page has %d bytes", bytes)
+		}
+		return nil
+	})
+	if err != nil || next != 2501 || pages > 40 {
+		t.Errorf("%d reports in %d pages: %v", next-1, pages, err)
+	}
+}
+
+func TestMemorySums(t *testing.T) {
+	b := budget.Budget{Bytes: 1000}
+	s := &memorySums{}
+	if s.admit(b, 1, 10) {
+		t.Error("admitted before the database was read")
+	}
+	began := time.Now()
+	if err := s.replace(b, map[int]int64{}, began, 1, 100); err != nil {
+		t.Fatal(err)
+	}
+	if !s.admit(b, 1, 300) || s.admit(b, 1, 200) { // 400 of the 500 for one owner
+		t.Error("an owner gets more than its share, or less")
+	}
+	// Another request read the database before these two were committed.
+	if err := s.replace(b, map[int]int64{}, began.Add(1), 2, 100); err != nil {
+		t.Fatal(err)
+	}
+	if s.admit(b, 1, 200) {
+		t.Error("what was admitted a moment ago is forgotten")
+	}
+	if err := s.replace(b, map[int]int64{1: 450}, began, 1, 100); !fault.Is(err, fault.TooMany) {
+		t.Errorf("over the share by what the database has: %v", err)
+	}
+	if !s.admit(b, 1, 50) { // sums that are older than the present ones are not kept
+		t.Error("older sums replaced newer ones")
+	}
+}
