@@ -20,6 +20,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/secrets"
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -229,6 +230,10 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	return nil
 }
 
+// choresWait is how long a master waits before its chores begin: each opens a connection to the
+// database, and together they would delay the first answers.
+const choresWait = time.Second
+
 // background starts what runs until the last request has been answered.
 func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *sync.WaitGroup) {
 	parts.Go(func() { kept.Run(ctx) })
@@ -239,13 +244,20 @@ func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *s
 	}
 	parts.Go(func() { m.followSettings(ctx) })
 	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(ctx) })
-	parts.Go(func() { store.NewLogRetention(m.db, m.log).Run(ctx) })
-	if m.cfg.Audit.KeepDays > 0 {
-		parts.Go(func() { m.db.KeepAudit(ctx, m.cfg.Audit.KeepDays, m.log) })
+	later := func(run func(ctx context.Context)) {
+		parts.Go(func() {
+			if sleep.For(ctx, choresWait) == nil {
+				run(ctx)
+			}
+		})
 	}
-	parts.Go(func() { m.cleanUp(ctx) })
-	parts.Go(func() { m.endSilentTrials(ctx) })
-	parts.Go(func() { m.carryOutDeletions(ctx) })
+	later(store.NewLogRetention(m.db, m.log).Run)
+	if m.cfg.Audit.KeepDays > 0 {
+		later(func(ctx context.Context) { m.db.KeepAudit(ctx, m.cfg.Audit.KeepDays, m.log) })
+	}
+	later(m.cleanUp)
+	later(m.endSilentTrials)
+	later(m.carryOutDeletions)
 	if m.vault != nil {
 		parts.Go(func() { m.vault.Run(ctx) })
 	}
