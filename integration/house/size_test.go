@@ -18,7 +18,7 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              15070,
+	"cli":              15075,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      2860, // the rig of the tests among them
 	"jobspecs":         1300,
@@ -54,12 +54,12 @@ var budgets = map[string]int{
 	"master/scim":      800,
 	"master/search":    2700,
 	"master/secrets":   700,
-	"master/server":    4325, // servertest, the master of clients' tests, among them
+	"master/server":    4330, // servertest, the master of clients' tests, among them
 	"master/signin":    900,
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     14550,
+	"master/store":     14680,
 	"master/task":      1460,
 	"master/trial":     100,
 	"master/tunnel":    200,
@@ -78,7 +78,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 119_700
+const totalBudget = 119_940
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

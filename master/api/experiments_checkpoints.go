@@ -57,19 +57,13 @@ func (a *API) checkpointPage(ctx context.Context, c *call, req *v1.GetCheckpoint
 	}
 	f.TrialID = trial
 	total, err := a.db.CountListed(ctx, c.scope, f)
-	if err != nil {
-		return nil, v1.Pagination{}, err
-	}
-	page, err := place(req.Window, total)
-	if err != nil {
-		return nil, page, err
-	}
 	config, _ := shownConfig(e, c.who)
-	list, err := a.db.Checkpoints(ctx, c.scope, f, page.StartIndex, page.EndIndex-page.StartIndex, len(config))
+	list, page, err := paged(req.Window, total, err, func(from, n int) ([]store.Checkpoint, error) {
+		return a.db.Checkpoints(ctx, c.scope, f, from, n, len(config))
+	})
 	if err != nil {
 		return nil, page, err
 	}
-	page.EndIndex = page.StartIndex + len(list)
 	out := make([]v1.Checkpoint, len(list))
 	for i, k := range list {
 		out[i] = wireCheckpoint(k, config)

@@ -45,16 +45,7 @@ func (a *API) tasksOf(ctx context.Context, c *call, req *v1.GetCommandsRequest, 
 		return nil, v1.Pagination{}, err
 	}
 	total, err := a.db.CountTasks(ctx, c.scope, f)
-	if err != nil {
-		return nil, v1.Pagination{}, err
-	}
-	p, err := place(req.Window, total)
-	if err != nil {
-		return nil, p, err
-	}
-	list, err := a.db.Tasks(ctx, c.scope, f, p.StartIndex, p.EndIndex-p.StartIndex)
-	p.EndIndex = p.StartIndex + len(list)
-	return list, p, err
+	return paged(req.Window, total, err, func(from, n int) ([]store.Task, error) { return a.db.Tasks(ctx, c.scope, f, from, n) })
 }
 
 func idsOf[T, ID any](list []T, id func(T) ID) []ID {

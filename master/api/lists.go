@@ -30,6 +30,20 @@ func place(w v1.Window, total int) (v1.Pagination, error) {
 	return v1.Pagination{Offset: w.Offset, Limit: w.Limit, StartIndex: from, EndIndex: to, Total: total}, nil
 }
 
+// paged reads the part of a list that a window selects. What it reads may end earlier, where the rows are long.
+func paged[T any](w v1.Window, total int, failed error, read func(from, n int) ([]T, error)) ([]T, v1.Pagination, error) {
+	if failed != nil {
+		return nil, v1.Pagination{}, failed
+	}
+	p, err := place(w, total)
+	if err != nil {
+		return nil, p, err
+	}
+	list, err := read(p.StartIndex, p.EndIndex-p.StartIndex)
+	p.EndIndex = p.StartIndex + len(list)
+	return list, p, err
+}
+
 // cut applies place to a list in memory.
 func cut[T any](list []T, w v1.Window) ([]T, v1.Pagination, error) {
 	p, err := place(w, len(list))

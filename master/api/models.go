@@ -36,18 +36,10 @@ func (a *API) listModels(ctx context.Context, c *call, req *v1.GetModelsRequest)
 		return nil, err
 	}
 	total, err := a.db.CountModels(ctx, c.scope, f)
+	list, page, err := paged(req.Window, total, err, func(from, n int) ([]store.Model, error) { return a.db.Models(ctx, c.scope, f, from, n) })
 	if err != nil {
 		return nil, err
 	}
-	page, err := place(req.Window, total)
-	if err != nil {
-		return nil, err
-	}
-	list, err := a.db.Models(ctx, c.scope, f, page.StartIndex, page.EndIndex-page.StartIndex)
-	if err != nil {
-		return nil, err
-	}
-	page.EndIndex = page.StartIndex + len(list)
 	resp := &v1.GetModelsResponse{Pagination: page, Models: make([]v1.Model, len(list))}
 	for i, m := range list {
 		resp.Models[i] = wireModel(m)

@@ -65,18 +65,10 @@ func (a *API) listProjects(ctx context.Context, c *call, in store.Workspace, req
 		return nil, err
 	}
 	total, err := a.db.CountProjects(ctx, c.scope, f)
+	list, p, err := paged(req.Window, total, err, func(from, n int) ([]store.Project, error) { return a.db.Projects(ctx, c.scope, f, from, n) })
 	if err != nil {
 		return nil, err
 	}
-	p, err := place(req.Window, total)
-	if err != nil {
-		return nil, err
-	}
-	list, err := a.db.Projects(ctx, c.scope, f, p.StartIndex, p.EndIndex-p.StartIndex)
-	if err != nil {
-		return nil, err
-	}
-	p.EndIndex = p.StartIndex + len(list)
 	resp := &v1.GetWorkspaceProjectsResponse{Pagination: p}
 	resp.Projects, err = a.projectWires(ctx, list)
 	return resp, err

@@ -44,18 +44,10 @@ func (a *API) listTemplates(ctx context.Context, c *call, req *v1.GetTemplatesRe
 		return nil, err
 	}
 	total, err := a.db.CountTemplates(ctx, c.scope, f)
+	list, page, err := paged(req.Window, total, err, func(from, n int) ([]store.Template, error) { return a.db.Templates(ctx, c.scope, f, from, n) })
 	if err != nil {
 		return nil, err
 	}
-	page, err := place(req.Window, total)
-	if err != nil {
-		return nil, err
-	}
-	list, err := a.db.Templates(ctx, c.scope, f, page.StartIndex, page.EndIndex-page.StartIndex)
-	if err != nil {
-		return nil, err
-	}
-	page.EndIndex = page.StartIndex + len(list)
 	resp := &v1.GetTemplatesResponse{Pagination: page, Templates: make([]v1.Template, len(list))}
 	for i, t := range list {
 		if resp.Templates[i], err = wireTemplate(t, c.who); err != nil {

@@ -60,14 +60,7 @@ func (a *API) listTokens(ctx context.Context, c *call, req *v1.GetAccessTokensRe
 		return nil, err
 	}
 	total, err := a.db.CountTokens(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	p, err := place(req.Window, total)
-	if err != nil {
-		return nil, err
-	}
-	list, err := a.db.Tokens(ctx, f, p.StartIndex, p.EndIndex-p.StartIndex)
+	list, p, err := paged(req.Window, total, err, func(from, n int) ([]store.Token, error) { return a.db.Tokens(ctx, f, from, n) })
 	if err != nil {
 		return nil, err
 	}

@@ -131,18 +131,11 @@ func (a *API) listTrials(ctx context.Context, c *call, e store.ExperimentHead, r
 		return nil, err
 	}
 	total, err := a.db.CountTrials(ctx, c.scope, f)
+	list, page, err := paged(req.Window, total, err, func(from, n int) ([]store.Trial, error) { return a.db.Trials(ctx, c.scope, f, from, n) })
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetExperimentTrialsResponse{}
-	if resp.Pagination, err = place(req.Window, total); err != nil {
-		return nil, err
-	}
-	list, err := a.db.Trials(ctx, c.scope, f, resp.Pagination.StartIndex, resp.Pagination.EndIndex-resp.Pagination.StartIndex)
-	if err != nil {
-		return nil, err
-	}
-	resp.Pagination.EndIndex = resp.Pagination.StartIndex + len(list)
+	resp := &v1.GetExperimentTrialsResponse{Pagination: page}
 	resp.Trials, err = a.wireTrials(ctx, list)
 	return resp, err
 }

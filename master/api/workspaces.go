@@ -78,18 +78,10 @@ func (a *API) listWorkspaces(ctx context.Context, c *call, req *v1.GetWorkspaces
 		return nil, err
 	}
 	total, err := a.db.CountWorkspaces(ctx, c.scope, f)
+	list, p, err := paged(req.Window, total, err, func(from, n int) ([]store.Workspace, error) { return a.db.Workspaces(ctx, c.scope, f, from, n) })
 	if err != nil {
 		return nil, err
 	}
-	p, err := place(req.Window, total)
-	if err != nil {
-		return nil, err
-	}
-	list, err := a.db.Workspaces(ctx, c.scope, f, p.StartIndex, p.EndIndex-p.StartIndex)
-	if err != nil {
-		return nil, err
-	}
-	p.EndIndex = p.StartIndex + len(list)
 	resp := &v1.GetWorkspacesResponse{Pagination: p}
 	resp.Workspaces, err = a.workspaceWires(ctx, c, list)
 	return resp, err
