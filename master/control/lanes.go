@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ const (
 	// A lane reads lookahead × limit rows of the queue. More would delay the work of other
 	// users, whose rows the next read puts first.
 	lookahead = 2
-	lookEvery = time.Second // how often a lane reads the queue, because retries become due
+	lookEvery = time.Second // how often the leader looks for work that has become due, such as retries
 )
 
 // An item is a call of a lane.
@@ -63,8 +64,6 @@ func notify(c chan struct{}) {
 
 // run works until ctx ends.
 func (l *lane) run(ctx context.Context) {
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
 	for {
 		for l.pass(ctx) > 0 {
 		}
@@ -73,7 +72,29 @@ func (l *lane) run(ctx context.Context) {
 			return
 		case <-l.kick:
 		case <-l.freed:
+		}
+	}
+}
+
+// wakeLanes wakes the lanes whose work has become due, until ctx ends: one query for all of them, which is most
+// of what an idle master asks.
+func (t *term) wakeLanes(ctx context.Context) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
 		case <-look.C:
+		}
+		kinds, err := t.db.DueKinds(ctx)
+		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
+			t.log.Error("could not read the work queue", "term", t.lead.Term, "error", err)
+		}
+		for _, l := range t.lanes {
+			if slices.Contains(kinds, l.kind) {
+				notify(l.kick)
+			}
 		}
 	}
 }

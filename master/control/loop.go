@@ -116,6 +116,7 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 	defer l.stats.clear()
 	defer t.calls.wait()
 	t.async = true
+	t.calls.all.Go(func() { t.wakeLanes(ctx) })
 	for _, lane := range t.lanes {
 		t.calls.all.Go(func() { lane.run(ctx) })
 	}

@@ -60,6 +60,11 @@ func (db *DB) DueWork(ctx context.Context, kind string, busy []string, limit int
 		ORDER BY round, after, since, about LIMIT $3`, kind, append([]string{}, busy...), limit)
 }
 
+// DueKinds lists the kinds of which there is work that may be tried now.
+func (db *DB) DueKinds(ctx context.Context) ([]string, error) {
+	return scalars[string](ctx, db, `SELECT DISTINCT kind FROM work WHERE after <= now()`)
+}
+
 // WorkDone removes work from the queue.
 func (db *DB) WorkDone(ctx context.Context, kind, about string) error {
 	_, err := db.exec(ctx, `DELETE FROM work WHERE kind = $1 AND about = $2`, kind, about)
