@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime/debug"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -20,10 +21,12 @@ const (
 	maxReadingPerUser = 3         // of those, for one user and the user's tasks
 	maxInMemory       = 256 << 10 // bytes of an answer; a larger one is on disk until its client has read it
 	maxUnread         = 1 << 30   // bytes of answers on disk; spool limits the part of each user
-	maxRead           = 16 << 20  // bytes of the rows that are read for one answer
-	maxAnswer         = 64 << 20  // bytes of an answer
-	maxStreams        = 64        // streams of metrics at once
-	maxStreamsPerUser = 8         // of those, for one user and the user's tasks
+	minRead           = 16 << 20  // bytes of the rows that may be read for one answer: a part of the master's memory, from minRead
+	maxRead           = 64 << 20  // to maxRead
+	readPart          = 8
+	maxAnswer         = 64 << 20 // bytes of an answer
+	maxStreams        = 64       // streams of metrics at once
+	maxStreamsPerUser = 16       // of those, for one user and the user's tasks
 )
 
 // reading waits until an answer may be read and encoded, until which its object is not loaded
@@ -42,6 +45,11 @@ func (a *API) reading(c *call, r *route) error {
 	}
 	c.turn = turn
 	return nil
+}
+
+// readLimit is how many bytes of rows may be read for one answer.
+func readLimit() int64 {
+	return min(max(debug.SetMemoryLimit(-1)/readPart, minRead), maxRead) // -1 changes nothing
 }
 
 // endReading ends the call's turn, if it has one. A handler that waits for another limit calls it

@@ -196,6 +196,7 @@ func TestTurnsAreShort(t *testing.T) {
 // An answer is limited by what its rows contain, and a list of trials shows small values only.
 func TestAnswersOfLongValues(t *testing.T) {
 	r := newRig(t)
+	r.api.receiver.readLimit = minRead
 	who := r.user("determined")
 	experiment := who.create(yaml())
 	trial, task := r.trial(experiment, 0)
@@ -211,6 +212,13 @@ func TestAnswersOfLongValues(t *testing.T) {
 	}
 	if one := who.get(fmt.Sprintf("/api/v1/trials/%d", trial)).ok(); len(one.body) > 1_000_000 || at(t, one.tree(), "trial.bestValidation.totalBatches") == 0.0 {
 		t.Errorf("a trial has %d bytes: %.500s", len(one.body), one.body)
+	}
+	for range 3 {
+		made := who.post("/api/v1/commands", `{"config": {"entrypoint": ["true"], "description": "long"}}`).ok()
+		r.exec(`UPDATE tasks SET config = config || `+long+` WHERE id = $1`, at(t, made.tree(), "command.id"))
+	}
+	if a := who.get("/api/v1/commands").ok(); len(a.body) > 10_000 || len(a.tree()["commands"].([]any)) != 3 { // lists do not read configurations
+		t.Errorf("the list of commands has %d bytes", len(a.body))
 	}
 	second := who.create(yaml())
 	other, otherTask := r.trial(second, 0)

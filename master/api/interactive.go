@@ -44,8 +44,11 @@ func (a *API) tasksOf(ctx context.Context, c *call, req *v1.GetCommandsRequest, 
 		"SORT_BY_START_TIME": "start_time", "SORT_BY_WORKSPACE_ID": "workspace"}); err != nil {
 		return nil, v1.Pagination{}, err
 	}
-	total, err := a.db.CountTasks(ctx, c.scope, f)
-	return paged(req.Window, total, err, func(from, n int) ([]store.Task, error) { return a.db.Tasks(ctx, c.scope, f, from, n) })
+	list, err := a.db.Tasks(ctx, c.scope, f)
+	if err != nil {
+		return nil, v1.Pagination{}, err
+	}
+	return cut(list, req.Window)
 }
 
 func idsOf[T, ID any](list []T, id func(T) ID) []ID {

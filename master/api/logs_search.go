@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ func (a *API) searchLogs(ctx context.Context, c *call, req *v1.SearchLogsRequest
 			return nil, err
 		}
 	}
+	c.endReading() // who waits here for a search must not keep others from reading
 	waiting, stop := context.WithTimeout(ctx, logSearchWait)
 	defer stop()
 	turn, err := a.logSearches.take(waiting, a.ownerOf(c.Ctx), 1)
@@ -51,7 +53,7 @@ func (a *API) searchLogs(ctx context.Context, c *call, req *v1.SearchLogsRequest
 		return nil, fault.Wrap(fault.TooMany, err, "the master searches logs at most %d times at the same time for one user, and %d times in total; try again in a moment", maxLogSearchesPerUser, maxLogSearches)
 	}
 	defer turn.release()
-	out, err := a.taskIO.logs.Search(ctx, c.scope, q)
+	out, err := a.taskIO.logs.Search(store.LimitReads(ctx, math.MaxInt64), c.scope, q) // it reads piece by piece, for a limited time
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (a *API) registerMeasurements() {
 	serveOn(a, v1.ListNodeAttempts, a.onNode(), a.nodeAttempts)
 }
 
-func (a *API) measureNode(ctx context.Context, _ *call, n node, _ *v1.None) (*v1.NodeMeasurements, error) {
+func (a *API) measureNode(ctx context.Context, c *call, n node, _ *v1.None) (*v1.NodeMeasurements, error) {
 	if a.cfg.Measure == nil {
 		return nil, fault.New(fault.Unavailable, "this master does not read the measurements of nodes")
 	}
@@ -42,6 +42,7 @@ func (a *API) measureNode(ctx context.Context, _ *call, n node, _ *v1.None) (*v1
 	if list, fresh, _ := m.known.Get(n.row.ID, time.Now()); fresh {
 		return &v1.NodeMeasurements{Devices: list}, nil
 	}
+	c.endReading() // a node that hangs must not keep others from reading
 	select {
 	case m.turns <- struct{}{}:
 		defer func() { <-m.turns }()

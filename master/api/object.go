@@ -326,6 +326,7 @@ type templateOrNew struct {
 // onTemplateOrNew loads the template of a path, which may not exist yet.
 func (a *API) onTemplateOrNew() object[templateOrNew] {
 	return object[templateOrNew]{
+		large: true,
 		load: func(ctx context.Context, c *call) (templateOrNew, error) {
 			t, err := a.db.Template(ctx, c.Params("name"))
 			if fault.Is(err, fault.NotFound) {
@@ -401,6 +402,7 @@ type modelVersion struct {
 // onModelVersion loads a version of a model. It belongs to who registered it.
 func (a *API) onModelVersion() object[modelVersion] {
 	return object[modelVersion]{
+		large: true,
 		load: func(ctx context.Context, c *call) (v modelVersion, err error) {
 			if v.model, err = a.seenModel(ctx, c); err != nil {
 				return v, err

@@ -52,6 +52,7 @@ type receiver struct {
 	packs     *shares       // code that is being packed
 	answers   *shares       // answers that are being read and encoded
 	series    *shares       // metrics that are being streamed
+	readLimit int64         // bytes of rows for one answer
 	unread    *spool.Folder // answers that clients have not read yet
 	lists     *shares       // code that is being listed
 	reads     *shares       // code that is being sent
@@ -60,7 +61,7 @@ type receiver struct {
 
 func newReceiver(cfg Receiving) *receiver {
 	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: newShares(bodyMemory, bodyMemoryPerUser), anonymous: newShares(maxAnonymous, maxAnonymousPerAddress),
-		packs: newShares(maxPacks, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser), answers: newShares(maxReading, maxReadingPerUser), series: newShares(maxStreams, maxStreamsPerUser)}
+		packs: newShares(maxPacks, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser), answers: newShares(maxReading, maxReadingPerUser), series: newShares(maxStreams, maxStreamsPerUser), readLimit: readLimit()}
 	if r.spool == nil {
 		r.spool = spool.New(os.TempDir(), maxSpool)
 	}

@@ -200,7 +200,7 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 	}
 	defer c.endReading()
 	if c.turn != nil {
-		ctx = store.LimitReads(ctx, maxRead)
+		ctx = store.LimitReads(ctx, a.receiver.readLimit)
 	}
 	resp, err := fn(ctx, c, &req)
 	if why := refused(ctx); why != nil {

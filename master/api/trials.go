@@ -22,8 +22,8 @@ func (a *API) registerTrials() {
 }
 
 const (
-	maxValues = 8 << 20 // bytes of the validations and checkpoints of all trials of an answer
-	minValue  = 1 << 10 // bytes that one of them may have in any case
+	maxValues = 16 << 20 // bytes of the validations and checkpoints of all trials of an answer
+	minValue  = 4 << 10  // bytes that one of them may have in any case
 )
 
 // wireTrials adds totals of metrics and checkpoints to trials, with one query of each kind for

@@ -152,7 +152,7 @@ func serveCSV[Req any](a *API, e v1.Endpoint[Req, v1.None], fn func(ctx context.
 			return err
 		}
 		defer c.endReading()
-		lines, err := fn(store.LimitReads(ctx, maxRead), c, req)
+		lines, err := fn(store.LimitReads(ctx, a.receiver.readLimit), c, req)
 		if err != nil {
 			return err
 		}

@@ -35,10 +35,14 @@ type Job struct {
 // Scheduled reports whether any attempt of the job is placed.
 func (j Job) Scheduled() bool { return j.Placed > 0 }
 
+// maxJobsBytes limits the queue as a whole; a usual job has some 400 bytes.
+const maxJobsBytes = 64 << 20
+
 // Jobs lists the jobs with live attempts: first the placed ones, then the queue in the
 // scheduler's order. An empty pool means all pools. Ahead also counts jobs outside of the
 // scope.
 func (db *DB) Jobs(ctx context.Context, in auth.Scope, pool string) ([]Job, error) {
+	ctx = LimitReads(ctx, maxJobsBytes) // every page of the queue needs all of it
 	return rows[Job](ctx, db, `
 		WITH live AS (
 			SELECT k.job_id, min(k.type) AS type, min(k.experiment_id) FILTER (WHERE k.type = 'TRIAL') AS experiment_id, min(k.id) AS task_id, min(a.pool) AS pool,

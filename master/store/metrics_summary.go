@@ -86,7 +86,7 @@ func (s *TrialSummary) fold(run int, group string, steps *int, values map[string
 func (m *MetricSummary) add(v any) {
 	f, kind := kindOf(v)
 	m.Count++
-	m.Last = v
+	m.Last = lastOf(v)
 	if m.Type == "" {
 		m.Type = kind
 	}
@@ -104,6 +104,24 @@ func (m *MetricSummary) add(v any) {
 	if math.IsNaN(m.Max) || f > m.Max {
 		m.Max = f
 	}
+}
+
+// maxLast is the maximum size of a last value that is no number; lists of trials have the last value of each metric.
+const maxLast = 4 << 10
+
+// lastOf is a value as the last one of a summary: nil if it is long.
+func lastOf(v any) any {
+	switch x := v.(type) {
+	case string:
+		if len(x) > maxLast {
+			return nil
+		}
+	case []any, map[string]any:
+		if b, err := json.Marshal(x); err != nil || len(b) > maxLast {
+			return nil
+		}
+	}
+	return v
 }
 
 // kindOf returns the type of a value, and the value of a number. NaN and infinities are

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,5 +92,22 @@ func TestMemorySums(t *testing.T) {
 	}
 	if !s.admit(b, 1, 50) { // sums that are older than the present ones are not kept
 		t.Error("older sums replaced newer ones")
+	}
+}
+
+// Long texts are not the last value of a summary: lists of trials have one for each metric.
+func TestLastValues(t *testing.T) {
+	for name, v := range map[string]any{"a text": strings.Repeat("x", maxLast), "a list": []any{1.0, 2.0}, "a number": 3.0, "nothing": nil} {
+		m := &MetricSummary{}
+		if m.add(v); !reflect.DeepEqual(m.Last, v) {
+			t.Errorf("the last value is %v in place of %s", m.Last, name)
+		}
+	}
+	long := strings.Repeat("x", maxLast+1)
+	for name, v := range map[string]any{"a text": long, "a list": []any{long}, "a map": map[string]any{"a": long}} {
+		m := &MetricSummary{}
+		if m.add(v); m.Last != nil || m.Count != 1 || m.Type == "" {
+			t.Errorf("%s of %d bytes is kept: %.80v", name, len(long), m)
+		}
 	}
 }

@@ -212,15 +212,17 @@ type BestCheckpoint struct {
 // metric; of equal values, the latest. The result omits trials without one.
 func (db *DB) BestCheckpoints(ctx context.Context, trials []int, most int) (map[int]BestCheckpoint, error) {
 	list, err := rows[BestCheckpoint](ctx, db, `
-		SELECT DISTINCT ON (k.trial_id) k.trial_id, k.uuid::text, k.state, k.steps, k.reported_at,
-			CASE WHEN octet_length(k.resources::text) <= $2 THEN k.resources END AS resources,
-			CASE WHEN octet_length(k.metadata::text) <= $2 THEN k.metadata ELSE '{}' END AS metadata
+		WITH best AS (SELECT DISTINCT ON (k.trial_id) k.uuid
 		FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
 		JOIN LATERAL (SELECT `+floatAt("m.avg->e.metric")+` AS value
 			FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.ord = k.steps AND NOT m.archived
 			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
 		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED'
-		ORDER BY k.trial_id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC`, trials, most)
+		ORDER BY k.trial_id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC)
+		SELECT k.trial_id, k.uuid::text, k.state, k.steps, k.reported_at,
+			CASE WHEN octet_length(k.resources::text) <= $2 THEN k.resources END AS resources,
+			CASE WHEN octet_length(k.metadata::text) <= $2 THEN k.metadata ELSE '{}' END AS metadata
+		FROM best JOIN checkpoints k ON k.uuid = best.uuid`, trials, most)
 	best := make(map[int]BestCheckpoint, len(list))
 	for _, b := range list {
 		best[b.TrialID] = b
