@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -53,7 +52,7 @@ func (a *API) searchLogs(ctx context.Context, c *call, req *v1.SearchLogsRequest
 		return nil, fault.Wrap(fault.TooMany, err, "the master searches logs at most %d times at the same time for one user, and %d times in total; try again in a moment", maxLogSearchesPerUser, maxLogSearches)
 	}
 	defer turn.release()
-	out, err := a.taskIO.logs.Search(store.LimitReads(ctx, math.MaxInt64), c.scope, q) // it reads piece by piece, for a limited time
+	out, err := a.taskIO.logs.Search(store.UnlimitedReads(ctx), c.scope, q) // it reads piece by piece, for a limited time
 	if err != nil {
 		return nil, err
 	}

@@ -78,11 +78,7 @@ func (db *DB) CountCheckpoints(ctx context.Context, trials []int) (map[int]Check
 	list, err := rows[CheckpointTotals](ctx, db, `
 		SELECT trial_id, count(*) AS count, `+sumOf+`size`+summed+` AS size FROM checkpoints
 		WHERE trial_id = ANY($1) AND state IN ('COMPLETED', 'PARTIALLY_DELETED') GROUP BY trial_id`, trials)
-	totals := make(map[int]CheckpointTotals, len(list))
-	for _, c := range list {
-		totals[c.TrialID] = c
-	}
-	return totals, err
+	return keyed(list, func(c CheckpointTotals) int { return c.TrialID }), err
 }
 
 // NewCheckpoint is a checkpoint as a task reports it.

@@ -117,6 +117,15 @@ func (c *conditions) where() string {
 	return " WHERE " + strings.Join(c.list, " AND ")
 }
 
+// keyed returns the rows of a list by their keys.
+func keyed[Row any, Key comparable](list []Row, key func(Row) Key) map[Key]Row {
+	out := make(map[Key]Row, len(list))
+	for _, row := range list {
+		out[key(row)] = row
+	}
+	return out
+}
+
 // A listed is something that clients list page by page.
 type listed struct {
 	table string // with its alias

@@ -23,6 +23,11 @@ func LimitReads(ctx context.Context, bytes int64) context.Context {
 	return context.WithValue(ctx, readLimitKey{}, left)
 }
 
+// UnlimitedReads returns a context without such a limit, for what reads piece by piece and keeps little.
+func UnlimitedReads(ctx context.Context) context.Context {
+	return context.WithValue(ctx, readLimitKey{}, nil)
+}
+
 // limited counts the rows of a query against the limit of its request.
 func limited(ctx context.Context, r pgx.Rows) pgx.Rows {
 	left, _ := ctx.Value(readLimitKey{}).(*atomic.Int64)

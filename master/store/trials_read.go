@@ -223,11 +223,7 @@ func (db *DB) BestCheckpoints(ctx context.Context, trials []int, most int) (map[
 			CASE WHEN octet_length(k.resources::text) <= $2 THEN k.resources END AS resources,
 			CASE WHEN octet_length(k.metadata::text) <= $2 THEN k.metadata ELSE '{}' END AS metadata
 		FROM best JOIN checkpoints k ON k.uuid = best.uuid`, trials, most)
-	best := make(map[int]BestCheckpoint, len(list))
-	for _, b := range list {
-		best[b.TrialID] = b
-	}
-	return best, err
+	return keyed(list, func(b BestCheckpoint) int { return b.TrialID }), err
 }
 
 // An Improvement is a validation that was the best of its experiment when it was reported.
