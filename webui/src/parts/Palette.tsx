@@ -101,9 +101,17 @@ export function Palette({ close }: { close: () => void }) {
     document.getElementById(`found-${chosen}`)?.scrollIntoView({ block: 'nearest' });
   }, [chosen]);
 
+  // The browser's event of closing comes later: who presses Ctrl-K before it opens the palette anew, and the event of this one must not close that.
+  const left = useRef(false);
+  const leave = () => {
+    if (left.current) return;
+    left.current = true;
+    dialog.current?.close();
+    close();
+  };
   const run = (item: Item | undefined) => {
     if (!item) return;
-    dialog.current?.close();
+    leave();
     item.act();
   };
   const keys = (e: KeyboardEvent) => {
@@ -115,7 +123,7 @@ export function Palette({ close }: { close: () => void }) {
     e.preventDefault();
   };
   return (
-    <dialog ref={dialog} class="palette" aria-label="search everything" onClose={close} onClick={(e) => e.target === dialog.current && dialog.current?.close()}>
+    <dialog ref={dialog} class="palette" aria-label="search everything" onCancel={leave} onClose={leave} onClick={(e) => e.target === dialog.current && leave()}>
       <input type="text" role="combobox" aria-label="search everything" aria-expanded="true" aria-controls="found" aria-autocomplete="list" aria-activedescendant={items.length ? `found-${chosen}` : undefined}
         placeholder="Find by id, name or hyperparameter, or say what to do" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} onKeyDown={keys} />
       <div id="found" role="listbox" aria-label="what was found">
