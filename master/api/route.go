@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -262,26 +263,39 @@ func (a *API) mount() {
 }
 
 // otherMethods answers a request whose path exists with other methods only. Like the other routes that
-// a method lacks, it is 501: Determined's clients know this status.
+// a method lacks, it is 501: Determined's clients know this status. It compares paths itself, because a
+// route of the router for each path and method takes a megabyte.
 func (a *API) otherMethods() {
-	methods, order := map[string][]string{}, []string{}
+	type known struct {
+		pattern string
+		methods []string
+	}
+	const anyNumber = -1
+	of := map[int][]*known{} // by the number of their parts
 	for _, r := range a.routes {
-		path := r.Pattern()
-		if !strings.HasPrefix(path, "/api/") {
-			continue
+		pattern := r.Pattern()
+		n := strings.Count(pattern, "/")
+		if strings.Contains(pattern, "*") {
+			n = anyNumber
 		}
-		if methods[path] == nil {
-			order = append(order, path)
+		if i := slices.IndexFunc(of[n], func(k *known) bool { return k.pattern == pattern }); i >= 0 {
+			of[n][i].methods = append(of[n][i].methods, r.Method)
+		} else {
+			of[n] = append(of[n], &known{pattern, []string{r.Method}})
 		}
-		methods[path] = append(methods[path], r.Method)
 	}
-	for _, path := range order {
-		allow := strings.Join(methods[path], ", ")
-		a.app.All(path, func(c *fiber.Ctx) error {
-			c.Set(fiber.HeaderAllow, allow)
-			return fault.New(fault.Unimplemented, "Method Not Allowed: %s has no method %s; it has %s", c.Path(), c.Method(), allow)
-		})
-	}
+	a.app.Use("/api/", func(c *fiber.Ctx) error {
+		path := strings.TrimSuffix(c.Path(), "/")
+		for _, list := range [][]*known{of[strings.Count(path, "/")], of[anyNumber]} {
+			i := slices.IndexFunc(list, func(k *known) bool { return fiber.RoutePatternMatch(path, k.pattern) })
+			if i >= 0 {
+				allow := strings.Join(list[i].methods, ", ")
+				c.Set(fiber.HeaderAllow, allow)
+				return fault.New(fault.Unimplemented, "Method Not Allowed: %s has no method %s; it has %s", c.Path(), c.Method(), allow)
+			}
+		}
+		return c.Next()
+	})
 }
 
 // admit checks the caller before the body is read. The context of a raw route ends only with

@@ -76,18 +76,23 @@ func (l *lane) run(ctx context.Context) {
 	}
 }
 
-// wakeLanes wakes the lanes whose work has become due, until ctx ends: one query for all of them, which is most
-// of what an idle master asks.
+// wakeLanes wakes the lanes whose work is due, after each cycle and every second, until ctx ends: one query for
+// all of them, because an idle master asks little else.
 func (t *term) wakeLanes(ctx context.Context) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	var all []string
+	for _, l := range t.lanes {
+		all = append(all, l.kind)
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-t.cycled:
 		case <-look.C:
 		}
-		kinds, err := t.db.DueKinds(ctx)
+		kinds, err := t.db.DueKinds(ctx, all)
 		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 			t.log.Error("could not read the work queue", "term", t.lead.Term, "error", err)
 		}

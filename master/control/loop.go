@@ -95,6 +95,7 @@ type term struct {
 	views        []*view           // one for each region of Nomad; the first is the master's own
 	answered     chan struct{}     // wakes the loop when a Nomad has answered
 	woken        chan struct{}     // … when there is something to observe in a Nomad
+	cycled       chan struct{}     // wakes wakeLanes when a cycle has ended
 	places       places            // in which region the job of an attempt is
 	swept        time.Time         // when Vault roles of ended attempts were last swept
 	cycleAgain   bool              // something changed: the next cycle follows at once
@@ -146,8 +147,12 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 			}
 			continue
 		case <-t.answered:
+			news := false
 			for _, v := range t.views {
-				v.receive()
+				news = v.receive(ctx) || news
+			}
+			if !news {
+				continue
 			}
 		case <-t.calls.done:
 		case <-idle.C:
@@ -207,7 +212,7 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 		return nil, fmt.Errorf("take over the work of the earlier leader: %w", err)
 	}
 	t := &term{Loop: l, lead: lead, load: l.db.NewLiveCache().Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}, budget: l.cfg.Memory}, began: time.Now(),
-		answered: make(chan struct{}, 1), woken: make(chan struct{}, 1)}
+		answered: make(chan struct{}, 1), woken: make(chan struct{}, 1), cycled: make(chan struct{}, 1)}
 	t.calls = newCalls(t)
 	t.lanes = t.newLanes()
 	return t, t.openViews(ctx)
@@ -268,12 +273,12 @@ func (t *term) act(ctx context.Context, changes *store.Changes) error {
 			return fmt.Errorf("act: %w", err)
 		}
 	}
+	if t.async {
+		notify(t.cycled)
+		return nil
+	}
 	for _, l := range t.lanes {
-		if t.async {
-			notify(l.kick)
-		} else {
-			l.pass(ctx)
-		}
+		l.pass(ctx)
 	}
 	return nil
 }

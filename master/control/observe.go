@@ -40,13 +40,27 @@ func (v *view) startObserving(ctx context.Context) {
 	})
 }
 
-// receive takes the answer of a call that has ended.
-func (v *view) receive() {
+// receive takes the answer of a call that has ended. It returns whether the next cycle has something to store or to
+// decide because of it.
+func (v *view) receive(ctx context.Context) (news bool) {
 	select {
 	case a := <-v.watch.answers:
+		if a.err == nil && v.hasAnswered && !v.known.Full && !v.away.Load() && v.knows(a.o) {
+			if v.watch.busy = false; v.watch.wanted {
+				v.startObserving(ctx)
+			}
+			return false
+		}
 		v.watch.answer = &a
+		return true
 	default:
+		return false
 	}
+}
+
+// knows is whether there is nothing new in o.
+func (v *view) knows(o cluster.Observation) bool {
+	return len(o.Tasks) == 0 && len(o.Gone) == 0 && o.Nodes == nil && o.Alarm == v.alarm && o.Index <= v.known.Index
 }
 
 func (v *view) callObserve(ctx context.Context, known cluster.Known) (a answer) {
@@ -99,7 +113,7 @@ func (v *view) recordAnswer(ctx context.Context, a answer) error {
 		o = cluster.Observation{Alarm: fmt.Sprintf("Nomad does not answer: %v", a.err)}
 	}
 	v.known.Full = a.err != nil // after an error the next call must return the whole state
-	if len(o.Tasks) == 0 && len(o.Gone) == 0 && o.Nodes == nil && o.Alarm == v.alarm && o.Index <= v.known.Index {
+	if v.knows(o) {
 		v.hasAnswered = true
 		return nil
 	}

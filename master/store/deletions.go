@@ -76,20 +76,25 @@ func (db *DB) retryDeletions(ctx context.Context, projects []int) error {
 // is left to chance, so that no slow one keeps others waiting. Any number of masters may do it.
 func (db *DB) CarryOutDeletions(ctx context.Context) error {
 	var errs []error
-	for _, kind := range []struct {
-		table   string
-		further func(*DB, context.Context, int) (bool, error)
-	}{{"projects", (*DB).deleteProjectFurther}, {"workspaces", (*DB).deleteWorkspaceFurther}} {
-		ids, err := scalars[int](ctx, db, `SELECT id FROM `+kind.table+` WHERE deleting_at IS NOT NULL ORDER BY random() LIMIT $1`, maxDeletionsAtOnce)
-		errs = append(errs, err)
-		for _, id := range ids {
-			err := db.Tx(ctx, func(tx *DB) error {
-				_, err := kind.further(tx, ctx, id)
-				return err
-			})
-			if err != nil {
-				errs = append(errs, fmt.Errorf("deleting row %d of %s: %w", id, kind.table, err))
+	type object struct {
+		Kind string `db:"kind"`
+		ID   int    `db:"id"`
+	}
+	list, err := rows[object](ctx, db, `
+		(SELECT 'project' AS kind, id FROM projects WHERE deleting_at IS NOT NULL ORDER BY random() LIMIT $1) UNION ALL
+		(SELECT 'workspace', id FROM workspaces WHERE deleting_at IS NOT NULL ORDER BY random() LIMIT $1)`, maxDeletionsAtOnce)
+	errs = append(errs, err)
+	for _, o := range list {
+		err := db.Tx(ctx, func(tx *DB) (err error) {
+			if o.Kind == "project" {
+				_, err = tx.deleteProjectFurther(ctx, o.ID)
+			} else {
+				_, err = tx.deleteWorkspaceFurther(ctx, o.ID)
 			}
+			return err
+		})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("deleting %s %d: %w", o.Kind, o.ID, err))
 		}
 	}
 	return errors.Join(errs...)

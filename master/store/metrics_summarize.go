@@ -60,7 +60,26 @@ func (s *Summarizer) Run(ctx context.Context) {
 			return
 		}
 		if err == nil {
-			wait(ctx, wake, summarizeInterval)
+			s.await(ctx, wake)
+		}
+	}
+}
+
+// await waits for reports. Wake-ups can be lost, and the rows of reports can wait for the end of an older
+// transaction, so it also looks for some now and then.
+func (s *Summarizer) await(ctx context.Context, wake <-chan struct{}) {
+	look := time.NewTicker(summarizeInterval)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+			return
+		case <-look.C:
+			if idle, err := s.db.nothingToSummarize(ctx); err != nil || !idle {
+				return
+			}
 		}
 	}
 }
@@ -136,9 +155,15 @@ func (db *DB) Summarize(ctx context.Context) (more bool, err error) {
 // while an older writing transaction runs anywhere on the server, because it might still
 // commit rows that come before the newest ones.
 func (db *DB) SummariesCaughtUp(ctx context.Context) (bool, error) {
-	return scalar[bool](ctx, db, `
-		SELECT NOT EXISTS (SELECT 1 FROM metrics m, metrics_cursor c WHERE m.xid >= c.xid AND (m.xid, m.id) > (c.xid, c.id))
-			AND NOT EXISTS (SELECT 1 FROM trial_summaries WHERE stale)`)
+	return scalar[bool](ctx, db, `SELECT `+caughtUp)
+}
+
+const caughtUp = `NOT EXISTS (SELECT 1 FROM metrics m, metrics_cursor c WHERE m.xid >= c.xid AND (m.xid, m.id) > (c.xid, c.id))
+	AND NOT EXISTS (SELECT 1 FROM trial_summaries WHERE stale)`
+
+// nothingToSummarize reports whether Summarize would do nothing.
+func (db *DB) nothingToSummarize(ctx context.Context) (bool, error) {
+	return scalar[bool](ctx, db, `SELECT `+caughtUp+` AND NOT EXISTS (SELECT FROM metrics_cursor WHERE xid > pg_snapshot_xmax(pg_current_snapshot()))`)
 }
 
 // takeCursor locks the cursor for this transaction. It returns the position after which to

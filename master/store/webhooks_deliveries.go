@@ -68,6 +68,11 @@ func (db *DB) DueDeliveries(ctx context.Context, again bool, busy Busy, limit in
 		WHERE due.owner_id = 0 OR nth + coalesce(b.n, 0) <= $5 ORDER BY served_at, webhook_id LIMIT $6`, again, append([]int{}, busy.Webhooks...), owners, counts, busy.MaxOfOwner, limit)
 }
 
+// DeliveriesDue reports whether a delivery's time has come.
+func (db *DB) DeliveriesDue(ctx context.Context) (bool, error) {
+	return scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM webhook_deliveries WHERE state = 'WAITING' AND due_at <= now())`)
+}
+
 // A DeliveryResult is the result of one try.
 type DeliveryResult struct {
 	ID         int64

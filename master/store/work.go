@@ -60,9 +60,9 @@ func (db *DB) DueWork(ctx context.Context, kind string, busy []string, limit int
 		ORDER BY round, after, since, about LIMIT $3`, kind, append([]string{}, busy...), limit)
 }
 
-// DueKinds lists the kinds of which there is work that may be tried now.
-func (db *DB) DueKinds(ctx context.Context) ([]string, error) {
-	return scalars[string](ctx, db, `SELECT DISTINCT kind FROM work WHERE after <= now()`)
+// DueKinds lists those of the kinds of which there is work that may be tried now.
+func (db *DB) DueKinds(ctx context.Context, kinds []string) ([]string, error) {
+	return scalars[string](ctx, db, `SELECT kind FROM unnest($1::text[]) AS kind WHERE EXISTS (SELECT FROM work w WHERE w.kind = kind.kind AND w.after <= now())`, kinds)
 }
 
 // WorkDone removes work from the queue.

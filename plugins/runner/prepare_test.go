@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,6 +49,43 @@ func TestContextAndHarness(t *testing.T) {
 	r.state.Serve("/harness.tgz", tgz(t, "determined/__init__.py", "# ours\n"))
 	r.run(0)
 	r.expectPrinted("training", "configured", "# ours")
+}
+
+// TestWhereTheHarnessIsExtracted: in memory, without files on the disk, or on the disk if it is large or the node permits
+// no mounts. Programs see the same.
+func TestWhereTheHarnessIsExtracted(t *testing.T) {
+	large := strings.Repeat("x", 17<<20)
+	for _, c := range []struct {
+		name, content  string
+		noMounts, disk bool
+	}{{"small", "# ours\n", false, false}, {"large", large, false, true}, {"without mounts", "# ours\n", true, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := sh(`wc -c <$PYTHONPATH/determined/__init__.py; echo >$PYTHONPATH/determined/new && echo written; grep -c " $PYTHONPATH " /proc/self/mountinfo || true`)
+			spec.Env["DET_HARNESS_URL"] = "/harness.tgz"
+			r := newRig(t, spec)
+			if c.noMounts {
+				r.wrap = powerless(t)
+			}
+			r.state.Serve("/harness.tgz", tgz(t, "determined/__init__.py", c.content))
+			r.run(0)
+			inMemory := 1
+			if c.disk {
+				inMemory = 0
+			}
+			r.expectPrinted(strconv.Itoa(len(c.content)), "written", strconv.Itoa(inMemory))
+		})
+	}
+}
+
+func TestADamagedHarness(t *testing.T) {
+	spec := sh("echo never")
+	spec.Env["DET_HARNESS_URL"] = "/harness.tgz"
+	r := newRig(t, spec)
+	r.state.Serve("/harness.tgz", []byte("no archive"))
+	r.run(74)
+	if e := r.exit(); !strings.Contains(e.Reason, "the Python package") || !strings.Contains(e.Reason, "not gzip") {
+		t.Errorf("%+v", e)
+	}
 }
 
 func TestTheHarnessIsLeftOutOnRequest(t *testing.T) {

@@ -48,15 +48,18 @@ func (s *Sender) Run(ctx context.Context, number int64, holds func() bool) {
 	defer cancel()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	for {
-		t.pass(ctx)
+	for t.pass(ctx); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-wake:
 		case <-t.freed:
 		case <-look.C:
+			if due, err := t.db.DeliveriesDue(ctx); err == nil && !due {
+				continue
+			}
 		}
+		t.pass(ctx)
 	}
 }
 

@@ -240,8 +240,11 @@ func fetchContext(ctx context.Context, p *NomadTask, list *masters.List, token, 
 	return nil
 }
 
+// harnessFile is the archive of the master's Python package.
+const harnessFile = "harness.tgz"
+
 // fetchHarness returns the folder of the Python package: a folder of the node, or the package of
-// the master, which it downloads. It returns "" if the user selected another package.
+// the master, which it downloads for the sandbox to extract. It returns "" if the user selected another package.
 func fetchHarness(ctx context.Context, p *NomadTask, list *masters.List, token string, env map[string]string) (string, error) {
 	if env["DET_SKIP_HARNESS"] != "" || env["DET_USE_INSTALLED_HARNESS"] == "1" {
 		return "", nil
@@ -253,7 +256,11 @@ func fetchHarness(ctx context.Context, p *NomadTask, list *masters.List, token s
 		return "", nil
 	}
 	dir := p.local("harness")
-	if err := fetch(ctx, list, token, env["DET_HARNESS_URL"], p.local("harness.tgz"), dir, nil); err != nil {
+	err := download(ctx, list, token, env["DET_HARNESS_URL"], p.local(harnessFile))
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
 		return "", fmt.Errorf("cannot fetch the Python package from the master: %w", err)
 	}
 	return dir, nil

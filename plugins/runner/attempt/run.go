@@ -297,6 +297,9 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		if r.stop.asked() {
 			return 0, err
 		}
+		if refused != nil && refused.Archive {
+			return 0, fail(CodePrepare, "cannot extract the Python package of the master: %v", err)
+		}
 		return 0, fail(CodeMounts, "the task's folders could not be mounted: %v", err)
 	}
 	defer r.close(box)

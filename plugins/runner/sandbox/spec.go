@@ -18,7 +18,12 @@ type Setup struct {
 	Account *account.Account
 	// Hide is a folder of the node that programs see empty; "": none.
 	Hide string
+	// Archive is extracted for the programs, before the mounts; nil: none.
+	Archive *Archive
 }
+
+// An Archive is a tar.gz and the empty folder in which programs see its content.
+type Archive struct{ File, Dir string }
 
 // A Bind makes a file or folder of the node visible at another path.
 type Bind struct {
@@ -75,6 +80,8 @@ type SetupError struct {
 	Refused bool `json:"refused"`
 	// NoMounts means that no mode allows mounts here.
 	NoMounts bool `json:"no_mounts"`
+	// Archive means that the archive could not be extracted.
+	Archive bool `json:"archive"`
 }
 
 // Error is the message.

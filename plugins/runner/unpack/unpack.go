@@ -44,6 +44,8 @@ func TarGz(r io.Reader, dir string, limits Limits) error {
 		return err
 	}
 	defer root.Close()
+	x := &extraction{root: root, buffer: make([]byte, 64<<10)}
+	defer x.leave()
 	zipped, err := gzip.NewReader(r)
 	if err != nil {
 		return fmt.Errorf("the archive is not gzip: %w", err)
@@ -64,7 +66,7 @@ func TarGz(r io.Reader, dir string, limits Limits) error {
 			return fmt.Errorf("the unpacked archive would exceed the limit at %q", h.Name)
 		}
 		limits.Bytes -= h.Size
-		if err := entry(root, h, archive); err != nil {
+		if err := x.entry(h, archive); err != nil {
 			return fmt.Errorf("cannot unpack %q: %w", h.Name, err)
 		}
 	}
@@ -118,7 +120,39 @@ func parents(root *os.Root, dir string) error {
 	return root.MkdirAll(dir, 0o755)
 }
 
-func entry(root *os.Root, h *tar.Header, content io.Reader) error {
+// An extraction is the state of TarGz.
+type extraction struct {
+	root   *os.Root
+	buffer []byte
+	// The folder of the last file is kept open, because most files follow others of their folder. Every entry
+	// that is no file leaves it: a link may replace one of its parents.
+	inside *os.Root
+	path   string
+}
+
+func (x *extraction) leave() {
+	if x.inside != nil {
+		_ = x.inside.Close()
+		x.inside = nil
+	}
+}
+
+// enter opens a folder, and creates it if it is missing.
+func (x *extraction) enter(dir string) (err error) {
+	if x.inside != nil && x.path == dir {
+		return nil
+	}
+	x.leave()
+	if err := parents(x.root, dir); err != nil {
+		return err
+	}
+	x.path = dir
+	x.inside, err = x.root.OpenRoot(dir)
+	return err
+}
+
+func (x *extraction) entry(h *tar.Header, content io.Reader) error {
+	root := x.root
 	if h.Typeflag == tar.TypeXGlobalHeader {
 		return nil
 	}
@@ -127,6 +161,9 @@ func entry(root *os.Root, h *tar.Header, content io.Reader) error {
 		return err
 	}
 	mode := fs.FileMode(h.Mode).Perm()
+	if h.Typeflag != tar.TypeReg {
+		x.leave()
+	}
 	if h.Typeflag == tar.TypeDir {
 		if err := parents(root, name); err != nil || name == "." {
 			return err
@@ -136,12 +173,16 @@ func entry(root *os.Root, h *tar.Header, content io.Reader) error {
 	if name == "." {
 		return errOutside
 	}
+	if h.Typeflag == tar.TypeReg {
+		if err := x.enter(path.Dir(name)); err != nil {
+			return err
+		}
+		return x.file(path.Base(name), mode, h, content)
+	}
 	if err := parents(root, path.Dir(name)); err != nil {
 		return err
 	}
 	switch h.Typeflag {
-	case tar.TypeReg:
-		return file(root, name, mode, h, content)
 	case tar.TypeSymlink:
 		if err := linkInside(name, h.Linkname); err != nil {
 			return fmt.Errorf("a link to %q: %w", h.Linkname, err)
@@ -159,15 +200,13 @@ func entry(root *os.Root, h *tar.Header, content io.Reader) error {
 	return fmt.Errorf("the entry is neither a file, a folder nor a link (type %q)", h.Typeflag)
 }
 
-func file(root *os.Root, name string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
-	if info, err := root.Lstat(name); err == nil && !info.IsDir() {
-		_ = root.Remove(name) // a later entry replaces an earlier one, and writes through no link
-	}
-	f, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+// file writes a file of the folder that is open.
+func (x *extraction) file(name string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
+	f, err := x.create(name)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, content)
+	_, err = io.CopyBuffer(struct{ io.Writer }{f}, content, x.buffer)
 	if err == nil {
 		err = f.Chmod(mode | 0o400)
 	}
@@ -178,7 +217,21 @@ func file(root *os.Root, name string, mode fs.FileMode, h *tar.Header, content i
 		return err
 	}
 	if !h.ModTime.IsZero() {
-		_ = root.Chtimes(name, h.ModTime, h.ModTime) // errors are ignored: some file systems have no times
+		_ = x.inside.Chtimes(name, h.ModTime, h.ModTime) // errors are ignored: some file systems have no times
 	}
 	return nil
+}
+
+// create creates a file. A later entry replaces an earlier one, and writes through no link.
+func (x *extraction) create(name string) (*os.File, error) {
+	const flags = os.O_CREATE | os.O_WRONLY | os.O_EXCL
+	f, err := x.inside.OpenFile(name, flags, 0o600)
+	if !errors.Is(err, fs.ErrExist) {
+		return f, err
+	}
+	if info, statErr := x.inside.Lstat(name); statErr != nil || info.IsDir() {
+		return nil, err
+	}
+	_ = x.inside.Remove(name)
+	return x.inside.OpenFile(name, flags, 0o600)
 }
