@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -185,7 +186,7 @@ func runMyPermissions(ctx context.Context, a *app.App, c *client.Client, format 
 			order = append(order, in)
 		}
 		for _, p := range roles[role].Permissions {
-			if !contains(allowed[in], p) {
+			if !slices.ContainsFunc(allowed[in], func(x v1.Permission) bool { return x.ID == p.ID }) {
 				allowed[in] = append(allowed[in], p)
 			}
 		}
@@ -221,13 +222,4 @@ func runMyPermissions(ctx context.Context, a *app.App, c *client.Client, format 
 		a.Printf("\n")
 	}
 	return nil
-}
-
-func contains(list []v1.Permission, p v1.Permission) bool {
-	for _, x := range list {
-		if x.ID == p.ID {
-			return true
-		}
-	}
-	return false
 }

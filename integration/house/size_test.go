@@ -28,7 +28,7 @@ var budgets = map[string]int{
 	"master/budget":    150,
 	"master/client":    2600,
 	"master/cluster":   3400,
-	"master/control":   5225,
+	"master/control":   5250,
 	"master/discovery": 350,
 	"master/expconf":   5840,
 	"master/fault":     100,
@@ -73,7 +73,7 @@ var budgets = map[string]int{
 	"nomad/servers":    3800,
 	"plugins/gpu":      2400,
 	"plugins/remover":  500,
-	"plugins/runner":   8800,
+	"plugins/runner":   8870,
 	"webui":            50,
 }
 

@@ -83,8 +83,24 @@ func (a *API) inTime() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(a.stopping, answerTimeout)
 }
 
-// scimID parses the id in a path.
-func scimID(c *call) (int, error) { return scim.ParseID(c.Params("id")) }
+// onSCIM begins a request about the resource whose id is in the path.
+func (a *API) onSCIM(c *call) (context.Context, context.CancelFunc, int, error) {
+	id, err := scim.ParseID(c.Params("id"))
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	ctx, cancel := a.inTime()
+	return ctx, cancel, id, nil
+}
+
+// bodySCIM reads and parses the body of a request.
+func bodySCIM[T any](a *API, c *call, parse func([]byte) (T, error)) (T, error) {
+	body, err := a.readBody(c.Ctx, v1.ConfigBody)
+	if err != nil {
+		return *new(T), err
+	}
+	return parse(body)
+}
 
 // scimAddress returns the URL of a resource.
 func (a *API) scimAddress(kind string, id any) string {

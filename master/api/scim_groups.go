@@ -9,7 +9,6 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/scim"
 	"github.com/detent-ml/detent/master/store"
-	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // groupFilter translates a filter for groups.
@@ -111,12 +110,11 @@ func (a *API) listSCIMGroups(_ context.Context, c *call) error {
 }
 
 func (a *API) scimGroup(_ context.Context, c *call) error {
-	ctx, cancel := a.inTime()
-	defer cancel()
-	id, err := scimID(c)
+	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
 	}
+	defer cancel()
 	g, err := a.db.SCIMGroup(ctx, id)
 	if err != nil {
 		return err
@@ -125,16 +123,12 @@ func (a *API) scimGroup(_ context.Context, c *call) error {
 }
 
 func (a *API) createSCIMGroup(_ context.Context, c *call) error {
-	body, err := a.readBody(c.Ctx, v1.ConfigBody)
+	given, err := bodySCIM(a, c, scim.ParseGroup)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := a.inTime()
 	defer cancel()
-	given, err := scim.ParseGroup(body)
-	if err != nil {
-		return err
-	}
 	noteDone(c, map[string]any{"displayName": given.DisplayName, "externalId": given.ExternalID, "joined": given.Members})
 	g, err := a.db.CreateSCIMGroup(ctx, given.DisplayName, given.ExternalID, given.Members)
 	if err != nil {
@@ -145,11 +139,7 @@ func (a *API) createSCIMGroup(_ context.Context, c *call) error {
 }
 
 func (a *API) replaceSCIMGroup(_ context.Context, c *call) error {
-	body, err := a.readBody(c.Ctx, v1.ConfigBody)
-	if err != nil {
-		return err
-	}
-	given, err := scim.ParseGroup(body)
+	given, err := bodySCIM(a, c, scim.ParseGroup)
 	if err != nil {
 		return err
 	}
@@ -157,11 +147,7 @@ func (a *API) replaceSCIMGroup(_ context.Context, c *call) error {
 }
 
 func (a *API) patchSCIMGroup(_ context.Context, c *call) error {
-	body, err := a.readBody(c.Ctx, v1.ConfigBody)
-	if err != nil {
-		return err
-	}
-	ops, err := scim.ParsePatch(body)
+	ops, err := bodySCIM(a, c, scim.ParsePatch)
 	if err != nil {
 		return err
 	}
@@ -173,12 +159,11 @@ func (a *API) patchSCIMGroup(_ context.Context, c *call) error {
 }
 
 func (a *API) changeSCIMGroup(c *call, ops []scim.Operation, p scim.GroupPatch) error {
-	ctx, cancel := a.inTime()
-	defer cancel()
-	id, err := scimID(c)
+	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
 	}
+	defer cancel()
 	what := map[string]any{"joined": p.Add, "left": p.Remove, "operations": operationNames(ops)}
 	if p.DisplayName != nil {
 		what["displayName"] = *p.DisplayName
@@ -193,12 +178,11 @@ func (a *API) changeSCIMGroup(c *call, ops []scim.Operation, p scim.GroupPatch) 
 }
 
 func (a *API) deleteSCIMGroup(_ context.Context, c *call) error {
-	ctx, cancel := a.inTime()
-	defer cancel()
-	id, err := scimID(c)
+	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
 	}
+	defer cancel()
 	if err := a.db.DeleteSCIMGroup(ctx, id); err != nil {
 		return err
 	}

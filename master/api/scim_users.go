@@ -12,7 +12,6 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/scim"
 	"github.com/detent-ml/detent/master/store"
-	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // userFilter translates a filter for users.
@@ -146,12 +145,11 @@ func (a *API) listSCIMUsers(_ context.Context, c *call) error {
 }
 
 func (a *API) scimUser(_ context.Context, c *call) error {
-	ctx, cancel := a.inTime()
-	defer cancel()
-	id, err := scimID(c)
+	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
 	}
+	defer cancel()
 	u, err := a.db.SCIMUser(ctx, id)
 	if err != nil {
 		return err
@@ -204,16 +202,12 @@ func (a *API) accountChanged(id int) {
 }
 
 func (a *API) createSCIMUser(_ context.Context, c *call) error {
-	body, err := a.readBody(c.Ctx, v1.ConfigBody)
+	u, err := bodySCIM(a, c, scim.ParseUser)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := a.inTime()
 	defer cancel()
-	u, err := scim.ParseUser(body)
-	if err != nil {
-		return err
-	}
 	noteSCIMUser(c, u, nil)
 	want, err := wanted(u, u.Active == nil || *u.Active)
 	if err != nil {
@@ -229,12 +223,11 @@ func (a *API) createSCIMUser(_ context.Context, c *call) error {
 
 // changeSCIMUser applies change to an account and stores the result.
 func (a *API) changeSCIMUser(c *call, ops []scim.Operation, change func(scim.User) (scim.User, error)) error {
-	ctx, cancel := a.inTime()
-	defer cancel()
-	id, err := scimID(c)
+	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
 	}
+	defer cancel()
 	u, err := a.db.ChangeSCIMUser(ctx, id, func(was store.SCIMUser) (store.SCIMChange, error) {
 		attributes, err := attributesOf(was)
 		if err != nil {
@@ -258,11 +251,7 @@ func (a *API) changeSCIMUser(c *call, ops []scim.Operation, change func(scim.Use
 }
 
 func (a *API) replaceSCIMUser(_ context.Context, c *call) error {
-	body, err := a.readBody(c.Ctx, v1.ConfigBody)
-	if err != nil {
-		return err
-	}
-	given, err := scim.ParseUser(body)
+	given, err := bodySCIM(a, c, scim.ParseUser)
 	if err != nil {
 		return err
 	}
@@ -275,11 +264,7 @@ func (a *API) replaceSCIMUser(_ context.Context, c *call) error {
 }
 
 func (a *API) patchSCIMUser(_ context.Context, c *call) error {
-	body, err := a.readBody(c.Ctx, v1.ConfigBody)
-	if err != nil {
-		return err
-	}
-	ops, err := scim.ParsePatch(body)
+	ops, err := bodySCIM(a, c, scim.ParsePatch)
 	if err != nil {
 		return err
 	}
@@ -287,12 +272,11 @@ func (a *API) patchSCIMUser(_ context.Context, c *call) error {
 }
 
 func (a *API) deleteSCIMUser(_ context.Context, c *call) error {
-	ctx, cancel := a.inTime()
-	defer cancel()
-	id, err := scimID(c)
+	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
 	}
+	defer cancel()
 	if err := a.db.DeleteSCIMUser(ctx, id); err != nil {
 		return err
 	}

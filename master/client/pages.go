@@ -6,7 +6,8 @@ import (
 	"net/url"
 	"strconv"
 
-	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // Page selects a part of a list. The zero Page is the whole list, in pages of the master's
@@ -25,11 +26,23 @@ func (p Page) set(q url.Values) {
 	q.Set("offset", strconv.Itoa(p.Offset))
 }
 
-// pages requests page after page and yields the records of each.
+// smallPage is the size of the pages that follow an answer that was too large, if the page had no size.
+const smallPage = 100
+
+// pages requests page after page and yields the records of each. If an answer would be too large, because records
+// are long, it asks for fewer at once.
 func pages[T any](ctx context.Context, p Page, fetch func(context.Context, Page) ([]T, v1.Pagination, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
 			items, got, err := fetch(ctx, p)
+			if fault.Is(err, fault.TooLarge) && !p.Single && p.Limit != 1 {
+				if p.Limit > 0 {
+					p.Limit = max(1, p.Limit/4)
+				} else {
+					p.Limit = smallPage
+				}
+				continue
+			}
 			if err != nil {
 				var none T
 				yield(none, err)

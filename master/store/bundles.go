@@ -325,36 +325,24 @@ func (s *statements) guarded(what, sql string, args ...any) {
 
 // changes adds the statements of a bundle.
 func (s *statements) changes(c *Changes) {
-	for _, e := range c.Experiments {
-		queueExperiment(s, e)
-	}
-	for _, w := range c.Queue {
-		queueWork(s, w)
-	}
-	for _, t := range c.NewTrials {
-		queueNewTrial(s, t)
-	}
-	for _, a := range c.Allocations {
-		queueAllocation(s, a)
-	}
-	for _, t := range c.Trials {
-		queueTrial(s, t)
-	}
-	for _, t := range c.Reopened {
-		queueReopened(s, t)
-	}
+	queueAll(s, c.Experiments, queueExperiment)
+	queueAll(s, c.Queue, queueWork)
+	queueAll(s, c.NewTrials, queueNewTrial)
+	queueAll(s, c.Allocations, queueAllocation)
+	queueAll(s, c.Trials, queueTrial)
+	queueAll(s, c.Reopened, queueReopened)
 	for _, t := range c.Tasks {
 		s.guarded("task "+t.ID, `UPDATE tasks SET unstarted = $2, ended_at = CASE WHEN $3 THEN now() END, exit_status = $4
 			WHERE id = $1 AND ended_at IS NULL`, t.ID, t.Unstarted, t.Ended, t.ExitStatus)
 	}
-	for _, a := range c.NewAllocations {
-		queueNewAllocation(s, a)
-	}
-	for _, p := range c.Placements {
-		queuePlacement(s, p)
-	}
-	for _, f := range c.Failures {
-		queueFailures(s, f)
-	}
+	queueAll(s, c.NewAllocations, queueNewAllocation)
+	queueAll(s, c.Placements, queuePlacement)
+	queueAll(s, c.Failures, queueFailures)
 	queueEvents(s, c.Events)
+}
+
+func queueAll[T any](s *statements, list []T, queue func(*statements, T)) {
+	for _, v := range list {
+		queue(s, v)
+	}
 }

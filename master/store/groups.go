@@ -105,14 +105,7 @@ func (db *DB) GroupUsers(ctx context.Context, groups []int) (map[int][]User, err
 // CreateGroup inserts a group with its members, and returns its id.
 func (db *DB) CreateGroup(ctx context.Context, name string, users []int) (id int, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRoles(ctx); err != nil {
-			return err
-		}
-		n, err := scalar[int](ctx, tx, `SELECT count(*)::int FROM groups`)
-		if err == nil && n >= maxGroups {
-			err = fault.New(fault.Invalid, "there are %d groups, which is the limit", n)
-		}
-		if err != nil {
+		if err := tx.beginGroup(ctx); err != nil {
 			return err
 		}
 		id, err = scalar[int](ctx, tx, `INSERT INTO groups (name) VALUES ($1) RETURNING id`, name)
@@ -125,6 +118,18 @@ func (db *DB) CreateGroup(ctx context.Context, name string, users []int) (id int
 		return tx.join(ctx, []int{id}, users)
 	})
 	return id, err
+}
+
+// beginGroup begins the creation of a group: it locks the roles, and fails if there are too many groups.
+func (db *DB) beginGroup(ctx context.Context) error {
+	if err := db.lockRoles(ctx); err != nil {
+		return err
+	}
+	n, err := scalar[int](ctx, db, `SELECT count(*)::int FROM groups`)
+	if err == nil && n >= maxGroups {
+		err = fault.New(fault.Invalid, "there are %d groups, which is the limit", n)
+	}
+	return err
 }
 
 // join adds users to groups; members stay members.

@@ -62,14 +62,7 @@ func (db *DB) SCIMMembers(ctx context.Context, groups, users []int) ([]SCIMMembe
 // CreateSCIMGroup creates a group. It does not take over an existing group, because that may have roles.
 func (db *DB) CreateSCIMGroup(ctx context.Context, name, externalID string, members []int) (g SCIMGroup, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRoles(ctx); err != nil {
-			return err
-		}
-		n, err := scalar[int](ctx, tx, `SELECT count(*)::int FROM groups`)
-		if err == nil && n >= maxGroups {
-			err = fault.New(fault.Invalid, "there are %d groups, which is the limit", n)
-		}
-		if err != nil {
+		if err := tx.beginGroup(ctx); err != nil {
 			return err
 		}
 		id, err := scalar[int](ctx, tx, `INSERT INTO groups (name, origin, external_id) VALUES ($1, 'scim', $2) RETURNING id`, name, externalID)
