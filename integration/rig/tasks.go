@@ -35,7 +35,10 @@ func (r *Rig) ServiceOf(t *testing.T, task string) (host string, port int) {
 	// Nomad registers a task in Consul some time after its start.
 	Eventually(t, "Consul knows where the task is", func() (bool, error) {
 		err := json.Unmarshal(r.Get(t, r.ConsulURL+"/v1/catalog/service/"+jobspecs.JobID(task+".1")), &found)
-		return err == nil && len(found) == 1, fmt.Errorf("Consul has %v: %w", found, err)
+		if err != nil {
+			return false, fmt.Errorf("cannot read the answer of Consul: %w", err)
+		}
+		return len(found) == 1, fmt.Errorf("in Consul are %d services of the task, not one: %v", len(found), found)
 	})
 	return cmp.Or(found[0].ServiceAddress, found[0].Address), found[0].ServicePort
 }

@@ -120,12 +120,12 @@ func TestOtherMethods(t *testing.T) {
 	if allow := a.header.Get("Allow"); !strings.Contains(allow, "GET") || !strings.Contains(allow, "POST") {
 		t.Errorf("Allow: %s", allow)
 	}
-	for path, has := range map[string]string{"/api/v1/experiments/1/": "GET", "/api/v1/Experiments/1/kill": "POST", "/api/v1/experiments/1/labels/a/b": "PUT, DELETE", "/api/v1/experiments/1/labels/a": "PUT, DELETE"} {
+	for path, has := range map[string]string{"/api/v1/experiments/1/": "GET", "/api/v1/experiments//": "GET, POST", "/api/v1/experiments/1/kill": "POST", "/api/v1/experiments/1/labels/a/b": "PUT, DELETE", "/api/v1/experiments/1/labels/a": "PUT, DELETE"} {
 		if a := me.with("TRACE", path, nil, nil).says(501, "has no method TRACE"); !strings.Contains(a.header.Get("Allow"), has) {
 			t.Errorf("Allow of %s: %s", path, a.header.Get("Allow"))
 		}
 	}
-	for _, path := range []string{"/api/v1/nothing", "/api/v1/experiments/1/nothing", "/api/v1/experiments/1/kill/2"} {
+	for _, path := range []string{"/api/v1/nothing", "/api/v1/experiments/1/nothing", "/api/v1/experiments/1/kill/2", "/api/v1/Experiments/1/kill", "/api/v1/experiments//kill", "/api/v1"} {
 		me.with("DELETE", path, nil, nil).says(404, "no such path")
 	}
 }

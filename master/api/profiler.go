@@ -32,7 +32,7 @@ func (a *API) registerProfiler() {
 
 // reportProfilerMetrics rejects the form in which harnesses before 0.30 report.
 func (a *API) reportProfilerMetrics(context.Context, *call, *v1.None) (*v1.None, error) {
-	return nil, fault.New(fault.Unimplemented, "report what a node measures as metrics: POST /api/v1/trials/<id>/metrics, with the group %s",
+	return nil, fault.New(fault.Unimplemented, "this master accepts no batches of the profiler, which harnesses before 0.30 send: use a newer harness, or send measurements to POST /api/v1/trials/<id>/metrics, with one of the groups %s",
 		strings.Join(store.ProfilerGroups(), ", "))
 }
 

@@ -48,7 +48,8 @@ func refusedQuota(q store.Quota) error {
 }
 
 // mayChange fails unless the caller may change a quota: administrators of a workspace may change
-// those of its projects and users, and administrators of the cluster all.
+// those of its projects and users, and administrators of the cluster all. Who does not see the
+// workspace gets the answer for one that does not exist.
 func (c *call) mayChange(q store.Quota) error {
 	if q.WorkspaceID != nil && !auth.Sees(c.who, ofQuota(q)) {
 		return c.may(auth.View, ofQuota(q))
@@ -215,7 +216,7 @@ func within(q, above store.Quota) error {
 }
 
 func (a *API) deleteQuota(ctx context.Context, c *call, q store.Quota, _ *v1.None) (*v1.Empty, error) {
-	if err := c.mayChange(q); err != nil {
+	if err := c.mayChange(q); err != nil { // the quota of the workspace itself needs more than its endpoint asks for
 		return nil, err
 	}
 	if err := a.db.DeleteQuota(ctx, q.ID); err != nil {

@@ -122,7 +122,7 @@ func (r *rechecker) check(ctx context.Context, c store.Check) error {
 		return nil
 	case err == nil:
 		if failed := r.apply(ctx, c, who); failed != nil {
-			r.warn(c, failed)
+			r.warn(c, "could not apply all of an identity provider's answer about a user; the master asks again", failed)
 			r.putOff(ctx, c)
 		}
 		return nil
@@ -133,11 +133,11 @@ func (r *rechecker) check(ctx context.Context, c store.Check) error {
 		r.stored(c, r.a.db.DeleteTokens(ctx, c))
 		return nil
 	case errors.Is(err, errUnreadable):
-		r.warn(c, err)
+		r.warn(c, "could not ask an identity provider about a user: the stored tokens cannot be read; groups and rights of the user stay as they are until the next sign-in", err)
 		r.stored(c, r.a.db.DeleteTokens(ctx, c))
 		return nil
 	case !fault.Is(err, fault.Unavailable):
-		r.warn(c, err)
+		r.warn(c, "an identity provider's answer about a user cannot be used; groups and rights of the user stay as they are, and the master asks again", err)
 	}
 	r.putOff(ctx, c)
 	return err
@@ -207,7 +207,7 @@ func (r *rechecker) apply(ctx context.Context, c store.Check, who signin.Identit
 // end ends the session whose tokens the provider has ended.
 func (r *rechecker) end(ctx context.Context, c store.Check) {
 	if err := r.a.db.EndChecked(ctx, c); err != nil {
-		r.warn(c, err)
+		r.warn(c, "could not end a session that an identity provider has ended; the master asks again", err)
 		return
 	}
 	r.a.accountChanged(c.UserID)
@@ -234,13 +234,13 @@ func (r *rechecker) record(ctx context.Context, c store.Check, verb v1.Verb, don
 // stored logs what could not be stored; after the lease a master asks about the user again.
 func (r *rechecker) stored(c store.Check, err error) {
 	if err != nil {
-		r.warn(c, err)
+		r.warn(c, "could not store all that follows from an identity provider's answer about a user", err)
 	}
 }
 
-func (r *rechecker) warn(c store.Check, err error) {
+func (r *rechecker) warn(c store.Check, what string, err error) {
 	if r.warned.Take(c.UserID, time.Now()) {
-		r.a.log.Warn("could not apply an identity provider's answer about a user; groups and rights of the user stay as they are", "provider", r.cfg.Name, "username", c.Username, "error", err)
+		r.a.log.Warn(what, "provider", r.cfg.Name, "username", c.Username, "error", err)
 	}
 }
 

@@ -266,36 +266,50 @@ func (a *API) mount() {
 // a method lacks, it is 501: Determined's clients know this status. It compares paths itself, because a
 // route of the router for each path and method takes a megabyte.
 func (a *API) otherMethods() {
-	type known struct {
-		pattern string
-		methods []string
-	}
-	const anyNumber = -1
-	of := map[int][]*known{} // by the number of their parts
+	var known []*pathMethods
 	for _, r := range a.routes {
-		pattern := r.Pattern()
-		n := strings.Count(pattern, "/")
-		if strings.Contains(pattern, "*") {
-			n = anyNumber
+		pattern := strings.Split(r.Pattern()[1:], "/")
+		i := slices.IndexFunc(known, func(k *pathMethods) bool { return slices.Equal(k.pattern, pattern) })
+		if i < 0 {
+			i, known = len(known), append(known, &pathMethods{pattern: pattern})
 		}
-		if i := slices.IndexFunc(of[n], func(k *known) bool { return k.pattern == pattern }); i >= 0 {
-			of[n][i].methods = append(of[n][i].methods, r.Method)
-		} else {
-			of[n] = append(of[n], &known{pattern, []string{r.Method}})
-		}
+		known[i].methods = append(known[i].methods, r.Method)
 	}
 	a.app.Use("/api/", func(c *fiber.Ctx) error {
-		path := strings.TrimSuffix(c.Path(), "/")
-		for _, list := range [][]*known{of[strings.Count(path, "/")], of[anyNumber]} {
-			i := slices.IndexFunc(list, func(k *known) bool { return fiber.RoutePatternMatch(path, k.pattern) })
-			if i >= 0 {
-				allow := strings.Join(list[i].methods, ", ")
-				c.Set(fiber.HeaderAllow, allow)
-				return fault.New(fault.Unimplemented, "Method Not Allowed: %s has no method %s; it has %s", c.Path(), c.Method(), allow)
-			}
+		path := strings.TrimRight(c.Path(), "/")
+		i := slices.IndexFunc(known, func(k *pathMethods) bool { return k.matches(path) })
+		if i < 0 {
+			return c.Next()
 		}
-		return c.Next()
+		allow := strings.Join(known[i].methods, ", ")
+		c.Set(fiber.HeaderAllow, allow)
+		return fault.New(fault.Unimplemented, "Method Not Allowed: %s has no method %s; it has %s", c.Path(), c.Method(), allow)
 	})
+}
+
+// pathMethods has the methods of a path. A part of the pattern with a colon is any text, and the
+// last part * any parts.
+type pathMethods struct{ pattern, methods []string }
+
+func (k *pathMethods) matches(path string) bool {
+	for _, part := range k.pattern {
+		rest, ok := strings.CutPrefix(path, "/")
+		if !ok || rest == "" {
+			return false
+		}
+		if part == "*" {
+			return true
+		}
+		end := strings.IndexByte(rest, '/')
+		if end < 0 {
+			end = len(rest)
+		}
+		if part[0] != ':' && part != rest[:end] || end == 0 {
+			return false
+		}
+		path = rest[end:]
+	}
+	return path == ""
 }
 
 // admit checks the caller before the body is read. The context of a raw route ends only with

@@ -28,7 +28,7 @@ func (a *API) registerUsage() {
 
 const (
 	maxUsages   = 100_000                   // attempts of one answer
-	maxUsageFor = 10 * 366 * 24 * time.Hour // the longest time of a request
+	maxUsageFor = 10 * 366 * 24 * time.Hour // the longest period that a request may ask for
 )
 
 // usageWindow checks the times of a request.
@@ -46,7 +46,7 @@ func usageSpan(since, until time.Time) error {
 	case since.After(until):
 		return fault.New(fault.Invalid, "start time cannot be after end time")
 	case until.Sub(since) > maxUsageFor:
-		return fault.New(fault.Invalid, "the time is longer than 10 years; ask for a part of it")
+		return fault.New(fault.Invalid, "the period is longer than 10 years; ask for a part of it")
 	}
 	return nil
 }
@@ -75,8 +75,10 @@ func usagePeriod(req *v1.GetAggregatedUsageRequest) (since, until time.Time, mon
 	if since.After(until) {
 		return since, until, monthly, fault.New(fault.Invalid, "start date cannot be after end date")
 	}
-	if until = until.AddDate(0, 0, 1); monthly {
-		until = until.AddDate(0, 1, -1)
+	if monthly { // the end is included
+		until = until.AddDate(0, 1, 0)
+	} else {
+		until = until.AddDate(0, 0, 1)
 	}
 	return since, until, monthly, usageSpan(since, until)
 }
@@ -174,8 +176,8 @@ func (a *API) sendCSV(c *call, lines [][]string) error {
 	return a.sendBytes(c, b.Bytes())
 }
 
-// seconds formats a number of seconds or hours as Determined does.
-func seconds(n float64) string {
+// slotHours formats slot-hours as Determined does, which writes 0.0 for zero here only.
+func slotHours(n float64) string {
 	if n == 0 {
 		return "0.0"
 	}
@@ -218,7 +220,7 @@ func (a *API) allocationsCSV(ctx context.Context, c *call, req *v1.GetUsageReque
 	lines := [][]string{{"allocation_id", "task_type", "username", "workspace_name", "experiment_id", "slots", "start_time", "end_time", "imagepulling_time", "slot_hours", "resource_pool"}}
 	for _, u := range list {
 		lines = append(lines, []string{u.AllocationID, u.TaskType, u.Username, u.Workspace, csvID(u.ExperimentID), strconv.Itoa(u.Slots),
-			csvTime(&u.StartedAt), csvTime(u.EndedAt), "", seconds(float64(u.Slots) * u.Seconds / 3600), u.Pool})
+			csvTime(&u.StartedAt), csvTime(u.EndedAt), "", slotHours(float64(u.Slots) * u.Seconds / 3600), u.Pool})
 	}
 	return lines, nil
 }

@@ -12,8 +12,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// registerOldUsers adds what Determined had for users before /api/v1, and still has. Each translates
-// its body and calls the newer endpoint's function.
+// registerOldUsers adds what Determined had for users before /api/v1, and still has. Most of them
+// translate the body and call the function of the newer endpoint.
 func (a *API) registerOldUsers() {
 	serve(a, v1.OldLogin, a.oldLogin)
 	serve(a, v1.OldLogout, a.logout)
@@ -52,20 +52,21 @@ func (a *API) listOldUsers(ctx context.Context, _ *call, _ *v1.None) (*[]v1.OldU
 	return &out, err
 }
 
-// newAgentUser is an account on nodes in today's form.
-func newAgentUser(g *v1.OldAgentUser) *v1.AgentUserGroup {
+// agentUserOf translates an old request's account on nodes.
+func agentUserOf(g *v1.OldAgentUser) *v1.AgentUserGroup {
 	if g == nil {
 		return nil
 	}
 	return &v1.AgentUserGroup{AgentUid: g.UID, AgentGid: g.GID, AgentUser: g.User, AgentGroup: g.Group}
 }
 
+// createOldUser makes an inactive user if the request does not say active, as Determined does.
 func (a *API) createOldUser(ctx context.Context, c *call, req *v1.OldUserRequest) (*v1.Empty, error) {
 	if req.Username == nil {
 		return nil, fault.New(fault.Invalid, "username: is required")
 	}
 	_, err := a.createUser(ctx, c, &v1.PostUserRequest{Password: req.Password, User: &v1.User{Username: *req.Username,
-		Admin: req.Admin != nil && *req.Admin, Active: req.Active != nil && *req.Active, AgentUserGroup: newAgentUser(req.AgentUserGroup)}})
+		Admin: req.Admin != nil && *req.Admin, Active: req.Active != nil && *req.Active, AgentUserGroup: agentUserOf(req.AgentUserGroup)}})
 	return &v1.Empty{}, err
 }
 
@@ -73,7 +74,7 @@ func (a *API) patchOldUser(ctx context.Context, c *call, u store.User, req *v1.O
 	if req.Username != nil {
 		return nil, fault.New(fault.Invalid, "username: PATCH /users/%s/username renames a user", u.Username)
 	}
-	_, err := a.patchUser(ctx, c, u, &v1.PatchUser{Password: req.Password, Active: req.Active, Admin: req.Admin, AgentUserGroup: newAgentUser(req.AgentUserGroup)})
+	_, err := a.patchUser(ctx, c, u, &v1.PatchUser{Password: req.Password, Active: req.Active, Admin: req.Admin, AgentUserGroup: agentUserOf(req.AgentUserGroup)})
 	return &v1.Empty{}, err
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// choices caches how the constraints and affinities of each experiment or task rate the
-// nodes, of this cycle and the one before. A rating is computed again only when a node
-// changes: without the cache, a user with a thousand experiments and a hundred
+// choices keeps the choices that this cycle and the cycle before computed. A choice says how the
+// constraints and affinities of one experiment or task rate each node. It is computed again
+// only when a node changes: otherwise a user with a thousand experiments and a hundred
 // comparisons in each would slow down every cycle.
 type choices struct{ now, before map[choiceKey]*sched.Choice }
 
@@ -22,7 +22,7 @@ type choiceKey struct {
 	owner, pool string
 	of          *expconf.Nomad // environment.nomad of an experiment; the pointer is the key, because it is parsed once
 	gpu         *expconf.GPU   // resources.gpu of an experiment, as above
-	text        string         // both of a task that is not a trial, as JSON
+	text        string         // environment.nomad and resources.gpu of a task that is not a trial, as JSON
 }
 
 // beginCycle is called once in each cycle; changed says that a node has changed.
@@ -43,7 +43,7 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *s
 		return nil
 	}
 	if n == nil && !asks {
-		key = choiceKey{pool: key.pool}
+		key = choiceKey{pool: key.pool} // only the pool's job rates the nodes: all these owners have one choice
 	}
 	if n == nil {
 		n = &expconf.Nomad{}
@@ -53,17 +53,17 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *s
 		known = &choices{now: map[choiceKey]*sched.Choice{}}
 		d.p.choices = known
 	}
-	c, judged := known.now[key]
-	if !judged {
-		if c, judged = known.before[key]; !judged {
-			c = d.judge(of, n, gpu)
+	c, computed := known.now[key]
+	if !computed {
+		if c, computed = known.before[key]; !computed {
+			c = d.rate(of, n, gpu)
 		}
 		known.now[key] = c
 	}
 	return c
 }
 
-func (d *decider) judge(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
+func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
 	var constraints []pool.Comparison
 	devices := deviceAsk{of: of, gpu: gpu}
 	for _, x := range n.Constraints {
@@ -94,7 +94,7 @@ func (d *decider) judge(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sche
 		}
 	}
 	for _, row := range d.p.Nodes {
-		if node, err := d.p.inventories.read(row); err == nil { // offer returns this error as well
+		if node, err := d.p.inventories.read(row); err == nil { // the snapshot's offer (see offer) reports this error
 			rate(row.ID, &node)
 		}
 	}

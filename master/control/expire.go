@@ -9,17 +9,17 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// maxExpiries is the number of tasks whose lines are deleted at the same time. Each call deletes a
-// part, and then the owners take turns.
+// maxExpiries is the number of tasks whose log lines are deleted at the same time. One call deletes a
+// part of a task's lines; between the calls the tasks of other users have their turn.
 const maxExpiries = 2
 
 // expirePause is the time until a pass that failed is repeated.
 const expirePause = time.Minute
 
-// A LogRetention says for how long the lines of tasks are kept, and when the leader looks for those
+// A LogRetention says for how long the log lines of tasks are kept, and when the leader looks for lines
 // whose time has ended.
 type LogRetention struct {
-	Days int                       // for tasks that say nothing else; store.LogsForever
+	Days int                       // for tasks whose configuration sets none; store.LogsForever keeps them for ever
 	Next func(time.Time) time.Time // the next pass after a time
 }
 

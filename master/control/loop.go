@@ -158,17 +158,15 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 		case <-idle.C:
 		}
 		began := time.Now()
-		wait := maxIdle
+		var wait time.Duration
 		if err := t.guarded(ctx); err != nil {
 			if errors.Is(err, store.ErrNotLeader) || ctx.Err() != nil {
 				return
 			}
 			l.log.Error("the control loop could not finish a cycle", "term", lead.Term, "error", err, "cause", errors.Unwrap(err))
 			wait = afterError
-		} else if t.cycleAgain {
-			wait = 0
-		} else if next := t.backoffs.next(began); !next.IsZero() {
-			wait = min(maxIdle, max(0, time.Until(next)))
+		} else {
+			wait = t.untilNext(began)
 		}
 		took := time.Since(began)
 		l.stats.observe(took)
@@ -182,6 +180,21 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 		}
 		idle.Reset(wait)
 	}
+}
+
+// untilNext is the longest time until the next cycle, after one that began at a time.
+func (t *term) untilNext(began time.Time) time.Duration {
+	if t.cycleAgain {
+		return 0
+	}
+	wait := maxIdle
+	if next := t.backoffs.next(began); !next.IsZero() {
+		wait = min(wait, max(0, time.Until(next)))
+	}
+	for _, v := range t.views {
+		wait = min(wait, v.untilObserving())
+	}
+	return wait
 }
 
 // rest pauses after a cycle for as long as the cycle took: while thousands of jobs start, cycles would otherwise

@@ -15,10 +15,11 @@ import (
 // does not answer delays only decisions that depend on its answer.
 type watch struct {
 	answers chan answer
-	busy    bool      // from the start of a call until its answer is stored
-	wanted  bool      // a reason for another call arrived while busy
-	last    time.Time // when the last call started
-	answer  *answer   // received and not stored yet
+	busy    bool        // from the start of a call until its answer is stored
+	wanted  bool        // a reason for another call arrived while busy
+	last    time.Time   // when the last call started
+	later   *time.Timer // wakes the loop when the next call may start; nil: not used yet
+	answer  *answer     // received and not stored yet
 }
 
 type answer struct {
@@ -26,10 +27,21 @@ type answer struct {
 	err error
 }
 
-// startObserving starts a call, unless one is in flight.
+// minObserveGap is the minimum time between the starts of two calls, so that one call answers a burst of events.
+const minObserveGap = 40 * time.Millisecond
+
+// startObserving starts a call, unless one is in flight or has just been made; then it starts later.
 func (v *view) startObserving(ctx context.Context) {
 	if v.watch.busy {
 		v.watch.wanted = true
+		return
+	}
+	if early := minObserveGap - time.Since(v.watch.last); early > 0 {
+		if v.watch.later == nil {
+			v.watch.later = time.AfterFunc(early, v.wake)
+		} else {
+			v.watch.later.Reset(early)
+		}
 		return
 	}
 	v.watch.busy, v.watch.wanted, v.watch.last = true, false, time.Now()
@@ -38,6 +50,14 @@ func (v *view) startObserving(ctx context.Context) {
 		v.watch.answers <- v.callObserve(ctx, known)
 		notify(v.answered)
 	})
+}
+
+// untilObserving is the time until the next call is due, if nothing happens before.
+func (v *view) untilObserving() time.Duration {
+	if v.watch.busy || !v.async {
+		return maxIdle
+	}
+	return max(0, time.Until(v.watch.last.Add(maxIdle)))
 }
 
 // receive takes the answer of a call that has ended. It returns whether the next cycle has something to store or to

@@ -66,6 +66,12 @@ func (t *term) openViews(ctx context.Context) error {
 // title is the name of the region for messages.
 func (v *view) title() string { return cmp.Or(v.name, v.cfg.Region, "of the master") }
 
+// wake makes the loop observe.
+func (v *view) wake() {
+	v.woken.Store(true)
+	notify(v.term.woken)
+}
+
 // followWakes tells the loop when there is something to observe.
 func (v *view) followWakes(ctx context.Context) {
 	for {
@@ -73,8 +79,7 @@ func (v *view) followWakes(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-v.nomad.Wake():
-			v.woken.Store(true)
-			notify(v.term.woken)
+			v.wake()
 		}
 	}
 }

@@ -16,15 +16,22 @@ import (
 // nothing for the longest time. So a share that holds nothing is before all that hold slots,
 // and its first request becomes the head if there is no room for it.
 //
-// Every request may use slots that others leave idle. They are taken back by preemption:
-// a request that finds no room may have tasks of workspaces preempted that hold more than
-// their fair part, or of users of its own workspace, or of jobs of its own user, if these do.
-// The sum of what workspaces lack of their fair parts must become smaller by that; or remain
-// the same, if the sum of what users lack becomes smaller, or the one of jobs. What is fair
-// depends on the sum of held and requested slots, which a preemption does not change, and no
-// placement makes these sums larger. And a share that loses slots must hold more afterwards, in
-// proportion to its weight, than the share that gets them held before: else the free slots would
-// return to the first share. So a chain of preemptions comes to an end.
+// Every request may use slots that others leave idle. Preemption takes them back: for a request
+// that finds no room, tasks may leave
+//
+//  1. of another workspace that holds more than its fair part,
+//  2. else of another user of the request's workspace who holds more,
+//  3. else of another job of the request's user that holds more.
+//
+// Two conditions end every chain of preemptions. First, less must be lacking of fair parts
+// afterwards: the sum over workspaces decides, with equal sums that over users, and then that over
+// jobs. What is fair depends on the held and the requested slots together, which a preemption does
+// not change, and no placement makes these sums larger. Second, who loses slots must hold more
+// afterwards, in proportion to the weight, than who gets them held before: else the slots would
+// go back.
+//
+// In this package a share is a workspace, a user or a job; its field fair is the part of the slots
+// that it is due.
 type fairShare struct {
 	p    *planner
 	pool *share
@@ -45,7 +52,7 @@ func newFairShare(p *planner, queued []*Request, now time.Time) *fairShare {
 	for _, r := range queued {
 		job := f.jobOf(r.Workspace, r.User, cmp.Or(r.Group, r.ID), r.Weight, r.MaxSlots)
 		job.queue = append(job.queue, r)
-		job.serve(r.Served)
+		job.noteHeld(r.Served)
 		if p.couldStart(r, now) {
 			job.wanted += p.demand(r, claimed)
 		}
@@ -69,12 +76,13 @@ func (f *fairShare) addRunning(now time.Time) {
 		slots := r.slots()
 		job.wanted += slots
 		if slots > 0 {
-			job.serve(Served{Workspace: now, User: now, Group: now})
+			job.noteHeld(Served{Workspace: now, User: now, Group: now})
 		}
 		if p.leaving[i] {
 			continue
 		}
-		f.pool.fair += float64(slots) // slots that are held, but are not usable, are divided too
+		// Slots that are held but not usable are divided too; newFairShare adds the usable ones, which holds has.
+		f.pool.fair += float64(slots)
 		for _, h := range p.holds[i] {
 			f.pool.fair -= float64(h.n)
 		}

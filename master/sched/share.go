@@ -143,7 +143,7 @@ func (s *share) divide() {
 }
 
 // serve notes when a job, its user and its workspace last held slots.
-func (s *share) serve(at Served) {
+func (s *share) noteHeld(at Served) {
 	s.last = latest(s.last, at.Group)
 	s.parent.last = latest(s.parent.last, at.User)
 	s.parent.parent.last = latest(s.parent.parent.last, at.Workspace)

@@ -138,7 +138,7 @@ func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, known Known) e
 	if live.Failures, err = rows[NodeFailures](ctx, tx, liveFailures); err != nil {
 		return err
 	}
-	if live.Bindings, err = rows[PoolBinding](ctx, tx, liveBindings); err != nil {
+	if live.Bindings, err = rows[PoolBinding](ctx, tx, allBindings); err != nil {
 		return err
 	}
 	if live.Quotas, err = rows[Quota](ctx, tx, liveQuotas); err != nil {

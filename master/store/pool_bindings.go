@@ -8,18 +8,18 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A PoolBinding is a workspace that may use a bound pool.
+// A PoolBinding binds a pool to a workspace: only bound workspaces may use the pool.
 type PoolBinding struct {
 	Pool        string `db:"pool"`
 	WorkspaceID int    `db:"workspace_id"`
 	Workspace   string `db:"workspace"`
 }
 
-const liveBindings = `SELECT b.pool, b.workspace_id, w.name AS workspace FROM pool_bindings b JOIN workspaces w ON w.id = b.workspace_id ORDER BY b.pool, b.workspace_id`
+const allBindings = `SELECT b.pool, b.workspace_id, w.name AS workspace FROM pool_bindings b JOIN workspaces w ON w.id = b.workspace_id ORDER BY b.pool, b.workspace_id`
 
 // PoolBindings reads the bindings of all pools.
 func (db *DB) PoolBindings(ctx context.Context) ([]PoolBinding, error) {
-	return rows[PoolBinding](ctx, db, liveBindings)
+	return rows[PoolBinding](ctx, db, allBindings)
 }
 
 // PoolIsOpen reports whether a workspace may use a pool.

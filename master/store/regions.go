@@ -5,7 +5,7 @@ import "context"
 // A Region is what the loop knows of a region of Nomad. The name of the master's own region is "".
 type Region struct {
 	Alarm string `json:"alarm"` // why the loop does not trust this Nomad; "" if it does
-	Trust bool   `json:"trust"` // an administrator has confirmed this Nomad's state (det master trust-nomad)
+	Trust bool   `json:"trust"` // an operator has confirmed the loss (det master trust-nomad)
 }
 
 // KeepRegions stores which regions there are besides the master's own, and removes what is known of
@@ -51,9 +51,9 @@ func (db *DB) NomadIndex(ctx context.Context, region string) (int64, error) {
 }
 
 // SetNomadIndex stores the Nomad index of an observation of a region without an alarm. trusted means
-// that an operator confirmed this Nomad (TrustNomad): the confirmation ends, and facts with
-// lower indexes than the stored ones count again. Facts of other regions may then be stored once
-// more, which changes nothing.
+// that an operator has confirmed the loss (TrustNomad). That ends now, and live members with a
+// higher index get the index 0, so that the lower indexes of the new Nomad count. Members of other
+// regions are among them: their facts are stored a second time, unchanged.
 func (db *DB) SetNomadIndex(ctx context.Context, region string, index int64, trusted bool) error {
 	if trusted {
 		_, err := db.exec(ctx, `UPDATE members m SET nomad_index = 0 FROM allocations a

@@ -33,23 +33,23 @@ func (db *DB) VersionUpdates(ctx context.Context, in auth.Scope, f *updates.Filt
 		map[string][]int{"v.id": f.VersionIDs, "v.model_id": f.ModelIDs, "v.owner_id": f.UserIDs})
 }
 
-// selectUpdates lists the rows that have an id of one of the lists. The keys of by are columns.
+// selectUpdates returns the rows in which a column has one of its wanted ids; by has the ids of each column.
 func (db *DB) selectUpdates(ctx context.Context, what, query, workspace string, in auth.Scope, f *updates.Filter, by map[string][]int) ([]updates.Row, error) {
 	if f.Empty() {
 		return nil, nil
 	}
 	var c conditions
 	c.in(in, workspace)
-	var any []string
+	var wanted []string
 	for column, ids := range by {
 		if len(ids) > 0 {
 			name := strings.ReplaceAll(column, ".", "_")
-			any = append(any, column+" = ANY(@"+name+"::int[])")
+			wanted = append(wanted, column+" = ANY(@"+name+"::int[])")
 			c.args[name] = ids
 		}
 	}
-	slices.Sort(any) // the same text each time, so that PostgreSQL keeps its plan
-	c.list = append(c.list, "("+strings.Join(any, " OR ")+")")
+	slices.Sort(wanted) // the same text each time, so that PostgreSQL keeps its plan
+	c.list = append(c.list, "("+strings.Join(wanted, " OR ")+")")
 	c.args["limit"] = updates.MaxRows + 1
 	list, err := rows[updates.Row](ctx, db, query+c.where()+` ORDER BY 1 LIMIT @limit`, c.args)
 	if err == nil && len(list) > updates.MaxRows {
@@ -58,7 +58,7 @@ func (db *DB) selectUpdates(ctx context.Context, what, query, workspace string, 
 	return list, err
 }
 
-// ProjectsByID reads projects as a client that follows them is sent them.
+// ProjectsByID reads projects in the form in which the stream sends them to clients.
 func (db *DB) ProjectsByID(ctx context.Context, in auth.Scope, ids []int) ([]updates.Project, error) {
 	return rows[updates.Project](ctx, db, `SELECT p.id, p.name, p.description, p.archived, p.created_at, p.notes, p.workspace_id, p.user_id, p.immutable,
 			CASE WHEN p.delete_error <> '' THEN 'DELETE_FAILED' WHEN p.deleting_at IS NOT NULL THEN 'DELETING' ELSE 'UNSPECIFIED' END AS state, p.key, p.seq

@@ -78,14 +78,28 @@ func TestWhereTheHarnessIsExtracted(t *testing.T) {
 }
 
 func TestADamagedHarness(t *testing.T) {
-	spec := sh("echo never")
-	spec.Env["DET_HARNESS_URL"] = "/harness.tgz"
-	r := newRig(t, spec)
-	r.state.Serve("/harness.tgz", []byte("no archive"))
-	r.run(74)
-	if e := r.exit(); !strings.Contains(e.Reason, "the Python package") || !strings.Contains(e.Reason, "not gzip") {
-		t.Errorf("%+v", e)
+	for _, noMounts := range []bool{false, true} {
+		spec := sh("echo never")
+		spec.Env["DET_HARNESS_URL"] = "/harness.tgz"
+		r := newRig(t, spec)
+		if noMounts {
+			r.wrap = powerless(t)
+		}
+		r.state.Serve("/harness.tgz", []byte("no archive"))
+		r.run(74)
+		if e := r.exit(); !strings.Contains(e.Reason, "the Python package") || !strings.Contains(e.Reason, "not gzip") {
+			t.Errorf("%+v", e)
+		}
 	}
+}
+
+// TestAHarnessOfTheNode is in a folder that the sandbox would choose too.
+func TestAHarnessOfTheNode(t *testing.T) {
+	spec := sh("echo path=$PYTHONPATH")
+	spec.Env["DET_HARNESS"], spec.Env["DET_HARNESS_URL"] = "/run/determined/harness", "/harness.tgz"
+	r := newRig(t, spec)
+	r.run(0)
+	r.expectPrinted("path=/run/determined/harness")
 }
 
 func TestTheHarnessIsLeftOutOnRequest(t *testing.T) {

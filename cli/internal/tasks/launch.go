@@ -50,8 +50,8 @@ type Request struct {
 	WorkspaceID *int
 }
 
-// Request reads the files that the flags name. The default program is used if the configuration
-// has none.
+// Request reads the files that the flags name, and finds the workspace. program is that of the
+// command line; a program in the configuration wins.
 func (o *Launch) Request(ctx context.Context, a *app.App, program []string) (*client.Client, Request, error) {
 	var r Request
 	var err error

@@ -188,9 +188,6 @@ func (t *IO) OutStyle() Style { return Style{t.outColour} }
 // ErrStyle is the style for Err.
 func (t *IO) ErrStyle() Style { return Style{t.errColour} }
 
-// On reports whether colours are on.
-func (s Style) On() bool { return s.on }
-
 func (s Style) paint(code, text string) string {
 	if !s.on || text == "" {
 		return text

@@ -30,7 +30,7 @@ class EnterpriseOnlyError(Exception):
     Example::
 
         try:
-            session.get("/api/v1/roles")
+            client.create_model("name")
         except errors.EnterpriseOnlyError as err:
             print("this master cannot:", err)
     """

@@ -64,8 +64,8 @@ func (l layout) ownMounts(p *NomadTask, spec *v1.TaskSpec) []sandbox.Bind {
 		{Source: p.shared("reports"), Target: l.reports},
 		{Source: l.selfSource, Target: l.self, ReadOnly: true},
 	}
-	if own := l.inRun("harness"); l.harness == own {
-		list = append(list, sandbox.Bind{Source: p.local("harness"), Target: own, ReadOnly: true})
+	if l.fetched {
+		list = append(list, sandbox.Bind{Source: p.local("harness"), Target: l.harness, ReadOnly: true})
 	}
 	if spec.Collect != nil {
 		list = append(list, sandbox.Bind{Source: p.local(removerFile), Target: l.inRun(removerFile), ReadOnly: true})

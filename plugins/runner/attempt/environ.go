@@ -29,6 +29,7 @@ type layout struct {
 	keepsWorkDir bool   // the working directory remains after the task ends: the user's home
 	scratch      string // folder for temporary files, as programs see it; "" for the system's
 	harness      string // folder for PYTHONPATH; "" for none
+	fetched      bool   // that folder has the master's package, which the sandbox extracts
 	pythonShim   string // folder with the pool's python first on PATH; "" for none
 	secrets      string // the folder of the task's secrets, as programs see it
 	reports      string // the folder of reports that no master has accepted, as programs see it

@@ -13,8 +13,8 @@ import (
 // setup is the sandbox of a task.
 func setup(p *NomadTask, spec *v1.TaskSpec, l layout, files []sandbox.Bind) sandbox.Setup {
 	s := sandbox.Setup{Stage: p.local("stage"), PrivateRoot: p.PrivateRoot, Account: l.account}
-	if own := p.local("harness"); l.harness == own || l.harness == l.inRun("harness") {
-		s.Archive = &sandbox.Archive{File: p.local(harnessFile), Dir: own}
+	if l.fetched {
+		s.Archive = &sandbox.Archive{File: p.local(harnessFile), Dir: p.local("harness")}
 	}
 	if l.mountsOnly() {
 		s.Hide = filepath.Dir(filepath.Dir(p.AllocDir)) // the folder of all allocations

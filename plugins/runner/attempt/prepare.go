@@ -244,26 +244,27 @@ func fetchContext(ctx context.Context, p *NomadTask, list *masters.List, token, 
 const harnessFile = "harness.tgz"
 
 // fetchHarness returns the folder of the Python package: a folder of the node, or the package of
-// the master, which it downloads for the sandbox to extract. It returns "" if the user selected another package.
-func fetchHarness(ctx context.Context, p *NomadTask, list *masters.List, token string, env map[string]string) (string, error) {
+// the master, which it downloads for the sandbox to extract (fetched). It returns "" if the user selected another
+// package.
+func fetchHarness(ctx context.Context, p *NomadTask, list *masters.List, token string, env map[string]string) (dir string, fetched bool, err error) {
 	if env["DET_SKIP_HARNESS"] != "" || env["DET_USE_INSTALLED_HARNESS"] == "1" {
-		return "", nil
+		return "", false, nil
 	}
 	if dir := env["DET_HARNESS"]; dir != "" {
-		return dir, nil
+		return dir, false, nil
 	}
 	if env["DET_HARNESS_URL"] == "" {
-		return "", nil
+		return "", false, nil
 	}
-	dir := p.local("harness")
-	err := download(ctx, list, token, env["DET_HARNESS_URL"], p.local(harnessFile))
+	dir = p.local("harness")
+	err = download(ctx, list, token, env["DET_HARNESS_URL"], p.local(harnessFile))
 	if err == nil {
 		err = os.MkdirAll(dir, 0o755)
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot fetch the Python package from the master: %w", err)
+		return "", false, fmt.Errorf("cannot fetch the Python package from the master: %w", err)
 	}
-	return dir, nil
+	return dir, true, nil
 }
 
 // fetch downloads an archive from a master and unpacks it into dir, as the account.

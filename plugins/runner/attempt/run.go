@@ -284,7 +284,7 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		return 0, err
 	}
 	box, err := sandbox.Open(r.stop.ctx, t.setup, out.stdout, out.stderr)
-	var refused *sandbox.SetupError
+	refused := new(sandbox.SetupError)
 	if errors.As(err, &refused) && refused.NoMounts && !t.layout.mountsOnly() {
 		r.journal.Warnf("%s cannot be created on this node, so programs find it at %s instead: %s", runDir, t.layout.physical, refused.Message)
 		if t, err = r.prepare(server, true); err == nil {
@@ -297,7 +297,11 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		if r.stop.asked() {
 			return 0, err
 		}
-		if refused != nil && refused.Archive {
+		var known *failure
+		switch {
+		case errors.As(err, &known): // of the second prepare
+			return 0, err
+		case errors.As(err, &refused) && refused.Archive:
 			return 0, fail(CodePrepare, "cannot extract the Python package of the master: %v", err)
 		}
 		return 0, fail(CodeMounts, "the task's folders could not be mounted: %v", err)

@@ -42,14 +42,14 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 		}
 		fetching <- errors.Join(fetchContext(r.stop.ctx, r.p, r.masters, r.token, r.spec.ContextURL, l), r.fetchRemover())
 	}()
-	harness, err := r.harness(bare)
+	l.harness, l.fetched, err = r.harness(bare)
 	if err = errors.Join(<-fetching, err); err != nil {
 		if r.stop.asked() {
 			return nil, err
 		}
 		return nil, fail(CodePrepare, "%v", err)
 	}
-	if l.harness = harness; l.mountsOnly() && harness == r.p.local("harness") {
+	if l.mountsOnly() && l.fetched {
 		l.harness = l.inRun("harness")
 	}
 	err = l.account.Do(func() error { return errors.Join(link(l, r.spec.BindMounts), pythonShim(&l, r.spec.Prefer)) })
@@ -85,11 +85,12 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 	return &task{layout: l, setup: setup(r.p, r.spec, l, binds), env: env, dir: l.workDir, socket: socket}, nil
 }
 
-// harness returns the folder of the Python package; fetched means that an earlier call may have downloaded it.
-func (r *run) harness(fetched bool) (string, error) {
-	if dir := r.p.local("harness"); fetched {
+// harness returns the folder of the Python package, and whether it is the master's; again means that an earlier
+// call may have downloaded that.
+func (r *run) harness(again bool) (dir string, fetched bool, err error) {
+	if dir := r.p.local("harness"); again {
 		if _, err := os.Stat(dir); err == nil {
-			return dir, nil
+			return dir, true, nil
 		}
 	}
 	env := map[string]string{}

@@ -248,9 +248,6 @@ func (s *Spool) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Pending reports whether there are lines from a number on.
-func (s *Spool) Pending(from int64) bool { return s.Next() > from }
-
 // Read returns lines from a number on, within the limits, at least one if there is one. Numbers
 // of lost lines are skipped.
 func (s *Spool) Read(from int64, most int, maxBytes int) ([]Line, error) {

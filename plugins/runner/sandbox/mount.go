@@ -73,7 +73,7 @@ func (a *Archive) extract(mounts bool) error {
 	if a == nil {
 		return nil
 	}
-	if mounts && unix.Mount("tmpfs", a.Dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755") == nil {
+	if mounts && unix.Mount("tmpfs", a.Dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=32m,nr_inodes=16k") == nil {
 		if a.into(maxInMemory) == nil {
 			return nil
 		}

@@ -194,6 +194,9 @@ func (x *extraction) entry(h *tar.Header, content io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("a link to %q: %w", h.Linkname, err)
 		}
+		if info, err := root.Lstat(target); err == nil && info.Mode().Type() == fs.ModeSymlink {
+			return fmt.Errorf("%q is a link, which may lead elsewhere from another folder", h.Linkname)
+		}
 		_ = root.Remove(name)
 		return root.Link(target, name)
 	}

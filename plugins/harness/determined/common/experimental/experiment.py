@@ -355,7 +355,4 @@ class Experiment:
 
 
 class ExperimentReference(Experiment):
-    """The older name of ``Experiment``.
-
-    Example: ``reference: ExperimentReference = client.get_experiment(5)``
-    """
+    """A subclass with the older name of ``Experiment``; the SDK itself returns ``Experiment``."""

@@ -259,10 +259,7 @@ class Trial:
 
 
 class TrialReference(Trial):
-    """The older name of ``Trial``.
-
-    Example: ``reference: TrialReference = client.get_trial(7)``
-    """
+    """A subclass with the older name of ``Trial``; the SDK itself returns ``Trial``."""
 
 
 def _moment(when: Union[str, int, None]) -> Optional[str]:
