@@ -169,7 +169,8 @@ func (f ExperimentFilter) where(in auth.Scope) (string, pgx.NamedArgs) {
 	c.inProject(in, "e.project_id")
 	c.when(f.Archived != nil, "e.archived = @archived", "archived", f.Archived)
 	// Within a project its experiments' own mark counts alone.
-	c.when(f.Archived != nil && !*f.Archived && f.ProjectID == 0, "e.project_id <> ALL(ARRAY(SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived))", "archived", f.Archived)
+	// coalesce keeps PostgreSQL from an estimate: it would expect no rows, and sort all to find the first.
+	c.when(f.Archived != nil && !*f.Archived && f.ProjectID == 0, "NOT coalesce(e.project_id = ANY(ARRAY(SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived)), false)", "archived", f.Archived)
 	c.when(f.Name != "", "e.name ILIKE @name", "name", likePattern(f.Name))
 	c.when(f.Description != "", "e.description ILIKE @description", "description", likePattern(f.Description))
 	c.when(len(f.Labels) > 0, hasLabels("@labels::text[]"), "labels", f.Labels)
@@ -234,9 +235,6 @@ func hasLabels(labels string) string {
 // textsOf is SQL for the bytes of an experiment's name, description and labels.
 const textsOf = `octet_length(e.name) + octet_length(e.description) + octet_length(array_to_string(e.labels, ''))`
 
-// wholeOf is SQL for the bytes of what else a list has of an experiment and a user has written.
-const wholeOf = `octet_length(e.notes) + octet_length(e.original_config) + octet_length(e.config::text)`
-
 // experimentsOfPage reads the first of these experiments whose texts and configurations fit into a page, at least one,
 // in the order of the ids.
 func (db *DB) experimentsOfPage(ctx context.Context, ids []int) ([]Experiment, error) {
@@ -244,7 +242,7 @@ func (db *DB) experimentsOfPage(ctx context.Context, ids []int) ([]Experiment, e
 		return nil, nil
 	}
 	return rows[Experiment](ctx, db, experimentSelect+`
-		JOIN (SELECT p.id, p.place, sum(`+textsOf+` + `+wholeOf+`) OVER (ORDER BY p.place) AS bytes FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN experiments e ON e.id = p.id)
+		JOIN (SELECT p.id, p.place, sum(e.text_bytes + octet_length(array_to_string(e.labels, ''))) OVER (ORDER BY p.place) AS bytes FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN experiments e ON e.id = p.id)
 			AS page ON page.id = e.id AND (page.bytes <= $2 OR page.place = 1) ORDER BY page.place`, ids, maxPageBytes)
 }
 

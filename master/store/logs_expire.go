@@ -40,7 +40,7 @@ const classOf = `coalesce((SELECT min(c.days) FROM log_classes c WHERE ` + reten
 const inRows = `(l.class = 0 OR ` + retentionOf + ` = 0 OR l.class <> ` + classOf + `)`
 
 // ownRetention is retentionOf without the days of the cluster and the last parenthesis.
-const ownRetention = `coalesce(t.log_retention_days, e.log_retention_days, (e.config #>> '{retention_policy,log_retention_days}')::int,`
+const ownRetention = `coalesce(t.log_retention_days, e.log_retention_days, e.config_log_days,`
 
 // keptLogs are the tables of retentionOf.
 const keptLogs = `log_tasks l JOIN tasks k ON k.id = l.task_id

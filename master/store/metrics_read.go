@@ -126,6 +126,9 @@ func (db *DB) MetricGroups(ctx context.Context, trial int) ([]string, error) {
 
 // ValidationsAt reads validations by their keys, for many trials at once.
 func (db *DB) ValidationsAt(ctx context.Context, keys map[int]ValidationKey, most int) (map[int]MetricRow, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
 	var trials, runs, steps []int
 	for trial, k := range keys {
 		trials, runs, steps = append(trials, trial), append(runs, k.Run), append(steps, k.Steps)

@@ -284,8 +284,7 @@ func (s *summaryRow) summary() (TrialSummary, error) {
 }
 
 // searcherColumns are the columns of the trial's experiment e that fold needs.
-const searcherColumns = `coalesce(e.config->'searcher'->>'metric', '') AS metric,
-	coalesce((e.config->'searcher'->>'smaller_is_better')::boolean, true) AS smaller`
+const searcherColumns = `coalesce(e.metric, '') AS metric, e.smaller_is_better AS smaller`
 
 // lockSummaries locks the summaries of trials, and inserts missing ones. The result omits
 // deleted trials.
