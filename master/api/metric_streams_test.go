@@ -176,5 +176,5 @@ func TestProfiler(t *testing.T) {
 		}
 	}
 	me.get(path+"/metrics?sample=some").says(400, "sample")
-	me.post("/api/v1/trials/profiler/metrics", `{"batches":[]}`).says(501, "/metrics, with the group cpu, disk, gpu")
+	me.post("/api/v1/trials/profiler/metrics", `{"batches":[]}`).says(501, "/metrics, with one of the groups cpu, disk, gpu")
 }
