@@ -355,4 +355,7 @@ class Experiment:
 
 
 class ExperimentReference(Experiment):
-    """A subclass with the older name of ``Experiment``; the SDK itself returns ``Experiment``."""
+    """The older name of ``Experiment``, so that old imports work; the SDK itself returns ``Experiment``.
+
+    Example: ``from determined.common.experimental import ExperimentReference``
+    """

@@ -259,7 +259,10 @@ class Trial:
 
 
 class TrialReference(Trial):
-    """A subclass with the older name of ``Trial``; the SDK itself returns ``Trial``."""
+    """The older name of ``Trial``, so that old imports work; the SDK itself returns ``Trial``.
+
+    Example: ``from determined.common.experimental import TrialReference``
+    """
 
 
 def _moment(when: Union[str, int, None]) -> Optional[str]:
