@@ -355,7 +355,7 @@ class Experiment:
 
 
 class ExperimentReference(Experiment):
-    """The older name of ``Experiment``, so that old imports work; the SDK itself returns ``Experiment``.
+    """The older name of ``Experiment``, for old imports; the SDK itself returns ``Experiment``.
 
     Example: ``from determined.common.experimental import ExperimentReference``
     """

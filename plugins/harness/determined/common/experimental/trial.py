@@ -259,7 +259,7 @@ class Trial:
 
 
 class TrialReference(Trial):
-    """The older name of ``Trial``, so that old imports work; the SDK itself returns ``Trial``.
+    """The older name of ``Trial``, for old imports; the SDK itself returns ``Trial``.
 
     Example: ``from determined.common.experimental import TrialReference``
     """
