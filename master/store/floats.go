@@ -1,16 +1,19 @@
 package store
 
-import "strings"
-
 // floatAt returns SQL that converts a jsonb value to float8, or to NULL if it is not a
 // number or outside the range of float8. PostgreSQL fails the whole statement at a cast of
 // such a number, and JSON can contain one. A number whose text is short is in the range, and its
 // text becomes a float8 faster than a numeric does.
-func floatAt(value string) string {
-	text, number := "("+value+" #>> '{}')", "("+value+")::numeric"
-	if of, path, ok := strings.Cut(value, " #> "); ok {
-		text = "(" + of + " #>> " + path + ")"
-	}
+func floatAt(value string) string { return floatOf(value, "("+value+" #>> '{}')") }
+
+// floatAtPath is floatAt for the value at a path of a jsonb value.
+func floatAtPath(of, path string) string {
+	return floatOf("("+of+" #> "+path+")", "("+of+" #>> "+path+")")
+}
+
+// floatOf is floatAt for a value and its text.
+func floatOf(value, text string) string {
+	number := "(" + value + ")::numeric"
 	return "(CASE WHEN jsonb_typeof(" + value + ") = 'number' THEN CASE WHEN octet_length(" + text + ") < 300 THEN " + text + "::float8" +
 		" WHEN abs(" + number + ") > 1.7976931348623157e308 THEN NULL" +
 		" WHEN abs(" + number + ") < 4.94e-324 THEN 0" +

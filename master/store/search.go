@@ -274,12 +274,16 @@ func metricPath(c find.Column) []string {
 
 // metric compares a metric in the summary of a run, or of an experiment's best trial.
 func (b *searchBuilder) metric(c find.Condition) (string, error) {
-	at := "(s.summary #> " + b.bind(metricPath(c.Column), "text[]") + ")"
+	path := b.bind(metricPath(c.Column), "text[]")
+	at := "(s.summary #> " + path + ")"
 	switch c.Op {
 	case find.IsEmpty:
 		return at + " IS NULL", nil
 	case find.NotEmpty:
 		return at + " IS NOT NULL", nil
+	}
+	if c.Value.Type == find.Number {
+		return b.compare(floatAtPath("s.summary", path), c)
 	}
 	return b.valueOf(at, c)
 }
@@ -323,7 +327,7 @@ func (b *searchBuilder) sortBy(c find.Column) (string, error) {
 	case find.RunMetadata:
 		return b.jsonAt("t.metadata", c.Metadata()), nil
 	case find.Validations, find.Training, find.CustomMetric:
-		return floatAt("(s.summary #> " + b.bind(metricPath(c), "text[]") + ")"), nil
+		return floatAtPath("s.summary", b.bind(metricPath(c), "text[]")), nil
 	}
 	if c.Name == "tags" {
 		return "e.labels", nil
