@@ -6,9 +6,9 @@ package store
 // text becomes a float8 faster than a numeric does.
 func floatAt(value string) string { return floatOf(value, "("+value+" #>> '{}')") }
 
-// floatAtPath is floatAt for the value at a path of a jsonb value.
-func floatAtPath(of, path string) string {
-	return floatOf("("+of+" #> "+path+")", "("+of+" #>> "+path+")")
+// floatInSummary is floatAt for the value at a path of the summary of a trial, s.summary.
+func floatInSummary(path string) string {
+	return floatOf("(s.summary #> "+path+")", "(s.summary #>> "+path+")")
 }
 
 // floatOf is floatAt for a value and its text.

@@ -74,7 +74,7 @@ func (db *DB) BestTrials(ctx context.Context, experiment int, group, name string
 	return scalars[int](ctx, db, `
 		SELECT t.id FROM trials t JOIN experiments e ON e.id = t.experiment_id JOIN trial_summaries s ON s.trial_id = t.id
 		WHERE t.experiment_id = $1 AND s.summary #> $2::text[] IS NOT NULL
-		ORDER BY `+longest+`CASE WHEN e.smaller_is_better THEN `+floatAtPath("s.summary", "$2::text[]")+` ELSE -`+floatAtPath("s.summary", "$3::text[]")+` END NULLS LAST, t.id
+		ORDER BY `+longest+`CASE WHEN e.smaller_is_better THEN `+floatInSummary("$2::text[]")+` ELSE -`+floatInSummary("$3::text[]")+` END NULLS LAST, t.id
 		LIMIT $4`, experiment, path("min"), path("max"), limit)
 }
 

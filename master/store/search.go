@@ -283,7 +283,7 @@ func (b *searchBuilder) metric(c find.Condition) (string, error) {
 		return at + " IS NOT NULL", nil
 	}
 	if c.Value.Type == find.Number {
-		return b.compare(floatAtPath("s.summary", path), c)
+		return b.compare(floatInSummary(path), c)
 	}
 	return b.valueOf(at, c)
 }
@@ -327,7 +327,7 @@ func (b *searchBuilder) sortBy(c find.Column) (string, error) {
 	case find.RunMetadata:
 		return b.jsonAt("t.metadata", c.Metadata()), nil
 	case find.Validations, find.Training, find.CustomMetric:
-		return floatAtPath("s.summary", b.bind(metricPath(c), "text[]")), nil
+		return floatInSummary(b.bind(metricPath(c), "text[]")), nil
 	}
 	if c.Name == "tags" {
 		return "e.labels", nil
