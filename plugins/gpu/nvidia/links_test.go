@@ -179,12 +179,15 @@ func TestLinksThatHang(t *testing.T) {
 		}
 		return nil, func() bool { return false }
 	}
-	hang := make(chan struct{})
-	m.set(func() { m.nvlink, m.linkHang = nvlinks("01 23"), hang })
-	for range 3 {
+	hang, asked := make(chan struct{}), make(chan struct{}, 1)
+	m.set(func() { m.nvlink, m.linkHang, m.linkAsked = nvlinks("01 23"), hang, asked })
+	for i := range 3 {
 		scan := scanned(t, l)
 		if len(scan.GPUs) != 8 || scan.GPUs[7].Model == "" || scan.GPUs[7].Unanswered != "" || len(scan.Linked) != 0 {
 			t.Fatalf("%+v", scan)
+		}
+		if i == 0 {
+			<-asked // a scan does not wait until the call has begun
 		}
 	}
 	begun := m.begun

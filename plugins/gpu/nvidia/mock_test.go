@@ -44,7 +44,8 @@ type machine struct {
 	ancestor  func(i, j int) nvml.GpuTopologyLevel // …; nil: none is known
 	linkCalls int                                  // about links
 	linkCode  nvml.Return                          // what the library says to them
-	linkHang  chan struct{}                        // they return when it is closed
+	linkHang  chan struct{}                        // they return when it is closed, and
+	linkAsked chan struct{}                        // receives one value when a call begins to wait for that
 }
 
 func newMachine(t testing.TB, s *server.Server) *machine {
@@ -223,12 +224,13 @@ func (m *machine) completeLinks(d *server.Device) {
 	called := func() nvml.Return {
 		m.mu.Lock()
 		m.linkCalls++
-		code, hang := m.linkCode, m.linkHang
+		code, hang, asked := m.linkCode, m.linkHang, m.linkAsked
 		if m.symbols != nil {
 			m.t.Error("called a function that the library lacks")
 		}
 		m.mu.Unlock()
 		if hang != nil {
+			asked <- struct{}{}
 			<-hang
 		}
 		return code
