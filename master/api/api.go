@@ -223,6 +223,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		ReadTimeout:                  2 * time.Minute,
 		IdleTimeout:                  2 * time.Minute,
 		ReadBufferSize:               maxHead,
+		WriteBufferSize:              8 << 10, // a piece of a stream (4 KiB) and its length in one packet
 		UnescapePath:                 true,
 		CaseSensitive:                true,
 	})

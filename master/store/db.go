@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/detent-ml/detent/master/budget"
@@ -87,6 +90,10 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	setDefault(p, "statement_timeout", ms(statementTimeout))
 	setDefault(p, "idle_in_transaction_session_timeout", ms(idleInTxTimeout))
 	setDefault(p, "synchronous_commit", "on")
+	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		jsonAsSent(conn.TypeMap())
+		return nil
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, asFault(err)
@@ -95,6 +102,20 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 		opts.Within = callTimeout
 	}
 	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within, memory: opts.Memory, sums: &memorySums{}, roles: opts.Roles}, nil
+}
+
+// jsonAsSent makes a connection copy JSON into a json.RawMessage as PostgreSQL sends it, which has checked it.
+// encoding/json would parse it once more.
+func jsonAsSent(types *pgtype.Map) {
+	decode := func(data []byte, v any) error {
+		if raw, ok := v.(*json.RawMessage); ok {
+			*raw = bytes.Clone(data)
+			return nil
+		}
+		return json.Unmarshal(data, v)
+	}
+	types.RegisterType(&pgtype.Type{Name: "json", OID: pgtype.JSONOID, Codec: &pgtype.JSONCodec{Marshal: json.Marshal, Unmarshal: decode}})
+	types.RegisterType(&pgtype.Type{Name: "jsonb", OID: pgtype.JSONBOID, Codec: &pgtype.JSONBCodec{Marshal: json.Marshal, Unmarshal: decode}})
 }
 
 func setDefault(m map[string]string, k, v string) {

@@ -50,7 +50,7 @@ func TestAloneDoesTheFallback(t *testing.T) {
 	ran := false
 	list := &cobra.Command{Use: "list", RunE: func(*cobra.Command, []string) error { ran = true; return nil }}
 	cmd := noun.New("thing", "x", nil, list)
-	cmd.SetArgs(nil)
+	cmd.SetArgs([]string{}) // with nil, cobra takes those of the test
 	if err := cmd.Execute(); err != nil || !ran {
 		t.Errorf("%v, ran %v", err, ran)
 	}
