@@ -90,10 +90,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	setDefault(p, "statement_timeout", ms(statementTimeout))
 	setDefault(p, "idle_in_transaction_session_timeout", ms(idleInTxTimeout))
 	setDefault(p, "synchronous_commit", "on")
-	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
-		jsonAsSent(conn.TypeMap())
-		return nil
-	}
+	cfg.AfterConnect = jsonAsSent
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, asFault(err)
@@ -106,7 +103,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 
 // jsonAsSent makes a connection copy JSON into a json.RawMessage as PostgreSQL sends it, which has checked it.
 // encoding/json would parse it once more.
-func jsonAsSent(types *pgtype.Map) {
+func jsonAsSent(_ context.Context, conn *pgx.Conn) error {
 	decode := func(data []byte, v any) error {
 		if raw, ok := v.(*json.RawMessage); ok {
 			*raw = bytes.Clone(data)
@@ -114,8 +111,10 @@ func jsonAsSent(types *pgtype.Map) {
 		}
 		return json.Unmarshal(data, v)
 	}
+	types := conn.TypeMap()
 	types.RegisterType(&pgtype.Type{Name: "json", OID: pgtype.JSONOID, Codec: &pgtype.JSONCodec{Marshal: json.Marshal, Unmarshal: decode}})
 	types.RegisterType(&pgtype.Type{Name: "jsonb", OID: pgtype.JSONBOID, Codec: &pgtype.JSONBCodec{Marshal: json.Marshal, Unmarshal: decode}})
+	return nil
 }
 
 func setDefault(m map[string]string, k, v string) {

@@ -215,7 +215,7 @@ func (db *DB) patchExperiment(ctx context.Context, id int, ch ExperimentPatch) e
 		return NoExperiment(id)
 	}
 	if err == nil && len(ch.Storage) > 0 {
-		err = db.requestGC(ctx, id)
+		_, err = db.exec(ctx, `UPDATE experiments SET collect_asked = collect_asked + 1 WHERE id = $1`, id) // the loop applies the new policy
 	}
 	if err == nil && ch.Pool != nil {
 		_, err = db.exec(ctx, `UPDATE tasks SET pool = $2 WHERE experiment_id = $1 AND type = 'TRIAL' AND ended_at IS NULL`, id, *ch.Pool)

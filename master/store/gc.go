@@ -449,9 +449,3 @@ func (db *DB) GCs(ctx context.Context, experiment int) ([]GC, error) {
 			coalesce(sum(x.bytes), 0) AS bytes, min(nullif(x.error, '')) AS error FROM removals x WHERE x.task_id = c.task_id) r
 		WHERE c.experiment_id = $1 ORDER BY k.created_at DESC, c.task_id`, experiment)
 }
-
-// requestGC asks the loop to apply an experiment's policy to its checkpoints.
-func (db *DB) requestGC(ctx context.Context, experiment int) error {
-	_, err := db.exec(ctx, `UPDATE experiments SET collect_asked = collect_asked + 1 WHERE id = $1`, experiment)
-	return err
-}

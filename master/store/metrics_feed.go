@@ -153,7 +153,7 @@ func (db *DB) metricsFrom(ctx context.Context, from cursor) ([]MetricRow, cursor
 	if err != nil {
 		return nil, from, err
 	}
-	list, err := rows[MetricRow](ctx, db, `SELECT id, xid, trial_id, run_id, grp, steps, reported_at, avg, NULL::jsonb AS batches FROM metrics
+	list, err := rows[MetricRow](ctx, db, `SELECT id, xid, trial_id, run_id, grp, steps, ord, reported_at, avg, NULL::jsonb AS batches FROM metrics
 		WHERE xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2) ORDER BY xid, id LIMIT $4`, from.XID, from.ID, end.XID, summarizeBatch)
 	if err != nil {
 		return nil, from, err

@@ -25,12 +25,13 @@ type MetricRow struct {
 	RunID      int             `db:"run_id"`
 	Group      string          `db:"grp"`
 	Steps      *int            `db:"steps"`
+	Ord        int64           `db:"ord"` // its place within its group, with the run
 	ReportedAt time.Time       `db:"reported_at"`
 	Metrics    json.RawMessage `db:"avg"`
 	Batches    json.RawMessage `db:"batches"`
 }
 
-const metricRowColumns = `id, xid, trial_id, run_id, grp, steps, reported_at, avg, batches`
+const metricRowColumns = `id, xid, trial_id, run_id, grp, steps, ord, reported_at, avg, batches`
 
 // metricsPage is the number of reports to read with one query.
 const metricsPage = 1000
@@ -53,18 +54,12 @@ func (db *DB) EachMetric(ctx context.Context, trials []int, group string, fn fun
 			}
 		}
 		for _, g := range groups {
-			if err := db.eachOfGroup(ctx, trial, g, fn); err != nil {
+			if _, err := db.MetricsAfter(ctx, trial, g, FirstMetric(), fn); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// eachOfGroup pages through one group along its key.
-func (db *DB) eachOfGroup(ctx context.Context, trial int, group string, fn func([]MetricRow) error) error {
-	_, err := db.MetricsAfter(ctx, trial, group, FirstMetric(), fn)
-	return err
 }
 
 // MetricKey is the position of a report within its group.
@@ -80,18 +75,14 @@ func FirstMetric() MetricKey { return MetricKey{-1, -1} }
 // returns the position of the last one.
 func (db *DB) MetricsAfter(ctx context.Context, trial int, group string, after MetricKey, fn func([]MetricRow) error) (MetricKey, error) {
 	for limit := firstMetricsPage; ; {
-		page, full, err := rowsUpTo[pagedRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+`, ord FROM metrics
+		page, full, err := rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
 			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
 			ORDER BY ord, run_id LIMIT $5`, trial, group, after.ord, after.run, limit)
 		if err != nil {
 			return after, err
 		}
 		if len(page) > 0 {
-			list := make([]MetricRow, len(page))
-			for i, p := range page {
-				list[i] = p.MetricRow
-			}
-			if err := fn(list); err != nil {
+			if err := fn(page); err != nil {
 				return after, err
 			}
 			after = MetricKey{page[len(page)-1].Ord, page[len(page)-1].RunID}
@@ -105,12 +96,6 @@ func (db *DB) MetricsAfter(ctx context.Context, trial int, group string, after M
 			limit = min(2*limit, metricsPage)
 		}
 	}
-}
-
-// pagedRow is a row with its key within its group.
-type pagedRow struct {
-	MetricRow
-	Ord int64 `db:"ord"`
 }
 
 // MetricGroups lists the groups of a trial's reports. The recursive query jumps from group
@@ -134,7 +119,7 @@ func (db *DB) ValidationsAt(ctx context.Context, keys map[int]ValidationKey, mos
 		trials, runs, steps = append(trials, trial), append(runs, k.Run), append(steps, k.Steps)
 	}
 	list, err := rows[MetricRow](ctx, db, `
-		SELECT m.id, m.xid, m.trial_id, m.run_id, m.grp, m.steps, m.reported_at, CASE WHEN octet_length(m.avg::text) <= $4 THEN m.avg ELSE '{}' END AS avg, NULL::jsonb AS batches
+		SELECT m.id, m.xid, m.trial_id, m.run_id, m.grp, m.steps, m.ord, m.reported_at, CASE WHEN octet_length(m.avg::text) <= $4 THEN m.avg ELSE '{}' END AS avg, NULL::jsonb AS batches
 		FROM unnest($1::int[], $2::int[], $3::int[]) AS k(t, r, s)
 		JOIN metrics m ON m.trial_id = k.t AND m.grp = 'validation' AND m.run_id = k.r AND m.ord = k.s`, trials, runs, steps, most)
 	return keyed(list, func(m MetricRow) int { return m.TrialID }), err

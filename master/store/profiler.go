@@ -48,15 +48,13 @@ func (db *DB) SampledMetrics(ctx context.Context, trial int, group string, fn fu
 	at := FirstMetric()
 	var page []MetricRow
 	for left := sampleWindows; left > 0; left-- {
-		found, err := rows[pagedRow](ctx, db, `SELECT `+metricRowColumns+`, ord FROM metrics
+		found, err := rows[MetricRow](ctx, db, `SELECT `+metricRowColumns+` FROM metrics
 			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
 			ORDER BY ord, run_id LIMIT $5`, trial, group, at.ord, at.run, windowReports)
 		if err != nil {
 			return FirstMetric(), err
 		}
-		for _, r := range found {
-			page = append(page, r.MetricRow)
-		}
+		page = append(page, found...)
 		if len(page)+windowReports > metricsPage || left == 1 || len(found) < windowReports {
 			if err := fn(page); err != nil {
 				return FirstMetric(), err
