@@ -4,6 +4,7 @@ package version
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/spf13/cobra"
 
@@ -61,9 +62,7 @@ func ask(ctx context.Context, a *app.App, into map[string]any) error {
 	if err != nil {
 		return err
 	}
-	for key, value := range info {
-		into[key] = value
-	}
+	maps.Copy(into, info)
 	if into["version"] == nil {
 		return fault.New(fault.Internal, "the master at %s does not report its version", c.Master())
 	}

@@ -3,6 +3,7 @@ package discovery
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -99,9 +100,7 @@ func (i Instance) labels() map[string]string {
 			said[key] = value
 		}
 	}
-	for key, value := range i.Meta {
-		said[key] = value
-	}
+	maps.Copy(said, i.Meta)
 	return said
 }
 

@@ -3,6 +3,7 @@ package expconf
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 )
@@ -40,9 +41,7 @@ func over(top, bottom any) any {
 		return top
 	}
 	out := make(map[string]any, len(a)+len(b))
-	for k, v := range b {
-		out[k] = v
-	}
+	maps.Copy(out, b)
 	for k, v := range a {
 		if below, ok := b[k]; ok {
 			v = over(v, below)

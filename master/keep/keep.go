@@ -8,6 +8,7 @@ package keep
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -88,9 +89,7 @@ func Decide(e Experiment) Verdict {
 // Needed returns the checkpoints that nobody may remove, with the reasons.
 func (e Experiment) Needed() map[string]string {
 	needed := make(map[string]string, len(e.Used))
-	for id, why := range e.Used {
-		needed[id] = why
-	}
+	maps.Copy(needed, e.Used)
 	if !e.Live {
 		return needed
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/xml"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -65,9 +66,7 @@ func (s *azureStore) url(key string, query url.Values) string {
 	}
 	all := url.Values{}
 	for _, part := range []url.Values{query, s.token} {
-		for name, values := range part {
-			all[name] = values
-		}
+		maps.Copy(all, part)
 	}
 	if len(all) == 0 {
 		return address

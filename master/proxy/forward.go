@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -194,9 +195,7 @@ func relay(w http.ResponseWriter, resp *http.Response) {
 	defer resp.Body.Close()
 	hopByHop(resp.Header)
 	h := w.Header()
-	for field, values := range resp.Header {
-		h[field] = values
-	}
+	maps.Copy(h, resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	_, _ = io.Copy(w, resp.Body) // fails if the caller has disconnected
 }

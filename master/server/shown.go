@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"net"
 	"reflect"
 	"slices"
@@ -108,10 +109,8 @@ func (c Config) shownPools() []any {
 	pools := []any{}
 	for _, p := range c.Pools {
 		shown := ownKeys(reflect.ValueOf(p))
-		for key, value := range map[string]any{"pool_name": p.Name, "scheduler": p.shownScheduler(), "provider": nil,
-			"agent_reattach_enabled": true, "agent_reconnect_wait": "25s", "kubernetes_namespace": "", "max_cpu_containers_per_agent": 0} {
-			shown[key] = value
-		}
+		maps.Copy(shown, map[string]any{"pool_name": p.Name, "scheduler": p.shownScheduler(), "provider": nil,
+			"agent_reattach_enabled": true, "agent_reconnect_wait": "25s", "kubernetes_namespace": "", "max_cpu_containers_per_agent": 0})
 		pools = append(pools, shown)
 	}
 	return pools

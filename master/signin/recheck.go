@@ -3,6 +3,7 @@ package signin
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -148,9 +149,7 @@ func (p *provider) ask(ctx context.Context, found *oidc.Provider, g Grant, claim
 	if err := info.Claims(&more); err != nil {
 		return Identity{}, p.away(err)
 	}
-	for name, value := range claims {
-		more[name] = value
-	}
+	maps.Copy(more, claims)
 	return p.rights(g, more, withID)
 }
 

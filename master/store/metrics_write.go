@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"time"
@@ -260,9 +261,7 @@ func (s *storedReport) merge(r *Report) (added map[string]any, err error) {
 	if len(added) == 0 {
 		return nil, nil
 	}
-	for name, v := range added {
-		s.values[name] = v
-	}
+	maps.Copy(s.values, added)
 	s.changed = true
 	return added, nil
 }

@@ -4,6 +4,7 @@ package nvidia
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -157,12 +158,8 @@ func (t *topology) note(r relations) {
 			t.order = append(t.order, id)
 		}
 	}
-	for p, linked := range r.nvlink {
-		t.nvlink[p] = linked
-	}
-	for p, level := range r.level {
-		t.level[p] = level
-	}
+	maps.Copy(t.nvlink, r.nvlink)
+	maps.Copy(t.level, r.level)
 	t.groups = t.group()
 }
 

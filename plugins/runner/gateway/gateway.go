@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -262,9 +263,7 @@ func (to *way) upgrade(open context.Context, w http.ResponseWriter, r *http.Requ
 		defer resp.Body.Close()
 		resp.Header.Del("Transfer-Encoding")
 		resp.Header.Del("Connection")
-		for field, values := range resp.Header {
-			w.Header()[field] = values
-		}
+		maps.Copy(w.Header(), resp.Header)
 		w.WriteHeader(resp.StatusCode)
 		_, _ = io.Copy(w, resp.Body) // the client may have disconnected
 		return
