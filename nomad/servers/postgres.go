@@ -297,7 +297,7 @@ func (p *Postgres) serverArgs() []string {
 	}
 	if p.opts.Ephemeral {
 		settings = append(settings, [2]string{"fsync", "off"}, [2]string{"synchronous_commit", "off"},
-			[2]string{"full_page_writes", "off"}, [2]string{"wal_level", "minimal"}, [2]string{"max_wal_senders", "0"})
+			[2]string{"full_page_writes", "off"}, [2]string{"wal_level", "minimal"}, [2]string{"max_wal_senders", "0"}, [2]string{"max_wal_size", "256MB"})
 	}
 	args := []string{"-D", dataDir(p.Dir)}
 	for _, s := range settings {

@@ -5,7 +5,7 @@
 //
 //	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
 //
-// The first test starts the server, without protection against a crash of the machine. The server
+// The first test starts the server, in memory if there is enough, without protection against a crash of the machine. The server
 // continues to run when the process ends, because the next package's tests need it a second later; a
 // keeper process (keeper.go) stops it when no test process has used it for half an hour. A database is
 // dropped when its test passes. When the test fails, the database is kept and its address printed; a
@@ -189,7 +189,13 @@ func (s *server) clone(ctx context.Context, template, name string) error {
 	return err
 }
 
+// drop waits until the connections that the test has closed are gone: if PostgreSQL finds one, it sleeps for 100 ms.
 func (s *server) drop(ctx context.Context, name string) error {
+	for open, tries := 1, 0; open > 0 && tries < 1000; tries++ {
+		if err := s.pool.QueryRow(ctx, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1`, name).Scan(&open); err != nil {
+			return err
+		}
+	}
 	_, err := s.pool.Exec(ctx, "DROP DATABASE IF EXISTS "+quote(name)+" WITH (FORCE)")
 	return err
 }

@@ -123,40 +123,96 @@ func TestDSNOfAnotherDatabase(t *testing.T) {
 	}
 }
 
-// The keeper must not end a server in use, and must end one that is not: both with a server of its own.
+// The keeper must not end a server in use, and must end one that is not: both with servers of their own, on the disk and in
+// memory. In memory it also removes the data, unless the database of a failed test is in it.
 func TestKeeperEndsAnIdleServer(t *testing.T) {
 	cache, err := servers.ServiceCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(cache, fmt.Sprintf("pgtest-keeper-%d", os.Getpid()))
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	pg, err := servers.StartPostgres(t.Context(), servers.PostgresOptions{Dir: filepath.Join(dir, "server"), Ephemeral: true})
-	if err != nil {
-		t.Fatal(err)
+	for _, test := range []struct {
+		name, parent string
+		database     string
+		stays        bool
+	}{
+		{"disk", cache, "", true},
+		{"memory", memory, "", false},
+		{"memory with the database of a failed test", memory, "test_1_2_3_failed", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if memoryDir(test.parent, os.Geteuid()) == "" && test.parent == memory {
+				t.Skip("this machine has too little memory for databases")
+			}
+			dir := filepath.Join(test.parent, fmt.Sprintf("pgtest-keeper-%d", os.Getpid()))
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			pg, err := servers.StartPostgres(t.Context(), servers.PostgresOptions{Dir: filepath.Join(dir, "server"), Ephemeral: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = pg.Stop(context.Background()) })
+			if test.database != "" {
+				if err := exec(t.Context(), pg.DSN, "CREATE DATABASE "+test.database); err != nil {
+					t.Fatal(err)
+				}
+			}
+			users, err := os.OpenFile(usersFile(dir), os.O_CREATE|os.O_RDWR, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer users.Close()
+			if got, err := servers.TryLock(users, false); !got || err != nil {
+				t.Fatalf("the users' lock: %v %v", got, err)
+			}
+			if ended, used, err := endIfIdle(t.Context(), dir, true); ended || !used || err != nil {
+				t.Fatalf("with a user: ended %v, used %v, %v; expected a server in use", ended, used, err)
+			}
+			if !pg.Running() {
+				t.Fatal("the keeper stopped a server in use")
+			}
+			users.Close()
+			if err := keep(t.Context(), dir, 30*time.Millisecond, 10*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			if pg.Running() {
+				t.Error("the server still runs without users")
+			}
+			if _, err := os.Stat(pg.Dir); (err == nil) != test.stays {
+				t.Errorf("the data: %v", err)
+			}
+		})
 	}
-	t.Cleanup(func() { _ = pg.Stop(context.Background()) })
-	users, err := os.OpenFile(usersFile(dir), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer users.Close()
-	if got, err := servers.TryLock(users, false); !got || err != nil {
-		t.Fatalf("the users' lock: %v %v", got, err)
-	}
+}
 
-	if ended, used, err := endIfIdle(t.Context(), dir, true); ended || !used || err != nil {
-		t.Fatalf("with a user: ended %v, used %v, %v; expected a server in use", ended, used, err)
+func TestMemoryDir(t *testing.T) {
+	parent, uid := t.TempDir(), os.Geteuid()
+	own := filepath.Join(parent, fmt.Sprintf("detent-pgtest-%d", uid))
+	if got := memoryDir(filepath.Join(parent, "nowhere"), uid); got != "" {
+		t.Errorf("without the parent: %s", got)
 	}
-	if !pg.Running() {
-		t.Fatal("the keeper stopped a server in use")
-	}
-	users.Close()
-	if err := keep(t.Context(), dir, 30*time.Millisecond, 10*time.Millisecond); err != nil {
+	if err := os.Symlink(t.TempDir(), own); err != nil {
 		t.Fatal(err)
 	}
-	if pg.Running() {
-		t.Error("the server still runs without users")
+	if got := memoryDir(parent, uid); got != "" {
+		t.Errorf("a link of somebody: %s", got)
+	}
+	for mode, want := range map[os.FileMode]string{0o777: "", 0o775: "", 0o755: own, 0o700: own} {
+		_ = os.Remove(own)
+		if err := os.Mkdir(own, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(own, mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := memoryDir(parent, uid); got != want {
+			t.Errorf("%o: %q, want %q", mode, got, want)
+		}
+	}
+	theirs := filepath.Join(parent, fmt.Sprintf("detent-pgtest-%d", uid+1))
+	if err := os.Mkdir(theirs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := memoryDir(parent, uid+1); got != "" {
+		t.Errorf("the folder of another user: %s", got)
 	}
 }
 
