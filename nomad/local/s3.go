@@ -134,6 +134,9 @@ func (c *Cluster) s3Ready(ctx context.Context) error {
 	if _, err := c.get(ctx, localURL(c.state.Ports[portS3])+"/status"); err != nil {
 		return err
 	}
+	if err := servers.WeedReady(ctx, localURL(c.state.Ports[portS3+"-master"])); err != nil {
+		return err
+	}
 	if c.state.Vault.Bucket {
 		return nil
 	}

@@ -45,14 +45,27 @@ func StartS3(t testing.TB) S3 {
 	args := []string{"server", "-dir=" + dir, "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false", "-master.volumeSizeLimitMB=64",
 		"-master.electionTimeout=1s", "-volume.max=0", "-volume.preStopSeconds=0", "-filer", "-filer.localSocket=" + filepath.Join(dir, "filer.sock"),
 		"-s3", "-s3.localSocket=" + filepath.Join(dir, "s3.sock"), "-s3.port.iceberg=0", "-s3.config=" + filepath.Join(dir, "s3.json")}
+	master := ""
 	for _, part := range []string{"master", "volume", "filer", "s3"} {
 		at := port(t)
-		if part == "s3" {
+		switch part {
+		case "master":
+			master = address(at)
+		case "s3":
 			s.URL = address(at)
 		}
 		args = append(args, fmt.Sprintf("-%s.port=%d", part, at), fmt.Sprintf("-%s.port.grpc=%d", part, port(t)))
 	}
 	start(t, dir, nil, s.URL+"/status", weed, args...)
+	for end := time.Now().Add(within); ; {
+		err := servers.WeedReady(t.Context(), master)
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
 	return s
 }
 
