@@ -93,8 +93,9 @@ func (c *Cluster) changes(ctx context.Context, work lookups, now time.Time) (Obs
 	}
 	o.Tasks = facts
 	if work.nodes {
-		if now.Sub(c.seen.nodes) < nodesEvery {
+		if early := nodesEvery - now.Sub(c.seen.nodes); early > 0 {
 			c.named.addNodes()
+			time.AfterFunc(early, c.fire)
 			return o, nil
 		}
 		if o.Nodes, err = c.listNodes(ctx); err != nil {

@@ -23,25 +23,31 @@ type watch struct {
 }
 
 type answer struct {
-	o   cluster.Observation
-	err error
+	o     cluster.Observation
+	err   error
+	asked cluster.Known
 }
 
-// minObserveGap is the minimum time between the starts of two calls, so that one call answers a burst of events.
+// minObserveGap is the minimum time between the starts of two calls, so that one call answers a burst of events. While Nomad
+// does not answer it is afterError.
 const minObserveGap = 40 * time.Millisecond
 
-// startObserving starts a call, unless one is in flight or has just been made; then it starts later.
+// startObserving starts a call, unless one is in flight or has just been made; then it starts later. The first call
+// waits for the first load, which says what the answer must have.
 func (v *view) startObserving(ctx context.Context) {
+	if !v.loaded {
+		return
+	}
 	if v.watch.busy {
 		v.watch.wanted = true
 		return
 	}
-	if early := minObserveGap - time.Since(v.watch.last); early > 0 {
-		if v.watch.later == nil {
-			v.watch.later = time.AfterFunc(early, v.wake)
-		} else {
-			v.watch.later.Reset(early)
-		}
+	gap := minObserveGap
+	if v.away.Load() {
+		gap = afterError
+	}
+	if early := gap - time.Since(v.watch.last); early > 0 {
+		v.wakeAfter(early)
 		return
 	}
 	v.watch.busy, v.watch.wanted, v.watch.last = true, false, time.Now()
@@ -50,6 +56,14 @@ func (v *view) startObserving(ctx context.Context) {
 		v.watch.answers <- v.callObserve(ctx, known)
 		notify(v.answered)
 	})
+}
+
+func (v *view) wakeAfter(d time.Duration) {
+	if v.watch.later == nil {
+		v.watch.later = time.AfterFunc(d, v.wake)
+	} else {
+		v.watch.later.Reset(d)
+	}
 }
 
 // untilObserving is the time until the next call is due, if nothing happens before.
@@ -68,6 +82,8 @@ func (v *view) receive(ctx context.Context) (news bool) {
 		if a.err == nil && v.hasAnswered && !v.known.Full && !v.away.Load() && v.knows(a.o) {
 			if v.watch.busy = false; v.watch.wanted {
 				v.startObserving(ctx)
+			} else {
+				v.wakeAfter(v.untilObserving())
 			}
 			return false
 		}
@@ -80,10 +96,11 @@ func (v *view) receive(ctx context.Context) (news bool) {
 
 // knows is whether there is nothing new in o.
 func (v *view) knows(o cluster.Observation) bool {
-	return len(o.Tasks) == 0 && len(o.Gone) == 0 && o.Nodes == nil && o.Alarm == v.alarm && o.Index <= v.known.Index
+	return !o.Full && len(o.Tasks) == 0 && len(o.Gone) == 0 && o.Nodes == nil && o.Alarm == v.alarm && o.Index <= v.known.Index
 }
 
 func (v *view) callObserve(ctx context.Context, known cluster.Known) (a answer) {
+	a.asked = known
 	call, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
 	a.err = v.safely("Nomad's state", func() (err error) {
@@ -116,14 +133,17 @@ func (v *view) observe(ctx context.Context) error {
 
 // recordAnswer stores an answer.
 func (v *view) recordAnswer(ctx context.Context, a answer) error {
+	// After an error the next call must return the whole state, and also if somebody has asked for that during this one.
+	full := a.err != nil || v.known.Full && !a.asked.Full || v.known.Trust && !a.asked.Trust
+	v.known.Full = true // until the answer is stored
 	if was := v.away.Swap(a.err != nil); was && a.err == nil {
 		if err := v.retryNow(ctx); err != nil {
+			v.away.Store(true)
 			return err
 		}
 	}
 	o, err := v.own(ctx, a.o)
 	if err != nil {
-		v.known.Full = true
 		return err
 	}
 	if a.err != nil {
@@ -132,16 +152,14 @@ func (v *view) recordAnswer(ctx context.Context, a answer) error {
 		}
 		o = cluster.Observation{Alarm: fmt.Sprintf("Nomad does not answer: %v", a.err)}
 	}
-	v.known.Full = a.err != nil // after an error the next call must return the whole state
 	if v.knows(o) {
-		v.hasAnswered = true
+		v.hasAnswered, v.known.Full = true, full
 		return nil
 	}
 	if err := v.record(ctx, o); err != nil {
-		v.known.Full = true
 		return err
 	}
-	v.hasAnswered, v.listed = true, v.listed || o.Full
+	v.known.Full, v.hasAnswered, v.listed = full, true, v.listed || o.Full
 	if o.Full {
 		v.alive = aliveIn(o.Jobs)
 		v.places.listed(v, o.Jobs)

@@ -2,6 +2,9 @@ package control
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -60,4 +63,86 @@ func TestUntilObserving(t *testing.T) {
 	if v.watch.busy = true; v.untilObserving() != maxIdle {
 		t.Error("a call is in flight, and the loop would not wait for its answer")
 	}
+}
+
+// awayNomad does not answer, each time with other words.
+type awayNomad struct {
+	*fakeNomad
+	calls *atomic.Int64
+	done  chan struct{} // closed at the third call
+}
+
+func (n awayNomad) Observe(context.Context, cluster.Known) (cluster.Observation, error) {
+	call := n.calls.Add(1)
+	if call == 3 {
+		close(n.done)
+	}
+	return cluster.Observation{}, fmt.Errorf("connection %d is reset", call)
+}
+
+// TestANomadThatDoesNotAnswerIsAskedOnceInASecond, although each error is news.
+func TestANomadThatDoesNotAnswerIsAskedOnceInASecond(t *testing.T) {
+	b := newBench(t, "n1")
+	n := awayNomad{b.nomad, new(atomic.Int64), make(chan struct{})}
+	began := time.Now()
+	b.lead(n)
+	<-n.done
+	if took := time.Since(began); took < 2*afterError {
+		t.Errorf("three calls in %v", took)
+	}
+}
+
+// TestAnOldAnswerKeepsTheRequestForAll: what was asked for during a call is asked for in the next one.
+func TestAnOldAnswerKeepsTheRequestForAll(t *testing.T) {
+	b := newBench(t, "n1")
+	b.settle()
+	v := b.term.views[0]
+	for name, test := range map[string]struct {
+		now, asked cluster.Known
+		fails      error
+		full       bool
+	}{
+		"nothing":            {},
+		"all, during it":     {now: cluster.Known{Full: true}, full: true},
+		"all, before it":     {now: cluster.Known{Full: true}, asked: cluster.Known{Full: true}},
+		"trust, during it":   {now: cluster.Known{Trust: true}, full: true},
+		"trust, before it":   {now: cluster.Known{Trust: true}, asked: cluster.Known{Trust: true}},
+		"it fails":           {fails: errors.New("no route to host"), full: true},
+		"it failed with all": {now: cluster.Known{Full: true}, asked: cluster.Known{Full: true}, fails: errors.New("no route to host"), full: true},
+	} {
+		v.known.Full, v.known.Trust = test.now.Full, test.now.Trust
+		err := v.recordAnswer(t.Context(), answer{o: cluster.Observation{Index: v.known.Index}, err: test.fails, asked: test.asked})
+		if err != nil || v.known.Full != test.full {
+			t.Errorf("%s: the next call asks for all: %v, want %v; %v", name, v.known.Full, test.full, err)
+		}
+	}
+}
+
+// TestNomadIsNotAskedBeforeTheFirstLoad, which says what the answer must have.
+func TestNomadIsNotAskedBeforeTheFirstLoad(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.settle()
+	id := b.newest(e)
+	b.claim(id)
+	b.nomad.turn(id, func(f *cluster.TaskFact) { f.Status = "lost" })
+	n := firstNomad{b.nomad, make(chan cluster.Known, 1)}
+	b.lead(n)
+	if known := <-n.known; !known.Full || !slices.Contains(known.Live, id) {
+		t.Errorf("the first call of a term asks for %+v", known)
+	}
+}
+
+// firstNomad tells what its first call of Observe was asked.
+type firstNomad struct {
+	*fakeNomad
+	known chan cluster.Known
+}
+
+func (n firstNomad) Observe(ctx context.Context, known cluster.Known) (cluster.Observation, error) {
+	select {
+	case n.known <- known:
+	default:
+	}
+	return n.fakeNomad.Observe(ctx, known)
 }

@@ -42,6 +42,7 @@ type view struct {
 	listed      bool          // Nomad has listed all jobs since the last sweep of jobs
 	alive       []string      // the attempts whose jobs were alive in that list
 	hasAnswered bool          // Nomad has answered in this term
+	loaded      bool          // known has the rows of a load
 	watch       watch
 	woken       atomic.Bool     // there is something to observe
 	away        atomic.Bool     // Nomad did not answer the last call of Observe
@@ -123,7 +124,7 @@ func (t *term) remember(live *store.Live) {
 		if trust && !v.known.Trust { // an operator has just told the masters to trust a restored Nomad
 			v.known.Full, t.cycleAgain = true, true
 		}
-		v.known.Live, v.known.Trust = nil, trust
+		v.known.Live, v.known.Trust, v.loaded = nil, trust, true
 		if v.live = nil; len(t.views) > 1 {
 			v.live = make(map[string]bool, len(live.Allocations))
 		}

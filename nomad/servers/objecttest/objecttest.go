@@ -25,6 +25,9 @@ import (
 // within is the time limit for the start of a store on a busy machine.
 const within = 2 * time.Minute
 
+// try is the time limit for one look at whether it has started.
+const try = 10 * time.Second
+
 // S3 is an S3-compatible store.
 type S3 struct{ URL, AccessKey, SecretKey string }
 
@@ -56,16 +59,12 @@ func StartS3(t testing.TB) S3 {
 		}
 		args = append(args, fmt.Sprintf("-%s.port=%d", part, at), fmt.Sprintf("-%s.port.grpc=%d", part, port(t)))
 	}
-	start(t, dir, nil, s.URL+"/status", weed, args...)
-	for end := time.Now().Add(within); ; {
-		err := servers.WeedReady(t.Context(), master)
-		if err == nil {
-			break
+	start(t, dir, nil, func(ctx context.Context) error {
+		if err := answers(s.URL + "/status")(ctx); err != nil {
+			return err
 		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+		return servers.WeedReady(ctx, master)
+	}, weed, args...)
 	return s
 }
 
@@ -75,7 +74,7 @@ func StartGCS(t testing.TB, bucket string) string {
 	server := found(t, "fake-gcs-server")
 	at := port(t)
 	url := address(at)
-	start(t, t.TempDir(), nil, url+"/storage/v1/b?project=test", server, "-scheme=http", "-host=127.0.0.1", "-port="+strconv.Itoa(at),
+	start(t, t.TempDir(), nil, answers(url+"/storage/v1/b?project=test"), server, "-scheme=http", "-host=127.0.0.1", "-port="+strconv.Itoa(at),
 		"-backend=memory", "-external-url="+url, "-public-host="+strings.TrimPrefix(url, "http://"))
 	Post(t, url+"/storage/v1/b?project=test", "application/json", fmt.Sprintf(`{"name":%q}`, bucket))
 	return url
@@ -102,7 +101,7 @@ func StartAzure(t testing.TB) Azure {
 	at, dir := port(t), t.TempDir()
 	a := Azure{Account: "tests", Key: base64.StdEncoding.EncodeToString([]byte("the key of the tests"))}
 	a.URL = address(at) + "/" + a.Account
-	start(t, dir, []string{"AZURITE_ACCOUNTS=" + a.Account + ":" + a.Key}, a.URL, "node", script, "--blobHost", "127.0.0.1", "--blobPort", strconv.Itoa(at),
+	start(t, dir, []string{"AZURITE_ACCOUNTS=" + a.Account + ":" + a.Key}, answers(a.URL), "node", script, "--blobHost", "127.0.0.1", "--blobPort", strconv.Itoa(at),
 		"--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry")
 	return a
 }
@@ -149,8 +148,8 @@ func port(t testing.TB) int {
 
 func address(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
-// start runs a store until the test ends, and waits until it answers with any status.
-func start(t testing.TB, dir string, env []string, url, program string, args ...string) {
+// start runs a store until the test ends, and waits until it is ready.
+func start(t testing.TB, dir string, env []string, ready func(context.Context) error, program string, args ...string) {
 	t.Helper()
 	var said bytes.Buffer
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
@@ -170,21 +169,32 @@ func start(t testing.TB, dir string, env []string, url, program string, args ...
 	})
 	late := time.After(within)
 	for {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err == nil {
-			_ = resp.Body.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), try)
+		err := ready(ctx)
+		if cancel(); err == nil {
 			return
 		}
 		select {
 		case <-ended:
 			t.Fatalf("%s ended: %s", program, said.String())
 		case <-late:
-			t.Fatalf("%s does not answer within %s: %v", program, within, err)
+			t.Fatalf("%s is not ready within %s: %v", program, within, err)
 		case <-time.After(50 * time.Millisecond):
 		}
+	}
+}
+
+// answers is whether something answers at an address.
+func answers(url string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
 	}
 }

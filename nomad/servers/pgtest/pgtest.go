@@ -5,12 +5,12 @@
 //
 //	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
 //
-// The first test starts the server, in memory if there is enough, without protection against a crash of the machine. The server
-// continues to run when the process ends, because the next package's tests need it a second later; a
-// keeper process (keeper.go) stops it when no test process has used it for half an hour. A database is
-// dropped when its test passes. When the test fails, the database is kept and its address printed; a
-// later run starts the server with this database again, and removes databases that are older than a
-// day.
+// The first test starts the server, without protection against a crash of the machine: in /dev/shm if
+// enough memory is free, else in the cache. The server continues to run when the process ends, because
+// the next package's tests need it a second later; a keeper process (keeper.go) stops it when no test
+// process has used it for half an hour, and removes it from memory. A database is dropped when its test
+// passes. When the test fails, the database is kept and its address printed: in memory until the keeper
+// removes it, on the disk (which DETENT_CACHE chooses) for a day.
 //
 // DETENT_TEST_POSTGRES is the DSN of another server to use, with a user who may create databases.
 package pgtest
@@ -169,7 +169,7 @@ func (s *server) template(ctx context.Context, schema string, migrate Migrate) (
 		return "", err
 	}
 	// A closed connection exists on the server for a moment longer, and would block the rename.
-	if _, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, fresh); err != nil {
+	if _, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'`, fresh); err != nil {
 		return "", err
 	}
 	if _, err := conn.Exec(ctx, fmt.Sprintf("COMMENT ON DATABASE %s IS '%d'", quote(fresh), time.Now().Unix())); err != nil {
@@ -192,7 +192,7 @@ func (s *server) clone(ctx context.Context, template, name string) error {
 // drop waits until the connections that the test has closed are gone: if PostgreSQL finds one, it sleeps for 100 ms.
 func (s *server) drop(ctx context.Context, name string) error {
 	for open, tries := 1, 0; open > 0 && tries < 1000; tries++ {
-		if err := s.pool.QueryRow(ctx, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1`, name).Scan(&open); err != nil {
+		if err := s.pool.QueryRow(ctx, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'`, name).Scan(&open); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -124,7 +125,7 @@ func TestDSNOfAnotherDatabase(t *testing.T) {
 }
 
 // The keeper must not end a server in use, and must end one that is not: both with servers of their own, on the disk and in
-// memory. In memory it also removes the data, unless the database of a failed test is in it.
+// memory. In memory it also removes the data.
 func TestKeeperEndsAnIdleServer(t *testing.T) {
 	cache, err := servers.ServiceCacheDir()
 	if err != nil {
@@ -132,13 +133,8 @@ func TestKeeperEndsAnIdleServer(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, parent string
-		database     string
 		stays        bool
-	}{
-		{"disk", cache, "", true},
-		{"memory", memory, "", false},
-		{"memory with the database of a failed test", memory, "test_1_2_3_failed", true},
-	} {
+	}{{"disk", cache, true}, {"memory", memory, false}} {
 		t.Run(test.name, func(t *testing.T) {
 			if memoryDir(test.parent, os.Geteuid()) == "" && test.parent == memory {
 				t.Skip("this machine has too little memory for databases")
@@ -150,11 +146,6 @@ func TestKeeperEndsAnIdleServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = pg.Stop(context.Background()) })
-			if test.database != "" {
-				if err := exec(t.Context(), pg.DSN, "CREATE DATABASE "+test.database); err != nil {
-					t.Fatal(err)
-				}
-			}
 			users, err := os.OpenFile(usersFile(dir), os.O_CREATE|os.O_RDWR, 0o600)
 			if err != nil {
 				t.Fatal(err)
@@ -189,18 +180,15 @@ func TestMemoryDir(t *testing.T) {
 	if got := memoryDir(filepath.Join(parent, "nowhere"), uid); got != "" {
 		t.Errorf("without the parent: %s", got)
 	}
-	if err := os.Symlink(t.TempDir(), own); err != nil {
+	server := filepath.Join(t.TempDir(), "server")
+	if err := errors.Join(os.Mkdir(server, 0o700), os.Symlink(filepath.Dir(server), own)); err != nil {
 		t.Fatal(err)
 	}
 	if got := memoryDir(parent, uid); got != "" {
 		t.Errorf("a link of somebody: %s", got)
 	}
 	for mode, want := range map[os.FileMode]string{0o777: "", 0o775: "", 0o755: own, 0o700: own} {
-		_ = os.Remove(own)
-		if err := os.Mkdir(own, mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(own, mode); err != nil {
+		if err := errors.Join(os.RemoveAll(own), os.MkdirAll(filepath.Join(own, "server"), 0o755), os.Chmod(own, mode)); err != nil {
 			t.Fatal(err)
 		}
 		if got := memoryDir(parent, uid); got != want {
@@ -208,7 +196,7 @@ func TestMemoryDir(t *testing.T) {
 		}
 	}
 	theirs := filepath.Join(parent, fmt.Sprintf("detent-pgtest-%d", uid+1))
-	if err := os.Mkdir(theirs, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(theirs, "server"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if got := memoryDir(parent, uid+1); got != "" {
