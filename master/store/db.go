@@ -101,8 +101,8 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within, memory: opts.Memory, sums: &memorySums{}, roles: opts.Roles}, nil
 }
 
-// jsonAsSent makes a connection copy JSON into a json.RawMessage as PostgreSQL sends it, which has checked it.
-// encoding/json would parse it once more.
+// jsonAsSent makes a connection copy JSON into a json.RawMessage. pgx would let encoding/json parse it first, but PostgreSQL
+// has checked it.
 func jsonAsSent(_ context.Context, conn *pgx.Conn) error {
 	decode := func(data []byte, v any) error {
 		if raw, ok := v.(*json.RawMessage); ok {
