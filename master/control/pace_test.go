@@ -146,3 +146,18 @@ func (n firstNomad) Observe(ctx context.Context, known cluster.Known) (cluster.O
 	}
 	return n.fakeNomad.Observe(ctx, known)
 }
+
+// TestACallFollowsAnAnswerWithoutNews, although no cycle does.
+func TestACallFollowsAnAnswerWithoutNews(t *testing.T) {
+	v := &view{term: &term{async: true, woken: make(chan struct{}, 1)}, hasAnswered: true, loaded: true}
+	v.watch.answers = make(chan answer, 1)
+	v.watch.busy, v.watch.last = true, time.Now().Add(-maxIdle+20*time.Millisecond)
+	v.watch.answers <- answer{}
+	if v.receive(t.Context()) {
+		t.Fatal("an answer without anything in it was news")
+	}
+	<-v.term.woken
+	if !v.woken.Load() {
+		t.Error("the loop was not told in which region a call is due")
+	}
+}
