@@ -15,7 +15,7 @@ const (
 )
 
 // memoryDir returns a folder of a user in memory, or "" if too little memory is free or the folder belongs to
-// somebody else. A database has 1,300 files: to copy them takes 40 ms in memory, and up to half a second on a disk.
+// somebody else. A database has 700 files: to copy them takes 40 ms in memory, and half a second on a busy disk.
 func memoryDir(parent string, uid int) string {
 	dir := filepath.Join(parent, fmt.Sprintf("detent-pgtest-%d", uid))
 	if _, err := os.Lstat(filepath.Join(dir, "server")); err != nil && !enoughMemory(parent) {
