@@ -163,7 +163,10 @@ func (t *Task) runInContainer(task *api.Task, verb string) {
 	c.mount(config, mounts, verb == "run")
 	if t.Pool.Driver == pool.Podman {
 		podman(config)
+		return
 	}
+	// Docker starts the health check of an image with the container's first environment, which has the workload identity.
+	config["healthchecks"] = []map[string]any{{"disable": true}}
 }
 
 // addMainOptions adds the settings that only the main task has.

@@ -23,7 +23,8 @@ const (
 )
 
 // IdentityName is the name of the workload identity that a runner sends to the
-// master, and Audience is the identity's audience.
+// master, and Audience is the identity's audience. Nomad accepts it as a token of its own API, whatever its audience is, so it is in no
+// file: only the first process of a task gets it, in its environment, and no program of a user runs in that process.
 const (
 	IdentityName = "det"
 	Audience     = "determined"
@@ -31,7 +32,11 @@ const (
 
 const (
 	identityTTL = time.Hour
-	shipLogMB   = 1
+	// claimTTL is how long a runner can wait for a master: as long as it holds the requests of its program (leftover.Hold), and
+	// an hour more. Nomad sets the variable with the identity once, and renews only files. Nomad rejects the identity
+	// when the allocation has ended.
+	claimTTL  = 25 * time.Hour
+	shipLogMB = 1
 	// maxRunnerBytes bounds the copy of the runner that the ship task makes.
 	maxRunnerBytes = 256 << 20
 	// Fetched and rendered files are in the folder that both Nomad tasks of a member share,
@@ -63,7 +68,7 @@ func (t *Task) main(rank int) *api.Task {
 	task.Constraints, task.Affinities, task.Meta = slices.Clone(base.Constraints), slices.Clone(base.Affinities), maps.Clone(base.Meta)
 	task.VolumeMounts = t.volumeMounts()
 	task.Identities = []*api.WorkloadIdentity{{
-		Name: IdentityName, Audience: []string{Audience}, TTL: identityTTL, File: true, ChangeMode: "noop",
+		Name: IdentityName, Audience: []string{Audience}, TTL: claimTTL, Env: true, ChangeMode: "noop",
 	}}
 	if t.Runner.Path == "" {
 		artifact := &api.TaskArtifact{

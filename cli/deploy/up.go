@@ -31,7 +31,6 @@ type upOptions struct {
 	harness      string
 	dsn          string
 	deleteDB     bool
-	acl          bool
 	vault        bool
 	gpus         int
 	gpuPlugin    string
@@ -79,7 +78,8 @@ func newUp(a *app.App) *cobra.Command {
 	f.StringVar(&o.gpuPlugin, "gpu-plugin-binary", "", "the det-gpu for Nomad")
 	f.BoolVar(&o.vault, "vault", false, "also start Vault and an S3 store, and keep checkpoints there (the first build takes about 10 minutes)")
 	f.StringVar(&o.python, "python", "", "the Python for tasks (default: one with NumPy, JupyterLab and TensorBoard, installed once)")
-	f.BoolVar(&o.acl, "acl", false, "enable Nomad's access control")
+	f.Bool("acl", true, "")
+	_ = f.MarkDeprecated("acl", "access control in Nomad is always on") // the flag exists
 	o.determined.flags(cmd)
 	return cmd
 }
@@ -131,7 +131,7 @@ func (o upOptions) clear(ctx context.Context, report *servers.Reporter) error {
 // options finds the programs and reads the configuration.
 func (o upOptions) options() (local.Options, error) {
 	out := local.Options{
-		Name: o.name, StateDir: o.dir, DSN: o.dsn, Slots: o.slots, ACL: o.acl, Vault: o.vault,
+		Name: o.name, StateDir: o.dir, DSN: o.dsn, Slots: o.slots, Vault: o.vault,
 		Ports: local.Ports{Master: o.masterPort},
 	}
 	if o.agents < 1 || o.slots < 0 {

@@ -112,7 +112,7 @@ func startDocker(t *testing.T) *inContainers {
 		}
 	})
 	r.Bin = rig.Programs(t)
-	r.StartCluster(t, dir, local.Options{Name: "containers", ACL: true, ConsulACL: true, Docker: &local.Containers{Socket: docker.Socket, Stop: docker.Stop}, Vault: true, Master: local.Master{Config: fmt.Sprintf(dockerConfig, dir, filepath.Dir(rig.PythonOf(t, "notebook")))}})
+	r.StartCluster(t, dir, local.Options{Name: "containers", ConsulACL: true, Docker: &local.Containers{Socket: docker.Socket, Stop: docker.Stop}, Vault: true, Master: local.Master{Config: fmt.Sprintf(dockerConfig, dir, filepath.Dir(rig.PythonOf(t, "notebook")))}})
 	d := &inContainers{Rig: r, dir: dir, docker: docker}
 	d.images(t)
 	return d

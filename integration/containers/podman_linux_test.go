@@ -111,7 +111,7 @@ func startPodman(t *testing.T) *inContainers {
 	})
 	r := &rig.Rig{Root: root, Dir: dir, Bin: rig.Programs(t)}
 	rig.Write(t, dir, "podman.nomad.hcl", podmanJob)
-	r.StartCluster(t, dir, local.Options{Name: "podman", ACL: true, ConsulACL: true, Podman: &local.Containers{Socket: podman.Socket, Stop: podman.Stop}, Master: local.Master{Config: fmt.Sprintf(podmanConfig, dir)},
+	r.StartCluster(t, dir, local.Options{Name: "podman", ConsulACL: true, Podman: &local.Containers{Socket: podman.Socket, Stop: podman.Stop}, Master: local.Master{Config: fmt.Sprintf(podmanConfig, dir)},
 		ExtraNomad: fmt.Sprintf("client {\n  host_volume \"shared\" {\n    path = %q\n  }\n}", filepath.Join(dir, "shared"))})
 	d := &inContainers{Rig: r, dir: dir, docker: podman}
 	d.mayMount(t, "shared")

@@ -66,7 +66,7 @@ func startOwn(t *testing.T) *rig.Rig {
 	if _, err := smallDisk(filepath.Join(dir, "cluster", "postgres"), "400m"); err != nil {
 		t.Fatal(err)
 	}
-	r.StartCluster(t, dir, local.Options{Name: "faults", ACL: true, ExtraNomad: ownNomad, Master: local.Master{Count: 2,
+	r.StartCluster(t, dir, local.Options{Name: "faults", ExtraNomad: ownNomad, Master: local.Master{Count: 2,
 		// The database can tell which master writes. Nomad fills in the name.
 		Env:    map[string]string{"PGOPTIONS": "-c faults.master=${NOMAD_ALLOC_ID}"},
 		Config: fmt.Sprintf(ownConfig, filepath.Join(dir, "checkpoints"))}})

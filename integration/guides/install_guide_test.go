@@ -298,7 +298,7 @@ func (n *newcomer) cluster(t *testing.T, device, dsn string, blocks []block) {
 		t.Fatal(err)
 	}
 	n.Cluster, err = local.Up(t.Context(), local.Options{Name: "site", StateDir: filepath.Join(n.dir, "cluster"), FreePorts: true, DSN: dsn,
-		ACL: true, ConsulACL: true, Docker: docker, Chroot: append([]string{"/bin", "/etc", "/lib64"}, libraries...), Interface: device, ExtraNomad: nodes.String()}, servers.NewReporter(os.Stderr))
+		ConsulACL: true, Docker: docker, Chroot: append([]string{"/bin", "/etc", "/lib64"}, libraries...), Interface: device, ExtraNomad: nodes.String()}, servers.NewReporter(os.Stderr))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,8 +105,8 @@ func newRig() (*Rig, error) {
 // what a test adds.
 func (r *Rig) Configure(ctx context.Context, more string) error {
 	c, err := local.Up(ctx, local.Options{Name: "integration", StateDir: filepath.Join(r.Dir, "cluster"), FreePorts: true,
-		ACL: Guarded(), ConsulACL: Guarded(),
-		GPUs: local.GPUs{Binary: filepath.Join(r.Bin, "det-gpu")}, // for tests whose nodes have simulated GPUs
+		ConsulACL: Guarded(),
+		GPUs:      local.GPUs{Binary: filepath.Join(r.Bin, "det-gpu")}, // for tests whose nodes have simulated GPUs
 		Master: local.Master{Binary: filepath.Join(r.Bin, "det-master"), Runner: filepath.Join(r.Bin, "det-runner"),
 			Env: map[string]string{"DETENT_HARNESS_PATH": filepath.Join(r.Root, "plugins", "harness")}, Config: MasterConfig(r.Dir) + more}}, servers.NewReporter(os.Stderr))
 	if c != nil {

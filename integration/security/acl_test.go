@@ -30,7 +30,7 @@ resource_pools:
 func TestGuardedCluster(t *testing.T) {
 	t.Parallel()
 	r, dir := rig.NewOwn(t, "acl")
-	r.StartCluster(t, dir, local.Options{Name: "guarded", ACL: true, ConsulACL: true,
+	r.StartCluster(t, dir, local.Options{Name: "guarded", ConsulACL: true,
 		Master: local.Master{Count: 2, Config: fmt.Sprintf(aclConfig, filepath.Join(dir, "checkpoints"))}})
 	t.Run("training", func(t *testing.T) { guardedTraining(t, r) })
 	t.Run("settings of masters", func(t *testing.T) { settingsOfMasters(t, r) })

@@ -54,7 +54,7 @@ func TestTwoTeams(t *testing.T) {
 	own, dir := rig.NewOwn(t, "two-teams")
 	s := &s3rig{Rig: own, gate: newGate(t), driver: "raw_exec"}
 	chroot := s.furnish(t, dir)
-	s.StartCluster(t, dir, local.Options{Name: "two-teams", Vault: true, ACL: true, ConsulACL: true, STSEndpoint: s.gate.server.URL, Chroot: chroot,
+	s.StartCluster(t, dir, local.Options{Name: "two-teams", Vault: true, ConsulACL: true, STSEndpoint: s.gate.server.URL, Chroot: chroot,
 		Master: local.Master{Config: fmt.Sprintf(teamsConfig, s.gate.server.URL, s.driver)}})
 	s.gate.leadTo(t, s.S3().Endpoint)
 	s.teamsInVault(t)

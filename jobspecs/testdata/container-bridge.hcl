@@ -123,6 +123,9 @@ TaskGroups {
       entrypoint = ["/alloc/bin/det-runner"]
       extra_hosts = ["metadata.google.internal:0.0.0.0"]
       force_pull = false
+      healthchecks {
+        disable = true
+      }
       image = "registry.example/team/torch:2.9"
       image_pull_timeout = "30m0s"
       memory_hard_limit = "1.073741824s"
@@ -154,10 +157,10 @@ TaskGroups {
     Identities {
       Audience = ["determined"]
       ChangeMode = "noop"
-      Env = false
-      File = true
+      Env = true
+      File = false
       Name = "det"
-      TTL = "1h0m0s"
+      TTL = "25h0m0s"
     }
     KillSignal = "SIGTERM"
     KillTimeout = "30s"
@@ -185,6 +188,9 @@ TaskGroups {
       args = ["ship"]
       cap_drop = ["all"]
       entrypoint = ["/alloc/bin/det-runner"]
+      healthchecks {
+        disable = true
+      }
       image = "registry.example/team/torch:2.9"
       image_pull_timeout = "30m0s"
       memory_hard_limit = "1.073741824s"

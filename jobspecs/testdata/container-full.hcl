@@ -134,6 +134,9 @@ TaskGroups {
       }
       entrypoint = ["/alloc/bin/det-runner"]
       force_pull = true
+      healthchecks {
+        disable = true
+      }
       image = "registry.example/$${team}/torch:2.9"
       image_pull_timeout = "10m0s"
       mount {
@@ -180,10 +183,10 @@ TaskGroups {
     Identities {
       Audience = ["determined"]
       ChangeMode = "noop"
-      Env = false
-      File = true
+      Env = true
+      File = false
       Name = "det"
-      TTL = "1h0m0s"
+      TTL = "25h0m0s"
     }
     KillSignal = "SIGTERM"
     KillTimeout = "30s"
@@ -225,6 +228,9 @@ EOT
       args = ["ship"]
       cap_drop = ["all"]
       entrypoint = ["/alloc/bin/det-runner"]
+      healthchecks {
+        disable = true
+      }
       image = "registry.example/$${team}/torch:2.9"
       image_pull_timeout = "10m0s"
       mount {

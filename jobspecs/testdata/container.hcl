@@ -122,6 +122,9 @@ TaskGroups {
       args = ["run"]
       entrypoint = ["/alloc/bin/det-runner"]
       force_pull = false
+      healthchecks {
+        disable = true
+      }
       image = "registry.example/team/torch:2.9"
       image_pull_timeout = "30m0s"
       memory_hard_limit = "1.073741824s"
@@ -152,10 +155,10 @@ TaskGroups {
     Identities {
       Audience = ["determined"]
       ChangeMode = "noop"
-      Env = false
-      File = true
+      Env = true
+      File = false
       Name = "det"
-      TTL = "1h0m0s"
+      TTL = "25h0m0s"
     }
     KillSignal = "SIGTERM"
     KillTimeout = "30s"
@@ -183,6 +186,9 @@ TaskGroups {
       args = ["ship"]
       cap_drop = ["all"]
       entrypoint = ["/alloc/bin/det-runner"]
+      healthchecks {
+        disable = true
+      }
       image = "registry.example/team/torch:2.9"
       image_pull_timeout = "30m0s"
       memory_hard_limit = "1.073741824s"

@@ -134,10 +134,10 @@ TaskGroups {
     Identities {
       Audience = ["determined"]
       ChangeMode = "noop"
-      Env = false
-      File = true
+      Env = true
+      File = false
       Name = "det"
-      TTL = "1h0m0s"
+      TTL = "25h0m0s"
     }
     KillSignal = "SIGTERM"
     KillTimeout = "30s"

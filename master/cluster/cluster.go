@@ -131,6 +131,9 @@ func newClient(cfg Config) (*api.Client, error) {
 	return made, nil
 }
 
+// Address is the address of Nomad's API.
+func (c *Cluster) Address() string { return c.cfg.Address }
+
 // Wake returns a channel that receives when there is something to observe.
 func (c *Cluster) Wake() <-chan struct{} { return c.wake }
 

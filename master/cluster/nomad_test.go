@@ -32,7 +32,7 @@ const runner = `#!/bin/sh
 [ "$1" = run ] || { env >"$NOMAD_ALLOC_DIR/shipped"; exit 0; }
 dir=$(dirname "$0")
 me="$DET_ALLOCATION_ID.$DET_RANK"
-cp "$NOMAD_SECRETS_DIR/nomad_det.jwt" "$dir/new.$NOMAD_ALLOC_ID" && mv "$dir/new.$NOMAD_ALLOC_ID" "$dir/jwt.$me"
+printf %s "$NOMAD_TOKEN_det" | tee "$NOMAD_SECRETS_DIR/secret" >"$dir/new.$NOMAD_ALLOC_ID" && mv "$dir/new.$NOMAD_ALLOC_ID" "$dir/jwt.$me"
 trap 'exit 143' TERM
 while [ ! -e "$dir/end.$me" ]; do sleep 0.05; done
 exit "$(cat "$dir/end.$me")"
@@ -112,6 +112,7 @@ func TestNomad(t *testing.T) {
 	r := newRig(t, nomadtest.Options{})
 	t.Run("conforms", func(t *testing.T) { clustertest.Conform(t, &r.Rig) })
 	t.Run("answers", func(t *testing.T) { answers(t, r) })
+	t.Run("without access control", func(t *testing.T) { unguarded(t, r) })
 	t.Run("variables", func(t *testing.T) { variables(t, r) })
 	t.Run("inventory", func(t *testing.T) { inventory(t, r) })
 	t.Run("facts of a node", func(t *testing.T) { facts(t, r) })

@@ -100,7 +100,7 @@ func leftBehind(t *testing.T, r *rig, blind *cluster.Cluster) {
 	if _, err := c.ReadLeftover(t.Context(), "00000000-1111-4222-8333-444444444444", "exit.json", 100); !errors.Is(err, cluster.ErrNoLeftover) {
 		t.Errorf("an allocation that is not there: %v", err)
 	}
-	if content, _ := c.ReadLeftover(t.Context(), id, "../../main/secrets/nomad_det.jwt", 100); strings.HasPrefix(string(content), "eyJ") { // Nomad answers with a sentence
+	if content, _ := c.ReadLeftover(t.Context(), id, "../../main/secrets/secret", 100); strings.HasPrefix(string(content), "eyJ") { // Nomad answers with a sentence
 		t.Errorf("a secret was read: %d bytes", len(content))
 	}
 }

@@ -28,7 +28,7 @@ func (c *authTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if token != "" {
+	if token != "" && r.Context().Value(withoutToken{}) == nil {
 		r = r.Clone(r.Context())
 		r.Header.Set("X-Nomad-Token", token)
 	}

@@ -201,6 +201,9 @@ type NomadConfig struct {
 	Token string `yaml:"token"`
 	// File with the token. The master reads it again when it changes.
 	TokenFile string `yaml:"token_file"`
+	// Run although Nomad has no access control. A master that listens on an address other than loopback ends its start with
+	// such a Nomad, because then every user can run jobs as root on the nodes.
+	WithoutACL bool `yaml:"without_acl"`
 	// Region of Nomad. Required with `regions`.
 	Region string `yaml:"region"`
 	// Further regions of Nomad, which pools can name ([regions](regions.md)): a list of `{name, address,

@@ -52,7 +52,7 @@ func (c *Config) check() []string {
 	c.checkJobSignIn(&k)
 	k.oneOf("security.authz.type", c.Security.Authz.Type, authzBasic, authzRoles)
 	k.oneOf("blank_passwords", c.BlankPasswords, "loopback", "always", "never")
-	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !c.SharedRawExec && !net.ParseIP(host).IsLoopback() && host != "localhost" {
+	if !c.SharedRawExec && !onLoopback(c.Listen) {
 		for i, p := range c.Pools {
 			if p.Driver == "raw_exec" {
 				k.fail(fmt.Sprintf("resource_pools[%d].driver", i), "raw_exec is for one person's machine, because any task there can read the secrets of other tasks, "+

@@ -168,6 +168,10 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	if err := m.reach(ctx, read); err != nil {
 		return err
 	}
+	unguarded, err := m.guard(ctx)
+	if err != nil {
+		return err
+	}
 	catalogue, err := m.catalogue()
 	if err != nil {
 		return err
@@ -218,6 +222,8 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	}
 	select {
 	case err = <-listens:
+		return err
+	case err = <-unguarded:
 		return err
 	case <-ctx.Done():
 	}

@@ -171,7 +171,6 @@ func (c *Cluster) mergeOptions(opts Options) error {
 	if opts.Master.Binary != "" {
 		s.Master = opts.Master
 	}
-	s.ACL = s.ACL || opts.ACL
 	c.setDaemons(opts)
 	if opts.ConsulACL && s.ConsulACL == nil {
 		s.ConsulACL = newConsulTokens()

@@ -165,7 +165,7 @@ func (d Description) WriteSummary(w io.Writer) error {
 		fmt.Fprintf(t, "master\t%s\n", d.MasterURL)
 		fmt.Fprintf(t, "user\t%s (no password; from this machine only)\n", d.User)
 	}
-	fmt.Fprintf(t, "Nomad\t%s/ui\n", d.NomadURL)
+	fmt.Fprintf(t, "Nomad\t%s/ui (signed in: det deploy local nomad-ui)\n", d.NomadURL)
 	fmt.Fprintf(t, "Consul\t%s/ui\n", d.ConsulURL)
 	if d.VaultURL != "" {
 		fmt.Fprintf(t, "Vault\t%s\nS3\t%s\n", d.VaultURL, d.S3URL)

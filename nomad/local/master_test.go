@@ -203,7 +203,6 @@ func TestMasterThatDoesNotStartIsExplained(t *testing.T) {
 
 func TestTwoMastersTwoNodesAndACLs(t *testing.T) {
 	ctx, opts := t.Context(), testOptions(t)
-	opts.ACL = true
 	opts.Slots = 3
 	opts.Master = Master{Binary: fakeMaster(t), Count: 2}
 	c, err := Up(ctx, opts, testReport(t))

@@ -87,11 +87,12 @@ telemetry {
   disable_hostname           = true
 }
 
+# A task on the network of its node reaches this agent, and without access control it could do anything.
 acl {
-  enabled = %t
+  enabled = true
 }
 `, s.name, c.path(s.part, "data"), s.host, c.state.Ports[s.part], s.ports, s.host, s.rpc, s.rpc, s.host, c.state.Ports[s.consul],
-		c.state.ConsulACL.nomad(), consulTLS, c.state.ACL)
+		c.state.ConsulACL.nomad(), consulTLS)
 	if s.rpc != s.host {
 		fmt.Fprintf(b, "\naddresses {\n  rpc  = %q\n  serf = %q\n}\n", s.rpc, s.rpc)
 	}
@@ -137,10 +138,7 @@ func (c *Cluster) nomadReady(ctx context.Context) error {
 	} else if !strings.Contains(keys, `"kid"`) {
 		return errors.New("Nomad serves no keys of workload identities yet")
 	}
-	if c.state.ACL {
-		return c.bootstrapACL(ctx)
-	}
-	return nil
+	return c.bootstrapACL(ctx)
 }
 
 // nodeReady reports whether a node is ready and can run raw_exec tasks.
@@ -174,7 +172,7 @@ func (c *Cluster) nodeReady(ctx context.Context, name string) error {
 	return fmt.Errorf("the node %s has not registered yet", name)
 }
 
-// bootstrapACL creates the management token, once, and attaches the policy to the master's job.
+// bootstrapACL creates the management token, once, and attaches the policy to the master's job. The token is in the cluster's folder.
 func (c *Cluster) bootstrapACL(ctx context.Context) error {
 	client, err := c.Nomad()
 	if err != nil {
@@ -183,6 +181,9 @@ func (c *Cluster) bootstrapACL(ctx context.Context) error {
 	write := (&api.WriteOptions{}).WithContext(ctx)
 	if c.state.Token == "" {
 		token, _, err := client.ACLTokens().Bootstrap(write)
+		if err != nil && strings.Contains(err.Error(), "ACL support disabled") {
+			return errors.New("this Nomad was started by an earlier det, without access control: run `det deploy local cluster-down`, and then cluster-up")
+		}
 		if err != nil {
 			return fmt.Errorf("cannot create Nomad's management token: %w", err)
 		}
@@ -214,4 +215,17 @@ func (c *Cluster) Nomad() (*api.Client, error) {
 		Address: c.nomadURL(), SecretID: c.state.Token, Region: "global",
 		Namespace: api.DefaultNamespace, HttpClient: web,
 	})
+}
+
+// NomadUI returns the address of Nomad's UI with a token that signs a browser in, once, within the next minutes.
+func (c *Cluster) NomadUI(ctx context.Context) (string, error) {
+	client, err := c.Nomad()
+	if err != nil {
+		return "", err
+	}
+	token, _, err := client.ACLTokens().UpsertOneTimeToken((&api.WriteOptions{}).WithContext(ctx))
+	if err != nil {
+		return "", fmt.Errorf("Nomad creates no token for its UI: %w; is the cluster up? (det deploy local status)", err)
+	}
+	return c.nomadURL() + "/ui/?ott=" + token.OneTimeSecretID, nil
 }

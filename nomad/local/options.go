@@ -26,8 +26,6 @@ type Options struct {
 	DSN string
 	// Ephemeral disables PostgreSQL's protection against a crash of the machine. For tests.
 	Ephemeral bool
-	// ACL enables Nomad's access control. The management token is in the cluster's folder.
-	ACL bool
 	// Vault also starts a Vault and an object store, SeaweedFS, for which Vault issues credentials.
 	Vault bool
 	// STSEndpoint is the STS from which Vault requests credentials, if not the object store. For tests.

@@ -24,7 +24,6 @@ type state struct {
 	Clients   []Client           `json:"clients,omitempty"`
 	DSN       string             `json:"dsn,omitempty"` // of a PostgreSQL that is not ours
 	Ephemeral bool               `json:"ephemeral,omitempty"`
-	ACL       bool               `json:"acl,omitempty"`
 	// Sockets of the container daemons; "": nodes run no containers.
 	DockerSocket string        `json:"docker_socket,omitempty"`
 	PodmanSocket string        `json:"podman_socket,omitempty"`

@@ -9,7 +9,7 @@
 //
 // It is one static binary without dependencies, because it runs in any image and on any node.
 // Its environment is set by Nomad and by the master's job; see docs/runner.md. It starts itself
-// with the verbs `inside`, `dump-env` and `shell`.
+// with the verbs `claim`, `attempt`, `inside`, `dump-env` and `shell`.
 //
 // Package attempt runs a task; masters finds a master that answers; loopback is the master that
 // the program sees; sandbox is the environment of the program; account is the account as which it runs;
@@ -59,9 +59,11 @@ func command(args []string) int {
 	}
 	switch verb {
 	case "run":
-		return attempt.Run(attempt.Process{
-			Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Signals: ends(), Self: self(),
-		})
+		return attempt.Run(os.Environ(), os.Stderr)
+	case attempt.AttemptVerb:
+		return run(args[1:])
+	case attempt.ClaimVerb:
+		return attempt.Claim(os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 	case "ship":
 		return attempt.Ship(os.Environ(), os.Stderr, ends())
 	case "probe":
@@ -94,6 +96,19 @@ func command(args []string) int {
 	}
 	fmt.Fprintln(os.Stderr, "usage: det-runner run|ship|probe|version")
 	return 2 // as of det and det-master
+}
+
+// run runs the attempt that a process with these arguments claims.
+func run(args []string) int {
+	signals := ends()
+	claimant, err := attempt.NewClaimant(args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "det-runner:", err)
+		return attempt.CodeMisplaced
+	}
+	return attempt.Attempt(attempt.Process{
+		Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Self: self(), Claimant: claimant,
+	})
 }
 
 // ends receives the signals with which Nomad stops a task. A broken pipe to Nomad's log

@@ -23,6 +23,7 @@ import (
 const (
 	nomadAlloc = "6f1d3c2a-0000-4000-8000-000000000001"
 	shipper    = nomadAlloc + "/0"
+	identity   = "header.claims.signature" // of the workload
 	deadline   = 30 * time.Second
 )
 
@@ -107,13 +108,12 @@ func newRig(t testing.TB, spec v1.TaskSpec) *rig {
 			t.Fatal(err)
 		}
 	}
-	r.write("main/secrets/nomad_det.jwt", "header.claims.signature\n")
 	r.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=/tmp",
 		"DET_ALLOCATION_ID=" + spec.AllocationID, "DET_RANK=0", "DET_MASTERS=" + r.master.URL(), "DET_NODE_NAME=node-7",
 		"NOMAD_ALLOC_ID=" + nomadAlloc, "NOMAD_ALLOC_DIR=" + r.path("alloc"), "NOMAD_TASK_DIR=" + r.path("main/local"),
 		"NOMAD_SECRETS_DIR=" + r.path("main/secrets"), "NOMAD_HOST_IP_runner=10.1.2.3", "NOMAD_HOST_PORT_c10d=29123",
-		"NOMAD_TOKEN=nomad-secret", "VAULT_TOKEN=vault-secret", "CONSUL_HTTP_TOKEN=consul-secret",
+		"NOMAD_TOKEN_det=" + identity, "NOMAD_TOKEN=nomad-secret", "VAULT_TOKEN=vault-secret", "CONSUL_HTTP_TOKEN=consul-secret",
 	}
 	return r
 }

@@ -57,6 +57,7 @@ func driverConfig() *level {
 		"tty":                "a task has no terminal",
 		"init":               "det-runner is the first process of a task and collects its children",
 		"tini":               "det-runner is the first process of a task and collects its children",
+		"healthchecks":       "Detent disables the health checks of images: they would run with the workload identity of the task",
 	}
 	return &level{free: true, refuse: func(name string) string { return ours[name] }}
 }

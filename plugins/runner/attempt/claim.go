@@ -19,15 +19,14 @@ const (
 	forever = 10 * 365 * 24 * time.Hour
 	// claimPatience is how long one master may take to answer a claim.
 	claimPatience = 30 * time.Second
-	// unknownFor is how long the runner retries after answers that may be temporary: an
-	// identity that was just renewed, keys that were just rotated, another server on the old
-	// port of a master.
+	// unknownFor is how long the runner retries after answers that may be temporary: keys that
+	// were just rotated, another server on the old port of a master.
 	unknownFor   = 2 * time.Minute
 	unknownPause = 2 * time.Second
 	// minPoll is the minimum time between two long polls, in case a master answers at once.
 	minPoll = 200 * time.Millisecond
 	// claimRound and claimPause are the length of one round of tries, and of the pause to the
-	// next: the identity is read again for each round.
+	// next.
 	claimRound = time.Second
 	claimPause = 500 * time.Millisecond
 )
@@ -37,19 +36,20 @@ const (
 // port: otherwise a master would trust any program that has that port.
 func claim(ctx context.Context, p *NomadTask, list *masters.List, nonce, certificate string, journal *logs.Journal) (v1.ClaimResponse, error) {
 	var out v1.ClaimResponse
+	identity, err := p.identity()
+	if err != nil {
+		return out, err
+	}
 	began, told := time.Now(), time.Time{}
 	for {
-		identity, err := p.identity()
-		if err == nil {
-			err = list.Call(ctx, masters.Request{
-				Method: v1.ClaimAllocation.Method,
-				Path:   v1.ClaimAllocation.At(p.AllocationID),
-				Message: v1.ClaimRequest{
-					AllocationID: p.AllocationID, Rank: p.Rank, Identity: identity, Nonce: nonce,
-					NodeID: p.NodeID, NodeName: p.NodeName, Address: p.Address, Ports: p.Ports, Certificate: certificate,
-				},
-			}, &out, masters.Policy{Replay: true, Hold: claimRound, Patience: claimPatience})
-		}
+		err := list.Call(ctx, masters.Request{
+			Method: v1.ClaimAllocation.Method,
+			Path:   v1.ClaimAllocation.At(p.AllocationID),
+			Message: v1.ClaimRequest{
+				AllocationID: p.AllocationID, Rank: p.Rank, Identity: identity, Nonce: nonce,
+				NodeID: p.NodeID, NodeName: p.NodeName, Address: p.Address, Ports: p.Ports, Certificate: certificate,
+			},
+		}, &out, masters.Policy{Replay: true, Hold: claimRound, Patience: claimPatience})
 		if err == nil || ctx.Err() != nil {
 			return out, err
 		}

@@ -60,11 +60,11 @@ func placeholders(p *NomadTask, master, token string) *strings.Replacer {
 // systems, and the addresses of the real masters.
 func isPrivate(name string) bool {
 	switch name {
-	case "NOMAD_TOKEN", "NOMAD_UNIX_ADDR", "VAULT_TOKEN", "DET_MASTERS", "DET_MASTERS_FILE", "DET_MASTER_CA",
+	case "NOMAD_UNIX_ADDR", "VAULT_TOKEN", "DET_MASTERS", "DET_MASTERS_FILE", "DET_MASTER_CA",
 		"DET_NODE_ID", "DET_NODE_NAME", "DET_NODE_ADDRESS", "DET_RANK", "DET_DRIVER", "DET_NETWORK", "DET_MAIN_SECRETS", "DET_MASTER_CERT_FILE", "DET_MASTER_CERT_NAME":
 		return true
 	}
-	return strings.HasPrefix(name, "CONSUL_") || strings.HasPrefix(name, "NOMAD_JWT")
+	return strings.HasPrefix(name, "CONSUL_") || strings.HasPrefix(name, "NOMAD_JWT") || strings.HasPrefix(name, identityPrefix)
 }
 
 // environ is the program's environment: that of this process, overridden by the spec,

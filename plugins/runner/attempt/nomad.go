@@ -12,7 +12,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
@@ -125,13 +127,12 @@ func outbound(ctx context.Context, urls []string) string {
 	return "127.0.0.1"
 }
 
-// identity reads the workload identity. Nomad renews the file at half of its lifetime.
+// identity is the workload identity, which is in the environment of the task's first process only.
 func (p *NomadTask) identity() (string, error) {
-	content, err := os.ReadFile(filepath.Join(p.SecretsDir, "nomad_det.jwt"))
-	if err != nil {
-		return "", fmt.Errorf("the task has no workload identity for the master: %w", err)
+	if identity := strings.TrimSpace(p.Env[identityVariable]); identity != "" {
+		return identity, nil
 	}
-	return strings.TrimSpace(string(content)), nil
+	return "", fmt.Errorf("the task has no workload identity for the master: %s is not set", identityVariable)
 }
 
 // shared is a path in the folder that remains after this process.
@@ -142,4 +143,27 @@ func (p *NomadTask) shared(parts ...string) string {
 // local is a path in the task's own folder.
 func (p *NomadTask) local(parts ...string) string {
 	return filepath.Join(append([]string{p.TaskDir, "det"}, parts...)...)
+}
+
+const (
+	// nomadSocket is the socket of Nomad's whole API that Nomad puts into each task's secrets folder.
+	nomadSocket = "api.sock"
+	// socketLook is the time between two looks for a new socket.
+	socketLook = time.Second
+)
+
+// removeNomadSocket removes Nomad's socket before anything of the user starts. When Nomad's client starts anew, it makes
+// another one, so the runner looks until ctx ends. A program that needs Nomad's API has no identity for it; the socket would
+// only give an attacker somewhere to try.
+func (r *run) removeNomadSocket(ctx context.Context) {
+	path := filepath.Join(r.p.SecretsDir, nomadSocket)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		r.journal.Warnf("the socket of Nomad's API cannot be removed from the task's secrets, so programs see it: %v", err)
+		return
+	}
+	go func() {
+		for sleep.For(ctx, socketLook) == nil {
+			_ = os.Remove(path)
+		}
+	}()
 }

@@ -4,7 +4,6 @@ package attempt
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -43,6 +42,7 @@ type Process struct {
 	Stdout, Stderr io.Writer
 	Signals        <-chan os.Signal // Nomad stops the task with signals
 	Self           string           // path of this executable
+	Claimant       *Claimant
 }
 
 // A run is an attempt in progress.
@@ -66,8 +66,8 @@ type run struct {
 	stdout, stderr *logs.Echo // nil: the program's output is not copied
 }
 
-// Run runs one attempt from claim to report. It returns the exit status.
-func Run(proc Process) int {
+// Attempt runs one attempt from claim to report. It returns the exit status.
+func Attempt(proc Process) int {
 	own := logs.NewEcho(proc.Stderr)
 	defer own.Close(time.Second)
 	journal := logs.NewJournal(own)
@@ -94,7 +94,7 @@ func Run(proc Process) int {
 		defer gw.Close()
 	}
 
-	claimed, err := claim(stop.ctx, &p, list, rand.Text(), certificate.Fingerprint, journal)
+	claimed, err := proc.Claimant.claim(stop.ctx, question{Certificate: certificate.Fingerprint})
 	var refusal *masters.Refusal
 	switch {
 	case err == nil:
@@ -143,6 +143,7 @@ func (r *run) course() int {
 	})
 	shipping, stopShipping := context.WithCancel(context.Background())
 	defer stopShipping()
+	r.removeNomadSocket(shipping)
 	go shipper.Run(shipping, 0)
 	go watch(shipping, r.masters, r.spec.AllocationID, r.token, r.stop)
 	r.policies = newPolicyWatch(r)

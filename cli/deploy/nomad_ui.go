@@ -1,0 +1,50 @@
+package deploy
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/browser"
+)
+
+type nomadUIOptions struct {
+	where
+	noBrowser bool
+}
+
+func newNomadUI(a *app.App) *cobra.Command {
+	var o nomadUIOptions
+	cmd := &cobra.Command{
+		Use:   "nomad-ui",
+		Short: "open Nomad's UI in the browser, signed in",
+		Long: `Opens Nomad's UI in the browser with all rights. The address contains a token that works once, within the next ten
+minutes; do not pass it on.`,
+		Args: args.None,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runNomadUI(cmd.Context(), a, o) },
+	}
+	o.flags(cmd)
+	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address and do not open a browser")
+	return cmd
+}
+
+func runNomadUI(ctx context.Context, a *app.App, o nomadUIOptions) error {
+	c, err := o.load()
+	if err != nil {
+		return err
+	}
+	link, err := c.NomadUI(ctx)
+	if err != nil {
+		return failed(ctx, err)
+	}
+	a.Printf("%s\n", link)
+	if o.noBrowser {
+		return nil
+	}
+	if err := browser.Open(ctx, a.Env, link); err != nil {
+		a.IO.Warn("Could not open the browser: %s.", err)
+	}
+	return nil
+}
