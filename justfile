@@ -65,6 +65,10 @@ demo: build servers
 up *args: build
     @bin/det deploy local cluster-up {{ args }}
 
+# Nomad's page in the browser, signed in
+nomad-ui: build
+    @bin/det deploy local nomad-ui
+
 # take it down and keep its data
 down: build
     @bin/det deploy local cluster-down

@@ -131,9 +131,7 @@ func nomadTakesExamples(t *testing.T, agent *nomadtest.Agent) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !answer.DriverConfigValidated || answer.Error != "" || len(answer.ValidationErrors) > 0 || answer.Warnings != "" {
-				t.Errorf("%+v", answer)
-			}
+			noObjections(t, answer)
 		})
 	}
 }

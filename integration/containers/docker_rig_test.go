@@ -54,12 +54,11 @@ resource_pools:
     homes: %[1]s/homes
     task_container_defaults: {image: detent-test/python:1}
     docker: {allowed_host_paths: [%[2]s]}
-  - name: by-variable
+  - name: by-node
     driver: docker
     slots: cpu
     slots_per_node: 1
     memory_mb_per_slot: 128
-    docker: {registry_auth: {nomad_variable: nomad/jobs}}
   - name: by-vault
     driver: docker
     slots: cpu
@@ -74,6 +73,7 @@ type inContainers struct {
 	*rig.Rig
 	dir    string
 	docker *dockerd.Docker
+	logins string // the Docker configuration with the node's credentials of registries
 	python []byte // the root file system of the image detent-test/python:1, as a tar
 }
 
@@ -112,8 +112,12 @@ func startDocker(t *testing.T) *inContainers {
 		}
 	})
 	r.Bin = rig.Programs(t)
-	r.StartCluster(t, dir, local.Options{Name: "containers", ConsulACL: true, Docker: &local.Containers{Socket: docker.Socket, Stop: docker.Stop}, Vault: true, Master: local.Master{Config: fmt.Sprintf(dockerConfig, dir, filepath.Dir(rig.PythonOf(t, "notebook")))}})
-	d := &inContainers{Rig: r, dir: dir, docker: docker}
+	logins := filepath.Join(dir, "logins.json")
+	if err := os.WriteFile(logins, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.StartCluster(t, dir, local.Options{Name: "containers", ConsulACL: true, Docker: &local.Containers{Socket: docker.Socket, Stop: docker.Stop, Logins: logins}, Vault: true, Master: local.Master{Config: fmt.Sprintf(dockerConfig, dir, filepath.Dir(rig.PythonOf(t, "notebook")))}})
+	d := &inContainers{Rig: r, dir: dir, docker: docker, logins: logins}
 	d.images(t)
 	return d
 }

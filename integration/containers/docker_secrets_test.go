@@ -2,14 +2,14 @@ package containers
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/v1"
@@ -38,7 +38,7 @@ func (d *inContainers) putVault(t *testing.T, path string, what map[string]any) 
 	}
 }
 
-// poolsCredentials tests registry credentials of a pool, in a Nomad variable and in Vault:
+// poolsCredentials tests registry credentials for all tasks, in the node's Docker configuration and in Vault:
 // images are pulled with them, no job contains them, and users see an error about wrong ones.
 func (d *inContainers) poolsCredentials(t *testing.T, g *registry) {
 	nomad, err := d.Nomad()
@@ -47,11 +47,16 @@ func (d *inContainers) poolsCredentials(t *testing.T, g *registry) {
 	}
 	d.registryRole(t)
 	keep := map[string]func(t *testing.T, password string){
-		"by-variable": func(t *testing.T, password string) {
-			v := &api.Variable{Path: "nomad/jobs", Items: api.VariableItems{"username": g.name, "password": password}}
-			if _, _, err := nomad.Variables().Update(v, nil); err != nil {
+		"by-node": func(t *testing.T, password string) {
+			login := base64.StdEncoding.EncodeToString([]byte(g.name + ":" + password))
+			if err := os.WriteFile(d.logins, fmt.Appendf(nil, `{"auths": {%q: {"auth": %q}}}`, g.host(), login), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(func() {
+				if err := os.WriteFile(d.logins, []byte("{}"), 0o600); err != nil { // the next tests bring their own
+					t.Error(err)
+				}
+			})
 		},
 		"by-vault": func(t *testing.T, password string) {
 			d.putVault(t, "kv/data/registry", map[string]any{"data": map[string]string{"username": g.name, "password": password}})
@@ -84,9 +89,6 @@ func (d *inContainers) poolsCredentials(t *testing.T, g *registry) {
 				t.Errorf("wrong credentials end the attempt with %q", why)
 			}
 		})
-	}
-	if _, err := nomad.Variables().Delete("nomad/jobs", nil); err != nil {
-		t.Error(err)
 	}
 }
 

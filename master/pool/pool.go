@@ -97,10 +97,8 @@ type Containers struct {
 	Hosts      []string // name:address lines for /etc/hosts
 }
 
-// A Registry has the place of a registry's username and password: a Nomad variable, or a path
-// in Vault.
+// A Registry has the place of a registry's username and password in Vault.
 type Registry struct {
-	Variable    string
 	VaultPath   string
 	VaultEngine string // kv or kv_v2
 	VaultRole   string

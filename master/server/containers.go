@@ -33,7 +33,7 @@ type DockerConfig struct {
 
 // RegistryAuthConfig is where Nomad finds the username and the password of a registry.
 type RegistryAuthConfig struct {
-	// Path of the Nomad variable with `username` and `password`.
+	// Rejected: what Nomad reads for a job, the job's identities can read too. Use the Docker configuration of the nodes, or Vault.
 	Variable string `yaml:"nomad_variable"`
 	// Path of the Vault secret with `username` and `password`.
 	VaultPath string `yaml:"vault_path"`
@@ -43,6 +43,10 @@ type RegistryAuthConfig struct {
 	VaultRole string `yaml:"vault_role"`
 	// Host name of the registry.
 	Server string `yaml:"server"`
+}
+
+func (r RegistryAuthConfig) place() pool.Registry {
+	return pool.Registry{VaultPath: r.VaultPath, VaultEngine: r.VaultEngine, VaultRole: r.VaultRole, Server: r.Server}
 }
 
 var accountPattern = regexp.MustCompile(`^\d+(:\d+)?$`)
@@ -93,14 +97,15 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 		k.fail(at+".docker.user", "expected uid or uid:gid, found %q", p.Docker.User)
 	}
 	r := p.Docker.Registry
-	if r.Variable != "" && r.VaultPath != "" {
-		k.fail(at+".docker.registry_auth", "set nomad_variable or vault_path, not both")
+	if r.Variable != "" {
+		k.fail(at+".docker.registry_auth.nomad_variable", "is not supported, because what Nomad reads for a job, the job's identities can read too; "+
+			"put the credentials into the Docker configuration of the nodes (docs/operate/containers.md), or into Vault (vault_path)")
 	}
 	if r.VaultEngine != "" {
 		k.oneOf(at+".docker.registry_auth.vault_engine", r.VaultEngine, "kv", "kv_v2")
 	}
-	if r.Variable == "" && r.VaultPath == "" && r != (RegistryAuthConfig{}) {
-		k.fail(at+".docker.registry_auth", "requires nomad_variable or vault_path")
+	if r.VaultPath == "" && r.Variable == "" && r != (RegistryAuthConfig{}) {
+		k.fail(at+".docker.registry_auth", "requires vault_path")
 	}
 }
 

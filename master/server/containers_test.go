@@ -21,7 +21,7 @@ resource_pools:
     slots: device
     device: nvidia/gpu
     task_container_defaults: {image: {cpu: base:1, cuda: torch:2}, bind_mounts: [{host_path: /etc/site, container_path: /site}]}
-    docker: {allowed_host_paths: [/data/*], user: "1000", hard_memory_limit: true, registry_auth: {nomad_variable: nomad/jobs, server: r.example}}
+    docker: {allowed_host_paths: [/data/*], user: "1000", hard_memory_limit: true, registry_auth: {vault_path: kv/data/r, server: r.example}}
   - {name: plain, driver: docker}
 `
 
@@ -96,7 +96,7 @@ func TestContainersOfTrials(t *testing.T) {
 	if c.Image != "torch:2" || c.User != "1000" || c.ShmBytes != 1<<30 || !c.HardMemory || c.NoGPU || !slices.Equal(c.Add, []string{"SYS_NICE"}) {
 		t.Errorf("with the pool's settings the container is %+v", c)
 	}
-	if r := c.Registry; r == nil || r.Path != "nomad/jobs" || r.Server != "r.example" || len(job.Variables) != 0 {
+	if r := c.Registry; r == nil || r.Path != "kv/data/r" || r.Server != "r.example" || len(job.Variables) != 0 {
 		t.Errorf("with the pool's settings the registry is %+v", r)
 	}
 	if len(c.Mounts) != 2 || c.Mounts[0].Target != "/site" || c.Mounts[1].Target != expconf.SharedFSMount || !c.Mounts[1].Create {
@@ -155,9 +155,9 @@ func TestDockerProblems(t *testing.T) {
 		"driver: docker, docker: {user: root}":                                        "expected uid",
 		"driver: docker, docker: {allowed_host_paths: [data]}":                        "absolute paths",
 		"driver: docker, docker: {allowed_devices: ['/dev/*/x']}":                     "absolute paths",
-		"driver: docker, docker: {registry_auth: {nomad_variable: a, vault_path: b}}": "not both",
+		"driver: docker, docker: {registry_auth: {nomad_variable: nomad/jobs}}":       "Docker configuration of the nodes",
 		"driver: docker, docker: {registry_auth: {vault_path: b, vault_engine: aws}}": "vault_engine",
-		"driver: docker, docker: {registry_auth: {server: b}}":                        "requires nomad_variable or vault_path",
+		"driver: docker, docker: {registry_auth: {server: b}}":                        "requires vault_path",
 		"driver: docker, task_container_defaults: {network_mode: bridge}":             "must be host",
 		"driver: docker, task_container_defaults: {imagee: x}":                        "task_container_defaults",
 		"driver: qemu": "docker",

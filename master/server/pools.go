@@ -25,7 +25,7 @@ func (c *Config) pools(jobs map[string]*pool.Job) (pool.Set, error) {
 			NodePool: cmp.Or(p.NodePool, "default"), Datacenters: c.datacentersOf(p), Region: c.regionOf(p), Namespace: c.Nomad.Namespace,
 			Driver: p.Driver, Network: p.network(*c), Python: p.Python, Homes: p.Homes,
 			Containers: pool.Containers{User: p.Docker.User, HardMemory: p.Docker.HardMemory,
-				Registry: pool.Registry(p.Docker.Registry), Hosts: p.Docker.hosts()},
+				Registry: p.Docker.Registry.place(), Hosts: p.Docker.hosts()},
 			Slots: pool.Slots{Kind: pool.SlotKind(p.Slots), Device: p.Device, CoresPerSlot: p.CoresPerSlot,
 				MemoryMBPerSlot: p.MemoryMBPerSlot, MaxPerNode: p.MaxSlotsPerNode, PerNode: p.SlotsPerNode},
 			AuxMemoryMB: p.AuxMemoryMB, MaxAux: p.MaxAux, SingleNode: p.SingleNode, Scheduler: p.Scheduler.made(), Preemption: p.Preemption, Priority: p.Priority,

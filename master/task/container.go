@@ -93,8 +93,6 @@ func (j *Job) signInToRegistry(auth *expconf.RegistryAuth, own pool.Registry) er
 		}
 		j.SignInWith(username, password)
 		j.Container.Registry = kept(auth.ServerAddress)
-	case own.Variable != "":
-		j.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: own.Variable, Server: own.Server}
 	case own.VaultPath != "" && j.Credentials != nil && j.Credentials.Role != "" && own.VaultRole != j.Credentials.Role:
 		j.Login = own.VaultPath
 		j.Container.Registry = kept(own.Server)

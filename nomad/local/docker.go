@@ -10,11 +10,16 @@ import (
 type Containers struct {
 	Socket string                          // path of its Unix socket
 	Stop   func(ctx context.Context) error // stops it when the cluster goes down
+	// Logins is the path of a Docker configuration with credentials of registries for the nodes; "" for none.
+	Logins string
 }
 
 // setDaemons stores the container daemons of the options, for the configuration of the nodes and for Down.
 func (c *Cluster) setDaemons(opts Options) {
 	c.daemons = nil
+	if opts.Docker != nil {
+		c.state.DockerLogins = opts.Docker.Logins
+	}
 	for _, d := range []struct {
 		title  string
 		socket *string
@@ -40,11 +45,15 @@ func (c *Cluster) dockerPlugin() string {
 	if c.state.DockerSocket == "" {
 		return ""
 	}
+	logins := ""
+	if c.state.DockerLogins != "" {
+		logins = fmt.Sprintf("\n    auth {\n      config = %q\n    }\n", c.state.DockerLogins)
+	}
 	return fmt.Sprintf(`
 plugin "docker" {
   config {
     endpoint = "unix://%s"
-
+%s
     volumes {
       enabled = true
     }
@@ -63,5 +72,5 @@ plugin "docker" {
     }
   }
 }
-`, c.state.DockerSocket)
+`, c.state.DockerSocket, logins)
 }

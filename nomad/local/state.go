@@ -26,6 +26,7 @@ type state struct {
 	Ephemeral bool               `json:"ephemeral,omitempty"`
 	// Sockets of the container daemons; "": nodes run no containers.
 	DockerSocket string        `json:"docker_socket,omitempty"`
+	DockerLogins string        `json:"docker_logins,omitempty"`
 	PodmanSocket string        `json:"podman_socket,omitempty"`
 	ConsulACL    *consulTokens `json:"consul_acl,omitempty"`
 	Token        string        `json:"token,omitempty"` // Nomad's management token

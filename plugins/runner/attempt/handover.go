@@ -89,13 +89,13 @@ func becomeAttempt(environ []string, stderr *os.File) error {
 	// Pdeathsig sends its signal when the thread that forked ends; the thread that executes the program anew stays.
 	runtime.LockOSThread()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{"det-runner", ClaimVerb}
+	cmd.Args = []string{os.Args[0], ClaimVerb}
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, asked, say, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("cannot start the process that claims the attempt: %w", err)
 	}
-	argv := []string{"det-runner", AttemptVerb, strconv.Itoa(cmd.Process.Pid)}
+	argv := []string{os.Args[0], AttemptVerb, strconv.Itoa(cmd.Process.Pid)}
 	for _, f := range []*os.File{ask, answered} {
 		if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0); err != nil {
 			return fmt.Errorf("cannot keep a descriptor: %w", err)
