@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,10 +45,24 @@ func TestTasksInContainers(t *testing.T) {
 	t.Run("out of memory", func(t *testing.T) {
 		runsOutOfMemory(t, d.Rig, "[tail, /dev/zero]", "because it used more than 128", "resources: {resource_pool: tight}\n")
 	})
+	t.Run("Nomad's API", d.nomadsAPI)
 	t.Run("kill", d.kill)
 	t.Run("kill while an image is pulled", d.killWhilePulling)
 	t.Run("runner is killed", d.runnerIsKilled)
 	t.Run("master is killed", d.masterIsKilled)
+}
+
+// nomadsAPI tests that a program in a container can do nothing in Nomad: on the node's network, and with a health check
+// of its image that would collect the identity of the task.
+func (d *inContainers) nomadsAPI(t *testing.T) {
+	err := d.docker.Import(t.Context(), "detent-test/checked", "1", bytes.NewReader(d.python), "ENV PATH=/usr/local/bin:/usr/bin:/bin",
+		`HEALTHCHECK --interval=50ms CMD cat /proc/self/environ >/local/health`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := d.AttackNomad(t, "127.0.0.1", "  image: detent-test/checked:1\n"); a != (rig.Attack{Reached: 1}) {
+		t.Errorf("the task found %+v; want no token, no socket, and Nomad on the network", a)
+	}
 }
 
 // trialIsComplete tests that all reports of a training in a container are stored exactly once,

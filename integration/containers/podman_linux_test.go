@@ -68,6 +68,7 @@ resource_pools:
 func TestTasksUnderPodman(t *testing.T) {
 	d := startPodman(t)
 	t.Run("trial", d.underPodman)
+	t.Run("Nomad's API", d.nomadUnderPodman)
 	t.Run("account", d.accountUnderPodman)
 	t.Run("command", d.commandUnderPodman)
 	t.Run("homes", d.homesUnderPodman)
@@ -180,6 +181,13 @@ print("limits", resource.getrlimit(resource.RLIMIT_NOFILE), os.environ["FROM_THE
 		t.Errorf("the checkpoint contains %q: %v", text, err)
 	}
 	d.waitUntilEmpty(t)
+}
+
+// nomadUnderPodman tests that a program in a container can do nothing in Nomad.
+func (d *inContainers) nomadUnderPodman(t *testing.T) {
+	if a := d.AttackNomad(t, "127.0.0.1", ""); a != (rig.Attack{Reached: 1}) {
+		t.Errorf("the task found %+v; want no token, no socket, and Nomad on the network", a)
+	}
 }
 
 // accountUnderPodman tests that tasks run under the account that their owner is linked to.

@@ -373,4 +373,8 @@ func (r *s3rig) webIdentity(t *testing.T, as *rig.Rig) {
 	if after := len(r.vaultList(t, "identity/entity/id")); after != before {
 		t.Errorf("%d signed in to Vault", after-before)
 	}
+	// The program has an identity, the file for the object store; Nomad accepts it, and it opens nothing.
+	if a := as.AttackNomad(t, "127.0.0.1", "resources: {resource_pool: jail}\n"); a.Tokens == 0 || a.Sockets != 0 || a.Reached != 1 {
+		t.Errorf("the task found %+v; want the identity for the object store, no socket, and Nomad on the network", a)
+	}
 }
