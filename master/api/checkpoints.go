@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -110,28 +109,16 @@ func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckp
 	return &v1.None{}, a.db.SetCheckpointFiles(ctx, list)
 }
 
-// shownCheckpoint is a checkpoint as clients see it, its configuration without
-// secrets.
-func shownCheckpoint(k store.Checkpoint, who auth.Who) (v1.Checkpoint, error) {
+// shownCheckpoint is a checkpoint as the caller may see it.
+func (a *API) shownCheckpoint(k store.Checkpoint, who auth.Who) v1.Checkpoint {
 	if len(k.Config) == 0 {
-		return wireCheckpoint(k, nil), nil
+		return wireCheckpoint(k, nil)
 	}
-	cfg, err := expconf.ParseConfigJSON(k.Config)
-	if err != nil {
-		return v1.Checkpoint{}, err
-	}
-	if !ownerOrAdmin(who, k.OwnerID) {
-		cfg = cfg.WithoutVariables()
-	}
-	config, err := cfg.Redacted().JSON()
-	return wireCheckpoint(k, v1.Struct(config)), err
+	return wireCheckpoint(k, a.shown.config(k.Config, ownerOrAdmin(who, k.OwnerID)))
 }
 
 func (a *API) checkpoint(ctx context.Context, c *call, k store.Checkpoint, _ *v1.None) (*v1.GetCheckpointResponse, error) {
-	w, err := shownCheckpoint(k, c.who)
-	if err != nil {
-		return nil, err
-	}
+	w := a.shownCheckpoint(k, c.who)
 	removals, err := a.db.CheckpointRemovals(ctx, k.UUID)
 	w.Removals = wireRemovals(removals)
 	return &v1.GetCheckpointResponse{Checkpoint: w}, err
@@ -158,6 +145,6 @@ func (a *API) setCheckpointMetadata(ctx context.Context, c *call, k store.Checkp
 	if err := a.db.SetCheckpointMetadata(ctx, k.UUID, k.Metadata); err != nil {
 		return nil, err
 	}
-	w, err := shownCheckpoint(k, c.who)
-	return &v1.PostCheckpointMetadataResponse{Checkpoint: &w}, err
+	w := a.shownCheckpoint(k, c.who)
+	return &v1.PostCheckpointMetadataResponse{Checkpoint: &w}, nil
 }

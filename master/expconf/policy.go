@@ -162,14 +162,18 @@ func (p Policy[R]) Redacted() (Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	var doc Document
-	if err := json.Unmarshal(b, &doc); err != nil {
-		return nil, err
+	root, problems := parseJSON("", b, storedLimits())
+	if len(problems) > 0 {
+		return nil, asError(problems)
 	}
-	if invariant, ok := doc[invariantSection].(map[string]any); ok {
-		redactDocument(invariant)
-	}
-	return doc, nil
+	h := hider{own: true} // a policy applies to the configurations of all, who see what it sets
+	shown := root.mapped(func(name string, value *node) *node {
+		if name != invariantSection {
+			return value
+		}
+		return h.section(value, sectionOf(reflect.TypeFor[R]()))
+	})
+	return shown.free().(map[string]any), nil
 }
 
 // A Difference is a field whose value differs between two configurations.
