@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
@@ -24,11 +22,7 @@ func (a *API) registerCheckpoints() {
 // reportCheckpoint stores a checkpoint of the caller's own task. A repeated
 // report succeeds, because clients repeat requests that got no answer.
 func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (*v1.None, error) {
-	id, err := uuid.Parse(k.UUID)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "uuid: %q is not a UUID", k.UUID)
-	}
-	n := store.NewCheckpoint{UUID: id.String(), TaskID: c.who.TaskID, AllocationID: c.who.AllocationID, RunID: c.who.RunID,
+	n := store.NewCheckpoint{UUID: k.UUID, TaskID: c.who.TaskID, AllocationID: c.who.AllocationID, RunID: c.who.RunID,
 		ReportedAt: k.ReportTime, Resources: k.Resources, Metadata: json.RawMessage(k.Metadata), StorageID: k.StorageID}
 	switch {
 	case !c.who.IsTask():
@@ -46,6 +40,7 @@ func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (
 	default:
 		return nil, fault.New(fault.Invalid, "state: %q is not a state of a checkpoint, such as STATE_COMPLETED", k.State)
 	}
+	var err error
 	if n.Steps, err = stepsOf(k.Metadata); err != nil {
 		return nil, err
 	}

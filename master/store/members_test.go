@@ -182,9 +182,9 @@ func TestClaimRestartsFromNewestCheckpoint(t *testing.T) {
 		uuid, state string
 		steps       int
 	}{
-		{"00000000-0000-0000-0000-000000000001", "COMPLETED", 10},
-		{"00000000-0000-0000-0000-000000000002", "COMPLETED", 20},
-		{"00000000-0000-0000-0000-000000000003", "DELETED", 30},
+		{"00000000-0000-4000-8000-000000000001", "COMPLETED", 10},
+		{"00000000-0000-4000-8000-000000000002", "COMPLETED", 20},
+		{"00000000-0000-4000-8000-000000000003", "DELETED", 30},
 	} {
 		if err := w.db.AddCheckpoint(t.Context(), NewCheckpoint{UUID: k.uuid, TaskID: task, AllocationID: task + ".1", RunID: 1, State: k.state,
 			Steps: k.steps, Metadata: raw(`{}`)}); err != nil {
@@ -382,7 +382,7 @@ func TestCheckpoints(t *testing.T) {
 	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) VALUES ($1, 2, 'validation', 10, 10, now(), '{"loss": 0.5}'),
 		($1, 2, 'training', 10, 10, now(), '{"loss": 0.75}')`, trial)
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	c := NewCheckpoint{UUID: "11111111-1111-1111-1111-111111111111", TaskID: task, AllocationID: id, RunID: 2, State: "COMPLETED", ReportedAt: &at,
+	c := NewCheckpoint{UUID: "11111111-1111-4111-8111-111111111111", TaskID: task, AllocationID: id, RunID: 2, State: "COMPLETED", ReportedAt: &at,
 		Resources: map[string]int64{"a": 3, "d/": 0, "d/b": 4}, Metadata: raw(`{"steps_completed": 10, "k": "v"}`), Steps: 10, StorageID: &storage}
 	for range 2 {
 		if err := w.db.AddCheckpoint(ctx, c); err != nil {
