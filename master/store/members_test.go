@@ -392,7 +392,7 @@ func TestCheckpoints(t *testing.T) {
 	changed := c
 	changed.Resources = map[string]int64{"a": 4}
 	old := c
-	old.UUID, old.RunID = "22222222-2222-2222-2222-222222222222", 1
+	old.UUID, old.RunID = "22222222-2222-4222-8222-222222222222", 1
 	broken := c
 	broken.UUID = "not a uuid"
 	for what, x := range map[string]struct {
@@ -431,7 +431,7 @@ func TestCheckpoints(t *testing.T) {
 	if list, err := w.db.Checkpoints(ctx, auth.Everywhere(), CheckpointFilter{ExperimentID: exp, TrialID: trial}, 0, 10, 0); err != nil || list[0].State != "DELETED" {
 		t.Errorf("%+v %v", list, err)
 	}
-	missing := "33333333-3333-3333-3333-333333333333"
+	missing := "33333333-3333-4333-8333-333333333333"
 	for what, err := range map[string]error{
 		"files":    w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{missing, nil}}),
 		"metadata": w.db.SetCheckpointMetadata(ctx, missing, raw(`{}`)),
