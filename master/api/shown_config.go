@@ -35,8 +35,10 @@ func newShownConfigs() *shownConfigs {
 // configuration.
 func (s *shownConfigs) config(stored []byte, own bool) v1.Struct {
 	key := sha256.Sum256(stored)
-	secrecy, _, known := s.secrecy.Get(key, time.Time{})
-	if known && (secrecy == expconf.NothingHidden || own && secrecy == expconf.HiddenFromOthers) {
+	whole := func(secrecy expconf.Secrecy) bool {
+		return secrecy == expconf.NothingHidden || own && secrecy == expconf.HiddenFromOthers
+	}
+	if secrecy, _, known := s.secrecy.Get(key, time.Time{}); known && whole(secrecy) {
 		return stored
 	}
 	shown, secrecy, err := expconf.ShownConfig(stored, own)
@@ -44,6 +46,9 @@ func (s *shownConfigs) config(stored []byte, own bool) v1.Struct {
 		return v1.Struct(`{}`)
 	}
 	s.secrecy.Put(key, secrecy, time.Time{})
+	if whole(secrecy) {
+		return stored
+	}
 	return shown
 }
 
