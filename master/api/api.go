@@ -193,6 +193,7 @@ type API struct {
 	driven      *drivenSearches // searches that programs outside drive
 	gathers     *gathers
 	tests       *turns // of webhooks
+	shown       *shownConfigs
 	stopping    context.Context
 	rechecks    sync.WaitGroup // of users who are signed in
 
@@ -205,7 +206,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), trail: newTrail(db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		gathers: newGathers(), tests: newTurns(maxTests), profiles: newTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), stopping: ctx}
+		gathers: newGathers(), tests: newTurns(maxTests), profiles: newTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx}
 	if cfg.MaxConnections == 0 {
 		cfg.MaxConnections = defaultMaxConnections
 	}

@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -25,11 +22,7 @@ func (a *API) registerCheckpoints() {
 // reportCheckpoint stores a checkpoint of the caller's own task. A repeated
 // report succeeds, because clients repeat requests that got no answer.
 func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (*v1.None, error) {
-	id, err := uuid.Parse(k.UUID)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "uuid: %q is not a UUID", k.UUID)
-	}
-	n := store.NewCheckpoint{UUID: id.String(), TaskID: c.who.TaskID, AllocationID: c.who.AllocationID, RunID: c.who.RunID,
+	n := store.NewCheckpoint{UUID: k.UUID, TaskID: c.who.TaskID, AllocationID: c.who.AllocationID, RunID: c.who.RunID,
 		ReportedAt: k.ReportTime, Resources: k.Resources, Metadata: json.RawMessage(k.Metadata), StorageID: k.StorageID}
 	switch {
 	case !c.who.IsTask():
@@ -47,6 +40,7 @@ func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (
 	default:
 		return nil, fault.New(fault.Invalid, "state: %q is not a state of a checkpoint, such as STATE_COMPLETED", k.State)
 	}
+	var err error
 	if n.Steps, err = stepsOf(k.Metadata); err != nil {
 		return nil, err
 	}
@@ -110,28 +104,16 @@ func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckp
 	return &v1.None{}, a.db.SetCheckpointFiles(ctx, list)
 }
 
-// shownCheckpoint is a checkpoint as clients see it, its configuration without
-// secrets.
-func shownCheckpoint(k store.Checkpoint, who auth.Who) (v1.Checkpoint, error) {
+// shownCheckpoint is a checkpoint as the caller may see it.
+func (a *API) shownCheckpoint(k store.Checkpoint, who auth.Who) v1.Checkpoint {
 	if len(k.Config) == 0 {
-		return wireCheckpoint(k, nil), nil
+		return wireCheckpoint(k, nil)
 	}
-	cfg, err := expconf.ParseConfigJSON(k.Config)
-	if err != nil {
-		return v1.Checkpoint{}, err
-	}
-	if !ownerOrAdmin(who, k.OwnerID) {
-		cfg = cfg.WithoutVariables()
-	}
-	config, err := cfg.Redacted().JSON()
-	return wireCheckpoint(k, v1.Struct(config)), err
+	return wireCheckpoint(k, a.shown.config(k.Config, ownerOrAdmin(who, k.OwnerID)))
 }
 
 func (a *API) checkpoint(ctx context.Context, c *call, k store.Checkpoint, _ *v1.None) (*v1.GetCheckpointResponse, error) {
-	w, err := shownCheckpoint(k, c.who)
-	if err != nil {
-		return nil, err
-	}
+	w := a.shownCheckpoint(k, c.who)
 	removals, err := a.db.CheckpointRemovals(ctx, k.UUID)
 	w.Removals = wireRemovals(removals)
 	return &v1.GetCheckpointResponse{Checkpoint: w}, err
@@ -158,6 +140,6 @@ func (a *API) setCheckpointMetadata(ctx context.Context, c *call, k store.Checkp
 	if err := a.db.SetCheckpointMetadata(ctx, k.UUID, k.Metadata); err != nil {
 		return nil, err
 	}
-	w, err := shownCheckpoint(k, c.who)
-	return &v1.PostCheckpointMetadataResponse{Checkpoint: &w}, err
+	w := a.shownCheckpoint(k, c.who)
+	return &v1.PostCheckpointMetadataResponse{Checkpoint: &w}, nil
 }

@@ -86,7 +86,7 @@ func TestCheckpointOutOfABucket(t *testing.T) {
 		me.post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","metadata":{},"resources":%s,"training":{}}`,
 			id, a.task, a.id, resources)).ok()
 	}
-	const id, odd = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", "aaaaaaaa-bbbb-cccc-dddd-ffffffffffff"
+	const id, odd = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee", "aaaaaaaa-bbbb-4ccc-8ddd-ffffffffffff"
 	report(id, `{"model.bin":"5","sub/":"0","sub/x":"1"}`)
 	owner.get("/checkpoints/"+id).says(404, "model.bin")
 	own := fmt.Sprintf("team/%d/%s/", a.exp, id)
@@ -107,7 +107,7 @@ func TestCheckpointOutOfABucket(t *testing.T) {
 	owner.get("/checkpoints/"+odd).says(403, "not a plain path")
 	// Nor is a place that a task has named.
 	said := me.post("/api/v1/runs/start", fmt.Sprintf(`{"runId":%d,"checkpointStorage":{"type":"s3","bucket":"b","prefix":"team/99"}}`, a.trial)).ok().tree()["storageId"]
-	const placed = "aaaaaaaa-bbbb-cccc-dddd-000000000000"
+	const placed = "aaaaaaaa-bbbb-4ccc-8ddd-000000000000"
 	me.post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","metadata":{},"resources":{"secret":"6"},"training":{},"storageId":%v}`,
 		placed, a.task, a.id, said)).ok()
 	bucket.objects["team/99/"+placed+"/secret"] = "secret"
@@ -117,7 +117,7 @@ func TestCheckpointOutOfABucket(t *testing.T) {
 // TestUnmanagedReadsNoOtherPartOfABucket: the master reads a bucket with its own keys, and
 // the user who creates an unmanaged experiment chooses its storage.
 func TestUnmanagedReadsNoOtherPartOfABucket(t *testing.T) {
-	const id = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+	const id = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 	bucket := &memoryBucket{objects: map[string]string{"team/99/" + id + "/secret": "secret"}}
 	r := newRig(t, func(c *Config) {
 		c.Bucket = func(context.Context, expconf.CheckpointStorage) (Bucket, error) { return bucket, nil }

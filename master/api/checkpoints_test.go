@@ -20,7 +20,7 @@ func TestCheckpointsByAPI(t *testing.T) {
 	dir := t.TempDir()
 	a := r.running(sharedStorage(dir), 1)
 	me, owner := a.ranks[0], r.user("determined")
-	const id = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+	const id = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 	storage := me.post("/api/v1/runs/start", fmt.Sprintf(`{"runId":%d,"checkpointStorage":{"type":"shared_fs","host_path":%q,"storage_path":"ckpt"}}`, a.trial, dir)).ok().tree()["storageId"]
 	body := fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","reportTime":"2026-11-20T04:22:01.973297+00:00",
 		"metadata":{"steps_completed":10,"k":"v"},"resources":{"model.bin":"5","sub/":"0","sub/x":"1"},"training":{},"storageId":%v}`, id, a.task, a.id, storage)
@@ -82,12 +82,12 @@ func TestCheckpointsByAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner.get("/checkpoints/"+id).says(403, "model.bin")
-	up := strings.Replace(strings.Replace(body, id, "aaaaaaaa-bbbb-cccc-dddd-ffffffffffff", 1), "model.bin", "../../../etc/passwd", 1)
+	up := strings.Replace(strings.Replace(body, id, "aaaaaaaa-bbbb-4ccc-8ddd-ffffffffffff", 1), "model.bin", "../../../etc/passwd", 1)
 	me.post("/api/v1/checkpoints", up).ok()
-	if err := os.MkdirAll(filepath.Join(dir, "ckpt", "aaaaaaaa-bbbb-cccc-dddd-ffffffffffff"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "ckpt", "aaaaaaaa-bbbb-4ccc-8ddd-ffffffffffff"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	owner.get("/checkpoints/aaaaaaaa-bbbb-cccc-dddd-ffffffffffff").says(403, "passwd")
+	owner.get("/checkpoints/aaaaaaaa-bbbb-4ccc-8ddd-ffffffffffff").says(403, "passwd")
 
 	// A garbage collection reports the files that it did not remove.
 	owner.patch("/api/v1/checkpoints", `{"checkpoints":[{"uuid":"`+id+`","resources":{"resources":{"sub/x":"1"}}}]}`).ok()
@@ -99,11 +99,11 @@ func TestCheckpointsByAPI(t *testing.T) {
 	// The master rejects reports of a replaced run, and the next run starts from this checkpoint.
 	b := a.next(2, 1)
 	spec := b.claimed[0]["spec"].(map[string]any)
-	if at(t, spec, "env.DET_LATEST_CHECKPOINT") != "aaaaaaaa-bbbb-cccc-dddd-ffffffffffff" || at(t, spec, "env.DET_STEPS_COMPLETED") != "10" {
+	if at(t, spec, "env.DET_LATEST_CHECKPOINT") != "aaaaaaaa-bbbb-4ccc-8ddd-ffffffffffff" || at(t, spec, "env.DET_STEPS_COMPLETED") != "10" {
 		t.Errorf("%v", spec["env"])
 	}
 	waitFor(t, func() bool {
-		return me.post("/api/v1/checkpoints", strings.Replace(body, id, "aaaaaaaa-bbbb-cccc-dddd-000000000000", 1)).code == 401
+		return me.post("/api/v1/checkpoints", strings.Replace(body, id, "aaaaaaaa-bbbb-4ccc-8ddd-000000000000", 1)).code == 401
 	})
 }
 
@@ -123,5 +123,47 @@ func tarNames(t *testing.T, r io.Reader) string {
 			t.Fatal(err)
 		}
 		names = append(names, h.Name)
+	}
+}
+
+// TestNamesOfCheckpoints: a checkpoint has the name of a random UUID, and never that of the cluster, which is everybody's folder of
+// TensorBoard files beside the checkpoints.
+func TestNamesOfCheckpoints(t *testing.T) {
+	r := newRig(t)
+	dir := t.TempDir()
+	a := r.running(sharedStorage(dir), 1)
+	cluster, err := r.db.ClusterID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := filepath.Join(dir, "ckpt", cluster, "tensorboard", "experiment", "7")
+	if err := errors.Join(os.MkdirAll(events, 0o755), os.WriteFile(filepath.Join(events, "events"), []byte("theirs"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	report := func(id string) answer {
+		return a.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","metadata":{},"resources":{"tensorboard/":"0"},"training":{}}`, id, a.task, a.id))
+	}
+	for _, id := range []string{cluster, strings.ToUpper(cluster), strings.ReplaceAll(cluster, "-", ""), "{" + cluster + "}"} {
+		report(id).says(400, "is the id of this cluster", "uuid4")
+	}
+	for _, id := range []string{"6ba7b810-9dad-11d1-80b4-00c04fd430c8", "00000000-0000-0000-0000-000000000000", "6ba7b810-9dad-41d1-c0b4-00c04fd430c8", "ffffffff-ffff-ffff-ffff-ffffffffffff"} {
+		report(id).says(400, "random UUID", "uuid4")
+	}
+	report("AAAAAAAA-bbbb-4ccc-8ddd-EEEEEEEEEEEE").ok()
+	r.user("determined").get("/api/v1/checkpoints/aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee").ok()
+	// One that an earlier release has stored.
+	r.exec(`UPDATE checkpoints SET uuid = $1`, cluster)
+	r.user("determined").get("/checkpoints/" + cluster).is(404)
+}
+
+// TestACheckpointOfSomebodyElse: who reports the name of a checkpoint of another task does not learn whose it is.
+func TestACheckpointOfSomebodyElse(t *testing.T) {
+	r := newRig(t)
+	theirs, mine := r.running(yaml(), 1), r.running(yaml(), 1)
+	theirs.stored()
+	got := mine.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","metadata":{},"resources":{},"training":{}}`, older, mine.task, mine.id)).
+		says(409, older, "another task")
+	if strings.Contains(string(got.body), theirs.task) {
+		t.Errorf("%s names the task %s", got.body, theirs.task)
 	}
 }

@@ -197,8 +197,8 @@ func TestTasksWhileTheDatabaseIsAway(t *testing.T) {
 		me.post("/api/v1/runs/start", fmt.Sprintf(`{"runId":%d,"checkpointStorage":{"type":"directory"}}`, a.trial)),
 		me.post(a.trialPath("/metrics"), `{"group":"training","metrics":{"trialRunId":1,"stepsCompleted":1,"metrics":{"avgMetrics":{}}}}`),
 		me.post(a.trialPath("/progress"), "0.5"), me.post(a.trialPath("/early_exit"), `{"reason":"EXITED_REASON_INVALID_HP"}`),
-		me.post("/api/v1/checkpoints", `{"uuid":"aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee","state":"STATE_COMPLETED"}`),
-		me.get("/api/v1/checkpoints/aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"), me.get("/api/v1/tasks/" + a.task + "/context_directory"),
+		me.post("/api/v1/checkpoints", `{"uuid":"aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee","state":"STATE_COMPLETED"}`),
+		me.get("/api/v1/checkpoints/aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"), me.get("/api/v1/tasks/" + a.task + "/context_directory"),
 		me.post("/api/v1/detent/logs", `{"shipper":"s","lines":[{"log":"x"}]}`), me.post("/api/v1/task/logs", `{"logs":[{"task_id":"`+a.task+`","log":"x"}]}`),
 	}
 	for _, got := range calls {

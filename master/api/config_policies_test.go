@@ -132,6 +132,7 @@ func TestMovesKeepPolicies(t *testing.T) {
 		id := me.create(yaml("resources: "+c.resources), fmt.Sprintf(`"projectId":%d`, free))
 		whole := me.post(fmt.Sprintf("/api/v1/projects/%d/move", free), fmt.Sprintf(`{"destinationWorkspaceId":%d}`, strict))
 		many := me.post(fmt.Sprintf("/api/v1/projects/%d/experiments/move", free), fmt.Sprintf(`{"destinationProjectId":%d,"experimentIds":[%d]}`, to, id)).ok()
+		run := me.post("/api/v1/runs/move", fmt.Sprintf(`{"sourceProjectId":%d,"destinationProjectId":%d,"runIds":[%s]}`, free, to, r.text("SELECT id::text FROM trials WHERE experiment_id = $1", id))).ok()
 		one := me.post(fmt.Sprintf("/api/v1/experiments/%d/move", id), fmt.Sprintf(`{"destinationProjectId":%d}`, to))
 		if c.says == "" {
 			if strings.Contains(string(many.body), "exceeds") {
@@ -139,8 +140,8 @@ func TestMovesKeepPolicies(t *testing.T) {
 			}
 			continue
 		}
-		for how, a := range map[string]answer{"the project": whole, "many": many, "one": one} {
-			if !strings.Contains(string(a.body), c.says) || how != "many" && a.code != 400 {
+		for how, a := range map[string]answer{"the project": whole, "many": many, "one": one, "a run": run} {
+			if !strings.Contains(string(a.body), c.says) || how != "many" && how != "a run" && a.code != 400 {
 				t.Errorf("%s, moving %s: %d %s", c.resources, how, a.code, a.body)
 			}
 		}
@@ -149,5 +150,42 @@ func TestMovesKeepPolicies(t *testing.T) {
 		}
 		me.post(fmt.Sprintf("/api/v1/experiments/%d/kill", id), "").ok()
 		r.exec(`UPDATE experiments SET ended_at = now(), state = 'CANCELED' WHERE id = $1`, id) // what has ended may move
+	}
+}
+
+// TestMovesKeepInvariants: an experiment does not move to a workspace where it would have another configuration than a policy sets, and
+// the message shows nobody's secrets.
+func TestMovesKeepInvariants(t *testing.T) {
+	r := newRig(t)
+	me, admin := r.user("determined"), r.user("admin")
+	strict := int(at(t, me.post("/api/v1/workspaces", `{"name":"strict"}`).ok().tree(), "workspace.id").(float64))
+	to := int(at(t, me.post(fmt.Sprintf("/api/v1/workspaces/%d/projects", strict), `{"name":"p"}`).ok().tree(), "project.id").(float64))
+	const storage = "checkpoint_storage: {type: s3, bucket: b, prefix: team, access_key: key, secret_key: hunter2}"
+	admin.put(fmt.Sprintf("%s%d/EXPERIMENT", workspacePolicies, strict), policyBody("invariant_config: {max_restarts: 1, labels: [ours], "+
+		"environment: {environment_variables: [OURS=hunter1]}, "+storage+"}")).ok()
+	for _, c := range []struct{ config, says string }{
+		{"", "checkpoint_storage"},
+		{storage + "\nmax_restarts: 2\nlabels: [ours]\nenvironment: {environment_variables: [OURS=hunter1]}", "max_restarts: 1"},
+		{storage + "\nmax_restarts: 1\nenvironment: {environment_variables: [OURS=hunter1]}", `labels: ["ours"]`},
+		{storage + "\nmax_restarts: 1\nlabels: [ours]\nenvironment: {environment_variables: [MINE=hunter3]}", "environment.environment_variables.cpu"},
+		{strings.Replace(storage, "hunter2", "hunter3", 1) + "\nmax_restarts: 1\nlabels: [ours]\nenvironment: {environment_variables: [OURS=hunter1]}", "checkpoint_storage.secret_key"},
+		{strings.Replace(storage, "team", "mine", 1) + "\nmax_restarts: 1\nlabels: [ours]\nenvironment: {environment_variables: [OURS=hunter1]}", `checkpoint_storage.prefix: "team"`},
+		{storage + "\nmax_restarts: 1\nlabels: [ours, mine]\nenvironment: {environment_variables: [MINE=hunter3, OURS=hunter1]}", ""},
+	} {
+		id := me.create(yaml(strings.Split(c.config, "\n")...))
+		got := me.post(fmt.Sprintf("/api/v1/experiments/%d/move", id), fmt.Sprintf(`{"destinationProjectId":%d}`, to))
+		if c.says == "" {
+			got.ok()
+			continue
+		}
+		got.says(400, fmt.Sprintf("experiment %d cannot move to workspace", id), c.says, `the config policy of workspace "strict" sets`)
+		if strings.Contains(string(got.body), "hunter") {
+			t.Errorf("%s", got.body)
+		}
+		if in := r.text("SELECT project_id::text FROM experiments WHERE id = $1", id); in != "1" {
+			t.Errorf("%s: experiment %d is in project %s", c.config, id, in)
+		}
+		r.exec(`UPDATE experiments SET ended_at = now(), state = 'CANCELED' WHERE id = $1`, id)
+		me.post(fmt.Sprintf("/api/v1/experiments/%d/move", id), fmt.Sprintf(`{"destinationProjectId":%d}`, to)).ok() // what has ended may move
 	}
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
@@ -49,71 +47,17 @@ func (a *API) registerExperiments() {
 	serveOn(a, v1.DeleteExperiments, a.onProjectOrAll(), a.actOnMany(store.Delete))
 }
 
-// wireExperiment is an experiment as who may see it.
-func wireExperiment(e store.Experiment, who auth.Who) v1.Experiment {
-	config, original := shownConfig(e, who)
+// wireExperiment is an experiment as who may see it, without its configuration.
+func wireExperiment(e store.Experiment) v1.Experiment {
 	seconds := e.Seconds
 	return v1.Experiment{ID: e.ID, JobID: e.JobID, Name: e.Name, Description: e.Description, Labels: e.Labels, Notes: e.Notes,
-		Archived: e.Archived, Config: config, OriginalConfig: original, State: v1.ExperimentState("STATE_" + e.Shown),
+		Archived: e.Archived, State: v1.ExperimentState("STATE_" + e.Shown),
 		UserID: e.OwnerID, Username: e.Owner, DisplayName: e.OwnerName, ProjectID: e.ProjectID, ProjectName: e.ProjectName,
 		ProjectOwnerID: e.ProjectOwnerID, WorkspaceID: e.WorkspaceID, WorkspaceName: e.WorkspaceName, ParentArchived: e.ParentArchived,
 		ForkedFrom: e.ParentID, ExternalExperimentID: e.ExternalID, Unmanaged: e.Unmanaged, ResourcePool: e.Pool,
 		Progress: e.Progress, StartTime: e.StartedAt, EndTime: e.EndedAt, Duration: &seconds, NumTrials: e.Trials,
 		BestTrialID: e.BestTrialID, BestTrialSearcherMetric: e.BestMetric, SearcherType: optional.Value(e.Searcher), SearcherMetric: optional.Value(e.Metric),
 		CheckpointCount: e.Checkpoints, CheckpointSize: e.CheckpointBytes, ModelDefinitionSize: int(e.ContextSize), Error: e.Error}
-}
-
-// hasSecretKey reports whether a configuration has a key that can hold a secret. It looks for the keys as PostgreSQL
-// prints them, `"key": `, in one pass: a list has thousands of configurations.
-func hasSecretKey(config []byte) bool {
-	for {
-		end := bytes.Index(config, keyEnd)
-		if end < 0 {
-			return false
-		}
-		key := config[bytes.LastIndexByte(config[:end], '"')+1 : end]
-		config = config[end+len(keyEnd):]
-		text := len(config) > 0 && config[0] == '"'
-		switch string(key) {
-		case "secrets":
-			return true
-		case "access_key", "secret_key", "connection_string", "credential", "password", "auth", "identitytoken", "registrytoken", "token":
-			if text {
-				return true
-			}
-		}
-	}
-}
-
-// keyEnd follows each key of an object.
-var keyEnd = []byte(`": `)
-
-// noVariables is how PostgreSQL prints that a task is given no environment variables.
-var noVariables = []byte(`"environment_variables": {"cpu": [], "cuda": [], "rocm": []}`)
-
-// shownConfig is a configuration without its secrets, and without the values of
-// environment variables where it is somebody else's, and the submitted text,
-// which has them, for those who may change the experiment. Most configurations
-// have none, which is seen without reading them.
-func shownConfig(e store.Experiment, who auth.Who) (v1.Struct, string) {
-	own := ownerOrAdmin(who, e.OwnerID)
-	secret := !own && !bytes.Contains(e.Config, noVariables)
-	if !secret && !hasSecretKey(e.Config) {
-		return e.Config, e.OriginalConfig
-	}
-	shown := v1.Struct(`{}`) // of a configuration that this release cannot read, nothing is shown
-	if cfg, err := expconf.ParseConfigJSON(e.Config); err == nil {
-		if !own {
-			cfg = cfg.WithoutVariables()
-		}
-		if b, err := cfg.Redacted().JSON(); err == nil {
-			shown = b
-		}
-	}
-	if !auth.Owns(who, ofExperiment(e.ExperimentHead)) {
-		return shown, string(shown)
-	}
-	return shown, e.OriginalConfig
 }
 
 func (a *API) experiment(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetExperimentResponse, error) {
@@ -139,7 +83,7 @@ func (a *API) experiment(ctx context.Context, c *call, e store.Experiment, _ *v1
 
 // fullExperiment adds the fields that lists omit.
 func (a *API) fullExperiment(ctx context.Context, e store.Experiment, who auth.Who) (v1.Experiment, error) {
-	w := wireExperiment(e, who)
+	w := a.withConfig(wireExperiment(e), e, who)
 	var parts struct {
 		Hyperparameters json.RawMessage `json:"hyperparameters"`
 	}
@@ -234,8 +178,8 @@ func (a *API) listExperiments(ctx context.Context, c *call, req *v1.GetExperimen
 	resp.Pagination.EndIndex = resp.Pagination.StartIndex + len(list)
 	resp.Experiments = make([]v1.Experiment, len(list))
 	for i, e := range list {
-		if resp.Experiments[i] = wireExperiment(e, c.who); req.WithoutConfig { // most of a list's weight
-			resp.Experiments[i].Config, resp.Experiments[i].OriginalConfig = nil, ""
+		if resp.Experiments[i] = wireExperiment(e); !req.WithoutConfig { // most of a list's weight
+			resp.Experiments[i] = a.withConfig(resp.Experiments[i], e, c.who)
 		}
 	}
 	return resp, nil

@@ -57,7 +57,7 @@ func (a *API) checkpointPage(ctx context.Context, c *call, req *v1.GetCheckpoint
 	}
 	f.TrialID = trial
 	total, err := a.db.CountListed(ctx, c.scope, f)
-	config, _ := shownConfig(e, c.who)
+	config := a.shown.config(e.Config, ownerOrAdmin(c.who, e.OwnerID))
 	list, page, err := paged(req.Window, total, err, func(from, n int) ([]store.Checkpoint, error) {
 		return a.db.Checkpoints(ctx, c.scope, f, from, n, len(config))
 	})

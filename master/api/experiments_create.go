@@ -19,7 +19,7 @@ func (a *API) createExperiment(ctx context.Context, c *call, req *v1.CreateExper
 	}
 	resp := &v1.CreateExperimentResponse{Warnings: made.Warnings, Remarks: made.Remarks}
 	if made.ID == 0 {
-		shown, err := made.Complete.Redacted().JSON()
+		shown, err := made.Complete.Shown(true)
 		resp.Config, resp.Experiment = shown, previewExperiment(made, c.who, shown)
 		return resp, err
 	}

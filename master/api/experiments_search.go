@@ -58,8 +58,8 @@ func (a *API) searchExperiments(ctx context.Context, c *call, req *v1.SearchExpe
 	resp.Experiments = make([]v1.SearchExperimentExperiment, len(list))
 	for i, e := range list {
 		found := &resp.Experiments[i]
-		if found.Experiment = wireExperiment(e, c.who); req.WithoutConfig != nil && *req.WithoutConfig {
-			found.Experiment.Config, found.Experiment.OriginalConfig = nil, ""
+		if found.Experiment = wireExperiment(e); !optional.Value(req.WithoutConfig) {
+			found.Experiment = a.withConfig(found.Experiment, e, c.who)
 		}
 		if e.BestTrialID != nil {
 			found.BestTrial = best[*e.BestTrialID]

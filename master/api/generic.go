@@ -39,12 +39,13 @@ func (a *API) createGeneric(ctx context.Context, c *call, req *v1.CreateGenericT
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.CreateGenericTaskResponse{Config: v1.StructOf(made.Complete.Redacted()), Warnings: made.Warnings, Remarks: made.Remarks}
+	shown, err := made.Complete.Shown(true)
+	resp := &v1.CreateGenericTaskResponse{Config: shown, Warnings: made.Warnings, Remarks: made.Remarks}
 	if made.Stored {
 		resp.TaskID = made.ID
 		a.bus.Publish(store.TopicIntent)
 	}
-	return resp, nil
+	return resp, err
 }
 
 func (a *API) listGeneric(ctx context.Context, c *call, req *v1.GetCommandsRequest) (*v1.GetGenericTasksResponse, error) {
@@ -64,7 +65,7 @@ func genericState(k store.Task) v1.GenericTaskState {
 
 // submittedConfig is the configuration of a generic task as it was submitted, for a caller.
 func submittedConfig(k store.Task, who auth.Who) (string, error) {
-	shown, err := expconf.Shown(k.Submitted, ownerOrAdmin(who, k.OwnerID))
+	shown, _, err := expconf.ShownCommand([]byte(k.Submitted), ownerOrAdmin(who, k.OwnerID))
 	return string(shown), err
 }
 

@@ -20,10 +20,11 @@ func taskConfig(k store.Task, who auth.Who) v1.Struct {
 	if err != nil {
 		return v1.Struct(`{}`) // hide a configuration that this release cannot parse
 	}
-	if !ownerOrAdmin(who, k.OwnerID) {
-		cfg = cfg.WithoutVariables()
+	shown, err := cfg.Shown(ownerOrAdmin(who, k.OwnerID))
+	if err != nil {
+		return v1.Struct(`{}`)
 	}
-	return v1.StructOf(cfg.Redacted())
+	return shown
 }
 
 // exitStatus is how a task ended; "" before its end.
@@ -78,8 +79,9 @@ func (a *API) start(ctx context.Context, c *call, of launch.Kind, req launch.Tas
 		return nil, err
 	}
 	if !n.Stored {
-		return &started{made: n, config: v1.StructOf(n.Complete.Redacted()), task: store.Task{Type: n.Type, Name: n.Name, Pool: n.Pool,
-			Shown: "UNSPECIFIED", OwnerID: n.OwnerID, Owner: c.who.Username, WorkspaceID: n.WorkspaceID}}, nil
+		shown, err := n.Complete.Shown(true)
+		return &started{made: n, config: shown, task: store.Task{Type: n.Type, Name: n.Name, Pool: n.Pool,
+			Shown: "UNSPECIFIED", OwnerID: n.OwnerID, Owner: c.who.Username, WorkspaceID: n.WorkspaceID}}, err
 	}
 	a.bus.Publish(store.TopicIntent)
 	k, err := a.db.Task(ctx, n.ID)

@@ -20,10 +20,9 @@ func (a *API) registerModelVersions() {
 }
 
 // wireVersion is a version as clients see it. Who may view the model may view the checkpoint.
-func wireVersion(m store.Model, v store.ModelVersion, k store.Checkpoint, who auth.Who) (v1.ModelVersion, error) {
-	shown, err := shownCheckpoint(k, who)
-	return v1.ModelVersion{ID: v.ID, Model: wireModel(m), Checkpoint: shown, Version: v.Version, CreationTime: v.CreatedAt, LastUpdatedTime: v.ModifiedAt,
-		Name: v.Name, Metadata: v1.Struct(v.Metadata), Comment: v.Comment, Labels: v.Labels, Notes: v.Notes, Username: v.Owner, UserID: v.OwnerID}, err
+func (a *API) wireVersion(m store.Model, v store.ModelVersion, k store.Checkpoint, who auth.Who) v1.ModelVersion {
+	return v1.ModelVersion{ID: v.ID, Model: wireModel(m), Checkpoint: a.shownCheckpoint(k, who), Version: v.Version, CreationTime: v.CreatedAt, LastUpdatedTime: v.ModifiedAt,
+		Name: v.Name, Metadata: v1.Struct(v.Metadata), Comment: v.Comment, Labels: v.Labels, Notes: v.Notes, Username: v.Owner, UserID: v.OwnerID}
 }
 
 // shownVersion reads a version of a model, as it is now.
@@ -40,7 +39,7 @@ func (a *API) shownVersion(ctx context.Context, c *call, model, version int) (v1
 	if err != nil {
 		return v1.ModelVersion{}, err
 	}
-	return wireVersion(m, v, k, c.who)
+	return a.wireVersion(m, v, k, c.who), nil
 }
 
 func (a *API) listModelVersions(ctx context.Context, c *call, m store.Model, req *v1.GetModelVersionsRequest) (*v1.GetModelVersionsResponse, error) {
@@ -83,11 +82,7 @@ func (a *API) wireVersions(ctx context.Context, c *call, m store.Model, list []s
 		if !fits {
 			break
 		}
-		shown, err := wireVersion(m, v, k, c.who)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, shown)
+		out = append(out, a.wireVersion(m, v, k, c.who))
 	}
 	return out, nil
 }
@@ -97,8 +92,7 @@ func (a *API) modelVersion(ctx context.Context, c *call, v modelVersion, _ *v1.N
 	if err != nil {
 		return nil, err
 	}
-	shown, err := wireVersion(v.model, v.ModelVersion, k, c.who)
-	return &v1.GetModelVersionResponse{ModelVersion: shown}, err
+	return &v1.GetModelVersionResponse{ModelVersion: a.wireVersion(v.model, v.ModelVersion, k, c.who)}, nil
 }
 
 // registerVersion registers a checkpoint that the caller may view. From then on everybody who

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/names"
 )
 
@@ -313,5 +314,33 @@ func TestWhatTrialsWorkWith(t *testing.T) {
 	}
 	if n := r.text(`SELECT count(*)::text FROM trial_sources WHERE version IS NOT NULL`); n != "0" {
 		t.Errorf("%s links to versions are left", n)
+	}
+}
+
+// TestMetricsOfAVersionForOthers: who may view a model sees the reports of those trials that work with it which they may view.
+func TestMetricsOfAVersionForOthers(t *testing.T) {
+	r := newRoleRig(t)
+	r.give(auth.WorkspaceAdmin, "determined", 1)
+	a, b := r.running(sharedStorage(t.TempDir()), 1), r.running(yaml(), 1)
+	a.stored()
+	me := r.user("determined")
+	id := at(t, me.post("/api/v1/models", `{"name":"m"}`).ok().tree(), "model.id")
+	path := me.version("m", older)
+	task := b.ranks[0]
+	task.post(b.trialPath("/metrics"), `{"group":"inference","metrics":{"trialRunId":1,"stepsCompleted":1,"metrics":{"avgMetrics":{"seen":7}}}}`).ok()
+	task.post("/api/v1/trial-source-info", fmt.Sprintf(`{"trialSourceInfo":{"trialId":%d,"checkpointUuid":%q,"trialSourceInfoType":"TRIAL_SOURCE_INFO_TYPE_INFERENCE","modelId":%v,"modelVersion":1}}`, b.trial, older, id)).ok()
+	for role, want := range map[auth.RoleID]int{auth.ModelRegistryViewer: 0, auth.Viewer: 1} {
+		name := fmt.Sprintf("role%d", role)
+		reader := r.newUser(name)
+		r.give(role, name, 1)
+		reader.get(path).ok()
+		if sees := reader.get(fmt.Sprintf("/api/v1/trials/%d", b.trial)).code == 200; sees != (want == 1) {
+			t.Fatalf("%s sees the trial: %v", name, sees)
+		}
+		for _, of := range []string{path, "/api/v1/checkpoints/" + older} {
+			if got := at(t, reader.get(of+"/metrics").ok().tree(), "metrics").([]any); len(got) != want {
+				t.Errorf("%s sees %d reports of %s: %v", name, len(got), of, got)
+			}
+		}
 	}
 }

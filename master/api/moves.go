@@ -1,13 +1,11 @@
 package api
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -26,10 +24,7 @@ func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, r
 	if e.ParentArchived {
 		return nil, fault.New(fault.Conflict, "project %q of experiment %d is archived; unarchive it first", e.ProjectName, e.ID)
 	}
-	if closed, err := a.keptOut(ctx, []int{e.ID}, 0, p.WorkspaceID, p.WorkspaceName); err != nil || closed[e.ID] != nil {
-		return nil, cmp.Or(err, closed[e.ID])
-	}
-	return &v1.Empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID)
+	return &v1.Empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID, launch.MayMove)
 }
 
 // destination is a project to which the caller can move experiments.
@@ -59,19 +54,11 @@ func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, 
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]int, len(list))
-	for i, e := range list {
-		ids[i] = e.ID
-	}
-	closed, err := a.keptOut(ctx, ids, 0, to.WorkspaceID, to.WorkspaceName)
-	if err != nil {
-		return nil, err
-	}
 	resp := &v1.BulkResponse{}
 	for _, e := range list {
-		err := cmp.Or(c.may(auth.Change, ofExperiment(e)), closed[e.ID])
+		err := c.may(auth.Change, ofExperiment(e))
 		if err == nil {
-			err = a.db.MoveExperiment(ctx, e.ID, to.ID)
+			err = a.db.MoveExperiment(ctx, e.ID, to.ID, launch.MayMove)
 		}
 		if err != nil && fault.CodeOf(err) == fault.Internal {
 			return nil, err
@@ -104,12 +91,5 @@ func (a *API) moveProject(ctx context.Context, c *call, p store.Project, req *v1
 	if err := checkUnarchived(p); err != nil {
 		return nil, err
 	}
-	closed, err := a.keptOut(ctx, nil, p.ID, w.ID, w.Name)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range slices.Sorted(maps.Keys(closed)) {
-		return nil, closed[id]
-	}
-	return &v1.Empty{}, a.db.MoveProject(ctx, p.ID, w.ID)
+	return &v1.Empty{}, a.db.MoveProject(ctx, p.ID, w.ID, launch.MayMove)
 }

@@ -155,31 +155,6 @@ func (a *API) poolOpenTo(ctx context.Context, name string, ws store.Workspace) e
 	return launch.NotOpen(name, ws.Name)
 }
 
-// keptOut lists the experiments that have not ended and cannot move to a workspace, because their pool
-// is not open to it, or because its policies would not have allowed them.
-func (a *API) keptOut(ctx context.Context, ids []int, project, workspace int, name string) (map[int]error, error) {
-	list, err := a.db.ClosedExperiments(ctx, ids, project, workspace)
-	why := map[int]error{}
-	for _, e := range list {
-		why[e.ID] = fault.New(fault.Invalid, "experiment %d cannot move to workspace %q: pool %s, in which it is, is bound to other workspaces; change its pool first", e.ID, fault.Clip(name), e.Pool)
-	}
-	if err != nil {
-		return why, err
-	}
-	guard, err := a.guardOf(ctx, workspace, store.WorkloadExperiment)
-	if err != nil || guard.Empty() {
-		return why, err
-	}
-	moving, err := a.db.MovingExperiments(ctx, ids, project, workspace)
-	for _, e := range moving {
-		err := guard.Admits(e.SlotsPerTrial, e.Secrets, launch.Change{Priority: &e.Priority, MaxSlots: e.MaxSlots, Weight: &e.Weight, Pool: &e.Pool})
-		if err != nil && why[e.ID] == nil {
-			why[e.ID] = fault.New(fault.CodeOf(err), "experiment %d cannot move to workspace %q: %w", e.ID, fault.Clip(name), err)
-		}
-	}
-	return why, err
-}
-
 // inClosedPools adds to reasons why experiments cannot be activated those whose pool is not open to
 // their workspace.
 func (a *API) inClosedPools(ctx context.Context, ids []int, why map[int]error) (map[int]error, error) {

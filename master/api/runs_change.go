@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -272,7 +273,7 @@ func (a *API) moveExperimentsOf(ctx context.Context, list []store.RunHead, to in
 	})
 	failed := map[int]error{}
 	for _, id := range experimentsOf(pass) {
-		err := a.db.MoveExperiment(ctx, id, to)
+		err := a.db.MoveExperiment(ctx, id, to, launch.MayMove)
 		if err != nil && fault.CodeOf(err) == fault.Internal {
 			return nil, err
 		}

@@ -277,7 +277,7 @@ func (a *API) previewSearch(_ context.Context, _ *call, req *v1.PreviewHPSearchR
 	if err := cfg.ValidateSearch(); err != nil {
 		return nil, launch.WrongConfig(err)
 	}
-	all, err := cfg.Redacted().JSON()
+	all, err := cfg.Shown(true)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,7 +15,10 @@ import (
 
 	"golang.org/x/crypto/nacl/box"
 
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
 )
@@ -301,4 +305,38 @@ func TestAProviderThatIsAway(t *testing.T) {
 	r.anyone().get("/oidc/sso/other").says(404, "no identity provider")
 	r.anyone().post("/api/v1/detent/oidc/device", `{}`).says(503, "identity provider corp")
 	newRig(t).anyone().get("/oidc/sso").is(404) // a master without a provider
+}
+
+// TestAUserOfNoProvider: with --remote false a user's identities at providers open nothing any more, also those that an earlier release has left.
+func TestAUserOfNoProvider(t *testing.T) {
+	r := newRig(t)
+	admin, ada := r.user("admin"), store.Identity{Issuer: "https://id", Subject: "1", Username: "ada", Create: true}
+	u, err := r.db.SignIn(t.Context(), ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := store.Place{Issuer: "https://id", Provider: "id"}
+	_, here := auth.NewToken()
+	_, there := auth.NewToken()
+	if err := errors.Join(r.db.NewSessionAt(t.Context(), u, here, time.Hour, store.Place{}), r.db.NewSessionAt(t.Context(), u, there, time.Hour, at)); err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/api/v1/users/%d", u.ID)
+	admin.patch(path, `{"remote":false}`).ok()
+	if got := r.text(`SELECT count(*)::text FROM sessions WHERE user_id = $1 AND NOT is_token`, u.ID); got != "0" {
+		t.Errorf("%s sessions are left", got)
+	}
+	refused := func(what string) {
+		t.Helper()
+		if _, err := r.db.SignIn(t.Context(), ada); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "--remote true") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("after the change")
+	admin.patch(path, `{"remote":true}`).ok()
+	if again, err := r.db.SignIn(t.Context(), ada); err != nil || again.ID != u.ID {
+		t.Errorf("%v %v", again.ID, err)
+	}
+	r.exec(`UPDATE users SET remote = false WHERE id = $1`, u.ID) // as an earlier release did it
+	refused("with an identity that is left")
 }

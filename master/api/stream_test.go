@@ -87,7 +87,7 @@ func TestAPanicInADownload(t *testing.T) {
 		c.Bucket = func(context.Context, expconf.CheckpointStorage) (Bucket, error) { return panicking{bucket}, nil }
 	})
 	a := r.running(bucketStorage(""), 1)
-	const id = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+	const id = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 	a.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","metadata":{},"resources":{"model.bin":"5"},"training":{}}`,
 		id, a.task, a.id)).ok()
 	bucket.objects[fmt.Sprintf("%d/%s/model.bin", a.exp, id)] = "12345"

@@ -94,7 +94,7 @@ func (a *API) metricsWith(ctx context.Context, c *call, req *v1.GetSourceMetrics
 		}
 		s.Kind = kind
 	}
-	trials, err := a.db.TrialsWith(ctx, c.scope, s)
+	trials, err := a.db.TrialsWith(ctx, auth.ScopeOf(c.who, auth.View, v1.KindTrial), s) // the route is about a model or a checkpoint
 	if err != nil {
 		return nil, err
 	}

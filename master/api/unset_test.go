@@ -72,7 +72,7 @@ func TestUnsetFieldsAreWritten(t *testing.T) {
 	for _, summary := range at(t, get("/tasks"), "allocationIdToSummary").(map[string]any) {
 		shown["v1AllocationSummary"] = summary
 	}
-	const uuid = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+	const uuid = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 	a := r.running(yaml(), 1)
 	a.ranks[0].post("/api/v1/checkpoints", `{"uuid":"`+uuid+`","state":"STATE_COMPLETED","resources":{},"metadata":{}}`).ok()
 	checkpoint := at(t, get("/checkpoints/%s", uuid), "checkpoint")

@@ -3,9 +3,9 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/names"
@@ -31,8 +31,8 @@ func wireWorkspace(w store.Workspace, in store.WorkspaceContents) v1.Workspace {
 	var s store.WorkspaceSettings
 	if json.Unmarshal(w.Settings, &s) == nil {
 		out.DefaultComputePool, out.DefaultAuxPool = s.DefaultComputePool, s.DefaultAuxPool
-		if len(s.CheckpointStorage) > 0 {
-			out.CheckpointStorageConfig = v1.StructOf(withoutSecrets(s.CheckpointStorage))
+		if shown, err := expconf.ShownStorage(s.CheckpointStorage); err == nil && len(shown) > 0 {
+			out.CheckpointStorageConfig = v1.StructOf(shown)
 		}
 		if len(s.AgentUser) > 0 {
 			out.AgentUserGroup = wireAgentUser(v1.StructOf(s.AgentUser))
@@ -59,16 +59,6 @@ func wireAgentUser(stored []byte) *v1.AgentUserGroup {
 		return nil
 	}
 	return &v1.AgentUserGroup{AgentUid: g.UID, AgentGid: g.GID, AgentUser: g.User, AgentGroup: g.Group}
-}
-
-// withoutSecrets hides the credentials of a storage.
-func withoutSecrets(storage map[string]any) map[string]any {
-	for k := range storage {
-		if slices.Contains([]string{"access_key", "secret_key", "connection_string", "credential"}, k) {
-			storage[k] = "********"
-		}
-	}
-	return storage
 }
 
 func (a *API) listWorkspaces(ctx context.Context, c *call, req *v1.GetWorkspacesRequest) (*v1.GetWorkspacesResponse, error) {

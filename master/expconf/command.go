@@ -179,12 +179,6 @@ func (c CommandConfig) Validate(needsEntrypoint bool) error {
 	return asError(k.problems)
 }
 
-// Redacted returns the configuration without its secrets.
-func (c CommandConfig) Redacted() CommandConfig {
-	hideSecrets(valueOf(&c))
-	return c
-}
-
 // Refused reports what the task requires and the pool does not support, as an Errors, or nil.
 func (c CommandConfig) Refused(can Capabilities) error {
 	k := &checker{pos: c.pos}

@@ -13,7 +13,7 @@ type Config struct {
 	BindMounts               BindMounts        `json:"bind_mounts" default:"[]"`
 	CheckpointPolicy         string            `json:"checkpoint_policy" default:"best" check:"one of best all none"`
 	CheckpointStorage        CheckpointStorage `json:"checkpoint_storage"`
-	Data                     map[string]any    `json:"data" default:"{}"`
+	Data                     map[string]any    `json:"data" default:"{}" secret:"secrets"`
 	DataLayer                *DataLayer        `json:"data_layer,omitempty"`
 	Debug                    bool              `json:"debug"`
 	Description              *string           `json:"description"`
@@ -42,7 +42,7 @@ type Config struct {
 	Searcher                 Searcher          `json:"searcher"`
 	Security                 *Security         `json:"security,omitempty"`
 	Slurm                    *Slurm            `json:"slurm,omitempty"`
-	TensorboardStorage       map[string]any    `json:"tensorboard_storage,omitempty"`
+	TensorboardStorage       map[string]any    `json:"tensorboard_storage,omitempty" secret:"storage"`
 	Unmanaged                bool              `json:"unmanaged,omitempty"`
 	Workspace                string            `json:"workspace" check:"text 1000"`
 

@@ -29,7 +29,7 @@
 //	merge.go     lays one document over another
 //	fill.go      sets what all documents leave open
 //	rules.go     checks the values
-//	redact.go    hides secrets
+//	redact.go    what of a configuration, and of its text, who sees
 //
 // The package is pure: no input or output, no clock, no randomness. The seed and the generated
 // name of an experiment are arguments.

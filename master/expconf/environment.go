@@ -27,11 +27,11 @@ type Environment struct {
 	written
 	AddCapabilities      []string             `json:"add_capabilities" default:"[]" check:"at most maxNames capabilities; each capability"`
 	DropCapabilities     []string             `json:"drop_capabilities" default:"[]" check:"at most maxNames capabilities; each capability"`
-	EnvironmentVariables EnvironmentVariables `json:"environment_variables"`
+	EnvironmentVariables EnvironmentVariables `json:"environment_variables" secret:"variables"`
 	ForcePullImage       bool                 `json:"force_pull_image"`
 	Image                Image                `json:"image"`
 	Nomad                *Nomad               `json:"nomad,omitempty"`
-	PodSpec              map[string]any       `json:"pod_spec"`
+	PodSpec              map[string]any       `json:"pod_spec" secret:"values"`
 	Ports                map[string]int       `json:"ports" default:"{}" check:"at most maxNames ports; each 1..65535"`
 	ProxyPorts           ProxyPorts           `json:"proxy_ports" default:"[]"`
 	RegistryAuth         *RegistryAuth        `json:"registry_auth"`

@@ -67,7 +67,22 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		back := roundTrip(t, c)
-		roundTrip(t, c.Redacted())
+		for _, own := range []bool{true, false} {
+			shown, err := c.Shown(own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := ParseConfigJSON(shown)
+			if err != nil {
+				t.Fatalf("what is shown cannot be read: %v\n%s", err, shown)
+			}
+			roundTrip(t, back)
+		}
+		if text, ok := ShownText(string(src)); ok {
+			if _, _, err := Parse("shown.yaml", []byte(text)); err != nil {
+				t.Fatalf("the shown text cannot be read: %v\n%s", err, text)
+			}
+		}
 		if (c.Validate() == nil) != (back.Validate() == nil) {
 			t.Fatalf("valid before: %v\nafter: %v", c.Validate(), back.Validate())
 		}

@@ -25,7 +25,7 @@ type DataLayer struct {
 	Bucket                  *string `json:"bucket,omitempty" of:"s3 gcs"`
 	BucketDirectoryPath     *string `json:"bucket_directory_path,omitempty" of:"s3 gcs"`
 	ContainerStoragePath    *string `json:"container_storage_path,omitempty" of:"shared_fs"`
-	EndpointURL             *string `json:"endpoint_url,omitempty" of:"s3"`
+	EndpointURL             *string `json:"endpoint_url,omitempty" of:"s3" secret:"query"`
 	HostStoragePath         *string `json:"host_storage_path,omitempty" of:"shared_fs"`
 	LocalCacheContainerPath *string `json:"local_cache_container_path,omitempty" of:"s3 gcs"`
 	LocalCacheHostPath      *string `json:"local_cache_host_path,omitempty" of:"s3 gcs"`

@@ -162,14 +162,56 @@ func (p Policy[R]) Redacted() (Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	var doc Document
-	if err := json.Unmarshal(b, &doc); err != nil {
+	root, problems := parseJSON("", b, storedLimits())
+	if len(problems) > 0 {
+		return nil, asError(problems)
+	}
+	h := hider{own: true} // a policy applies to the configurations of all, who see what it sets
+	shown := root.mapped(func(name string, value *node) *node {
+		if name != invariantSection {
+			return value
+		}
+		return h.section(value, sectionOf(reflect.TypeFor[R]()))
+	})
+	return shown.free().(map[string]any), nil
+}
+
+// Changes lists what a policy would change of a complete configuration. The order of entries does not count in lists that documents
+// combine. The values are shown as others than the owner see them.
+func (c Config) Changes(invariant Raw) ([]Difference, error) {
+	set, err := Complete(Merge(invariant, Raw(c)), ClusterDefaults{})
+	if err != nil {
 		return nil, err
 	}
-	if invariant, ok := doc[invariantSection].(map[string]any); ok {
-		redactDocument(invariant)
+	before, err := c.JSON()
+	if err != nil {
+		return nil, err
 	}
-	return doc, nil
+	after, err := set.JSON()
+	if err != nil {
+		return nil, err
+	}
+	list, err := Differences(before, after)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	shown, err := set.Shown(false)
+	if err != nil {
+		return nil, err
+	}
+	values, err := Differences([]byte("{}"), shown)
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range list {
+		list[i].Value = hidden
+		for _, v := range values {
+			if v.Path == d.Path {
+				list[i].Value = v.Value
+			}
+		}
+	}
+	return list, nil
 }
 
 // A Difference is a field whose value differs between two configurations.
@@ -196,7 +238,7 @@ func differ(path string, a, b any, out *[]Difference) error {
 	before, _ := a.(map[string]any)
 	after, nested := b.(map[string]any)
 	if !nested || len(after) == 0 {
-		if reflect.DeepEqual(a, b) {
+		if reflect.DeepEqual(a, b) || combines(path) && sameEntries(a, b) {
 			return nil
 		}
 		value, err := json.Marshal(b)
@@ -209,6 +251,34 @@ func differ(path string, a, b any, out *[]Difference) error {
 		}
 	}
 	return nil
+}
+
+// combines reports whether documents combine the entries of a list (Merge), so that their order says nothing.
+func combines(path string) bool {
+	switch path {
+	case "bind_mounts", "labels", "log_policies", "resources.devices", "environment.proxy_ports", "environment.secrets":
+		return true
+	}
+	return strings.HasPrefix(path, "environment.environment_variables.") || strings.HasPrefix(path, "environment.nomad.")
+}
+
+// sameEntries reports whether two lists have the same entries in any order.
+func sameEntries(a, b any) bool {
+	one, ok := a.([]any)
+	other, both := b.([]any)
+	if !ok || !both || len(one) != len(other) {
+		return false
+	}
+	sorted := func(list []any) []string {
+		out := make([]string, len(list))
+		for i, entry := range list {
+			text, _ := json.Marshal(entry) // it was JSON before
+			out[i] = string(text)
+		}
+		slices.Sort(out)
+		return out
+	}
+	return slices.Equal(sorted(one), sorted(other))
 }
 
 // String formats the difference for a message.

@@ -115,3 +115,43 @@ func TestPolicyRedacted(t *testing.T) {
 		t.Errorf("the document itself changed: %s, %v", whole, err)
 	}
 }
+
+// TestChanges: what a policy would change of a complete configuration; the order of combined lists does not count, and no secret is shown.
+func TestChanges(t *testing.T) {
+	raw, _, err := expconf.Parse("c", []byte("name: n\nlabels: [mine, ours]\nmax_restarts: 2\nhyperparameters: {a: 1}\nentrypoint: [a, b]\n"+
+		"checkpoint_storage: {type: s3, bucket: b, access_key: k, secret_key: hunter1}\n"+
+		"environment: {environment_variables: [OURS=1, MINE=hunter2], nomad: {constraints: [{attribute: x, value: a}, {attribute: y, value: b}]}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := expconf.Complete(raw, expconf.ClusterDefaults{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for policy, want := range map[string]string{
+		"max_restarts: 2":       "",
+		"max_restarts: 0":       "max_restarts: 0",
+		"labels: [ours]":        "",
+		"labels: [ours, other]": `labels: ["ours","other","mine"]`,
+		"environment: {environment_variables: [OURS=1]}":                  "",
+		"environment: {environment_variables: [OURS=2]}":                  `environment.environment_variables.cpu: ["MINE=********","OURS=********"]`,
+		"environment: {nomad: {constraints: [{attribute: y, value: b}]}}": "",
+		"entrypoint: [b, a]": `entrypoint: ["b","a"]`,
+		"checkpoint_storage: {type: s3, bucket: b, access_key: k, secret_key: hunter1}": "",
+		"checkpoint_storage: {type: s3, bucket: b, access_key: k, secret_key: hunter3}": `checkpoint_storage.secret_key: "********"`,
+		"data: {secrets: {a: hunter4}}": `data.secrets.a: "********"`,
+	} {
+		p, err := expconf.ParsePolicy("p", []byte("invariant_config: {"+policy+"}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := c.Changes(p.Invariant)
+		got := ""
+		if len(list) > 0 {
+			got = list[0].String()
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: %v, want %s (%v)", policy, list, want, err)
+		}
+	}
+}

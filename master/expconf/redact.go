@@ -1,102 +1,274 @@
 package expconf
 
 import (
+	"encoding/json"
+	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 )
 
 // hidden replaces a secret in what the API shows.
 const hidden = "********"
 
-// Redacted returns the configuration without its secrets: the values under data.secrets, and
-// all credentials. The names of secrets stay, so that a reader sees which ones are set.
-func (c Config) Redacted() Config {
-	hideSecrets(valueOf(&c))
-	if secrets, ok := c.Data["secrets"]; ok && secrets != nil {
-		c.Data = keywise(map[string]any{"secrets": redactedTree(secrets)}, c.Data)
+// Secrecy says from whom something of a configuration is hidden.
+type Secrecy uint8
+
+// What is hidden of a configuration.
+const (
+	NothingHidden    Secrecy = iota
+	HiddenFromOthers         // values that only the owner and admins see
+	HiddenFromAll            // values that nobody sees
+)
+
+// secret is what a tag `secret` says about a field.
+type secret uint8
+
+const (
+	public        secret = iota
+	secretValue          // nobody sees the value
+	secretQuery          // an address: nobody sees its query, its fragment, and what is before its host
+	secretSecrets        // a mapping: nobody sees the values below its key `secrets`
+	secretStorage        // a mapping with the fields of a checkpoint storage
+	ownVariables         // a list of NAME=value, or such a list for each kind of slot: others than the owner see only the names
+	ownValues            // a mapping of any shape: others than the owner see only the keys
+)
+
+// secretTags are the values of the tag.
+var secretTags = map[string]secret{"": public, "true": secretValue, "query": secretQuery, "secrets": secretSecrets, "storage": secretStorage,
+	"variables": ownVariables, "values": ownValues}
+
+// A hider makes the tree of a configuration that a reader may see. It follows the tags of the sections, so a field is hidden because of its
+// place in the configuration, and not because of its name or of how the configuration is written.
+type hider struct {
+	own   bool    // the reader is the owner, or an admin
+	found Secrecy // what the tree has
+}
+
+// section returns a section, or a list of sections, as the reader sees it. of are the sections whose fields it may have: a template is for
+// several kinds of tasks. A field that none of them has may be the secret of another release.
+func (h *hider) section(n *node, of ...*section) *node {
+	switch n.kind {
+	case nullKind:
+		return n
+	case listKind:
+		return n.mapped(func(_ string, item *node) *node { return h.section(item, of...) })
+	case mapKind:
+		return n.mapped(func(name string, value *node) *node {
+			for _, s := range of {
+				if i, known := s.byName[name]; known {
+					return h.field(value, &s.fields[i])
+				}
+			}
+			return h.values(value)
+		})
 	}
-	for _, name := range secretNames(sectionOf(reflect.TypeFor[CheckpointStorage]())) {
-		if _, ok := c.TensorboardStorage[name]; ok {
-			c.TensorboardStorage = keywise(map[string]any{name: hidden}, c.TensorboardStorage)
+	return h.values(n)
+}
+
+func (h *hider) field(n *node, f *tagged) *node {
+	switch {
+	case n.kind == nullKind:
+		return n
+	case f.secret == secretValue:
+		return h.mask(n, HiddenFromAll)
+	case f.secret == secretQuery:
+		return h.address(n)
+	case f.secret == secretStorage:
+		return h.section(n, sectionOf(reflect.TypeFor[CheckpointStorage]()))
+	case f.secret == secretSecrets && n.kind == mapKind:
+		return n.mapped(func(name string, value *node) *node {
+			if name == "secrets" {
+				return h.tree(value, HiddenFromAll)
+			}
+			return value
+		})
+	case f.secret == ownVariables:
+		return h.variables(n)
+	case f.secret == ownValues:
+		return h.values(n)
+	case f.part.hides:
+		return h.section(n, &f.part)
+	}
+	return n
+}
+
+// mask hides a value of that secrecy.
+func (h *hider) mask(n *node, as Secrecy) *node {
+	if n.kind == nullKind || n.kind == stringKind && (n.text == hidden || n.text == "") {
+		return n
+	}
+	h.found = max(h.found, as)
+	if as == HiddenFromOthers && h.own {
+		return n
+	}
+	return &node{kind: stringKind, text: hidden}
+}
+
+// tree hides all values of a tree, and keeps its keys.
+func (h *hider) tree(n *node, as Secrecy) *node {
+	if n.kind == mapKind || n.kind == listKind {
+		return n.mapped(func(_ string, value *node) *node { return h.tree(value, as) })
+	}
+	return h.mask(n, as)
+}
+
+// values hides from others all values of a tree.
+func (h *hider) values(n *node) *node { return h.tree(n, HiddenFromOthers) }
+
+// variables hides from others the values of a list of NAME=value, in all forms of such lists.
+func (h *hider) variables(n *node) *node {
+	if n.kind == mapKind || n.kind == listKind {
+		return n.mapped(func(name string, value *node) *node {
+			if name != "" && value.kind == stringKind { // NAME: value, a form that no configuration may have
+				return h.mask(value, HiddenFromOthers)
+			}
+			return h.variables(value)
+		})
+	}
+	if n.kind != stringKind || !variablePattern.MatchString(variableName(n.text)) {
+		return h.mask(n, HiddenFromOthers)
+	}
+	name, value, valued := strings.Cut(n.text, "=")
+	shown := h.mask(&node{kind: stringKind, text: value}, HiddenFromOthers)
+	if !valued || shown.text == value {
+		return n
+	}
+	return &node{kind: stringKind, text: name + "=" + shown.text}
+}
+
+// address hides what may be a credential in an address.
+func (h *hider) address(n *node) *node {
+	if n.kind != stringKind {
+		return h.mask(n, HiddenFromAll)
+	}
+	shown := n.text
+	if i := strings.IndexAny(shown, "?#"); i >= 0 && shown[i+1:] != "" {
+		shown = shown[:i+1] + hidden
+	}
+	if scheme, rest, ok := strings.Cut(shown, "://"); ok {
+		if i := strings.LastIndexByte(rest, '@'); i > 0 {
+			shown = scheme + "://" + hidden + rest[i:]
 		}
 	}
-	return c
+	if shown == n.text {
+		return n
+	}
+	h.found = HiddenFromAll
+	return &node{kind: stringKind, text: shown}
 }
 
-// hideSecrets hides the fields that the tags of a section, and of its subsections, mark as
-// secret. It copies what is behind pointers first.
-func hideSecrets(v reflect.Value) {
-	if v.Kind() == reflect.Pointer {
-		if !v.IsNil() {
-			own := reflect.New(v.Type().Elem())
-			own.Elem().Set(v.Elem())
-			hideSecrets(own.Elem())
-			v.Set(own)
+// mapped returns a mapping or list with its values replaced. The tree itself stays, because aliases share its nodes.
+func (n *node) mapped(fn func(name string, value *node) *node) *node {
+	out := *n
+	out.items, out.fields = make([]*node, len(n.items)), make([]field, len(n.fields))
+	for i, item := range n.items {
+		out.items[i] = fn("", item)
+	}
+	for i, f := range n.fields {
+		f.value = fn(f.key, f.value)
+		out.fields[i] = f
+	}
+	return &out
+}
+
+// jsonNumber matches the numbers that JSON writes as they are.
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+
+// stored returns the tree as free does, but with the numbers as they are written, so that what is shown of stored JSON has the same ones.
+func (n *node) stored() any {
+	switch {
+	case n.kind == listKind:
+		out := make([]any, len(n.items))
+		for i, item := range n.items {
+			out[i] = item.stored()
 		}
-		return
-	}
-	for _, f := range sectionOf(v.Type()).fields {
-		switch field := v.Field(f.index); {
-		case f.part.hides:
-			hideSecrets(field)
-		case !f.secret || field.IsZero():
-		case f.query:
-			hideQuery(field)
-		case field.Kind() == reflect.String:
-			field.SetString(hidden)
-		default:
-			mask := hidden
-			field.Set(reflect.ValueOf(&mask))
+		return out
+	case n.kind == mapKind:
+		out := make(map[string]any, len(n.fields))
+		for _, f := range n.fields {
+			out[f.key] = f.value.stored()
 		}
+		return out
+	case (n.kind == intKind || n.kind == floatKind) && jsonNumber.MatchString(n.text):
+		return json.Number(n.text)
 	}
+	return n.free()
 }
 
-// hideQuery hides the query of an address, which is a pointer to a string.
-func hideQuery(v reflect.Value) {
-	address, _, found := strings.Cut(v.Elem().String(), "?")
-	if found {
-		address += "?" + hidden
-		v.Set(reflect.ValueOf(&address))
+// shownJSON returns stored JSON as a reader sees it, and what it has.
+func shownJSON(src []byte, own bool, of ...*section) ([]byte, Secrecy, error) {
+	root, problems := parseJSON("", src, storedLimits())
+	if len(problems) > 0 {
+		return nil, NothingHidden, fmt.Errorf("a stored configuration: %w", asError(problems))
 	}
+	h := hider{own: own}
+	shown, err := json.Marshal(h.section(root, of...).stored())
+	return shown, h.found, err
 }
 
-// redactedTree keeps the mappings of a tree and hides all other values.
-func redactedTree(v any) any {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return hidden
+func experimentSection() *section { return sectionOf(reflect.TypeFor[Config]()) }
+
+func commandSection() *section { return sectionOf(reflect.TypeFor[CommandConfig]()) }
+
+// ShownConfig returns the stored configuration of an experiment as its owner and admins see it (own), or as others do. Nobody sees
+// credentials and the values below data.secrets; only the owner and admins see the values of environment variables and of pod_spec, where
+// users put credentials too.
+func ShownConfig(stored []byte, own bool) ([]byte, Secrecy, error) {
+	return shownJSON(stored, own, experimentSection())
+}
+
+// ShownCommand is ShownConfig for what a notebook, shell, command, TensorBoard or generic task has stored.
+func ShownCommand(stored []byte, own bool) ([]byte, Secrecy, error) {
+	return shownJSON(stored, own, commandSection())
+}
+
+// Shown returns the configuration as JSON, as its owner and admins see it (own), or as others do.
+func (c Config) Shown(own bool) ([]byte, error) {
+	b, err := c.JSON()
+	if err != nil {
+		return nil, err
 	}
-	out := make(map[string]any, len(m))
-	for name, value := range m {
-		out[name] = redactedTree(value)
+	shown, _, err := ShownConfig(b, own)
+	return shown, err
+}
+
+// Shown returns the configuration as JSON, as its owner and admins see it (own), or as others do.
+func (c CommandConfig) Shown(own bool) ([]byte, error) {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
 	}
-	return out
+	shown, _, err := ShownCommand(b, own)
+	return shown, err
 }
 
-// WithoutVariables returns the configuration without the values of environment variables, where
-// users often put credentials.
-func (c Config) WithoutVariables() Config {
-	c.Environment.EnvironmentVariables = c.Environment.EnvironmentVariables.hidden()
-	return c
-}
-
-// WithoutVariables returns the configuration without the values of environment variables.
-func (c CommandConfig) WithoutVariables() CommandConfig {
-	c.Environment.EnvironmentVariables = c.Environment.EnvironmentVariables.hidden()
-	return c
-}
-
-func (e EnvironmentVariables) hidden() EnvironmentVariables {
-	return EnvironmentVariables{CPU: hiddenValues(e.CPU), CUDA: hiddenValues(e.CUDA), ROCM: hiddenValues(e.ROCM)}
-}
-
-func hiddenValues(list []string) []string {
-	out := make([]string, len(list))
-	for i, entry := range list {
-		if name, _, valued := strings.Cut(entry, "="); valued {
-			entry = name + "=" + hidden
-		}
-		out[i] = entry
+// ShownText returns the submitted text of an experiment as others than its owner see it: what its fields say, without what is hidden, and
+// without comments and everything else that a text can have beside its fields. It returns false for a text that this release cannot read,
+// and for one that is far longer without aliases: lists have many texts.
+func ShownText(text string) (string, bool) {
+	root, problems := parseDocument("", []byte(text), userLimits())
+	if len(problems) > 0 || root.kind != mapKind || root.size > len(text) || root.bytes > len(text) {
+		return "", false
 	}
-	return out
+	h := hider{}
+	shown := emit(h.section(root, experimentSection()))
+	if len(shown) > 4*len(text)+4096 {
+		return "", false
+	}
+	return string(shown), true
+}
+
+// ShownStorage returns the section checkpoint_storage, where it stands alone, without its credentials.
+func ShownStorage(section map[string]any) (map[string]any, error) {
+	src, err := json.Marshal(section)
+	if err != nil {
+		return nil, err
+	}
+	shown, _, err := shownJSON(src, true, sectionOf(reflect.TypeFor[CheckpointStorage]()))
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	return out, json.Unmarshal(shown, &out)
 }

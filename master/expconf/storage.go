@@ -39,14 +39,14 @@ type CheckpointStorage struct {
 	Prefix      *string `json:"prefix" of:"s3 gcs" check:"prefix"`
 	AccessKey   *string `json:"access_key" of:"s3" secret:"true"`
 	SecretKey   *string `json:"secret_key" of:"s3" secret:"true"`
-	EndpointURL *string `json:"endpoint_url" of:"s3"`
+	EndpointURL *string `json:"endpoint_url" of:"s3" secret:"query"`
 
 	Container        string  `json:"container" of:"azure"`
 	ConnectionString *string `json:"connection_string" of:"azure?" secret:"true"`
-	AccountURL       *string `json:"account_url" of:"azure?" secret:"query"` // the query is a token
+	AccountURL       *string `json:"account_url" of:"azure?" secret:"query"`
 	Credential       *string `json:"credential" of:"azure?" secret:"true"`
 
-	HDFSURL  *string `json:"hdfs_url" of:"hdfs"`
+	HDFSURL  *string `json:"hdfs_url" of:"hdfs" secret:"query"`
 	HDFSPath *string `json:"hdfs_path" of:"hdfs"`
 	User     *string `json:"user" of:"hdfs"`
 }

@@ -13,7 +13,7 @@ import (
 //	         without this tag it is zero: false, 0, "", or nothing at all
 //	check    the rules for its value, see rules.go
 //	of       the members of a union that have it, see union.go
-//	secret   that it is hidden from those who only look
+//	secret   from whom which part of it is hidden, see redact.go
 //
 // Raw and Config use the same struct type. In a Raw, a field that the document does not set is
 // zero; written distinguishes this from a zero in the document for types that cannot. TestTags
@@ -39,8 +39,7 @@ type tagged struct {
 	rules    []rule
 	own      bool        // its type, or the type of its entries, is checkable
 	of       []belonging // empty: all members
-	secret   bool
-	query    bool    // only the query of the address is secret
+	secret   secret
 	part     section // the section in the field, behind a pointer or in a list, if any
 }
 
@@ -100,7 +99,7 @@ func readTags(t reflect.Type) *section {
 		s.byName[name] = len(s.fields)
 		s.fields, s.names = append(s.fields, out), append(s.names, name)
 		s.fills = s.fills || out.standard.IsValid() || out.part.fills
-		s.hides = s.hides || out.secret || out.part.hides
+		s.hides = s.hides || out.secret != public || out.part.hides
 		s.checks = s.checks || len(out.rules) > 0 || out.own || out.part.checks
 	}
 	return s
@@ -109,7 +108,7 @@ func readTags(t reflect.Type) *section {
 func readField(name string, f reflect.StructField, marked bool) tagged {
 	out := tagged{name: name, index: f.Index[0], own: checksItself(f.Type),
 		bare: marked && bare(f.Type), sure: !marked && bare(f.Type),
-		of: readBelongings(f.Tag.Get("of")), secret: f.Tag.Get("secret") != "", query: f.Tag.Get("secret") == "query"}
+		of: readBelongings(f.Tag.Get("of")), secret: secretTags[f.Tag.Get("secret")]}
 	if text, ok := f.Tag.Lookup("default"); ok {
 		out.standard = standard(text, f.Type)
 	}

@@ -66,6 +66,12 @@ func TestMistakesInTags(t *testing.T) {
 			A string `json:"a" secret:"yes"`
 		}{},
 		struct {
+			A []string `json:"a" secret:"variables"`
+		}{},
+		struct {
+			A string `json:"a" secret:"values"`
+		}{},
+		struct {
 			A string `json:"a" union:"u" members:"x"`
 			B int    `json:"b" of:"y"`
 		}{},
@@ -111,8 +117,8 @@ func mistakes(t reflect.Type, seen map[reflect.Type]bool) (list []string) {
 				wrong("there is no member %q", b.member)
 			}
 		}
-		if text, ok := of.Tag.Lookup("secret"); ok && (text != "true" && text != "query" || entry(of.Type).Kind() != reflect.String) {
-			wrong("a secret is a string, and tagged with true, or with query")
+		if text, ok := of.Tag.Lookup("secret"); ok && !secretOf(text, of.Type) {
+			wrong("there is no secret %q of this type", text)
 		}
 		for _, r := range f.rules {
 			r(&checker{}, "", sample(of.Type)) // panics if it is not for this type
@@ -120,6 +126,19 @@ func mistakes(t reflect.Type, seen map[reflect.Type]bool) (list []string) {
 		list = append(list, mistakes(of.Type, seen)...)
 	}
 	return list
+}
+
+// secretOf reports whether a tag `secret` is known, and is for fields of a type.
+func secretOf(text string, t reflect.Type) bool {
+	switch secretTags[text] {
+	case secretValue, secretQuery:
+		return entry(t).Kind() == reflect.String
+	case secretSecrets, secretStorage, ownValues:
+		return t.Kind() == reflect.Map
+	case ownVariables:
+		return t == reflect.TypeFor[EnvironmentVariables]()
+	}
+	return false
 }
 
 // keysOf lists the keys of a tag.

@@ -3,8 +3,6 @@ package expconf
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
-	"slices"
 )
 
 // A Template is a configuration that is merged under those of experiments, or of notebooks,
@@ -63,66 +61,15 @@ func fewest(a, b []Problem) []Problem {
 }
 
 // Redacted returns a template without its secrets, for users who may use but not change it. It
-// removes comments, because these can contain secrets too.
+// removes comments, because these can contain secrets too. Variables stay: templates are for
+// sharing them.
 func (t Template) Redacted() (Template, error) {
-	var doc map[string]any
-	if err := json.Unmarshal(t.Config, &doc); err != nil {
-		return Template{}, err
-	}
-	redactDocument(doc)
-	config, err := json.Marshal(doc)
-	if err != nil {
-		return Template{}, err
-	}
-	root, problems := parseDocument("", config, storedLimits())
+	root, problems := parseJSON("", t.Config, storedLimits())
 	if len(problems) > 0 {
 		return Template{}, asError(problems)
 	}
-	return Template{Source: string(emit(root)), Config: config}, nil
-}
-
-// redactDocument hides the secrets of a document of an experiment or a task.
-func redactDocument(doc map[string]any) {
-	raw := sectionOf(reflect.TypeFor[Raw]())
-	names := secretNames(raw)
-	for _, f := range raw.fields {
-		if v, ok := doc[f.name]; ok && (f.part.hides || f.name == "tensorboard_storage") {
-			doc[f.name] = hideNamed(v, names)
-		}
-	}
-	if data, ok := doc["data"].(map[string]any); ok && data["secrets"] != nil {
-		data["secrets"] = redactedTree(data["secrets"])
-	}
-}
-
-// secretNames lists the names of the fields of a section and its parts that are tagged as
-// secret.
-func secretNames(s *section) []string {
-	var names []string
-	for _, f := range s.fields {
-		if f.secret {
-			names = append(names, f.name)
-		}
-		names = append(names, secretNames(&f.part)...)
-	}
-	return names
-}
-
-// hideNamed hides the values of the named secrets, at any depth.
-func hideNamed(v any, names []string) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, value := range v {
-			if _, text := value.(string); text && slices.Contains(names, name) {
-				v[name] = hidden
-				continue
-			}
-			v[name] = hideNamed(value, names)
-		}
-	case []any:
-		for i := range v {
-			v[i] = hideNamed(v[i], names)
-		}
-	}
-	return v
+	h := hider{own: true}
+	shown := h.section(root, experimentSection(), commandSection())
+	config, err := json.Marshal(shown.stored())
+	return Template{Source: string(emit(shown)), Config: config}, err
 }

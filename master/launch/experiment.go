@@ -224,6 +224,9 @@ func (l *Experiments) complete(ctx context.Context, e *Experiment, raw expconf.R
 		return WrongConfig(err)
 	}
 	cfg.Workspace, cfg.Project = e.Project.WorkspaceName, e.Project.Name
+	if err := l.cluster.besideOthers(cfg.CheckpointStorage, rules); err != nil {
+		return err
+	}
 	kept, err := keepExperiment(rules, &cfg, of)
 	if err != nil {
 		return err

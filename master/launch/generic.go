@@ -114,11 +114,11 @@ func mayFork(by Submitter, from store.Task) error {
 	if auth.Owns(by.Who, ofGeneric(from)) {
 		return nil
 	}
-	shown, err := expconf.Shown(from.Submitted, false)
+	_, hidden, err := expconf.ShownCommand([]byte(from.Submitted), false)
 	if err != nil {
 		return err
 	}
-	if string(shown) != from.Submitted {
+	if hidden != expconf.NothingHidden {
 		return fault.New(fault.Forbidden, "forkedFrom: the configuration of task %s has values that only %s and admins may see; "+
 			"ask for the configuration and submit it as your own", from.ID, from.Owner)
 	}

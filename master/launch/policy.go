@@ -2,7 +2,6 @@ package launch
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -219,7 +218,7 @@ func shownExperiment(under expconf.ClusterDefaults) func(expconf.Raw) ([]byte, e
 		if err != nil {
 			return nil, err
 		}
-		return c.Redacted().JSON()
+		return c.Shown(true)
 	}
 }
 
@@ -229,7 +228,7 @@ func shownCommand(shape func(expconf.RawCommand) expconf.RawCommand, under expco
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(c.Redacted())
+		return c.Shown(true)
 	}
 }
 

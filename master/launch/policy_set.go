@@ -178,10 +178,14 @@ func (l *Experiments) Guard(ctx context.Context, ws store.Workspace, workload st
 		}), err
 	}
 	rules, err := experimentRules(ctx, l.db, ws)
+	return experimentGuard(rules), err
+}
+
+func experimentGuard(rules []rule[expconf.Raw]) Guard {
 	return guardOf(rules, func(r expconf.Raw) Change {
 		x := r.Resources
 		return Change{x.Priority, x.MaxSlots, given(expconf.IsSet(&x, "weight"), x.Weight), given(x.ResourcePool != "", x.ResourcePool)}
-	}), err
+	})
 }
 
 func guardOf[R expconf.Raw | expconf.RawCommand](rules []rule[R], sets func(R) Change) Guard {
@@ -220,26 +224,6 @@ func (g Guard) Allows(c Change) error {
 		_, err = settled("resources.resource_pool", c.Pool, g.fixed, func(f Change) *string { return f.Pool })
 	}
 	return err
-}
-
-// Empty reports whether there is no policy.
-func (g Guard) Empty() bool {
-	return g.limits.Priority == nil && g.limits.MaxSlots == nil && len(g.limits.Secrets) == 0 && len(g.fixed) == 0
-}
-
-// Admits returns an error if an experiment with these values may not move to the workspace: it would
-// have there what nobody may request there.
-func (g Guard) Admits(slotsPerTrial int, secrets []string, c Change) error {
-	if err := g.limits.secrets(secrets); err != nil {
-		return err
-	}
-	if err := g.limits.slots("slots_per_trial", &slotsPerTrial); err != nil {
-		return err
-	}
-	if limit := g.limits.MaxSlots; limit != nil && c.MaxSlots == nil {
-		return fault.New(fault.Invalid, "it has no resources.max_slots, which the %s limits to %d; set it first with det experiment set max-slots", limit.By, limit.Value)
-	}
-	return g.Allows(c)
 }
 
 // settled reports whether a policy sets a field, and returns an error if the change is another value.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
@@ -14,6 +16,9 @@ import (
 
 // maxID is the largest id that an experiment can have.
 const maxID = 1<<31 - 1
+
+// uuidLength is the length of a UUID with its dashes.
+const uuidLength = 36
 
 // placeCheckpoints gives an experiment its own part of a bucket: <configured prefix>/<experiment id>. The
 // store appends the id when it inserts the experiment; the check here uses the longest id. The submitted text
@@ -41,6 +46,40 @@ func (c *Cluster) placeCheckpoints(e *Experiment, cfg *expconf.Config) error {
 	probe := *storage
 	probe.Prefix = &whole
 	return inConfiguration(c.CheckStorage(probe))
+}
+
+// besideOthers rejects a storage inside a folder that belongs to something else: the cluster's, with the TensorBoard files of all
+// experiments, or that of a checkpoint, which has a UUID as its name. Otherwise the tasks of an experiment could add event files to
+// somebody else's TensorBoard, and files to somebody else's checkpoint, with the rights that they have for their own part. The cluster's own storage and its policy may
+// have UUIDs in their places; those of a workspace may not, because its administrators have no rights in others.
+func (c *Cluster) besideOthers(s expconf.CheckpointStorage, rules []rule[expconf.Raw]) error {
+	known := map[string]bool{}
+	operators := []expconf.CheckpointStorage{c.Storage}
+	for _, r := range rules {
+		if r.by == PolicyNamed("") {
+			operators = append(operators, r.Invariant.CheckpointStorage)
+		}
+	}
+	for _, o := range operators {
+		for _, folder := range foldersOf(o) {
+			known[folder] = true
+		}
+	}
+	for _, folder := range foldersOf(s) {
+		if strings.EqualFold(folder, c.Site.ClusterID) {
+			return inConfiguration(fault.New(fault.Invalid, "checkpoint_storage: it is in the folder %s, which has the TensorBoard files of all experiments of this cluster; choose another place", folder))
+		}
+		if _, err := uuid.Parse(folder); err == nil && len(folder) == uuidLength && s.IsObjects() && !known[folder] {
+			return inConfiguration(fault.New(fault.Invalid, "checkpoint_storage: it is in the folder %s, and a folder with a UUID as its name is that of a checkpoint; choose another place", fault.Clip(folder)))
+		}
+	}
+	return nil
+}
+
+// foldersOf lists the names of the folders on the way to the files of a storage.
+func foldersOf(s expconf.CheckpointStorage) []string {
+	_, prefix := s.Place()
+	return strings.FieldsFunc(strings.Join([]string{prefix, optional.Value(s.StoragePath), optional.Value(s.ContainerPath)}, "/"), func(r rune) bool { return r == '/' })
 }
 
 func inConfiguration(err error) error {

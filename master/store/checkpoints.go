@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -61,9 +63,9 @@ func checkpointsWith(config, shared string) string {
 		AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true `
 }
 
-// CheckpointByUUID finds a checkpoint.
+// CheckpointByUUID finds a checkpoint. A checkpoint with the cluster's id, which an earlier release may have stored, is none.
 func (db *DB) CheckpointByUUID(ctx context.Context, uuid string) (Checkpoint, error) {
-	return row[Checkpoint](ctx, db, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1`, uuid)
+	return row[Checkpoint](ctx, db, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1 AND k.uuid <> (SELECT id FROM cluster)`, uuid)
 }
 
 // CheckpointTotals counts a trial's checkpoints that still exist.
@@ -95,6 +97,21 @@ type NewCheckpoint struct {
 	StorageID    *int
 }
 
+// checkName returns the name of a checkpoint in its usual form. The name becomes a folder of the storage, so it must be random: nobody
+// can then name the folder of something else, or the next checkpoint of somebody else. The cluster's id is random too, and public; its folder
+// has the TensorBoard files of all experiments.
+func (db *DB) checkName(ctx context.Context, name string) (string, error) {
+	id, err := uuid.Parse(name)
+	if err != nil || id.Version() != 4 || id.Variant() != uuid.RFC4122 {
+		return "", fault.New(fault.Invalid, "uuid: %q is not a random UUID, as uuid.uuid4() makes it; every checkpoint needs one of its own", fault.Clip(name))
+	}
+	cluster, err := db.ClusterID(ctx)
+	if err == nil && cluster == id.String() {
+		err = fault.New(fault.Invalid, "uuid: %s is the id of this cluster, whose folder has the TensorBoard files of all experiments; make another with uuid.uuid4()", cluster)
+	}
+	return id.String(), err
+}
+
 // AddCheckpoint stores a checkpoint. A repeated report changes nothing. AddCheckpoint
 // rejects a different report with the same id, and a report of a run that is not the newest.
 func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
@@ -103,6 +120,9 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 	}
 	size, err := bytesOf(c.Resources)
 	if err != nil {
+		return err
+	}
+	if c.UUID, err = db.checkName(ctx, c.UUID); err != nil {
 		return err
 	}
 	return db.Tx(ctx, func(tx *DB) error {
@@ -124,9 +144,12 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 		if err != nil {
 			return err
 		}
+		if old.TaskID != c.TaskID { // whose it is may be none of the caller's business
+			return fault.New(fault.Conflict, "checkpoint %s was reported before by another task; every checkpoint needs a UUID of its own", c.UUID)
+		}
 		same, err := old.reportedAs(c)
 		if err == nil && !same {
-			err = fault.New(fault.Conflict, "checkpoint %s was reported before by task %s with other contents", c.UUID, old.TaskID)
+			err = fault.New(fault.Conflict, "checkpoint %s was reported before with other contents", c.UUID)
 		}
 		return err
 	})
@@ -147,7 +170,7 @@ func (db *DB) lockRun(ctx context.Context, task string, run int) error {
 
 // reportedAs reports whether a stored checkpoint equals the report.
 func (k Checkpoint) reportedAs(c NewCheckpoint) (bool, error) {
-	if k.TaskID != c.TaskID || k.State != c.State || k.Steps != c.Steps || len(k.Resources) != len(c.Resources) {
+	if k.State != c.State || k.Steps != c.Steps || len(k.Resources) != len(c.Resources) {
 		return false, nil
 	}
 	for path, size := range c.Resources {

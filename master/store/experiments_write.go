@@ -269,21 +269,6 @@ func (db *DB) ChangeLabel(ctx context.Context, id int, label string, add bool, c
 	return labels, err
 }
 
-// MoveExperiment moves an experiment with its tasks to another project.
-func (db *DB) MoveExperiment(ctx context.Context, id, project int) error {
-	return db.Tx(ctx, func(tx *DB) error {
-		n, err := tx.exec(ctx, `UPDATE experiments SET project_id = $2 WHERE id = $1`, id, project)
-		if err == nil && n == 0 {
-			return NoExperiment(id)
-		}
-		if err != nil {
-			return err
-		}
-		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = (SELECT workspace_id FROM projects WHERE id = $2) WHERE experiment_id = $1`, id, project)
-		return err
-	})
-}
-
 // mostUsed is SQL for the labels l of these tables, the most used first, as many as fit into @bytes.
 func mostUsed(from string) string {
 	return `SELECT l FROM (SELECT l, used, sum(octet_length(l) + 8) OVER (ORDER BY used DESC, l) AS bytes

@@ -29,6 +29,8 @@ func (db *DB) SignIn(ctx context.Context, i Identity) (User, error) {
 		u, err = row[User](ctx, tx, "user", `SELECT `+userColumns+` FROM users WHERE id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2)`, i.Issuer, i.Subject)
 		if fault.Is(err, fault.NotFound) {
 			u, err = tx.connect(ctx, i)
+		} else if err == nil && !u.Remote { // an administrator has ended it, with a release that left the identity
+			err = hasPassword(i.Username)
 		}
 		return err
 	})
@@ -50,6 +52,10 @@ func (db *DB) SignIn(ctx context.Context, i Identity) (User, error) {
 	return u, nil
 }
 
+func hasPassword(username string) error {
+	return fault.New(fault.Forbidden, "the account %s has a password on this cluster; an administrator can let the identity provider sign it in with det user edit %s --remote true", username, username)
+}
+
 // connect connects an identity with a user.
 func (db *DB) connect(ctx context.Context, i Identity) (User, error) {
 	u, err := db.UserByName(ctx, i.Username)
@@ -61,7 +67,7 @@ func (db *DB) connect(ctx context.Context, i Identity) (User, error) {
 	case err == nil && u.Service:
 		return u, fault.New(fault.Forbidden, "the account %s is a service account, which signs in with access tokens alone", i.Username)
 	case err == nil && !u.Remote:
-		return u, fault.New(fault.Forbidden, "the account %s has a password on this cluster; an administrator can let the identity provider sign it in with det user edit %s --remote true", i.Username, i.Username)
+		return u, hasPassword(i.Username)
 	}
 	if err != nil {
 		return u, err

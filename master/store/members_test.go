@@ -182,9 +182,9 @@ func TestClaimRestartsFromNewestCheckpoint(t *testing.T) {
 		uuid, state string
 		steps       int
 	}{
-		{"00000000-0000-0000-0000-000000000001", "COMPLETED", 10},
-		{"00000000-0000-0000-0000-000000000002", "COMPLETED", 20},
-		{"00000000-0000-0000-0000-000000000003", "DELETED", 30},
+		{"00000000-0000-4000-8000-000000000001", "COMPLETED", 10},
+		{"00000000-0000-4000-8000-000000000002", "COMPLETED", 20},
+		{"00000000-0000-4000-8000-000000000003", "DELETED", 30},
 	} {
 		if err := w.db.AddCheckpoint(t.Context(), NewCheckpoint{UUID: k.uuid, TaskID: task, AllocationID: task + ".1", RunID: 1, State: k.state,
 			Steps: k.steps, Metadata: raw(`{}`)}); err != nil {
@@ -382,7 +382,7 @@ func TestCheckpoints(t *testing.T) {
 	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) VALUES ($1, 2, 'validation', 10, 10, now(), '{"loss": 0.5}'),
 		($1, 2, 'training', 10, 10, now(), '{"loss": 0.75}')`, trial)
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	c := NewCheckpoint{UUID: "11111111-1111-1111-1111-111111111111", TaskID: task, AllocationID: id, RunID: 2, State: "COMPLETED", ReportedAt: &at,
+	c := NewCheckpoint{UUID: "11111111-1111-4111-8111-111111111111", TaskID: task, AllocationID: id, RunID: 2, State: "COMPLETED", ReportedAt: &at,
 		Resources: map[string]int64{"a": 3, "d/": 0, "d/b": 4}, Metadata: raw(`{"steps_completed": 10, "k": "v"}`), Steps: 10, StorageID: &storage}
 	for range 2 {
 		if err := w.db.AddCheckpoint(ctx, c); err != nil {
@@ -392,7 +392,7 @@ func TestCheckpoints(t *testing.T) {
 	changed := c
 	changed.Resources = map[string]int64{"a": 4}
 	old := c
-	old.UUID, old.RunID = "22222222-2222-2222-2222-222222222222", 1
+	old.UUID, old.RunID = "22222222-2222-4222-8222-222222222222", 1
 	broken := c
 	broken.UUID = "not a uuid"
 	for what, x := range map[string]struct {
@@ -431,7 +431,7 @@ func TestCheckpoints(t *testing.T) {
 	if list, err := w.db.Checkpoints(ctx, auth.Everywhere(), CheckpointFilter{ExperimentID: exp, TrialID: trial}, 0, 10, 0); err != nil || list[0].State != "DELETED" {
 		t.Errorf("%+v %v", list, err)
 	}
-	missing := "33333333-3333-3333-3333-333333333333"
+	missing := "33333333-3333-4333-8333-333333333333"
 	for what, err := range map[string]error{
 		"files":    w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{missing, nil}}),
 		"metadata": w.db.SetCheckpointMetadata(ctx, missing, raw(`{}`)),

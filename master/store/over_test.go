@@ -55,7 +55,7 @@ func TestNomadAllocations(t *testing.T) {
 // checkpoint from which its trial starts.
 func TestSubmissionOfATrialThatStartsFromAnothers(t *testing.T) {
 	w := newWorld(t)
-	const checkpoint = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+	const checkpoint = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 	source := w.trial(w.experiment(lossSearcher), 0, 1)
 	first := w.attempt(source, 1, 1)
 	w.exec(`INSERT INTO checkpoints (uuid, task_id, allocation_id, trial_id, run_id, steps, state, resources, metadata, size)

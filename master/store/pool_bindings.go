@@ -91,26 +91,3 @@ func (db *DB) ClosedExperiments(ctx context.Context, ids []int, project, workspa
 			AND NOT EXISTS (SELECT FROM pool_bindings b WHERE b.pool = e.pool AND b.workspace_id = CASE WHEN $3 = 0 THEN p.workspace_id ELSE $3 END)
 		ORDER BY e.id LIMIT 10000`, ids, project, workspace)
 }
-
-// A MovingExperiment has the values of an experiment that decide whether it may move to another
-// workspace.
-type MovingExperiment struct {
-	ID            int      `db:"id"`
-	Pool          string   `db:"pool"`
-	SlotsPerTrial int      `db:"slots_per_trial"`
-	MaxSlots      *int     `db:"max_slots"`
-	Priority      int      `db:"priority"`
-	Weight        float64  `db:"weight"`
-	Secrets       []string `db:"secrets"` // that it mounts
-}
-
-// MovingExperiments finds those of the named experiments, or of the project if that is not 0, that
-// have not ended and are in another workspace.
-func (db *DB) MovingExperiments(ctx context.Context, ids []int, project, workspace int) ([]MovingExperiment, error) {
-	return rows[MovingExperiment](ctx, db, `
-		SELECT e.id, e.pool, e.slots_per_trial, e.max_slots, e.priority, e.weight,
-			ARRAY(SELECT jsonb_array_elements_text(jsonb_path_query_array(e.config, '$.environment.secrets[*].name'))) AS secrets
-		FROM experiments e JOIN projects p ON p.id = e.project_id
-		WHERE (e.id = ANY($1) OR e.project_id = $2) AND e.ended_at IS NULL AND NOT e.unmanaged AND p.workspace_id <> $3
-		ORDER BY e.id LIMIT 10000`, ids, project, workspace)
-}

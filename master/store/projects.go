@@ -163,18 +163,3 @@ func (db *DB) ArchiveProject(ctx context.Context, id int, archived bool) error {
 	n, err := db.exec(ctx, `UPDATE projects SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
 	return requireOne(n, err, "project %d is built in or being deleted, and cannot be archived or unarchived", id)
 }
-
-// MoveProject moves a project with its experiments and tasks to another workspace.
-func (db *DB) MoveProject(ctx context.Context, id, workspace int) error {
-	return db.Tx(ctx, func(tx *DB) error {
-		n, err := tx.exec(ctx, `UPDATE projects SET workspace_id = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, workspace)
-		if fault.Is(err, fault.Conflict) {
-			return fault.New(fault.Conflict, "workspace %d already has a project of that name", workspace)
-		}
-		if err := requireOne(n, err, "project %d is built in or being deleted, and cannot be moved", id); err != nil {
-			return err
-		}
-		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id IN (SELECT e.id FROM experiments e WHERE e.project_id = $1)`, id, workspace)
-		return err
-	})
-}

@@ -167,7 +167,14 @@ func (db *DB) changeUser(ctx context.Context, id int, ch UserChange, keep int64)
 	if err == nil && ch.Active != nil && !*ch.Active {
 		err = db.keepClusterAdmin(ctx)
 	}
-	if err == nil && ch.endsSessions() {
+	ends := ch.endsSessions()
+	if err == nil && ch.Remote != nil && !*ch.Remote {
+		// Its identities at providers open nothing any more, nor do the sessions that they began.
+		var had int64
+		had, err = db.exec(ctx, `DELETE FROM identities WHERE user_id = $1`, id)
+		ends = ends || had > 0
+	}
+	if err == nil && ends {
 		err = db.endSessions(ctx, id, keep)
 	}
 	return u, err

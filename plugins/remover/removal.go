@@ -33,13 +33,14 @@ type Reporter interface {
 // A removal is the task of the program.
 type removal struct {
 	task     string
+	cluster  string // the cluster's id: the folder with the TensorBoard files of all experiments
 	keysFile string // file with the keys of a bucket, replaced when they expire; "": the keys are in the environment
 	v1.Collect
 }
 
 // remove removes what the file lists. It fails if anything could not be removed.
 func remove(ctx context.Context, file, keysFile string, out io.Writer) error {
-	r := removal{task: os.Getenv("DET_TASK_ID"), keysFile: keysFile}
+	r := removal{task: os.Getenv("DET_TASK_ID"), cluster: os.Getenv("DET_CLUSTER_ID"), keysFile: keysFile}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (r *removal) run(ctx context.Context, in Storage, to Reporter, out io.Write
 	failed := 0
 	var files, bytes int64
 	for _, k := range r.Checkpoints {
-		freed := checkpoint(ctx, in, k)
+		freed := checkpoint(ctx, in, k, r.cluster)
 		freed.say(out, "checkpoint "+k.UUID)
 		if err := to.Freed(ctx, r.task, freed.FreedRequest); err != nil {
 			return fmt.Errorf("could not report the removal of checkpoint %s: %w", k.UUID, err)
@@ -114,11 +115,15 @@ type freed struct{ v1.FreedRequest }
 
 var plainUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// checkpoint removes files of one checkpoint.
-func checkpoint(ctx context.Context, in Storage, k v1.CollectCheckpoint) freed {
+// checkpoint removes files of one checkpoint. The folder with the cluster's id belongs to no checkpoint, whatever the master says.
+func checkpoint(ctx context.Context, in Storage, k v1.CollectCheckpoint, cluster string) freed {
 	f := freed{FreedRequest: v1.FreedRequest{UUID: k.UUID}}
 	if !plainUUID.MatchString(k.UUID) { // the UUID becomes a path
 		f.Error = fmt.Sprintf("%q is not a UUID", k.UUID)
+		return f
+	}
+	if k.UUID == cluster {
+		f.Error = fmt.Sprintf("%s is the id of the cluster: its folder has the TensorBoard files of all experiments, and is no checkpoint", k.UUID)
 		return f
 	}
 	before, err := in.List(ctx, k.UUID)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -230,5 +231,21 @@ func TestWhatFailsIsToldTruly(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "access denied") {
 		t.Errorf("the remover's log: %s", out.String())
+	}
+}
+
+// TestTheFolderOfTheCluster: the folder with everybody's TensorBoard files is no checkpoint.
+func TestTheFolderOfTheCluster(t *testing.T) {
+	base := stored(t)
+	before := there(t, base)
+	place, err := openFolder(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer place.close()
+	var got heard
+	r := removal{cluster: one, Collect: v1.Collect{Checkpoints: []v1.CollectCheckpoint{{UUID: one, Globs: []string{all}, Known: 3}}}}
+	if err := r.run(t.Context(), place, &got, io.Discard); err == nil || !strings.Contains(got.list[0].Error, "is the id of the cluster") || there(t, base) != before {
+		t.Errorf("%v %+v\n%s", err, got.list, there(t, base))
 	}
 }

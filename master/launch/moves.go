@@ -1,0 +1,86 @@
+package launch
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// MayMove reads the policies of a workspace to which experiments move. An experiment that has not ended may come there only as it could have
+// been submitted there: within the limits, and with what the policies set.
+func MayMove(ctx context.Context, tx *store.DB, to store.Workspace) (func(store.MovingExperiment) error, error) {
+	rules, err := experimentRules(ctx, tx, to)
+	if err != nil || len(rules) == 0 {
+		return nil, err
+	}
+	guard := experimentGuard(rules)
+	return func(e store.MovingExperiment) error {
+		if err := guard.admits(e); err != nil {
+			return err
+		}
+		return asSet(rules, e)
+	}, nil
+}
+
+// admits returns why an experiment would have in the workspace what nobody may request there.
+func (g Guard) admits(e store.MovingExperiment) error {
+	if err := g.limits.secrets(e.Secrets); err != nil {
+		return err
+	}
+	if err := g.limits.slots("slots_per_trial", &e.SlotsPerTrial); err != nil {
+		return err
+	}
+	if limit := g.limits.MaxSlots; limit != nil && e.MaxSlots == nil {
+		return fault.New(fault.Invalid, "it has no resources.max_slots, which the %s limits to %d; set it first with det experiment set max-slots", limit.By, limit.Value)
+	}
+	return g.Allows(Change{Priority: &e.Priority, MaxSlots: e.MaxSlots, Weight: &e.Weight, Pool: &e.Pool})
+}
+
+// asSet returns an error if policies set something otherwise than an experiment has it. The message has no secrets, and no values of
+// variables: the experiment may be somebody else's.
+func asSet(rules []rule[expconf.Raw], e store.MovingExperiment) error {
+	cfg, err := expconf.ParseConfigJSON(e.Config)
+	if err != nil {
+		return err
+	}
+	if own := cfg.CheckpointStorage.Prefix; own != nil && cfg.CheckpointStorage.IsObjects() { // it ends with the experiment's id
+		cfg.CheckpointStorage.Prefix = new(strings.TrimSuffix(strings.TrimSuffix(*own, strconv.Itoa(e.ID)), "/"))
+	}
+	all := expconf.Raw{}
+	for _, r := range slices.Backward(rules) {
+		all = expconf.Merge(lasting(r.Invariant), all)
+	}
+	others, err := cfg.Changes(all)
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	by := rules[0].by
+	for _, r := range rules {
+		one, err := cfg.Changes(lasting(r.Invariant))
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(one, func(d expconf.Difference) bool { return d.Path == others[0].Path }) {
+			by = r.by
+			break
+		}
+	}
+	return fault.New(fault.Invalid, "the %s sets %s, and the experiment has another value, which cannot change any more; fork it into that workspace instead", by, others[0])
+}
+
+// lasting is what a policy sets for the whole life of an experiment. The other fields can change, and columns have them.
+func lasting(r expconf.Raw) expconf.Raw {
+	x := &r.Resources
+	x.Priority, x.MaxSlots, x.Weight, x.ResourcePool = nil, nil, 0, ""
+	if p := r.CheckpointStorage.Prefix; p != nil {
+		r.CheckpointStorage.Prefix = new(strings.TrimPrefix(path.Clean("/"+optional.Value(p)), "/"))
+	}
+	return r
+}

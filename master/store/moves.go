@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A MovingExperiment has what decides whether an experiment may move to another workspace.
+type MovingExperiment struct {
+	ID            int      `db:"id"`
+	Pool          string   `db:"pool"`
+	SlotsPerTrial int      `db:"slots_per_trial"`
+	MaxSlots      *int     `db:"max_slots"`
+	Priority      int      `db:"priority"`
+	Weight        float64  `db:"weight"`
+	Secrets       []string `db:"secrets"` // that it mounts
+	Config        []byte   `db:"config"`
+}
+
+// A MoveCheck reads the policies of the workspace to which experiments move, in the transaction of the move. The function that it returns says
+// why an experiment may not come there; nil: all may. Every move needs one, so that no route can leave it out.
+type MoveCheck func(ctx context.Context, tx *DB, to Workspace) (func(MovingExperiment) error, error)
+
+// movesAtOnce is the number of experiments that a move reads at once: each has its configuration.
+const movesAtOnce = 16
+
+// MoveExperiment moves an experiment with its tasks to another project.
+func (db *DB) MoveExperiment(ctx context.Context, id, project int, check MoveCheck) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		workspace, err := scalar[int](ctx, tx, `SELECT workspace_id FROM projects WHERE id = $1`, project)
+		if err != nil {
+			return err
+		}
+		if err := tx.mayMove(ctx, []int{id}, 0, workspace, check); err != nil {
+			return err
+		}
+		n, err := tx.exec(ctx, `UPDATE experiments SET project_id = $2 WHERE id = $1`, id, project)
+		if err == nil && n == 0 {
+			return NoExperiment(id)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id = $1`, id, workspace)
+		return err
+	})
+}
+
+// MoveProject moves a project with its experiments and tasks to another workspace.
+func (db *DB) MoveProject(ctx context.Context, id, workspace int, check MoveCheck) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		if err := tx.mayMove(ctx, nil, id, workspace, check); err != nil {
+			return err
+		}
+		n, err := tx.exec(ctx, `UPDATE projects SET workspace_id = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, workspace)
+		if fault.Is(err, fault.Conflict) {
+			return fault.New(fault.Conflict, "workspace %d already has a project of that name", workspace)
+		}
+		if err := requireOne(n, err, "project %d is built in or being deleted, and cannot be moved", id); err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id IN (SELECT e.id FROM experiments e WHERE e.project_id = $1)`, id, workspace)
+		return err
+	})
+}
+
+// mayMove returns why the first of the named experiments, or of those of the project if that is not 0, that may not come to a workspace may
+// not: its pool is bound to other workspaces, or the policies there do not allow what it has. What has ended may move.
+func (db *DB) mayMove(ctx context.Context, ids []int, project, workspace int, check MoveCheck) error {
+	to, err := db.Workspace(ctx, workspace)
+	if err != nil {
+		return err
+	}
+	closed, err := db.ClosedExperiments(ctx, ids, project, workspace)
+	if err != nil {
+		return err
+	}
+	for _, e := range closed {
+		return fault.New(fault.Invalid, "experiment %d cannot move to workspace %q: pool %s, in which it is, is bound to other workspaces; change its pool first", e.ID, fault.Clip(to.Name), e.Pool)
+	}
+	admit, err := check(ctx, db, to)
+	if err != nil || admit == nil {
+		return err
+	}
+	for last := 0; ; {
+		list, err := db.movingExperiments(ctx, ids, project, workspace, last)
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			if err := admit(e); err != nil {
+				return fault.New(fault.CodeOf(err), "experiment %d cannot move to workspace %q: %w", e.ID, fault.Clip(to.Name), err)
+			}
+			last = e.ID
+		}
+		if len(list) < movesAtOnce {
+			return nil
+		}
+	}
+}
+
+// movingExperiments reads the next experiments after one that have not ended and are in another workspace. They cannot change until the
+// move ends.
+func (db *DB) movingExperiments(ctx context.Context, ids []int, project, workspace, after int) ([]MovingExperiment, error) {
+	return rows[MovingExperiment](ctx, db, `
+		SELECT e.id, e.pool, e.slots_per_trial, e.max_slots, e.priority, e.weight, e.config,
+			ARRAY(SELECT jsonb_array_elements_text(jsonb_path_query_array(e.config, '$.environment.secrets[*].name'))) AS secrets
+		FROM experiments e JOIN projects p ON p.id = e.project_id
+		WHERE (e.id = ANY($1) OR e.project_id = $2) AND e.ended_at IS NULL AND NOT e.unmanaged AND p.workspace_id <> $3 AND e.id > $4
+		ORDER BY e.id LIMIT $5 FOR NO KEY UPDATE OF e`, ids, project, workspace, after, movesAtOnce)
+}
