@@ -89,7 +89,7 @@ func TestTraefikLeadsToTasks(t *testing.T) {
 	}
 	id := rig.Started(t, out)
 	origin, base := fmt.Sprintf("http://%s.localhost:%d", id, port), "/proxy/"+id
-	opened := []string{"Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
+	opened := []string{"Sec-Fetch-User", "?1", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
 	s, somebody := newSurfer(t, r, "determined"), stranger(t, r)
 	rig.Eventually(t, "Traefik answers", func() (bool, error) {
 		code, body := somebody.do("GET", origin+base+"/lab", "", "none", opened...)
@@ -200,7 +200,7 @@ func headersAtATask(t *testing.T, r *rig.Rig, s *surfer, port int) {
 	origin, page := fmt.Sprintf("http://%s.localhost:%d", id, port), fmt.Sprintf("/proxy/%s:%d/", id, pages)
 	var seen map[string]string
 	rig.Eventually(t, "the command's page is there", func() (bool, error) {
-		code, body := s.do("GET", r.MasterURL+page, "", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document")
+		code, body := s.do("GET", r.MasterURL+page, "", "none", "Sec-Fetch-User", "?1", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document")
 		return code == 200, fmt.Errorf("%d %.300s", code, body)
 	})
 	direct := func() (bool, error) {

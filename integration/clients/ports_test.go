@@ -124,7 +124,7 @@ func TestPortsOfACommand(t *testing.T) {
 		}
 	}
 	s := newSurfer(t, r, "determined")
-	if code, body := s.do("GET", r.MasterURL+page, "", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"); code != 200 || body != "page "+page+" of "+id {
+	if code, body := s.do("GET", r.MasterURL+page, "", "none", "Sec-Fetch-User", "?1", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"); code != 200 || body != "page "+page+" of "+id {
 		t.Errorf("a browser: %d %s", code, body)
 	}
 	if out, err := r.Det(t, "task", "list"); err != nil || !strings.Contains(out, fmt.Sprint(lines)) || !strings.Contains(out, fmt.Sprint(pages)) {

@@ -114,7 +114,7 @@ func TestABrowserInANotebook(t *testing.T) {
 	}()
 	base := "/proxy/" + id
 	s, tasks := newSurfer(t, r, "determined"), tasksAt(r, id)
-	if code, body := s.do("GET", r.MasterURL+base+"/lab", "", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"); code != 200 || !strings.Contains(body, "JupyterLab") {
+	if code, body := s.do("GET", r.MasterURL+base+"/lab", "", "none", "Sec-Fetch-User", "?1", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"); code != 200 || !strings.Contains(body, "JupyterLab") {
 		t.Fatalf("the notebook by a browser: %d %.300s", code, body)
 	}
 	xsrf := s.cookie(tasks+base+"/", "_xsrf")

@@ -36,7 +36,7 @@ resource_pools:
     memory_mb_per_slot: 128
     task_container_defaults: {image: detent-test/python:1}
     docker:
-      allowed_host_paths: [%[1]s/open, %[1]s/open/*, %[2]s]
+      allowed_host_paths: ['%[1]s/open:rw', '%[1]s/teams/*:rw', '%[1]s/sets/*', %[2]s]
       allowed_devices: [/dev/full]
       allowed_capabilities: [SYS_PTRACE]
   - name: tight
@@ -85,7 +85,7 @@ func startDocker(t *testing.T) *inContainers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []string{dir, filepath.Join(dir, "open"), filepath.Join(dir, "open", "data"), filepath.Join(dir, "checkpoints")} {
+	for _, d := range []string{dir, filepath.Join(dir, "open"), filepath.Join(dir, "teams", "data"), filepath.Join(dir, "sets", "words"), filepath.Join(dir, "checkpoints")} {
 		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o777)); err != nil {
 			t.Fatal(err)
 		}

@@ -37,6 +37,7 @@ func TestTasksInContainers(t *testing.T) {
 	t.Run("bare image", d.bareImage)
 	t.Run("working directory", d.workingDirectory)
 	t.Run("limits", d.limits)
+	t.Run("links in what tasks mount", d.linksInMounts)
 	t.Run("shell", d.shell)
 	t.Run("homes", d.homes)
 	t.Run("notebook", d.notebook)
@@ -147,14 +148,14 @@ func (d *inContainers) taskEnvironment(t *testing.T) {
 }
 
 func (d *inContainers) taskRequests(t *testing.T) {
-	if err := os.WriteFile(filepath.Join(d.dir, "open", "data", "words"), []byte("read me"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(d.dir, "teams", "data", "words"), []byte("read me"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s := d.look(t, fmt.Sprintf(`
 resources: {shm_size: 48m, devices: [{host_path: /dev/full, container_path: /dev/overflow}]}
 bind_mounts:
-  - {host_path: %[1]s/open/data, container_path: /data, read_only: true}
-  - {host_path: %[1]s/open/data, container_path: inputs/data}
+  - {host_path: %[1]s/teams/data, container_path: /data, read_only: true}
+  - {host_path: %[1]s/teams/data, container_path: inputs/data}
 environment:
   image: {cpu: detent-test/python:1, cuda: detent-test/nonesuch:1}
   environment_variables: ["SHAPE=round one", "WRITE=/data/new inputs/data/new /dev/overflow", "READ=/data/words inputs/data/words"]
@@ -194,7 +195,7 @@ func (d *inContainers) asLinked(t *testing.T) *inContainers {
 func (d *inContainers) account(t *testing.T) {
 	theirs := d.asLinked(t)
 	s := theirs.look(t, fmt.Sprintf(`
-bind_mounts: [{host_path: %s/open/data, container_path: inputs/data}]
+bind_mounts: [{host_path: %s/teams/data, container_path: inputs/data}]
 environment: {environment_variables: ["WRITE=/usr/new /run/determined/new", "READ=inputs/data/words"]}
 `, d.dir))
 	if s.UID != 1234 || s.GID != 1235 || s.Name != "linked" || s.Home != s.Cwd || s.Caps != 0 {
@@ -271,8 +272,8 @@ func (d *inContainers) workingDirectory(t *testing.T) {
 // about what is allowed.
 func (d *inContainers) limits(t *testing.T) {
 	for more, says := range map[string]string{
-		"bind_mounts: [{host_path: /etc, container_path: /host}]":                                          d.dir + "/open/*",
-		"bind_mounts: [{host_path: " + d.dir + "/open/../cluster, container_path: /host}]":                 "not allowed",
+		"bind_mounts: [{host_path: /etc, container_path: /host}]":                                          d.dir + "/teams/*",
+		"bind_mounts: [{host_path: " + d.dir + "/teams/../cluster, container_path: /host}]":                "not allowed",
 		"bind_mounts: [{host_path: " + d.dir + ", container_path: /alloc/bin}]":                            "/alloc",
 		"resources: {devices: [{host_path: /dev/kmsg, container_path: /dev/kmsg}]}":                        "/dev/full",
 		"environment: {add_capabilities: [SYS_ADMIN]}":                                                     "SYS_PTRACE",
@@ -284,6 +285,53 @@ func (d *inContainers) limits(t *testing.T) {
 		why := d.refusedWith(t, more+"\n")
 		if !slices.ContainsFunc(strings.Split(says, "|"), func(s string) bool { return strings.Contains(why, s) }) {
 			t.Errorf("%s is rejected with %q, want one of %q in the message", more, why, says)
+		}
+	}
+}
+
+// linksInMounts tests that a link which a task makes in a mounted folder leads no other task out of its container,
+// and that tasks only read what the pool does not open for writing.
+func (d *inContainers) linksInMounts(t *testing.T) {
+	rig.Write(t, d.dir, "of-the-node", "no task may read me")
+	team := filepath.Join(d.dir, "teams", "data")
+	program := `
+import os
+import determined
+from determined import core
+
+for name, target in (("all", "/"), ("up", "../.."), ("file", "` + d.dir + `/of-the-node")):
+    if not os.path.lexists("/team/" + name):
+        os.symlink(target, "/team/" + name)
+for path in ("/team/all` + d.dir + `/of-the-node", "/team/up/of-the-node", "/team/file"):
+    print("LINK", path, os.path.exists(path), flush=True)
+for folder in ("/team", "/sets"):
+    try:
+        open(folder + "/new", "w").close()
+        print("WROTE", folder, flush=True)
+    except OSError as e:
+        print("NOT WRITTEN", folder, e.strerror, flush=True)
+with core.init() as context:
+    context.train.report_validation_metrics(steps_completed=1, metrics={"loss": 1.0})
+`
+	config := fmt.Sprintf("name: links\nentrypoint: [python3, links.py]\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\nmax_restarts: 0\n"+
+		"bind_mounts: [{host_path: %s, container_path: /team}, {host_path: %s/sets/words, container_path: /sets}]\n", team, d.dir)
+	for range 2 { // the second task finds the links of the first one
+		id := d.Submit(t, config, map[string]string{"links.py": program})
+		d.WaitState(t, id, v1.ExperimentStateCompleted)
+		log := d.Log(t, id)
+		rig.Holds(t, "its log", log, "WROTE /team", "NOT WRITTEN /sets Read-only file system", "LINK /team/all"+d.dir+"/of-the-node False", "LINK /team/up/of-the-node False", "LINK /team/file False")
+	}
+	if to, err := os.Readlink(filepath.Join(team, "all")); err != nil || to != "/" {
+		t.Fatalf("the task's link leads to %q: %v", to, err)
+	}
+	for _, mount := range []string{
+		"bind_mounts: [{host_path: %s/all, container_path: /host}]",
+		"bind_mounts: [{host_path: %s/up, container_path: /host, read_only: true}]",
+		"environment: {nomad: {host_paths: [{host_path: %s/all/etc, container_path: /host}]}}",
+		"checkpoint_storage: {type: shared_fs, host_path: %s/all}",
+	} {
+		if why := d.refusedWith(t, fmt.Sprintf(mount, team)+"\n"); !strings.Contains(why, "mount "+team+", and use ") {
+			t.Errorf("%s is rejected with %q", mount, why)
 		}
 	}
 }

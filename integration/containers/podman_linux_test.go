@@ -60,7 +60,7 @@ cluster_name: podman
 checkpoint_storage: {type: shared_fs, host_path: %[1]s/checkpoints}
 resource_pools:
   - {name: default, job: %[1]s/podman.nomad.hcl, max_slots_per_node: 4, homes: %[1]s/homes, task_container_defaults: {image: detent-test/python:1},
-     docker: {allowed_host_paths: [%[1]s/open, %[1]s/open/*], allowed_devices: [/dev/full], allowed_capabilities: [SYS_PTRACE]}}
+     docker: {allowed_host_paths: ['%[1]s/open:rw', '%[1]s/teams/*:rw'], allowed_devices: [/dev/full], allowed_capabilities: [SYS_PTRACE]}}
 `
 
 // TestTasksUnderPodman runs tasks with Nomad's driver for Podman, on a Podman service that the
@@ -87,7 +87,7 @@ func startPodman(t *testing.T) *inContainers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sub := range []string{"", "open", "open/data", "shared", "checkpoints", "homes", "homes/2"} {
+	for _, sub := range []string{"", "open", "teams", "teams/data", "shared", "checkpoints", "homes", "homes/2"} {
 		if err := errors.Join(os.MkdirAll(filepath.Join(dir, sub), 0o755), os.Chmod(filepath.Join(dir, sub), 0o777)); err != nil {
 			t.Fatal(err)
 		}
@@ -139,12 +139,12 @@ func (d *inContainers) mayMount(t *testing.T, volume string) {
 // underPodman tests that a training finds the volumes and variables of its pool and its
 // configuration, and that its reports and its checkpoint are stored.
 func (d *inContainers) underPodman(t *testing.T) {
-	if err := os.WriteFile(filepath.Join(d.dir, "open", "data", "words"), []byte("read me"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(d.dir, "teams", "data", "words"), []byte("read me"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	id := d.Submit(t, rig.Config(fmt.Sprintf(`
 resources: {devices: [{host_path: /dev/full, container_path: /dev/overflow}]}
-bind_mounts: [{host_path: %[1]s/open/data, container_path: /data, read_only: true}]
+bind_mounts: [{host_path: %[1]s/teams/data, container_path: /data, read_only: true}]
 environment:
   add_capabilities: [SYS_PTRACE]
   environment_variables: ["WRITE=/data/new /scratch/taken /dev/overflow /alloc/bin/new", "READ=/data/words"]

@@ -31,7 +31,7 @@ func TestAMoveKeepsThePoolsLimits(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		wide, tight := c.Pools[0], c.Pools[0]
 		wide.Name, wide.Driver = "wide", pool.Docker
-		wide.Limits = &expconf.ContainerLimits{HostPaths: []string{"/*"}}
+		wide.Limits = &expconf.ContainerLimits{HostPaths: []string{"/*:rw", "/data/*:rw"}}
 		tight.Name, tight.Compute, tight.Aux, tight.Driver, tight.Limits = "tight", false, false, pool.Docker, limited
 		wide.Compute, wide.Aux = true, true
 		c.Pools = pool.Set{wide, tight}

@@ -16,7 +16,7 @@ import (
 )
 
 // TestAHostilePageInARealBrowser: an admin opens a notebook of another user, whose page attacks the
-// admin's own notebook (webui/test/visitor.mjs).
+// admin's own notebook, also by way of the master's pages that lead to it (webui/test/visitor.mjs).
 func TestAHostilePageInARealBrowser(t *testing.T) {
 	chromium := browserTools(t)
 	for _, c := range []struct{ name, master, pages, tasks, domain string }{
@@ -25,7 +25,7 @@ func TestAHostilePageInARealBrowser(t *testing.T) {
 		{"a host for each task", "127.0.0.1", "own", "", "localhost"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := newProxyRig(t, func(o *proxy.Origins) {
+			v := proxyRigOf(t, withBuiltPages, func(o *proxy.Origins) {
 				_, port, _ := net.SplitHostPort(strings.TrimPrefix(o.URL, "http://"))
 				o.Master = "http://" + c.master + ":1" // the page of the rig does not follow links to it
 				if o.URL = "http://" + c.tasks + ":" + port; c.domain != "" {
@@ -40,7 +40,7 @@ func TestAHostilePageInARealBrowser(t *testing.T) {
 				t.Fatal(err)
 			}
 			world, err := json.Marshal(map[string]string{"master": "http://" + c.master + ":" + at.Port(), "pages": c.pages,
-				"hostile": "/proxy/" + hostile.id + "/", "own": "/proxy/" + own.id + "/"})
+				"hostile": "/proxy/" + hostile.id + "/", "own": "/proxy/" + own.id + "/", "id": own.id})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,14 +61,21 @@ func TestAHostilePageInARealBrowser(t *testing.T) {
 	}
 }
 
+// withBuiltPages starts an API that serves the pages as they were built.
+func withBuiltPages(t testing.TB, change ...func(*Config)) *rig {
+	return newRig(t, append(change, func(c *Config) { c.Pages = os.DirFS("../../webui/dist") })...)
+}
+
 // browserTools finds a browser, or returns a message about what is missing.
 func browserTools(t *testing.T) (chromium string) {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("there is no node: install it (Debian: apt-get install nodejs npm)")
 	}
-	if _, err := os.Stat("../../webui/node_modules/playwright-core/package.json"); err != nil {
-		t.Skip("webui/node_modules is missing: ./justw ui makes it")
+	for _, file := range []string{"node_modules/playwright-core/package.json", "dist/index.html"} {
+		if _, err := os.Stat("../../webui/" + file); err != nil {
+			t.Skipf("webui/%s is missing: ./justw ui makes it", file)
+		}
 	}
 	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

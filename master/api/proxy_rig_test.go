@@ -391,7 +391,7 @@ func (b *guest) ask(method, address string, header map[string]string, body strin
 
 // navigated has the headers of a browser for an address that a user typed.
 func navigated() map[string]string {
-	return map[string]string{"Accept": "text/html,*/*;q=0.8", "Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+	return map[string]string{"Accept": "text/html,*/*;q=0.8", "Sec-Fetch-Site": "none", "Sec-Fetch-User": "?1", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 }
 
 // go to an address as if it was typed.

@@ -48,7 +48,7 @@ func TestAccessOfTasks(t *testing.T) {
 		"a link to a command": func(who as) int { return who.post("/api/v1/detent/tasks/"+command.id+"/link", "").code },
 		"a browser": func(who as) int {
 			return v.browser("").ask("GET", v.url+"/proxy/"+notebook.id+"/", map[string]string{"Cookie": "auth=" + strings.TrimPrefix(who.token, "Bearer "),
-				"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, "").code
+				"Sec-Fetch-Site": "none", "Sec-Fetch-User": "?1", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, "").code
 		},
 	}
 	try := func(name string, who as, want int) {

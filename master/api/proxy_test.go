@@ -155,6 +155,38 @@ func TestATasksPageGetsNothingFromTheAPI(t *testing.T) {
 	}
 }
 
+// TestATaskOpensAfterAClickForIt: one of our own pages is not enough, because any page can lead to it. Where the
+// click was for something else, our pages say so (det-ask).
+func TestATaskOpensAfterAClickForIt(t *testing.T) {
+	v := newProxyRig(t)
+	p := v.open("determined", "notebooks")
+	b := v.browser("determined")
+	at := "/proxy/" + p.id + "/lab"
+	for _, c := range []struct {
+		what, query, site, user string
+		opens                   bool
+	}{
+		{"a typed address", "", "none", "?1", true},
+		{"a click on our page", "?a=1", "same-origin", "?1", true},
+		{"a script of our page", "", "same-origin", "", false},
+		{"a program that starts the browser", "", "none", "", false},
+		{"a click elsewhere", "", "cross-site", "?1", false},
+		{"a click for something else", "?a=1&det-ask=", "same-origin", "?1", false},
+		{"that, typed", "?det-ask=1", "none", "?1", false},
+	} {
+		h := navigated()
+		if h["Sec-Fetch-Site"], h["Sec-Fetch-User"] = c.site, c.user; c.user == "" {
+			delete(h, "Sec-Fetch-User")
+		}
+		a := b.ask("GET", v.url+at+c.query, h, "")
+		if opened := a.code == 200 && strings.Contains(string(a.body), "program of"); opened != c.opens {
+			t.Errorf("%s: %d %s", c.what, a.code, a.body)
+		} else if !opened && (a.code != 403 || !strings.Contains(string(a.body), "Open this notebook?") || strings.Contains(string(a.body), "det-ask")) {
+			t.Errorf("%s is answered with %d %s", c.what, a.code, a.body)
+		}
+	}
+}
+
 // TestAnotherPageMayNotUseACookie tests requests that other pages cause, also pages of other tasks'
 // hosts in the same domain.
 func TestAnotherPageMayNotUseACookie(t *testing.T) {

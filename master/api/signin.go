@@ -7,6 +7,7 @@ import (
 	"errors"
 	"html/template"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/headers"
+	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/signin"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -243,7 +245,7 @@ func (a *API) completeSignIn(c *call, p pendingSignIn) error {
 	c.Cookie(sessionCookie(c, token, int(cfg.SessionLife.Seconds())))
 	// A redirect would continue the provider's navigation, to which browsers do not add the
 	// session's cookie; a page of our own begins a new one.
-	return sendPage(c.Ctx, fiber.StatusOK, signInPage{Title: "Signed in", Text: "You are signed in as " + who.Username + ".", Next: ownPath(p.Relay)})
+	return sendPage(c.Ctx, fiber.StatusOK, signInPage{Title: "Signed in", Text: "You are signed in as " + who.Username + ".", Next: proxy.AskFirst(ownPath(p.Relay))})
 }
 
 // cliEnd returns the address at which a sign-in of det ends.
@@ -258,9 +260,12 @@ func cliEnd(p pendingSignIn, token string) (string, error) {
 	return cliSealed + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// ownPath is a path of the master's pages, for the page after a sign-in.
+// ownPath is a path of the master's pages, for the page after a sign-in. A browser removes the
+// segments . and .. in every encoding, so a path with them would lead elsewhere than it states.
 func ownPath(path string) string {
-	if len(path) > 1 && path[0] == '/' && path[1] != '/' && !strings.ContainsAny(path, "\\\r\n\t") {
+	segments := strings.FieldsFunc(strings.ReplaceAll(strings.ToLower(path), "%2e", "."), func(r rune) bool { return r == '/' || r == '?' || r == '#' })
+	dots := slices.ContainsFunc(segments, func(s string) bool { return s == "." || s == ".." })
+	if len(path) > 1 && path[0] == '/' && path[1] != '/' && !dots && !strings.ContainsAny(path, "\\\r\n\t") {
 		return path
 	}
 	return "/experiments"

@@ -167,7 +167,8 @@ func TestSignInWithAProvider(t *testing.T) {
 		}
 	})
 	t.Run("a sign-in leads to our pages only", func(t *testing.T) {
-		for relay, want := range map[string]string{"//evil.example": "/experiments", "https://evil.example/": "/experiments", `/\evil.example`: "/experiments", "/tasks": "/tasks"} {
+		for relay, want := range map[string]string{"//evil.example": "/experiments", "https://evil.example/": "/experiments", `/\evil.example`: "/experiments", "/tasks": "/tasks",
+			"/det/../proxy/x/": "/experiments", "/%2E./proxy/x/": "/experiments", "/proxy/x/": "/proxy/x/?det-ask=", "/proxy/x/?a=1#b": "/proxy/x/?a=1&amp;det-ask=#b"} {
 			if _, body := identitytest.NewBrowser(t).SignIn("3", "GET", public+"/oidc/sso?relayState="+url.QueryEscape(relay)); !strings.Contains(body, `url=`+want+`"`) {
 				t.Errorf("%s leads to %s", relay, body)
 			}

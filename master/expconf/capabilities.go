@@ -117,6 +117,7 @@ func (c Config) Unhonoured(can Capabilities) Warnings {
 	c.unhonouredResources(k, can)
 	c.unhonouredFeatures(k, can)
 	c.unhonouredPast(k)
+	can.Limits.unhonouredMounts(k, c.Environment, c.BindMounts)
 	return sorted(k.problems)
 }
 

@@ -199,6 +199,7 @@ func (c CommandConfig) Unhonoured(can Capabilities) Warnings {
 	}}
 	as.unhonouredEnvironment(k, can)
 	as.unhonouredResources(k, can)
+	can.Limits.unhonouredMounts(k, c.Environment, c.BindMounts)
 	const batch = "has no effect: tasks are Nomad jobs"
 	k.when(c.Slurm != nil, "slurm", batch, "")
 	k.when(c.PBS != nil, "pbs", batch, "")

@@ -12,12 +12,15 @@ import (
 // any folder of a node into a container in which the user is root controls the node; therefore
 // the operators of a pool list what is allowed.
 type ContainerLimits struct {
-	HostPaths    []string // allowed in bind_mounts and checkpoint_storage: a path, or /data/* for all paths below /data
-	Devices      []string // allowed in resources.devices, in the same form
+	HostPaths    []string // allowed in bind_mounts and checkpoint_storage: see HostPath
+	Devices      []string // allowed in resources.devices: a path, or /dev/x/* for all paths below /dev/x
 	Capabilities []string // allowed in add_capabilities
 	// Operators' are the mounts and devices of the cluster's own configuration; the lists above
 	// need not name them.
 	Operators ContainerAdditions
+	// RegistryImages says that images must be of a registry: the driver reads other names as files
+	// of the node, as root.
+	RegistryImages bool
 	// Reserved returns the folder of the platform that a mount at a path would hide; "" for
 	// none.
 	Reserved func(target string) string
@@ -29,6 +32,7 @@ type ContainerAdditions struct {
 	Devices      Devices
 	Capabilities []string
 	Storage      string // host_path of the cluster's checkpoint storage
+	Images       []string
 }
 
 // refused reports what is not open to a task in an image.
@@ -39,16 +43,13 @@ func (l *ContainerLimits) refused(k *checker, e Environment, mounts BindMounts, 
 	for i, m := range mounts {
 		at := index("bind_mounts", i)
 		l.refusedTarget(k, at, m.ContainerPath)
-		operators := slices.ContainsFunc(l.Operators.BindMounts, func(o BindMount) bool {
-			return path.Clean(o.HostPath) == path.Clean(m.HostPath) && o.ContainerPath == m.ContainerPath && (!first(false, o.ReadOnly) || first(false, m.ReadOnly))
-		})
-		if !operators && !openPath(l.HostPaths, m.HostPath) {
-			k.fail(at+".host_path", clip(m.HostPath)+" is not allowed in this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
+		if why, hint := l.closedHost(m.HostPath); why != "" && !l.operators(m) {
+			k.fail(at+".host_path", why, hint)
 		}
 	}
 	for i, d := range devices {
 		operators := slices.ContainsFunc(l.Operators.Devices, func(o Device) bool { return o.HostPath == d.HostPath })
-		if !operators && !openPath(l.Devices, d.HostPath) {
+		if !operators && !openDevice(l.Devices, d.HostPath) {
 			k.fail(index("resources.devices", i)+".host_path", clip(d.HostPath)+" is not allowed in this resource pool", openOnes(l.Devices, "allowed_devices"))
 		}
 	}
@@ -58,9 +59,30 @@ func (l *ContainerLimits) refused(k *checker, e Environment, mounts BindMounts, 
 			k.fail(index("environment.add_capabilities", i), clip(name)+" is not allowed in this resource pool", openOnes(l.Capabilities, "allowed_capabilities"))
 		}
 	}
+	l.refusedImages(k, e.Image)
 	if a := e.RegistryAuth; a != nil {
 		if _, _, err := a.Credentials(); err != nil {
 			k.fail("environment.registry_auth", err.Error(), "")
+		}
+	}
+}
+
+// transports are the prefixes with which Podman's image library reads an image from elsewhere than a registry.
+func transports() []string {
+	return []string{"atomic", "containers-storage", "dir", "docker", "docker-archive", "docker-daemon", "oci", "oci-archive", "ostree", "sif", "tarball"}
+}
+
+// refusedImages reports images that are not of a registry.
+func (l *ContainerLimits) refusedImages(k *checker, image Image) {
+	if !l.RegistryImages {
+		return
+	}
+	for _, i := range []struct{ device, name string }{{"cpu", image.CPU}, {"cuda", image.CUDA}, {"rocm", image.ROCM}} {
+		transport, rest, _ := strings.Cut(i.name, ":")
+		registry := transport == "docker" && strings.HasPrefix(rest, "//")
+		file := slices.Contains(transports(), strings.ToLower(transport)) && !registry || strings.HasPrefix(i.name, "/") || strings.HasPrefix(i.name, ".") || strings.HasPrefix(rest, "/") && !registry
+		if file && !slices.Contains(l.Operators.Images, i.name) {
+			k.fail("environment.image."+i.device, clip(i.name)+" is not the name of an image in a registry, and the driver podman would look for it on the node", "write registry/name:tag, or docker://registry/name:tag")
 		}
 	}
 }
@@ -74,10 +96,15 @@ func (l *ContainerLimits) refusedTarget(k *checker, at, target string) {
 
 // refusedStorage reports a folder for checkpoints that the pool does not allow.
 func (l *ContainerLimits) refusedStorage(k *checker, s CheckpointStorage) {
-	if l == nil || s.Type != SharedFS || path.Clean(s.HostPath) == path.Clean(l.Operators.Storage) || openPath(l.HostPaths, s.HostPath) {
+	if l == nil || s.Type != SharedFS || path.Clean(s.HostPath) == path.Clean(l.Operators.Storage) {
 		return
 	}
-	k.fail("checkpoint_storage.host_path", clip(s.HostPath)+" is not allowed in this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
+	if why, hint := l.closedHost(s.HostPath); why != "" {
+		k.fail("checkpoint_storage.host_path", why, hint)
+	} else if !l.writable(s.HostPath) {
+		k.fail("checkpoint_storage.host_path", fmt.Sprintf("tasks may only read %s in this resource pool, and cannot store checkpoints there", clip(s.HostPath)),
+			"operators let tasks write with :rw at the end of an entry in allowed_host_paths")
+	}
 }
 
 func (l *ContainerLimits) reserved(target string) string {
@@ -90,9 +117,9 @@ func (l *ContainerLimits) reserved(target string) string {
 	return l.Reserved(target)
 }
 
-// openPath reports whether a list of paths contains p, or a pattern such as /data/* that
+// openDevice reports whether a list of devices contains p, or a pattern such as /dev/infiniband/* that
 // matches p.
-func openPath(list []string, p string) bool {
+func openDevice(list []string, p string) bool {
 	p = path.Clean(p)
 	return slices.ContainsFunc(list, func(entry string) bool {
 		if dir, below := strings.CutSuffix(entry, "/*"); below {

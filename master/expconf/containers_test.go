@@ -9,7 +9,7 @@ import (
 func limitsForTest() *ContainerLimits {
 	yes := true
 	return &ContainerLimits{
-		HostPaths: []string{"/data/*", "/scratch/"}, Devices: []string{"/dev/fuse"}, Capabilities: []string{"cap_ipc_lock"},
+		HostPaths: []string{"/data/*", "/scratch/", "/work/*:rw", "/keep:rw"}, Devices: []string{"/dev/fuse"}, Capabilities: []string{"cap_ipc_lock"},
 		Operators: ContainerAdditions{
 			BindMounts:   BindMounts{{HostPath: "/etc/site", ContainerPath: "/site", ReadOnly: &yes}},
 			Devices:      Devices{{HostPath: "/dev/kvm", ContainerPath: "/dev/kvm"}},
@@ -27,7 +27,15 @@ func limitsForTest() *ContainerLimits {
 func TestContainerLimits(t *testing.T) {
 	for more, says := range map[string]string{
 		"": "",
-		"bind_mounts: [{host_path: /data/a/b, container_path: /x}]":                        "",
+		"bind_mounts: [{host_path: /data/a, container_path: /x}]":                          "",
+		"bind_mounts: [{host_path: /data/a/, container_path: /x}]":                         "",
+		"bind_mounts: [{host_path: /data/a/b, container_path: /x}]":                        "mount /data/a, and use b below it",
+		"bind_mounts: [{host_path: /data/a/b/../c/d, container_path: /x}]":                 "mount /data/a, and use c/d below it",
+		"bind_mounts: [{host_path: /work/a/b, container_path: /x, read_only: true}]":       "mount /work/a, and use b below it",
+		"bind_mounts: [{host_path: /work/a, container_path: /x}]":                          "",
+		"bind_mounts: [{host_path: /keep, container_path: /x}]":                            "",
+		"bind_mounts: [{host_path: /keep/a, container_path: /x}]":                          "mount /keep, and use a below it",
+		"bind_mounts: [{host_path: '/keep:rw', container_path: /x}]":                       "not allowed",
 		"bind_mounts: [{host_path: /data/, container_path: /x}]":                           "allowed are /data/*, /scratch/",
 		"bind_mounts: [{host_path: /data/../etc, container_path: /x}]":                     "not allowed",
 		"bind_mounts: [{host_path: /database, container_path: /x}]":                        "not allowed",
@@ -48,7 +56,11 @@ func TestContainerLimits(t *testing.T) {
 		"environment: {registry_auth: {registrytoken: b}}":                                 "username and password",
 		"environment: {registry_auth: {username: a, password: \"b\\nc\"}}":                 "line break",
 		"checkpoint_storage: {type: shared_fs, host_path: /mnt/checkpoints}":               "",
-		"checkpoint_storage: {type: shared_fs, host_path: /data/mine}":                     "",
+		"checkpoint_storage: {type: shared_fs, host_path: /data/mine}":                     "tasks may only read /data/mine",
+		"checkpoint_storage: {type: shared_fs, host_path: /work/mine}":                     "",
+		"checkpoint_storage: {type: shared_fs, host_path: /work/mine, storage_path: a/b}":  "",
+		"checkpoint_storage: {type: shared_fs, host_path: /work/mine/a}":                   "mount /work/mine, and use a below it",
+		"environment: {nomad: {host_paths: [{host_path: /data/a/b, container_path: /x}]}}": "mount /data/a, and use b below it",
 		"checkpoint_storage: {type: shared_fs, host_path: /root}":                          "checkpoint_storage.host_path",
 	} {
 		config := "name: x\nentrypoint: [a]\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\n" + more
@@ -73,6 +85,11 @@ func TestContainerLimits(t *testing.T) {
 		}
 	}
 	can := Everything()
+	can.Limits = limitsForTest()
+	if w := readOnlyWarnings(t, can, "bind_mounts: [{host_path: /data/a, container_path: /x}, {host_path: /work/a, container_path: /y}, {host_path: /data/b, container_path: /z, read_only: true}]\n"+
+		"environment: {nomad: {host_paths: [{host_path: /scratch, container_path: /n}]}}"); len(w) != 2 || !strings.Contains(w[0]+w[1], "tasks may only read /data/a") || !strings.Contains(w[0]+w[1], "tasks may only read /scratch") {
+		t.Errorf("the warnings are %q", w)
+	}
 	can.Limits = &ContainerLimits{}
 	raw, _, err := ParseCommand("config", []byte("bind_mounts: [{host_path: /a, container_path: /b}]\ndescription: x"))
 	if err != nil {
@@ -84,6 +101,89 @@ func TestContainerLimits(t *testing.T) {
 	}
 	if err := c.Refused(can); err == nil || !strings.Contains(err.Error(), "allowed_host_paths") {
 		t.Errorf("a command with a mount where nothing is open: %v", err)
+	}
+}
+
+// readOnlyWarnings are the warnings about the mounts of an experiment.
+func readOnlyWarnings(t *testing.T, can Capabilities, more string) (list []string) {
+	t.Helper()
+	raw, _, err := Parse("config", []byte("name: x\nentrypoint: [a]\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\n"+
+		"checkpoint_storage: {type: directory, container_path: /x}\n"+more))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Complete(raw, ClusterDefaults{Name: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range c.Unhonoured(can).Strings() {
+		if strings.Contains(w, "read_only") {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// TestHostPaths: what an entry allows, and which entries would let a task replace what another entry allows.
+func TestHostPaths(t *testing.T) {
+	for entry, want := range map[string]HostPath{
+		"/data": {Path: "/data"}, "/data/": {Path: "/data"}, "/data/*": {Path: "/data", Each: true}, "/a/../data/*:rw": {Path: "/data", Each: true, Write: true},
+		"/data:rw": {Path: "/data", Write: true}, "/*": {Path: "/", Each: true}, "/": {Path: "/"},
+	} {
+		if got := ParseHostPath(entry); got != want || HostPathProblem(entry) != "" || ParseHostPath(got.String()) != want {
+			t.Errorf("%s is read as %+v (%s), want %+v", entry, got, got, want)
+		}
+	}
+	for _, entry := range []string{"", "data", "data/*", "/da*", "/*/x", "/data:ro", "/data:rw/*", "/da:ta", "*:rw"} {
+		if HostPathProblem(entry) == "" {
+			t.Errorf("%q is accepted", entry)
+		}
+	}
+	for _, c := range []struct {
+		entry, writable string
+		in              bool
+	}{
+		{"/data/*", "/data", true}, {"/data/*", "/", true}, {"/data/*", "/data/*", false}, {"/data/*", "/data/a", false},
+		{"/data/a/*", "/data/*", true}, {"/data/a", "/data/*", false}, {"/data/a/b", "/data/*", true}, {"/data", "/data", false},
+		{"/data/a", "/data", true}, {"/database", "/data", false}, {"/*", "/data", false}, {"/", "/", false}, {"/data", "/", true}, {"/data", "/*", false}, {"/data/a", "/*", true},
+	} {
+		if got := ParseHostPath(c.entry).InWritable(ParseHostPath(c.writable)); got != c.in {
+			t.Errorf("%s in %s: %v, want %v", c.entry, c.writable, got, c.in)
+		}
+	}
+}
+
+// TestImagesOfPodman: names with which Podman reads files of the node, or its images without a registry, are refused.
+func TestImagesOfPodman(t *testing.T) {
+	can := Everything()
+	can.Limits = limitsForTest()
+	can.Limits.RegistryImages, can.Limits.Operators.Images = true, []string{"docker-archive:/srv/base.tar"}
+	for name, ok := range map[string]bool{
+		"python": true, "python:3.12": true, "r.example:5000/team/python:1": true, "docker://r.example/python:1": true, "r.example/dir:1": true,
+		"r.example/p@sha256:" + strings.Repeat("a", 64): true, "localhost/oci:1": true, "docker-archive:/srv/base.tar": true,
+		"docker-archive:/etc/shadow": false, "oci-archive:/var/lib/x.tar": false, "oci:/srv/layout:tag": false, "dir:/root": false, "DIR:/root": false,
+		"containers-storage:private/image:1": false, "docker-daemon:private:1": false, "docker:private": false, "sif:/x": false, "ostree:x@/y": false, "tarball:/x": false,
+		"/srv/base.tar": false, "./base.tar": false, "unheard-of:/x": false,
+	} {
+		raw, _, err := ParseCommand("config", []byte("description: x\nenvironment: {image: {cuda: '"+name+"'}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := CompleteCommand(raw, CommandDefaults{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Refused(can); ok && err != nil || !ok && (err == nil || !strings.Contains(err.Error(), "environment.image.cuda") || !strings.Contains(err.Error(), "registry/name:tag")) {
+			t.Errorf("%s: %v, want it accepted: %v", name, err, ok)
+		}
+	}
+	can.Limits.RegistryImages = false
+	raw, _, err := ParseCommand("config", []byte("description: x\nenvironment: {image: 'dir:1'}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := CompleteCommand(raw, CommandDefaults{}); err != nil || c.Refused(can) != nil {
+		t.Errorf("under Docker an image has the name dir: %v %v", err, c.Refused(can))
 	}
 }
 

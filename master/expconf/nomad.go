@@ -255,8 +255,8 @@ func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMount
 			k.fail(at, "is not available in this resource pool: its tasks cannot mount folders of their node", "use volumes")
 		case l != nil:
 			l.refusedTarget(k, at, h.ContainerPath)
-			if !openPath(l.HostPaths, h.HostPath) {
-				k.fail(at+".host_path", clip(h.HostPath)+" is not allowed in this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
+			if why, hint := l.closedHost(h.HostPath); why != "" {
+				k.fail(at+".host_path", why, hint)
 			}
 		}
 	}

@@ -386,9 +386,13 @@ func (p *pod) mount(at string, m map[string]any) {
 		p.errors.fail(v.at, fmt.Sprintf("%s is not a volume of this resource pool", clip(v.claim)), hint)
 	case v.claim != "":
 		p.nomad.Volumes = append(p.nomad.Volumes, NomadVolume{Name: v.claim, ContainerPath: target, ReadOnly: readOnly})
-	case v.host != "" && p.can.Limits != nil && !openPath(p.can.Limits.HostPaths, v.host):
-		p.errors.fail(v.at, clip(v.host)+" is not allowed in this resource pool", openOnes(p.can.Limits.HostPaths, "allowed_host_paths"))
 	case v.host != "":
+		if p.can.Limits != nil {
+			if why, hint := p.can.Limits.closedHost(v.host); why != "" {
+				p.errors.fail(v.at, why, hint)
+				return
+			}
+		}
 		p.nomad.HostPaths = append(p.nomad.HostPaths, NomadHostPath{HostPath: v.host, ContainerPath: target, ReadOnly: readOnly})
 	case target == "/dev/shm":
 		p.rest.fail(at, "has no effect: tasks have a /dev/shm", "resources.shm_size sets its size")

@@ -144,8 +144,12 @@ func (can Capabilities) closed(b BindMount) string {
 		return ""
 	case l.reserved(b.ContainerPath) != "":
 		return fmt.Sprintf("a mount at %s would hide %s, which the task needs", clip(b.ContainerPath), l.reserved(b.ContainerPath))
-	case openPath(l.HostPaths, b.HostPath), slices.ContainsFunc(l.Operators.BindMounts, func(o BindMount) bool { return path.Clean(o.HostPath) == path.Clean(b.HostPath) }):
+	case slices.ContainsFunc(l.Operators.BindMounts, func(o BindMount) bool { return path.Clean(o.HostPath) == path.Clean(b.HostPath) }):
 		return ""
 	}
-	return openOnes(l.HostPaths, "allowed_host_paths")
+	why, hint := l.closedHost(b.HostPath)
+	if why == "" {
+		return ""
+	}
+	return why + "; " + hint
 }

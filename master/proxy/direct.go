@@ -19,7 +19,8 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Caller) {
 		show(w, r, refusal(err))
 		return
 	}
-	token, query, carried := takeToken(r.URL.RawQuery)
+	_, query, ask := takeParameter(r.URL.RawQuery, askField)
+	token, query, carried := takeToken(query)
 	r.URL.RawQuery = query
 	if carried && r.Header.Get("Authorization") == "" && inBrowser(r) { // a browser needs a cookie, and so its user's session
 		redirect(w, withQuery(r.URL.EscapedPath(), query))
@@ -49,7 +50,7 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Caller) {
 		p.stream(w, r, t, v, asked)
 	case t.open && p.toOpenPort(w, r, t, v):
 	case v.Cookie:
-		p.send(w, r, t, v)
+		p.send(w, r, t, v, ask)
 	case !slash:
 		http.Redirect(w, r, withQuery(at.base(), r.URL.RawQuery), http.StatusPermanentRedirect)
 	case absent(w, r, t):
@@ -102,8 +103,8 @@ func (p *Proxy) refuseAnonymous(w http.ResponseWriter, r *http.Request, at servi
 }
 
 // send redirects a signed-in browser to the tasks' origin, with a ticket. If another page may
-// have caused the request, the user must confirm it first.
-func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t taskService, v Caller) {
+// have caused the request, or if ask is set, the user must confirm it first.
+func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t taskService, v Caller, ask bool) {
 	confirmed := r.Method == http.MethodPost
 	switch {
 	case p.origins.of(t.ID) == "":
@@ -115,7 +116,7 @@ func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t taskService, v Ca
 	case t.offers == v1.GatewayOfNone:
 		show(w, r, pageNothing(t))
 		return
-	case !confirmed && !openedByUser(r.Header):
+	case !confirmed && (ask || !openedByUser(r.Header)):
 		show(w, r, pageConfirm(t.Task, withQuery(r.URL.EscapedPath(), r.URL.RawQuery), v.Proof(t.ID), p.origins.of(t.ID)))
 		return
 	}
@@ -136,15 +137,21 @@ func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t taskService, v Ca
 }
 
 // openedByUser reports whether the browser states that its user opened this address: by typing
-// it, or from one of our pages, in a window and not in a frame. Otherwise another page (for
-// example of a task) may have caused the request, to which the browser adds the session's
-// cookie. Over plain HTTP, browsers do not send these headers, except to localhost.
+// it, or with a click on one of our pages, in a window and not in a frame. Otherwise another page
+// (for example of a task) may have caused the request, to which the browser adds the session's
+// cookie. The origin alone is not enough: any page can open one of our pages, which then continues
+// by itself, as a sign-in does. Over plain HTTP, browsers do not send these headers, except to
+// localhost.
 func openedByUser(h http.Header) bool {
 	site := h.Get("Sec-Fetch-Site")
-	return (site == "same-origin" || site == "none") && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document"
+	return (site == "same-origin" || site == "none") && h.Get("Sec-Fetch-User") == "?1" &&
+		h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document"
 }
 
 const (
+	// askField is a parameter with which our pages lead to an address that somebody else chose:
+	// the user's click was for something else, such as the sign-in, so the user must confirm.
+	askField = "det-ask"
 	// proofField is a field of the form with which a user confirms to open a task.
 	proofField = "det-open"
 	// maxForm is the maximum size of that form, in bytes.

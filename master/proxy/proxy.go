@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -133,6 +134,24 @@ func (p *Proxy) issue(ctx context.Context, who auth.Who, id string) (string, err
 	}
 	token, hash := auth.NewToken()
 	return token, p.dir.IssueTicket(ctx, hash, id, who.SessionID, ticketLife)
+}
+
+// AskFirst returns a path of the master. If it leads to a task, the user must confirm to open the
+// task, even if the browser states that its user opened the address.
+func AskFirst(path string) string {
+	before, after, found := strings.Cut(path, "#")
+	if !strings.HasPrefix(path, Prefix) {
+		return path
+	}
+	mark := "?"
+	if strings.Contains(before, "?") {
+		mark = "&"
+	}
+	before += mark + askField + "="
+	if found {
+		return before + "#" + after
+	}
+	return before
 }
 
 // ticket makes a ticket and returns the address that carries it.

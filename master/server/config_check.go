@@ -65,6 +65,7 @@ func (c *Config) check() []string {
 	}
 	c.checkNumbers(&k)
 	c.checkPools(&k)
+	c.checkMounts(&k)
 	c.checkRegions(&k)
 	if _, err := c.storage(); err != nil {
 		k.fail("checkpoint_storage", "%v", err)

@@ -14,7 +14,7 @@ import (
 
 // DockerConfig configures tasks in images.
 type DockerConfig struct {
-	// Folders that tasks may mount: a path, or all paths below a folder (`/data/*`).
+	// Folders that tasks may mount, to read: a path, or all paths directly in a folder (`/data/*`); with `:rw` at the end also to write.
 	HostPaths []string `yaml:"allowed_host_paths"`
 	// Device files that tasks may use: a path, or all paths below a folder.
 	Devices []string `yaml:"allowed_devices"`
@@ -86,11 +86,14 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 	if m := defaults.NetworkMode; m != nil && *m != "host" {
 		k.fail(at+".task_container_defaults.network_mode", "must be host, found %q; for tasks on one node set the pool's network_mode", *m)
 	}
-	for _, list := range [][]string{p.Docker.HostPaths, p.Docker.Devices} {
-		for _, entry := range list {
-			if !path.IsAbs(entry) || strings.Contains(strings.TrimSuffix(entry, "/*"), "*") {
-				k.fail(at+".docker", "expected absolute paths, with /* at the end for all below one, found %q", entry)
-			}
+	for _, entry := range p.Docker.HostPaths {
+		if problem := expconf.HostPathProblem(entry); problem != "" {
+			k.fail(at+".docker.allowed_host_paths", "%s; found %q", problem, entry)
+		}
+	}
+	for _, entry := range p.Docker.Devices {
+		if !path.IsAbs(entry) || strings.Contains(strings.TrimSuffix(entry, "/*"), "*") {
+			k.fail(at+".docker.allowed_devices", "expected absolute paths, with /* at the end for all below one, found %q", entry)
 		}
 	}
 	if p.Docker.User != "" && !accountPattern.MatchString(p.Docker.User) {
@@ -115,7 +118,7 @@ func (c Config) limits(p PoolConfig) (*expconf.ContainerLimits, error) {
 		return nil, nil
 	}
 	l := &expconf.ContainerLimits{HostPaths: p.Docker.HostPaths, Devices: p.Docker.Devices, Capabilities: p.Docker.Capabilities,
-		Reserved: jobspecs.ReservedTarget}
+		Reserved: jobspecs.ReservedTarget, RegistryImages: p.Driver == pool.Podman}
 	for _, limit := range p.PodLimits {
 		for _, d := range limit.Devices {
 			l.Operators.Devices = append(l.Operators.Devices, expconf.ParseDevice(d))
@@ -134,6 +137,9 @@ func (c Config) limits(p PoolConfig) (*expconf.ContainerLimits, error) {
 		l.Operators.BindMounts = append(l.Operators.BindMounts, d.BindMounts...)
 		l.Operators.Devices = append(l.Operators.Devices, d.Devices...)
 		l.Operators.Capabilities = append(l.Operators.Capabilities, d.AddCapabilities...)
+		if d.Image != nil {
+			l.Operators.Images = append(l.Operators.Images, d.Image.CPU, d.Image.CUDA, d.Image.ROCM)
+		}
 	}
 	return l, nil
 }

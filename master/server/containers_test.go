@@ -21,7 +21,7 @@ resource_pools:
     slots: device
     device: nvidia/gpu
     task_container_defaults: {image: {cpu: base:1, cuda: torch:2}, bind_mounts: [{host_path: /etc/site, container_path: /site}]}
-    docker: {allowed_host_paths: [/data/*], user: "1000", hard_memory_limit: true, registry_auth: {vault_path: kv/data/r, server: r.example}}
+    docker: {allowed_host_paths: [/data/*, "/work/*:rw"], user: "1000", hard_memory_limit: true, registry_auth: {vault_path: kv/data/r, server: r.example}}
   - {name: plain, driver: docker}
 `
 
@@ -99,6 +99,12 @@ func TestContainersOfTrials(t *testing.T) {
 	if r := c.Registry; r == nil || r.Path != "kv/data/r" || r.Server != "r.example" || len(job.Variables) != 0 {
 		t.Errorf("with the pool's settings the registry is %+v", r)
 	}
+	for _, m := range make("gpu", attempt(t, cfg, "gpu", "bind_mounts: [{host_path: /data/a, container_path: /a}, {host_path: /work/a, container_path: /b}, {host_path: /work/a, container_path: /c, read_only: true}]\n"+
+		"environment: {nomad: {host_paths: [{host_path: /data/a, container_path: /d}]}}")).Container.Mounts {
+		if want := strings.Contains("/a /c /d", m.Target); m.ReadOnly != want {
+			t.Errorf("%s at %s is read-only: %v, want %v", m.Source, m.Target, m.ReadOnly, want)
+		}
+	}
 	if len(c.Mounts) != 2 || c.Mounts[0].Target != "/site" || c.Mounts[1].Target != expconf.SharedFSMount || !c.Mounts[1].Create {
 		t.Errorf("with the pool's settings the mounts are %+v", c.Mounts)
 	}
@@ -143,6 +149,10 @@ func TestLimitsOfPools(t *testing.T) {
 	if err != nil || l.Operators.Storage != "/mnt/checkpoints" || len(l.Operators.BindMounts) != 1 || l.Operators.Capabilities[0] != "SYS_NICE" || l.HostPaths[0] != "/data/*" {
 		t.Errorf("limits are %+v: %v", l, err)
 	}
+	cfg.Pools[0].Driver = "podman"
+	if p, err := cfg.limits(cfg.Pools[0]); err != nil || !p.RegistryImages || l.RegistryImages || !slices.Contains(p.Operators.Images, "torch:2") {
+		t.Errorf("under Podman limits are %+v: %v", p, err)
+	}
 	cfg.Pools[1].Driver = "exec"
 	if l, err := cfg.limits(cfg.Pools[1]); err != nil || l != nil {
 		t.Errorf("a pool without images has limits %+v: %v", l, err)
@@ -154,6 +164,7 @@ func TestDockerProblems(t *testing.T) {
 		"driver: exec, docker: {user: '1'}":                                           "requires driver docker or podman",
 		"driver: docker, docker: {user: root}":                                        "expected uid",
 		"driver: docker, docker: {allowed_host_paths: [data]}":                        "absolute paths",
+		"driver: docker, docker: {allowed_host_paths: ['/data:ro']}":                  "absolute paths",
 		"driver: docker, docker: {allowed_devices: ['/dev/*/x']}":                     "absolute paths",
 		"driver: docker, docker: {registry_auth: {nomad_variable: nomad/jobs}}":       "Docker configuration of the nodes",
 		"driver: docker, docker: {registry_auth: {vault_path: b, vault_engine: aws}}": "vault_engine",
@@ -165,6 +176,32 @@ func TestDockerProblems(t *testing.T) {
 		_, err := load(t, "database: postgres://a/b\nresource_pools: [{name: a, "+settings+"}]\n", nil, nil)
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v, want an error with %q", settings, err, says)
+		}
+	}
+}
+
+// TestNoMountInAWritableFolder: a master does not start if a task could put a link in place of what another
+// container mounts.
+func TestNoMountInAWritableFolder(t *testing.T) {
+	const storage = "checkpoint_storage: {type: shared_fs, host_path: /ck}\n"
+	for more, key := range map[string]string{
+		"resource_pools: [{name: a, driver: docker, docker: {allowed_host_paths: [/open, /open/*]}}]":                                                                                           "",
+		"resource_pools: [{name: a, driver: docker, docker: {allowed_host_paths: ['/open/*:rw', /other]}}]":                                                                                     "",
+		"resource_pools: [{name: a, driver: docker, docker: {allowed_host_paths: ['/open:rw', /open/*]}}]":                                                                                      "resource_pools[0].docker.allowed_host_paths",
+		"resource_pools: [{name: a, driver: docker, docker: {allowed_host_paths: ['/open/*:rw', /open/x/y]}}]":                                                                                  "resource_pools[0].docker.allowed_host_paths",
+		"resource_pools: [{name: a, driver: docker, docker: {allowed_host_paths: ['/open:rw']}}, {name: b, driver: podman, docker: {allowed_host_paths: [/open/x]}}]":                           "resource_pools[1].docker.allowed_host_paths",
+		"resource_pools: [{name: a, driver: docker, docker: {allowed_host_paths: [/ck]}}]":                                                                                                      "",
+		"resource_pools: [{name: a, driver: docker, docker: {allowed_host_paths: [/ck/mine]}}]":                                                                                                 "resource_pools[0].docker.allowed_host_paths",
+		"resource_pools: [{name: a, driver: docker, docker: {allowed_host_paths: ['/:rw']}}]":                                                                                                   "checkpoint_storage.host_path",
+		"resource_pools: [{name: a, driver: docker, docker: {allowed_devices: [/ck/dev/*]}}]":                                                                                                   "resource_pools[0].docker.allowed_devices",
+		"resource_pools: [{name: a, driver: docker, homes: /scratch/homes, task_container_defaults: {bind_mounts: [{host_path: /scratch, container_path: /s}]}}]":                               "resource_pools[0].homes",
+		"resource_pools: [{name: a, driver: docker}]\ntask_container_defaults: {bind_mounts: [{host_path: /s, container_path: /s}, {host_path: /s/data, container_path: /d, read_only: true}]}": "task_container_defaults.bind_mounts",
+		"resource_pools: [{name: a, driver: docker}]\ntask_container_defaults: {bind_mounts: [{host_path: /s, container_path: /s, read_only: true}, {host_path: /s/data, container_path: /d}]}": "",
+		"resource_pools: [{name: a, driver: raw_exec}]\ntask_container_defaults: {bind_mounts: [{host_path: /ck/x, container_path: /s}]}":                                                       "",
+	} {
+		_, err := load(t, "database: postgres://a/b\n"+storage+more+"\n", nil, nil)
+		if key == "" && err != nil || key != "" && (err == nil || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "put a link")) {
+			t.Errorf("%s: %v, want an error about %q", more, err, key)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (s *Site) contain(j *Job, a *Attempt, of *pool.Pool) error {
 	device := a.Device(of)
 	c := &jobspecs.Container{Image: env.Image.For(device), ForcePull: env.ForcePullImage,
 		PullTimeout: s.PullTimeout, User: own.User, HardMemory: own.HardMemory,
-		ShmBytes: shmBytes, NoGPU: device == expconf.CPU, Mounts: append(a.mounts(shown), a.homeMounts(of)...), Hosts: own.Hosts}
+		ShmBytes: shmBytes, NoGPU: device == expconf.CPU, Mounts: append(a.mounts(of.Limits, shown), a.homeMounts(of)...), Hosts: own.Hosts}
 	if of.Base().TaskGroups[0].Tasks[0].Config["shm_size"] != nil || of.Driver == pool.Podman {
 		c.ShmBytes = 0 // the pool's job sets it, or the driver may not support it
 	}
@@ -60,11 +60,12 @@ func (s *Site) shownMounts(a *Attempt) (expconf.BindMounts, error) {
 
 // mounts returns the mounts of an attempt: those of its configuration, and the folder of its
 // checkpoints or of the experiments that it shows. A task that removes files has the mounts
-// of the trials; the driver does not create its missing folders.
-func (a *Attempt) mounts(shown expconf.BindMounts) []jobspecs.Mount {
+// of the trials; the driver does not create its missing folders. What the pool allows tasks to read only is
+// mounted read-only, whatever the configuration says.
+func (a *Attempt) mounts(limits *expconf.ContainerLimits, shown expconf.BindMounts) []jobspecs.Mount {
 	var list []jobspecs.Mount
 	for _, b := range append(a.bindMounts().InContainer(), shown.InContainer()...) {
-		list = append(list, jobspecs.Mount{Source: path.Clean(b.HostPath), Target: b.Target, ReadOnly: optional.Value(b.ReadOnly), Propagation: optional.Value(b.Propagation)})
+		list = append(list, jobspecs.Mount{Source: path.Clean(b.HostPath), Target: b.Target, ReadOnly: optional.Value(b.ReadOnly) || limits.ReadOnly(b.BindMount), Propagation: optional.Value(b.Propagation)})
 	}
 	if a.Experiment == nil {
 		return list

@@ -96,6 +96,7 @@ var usedByPages = []struct {
 	{"listGenericTasks", ListGenericTasks.Line()},
 	{"killGenericTask", KillGenericTask.Line()},
 	{"addressTask", AddressTask.Line()},
+	{"linkTask", LinkTask.Line()},
 	{"pauseGenericTask", PauseGenericTask.Line()},
 	{"unpauseGenericTask", UnpauseGenericTask.Line()},
 	{"createExperiment", CreateExperiment.Line()},

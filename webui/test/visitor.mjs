@@ -3,7 +3,7 @@
 // starts them and says in the environment what is there:
 //
 //   CHROMIUM        the browser
-//   DETENT_WORLD    {"master": origin, "hostile": path, "own": path, "pages": "one" or "own"}
+//   DETENT_WORLD    {"master": origin, "hostile": path, "own": path, "id": of own, "pages": "one" or "own"}
 //
 // hostile is a task of somebody else's that an admin opens, own is the admin's. pages
 // says whether all tasks share one origin or each has its own. The other side looks
@@ -11,7 +11,7 @@
 import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
 
-const { master, hostile, own, pages } = JSON.parse(process.env.DETENT_WORLD);
+const { master, hostile, own, id, pages } = JSON.parse(process.env.DETENT_WORLD);
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM,
   // detent.test is a host that is not this machine's by name: what it is told by plain
@@ -33,6 +33,61 @@ async function open(page, path) {
   return asked;
 }
 
+const opens = (page) => page.getByRole('button', { name: 'Open it' });
+const program = (page) => page.getByText('program of');
+
+// asks waits for the question whether to open the task, or for the task, and then presses the button.
+async function asks(page, what) {
+  await opens(page).or(program(page)).waitFor();
+  assert.equal(await program(page).count(), 0, `${what} opens the task, and nobody has asked for it`);
+  await opens(page).click();
+  await program(page).waitFor();
+}
+
+// byThePages: the hostile page lets the master's own pages lead its visitor to the visitor's task.
+async function byThePages(context, page) {
+  const windowOf = async (path) => {
+    const [popup] = await Promise.all([context.waitForEvent('page'), page.evaluate((at) => { window.open(at); }, master + path)]);
+    return popup;
+  };
+  for (const path of [`/wait/notebooks/${id}`, `/det/interactive/${id}/notebook/x`]) {
+    const popup = await windowOf(path);
+    await opens(popup).or(program(popup)).waitFor();
+    for (let i = 0; i < 2; i++) await popup.waitForResponse((r) => r.url().endsWith(`/tasks/${id}`)); // the page looks again
+    await asks(popup, path);
+    await popup.close();
+  }
+  for (const next of [own, `/wait/notebooks/${id}`]) {
+    const popup = await windowOf(`/login?next=${encodeURIComponent(next)}`);
+    await popup.getByLabel('Username').fill('admin');
+    await popup.getByRole('button', { name: 'Sign in' }).click();
+    await asks(popup, `the sign-in before ${next}`);
+    await popup.close();
+  }
+  // What the visitor opens on the pages needs no second click, where the browser says who opened an address.
+  const list = await context.newPage();
+  for (const state of ['STATE_RUNNING', 'STATE_STARTING']) {
+    await list.addInitScript((state) => {
+      const asked = window.fetch;
+      window.fetch = async (...call) => {
+        const answer = await asked(...call);
+        if (!/api\/v1\/notebooks/.test(String(call[0]))) return answer;
+        const body = await answer.json();
+        for (const n of body.notebooks ?? []) n.state = state;
+        return new Response(JSON.stringify(body), answer);
+      };
+    }, state);
+    await list.goto(`${master}/tasks?kind=notebooks`);
+    const row = list.getByRole('row').filter({ has: list.locator(`a[href^="/tasks/${id}"]`) });
+    const [opened] = await Promise.all([context.waitForEvent('page'), row.getByRole('link', { name: 'Open', exact: true }).click()]);
+    if (state === 'STATE_RUNNING' && plain) await opens(opened).click();
+    await program(opened).waitFor();
+    await opened.close();
+  }
+  await list.close();
+}
+
+const plain = !new URL(master).hostname.match(/^(localhost|127\.)/);
 try {
   const context = await browser.newContext();
   context.setDefaultTimeout(30_000);
@@ -43,7 +98,6 @@ try {
   await page.goto(`${master}/`);
   const signedIn = await page.evaluate(() => fetch('/api/v1/auth/login', { method: 'POST', body: JSON.stringify({ username: 'admin', password: '', isHashed: true }) }).then((r) => r.status));
   assert.equal(signedIn, 200, 'the sign-in');
-  const plain = !new URL(master).hostname.match(/^(localhost|127\.)/);
   const asked = await open(page, hostile);
   const origin = new URL(page.url()).origin;
   console.log('on the hostile page', page.url());
@@ -79,6 +133,8 @@ try {
   console.log('the hostile page got', JSON.stringify(seen));
   assert.ok(!seen.answers.some((a) => a.startsWith('200')), 'the hostile page acts on another task of its visitor');
   assert.equal(asked, plain, 'somebody is asked where the browser does not say who opened the address, and only there');
+
+  await byThePages(context, page);
 
   // Its person opens the own task: that works.
   const mine = await context.newPage();

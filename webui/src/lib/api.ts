@@ -167,6 +167,8 @@ export const api = {
     (kind === 'generics' ? call(wire.killGenericTask, { path: [id], body: { taskId: id, killFromRoot: fromRoot } }) : call(kills[kind], { path: [id] })),
   // taskAddress has the origin of these pages, because the master may be known by another one.
   taskAddress: async (id: string) => `${location.origin}/proxy/${id}/?token=${(await call(wire.addressTask, { path: [id] })).token}`,
+  // taskLink is an address that opens the task once.
+  taskLink: async (id: string) => (await call(wire.linkTask, { path: [id] })).url,
   pauseTask: (id: string, on: boolean) => call(on ? wire.pauseGenericTask : wire.unpauseGenericTask, { path: [id] }),
   task: async (id: string, signal?: AbortSignal) => (await call(wire.getTask, { path: [id], signal })).task,
   liveTasks: async (signal?: AbortSignal) => (await call(wire.listTasks, { signal })).allocationIdToSummary,

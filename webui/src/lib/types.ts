@@ -87,6 +87,7 @@ export const createGenericTask: Endpoint<CreateGenericTaskRequest, CreateGeneric
 export const listGenericTasks: Endpoint<undefined, GetGenericTasksResponse> = { method: 'GET', path: '/api/v1/detent/generic-tasks' };
 export const killGenericTask: Endpoint<KillGenericTaskRequest, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/kill' };
 export const addressTask: Endpoint<undefined, TaskAddressResponse> = { method: 'POST', path: '/api/v1/detent/tasks/:id/address' };
+export const linkTask: Endpoint<undefined, TaskLinkResponse> = { method: 'POST', path: '/api/v1/detent/tasks/:id/link' };
 export const pauseGenericTask: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/pause' };
 export const unpauseGenericTask: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/tasks/:id/unpause' };
 export const createExperiment: Endpoint<CreateExperimentRequest, CreateExperimentResponse> = { method: 'POST', path: '/api/v1/experiments' };
@@ -1282,6 +1283,10 @@ export interface KillGenericTaskRequest {
 export interface TaskAddressResponse {
   url: string;
   token: string;
+}
+
+export interface TaskLinkResponse {
+  url: string;
 }
 
 export interface CreateExperimentRequest {

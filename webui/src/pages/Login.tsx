@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { readSettings } from '../lib/settings';
 import { api, ApiError } from '../lib/api';
-import { go, params } from '../lib/router';
+import { askFirst } from '../lib/opening';
+import { go, outside, params } from '../lib/router';
 import { words } from '../lib/toast';
 import { master, signedIn } from '../lib/session';
 import { ThemeSwitch, useTitle } from '../parts/Shell';
@@ -38,7 +39,7 @@ export function Login() {
       const next = params.value.get('next') ?? '';
       // Only addresses of these pages: a link must not lead a signed-in person elsewhere.
       const to = /^\/(?![/\\])/.test(next) ? next : '/experiments';
-      if (to.startsWith('/proxy/')) location.assign(to); // a page of a task is not in this router
+      if (outside(new URL(to, location.href).pathname)) location.assign(askFirst(to)); // not in this router
       else go(to, true);
     } catch (error) {
       setProblem(error instanceof ApiError && error.message === 'invalid credentials' ? 'Wrong username or password. Both are case-sensitive; an admin can set a new password with det user change-password.' : words(error));

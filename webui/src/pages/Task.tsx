@@ -15,6 +15,7 @@ import { lazy } from '../lib/lazy';
 import { link, params } from '../lib/router';
 import { me } from '../lib/session';
 import { useTitle } from '../parts/Shell';
+import { noteOpening } from '../lib/opening';
 import { killQuestion, kindNames, openAddress, stateOf, type Listed } from './Tasks';
 
 const Terminal = lazy(() => import('../parts/Terminal').then((m) => m.Terminal));
@@ -81,7 +82,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
         {t && <State state={stateOf(t)} />}
         {t && <span class="faint">{t.displayName || t.username}, {t.resourcePool}, <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></span>}
         <span class="grow" />
-        {to && t.kind !== 'shells' && <a class="button main" href={to} target="_blank" rel="noreferrer">Open</a>}
+        {to && t.kind !== 'shells' && <a class="button main" href={to} target="_blank" rel="noreferrer" onClick={() => noteOpening(id)}>Open</a>}
         {t?.kind === 'notebooks' && !over && !address && <button type="button" onClick={() => void showAddress()}>Use in an editor</button>}
         {t?.kind === 'generics' && !over && <button type="button" disabled={stopping} onClick={() => void pause()}>{paused ? 'Unpause' : 'Pause'}</button>}
         {t?.kind === 'generics' && !over && t.userId === me.value?.id && <a class="button" href={`/launch/generics?parent=${id}`}>New task below</a>}

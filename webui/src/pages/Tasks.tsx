@@ -4,6 +4,7 @@ import { allKinds, api, type AnyKind, type Task } from '../lib/api';
 import { ago, clock } from '../lib/format';
 import { reloadOn } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
+import { noteOpening } from '../lib/opening';
 import { params, setParams } from '../lib/router';
 import { me } from '../lib/session';
 import { complain, say } from '../lib/toast';
@@ -86,7 +87,7 @@ export function Tasks() {
       const to = openAddress(t);
       return (
         <span class="row end">
-          {to && <a class="button" href={to} target="_blank" rel="noreferrer">Open</a>}
+          {to && <a class="button" href={to} target="_blank" rel="noreferrer" onClick={() => noteOpening(t.id)}>Open</a>}
           {!ended(t.state) && <button type="button" class="quiet" onClick={() => setQuestion(killQuestion(t, tasks.reload))}>End</button>}
         </span>
       );

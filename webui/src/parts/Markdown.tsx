@@ -1,6 +1,7 @@
 // Markdown in a page: elements are made from the tree, so no text becomes markup.
 import { h, type ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { askFirst } from '../lib/opening';
 import { parse, type Block, type Inline } from '../lib/markdown';
 
 export function Markdown({ text }: { text: string }) {
@@ -56,6 +57,6 @@ function part(p: Inline, key: number): ComponentChildren {
     case 'break':
       return <br key={key} />;
     case 'link':
-      return /^[/#]/.test(p.to) ? <a key={key} href={p.to}>{p.of.map(part)}</a> : <a key={key} href={p.to} target="_blank" rel="noreferrer noopener nofollow">{p.of.map(part)}</a>;
+      return /^[/#]/.test(p.to) ? <a key={key} href={askFirst(p.to)}>{p.of.map(part)}</a> : <a key={key} href={askFirst(p.to)} target="_blank" rel="noreferrer noopener nofollow">{p.of.map(part)}</a>;
   }
 }
