@@ -20,7 +20,7 @@ import (
 var budgets = map[string]int{
 	"cli":              15075,
 	"docs":             200,  // the reference of the Python package, as pages of the master
-	"integration":      2860, // the rig of the tests among them
+	"integration":      3910, // the rig of the tests and the repeats of failed ones among them
 	"jobspecs":         1300,
 	"master":           100,
 	"master/api":       17940,
@@ -49,17 +49,18 @@ var budgets = map[string]int{
 	"master/proxy":     1930,
 	"master/quote":     50,
 	"master/regex":     100,
+	"master/risks":     180,
 	"master/sched":     4200, // the simulator with the rules of others among them
 	"master/schedule":  150,
 	"master/scim":      800,
 	"master/search":    2700,
 	"master/secrets":   700,
-	"master/server":    4330, // servertest, the master of clients' tests, among them
+	"master/server":    4400, // servertest, the master of clients' tests, among them
 	"master/signin":    900,
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     14710,
+	"master/store":     14735,
 	"master/task":      1460,
 	"master/trial":     100,
 	"master/tunnel":    200,
@@ -78,7 +79,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 120_270
+const totalBudget = 121_600
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {
