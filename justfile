@@ -9,6 +9,13 @@ export CGO_CFLAGS := "-O2 -g -Wno-deprecated-declarations"
 golangci := "go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0"
 ready    := "go run ./nomad/servers/cmd/detent-servers"
 
+# Runs tests, and repeats those that failed once, alone, at the end of the run (integration/again).
+again    := "go run ./integration/again"
+
+# The parts of a whole run: what comes first, and two lanes side by side, because the clusters of the first
+# wait most of their time. Where nothing is built yet, Python's packages are fetched while the servers compile.
+parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch' -before build,test-servers,vet -lane integration -lane '~package-tests,lint,verify,harness-test,keras-test,torch-test,ui-test'"
+
 # The tests on clusters, two packages at a time: those that take longest begin first.
 subjects := "./integration/containers ./integration/frameworks ./integration/storage ./integration/faults ./integration/clients ./integration/guides ./integration/..."
 
@@ -87,17 +94,26 @@ reset: build
 
 # --- tests -------------------------------------------------------------------------------------------
 
-# all the set-up, all the tests and every linter
-test: build test-servers vet
+# all the set-up, all the tests and every linter; a test that failed is repeated once, alone, at the end
+test:
+    @{{ again }} run {{ parts }} {{ just_executable() }}
+
+# what the continuous integration runs: the same within 75 minutes, and the race detector on a quarter of the packages in what is left of them
+ci:
     #!/usr/bin/env bash
-    # Side by side, because the clusters of the first half wait most of their time.
-    set -u
-    {{ just_executable() }} integration & clusters=$!
-    nice -n 5 {{ just_executable() }} package-tests lint verify harness-test keras-test torch-test ui-test & rest=$!
-    failed=0
-    wait "$rest" || { failed=1; echo "failed: packages, linters, harness, pages or docs; the clusters' tests go on" >&2; }
-    wait "$clusters" || { failed=1; echo "failed: the tests on clusters" >&2; }
-    exit "$failed"
+    # The commit's hash chooses the quarter, so that a few commits go through all packages.
+    set -euo pipefail
+    commit=$(git rev-parse HEAD 2>/dev/null || echo 0)
+    exec {{ again }} run -limit 75m {{ parts }} -race "race $((16#${commit:0:1} % 4))" {{ just_executable() }}
+
+# what takes hours: all packages under the race detector, 200 seeds of the simulations, access control on, and the fuzzer with 100 tries for each operation
+nightly:
+    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl" -lane "~race,sim" {{ just_executable() }}
+
+# repeat the tests that failed in a run and then passed alone: just flaky, or: just flaky -times 50, or, to forget those that pass each time: just flaky -forget
+[positional-arguments]
+flaky *args:
+    @{{ again }} flaky "$@"
 
 # go vet
 vet:
@@ -107,8 +123,8 @@ vet:
 # the tests of the Go packages, on real servers
 package-tests: test-servers
     @echo "the tests of the Go packages" >&2
-    @go test -shuffle=on -timeout 60m $(go list ./... | grep -v /integration)
-    @cd nomad/autoscaler && go test -shuffle=on ./...
+    @{{ again }} go -flags '-shuffle=on -timeout 30m' $(go list ./... | grep -v /integration)
+    @{{ again }} go -C nomad/autoscaler -flags -shuffle=on ./...
 
 # the same under the race detector, without pure computation and what measures memory: about half an hour, or a quarter of the packages: just race 0 to just race 3
 race part="all": test-servers
@@ -127,39 +143,44 @@ sim seeds="200" metrics="50000":
 # the same with access control on in Nomad, Consul and Vault, from docs/operate's own policies
 integration-acl: build test-servers
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        DETENT_INTEGRATION_ACL=1 DETENT_COMPAT_PYTHON="$compat" go test -count=1 -p 2 -timeout 60m {{ subjects }}
+        {{ again }} go -env DETENT_INTEGRATION_ACL=1 -env "DETENT_COMPAT_PYTHON=$compat" -flags '-count=1 -p 2 -timeout 60m' {{ subjects }}
 
 # the tests on whole clusters: end to end, with faults, with Determined's own clients, in a browser
 integration: test-servers
     @echo "the tests on clusters" >&2
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        DETENT_COMPAT_PYTHON="$compat" go test -shuffle=on -p 2 -timeout 60m {{ subjects }}
+        {{ again }} go -env "DETENT_COMPAT_PYTHON=$compat" -flags '-shuffle=on -p 2 -timeout 30m' {{ subjects }}
+
+# random requests to each operation of the API: just fuzz (package-tests have it too), or hours long: just fuzz long, or the same requests once more: just fuzz short SEED
+fuzz part="short" seed="":
+    @echo "the fuzzer" >&2
+    @{{ again }} go -env "DETENT_FUZZ={{ part }}" -env "DETENT_FUZZ_SEED={{ seed }}" -flags '-count=1 -v -timeout 180m' ./master/api/fuzz
 
 # the tests of the Python package
 harness-test: emulators
     @echo "the tests of the harness" >&2
     @python="$({{ ready }} python harness)" && weed="$({{ ready }} weed)" && gcs="$({{ ready }} fake-gcs-server)" && \
-        azurite="$(command -v npm >/dev/null && {{ ready }} azurite || true)" && cd plugins/harness && \
-        DETENT_WEED="$weed" DETENT_FAKE_GCS="$gcs" DETENT_AZURITE="$azurite" "$python" -m pytest
+        azurite="$(command -v npm >/dev/null && {{ ready }} azurite || true)" && \
+        {{ again }} pytest -C plugins/harness -env "DETENT_WEED=$weed" -env "DETENT_FAKE_GCS=$gcs" -env "DETENT_AZURITE=$azurite" -- "$python" -m pytest
 
 # Keras trials and TensorBoard, with Keras 2 and with Keras 3 (TensorFlow takes 2 GB of the cache)
 keras-test:
     @echo "the tests of the harness that need TensorFlow" >&2
-    @python="$({{ ready }} python keras)" && cd plugins/harness && export TF_CPP_MIN_LOG_LEVEL=3 && \
-        TF_USE_LEGACY_KERAS=1 "$python" -m pytest -W ignore tests/test_keras.py tests/test_data_tensorflow.py tests/test_tensorboard_task.py && \
-        TF_USE_LEGACY_KERAS=0 "$python" -m pytest -W ignore tests/test_keras.py
+    @python="$({{ ready }} python keras)" && test="{{ again }} pytest -C plugins/harness -env TF_CPP_MIN_LOG_LEVEL=3" && \
+        $test -env TF_USE_LEGACY_KERAS=1 -- "$python" -m pytest -W ignore tests/test_keras.py tests/test_data_tensorflow.py tests/test_tensorboard_task.py && \
+        $test -env TF_USE_LEGACY_KERAS=0 -- "$python" -m pytest -W ignore tests/test_keras.py
 
 # PyTorch trials with one, two and four processes, DeepSpeed trials with one and two, Transformers and Lightning, and the launchers with PyTorch's and DeepSpeed's own
 torch-test:
     @echo "the tests of the harness that need PyTorch" >&2
-    @python="$({{ ready }} python torch)" && cd plugins/harness && \
-        OMP_NUM_THREADS=1 "$python" -m pytest -W ignore tests/test_pytorch.py tests/test_transformers.py tests/test_lightning.py tests/test_torch_batch_process.py tests/test_data_pytorch.py tests/test_examples_torch.py tests/test_reference.py && \
-        OMP_NUM_THREADS=1 "$python" -m pytest -W ignore tests/test_deepspeed.py && \
-        "$python" -m pytest tests/test_launch.py tests/test_launchers.py -k 'options_of_torchrun or one_slot or killed_rank or gradients or deepspeed_starts'
+    @python="$({{ ready }} python torch)" && test="{{ again }} pytest -C plugins/harness" && \
+        $test -env OMP_NUM_THREADS=1 -- "$python" -m pytest -W ignore tests/test_pytorch.py tests/test_transformers.py tests/test_lightning.py tests/test_torch_batch_process.py tests/test_data_pytorch.py tests/test_examples_torch.py tests/test_reference.py && \
+        $test -env OMP_NUM_THREADS=1 -- "$python" -m pytest -W ignore tests/test_deepspeed.py && \
+        $test -- "$python" -m pytest tests/test_launch.py tests/test_launchers.py -k 'options_of_torchrun or one_slot or killed_rank or gradients or deepspeed_starts'
 
 # the pages: types, the tests of their parts, and what the first page costs (in a browser: ui-stories)
 ui-test: ui
-    @if command -v npm >/dev/null; then echo "the tests of the pages" >&2; cd webui && node_modules/.bin/tsc --noEmit && node_modules/.bin/vitest run && node build.mjs --check; \
+    @if command -v npm >/dev/null; then echo "the tests of the pages" >&2; (cd webui && node_modules/.bin/tsc --noEmit && node build.mjs --check) && {{ again }} vitest -C webui -- node_modules/.bin/vitest run; \
     else echo "no npm here: the pages are not tested (Debian: apt-get install nodejs npm)" >&2; fi
 
 # what a person does with the pages, in Chromium on a real cluster; integration has them too

@@ -11,6 +11,7 @@
 //	pages        the pages in Chromium
 //	guides       README, tutorial and install guide, word by word
 //	security     access control and TLS
+//	again        repeats failed tests once, at the end of a run; a program, without a cluster
 //	house        which package imports which, and how large each is; without a cluster
 //	bench        benchmarks
 //

@@ -20,7 +20,7 @@ import (
 var budgets = map[string]int{
 	"cli":              15075,
 	"docs":             200,  // the reference of the Python package, as pages of the master
-	"integration":      2860, // the rig of the tests among them
+	"integration":      3910, // the rig of the tests and the repeats of failed ones among them
 	"jobspecs":         1300,
 	"master":           100,
 	"master/api":       17940,
@@ -49,6 +49,7 @@ var budgets = map[string]int{
 	"master/proxy":     1945,
 	"master/quote":     50,
 	"master/regex":     100,
+	"master/risks":     180,
 	"master/sched":     4200, // the simulator with the rules of others among them
 	"master/schedule":  150,
 	"master/scim":      800,
@@ -78,7 +79,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 120_580
+const totalBudget = 121_600
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

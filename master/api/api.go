@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/risks"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/signin"
 	"github.com/detent-ml/detent/master/store"
@@ -101,10 +102,11 @@ type Config struct {
 	// LaunchError: requests for more slots than a pool has are rejected.
 	LaunchError bool
 
-	RunnerDir  string // holds det-runner for /runner/<sha256>/<os>-<arch>
-	DetPath    string // det, for /cli/<sha256>/<os>-<arch>; "" if tasks get no det
-	HarnessDir string // the Python package, served to tasks as a wheel or tree
-	Pages      fs.FS  // the pages in the browser; without index.html there are none
+	RunnerDir  string       // holds det-runner for /runner/<sha256>/<os>-<arch>
+	DetPath    string       // det, for /cli/<sha256>/<os>-<arch>; "" if tasks get no det
+	Risks      []risks.Risk // the settings that weaken security, for administrators
+	HarnessDir string       // the Python package, served to tasks as a wheel or tree
+	Pages      fs.FS        // the pages in the browser; without index.html there are none
 	// Proxy forwards users to notebooks, TensorBoards and shells; nil if the proxy is disabled.
 	Proxy *proxy.Proxy
 	// Bucket opens the object storage of an experiment for reading; nil if the

@@ -196,6 +196,9 @@ func (a *API) HarnessSHA() (string, error) {
 }
 
 func (a *API) packedHarness() (artifact, error) {
+	if a.cfg.HarnessDir == "" {
+		return artifact{}, fault.New(fault.NotFound, "this master serves no Python package for tasks; its images must contain it (harness_path)")
+	}
 	a.artifacts.mu.Lock()
 	defer a.artifacts.mu.Unlock()
 	files, stamp, err := harnessFiles(a.cfg.HarnessDir)

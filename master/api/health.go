@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/risks"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -24,6 +25,10 @@ type health struct {
 	Database string `json:"database"` // up, or why not
 	Leader   string `json:"leader"`   // the leader; "": none
 	Alarm    string `json:"alarm"`    // a problem for operators; "": none
+
+	// Warnings name the settings that weaken security. They tell an attacker where to begin, so only
+	// administrators receive them.
+	Warnings []risks.Risk `json:"warnings,omitempty"`
 }
 
 func (a *API) health(ctx context.Context, c *call) error {
@@ -39,6 +44,9 @@ func (a *API) health(ctx context.Context, c *call) error {
 		h.Status, h.Database = "down", err.Error()
 		c.Status(http.StatusServiceUnavailable)
 		c.Set(fiber.HeaderRetryAfter, "1")
+	}
+	if who, err := a.auth.who(ctx, c.Ctx); err == nil && who.IsAdmin() {
+		h.Warnings = a.cfg.Risks
 	}
 	return c.send(h)
 }

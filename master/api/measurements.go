@@ -36,7 +36,7 @@ func (a *API) registerMeasurements() {
 
 func (a *API) measureNode(ctx context.Context, c *call, n node, _ *v1.None) (*v1.NodeMeasurements, error) {
 	if a.cfg.Measure == nil {
-		return nil, fault.New(fault.Unavailable, "this master does not read the measurements of nodes")
+		return nil, fault.New(fault.Unimplemented, "this master does not read the measurements of nodes")
 	}
 	m := a.measured
 	if list, fresh, _ := m.known.Get(n.row.ID, time.Now()); fresh {

@@ -181,6 +181,10 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 		return err
 	}
 	served.Connections, served.MaxConnections = m.conns.count, m.conns.max
+	if served.Risks, err = m.risks(); err != nil {
+		return err
+	}
+	m.warnOfRisks(served.Risks)
 	found := discovery.New(catalogue)
 	origin, err := m.listenForTasks(ctx)
 	if err != nil {

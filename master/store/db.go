@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,6 +137,21 @@ func Redact(dsn string) string {
 		return scheme + "://" + name + ":…@" + host
 	}
 	return dsn
+}
+
+// Reach returns the host of the database in an address, or the folder of its socket, and whether connections
+// check that the host has the database's certificate.
+func Reach(dsn string) (host string, sure bool, err error) {
+	cfg, err := pgconn.ParseConfig(dsn)
+	if err != nil {
+		return "", false, fault.Wrap(fault.Invalid, err, "database: %q is not a PostgreSQL address: %v", Redact(dsn), err)
+	}
+	checks := func(t *tls.Config) bool { return t != nil && (!t.InsecureSkipVerify || t.VerifyPeerCertificate != nil) }
+	sure = checks(cfg.TLSConfig)
+	for _, f := range cfg.Fallbacks {
+		sure = sure && checks(f.TLSConfig)
+	}
+	return cfg.Host, sure, nil
 }
 
 // Close ends the pool.

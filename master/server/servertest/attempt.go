@@ -26,6 +26,7 @@ type Attempt struct {
 
 	m       *Master
 	master  *client.Client
+	token   string
 	shipper string
 	shipped int64 // lines
 	matches []v1.LogMatch
@@ -45,7 +46,7 @@ func claim(ctx context.Context, m *Master, id string) (*Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Attempt{TaskSpec: answer.Spec, ID: id, m: m, shipper: strings.TrimPrefix(identity, "identity-of:") + "/0"}
+	a := &Attempt{TaskSpec: answer.Spec, ID: id, m: m, token: answer.Token, shipper: strings.TrimPrefix(identity, "identity-of:") + "/0"}
 	a.TrialID, _ = strconv.Atoi(a.Env["DET_TRIAL_ID"])
 	if a.Run, err = strconv.Atoi(id[strings.LastIndexByte(id, '.')+1:]); err != nil {
 		return nil, err
@@ -73,6 +74,9 @@ func (a *Attempt) report(ctx context.Context, path string, message any) {
 		a.m.t.Errorf("attempt %s: POST %s: %v", a.ID, path, err)
 	}
 }
+
+// Token is the token with which the attempt's program calls the master.
+func (a *Attempt) Token() string { return a.token }
 
 // exit sends the runner's last report.
 func (a *Attempt) exit(ctx context.Context, code int) error {

@@ -48,6 +48,7 @@ type Master struct {
 	t       testing.TB
 	address string // of the API itself
 	program Program
+	open    func() int
 }
 
 // Start starts a master that runs until the test ends. Attempts run program; nil is Play.
@@ -93,6 +94,7 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	bus := store.NewBus(dsn, log)
 	events := sender.New(sender.Config{BaseURL: m.URL, SigningKey: SigningKey, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, m.DB, bus, log)
 	a, opener, loop := m.wire(ctx, bus, events, log)
+	m.open = func() int { return int(a.App().Server().GetOpenConnectionsCount()) }
 	var parts sync.WaitGroup
 	served := make(chan struct{})
 	go func() { defer close(served); _ = a.App().Listener(lis) }()
@@ -201,6 +203,12 @@ func (m *Master) Client(user string) *client.Client {
 	m.t.Cleanup(c.Close)
 	return c
 }
+
+// Address is the URL of the API itself, for tests of the API that need no Front.
+func (m *Master) Address() string { return m.address }
+
+// OpenConnections is how many connections of clients the API has now.
+func (m *Master) OpenConnections() int { return m.open() }
 
 // Context returns a context that ends with the test.
 func (m *Master) Context() context.Context { return m.t.Context() }

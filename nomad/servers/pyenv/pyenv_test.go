@@ -89,7 +89,7 @@ func TestWithoutPythonTheErrorNamesIt(t *testing.T) {
 }
 
 func TestUnknownEnvironmentIsRefused(t *testing.T) {
-	if _, err := Named(t.Context(), "nothing", nil); err == nil || !strings.Contains(err.Error(), "compat, demo, harness") {
+	if _, err := Named(t.Context(), "nothing", nil); err == nil || !strings.Contains(err.Error(), "compat, demo, fuzz, harness") {
 		t.Errorf("error %v, expected those there are", err)
 	}
 }

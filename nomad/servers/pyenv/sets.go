@@ -66,6 +66,8 @@ func Sets() map[string]Set {
 		"s3": {Requirements: []string{boto}},
 		// The client of Determined's users, for tests of compatibility.
 		"compat": {Requirements: []string{"determined==0.38.1", "setuptools<81", numpy}},
+		// Random requests by an OpenAPI document.
+		"fuzz": {Requirements: []string{"schemathesis==4.32.5", "hypothesis==6.170.17", "requests==2.34.2"}},
 		// A client that checks servers of SCIM against its RFCs.
 		"scim": {Requirements: []string{"scim2-tester==0.5.2", "scim2-client[httpx2]==0.13.2", "scim2-models==0.12.3"}},
 		// For the benchmark of searchers.

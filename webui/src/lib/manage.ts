@@ -1,7 +1,7 @@
 // Requests of the pages that manage: workspaces, projects, users, tokens, webhooks, templates.
 // Only those pages load this.
 import * as wire from './types';
-import { api, call, whole } from './api';
+import { api, call, request, whole } from './api';
 import { templates } from './do';
 import { complain, say } from './toast';
 
@@ -9,6 +9,12 @@ const many = { limit: 1000 };
 
 // maxDeliveries is how many events of a webhook one request loads.
 export const maxDeliveries = 100;
+
+// A warning of the master about one of its settings.
+export interface Warning {
+  setting: string;
+  warning: string;
+}
 
 export const manage = {
   workspaces: api.workspaces,
@@ -84,6 +90,12 @@ export const manage = {
   // bind binds a pool to exactly these workspaces; without any the pool is open to all.
   bind: (pool: string, workspaceIds: number[]) => call(wire.replacePoolBindings, { path: [pool], body: { resourcePoolName: pool, workspaceIds } }),
   poolsOf: async (workspace: number, signal?: AbortSignal) => (await call(wire.listWorkspacePools, { path: [workspace], query: many, signal })).resourcePools ?? [],
+
+  // /health has them for administrators only, and none where no setting weakens security.
+  warnings: async (signal?: AbortSignal): Promise<Warning[]> => {
+    const health = (await (await request('/health', signal ? { signal } : {})).json()) as { warnings?: Warning[] };
+    return health.warnings ?? [];
+  },
 
   message: async (signal?: AbortSignal) => (await call(wire.getClusterMessage, { signal })).clusterMessage,
   setMessage: (body: wire.SetClusterMessageRequest) => call(wire.setClusterMessage, { body }),

@@ -1,5 +1,5 @@
 // What is managed for everybody: users, groups, roles, access tokens, secrets, webhooks, templates, policies, pools, quotas, the
-// cluster's message; the audit trail, and usage.
+// cluster's message; the audit trail, warnings of security, and usage.
 import type { ComponentType } from 'preact';
 import { lazy } from '../../lib/lazy';
 import { useLoad } from '../../lib/load';
@@ -29,6 +29,7 @@ const parts: Part[] = [
   { key: 'quotas', title: 'Quotas', part: lazy(() => import('./Quotas').then((m) => m.Quotas)) },
   { key: 'usage', title: 'Usage', part: lazy(() => import('./Usage').then((m) => m.Usage)) },
   { key: 'audit', title: 'Audit trail', admin: true, part: lazy(() => import('./Audit').then((m) => m.Audit)) },
+  { key: 'security', title: 'Security', admin: true, part: lazy(() => import('./Security').then((m) => m.Security)) },
   { key: 'message', title: 'Message', admin: true, part: lazy(() => import('./Message').then((m) => m.Message)) },
 ];
 

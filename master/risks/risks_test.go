@@ -1,0 +1,121 @@
+package risks
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// safe is an installation without a risk.
+func safe() Settings {
+	return Settings{Listen: "0.0.0.0:8080", PublicURL: "https://detent.example.com", BlankPasswords: "loopback", DatabaseHost: "db.example.com", DatabaseIsSure: true,
+		Roles: true, TasksDomain: "tasks.example.com", StorageKeys: true, Vault: true,
+		Pools: []Pool{{Name: "gpus", Driver: "docker", Images: true, Network: "detent", HostPaths: []string{"/data", "/mnt/shared/*:rw"}, Devices: []string{"/dev/infiniband/*"}, Capabilities: []string{"IPC_LOCK"}}}}
+}
+
+func settings(found []Risk) (names []string) {
+	for _, r := range found {
+		names = append(names, r.Setting)
+	}
+	return names
+}
+
+func TestEachSettingWarns(t *testing.T) {
+	if found := Of(safe()); len(found) != 0 {
+		t.Fatalf("a safe installation: %v", found)
+	}
+	worse := map[string][]func(*Settings){
+		"nomad.token":           {func(s *Settings) { s.NomadOpen = true }},
+		"blank_passwords":       {func(s *Settings) { s.BlankPasswords = "always" }},
+		"resource_pools.driver": {func(s *Settings) { s.Pools[0].Driver = "raw_exec" }},
+		"resource_pools.docker": {
+			func(s *Settings) { s.Pools[0].HostPaths = []string{"/"} }, func(s *Settings) { s.Pools[0].HostPaths = []string{"/*"} }, func(s *Settings) { s.Pools[0].HostPaths = []string{"/var"} }, func(s *Settings) { s.Pools[0].HostPaths = []string{"/var/*"} },
+			func(s *Settings) { s.Pools[0].HostPaths = []string{"/data", "/etc/ssl:ro"} }, func(s *Settings) { s.Pools[0].HostPaths = []string{"/var/run/docker.sock"} }, func(s *Settings) { s.Pools[0].HostPaths = []string{"/data/../etc"} },
+			func(s *Settings) { s.Pools[0].Devices = []string{"/dev/sda"} }, func(s *Settings) { s.Pools[0].Devices = []string{"/dev/*"} },
+			func(s *Settings) { s.Pools[0].Capabilities = []string{"sys_admin"} }, func(s *Settings) { s.Pools[0].Capabilities = []string{"CAP_SYS_PTRACE"} }},
+		"database":            {func(s *Settings) { s.DatabaseIsSure = false }},
+		"public_url":          {func(s *Settings) { s.PublicURL = "http://10.0.0.1:8080" }},
+		"checkpoint_storage":  {func(s *Settings) { s.Vault = false }},
+		"security.authz.type": {func(s *Settings) { s.Roles = false }},
+		"tasks_domain":        {func(s *Settings) { s.TasksDomain = "" }},
+		"resource_pools.network_mode": {func(s *Settings) { s.Pools[0].Network = "" }, func(s *Settings) { s.Pools[0].Network = "host" },
+			func(s *Settings) { s.Pools[0].Network = "bridge" }},
+	}
+	if len(worse) != len(checks) || len(checks) != 10 {
+		t.Errorf("%d settings are tried of %d, and the page speaks of ten", len(worse), len(checks))
+	}
+	for setting, changes := range worse {
+		for i, change := range changes {
+			s := safe()
+			change(&s)
+			found := Of(s)
+			if !slices.Equal(settings(found), []string{setting}) {
+				t.Errorf("%s, change %d: %v", setting, i, found)
+			}
+			if len(s.Pools[0].Name) > 0 && strings.HasPrefix(setting, "resource_pools") && (len(found) == 0 || !strings.Contains(found[0].Warning, "pool gpus")) {
+				t.Errorf("%s: the warning does not name the pool: %v", setting, found)
+			}
+		}
+	}
+}
+
+func TestTheGreatestRiskIsFirst(t *testing.T) {
+	s := Settings{Listen: "[::]:8080", PublicURL: "http://detent", NomadOpen: true, BlankPasswords: "always", DatabaseHost: "db", StorageKeys: true,
+		Pools: []Pool{{Name: "a", Driver: "raw_exec"}, {Name: "b", Driver: "docker", Images: true, HostPaths: []string{"/"}}}}
+	var all []string
+	for _, c := range checks {
+		all = append(all, c.setting)
+	}
+	if found := settings(Of(s)); !slices.Equal(found, all) {
+		t.Errorf("found %v, want %v", found, all)
+	}
+	for _, listen := range []string{"127.0.0.1:8080", "localhost:8080", "[::1]:8080"} {
+		s.Listen = listen
+		if found := Of(s); found != nil {
+			t.Errorf("a master on %s, which serves one person: %v", listen, found)
+		}
+	}
+}
+
+func TestWhatStaysOnThisMachineIsNoRisk(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "::1", "localhost", "/run/postgresql"} {
+		s := safe()
+		if s.DatabaseHost, s.DatabaseIsSure = host, false; len(Of(s)) != 0 {
+			t.Errorf("%s: %v", host, Of(s))
+		}
+	}
+	s := safe()
+	if s.PublicURL, s.TLS = "http://detent.example.com", true; len(Of(s)) != 0 {
+		t.Errorf("TLS of the master itself: %v", Of(s))
+	}
+}
+
+// TestThePageHasTheTen: the page for operators lists the same settings in the same order.
+func TestThePageHasTheTen(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate", "security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "\n## The ten settings that matter\n")
+	if !found {
+		t.Fatal("docs/operate/security.md has no section on the ten settings")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var listed []string
+	for line := range strings.Lines(section) {
+		if _, rest, is := strings.Cut(line, ". `"); is && line[0] >= '0' && line[0] <= '9' {
+			name, _, _ := strings.Cut(rest, "`")
+			name, _, _ = strings.Cut(name, ":") // and the value to choose
+			listed = append(listed, name)
+		}
+	}
+	var all []string
+	for _, c := range checks {
+		all = append(all, c.setting)
+	}
+	if !slices.Equal(listed, all) {
+		t.Errorf("the page lists %v, want %v", listed, all)
+	}
+}
