@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/spool"
+	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -19,6 +20,7 @@ import (
 const (
 	maxReading        = 12        // answers whose rows are read and encoded at once
 	maxReadingPerUser = 3         // of those, for one user and the user's tasks
+	maxReadingMore    = 4         // of those, for all users together beyond one for each, so that few users leave turns to others
 	maxInMemory       = 256 << 10 // bytes of an answer; a larger one is on disk until its client has read it
 	maxUnread         = 1 << 30   // bytes of answers on disk; spool limits the part of each user
 	minRead           = 16 << 20  // bytes of the rows that may be read for one answer: a part of the master's memory, from minRead
@@ -30,21 +32,42 @@ const (
 )
 
 // reading waits until an answer may be read and encoded, until which its object is not loaded
-// either. Requests that change something do not wait, and neither do answers that wait for events, and those
-// of callers who are not signed in: they are small.
+// either. Requests that change something do not wait, except for their searches (inTurn), and neither do
+// answers that wait for events, and those of callers who are not signed in: they are small.
 func (a *API) reading(c *call, r *route) error {
 	get := r.Method == fiber.MethodGet || r.Method == fiber.MethodHead
-	if c.turn != nil || r.Verb != auth.View || !get && !r.List || r.Waits || r.Access == v1.Public {
+	reads := r.Verb == auth.View || get && (r.Verb == auth.Administer || r.Verb == auth.Change)
+	if c.turn != nil || !reads || !get && !r.List || r.Waits || r.Access == v1.Public {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
+	turn, err := a.turnOf(ctx, c)
+	c.turn = turn
+	return err
+}
+
+func (a *API) turnOf(ctx context.Context, c *call) (*share, error) {
 	turn, err := a.receiver.answers.take(ctx, a.ownerOf(c.Ctx), 1)
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "this master reads as many answers as it can at once; try again")
+		return nil, fault.Wrap(fault.Unavailable, err, "this master reads as many answers as it can at once; try again")
 	}
-	c.turn = turn
-	return nil
+	return turn, nil
+}
+
+// inTurn runs the search of a request that then changes what it found. The search costs as much as one for an
+// answer, so it has a turn, too; the change has none, because it may wait for rows that others change.
+func inTurn[T any](ctx context.Context, a *API, c *call, search func(ctx context.Context) (T, error)) (T, error) {
+	if c.turn != nil {
+		return search(ctx)
+	}
+	turn, err := a.turnOf(ctx, c)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer turn.release()
+	return search(store.LimitReads(ctx, a.receiver.readLimit))
 }
 
 // readLimit is how many bytes of rows may be read for one answer.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/spool"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // longList makes 12 experiments whose list has 6 MB, more than the kernel stores for a connection, and
@@ -191,6 +193,117 @@ func TestTurnsAreShort(t *testing.T) {
 		}
 	}
 	other.post("/api/v1/projects/1/experiments/kill", fmt.Sprintf(`{"projectId": 1, "experimentIds": [%d]}`, id)).ok()
+}
+
+// A change of what a filter finds searches in a turn, as a list does, and ends the turn before it waits for what others change.
+func TestSearchesOfChangesTakeTurns(t *testing.T) {
+	r := newRig(t)
+	who := r.user("determined")
+	answers := r.api.receiver.answers
+	id := who.create(yaml())
+	r.exec(`INSERT INTO projects (name, workspace_id, user_id, key) SELECT 'other', 1, id, 'OTHER' FROM users WHERE username = 'determined'`)
+	other := r.text(`SELECT max(id)::text FROM projects`)
+	const experiments, runs = `"filters": {"projectId": 1, "name": "small"}`, `"filter": "{\"filterGroup\":{\"kind\":\"group\",\"conjunction\":\"and\",\"children\":[{\"kind\":\"field\",\"columnName\":\"experimentName\",\"operator\":\"contains\",\"value\":\"small\"}]}}"`
+	requests := []string{"POST /runs/move {\"sourceProjectId\": 1, \"destinationProjectId\": " + other + ", " + runs + "}",
+		"POST /projects/1/experiments/move {\"projectId\": 1, \"destinationProjectId\": " + other + ", " + experiments + "}",
+		"PUT /projects/1/experiments/retain_logs {\"numDays\": 5, " + experiments + "}", "POST /tensorboards {\"preview\": true, " + experiments + "}"}
+	for _, verb := range []string{"kill", "pause", "resume", "archive", "unarchive", "delete"} {
+		requests = append(requests, "POST /runs/"+verb+" {"+runs+"}")
+	}
+	for _, verb := range []string{"activate", "pause", "cancel", "kill", "archive", "unarchive"} {
+		requests = append(requests, "POST /projects/1/experiments/"+verb+" {\"projectId\": 1, "+experiments+"}")
+	}
+	requests = append(requests, "DELETE /projects/1/experiments/delete {\"projectId\": 1, "+experiments+"}")
+	for _, request := range requests {
+		var held []*share
+		for range maxReadingPerUser {
+			turn, err := answers.take(t.Context(), "user determined", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, turn)
+		}
+		method, rest, _ := strings.Cut(request, " ")
+		path, body, _ := strings.Cut(rest, " ")
+		done := make(chan answer)
+		go func() { done <- who.do(method, "/api/v1"+path, body) }()
+		eventually(t, func() bool {
+			select {
+			case a := <-done:
+				t.Fatalf("%s searched without a turn: %d %s", request, a.code, a.body)
+			default:
+			}
+			return answers.requests("user determined") == maxReadingPerUser+1
+		})
+		for _, turn := range held {
+			turn.release()
+		}
+		if a := <-done; a.code != 200 && (path != "/tensorboards" || a.code >= 500) {
+			t.Errorf("%s: %d %s", request, a.code, a.body)
+		}
+		answers.empties(t)
+	}
+
+	id = who.create(yaml())
+	err := r.db.Tx(t.Context(), func(tx *store.DB) error {
+		if _, err := tx.Exec(t.Context(), `SELECT FROM trials WHERE experiment_id = $1 FOR UPDATE`, id); err != nil {
+			return err
+		}
+		done := make(chan answer, 1)
+		go func() { done <- who.post("/api/v1/runs/kill", "{"+runs+"}") }()
+		eventually(t, func() bool {
+			return r.text(`SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE trials SET kill_wanted%'`) == "1"
+		})
+		if n := answers.held(); n != 0 {
+			t.Errorf("a change that waits holds %d turns", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Four users who read as much as they can leave turns to others.
+func TestAFewUsersLeaveTurns(t *testing.T) {
+	r := newRig(t)
+	stop, end := context.WithCancel(t.Context())
+	for i := range 4 * maxReadingPerUser {
+		go func() {
+			if turn, err := r.api.receiver.answers.take(stop, fmt.Sprint("user ", i%4), 1); err == nil {
+				<-stop.Done()
+				turn.release()
+			}
+		}()
+	}
+	eventually(t, func() bool { return r.api.receiver.answers.held() == 4*maxReadingPerUser })
+	r.user("determined").get("/api/v1/experiments").ok()
+	r.user("admin").get("/api/v1/experiments").ok()
+	end()
+	r.api.receiver.answers.empties(t)
+}
+
+// An admin's lists take turns, too.
+func TestListsOfAdminsTakeTurns(t *testing.T) {
+	r := newRig(t)
+	admin := r.user("admin")
+	var held []*share
+	for range maxReadingPerUser {
+		turn, err := r.api.receiver.answers.take(t.Context(), "user admin", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, turn)
+	}
+	done := make(chan int)
+	go func() { done <- admin.get("/api/v1/detent/audit").code }()
+	eventually(t, func() bool { return r.api.receiver.answers.requests("user admin") == maxReadingPerUser+1 })
+	for _, turn := range held {
+		turn.release()
+	}
+	if code := <-done; code != 200 {
+		t.Errorf("the audit trail: %d", code)
+	}
 }
 
 // An answer is limited by what its rows contain, and a list of trials shows small values only.

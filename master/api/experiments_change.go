@@ -72,7 +72,7 @@ func refusedAction(e store.ExperimentHead, action store.Action) error {
 
 func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
 	return func(ctx context.Context, c *call, p store.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
-		list, missing, err := a.chosen(ctx, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), p.ID, req)
+		list, missing, err := a.chosen(ctx, c, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), p.ID, req)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.
 }
 
 // chosen finds the experiments of a bulk call, and returns the ids that it did not find.
-func (a *API) chosen(ctx context.Context, in auth.Scope, project int, req *v1.BulkRequest) (list []store.ExperimentHead, missing []int, err error) {
+func (a *API) chosen(ctx context.Context, c *call, in auth.Scope, project int, req *v1.BulkRequest) (list []store.ExperimentHead, missing []int, err error) {
 	f := store.ExperimentFilter{ProjectID: project, IDs: req.ExperimentIDs}
 	if req.Filters != nil {
 		x := req.Filters
@@ -121,11 +121,16 @@ func (a *API) chosen(ctx context.Context, in auth.Scope, project int, req *v1.Bu
 		if f.States, err = experimentStates(x.States); err != nil {
 			return nil, nil, err
 		}
-	} else if len(req.ExperimentIDs) == 0 {
+		list, err = inTurn(ctx, a, c, func(ctx context.Context) ([]store.ExperimentHead, error) {
+			return a.db.ExperimentHeads(ctx, in, f, maxBulk)
+		})
+		return list, nil, err
+	}
+	if len(req.ExperimentIDs) == 0 {
 		return nil, nil, nil
 	}
-	if list, err = a.db.ExperimentHeads(ctx, in, f, maxBulk); err != nil || req.Filters != nil {
-		return list, nil, err
+	if list, err = a.db.ExperimentHeads(ctx, in, f, maxBulk); err != nil {
+		return nil, nil, err
 	}
 	for _, id := range req.ExperimentIDs {
 		if !slices.ContainsFunc(list, func(e store.ExperimentHead) bool { return e.ID == id }) {

@@ -53,7 +53,7 @@ func (a *API) retainManyLogs(ctx context.Context, c *call, p store.Project, req 
 	if err != nil {
 		return nil, err
 	}
-	list, missing, err := a.chosen(ctx, c.scope, p.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters, ProjectID: req.ProjectID})
+	list, missing, err := a.chosen(ctx, c, c.scope, p.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters, ProjectID: req.ProjectID})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, 
 	if err != nil {
 		return nil, err
 	}
-	list, missing, err := a.chosen(ctx, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), from.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters})
+	list, missing, err := a.chosen(ctx, c, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), from.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters})
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ type receiver struct {
 
 func newReceiver(cfg Receiving) *receiver {
 	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: newShares(bodyMemory, bodyMemoryPerUser), anonymous: newShares(maxAnonymous, maxAnonymousPerAddress),
-		packs: newShares(maxPacks, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser), answers: newShares(maxReading, maxReadingPerUser), series: newShares(maxStreams, maxStreamsPerUser), readLimit: readLimit()}
+		packs: newShares(maxPacks, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser), answers: newFairShares(maxReading, maxReadingPerUser, maxReadingMore), series: newShares(maxStreams, maxStreamsPerUser), readLimit: readLimit()}
 	if r.spool == nil {
 		r.spool = spool.New(os.TempDir(), maxSpool)
 	}

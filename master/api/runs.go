@@ -59,5 +59,8 @@ func (a *API) setRunMetadata(ctx context.Context, _ *call, r reporter, req *v1.P
 	if len(req.Metadata) == 0 {
 		req.Metadata = v1.Struct("{}")
 	}
+	if err := checkMetadata(req.Metadata); err != nil {
+		return nil, err
+	}
 	return &v1.PostRunMetadataResponse{Metadata: req.Metadata}, a.db.SetTrialMetadata(ctx, id, []byte(req.Metadata))
 }

@@ -70,7 +70,7 @@ func (a *API) onRuns(act func(ctx context.Context, list []store.RunHead) (refusa
 }
 
 func (a *API) changeRuns(ctx context.Context, c *call, req *v1.RunsRequest, act func(ctx context.Context, list []store.RunHead) (refusals, error)) (*v1.RunsResponse, error) {
-	list, err := a.chosenRuns(ctx, auth.ScopeOf(c.who, auth.View, v1.KindRun), req)
+	list, err := a.chosenRuns(ctx, c, auth.ScopeOf(c.who, auth.View, v1.KindRun), req)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (a *API) changeRuns(ctx context.Context, c *call, req *v1.RunsRequest, act 
 }
 
 // chosenRuns finds the runs of a request, by its ids or by its filter.
-func (a *API) chosenRuns(ctx context.Context, in auth.Scope, req *v1.RunsRequest) ([]store.RunHead, error) {
+func (a *API) chosenRuns(ctx context.Context, c *call, in auth.Scope, req *v1.RunsRequest) ([]store.RunHead, error) {
 	switch {
 	case len(req.RunIDs) > 0 && req.Filter != nil:
 		return nil, fault.New(fault.Invalid, "if filter is provided run id list must be empty")
@@ -117,7 +117,10 @@ func (a *API) chosenRuns(ctx context.Context, in auth.Scope, req *v1.RunsRequest
 	if req.Filter == nil {
 		q.IDs, q.Filter.Archived = req.RunIDs, true
 	}
-	list, err := a.db.RunHeads(ctx, in, q, maxBulk+1)
+	if req.Filter == nil {
+		return a.db.RunHeads(ctx, in, q, maxBulk)
+	}
+	list, err := inTurn(ctx, a, c, func(ctx context.Context) ([]store.RunHead, error) { return a.db.RunHeads(ctx, in, q, maxBulk+1) })
 	if len(list) > maxBulk {
 		return nil, fault.New(fault.Invalid, "filter: more than %d runs match; narrow it, because one request changes at most so many", maxBulk)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -115,8 +116,8 @@ func columnType(json string) string {
 
 func (a *API) metadataValues(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.GetMetadataValuesResponse, error) {
 	key, err := url.PathUnescape(c.Params("*"))
-	if err != nil || key == "" {
-		return nil, fault.New(fault.Invalid, "the path must end with a key of the runs' metadata")
+	if err != nil || key == "" || strings.ContainsRune(key, 0) {
+		return nil, fault.New(fault.Invalid, "the path must end with a key of the runs' metadata, without NUL characters")
 	}
 	values, err := a.db.RunMetadataValues(ctx, c.scope, p.ID, key)
 	return &v1.GetMetadataValuesResponse{Values: values}, err

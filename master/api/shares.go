@@ -12,8 +12,9 @@ import (
 // for it.
 type shares struct {
 	all  *semaphore.Weighted
-	max  int64 // in total
-	each int64 // for one owner
+	max  int64         // in total
+	each int64         // for one owner
+	more chan struct{} // what owners have beyond their first request; nil: without a limit of its own
 
 	mu     sync.Mutex
 	owners map[string]*ownShares
@@ -22,11 +23,27 @@ type shares struct {
 // ownShares has the slots that one owner holds and waits for.
 type ownShares struct {
 	room  *semaphore.Weighted
-	users int // requests that hold or wait
+	first chan struct{} // the owner's first request
+	users int           // requests that hold or wait
 }
 
 func newShares(total, each int64) *shares {
 	return &shares{all: semaphore.NewWeighted(total), max: total, each: each, owners: map[string]*ownShares{}}
+}
+
+// newFairShares returns shares of one for each request. All owners together may have a number of requests
+// beyond the first of each, so a few owners leave room for the first request of others.
+func newFairShares(total, each, more int64) *shares {
+	s := newShares(total, each)
+	s.more = make(chan struct{}, more)
+	return s
+}
+
+// contended reports whether more owners hold or wait than there is room for.
+func (s *shares) contended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(len(s.owners)) > s.max
 }
 
 // A share is the part that one request holds.
@@ -46,15 +63,41 @@ func (s *shares) take(ctx context.Context, owner string, n int64) (*share, error
 		s.leave(owner, own)
 		return nil, err
 	}
-	if err := s.all.Acquire(ctx, ofAll); err != nil {
+	fair, err := s.takeFair(ctx, own)
+	if err == nil {
+		if err = s.all.Acquire(ctx, ofAll); err != nil {
+			fair()
+		}
+	}
+	if err != nil {
 		own.room.Release(ofOwner)
 		s.leave(owner, own)
 		return nil, err
 	}
 	return &share{
-		all: func() { s.all.Release(ofAll) },
+		all: func() { s.all.Release(ofAll); fair() },
 		own: func() { own.room.Release(ofOwner); s.leave(owner, own) },
 	}, nil
+}
+
+// takeFair waits until a request is the owner's first, or one of those that all owners may have beyond that.
+func (s *shares) takeFair(ctx context.Context, own *ownShares) (release func(), err error) {
+	if s.more == nil {
+		return func() {}, nil
+	}
+	select {
+	case own.first <- struct{}{}:
+		return func() { <-own.first }, nil
+	default:
+	}
+	select {
+	case own.first <- struct{}{}:
+		return func() { <-own.first }, nil
+	case s.more <- struct{}{}:
+		return func() { <-s.more }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // free releases the common part; the owner's part stays in use.
@@ -71,7 +114,7 @@ func (s *shares) enter(owner string) *ownShares {
 	defer s.mu.Unlock()
 	own := s.owners[owner]
 	if own == nil {
-		own = &ownShares{room: semaphore.NewWeighted(s.each)}
+		own = &ownShares{room: semaphore.NewWeighted(s.each), first: make(chan struct{}, 1)}
 		s.owners[owner] = own
 	}
 	own.users++

@@ -213,3 +213,48 @@ func TestCallersWhoAreNotSignedIn(t *testing.T) {
 	r.anyone().post(login, "{").is(400)
 	r.api.receiver.anonymous.empties(t)
 }
+
+// Owners have one request each before any has a second one, except for a few; and a request becomes the first one when the
+// owner's first ends.
+func TestFairShares(t *testing.T) {
+	s := newFairShares(4, 3, 1)
+	take := func(owner string) *share {
+		t.Helper()
+		got, err := s.take(t.Context(), owner, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	greedy, more := take("greedy"), take("greedy")
+	third := make(chan *share)
+	go func() { third <- take("greedy") }()
+	eventually(t, func() bool { return s.requests("greedy") == 3 })
+	a, b := take("a"), take("b")
+	if s.contended() {
+		t.Error("three owners for four shares are contended")
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.take(over, "a", 1); err == nil {
+		t.Error("a second owner has more than one request")
+	}
+	greedy.release()
+	(<-third).release()
+	more.release()
+	take("a").release()
+	take("a").release()
+	var waiting []chan *share
+	for _, owner := range []string{"c", "d", "e"} {
+		got := make(chan *share, 1)
+		go func() { got <- take(owner) }()
+		waiting = append(waiting, got)
+	}
+	eventually(t, func() bool { return s.contended() })
+	a.release()
+	b.release()
+	for _, got := range waiting {
+		(<-got).release()
+	}
+	s.empties(t)
+}

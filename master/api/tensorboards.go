@@ -66,7 +66,7 @@ func (a *API) tensorboard(ctx context.Context, c *call, k store.Task, _ *v1.None
 }
 
 func (a *API) createTensorboard(ctx context.Context, c *call, req *v1.LaunchTensorboardRequest) (*v1.LaunchTensorboardResponse, error) {
-	like, err := a.experimentsLike(ctx, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), req.Filters)
+	like, err := a.experimentsLike(ctx, c, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), req.Filters)
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +86,11 @@ func (a *API) createTensorboard(ctx context.Context, c *call, req *v1.LaunchTens
 }
 
 // experimentsLike lists the experiments that match filters; none without filters.
-func (a *API) experimentsLike(ctx context.Context, in auth.Scope, filters *v1.BulkExperimentFilters) ([]int, error) {
+func (a *API) experimentsLike(ctx context.Context, c *call, in auth.Scope, filters *v1.BulkExperimentFilters) ([]int, error) {
 	if filters == nil {
 		return nil, nil
 	}
-	list, _, err := a.chosen(ctx, in, filters.ProjectID, &v1.BulkRequest{Filters: filters})
+	list, _, err := a.chosen(ctx, c, in, filters.ProjectID, &v1.BulkRequest{Filters: filters})
 	if err != nil {
 		return nil, err
 	}

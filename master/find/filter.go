@@ -102,10 +102,10 @@ func (c Condition) check() string {
 		return fmt.Sprintf("%q is not an operator", clip(string(c.Op)))
 	case len(what) > maxText || len(c.Value.Text) > maxText && c.Op != Equal && c.Op != NotEqual:
 		return fmt.Sprintf("is longer than %d bytes", maxText)
-	case c.Op.unary():
-		return ""
 	case strings.ContainsRune(what, 0) || strings.ContainsRune(c.Value.Text, 0):
 		return "contains a NUL character"
+	case c.Op.unary():
+		return ""
 	}
 	kind := c.Column.Type
 	if kind == Any {

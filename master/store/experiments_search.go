@@ -89,18 +89,6 @@ type NamedMetric struct {
 // maxNames is the maximum number of metrics or hyperparameters that these lists return.
 const maxNames = 1000
 
-// MetricsUsed lists the metrics of the best trials of a project's experiments (0: of all
-// projects), by group and name. Groups have the names that summaries use (groupKey).
-func (db *DB) MetricsUsed(ctx context.Context, in auth.Scope, project int) ([]NamedMetric, error) {
-	return rows[NamedMetric](ctx, db, `
-		SELECT g.key AS grp, m.key AS name, min(coalesce(m.value->>'type', '')) AS type
-		FROM experiments e JOIN trial_summaries s ON s.trial_id = e.best_trial_id
-		CROSS JOIN LATERAL jsonb_each(s.summary) g
-		CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m
-		WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))
-		GROUP BY g.key, m.key ORDER BY g.key, m.key LIMIT $2`, project, maxNames, workspaces(in))
-}
-
 // NamedHParam is a hyperparameter that some experiment has.
 type NamedHParam struct {
 	Name    string `db:"name"`

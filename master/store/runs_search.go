@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/find"
 )
 
 // multiTrial is whether experiment e can have more than one trial.
@@ -28,35 +27,6 @@ var searchedRuns = searched{noun: "runs", id: "t.id", archived: "(t.archived OR 
 }}
 
 const checkpointsOfRun = ` FROM checkpoints c WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED'))`
-
-// jsonAt is the value that a JSON column has under a name, or, where the name has dots, inside
-// of objects; NULL if there is none.
-func (b *searchBuilder) jsonAt(column, name string) string {
-	key := b.bind(name, "text")
-	return "nullif(coalesce(" + column + " -> " + key + ", " + column + " #> string_to_array(" + key + ", '.')), 'null'::jsonb)"
-}
-
-// inside compares a value in a JSON column of a run. Of a list, one element must match, or, with
-// "!=" and "does not contain", all.
-func (b *searchBuilder) inside(column, name string, c find.Condition) (string, error) {
-	at := b.jsonAt(column, name)
-	switch c.Op {
-	case find.IsEmpty:
-		return at + " IS NULL", nil
-	case find.NotEmpty:
-		return at + " IS NOT NULL", nil
-	}
-	positive, not := c, ""
-	switch c.Op {
-	case find.NotEqual:
-		positive.Op, not = find.Equal, at+" IS NOT NULL AND NOT "
-	case find.NotContains:
-		positive.Op, not = find.Contains, at+" IS NOT NULL AND NOT "
-	}
-	fits, err := b.valueOf("x.v", positive)
-	return "(" + not + "EXISTS (SELECT FROM jsonb_array_elements(CASE jsonb_typeof(" + at + ") WHEN 'array' THEN " + at +
-		" ELSE jsonb_build_array(" + at + ") END) x(v) WHERE " + fits + "))", err
-}
 
 // A Run is a trial, as a row of its own in a table of the runs of all experiments.
 type Run struct {
@@ -139,67 +109,5 @@ func (db *DB) RunHeads(ctx context.Context, in auth.Scope, q Search, limit int) 
 		return nil, err
 	}
 	b.args["limit"] = limit
-	return rows[RunHead](ctx, db, `SELECT `+runHeadColumns+searchedRuns.from+where+` ORDER BY t.id LIMIT @limit`, b.args)
-}
-
-// maxRunsRead is the number of the newest runs of a project from which the lists of metrics,
-// hyperparameters and metadata are made.
-const maxRunsRead = 10_000
-
-// newestRuns is SQL for the newest runs of project $1 (0: of all) in the workspaces $3.
-const newestRuns = `(SELECT t.id, t.hparams, t.metadata FROM trials t JOIN experiments e ON e.id = t.experiment_id
-	WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))
-	ORDER BY t.id DESC LIMIT $4)`
-
-// RunMetricsUsed lists the metrics of a project's runs (0: of all projects), by group and name.
-// Groups have the names that summaries use (groupKey).
-func (db *DB) RunMetricsUsed(ctx context.Context, in auth.Scope, project int) ([]NamedMetric, error) {
-	return rows[NamedMetric](ctx, db, `
-		SELECT g.key AS grp, m.key AS name, CASE WHEN min(m.value->>'type') = max(m.value->>'type') THEN min(m.value->>'type') ELSE '' END AS type
-		FROM `+newestRuns+` r JOIN trial_summaries s ON s.trial_id = r.id
-		CROSS JOIN LATERAL jsonb_each(s.summary) g
-		CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m
-		WHERE m.value->>'type' IS NOT NULL
-		GROUP BY g.key, m.key ORDER BY g.key, m.key LIMIT $2`, project, maxNames, workspaces(in), maxRunsRead)
-}
-
-// A NamedValue is a hyperparameter, or a key of the metadata, that some run has.
-type NamedValue struct {
-	Name string `db:"name"`
-	Type string `db:"type"` // of its values, as JSON has it; "" if they have several
-}
-
-// leaves is SQL for the values of a JSON column of runs. The name of a value begins with the names
-// of the objects that contain it.
-func leaves(column string) string {
-	return `WITH RECURSIVE tree(name, v) AS (
-			SELECT h.key, h.value FROM ` + newestRuns + ` r
-			CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(r.` + column + `) WHEN 'object' THEN r.` + column + ` ELSE '{}' END) h
-			UNION ALL
-			SELECT t.name || '.' || h.key, h.value FROM tree t
-			CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(t.v) WHEN 'object' THEN t.v ELSE '{}' END) h)`
-}
-
-const namedLeaves = `
-	SELECT name, CASE WHEN min(kind) = max(kind) THEN min(kind) ELSE '' END AS type
-	FROM (SELECT name, jsonb_typeof(v) AS kind FROM tree) l
-	WHERE kind NOT IN ('object', 'null') GROUP BY name ORDER BY name LIMIT $2`
-
-// RunHParamsUsed lists the hyperparameters of a project's runs (0: of all projects).
-func (db *DB) RunHParamsUsed(ctx context.Context, in auth.Scope, project int) ([]NamedValue, error) {
-	return rows[NamedValue](ctx, db, leaves("hparams")+namedLeaves, project, maxNames, workspaces(in), maxRunsRead)
-}
-
-// RunMetadataUsed lists the keys of the metadata of a project's runs (0: of all projects).
-func (db *DB) RunMetadataUsed(ctx context.Context, in auth.Scope, project int) ([]NamedValue, error) {
-	return rows[NamedValue](ctx, db, leaves("metadata")+namedLeaves, project, maxNames, workspaces(in), maxRunsRead)
-}
-
-// RunMetadataValues lists the texts that a project's runs have under a key of their metadata; for a
-// list it lists the elements.
-func (db *DB) RunMetadataValues(ctx context.Context, in auth.Scope, project int, key string) ([]string, error) {
-	return scalars[string](ctx, db, leaves("metadata")+`
-		SELECT DISTINCT x.v #>> '{}' FROM tree
-		CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(tree.v) WHEN 'array' THEN tree.v ELSE jsonb_build_array(tree.v) END) x(v)
-		WHERE name = $5 AND jsonb_typeof(x.v) = 'string' ORDER BY 1 LIMIT $2`, project, maxNames, workspaces(in), maxRunsRead, key)
+	return rows[RunHead](ctx, db, `SELECT `+runHeadColumns+searchedRuns.from+b.lateral()+where+` ORDER BY t.id LIMIT @limit`, b.args)
 }

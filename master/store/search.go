@@ -39,7 +39,7 @@ func (db *DB) countFound(ctx context.Context, of searched, in auth.Scope, q Sear
 	if err != nil {
 		return 0, err
 	}
-	return scalar[int](ctx, db, `SELECT count(*)`+of.from+where, b.args)
+	return scalar[int](ctx, db, `SELECT count(*)`+of.from+b.lateral()+where, b.args)
 }
 
 // findPage lists the ids of a page of the results of a search, and counts all results in the
@@ -57,7 +57,7 @@ func (db *DB) findPage(ctx context.Context, of searched, in auth.Scope, q Search
 	b.args["limit"], b.args["offset"] = limit, offset
 	// MATERIALIZED, because the query counts all results. Otherwise PostgreSQL may choose a
 	// plan for few rows, because of the limit, and scan indexes row by row.
-	found, err := rows[foundID](ctx, db, `WITH found AS MATERIALIZED (SELECT `+of.id+` AS id`+values+of.from+where+`)
+	found, err := rows[foundID](ctx, db, `WITH found AS MATERIALIZED (SELECT `+of.id+` AS id`+values+of.from+b.lateral()+where+`)
 		SELECT id, (SELECT count(*) FROM found)::int AS total FROM found`+order+` LIMIT @limit OFFSET @offset`, b.args)
 	if err != nil {
 		return nil, 0, err
@@ -82,11 +82,16 @@ type foundID struct {
 // searchBuilder writes the SQL of a search. Texts of users become arguments; the SQL text
 // consists of this file's constants only.
 type searchBuilder struct {
-	of   searched
-	args pgx.NamedArgs
+	of                   searched
+	args                 pgx.NamedArgs
+	documents            []*document
+	values               map[string]*documentValue
+	inDocuments, onTexts int // conditions and sort keys
 }
 
-func newSearch(of searched) *searchBuilder { return &searchBuilder{of: of, args: pgx.NamedArgs{}} }
+func newSearch(of searched) *searchBuilder {
+	return &searchBuilder{of: of, args: pgx.NamedArgs{}, values: map[string]*documentValue{}}
+}
 
 // bind adds an argument, and returns its placeholder in the statement.
 func (b *searchBuilder) bind(v any, kind string) string {
@@ -149,13 +154,16 @@ func (b *searchBuilder) node(n find.Node) (string, error) {
 }
 
 func (b *searchBuilder) condition(c find.Condition) (string, error) {
+	if err := b.count(c.Column); err != nil {
+		return "", err
+	}
 	switch c.Column.Location {
 	case find.Hyperparameters:
 		return b.hyperparameter(c)
 	case find.RunHyperparameters:
-		return b.inside("t.hparams", c.Column.Hyperparameter(), c)
+		return b.inside(b.named("t.hparams", c.Column.Hyperparameter()), c)
 	case find.RunMetadata:
-		return b.inside("t.metadata", c.Column.Metadata(), c)
+		return b.inside(b.named("t.metadata", c.Column.Metadata()), c)
 	case find.Validations, find.Training, find.CustomMetric:
 		return b.metric(c)
 	}
@@ -272,30 +280,6 @@ func metricPath(c find.Column) []string {
 	return []string{groupKey(group), name, summary}
 }
 
-// metric compares a metric in the summary of a run, or of an experiment's best trial.
-func (b *searchBuilder) metric(c find.Condition) (string, error) {
-	path := b.bind(metricPath(c.Column), "text[]")
-	at := "(s.summary #> " + path + ")"
-	switch c.Op {
-	case find.IsEmpty:
-		return at + " IS NULL", nil
-	case find.NotEmpty:
-		return at + " IS NOT NULL", nil
-	}
-	if c.Value.Type == find.Number {
-		return b.compare(floatInSummary(path), c)
-	}
-	return b.valueOf(at, c)
-}
-
-// valueOf compares a JSON value with a number or a text.
-func (b *searchBuilder) valueOf(at string, c find.Condition) (string, error) {
-	if c.Value.Type == find.Number {
-		return b.compare(floatAt(at), c)
-	}
-	return b.compare("("+at+" #>> '{}')", c)
-}
-
 // order writes the sort keys as columns, and an ORDER BY over them that ends with the id.
 // Rows without a value come last.
 func (b *searchBuilder) order(sorts []find.Sort) (values, order string, err error) {
@@ -319,15 +303,18 @@ func (b *searchBuilder) order(sorts []find.Sort) (values, order string, err erro
 }
 
 func (b *searchBuilder) sortBy(c find.Column) (string, error) {
+	if err := b.count(c); err != nil {
+		return "", err
+	}
 	switch c.Location {
 	case find.Hyperparameters:
 		return "(SELECT h.low FROM experiment_hparams h WHERE h.experiment_id = e.id AND h.name = " + b.bind(c.Hyperparameter(), "text") + ")", nil
 	case find.RunHyperparameters:
-		return b.jsonAt("t.hparams", c.Hyperparameter()), nil
+		return b.named("t.hparams", c.Hyperparameter()).uses("sort"), nil
 	case find.RunMetadata:
-		return b.jsonAt("t.metadata", c.Metadata()), nil
+		return b.named("t.metadata", c.Metadata()).uses("sort"), nil
 	case find.Validations, find.Training, find.CustomMetric:
-		return floatInSummary(b.bind(metricPath(c), "text[]")), nil
+		return b.summarized(c).uses("number"), nil
 	}
 	if c.Name == "tags" {
 		return "e.labels", nil

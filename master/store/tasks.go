@@ -104,6 +104,9 @@ type NewTask struct {
 func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 	id := n.ID
 	err := db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockOwner(ctx, n.OwnerID); err != nil {
+			return err
+		}
 		err := tx.lockContext(ctx, n.Context)
 		if err != nil {
 			return err
@@ -131,6 +134,9 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 				return fault.New(fault.Conflict, "the Idempotency-Key of this request was used for another kind of task")
 			}
 			return err
+		}
+		if err == nil {
+			err = tx.checkLiveTasks(ctx, id, n.OwnerID)
 		}
 		if err == nil { // so that lists and the queue show the task at once
 			s := &statements{}
