@@ -123,7 +123,7 @@ vet:
 # the tests of the Go packages, on real servers
 package-tests: test-servers
     @echo "the tests of the Go packages" >&2
-    @{{ again }} go -flags '-shuffle=on -timeout 30m' $(go list ./... | grep -v /integration)
+    @{{ again }} go -flags '-shuffle=on -timeout 45m' $(go list ./... | grep -v /integration)
     @{{ again }} go -C nomad/autoscaler -flags -shuffle=on ./...
 
 # the same under the race detector, without pure computation and what measures memory: about half an hour, or a quarter of the packages: just race 0 to just race 3
@@ -149,7 +149,7 @@ integration-acl: build test-servers
 integration: test-servers
     @echo "the tests on clusters" >&2
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        {{ again }} go -env "DETENT_COMPAT_PYTHON=$compat" -flags '-shuffle=on -p 2 -timeout 30m' {{ subjects }}
+        {{ again }} go -env "DETENT_COMPAT_PYTHON=$compat" -flags '-shuffle=on -p 2 -timeout 55m' {{ subjects }}
 
 # random requests to each operation of the API: just fuzz (package-tests have it too), or hours long: just fuzz long, or the same requests once more: just fuzz short SEED
 fuzz part="short" seed="":
