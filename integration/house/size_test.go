@@ -18,9 +18,9 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              15075,
+	"cli":              15130,
 	"docs":             200,  // the reference of the Python package, as pages of the master
-	"integration":      3910, // the rig of the tests and the repeats of failed ones among them
+	"integration":      3990, // the rig of the tests and the repeats of failed ones among them
 	"jobspecs":         1300,
 	"master":           100,
 	"master/api":       17940,
@@ -30,7 +30,7 @@ var budgets = map[string]int{
 	"master/cluster":   3400,
 	"master/control":   5290,
 	"master/discovery": 350,
-	"master/expconf":   6000,
+	"master/expconf":   6110,
 	"master/fault":     100,
 	"master/find":      1100,
 	"master/grant":     100,
@@ -55,12 +55,12 @@ var budgets = map[string]int{
 	"master/scim":      800,
 	"master/search":    2700,
 	"master/secrets":   700,
-	"master/server":    4400, // servertest, the master of clients' tests, among them
+	"master/server":    4530, // servertest, the master of clients' tests, among them
 	"master/signin":    900,
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     14800,
+	"master/store":     15230,
 	"master/task":      1460,
 	"master/trial":     100,
 	"master/tunnel":    200,
@@ -69,17 +69,17 @@ var budgets = map[string]int{
 	"master/v1":        5520,
 	"master/webhook":   700,
 	"nomad":            50,
-	"nomad/local":      3000,
+	"nomad/local":      3010,
 	"nomad/release":    900,
 	"nomad/servers":    3895,
 	"plugins/gpu":      2400,
 	"plugins/remover":  500,
-	"plugins/runner":   8870,
+	"plugins/runner":   9060,
 	"webui":            50,
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 121_600
+const totalBudget = 123_200
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

@@ -195,6 +195,24 @@ func TestTurnsAreShort(t *testing.T) {
 	other.post("/api/v1/projects/1/experiments/kill", fmt.Sprintf(`{"projectId": 1, "experimentIds": [%d]}`, id)).ok()
 }
 
+// What the requests below search for.
+const experimentsFound, runsFound = `"filters": {"projectId": 1, "name": "small"}`, `"filter": "{\"filterGroup\":{\"kind\":\"group\",\"conjunction\":\"and\",\"children\":[{\"kind\":\"field\",\"columnName\":\"experimentName\",\"operator\":\"contains\",\"value\":\"small\"}]}}"`
+
+// searchingChanges are a request for each route that changes what a filter finds: method, path and body.
+func searchingChanges(other string) []string {
+	requests := []string{"POST /runs/move {\"sourceProjectId\": 1, \"destinationProjectId\": " + other + ", " + runsFound + "}",
+		"POST /projects/1/experiments/move {\"projectId\": 1, \"destinationProjectId\": " + other + ", " + experimentsFound + "}",
+		"PUT /projects/1/experiments/retain_logs {\"numDays\": 5, " + experimentsFound + "}", "POST /tensorboards {\"preview\": true, " + experimentsFound + "}"}
+	for _, verb := range []string{"kill", "pause", "resume", "archive", "unarchive", "delete"} {
+		requests = append(requests, "POST /runs/"+verb+" {"+runsFound+"}")
+	}
+	for _, verb := range []string{"activate", "pause", "cancel", "kill", "archive", "unarchive"} {
+		requests = append(requests, "POST /projects/1/experiments/"+verb+" {\"projectId\": 1, "+experimentsFound+"}")
+	}
+	requests = append(requests, "DELETE /projects/1/experiments/delete {\"projectId\": 1, "+experimentsFound+"}")
+	return requests
+}
+
 // A change of what a filter finds searches in a turn, as a list does, and ends the turn before it waits for what others change.
 func TestSearchesOfChangesTakeTurns(t *testing.T) {
 	r := newRig(t)
@@ -203,17 +221,7 @@ func TestSearchesOfChangesTakeTurns(t *testing.T) {
 	id := who.create(yaml())
 	r.exec(`INSERT INTO projects (name, workspace_id, user_id, key) SELECT 'other', 1, id, 'OTHER' FROM users WHERE username = 'determined'`)
 	other := r.text(`SELECT max(id)::text FROM projects`)
-	const experiments, runs = `"filters": {"projectId": 1, "name": "small"}`, `"filter": "{\"filterGroup\":{\"kind\":\"group\",\"conjunction\":\"and\",\"children\":[{\"kind\":\"field\",\"columnName\":\"experimentName\",\"operator\":\"contains\",\"value\":\"small\"}]}}"`
-	requests := []string{"POST /runs/move {\"sourceProjectId\": 1, \"destinationProjectId\": " + other + ", " + runs + "}",
-		"POST /projects/1/experiments/move {\"projectId\": 1, \"destinationProjectId\": " + other + ", " + experiments + "}",
-		"PUT /projects/1/experiments/retain_logs {\"numDays\": 5, " + experiments + "}", "POST /tensorboards {\"preview\": true, " + experiments + "}"}
-	for _, verb := range []string{"kill", "pause", "resume", "archive", "unarchive", "delete"} {
-		requests = append(requests, "POST /runs/"+verb+" {"+runs+"}")
-	}
-	for _, verb := range []string{"activate", "pause", "cancel", "kill", "archive", "unarchive"} {
-		requests = append(requests, "POST /projects/1/experiments/"+verb+" {\"projectId\": 1, "+experiments+"}")
-	}
-	requests = append(requests, "DELETE /projects/1/experiments/delete {\"projectId\": 1, "+experiments+"}")
+	requests := searchingChanges(other)
 	for _, request := range requests {
 		var held []*share
 		for range maxReadingPerUser {
@@ -250,7 +258,7 @@ func TestSearchesOfChangesTakeTurns(t *testing.T) {
 			return err
 		}
 		done := make(chan answer, 1)
-		go func() { done <- who.post("/api/v1/runs/kill", "{"+runs+"}") }()
+		go func() { done <- who.post("/api/v1/runs/kill", "{"+runsFound+"}") }()
 		eventually(t, func() bool {
 			return r.text(`SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE trials SET kill_wanted%'`) == "1"
 		})

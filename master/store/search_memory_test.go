@@ -16,7 +16,7 @@ import (
 
 // What one request may cost PostgreSQL, with documents of 1 MB.
 const (
-	maxSearchMemory = 24 << 20 // of one backend, over that of a search for nothing
+	maxSearchMemory = 48 << 20 // of one backend, over that of a search for nothing
 	maxSearchTemp   = 4 << 20  // bytes of temporary files
 )
 
@@ -103,13 +103,13 @@ func TestSearchesInLargeDocuments(t *testing.T) {
 	w := largeDocuments(t)
 	deep := "metadata" + strings.Repeat(".a", 200)
 	for name, line := range map[string]string{
-		"many names":      someOf(20, func(i int) string { return fmt.Sprintf("metadata.k%d.v ~ q%d", i, i) }),
-		"one name":        someOf(20, func(i int) string { return fmt.Sprintf("metadata.text ~ q%d", i) }),
-		"hyperparameters": someOf(20, func(i int) string { return fmt.Sprintf("hp.text = q%d", i) }),
-		"summaries":       someOf(20, func(i int) string { return fmt.Sprintf("validation.loss < -%d", i) }),
-		"a list":          someOf(20, func(i int) string { return fmt.Sprintf("metadata.list < -%d", i) }),
-		"deep":            someOf(20, func(i int) string { return fmt.Sprintf("%s%s ~ q%d", deep, strings.Repeat(".a", i), i) }),
-		"absent":          someOf(20, func(i int) string { return fmt.Sprintf("metadata.none%d is not empty", i) }),
+		"many names":      someOf(maxInDocuments-5, func(i int) string { return fmt.Sprintf("metadata.k%d.v ~ q%d", i, i) }),
+		"one name":        someOf(maxInDocuments-5, func(i int) string { return fmt.Sprintf("metadata.text ~ q%d", i) }),
+		"hyperparameters": someOf(maxInDocuments-5, func(i int) string { return fmt.Sprintf("hp.text = q%d", i) }),
+		"summaries":       someOf(maxInDocuments-5, func(i int) string { return fmt.Sprintf("validation.loss < -%d", i) }),
+		"a list":          someOf(maxInDocuments-5, func(i int) string { return fmt.Sprintf("metadata.list < -%d", i) }),
+		"deep":            someOf(maxInDocuments-5, func(i int) string { return fmt.Sprintf("%s%s ~ q%d", deep, strings.Repeat(".a", i), i) }),
+		"absent":          someOf(maxInDocuments-5, func(i int) string { return fmt.Sprintf("metadata.none%d is not empty", i) }),
 		"a range":         "metadata.small > 1 and metadata.small < 1 and hp.small > 1 and hp.small < 1 and validation.loss > 1 and validation.loss < 1",
 	} {
 		memory, temp := w.costs(func(db *DB) error {
@@ -120,6 +120,47 @@ func TestSearchesInLargeDocuments(t *testing.T) {
 				if heads, err := db.RunHeads(context.Background(), auth.Everywhere(), q, 10); err != nil || len(heads) != 0 {
 					return fmt.Errorf("%s: found %d heads, %w", name, len(heads), err)
 				}
+			}
+			return nil
+		})
+		t.Logf("%s: %.1f MB of memory, %.1f MB of temporary files", name, float64(memory)/(1<<20), float64(temp)/(1<<20))
+		if memory > maxSearchMemory || temp > maxSearchTemp {
+			t.Errorf("%s: a search takes %.1f MB of memory and %.1f MB of temporary files", name, float64(memory)/(1<<20), float64(temp)/(1<<20))
+		}
+	}
+}
+
+// The same holds for names, descriptions and labels of experiments, and for their hyperparameters.
+func TestSearchesInLongTexts(t *testing.T) {
+	w := newWorld(t)
+	for range 3 {
+		e := w.experiment(lossSearcher)
+		w.trial(e, 1, 1)
+		w.exec(`UPDATE experiments SET name = x.long, description = x.long, labels = x.list,
+				config = config || jsonb_build_object('hyperparameters', jsonb_build_object('opt', jsonb_build_object('type', 'categorical', 'vals', to_jsonb(x.list))))
+			FROM (SELECT string_agg(md5(n::text), '') AS long, array_agg(left(repeat(md5(n::text), 4), 120)) AS list FROM generate_series(1, 2000) n) x WHERE id = $1`, e)
+	}
+	for name, line := range map[string]string{
+		"names":           someOf(maxOnTexts-2, func(i int) string { return fmt.Sprintf("name ~ q%d", i) }),
+		"descriptions":    someOf(maxOnTexts-2, func(i int) string { return fmt.Sprintf("description ~ q%d", i) }),
+		"labels":          someOf(maxOnTexts-2, func(i int) string { return fmt.Sprintf("tags ~ q%d", i) }),
+		"hyperparameters": someOf(maxInDocuments, func(i int) string { return fmt.Sprintf("hp.opt ~ q%d", i) }),
+	} {
+		sorts := runSorts(t, "tags=asc,experimentDescription=desc")
+		memory, temp := w.costs(func(db *DB) error {
+			f, err := find.Experiments.Parse(line, time.Now())
+			if err != nil {
+				return err
+			}
+			_, n, err := db.SearchExperiments(context.Background(), auth.Everywhere(), Search{Filter: f}, 0, 10)
+			if err != nil || n != 0 {
+				return fmt.Errorf("%s: found %d experiments, %w", name, n, err)
+			}
+			if name != "hyperparameters" {
+				_, n, err = db.SearchRuns(context.Background(), auth.Everywhere(), Search{Filter: runFilter(t, line), Sort: sorts}, 0, 10)
+			}
+			if err != nil || n != 0 {
+				return fmt.Errorf("%s: found %d runs, %w", name, n, err)
 			}
 			return nil
 		})
