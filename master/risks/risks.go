@@ -19,7 +19,7 @@ type Settings struct {
 	Listen         string // host:port; a master on loopback serves one person
 	PublicURL      string
 	TLS            bool // the master itself ends TLS
-	NomadOpen      bool // Nomad accepts calls without a token, so it has no ACLs
+	WithoutACL     bool // the master does not check that Nomad has ACLs
 	BlankPasswords string
 	DatabaseHost   string // or the folder of its socket
 	DatabaseIsSure bool   // the master checks the database's certificate
@@ -52,7 +52,7 @@ type check struct {
 
 // checks are in the order of what the settings prevent.
 var checks = []check{
-	{"nomad.token", nomadACLs},
+	{"nomad.without_acl", nomadACLs},
 	{"blank_passwords", blankPasswords},
 	{"resource_pools.driver", drivers},
 	{"resource_pools.docker", nodeRights},
@@ -79,11 +79,11 @@ func Of(s Settings) (found []Risk) {
 }
 
 func nomadACLs(s Settings) string {
-	if !s.NomadOpen {
+	if !s.WithoutACL {
 		return ""
 	}
-	return "Nomad answers without a token: every program that reaches it, tasks among them, can read all jobs with their secrets and run jobs as root on every node. " +
-		"Turn on Nomad's ACLs, and give the master a token or the policies of its workload identity"
+	return "The master does not check that Nomad has access control: without it every program that reaches Nomad, tasks among them, can read all jobs with their secrets and run jobs as root on every node. " +
+		"Enable ACLs in Nomad (docs/operate/acl.md), and remove the setting"
 }
 
 func blankPasswords(s Settings) string {

@@ -27,7 +27,7 @@ func TestEachSettingWarns(t *testing.T) {
 		t.Fatalf("a safe installation: %v", found)
 	}
 	worse := map[string][]func(*Settings){
-		"nomad.token":           {func(s *Settings) { s.NomadOpen = true }},
+		"nomad.without_acl":     {func(s *Settings) { s.WithoutACL = true }},
 		"blank_passwords":       {func(s *Settings) { s.BlankPasswords = "always" }},
 		"resource_pools.driver": {func(s *Settings) { s.Pools[0].Driver = "raw_exec" }},
 		"resource_pools.docker": {
@@ -62,7 +62,7 @@ func TestEachSettingWarns(t *testing.T) {
 }
 
 func TestTheGreatestRiskIsFirst(t *testing.T) {
-	s := Settings{Listen: "[::]:8080", PublicURL: "http://detent", NomadOpen: true, BlankPasswords: "always", DatabaseHost: "db", StorageKeys: true,
+	s := Settings{Listen: "[::]:8080", PublicURL: "http://detent", WithoutACL: true, BlankPasswords: "always", DatabaseHost: "db", StorageKeys: true,
 		Pools: []Pool{{Name: "a", Driver: "raw_exec"}, {Name: "b", Driver: "docker", Images: true, HostPaths: []string{"/"}}}}
 	var all []string
 	for _, c := range checks {

@@ -21,11 +21,7 @@ const (
 // master starts, and the channel receives the error later.
 func (m *master) guard(ctx context.Context) (<-chan error, error) {
 	later := make(chan error, 1)
-	if onLoopback(m.cfg.Listen) {
-		return later, nil
-	}
-	if m.cfg.Nomad.WithoutACL {
-		m.log.Warn("nomad.without_acl is set: the master does not check that Nomad has access control. Without it every user can run jobs as root on the nodes; enable ACLs in Nomad (docs/operate/acl.md) and remove the setting")
+	if onLoopback(m.cfg.Listen) || m.cfg.Nomad.WithoutACL { // a warning at each start names the setting
 		return later, nil
 	}
 	waiting := []*cluster.Cluster{m.nomad}

@@ -1,9 +1,6 @@
 package server
 
 import (
-	"cmp"
-	"os"
-
 	"github.com/detent-ml/detent/master/risks"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -11,7 +8,7 @@ import (
 // risks are the settings that weaken the security of this installation.
 func (m *master) risks() ([]risks.Risk, error) {
 	s := risks.Settings{Listen: m.cfg.Listen, PublicURL: m.cfg.PublicURL, TLS: m.cfg.TLS.on(), BlankPasswords: m.cfg.BlankPasswords, Roles: m.cfg.Security.Authz.Type == authzRoles,
-		TasksDomain: m.cfg.TasksDomain, Vault: m.vault != nil || m.cfg.WebIdentity.RoleARN != "", NomadOpen: m.cfg.nomadOpen()}
+		TasksDomain: m.cfg.TasksDomain, Vault: m.vault != nil || m.cfg.WebIdentity.RoleARN != "", WithoutACL: m.cfg.Nomad.WithoutACL}
 	var err error
 	if s.DatabaseHost, s.DatabaseIsSure, err = store.Reach(m.cfg.Database); err != nil {
 		return nil, err
@@ -31,12 +28,6 @@ func (m *master) risks() ([]risks.Risk, error) {
 		s.Pools = append(s.Pools, of)
 	}
 	return risks.Of(s), nil
-}
-
-// nomadOpen reports whether this master calls Nomad without a token. Such a master works only where Nomad
-// has no ACLs.
-func (c *Config) nomadOpen() bool {
-	return cmp.Or(c.Nomad.Token, c.Nomad.TokenFile, os.Getenv("NOMAD_TOKEN")) == ""
 }
 
 // warnOfRisks logs the risks when the master starts.

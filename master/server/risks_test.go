@@ -14,18 +14,17 @@ import (
 
 // TestAMasterWarnsOfItsSettings: each of the ten reaches the log from the configuration and the pools of a master.
 func TestAMasterWarnsOfItsSettings(t *testing.T) {
-	t.Setenv("NOMAD_TOKEN", "")
 	said := &bytes.Buffer{}
 	m := &master{cfg: Defaults(), log: slog.New(slog.NewTextHandler(said, nil))}
 	m.cfg.Listen, m.cfg.PublicURL, m.cfg.BlankPasswords, m.cfg.Database = "0.0.0.0:8080", "http://10.0.0.1:8080", "always", "postgres://u:secret@10.0.0.2/detent"
-	m.cfg.CheckpointStorage = map[string]any{"type": "s3", "bucket": "b", "access_key": "a", "secret_key": "the secret key"}
+	m.cfg.Nomad.WithoutACL, m.cfg.CheckpointStorage = true, map[string]any{"type": "s3", "bucket": "b", "access_key": "a", "secret_key": "the secret key"}
 	m.pools = pool.Set{{Name: "raw", Driver: pool.RawExec}, {Name: "images", Driver: pool.Docker, Limits: &expconf.ContainerLimits{HostPaths: []string{"/"}}}}
 	found, err := m.risks()
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.warnOfRisks(found)
-	want := []string{"nomad.token", "blank_passwords", "resource_pools.driver", "resource_pools.docker", "database", "public_url", "checkpoint_storage", "security.authz.type", "tasks_domain", "resource_pools.network_mode"}
+	want := []string{"nomad.without_acl", "blank_passwords", "resource_pools.driver", "resource_pools.docker", "database", "public_url", "checkpoint_storage", "security.authz.type", "tasks_domain", "resource_pools.network_mode"}
 	if got := namesOf(found); !slices.Equal(got, want) {
 		t.Errorf("found %v, want %v", got, want)
 	}
@@ -37,7 +36,7 @@ func TestAMasterWarnsOfItsSettings(t *testing.T) {
 	if strings.Contains(said.String(), "the secret key") || strings.Contains(said.String(), "u:secret") {
 		t.Errorf("a warning contains a secret:\n%s", said)
 	}
-	m.cfg.Nomad.TokenFile, m.cfg.BlankPasswords, m.cfg.Database = "/secrets/nomad_token", "never", "postgres://u@10.0.0.2/detent?sslmode=verify-full"
+	m.cfg.Nomad.WithoutACL, m.cfg.BlankPasswords, m.cfg.Database = false, "never", "postgres://u@10.0.0.2/detent?sslmode=verify-full"
 	m.cfg.PublicURL, m.cfg.WebIdentity.RoleARN, m.cfg.Security.Authz.Type, m.cfg.TasksDomain, m.pools = "https://detent.example.com", "arn:aws:iam::1:role/x", authzRoles, "tasks.example.com", nil
 	if found, err = m.risks(); err != nil || len(found) != 0 {
 		t.Errorf("a safe installation: %v, %v", found, err)
