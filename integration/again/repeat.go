@@ -67,7 +67,8 @@ func repeat(ctx context.Context, f failure, to outputs) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, repeatLimit, fmt.Errorf("a repeat may take %s", repeatLimit))
 	defer cancel()
-	status, err := 0, error(nil)
+	var status int
+	var err error
 	switch f.Runner {
 	case "go":
 		return repeatGo(ctx, f, to)
