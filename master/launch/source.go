@@ -68,7 +68,7 @@ func newestOf(ctx context.Context, db sources, who auth.Who, trial int) (string,
 }
 
 // reaches returns an error if a task of an experiment could not read a checkpoint of another one: in a
-// shared file system a task sees only the folder of its own experiment's checkpoints.
+// shared file system a task sees only the host_path of its own experiment's checkpoint_storage, whole.
 func reaches(at string, k store.Checkpoint, own expconf.CheckpointStorage) error {
 	if len(k.Config) == 0 {
 		return nil
