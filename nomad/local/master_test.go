@@ -214,6 +214,7 @@ func TestTwoMastersTwoNodesAndACLs(t *testing.T) {
 		t.Fatalf("masters at %v, parts %+v; expected two", d.MasterURLs, d.Parts)
 	}
 	checkRights(t, c, d)
+	checkUI(t, c)
 
 	if err := c.AddClient(ctx, Client{Name: "second", Slots: 5}); err != nil {
 		t.Fatal(err)
@@ -248,6 +249,27 @@ func TestTwoMastersTwoNodesAndACLs(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// checkUI exchanges the token in the address of Nomad's UI, as the UI does: it gives all rights, once.
+func checkUI(t *testing.T, c *Cluster) {
+	t.Helper()
+	link, err := c.NomadUI(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, once, _ := strings.Cut(link, "/ui/?ott=")
+	nomad, err := api.NewClient(&api.Config{Address: address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := nomad.ACLTokens().ExchangeOneTimeToken(once, nil)
+	if err != nil || token.SecretID != c.state.Token {
+		t.Fatalf("the token of the address gives %+v, %v", token, err)
+	}
+	if _, _, err := nomad.ACLTokens().ExchangeOneTimeToken(once, nil); err == nil {
+		t.Error("the token of the address works twice")
+	}
 }
 
 // checkRights uses the identity that Nomad gave to the master: it may list jobs, and nothing without it.
