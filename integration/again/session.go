@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// sessionVar names the folder of the run to the programs of its parts.
-const sessionVar = "DETENT_TEST_SESSION"
+// sessionVar names the folder of the run to the programs of its parts. It does not begin with DETENT_: a master that a test starts rejects such
+// variables if it does not know them.
+const sessionVar = "AGAIN_SESSION"
 
 // maxOutput is how much of the output of one failure is kept: its end.
 const maxOutput = 4 << 20
