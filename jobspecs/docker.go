@@ -43,6 +43,8 @@ type Mount struct {
 	ReadOnly    bool
 	Propagation string // as Docker names it; "" for rprivate
 	Create      bool   // create the source as a folder if it does not exist
+
+	interpolated bool // Nomad replaces variables in the target
 }
 
 // A DeviceFile makes a device of the node visible in a container.
@@ -66,15 +68,17 @@ const (
 )
 
 const (
-	// containerRunner is the path of the runner in a container.
-	containerRunner = "/alloc/bin/det-runner"
-	mountedRunner   = "/det-runner"
+	// containerRunner is the path of the runner in a container. No image can know it: an image with a link on the way to it, and a volume
+	// behind that link, would put its own program in the place of the runner.
+	containerRunner = "/det-${NOMAD_ALLOC_ID}/det-runner"
 	// mainSecrets is the path of the main task's secrets folder in the container of the ship task.
 	mainSecrets    = "/secrets-of-main"
 	runDir         = "/run/determined"
 	registrySecret = "registry"
 	// noMemoryLimit, in MB, is more than any node has.
-	noMemoryLimit      = 1 << 30
+	noMemoryLimit = 1 << 30
+	// shipMemoryMB is enough for the lines that ship sends: pieces of a few MB.
+	shipMemoryMB       = 256
 	defaultPullTimeout = 30 * time.Minute
 )
 
@@ -82,7 +86,7 @@ const (
 func VariablePath(allocationID string) string { return "nomad/jobs/" + JobID(allocationID) }
 
 // reserved returns the folders of a container that Nomad and the runner create.
-func reserved() []string { return []string{"/alloc", "/local", "/secrets", runDir, mountedRunner} }
+func reserved() []string { return []string{"/alloc", "/local", "/secrets", runDir} }
 
 // ReservedTarget returns the reserved folder that a mount at target would cover; "" for none.
 func ReservedTarget(target string) string {
@@ -116,14 +120,10 @@ func (c *Container) problems(bad func(format string, args ...any)) {
 // no credentials: it may start after the job was stopped, and Nomad issues none then.
 func (t *Task) runInContainer(task *api.Task, verb string) {
 	c := t.Container
-	runner := containerRunner
-	if t.Runner.Path != "" {
-		runner = mountedRunner
-	}
 	config := task.Config
 	maps.Copy(config, map[string]any{
 		"image":              literal(c.Image),
-		"entrypoint":         []string{runner},
+		"entrypoint":         []string{containerRunner},
 		"args":               []string{verb},
 		"work_dir":           "/local", // the user may have no access to the image's own
 		"image_pull_timeout": positiveOr(c.PullTimeout, defaultPullTimeout).String(),
@@ -134,12 +134,20 @@ func (t *Task) runInContainer(task *api.Task, verb string) {
 	task.User = c.User
 	mounts := []Mount{}
 	if t.Runner.Path != "" {
-		mounts = append(mounts, Mount{Source: t.Runner.Path, Target: mountedRunner, ReadOnly: true})
-	} else if verb == "run" {
-		// The ship task runs this file too, so the program must not be able to change it.
-		mounts = append(mounts, Mount{Source: "../alloc/bin", Target: path.Dir(containerRunner), ReadOnly: true})
+		mounts = append(mounts, runnerMount(t.Runner.Path, containerRunner))
+	} else {
+		mounts = append(mounts, runnerMount("../alloc/bin", path.Dir(containerRunner)))
+		if verb == "run" { // the ship task runs this file too, so the program must not be able to change it
+			mounts = append(mounts, runnerMount("../alloc/bin", "/alloc/bin"))
+		}
 	}
-	if _, says := config["memory_hard_limit"]; !says && !c.HardMemory && t.Members[0].MemoryMaxMB == 0 {
+	if c.User != "" {
+		task.Env["DET_NO_NEW_PRIVS"] = "1" // a file of the image may have root's rights
+	}
+	switch _, says := config["memory_hard_limit"]; {
+	case verb != "run":
+		config["memory_hard_limit"] = shipMemoryMB
+	case !says && !c.HardMemory && t.Members[0].MemoryMaxMB == 0:
 		config["memory_hard_limit"] = noMemoryLimit
 	}
 	if c.NoGPU {
@@ -229,7 +237,11 @@ func (c *Container) mount(config map[string]any, mounts []Mount, own bool) {
 			short = append(short, literal(m.Source)+":"+literal(m.Target)+":"+mode)
 			continue
 		}
-		block := map[string]any{"type": "bind", "source": literal(m.Source), "target": literal(m.Target), "readonly": m.ReadOnly}
+		target := literal(m.Target)
+		if m.interpolated {
+			target = m.Target
+		}
+		block := map[string]any{"type": "bind", "source": literal(m.Source), "target": target, "readonly": m.ReadOnly}
 		if m.Propagation != "" {
 			block["bind_options"] = []map[string]any{{"propagation": m.Propagation}}
 		}
@@ -237,6 +249,11 @@ func (c *Container) mount(config map[string]any, mounts []Mount, own bool) {
 	}
 	appended(config, "mount", long)
 	appended(config, "volumes", short)
+}
+
+// runnerMount is the mount of the runner, or of its folder. Nomad interpolates the target.
+func runnerMount(source, target string) Mount {
+	return Mount{Source: source, Target: target, ReadOnly: true, interpolated: true}
 }
 
 // literal escapes the characters of a text that Nomad would interpolate.

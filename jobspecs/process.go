@@ -62,6 +62,12 @@ func (t *Task) main(rank int) *api.Task {
 	}
 	res.Devices = t.devices(rank)
 	task := t.process(MainTask, rank, "run")
+	if t.Pool.Driver == pool.Exec && !t.Linked {
+		// Nomad gives an account that is not root capabilities with which it would read and change files of the node. A linked owner's runner needs
+		// some to start the program as another account, without any.
+		task.Config["cap_drop"] = []string{"all"}
+		task.Env["DET_NO_NEW_PRIVS"] = "1"
+	}
 	task.Resources = res
 	task.LogConfig = &api.LogConfig{MaxFiles: new(t.LogFiles), MaxFileSizeMB: new(t.LogFileMB)}
 	task.KillTimeout = new(t.KillTimeout)
@@ -207,10 +213,20 @@ chmod +x det-runner && exec ./det-runner %s`, maxRunnerBytes, t.Runner.SHA256, v
 	}
 }
 
+// runnerVariables are the variables that the runner reads and that not every job sets.
+func runnerVariables() []string {
+	return []string{"DET_MASTERS_FILE", "DET_MASTER_CA", "DET_NETWORK", "DET_NODE_ADDRESS", "DET_MAIN_SECRETS", "DET_SHIP_WAIT_TIME", "DET_LOG_SPOOL_MAX_BYTES", "DET_NO_NEW_PRIVS"}
+}
+
 func (t *Task) env(rank int, verb string) map[string]string {
 	env := map[string]string{}
 	if verb == "run" {
 		maps.Copy(env, t.base().TaskGroups[0].Tasks[0].Env)
+	}
+	if t.Container != nil {
+		for _, name := range runnerVariables() { // an image could set them otherwise
+			env[name] = ""
+		}
 	}
 	maps.Copy(env, map[string]string{
 		"DET_ALLOCATION_ID": t.AllocationID,

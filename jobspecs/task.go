@@ -258,6 +258,8 @@ func (t *Task) driverProblems(bad func(format string, args ...any)) {
 			bad("volume %q at %q: the path must be absolute", v.Name, v.Path)
 		case t.Container != nil && ReservedTarget(v.Path) != "":
 			bad("volume %q at %q: %s is the task's own", v.Name, v.Path, ReservedTarget(v.Path))
+		case driver == pool.Exec && pool.HiddenUnderExec(v.Path) != "":
+			bad("volume %q at %q: %s is the task's own", v.Name, v.Path, pool.HiddenUnderExec(v.Path))
 		}
 	}
 }

@@ -163,7 +163,7 @@ def status(name):
 def facts():
     shm = os.statvfs("/dev/shm")
     found = {"uid": os.getuid(), "gid": os.getgid(), "cwd": os.getcwd(), "home": os.environ.get("HOME"), "name": getpass.getuser(),
-             "shm": shm.f_blocks * shm.f_frsize, "caps": int(status("CapEff"), 16), "bound": int(status("CapBnd"), 16),
+             "shm": shm.f_blocks * shm.f_frsize, "caps": int(status("CapEff"), 16), "closed": int(status("NoNewPrivs")), "bound": int(status("CapBnd"), 16),
              "env": {k: os.environ.get(k) for k in ("COLOUR", "SHAPE", "NVIDIA_VISIBLE_DEVICES", "NOMAD_TOKEN", "DET_RUN_DIR")},
              "files": sorted(os.listdir(".")), "slots": json.loads(os.environ["DET_SLOT_IDS"]),
              "first": open("/proc/1/cmdline").read().split("\0")[0],
@@ -195,6 +195,7 @@ type shown struct {
 	Files       []string
 	Slots       []int
 	First       string
+	Closed      int // 1: no file gives the program further rights
 	Processes   int
 	raw         map[string]any
 	log         string

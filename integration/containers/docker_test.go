@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"archive/tar"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -47,6 +48,7 @@ func TestTasksInContainers(t *testing.T) {
 		runsOutOfMemory(t, d.Rig, "[tail, /dev/zero]", "because it used more than 128", "resources: {resource_pool: tight}\n")
 	})
 	t.Run("Nomad's API", d.nomadsAPI)
+	t.Run("an image that covers the runner", d.trap)
 	t.Run("kill", d.kill)
 	t.Run("kill while an image is pulled", d.killWhilePulling)
 	t.Run("runner is killed", d.runnerIsKilled)
@@ -61,8 +63,37 @@ func (d *inContainers) nomadsAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := d.AttackNomad(t, "127.0.0.1", "  image: detent-test/checked:1\n"); a != (rig.Attack{Reached: 1}) {
+	if a := d.AttackNomad(t, "127.0.0.1", "  image: detent-test/checked:1\n"); a != (rig.Attack{Reached: 1, Rights: true}) {
 		t.Errorf("the task found %+v; want no token, no socket, and Nomad on the network", a)
+	}
+}
+
+// trap tests an image with a link to the folder of the allocation, and a volume behind the link, which Docker fills from the image: the image's
+// program is not in the place of the runner.
+func (d *inContainers) trap(t *testing.T) {
+	var image bytes.Buffer
+	w := tar.NewWriter(&image)
+	const evil = "#!/bin/sh\nsleep 1000\n"
+	for _, h := range []tar.Header{{Name: "alloc/bin/", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "x/", Typeflag: tar.TypeDir, Mode: 0o755},
+		{Name: "x/y", Typeflag: tar.TypeSymlink, Linkname: "/alloc"}, {Name: "alloc/bin/det-runner", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(evil))}} {
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Size > 0 {
+			if _, err := w.Write([]byte(evil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Flush(); err != nil { // the other image's archive follows, with its end
+		t.Fatal(err)
+	}
+	image.Write(d.python)
+	if err := d.docker.Import(t.Context(), "detent-test/trap", "1", &image, "ENV PATH=/usr/local/bin:/usr/bin:/bin", "VOLUME /x/y/bin", "ENV DET_MASTERS_FILE=/etc/masters"); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.look(t, "environment: {image: detent-test/trap:1}\n"); !strings.HasPrefix(s.First, "/det-") {
+		t.Errorf("the first process is %s", s.First)
 	}
 }
 
@@ -122,7 +153,7 @@ func (d *inContainers) taskEnvironment(t *testing.T) {
 	if s.Shm != 96<<20 {
 		t.Errorf("the task's /dev/shm has %d bytes, want those of the cluster's defaults", s.Shm)
 	}
-	if s.First != "/alloc/bin/det-runner" || s.Processes > 8 {
+	if !strings.HasSuffix(s.First, "/det-runner") || s.Processes > 8 {
 		t.Errorf("the first of %d processes is %s", s.Processes, s.First)
 	}
 	if s.Env["COLOUR"] != "blue" || s.Env["NOMAD_TOKEN"] != "" || s.Env["DET_RUN_DIR"] != "/run/determined" {
@@ -198,8 +229,8 @@ func (d *inContainers) account(t *testing.T) {
 bind_mounts: [{host_path: %s/teams/data, container_path: inputs/data}]
 environment: {environment_variables: ["WRITE=/usr/new /run/determined/new", "READ=inputs/data/words"]}
 `, d.dir))
-	if s.UID != 1234 || s.GID != 1235 || s.Name != "linked" || s.Home != s.Cwd || s.Caps != 0 {
-		t.Errorf("the program runs as %d:%d (%s) at home in %s with capabilities %x", s.UID, s.GID, s.Name, s.Home, s.Caps)
+	if s.UID != 1234 || s.GID != 1235 || s.Name != "linked" || s.Home != s.Cwd || s.Caps != 0 || s.Closed != 1 {
+		t.Errorf("the program runs as %d:%d (%s) at home in %s with capabilities %x, and may get no others: %d", s.UID, s.GID, s.Name, s.Home, s.Caps, s.Closed)
 	}
 	if s.tried("write /usr/new") == "" || s.tried("write /run/determined/new") != "" || s.tried("read inputs/data/words") != "read me" {
 		t.Errorf("the program could read and write %v", s.raw)

@@ -77,16 +77,25 @@ for name, door in doors.items():
                 opened.append(f"{method} {path} at {name} with {'a token ' + token[:12] if token else 'no token'}: {text[:80]!r}")
 for line in opened:
     print("OPENED", line, flush=True)
-print(f"ATTACK tokens={len(tokens) - 1} sockets={len(sockets)} reached={len(reached)}", flush=True)
+with open("/proc/self/status") as f:
+    status = dict(line.split(":", 1) for line in f)
+rights = 0
+for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+    rights |= int(status[name], 16)
+print(f"ATTACK rights={rights:x} gains={1 - int(status['NoNewPrivs'])} tokens={len(tokens) - 1} sockets={len(sockets)} reached={len(reached)}", flush=True)
 from determined import core
 with core.init() as context:
     context.train.report_validation_metrics(steps_completed=1, metrics={"loss": 1.0})
 `
 
 // An Attack is what a task found that tried to use Nomad's API.
-type Attack struct{ Tokens, Sockets, Reached int }
+type Attack struct {
+	Tokens, Sockets, Reached int
+	// Rights reports that the program has capabilities, or may get some from a file.
+	Rights bool
+}
 
-var attackLine = regexp.MustCompile(`ATTACK tokens=(\d+) sockets=(\d+) reached=(\d+)`)
+var attackLine = regexp.MustCompile(`ATTACK rights=([0-9a-f]+) gains=([01]) tokens=(\d+) sockets=(\d+) reached=(\d+)`)
 
 // AttackNomad runs a training whose program tries to use Nomad's API, and fails the test if that works in any way. host is the address under
 // which tasks reach this machine.
@@ -109,9 +118,9 @@ func (r *Rig) AttackNomad(t *testing.T, host, more string) Attack {
 	if found == nil {
 		t.Fatalf("the attack did not end:\n%s", log)
 	}
-	var a Attack
+	a := Attack{Rights: found[1] != "0" || found[2] != "0"}
 	for i, at := range []*int{&a.Tokens, &a.Sockets, &a.Reached} {
-		if *at, err = strconv.Atoi(found[i+1]); err != nil {
+		if *at, err = strconv.Atoi(found[i+3]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -30,8 +30,8 @@ func TestTasksDoNotUseNomad(t *testing.T) {
 		Master: local.Master{Config: fmt.Sprintf(attackedConfig, "/tmp", system.Path)}})
 	for _, pool := range []string{"default", "jail"} {
 		t.Run(pool, func(t *testing.T) {
-			if a := r.AttackNomad(t, "127.0.0.1", "resources: {resource_pool: "+pool+"}\n"); a != (rig.Attack{Reached: 1}) {
-				t.Errorf("the task found %+v; want no token, no socket, and Nomad on the network", a)
+			if a := r.AttackNomad(t, "127.0.0.1", "resources: {resource_pool: "+pool+"}\n"); a != (rig.Attack{Reached: 1, Rights: pool == "default"}) {
+				t.Errorf("the task found %+v; want no token, no socket, and Nomad on the network, and rights only under raw_exec", a)
 			}
 		})
 	}

@@ -120,7 +120,7 @@ TaskGroups {
     }
     Config {
       args = ["run"]
-      entrypoint = ["/alloc/bin/det-runner"]
+      entrypoint = ["/det-${NOMAD_ALLOC_ID}/det-runner"]
       extra_hosts = ["metadata.google.internal:0.0.0.0"]
       force_pull = false
       healthchecks {
@@ -132,6 +132,12 @@ TaskGroups {
       mount {
         source = "local"
         target = "/run/determined"
+        type = "bind"
+      }
+      mount {
+        readonly = true
+        source = "../alloc/bin"
+        target = "/det-${NOMAD_ALLOC_ID}"
         type = "bind"
       }
       mount {
@@ -187,13 +193,19 @@ TaskGroups {
     Config {
       args = ["ship"]
       cap_drop = ["all"]
-      entrypoint = ["/alloc/bin/det-runner"]
+      entrypoint = ["/det-${NOMAD_ALLOC_ID}/det-runner"]
       healthchecks {
         disable = true
       }
       image = "registry.example/team/torch:2.9"
       image_pull_timeout = "30m0s"
-      memory_hard_limit = "1.073741824s"
+      memory_hard_limit = 256
+      mount {
+        readonly = true
+        source = "../alloc/bin"
+        target = "/det-${NOMAD_ALLOC_ID}"
+        type = "bind"
+      }
       mount {
         readonly = true
         source = "../main/secrets"

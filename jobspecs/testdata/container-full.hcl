@@ -132,7 +132,7 @@ TaskGroups {
         container_path = "/dev/infiniband/uverbs0"
         host_path = "/dev/infiniband/uverbs0"
       }
-      entrypoint = ["/alloc/bin/det-runner"]
+      entrypoint = ["/det-${NOMAD_ALLOC_ID}/det-runner"]
       force_pull = true
       healthchecks {
         disable = true
@@ -142,6 +142,12 @@ TaskGroups {
       mount {
         source = "local"
         target = "/run/determined"
+        type = "bind"
+      }
+      mount {
+        readonly = true
+        source = "../alloc/bin"
+        target = "/det-${NOMAD_ALLOC_ID}"
         type = "bind"
       }
       mount {
@@ -178,6 +184,7 @@ TaskGroups {
       DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"
+      DET_NO_NEW_PRIVS = "1"
       DET_RANK = "0"
     }
     Identities {
@@ -227,12 +234,19 @@ EOT
     Config {
       args = ["ship"]
       cap_drop = ["all"]
-      entrypoint = ["/alloc/bin/det-runner"]
+      entrypoint = ["/det-${NOMAD_ALLOC_ID}/det-runner"]
       healthchecks {
         disable = true
       }
       image = "registry.example/$${team}/torch:2.9"
       image_pull_timeout = "10m0s"
+      memory_hard_limit = 256
+      mount {
+        readonly = true
+        source = "../alloc/bin"
+        target = "/det-${NOMAD_ALLOC_ID}"
+        type = "bind"
+      }
       mount {
         readonly = true
         source = "../main/secrets"
@@ -252,6 +266,7 @@ EOT
       DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"
+      DET_NO_NEW_PRIVS = "1"
       DET_RANK = "0"
       NVIDIA_VISIBLE_DEVICES = "void"
     }

@@ -115,7 +115,7 @@ TaskGroups {
         password = "${secret.registry.password}"
         username = "${secret.registry.username}"
       }
-      entrypoint = ["/det-runner"]
+      entrypoint = ["/det-${NOMAD_ALLOC_ID}/det-runner"]
       force_pull = false
       healthchecks {
         disable = true
@@ -131,7 +131,7 @@ TaskGroups {
       mount {
         readonly = true
         source = "/opt/detent/det-runner"
-        target = "/det-runner"
+        target = "/det-${NOMAD_ALLOC_ID}/det-runner"
         type = "bind"
       }
       network_mode = "host"
@@ -193,17 +193,17 @@ TaskGroups {
     Config {
       args = ["ship"]
       cap_drop = ["all"]
-      entrypoint = ["/det-runner"]
+      entrypoint = ["/det-${NOMAD_ALLOC_ID}/det-runner"]
       healthchecks {
         disable = true
       }
       image = "registry.example/team/torch:2.9"
       image_pull_timeout = "30m0s"
-      memory_hard_limit = "1.073741824s"
+      memory_hard_limit = 256
       mount {
         readonly = true
         source = "/opt/detent/det-runner"
-        target = "/det-runner"
+        target = "/det-${NOMAD_ALLOC_ID}/det-runner"
         type = "bind"
       }
       mount {

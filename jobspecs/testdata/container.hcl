@@ -120,7 +120,7 @@ TaskGroups {
     }
     Config {
       args = ["run"]
-      entrypoint = ["/alloc/bin/det-runner"]
+      entrypoint = ["/det-${NOMAD_ALLOC_ID}/det-runner"]
       force_pull = false
       healthchecks {
         disable = true
@@ -131,6 +131,12 @@ TaskGroups {
       mount {
         source = "local"
         target = "/run/determined"
+        type = "bind"
+      }
+      mount {
+        readonly = true
+        source = "../alloc/bin"
+        target = "/det-${NOMAD_ALLOC_ID}"
         type = "bind"
       }
       mount {
@@ -185,13 +191,19 @@ TaskGroups {
     Config {
       args = ["ship"]
       cap_drop = ["all"]
-      entrypoint = ["/alloc/bin/det-runner"]
+      entrypoint = ["/det-${NOMAD_ALLOC_ID}/det-runner"]
       healthchecks {
         disable = true
       }
       image = "registry.example/team/torch:2.9"
       image_pull_timeout = "30m0s"
-      memory_hard_limit = "1.073741824s"
+      memory_hard_limit = 256
+      mount {
+        readonly = true
+        source = "../alloc/bin"
+        target = "/det-${NOMAD_ALLOC_ID}"
+        type = "bind"
+      }
       mount {
         readonly = true
         source = "../main/secrets"

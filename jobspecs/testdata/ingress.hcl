@@ -121,6 +121,7 @@ TaskGroups {
     }
     Config {
       args = ["-c","chmod +x \"$NOMAD_ALLOC_DIR/det-runner\" && exec \"$NOMAD_ALLOC_DIR/det-runner\" run"]
+      cap_drop = ["all"]
       command = "/bin/sh"
     }
     Driver = "exec"
@@ -132,6 +133,7 @@ TaskGroups {
       DET_MASTER_CA = "${NOMAD_ALLOC_DIR}/master-ca.pem"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"
+      DET_NO_NEW_PRIVS = "1"
       DET_RANK = "0"
     }
     Identities {
@@ -325,6 +327,7 @@ TaskGroups {
     }
     Config {
       args = ["-c","chmod +x \"$NOMAD_ALLOC_DIR/det-runner\" && exec \"$NOMAD_ALLOC_DIR/det-runner\" run"]
+      cap_drop = ["all"]
       command = "/bin/sh"
     }
     Driver = "exec"
@@ -336,6 +339,7 @@ TaskGroups {
       DET_MASTER_CA = "${NOMAD_ALLOC_DIR}/master-ca.pem"
       DET_NODE_ID = "22222222-2222-4222-8222-222222222222"
       DET_NODE_NAME = "n2"
+      DET_NO_NEW_PRIVS = "1"
       DET_RANK = "1"
     }
     Identities {

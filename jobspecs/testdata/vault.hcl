@@ -120,6 +120,7 @@ TaskGroups {
     }
     Config {
       args = ["-c","chmod +x \"$NOMAD_ALLOC_DIR/det-runner\" && exec \"$NOMAD_ALLOC_DIR/det-runner\" run"]
+      cap_drop = ["all"]
       command = "/bin/sh"
     }
     Driver = "exec"
@@ -129,6 +130,7 @@ TaskGroups {
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"
+      DET_NO_NEW_PRIVS = "1"
       DET_RANK = "0"
     }
     Identities {

@@ -21,7 +21,9 @@ type Capabilities struct {
 	OpenPorts    bool     // environment.proxy_ports[].unauthenticated
 	NomadOverlay bool     // environment.nomad
 	Volumes      []string // names allowed in environment.nomad.volumes
-	GPUs         bool     // slots are devices, for resources.gpu
+	// Hidden returns the folder of the platform that a volume at a path of the task would hide; "" for none. nil: none would.
+	Hidden       func(target string) string
+	GPUs         bool // slots are devices, for resources.gpu
 	PodLabels    []PodLabel
 	PodLimits    []PodLimit
 	LogPolicies  bool

@@ -245,6 +245,10 @@ func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMount
 		}
 		if can.Limits != nil {
 			can.Limits.refusedTarget(k, at, v.ContainerPath)
+		} else if can.Hidden != nil {
+			if dir := can.Hidden(v.ContainerPath); dir != "" {
+				k.fail(at+".container_path", fmt.Sprintf("a volume at %s would hide %s, which the task needs", clip(v.ContainerPath), dir), "choose another path, such as /data")
+			}
 		}
 	}
 	for i, h := range n.HostPaths {

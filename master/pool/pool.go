@@ -152,6 +152,9 @@ func (p *Pool) SlotType() expconf.DeviceType { return p.DeviceType(1) }
 func (p *Pool) Can(can expconf.Capabilities) expconf.Capabilities {
 	can.Containers = can.Containers && p.HasImages()
 	can.NomadOverlay, can.Volumes = true, p.Volumes
+	if p.Driver == Exec {
+		can.Hidden = HiddenUnderExec
+	}
 	can.GPUs, can.PodLabels, can.PodLimits = p.Device() != "", p.PodLabels, p.PodLimits
 	can.FairShare = p.Scheduler.Type == FairShare
 	can.Devices, can.Limits = can.Devices || can.Containers, p.Limits
@@ -192,4 +195,19 @@ func (s Set) Names() []string {
 		names[i] = s[i].Name
 	}
 	return names
+}
+
+// HiddenUnderExec returns the folder that a volume at a path would hide under the driver exec; "" for none. Nomad starts the runner from the root that it
+// makes for the task, so a volume in place of its programs or folders could put other programs in the runner's place.
+func HiddenUnderExec(target string) string {
+	target = path.Clean("/" + target)
+	for _, dir := range []string{"/alloc", "/local", "/secrets", "/run", "/bin", "/sbin", "/usr", "/etc", "/dev", "/proc", "/sys"} {
+		if target == dir || strings.HasPrefix(target, dir+"/") || target == "/" {
+			return dir
+		}
+	}
+	if first := "/" + strings.Split(target, "/")[1]; strings.HasPrefix(first, "/lib") {
+		return first
+	}
+	return ""
 }

@@ -98,3 +98,13 @@ func TestSlotsOfANode(t *testing.T) {
 		}
 	}
 }
+
+// TestVolumesUnderExec: a volume may not be in the place of what Nomad and the runner start from.
+func TestVolumesUnderExec(t *testing.T) {
+	for target, hidden := range map[string]string{"/": "/alloc", "/bin": "/bin", "/usr/local/bin": "/usr", "/lib64": "/lib64", "/lib": "/lib", "/data/../bin": "/bin", "//etc": "/etc",
+		"/run/determined": "/run", "/alloc/det": "/alloc", "/secrets": "/secrets", "/local/x": "/local", "/data": "", "/mnt/bin": "", "/binary": "", "/home/me": ""} {
+		if got := HiddenUnderExec(target); got != hidden {
+			t.Errorf("a volume at %s hides %q, want %q", target, got, hidden)
+		}
+	}
+}

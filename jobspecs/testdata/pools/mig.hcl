@@ -131,7 +131,7 @@ TaskGroups {
         container_path = "/dev/fuse"
         host_path = "/dev/fuse"
       }
-      entrypoint = ["/alloc/bin/det-runner"]
+      entrypoint = ["/det-${NOMAD_ALLOC_ID}/det-runner"]
       force_pull = false
       healthchecks {
         disable = true
@@ -141,6 +141,12 @@ TaskGroups {
       mount {
         source = "local"
         target = "/run/determined"
+        type = "bind"
+      }
+      mount {
+        readonly = true
+        source = "../alloc/bin"
+        target = "/det-${NOMAD_ALLOC_ID}"
         type = "bind"
       }
       mount {
@@ -208,12 +214,19 @@ TaskGroups {
     Config {
       args = ["ship"]
       cap_drop = ["all"]
-      entrypoint = ["/alloc/bin/det-runner"]
+      entrypoint = ["/det-${NOMAD_ALLOC_ID}/det-runner"]
       healthchecks {
         disable = true
       }
       image = "registry.example/team/torch:2.9"
       image_pull_timeout = "30m0s"
+      memory_hard_limit = 256
+      mount {
+        readonly = true
+        source = "../alloc/bin"
+        target = "/det-${NOMAD_ALLOC_ID}"
+        type = "bind"
+      }
       mount {
         readonly = true
         source = "../main/secrets"

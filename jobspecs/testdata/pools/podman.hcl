@@ -127,7 +127,7 @@ TaskGroups {
       args = ["run"]
       cap_add = ["SYS_PTRACE"]
       devices = ["/dev/fuse:/dev/fuse:rwm"]
-      entrypoint = "/alloc/bin/det-runner"
+      entrypoint = "/det-${NOMAD_ALLOC_ID}/det-runner"
       force_pull = false
       image = "registry.example/team/torch:2.9"
       image_pull_timeout = "30m0s"
@@ -135,7 +135,7 @@ TaskGroups {
       ulimit {
         nofile = "65536:65536"
       }
-      volumes = ["/mnt/checkpoints:/determined_shared_fs:rw","local:/run/determined:rw","../alloc/bin:/alloc/bin:ro"]
+      volumes = ["/mnt/checkpoints:/determined_shared_fs:rw","local:/run/determined:rw","../alloc/bin:/det-${NOMAD_ALLOC_ID}:ro","../alloc/bin:/alloc/bin:ro"]
       working_dir = "/local"
     }
     Driver = "podman"
@@ -181,11 +181,11 @@ TaskGroups {
     Config {
       args = ["ship"]
       cap_drop = ["all"]
-      entrypoint = "/alloc/bin/det-runner"
+      entrypoint = "/det-${NOMAD_ALLOC_ID}/det-runner"
       image = "registry.example/team/torch:2.9"
       image_pull_timeout = "30m0s"
       network_mode = "host"
-      volumes = ["../main/secrets:/secrets-of-main:ro"]
+      volumes = ["../alloc/bin:/det-${NOMAD_ALLOC_ID}:ro","../main/secrets:/secrets-of-main:ro"]
       working_dir = "/local"
     }
     Driver = "podman"

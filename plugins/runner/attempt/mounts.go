@@ -12,7 +12,7 @@ import (
 
 // setup is the sandbox of a task.
 func setup(p *NomadTask, spec *v1.TaskSpec, l layout, files []sandbox.Bind) sandbox.Setup {
-	s := sandbox.Setup{Stage: p.local("stage"), PrivateRoot: p.PrivateRoot, Account: l.account}
+	s := sandbox.Setup{Stage: p.local("stage"), PrivateRoot: p.PrivateRoot, Account: l.account, NoNewPrivs: p.Env["DET_NO_NEW_PRIVS"] == "1"}
 	if l.fetched {
 		s.Archive = &sandbox.Archive{File: p.local(harnessFile), Dir: p.local("harness")}
 	}

@@ -143,6 +143,11 @@ func (in *inner) setUp(s Setup) ([]string, *SetupError) {
 			return nil, &SetupError{Message: "cannot drop the privileges that mounting needed: " + err.Error(), Refused: true}
 		}
 	}
+	if s.NoNewPrivs {
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return nil, &SetupError{Message: "cannot keep programs from gaining rights (PR_SET_NO_NEW_PRIVS): " + err.Error()}
+		}
+	}
 	if in.account = s.Account; in.account != nil {
 		if err := in.account.Forgo(); err != nil {
 			return nil, &SetupError{Message: "cannot run programs as " + in.account.String() + " without other rights: " + err.Error()}

@@ -16,6 +16,8 @@ type Setup struct {
 	Plain bool
 	// Account is the account as which programs run; nil: that of this process.
 	Account *account.Account
+	// NoNewPrivs means that no program gains rights by a file that has them, such as one of root with the setuid bit.
+	NoNewPrivs bool
 	// Hide is a folder of the node that programs see empty; "": none.
 	Hide string
 	// Archive is extracted for the programs, before the mounts; nil: none.
