@@ -105,9 +105,7 @@ func TestPoolJobs(t *testing.T) {
 // onAHostVolume runs a trial with three mounts: a volume of its pool's job, and another volume
 // and a folder of its environment.nomad.
 func (d *inContainers) onAHostVolume(t *testing.T, dir string) {
-	if rig.Guarded() {
-		d.mayMount(t, "shared")
-	}
+	d.mayMount(t, "shared")
 	rig.Write(t, filepath.Join(dir, "shared"), "given", "by the operators")
 	id := d.Submit(t, rig.Config(fmt.Sprintf(`
 resources: {resource_pool: volume, slots_per_trial: 1}

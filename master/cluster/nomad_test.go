@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -447,7 +448,16 @@ func rotation(t *testing.T, r *rig) {
 }
 
 // clock is a clock that runs ahead of the real one.
-type clock struct{ ahead atomic.Int64 }
+// It stands still between advances, so that nothing depends on how long the real servers take.
+type clock struct {
+	begin sync.Once
+	start time.Time
+	ahead atomic.Int64
+}
 
-func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *clock) now() time.Time {
+	c.begin.Do(func() { c.start = time.Now() })
+	return c.start.Add(time.Duration(c.ahead.Load()))
+}
+
 func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }

@@ -166,12 +166,20 @@ func checkWhatTheMasterGot(t *testing.T, c *Cluster, d Description) {
 			t.Errorf("the master's environment lacks %s:%s", want, env)
 		}
 	}
-	job, err := c.get(ctx, d.NomadURL+"/v1/job/"+masterJob)
+	nomad, err := c.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	registered, _, err := nomad.Jobs().Info(masterJob, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := json.Marshal(registered)
 	if err != nil {
 		t.Fatal(err)
 	}
 	password := strings.Split(strings.Split(d.DSN, "detent:")[1], "@")[0]
-	if strings.Contains(job, password) {
+	if strings.Contains(string(job), password) {
 		t.Error("the database's password is in the job, which every user of Nomad may read")
 	}
 	within(t, 20*time.Second, "the master is healthy in Consul", func() error {
