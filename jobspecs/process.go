@@ -154,7 +154,10 @@ func (t *Task) user() string {
 	if t.Linked && t.Pool.Driver == pool.RawExec {
 		return ""
 	}
-	return t.base().TaskGroups[0].Tasks[0].User
+	if user := t.base().TaskGroups[0].Tasks[0].User; user != "" || t.Pool.Driver != pool.Exec {
+		return user
+	}
+	return "nobody" // the driver's own choice; named here, so that Nomad gives it the fetched runner
 }
 
 // sharedDriverSettings are the settings of a driver that decide where and how processes run;

@@ -110,7 +110,7 @@ TaskGroups {
   }
   Tasks {
     Artifacts {
-      Chown = false
+      Chown = true
       GetterMode = "file"
       GetterOptions {
         checksum = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -170,6 +170,7 @@ TaskGroups {
       RenderTemplates = false
     }
     ShutdownDelay = 0
+    User = "nobody"
   }
   Tasks {
     Config {
@@ -210,6 +211,7 @@ TaskGroups {
       RenderTemplates = false
     }
     ShutdownDelay = 0
+    User = "nobody"
   }
 }
 Type = "batch"

@@ -110,7 +110,7 @@ TaskGroups {
   }
   Tasks {
     Artifacts {
-      Chown = false
+      Chown = true
       GetterInsecure = true
       GetterMode = "file"
       GetterOptions {
@@ -183,6 +183,7 @@ EOT
       LeftDelim = "\u0001"
       RightDelim = "\u0002"
     }
+    User = "nobody"
   }
   Tasks {
     Config {
@@ -225,6 +226,7 @@ EOT
       RenderTemplates = false
     }
     ShutdownDelay = 0
+    User = "nobody"
   }
 }
 TaskGroups {
@@ -316,7 +318,7 @@ TaskGroups {
   }
   Tasks {
     Artifacts {
-      Chown = false
+      Chown = true
       GetterInsecure = true
       GetterMode = "file"
       GetterOptions {
@@ -389,6 +391,7 @@ EOT
       LeftDelim = "\u0001"
       RightDelim = "\u0002"
     }
+    User = "nobody"
   }
   Tasks {
     Config {
@@ -431,6 +434,7 @@ EOT
       RenderTemplates = false
     }
     ShutdownDelay = 0
+    User = "nobody"
   }
 }
 Type = "batch"
