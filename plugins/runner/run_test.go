@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -216,11 +217,15 @@ func TestTheProgramSurvivesAnOutage(t *testing.T) {
 	spec.Entrypoint = []string{"read line < " + gate + "; " + self + " program:get 'POST /api/v1/trials/7/metrics during' 'GET /api/v1/allocations/a/signals/preemption?timeout_seconds=0'"}
 	r := newRig(t, spec)
 	p := r.start("run")
-	eventually(t, "the claim", func() bool { return len(r.state.Claims()) == 1 })
-	r.master.Stop()
-	if err := os.WriteFile(gate, []byte("go\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "the program reads from the gate", func() bool { // the answer to the claim has arrived
+		f, err := os.OpenFile(gate, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return false
+		}
+		r.master.Stop()
+		_, err = f.WriteString("go\n")
+		return errors.Join(err, f.Close()) == nil
+	})
 	select {
 	case <-p.done:
 		t.Fatal("the program ended although its report could not be delivered")
