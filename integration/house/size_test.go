@@ -23,7 +23,7 @@ var budgets = map[string]int{
 	"integration":      3990, // the rig of the tests and the repeats of failed ones among them
 	"jobspecs":         1300,
 	"master":           100,
-	"master/api":       17940,
+	"master/api":       18050,
 	"master/auth":      445,
 	"master/budget":    150,
 	"master/client":    2600,
@@ -49,7 +49,7 @@ var budgets = map[string]int{
 	"master/proxy":     1945,
 	"master/quote":     50,
 	"master/regex":     100,
-	"master/risks":     180,
+	"master/risks":     205,
 	"master/sched":     4200, // the simulator with the rules of others among them
 	"master/schedule":  150,
 	"master/scim":      800,
@@ -79,7 +79,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 123_200
+const totalBudget = 123_260
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

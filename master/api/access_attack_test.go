@@ -309,3 +309,31 @@ func TestTasksAfterARoleWasTaken(t *testing.T) {
 	task.get(a.trialPath("")).ok()
 	task.get(a.path("")).ok()
 }
+
+// TestAPlaceBesideAHiddenJob: a job moves ahead of and behind jobs that the caller may view; another job is not found, like
+// one that does not exist, and nothing of the request happens.
+func TestAPlaceBesideAHiddenJob(t *testing.T) {
+	m := newTeams(t)
+	jobOf := func(who as, exp int) string {
+		return at(t, who.get(fmt.Sprintf("/api/v1/experiments/%d", exp)).ok().tree(), "experiment.jobId").(string)
+	}
+	waiting := func(who as, project int) (int, string) {
+		id := who.create(yaml(), fmt.Sprintf(`"projectId":%d,"activate":true`, project))
+		m.trial(id, 0)
+		return id, jobOf(who, id)
+	}
+	own, job := waiting(m.eddie, m.project)
+	_, beside := waiting(m.eddie, m.project)
+	_, hidden := waiting(m.user("determined"), 1)
+	const unknown = "99999999-2222-4333-8444-555555555555"
+	for _, field := range []string{"aheadOf", "behindOf"} {
+		for _, anchor := range []string{hidden, unknown} {
+			m.eddie.post("/api/v1/job-queues", fmt.Sprintf(`{"updates":[{"jobId":%q,%q:%q,"priority":7}]}`, job, field, anchor)).says(404, "job "+anchor+" not found")
+		}
+		m.eddie.post("/api/v1/job-queues", fmt.Sprintf(`{"updates":[{"jobId":%q,%q:%q}]}`, job, field, beside)).ok()
+		m.user("admin").post("/api/v1/job-queues", fmt.Sprintf(`{"updates":[{"jobId":%q,%q:%q}]}`, job, field, hidden)).ok()
+	}
+	if got := m.text(`SELECT priority::text FROM experiments WHERE id = $1`, own); got == "7" {
+		t.Error("a refused request has changed the priority of its job")
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -32,20 +33,21 @@ import (
 // it, an entry for each endpoint and result counts them for an hour, without their objects. A change
 // always has an entry of its own, so beyond a caller's number of changes the master refuses them.
 type trail struct {
-	db     *store.DB
-	log    *slog.Logger
-	recent *memory.Memory[auditedCall, int64]
-	folded *memory.Memory[auditedCall, int64]
+	db      *store.DB
+	log     *slog.Logger
+	recent  *memory.Memory[auditedCall, int64]
+	folded  *memory.Memory[auditedCall, int64]
+	reports *memory.Memory[auditedCall, struct{}] // of users, that have an entry
 	// For each caller: changes that begin, and other calls with an entry of their own.
 	changes *memory.Rates[string]
 	single  *memory.Rates[auditedKind]
 }
 
-// An auditedKind keeps the entries of a caller's rejected calls from using up the room of reads
-// and sign-ins.
+// An auditedKind keeps the entries of a caller's rejected calls, and those of reports, from using up the room of
+// reads and sign-ins.
 type auditedKind struct {
-	caller   string
-	rejected bool
+	caller            string
+	rejected, reports bool
 }
 
 // An auditedCall has what repeated calls have in common.
@@ -73,6 +75,7 @@ const (
 
 func newTrail(db *store.DB, log *slog.Logger) *trail {
 	return &trail{db: db, log: log, recent: memory.New[auditedCall, int64](auditRepeats, maxAuditRepeats), folded: memory.New[auditedCall, int64](auditFolds, maxAuditRepeats),
+		reports: memory.New[auditedCall, struct{}](auditFolds, maxAuditRepeats),
 		changes: memory.NewRates[string](maxAuditChanges, auditChangesEvery, maxAuditCallers),
 		single:  memory.NewRates[auditedKind](maxAuditSingle, auditSinglesEvery, maxAuditCallers)}
 }
@@ -116,7 +119,7 @@ func (a *API) noteObject(c *call, r *route, is auth.Object, refusal error) error
 	if e := entryOf(c.Ctx); e != nil && is.WorkspaceID != 0 {
 		e.WorkspaceID = &is.WorkspaceID
 	}
-	if r.Audit != v1.AuditOthers || c.who.IsTask() || is.OwnerID == c.who.UserID {
+	if r.Audit != v1.AuditOthers || is.OwnerID == c.who.UserID {
 		return nil
 	}
 	e := a.entry(c.Ctx, r, c.who)
@@ -170,6 +173,8 @@ func credentialName(who auth.Who) string {
 		return "secret of " + who.Service
 	case who.Within != "":
 		return "task " + who.Within
+	case who.IsTask():
+		return "task " + who.AllocationID
 	case who.AccessToken:
 		return "access token " + strconv.FormatInt(who.SessionID, 10)
 	case who.SessionID != 0:
@@ -201,7 +206,7 @@ func (a *API) result(c *fiber.Ctx, e *store.AuditEntry, err error) {
 // recorded runs the handler of a route, with an entry in the trail if the route is audited.
 func (a *API) recorded(c *fiber.Ctx, r *route, who auth.Who) error {
 	if !r.Audited() || who.IsTask() {
-		return c.Next()
+		return a.reported(c, r, who, c.Next())
 	}
 	e := a.entry(c, r, who)
 	if first := r.Method != fiber.MethodGet && r.Access != v1.Public; first {
@@ -237,7 +242,7 @@ func (a *API) recorded(c *fiber.Ctx, r *route, who auth.Who) error {
 
 // rejected records a call that its caller may not make, and returns why.
 func (a *API) rejected(c *fiber.Ctx, r *route, who auth.Who, why error) error {
-	if r.Audited() && !who.IsTask() {
+	if r.Audited() || r.AuditedReport() && !who.IsTask() {
 		e := a.entry(c, r, who)
 		a.result(c, e, why)
 		if err := a.addEntry(e); err != nil {
@@ -272,7 +277,7 @@ func (t *trail) place(e *store.AuditEntry, repeats bool) (earlier int64, keep fu
 	if id, fresh, _ := in.Get(key, now); repeats && fresh {
 		return id, nil
 	}
-	if caller := t.caller(e); !t.single.Take(auditedKind{caller, *e.Status >= 400}, now) {
+	if caller := t.caller(e); !t.single.Take(auditedKind{caller: caller, rejected: *e.Status >= 400}, now) {
 		e.Object, e.Names, e.Credential, repeats = "", nil, "several", true
 		if e.UserID == nil {
 			e.Username = ""
@@ -306,7 +311,7 @@ func (t *trail) caller(e *store.AuditEntry) string {
 }
 
 func callIn(e *store.AuditEntry) auditedCall {
-	return auditedCall{e.Credential, e.Address, fault.ClipTo(e.Username, maxAuditedCallText), e.Method, e.Path, fault.ClipTo(e.Object, maxAuditedCallText), *e.Status}
+	return auditedCall{e.Credential, e.Address, fault.ClipTo(e.Username, maxAuditedCallText), e.Method, e.Path, fault.ClipTo(e.Object, maxAuditedCallText), optional.Value(e.Status)}
 }
 
 // end stores the result of a call that had its entry before. Its own context lets it finish

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -22,10 +23,18 @@ type call struct {
 	allowed func(auth.Who) error // checks whether a caller may call the route
 	files   *submission          // the files in the body; nil: none
 	turn    *share               // of the answers that are read at once; nil: it needs none
+	// reports records that a user reports about an object; nil: the call is no such report.
+	reports func(is auth.Object, refusal error) error
 }
 
 // may fails unless the caller may perform the verb on the object.
-func (c *call) may(verb auth.Verb, object auth.Object) error { return may(c.who, verb, object) }
+func (c *call) may(verb auth.Verb, object auth.Object) error {
+	err := may(c.who, verb, object)
+	if verb == auth.Report && c.reports != nil {
+		return cmp.Or(c.reports(object, err), err)
+	}
+	return err
+}
 
 // may fails unless who may perform the verb on the object. What they may not see is not found.
 func may(who auth.Who, verb auth.Verb, object auth.Object) error {

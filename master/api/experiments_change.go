@@ -48,8 +48,8 @@ func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map
 	case store.Delete:
 		list, err := a.db.ExperimentsWithVersions(ctx, ids)
 		why := make(map[int]error, len(list))
-		for _, id := range list {
-			why[id] = fault.New(fault.Invalid, "experiment %d cannot be deleted: checkpoints are registered as model versions; delete these versions first", id)
+		for id, versions := range list {
+			why[id] = fault.New(fault.Invalid, "experiment %d cannot be deleted: checkpoints are registered as model versions; delete these versions first: %s", id, versions)
 		}
 		return why, err
 	}

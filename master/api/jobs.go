@@ -184,12 +184,37 @@ func ofJob(id string, ref store.JobRef) auth.Object {
 	return o
 }
 
+// jobFor finds a job for which the caller may do the verb.
+func (a *API) jobFor(ctx context.Context, c *call, verb auth.Verb, id string) (store.JobRef, error) {
+	ref, err := a.db.JobByID(ctx, id)
+	if err == nil {
+		err = c.may(verb, ofJob(id, ref))
+	}
+	return ref, err
+}
+
+// anchorOf is the job beside which a request places a job; "" if it moves none.
+func (a *API) anchorOf(ctx context.Context, c *call, u v1.QueueControl) (anchor string, ahead bool, err error) {
+	anchor = optional.Value(u.BehindOf)
+	if optional.Value(u.AheadOf) != "" {
+		anchor, ahead = *u.AheadOf, true
+	}
+	if anchor == u.JobID {
+		anchor = ""
+	}
+	if anchor != "" {
+		_, err = a.jobFor(ctx, c, auth.View, anchor)
+	}
+	return anchor, ahead, err
+}
+
 func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
-	ref, err := a.db.JobByID(ctx, u.JobID)
+	ref, err := a.jobFor(ctx, c, auth.Change, u.JobID)
 	if err != nil {
 		return err
 	}
-	if err := c.may(auth.Change, ofJob(u.JobID, ref)); err != nil {
+	anchor, ahead, err := a.anchorOf(ctx, c, u)
+	if err != nil {
 		return err
 	}
 	if optional.Value(u.ResourcePool) == "" {
@@ -208,11 +233,7 @@ func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
 	} else {
 		err = a.updateTaskJob(ctx, ref.TaskID, u)
 	}
-	anchor, ahead := optional.Value(u.BehindOf), false
-	if optional.Value(u.AheadOf) != "" {
-		anchor, ahead = *u.AheadOf, true
-	}
-	if err != nil || anchor == "" || anchor == u.JobID {
+	if err != nil || anchor == "" {
 		return err
 	}
 	guard, err := a.guardOf(ctx, ref.WorkspaceID, workloadOf(ref))

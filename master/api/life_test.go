@@ -193,7 +193,7 @@ func TestJobsMove(t *testing.T) {
 	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"aheadOf":%q}]}`, jobs[1], jobs[0])).ok() // and takes its priority
 	order(1, 0, 2)
 	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"aheadOf":"x","behindOf":"y"}]}`, jobs[1])).says(400, "not both")
-	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"aheadOf":"x"}]}`, jobs[1])).says(404, "not in any queue")
+	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"aheadOf":"x"}]}`, jobs[1])).says(404, "job x not found")
 	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"nowhere"}]}`, jobs[1])).says(404, `no resource pool "nowhere"`)
 	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"other"}]}`, jobs[1])).ok()
 	e := me.get(fmt.Sprintf("/api/v1/experiments/%d", ids[1])).ok().tree()

@@ -232,7 +232,7 @@ func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) error {
 	if err != nil {
 		return err
 	}
-	return c.may(auth.Change, ofTask(v1.KindTask)(t))
+	return c.may(auth.Report, ofTask(v1.KindTask)(t))
 }
 
 func originOf(l v1.TaskLog) store.LogOrigin {

@@ -16,7 +16,7 @@ func (a *API) registerModelVersions() {
 	serveOn(a, v1.CreateModelVersion, a.onModel(), a.registerVersion)
 	serveOn(a, v1.GetModelVersion, a.onModelVersion(), a.modelVersion)
 	serveOn(a, v1.ChangeModelVersion, a.onModelVersion(), a.patchModelVersion)
-	serveOn(a, v1.DeleteModelVersion, a.onModelVersion(), a.deleteModelVersion)
+	serveOn(a, v1.DeleteModelVersion, a.onVersionToDelete(), a.deleteModelVersion)
 }
 
 // wireVersion is a version as clients see it. Who may view the model may view the checkpoint.
@@ -96,7 +96,8 @@ func (a *API) modelVersion(ctx context.Context, c *call, v modelVersion, _ *v1.N
 }
 
 // registerVersion registers a checkpoint that the caller may view. From then on everybody who
-// may view the model may view and download the checkpoint.
+// may view the model may view and download the checkpoint, and its owner cannot remove it before
+// the version is deleted, which its owner may do.
 func (a *API) registerVersion(ctx context.Context, c *call, m store.Model, req *v1.PostModelVersionRequest) (*v1.PostModelVersionResponse, error) {
 	k, err := a.checkpointOf(ctx, req.CheckpointUUID)
 	if err == nil {

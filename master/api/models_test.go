@@ -182,8 +182,8 @@ func TestModelVersions(t *testing.T) {
 	me.post("/api/v1/models/m/versions", `{"checkpointUuid":"nonsense"}`).says(400, "nonsense")
 	me.post("/api/v1/models/m/versions", `{"checkpointUuid":"aaaaaaaa-0000-4000-8000-000000000009"}`).says(404, "000000000009")
 	me.post("/api/v1/models/none/versions", `{"checkpointUuid":"`+older+`"}`).says(404, "none")
-	// The user who registered a version may delete it, and its number is not used again.
-	me.del("/api/v1/models/m/versions/2").says(403, "determined")
+	// The user who registered a version may delete it, and its number is not used again. (The owner of its checkpoint may, too.)
+	r.newUser("eve").del("/api/v1/models/m/versions/2").says(403, "eve")
 	me.del("/api/v1/models/m/versions/3").ok()
 	me.get("/api/v1/models/m/versions/3").is(404)
 	if path := me.version("m", newer); !strings.HasSuffix(path, "/4") {

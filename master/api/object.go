@@ -33,7 +33,7 @@ type object[T any] struct {
 // allow fails unless the caller may do verb with the thing.
 func (o object[T]) allow(c *call, verb auth.Verb, it T) error {
 	err := c.may(verb, o.of(it))
-	if err != nil && o.refusal != nil && auth.Sees(c.who, o.of(it)) {
+	if fault.Is(err, fault.Forbidden) && o.refusal != nil && auth.Sees(c.who, o.of(it)) {
 		err = o.refusal(c, verb, it)
 	}
 	return err
@@ -140,7 +140,7 @@ func (a *API) reporters(param string, of func(store.Trial) auth.Object) object[r
 			if c.who.IsTask() {
 				return fault.New(fault.Forbidden, "attempt %s does not belong to %s %d", c.who.AllocationID, r.is.Kind, r.trial)
 			}
-			return c.may(verb, r.is)
+			return may(c.who, verb, r.is) // c.may would record the refusal twice
 		},
 	}
 }
@@ -397,6 +397,7 @@ func (a *API) modelOf(ctx context.Context, name string) (store.Model, error) {
 type modelVersion struct {
 	model store.Model
 	store.ModelVersion
+	held *store.CheckpointOwner // set if the caller acts for the checkpoint, and not for the model
 }
 
 // onModelVersion loads a version of a model. It belongs to who registered it.
@@ -421,6 +422,50 @@ func (a *API) onModelVersion() object[modelVersion] {
 			return auth.Object{Kind: v1.KindModel, OwnerID: v.OwnerID, WorkspaceID: v.model.WorkspaceID}
 		},
 	}
+}
+
+// onVersionToDelete loads a version for its deletion. A version keeps its checkpoint from being removed, and whoever may view the
+// checkpoint may register it in a model of their own. So those who may delete versions in the checkpoint's workspace, if the version
+// were its owner's, may delete it too: the owner and WorkspaceAdmins, even if they do not see the model.
+func (a *API) onVersionToDelete() object[modelVersion] {
+	o := a.onModelVersion()
+	load, of := o.load, o.of
+	o.of = func(v modelVersion) auth.Object {
+		if v.held == nil {
+			return of(v)
+		}
+		return auth.Object{Kind: v1.KindModel, OwnerID: v.held.OwnerID, WorkspaceID: v.held.WorkspaceID}
+	}
+	o.load = func(ctx context.Context, c *call) (modelVersion, error) {
+		v, err := load(ctx, c)
+		if err == nil && auth.Can(c.who, auth.Change, of(v)) || err != nil && !fault.Is(err, fault.NotFound) {
+			return v, err
+		}
+		held, why := a.heldVersion(ctx, c)
+		if why == nil && auth.Can(c.who, auth.Change, o.of(held)) {
+			return held, nil
+		}
+		return v, err
+	}
+	return o
+}
+
+// heldVersion loads the version of a path, whoever may view its model, with the owner of its checkpoint.
+func (a *API) heldVersion(ctx context.Context, c *call) (v modelVersion, err error) {
+	if v.model, err = a.modelOf(ctx, c.modelName()); err != nil {
+		return v, err
+	}
+	n, err := c.id("version")
+	if err != nil {
+		return v, err
+	}
+	if v.ModelVersion, err = a.db.ModelVersion(ctx, v.model, n); err != nil {
+		return v, err
+	}
+	owners, err := a.db.CheckpointOwners(ctx, []string{v.UUID})
+	owner := owners[v.UUID]
+	v.held = &owner
+	return v, err
 }
 
 func ofUser(u store.User) auth.Object { return auth.Object{Kind: v1.KindUser, OwnerID: u.ID} }

@@ -131,6 +131,9 @@ func addOn[T any](a *API, line v1.Line, message bool, on object[T], fn func(r *r
 func (a *API) callOf(fc *fiber.Ctx, r *route) *call {
 	who := whoOf(fc)
 	c := &call{Ctx: fc, who: who, scope: auth.ScopeOf(who, r.Verb, r.Object)}
+	if r.AuditedReport() && !who.IsTask() {
+		c.reports = func(is auth.Object, refusal error) error { return a.noteReport(c, r, is, refusal) }
+	}
 	c.allowed = func(now auth.Who) error {
 		if err := r.checkAccess(now); err != nil {
 			return err

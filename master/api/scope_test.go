@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -109,6 +110,42 @@ func TestTheSessionOfATask(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("the session outlives its attempt")
 		}
+	}
+}
+
+// TestATasksSessionAndModelsOfOthers: a user edits the models that all share, and a program of that user's task only those of
+// its owner, with roles and without.
+func TestATasksSessionAndModelsOfOthers(t *testing.T) {
+	for name, start := range map[string]func(testing.TB, ...func(*Config)) *rig{"basic": newRig, "rbac": newRoleRig} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t)
+			me, admin := r.user("determined"), r.user("admin")
+			if name == "rbac" {
+				r.give(auth.WorkspaceAdmin, "determined", 1)
+			}
+			other := int(at(t, admin.post("/api/v1/workspaces", `{"name":"other"}`).ok().tree(), "workspace.id").(float64))
+			admin.post("/api/v1/models", `{"name":"theirs"}`).ok()
+			a := r.running(yaml(), 1)
+			in := a.session()
+			uuid := "aaaaaaaa-2222-4333-8444-555555555555"
+			a.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","metadata":{"steps_completed":1},"resources":{}}`, uuid, a.task, a.id)).ok()
+			admin.post("/api/v1/models/theirs/versions", fmt.Sprintf(`{"checkpointUuid":%q}`, uuid)).ok()
+			version := fmt.Sprintf(`{"checkpointUuid":%q}`, uuid)
+
+			in.patch("/api/v1/models/theirs", `{"description":"mine now"}`).is(403)
+			in.post("/api/v1/models/theirs/archive", "").is(403)
+			in.post("/api/v1/models/theirs/unarchive", "").is(403)
+			in.post("/api/v1/models/theirs/move", fmt.Sprintf(`{"destinationWorkspaceId":%d}`, other)).is(403)
+			in.post("/api/v1/models/theirs/versions", version).is(403)
+			in.patch("/api/v1/models/theirs/versions/1", `{"comment":"mine now"}`).is(403)
+			in.get("/api/v1/models/theirs").ok()
+
+			in.post("/api/v1/models", `{"name":"own"}`).ok()
+			in.patch("/api/v1/models/own", `{"description":"new"}`).ok()
+			in.post("/api/v1/models/own/versions", version).ok()
+			in.patch("/api/v1/models/own/versions/1", `{"comment":"new"}`).ok()
+			me.patch("/api/v1/models/theirs", `{"description":"of all"}`).ok()
+		})
 	}
 }
 

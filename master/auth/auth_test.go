@@ -63,6 +63,7 @@ func TestCan(t *testing.T) {
 	admin, owner, other := Who{UserID: 1, Admin: true}, Who{UserID: 2}, Who{UserID: 3}
 	task, nobody := Who{UserID: 1, Admin: true, AllocationID: "1.t.1"}, Who{}
 	reader, boss := Who{UserID: 2, AccessToken: true, ReadOnly: true}, Who{UserID: 1, Admin: true, AccessToken: true, ReadOnly: true}
+	program, others := Who{UserID: 2, Within: "1.t.1"}, Who{UserID: 3, Within: "2.t.1"}
 	mine := Object{Kind: "experiment", OwnerID: 2}
 	for _, c := range []struct {
 		who  Who
@@ -72,6 +73,7 @@ func TestCan(t *testing.T) {
 		{admin, "view create edit change administer", "an admin"}, {owner, "view create edit change", "its owner"},
 		{other, "view create edit", "somebody else"}, {task, "view", "an admin's task"}, {nobody, "", "nobody"},
 		{reader, "view", "its owner with a token that may only read"}, {boss, "view", "an admin with such a token"},
+		{program, "view create edit change", "a program of its owner"}, {others, "view create", "a program of somebody else"},
 	} {
 		for _, verb := range []Verb{View, Create, Edit, Change, Administer} {
 			if want := strings.Contains(c.may, string(verb)); Can(c.who, verb, mine) != want {

@@ -48,7 +48,7 @@ type Object struct {
 // user decide where the user may do what (roles.go).
 //
 // A task may view what its owner may, because its SDK does, and report about itself; the session
-// of a task's program opens no task. An access token that may only read may only view.
+// of a task's program opens no task, and edits and changes only objects of the task's owner. An access token that may only read may only view.
 func Can(w Who, verb Verb, o Object) bool {
 	switch {
 	case w.UserID == 0, w.ReadOnly && verb != View && verb != "":
@@ -65,8 +65,10 @@ func Can(w Who, verb Verb, o Object) bool {
 		return true
 	}
 	switch verb {
-	case View, Create, Edit:
+	case View, Create:
 		return true
+	case Edit:
+		return w.Within == "" || o.OwnerID == w.UserID
 	case Change, Delete, Enter, Report:
 		return o.OwnerID == w.UserID
 	}

@@ -277,14 +277,14 @@ func (g Grants) allow(w Who, verb Verb, o Object) bool {
 	s := g.scope(verb, o.Kind)
 	owns := o.OwnerID == w.UserID && o.OwnerID != 0
 	switch {
-	case w.Within != "" && !owns && (verb == Change || verb == Delete || verb == Report || verb == Assign || verb == Administer):
+	case w.Within != "" && !owns && verb != View && verb != Create:
 		return false
 	case o.Kind == v1.KindToken && verb == Create:
 		return s.All || len(s.Workspaces) > 0
 	case o.Kind == v1.KindToken || o.Kind == v1.KindSession || o.Kind == v1.KindUser && verb == Change:
 		return owns || s.All
-	case o.Kind == v1.KindRole && verb == Assign && o.WorkspaceID != 0:
-		return s.All || slices.Contains(s.Workspaces, o.WorkspaceID)
+	case o.Kind == v1.KindRole && verb == Assign: // for the whole cluster it gives rights over users, which a WorkspaceAdmin does not have
+		return g.admin() || o.WorkspaceID != 0 && (s.All || slices.Contains(s.Workspaces, o.WorkspaceID))
 	case !s.allows(verb, o) && (verb != View || !o.sharedIn(g.scope(View, v1.KindModel))):
 		return false
 	case slices.ContainsFunc(o.Needs, func(workspace int) bool {

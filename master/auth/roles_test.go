@@ -81,8 +81,22 @@ func TestAnAdminsProgram(t *testing.T) {
 	g := NewGrants([][2]int{{int(ClusterAdmin), 0}})
 	w := Who{UserID: 1, Within: "1.t.1", Grants: &g}
 	theirs, own := Object{Kind: v1.KindExperiment, OwnerID: 2, WorkspaceID: 7}, Object{Kind: v1.KindExperiment, OwnerID: 1, WorkspaceID: 7}
-	if !Can(w, View, theirs) || Can(w, Change, theirs) || !Can(w, Change, own) || !Can(w, Create, own) ||
+	if !Can(w, View, theirs) || Can(w, Edit, theirs) || Can(w, Change, theirs) || !Can(w, Change, own) || !Can(w, Create, own) ||
 		Can(w, Administer, Object{Kind: v1.KindUser}) || Can(w, Assign, Object{Kind: v1.KindRole, WorkspaceID: 7}) || w.IsAdmin() {
 		t.Error("a program of a ClusterAdmin has the rights of a ClusterAdmin")
+	}
+}
+
+// TestAssigningForTheCluster: only a ClusterAdmin assigns roles for the whole cluster.
+func TestAssigningForTheCluster(t *testing.T) {
+	for _, r := range Roles() {
+		g := NewGrants([][2]int{{int(r.ID), 0}})
+		w := Who{UserID: 2, Grants: &g}
+		if got, want := Can(w, Assign, Object{Kind: v1.KindRole}), r.ID == ClusterAdmin; got != want {
+			t.Errorf("%s of the whole cluster may assign roles for it: %v", r.Name, got)
+		}
+		if got, want := Can(w, Assign, Object{Kind: v1.KindRole, WorkspaceID: 7}), r.ID == ClusterAdmin || r.ID == WorkspaceAdmin; got != want {
+			t.Errorf("%s of the whole cluster may assign roles in a workspace: %v", r.Name, got)
+		}
 	}
 }

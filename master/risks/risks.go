@@ -171,9 +171,43 @@ func everybody(s Settings) string {
 
 func tasksDomain(s Settings) string {
 	if s.TasksDomain != "" {
-		return ""
+		return besideTheMaster(s)
 	}
 	return "The pages of all tasks have one origin: the page of one notebook reaches a page of another task that is open in the same browser. Set tasks_domain to a domain whose names all lead to the master"
+}
+
+// besideTheMaster warns of pages of tasks that can set a cookie for the master's host. With HTTPS the cookies of sessions have
+// names that no other host can set.
+func besideTheMaster(s Settings) string {
+	u, err := url.Parse(s.PublicURL)
+	if err != nil || s.TLS || u.Scheme == "https" {
+		return ""
+	}
+	domain := sharedDomain(u.Hostname(), s.TasksDomain)
+	if domain == "" {
+		return ""
+	}
+	return fmt.Sprintf("Users reach this master by plain HTTP, and the pages of tasks are in the same domain, %s: such a page can set a cookie for the domain, and sign in a visitor who is not signed in as another user. "+
+		"Use HTTPS, or set tasks_domain to a domain outside %s", domain, domain)
+}
+
+// sharedDomain returns the smallest domain that contains the master's host and all hosts of tasks; "" if it has fewer than two parts,
+// because browsers accept no cookie for such a domain.
+func sharedDomain(host, tasks string) string {
+	tasks, _, _ = strings.Cut(tasks, ":") // its port
+	a, b := partsOf(host), partsOf(tasks)
+	n := 0
+	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	if n < 2 {
+		return ""
+	}
+	return strings.Join(a[len(a)-n:], ".")
+}
+
+func partsOf(host string) []string {
+	return strings.Split(strings.ToLower(strings.TrimSuffix(host, ".")), ".")
 }
 
 func networks(s Settings) string {

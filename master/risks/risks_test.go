@@ -61,6 +61,33 @@ func TestEachSettingWarns(t *testing.T) {
 	}
 }
 
+// TestTasksBesideThePlainMaster: over plain HTTP a page of a task can set a cookie for each domain that its host and the
+// master's share.
+func TestTasksBesideThePlainMaster(t *testing.T) {
+	for _, c := range []struct {
+		public, tasks string
+		tls, warns    bool
+	}{
+		{"http://det.example.com", "tasks.example.com", false, true},
+		{"http://DET.example.com:8080", "tasks.example.com:8081", false, true},
+		{"http://det.example.com", "tasks.det.example.com", false, true},
+		{"http://det.example.com", "example.com", false, true},
+		{"http://det.example.com.", "tasks.example.com", false, true},
+		{"http://det.example.com", "tasks.example.org", false, false},
+		{"http://det.example.com", "tasks.notexample.com", false, false},
+		{"http://detent", "tasks.detent", false, false}, // browsers accept no cookie for a name of one part
+		{"http://10.0.0.1:8080", "10.0.0.1.nip.io", false, false},
+		{"https://det.example.com", "tasks.example.com", false, false},
+		{"http://det.example.com", "tasks.example.com", true, false},
+	} {
+		s := safe()
+		s.PublicURL, s.TasksDomain, s.TLS = c.public, c.tasks, c.tls
+		if got := slices.Contains(settings(Of(s)), "tasks_domain"); got != c.warns {
+			t.Errorf("a master at %s with tasks at %s: a warning %v", c.public, c.tasks, got)
+		}
+	}
+}
+
 func TestTheGreatestRiskIsFirst(t *testing.T) {
 	s := Settings{Listen: "[::]:8080", PublicURL: "http://detent", WithoutACL: true, BlankPasswords: "always", DatabaseHost: "db", StorageKeys: true,
 		Pools: []Pool{{Name: "a", Driver: "raw_exec"}, {Name: "b", Driver: "docker", Images: true, HostPaths: []string{"/"}}}}

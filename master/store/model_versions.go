@@ -137,26 +137,39 @@ func (db *DB) DeleteVersion(ctx context.Context, id int) error {
 	return err
 }
 
+// namedVersions are versions in words, the first ten. Owners of checkpoints need the numbers to delete versions in models that they
+// do not see.
+const namedVersions = `array_to_string((array_agg(format('version %s of model %s', v.version, v.model_id) ORDER BY v.id))[1:10], ', ')
+	|| CASE WHEN count(*) > 10 THEN format(' and %s more', count(*) - 10) ELSE '' END AS versions`
+
 // Registered returns, of these checkpoints, those that are versions of models, with the
 // versions in words.
 func (db *DB) Registered(ctx context.Context, ids []string) (map[string]string, error) {
 	type use struct {
-		UUID    string `db:"uuid"`
-		Model   int    `db:"model_id"`
-		Version int    `db:"version"`
+		UUID     string `db:"uuid"`
+		Versions string `db:"versions"`
 	}
-	list, err := rows[use](ctx, db, `SELECT DISTINCT ON (checkpoint) checkpoint::text AS uuid, model_id, version FROM model_versions
-		WHERE checkpoint = ANY($1::uuid[]) ORDER BY checkpoint, id`, append([]string{}, ids...))
+	list, err := rows[use](ctx, db, `SELECT v.checkpoint::text AS uuid, `+namedVersions+` FROM model_versions v
+		WHERE v.checkpoint = ANY($1::uuid[]) GROUP BY v.checkpoint`, append([]string{}, ids...))
 	found := make(map[string]string, len(list))
 	for _, u := range list {
-		found[u.UUID] = fmt.Sprintf("it is version %d of model %d in the model registry", u.Version, u.Model)
+		found[u.UUID] = fmt.Sprintf("it is %s in the model registry", u.Versions)
 	}
 	return found, err
 }
 
 // ExperimentsWithVersions returns, of these experiments, those with checkpoints that are
-// versions of models.
-func (db *DB) ExperimentsWithVersions(ctx context.Context, ids []int) ([]int, error) {
-	return scalars[int](ctx, db, `SELECT DISTINCT t.experiment_id FROM trials t JOIN checkpoints k ON k.trial_id = t.id
-		JOIN model_versions v ON v.checkpoint = k.uuid WHERE t.experiment_id = ANY($1)`, append([]int{}, ids...))
+// versions of models, with the versions in words.
+func (db *DB) ExperimentsWithVersions(ctx context.Context, ids []int) (map[int]string, error) {
+	type use struct {
+		ID       int    `db:"experiment_id"`
+		Versions string `db:"versions"`
+	}
+	list, err := rows[use](ctx, db, `SELECT t.experiment_id, `+namedVersions+` FROM trials t JOIN checkpoints k ON k.trial_id = t.id
+		JOIN model_versions v ON v.checkpoint = k.uuid WHERE t.experiment_id = ANY($1) GROUP BY t.experiment_id`, append([]int{}, ids...))
+	found := make(map[int]string, len(list))
+	for _, u := range list {
+		found[u.ID] = u.Versions
+	}
+	return found, err
 }

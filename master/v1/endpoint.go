@@ -92,6 +92,11 @@ func (l Line) Audited() bool {
 	return l.Verb != Report && !l.List // a list may have its filter in a body
 }
 
+// AuditedReport reports whether the audit trail records what users report to this endpoint. Tasks report about themselves.
+func (l Line) AuditedReport() bool {
+	return l.Verb == Report && l.Audit == AuditChanges && l.Access != ByTasks && l.Method != http.MethodGet
+}
+
 // A Verb is an action on an object.
 type Verb string
 

@@ -21,8 +21,9 @@ describe('who may assign roles', () => {
     expect(r.admin).toBe(false); // the field of the user has no effect with roles
     expect(seesRoles(r)).toBe(true);
     const everywhere = rightsOf(true, false, { roles: [leads], assignments: [{ roleId: 2, scopeWorkspaceIds: [], scopeCluster: true }] });
-    expect([mayAssign(everywhere, null), mayAssign(everywhere, 77), everywhere.admin]).toEqual([true, true, false]);
-    expect(rightsOf(true, false, { roles: [role(1, 'ClusterAdmin', 'PERMISSION_TYPE_ASSIGN_ROLES')], assignments: [{ roleId: 1, scopeWorkspaceIds: [], scopeCluster: true }] }).admin).toBe(true);
+    expect([mayAssign(everywhere, null), mayAssign(everywhere, 77), everywhere.admin]).toEqual([false, true, false]); // for the whole cluster only ClusterAdmins
+    const admin = rightsOf(true, false, { roles: [role(1, 'ClusterAdmin', 'PERMISSION_TYPE_ASSIGN_ROLES')], assignments: [{ roleId: 1, scopeWorkspaceIds: [], scopeCluster: true }] });
+    expect([mayAssign(admin, null), mayAssign(admin, 77), admin.admin]).toEqual([true, true, true]);
   });
 });
 

@@ -32,7 +32,8 @@ export async function rights(admin: boolean, signal?: AbortSignal): Promise<Righ
   return rightsOf(rbacEnabled, admin, rbacEnabled ? await call(wire.getPermissionsSummary, { signal }) : null);
 }
 
-export const mayAssign = (r: Rights, workspace: number | null): boolean => r.assigns === 'everywhere' || (workspace !== null && r.assigns.has(workspace));
+export const mayAssign = (r: Rights, workspace: number | null): boolean =>
+  workspace === null ? r.admin : r.assigns === 'everywhere' || r.assigns.has(workspace);
 
 // Nothing of roles is shown to somebody for whom there are none.
 export const seesRoles = (r: Rights): boolean => r.inUse || r.admin;
