@@ -22,6 +22,8 @@ type metricRow struct {
 	Stored   int             `db:"stored"` // bytes of the rows of the query up to this one, as PostgreSQL stores them
 }
 
+const metricColumns = `xid, id, trial_id, run_id, grp, steps, merged, archived`
+
 // readableMetrics is SQL for the metrics of a row. Earlier releases stored some that would fill a master's memory.
 // PostgreSQL compresses to a hundredth, and numbers need 26 times as much room as text; the size without compression comes
 // before the text, which can be longer than PostgreSQL can make.
@@ -34,7 +36,7 @@ type rowLimits struct{ rows, stored, bytes int }
 
 // nextRows reads rows in the order in which they became visible; more is true if further rows may follow.
 func (db *DB) nextRows(ctx context.Context, most rowLimits, where string, args ...any) (list []metricRow, more bool, err error) {
-	list, full, err := rowsUpTo[metricRow](ctx, db, most.bytes, nextRows(where, args), append(args, most.rows, most.stored)...)
+	list, full, err := rowsUpTo[metricRow](ctx, db, most.bytes, nextRows(metricColumns, where, args), append(args, most.rows, most.stored)...)
 	if n := len(list); n > 0 {
 		more = full || n == most.rows || list[n-1].Stored > most.stored
 	}
@@ -43,17 +45,17 @@ func (db *DB) nextRows(ctx context.Context, most rowLimits, where string, args .
 
 // nextRows is the query of nextRows and of tailOf. It ends by the size with which PostgreSQL stores the rows, because a client that stops
 // to read receives the rest nevertheless.
-func nextRows(where string, args []any) string {
-	return fmt.Sprintf(`SELECT xid, id, trial_id, run_id, grp, steps, merged, archived, stored, `+readableMetrics+` FROM (
+func nextRows(columns, where string, args []any) string {
+	return fmt.Sprintf(`SELECT `+columns+`, stored, `+readableMetrics+` FROM (
 		SELECT *, sum(pg_column_size(avg)) OVER (ORDER BY xid, id ROWS UNBOUNDED PRECEDING) AS stored FROM (
-			SELECT xid, id, trial_id, run_id, grp, steps, merged, archived, avg FROM metrics WHERE %s ORDER BY xid, id LIMIT $%d) r) m
+			SELECT `+columns+`, avg FROM metrics WHERE %s ORDER BY xid, id LIMIT $%d) r) m
 		WHERE stored - pg_column_size(avg) <= $%d ORDER BY xid, id`, where, len(args)+1, len(args)+2)
 }
 
 // tailOf reads the reports of trials that are not yet in their summaries. The reports of other trials count
 // towards summarizeBatch, as for the summarizer.
 func (db *DB) tailOf(ctx context.Context, trials []int) ([]metricRow, error) {
-	return rows[metricRow](ctx, db, `SELECT * FROM (`+nextRows(`xid >= (SELECT xid FROM metrics_cursor)
+	return rows[metricRow](ctx, db, `SELECT * FROM (`+nextRows(metricColumns, `xid >= (SELECT xid FROM metrics_cursor)
 		AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor))`, nil)+`) tail
 		WHERE trial_id = ANY($3) AND NOT merged AND NOT archived ORDER BY xid, id`, summarizeBatch, summarizeStored, trials)
 }
