@@ -75,7 +75,7 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 			w.LogRetentionDays = &r.Days
 		}
 		s := sums[t.ID]
-		w.TotalBatchesProcessed, w.SearcherMetricValue = s.TotalBatches, s.BestMetric
+		w.TotalBatchesProcessed, w.SearcherMetricValue, w.SummaryIncomplete = s.TotalBatches, s.BestMetric, s.Incomplete
 		if len(s.Metrics) > 0 {
 			w.SummaryMetrics = v1.StructOf(s.Metrics)
 		}

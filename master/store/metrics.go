@@ -75,7 +75,7 @@ func (r *Report) check() error {
 	if err := storableJSON(r.Batches); err != nil {
 		return bad("batchMetrics: %w", err)
 	}
-	return nil
+	return r.bounded()
 }
 
 // key identifies a report.

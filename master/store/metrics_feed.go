@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -12,6 +13,8 @@ const (
 	feedMinPause = 50 * time.Millisecond  // minimum time between two queries
 	feedInterval = 500 * time.Millisecond // time between two queries without a wake-up
 	feedBuffer   = 64                     // results of queries that may wait for a slow reader
+	feedLong     = 4                      // of these, if they have feedBytes or more
+	feedBytes    = 1 << 20                // bytes of reports after which a query ends
 )
 
 // MetricFeed sends new reports to the readers on this master. One query serves all
@@ -98,7 +101,7 @@ func (f *MetricFeed) run() {
 	wake, cancel := f.bus.Subscribe(TopicMetrics)
 	defer cancel()
 	for f.watched() {
-		list, at, err := f.db.metricsFrom(f.ctx, f.at)
+		list, at, more, err := f.db.metricsFrom(f.ctx, f.at)
 		f.mu.Lock()
 		if err != nil || f.ctx.Err() != nil {
 			for _, readers := range f.subs {
@@ -111,7 +114,7 @@ func (f *MetricFeed) run() {
 			f.deliver(list)
 		}
 		f.mu.Unlock()
-		if len(list) < summarizeBatch && sleep.For(f.ctx, feedMinPause) == nil {
+		if !more && sleep.For(f.ctx, feedMinPause) == nil {
 			wait(f.ctx, wake, feedInterval)
 		}
 	}
@@ -133,6 +136,10 @@ func (f *MetricFeed) deliver(list []MetricRow) {
 		}
 	}
 	for r, rows := range byReader {
+		if len(r.ch) >= feedLong && reportBytes(rows) >= feedBytes {
+			f.drop(r)
+			continue
+		}
 		select {
 		case r.ch <- rows:
 		default:
@@ -141,37 +148,64 @@ func (f *MetricFeed) deliver(list []MetricRow) {
 	}
 }
 
+func reportBytes(list []MetricRow) (n int) {
+	for _, m := range list {
+		n += len(m.Metrics)
+	}
+	return n
+}
+
 // metricsEnd is the position up to which all reports are committed.
 func (db *DB) metricsEnd(ctx context.Context) (cursor, error) {
 	xid, err := scalar[uint64](ctx, db, `SELECT pg_snapshot_xmin(pg_current_snapshot())`)
 	return cursor{xid, 0}, err
 }
 
-// metricsFrom reads the committed reports after a position, and the position reached.
-func (db *DB) metricsFrom(ctx context.Context, from cursor) ([]MetricRow, cursor, error) {
+// metricsFrom reads the next committed reports after a position, without their batches, and the position reached; more is true
+// if further ones may follow.
+func (db *DB) metricsFrom(ctx context.Context, from cursor) (list []MetricRow, at cursor, more bool, err error) {
 	end, err := db.metricsEnd(ctx)
 	if err != nil {
-		return nil, from, err
+		return nil, from, false, err
 	}
-	list, err := rows[MetricRow](ctx, db, `SELECT id, xid, trial_id, run_id, grp, steps, ord, reported_at, avg, NULL::jsonb AS batches FROM metrics
-		WHERE xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2) ORDER BY xid, id LIMIT $4`, from.XID, from.ID, end.XID, summarizeBatch)
+	list, more, err = db.feedRows(ctx, summarizeBatch, `xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2)`, from.XID, from.ID, end.XID)
 	if err != nil {
-		return nil, from, err
+		return nil, from, false, err
 	}
-	if len(list) == summarizeBatch {
+	if more {
 		last := list[len(list)-1]
-		return list, cursor{last.XID, last.ID}, nil
+		return list, cursor{last.XID, last.ID}, true, nil
 	}
 	if end.XID < from.XID {
 		end = from
 	}
-	return list, end, nil
+	return list, end, false, nil
 }
 
-// MetricsBetween reads the reports that a reader has missed: those of trials after one
-// position and up to another, at most metricsPage of them.
+// feedRow is a row as the feed reads it.
+type feedRow struct {
+	MetricRow
+	Stored int `db:"stored"` // as of a metricRow
+}
+
+// feedRows reads the next reports, without their batches; more is true if further ones may follow.
+func (db *DB) feedRows(ctx context.Context, most int, where string, args ...any) (list []MetricRow, more bool, err error) {
+	read, full, err := rowsUpTo[feedRow](ctx, db, feedBytes, nextRows(`id, xid, trial_id, run_id, grp, steps, ord, reported_at, NULL::jsonb AS batches`, where, args),
+		append(args, most, summarizeStored)...)
+	for _, r := range read {
+		if r.Metrics == nil { // too large, from an earlier release
+			r.Metrics = json.RawMessage("{}")
+		}
+		list = append(list, r.MetricRow)
+	}
+	n := len(read)
+	return list, n > 0 && (full || n == most || read[n-1].Stored > summarizeStored), err
+}
+
+// MetricsBetween reads the next reports that a reader has missed: those of trials after one
+// position and up to another.
 func (db *DB) MetricsBetween(ctx context.Context, trials []int, after, upTo Position) ([]MetricRow, error) {
-	return rows[MetricRow](ctx, db, `SELECT `+metricRowColumns+` FROM metrics
-		WHERE trial_id = ANY($1) AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5) ORDER BY xid, id LIMIT $6`,
-		trials, after.XID, after.ID, upTo.XID, upTo.ID, metricsPage)
+	list, _, err := db.feedRows(ctx, metricsPage, `trial_id = ANY($1) AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5)`,
+		trials, after.XID, after.ID, upTo.XID, upTo.ID)
+	return list, err
 }

@@ -132,19 +132,13 @@ func (db *DB) TrialSummaries(ctx context.Context, trials []int) (map[int]TrialSu
 	var list []summaryRow
 	var tail []metricRow
 	err := db.Snapshot(ctx, func(tx *DB) (err error) {
-		tail, err = rows[metricRow](ctx, tx, `
-			SELECT `+metricColumns+` FROM (
-				SELECT * FROM metrics WHERE xid >= (SELECT xid FROM metrics_cursor)
-					AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor))
-				ORDER BY xid, id LIMIT $2) AS tail
-			WHERE trial_id = ANY($1) AND NOT merged AND NOT archived ORDER BY xid, id`, trials, summarizeBatch)
-		if err != nil {
+		if tail, err = tx.tailOf(ctx, trials); err != nil {
 			return err
 		}
 		list, err = rows[summaryRow](ctx, tx, `
 			SELECT t.id AS trial_id, coalesce(s.summary, '{}') AS summary, coalesce(s.total_batches, 0) AS total_batches,
 				s.latest_run, s.latest_steps, s.best_run, s.best_steps, s.searcher_value, coalesce(s.stale, false) AS stale,
-				`+searcherColumns+`
+				coalesce(s.incomplete, '') AS incomplete, NULL::xid8 AS rebuilt_xid, NULL::bigint AS rebuilt_id, false AS oversized, `+searcherColumns+`
 			FROM trials t JOIN experiments e ON e.id = t.experiment_id LEFT JOIN trial_summaries s ON s.trial_id = t.id
 			WHERE t.id = ANY($1) AND (s.trial_id IS NOT NULL OR t.id = ANY($2))`, trials, reportedBy(tail))
 		return err
@@ -178,9 +172,7 @@ func foldTail(list []summaryRow, tail []metricRow) (map[int]TrialSummary, error)
 	}
 	for _, r := range tail {
 		if s := byTrial[r.TrialID]; s != nil && !s.Stale {
-			if err := s.foldRow(r); err != nil {
-				return nil, err
-			}
+			s.foldRow(r)
 		}
 	}
 	sums := make(map[int]TrialSummary, len(list))

@@ -2,10 +2,8 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -17,7 +15,9 @@ import (
 
 const (
 	summarizeBatch      = 5000                  // reports in one transaction of the summarizer
-	maxRebuilds         = 50                    // summaries to rebuild in one transaction
+	summarizeStored     = 1 << 20               // bytes of these reports, as PostgreSQL stores them
+	summarizeBytes      = 4 << 20               // bytes of these reports, as PostgreSQL sends them
+	maxRebuilds         = 50                    // stale summaries on which one transaction works
 	summarizeMinPause   = 50 * time.Millisecond // minimum pause between two transactions
 	summarizeRestFactor = 9                     // the pause is this many times as long as the transaction, so that the summarizer uses at most a tenth of the server
 	summarizeMaxPause   = 1 * time.Second       // maximum of that pause
@@ -45,7 +45,7 @@ func (s *Summarizer) Run(ctx context.Context) {
 	defer cancel()
 	for ctx.Err() == nil {
 		began := time.Now()
-		more, err := s.db.Summarize(ctx)
+		done, err := s.db.summarize(ctx)
 		pause := min(max(summarizeMinPause, summarizeRestFactor*time.Since(began)), summarizeMaxPause)
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -53,8 +53,13 @@ func (s *Summarizer) Run(ctx context.Context) {
 			if !fault.Is(err, fault.Unavailable) {
 				s.log.Error("summaries of metrics are behind", "error", err)
 			}
-		case more:
-			continue
+		case err == nil:
+			for _, trial := range slices.Sorted(maps.Keys(done.incomplete)) {
+				s.log.Warn("the summary of a trial's metrics is incomplete", "trial_id", trial, "reason", done.incomplete[trial])
+			}
+			if done.more {
+				continue
+			}
 		}
 		if sleep.For(ctx, pause) != nil {
 			return
@@ -101,54 +106,47 @@ type cursor struct {
 	ID  int64
 }
 
-// metricRow is a row as the summarizer reads it.
-type metricRow struct {
-	XID      uint64          `db:"xid"`
-	ID       int64           `db:"id"`
-	TrialID  int             `db:"trial_id"`
-	RunID    int             `db:"run_id"`
-	Group    string          `db:"grp"`
-	Steps    *int            `db:"steps"`
-	Merged   bool            `db:"merged"`
-	Archived bool            `db:"archived"`
-	Metrics  json.RawMessage `db:"avg"`
-}
-
-const metricColumns = `xid, id, trial_id, run_id, grp, steps, merged, archived, avg`
-
 // Summarize adds the next rows to their trials' summaries; more is true if further rows
 // wait. It does nothing while another master summarizes.
 func (db *DB) Summarize(ctx context.Context) (more bool, err error) {
+	done, err := db.summarize(ctx)
+	return done.more, err
+}
+
+// summarized is the result of a transaction of the summarizer.
+type summarized struct {
+	more       bool           // further rows or stale summaries wait
+	incomplete map[int]string // the trials whose summaries became incomplete, with the reason
+}
+
+func (db *DB) summarize(ctx context.Context) (done summarized, err error) {
 	ctx, cancel := context.WithTimeout(ctx, summarizeTimeout)
 	defer cancel()
 	err = db.Tx(ctx, func(tx *DB) error {
+		done = summarized{incomplete: map[int]string{}}
 		from, upTo, ok, err := tx.takeCursor(ctx)
 		if err != nil || !ok {
 			return err
 		}
-		list, err := rows[metricRow](ctx, tx, `SELECT `+metricColumns+` FROM metrics
-			WHERE xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2) ORDER BY xid, id LIMIT $4`, from.XID, from.ID, upTo, summarizeBatch)
+		list, more, err := tx.nextRows(ctx, rowLimits{summarizeBatch, summarizeStored, summarizeBytes}, `xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2)`, from.XID, from.ID, upTo)
 		if err != nil {
 			return err
 		}
 		to := cursor{upTo, 0}
-		if more = len(list) == summarizeBatch; more {
+		if done.more = more; more {
 			last := list[len(list)-1]
 			to = cursor{last.XID, last.ID}
 		}
-		again, err := tx.foldRows(ctx, list, to)
-		if err != nil || len(list) == 0 {
-			more = again
+		if err := tx.foldRows(ctx, list, to, &done); err != nil || len(list) == 0 {
 			return err
 		}
-		more = more || again
 		if err := tx.fireThresholds(ctx, list); err != nil {
 			return err
 		}
 		_, err = tx.exec(ctx, `UPDATE metrics_cursor SET xid = $1, id = $2`, to.XID, to.ID)
 		return err
 	})
-	return more, err
+	return done, err
 }
 
 // SummariesCaughtUp reports whether the summaries include all reports. They may be behind
@@ -199,7 +197,7 @@ func (db *DB) renumber(ctx context.Context, next uint64, at cursor) error {
 		{`UPDATE metrics SET xid = '3' WHERE xid >= $1`, []any{next}},
 		{`UPDATE metrics_cursor SET xid = $1, id = $2`, []any{at.XID, at.ID}},
 		{`INSERT INTO trial_summaries (trial_id, stale) SELECT DISTINCT trial_id, true FROM metrics
-			ON CONFLICT (trial_id) DO UPDATE SET stale = true`, nil},
+			ON CONFLICT (trial_id) DO UPDATE SET stale = true, rebuilt_xid = NULL, rebuilt_id = NULL`, nil},
 	} {
 		if _, err := db.exec(ctx, change.sql, change.args...); err != nil {
 			return err
@@ -208,168 +206,11 @@ func (db *DB) renumber(ctx context.Context, next uint64, at cursor) error {
 	return nil
 }
 
-// foldRows adds rows to the summaries of their trials, up to a position, and rebuilds up to
-// maxRebuilds stale summaries; again is true if more are stale.
-func (db *DB) foldRows(ctx context.Context, list []metricRow, to cursor) (again bool, err error) {
-	trials := reportedBy(list)
-	stale, err := scalars[int](ctx, db, `SELECT trial_id FROM trial_summaries WHERE stale ORDER BY trial_id LIMIT $1`, maxRebuilds)
-	if err != nil {
-		return false, err
-	}
-	trials = append(trials, stale...)
-	if len(trials) == 0 {
-		return false, nil
-	}
-	sums, err := db.lockSummaries(ctx, trials)
-	if err != nil {
-		return false, err
-	}
-	for _, r := range list {
-		if s := sums[r.TrialID]; s != nil && !s.Stale {
-			if r.Merged {
-				s.Stale = true // the summary includes the report's old names already
-			} else if !r.Archived {
-				if err := s.foldRow(r); err != nil {
-					return false, err
-				}
-			}
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(sums)) {
-		if sums[id].Stale {
-			if err := db.summarizeAnew(ctx, sums[id], to); err != nil {
-				return false, err
-			}
-		}
-	}
-	return len(stale) == maxRebuilds, db.saveSummaries(ctx, sums)
-}
-
-// summaryRow is a stored summary with the fields that fold needs.
-type summaryRow struct {
-	TrialID      int             `db:"trial_id"`
-	Summary      json.RawMessage `db:"summary"`
-	TotalBatches int             `db:"total_batches"`
-	LatestRun    *int            `db:"latest_run"`
-	LatestSteps  *int            `db:"latest_steps"`
-	BestRun      *int            `db:"best_run"`
-	BestSteps    *int            `db:"best_steps"`
-	Value        *float64        `db:"searcher_value"`
-	Stale        bool            `db:"stale"`
-	Metric       string          `db:"metric"`
-	Smaller      bool            `db:"smaller"`
-
-	sum TrialSummary
-}
-
-func (s *summaryRow) foldRow(r metricRow) error {
-	values, err := decode(r.Metrics)
-	if err != nil {
-		return err
-	}
-	s.sum.fold(r.RunID, r.Group, r.Steps, values, s.Metric, s.Smaller)
-	return nil
-}
-
-// summary decodes the row.
-func (s *summaryRow) summary() (TrialSummary, error) {
-	sum := TrialSummary{TotalBatches: s.TotalBatches, BestMetric: s.Value}
-	if s.LatestRun != nil && s.LatestSteps != nil {
-		sum.Latest = &ValidationKey{*s.LatestRun, *s.LatestSteps}
-	}
-	if s.BestRun != nil && s.BestSteps != nil {
-		sum.Best = &ValidationKey{*s.BestRun, *s.BestSteps}
-	}
-	return sum, json.Unmarshal(s.Summary, &sum.Metrics)
-}
-
-// searcherColumns are the columns of the trial's experiment e that fold needs.
-const searcherColumns = `coalesce(e.metric, '') AS metric, e.smaller_is_better AS smaller`
-
-// lockSummaries locks the summaries of trials, and inserts missing ones. The result omits
-// deleted trials.
-func (db *DB) lockSummaries(ctx context.Context, trials []int) (map[int]*summaryRow, error) {
-	_, err := db.exec(ctx, `
-		INSERT INTO trial_summaries (trial_id) SELECT id FROM trials WHERE id = ANY($1) ORDER BY id FOR KEY SHARE
-		ON CONFLICT DO NOTHING`, trials)
-	if err != nil {
-		return nil, err
-	}
-	list, err := rows[summaryRow](ctx, db, `
-		SELECT s.trial_id, s.summary, s.total_batches, s.latest_run, s.latest_steps, s.best_run, s.best_steps, s.searcher_value,
-			s.stale, `+searcherColumns+`
-		FROM trial_summaries s JOIN trials t ON t.id = s.trial_id JOIN experiments e ON e.id = t.experiment_id
-		WHERE s.trial_id = ANY($1) ORDER BY s.trial_id FOR UPDATE OF s`, trials)
-	if err != nil {
-		return nil, err
-	}
-	sums := make(map[int]*summaryRow, len(list))
-	for i := range list {
-		s := &list[i]
-		if s.sum, err = s.summary(); err != nil {
-			return nil, err
-		}
-		sums[s.TrialID] = s
-	}
-	return sums, nil
-}
-
-// summarizeAnew rebuilds a summary from all rows of its trial up to a position.
-func (db *DB) summarizeAnew(ctx context.Context, s *summaryRow, to cursor) error {
-	s.sum = TrialSummary{}
-	last := cursor{}
-	for {
-		list, err := rows[metricRow](ctx, db, `SELECT `+metricColumns+` FROM metrics
-			WHERE trial_id = $1 AND NOT archived AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5)
-			ORDER BY xid, id LIMIT $6`, s.TrialID, last.XID, last.ID, to.XID, to.ID, summarizeBatch)
-		if err != nil {
-			return err
-		}
-		for _, r := range list {
-			if err := s.foldRow(r); err != nil {
-				return err
-			}
-		}
-		if len(list) < summarizeBatch {
-			return nil
-		}
-		last = cursor{list[len(list)-1].XID, list[len(list)-1].ID}
-	}
-}
-
-func (db *DB) saveSummaries(ctx context.Context, sums map[int]*summaryRow) error {
-	b := &pgx.Batch{}
-	for _, id := range slices.Sorted(maps.Keys(sums)) {
-		s := sums[id].sum
-		if s.Metrics == nil {
-			s.Metrics = map[string]map[string]*MetricSummary{}
-		}
-		text, err := json.Marshal(s.Metrics)
-		if err != nil {
-			return err
-		}
-		var lr, ls, br, bs *int
-		if s.Latest != nil {
-			lr, ls = &s.Latest.Run, &s.Latest.Steps
-		}
-		if s.Best != nil {
-			br, bs = &s.Best.Run, &s.Best.Steps
-		}
-		if s.BestMetric != nil && math.IsNaN(*s.BestMetric) {
-			s.BestMetric = nil
-		}
-		b.Queue(`UPDATE trial_summaries SET summary = $2::text::jsonb, total_batches = $3, latest_run = $4, latest_steps = $5,
-			best_run = $6, best_steps = $7, searcher_value = $8, stale = false WHERE trial_id = $1`,
-			id, string(text), s.TotalBatches, lr, ls, br, bs, s.BestMetric)
-	}
-	return asFault(db.SendBatch(ctx, b).Close())
-}
-
 // markStale marks a trial's summary, so that the summarizer rebuilds it.
 func (db *DB) markStale(ctx context.Context, trial int) error {
 	_, err := db.exec(ctx, `
 		INSERT INTO trial_summaries (trial_id, stale) VALUES ($1, true)
-		ON CONFLICT (trial_id) DO UPDATE SET stale = true`, trial)
+		ON CONFLICT (trial_id) DO UPDATE SET stale = true, rebuilt_xid = NULL, rebuilt_id = NULL`, trial)
 	return err
 }
 

@@ -14,7 +14,20 @@ type TrialSummary struct {
 	TotalBatches int
 	Latest, Best *ValidationKey
 	BestMetric   *float64 // the searcher's metric at Best
+	Incomplete   string   // why metrics or reports are missing; "" if none are
+
+	names, bytes int // of Metrics, for their bounds
 }
+
+// Bounds of a summary, which the master and its clients read as a whole. At a bound, the summary keeps the metrics
+// that it has, and gets no further ones.
+const (
+	maxSummaryNames = 2 * maxReportNames // with the names of groups; a report of the group training and one of validation fit
+	maxSummaryBytes = 4 << 20            // about as many as the summary has as JSON
+	entryBytes      = 100                // of a metric without its name and numbers
+)
+
+const full = "the trial has reported too many metrics: its summary has the first ones only (up to 20,000 names and 4 MB)"
 
 // ValidationKey names a validation of a trial.
 type ValidationKey struct{ Run, Steps int }
@@ -25,6 +38,8 @@ type MetricSummary struct {
 	Sum, Min, Max float64 // if Type is number
 	Last          any
 	Type          string // number, string, boolean, array, object, null
+
+	size int // of the values
 }
 
 const numeric = "number"
@@ -57,16 +72,15 @@ func (s *TrialSummary) fold(run int, group string, steps *int, values map[string
 	if s.Metrics == nil {
 		s.Metrics = map[string]map[string]*MetricSummary{}
 	}
-	g := s.Metrics[groupKey(group)]
-	if g == nil {
-		g = map[string]*MetricSummary{}
-		s.Metrics[groupKey(group)] = g
+	key := groupKey(group)
+	if s.Metrics[key] == nil && s.room(key) {
+		s.Metrics[key] = map[string]*MetricSummary{}
+		s.grow(1, len(key)+entryBytes)
 	}
-	for name, v := range values {
-		if g[name] == nil {
-			g[name] = &MetricSummary{Min: math.NaN(), Max: math.NaN()}
+	if g := s.Metrics[key]; g != nil {
+		for name, v := range values {
+			s.add(g, name, v)
 		}
-		g[name].add(v)
 	}
 	if steps == nil {
 		return
@@ -81,6 +95,72 @@ func (s *TrialSummary) fold(run int, group string, steps *int, values map[string
 			s.Best, s.BestMetric = &ValidationKey{run, *steps}, v
 		}
 	}
+}
+
+// room reports whether the summary may have a further name.
+func (s *TrialSummary) room(name string) bool {
+	if s.Incomplete == "" && (len(name) > maxMetricName || s.names >= maxSummaryNames || s.bytes+len(name)+entryBytes > maxSummaryBytes) {
+		s.Incomplete = full
+	}
+	return s.Incomplete != full
+}
+
+func (s *TrialSummary) grow(names, bytes int) { s.names, s.bytes = s.names+names, s.bytes+bytes }
+
+// add adds a value to its metric in a group.
+func (s *TrialSummary) add(g map[string]*MetricSummary, name string, v any) {
+	m := g[name]
+	if m == nil {
+		if !s.room(name) {
+			return
+		}
+		m = &MetricSummary{Min: math.NaN(), Max: math.NaN()}
+		g[name] = m
+		s.grow(1, len(name)+entryBytes)
+	}
+	before := m.size
+	m.add(v)
+	m.size = m.valuesSize()
+	if s.grow(0, m.size-before); s.bytes > maxSummaryBytes { // a number needs 300 digits where it needed one
+		delete(g, name)
+		s.grow(-1, -len(name)-entryBytes-m.size)
+		s.Incomplete = full
+	}
+}
+
+// sized computes the numbers of names and bytes of a summary from the database.
+func (s *TrialSummary) sized() {
+	for key, g := range s.Metrics {
+		s.grow(1, len(key)+entryBytes)
+		for name, m := range g {
+			m.size = m.valuesSize()
+			s.grow(1, len(name)+entryBytes+m.size)
+		}
+	}
+}
+
+// valuesSize is about the number of bytes that PostgreSQL writes for the values.
+func (m *MetricSummary) valuesSize() int {
+	n := 0
+	switch x := m.Last.(type) {
+	case json.Number:
+		n = writtenOut([]byte(x))
+	case string:
+		n = len(x)
+	case []any, map[string]any:
+		text, _ := json.Marshal(x) // at most maxLast bytes
+		n = measure(text).text
+	}
+	if m.Type == numeric {
+		n += digits(m.Sum) + digits(m.Min) + digits(m.Max) + digits(m.Sum)
+	}
+	return n
+}
+
+// digits is about the number of digits of a number without exponent.
+func digits(f float64) int {
+	_, exponent := math.Frexp(f)
+	return 20 + max(exponent, -exponent)*3/10
 }
 
 func (m *MetricSummary) add(v any) {

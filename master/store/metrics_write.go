@@ -143,6 +143,7 @@ type storedReport struct {
 	Batches json.RawMessage `db:"batches"`
 
 	values  map[string]any
+	text    int // bytes of metrics and batches, with what was added; 0: nothing was
 	changed bool
 }
 
@@ -261,9 +262,34 @@ func (s *storedReport) merge(r *Report) (added map[string]any, err error) {
 	if len(added) == 0 {
 		return nil, nil
 	}
-	maps.Copy(s.values, added)
+	if err := s.hold(added, where); err != nil {
+		return nil, err
+	}
 	s.changed = true
 	return added, nil
+}
+
+// hold adds metrics to the row, if it has room: reports of one key have the bounds of one report together.
+func (s *storedReport) hold(added map[string]any, where string) error {
+	text, err := json.Marshal(added)
+	if err != nil {
+		return err
+	}
+	more := measure(text)
+	if s.text == 0 {
+		s.text = len(s.Metrics) + len(s.Batches)
+	}
+	switch {
+	case len(s.values)+more.names > maxReportNames:
+		return fault.New(fault.Invalid, "%s: the reports have %d names of metrics together; %d are allowed: report fewer names at one step",
+			where, len(s.values)+more.names, maxReportNames)
+	case s.text+more.text > maxReportText:
+		return fault.New(fault.Invalid, "%s: the reports have %d bytes together; %d are allowed: report less at one step",
+			where, s.text+more.text, maxReportText)
+	}
+	maps.Copy(s.values, added)
+	s.text += more.text
+	return nil
 }
 
 // validations returns the events of a batch: one for each new validation, and one for each

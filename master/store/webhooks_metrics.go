@@ -67,7 +67,7 @@ func exceeded(limits []threshold, list []metricRow) (hits []thresholdHit, err er
 				continue
 			}
 			if values == nil {
-				if values, err = decode(r.Metrics); err != nil {
+				if values, err = reported(r.Metrics); err != nil {
 					return nil, err
 				}
 			}

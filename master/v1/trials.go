@@ -45,8 +45,9 @@ type Trial struct {
 	TotalCheckpointSize     int64               `json:"totalCheckpointSize"`
 	WallClockTime           float64             `json:"wallClockTime"`
 	WarmStartCheckpointUUID string              `json:"warmStartCheckpointUuid"`
-	Error                   string              `json:"error"`         // why it ended in error; not in Determined
-	WaitingReason           string              `json:"waitingReason"` // why it waits, in a sentence; not in Determined
+	Error                   string              `json:"error"`             // why it ended in error; not in Determined
+	WaitingReason           string              `json:"waitingReason"`     // why it waits, in a sentence; not in Determined
+	SummaryIncomplete       string              `json:"summaryIncomplete"` // why metrics are missing in summaryMetrics; not in Determined
 }
 
 type GetTrialResponse struct {

@@ -384,6 +384,7 @@ export interface Trial {
   warmStartCheckpointUuid: string;
   error: string;
   waitingReason: string;
+  summaryIncomplete: string;
 }
 
 export interface SearchExperimentExperiment {

@@ -261,6 +261,7 @@ class trialv1Trial(Message):
     warmStartCheckpointUuid: Optional[str] = None
     error: Optional[str] = None
     waitingReason: Optional[str] = None
+    summaryIncomplete: Optional[str] = None
 
 
 class v1AcceleratorData(Message):

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// metricRow is a row as the summarizer reads it.
+type metricRow struct {
+	XID      uint64          `db:"xid"`
+	ID       int64           `db:"id"`
+	TrialID  int             `db:"trial_id"`
+	RunID    int             `db:"run_id"`
+	Group    string          `db:"grp"`
+	Steps    *int            `db:"steps"`
+	Merged   bool            `db:"merged"`
+	Archived bool            `db:"archived"`
+	Metrics  json.RawMessage `db:"avg"`    // nil if they are larger than any report may be
+	Stored   int             `db:"stored"` // bytes of the rows of the query up to this one, as PostgreSQL stores them
+}
+
+const metricColumns = `xid, id, trial_id, run_id, grp, steps, merged, archived`
+
+// readableMetrics is SQL for the metrics of a row. Earlier releases stored some that would fill a master's memory.
+// PostgreSQL compresses to a hundredth, and numbers need 26 times as much room as text; the size without compression comes
+// before the text, which can be longer than PostgreSQL can make.
+const readableMetrics = `CASE WHEN pg_column_size(m.avg) <= 8192 THEN m.avg WHEN pg_column_size(m.avg || '{}') > 2 * 8388608 THEN NULL
+	WHEN octet_length(m.avg::text) > 8388608 THEN NULL ELSE m.avg END AS avg`
+
+// rowLimits are the numbers of rows, of their bytes as PostgreSQL stores them, and of their bytes as PostgreSQL sends them,
+// after which a query ends.
+type rowLimits struct{ rows, stored, bytes int }
+
+// nextRows reads rows in the order in which they became visible; more is true if further rows may follow.
+func (db *DB) nextRows(ctx context.Context, most rowLimits, where string, args ...any) (list []metricRow, more bool, err error) {
+	list, full, err := rowsUpTo[metricRow](ctx, db, most.bytes, nextRows(metricColumns, where, args), append(args, most.rows, most.stored)...)
+	if n := len(list); n > 0 {
+		more = full || n == most.rows || list[n-1].Stored > most.stored
+	}
+	return list, more, err
+}
+
+// nextRows is the query of nextRows and of tailOf. It ends by the size with which PostgreSQL stores the rows, because a client that stops
+// to read receives the rest nevertheless.
+func nextRows(columns, where string, args []any) string {
+	return fmt.Sprintf(`SELECT `+columns+`, stored, `+readableMetrics+` FROM (
+		SELECT *, sum(pg_column_size(avg)) OVER (ORDER BY xid, id ROWS UNBOUNDED PRECEDING) AS stored FROM (
+			SELECT `+columns+`, avg FROM metrics WHERE %s ORDER BY xid, id LIMIT $%d) r) m
+		WHERE stored - pg_column_size(avg) <= $%d ORDER BY xid, id`, where, len(args)+1, len(args)+2)
+}
+
+// tailOf reads the reports of trials that are not yet in their summaries. The reports of other trials count
+// towards summarizeBatch, as for the summarizer.
+func (db *DB) tailOf(ctx context.Context, trials []int) ([]metricRow, error) {
+	return rows[metricRow](ctx, db, `SELECT * FROM (`+nextRows(metricColumns, `xid >= (SELECT xid FROM metrics_cursor)
+		AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor))`, nil)+`) tail
+		WHERE trial_id = ANY($3) AND NOT merged AND NOT archived ORDER BY xid, id`, summarizeBatch, summarizeStored, trials)
+}
+
+// reported decodes the metrics of a row. Long lists and objects become empty ones: a summary keeps only their type,
+// and decoded they would need thirty times as much memory.
+func reported(raw json.RawMessage) (map[string]any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return nil, errors.Join(err, errors.New("the metrics are no JSON object"))
+	}
+	values := map[string]any{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var text json.RawMessage
+		if err := d.Decode(&text); err != nil {
+			return nil, err
+		}
+		key, _ := name.(string)
+		if len(values) > maxSummaryNames { // stored by an earlier release; no summary has so many
+			return values, nil
+		}
+		if values[key], err = shortValue(text); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// shortValue decodes a value.
+func shortValue(text json.RawMessage) (v any, err error) {
+	switch c := text[0]; {
+	case c == '-' || c >= '0' && c <= '9':
+		return json.Number(text), nil
+	case c == '[' && len(text) > 2*maxLast:
+		return []any(nil), nil
+	case c == '{' && len(text) > 2*maxLast:
+		return map[string]any(nil), nil
+	}
+	return v, decodeInto(text, &v)
+}
