@@ -101,7 +101,7 @@ func (a *API) streamMetrics(group string) func(context.Context, *call, *v1.GetMe
 				return fault.Wrap(fault.Unavailable, err, "this master sends as many streams of metrics as it can at once; try again")
 			}
 			defer turn.release()
-			out.stall = 4 * a.receiver.stall // the kernel reports progress in pieces of a megabyte and more
+			out.stall = streamStalls * a.receiver.stall
 			return a.db.EachMetric(ctx, ids, wanted, func(page []store.MetricRow) error {
 				list := make([]v1.MetricsReport, len(page))
 				for i, m := range page {

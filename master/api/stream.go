@@ -25,6 +25,10 @@ type records struct {
 	buf   []byte
 }
 
+// streamStalls is how often the time limit of other answers a client of a stream may read nothing: the kernel
+// reports progress in pieces of a megabyte and more.
+const streamStalls = 4
+
 // streamPiece is how much of a stream is written with one deadline, in bytes.
 const streamPiece = 16 << 10
 

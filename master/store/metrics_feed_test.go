@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// The feed reads long reports a page at a time, and drops a reader with megabytes that it has not read. What the
+// reader then reads as missed has every report once, in pages of a megabyte.
+func TestFeedOfLongReports(t *testing.T) {
+	w := newWorld(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	feed := NewMetricFeed(ctx, w.db, w.bus)
+	ch, from, cancel, err := feed.Watch(t.Context(), trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cancel()
+	const n, bytes = 60, 400_000
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at)
+		SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('x', $2)), now() FROM generate_series(1, $3) AS n`, trial, bytes, n)
+	feed.Wait() // it has no reader any more
+	waiting := 0
+	for list := range ch {
+		waiting += len(list)
+		if size := len(list) * bytes; size > metricsPageBytes+bytes {
+			t.Errorf("a result of %d bytes", size)
+		}
+	}
+	if waiting == 0 || waiting*bytes > 2*feedBytes {
+		t.Errorf("%d reports of %d bytes wait for a reader", waiting, bytes)
+	}
+	_, now, done, err := feed.Watch(t.Context(), trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	steps, pages := "", 0
+	if err := w.db.MetricsBetween(t.Context(), []int{trial}, from, now, func(page []MetricRow) error {
+		pages++
+		for _, m := range page {
+			steps += fmt.Sprint(" ", *m.Steps)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	for i := range n {
+		want += fmt.Sprint(" ", i+1)
+	}
+	if steps != want || pages < n*bytes/metricsPageBytes/2 {
+		t.Errorf("missed in %d pages:%s", pages, steps)
+	}
+}
