@@ -152,7 +152,7 @@ func (a *API) liveTrials(ctx context.Context, c *call, ids []int) ([]int, error)
 	if len(ids) > maxLiveTrials {
 		return nil, fault.New(fault.Invalid, "trials: %d trials; %d are allowed", len(ids), maxLiveTrials)
 	}
-	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	ids = distinct(ids)
 	for _, id := range ids {
 		if _, err := a.visibleTrial(ctx, c, id); err != nil {
 			return nil, err
@@ -197,12 +197,7 @@ func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []s
 // sendMissed sends the reports up to a position. Its pages are in memory until the client has read them, so
 // it has a share as other streams of metrics have.
 func (s *liveStream) sendMissed(ctx context.Context, upTo store.Position) error {
-	turn, err := s.a.receiver.series.take(ctx, s.owner, 1)
-	if err != nil {
-		return err
-	}
-	defer turn.release()
-	return s.a.db.MetricsBetween(ctx, s.trials, s.at.metrics, upTo, s.sendReports)
+	return s.a.inSeries(ctx, s.owner, func() error { return s.a.db.MetricsBetween(ctx, s.trials, s.at.metrics, upTo, s.sendReports) })
 }
 
 // run sends events, and a heartbeat if there are none. It ends when the client disconnects or

@@ -21,7 +21,7 @@ import (
 type records struct {
 	w     *bufio.Writer
 	conn  net.Conn
-	stall time.Duration // how long the client may stop reading; 0: as long as it likes, as somebody does who reads a log with less
+	stall time.Duration // how long the client may stop reading; 0: as long as it likes
 	buf   []byte
 }
 

@@ -187,7 +187,7 @@ func (db *DB) metricsFrom(ctx context.Context, from cursor, limit int) (list []M
 // MetricsBetween calls fn with the reports that a reader has missed, page by page: those of trials
 // after one position and up to another.
 func (db *DB) MetricsBetween(ctx context.Context, trials []int, after, upTo Position, fn func(page []MetricRow) error) error {
-	return metricPages(func(limit int) ([]MetricRow, bool, error) {
+	return inPages(func(limit int) ([]MetricRow, bool, error) {
 		return rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
 			WHERE trial_id = ANY($1) AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5) ORDER BY xid, id LIMIT $6`,
 			trials, after.XID, after.ID, upTo.XID, upTo.ID, limit)

@@ -74,7 +74,7 @@ func FirstMetric() MetricKey { return MetricKey{-1, -1} }
 // MetricsAfter calls fn with the reports of a trial's group after a position, page by page, and
 // returns the position of the last one.
 func (db *DB) MetricsAfter(ctx context.Context, trial int, group string, after MetricKey, fn func([]MetricRow) error) (MetricKey, error) {
-	err := metricPages(func(limit int) ([]MetricRow, bool, error) {
+	err := inPages(func(limit int) ([]MetricRow, bool, error) {
 		return rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
 			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
 			ORDER BY ord, run_id LIMIT $5`, trial, group, after.ord, after.run, limit)
@@ -89,9 +89,9 @@ func (db *DB) MetricsAfter(ctx context.Context, trial int, group string, after M
 	return after, err
 }
 
-// metricPages calls fn with pages of reports until there are no more. read reads at most so many, and says
-// whether it has ended a page because of its bytes.
-func metricPages(read func(limit int) (page []MetricRow, full bool, err error), fn func(page []MetricRow) error) error {
+// inPages calls fn with pages of rows until there are no more. read reads at most so many, and says whether it
+// has ended a page because of its bytes.
+func inPages[T any](read func(limit int) (page []T, full bool, err error), fn func(page []T) error) error {
 	for limit := firstMetricsPage; ; {
 		page, full, err := read(limit)
 		if err != nil {
