@@ -126,7 +126,8 @@ func TestMetricStreamsInRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	me.get(path).says(429, "streams of an experiment's metrics", "close one")
+	me.get(path).says(429, "streams of metrics for charts", "close one")
+	me.get(fmt.Sprintf("/api/v1/trials/%d/profiler/metrics", a.trial)).says(429, "streams of metrics for charts")
 }
 
 // Curves of metrics with long names are sent in records of about a megabyte, and an answer with too many of them is an

@@ -14,7 +14,7 @@ func newWebSockets() webSockets {
 		updates:   &places{what: "streams", most: 128, mostOfOne: 8},
 		terminals: &places{what: "terminals", most: 256, mostOfOne: 16},
 		live:      &places{what: "streams of changes (/detent/live)", most: 1024, mostOfOne: 64},
-		metrics:   &places{what: "streams of an experiment's metrics", most: 256, mostOfOne: 32},
+		metrics:   &places{what: "streams of metrics for charts", most: 256, mostOfOne: 32},
 		logs:      &places{what: "streams of logs", most: 1024, mostOfOne: 128},
 	}
 }
