@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,6 +83,8 @@ const heartbeat = 10 * time.Second
 type liveStream struct {
 	a       *API
 	w       *bufio.Writer
+	conn    net.Conn
+	owner   string // of the client's shares
 	buf     []byte
 	at      livePosition
 	scope   auth.Scope // of the client
@@ -96,7 +99,7 @@ type liveStream struct {
 // it have no gap before the next events. The id of an event is a position from which a client
 // can continue; browsers do that automatically.
 func (a *API) live(ctx context.Context, c *call, req *v1.FollowLiveRequest) error {
-	s := &liveStream{a: a, scope: c.scope}
+	s := &liveStream{a: a, scope: c.scope, conn: c.Context().Conn(), owner: a.ownerOf(c.Ctx)}
 	var err error
 	if s.trials, err = a.liveTrials(ctx, c, req.Trials); err != nil {
 		return err
@@ -108,9 +111,14 @@ func (a *API) live(ctx context.Context, c *call, req *v1.FollowLiveRequest) erro
 			return err
 		}
 	}
+	leave, err := a.webSockets.live.join(c.who.Username)
+	if err != nil {
+		return err
+	}
 	stopReports := func() {}
 	if len(s.trials) > 0 {
 		if s.reports, s.at.metrics, stopReports, err = a.taskIO.feed.Watch(ctx, s.trials...); err != nil {
+			leave()
 			return err
 		}
 	}
@@ -126,7 +134,9 @@ func (a *API) live(ctx context.Context, c *call, req *v1.FollowLiveRequest) erro
 	c.Context().Response.ImmediateHeaderFlush = true
 	following, done := a.openAnswers.follow(a.stopping, c)
 	a.streamTo(c, func(w *bufio.Writer) {
+		defer leave()
 		defer done()
+		defer func() { _ = s.conn.SetWriteDeadline(time.Time{}) }() // the next response on this connection has its own deadline
 		defer stopReports()
 		defer stopMoves()
 		s.w = w
@@ -142,6 +152,7 @@ func (a *API) liveTrials(ctx context.Context, c *call, ids []int) ([]int, error)
 	if len(ids) > maxLiveTrials {
 		return nil, fault.New(fault.Invalid, "trials: %d trials; %d are allowed", len(ids), maxLiveTrials)
 	}
+	ids = distinct(ids)
 	for _, id := range ids {
 		if _, err := a.visibleTrial(ctx, c, id); err != nil {
 			return nil, err
@@ -167,17 +178,8 @@ func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []s
 	}
 	if after != nil && len(s.trials) > 0 {
 		s.at.metrics = after.metrics
-		for {
-			list, err := s.a.db.MetricsBetween(ctx, s.trials, s.at.metrics, now.metrics)
-			if err != nil {
-				return err
-			}
-			if len(list) == 0 {
-				break
-			}
-			if err := s.sendReports(list); err != nil {
-				return err
-			}
+		if err := s.sendMissed(ctx, now.metrics); err != nil {
+			return err
 		}
 	}
 	for _, change := range since {
@@ -190,6 +192,12 @@ func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []s
 		return err
 	}
 	return s.w.Flush()
+}
+
+// sendMissed sends the reports up to a position. Its pages are in memory until the client has read them, so
+// it has a share as other streams of metrics have.
+func (s *liveStream) sendMissed(ctx context.Context, upTo store.Position) error {
+	return s.a.inSeries(ctx, s.owner, func() error { return s.a.db.MetricsBetween(ctx, s.trials, s.at.metrics, upTo, s.sendReports) })
 }
 
 // run sends events, and a heartbeat if there are none. It ends when the client disconnects or
@@ -211,7 +219,9 @@ func (s *liveStream) run(ctx context.Context) {
 			}
 			err = s.sendStates(change)
 		case <-beat.C:
-			_, err = s.w.WriteString(":\n\n")
+			if err = s.conn.SetWriteDeadline(time.Now().Add(streamStalls * s.a.receiver.stall)); err == nil {
+				_, err = s.w.WriteString(":\n\n")
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -294,7 +304,12 @@ func (s *liveStream) send(name string, message any) error {
 	if err != nil {
 		return err
 	}
-	s.buf = body
+	if s.buf = body; cap(body) > maxInMemory {
+		s.buf = nil
+	}
+	if err := s.conn.SetWriteDeadline(time.Now().Add(streamStalls * s.a.receiver.stall)); err != nil {
+		return err
+	}
 	_, err = fmt.Fprintf(s.w, "event: %s\nid: %s\ndata: %s\n\n", name, s.at, body)
 	return err
 }

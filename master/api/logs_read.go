@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net"
 	"slices"
 	"strconv"
@@ -14,10 +13,6 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// pollInterval is the time between two checks whether the task has ended, in addition to
-// wake-ups by new lines.
-const pollInterval = 2 * time.Second
-
 // logRequest is a request for a log.
 type logRequest struct {
 	task   string
@@ -25,6 +20,7 @@ type logRequest struct {
 	follow bool
 	desc   bool
 	limit  int
+	text   bool // filter by a text or an expression
 	reader *store.LogReader
 	conn   net.Conn
 }
@@ -67,8 +63,16 @@ func (a *API) logs(ctx context.Context, c *call, req *v1.GetLogsRequest, q logRe
 		c.Set(v1.LogsDeletedHeader, strconv.FormatInt(deleted, 10))
 		c.Set(v1.LogsDeletedAtHeader, at.UTC().Format(time.RFC3339))
 	}
-	q.conn = c.Context().Conn()
-	return a.stream(c, func(ctx context.Context, out *records) error { return a.streamLogs(ctx, q, out) })
+	q.conn, q.text = c.Context().Conn(), req.SearchText != ""
+	leave, err := a.webSockets.logs.join(c.who.Username)
+	if err != nil {
+		return err
+	}
+	owner := a.ownerOf(c.Ctx)
+	return a.stream(c, func(ctx context.Context, out *records) error {
+		defer leave()
+		return a.streamLogs(ctx, a.newLogSender(q, out, owner))
+	})
 }
 
 // logFilter translates the filter for lines.
@@ -86,66 +90,6 @@ func logFilter(req *v1.GetLogsRequest) (store.LogFilter, error) {
 		f.Levels = append(f.Levels, n)
 	}
 	return f, nil
-}
-
-// streamLogs sends the existing lines and, with follow, new lines until the task has ended and
-// all of its output has arrived.
-func (a *API) streamLogs(ctx context.Context, q logRequest, out *records) error {
-	send := func(list []store.LogRecord) error {
-		for _, r := range list {
-			if err := out.add(q.wire(r)); err != nil {
-				return errDisconnected
-			}
-		}
-		if out.flush() != nil {
-			return errDisconnected
-		}
-		return nil
-	}
-	var err error
-	switch {
-	case q.desc:
-		err = q.reader.Backward(ctx, q.limit, send)
-	case !q.follow:
-		_, err = q.reader.Forward(ctx, 1, q.limit, send)
-	default:
-		err = a.followLogs(ctx, q, send)
-	}
-	if errors.Is(err, errDisconnected) {
-		return nil
-	}
-	return err
-}
-
-// followLogs sends new lines. It checks whether the task has ended before it reads lines, so
-// that it does not miss the last ones.
-func (a *API) followLogs(ctx context.Context, q logRequest, send func([]store.LogRecord) error) error {
-	wake, cancel := a.bus.Subscribe(store.LogTopic(q.task))
-	defer cancel()
-	t := time.NewTicker(pollInterval)
-	defer t.Stop()
-	next := int64(1)
-	for {
-		ended, err := a.db.LogsEnded(ctx, q.task)
-		if err == nil {
-			next, err = q.reader.Forward(ctx, next, 0, send)
-		}
-		if err != nil && !fault.Is(err, fault.Unavailable) {
-			return err
-		}
-		if ended && err == nil {
-			return nil
-		}
-		select { // while the database does not answer, followers wait
-		case <-wake:
-		case <-t.C:
-			if disconnected(q.conn) {
-				return errDisconnected
-			}
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }
 
 // wire is a line in the form of the API.

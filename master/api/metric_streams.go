@@ -22,7 +22,8 @@ const (
 	maxStreamPeriod = 3600
 	sampleTrials    = 25 // unless the request says otherwise
 	samplePoints    = 1000
-	maxStreamed     = 100 // experiments of one stream of names
+	maxStreamed     = 100     // experiments of one stream of names
+	recordBytes     = 1 << 20 // of curves in a record, after which the next record begins
 )
 
 func (a *API) registerMetricStreams() {
@@ -73,29 +74,45 @@ func profiledIn(name string) string {
 
 // sendEvery streams a record, and another one after each period until experiments have ended. It
 // looks whether they are over before it looks for what is new, so that nothing is missed. While
-// the database is away, it waits.
-func (a *API) sendEvery(c *call, period time.Duration, experiments []int, next func(context.Context) (any, error)) error {
+// the database is away, it waits. What next reads is limited as that of an answer, and it has a share
+// until the client has read its records.
+func (a *API) sendEvery(c *call, period time.Duration, experiments []int, next func(ctx context.Context, send func(record any) error) error) error {
+	leave, err := a.webSockets.metrics.join(c.who.Username)
+	if err != nil {
+		return err
+	}
+	owner := a.ownerOf(c.Ctx)
 	return a.stream(c, func(ctx context.Context, out *records) error {
+		defer leave()
+		out.stall = streamStalls * a.receiver.stall
+		send := func(record any) error { return errors.Join(out.add(record), out.flush()) }
 		for {
 			list, err := a.db.Searches(ctx, experiments)
 			over := !slices.ContainsFunc(list, func(e store.SearchOf) bool { return !e.Over })
-			var record any
 			if err == nil {
-				record, err = next(ctx)
+				err = a.inSeries(ctx, owner, func() error { return next(store.LimitReads(ctx, a.receiver.readLimit), send) })
 			}
 			switch {
 			case err != nil && !fault.Is(err, fault.Unavailable):
 				return err
-			case err == nil:
-				if err := errors.Join(out.add(record), out.flush()); err != nil || over {
-					return err
-				}
+			case err == nil && over:
+				return nil
 			}
 			if err := sleep.For(ctx, period); err != nil {
 				return err
 			}
 		}
 	})
+}
+
+// inSeries calls fn with a share of those for streams of metrics.
+func (a *API) inSeries(ctx context.Context, owner string, fn func() error) error {
+	turn, err := a.receiver.series.take(ctx, owner, 1)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "this master sends as many streams of metrics as it can at once; try again")
+	}
+	defer turn.release()
+	return fn()
 }
 
 // streamMetricNames streams which metrics experiments have.
@@ -118,8 +135,12 @@ func (a *API) streamMetricNames(ctx context.Context, c *call, req *v1.GetMetricN
 		return err
 	}
 	seen := map[v1.MetricIdentifier]bool{}
-	return a.sendEvery(c, period, ids, func(ctx context.Context) (any, error) {
-		return a.newNames(ctx, ids, seen)
+	return a.sendEvery(c, period, ids, func(ctx context.Context, send func(any) error) error {
+		names, err := a.newNames(ctx, ids, seen)
+		if err != nil {
+			return err
+		}
+		return send(names)
 	})
 }
 
@@ -170,17 +191,20 @@ func (a *API) streamBatches(_ context.Context, c *call, e store.ExperimentHead, 
 	if err != nil {
 		return err
 	}
-	seen := map[int]bool{}
-	return a.sendEvery(c, period, []int{e.ID}, func(ctx context.Context) (any, error) {
+	var seen []int
+	return a.sendEvery(c, period, []int{e.ID}, func(ctx context.Context, send func(any) error) error {
 		steps, err := a.db.StepsOf(ctx, e.ID, group, name)
+		if err != nil {
+			return err
+		}
 		resp := v1.MetricBatchesResponse{}
 		for _, n := range steps {
-			if !seen[n] {
-				seen[n] = true
+			if _, known := slices.BinarySearch(seen, n); !known {
 				resp.Batches = append(resp.Batches, n)
 			}
 		}
-		return resp, err
+		seen = steps
+		return send(resp)
 	})
 }
 
@@ -198,17 +222,27 @@ func (a *API) streamSnapshot(_ context.Context, c *call, e store.ExperimentHead,
 		return fault.New(fault.Invalid, "batchesProcessed, batchesMargin: expected 0 or more, found %d and %d", req.BatchesProcessed, req.BatchesMargin)
 	}
 	seen := map[int]float64{}
-	return a.sendEvery(c, period, []int{e.ID}, func(ctx context.Context) (any, error) {
-		list, err := a.db.ValuesNear(ctx, e.ID, group, name, req.BatchesProcessed, req.BatchesMargin)
-		resp := v1.TrialsSnapshotResponse{}
-		for _, t := range list {
-			if before, ok := seen[t.TrialID]; ok && before == t.Value {
-				continue
+	return a.sendEvery(c, period, []int{e.ID}, func(ctx context.Context, send func(any) error) error {
+		sent := false
+		err := a.db.ValuesNear(store.UnlimitedReads(ctx), e.ID, group, name, req.BatchesProcessed, req.BatchesMargin, func(page []store.TrialValue) error {
+			resp := v1.TrialsSnapshotResponse{}
+			for _, t := range page {
+				if before, ok := seen[t.TrialID]; ok && before == t.Value {
+					continue
+				}
+				seen[t.TrialID] = t.Value
+				resp.Trials = append(resp.Trials, v1.TrialsSnapshotResponseTrial{TrialID: t.TrialID, HParams: t.HParams, Metric: t.Value, BatchesProcessed: t.Steps})
 			}
-			seen[t.TrialID] = t.Value
-			resp.Trials = append(resp.Trials, v1.TrialsSnapshotResponseTrial{TrialID: t.TrialID, HParams: t.HParams, Metric: t.Value, BatchesProcessed: t.Steps})
+			if len(resp.Trials) == 0 {
+				return nil
+			}
+			sent = true
+			return send(resp)
+		})
+		if err != nil || sent {
+			return err
 		}
-		return resp, err
+		return send(v1.TrialsSnapshotResponse{})
 	})
 }
 
@@ -256,13 +290,18 @@ func (a *API) streamSample(ctx context.Context, c *call, e store.ExperimentHead,
 	}
 	// Trials that a search has stopped early are worse than those that it let train on.
 	s.byLength = len(searches) > 0 && (strings.Contains(searches[0].Searcher, "asha") || strings.Contains(searches[0].Searcher, "adaptive"))
-	return a.sendEvery(c, period, []int{e.ID}, s.record)
+	return a.sendEvery(c, period, []int{e.ID}, s.records)
 }
 
-func (s *sample) record(ctx context.Context) (any, error) {
+// records sends what is new: one record, or several if the curves are long.
+func (s *sample) records(ctx context.Context, send func(any) error) error {
 	best, err := s.a.db.BestTrials(ctx, s.experiment, s.group, s.name, s.byLength, s.trials)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	trials, err := s.a.db.TrialsByID(ctx, best)
+	if err != nil {
+		return err
 	}
 	resp := v1.TrialsSampleResponse{}
 	for id := range s.next {
@@ -272,10 +311,7 @@ func (s *sample) record(ctx context.Context) (any, error) {
 		}
 	}
 	slices.Sort(resp.DemotedTrials)
-	trials, err := s.a.db.TrialsByID(ctx, best)
-	if err != nil {
-		return nil, err
-	}
+	size, sent := 0, false
 	for _, t := range trials {
 		from, known := s.next[t.ID]
 		if !known {
@@ -286,13 +322,22 @@ func (s *sample) record(ctx context.Context) (any, error) {
 		q.TrialID, q.From = t.ID, from
 		points, err := s.a.db.Series(ctx, q)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(points) > 0 {
 			from = points[len(points)-1].Steps + 1
 		}
 		s.next[t.ID] = from
 		resp.Trials = append(resp.Trials, v1.TrialsSampleResponseTrial{TrialID: t.ID, HParams: t.HParams, Data: wirePoints(points, q.Names)})
+		if size += pointBytes(points, q.Names) + len(t.HParams); size > recordBytes {
+			if err := send(resp); err != nil {
+				return err
+			}
+			resp, size, sent = v1.TrialsSampleResponse{}, 0, true
+		}
 	}
-	return resp, nil
+	if sent && len(resp.Trials) == 0 {
+		return nil
+	}
+	return send(resp)
 }

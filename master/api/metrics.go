@@ -96,21 +96,18 @@ func (a *API) streamMetrics(group string) func(context.Context, *call, *v1.GetMe
 		}
 		owner := a.ownerOf(c.Ctx)
 		return a.stream(c, func(ctx context.Context, out *records) error {
-			turn, err := a.receiver.series.take(ctx, owner, 1)
-			if err != nil {
-				return fault.Wrap(fault.Unavailable, err, "this master sends as many streams of metrics as it can at once; try again")
-			}
-			defer turn.release()
-			out.stall = 4 * a.receiver.stall // the kernel reports progress in pieces of a megabyte and more
-			return a.db.EachMetric(ctx, ids, wanted, func(page []store.MetricRow) error {
-				list := make([]v1.MetricsReport, len(page))
-				for i, m := range page {
-					list[i] = wireReport(m)
-				}
-				if err := out.add(v1.GetMetricsResponse{Metrics: list}); err != nil {
-					return err
-				}
-				return out.flush()
+			out.stall = streamStalls * a.receiver.stall
+			return a.inSeries(ctx, owner, func() error {
+				return a.db.EachMetric(ctx, ids, wanted, func(page []store.MetricRow) error {
+					list := make([]v1.MetricsReport, len(page))
+					for i, m := range page {
+						list[i] = wireReport(m)
+					}
+					if err := out.add(v1.GetMetricsResponse{Metrics: list}); err != nil {
+						return err
+					}
+					return out.flush()
+				})
 			})
 		})
 	}

@@ -18,12 +18,14 @@ const (
 	maxPoints = 2000 // of a series; screens show fewer
 	maxTrials = 100
 	maxNames  = 50
+	// maxPointBytes limits the points of an answer: each of them repeats the names of its metrics, which programs choose.
+	maxPointBytes = 32 << 20
 )
 
 // timeSeries returns curves of several trials, downsampled without changing their shape: the
 // smallest and the largest value of each bucket.
 func (a *API) timeSeries(ctx context.Context, c *call, req *v1.GetTimeSeriesRequest) (*v1.CompareTrialsResponse, error) {
-	ids := req.TrialIDs
+	ids := distinct(req.TrialIDs)
 	groups, err := seriesGroups(req)
 	if err != nil {
 		return nil, err
@@ -52,25 +54,65 @@ func (a *API) timeSeries(ctx context.Context, c *call, req *v1.GetTimeSeriesRequ
 		return nil, err
 	}
 	resp := &v1.CompareTrialsResponse{}
+	left := maxPointBytes
 	for i, id := range ids {
 		one := v1.ComparableTrial{Trial: trials[i]}
-		wanted := groups
-		if len(wanted) == 0 {
-			if wanted, err = a.allSeries(ctx, id); err != nil {
-				return nil, err
-			}
-		}
-		for _, g := range wanted {
-			q.TrialID, q.Group, q.Names = id, g.name, g.metrics
-			points, err := a.db.Series(ctx, q)
-			if err != nil {
-				return nil, err
-			}
-			one.Metrics = append(one.Metrics, v1.DownsampledMetrics{Group: g.name, Type: g.kind(), Data: wirePoints(points, g.metrics)})
+		q.TrialID = id
+		if one.Metrics, err = a.curves(ctx, q, groups, &left); err != nil {
+			return nil, err
 		}
 		resp.Trials = append(resp.Trials, one)
 	}
 	return resp, nil
+}
+
+// distinct returns ids in their order, each once.
+func distinct(ids []int) (list []int) {
+	seen := make(map[int]bool, len(ids))
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id] = true
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// curves reads the curves of a trial: those of groups, or all if there are none. It takes their size from what is
+// left for the answer.
+func (a *API) curves(ctx context.Context, q store.SeriesQuery, groups []seriesGroup, left *int) (list []v1.DownsampledMetrics, err error) {
+	if len(groups) == 0 {
+		if groups, err = a.allSeries(ctx, q.TrialID); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range groups {
+		q.Group, q.Names = g.name, g.metrics
+		points, err := a.db.Series(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if *left -= pointBytes(points, g.metrics); *left < 0 {
+			return nil, fault.New(fault.TooLarge, "the curves of the trials have more than %s; ask for fewer trials, metrics (metricNames) or points (maxDatapoints) at once", sizeText(maxPointBytes))
+		}
+		list = append(list, v1.DownsampledMetrics{Group: g.name, Type: g.kind(), Data: wirePoints(points, g.metrics)})
+	}
+	return list, nil
+}
+
+// pointBytes is about how many bytes points have in an answer.
+func pointBytes(points []store.Point, names []string) int {
+	const aPoint, aValue = 80, 24 // bytes, without the names
+	size := 0
+	for _, p := range points {
+		size += aPoint
+		for i, name := range names {
+			if !p.Lacks(i) {
+				size += aValue + len(name)
+			}
+		}
+	}
+	return size
 }
 
 // seriesGroup is a group of metrics with the requested names.
@@ -96,7 +138,9 @@ func seriesGroups(req *v1.GetTimeSeriesRequest) ([]seriesGroup, error) {
 	add := func(group, name string) {
 		for i := range order {
 			if order[i].name == group {
-				order[i].metrics = append(order[i].metrics, name)
+				if !slices.Contains(order[i].metrics, name) {
+					order[i].metrics = append(order[i].metrics, name)
+				}
 				return
 			}
 		}

@@ -36,14 +36,22 @@ func (a *API) reportProfilerMetrics(context.Context, *call, *v1.None) (*v1.None,
 		strings.Join(store.ProfilerGroups(), ", "))
 }
 
-// sendWhile streams what send finds; with follow, again and again until the trial has ended.
+// sendWhile streams what send finds; with follow, again and again until the trial has ended. Its limits are
+// those of sendEvery.
 func (a *API) sendWhile(c *call, trial int, follow bool, send func(ctx context.Context, out *records) error) error {
+	leave, err := a.webSockets.metrics.join(c.who.Username)
+	if err != nil {
+		return err
+	}
+	owner := a.ownerOf(c.Ctx)
 	return a.stream(c, func(ctx context.Context, out *records) error {
+		defer leave()
+		out.stall = streamStalls * a.receiver.stall
 		for {
 			t, err := a.db.Trial(ctx, trial)
 			over := t.EndedAt != nil || !follow
 			if err == nil {
-				err = send(ctx, out)
+				err = a.inSeries(ctx, owner, func() error { return send(ctx, out) })
 			}
 			if err != nil && (over || !fault.Is(err, fault.Unavailable)) {
 				return err

@@ -52,6 +52,9 @@ type receiver struct {
 	packs     *shares       // code that is being packed
 	answers   *shares       // answers that are being read and encoded
 	series    *shares       // metrics that are being streamed
+	logs      *shares       // logs whose lines are being unpacked and sent
+	longLines *shares       // long lines that are being sent
+	logTurn   time.Duration // logTurn, but for tests
 	readLimit int64         // bytes of rows for one answer
 	unread    *spool.Folder // answers that clients have not read yet
 	lists     *shares       // code that is being listed
@@ -61,7 +64,8 @@ type receiver struct {
 
 func newReceiver(cfg Receiving) *receiver {
 	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: newShares(bodyMemory, bodyMemoryPerUser), anonymous: newShares(maxAnonymous, maxAnonymousPerAddress),
-		packs: newShares(maxPacks, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser), answers: newFairShares(maxReading, maxReadingPerUser, maxReadingMore), series: newShares(maxStreams, maxStreamsPerUser), readLimit: readLimit()}
+		packs: newShares(maxPacks, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser), answers: newFairShares(maxReading, maxReadingPerUser, maxReadingMore), series: newShares(maxStreams, maxStreamsPerUser),
+		logs: newFairShares(maxLogTurns, maxLogTurnsPerUser, maxLogTurnsMore), longLines: newShares(maxLongLines, 1), logTurn: logTurn, readLimit: readLimit()}
 	if r.spool == nil {
 		r.spool = spool.New(os.TempDir(), maxSpool)
 	}

@@ -21,9 +21,13 @@ import (
 type records struct {
 	w     *bufio.Writer
 	conn  net.Conn
-	stall time.Duration // how long the client may stop reading; 0: as long as it likes, as somebody does who reads a log with less
+	stall time.Duration // how long the client may stop reading; 0: as long as it likes
 	buf   []byte
 }
+
+// streamStalls is how often the time limit of other answers a client of a stream may read nothing: the kernel
+// reports progress in pieces of a megabyte and more.
+const streamStalls = 4
 
 // streamPiece is how much of a stream is written with one deadline, in bytes.
 const streamPiece = 16 << 10

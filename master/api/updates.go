@@ -27,8 +27,10 @@ const (
 	followSlowly = 15 * time.Second
 	// followWrite limits the writing of one message.
 	followWrite = 15 * time.Second
-	// followChunk is how many rows are read at once.
+	// followChunk is how many rows are read at once, and followFirst how many at first, while their size is
+	// not known.
 	followChunk = 100
+	followFirst = 8
 )
 
 func (a *API) registerUpdates() {
@@ -48,7 +50,8 @@ func (a *API) followUpdates(_ context.Context, c *call) error {
 	}
 	ctx, followed := a.openAnswers.follow(a.stopping, c)
 	left := func() { followed(); leave() }
-	f := &follower{db: a.db, projects: auth.ScopeOf(c.who, v1.View, v1.KindProject), models: auth.ScopeOf(c.who, v1.View, v1.KindModel)}
+	owner := a.ownerOf(c.Ctx)
+	f := &follower{db: a.db, inTurn: func(ctx context.Context, fn func() error) error { return a.inSeries(ctx, owner, fn) }, projects: auth.ScopeOf(c.who, v1.View, v1.KindProject), models: auth.ScopeOf(c.who, v1.View, v1.KindModel)}
 	err = a.hijack(c.Ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer left()
 		up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }} // guard has checked the origin
@@ -105,7 +108,8 @@ func subscriptions(ctx context.Context, ws *websocket.Conn, end context.CancelCa
 type follower struct {
 	db               *store.DB
 	ws               *websocket.Conn
-	projects, models auth.Scope // where the client may view them
+	inTurn           func(ctx context.Context, fn func() error) error // calls fn with a share of those for streams
+	projects, models auth.Scope                                       // where the client may view them
 	on               updates.Subscribe
 	told             struct{ projects, models, versions []updates.Row }
 }
@@ -183,7 +187,7 @@ func (f *follower) compare(ctx context.Context) error {
 
 // changes compares one kind of object, and sends the deleted ids before the changed rows.
 func changes[T any](ctx context.Context, f *follower, on *updates.Filter, told *[]updates.Row, scope auth.Scope,
-	list func(context.Context, auth.Scope, *updates.Filter) ([]updates.Row, error), read func(context.Context, auth.Scope, []int) ([]T, error),
+	list func(context.Context, auth.Scope, *updates.Filter) ([]updates.Row, error), read func(context.Context, auth.Scope, []int) ([]T, []int, error),
 	deleted func(string) updates.Message, changed func(*T) updates.Message,
 ) error {
 	if on == nil { // the client has not subscribed to this kind, so it receives nothing of it, as in Determined
@@ -199,16 +203,25 @@ func changes[T any](ctx context.Context, f *follower, on *updates.Filter, told *
 			return err
 		}
 	}
-	for len(ids) > 0 {
-		n := min(len(ids), followChunk)
-		rows, err := read(ctx, scope, ids[:n])
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			if err := f.send(changed(&rows[i])); err != nil {
+	for most := followFirst; len(ids) > 0; {
+		n := min(len(ids), most)
+		if err := f.inTurn(ctx, func() error {
+			rows, rest, err := read(ctx, scope, ids[:n])
+			if err != nil {
 				return err
 			}
+			if most = min(2*most, followChunk); len(rest) > 0 {
+				n -= len(rest)
+				most = n
+			}
+			for i := range rows {
+				if err := f.send(changed(&rows[i])); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
 		}
 		ids = ids[n:]
 	}

@@ -6,13 +6,16 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// webSockets counts the open WebSockets of each kind.
-type webSockets struct{ updates, terminals *places }
+// webSockets counts the open WebSockets of each kind, and the streams that stay open as long.
+type webSockets struct{ updates, terminals, live, logs, metrics *places }
 
 func newWebSockets() webSockets {
 	return webSockets{
 		updates:   &places{what: "streams", most: 128, mostOfOne: 8},
 		terminals: &places{what: "terminals", most: 256, mostOfOne: 16},
+		live:      &places{what: "streams of changes (/detent/live)", most: 1024, mostOfOne: 64},
+		metrics:   &places{what: "streams of metrics for charts", most: 256, mostOfOne: 32},
+		logs:      &places{what: "streams of logs", most: 1024, mostOfOne: 128},
 	}
 }
 

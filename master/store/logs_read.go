@@ -43,6 +43,7 @@ type LogReader struct {
 	levels   int
 	log      *logTaskRow // nil until the task has a line
 	originOf map[int]LogOrigin
+	batch    int // chunks to read with the next query
 }
 
 type logTaskRow struct {
@@ -54,12 +55,15 @@ type logTaskRow struct {
 	ExpiredAt *time.Time `db:"expired_at"`
 }
 
-// chunkBatch is the number of chunks to read with one query.
-const chunkBatch = 32
+const (
+	chunkBatch      = 32       // chunks to read with one query
+	firstChunkBatch = 4        // chunks of the first query of a reader, while their size is not known
+	chunkBatchBytes = 64 << 10 // bytes of chunks, after which a query ends: they are in memory while the first of them is sent
+)
 
 // Reader returns a reader of a task's lines. It fails if the filter is invalid.
 func (s *LogStore) Reader(task string, filter LogFilter) (*LogReader, error) {
-	r := &LogReader{s: s, task: task, filter: filter, needle: strings.ToLower(filter.Search), originOf: map[int]LogOrigin{}}
+	r := &LogReader{s: s, task: task, filter: filter, needle: strings.ToLower(filter.Search), originOf: map[int]LogOrigin{}, batch: firstChunkBatch}
 	if filter.Regex && filter.Search != "" {
 		var err error
 		if r.pattern, err = regex.Compile(filter.Search); err != nil {
@@ -75,23 +79,21 @@ func (s *LogStore) Reader(task string, filter LogFilter) (*LogReader, error) {
 	return r, nil
 }
 
-// Forward calls fn with the stored lines from a number on, in order. It returns the number
-// to continue from later. A limit of 0 means none.
+// Forward calls fn with the stored lines from a number on, in order, also with none if no line of a chunk matches.
+// It returns the number to continue from later; if fn fails, that of its first line or one before. A limit of 0 means
+// none. While fn runs, the reader does not hold its lines.
 func (r *LogReader) Forward(ctx context.Context, from int64, limit int, fn func([]LogRecord) error) (next int64, err error) {
 	if err := r.refresh(ctx); err != nil || r.log == nil {
 		return from, err
 	}
 	from = max(from, r.log.ExpiredTo)
 	for from < r.log.Next {
-		chunks, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first`, from, r.log.Next)
+		chunks, more, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first`, from, r.log.Next)
 		if err != nil {
 			return from, err
 		}
-		if len(chunks) == 0 {
-			return r.log.Next, nil
-		}
-		for _, c := range chunks {
-			list, err := r.records(ctx, c)
+		for i := range chunks {
+			list, err := r.records(ctx, &chunks[i])
 			if err != nil {
 				return from, err
 			}
@@ -99,50 +101,48 @@ func (r *LogReader) Forward(ctx context.Context, from int64, limit int, fn func(
 				return from, fn(list[:limit])
 			}
 			limit = max(0, limit-len(list))
-			if len(list) > 0 {
-				if err := fn(list); err != nil {
-					return from, err
-				}
+			if err := fn(list); err != nil {
+				return from, err
 			}
-			from = c.First + int64(c.Lines)
+			from = chunks[i].First + int64(chunks[i].Lines)
 		}
-		if len(chunks) < chunkBatch {
+		if !more {
 			return r.log.Next, nil
 		}
 	}
 	return from, nil
 }
 
-// Backward calls fn with the lines from the end of the log, newest first.
-func (r *LogReader) Backward(ctx context.Context, limit int, fn func([]LogRecord) error) error {
+// Backward is Forward for the lines before a number, newest first; 0 stands for the end of the log.
+func (r *LogReader) Backward(ctx context.Context, before int64, limit int, fn func([]LogRecord) error) (next int64, err error) {
 	if err := r.refresh(ctx); err != nil || r.log == nil {
-		return err
+		return before, err
 	}
-	before := r.log.Next
+	if before == 0 {
+		before = r.log.Next
+	}
 	for {
-		chunks, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, r.log.ExpiredTo, before)
+		chunks, more, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, r.log.ExpiredTo, before)
 		if err != nil {
-			return err
+			return before, err
 		}
-		for _, c := range chunks {
-			list, err := r.records(ctx, c)
+		for i := range chunks {
+			list, err := r.records(ctx, &chunks[i])
 			if err != nil {
-				return err
+				return before, err
 			}
 			slices.Reverse(list)
 			if limit > 0 && len(list) >= limit {
-				return fn(list[:limit])
+				return before, fn(list[:limit])
 			}
 			limit = max(0, limit-len(list))
-			if len(list) > 0 {
-				if err := fn(list); err != nil {
-					return err
-				}
+			if err := fn(list); err != nil {
+				return before, err
 			}
-			before = c.First
+			before = chunks[i].First
 		}
-		if len(chunks) < chunkBatch {
-			return nil
+		if !more {
+			return before, nil
 		}
 	}
 }
@@ -172,25 +172,31 @@ type chunkRow struct {
 	Body   []byte `db:"body"`
 }
 
-// chunks reads rows whose lines may match the filter. The condition on the time of arrival
-// excludes partitions that are older than the task's first line.
-func (r *LogReader) chunks(ctx context.Context, which string, from, to int64) ([]chunkRow, error) {
+// chunks reads rows whose lines may match the filter, until they have chunkBatchBytes. The condition on the time of
+// arrival excludes partitions that are older than the task's first line.
+func (r *LogReader) chunks(ctx context.Context, which string, from, to int64) (found []chunkRow, more bool, err error) {
 	var origins []int
 	if f := r.filter; len(f.AllocationIDs)+len(f.AgentIDs)+len(f.ContainerIDs) > 0 {
-		var err error
 		origins, err = scalars[int](ctx, r.s.db, `
 			SELECT id FROM log_origins WHERE log_task = $1 AND (cardinality($2::text[]) = 0 OR allocation_id = ANY($2))
 				AND (cardinality($3::text[]) = 0 OR agent_id = ANY($3)) AND (cardinality($4::text[]) = 0 OR container_id = ANY($4))`,
 			r.log.ID, list(f.AllocationIDs), list(f.AgentIDs), list(f.ContainerIDs))
 		if err != nil || len(origins) == 0 {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return rows[chunkRow](ctx, r.s.db, `
+	limit := r.batch
+	found, full, err := rowsUpTo[chunkRow](ctx, r.s.db, chunkBatchBytes, `
 		SELECT first, lines, origin, body FROM log_chunks
 		WHERE class = $10 AND log_task = $1 AND arrived_at >= $2 AND ($5::int[] IS NULL OR origin = ANY($5)) AND levels & $6 <> 0
 			AND ($7::timestamptz IS NULL OR earliest <= $7) AND ($8::timestamptz IS NULL OR latest > $8) AND `+which+` LIMIT $9`,
-		r.log.ID, r.log.Since, from, to, origins, r.levels, r.filter.Before, r.filter.After, chunkBatch, r.log.Class)
+		r.log.ID, r.log.Since, from, to, origins, r.levels, r.filter.Before, r.filter.After, limit, r.log.Class)
+	if full {
+		r.batch = max(1, len(found)) // PostgreSQL sends all that a query selects
+	} else {
+		r.batch = min(2*limit, chunkBatch)
+	}
+	return found, full || len(found) == limit, err
 }
 
 func list(s []string) []string {
@@ -200,8 +206,8 @@ func list(s []string) []string {
 	return s
 }
 
-// records unpacks a chunk, and returns the lines that match the filter.
-func (r *LogReader) records(ctx context.Context, c chunkRow) ([]LogRecord, error) {
+// records unpacks a chunk, which it empties, and returns the lines that match the filter.
+func (r *LogReader) records(ctx context.Context, c *chunkRow) ([]LogRecord, error) {
 	origin, ok := r.originOf[c.Origin]
 	if !ok {
 		type found struct {
@@ -218,7 +224,7 @@ func (r *LogReader) records(ctx context.Context, c chunkRow) ([]LogRecord, error
 		r.originOf[c.Origin] = origin
 	}
 	lines, err := r.s.codec.lines(c.Body)
-	if err != nil {
+	if c.Body = nil; err != nil {
 		return nil, err
 	}
 	out := make([]LogRecord, 0, len(lines))

@@ -104,7 +104,7 @@ func TestLogsGoWithTheirPartition(t *testing.T) {
 			t.Errorf("%d lines are said to be deleted at %v, want %d: %v", n, at, want, err)
 		}
 		n := 0
-		if err := r.Backward(t.Context(), 0, func(list []LogRecord) error { n += len(list); return nil }); err != nil {
+		if _, err := r.Backward(t.Context(), 0, 0, func(list []LogRecord) error { n += len(list); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if forward := len(readLogs(t, s, task, LogFilter{})); n != forward || n != int(5-want) {

@@ -122,12 +122,12 @@ func (s *LogStore) newest(ctx context.Context, k LoggedTask, text string, before
 		before = r.log.Next
 	}
 	for before > r.log.ExpiredTo {
-		chunks, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, r.log.ExpiredTo, before)
+		chunks, more, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, r.log.ExpiredTo, before)
 		if err != nil {
 			return found, 0, err
 		}
-		for _, c := range chunks {
-			list, err := r.records(ctx, c)
+		for i := range chunks {
+			list, err := r.records(ctx, &chunks[i])
 			if err != nil {
 				return found, 0, err
 			}
@@ -138,11 +138,11 @@ func (s *LogStore) newest(ctx context.Context, k LoggedTask, text string, before
 				return found, 0, nil
 			}
 			found.Lines = append(found.Lines, list...)
-			if before = c.First; before > r.log.ExpiredTo && time.Now().After(until) {
+			if before = chunks[i].First; before > r.log.ExpiredTo && time.Now().After(until) {
 				return found, before, nil
 			}
 		}
-		if len(chunks) < chunkBatch {
+		if !more {
 			return found, 0, nil
 		}
 	}

@@ -254,7 +254,7 @@ func TestLogsBothWays(t *testing.T) {
 			t.Errorf("forward %d: %d lines, last %d, want %d: %v", limit, n, last, want, err)
 		}
 		n = 0
-		if err := r.Backward(t.Context(), limit, func(list []LogRecord) error {
+		if _, err := r.Backward(t.Context(), 0, limit, func(list []LogRecord) error {
 			n, last = n+len(list), int(list[len(list)-1].Number)
 			return nil
 		}); err != nil || n != want || last != total+2500-want+1 {

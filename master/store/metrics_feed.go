@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -13,8 +12,7 @@ const (
 	feedMinPause = 50 * time.Millisecond  // minimum time between two queries
 	feedInterval = 500 * time.Millisecond // time between two queries without a wake-up
 	feedBuffer   = 64                     // results of queries that may wait for a slow reader
-	feedLong     = 4                      // of these, if they have feedBytes or more
-	feedBytes    = 1 << 20                // bytes of reports after which a query ends
+	feedBytes    = 4 << 20                // bytes of reports that may wait for it, or one result
 )
 
 // MetricFeed sends new reports to the readers on this master. One query serves all
@@ -32,9 +30,10 @@ type MetricFeed struct {
 }
 
 type feedReader struct {
-	ch     chan []MetricRow
-	trials []int
-	gone   bool
+	ch      chan []MetricRow
+	waiting int // bytes of reports that were sent since ch was empty
+	trials  []int
+	gone    bool
 }
 
 // Position is a position in the order in which reports become visible.
@@ -100,8 +99,8 @@ func (f *MetricFeed) Wait() { f.wg.Wait() }
 func (f *MetricFeed) run() {
 	wake, cancel := f.bus.Subscribe(TopicMetrics)
 	defer cancel()
-	for f.watched() {
-		list, at, more, err := f.db.metricsFrom(f.ctx, f.at)
+	for limit := metricsPage; f.watched(); {
+		list, at, next, err := f.db.metricsFrom(f.ctx, f.at, limit)
 		f.mu.Lock()
 		if err != nil || f.ctx.Err() != nil {
 			for _, readers := range f.subs {
@@ -114,8 +113,11 @@ func (f *MetricFeed) run() {
 			f.deliver(list)
 		}
 		f.mu.Unlock()
-		if !more && sleep.For(f.ctx, feedMinPause) == nil {
-			wait(f.ctx, wake, feedInterval)
+		if limit = next; limit == 0 {
+			limit = metricsPage
+			if sleep.For(f.ctx, feedMinPause) == nil {
+				wait(f.ctx, wake, feedInterval)
+			}
 		}
 	}
 }
@@ -136,7 +138,13 @@ func (f *MetricFeed) deliver(list []MetricRow) {
 		}
 	}
 	for r, rows := range byReader {
-		if len(r.ch) >= feedLong && reportBytes(rows) >= feedBytes {
+		if len(r.ch) == 0 {
+			r.waiting = 0
+		}
+		for _, m := range rows {
+			r.waiting += len(m.Metrics)
+		}
+		if r.waiting > feedBytes && len(r.ch) > 0 {
 			f.drop(r)
 			continue
 		}
@@ -148,64 +156,43 @@ func (f *MetricFeed) deliver(list []MetricRow) {
 	}
 }
 
-func reportBytes(list []MetricRow) (n int) {
-	for _, m := range list {
-		n += len(m.Metrics)
-	}
-	return n
-}
-
 // metricsEnd is the position up to which all reports are committed.
 func (db *DB) metricsEnd(ctx context.Context) (cursor, error) {
 	xid, err := scalar[uint64](ctx, db, `SELECT pg_snapshot_xmin(pg_current_snapshot())`)
 	return cursor{xid, 0}, err
 }
 
-// metricsFrom reads the next committed reports after a position, without their batches, and the position reached; more is true
-// if further ones may follow.
-func (db *DB) metricsFrom(ctx context.Context, from cursor) (list []MetricRow, at cursor, more bool, err error) {
+// metricsFrom reads at most limit committed reports after a position, and the position reached. If there may
+// be more, next is how many to read then; else 0.
+func (db *DB) metricsFrom(ctx context.Context, from cursor, limit int) (list []MetricRow, at cursor, next int, err error) {
 	end, err := db.metricsEnd(ctx)
 	if err != nil {
-		return nil, from, false, err
+		return nil, from, 0, err
 	}
-	list, more, err = db.feedRows(ctx, summarizeBatch, `xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2)`, from.XID, from.ID, end.XID)
+	list, full, err := rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT id, xid, trial_id, run_id, grp, steps, ord, reported_at, avg, NULL::jsonb AS batches FROM metrics
+		WHERE xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2) ORDER BY xid, id LIMIT $4`, from.XID, from.ID, end.XID, limit)
 	if err != nil {
-		return nil, from, false, err
+		return nil, from, 0, err
 	}
-	if more {
+	if next = nextPage(limit, len(list), full); full || len(list) == limit {
 		last := list[len(list)-1]
-		return list, cursor{last.XID, last.ID}, true, nil
+		return list, cursor{last.XID, last.ID}, next, nil
 	}
 	if end.XID < from.XID {
 		end = from
 	}
-	return list, end, false, nil
+	return list, end, 0, nil
 }
 
-// feedRow is a row as the feed reads it.
-type feedRow struct {
-	MetricRow
-	Stored int `db:"stored"` // as of a metricRow
-}
-
-// feedRows reads the next reports, without their batches; more is true if further ones may follow.
-func (db *DB) feedRows(ctx context.Context, most int, where string, args ...any) (list []MetricRow, more bool, err error) {
-	read, full, err := rowsUpTo[feedRow](ctx, db, feedBytes, nextRows(`id, xid, trial_id, run_id, grp, steps, ord, reported_at, NULL::jsonb AS batches`, where, args),
-		append(args, most, summarizeStored)...)
-	for _, r := range read {
-		if r.Metrics == nil { // too large, from an earlier release
-			r.Metrics = json.RawMessage("{}")
-		}
-		list = append(list, r.MetricRow)
-	}
-	n := len(read)
-	return list, n > 0 && (full || n == most || read[n-1].Stored > summarizeStored), err
-}
-
-// MetricsBetween reads the next reports that a reader has missed: those of trials after one
-// position and up to another.
-func (db *DB) MetricsBetween(ctx context.Context, trials []int, after, upTo Position) ([]MetricRow, error) {
-	list, _, err := db.feedRows(ctx, metricsPage, `trial_id = ANY($1) AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5)`,
-		trials, after.XID, after.ID, upTo.XID, upTo.ID)
-	return list, err
+// MetricsBetween calls fn with the reports that a reader has missed, page by page: those of trials
+// after one position and up to another.
+func (db *DB) MetricsBetween(ctx context.Context, trials []int, after, upTo Position, fn func(page []MetricRow) error) error {
+	return inPages(func(limit int) ([]MetricRow, bool, error) {
+		return rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
+			WHERE trial_id = ANY($1) AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5) ORDER BY xid, id LIMIT $6`,
+			trials, after.XID, after.ID, upTo.XID, upTo.ID, limit)
+	}, func(page []MetricRow) error {
+		after = Position{page[len(page)-1].XID, page[len(page)-1].ID}
+		return fn(page)
+	})
 }

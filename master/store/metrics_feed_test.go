@@ -1,43 +1,58 @@
 package store
 
-import "testing"
+import (
+	"context"
+	"fmt"
+	"testing"
+)
 
-// Long reports, for which a page waits somewhere, fill no master's memory: each query of the feed ends after a megabyte, and together
-// they have every report once.
+// The feed reads long reports a page at a time, and drops a reader with megabytes that it has not read. What the
+// reader then reads as missed has every report once, in pages of a megabyte.
 func TestFeedOfLongReports(t *testing.T) {
 	w := newWorld(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	const reports = 20
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at) SELECT $1, 1, 'training', s, s, avg, now()
-		FROM (SELECT jsonb_build_object('text', (SELECT string_agg(md5(n::text), '') FROM generate_series(1, 20000) n)) AS avg OFFSET 0) a, generate_series(1, $2::int) s`, trial, reports)
-	seen, at := 0, cursor{}
-	for more, queries := true, 0; more; queries++ {
-		list, next, further, err := w.db.metricsFrom(LimitReads(t.Context(), feedBytes+(1<<20)), at)
-		if err != nil || queries > 2*reports {
-			t.Fatalf("after %d reports and %d queries: %v", seen, queries, err)
-		}
-		for _, r := range list {
-			if seen++; *r.Steps != seen || len(r.Metrics) < 600_000 {
-				t.Fatalf("step %d with %d bytes after %d reports", *r.Steps, len(r.Metrics), seen-1)
-			}
-		}
-		more, at = further, next
+	feed := NewMetricFeed(ctx, w.db, w.bus)
+	ch, from, cancel, err := feed.Watch(t.Context(), trial)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if seen != reports {
-		t.Errorf("%d reports, want %d", seen, reports)
-	}
-	missed, from := 0, Position{}
-	for range 2 * reports {
-		list, err := w.db.MetricsBetween(LimitReads(t.Context(), feedBytes+(1<<20)), []int{trial}, from, Position(at))
-		if err != nil {
-			t.Fatal(err)
+	defer cancel()
+	const n, bytes = 60, 400_000
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at)
+		SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('x', $2)), now() FROM generate_series(1, $3) AS n`, trial, bytes, n)
+	feed.Wait() // it has no reader any more
+	waiting := 0
+	for list := range ch {
+		waiting += len(list)
+		if size := len(list) * bytes; size > metricsPageBytes+bytes {
+			t.Errorf("a result of %d bytes", size)
 		}
-		if missed += len(list); len(list) == 0 {
-			break
-		}
-		from = Position{list[len(list)-1].XID, list[len(list)-1].ID}
 	}
-	if missed != reports {
-		t.Errorf("a reader that missed %d reports gets %d", reports, missed)
+	if waiting == 0 || waiting*bytes > 2*feedBytes {
+		t.Errorf("%d reports of %d bytes wait for a reader", waiting, bytes)
+	}
+	_, now, done, err := feed.Watch(t.Context(), trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	steps, pages := "", 0
+	if err := w.db.MetricsBetween(t.Context(), []int{trial}, from, now, func(page []MetricRow) error {
+		pages++
+		for _, m := range page {
+			steps += fmt.Sprint(" ", *m.Steps)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	for i := range n {
+		want += fmt.Sprint(" ", i+1)
+	}
+	if steps != want || pages < n*bytes/metricsPageBytes/2 {
+		t.Errorf("missed in %d pages:%s", pages, steps)
 	}
 }

@@ -74,28 +74,49 @@ func FirstMetric() MetricKey { return MetricKey{-1, -1} }
 // MetricsAfter calls fn with the reports of a trial's group after a position, page by page, and
 // returns the position of the last one.
 func (db *DB) MetricsAfter(ctx context.Context, trial int, group string, after MetricKey, fn func([]MetricRow) error) (MetricKey, error) {
-	for limit := firstMetricsPage; ; {
-		page, full, err := rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
+	err := inPages(func(limit int) ([]MetricRow, bool, error) {
+		return rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
 			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
 			ORDER BY ord, run_id LIMIT $5`, trial, group, after.ord, after.run, limit)
+	}, func(page []MetricRow) error {
+		last := MetricKey{page[len(page)-1].Ord, page[len(page)-1].RunID}
+		if err := fn(page); err != nil {
+			return err
+		}
+		after = last
+		return nil
+	})
+	return after, err
+}
+
+// inPages calls fn with pages of rows until there are no more. read reads at most so many, and says whether it
+// has ended a page because of its bytes.
+func inPages[T any](read func(limit int) (page []T, full bool, err error), fn func(page []T) error) error {
+	for limit := firstMetricsPage; ; {
+		page, full, err := read(limit)
 		if err != nil {
-			return after, err
+			return err
 		}
-		if len(page) > 0 {
+		n := len(page)
+		if n > 0 {
 			if err := fn(page); err != nil {
-				return after, err
+				return err
 			}
-			after = MetricKey{page[len(page)-1].Ord, page[len(page)-1].RunID}
 		}
-		switch {
-		case full:
-			limit = max(len(page), 1)
-		case len(page) < limit:
-			return after, nil
-		default:
-			limit = min(2*limit, metricsPage)
+		if !full && n < limit {
+			return nil
 		}
+		limit = nextPage(limit, n, full)
 	}
+}
+
+// nextPage is how many rows to read after a page of n: PostgreSQL sends all that a query selects, also what is
+// beyond the bytes of the page.
+func nextPage(limit, n int, full bool) int {
+	if full {
+		return max(n, 1)
+	}
+	return min(2*limit, metricsPage)
 }
 
 // MetricGroups lists the groups of a trial's reports. The recursive query jumps from group

@@ -11,6 +11,7 @@ import (
 const (
 	maxStreamTrials = 10_000 // of an experiment, the newest
 	maxSteps        = 50_000 // at which a metric was reported
+	longestName     = 1000   // bytes of a metric's name; no request can name a longer one
 )
 
 // unsummarized is SQL for the reports that are not yet in the trials' summaries.
@@ -29,8 +30,8 @@ func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric
 			UNION ALL
 			SELECT m.grp, k.name FROM `+unsummarized+` m JOIN newest t ON t.id = m.trial_id
 			CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END) k(name)) n
-		ORDER BY grp, name LIMIT @names`,
-		pgx.NamedArgs{"experiments": experiments, "trials": maxStreamTrials, "batch": summarizeBatch, "names": maxNames})
+		WHERE octet_length(name) <= @longest ORDER BY grp, name LIMIT @names`,
+		pgx.NamedArgs{"experiments": experiments, "trials": maxStreamTrials, "batch": summarizeBatch, "names": maxNames, "longest": longestName})
 }
 
 // StepsOf lists the steps at which trials of an experiment have reported a metric.
@@ -50,17 +51,23 @@ type TrialValue struct {
 	Value   float64 `db:"value"`
 }
 
-// ValuesNear lists the trials of an experiment that have reported a metric at most margin away
-// from a number of steps, each with the report nearest to it.
-func (db *DB) ValuesNear(ctx context.Context, experiment int, group, name string, steps, margin int) ([]TrialValue, error) {
-	return rows[TrialValue](ctx, db, `
-		SELECT t.id AS trial_id, t.hparams, v.steps, v.value
-		FROM (SELECT id, hparams FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $6) t
+// ValuesNear calls fn with the trials of an experiment that have reported a metric at most margin away
+// from a number of steps, each with the report nearest to it, page by page.
+func (db *DB) ValuesNear(ctx context.Context, experiment int, group, name string, steps, margin int, fn func(page []TrialValue) error) error {
+	after := 0
+	return inPages(func(limit int) ([]TrialValue, bool, error) {
+		return rowsUpTo[TrialValue](ctx, db, metricsPageBytes, `
+		SELECT t.id AS trial_id, (SELECT hparams FROM trials WHERE id = t.id) AS hparams, v.steps, v.value
+		FROM (SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $6) t
 		CROSS JOIN LATERAL (SELECT m.steps, `+floatAt("m.avg->$3")+` AS value FROM metrics m
 			WHERE m.trial_id = t.id AND m.grp = $2 AND m.ord BETWEEN $4::bigint - $5 AND $4::bigint + $5 AND m.steps IS NOT NULL AND NOT m.archived
 				AND `+floatAt("m.avg->$3")+` IS NOT NULL
 			ORDER BY abs(m.ord - $4), m.ord DESC, m.run_id DESC LIMIT 1) v
-		ORDER BY t.id`, experiment, group, name, steps, margin, maxStreamTrials)
+		WHERE t.id > $7 ORDER BY t.id LIMIT $8`, experiment, group, name, steps, margin, maxStreamTrials, after, limit)
+	}, func(page []TrialValue) error {
+		after = page[len(page)-1].TrialID
+		return fn(page)
+	})
 }
 
 // BestTrials lists the trials of an experiment with the best values of a metric. With byLength,

@@ -603,8 +603,11 @@ func TestMetricFeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missed, err := w.db.MetricsBetween(t.Context(), []int{trial}, at, now)
-	if err != nil {
+	var missed []MetricRow
+	if err := w.db.MetricsBetween(t.Context(), []int{trial}, at, now, func(page []MetricRow) error {
+		missed = append(missed, page...)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if len(missed) == 0 { // the feed stood before it: then it comes by the channel

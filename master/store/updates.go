@@ -16,6 +16,9 @@ import (
 // database publish it (migration 0049).
 const TopicUpdates = "updates"
 
+// updatesPageBytes is how many bytes of projects, models or versions are read at once.
+const updatesPageBytes = 1 << 20
+
 // ProjectUpdates lists the projects that a subscription selects, ordered by id.
 func (db *DB) ProjectUpdates(ctx context.Context, in auth.Scope, f *updates.Filter) ([]updates.Row, error) {
 	return db.selectUpdates(ctx, "projects", `SELECT p.id, p.seq FROM projects p`, "p.workspace_id", in, f, map[string][]int{"p.workspace_id": f.WorkspaceIDs, "p.id": f.ProjectIDs})
@@ -58,27 +61,33 @@ func (db *DB) selectUpdates(ctx context.Context, what, query, workspace string, 
 	return list, err
 }
 
-// ProjectsByID reads projects in the form in which the stream sends them to clients.
-func (db *DB) ProjectsByID(ctx context.Context, in auth.Scope, ids []int) ([]updates.Project, error) {
-	return rows[updates.Project](ctx, db, `SELECT p.id, p.name, p.description, p.archived, p.created_at, p.notes, p.workspace_id, p.user_id, p.immutable,
+// ProjectsByID reads projects in the form in which the stream sends them to clients, until they have about a
+// megabyte. It returns the ordered ids that it has not read, too.
+func (db *DB) ProjectsByID(ctx context.Context, in auth.Scope, ids []int) ([]updates.Project, []int, error) {
+	return readByID(ctx, db, in, ids, func(p updates.Project) int { return p.ID }, `SELECT p.id, p.name, p.description, p.archived, p.created_at, p.notes, p.workspace_id, p.user_id, p.immutable,
 			CASE WHEN p.delete_error <> '' THEN 'DELETE_FAILED' WHEN p.deleting_at IS NOT NULL THEN 'DELETING' ELSE 'UNSPECIFIED' END AS state, p.key, p.seq
-		FROM projects p WHERE p.id = ANY(@ids::int[]) AND (@scope::int[] IS NULL OR p.workspace_id = ANY(@scope)) ORDER BY p.id`, byID(in, ids))
+		FROM projects p WHERE p.id = ANY(@ids::int[]) AND (@scope::int[] IS NULL OR p.workspace_id = ANY(@scope)) ORDER BY p.id`)
 }
 
 // ModelsByID is ProjectsByID for models.
-func (db *DB) ModelsByID(ctx context.Context, in auth.Scope, ids []int) ([]updates.Model, error) {
-	return rows[updates.Model](ctx, db, `SELECT m.id, m.name, m.description, m.archived, m.created_at, m.notes, m.workspace_id, m.owner_id, m.modified_at, m.metadata, m.labels, m.seq
-		FROM models m WHERE m.id = ANY(@ids::int[]) AND (@scope::int[] IS NULL OR m.workspace_id = ANY(@scope)) ORDER BY m.id`, byID(in, ids))
+func (db *DB) ModelsByID(ctx context.Context, in auth.Scope, ids []int) ([]updates.Model, []int, error) {
+	return readByID(ctx, db, in, ids, func(m updates.Model) int { return m.ID }, `SELECT m.id, m.name, m.description, m.archived, m.created_at, m.notes, m.workspace_id, m.owner_id, m.modified_at, m.metadata, m.labels, m.seq
+		FROM models m WHERE m.id = ANY(@ids::int[]) AND (@scope::int[] IS NULL OR m.workspace_id = ANY(@scope)) ORDER BY m.id`)
 }
 
 // VersionsByID is ProjectsByID for versions of models.
-func (db *DB) VersionsByID(ctx context.Context, in auth.Scope, ids []int) ([]updates.Version, error) {
-	return rows[updates.Version](ctx, db, `SELECT v.id, v.name, v.version, v.checkpoint::text, v.created_at, v.modified_at, v.metadata, v.model_id, v.owner_id, v.comment, v.labels,
+func (db *DB) VersionsByID(ctx context.Context, in auth.Scope, ids []int) ([]updates.Version, []int, error) {
+	return readByID(ctx, db, in, ids, func(v updates.Version) int { return v.ID }, `SELECT v.id, v.name, v.version, v.checkpoint::text, v.created_at, v.modified_at, v.metadata, v.model_id, v.owner_id, v.comment, v.labels,
 			v.notes, m.workspace_id::text AS workspace, v.seq
 		FROM model_versions v JOIN models m ON m.id = v.model_id
-		WHERE v.id = ANY(@ids::int[]) AND (@scope::int[] IS NULL OR m.workspace_id = ANY(@scope)) ORDER BY v.id`, byID(in, ids))
+		WHERE v.id = ANY(@ids::int[]) AND (@scope::int[] IS NULL OR m.workspace_id = ANY(@scope)) ORDER BY v.id`)
 }
 
-func byID(in auth.Scope, ids []int) pgx.NamedArgs {
-	return pgx.NamedArgs{"ids": ids, "scope": workspaces(in)}
+func readByID[T any](ctx context.Context, db *DB, in auth.Scope, ids []int, idOf func(T) int, sql string) (list []T, rest []int, err error) {
+	list, full, err := rowsUpTo[T](ctx, db, updatesPageBytes, sql, pgx.NamedArgs{"ids": ids, "scope": workspaces(in)})
+	if err != nil || !full {
+		return list, nil, err
+	}
+	last, _ := slices.BinarySearch(ids, idOf(list[len(list)-1]))
+	return list, ids[last+1:], nil
 }
