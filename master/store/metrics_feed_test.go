@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 )
 
 // The feed reads long reports a page at a time, and drops a reader with megabytes that it has not read. What the
@@ -22,7 +23,16 @@ func TestFeedOfLongReports(t *testing.T) {
 	const n, bytes = 60, 400_000
 	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at)
 		SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('x', $2)), now() FROM generate_series(1, $3) AS n`, trial, bytes, n)
-	feed.Wait() // it has no reader any more
+	dropped := make(chan struct{})
+	go func() {
+		feed.Wait() // until it has no reader any more
+		close(dropped)
+	}()
+	select {
+	case <-dropped:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the feed keeps a reader that reads nothing")
+	}
 	waiting := 0
 	for list := range ch {
 		waiting += len(list)
