@@ -120,6 +120,7 @@ type master struct {
 	pools     pool.Set
 	site      task.Site
 	conns     *connections
+	unguarded <-chan error // receives why this master may not go on with its Nomad
 }
 
 // reach connects to the servers on which the master depends, and sets the first password.
@@ -146,6 +147,9 @@ func (m *master) reach(ctx context.Context, read func() (artifacts, error)) (err
 		return err
 	}
 	m.checkSpool()
+	if m.unguarded, err = m.guard(ctx); err != nil {
+		return err
+	}
 	return m.initialPassword(ctx)
 }
 
@@ -168,10 +172,6 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	if err := m.reach(ctx, read); err != nil {
 		return err
 	}
-	unguarded, err := m.guard(ctx)
-	if err != nil {
-		return err
-	}
 	catalogue, err := m.catalogue()
 	if err != nil {
 		return err
@@ -181,10 +181,6 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 		return err
 	}
 	served.Connections, served.MaxConnections = m.conns.count, m.conns.max
-	if served.Risks, err = m.risks(); err != nil {
-		return err
-	}
-	m.warnOfRisks(served.Risks)
 	found := discovery.New(catalogue)
 	origin, err := m.listenForTasks(ctx)
 	if err != nil {
@@ -193,10 +189,12 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	if served.Proxy, err = m.newProxy(origin, found); err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx) // the parts end also if this function returns an error
 	back, stopBack := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	defer stopBack()
+	defer stop()
 	m.background(back, kept, &parts)
 	parts.Go(func() { served.Proxy.Run(ctx) })
 	parts.Go(func() { m.serveTasks(ctx, origin, served.Proxy.Tasks()) })
@@ -227,7 +225,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	select {
 	case err = <-listens:
 		return err
-	case err = <-unguarded:
+	case err = <-m.unguarded:
 		return err
 	case <-ctx.Done():
 	}

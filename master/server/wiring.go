@@ -128,6 +128,10 @@ func (m *master) apiConfig() (api.Config, error) {
 	}
 	c.Hosts, c.TrustedProxies, c.Receiving = m.cfg.hosts(), m.cfg.trusted(), m.cfg.receiving()
 	c.Pools, c.RegionUIs = m.pools, m.cfg.regionUIs()
+	if c.Risks, err = m.risks(); err != nil {
+		return c, err
+	}
+	m.warnOfRisks(c.Risks)
 	return c, nil
 }
 

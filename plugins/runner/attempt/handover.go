@@ -88,7 +88,7 @@ func becomeAttempt(environ []string, stderr *os.File) error {
 	}
 	// Pdeathsig sends its signal when the thread that forked ends; the thread that executes the program anew stays.
 	runtime.LockOSThread()
-	cmd := exec.Command("/proc/self/exe")
+	cmd := exec.CommandContext(context.Background(), "/proc/self/exe") // it ends with its parent
 	cmd.Args = []string{os.Args[0], ClaimVerb}
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, asked, say, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
