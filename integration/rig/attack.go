@@ -83,9 +83,6 @@ rights = 0
 for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
     rights |= int(status[name], 16)
 print(f"ATTACK rights={rights:x} gains={1 - int(status['NoNewPrivs'])} tokens={len(tokens) - 1} sockets={len(sockets)} reached={len(reached)}", flush=True)
-from determined import core
-with core.init() as context:
-    context.train.report_validation_metrics(steps_completed=1, metrics={"loss": 1.0})
 `
 
 // An Attack is what a task found that tried to use Nomad's API.
