@@ -9,7 +9,7 @@ import (
 func limitsForTest() *ContainerLimits {
 	yes := true
 	return &ContainerLimits{
-		HostPaths: []string{"/data/*", "/scratch/", "/work/*:rw", "/keep:rw"}, Devices: []string{"/dev/fuse"}, Capabilities: []string{"cap_ipc_lock"},
+		HostPaths: []string{"/data/*", "/scratch/", "/teams/*:rw", "/keep:rw"}, Devices: []string{"/dev/fuse"}, Capabilities: []string{"cap_ipc_lock"},
 		Operators: ContainerAdditions{
 			BindMounts:   BindMounts{{HostPath: "/etc/site", ContainerPath: "/site", ReadOnly: &yes}},
 			Devices:      Devices{{HostPath: "/dev/kvm", ContainerPath: "/dev/kvm"}},
@@ -31,8 +31,8 @@ func TestContainerLimits(t *testing.T) {
 		"bind_mounts: [{host_path: /data/a/, container_path: /x}]":                         "",
 		"bind_mounts: [{host_path: /data/a/b, container_path: /x}]":                        "mount /data/a, and use b below it",
 		"bind_mounts: [{host_path: /data/a/b/../c/d, container_path: /x}]":                 "mount /data/a, and use c/d below it",
-		"bind_mounts: [{host_path: /work/a/b, container_path: /x, read_only: true}]":       "mount /work/a, and use b below it",
-		"bind_mounts: [{host_path: /work/a, container_path: /x}]":                          "",
+		"bind_mounts: [{host_path: /teams/a/b, container_path: /x, read_only: true}]":      "mount /teams/a, and use b below it",
+		"bind_mounts: [{host_path: /teams/a, container_path: /x}]":                         "",
 		"bind_mounts: [{host_path: /keep, container_path: /x}]":                            "",
 		"bind_mounts: [{host_path: /keep/a, container_path: /x}]":                          "mount /keep, and use a below it",
 		"bind_mounts: [{host_path: '/keep:rw', container_path: /x}]":                       "not allowed",
@@ -57,9 +57,9 @@ func TestContainerLimits(t *testing.T) {
 		"environment: {registry_auth: {username: a, password: \"b\\nc\"}}":                 "line break",
 		"checkpoint_storage: {type: shared_fs, host_path: /mnt/checkpoints}":               "",
 		"checkpoint_storage: {type: shared_fs, host_path: /data/mine}":                     "tasks may only read /data/mine",
-		"checkpoint_storage: {type: shared_fs, host_path: /work/mine}":                     "",
-		"checkpoint_storage: {type: shared_fs, host_path: /work/mine, storage_path: a/b}":  "",
-		"checkpoint_storage: {type: shared_fs, host_path: /work/mine/a}":                   "mount /work/mine, and use a below it",
+		"checkpoint_storage: {type: shared_fs, host_path: /teams/mine}":                    "",
+		"checkpoint_storage: {type: shared_fs, host_path: /teams/mine, storage_path: a/b}": "",
+		"checkpoint_storage: {type: shared_fs, host_path: /teams/mine/a}":                  "mount /teams/mine, and use a below it",
 		"environment: {nomad: {host_paths: [{host_path: /data/a/b, container_path: /x}]}}": "mount /data/a, and use b below it",
 		"checkpoint_storage: {type: shared_fs, host_path: /root}":                          "checkpoint_storage.host_path",
 	} {
@@ -86,7 +86,7 @@ func TestContainerLimits(t *testing.T) {
 	}
 	can := Everything()
 	can.Limits = limitsForTest()
-	if w := readOnlyWarnings(t, can, "bind_mounts: [{host_path: /data/a, container_path: /x}, {host_path: /work/a, container_path: /y}, {host_path: /data/b, container_path: /z, read_only: true}]\n"+
+	if w := readOnlyWarnings(t, can, "bind_mounts: [{host_path: /data/a, container_path: /x}, {host_path: /teams/a, container_path: /y}, {host_path: /data/b, container_path: /z, read_only: true}]\n"+
 		"environment: {nomad: {host_paths: [{host_path: /scratch, container_path: /n}]}}"); len(w) != 2 || !strings.Contains(w[0]+w[1], "tasks may only read /data/a") || !strings.Contains(w[0]+w[1], "tasks may only read /scratch") {
 		t.Errorf("the warnings are %q", w)
 	}

@@ -21,7 +21,7 @@ resource_pools:
     slots: device
     device: nvidia/gpu
     task_container_defaults: {image: {cpu: base:1, cuda: torch:2}, bind_mounts: [{host_path: /etc/site, container_path: /site}]}
-    docker: {allowed_host_paths: [/data/*, "/work/*:rw"], user: "1000", hard_memory_limit: true, registry_auth: {vault_path: kv/data/r, server: r.example}}
+    docker: {allowed_host_paths: [/data/*, "/teams/*:rw"], user: "1000", hard_memory_limit: true, registry_auth: {vault_path: kv/data/r, server: r.example}}
   - {name: plain, driver: docker}
 `
 
@@ -99,7 +99,7 @@ func TestContainersOfTrials(t *testing.T) {
 	if r := c.Registry; r == nil || r.Path != "kv/data/r" || r.Server != "r.example" || len(job.Variables) != 0 {
 		t.Errorf("with the pool's settings the registry is %+v", r)
 	}
-	for _, m := range make("gpu", attempt(t, cfg, "gpu", "bind_mounts: [{host_path: /data/a, container_path: /a}, {host_path: /work/a, container_path: /b}, {host_path: /work/a, container_path: /c, read_only: true}]\n"+
+	for _, m := range make("gpu", attempt(t, cfg, "gpu", "bind_mounts: [{host_path: /data/a, container_path: /a}, {host_path: /teams/a, container_path: /b}, {host_path: /teams/a, container_path: /c, read_only: true}]\n"+
 		"environment: {nomad: {host_paths: [{host_path: /data/a, container_path: /d}]}}")).Container.Mounts {
 		if want := strings.Contains("/a /c /d", m.Target); m.ReadOnly != want {
 			t.Errorf("%s at %s is read-only: %v, want %v", m.Source, m.Target, m.ReadOnly, want)
