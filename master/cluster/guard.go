@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/hashicorp/nomad/api"
@@ -31,11 +32,11 @@ func (c *Cluster) Unguarded(ctx context.Context) (why string, err error) {
 	job.AddTaskGroup(api.NewTaskGroup("none", 0).AddTask(api.NewTask("none", "raw_exec").SetConfig("command", "true")))
 	ctx = context.WithValue(ctx, withoutToken{}, true)
 	_, _, err = c.api.Jobs().PlanOpts(job, &api.PlanOptions{}, c.write(ctx, c.cfg.Namespace))
-	switch {
+	switch status := statusOf(err); {
 	case err == nil:
 		return "callers without a token may submit jobs", nil
-	case statusOf(err) == 0:
-		return "", fmt.Errorf("nomad at %s: %w", c.cfg.Address, err)
+	case status == http.StatusForbidden || status == http.StatusUnauthorized:
+		return "", nil
 	}
-	return "", nil
+	return "", fmt.Errorf("nomad at %s: %w", c.cfg.Address, err) // such as servers without a leader: that says nothing about rights
 }
