@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,19 +23,20 @@ type registry struct {
 	name, password string
 	private        bool
 
-	mu    sync.Mutex
-	asked map[string]int // number of requests for each manifest
-	held  map[string]chan struct{}
-	blobs map[string][]byte
-	image []byte // its manifest
+	mu         sync.Mutex
+	authorized bool           // a request had credentials
+	asked      map[string]int // number of requests for each manifest
+	held       map[string]chan struct{}
+	blobs      map[string][]byte
+	image      []byte // its manifest
 }
 
 const manifestType = "application/vnd.docker.distribution.manifest.v2+json"
 
 // newRegistry starts a registry with an image of one layer.
-func newRegistry(t *testing.T, private bool, layer []byte, config map[string]any) *registry {
+func newRegistry(t *testing.T, private net.Listener, layer []byte, config map[string]any) *registry {
 	t.Helper()
-	g := &registry{private: private, name: "robot", password: "correct-horse-7f3a", asked: map[string]int{}, held: map[string]chan struct{}{}, blobs: map[string][]byte{}}
+	g := &registry{private: private != nil, name: "robot", password: "correct-horse-7f3a", asked: map[string]int{}, held: map[string]chan struct{}{}, blobs: map[string][]byte{}}
 	var packed bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
 	if err != nil {
@@ -61,7 +63,14 @@ func newRegistry(t *testing.T, private bool, layer []byte, config map[string]any
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Server = httptest.NewServer(http.HandlerFunc(g.serve))
+	g.Server = httptest.NewUnstartedServer(http.HandlerFunc(g.serve))
+	if private != nil {
+		if err := g.Listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		g.Listener = private
+	}
+	g.Start()
 	t.Cleanup(g.Close)
 	return g
 }
@@ -73,6 +82,13 @@ func digest(content []byte) string {
 
 // host returns the registry's host and port, with which the names of its images begin.
 func (g *registry) host() string { return strings.TrimPrefix(g.URL, "http://") }
+
+// told reports whether a request had credentials.
+func (g *registry) told() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.authorized
+}
 
 // count returns the number of requests for an image's manifest.
 func (g *registry) count(name string) int {
@@ -93,6 +109,11 @@ func (g *registry) holdBack(name string) (release func()) {
 func (g *registry) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
 	path := strings.TrimPrefix(r.URL.Path, "/v2/")
+	if r.Header.Get("Authorization") != "" {
+		g.mu.Lock()
+		g.authorized = true
+		g.mu.Unlock()
+	}
 	if g.private {
 		if name, password, _ := r.BasicAuth(); name != g.name || password != g.password {
 			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)

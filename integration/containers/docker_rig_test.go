@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,17 +65,18 @@ resource_pools:
     slots: cpu
     slots_per_node: 1
     memory_mb_per_slot: 128
-    docker: {registry_auth: {vault_path: kv/data/registry, vault_engine: kv_v2, vault_role: det-registry}}
+    docker: {registry_auth: {vault_path: kv/data/registry, vault_engine: kv_v2, vault_role: det-registry, server: "%[3]s"}}
 `
 
 // inContainers is a cluster whose tasks run in images. Access control is on, so the
 // master has only the rights of its policy.
 type inContainers struct {
 	*rig.Rig
-	dir    string
-	docker *dockerd.Docker
-	logins string // the Docker configuration with the node's credentials of registries
-	python []byte // the root file system of the image detent-test/python:1, as a tar
+	dir     string
+	docker  *dockerd.Docker
+	private net.Listener // of the registry for which the pool by-vault has credentials
+	logins  string       // the Docker configuration with the node's credentials of registries
+	python  []byte       // the root file system of the image detent-test/python:1, as a tar
 }
 
 // startDocker starts the cluster, and removes it at the end of the test. Without Docker, the
@@ -116,8 +118,13 @@ func startDocker(t *testing.T) *inContainers {
 	if err := os.WriteFile(logins, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.StartCluster(t, dir, local.Options{Name: "containers", ConsulACL: true, Docker: &local.Containers{Socket: docker.Socket, Stop: docker.Stop, Logins: logins}, Vault: true, Master: local.Master{Config: fmt.Sprintf(dockerConfig, dir, filepath.Dir(rig.PythonOf(t, "notebook")))}})
-	d := &inContainers{Rig: r, dir: dir, docker: docker, logins: logins}
+	private, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = private.Close() }) // a test may have closed it
+	r.StartCluster(t, dir, local.Options{Name: "containers", ConsulACL: true, Docker: &local.Containers{Socket: docker.Socket, Stop: docker.Stop, Logins: logins}, Vault: true, Master: local.Master{Config: fmt.Sprintf(dockerConfig, dir, filepath.Dir(rig.PythonOf(t, "notebook")), private.Addr())}})
+	d := &inContainers{Rig: r, dir: dir, docker: docker, logins: logins, private: private}
 	d.images(t)
 	return d
 }

@@ -371,7 +371,7 @@ with core.init() as context:
 // that cannot be pulled ends the experiment with the reason.
 func (d *inContainers) registry(t *testing.T) {
 	config := map[string]any{"Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}}
-	open, private := newRegistry(t, false, d.python, config), newRegistry(t, true, d.python, config)
+	open, private := newRegistry(t, nil, d.python, config), newRegistry(t, d.private, d.python, config)
 
 	t.Run("open", func(t *testing.T) {
 		image := open.host() + "/team/python:1"
@@ -384,7 +384,13 @@ func (d *inContainers) registry(t *testing.T) {
 		}
 	})
 	t.Run("private", func(t *testing.T) { d.privateImage(t, private) })
-	t.Run("the pool's credentials", func(t *testing.T) { d.poolsCredentials(t, private) })
+	t.Run("the pool's credentials", func(t *testing.T) {
+		d.poolsCredentials(t, private)
+		d.look(t, "environment: {image: '"+open.host()+"/team/by-vault:1'}\nresources: {resource_pool: by-vault}\n")
+		if open.count("team/by-vault") == 0 || open.told() {
+			t.Errorf("another registry was asked %d times, and got credentials: %v", open.count("team/by-vault"), open.told())
+		}
+	})
 	t.Run("wrong password", func(t *testing.T) {
 		why := d.neverRuns(t, private.host()+"/team/other:1", fmt.Sprintf(", registry_auth: {username: %s, password: wrong}", private.name), "")
 		if !strings.Contains(why, "nauthorized") && !strings.Contains(why, "authentication required") && !strings.Contains(why, "no basic auth") {

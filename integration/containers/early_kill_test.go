@@ -80,7 +80,7 @@ func TestAKillRightAfterPlacement(t *testing.T) {
 // pulled, however long the registry takes, and that a runner that Nomad starts later starts
 // no program.
 func (d *inContainers) killWhilePulling(t *testing.T) {
-	g := newRegistry(t, false, d.python, map[string]any{"Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}})
+	g := newRegistry(t, nil, d.python, map[string]any{"Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}})
 	release := g.holdBack("team/slow")
 	defer release()
 	id := d.Submit(t, fmt.Sprintf("name: killed while its image comes\nentrypoint: [python3, wait.py]\nmax_restarts: 0\nenvironment: {image: '%s/team/slow:1'}\n", g.host())+

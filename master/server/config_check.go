@@ -70,9 +70,11 @@ func (c *Config) check() []string {
 	if _, err := c.storage(); err != nil {
 		k.fail("checkpoint_storage", "%v", err)
 	}
-	if _, err := c.taskDefaults(); err != nil {
+	defaults, err := c.taskDefaults()
+	if err != nil {
 		k.fail("task_container_defaults", "%v", err)
 	}
+	checkRegistryAuth(&k, "task_container_defaults", defaults)
 	return k.problems
 }
 

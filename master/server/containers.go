@@ -41,7 +41,7 @@ type RegistryAuthConfig struct {
 	VaultEngine string `yaml:"vault_engine"`
 	// Vault role with which jobs read the secret.
 	VaultRole string `yaml:"vault_role"`
-	// Host name of the registry.
+	// Host of the registry, with its port if that is not 443. Images of other registries are pulled without the credentials.
 	Server string `yaml:"server"`
 }
 
@@ -77,6 +77,7 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 	if err != nil {
 		k.fail(at+".task_container_defaults", "%v", err)
 	}
+	checkRegistryAuth(k, at+".task_container_defaults", defaults)
 	if !p.docker() {
 		if d := p.Docker; len(d.HostPaths)+len(d.Devices)+len(d.Capabilities) > 0 || d.User != "" || d.HardMemory || d.CloudMetadata || d.Registry != (RegistryAuthConfig{}) {
 			k.fail(at+".docker", "requires driver docker or podman; this pool has driver %s", p.Driver)
@@ -109,6 +110,16 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 	}
 	if r.VaultPath == "" && r.Variable == "" && r != (RegistryAuthConfig{}) {
 		k.fail(at+".docker.registry_auth", "requires vault_path")
+	}
+	if r.VaultPath != "" && r.Server == "" {
+		k.fail(at+".docker.registry_auth", "requires server, the host of the registry: users choose the images, and the credentials must go to no other registry")
+	}
+}
+
+// checkRegistryAuth rejects default credentials that would go to the registry of any image.
+func checkRegistryAuth(k *checker, at string, defaults expconf.TaskContainerDefaults) {
+	if a := defaults.RegistryAuth; a != nil && a.ServerAddress == "" {
+		k.fail(at+".registry_auth", "requires serveraddress, the host of the registry: users choose the images, and the credentials must go to no other registry")
 	}
 }
 

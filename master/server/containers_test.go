@@ -20,7 +20,7 @@ resource_pools:
     driver: docker
     slots: device
     device: nvidia/gpu
-    task_container_defaults: {image: {cpu: base:1, cuda: torch:2}, bind_mounts: [{host_path: /etc/site, container_path: /site}]}
+    task_container_defaults: {image: {cpu: base:1, cuda: r.example/torch:2}, bind_mounts: [{host_path: /etc/site, container_path: /site}]}
     docker: {allowed_host_paths: [/data/*, "/teams/*:rw"], user: "1000", hard_memory_limit: true, registry_auth: {vault_path: kv/data/r, server: r.example}}
   - {name: plain, driver: docker}
 `
@@ -93,7 +93,7 @@ func TestContainersOfTrials(t *testing.T) {
 	}
 	job := make("gpu", attempt(t, cfg, "gpu", ""))
 	c := job.Container
-	if c.Image != "torch:2" || c.User != "1000" || c.ShmBytes != 1<<30 || !c.HardMemory || c.NoGPU || !slices.Equal(c.Add, []string{"SYS_NICE"}) {
+	if c.Image != "r.example/torch:2" || c.User != "1000" || c.ShmBytes != 1<<30 || !c.HardMemory || c.NoGPU || !slices.Equal(c.Add, []string{"SYS_NICE"}) {
 		t.Errorf("with the pool's settings the container is %+v", c)
 	}
 	if r := c.Registry; r == nil || r.Path != "kv/data/r" || r.Server != "r.example" || len(job.Variables) != 0 {
@@ -150,7 +150,7 @@ func TestLimitsOfPools(t *testing.T) {
 		t.Errorf("limits are %+v: %v", l, err)
 	}
 	cfg.Pools[0].Driver = "podman"
-	if p, err := cfg.limits(cfg.Pools[0]); err != nil || !p.RegistryImages || l.RegistryImages || !slices.Contains(p.Operators.Images, "torch:2") {
+	if p, err := cfg.limits(cfg.Pools[0]); err != nil || !p.RegistryImages || l.RegistryImages || !slices.Contains(p.Operators.Images, "r.example/torch:2") {
 		t.Errorf("under Podman limits are %+v: %v", p, err)
 	}
 	cfg.Pools[1].Driver = "exec"
@@ -161,16 +161,18 @@ func TestLimitsOfPools(t *testing.T) {
 
 func TestDockerProblems(t *testing.T) {
 	for settings, says := range map[string]string{
-		"driver: exec, docker: {user: '1'}":                                           "requires driver docker or podman",
-		"driver: docker, docker: {user: root}":                                        "expected uid",
-		"driver: docker, docker: {allowed_host_paths: [data]}":                        "absolute paths",
-		"driver: docker, docker: {allowed_host_paths: ['/data:ro']}":                  "absolute paths",
-		"driver: docker, docker: {allowed_devices: ['/dev/*/x']}":                     "absolute paths",
-		"driver: docker, docker: {registry_auth: {nomad_variable: nomad/jobs}}":       "Docker configuration of the nodes",
-		"driver: docker, docker: {registry_auth: {vault_path: b, vault_engine: aws}}": "vault_engine",
-		"driver: docker, docker: {registry_auth: {server: b}}":                        "requires vault_path",
-		"driver: docker, task_container_defaults: {network_mode: bridge}":             "must be host",
-		"driver: docker, task_container_defaults: {imagee: x}":                        "task_container_defaults",
+		"driver: exec, docker: {user: '1'}":                                                    "requires driver docker or podman",
+		"driver: docker, docker: {user: root}":                                                 "expected uid",
+		"driver: docker, docker: {allowed_host_paths: [data]}":                                 "absolute paths",
+		"driver: docker, docker: {allowed_host_paths: ['/data:ro']}":                           "absolute paths",
+		"driver: docker, docker: {allowed_devices: ['/dev/*/x']}":                              "absolute paths",
+		"driver: docker, docker: {registry_auth: {nomad_variable: nomad/jobs}}":                "Docker configuration of the nodes",
+		"driver: docker, docker: {registry_auth: {vault_path: b, vault_engine: aws}}":          "vault_engine",
+		"driver: docker, docker: {registry_auth: {vault_path: b}}":                             "requires server",
+		"driver: docker, task_container_defaults: {registry_auth: {username: a, password: b}}": "requires serveraddress",
+		"driver: docker, docker: {registry_auth: {server: b}}":                                 "requires vault_path",
+		"driver: docker, task_container_defaults: {network_mode: bridge}":                      "must be host",
+		"driver: docker, task_container_defaults: {imagee: x}":                                 "task_container_defaults",
 		"driver: qemu": "docker",
 	} {
 		_, err := load(t, "database: postgres://a/b\nresource_pools: [{name: a, "+settings+"}]\n", nil, nil)

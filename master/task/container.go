@@ -49,7 +49,7 @@ func (s *Site) contain(j *Job, a *Attempt, of *pool.Pool) error {
 		c.Devices = append(c.Devices, jobspecs.DeviceFile{Source: d.HostPath, Target: d.ContainerPath, Permissions: optional.Value(d.Mode)})
 	}
 	j.Container = c
-	return j.signInToRegistry(env.RegistryAuth, own.Registry)
+	return j.signInToRegistry(c.Image, env.RegistryAuth, own.Registry)
 }
 
 // shownMounts returns the folders of the node that a TensorBoard must see.
@@ -78,15 +78,17 @@ func (a *Attempt) mounts(limits *expconf.ContainerLimits, shown expconf.BindMoun
 
 // signInToRegistry sets how the node signs in to the image's registry: with the credentials of
 // the task's configuration, in a Nomad variable that only this job may read, or with those of
-// the pool.
+// the pool. Credentials of a server go to no other one: the user chooses the image, and the driver sends them to whatever registry it names.
 //
 // A task can use only one Vault role. If that is the role for its checkpoints, and the pool's
 // credentials need another, the master reads the credentials for the job (Job.Login).
-func (j *Job) signInToRegistry(auth *expconf.RegistryAuth, own pool.Registry) error {
+func (j *Job) signInToRegistry(image string, auth *expconf.RegistryAuth, own pool.Registry) error {
 	kept := func(server string) *jobspecs.Registry {
 		return &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: jobspecs.VariablePath(j.AllocationID), Server: server}
 	}
 	switch {
+	case auth != nil && auth.ServerAddress != "" && !jobspecs.InRegistry(image, auth.ServerAddress):
+	case auth == nil && !jobspecs.InRegistry(image, own.Server):
 	case auth != nil:
 		username, password, err := auth.Credentials()
 		if err != nil {

@@ -219,7 +219,7 @@ func TestTwoRolesOfVault(t *testing.T) {
 			if !c.vault {
 				s.SignIn = SignIn{WebIdentity: WebIdentity{RoleARN: "arn:x", Audience: "sts"}}
 			}
-			of.Containers.Registry = pool.Registry{VaultPath: "kv/data/registry", VaultRole: c.role}
+			of.Containers.Registry = pool.Registry{VaultPath: "kv/data/registry", VaultRole: c.role, Server: "docker.io"}
 			job, err := s.Job(read(t, Row{ID: "1.t.1", TrialID: 1, Config: stored(t, c.storage)}), nil, of)
 			if err != nil {
 				t.Fatal(err)
@@ -229,6 +229,25 @@ func TestTwoRolesOfVault(t *testing.T) {
 				t.Errorf("credentials are at %+v, and the master reads %q", r, job.Login)
 			}
 		})
+	}
+}
+
+// TestCredentialsStayWithTheirRegistry: users choose images, and the driver sends credentials to the registry of the image.
+func TestCredentialsStayWithTheirRegistry(t *testing.T) {
+	for server, sent := range map[string]bool{"registry.example": false, "evil.example": true} {
+		for _, own := range []string{"", ", registry_auth: {username: u, password: p, serveraddress: " + server + "}"} {
+			of := images()
+			of.Containers.Registry = pool.Registry{VaultPath: "kv/data/registry", VaultRole: "det-registry", Server: server}
+			config := completed(t, "checkpoint_storage: {type: shared_fs, host_path: /x}\nenvironment: {image: evil.example/torch:2"+own+"}\n")
+			s := site()
+			job, err := s.Job(read(t, Row{ID: "1.t.1", TrialID: 1, Config: config}), nil, of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := job.Container.Registry != nil || len(job.Variables) > 0; got != sent {
+				t.Errorf("credentials for %s are sent for %s: %v (the task has: %q)", server, job.Container.Image, got, own)
+			}
+		}
 	}
 }
 
