@@ -26,6 +26,18 @@ func (s CheckpointStorage) HasKeys() bool {
 	return s.AccessKey != nil || s.ConnectionString != nil || s.Credential != nil || strings.Contains(first("", s.AccountURL), "?")
 }
 
+// SameKeys reports whether two storages contain the same credentials.
+func (s CheckpointStorage) SameKeys(other CheckpointStorage) bool {
+	keys := func(of CheckpointStorage) [5]string {
+		list := [5]string{first("", of.AccessKey), first("", of.SecretKey), first("", of.ConnectionString), first("", of.Credential)}
+		if address := first("", of.AccountURL); strings.Contains(address, "?") {
+			list[4] = address
+		}
+		return list
+	}
+	return keys(s) == keys(other)
+}
+
 // SignedLike copies the credentials of one storage into another, if both use the same account
 // of Azure; otherwise it changes nothing.
 func SignedLike(storage map[string]any, from, keyed CheckpointStorage) map[string]any {

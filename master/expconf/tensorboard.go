@@ -13,6 +13,8 @@ type ShownExperiment struct {
 	Config  Config
 	Trials  []int
 	Growing bool // all trials are shown, including future ones
+
+	OwnerID, WorkspaceID int
 }
 
 // A TensorboardSource is a folder of event files: its experiment and trial, the storage, and

@@ -84,7 +84,7 @@ func (m *memory) CheckpointByUUID(context.Context, string) (store.Checkpoint, er
 
 func (m *memory) ShownTrials(_ context.Context, t store.Tensorboard) (list []task.ShownTrial, err error) {
 	for i := range t.TrialIDs {
-		list = append(list, task.ShownTrial{ExperimentID: m.parent.ID, TrialID: &t.TrialIDs[i], Config: m.parent.Config})
+		list = append(list, task.ShownTrial{ExperimentID: m.parent.ID, TrialID: &t.TrialIDs[i], Config: m.parent.Config, OwnerID: m.parent.OwnerID, WorkspaceID: 1})
 	}
 	return list, nil
 }
@@ -253,6 +253,10 @@ func TestATensorboardShowsWhatItCan(t *testing.T) {
 	if err != nil || !slices.Equal(made.Tensorboard.TrialIDs, []int{4, 5}) || len(made.Tensorboard.ExperimentIDs) != 0 || made.Slots != 0 || made.Pool != "aux" {
 		t.Errorf("%+v: %v", made, err)
 	}
+	m.parent.OwnerID = me.Who.UserID + 1 // who uses the cluster's storage, or that of their workspace
+	if _, err := l.Start(t.Context(), me, Tensorboard(), TaskRequest{Shows: &Shows{Trials: []int{4}}}); err != nil {
+		t.Error(err)
+	}
 	many := make([]int, maxShown+1)
 	for i := range many {
 		many[i] = i + 1
@@ -262,6 +266,37 @@ func TestATensorboardShowsWhatItCan(t *testing.T) {
 		if _, err := l.Start(t.Context(), me, Tensorboard(), TaskRequest{Shows: &shows}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}
+	}
+}
+
+// TestATensorboardGetsNoKeysOfOthers: the program of a TensorBoard belongs to its owner, who may view experiments of others and not their
+// keys. What every task of the workspace or the cluster receives is no secret of the experiment's owner.
+func TestATensorboardGetsNoKeysOfOthers(t *testing.T) {
+	s3 := func(key string) string {
+		return "checkpoint_storage: {type: s3, bucket: b, access_key: " + key + ", secret_key: of-" + key + "}\n"
+	}
+	for name, c := range map[string]struct {
+		own, settings string
+		owner         int
+		refused       bool
+	}{
+		"keys of another user's configuration": {s3("theirs"), "", me.Who.UserID + 1, true},
+		"the submitter's own":                  {s3("mine"), "", me.Who.UserID, false},
+		"those of the workspace":               {s3("ws"), `{"checkpoint_storage":{"type":"s3","bucket":"b","access_key":"ws","secret_key":"of-ws"}}`, me.Who.UserID + 1, false},
+		"others than those of the workspace":   {s3("theirs"), `{"checkpoint_storage":{"type":"s3","bucket":"b","access_key":"ws","secret_key":"of-ws"}}`, me.Who.UserID + 1, true},
+		"a token in the address":               {"checkpoint_storage: {type: azure, container: c, account_url: 'https://a.blob.core.windows.net?sig=hunter'}\n", "", me.Who.UserID + 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, e, l := launchers(t)
+			if _, err := e.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial + c.own)}); err != nil {
+				t.Fatal(err)
+			}
+			m.parent.ID, m.parent.Config, m.parent.OwnerID, m.settings = 1, m.experiments[0].Config, c.owner, c.settings
+			_, err := l.Start(t.Context(), me, Tensorboard(), TaskRequest{Shows: &Shows{Trials: []int{4}}})
+			if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "experiment 1 belongs to another user") {
+				t.Error(err)
+			}
+		})
 	}
 }
 

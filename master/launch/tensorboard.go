@@ -68,7 +68,34 @@ func (l *Tasks) shows(ctx context.Context, by Submitter, asked Shows) (*store.Te
 		return nil, nil, err
 	}
 	list, err := l.cluster.canShow(rows)
-	return &t, list, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return &t, list, l.mayReadWith(ctx, by, list)
+}
+
+// mayReadWith rejects experiments of other users whose configurations have credentials of their own: the TensorBoard's program receives
+// them, and belongs to the submitter. Credentials of the cluster, and of a workspace where the submitter may create experiments, are those
+// that the submitter's own tasks receive.
+func (l *Tasks) mayReadWith(ctx context.Context, by Submitter, list []expconf.ShownExperiment) error {
+	for _, e := range list {
+		storage := e.Config.CheckpointStorage
+		if e.OwnerID == by.Who.UserID || !storage.HasKeys() || storage.SameKeys(l.cluster.Storage) {
+			continue
+		}
+		if by.may(auth.Create, auth.Object{Kind: v1.KindExperiment, WorkspaceID: e.WorkspaceID}) == nil {
+			_, settings, err := settingsOf(ctx, l.db, e.WorkspaceID)
+			if err != nil {
+				return err
+			}
+			if own, err := l.cluster.defaultStorage(settings); err == nil && storage.SameKeys(own) {
+				continue
+			}
+		}
+		return fault.New(fault.Forbidden, "experiment %d belongs to another user, and its configuration has credentials for its checkpoint_storage, which a TensorBoard of yours would receive; "+
+			"ask its owner to start the TensorBoard, or to use a storage without credentials", e.ID)
+	}
+	return nil
 }
 
 // canShow reads the experiments of trials, or says why a TensorBoard could not show them.

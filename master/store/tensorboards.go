@@ -42,8 +42,8 @@ func (db *DB) shownBy(ctx context.Context, taskID string) ([]task.ShownTrial, er
 // and its single trials. It omits deleted ones.
 func (db *DB) ShownTrials(ctx context.Context, t Tensorboard) ([]task.ShownTrial, error) {
 	return rows[task.ShownTrial](ctx, db, `
-		SELECT e.id AS experiment_id, t.id AS trial_id, e.id = ANY($1) AND e.ended_at IS NULL AS growing, e.config
-		FROM experiments e LEFT JOIN trials t ON t.experiment_id = e.id
+		SELECT e.id AS experiment_id, t.id AS trial_id, e.id = ANY($1) AND e.ended_at IS NULL AS growing, e.config, e.owner_id, p.workspace_id
+		FROM experiments e JOIN projects p ON p.id = e.project_id LEFT JOIN trials t ON t.experiment_id = e.id
 		WHERE e.id = ANY($1) OR t.id = ANY($2)
 		ORDER BY e.id, t.id`, append([]int{}, t.ExperimentIDs...), append([]int{}, t.TrialIDs...))
 }

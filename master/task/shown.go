@@ -14,6 +14,8 @@ type ShownTrial struct {
 	TrialID      *int            `db:"trial_id"`
 	Growing      bool            `db:"growing"` // the whole experiment is shown, and may have more trials later
 	Config       json.RawMessage `db:"config"`
+	OwnerID      int             `db:"owner_id"`
+	WorkspaceID  int             `db:"workspace_id"`
 }
 
 // Shown groups trials by experiment, and counts them; rows must be in the order of
@@ -25,7 +27,7 @@ func Shown(rows []ShownTrial) (list []expconf.ShownExperiment, trials int, err e
 			if err != nil {
 				return nil, 0, fault.New(fault.Internal, "the configuration of experiment %d: %w", r.ExperimentID, err)
 			}
-			list = append(list, expconf.ShownExperiment{ID: r.ExperimentID, Config: cfg, Growing: r.Growing})
+			list = append(list, expconf.ShownExperiment{ID: r.ExperimentID, Config: cfg, Growing: r.Growing, OwnerID: r.OwnerID, WorkspaceID: r.WorkspaceID})
 		}
 		if r.TrialID != nil {
 			e := &list[len(list)-1]
