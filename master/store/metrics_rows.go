@@ -68,12 +68,12 @@ func reported(raw json.RawMessage) (map[string]any, error) {
 		return nil, errors.Join(err, errors.New("the metrics are no JSON object"))
 	}
 	values := map[string]any{}
+	var text json.RawMessage
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
 			return nil, err
 		}
-		var text json.RawMessage
 		if err := d.Decode(&text); err != nil {
 			return nil, err
 		}
