@@ -120,7 +120,7 @@ func (db *DB) compareReports(ctx context.Context, list []*queued[*Report], facts
 
 // estimated is SQL for the size of a JSON value without compression.
 func estimated(column string) string {
-	return `CASE WHEN pg_column_size(` + column + `) > 2000 THEN 20 ELSE 1 END * pg_column_size(` + column + `)`
+	return `pg_column_size(` + column + `) * CASE WHEN pg_column_compression(` + column + `) IS NULL THEN 1 ELSE 20 END`
 }
 
 // beginning is SQL for the beginning of a JSON value as text, for a message. The text of a long list takes half a second.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -80,6 +81,25 @@ func TestRepeatsOfTheLargestReports(t *testing.T) {
 	}
 	if got := w.int(`SELECT count(*) FROM metrics WHERE merged AND avg->'y' = '1' AND octet_length((avg->'x')::text) > 8000000 AND batches = '[]'`); got != 2*n {
 		t.Errorf("%d rows have both metrics", got)
+	}
+}
+
+// Rows that PostgreSQL stores in little room are as large as others.
+func TestRepeatsOfCompressedReports(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	const n = 400
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at) SELECT $1, 1, 'training', s, s, jsonb_build_object('x', repeat('x', 140000)), now()
+		FROM generate_series(0, $2::int - 1) s`, trial, n)
+	if most := w.int(`SELECT max(pg_column_size(avg)) FROM metrics`); most > 2000 {
+		t.Fatalf("a row has %d bytes", most)
+	}
+	list := make([]Report, n)
+	for i := range list {
+		list[i] = Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(i), Metrics: raw(`{"y": 1}`)}
+	}
+	if _, commits, _ := NewMetricWriter(w.db, w.bus).reportAll(t, list); commits < 3 || commits > 10 || w.int(`SELECT count(*) FROM metrics WHERE avg->'y' = '1'`) != n {
+		t.Errorf("%d commits", commits)
 	}
 }
 
@@ -173,5 +193,26 @@ validation 1 {"loss": 7} []`; got != want {
 1 {"run": 1, "steps": 1, "metric": null}
 1 {"run": 1, "steps": 1, "metric": 7}`; got != want {
 		t.Errorf("events:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// Many reports of one step at the same time are all stored.
+func TestReportsOfOneStepAtOnce(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	m := NewMetricWriter(w.db, w.bus)
+	var wg sync.WaitGroup
+	for i := range 30 {
+		wg.Go(func() {
+			err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: Validation, Steps: step(1), Metrics: raw(fmt.Sprintf(`{"m%d": %[1]d}`, i%20))})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	m.Wait()
+	if got := w.text(`SELECT format('%s %s', count(*), (SELECT count(*) FROM jsonb_object_keys(min(avg::text)::jsonb))) FROM metrics`); got != "1 20" {
+		t.Errorf("rows and metrics: %s", got)
 	}
 }
