@@ -24,6 +24,7 @@ const (
 	samplePoints    = 1000
 	maxStreamed     = 100     // experiments of one stream of names
 	recordBytes     = 1 << 20 // of curves in a record, after which the next record begins
+	maxNamesKnown   = 5000    // that a stream of names knows to be sent; then it begins anew
 )
 
 func (a *API) registerMetricStreams() {
@@ -154,6 +155,9 @@ func (a *API) newNames(ctx context.Context, experiments []int, seen map[v1.Metri
 	names, err := a.db.MetricNames(ctx, experiments)
 	if err != nil {
 		return nil, err
+	}
+	if len(seen) > maxNamesKnown {
+		clear(seen)
 	}
 	isNew := func(group, name string) bool {
 		id := v1.MetricIdentifier{Group: group, Name: name}

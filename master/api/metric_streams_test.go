@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // reports stores a report of an attempt's trial; without steps, at a time.
@@ -177,4 +179,29 @@ func TestProfiler(t *testing.T) {
 	}
 	me.get(path+"/metrics?sample=some").says(400, "sample")
 	me.post("/api/v1/trials/profiler/metrics", `{"batches":[]}`).says(501, "/metrics, with one of the groups cpu, disk, gpu")
+}
+
+// A stream of names knows a limited number of names to be sent.
+func TestNamesThatAStreamKnows(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	a.reports("training", 1, `{"lr":0.5}`)
+	seen := map[v1.MetricIdentifier]bool{}
+	names := func() string {
+		t.Helper()
+		got, err := r.api.newNames(t.Context(), []int{a.exp}, seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(got.(v1.ExpMetricNamesResponse).MetricNames)
+	}
+	if first, again := names(), names(); first != "[{training lr}]" || again != "[]" {
+		t.Errorf("first %s, then %s", first, again)
+	}
+	for i := range maxNamesKnown {
+		seen[v1.MetricIdentifier{Group: "training", Name: fmt.Sprint(i)}] = true
+	}
+	if got := names(); got != "[{training lr}]" || len(seen) > 10 {
+		t.Errorf("at the limit: %s, %d names known", got, len(seen))
+	}
 }

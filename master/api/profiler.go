@@ -147,9 +147,18 @@ func (a *API) profilerMetrics(_ context.Context, c *call, t store.Trial, req *v1
 	})
 }
 
-// sendBatches adds a record for each wanted series of a page.
+// sendBatches sends a record for each wanted series of a page, or of a part of it that has maxSeries.
 func sendBatches(out *records, trial int, page []store.MetricRow, wanted func(store.ProfilerSeries) bool) error {
 	found := map[store.ProfilerSeries]*v1.TrialProfilerMetricsBatch{}
+	send := func() error {
+		for _, s := range inOrder(found) {
+			if err := out.add(v1.GetTrialProfilerMetricsResponse{Batch: *found[s]}); err != nil {
+				return err
+			}
+		}
+		clear(found)
+		return out.flush()
+	}
 	for _, m := range page {
 		for s, v := range m.Values() {
 			if !wanted(s) || !isNumber(v) {
@@ -162,13 +171,13 @@ func sendBatches(out *records, trial int, page []store.MetricRow, wanted func(st
 			}
 			b.Values, b.Batches, b.Timestamps = append(b.Values, v), append(b.Batches, optional.Value(m.Steps)), append(b.Timestamps, m.ReportedAt)
 		}
-	}
-	for _, s := range inOrder(found) {
-		if err := out.add(v1.GetTrialProfilerMetricsResponse{Batch: *found[s]}); err != nil {
-			return err
+		if len(found) >= maxSeries {
+			if err := send(); err != nil {
+				return err
+			}
 		}
 	}
-	return out.flush()
+	return send()
 }
 
 func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -32,6 +32,8 @@ type group[K comparable, T any] struct {
 	owner func(item T) K
 	flush func(batch []*queued[T]) // stores a batch and sets the err of each item, see commitHalving
 	most  int                      // items in one flush
+	size  func(item T) int         // bytes of an item; nil: they do not count
+	bytes int                      // bytes of items, after which a flush takes no further ones
 	limit int                      // items that may wait; further calls fail
 
 	mu       sync.Mutex
@@ -50,7 +52,7 @@ type queued[T any] struct {
 	item  T
 	err   error
 	broke bool // the item made its batch fail
-	again bool // the item was not tried, because another item of its owner made the batch fail
+	again bool // the item was not tried: another item of its owner made the batch fail, or flush leaves it to the next batch
 	done  chan struct{}
 }
 
@@ -129,10 +131,12 @@ func (g *group[K, T]) take() (batch []*queued[T]) {
 		return list[:n:n]
 	}
 	g.others = true
-	for len(batch) < g.most && len(g.turns) > 0 {
+	for bytes := 0; len(batch) < g.most && bytes <= g.bytes && len(g.turns) > 0; {
 		owner := g.turns[0]
 		list := g.waiting[owner]
-		batch = append(batch, list[0])
+		if batch = append(batch, list[0]); g.size != nil {
+			bytes += g.size(list[0].item)
+		}
 		g.turns = g.nextOf(g.turns, owner, list[1:])
 	}
 	g.count -= len(batch)
@@ -243,6 +247,6 @@ func commitHalving[K comparable, T any](batch []*queued[T], owner func(T) K, com
 // fail gives every item of a batch the same error.
 func fail[T any](batch []*queued[T], err error) {
 	for _, q := range batch {
-		q.err = err
+		q.err, q.again = err, false
 	}
 }

@@ -44,6 +44,32 @@ func TestOwnersTakeTurns(t *testing.T) {
 	}
 }
 
+// A batch ends with the item that fills its bytes.
+func TestBatchesHaveFewBytes(t *testing.T) {
+	g := waitingGroup(4, "a1", "b1", "a22222", "b2", "c1", "a3")
+	g.size, g.bytes = func(item string) int { return len(item) }, 5
+	for _, want := range []string{"a1 b1 c1", "a22222", "b2 a3", ""} {
+		batch := g.take()
+		if got := names(batch); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		g.settle(batch)
+	}
+}
+
+// A batch may leave items to the next one, in front of the later items of their owner.
+func TestItemsThatABatchLeaves(t *testing.T) {
+	g := waitingGroup(3, "a1", "a2", "a3", "a4", "b1")
+	batch := g.take()
+	batch[2].again = true
+	if done := g.settle(batch); names(done) != "a1 b1" {
+		t.Errorf("%q are done", names(done))
+	}
+	if got := names(g.take()); got != "a2 a3 a4" {
+		t.Errorf("then %q", got)
+	}
+}
+
 // If an item of an owner made a batch fail, the owner's items get batches of their own, alternating
 // with those of other owners, until enough of them were stored.
 func TestWhoBreaksABatchGoesAlone(t *testing.T) {

@@ -12,15 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// decode decodes a JSON object; numbers stay json.Number.
-func decode(raw json.RawMessage) (map[string]any, error) {
-	m := map[string]any{}
-	if len(raw) == 0 {
-		return m, nil
-	}
-	return m, decodeInto(raw, &m)
-}
-
+// decodeInto decodes a JSON value; numbers stay json.Number.
 func decodeInto(raw json.RawMessage, v any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -25,6 +25,7 @@ const TopicMetrics = "metrics"
 
 const (
 	maxReports      = 1000             // reports in one group commit
+	maxReportBytes  = 16 << 20         // and their bytes, which are copied for PostgreSQL
 	flushTimeout    = 15 * time.Second // for one group commit; shorter than the timeout of the tasks' requests
 	maxCachedTrials = 50_000           // trials whose facts are cached
 )
@@ -86,6 +87,9 @@ type key struct {
 	run   int
 }
 
+// size is the number of bytes that a report has.
+func (r *Report) size() int { return len(r.Metrics) + len(r.Batches) }
+
 func (r *Report) key() key {
 	k := key{r.TrialID, r.Group, r.At.UnixMicro(), r.RunID}
 	if r.Steps != nil {
@@ -122,6 +126,7 @@ type trialFacts struct {
 func NewMetricWriter(db *DB, bus *Bus) *MetricWriter {
 	w := &MetricWriter{db: db, bus: bus, facts: memory.New[int, trialFacts](0, maxCachedTrials), reached: memory.New[runOf, int64](0, maxCachedTrials)}
 	w.group = newGroup(maxReports, trialOf, w.flush)
+	w.group.size, w.group.bytes = (*Report).size, maxReportBytes
 	return w
 }
 
@@ -172,6 +177,9 @@ func (w *MetricWriter) flush(batch []*queued[*Report]) {
 // transaction with their events; so are batches in which a report's key exists, its run is not
 // the newest, or it replaces reports of earlier runs.
 func (w *MetricWriter) commit(ctx context.Context, batch []*queued[*Report]) (events bool, err error) {
+	for _, q := range batch {
+		q.err, q.again = nil, false
+	}
 	facts, err := w.trialFacts(ctx, batch)
 	if err != nil {
 		return false, err
@@ -181,9 +189,6 @@ func (w *MetricWriter) commit(ctx context.Context, batch []*queued[*Report]) (ev
 		return false, err
 	}
 	list := slices.Clone(batch)
-	for _, q := range list {
-		q.err = nil
-	}
 	// All masters write in the order of keys, so that they cannot deadlock. The sort is
 	// stable: reports of one trial with the same key keep their order.
 	slices.SortStableFunc(list, func(a, b *queued[*Report]) int { return compareKeys(a.item.key(), b.item.key()) })
@@ -218,11 +223,11 @@ func (db *DB) commitCarefully(ctx context.Context, list []*queued[*Report], fact
 			return false, err
 		}
 	}
-	added, err := db.mergeReports(ctx, list, fresh)
+	gains, err := db.mergeReports(ctx, list, fresh, facts)
 	if err != nil {
 		return false, err
 	}
-	found, err := validations(list, fresh, added, facts)
+	found, err := validations(list, gains, facts)
 	if err != nil || len(found) == 0 {
 		return false, err
 	}

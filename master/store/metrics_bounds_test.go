@@ -33,6 +33,8 @@ func TestBoundsOfReports(t *testing.T) {
 		{"the metrics of many layers", 1, named("layer.", maxReportNames), "", nil},
 		{"the same again", 1, named("layer.", maxReportNames), "", nil},
 		{"one name more at the same step", 1, `{"x": 1}`, "", []string{"step 1", "10001 names", "10000 are allowed"}},
+		{"a long value", 9, `{"long": "` + strings.Repeat("x", 5<<20) + `"}`, "", nil},
+		{"the long value again, with another", 9, `{"loss": 1, "long": "` + strings.Repeat("x", 5<<20) + `"}`, "", nil},
 		{"many names at once", 2, named("x", 700_000), "", []string{"700000 names", "10000 are allowed"}},
 		{"a long name", 3, `{"` + long + `": {"` + long + `n": 1}, "y": ["a", "` + long + `nn"]}`, "", nil},
 		{"a longer name", 4, `{"a": 1, "` + long + `n": 1}`, "", []string{"name", "1001 bytes", "1000 are allowed"}},
@@ -41,6 +43,7 @@ func TestBoundsOfReports(t *testing.T) {
 		{"numbers that are long when they are written out", 7, `{"list": [` + strings.Repeat("1e308,", 100_000) + `1]}`, "", []string{"trial", "bytes", "8388608 are allowed"}},
 		{"small numbers, in batches", 8, `{"a": 1}`, `[{"list": [` + strings.Repeat("1e-300,", 100_000) + `1]}]`, []string{"batchMetrics", "8388608 are allowed"}},
 		{"a long list at the same step", 6, `{"more": [` + strings.Repeat("0.25,", 1_000_000) + `1]}`, "", []string{"step 6", "bytes together", "8388608 are allowed"}},
+		{"batches at the same step", 6, `{}`, `[{"list": [` + strings.Repeat("0.25,", 1_000_000) + `1]}]`, []string{"step 6", "bytes together", "8388608 are allowed"}},
 		{"a little at the same step", 6, `{"loss": 1}`, "", nil},
 	} {
 		err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(c.step), Metrics: raw(c.metrics), Batches: raw(c.batches)})
@@ -54,7 +57,7 @@ func TestBoundsOfReports(t *testing.T) {
 			}
 		}
 	}
-	if got := w.text(`SELECT string_agg(steps::text, ' ' ORDER BY steps) FROM metrics`); got != "1 3 5 6" {
+	if got := w.text(`SELECT string_agg(steps::text, ' ' ORDER BY steps) FROM metrics`); got != "1 3 5 6 9" {
 		t.Errorf("the steps %s are stored", got)
 	}
 	if n := w.int(`SELECT max(octet_length(avg::text)) FROM metrics`); n > maxReportText {

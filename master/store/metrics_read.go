@@ -148,7 +148,7 @@ func (db *DB) ValidationsAt(ctx context.Context, keys map[int]ValidationKey, mos
 
 // TrialSummaries returns the summaries of trials, including the reports that the summarizer
 // has not processed yet. The result omits trials without reports. If more than
-// summarizeBatch reports wait for the summarizer, the result lacks the newest.
+// summarizeBatch reports wait for the summarizer, or large ones, the result lacks the newest.
 func (db *DB) TrialSummaries(ctx context.Context, trials []int) (map[int]TrialSummary, error) {
 	var list []summaryRow
 	var tail []metricRow
@@ -189,6 +189,7 @@ func foldTail(list []summaryRow, tail []metricRow) (map[int]TrialSummary, error)
 		if s.sum, err = s.summary(); err != nil {
 			return nil, err
 		}
+		s.Summary = nil // it is decoded
 		byTrial[s.TrialID] = s
 	}
 	for _, r := range tail {

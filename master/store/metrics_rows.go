@@ -52,12 +52,15 @@ func nextRows(columns, where string, args []any) string {
 		WHERE stored - pg_column_size(avg) <= $%d ORDER BY xid, id`, where, len(args)+1, len(args)+2)
 }
 
-// tailOf reads the reports of trials that are not yet in their summaries. The reports of other trials count
-// towards summarizeBatch, as for the summarizer.
+// afterCursor is SQL for the reports that are not yet in the summaries.
+const afterCursor = `xid >= (SELECT xid FROM metrics_cursor) AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor))`
+
+// tailOf reads the reports of trials that are not yet in their summaries, as many as one transaction of the summarizer reads. The
+// reports of other trials count towards summarizeBatch and summarizeStored.
 func (db *DB) tailOf(ctx context.Context, trials []int) ([]metricRow, error) {
-	return rows[metricRow](ctx, db, `SELECT * FROM (`+nextRows(metricColumns, `xid >= (SELECT xid FROM metrics_cursor)
-		AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor))`, nil)+`) tail
+	list, _, err := rowsUpTo[metricRow](ctx, db, summarizeBytes, `SELECT * FROM (`+nextRows(metricColumns, afterCursor, nil)+`) tail
 		WHERE trial_id = ANY($3) AND NOT merged AND NOT archived ORDER BY xid, id`, summarizeBatch, summarizeStored, trials)
+	return list, err
 }
 
 // reported decodes the metrics of a row. Long lists and objects become empty ones: a summary keeps only their type,
@@ -68,12 +71,12 @@ func reported(raw json.RawMessage) (map[string]any, error) {
 		return nil, errors.Join(err, errors.New("the metrics are no JSON object"))
 	}
 	values := map[string]any{}
+	var text json.RawMessage
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
 			return nil, err
 		}
-		var text json.RawMessage
 		if err := d.Decode(&text); err != nil {
 			return nil, err
 		}

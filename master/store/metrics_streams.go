@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -9,29 +10,50 @@ import (
 // The queries of the streams of metrics of experiments. Each reads a limited number of rows,
 // regardless of the number of reports.
 const (
-	maxStreamTrials = 10_000 // of an experiment, the newest
-	maxSteps        = 50_000 // at which a metric was reported
-	longestName     = 1000   // bytes of a metric's name; no request can name a longer one
+	maxStreamTrials = 10_000  // of an experiment, the newest
+	maxSteps        = 50_000  // at which a metric was reported
+	longestName     = 1000    // bytes of a metric's name; no request can name a longer one
+	maxNamesRead    = 100_000 // in reports that are not yet in the summaries
 )
 
-// unsummarized is SQL for the reports that are not yet in the trials' summaries.
-const unsummarized = `(SELECT * FROM metrics WHERE xid >= (SELECT xid FROM metrics_cursor)
-	AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor)) ORDER BY xid, id LIMIT @batch)`
+// newestTrials is SQL for the newest trials of experiments $1.
+const newestTrials = `(SELECT id FROM trials WHERE experiment_id = ANY($1) ORDER BY id DESC LIMIT $2)`
 
-// MetricNames lists the metrics of the trials of experiments, by group and name. Groups have the
-// names that programs use in reports, such as training and validation.
+// MetricNames lists the metrics of the trials of experiments, by group and name: the first maxNames. Groups have the
+// names that programs use in reports, such as training and validation. It reads the reports that are not yet in the summaries
+// before the summaries, so that it misses none that the summarizer adds meanwhile; of many and of large ones it reads the oldest,
+// and the others' metrics are in the list when they are in the summaries.
 func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric, error) {
-	return rows[NamedMetric](ctx, db, `
-		WITH newest AS (SELECT id FROM trials WHERE experiment_id = ANY(@experiments) ORDER BY id DESC LIMIT @trials)
-		SELECT DISTINCT grp, name, '' AS type FROM (
-			SELECT CASE g.key WHEN 'avg_metrics' THEN 'training' WHEN 'validation_metrics' THEN 'validation' ELSE g.key END AS grp, k.name
-			FROM newest t JOIN trial_summaries s ON s.trial_id = t.id CROSS JOIN LATERAL jsonb_each(s.summary) g
-			CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) k(name)
-			UNION ALL
-			SELECT m.grp, k.name FROM `+unsummarized+` m JOIN newest t ON t.id = m.trial_id
-			CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END) k(name)) n
-		WHERE octet_length(name) <= @longest ORDER BY grp, name LIMIT @names`,
-		pgx.NamedArgs{"experiments": experiments, "trials": maxStreamTrials, "batch": summarizeBatch, "names": maxNames, "longest": longestName})
+	ctx, cancel := db.bounded(ctx)
+	defer cancel()
+	found := firstOf[struct{}]{}
+	add := func(raw []byte) error {
+		if _, known := found.kept[string(raw)]; !known {
+			found.add(string(raw), struct{}{})
+		}
+		return nil
+	}
+	err := db.eachValue(ctx, `SELECT m.grp || '.' || k.name
+		FROM (`+nextRows(`xid, id, trial_id, grp`, afterCursor, []any{experiments})+`) m
+		JOIN trials t ON t.id = m.trial_id AND t.experiment_id = ANY($1)
+		CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END) k(name)
+		WHERE octet_length(k.name) <= $4 LIMIT $5`, []any{experiments, summarizeBatch, summarizeStored, longestName, maxNamesRead}, add)
+	if err != nil {
+		return nil, err
+	}
+	err = db.readDocuments(ctx, storedSummaries(newestTrials), []any{experiments, maxStreamTrials}, `
+		SELECT DISTINCT CASE g.key WHEN 'avg_metrics' THEN 'training' WHEN 'validation_metrics' THEN 'validation' ELSE g.key END || '.' || k.name FROM trial_summaries s CROSS JOIN LATERAL jsonb_each(s.summary) g
+		CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) k(name)
+		WHERE s.trial_id = ANY(@ids) AND octet_length(k.name) <= @longest`, pgx.NamedArgs{"longest": longestName}, add)
+	if err != nil {
+		return nil, err
+	}
+	var list []NamedMetric
+	for _, text := range found.sorted() {
+		group, name, _ := strings.Cut(text, ".") // no group has a dot
+		list = append(list, NamedMetric{Group: group, Name: name})
+	}
+	return list, nil
 }
 
 // StepsOf lists the steps at which trials of an experiment have reported a metric.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"math"
 	"strconv"
 	"time"
@@ -133,184 +131,29 @@ func orNull(raw json.RawMessage) *string {
 	return &s
 }
 
-// storedReport is a row of metrics with the same key as a later report.
-type storedReport struct {
-	TrialID int             `db:"trial_id"`
-	RunID   int             `db:"run_id"`
-	Group   string          `db:"grp"`
-	Ord     int64           `db:"ord"`
-	Metrics json.RawMessage `db:"avg"`
-	Batches json.RawMessage `db:"batches"`
-
-	values  map[string]any
-	text    int // bytes of metrics and batches, with what was added; 0: nothing was
-	changed bool
-}
-
-// mergeReports adds the reports that were not fresh to the rows with their keys. It returns
-// the metrics that each report of the batch added: all if it is fresh, else the new names;
-// nil if it repeats a report or was rejected.
-func (db *DB) mergeReports(ctx context.Context, batch []*queued[*Report], fresh []bool) ([]map[string]any, error) {
-	added := make([]map[string]any, len(batch))
-	var late []*Report
-	for i, q := range batch {
-		if !fresh[i] {
-			late = append(late, q.item)
-		} else if q.item.Group == Validation {
-			values, err := decode(q.item.Metrics)
-			if err != nil {
-				return nil, err
-			}
-			added[i] = values
-		}
-	}
-	if len(late) == 0 {
-		return added, nil
-	}
-	found, err := db.lockReports(ctx, late)
-	if err != nil {
-		return nil, err
-	}
-	for i, q := range batch {
-		if !fresh[i] {
-			added[i], q.err = found[q.item.key()].merge(q.item)
-		}
-	}
-	for _, s := range found {
-		if !s.changed {
-			continue
-		}
-		avg, err := json.Marshal(s.values)
-		if err != nil {
-			return nil, err
-		}
-		_, err = db.exec(ctx, `
-			UPDATE metrics SET avg = avg || $5::text::jsonb, batches = $6::text::jsonb, merged = true, xid = pg_current_xact_id()
-			WHERE trial_id = $1 AND run_id = $2 AND grp = $3 AND ord = $4`,
-			s.TrialID, s.RunID, s.Group, s.Ord, string(avg), orNull(s.Batches))
-		if err != nil {
-			return nil, badData(err)
-		}
-	}
-	return added, nil
-}
-
-// lockReports finds and locks the rows with the keys of these reports.
-func (db *DB) lockReports(ctx context.Context, list []*Report) (map[key]*storedReport, error) {
-	var trials, runs []int32
-	var groups []string
-	var ords []int64
-	for _, r := range list {
-		k := r.key()
-		trials, runs = append(trials, int32(k.trial)), append(runs, int32(k.run))
-		groups, ords = append(groups, k.group), append(ords, k.ord)
-	}
-	there, err := rows[storedReport](ctx, db, `
-		SELECT trial_id, run_id, grp, ord, avg, batches FROM metrics
-		WHERE (trial_id, grp, ord, run_id) IN (SELECT * FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[]))
-		ORDER BY trial_id, grp, ord, run_id FOR UPDATE`, trials, groups, ords, runs)
-	found := make(map[key]*storedReport, len(there))
-	for i := range there {
-		s := &there[i]
-		found[key{s.TrialID, s.Group, s.Ord, s.RunID}] = s
-	}
-	return found, err
-}
-
-// merge compares a report with the row of its key, and adds the metrics that the row lacks.
-func (s *storedReport) merge(r *Report) (added map[string]any, err error) {
-	if s == nil { // the row was deleted meanwhile, with its experiment
-		return nil, fault.New(fault.NotFound, "trial %d not found", r.TrialID)
-	}
-	if s.values == nil {
-		if s.values, err = decode(s.Metrics); err != nil {
-			return nil, err
-		}
-	}
-	values, err := decode(r.Metrics)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "metrics: %v", err)
-	}
-	where := fmt.Sprintf("trial %d, run %d, group %s", r.TrialID, r.RunID, r.Group)
-	if r.Steps != nil {
-		where += fmt.Sprintf(", step %d", *r.Steps)
-	} else {
-		where += ", time " + r.At.UTC().Format(time.RFC3339Nano)
-	}
-	added = map[string]any{}
-	for name, v := range values {
-		old, there := s.values[name]
-		switch {
-		case !there:
-			added[name] = v
-		case !sameJSON(old, v):
-			return nil, fault.New(fault.Invalid, "%s: metric %q was reported before with another value, %s then and %s now",
-				where, name, brief(old), brief(v))
-		}
-	}
-	if len(r.Batches) > 0 && !bytes.Equal(r.Batches, []byte("null")) {
-		same, err := sameText(s.Batches, r.Batches)
-		switch {
-		case err != nil:
-			return nil, fault.New(fault.Invalid, "batchMetrics: %v", err)
-		case len(s.Batches) == 0:
-			s.Batches, s.changed = r.Batches, true
-		case !same:
-			return nil, fault.New(fault.Invalid, "%s: batchMetrics were reported before with other values", where)
-		}
-	}
-	if len(added) == 0 {
-		return nil, nil
-	}
-	if err := s.hold(added, where); err != nil {
-		return nil, err
-	}
-	s.changed = true
-	return added, nil
-}
-
-// hold adds metrics to the row, if it has room: reports of one key have the bounds of one report together.
-func (s *storedReport) hold(added map[string]any, where string) error {
-	text, err := json.Marshal(added)
-	if err != nil {
-		return err
-	}
-	more := measure(text)
-	if s.text == 0 {
-		s.text = len(s.Metrics) + len(s.Batches)
-	}
-	switch {
-	case len(s.values)+more.names > maxReportNames:
-		return fault.New(fault.Invalid, "%s: the reports have %d names of metrics together; %d are allowed: report fewer names at one step",
-			where, len(s.values)+more.names, maxReportNames)
-	case s.text+more.text > maxReportText:
-		return fault.New(fault.Invalid, "%s: the reports have %d bytes together; %d are allowed: report less at one step",
-			where, s.text+more.text, maxReportText)
-	}
-	maps.Copy(s.values, added)
-	s.text += more.text
-	return nil
-}
-
 // validations returns the events of a batch: one for each new validation, and one for each
 // report that adds the searcher's metric to a stored validation.
-func validations(batch []*queued[*Report], fresh []bool, added []map[string]any, facts map[int]trialFacts) ([]NewEvent, error) {
+func validations(batch []*queued[*Report], gains []gained, facts map[int]trialFacts) ([]NewEvent, error) {
 	var events []NewEvent
 	for i, q := range batch {
 		f, known := facts[q.item.TrialID]
-		if added[i] == nil || q.err != nil || q.item.Group != Validation || !known || f.Metric == nil {
+		if !gains[i].validation || q.item.Group != Validation || !known || f.Metric == nil {
 			continue
 		}
-		if _, has := added[i][*f.Metric]; !has && !fresh[i] {
-			continue // the report adds other metrics to a validation whose event exists
+		var values map[string]json.RawMessage
+		if err := json.Unmarshal(q.item.Metrics, &values); err != nil {
+			return nil, err
 		}
 		v := search.Validation{Run: q.item.RunID}
 		if q.item.Steps != nil {
 			v.Steps = *q.item.Steps
 		}
-		v.Metric, v.Unfit = number(added[i][*f.Metric])
-		if f.TimeMetric != nil {
-			v.Time, _ = number(added[i][*f.TimeMetric])
+		var err error
+		if v.Metric, v.Unfit, err = numberIn(values[*f.Metric]); err == nil && f.TimeMetric != nil && gains[i].time {
+			v.Time, _, err = numberIn(values[*f.TimeMetric])
+		}
+		if err != nil {
+			return nil, err
 		}
 		body, err := json.Marshal(v)
 		if err != nil {
@@ -319,6 +162,16 @@ func validations(batch []*queued[*Report], fresh []bool, added []map[string]any,
 		events = append(events, NewEvent{ExperimentID: f.ExperimentID, Trial: f.Number, Kind: search.Validated, Body: body})
 	}
 	return events, nil
+}
+
+// numberIn is number for a metric that is not decoded; nil: the report lacks the metric.
+func numberIn(text json.RawMessage) (*float64, string, error) {
+	if len(text) == 0 {
+		return nil, "", nil
+	}
+	v, err := shortValue(text)
+	f, unfit := number(v)
+	return f, fault.Clip(unfit), err
 }
 
 // number returns a metric as a finite number, or its text if it is not one.

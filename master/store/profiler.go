@@ -47,21 +47,26 @@ func (db *DB) SampledMetrics(ctx context.Context, trial int, group string, fn fu
 	}
 	at := FirstMetric()
 	var page []MetricRow
+	bytes := 0
 	for left := sampleWindows; left > 0; left-- {
-		found, err := rows[MetricRow](ctx, db, `SELECT `+metricRowColumns+` FROM metrics
+		found, full, err := rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
 			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
 			ORDER BY ord, run_id LIMIT $5`, trial, group, at.ord, at.run, windowReports)
 		if err != nil {
 			return FirstMetric(), err
 		}
+		for _, m := range found {
+			bytes += len(m.Metrics) + len(m.Batches)
+		}
 		page = append(page, found...)
-		if len(page)+windowReports > metricsPage || left == 1 || len(found) < windowReports {
+		ended := !full && len(found) < windowReports
+		if len(page)+windowReports > metricsPage || bytes > metricsPageBytes || left == 1 || ended {
 			if err := fn(page); err != nil {
 				return FirstMetric(), err
 			}
-			page = page[:0]
+			page, bytes = nil, 0
 		}
-		if len(found) < windowReports {
+		if ended {
 			break
 		}
 		// The windows that are left divide the time that is left, so that a gap costs none of them.
@@ -74,17 +79,25 @@ func (db *DB) SampledMetrics(ctx context.Context, trial int, group string, fn fu
 	return MetricKey{e.Newest, e.Run}, nil
 }
 
+// maxNodeReport is the maximum number of bytes of a report about nodes. A longer one is a program's, about something else.
+const maxNodeReport = 256 << 10
+
 // Values returns the numbers of a report about nodes, by their series.
 func (m MetricRow) Values() map[ProfilerSeries]float64 {
 	found := map[ProfilerSeries]float64{}
+	add := func(s ProfilerSeries, v float64) {
+		if len(s.Agent) <= maxMetricName && len(s.Part) <= maxMetricName && len(s.Name) <= maxMetricName {
+			found[s] = v
+		}
+	}
 	var agents map[string]map[string]json.RawMessage
-	if json.Unmarshal(m.Metrics, &agents) != nil {
-		return found // a report of something else
+	if len(m.Metrics) > maxNodeReport || json.Unmarshal(m.Metrics, &agents) != nil {
+		return found
 	}
 	for agent, values := range agents {
 		for key, raw := range values {
 			if v, ok := drawable(raw); ok {
-				found[ProfilerSeries{Agent: agent, Name: key}] = v
+				add(ProfilerSeries{Agent: agent, Name: key}, v)
 				continue
 			}
 			var parts map[string]json.RawMessage
@@ -93,7 +106,7 @@ func (m MetricRow) Values() map[ProfilerSeries]float64 {
 			}
 			for name, raw := range parts {
 				if v, ok := drawable(raw); ok {
-					found[ProfilerSeries{Agent: agent, Part: key, Name: name}] = v
+					add(ProfilerSeries{Agent: agent, Part: key, Name: name}, v)
 				}
 			}
 		}

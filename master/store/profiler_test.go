@@ -1,7 +1,9 @@
 package store
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -66,5 +68,47 @@ func TestSampledMetrics(t *testing.T) {
 	after := 0
 	if _, err := w.db.MetricsAfter(t.Context(), trial, "cpu", newest, func(page []MetricRow) error { after += len(page); return nil }); err != nil || after != 2 {
 		t.Errorf("after the sample: %d reports, %v", after, err)
+	}
+}
+
+// A sample of long reports is read a few at a time.
+func TestSampledMetricsInSmallPages(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	const reports, long, bytes = sampleWindows*windowReports + 2000, 300, 200_000
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, ord, reported_at, avg)
+		SELECT $1, 1, 'gpu', 1e15 + 1e6 * n, now(), CASE WHEN n <= $3 THEN jsonb_build_object('text', repeat('x', $4)) ELSE '{}' END FROM generate_series(1, $2::int) n`, trial, reports, long, bytes)
+	got, pages, last := 0, 0, int64(0)
+	newest, err := w.db.SampledMetrics(t.Context(), trial, "gpu", func(page []MetricRow) error {
+		size := 0
+		for _, m := range page {
+			if size += len(m.Metrics); m.Ord <= last {
+				t.Errorf("%d follows %d", m.Ord, last)
+			}
+			last = m.Ord
+		}
+		if size > 3*metricsPageBytes {
+			t.Errorf("a page has %.1f MB", float64(size)/(1<<20))
+		}
+		got, pages = got+len(page), pages+1
+		return nil
+	})
+	if most := sampleWindows * windowReports; err != nil || got > most || got < most/2 || newest.ord != 1e15+1e6*reports {
+		t.Errorf("%d reports in %d pages, up to %v, %v", got, pages, newest, err)
+	}
+}
+
+// Reports of programs that are no measurements of nodes have no series, and neither have names that no request can have.
+func TestSeriesOfReports(t *testing.T) {
+	long := strings.Repeat("n", maxMetricName+1)
+	for metrics, want := range map[string]string{
+		`{"node1": {"cpu_util_simple": 5, "GPU-1": {"gpu_util": 7, "name": "A100"}, "note": "x"}}`: "map[{node1  cpu_util_simple}:5 {node1 GPU-1 gpu_util}:7]",
+		`{"loss": 1}`: "map[]",
+		`{"node1": {"` + long + `": 5, "` + long + `p": {"gpu_util": 7}, "p": {"` + long + `": 1, "n": 2}}, "` + long + `": {"n": 1}}`: "map[{node1 p n}:2]",
+		`{"node1": {"n": 5, "text": "` + strings.Repeat("x", maxNodeReport) + `"}}`:                                                    "map[]",
+	} {
+		if got := fmt.Sprint(MetricRow{Metrics: []byte(metrics)}.Values()); got != want {
+			t.Errorf("%.100s: %.300s, want %s", metrics, got, want)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/detent-ml/detent/master/auth"
 )
@@ -55,7 +56,7 @@ func (db *DB) MetricsUsed(ctx context.Context, in auth.Scope, project int) ([]Na
 // metricsOf lists the metrics of trials; both is the type of a metric that has two types.
 func (db *DB) metricsOf(ctx context.Context, in auth.Scope, project int, trials string, most int, both func(one, other string) string) ([]NamedMetric, error) {
 	found := firstOf[NamedMetric]{}
-	err := db.readDocuments(ctx, in, project, most, `SELECT s.trial_id AS id, pg_column_size(s.summary) AS size FROM `+trials+` r JOIN trial_summaries s ON s.trial_id = r.id`, `
+	err := db.readDocuments(ctx, storedSummaries(trials), []any{project, workspaces(in), most}, `
 		SELECT jsonb_build_array(g.key, m.key, min(coalesce(m.value->>'type', '')), max(coalesce(m.value->>'type', ''))) FROM trial_summaries s
 		CROSS JOIN LATERAL jsonb_each(s.summary) g
 		CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m
@@ -106,7 +107,7 @@ func (db *DB) RunMetadataUsed(ctx context.Context, in auth.Scope, project int) (
 
 func (db *DB) namesOf(ctx context.Context, in auth.Scope, project int, column string) ([]NamedValue, error) {
 	found := firstOf[string]{}
-	err := db.readDocuments(ctx, in, project, maxRunsRead, storedDocuments(column), `SELECT `+column+` FROM trials WHERE id = ANY(@ids) ORDER BY id DESC`, nil, func(raw []byte) error {
+	err := db.readDocuments(ctx, storedDocuments(column), []any{project, workspaces(in), maxRunsRead}, `SELECT `+column+` FROM trials WHERE id = ANY(@ids) ORDER BY id DESC`, nil, func(raw []byte) error {
 		return eachName(raw, func(name []byte, kind string) {
 			if known, ok := found.kept[string(name)]; !ok {
 				found.add(string(name), kind)
@@ -131,7 +132,7 @@ func (db *DB) RunMetadataValues(ctx context.Context, in auth.Scope, project int,
 	b := newSearch(searchedRuns)
 	v := b.named("t.metadata", key)
 	found := firstOf[struct{}]{}
-	err := db.readDocuments(ctx, in, project, maxRunsRead, storedDocuments("metadata"), `
+	err := db.readDocuments(ctx, storedDocuments("metadata"), []any{project, workspaces(in), maxRunsRead}, `
 		SELECT x.e #>> '{}' FROM trials t CROSS JOIN LATERAL (SELECT t.metadata || '{}' AS doc OFFSET 0) d
 		CROSS JOIN LATERAL (SELECT `+v.read+` AS v OFFSET 0) v CROSS JOIN LATERAL `+elementsOf("v.v")+` x(e)
 		WHERE t.id = ANY(@ids) AND jsonb_typeof(x.e) = 'string'`, b.args, func(raw []byte) error {
@@ -148,16 +149,21 @@ func storedDocuments(column string) string {
 	return `SELECT r.id, pg_column_size(r.` + column + `) AS size FROM ` + newestRuns + ` r WHERE r.` + column + ` IS NOT NULL`
 }
 
+// storedSummaries is SQL for trials that have a summary, and the size with which PostgreSQL stores it.
+func storedSummaries(trials string) string {
+	return `SELECT s.trial_id AS id, pg_column_size(s.summary) AS size FROM ` + trials + ` r JOIN trial_summaries s ON s.trial_id = r.id`
+}
+
 // readDocuments runs a query of one column over the trials of a query of ids and sizes, the newest first, until it has
 // read maxDocumentRead bytes.
-func (db *DB) readDocuments(ctx context.Context, in auth.Scope, project, most int, trials, sql string, args pgx.NamedArgs, do func(raw []byte) error) error {
+func (db *DB) readDocuments(ctx context.Context, trials string, of []any, sql string, args pgx.NamedArgs, do func(raw []byte) error) error {
 	ctx, cancel := db.bounded(UnlimitedReads(ctx))
 	defer cancel()
 	type stored struct {
 		ID   int `db:"id"`
 		Size int `db:"size"`
 	}
-	list, err := rows[stored](ctx, db, trials+` ORDER BY 1 DESC`, project, workspaces(in), most)
+	list, err := rows[stored](ctx, db, trials+` ORDER BY 1 DESC`, of...)
 	left := maxDocumentRead
 	for err == nil && len(list) > 0 && left > 0 {
 		var ids []int
@@ -167,7 +173,7 @@ func (db *DB) readDocuments(ctx context.Context, in auth.Scope, project, most in
 		}
 		all := pgx.NamedArgs{"ids": ids}
 		maps.Copy(all, args)
-		err = db.eachValue(ctx, sql, all, func(raw []byte) error {
+		err = db.eachValue(ctx, sql, []any{all}, func(raw []byte) error {
 			left -= len(raw)
 			return do(raw)
 		})
@@ -176,14 +182,14 @@ func (db *DB) readDocuments(ctx context.Context, in auth.Scope, project, most in
 }
 
 // eachValue runs a query of one column, and calls do for each value, which is valid until do returns.
-func (db *DB) eachValue(ctx context.Context, sql string, args pgx.NamedArgs, do func(raw []byte) error) error {
-	list, err := db.Query(ctx, sql, args)
+func (db *DB) eachValue(ctx context.Context, sql string, args []any, do func(raw []byte) error) error {
+	list, err := db.Query(ctx, sql, args...)
 	if err != nil {
 		return asFault(err)
 	}
 	defer list.Close()
 	for list.Next() {
-		var raw []byte
+		var raw pgtype.DriverBytes
 		if err := list.Scan(&raw); err != nil {
 			return asFault(err)
 		}

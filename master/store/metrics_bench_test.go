@@ -1,0 +1,56 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkReports stores batches of reports of 50 trials: new ones, the same again, and further names of their steps.
+//
+//	go test ./master/store -run '^$' -bench Reports -benchtime 2s
+func BenchmarkReports(b *testing.B) {
+	const size = 200 // reports of a batch
+	for _, group := range []string{Training, Validation} {
+		for _, kind := range []string{"new", "repeated", "merged"} {
+			b.Run(group+"/"+kind, func(b *testing.B) {
+				w := newWorld(b)
+				exp := w.experiment(lossSearcher)
+				trials := make([]int, 50)
+				for i := range trials {
+					trials[i] = w.trial(exp, i, 1)
+				}
+				m := NewMetricWriter(w.db, w.bus)
+				send := func(first int, metrics string) {
+					batch := make([]*queued[*Report], size)
+					for i := range batch {
+						r := &Report{TrialID: trials[i%len(trials)], RunID: 1, Group: group, Steps: step(first + i), Metrics: raw(metrics)}
+						if err := r.check(); err != nil {
+							b.Fatal(err)
+						}
+						batch[i] = &queued[*Report]{item: r}
+					}
+					m.flush(batch)
+					for _, q := range batch {
+						if q.err != nil {
+							b.Fatal(q.err)
+						}
+					}
+				}
+				const metrics = `{"loss": 0.693147, "accuracy": 0.913, "lr": 0.001, "grad_norm": 1.25, "throughput": 1034.5, "epoch": 3}`
+				send(0, metrics)
+				n := 0
+				for b.Loop() {
+					switch n++; kind {
+					case "new":
+						send(n*size, metrics)
+					case "repeated":
+						send(0, metrics)
+					case "merged":
+						send(0, fmt.Sprintf(`{"a%d": 0.25, "b%[1]d": 1e-3}`, n))
+					}
+				}
+				b.ReportMetric(float64(size*b.N)/b.Elapsed().Seconds(), "reports/s")
+			})
+		}
+	}
+}
