@@ -28,21 +28,21 @@ func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric
 	defer cancel()
 	found := firstOf[struct{}]{}
 	add := func(raw []byte) error {
-		group, name, _ := strings.Cut(string(raw), ".") // no group has a dot
-		found.add(GroupOf(group)+"."+name, struct{}{})
+		if _, known := found.kept[string(raw)]; !known {
+			found.add(string(raw), struct{}{})
+		}
 		return nil
 	}
 	err := db.eachValue(ctx, `SELECT m.grp || '.' || k.name
-		FROM (`+nextRows(`xid, id, trial_id, grp`, afterCursor, []any{experiments, maxStreamTrials})+`) m
+		FROM (`+nextRows(`xid, id, trial_id, grp`, afterCursor, []any{experiments})+`) m
+		JOIN trials t ON t.id = m.trial_id AND t.experiment_id = ANY($1)
 		CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END) k(name)
-		WHERE m.trial_id IN `+newestTrials+`
-			AND octet_length(k.name) <= $5 LIMIT $6`,
-		[]any{experiments, maxStreamTrials, summarizeBatch, summarizeStored, longestName, maxNamesRead}, add)
+		WHERE octet_length(k.name) <= $4 LIMIT $5`, []any{experiments, summarizeBatch, summarizeStored, longestName, maxNamesRead}, add)
 	if err != nil {
 		return nil, err
 	}
 	err = db.readDocuments(ctx, storedSummaries(newestTrials), []any{experiments, maxStreamTrials}, `
-		SELECT DISTINCT g.key || '.' || k.name FROM trial_summaries s CROSS JOIN LATERAL jsonb_each(s.summary) g
+		SELECT DISTINCT CASE g.key WHEN 'avg_metrics' THEN 'training' WHEN 'validation_metrics' THEN 'validation' ELSE g.key END || '.' || k.name FROM trial_summaries s CROSS JOIN LATERAL jsonb_each(s.summary) g
 		CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) k(name)
 		WHERE s.trial_id = ANY(@ids) AND octet_length(k.name) <= @longest`, pgx.NamedArgs{"longest": longestName}, add)
 	if err != nil {
@@ -50,7 +50,7 @@ func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric
 	}
 	var list []NamedMetric
 	for _, text := range found.sorted() {
-		group, name, _ := strings.Cut(text, ".")
+		group, name, _ := strings.Cut(text, ".") // no group has a dot
 		list = append(list, NamedMetric{Group: group, Name: name})
 	}
 	return list, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/detent-ml/detent/master/auth"
 )
@@ -188,7 +189,7 @@ func (db *DB) eachValue(ctx context.Context, sql string, args []any, do func(raw
 	}
 	defer list.Close()
 	for list.Next() {
-		var raw []byte
+		var raw pgtype.DriverBytes
 		if err := list.Scan(&raw); err != nil {
 			return asFault(err)
 		}
