@@ -44,7 +44,7 @@ func TestNamesOfWideReports(t *testing.T) {
 	insert(other, "avg", 1, 1, `'{"late": 1}'`)
 	var names []string
 	memory, temp := w.costs(func(db *DB) error {
-		if got := allocates(func() { names = list(db) }); got > 8<<20 {
+		if got := allocates(func() { names = list(db) }); got > 16<<20 {
 			t.Errorf("the master allocates %.1f MB", float64(got)/(1<<20))
 		}
 		return nil
