@@ -140,6 +140,12 @@ func (a *API) logPolicyActions(ctx context.Context, from lineSource, fresh []sto
 	}
 }
 
+// maxMatching limits the time in which a request's lines are matched. Lines beyond it are stored and match nothing.
+const maxMatching = time.Second
+
+// maxMatches limits the requests whose lines are matched at once; one user has one of them.
+const maxMatches = 4
+
 // matchShipped matches lines that a program sends itself. Only the first match of each policy
 // is needed.
 func (a *API) matchShipped(ctx context.Context, c *call, lines []v1.TaskLog) error {
@@ -151,11 +157,21 @@ func (a *API) matchShipped(ctx context.Context, c *call, lines []v1.TaskLog) err
 	if err != nil {
 		return err
 	}
+	if p.matcher.Len() == 0 {
+		return nil
+	}
+	turn, err := a.receiver.matching.take(ctx, a.ownerOf(c.Ctx), 1)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "this master matches as many lines as it can at once; try again")
+	}
+	defer turn.release()
 	seen := make([]bool, p.matcher.Len())
 	var found []v1.LogMatch
+	until := time.Now().Add(maxMatching)
+	stop := func() bool { return ctx.Err() != nil || time.Now().After(until) }
 	for _, l := range lines {
 		line := strings.TrimSuffix(l.Log, "\n")
-		for _, n := range p.matcher.Match(line) {
+		for _, n := range p.matcher.MatchUntil(line, stop) {
 			if !seen[n] {
 				seen[n] = true
 				found = append(found, v1.LogMatch{Policy: p.patterns[n].Policy, Line: line})

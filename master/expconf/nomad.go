@@ -123,6 +123,7 @@ func (o *Nomad) check(k *checker, at string) {
 		}
 	}
 	o.checkMounts(k, at)
+	o.checkExpressions(k, at)
 }
 
 func (c NomadConstraint) check(k *checker, at string) {
@@ -177,8 +178,32 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 	}
 }
 
-// maxComparison limits each side of a comparison.
-const maxComparison = 512
+const (
+	// maxComparison limits each side of a comparison.
+	maxComparison = 512
+	// The leader compares each waiting task with each node. maxExpression limits the steps of a regular expression, and maxExpressions
+	// how many of them a task has.
+	maxExpression  = 200
+	maxExpressions = 10
+)
+
+// checkExpressions limits the regular expressions of all comparisons.
+func (o *Nomad) checkExpressions(k *checker, at string) {
+	n := 0
+	count := func(at, operator string) {
+		if operator == "regexp" {
+			if n++; n == maxExpressions+1 {
+				k.fail(at+".operator", fmt.Sprintf("this is regular expression %d, and a task has at most %d", n, maxExpressions), "join them with |, or compare with =, set_contains_any or version")
+			}
+		}
+	}
+	for i, c := range o.Constraints {
+		count(index(at+".constraints", i), c.Operator)
+	}
+	for i, a := range o.Affinities {
+		count(index(at+".affinities", i), a.Operator)
+	}
+}
 
 func checkComparison(k *checker, at, attribute, operator, value string) {
 	if attribute != "" && !strings.HasPrefix(attribute, "${") {
@@ -199,7 +224,7 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 		k.fail(at+".value", "is required by the operator "+operator, "")
 	}
 	if operator == "regexp" {
-		if _, err := regex.Compile(value); err != nil {
+		if _, err := regex.CompileWithin(value, maxExpression); err != nil {
 			k.fail(at+".value", "is not a regular expression: "+err.Error(), "")
 		}
 	}

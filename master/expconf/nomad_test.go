@@ -57,3 +57,23 @@ func TestNomadMounts(t *testing.T) {
 		}
 	}
 }
+
+// TestExpressionsOfConstraints: the leader compares each waiting task with each node, so their expressions are few and small.
+func TestExpressionsOfConstraints(t *testing.T) {
+	regexps := func(n int) string {
+		return "environment: {nomad: {constraints: [" + strings.Repeat("{attribute: '${meta.x}', operator: regexp, value: a}, ", n) + "]}}"
+	}
+	for text, want := range map[string]string{
+		regexps(10): "",
+		regexps(11): "this is regular expression 11, and a task has at most 10",
+		"environment: {nomad: {affinities: [{attribute: '${meta.x}', operator: regexp, value: '(.?){900}'}]}}": "at most 200 are allowed",
+	} {
+		raw, _, err := expconf.ParseCommand("x.yaml", []byte(text))
+		if err == nil {
+			_, err = expconf.CompleteCommand(raw, expconf.CommandDefaults{Description: "d"})
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.100s: %v, want %q", text, err, want)
+		}
+	}
+}

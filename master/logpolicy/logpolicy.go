@@ -8,7 +8,6 @@ package logpolicy
 
 import (
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"strings"
 
@@ -21,7 +20,7 @@ type Matcher struct {
 }
 
 type pattern struct {
-	expression *regexp.Regexp
+	expression *regex.Expression
 	word       string // literal in every match; "": none is known
 }
 
@@ -44,9 +43,17 @@ func (m *Matcher) Len() int { return len(m.patterns) }
 // Match returns the indexes of the patterns that a line matches. A line that contains the
 // policies themselves, such as a printed configuration, matches none.
 func (m *Matcher) Match(line string) []int {
+	return m.MatchUntil(line, func() bool { return false })
+}
+
+// MatchUntil is Match, but it asks before each pattern whether to stop.
+func (m *Matcher) MatchUntil(line string, stop func() bool) []int {
 	var found []int
 	for i := range m.patterns {
 		p := &m.patterns[i]
+		if stop() {
+			return found
+		}
 		if p.word != "" && !strings.Contains(line, p.word) || !p.expression.MatchString(line) {
 			continue
 		}

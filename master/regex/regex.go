@@ -16,8 +16,31 @@ const (
 	maxProgram = 5000
 )
 
+// Limits of one match, which cannot be interrupted: the more steps a program has, the less of a text it searches.
+const (
+	maxSearched = 64 << 10 // bytes of a text
+	maxWork     = 4 << 20  // bytes times steps: some 60 ms
+)
+
+// An Expression is a compiled expression. It is safe for concurrent use.
+type Expression struct {
+	compiled *regexp.Regexp
+	within   int // bytes of a text that it searches
+}
+
+// MatchString reports whether the beginning of a text matches: at least its first 800 bytes, and 64 KB for programs of up to 64 steps.
+func (e *Expression) MatchString(text string) bool {
+	return e.compiled.MatchString(text[:min(len(text), e.within)])
+}
+
+// String returns the expression as it was written.
+func (e *Expression) String() string { return e.compiled.String() }
+
 // Compile compiles an expression, unless it or its program is too large.
-func Compile(expression string) (*regexp.Regexp, error) {
+func Compile(expression string) (*Expression, error) { return CompileWithin(expression, maxProgram) }
+
+// CompileWithin is Compile with a limit of its own for the steps of the program.
+func CompileWithin(expression string, steps int) (*Expression, error) {
 	if len(expression) > MaxLength {
 		return nil, fmt.Errorf("a regular expression may have at most %d bytes, found %d", MaxLength, len(expression))
 	}
@@ -25,10 +48,15 @@ func Compile(expression string) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := size(parsed); n > maxProgram {
-		return nil, fmt.Errorf("the regular expression is too large: with expanded repetitions it has about %d steps, at most %d are allowed; use smaller repetitions", n, maxProgram)
+	n := size(parsed)
+	if n > steps {
+		return nil, fmt.Errorf("the regular expression is too large: with expanded repetitions it has about %d steps, at most %d are allowed; use smaller repetitions", n, steps)
 	}
-	return regexp.Compile(expression)
+	compiled, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, err
+	}
+	return &Expression{compiled, min(maxSearched, maxWork/max(n, 1))}, nil
 }
 
 // tooLarge stops counting before an overflow.

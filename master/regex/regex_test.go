@@ -50,3 +50,31 @@ func FuzzCompile(f *testing.F) {
 		e.MatchString("some text 123")
 	})
 }
+
+// TestWorkOfOneMatch: a match cannot be interrupted, so a large program searches less of a long text.
+func TestWorkOfOneMatch(t *testing.T) {
+	for _, text := range []string{"x", "(.?){900}[qz]$", "(a|b|c){50}", "[a-z]+ out of memory.*"} {
+		e, err := Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := syntax.Parse(text, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := size(parsed); e.within > maxSearched || e.within*n > maxWork || e.within < maxWork/maxProgram && e.within < maxSearched {
+			t.Errorf("%s with %d steps searches %d bytes", text, n, e.within)
+		}
+	}
+	e, err := Compile("needle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hay := strings.Repeat("a", maxSearched-len("needle"))
+	if !e.MatchString(hay+"needle and more") || e.MatchString(hay+"aneedle") {
+		t.Error("a short expression searches 64 KB of a text")
+	}
+	if _, err := CompileWithin("(.?){100}", 50); err == nil || !strings.Contains(err.Error(), "at most 50") {
+		t.Errorf("beyond its own limit: %v", err)
+	}
+}

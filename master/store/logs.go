@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -123,13 +124,28 @@ func (s *LogStore) Wait() { s.group.wait() }
 // rejects, without broken UTF-8, which JSON rejects, and without the newline at its end,
 // which readers add again.
 func sanitize(l LogLine) LogLine {
-	l.Text = strings.ToValidUTF8(strings.TrimSuffix(l.Text, "\n"), "\uFFFD")
+	l.Text = cutLine(strings.ToValidUTF8(strings.TrimSuffix(l.Text, "\n"), "\uFFFD"))
 	l.Stdtype, l.Source = clipLabel(l.Stdtype), clipLabel(l.Source)
 	l.Level = min(max(l.Level, 0), 6)
 	if l.Rank < -1 || l.Rank > maxRank {
 		l.Rank = -1
 	}
 	return l
+}
+
+// maxLine is the size of the longest line, in bytes. A chunk with a longer one could be too large to read.
+const maxLine = 1 << 20
+
+// cutLine shortens a line that is too long, and says so at its end.
+func cutLine(text string) string {
+	if len(text) <= maxLine {
+		return text
+	}
+	end := maxLine
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s … (cut: the line had %d bytes)", text[:end], len(text))
 }
 
 // label returns a word that can be stored in a column.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -38,7 +37,7 @@ type LogReader struct {
 	s        *LogStore
 	task     string
 	filter   LogFilter
-	pattern  *regexp.Regexp
+	pattern  *regex.Expression
 	needle   string // the filter's Search in lower case
 	levels   int
 	log      *logTaskRow // nil until the task has a line

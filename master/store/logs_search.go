@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -128,6 +130,10 @@ func (s *LogStore) newest(ctx context.Context, k LoggedTask, text string, before
 		}
 		for i := range chunks {
 			list, err := r.records(ctx, &chunks[i])
+			if errors.Is(err, errChunk) { // one log must not end the search of all
+				slog.Warn("a search skips lines that cannot be read", "task", k.ID, "first", chunks[i].First, "error", err)
+				continue
+			}
 			if err != nil {
 				return found, 0, err
 			}

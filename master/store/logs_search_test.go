@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,5 +104,30 @@ func TestSearchStopsInALog(t *testing.T) {
 	}
 	if out, err := s.Search(t.Context(), auth.Scope{}, LogSearch{Text: "found", Limit: 10, Within: time.Minute}); err != nil || len(out.Found) != 0 || out.Next != nil {
 		t.Errorf("without a scope: %+v, %v", out, err)
+	}
+}
+
+// TestLinesThatCannotBeRead: a line is cut before it makes a chunk too large to read, and a damaged log of one user does not end the search
+// of another's.
+func TestLinesThatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	s := NewLogStore(w.db, w.bus, LogsForever)
+	for id, text := range map[string]string{"long": "needle " + strings.Repeat("x", maxUnpacked+1<<20), "damaged": "needle", "sound": "needle"} {
+		w.task(NewTask{ID: id, Type: "COMMAND", Slots: 1})
+		list := lines(0, 1)
+		list[0].Text = text
+		if _, err := s.Append(t.Context(), LogBatch{TaskID: id, Lines: list}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.exec(`UPDATE log_chunks SET body = '\x09'::bytea WHERE log_task = (SELECT id FROM log_tasks WHERE task_id = 'damaged')`)
+	out, err := s.Search(t.Context(), auth.Everywhere(), LogSearch{Text: "needle", Limit: 10, Within: time.Minute})
+	if err != nil || len(out.Found) != 2 {
+		t.Fatalf("found %d logs: %v", len(out.Found), err)
+	}
+	for _, f := range out.Found {
+		if text := f.Lines[0].Text; f.ID == "long" && (len(text) > maxLine+100 || !strings.HasSuffix(text, "the line had 17825799 bytes)")) {
+			t.Errorf("the long line has %d bytes and ends with %q", len(text), text[max(0, len(text)-60):])
+		}
 	}
 }

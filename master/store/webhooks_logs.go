@@ -23,6 +23,7 @@ const (
 	// searched.
 	searchShare = 0.1
 	maxSearch   = time.Second
+	longLine    = 1 << 10 // bytes of a line, above which the time is checked before each pattern
 )
 
 // A LogHit is a line that matches the pattern of a trigger.
@@ -205,11 +206,15 @@ func (t *watchedTask) search(lines []LogLine, list []*logTrigger, version int) (
 	t.credit = min(maxSearch, t.credit+time.Duration(searchShare*float64(began.Sub(t.at))))
 	seen := map[int]bool{}
 	for i, l := range lines {
-		if i%16 == 0 && time.Since(began) > t.credit {
+		late := func() bool { return time.Since(began) > t.credit }
+		if i%16 == 0 && late() {
 			missed = len(lines) - i
 			break
 		}
 		for _, g := range t.triggers {
+			if len(l.Text) > longLine && late() {
+				break
+			}
 			if !seen[g.ID] && !t.fired[g.ID] && len(g.matcher.Match(l.Text)) > 0 {
 				seen[g.ID] = true
 				found = append(found, LogHit{g.ID, l.Text})
