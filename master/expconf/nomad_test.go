@@ -69,8 +69,12 @@ func TestExpressionsOfConstraints(t *testing.T) {
 		"environment: {nomad: {affinities: [{attribute: '${meta.x}', operator: regexp, value: '(.?){900}'}]}}": "at most 200 are allowed",
 	} {
 		raw, _, err := expconf.ParseCommand("x.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := expconf.CompleteCommand(raw, expconf.CommandDefaults{Description: "d"})
 		if err == nil {
-			_, err = expconf.CompleteCommand(raw, expconf.CommandDefaults{Description: "d"})
+			err = cfg.Validate(false)
 		}
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%.100s: %v, want %q", text, err, want)
