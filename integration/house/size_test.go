@@ -45,7 +45,7 @@ var budgets = map[string]int{
 	"master/names":     100,
 	"master/objects":   1000,
 	"master/optional":  50,
-	"master/pool":      1380,
+	"master/pool":      1340,
 	"master/proxy":     1945,
 	"master/quote":     50,
 	"master/regex":     100,

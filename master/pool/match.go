@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-version"
+
+	"github.com/detent-ml/detent/master/regex"
 )
 
 // Detent chooses the nodes of its tasks, so it must evaluate constraints exactly as Nomad does:
@@ -101,7 +103,8 @@ func (c Comparison) Meets(facts Facts) bool {
 	case "<", "<=", ">", ">=":
 		return ordered(c.Operator, left, right)
 	case "regexp":
-		return matches(right, left)
+		expression, err := regex.Compile(right)
+		return err == nil && expression.MatchString(left)
 	case "version", "semver":
 		return ofVersion(c.Operator, left, right)
 	case "set_contains", "set_contains_all", "set_contains_any":

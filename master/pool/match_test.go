@@ -107,20 +107,3 @@ func TestWithJob(t *testing.T) {
 		t.Errorf("%d slots of 500 MHz in 1600", n)
 	}
 }
-
-// TestExpressionsAreCompiledOnce: the leader compares each waiting task with each node in each cycle.
-func TestExpressionsAreCompiledOnce(t *testing.T) {
-	c := Comparison{"${attr.rack}", "regexp", "^(r.?){20}7$"}
-	rack := func(value string) Facts { return func(string) (string, bool) { return value, true } }
-	for range 3 {
-		if !c.Meets(rack("r1r7")) && !c.Meets(rack("rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr7")) || c.Meets(rack("x")) {
-			t.Fatal("the expression matches others")
-		}
-	}
-	if got := testing.AllocsPerRun(10, func() { c.Meets(rack("x")) }); got > 8 {
-		t.Errorf("a comparison that was made before makes %.0f allocations", got)
-	}
-	if (Comparison{"${attr.rack}", "regexp", "("}).Meets(rack("(")) {
-		t.Error("an invalid expression matches")
-	}
-}
