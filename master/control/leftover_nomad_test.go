@@ -231,7 +231,7 @@ func (o *openedLeftovers) ReadLeftover(ctx context.Context, nomadAllocID, file s
 // TestAPipeInThePlaceOfTheRecord tests that nobody waits for a pipe that a program has left in the place of the record of its exit, or
 // among its lines: the lines are stored, and the attempt ends as one without a report.
 func TestAPipeInThePlaceOfTheRecord(t *testing.T) {
-	b := newFarBench(t, farScript+"3")
+	b := newFarBench(t, farScript+"0")
 	_, id, nomadAlloc := b.orphaned()
 	dir := filepath.Join(b.agent.Dir, "node", "alloc", nomadAlloc, "alloc", "det")
 	record, lines := filepath.Join(dir, "exit.json"), filepath.Join(dir, "logs", "0000000000005000.log")
