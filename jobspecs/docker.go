@@ -77,6 +77,9 @@ const (
 	registrySecret = "registry"
 	// noMemoryLimit, in MB, is more than any node has.
 	noMemoryLimit = 1 << 30
+	// endedFirst makes the kernel end the largest program of a task without a limit before those of the node (Nomad, Docker, Consul), when the
+	// node is short of memory. The kernel adds it, in thousandths of the node's memory, to what a process uses; without CAP_SYS_RESOURCE a program cannot lower it.
+	endedFirst = 500
 	// shipMemoryMB is enough for the lines that ship sends: pieces of a few MB.
 	shipMemoryMB       = 256
 	defaultPullTimeout = 30 * time.Minute
@@ -149,6 +152,9 @@ func (t *Task) runInContainer(task *api.Task, verb string) {
 		config["memory_hard_limit"] = shipMemoryMB
 	case !says && !c.HardMemory && t.Members[0].MemoryMaxMB == 0:
 		config["memory_hard_limit"] = noMemoryLimit
+		if _, says := config["oom_score_adj"]; !says && t.Pool.Driver == pool.Docker {
+			config["oom_score_adj"] = endedFirst
+		}
 	}
 	if c.NoGPU {
 		task.Env["NVIDIA_VISIBLE_DEVICES"] = "void"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/pool/jobfile"
 )
 
 // inContainer is a trial that runs in an image.
@@ -118,5 +119,43 @@ func TestNetworks(t *testing.T) {
 	two.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInVault, Path: "kv/data/registry", Role: "det-registry"}
 	if _, err := jobspecs.Render(two); err == nil || !strings.Contains(err.Error(), "signs in to Vault with one role") {
 		t.Errorf("two roles of Vault: %v", err)
+	}
+}
+
+// TestEndedFirst: when a node is short of memory, the kernel ends the program of a task without a limit first. The setting of the pool's
+// job has precedence, and the driver of Podman has no such setting.
+func TestEndedFirst(t *testing.T) {
+	job := func(config string) func(*jobspecs.Task) {
+		return func(k *jobspecs.Task) {
+			f, problems := jobfile.Read([]byte(`{"ID": "p", "TaskGroups": [{"Name": "g", "Tasks": [{"Name": "t", "Driver": "docker", "Config": {` + config + `}}]}]}`))
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			k.Pool = k.Pool.WithJob(f.Job)
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*jobspecs.Task)
+		want   any
+	}{
+		"no limit":                       {func(*jobspecs.Task) {}, 500},
+		"hard_memory_limit":              {func(k *jobspecs.Task) { k.Container.HardMemory = true }, nil},
+		"memory_max":                     {func(k *jobspecs.Task) { k.Members[0].MemoryMaxMB = 4096 }, nil},
+		"podman":                         {func(k *jobspecs.Task) { k.Pool.Driver = pool.Podman }, nil},
+		"a pool's job":                   {job(``), 500},
+		"a pool's job with its own":      {job(`"oom_score_adj": 100`), 100.0},
+		"a pool's job with none":         {job(`"oom_score_adj": 0`), 0.0},
+		"a pool's job that has a limit":  {job(`"memory_hard_limit": 9000`), nil},
+		"a limit and its own adjustment": {job(`"memory_hard_limit": 9000, "oom_score_adj": 100`), 100.0},
+	} {
+		k := inContainer("7c1d2f6e")
+		c.change(&k)
+		main, ship := processes(t, k)
+		if got := main.Config["oom_score_adj"]; got != c.want {
+			t.Errorf("%s: %v (%T), want %v", name, got, got, c.want)
+		}
+		if got := ship.Config["oom_score_adj"]; got != nil {
+			t.Errorf("%s: the last process has a limit, and %v", name, got)
+		}
 	}
 }

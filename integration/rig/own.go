@@ -31,7 +31,7 @@ func NewOwn(t *testing.T, name string) (r *Rig, dir string) {
 func (r *Rig) StartCluster(t *testing.T, dir string, o local.Options) {
 	t.Helper()
 	o.StateDir, o.FreePorts = filepath.Join(dir, "cluster"), true
-	o.ConsulACL = o.ConsulACL || Guarded()
+	o.ConsulACL = o.ConsulACL || Guarded() || o.Interface != "" // a master beyond loopback needs it
 	o.Master.Binary, o.Master.Runner = filepath.Join(r.Bin, "det-master"), filepath.Join(r.Bin, "det-runner")
 	env := map[string]string{"DETENT_HARNESS_PATH": filepath.Join(r.Root, "plugins", "harness"),
 		"DETENT_LAUNCH_ERROR": "false"} // tests submit while nodes of their cluster are still joining

@@ -147,6 +147,7 @@ TaskGroups {
         type = "bind"
       }
       network_mode = "bridge"
+      oom_score_adj = 500
       ports = ["runner"]
       work_dir = "/local"
     }

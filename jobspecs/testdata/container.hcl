@@ -146,6 +146,7 @@ TaskGroups {
         type = "bind"
       }
       network_mode = "host"
+      oom_score_adj = 500
       work_dir = "/local"
     }
     Driver = "docker"

@@ -21,16 +21,23 @@ const (
 	whoTTL = 2 * time.Second
 	// maxCachedWho is the maximum number of cached callers.
 	maxCachedWho = 20_000
+	// strangersPart is the part of the connections to the database (one in that many) for look-ups of tokens that this master does not know.
+	strangersPart = 4
 )
 
 // authenticator identifies callers.
 type authenticator struct {
 	db    *store.DB
 	known *memory.Memory[[32]byte, auth.Who] // by hash of the token
+	// strangers has a place for each look-up of a token that was not valid lately. Anybody can send random tokens, each of which costs two
+	// queries, and these must not keep callers who are known from the database. They wait for a place and are not refused, because users
+	// and tasks that begin are strangers, too, and share addresses with others. A cache of unknown tokens would help against no random ones.
+	strangers chan struct{}
 }
 
 func newAuthenticator(db *store.DB) *authenticator {
-	return &authenticator{db: db, known: memory.New[[32]byte, auth.Who](whoTTL, maxCachedWho)}
+	_, _, conns := db.Conns()
+	return &authenticator{db: db, known: memory.New[[32]byte, auth.Who](whoTTL, maxCachedWho), strangers: make(chan struct{}, max(1, conns/strangersPart))}
 }
 
 // credential is a token in a header or a cookie of a request.
@@ -111,10 +118,22 @@ func (x *authenticator) byToken(ctx context.Context, s credential) (auth.Who, er
 	hash := auth.HashToken(s.token)
 	key := [32]byte(hash)
 	now := time.Now()
-	if who, fresh, _ := x.known.Get(key, now); fresh {
+	who, fresh, lately := x.known.Get(key, now)
+	if fresh {
 		return who, nil
 	}
+	if !lately {
+		select {
+		case x.strangers <- struct{}{}:
+			defer func() { <-x.strangers }()
+		case <-ctx.Done():
+			return auth.Who{}, fault.New(fault.Unavailable, "the master checks too many unknown tokens at once; try again")
+		}
+	}
 	who, err := x.lookUp(ctx, hash, s.task)
+	if lately && fault.Is(err, fault.Unauthenticated) {
+		x.known.Forget(func(of [32]byte, _ auth.Who) bool { return of == key }) // it has ended, so it is a stranger from now on
+	}
 	if err != nil {
 		return auth.Who{}, err
 	}

@@ -29,9 +29,12 @@ var (
 	ErrMayNotRead = errors.New("the master's Nomad token may not read files of allocations: its policy lacks read-fs")
 )
 
-// LeftoverFiles lists the files of a folder below leftover.Folder, in the folder that the
+// LeftoverFiles lists the regular files of a folder below leftover.Folder, in the folder that the
 // tasks of an allocation share. The request goes through Nomad's server, so the master
 // needs no connection to the node.
+//
+// A program of the task can put a pipe in the place of a file. Whatever opens it waits for ever: Nomad's client on the node would with Stat,
+// too, which reads the beginning of a file. A list opens no file.
 func (c *Cluster) LeftoverFiles(ctx context.Context, nomadAllocID, folder string) ([]LeftoverFile, error) {
 	call, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
@@ -41,21 +44,18 @@ func (c *Cluster) LeftoverFiles(ctx context.Context, nomadAllocID, folder string
 	}
 	var files []LeftoverFile
 	for _, f := range list {
-		if !f.IsDir {
+		if strings.HasPrefix(f.FileMode, "-") {
 			files = append(files, LeftoverFile{f.Name, f.Size})
 		}
 	}
 	return files, nil
 }
 
-// ReadLeftover reads up to `most` bytes from the beginning of such a file.
+// ReadLeftover reads up to `most` bytes from the beginning of a file that LeftoverFiles has listed. Nomad answers a read that fails with
+// status 200, too, and without the file's content.
 func (c *Cluster) ReadLeftover(ctx context.Context, nomadAllocID, file string, most int64) ([]byte, error) {
 	call, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
-	// Nomad answers a failed read with status 200 and an empty body, so call Stat first.
-	if _, _, err := c.api.AllocFS().Stat(&api.Allocation{ID: nomadAllocID}, leftPath(file), c.query(call, c.cfg.Namespace)); err != nil {
-		return nil, c.leftError(nomadAllocID, err)
-	}
 	q := c.query(call, c.cfg.Namespace)
 	q.Params = map[string]string{"path": leftPath(file), "offset": "0", "limit": strconv.FormatInt(most, 10)}
 	// Raw, because the client's own function connects to the node directly, with another token.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/leftover"
 )
 
 // masterPolicy has the minimal rights of a master's token.
@@ -83,25 +85,42 @@ func leftBehind(t *testing.T, r *rig, blind *cluster.Cluster) {
 		t.Fatal(list, err)
 	}
 	id := list[0].ID
-	if _, err := blind.ReadLeftover(t.Context(), id, "exit.json", 100); !errors.Is(err, cluster.ErrMayNotRead) {
-		t.Errorf("a file, without the right: %v", err)
-	}
 	if _, err := blind.LeftoverFiles(t.Context(), id, "logs"); !errors.Is(err, cluster.ErrMayNotRead) {
 		t.Errorf("a folder, without the right: %v", err)
 	}
 	r.allow(t, "reader", `namespace "default" { capabilities = ["read-job", "read-fs"] }`)
 	c := r.connect(t, cluster.Config{ClusterID: mine, Token: r.token(t, "reader").SecretID})
-	if _, err := c.ReadLeftover(t.Context(), id, "exit.json", 100); !errors.Is(err, cluster.ErrNoLeftover) {
-		t.Errorf("a file that is not there: %v", err)
-	}
 	if _, err := c.LeftoverFiles(t.Context(), id, "logs"); !errors.Is(err, cluster.ErrNoLeftover) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	if _, err := c.ReadLeftover(t.Context(), "00000000-1111-4222-8333-444444444444", "exit.json", 100); !errors.Is(err, cluster.ErrNoLeftover) {
+	if _, err := c.LeftoverFiles(t.Context(), "00000000-1111-4222-8333-444444444444", ""); !errors.Is(err, cluster.ErrNoLeftover) {
 		t.Errorf("an allocation that is not there: %v", err)
 	}
 	if content, _ := c.ReadLeftover(t.Context(), id, "../../main/secrets/secret", 100); strings.HasPrefix(string(content), "eyJ") { // Nomad answers with a sentence
 		t.Errorf("a secret was read: %d bytes", len(content))
+	}
+	pipesLeftBehind(t, r, c, id)
+}
+
+// pipesLeftBehind tests that only regular files are listed, and that a pipe or a link in the place of a file delays nobody.
+func pipesLeftBehind(t *testing.T, r *rig, c *cluster.Cluster, id string) {
+	found, err := filepath.Glob(filepath.Join(r.agent.Dir, "*", "alloc", id, "alloc"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the folder of the allocation: %v %v", found, err)
+	}
+	at := func(name string) string { return filepath.Join(found[0], leftover.Folder, name) }
+	err = errors.Join(os.MkdirAll(at("logs/folder.log"), 0o755), syscall.Mkfifo(at("exit.json"), 0o644), syscall.Mkfifo(at("logs/1.log"), 0o644),
+		os.WriteFile(at("logs/0.log"), []byte("lines"), 0o644), os.Symlink(at("logs/0.log"), at("logs/2.log")), os.WriteFile(at("state.json"), nil, 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string][]cluster.LeftoverFile{"": {{Name: "state.json"}}, "logs": {{Name: "0.log", Size: 5}}} {
+		if files, err := c.LeftoverFiles(t.Context(), id, folder); err != nil || !slices.Equal(files, want) {
+			t.Errorf("the folder %q: %v %v, want %v", folder, files, err, want)
+		}
+	}
+	if content, err := c.ReadLeftover(t.Context(), id, "logs/0.log", 4); err != nil || string(content) != "line" {
+		t.Errorf("a file: %q %v", content, err)
 	}
 }
 

@@ -107,7 +107,7 @@ func (t *term) readMember(ctx context.Context, m store.LeftoverMember, last bool
 	if m.Exited || errors.Is(linesErr, cluster.ErrMayNotRead) || linesErr != nil && !final(linesErr) && !last {
 		return linesErr
 	}
-	content, err := reader.ReadLeftover(ctx, m.NomadAllocID, leftover.RecordFile, leftover.MaxRecord)
+	content, err := readRecord(ctx, reader, m)
 	if err != nil {
 		return errors.Join(linesErr, err)
 	}
@@ -125,6 +125,18 @@ func (t *term) readMember(ctx context.Context, m store.LeftoverMember, last bool
 		t.log.Warn("could not read all log lines that a member of an attempt left on its node", "term", t.lead.Term, "allocation_id", m.AllocationID, "rank", m.Rank, "error", linesErr)
 	}
 	return nil
+}
+
+// readRecord reads the record of an exit, if it is a regular file.
+func readRecord(ctx context.Context, reader LeftoverReader, m store.LeftoverMember) ([]byte, error) {
+	files, err := reader.LeftoverFiles(ctx, m.NomadAllocID, "")
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(files, func(f cluster.LeftoverFile) bool { return f.Name == leftover.RecordFile }) {
+		return nil, fmt.Errorf("%w: %s is no regular file", cluster.ErrNoLeftover, leftover.RecordFile)
+	}
+	return reader.ReadLeftover(ctx, m.NomadAllocID, leftover.RecordFile, leftover.MaxRecord)
 }
 
 // A Member identifies a member of an attempt.

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -209,4 +212,47 @@ func TestAForgedExitIsNotBelieved(t *testing.T) {
 		t.Errorf("the attempt's exit reason is: %s", why)
 	}
 	b.wantAllLines(id)
+}
+
+// openedLeftovers notes which files are opened.
+type openedLeftovers struct {
+	LeftoverReader
+	mu     sync.Mutex
+	opened []string
+}
+
+func (o *openedLeftovers) ReadLeftover(ctx context.Context, nomadAllocID, file string, most int64) ([]byte, error) {
+	o.mu.Lock()
+	o.opened = append(o.opened, file)
+	o.mu.Unlock()
+	return o.LeftoverReader.ReadLeftover(ctx, nomadAllocID, file, most)
+}
+
+// TestAPipeInThePlaceOfTheRecord tests that nobody waits for a pipe that a program has left in the place of the record of its exit, or
+// among its lines: the lines are stored, and the attempt ends as one without a report.
+func TestAPipeInThePlaceOfTheRecord(t *testing.T) {
+	b := newFarBench(t, farScript+"0")
+	_, id, nomadAlloc := b.orphaned()
+	dir := filepath.Join(b.agent.Dir, "node", "alloc", nomadAlloc, "alloc", "det")
+	record, lines := filepath.Join(dir, "exit.json"), filepath.Join(dir, "logs", "0000000000005000.log")
+	if err := errors.Join(os.Remove(record), syscall.Mkfifo(record, 0o600), syscall.Mkfifo(lines, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	read := &openedLeftovers{LeftoverReader: b.term.views[0].leftovers}
+	b.term.views[0].leftovers = read
+	b.until("the attempt's end", func() bool {
+		return b.text(`SELECT state FROM allocations WHERE id = $1`, id) == "TERMINATED"
+	})
+	if why := b.text(`SELECT exit_reason FROM allocations WHERE id = $1`, id); !strings.Contains(why, "without a report") {
+		t.Errorf("the attempt's exit reason is: %s", why)
+	}
+	b.wantAllLines(id)
+	for _, file := range read.opened {
+		if file == "exit.json" || strings.HasSuffix(file, filepath.Base(lines)) {
+			t.Errorf("the pipe %s was opened", file)
+		}
+	}
+	if len(read.opened) == 0 {
+		t.Error("no lines were read on the node")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -31,6 +32,8 @@ type ConsulConfig struct {
 type Consul struct {
 	cfg    ConsulConfig
 	client *api.Client
+	web    *http.Client // of client, for requests without a token
+	base   *url.URL
 }
 
 // NewConsul makes a Consul. It sends no request yet.
@@ -42,14 +45,19 @@ func NewConsul(cfg ConsulConfig) (*Consul, error) {
 		Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: 16, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
 		TLSHandshakeTimeout: lookWithin, ResponseHeaderTimeout: lookWithin,
 	}
-	client, err := api.NewClient(&api.Config{
+	made := &api.Config{
 		Address: cfg.Address, Transport: transport,
 		TLSConfig: api.TLSConfig{CAFile: cfg.CAFile, CertFile: cfg.CertFile, KeyFile: cfg.KeyFile},
-	})
+	}
+	client, err := api.NewClient(made) // and fills in what it makes of the address
 	if err != nil {
 		return nil, fmt.Errorf("consul: %w", err)
 	}
-	return &Consul{cfg: cfg, client: client}, nil
+	base := &url.URL{Scheme: made.Scheme, Host: made.Address, Path: strings.TrimRight(made.PathPrefix, "/")}
+	if strings.HasPrefix(base.Host, "/") {
+		base.Host = "localhost" // a Unix socket, which its client dials
+	}
+	return &Consul{cfg: cfg, client: client, web: made.HttpClient, base: base}, nil
 }
 
 // query carries the context, and the token that is valid now.

@@ -36,7 +36,7 @@ func (s CheckpointStorage) Holds(named json.RawMessage) bool {
 	case S3, GCS, Azure:
 		bucket, prefix := s.Place()
 		theirs, below := other.Place()
-		trim := func(p *string) string { return strings.Trim(first("", p), "/") }
+		trim := func(p *string) string { return strings.Trim(PlainAddress(first("", p)), "/") }
 		return bucket == theirs && prefix == below && trim(s.EndpointURL) == trim(n.EndpointURL) && s.account() == other.account()
 	}
 	return false

@@ -73,13 +73,24 @@ func accountOf(address, connection string) string {
 			}
 		}
 	}
-	return strings.ToLower(strings.TrimRight(WithoutQuery(address), "/"))
+	return strings.ToLower(strings.TrimRight(PlainAddress(address), "/"))
 }
 
-// WithoutQuery returns an address without its query, which may be a token.
-func WithoutQuery(address string) string {
-	plain, _, _ := strings.Cut(address, "?")
-	return plain
+// PlainAddress returns an address without what may be a credential: its query, its fragment, and what is before its host. These are the
+// parts that the API hides.
+func PlainAddress(address string) string {
+	if i := strings.IndexAny(address, "?#"); i >= 0 {
+		address = address[:i]
+	}
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		scheme, rest = "", address
+	}
+	rest = rest[strings.LastIndexByte(rest, '@')+1:]
+	if !ok {
+		return rest
+	}
+	return scheme + "://" + rest
 }
 
 // WithoutKeys removes the credentials from a storage that a program named; the location stays.
@@ -93,9 +104,9 @@ func WithoutKeys(storage map[string]any) map[string]any {
 			if text != "" {
 				out["account_url"] = accountOf("", text)
 			}
-		case "account_url":
+		case "account_url", "endpoint_url":
 			if text != "" {
-				out[key] = WithoutQuery(text)
+				out[key] = PlainAddress(text)
 			}
 		default:
 			out[key] = value

@@ -90,7 +90,7 @@ type filesAt struct{ kind, host, path, container, bucket, prefix, endpoint, acco
 
 func (s CheckpointStorage) filesAt() filesAt {
 	bucket, prefix := s.Place()
-	return filesAt{s.Type, s.HostPath, first("", s.StoragePath), first("", s.ContainerPath), bucket, prefix, first("", s.EndpointURL), s.account()}
+	return filesAt{s.Type, s.HostPath, first("", s.StoragePath), first("", s.ContainerPath), bucket, prefix, PlainAddress(first("", s.EndpointURL)), s.account()}
 }
 
 // PathOnHost is the same directory as on the node.

@@ -19,7 +19,8 @@ type Settings struct {
 	Listen         string // host:port; a master on loopback serves one person
 	PublicURL      string
 	TLS            bool // the master itself ends TLS
-	WithoutACL     bool // the master does not check that Nomad has ACLs
+	NomadOpen      bool // the master does not check that Nomad has ACLs
+	ConsulOpen     bool // nor that Consul has
 	BlankPasswords string
 	DatabaseHost   string // or the folder of its socket
 	DatabaseIsSure bool   // the master checks the database's certificate
@@ -35,6 +36,7 @@ type Pool struct {
 	Name, Driver                     string
 	Images                           bool // its tasks run in containers of images
 	Network                          string
+	SingleNode                       bool // no task of it is on several nodes
 	HostPaths, Devices, Capabilities []string
 }
 
@@ -52,7 +54,7 @@ type check struct {
 
 // checks are in the order of what the settings prevent.
 var checks = []check{
-	{"nomad.without_acl", nomadACLs},
+	{"without_acl", withoutACL},
 	{"blank_passwords", blankPasswords},
 	{"resource_pools.driver", drivers},
 	{"resource_pools.docker", nodeRights},
@@ -78,12 +80,20 @@ func Of(s Settings) (found []Risk) {
 	return found
 }
 
-func nomadACLs(s Settings) string {
-	if !s.WithoutACL {
-		return ""
-	}
-	return "The master does not check that Nomad has access control: without it every program that reaches Nomad, tasks among them, can read all jobs with their secrets and run jobs as root on every node. " +
+func withoutACL(s Settings) string {
+	const nomad = "nomad.without_acl is set: the master does not check that Nomad has access control. Without it every program that reaches Nomad, tasks among them, can read all jobs with their secrets and run jobs as root on every node. " +
 		"Enable ACLs in Nomad (docs/operate/acl.md), and remove the setting"
+	const consul = "consul.without_acl is set: the master does not check that Consul has access control. Without it every program that reaches Consul, tasks among them, can register services with the names of masters and tasks, and remove theirs. " +
+		"Enable ACLs in Consul (docs/operate/acl.md), and remove the setting"
+	switch {
+	case s.NomadOpen && s.ConsulOpen:
+		return nomad + ". " + consul
+	case s.NomadOpen:
+		return nomad
+	case s.ConsulOpen:
+		return consul
+	}
+	return ""
 }
 
 func blankPasswords(s Settings) string {
@@ -211,11 +221,20 @@ func partsOf(host string) []string {
 }
 
 func networks(s Settings) string {
-	names := s.named(func(p Pool) bool { return p.Images && slices.Contains([]string{"", "host", "bridge"}, p.Network) })
-	if names == "" {
-		return ""
+	var warnings []string
+	open := func(p Pool) bool { return p.Images && slices.Contains([]string{"", "host", "bridge"}, p.Network) }
+	if names := s.named(open); names != "" {
+		warnings = append(warnings, fmt.Sprintf("Containers of %s reach the metadata server of a cloud, and ports of other containers or of the node. "+
+			"Set network_mode to a network that nomad/docker/network.sh creates, and single_node: true", names))
 	}
-	return fmt.Sprintf("Containers of %s reach the metadata server of a cloud, and ports of other containers or of the node. Set network_mode to a network that nomad/docker/network.sh creates", names)
+	// A network of CNI plugins may connect machines; every other one connects the containers of one node.
+	if names := s.named(func(p Pool) bool {
+		return p.Images && !open(p) && !p.SingleNode && !strings.HasPrefix(p.Network, "cni/")
+	}); names != "" {
+		warnings = append(warnings, fmt.Sprintf("Trials on several nodes of %s use the networks of their nodes, regardless of network_mode: there they reach the metadata server of a cloud, "+
+			"servers of the node and ports of other tasks. Set single_node: true", names))
+	}
+	return strings.Join(warnings, ". ")
 }
 
 // named names the pools of which something is so; "" if there is none.

@@ -12,7 +12,7 @@ import (
 func safe() Settings {
 	return Settings{Listen: "0.0.0.0:8080", PublicURL: "https://detent.example.com", BlankPasswords: "loopback", DatabaseHost: "db.example.com", DatabaseIsSure: true,
 		Roles: true, TasksDomain: "tasks.example.com", StorageKeys: true, Vault: true,
-		Pools: []Pool{{Name: "gpus", Driver: "docker", Images: true, Network: "detent", HostPaths: []string{"/data", "/mnt/shared/*:rw"}, Devices: []string{"/dev/infiniband/*"}, Capabilities: []string{"IPC_LOCK"}}}}
+		Pools: []Pool{{Name: "gpus", Driver: "docker", Images: true, Network: "detent", SingleNode: true, HostPaths: []string{"/data", "/mnt/shared/*:rw"}, Devices: []string{"/dev/infiniband/*"}, Capabilities: []string{"IPC_LOCK"}}}}
 }
 
 func settings(found []Risk) (names []string) {
@@ -27,7 +27,7 @@ func TestEachSettingWarns(t *testing.T) {
 		t.Fatalf("a safe installation: %v", found)
 	}
 	worse := map[string][]func(*Settings){
-		"nomad.without_acl":     {func(s *Settings) { s.WithoutACL = true }},
+		"without_acl":           {func(s *Settings) { s.NomadOpen = true }, func(s *Settings) { s.ConsulOpen = true }, func(s *Settings) { s.NomadOpen, s.ConsulOpen = true, true }},
 		"blank_passwords":       {func(s *Settings) { s.BlankPasswords = "always" }},
 		"resource_pools.driver": {func(s *Settings) { s.Pools[0].Driver = "raw_exec" }},
 		"resource_pools.docker": {
@@ -41,7 +41,7 @@ func TestEachSettingWarns(t *testing.T) {
 		"security.authz.type": {func(s *Settings) { s.Roles = false }},
 		"tasks_domain":        {func(s *Settings) { s.TasksDomain = "" }},
 		"resource_pools.network_mode": {func(s *Settings) { s.Pools[0].Network = "" }, func(s *Settings) { s.Pools[0].Network = "host" },
-			func(s *Settings) { s.Pools[0].Network = "bridge" }},
+			func(s *Settings) { s.Pools[0].Network = "bridge" }, func(s *Settings) { s.Pools[0].SingleNode = false }},
 	}
 	if len(worse) != len(checks) || len(checks) != 10 {
 		t.Errorf("%d settings are tried of %d, and the page speaks of ten", len(worse), len(checks))
@@ -58,6 +58,53 @@ func TestEachSettingWarns(t *testing.T) {
 				t.Errorf("%s: the warning does not name the pool: %v", setting, found)
 			}
 		}
+	}
+}
+
+// TestTheWarningNamesTheServer: whoever reads the warning finds the key that is set.
+func TestTheWarningNamesTheServer(t *testing.T) {
+	for _, c := range []struct{ nomad, consul bool }{{true, false}, {false, true}, {true, true}} {
+		s := safe()
+		s.NomadOpen, s.ConsulOpen = c.nomad, c.consul
+		found := Of(s)
+		if len(found) != 1 || strings.Contains(found[0].Warning, "nomad.without_acl") != c.nomad || strings.Contains(found[0].Warning, "consul.without_acl") != c.consul {
+			t.Errorf("Nomad %v, Consul %v: %v", c.nomad, c.consul, found)
+		}
+	}
+}
+
+// TestNetworksOfSeveralNodes: trials on several nodes use the networks of their nodes, unless a network of CNI plugins connects them.
+func TestNetworksOfSeveralNodes(t *testing.T) {
+	const one, several = "Containers of pool", "Trials on several nodes of pool"
+	for _, c := range []struct {
+		network        string
+		single, images bool
+		want           []string
+	}{
+		{"detent", true, true, nil},
+		{"detent", false, true, []string{several}},
+		{"cni/machines", false, true, nil},
+		{"bridge", false, true, []string{one}}, // its advice is single_node, too
+		{"bridge", true, true, []string{one}},
+		{"", false, false, nil}, // the warning is about containers
+	} {
+		s := safe()
+		s.Pools[0].Network, s.Pools[0].SingleNode, s.Pools[0].Images = c.network, c.single, c.images
+		warning := ""
+		if found := Of(s); len(found) > 0 {
+			warning = found[0].Warning
+		}
+		for _, text := range []string{one, several} {
+			if got := strings.Contains(warning, text); got != slices.Contains(c.want, text) {
+				t.Errorf("network %q, single_node %v: %q", c.network, c.single, warning)
+			}
+		}
+	}
+	s := safe()
+	s.Pools = append(s.Pools, Pool{Name: "other", Driver: "docker", Images: true, Network: "host", SingleNode: true})
+	s.Pools[0].SingleNode = false
+	if found := Of(s); len(found) != 1 || !strings.Contains(found[0].Warning, one+" other") || !strings.Contains(found[0].Warning, several+" gpus") {
+		t.Errorf("two pools: %v", found)
 	}
 }
 
@@ -89,7 +136,7 @@ func TestTasksBesideThePlainMaster(t *testing.T) {
 }
 
 func TestTheGreatestRiskIsFirst(t *testing.T) {
-	s := Settings{Listen: "[::]:8080", PublicURL: "http://detent", WithoutACL: true, BlankPasswords: "always", DatabaseHost: "db", StorageKeys: true,
+	s := Settings{Listen: "[::]:8080", PublicURL: "http://detent", NomadOpen: true, BlankPasswords: "always", DatabaseHost: "db", StorageKeys: true,
 		Pools: []Pool{{Name: "a", Driver: "raw_exec"}, {Name: "b", Driver: "docker", Images: true, HostPaths: []string{"/"}}}}
 	var all []string
 	for _, c := range checks {

@@ -232,6 +232,9 @@ type ConsulConfig struct {
 	Token string `yaml:"token"`
 	// File with the token.
 	TokenFile string `yaml:"token_file"`
+	// Run although Consul has no access control. A master that listens on an address other than loopback ends its start with
+	// such a Consul, because then every user can register services with the names of masters and tasks.
+	WithoutACL bool `yaml:"without_acl"`
 	// File with the certificate authority, PEM.
 	CAFile string `yaml:"ca_file"`
 }

@@ -23,7 +23,8 @@ type DockerConfig struct {
 	// Account, uid:gid, of tasks whose owner is not linked to an account. By default the
 	// account that the image names.
 	User string `yaml:"user"`
-	// Limit a task to its memory. By default a task may use more memory while the node has it.
+	// Limit a task to its memory. By default a task may use more memory while the node has it; under docker the kernel ends such tasks
+	// before other programs of the node when memory is short.
 	HardMemory bool `yaml:"hard_memory_limit"`
 	// Registry credentials for images of tasks that bring none.
 	Registry RegistryAuthConfig `yaml:"registry_auth"`

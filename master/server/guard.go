@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
@@ -11,32 +13,47 @@ import (
 )
 
 const (
-	// guardWithin is how long a starting master waits for Nomad's answer about access control.
+	// guardWithin is how long a starting master waits for the answers about access control.
 	guardWithin = 2 * time.Second
 	// guardAgain is the time between two further questions.
 	guardAgain = 5 * time.Second
 )
 
-// guard returns an error if a master for several users would run on a Nomad that everybody may use. If a Nomad does not answer yet, the
-// master starts, and the channel receives the error later.
+// A guarded is a server on which tasks must not act: a Nomad or a Consul.
+type guarded struct {
+	name, address string
+	unguarded     func(context.Context) (why string, err error)
+	open          string // what may happen without access control, and what to do
+	noted         bool   // the log has that it did not answer
+}
+
+const (
+	openNomad = "a program of any user could run jobs as root on the nodes and read all secrets in Nomad. " +
+		"Enable ACLs in Nomad (docs/operate/acl.md), or set nomad.without_acl: true if all users may administer the nodes"
+	openConsul = "a program of any user could register services with the names of masters and tasks, and remove theirs. " +
+		"Enable ACLs in Consul (docs/operate/acl.md), or set consul.without_acl: true if all users may act for each other"
+)
+
+// guard returns an error if a master for several users would run on a Nomad or a Consul that everybody may use. If a server does not
+// answer yet, the master starts, and the channel receives the error later.
 func (m *master) guard(ctx context.Context) (<-chan error, error) {
 	later := make(chan error, 1)
-	if onLoopback(m.cfg.Listen) || m.cfg.Nomad.WithoutACL { // a warning at each start names the setting
+	if onLoopback(m.cfg.Listen) {
 		return later, nil
 	}
-	waiting := []*cluster.Cluster{m.nomad}
-	for _, r := range m.regions {
-		waiting = append(waiting, r.nomad)
+	all, err := m.guardedServers()
+	if err != nil {
+		return later, err
 	}
 	first, cancel := context.WithTimeout(ctx, guardWithin)
 	defer cancel()
-	waiting, err := askGuards(first, waiting)
+	waiting, err := m.askGuards(first, all)
 	if err != nil || len(waiting) == 0 {
 		return later, err
 	}
 	go func() {
 		for sleep.For(ctx, guardAgain) == nil {
-			if waiting, err = askGuards(ctx, waiting); err != nil || len(waiting) == 0 {
+			if waiting, err = m.askGuards(ctx, waiting); err != nil || len(waiting) == 0 {
 				if err != nil {
 					later <- err
 				}
@@ -47,16 +64,69 @@ func (m *master) guard(ctx context.Context) (<-chan error, error) {
 	return later, nil
 }
 
-// askGuards asks each Nomad whether it has access control, and returns those that did not answer.
-func askGuards(ctx context.Context, all []*cluster.Cluster) (waiting []*cluster.Cluster, err error) {
-	for _, c := range all {
-		why, err := c.Unguarded(ctx)
+// guardedServers are the servers that the master asks. For those that it does not ask a warning at each start names the setting.
+func (m *master) guardedServers() (all []*guarded, err error) {
+	if !m.cfg.Nomad.WithoutACL {
+		nomads := []*cluster.Cluster{m.nomad}
+		for _, r := range m.regions {
+			nomads = append(nomads, r.nomad)
+		}
+		for _, n := range nomads {
+			all = append(all, &guarded{name: "nomad", address: n.Address(), unguarded: n.Unguarded, open: openNomad})
+		}
+	}
+	if m.cfg.Consul.Address == "" || m.cfg.Consul.WithoutACL {
+		return all, nil
+	}
+	asked := map[string]bool{}
+	for _, datacenter := range m.datacenters() {
+		if asked[datacenter] {
+			continue
+		}
+		asked[datacenter] = true
+		c, err := m.consul(datacenter)
+		if err != nil {
+			return nil, err
+		}
+		name := "consul"
+		if datacenter != "" {
+			name += " (datacenter " + datacenter + ")"
+		}
+		all = append(all, &guarded{name: name, address: m.cfg.Consul.Address, unguarded: c.Unguarded, open: openConsul})
+	}
+	return all, nil
+}
+
+// datacenters are the datacenters of Consul in which tasks are registered; "": that of its agent.
+func (m *master) datacenters() []string {
+	list := []string{""}
+	for _, r := range m.regions {
+		list = append(list, r.ConsulDatacenter)
+	}
+	return list
+}
+
+// askGuards asks each server whether it has access control, all at once, and returns those that did not answer. The log has the first
+// question of each that failed, and its end.
+func (m *master) askGuards(ctx context.Context, all []*guarded) (waiting []*guarded, err error) {
+	why, failed := make([]string, len(all)), make([]error, len(all))
+	var asked sync.WaitGroup
+	for i, g := range all {
+		asked.Go(func() { why[i], failed[i] = g.unguarded(ctx) })
+	}
+	asked.Wait()
+	for i, g := range all {
 		switch {
-		case err != nil:
-			waiting = append(waiting, c)
-		case why != "":
-			return nil, fmt.Errorf("nomad at %s lets everybody use it, because %s: a program of any user could run jobs as root on the nodes and read all secrets in Nomad. "+
-				"Enable ACLs in Nomad (docs/operate/acl.md), or set nomad.without_acl: true if all users may administer the nodes", c.Address(), why)
+		case failed[i] != nil:
+			waiting = append(waiting, g)
+			if !g.noted && !errors.Is(ctx.Err(), context.Canceled) { // the master does not stop
+				m.log.Warn("could not ask "+g.name+" whether it has access control; the master runs meanwhile, and asks again until it knows", "address", g.address, "error", failed[i])
+				g.noted = true
+			}
+		case why[i] != "":
+			return nil, fmt.Errorf("%s at %s lets everybody use it, because %s: %s", g.name, g.address, why[i], g.open)
+		case g.noted:
+			m.log.Info(g.name+" has access control", "address", g.address)
 		}
 	}
 	return waiting, nil

@@ -8,7 +8,8 @@ import (
 // risks are the settings that weaken the security of this installation.
 func (m *master) risks() ([]risks.Risk, error) {
 	s := risks.Settings{Listen: m.cfg.Listen, PublicURL: m.cfg.PublicURL, TLS: m.cfg.TLS.on(), BlankPasswords: m.cfg.BlankPasswords, Roles: m.cfg.Security.Authz.Type == authzRoles,
-		TasksDomain: m.cfg.TasksDomain, Vault: m.vault != nil || m.cfg.WebIdentity.RoleARN != "", WithoutACL: m.cfg.Nomad.WithoutACL}
+		TasksDomain: m.cfg.TasksDomain, Vault: m.vault != nil || m.cfg.WebIdentity.RoleARN != "", NomadOpen: m.cfg.Nomad.WithoutACL,
+		ConsulOpen: m.cfg.Consul.Address != "" && m.cfg.Consul.WithoutACL}
 	var err error
 	if s.DatabaseHost, s.DatabaseIsSure, err = store.Reach(m.cfg.Database); err != nil {
 		return nil, err
@@ -21,7 +22,7 @@ func (m *master) risks() ([]risks.Risk, error) {
 		s.StorageKeys = s.StorageKeys || key != nil
 	}
 	for _, p := range m.pools {
-		of := risks.Pool{Name: p.Name, Driver: p.Driver, Images: p.HasImages(), Network: p.Network}
+		of := risks.Pool{Name: p.Name, Driver: p.Driver, Images: p.HasImages(), Network: p.Network, SingleNode: p.SingleNode}
 		if p.Limits != nil {
 			of.HostPaths, of.Devices, of.Capabilities = p.Limits.HostPaths, p.Limits.Devices, p.Limits.Capabilities
 		}

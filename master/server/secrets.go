@@ -277,8 +277,8 @@ func withoutKeys(part any) any {
 			if slices.Contains([]string{"access_key", "secret_key", "connection_string", "credential", "password", "auth", "identitytoken", "registrytoken"}, key) {
 				value = hidden
 			}
-			if address, token := value.(string); token && key == "account_url" {
-				value = expconf.WithoutQuery(address)
+			if address, token := value.(string); token && (key == "account_url" || key == "endpoint_url") {
+				value = expconf.PlainAddress(address)
 			}
 			out[key] = withoutKeys(value)
 		}

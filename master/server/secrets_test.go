@@ -169,17 +169,17 @@ func TestWhatTheMasterReadsInAzure(t *testing.T) {
 
 func TestKeysAreNotShown(t *testing.T) {
 	m := configured(t, "database: postgres://x\nvault: {address: 'http://v', token: hvs.secret, role_arn: 'arn:x'}\n"+
-		"checkpoint_storage: {type: s3, bucket: b, access_key: AKIA, secret_key: topsecret}\n")
+		"checkpoint_storage: {type: s3, bucket: b, access_key: AKIA, secret_key: topsecret, endpoint_url: 'https://me:hidden1@store.example:9000/?key=hidden2'}\n")
 	text, err := json.Marshal(m.redacted())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"hvs.secret", "AKIA", "topsecret"} {
+	for _, secret := range []string{"hvs.secret", "AKIA", "topsecret", "hidden1", "hidden2"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("%s is shown: %s", secret, text)
 		}
 	}
-	if !strings.Contains(string(text), `"bucket":"b"`) || m.cfg.CheckpointStorage.(map[string]any)["secret_key"] != "topsecret" {
+	if !strings.Contains(string(text), `"bucket":"b"`) || !strings.Contains(string(text), "https://store.example:9000/") || m.cfg.CheckpointStorage.(map[string]any)["secret_key"] != "topsecret" {
 		t.Errorf("%s; %v", text, m.cfg.CheckpointStorage)
 	}
 }

@@ -120,7 +120,7 @@ type master struct {
 	pools     pool.Set
 	site      task.Site
 	conns     *connections
-	unguarded <-chan error // receives why this master may not go on with its Nomad
+	unguarded <-chan error // receives why this master may not go on with its Nomad or Consul
 }
 
 // reach connects to the servers on which the master depends, and sets the first password.

@@ -206,10 +206,8 @@ func (m *master) connect() (*cluster.Cluster, error) {
 // catalogueOf is where addresses of tasks of a region are registered: a datacenter of Consul ("": that of
 // Consul's agent), or Nomad's own services.
 func (m *master) catalogueOf(nomad *cluster.Cluster, datacenter string) (discovery.Catalogue, error) {
-	c := m.cfg.Consul
-	if c.Address != "" {
-		return discovery.NewConsul(discovery.ConsulConfig{Address: c.Address, Token: cmp.Or(c.Token, os.Getenv("CONSUL_HTTP_TOKEN")),
-			TokenFile: c.TokenFile, CAFile: c.CAFile, Datacenter: datacenter})
+	if m.cfg.Consul.Address != "" {
+		return m.consul(datacenter)
 	}
 	return discovery.Nomad(func(ctx context.Context, service string) ([]discovery.Instance, error) {
 		found, err := nomad.Services(ctx, service)
@@ -219,4 +217,11 @@ func (m *master) catalogueOf(nomad *cluster.Cluster, datacenter string) (discove
 		}
 		return list, err
 	}), nil
+}
+
+// consul makes a client of a datacenter of Consul; "": that of its agent.
+func (m *master) consul(datacenter string) (*discovery.Consul, error) {
+	c := m.cfg.Consul
+	return discovery.NewConsul(discovery.ConsulConfig{Address: c.Address, Token: cmp.Or(c.Token, os.Getenv("CONSUL_HTTP_TOKEN")),
+		TokenFile: c.TokenFile, CAFile: c.CAFile, Datacenter: datacenter})
 }

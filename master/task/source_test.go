@@ -2,6 +2,7 @@ package task
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -25,6 +26,7 @@ func TestForeignStorage(t *testing.T) {
 		"somebody else's keys":        {"{type: shared_fs, host_path: /a}", "{type: s3, bucket: b, access_key: theirs, secret_key: s}", true, true, nil, false},
 		"keys of another of my own":   {"{type: shared_fs, host_path: /a}", "{type: s3, bucket: b, access_key: other, secret_key: s}", false, true, "other", false},
 		"my keys are not for a store": {"{type: s3, bucket: b, access_key: mine, secret_key: s}", "{type: s3, bucket: b, endpoint_url: 'http://x', access_key: theirs, secret_key: s}", true, true, nil, false},
+		"somebody else's address":     {"{type: shared_fs, host_path: /a}", "{type: s3, bucket: b, endpoint_url: 'https://u:theirs@x/?key=theirs'}", true, true, nil, true},
 	} {
 		warm := uuid
 		row := Row{TrialID: 1, Config: stored(t, c.own), WarmStart: &warm, WarmConfig: stored(t, c.from), WarmOwner: 7, OwnerID: 7}
@@ -41,6 +43,9 @@ func TestForeignStorage(t *testing.T) {
 		if told != c.told || signedIn != c.signsIn {
 			t.Errorf("%s: the sources are %q, the task signs in: %v", name, text, signedIn)
 			continue
+		}
+		if c.others && strings.Contains(text, "theirs") {
+			t.Errorf("%s: the task of another user receives %s", name, text)
 		}
 		var sources map[string]map[string]any
 		if told && json.Unmarshal([]byte(text), &sources) != nil {

@@ -14,7 +14,7 @@
 // Package attempt runs a task; masters finds a master that answers; loopback is the master that
 // the program sees; sandbox is the environment of the program; account is the account as which it runs;
 // gateway is for clients of the task; shell is the SSH server; logs sends the output; unpack extracts
-// archives.
+// archives; regular opens files that a program may have replaced.
 package main
 
 import (

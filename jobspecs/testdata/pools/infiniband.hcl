@@ -170,6 +170,7 @@ TaskGroups {
         type = "bind"
       }
       network_mode = "host"
+      oom_score_adj = 500
       ulimit {
         memlock = "-1"
       }

@@ -157,6 +157,7 @@ TaskGroups {
         type = "bind"
       }
       network_mode = "detent"
+      oom_score_adj = 500
       ports = ["runner"]
       shm_size = 8589934592
       ulimit {

@@ -34,8 +34,16 @@ type Agent struct {
 	id proc.ID
 }
 
-// Start runs an agent until the test ends, and returns when it has a leader.
-func Start(t testing.TB) *Agent {
+// Management is the token with all rights of an agent with access control.
+const Management = "11111111-2222-4333-8444-555555555555"
+
+// WithACL is the configuration for access control, with what callers without a token may do: "deny" or "allow".
+func WithACL(policy string) string {
+	return fmt.Sprintf(`acl { enabled = true default_policy = %q tokens { initial_management = %q } }`, policy, Management)
+}
+
+// Start runs an agent until the test ends, and returns when it has a leader. Further configuration is in HCL.
+func Start(t testing.TB, further ...string) *Agent {
 	t.Helper()
 	binary, err := servers.Ensure(t.Context(), "consul", servers.NewReporter(os.Stderr))
 	if err != nil {
@@ -48,16 +56,19 @@ func Start(t testing.TB) *Agent {
 		}
 	}
 	dir := t.TempDir()
-	process, err := proc.Start(proc.Spec{Path: binary.Path, Env: os.Environ(), Dir: dir, Log: filepath.Join(dir, "consul.log"),
-		Args: []string{"agent", "-dev", "-node=test", "-bind=127.0.0.1", "-client=127.0.0.1",
-			fmt.Sprintf("-http-port=%d", ports[0]), fmt.Sprintf("-server-port=%d", ports[1]), fmt.Sprintf("-serf-lan-port=%d", ports[2]),
-			"-serf-wan-port=-1", "-dns-port=-1", "-grpc-port=-1", "-grpc-tls-port=-1", "-hcl=disable_update_check = true"}})
+	args := []string{"agent", "-dev", "-node=test", "-bind=127.0.0.1", "-client=127.0.0.1",
+		fmt.Sprintf("-http-port=%d", ports[0]), fmt.Sprintf("-server-port=%d", ports[1]), fmt.Sprintf("-serf-lan-port=%d", ports[2]),
+		"-serf-wan-port=-1", "-dns-port=-1", "-grpc-port=-1", "-grpc-tls-port=-1", "-hcl=disable_update_check = true"}
+	for _, text := range further {
+		args = append(args, "-hcl="+text)
+	}
+	process, err := proc.Start(proc.Spec{Path: binary.Path, Env: os.Environ(), Dir: dir, Log: filepath.Join(dir, "consul.log"), Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := &Agent{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0])), id: process.ID}
 	t.Cleanup(a.Stop)
-	if a.API, err = api.NewClient(&api.Config{Address: a.Address}); err != nil {
+	if a.API, err = api.NewClient(&api.Config{Address: a.Address, Token: Management}); err != nil { // without ACLs Consul ignores the token
 		t.Fatal(err)
 	}
 	proctest.Until(t, readyWithin, "Consul to have a leader", func() error {

@@ -4,12 +4,14 @@ package attempt
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/detent-ml/detent/master/quote"
+	"github.com/detent-ml/detent/plugins/runner/regular"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
@@ -83,8 +85,8 @@ func hookCommand(l layout, shell string, env map[string]string) (c *sandbox.Comm
 func afterHook(l layout, env map[string]string) (map[string]string, string, error) {
 	file := filepath.Join(l.physical, "hook.json")
 	defer os.Remove(file)
-	content, err := os.ReadFile(file)
-	if os.IsNotExist(err) {
+	content, err := regular.Read(file)
+	if errors.Is(err, os.ErrNotExist) {
 		return env, l.workDir, nil
 	}
 	if err != nil {

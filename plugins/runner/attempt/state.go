@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/leftover"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/regular"
 )
 
 // A state is what the allocation's last process needs to know. Everybody who may read an
@@ -87,7 +88,7 @@ func replaceFile(path string, content []byte) error {
 }
 
 func loadState(path string) (*state, error) {
-	content, err := os.ReadFile(path)
+	content, err := regular.Read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/detent-ml/detent/plugins/runner/regular"
 )
 
 // The allocation's last process needs the attempt's token once more. The token must not be in
@@ -61,7 +63,7 @@ func (p *NomadTask) keptToken() (string, error) {
 	case dir == "":
 		dir = filepath.Join(filepath.Dir(p.AllocDir), "main", "secrets")
 	}
-	content, err := os.ReadFile(filepath.Join(dir, tokenFile))
+	content, err := regular.Read(filepath.Join(dir, tokenFile))
 	if err != nil {
 		return "", fmt.Errorf("the token of this attempt cannot be read: %w", err)
 	}

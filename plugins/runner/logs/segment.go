@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/leftover"
+	"github.com/detent-ml/detent/plugins/runner/regular"
 )
 
 // A segment is a sequence of numbered lines: a file, or memory if the disk is full.
@@ -31,7 +32,7 @@ func segmentPath(dir string, first int64) string {
 
 func createSegment(dir string, first int64) (*segment, error) {
 	path := segmentPath(dir, first)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+	f, err := regular.Open(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +46,11 @@ func openSegment(path string) (*segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is no log segment: its name must be a number", path)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := regular.Open(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	content, err := io.ReadAll(f)
+	content, err := io.ReadAll(io.LimitReader(f, regular.Max)) // a segment is much shorter
 	if err != nil {
 		_ = f.Close()
 		return nil, err

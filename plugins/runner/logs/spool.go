@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/leftover"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/regular"
 )
 
 // Limits limit the size of a Spool. Zero means the default.
@@ -70,6 +72,9 @@ func OpenSpool(dir string, limits Limits) (*Spool, error) {
 	slices.Sort(paths)
 	for _, path := range paths {
 		seg, err := openSegment(path)
+		if errors.Is(err, regular.ErrOther) {
+			continue // the program made it
+		}
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the log spool: %w", err)
 		}

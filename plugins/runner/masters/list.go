@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/detent-ml/detent/plugins/runner/regular"
 )
 
 // Limits for the repetition of requests.
@@ -102,7 +104,7 @@ func newTransport(caFile string) (*http.Transport, error) {
 	if caFile == "" {
 		return t, nil
 	}
-	pem, err := os.ReadFile(caFile)
+	pem, err := regular.Read(caFile)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the certificate of the master (DET_MASTER_CA): %w", err)
 	}
@@ -162,7 +164,7 @@ func (l *List) refresh() {
 	if err != nil || (info.ModTime().Equal(l.stamp) && info.Size() == l.size) {
 		return
 	}
-	content, err := os.ReadFile(l.opts.File)
+	content, err := regular.Read(l.opts.File)
 	if err != nil {
 		return
 	}
