@@ -15,12 +15,21 @@ import (
 
 func newDisk(a *app.App) *cobra.Command {
 	var format output.Format
+	var users bool
 	cmd := &cobra.Command{
 		Use:   "disk",
 		Short: "list how much disk checkpoints, logs and code of each workspace use",
-		Args:  args.None,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runDisk(cmd.Context(), a, format) },
+		Long: `List how much disk checkpoints, logs, code and metrics of each workspace use. With --users: what you store in the
+database of the cluster; to administrators of the cluster, the 100 users who store the most.`,
+		Args: args.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if users {
+				return runUsersDisk(cmd.Context(), a, format)
+			}
+			return runDisk(cmd.Context(), a, format)
+		},
 	}
+	cmd.Flags().BoolVar(&users, "users", false, "list users in place of workspaces")
 	format.Flags(cmd)
 	return cmd
 }
@@ -37,9 +46,25 @@ func runDisk(ctx context.Context, a *app.App, format output.Format) error {
 	if list == nil {
 		list = []v1.DiskUse{}
 	}
-	t := table.New("Workspace", "Checkpoints", "Checkpoint Bytes", "Log Bytes", "Code Bytes")
+	t := table.New("Workspace", "Checkpoints", "Checkpoint Bytes", "Log Bytes", "Code Bytes", "Metric Bytes")
 	for _, u := range list {
-		t.Row(u.Workspace, u.Checkpoints, u.CheckpointBytes, u.LogBytes, u.CodeBytes)
+		t.Row(u.Workspace, u.Checkpoints, u.CheckpointBytes, u.LogBytes, u.CodeBytes, u.MetricBytes)
+	}
+	return format.Print(a.IO, t, list)
+}
+
+func runUsersDisk(ctx context.Context, a *app.App, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	list, limit, err := c.UsersDiskUse(ctx)
+	if err != nil {
+		return err
+	}
+	t := table.New("User", "Code Bytes", "Log Bytes", "Metric Bytes", "Record Bytes", "All Bytes", "Limit")
+	for _, u := range list {
+		t.Row(u.Username, u.CodeBytes, u.LogBytes, u.MetricBytes, u.RecordBytes, u.CodeBytes+u.LogBytes+u.MetricBytes+u.RecordBytes, limit)
 	}
 	return format.Print(a.IO, t, list)
 }

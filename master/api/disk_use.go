@@ -3,8 +3,13 @@ package api
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
+
+// maxStorers is the number of users that the list of disk use shows to administrators.
+const maxStorers = 100
 
 func (a *API) listDiskUse(ctx context.Context, c *call, req *v1.GetListRequest) (*v1.GetDiskUseResponse, error) {
 	used, err := a.db.DiskUses(ctx, c.scope)
@@ -12,9 +17,28 @@ func (a *API) listDiskUse(ctx context.Context, c *call, req *v1.GetListRequest) 
 		return nil, err
 	}
 	used, page, err := cut(used, req.Window)
-	resp := &v1.GetDiskUseResponse{Pagination: &page, Workspaces: make([]v1.DiskUse, len(used))}
+	if err != nil {
+		return nil, err
+	}
+	var users []store.Stored
+	if page.StartIndex == 0 {
+		users, err = a.storers(ctx, c)
+	}
+	resp := &v1.GetDiskUseResponse{Pagination: &page, Workspaces: make([]v1.DiskUse, len(used)), Users: make([]v1.UserDiskUse, len(users)), UserLimit: a.db.MaxStored()}
 	for i, u := range used {
 		resp.Workspaces[i] = v1.DiskUse(u)
 	}
+	for i, u := range users {
+		resp.Users[i] = v1.UserDiskUse{UserID: u.UserID, Username: u.Username, CodeBytes: u.Code, LogBytes: u.Logs, MetricBytes: u.Metrics, RecordBytes: u.Records}
+	}
 	return resp, err
+}
+
+// storers lists the users who store the most, for administrators of the cluster; for others the caller.
+func (a *API) storers(ctx context.Context, c *call) ([]store.Stored, error) {
+	if auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindCluster}) {
+		return a.db.StoredMost(ctx, maxStorers)
+	}
+	own, err := a.db.StoredBy(ctx, c.who.UserID)
+	return []store.Stored{own}, err
 }

@@ -34,7 +34,7 @@ func TestATreeOfDeepFiles(t *testing.T) {
 	old := func(files int) {
 		t.Helper()
 		hash := []byte(fmt.Sprintf("%032d", files))
-		err := r.db.SaveContext(t.Context(), hash, func(to io.Writer) error {
+		err := r.db.SaveContext(t.Context(), 1, hash, func(to io.Writer) error {
 			zip := gzip.NewWriter(to)
 			w := tar.NewWriter(zip)
 			for i := range files {

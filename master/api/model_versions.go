@@ -111,6 +111,9 @@ func (a *API) registerVersion(ctx context.Context, c *call, m store.Model, req *
 		checkTexts(req.Metadata, map[string]string{"comment": req.Comment, "notes": req.Notes})); err != nil {
 		return nil, err
 	}
+	if err := a.db.AdmitStored(ctx, c.who.UserID, 0); err != nil {
+		return nil, err
+	}
 	n, err := a.db.RegisterVersion(ctx, m, store.ModelVersion{UUID: k.UUID, OwnerID: c.who.UserID, Name: req.Name, Comment: req.Comment,
 		Notes: req.Notes, Labels: labels, Metadata: []byte(req.Metadata)})
 	if err != nil {

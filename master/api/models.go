@@ -133,6 +133,9 @@ func (a *API) createModel(ctx context.Context, c *call, req *v1.PostModelRequest
 		checkTexts(req.Metadata, map[string]string{"description": req.Description, "notes": req.Notes})); err != nil {
 		return nil, err
 	}
+	if err := a.db.AdmitStored(ctx, c.who.UserID, 0); err != nil {
+		return nil, err
+	}
 	m, err := a.db.CreateModel(ctx, store.Model{Name: req.Name, WorkspaceID: workspace, OwnerID: c.who.UserID, Description: req.Description,
 		Notes: req.Notes, Labels: labels, Metadata: []byte(req.Metadata)})
 	if err != nil {

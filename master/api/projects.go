@@ -105,6 +105,9 @@ func (a *API) createProject(ctx context.Context, c *call, w store.Workspace, req
 		}
 		p.Key = key
 	}
+	if err := a.db.AdmitStored(ctx, c.who.UserID, 0); err != nil {
+		return nil, err
+	}
 	p, err := a.createKeyed(ctx, p)
 	if err != nil {
 		return nil, err

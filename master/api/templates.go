@@ -112,6 +112,9 @@ func checkTemplateName(what, name string) error {
 
 func (a *API) createTemplate(ctx context.Context, c *call, req *v1.Template) (*v1.TemplateResponse, error) {
 	t, err := a.newTemplate(ctx, c, req)
+	if err == nil {
+		err = a.db.AdmitStored(ctx, c.who.UserID, 0)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -147,6 +147,9 @@ func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspac
 	if err != nil {
 		return nil, err
 	}
+	if err := a.db.AdmitStored(ctx, c.who.UserID, 0); err != nil {
+		return nil, err
+	}
 	w, err := a.db.CreateWorkspace(ctx, req.Name, c.who.UserID, settings)
 	if err != nil {
 		return nil, err

@@ -35,3 +35,10 @@ func (c *Client) DiskUse(ctx context.Context) iter.Seq2[v1.DiskUse, error] {
 		return r.Workspaces, pagination(r.Pagination)
 	})
 }
+
+// UsersDiskUse lists what the caller stores in the database, or, to administrators of the cluster, the users who store the most. limit is
+// how many bytes one user may store; 0 is no limit.
+func (c *Client) UsersDiskUse(ctx context.Context) (list []v1.UserDiskUse, limit int64, err error) {
+	resp, err := get(ctx, c, v1.ListDiskUse, &v1.GetListRequest{Window: v1.Window{Limit: 1}})
+	return resp.Users, resp.UserLimit, err
+}

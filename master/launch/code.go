@@ -76,6 +76,14 @@ func NewCode(room *spool.Reservation) (*Code, error) {
 // none reports whether the request has no files.
 func (c *Code) none() bool { return c == nil || c.count == 0 }
 
+// size is the number of bytes of all files.
+func (c *Code) size() int64 {
+	if c.none() {
+		return 0
+	}
+	return c.content.Size()
+}
+
 // Arrived ends the list after the last file.
 func (c *Code) Arrived() error { return c.out.Flush() }
 

@@ -37,6 +37,9 @@ func (l *Experiments) Continue(ctx context.Context, e store.Experiment, override
 	if err != nil {
 		return nil, err
 	}
+	if err := l.db.AdmitStored(ctx, e.OwnerID, 0); err != nil {
+		return nil, err
+	}
 	n, err := l.db.ContinueExperiment(ctx, e.ID, change)
 	return &Continued{N: n, Warnings: changed.Warnings, Remarks: changed.Remarks}, err
 }

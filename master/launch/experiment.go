@@ -35,6 +35,7 @@ type experiments interface {
 	TemplateOf(ctx context.Context, experiment int) (store.UsedTemplate, error)
 	CreateExperiment(ctx context.Context, n store.NewExperiment) (int, error)
 	ContinueExperiment(ctx context.Context, id int, c store.Continuation) (int, error)
+	AdmitStored(ctx context.Context, owner int, more int64) error
 }
 
 // Experiments creates experiments.

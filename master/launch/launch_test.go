@@ -74,6 +74,8 @@ func (m *memory) Experiment(_ context.Context, id int) (store.Experiment, error)
 
 func (m *memory) Trial(context.Context, int) (store.Trial, error)       { return store.Trial{}, nil }
 func (m *memory) NewestCheckpoint(context.Context, int) (string, error) { return "", nil }
+func (m *memory) AdmitStored(context.Context, int, int64) error         { return nil }
+
 func (m *memory) HasContext(_ context.Context, hash []byte) (bool, error) {
 	return m.contexts[string(hash)] != nil, nil
 }
@@ -89,7 +91,7 @@ func (m *memory) ShownTrials(_ context.Context, t store.Tensorboard) (list []tas
 	return list, nil
 }
 
-func (m *memory) SaveContext(_ context.Context, hash []byte, write func(io.Writer) error) error {
+func (m *memory) SaveContext(_ context.Context, _ int, hash []byte, write func(io.Writer) error) error {
 	var b strings.Builder
 	err := write(&b)
 	m.contexts[string(hash)] = []byte(b.String())

@@ -19,8 +19,9 @@ const MaxPacked = maxCode + MaxNames + MaxFiles<<11
 
 // contexts is the part of the store that keeps code.
 type contexts interface {
+	AdmitStored(ctx context.Context, owner int, more int64) error
 	HasContext(ctx context.Context, hash []byte) (bool, error)
-	SaveContext(ctx context.Context, hash []byte, write func(io.Writer) error) error
+	SaveContext(ctx context.Context, owner int, hash []byte, write func(io.Writer) error) error
 }
 
 // Turns limits how many submitters pack code at the same time; done ends the turn.
@@ -39,8 +40,14 @@ func NewPacker(db contexts, turns Turns, room *spool.Folder) *Packer {
 }
 
 // Keep checks the code of a request and returns its hash; nil if there is no code. It stores the code
-// unless the same code is stored already or the request is a preview.
+// unless the same code is stored already or the request is a preview. It fails if the submitter
+// stores too much.
 func (p *Packer) Keep(ctx context.Context, by Submitter, onlyCheck bool) ([]byte, error) {
+	if !onlyCheck {
+		if err := p.db.AdmitStored(ctx, by.Who.UserID, by.Code.size()); err != nil {
+			return nil, err
+		}
+	}
 	if by.Code.none() {
 		return nil, nil
 	}
@@ -87,7 +94,7 @@ func (p *Packer) Keep(ctx context.Context, by Submitter, onlyCheck bool) ([]byte
 			return err
 		}
 	}
-	return hash, p.db.SaveContext(ctx, hash, write)
+	return hash, p.db.SaveContext(ctx, by.Who.UserID, hash, write)
 }
 
 // header is the header of a file in an archive.

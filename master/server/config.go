@@ -98,6 +98,8 @@ type Config struct {
 	// ended; one owner gets up to half of it ([security](security.md)). By default a fifth of the
 	// memory of the master's Nomad job, or 256 outside Nomad.
 	SearchMemory int `yaml:"search_memory_mb"`
+	// How much users may store in PostgreSQL ([quotas](quotas.md#what-users-store)).
+	DatabaseLimits DatabaseLimitsConfig `yaml:"database_limits"`
 	// Disk space for the bodies of requests while the master receives them.
 	Spool SpoolConfig `yaml:"spool"`
 

@@ -89,6 +89,7 @@ func (c *Config) checkNumbers(k *checker) {
 	if c.SearchMemory < 0 || c.SearchMemory > maxSearchMemory {
 		k.fail("search_memory_mb", "expected 0 to %d, found %d", maxSearchMemory, c.SearchMemory)
 	}
+	c.DatabaseLimits.check(k)
 	if c.DatabaseConns < 4 {
 		k.fail("database_conns", "expected at least 4, found %d", c.DatabaseConns)
 	}

@@ -48,7 +48,8 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	// two times.
 	read := sync.OnceValues(func() (artifacts, error) { return readArtifacts(cfg) })
 	go func() { _, _ = read() }() // run calls read again and gets the same result
-	db, err := store.Open(ctx, cfg.Database, store.Options{MaxConns: int32(cfg.DatabaseConns), Memory: searchBudget(cfg, os.Getenv), Roles: cfg.Security.Authz.Type == authzRoles})
+	db, err := store.Open(ctx, cfg.Database, store.Options{MaxConns: int32(cfg.DatabaseConns), Memory: searchBudget(cfg, os.Getenv), Roles: cfg.Security.Authz.Type == authzRoles,
+		Limits: cfg.DatabaseLimits.limits()})
 	if err != nil {
 		return err
 	}

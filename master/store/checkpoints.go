@@ -138,7 +138,7 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 			return badData(err)
 		}
 		if n == 1 {
-			return nil
+			return tx.boundCheckpoints(ctx, c.TaskID)
 		}
 		old, err := tx.CheckpointByUUID(ctx, c.UUID)
 		if err != nil {
@@ -218,11 +218,16 @@ func (db *DB) setCheckpointFiles(ctx context.Context, list []CheckpointFiles) er
 
 // SetCheckpointMetadata replaces the metadata that users wrote about a checkpoint.
 func (db *DB) SetCheckpointMetadata(ctx context.Context, uuid string, metadata json.RawMessage) error {
-	n, err := db.exec(ctx, `UPDATE checkpoints SET metadata = $2::text::jsonb WHERE uuid = $1`, uuid, string(metadata))
-	if err == nil && n == 0 {
-		return fault.New(fault.NotFound, "checkpoint %s not found", uuid)
-	}
-	return badData(err)
+	return db.Tx(ctx, func(tx *DB) error {
+		task, err := scalar[string](ctx, tx, `UPDATE checkpoints SET metadata = $2::text::jsonb WHERE uuid = $1 RETURNING task_id`, uuid, string(metadata))
+		if fault.Is(err, fault.NotFound) {
+			return fault.New(fault.NotFound, "checkpoint %s not found", uuid)
+		}
+		if err != nil {
+			return badData(err)
+		}
+		return tx.boundCheckpoints(ctx, task)
+	})
 }
 
 // StorageID returns the number of a checkpoint storage, and stores the storage if it is new.

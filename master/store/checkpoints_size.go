@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -11,6 +13,7 @@ const (
 	MaxFiles      = 100_000 // files and folders of a checkpoint
 	maxNamesBytes = 4 << 20 // bytes of all their names together
 	maxFileName   = 4096    // bytes of a name: Linux's limit of a path
+	maxRecords    = 1 << 26 // bytes of the names and metadata of all checkpoints of a task, as PostgreSQL stores them
 )
 
 // bytesOf adds up the sizes of a checkpoint's files, and rejects sums over the limits.
@@ -32,4 +35,14 @@ func bytesOf(files map[string]int64) (int64, error) {
 		return 0, fault.New(fault.Invalid, "resources: the names of the files have %d bytes together; %d are allowed", names, maxNamesBytes)
 	}
 	return total, nil
+}
+
+// boundCheckpoints rejects one checkpoint too many of a task.
+func (db *DB) boundCheckpoints(ctx context.Context, task string) error {
+	size, err := scalar[int64](ctx, db, `SELECT coalesce(sum(200 + pg_column_size(resources) + pg_column_size(metadata)), 0)::bigint FROM checkpoints WHERE task_id = $1`, task)
+	if err == nil && size > maxRecords {
+		err = fault.New(fault.TooLarge, "the names of files and the metadata of the checkpoints of task %s take %s in the database; the limit for one task is %s: "+
+			"delete checkpoints, or put their files into archives", task, sizeText(size), sizeText(maxRecords))
+	}
+	return err
 }

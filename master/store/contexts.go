@@ -21,15 +21,15 @@ type Context struct {
 	Size int64 // of the archive
 }
 
-// SaveContext stores a context unless the database has it. write writes the archive; it may
+// SaveContext stores a context of a user unless the database has it. write writes the archive; it may
 // be called more than once.
-func (db *DB) SaveContext(ctx context.Context, hash []byte, write func(io.Writer) error) error {
+func (db *DB) SaveContext(ctx context.Context, owner int, hash []byte, write func(io.Writer) error) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		// Update the time of a stored context, so that DropContexts does not remove it
 		// before the new experiment refers to it.
 		fresh, err := scalar[bool](ctx, tx, `
-			INSERT INTO contexts (hash, size) VALUES ($1, 0)
-			ON CONFLICT (hash) DO UPDATE SET created_at = now() RETURNING xmax = 0`, hash)
+			INSERT INTO contexts (hash, size, owner_id) VALUES ($1, 0, $2)
+			ON CONFLICT (hash) DO UPDATE SET created_at = now(), owner_id = $2 RETURNING xmax = 0`, hash, owner)
 		if err != nil || !fresh {
 			return err
 		}

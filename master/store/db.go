@@ -49,6 +49,8 @@ type DB struct {
 	within time.Duration // timeout of a call without a deadline; 0 in a transaction, which has a deadline
 	memory budget.Budget // for the searches of all experiments
 	sums   *memorySums   // of that memory
+	limits Limits        // for what users store
+	stored *storedSums   // by users
 	roles  bool          // roles decide what users may do
 }
 
@@ -58,6 +60,7 @@ type Options struct {
 	Within   time.Duration // timeout of a call without a deadline; 0: two minutes
 	Memory   budget.Budget // memory for the searches of all experiments, in one master
 	Roles    bool          // roles decide what users may do; else only owners and admins
+	Limits   Limits        // for what users store
 }
 
 // Dedicated opens another pool to the same database, with one connection, for calls that
@@ -99,7 +102,8 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	if opts.Within == 0 {
 		opts.Within = callTimeout
 	}
-	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within, memory: opts.Memory, sums: &memorySums{}, roles: opts.Roles}, nil
+	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within, memory: opts.Memory, sums: &memorySums{}, roles: opts.Roles,
+		limits: opts.Limits, stored: newStoredSums()}, nil
 }
 
 // jsonAsSent makes a connection copy JSON into a json.RawMessage. pgx would let encoding/json parse it first, but PostgreSQL
@@ -192,7 +196,7 @@ func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error)
 	var err error
 	for range maxRetries {
 		err = pgx.BeginTxFunc(ctx, db.pool, opts, func(tx pgx.Tx) error {
-			return fn(&DB{querier: tx, dsn: db.dsn, memory: db.memory, sums: db.sums, roles: db.roles})
+			return fn(&DB{querier: tx, dsn: db.dsn, memory: db.memory, sums: db.sums, roles: db.roles, limits: db.limits, stored: db.stored})
 		})
 		if !retriable(err) {
 			break

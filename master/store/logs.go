@@ -18,9 +18,10 @@ import (
 const (
 	maxLogBatches = 200 // batches of lines in one group commit
 
-	maxShipper = 255     // bytes of a shipper's name
-	maxLabel   = 128     // bytes of a stdtype, a source, or a field of LogOrigin
-	maxRank    = 1 << 20 // the highest rank of a line
+	maxShipper  = 255     // bytes of a shipper's name
+	maxShippers = 100_000 // of a task; a runner has one for each member of each attempt
+	maxLabel    = 128     // bytes of a stdtype, a source, or a field of LogOrigin
+	maxRank     = 1 << 20 // the highest rank of a line
 )
 
 // LogOrigin is the source of lines: attempt, node and container.
@@ -204,7 +205,7 @@ func (s *LogStore) commit(ctx context.Context, batch []*queued[*LogBatch]) error
 		if err != nil {
 			return err
 		}
-		plan := logPlan{shippers: shippers, next: map[int]int64{}, bytes: map[int]int64{}}
+		plan := logPlan{shippers: shippers, next: map[int]int64{}, bytes: map[int]int64{}, codec: s.codec}
 		for _, q := range batch {
 			q.err = nil
 			k, ok := known[q]
@@ -212,7 +213,7 @@ func (s *LogStore) commit(ctx context.Context, batch []*queued[*LogBatch]) error
 				q.err = fault.New(fault.NotFound, "task %s not found", q.item.TaskID)
 				continue
 			}
-			plan.add(q, k, s.codec)
+			plan.add(q, k)
 		}
 		return tx.storeLogs(ctx, plan)
 	})
@@ -226,6 +227,7 @@ type logPlan struct {
 	chunks   []plannedChunk
 	done     []memberRef
 	fires    []logFire
+	codec    chunkCodec
 }
 
 type plannedChunk struct {
@@ -257,20 +259,20 @@ type shipperRow struct {
 }
 
 // add adds one batch to the plan, without the lines that its shipper has delivered before.
-func (p *logPlan) add(q *queued[*LogBatch], k logRefs, codec chunkCodec) {
+func (p *logPlan) add(q *queued[*LogBatch], k logRefs) {
 	b := q.item
 	chunks := b.chunks
 	if b.Shipper != "" {
 		s := p.shippers[b.shipperKey()]
 		if s == nil { // the task was deleted a moment ago
-			q.err = fault.New(fault.NotFound, "task %s not found", b.TaskID)
+			q.err = fault.New(fault.NotFound, "task %s not found, or more than %d shippers have sent lines of its log", b.TaskID, maxShippers)
 			return
 		}
 		switch end := b.First + int64(len(b.Lines)); {
 		case end <= s.Next:
 			chunks = nil
 		case b.First < s.Next:
-			chunks = codec.chunks(b.Lines[s.Next-b.First:])
+			chunks = p.codec.chunks(b.Lines[s.Next-b.First:])
 			s.Next = end
 		case len(b.Lines) > 0: // the shipper has lost the lines between the stored ones and these
 			s.Next = end
@@ -287,7 +289,7 @@ func (p *logPlan) add(q *queued[*LogBatch], k logRefs, codec chunkCodec) {
 	for _, c := range chunks {
 		p.chunks = append(p.chunks, plannedChunk{c, k.task.class, k.task.id, k.origin, p.next[k.task.id]})
 		p.next[k.task.id] += int64(c.lines)
-		p.bytes[k.task.id] += int64(len(c.body))
+		p.bytes[k.task.id] += c.stored()
 	}
 }
 
@@ -323,7 +325,8 @@ func (db *DB) lockShippers(ctx context.Context, batch []*queued[*LogBatch]) (map
 		_, err := db.exec(ctx, `
 			INSERT INTO log_shippers (shipper, task_id, next)
 			SELECT s, t, n FROM unnest($1::text[], $2::text[], $3::bigint[]) AS u(s, t, n) JOIN tasks ON tasks.id = u.t
-			ORDER BY t COLLATE "C", s COLLATE "C" ON CONFLICT DO NOTHING`, names, tasks, nexts)
+			WHERE (SELECT count(*) FROM log_shippers x WHERE x.task_id = u.t) < $4
+			ORDER BY t COLLATE "C", s COLLATE "C" ON CONFLICT DO NOTHING`, names, tasks, nexts, maxShippers)
 		if err != nil {
 			return nil, err
 		}
@@ -338,36 +341,10 @@ func (db *DB) lockShippers(ctx context.Context, batch []*queued[*LogBatch]) (map
 	return found, nil
 }
 
-// storeLogs writes a plan. It numbers the lines of chunks while it holds locks on the rows
-// of their tasks, which it locks in the order of ids until the commit.
+// storeLogs writes a plan.
 func (db *DB) storeLogs(ctx context.Context, p logPlan) error {
-	tasks := slices.Sorted(maps.Keys(p.next))
-	type counter struct {
-		ID   int   `db:"id"`
-		Next int64 `db:"next"`
-	}
-	if len(tasks) > 0 {
-		counters, err := rows[counter](ctx, db, `SELECT id, next FROM log_tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE`, tasks)
-		if err != nil {
-			return err
-		}
-		if len(counters) != len(tasks) {
-			return fault.New(fault.NotFound, "received logs of a deleted task")
-		}
-		base := map[int]int64{}
-		var ids []int
-		var nexts, bytes []int64
-		for _, c := range counters {
-			base[c.ID] = c.Next
-			ids, nexts, bytes = append(ids, c.ID), append(nexts, c.Next+p.next[c.ID]), append(bytes, p.bytes[c.ID])
-		}
-		// emptied_at: the task of a log whose lines are all deleted has been continued.
-		_, err = db.exec(ctx, `UPDATE log_tasks SET next = u.n, bytes = bytes + u.b, emptied_at = NULL
-			FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS u(id, n, b) WHERE log_tasks.id = u.id`, ids, nexts, bytes)
-		if err != nil {
-			return err
-		}
-		if err := db.insertChunks(ctx, p.chunks, base); err != nil {
+	if len(p.next) > 0 {
+		if err := db.storeLines(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -388,6 +365,44 @@ func (db *DB) storeLogs(ctx context.Context, p logPlan) error {
 		}
 	}
 	return nil
+}
+
+// storeLines writes the lines of a plan, as far as their logs have room. It numbers the lines of chunks while
+// it holds locks on the rows of their tasks, which it locks in the order of ids until the commit.
+func (db *DB) storeLines(ctx context.Context, p logPlan) error {
+	tasks := slices.Sorted(maps.Keys(p.next))
+	type counter struct {
+		ID    int   `db:"id"`
+		Next  int64 `db:"next"`
+		Bytes int64 `db:"bytes"`
+	}
+	counters, err := rows[counter](ctx, db, `SELECT id, next, bytes FROM log_tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE`, tasks)
+	if err != nil {
+		return err
+	}
+	if len(counters) != len(tasks) {
+		return fault.New(fault.NotFound, "received logs of a deleted task")
+	}
+	base := map[int]int64{}
+	var ids []int
+	var nexts, bytes []int64
+	for _, c := range counters {
+		if p.cut(c.ID, c.Bytes, db.limits.Log); p.next[c.ID] == 0 {
+			continue
+		}
+		base[c.ID] = c.Next
+		ids, nexts, bytes = append(ids, c.ID), append(nexts, c.Next+p.next[c.ID]), append(bytes, p.bytes[c.ID])
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	// emptied_at: the task of a log whose lines are all deleted has been continued.
+	_, err = db.exec(ctx, `UPDATE log_tasks SET next = u.n, bytes = bytes + u.b, emptied_at = NULL
+		FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS u(id, n, b) WHERE log_tasks.id = u.id`, ids, nexts, bytes)
+	if err != nil {
+		return err
+	}
+	return db.insertChunks(ctx, p.chunks, base)
 }
 
 // advanceShippers stores the next line number of each shipper.

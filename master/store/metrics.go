@@ -39,6 +39,8 @@ type Report struct {
 	At      time.Time // by the task's clock; zero: the task sent no time
 	Metrics json.RawMessage
 	Batches json.RawMessage // metrics of single batches: a JSON list, or nil
+
+	text int // bytes of both, as check has measured them
 }
 
 // firstTime is the earliest time of a report: keys are times in microseconds or steps, and
@@ -110,6 +112,7 @@ type MetricWriter struct {
 
 	facts   *memory.Memory[int, trialFacts]
 	reached *memory.Memory[runOf, int64] // by the reports of earlier runs: their highest step; -1 for none
+	stored  *memory.Memory[int, *metricRoom]
 }
 
 // trialFacts has the fields of a trial that its reports need and that never change.
@@ -124,7 +127,8 @@ type trialFacts struct {
 // NewMetricWriter returns a MetricWriter. It starts no goroutine until the first report;
 // Wait waits for the last one.
 func NewMetricWriter(db *DB, bus *Bus) *MetricWriter {
-	w := &MetricWriter{db: db, bus: bus, facts: memory.New[int, trialFacts](0, maxCachedTrials), reached: memory.New[runOf, int64](0, maxCachedTrials)}
+	w := &MetricWriter{db: db, bus: bus, facts: memory.New[int, trialFacts](0, maxCachedTrials), reached: memory.New[runOf, int64](0, maxCachedTrials),
+		stored: memory.New[int, *metricRoom](0, maxCachedTrials)}
 	w.group = newGroup(maxReports, trialOf, w.flush)
 	w.group.size, w.group.bytes = (*Report).size, maxReportBytes
 	return w
@@ -179,6 +183,9 @@ func (w *MetricWriter) flush(batch []*queued[*Report]) {
 func (w *MetricWriter) commit(ctx context.Context, batch []*queued[*Report]) (events bool, err error) {
 	for _, q := range batch {
 		q.err, q.again = nil, false
+	}
+	if batch, err = w.fitting(ctx, batch); err != nil || len(batch) == 0 {
+		return false, err
 	}
 	facts, err := w.trialFacts(ctx, batch)
 	if err != nil {

@@ -23,9 +23,10 @@ func (r *Report) bounded() error {
 	if err := m.bounded(); err != nil {
 		return fault.New(fault.Invalid, "metrics: %w", err)
 	}
-	if all := m.text + measure(r.Batches).text; all > maxReportText {
+	r.text = m.text + measure(r.Batches).text
+	if r.text > maxReportText {
 		return fault.New(fault.Invalid, "metrics and batchMetrics: the report of trial %d has %d bytes with its numbers written out; %d are allowed: "+
-			"report less at once, and upload large values as files", r.TrialID, all, maxReportText)
+			"report less at once, and upload large values as files", r.TrialID, r.text, maxReportText)
 	}
 	return nil
 }

@@ -118,11 +118,13 @@ type summaryRow struct {
 
 	sum     TrialSummary
 	touched bool // it must be stored
+	added   int  // bytes of the rows
 }
 
 // foldRows adds the trial's rows, unless the summary is stale and is rebuilt with them.
 func (s *summaryRow) foldRows(list []metricRow) {
 	for _, r := range list {
+		s.added += r.Size
 		switch {
 		case r.Merged: // the summary includes the report's old names already
 			s.Stale, s.touched = true, true
@@ -257,9 +259,6 @@ func (db *DB) saveSummaries(ctx context.Context, sums []summaryRow) error {
 	b := &pgx.Batch{}
 	b.Queue(`SAVEPOINT summaries`)
 	for i := range sums {
-		if !sums[i].touched {
-			continue
-		}
 		if err := sums[i].save(b); err != nil {
 			return err
 		}
@@ -284,12 +283,9 @@ func (db *DB) saveSummaries(ctx context.Context, sums []summaryRow) error {
 
 // saveAlone stores a summary, or, if PostgreSQL rejects it, the reason in place of what is new.
 func (db *DB) saveAlone(ctx context.Context, s *summaryRow) error {
-	if !s.touched {
-		return nil
-	}
 	b := &pgx.Batch{}
 	b.Queue(`SAVEPOINT summary`)
-	if err := s.save(b); err != nil {
+	if err := s.save(b); err != nil || b.Len() == 1 {
 		return err
 	}
 	err := asFault(db.SendBatch(ctx, b).Close())
@@ -300,13 +296,19 @@ func (db *DB) saveAlone(ctx context.Context, s *summaryRow) error {
 	if _, err := db.exec(ctx, `ROLLBACK TO SAVEPOINT summary`); err != nil {
 		return err
 	}
-	_, err = db.exec(ctx, `UPDATE trial_summaries SET stale = false, rebuilt_xid = NULL, rebuilt_id = NULL, incomplete = $2 WHERE trial_id = $1`,
-		s.TrialID, s.sum.Incomplete)
+	_, err = db.exec(ctx, `UPDATE trial_summaries SET stale = false, rebuilt_xid = NULL, rebuilt_id = NULL, incomplete = $2, bytes = bytes + $3
+		WHERE trial_id = $1`, s.TrialID, s.sum.Incomplete, s.added)
 	return err
 }
 
-// save queues the statement that stores the summary.
+// save queues the statement that stores the summary, or only the size of its rows.
 func (s *summaryRow) save(b *pgx.Batch) error {
+	if !s.touched {
+		if s.added > 0 {
+			b.Queue(`UPDATE trial_summaries SET bytes = bytes + $2 WHERE trial_id = $1`, s.TrialID, s.added)
+		}
+		return nil
+	}
 	sum := s.sum
 	if sum.Metrics == nil {
 		sum.Metrics = map[string]map[string]*MetricSummary{}
@@ -326,7 +328,7 @@ func (s *summaryRow) save(b *pgx.Batch) error {
 		sum.BestMetric = nil
 	}
 	b.Queue(`UPDATE trial_summaries SET summary = $2::text::jsonb, total_batches = $3, latest_run = $4, latest_steps = $5, best_run = $6, best_steps = $7,
-		searcher_value = $8, stale = $9, incomplete = $10, rebuilt_xid = $11, rebuilt_id = $12, tried_at = CASE WHEN $9 THEN now() END WHERE trial_id = $1`,
-		s.TrialID, string(text), sum.TotalBatches, lr, ls, br, bs, sum.BestMetric, s.Stale, sum.Incomplete, s.RebuiltXID, s.RebuiltID)
+		searcher_value = $8, stale = $9, incomplete = $10, rebuilt_xid = $11, rebuilt_id = $12, tried_at = CASE WHEN $9 THEN now() END,
+		bytes = bytes + $13 WHERE trial_id = $1`, s.TrialID, string(text), sum.TotalBatches, lr, ls, br, bs, sum.BestMetric, s.Stale, sum.Incomplete, s.RebuiltXID, s.RebuiltID, s.added)
 	return nil
 }

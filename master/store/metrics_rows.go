@@ -20,6 +20,7 @@ type metricRow struct {
 	Archived bool            `db:"archived"`
 	Metrics  json.RawMessage `db:"avg"`    // nil if they are larger than any report may be
 	Stored   int             `db:"stored"` // bytes of the rows of the query up to this one, as PostgreSQL stores them
+	Size     int             `db:"size"`   // bytes of this row, about as PostgreSQL stores it
 }
 
 const metricColumns = `xid, id, trial_id, run_id, grp, steps, merged, archived`
@@ -46,9 +47,9 @@ func (db *DB) nextRows(ctx context.Context, most rowLimits, where string, args .
 // nextRows is the query of nextRows and of tailOf. It ends by the size with which PostgreSQL stores the rows, because a client that stops
 // to read receives the rest nevertheless.
 func nextRows(columns, where string, args []any) string {
-	return fmt.Sprintf(`SELECT `+columns+`, stored, `+readableMetrics+` FROM (
+	return fmt.Sprintf(`SELECT `+columns+`, stored, `+storedReportSQL+` AS size, `+readableMetrics+` FROM (
 		SELECT *, sum(pg_column_size(avg)) OVER (ORDER BY xid, id ROWS UNBOUNDED PRECEDING) AS stored FROM (
-			SELECT `+columns+`, avg FROM metrics WHERE %s ORDER BY xid, id LIMIT $%d) r) m
+			SELECT `+columns+`, avg, batches FROM metrics WHERE %s ORDER BY xid, id LIMIT $%d) r) m
 		WHERE stored - pg_column_size(avg) <= $%d ORDER BY xid, id`, where, len(args)+1, len(args)+2)
 }
 

@@ -55,7 +55,7 @@ func TestTaskContext(t *testing.T) {
 	}
 	for i, size := range []int{0, 1, contextPart, 2*contextPart + 7} {
 		hash, code := []byte{byte(i)}, bytes.Repeat([]byte("0123456"), size/7+1)[:size]
-		if err := w.db.SaveContext(ctx, hash, func(to io.Writer) error { _, err := to.Write(code); return err }); err != nil {
+		if err := w.db.SaveContext(ctx, 1, hash, func(to io.Writer) error { _, err := to.Write(code); return err }); err != nil {
 			t.Fatal(err)
 		}
 		w.exec(`UPDATE tasks SET context_hash = $2 WHERE id = $1`, task, hash)
@@ -71,7 +71,7 @@ func TestTaskContext(t *testing.T) {
 		}
 	}
 	failed := errors.New("the writer failed")
-	if err := w.db.SaveContext(ctx, []byte("half"), func(to io.Writer) error { _, _ = to.Write(make([]byte, 3*contextPart)); return failed }); !errors.Is(err, failed) {
+	if err := w.db.SaveContext(ctx, 1, []byte("half"), func(to io.Writer) error { _, _ = to.Write(make([]byte, 3*contextPart)); return failed }); !errors.Is(err, failed) {
 		t.Errorf("a writer that fails: %v", err)
 	}
 	if there, err := w.db.HasContext(ctx, []byte("half")); err != nil || there {

@@ -48,6 +48,9 @@ func (db *DB) CreateUnmanagedTrial(ctx context.Context, n NewUnmanagedTrial) (id
 		Next  int    `db:"next"`
 		There *int   `db:"there"`
 	}
+	if err := db.admitTrial(ctx, n); err != nil {
+		return 0, err
+	}
 	err = db.Tx(ctx, func(tx *DB) error {
 		if err := tx.lockUnmanaged(ctx, n.ExperimentID); err != nil {
 			return err
@@ -80,6 +83,16 @@ func (db *DB) CreateUnmanagedTrial(ctx context.Context, n NewUnmanagedTrial) (id
 		return tx.settleUnmanaged(ctx, n.ExperimentID)
 	})
 	return id, err
+}
+
+// admitTrial fails if the trial is new and the owner of its experiment stores too much.
+func (db *DB) admitTrial(ctx context.Context, n NewUnmanagedTrial) error {
+	owners, err := scalars[int](ctx, db, `SELECT e.owner_id FROM experiments e WHERE e.id = $1
+		AND NOT EXISTS (SELECT FROM trials t WHERE t.experiment_id = e.id AND t.external_id = $2)`, n.ExperimentID, n.ExternalID)
+	if err != nil || len(owners) == 0 {
+		return err
+	}
+	return db.AdmitStored(ctx, owners[0], 0)
 }
 
 // lockUnmanaged locks an experiment until the end of the transaction, and fails unless it is

@@ -193,7 +193,7 @@ func TestContextsAreStoredOnce(t *testing.T) {
 	ctx := t.Context()
 	hash := []byte{1, 2, 3}
 	for range 2 { // the second finds it
-		if err := w.db.SaveContext(ctx, hash, func(to io.Writer) error { _, err := io.WriteString(to, "tgz"); return err }); err != nil {
+		if err := w.db.SaveContext(ctx, 1, hash, func(to io.Writer) error { _, err := io.WriteString(to, "tgz"); return err }); err != nil {
 			t.Fatal(err)
 		}
 	}

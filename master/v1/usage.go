@@ -56,10 +56,23 @@ type DiskUse struct {
 	CheckpointBytes int64  `json:"checkpointBytes"` // of their files, in their storage
 	LogBytes        int64  `json:"logBytes"`        // of the lines that are not deleted, compressed, in the database
 	CodeBytes       int64  `json:"codeBytes"`       // of the code of experiments and tasks, packed, in the database; the same code counts once
+	MetricBytes     int64  `json:"metricBytes"`     // of the reports of trials and their summaries, in the database
+}
+
+// UserDiskUse is what a user stores in the database.
+type UserDiskUse struct {
+	UserID      int    `json:"userId"`
+	Username    string `json:"username"`
+	CodeBytes   int64  `json:"codeBytes"`
+	LogBytes    int64  `json:"logBytes"`
+	MetricBytes int64  `json:"metricBytes"`
+	RecordBytes int64  `json:"recordBytes"` // of experiments, trials, tasks, checkpoints, models, templates, projects and workspaces, with their configurations and metadata
 }
 
 // GetDiskUseResponse has the workspaces by their names.
 type GetDiskUseResponse struct {
-	Pagination *Pagination `json:"pagination"`
-	Workspaces []DiskUse   `json:"workspaces"`
+	Pagination *Pagination   `json:"pagination"`
+	Workspaces []DiskUse     `json:"workspaces"`
+	Users      []UserDiskUse `json:"users"`     // the caller; for administrators of the cluster the 100 users who store the most
+	UserLimit  int64         `json:"userLimit"` // bytes that one user may store before the master rejects what the user submits; 0: no limit
 }

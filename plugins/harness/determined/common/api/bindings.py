@@ -1062,6 +1062,7 @@ class v1DiskUse(Message):
     checkpointBytes: str
     logBytes: str
     codeBytes: str
+    metricBytes: str
 
 
 class v1DownsampledMetrics(Message):
@@ -1500,6 +1501,8 @@ class v1GetDiskUseResponse(Message):
 
     pagination: Optional[v1Pagination] = None
     workspaces: Sequence[v1DiskUse]
+    users: Sequence[v1UserDiskUse]
+    userLimit: str
 
 
 class v1GetExperimentCheckpointsResponse(Message):
@@ -4760,6 +4763,17 @@ class v1UserActionResult(Message):
 
     error: str
     id: int
+
+
+class v1UserDiskUse(Message):
+    """The message v1UserDiskUse."""
+
+    userId: int
+    username: str
+    codeBytes: str
+    logBytes: str
+    metricBytes: str
+    recordBytes: str
 
 
 class v1UserFilters(Message):

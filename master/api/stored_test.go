@@ -1,0 +1,83 @@
+package api
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// hexNoise is text that compresses to half at best.
+func hexNoise(n int) string {
+	r := rand.New(rand.NewPCG(1, uint64(n))) //nolint:gosec // no secret
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = "0123456789abcdef"[r.IntN(16)]
+	}
+	return string(b)
+}
+
+// TestStoringTooMuch: a user who stores more than one user may can start nothing new, and the message names what is stored. What runs
+// goes on, other users are not affected, and a deletion frees.
+func TestStoringTooMuch(t *testing.T) {
+	r := rigOf(t, store.Options{MaxConns: 8, Limits: store.Limits{Owner: 50_000}})
+	me, ben := r.user("determined"), r.newUser("ben")
+	a := r.placeOf("determined", yaml(), 1).claimAll(1)
+	big := me.create(yaml(), `"modelDefinition":[`+modelFile("data.txt", hexNoise(120_000))+`]`)
+	over := func(ans answer) {
+		t.Helper()
+		ans.says(413, "determined stores", "the limit for one user is 49 KiB", "of code", "of logs", "of metrics", "det experiment delete", "database_limits.user_mb")
+	}
+	codes := r.text(`SELECT count(*)::text FROM contexts`)
+	over(me.post("/api/v1/experiments", createBody(yaml(), `"modelDefinition":[`+modelFile("x", "1")+`]`)))
+	over(me.post("/api/v1/experiments", createBody(yaml())))
+	over(me.post("/api/v1/commands", `{"config":{"entrypoint":["true"]}}`))
+	over(me.post("/api/v1/notebooks", `{"config":{}}`))
+	over(me.post("/api/v1/models", `{"name":"m"}`))
+	over(me.post("/api/v1/templates/t", `{"name":"t","config":{}}`))
+	over(me.post("/api/v1/workspaces", `{"name":"w"}`))
+	over(me.post("/api/v1/workspaces/1/projects", `{"name":"p"}`))
+	if n := r.text(`SELECT count(*)::text FROM contexts`); n != codes {
+		t.Errorf("%s contexts, want %s: the code of rejected requests is stored", n, codes)
+	}
+	me.post("/api/v1/experiments", createBody(yaml(), `"validateOnly":true`)).ok()
+	a.reports("training", 1, `{"loss":1}`)
+	a.ranks[0].post("/api/v1/detent/logs", `{"shipper":"s","first":0,"lines":[{"timestamp":"2026-01-01T00:00:00Z","log":"a line"}]}`).ok()
+	ben.create(yaml())
+	use := func(who as) v1.GetDiskUseResponse {
+		t.Helper()
+		var got v1.GetDiskUseResponse
+		if err := v1.Unmarshal(who.get("/api/v1/detent/disk-use").ok().body, &got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := use(me); got.UserLimit != 50_000 || len(got.Users) != 1 || got.Users[0].Username != "determined" || got.Users[0].CodeBytes < 50_000 || got.Users[0].LogBytes == 0 || got.Users[0].RecordBytes == 0 {
+		t.Errorf("determined sees %+v", got)
+	}
+	if got := use(r.user("admin")); len(got.Users) < 2 || got.Users[0].Username != "determined" || got.Users[1].Username != "ben" || got.Users[1].CodeBytes != 0 {
+		t.Errorf("admin sees %+v", got)
+	}
+	r.moves(big, "PAUSED", "COMPLETED")
+	over(me.post("/api/v1/experiments/continue", fmt.Sprintf(`{"id":%d}`, big)))
+	r.exec(`UPDATE contexts SET created_at = now() - interval '1 day'`)
+	r.exec(`DELETE FROM experiments WHERE id = $1`, big)
+	me.create(yaml())
+}
+
+// TestReportingTooMuch: beyond the limit of a trial the master rejects reports with an error that harnesses do not repeat.
+func TestReportingTooMuch(t *testing.T) {
+	r := rigOf(t, store.Options{MaxConns: 8, Limits: store.Limits{Metrics: 20_000}})
+	a := r.running(yaml(), 1)
+	report := func(step int) answer {
+		return a.ranks[0].post(a.trialPath("/metrics"), fmt.Sprintf(`{"group":"training","metrics":{"trialId":%d,"trialRunId":1,"stepsCompleted":%d,"metrics":{"avgMetrics":{"text":%q}}}}`, a.trial, step, hexNoise(4000+step)))
+	}
+	report(1).ok()
+	last := report(2)
+	for step := 3; step < 20 && last.code == 200; step++ {
+		last = report(step)
+	}
+	last.says(413, fmt.Sprintf("trial %d", a.trial), "the limit for one trial is 20 KiB", "trial_metrics_mb")
+}

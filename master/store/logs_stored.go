@@ -1,0 +1,43 @@
+package store
+
+import "fmt"
+
+const (
+	// chunkBeside is about what a row of log_chunks needs beside its body, with its entry in the index.
+	chunkBeside  = 140
+	warningLevel = 4 // of a line, in the API
+)
+
+// stored is the size of a chunk in the database.
+func (c chunk) stored() int64 { return chunkBeside + int64(len(c.body)) }
+
+// cut drops the chunks for which a log has no room; stored is its size before. In place of the first one the log gets
+// a line that says so, and its size is over the limit from then on. The limit 0 is none.
+func (p *logPlan) cut(task int, stored, limit int64) {
+	if limit <= 0 || stored+p.bytes[task] <= limit {
+		return
+	}
+	var kept []plannedChunk
+	size, next := stored, int64(0)
+	for _, c := range p.chunks {
+		if c.task == task {
+			if size > limit {
+				continue
+			}
+			if size+c.stored() > limit {
+				c.chunk, size = p.fullLog(c.chunk, limit), limit+1
+			}
+			c.offset = next
+			next, size = next+int64(c.lines), size+c.stored()
+		}
+		kept = append(kept, c)
+	}
+	p.chunks, p.next[task], p.bytes[task] = kept, next, size-stored
+}
+
+// fullLog has the last line of a log, in place of a chunk.
+func (p *logPlan) fullLog(c chunk, limit int64) chunk {
+	text := fmt.Sprintf("the log of this task takes %s in the database, which is the limit for one task: further lines are not stored; "+
+		"operators can raise database_limits.task_log_mb", sizeText(limit))
+	return p.codec.chunks([]LogLine{{At: c.earliest, Level: warningLevel, Stdtype: "stderr", Source: "master", Rank: -1, Text: text}})[0]
+}

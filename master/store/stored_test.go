@@ -1,0 +1,335 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// noise is text that does not compress to less than half.
+func noise(n int) string {
+	r := rand.New(rand.NewPCG(1, uint64(n))) //nolint:gosec // no secret
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = "0123456789abcdef"[r.IntN(16)]
+	}
+	return string(b)
+}
+
+// stores makes a user with an experiment that has code, a log, metrics and a checkpoint.
+func (w *world) stores(name string) (user, experiment int) {
+	w.t.Helper()
+	ctx := context.Background()
+	user = w.int(`INSERT INTO users (username) VALUES ($1) RETURNING id`, name)
+	experiment = w.experiment(lossSearcher)
+	hash := []byte("code of " + name)
+	code := bytes.Repeat([]byte(name), 5000)
+	if err := w.db.SaveContext(ctx, user, hash, func(to io.Writer) error { _, err := to.Write(code); return err }); err != nil {
+		w.t.Fatal(err)
+	}
+	w.exec(`UPDATE experiments SET owner_id = $1, context_hash = $2 WHERE id = $3`, user, hash, experiment)
+	trial := w.trial(experiment, 0, 1)
+	task := w.taskOf(trial)
+	if _, err := NewLogStore(w.db, w.bus, LogsForever).Append(ctx, LogBatch{TaskID: task, Lines: []LogLine{{At: noon, Rank: -1, Text: noise(20_000)}}}); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := NewMetricWriter(w.db, w.bus).Report(ctx, Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{"text":"` + noise(30_000) + `"}`)}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.summarize()
+	w.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, state, metadata) VALUES (gen_random_uuid(), $1, $2, 'COMPLETED', jsonb_build_object('text', $3::text))`, task, trial, noise(5000))
+	return user, experiment
+}
+
+// TestStored: what users store is counted for each of them, what they store too much rejects what they submit, and a deletion or
+// the end of the retention of logs frees it.
+func TestStored(t *testing.T) {
+	w := newWorld(t)
+	w.db.limits = Limits{Owner: 100 << 10}
+	ben, experiment := w.stores("benjamin") // 40,000 bytes of code
+	eve, _ := w.stores("eve")
+	got, err := w.db.StoredBy(t.Context(), ben)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string][3]int64{"code": {got.Code, 40_000, 40_000}, "logs": {got.Logs, 10_000, 20_200}, "metrics": {got.Metrics, 15_000, 40_000}, "records": {got.Records, 4500, 10_000}} {
+		if c[0] < c[1] || c[0] > c[2] {
+			t.Errorf("%d bytes of %s, want %d to %d", c[0], name, c[1], c[2])
+		}
+	}
+	if err := w.db.AdmitStored(t.Context(), ben, 50_000); err != nil {
+		t.Errorf("a request within the limit: %v", err)
+	}
+	w.exec(`UPDATE log_tasks SET bytes = bytes + 50000 WHERE task_id IN (SELECT id FROM tasks WHERE owner_id = $1)`, ben)
+	err = w.db.AdmitStored(t.Context(), ben, 0)
+	if !fault.Is(err, fault.TooLarge) {
+		t.Fatalf("over the limit: %v", err)
+	}
+	for _, word := range []string{"benjamin stores", "100 KiB", "40 KiB of code", "of logs", "of metrics", "det experiment delete", "log-retention", "database_limits.user_mb"} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q does not say %q", err, word)
+		}
+	}
+	if err := w.db.AdmitStored(t.Context(), eve, 0); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+	if list, err := w.db.StoredMost(t.Context(), 10); err != nil || len(list) < 2 || list[0].UserID != ben || list[1].UserID != eve || list[0].All() <= list[1].All() {
+		t.Errorf("the users who store the most: %+v, %v", list, err)
+	}
+	w.exec(`UPDATE tasks SET ended_at = now() - interval '3 days' WHERE owner_id = $1`, ben)
+	if _, _, err := w.db.ExpireLogs(t.Context(), 1, w.text(`SELECT id FROM tasks WHERE owner_id = $1`, ben)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.db.AdmitStored(t.Context(), ben, 0); err != nil {
+		t.Errorf("after the end of the retention: %v", err)
+	}
+	w.exec(`UPDATE contexts SET created_at = now() - interval '1 day'`)
+	w.exec(`UPDATE experiments SET state = 'DELETING', desired = 'deleted' WHERE id = $1`, experiment)
+	for done := false; !done; {
+		err := w.db.Tx(t.Context(), func(tx *DB) (err error) { done, err = tx.Erase(t.Context(), experiment); return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := w.db.StoredBy(t.Context(), ben); err != nil || got.All() != 0 {
+		t.Errorf("after the deletion: %+v, %v", got, err)
+	}
+}
+
+// TestCodeWithoutExperiment: code that was sent, and that no experiment has, counts for the user who sent it.
+func TestCodeWithoutExperiment(t *testing.T) {
+	w := newWorld(t)
+	w.db.limits = Limits{Owner: 10_000}
+	if err := w.db.SaveContext(t.Context(), 1, []byte("h"), func(to io.Writer) error { _, err := to.Write(make([]byte, 20_000)); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.db.AdmitStored(t.Context(), 1, 0); !fault.Is(err, fault.TooLarge) {
+		t.Error(err)
+	}
+	w.exec(`UPDATE contexts SET created_at = now() - interval '3 hours'`)
+	if _, err := w.db.DropContexts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.db.AdmitStored(t.Context(), 1, 0); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAdmittedTogether: the requests that a master has admitted since it read what a user stores count too.
+func TestAdmittedTogether(t *testing.T) {
+	w := newWorld(t)
+	w.db.limits = Limits{Owner: 100_000}
+	sum := w.db.stored.of(1)
+	sum.at, sum.held = time.Now(), Stored{Code: 90_000}
+	if err := w.db.AdmitStored(t.Context(), 1, 20_000); err != nil {
+		t.Error(err)
+	}
+	if sum.added != 20_000 || sum.held.Code != 90_000 {
+		t.Errorf("%+v", sum)
+	}
+	if err := w.db.AdmitStored(t.Context(), 1, 0); err != nil { // the sum is over the limit; the database has nothing
+		t.Error(err)
+	}
+	if sum.added != 0 || sum.held.Code != 0 {
+		t.Errorf("nothing was read: %+v", sum)
+	}
+}
+
+// TestFullLog: a log that takes as much as one may gets a line that says so, and no further ones; other logs go on.
+func TestFullLog(t *testing.T) {
+	w := newWorld(t)
+	w.db.limits = Limits{Log: 50_000}
+	experiment := w.experiment(lossSearcher)
+	task, other := w.taskOf(w.trial(experiment, 0, 1)), w.taskOf(w.trial(experiment, 1, 1))
+	s := NewLogStore(w.db, w.bus, LogsForever)
+	var next int64
+	for i := range 8 {
+		var list []LogLine
+		for j := range 10 {
+			list = append(list, LogLine{At: noon, Rank: -1, Text: fmt.Sprint(i, " ", noise(2000+10*i+j))})
+		}
+		for _, to := range []string{task, task} { // a repeated request changes nothing
+			var err error
+			if next, err = s.Append(t.Context(), LogBatch{TaskID: to, Shipper: "s", First: int64(10 * i), Lines: list}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Append(t.Context(), LogBatch{TaskID: other, Lines: lines(i, 1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if next != 80 {
+		t.Errorf("the runner is to go on with line %d", next)
+	}
+	got := readLogs(t, s, task, LogFilter{})
+	last := got[len(got)-1]
+	kept := len(got) // whole chunks and the line about the limit
+	if kept%10 != 1 || kept > 71 || !strings.Contains(last.Text, "49 KiB") || !strings.Contains(last.Text, "further lines are not stored") || last.Source != "master" || last.Level != warningLevel || last.Number != int64(kept) {
+		t.Errorf("%d lines; the last one is %.200q", len(got), last.Text)
+	}
+	if n := w.int(`SELECT bytes FROM log_tasks WHERE task_id = $1`, task); n <= 50_000 || n > 50_500 {
+		t.Errorf("the log has %d bytes", n)
+	}
+	if n := len(readLogs(t, s, other, LogFilter{})); n != 8 {
+		t.Errorf("the other log has %d lines", n)
+	}
+	w.db.limits.Log = 80_000 // an operator raises the limit
+	if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Lines: lines(0, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(readLogs(t, s, task, LogFilter{})); n != kept+1 {
+		t.Errorf("%d lines with a higher limit", n)
+	}
+}
+
+// TestFullTrial: the reports of a trial are rejected when they take as much as those of one trial may, by every master and whether or not
+// they are summarized; those of its nodes at half of it. Other trials go on.
+func TestFullTrial(t *testing.T) {
+	w := newWorld(t)
+	w.db.limits = Limits{Metrics: 100_000}
+	experiment := w.experiment(lossSearcher)
+	trial, other := w.trial(experiment, 0, 1), w.trial(experiment, 1, 1)
+	m := NewMetricWriter(w.db, w.bus)
+	report := func(m *MetricWriter, trial int, group string, n int) error {
+		return m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: group, Steps: step(n), Metrics: raw(fmt.Sprintf(`{"loss": 1, "text": %q}`, noise(4000+n)))})
+	}
+	stored := func() int { return w.int(`SELECT count(*) FROM metrics WHERE trial_id = $1`, trial) }
+	for n := 1; n <= 200; n++ {
+		if err := report(m, trial, "gpu", n); err != nil {
+			if !fault.Is(err, fault.TooLarge) || !strings.Contains(err.Error(), "turn profiling off") {
+				t.Error(err)
+			}
+			break
+		}
+		if n%10 == 0 {
+			w.summarize()
+		}
+	}
+	half := stored()
+	if size := w.int(`SELECT sum(pg_column_size(avg)) FROM metrics`); size < 40_000 || size > 70_000 {
+		t.Errorf("the reports about nodes take %d bytes", size)
+	}
+	var err error
+	for n := 1; n <= 200 && err == nil; n++ {
+		err = report(m, trial, Training, n)
+	}
+	if !fault.Is(err, fault.TooLarge) || !strings.Contains(err.Error(), fmt.Sprintf("trial %d", trial)) || !strings.Contains(err.Error(), "the limit for one trial is 98 KiB") || !strings.Contains(err.Error(), "trial_metrics_mb") {
+		t.Error(err)
+	}
+	full := stored()
+	if size := w.int(`SELECT sum(pg_column_size(avg)) FROM metrics`); full <= half || size < 90_000 || size > 130_000 {
+		t.Errorf("all reports take %d bytes", size)
+	}
+	w.summarize()
+	if n := w.int(`SELECT bytes FROM trial_summaries WHERE trial_id = $1`, trial); n < 100_000 || n > 140_000 {
+		t.Errorf("the summarizer counts %d bytes", n)
+	}
+	if err := report(NewMetricWriter(w.db, w.bus), trial, Validation, 1); !fault.Is(err, fault.TooLarge) {
+		t.Errorf("another master: %v", err)
+	}
+	if err := report(m, other, Training, 1); err != nil || stored() != full {
+		t.Errorf("another trial: %v", err)
+	}
+}
+
+// TestFullTrialAmongOthers: in one commit, the reports of a full trial are rejected and the others are stored.
+func TestFullTrialAmongOthers(t *testing.T) {
+	w := newWorld(t)
+	w.db.limits = Limits{Metrics: 100_000}
+	experiment := w.experiment(lossSearcher)
+	var batch []*queued[*Report]
+	m := NewMetricWriter(w.db, w.bus)
+	for i := range 6 {
+		r := Report{TrialID: w.trial(experiment, i, 1), RunID: 1, Group: Training, Steps: step(1), Metrics: raw(`{"loss": 1}`)}
+		if err := r.check(); err != nil {
+			t.Fatal(err)
+		}
+		batch = append(batch, &queued[*Report]{item: &r})
+		if i%3 == 1 {
+			w.exec(`INSERT INTO trial_summaries (trial_id, bytes) VALUES ($1, 100000)`, r.TrialID)
+		}
+	}
+	m.flush(batch)
+	for i, q := range batch {
+		if full := i%3 == 1; full != fault.Is(q.err, fault.TooLarge) || !full && q.err != nil {
+			t.Errorf("report %d: %v", i, q.err)
+		}
+	}
+	if n := w.int(`SELECT count(*) FROM metrics`); n != 4 {
+		t.Errorf("%d reports are stored", n)
+	}
+}
+
+// TestManyShippers: a task has a limited number of shippers.
+func TestManyShippers(t *testing.T) {
+	w := newWorld(t)
+	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	w.exec(`INSERT INTO log_shippers (shipper, task_id, next) SELECT 's' || i, $1, 0 FROM generate_series(1, $2::int) i`, task, maxShippers)
+	s := NewLogStore(w.db, w.bus, LogsForever)
+	if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Shipper: "new", Lines: lines(0, 1)}); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "shippers") {
+		t.Error(err)
+	}
+	if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Shipper: "s7", Lines: lines(0, 1)}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestManyCheckpoints: the names and the metadata of the checkpoints of a task have a limit together.
+func TestManyCheckpoints(t *testing.T) {
+	w := newWorld(t)
+	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	add := func(id string) error {
+		return w.db.AddCheckpoint(t.Context(), NewCheckpoint{UUID: id, TaskID: task, State: "COMPLETED", RunID: 1, Metadata: raw(`{}`)})
+	}
+	first := "aaaaaaaa-0000-4000-8000-000000000001"
+	if err := add(first); err != nil {
+		t.Fatal(err)
+	}
+	w.exec(`ALTER TABLE checkpoints ALTER metadata SET STORAGE EXTERNAL`) // without compression
+	w.exec(`INSERT INTO checkpoints (uuid, task_id, state, metadata) SELECT gen_random_uuid(), $1, 'COMPLETED', to_jsonb(repeat('x', 1 << 24)) FROM generate_series(1, 4)`, task)
+	if err := add("aaaaaaaa-0000-4000-8000-000000000002"); !fault.Is(err, fault.TooLarge) || !strings.Contains(err.Error(), "64.0 MiB") {
+		t.Error(err)
+	}
+	if err := add(first); err != nil {
+		t.Errorf("a repeated report: %v", err)
+	}
+	if err := w.db.SetCheckpointMetadata(t.Context(), first, raw(`{"a":"b"}`)); !fault.Is(err, fault.TooLarge) {
+		t.Errorf("metadata: %v", err)
+	}
+}
+
+// TestStoredBeforeTheUpgrade: the migration counts the reports that are stored already as the summarizer counts new ones, and leaves those that
+// no summary has to the summarizer.
+func TestStoredBeforeTheUpgrade(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	m := NewMetricWriter(w.db, w.bus)
+	report := func(n int) {
+		t.Helper()
+		if err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: Training, Steps: step(n), Metrics: raw(`{"text":"` + noise(3000) + `"}`), Batches: raw(`[{"a":1}]`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report(1)
+	report(2)
+	w.summarize()
+	want := w.int(`SELECT bytes FROM trial_summaries`)
+	report(3)
+	text, err := migrationFiles.ReadFile("migrations/0061_stored.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := bytes.Index(text, []byte("UPDATE trial_summaries"))
+	w.exec(`UPDATE trial_summaries SET bytes = 0`)
+	w.exec(string(text[from : from+bytes.IndexByte(text[from:], ';')]))
+	if got := w.int(`SELECT bytes FROM trial_summaries`); got != want || want < 4000 {
+		t.Errorf("the migration counts %d bytes, and the summarizer %d", got, want)
+	}
+}
