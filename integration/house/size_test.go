@@ -60,7 +60,7 @@ var budgets = map[string]int{
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     15760,
+	"master/store":     15805,
 	"master/task":      1460,
 	"master/trial":     100,
 	"master/tunnel":    200,
