@@ -112,8 +112,11 @@ func (a *API) followLogs(ctx context.Context, s *logSender) error {
 func (s *logSender) read(ctx context.Context) error {
 	for {
 		err := s.readTurn(ctx)
-		if !errors.Is(err, errTurnOver) {
+		if !errors.Is(err, errTurnOver) && !errors.Is(err, store.ErrPause) {
 			return err
+		}
+		if disconnected(s.conn) { // a search may find nothing to send for a long time
+			return errDisconnected
 		}
 	}
 }

@@ -60,11 +60,11 @@ func facts(t *testing.T, r *rig) {
 	n := node()
 	linux := []pool.Comparison{{Attribute: "${attr.kernel.name}", Value: "linux"}, {Attribute: "${node.unique.id}", Value: r.NodeID},
 		{Attribute: "${attr.nomad.version}", Operator: "version", Value: ">= 1.9"}, {Attribute: "${node.datacenter}", Operator: "=", Value: "dc1"}}
-	if unmet := pool.Unmet(linux, n.Fact); unmet != "" {
+	if unmet := pool.Unmet(linux, n.Fact, nil); unmet != "" {
 		t.Errorf("the node does not meet %s, with %v", unmet, n.Facts)
 	}
 	rack := []pool.Comparison{{Attribute: "${meta.rack}", Value: "r7"}}
-	if pool.Unmet(rack, n.Fact) == "" {
+	if pool.Unmet(rack, n.Fact, nil) == "" {
 		t.Error("a node without metadata is in a rack")
 	}
 	if _, err := r.agent.API.Nodes().Meta().Apply(&api.NodeMetaApplyRequest{NodeID: r.NodeID, Meta: map[string]*string{"rack": new("r7")}}, nil); err != nil {
@@ -72,7 +72,7 @@ func facts(t *testing.T, r *rig) {
 	}
 	r.agent.Until(t, 30*time.Second, "the rack of the node", func() error {
 		n := node()
-		if unmet := pool.Unmet(rack, n.Fact); unmet != "" {
+		if unmet := pool.Unmet(rack, n.Fact, nil); unmet != "" {
 			return fmt.Errorf("the condition %s is false", unmet)
 		}
 		return nil

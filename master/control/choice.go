@@ -15,11 +15,18 @@ import (
 // choices keeps the choices that this cycle and the cycle before computed. A choice says how the
 // constraints and affinities of one experiment or task rate each node. It is computed again
 // only when a node changes: otherwise a user with a thousand experiments and a hundred
-// comparisons in each would slow down every cycle.
-type choices struct{ now, before map[choiceKey]*sched.Choice }
+// comparisons in each would slow down every cycle. Regular expressions do a limited amount of work in a
+// cycle; a choice for which that does not suffice is computed in a later cycle, and its tasks wait.
+type choices struct {
+	now, before map[choiceKey]*sched.Choice
+	unfinished  map[choiceKey]bool // of now
+	none        *sched.Choice      // of those that are unfinished in this cycle; nil: none is
+	expressions *expressions
+}
 
 type choiceKey struct {
 	owner, pool string
+	user        string         // who owns the owner
 	of          *expconf.Nomad // environment.nomad of an experiment; the pointer is the key, because it is parsed once
 	gpu         *expconf.GPU   // resources.gpu of an experiment, as above
 	text        string         // environment.nomad and resources.gpu of a task that is not a trial, as JSON
@@ -27,10 +34,17 @@ type choiceKey struct {
 
 // beginCycle is called once in each cycle; changed says that a node has changed.
 func (c *choices) beginCycle(changed bool) {
+	for key := range c.unfinished {
+		delete(c.now, key)
+	}
 	if c.before = c.now; changed {
 		c.before = nil
 	}
-	c.now = map[choiceKey]*sched.Choice{}
+	c.now, c.unfinished, c.none = map[choiceKey]*sched.Choice{}, map[choiceKey]bool{}, nil
+	if c.expressions == nil {
+		c.expressions = newExpressions()
+	}
+	c.expressions.beginCycle()
 }
 
 // choiceOf rates the nodes of a pool, once for all attempts of an owner, by the
@@ -50,38 +64,68 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *s
 	}
 	known := d.p.choices
 	if known == nil {
-		known = &choices{now: map[choiceKey]*sched.Choice{}}
+		known = &choices{}
+		known.beginCycle(true)
 		d.p.choices = known
 	}
 	c, computed := known.now[key]
 	if !computed {
 		if c, computed = known.before[key]; !computed {
-			c = d.rate(of, n, gpu)
+			c = d.rateNow(known, key, of, n, gpu)
 		}
 		known.now[key] = c
 	}
 	return c
 }
 
-func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
-	var constraints []pool.Comparison
-	devices := deviceAsk{of: of, gpu: gpu}
-	for _, x := range n.Constraints {
-		if expconf.OnDevices(x.Attribute) {
-			devices.constraints = append(devices.constraints, pool.Comparison(x))
-		} else {
-			constraints = append(constraints, pool.Comparison(x))
+// rateNow rates the nodes, if the work of this cycle suffices for the user's regular expressions.
+func (d *decider) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
+	x := known.expressions
+	x.of(key.user, n.Expressions() == 0) // those of the pool's job are left, which the operators wrote
+	if x.exempt || !x.over[key.user] {
+		if c := d.rate(of, n, gpu, x.match); x.exempt || !x.over[key.user] {
+			return c
 		}
 	}
-	affinities := of.Affinities()
-	for _, x := range n.Affinities {
-		affinities = append(affinities, pool.Affinity{Comparison: pool.Comparison{Attribute: x.Attribute, Operator: x.Operator, Value: x.Value},
-			Weight: cmp.Or(optional.Value(x.Weight), defaultWeight)})
+	if known.none == nil {
+		known.none = d.noNode()
 	}
+	known.unfinished[key] = true
+	return known.none
+}
+
+// noNode is the choice of no node.
+func (d *decider) noNode() *sched.Choice {
+	c := &sched.Choice{Unfit: map[string]string{}, Fit: map[string]bool{}}
+	for _, row := range d.p.Nodes {
+		c.Unfit[row.ID] = notCompared
+	}
+	for i := range d.p.Pools {
+		for _, x := range d.p.Pools[i].Classes {
+			c.Unfit[nodeOfClass(&d.p.Pools[i], x).ID] = notCompared
+		}
+	}
+	return c
+}
+
+const notCompared = "which the master has not compared with the regular expressions of environment.nomad yet: there are many, and it continues in a moment"
+
+func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match pool.Match) *sched.Choice {
+	var constraints []pool.Comparison
+	devices := deviceAsk{of: of, gpu: gpu, match: match}
+	asked, preferred := comparisons(n)
+	for _, x := range asked {
+		if expconf.OnDevices(x.Attribute) {
+			devices.constraints = append(devices.constraints, x)
+		} else {
+			constraints = append(constraints, x)
+		}
+	}
+	affinities := append(of.Affinities(), preferred...)
 	c := &sched.Choice{Unfit: map[string]string{}, Fit: map[string]bool{}, Prefer: map[string]float64{}, Asks: devices.words()}
 	fit := map[string]pool.Facts{}
 	rate := func(id string, node *cluster.Node) {
-		if why := unfit(of, node, constraints, n.Volumes); why != "" {
+		if why := unfit(of, node, constraints, n.Volumes, match); why != "" {
 			c.Unfit[id] = why
 			return
 		}
@@ -89,7 +133,7 @@ func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched
 			return
 		}
 		fit[id], c.Fit[id] = node.Fact, true
-		if draw := pool.Draw(affinities, node.Fact); draw != 0 {
+		if draw := pool.Draw(affinities, node.Fact, match); draw != 0 {
 			c.Prefer[id] = draw
 		}
 	}
@@ -104,6 +148,28 @@ func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched
 	}
 	c.Spread = spreads(spreadsOf(of, n), fit)
 	return c
+}
+
+// comparisons returns the constraints and affinities of environment.nomad. No node meets a regular expression
+// beyond the limits, with which an earlier release stored it: so the task waits, and runs on no node that Nomad would reject.
+func comparisons(n *expconf.Nomad) (constraints []pool.Comparison, affinities []pool.Affinity) {
+	found := 0
+	bounded := func(c pool.Comparison) pool.Comparison {
+		if c.Operator == "regexp" {
+			if found++; found > expconf.MaxExpressions || expconf.CheckExpression(c.Value) != nil {
+				c.Operator = "regexp (too many or too large)"
+			}
+		}
+		return c
+	}
+	for _, x := range n.Constraints {
+		constraints = append(constraints, bounded(pool.Comparison(x)))
+	}
+	for _, x := range n.Affinities {
+		affinities = append(affinities, pool.Affinity{Comparison: bounded(pool.Comparison{Attribute: x.Attribute, Operator: x.Operator, Value: x.Value}),
+			Weight: cmp.Or(optional.Value(x.Weight), defaultWeight)})
+	}
+	return constraints, affinities
 }
 
 // defaultWeight is the weight of an affinity or spread without one, as in Nomad.
@@ -145,8 +211,8 @@ func spreads(list []pool.Spread, fit map[string]pool.Facts) []sched.Spread {
 
 // unfit returns why a node cannot run an attempt, as the end of the sentence "it avoids
 // <node>, …"; "" if it can.
-func unfit(of *pool.Pool, node *cluster.Node, constraints []pool.Comparison, volumes []expconf.NomadVolume) string {
-	if unmet := pool.Unmet(constraints, node.Fact); unmet != "" {
+func unfit(of *pool.Pool, node *cluster.Node, constraints []pool.Comparison, volumes []expconf.NomadVolume, match pool.Match) string {
+	if unmet := pool.Unmet(constraints, node.Fact, match); unmet != "" {
 		return "where environment.nomad.constraints are not met: " + unmet
 	}
 	for _, v := range volumes {
@@ -172,5 +238,5 @@ func (d *decider) taskChoice(t *store.LiveTask) avoidance {
 	if len(t.GPU) > 0 && json.Unmarshal(t.GPU, &gpu) != nil {
 		gpu = nil
 	}
-	return avoidance{choice: d.choiceOf(choiceKey{owner: t.ID, pool: t.Pool, text: string(t.Nomad) + string(t.GPU)}, n, gpu)}
+	return avoidance{choice: d.choiceOf(choiceKey{owner: t.ID, user: t.Owner, pool: t.Pool, text: string(t.Nomad) + string(t.GPU)}, n, gpu)}
 }

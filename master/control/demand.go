@@ -178,7 +178,7 @@ func (d *demand) classesOf(p *pool.Pool, nodes []sched.Node) map[string]*nodeCla
 	classes := map[string]*nodeClass{}
 	for i, x := range p.Classes {
 		n := nodeOfClass(p, x)
-		c := &nodeClass{ClassDemand: ClassDemand{Class: x.Name}, can: pool.Unmet(p.Constraints(), n.Fact) == "", most: x.Max, order: i + 1, like: n.Node}
+		c := &nodeClass{ClassDemand: ClassDemand{Class: x.Name}, can: pool.Unmet(p.Constraints(), n.Fact, nil) == "", most: x.Max, order: i + 1, like: n.Node}
 		c.look()
 		classes[x.Name] = c
 	}

@@ -16,6 +16,7 @@ type deviceAsk struct {
 	of          *pool.Pool
 	gpu         *expconf.GPU
 	constraints []pool.Comparison // of environment.nomad, on ${device.…}
+	match       pool.Match
 }
 
 // words say what is asked for; "" for nothing.
@@ -66,5 +67,5 @@ func (a *deviceAsk) rate(c *sched.Choice, id string, node *cluster.Node) bool {
 func (a *deviceAsk) fits(name string, attributes map[string]string) bool {
 	vendor, kind, _ := strings.Cut(a.of.Device(), "/")
 	m := pool.Model{Vendor: vendor, Type: kind, Name: name, Attributes: attributes}
-	return m.Fits(a.gpu) && !slices.ContainsFunc(a.constraints, func(c pool.Comparison) bool { return !m.Met(c) })
+	return m.Fits(a.gpu) && !slices.ContainsFunc(a.constraints, func(c pool.Comparison) bool { return !m.Met(c, a.match) })
 }

@@ -41,7 +41,7 @@ func (a avoidance) of(r sched.Request) sched.Request {
 
 // avoidance returns the nodes that a trial must not or should not use: for most trials, none.
 func (d *decider) avoidance(e *Experiment, task string) avoidance {
-	a := avoidance{choice: d.choiceOf(choiceKey{owner: e.group(), pool: e.Pool, of: e.Config.Environment.Nomad, gpu: e.Config.Resources.GPU}, e.Config.Environment.Nomad, e.Config.Resources.GPU)}
+	a := avoidance{choice: d.choiceOf(choiceKey{owner: e.group(), user: d.p.Owners[e.OwnerID], pool: e.Pool, of: e.Config.Environment.Nomad, gpu: e.Config.Resources.GPU}, e.Config.Environment.Nomad, e.Config.Resources.GPU)}
 	for _, m := range d.p.Matches[task] {
 		if m.Action != expconf.ExcludeNode {
 			continue

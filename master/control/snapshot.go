@@ -171,7 +171,7 @@ func reaches(p *pool.Pool, row store.NodeRow) bool {
 
 // offerOf is what a node with this inventory offers; nil if it does not meet the pool's constraints.
 func offerOf(p *pool.Pool, row store.NodeRow, n cluster.Node, elsewhere cluster.Use, held ...int) *sched.Node {
-	if pool.Unmet(p.Constraints(), n.Fact) != "" {
+	if pool.Unmet(p.Constraints(), n.Fact, nil) != "" {
 		return nil
 	}
 	n = n.Less(elsewhere)

@@ -14,6 +14,9 @@ const (
 	ExcludeNode   = "exclude_node"   // retries run on other nodes
 )
 
+// maxLogPolicies is how many a configuration may have: masters and runners match each line with each.
+const maxLogPolicies = 50
+
 // LogAction is one of the actions above.
 type LogAction string
 
@@ -147,7 +150,7 @@ func (l LogPolicies) onto(under any) any {
 }
 
 func (l LogPolicies) check(k *checker, at string) {
-	k.atMost(at, len(l), 100, "policies")
+	k.atMost(at, len(l), maxLogPolicies, "policies")
 	names := map[string]bool{}
 	for i, p := range l {
 		here := index(at, i)

@@ -181,10 +181,10 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 const (
 	// maxComparison limits each side of a comparison.
 	maxComparison = 512
-	// The leader compares each waiting task with each node. maxExpression limits the steps of a regular expression, and maxExpressions
+	// The leader compares each waiting task with each node. maxExpression limits the steps of a regular expression, and MaxExpressions
 	// how many of them a task has.
 	maxExpression  = 200
-	maxExpressions = 10
+	MaxExpressions = 10
 )
 
 // checkExpressions limits the regular expressions of all comparisons.
@@ -192,8 +192,8 @@ func (o *Nomad) checkExpressions(k *checker, at string) {
 	n := 0
 	count := func(at, operator string) {
 		if operator == "regexp" {
-			if n++; n == maxExpressions+1 {
-				k.fail(at+".operator", fmt.Sprintf("this is regular expression %d, and a task has at most %d", n, maxExpressions), "join them with |, or compare with =, set_contains_any or version")
+			if n++; n == MaxExpressions+1 {
+				k.fail(at+".operator", fmt.Sprintf("this is regular expression %d, and a task has at most %d", n, MaxExpressions), "join them with |, or compare with =, set_contains_any or version")
 			}
 		}
 	}
@@ -203,6 +203,28 @@ func (o *Nomad) checkExpressions(k *checker, at string) {
 	for i, a := range o.Affinities {
 		count(index(at+".affinities", i), a.Operator)
 	}
+}
+
+// Expressions returns how many comparisons have regular expressions.
+func (o *Nomad) Expressions() int {
+	n := 0
+	for _, c := range o.Constraints {
+		if c.Operator == "regexp" {
+			n++
+		}
+	}
+	for _, a := range o.Affinities {
+		if a.Operator == "regexp" {
+			n++
+		}
+	}
+	return n
+}
+
+// CheckExpression returns why a text is not a regular expression that may be compared with nodes.
+func CheckExpression(text string) error {
+	_, err := regex.CompileWithin(text, maxExpression)
+	return err
 }
 
 func checkComparison(k *checker, at, attribute, operator, value string) {
@@ -224,7 +246,7 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 		k.fail(at+".value", "is required by the operator "+operator, "")
 	}
 	if operator == "regexp" {
-		if _, err := regex.CompileWithin(value, maxExpression); err != nil {
+		if err := CheckExpression(value); err != nil {
 			k.fail(at+".value", "is not a regular expression: "+err.Error(), "")
 		}
 	}

@@ -1,6 +1,7 @@
 package expconf_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,6 +55,27 @@ func TestNomadMounts(t *testing.T) {
 		}
 		if mounts := cfg.Environment.Mounts(cfg.BindMounts); len(mounts) != len(cfg.BindMounts)+strings.Count(c.nomad, "host_path:") {
 			t.Errorf("%s: mounts %v", c.nomad, mounts)
+		}
+	}
+}
+
+// TestNumberOfLogPolicies: each line is matched with each policy. The error names the place.
+func TestNumberOfLogPolicies(t *testing.T) {
+	for n, want := range map[int]string{50: "", 51: "x.yaml:3:3: log_policies: has 51 policies; at most 50 are allowed"} {
+		text := "checkpoint_storage: {type: shared_fs, host_path: /x}\nlog_policies:\n"
+		for i := range n {
+			text += fmt.Sprintf("  - {name: n%d, pattern: p}\n", i)
+		}
+		raw, _, err := expconf.Parse("x.yaml", []byte(text+"name: x\nentrypoint: x\nsearcher: {name: single, metric: loss, max_length: 1}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "x"})
+		if err == nil {
+			err = cfg.Validate()
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d: %v, want %q", n, err, want)
 		}
 	}
 }

@@ -66,6 +66,10 @@ func ValueOf(attribute string, facts Facts) (value string, found bool) {
 // node.class.
 type Facts func(name string) (value string, found bool)
 
+// A Match reports whether a text matches a regular expression; an invalid expression matches nothing. Callers that
+// compare many nodes keep what it returns. nil compiles the expression each time.
+type Match func(text, expression string) bool
+
 // Operators lists the operators that Detent evaluates, first the empty one, which means =. distinct_hosts and distinct_property are
 // not among them: they are about the groups of one job, whose nodes Detent chooses.
 func Operators() []string {
@@ -82,8 +86,8 @@ func (c Comparison) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s", c.Attribute, operator, c.Value))
 }
 
-// Meets reports whether a node with these facts meets the comparison.
-func (c Comparison) Meets(facts Facts) bool {
+// Meets reports whether a node with these facts meets the comparison. match may be nil.
+func (c Comparison) Meets(facts Facts, match Match) bool {
 	left, foundLeft := resolve(c.Attribute, facts)
 	right, foundRight := resolve(c.Value, facts)
 	switch c.Operator {
@@ -103,6 +107,9 @@ func (c Comparison) Meets(facts Facts) bool {
 	case "<", "<=", ">", ">=":
 		return ordered(c.Operator, left, right)
 	case "regexp":
+		if match != nil {
+			return match(left, right)
+		}
 		expression, err := regex.Compile(right)
 		return err == nil && expression.MatchString(left)
 	case "version", "semver":
@@ -113,22 +120,22 @@ func (c Comparison) Meets(facts Facts) bool {
 	return false
 }
 
-// Unmet returns the first comparison that a node does not meet; "" if it meets all.
-func Unmet(list []Comparison, facts Facts) string {
+// Unmet returns the first comparison that a node does not meet; "" if it meets all. match may be nil.
+func Unmet(list []Comparison, facts Facts, match Match) string {
 	for _, c := range list {
-		if !c.Meets(facts) {
+		if !c.Meets(facts, match) {
 			return c.String()
 		}
 	}
 	return ""
 }
 
-// Draw returns how much affinities prefer a node, from -1 to 1, computed as Nomad does.
-func Draw(list []Affinity, facts Facts) float64 {
+// Draw returns how much affinities prefer a node, from -1 to 1, computed as Nomad does. match may be nil.
+func Draw(list []Affinity, facts Facts, match Match) float64 {
 	sum, weights := 0, 0
 	for _, a := range list {
 		weights += max(a.Weight, -a.Weight)
-		if a.Meets(facts) {
+		if a.Meets(facts, match) {
 			sum += a.Weight
 		}
 	}

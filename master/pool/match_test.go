@@ -45,12 +45,12 @@ func TestMeets(t *testing.T) {
 		{Comparison{"${node.datacenter}", "=", "dc1"}, true},
 		{Comparison{"${meta.rack}", "distinct_property", "1"}, false},
 	} {
-		if got := c.Meets(node); got != c.want {
+		if got := c.Meets(node, nil); got != c.want {
 			t.Errorf("%s: %t", c.Comparison, got)
 		}
 	}
 	list := []Comparison{{"${attr.cpu.arch}", "", "amd64"}, {"${meta.rack}", "", "r1"}}
-	if got := Unmet(list, node); got != "${meta.rack} = r1" {
+	if got := Unmet(list, node, nil); got != "${meta.rack} = r1" {
 		t.Errorf("unmet is %q", got)
 	}
 }
@@ -61,7 +61,7 @@ func TestDraw(t *testing.T) {
 		list []Affinity
 		want float64
 	}{{nil, 0}, {[]Affinity{{r7, 50}}, 1}, {[]Affinity{{r7, -20}}, -1}, {[]Affinity{{r7, 50}, {other, 50}}, 0.5}, {[]Affinity{{other, 100}}, 0}} {
-		if got := Draw(c.list, node); got != c.want {
+		if got := Draw(c.list, node, nil); got != c.want {
 			t.Errorf("%v: %g, want %g", c.list, got, c.want)
 		}
 	}

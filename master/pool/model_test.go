@@ -62,11 +62,11 @@ func TestModelFits(t *testing.T) {
 		{"compute_capability", ">=", "8.0", true}, {"compute_capability", ">=", "9.1", false}, {"driver_version", "version", ">= 550", true},
 		{"mig", "=", "false", true}, {"cuda_version", "is_set", "", false}, {"cuda_version", ">", "1", false}, {"memory", "is_set", "", true},
 	} {
-		if got := h100.Met(Comparison{"${device.attr." + c.attribute + "}", c.operator, c.value}); got != c.want {
+		if got := h100.Met(Comparison{"${device.attr." + c.attribute + "}", c.operator, c.value}, nil); got != c.want {
 			t.Errorf("%s %s %s: %v", c.attribute, c.operator, c.value, got)
 		}
 	}
-	if !h100.Met(Comparison{"${device.model}", "regexp", "H[12]00"}) || h100.Met(Comparison{"${device.vendor}", "=", "amd"}) || h100.Met(Comparison{"${attr.cpu.arch}", "=", "amd64"}) {
+	if !h100.Met(Comparison{"${device.model}", "regexp", "H[12]00"}, nil) || h100.Met(Comparison{"${device.vendor}", "=", "amd"}, nil) || h100.Met(Comparison{"${attr.cpu.arch}", "=", "amd64"}, nil) {
 		t.Error("names of devices")
 	}
 }

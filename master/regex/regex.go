@@ -26,11 +26,18 @@ const (
 type Expression struct {
 	compiled *regexp.Regexp
 	within   int // bytes of a text that it searches
+	steps    int // of its program
 }
 
 // MatchString reports whether the beginning of a text matches: at least its first 800 bytes, and 64 KB for programs of up to 64 steps.
 func (e *Expression) MatchString(text string) bool {
 	return e.compiled.MatchString(text[:min(len(text), e.within)])
+}
+
+// Work is what a match of a text costs, in steps of some 10 ns. It is counted, and so the same on each machine.
+func (e *Expression) Work(text string) int64 {
+	const each = 8 // what a byte costs beside the program
+	return int64(e.steps+each) * int64(min(len(text), e.within)+1)
 }
 
 // String returns the expression as it was written.
@@ -56,7 +63,7 @@ func CompileWithin(expression string, steps int) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{compiled, min(maxSearched, maxWork/max(n, 1))}, nil
+	return &Expression{compiled, min(maxSearched, maxWork/max(n, 1)), n}, nil
 }
 
 // tooLarge stops counting before an overflow.

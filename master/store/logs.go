@@ -13,10 +13,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/memory"
 )
 
 const (
-	maxLogBatches = 200 // batches of lines in one group commit
+	maxLogBatches = 200  // batches of lines in one group commit
+	maxTold       = 1000 // tasks
 
 	maxShipper  = 255     // bytes of a shipper's name
 	maxShippers = 100_000 // of a task; a runner has one for each member of each attempt
@@ -58,6 +60,7 @@ type LogStore struct {
 	codec chunkCodec
 	group *group[string, *LogBatch]
 	watch *logWatch
+	told  *memory.Memory[string, bool] // tasks whose logs cannot be read whole, which the master's log says once
 
 	mu    sync.Mutex // guards the fields below, which only the flush changes
 	tasks map[string]*taskLabels
@@ -67,7 +70,7 @@ type LogStore struct {
 // NewLogStore returns a LogStore. days is for how long lines are kept by default (LogsForever). It
 // starts no goroutine until the first write; Wait waits for the last write.
 func NewLogStore(db *DB, bus *Bus, days int) *LogStore {
-	s := &LogStore{db: db, bus: bus, days: days, codec: newChunkCodec(), watch: newLogWatch(db), tasks: map[string]*taskLabels{}}
+	s := &LogStore{db: db, bus: bus, days: days, codec: newChunkCodec(), watch: newLogWatch(db), told: memory.New[string, bool](0, maxTold), tasks: map[string]*taskLabels{}}
 	s.group = newGroup(maxLogBatches, logTaskOf, s.flush)
 	return s
 }

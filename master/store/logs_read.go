@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +45,18 @@ type LogReader struct {
 	log      *logTaskRow // nil until the task has a line
 	originOf map[int]LogOrigin
 	batch    int // chunks to read with the next query
+
+	perCall  int64 // how much work the pattern may do in one call, as counted by regex.Expression.Work
+	work     int64 // that the pattern may still do in this call
+	part     int64 // the first line of a chunk that an earlier call has not read whole
+	partRead int   // lines of it that were read
 }
+
+// ErrPause ends a call of a reader whose pattern has done the work of one call. The next call continues.
+var ErrPause = errors.New("the work of matching is done for now")
+
+// readWork is the work of the pattern in one call: about a second.
+const readWork = 100_000_000
 
 type logTaskRow struct {
 	ID        int        `db:"id"`
@@ -62,7 +75,7 @@ const (
 
 // Reader returns a reader of a task's lines. It fails if the filter is invalid.
 func (s *LogStore) Reader(task string, filter LogFilter) (*LogReader, error) {
-	r := &LogReader{s: s, task: task, filter: filter, needle: strings.ToLower(filter.Search), originOf: map[int]LogOrigin{}, batch: firstChunkBatch}
+	r := &LogReader{s: s, task: task, filter: filter, needle: strings.ToLower(filter.Search), originOf: map[int]LogOrigin{}, batch: firstChunkBatch, perCall: readWork}
 	if filter.Regex && filter.Search != "" {
 		var err error
 		if r.pattern, err = regex.Compile(filter.Search); err != nil {
@@ -80,19 +93,19 @@ func (s *LogStore) Reader(task string, filter LogFilter) (*LogReader, error) {
 
 // Forward calls fn with the stored lines from a number on, in order, also with none if no line of a chunk matches.
 // It returns the number to continue from later; if fn fails, that of its first line or one before. A limit of 0 means
-// none. While fn runs, the reader does not hold its lines.
+// none. While fn runs, the reader does not hold its lines. It fails with ErrPause after much work.
 func (r *LogReader) Forward(ctx context.Context, from int64, limit int, fn func([]LogRecord) error) (next int64, err error) {
 	if err := r.refresh(ctx); err != nil || r.log == nil {
 		return from, err
 	}
-	from = max(from, r.log.ExpiredTo)
+	from, r.work = max(from, r.log.ExpiredTo), r.perCall
 	for from < r.log.Next {
 		chunks, more, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first`, from, r.log.Next)
 		if err != nil {
 			return from, err
 		}
 		for i := range chunks {
-			list, err := r.records(ctx, &chunks[i])
+			list, read, err := r.records(ctx, &chunks[i], false)
 			if err != nil {
 				return from, err
 			}
@@ -102,6 +115,9 @@ func (r *LogReader) Forward(ctx context.Context, from int64, limit int, fn func(
 			limit = max(0, limit-len(list))
 			if err := fn(list); err != nil {
 				return from, err
+			}
+			if read < chunks[i].Lines {
+				return from, r.pause(chunks[i].First, read)
 			}
 			from = chunks[i].First + int64(chunks[i].Lines)
 		}
@@ -120,17 +136,17 @@ func (r *LogReader) Backward(ctx context.Context, before int64, limit int, fn fu
 	if before == 0 {
 		before = r.log.Next
 	}
+	r.work = r.perCall
 	for {
 		chunks, more, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, r.log.ExpiredTo, before)
 		if err != nil {
 			return before, err
 		}
 		for i := range chunks {
-			list, err := r.records(ctx, &chunks[i])
+			list, read, err := r.records(ctx, &chunks[i], true)
 			if err != nil {
 				return before, err
 			}
-			slices.Reverse(list)
 			if limit > 0 && len(list) >= limit {
 				return before, fn(list[:limit])
 			}
@@ -138,12 +154,21 @@ func (r *LogReader) Backward(ctx context.Context, before int64, limit int, fn fu
 			if err := fn(list); err != nil {
 				return before, err
 			}
+			if read < chunks[i].Lines {
+				return before, r.pause(chunks[i].First, read)
+			}
 			before = chunks[i].First
 		}
 		if !more {
 			return before, nil
 		}
 	}
+}
+
+// pause notes which lines of a chunk were read and passed on.
+func (r *LogReader) pause(first int64, read int) error {
+	r.part, r.partRead = first, read
+	return ErrPause
 }
 
 // refresh reads how many lines the task has.
@@ -205,8 +230,9 @@ func list(s []string) []string {
 	return s
 }
 
-// records unpacks a chunk, which it empties, and returns the lines that match the filter.
-func (r *LogReader) records(ctx context.Context, c *chunkRow) ([]LogRecord, error) {
+// records unpacks a chunk, which it empties, and returns the lines that match the filter, with desc the
+// last one first. read is the number of lines up to where the work for one call was done.
+func (r *LogReader) records(ctx context.Context, c *chunkRow, desc bool) (out []LogRecord, read int, err error) {
 	origin, ok := r.originOf[c.Origin]
 	if !ok {
 		type found struct {
@@ -217,25 +243,74 @@ func (r *LogReader) records(ctx context.Context, c *chunkRow) ([]LogRecord, erro
 		f, err := row[found](ctx, r.s.db, "origin of logs", `
 			SELECT allocation_id, agent_id, container_id FROM log_origins WHERE id = $1`, c.Origin)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		origin = LogOrigin(f)
 		r.originOf[c.Origin] = origin
 	}
 	lines, err := r.s.codec.lines(c.Body)
 	if c.Body = nil; err != nil {
-		return nil, err
+		return r.unreadable(c, origin, err), c.Lines, nil
 	}
-	out := make([]LogRecord, 0, len(lines))
-	for i, l := range lines {
-		if r.matches(l) {
-			out = append(out, LogRecord{c.First + int64(i), l, origin})
+	if c.First == r.part {
+		read = r.partRead
+	}
+	out = make([]LogRecord, 0, len(lines)-read)
+	for ; read < len(lines); read++ {
+		i := read
+		if desc {
+			i = len(lines) - 1 - read
 		}
+		l := lines[i]
+		if !r.matches(l) {
+			continue
+		}
+		if r.pattern != nil {
+			if !r.mayMatch(l.Text) {
+				return out, read, nil
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, 0, err
+			}
+			if !r.pattern.MatchString(l.Text) {
+				continue
+			}
+		}
+		out = append(out, LogRecord{c.First + int64(i), l, origin})
 	}
-	return out, nil
+	return out, read, nil
 }
 
-// matches checks the filters that differ between the lines of a chunk.
+// unreadable returns a line in the place of a chunk that cannot be read. The rest of the log, and the logs of others, can be.
+func (r *LogReader) unreadable(c *chunkRow, origin LogOrigin, err error) []LogRecord {
+	if r.s.firstOf(r.task, time.Now()) {
+		r.s.bus.log.Error("lines of a log cannot be read, and are left out", "task_id", r.task, "first", c.First, "lines", c.Lines, "error", err)
+	}
+	l := LogLine{At: r.log.Since, Level: warningLevel, Source: "master", Rank: -1, Text: fmt.Sprintf("lines that cannot be read: %d", c.Lines)}
+	if r.pattern != nil || !r.matches(l) {
+		return nil
+	}
+	return []LogRecord{{c.First, l, origin}}
+}
+
+// firstOf reports whether this is the first chunk of a task that cannot be read.
+func (s *LogStore) firstOf(task string, now time.Time) bool {
+	_, _, told := s.told.Get(task, now)
+	s.told.Put(task, true, now)
+	return !told
+}
+
+// mayMatch takes the work of a match from that of the call, which has room for several: so each call continues.
+func (r *LogReader) mayMatch(text string) bool {
+	work := r.pattern.Work(text)
+	if work > r.work {
+		return false
+	}
+	r.work -= work
+	return true
+}
+
+// matches checks the filters that differ between the lines of a chunk, without the pattern.
 func (r *LogReader) matches(l LogLine) bool {
 	f := &r.filter
 	switch {
@@ -246,9 +321,7 @@ func (r *LogReader) matches(l LogLine) bool {
 		f.Before != nil && l.At.After(*f.Before),
 		f.After != nil && !l.At.After(*f.After):
 		return false
-	case r.pattern != nil:
-		return r.pattern.MatchString(l.Text)
-	case r.needle != "":
+	case r.pattern == nil && r.needle != "":
 		return strings.Contains(strings.ToLower(l.Text), r.needle)
 	}
 	return true

@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
-	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -129,15 +126,10 @@ func (s *LogStore) newest(ctx context.Context, k LoggedTask, text string, before
 			return found, 0, err
 		}
 		for i := range chunks {
-			list, err := r.records(ctx, &chunks[i])
-			if errors.Is(err, errChunk) { // one log must not end the search of all
-				slog.Warn("a search skips lines that cannot be read", "task", k.ID, "first", chunks[i].First, "error", err)
-				continue
-			}
+			list, _, err := r.records(ctx, &chunks[i], true)
 			if err != nil {
 				return found, 0, err
 			}
-			slices.Reverse(list)
 			room := foundLines - len(found.Lines)
 			if found.Continued = len(list) > room; found.Continued {
 				found.Lines = append(found.Lines, list[:room]...)

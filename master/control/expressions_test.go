@@ -1,0 +1,148 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// compared adds nodes with names to a stage, and tasks of a user with so many regular expressions each, which match
+// all of them, and other comparisons. No two tasks have the same ones.
+func (s *stage) compared(nodes, tasks, expressions, others int, user string) {
+	s.t.Helper()
+	for i := len(s.p.Nodes); i < nodes; i++ {
+		n := cluster.Node{Node: sched.Node{ID: fmt.Sprintf("id%d", i)}, Drivers: []string{"raw_exec"}, Cores: 8, FreeCores: 8, MemoryMB: 4000, FreeMemoryMB: 4000,
+			Facts: map[string]string{"node.unique.name": fmt.Sprintf("a-node-with-a-long-name-of-its-own-%04d", i), "meta.rack": "r1"}}
+		inventory, err := json.Marshal(n)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.p.Nodes = append(s.p.Nodes, store.NodeRow{ID: n.ID, Name: fmt.Sprintf("n%d", i), Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
+	}
+	for i := range tasks {
+		var list []string
+		for j := range expressions {
+			list = append(list, fmt.Sprintf(`{"attribute": "${node.unique.name}", "operator": "regexp", "value": "(.?){40}|%s-%d-%d"}`, user, i, j))
+		}
+		for j := range others {
+			list = append(list, fmt.Sprintf(`{"attribute": "${meta.rack}", "operator": "!=", "value": "%s-%d-%d"}`, user, i, j))
+		}
+		id := fmt.Sprint(user, i)
+		s.queue(id, "cpu", 1)
+		t := &s.p.Tasks[len(s.p.Tasks)-1]
+		t.Owner, t.Nomad = user, json.RawMessage(`{"constraints": [`+strings.Join(list, ", ")+`]}`)
+	}
+}
+
+// cycle decides once; changed says that a node has changed.
+func (s *stage) cycle(changed bool) (placed map[string]bool, waits map[string]string) {
+	if s.p.choices == nil {
+		s.p.choices = &choices{}
+	}
+	s.p.choices.beginCycle(changed)
+	placed, waits = map[string]bool{}, map[string]string{}
+	out := Decide(s.p).Changes()
+	for _, p := range out.Placements {
+		placed[p.AllocationID] = true
+	}
+	for _, a := range out.Allocations {
+		if a.Waiting != nil {
+			waits[a.ID] = *a.Waiting
+		}
+	}
+	return placed, waits
+}
+
+// TestExpressionsOfOneUser: the work of regular expressions is limited in each cycle and for each user, what is left
+// follows in later cycles, also while nodes change, and the tasks of others do not wait for it.
+func TestExpressionsOfOneUser(t *testing.T) {
+	s := newStage(t, 0)
+	s.compared(50, 20, 10, 0, "eve")
+	s.compared(50, 1, 2, 0, "bob")
+	const most = 30
+	for cycles := 1; ; cycles++ {
+		placed, waits := s.cycle(true)
+		x := s.p.choices.expressions
+		if x.left < 0 || x.spent["eve"] > expressionShare || x.spent["eve"] == 0 && cycles == 1 {
+			t.Fatalf("cycle %d: %d of the work is left, and eve has spent %d", cycles, x.left, x.spent["eve"])
+		}
+		if !placed["bob0.1"] {
+			t.Fatalf("cycle %d: bob waits: %s", cycles, waits["bob0.1"])
+		}
+		if len(placed) == 21 {
+			if cycles < 3 {
+				t.Fatalf("all is compared in cycle %d, so this tests nothing", cycles)
+			}
+			break
+		}
+		if last := waits["eve19.1"]; !placed["eve0.1"] && cycles > 1 || !strings.Contains(last, "regular expressions of environment.nomad yet") || cycles == most {
+			t.Fatalf("cycle %d: %d are placed; the last task waits: %s", cycles, len(placed), last)
+		}
+	}
+	x := s.p.choices.expressions
+	if s.cycle(false); len(x.spent) != 0 {
+		t.Errorf("%v is spent again although no node has changed", x.spent)
+	}
+	if s.cycle(true); len(x.spent) != 0 {
+		t.Errorf("%v is spent on comparisons that were made before", x.spent)
+	}
+}
+
+// TestKeptExpressions: what is kept of expressions is limited, and an invalid one matches nothing.
+func TestKeptExpressions(t *testing.T) {
+	x := newExpressions()
+	for i := range 3 * maxKept / keptProgram {
+		x.beginCycle()
+		if !x.match(fmt.Sprint(i), fmt.Sprintf("^%d$", i)) || x.match("x", fmt.Sprintf("^%d$", i)) || x.match("(", "(") {
+			t.Fatal(i)
+		}
+		if n := len(x.now) + len(x.before); n > 2*maxKept/keptProgram+2 {
+			t.Fatalf("%d expressions are kept", n)
+		}
+	}
+	for i := range 3 * maxKept {
+		x.beginCycle()
+		x.match(fmt.Sprint(i), "7$")
+		if n := len(x.now["7$"].matches); n > maxKept+maxKeptOne {
+			t.Fatalf("%d matches of one expression are kept", n)
+		}
+	}
+}
+
+// TestStoredExpressions: a task with more or larger expressions than one may have now, which an earlier release stored,
+// waits, and says why.
+func TestStoredExpressions(t *testing.T) {
+	s := newStage(t, 0)
+	s.compared(2, 1, 11, 0, "many")
+	s.compared(2, 1, 10, 0, "enough")
+	s.queue("large", "cpu", 1)
+	s.p.Tasks[len(s.p.Tasks)-1].Nomad = json.RawMessage(`{"constraints": [{"attribute": "${node.unique.name}", "operator": "regexp", "value": "(.?){900}"}]}`)
+	placed, waits := s.cycle(true)
+	if !placed["enough0.1"] || placed["many0.1"] || placed["large.1"] {
+		t.Errorf("placed are %v", placed)
+	}
+	for _, id := range []string{"many0.1", "large.1"} {
+		if !strings.Contains(waits[id], "environment.nomad.constraints are not met: ${node.unique.name} regexp (too many or too large)") {
+			t.Errorf("%s waits: %s", id, waits[id])
+		}
+	}
+}
+
+// BenchmarkExpressions measures cycles after a change of a node, with 500 tasks of 100 constraints each, 10 of them
+// regular expressions, that wait for one of 1,000 nodes.
+func BenchmarkExpressions(b *testing.B) {
+	for _, expressions := range []int{0, 10} {
+		b.Run(fmt.Sprint(expressions), func(b *testing.B) {
+			s := newStage(&testing.T{}, 0)
+			s.compared(1000, 500, expressions, 100-expressions, "eve")
+			for b.Loop() {
+				s.cycle(true)
+			}
+		})
+	}
+}
