@@ -60,7 +60,7 @@ var budgets = map[string]int{
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     16_130,
+	"master/store":     16_170,
 	"master/task":      1460,
 	"master/trial":     100,
 	"master/tunnel":    200,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/expconf"
@@ -190,6 +191,7 @@ type API struct {
 	logSearches *shares
 	webSockets  webSockets
 	measured    *measurements
+	healthAsked singleflight.Group
 	profiles    *turns          // of profiling
 	taskIO      *taskIO         // receives the reports of tasks
 	driven      *drivenSearches // searches that programs outside drive

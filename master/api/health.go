@@ -34,14 +34,8 @@ type health struct {
 func (a *API) health(ctx context.Context, c *call) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	h := health{Status: "up", Database: "up"}
-	holder, _, _, err := a.db.Leader(ctx)
-	if err == nil {
-		h.Leader = holder
-		h.Alarm, err = a.db.Alarm(ctx)
-	}
-	if err != nil {
-		h.Status, h.Database = "down", err.Error()
+	h := a.healthNow(ctx)
+	if h.Status != "up" {
 		c.Status(http.StatusServiceUnavailable)
 		c.Set(fiber.HeaderRetryAfter, "1")
 	}
@@ -49,6 +43,32 @@ func (a *API) health(ctx context.Context, c *call) error {
 		h.Warnings = a.cfg.Risks
 	}
 	return c.send(h)
+}
+
+// healthNow asks the database. Anybody may ask for the health, as often as they like, so callers share one question at a time.
+func (a *API) healthNow(ctx context.Context) health {
+	answer := a.healthAsked.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(a.stopping, healthTimeout)
+		defer cancel()
+		h := health{Status: "up", Database: "up"}
+		holder, _, _, err := a.db.Leader(ctx)
+		if err == nil {
+			h.Leader = holder
+			h.Alarm, err = a.db.Alarm(ctx)
+		}
+		return h, err
+	})
+	var err error
+	select {
+	case r := <-answer:
+		if r.Err == nil {
+			return r.Val.(health)
+		}
+		err = r.Err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return health{Status: "down", Database: err.Error()}
 }
 
 // mayScrape fails if the caller is on another machine and not signed in.

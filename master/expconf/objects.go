@@ -26,16 +26,23 @@ func (s CheckpointStorage) HasKeys() bool {
 	return s.AccessKey != nil || s.ConnectionString != nil || s.Credential != nil || strings.Contains(first("", s.AccountURL), "?")
 }
 
-// SameKeys reports whether two storages contain the same credentials.
-func (s CheckpointStorage) SameKeys(other CheckpointStorage) bool {
-	keys := func(of CheckpointStorage) [5]string {
-		list := [5]string{first("", of.AccessKey), first("", of.SecretKey), first("", of.ConnectionString), first("", of.Credential)}
-		if address := first("", of.AccountURL); strings.Contains(address, "?") {
-			list[4] = address
+// secrets are what may be a credential: keys, and addresses with more than PlainAddress leaves.
+func (s CheckpointStorage) secrets() [6]string {
+	address := func(p *string) string {
+		if text := first("", p); text != PlainAddress(text) {
+			return text
 		}
-		return list
+		return ""
 	}
-	return keys(s) == keys(other)
+	return [6]string{first("", s.AccessKey), first("", s.SecretKey), first("", s.ConnectionString), first("", s.Credential), address(s.AccountURL), address(s.EndpointURL)}
+}
+
+// HasSecrets reports whether a storage contains what may be a credential, HasKeys or not.
+func (s CheckpointStorage) HasSecrets() bool { return s.secrets() != [6]string{} }
+
+// SameSecrets reports whether two storages contain the same ones.
+func (s CheckpointStorage) SameSecrets(other CheckpointStorage) bool {
+	return s.secrets() == other.secrets()
 }
 
 // SignedLike copies the credentials of one storage into another, if both use the same account

@@ -287,6 +287,9 @@ func TestATensorboardGetsNoKeysOfOthers(t *testing.T) {
 		"those of the workspace":               {s3("ws"), `{"checkpoint_storage":{"type":"s3","bucket":"b","access_key":"ws","secret_key":"of-ws"}}`, me.Who.UserID + 1, false},
 		"others than those of the workspace":   {s3("theirs"), `{"checkpoint_storage":{"type":"s3","bucket":"b","access_key":"ws","secret_key":"of-ws"}}`, me.Who.UserID + 1, true},
 		"a token in the address":               {"checkpoint_storage: {type: azure, container: c, account_url: 'https://a.blob.core.windows.net?sig=hunter'}\n", "", me.Who.UserID + 1, true},
+		"a token in the address of a proxy":    {"checkpoint_storage: {type: s3, bucket: b, endpoint_url: 'https://s3.example.com/?key=hunter'}\n", "", me.Who.UserID + 1, true},
+		"an account in the address of a proxy": {"checkpoint_storage: {type: s3, bucket: b, endpoint_url: 'https://me:hunter@s3.example.com'}\n", "", me.Who.UserID + 1, true},
+		"an address without a credential":      {"checkpoint_storage: {type: s3, bucket: b, endpoint_url: 'https://s3.example.com'}\n", "", me.Who.UserID + 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, e, l := launchers(t)

@@ -80,7 +80,7 @@ func (l *Tasks) shows(ctx context.Context, by Submitter, asked Shows) (*store.Te
 func (l *Tasks) mayReadWith(ctx context.Context, by Submitter, list []expconf.ShownExperiment) error {
 	for _, e := range list {
 		storage := e.Config.CheckpointStorage
-		if e.OwnerID == by.Who.UserID || !storage.HasKeys() || storage.SameKeys(l.cluster.Storage) {
+		if e.OwnerID == by.Who.UserID || !storage.HasSecrets() || storage.SameSecrets(l.cluster.Storage) {
 			continue
 		}
 		if by.may(auth.Create, auth.Object{Kind: v1.KindExperiment, WorkspaceID: e.WorkspaceID}) == nil {
@@ -88,7 +88,7 @@ func (l *Tasks) mayReadWith(ctx context.Context, by Submitter, list []expconf.Sh
 			if err != nil {
 				return err
 			}
-			if own, err := l.cluster.defaultStorage(settings); err == nil && storage.SameKeys(own) {
+			if own, err := l.cluster.defaultStorage(settings); err == nil && storage.SameSecrets(own) {
 				continue
 			}
 		}

@@ -43,26 +43,40 @@ func (m *Matcher) Len() int { return len(m.patterns) }
 // Match returns the indexes of the patterns that a line matches. A line that contains the
 // policies themselves, such as a printed configuration, matches none.
 func (m *Matcher) Match(line string) []int {
-	return m.MatchUntil(line, func() bool { return false })
+	found, _ := m.MatchWithin(line, func(int64) bool { return true })
+	return found
 }
 
 // MatchUntil is Match, but it asks before each pattern whether to stop.
 func (m *Matcher) MatchUntil(line string, stop func() bool) []int {
-	var found []int
+	found, _ := m.MatchWithin(line, func(int64) bool { return !stop() })
+	return found
+}
+
+// MatchWithin is Match, but before each pattern it asks for the work that matching it takes, in the steps of regex.Expression.Work, and
+// ends when it does not get it. all is false then.
+func (m *Matcher) MatchWithin(line string, take func(work int64) bool) (found []int, all bool) {
+	const bytesOfStep = 16 // of the search for a word
 	for i := range m.patterns {
 		p := &m.patterns[i]
-		if stop() {
-			return found
+		if !take(int64(len(line)/bytesOfStep + 1)) {
+			return found, false
 		}
-		if p.word != "" && !strings.Contains(line, p.word) || !p.expression.MatchString(line) {
+		if p.word != "" && !strings.Contains(line, p.word) {
+			continue
+		}
+		if !take(p.expression.Work(line)) {
+			return found, false
+		}
+		if !p.expression.MatchString(line) {
 			continue
 		}
 		if found == nil && showsPolicies(line) {
-			return nil
+			return nil, true
 		}
 		found = append(found, i)
 	}
-	return found
+	return found, true
 }
 
 // showsPolicies detects a configuration in the form of JSON or of Python.

@@ -108,7 +108,8 @@ func (s *LogStore) Append(ctx context.Context, b LogBatch) (next int64, err erro
 	}
 	s.sanitizeLines(&b) // here and not in the flush, so that callers do this in parallel
 	b.chunks = s.codec.chunks(b.Lines)
-	if b.hits, err = s.watch.hits(ctx, &b); err != nil {
+	var tell bool
+	if b.hits, tell, err = s.watch.hits(ctx, &b); err != nil {
 		return 0, err
 	}
 	done, err := s.group.do(ctx, &b)
@@ -117,6 +118,10 @@ func (s *LogStore) Append(ctx context.Context, b LogBatch) (next int64, err erro
 	}
 	if len(b.hits) > 0 {
 		s.watch.stored(b.TaskID, b.hits)
+	}
+	if tell {
+		line := LogLine{At: b.Lines[0].At, Level: warningLevel, Stdtype: "stderr", Source: "master", Rank: -1, Text: notAllSearched}
+		_, _ = s.Append(ctx, LogBatch{TaskID: b.TaskID, Lines: []LogLine{line}}) // the batch is stored, with or without this line
 	}
 	return done.next, nil
 }

@@ -18,12 +18,6 @@ const (
 	logTriggersAge = time.Second
 	watchedTaskAge = time.Minute
 	maxWatched     = 5000 // tasks
-	// searchShare limits the time that a master spends on searching the lines of one task:
-	// this part of the time that passes, and maxSearch at once. Lines beyond that are not
-	// searched.
-	searchShare = 0.1
-	maxSearch   = time.Second
-	longLine    = 1 << 10 // bytes of a line, above which the time is checked before each pattern
 )
 
 // A LogHit is a line that matches the pattern of a trigger.
@@ -37,12 +31,12 @@ type LogHit struct {
 type logWatch struct {
 	db *DB
 
-	mu       sync.Mutex // guards the fields below
-	read     time.Time
-	version  int // of list
-	list     []*logTrigger
-	tasks    *memory.Memory[string, *watchedTask]
-	overTime int64 // lines that were not searched
+	mu        sync.Mutex // guards the fields below
+	read      time.Time
+	version   int // of list
+	list      []*logTrigger
+	tasks     *memory.Memory[string, *watchedTask]
+	searchers *memory.Memory[int, *searcher] // by owners of tasks
 }
 
 // A logTrigger is a trigger with its compiled pattern, which all tasks share.
@@ -60,14 +54,14 @@ type logTrigger struct {
 // A watchedTask has what decides which triggers are for a task.
 type watchedTask struct {
 	workspace int
+	owner     *searcher
 	hooks     namedHooks
 
 	mu       sync.Mutex
 	version  int
 	triggers []*logTrigger // for this task, without those that have fired
 	fired    map[int]bool
-	credit   time.Duration // that may be spent on searching
-	at       time.Time     // when credit was computed
+	told     bool // the task's log says that not all lines are searched
 }
 
 // namedHooks is what the configuration of an experiment says about webhooks.
@@ -78,29 +72,26 @@ type namedHooks struct {
 }
 
 func newLogWatch(db *DB) *logWatch {
-	return &logWatch{db: db, tasks: memory.New[string, *watchedTask](watchedTaskAge, maxWatched)}
+	return &logWatch{db: db, tasks: memory.New[string, *watchedTask](watchedTaskAge, maxWatched), searchers: newSearchers()}
 }
 
-// hits returns the lines of a batch that triggers search for: of each trigger the first one.
-func (w *logWatch) hits(ctx context.Context, b *LogBatch) ([]LogHit, error) {
+// hits returns the lines of a batch that triggers search for: of each trigger the first one. tell: for the first time in
+// this task not all lines were searched.
+func (w *logWatch) hits(ctx context.Context, b *LogBatch) (found []LogHit, tell bool, err error) {
 	if len(b.Lines) == 0 {
-		return nil, nil
+		return nil, false, nil
 	}
 	list, version, err := w.current(ctx)
 	if err != nil || len(list) == 0 {
-		return nil, err
+		return nil, false, err
 	}
 	task, err := w.task(ctx, b.TaskID)
 	if err != nil || task == nil {
-		return nil, err
+		return nil, false, err
 	}
-	found, missed := task.search(b.Lines, list, version)
-	if missed > 0 {
-		w.mu.Lock()
-		w.overTime += int64(missed)
-		w.mu.Unlock()
-	}
-	return found, nil
+	task.owner.refill(time.Now())
+	found, all := task.search(b.Lines, task.wanted(list, version))
+	return found, !all && task.tell(), nil
 }
 
 // TriggersChanged makes this master read the triggers again before the next lines: a webhook that
@@ -157,14 +148,15 @@ func (w *logWatch) task(ctx context.Context, id string) (*watchedTask, error) {
 	}
 	type found struct {
 		WorkspaceID int             `db:"workspace_id"`
+		OwnerID     int             `db:"owner_id"`
 		Hooks       json.RawMessage `db:"hooks"`
 	}
-	list, err := rows[found](ctx, w.db, `SELECT k.workspace_id, `+hooksOf+` AS hooks
+	list, err := rows[found](ctx, w.db, `SELECT k.workspace_id, k.owner_id, `+hooksOf+` AS hooks
 		FROM tasks k LEFT JOIN experiments e ON e.id = k.experiment_id WHERE k.id = $1`, id)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	t := &watchedTask{workspace: list[0].WorkspaceID, fired: map[int]bool{}, credit: maxSearch, at: now}
+	t := &watchedTask{workspace: list[0].WorkspaceID, owner: w.searcher(list[0].OwnerID, now), fired: map[int]bool{}}
 	if raw := list[0].Hooks; len(raw) > 0 {
 		if err := json.Unmarshal(raw, &t.hooks); err != nil {
 			return nil, err
@@ -172,7 +164,7 @@ func (w *logWatch) task(ctx context.Context, id string) (*watchedTask, error) {
 	}
 	if ok { // its workspace may have changed
 		old.mu.Lock()
-		t.fired, t.credit, t.at = old.fired, old.credit, old.at
+		t.fired, t.told = old.fired, old.told
 		old.mu.Unlock()
 	}
 	w.tasks.Put(id, t, now)
@@ -187,8 +179,8 @@ func (t *watchedTask) wants(g *logTrigger) bool {
 	return !g.Specific || slices.Contains(t.hooks.IDs, g.WebhookID) || slices.Contains(t.hooks.Names, g.Name)
 }
 
-// search matches lines, and returns how many of them it did not search for lack of time.
-func (t *watchedTask) search(lines []LogLine, list []*logTrigger, version int) (found []LogHit, missed int) {
+// wanted returns the triggers that are for the task and have not fired.
+func (t *watchedTask) wanted(list []*logTrigger, version int) []*logTrigger {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.version != version || t.triggers == nil {
@@ -199,31 +191,37 @@ func (t *watchedTask) search(lines []LogLine, list []*logTrigger, version int) (
 			}
 		}
 	}
-	if len(t.triggers) == 0 {
-		return nil, 0
-	}
-	began := time.Now()
-	t.credit = min(maxSearch, t.credit+time.Duration(searchShare*float64(began.Sub(t.at))))
+	return t.triggers
+}
+
+// search matches lines. all is false if the owner has no work left for some of them.
+func (t *watchedTask) search(lines []LogLine, triggers []*logTrigger) (found []LogHit, all bool) {
 	seen := map[int]bool{}
-	for i, l := range lines {
-		late := func() bool { return time.Since(began) > t.credit }
-		if i%16 == 0 && late() {
-			missed = len(lines) - i
-			break
-		}
-		for _, g := range t.triggers {
-			if len(l.Text) > longLine && late() {
-				break
+	for _, l := range lines {
+		for _, g := range triggers {
+			if seen[g.ID] {
+				continue
 			}
-			if !seen[g.ID] && !t.fired[g.ID] && len(g.matcher.Match(l.Text)) > 0 {
+			matches, done := g.matcher.MatchWithin(l.Text, t.owner.take)
+			if !done {
+				return found, false
+			}
+			if len(matches) > 0 {
 				seen[g.ID] = true
 				found = append(found, LogHit{g.ID, l.Text})
 			}
 		}
 	}
-	t.at = time.Now()
-	t.credit -= t.at.Sub(began)
-	return found, missed
+	return found, true
+}
+
+// tell reports whether nobody was told yet.
+func (t *watchedTask) tell() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	told := t.told
+	t.told = true
+	return !told
 }
 
 // stored notes that hits are stored: their triggers fire no more for the task.

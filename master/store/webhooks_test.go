@@ -368,25 +368,54 @@ func TestLogTriggers(t *testing.T) {
 	w.say(s, w.taskOf(w.trial(id, 2, 1)), "x", 0, "CUDA out of memory") // whose trigger this master still knows
 }
 
-// TestSearchingIsBounded: a task whose lines are costly to search gets a share of the time.
+// TestSearchingIsBounded: the tasks of one owner share the work that a master does to search their lines, and the log of a task
+// says once that not all of its lines are searched. Those of another owner have their own.
 func TestSearchingIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.hook("a", 1, webhook.Workspace, `TASK_LOG {"regex": "(x*y?){50}[abc]*[zq]$"}`)
 	s := NewLogStore(w.db, w.bus, LogsForever)
-	if _, _, err := s.watch.current(t.Context()); err != nil {
-		t.Fatal(err)
+	first, second := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1)), w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	owner := func(task string) *searcher {
+		t.Helper()
+		k, err := s.watch.task(t.Context(), task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k.owner
 	}
-	task := &watchedTask{workspace: 1, fired: map[int]bool{}, credit: time.Millisecond, at: time.Now()}
-	lines := make([]LogLine, 2000)
-	for i := range lines {
-		lines[i].Text = strings.Repeat("xy", 1000)
+	of := owner(first)
+	if of != owner(second) || of == s.watch.searcher(-1, time.Now()) {
+		t.Fatal("the work is not counted for each owner")
 	}
-	_, missed := task.search(lines, s.watch.list, 1)
-	if missed == 0 || task.credit > 0 {
-		t.Errorf("%d lines were not searched, and a time of %s is left", missed, task.credit)
+	costly := strings.Repeat("xy", 1000)
+	w.say(s, first, "x", 0, costly)
+	if used := maxSearch - of.left; used < 100*2000 || of.left <= 0 {
+		t.Errorf("a costly line takes %d steps", used)
 	}
-	if _, more := task.search(lines[:32], s.watch.list, 1); more == 0 {
-		t.Error("the task has search time again at once")
+	of.at = time.Now().Add(time.Hour) // nothing is added during the test
+	of.left = 1000
+	for i := range int64(3) {
+		w.say(s, second, "x", i, costly, "z")
+	}
+	said := readLogs(t, s, second, LogFilter{Sources: []string{"master"}})
+	if len(said) != 1 || said[0].Text != notAllSearched || of.left < 0 {
+		t.Errorf("the log says %v, and %d steps are left", said, of.left)
+	}
+	if fired := w.int(`SELECT count(*) FROM webhook_fired`); fired != 0 {
+		t.Errorf("%d triggers have fired", fired)
+	}
+	of.left, of.at = 0, of.at.Add(-time.Hour)
+	of.refill(of.at.Add(time.Second))
+	if of.left != searchRate {
+		t.Errorf("after a second there are %d steps", of.left)
+	}
+	of.refill(of.at.Add(time.Hour))
+	if of.left != maxSearch {
+		t.Errorf("after an hour there are %d steps", of.left)
+	}
+	w.say(s, second, "x", 3, "z")
+	if fired := w.int(`SELECT count(*) FROM webhook_fired`); fired != 1 {
+		t.Errorf("%d triggers have fired", fired)
 	}
 }
 
