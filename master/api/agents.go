@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
@@ -19,6 +20,13 @@ func (a *API) registerAgents() {
 	serveOn(a, v1.EnableAgent, a.onNode(), a.enableAgent)
 	serveOn(a, v1.DisableAgent, a.onNode(), a.disableAgent)
 }
+
+const (
+	// nodeReady is Nomad's status of a node that answers.
+	nodeReady = "ready"
+	// reconnectWait is for how long a node that Nomad has lost is listed, as the pools' agent_reconnect_wait says.
+	reconnectWait = 25 * time.Second
+)
 
 // poolNode is a node in a pool.
 type poolNode struct{ pool, node string }
@@ -78,8 +86,9 @@ func agentNames(nodes []store.NodeRow) map[string]string {
 	return names
 }
 
-// agents reads all nodes with their tasks.
-func (a *API) agents(ctx context.Context, in auth.Scope) ([]v1.Agent, map[string]store.NodeRow, error) {
+// agents reads all nodes with their tasks. A node that Nomad has lost is not enabled, and drains, because clients see by these two
+// fields whether a node is alive; after reconnectWait only callers that ask for it see it.
+func (a *API) agents(ctx context.Context, in auth.Scope, withLost bool) ([]v1.Agent, map[string]store.NodeRow, error) {
 	nodes, err := a.db.Nodes(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -95,6 +104,9 @@ func (a *API) agents(ctx context.Context, in auth.Scope) ([]v1.Agent, map[string
 	names := agentNames(nodes)
 	list, rows := make([]v1.Agent, 0, len(nodes)), make(map[string]store.NodeRow, len(nodes))
 	for _, n := range nodes {
+		if n.Status != nodeReady && !withLost && time.Since(n.SeenAt) > reconnectWait {
+			continue
+		}
 		w := a.wireAgent(n, onNode[n.ID])
 		w.ID = names[n.ID]
 		list, rows[w.ID] = append(list, w), n
@@ -123,8 +135,8 @@ func (a *API) holdings(ctx context.Context, in auth.Scope) ([]store.Holding, err
 }
 
 func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
-	registered := n.RegisteredAt
-	w := v1.Agent{Addresses: []string{n.Address}, Enabled: n.Enabled && n.Eligible, Draining: n.DrainWanted || n.Draining,
+	registered, lost := n.RegisteredAt, n.Status != nodeReady
+	w := v1.Agent{Addresses: []string{n.Address}, Enabled: n.Enabled && n.Eligible && !lost, Draining: n.DrainWanted || n.Draining || lost, Lost: lost,
 		RegisteredTime: &registered, Version: v1.Compatible, Slots: map[string]v1.Slot{}, Containers: map[string]v1.Container{},
 		SlotStats: v1.SlotStats{TypeStats: map[string]v1.DeviceStats{}, BrandStats: map[string]v1.DeviceStats{}}}
 	for _, h := range holds {
@@ -208,7 +220,7 @@ func (a *API) listAgents(ctx context.Context, c *call, req *v1.GetAgentsRequest)
 	if err != nil {
 		return nil, err
 	}
-	list, _, err := a.agents(ctx, auth.ScopeOf(c.who, auth.View, v1.KindTask))
+	list, _, err := a.agents(ctx, auth.ScopeOf(c.who, auth.View, v1.KindTask), req.IncludeLost)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +251,7 @@ func (a *API) listAgents(ctx context.Context, c *call, req *v1.GetAgentsRequest)
 
 // nodeOf finds a node by its displayed name, or by Nomad's id.
 func (a *API) nodeOf(ctx context.Context, c *call) (node, error) {
-	list, rows, err := a.agents(ctx, auth.ScopeOf(c.who, auth.View, v1.KindTask))
+	list, rows, err := a.agents(ctx, auth.ScopeOf(c.who, auth.View, v1.KindTask), false)
 	if err != nil {
 		return node{}, err
 	}

@@ -244,10 +244,11 @@ func TestSlotsAreDisabled(t *testing.T) {
 func TestPinsAndMoves(t *testing.T) {
 	r := newRig(t)
 	me, boss := r.user("determined"), r.user("admin")
-	ws := at(t, me.post("/api/v1/workspaces", `{"name":"w"}`).ok().tree(), "workspace.id")
-	path := fmt.Sprintf("/api/v1/workspaces/%v", ws)
-	me.post(path+"/pin", "").ok()
-	me.post(path+"/pin", "").ok()
+	made := me.post("/api/v1/workspaces", `{"name":"w"}`).ok().tree()
+	if at(t, made, "workspace.pinned") != true {
+		t.Errorf("a new workspace is not pinned for who created it: %v", made)
+	}
+	path := fmt.Sprintf("/api/v1/workspaces/%v", at(t, made, "workspace.id"))
 	pinned := func(who as, want int) {
 		t.Helper()
 		if list, _ := at(t, who.get("/api/v1/workspaces?pinned=true").ok().tree(), "workspaces").([]any); len(list) != want {
@@ -264,6 +265,9 @@ func TestPinsAndMoves(t *testing.T) {
 	}
 	me.post(path+"/unpin", "").ok()
 	pinned(me, 0)
+	me.post(path+"/pin", "").ok()
+	me.post(path+"/pin", "").ok()
+	pinned(me, 1)
 
 	project := at(t, me.post(path+"/projects", `{"name":"p"}`).ok().tree(), "project.id")
 	id := me.create(yaml())

@@ -317,9 +317,10 @@ func (s *sample) records(ctx context.Context, send func(any) error) error {
 	slices.Sort(resp.DemotedTrials)
 	size, sent := 0, false
 	for _, t := range trials {
+		var hparams v1.Struct // which clients know of the others
 		from, known := s.next[t.ID]
 		if !known {
-			from = s.query.From
+			from, hparams = s.query.From, t.HParams
 			resp.PromotedTrials = append(resp.PromotedTrials, t.ID)
 		}
 		q := s.query
@@ -332,8 +333,8 @@ func (s *sample) records(ctx context.Context, send func(any) error) error {
 			from = points[len(points)-1].Steps + 1
 		}
 		s.next[t.ID] = from
-		resp.Trials = append(resp.Trials, v1.TrialsSampleResponseTrial{TrialID: t.ID, HParams: t.HParams, Data: wirePoints(points, q.Names)})
-		if size += pointBytes(points, q.Names) + len(t.HParams); size > recordBytes {
+		resp.Trials = append(resp.Trials, v1.TrialsSampleResponseTrial{TrialID: t.ID, HParams: hparams, Data: wirePoints(points, q.Names)})
+		if size += pointBytes(points, q.Names) + len(hparams); size > recordBytes {
 			if err := send(resp); err != nil {
 				return err
 			}

@@ -135,19 +135,26 @@ func TestMetricStreamsFollow(t *testing.T) {
 	a.reports("validation", 20, `{"loss":0.9}`)
 	value(other, 0.5)
 	r.over(a.exp)
-	var steps, promoted, demoted string
+	var steps, promoted, demoted, hparams string
 	for got := batches.record(r); got != nil; got = batches.record(r) {
 		steps += fmt.Sprint(at(t, got, "batches"))
 	}
 	for got := sample.record(r); got != nil; got = sample.record(r) {
 		promoted += fmt.Sprint(at(t, got, "promotedTrials"))
 		demoted += fmt.Sprint(at(t, got, "demotedTrials"))
+		for _, k := range at(t, got, "trials").([]any) {
+			hparams += fmt.Sprintf("%v:%v ", at(t, k, "trialId"), at(t, k, "hparams") != nil)
+		}
 	}
 	if !strings.Contains(steps, "[20]") || strings.Contains(steps, "10") {
 		t.Errorf("then: %s", steps)
 	}
 	if !strings.Contains(promoted, fmt.Sprint([]int{other})) || !strings.Contains(demoted, fmt.Sprint([]int{a.trial})) {
 		t.Errorf("promoted %s, demoted %s", promoted, demoted)
+	}
+	if want := fmt.Sprintf("%d:true ", other); !strings.HasPrefix(hparams, fmt.Sprintf("%d:false ", a.trial)) && !strings.HasPrefix(hparams, want) ||
+		strings.Count(hparams, "true") != 1 || !strings.Contains(hparams, want) {
+		t.Errorf("hyperparameters of trials: %s", hparams)
 	}
 }
 

@@ -157,7 +157,8 @@ func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspac
 	if a.db.UsesRoles() { // who creates a workspace is its WorkspaceAdmin
 		a.auth.forget(c.who.UserID)
 	}
-	return &v1.PostWorkspaceResponse{Workspace: wireWorkspace(w, store.WorkspaceContents{})}, nil
+	wire, err := a.workspaceWire(ctx, c, w)
+	return &v1.PostWorkspaceResponse{Workspace: wire}, err
 }
 
 func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, req *v1.PatchWorkspace) (*v1.PatchWorkspaceResponse, error) {

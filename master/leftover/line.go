@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -22,13 +21,9 @@ type Line struct {
 	Text   string
 }
 
-// Wire returns the line as the API accepts it, with text that the database can store.
+// Wire returns the line as the API accepts it: JSON has no broken UTF-8.
 func (l Line) Wire() v1.LogLine {
-	text := l.Text
-	if strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
-		text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	}
-	out := v1.LogLine{Timestamp: l.Time, Log: text, Stdtype: l.Stream, Level: l.Level, Source: l.Source}
+	out := v1.LogLine{Timestamp: l.Time, Log: strings.ToValidUTF8(l.Text, "\uFFFD"), Stdtype: l.Stream, Level: l.Level, Source: l.Source}
 	if l.Rank >= 0 {
 		out.RankID = &l.Rank
 	}

@@ -187,8 +187,8 @@ type CheckpointFiles struct {
 	Resources map[string]int64
 }
 
-// SetCheckpointFiles records the remaining files of checkpoints. A checkpoint without files
-// is DELETED, one with fewer files than before PARTIALLY_DELETED. DELETED stays.
+// SetCheckpointFiles records the remaining files of checkpoints. A checkpoint without files is DELETED, and keeps the list of those that it
+// had; one with other files than before is PARTIALLY_DELETED, except that a metadata.json may be added. DELETED stays.
 func (db *DB) SetCheckpointFiles(ctx context.Context, list []CheckpointFiles) error {
 	return db.Tx(ctx, func(tx *DB) error { return tx.setCheckpointFiles(ctx, list) })
 }
@@ -203,8 +203,8 @@ func (db *DB) setCheckpointFiles(ctx context.Context, list []CheckpointFiles) er
 			f.Resources = map[string]int64{}
 		}
 		n, err := db.exec(ctx, `
-			UPDATE checkpoints SET resources = $2, size = $3,
-				state = CASE WHEN $2 = '{}'::jsonb THEN 'DELETED' WHEN $2 = resources THEN state ELSE 'PARTIALLY_DELETED' END
+			UPDATE checkpoints SET resources = CASE WHEN $2 = '{}'::jsonb THEN resources ELSE $2 END, size = $3,
+				state = CASE WHEN $2 = '{}'::jsonb THEN 'DELETED' WHEN $2 = resources OR $2 - 'metadata.json' = resources THEN state ELSE 'PARTIALLY_DELETED' END
 			WHERE uuid = $1`, f.UUID, f.Resources, size)
 		if err != nil {
 			return badData(err)

@@ -129,9 +129,8 @@ func (s *LogStore) Append(ctx context.Context, b LogBatch) (next int64, err erro
 // Wait returns when all batches are written.
 func (s *LogStore) Wait() { s.group.wait() }
 
-// sanitize returns a line that can be stored and shown: without NUL, which PostgreSQL
-// rejects, without broken UTF-8, which JSON rejects, and without the newline at its end,
-// which readers add again.
+// sanitize returns a line that can be shown: without broken UTF-8, which JSON rejects, and without the
+// newline at its end, which readers add again.
 func sanitize(l LogLine) LogLine {
 	l.Text = cutLine(strings.ToValidUTF8(strings.TrimSuffix(l.Text, "\n"), "\uFFFD"))
 	l.Stdtype, l.Source = clipLabel(l.Stdtype), clipLabel(l.Source)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -414,6 +415,14 @@ func TestCheckpoints(t *testing.T) {
 	if err := w.db.SetCheckpointMetadata(ctx, c.UUID, json.RawMessage(`{"note": "n"}`)); err != nil {
 		t.Error(err)
 	}
+	files := map[string]int64{"metadata.json": 5}
+	maps.Copy(files, c.Resources)
+	if err := w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{c.UUID, files}}); err != nil {
+		t.Error(err)
+	}
+	if k, err := w.db.CheckpointByUUID(ctx, c.UUID); err != nil || k.State != "COMPLETED" || k.Size != 12 || len(k.Resources) != len(files) {
+		t.Errorf("with metadata.json: %+v %v", k, err)
+	}
 	if err := w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{c.UUID, map[string]int64{"a": 3}}}); err != nil {
 		t.Error(err)
 	}
@@ -428,8 +437,12 @@ func TestCheckpoints(t *testing.T) {
 	if err := w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{c.UUID, nil}}); err != nil {
 		t.Error(err)
 	}
-	if list, err := w.db.Checkpoints(ctx, auth.Everywhere(), CheckpointFilter{ExperimentID: exp, TrialID: trial}, 0, 10, 0); err != nil || list[0].State != "DELETED" {
+	if list, err := w.db.Checkpoints(ctx, auth.Everywhere(), CheckpointFilter{ExperimentID: exp, TrialID: trial}, 0, 10, 0); err != nil || list[0].State != "DELETED" ||
+		list[0].Size != 0 || !maps.Equal(list[0].Resources, map[string]int64{"a": 3}) {
 		t.Errorf("%+v %v", list, err)
+	}
+	if totals, err := w.db.CountCheckpoints(ctx, []int{trial}); err != nil || totals[trial].Size != 0 {
+		t.Errorf("%+v %v", totals, err)
 	}
 	missing := "33333333-3333-4333-8333-333333333333"
 	for what, err := range map[string]error{

@@ -91,12 +91,15 @@ func (db *DB) Workspace(ctx context.Context, id int) (Workspace, error) {
 	return w, err
 }
 
-// CreateWorkspace inserts a workspace. If roles are in use, its owner becomes its WorkspaceAdmin.
+// CreateWorkspace inserts a workspace, and pins it for its owner. If roles are in use, the owner becomes its WorkspaceAdmin.
 func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, settings []byte) (Workspace, error) {
 	var id int
 	err := db.Tx(ctx, func(tx *DB) (err error) {
 		id, err = scalar[int](ctx, tx, `INSERT INTO workspaces (name, user_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
 			name, owner, jsonOrNull(settings))
+		if err == nil {
+			err = tx.PinWorkspace(ctx, owner, id)
+		}
 		if err != nil || !tx.roles {
 			return err
 		}

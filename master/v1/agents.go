@@ -33,6 +33,7 @@ type Agent struct {
 	ResourcePools  []string             `json:"resourcePools"`
 	Slots          map[string]Slot      `json:"slots"`
 	Version        string               `json:"version"`
+	Lost           bool                 `json:"lost,omitempty"` // Nomad does not reach it
 }
 
 type Container struct {

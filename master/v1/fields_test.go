@@ -100,6 +100,7 @@ var nullable = map[string]string{
 	"v1FlatRunExperiment":              "externalExperimentId forkedFrom",
 	"v1RunPrepareForReportingResponse": "storageId",
 	"v1SearchUnit":                     "name value",
+	"v1TrialsSampleResponseTrial":      "hparams",
 	"v1StartTrialResponse":             "latestCheckpoint",
 	"v1Task":                           "config forkedFrom parentId",
 	"trialv1Trial":                     "logPolicyMatched logRetentionDays searcherMetricValue",
@@ -189,7 +190,7 @@ func unset(class string, f classField, v any) bool {
 		return v == false
 	case "message", "struct":
 		_, ok := v.(map[string]any)
-		return ok && (f.required || writtenAsObject[class+"."+f.name]) || v == nil && !f.required
+		return ok && (f.required || writtenAsObject[class+"."+f.name]) || v == nil && (!f.required || in(nullable[class], f.name))
 	case "enum":
 		_, ok := v.(string)
 		return ok

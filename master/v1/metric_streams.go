@@ -46,7 +46,7 @@ type TrialsSampleResponse struct {
 // TrialsSampleResponseTrial is one of the trials, with its new points.
 type TrialsSampleResponseTrial struct {
 	TrialID int         `json:"trialId"`
-	HParams Struct      `json:"hparams"`
+	HParams Struct      `json:"hparams,null"` // of promoted trials only
 	Data    []DataPoint `json:"data"`
 }
 

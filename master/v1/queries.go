@@ -10,6 +10,7 @@ type (
 	GetAgentsRequest struct {
 		ExcludeContainers bool `json:"excludeContainers"`
 		ExcludeSlots      bool `json:"excludeSlots"`
+		IncludeLost       bool `json:"includeLost"` // nodes that Nomad has not reached for a while, too
 		Window
 		Order
 	}

@@ -186,7 +186,7 @@ export const api = {
   workspaces: (signal?: AbortSignal) => whole(async (query) => { const { workspaces: rows, pagination } = await call(wire.listWorkspaces, { query, signal }); return { rows, pagination }; }),
 
   pools: async (signal?: AbortSignal) => (await call(wire.listPools, { signal })).resourcePools,
-  agents: async (signal?: AbortSignal) => (await call(wire.listAgents, { signal })).agents,
+  agents: async (signal?: AbortSignal) => (await call(wire.listAgents, { query: { includeLost: true }, signal })).agents,
   measurements: async (node: string, signal?: AbortSignal) => (await call(wire.measureNode, { path: [node], signal })).devices,
   nodeAttempts: (node: string, query: Query, signal?: AbortSignal) => call(wire.listNodeAttempts, { path: [node], query, signal }),
   queue: async (signal?: AbortSignal) => (await call(wire.listJobs, { signal })).jobs.flatMap((j) => (j.full ? [j.full] : [])),

@@ -1095,6 +1095,7 @@ export interface Agent {
   resourcePools: string[];
   slots: Record<string, Slot>;
   version: string;
+  lost?: boolean;
 }
 
 export interface GetAgentsResponse {

@@ -7,6 +7,7 @@ import { lazy } from '../lib/lazy';
 import { useLoad, useNow } from '../lib/load';
 import { params, setParams } from '../lib/router';
 import { bare } from '../lib/states';
+import { slotsOf } from '../lib/nodes';
 import type { Agent, AllocationSummary, Job, ResourcePool, Slot } from '../lib/types';
 import { Empty, Loading, Problem, Progress, State, Tabs } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
@@ -85,7 +86,7 @@ function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, A
     <section class="nodes" aria-label="nodes">
       <p class="legend" aria-hidden="true"><span class="slot free" /> free <span class="slot used" /> in use <span class="slot drain" /> draining <span class="slot out" /> out of use</p>
       {agents.map((a) => {
-        const slots = Object.values(a.slots).sort((x, y) => x.id.localeCompare(y.id, 'en', { numeric: true }));
+        const slots = slotsOf(a).sort((x, y) => x.id.localeCompare(y.id, 'en', { numeric: true }));
         const inUse = slots.filter((s) => s.container).length;
         const brands = [...new Set(slots.map((s) => s.device?.brand).filter(Boolean))].join(', ');
         const chosen = slots.find((s) => at === `${a.id}/${s.id}`);
@@ -94,7 +95,7 @@ function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, A
           <article key={a.id} class="card node" aria-label={`node ${a.id}`}>
             <div class="row wrap">
               <h2><a href={`/nodes/${encodeURIComponent(a.id)}`}>{a.id}</a></h2>
-              {a.draining ? <span class="state hold">draining</span> : !a.enabled ? <span class="state bad">takes no tasks</span> : <span class="state good">ready</span>}
+              {a.lost ? <span class="state bad">lost</span> : a.draining ? <span class="state hold">draining</span> : !a.enabled ? <span class="state bad">takes no tasks</span> : <span class="state good">ready</span>}
               <span class="faint small">{a.addresses.join(', ')} · {a.resourcePools.join(', ') || 'in no pool'} · joined {ago(a.registeredTime, now)}</span>
               <span class="grow" />
               <span class="small"><b class="num">{inUse}</b> of <b class="num">{slots.length}</b> in use{brands && <span class="faint"> · {brands}</span>}</span>
@@ -124,8 +125,9 @@ function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, A
 }
 
 function whyNot(a: Agent): string {
+  if (a.lost) return 'Nomad does not reach this node: its machine or its Nomad client does not answer. It takes no new task, and its tasks run again elsewhere.';
   if (a.draining) return 'This node is draining: its tasks are asked to save a checkpoint and end, and it takes no new task.';
-  if (!a.enabled) return 'This node was disabled here or in Nomad, or Nomad lost contact with it. det agent enable makes it take tasks again.';
+  if (!a.enabled) return 'This node was disabled here or in Nomad. det agent enable makes it take tasks again.';
   return '';
 }
 

@@ -92,7 +92,7 @@ export function ModelPage({ params: { id = '', version } }: { params: Record<str
   );
 }
 
-const size = (v: ModelVersion): number => Object.values(v.checkpoint.resources).reduce((sum, n) => sum + Number(n), 0);
+const size = (v: ModelVersion): number => v.checkpoint.state === 'STATE_DELETED' ? 0 : Object.values(v.checkpoint.resources).reduce((sum, n) => sum + Number(n), 0);
 
 function Versions({ list: all, marked, edit, remove }: { list: ModelVersion[]; marked: number; edit: (v: ModelVersion) => void; remove: (v: ModelVersion) => void }) {
   const now = useNow();

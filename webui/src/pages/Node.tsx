@@ -4,6 +4,7 @@ import { api } from '../lib/api';
 import { ago, bytes, clock, duration, plural } from '../lib/format';
 import { reloadOn } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
+import { slotsOf } from '../lib/nodes';
 import { bare } from '../lib/states';
 import { ending } from '../lib/timeline';
 import type { AllocationSummary, DeviceMeasurement } from '../lib/types';
@@ -36,7 +37,7 @@ export function NodePage({ params: { id = '' } }: { params: Record<string, strin
   if (!loaded.data) return loaded.error ? <Problem alone what="Could not load the node." error={loaded.error} retry={loaded.reload} /> : <Loading lines={5} />;
   const node = loaded.data.agents.find((a) => a.id === id);
   if (!node) return <Empty alone title={`There is no node ${id}.`}><p>It may have left the cluster. <a href="/cluster">The cluster</a></p></Empty>;
-  const slots = Object.values(node.slots).sort((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true }));
+  const slots = slotsOf(node).sort((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true }));
   const here = new Map<string, { attempt: AllocationSummary; slots: string[] }>();
   for (const c of Object.values(node.containers)) {
     const attempt = users.get(c.id);
@@ -52,7 +53,7 @@ export function NodePage({ params: { id = '' } }: { params: Record<string, strin
       <p class="crumbs"><a href="/cluster">Cluster</a> <span aria-hidden="true">/</span> nodes</p>
       <div class="head">
         <h1>{node.id}</h1>
-        {node.draining ? <span class="state hold">draining</span> : !node.enabled ? <span class="state bad">takes no tasks</span> : <span class="state good">ready</span>}
+        {node.lost ? <span class="state bad">lost</span> : node.draining ? <span class="state hold">draining</span> : !node.enabled ? <span class="state bad">takes no tasks</span> : <span class="state good">ready</span>}
       </div>
       {loaded.error !== undefined && <Problem what="Could not load the node again." error={loaded.error} retry={loaded.reload} />}
       {ill.length > 0 && <div class="notice bad" role="alert"><strong>{plural(ill.length, 'slot')} {ill.length === 1 ? 'is' : 'are'} out of use</strong>{ill.map((s) => <p key={s.id}>{s.id}: {s.health}</p>)}</div>}

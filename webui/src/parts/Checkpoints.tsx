@@ -8,7 +8,9 @@ import { Register } from './Register';
 import { sorted, sortOf, Table, type Column } from './Table';
 
 const steps = (c: Checkpoint): number => Number(c.metadata.steps_completed ?? 0);
-const size = (c: Checkpoint): number => Object.values(c.resources).reduce((sum, n) => sum + Number(n), 0);
+// A deleted checkpoint lists the files that it had.
+const files = (c: Checkpoint): string[] => (c.state === 'STATE_DELETED' ? [] : Object.keys(c.resources));
+const size = (c: Checkpoint): number => files(c).reduce((sum, f) => sum + Number(c.resources[f]), 0);
 
 interface Props {
   list: Checkpoint[];
@@ -36,7 +38,7 @@ export function Checkpoints(p: Props) {
     { key: 'trial', title: 'Trial', width: '5rem', right: true, hidden: !p.trials, sort: (c) => c.training.trialId ?? 0, render: (c) => <a href={`/trials/${c.training.trialId}`}>{c.training.trialId}</a> },
     { key: 'state', title: 'State', width: '8rem', sort: (c) => c.state, render: (c) => stateWord(c.state) },
     { key: 'size', title: 'Size', width: '6rem', right: true, sort: size, render: (c) => <span class="num">{bytes(size(c))}</span> },
-    { key: 'files', title: 'Files', width: '4.5rem', right: true, hidden: true, render: (c) => <span class="num">{Object.keys(c.resources).filter((f) => !f.endsWith('/')).length}</span> },
+    { key: 'files', title: 'Files', width: '4.5rem', right: true, hidden: true, render: (c) => <span class="num">{files(c).filter((f) => !f.endsWith('/')).length}</span> },
     { key: 'time', title: 'Saved', width: '7rem', sort: (c) => c.reportTime ?? '', render: (c) => <time dateTime={c.reportTime ?? ''} title={clock(c.reportTime)}>{ago(c.reportTime, now)}</time> },
     { key: 'get', title: ' ', width: '14.5rem', render: (c) => (
       <span class="row">

@@ -7,6 +7,8 @@ Example:
     [[1, 2], [3]]
     >>> util.sizeof_fmt(1536), util.strtobool("no"), util.debug_mode()
     ('1.5KB', False, False)
+    >>> util._LEGACY_TRAINING, util._LEGACY_VALIDATION, util._INFERENCE
+    ('training', 'validation', 'inference')
     >>> util.wait_for(lambda: (True, "found"))
     'found'
     >>> util.is_protobuf_timestamp("2026-11-22T23:05:01Z")
@@ -34,6 +36,11 @@ from typing import Any, Callable, Iterator, Optional, Sequence, Tuple, TypeVar
 from determined.common.api import _tokens
 
 T = TypeVar("T")
+
+# The groups of metrics, by the names under which published programs import them.
+_LEGACY_TRAINING = "training"
+_LEGACY_VALIDATION = "validation"
+_INFERENCE = "inference"
 
 
 def chunks(lst: Sequence[T], chunk_size: int) -> Iterator[Sequence[T]]:

@@ -354,6 +354,7 @@ class v1Agent(Message):
     resourcePools: Optional[Sequence[str]] = None
     slots: Optional[Dict[str, v1Slot]] = None
     version: Optional[str] = None
+    lost: Optional[bool] = None
 
 
 class v1AgentUserGroup(Message):
