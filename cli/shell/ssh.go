@@ -3,6 +3,7 @@ package shell
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -15,8 +16,28 @@ import (
 // keys are the files with a shell's keys on this machine.
 type keys struct{ identity, known string }
 
+// plainName is a name that is neither a path nor an option, and means nothing to a shell.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// check refuses what a master that is not what it seems could answer: the id names files, and is an argument of ssh and of its
+// ProxyCommand, as the account is.
+func check(s v1.Shell) error {
+	switch {
+	case !plainName.MatchString(s.ID):
+		return fault.New(fault.Invalid, "the master's answer has the id %q, which is none of a shell", fault.Clip(s.ID))
+	case !plainName.MatchString(login(s)):
+		return fault.New(fault.Invalid, "the master's answer has the account %q, which is none of a node", fault.Clip(login(s)))
+	case strings.ContainsAny(s.HostKey, "\r\n"):
+		return fault.New(fault.Invalid, "the master's answer has a host key with several lines")
+	}
+	return nil
+}
+
 // writeKeys writes the keys of a shell to files in a folder that only its user can read.
 func writeKeys(dir string, s v1.Shell) (keys, error) {
+	if err := check(s); err != nil {
+		return keys{}, err
+	}
 	if s.PrivateKey == "" {
 		return keys{}, fault.New(fault.Forbidden, "shell %s belongs to %s: only its owner and admins may read its key", s.ID, s.Username)
 	}

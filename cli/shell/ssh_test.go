@@ -27,6 +27,27 @@ func TestKeysOfSomebodyElse(t *testing.T) {
 	}
 }
 
+// TestAnswersOfAHostileMaster: no answer of a master names files or options on the user's machine.
+func TestAnswersOfAHostileMaster(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "keys")
+	for what, s := range map[string]v1.Shell{
+		"a path":             {ID: "../../x"},
+		"an option":          {ID: "-oProxyCommand=x"},
+		"a command":          {ID: "a;id"},
+		"no id":              {},
+		"an account":         {ID: "s", AgentUserGroup: v1.Struct(`{"user":"-oProxyCommand=touch x"}`)},
+		"another host's key": {ID: "s", HostKey: "ssh-ed25519 A\nexample.com ssh-ed25519 B"},
+	} {
+		s.PrivateKey = "secret"
+		if k, err := writeKeys(dir, s); err == nil || !strings.Contains(err.Error(), "the master's answer") {
+			t.Errorf("%s: %v, %v", what, k, err)
+		}
+	}
+	if list, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(list) != 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
 func TestKeysAreForTheirUserAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	k, err := writeKeys(dir, v1.Shell{ID: "s", PrivateKey: "secret", HostKey: "ssh-ed25519 A"})

@@ -24,7 +24,7 @@ func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, r
 	if e.ParentArchived {
 		return nil, fault.New(fault.Conflict, "project %q of experiment %d is archived; unarchive it first", e.ProjectName, e.ID)
 	}
-	return &v1.Empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID, launch.MayMove)
+	return &v1.Empty{}, a.db.MoveExperiment(ctx, e.ID, p, launch.MayMove)
 }
 
 // destination is a project to which the caller can move experiments.
@@ -58,7 +58,7 @@ func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, 
 	for _, e := range list {
 		err := c.may(auth.Change, ofExperiment(e))
 		if err == nil {
-			err = a.db.MoveExperiment(ctx, e.ID, to.ID, launch.MayMove)
+			err = a.db.MoveExperiment(ctx, e.ID, to, launch.MayMove)
 		}
 		if err != nil && fault.CodeOf(err) == fault.Internal {
 			return nil, err
@@ -91,5 +91,5 @@ func (a *API) moveProject(ctx context.Context, c *call, p store.Project, req *v1
 	if err := checkUnarchived(p); err != nil {
 		return nil, err
 	}
-	return &v1.Empty{}, a.db.MoveProject(ctx, p.ID, w.ID, launch.MayMove)
+	return &v1.Empty{}, a.db.MoveProject(ctx, p, w.ID, launch.MayMove)
 }

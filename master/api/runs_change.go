@@ -259,12 +259,12 @@ func (a *API) moveRuns(ctx context.Context, c *call, req *v1.MoveRunsRequest) (*
 	}
 	return a.changeRuns(ctx, c, &v1.RunsRequest{RunIDs: req.RunIDs, Filter: req.Filter, ProjectID: &from.ID},
 		func(ctx context.Context, list []store.RunHead) (refusals, error) {
-			return a.moveExperimentsOf(ctx, list, to.ID, optional.Value(req.SkipMultitrial))
+			return a.moveExperimentsOf(ctx, list, to, optional.Value(req.SkipMultitrial))
 		})
 }
 
 // moveExperimentsOf moves the experiments of runs, with all their runs.
-func (a *API) moveExperimentsOf(ctx context.Context, list []store.RunHead, to int, skipMulti bool) (refusals, error) {
+func (a *API) moveExperimentsOf(ctx context.Context, list []store.RunHead, to store.Project, skipMulti bool) (refusals, error) {
 	pass, no := split(list, func(r store.RunHead) error {
 		switch {
 		case r.Archived || r.ExperimentArchived:

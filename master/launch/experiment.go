@@ -181,7 +181,7 @@ func (l *Experiments) configure(ctx context.Context, by Submitter, e *Experiment
 	if err := by.mayStartIn(v1.KindExperiment, e.Project.WorkspaceID, optional.Value(projectID) > 0 || raw.Project != ""); err != nil {
 		return err
 	}
-	e.ProjectID = e.Project.ID
+	e.ProjectID, e.WorkspaceID = e.Project.ID, e.Project.WorkspaceID
 	ws, settings, err := settingsOf(ctx, l.db, e.Project.WorkspaceID)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ type NewExperiment struct {
 	OwnerID        int
 	SessionEpoch   int // session epoch of the user who creates it
 	ProjectID      int
+	WorkspaceID    int // of the project, whose rights and policies were applied; 0: not looked at
 	ParentID       *int
 	Config         []byte // complete, JSON
 	OriginalConfig string
@@ -50,6 +51,11 @@ type NewExperiment struct {
 func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error) {
 	var id int
 	err := db.Tx(ctx, func(tx *DB) error {
+		if n.WorkspaceID != 0 {
+			if err := tx.holdProject(ctx, n.ProjectID, n.WorkspaceID); err != nil {
+				return err
+			}
+		}
 		if err := tx.lockCheckpoint(ctx, n.WarmStart); err != nil {
 			return err
 		}

@@ -26,30 +26,33 @@ type MoveCheck func(ctx context.Context, tx *DB, to Workspace) (func(MovingExper
 const movesAtOnce = 16
 
 // MoveExperiment moves an experiment with its tasks to another project.
-func (db *DB) MoveExperiment(ctx context.Context, id, project int, check MoveCheck) error {
+func (db *DB) MoveExperiment(ctx context.Context, id int, to Project, check MoveCheck) error {
 	return db.Tx(ctx, func(tx *DB) error {
-		workspace, err := scalar[int](ctx, tx, `SELECT workspace_id FROM projects WHERE id = $1`, project)
-		if err != nil {
+		if err := tx.holdProject(ctx, to.ID, to.WorkspaceID); err != nil {
 			return err
 		}
-		if err := tx.mayMove(ctx, []int{id}, 0, workspace, check); err != nil {
+		if err := tx.mayMove(ctx, []int{id}, 0, to.WorkspaceID, check); err != nil {
 			return err
 		}
-		n, err := tx.exec(ctx, `UPDATE experiments SET project_id = $2 WHERE id = $1`, id, project)
+		n, err := tx.exec(ctx, `UPDATE experiments SET project_id = $2 WHERE id = $1`, id, to.ID)
 		if err == nil && n == 0 {
 			return NoExperiment(id)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id = $1`, id, workspace)
+		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id = $1`, id, to.WorkspaceID)
 		return err
 	})
 }
 
 // MoveProject moves a project with its experiments and tasks to another workspace.
-func (db *DB) MoveProject(ctx context.Context, id, workspace int, check MoveCheck) error {
+func (db *DB) MoveProject(ctx context.Context, p Project, workspace int, check MoveCheck) error {
 	return db.Tx(ctx, func(tx *DB) error {
+		id := p.ID
+		if err := tx.lockProject(ctx, id, p.WorkspaceID, "FOR NO KEY UPDATE"); err != nil {
+			return err
+		}
 		if err := tx.mayMove(ctx, nil, id, workspace, check); err != nil {
 			return err
 		}
@@ -63,6 +66,25 @@ func (db *DB) MoveProject(ctx context.Context, id, workspace int, check MoveChec
 		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id IN (SELECT e.id FROM experiments e WHERE e.project_id = $1)`, id, workspace)
 		return err
 	})
+}
+
+// holdProject keeps a project in its workspace until the end of the transaction. It fails if the project has moved since the caller read it,
+// because then rights and policies were those of another workspace.
+func (db *DB) holdProject(ctx context.Context, id, workspace int) error {
+	return db.lockProject(ctx, id, workspace, "FOR SHARE")
+}
+
+func (db *DB) lockProject(ctx context.Context, id, workspace int, lock string) error {
+	found, err := scalars[int](ctx, db, `SELECT workspace_id FROM projects WHERE id = $1 `+lock, id)
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0:
+		return fault.New(fault.NotFound, "project %d not found", id)
+	case found[0] != workspace:
+		return fault.New(fault.Conflict, "project %d has just been moved to another workspace; try again", id)
+	}
+	return nil
 }
 
 // mayMove returns why the first of the named experiments, or of those of the project if that is not 0, that may not come to a workspace may
