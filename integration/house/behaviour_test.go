@@ -64,7 +64,7 @@ var behaviours = []behaviour{
 	{39, "display names like others' names", "master/api TestUsers", ""},
 	{40, "the version of agents", "master/api TestVersionOfAgents", ""},
 	{41, "pools bound to workspaces", "master/api TestPoolBindings", ""},
-	{42, "more slots than there are", "master/api TestMoreSlotsThanThereAre, integration/clients TestFourNodes", "Determined replaces those of a notebook's, a shell's or a command's template with 1"},
+	{42, "more slots than there are", "master/api TestMoreSlotsThanThereAre, master/launch TestATemplateGivesNoSlots, integration/clients TestFourNodes", ""},
 	{43, "imagePullSecrets of a TensorBoard", "master/expconf TestPodSpec", "All else has no effect, and a warning names it."},
 	{44, "a run that begins again", "master/store TestReplacedReports TestClaimRestartsFromNewestCheckpoint", ""},
 	{45, "progress before a trial has any", "master/control TestNoProgressYet, integration/clients TestVerbsOfDetermined", ""},

@@ -18,12 +18,12 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              15130,
+	"cli":              15_150,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      3990, // the rig of the tests and the repeats of failed ones among them
 	"jobspecs":         1_330,
 	"master":           100,
-	"master/api":       18_450,
+	"master/api":       18_500,
 	"master/auth":      445,
 	"master/budget":    150,
 	"master/client":    2600,
@@ -60,7 +60,7 @@ var budgets = map[string]int{
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     16_170,
+	"master/store":     16_210,
 	"master/task":      1460,
 	"master/trial":     100,
 	"master/tunnel":    200,

@@ -192,6 +192,7 @@ type API struct {
 	webSockets  webSockets
 	measured    *measurements
 	healthAsked singleflight.Group
+	queueTimes  queueTimes
 	profiles    *turns          // of profiling
 	taskIO      *taskIO         // receives the reports of tasks
 	driven      *drivenSearches // searches that programs outside drive

@@ -72,6 +72,30 @@ func TestCommands(t *testing.T) {
 	me.get("/api/v1/commands/nonesuch").says(404, "nonesuch")
 }
 
+// TestQueueTimes: each pool has the mean time that requests waited, for each day of a month on which some left the queue, and for today.
+func TestQueueTimes(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	now := time.Now().UTC() // of the master and of the database
+	day := func(ago int) string { return now.AddDate(0, 0, -ago).Format(time.DateOnly) }
+	stats := func() string {
+		t.Helper()
+		return fmt.Sprint(at(t, me.get("/api/v1/job-queues/stats").ok().tree(), "results.0.aggregates"))
+	}
+	if got, want := stats(), fmt.Sprintf("[map[periodStart:%s seconds:0]]", day(0)); got != want && time.Now().UTC().Day() == now.Day() {
+		t.Errorf("before anything was queued: %s, want %s", got, want)
+	}
+	for i, waited := range []int{10, 20, 40, 80} {
+		_, task := r.trial(me.create(yaml()), 0)
+		r.exec(`UPDATE allocations SET queued_at = d - make_interval(secs => $3), assigned_at = d FROM (SELECT now() - make_interval(days => $2) AS d) x WHERE task_id = $1`,
+			task, []int{2, 2, 1, 40}[i], waited)
+	}
+	r.api.queueTimes.at = time.Time{}
+	if got, want := stats(), fmt.Sprintf("[map[periodStart:%s seconds:15] map[periodStart:%s seconds:40] map[periodStart:%s seconds:0]]", day(2), day(1), day(0)); got != want && time.Now().UTC().Day() == now.Day() {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestLostNodes: clients see by enabled and draining whether a node is alive, and a node that does not come back is not listed.
 func TestLostNodes(t *testing.T) {
 	r := newRig(t)

@@ -52,8 +52,24 @@ func TestDeletionsBegin(t *testing.T) {
 	if got := r.text(`SELECT desired FROM experiments WHERE id = $1`, exp); got != "killed" {
 		t.Errorf("the experiment's desired state is %s, want killed", got)
 	}
+	lists := []string{"notebooks", "commands", "shells", "tensorboards"}
+	for _, list := range lists {
+		me.get(fmt.Sprintf("/api/v1/%s?workspaceId=%v", list, id)).ok()
+		me.get(fmt.Sprintf("/api/v1/%s?workspaceId=777", list)).says(404, "workspace '777' not found")
+	}
+	command := at(t, me.post("/api/v1/commands", fmt.Sprintf(`{"config":{"entrypoint":["x"]},"workspaceId":%v}`, id)).ok().tree(), "command.id").(string)
+	listed := func() bool { return strings.Contains(string(me.get("/api/v1/commands").ok().body), command) }
+	if !listed() {
+		t.Error("the command is not listed")
+	}
 	if at(t, me.del(path).ok().tree(), "completed") != false {
 		t.Error("a workspace with an experiment is gone at once")
+	}
+	if listed() {
+		t.Error("a command of a workspace that is being deleted is listed")
+	}
+	for _, list := range lists {
+		me.get(fmt.Sprintf("/api/v1/%s?workspaceId=%v", list, id)).says(404, fmt.Sprintf("workspace '%v' not found", id))
 	}
 	if got := at(t, me.get(path).ok().tree(), "workspace.state"); got != "WORKSPACE_STATE_DELETING" {
 		t.Error(got)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -45,11 +46,26 @@ func (a *API) tasksOf(ctx context.Context, c *call, req *v1.GetCommandsRequest, 
 		"SORT_BY_START_TIME": "start_time", "SORT_BY_WORKSPACE_ID": "workspace"}); err != nil {
 		return nil, v1.Pagination{}, err
 	}
+	if f.WorkspaceID != 0 {
+		if err := a.taskWorkspace(ctx, c, f.WorkspaceID); err != nil {
+			return nil, v1.Pagination{}, err
+		}
+	}
 	list, err := a.db.Tasks(ctx, c.scope, f)
 	if err != nil {
 		return nil, v1.Pagination{}, err
 	}
 	return cut(list, req.Window)
+}
+
+// taskWorkspace fails in Determined's words if there is no workspace whose tasks can be listed. One that is being deleted is none: to
+// clients it has gone when the deletion is accepted.
+func (a *API) taskWorkspace(ctx context.Context, c *call, id int) error {
+	w, err := a.db.Workspace(ctx, id)
+	if fault.Is(err, fault.NotFound) || err == nil && (w.Deleting || !auth.Sees(c.who, ofWorkspace(w))) {
+		return fault.New(fault.NotFound, "workspace '%d' not found", id)
+	}
+	return err
 }
 
 func idsOf[T, ID any](list []T, id func(T) ID) []ID {

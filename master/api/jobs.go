@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
@@ -131,6 +132,9 @@ func (a *API) jobStats(ctx context.Context, c *call, req *v1.GetJobQueueStatsReq
 			continue
 		}
 		s := v1.JobStatsOfPool{ResourcePool: p.Name}
+		if s.Aggregates, err = a.queueTimes.of(ctx, a.db, time.Now(), p.Name); err != nil {
+			return nil, err
+		}
 		for _, j := range list {
 			switch {
 			case j.Pool != p.Name:

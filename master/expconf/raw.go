@@ -24,6 +24,17 @@ func MarkSet(section any, field string) {
 	f.say(in)
 }
 
+// Unset takes a field away, and reports whether it was set.
+func Unset(section any, field string) bool {
+	f, in := fieldOf(section, field)
+	was := f.said(in)
+	in.Field(f.index).SetZero()
+	if f.bare {
+		marksOf(in).zeros &^= 1 << f.index
+	}
+	return was
+}
+
 func fieldOf(section any, field string) (*tagged, reflect.Value) {
 	v := reflect.ValueOf(section).Elem()
 	s := sectionOf(v.Type())

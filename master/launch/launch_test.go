@@ -244,6 +244,24 @@ func TestTasksAreMade(t *testing.T) {
 	}
 }
 
+// TestATemplateGivesNoSlots nor a pool to a task that is no experiment; the rest of it counts.
+func TestATemplateGivesNoSlots(t *testing.T) {
+	m, _, l := launchers(t)
+	m.settings = `{"default_aux_pool": "gpu"}`
+	m.templates["t"] = "resources: {slots: 100, resource_pool: nowhere, priority: 7}\n"
+	for config, slots := range map[string]int{``: 1, `{"resources":{"slots":0}}`: 0} {
+		made, err := l.Start(t.Context(), me, Notebook(), TaskRequest{Config: v1.Struct(config), Template: new("t")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := m.tasks[len(m.tasks)-1]
+		said := strings.Join(made.Remarks, "\n")
+		if n.Slots != slots || n.Pool != "gpu" || n.Priority != 7 || !strings.Contains(said, `template "t": resources.slots: has no effect`) || !strings.Contains(said, "resources.resource_pool: has no effect") {
+			t.Errorf("%s: %d slots in %s, priority %d\n%s", config, n.Slots, n.Pool, n.Priority, said)
+		}
+	}
+}
+
 // TestATensorboardShowsWhatItCan read, and not too much.
 func TestATensorboardShowsWhatItCan(t *testing.T) {
 	m, e, l := launchers(t)

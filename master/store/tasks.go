@@ -51,7 +51,7 @@ func (db *DB) Task(ctx context.Context, id string) (Task, error) {
 	return row[Task](ctx, db, "task "+id, taskSelect+` WHERE k.id = $1`, id)
 }
 
-// TaskFilter chooses tasks. It excludes tasks that ended more than a week ago.
+// TaskFilter chooses tasks. It excludes tasks that ended more than a week ago, and those of workspaces that are being deleted.
 type TaskFilter struct {
 	Type        string
 	WorkspaceID int
@@ -71,7 +71,7 @@ func (db *DB) Tasks(ctx context.Context, in auth.Scope, f TaskFilter) ([]Task, e
 	}
 	var c conditions
 	c.in(in, "k.workspace_id")
-	c.when(true, "k.type = @type", "type", f.Type)
+	c.when(true, "k.type = @type AND NOT EXISTS (SELECT FROM workspaces d WHERE d.id = k.workspace_id AND d.deleting_at IS NOT NULL)", "type", f.Type)
 	c.when(true, "(k.ended_at IS NULL OR k.ended_at > now() - @since::interval)", "since", 7*24*time.Hour)
 	c.when(f.WorkspaceID != 0, "k.workspace_id = @workspace", "workspace", f.WorkspaceID)
 	c.when(len(f.UserIDs) > 0, "k.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)

@@ -16,6 +16,7 @@ import (
 // generated client has a class for each, named v1 and the name here, but for those
 // in classNames.
 var answers = []any{
+	AggregateQueueStats{},
 	Address{}, Agent{}, AgentUserGroup{}, Allocation{}, AllocationAllGatherResponse{},
 	AllocationRendezvousInfoResponse{}, AllocationSummary{}, Checkpoint{}, CheckpointTrainingMetadata{},
 	CheckpointWorkload{}, ClusterMessage{}, Command{}, ComparableTrial{}, CompareTrialsResponse{}, Container{},

@@ -103,6 +103,13 @@ type JobStatsResponse struct {
 }
 
 type JobStatsOfPool struct {
-	ResourcePool string     `json:"resourcePool"`
-	Stats        QueueStats `json:"stats"`
+	ResourcePool string                `json:"resourcePool"`
+	Stats        QueueStats            `json:"stats"`
+	Aggregates   []AggregateQueueStats `json:"aggregates"`
+}
+
+// AggregateQueueStats is how long requests waited on average that left a queue on a day.
+type AggregateQueueStats struct {
+	PeriodStart string  `json:"periodStart"`
+	Seconds     float64 `json:"seconds"`
 }
