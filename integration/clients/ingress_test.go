@@ -176,7 +176,7 @@ func TestTraefikLeadsToTasks(t *testing.T) {
 	again := newSurfer(t, r, "determined")
 	rig.Eventually(t, "the master answers for the notebook that is over", func() (bool, error) {
 		code, body := again.do("GET", r.MasterURL+base+"/lab", "", "none", opened...)
-		return code == 410, fmt.Errorf("%d %.300s", code, body)
+		return code == 404, fmt.Errorf("%d %.300s", code, body)
 	})
 }
 

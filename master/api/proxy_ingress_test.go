@@ -247,7 +247,7 @@ func TestWhatTheMasterAnswersAnIngress(t *testing.T) {
 		"dots":                       {"GET", host(p), base + "%2e%2e/x", mine, 400},
 		"an address of another site": {"GET", host(p), "http://evil.example" + base, mine, 400},
 		"nothing":                    {"GET", host(p), "", mine, 400},
-		"a task that is starting":    {"GET", host(late), "/proxy/" + late.id + "/", cookie(late), 503},
+		"a task that is starting":    {"GET", host(late), "/proxy/" + late.id + "/", cookie(late), 404},
 		"a form without an origin":   {"POST", host(p), base, mine, 200}, // its Sec-Fetch-Site says where it is from
 	} {
 		a := v.asks(t.Context(), c.method, c.host, c.uri, http.Header{"Cookie": {c.cookie}, "Sec-Fetch-Site": {"same-origin"}})

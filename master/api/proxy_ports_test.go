@@ -103,7 +103,9 @@ func TestPagesOfAPort(t *testing.T) {
 		t.Errorf("a browser without a session, at the tasks' origin: %d %s", a.code, a.body)
 	}
 
-	if a := v.user("determined").get("/proxy/" + p.id + ":8082/"); a.code != 503 || !strings.Contains(string(a.body), "port 8082") {
+	v.runs(p.id+".1", "ASSIGNED", "RUNNING")
+	waitFor(t, func() bool { return v.user("determined").get("/proxy/"+p.id+":8082/").code != 404 })
+	if a := v.user("determined").get("/proxy/" + p.id + ":8082/"); a.code != 502 || !strings.Contains(string(a.body), "port 8082") {
 		t.Errorf("a port without a listener: %d %s", a.code, a.body)
 	}
 }

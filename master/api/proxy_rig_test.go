@@ -273,7 +273,7 @@ func serveBytes(ln net.Listener) {
 // over ends the task as the loop would.
 func (p *proxiedTask) over() {
 	p.v.t.Helper()
-	p.v.apply(store.Changes{Allocations: []store.AllocationChange{{ID: p.id + ".1", Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}},
+	p.v.apply(store.Changes{Allocations: []store.AllocationChange{{ID: p.id + ".1", Saw: p.v.text(`SELECT state FROM allocations WHERE id = $1`, p.id+".1"), State: "TERMINATED", Ended: true, Outcome: "killed"}},
 		Tasks: []store.TaskChange{{ID: p.id, Ended: true, ExitStatus: "killed by its owner"}}})
 }
 

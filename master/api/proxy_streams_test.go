@@ -111,7 +111,7 @@ func TestAnEndedSessionEndsWhatIsOpen(t *testing.T) {
 	if _, _, err := theirs.ReadMessage(); err == nil {
 		t.Fatal("the WebSocket is still open")
 	}
-	if a := other.goTo(v.tasks + at); a.code != 410 || !strings.Contains(string(a.body), "killed by its owner") {
+	if a := other.goTo(v.tasks + at); a.code != 404 || !strings.Contains(string(a.body), "killed by its owner") {
 		t.Errorf("after its end: %d %s", a.code, a.body)
 	}
 }

@@ -329,17 +329,20 @@ func TestPagesInPlaceOfATask(t *testing.T) {
 	v := newProxyRig(t)
 	c := v.user("determined")
 	get := func(id string) answer { return c.get("/proxy/" + id + "/") }
-	get("00000000-0000-4000-8000-000000000000").says(404, "There is no task", "det notebook list")
+	const unknown = "00000000-0000-4000-8000-000000000000"
+	get(unknown).says(404, "service not found: "+unknown, "There is no task", "det notebook list")
 	p := v.make("determined", "notebooks")
-	get(p.id).says(503, "is queued")
+	get(p.id).says(404, "service not found: "+p.id, "is queued")
 	if a := get(p.id); a.header.Get("Retry-After") == "" {
 		t.Error("the page has no Retry-After")
 	}
-	if a := v.browser("determined").goTo(v.url + "/proxy/" + p.id + "/"); a.code != 503 || !strings.Contains(string(a.body), `http-equiv="refresh"`) {
+	if a := v.browser("determined").goTo(v.url + "/proxy/" + p.id + "/"); a.code != 404 || !strings.Contains(string(a.body), `http-equiv="refresh"`) {
 		t.Errorf("the page: %d %s", a.code, a.body)
 	}
 	p.start()
-	waitFor(t, func() bool { return strings.Contains(string(get(p.id).body), "is starting") })
+	waitFor(t, func() bool { a := get(p.id); return a.code == 404 && strings.Contains(string(a.body), "is starting") })
+	v.runs(p.id+".1", "ASSIGNED", "RUNNING")
+	waitFor(t, func() bool { a := get(p.id); return a.code == 502 && strings.Contains(string(a.body), "is starting") })
 	p.serve()
 	waitFor(t, func() bool { return get(p.id).code == 200 })
 
@@ -358,8 +361,8 @@ func TestPagesInPlaceOfATask(t *testing.T) {
 	c.post("/api/v1/commands", `{"config":{"entrypoint":["true"],"resources":{"slots":0}}}`).ok().into(&cmd)
 	get(at(t, cmd, "command.id").(string)).says(404, "nothing to open")
 	p.over()
-	waitFor(t, func() bool { return get(p.id).code == 410 })
-	get(p.id).says(410, "is over", "killed by its owner")
+	waitFor(t, func() bool { return get(p.id).code == 404 })
+	get(p.id).says(404, "service not found: "+p.id, "is over", "killed by its owner")
 }
 
 // TestAStrangerOnTheTasksPort: a program has the port of a task whose runner died. The master does

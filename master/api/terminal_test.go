@@ -159,7 +159,7 @@ func TestTerminalsOfShellsThatDoNotRun(t *testing.T) {
 	header := func() http.Header { return http.Header{"Authorization": {v.user("determined").token}} }
 	queued := v.make("determined", "shells")
 	ws, _ := v.terminalOf(queued.id, header(), nil)
-	if end := endOf(t, ws); end.Code != 4503 || end.Text != "This shell is queued." {
+	if end := endOf(t, ws); end.Code != 4404 || end.Text != "This shell is queued." {
 		t.Errorf("queued: %v", end)
 	}
 	p := v.openShell("determined")
@@ -174,7 +174,7 @@ func TestTerminalsOfShellsThatDoNotRun(t *testing.T) {
 	}
 	v.user("determined").get("/api/v1/detent/shells/" + p.id + "/terminal").is(http.StatusBadRequest)
 	ws, _ = v.terminalOf(p.id, header(), nil)
-	if end := endOf(t, ws); end.Code != 4410 || end.Text != "This shell is over." {
+	if end := endOf(t, ws); end.Code != 4404 || end.Text != "This shell is over." {
 		t.Errorf("over: %v", end)
 	}
 	notebook := v.make("determined", "notebooks")

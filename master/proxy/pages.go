@@ -26,6 +26,7 @@ type page struct {
 	// A form that asks before something is done.
 	Action, Proof, Button string
 	leads                 string // the origin to which the form redirects
+	absent                string // the id of a task that serves nothing now: programs get Determined's words
 }
 
 var pageHTML = template.Must(template.New("page").Parse(`<!doctype html>
@@ -91,6 +92,9 @@ func show(w http.ResponseWriter, r *http.Request, p page) {
 		return
 	}
 	message := strings.TrimSuffix(p.Title, ".") + ": " + p.Text
+	if p.absent != "" {
+		message = "service not found: " + p.absent + ": " + message
+	}
 	body, err := json.Marshal(map[string]any{
 		"error":   map[string]any{"code": grpcCodes[p.code], "reason": p.code.String(), "error": message},
 		"message": message, "link": p.Link,
@@ -123,7 +127,7 @@ func pageBadPath(why error) page {
 }
 
 func pageUnknown(id string) page {
-	return page{status: http.StatusNotFound, code: fault.NotFound, Title: "There is no task " + id,
+	return page{status: http.StatusNotFound, code: fault.NotFound, absent: id, Title: "There is no task " + id,
 		Text: "Its address may be mistyped, or it was removed. det notebook list, det tensorboard list and det shell list show what there is."}
 }
 
@@ -185,11 +189,16 @@ func pageOver(t Task) page {
 	if t.ExitStatus != "" {
 		text = "It ended: " + strings.TrimSuffix(t.ExitStatus, ".") + ".\n" + text
 	}
-	return page{status: http.StatusGone, code: fault.NotFound, Title: "This " + t.word() + " is over", Text: text}
+	return page{status: http.StatusNotFound, code: fault.NotFound, absent: t.ID, Title: "This " + t.word() + " is over", Text: text}
 }
 
+// pageStarting has the status by which Determined's scripts decide whether to ask again: 404 before the task runs, and 502 while nothing
+// in it listens yet.
 func pageStarting(t taskService) page {
-	p := page{status: http.StatusServiceUnavailable, code: fault.Unavailable, Again: 2, Title: "This " + t.word() + " is starting"}
+	p := page{status: http.StatusNotFound, code: fault.Unavailable, absent: t.ID, Again: 2, Title: "This " + t.word() + " is starting"}
+	if t.State == "RUNNING" || t.State == "TERMINATING" {
+		p.status, p.absent = http.StatusBadGateway, ""
+	}
 	switch t.State {
 	case "QUEUED":
 		p.Title, p.Text = "This "+t.word()+" is queued", t.Waiting
