@@ -129,12 +129,19 @@ func (a *API) chosen(ctx context.Context, c *call, in auth.Scope, project int, r
 	if len(req.ExperimentIDs) == 0 {
 		return nil, nil, nil
 	}
+	if n := len(req.ExperimentIDs); n > maxBulk {
+		return nil, nil, fault.New(fault.Invalid, "experimentIds: %d experiments are over the limit of %d", n, maxBulk)
+	}
 	if list, err = a.db.ExperimentHeads(ctx, in, f, maxBulk); err != nil {
 		return nil, nil, err
 	}
+	answered := make(map[int]bool, len(list))
+	for _, e := range list {
+		answered[e.ID] = true
+	}
 	for _, id := range req.ExperimentIDs {
-		if !slices.ContainsFunc(list, func(e store.ExperimentHead) bool { return e.ID == id }) {
-			missing = append(missing, id)
+		if !answered[id] {
+			missing, answered[id] = append(missing, id), true
 		}
 	}
 	return list, missing, nil

@@ -232,7 +232,14 @@ func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) error {
 	if err != nil {
 		return err
 	}
-	return c.may(auth.Report, ofTask(v1.KindTask)(t))
+	if err := c.may(auth.Report, ofTask(v1.KindTask)(t)); err != nil {
+		return err
+	}
+	bytes := 0
+	for _, l := range list {
+		bytes += len(l.Log)
+	}
+	return a.admitOutside(ctx, c, t.OwnerID, bytes)
 }
 
 func originOf(l v1.TaskLog) store.LogOrigin {

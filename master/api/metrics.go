@@ -24,18 +24,22 @@ func (a *API) registerMetrics() {
 // reportMetrics is the most frequent route: it answers when the report is committed, together
 // with other reports of the same moment.
 func (a *API) reportMetrics(ctx context.Context, c *call, of reporter, req *v1.ReportTrialMetricsRequest) (*v1.None, error) {
-	return a.report(ctx, c, of.trial, req.Group, &req.Metrics)
+	return a.report(ctx, c, of, req.Group, &req.Metrics)
 }
 
 // reportGroup accepts the form whose path names the group.
 func (a *API) reportGroup(group string) func(context.Context, *call, reporter, *v1.TrialMetrics) (*v1.None, error) {
 	return func(ctx context.Context, c *call, of reporter, m *v1.TrialMetrics) (*v1.None, error) {
-		return a.report(ctx, c, of.trial, group, m)
+		return a.report(ctx, c, of, group, m)
 	}
 }
 
-func (a *API) report(ctx context.Context, c *call, id int, group string, m *v1.TrialMetrics) (*v1.None, error) {
-	var err error
+func (a *API) report(ctx context.Context, c *call, of reporter, group string, m *v1.TrialMetrics) (*v1.None, error) {
+	id := of.trial
+	err := a.admitOutside(ctx, c, of.is.OwnerID, len(m.Metrics.AvgMetrics)+len(m.Metrics.BatchMetrics)*bytesOfBatch)
+	if err != nil {
+		return nil, err
+	}
 	if m.TrialID != 0 && m.TrialID != id {
 		return nil, fault.New(fault.Invalid, "metrics.trialId: the path has %d, the body %d", id, m.TrialID)
 	}

@@ -212,8 +212,14 @@ func (a *API) putProjectNotes(ctx context.Context, c *call, p store.Project, req
 	return &v1.PutProjectNotesResponse{Notes: req.Notes}, a.db.ChangeProject(ctx, p.ID, store.ProjectChange{Notes: b})
 }
 
+// maxNotes is the number of notes of a project: lists of projects show them all.
+const maxNotes = 1000
+
 // storedNotes encodes notes for the database.
 func storedNotes(notes []v1.Note) ([]byte, error) {
+	if len(notes) > maxNotes {
+		return nil, fault.New(fault.TooLarge, "notes: %d notes are over the limit of %d", len(notes), maxNotes)
+	}
 	size := 0
 	for _, n := range notes {
 		size += len(n.Name) + len(n.Contents)

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/master/store"
@@ -80,4 +81,74 @@ func TestReportingTooMuch(t *testing.T) {
 		last = report(step)
 	}
 	last.says(413, fmt.Sprintf("trial %d", a.trial), "the limit for one trial is 20 KiB", "trial_metrics_mb")
+}
+
+// TestStoringOutside: programs outside of the cluster report no more than their owner may store, in however many trials.
+func TestStoringOutside(t *testing.T) {
+	r := rigOf(t, store.Options{MaxConns: 8, Limits: store.Limits{Owner: 60_000, Metrics: 40_000, Log: 40_000}})
+	me := r.user("determined")
+	id := at(t, me.putExperiment("e"), "experiment.id")
+	var trials []any
+	var tasks []string
+	for i := range 10 {
+		tr := me.putTrial(id, fmt.Sprint("t", i))
+		trials, tasks = append(trials, at(t, tr, "trial.id")), append(tasks, at(t, tr, "trial.taskId").(string))
+		me.post(fmt.Sprintf("/api/v1/trials/%v/start", trials[i]), fmt.Sprintf(`{"trialId":%v,"resume":true}`, trials[i])).ok()
+	}
+	line := func(i, size int) answer {
+		return me.post("/task-logs", fmt.Sprintf(`[{"task_id":%q,"timestamp":"2026-01-01T00:00:00Z","rank":"0","log":%q}]`, tasks[i], hexNoise(size)))
+	}
+	report := func(i, size int) answer {
+		return me.post(fmt.Sprintf("/api/v1/trials/%v/metrics", trials[i]), fmt.Sprintf(
+			`{"group":"validation","metrics":{"trialId":%v,"trialRunId":1,"stepsCompleted":%d,"metrics":{"avgMetrics":{"text":%q}}}}`, trials[i], size, hexNoise(size)))
+	}
+	accepted, refused := 0, 0
+	for i := range trials {
+		for _, send := range []func(i, size int) answer{line, report} {
+			if a := send(i, 20_000+i); a.code == 200 {
+				accepted++
+			} else {
+				a.says(413, "stores", "limit for one user")
+				refused++
+			}
+		}
+	}
+	if accepted == 0 || accepted > 8 || refused == 0 {
+		t.Errorf("%d reports were accepted and %d refused", accepted, refused)
+	}
+	me.post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":"11111111-1111-4111-8111-111111111111","taskId":%q,"state":"STATE_COMPLETED","resources":{"a":"1"},"metadata":{"steps_completed":1},"training":{}}`, tasks[0])).says(413, "limit for one user")
+}
+
+// TestNumbersThatGrow: PostgreSQL writes the digits of 1e308, so documents with many such numbers are rejected wherever they come in.
+func TestNumbersThatGrow(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	many := "[" + strings.Repeat("1e308,", 10_000) + "1]"
+	a := r.running(yaml(), 1)
+	const says = "too many digits"
+	me.post("/api/v1/experiments", createBody(yaml("data: {a: "+many+"}"))).says(400, says)
+	me.post("/api/v1/templates/grows", `{"config":{"data":{"a":`+many+`}},"workspaceId":1}`).says(400, says)
+	me.post("/api/v1/models", `{"name":"m","metadata":{"a":`+many+`}}`).says(400, says)
+	id := at(t, me.putExperiment("e"), "experiment.id")
+	me.put("/api/v1/trials", fmt.Sprintf(`{"externalTrialId":"t","createTrialRequest":{"experimentId":%v,"hparams":{"a":%s},"unmanaged":true}}`, id, many)).says(400, says)
+	checkpoint := func(metadata string) answer {
+		return a.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":"11111111-1111-4111-8111-111111111111","taskId":%q,"state":"STATE_COMPLETED","resources":{"a":"1"},"metadata":%s,"training":{}}`, a.task, metadata))
+	}
+	checkpoint(`{"steps_completed":1,"a":`+many+`}`).says(400, says)
+	checkpoint(`{"steps_completed":1,"a":"`+strings.Repeat("x", 1<<20)+`"}`).says(413, "metadata")
+	checkpoint(`{"steps_completed":1,"a":[1e308,1e-308]}`).ok()
+}
+
+// TestListsInRequestsAreLimited: neither lists of numbers nor many empty notes keep a master busy.
+func TestListsInRequestsAreLimited(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	id := me.create(yaml())
+	ids := strings.Repeat("999999,", 10_001)
+	me.post("/api/v1/projects/1/experiments/pause", `{"projectId":1,"experimentIds":[`+strings.TrimSuffix(ids, ",")+`]}`).says(400, "10001 experiments are over the limit of 10000")
+	got := me.post("/api/v1/projects/1/experiments/pause", fmt.Sprintf(`{"projectId":1,"experimentIds":[%d,777,777,%[1]d]}`, id)).ok().tree()
+	if results := at(t, got, "results").([]any); len(results) != 2 {
+		t.Errorf("each experiment is answered once: %v", results)
+	}
+	r.user("admin").put("/api/v1/projects/1/notes", `{"notes":[`+strings.TrimSuffix(strings.Repeat("{},", 1001), ",")+`]}`).says(413, "1001 notes")
 }

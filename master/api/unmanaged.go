@@ -213,5 +213,20 @@ func (a *API) unmanagedCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint
 		return err
 	}
 	n.TaskID, n.AllocationID, n.RunID = t.TaskID, "", run
-	return a.onTrial().allow(c, auth.Report, t)
+	if err := a.onTrial().allow(c, auth.Report, t); err != nil {
+		return err
+	}
+	return a.admitOutside(ctx, c, t.OwnerID, len(k.Metadata))
+}
+
+// bytesOfBatch is about what the metrics of one batch take.
+const bytesOfBatch = 64
+
+// admitOutside fails if the owner of a trial that runs outside of the cluster stores as much as one user may. Inside, slots bound how many
+// trials report; outside, nothing else does.
+func (a *API) admitOutside(ctx context.Context, c *call, owner, bytes int) error {
+	if c.who.IsTask() {
+		return nil
+	}
+	return a.db.AdmitStored(ctx, owner, int64(bytes))
 }

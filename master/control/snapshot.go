@@ -111,6 +111,7 @@ func (f *folds) snapshot(live *store.Live) *Snapshot {
 	for _, e := range p.Experiments {
 		f.show(keep[e.ID], e, live.Last)
 	}
+	f.pending = f.pending || len(live.Later) > 0
 	f.paces.note(p)
 	return p
 }

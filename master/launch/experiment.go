@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/decimals"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
@@ -310,6 +311,9 @@ func (e *Experiment) fill(cfg expconf.Config, of *pool.Pool) error {
 	b, err := cfg.JSON()
 	if err != nil {
 		return err
+	}
+	if err := decimals.Check(b); err != nil {
+		return fault.New(fault.Invalid, "the configuration cannot be stored: %w", err)
 	}
 	e.Config, e.Name, e.Description, e.Labels = b, cfg.Name, optional.Value(cfg.Description), cfg.Labels
 	e.Seed = int64(cfg.Reproducibility.ExperimentSeed)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/decimals"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
@@ -149,6 +150,9 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 	}
 	if t.Config, err = json.Marshal(cfg); err != nil {
 		return err
+	}
+	if err := decimals.Check(t.Config); err != nil {
+		return fault.New(fault.Invalid, "the configuration cannot be stored: %w", err)
 	}
 	t.Context, err = l.code.Keep(ctx, by, optional.Value(req.Preview))
 	if t.Context == nil && req.Generic != nil {

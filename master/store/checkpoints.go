@@ -122,6 +122,9 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 	if err != nil {
 		return err
 	}
+	if err := boundMetadata(c.Metadata); err != nil {
+		return err
+	}
 	if c.UUID, err = db.checkName(ctx, c.UUID); err != nil {
 		return err
 	}
@@ -218,6 +221,9 @@ func (db *DB) setCheckpointFiles(ctx context.Context, list []CheckpointFiles) er
 
 // SetCheckpointMetadata replaces the metadata that users wrote about a checkpoint.
 func (db *DB) SetCheckpointMetadata(ctx context.Context, uuid string, metadata json.RawMessage) error {
+	if err := boundMetadata(metadata); err != nil {
+		return err
+	}
 	return db.Tx(ctx, func(tx *DB) error {
 		task, err := scalar[string](ctx, tx, `UPDATE checkpoints SET metadata = $2::text::jsonb WHERE uuid = $1 RETURNING task_id`, uuid, string(metadata))
 		if fault.Is(err, fault.NotFound) {

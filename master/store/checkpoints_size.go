@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -13,6 +14,7 @@ const (
 	MaxFiles      = 100_000 // files and folders of a checkpoint
 	maxNamesBytes = 4 << 20 // bytes of all their names together
 	maxFileName   = 4096    // bytes of a name: Linux's limit of a path
+	maxMetadata   = 1 << 20 // bytes of a checkpoint's metadata
 	maxRecords    = 1 << 26 // bytes of the names and metadata of all checkpoints of a task, as PostgreSQL stores them
 )
 
@@ -35,6 +37,14 @@ func bytesOf(files map[string]int64) (int64, error) {
 		return 0, fault.New(fault.Invalid, "resources: the names of the files have %d bytes together; %d are allowed", names, maxNamesBytes)
 	}
 	return total, nil
+}
+
+// boundMetadata rejects metadata that are too large to be shown with each checkpoint of a list.
+func boundMetadata(metadata json.RawMessage) error {
+	if len(metadata) > maxMetadata {
+		return fault.New(fault.TooLarge, "metadata: %d bytes are over the limit of %d; put them into a file of the checkpoint", len(metadata), maxMetadata)
+	}
+	return nil
 }
 
 // boundCheckpoints rejects one checkpoint too many of a task.

@@ -199,6 +199,7 @@ type Live struct {
 	Workspaces  map[int]string // names, by the projects of Experiments
 	Owners      map[int]string // names of the owners of Experiments
 	Last        map[int]int64  // experiments that Known.Choose chose → their last event in the database; Events may end before it
+	Later       map[int]bool   // experiments that Known.Choose chose and that this load did not read
 	Matches     []LiveMatch    // matches of log policies with an action
 	Failures    []NodeFailures
 	Bindings    []PoolBinding

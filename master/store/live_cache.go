@@ -37,11 +37,12 @@ type LiveCache struct {
 	allocations cachedRows[string, cachedAllocation]
 	nodes       cachedRows[string, NodeRow]
 	byName      []NodeRow // the nodes, by name
+	configBytes int       // of the configurations that one load reads
 }
 
 // NewLiveCache returns an empty cache.
 func (db *DB) NewLiveCache() *LiveCache {
-	c := &LiveCache{db: db}
+	c := &LiveCache{db: db, configBytes: maxConfigBytes}
 	c.forget()
 	return c
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 )
@@ -137,5 +138,58 @@ func TestTheCacheIsEmptied(t *testing.T) {
 	}
 	if live := w.load(c); live.Trials[0].Restarts != 0 {
 		t.Error("the cache kept a row after a failed load")
+	}
+}
+
+// TestConfigurationsInSeveralLoads: a load reads configurations up to a number of bytes as PostgreSQL writes them, and the next loads the rest.
+func TestConfigurationsInSeveralLoads(t *testing.T) {
+	w := newWorld(t)
+	const each = 100_000
+	var ids []int
+	for range 3 * configsTogether {
+		id := w.experiment(lossSearcher)
+		w.exec(`UPDATE experiments SET state = 'PAUSED', config = config || jsonb_build_object('data', repeat('x', $2), 'max_restarts', 7) WHERE id = $1`, id, each)
+		ids = append(ids, id)
+	}
+	w.exec(`DELETE FROM experiments WHERE NOT id = ANY($1)`, ids)
+	c := w.db.NewLiveCache()
+	c.configBytes = 10*each + 1
+	seen, loads := map[int]int64{}, 0
+	for ; len(seen) < len(ids) && loads < 100; loads++ {
+		live, err := c.Load(t.Context(), Known{Seen: seen, Choose: func(list []LiveExperiment) (all []Reading) {
+			for _, e := range list {
+				if _, ok := seen[e.ID]; !ok {
+					all = append(all, Reading{ID: e.ID})
+				}
+			}
+			return all
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes := 0
+		for _, e := range live.Experiments {
+			_, before := seen[e.ID]
+			switch {
+			case e.Unread != live.Later[e.ID] || e.Unread && (before || len(e.Config) > 1000 || !strings.Contains(string(e.Config), "7")):
+				t.Fatalf("experiment %d: unread %v, later %v, its configuration has %d bytes", e.ID, e.Unread, live.Later[e.ID], len(e.Config))
+			case e.Unread:
+			case !before:
+				if seen[e.ID] = 0; len(e.Config) < each {
+					t.Fatalf("the configuration of experiment %d has %d bytes", e.ID, len(e.Config))
+				}
+				bytes += len(e.Config)
+			}
+		}
+		if bytes > c.configBytes+2*each {
+			t.Errorf("a load reads %d bytes of configurations", bytes)
+		}
+	}
+	if loads < 8 || loads > 12 || len(seen) != len(ids) {
+		t.Errorf("after %d loads %d of %d configurations were read", loads, len(seen), len(ids))
+	}
+	c.configBytes = 1 // one that is larger than a load may read is read alone
+	if live, err := c.Load(t.Context(), Known{Choose: func([]LiveExperiment) []Reading { return []Reading{{ID: ids[0]}, {ID: ids[1]}} }}); err != nil || !live.Later[ids[1]] || live.Later[ids[0]] {
+		t.Errorf("%v, %v", live.Later, err)
 	}
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"math"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -67,40 +69,78 @@ func (c *LiveCache) loadSearches(ctx context.Context, tx *DB, live *Live, known 
 			ids, seqs = append(ids, e.ID), append(seqs, seen)
 		}
 	}
-	err := readConfigs(ctx, tx, live.Experiments, configs)
-	if err != nil {
+	if err := c.readConfigs(ctx, tx, live, configs, known.Seen, known.Choose == nil); err != nil {
 		return err
 	}
+	chosen = slices.DeleteFunc(chosen, func(r Reading) bool { return live.Later[r.ID] })
+	var err error
 	if live.Events, err = eventsAfter(ctx, tx, ids, seqs); err != nil || len(chosen) == 0 {
 		return err
 	}
 	return readOn(ctx, tx, live, chosen)
 }
 
-// readConfigs reads whole configurations.
-func readConfigs(ctx context.Context, tx *DB, list []LiveExperiment, ids []int) error {
-	if len(ids) == 0 {
-		return nil
-	}
+// Limits of what one load reads of configurations, so that a new leader does not read those of all experiments into memory at once. They are in
+// bytes as PostgreSQL writes them, which can be many more than the bytes that it stores.
+const (
+	maxConfigBytes  = 32 << 20
+	configsTogether = 32 // in one query
+)
+
+// readConfigs reads whole configurations: all those that the caller has and that may have changed, and of the others as many as one load reads. The
+// rest is Unread and in live.Later.
+func (c *LiveCache) readConfigs(ctx context.Context, tx *DB, live *Live, ids []int, held map[int]int64, all bool) error {
 	type configured struct {
 		ID           int             `db:"id"`
 		Config       json.RawMessage `db:"config"`
 		SearchConfig json.RawMessage `db:"search_config"`
 	}
-	read, err := rows[configured](ctx, tx, `SELECT id, config, search_config FROM experiments WHERE id = ANY($1)`, ids)
-	if err != nil {
-		return err
+	at := make(map[int]*LiveExperiment, len(live.Experiments))
+	for i := range live.Experiments {
+		at[live.Experiments[i].ID] = &live.Experiments[i]
 	}
-	byID := make(map[int]configured, len(read))
-	for _, c := range read {
-		byID[c.ID] = c
-	}
-	for i := range list {
-		if c, ok := byID[list[i].ID]; ok {
-			list[i].Config, list[i].SearchConfig = c.Config, c.SearchConfig
+	var must, may []int
+	for _, id := range ids {
+		if _, has := held[id]; has {
+			must = append(must, id)
+		} else {
+			may = append(may, id)
 		}
 	}
-	return checkComplete("configurations", len(ids), len(read))
+	left := c.configBytes
+	if all {
+		left = math.MaxInt
+	}
+	for ids := append(must, may...); len(ids) > 0; {
+		room := max(left, 1)
+		if len(must) > 0 {
+			room = math.MaxInt
+		} else if left <= 0 {
+			live.Later = make(map[int]bool, len(ids))
+			for _, id := range ids {
+				live.Later[id], at[id].Unread = true, true
+			}
+			return nil
+		}
+		page := ids[:min(configsTogether, len(ids))]
+		read, _, err := rowsUpTo[configured](ctx, tx, room, `SELECT e.id, e.config, e.search_config
+			FROM unnest($1::int[]) WITH ORDINALITY AS u(id, place) JOIN experiments e ON e.id = u.id ORDER BY u.place`, page)
+		if err != nil {
+			return err
+		}
+		if len(read) == 0 {
+			return checkComplete("configurations", len(page), 0)
+		}
+		for i, r := range read {
+			if r.ID != page[i] {
+				return checkComplete("configurations", len(page), i)
+			}
+			at[r.ID].Config, at[r.ID].SearchConfig = r.Config, r.SearchConfig
+			left -= len(r.Config) + len(r.SearchConfig)
+		}
+		ids, must = ids[len(read):], must[min(len(must), len(read)):]
+	}
+	return nil
 }
 
 // eventsAfter reads all events after those that the caller has seen, usually few.

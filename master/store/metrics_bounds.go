@@ -1,10 +1,9 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
-	"strconv"
 
+	"github.com/detent-ml/detent/master/decimals"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -72,8 +71,8 @@ func measure(raw []byte) (m measured) {
 			key, m.text, i = false, m.text+len(text), i+len(text)
 			continue
 		case c == '-' || c >= '0' && c <= '9':
-			n := numberEnd(raw[i:])
-			m.text, i = m.text+writtenOut(raw[i:i+n]), i+n
+			n := decimals.NumberEnd(raw[i:])
+			m.text, i = m.text+decimals.Out(raw[i:i+n]), i+n
 			continue
 		case c == '{' || c == '[':
 			depth++
@@ -93,14 +92,4 @@ func measure(raw []byte) (m measured) {
 		i++
 	}
 	return m
-}
-
-// writtenOut is at least the number of digits of a number without exponent.
-func writtenOut(number []byte) int {
-	e := bytes.IndexAny(number, "eE")
-	if e < 0 {
-		return len(number)
-	}
-	exponent, _ := strconv.Atoi(string(number[e+1:]))
-	return len(number) + max(exponent, -exponent)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+
+	"github.com/detent-ml/detent/master/decimals"
 )
 
 // TrialSummary summarizes the reports of a trial.
@@ -144,7 +146,7 @@ func (m *MetricSummary) valuesSize() int {
 	n := 0
 	switch x := m.Last.(type) {
 	case json.Number:
-		n = writtenOut([]byte(x))
+		n = decimals.Out([]byte(x))
 	case string:
 		n = len(x)
 	case []any, map[string]any:

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/decimals"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -33,7 +34,7 @@ func storableJSON(raw []byte) error {
 			i += 1 + n
 			continue
 		case c == '-' || c >= '0' && c <= '9':
-			n := numberEnd(raw[i:])
+			n := decimals.NumberEnd(raw[i:])
 			if err := storableNumber(raw[i : i+n]); err != nil {
 				return err
 			}
@@ -92,17 +93,6 @@ func escaped(raw []byte) int {
 		return -1
 	}
 	return int(r)
-}
-
-func numberEnd(raw []byte) int {
-	for i, c := range raw {
-		switch {
-		case c >= '0' && c <= '9', c == '-', c == '+', c == '.', c == 'e', c == 'E':
-		default:
-			return i
-		}
-	}
-	return len(raw)
 }
 
 // storableNumber rejects numbers outside the range of doubles, and those with more digits

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/detent-ml/detent/master/decimals"
 )
 
 // maxDepth limits the nesting of messages; no message of the API is deeper.
@@ -103,6 +105,9 @@ func decodeSpecial(raw []byte, v reflect.Value) error {
 	}
 	if raw[0] != '{' {
 		return mismatch("an object", raw)
+	}
+	if err := decimals.Check(raw); err != nil {
+		return err
 	}
 	v.SetBytes(bytes.Clone(raw))
 	return nil
