@@ -300,7 +300,11 @@ func TestWorkspacesAndProjects(t *testing.T) {
 	}
 	me.post("/api/v1/experiments", createBody(yaml("workspace: Crew", "project: Beta"))).says(409, "archived")
 	me.post(path+"/unarchive", "").ok()
-	me.patch("/api/v1/workspaces/1", `{"name":"mine"}`).says(403)
+	// The status is not 403, which Determined's client raises as ForbiddenException: what is built in cannot change, whoever asks.
+	me.patch("/api/v1/workspaces/1", `{"name":"mine"}`).says(409, "workspace (1) is immutable and cannot have attributes updated")
+	me.patch("/api/v1/projects/1", `{"name":"mine"}`).says(409, "project (1) is immutable and cannot have attributes updated")
+	me.post("/api/v1/workspaces/1/projects", `{"name":"mine"}`).says(409, "workspace (1) is immutable and cannot add new projects")
+	r.newUser("stranger").patch(path, `{"name":"mine"}`).says(403)
 	admin.patch("/api/v1/workspaces/1", `{"name":"mine"}`).says(409, "built in")
 	admin.del("/api/v1/projects/1").says(409, "built in")
 	admin.del("/api/v1/workspaces/1").says(409)

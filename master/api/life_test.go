@@ -271,6 +271,14 @@ func TestPinsAndMoves(t *testing.T) {
 
 	project := at(t, me.post(path+"/projects", `{"name":"p"}`).ok().tree(), "project.id")
 	id := me.create(yaml())
+	kept := me.create(yaml())
+	r.over(kept)
+	me.post(fmt.Sprintf("/api/v1/experiments/%d/archive", kept), "").ok()
+	me.post(fmt.Sprintf("/api/v1/experiments/%d/move", kept), fmt.Sprintf(`{"destinationProjectId":%v}`, project)).says(409, fmt.Sprintf("experiment (%d) is archived and cannot be moved", kept))
+	archived := me.post("/api/v1/projects/1/experiments/move", fmt.Sprintf(`{"projectId":1,"experimentIds":[%d],"destinationProjectId":%v}`, kept, project)).ok().tree()
+	if at(t, archived, "results.0.error") != "Experiment is archived." {
+		t.Errorf("archived: %v", archived)
+	}
 	got := me.post("/api/v1/projects/1/experiments/move", fmt.Sprintf(`{"projectId":1,"experimentIds":[%d,999],"destinationProjectId":%v}`, id, project)).ok().tree()
 	if at(t, got, "results.0.error") != "" || at(t, got, "results.1.error") != "experiment 999 not found" {
 		t.Errorf("moved: %v", got)

@@ -21,6 +21,9 @@ func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, r
 	if err != nil {
 		return nil, err
 	}
+	if e.Archived {
+		return nil, fault.New(fault.Conflict, "experiment (%d) is archived and cannot be moved: unarchive it first", e.ID)
+	}
 	if e.ParentArchived {
 		return nil, fault.New(fault.Conflict, "project %q of experiment %d is archived; unarchive it first", e.ProjectName, e.ID)
 	}
@@ -57,6 +60,9 @@ func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, 
 	resp := &v1.BulkResponse{}
 	for _, e := range list {
 		err := c.may(auth.Change, ofExperiment(e))
+		if err == nil && e.Archived {
+			err = fault.New(fault.Conflict, "Experiment is archived.")
+		}
 		if err == nil {
 			err = a.db.MoveExperiment(ctx, e.ID, to, launch.MayMove)
 		}
@@ -82,8 +88,9 @@ func (a *API) moveProject(ctx context.Context, c *call, p store.Project, req *v1
 		return nil, fault.New(fault.NotFound, "destinationWorkspaceId: workspace %d not found", req.DestinationWorkspaceID)
 	case err != nil:
 		return nil, err
-	case w.Archived:
-		return nil, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", w.Name)
+	}
+	if err := fixedWorkspace(w, cannotAdd); err != nil {
+		return nil, err
 	}
 	if err := c.may(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
 		return nil, err

@@ -101,8 +101,9 @@ func TestUniqueNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/api/v1/workspaces", "/api/v1/workspaces/1/projects", "/api/v1/models"} {
-		body := `{"workspaceId":1,"name":` + string(b) + `}`
+	own := admin.ownWorkspace()
+	for _, path := range []string{"/api/v1/workspaces", fmt.Sprintf("/api/v1/workspaces/%v/projects", own), "/api/v1/models"} {
+		body := fmt.Sprintf(`{"workspaceId":%v,"name":`, own) + string(b) + `}`
 		admin.post(path, body).ok()
 		if got := admin.post(path, body); got.code != 409 {
 			t.Errorf("%s: a name again: %d", path, got.code)

@@ -66,7 +66,7 @@ func (a *API) newlyBound(ctx context.Context, p *pool.Pool, req *v1.PoolBindings
 	}
 	ids, err := a.bound(ctx, p, req)
 	if err == nil && len(ids) > 0 && (p.Compute || p.Aux) {
-		err = fault.New(fault.Invalid, "default resource pool %s cannot be bound to any workspace: tasks that name no pool run there", p.Name)
+		err = defaultPoolBound(p)
 	}
 	return ids, err
 }

@@ -19,7 +19,9 @@ func TestPoolBindings(t *testing.T) {
 	theirs := int(at(t, admin.post("/api/v1/workspaces", `{"name":"theirs"}`).ok().tree(), "workspace.id").(float64))
 	in := me.create(yaml("resources: {resource_pool: second}"))
 	waits := me.post("/api/v1/commands", `{"config":{"entrypoint":["true"]}}`).ok().tree()
-	me.post(path, `{"workspaceNames":["theirs"]}`).says(403, "admin")
+	me.post(path, `{"workspaceNames":["theirs"]}`).says(400, "only admin privileged users can bind")
+	me.del(path).says(400, "only admin privileged users can bind")
+	me.post("/api/v1/resource-pools/default/workspace-bindings", `{"workspaceNames":["theirs"]}`).says(400, "default resource pool default cannot be bound")
 	admin.post(path, `{"workspaceNames":["theirs","nowhere"]}`).says(404, "the following workspaces do not exist: nowhere")
 	admin.post(path, `{"workspaceIds":[777]}`).says(404, "workspace 777 not found")
 	admin.post(path, `{}`).says(400, "name at least one workspace")
@@ -52,7 +54,9 @@ func TestPoolBindings(t *testing.T) {
 	me.post(fmt.Sprintf("/api/v1/experiments/%d/move", in), fmt.Sprintf(`{"destinationProjectId":%d}`, project)).ok()
 	me.post(fmt.Sprintf("/api/v1/experiments/%d/activate", in), "").ok()
 	me.post(fmt.Sprintf("/api/v1/experiments/%d/move", in), `{"destinationProjectId":1}`).says(400, `cannot move to workspace "Uncategorized"`)
-	admin.post(fmt.Sprintf("/api/v1/projects/%d/move", project), `{"destinationWorkspaceId":1}`).says(400, `cannot move to workspace "Uncategorized"`)
+	admin.post(fmt.Sprintf("/api/v1/projects/%d/move", project), `{"destinationWorkspaceId":1}`).says(409, "workspace (1) is immutable and cannot add new projects")
+	other := admin.ownWorkspace()
+	admin.post(fmt.Sprintf("/api/v1/projects/%d/move", project), fmt.Sprintf(`{"destinationWorkspaceId":%v}`, other)).says(400, `cannot move to workspace "own"`)
 	// Other bindings, and none.
 	admin.put(path, `{"workspaceIds":[1],"workspaceNames":["Uncategorized"]}`).ok()
 	if got := me.get(path).ok().tree(); fmt.Sprint(at(t, got, "workspaceIds")) != "[1]" {

@@ -14,9 +14,9 @@ import (
 func (a *API) registerPools() {
 	serve(a, v1.ListPools, a.listPools)
 	serveOn(a, v1.ListPoolWorkspaces, a.onPool(), a.poolWorkspaces)
-	serveOn(a, v1.BindPool, a.onPool(), a.bindPool)
-	serveOn(a, v1.UnbindPool, a.onPool(), a.unbindPool)
-	serveOn(a, v1.ReplacePoolBindings, a.onPool(), a.replaceBindings)
+	serveOn(a, v1.BindPool, a.onBoundPool(), a.bindPool)
+	serveOn(a, v1.UnbindPool, a.onBoundPool(), a.unbindPool)
+	serveOn(a, v1.ReplacePoolBindings, a.onBoundPool(), a.replaceBindings)
 	serveOn(a, v1.ListWorkspacePools, a.onWorkspace(), a.workspacePools)
 }
 

@@ -20,7 +20,7 @@ const keyTries = 20
 func (a *API) registerProjects() {
 	serveOn(a, v1.GetProjectByKey, a.onProjectByKey(), a.project)
 	serveOn(a, v1.GetProject, a.onProject(), a.project)
-	serveOn(a, v1.ChangeProject, a.onProject(), a.patchProject)
+	serveOn(a, v1.ChangeProject, a.onChangedProject(), a.patchProject)
 	serveOn(a, v1.DeleteProject, a.onProject(), a.deleteProject)
 	serveOn(a, v1.ArchiveProject, a.onProject(), a.archiveProject(true))
 	serveOn(a, v1.UnarchiveProject, a.onProject(), a.archiveProject(false))
@@ -85,11 +85,11 @@ func checkProjectKey(key string) (string, error) {
 }
 
 func (a *API) createProject(ctx context.Context, c *call, w store.Workspace, req *v1.PostProjectRequest) (*v1.PostProjectResponse, error) {
-	if err := c.may(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
+	if err := fixedWorkspace(w, cannotAdd); err != nil {
 		return nil, err
 	}
-	if w.Archived {
-		return nil, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", w.Name)
+	if err := c.may(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
+		return nil, err
 	}
 	if err := checkName("name", req.Name, names.MaxUnique); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (a *API) createKeyed(ctx context.Context, p store.Project) (store.Project, 
 }
 
 func (a *API) patchProject(ctx context.Context, c *call, p store.Project, req *v1.PatchProject) (*v1.PatchProjectResponse, error) {
-	if err := checkUnarchived(p); err != nil {
+	if err := fixedProject(p); err != nil {
 		return nil, err
 	}
 	ch := store.ProjectChange{Name: req.Name, Description: req.Description}

@@ -106,7 +106,7 @@ func TestRunsAreArchivedAndDeleted(t *testing.T) {
 func TestRunsAreMoved(t *testing.T) {
 	r, me, runs := threeRuns(t)
 	one, two, three := runs[0], runs[1], runs[2]
-	to := at(t, me.post("/api/v1/workspaces/1/projects", `{"name":"there"}`).ok().tree(), "project.id")
+	to := at(t, me.post(fmt.Sprintf("/api/v1/workspaces/%v/projects", me.ownWorkspace()), `{"name":"there"}`).ok().tree(), "project.id")
 	where := fmt.Sprintf(`"sourceProjectId":1,"destinationProjectId":%v,`, to)
 	r.wants("move", me.outcome("move", where+fmt.Sprintf(`"runIds":[%d,%d],"skipMultitrial":true`, one, two)),
 		map[int]string{one: "", two: fmt.Sprintf("Skipping run '%d' (part of multi-trial).", two)})

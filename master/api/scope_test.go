@@ -35,11 +35,12 @@ func TestRoutesForPrograms(t *testing.T) {
 		"POST /workspaces", "POST /workspaces/:id/archive", "POST /workspaces/:id/pin", "POST /workspaces/:id/projects", "POST /workspaces/:id/unarchive",
 		"POST /workspaces/:id/unpin", "PUT /templates/:name", "POST /webhooks", "PATCH /webhooks/:id", "DELETE /webhooks/:id", "POST /webhooks/:id/test",
 		"POST /detent/webhooks/:id/deliveries/:delivery/redeliver",
+		"POST /resource-pools/:pool/workspace-bindings", "PUT /resource-pools/:pool/workspace-bindings", "DELETE /resource-pools/:pool/workspace-bindings",
 		"PUT /detent/quotas", "DELETE /detent/quotas/:id",
 		"PUT /config-policies/workspaces/:id/:workload", "DELETE /config-policies/workspaces/:id/:workload",
 		"POST /roles/add-assignments", "POST /roles/remove-assignments", "POST /groups", "PUT /groups/:group", "DELETE /groups/:group", "PATCH /users/assignments",
 	}
-	nouns := []string{"templates", "template", "workspaces", "users", "tokens", "master", "detent", "webhooks", "config-policies", "groups", "roles", "scim"}
+	nouns := []string{"templates", "template", "workspaces", "users", "tokens", "master", "detent", "webhooks", "config-policies", "groups", "roles", "scim", "resource-pools"}
 	var refused []string
 	for _, route := range r.api.routes {
 		name := route.Method + " " + route.Path

@@ -14,7 +14,7 @@ import (
 func TestVisitedProjects(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
-	other := at(t, me.post("/api/v1/workspaces/1/projects", `{"name":"other"}`).ok().tree(), "project.id")
+	other := at(t, me.post(fmt.Sprintf("/api/v1/workspaces/%v/projects", me.ownWorkspace()), `{"name":"other"}`).ok().tree(), "project.id")
 	visit := func(id any) answer {
 		return me.post("/api/v1/users/activity", fmt.Sprintf(`{"activityType":"ACTIVITY_TYPE_GET","entityType":"ENTITY_TYPE_PROJECT","entityId":%v}`, id))
 	}

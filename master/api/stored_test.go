@@ -25,6 +25,7 @@ func hexNoise(n int) string {
 func TestStoringTooMuch(t *testing.T) {
 	r := rigOf(t, store.Options{MaxConns: 8, Limits: store.Limits{Owner: 50_000}})
 	me, ben := r.user("determined"), r.newUser("ben")
+	own := me.ownWorkspace()
 	a := r.placeOf("determined", yaml(), 1).claimAll(1)
 	big := me.create(yaml(), `"modelDefinition":[`+modelFile("data.txt", hexNoise(120_000))+`]`)
 	over := func(ans answer) {
@@ -39,7 +40,7 @@ func TestStoringTooMuch(t *testing.T) {
 	over(me.post("/api/v1/models", `{"name":"m"}`))
 	over(me.post("/api/v1/templates/t", `{"name":"t","config":{}}`))
 	over(me.post("/api/v1/workspaces", `{"name":"w"}`))
-	over(me.post("/api/v1/workspaces/1/projects", `{"name":"p"}`))
+	over(me.post(fmt.Sprintf("/api/v1/workspaces/%v/projects", own), `{"name":"p"}`))
 	if n := r.text(`SELECT count(*)::text FROM contexts`); n != codes {
 		t.Errorf("%s contexts, want %s: the code of rejected requests is stored", n, codes)
 	}

@@ -47,8 +47,8 @@ func (a *API) registerWebhooks() {
 	serveOn(a, v1.ChangeWebhook, a.onWebhook(), a.patchWebhook)
 	serveOn(a, v1.DeleteWebhook, a.onWebhook(), a.deleteWebhook)
 	serveOn(a, v1.TestWebhook, a.onWebhook(), a.testWebhook)
-	serveOn(a, v1.ListWebhookDeliveries, a.onWebhook(), a.webhookDeliveries)
-	serveOn(a, v1.RedeliverWebhook, a.onWebhook(), a.redeliverWebhook)
+	serveOn(a, v1.ListWebhookDeliveries, a.onWebhookLog(), a.webhookDeliveries)
+	serveOn(a, v1.RedeliverWebhook, a.onWebhookLog(), a.redeliverWebhook)
 }
 
 // ofWebhook is a webhook for auth. One for all workspaces belongs to the cluster: everybody may
@@ -62,15 +62,30 @@ func ofWebhook(w store.Webhook) auth.Object {
 
 func (a *API) onWebhook() object[store.Webhook] {
 	o := numbered("id", a.db.Webhook, ofWebhook)
-	o.refusal = func(_ *call, _ auth.Verb, w store.Webhook) error { return refusedWebhook(w.WorkspaceID) }
+	o.refusal = func(c *call, _ auth.Verb, w store.Webhook) error { return refusedWebhook(c.who, w.WorkspaceID) }
 	return o
 }
 
-func refusedWebhook(workspace *int) error {
-	if workspace == nil {
-		return fault.New(fault.Forbidden, "only admins may change webhooks for all workspaces")
+// onWebhookLog is a webhook whose deliveries a request is about; Determined has none.
+func (a *API) onWebhookLog() object[store.Webhook] {
+	o := numbered("id", a.db.Webhook, ofWebhook)
+	o.refusal = func(_ *call, _ auth.Verb, w store.Webhook) error { return webhookRefusal(fault.Forbidden, w.WorkspaceID) }
+	return o
+}
+
+// refusedWebhook has a status that depends on the mode of rights, see fixed.go.
+func refusedWebhook(who auth.Who, workspace *int) error {
+	if who.Grants != nil {
+		return webhookRefusal(fault.Forbidden, workspace)
 	}
-	return fault.New(fault.Forbidden, "only the owner of workspace %d and admins may change its webhooks", *workspace)
+	return webhookRefusal(fault.Invalid, workspace)
+}
+
+func webhookRefusal(code fault.Code, workspace *int) error {
+	if workspace == nil {
+		return fault.New(code, "non admin users can't edit global webhooks: only admins may change webhooks for all workspaces")
+	}
+	return fault.New(code, "only the owner of workspace %d and admins may change its webhooks", *workspace)
 }
 
 // wireWebhook is a webhook as who may see it: without the path of its address, which may be a
@@ -119,7 +134,7 @@ func (a *API) createWebhook(ctx context.Context, c *call, req *v1.Webhook) (*v1.
 		}
 	}
 	if !auth.Can(c.who, auth.Change, ofWebhook(w)) {
-		return nil, refusedWebhook(w.WorkspaceID)
+		return nil, refusedWebhook(c.who, w.WorkspaceID)
 	}
 	if err := a.checkWebhook(&w, req.Triggers); err != nil {
 		return nil, err

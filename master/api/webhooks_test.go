@@ -57,8 +57,8 @@ func TestWebhooks(t *testing.T) {
 		len(w.Triggers) != 1 || w.Triggers[0].WebhookID != w.ID || w.Triggers[0].TriggerType != "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE" || w.Triggers[0].Condition["state"] != "COMPLETED" {
 		t.Errorf("%+v", w)
 	}
-	me.post("/api/v1/webhooks", hookBody(t, nil)).is(403)
-	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 1})).is(403)
+	me.post("/api/v1/webhooks", hookBody(t, nil)).says(400, "non admin users can't edit global webhooks")
+	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 1})).is(400)
 	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 99})).is(404)
 	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": mine.Workspace.ID, "webhookType": "WEBHOOK_TYPE_SLACK", "mode": "WEBHOOK_MODE_SPECIFIC",
 		"triggers": trigger("CUSTOM", `{}`)})).ok().into(&made)
@@ -93,9 +93,9 @@ func TestWebhooks(t *testing.T) {
 
 	for _, id := range []int{everywhere, theirs} {
 		path := fmt.Sprintf("/api/v1/webhooks/%d", id)
-		me.patch(path, `{"url":"https://example.com"}`).is(403)
-		me.del(path).is(403)
-		me.post(path+"/test", "").is(403)
+		me.patch(path, `{"url":"https://example.com"}`).is(400)
+		me.del(path).is(400)
+		me.post(path+"/test", "").is(400)
 		me.get(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries", id)).is(403)
 		me.post(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/1/redeliver", id), "").is(403)
 	}

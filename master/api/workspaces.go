@@ -17,7 +17,7 @@ func (a *API) registerWorkspaces() {
 	serve(a, v1.ListWorkspaces, a.listWorkspaces)
 	serve(a, v1.CreateWorkspace, a.createWorkspace)
 	serveOn(a, v1.GetWorkspace, a.onWorkspace(), a.workspace)
-	serveOn(a, v1.ChangeWorkspace, a.onWorkspace(), a.patchWorkspace)
+	serveOn(a, v1.ChangeWorkspace, a.onChangedWorkspace(), a.patchWorkspace)
 	serveOn(a, v1.DeleteWorkspace, a.onWorkspace(), a.deleteWorkspace)
 	serveOn(a, v1.ArchiveWorkspace, a.onWorkspace(), a.archiveWorkspace(true))
 	serveOn(a, v1.UnarchiveWorkspace, a.onWorkspace(), a.archiveWorkspace(false))
@@ -162,8 +162,8 @@ func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspac
 }
 
 func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, req *v1.PatchWorkspace) (*v1.PatchWorkspaceResponse, error) {
-	if w.Archived {
-		return nil, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", w.Name)
+	if err := fixedWorkspace(w, cannotChange); err != nil {
+		return nil, err
 	}
 	if req.Name != nil {
 		if err := checkName("name", *req.Name, names.MaxUnique); err != nil {

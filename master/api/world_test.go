@@ -36,6 +36,12 @@ func (c as) create(config string, more ...string) int {
 }
 
 // createBody is the body of a submission; more are further members.
+// ownWorkspace creates a workspace and returns its id.
+func (c as) ownWorkspace() any {
+	c.r.t.Helper()
+	return at(c.r.t, c.post("/api/v1/workspaces", `{"name":"own"}`).ok().tree(), "workspace.id")
+}
+
 func createBody(config string, more ...string) string {
 	b, err := json.Marshal(config)
 	if err != nil {

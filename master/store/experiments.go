@@ -20,6 +20,7 @@ type ExperimentHead struct {
 	Shown       string `db:"shown"` // the state for users, see shownState
 	Desired     string `db:"desired"`
 	Unmanaged   bool   `db:"unmanaged"`
+	Archived    bool   `db:"archived"`
 }
 
 // An Experiment as users see it.
@@ -43,7 +44,6 @@ type Experiment struct {
 	Description     string     `db:"description"`
 	Labels          []string   `db:"labels"`
 	Notes           string     `db:"notes"`
-	Archived        bool       `db:"archived"`
 	Pool            string     `db:"pool"`
 	SlotsPerTrial   int        `db:"slots_per_trial"`
 	MaxSlots        *int       `db:"max_slots"`
@@ -121,7 +121,7 @@ func (db *DB) Experiment(ctx context.Context, id int) (Experiment, error) {
 }
 
 // headSelect reads heads of experiments.
-const headSelect = `SELECT e.id, e.owner_id, p.workspace_id, e.state, ` + shownState + ` AS shown, e.desired, e.unmanaged
+const headSelect = `SELECT e.id, e.owner_id, p.workspace_id, e.state, ` + shownState + ` AS shown, e.desired, e.unmanaged, e.archived
 	FROM experiments e JOIN projects p ON p.id = e.project_id`
 
 // ExperimentHead reads the head of an experiment.

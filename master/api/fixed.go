@@ -1,0 +1,83 @@
+package api
+
+import (
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// Determined refuses some requests with another status than 403, and its Python client raises ForbiddenException for 403, which is no
+// APIException: so scripts depend on the status. Without roles it looks at what cannot change at all before it looks at who asks.
+
+// fixedWorkspace is why nobody may do something with a workspace; nil if somebody may.
+func fixedWorkspace(w store.Workspace, cannot string) error {
+	switch {
+	case w.Immutable:
+		return fault.New(fault.Conflict, "workspace (%d) is immutable and %s: it is built in", w.ID, cannot)
+	case w.Archived:
+		return fault.New(fault.Conflict, "workspace (%d) is archived and %s: unarchive it first", w.ID, cannot)
+	}
+	return nil
+}
+
+// fixedProject is why nobody may change the attributes of a project; nil if somebody may.
+func fixedProject(p store.Project) error {
+	switch {
+	case p.WorkspaceArchived:
+		return fault.New(fault.Conflict, "project (%d) is archived and %s: unarchive workspace %q first", p.ID, cannotChange, fault.Clip(p.WorkspaceName))
+	case p.Immutable:
+		return fault.New(fault.Conflict, "project (%d) is immutable and %s: it is built in", p.ID, cannotChange)
+	case p.Archived:
+		return fault.New(fault.Conflict, "project (%d) is archived and %s: unarchive it first", p.ID, cannotChange)
+	}
+	return nil
+}
+
+const (
+	cannotChange = "cannot have attributes updated"
+	cannotAdd    = "cannot add new projects"
+)
+
+// onChangedWorkspace is a workspace whose attributes a request changes.
+func (a *API) onChangedWorkspace() object[store.Workspace] {
+	o := a.onWorkspace()
+	o.refusal = func(c *call, verb auth.Verb, w store.Workspace) error {
+		if err := fixedWorkspace(w, cannotChange); err != nil && c.who.Grants == nil {
+			return err
+		}
+		return may(c.who, verb, ofWorkspace(w))
+	}
+	return o
+}
+
+// onChangedProject is a project whose attributes a request changes.
+func (a *API) onChangedProject() object[store.Project] {
+	o := a.onProject()
+	o.refusal = func(c *call, verb auth.Verb, p store.Project) error {
+		if err := fixedProject(p); err != nil && c.who.Grants == nil {
+			return err
+		}
+		return may(c.who, verb, ofProject(p))
+	}
+	return o
+}
+
+// onBoundPool is a pool whose bindings a request changes.
+func (a *API) onBoundPool() object[*pool.Pool] {
+	o := a.onPool()
+	o.refusal = func(c *call, verb auth.Verb, p *pool.Pool) error {
+		switch {
+		case c.who.Grants != nil:
+			return may(c.who, verb, o.of(p))
+		case p.Compute || p.Aux:
+			return defaultPoolBound(p)
+		}
+		return fault.New(fault.Invalid, "only admin privileged users can bind resource pool to a workspace")
+	}
+	return o
+}
+
+func defaultPoolBound(p *pool.Pool) error {
+	return fault.New(fault.Invalid, "default resource pool %s cannot be bound to any workspace: tasks that name no pool run there", p.Name)
+}
