@@ -57,7 +57,7 @@ var behaviours = []behaviour{
 	{32, "disabling a node", "master/control TestNodesAndSlotsAreWithdrawn, master/api TestSlotsAreDisabled", "trials are preempted and resume on another node; in Determined they are killed"},
 	{33, "the task of a continued trial", "master/control TestATrialGoesOn, master/api TestContinueExperiment", "Determined gives it a second task"},
 	{34, "NUL in logs", "master/store TestLogFilters, plugins/runner/logs TestLinesSurviveASegment", ""},
-	{35, "the first lines of a trial", "", "`New trial runner in …`"},
+	{35, "the first lines of a trial", "master/task TestTheFirstLinesOfALog", ""},
 	{36, "words of shells and TensorBoards", "integration/clients TestShell, plugins/harness/tests test_mirror_says_what_scripts_look_for", ""},
 	{37, "a command without an entrypoint", "master/api TestACommandWithoutAnEntrypoint", ""},
 	{38, "signing in when deactivated", "master/api TestUsers, integration/clients TestUnmodifiedClientManagesUsers", ""},

@@ -62,7 +62,7 @@ var budgets = map[string]int{
 	"master/spelling":  100,
 	"master/spool":     250,
 	"master/store":     16_300,
-	"master/task":      1460,
+	"master/task":      1_480,
 	"master/trial":     100,
 	"master/tunnel":    200,
 	"master/terminal":  380,

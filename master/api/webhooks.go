@@ -69,7 +69,9 @@ func (a *API) onWebhook() object[store.Webhook] {
 // onWebhookLog is a webhook whose deliveries a request is about; Determined has none.
 func (a *API) onWebhookLog() object[store.Webhook] {
 	o := numbered("id", a.db.Webhook, ofWebhook)
-	o.refusal = func(_ *call, _ auth.Verb, w store.Webhook) error { return webhookRefusal(fault.Forbidden, w.WorkspaceID) }
+	o.refusal = func(_ *call, _ auth.Verb, w store.Webhook) error {
+		return webhookRefusal(fault.Forbidden, w.WorkspaceID)
+	}
 	return o
 }
 

@@ -3,6 +3,8 @@ package task
 import (
 	"fmt"
 	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
 )
 
 // Called returns the name by which clients of Determined know an attempt.
@@ -34,5 +36,20 @@ func opening(a *Attempt, m *Claimed) string {
 	if again := begins(a, m); again != "" {
 		lines = append(lines, again)
 	}
+	if a.IsTrial() && a.Experiment != nil {
+		lines = append(lines, runnerLine(a, m), "Validating checkpoint storage ...")
+	}
 	return strings.Join(lines, "\n")
+}
+
+// maxConfigInLog is how much of a configuration a log shows at each start of a trial.
+const maxConfigInLog = 64 << 10
+
+// runnerLine is the line by which scripts count the starts of a trial. Everybody who sees the experiment may read its log.
+func runnerLine(a *Attempt, m *Claimed) string {
+	config, err := a.Experiment.Shown(false)
+	if err != nil {
+		config = []byte(`{}`)
+	}
+	return fmt.Sprintf("New trial runner in (container %s) on agent %s: %s", m.NomadAllocID, m.NodeName, fault.ClipTo(string(config), maxConfigInLog))
 }

@@ -92,14 +92,16 @@ func slackBody(e Event, base string) slackMessage {
 		markup("*Status*: " + escape(word, maxWord)), markup(fmt.Sprintf("*Duration*: %dh %dmin", x.Duration/3600, x.Duration/60%60)),
 		markup("*Workspace*: " + escape(x.Workspace, maxWord)), markup("*Project*: " + escape(x.Project, maxWord)),
 	}
-	if c := e.Custom; c != nil {
-		for _, f := range []struct{ name, text string }{{"Title", c.Title}, {"Description", c.Description}, {"Level", c.Level}} {
-			if f.text != "" {
-				fields = append(fields, markup("*"+f.name+"*: "+escape(f.text, maxField)))
-			}
+	var says []slackText
+	if c := e.Custom; c != nil { // receivers read these by their places
+		for _, f := range []struct{ name, text string }{{"Level", c.Level}, {"Title", c.Title}, {"Description", c.Description}} {
+			says = append(says, markup("*"+f.name+"*: "+escape(f.text, maxField)))
+		}
+		if x.TrialID != nil {
+			fields = append(fields, markup(fmt.Sprintf("*Trial ID*: %d", *x.TrialID)))
 		}
 	}
-	return slackMessage{Blocks: []slackBlock{section(plain(status))},
+	return slackMessage{Blocks: []slackBlock{section(plain(status), says...)},
 		Attachments: []slackAttachment{{Color: color, Blocks: []slackBlock{section(markup(sign+name), fields...)}}}}
 }
 
