@@ -269,6 +269,29 @@ func checkAccessOf(t *testing.T, l v1.Line, loads bool, cells []string) {
 	}
 }
 
+// TestTokensThatOnlyRead: an access token that may only read changes nothing. Of the endpoints whose method is not GET it may
+// call those that only read.
+func TestTokensThatOnlyRead(t *testing.T) {
+	reads := map[string]bool{"POST /runs": true, "POST /experiments-search": true, "POST /experiments/:id/file": true, "POST /groups/search": true,
+		"POST /roles/search": true, "POST /roles/search/by-ids": true, "POST /roles/search/by-assignability": true}
+	r := newRig(t)
+	for _, route := range r.api.routes {
+		if route.Method == "GET" || route.Access == v1.Public || route.Access == v1.BySCIM {
+			continue
+		}
+		name := route.Method + " " + route.Path
+		for _, who := range []auth.Who{{UserID: 9, Admin: true, ReadOnly: true, AccessToken: true}, {UserID: 9, ReadOnly: true, AccessToken: true, AllocationID: "a"}} {
+			if may := route.checkAccess(who) == nil; may && !reads[name] {
+				t.Errorf("an access token that may only read may %s", name)
+			} else if !may && reads[name] && who.Admin {
+				t.Errorf("an access token that may only read may not %s", name)
+			}
+		}
+	}
+	_, reader := tokened(t, r.user("determined"), `{"readOnly":true}`)
+	reader.post("/api/v1/workspaces/1/pin", "").says(403, "may only read")
+}
+
 // TestEveryVerbNeedsAPermission: the table of permissions has a row for the object and verb of every
 // endpoint; otherwise nobody could call it.
 func TestEveryVerbNeedsAPermission(t *testing.T) {

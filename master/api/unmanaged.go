@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
@@ -36,7 +37,12 @@ func (a *API) onTrialByExternalID() object[store.Trial] {
 		if err != nil {
 			return t, err
 		}
-		return a.db.TrialByExternalID(ctx, experiment, external)
+		t, err = a.db.TrialByExternalID(ctx, experiment, external)
+		if err == nil && !auth.Sees(c.who, ofTrial(t)) {
+			_ = c.may(auth.View, ofTrial(t)) // the audit trail records the refusal, whose text has the trial's number
+			return store.Trial{}, store.NoExternalTrial(external)
+		}
+		return t, err
 	}}
 }
 
@@ -72,11 +78,31 @@ func (a *API) putExperiment(ctx context.Context, c *call, req *v1.CreateExperime
 	if err != nil {
 		return nil, err
 	}
+	if !auth.Sees(c.who, ofExperiment(e.ExperimentHead)) {
+		_ = c.may(auth.Change, ofExperiment(e.ExperimentHead)) // the audit trail records the refusal, whose text has the experiment's number
+		return nil, fault.New(fault.Conflict, "the external id %q belongs to an experiment of another workspace; use another external id", fault.Clip(external))
+	}
 	if err := a.onExperiment().allow(c, auth.Change, e); err != nil {
 		return nil, err
 	}
+	if !inProject(e, req) {
+		return nil, fault.New(fault.Conflict, "the experiment with the external id %q is in the project %q of the workspace %q, not in the requested one; "+
+			"use another external id, or move the experiment", fault.Clip(external), e.ProjectName, e.WorkspaceName)
+	}
 	full, err := a.fullExperiment(ctx, e, c.who)
 	return &v1.PutExperimentResponse{Experiment: full, Config: full.Config}, err
+}
+
+// inProject reports whether an experiment is in the project that a request names, if it names one.
+func inProject(e store.Experiment, req *v1.CreateExperimentRequest) bool {
+	if id := optional.Value(req.ProjectID); id > 0 {
+		return e.ProjectID == id
+	}
+	raw, _, err := expconf.Parse("config", []byte(optional.Value(req.Config)))
+	if err != nil || raw.Workspace == "" || raw.Project == "" {
+		return true // the configuration of an experiment that exists is not used
+	}
+	return raw.Workspace == e.WorkspaceName && raw.Project == e.ProjectName
 }
 
 // newUnmanaged creates an experiment with an external id. If another request has created it

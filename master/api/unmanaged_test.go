@@ -192,7 +192,34 @@ func TestUnmanagedTrialsOfOthers(t *testing.T) {
 	ws := at(t, admin.post("/api/v1/workspaces", `{"name":"elsewhere"}`).ok().tree(), "workspace.id")
 	me.get("/api/v1/me").ok()
 	r.confine("determined", int(ws.(float64)))
-	me.get("/api/v1/trials/by-external-id/theirs/one").is(404)
+	// Nothing tells the internal ids of what the caller does not see.
+	me.get("/api/v1/trials/by-external-id/theirs/one").says(404, `trial with the external id "one" not found`)
+	me.get("/api/v1/trials/by-external-id/theirs/two").says(404, `trial with the external id "two" not found`)
+	me.put("/api/v1/experiments/by-external-id/theirs", createBody(elsewhere, `"unmanaged":true`)).
+		says(409, `the external id "theirs" belongs to an experiment of another workspace; use another external id`)
+}
+
+// TestExternalIDsOfAnotherProject: a request does not get an experiment that is not in the project that it names.
+func TestExternalIDsOfAnotherProject(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	id := at(t, me.putExperiment("e"), "experiment.id")
+	ws := at(t, me.post("/api/v1/workspaces", `{"name":"w"}`).ok().tree(), "workspace.id")
+	project := at(t, me.post(fmt.Sprintf("/api/v1/workspaces/%v/projects", ws), `{"name":"p"}`).ok().tree(), "project.id")
+	named := strings.NewReplacer("workspace: null", "workspace: w", "project: null", "project: p").Replace(elsewhere)
+	for _, body := range []string{createBody(elsewhere, fmt.Sprintf(`"unmanaged":true,"projectId":%v`, project)), createBody(named, `"unmanaged":true`)} {
+		me.put("/api/v1/experiments/by-external-id/e", body).says(409, `the external id "e" is in the project "Uncategorized"`)
+		if got := at(t, me.put("/api/v1/experiments/by-external-id/e2", body).ok().tree(), "experiment.projectId"); got != project {
+			t.Errorf("a new experiment is in the project %v", got)
+		}
+	}
+	for _, body := range []string{createBody(elsewhere, `"unmanaged":true,"projectId":1`), createBody(elsewhere, `"unmanaged":true`)} {
+		if got := at(t, me.put("/api/v1/experiments/by-external-id/e", body).ok().tree(), "experiment.id"); got != id {
+			t.Errorf("experiment %v, want %v", got, id)
+		}
+	}
+	me.put("/api/v1/trials", fmt.Sprintf(`{"externalTrialId":"t","createTrialRequest":{"experimentId":%v,"hparams":{"x":"\ud800"},"unmanaged":true}}`, id)).
+		says(400, "cannot be stored")
 }
 
 // TestSilentTrials: a trial whose program sends no heartbeats fails, and continues when the program

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-
-	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/master/leftover"
 )
@@ -29,26 +28,69 @@ var (
 	ErrMayNotRead = errors.New("the master's Nomad token may not read files of allocations: its policy lacks read-fs")
 )
 
-// LeftoverFiles lists the regular files of a folder below leftover.Folder, in the folder that the
-// tasks of an allocation share. The request goes through Nomad's server, so the master
-// needs no connection to the node.
+// Limits of a listing. A runner leaves some hundred files; a program of the task can make any number.
+const (
+	maxListing   = 4 << 20 // bytes of Nomad's answer
+	maxLeftovers = 1000    // files that are kept
+)
+
+// ErrManyLeftovers means that a folder has more files than a runner leaves.
+var ErrManyLeftovers = errors.New("the folder has more files than a runner leaves there")
+
+// LeftoverFiles lists the regular files of a runner in a folder below leftover.Folder, in the folder that the
+// tasks of an allocation share: the record of an exit, and files of log lines. The request goes through Nomad's server, so
+// the master needs no connection to the node.
 //
 // A program of the task can put a pipe in the place of a file. Whatever opens it waits for ever: Nomad's client on the node would with Stat,
-// too, which reads the beginning of a file. A list opens no file.
+// too, which reads the beginning of a file. A list opens no file. The program can make files, too, so the list is read a file at a time.
 func (c *Cluster) LeftoverFiles(ctx context.Context, nomadAllocID, folder string) ([]LeftoverFile, error) {
 	call, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
-	list, _, err := c.api.AllocFS().List(&api.Allocation{ID: nomadAllocID}, leftPath(folder), c.query(call, c.cfg.Namespace))
+	q := c.query(call, c.cfg.Namespace)
+	q.Params = map[string]string{"path": leftPath(folder)}
+	// Raw, because the client's own function reads the whole list.
+	body, err := c.api.Raw().Response("/v1/client/fs/ls/"+url.PathEscape(nomadAllocID), q)
 	if err != nil {
 		return nil, c.leftError(nomadAllocID, err)
 	}
-	var files []LeftoverFile
-	for _, f := range list {
-		if strings.HasPrefix(f.FileMode, "-") {
-			files = append(files, LeftoverFile{f.Name, f.Size})
-		}
+	defer func() { _ = body.Close() }()
+	files, err := leftoversIn(body)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %s of allocation %s through Nomad at %s: %w", leftPath(folder), nomadAllocID, c.cfg.Address, err)
 	}
 	return files, nil
+}
+
+// leftoversIn reads a list of Nomad's.
+func leftoversIn(body io.Reader) (files []LeftoverFile, err error) {
+	limited := &io.LimitedReader{R: body, N: maxListing}
+	defer func() {
+		if err != nil && limited.N <= 0 {
+			err = ErrManyLeftovers
+		}
+	}()
+	d := json.NewDecoder(limited)
+	if first, err := d.Token(); err != nil || first != json.Delim('[') { // null is an empty list
+		return nil, err
+	}
+	for d.More() {
+		var f struct {
+			Name, FileMode string
+			Size           int64
+		}
+		if err := d.Decode(&f); err != nil {
+			return nil, err
+		}
+		if _, lines := leftover.FirstLine(f.Name); !strings.HasPrefix(f.FileMode, "-") || !lines && f.Name != leftover.RecordFile {
+			continue
+		}
+		if len(files) == maxLeftovers {
+			return nil, ErrManyLeftovers
+		}
+		files = append(files, LeftoverFile{f.Name, f.Size})
+	}
+	_, err = d.Token()
+	return files, err
 }
 
 // ReadLeftover reads up to `most` bytes from the beginning of a file that LeftoverFiles has listed. Nomad answers a read that fails with

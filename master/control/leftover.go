@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
@@ -28,6 +27,9 @@ const (
 	maxLeftoverLines = 1000     // stored in one transaction
 	maxLeftoverFile  = 16 << 20 // bytes of one file; runners start the next file long before
 )
+
+// errTried means that the masters that began to read an attempt's leftovers have all ended.
+var errTried = fmt.Errorf("%d tries to read them have not ended", readTries)
 
 // LeftoverReader reads files of Nomad allocations on their nodes, through Nomad.
 type LeftoverReader interface {
@@ -60,11 +62,19 @@ func (t *term) readItems(_ context.Context, list []store.Work) ([]item, error) {
 }
 
 // read reads the leftovers of all members of an attempt. After readTries failures a member
-// counts as read, and the attempt ends without the exit of this member.
+// counts as read, and the attempt ends without the exit of this member. A try counts before it begins: if
+// the files end the master, the next one does not read them for ever.
 func (t *term) read(ctx context.Context, w store.Work) error {
+	err := t.storeResult(ctx, func(tx *store.DB) error { return tx.WorkTried(context.WithoutCancel(ctx), w.Kind, w.Subject) }, nil)
+	if err != nil {
+		return err
+	}
 	members, err := t.db.LeftoverMembers(ctx, w.Subject)
 	for _, m := range members {
-		memberErr := t.readMember(ctx, m, w.Tries+1 >= readTries)
+		memberErr := errTried
+		if w.Tries < readTries {
+			memberErr = t.readMember(ctx, m, w.Tries+1 >= readTries)
+		}
 		if memberErr != nil && w.Tries+1 < readTries && !final(memberErr) {
 			err = errors.Join(err, memberErr)
 			continue
@@ -82,13 +92,14 @@ func (t *term) read(ctx context.Context, w store.Work) error {
 		if err == nil {
 			return tx.WorkDone(context.WithoutCancel(ctx), w.Kind, w.Subject)
 		}
-		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+		return tx.WorkAgain(context.WithoutCancel(ctx), w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 	}, err)
 }
 
 // final reports whether a retry would fail in the same way.
 func final(err error) bool {
-	return errors.Is(err, cluster.ErrMayNotRead) || errors.Is(err, cluster.ErrNoLeftover) || errors.Is(err, leftover.ErrForged)
+	return errors.Is(err, cluster.ErrMayNotRead) || errors.Is(err, cluster.ErrNoLeftover) || errors.Is(err, cluster.ErrManyLeftovers) ||
+		errors.Is(err, leftover.ErrForged)
 }
 
 // readMember stores the log lines that a member left, and then its exit, so that the log is
@@ -194,8 +205,7 @@ func (t *term) readLines(ctx context.Context, reader LeftoverReader, m store.Lef
 // segmentsOf returns the files whose name is the number of their first line, in order.
 func segmentsOf(files []cluster.LeftoverFile) (list []leftoverSegment) {
 	for _, f := range files {
-		name, ok := strings.CutSuffix(f.Name, leftover.LogSuffix)
-		if first, err := strconv.ParseInt(name, 10, 64); ok && err == nil && first >= 0 && f.Size > 0 {
+		if first, ok := leftover.FirstLine(f.Name); ok && f.Size > 0 {
 			list = append(list, leftoverSegment{first, f})
 		}
 	}

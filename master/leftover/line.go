@@ -10,6 +10,16 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
+// FirstLine is the number of the first line of a file of lines, by the file's name.
+func FirstLine(name string) (n int64, ok bool) {
+	number, ok := strings.CutSuffix(name, LogSuffix)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	return n, err == nil && n >= 0
+}
+
 // A Line is a line of output with its metadata.
 type Line struct {
 	Number int64

@@ -25,8 +25,16 @@ func (db *DB) ExperimentByExternalID(ctx context.Context, external string) (Expe
 
 // TrialByExternalID finds a trial by its program's names for its experiment and for it.
 func (db *DB) TrialByExternalID(ctx context.Context, experiment, external string) (Trial, error) {
-	return row[Trial](ctx, db, fmt.Sprintf("trial with the external id %q", fault.Clip(external)),
-		trialSelect+` WHERE e.external_id = $1 AND t.external_id = $2`, experiment, external)
+	return row[Trial](ctx, db, externalTrial(external), trialSelect+` WHERE e.external_id = $1 AND t.external_id = $2`, experiment, external)
+}
+
+func externalTrial(external string) string {
+	return fmt.Sprintf("trial with the external id %q", fault.Clip(external))
+}
+
+// NoExternalTrial is the error of TrialByExternalID for a trial that does not exist.
+func NoExternalTrial(external string) error {
+	return fault.New(fault.NotFound, "%s not found", externalTrial(external))
 }
 
 // maxUnmanagedTrials is the maximum number of trials of an unmanaged experiment: each change
@@ -74,7 +82,7 @@ func (db *DB) CreateUnmanagedTrial(ctx context.Context, n NewUnmanagedTrial) (id
 		s := &statements{}
 		queueNewTrial(s, t)
 		if err := s.send(ctx, tx); err != nil {
-			return err
+			return badData(err)
 		}
 		id, err = scalar[int](ctx, tx, `UPDATE trials SET external_id = $2, alive_at = now() WHERE task_id = $1 RETURNING id`, t.TaskID, n.ExternalID)
 		if err != nil {

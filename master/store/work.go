@@ -78,6 +78,18 @@ func (db *DB) WorkFailed(ctx context.Context, kind, about, why string, again tim
 	return err
 }
 
+// WorkTried counts a try that begins.
+func (db *DB) WorkTried(ctx context.Context, kind, about string) error {
+	_, err := db.exec(ctx, `UPDATE work SET tries = tries + 1 WHERE kind = $1 AND about = $2`, kind, about)
+	return err
+}
+
+// WorkAgain is WorkFailed for a try that is counted already.
+func (db *DB) WorkAgain(ctx context.Context, kind, about, why string, again time.Duration) error {
+	_, err := db.exec(ctx, `UPDATE work SET error = $3, after = now() + $4::interval WHERE kind = $1 AND about = $2`, kind, about, why, again)
+	return err
+}
+
 // RetryNow makes calls to Nomad about these attempts due that have failed before.
 func (db *DB) RetryNow(ctx context.Context, attempts []string) error {
 	_, err := db.exec(ctx, `UPDATE work SET after = now() WHERE kind IN ('submit', 'stop', 'read') AND about = ANY($1) AND tries > 0 AND after > now()`, attempts)

@@ -37,19 +37,27 @@ func takes(glob, name string) bool {
 	return false
 }
 
+// matches compares each part of a pattern with each part of a name at most once.
 func matches(pattern, parts []string) bool {
-	switch {
-	case len(pattern) == 0:
-		return len(parts) == 0
-	case pattern[0] == "**":
-		if matches(pattern[1:], parts) {
-			return true
+	return matchesBy(pattern, parts, part)
+}
+
+func matchesBy(pattern, parts []string, part func(pattern, name string) bool) bool {
+	reached := make([]bool, len(parts)+1) // by how many parts of the name the pattern so far can match
+	reached[0] = true
+	for _, p := range pattern {
+		next := make([]bool, len(parts)+1)
+		for i := range reached {
+			switch {
+			case p == "**":
+				next[i] = reached[i] || i > 0 && next[i-1] && !strings.HasPrefix(parts[i-1], ".")
+			case i > 0 && reached[i-1]:
+				next[i] = part(p, parts[i-1])
+			}
 		}
-		return len(parts) > 0 && !strings.HasPrefix(parts[0], ".") && matches(pattern, parts[1:])
-	case len(parts) == 0:
-		return false
+		reached = next
 	}
-	return part(pattern[0], parts[0]) && matches(pattern[1:], parts[1:])
+	return reached[len(parts)]
 }
 
 // part matches one name. An invalid pattern matches only itself.

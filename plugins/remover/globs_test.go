@@ -56,3 +56,14 @@ func TestPatternsMeanWhatTheyMeanToPython(t *testing.T) {
 		t.Errorf("no pattern takes %q", got)
 	}
 }
+
+// TestPatternsAreComparedOnce: the work for a pattern grows with the product of its length and that of the name.
+func TestPatternsAreComparedOnce(t *testing.T) {
+	pattern, parts, compared := strings.Split(strings.Repeat("**/a/", 20)+"x", "/"), strings.Split(strings.Repeat("a/", 40)+"y", "/"), 0
+	if matchesBy(pattern, parts, func(p, name string) bool { compared++; return part(p, name) }) {
+		t.Error("the pattern matches")
+	}
+	if most := len(pattern) * len(parts); compared > most {
+		t.Errorf("%d comparisons, want at most %d", compared, most)
+	}
+}

@@ -21,7 +21,11 @@ import (
 
 	"github.com/detent-ml/detent/master/tunnel"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/callers"
 )
+
+// maxHeader is the maximum size of a request's header, which callers without the secret may send, too.
+const maxHeader = 64 << 10
 
 // A Server is a runner's gateway.
 type Server struct {
@@ -67,11 +71,12 @@ func Listen(ctx context.Context, address string, certificate *Certificate) (*Ser
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{ln: &listener{Listener: ln, conf: certificate.config()}}
+	s := &Server{ln: &listener{Listener: callers.Limit(ln, callers.Limits{}), conf: certificate.config()}}
 	s.open, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	s.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 128 << 10,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return callers.With(ctx, c.(*either).Conn) },
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	go func() { _ = s.http.Serve(s.ln) }() // until Close
 	return s, nil
@@ -127,6 +132,7 @@ func (b *backend) way(path string) *way {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	shown := r.Header.Values(v1.GatewayHeader)
 	if len(shown) == 0 && r.URL.Path == "/health" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		w.Header().Set("Connection", "close")
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintln(w, `{"status":"running"}`)
 		return
@@ -141,6 +147,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "closed", http.StatusForbidden)
 		return
 	}
+	callers.Of(r.Context()).Known()
 	r.Header.Del(v1.GatewayHeader)
 	to := b.way(r.URL.EscapedPath())
 	if to == nil {

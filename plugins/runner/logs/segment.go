@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/detent-ml/detent/master/leftover"
 	"github.com/detent-ml/detent/plugins/runner/regular"
@@ -41,9 +39,8 @@ func createSegment(dir string, first int64) (*segment, error) {
 
 // openSegment reads a segment of an earlier process. An incomplete last line is cut off.
 func openSegment(path string) (*segment, error) {
-	name := strings.TrimSuffix(filepath.Base(path), segmentSuffix)
-	first, err := strconv.ParseInt(name, 10, 64)
-	if err != nil {
+	first, ok := leftover.FirstLine(filepath.Base(path))
+	if !ok {
 		return nil, fmt.Errorf("%s is no log segment: its name must be a number", path)
 	}
 	f, err := regular.Open(path, os.O_RDWR, 0)

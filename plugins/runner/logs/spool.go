@@ -71,6 +71,9 @@ func OpenSpool(dir string, limits Limits) (*Spool, error) {
 	}
 	slices.Sort(paths)
 	for _, path := range paths {
+		if _, ok := leftover.FirstLine(filepath.Base(path)); !ok {
+			continue // the program made it
+		}
 		seg, err := openSegment(path)
 		if errors.Is(err, regular.ErrOther) {
 			continue // the program made it

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/detent-ml/detent/plugins/runner/masters"
@@ -28,15 +27,27 @@ const (
 
 // A holder is the transport between the loopback server and the masters.
 type holder struct {
-	cfg  Config
-	room atomic.Int64
+	cfg    Config
+	own    space // for requests with a token of the task
+	others space
 
 	mu        sync.Mutex
 	preempted map[string]bool // paths of signals whose answer was yes, which is final
 }
 
 func newHolder(cfg Config) *holder {
-	return &holder{cfg: cfg, preempted: map[string]bool{}}
+	return &holder{cfg: cfg, preempted: map[string]bool{},
+		own: space{inMemory: cfg.InMemory, each: cfg.MaxBody, all: cfg.MaxBodies, full: errNoRoom},
+		others: space{inMemory: min(cfg.InMemory, maxOtherMemory), each: min(cfg.MaxBody, maxOtherBodies), all: min(cfg.MaxBodies, maxOtherBodies),
+			full: errNoOtherRoom}}
+}
+
+// spaceOf is the space for the body of a request.
+func (h *holder) spaceOf(req *http.Request) *space {
+	if req.Context().Value(otherKey{}) != nil {
+		return &h.others
+	}
+	return &h.own
 }
 
 // RoundTrip sends a request until a master answers.
@@ -50,7 +61,7 @@ func (h *holder) RoundTrip(req *http.Request) (*http.Response, error) {
 	kept := &body{}
 	if req.Body != nil && req.Body != http.NoBody {
 		var err error
-		if kept, err = keep(req.Body, h.cfg, &h.room); err != nil {
+		if kept, err = keep(req.Body, h.cfg.SpillDir, h.spaceOf(req)); err != nil {
 			return nil, err
 		}
 		req.ContentLength = kept.size

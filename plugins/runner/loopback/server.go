@@ -34,6 +34,7 @@ import (
 
 	"github.com/detent-ml/detent/master/leftover"
 	"github.com/detent-ml/detent/master/tunnel"
+	"github.com/detent-ml/detent/plugins/runner/callers"
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
@@ -48,6 +49,8 @@ type Config struct {
 	MaxBody   int64         // of one request; default 1 GiB
 	MaxBodies int64         // of all requests on disk together; default 4 GiB
 	Patience  time.Duration // how long a master may take to begin an answer; default 90 s
+
+	BodyWithin time.Duration // how long a body may take to arrive, without a token of the task; default 1 min
 }
 
 func (c Config) withDefaults() Config {
@@ -63,6 +66,7 @@ func (c Config) withDefaults() Config {
 	c.MaxBody = pick(c.MaxBody, 1<<30)
 	c.MaxBodies = pick(c.MaxBodies, 4<<30)
 	c.Patience = time.Duration(pick(int64(c.Patience), int64(90*time.Second)))
+	c.BodyWithin = time.Duration(pick(int64(c.BodyWithin), int64(time.Minute)))
 	return c
 }
 
@@ -73,6 +77,7 @@ type Server struct {
 	http   *http.Server
 	slots  chan struct{}
 	others chan struct{} // requests without a token of the task
+	holder *holder
 	cancel context.CancelFunc
 	done   chan struct{}
 }
@@ -87,10 +92,10 @@ func Listen(cfg Config) (*Server, error) {
 		cancel()
 		return nil, fmt.Errorf("the runner cannot listen on loopback: %w", err)
 	}
-	s := &Server{cfg: cfg, ln: ln, slots: make(chan struct{}, cfg.MaxHeld), others: make(chan struct{}, maxOthers), cancel: cancel, done: make(chan struct{})}
+	s := &Server{cfg: cfg, ln: ln, slots: make(chan struct{}, cfg.MaxHeld), others: make(chan struct{}, maxOthers), holder: newHolder(cfg), cancel: cancel, done: make(chan struct{})}
 	passer := &httputil.ReverseProxy{
 		Rewrite:       func(*httputil.ProxyRequest) {}, // the holder chooses the master for each try
-		Transport:     newHolder(cfg),
+		Transport:     s.holder,
 		FlushInterval: -1,
 		BufferPool:    &tunnel.Buffers{},
 		ErrorHandler:  explain,
@@ -98,13 +103,15 @@ func Listen(cfg Config) (*Server, error) {
 	}
 	s.http = &http.Server{
 		Handler:           s.admit(passer),
-		ReadHeaderTimeout: time.Minute,
+		ReadHeaderTimeout: 10 * time.Second,
+		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       callers.With,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	go func() {
 		defer close(s.done)
-		_ = s.http.Serve(ln)
+		_ = s.http.Serve(callers.Limit(ln, callers.Limits{}))
 	}()
 	return s, nil
 }
@@ -124,35 +131,66 @@ func (s *Server) Close() {
 
 // Limits of requests without a token of the task.
 const (
-	maxOthers = 64      // at once
-	maxBare   = 1 << 20 // bytes of a body, without any credentials
+	maxOthers      = 64       // at once
+	maxBare        = 1 << 20  // bytes of a body, without any credentials
+	maxOtherMemory = 64 << 10 // bytes of a body in memory
+	maxOtherBodies = 64 << 20 // bytes of all bodies on disk together
 )
 
 // admit rejects requests above the limits.
 func (s *Server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		room, own := s.slots, s.knows(r)
-		if !own {
-			room = s.others
+		conn := callers.Of(r.Context())
+		if s.knows(r) {
+			conn.Known()
+			if !enter(s.slots) {
+				full(w, s.slots)
+				return
+			}
+			defer leave(s.slots)
+			next.ServeHTTP(w, r)
+			return
 		}
-		if !own && len(credentials(r)) == 0 {
+		if len(credentials(r)) == 0 {
 			if r.ContentLength > maxBare {
+				w.Header().Set("Connection", "close")
 				fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has %d bytes; without credentials at most %d are accepted", r.ContentLength, maxBare))
 				return
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, maxBare)
 		}
-		select {
-		case room <- struct{}{}:
-			defer func() { <-room }()
-		default:
-			w.Header().Set("Retry-After", "1")
-			fail(w, http.StatusServiceUnavailable,
-				fmt.Sprintf("%d requests of this task already wait for a master; no more are accepted", cap(room)))
+		if !enter(s.others) {
+			w.Header().Set("Connection", "close")
+			full(w, s.others)
 			return
 		}
-		next.ServeHTTP(w, r)
+		defer leave(s.others)
+		conn.Serve()
+		defer conn.Wait()
+		if r.ContentLength != 0 {
+			r.Body = timely(r.Body, http.NewResponseController(w).SetReadDeadline, s.cfg.BodyWithin)
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), otherKey{}, true)))
 	})
+}
+
+// otherKey is the key of requests without a token of the task.
+type otherKey struct{}
+
+func enter(room chan struct{}) bool {
+	select {
+	case room <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func leave(room chan struct{}) { <-room }
+
+func full(w http.ResponseWriter, room chan struct{}) {
+	w.Header().Set("Retry-After", "1")
+	fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%d requests of this task already wait for a master; no more are accepted", cap(room)))
 }
 
 // credentials are the tokens in a request.
@@ -187,6 +225,8 @@ func explain(w http.ResponseWriter, r *http.Request, err error) {
 	var large *tooLargeError
 	var bare *http.MaxBytesError
 	switch {
+	case errors.Is(err, errLate): // net/http ends the context, too
+		fail(w, http.StatusRequestTimeout, err.Error())
 	case r.Context().Err() != nil:
 		return // the client has disconnected
 	case errors.As(err, &large), errors.As(err, &bare):
