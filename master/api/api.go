@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/risks"
@@ -193,14 +194,16 @@ type API struct {
 	measured    *measurements
 	healthAsked singleflight.Group
 	queueTimes  queueTimes
-	profiles    *turns          // of profiling
-	taskIO      *taskIO         // receives the reports of tasks
-	driven      *drivenSearches // searches that programs outside drive
-	gathers     *gathers
-	tests       *turns // of webhooks
-	shown       *shownConfigs
-	stopping    context.Context
-	rechecks    sync.WaitGroup // of users who are signed in
+
+	customEvents *memory.Rates[int] // for webhooks, by user
+	profiles     *turns             // of profiling
+	taskIO       *taskIO            // receives the reports of tasks
+	driven       *drivenSearches    // searches that programs outside drive
+	gathers      *gathers
+	tests        *turns // of webhooks
+	shown        *shownConfigs
+	stopping     context.Context
+	rechecks     sync.WaitGroup // of users who are signed in
 
 	experiments *launch.Experiments
 	tasks       *launch.Tasks
@@ -211,7 +214,8 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), trail: newTrail(db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		gathers: newGathers(), tests: newTurns(maxTests), profiles: newTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx}
+		gathers: newGathers(), tests: newTurns(maxTests), profiles: newTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
+		customEvents: memory.NewRates[int](maxCustomEvents, customEventEvery, maxCachedWho)}
 	if cfg.MaxConnections == 0 {
 		cfg.MaxConnections = defaultMaxConnections
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -23,15 +24,18 @@ import (
 )
 
 const (
-	maxTriggers    = 20 // of a webhook
-	maxEventTitle  = 500
-	maxCustom      = 8 << 10 // bytes of the description of an event
-	maxMetricName  = 500
-	shownWebhooks  = 100 // deliveries of an answer, unless the caller wants another number
-	maxDeliveries  = 1000
-	typeOfTriggers = "TRIGGER_TYPE_"
-	typeOfWebhooks = "WEBHOOK_TYPE_"
-	modeOfWebhooks = "WEBHOOK_MODE_"
+	maxTriggers = 20 // of a webhook
+	// A user may send maxCustomEvents at once, and then one each customEventEvery.
+	maxCustomEvents  = 100
+	customEventEvery = 100 * time.Millisecond
+	maxEventTitle    = 500
+	maxCustom        = 8 << 10 // bytes of the description of an event
+	maxMetricName    = 500
+	shownWebhooks    = 100 // deliveries of an answer, unless the caller wants another number
+	maxDeliveries    = 1000
+	typeOfTriggers   = "TRIGGER_TYPE_"
+	typeOfWebhooks   = "WEBHOOK_TYPE_"
+	modeOfWebhooks   = "WEBHOOK_MODE_"
 )
 
 // Events sends test events to webhooks, and checks their addresses.
@@ -288,6 +292,9 @@ func (a *API) sendCustomEvent(ctx context.Context, c *call, req *v1.PostWebhookE
 	}
 	if d.Level != "" && !slices.Contains(v1.LogLevels(), d.Level) {
 		return nil, fault.New(fault.Invalid, "data.level: expected a level such as LOG_LEVEL_INFO, found %q", fault.Clip(string(d.Level)))
+	}
+	if !a.customEvents.Take(c.who.UserID, time.Now()) {
+		return nil, fault.New(fault.TooMany, "a user may send %d events at once, and then %d in a second; try again later", maxCustomEvents, int(time.Second/customEventEvery))
 	}
 	custom := webhook.CustomData{Title: d.Title, Description: d.Description, Level: strings.TrimPrefix(string(cmp.Or(d.Level, v1.LogLevelInfo)), "LOG_LEVEL_")}
 	n, err := a.db.FireCustom(ctx, req.ExperimentID, req.TrialID, custom)

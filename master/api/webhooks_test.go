@@ -9,7 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/webhook"
 )
@@ -226,6 +228,9 @@ func TestCustomEventsOfPrograms(t *testing.T) {
 	me.post("/api/v1/webhooks/custom", body(9999, nil, `{}`)).is(404)
 	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{"level":"LOUD"}`)).is(400)
 	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{"title":"`+strings.Repeat("x", 501)+`"}`)).is(400)
+	if n, err := r.db.SpreadEvents(t.Context()); err != nil || n != 2 {
+		t.Fatalf("%d events, %v", n, err)
+	}
 	list, err := r.db.Deliveries(t.Context(), made.Webhook.ID, 0, 10)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v, %v", list, err)
@@ -234,4 +239,13 @@ func TestCustomEventsOfPrograms(t *testing.T) {
 	if err := json.Unmarshal(list[1].Event, &e); err != nil || *e.Custom != (webhook.CustomData{Title: "t", Description: "d", Level: "WARNING"}) || e.Experiment.ID != a.exp || *e.Experiment.TrialID != a.trial {
 		t.Errorf("%+v, %v", e, err)
 	}
+	// A user cannot send any number.
+	r.api.customEvents = memory.NewRates[int](2, time.Hour, 10)
+	for range 2 {
+		me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{}`)).ok()
+	}
+	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{}`)).says(429, "a user may send")
+	admin.post("/api/v1/webhooks/custom", body(a.exp, nil, `{}`)).ok()
+	r.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{}' FROM generate_series(1, 100)`)
+	admin.post("/api/v1/webhooks/custom", body(a.exp, nil, `{}`)).says(429, "already wait to be sent")
 }

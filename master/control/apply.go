@@ -1,12 +1,14 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -40,13 +42,22 @@ func (t *term) apply(ctx context.Context, plan *Plan) (*store.Changes, error) {
 // time limit, and so would each retry.
 const maxTogether = 1_000
 
-// applyParts stores bundles, maxTogether at a time. It leaves out bundles that need a failed
+// together is how many bundles one transaction stores. One that does not end in time takes all its bundles with it, and the next cycle
+// decides the same again: so it takes fewer after such an end, down to one, and more again after each success. 0 is maxTogether.
+type together int
+
+func (n *together) size() int { return cmp.Or(int(*n), maxTogether) }
+func (n *together) less()     { *n = together(max(1, n.size()/4)) }
+func (n *together) more()     { *n = together(min(maxTogether, 2*n.size())) }
+
+// applyParts stores bundles, maxTogether at a time at most. It leaves out bundles that need a failed
 // bundle of an earlier part; if too many bundles fail, it leaves the later parts to the
 // next cycle.
 func (t *term) applyParts(ctx context.Context, list []store.Bundle) (*store.Changes, error) {
 	made, out := &store.Changes{}, map[string]error{}
-	for part := range slices.Chunk(list, maxTogether) {
-		part = slices.DeleteFunc(part, func(b store.Bundle) bool {
+	for len(list) > 0 {
+		n := min(t.together.size(), len(list))
+		part := slices.DeleteFunc(slices.Clone(list[:n]), func(b store.Bundle) bool {
 			lacks := slices.ContainsFunc(b.Needs, func(key string) bool { return out[key] != nil })
 			if lacks {
 				out[b.Key] = store.ErrDependencyFailed
@@ -55,8 +66,13 @@ func (t *term) applyParts(ctx context.Context, list []store.Bundle) (*store.Chan
 		})
 		left, err := t.applyTogether(ctx, part)
 		if err != nil {
+			if fault.Is(err, fault.Unavailable) && ctx.Err() == nil { // it took too long, or the database is away
+				t.together.less()
+			}
 			return made, err
 		}
+		t.together.more()
+		list = list[n:]
 		t.recordResults(part, left)
 		made = store.MergeChanges([]store.Bundle{{Changes: *made}, {Changes: *store.MergeChanges(part, left)}}, nil)
 		maps.Copy(out, left)

@@ -36,6 +36,43 @@ func TestAPlanIsStoredInParts(t *testing.T) {
 	}
 }
 
+// TestFewerTogether: a transaction that does not end in time takes nothing with it for ever. The next ones store less, and so what others
+// want is stored, too.
+func TestFewerTogether(t *testing.T) {
+	b := newBench(t, "n1")
+	// Each row of the work takes so long that a transaction with all of them ends by its time: the test's trigger says so at the eleventh.
+	b.exec(`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF (SELECT count(*) FROM work WHERE xmin = pg_current_xact_id()::xid) > 10 THEN RAISE EXCEPTION 'too slow' USING ERRCODE = '57P03'; END IF;
+		RETURN NEW; END $$`)
+	b.exec(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON work DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()`)
+	plan := func() *Plan {
+		p := &Plan{}
+		for i := range 40 {
+			if key := fmt.Sprint(i); b.int(`SELECT count(*) FROM work WHERE about = $1`, key) == 0 {
+				p.Bundles = append(p.Bundles, store.Bundle{Key: key, Changes: store.Changes{Queue: []store.Work{{Kind: store.WorkGC, Subject: key, Parent: "x"}}}})
+			}
+		}
+		return p
+	}
+	tries := 0
+	for ; b.int(`SELECT count(*) FROM work`) < 40 && tries < 40; tries++ {
+		_, _ = b.term.apply(t.Context(), plan())
+	}
+	if n := b.int(`SELECT count(*) FROM work`); n != 40 {
+		t.Errorf("after %d tries %d of 40 changes are stored, %d together", tries, n, b.term.together.size())
+	}
+	b.exec(`DROP TRIGGER slow ON work; DELETE FROM work`)
+	for range 12 {
+		if _, err := b.term.apply(t.Context(), plan()); err != nil {
+			t.Fatal(err)
+		}
+		b.exec(`DELETE FROM work`)
+	}
+	if n := b.term.together.size(); n != maxTogether {
+		t.Errorf("afterwards %d are stored together", n)
+	}
+}
+
 // TestManyFreeSlotsAreFilledInPasses tests that a cycle makes at most maxPlacements
 // placements, and that the next cycle makes the others.
 func TestManyFreeSlotsAreFilledInPasses(t *testing.T) {

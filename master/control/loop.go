@@ -92,13 +92,14 @@ type term struct {
 	load         func(ctx context.Context, known store.Known) (*store.Live, error)
 	folds        folds
 	calls        *calls
-	views        []*view           // one for each region of Nomad; the first is the master's own
-	answered     chan struct{}     // wakes the loop when a Nomad has answered
-	woken        chan struct{}     // … when there is something to observe in a Nomad
-	cycled       chan struct{}     // wakes wakeLanes when a cycle has ended
-	places       places            // in which region the job of an attempt is
-	swept        time.Time         // when Vault roles of ended attempts were last swept
-	cycleAgain   bool              // something changed: the next cycle follows at once
+	views        []*view       // one for each region of Nomad; the first is the master's own
+	answered     chan struct{} // wakes the loop when a Nomad has answered
+	woken        chan struct{} // … when there is something to observe in a Nomad
+	cycled       chan struct{} // wakes wakeLanes when a cycle has ended
+	places       places        // in which region the job of an attempt is
+	swept        time.Time     // when Vault roles of ended attempts were last swept
+	cycleAgain   bool          // something changed: the next cycle follows at once
+	together     together
 	backoffs     backoffs          // bundles that could not be stored
 	loggedFaults map[string]string // the faults that were logged, by key
 	lanes        []*lane

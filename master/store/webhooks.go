@@ -97,11 +97,13 @@ func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
 		Webhooks int `db:"webhooks"`
 		Searches int `db:"searches"`
 		All      int `db:"all_searches"`
+		OfOwner  int `db:"of_owner"`
 	}
 	n, err := row[counts](ctx, db, "", `
 		WITH s AS (SELECT w.workspace_id FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id WHERE t.type IN ('TASK_LOG', 'METRIC_THRESHOLD_EXCEEDED'))
 		SELECT (SELECT count(*) FROM webhooks WHERE workspace_id IS NOT DISTINCT FROM $1) AS webhooks,
-			(SELECT count(*) FROM s WHERE workspace_id IS NOT DISTINCT FROM $1) AS searches, (SELECT count(*) FROM s) AS all_searches`, w.WorkspaceID)
+			(SELECT count(*) FROM s WHERE workspace_id IS NOT DISTINCT FROM $1) AS searches, (SELECT count(*) FROM s) AS all_searches,
+			(SELECT count(*) FROM webhooks x JOIN workspaces o ON o.id = x.workspace_id WHERE o.user_id = (SELECT user_id FROM workspaces WHERE id = $1)) AS of_owner`, w.WorkspaceID)
 	if err != nil {
 		return err
 	}
@@ -114,6 +116,8 @@ func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
 	switch {
 	case n.Webhooks >= maxWebhooks:
 		return fault.New(fault.TooMany, "there are %d webhooks here already, and %d are allowed; delete one first", n.Webhooks, maxWebhooks)
+	case n.OfOwner >= 2*maxWebhooks:
+		return fault.New(fault.TooMany, "the workspaces of this owner have %d webhooks already, and %d are allowed; delete one first", n.OfOwner, 2*maxWebhooks)
 	case more > 0 && n.Searches+more > maxSearches:
 		return fault.New(fault.TooMany, "the webhooks here would have %d triggers for lines of logs and metrics, and %d are allowed", n.Searches+more, maxSearches)
 	case more > 0 && n.All+more > maxAllSearches:

@@ -8,9 +8,6 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// keptDeliveries is the number of ended deliveries in a webhook's log.
-const keptDeliveries = 1000
-
 // A Delivery is an event for a webhook: one to send, or one of the log.
 type Delivery struct {
 	ID        int64           `db:"id"`
@@ -68,9 +65,10 @@ func (db *DB) DueDeliveries(ctx context.Context, again bool, busy Busy, limit in
 		WHERE due.owner_id = 0 OR nth + coalesce(b.n, 0) <= $5 ORDER BY served_at, webhook_id LIMIT $6`, again, append([]int{}, busy.Webhooks...), owners, counts, busy.MaxOfOwner, limit)
 }
 
-// DeliveriesDue reports whether a delivery's time has come.
+// DeliveriesDue reports whether a delivery's time has come, or an event waits to be spread.
 func (db *DB) DeliveriesDue(ctx context.Context) (bool, error) {
-	return scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM webhook_deliveries WHERE state = 'WAITING' AND due_at <= now())`)
+	return scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM webhook_deliveries WHERE state = 'WAITING' AND due_at <= now())
+		OR EXISTS (SELECT FROM webhook_outbox)`)
 }
 
 // A DeliveryResult is the result of one try.
@@ -90,12 +88,14 @@ func (db *DB) RecordDelivery(ctx context.Context, r DeliveryResult) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.exec(ctx, `
+	n, err := db.exec(ctx, `
 		UPDATE webhook_deliveries SET tries = tries + 1, state = $2, due_at = now() + $3::interval, status = nullif($4, 0), error = $5,
 			ended_at = CASE WHEN $2 <> 'WAITING' THEN now() END
 		WHERE id = $1 AND state = 'WAITING'`, r.ID, r.State, r.RetryAfter, r.Status, clippedLine(label(r.Error)))
-	if err == nil && r.State != "WAITING" {
-		err = db.pruneDeliveries(ctx, r.WebhookID)
+	if err == nil && n == 1 && r.State != "WAITING" {
+		if _, err = db.exec(ctx, `UPDATE webhooks SET waiting = greatest(waiting - 1, 0) WHERE id = $1`, r.WebhookID); err == nil {
+			err = db.pruneDeliveries(ctx, r.WebhookID)
+		}
 	}
 	return err
 }
@@ -130,20 +130,20 @@ func (db *DB) Deliveries(ctx context.Context, webhook int, before int64, limit i
 // Redeliver queues an ended delivery once more, after those that wait: the same event with
 // the same id. It returns the id of the new delivery.
 func (db *DB) Redeliver(ctx context.Context, webhook int, id int64) (again int64, err error) {
-	type found struct {
-		State  string `db:"state"`
-		IsFull bool   `db:"is_full"`
-	}
 	err = db.Tx(ctx, func(tx *DB) error {
-		f, err := row[found](ctx, tx, "", `SELECT d.state, `+isFull+` AS is_full FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE d.webhook_id = $1 AND d.id = $2`, webhook, id)
+		taken, err := tx.exec(ctx, `UPDATE webhooks SET waiting = waiting + 1 WHERE id = $1 AND waiting < $2`, webhook, MaxWaiting)
+		if err != nil {
+			return err
+		}
+		state, err := scalar[string](ctx, tx, `SELECT state FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2`, webhook, id)
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return fault.New(fault.NotFound, "webhook %d has no delivery %d", webhook, id)
 		case err != nil:
 			return err
-		case f.State == "WAITING":
+		case state == "WAITING":
 			return fault.New(fault.Conflict, "delivery %d is still waiting to be sent", id)
-		case f.IsFull:
+		case taken == 0:
 			return fault.New(fault.TooMany, "%d events already wait for webhook %d; try again later", MaxWaiting, webhook)
 		}
 		again, err = scalar[int64](ctx, tx, `INSERT INTO webhook_deliveries (webhook_id, event_id, event)

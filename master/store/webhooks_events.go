@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/webhook"
@@ -11,14 +10,6 @@ import (
 
 // TopicWebhooks wakes the leader's sender: there are new events.
 const TopicWebhooks = "webhooks"
-
-// MaxWaiting is the maximum number of events that wait for one webhook. Further ones are
-// dropped, which the log of its deliveries shows.
-const MaxWaiting = 10_000
-
-// isFull is true for a webhook w for which as many events wait as may.
-var isFull = `(SELECT count(*) >= ` + strconv.Itoa(MaxWaiting) + ` FROM (SELECT FROM webhook_deliveries d
-	WHERE d.webhook_id = w.id AND d.state = 'WAITING' LIMIT ` + strconv.Itoa(MaxWaiting) + `) AS waiting)`
 
 // receives is true for a webhook w that receives events of v: of its workspace or of all
 // workspaces, unless the experiment's configuration excludes webhooks, and for the mode
@@ -40,23 +31,17 @@ const experimentJoins = `experiments e JOIN projects p ON p.id = e.project_id JO
 // those that are being deleted, so that nobody waits for a deletion.
 const lockedWebhooks = ` FOR KEY SHARE OF w SKIP LOCKED`
 
-// putDeliveries inserts the rows of m: webhook, event_id, event and is_full.
-const putDeliveries = `INSERT INTO webhook_deliveries (webhook_id, event_id, event, state, ended_at, error)
-	SELECT m.webhook, m.event_id, m.event, CASE WHEN m.is_full THEN 'DROPPED' ELSE 'WAITING' END, CASE WHEN m.is_full THEN now() END,
-		CASE WHEN m.is_full THEN 'too many events were waiting for this webhook' ELSE '' END
-	FROM m`
+// putEvents adds the rows of m to the outbox: webhook, workspace, event_id and event.
+const putEvents = `INSERT INTO webhook_outbox (webhook_id, workspace_id, event_id, event) SELECT m.webhook, m.workspace, m.event_id, m.event FROM m`
 
-// fireStateChange inserts the deliveries of an experiment's change to a state. It runs in the
+// fireStateChange adds the event of an experiment's change to a state. It runs in the
 // transaction that changes the state.
-var fireStateChange = `
-	WITH v AS MATERIALIZED (
-		SELECT gen_random_uuid() AS event_id, e.state, p.workspace_id, ` + hooksOf + ` AS hooks, ` + experimentOf + ` AS experiment
-		FROM ` + experimentJoins + ` WHERE e.id = $1 AND e.state = $2 AND EXISTS (SELECT FROM webhooks)),
-	m AS (SELECT w.id AS webhook, v.event_id, ` + isFull + ` AS is_full, jsonb_build_object('event_type', 'EXPERIMENT_STATE_CHANGE',
-			'timestamp', extract(epoch FROM now())::bigint, 'condition', jsonb_build_object('state', v.state), 'experiment', v.experiment) AS event
-		FROM v, webhooks w WHERE ` + receives + ` AND EXISTS (SELECT FROM webhook_triggers t
-			WHERE t.webhook_id = w.id AND t.type = 'EXPERIMENT_STATE_CHANGE' AND t.condition->>'state' = v.state)` + lockedWebhooks + `)
-	` + putDeliveries
+const fireStateChange = `
+	INSERT INTO webhook_outbox (workspace_id, hooks, event)
+	SELECT p.workspace_id, ` + hooksOf + `, jsonb_build_object('event_type', 'EXPERIMENT_STATE_CHANGE',
+		'timestamp', extract(epoch FROM now())::bigint, 'condition', jsonb_build_object('state', e.state), 'experiment', ` + experimentOf + `)
+	FROM ` + experimentJoins + ` WHERE e.id = $1 AND e.state = $2
+		AND EXISTS (SELECT FROM webhooks w WHERE w.workspace_id IS NULL OR w.workspace_id = p.workspace_id)`
 
 // queueStateEvent adds the event of an experiment's change of state, if there is one.
 func queueStateEvent(b *statements, id int, from, to string) {
@@ -65,8 +50,7 @@ func queueStateEvent(b *statements, id int, from, to string) {
 	}
 }
 
-// FireCustom inserts the deliveries of an event that a program or a user sends for an
-// experiment, and returns their number.
+// FireCustom adds an event that a program or a user sends for an experiment, and returns the number of webhooks that receive it.
 func (db *DB) FireCustom(ctx context.Context, experiment int, trial *int, custom webhook.CustomData) (int, error) {
 	text, err := json.Marshal(custom)
 	if err != nil {
@@ -74,21 +58,29 @@ func (db *DB) FireCustom(ctx context.Context, experiment int, trial *int, custom
 	}
 	type counts struct {
 		Matched int `db:"matched"`
-		Stored  int `db:"stored"`
+		Open    int `db:"open"` // of these, webhooks that have room
+		Before  int `db:"before"`
 	}
 	n, err := row[counts](ctx, db, "", `
 		WITH v AS MATERIALIZED (
-			SELECT gen_random_uuid() AS event_id, p.workspace_id, `+hooksOf+` AS hooks,
+			SELECT p.workspace_id, `+hooksOf+` AS hooks,
 				`+experimentOf+` || CASE WHEN $2::int IS NULL THEN '{}' ELSE jsonb_build_object('trial_id', $2::int) END AS experiment
 			FROM `+experimentJoins+` WHERE e.id = $1),
-		m AS (SELECT w.id AS webhook, v.event_id, `+isFull+` AS is_full, jsonb_build_object('event_type', 'CUSTOM', 'timestamp', extract(epoch FROM now())::bigint,
-				'condition', '{}'::jsonb, 'experiment', v.experiment, 'custom_data', $3::text::jsonb) AS event
-			FROM v, webhooks w WHERE `+receives+` AND w.mode = 'SPECIFIC'
-				AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id AND t.type = 'CUSTOM')`+lockedWebhooks+`),
-		stored AS (`+putDeliveries+` WHERE NOT m.is_full RETURNING id)
-		SELECT (SELECT count(*) FROM m) AS matched, (SELECT count(*) FROM stored) AS stored`, experiment, trial, string(text))
-	if err == nil && n.Matched > 0 && n.Stored == 0 {
+		n AS MATERIALIZED (SELECT count(*) AS matched, count(*) FILTER (WHERE w.waiting < $4) AS open FROM v, webhooks w WHERE `+receives+` AND w.mode = 'SPECIFIC'
+			AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id AND t.type = 'CUSTOM')),
+		x AS MATERIALIZED (SELECT count(*) AS before FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = (SELECT workspace_id FROM v) LIMIT $5) o),
+		stored AS (INSERT INTO webhook_outbox (workspace_id, hooks, event)
+			SELECT v.workspace_id, v.hooks, jsonb_build_object('event_type', 'CUSTOM', 'timestamp', extract(epoch FROM now())::bigint,
+				'condition', '{}'::jsonb, 'experiment', v.experiment, 'custom_data', $3::text::jsonb)
+			FROM v, n, x WHERE n.open > 0 AND x.before < $5)
+		SELECT n.matched, n.open, x.before FROM n, x`, experiment, trial, string(text), MaxWaiting, maxOutbox)
+	switch {
+	case err != nil:
+		return 0, badData(err)
+	case n.Matched > 0 && n.Open == 0:
 		return 0, fault.New(fault.TooMany, "%d events already wait for each webhook that the experiment names; try again later", MaxWaiting)
+	case n.Open > 0 && n.Before >= maxOutbox:
+		return 0, fault.New(fault.TooMany, "%d events of the experiment's workspace already wait to be sent to webhooks; try again later", maxOutbox)
 	}
-	return n.Stored, badData(err)
+	return n.Open, nil
 }

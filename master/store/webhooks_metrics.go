@@ -45,13 +45,13 @@ func (db *DB) fireThresholds(ctx context.Context, list []metricRow) error {
 		v AS MATERIALIZED (
 			SELECT r.id AS trial, r.task_id, p.workspace_id, `+hooksOf+` AS hooks, `+experimentOf+` || jsonb_build_object('trial_id', r.id) AS experiment
 			FROM `+experimentJoins+` JOIN trials r ON r.experiment_id = e.id WHERE r.id IN (SELECT trial FROM u)),
-		m AS (SELECT w.id AS webhook, t.id AS trigger, v.task_id, gen_random_uuid() AS event_id, `+isFull+` AS is_full,
+		m AS (SELECT w.id AS webhook, t.id AS trigger, v.task_id, v.workspace_id AS workspace, gen_random_uuid() AS event_id,
 				jsonb_build_object('event_type', 'METRIC_THRESHOLD_EXCEEDED', 'timestamp', extract(epoch FROM now())::bigint, 'condition', t.condition,
 					'experiment', v.experiment, 'metric', jsonb_build_object('name', t.condition->'metric', 'group', t.condition->'group', 'value', u.value, 'steps_completed', u.steps)) AS event
 			FROM u JOIN v ON v.trial = u.trial JOIN webhook_triggers t ON t.id = u.trigger JOIN webhooks w ON w.id = t.webhook_id JOIN tasks k ON k.id = v.task_id
 			WHERE `+receives+` FOR KEY SHARE OF w, t, k SKIP LOCKED),
 		fired AS (INSERT INTO webhook_fired (trigger_id, task_id) SELECT trigger, task_id FROM m ORDER BY trigger, task_id ON CONFLICT DO NOTHING RETURNING trigger_id, task_id)
-		`+putDeliveries+` JOIN fired ON fired.trigger_id = m.trigger AND fired.task_id = m.task_id`, triggers, trials, steps, values)
+		`+putEvents+` JOIN fired ON fired.trigger_id = m.trigger AND fired.task_id = m.task_id`, triggers, trials, steps, values)
 	return err
 }
 

@@ -41,8 +41,33 @@ func (w *world) hook(name string, workspace int, mode string, triggers ...string
 const onCompleted = `EXPERIMENT_STATE_CHANGE {"state": "COMPLETED"}`
 
 // events lists the events of a webhook that wait, the first first.
+// spread gives all events to their webhooks, as the leader's sender does.
+func (w *world) spread() {
+	w.t.Helper()
+	for {
+		n := 0
+		err := w.db.Tx(w.t.Context(), func(tx *DB) (err error) { n, err = tx.SpreadEvents(w.t.Context()); return err })
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if n == 0 {
+			return
+		}
+	}
+}
+
+// waitingOf adds deliveries that wait.
+func (w *world) waitingOf(hook, n int) {
+	w.t.Helper()
+	w.exec(`INSERT INTO webhook_deliveries (webhook_id, event_id, event) SELECT $1, gen_random_uuid(), '{}' FROM generate_series(1, $2)`, hook, n)
+	if err := w.db.RecountWaiting(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) events(hook int) []webhook.Event {
 	w.t.Helper()
+	w.spread()
 	list, err := w.db.Deliveries(w.t.Context(), hook, 0, 1000)
 	if err != nil {
 		w.t.Fatal(err)
@@ -132,6 +157,7 @@ func TestWhoReceives(t *testing.T) {
 		if err := w.moveTo(w.hooked(section), "PAUSED", "COMPLETED", nil); err != nil {
 			t.Fatal(err)
 		}
+		w.spread()
 		got := w.text(`SELECT coalesce(string_agg(w.name, ' ' ORDER BY w.name), '') FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id`)
 		if got != want {
 			t.Errorf("%s: %q receive it, want %q", section, got, want)
@@ -195,7 +221,7 @@ func TestCustomEvents(t *testing.T) {
 	if _, err := w.db.FireCustom(t.Context(), id, nil, webhook.CustomData{Title: "\x00"}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a NUL: %v", err)
 	}
-	w.exec(`INSERT INTO webhook_deliveries (webhook_id, event_id, event) SELECT $1, gen_random_uuid(), '{}' FROM generate_series(1, $2)`, named, MaxWaiting)
+	w.waitingOf(named, MaxWaiting)
 	if _, err := w.db.FireCustom(t.Context(), id, nil, webhook.CustomData{}); !fault.Is(err, fault.TooMany) {
 		t.Errorf("an event while the maximum waits: %v", err)
 	}
@@ -231,10 +257,11 @@ func TestDeletionWhileDelivering(t *testing.T) {
 func TestDeliveryLog(t *testing.T) {
 	w := newWorld(t)
 	hook := w.hook("a", 1, webhook.Workspace, onCompleted)
-	w.exec(`INSERT INTO webhook_deliveries (webhook_id, event_id, event) SELECT $1, gen_random_uuid(), '{}' FROM generate_series(1, $2)`, hook, MaxWaiting)
+	w.waitingOf(hook, MaxWaiting)
 	if err := w.moveTo(w.experiment(lossSearcher), "PAUSED", "COMPLETED", nil); err != nil {
 		t.Fatal(err)
 	}
+	w.spread()
 	list, err := w.db.Deliveries(t.Context(), hook, 0, 1)
 	if err != nil || list[0].State != "DROPPED" || !strings.Contains(list[0].Error, "too many") || list[0].EndedAt == nil {
 		t.Fatalf("%+v, %v", list, err)
@@ -243,6 +270,7 @@ func TestDeliveryLog(t *testing.T) {
 		t.Errorf("redelivery while the maximum waits: %v", err)
 	}
 	w.exec(`UPDATE webhook_deliveries SET state = 'DELIVERED', ended_at = now() WHERE state = 'WAITING' AND id > (SELECT min(id) FROM webhook_deliveries)`)
+	w.waitingOf(hook, 0)
 	due, err := w.db.DueDeliveries(t.Context(), false, Busy{MaxOfOwner: 10}, 10)
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%+v, %v", due, err)
@@ -298,6 +326,7 @@ func TestTargetsTakeTurns(t *testing.T) {
 	}
 	var got []int
 	for range 6 {
+		w.spread()
 		due, err := w.db.DueDeliveries(t.Context(), false, Busy{MaxOfOwner: 10}, 1)
 		if err != nil || len(due) != 1 {
 			t.Fatalf("%+v, %v", due, err)

@@ -48,6 +48,7 @@ func (s *Sender) Run(ctx context.Context, number int64, holds func() bool) {
 	defer cancel()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	t.recount(ctx)
 	for t.pass(ctx); ; {
 		select {
 		case <-ctx.Done():
@@ -63,8 +64,38 @@ func (s *Sender) Run(ctx context.Context, number int64, holds func() bool) {
 	}
 }
 
-// pass starts as many requests as there is room for.
+// recount corrects the numbers of waiting events, which nothing but a fault of the master could have made wrong.
+func (t *term) recount(ctx context.Context) {
+	if err := t.db.Fenced(ctx, t.number, func(tx *store.DB) error { return tx.RecountWaiting(ctx) }); err != nil && ctx.Err() == nil {
+		t.log.Warn("could not count the waiting events of webhooks", "term", t.number, "error", err)
+	}
+}
+
+// spread gives the next events to their webhooks. If there are many, requests begin meanwhile.
+func (t *term) spread(ctx context.Context) {
+	const most = 20
+	for range most {
+		n := 0
+		err := t.db.Fenced(ctx, t.number, func(tx *store.DB) (err error) {
+			n, err = tx.SpreadEvents(ctx)
+			return err
+		})
+		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
+			t.log.Error("could not give events to their webhooks", "term", t.number, "error", err)
+		}
+		if err != nil || n < store.SpreadTogether {
+			return
+		}
+	}
+	select {
+	case t.freed <- struct{}{}: // there are more
+	default:
+	}
+}
+
+// pass spreads events, and starts as many requests as there is room for.
 func (t *term) pass(ctx context.Context) {
+	t.spread(ctx)
 	for _, again := range []bool{false, true} {
 		room, busy := t.room(again)
 		if room <= 0 || ctx.Err() != nil || !t.holds() {

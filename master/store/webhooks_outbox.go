@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+	"slices"
+)
+
+// Whatever fires an event adds one row to webhook_outbox, and nothing that grows with the number of webhooks: state changes fire in the
+// transactions of the leader, and thresholds in those that store the reports of all trials. The sender of the leader spreads the events: it
+// adds a delivery for each webhook that receives an event. It is the only one that adds new deliveries, so webhooks.waiting counts them.
+
+const (
+	// MaxWaiting is the maximum number of events that wait for one webhook. Further ones are
+	// dropped, which the log of its deliveries shows.
+	MaxWaiting = 10_000
+	// maxOwnerWaiting is the same for all webhooks in the workspaces of one owner.
+	maxOwnerWaiting = 2 * MaxWaiting
+	// maxOutbox is the maximum number of events of a workspace that wait to be spread while programs and users add more.
+	maxOutbox = 100
+	// SpreadTogether is the maximum number of events that are spread in one transaction.
+	SpreadTogether = 50
+	// keptDeliveries is the number of ended deliveries in a webhook's log.
+	keptDeliveries = 200
+)
+
+// A route is an event with a webhook that receives it.
+type route struct {
+	Event   int64 `db:"event"`
+	Webhook int   `db:"webhook"`
+	Owner   int   `db:"owner"` // of the webhook's workspace; 0 for webhooks of all workspaces, which admins create
+	Waiting int   `db:"waiting"`
+	dropped bool
+}
+
+// SpreadEvents adds the deliveries of the next events, of which each workspace has its turn, and returns the number of the events.
+func (db *DB) SpreadEvents(ctx context.Context) (n int, err error) {
+	events, err := scalars[int64](ctx, db, `
+		SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY workspace_id ORDER BY id) AS nth FROM webhook_outbox) o ORDER BY nth, id LIMIT $1`, SpreadTogether)
+	if err != nil || len(events) == 0 {
+		return 0, err
+	}
+	slices.Sort(events) // the events of one webhook keep their order
+	routes, err := db.routesOf(ctx, events)
+	if err != nil {
+		return 0, err
+	}
+	if err := db.dropOverflow(ctx, routes); err != nil {
+		return 0, err
+	}
+	return len(events), db.deliver(ctx, events, routes)
+}
+
+// routesOf finds the webhooks that receive events, and locks them: a deletion or the result of a delivery waits for the end of the transaction.
+func (db *DB) routesOf(ctx context.Context, events []int64) ([]route, error) {
+	const matching = `FROM webhook_outbox v JOIN webhooks w ON CASE WHEN v.webhook_id IS NOT NULL THEN w.id = v.webhook_id ELSE ` + receives + `
+			AND (v.event->>'event_type' <> 'CUSTOM' OR w.mode = 'SPECIFIC') AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id
+				AND t.type = v.event->>'event_type' AND (t.type = 'CUSTOM' OR t.condition->>'state' = v.event#>>'{condition,state}')) END
+		WHERE v.id = ANY($1)`
+	if _, err := db.exec(ctx, `SELECT FROM webhooks WHERE id IN (SELECT w.id `+matching+`) ORDER BY id FOR NO KEY UPDATE`, events); err != nil {
+		return nil, err
+	}
+	return rows[route](ctx, db, `SELECT v.id AS event, w.id AS webhook, w.waiting, coalesce((SELECT s.user_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner `+
+		matching+` ORDER BY v.id, w.id`, events)
+}
+
+// dropOverflow marks the routes of webhooks for which too many events wait.
+func (db *DB) dropOverflow(ctx context.Context, routes []route) error {
+	waiting, ofOwner, owners := map[int]int{}, map[int]int{}, []int{}
+	for _, r := range routes {
+		waiting[r.Webhook] = r.Waiting
+		if _, known := ofOwner[r.Owner]; !known && r.Owner != 0 {
+			ofOwner[r.Owner], owners = 0, append(owners, r.Owner)
+		}
+	}
+	type sum struct {
+		Owner   int `db:"owner"`
+		Waiting int `db:"waiting"`
+	}
+	sums, err := rows[sum](ctx, db, `SELECT s.user_id AS owner, sum(w.waiting)::int AS waiting FROM webhooks w JOIN workspaces s ON s.id = w.workspace_id
+		WHERE s.user_id = ANY($1) GROUP BY 1`, owners)
+	if err != nil {
+		return err
+	}
+	for _, s := range sums {
+		ofOwner[s.Owner] = s.Waiting
+	}
+	for i := range routes {
+		r := &routes[i]
+		if r.dropped = waiting[r.Webhook] >= MaxWaiting || r.Owner != 0 && ofOwner[r.Owner] >= maxOwnerWaiting; r.dropped {
+			continue
+		}
+		waiting[r.Webhook]++
+		ofOwner[r.Owner]++
+	}
+	return nil
+}
+
+// deliver turns events into deliveries. The log of a webhook gets one dropped event of those that it drops together.
+func (db *DB) deliver(ctx context.Context, events []int64, routes []route) error {
+	var of []int64
+	var to []int
+	var dropped []bool
+	full := map[int]bool{}
+	for _, r := range routes {
+		if r.dropped && full[r.Webhook] {
+			continue
+		}
+		full[r.Webhook] = full[r.Webhook] || r.dropped
+		of, to, dropped = append(of, r.Event), append(to, r.Webhook), append(dropped, r.dropped)
+	}
+	_, err := db.exec(ctx, `
+		WITH taken AS (DELETE FROM webhook_outbox WHERE id = ANY($1) RETURNING id, event_id, event),
+		made AS (INSERT INTO webhook_deliveries (webhook_id, event_id, event, state, ended_at, error)
+			SELECT u.webhook, o.event_id, o.event, CASE WHEN u.dropped THEN 'DROPPED' ELSE 'WAITING' END, CASE WHEN u.dropped THEN now() END,
+				CASE WHEN u.dropped THEN 'too many events were waiting for this webhook, or for those of its owner' ELSE '' END
+			FROM unnest($2::bigint[], $3::int[], $4::bool[]) WITH ORDINALITY AS u(event, webhook, dropped, place) JOIN taken o ON o.id = u.event
+			ORDER BY u.place RETURNING webhook_id, state),
+		counts AS (SELECT webhook_id, count(*)::int AS n FROM made WHERE state = 'WAITING' GROUP BY 1)
+		UPDATE webhooks w SET waiting = w.waiting + c.n FROM counts c WHERE w.id = c.webhook_id`, events, of, to, dropped)
+	for id := range full {
+		if err == nil && full[id] {
+			err = db.pruneDeliveries(ctx, id)
+		}
+	}
+	return err
+}
+
+// RecountWaiting corrects the numbers of waiting events. A new leader calls it.
+func (db *DB) RecountWaiting(ctx context.Context) error {
+	_, err := db.exec(ctx, `UPDATE webhooks w SET waiting = c.n FROM (
+			SELECT x.id, (SELECT count(*) FROM webhook_deliveries d WHERE d.webhook_id = x.id AND d.state = 'WAITING')::int AS n FROM webhooks x) c
+		WHERE w.id = c.id AND w.waiting <> c.n`)
+	return err
+}

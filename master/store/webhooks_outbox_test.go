@@ -1,0 +1,95 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/detent-ml/detent/master/webhook"
+)
+
+// TestAnEventIsOneRow: what fires an event does no work for each webhook, and the sender gives it to all that receive it, in their order.
+func TestAnEventIsOneRow(t *testing.T) {
+	w := newWorld(t)
+	var hooks []int
+	for i := range 20 {
+		hooks = append(hooks, w.hook(fmt.Sprintf("h%d", i), 1, webhook.Workspace, onCompleted))
+	}
+	const changes = 2*SpreadTogether + 1
+	for range changes {
+		if err := w.moveTo(w.experiment(lossSearcher), "PAUSED", "COMPLETED", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if events, deliveries := w.int(`SELECT count(*) FROM webhook_outbox`), w.int(`SELECT count(*) FROM webhook_deliveries`); events != changes || deliveries != 0 {
+		t.Errorf("%d changes made %d events and %d deliveries", changes, events, deliveries)
+	}
+	w.spread()
+	if left := w.int(`SELECT count(*) FROM webhook_outbox`); left != 0 {
+		t.Errorf("%d events are left", left)
+	}
+	for _, hook := range hooks {
+		if n, waiting := w.int(`SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1`, hook), w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != changes || waiting != changes {
+			t.Fatalf("webhook %d has %d deliveries, and %d wait", hook, n, waiting)
+		}
+		if n := w.int(`SELECT count(*) FROM (SELECT (event#>>'{experiment,id}')::int AS e, lag((event#>>'{experiment,id}')::int) OVER (ORDER BY id) AS before
+			FROM webhook_deliveries WHERE webhook_id = $1) x WHERE e < before`, hook); n != 0 {
+			t.Fatalf("%d events of webhook %d are out of order", n, hook)
+		}
+	}
+}
+
+// TestWorkspacesTakeTurns: many events of one workspace do not delay those of another.
+func TestWorkspacesTakeTurns(t *testing.T) {
+	w := newWorld(t)
+	theirs := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('theirs', 1) RETURNING id`)
+	hook := w.hook("theirs", theirs, webhook.Workspace, onCompleted)
+	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE"}' FROM generate_series(1, 1000)`)
+	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) VALUES ($1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}')`, theirs)
+	if n, err := w.db.SpreadEvents(t.Context()); err != nil || n != SpreadTogether {
+		t.Fatal(n, err)
+	}
+	if n := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != 1 {
+		t.Errorf("%d events wait for the other workspace's webhook", n)
+	}
+}
+
+// TestWaitingIsBounded: of one webhook, and of those of one owner; what ends makes room, and the log does not grow while events are dropped.
+func TestWaitingIsBounded(t *testing.T) {
+	w := newWorld(t)
+	admins := w.hook("admins", 0, webhook.Workspace, onCompleted)
+	one, two, three := w.hook("one", 1, webhook.Workspace, onCompleted), w.hook("two", 1, webhook.Workspace, onCompleted), w.hook("three", 1, webhook.Workspace, onCompleted)
+	w.waitingOf(one, MaxWaiting-1)
+	w.waitingOf(two, MaxWaiting-1)
+	fire := func(n int) {
+		t.Helper()
+		w.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}' FROM generate_series(1, $1)`, n)
+		w.spread()
+	}
+	wants := func(what string, want ...int) {
+		t.Helper()
+		for i, hook := range []int{one, two, three, admins} {
+			counted, stored := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook), w.int(`SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND state = 'WAITING'`, hook)
+			if counted != want[i] || stored != want[i] {
+				t.Errorf("%s: %d events wait for webhook %d, and %d are counted; want %d", what, stored, hook, counted, want[i])
+			}
+		}
+	}
+	fire(1) // the owner has no room left for the third
+	wants("at the bounds", MaxWaiting, MaxWaiting, 0, 1)
+	fire(3 * keptDeliveries)
+	wants("beyond", MaxWaiting, MaxWaiting, 0, 1+3*keptDeliveries)
+	if n := w.int(`SELECT max(n) FROM (SELECT count(*) AS n FROM webhook_deliveries WHERE state = 'DROPPED' GROUP BY webhook_id) x`); n < 1 || n > keptDeliveries {
+		t.Errorf("a log has %d dropped events", n)
+	}
+	id := w.int(`SELECT min(id) FROM webhook_deliveries WHERE webhook_id = $1`, one)
+	for range 2 { // the second result finds that the delivery has ended
+		if err := w.db.RecordDelivery(t.Context(), DeliveryResult{ID: int64(id), WebhookID: one, State: "DELIVERED", Status: 200}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants("after a delivery", MaxWaiting-1, MaxWaiting, 0, 1+3*keptDeliveries)
+	if _, err := w.db.Redeliver(t.Context(), one, int64(id)); err != nil {
+		t.Error(err)
+	}
+	wants("after a redelivery", MaxWaiting, MaxWaiting, 0, 1+3*keptDeliveries)
+}
