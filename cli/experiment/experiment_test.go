@@ -151,7 +151,11 @@ func experiment(t *testing.T, m *world, id int) v1.Experiment {
 func createSendsWhatDeterminedsClientSends(t *testing.T, m *world) {
 	t.Helper()
 	a, out, _ := m.app(t)
-	p, err := m.Client("admin").CreateProject(t.Context(), v1.PostProjectRequest{WorkspaceID: 1, Name: "p"})
+	w, err := m.Client("admin").CreateWorkspace(t.Context(), v1.PostWorkspaceRequest{Name: "w"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Client("admin").CreateProject(t.Context(), v1.PostProjectRequest{WorkspaceID: w.ID, Name: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}
