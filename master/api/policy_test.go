@@ -29,6 +29,7 @@ func (r route) missing() string {
 	case r.Object == "" || r.Verb == "":
 		return "it does not say what somebody does with which kind of object"
 	case r.Access == v1.BySCIM && r.Verb == v1.Administer: // it knows only the users and groups of its own
+	case r.Access == v1.ByUsers && r.Verb == v1.Administer && r.loads: // the loaded object asks, and may refuse with another status than 403
 	case (r.Access == v1.ByAdmins) != (r.Verb == v1.Administer):
 		return "what admins alone may call is to administer something, and nothing else is"
 	case r.Access == v1.ByTasks && r.Verb != v1.Report:

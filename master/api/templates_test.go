@@ -68,7 +68,7 @@ func TestTemplateOfAllKinds(t *testing.T) {
 		t.Errorf("%v", made)
 	}
 	got := me.post("/api/v1/commands", `{"config":{"entrypoint":["true"]},"templateName":"all"}`).ok().tree()
-	if at(t, got, "config.resources.slots") != 2.0 {
+	if at(t, got, "config.resources.slots") != 1.0 {
 		t.Errorf("a command: %v", got)
 	}
 	exp := me.post("/api/v1/experiments", createBody(yaml(), `"template":"all","validateOnly":true`)).ok().tree()

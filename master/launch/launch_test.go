@@ -244,7 +244,7 @@ func TestTasksAreMade(t *testing.T) {
 	}
 }
 
-// TestATemplateGivesNoSlots nor a pool to a task that is no experiment; the rest of it counts.
+// TestATemplateGivesNoSlots nor a pool to a notebook; the rest of it counts.
 func TestATemplateGivesNoSlots(t *testing.T) {
 	m, _, l := launchers(t)
 	m.settings = `{"default_aux_pool": "gpu"}`

@@ -171,7 +171,7 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.T
 	if err != nil {
 		return nil, WrongConfig(err)
 	}
-	if raw, warnings, err = commandOverTemplate(raw, warnings, template); err != nil {
+	if raw, warnings, err = commandOverTemplate(of, raw, warnings, template); err != nil {
 		return nil, err
 	}
 	under := expconf.CommandDefaults{Description: of.describe(t.ID)}

@@ -40,9 +40,9 @@ func overTemplate(raw expconf.Raw, warnings expconf.Warnings, t store.UsedTempla
 	return expconf.Merge(raw, under), append(warnings, more...), nil
 }
 
-// commandOverTemplate does the same for a task of another kind. Slots and pool of such a task come from its own configuration alone, as in
+// commandOverTemplate does the same for a task of another kind. Slots and pool of a command, notebook or shell come from its own configuration alone, as in
 // Determined: a template with the slots of a training must not make every notebook as large.
-func commandOverTemplate(raw expconf.RawCommand, warnings expconf.Warnings, t store.Template) (expconf.RawCommand, expconf.Warnings, error) {
+func commandOverTemplate(of Kind, raw expconf.RawCommand, warnings expconf.Warnings, t store.Template) (expconf.RawCommand, expconf.Warnings, error) {
 	if t.Name == "" {
 		return raw, warnings, nil
 	}
@@ -51,9 +51,12 @@ func commandOverTemplate(raw expconf.RawCommand, warnings expconf.Warnings, t st
 		return raw, warnings, WrongConfig(err)
 	}
 	for _, field := range []string{"slots", "resource_pool"} {
+		if of.slots == 0 { // a TensorBoard
+			break
+		}
 		if expconf.Unset(&under.Resources, field) {
 			more = append(more, expconf.Problem{File: TemplateNamed(t.Name), Path: "resources." + field,
-				Message: "has no effect on a task that is no experiment", Hint: "set it in the task's own configuration"})
+				Message: "has no effect on a " + of.Noun, Hint: "set it in the task's own configuration"})
 		}
 	}
 	return expconf.MergeCommand(raw, under), append(warnings, more...), nil

@@ -78,10 +78,14 @@ same([(x.key, x.value) for x in b.get_GetUserSetting(s).settings], [("k", "v")])
 b.post_ResetUserSetting(s)
 same(list(b.get_GetUserSetting(s).settings), [])
 space = b.post_PostWorkspace(s, body=b.v1PostWorkspaceRequest(name="calls")).workspace
-b.post_PinWorkspace(s, id=space.id)
-same([w.id for w in b.get_GetWorkspaces(s, pinned=True).workspaces if not w.immutable], [space.id])
+pinned = lambda: space.id in [w.id for w in b.get_GetWorkspaces(s, pinned=True).workspaces]
+same(pinned(), True)
 b.post_UnpinWorkspace(s, id=space.id)
-project = b.post_PostProject(s, workspaceId=1, body=b.v1PostProjectRequest(name="calls", workspaceId=1)).project
+same(pinned(), False)
+b.post_PinWorkspace(s, id=space.id)
+same(pinned(), True)
+other = b.post_PostWorkspace(s, body=b.v1PostWorkspaceRequest(name="other calls")).workspace
+project = b.post_PostProject(s, workspaceId=other.id, body=b.v1PostProjectRequest(name="calls", workspaceId=other.id)).project
 same([n.name for n in b.post_AddProjectNote(s, projectId=project.id, body=b.v1Note(name="n", contents="c")).notes], ["n"])
 b.post_MoveProject(s, projectId=project.id, body=b.v1MoveProjectRequest(projectId=project.id, destinationWorkspaceId=space.id))
 same(b.get_GetProject(s, id=project.id).project.workspaceId, space.id)
