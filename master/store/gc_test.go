@@ -170,7 +170,7 @@ func TestWhatIsReportedCountsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := w.text(`SELECT state || ' ' || size || ' ' || resources::text FROM checkpoints`); got != "DELETED 0 {}" {
+	if got := w.text(`SELECT state || ' ' || size || ' ' || resources::text FROM checkpoints`); got != `DELETED 0 {"b": 2}` {
 		t.Errorf("the checkpoint is %s", got)
 	}
 	list, err := w.db.GCs(t.Context(), e)
