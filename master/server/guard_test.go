@@ -147,7 +147,8 @@ func TestAMasterThatWaitsForAnAnswerSaysSo(t *testing.T) {
 	answers := errors.New("no such host")
 	all := []*guarded{{name: "nomad", address: "http://nomad.example", unguarded: func(context.Context) (string, error) { return "", answers }},
 		{name: "consul", address: "http://consul.example", unguarded: func(context.Context) (string, error) { return "", nil }}}
-	waiting, err := all, error(nil)
+	waiting := all
+	var err error
 	for range 3 {
 		if waiting, err = m.askGuards(t.Context(), waiting); err != nil || len(waiting) != 1 {
 			t.Fatalf("waiting for %d servers: %v", len(waiting), err)

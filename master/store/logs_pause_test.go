@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -72,7 +73,7 @@ func TestReadersPause(t *testing.T) {
 				}
 				return nil
 			})
-			if done = err == nil; !done && err != ErrPause {
+			if done = err == nil; !done && !errors.Is(err, ErrPause) {
 				t.Fatal(err)
 			}
 			if r.work < 0 || calls > 2*n {

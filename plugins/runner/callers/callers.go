@@ -108,7 +108,8 @@ func count(list []*Conn, from netip.Addr) (n int) {
 }
 
 // heaviest is the address with the most connections.
-func heaviest(list []*Conn) (from netip.Addr, n int) {
+func heaviest(list []*Conn) (from netip.Addr) {
+	n := 0
 	for i, c := range list {
 		if slices.IndexFunc(list, func(o *Conn) bool { return o.from == c.from }) == i {
 			if m := count(list, c.from); m > n {
@@ -116,7 +117,7 @@ func heaviest(list []*Conn) (from netip.Addr, n int) {
 			}
 		}
 	}
-	return from, n
+	return from
 }
 
 func oldest(list []*Conn, from netip.Addr) *Conn {
@@ -140,7 +141,7 @@ func (l *Listener) join(c *Conn) {
 	}
 	from := c.from
 	if !crowded {
-		from, _ = heaviest(l.line)
+		from = heaviest(l.line)
 	}
 	if first := oldest(l.line, from); l.now().Sub(first.since) >= l.limits.Keep {
 		first.drop()
@@ -160,7 +161,7 @@ func (l *Listener) rival(c *Conn) *Conn {
 	if len(l.slots) < l.limits.Slots {
 		return nil
 	}
-	from, _ := heaviest(l.slots)
+	from := heaviest(l.slots)
 	return oldest(l.slots, from)
 }
 
