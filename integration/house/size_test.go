@@ -75,7 +75,7 @@ var budgets = map[string]int{
 	"nomad/servers":    3895,
 	"plugins/gpu":      2400,
 	"plugins/remover":  500,
-	"plugins/runner":   9450,
+	"plugins/runner":   9_460,
 	"webui":            50,
 }
 

@@ -84,7 +84,7 @@ b.post_UnpinWorkspace(s, id=space.id)
 same(pinned(), False)
 b.post_PinWorkspace(s, id=space.id)
 same(pinned(), True)
-other = b.post_PostWorkspace(s, body=b.v1PostWorkspaceRequest(name="other calls")).workspace
+other = next(w for w in b.get_GetWorkspaces(s).workspaces if w.id != space.id and not w.immutable and not w.archived)
 project = b.post_PostProject(s, workspaceId=other.id, body=b.v1PostProjectRequest(name="calls", workspaceId=other.id)).project
 same([n.name for n in b.post_AddProjectNote(s, projectId=project.id, body=b.v1Note(name="n", contents="c")).notes], ["n"])
 b.post_MoveProject(s, projectId=project.id, body=b.v1MoveProjectRequest(projectId=project.id, destinationWorkspaceId=space.id))
