@@ -75,7 +75,8 @@ said["kill an ended one"] = errors(b.post_KillRuns(session, body=b.v1KillRunsReq
 said["archive"] = errors(b.post_ArchiveRuns(session, body=b.v1ArchiveRunsRequest(**by_id)))
 said["archived"] = [len(search(field("id", "RUN", "=", "NUMBER", one), archived=archived)) for archived in (False, True)]
 said["unarchive"] = errors(b.post_UnarchiveRuns(session, body=b.v1UnarchiveRunsRequest(**by_id)))
-there = b.post_PostProject(session, workspaceId=1, body=b.v1PostProjectRequest(name=f"runs of {one}", workspaceId=1)).project.id
+space = b.post_PostWorkspace(session, body=b.v1PostWorkspaceRequest(name=f"runs of {one}")).workspace.id
+there = b.post_PostProject(session, workspaceId=space, body=b.v1PostProjectRequest(name=f"runs of {one}", workspaceId=space)).project.id
 said["move"] = errors(b.post_MoveRuns(session, body=b.v1MoveRunsRequest(runIds=[one], sourceProjectId=1, destinationProjectId=there, skipMultitrial=False)))
 said["moved"] = [search(field("id", "RUN", "=", "NUMBER", one))[0].projectId == there, errors(b.post_KillRuns(session, body=b.v1KillRunsRequest(**by_id))) == [f"Run with id '{one}' not found in project with id '1'"]]
 until(lambda: errors(b.post_DeleteRuns(session, body=b.v1DeleteRunsRequest(projectId=there, runIds=[one]))) == [""])

@@ -742,7 +742,8 @@ const stories = {
     await page.getByRole('dialog').getByLabel('Labels').fill('from-a-page, second');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('.tag', { hasText: 'from-a-page' }).first().waitFor();
-    const { project } = await post(page, '/api/v1/workspaces/1/projects', { name: 'ui-moved-to', workspaceId: 1 });
+    const { workspace } = await post(page, '/api/v1/workspaces', { name: 'ui-moved-to' });
+    const { project } = await post(page, `/api/v1/workspaces/${workspace.id}/projects`, { name: 'ui-moved-to', workspaceId: workspace.id });
     await page.reload();
     await page.getByRole('button', { name: 'more actions' }).click();
     await page.getByRole('button', { name: 'Move…' }).click();

@@ -116,7 +116,8 @@ const stories = {
   'very long names make no page wider': async (page) => {
     await signIn(page, '/');
     const long = 'a-name-that-somebody-has-made-by-joining-all-hyperparameters_lr=0.0001_'.repeat(3);
-    const { project } = await post(page, '/api/v1/workspaces/1/projects', { name: `ui ${long}`.slice(0, 100), workspaceId: 1, description: long });
+    const { workspace } = await post(page, '/api/v1/workspaces', { name: 'edges' });
+    const { project } = await post(page, `/api/v1/workspaces/${workspace.id}/projects`, { name: `ui ${long}`.slice(0, 100), workspaceId: workspace.id, description: long });
     const { model } = await post(page, '/api/v1/models', { name: `ui ${long}`.slice(0, 120), description: long, labels: [long.slice(0, 60)], metadata: { [long.slice(0, 60)]: long } });
     await post(page, '/api/v1/commands', { config: { description: long, entrypoint: ['echo', long], resources: { slots: 0 } } });
     await post(page, `/api/v1/experiments/${world.odd}`, { id: world.odd, name: long.slice(0, 128), labels: [long.slice(0, 50), 'short'], description: long, notes: `# ${long}\n\n${long}` }, 'PATCH');
