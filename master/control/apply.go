@@ -66,9 +66,6 @@ func (t *term) applyParts(ctx context.Context, list []store.Bundle) (*store.Chan
 		})
 		left, err := t.applyTogether(ctx, part)
 		if err != nil {
-			if fault.Is(err, fault.Unavailable) && ctx.Err() == nil { // it took too long, or the database is away
-				t.together.less()
-			}
 			return made, err
 		}
 		t.together.more()
@@ -97,6 +94,9 @@ func tooMany(left map[string]error) bool {
 	return failed > store.MaxFailures
 }
 
+// applyTogether stores bundles in one transaction. If it does not end in time, the next one has fewer bundles, and a bundle that was alone
+// in it waits like one whose statement is slow. The cycle ends, so that only one bundle waits for nothing if the database is away: the
+// next cycle then loads nothing.
 func (t *term) applyTogether(ctx context.Context, list []store.Bundle) (left map[string]error, err error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -105,6 +105,13 @@ func (t *term) applyTogether(ctx context.Context, list []store.Bundle) (left map
 		left, err = tx.ApplyBundles(ctx, list)
 		return err
 	})
+	switch {
+	case !fault.Is(err, fault.Unavailable) || ctx.Err() != nil:
+	case len(list) == 1:
+		t.recordResults(list, map[string]error{list[0].Key: err})
+	default:
+		t.together.less()
+	}
 	return left, err
 }
 
@@ -166,7 +173,7 @@ func (t *term) recordResults(list []store.Bundle, left map[string]error) {
 		s := t.backoffs.failed(key, cause, now)
 		t.cycleAgain = t.cycleAgain || !s.until.After(now)
 		if !errors.Is(cause, store.ErrStale) || s.tries == staleForLong {
-			t.log.Error("could not store a bundle of changes; the other bundles were stored", "term", t.lead.Term, "of", key, "tries", s.tries, "error", cause, "cause", errors.Unwrap(cause))
+			t.log.Error("could not store a bundle of changes; the others are stored without it", "term", t.lead.Term, "of", key, "tries", s.tries, "error", cause, "cause", errors.Unwrap(cause))
 		}
 		if s.level == handleAsBroken {
 			t.folds.breakDown(key, unhandled(cause))

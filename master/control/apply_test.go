@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/store"
 )
@@ -70,6 +71,46 @@ func TestFewerTogether(t *testing.T) {
 	}
 	if n := b.term.together.size(); n != maxTogether {
 		t.Errorf("afterwards %d are stored together", n)
+	}
+}
+
+// TestABundleWhoseTransactionIsSlow tests that a bundle whose transaction does not end in time, although none of its statements is slow, is
+// set aside and tried again later, so that the others are stored.
+func TestABundleWhoseTransactionIsSlow(t *testing.T) {
+	b := newBench(t, "n1")
+	b.exec(`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'too slow' USING ERRCODE = '57P03'; END $$`)
+	// The trigger runs at the commit: no statement of the bundle fails, and the whole transaction does, as at its time limit.
+	b.exec(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON work DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.about = '0') EXECUTE FUNCTION slow()`)
+	apply := func() error {
+		p := &Plan{}
+		for i := range 3 {
+			if key := fmt.Sprint(i); b.int(`SELECT count(*) FROM work WHERE about = $1`, key) == 0 {
+				p.Bundles = append(p.Bundles, store.Bundle{Key: key, Changes: store.Changes{Queue: []store.Work{{Kind: store.WorkGC, Subject: key, Parent: "x"}}}})
+			}
+		}
+		_, err := b.term.apply(t.Context(), p)
+		return err
+	}
+	b.term.together = 1
+	if err := apply(); err == nil {
+		t.Fatal("the slow bundle is stored")
+	}
+	s := b.term.backoffs["0"]
+	if s == nil || !s.slow || s.level != handleNormally {
+		t.Fatalf("the bundle's backoff is %+v", s)
+	}
+	s.until = time.Now().Add(time.Hour)
+	if err := apply(); err != nil || b.int(`SELECT count(*) FROM work`) != 2 {
+		t.Fatalf("the others are not stored: %v", err)
+	}
+	s.until = time.Time{} // again: it waits for longer
+	if err := apply(); err == nil || s.tries != 2 || s.until.IsZero() {
+		t.Fatalf("after the second try: %+v, %v", s, err)
+	}
+	b.exec(`DROP TRIGGER slow ON work`)
+	b.atOnce()
+	if err := apply(); err != nil || b.int(`SELECT count(*) FROM work`) != 3 || len(b.term.backoffs) != 0 {
+		t.Errorf("in the end: %v, %v", err, b.term.backoffs)
 	}
 }
 
