@@ -228,7 +228,7 @@ func TestCustomEventsOfPrograms(t *testing.T) {
 	me.post("/api/v1/webhooks/custom", body(9999, nil, `{}`)).is(404)
 	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{"level":"LOUD"}`)).is(400)
 	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{"title":"`+strings.Repeat("x", 501)+`"}`)).is(400)
-	if n, err := r.db.SpreadEvents(t.Context()); err != nil || n != 2 {
+	if n, err := r.db.SpreadEvents(t.Context(), 50); err != nil || n != 2 {
 		t.Fatalf("%d events, %v", n, err)
 	}
 	list, err := r.db.Deliveries(t.Context(), made.Webhook.ID, 0, 10)

@@ -90,6 +90,9 @@ const (
 // readConfigs reads whole configurations: all those that the caller has and that may have changed, and of the others as many as one load reads. The
 // rest is Unread and in live.Later.
 func (c *LiveCache) readConfigs(ctx context.Context, tx *DB, live *Live, ids []int, held map[int]int64, all bool) error {
+	if len(ids) == 0 {
+		return nil
+	}
 	type configured struct {
 		ID           int             `db:"id"`
 		Config       json.RawMessage `db:"config"`

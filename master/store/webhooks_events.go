@@ -21,7 +21,7 @@ const receives = `(w.workspace_id IS NULL OR w.workspace_id = v.workspace_id) AN
 const hooksOf = `e.config #> '{integrations,webhooks}'`
 
 // experimentOf are the facts about experiment e in an event, with project p and workspace s.
-const experimentOf = `jsonb_build_object('id', e.id, 'state', e.state, 'name', e.name,
+const experimentOf = `jsonb_build_object('id', e.id, 'state', e.state, 'name', left(e.name, 1000),
 	'duration', floor(extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at))::int,
 	'resource_pool', e.pool, 'slots_per_trial', e.slots_per_trial, 'workspace', s.name, 'project', p.name)`
 
@@ -37,8 +37,8 @@ const putEvents = `INSERT INTO webhook_outbox (webhook_id, workspace_id, event_i
 // fireStateChange adds the event of an experiment's change to a state. It runs in the
 // transaction that changes the state.
 const fireStateChange = `
-	INSERT INTO webhook_outbox (workspace_id, hooks, event)
-	SELECT p.workspace_id, ` + hooksOf + `, jsonb_build_object('event_type', 'EXPERIMENT_STATE_CHANGE',
+	INSERT INTO webhook_outbox (workspace_id, experiment_id, event)
+	SELECT p.workspace_id, e.id, jsonb_build_object('event_type', 'EXPERIMENT_STATE_CHANGE',
 		'timestamp', extract(epoch FROM now())::bigint, 'condition', jsonb_build_object('state', e.state), 'experiment', ` + experimentOf + `)
 	FROM ` + experimentJoins + ` WHERE e.id = $1 AND e.state = $2
 		AND EXISTS (SELECT FROM webhooks w WHERE w.workspace_id IS NULL OR w.workspace_id = p.workspace_id)`
@@ -69,8 +69,8 @@ func (db *DB) FireCustom(ctx context.Context, experiment int, trial *int, custom
 		n AS MATERIALIZED (SELECT count(*) AS matched, count(*) FILTER (WHERE w.waiting < $4) AS open FROM v, webhooks w WHERE `+receives+` AND w.mode = 'SPECIFIC'
 			AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id AND t.type = 'CUSTOM')),
 		x AS MATERIALIZED (SELECT count(*) AS before FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = (SELECT workspace_id FROM v) LIMIT $5) o),
-		stored AS (INSERT INTO webhook_outbox (workspace_id, hooks, event)
-			SELECT v.workspace_id, v.hooks, jsonb_build_object('event_type', 'CUSTOM', 'timestamp', extract(epoch FROM now())::bigint,
+		stored AS (INSERT INTO webhook_outbox (workspace_id, experiment_id, event)
+			SELECT v.workspace_id, $1, jsonb_build_object('event_type', 'CUSTOM', 'timestamp', extract(epoch FROM now())::bigint,
 				'condition', '{}'::jsonb, 'experiment', v.experiment, 'custom_data', $3::text::jsonb)
 			FROM v, n, x WHERE n.open > 0 AND x.before < $5)
 		SELECT n.matched, n.open, x.before FROM n, x`, experiment, trial, string(text), MaxWaiting, maxOutbox)

@@ -17,8 +17,6 @@ const (
 	maxOwnerWaiting = 2 * MaxWaiting
 	// maxOutbox is the maximum number of events of a workspace that wait to be spread while programs and users add more.
 	maxOutbox = 100
-	// SpreadTogether is the maximum number of events that are spread in one transaction.
-	SpreadTogether = 50
 	// keptDeliveries is the number of ended deliveries in a webhook's log.
 	keptDeliveries = 200
 )
@@ -33,9 +31,16 @@ type route struct {
 }
 
 // SpreadEvents adds the deliveries of the next events, of which each workspace has its turn, and returns the number of the events.
-func (db *DB) SpreadEvents(ctx context.Context) (n int, err error) {
+func (db *DB) SpreadEvents(ctx context.Context, most int) (n int, err error) {
+	// The first events of each workspace: the query reads no more of an outbox with many.
 	events, err := scalars[int64](ctx, db, `
-		SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY workspace_id ORDER BY id) AS nth FROM webhook_outbox) o ORDER BY nth, id LIMIT $1`, SpreadTogether)
+		WITH RECURSIVE s AS (
+			SELECT min(workspace_id) AS id FROM webhook_outbox
+			UNION ALL SELECT (SELECT min(o.workspace_id) FROM webhook_outbox o WHERE o.workspace_id > s.id) FROM s WHERE s.id IS NOT NULL)
+		SELECT o.id FROM s CROSS JOIN LATERAL (
+			SELECT first.id, row_number() OVER (ORDER BY first.id) AS nth FROM (
+				SELECT x.id FROM webhook_outbox x WHERE x.workspace_id = s.id ORDER BY x.id LIMIT $1) first) o
+		WHERE s.id IS NOT NULL ORDER BY o.nth, o.id LIMIT $1`, most)
 	if err != nil || len(events) == 0 {
 		return 0, err
 	}
@@ -52,10 +57,10 @@ func (db *DB) SpreadEvents(ctx context.Context) (n int, err error) {
 
 // routesOf finds the webhooks that receive events, and locks them: a deletion or the result of a delivery waits for the end of the transaction.
 func (db *DB) routesOf(ctx context.Context, events []int64) ([]route, error) {
-	const matching = `FROM webhook_outbox v JOIN webhooks w ON CASE WHEN v.webhook_id IS NOT NULL THEN w.id = v.webhook_id ELSE ` + receives + `
+	const matching = `FROM (SELECT o.*, (SELECT ` + hooksOf + ` FROM experiments e WHERE e.id = o.experiment_id) AS hooks FROM webhook_outbox o WHERE o.id = ANY($1) OFFSET 0) v
+		JOIN webhooks w ON CASE WHEN v.webhook_id IS NOT NULL THEN w.id = v.webhook_id ELSE ` + receives + `
 			AND (v.event->>'event_type' <> 'CUSTOM' OR w.mode = 'SPECIFIC') AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id
-				AND t.type = v.event->>'event_type' AND (t.type = 'CUSTOM' OR t.condition->>'state' = v.event#>>'{condition,state}')) END
-		WHERE v.id = ANY($1)`
+				AND t.type = v.event->>'event_type' AND (t.type = 'CUSTOM' OR t.condition->>'state' = v.event#>>'{condition,state}')) END`
 	if _, err := db.exec(ctx, `SELECT FROM webhooks WHERE id IN (SELECT w.id `+matching+`) ORDER BY id FOR NO KEY UPDATE`, events); err != nil {
 		return nil, err
 	}

@@ -2,10 +2,13 @@ package store
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/master/webhook"
 )
+
+const spreadTogether = 50
 
 // TestAnEventIsOneRow: what fires an event does no work for each webhook, and the sender gives it to all that receive it, in their order.
 func TestAnEventIsOneRow(t *testing.T) {
@@ -14,7 +17,7 @@ func TestAnEventIsOneRow(t *testing.T) {
 	for i := range 20 {
 		hooks = append(hooks, w.hook(fmt.Sprintf("h%d", i), 1, webhook.Workspace, onCompleted))
 	}
-	const changes = 2*SpreadTogether + 1
+	const changes = 2*spreadTogether + 1
 	for range changes {
 		if err := w.moveTo(w.experiment(lossSearcher), "PAUSED", "COMPLETED", nil); err != nil {
 			t.Fatal(err)
@@ -38,6 +41,29 @@ func TestAnEventIsOneRow(t *testing.T) {
 	}
 }
 
+// TestAnEventIsSmall: neither the name of an experiment nor what it says about webhooks makes the events large, and an event is sent also if its
+// experiment is deleted meanwhile.
+func TestAnEventIsSmall(t *testing.T) {
+	w := newWorld(t)
+	ours, named := w.hook("ours", 1, webhook.Workspace, onCompleted), w.hook("named", 1, webhook.Specific, onCompleted)
+	names := strings.Repeat(`"`+strings.Repeat("n", 1000)+`",`, 500)
+	id := w.hooked(`{"webhook_name": [` + names + `"named"]}`)
+	gone := w.experiment(lossSearcher)
+	w.exec(`UPDATE experiments SET name = repeat('x', 200000)`)
+	for _, e := range []int{id, gone} {
+		if err := w.moveTo(e, "PAUSED", "COMPLETED", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if size := w.int(`SELECT max(octet_length(webhook_outbox::text)) FROM webhook_outbox`); size > 5000 {
+		t.Errorf("an event has %d bytes", size)
+	}
+	w.exec(`DELETE FROM experiments WHERE id = $1`, gone)
+	if n, m := len(w.events(ours)), len(w.events(named)); n != 2 || m != 1 {
+		t.Errorf("%d and %d events arrive, want 2 and 1", n, m)
+	}
+}
+
 // TestWorkspacesTakeTurns: many events of one workspace do not delay those of another.
 func TestWorkspacesTakeTurns(t *testing.T) {
 	w := newWorld(t)
@@ -45,7 +71,7 @@ func TestWorkspacesTakeTurns(t *testing.T) {
 	hook := w.hook("theirs", theirs, webhook.Workspace, onCompleted)
 	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE"}' FROM generate_series(1, 1000)`)
 	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) VALUES ($1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}')`, theirs)
-	if n, err := w.db.SpreadEvents(t.Context()); err != nil || n != SpreadTogether {
+	if n, err := w.db.SpreadEvents(t.Context(), spreadTogether); err != nil || n != spreadTogether {
 		t.Fatal(n, err)
 	}
 	if n := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != 1 {

@@ -46,7 +46,7 @@ func (w *world) spread() {
 	w.t.Helper()
 	for {
 		n := 0
-		err := w.db.Tx(w.t.Context(), func(tx *DB) (err error) { n, err = tx.SpreadEvents(w.t.Context()); return err })
+		err := w.db.Tx(w.t.Context(), func(tx *DB) (err error) { n, err = tx.SpreadEvents(w.t.Context(), spreadTogether); return err })
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ CREATE TABLE webhook_outbox (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     webhook_id int REFERENCES webhooks ON DELETE CASCADE, -- the only receiver; NULL: whichever receives events of the workspace
     workspace_id int NOT NULL,
-    hooks jsonb, -- what the experiment's configuration says about webhooks
+    experiment_id int, -- whose configuration may name or exclude webhooks; no reference: what it is about may be deleted first
     event_id uuid NOT NULL DEFAULT gen_random_uuid(),
     event jsonb NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now()

@@ -18,6 +18,7 @@ const (
 	maxAgain   = 8  // of these, for webhooks whose first delivery has failed before
 	maxOfOwner = 6  // of these, for the workspaces of one owner, however slowly their receivers answer
 	lookEvery  = time.Second
+	together   = 50              // events that are spread in one transaction; fewer after one that took too long
 	recordTime = 5 * time.Second // to store a result after the term has ended
 )
 
@@ -26,10 +27,11 @@ const (
 // of the workers, and those of one owner a part, so that they cannot delay other owners' requests.
 type term struct {
 	*Sender
-	number int64
-	holds  func() bool // the lease lasts long enough for a request
-	freed  chan struct{}
-	all    sync.WaitGroup
+	number  int64
+	holds   func() bool // the lease lasts long enough for a request
+	freed   chan struct{}
+	spreads int // events in the next transaction that spreads some; only Run's goroutine uses it
+	all     sync.WaitGroup
 
 	mu   sync.Mutex
 	busy map[int]inFlight // the webhooks with a request in flight
@@ -42,7 +44,7 @@ type inFlight struct {
 
 // Run sends until ctx ends, and waits for the requests in flight.
 func (s *Sender) Run(ctx context.Context, number int64, holds func() bool) {
-	t := &term{Sender: s, number: number, holds: holds, freed: make(chan struct{}, 1), busy: map[int]inFlight{}}
+	t := &term{Sender: s, number: number, holds: holds, freed: make(chan struct{}, 1), spreads: together, busy: map[int]inFlight{}}
 	defer t.all.Wait()
 	wake, cancel := s.bus.Subscribe(store.TopicWebhooks)
 	defer cancel()
@@ -77,15 +79,20 @@ func (t *term) spread(ctx context.Context) {
 	for range most {
 		n := 0
 		err := t.db.Fenced(ctx, t.number, func(tx *store.DB) (err error) {
-			n, err = tx.SpreadEvents(ctx)
+			n, err = tx.SpreadEvents(ctx, t.spreads)
 			return err
 		})
-		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
-			t.log.Error("could not give events to their webhooks", "term", t.number, "error", err)
-		}
-		if err != nil || n < store.SpreadTogether {
+		if err != nil {
+			if ctx.Err() == nil {
+				t.log.Error("could not give events to their webhooks; the next try takes fewer", "term", t.number, "events", t.spreads, "error", err)
+				t.spreads = max(1, t.spreads/2)
+			}
 			return
 		}
+		if n < t.spreads {
+			return
+		}
+		t.spreads = min(together, 2*t.spreads)
 	}
 	select {
 	case t.freed <- struct{}{}: // there are more

@@ -407,6 +407,29 @@ func TestSlowOwnersDelayNoOther(t *testing.T) {
 	}
 }
 
+// TestEventsThatTakeTooLong: a transaction that does not end in time is tried again with fewer events, so that these arrive.
+func TestEventsThatTakeTooLong(t *testing.T) {
+	w := newWorld(t)
+	g := newTarget(t, nil)
+	w.hook(g.URL)
+	for _, sql := range []string{
+		`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF (SELECT count(*) FROM webhook_deliveries WHERE xmin = pg_current_xact_id()::xid) > 10 THEN RAISE EXCEPTION 'too slow' USING ERRCODE = '57P03'; END IF;
+			RETURN NEW; END $$`,
+		`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON webhook_deliveries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()`,
+	} {
+		if _, err := w.db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const events = 30
+	for i := range events {
+		w.fire(fmt.Sprint("e", i))
+	}
+	w.lead(w.sender(), w.term)
+	w.until("the events arrive", func() bool { return len(g.all()) == events })
+}
+
 // TestSendTest: a test is sent at once, and the log has it.
 func TestSendTest(t *testing.T) {
 	w := newWorld(t)
