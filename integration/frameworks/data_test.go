@@ -26,7 +26,7 @@ func TestDataStore(t *testing.T) {
 	path := "PATH=" + rig.PythonOf(t, "harness") + ":/usr/local/bin:/usr/bin:/bin"
 	train := func(variables string) string {
 		out, err := r.Det(t, "experiment", "create", filepath.Join(code, "waves.yaml"), code, "--follow",
-			"--config", "hyperparameters.epochs=1", "--config", "environment.environment_variables=["+variables+"]")
+			"--config", "hyperparameters.epochs=1", "--config", "environment.environment_variables=[DET_DATA_LIMIT=100MB, "+variables+"]")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -973,6 +973,7 @@ const stories = {
     await page.getByRole('button', { name: 'Archive' }).click();
     await page.getByRole('status').filter({ hasText: 'archived' }).waitFor();
     await page.getByRole('link', { name: new RegExp(name) }).click();
+    await page.getByRole('button', { name: 'Unpin' }).click(); // who creates a workspace pins it
     await page.getByRole('button', { name: 'Pin', exact: true }).click();
     await page.getByRole('button', { name: 'Unpin' }).waitFor();
     await page.getByRole('navigation', { name: 'pages' }).getByRole('link', { name: 'Workspaces' }).click();

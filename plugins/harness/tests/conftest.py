@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator
 import pytest
 
 from determined.common import api
+from determined.data import _store
 from tests.stub_master import Stub
 
 TOKEN = "token-of-the-allocation"
@@ -54,6 +55,14 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -
     monkeypatch.setenv("DET_SPOOL_DIR", str(tmp_path / "spool"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def disk_with_space() -> Iterator[None]:
+    """No test depends on how full the disk is on which the tests run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_store, "_FREE_SHARE", 0.0)
+        yield
 
 
 MakeTask = Callable[..., pathlib.Path]

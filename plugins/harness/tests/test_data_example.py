@@ -20,6 +20,7 @@ def test_waves_learns_and_makes_its_data_once(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DET_DATA_DIR", str(tmp_path / "store"))
+    monkeypatch.setenv("DET_DATA_LIMIT", "100 MB")
     first = run(WAVES, "train.py")
     assert first.count("making") == 2
     reports = [line for line in first.splitlines() if "report_validation_metrics" in line]
@@ -39,6 +40,7 @@ def test_waves_resumes_in_the_middle_of_an_epoch(
 ) -> None:
     """Epochs have 63 batches; the trial is preempted after 20, and then again 20 later."""
     monkeypatch.setenv("DET_DATA_DIR", str(tmp_path / "store"))
+    monkeypatch.setenv("DET_DATA_LIMIT", "100 MB")
     make_task(CONFIG, DET_HPARAMS=HPARAMS)
     run(WAVES, "train.py")
     assert stub.steps("validation") == [63, 126, 189]
