@@ -33,9 +33,9 @@ func newEnable(a *app.App) *cobra.Command {
 func newDisable(a *app.App) *cobra.Command {
 	var o changeOptions
 	cmd := change(a, &o)
-	cmd.Use, cmd.Short = "disable [AGENT_ID]", "place no new work on a node, and preempt its tasks"
-	cmd.Long = "Trials store a checkpoint and resume on another node; other tasks are killed. With --drain\n" +
-		"all tasks run to their end. Other Nomad jobs on the node are not affected."
+	cmd.Use, cmd.Short = "disable [AGENT_ID]", "place no new work on a node, and kill its tasks"
+	cmd.Long = "Trials continue on another node from their last checkpoint. With --drain all tasks run to\n" +
+		"their end. Other Nomad jobs on the node are not affected."
 	cmd.Flags().BoolVar(&o.drain, "drain", false, "let running tasks run to their end, and list them")
 	o.format.Flags(cmd)
 	return cmd

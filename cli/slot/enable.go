@@ -19,7 +19,7 @@ func newEnable(a *app.App) *cobra.Command {
 func newDisable(a *app.App) *cobra.Command {
 	var drain bool
 	cmd := change(a, false, &drain)
-	cmd.Use, cmd.Short = "disable AGENT_ID SLOT_ID", "place no new work on a slot, and preempt its task"
+	cmd.Use, cmd.Short = "disable AGENT_ID SLOT_ID", "place no new work on a slot, and kill its task"
 	cmd.Long = "Trials store a checkpoint and resume on other slots; other tasks are killed. With --drain\n" +
 		"they run to their end. If a node is in several pools, the ID of a slot of the second pool\n" +
 		"has the pool's name before the number: aux/0."

@@ -98,7 +98,7 @@ sys.exit(3)
 		if trial.LogPolicyMatched == nil || *trial.LogPolicyMatched != "Bad sensor" || trial.Restarts != want-1 {
 			t.Errorf("the experiment's trial is %+v", trial)
 		}
-		if log := r.Log(t, id); !strings.Contains(log, "the trial will not use node "+nodes[0]+" again") {
+		if log := r.Log(t, id); !strings.Contains(log, `is broken" matched regex ^sensor \d+ is broken$) therefore will not schedule on `+nodes[0]) {
 			t.Errorf("the trial's log does not name the excluded node:\n%s", log)
 		}
 		if out, err := r.Det(t, "trial", "describe", strconv.Itoa(trial.ID)); err != nil || !strings.Contains(out, `has printed a line of log policy "Bad sensor"`) {
@@ -110,6 +110,10 @@ sys.exit(3)
 		!strings.Contains(trial.Error, `not retried: log policy "Hopeless" matched "it is no use"`) {
 		t.Errorf("the hopeless trial is %+v, and ran on %v", trial, nodes)
 	}
+	rig.Eventually(t, "the log says why it is not retried", func() (bool, error) {
+		log := r.Log(t, hopeless)
+		return strings.Contains(log, "trial failed and matched logs to a don't retry policy") && strings.Contains(log, `(log "it is no use" matched regex "no use")`), fmt.Errorf("the log:\n%s", log)
+	})
 	waitOver(t, r, hooked)
 	if trial, log := r.Trial(t, hooked), r.Log(t, hooked); !strings.Contains(trial.Error, "startup-hook.sh failed with exit code 7") ||
 		!strings.Contains(log, "it prepares") || strings.Contains(log, "it trains") {

@@ -116,20 +116,15 @@ func (a *API) recordMatches(ctx context.Context, from lineSource, found []v1.Log
 	return nil
 }
 
-// logPolicyActions writes the actions of policies to the trial's log. If that fails, the match
-// counts nevertheless.
+// logPolicyActions writes to the trial's log which nodes it does not use again, in Determined's words. If that fails, the
+// match counts nevertheless. A match that forbids another attempt is mentioned when the attempt fails.
 func (a *API) logPolicyActions(ctx context.Context, from lineSource, fresh []store.LogMatch) {
 	b := store.LogBatch{TaskID: from.task, Origin: store.LogOrigin{AllocationID: from.allocation}}
 	for _, m := range fresh {
-		what := fmt.Sprintf("%q matched the pattern %s of a log policy", m.Line, m.Pattern)
-		switch {
-		case m.Action == expconf.CancelRetries:
-			what += ": if this attempt fails, the trial does not restart"
-		case m.Action == expconf.ExcludeNode && m.Node != "":
-			what += ": the trial will not use node " + m.Node + " again"
-		default:
+		if m.Action != expconf.ExcludeNode || m.Node == "" {
 			continue
 		}
+		what := fmt.Sprintf("(log %q matched regex %s) therefore will not schedule on %s", m.Line, m.Pattern, m.Node)
 		b.Lines = append(b.Lines, store.LogLine{At: time.Now(), Level: v1.LogLevelError.Number(), Stdtype: "stderr", Source: "master", Rank: -1, Text: what})
 	}
 	if len(b.Lines) == 0 {

@@ -50,10 +50,9 @@ func TestRunnersReportMatches(t *testing.T) {
 		t.Errorf("stored is\n%s\nwant\n%s", got, want)
 	}
 	log := string(owner.get(fmt.Sprintf("/api/v1/trials/%d/logs", a.trial)).ok().body)
-	for _, says := range []string{"the trial will not use node node-0 again", "if this attempt fails, the trial does not restart"} {
-		if strings.Count(log, says) != 2 {
-			t.Errorf("the log does not say once, bare and in a message, %q:\n%s", says, log)
-		}
+	const says = `(log \"ECC error\" matched regex ^ECC error$) therefore will not schedule on node-0`
+	if strings.Count(log, says) != 2 || strings.Contains(log, "retry") {
+		t.Errorf("the log does not say once, bare and in a message, %s, and no more:\n%s", says, log)
 	}
 }
 

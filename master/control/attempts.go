@@ -132,8 +132,8 @@ func (d *decider) task(t store.LiveTask) {
 		return
 	}
 	d.follow(attempt, t.Pool)
-	if out := d.evictionReason(attempt, false); out != "" && action == lifecycle.ActionNone && t.Type != gcTaskType {
-		action, why = lifecycle.ActionKill, out
+	if action == lifecycle.ActionNone && t.Type != gcTaskType {
+		action, why = d.eviction(attempt, false)
 	}
 	if t.Desired == wantPause {
 		d.pauseAttempt(attempt, why)

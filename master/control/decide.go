@@ -233,14 +233,17 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 		if moved := d.follow(attempt, e.Pool); moved && action == lifecycle.ActionNone {
 			action, why = lifecycle.ActionPreempt, "it moves to pool "+e.Pool
 		}
-		if out := d.evictionReason(attempt, true); out != "" && action == lifecycle.ActionNone {
-			action, why = lifecycle.ActionPreempt, out
+		if out, because := d.eviction(attempt, true); out == lifecycle.ActionKill && action != out || action == lifecycle.ActionNone {
+			action, why = out, because
 		}
 		end = d.advance(attempt, preemptWait(e), action, why)
 		if end != nil {
 			d.count(e, t, attempt, *end)
 			t.NoRetry, t.NoNodes = d.noRetry(row.TaskID), d.noNodesLeft(e, row.TaskID, true)
 			step = lifecycle.AfterExit(t, *end)
+			if t.NoRetry != "" && end.Outcome == lifecycle.Failed && step.State == lifecycle.Errored {
+				d.move(attempt).Final = d.noRetryLines(row.TaskID)
+			}
 			d.unstarted(row.TaskID, row.Unstarted, *end)
 		}
 	}

@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 )
 
-// evictionReason returns why an attempt must leave its node: an operator has disabled the
-// node, or a slot of the attempt, without --drain. "" if the attempt may stay.
+// eviction returns what an attempt must do because of its node, and why. ActionNone if it may stay.
 //
-// A drain in Nomad with a deadline, and a notice that the machine leaves, evict trials only: a trial
-// that is preempted before the deadline can store a checkpoint and continue on another node. A drain
-// without a deadline evicts nothing.
-func (d *decider) evictionReason(a *store.LiveAllocation, trial bool) string {
+// A node or slot that an operator has disabled without --drain is needed at once: what runs there is killed, as
+// in Determined, and a trial continues elsewhere from its last checkpoint. A drain in Nomad with a deadline, and a
+// notice that the machine leaves, preempt trials only: a trial that stores a checkpoint before the deadline loses
+// nothing. A drain without a deadline evicts nothing.
+func (d *decider) eviction(a *store.LiveAllocation, trial bool) (lifecycle.Action, string) {
 	if d.outOfUse == nil {
 		d.outOfUse, d.leaves = map[string]*store.NodeRow{}, map[string]*departure{}
 		for i := range d.p.Nodes {
@@ -29,18 +30,18 @@ func (d *decider) evictionReason(a *store.LiveAllocation, trial bool) string {
 		}
 	}
 	if len(d.outOfUse) == 0 {
-		return ""
+		return lifecycle.ActionNone, ""
 	}
 	for _, m := range a.Members {
 		n := d.outOfUse[m.NodeID]
 		switch {
 		case n == nil:
 		case !n.Enabled && !n.DrainWanted:
-			return fmt.Sprintf("node %s was disabled", n.Name)
+			return lifecycle.ActionKill, fmt.Sprintf("node %s was disabled", n.Name)
 		case trial && n.Draining && n.DrainDeadline != nil:
-			return fmt.Sprintf("node %s is drained in Nomad until %s", n.Name, n.DrainDeadline.UTC().Format(time.RFC3339))
+			return lifecycle.ActionPreempt, fmt.Sprintf("node %s is drained in Nomad until %s", n.Name, n.DrainDeadline.UTC().Format(time.RFC3339))
 		case trial && d.leaves[m.NodeID] != nil:
-			return fmt.Sprintf("node %s %s", n.Name, d.leaves[m.NodeID])
+			return lifecycle.ActionPreempt, fmt.Sprintf("node %s %s", n.Name, d.leaves[m.NodeID])
 		default:
 			for i, id := range m.SlotIDs {
 				s := sched.Slot{ID: int(id)}
@@ -48,10 +49,10 @@ func (d *decider) evictionReason(a *store.LiveAllocation, trial bool) string {
 					s.Device = m.Devices[i]
 				}
 				if drain, off := n.SlotsOff[s.Key(a.Pool)]; off && !drain {
-					return fmt.Sprintf("slot %d of node %s was disabled", id, n.Name)
+					return lifecycle.ActionKill, fmt.Sprintf("slot %d of node %s was disabled", id, n.Name)
 				}
 			}
 		}
 	}
-	return ""
+	return lifecycle.ActionNone, ""
 }

@@ -22,7 +22,8 @@ const errorLevel = 5
 
 // explain writes lines into the logs of tasks that their runners could not write: why an
 // attempt ended before its runner started (for example an image that cannot be pulled, or
-// a job that Nomad rejects), and that an attempt failed on an unhealthy device. If a master
+// a job that Nomad rejects), that an attempt failed on an unhealthy device, and that log policies forbid another
+// attempt of its trial. If a master
 // stops before it has stored a line, the line is lost; a line that is written twice is
 // stored once.
 func (t *term) explain(ctx context.Context, c *store.Changes) {
@@ -57,7 +58,7 @@ func (t *term) addReasons(ctx context.Context, lines []store.LogBatch) {
 	ctx, cancel := context.WithTimeout(ctx, reasonsTimeout)
 	defer cancel()
 	for i := range lines {
-		line := &lines[i].Lines[0]
+		line := &lines[i].Lines[len(lines[i].Lines)-1]
 		if !strings.Contains(line.Text, lifecycle.NotPlaced) {
 			continue
 		}
@@ -71,7 +72,7 @@ func (t *term) addReasons(ctx context.Context, lines []store.LogBatch) {
 	}
 }
 
-// explanation returns the line for an ended attempt; false if it needs none.
+// explanation returns the lines for an ended attempt; false if it needs none.
 func explanation(a store.AllocationChange) (store.LogBatch, bool) {
 	dot := strings.LastIndexByte(a.ID, '.')
 	switch lifecycle.Outcome(a.Outcome) {
@@ -82,16 +83,16 @@ func explanation(a store.AllocationChange) (store.LogBatch, bool) {
 	if !a.Ended || dot < 0 {
 		return store.LogBatch{}, false
 	}
-	var text string
+	texts := a.Final
 	switch {
 	case a.Unhealthy != "":
-		text = fmt.Sprintf("attempt %s failed (%s) with an unhealthy device: %s", a.ID[dot+1:], a.ExitReason, a.Unhealthy)
+		texts = append(texts, fmt.Sprintf("attempt %s failed (%s) with an unhealthy device: %s", a.ID[dot+1:], a.ExitReason, a.Unhealthy))
 	case a.Unstarted && a.ExitReason != "":
-		text = fmt.Sprintf("attempt %s did not start: %s", a.ID[dot+1:], a.ExitReason)
-	default:
-		return store.LogBatch{}, false
+		texts = append(texts, fmt.Sprintf("attempt %s did not start: %s", a.ID[dot+1:], a.ExitReason))
 	}
-	return store.LogBatch{TaskID: a.ID[:dot], Origin: store.LogOrigin{AllocationID: a.ID}, Shipper: "master/" + a.ID,
-		Lines: []store.LogLine{{At: time.Now(), Level: errorLevel, Stdtype: "stderr", Source: "master", Rank: -1,
-			Text: text}}}, true
+	b := store.LogBatch{TaskID: a.ID[:dot], Origin: store.LogOrigin{AllocationID: a.ID}, Shipper: "master/" + a.ID}
+	for _, text := range texts {
+		b.Lines = append(b.Lines, store.LogLine{At: time.Now(), Level: errorLevel, Stdtype: "stderr", Source: "master", Rank: -1, Text: text})
+	}
+	return b, len(b.Lines) > 0
 }

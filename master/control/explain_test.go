@@ -18,6 +18,11 @@ func TestExplanation(t *testing.T) {
 	if b, ok := explanation(unhealthy); !ok || b.Lines[0].Text != "attempt 3 failed (exit code 1) with an unhealthy device: GPU-2 of node n1 is out of use: it smells" {
 		t.Errorf("an attempt that failed on an unhealthy device is explained by %+v", b)
 	}
+	final := unhealthy
+	final.Unhealthy, final.Final = "", []string{"a", "b"}
+	if b, ok := explanation(final); !ok || len(b.Lines) != 2 || b.Lines[0].Text != "a" || b.Lines[1].Text != "b" {
+		t.Errorf("an attempt that is the last is explained by %+v", b)
+	}
 	for name, change := range map[string]func(*store.AllocationChange){
 		"one that runs":         func(a *store.AllocationChange) { a.Ended = false },
 		"one that had started":  func(a *store.AllocationChange) { a.Unstarted = false },

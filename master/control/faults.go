@@ -98,11 +98,28 @@ func (d *decider) noRetry(task string) string {
 	return ""
 }
 
+// noRetryLines are the lines of a failed trial's log about the log policies that forbid another attempt, in Determined's
+// words, which scripts search for.
+func (d *decider) noRetryLines(task string) (lines []string) {
+	for _, m := range d.p.Matches[task] {
+		if m.Action == expconf.CancelRetries {
+			lines = append(lines, fmt.Sprintf("(log %q matched regex %q)", m.Line, m.Pattern))
+		}
+	}
+	if len(lines) > 0 {
+		lines = append([]string{"trial failed and matched logs to a don't retry policy"}, lines...)
+	}
+	return lines
+}
+
 // noNodesLeft returns why a trial whose log excludes nodes cannot run again: the other nodes
 // of its pool cannot hold it. "" if they can. Disabled and draining nodes count as able,
 // because they may become usable again; nodes that are down count only if the trial has not
-// failed.
+// failed. Without launch_error the trial waits for a node, so this is "".
 func (d *decider) noNodesLeft(e *Experiment, task string, failed bool) string {
+	if !d.p.LaunchError {
+		return ""
+	}
 	a := d.avoidance(e, task)
 	if len(a.exclude) == 0 || d.p.frozen(e.Pool) != "" {
 		return ""

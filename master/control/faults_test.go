@@ -126,14 +126,17 @@ func TestNoNodeIsLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes []string
 		down  bool
+		waits bool // launch_error: false
 		ends  bool
 	}{
-		"the only node":                 {[]string{"n1"}, false, true},
-		"the other node is down":        {[]string{"n1", "n2"}, true, true},
-		"the other node is only in use": {[]string{"n1", "n2"}, false, false},
+		"the only node":                     {nodes: []string{"n1"}, ends: true},
+		"the only node, and launch_error":   {nodes: []string{"n1"}, waits: true},
+		"the other node is down":            {nodes: []string{"n1", "n2"}, down: true, ends: true},
+		"the other node is only out of use": {nodes: []string{"n1", "n2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, c.nodes...)
+			b.term.cfg.LaunchError = !c.waits
 			e := b.experiment("")
 			b.fail(e, func(id string) {
 				b.match(id, "exclude_node")
@@ -143,8 +146,14 @@ func TestNoNodeIsLeft(t *testing.T) {
 					b.exec(`UPDATE nodes SET enabled = false WHERE name = 'n2'`)
 				}
 			})
+			if n := b.int(`SELECT restarts FROM trials`); n != 1 {
+				t.Errorf("%d restarts: the failure counts", n)
+			}
 			if !c.ends {
 				b.want(e, "ACTIVE", "ACTIVE", "PENDING")
+				if why := b.text(`SELECT waiting_reason FROM allocations WHERE id = $1`, b.newest(e)); !strings.Contains(why, `n1, which log policy "ECC" excludes`) {
+					t.Errorf("the waiting reason is %q", why)
+				}
 				return
 			}
 			b.want(e, "ERROR", "ERROR", "TERMINATED failed")
@@ -159,6 +168,7 @@ func TestNoNodeIsLeft(t *testing.T) {
 // three: two remaining nodes with two slots each have enough slots, but can never run the trial.
 func TestWhatIsLeftHasNotTheShape(t *testing.T) {
 	b := newBench(t, "n1", "n2", "n3")
+	b.term.cfg.LaunchError = true
 	e := b.experiment("resources: {slots_per_trial: 3, equal_parts: true}")
 	b.fail(e, func(id string) { b.match(id, "exclude_node") })
 	b.want(e, "ERROR", "ERROR", "TERMINATED failed")
@@ -177,6 +187,7 @@ func TestNoNodeIsLeftForWhatWasLost(t *testing.T) {
 				nodes = nodes[:1]
 			}
 			b := newBench(t, nodes...)
+			b.term.cfg.LaunchError = true
 			e := b.experiment("")
 			id := b.start(e, 0)
 			b.match(id, "exclude_node")

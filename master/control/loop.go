@@ -61,6 +61,8 @@ type Config struct {
 	Secrets Secrets
 	// UserSecrets are those that users may mount.
 	UserSecrets task.Secrets
+	// LaunchError: a trial ends in error, instead of waiting, if log policies leave no node of its pool that could hold it.
+	LaunchError bool
 	// AvoidAfter is the number of failures in a row on a node after which an experiment
 	// avoids this node; 0: never.
 	AvoidAfter int
@@ -257,7 +259,7 @@ func (t *term) cycle(ctx context.Context) error {
 	snapshot := t.folds.snapshot(live)
 	t.cycleAgain = t.cycleAgain || t.folds.pending
 	snapshot.Pools, snapshot.Timing, snapshot.Frozen, snapshot.Regions = t.cfg.Pools, t.cfg.Timing, t.frozen(live), len(t.views)
-	snapshot.AvoidAfter = t.cfg.AvoidAfter
+	snapshot.AvoidAfter, snapshot.LaunchError = t.cfg.AvoidAfter, t.cfg.LaunchError
 	if s := t.cfg.Secrets; s != nil {
 		snapshot.Secrets, snapshot.Away = s, s.Away()
 	}

@@ -16,8 +16,15 @@ func (b *bench) preempted(attempt, why string) {
 	}
 }
 
-// TestNodesAndSlotsAreWithdrawn tests disabled nodes and slots: attempts on them are preempted,
-// except with drain, and use them again when they are enabled.
+func (b *bench) killed(attempt, why string) {
+	b.t.Helper()
+	if got := b.text(`SELECT kill_reason FROM allocations WHERE id = $1`, attempt); got != why {
+		b.t.Errorf("attempt %s was killed because of %q, want %q", attempt, got, why)
+	}
+}
+
+// TestNodesAndSlotsAreWithdrawn tests disabled nodes and slots: attempts on them are killed, except with drain; a trial
+// has not ended because of it, whatever its program exits with, and uses them again when they are enabled.
 func TestNodesAndSlotsAreWithdrawn(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.submit(oneTrial)
@@ -31,10 +38,12 @@ func TestNodesAndSlotsAreWithdrawn(t *testing.T) {
 	}
 	must(b.db.SetNodeEnabled(t.Context(), "id-n1", false, true))
 	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")
-	b.preempted(first, "")
+	b.killed(first, "")
 	must(b.db.SetNodeEnabled(t.Context(), "id-n1", false, false))
-	b.preempted(first, "node n1 was disabled")
-	b.leave(first, 5)
+	b.preempted(first, "")
+	b.killed(first, "node n1 was disabled")
+	b.exit(first, 0)
+	b.settle()
 	b.want(e, "ACTIVE", "ACTIVE", "PENDING")
 	must(b.db.SetNodeEnabled(t.Context(), "id-n1", true, false))
 	second := b.start(e, 0)
@@ -42,18 +51,20 @@ func TestNodesAndSlotsAreWithdrawn(t *testing.T) {
 
 	slot := b.text(`SELECT a.pool || '/' || m.slot_ids[1] FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.id = $1`, second)
 	must(b.db.DisableSlot(t.Context(), "id-n1", slot, true))
-	b.preempted(second, "")
+	b.killed(second, "")
 	must(b.db.DisableSlot(t.Context(), "id-n1", "another pool/0", false))
-	b.preempted(second, "")
+	b.killed(second, "")
 	must(b.db.DisableSlot(t.Context(), "id-n1", slot, false))
-	b.preempted(second, "slot 0 of node n1 was disabled")
-	b.leave(second, 9)
+	b.preempted(second, "")
+	b.killed(second, "slot 0 of node n1 was disabled")
+	b.exit(second, 143)
+	b.settle()
 	third := b.start(e, 0)
 	if other := b.text(`SELECT a.pool || '/' || m.slot_ids[1] FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.id = $1`, third); other == slot {
 		t.Errorf("the next attempt got slot %s, which is disabled", other)
 	}
 	must(b.db.EnableSlot(t.Context(), "id-n1", slot))
-	b.preempted(third, "")
+	b.killed(third, "")
 	if n := b.int(`SELECT restarts FROM trials`); n != 0 {
 		t.Errorf("%d restarts: nothing of it was its fault", n)
 	}

@@ -52,6 +52,7 @@ type Snapshot struct {
 	Matches     map[string][]store.LiveMatch // matches of log policies with an action, by task
 	Failures    map[int][]store.NodeFailures // failures in a row on nodes, by experiment
 	AvoidAfter  int                          // see Config
+	LaunchError bool                         // see Config
 	Handling    map[string]handling          // how to handle bundles that failed before, by their keys
 }
 

@@ -289,12 +289,16 @@ func conclude(a Allocation) Step {
 		s.Kill, s.Cause = "it is over", Tidy
 	}
 	bad, silent := firstFailure(a)
+	zero := 0
 	switch {
+	case bad == nil && a.AckedAt.IsZero() && endedByUs(a):
+		s.Outcome, s.ExitCode, s.ExitReason = Killed, &zero, a.KillReason
+	case bad == nil && a.AckedAt.IsZero() && a.KillAt.IsZero() && stoppedMember(a) != nil:
+		m := stoppedMember(a)
+		s.Outcome, s.ExitReason = Lost, fmt.Sprintf("Nomad stopped it on node %s: %s", m.NodeName, cmp.Or(m.NomadDetail, "its job was stopped, or its node was drained"))
 	case bad == nil && a.PreemptAt.IsZero(), bad == nil && a.AckedAt.IsZero():
-		zero := 0
 		s.Outcome, s.ExitCode = Completed, &zero
 	case bad == nil:
-		zero := 0
 		s.Outcome, s.ExitCode, s.ExitReason = Preempted, &zero, "it was preempted after a checkpoint"
 	case a.Cause == Overdue && !bad.claimed():
 		s.Outcome, s.ExitReason, s.Avoid, s.Unstarted = Unplaced, a.KillReason, []string{bad.NodeID}, true
@@ -327,6 +331,30 @@ func conclude(a Allocation) Step {
 		}
 	}
 	return s
+}
+
+// endedByUs reports whether a program without a failure ended because it was killed: it may exit with code 0 at
+// SIGTERM, and has not finished its work. A paused program counts only if Nomad stopped it.
+func endedByUs(a Allocation) bool {
+	if a.KillAt.IsZero() || a.Cause != Asked {
+		return false
+	}
+	for _, m := range a.Members {
+		if !m.Daemon && m.exited() && !m.ExitedAt.Before(a.KillAt) && (m.Stopped || a.PreemptAt.IsZero()) {
+			return true
+		}
+	}
+	return false
+}
+
+// stoppedMember returns the first member that Nomad stopped, and that exited with code 0; nil if none.
+func stoppedMember(a Allocation) *Member {
+	for i, m := range a.Members {
+		if !m.Daemon && m.exited() && m.Stopped {
+			return &a.Members[i]
+		}
+	}
+	return nil
 }
 
 // firstFailure finds the member that failed first: by its report, or in Nomad if it has not

@@ -43,7 +43,7 @@ func TestExitTable(t *testing.T) {
 		{"5: it failed", Trial{State: Active, Restarts: 1, MaxRestarts: 2}, failure, TrialStep{State: Active, Restarts: 2, Again: true}},
 		{"5: it failed too often", Trial{State: Active, Restarts: 2, MaxRestarts: 2}, failure, TrialStep{State: Errored, Error: "exit code 3", Restarts: 2, Exit: ExitErrored}},
 		{"5: with no retries at all", Trial{State: Active}, failure, TrialStep{State: Errored, Error: "exit code 3", Exit: ExitErrored}},
-		{"5: log policies leave no node", Trial{State: Active, MaxRestarts: 5, NoNodes: "no other node"}, failure, TrialStep{State: Errored, Error: "exit code 3; not retried: no other node", Exit: ExitErrored}},
+		{"5: log policies leave no node", Trial{State: Active, MaxRestarts: 5, NoNodes: "no other node"}, failure, TrialStep{State: Errored, Error: "exit code 3; not retried: no other node", Restarts: 1, Exit: ExitErrored}},
 		{"6: it finished", Trial{State: Active, MaxRestarts: 5}, success, TrialStep{State: Done, Exit: ExitDone}},
 		{"6: it finished where a line said otherwise", Trial{State: Active, NoRetry: "OOM", NoNodes: "none"}, success, TrialStep{State: Done, Exit: ExitDone}},
 		{"7: its hyperparameters are invalid", Trial{State: Active, EarlyExit: "INVALID_HP"}, success, TrialStep{State: Done, Exit: ExitInvalidHP}},

@@ -63,7 +63,7 @@ func AfterExit(t Trial, out Step) TrialStep {
 	case failed && t.Restarts >= t.MaxRestarts:
 		return TrialStep{State: Errored, Error: out.ExitReason, Restarts: t.Restarts, Exit: ExitErrored}
 	case failed && t.NoNodes != "":
-		return TrialStep{State: Errored, Error: out.ExitReason + "; not retried: " + t.NoNodes, Restarts: t.Restarts, Exit: ExitErrored}
+		return TrialStep{State: Errored, Error: out.ExitReason + "; not retried: " + t.NoNodes, Restarts: t.Restarts + 1, Exit: ExitErrored}
 	case failed:
 		return again(t, t.Restarts+1)
 	}

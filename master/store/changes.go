@@ -111,9 +111,10 @@ type AllocationChange struct {
 	KillCause  string
 	Started    bool
 	Ended      bool
-	Unstarted  bool   // no member has started its program
-	Claimed    int    // with Unstarted: how many members' runners have claimed; if another has since, the change is stale
-	Unhealthy  string // its unhealthy devices, for its log; not stored in the row
+	Unstarted  bool     // no member has started its program
+	Claimed    int      // with Unstarted: how many members' runners have claimed; if another has since, the change is stale
+	Unhealthy  string   // its unhealthy devices, for its log; not stored in the row
+	Final      []string // why its trial does not restart, lines for its log; not stored in the row
 	Outcome    string
 	ExitCode   *int
 	ExitReason string

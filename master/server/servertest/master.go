@@ -148,7 +148,7 @@ func (m *Master) wire(ctx context.Context, bus *store.Bus, events *sender.Sender
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	loop := control.New(control.Config{Pools: pools, Timing: lifecycle.DefaultTiming(), Task: site.Job, Logs: store.NewLogStore(m.DB, bus, store.LogsForever), AvoidAfter: AvoidAfter},
+	loop := control.New(control.Config{Pools: pools, Timing: lifecycle.DefaultTiming(), Task: site.Job, Logs: store.NewLogStore(m.DB, bus, store.LogsForever), AvoidAfter: AvoidAfter, LaunchError: true},
 		m.DB, bus, view, log)
 	a := api.New(ctx, api.Config{ClusterName: "test", LogDays: store.LogsForever, ClusterID: clusterID, MasterID: masterID, Version: v1.Compatible, DetentVersion: v1.Version, PublicURL: m.URL,
 		BlankLogin: func(string, string) bool { return true }, Pools: pools, Site: site, Inventory: inventory(pools), Proxy: opener, Loop: loop.Stats,
