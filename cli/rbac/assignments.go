@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +61,13 @@ func runUserRoles(ctx context.Context, a *app.App, c *client.Client, name string
 				return err
 			}
 			t.Row(r.Role.Name, r.Role.RoleID, false, group, x.GroupID, x.RoleAssignment.ScopeCluster, in, x.RoleAssignment.ScopeWorkspaceID)
+		}
+		for _, x := range r.EverybodysRoles {
+			in, err := known.workspace(ctx, x.ScopeWorkspaceID)
+			if err != nil {
+				return err
+			}
+			t.Row(r.Role.Name, r.Role.RoleID, false, "everybody", nil, x.ScopeCluster, in, x.ScopeWorkspaceID)
 		}
 	}
 	if t.Len() == 0 && !format.CSV {
@@ -129,31 +137,35 @@ func runGroupRoles(ctx context.Context, a *app.App, c *client.Client, name strin
 	return nil
 }
 
-type assignOptions struct{ workspace, user, group string }
+type assignOptions struct {
+	workspace, user, group string
+	everybody              bool
+}
 
 // newAssign makes assign-role and unassign-role.
 func newAssign(a *app.App, give bool) *cobra.Command {
 	var o assignOptions
-	use, short := "assign-role", "assign a role to a user or a group"
+	use, short := "assign-role", "assign a role to a user, a group or everybody"
 	if !give {
-		use, short = "unassign-role", "remove a role from a user or a group"
+		use, short = "unassign-role", "remove a role from a user, a group or everybody"
 	}
 	cmd := &cobra.Command{
 		Use:     use + " ROLE_NAME",
 		Short:   short,
-		Example: "  det rbac " + use + " Editor -w vision --username-to-assign ada\n  det rbac " + use + " Viewer -g guests",
+		Example: "  det rbac " + use + " Editor -w vision --username-to-assign ada\n  det rbac " + use + " Viewer -g guests\n  det rbac " + use + " Editor --everybody",
 		Args:    args.Exactly("the name of a role"),
 		RunE:    func(cmd *cobra.Command, given []string) error { return runAssign(cmd.Context(), a, given[0], o, give) },
 	}
 	cmd.Flags().StringVarP(&o.workspace, "workspace-name", "w", "", "workspace in which the role holds; default is the whole cluster")
 	cmd.Flags().StringVar(&o.user, "username-to-assign", "", "the user; -u selects the account that det uses")
 	cmd.Flags().StringVarP(&o.group, "group-name-to-assign", "g", "", "the group")
+	cmd.Flags().BoolVar(&o.everybody, "everybody", false, "all users, also those to come")
 	return cmd
 }
 
 func runAssign(ctx context.Context, a *app.App, name string, o assignOptions, give bool) error {
-	if (o.user == "") == (o.group == "") {
-		return &exit.UsageError{Message: "must provide exactly one of --username-to-assign or --group-name-to-assign"}
+	if given := []bool{o.user != "", o.group != "", o.everybody}; count(given) != 1 {
+		return &exit.UsageError{Message: "must provide exactly one of --username-to-assign, --group-name-to-assign or --everybody"}
 	}
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -171,35 +183,50 @@ func runAssign(ctx context.Context, a *app.App, name string, o assignOptions, gi
 		}
 		to.ScopeWorkspaceID, to.ScopeCluster, scope = &w.ID, false, " to workspace "+o.workspace
 	}
-	var users []v1.UserRoleAssignment
-	var groups []v1.GroupRoleAssignment
-	var id int
-	whom := "user '" + o.user + "'"
-	if o.user != "" {
+	var req v1.AssignRolesRequest
+	var whom string
+	switch {
+	case o.everybody:
+		req.EverybodysRoles, whom = []v1.RoleAssignment{to}, "everybody"
+	case o.user != "":
 		u, err := c.UserByName(ctx, o.user)
 		if err != nil {
 			return err
 		}
-		users, id = []v1.UserRoleAssignment{{UserID: u.ID, RoleAssignment: to}}, u.ID
-	} else {
+		req.UserRoleAssignments = []v1.UserRoleAssignment{{UserID: u.ID, RoleAssignment: to}}
+		whom = fmt.Sprintf("user '%s' with ID %d", o.user, u.ID)
+	default:
 		g, err := c.GroupByName(ctx, o.group)
 		if err != nil {
 			return err
 		}
-		groups, id, whom = []v1.GroupRoleAssignment{{GroupID: g.GroupID, RoleAssignment: to}}, g.GroupID, "group '"+o.group+"'"
+		req.GroupRoleAssignments = []v1.GroupRoleAssignment{{GroupID: g.GroupID, RoleAssignment: to}}
+		whom = fmt.Sprintf("group '%s' with ID %d", o.group, g.GroupID)
 	}
 	did, at := "assigned", "to"
 	if give {
-		err = c.AssignRoles(ctx, v1.AssignRolesRequest{UserRoleAssignments: users, GroupRoleAssignments: groups})
+		err = c.AssignRoles(ctx, req)
 	} else {
 		did, at = "removed", "from"
-		err = c.RemoveAssignments(ctx, v1.RemoveAssignmentsRequest{UserRoleAssignments: users, GroupRoleAssignments: groups})
+		err = c.RemoveAssignments(ctx, v1.RemoveAssignmentsRequest(req))
 	}
 	if err != nil {
 		return err
 	}
-	a.Printf("%s role '%s' with ID %d %s %s with ID %d%s\n", did, role.Name, role.RoleID, at, whom, id, scope)
+	a.Printf("%s role '%s' with ID %d %s %s%s\n", did, role.Name, role.RoleID, at, whom, scope)
+	if o.everybody {
+		return nil // it holds at once, whether the master uses roles or not
+	}
 	return remark(ctx, a, c)
+}
+
+func count(given []bool) (n int) {
+	for _, g := range given {
+		if g {
+			n++
+		}
+	}
+	return n
 }
 
 func newPreview(a *app.App) *cobra.Command {

@@ -110,6 +110,13 @@ func runDescribeRole(ctx context.Context, a *app.App, c *client.Client, name str
 		}
 		groups.Row(g.GroupID, group, g.RoleAssignment.ScopeWorkspaceID, in, g.RoleAssignment.ScopeCluster)
 	}
+	for _, everybodys := range r.EverybodysRoles {
+		in, err := known.workspace(ctx, everybodys.ScopeWorkspaceID)
+		if err != nil {
+			return err
+		}
+		groups.Row(nil, "everybody", everybodys.ScopeWorkspaceID, in, everybodys.ScopeCluster)
+	}
 	users := table.New("User ID", "Username", "Workspace ID", "Workspace Name", "Assigned Globally")
 	byID := map[int]string{}
 	if len(r.UserRoleAssignments) > 0 {

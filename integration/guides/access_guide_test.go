@@ -23,6 +23,10 @@ func TestAccessGuide(t *testing.T) {
 		out, stderr, code := r.Run(t, []string{"DET_USER=" + user, "NO_COLOR=1"}, args...)
 		return out + stderr, code
 	}
+	small := filepath.Join(t.TempDir(), "small.yaml")
+	if err := os.WriteFile(small, []byte("resources: {slots_per_trial: 1}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"ada", "bob", "eve"} {
 		r.NewUser(t, name, "")
 	}
@@ -37,6 +41,16 @@ func TestAccessGuide(t *testing.T) {
 			t.Errorf("%s sees the workspace: %v, want %v\n%s", user, code == 0, want, out)
 		}
 	}
+	if out, code := as("ada", "template", "set", "of-ada", small); code != 0 {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+	changes := func(user string, want bool) {
+		t.Helper()
+		if out, code := as(user, "template", "set", "of-ada", small); (code == 0) != want {
+			t.Errorf("%s changes ada's template: %v, want %v\n%s", user, code == 0, want, out)
+		}
+	}
+	changes("eve", false)
 	said, home, roles := "", t.TempDir(), false
 	for _, b := range blocksOf(t, filepath.Join(r.Root, "docs", "operate", "access.md")) {
 		if b.heading == "Day to day" && !roles {
@@ -58,6 +72,9 @@ func TestAccessGuide(t *testing.T) {
 			t.Fatal(err)
 		}
 		said += string(out)
+		if strings.Contains(b.text, "--everybody") {
+			changes("eve", strings.Contains(b.text, " assign-role"))
+		}
 	}
 	if !roles {
 		t.Error("the page has no section Day to day")

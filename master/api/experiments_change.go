@@ -71,6 +71,10 @@ func refusedAction(e store.ExperimentHead, action store.Action) error {
 }
 
 func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
+	verb := auth.Change
+	if action == store.Delete {
+		verb = auth.Delete
+	}
 	return func(ctx context.Context, c *call, p store.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
 		list, missing, err := a.chosen(ctx, c, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), p.ID, req)
 		if err != nil {
@@ -79,7 +83,7 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.
 		resp := &v1.BulkResponse{}
 		var mine []int
 		for _, e := range list {
-			if auth.Can(c.who, auth.Change, ofExperiment(e)) {
+			if auth.Can(c.who, verb, ofExperiment(e)) {
 				mine = append(mine, e.ID)
 			}
 		}
@@ -94,7 +98,7 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.
 		}
 		for _, e := range list {
 			r := v1.BulkResult{ID: e.ID}
-			if may := c.may(auth.Change, ofExperiment(e)); may != nil {
+			if may := c.may(verb, ofExperiment(e)); may != nil {
 				r.Error = may.Error()
 			} else if why := hindered[e.ID]; why != nil {
 				r.Error = why.Error()

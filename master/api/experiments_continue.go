@@ -23,7 +23,7 @@ func (a *API) continueExperiment(ctx context.Context, c *call, req *v1.ContinueE
 	if err := c.may(auth.Change, ofExperiment(e.ExperimentHead)); err != nil {
 		return nil, err
 	}
-	byOwner := c.who.Grants == nil || auth.Owns(c.who, ofExperiment(e.ExperimentHead))
+	byOwner := auth.Owns(c.who, ofExperiment(e.ExperimentHead))
 	if optional.Value(req.OverrideConfig) != "" && !byOwner {
 		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, so only %s and ClusterAdmins may continue it with another configuration; fork it instead", e.ID, e.Owner, e.Owner)
 	}

@@ -46,6 +46,9 @@ func (a *API) onChangedWorkspace() object[store.Workspace] {
 		if err := fixedWorkspace(w, cannotChange); err != nil && c.who.Grants == nil {
 			return err
 		}
+		if auth.SetsDefaultPools(c.who, ofWorkspace(w)) {
+			return nil // changeWorkspace checks the rest
+		}
 		return may(c.who, verb, ofWorkspace(w))
 	}
 	return o

@@ -88,7 +88,8 @@ func (c *call) seesAssignment(x store.Assignment) bool {
 	return c.seesGroups()
 }
 
-// withAssignments groups assignments by role: each role with its users and groups, in the order of the list.
+// withAssignments groups assignments by role: each role with its users and groups, and whether everybody has it, in the
+// order of the list.
 func withAssignments(list []store.Assignment) (out []v1.RoleWithAssignments) {
 	for _, x := range list {
 		role, ok := auth.RoleByID(x.RoleID)
@@ -107,6 +108,8 @@ func withAssignments(list []store.Assignment) (out []v1.RoleWithAssignments) {
 		} else if x.GroupID != nil {
 			out[at].GroupRoleAssignments = append(out[at].GroupRoleAssignments,
 				v1.GroupRoleAssignment{GroupID: *x.GroupID, RoleAssignment: assigned})
+		} else {
+			out[at].EverybodysRoles = append(out[at].EverybodysRoles, assigned)
 		}
 	}
 	return out
@@ -193,7 +196,7 @@ func (a *API) ownRoles(ctx context.Context, c *call, _ *v1.None) (*v1.GetPermiss
 }
 
 func (a *API) assignRoles(ctx context.Context, c *call, req *v1.AssignRolesRequest) (*v1.Empty, error) {
-	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments)
+	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments, req.EverybodysRoles)
 	if err == nil {
 		err = a.db.AssignRoles(ctx, list)
 	}
@@ -205,7 +208,7 @@ func (a *API) assignRoles(ctx context.Context, c *call, req *v1.AssignRolesReque
 }
 
 func (a *API) removeRoles(ctx context.Context, c *call, req *v1.RemoveAssignmentsRequest) (*v1.Empty, error) {
-	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments)
+	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments, req.EverybodysRoles)
 	if err == nil {
 		err = a.db.RemoveRoles(ctx, list)
 	}
@@ -218,8 +221,8 @@ func (a *API) removeRoles(ctx context.Context, c *call, req *v1.RemoveAssignment
 
 // assignments converts the assignments in a request. It checks that the roles, users, groups and workspaces exist, and
 // that the caller may assign roles there.
-func (a *API) assignments(ctx context.Context, c *call, users []v1.UserRoleAssignment, groups []v1.GroupRoleAssignment) ([]store.Assignment, error) {
-	if n := len(users) + len(groups); n == 0 || n > maxAssigned {
+func (a *API) assignments(ctx context.Context, c *call, users []v1.UserRoleAssignment, groups []v1.GroupRoleAssignment, everybodys []v1.RoleAssignment) ([]store.Assignment, error) {
+	if n := len(users) + len(groups) + len(everybodys); n == 0 || n > maxAssigned {
 		return nil, fault.New(fault.Invalid, "a request assigns or removes 1 to %d roles, found %d", maxAssigned, n)
 	}
 	var list []store.Assignment
@@ -239,6 +242,15 @@ func (a *API) assignments(ctx context.Context, c *call, users []v1.UserRoleAssig
 	for i, g := range groups {
 		groupIDs = append(groupIDs, g.GroupID)
 		if err := add(fmt.Sprintf("groupRoleAssignments[%d]", i), g.RoleAssignment, nil, &g.GroupID); err != nil {
+			return nil, err
+		}
+	}
+	for i, r := range everybodys {
+		field := fmt.Sprintf("everybodysRoles[%d]", i)
+		if auth.RoleID(r.Role.RoleID) == auth.ClusterAdmin {
+			return nil, fault.New(fault.Invalid, "%s: nobody would be safe if everybody were a ClusterAdmin; assign this role to users or groups", field)
+		}
+		if err := add(field, r, nil, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -305,7 +317,7 @@ func (a *API) workspaceMembers(ctx context.Context, c *call, w store.Workspace, 
 	for _, x := range list {
 		if x.UserID != nil {
 			userIDs = append(userIDs, *x.UserID)
-		} else {
+		} else if x.GroupID != nil {
 			groupIDs = append(groupIDs, *x.GroupID)
 		}
 	}
@@ -321,7 +333,8 @@ func (a *API) workspaceMembers(ctx context.Context, c *call, w store.Workspace, 
 	groups = slices.DeleteFunc(groups, func(g store.Group) bool { return !matches(g.Name) })
 	list = slices.DeleteFunc(list, func(x store.Assignment) bool {
 		return !slices.ContainsFunc(users, func(u store.User) bool { return x.UserID != nil && u.ID == *x.UserID }) &&
-			!slices.ContainsFunc(groups, func(g store.Group) bool { return x.GroupID != nil && g.ID == *x.GroupID })
+			!slices.ContainsFunc(groups, func(g store.Group) bool { return x.GroupID != nil && g.ID == *x.GroupID }) &&
+			(x.UserID != nil || x.GroupID != nil)
 	})
 	resp := &v1.GetGroupsAndUsersAssignedToWorkspaceResponse{Assignments: withAssignments(list)}
 	for _, u := range users {

@@ -20,7 +20,7 @@ func (a *API) registerRunChanges() {
 	serve(a, v1.ResumeRuns, a.onRuns(a.steerRuns(store.Activate, "Failed to resume associated experiment: ")))
 	serve(a, v1.ArchiveRuns, a.onRuns(a.archiveRuns(true)))
 	serve(a, v1.UnarchiveRuns, a.onRuns(a.archiveRuns(false)))
-	serve(a, v1.DeleteRuns, a.onRuns(a.deleteRuns))
+	serve(a, v1.DeleteRuns, a.deletedRuns)
 	serve(a, v1.MoveRuns, a.moveRuns)
 }
 
@@ -65,16 +65,20 @@ func headOfRun(r store.RunHead) auth.Object {
 // that does not exist, has an error of its own in the answer; the handler changes the others.
 func (a *API) onRuns(act func(ctx context.Context, list []store.RunHead) (refusals, error)) func(context.Context, *call, *v1.RunsRequest) (*v1.RunsResponse, error) {
 	return func(ctx context.Context, c *call, req *v1.RunsRequest) (*v1.RunsResponse, error) {
-		return a.changeRuns(ctx, c, req, act)
+		return a.changeRuns(ctx, c, auth.Change, req, act)
 	}
 }
 
-func (a *API) changeRuns(ctx context.Context, c *call, req *v1.RunsRequest, act func(ctx context.Context, list []store.RunHead) (refusals, error)) (*v1.RunsResponse, error) {
+func (a *API) deletedRuns(ctx context.Context, c *call, req *v1.RunsRequest) (*v1.RunsResponse, error) {
+	return a.changeRuns(ctx, c, auth.Delete, req, a.deleteRuns)
+}
+
+func (a *API) changeRuns(ctx context.Context, c *call, verb auth.Verb, req *v1.RunsRequest, act func(ctx context.Context, list []store.RunHead) (refusals, error)) (*v1.RunsResponse, error) {
 	list, err := a.chosenRuns(ctx, c, auth.ScopeOf(c.who, auth.View, v1.KindRun), req)
 	if err != nil {
 		return nil, err
 	}
-	mine, refused := split(list, func(r store.RunHead) error { return c.may(auth.Change, headOfRun(r)) })
+	mine, refused := split(list, func(r store.RunHead) error { return c.may(verb, headOfRun(r)) })
 	no, err := act(ctx, mine)
 	if err != nil {
 		return nil, err
@@ -257,7 +261,7 @@ func (a *API) moveRuns(ctx context.Context, c *call, req *v1.MoveRunsRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	return a.changeRuns(ctx, c, &v1.RunsRequest{RunIDs: req.RunIDs, Filter: req.Filter, ProjectID: &from.ID},
+	return a.changeRuns(ctx, c, auth.Change, &v1.RunsRequest{RunIDs: req.RunIDs, Filter: req.Filter, ProjectID: &from.ID},
 		func(ctx context.Context, list []store.RunHead) (refusals, error) {
 			return a.moveExperimentsOf(ctx, list, to, optional.Value(req.SkipMultitrial))
 		})

@@ -165,6 +165,11 @@ func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, re
 	if err := fixedWorkspace(w, cannotChange); err != nil {
 		return nil, err
 	}
+	if req.Name != nil || req.CheckpointStorageConfig != nil || req.AgentUserGroup != nil {
+		if err := c.may(auth.Change, ofWorkspace(w)); err != nil {
+			return nil, err
+		}
+	}
 	if req.Name != nil {
 		if err := checkName("name", *req.Name, names.MaxUnique); err != nil {
 			return nil, err

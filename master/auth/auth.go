@@ -31,6 +31,8 @@ type Who struct {
 	Service string
 	// Grants are the roles of the user, or of the task's owner; nil: roles are not in use.
 	Grants *Grants
+	// Everybodys are the roles that everybody has, if roles are not in use: what they allow on others' objects. Nil: none.
+	Everybodys *Grants
 	// Of a task: the attempt that the token belongs to. UserID is its owner's, but the caller
 	// has only the rights of a task.
 	AllocationID string

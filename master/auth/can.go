@@ -44,7 +44,7 @@ type Object struct {
 //
 // Without roles (Grants is nil) every signed-in user may view all objects, create objects, and
 // edit what all share. Only its owner and admins may change an object, or open a notebook or
-// shell. Only admins administer the cluster, users and workspaces. With roles, the roles of the
+// shell, unless a role of everybody's allows it (opened). Only admins administer the cluster, users and workspaces. With roles, the roles of the
 // user decide where the user may do what (roles.go).
 //
 // A task may view what its owner may, because its SDK does, and report about itself; the session
@@ -68,11 +68,40 @@ func Can(w Who, verb Verb, o Object) bool {
 	case View, Create:
 		return true
 	case Edit:
-		return w.Within == "" || o.OwnerID == w.UserID
-	case Change, Delete, Enter, Report:
+		return o.OwnerID == w.UserID || w.Within == "" && (o.Kind != v1.KindProject || w.opened(verb, o))
+	case Change, Enter, Report:
+		return o.OwnerID == w.UserID || w.opened(verb, o)
+	case Delete:
 		return o.OwnerID == w.UserID
 	}
 	return false
+}
+
+// opened reports whether everybody may do something with an object: everybody has a role with the permission, and the
+// object is of a kind that Determined, without roles, lets everybody change. Workspaces, projects (but for their notes)
+// and what administrates them stay with their owners, and so does the right to delete.
+func (w Who) opened(verb Verb, o Object) bool {
+	if w.Everybodys == nil || w.Within != "" {
+		return false
+	}
+	switch o.Kind {
+	case v1.KindExperiment, v1.KindTrial, v1.KindRun, v1.KindCheckpoint:
+	case v1.KindCommand, v1.KindNotebook, v1.KindShell, v1.KindTensorboard, v1.KindTask, v1.KindJob, v1.KindTemplate:
+		if verb == Report {
+			return false
+		}
+	case v1.KindProject:
+		return verb == Edit && w.Everybodys.scope(Edit, o.Kind).Has(o)
+	default:
+		return false
+	}
+	return w.Everybodys.scope(Change, o.Kind).Has(o)
+}
+
+// SetsDefaultPools reports whether the caller may set the default pools of a workspace, which Determined, without roles,
+// lets everybody do.
+func SetsDefaultPools(w Who, workspace Object) bool {
+	return Can(w, Change, workspace) || w.Grants == nil && w.opened(Change, Object{Kind: v1.KindJob, WorkspaceID: workspace.WorkspaceID})
 }
 
 // Owns reports whether the caller is the owner of an object, or an admin. Only they see what may

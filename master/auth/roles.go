@@ -155,11 +155,11 @@ var anybody = Permission{}
 // about themselves without a permission; a user's report is a change.
 var needed = map[Kind]map[Verb]Permission{
 	v1.KindWorkspace: {View: viewWorkspace, Create: createWorkspace, Change: updateWorkspace, Delete: deleteWorkspace, Administer: setAgentUser},
-	v1.KindProject:   {View: viewProject, Create: createProject, Change: updateProject, Delete: deleteProject},
+	v1.KindProject:   {View: viewProject, Create: createProject, Edit: updateProject, Change: updateProject, Delete: deleteProject},
 
-	v1.KindExperiment: {View: viewExperiment, Create: createExperiment, Change: updateExperiment, Report: updateExperiment},
+	v1.KindExperiment: {View: viewExperiment, Create: createExperiment, Change: updateExperiment, Delete: deleteExperiment, Report: updateExperiment},
 	v1.KindTrial:      {View: viewExperiment, Change: updateExperiment, Report: updateExperiment},
-	v1.KindRun:        {View: viewExperiment, Change: updateExperiment, Report: updateExperiment},
+	v1.KindRun:        {View: viewExperiment, Change: updateExperiment, Delete: deleteExperiment, Report: updateExperiment},
 	v1.KindCheckpoint: {View: viewArtifacts, Change: updateExperiment, Report: updateExperiment},
 
 	v1.KindCommand:     {View: viewTask, Create: createTask, Change: updateTask},

@@ -145,8 +145,8 @@ func (db *DB) CookieWho(ctx context.Context, hash []byte, task string) (auth.Who
 	if err != nil {
 		return auth.Who{}, err
 	}
-	grants, err := readGrants(f.Grants)
-	return auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.SessionID, Grants: grants}, err
+	grants, everybodys, err := db.readRights(f.Grants)
+	return auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.SessionID, Grants: grants, Everybodys: everybodys}, err
 }
 
 // DropPasses deletes expired tickets, and cookies of tasks that ended some time ago.

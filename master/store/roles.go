@@ -12,7 +12,7 @@ import (
 // maxAssignments is the maximum number of roles of all users and groups.
 const maxAssignments = 200_000
 
-// An Assignment gives a role to a user or to a group, in a workspace or everywhere.
+// An Assignment gives a role to a user, to a group, or to everybody (neither), in a workspace or everywhere.
 type Assignment struct {
 	RoleID      auth.RoleID `db:"role_id"`
 	UserID      *int        `db:"user_id"`
@@ -23,16 +23,30 @@ type Assignment struct {
 // UsesRoles reports whether roles decide what users may do.
 func (db *DB) UsesRoles() bool { return db.roles }
 
-// grants is a column of a query with the alias u for users: their roles as pairs of role and
-// workspace, or NULL if roles are not in use. readGrants reads it.
+// everybodysRoles selects the roles that everybody has.
+const everybodysRoles = `SELECT a.role_id, a.workspace_id FROM role_assignments a WHERE a.user_id IS NULL AND a.group_id IS NULL`
+
+// grants is a column of a query with the alias u for users: their roles as pairs of role and workspace, or, if roles are
+// not in use, everybody's; NULL if there are none. readRights reads it.
 func (db *DB) grants() string {
 	if !db.roles {
-		return `NULL::json AS grants`
+		return `(SELECT json_agg(json_build_array(g.role_id, coalesce(g.workspace_id, 0))) FROM (` + everybodysRoles + `) g) AS grants`
 	}
 	return `(SELECT coalesce(json_agg(json_build_array(g.role_id, coalesce(g.workspace_id, 0))), '[]') FROM (
 		SELECT a.role_id, a.workspace_id FROM role_assignments a WHERE a.user_id = u.id
 		UNION ALL
-		SELECT a.role_id, a.workspace_id FROM role_assignments a JOIN group_members m ON m.group_id = a.group_id WHERE m.user_id = u.id) g) AS grants`
+		SELECT a.role_id, a.workspace_id FROM role_assignments a JOIN group_members m ON m.group_id = a.group_id WHERE m.user_id = u.id
+		UNION ALL
+		` + everybodysRoles + `) g) AS grants`
+}
+
+// readRights reads what grants selected: the roles of a user if roles are in use, else everybody's.
+func (db *DB) readRights(column []byte) (of, everybodys *auth.Grants, err error) {
+	g, err := readGrants(column)
+	if db.roles {
+		return g, nil, err
+	}
+	return nil, g, err
 }
 
 func readGrants(column []byte) (*auth.Grants, error) {
@@ -121,10 +135,10 @@ func (db *DB) Assignments(ctx context.Context) ([]Assignment, error) {
 	return rows[Assignment](ctx, db, assignmentColumns+assignmentOrder)
 }
 
-// AssignmentsOfUser lists the roles of a user and of the user's groups.
+// AssignmentsOfUser lists the roles of a user, of the user's groups, and of everybody.
 func (db *DB) AssignmentsOfUser(ctx context.Context, user int) ([]Assignment, error) {
 	return rows[Assignment](ctx, db, assignmentColumns+`
-		WHERE a.user_id = $1 OR a.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = $1)`+assignmentOrder, user)
+		WHERE a.user_id = $1 OR a.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = $1) OR a.user_id IS NULL AND a.group_id IS NULL`+assignmentOrder, user)
 }
 
 // AssignmentsOfGroup lists the roles of a group.
@@ -186,6 +200,8 @@ func (a Assignment) words() string {
 		text += "user " + itoa(*a.UserID)
 	} else if a.GroupID != nil {
 		text += "group " + itoa(*a.GroupID)
+	} else {
+		text += "everybody"
 	}
 	if a.WorkspaceID != nil {
 		return text + " in workspace " + itoa(*a.WorkspaceID)

@@ -90,12 +90,11 @@ func (db *DB) ValidSessions(ctx context.Context, ids []int64) (map[int64]auth.Wh
 		return nil, err
 	}
 	for _, f := range list {
-		grants, err := readGrants(f.Grants)
-		if err != nil {
+		w := auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.ID, Within: f.Within, AccessToken: f.IsToken, ReadOnly: f.ReadOnly}
+		if w.Grants, w.Everybodys, err = db.readRights(f.Grants); err != nil {
 			return nil, err
 		}
-		out[f.ID] = auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.ID, Within: f.Within,
-			AccessToken: f.IsToken, ReadOnly: f.ReadOnly, Grants: grants}
+		out[f.ID] = w
 	}
 	return out, nil
 }
@@ -129,7 +128,7 @@ func (db *DB) AttemptStatuses(ctx context.Context, ids []string) (map[string]Att
 		return nil, err
 	}
 	for _, f := range list {
-		grants, err := readGrants(f.Grants)
+		grants, _, err := db.readRights(f.Grants)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +148,7 @@ func (db *DB) SessionWho(ctx context.Context, hash []byte) (auth.Who, error) {
 		WHERE s.token_hash = $1 AND s.expires_at > now() AND u.active`, hash).
 		Scan(&w.UserID, &w.Username, &w.Admin, &w.SessionID, &w.Within, &w.SessionEpoch, &w.AccessToken, &w.ReadOnly, &grants)
 	if err == nil {
-		w.Grants, err = readGrants(grants)
+		w.Grants, w.Everybodys, err = db.readRights(grants)
 	}
 	return w, asFault(err)
 }
@@ -184,7 +183,7 @@ func (db *DB) TaskWho(ctx context.Context, hash []byte) (auth.Who, error) {
 	if err != nil {
 		return auth.Who{}, err
 	}
-	grants, err := readGrants(f.Grants)
+	grants, _, err := db.readRights(f.Grants)
 	if err != nil {
 		return auth.Who{}, err
 	}

@@ -14,7 +14,7 @@ var (
 		Summary: "Get an experiment"}
 	ChangeExperiment = Endpoint[PatchExperiment, PatchExperimentResponse]{Method: "PATCH", Path: "/experiments/:id", Access: ByUsers, Object: KindExperiment, Verb: Change, Again: true, BodyLimit: ReportBody,
 		Summary: "Change an experiment"}
-	DeleteExperiment = Endpoint[None, Empty]{Method: "DELETE", Path: "/experiments/:id", Access: ByUsers, Object: KindExperiment, Verb: Change,
+	DeleteExperiment = Endpoint[None, Empty]{Method: "DELETE", Path: "/experiments/:id", Access: ByUsers, Object: KindExperiment, Verb: Delete,
 		Summary: "Delete an experiment that has ended, with its checkpoints, metrics and logs"}
 	ActivateExperiment = Endpoint[None, Empty]{Method: "POST", Path: "/experiments/:id/activate", Access: ByUsers, Object: KindExperiment, Verb: Change, Again: true,
 		Summary: "Activate a paused experiment"}

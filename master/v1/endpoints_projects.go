@@ -14,9 +14,9 @@ var (
 		Summary: "Archive a project"}
 	UnarchiveProject = Endpoint[None, Empty]{Method: "POST", Path: "/projects/:id/unarchive", Access: ByUsers, Object: KindProject, Verb: Change, Again: true,
 		Summary: "Unarchive a project"}
-	SetProjectNotes = Endpoint[PutProjectNotesRequest, PutProjectNotesResponse]{Method: "PUT", Path: "/projects/:id/notes", Access: ByUsers, Object: KindProject, Verb: Change, Again: true, BodyLimit: ReportBody,
+	SetProjectNotes = Endpoint[PutProjectNotesRequest, PutProjectNotesResponse]{Method: "PUT", Path: "/projects/:id/notes", Access: ByUsers, Object: KindProject, Verb: Edit, Again: true, BodyLimit: ReportBody,
 		Summary: "Replace the notes of a project"}
-	AddProjectNote = Endpoint[Note, AddProjectNoteResponse]{Method: "POST", Path: "/projects/:id/notes", Access: ByUsers, Object: KindProject, Verb: Change, BodyLimit: ReportBody,
+	AddProjectNote = Endpoint[Note, AddProjectNoteResponse]{Method: "POST", Path: "/projects/:id/notes", Access: ByUsers, Object: KindProject, Verb: Edit, BodyLimit: ReportBody,
 		Summary: "Add a note to a project"}
 	ListProjectColumns = Endpoint[GetProjectColumnsRequest, GetProjectColumnsResponse]{Method: "GET", Path: "/projects/:id/columns", Access: ByBoth, Object: KindProject, Verb: View, List: true,
 		Summary: "List the columns by which a project's experiments, or its runs, can be searched; project 0 means all projects"}

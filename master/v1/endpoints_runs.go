@@ -20,7 +20,7 @@ var (
 		Summary: "Archive several runs that have ended"}
 	UnarchiveRuns = Endpoint[RunsRequest, RunsResponse]{Method: "POST", Path: "/runs/unarchive", Access: ByUsers, Object: KindRun, Verb: Change, NamedIn: Body, Again: true, BodyLimit: ReportBody,
 		Summary: "Unarchive several runs"}
-	DeleteRuns = Endpoint[RunsRequest, RunsResponse]{Method: "POST", Path: "/runs/delete", Access: ByUsers, Object: KindRun, Verb: Change, NamedIn: Body, BodyLimit: ReportBody,
+	DeleteRuns = Endpoint[RunsRequest, RunsResponse]{Method: "POST", Path: "/runs/delete", Access: ByUsers, Object: KindRun, Verb: Delete, NamedIn: Body, BodyLimit: ReportBody,
 		Summary: "Delete several runs that have ended, with their experiments; a search is deleted only with all its runs"}
 	MoveRuns = Endpoint[MoveRunsRequest, RunsResponse]{Method: "POST", Path: "/runs/move", Access: ByUsers, Object: KindRun, Verb: Change, NamedIn: Body, BodyLimit: ReportBody,
 		Summary: "Move several runs to another project, with their experiments"}

@@ -46,6 +46,7 @@ type RoleWithAssignments struct {
 	Role                 *Role                 `json:"role"`
 	GroupRoleAssignments []GroupRoleAssignment `json:"groupRoleAssignments"`
 	UserRoleAssignments  []UserRoleAssignment  `json:"userRoleAssignments"`
+	EverybodysRoles      []RoleAssignment      `json:"everybodysRoles,omitempty"` // Detent's: for all users
 }
 
 // RoleAssignmentSummary is where somebody has a role.
@@ -105,12 +106,14 @@ type SearchRolesAssignableToScopeResponse struct {
 type AssignRolesRequest struct {
 	GroupRoleAssignments []GroupRoleAssignment `json:"groupRoleAssignments,omitempty"`
 	UserRoleAssignments  []UserRoleAssignment  `json:"userRoleAssignments,omitempty"`
+	EverybodysRoles      []RoleAssignment      `json:"everybodysRoles,omitempty"` // Detent's: for all users
 }
 
 // RemoveAssignmentsRequest is a message of the wire.
 type RemoveAssignmentsRequest struct {
 	GroupRoleAssignments []GroupRoleAssignment `json:"groupRoleAssignments,omitempty"`
 	UserRoleAssignments  []UserRoleAssignment  `json:"userRoleAssignments,omitempty"`
+	EverybodysRoles      []RoleAssignment      `json:"everybodysRoles,omitempty"` // Detent's: for all users
 }
 
 // GetPermissionsSummaryResponse is a message of the wire.

@@ -1867,6 +1867,7 @@ export interface RoleWithAssignments {
   role: Role | null;
   groupRoleAssignments: GroupRoleAssignment[];
   userRoleAssignments: UserRoleAssignment[];
+  everybodysRoles?: RoleAssignment[];
 }
 
 export interface GetRolesByIDResponse {
@@ -1893,11 +1894,13 @@ export interface GetPermissionsSummaryResponse {
 export interface AssignRolesRequest {
   groupRoleAssignments?: GroupRoleAssignment[];
   userRoleAssignments?: UserRoleAssignment[];
+  everybodysRoles?: RoleAssignment[];
 }
 
 export interface RemoveAssignmentsRequest {
   groupRoleAssignments?: GroupRoleAssignment[];
   userRoleAssignments?: UserRoleAssignment[];
+  everybodysRoles?: RoleAssignment[];
 }
 
 export interface Quota {

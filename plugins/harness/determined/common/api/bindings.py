@@ -3942,6 +3942,7 @@ class v1RoleWithAssignments(Message):
     groupRoleAssignments: Optional[Sequence[v1GroupRoleAssignment]] = None
     role: Optional[v1Role] = None
     userRoleAssignments: Optional[Sequence[v1UserRoleAssignment]] = None
+    everybodysRoles: Optional[Sequence[v1RoleAssignment]] = None
 
 
 class v1RunActionResult(Message):
