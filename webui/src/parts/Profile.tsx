@@ -56,7 +56,7 @@ export function Profile({ trial, over }: { trial: number; over: boolean }) {
 
 // Systems compares trials: the loss, and below it the mean of each metric, over the seconds since
 // each trial's first report.
-export function Systems({ list, book, version }: { list: Compared[]; book: Book; version: number }) {
+export function Systems({ list, names, book, version }: { list: Compared[]; names: ReadonlyMap<number, string>; book: Book; version: number }) {
   const trials = list.map((c) => c.trial.id);
   const loaded = useLoad((signal) => load(trials, signal), [trials.join()]);
   const charts = useMemo(() => {
@@ -69,15 +69,15 @@ export function Systems({ list, book, version }: { list: Compared[]; book: Book;
     const color = (id: number) => (trials.indexOf(id) % colors) + 1;
     const first = { name: list[0]?.experiment.searcherMetric ?? '', series: list.flatMap((c, i): Drawn[] => {
       const m = metrics[i];
-      return m ? [{ label: `trial ${c.trial.id}`, color: color(c.trial.id), x: m.t.map((t) => t - begins.get(c.trial.id)!), y: m.y }] : [];
+      return m ? [{ label: names.get(c.trial.id) ?? `trial ${c.trial.id}`, color: color(c.trial.id), x: m.t.map((t) => t - begins.get(c.trial.id)!), y: m.y }] : [];
     }) };
     return [first, ...[...loaded.data].map(([name, all]) => ({
       name: titleOf(name), series: trials.flatMap((id): Drawn[] => {
         const of = all.filter((s) => s.trial === id);
-        return of.length ? [{ label: `trial ${id}`, color: color(id), ...mean(of, begins.get(id)!) }] : [];
+        return of.length ? [{ label: names.get(id) ?? `trial ${id}`, color: color(id), ...mean(of, begins.get(id)!) }] : [];
       }),
     }))].filter((c) => c.series.length);
-  }, [loaded.data, version, trials.join()]);
+  }, [loaded.data, version, trials.join(), names]);
   if (loaded.error) return <Problem what="Could not load what was measured." error={loaded.error} retry={loaded.reload} />;
   if (!loaded.data) return <Loading lines={5} />;
   if (loaded.data.size === 0) return none;
