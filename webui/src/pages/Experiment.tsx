@@ -11,9 +11,10 @@ import { groupOf } from '../lib/series';
 import { early, ladder, type Ladder } from '../lib/rungs';
 import { bare, ended } from '../lib/states';
 import type { Experiment, Trial } from '../lib/types';
+import { spent, waits } from '../lib/waiting';
 import { Checkpoints, best } from '../parts/Checkpoints';
 import { Config } from '../parts/Config';
-import { Confirm, Copy, Empty, Fact, Loading, Problem, Progress, State, Tabs, type Question } from '../parts/bits';
+import { Began, Confirm, Copy, Empty, Fact, Loading, Problem, Progress, State, Tabs, type Question } from '../parts/bits';
 import { Curves, maxLines } from '../parts/Curves';
 import { lazy } from '../lib/lazy';
 import { LogView } from '../parts/LogView';
@@ -172,7 +173,7 @@ function metricsOf(trials: Trial[]): { group: string; name: string }[] {
 
 function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefined; checkpoint: string | undefined }) {
   const now = useNow();
-  const over = ended(e.state);
+  const over = ended(e.state), time = spent(e, now);
   const hp = (trial ? flat(trial.hparams).map(([k, v]): [string, string] => [k, plain(v)]) : space(e.config.hyperparameters ?? {})).sort(([a], [b]) => a.localeCompare(b));
   return (
     <aside class="facts">
@@ -180,8 +181,8 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
         <dl>
           <Fact name={`Best ${e.searcherMetric || 'metric'}`}><span class="num big">{metric(e.bestTrialSearcherMetric)}</span></Fact>
           <Fact name="Owner">{e.displayName || e.username}</Fact>
-          <Fact name="Started"><time dateTime={e.startTime} title={clock(e.startTime)}>{ago(e.startTime, now)}</time></Fact>
-          <Fact name={over ? 'Took' : 'Runs for'}><span class="num">{duration(over ? e.duration : (now - Date.parse(e.startTime)) / 1000)}</span></Fact>
+          <Fact name={waits(e.state) ? 'Submitted' : 'Started'}><time dateTime={e.startTime} title={clock(e.startTime)}>{ago(e.startTime, now)}</time></Fact>
+          <Fact name={time.name}><span class="num">{time.text}</span></Fact>
           <Fact name="Pool">{e.resourcePool}, {e.config.resources?.slots_per_trial ?? 1} {e.config.resources?.slots_per_trial === 1 ? 'slot' : 'slots'} a trial</Fact>
           {over && !e.state.endsWith('COMPLETED') && e.progress !== null && <Fact name="Reached"><Progress value={e.progress} /></Fact>}
           {trial && <Fact name="Batches"><span class="num">{trial.totalBatchesProcessed.toLocaleString('en')}</span></Fact>}
@@ -227,7 +228,7 @@ function Trials({ e, list, ready, rungs }: { e: Experiment; list: Trial[]; ready
     })),
     { key: 'restarts', title: 'Restarts', width: '5.25rem', right: true, sort: (t) => t.restarts, render: (t) => <span class="num">{t.restarts}</span> },
     { key: 'checkpoints', title: 'Checkpoints', width: '7rem', right: true, hidden: true, sort: (t) => t.checkpointCount, render: (t) => <span class="num">{t.checkpointCount}</span> },
-    { key: 'started', title: 'Started', width: '6rem', sort: (t) => t.startTime, render: (t) => <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time> },
+    { key: 'started', title: 'Started', width: '6rem', sort: (t) => t.startTime, render: (t) => <Began of={t} now={now} /> },
     { key: 'took', title: 'Ran', width: '5rem', right: true, sort: (t) => t.wallClockTime ?? 0, render: (t) => <span class="num">{duration(t.wallClockTime)}</span> },
     { key: 'why', title: 'Why', width: 'minmax(8rem, 2fr)', hidden: !list.some((t) => t.error || t.waitingReason), render: (t) => <span class="cut faint" title={t.error || t.waitingReason}>{t.error || t.waitingReason}</span> },
   ];

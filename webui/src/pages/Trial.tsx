@@ -8,6 +8,7 @@ import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { complain, say } from '../lib/toast';
 import { ended } from '../lib/states';
+import { waited, waits } from '../lib/waiting';
 import { Checkpoints } from '../parts/Checkpoints';
 import { Confirm, Empty, Fact, Loading, Problem, State, Tabs, type Question } from '../parts/bits';
 import { Curves } from '../parts/Curves';
@@ -49,7 +50,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
     return trial.error ? <Problem alone what={`Could not load trial ${text}.`} error={trial.error} retry={trial.reload} /> : <Loading />;
   }
   const e = experiment.data;
-  const over = ended(t.state);
+  const over = ended(t.state), wait = waited(t, now);
   const kill = () => setQuestion({
     title: `Kill trial ${t.id}?`, text: 'The trial is killed immediately. Progress since its last checkpoint is lost; the experiment continues without it.', yes: 'Kill', danger: true,
     act: async () => {
@@ -84,7 +85,8 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
             <section class="card" aria-label="facts">
               <dl>
                 <Fact name={`Best ${e?.searcherMetric ?? 'metric'}`}><span class="num big">{metric(t.searcherMetricValue)}</span></Fact>
-                <Fact name="Started"><time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></Fact>
+                <Fact name={waits(t.state) ? 'Submitted' : 'Started'}><time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></Fact>
+                {wait !== null && <Fact name="Waiting for"><span class="num">{duration(wait)}</span></Fact>}
                 <Fact name="Ran"><span class="num">{duration(t.wallClockTime)}</span></Fact>
                 <Fact name="Batches"><span class="num">{t.totalBatchesProcessed.toLocaleString('en')}</span></Fact>
                 <Fact name="Restarts"><span class="num">{t.restarts}</span></Fact>
