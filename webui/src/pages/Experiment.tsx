@@ -146,7 +146,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
       {tab === 'hyperparameters' && <Hyper e={e} over={over} metrics={metricsOf(all)} />}
       {tab === 'checkpoints' && (checkpoints.error ? <Problem what="Could not load the checkpoints." error={checkpoints.error} retry={checkpoints.reload} />
         : checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e.searcherMetric} smaller={smaller} trials={all.length > 1} over={over} /> : <Loading />)}
-      {tab === 'timeline' && <Timeline experiment={e.id} changed={`${e.state}${e.numTrials}`} />}
+      {tab === 'timeline' && <Timeline experiment={e.id} changed={`${e.state}${e.numTrials}`} unmanaged={e.unmanaged} over={over} />}
       {tab === 'code' && <Code experiment={e.id} />}
       {tab === 'configuration' && <Config original={e.originalConfig} complete={e.config} />}
       {tab === 'logs' && <Logs e={e} trials={all} ready={!!trials.data} over={over} />}

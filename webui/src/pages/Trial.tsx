@@ -102,8 +102,8 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
         </div>
       )}
       {tab === 'checkpoints' && (checkpoints.error !== undefined && !checkpoints.data ? <Problem what="Could not load the checkpoints." error={checkpoints.error} retry={checkpoints.reload} /> : checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e?.searcherMetric ?? ''} smaller={e?.config.searcher?.smaller_is_better !== false} trials={false} over={over} /> : <Loading />)}
-      {tab === 'timeline' && <Timeline experiment={t.experimentId} trial={t.id} changed={t.state} />}
-      {tab === 'profiler' && <Profile trial={t.id} over={over} />}
+      {tab === 'timeline' && <Timeline experiment={t.experimentId} trial={t.id} changed={t.state} unmanaged={!!e?.unmanaged} over={over} />}
+      {tab === 'profiler' && <Profile trial={t.id} experiment={e ?? undefined} over={over} />}
       {tab === 'logs' && t.taskId && <LogView task={t.taskId} over={over} name={`the log of trial ${t.id}`} />}
       <Confirm question={question} close={() => setQuestion(null)} />
     </div>
