@@ -19,6 +19,7 @@ import { Curves, maxLines } from '../parts/Curves';
 import { lazy } from '../lib/lazy';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
+import { Values } from '../parts/Values';
 import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
 
@@ -195,6 +196,7 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
           {e.labels.length > 0 && <Fact name="Labels">{e.labels.map((l) => <span key={l} class="tag">{l}</span>)}</Fact>}
         </dl>
       </section>
+      {trial && <Values of={trial} />}
       <section class="card" aria-label="hyperparameters">
         <h2>Hyperparameters</h2>
         {hp.length ? <dl class="mono">{hp.map(([k, v]) => <Fact key={k} name={k}><span title={v}>{v}</span></Fact>)}</dl> : <p class="faint">None.</p>}

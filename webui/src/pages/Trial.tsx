@@ -14,6 +14,7 @@ import { Confirm, Empty, Fact, Loading, Problem, State, Tabs, type Question } fr
 import { Curves } from '../parts/Curves';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
+import { Values } from '../parts/Values';
 import { useTitle } from '../parts/Shell';
 
 const Profile = lazy(() => import('../parts/Profile').then((m) => m.Profile));
@@ -94,6 +95,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
                 <Fact name="Checkpoints"><span class="num">{t.checkpointCount}</span>, {bytes(t.totalCheckpointSize)}</Fact>
               </dl>
             </section>
+            <Values of={t} />
             <section class="card" aria-label="hyperparameters">
               <h2>Hyperparameters</h2>
               <dl class="mono">{flat(t.hparams).map(([k, v]) => <Fact key={k} name={k}>{plain(v)}</Fact>)}</dl>
