@@ -15,16 +15,16 @@ describe('what a forest explains of a search', () => {
   const all = ranked(Float64Array.from(world.loss)).map((r) => r / (world.loss.length - 1));
   const rows = world.loss.map((v, i) => row(i + 1, [world.length[i]!], [v]));
   const same = sameLength(rows, true, minTrials);
+  const explained = [all, same.ranks].map((ranks) => importance({ columns, ranks })!.explained);
 
   // A forest with the same depth, leaves and columns differs by its seeds, scikit-learn's default one by its deeper trees as well.
-  it.each([['of all lengths', all, world.explained.all], ['of one length', same.ranks, world.explained.sameLength]])('is what scikit-learn\'s explains, %s', (_name, ranks, want) => {
-    const got = importance({ columns, ranks })!.explained;
+  it.each([['of all lengths', explained[0]!, world.explained.all], ['of one length', explained[1]!, world.explained.sameLength]])('is what scikit-learn\'s explains, %s', (_name, got, want) => {
     expect(Math.abs(got - want.alike), `${got}, scikit-learn ${want.alike}`).toBeLessThan(0.03);
     expect(Math.abs(got - want.default), `${got}, scikit-learn ${want.default}`).toBeLessThan(0.06);
   });
   it('grows when trials of other lengths are left out', () => {
     expect([same.length, same.differ, same.trials]).toEqual([200, true, world.length.filter((l) => l === 200).length]);
-    expect(importance({ columns, ranks: same.ranks })!.explained).toBeGreaterThan(importance({ columns, ranks: all })!.explained + 0.1);
+    expect(explained[1]!).toBeGreaterThan(explained[0]! + 0.1);
   });
 });
 
