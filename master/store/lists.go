@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,13 @@ import (
 // sorts maps the names of sort orders to SQL. Other names are rejected, so that no text of
 // a client becomes SQL.
 type sorts map[string]string
+
+// ofMetrics are the orders by the value of a metric: rows without a value come last in both directions.
+var ofMetrics = []string{"metric", "best", "latest"}
+
+// byMetricName groups rows with a value by the name of its metric: values of different metrics do not compare. The
+// SQL for the value is an argument.
+const byMetricName = "CASE WHEN %s IS NOT NULL THEN e.metric END"
 
 // order writes an ORDER BY that ends with a unique column, so that pages neither
 // repeat nor miss rows of equal value.
@@ -40,6 +48,12 @@ func (s sorts) order(by string, desc bool, unique string) (string, error) {
 	tie := unique
 	if desc {
 		tie += " DESC"
+	}
+	if slices.Contains(ofMetrics, by) {
+		dir = strings.Replace(dir, "FIRST", "LAST", 1)
+	}
+	if by == "metric" {
+		return " ORDER BY " + fmt.Sprintf(byMetricName, expr) + ", " + expr + dir + ", " + tie, nil
 	}
 	return " ORDER BY " + expr + dir + ", " + tie, nil
 }

@@ -39,6 +39,7 @@ type MetricSummary struct {
 	Count         int64
 	Sum, Min, Max float64 // if Type is number
 	Last          any
+	Batches       *int   // of Last, if Type is not number
 	Type          string // number, string, boolean, array, object, null
 
 	size int // of the values
@@ -82,6 +83,9 @@ func (s *TrialSummary) fold(run int, group string, steps *int, values map[string
 	if g := s.Metrics[key]; g != nil {
 		for name, v := range values {
 			s.add(g, name, v)
+			if m := g[name]; m != nil && m.Type != numeric {
+				m.Batches = steps
+			}
 		}
 	}
 	if steps == nil {
@@ -239,11 +243,13 @@ type wireSummary struct {
 	Mean  any    `json:"mean,omitempty"`
 	Last  any    `json:"last"`
 	Type  string `json:"type"`
+
+	Batches *int `json:"batches,omitempty"`
 }
 
 // MarshalJSON writes sum, min, max and mean for numbers only.
 func (m MetricSummary) MarshalJSON() ([]byte, error) {
-	w := wireSummary{Count: m.Count, Last: m.Last, Type: m.Type}
+	w := wireSummary{Count: m.Count, Last: m.Last, Type: m.Type, Batches: m.Batches}
 	if m.Type == numeric {
 		w.Sum, w.Min, w.Max = finite(m.Sum), finite(m.Min), finite(m.Max)
 		w.Mean = finite(m.Sum / float64(m.Count))
@@ -257,7 +263,7 @@ func (m *MetricSummary) UnmarshalJSON(src []byte) error {
 	if err := decodeInto(src, &w); err != nil {
 		return err
 	}
-	*m = MetricSummary{Count: w.Count, Last: w.Last, Type: w.Type}
+	*m = MetricSummary{Count: w.Count, Last: w.Last, Type: w.Type, Batches: w.Batches}
 	m.Sum, _ = kindOf(w.Sum)
 	m.Min, _ = kindOf(w.Min)
 	m.Max, _ = kindOf(w.Max)

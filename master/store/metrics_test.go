@@ -377,7 +377,7 @@ func TestSummaries(t *testing.T) {
 	report(1, "training", 3, `{"loss": "NaN"}`)
 	report(1, "validation", 2, `{"loss": 0.5}`)
 	report(1, "validation", 3, `{"loss": 0.75}`)
-	before := `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2}, "loss": {"max": 2, "min": 1, "sum": "NaN", "last": "NaN", "mean": "NaN", "type": "number", "count": 3}, "name": {"last": "b", "type": "string", "count": 2}}, "validation_metrics": {"loss": {"max": 0.75, "min": 0.5, "sum": 1.25, "last": 0.75, "mean": 0.625, "type": "number", "count": 2}}} | 3 | 1/3 1/2 0.5`
+	before := `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2, "batches": 2}, "loss": {"max": 2, "min": 1, "sum": "NaN", "last": "NaN", "mean": "NaN", "type": "number", "count": 3}, "name": {"last": "b", "type": "string", "count": 2, "batches": 2}}, "validation_metrics": {"loss": {"max": 0.75, "min": 0.5, "sum": 1.25, "last": 0.75, "mean": 0.625, "type": "number", "count": 2}}} | 3 | 1/3 1/2 0.5`
 	check("reports", before)
 	report(1, "training", 3, `{"loss": "NaN"}`) // a repetition changes nothing
 	check("a repetition", before)
@@ -390,9 +390,9 @@ func TestSummaries(t *testing.T) {
 	if _, err := w.db.Claim(t.Context(), goodClaim(w.taskOf(trial)+".2", 0, "n")); err != nil {
 		t.Fatal(err)
 	}
-	check("a rollback", `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2}, "loss": {"max": 2, "min": 1, "sum": 3, "last": 1, "mean": 1.5, "type": "number", "count": 2}, "name": {"last": "b", "type": "string", "count": 2}}, "validation_metrics": {"loss": {"max": 0.5, "min": 0.5, "sum": 0.5, "last": 0.5, "mean": 0.5, "type": "number", "count": 1}}} | 2 | 1/2 1/2 0.5`)
+	check("a rollback", `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2, "batches": 2}, "loss": {"max": 2, "min": 1, "sum": 3, "last": 1, "mean": 1.5, "type": "number", "count": 2}, "name": {"last": "b", "type": "string", "count": 2, "batches": 2}}, "validation_metrics": {"loss": {"max": 0.5, "min": 0.5, "sum": 0.5, "last": 0.5, "mean": 0.5, "type": "number", "count": 1}}} | 2 | 1/2 1/2 0.5`)
 	report(2, "validation", 3, `{"loss": 0.25}`)
-	check("the next run", `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2}, "loss": {"max": 2, "min": 1, "sum": 3, "last": 1, "mean": 1.5, "type": "number", "count": 2}, "name": {"last": "b", "type": "string", "count": 2}}, "validation_metrics": {"loss": {"max": 0.5, "min": 0.25, "sum": 0.75, "last": 0.25, "mean": 0.375, "type": "number", "count": 2}}} | 3 | 2/3 2/3 0.25`)
+	check("the next run", `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2, "batches": 2}, "loss": {"max": 2, "min": 1, "sum": 3, "last": 1, "mean": 1.5, "type": "number", "count": 2}, "name": {"last": "b", "type": "string", "count": 2, "batches": 2}}, "validation_metrics": {"loss": {"max": 0.5, "min": 0.25, "sum": 0.75, "last": 0.25, "mean": 0.375, "type": "number", "count": 2}}} | 3 | 2/3 2/3 0.25`)
 	at, err := w.db.ValidationsAt(t.Context(), map[int]ValidationKey{trial: {2, 3}}, 1000)
 	if err != nil || string(at[trial].Metrics) != `{"loss": 0.25}` {
 		t.Errorf("the best validation: %s %v", at[trial].Metrics, err)

@@ -281,7 +281,7 @@ func metricPath(c find.Column) []string {
 }
 
 // order writes the sort keys as columns, and an ORDER BY over them that ends with the id.
-// Rows without a value come last.
+// Rows without a value come last, and the values of searchers' metrics are grouped by the metrics' names.
 func (b *searchBuilder) order(sorts []find.Sort) (values, order string, err error) {
 	if len(sorts) == 0 {
 		return "", " ORDER BY " + b.of.order, nil
@@ -295,6 +295,10 @@ func (b *searchBuilder) order(sorts []find.Sort) (values, order string, err erro
 		expr, err := b.sortBy(s.Column)
 		if err != nil {
 			return "", "", err
+		}
+		if s.Column.Name == "searcherMetricsVal" {
+			values += fmt.Sprintf(", "+byMetricName+" AS name%d", expr, i)
+			list = append(list, fmt.Sprintf("name%d NULLS LAST", i))
 		}
 		values += fmt.Sprintf(", %s AS sort%d", expr, i)
 		list = append(list, fmt.Sprintf("sort%d%s NULLS LAST", i, dir))

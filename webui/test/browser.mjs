@@ -177,7 +177,7 @@ const stories = {
     assert.equal(await page.locator('.tr.marked').count(), 1, 'the best trial is marked');
     for (const i of [0, 1]) await trials.nth(i).getByRole('checkbox').check();
     await page.getByRole('link', { name: 'Compare the curves of 2' }).click();
-    await until('two curves', () => page.evaluate(() => window.__charts?.loss?.series.length === 3));
+    await until('training and validation of two trials', () => page.evaluate(() => window.__charts?.loss?.series.length === 5));
     assert.match(page.url(), /trials=\d+(,|%2C)\d+/);
     await page.getByText('The chosen 2 of 3 trials').waitFor();
     // Pointing at a line tells its trial, and a click opens it.
@@ -247,10 +247,16 @@ const stories = {
     await until('three trials', async () => (await rows(page, 'trials').count()) === 3);
     for (const i of [0, 1]) await rows(page, 'trials').nth(i).getByRole('checkbox').check();
     await page.getByRole('link', { name: 'Side by side' }).click();
-    await until('two curves', () => page.evaluate(() => window.__charts?.loss?.series.length === 3));
+    await until('training and validation of two trials', () => page.evaluate(() => window.__charts?.loss?.series.length === 5));
     await page.getByLabel('add a trial or an experiment').fill(`experiment ${world.done}`);
     await page.getByRole('button', { name: 'Add', exact: true }).click();
-    await until('three curves', () => page.evaluate(() => window.__charts?.loss?.series.length === 4));
+    await until('training and validation of three trials', () => page.evaluate(() => window.__charts?.loss?.series.length === 7));
+    const legend = () => page.evaluate(() => window.__charts.loss.series.slice(1).map((s) => s.label));
+    assert.equal((await legend()).filter((l) => l.startsWith(`${world.search} `) && /, trial \d+, (training|validation)$/.test(l)).length, 4, `a legend with experiments: ${await legend()}`);
+    await page.getByRole('group', { name: 'which curves' }).getByRole('button', { name: 'Validation' }).click();
+    await until('the validations', () => page.evaluate(() => window.__charts?.loss?.series.length === 4));
+    assert.match(page.url(), /lines=validation/);
+    await page.getByRole('heading', { name: 'val_loss', exact: true }).first().waitFor();
     const parts = page.getByRole('navigation', { name: 'parts of this page' });
     await parts.getByRole('link', { name: 'Metrics' }).click();
     const loss = page.getByRole('row', { name: /^validation val_loss/ });

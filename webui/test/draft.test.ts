@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { around, at, command, fixed, put, read, write } from '../src/lib/draft';
+import { around, at, command, fixed, needsCode, put, read, varies, write } from '../src/lib/draft';
 
 describe('a draft', () => {
   it('is read from YAML and says where it is wrong', () => {
@@ -35,16 +35,43 @@ describe('a draft', () => {
   });
 });
 
-it('a trial is trained again with its hyperparameters, or searched around', () => {
-  const config = { name: 'x', hyperparameters: { lr: { type: 'log', minval: -3, maxval: -1 } }, searcher: { name: 'adaptive_asha', metric: 'loss', max_trials: 100, max_length: { batches: 5 } } };
-  const hparams = { lr: 0.02, layers: 4, net: { width: -8, act: 'relu' }, none: 0 };
-  expect(fixed(config, hparams)).toEqual({ name: 'x', hyperparameters: hparams, searcher: { name: 'single', metric: 'loss', max_length: { batches: 5 } } });
-  const near = around(config, hparams);
-  expect(near.searcher).toEqual({ name: 'random', metric: 'loss', max_length: { batches: 5 }, max_trials: 10 });
-  expect(near.hyperparameters).toEqual({
-    lr: { type: 'double', minval: 0.01, maxval: 0.04 }, layers: { type: 'int', minval: 2, maxval: 8 },
-    net: { width: { type: 'int', minval: -16, maxval: -4 }, act: 'relu' }, none: 0,
+describe('a trial', () => {
+  const searcher = { name: 'adaptive_asha', metric: 'loss', max_trials: 100, max_length: { batches: 5 } };
+  const space = {
+    lr: { type: 'log', base: 10, minval: -5, maxval: -1 }, width: { type: 'int', minval: 8, maxval: 512 }, dropout: { type: 'double', minval: 0, maxval: 0.8 },
+    optimizer: { type: 'categorical', vals: ['adam', 'sgd'] }, epochs: 30, seed: { type: 'const', val: 1 }, net: { depth: { type: 'int', minval: 1, maxval: 3 }, act: 'relu' },
+  };
+  const config = { name: 'x', hyperparameters: space, searcher };
+  const hparams = { lr: 0.001, width: 511, dropout: 0, optimizer: 'sgd', epochs: 30, seed: 1, net: { depth: 2, act: 'relu' } };
+
+  it('is trained again with its hyperparameters', () => {
+    expect(fixed(config, hparams)).toEqual({ name: 'x', hyperparameters: hparams, searcher: { name: 'single', metric: 'loss', max_length: { batches: 5 } } });
   });
+  it('is searched around with the types of the search, within its ranges', () => {
+    const near = around(config, hparams);
+    expect(near.searcher).toEqual({ name: 'random', metric: 'loss', max_length: { batches: 5 }, max_trials: 10 });
+    expect(near.hyperparameters).toEqual({
+      lr: { type: 'log', base: 10, minval: -4, maxval: -2 }, width: { type: 'int', minval: 385, maxval: 512 }, dropout: { type: 'double', minval: 0, maxval: 0.2 },
+      optimizer: space.optimizer, epochs: 30, seed: space.seed, net: { depth: { type: 'int', minval: 1, maxval: 3 }, act: 'relu' },
+    });
+  });
+  it('is searched outside of the old ranges if somebody asks, and sizes stay above 0', () => {
+    const wide = (values: object) => around(config, { ...hparams, ...values }, true).hyperparameters as typeof space;
+    expect(wide({}).width).toEqual({ type: 'int', minval: 385, maxval: 637 });
+    expect(wide({ width: 10 }).width).toEqual({ type: 'int', minval: 4, maxval: 136 });
+    expect(wide({ lr: 0.1 }).lr).toEqual({ type: 'log', base: 10, minval: -2, maxval: 0 });
+    expect(wide({}).dropout).toEqual({ type: 'double', minval: 0, maxval: 0.2 });
+  });
+  it('with constants only has nothing to search', () => {
+    expect(around({ hyperparameters: { lr: 0.1 } }, { lr: 0.1 }).hyperparameters).toEqual({ lr: 0.1 });
+    expect([varies(space), varies({ a: 1, b: { type: 'const', val: 2 }, c: { d: 'x' } }), varies({ c: { d: { type: 'int', minval: 1, maxval: 2 } } })]).toEqual([true, false, true]);
+  });
+});
+
+it('an entrypoint says which file of the code it runs', () => {
+  expect(['python3 train.py --lr 1', ['python3', 'a/b.py'], ['/bin/sh', '-c', 'pip list && ./run'], 'model_def:MyTrial', 'python3 -m determined.launch.torch_distributed python3 t.py'].map(needsCode))
+    .toEqual(['train.py', 'a/b.py', './run', 'model_def:MyTrial', 't.py']);
+  expect(['python3 /opt/train.py', ['python3', '-c', 'import time; time.sleep(1)'], 'sleep 5', 'curl http://host:8080/a.sh', undefined].map(needsCode)).toEqual(['', '', '', '', '']);
 });
 
 it('one line is a shell\'s, and a list of words is left alone', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { immovable, moves, type Place } from '../src/lib/queue';
+import { immovable, moves, placeOf, stateOf, type Place } from '../src/lib/queue';
 import type { Job } from '../src/lib/types';
 
 const job = (jobId: string, state = 'STATE_QUEUED', resourcePool = 'a') => ({ jobId, resourcePool, summary: { state, jobsAhead: 0 } }) as Job;
@@ -29,6 +29,12 @@ describe('jobs move in the queue', () => {
     expect(moves(mixed, new Set(['b', 'y']), 'front')).toEqual([{ jobId: 'b', aheadOf: 'a' }, { jobId: 'y', aheadOf: 'x' }]);
     expect(moves(mixed, new Set(['r']), 'back')).toEqual([]);
   });
+});
+
+it('only what waits has a place', () => {
+  const job = (state: string, jobsAhead: number) => ({ jobId: 'a', resourcePool: 'p', summary: { state, jobsAhead } }) as Job;
+  expect([job('STATE_QUEUED', 0), job('STATE_QUEUED', 4), job('STATE_QUEUED', -1), job('STATE_SCHEDULED', 0), job('STATE_SCHEDULED', -1)].map(placeOf)).toEqual([1, 5, null, null, null]);
+  expect([job('STATE_QUEUED', 0), job('STATE_SCHEDULED', 0)].map(stateOf)).toEqual(['STATE_QUEUED', 'STATE_RUNNING']);
 });
 
 it('what cannot move says why', () => {

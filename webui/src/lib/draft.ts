@@ -63,20 +63,50 @@ export function fixed(config: Draft, hparams: Draft): Draft {
   return { ...config, hyperparameters: hparams, searcher: kept };
 }
 
-// around returns a configuration that searches near the hyperparameters of a trial: numbers between
-// half and double their value, other hyperparameters unchanged.
-export function around(config: Draft, hparams: Draft, trials = 10): Draft {
-  const near = (v: unknown): unknown => {
-    if (v && typeof v === 'object' && !Array.isArray(v)) return Object.fromEntries(Object.entries(v).map(([k, x]) => [k, near(x)]));
-    if (typeof v !== 'number' || v === 0 || !Number.isFinite(v)) return v;
-    const ends = [v / 2, v * 2].sort((a, b) => a - b) as [number, number];
-    return Number.isInteger(v) ? { type: 'int', minval: Math.floor(ends[0]), maxval: Math.ceil(ends[1]) } : { type: 'double', minval: short(ends[0]), maxval: short(ends[1]) };
-  };
-  const once = fixed(config, near(hparams) as Draft);
+// around returns a configuration that searches near the hyperparameters of a trial, with the types of the old search: a number
+// up to a quarter of its old range away, a logarithm a quarter of its exponents. Constants and categories stay as they are. The new
+// ranges are within the old ones, unless wide.
+export function around(config: Draft, hparams: Draft, wide = false, trials = 10): Draft {
+  const once = fixed(config, near(config.hyperparameters, hparams, wide) as Draft);
   return { ...once, searcher: { ...(once.searcher as Draft), name: 'random', max_trials: trials } };
 }
 
+const isMap = (v: unknown): v is Draft => !!v && typeof v === 'object' && !Array.isArray(v);
+const types = ['const', 'categorical', 'int', 'double', 'log'];
+const isRange = (v: unknown): v is Draft => isMap(v) && types.includes(v.type as string);
+
+function near(space: unknown, value: unknown, wide: boolean): unknown {
+  if (isRange(space)) return narrowed(space, value, wide);
+  if (!isMap(space)) return value === undefined ? space : value;
+  const values = isMap(value) ? value : {};
+  return Object.fromEntries([...new Set([...Object.keys(space), ...Object.keys(values)])].map((k) => [k, near(space[k], values[k], wide)]));
+}
+
+function narrowed(space: Draft, value: unknown, wide: boolean): Draft {
+  const { type, minval, maxval } = space;
+  if (type === 'const' || type === 'categorical' || typeof value !== 'number' || typeof minval !== 'number' || typeof maxval !== 'number') return space;
+  const base = typeof space.base === 'number' ? space.base : 10;
+  const at = type === 'log' ? Math.log(value) / Math.log(base) : value;
+  if (!Number.isFinite(at)) return space;
+  const by = Math.max((maxval - minval) / 4, type === 'int' ? 1 : 0);
+  // Sizes and rates that were above 0 stay above 0.
+  const least = !wide ? minval : type === 'log' || minval < 0 ? -Infinity : type === 'int' && minval > 0 ? Math.max(1, Math.floor(minval / 2)) : minval / 2;
+  const ends = [Math.max(least, at - by), wide ? at + by : Math.min(maxval, at + by)] as const;
+  const [low, high] = type === 'int' ? [Math.floor(ends[0]), Math.ceil(ends[1])] : ends.map(type === 'log' ? exponent : short);
+  return { ...space, minval: low, maxval: high };
+}
+
+// varies reports whether a configuration's hyperparameters have at least one range or choice.
+export const varies = (space: unknown): boolean => (isRange(space) ? space.type !== 'const' : isMap(space) && Object.values(space).some(varies));
+
 const short = (n: number) => Number(n.toPrecision(6));
+const exponent = (n: number) => Number(n.toFixed(6));
+
+// needsCode returns what an entrypoint runs that is a file of an experiment's code, as train.py or model_def:Trial; empty if nothing.
+export function needsCode(entrypoint: unknown): string {
+  const words = (Array.isArray(entrypoint) ? entrypoint.map(String) : typeof entrypoint === 'string' ? [entrypoint] : []).flatMap((w) => w.trim().split(/[\s;&|'"()]+/));
+  return words.find((w) => /^(?!\/|~|\$|-|\w+:\/\/)\S+\.(py|sh|ipynb)$/.test(w) || /^\.\/\S+$/.test(w) || /^[A-Za-z_][\w.]*:[A-Za-z_]\w*$/.test(w)) ?? '';
+}
 
 // words are a program with its arguments; one line goes to a shell.
 export function command(entrypoint: unknown): { line: string; own: boolean } {

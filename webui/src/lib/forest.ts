@@ -1,6 +1,6 @@
-// How much each hyperparameter matters: forests of regression trees on the ranks of the metric, and
-// what they lose when one hyperparameter's values are shuffled. Each of several forests is grown on a
-// resample of the trials, and the spread between the forests is the uncertainty.
+// How much each hyperparameter matters: a forest of regression trees on the ranks of the metric, and
+// what its trees lose when one hyperparameter's values are shuffled. Each tree is grown on its own
+// resample of the trials; the spread between parts of the forest is the uncertainty.
 
 export interface Problem {
   columns: Float32Array[]; // a place from 0 to 1 for each trial; NaN: it has none
@@ -9,19 +9,19 @@ export interface Problem {
 
 export interface Share {
   mean: number; // part of the variance of the ranks that depends on this column
-  low: number; // 5th percentile over the forests
+  low: number; // 5th percentile over the parts of the forest
   high: number; // 95th percentile
   slope: number; // rank correlation with the metric; NaN without one
 }
 
 export interface Result {
   shares: Share[];
-  explained: number; // part of the variance that the forests explain for trials that they have not seen
+  explained: number; // part of the variance that the mean of those trees explains that have not seen a trial
   trials: number;
 }
 
-const forests = 20;
-const trees = 8;
+const parts = 20;
+const trees = 8; // of a part
 const deepest = 9;
 const leaf = 3;
 export const maxTrials = 1500; // that are looked at
@@ -47,7 +47,15 @@ interface Node {
   right: Node | null;
 }
 
-function grow(x: Float32Array[], y: Float32Array, rows: Int32Array, depth: number, tried: number, next: () => number): Node {
+// keysOf numbers the rows of a column by their values: sorted as numbers, the keys have the rows in the order of the values.
+const bits = 11; // of a row: maxTrials is below 2048
+const keysOf = (values: Float32Array): Int32Array => {
+  const keys = new Int32Array(values.length);
+  Array.from(values.keys()).sort((a, b) => values[a]! - values[b]!).forEach((i, rank) => (keys[i] = (rank << bits) | i));
+  return keys;
+};
+
+function grow(x: Float32Array[], keys: Int32Array[], y: Float32Array, rows: Int32Array, depth: number, tried: number, next: () => number): Node {
   let sum = 0;
   for (const i of rows) sum += y[i]!;
   const node: Node = { column: -1, cut: 0, value: sum / rows.length, left: null, right: null };
@@ -58,7 +66,9 @@ function grow(x: Float32Array[], y: Float32Array, rows: Int32Array, depth: numbe
     const pick = k + Math.floor(next() * (columns.length - k));
     [columns[k], columns[pick]] = [columns[pick]!, columns[k]!];
     const c = columns[k]!, values = x[c]!;
-    const order = rows.slice().sort((a, b) => values[a]! - values[b]!);
+    const key = keys[c]!;
+    const order = rows.map((i) => key[i]!).sort(); // without a function, the browser sorts numbers many times as fast
+    for (let n = 0; n < order.length; n++) order[n] = order[n]! & ((1 << bits) - 1);
     let left = 0;
     for (let n = 1; n < order.length; n++) {
       left += y[order[n - 1]!]!;
@@ -75,8 +85,8 @@ function grow(x: Float32Array[], y: Float32Array, rows: Int32Array, depth: numbe
   }
   if (node.column < 0) return node;
   const values = x[node.column]!;
-  node.left = grow(x, y, rows.filter((i) => values[i]! <= node.cut), depth + 1, tried, next);
-  node.right = grow(x, y, rows.filter((i) => values[i]! > node.cut), depth + 1, tried, next);
+  node.left = grow(x, keys, y, rows.filter((i) => values[i]! <= node.cut), depth + 1, tried, next);
+  node.right = grow(x, keys, y, rows.filter((i) => values[i]! > node.cut), depth + 1, tried, next);
   return node;
 }
 
@@ -103,43 +113,49 @@ export function importance(p: Problem, seed = 1): Result | null {
   const n = keep.length;
   const mean = y.reduce((a, b) => a + b, 0) / n;
   const variance = y.reduce((a, b) => a + (b - mean) ** 2, 0) / n || 1;
+  const keys = x.map(keysOf);
   const tried = Math.max(1, Math.ceil(x.length * 0.6));
   const found: number[][] = x.map(() => []);
-  let explained = 0;
-  for (let f = 0; f < forests; f++) {
-    // The resample of this forest; each tree then leaves out about a third of it.
-    const pool = Int32Array.from({ length: n }, () => Math.floor(next() * n));
+  const sum = new Float64Array(n), count = new Uint16Array(n); // what trees predict for trials that they have not seen
+  for (let f = 0; f < parts; f++) {
     const lost = x.map(() => 0);
-    let error = 0, seen = 0;
+    let seen = 0;
     for (let t = 0; t < trees; t++) {
       const inside = new Uint8Array(n);
       const rows = Int32Array.from({ length: n }, () => {
-        const i = pool[Math.floor(next() * n)]!;
+        const i = Math.floor(next() * n);
         inside[i] = 1;
         return i;
       });
-      const tree = grow(x, y, rows, 0, tried, next);
+      const tree = grow(x, keys, y, rows, 0, tried, next);
       const out = [...inside.keys()].filter((i) => !inside[i]);
       if (out.length < 2) continue;
       seen += out.length;
-      for (const i of out) error += (predict(tree, x, i, -1, -1) - y[i]!) ** 2;
-      for (let c = 0; c < x.length; c++) {
-        for (const i of out) {
+      for (const i of out) {
+        const said = predict(tree, x, i, -1, -1);
+        sum[i]! += said;
+        count[i]!++;
+        for (let c = 0; c < x.length; c++) {
           const other = out[Math.floor(next() * out.length)]!;
-          lost[c]! += (predict(tree, x, i, c, other) - y[i]!) ** 2 - (predict(tree, x, i, -1, -1) - y[i]!) ** 2;
+          lost[c]! += (predict(tree, x, i, c, other) - y[i]!) ** 2 - (said - y[i]!) ** 2;
         }
       }
     }
-    explained += 1 - error / Math.max(1, seen) / variance;
     // Shuffled, a column that decides everything makes errors of twice the variance.
     lost.forEach((v, c) => found[c]!.push(v / Math.max(1, seen) / variance / 2));
+  }
+  let error = 0, total = 0;
+  for (let i = 0; i < n; i++) {
+    if (!count[i]) continue;
+    error += (sum[i]! / count[i]! - y[i]!) ** 2;
+    total += (y[i]! - mean) ** 2;
   }
   const shares = found.map((list, c): Share => {
     const sorted = list.slice().sort((a, b) => a - b);
     const at = (q: number) => sorted[Math.round(q * (sorted.length - 1))]!;
     return { mean: list.reduce((a, b) => a + b, 0) / list.length, low: at(0.05), high: at(0.95), slope: correlation(x[c]!, y) };
   });
-  return { shares, explained: explained / forests, trials: n };
+  return { shares, explained: total ? 1 - error / total : 0, trials: n };
 }
 
 // correlation is Spearman's: of the ranks of both.
@@ -162,7 +178,7 @@ export function correlation(x: Float32Array, y: Float32Array): number {
 }
 
 // ranked gives equal values the mean of their ranks.
-function ranked(x: Float32Array): Float32Array {
+export function ranked(x: Float32Array | Float64Array): Float32Array {
   const order = Array.from(x.keys()).sort((a, b) => x[a]! - x[b]!);
   const out = new Float32Array(x.length);
   for (let i = 0; i < order.length; ) {

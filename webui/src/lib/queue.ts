@@ -3,7 +3,13 @@ import type { Job, QueueControl } from './types';
 
 export type Place = 'front' | 'up' | 'down' | 'back';
 
-const waits = (j: Job) => j.summary?.state === 'STATE_QUEUED';
+export const waits = (j: Job): boolean => j.summary?.state === 'STATE_QUEUED';
+
+// stateOf is the state of a job: placed jobs run, and the others wait.
+export const stateOf = (j: Job): string => (j.summary?.state === 'STATE_SCHEDULED' ? 'STATE_RUNNING' : j.summary?.state ?? '');
+
+// placeOf is the place of a waiting job in its pool's queue, from 1; null: it runs, or its pool has no order.
+export const placeOf = (j: Job): number | null => (waits(j) && j.summary!.jobsAhead >= 0 ? j.summary!.jobsAhead + 1 : null);
 
 // immovable returns why a job cannot be moved; empty if it can.
 export function immovable(job: Job, scheduler: string | undefined): string {

@@ -5,6 +5,7 @@ import { ago, ahead, clock, plural } from '../lib/format';
 import { reloadOn } from '../lib/live';
 import { lazy } from '../lib/lazy';
 import { useLoad, useNow } from '../lib/load';
+import { placeOf, stateOf, waits } from '../lib/queue';
 import { params, setParams } from '../lib/router';
 import { bare } from '../lib/states';
 import { slotsOf } from '../lib/nodes';
@@ -23,6 +24,7 @@ export function Cluster() {
   useEffect(() => reloadOn(['nodes', 'queue'], loaded.reload, 1000), []);
   const d = loaded.data;
   const pool = params.value.get('pool') ?? '';
+  const jobs = (d?.jobs ?? []).filter((j) => !pool || j.resourcePool === pool);
   return (
     <div class="page">
       <div class="head"><h1>Cluster</h1></div>
@@ -31,8 +33,8 @@ export function Cluster() {
         <>
           <Pools pools={d.pools} chosen={pool} />
           <Tabs at={tab} href={(k) => `/cluster?${new URLSearchParams({ ...(k === 'nodes' ? {} : { tab: k }), ...(pool ? { pool } : {}) })}`}
-            items={[{ key: 'nodes', title: 'Nodes', count: d.agents.length }, { key: 'queue', title: 'Queue', count: d.jobs.length }]} />
-          {tab === 'queue' ? <Queue jobs={d.jobs.filter((j) => !pool || j.resourcePool === pool)} pools={d.pools} reload={loaded.reload} />
+            items={[{ key: 'nodes', title: 'Nodes', count: d.agents.length }, { key: 'queue', title: 'Queue', count: jobs.filter(waits).length }]} />
+          {tab === 'queue' ? <Queue jobs={jobs} pools={d.pools} mixed={!pool && d.pools.length > 1} reload={loaded.reload} />
             : <Nodes agents={d.agents.filter((a) => !pool || a.resourcePools.includes(pool))} live={d.live} pool={pool} />}
         </>
       )}
@@ -159,16 +161,16 @@ function Start({ job, now }: { job: Job; now: number }) {
   return job.startUnknown ? <span class="faint" title={job.startUnknown}>not known</span> : null;
 }
 
-function Queue({ jobs, pools, reload }: { jobs: Job[]; pools: ResourcePool[]; reload: () => void }) {
+function Queue({ jobs, pools, mixed, reload }: { jobs: Job[]; pools: ResourcePool[]; mixed: boolean; reload: () => void }) {
   const now = useNow();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const sort = sortOf({ key: 'place', desc: false });
-  const place = useMemo(() => new Map(jobs.map((j, i) => [j.jobId, i + 1])), [jobs]);
+  const order = useMemo(() => new Map(jobs.map((j, i) => [j.jobId, i])), [jobs]);
   const columns: Column<Job>[] = [
-    { key: 'place', title: '#', width: '3.5rem', right: true, sort: (j) => place.get(j.jobId) ?? 0, render: (j) => <span class="num faint">{place.get(j.jobId)}</span> },
+    { key: 'place', title: '#', width: '3.5rem', right: true, sort: (j) => order.get(j.jobId) ?? 0, render: (j) => <span class="num faint" title={`place in the queue${mixed ? ` of ${j.resourcePool}` : ''}`}>{placeOf(j)}</span> },
     { key: 'name', title: 'Name', width: 'minmax(11rem, 4fr)', narrow: true, sort: (j) => j.name, render: (j) => <a class="cut" href={j.type === 'TYPE_EXPERIMENT' ? `/experiments/${j.entityId}` : `/tasks/${j.entityId}`}>{j.name}</a> },
     { key: 'type', title: 'Kind', hidden: true, width: '7rem', sort: (j) => j.type, render: (j) => bare(j.type).toLowerCase() },
-    { key: 'state', title: 'State', width: '7.5rem', narrow: true, sort: (j) => j.summary?.state ?? '', render: (j) => <State state={j.summary?.state ?? ''} /> },
+    { key: 'state', title: 'State', width: '7.5rem', narrow: true, sort: stateOf, render: (j) => <State state={stateOf(j)} /> },
     { key: 'slots', title: 'Slots', width: '5.5rem', right: true, narrow: true, sort: (j) => j.requestedSlots, render: (j) => <span class="num" title="held and wanted">{j.allocatedSlots} / {j.requestedSlots}</span> },
     { key: 'why', title: 'Why it waits', width: 'minmax(14rem, 5fr)', render: (j) => <span class="two" title={j.waitingReason}>{j.waitingReason}</span> },
     { key: 'start', title: 'Starts', width: '6rem', sort: (j) => j.estimatedStart ?? (j.startUnknown ? '9' : ''), render: (j) => <Start job={j} now={now} /> },
@@ -176,7 +178,7 @@ function Queue({ jobs, pools, reload }: { jobs: Job[]; pools: ResourcePool[]; re
     { key: 'priority', title: 'Priority', width: '5.25rem', right: true, sort: (j) => j.priority ?? 0, render: (j) => <span class="num">{j.priority}</span> },
     { key: 'weight', title: 'Weight', hidden: true, width: '5.25rem', right: true, sort: (j) => j.weight, render: (j) => <span class="num">{j.weight}</span> },
     { key: 'user', title: 'Owner', width: '7rem', sort: (j) => j.username, render: (j) => <span class="cut">{j.username}</span> },
-    { key: 'pool', title: 'Pool', hidden: true, width: '7rem', sort: (j) => j.resourcePool, render: (j) => j.resourcePool },
+    { key: 'pool', title: 'Pool', hidden: !mixed, width: '7rem', sort: (j) => j.resourcePool, render: (j) => j.resourcePool },
     { key: 'since', title: 'Submitted', width: '6.25rem', sort: (j) => j.submissionTime, render: (j) => <time dateTime={j.submissionTime} title={clock(j.submissionTime)}>{ago(j.submissionTime, now)}</time> },
   ];
   const rows = sorted(jobs, columns, sort);

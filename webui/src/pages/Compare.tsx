@@ -4,6 +4,7 @@ import { api, ApiError } from '../lib/api';
 import { useCurves } from '../lib/curves';
 import { metric as number, plural } from '../lib/format';
 import { lazy } from '../lib/lazy';
+import { labelsOf } from '../lib/lines';
 import { follow } from '../lib/live';
 import { useLoad } from '../lib/load';
 import { link, params, setParams } from '../lib/router';
@@ -54,6 +55,7 @@ export function Compare() {
   }, [trials.join(), experiments.join()]);
   const list = wanted.data?.list ?? [];
   const shown = useMemo(() => list.map((c) => c.trial.id), [list.map((c) => c.trial.id).join()]);
+  const names = useMemo(() => labelsOf(list), [list]);
   const curves = useCurves(shown);
   useEffect(() => {
     if (!shown.length) return;
@@ -74,7 +76,7 @@ export function Compare() {
         {list.map((c, i) => (
           <li key={c.trial.id} class={c === baseline ? 'on' : ''}>
             <i style={{ background: `var(--curve-${(i % colors) + 1})` }} />
-            <span class="what"><a href={`/trials/${c.trial.id}`}>Trial {c.trial.id}</a> <State state={c.trial.state} /><a class="cut faint small" href={`/experiments/${c.experiment.id}`} title={c.experiment.name}>{c.experiment.id} {c.experiment.name}</a></span>
+            <span class="what"><a class="cut" href={`/experiments/${c.experiment.id}`} title={c.experiment.name}>{c.experiment.id} {c.experiment.name}</a> <State state={c.trial.state} /><a class="cut faint small" href={`/trials/${c.trial.id}`}>Trial {c.trial.id}</a></span>
             <button type="button" class="quiet" aria-pressed={c === baseline} onClick={() => setParams({ base: c.trial.id })}>{c === baseline ? 'baseline' : 'as baseline'}</button>
             <button type="button" class="quiet" aria-label={`take trial ${c.trial.id} away`} onClick={() => set(shown.filter((id) => id !== c.trial.id))}>✕</button>
           </li>
@@ -86,11 +88,11 @@ export function Compare() {
       ) : (
         <>
           <Tabs at={view} href={href} items={[{ key: 'curves', title: 'Curves' }, { key: 'metrics', title: 'Metrics' }, { key: 'configuration', title: 'Configuration' }, { key: 'code', title: 'Code' }, { key: 'system', title: 'System' }]} />
-          {view === 'curves' && <Curves data={curves} trials={shown} metric={baseline.experiment.searcherMetric} over={list.every((c) => ended(c.trial.state))} />}
-          {view === 'metrics' && <Metrics list={list} baseline={baseline} />}
-          {view === 'configuration' && <Configuration list={list} baseline={baseline} />}
+          {view === 'curves' && <Curves data={curves} trials={shown} metric={baseline.experiment.searcherMetric} over={list.every((c) => ended(c.trial.state))} names={names} />}
+          {view === 'metrics' && <Metrics list={list} names={names} baseline={baseline} />}
+          {view === 'configuration' && <Configuration list={list} names={names} baseline={baseline} />}
           {view === 'code' && <CodeDiff list={list} baseline={baseline} />}
-          {view === 'system' && <SystemOf list={list} book={curves.book} version={curves.version} />}
+          {view === 'system' && <SystemOf list={list} names={names} book={curves.book} version={curves.version} />}
         </>
       )}
     </div>
@@ -115,16 +117,22 @@ function Add({ have }: { have: number[] }) {
   );
 }
 
-function Heads({ list, baseline, first }: { list: Compared[]; baseline: Compared; first: string }) {
+interface Sides {
+  list: Compared[];
+  names: ReadonlyMap<number, string>;
+  baseline: Compared;
+}
+
+function Heads({ list, names, baseline, first }: Sides & { first: string }) {
   return (
     <thead><tr>
       <th scope="col">{first}</th>
-      {list.map((c, i) => <th key={c.trial.id} scope="col" class="right"><i class="dot" style={{ background: `var(--curve-${(i % colors) + 1})` }} />{c.trial.id}{c === baseline && <span class="tag">baseline</span>}</th>)}
+      {list.map((c, i) => <th key={c.trial.id} scope="col" class="right"><span class="side"><i class="dot" style={{ background: `var(--curve-${(i % colors) + 1})` }} /><span class="cut" title={names.get(c.trial.id)}>{names.get(c.trial.id)}</span></span>{c === baseline && <span class="tag">baseline</span>}</th>)}
     </tr></thead>
   );
 }
 
-function Metrics({ list, baseline }: { list: Compared[]; baseline: Compared }) {
+function Metrics({ list, names, baseline }: Sides) {
   const said = params.value.get('of') as Measure;
   const of = measures.includes(said) ? said : 'last';
   const rows = useMemo(() => metricsOf(list, of), [list, of]);
@@ -142,7 +150,7 @@ function Metrics({ list, baseline }: { list: Compared[]; baseline: Compared }) {
       </div>
       <div class="card scroll" tabIndex={0} role="group" aria-label="metrics">
         <table class="plain sticky">
-          <Heads list={list} baseline={baseline} first="Metric" />
+          <Heads list={list} names={names} baseline={baseline} first="Metric" />
           <tbody>
             {rows.map((r) => (
               <tr key={r.name} class={r.name === searched ? 'marked' : ''}>
@@ -162,7 +170,7 @@ function Metrics({ list, baseline }: { list: Compared[]; baseline: Compared }) {
   );
 }
 
-function Configuration({ list, baseline }: { list: Compared[]; baseline: Compared }) {
+function Configuration({ list, names, baseline }: Sides) {
   const all = params.value.get('same') === '1';
   const rows = useMemo(() => differing(list, all), [list, all]);
   const at = list.indexOf(baseline);
@@ -172,7 +180,7 @@ function Configuration({ list, baseline }: { list: Compared[]; baseline: Compare
       {rows.length === 0 ? <Empty title={list.length < 2 ? 'Only one trial is compared.' : 'The configurations are the same.'} /> : (
         <div class="card scroll" tabIndex={0} role="group" aria-label="configuration">
           <table class="plain sticky">
-            <Heads list={list} baseline={baseline} first="Field" />
+            <Heads list={list} names={names} baseline={baseline} first="Field" />
             <tbody>
               {rows.map((r) => (
                 <tr key={r.name}>

@@ -11,13 +11,15 @@ import { groupOf } from '../lib/series';
 import { early, ladder, type Ladder } from '../lib/rungs';
 import { bare, ended } from '../lib/states';
 import type { Experiment, Trial } from '../lib/types';
+import { spent, waits } from '../lib/waiting';
 import { Checkpoints, best } from '../parts/Checkpoints';
 import { Config } from '../parts/Config';
-import { Confirm, Copy, Empty, Fact, Loading, Problem, Progress, State, Tabs, type Question } from '../parts/bits';
+import { Began, Confirm, Copy, Empty, Fact, Loading, Problem, Progress, State, Tabs, type Question } from '../parts/bits';
 import { Curves, maxLines } from '../parts/Curves';
 import { lazy } from '../lib/lazy';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
+import { Values } from '../parts/Values';
 import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
 
@@ -145,7 +147,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
       {tab === 'hyperparameters' && <Hyper e={e} over={over} metrics={metricsOf(all)} />}
       {tab === 'checkpoints' && (checkpoints.error ? <Problem what="Could not load the checkpoints." error={checkpoints.error} retry={checkpoints.reload} />
         : checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e.searcherMetric} smaller={smaller} trials={all.length > 1} over={over} /> : <Loading />)}
-      {tab === 'timeline' && <Timeline experiment={e.id} changed={`${e.state}${e.numTrials}`} />}
+      {tab === 'timeline' && <Timeline experiment={e.id} changed={`${e.state}${e.numTrials}`} unmanaged={e.unmanaged} over={over} />}
       {tab === 'code' && <Code experiment={e.id} />}
       {tab === 'configuration' && <Config original={e.originalConfig} complete={e.config} />}
       {tab === 'logs' && <Logs e={e} trials={all} ready={!!trials.data} over={over} />}
@@ -172,7 +174,7 @@ function metricsOf(trials: Trial[]): { group: string; name: string }[] {
 
 function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefined; checkpoint: string | undefined }) {
   const now = useNow();
-  const over = ended(e.state);
+  const over = ended(e.state), time = spent(e, now);
   const hp = (trial ? flat(trial.hparams).map(([k, v]): [string, string] => [k, plain(v)]) : space(e.config.hyperparameters ?? {})).sort(([a], [b]) => a.localeCompare(b));
   return (
     <aside class="facts">
@@ -180,8 +182,8 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
         <dl>
           <Fact name={`Best ${e.searcherMetric || 'metric'}`}><span class="num big">{metric(e.bestTrialSearcherMetric)}</span></Fact>
           <Fact name="Owner">{e.displayName || e.username}</Fact>
-          <Fact name="Started"><time dateTime={e.startTime} title={clock(e.startTime)}>{ago(e.startTime, now)}</time></Fact>
-          <Fact name={over ? 'Took' : 'Runs for'}><span class="num">{duration(over ? e.duration : (now - Date.parse(e.startTime)) / 1000)}</span></Fact>
+          <Fact name={waits(e.state) ? 'Submitted' : 'Started'}><time dateTime={e.startTime} title={clock(e.startTime)}>{ago(e.startTime, now)}</time></Fact>
+          <Fact name={time.name}><span class="num">{time.text}</span></Fact>
           <Fact name="Pool">{e.resourcePool}, {e.config.resources?.slots_per_trial ?? 1} {e.config.resources?.slots_per_trial === 1 ? 'slot' : 'slots'} a trial</Fact>
           {over && !e.state.endsWith('COMPLETED') && e.progress !== null && <Fact name="Reached"><Progress value={e.progress} /></Fact>}
           {trial && <Fact name="Batches"><span class="num">{trial.totalBatchesProcessed.toLocaleString('en')}</span></Fact>}
@@ -194,6 +196,7 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
           {e.labels.length > 0 && <Fact name="Labels">{e.labels.map((l) => <span key={l} class="tag">{l}</span>)}</Fact>}
         </dl>
       </section>
+      {trial && <Values of={trial} />}
       <section class="card" aria-label="hyperparameters">
         <h2>Hyperparameters</h2>
         {hp.length ? <dl class="mono">{hp.map(([k, v]) => <Fact key={k} name={k}><span title={v}>{v}</span></Fact>)}</dl> : <p class="faint">None.</p>}
@@ -227,7 +230,7 @@ function Trials({ e, list, ready, rungs }: { e: Experiment; list: Trial[]; ready
     })),
     { key: 'restarts', title: 'Restarts', width: '5.25rem', right: true, sort: (t) => t.restarts, render: (t) => <span class="num">{t.restarts}</span> },
     { key: 'checkpoints', title: 'Checkpoints', width: '7rem', right: true, hidden: true, sort: (t) => t.checkpointCount, render: (t) => <span class="num">{t.checkpointCount}</span> },
-    { key: 'started', title: 'Started', width: '6rem', sort: (t) => t.startTime, render: (t) => <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time> },
+    { key: 'started', title: 'Started', width: '6rem', sort: (t) => t.startTime, render: (t) => <Began of={t} now={now} /> },
     { key: 'took', title: 'Ran', width: '5rem', right: true, sort: (t) => t.wallClockTime ?? 0, render: (t) => <span class="num">{duration(t.wallClockTime)}</span> },
     { key: 'why', title: 'Why', width: 'minmax(8rem, 2fr)', hidden: !list.some((t) => t.error || t.waitingReason), render: (t) => <span class="cut faint" title={t.error || t.waitingReason}>{t.error || t.waitingReason}</span> },
   ];

@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { actions, leftOut, perform, type Action } from '../lib/actions';
 import { api, type Query } from '../lib/api';
-import { ago, clock, duration, metric, plural } from '../lib/format';
+import { ago, clock, metric, plural } from '../lib/format';
 import { lazy } from '../lib/lazy';
 import { follow, often, type Moved } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
@@ -12,7 +12,8 @@ import { go, params, setParams } from '../lib/router';
 import { complain, say, words } from '../lib/toast';
 import { ended } from '../lib/states';
 import type { Experiment } from '../lib/types';
-import { Confirm, Empty, Loading, Menu, Problem, Progress, State, type Question } from '../parts/bits';
+import { spent } from '../lib/waiting';
+import { Began, Confirm, Empty, Loading, Menu, Problem, Progress, State, type Question } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
 import { Welcome } from '../parts/Welcome';
 import { sortOf, Table, type Column, type Sort } from '../parts/Table';
@@ -40,13 +41,19 @@ function columns(now: number): Column<Experiment>[] {
     { key: 'trials', title: 'Trials', width: '4rem', right: true, sort: sorts.trials!, render: (e) => <span class="num">{e.numTrials}</span> },
     { key: 'searcher', title: 'Searcher', width: '7rem', hidden: true, render: (e) => e.searcherType },
     { key: 'user', title: 'Owner', width: '7rem', sort: sorts.user!, render: (e) => <span class="cut" title={e.username}>{e.displayName || e.username}</span> },
-    { key: 'started', title: 'Started', width: '5.75rem', sort: sorts.started!, render: (e) => <time dateTime={e.startTime} title={clock(e.startTime)}>{ago(e.startTime, now)}</time> },
+    { key: 'started', title: 'Started', width: '5.75rem', sort: sorts.started!, render: (e) => <Began of={e} now={now} /> },
     { key: 'ended', title: 'Ended', width: '7rem', hidden: true, sort: sorts.ended!, render: (e) => (e.endTime ? <time dateTime={e.endTime} title={clock(e.endTime)}>{ago(e.endTime, now)}</time> : '–') },
-    { key: 'duration', title: 'Duration', width: '5.75rem', right: true, render: (e) => <span class="num">{duration(ended(e.state) ? e.duration : (now - Date.parse(e.startTime)) / 1000)}</span> },
+    { key: 'duration', title: 'Duration', width: '5.75rem', right: true, render: (e) => <Spent e={e} now={now} /> },
     { key: 'checkpoints', title: 'Checkpoints', width: '7rem', right: true, hidden: true, sort: sorts.checkpoints!, render: (e) => <span class="num">{e.checkpointCount}</span> },
     { key: 'pool', title: 'Pool', width: '7rem', hidden: true, sort: sorts.pool!, render: (e) => e.resourcePool },
     { key: 'project', title: 'Project', width: '8rem', hidden: true, render: (e) => <span class="cut">{e.workspaceName} / {e.projectName}</span> },
   ];
+}
+
+// Spent has no duration of work that only waits.
+function Spent({ e, now }: { e: Experiment; now: number }) {
+  const time = spent(e, now);
+  return time.name === 'Waiting for' ? <span class="faint" title={`Waiting for ${time.text}`}>–</span> : <span class="num" title={`${time.name} ${time.text}`}>{time.text.split(',')[0]}</span>;
 }
 
 // useRows holds what has been read of a long list.

@@ -3,7 +3,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api, ApiError } from '../lib/api';
 import { proceed, projects as listProjects, submit } from '../lib/do';
-import { around, fixed, read, write } from '../lib/draft';
+import { filesOf, treeOf } from '../lib/code';
+import { around, fixed, needsCode, read, varies, write } from '../lib/draft';
 import { useLoad } from '../lib/load';
 import { go, params, setParams } from '../lib/router';
 import { ended } from '../lib/states';
@@ -33,19 +34,24 @@ export function ForkTrial({ params: { id: text } }: { params: Record<string, str
     return { trial, experiment: (await api.experiment(trial.experimentId, signal)).experiment };
   }, [id]);
   const search = params.value.get('as') === 'search';
+  const wide = params.value.get('wide') === '1';
   const start = useMemo(() => {
     if (!loaded.data) return '';
     const { trial, experiment } = loaded.data;
-    const config = read(experiment.originalConfig || '').draft ?? deep(experiment.config);
-    return write(search ? around(config, deep(trial.hparams)) : fixed(config, deep(trial.hparams)));
-  }, [loaded.data, search]);
+    const whole = deep(experiment.config);
+    const config = { hyperparameters: whole.hyperparameters, ...(read(experiment.originalConfig || '').draft ?? whole) };
+    return write(search ? around(config, deep(trial.hparams), wide) : fixed(config, deep(trial.hparams)));
+  }, [loaded.data, search, wide]);
   if (!loaded.data) return <Missing what={`trial ${text}`} loaded={loaded} />;
   return (
-    <Fork key={String(search)} e={loaded.data.experiment} start={start} title={search ? `Search around trial ${id}` : `Train trial ${id} again`} back={`/trials/${id}`}>
+    <Fork key={`${search} ${wide}`} e={loaded.data.experiment} start={start} title={search ? `Search around trial ${id}` : `Train trial ${id} again`} back={`/trials/${id}`}>
       <span class="choices" role="group" aria-label="what to make of the trial">
-        <button type="button" class={search ? '' : 'on'} aria-pressed={!search} onClick={() => setParams({ as: '' })}>One trial with its hyperparameters</button>
+        <button type="button" class={search ? '' : 'on'} aria-pressed={!search} onClick={() => setParams({ as: '', wide: '' })}>One trial with its hyperparameters</button>
         <button type="button" class={search ? 'on' : ''} aria-pressed={search} onClick={() => setParams({ as: 'search' })}>A search around them</button>
       </span>
+      {search && (varies(loaded.data.experiment.config.hyperparameters)
+        ? <label class="choice"><input type="checkbox" checked={wide} onChange={() => setParams({ wide: wide ? '' : 1 })} /> also outside of the old ranges</label>
+        : <p class="said wait">All hyperparameters of this experiment are constants. Write a range for each that the search should vary.</p>)}
     </Fork>
   );
 }
@@ -74,6 +80,9 @@ function Fork({ e, start, title, back, children }: { e: Experiment; start: strin
   const local = text.trim() ? read(text).problem ?? '' : 'The configuration is empty.';
   const body = { parentId: e.id, config: text, projectId: project };
   const answer = useCheck(local ? null : (signal) => submit({ ...body, validateOnly: true }, signal), [local, body]);
+  const runs = needsCode(answer.checked?.config.entrypoint);
+  const code = useLoad(async (signal) => (runs ? filesOf(await treeOf(e.id, signal)).length : null), [e.id, !!runs]);
+  const doubt = code.data === 0 && runs ? `The entrypoint runs ${runs}, but experiment ${e.id} has no code.` : '';
   useEffect(() => setFailed(''), [text, project]);
   const go_ = async (ev: Event) => {
     ev.preventDefault();
@@ -107,7 +116,7 @@ function Fork({ e, start, title, back, children }: { e: Experiment; start: strin
             <a class="button" href={back}>Go back</a>
           </div>
         </div>
-        <Check answer={answer} local={local} what="this experiment" />
+        <Check answer={answer} local={local} doubt={doubt} what="this experiment" />
       </form>
     </div>
   );

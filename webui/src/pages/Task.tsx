@@ -3,11 +3,10 @@ import { useEffect, useState } from 'preact/hooks';
 import { api, ApiError, taskKinds, type TaskKind } from '../lib/api';
 import { complain, say } from '../lib/toast';
 import { treeOf, type Place } from '../lib/tree';
-import { ago, clock } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { bare, ended } from '../lib/states';
-import { Confirm, Copy, Empty, Loading, Problem, State, Tabs, type Question } from '../parts/bits';
+import { Began, Confirm, Copy, Empty, Loading, Problem, State, Tabs, type Question } from '../parts/bits';
 import { Nomad } from '../parts/Nomad';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
@@ -80,7 +79,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
       <div class="head">
         <h1>{t?.description || id}</h1>
         {t && <State state={stateOf(t)} />}
-        {t && <span class="faint">{t.displayName || t.username}, {t.resourcePool}, <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></span>}
+        {t && <span class="faint">{t.displayName || t.username}, {t.resourcePool}, <Began of={{ ...t, state: stateOf(t) }} now={now} /></span>}
         <span class="grow" />
         {to && t.kind !== 'shells' && <a class="button main" href={to} target="_blank" rel="noreferrer" onClick={() => noteOpening(id)}>Open</a>}
         {t?.kind === 'notebooks' && !over && !address && <button type="button" onClick={() => void showAddress()}>Use in an editor</button>}

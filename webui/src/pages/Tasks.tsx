@@ -1,7 +1,6 @@
 // Notebooks, TensorBoards, shells and commands: open them, read their logs, end them.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { allKinds, api, type AnyKind, type Task } from '../lib/api';
-import { ago, clock } from '../lib/format';
 import { reloadOn } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { noteOpening } from '../lib/opening';
@@ -10,7 +9,7 @@ import { me } from '../lib/session';
 import { complain, say } from '../lib/toast';
 import { bare, ended } from '../lib/states';
 import { flatten } from '../lib/tree';
-import { Confirm, Empty, Loading, Problem, State, type Question } from '../parts/bits';
+import { Began, Confirm, Empty, Loading, Problem, State, type Question } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
 
@@ -80,7 +79,7 @@ export function Tasks() {
     { key: 'of', title: 'Shows', width: 'minmax(6rem, 1fr)', hidden: kind !== 'tensorboards', render: (t) => <span class="cut faint">{[...(t.experimentIds ?? []).map((i) => `experiment ${i}`), ...(t.trialIds ?? []).map((i) => `trial ${i}`)].join(', ')}</span> },
     { key: 'user', title: 'Owner', width: '7rem', sort: (t) => t.username, render: (t) => <span class="cut">{t.displayName || t.username}</span> },
     { key: 'pool', title: 'Pool', width: '6rem', sort: (t) => t.resourcePool, render: (t) => t.resourcePool },
-    { key: 'started', title: 'Started', width: '6rem', sort: (t) => t.startTime, render: (t) => <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time> },
+    { key: 'started', title: 'Started', width: '6rem', sort: (t) => t.startTime, render: (t) => <Began of={{ ...t, state: stateOf(t) }} now={now} /> },
     { key: 'exit', title: 'Exit', width: 'minmax(6rem, 2fr)', hidden: !all, render: (t) => <span class="cut faint" title={t.exitStatus}>{t.exitStatus}</span> },
     { key: 'id', title: 'ID', width: '6rem', hidden: true, render: (t) => <code title={t.id}>{t.id.slice(0, 8)}</code> },
     { key: 'do', title: ' ', width: '8rem', narrow: true, render: (t) => {

@@ -8,11 +8,13 @@ import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { complain, say } from '../lib/toast';
 import { ended } from '../lib/states';
+import { waited, waits } from '../lib/waiting';
 import { Checkpoints } from '../parts/Checkpoints';
 import { Confirm, Empty, Fact, Loading, Problem, State, Tabs, type Question } from '../parts/bits';
 import { Curves } from '../parts/Curves';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';
+import { Values } from '../parts/Values';
 import { useTitle } from '../parts/Shell';
 
 const Profile = lazy(() => import('../parts/Profile').then((m) => m.Profile));
@@ -49,7 +51,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
     return trial.error ? <Problem alone what={`Could not load trial ${text}.`} error={trial.error} retry={trial.reload} /> : <Loading />;
   }
   const e = experiment.data;
-  const over = ended(t.state);
+  const over = ended(t.state), wait = waited(t, now);
   const kill = () => setQuestion({
     title: `Kill trial ${t.id}?`, text: 'The trial is killed immediately. Progress since its last checkpoint is lost; the experiment continues without it.', yes: 'Kill', danger: true,
     act: async () => {
@@ -84,7 +86,8 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
             <section class="card" aria-label="facts">
               <dl>
                 <Fact name={`Best ${e?.searcherMetric ?? 'metric'}`}><span class="num big">{metric(t.searcherMetricValue)}</span></Fact>
-                <Fact name="Started"><time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></Fact>
+                <Fact name={waits(t.state) ? 'Submitted' : 'Started'}><time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></Fact>
+                {wait !== null && <Fact name="Waiting for"><span class="num">{duration(wait)}</span></Fact>}
                 <Fact name="Ran"><span class="num">{duration(t.wallClockTime)}</span></Fact>
                 <Fact name="Batches"><span class="num">{t.totalBatchesProcessed.toLocaleString('en')}</span></Fact>
                 <Fact name="Restarts"><span class="num">{t.restarts}</span></Fact>
@@ -92,6 +95,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
                 <Fact name="Checkpoints"><span class="num">{t.checkpointCount}</span>, {bytes(t.totalCheckpointSize)}</Fact>
               </dl>
             </section>
+            <Values of={t} />
             <section class="card" aria-label="hyperparameters">
               <h2>Hyperparameters</h2>
               <dl class="mono">{flat(t.hparams).map(([k, v]) => <Fact key={k} name={k}>{plain(v)}</Fact>)}</dl>
@@ -100,8 +104,8 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
         </div>
       )}
       {tab === 'checkpoints' && (checkpoints.error !== undefined && !checkpoints.data ? <Problem what="Could not load the checkpoints." error={checkpoints.error} retry={checkpoints.reload} /> : checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e?.searcherMetric ?? ''} smaller={e?.config.searcher?.smaller_is_better !== false} trials={false} over={over} /> : <Loading />)}
-      {tab === 'timeline' && <Timeline experiment={t.experimentId} trial={t.id} changed={t.state} />}
-      {tab === 'profiler' && <Profile trial={t.id} over={over} />}
+      {tab === 'timeline' && <Timeline experiment={t.experimentId} trial={t.id} changed={t.state} unmanaged={!!e?.unmanaged} over={over} />}
+      {tab === 'profiler' && <Profile trial={t.id} experiment={e ?? undefined} over={over} />}
       {tab === 'logs' && t.taskId && <LogView task={t.taskId} over={over} name={`the log of trial ${t.id}`} />}
       <Confirm question={question} close={() => setQuestion(null)} />
     </div>

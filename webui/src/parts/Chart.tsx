@@ -10,7 +10,7 @@ import { compact, metric } from '../lib/format';
 export interface Drawn {
   label: string;
   color: number; // 1 to 8, of the style sheet
-  dashed?: boolean;
+  dash?: 'long' | 'short';
   strong?: boolean; // stands out among many
   x: number[];
   y: (number | null)[];
@@ -48,7 +48,7 @@ export function Chart(p: Props) {
   const name = useRef<HTMLSpanElement>(null);
   const latest = useRef(p);
   latest.current = p;
-  const shape = JSON.stringify([p.time, p.log, p.smoothing > 0, p.series.map((s) => [s.label, s.color, s.dashed, s.strong])]);
+  const shape = JSON.stringify([p.time, p.log, p.smoothing > 0, p.series.map((s) => [s.label, s.color, s.dash, s.strong])]);
 
   useEffect(() => {
     const el = box.current;
@@ -136,7 +136,7 @@ function options(p: Props, width: number, latest: { current: Props }, show: (tex
     const stroke = token(`--curve-${s.color}`);
     return {
       label: s.label, ...(faint ? { class: 'raw' } : {}), stroke: faint ? stroke + rawAlpha : stroke, width: faint ? 1 : s.strong ? 3.25 : many ? 1.4 : 1.75, spanGaps: false,
-      ...(s.dashed ? { dash: [5, 4] } : {}),
+      ...(s.dash ? { dash: s.dash === 'long' ? [6, 4] : [2, 3] } : {}),
       points: { show: !faint && !many && s.x.length <= fewPoints, size: 5, fill: stroke },
       value: (u, v, i, at) => metric((at === null ? lastOf(u.data[i]) : v) ?? undefined),
     };

@@ -48,7 +48,8 @@ export function useCheck(ask: ((signal: AbortSignal) => Promise<Checked>) | null
   return answer;
 }
 
-export function Check({ answer, local, what }: { answer: Answer; local?: string | undefined; what: string }) {
+// Check shows the answer; doubt is a reason, which the master does not know, why the work may fail at once.
+export function Check({ answer, local, doubt, what }: { answer: Answer; local?: string | undefined; doubt?: string | undefined; what: string }) {
   const { checked, busy } = answer;
   const problem = local || answer.problem;
   const config = checked?.config;
@@ -56,7 +57,7 @@ export function Check({ answer, local, what }: { answer: Answer; local?: string 
   return (
     <section class="card check" aria-label="check by the master" aria-busy={busy}>
       <div class="row">
-        <h2><span class={`state ${problem ? 'bad' : checked ? 'good' : 'off'}`}>{problem ? 'This cannot start' : checked ? 'This can start' : 'Checking…'}</span></h2>
+        <h2><span class={`state ${problem ? 'bad' : !checked ? 'off' : doubt ? 'wait' : 'good'}`}>{problem ? 'This cannot start' : checked ? (doubt ? 'This may not start' : 'This can start') : 'Checking…'}</span></h2>
         <span class="grow" />
         {busy && <span class="faint small">checking…</span>}
       </div>
@@ -64,6 +65,7 @@ export function Check({ answer, local, what }: { answer: Answer; local?: string 
         {problem ? <p class="said bad" id="check-problem">{problem}</p> : checked && (
           <>
             <p class="faint small">The master has checked {what}.</p>
+            {doubt && <p class="said wait">{doubt}</p>}
             {checked.remarks.map((r) => <p key={r} class="said wait">{r}</p>)}
             {checked.warnings.includes('LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED') && !checked.remarks.length && <p class="said wait">The pool has fewer slots than this asks for; it waits until there are enough.</p>}
           </>

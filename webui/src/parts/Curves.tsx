@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api } from '../lib/api';
 import type { Curves as Data } from '../lib/curves';
 import { plural } from '../lib/format';
+import { linesOf, partOf, showOf, shows, splits, titleOf, type Show } from '../lib/lines';
 import { go, params, setParams } from '../lib/router';
 import { families, keyOf, load, overTime, parseKey, type Book, type Key, type Series } from '../lib/series';
 import { complain } from '../lib/toast';
@@ -20,16 +21,19 @@ interface Props {
   over: boolean;
   best?: number | undefined; // a trial that is drawn over the others
   stopped?: ReadonlySet<number>; // trials that the search ended early
+  names?: ReadonlyMap<number, string>; // of the trials, if not "trial 7"
 }
 
-export function Curves({ data, trials, metric, over, best, stopped }: Props) {
+export function Curves({ data, trials, metric, over, best, stopped, names }: Props) {
   const p = params.value;
   const time = p.get('x') === 'time';
   const log = p.get('log') === '1';
   const smoothing = Math.min(0.99, Math.max(0, Number(p.get('smooth')) || 0));
   const [find, setFind] = useState('');
   const charts = useMemo(() => families([...data.book.keys()].map(parseKey), metric), [data.version, metric]);
-  const shown = charts.filter((c) => c.name.toLowerCase().includes(find.toLowerCase()));
+  const shown = charts.filter((c) => `${c.name} ${titleOf(c.keys)}`.toLowerCase().includes(find.toLowerCase()));
+  const many = trials.length > 1, both = many && charts.some((c) => splits(c.keys));
+  const show = showOf(p.get('lines'), trials.length);
 
   if (data.error) return <Problem what="Could not load the curves." error={data.error} retry={data.reload} />;
   if (!data.ready) return <Loading lines={5} />;
@@ -45,6 +49,11 @@ export function Curves({ data, trials, metric, over, best, stopped }: Props) {
           <button type="button" class={time ? '' : 'on'} aria-pressed={!time} onClick={() => setParams({ x: '' })}>Batches</button>
           <button type="button" class={time ? 'on' : ''} aria-pressed={time} onClick={() => setParams({ x: 'time' })}>Time</button>
         </span>
+        {both && (
+          <span class="choices" role="group" aria-label="which curves">
+            {shows.map((s) => <button key={s} type="button" class={s === show ? 'on' : ''} aria-pressed={s === show} onClick={() => setParams({ lines: s === showOf(null, trials.length) ? '' : s })}>{s[0]!.toUpperCase() + s.slice(1)}</button>)}
+          </span>
+        )}
         <label class="choice"><input type="checkbox" checked={log} onChange={() => setParams({ log: log ? '' : 1 })} /> Log scale</label>
         <label class="choice">Smoothing
           <input type="range" min={0} max={0.99} step={0.01} value={smoothing} aria-valuetext={smoothing.toFixed(2)}
@@ -54,9 +63,9 @@ export function Curves({ data, trials, metric, over, best, stopped }: Props) {
         <span class="grow" />
         {charts.length > 6 && <input type="search" placeholder={`Find among ${plural(charts.length, 'metric')}`} aria-label="find metrics" value={find} onInput={(e) => setFind(e.currentTarget.value)} />}
       </div>
-      {trials.length > 1 && <p class="hint legendary">{best && trials.includes(best) ? <>The thick line is the best trial, <a href={`/trials/${best}`}>{best}</a>. </> : null}{stopped?.size ? 'Dashed lines were stopped early. ' : null}Point at a line for its trial, click to open it.</p>}
+      {many && <p class="hint legendary">{best && trials.includes(best) ? <>The thick line is the best trial, <a href={`/trials/${best}`}>{best}</a>. </> : null}{both && show === 'both' ? 'Dashed lines are training. ' : null}{stopped?.size ? 'Dotted lines were stopped early. ' : null}Point at a line for its trial, click to open it.</p>}
       <div class="charts">
-        {shown.map((c) => <Card key={c.name} name={c.name} keys={c.keys} book={data.book} version={data.version} trials={trials} time={time} log={log} smoothing={smoothing} best={best} stopped={stopped} />)}
+        {shown.map((c) => <Card key={c.name} name={c.name} keys={c.keys} book={data.book} version={data.version} trials={trials} time={time} log={log} smoothing={smoothing} best={best} stopped={stopped} names={names} show={show} />)}
       </div>
     </section>
   );
@@ -73,6 +82,8 @@ interface CardProps {
   smoothing: number;
   best: number | undefined;
   stopped: ReadonlySet<number> | undefined;
+  names: ReadonlyMap<number, string> | undefined;
+  show: Show;
 }
 
 // Card holds a chart only while it is near the screen: a hundred charts at once
@@ -87,7 +98,8 @@ function Card(p: CardProps) {
     watch.observe(box.current);
     return () => watch.disconnect();
   }, []);
-  const keys = useMemo(() => drawn(p.keys, p.trials, p.best), [p.keys, p.trials, p.best]);
+  const keys = useMemo(() => (p.trials.length > 1 ? linesOf(p.keys, p.trials, p.show, p.best, maxLines) : p.keys), [p.keys, p.trials, p.best, p.show]);
+  const title = titleOf(keys);
   const zoom = zoomOf(p.name);
   const zoomed = zoom?.join();
 
@@ -108,43 +120,33 @@ function Card(p: CardProps) {
       (error) => !stop.signal.aborted && complain('Could not load the chosen range', error),
     );
     return () => stop.abort();
-  }, [zoomed, near, p.time]);
+  }, [zoomed, near, p.time, p.show]);
 
   const series = useMemo<Drawn[]>(() => keys.map((k) => {
     const s: Series = (raw ?? p.book).get(keyOf(k)) ?? { x: [], t: [], y: [] };
-    const many = p.trials.length > 1;
-    const color = many ? (p.trials.indexOf(k.trial) % colors) + 1 : k.group === 'validation' ? 2 : k.group === 'training' ? 1 : 3;
-    if (!many) return { label: label(k, keys), color, ...(p.time ? overTime(s) : { x: s.x, y: s.y }) };
+    const at = p.time ? overTime(s) : { x: s.x, y: s.y };
+    const part = partOf(k, keys);
+    if (p.trials.length <= 1) return { label: part || k.group, color: k.group === 'validation' ? 2 : k.group === 'training' ? 1 : 3, ...at };
     const strong = k.trial === p.best, early = !!p.stopped?.has(k.trial);
-    return { label: `trial ${k.trial}${strong ? ', the best' : early ? ', stopped early' : ''}`, color, strong, dashed: early, ...(p.time ? overTime(s) : { x: s.x, y: s.y }) };
-  }), [keys, raw, p.book, p.version, p.time, p.best, p.stopped]);
+    return {
+      label: [p.names?.get(k.trial) ?? `trial ${k.trial}`, part, strong ? 'the best' : early ? 'stopped early' : ''].filter(Boolean).join(', '),
+      color: (p.trials.indexOf(k.trial) % colors) + 1, strong, ...(k.group === 'training' && splits(keys) ? { dash: 'long' } : early ? { dash: 'short' } : {}), ...at,
+    };
+  }), [keys, raw, p.book, p.version, p.time, p.best, p.stopped, p.names]);
 
   return (
     <figure ref={box} class="card chart">
       <figcaption>
-        <h2>{p.name}</h2>
+        <h2>{title}</h2>
         {zoom && <button type="button" class="quiet" onClick={() => setParams({ [`z.${p.name}`]: '' })}>whole range</button>}
       </figcaption>
       {near
-        ? <Chart id={p.name} title={p.name} series={series} time={p.time} log={p.log} smoothing={p.smoothing} height={chartHeight} zoom={zoom}
+        ? <Chart id={p.name} title={title} series={series} time={p.time} log={p.log} smoothing={p.smoothing} height={chartHeight} zoom={zoom}
             {...(p.trials.length > 1 ? { onPick: (i: number) => keys[i] && go(`/trials/${keys[i].trial}`) } : {})}
             onZoom={(r) => setParams({ [`z.${p.name}`]: r ? r.map((v) => (p.time ? v.toFixed(1) : v)).join('~') : '' })} />
         : <div style={{ height: `${chartHeight}px` }} />}
     </figure>
   );
-}
-
-// drawn chooses lines: of one trial all, of several the validations, or else what there is.
-function drawn(keys: Key[], trials: number[], best: number | undefined): Key[] {
-  if (trials.length <= 1) return keys;
-  const validations = keys.filter((k) => k.group === 'validation');
-  const list = (validations.length ? validations : keys).slice(0, maxLines);
-  return [...list.filter((k) => k.trial !== best), ...list.filter((k) => k.trial === best)]; // the last is on top
-}
-
-function label(k: Key, all: Key[]): string {
-  const alone = all.filter((o) => o.group === k.group).length === 1;
-  return alone ? k.group : `${k.group} ${k.name}`;
 }
 
 function zoomOf(name: string): [number, number] | null {

@@ -5,6 +5,8 @@ import { useLoad } from '../lib/load';
 import { inOrder, mean, measured, thin, titleOf, type Measured } from '../lib/profile';
 import { params, setParams } from '../lib/router';
 import { keyOf, type Book } from '../lib/series';
+import { ended } from '../lib/states';
+import type { Experiment } from '../lib/types';
 import { Empty, Loading, Problem } from './bits';
 import { Chart, type Drawn } from './Chart';
 
@@ -23,22 +25,29 @@ async function load(trials: number[], signal: AbortSignal): Promise<Map<string, 
   return new Map(inOrder(all.map((s) => s.name)).map((name) => [name, all.filter((s) => s.name === name)]));
 }
 
-const none = (
-  <Empty title="Nothing was measured.">
-    <p>A training measures its nodes if its configuration says so:</p>
-    <pre>{'profiling:\n  enabled: true'}</pre>
-  </Empty>
-);
+// None says why there is no measurement.
+function None({ on, over }: { on: boolean; over: boolean }) {
+  if (on && over) return <Empty title="Nothing was measured."><p>Profiling was on, but the training ended before its first measurement.</p></Empty>;
+  if (on) return <Empty title="Nothing was measured yet."><p>Profiling is on. The first measurement comes some seconds after the training starts.</p></Empty>;
+  return (
+    <Empty title="Nothing was measured.">
+      <p>A training measures its nodes if its configuration says so:</p>
+      <pre>{'profiling:\n  enabled: true'}</pre>
+    </Empty>
+  );
+}
+
+const profiles = (e: Experiment | undefined) => e?.config.profiling?.enabled === true;
 
 // Profile shows the metrics of one trial: a line for each GPU, disk or node.
-export function Profile({ trial, over }: { trial: number; over: boolean }) {
+export function Profile({ trial, experiment, over }: { trial: number; experiment: Experiment | undefined; over: boolean }) {
   const loaded = useLoad((signal) => load([trial], signal), [trial]);
   const charts = useMemo(() => [...(loaded.data ?? [])].map(([name, list]) => ({
     name, series: list.map((s, i): Drawn => ({ label: [s.agent, s.part].filter(Boolean).join(' '), color: (i % colors) + 1, ...thin(s.t, s.y) })),
   })), [loaded.data]);
   if (loaded.error) return <Problem what="Could not load what was measured." error={loaded.error} retry={loaded.reload} />;
   if (!loaded.data) return <Loading lines={5} />;
-  if (charts.length === 0) return none;
+  if (charts.length === 0) return <><None on={profiles(experiment)} over={over} />{!over && <p class="row"><button type="button" onClick={loaded.reload}>Read again</button></p>}</>;
   const z = zoomOf();
   return (
     <>
@@ -56,7 +65,7 @@ export function Profile({ trial, over }: { trial: number; over: boolean }) {
 
 // Systems compares trials: the loss, and below it the mean of each metric, over the seconds since
 // each trial's first report.
-export function Systems({ list, book, version }: { list: Compared[]; book: Book; version: number }) {
+export function Systems({ list, names, book, version }: { list: Compared[]; names: ReadonlyMap<number, string>; book: Book; version: number }) {
   const trials = list.map((c) => c.trial.id);
   const loaded = useLoad((signal) => load(trials, signal), [trials.join()]);
   const charts = useMemo(() => {
@@ -69,18 +78,18 @@ export function Systems({ list, book, version }: { list: Compared[]; book: Book;
     const color = (id: number) => (trials.indexOf(id) % colors) + 1;
     const first = { name: list[0]?.experiment.searcherMetric ?? '', series: list.flatMap((c, i): Drawn[] => {
       const m = metrics[i];
-      return m ? [{ label: `trial ${c.trial.id}`, color: color(c.trial.id), x: m.t.map((t) => t - begins.get(c.trial.id)!), y: m.y }] : [];
+      return m ? [{ label: names.get(c.trial.id) ?? `trial ${c.trial.id}`, color: color(c.trial.id), x: m.t.map((t) => t - begins.get(c.trial.id)!), y: m.y }] : [];
     }) };
     return [first, ...[...loaded.data].map(([name, all]) => ({
       name: titleOf(name), series: trials.flatMap((id): Drawn[] => {
         const of = all.filter((s) => s.trial === id);
-        return of.length ? [{ label: `trial ${id}`, color: color(id), ...mean(of, begins.get(id)!) }] : [];
+        return of.length ? [{ label: names.get(id) ?? `trial ${id}`, color: color(id), ...mean(of, begins.get(id)!) }] : [];
       }),
     }))].filter((c) => c.series.length);
-  }, [loaded.data, version, trials.join()]);
+  }, [loaded.data, version, trials.join(), names]);
   if (loaded.error) return <Problem what="Could not load what was measured." error={loaded.error} retry={loaded.reload} />;
   if (!loaded.data) return <Loading lines={5} />;
-  if (loaded.data.size === 0) return none;
+  if (loaded.data.size === 0) return <None on={list.some((c) => profiles(c.experiment))} over={list.every((c) => ended(c.trial.state))} />;
   const z = zoomOf();
   return (
     <>

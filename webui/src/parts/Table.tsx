@@ -3,6 +3,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { fit, moved, readColumns, shifted, writeColumns, type Chosen } from '../lib/columns';
+import { inOrder } from '../lib/order';
 import { params, setParams } from '../lib/router';
 import { keep, settings } from '../lib/settings';
 import { reveal, visible } from '../lib/window';
@@ -62,11 +63,7 @@ export function sortOf(fallback: Sort, name = 'sort'): Sort {
 export function sorted<T>(rows: readonly T[], columns: Column<T>[], sort: Sort): T[] {
   const by = columns.find((c) => c.key === sort.key)?.sort;
   if (typeof by !== 'function') return rows.slice();
-  return rows.slice().sort((a, b) => {
-    const x = by(a), y = by(b);
-    const n = typeof x === 'number' && typeof y === 'number' ? (Number.isNaN(x) ? 1 : Number.isNaN(y) ? -1 : x - y) : String(x).localeCompare(String(y), 'en', { numeric: true });
-    return sort.desc ? -n : n;
-  });
+  return rows.slice().sort((a, b) => inOrder(by(a), by(b), sort.desc));
 }
 
 // A shown column, as wide as somebody made it.

@@ -13,7 +13,7 @@ const maxLanes = 60; // trials that are drawn
 
 const words = { queued: 'waited in the queue', starting: 'started on its nodes', running: 'ran', leaving: 'was told to end, and did' };
 
-export function Timeline({ experiment, trial, changed }: { experiment: number; trial?: number; changed: unknown }) {
+export function Timeline({ experiment, trial, changed, unmanaged, over }: { experiment: number; trial?: number; changed: unknown; unmanaged: boolean; over: boolean }) {
   const now = useNow(5000);
   const offset = Math.max(0, Number(params.value.get('from')) || 0);
   const loaded = useLoad((signal) => api.attempts(experiment, { limit: page, offset, trial: trial ?? '' }, signal), [experiment, trial, offset, changed]);
@@ -22,7 +22,11 @@ export function Timeline({ experiment, trial, changed }: { experiment: number; t
   const lanes = useMemo(() => lanesOf(list, now), [list, live && now]);
   if (loaded.error && !loaded.data) return <Problem what="Could not load the attempts." error={loaded.error} retry={loaded.reload} />;
   if (!loaded.data) return <Loading lines={5} />;
-  if (list.length === 0) return <Empty title="No attempt yet."><p>A trial gets its first attempt when the experiment is active.</p></Empty>;
+  if (list.length === 0) {
+    if (unmanaged) return <Empty title="This training has no attempts."><p>Its program runs outside of the cluster and only reports what it does.</p></Empty>;
+    if (over) return <Empty title="There was no attempt."><p>The {trial ? 'trial' : 'experiment'} ended before it had one.</p></Empty>;
+    return <Empty title="No attempt yet."><p>A trial gets its first attempt when the experiment is active.</p></Empty>;
+  }
   const [from, to] = rangeOf(lanes, now);
   const total = loaded.data.pagination.total;
   const drawn = lanes.slice(-maxLanes);

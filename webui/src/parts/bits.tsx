@@ -1,9 +1,10 @@
 // Small parts: states, progress, empty places, problems, tabs, buttons, questions.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { percent, stateWord } from '../lib/format';
+import { ago, clock, duration, percent, stateWord } from '../lib/format';
 import { bare } from '../lib/states';
 import { say, words } from '../lib/toast';
+import { waited } from '../lib/waiting';
 import { ApiError } from '../lib/api';
 
 const kinds: Record<string, string> = {
@@ -176,4 +177,11 @@ export function Copy({ text, what }: { text: string; what: string }) {
 
 export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return <div class="fact"><dt>{name}</dt><dd>{children}</dd></div>;
+}
+
+// Began shows when work was submitted, or how long it has waited if it has not run.
+export function Began({ of, now }: { of: Parameters<typeof waited>[0]; now: number }) {
+  const wait = waited(of, now);
+  if (wait === null) return <time dateTime={of.startTime} title={clock(of.startTime)}>{ago(of.startTime, now)}</time>;
+  return <time class="faint" dateTime={of.startTime} title={`Waiting for ${duration(wait)}, since ${clock(of.startTime)}`}>waits {duration(wait).split(' ')[0]}</time>;
 }

@@ -66,7 +66,7 @@ export function Hyper({ e, over, metrics }: { e: Experiment; over: boolean; metr
   const colors = theme.value;
   const look = useMemo(() => lookOf(field, by), [field, by, colors]);
   const [hover, setHover] = useState(-1);
-  const important = useImportance(field);
+  const important = useImportance(field, smaller);
   const ranked = useMemo(() => important.names.map((n, i) => ({ n, m: important.result?.shares[i]?.mean ?? 0 })).sort((a, b) => b.m - a.m).map((x) => x.n), [important]);
 
   const shown = useMemo(() => {
