@@ -384,18 +384,20 @@ job "det-master" {
         env         = true
         change_mode = "restart"
         data        = <<-EOT
+        {{- /* An item that is missing is not empty for a template, and its text is. An empty variable would hide a
+               variable of the job or a key of the configuration. */ -}}
         {{- with nomadVar "nomad/jobs/${var.job}" }}
         DETENT_DATABASE={{ .dsn | toJSON }}
-        {{- with .initial_password }}
+        {{- with print .initial_password }}
         DETENT_INITIAL_PASSWORD={{ . | toJSON }}
         {{- end }}
-        {{- with .consul_token }}
+        {{- with print .consul_token }}
         CONSUL_HTTP_TOKEN={{ . | toJSON }}
         {{- end }}
-        {{- with .webhooks_signing_key }}
+        {{- with print .webhooks_signing_key }}
         DETENT_WEBHOOKS_SIGNING_KEY={{ . | toJSON }}
         {{- end }}
-        {{- with .nomad_regions }}
+        {{- with print .nomad_regions }}
         DETENT_NOMAD_REGIONS={{ . | toJSON }}
         {{- end }}
         {{- end }}
