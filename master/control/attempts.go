@@ -174,7 +174,7 @@ const maxLaunches = 5
 func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
 	a := store.NewAllocation{ID: t.ID + "." + strconv.Itoa(run), TaskID: t.ID, RunID: run, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority}
 	if end != nil {
-		a.Exclude, a.NotBefore = end.Avoid, d.notBefore(*end, t.Unstarted)
+		a.Exclude, a.NotBefore = end.Avoid, d.notBefore(*end, t.Unstarted, 0)
 	}
 	if end != nil && t.Type == gcTaskType && a.NotBefore == nil {
 		later := d.p.Now.Add(gcPause << (2 * (run - 2)))

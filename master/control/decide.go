@@ -297,7 +297,7 @@ func (d *decider) retry(e *Experiment, row *store.LiveTrial, last *store.LiveAll
 	a := store.NewAllocation{ID: row.TaskID + "." + strconv.Itoa(run), TaskID: row.TaskID, RunID: run}
 	if end != nil {
 		a.Exclude = end.Avoid
-		a.NotBefore = d.notBefore(*end, row.Unstarted)
+		a.NotBefore = d.notBefore(*end, row.Unstarted, row.Restarts)
 	}
 	d.enqueue(e, a)
 	d.queue[len(d.queue)-1].since = row.QueuedAt
@@ -305,13 +305,18 @@ func (d *decider) retry(e *Experiment, row *store.LiveTrial, last *store.LiveAll
 }
 
 // notBefore is the earliest start of the next attempt: not before a lost attempt has
-// certainly ended, and with a growing delay if attempts repeatedly do not start.
-func (d *decider) notBefore(end lifecycle.Step, unstarted int) *time.Time {
-	at := end.NotBefore
-	if end.Unstarted && end.Outcome == lifecycle.Unplaced {
-		if t := d.p.Now.Add(time.Second << min(unstarted, 6)); t.After(at) {
-			at = t
-		}
+// certainly ended, and with a growing delay if attempts repeatedly do not start, or fail. The first failure is tried
+// again at once.
+func (d *decider) notBefore(end lifecycle.Step, unstarted, restarts int) *time.Time {
+	at, pause := end.NotBefore, time.Duration(0)
+	switch {
+	case end.Unstarted && end.Outcome == lifecycle.Unplaced:
+		pause = time.Second << min(unstarted, 6)
+	case end.Outcome == lifecycle.Failed && restarts > 0:
+		pause = time.Second << min(restarts-1, 6)
+	}
+	if t := d.p.Now.Add(pause); pause > 0 && t.After(at) {
+		at = t
 	}
 	if at.IsZero() {
 		return nil

@@ -234,6 +234,9 @@ func (c nodeCounts) at(experiment int, id, name string) *nodeCount {
 func (d *decider) count(e *Experiment, t lifecycle.Trial, a *store.LiveAllocation, end lifecycle.Step) {
 	success := end.Outcome == lifecycle.Completed || end.Outcome == lifecycle.Preempted
 	against := end.Avoid
+	if end.Outcome == lifecycle.Lost { // no failure of the node as a place for this program
+		against = nil
+	}
 	if end.Blame != "" {
 		against = append(slices.Clone(against), end.Blame)
 	}

@@ -85,7 +85,7 @@ type Member struct {
 	ExitReason   string
 	Stopped      bool      // it ended because Nomad stopped its runner
 	LeftReadAt   time.Time // when the master had read its leftovers, or stopped trying
-	Unfit        bool      // its runner reported that the node prevents the start of the program
+	Unfit        bool      // its runner reported that the node prevents its program: it lacks devices or space
 }
 
 func (m Member) claimed() bool { return !m.ClaimedAt.IsZero() }
@@ -117,7 +117,7 @@ type Step struct {
 	NotBefore  time.Time // earliest start of the next attempt
 	Avoid      []string  // nodes that the next attempt should avoid
 	Blame      string    // the node on which its program failed first
-	Unstarted  bool      // no member started its program
+	Unstarted  bool      // no member started its program, or a node prevented it
 	Final      bool      // another attempt would end in the same way
 }
 
@@ -196,6 +196,9 @@ func lost(a Allocation, now time.Time, t Timing) (Step, bool) {
 			continue // its job was stopped and then removed by Nomad: not a loss, see ended
 		}
 		s := Step{State: Terminated, Outcome: Lost, ExitReason: why, Kill: why, Unstarted: !anyClaimed(a)}
+		if m.Nomad != NomadGone {
+			s.Avoid = []string{m.NodeID} // it may not be known everywhere yet that the node is away
+		}
 		if !a.KillAt.IsZero() {
 			s.Outcome, s.ExitReason = Killed, a.KillReason
 		}
@@ -311,7 +314,7 @@ func conclude(a Allocation) Step {
 		}
 	case bad.Unfit:
 		s.Outcome, s.Avoid, s.Unstarted = Unplaced, []string{bad.NodeID}, true
-		s.ExitReason = fmt.Sprintf("it could not start on node %s: %s", bad.NodeName, bad.ExitReason)
+		s.ExitReason = fmt.Sprintf("it could not run on node %s: %s", bad.NodeName, bad.ExitReason)
 	case bad.Stopped && a.Cause == Asked:
 		s.Outcome, s.ExitReason = Lost, fmt.Sprintf("Nomad stopped it on node %s: %s", bad.NodeName, cmp.Or(bad.NomadDetail, "its job was stopped, or its node was drained"))
 	case silent && !bad.claimed() && hopelessImage(bad.NomadDetail):

@@ -55,7 +55,7 @@ func AfterExit(t Trial, out Step) TrialStep {
 		return TrialStep{State: Errored, Error: out.ExitReason, Restarts: t.Restarts, Exit: ExitErrored}
 	case out.Unstarted && out.Outcome != Killed && t.Unstarted+1 >= maxUnstarted:
 		return TrialStep{State: Errored, Restarts: t.Restarts, Exit: ExitErrored,
-			Error: fmt.Sprintf("%d attempts in a row did not start; the last: %s", maxUnstarted, out.ExitReason)}
+			Error: fmt.Sprintf("%d attempts in a row could not start or run; the last: %s", maxUnstarted, out.ExitReason)}
 	case out.Outcome == Lost, out.Outcome == Unplaced, out.Outcome == Killed, out.Outcome == Preempted: // 4, 7
 		return again(t, t.Restarts)
 	case failed && t.NoRetry != "": // 5
@@ -75,7 +75,8 @@ func again(t Trial, restarts int) TrialStep {
 }
 
 // stopped returns the step of a trial that was to end anyway. The first request decides its
-// state.
+// state. A failure that would be tried again does not matter to a search that wants no more of the trial: it has what it
+// wanted.
 func stopped(t Trial, out Step, failed bool) TrialStep {
 	s := TrialStep{Restarts: t.Restarts}
 	switch {
@@ -87,10 +88,15 @@ func stopped(t Trial, out Step, failed bool) TrialStep {
 		s.State, s.Exit = Done, ExitStopped
 	}
 	// A program that fails while it exits has failed, unless it was killed.
-	if failed && t.State != StoppingKilled && !t.KillWanted && s.State != Errored {
+	if failed && t.State != StoppingKilled && !t.KillWanted && s.State != Errored && (s.State != Done || !t.retries(out)) {
 		s.State, s.Error, s.Exit = Errored, out.ExitReason, ExitErrored
 	}
 	return s
+}
+
+// retries reports whether a trial would be tried again after a failure.
+func (t Trial) retries(out Step) bool {
+	return out.Outcome == Failed && !out.Final && t.NoRetry == "" && t.Restarts < t.MaxRestarts
 }
 
 func earlyExit(reason string) string {

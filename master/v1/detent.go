@@ -132,9 +132,9 @@ type MemberExitRequest struct {
 	// Stopped: the runner ended the program because Nomad stopped the runner. This is not a
 	// failure of the trial, unless the master had stopped the attempt.
 	Stopped bool `json:"stopped"`
-	// Unfit: the runner did not start the program, because the node lacks something that the
-	// attempt needs. This is not a failure of the trial; the attempt is repeated on another
-	// node.
+	// Unfit: the node prevented the program: it lacks a device that the attempt needs, or the disk of the task had no
+	// space left when the program failed. This is not a failure of the trial; the attempt is repeated, on another node
+	// if there is one, a bounded number of times.
 	Unfit bool `json:"unfit"`
 	// LogMatches are the lines that matched log policies. The master applies them before it
 	// decides about the exit.

@@ -151,6 +151,7 @@ func (r *run) course() int {
 	noted := r.noteStop()
 
 	end := r.execute()
+	r.blameDisk(end)
 	noted()
 	r.state.Ended, r.state.Stopped = end, r.stop.byNomad()
 	r.finish(shipper)

@@ -35,7 +35,7 @@ type state struct {
 type ended struct {
 	Code   int    `json:"code"`
 	Reason string `json:"reason"` // "": the program exited by itself
-	Unfit  bool   `json:"unfit"`  // not started, because of the node
+	Unfit  bool   `json:"unfit"`  // prevented by the node
 }
 
 func (p *NomadTask) statePath() string { return p.shared("state.json") }
