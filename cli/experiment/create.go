@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -36,7 +37,11 @@ together. The configuration "-" is read from the standard input.
 
 det sends all files of the folder except those that .detignore excludes, in the
 syntax of .gitignore. Caches of Python and the folders of git and of editors are
-always excluded, unless .detignore includes them with "!". The limit is 95 MiB.`
+always excluded, unless .detignore includes them with "!". The limit is 95 MiB.
+
+With --follow the exit status is 0 if the experiment was completed, 1 if it
+failed, and 9 if it was canceled or killed. If the first trial has ended and the
+experiment trains others, the status is that of the trial.`
 
 func newCreate(a *app.App) *cobra.Command {
 	var o createOptions
@@ -101,7 +106,7 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	}
 	resp, err := submit(ctx, a, c, req)
 	if err != nil {
-		return err
+		return unanswered(ctx, a, err)
 	}
 	id := resp.Experiment.ID
 	a.Printf("Created experiment %d\n", id)
@@ -194,4 +199,12 @@ func submit(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExpe
 	resp, err := c.CreateExperiment(ctx, req, bar.Update)
 	bar.Done()
 	return resp, err
+}
+
+// unanswered tells who interrupted a request that it may have succeeded.
+func unanswered(ctx context.Context, a *app.App, err error) error {
+	if ctx.Err() != nil {
+		fmt.Fprintln(a.IO.Err, "The master may have created the experiment all the same. See your experiments with `det experiment list`.")
+	}
+	return err
 }

@@ -35,7 +35,7 @@ func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExp
 	req.Config, req.ValidateOnly, req.Activate = &tiny, &no, &yes
 	resp, err := submit(ctx, a, c, req)
 	if err != nil {
-		return err
+		return unanswered(ctx, a, err)
 	}
 	id := resp.Experiment.ID
 	a.Done("Created test experiment %d", id)
@@ -200,7 +200,7 @@ func testEnd(ctx context.Context, a *app.App, c *client.Client, id int, state v1
 	}
 	if state == v1.ExperimentStateError && len(trials) > 0 {
 		var o logs.Options
-		if err := o.Print(ctx, a.IO, c.TrialLogs(ctx, trials[0].ID, client.LogQuery{}), logs.TrialEnded(trials[0].ID)); err != nil {
+		if err := o.Print(ctx, a.IO, c.TrialLogs(ctx, trials[0].ID, client.LogQuery{}), logs.OfTrial(trials[0].ID)); err != nil {
 			return err
 		}
 	}
