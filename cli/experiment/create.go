@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/entry"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/publish"
 	"github.com/detent-ml/detent/cli/internal/upload"
@@ -88,7 +89,7 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	if err != nil {
 		return err
 	}
-	config, warnings, err := loadConfig(a, o)
+	config, entrypoint, warnings, err := loadConfig(a, o)
 	if err != nil {
 		return err
 	}
@@ -96,6 +97,7 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	if err != nil {
 		return err
 	}
+	warnMissing(a, entrypoint, files)
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
@@ -146,29 +148,43 @@ func (o createOptions) request(config string, files []v1.File) v1.CreateExperime
 	return req
 }
 
-// loadConfig reads and checks the configuration, and returns its warnings. Without overrides
+// warnMissing warns if the entrypoint's file is not sent.
+func warnMissing(a *app.App, entrypoint *expconf.Entrypoint, files []v1.File) {
+	if entrypoint == nil {
+		return
+	}
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = f.Path
+	}
+	if missing := entry.Missing(*entrypoint, paths); missing != "" {
+		a.IO.Warn("Warning: %s", missing)
+	}
+}
+
+// loadConfig reads and checks the configuration, and returns its entrypoint and its warnings. Without overrides
 // det sends the file unchanged, with comments.
-func loadConfig(a *app.App, o createOptions) (config string, said []string, err error) {
+func loadConfig(a *app.App, o createOptions) (config string, entrypoint *expconf.Entrypoint, said []string, err error) {
 	name, text, err := readConfig(a, o.configFile)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	changed, err := expconf.ApplyOverrides(name, text, o.overrides)
 	if err != nil {
-		return "", nil, invalidConfig(name, err)
+		return "", nil, nil, invalidConfig(name, err)
 	}
 	if len(o.overrides) > 0 {
 		name += " with --config"
 	}
-	_, warnings, err := expconf.Parse(name, changed)
+	raw, warnings, err := expconf.Parse(name, changed)
 	if err != nil {
-		return "", nil, invalidConfig(name, err)
+		return "", nil, nil, invalidConfig(name, err)
 	}
 	said = warnings.Strings()
 	for _, w := range said {
 		a.IO.Warn("%s", w)
 	}
-	return string(changed), said, nil
+	return string(changed), raw.Entrypoint, said, nil
 }
 
 func readConfig(a *app.App, file string) (name string, text []byte, err error) {
