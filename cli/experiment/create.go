@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/entry"
 	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/input"
 	"github.com/detent-ml/detent/cli/internal/publish"
 	"github.com/detent-ml/detent/cli/internal/upload"
 	"github.com/detent-ml/detent/master/client"
@@ -89,7 +90,7 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	if err != nil {
 		return err
 	}
-	config, entrypoint, warnings, err := loadConfig(a, o)
+	config, err := loadConfig(a, o)
 	if err != nil {
 		return err
 	}
@@ -97,22 +98,22 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	if err != nil {
 		return err
 	}
-	warnMissing(a, entrypoint, files)
+	warnMissing(a, config.entrypoint, files)
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
-	req := o.request(config, files)
+	req := o.request(config.text, files)
 	if o.test {
-		return runTest(ctx, a, c, req, config, warnings)
+		return runTest(ctx, a, c, req, config)
 	}
 	resp, err := submit(ctx, a, c, req)
 	if err != nil {
-		return unanswered(ctx, a, err)
+		return unanswered(ctx, a, config.named(err))
 	}
 	id := resp.Experiment.ID
 	a.Printf("Created experiment %d\n", id)
-	upload.Remark(a.IO, resp.Warnings, resp.Remarks, warnings)
+	config.remark(a, resp)
 	if len(ports) > 0 {
 		end, err := publish.Open(ctx, a, c, taskOfFirstTrial(c, id), ports)
 		if err != nil {
@@ -162,29 +163,53 @@ func warnMissing(a *app.App, entrypoint *expconf.Entrypoint, files []v1.File) {
 	}
 }
 
-// loadConfig reads and checks the configuration, and returns its entrypoint and its warnings. Without overrides
+// A loaded configuration is the text that det sends, with its name in messages.
+type loaded struct {
+	name, text string
+	entrypoint *expconf.Entrypoint
+	said       []string // the warnings that det has printed
+}
+
+// named puts the configuration's name into an error of the master, which knows only the text.
+func (l loaded) named(err error) error { return input.Named(err, masterName, l.name) }
+
+// remark prints the master's remarks about the configuration.
+func (l loaded) remark(a *app.App, resp *v1.CreateExperimentResponse) {
+	remarks := make([]string, len(resp.Remarks))
+	for i, r := range resp.Remarks {
+		remarks[i] = input.NamedText(r, masterName, l.name)
+	}
+	upload.Remark(a.IO, resp.Warnings, remarks, l.said)
+}
+
+const masterName = "config" // the name of every configuration in messages of the master
+
+// loadConfig reads and checks the configuration, and prints its warnings. Without overrides
 // det sends the file unchanged, with comments.
-func loadConfig(a *app.App, o createOptions) (config string, entrypoint *expconf.Entrypoint, said []string, err error) {
+func loadConfig(a *app.App, o createOptions) (l loaded, err error) {
 	name, text, err := readConfig(a, o.configFile)
 	if err != nil {
-		return "", nil, nil, err
+		return l, err
 	}
 	changed, err := expconf.ApplyOverrides(name, text, o.overrides)
 	if err != nil {
-		return "", nil, nil, invalidConfig(name, err)
+		return l, invalidConfig(name, err)
 	}
 	if len(o.overrides) > 0 {
 		name += " with --config"
 	}
 	raw, warnings, err := expconf.Parse(name, changed)
 	if err != nil {
-		return "", nil, nil, invalidConfig(name, err)
+		return l, invalidConfig(name, err)
 	}
-	said = warnings.Strings()
-	for _, w := range said {
+	l = loaded{name: name, text: string(changed), entrypoint: raw.Entrypoint, said: warnings.Strings()}
+	if l.text == "" {
+		l.text = "{}" // the master lists what is missing, but rejects an empty text as no configuration
+	}
+	for _, w := range l.said {
 		a.IO.Warn("%s", w)
 	}
-	return string(changed), raw.Entrypoint, said, nil
+	return l, nil
 }
 
 func readConfig(a *app.App, file string) (name string, text []byte, err error) {
