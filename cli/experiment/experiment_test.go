@@ -52,7 +52,7 @@ func TestOnAMaster(t *testing.T) {
 	}{
 		{"nothing is sent of a configuration with mistakes", nothingIsSentOfMistakes}, {"create sends what Determined's client sends", createSendsWhatDeterminedsClientSends},
 		{"create with changes", createWithChanges}, {"create from the standard input", createFromTheStandardInput}, {"a plot is followed", followedPlot},
-		{"waiting", waiting}, {"following to the end", followingToTheEnd}, {"an interrupted follower", interruptedFollower}, {"an interrupted request", interruptedRequest}, {"following what never begins", followingWhatNeverBegins}, {"set gc-policy", setGCPolicy},
+		{"waiting", waiting}, {"following to the end", followingToTheEnd}, {"an interrupted follower", interruptedFollower}, {"an interrupted request", interruptedRequest}, {"following what never begins", followingWhatNeverBegins}, {"set gc-policy", setGCPolicy}, {"a bounded description", boundedDescription}, {"a list of one", listOfOne},
 		{"describe says which nodes are avoided", describeSaysWhichNodesAreAvoided},
 	} {
 		t.Run(part.name, func(t *testing.T) {

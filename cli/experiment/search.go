@@ -90,6 +90,8 @@ func foundTable(f find.Filter, found []v1.SearchExperimentExperiment) *table.Tab
 		headers = append(headers, "Metric")
 	}
 	t := table.New(headers...)
+	t.Shrink("Name", "Owner")
+	t.Optional("Ended", "Progress")
 	for _, one := range found {
 		e := one.Experiment
 		row := []any{e.ID, e.Username, e.Name, bare(e.State), table.Percent(e.Progress), table.Time(&e.StartTime), table.Time(e.EndTime)}
