@@ -71,6 +71,11 @@ func runSearch(ctx context.Context, a *app.App, o *searchOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(found) == 0 {
+		if err := warnUnknown(ctx, a, c, f); err != nil {
+			return err
+		}
+	}
 	return o.format.Print(a.IO, foundTable(f, found), found)
 }
 
