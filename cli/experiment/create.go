@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -203,13 +205,29 @@ func loadConfig(a *app.App, o createOptions) (l loaded, err error) {
 		return l, invalidConfig(name, err)
 	}
 	l = loaded{name: name, text: string(changed), entrypoint: raw.Entrypoint, said: warnings.Strings()}
-	if l.text == "" {
-		l.text = "{}" // the master lists what is missing, but rejects an empty text as no configuration
+	if strings.TrimSpace(l.text) == "" { // the master says only that a configuration is required
+		if o.template == "" {
+			return l, nothingIn(name, raw)
+		}
+		l.text = "{}"
 	}
 	for _, w := range l.said {
 		a.IO.Warn("%s", w)
 	}
 	return l, nil
+}
+
+// nothingIn lists what an empty configuration lacks. The cluster has a storage for checkpoints.
+func nothingIn(name string, raw expconf.Raw) error {
+	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "unnamed"})
+	if err == nil {
+		err = cfg.Validate()
+	}
+	var problems expconf.Errors
+	if errors.As(err, &problems) {
+		err = slices.DeleteFunc(problems, func(p expconf.Problem) bool { return strings.HasPrefix(p.Path, "checkpoint_storage") })
+	}
+	return invalidConfig(name, err)
 }
 
 func readConfig(a *app.App, file string) (name string, text []byte, err error) {
