@@ -18,7 +18,7 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              16_000,
+	"cli":              16_010,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      3990, // the rig of the tests and the repeats of failed ones among them
 	"jobspecs":         1_330,
