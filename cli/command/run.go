@@ -67,7 +67,7 @@ func run(ctx context.Context, a *app.App, o tasks.Launch, published, program []s
 	}
 	defer end()
 	lo := logs.Options{Follow: true}
-	if err := lo.Print(ctx, a.IO, c.TaskLogs(ctx, id, client.LogQuery{Follow: true}), logs.TaskEnded(id)); err != nil {
+	if err := lo.Print(ctx, a.IO, c.TaskLogs(ctx, id, client.LogQuery{Follow: true}), logs.OfTask(id)); err != nil {
 		return err
 	}
 	return verdict(ctx, a, c, id)

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/input"
 	"github.com/detent-ml/detent/cli/internal/upload"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/v1"
@@ -70,7 +71,7 @@ func runContinue(ctx context.Context, a *app.App, o continueOptions) error {
 	config := string(changed)
 	resp, err := c.ContinueExperiment(ctx, v1.ContinueExperimentRequest{ID: o.id, OverrideConfig: &config})
 	if err != nil {
-		return err
+		return input.Named(err, "override config", name)
 	}
 	a.Printf("Continued experiment %d\n", o.id)
 	upload.Remark(a.IO, resp.Warnings, resp.Remarks, nil)

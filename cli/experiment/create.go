@@ -3,14 +3,19 @@ package experiment
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/entry"
 	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/input"
 	"github.com/detent-ml/detent/cli/internal/publish"
 	"github.com/detent-ml/detent/cli/internal/upload"
 	"github.com/detent-ml/detent/master/client"
@@ -36,7 +41,11 @@ together. The configuration "-" is read from the standard input.
 
 det sends all files of the folder except those that .detignore excludes, in the
 syntax of .gitignore. Caches of Python and the folders of git and of editors are
-always excluded, unless .detignore includes them with "!". The limit is 95 MiB.`
+always excluded, unless .detignore includes them with "!". The limit is 95 MiB.
+
+With --follow the exit status is 0 if the experiment was completed, 1 if it
+failed, and 9 if it was canceled or killed. If the first trial has ended and the
+experiment trains others, the status is that of the trial.`
 
 func newCreate(a *app.App) *cobra.Command {
 	var o createOptions
@@ -83,7 +92,7 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	if err != nil {
 		return err
 	}
-	config, warnings, err := loadConfig(a, o)
+	config, err := loadConfig(a, o)
 	if err != nil {
 		return err
 	}
@@ -91,21 +100,22 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	if err != nil {
 		return err
 	}
+	warnMissing(a, config.entrypoint, files)
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
-	req := o.request(config, files)
+	req := o.request(config.text, files)
 	if o.test {
-		return runTest(ctx, a, c, req, config, warnings)
+		return runTest(ctx, a, c, req, config)
 	}
 	resp, err := submit(ctx, a, c, req)
 	if err != nil {
-		return err
+		return unanswered(ctx, a, config.named(err))
 	}
 	id := resp.Experiment.ID
 	a.Printf("Created experiment %d\n", id)
-	upload.Remark(a.IO, resp.Warnings, resp.Remarks, warnings)
+	config.remark(a, resp)
 	if len(ports) > 0 {
 		end, err := publish.Open(ctx, a, c, taskOfFirstTrial(c, id), ports)
 		if err != nil {
@@ -141,29 +151,83 @@ func (o createOptions) request(config string, files []v1.File) v1.CreateExperime
 	return req
 }
 
-// loadConfig reads and checks the configuration, and returns its warnings. Without overrides
+// warnMissing warns if the entrypoint's file is not sent.
+func warnMissing(a *app.App, entrypoint *expconf.Entrypoint, files []v1.File) {
+	if entrypoint == nil {
+		return
+	}
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = f.Path
+	}
+	if missing := entry.Missing(*entrypoint, paths); missing != "" {
+		a.IO.Warn("Warning: %s", missing)
+	}
+}
+
+// A loaded configuration is the text that det sends, with its name in messages.
+type loaded struct {
+	name, text string
+	entrypoint *expconf.Entrypoint
+	said       []string // the warnings that det has printed
+}
+
+// named puts the configuration's name into an error of the master, which knows only the text.
+func (l loaded) named(err error) error { return input.Named(err, masterName, l.name) }
+
+// remark prints the master's remarks about the configuration.
+func (l loaded) remark(a *app.App, resp *v1.CreateExperimentResponse) {
+	remarks := make([]string, len(resp.Remarks))
+	for i, r := range resp.Remarks {
+		remarks[i] = input.NamedText(r, masterName, l.name)
+	}
+	upload.Remark(a.IO, resp.Warnings, remarks, l.said)
+}
+
+const masterName = "config" // the name of every configuration in messages of the master
+
+// loadConfig reads and checks the configuration, and prints its warnings. Without overrides
 // det sends the file unchanged, with comments.
-func loadConfig(a *app.App, o createOptions) (config string, said []string, err error) {
+func loadConfig(a *app.App, o createOptions) (l loaded, err error) {
 	name, text, err := readConfig(a, o.configFile)
 	if err != nil {
-		return "", nil, err
+		return l, err
 	}
 	changed, err := expconf.ApplyOverrides(name, text, o.overrides)
 	if err != nil {
-		return "", nil, invalidConfig(name, err)
+		return l, invalidConfig(name, err)
 	}
 	if len(o.overrides) > 0 {
 		name += " with --config"
 	}
-	_, warnings, err := expconf.Parse(name, changed)
+	raw, warnings, err := expconf.Parse(name, changed)
 	if err != nil {
-		return "", nil, invalidConfig(name, err)
+		return l, invalidConfig(name, err)
 	}
-	said = warnings.Strings()
-	for _, w := range said {
+	l = loaded{name: name, text: string(changed), entrypoint: raw.Entrypoint, said: warnings.Strings()}
+	if strings.TrimSpace(l.text) == "" { // the master says only that a configuration is required
+		if o.template == "" {
+			return l, nothingIn(name, raw)
+		}
+		l.text = "{}"
+	}
+	for _, w := range l.said {
 		a.IO.Warn("%s", w)
 	}
-	return string(changed), said, nil
+	return l, nil
+}
+
+// nothingIn lists what an empty configuration lacks. The cluster has a storage for checkpoints.
+func nothingIn(name string, raw expconf.Raw) error {
+	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "unnamed"})
+	if err == nil {
+		err = cfg.Validate()
+	}
+	var problems expconf.Errors
+	if errors.As(err, &problems) {
+		err = slices.DeleteFunc(problems, func(p expconf.Problem) bool { return strings.HasPrefix(p.Path, "checkpoint_storage") })
+	}
+	return invalidConfig(name, err)
 }
 
 func readConfig(a *app.App, file string) (name string, text []byte, err error) {
@@ -194,4 +258,12 @@ func submit(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExpe
 	resp, err := c.CreateExperiment(ctx, req, bar.Update)
 	bar.Done()
 	return resp, err
+}
+
+// unanswered tells who interrupted a request that it may have succeeded.
+func unanswered(ctx context.Context, a *app.App, err error) error {
+	if ctx.Err() != nil {
+		fmt.Fprintln(a.IO.Err, "The master may have created the experiment all the same. See your experiments with `det experiment list`.")
+	}
+	return err
 }

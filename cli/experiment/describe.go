@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,7 +54,14 @@ type described struct {
 	resp      *v1.GetExperimentResponse
 	trials    []v1.Trial
 	workloads map[int][]v1.WorkloadContainer
+	left      []string // which reports are left out
 }
+
+// Limits of a description for eyes: reports and checkpoints of a trial, and of all trials. Files have all.
+const (
+	maxOfTrial = 100
+	maxOfAll   = 1_000
+)
 
 func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
 	c, err := a.Client(ctx)
@@ -63,7 +71,7 @@ func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
 	var all []described
 	var messages []*v1.GetExperimentResponse
 	for _, id := range o.ids {
-		d, err := load(ctx, c, id, !o.format.Structured())
+		d, err := load(ctx, c, id, o)
 		if err != nil {
 			return err
 		}
@@ -84,6 +92,9 @@ func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
 		}
 	}
 	if o.outdir == "" && !o.format.CSV {
+		for _, d := range all {
+			d.sayLeft(a)
+		}
 		explain(a, all)
 	}
 	return nil
@@ -112,14 +123,17 @@ func explain(a *app.App, all []described) {
 	}
 }
 
-func load(ctx context.Context, c *client.Client, id int, all bool) (described, error) {
+func load(ctx context.Context, c *client.Client, id int, o describeOptions) (described, error) {
 	d := described{workloads: map[int][]v1.WorkloadContainer{}}
 	var err error
-	if d.resp, err = c.Experiment(ctx, id); err != nil || !all {
+	if d.resp, err = c.Experiment(ctx, id); err != nil || o.format.Structured() {
 		return d, err
 	}
 	if d.trials, err = client.Collect(c.Trials(ctx, id, client.Page{})); err != nil {
 		return d, err
+	}
+	if o.outdir == "" && !o.format.CSV {
+		return d, d.loadSome(ctx, c, maxOfTrial, maxOfAll)
 	}
 	for _, t := range d.trials {
 		if d.workloads[t.ID], err = client.Collect(c.Workloads(ctx, t.ID, false, client.Page{Limit: 500})); err != nil {
@@ -127,6 +141,40 @@ func load(ctx context.Context, c *client.Client, id int, all bool) (described, e
 		}
 	}
 	return d, nil
+}
+
+// loadSome loads the newest reports of the first trials, at most so many of a trial, and of all.
+func (d *described) loadSome(ctx context.Context, c *client.Client, ofTrial, free int) error {
+	for i, t := range d.trials {
+		if free <= 0 {
+			d.left = append(d.left, fmt.Sprintf("No reports of the last %d trials are shown.", len(d.trials)-i))
+			return nil
+		}
+		list, total, err := c.LastWorkloads(ctx, t.ID, min(free, ofTrial))
+		if err != nil {
+			return err
+		}
+		if d.workloads[t.ID] = list; len(list) < total {
+			d.left = append(d.left, fmt.Sprintf("Of trial %d, the last %d of %d reports and checkpoints are shown.", t.ID, len(list), total))
+		}
+		free -= len(list)
+	}
+	return nil
+}
+
+// sayLeft prints which reports are left out.
+func (d *described) sayLeft(a *app.App) {
+	const most = 3 // sentences
+	for i, s := range d.left {
+		if i == most {
+			a.Printf("Reports of %d further trials are left out.\n", len(d.left)-most)
+			break
+		}
+		a.Printf("%s\n", s)
+	}
+	if len(d.left) > 0 {
+		a.Printf("--csv and --outdir have all.\n")
+	}
 }
 
 // A part is one of the tables.

@@ -52,7 +52,7 @@ func TestOnAMaster(t *testing.T) {
 	}{
 		{"nothing is sent of a configuration with mistakes", nothingIsSentOfMistakes}, {"create sends what Determined's client sends", createSendsWhatDeterminedsClientSends},
 		{"create with changes", createWithChanges}, {"create from the standard input", createFromTheStandardInput}, {"a plot is followed", followedPlot},
-		{"waiting", waiting}, {"following what never begins", followingWhatNeverBegins}, {"set gc-policy", setGCPolicy},
+		{"waiting", waiting}, {"following to the end", followingToTheEnd}, {"an interrupted follower", interruptedFollower}, {"an interrupted request", interruptedRequest}, {"following what never begins", followingWhatNeverBegins}, {"set gc-policy", setGCPolicy}, {"a bounded description", boundedDescription}, {"a list of one", listOfOne},
 		{"describe says which nodes are avoided", describeSaysWhichNodesAreAvoided},
 	} {
 		t.Run(part.name, func(t *testing.T) {
@@ -73,6 +73,7 @@ func (w *world) program(ctx context.Context, a *servertest.Attempt) int {
 		<-ctx.Done()
 		return 143
 	case a.HParam("code") > 0:
+		a.Log(ctx, "starting", "ModuleNotFoundError: no module named torch", "  ")
 		return int(a.HParam("code"))
 	case a.HParam("plotted") == 0:
 		return servertest.Play(ctx, a)
@@ -409,7 +410,7 @@ func waiting(t *testing.T, m *world) {
 		state v1.ExperimentState
 		want  int
 	}{
-		{ended("0"), v1.ExperimentStateCompleted, 0}, {ended("1"), v1.ExperimentStateError, 1}, {ended("-1"), v1.ExperimentStateCanceled, 1},
+		{ended("0"), v1.ExperimentStateCompleted, 0}, {ended("1"), v1.ExperimentStateError, 1}, {ended("-1"), v1.ExperimentStateCanceled, exit.Canceled},
 		{submitted(t, a, config, createOptions{paused: true}), v1.ExperimentStatePaused, 1},
 	} {
 		if got := exit.Code(runWait(t.Context(), a, waitOptions{id: w.id, interval: time.Second})); got != w.want || experiment(t, m, w.id).State != w.state {
@@ -436,7 +437,7 @@ func waiting(t *testing.T, m *world) {
 // If an experiment ends before it has a trial, det stops waiting.
 func followingWhatNeverBegins(t *testing.T, m *world) {
 	t.Helper()
-	a, _, _ := m.app(t)
+	a, _, errs := m.app(t)
 	id := submitted(t, a, "name: x\nentrypoint: x\nsearcher: {name: custom, metric: loss, unit: batches}\n", createOptions{paused: true})
 	c, err := a.Client(t.Context())
 	if err == nil {
@@ -446,8 +447,8 @@ func followingWhatNeverBegins(t *testing.T, m *world) {
 		t.Fatal(err)
 	}
 	m.Ended(id)
-	if err := followFirstTrial(t.Context(), a, c, id); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "is CANCELED and has no trial") {
-		t.Errorf("%v", err)
+	if err := followFirstTrial(t.Context(), a, c, id); exit.Code(err) != exit.Canceled || !strings.Contains(errs.String(), "ended as CANCELED") {
+		t.Errorf("%v\n%s", err, errs)
 	}
 }
 

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/detent-ml/detent/cli/internal/app"
@@ -13,10 +14,23 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// followFirstTrial waits for the first trial and prints its log to the end.
+// followFirstTrial waits for the first trial, prints its log to the end, and then how the experiment ended, which is the
+// exit status.
 func followFirstTrial(ctx context.Context, a *app.App, c *client.Client, id int) error {
+	err := followToEnd(ctx, a, c, id)
+	if ctx.Err() != nil {
+		interrupted(a, c, id)
+	}
+	return err
+}
+
+func followToEnd(ctx context.Context, a *app.App, c *client.Client, id int) error {
+	fmt.Fprintln(a.IO.Err, page(c, id))
 	a.Printf("Waiting for first trial to begin...\n")
 	trial, err := firstTrial(ctx, c, id)
+	if fault.Is(err, fault.NotFound) { // the experiment has ended without a trial
+		return outcome(ctx, a, c, id, 0)
+	}
 	if err != nil {
 		return err
 	}
@@ -25,7 +39,10 @@ func followFirstTrial(ctx context.Context, a *app.App, c *client.Client, id int)
 		return err
 	}
 	o := logs.Options{Follow: true}
-	return o.Print(ctx, a.IO, c.TrialLogs(ctx, trial, client.LogQuery{Follow: true}), logs.TrialEnded(trial))
+	if err := o.Print(ctx, a.IO, c.TrialLogs(ctx, trial, client.LogQuery{Follow: true}), logs.OfTrial(trial)); err != nil {
+		return err
+	}
+	return outcome(ctx, a, c, id, trial)
 }
 
 // taskOfFirstTrial waits for the task of the first trial.

@@ -92,6 +92,8 @@ func Table(experiments []v1.Experiment, archived, projects bool) *table.Table {
 		headers = append(headers, "Archived")
 	}
 	t := table.New(headers...)
+	t.Shrink("Name", "Workspace", "Project", "Resource Pool", "Owner")
+	t.Optional("Parent ID", "Resource Pool", "Ended", "Progress", "Archived")
 	for _, e := range experiments {
 		row := []any{e.ID, e.Username, e.Name, e.ForkedFrom, bare(e.State), table.Percent(e.Progress),
 			table.Time(&e.StartTime), table.Time(e.EndTime), e.ResourcePool}

@@ -2,12 +2,14 @@ package experiment
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/logs"
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -51,5 +53,20 @@ func runLogs(ctx context.Context, a *app.App, id int, o *logs.Options) error {
 	if trial == 0 {
 		return fault.New(fault.NotFound, "experiment %d has no trial yet, so it has no log", id)
 	}
-	return o.Print(ctx, a.IO, c.TrialLogs(ctx, trial, query), logs.TrialEnded(trial))
+	err = o.Print(ctx, a.IO, c.TrialLogs(ctx, trial, query), logs.OfTrial(trial))
+	if !o.Follow || o.JSON {
+		return err
+	}
+	if ctx.Err() != nil {
+		interrupted(a, c, id)
+	}
+	if err != nil {
+		return err
+	}
+	// The log has been printed, whatever the experiment came to.
+	var status exit.Status
+	if err = outcome(ctx, a, c, id, trial); errors.As(err, &status) {
+		return nil
+	}
+	return err
 }

@@ -71,6 +71,11 @@ func runSearch(ctx context.Context, a *app.App, o *searchOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(found) == 0 {
+		if err := warnUnknown(ctx, a, c, f); err != nil {
+			return err
+		}
+	}
 	return o.format.Print(a.IO, foundTable(f, found), found)
 }
 
@@ -90,6 +95,8 @@ func foundTable(f find.Filter, found []v1.SearchExperimentExperiment) *table.Tab
 		headers = append(headers, "Metric")
 	}
 	t := table.New(headers...)
+	t.Shrink("Name", "Owner")
+	t.Optional("Ended", "Progress")
 	for _, one := range found {
 		e := one.Experiment
 		row := []any{e.ID, e.Username, e.Name, bare(e.State), table.Percent(e.Progress), table.Time(&e.StartTime), table.Time(e.EndTime)}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -24,11 +25,11 @@ func newActivate(a *app.App) *cobra.Command {
 }
 
 func newCancel(a *app.App) *cobra.Command {
-	return newSignal(a, "cancel", "let the trials save a checkpoint, and end the experiment", "Canceled", (*client.Client).CancelExperiment)
+	return newEnd(a, "cancel", "let the trials save a checkpoint, and end the experiment", "Canceled", (*client.Client).CancelExperiment)
 }
 
 func newKill(a *app.App) *cobra.Command {
-	return newSignal(a, "kill", "end the trials at once", "Killed", (*client.Client).KillExperiment)
+	return newEnd(a, "kill", "end the trials at once", "Killed", (*client.Client).KillExperiment)
 }
 
 func newArchive(a *app.App) *cobra.Command {
@@ -47,4 +48,20 @@ func newSignal(a *app.App, verb, short, done string, send func(*client.Client, c
 		ValidArgsFunction: complete.Experiments(a),
 		RunE:              app.ForEach(a, "experiment", done, send),
 	}
+}
+
+// newEnd is a signal that ends experiments. The master accepts it for an ended experiment, which it does not change.
+func newEnd(a *app.App, verb, short, done string, send func(*client.Client, context.Context, int) error) *cobra.Command {
+	cmd := newSignal(a, verb, short, done, send)
+	cmd.RunE = app.ForEachTold(a, "experiment", func(c *client.Client, ctx context.Context, id int) (string, error) {
+		before, err := ended(ctx, c, id)
+		if err == nil {
+			err = send(c, ctx, id)
+		}
+		if before != "" {
+			return fmt.Sprintf("Experiment %d had already ended as %s", id, before), err
+		}
+		return fmt.Sprintf("%s experiment %d", done, id), err
+	})
+	return cmd
 }

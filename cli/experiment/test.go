@@ -11,7 +11,6 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/logs"
-	"github.com/detent-ml/detent/cli/internal/upload"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -21,13 +20,13 @@ import (
 
 // runTest submits an experiment that trains one batch, validates once and stores one
 // checkpoint, and watches it.
-func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExperimentRequest, config string, said []string) error {
+func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExperimentRequest, config loaded) error {
 	checked, err := submit(ctx, a, c, req)
 	if err != nil {
-		return err
+		return config.named(err)
 	}
 	a.Done("Experiment configuration validation succeeded!")
-	tiny, err := testConfig(config, checked.Config)
+	tiny, err := testConfig(config.text, checked.Config)
 	if err != nil {
 		return err
 	}
@@ -35,11 +34,11 @@ func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExp
 	req.Config, req.ValidateOnly, req.Activate = &tiny, &no, &yes
 	resp, err := submit(ctx, a, c, req)
 	if err != nil {
-		return err
+		return unanswered(ctx, a, err)
 	}
 	id := resp.Experiment.ID
 	a.Done("Created test experiment %d", id)
-	upload.Remark(a.IO, resp.Warnings, resp.Remarks, said)
+	config.remark(a, resp)
 	return watchTest(ctx, a, c, id)
 }
 
@@ -200,7 +199,7 @@ func testEnd(ctx context.Context, a *app.App, c *client.Client, id int, state v1
 	}
 	if state == v1.ExperimentStateError && len(trials) > 0 {
 		var o logs.Options
-		if err := o.Print(ctx, a.IO, c.TrialLogs(ctx, trials[0].ID, client.LogQuery{}), logs.TrialEnded(trials[0].ID)); err != nil {
+		if err := o.Print(ctx, a.IO, c.TrialLogs(ctx, trials[0].ID, client.LogQuery{}), logs.OfTrial(trials[0].ID)); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,8 @@ func newWait(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait EXPERIMENT_ID",
 		Short: "wait until an experiment ends",
-		Long: `Waits until an experiment ends. The exit status is 0 only if it was completed.
+		Long: `Waits until an experiment ends. The exit status is 0 only if it was completed,
+9 if it was canceled or killed, 1 if it failed.
 
 For a paused experiment the command fails at once, because a paused experiment
 does not end.`,
@@ -64,7 +65,7 @@ func runWait(ctx context.Context, a *app.App, o waitOptions) error {
 			return nil
 		case isFinal(state), state == v1.ExperimentStateDeleting:
 			fmt.Fprintln(a.IO.Err, a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d ended as %s%s.", o.id, bare(state), because(resp.Experiment.Error))))
-			return exit.Status(exit.Failed)
+			return exit.Of(state)
 		case state == v1.ExperimentStatePaused:
 			fmt.Fprintf(a.IO.Err, "%s\nContinue it with `det experiment activate %d`.\n",
 				a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d is paused; there is nothing to wait for.", o.id)), o.id)

@@ -78,6 +78,14 @@ func run(ctx context.Context, a *app.App, o options) error {
 	if err != nil {
 		return err
 	}
+	// The master gets JSON, without the lines of the file, so det looks for mistakes first.
+	cfg, err := parse(o.config, text)
+	if err == nil {
+		err = valid(cfg)
+	}
+	if err != nil {
+		return err
+	}
 	config, err := input.YAML(o.config, text)
 	if err != nil {
 		return err

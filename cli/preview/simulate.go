@@ -72,18 +72,34 @@ func simulate(a *app.App, o options) error {
 	return nil
 }
 
+// parse parses and completes a configuration.
+func parse(name string, text []byte) (cfg expconf.Config, err error) {
+	raw, _, err := expconf.Parse(name, text)
+	if err != nil {
+		return cfg, fault.New(fault.Invalid, "%w", err)
+	}
+	if cfg, err = expconf.Complete(raw, expconf.ClusterDefaults{Name: "preview"}); err != nil {
+		return cfg, fault.New(fault.Invalid, "%w", err)
+	}
+	return cfg, nil
+}
+
+// valid checks what a search needs.
+func valid(cfg expconf.Config) error {
+	if err := cfg.ValidateSearch(); err != nil {
+		return fault.New(fault.Invalid, "%w", err)
+	}
+	return nil
+}
+
 // prepare reads the configuration and selects the curves.
 func prepare(a *app.App, o options) (cfg expconf.Config, curves sim.Curves, err error) {
 	text, err := read(a, o.config)
 	if err != nil {
 		return cfg, nil, err
 	}
-	raw, _, err := expconf.Parse(o.config, text)
-	if err != nil {
-		return cfg, nil, fault.New(fault.Invalid, "%w", err)
-	}
-	if cfg, err = expconf.Complete(raw, expconf.ClusterDefaults{Name: "preview"}); err != nil {
-		return cfg, nil, fault.New(fault.Invalid, "%w", err)
+	if cfg, err = parse(o.config, text); err != nil {
+		return cfg, nil, err
 	}
 	curves = sim.Shape{Seed: o.seed, Larger: !cfg.Searcher.SmallerIsBetter}
 	if o.curves != "" {
@@ -98,10 +114,7 @@ func prepare(a *app.App, o options) (cfg expconf.Config, curves sim.Curves, err 
 		}
 		cfg.Hyperparameters, cfg.Searcher.SmallerIsBetter, curves = t.Space(), true, t
 	}
-	if err := cfg.ValidateSearch(); err != nil {
-		return cfg, nil, fault.New(fault.Invalid, "%w", err)
-	}
-	return cfg, curves, nil
+	return cfg, curves, valid(cfg)
 }
 
 // lengths counts trials by length of training, the longest last.

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/pack"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
@@ -62,9 +63,18 @@ func runUsersDisk(ctx context.Context, a *app.App, format output.Format) error {
 	if err != nil {
 		return err
 	}
-	t := table.New("User", "Code Bytes", "Log Bytes", "Metric Bytes", "Record Bytes", "All Bytes", "Limit")
-	for _, u := range list {
-		t.Row(u.Username, u.CodeBytes, u.LogBytes, u.MetricBytes, u.RecordBytes, u.CodeBytes+u.LogBytes+u.MetricBytes+u.RecordBytes, limit)
+	return format.Print(a.IO, usersTable(list, limit, format.CSV), list)
+}
+
+// usersTable has sizes for eyes, or bytes.
+func usersTable(list []v1.UserDiskUse, limit int64, bytes bool) *table.Table {
+	size, t := func(n int64) any { return pack.Size(n) }, table.New("User", "Code", "Logs", "Metrics", "Records", "All", "Limit")
+	if bytes {
+		size, t = func(n int64) any { return n }, table.New("User", "Code Bytes", "Log Bytes", "Metric Bytes", "Record Bytes", "All Bytes", "Limit")
 	}
-	return format.Print(a.IO, t, list)
+	for _, u := range list {
+		t.Row(u.Username, size(u.CodeBytes), size(u.LogBytes), size(u.MetricBytes), size(u.RecordBytes),
+			size(u.CodeBytes+u.LogBytes+u.MetricBytes+u.RecordBytes), size(limit))
+	}
+	return t
 }

@@ -128,7 +128,7 @@ func (o *createOptions) send(ctx context.Context, a *app.App, config string, fil
 		return nil
 	}
 	lo := logs.Options{Follow: true}
-	return lo.Print(ctx, a.IO, c.TaskLogs(ctx, resp.TaskID, client.LogQuery{Follow: true}), logs.TaskEnded(resp.TaskID))
+	return lo.Print(ctx, a.IO, c.TaskLogs(ctx, resp.TaskID, client.LogQuery{Follow: true}), logs.OfTask(resp.TaskID))
 }
 
 func given(text string) *string {

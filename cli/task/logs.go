@@ -33,5 +33,5 @@ func runLogs(ctx context.Context, a *app.App, id string, o *logs.Options) error 
 	if err != nil {
 		return err
 	}
-	return o.Print(ctx, a.IO, c.TaskLogs(ctx, id, query), logs.TaskEnded(id))
+	return o.Print(ctx, a.IO, c.TaskLogs(ctx, id, query), logs.OfTask(id))
 }

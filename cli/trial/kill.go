@@ -1,11 +1,16 @@
 package trial
 
 import (
+	"context"
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newKill(a *app.App) *cobra.Command {
@@ -13,6 +18,19 @@ func newKill(a *app.App) *cobra.Command {
 		Use:   "kill TRIAL_ID...",
 		Short: "end a trial at once",
 		Args:  args.AtLeastOne("the ID of a trial"),
-		RunE:  app.ForEach(a, "trial", "Killed", (*client.Client).KillTrial),
+		RunE: app.ForEachTold(a, "trial", func(c *client.Client, ctx context.Context, id int) (string, error) {
+			before, err := c.Trial(ctx, id)
+			if err != nil {
+				return "", err
+			}
+			if err := c.KillTrial(ctx, id); err != nil {
+				return "", err
+			}
+			switch before.State {
+			case v1.TrialStateCompleted, v1.TrialStateCanceled, v1.TrialStateError:
+				return fmt.Sprintf("Trial %d had already ended as %s", id, strings.TrimPrefix(string(before.State), "STATE_")), nil
+			}
+			return fmt.Sprintf("Killed trial %d", id), nil
+		}),
 	}
 }

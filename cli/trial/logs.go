@@ -37,5 +37,5 @@ func runLogs(ctx context.Context, a *app.App, id int, o *logs.Options) error {
 	if err != nil {
 		return err
 	}
-	return o.Print(ctx, a.IO, c.TrialLogs(ctx, id, query), logs.TrialEnded(id))
+	return o.Print(ctx, a.IO, c.TrialLogs(ctx, id, query), logs.OfTrial(id))
 }

@@ -3,6 +3,8 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +13,9 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/webhook"
 )
 
 type createOptions struct {
@@ -52,9 +56,12 @@ func runCreate(ctx context.Context, a *app.App, url string, o createOptions) err
 	if o.specific {
 		w.Mode = v1.WebhookModeSpecific
 	}
-	var err error
-	if w.Triggers, err = o.triggers(); err != nil {
+	triggers, err := o.triggers()
+	if err != nil {
 		return err
+	}
+	for _, t := range triggers {
+		w.Triggers = append(w.Triggers, t.Trigger)
 	}
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -69,7 +76,7 @@ func runCreate(ctx context.Context, a *app.App, url string, o createOptions) err
 	}
 	made, err := c.CreateWebhook(ctx, w)
 	if err != nil {
-		return err
+		return explained(err, triggers)
 	}
 	if o.format.Structured() {
 		return o.format.Messages(a.IO.Out, made)
@@ -78,30 +85,70 @@ func runCreate(ctx context.Context, a *app.App, url string, o createOptions) err
 	return nil
 }
 
-func (o createOptions) triggers() (list []v1.Trigger, err error) {
-	add := func(kind v1.TriggerType, condition map[string]any) {
-		list = append(list, v1.Trigger{TriggerType: kind, Condition: v1.StructOf(condition)})
+// A flagged trigger is a trigger with the flag that it comes from, for errors.
+type flagged struct {
+	v1.Trigger
+	flag string
+}
+
+// triggers reads the flags, and reports all mistakes at once.
+func (o createOptions) triggers() (list []flagged, err error) {
+	var wrong []string
+	add := func(kind v1.TriggerType, flag string, condition map[string]any) {
+		list = append(list, flagged{v1.Trigger{TriggerType: kind, Condition: v1.StructOf(condition)}, flag})
 	}
 	for _, s := range o.states {
-		add(v1.TriggerTypeExperimentStateChange, map[string]any{"state": strings.ToUpper(s)})
+		state := strings.TrimPrefix(strings.ToUpper(s), "STATE_")
+		if !webhook.Fires(state) {
+			wrong = append(wrong, fmt.Sprintf("--state %s: expected one of %s", s, strings.Join(webhook.States(), ", ")))
+		}
+		add(v1.TriggerTypeExperimentStateChange, "--state "+s, map[string]any{"state": state})
 	}
 	for _, r := range o.logs {
-		add(v1.TriggerTypeTaskLog, map[string]any{"regex": r})
+		if _, err := regexp.Compile(r); err != nil {
+			wrong = append(wrong, fmt.Sprintf("--log %s: %s", r, strings.TrimPrefix(err.Error(), "error parsing regexp: ")))
+		}
+		add(v1.TriggerTypeTaskLog, "--log "+r, map[string]any{"regex": r})
 	}
 	for _, m := range o.metrics {
 		condition, err := thresholdOf(m)
 		if err != nil {
-			return nil, err
+			wrong = append(wrong, err.Error())
 		}
-		add(v1.TriggerTypeMetricThresholdExceeded, condition)
+		add(v1.TriggerTypeMetricThresholdExceeded, "--metric "+m, condition)
 	}
 	if o.custom {
-		add(v1.TriggerTypeCustom, map[string]any{})
+		if !o.specific {
+			wrong = append(wrong, "--custom needs --specific: only webhooks that experiments name receive such events")
+		}
+		add(v1.TriggerTypeCustom, "--custom", map[string]any{})
 	}
 	if len(list) == 0 {
-		return nil, &exit.UsageError{Message: "choose at least one of --state, --log, --metric and --custom"}
+		wrong = append(wrong, "choose at least one of --state, --log, --metric and --custom")
+	}
+	if len(wrong) > 0 {
+		return nil, &exit.UsageError{Message: strings.Join(wrong, "\n")}
 	}
 	return list, nil
+}
+
+// explained puts flags in the place of the master's names of fields.
+func explained(err error, list []flagged) error {
+	if err == nil {
+		return nil
+	}
+	names := []string{"webhookType: ", "--type: ", "url: ", "URL: ", "name: ", "--name: "}
+	for i, t := range list {
+		for _, field := range []string{" condition.state:", " condition.regex:", " condition.metric:", " condition:", ""} {
+			names = append(names, fmt.Sprintf("triggers[%d]:%s", i, field), t.flag+":")
+		}
+	}
+	for i := 0; i < len(names); i += 2 {
+		if rest, found := strings.CutPrefix(err.Error(), names[i]); found {
+			return fault.Wrap(fault.CodeOf(err), err, "%s", names[i+1]+rest)
+		}
+	}
+	return err
 }
 
 // thresholdOf reads NAME>VALUE and NAME<VALUE, with the group before a slash.

@@ -18,7 +18,7 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              15_150,
+	"cli":              16_010,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      3990, // the rig of the tests and the repeats of failed ones among them
 	"jobspecs":         1_330,
@@ -31,7 +31,7 @@ var budgets = map[string]int{
 	"master/control":   5_470,
 	"master/decimals":  60,
 	"master/discovery": 351,
-	"master/expconf":   6_180,
+	"master/expconf":   6_200,
 	"master/fault":     100,
 	"master/find":      1100,
 	"master/grant":     100,
@@ -80,7 +80,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 126_300
+const totalBudget = 127_110
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

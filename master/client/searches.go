@@ -17,3 +17,13 @@ func (c *Client) PreviewSearch(ctx context.Context, config v1.Struct) (*v1.Searc
 	}
 	return out.Summary, nil
 }
+
+// Columns lists the columns by which the experiments of all projects can be searched.
+func (c *Client) Columns(ctx context.Context) ([]v1.ProjectColumn, error) {
+	const all = 0 // projects
+	out, err := get(ctx, c, v1.ListProjectColumns, &v1.GetProjectColumnsRequest{}, all)
+	if err != nil {
+		return nil, err
+	}
+	return out.Columns, nil
+}

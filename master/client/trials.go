@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"slices"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -34,6 +35,17 @@ func (c *Client) Workloads(ctx context.Context, trial int, batchMetrics bool, p 
 	return list(ctx, c, v1.ListTrialWorkloads, p, &request, func(r *v1.GetTrialWorkloadsResponse) ([]v1.WorkloadContainer, v1.Pagination) {
 		return r.Workloads, r.Pagination
 	}, trial)
+}
+
+// LastWorkloads returns at most n of the newest reports and checkpoints of a trial, in order of steps, and how many there are.
+func (c *Client) LastWorkloads(ctx context.Context, trial, n int) ([]v1.WorkloadContainer, int, error) {
+	request := v1.GetTrialWorkloadsRequest{OrderBy: "ORDER_BY_DESC", Window: v1.Window{Limit: n}}
+	out, err := get(ctx, c, v1.ListTrialWorkloads, &request, trial)
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.Reverse(out.Workloads)
+	return out.Workloads, out.Pagination.Total, nil
 }
 
 // SetTrialLogRetention sets for how many days after its end the log of a trial is kept; -1 is for

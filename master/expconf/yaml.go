@@ -70,7 +70,7 @@ func parseYAML(file string, src []byte) (root *node, problems []Problem) {
 	}
 	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		return nil, []Problem{syntaxProblem(file, err)}
+		return nil, []Problem{syntaxProblem(file, src, err)}
 	}
 	c := converter{file: file, anchors: map[string]*node{}}
 	root = c.document(parsed)
@@ -131,19 +131,38 @@ func (n *node) excess(l limits) string {
 	return fmt.Sprintf("more than %d bytes of text, aliases counted each time they are used", l.text)
 }
 
-func syntaxProblem(file string, err error) Problem {
+func syntaxProblem(file string, src []byte, err error) Problem {
 	p := Problem{File: file, Line: 1, Column: 1, Message: "not valid YAML: " + err.Error()}
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) {
 		p.Message = "not valid YAML: " + strings.TrimSpace(syntax.Message)
 		if t := syntax.Token; t != nil && t.Position != nil {
 			p.Line, p.Column = max(1, t.Position.Line), max(1, t.Position.Column)
+			p.moveToColon(t, src)
 		}
 	}
 	if first, _, more := strings.Cut(p.Message, "\n"); more {
 		p.Message = first
 	}
 	return p
+}
+
+// moveToColon corrects the position of a key that is indented too deep. For YAML such a line continues the text above, so
+// the library's position is where the text begins; the fault is in the line of the colon.
+func (p *Problem) moveToColon(text *token.Token, src []byte) {
+	colon := text.Next
+	if text.Type != token.StringType || colon == nil || colon.Type != token.MappingValueType || colon.Position == nil || colon.Position.Line <= p.Line {
+		return
+	}
+	lines := bytes.Split(src, []byte("\n"))
+	if colon.Position.Line > len(lines) {
+		return
+	}
+	line := lines[colon.Position.Line-1]
+	p.Line, p.Column = colon.Position.Line, 1+len(line)-len(bytes.TrimLeft(line, " "))
+	if p.Column > 1 {
+		p.Hint = "the line is indented too deep, or a colon is missing above it"
+	}
 }
 
 // converter converts the library's syntax tree to nodes and expands aliases and merge keys.

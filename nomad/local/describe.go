@@ -15,6 +15,9 @@ import (
 // User is the user of a new cluster, who can sign in from this machine without a password.
 const User = "admin"
 
+// secondUser is the other user of a new cluster: no administrator, and the one that clients choose by themselves.
+const secondUser = "determined"
+
 // Description has the addresses of a cluster and the state of its parts.
 type Description struct {
 	Name       string   `json:"name"`
@@ -163,7 +166,7 @@ func (d Description) WriteSummary(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if d.MasterURL != "" {
 		fmt.Fprintf(t, "master\t%s\n", d.MasterURL)
-		fmt.Fprintf(t, "user\t%s (no password; from this machine only)\n", d.User)
+		fmt.Fprintf(t, "users\t%s, an administrator, and %s (no password; from this machine only)\n", d.User, secondUser)
 	}
 	fmt.Fprintf(t, "Nomad\t%s/ui (signed in: det deploy local nomad-ui)\n", d.NomadURL)
 	fmt.Fprintf(t, "Consul\t%s/ui\n", d.ConsulURL)

@@ -54,6 +54,13 @@ func ByID(a *App, kind string, run func(ctx context.Context, c *client.Client, i
 // article, such as "trial". It prints a line for each changed object, and stops at the first error, which names the
 // object if there are several.
 func ForEach(a *App, noun, done string, change func(c *client.Client, ctx context.Context, id int) error) RunE {
+	return ForEachTold(a, noun, func(c *client.Client, ctx context.Context, id int) (string, error) {
+		return fmt.Sprintf("%s %s %d", done, noun, id), change(c, ctx, id)
+	})
+}
+
+// ForEachTold is ForEach with the line that change returns.
+func ForEachTold(a *App, noun string, change func(c *client.Client, ctx context.Context, id int) (line string, err error)) RunE {
 	kind := "a " + noun
 	if strings.ContainsRune("aeiou", rune(noun[0])) {
 		kind = "an " + noun
@@ -65,12 +72,13 @@ func ForEach(a *App, noun, done string, change func(c *client.Client, ctx contex
 		}
 		return Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
 			for _, id := range ids {
-				if err := change(c, ctx, id); err != nil && len(ids) > 1 {
+				line, err := change(c, ctx, id)
+				if err != nil && len(ids) > 1 {
 					return fmt.Errorf("%s %d: %w", noun, id, err)
 				} else if err != nil {
 					return err
 				}
-				a.Printf("%s %s %d\n", done, noun, id)
+				a.Printf("%s\n", line)
 			}
 			return nil
 		})(cmd, given)

@@ -10,6 +10,7 @@ import (
 	"errors"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // The exit statuses of det.
@@ -23,6 +24,7 @@ const (
 	Conflict    = 6 // conflict with the current state
 	Forbidden   = 7
 	Unavailable = 8 // the master cannot be reached or cannot answer now; a later try may succeed
+	Canceled    = 9 // the experiment was canceled or killed
 )
 
 var codes = map[fault.Code]int{
@@ -46,6 +48,17 @@ type UsageError struct {
 
 // Error describes the mistake.
 func (e *UsageError) Error() string { return e.Message }
+
+// Of is the exit status of a command that has waited for an experiment; an experiment that has not ended is no failure.
+func Of(state v1.ExperimentState) error {
+	switch state {
+	case v1.ExperimentStateError, v1.ExperimentStateDeleting, v1.ExperimentStateDeleted, v1.ExperimentStateDeleteFailed:
+		return Status(Failed)
+	case v1.ExperimentStateCanceled:
+		return Status(Canceled)
+	}
+	return nil
+}
 
 // A Status is an exit status whose reason has already been printed, or needs no message.
 type Status int

@@ -127,18 +127,38 @@ func wereDeleted(lines int64) string {
 	return fmt.Sprintf("%d lines were", lines)
 }
 
-// Print prints a log. Reopen is the command that would open it again; it is printed at the end,
-// as in Determined's client, so that a user whose connection ended knows how to continue.
-func (o *Options) Print(ctx context.Context, t *term.IO, log iter.Seq2[client.LogRecord, error], reopen string) error {
+// Print prints a log. As in Determined's client, a line at the end tells how to open the log again. If the log breaks off,
+// the error tells it, because nothing has ended; a log of which nothing came needs no advice.
+func (o *Options) Print(ctx context.Context, t *term.IO, log iter.Seq2[client.LogRecord, error], of Stream) error {
 	o.notes = t.Err
-	err := o.print(t, log)
-	if !o.JSON && !refused(err) {
-		fmt.Fprintln(t.Out, t.OutStyle().Green(reopen))
+	some, err := o.print(t, log)
+	switch {
+	case ctx.Err() != nil, err == nil:
+		if !o.JSON && !refused(err) {
+			fmt.Fprintln(t.Out, t.OutStyle().Green(of.ended()))
+		}
+		if err == nil {
+			return context.Cause(ctx)
+		}
+		return err
+	case refused(err) || !some:
+		return err
 	}
-	if err == nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
+	return &brokenOff{err, of}
+}
+
+// brokenOff is the error of a log that could not be read to its end.
+type brokenOff struct {
+	error
+	of Stream
+}
+
+// Unwrap returns the reason.
+func (b *brokenOff) Unwrap() error { return b.error }
+
+// Hint tells how to go on.
+func (b *brokenOff) Hint() string {
+	return "The log broke off here. To read it again, run: " + b.of.Again
 }
 
 // refused reports that the log cannot be read at all, so that opening it again would not help.
@@ -151,27 +171,30 @@ func refused(err error) bool {
 	return false
 }
 
-func (o *Options) print(t *term.IO, log iter.Seq2[client.LogRecord, error]) error {
+// print also reports whether it has printed a line.
+func (o *Options) print(t *term.IO, log iter.Seq2[client.LogRecord, error]) (some bool, err error) {
 	out := newWriter(t.Out)
 	defer out.Close()
 	write := func(r client.LogRecord) error {
+		some = true
 		if o.JSON {
 			return output.JSON(out, r.Raw)
 		}
 		return out.message(r.Message)
 	}
 	if o.Tail > 0 {
-		return printReversed(log, write)
+		err = printReversed(log, write)
+		return some, err
 	}
 	for r, err := range log {
 		if err == nil {
 			err = write(r)
 		}
 		if err != nil {
-			return err
+			return some, err
 		}
 	}
-	return out.Close()
+	return some, out.Close()
 }
 
 // printReversed prints lines that arrive newest first in the order of time.
@@ -188,12 +211,16 @@ func printReversed(log iter.Seq2[client.LogRecord, error], write func(client.Log
 	return nil
 }
 
-// TrialEnded and TaskEnded are the last messages of Print.
-func TrialEnded(id int) string {
-	return fmt.Sprintf("Trial log stream ended. To reopen log stream, run: det trial logs -f %d", id)
-}
+// A Stream is the log of an object: its kind, and the command that opens the log again.
+type Stream struct{ Kind, Again string }
 
-// TaskEnded is the last message for the log of a task.
-func TaskEnded(id string) string {
-	return fmt.Sprintf("Task log stream ended. To reopen log stream, run: det task logs -f %s", id)
+// OfTrial is the log of a trial.
+func OfTrial(id int) Stream { return Stream{"Trial", fmt.Sprintf("det trial logs -f %d", id)} }
+
+// OfTask is the log of a task.
+func OfTask(id string) Stream { return Stream{"Task", "det task logs -f " + id} }
+
+// ended is the last line of a log.
+func (s Stream) ended() string {
+	return s.Kind + " log stream ended. To reopen log stream, run: " + s.Again
 }

@@ -93,6 +93,7 @@ func records(fail error, messages ...string) iter.Seq2[client.LogRecord, error] 
 
 func TestPrinting(t *testing.T) {
 	broken := errors.New("broken")
+	const ended = "Trial log stream ended. To reopen log stream, run: det trial logs -f 7\n"
 	for _, c := range []struct {
 		name string
 		o    logs.Options
@@ -100,16 +101,24 @@ func TestPrinting(t *testing.T) {
 		want string
 		err  error
 	}{
-		{"in order", logs.Options{}, records(nil, "a\n", "b\n"), "a\nb\nreopen\n", nil},
-		{"without a line end", logs.Options{}, records(nil, "a", "b\n"), "a\nb\nreopen\n", nil},
-		{"from the end", logs.Options{Tail: 2}, records(nil, "b\n", "a\n"), "a\nb\nreopen\n", nil},
+		{"in order", logs.Options{}, records(nil, "a\n", "b\n"), "a\nb\n" + ended, nil},
+		{"without a line end", logs.Options{}, records(nil, "a", "b\n"), "a\nb\n" + ended, nil},
+		{"from the end", logs.Options{Tail: 2}, records(nil, "b\n", "a\n"), "a\nb\n" + ended, nil},
 		{"whole records", logs.Options{JSON: true}, records(nil, "a\n"), "{\n  \"id\": \"1\",\n  \"message\": \"a\"\n}\n", nil},
-		{"until it breaks", logs.Options{}, records(broken, "a\n"), "a\nreopen\n", broken},
+		{"until it breaks", logs.Options{}, records(broken, "a\n"), "a\n", broken},
+		{"nothing", logs.Options{}, records(broken), "", broken},
 	} {
 		io, out, _ := term.Buffers("")
-		err := c.o.Print(t.Context(), io, c.log, "reopen")
+		err := c.o.Print(t.Context(), io, c.log, logs.OfTrial(7))
 		if !errors.Is(err, c.err) || out.String() != c.want {
 			t.Errorf("%s: %q, %v; want %q", c.name, out.String(), err, c.want)
+		}
+		// Only a log that has begun is said to have broken off.
+		var hinted interface{ Hint() string }
+		if began := c.name == "until it breaks"; errors.As(err, &hinted) != began {
+			t.Errorf("%s: the hint of %v", c.name, err)
+		} else if began && hinted.Hint() != "The log broke off here. To read it again, run: det trial logs -f 7" {
+			t.Errorf("%s: %s", c.name, hinted.Hint())
 		}
 	}
 }
@@ -137,7 +146,7 @@ func TestLinesAreShownAsTheyCome(t *testing.T) {
 			yield(client.LogRecord{Message: "first\n"}, nil)
 			<-next
 			yield(client.LogRecord{Message: "second\n"}, nil)
-		}, "end")
+		}, logs.OfTrial(7))
 	}()
 	if got := <-out.lines; got != "first\n" {
 		t.Errorf("shown: %q", got)
@@ -166,7 +175,7 @@ func TestDeletedLinesAreMentioned(t *testing.T) {
 			}
 			yield(client.LogRecord{Message: "a line\n"}, nil)
 		}
-		if err := o.Print(t.Context(), &term.IO{Out: &out, Err: &notes}, log, "reopen"); err != nil {
+		if err := o.Print(t.Context(), &term.IO{Out: &out, Err: &notes}, log, logs.OfTrial(7)); err != nil {
 			t.Fatal(err)
 		}
 		if got := notes.String(); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 1 || !strings.Contains(got, "because their retention had ended.") {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +44,10 @@ func (f Format) Print(t *term.IO, tab *table.Table, messages any) error {
 		return f.Messages(t.Out, messages)
 	case f.CSV:
 		return tab.CSV(t.Out)
+	case t.OutTTY:
+		if left := tab.Fit(t.Width()); len(left) > 0 {
+			defer t.Warn("Not shown, because the terminal is narrow: %s. --csv has all columns.", strings.Join(left, ", "))
+		}
 	}
 	return tab.Write(t.Out)
 }

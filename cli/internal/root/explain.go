@@ -33,6 +33,10 @@ func hintFor(a *app.App, err error) string {
 	if errors.As(err, &usage) {
 		return usage.Hint
 	}
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		return hinted.Hint()
+	}
 	switch fault.CodeOf(err) {
 	case fault.Unauthenticated:
 		return signInHint(a)

@@ -19,8 +19,9 @@ import (
 // A Table is headers and rows of cells. A cell is a string, a bool, an int, an
 // int64, a float64, a pointer to one of these, or nil.
 type Table struct {
-	headers []string
-	rows    [][]any
+	headers          []string
+	rows             [][]any
+	shrink, optional []string // headers, for Fit
 }
 
 // New makes a table.

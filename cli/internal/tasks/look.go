@@ -91,7 +91,7 @@ func NewLogs(a *app.App, k Kind) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.Print(ctx, a.IO, c.TaskLogs(ctx, id, query), logs.TaskEnded(id))
+			return o.Print(ctx, a.IO, c.TaskLogs(ctx, id, query), logs.OfTask(id))
 		},
 	}
 	o.Flags(cmd, true)
