@@ -222,7 +222,7 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 		w.Fail = d.noNodesLeft(e, row.TaskID, false)
 	}
 	t := lifecycle.Trial{State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
-		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: optional.Value(row.EarlyExit), StopWanted: w.Stop, Held: w.Hold, Fail: w.Fail}
+		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: optional.Value(row.EarlyExit), StopWanted: w.Stop, Trained: w.Trained, Held: w.Hold, Fail: w.Fail}
 	state, action, why := lifecycle.Follow(t, experiment)
 	t.State = state
 	step := lifecycle.TrialStep{State: state, Restarts: t.Restarts}
