@@ -749,6 +749,7 @@ const stories = {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('.tag', { hasText: 'from-a-page' }).first().waitFor();
     const { workspace } = await post(page, '/api/v1/workspaces', { name: 'ui-moved-to' });
+    await post(page, `/api/v1/workspaces/${workspace.id}/unpin`, {});
     const { project } = await post(page, `/api/v1/workspaces/${workspace.id}/projects`, { name: 'ui-moved-to', workspaceId: workspace.id });
     await page.reload();
     await page.getByRole('button', { name: 'more actions' }).click();
@@ -1100,7 +1101,7 @@ const stories = {
     await page.getByRole('button', { name: 'Sign in' }).click();
     const dialog = page.getByRole('dialog');
     await page.getByRole('link', { name: 'New template' }).click();
-    await page.getByLabel('Name').fill('ui-template');
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('ui-template');
     await page.getByLabel('configuration of the template').fill('# no slots\nresources: {slots: 0}\nno_such_field: 1\n');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('alert').filter({ hasText: 'no_such_field' }).waitFor();
