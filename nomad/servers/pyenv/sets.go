@@ -60,6 +60,9 @@ func Sets() map[string]Set {
 	// What Determined's package imports itself, so that programs found it there without installing it.
 	imported := []string{"ruamel.yaml==0.19.1", "appdirs==1.4.4", "filelock==4.3.1", "psutil==7.2.2", "requests==2.34.2", "urllib3==2.8.0"}
 	lab := []string{"jupyterlab==4.6.6", "jupyter-server==2.21.1", "ipykernel==7.4.0"}
+	tasks := slices.Concat([]string{numpy, "tensorboard==2.21.0", "setuptools<81"}, clouds, lab, imported)
+	withTorch := torch()
+	withTorch.Requirements = slices.Concat(tasks, withTorch.Requirements)
 	return map[string]Set{
 		"demo": {Requirements: []string{numpy}},
 		// For tests and linters of the harness.
@@ -78,7 +81,9 @@ func Sets() map[string]Set {
 		"notebook": {Requirements: append(slices.Clone(lab), numpy)},
 		// For tasks of a local cluster: training in NumPy, notebooks, TensorBoards, checkpoints in
 		// object storage.
-		"tasks": {Requirements: slices.Concat([]string{numpy, "tensorboard==2.21.0", "setuptools<81"}, clouds, lab, imported)},
+		"tasks": {Requirements: tasks},
+		// The same with PyTorch.
+		"tasks-torch": withTorch,
 		// For the example of runs that Ray starts.
 		"ray": {Requirements: []string{"ray==2.60.0"}},
 		// For PyTorch trials and launchers.
