@@ -74,6 +74,7 @@ func (w *world) program(ctx context.Context, a *servertest.Attempt) int {
 		return 143
 	case a.HParam("code") > 0:
 		a.Log(ctx, "starting", "ModuleNotFoundError: no module named torch", "  ")
+		a.Crash(ctx, "crashed: resources failed with non-zero exit code")
 		return int(a.HParam("code"))
 	case a.HParam("plotted") == 0:
 		return servertest.Play(ctx, a)

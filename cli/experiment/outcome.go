@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -109,6 +110,9 @@ func lastWords(ctx context.Context, c *client.Client, trial int) string {
 			var line v1.TrialLogsResponse
 			if err != nil || json.Unmarshal(r.Raw, &line) != nil || line.Log == nil {
 				break
+			}
+			if src := optional.Value(line.Source); src == "runner" || src == "master" {
+				continue // they say that it failed, and not why
 			}
 			if words := []rune(strings.TrimSpace(*line.Log)); len(words) > maxWords {
 				return string(words[:maxWords]) + "…"

@@ -100,6 +100,11 @@ func (a *Attempt) Log(ctx context.Context, lines ...string) {
 	a.ship(ctx, batch, false)
 }
 
+// Crash logs what a runner says when its program has failed.
+func (a *Attempt) Crash(ctx context.Context, text string) {
+	a.ship(ctx, []v1.LogLine{{Timestamp: time.Now(), Log: text, Stdtype: "stderr", Level: v1.LogLevelError, Source: "runner"}}, false)
+}
+
 func (a *Attempt) ship(ctx context.Context, batch []v1.LogLine, done bool) {
 	a.report(ctx, v1.ShipLogs.At(), v1.LogBatch{AllocationID: a.ID, TaskID: a.TaskID, Shipper: a.shipper, First: a.shipped, Lines: batch, Done: done})
 	a.shipped += int64(len(batch))
