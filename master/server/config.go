@@ -163,7 +163,9 @@ type Config struct {
 	AvoidNodeAfter int `yaml:"avoid_node_after"`
 
 	// Reject an experiment or a generic task that requests more slots than its pool has. With
-	// false, and in a pool without nodes, it waits until nodes join.
+	// false, and in a pool without nodes, it waits until nodes join. Also a trial whose
+	// [log policies](../faults.md#log-policies) exclude all nodes that could run it ends in
+	// error, or waits with false.
 	LaunchError bool `yaml:"launch_error"`
 
 	// Seconds after which the master ends an unused notebook whose configuration has no
