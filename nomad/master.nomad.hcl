@@ -260,6 +260,15 @@ job "det-master" {
       unlimited      = true
     }
 
+    # A master whose node cannot reach Nomad's servers, for example because a server hangs, still serves tasks
+    # and users. So it keeps running, and stays when the node is back. If another node can run a master meanwhile,
+    # Nomad starts one there, and stops it then: one more master does no harm, because only one leads.
+    disconnect {
+      lost_after = "24h"
+      replace    = true
+      reconcile  = "keep_original"
+    }
+
     dynamic "constraint" {
       for_each = var.node == "" ? [] : [var.node]
       content {

@@ -195,10 +195,11 @@ type API struct {
 	healthAsked singleflight.Group
 	queueTimes  queueTimes
 
-	customEvents *memory.Rates[int] // for webhooks, by user
-	profiles     *turns             // of profiling
-	taskIO       *taskIO            // receives the reports of tasks
-	driven       *drivenSearches    // searches that programs outside drive
+	customEvents *memory.Rates[int]    // for webhooks, by user
+	heardOf      *memory.Rates[string] // signs of life of unmanaged trials, by task
+	profiles     *turns                // of profiling
+	taskIO       *taskIO               // receives the reports of tasks
+	driven       *drivenSearches       // searches that programs outside drive
 	gathers      *gathers
 	tests        *turns // of webhooks
 	shown        *shownConfigs
@@ -215,7 +216,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		auth: newAuthenticator(db), trail: newTrail(db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), tests: newTurns(maxTests), profiles: newTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
-		customEvents: memory.NewRates[int](maxCustomEvents, customEventEvery, maxCachedWho)}
+		customEvents: memory.NewRates[int](maxCustomEvents, customEventEvery, maxCachedWho), heardOf: memory.NewRates[string](1, heardEvery, maxCachedWho)}
 	if cfg.MaxConnections == 0 {
 		cfg.MaxConnections = defaultMaxConnections
 	}

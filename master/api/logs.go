@@ -239,7 +239,10 @@ func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) error {
 	for _, l := range list {
 		bytes += len(l.Log)
 	}
-	return a.admitOutside(ctx, c, t.OwnerID, bytes)
+	if err := a.admitOutside(ctx, c, t.OwnerID, bytes); err != nil {
+		return err
+	}
+	return a.heard(ctx, c, id)
 }
 
 func originOf(l v1.TaskLog) store.LogOrigin {

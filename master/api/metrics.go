@@ -40,6 +40,9 @@ func (a *API) report(ctx context.Context, c *call, of reporter, group string, m 
 	if err != nil {
 		return nil, err
 	}
+	if err := a.heard(ctx, c, of.task); err != nil {
+		return nil, err
+	}
 	if m.TrialID != 0 && m.TrialID != id {
 		return nil, fault.New(fault.Invalid, "metrics.trialId: the path has %d, the body %d", id, m.TrialID)
 	}

@@ -120,6 +120,7 @@ func (a *API) visibleTrial(ctx context.Context, c *call, id int) (store.Trial, e
 // A reporter is the trial of a report.
 type reporter struct {
 	trial int
+	task  string // "" if an attempt reports
 	is    auth.Object
 }
 
@@ -148,10 +149,10 @@ func (a *API) reporters(param string, of func(store.Trial) auth.Object) object[r
 // reporter is the trial with this number, for reports.
 func (a *API) reporter(ctx context.Context, c *call, id int, of func(store.Trial) auth.Object) (reporter, error) {
 	if c.who.IsTask() {
-		return reporter{id, of(store.Trial{ID: id})}, nil
+		return reporter{trial: id, is: of(store.Trial{ID: id})}, nil
 	}
 	t, err := a.db.Trial(ctx, id)
-	return reporter{id, of(t)}, err
+	return reporter{id, t.TaskID, of(t)}, err
 }
 
 func (a *API) onReportingTrial() object[reporter] { return a.reporters("id", ofTrial) }

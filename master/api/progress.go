@@ -42,6 +42,9 @@ func (a *API) progress(ctx context.Context, c *call, r reporter) error {
 	if math.IsNaN(fraction) || math.IsInf(fraction, 0) {
 		return fault.New(fault.Invalid, "progress: expected a finite number, found %v", fraction)
 	}
+	if err := a.heard(ctx, c, r.task); err != nil {
+		return err
+	}
 	if err := a.db.SetTrialProgress(ctx, r.trial, min(max(fraction, 0), 1)); err != nil {
 		return err
 	}

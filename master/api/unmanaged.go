@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
@@ -242,7 +243,27 @@ func (a *API) unmanagedCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint
 	if err := a.onTrial().allow(c, auth.Report, t); err != nil {
 		return err
 	}
-	return a.admitOutside(ctx, c, t.OwnerID, len(k.Metadata))
+	if err := a.admitOutside(ctx, c, t.OwnerID, len(k.Metadata)); err != nil {
+		return err
+	}
+	return a.heard(ctx, c, t.TaskID)
+}
+
+// heardEvery is how often at most a master stores that the program of an unmanaged trial reports. It is far below the time after which
+// a trial is closed for silence.
+const heardEvery = 30 * time.Second
+
+// heard stores that the program of a task has reported something. A program that reports metrics or lines of its log runs, also if its
+// heartbeats do not arrive. Only the trial's own row is changed, and rarely, so that reports do not wait for each other.
+func (a *API) heard(ctx context.Context, c *call, task string) error {
+	if c.who.IsTask() || !a.heardOf.Take(task, time.Now()) {
+		return nil
+	}
+	reopened, err := a.db.HearUnmanagedTrial(ctx, task)
+	if reopened {
+		a.bus.Publish(store.TopicIntent)
+	}
+	return err
 }
 
 // bytesOfBatch is about what the metrics of one batch take.

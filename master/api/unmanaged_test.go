@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -262,6 +263,67 @@ func TestSilentTrials(t *testing.T) {
 	}
 	if me.stateOf("trial", alive) != "STATE_CANCELED" || me.stateOf("experiment", id) != "STATE_CANCELED" {
 		t.Errorf("canceled: %s, %s", me.stateOf("trial", alive), me.stateOf("experiment", id))
+	}
+}
+
+// TestReportsAreSignsOfLife: whatever the program of an unmanaged trial reports keeps the trial open, and opens it again after it was
+// closed for silence. Reports that follow at once are not stored as signs of life.
+func TestReportsAreSignsOfLife(t *testing.T) {
+	r := newRig(t)
+	ctx := context.Background()
+	me := r.user("determined")
+	id := at(t, me.putExperiment("e"), "experiment.id")
+	for name, report := range map[string]func(trial any, task string){
+		"metrics": func(trial any, _ string) {
+			me.post(fmt.Sprintf("/api/v1/trials/%v/metrics", trial),
+				fmt.Sprintf(`{"group":"training","metrics":{"trialId":%v,"stepsCompleted":1,"metrics":{"avgMetrics":{"loss":1}}}}`, trial)).ok()
+		},
+		"progress": func(trial any, _ string) {
+			me.post(fmt.Sprintf("/api/v1/trials/%v/progress", trial), `{"progress":0.5,"isRaw":true}`).ok()
+		},
+		"log": func(_ any, task string) {
+			me.post("/task-logs", fmt.Sprintf(`[{"task_id":%q,"timestamp":"2026-01-01T00:00:00Z","log":"hello\n"}]`, task)).ok()
+		},
+		"checkpoint": func(_ any, task string) {
+			me.post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":"11111111-2222-4333-8444-555555555555","taskId":%q,"state":"STATE_COMPLETED","metadata":{}}`, task)).ok()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := me.putTrial(id, name)
+			trial, task := at(t, made, "trial.id"), at(t, made, "trial.taskId").(string)
+			age := func() {
+				t.Helper()
+				if _, err := r.db.Exec(ctx, `UPDATE trials SET alive_at = now() - interval '6 minutes' WHERE task_id = $1`, task); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ends := func(want int) {
+				t.Helper()
+				if n, err := r.db.EndSilentTrials(ctx, 5*time.Minute); n != want || err != nil {
+					t.Fatalf("%d trials ended, want %d: %v", n, want, err)
+				}
+			}
+			age()
+			report(trial, task)
+			ends(0)
+			age()
+			report(trial, task) // within heardEvery of the first
+			ends(1)
+			if got := me.stateOf("trial", trial); got != "STATE_ERROR" {
+				t.Errorf("silent: %s", got)
+			}
+			r.api.heardOf = memory.NewRates[string](1, time.Hour, 10) // as after heardEvery
+			report(trial, task)
+			if got := me.stateOf("trial", trial); got != "STATE_RUNNING" {
+				t.Errorf("closed for silence, and heard again: %s", got)
+			}
+			me.patchTrial(trial, "COMPLETED")
+			r.api.heardOf = memory.NewRates[string](1, time.Hour, 10)
+			report(trial, task)
+			if got := me.stateOf("trial", trial); got != "STATE_COMPLETED" {
+				t.Errorf("completed, and a late report: %s", got)
+			}
+		})
 	}
 }
 

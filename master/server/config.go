@@ -18,8 +18,9 @@ type Config struct {
 	// Address under which users reach the master. Nomad's UI links to it. By default the
 	// address of `listen`.
 	PublicURL string `yaml:"public_url"`
-	// Addresses under which tasks reach the masters. Runners try them in this order. By
-	// default `public_url`.
+	// Addresses under which tasks reach the masters. Runners try them in this order, and Nomad
+	// fetches the runner of a new task from the first that answers the leader. By default
+	// `public_url`.
 	TaskURLs []string `yaml:"task_urls"`
 	// Address of a second listener, host:port, for the pages of notebooks and TensorBoards,
 	// which need another origin than the API ([the proxy](../proxy.md)). Without this key and
@@ -162,7 +163,9 @@ type Config struct {
 	AvoidNodeAfter int `yaml:"avoid_node_after"`
 
 	// Reject an experiment or a generic task that requests more slots than its pool has. With
-	// false, and in a pool without nodes, it waits until nodes join.
+	// false, and in a pool without nodes, it waits until nodes join. Also a trial whose
+	// [log policies](../faults.md#log-policies) exclude all nodes that could run it ends in
+	// error, or waits with false.
 	LaunchError bool `yaml:"launch_error"`
 
 	// Seconds after which the master ends an unused notebook whose configuration has no

@@ -120,6 +120,7 @@ type master struct {
 	artifacts artifacts
 	pools     pool.Set
 	site      task.Site
+	fetch     *fetchAddress
 	conns     *connections
 	unguarded <-chan error // receives why this master may not go on with its Nomad or Consul
 }
@@ -132,6 +133,8 @@ func (m *master) reach(ctx context.Context, read func() (artifacts, error)) (err
 	if m.site, err = m.readSite(); err != nil {
 		return err
 	}
+	m.fetch = m.cfg.newFetchAddress(m.artifacts.authority)
+	m.site.Fetch = m.fetch.now
 	if m.pools, err = m.readPools(ctx); err != nil {
 		return err
 	}
@@ -252,6 +255,7 @@ func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *s
 		parts.Go(func() { r.nomad.Run(ctx) })
 	}
 	parts.Go(func() { m.followSettings(ctx) })
+	parts.Go(func() { m.fetch.run(ctx) })
 	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(ctx) })
 	later := func(run func(ctx context.Context)) {
 		parts.Go(func() {

@@ -201,6 +201,18 @@ func (db *DB) ReportUnmanagedTrial(ctx context.Context, id int, state string) er
 	})
 }
 
+// HearUnmanagedTrial stores that the program of an unmanaged trial runs. If the trial was closed because its program had stopped
+// reporting, it continues, and reopened is true. For the tasks of other trials it changes nothing.
+func (db *DB) HearUnmanagedTrial(ctx context.Context, task string) (reopened bool, err error) {
+	closed, err := scalars[int](ctx, db, `
+		WITH heard AS (UPDATE trials SET alive_at = now() WHERE task_id = $1 AND alive_at IS NOT NULL RETURNING id, state, error)
+		SELECT id FROM heard WHERE state = 'ERROR' AND error = $2`, task, silent)
+	if err != nil || len(closed) == 0 {
+		return false, err
+	}
+	return true, db.ReportUnmanagedTrial(ctx, closed[0], "")
+}
+
 // lockExperiment locks an experiment's row against parallel changes of its state.
 func (db *DB) lockExperiment(ctx context.Context, id int) error {
 	_, err := db.exec(ctx, `SELECT FROM experiments WHERE id = $1 FOR NO KEY UPDATE`, id)
@@ -271,7 +283,7 @@ func (db *DB) EndSilentTrials(ctx context.Context, after time.Duration) (ended i
 			if err := tx.lockExperiment(ctx, g.ExperimentID); err != nil {
 				return err
 			}
-			still, err := scalar[bool](ctx, tx, `SELECT ended_at IS NULL AND ($2 <> 'ERROR' OR alive_at < now() - $3::interval) FROM trials WHERE id = $1`, g.ID, g.State, after)
+			still, err := scalar[bool](ctx, tx, `SELECT ended_at IS NULL AND ($2 <> 'ERROR' OR alive_at < now() - $3::interval) FROM trials WHERE id = $1 FOR NO KEY UPDATE`, g.ID, g.State, after)
 			if err != nil || !still {
 				return err
 			}

@@ -25,6 +25,14 @@ func (s *Site) removers() map[string]string {
 	return out
 }
 
+// FetchURL is the address of a master from which a new task fetches its runner.
+func (s *Site) FetchURL() string {
+	if s.Fetch == nil {
+		return s.TaskURLs[0]
+	}
+	return s.Fetch()
+}
+
 // runnerOn returns the runner for a platform, as a file or in a tar.
 func (s *Site) runnerOn(platform string, archive bool) (jobspecs.Runner, error) {
 	r := s.Runner
@@ -35,7 +43,7 @@ func (s *Site) runnerOn(platform string, archive bool) (jobspecs.Runner, error) 
 		}
 		r = s.Runners[at]
 	}
-	url := fmt.Sprintf("%s/runner/%s/%s", s.TaskURLs[0], r.SHA256, r.Target)
+	url := fmt.Sprintf("%s/runner/%s/%s", s.FetchURL(), r.SHA256, r.Target)
 	if archive {
 		return jobspecs.Runner{Archive: true, SHA256: r.ArchiveSHA, URL: url + ".tar"}, nil
 	}

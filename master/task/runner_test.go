@@ -34,6 +34,12 @@ func TestRunnersOfPlatforms(t *testing.T) {
 			t.Errorf("driver %s: the runner of the other platform is %+v", c.of.Driver, r)
 		}
 	}
+	s.Fetch = func() string { return "http://other:1" }
+	if j, err := s.Job(read(t, Row{ID: "1.1", Type: "TRIAL", Slots: 3}), members, processes()); err != nil || j.Runner.URL != "http://other:1/runner/aa/linux-amd64" ||
+		j.Members[2].Runner.URL != "http://other:1/runner/cc/linux-arm64" {
+		t.Errorf("another master answers: %+v, %v", j.Runner, err)
+	}
+	s.Fetch = nil
 	members[0].Platform = "linux-riscv64"
 	if _, err := s.Job(read(t, Row{ID: "1.1", Type: "TRIAL", Slots: 3}), members, processes()); err == nil || !strings.Contains(err.Error(), "node unknown: the master has no det-runner for linux-riscv64") {
 		t.Errorf("without a runner for it: %v", err)

@@ -363,6 +363,31 @@ func TestJobFileParsesInEveryVariant(t *testing.T) {
 	}
 }
 
+// A master whose node is only disconnected keeps running, and is replaced meanwhile.
+func TestJobFileKeepsADisconnectedMaster(t *testing.T) {
+	nomad, err := servers.Ensure(t.Context(), "nomad", testReport(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "master.nomad.hcl")
+	if err := os.WriteFile(file, []byte(files.MasterJob), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run(t.Context(), nomad.Path, "job", "run", "-output", file)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var rendered struct{ Job api.Job }
+	if err := json.Unmarshal([]byte(out), &rendered); err != nil {
+		t.Fatal(err)
+	}
+	d := rendered.Job.TaskGroups[0].Disconnect
+	if d == nil || d.LostAfter == nil || *d.LostAfter < time.Hour || d.StopOnClientAfter != nil || d.Replace == nil || !*d.Replace ||
+		d.Reconcile == nil || *d.Reconcile != "keep_original" {
+		t.Errorf("a disconnected master: %+v", d)
+	}
+}
+
 // The files of pools' jobs are on the operator's machine, and go into the master's job byte for byte, also with
 // what Nomad's HCL and templates would otherwise evaluate.
 func TestJobFileCarriesTheJobsOfPools(t *testing.T) {

@@ -43,8 +43,12 @@ type List struct {
 	transport *http.Transport
 	turns     chan struct{} // one token per scout
 
+	silentAfter time.Duration // silentAfter, unless a test shortens it
+	healthWait  time.Duration // healthWait, unless a test shortens it
+
 	mu       sync.Mutex
 	urls     []*url.URL
+	silence  silence
 	current  int
 	failures int           // failed tries since the last answer
 	answered chan struct{} // closed by the answer that ends an outage
@@ -59,7 +63,7 @@ func New(opts Options) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &List{opts: opts, transport: transport, turns: make(chan struct{}, scouts), answered: make(chan struct{})}
+	l := &List{opts: opts, transport: transport, turns: make(chan struct{}, scouts), answered: make(chan struct{}), silentAfter: silentAfter, healthWait: healthWait}
 	for _, raw := range opts.URLs {
 		u, err := parse(raw)
 		if err != nil {
@@ -220,6 +224,7 @@ func (l *List) ok(u *url.URL) {
 	if i := slices.Index(l.urls, u); i >= 0 {
 		l.current = i
 	}
+	l.silence.heard, l.silence.heardAt = u.String(), time.Now()
 	if l.failures > 0 {
 		l.failures = 0
 		close(l.answered)

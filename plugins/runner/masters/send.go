@@ -115,7 +115,15 @@ func (l *List) try(req *http.Request, base *url.URL, body func() (io.ReadCloser,
 			cancel(fmt.Errorf("%s: %w within %s", base.Host, ErrSilent, p.Patience))
 		})
 	}
+	unwatch := func() {}
+	if p.Replay {
+		unwatch = l.watch(ctx, base, cancel)
+	}
 	resp, err := l.transport.RoundTrip(out)
+	if unwatch(); err == nil && context.Cause(ctx) != nil {
+		err = context.Cause(ctx)
+		_ = resp.Body.Close()
+	}
 	if timer != nil && !timer.Stop() && err == nil {
 		err = context.Cause(ctx)
 		_ = resp.Body.Close()
