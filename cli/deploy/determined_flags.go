@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
@@ -66,7 +67,7 @@ func (o determinedFlags) say(report *servers.Reporter) {
 // environment adds what the flags tell the master.
 func (o determinedFlags) environment(env map[string]string) error {
 	if o.password != "" {
-		env["DETENT_INITIAL_PASSWORD"] = o.password
+		env[local.InitialPassword] = o.password
 	}
 	if o.storage == "" {
 		return nil
