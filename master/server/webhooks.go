@@ -45,8 +45,13 @@ func (w *WebhooksConfig) allowed() (list []netip.Prefix, err error) {
 
 // newSender returns what sends events to webhooks.
 func (m *master) newSender() (*sender.Sender, error) {
-	allow, err := m.cfg.Webhooks.allowed()
-	return sender.New(sender.Config{BaseURL: m.cfg.Webhooks.BaseURL, SigningKey: m.cfg.Webhooks.SigningKey, Allow: allow}, m.db, m.bus, m.log), err
+	cfg, err := m.cfg.Webhooks.sender()
+	return sender.New(cfg, m.db, m.bus, m.log), err
+}
+
+func (w *WebhooksConfig) sender() (sender.Config, error) {
+	allow, err := w.allowed()
+	return sender.Config{BaseURL: w.BaseURL, SigningKey: w.SigningKey, Allow: allow}, err
 }
 
 // leading runs what only the leader does: the control loop, and the deliveries of events.
