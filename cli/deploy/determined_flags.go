@@ -56,6 +56,7 @@ func (o determinedFlags) say(report *servers.Reporter) {
 		{o.prefix != "", "--image-repo-prefix has no effect: the cluster's parts are programs, not images."},
 		{o.workDir != "", "--auto-work-dir has no effect: set work_dir in the configuration of a task."},
 		{o.noRestart, "--no-autorestart has no effect: Nomad restarts the master."},
+		{o.gpu, "--gpu has no effect: the nodes have the machine's GPUs without it, and --no-gpu leaves them out."},
 		{o.paid, "--enterprise-edition has no effect: there is one edition, with everything in it."},
 	} {
 		if f.given {
