@@ -14,6 +14,7 @@ var flagEffects = []effects.Row{
 	{"*/--agent-id */--allocation-id */--container-id */--rank-id */--stdtype */--timestamp-after */--timestamp-before", "cli/internal/logs TestFlagsBecomeAQuery"},
 	{up("db gpu-plugin-binary gpus harness initial-user-password master-binary master-config-path master-env master-port no-gpu python runner-binary slots storage-host-path vault"), "cli/deploy TestFlagsOfUp"},
 	{up("acl auto-work-dir db-password det-version enterprise-edition gpu image-repo-prefix no-autorestart"), effects.NoEffect + "cli/deploy TestFlagsOfUp"},
+	{up("pytorch"), "cli/deploy TestPyTorchIsInstalled"},
 	{up("agents delete-db"), effects.Untested},
 	{"deploy/local/cluster-down/--delete-db deploy/local/logs/--follow deploy/local/logs/--no-follow", effects.Untested},
 	{"experiment/continue/--config-file", "integration/experiments TestContinueAndStartFrom"},
@@ -21,7 +22,6 @@ var flagEffects = []effects.Row{
 	{"experiment/list-trials/--sort trial/list/--sort", "cli/experiment TestOrderOfTrials"},
 	{"experiment/set/log-retention/--days experiment/set/log-retention/--forever", "cli TestPlayedScripts"},
 	{"job/update/--ahead-of job/update/--behind-of", "integration/experiments TestASearchContinuesAndQueues"},
-	{"rbac/assign-role/--everybody rbac/unassign-role/--everybody", "integration/guides TestAccessGuide"},
 	{"command/run/--publish experiment/plot/--log experiment/wait/--polling-interval master/logs/--follow preview-search/--curves preview-search/--seed " +
 		"shell/start/--config-file shell/start/--show-ssh-command slot/disable/--drain task/create/--project-id tensorboard/start/--config-file webhook/deliveries/--limit", effects.Untested},
 }

@@ -35,6 +35,7 @@ type upOptions struct {
 	gpus         int
 	gpuPlugin    string
 	python       string
+	pytorch      bool
 	determined   determinedFlags
 }
 
@@ -50,7 +51,7 @@ Data survives cluster-down. det looks for det-master, det-runner and det-gpu in 
 own folder and on PATH. If the machine has no GPU, each node has four simulated GPUs.
 
 Tasks use a Python with NumPy, JupyterLab and TensorBoard, which the first start
-installs into your cache; --python names another Python.`
+installs into your cache; --pytorch adds PyTorch, --python names another Python.`
 
 func newUp(a *app.App, run func(ctx context.Context, a *app.App, o upOptions) error) *cobra.Command {
 	var o upOptions
@@ -78,6 +79,8 @@ func newUp(a *app.App, run func(ctx context.Context, a *app.App, o upOptions) er
 	f.StringVar(&o.gpuPlugin, "gpu-plugin-binary", "", "the det-gpu for Nomad")
 	f.BoolVar(&o.vault, "vault", false, "also start Vault and an S3 store, and keep checkpoints there (the first build takes about 10 minutes)")
 	f.StringVar(&o.python, "python", "", "the Python for tasks (default: one with NumPy, JupyterLab and TensorBoard, installed once)")
+	f.BoolVar(&o.pytorch, "pytorch", false, "also install PyTorch for tasks, for processors only (the first time it takes some minutes)")
+	cmd.MarkFlagsMutuallyExclusive("python", "pytorch")
 	f.Bool("acl", true, "")
 	_ = f.MarkDeprecated("acl", "access control in Nomad is always on") // the flag exists
 	o.determined.flags(cmd)
@@ -183,8 +186,15 @@ func (o upOptions) environment() (map[string]string, error) {
 }
 
 // tasksPython is the Python of tasks. If the user names none and det cannot install one, tasks
-// use the system's Python, and det prints the reason.
+// use the system's Python, and det prints the reason. Who asks for PyTorch needs it.
 func (o upOptions) tasksPython(ctx context.Context, report *servers.Reporter) (string, error) {
+	if o.pytorch {
+		python, err := pyenv.Named(ctx, "tasks-torch", report)
+		if err != nil && ctx.Err() == nil {
+			return "", fault.New(fault.Unavailable, "--pytorch: PyTorch could not be installed: %w", err)
+		}
+		return python, err
+	}
 	if o.python == "" {
 		python, err := pyenv.Named(ctx, "tasks", report)
 		if ctx.Err() != nil {

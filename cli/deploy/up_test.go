@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,5 +93,23 @@ func TestFlagsOfUp(t *testing.T) {
 	}
 	if _, _, _, said := up("--acl"); !strings.Contains(said, "access control in Nomad is always on") {
 		t.Errorf("--acl says %q", said)
+	}
+}
+
+// TestPyTorchIsInstalled: --pytorch needs a Python with PyTorch, and does not fall back to that of the system.
+func TestPyTorchIsInstalled(t *testing.T) {
+	file := filepath.Join(install(t, "file"), "file")
+	t.Setenv("XDG_CACHE_HOME", file) // nothing can be installed there
+	t.Setenv("HOME", file)
+	for line, want := range map[string]string{"": "", "--pytorch": "--pytorch: PyTorch could not be installed"} {
+		cmd := newUp(&app.App{}, func(ctx context.Context, _ *app.App, o upOptions) error {
+			_, err := o.tasksPython(ctx, servers.NewReporter(io.Discard))
+			return err
+		})
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs(strings.Fields(line))
+		if err := cmd.ExecuteContext(t.Context()); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", line, err, want)
+		}
 	}
 }

@@ -16,30 +16,15 @@ import (
 
 var fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
-// changed applies a diff block: the old lines of each hunk must be in the text exactly once.
-func changed(t *testing.T, text, diff string) string {
+// change applies a diff block to train.py, as a reader does with git or patch.
+func change(t *testing.T, dir, diff string) {
 	t.Helper()
-	for hunk := range strings.SplitSeq(diff, "@@\n") {
-		var before, after strings.Builder
-		for line := range strings.Lines(hunk) {
-			switch line[0] {
-			case '-':
-				before.WriteString(line[1:])
-			case '+':
-				after.WriteString(line[1:])
-			case ' ', '\n': // editors remove the space of an empty line
-				before.WriteString(strings.TrimPrefix(line, " "))
-				after.WriteString(strings.TrimPrefix(line, " "))
-			default:
-				t.Fatalf("a line of a diff begins with %q:\n%s", line[0], hunk)
-			}
-		}
-		if n := strings.Count(text, before.String()); n != 1 {
-			t.Fatalf("the old lines of a hunk are in the file %d times:\n%s\nthe file:\n%s", n, hunk, text)
-		}
-		text = strings.Replace(text, before.String(), after.String(), 1)
+	cmd := exec.CommandContext(t.Context(), "git", "apply", "--verbose", "-")
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(diff)
+	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, diff)
 	}
-	return text
 }
 
 // porting follows docs/porting.md block by block in one folder: it changes train.py, writes the configurations and
@@ -56,17 +41,14 @@ func porting(t *testing.T, r *rig.Rig, python string) {
 			t.Fatal(err)
 		}
 	}
-	script := ""
 	count := map[string]int{}
 	for _, block := range fenced.FindAllStringSubmatch(string(page), -1) {
 		count[block[1]]++
 		switch block[1] {
 		case "python":
-			script = block[2]
-			write("train.py", script)
+			write("train.py", block[2])
 		case "diff":
-			script = changed(t, script, block[2])
-			write("train.py", script)
+			change(t, dir, block[2])
 		case "yaml":
 			write(configs[count["yaml"]-1], block[2])
 		case "":
@@ -78,6 +60,15 @@ func porting(t *testing.T, r *rig.Rig, python string) {
 	}
 	if want := map[string]int{"python": 1, "yaml": 2, "diff": 5, "": 7}; !maps.Equal(count, want) {
 		t.Errorf("the page has the blocks %v, and the test knows %v", count, want)
+	}
+	for _, name := range append(configs, "train.py") { // the finished files, for those who do not type
+		want, err := os.ReadFile(filepath.Join(r.Root, "plugins", "harness", "examples", "spirals", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != string(want) {
+			t.Errorf("%s of the example is another file than the page's: %v", name, err)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "best", "state.pt")); err != nil {
 		t.Errorf("the downloaded checkpoint: %v", err)

@@ -18,17 +18,17 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              16_010,
+	"cli":              16_060,
 	"docs":             200,  // the reference of the Python package, as pages of the master
-	"integration":      3990, // the rig of the tests and the repeats of failed ones among them
+	"integration":      4075, // the rig of the tests, the repeats of failed ones and the tables of flags and keys among them
 	"jobspecs":         1_330,
 	"master":           100,
 	"master/api":       18_650,
-	"master/auth":      445,
+	"master/auth":      470,
 	"master/budget":    150,
 	"master/client":    2600,
 	"master/cluster":   3400,
-	"master/control":   5_470,
+	"master/control":   5_548,
 	"master/decimals":  60,
 	"master/discovery": 351,
 	"master/expconf":   6_200,
@@ -51,7 +51,7 @@ var budgets = map[string]int{
 	"master/quote":     50,
 	"master/regex":     100,
 	"master/risks":     219,
-	"master/sched":     4200, // the simulator with the rules of others among them
+	"master/sched":     4203, // the simulator with the rules of others among them
 	"master/schedule":  150,
 	"master/scim":      800,
 	"master/search":    2700,
@@ -61,7 +61,7 @@ var budgets = map[string]int{
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     16_390,
+	"master/store":     16_420,
 	"master/task":      1_480,
 	"master/trial":     100,
 	"master/tunnel":    200,
@@ -70,17 +70,17 @@ var budgets = map[string]int{
 	"master/v1":        5_530,
 	"master/webhook":   700,
 	"nomad":            50,
-	"nomad/local":      3010,
+	"nomad/local":      3016,
 	"nomad/release":    900,
-	"nomad/servers":    3895,
+	"nomad/servers":    3898,
 	"plugins/gpu":      2400,
 	"plugins/remover":  500,
-	"plugins/runner":   9_460,
+	"plugins/runner":   9_500,
 	"webui":            50,
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 127_110
+const totalBudget = 127_510
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

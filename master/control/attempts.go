@@ -153,8 +153,11 @@ func (d *decider) task(t store.LiveTask) {
 	if paused {
 		c.ExitStatus = why // its attempt ended because of the pause, and its task because of the kill
 	}
-	if action == lifecycle.ActionKill && t.Desired != wantPause && t.Type != "COMMAND" && end.Outcome == lifecycle.Completed {
+	if action == lifecycle.ActionKill && t.Desired != wantPause && t.Type != task.Command && end.Outcome == lifecycle.Completed {
 		c.ExitStatus = why // a killed server exits with code 0, which says nothing
+	}
+	if t.Type == task.Command && end.Outcome == lifecycle.Killed && end.ExitCode != nil && *end.ExitCode == 0 {
+		c.ExitStatus = success // it was done all the same
 	}
 	nobodysFault := end.Outcome == lifecycle.Unplaced || end.Outcome == lifecycle.Lost && end.Unstarted
 	if action == lifecycle.ActionNone && nobodysFault && t.Unstarted+1 < maxLaunches {
@@ -184,10 +187,13 @@ func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
 	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, shape: shape{single: !t.Several}, queueTime: t.QueueTime, since: t.QueuedAt, secrets: d.p.taskNeedsSecrets(&t), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal})
 }
 
+// success is the exit status of a task that completed.
+const success = "success"
+
 func exitStatus(end lifecycle.Step) string {
 	switch {
 	case end.Outcome == lifecycle.Completed:
-		return "success"
+		return success
 	case end.Outcome == lifecycle.Killed && end.ExitReason != "":
 		return end.ExitReason
 	case end.ExitCode != nil && !strings.HasSuffix(end.ExitReason, fmt.Sprintf("exit code %d", *end.ExitCode)):

@@ -56,6 +56,7 @@ type decider struct {
 	newBytes   int                       // size of the hyperparameters of the trials that this cycle creates
 	outOfUse   map[string]*store.NodeRow // nodes that are disabled or draining, whole or in part, by id
 	leaves     map[string]*departure     // nodes whose machines leave, by id; made with outOfUse
+	held       []holder                  // see holders; nil: not computed
 	remains    map[remainsKey]remaining  // results of remainingNodes in this cycle
 	quotas     *quotas
 	shares     map[string][]share // what attempts hold on each node; empty if there is only one pool
@@ -222,7 +223,7 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 		w.Fail = d.noNodesLeft(e, row.TaskID, false)
 	}
 	t := lifecycle.Trial{State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
-		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: optional.Value(row.EarlyExit), StopWanted: w.Stop, Held: w.Hold, Fail: w.Fail}
+		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: optional.Value(row.EarlyExit), StopWanted: w.Stop, Trained: w.Trained, Held: w.Hold, Fail: w.Fail}
 	state, action, why := lifecycle.Follow(t, experiment)
 	t.State = state
 	step := lifecycle.TrialStep{State: state, Restarts: t.Restarts}

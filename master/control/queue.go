@@ -329,8 +329,16 @@ func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
 			}
 		}
 	}
+	users := make(map[string]string, len(res.Full))
+	for i := range in.queued {
+		if res.Full[in.queued[i].ID] {
+			users[in.queued[i].ID] = in.queued[i].User
+		}
+	}
 	for id, why := range res.Waiting {
-		if a := byID[id]; a != nil {
+		if a := byID[id]; a != nil && res.Full[id] {
+			d.wait(a, why+d.ownHolders(a, users[id]))
+		} else if a != nil {
 			d.wait(a, why)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -99,6 +101,37 @@ func TestATrialWaitsAndIsCalledBack(t *testing.T) {
 	if s := b.text(`SELECT state FROM experiments`); s != "COMPLETED" {
 		t.Errorf("the experiment is %s", s)
 	}
+	b.reasons(e, map[string]string{first: lifecycle.WhyHeld, again: lifecycle.WhyTrained, second: lifecycle.WhyStopped})
+}
+
+// reasons compares why the attempts of an experiment were asked to leave, as the pages show it.
+func (b *bench) reasons(experiment int, want map[string]string) {
+	b.t.Helper()
+	list, err := b.db.PastAttempts(b.t.Context(), store.AttemptFilter{Experiment: experiment, In: auth.Everywhere()}, 0, 10)
+	if err != nil || len(list) != len(want) {
+		b.t.Errorf("%d attempts, want %d: %v", len(list), len(want), err)
+	}
+	for _, a := range list {
+		if a.PreemptReason != want[a.ID] {
+			b.t.Errorf("attempt %s left because %q, want %q", a.ID, a.PreemptReason, want[a.ID])
+		}
+	}
+}
+
+// TestATrialThatIsNeverCalledBack: a trial that waited until its search was over was stopped early, and waits no more.
+func TestATrialThatIsNeverCalledBack(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.submit("searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 2, max_concurrent_trials: 1, max_length: {batches: 10}}")
+	first := b.start(e, 0)
+	b.report(e, 0, 5, at1(0.9))
+	b.leave(first, 5)
+	second := b.start(e, 1)
+	b.reasons(e, map[string]string{first: lifecycle.WhyHeld, second: ""})
+	b.report(e, 1, 5, at1(0.5))
+	b.report(e, 1, 10, at1(0.4))
+	b.leave(second, 10)
+	b.trials(e, "0 COMPLETED, 1 COMPLETED")
+	b.reasons(e, map[string]string{first: lifecycle.WhyStopped, second: lifecycle.WhyTrained})
 }
 
 // TestAPoorTrialFreesItsSlots: the master preempts a trial that the search stops, and kills it if

@@ -9,6 +9,7 @@ type Trial struct {
 	MaxRestarts int
 	Unstarted   int    // attempts in a row, before this one, whose program did not start
 	StopWanted  bool   // the search wants the trial to end
+	Trained     bool   // with StopWanted: it has trained to the end
 	KillWanted  bool   // a user wants the trial to end
 	Held        bool   // the search wants the trial to wait, with a checkpoint and without slots
 	Fail        string // why the search cannot judge it; else ""
@@ -116,6 +117,13 @@ const (
 	ActionKill    Action = "kill"
 )
 
+// Reasons of a search for the preemption of an attempt, which the pages know.
+const (
+	WhyTrained = "it has trained to the end"
+	WhyStopped = "the search stopped the trial early"
+	WhyHeld    = "it waits until the search calls it back"
+)
+
 // Follow returns the state of a trial that follows from its experiment's state, and the action
 // for its running attempt with the reason.
 func Follow(t Trial, experiment State) (State, Action, string) {
@@ -137,10 +145,12 @@ func Follow(t Trial, experiment State) (State, Action, string) {
 		return StoppingCanceled, ActionPreempt, "the experiment was canceled"
 	case t.EarlyExit == "INVALID_HP" || t.EarlyExit == "INIT_INVALID_HP":
 		return t.State, ActionPreempt, "its hyperparameters are invalid"
+	case t.StopWanted && t.Trained:
+		return StoppingCompleted, ActionPreempt, WhyTrained
 	case t.StopWanted, experiment == StoppingCompleted:
-		return StoppingCompleted, ActionPreempt, "the search stopped the trial"
+		return StoppingCompleted, ActionPreempt, WhyStopped
 	case t.Held && !t.State.Stopping():
-		return Paused, ActionPreempt, "it waits until the search calls it back"
+		return Paused, ActionPreempt, WhyHeld
 	case experiment == Paused:
 		return Paused, ActionPreempt, "the experiment was paused"
 	case t.State.Stopping():

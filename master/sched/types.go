@@ -140,4 +140,5 @@ type Result struct {
 	Place   []Placement
 	Preempt []Preemption
 	Waiting map[string]string // by request: the reason, as a sentence for users
+	Full    map[string]bool   // the requests that wait for slots which others hold
 }

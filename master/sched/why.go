@@ -95,6 +95,10 @@ func (p *planner) whyOneModel(r *Request) string {
 // whyNow explains a request that would fit if others did not run or wait. Thousands that
 // are alike get one sentence.
 func (p *planner) whyNow(r *Request) string {
+	if p.result.Full == nil {
+		p.result.Full = map[string]bool{}
+	}
+	p.result.Full[r.ID] = true
 	if len(r.Exclude) > 0 {
 		return p.explain(r)
 	}

@@ -190,6 +190,8 @@ func (b *bracket) release(r *TrialSet, x *rungEntry, state int8) {
 	b.rungs[x.rung].active--
 	if state == waits {
 		r.Hold(x.trial)
+	} else if x.ending == "" && x.rung == len(b.rungs)-1 {
+		r.Finish(x.trial)
 	} else if x.ending == "" {
 		r.Stop(x.trial)
 	}

@@ -68,7 +68,7 @@ func (m *population) Validated(r *TrialSet, trial int, v Result) {
 	}
 	x.metric, x.reported = v.Metric, true
 	if m.round == m.rounds-1 {
-		r.Stop(trial)
+		r.Finish(trial)
 	} else {
 		r.Hold(trial)
 	}

@@ -46,6 +46,7 @@ type Trial struct {
 	Number    int    // from 0; Search.HParams returns the trial's hyperparameters
 	Seed      int64  // random seed for the training code
 	Stop      bool   // the trial has trained long enough and must end
+	Trained   bool   // with Stop: it has trained to the end
 	Hold      bool   // the trial waits with a checkpoint, and without slots, until Hold is false again
 	Suspended bool   // with Hold: the search has the event that the trial's last attempt ended
 	Fail      string // why the search cannot judge the trial, which therefore ends as failed; else ""
@@ -237,7 +238,7 @@ func (s *Search) Len() int { return len(s.trialSet.trials) }
 // Trial returns what the search wants of the trial with this number.
 func (s *Search) Trial(number int) Trial {
 	t := s.trialSet.trials[number]
-	return Trial{Number: number, Seed: t.seed, Stop: t.stop, Hold: t.hold, Suspended: t.suspended, Fail: t.fail,
+	return Trial{Number: number, Seed: t.seed, Stop: t.stop, Trained: t.trained, Hold: t.hold, Suspended: t.suspended, Fail: t.fail,
 		Target: t.target, From: t.from, Ended: t.exited != ""}
 }
 

@@ -24,6 +24,7 @@ type entry struct {
 	seed      int64
 	given     given // the source of its hyperparameters
 	stop      bool
+	trained   bool
 	hold      bool
 	suspended bool
 	fail      string
@@ -80,6 +81,12 @@ func (r *TrialSet) AddWith(hparams given) int {
 	n := len(r.trials)
 	r.trials = append(r.trials, &entry{seed: int64(r.rng(n).Uint32() >> 1), given: hparams})
 	return n
+}
+
+// Finish ends a trial that has trained to the end.
+func (r *TrialSet) Finish(trial int) {
+	r.Stop(trial)
+	r.trials[trial].trained = true
 }
 
 // Stop ends a trial: it has trained long enough.

@@ -39,7 +39,7 @@ func reach(t *testing.T, text string) reached {
 		t.Fatal(err)
 	}
 	r.loop, r.vault = m.loopConfig(), m.vaultConfig()
-	if r.sender, err = m.cfg.Webhooks.sender(); err != nil {
+	if r.sender, err = m.cfg.senderConfig(); err != nil {
 		t.Fatal(err)
 	}
 	if r.api.SignIn != nil {
@@ -128,7 +128,7 @@ func TestKeysReachTheirParts(t *testing.T) {
 		}, "2026-01-02 03:00:00"},
 		{"webhooks.base_url", "webhooks: {base_url: 'https://m.example'}", func(r reached) any { return r.sender.BaseURL }, "https://m.example"},
 		{"webhooks.signing_key", "webhooks: {signing_key: k}", func(r reached) any { return r.sender.SigningKey }, "k"},
-		{"webhooks.allow", "webhooks: {allow: [10.1.0.0/16]}", func(r reached) any { return r.sender.Allow }, "[10.1.0.0/16]"},
+		{"webhooks.allow", "webhooks: {allow: [10.1.0.0/16]}", func(r reached) any { return r.sender.Allow }, "[10.1.0.0/16 127.0.0.0/8 ::1/128]"},
 		{"default_compute_resource_pool", "resource_pools: [{name: a}, {name: b}]\ndefault_compute_resource_pool: b", func(r reached) any { return r.pool.Compute }, "false"},
 		{"default_aux_resource_pool", "resource_pools: [{name: a}, {name: b}]\ndefault_aux_resource_pool: b", func(r reached) any { return r.pool.Aux }, "false"},
 		{"det_path", "det_path: DET", func(r reached) any { return r.api.DetPath == det }, "true"},

@@ -17,7 +17,8 @@ type WebhooksConfig struct {
 	// Key with which the master signs requests. Without a key requests have no signature.
 	SigningKey string `yaml:"signing_key"`
 	// Networks and addresses to which the master may send events although they are loopback,
-	// private, link-local or reserved, such as `10.1.0.0/16`.
+	// private, link-local or reserved, such as `10.1.0.0/16`. A master that listens on loopback only, without
+	// trusted proxies, may also send them to loopback.
 	Allow []string `yaml:"allow"`
 }
 
@@ -43,15 +44,25 @@ func (w *WebhooksConfig) allowed() (list []netip.Prefix, err error) {
 	return list, nil
 }
 
+// webhookNetworks are the networks that are not public and may receive events: those of webhooks.allow, and loopback for
+// a master that only its own machine can reach, whose users run programs there anyway.
+func (c *Config) webhookNetworks() ([]netip.Prefix, error) {
+	list, err := c.Webhooks.allowed()
+	if onLoopback(c.Listen) && len(c.TrustedProxies) == 0 && (c.PublicURL == "" || loopbackOnly([]string{c.PublicURL})) {
+		list = append(list, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
+	}
+	return list, err
+}
+
 // newSender returns what sends events to webhooks.
 func (m *master) newSender() (*sender.Sender, error) {
-	cfg, err := m.cfg.Webhooks.sender()
+	cfg, err := m.cfg.senderConfig()
 	return sender.New(cfg, m.db, m.bus, m.log), err
 }
 
-func (w *WebhooksConfig) sender() (sender.Config, error) {
-	allow, err := w.allowed()
-	return sender.Config{BaseURL: w.BaseURL, SigningKey: w.SigningKey, Allow: allow}, err
+func (c *Config) senderConfig() (sender.Config, error) {
+	allow, err := c.webhookNetworks()
+	return sender.Config{BaseURL: c.Webhooks.BaseURL, SigningKey: c.Webhooks.SigningKey, Allow: allow}, err
 }
 
 // leading runs what only the leader does: the control loop, and the deliveries of events.

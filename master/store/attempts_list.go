@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/lifecycle"
 )
 
 // A PastAttempt is an attempt with its history.
@@ -66,12 +67,15 @@ func (db *DB) CountAttempts(ctx context.Context, f AttemptFilter) (int, error) {
 // attemptQueued is SQL for when an attempt began to wait: allocations.queued_at is the place of its task in the queue.
 const attemptQueued = `greatest(a.queued_at, a.created_at, (SELECT p.ended_at FROM allocations p WHERE p.task_id = a.task_id AND p.run_id = a.run_id - 1))`
 
+// preemptReason is SQL for why an attempt was preempted. If the search never called the trial back, that became its end.
+const preemptReason = `CASE WHEN t.ended_at IS NOT NULL AND a.run_id = t.run_id AND a.preempt_reason = '` + lifecycle.WhyHeld + `' THEN '` + lifecycle.WhyStopped + `' ELSE a.preempt_reason END`
+
 // PastAttempts lists attempts, the newest first.
 func (db *DB) PastAttempts(ctx context.Context, f AttemptFilter, offset, limit int) ([]PastAttempt, error) {
 	c := f.conditions()
 	c.args["offset"], c.args["limit"] = offset, limit
 	return rows[PastAttempt](ctx, db, `SELECT a.id, a.task_id, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
-		a.started_at, a.ended_at, a.preempt_at, a.preempt_reason, a.kill_at, a.kill_reason, a.exit_code, a.exit_reason,
+		a.started_at, a.ended_at, a.preempt_at, `+preemptReason+` AS preempt_reason, a.kill_at, a.kill_reason, a.exit_code, a.exit_reason,
 		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+waitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+c.where()+`
 		ORDER BY queued_at DESC, a.task_id DESC, a.run_id DESC OFFSET @offset LIMIT @limit`, c.args)
 }

@@ -130,6 +130,8 @@ describe('a timeline', () => {
     const a = attempt(1, { assignedTime: iso(110), startTime: iso(112), preemptTime: iso(150), endTime: iso(160), outcome: 'preempted', preemptReason: 'another job' });
     expect(spansOf(a, 0).map((s) => [s.phase, (s.to - s.from) / 1000])).toEqual([['queued', 10], ['starting', 2], ['running', 38], ['leaving', 10]]);
     expect(ending(a)).toEqual({ word: 'preempted', kind: 'hold', why: 'another job' });
+    expect(ending({ ...a, preemptReason: 'it has trained to the end' }).word).toBe('completed');
+    expect(ending({ ...a, preemptReason: 'the search stopped the trial early' })).toMatchObject({ word: 'stopped', kind: 'off' });
   });
   it('goes on while an attempt does', () => {
     expect(spansOf(attempt(1, {}), 130_000)).toEqual([{ phase: 'queued', from: 100_000, to: 130_000 }]);

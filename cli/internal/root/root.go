@@ -121,7 +121,7 @@ func Command(a *app.App) *cobra.Command {
 		TraverseChildren:  true, // -m before a verb names the master, also where the verb has another -m
 	}
 	noun.Group(root, nil)
-	root.SetVersionTemplate("det {{.Version}} (interface of Determined " + v1.Compatible + ")\n")
+	root.SetVersionTemplate(versionText())
 	root.SetOut(a.IO.Out)
 	root.SetErr(a.IO.Err)
 	root.SetIn(a.IO.In)
@@ -154,4 +154,12 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 		c.GroupID = group
 		root.AddCommand(c)
 	}
+}
+
+// versionText is what --version prints. Programs in tasks compare it with the version of Determined.
+func versionText() string {
+	if os.Getenv("DET_TASK_ID") != "" {
+		return "det " + v1.Compatible + "\n"
+	}
+	return "det " + v1.Version + " (interface of Determined " + v1.Compatible + ")\n"
 }

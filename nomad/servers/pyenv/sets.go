@@ -57,7 +57,12 @@ func Sets() map[string]Set {
 	const numpy = "numpy>=1.26,<3"
 	const boto = "boto3==1.44.5"
 	clouds := []string{boto, "google-cloud-storage==3.17.1", "azure-storage-blob==12.31.1"}
+	// What Determined's package imports itself, so that programs found it there without installing it.
+	imported := []string{"ruamel.yaml==0.19.1", "appdirs==1.4.4", "filelock==4.3.1", "psutil==7.2.2", "requests==2.34.2", "urllib3==2.8.0"}
 	lab := []string{"jupyterlab==4.6.6", "jupyter-server==2.21.1", "ipykernel==7.4.0"}
+	tasks := slices.Concat([]string{numpy, "tensorboard==2.21.0", "setuptools<81"}, clouds, lab, imported)
+	withTorch := torch()
+	withTorch.Requirements = slices.Concat(tasks, withTorch.Requirements)
 	return map[string]Set{
 		"demo": {Requirements: []string{numpy}},
 		// For tests and linters of the harness.
@@ -76,7 +81,9 @@ func Sets() map[string]Set {
 		"notebook": {Requirements: append(slices.Clone(lab), numpy)},
 		// For tasks of a local cluster: training in NumPy, notebooks, TensorBoards, checkpoints in
 		// object storage.
-		"tasks": {Requirements: slices.Concat([]string{numpy, "tensorboard==2.21.0", "setuptools<81"}, clouds, lab)},
+		"tasks": {Requirements: tasks},
+		// The same with PyTorch.
+		"tasks-torch": withTorch,
 		// For the example of runs that Ray starts.
 		"ray": {Requirements: []string{"ray==2.60.0"}},
 		// For PyTorch trials and launchers.

@@ -58,6 +58,9 @@ export function rangeOf(lanes: readonly Lane[], now: number): [number, number] {
   return from < to ? [from, to] : [now - 60_000, now];
 }
 
+// The reasons with which a search ends a trial, as in master/lifecycle/trial.go.
+const trained = 'it has trained to the end', stopped = 'the search stopped the trial early';
+
 // ending describes briefly how an attempt ended, and why.
 export function ending(a: Attempt): { word: string; kind: 'good' | 'bad' | 'hold' | 'off' | 'run' | 'wait'; why: string } {
   const why = a.outcome === 'preempted' ? a.preemptReason || a.exitReason : a.outcome === 'killed' ? a.killReason || a.exitReason : a.exitReason || a.killReason || a.preemptReason;
@@ -65,6 +68,8 @@ export function ending(a: Attempt): { word: string; kind: 'good' | 'bad' | 'hold
     case 'completed':
       return { word: 'completed', kind: 'good', why: a.preemptReason };
     case 'preempted':
+      if (why === trained) return { word: 'completed', kind: 'good', why };
+      if (why === stopped) return { word: 'stopped', kind: 'off', why };
       return { word: 'preempted', kind: 'hold', why };
     case 'killed':
       return { word: 'killed', kind: 'off', why };

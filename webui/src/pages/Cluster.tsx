@@ -172,13 +172,13 @@ function Queue({ jobs, pools, mixed, reload }: { jobs: Job[]; pools: ResourcePoo
     { key: 'type', title: 'Kind', hidden: true, width: '7rem', sort: (j) => j.type, render: (j) => bare(j.type).toLowerCase() },
     { key: 'state', title: 'State', width: '7.5rem', narrow: true, sort: stateOf, render: (j) => <State state={stateOf(j)} /> },
     { key: 'slots', title: 'Slots', width: '5.5rem', right: true, narrow: true, sort: (j) => j.requestedSlots, render: (j) => <span class="num" title="held and wanted">{j.allocatedSlots} / {j.requestedSlots}</span> },
+    { key: 'pool', title: 'Pool', hidden: !mixed, width: '7rem', sort: (j) => j.resourcePool, render: (j) => j.resourcePool },
     { key: 'why', title: 'Why it waits', width: 'minmax(14rem, 5fr)', render: (j) => <span class="two" title={j.waitingReason}>{j.waitingReason}</span> },
     { key: 'start', title: 'Starts', width: '6rem', sort: (j) => j.estimatedStart ?? (j.startUnknown ? '9' : ''), render: (j) => <Start job={j} now={now} /> },
     { key: 'progress', title: 'Progress', hidden: true, width: '8rem', sort: (j) => j.progress ?? -1, render: (j) => <Progress value={j.progress} /> },
     { key: 'priority', title: 'Priority', width: '5.25rem', right: true, sort: (j) => j.priority ?? 0, render: (j) => <span class="num">{j.priority}</span> },
     { key: 'weight', title: 'Weight', hidden: true, width: '5.25rem', right: true, sort: (j) => j.weight, render: (j) => <span class="num">{j.weight}</span> },
     { key: 'user', title: 'Owner', width: '7rem', sort: (j) => j.username, render: (j) => <span class="cut">{j.username}</span> },
-    { key: 'pool', title: 'Pool', hidden: !mixed, width: '7rem', sort: (j) => j.resourcePool, render: (j) => j.resourcePool },
     { key: 'since', title: 'Submitted', width: '6.25rem', sort: (j) => j.submissionTime, render: (j) => <time dateTime={j.submissionTime} title={clock(j.submissionTime)}>{ago(j.submissionTime, now)}</time> },
   ];
   const rows = sorted(jobs, columns, sort);

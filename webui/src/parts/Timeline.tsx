@@ -53,7 +53,7 @@ export function Timeline({ experiment, trial, changed, unmanaged, over }: { expe
 }
 
 function restarts(list: readonly Attempt[]): string {
-  const n = (o: string) => list.filter((a) => a.outcome === o).length;
+  const n = (o: string) => list.filter((a) => ending(a).word === o).length;
   const parts = [[n('preempted'), 'preempted'], [n('failed'), 'failed'], [n('lost'), 'lost']].filter(([k]) => k).map(([k, w]) => `${k} ${w}`);
   return parts.length ? `; ${parts.join(', ')}` : '';
 }

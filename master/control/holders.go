@@ -1,0 +1,59 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
+)
+
+// maxHolders is the maximum number of tasks that a reason for waiting names.
+const maxHolders = 3
+
+// A holder is a task that keeps its slots until somebody ends it.
+type holder struct {
+	pool, user string
+	words      string
+	slots      int
+}
+
+// holders lists notebooks, shells, TensorBoards and commands that hold slots, the largest first.
+func (d *decider) holders() []holder {
+	if d.held != nil {
+		return d.held
+	}
+	d.held = []holder{}
+	for i := range d.p.Tasks {
+		t := &d.p.Tasks[i]
+		a := d.p.Allocations[t.ID]
+		if a == nil || a.Slots == 0 || !d.isPlaced(a) || !slices.Contains([]string{task.Notebook, task.Shell, task.Tensorboard, task.Command}, t.Type) {
+			continue
+		}
+		d.held = append(d.held, holder{d.poolOf(a), sharerOfTask(t).user, fmt.Sprintf("%s %.8s (%d)", strings.ToLower(t.Type), t.ID, a.Slots), a.Slots})
+	}
+	slices.SortFunc(d.held, func(x, y holder) int { return cmp.Or(cmp.Compare(y.slots, x.slots), strings.Compare(x.words, y.words)) })
+	return d.held
+}
+
+// ownHolders is the end of the reason for which an attempt waits, if its owner holds slots of its pool with tasks that end
+// only when somebody ends them, such as a notebook that was forgotten. It names the owner's alone: what others run is not for
+// every eye, and their experiments end.
+func (d *decider) ownHolders(a *store.LiveAllocation, user string) string {
+	var names []string
+	for _, h := range d.holders() {
+		if h.pool == d.poolOf(a) && h.user == user {
+			names = append(names, h.words)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(names) - maxHolders; n > 0 {
+		names, more = names[:maxHolders], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("; its owner holds slots there with %s%s", strings.Join(names, ", "), more)
+}
