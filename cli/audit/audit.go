@@ -4,7 +4,6 @@ package audit
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -149,14 +148,15 @@ func runExport(ctx context.Context, a *app.App, request v1.GetAuditRequest) erro
 		return err
 	}
 	out := bufio.NewWriter(a.IO.Out)
-	lines := json.NewEncoder(out)
 	for e, err := range c.Audit(ctx, request, 0) {
-		if err == nil {
-			err = lines.Encode(e)
-		}
 		if err != nil {
 			return err
 		}
+		line, err := v1.Marshal(e)
+		if err != nil {
+			return err
+		}
+		_, _ = out.Write(append(line, '\n')) // Flush returns the error
 	}
 	return out.Flush()
 }

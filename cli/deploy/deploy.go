@@ -24,7 +24,7 @@ import (
 func New(a *app.App) *cobra.Command {
 	return noun.New("deploy", "run a cluster", []string{"d"}, nil,
 		noun.New("local", "run a cluster on this machine", nil, nil,
-			newUp(a), newDown(a), newStatus(a), newLogs(a), newNomadUI(a), newReset(a),
+			newUp(a, runUp), newDown(a), newStatus(a), newLogs(a), newNomadUI(a), newReset(a),
 			noun.Absent("master-up", startedWhole), noun.Absent("master-down", startedWhole),
 			noun.Absent("agent-up", startedWhole), noun.Absent("agent-down", startedWhole)),
 		noun.Absent("aws", inACloud), noun.Absent("gcp", inACloud), noun.Absent("gke-experimental", inACloud))

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
@@ -55,6 +56,7 @@ func (o determinedFlags) say(report *servers.Reporter) {
 		{o.prefix != "", "--image-repo-prefix has no effect: the cluster's parts are programs, not images."},
 		{o.workDir != "", "--auto-work-dir has no effect: set work_dir in the configuration of a task."},
 		{o.noRestart, "--no-autorestart has no effect: Nomad restarts the master."},
+		{o.gpu, "--gpu has no effect: the nodes have the machine's GPUs without it, and --no-gpu leaves them out."},
 		{o.paid, "--enterprise-edition has no effect: there is one edition, with everything in it."},
 	} {
 		if f.given {
@@ -66,7 +68,7 @@ func (o determinedFlags) say(report *servers.Reporter) {
 // environment adds what the flags tell the master.
 func (o determinedFlags) environment(env map[string]string) error {
 	if o.password != "" {
-		env["DETENT_INITIAL_PASSWORD"] = o.password
+		env[local.InitialPassword] = o.password
 	}
 	if o.storage == "" {
 		return nil

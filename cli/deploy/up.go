@@ -53,14 +53,14 @@ own folder and on PATH. If the machine has no GPU, each node has four simulated 
 Tasks use a Python with NumPy, JupyterLab and TensorBoard, which the first start
 installs into your cache; --pytorch adds PyTorch, --python names another Python.`
 
-func newUp(a *app.App) *cobra.Command {
+func newUp(a *app.App, run func(ctx context.Context, a *app.App, o upOptions) error) *cobra.Command {
 	var o upOptions
 	cmd := &cobra.Command{
 		Use:   "cluster-up",
 		Short: "start a cluster",
 		Long:  upLong,
 		Args:  args.None,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runUp(cmd.Context(), a, o) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, o) },
 	}
 	f := cmd.Flags()
 	o.flags(cmd)

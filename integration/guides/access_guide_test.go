@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/nomad/local"
 )
 
 // TestAccessGuide runs every command of docs/operate/access.md in its order, as an administrator of a cluster without
-// roles, and switches roles on where the page says so.
+// roles, and switches roles on where the page says so. There the master gets the variable of
+// `det deploy local cluster-up --initial-user-password`, and the later commands sign in with this password.
 func TestAccessGuide(t *testing.T) {
 	t.Parallel()
 	r, dir := rig.NewOwn(t, "access")
@@ -51,21 +53,25 @@ func TestAccessGuide(t *testing.T) {
 		}
 	}
 	changes("eve", false)
-	said, home, roles := "", t.TempDir(), false
+	said, home, roles, password := "", t.TempDir(), false, ""
 	for _, b := range blocksOf(t, filepath.Join(r.Root, "docs", "operate", "access.md")) {
 		if b.heading == "Day to day" && !roles {
 			sees("eve", true) // roles have no effect yet
-			roles = true
+			roles, password = true, "a secret of ours"
 			_, err := local.Up(t.Context(), local.Options{Name: "access", StateDir: r.Cluster.StateDir(), Master: local.Master{Binary: filepath.Join(r.Bin, "det-master"),
-				Runner: filepath.Join(r.Bin, "det-runner"), Env: map[string]string{"DETENT_HARNESS_PATH": filepath.Join(r.Root, "plugins", "harness")}, Config: config + "security: {authz: {type: rbac}}\n"}}, nil)
+				Runner: filepath.Join(r.Bin, "det-runner"), Env: map[string]string{"DETENT_HARNESS_PATH": filepath.Join(r.Root, "plugins", "harness"),
+					local.InitialPassword: password}, Config: config + "security: {authz: {type: rbac}}\n"}}, nil)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if _, err := r.SignIn(t.Context(), "admin"); !fault.Is(err, fault.Unauthenticated) {
+				t.Errorf("a blank password of the user who has an initial one: %v", err)
 			}
 			sees("ada", true)
 			sees("eve", false)
 		}
 		cmd := exec.CommandContext(t.Context(), "bash", "-euc", b.text)
-		cmd.Env = append(os.Environ(), "HOME="+home, "DET_MASTER="+r.MasterURL, "DET_USER=admin", "DET_PASS=", "NO_COLOR=1", "PATH="+r.Bin+":"+os.Getenv("PATH"))
+		cmd.Env = append(os.Environ(), "HOME="+home, "DET_MASTER="+r.MasterURL, "DET_USER=admin", "DET_PASS="+password, "NO_COLOR=1", "PATH="+r.Bin+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		t.Logf("%s%s", b.text, out)
 		if err != nil {

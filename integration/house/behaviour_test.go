@@ -1,11 +1,13 @@
 package house
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/integration/house/effects"
 )
 
 // A behaviour is something that programs written for Determined 0.38.1 rely on and that once was
@@ -92,50 +94,9 @@ func TestBehavioursHaveTests(t *testing.T) {
 		if !strings.Contains(page, b.page) {
 			t.Errorf("%d, %s: docs/migrate.md does not say %q", b.number, b.name, b.page)
 		}
-		for of := range strings.SplitSeq(b.tests, ", ") {
-			words := strings.Fields(of)
-			if len(words) == 0 {
-				continue
-			}
-			if declared[words[0]] == nil {
-				declared[words[0]] = testsIn(t, filepath.Join(root, words[0]))
-			}
-			if len(words) == 1 {
-				t.Errorf("%d, %s: no test of %s is named", b.number, b.name, words[0])
-			}
-			for _, name := range words[1:] {
-				if !declared[words[0]][name] {
-					t.Errorf("%d, %s: %s has no %s", b.number, b.name, words[0], name)
-				}
-			}
-		}
+		effects.Exist(t, root, fmt.Sprintf("%d, %s", b.number, b.name), b.tests, declared)
 	}
 	if n := len(behaviours) - 1; n != lastBehaviour {
 		t.Errorf("the last is %d, want %d", n, lastBehaviour)
 	}
-}
-
-var declaration = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)|^(?:async )?def (test_\w+)\(`)
-
-// testsIn are the tests in the files of a folder.
-func testsIn(t *testing.T, folder string) map[string]bool {
-	t.Helper()
-	files, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]bool{}
-	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), "_test.go") && !strings.HasPrefix(f.Name(), "test_") {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(folder, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range declaration.FindAllSubmatch(text, -1) {
-			found[string(m[1])+string(m[2])] = true
-		}
-	}
-	return found
 }

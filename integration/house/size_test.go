@@ -20,7 +20,7 @@ import (
 var budgets = map[string]int{
 	"cli":              16_060,
 	"docs":             200,  // the reference of the Python package, as pages of the master
-	"integration":      3990, // the rig of the tests and the repeats of failed ones among them
+	"integration":      4075, // the rig of the tests, the repeats of failed ones and the tables of flags and keys among them
 	"jobspecs":         1_330,
 	"master":           100,
 	"master/api":       18_670,
@@ -56,7 +56,7 @@ var budgets = map[string]int{
 	"master/scim":      800,
 	"master/search":    2700,
 	"master/secrets":   700,
-	"master/server":    4700, // servertest, the master of clients' tests, among them
+	"master/server":    4710, // servertest, the master of clients' tests, among them
 	"master/signin":    900,
 	"master/sleep":     50,
 	"master/spelling":  100,
@@ -70,7 +70,7 @@ var budgets = map[string]int{
 	"master/v1":        5_530,
 	"master/webhook":   700,
 	"nomad":            50,
-	"nomad/local":      3010,
+	"nomad/local":      3016,
 	"nomad/release":    900,
 	"nomad/servers":    3900,
 	"plugins/gpu":      2400,

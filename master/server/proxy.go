@@ -60,7 +60,11 @@ func (m *master) newProxy(o tasksOrigin, d *discovery.Discovery) (*proxy.Proxy, 
 		found, err := d.Members(ctx, allocationID)
 		return found[0].Address, found[0].Ports[jobspecs.RunnerPort], err
 	}
-	return proxy.New(m.cfg.origins(o.url), proxy.Rules{OpenPorts: m.cfg.UnauthenticatedPorts, Ingress: m.cfg.Ingress.Kind != ""}, directory{m.db}, locate, m.log)
+	return proxy.New(m.cfg.origins(o.url), m.cfg.proxyRules(), directory{m.db}, locate, m.log)
+}
+
+func (c *Config) proxyRules() proxy.Rules {
+	return proxy.Rules{OpenPorts: c.UnauthenticatedPorts, Ingress: c.Ingress.Kind != ""}
 }
 
 // origins are those of the API and of the pages of tasks.

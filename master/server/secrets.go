@@ -205,14 +205,18 @@ func (w *WebIdentityConfig) check(k *checker) {
 
 // newVault makes the client of Vault; nil without Vault.
 func (m *master) newVault() (*secrets.Vault, error) {
-	v := m.cfg.Vault
-	if v.Address == "" {
+	if m.cfg.Vault.Address == "" {
 		return nil, nil
 	}
-	return secrets.New(secrets.Config{Address: v.Address, Namespace: v.Namespace, CAFile: v.CAFile, Token: v.Token, TokenFile: v.TokenFile,
+	return secrets.New(m.vaultConfig())
+}
+
+func (m *master) vaultConfig() secrets.Config {
+	v := m.cfg.Vault
+	return secrets.Config{Address: v.Address, Namespace: v.Namespace, CAFile: v.CAFile, Token: v.Token, TokenFile: v.TokenFile,
 		JWTFile: v.JWTFile, AuthPath: v.AuthPath, AuthRole: v.AuthRole, Engine: v.AWSPath, RoleARN: v.RoleARN, ReaderRole: v.ReaderRole,
 		TTL: time.Duration(v.TTL), RemoveEntities: v.RemoveEntities, ClusterID: m.clusterID, Log: m.log,
-		Processes: m.db.NomadAllocations, Changed: func() { m.bus.Publish(store.TopicIntent) }})
+		Processes: m.db.NomadAllocations, Changed: func() { m.bus.Publish(store.TopicIntent) }}
 }
 
 // locationOf is the location of a storage in the form that roles of Vault use.

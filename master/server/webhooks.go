@@ -56,8 +56,13 @@ func (c *Config) webhookNetworks() ([]netip.Prefix, error) {
 
 // newSender returns what sends events to webhooks.
 func (m *master) newSender() (*sender.Sender, error) {
-	allow, err := m.cfg.webhookNetworks()
-	return sender.New(sender.Config{BaseURL: m.cfg.Webhooks.BaseURL, SigningKey: m.cfg.Webhooks.SigningKey, Allow: allow}, m.db, m.bus, m.log), err
+	cfg, err := m.cfg.senderConfig()
+	return sender.New(cfg, m.db, m.bus, m.log), err
+}
+
+func (c *Config) senderConfig() (sender.Config, error) {
+	allow, err := c.webhookNetworks()
+	return sender.Config{BaseURL: c.Webhooks.BaseURL, SigningKey: c.Webhooks.SigningKey, Allow: allow}, err
 }
 
 // leading runs what only the leader does: the control loop, and the deliveries of events.

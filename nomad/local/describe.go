@@ -18,6 +18,9 @@ const User = "admin"
 // secondUser is the other user of a new cluster: no administrator, and the one that clients choose by themselves.
 const secondUser = "determined"
 
+// InitialPassword is the variable of a master's environment with the first password of User.
+const InitialPassword = "DETENT_INITIAL_PASSWORD"
+
 // Description has the addresses of a cluster and the state of its parts.
 type Description struct {
 	Name       string   `json:"name"`
@@ -26,15 +29,17 @@ type Description struct {
 	MasterURLs []string `json:"masterUrls"`
 	TasksURL   string   `json:"tasksUrl,omitempty"` // of the pages of tasks; each of several masters has its own
 	// TasksDomain gives each task its own host name: <task id>.<domain>. "": all tasks share one.
-	TasksDomain string   `json:"tasksDomain,omitempty"`
-	NomadURL    string   `json:"nomadUrl"`
-	ConsulURL   string   `json:"consulUrl"`
-	DSN         string   `json:"dsn"`
-	VaultURL    string   `json:"vaultUrl,omitempty"`
-	S3URL       string   `json:"s3Url,omitempty"`
-	NomadToken  string   `json:"nomadToken,omitempty"`
-	User        string   `json:"user"`
-	Parts       []Status `json:"parts"`
+	TasksDomain string `json:"tasksDomain,omitempty"`
+	NomadURL    string `json:"nomadUrl"`
+	ConsulURL   string `json:"consulUrl"`
+	DSN         string `json:"dsn"`
+	VaultURL    string `json:"vaultUrl,omitempty"`
+	S3URL       string `json:"s3Url,omitempty"`
+	NomadToken  string `json:"nomadToken,omitempty"`
+	User        string `json:"user"`
+	// Protected reports that User has an initial password; the other user has none.
+	Protected bool     `json:"-"`
+	Parts     []Status `json:"parts"`
 }
 
 // Status is the state of one part.
@@ -68,7 +73,7 @@ func (c *Cluster) Describe(ctx context.Context) Description {
 	c.refresh()
 	d := Description{
 		Name: c.state.Name, StateDir: c.dir, NomadURL: c.nomadURL(), ConsulURL: c.consulURL(),
-		NomadToken: c.state.Token, User: User,
+		NomadToken: c.state.Token, User: User, Protected: c.state.Master.Env[InitialPassword] != "",
 	}
 	if d.VaultURL = c.VaultURL(); d.VaultURL != "" {
 		d.S3URL = c.S3().Endpoint
@@ -166,7 +171,11 @@ func (d Description) WriteSummary(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if d.MasterURL != "" {
 		fmt.Fprintf(t, "master\t%s\n", d.MasterURL)
-		fmt.Fprintf(t, "users\t%s, an administrator, and %s (no password; from this machine only)\n", d.User, secondUser)
+		own := ""
+		if d.Protected {
+			own = ", with its initial password"
+		}
+		fmt.Fprintf(t, "users\t%s, an administrator%s, and %s (no password; from this machine only)\n", d.User, own, secondUser)
 	}
 	fmt.Fprintf(t, "Nomad\t%s/ui (signed in: det deploy local nomad-ui)\n", d.NomadURL)
 	fmt.Fprintf(t, "Consul\t%s/ui\n", d.ConsulURL)

@@ -43,7 +43,8 @@ func TestMasterLivesThroughEverything(t *testing.T) {
 	opts.Master = Master{
 		Binary: fakeMaster(t),
 		Config: "# {{ with }} ${HOME} %{ if }\nlog_level: debug\n",
-		Env:    map[string]string{"DETENT_TEST": `a "quoted" ${value}`},
+		// The job also has the second variable for an item of its Nomad variable, which is missing here and hides nothing.
+		Env: map[string]string{"DETENT_TEST": `a "quoted" ${value}`, InitialPassword: "a secret of ours"},
 	}
 	c, err := Up(ctx, opts, testReport(t))
 	if err != nil {
@@ -157,7 +158,7 @@ func checkWhatTheMasterGot(t *testing.T, c *Cluster, d Description) {
 	}
 	env := "\n" + text + "\n"
 	for _, want := range []string{
-		"DETENT_TEST=" + c.state.Master.Env["DETENT_TEST"], "DETENT_DATABASE=" + d.DSN,
+		"DETENT_TEST=" + c.state.Master.Env["DETENT_TEST"], InitialPassword + "=a secret of ours", "DETENT_DATABASE=" + d.DSN,
 		"DETENT_NOMAD_ADDRESS=" + d.NomadURL, "DETENT_CONSUL_ADDRESS=" + d.ConsulURL, "DETENT_CLUSTER_NAME=test",
 		"DETENT_CHECKPOINT_STORAGE={type: directory, container_path: \"" + d.StateDir + "/checkpoints\"}",
 		"DETENT_LISTEN=" + strings.TrimPrefix(d.MasterURL, "http://"),
