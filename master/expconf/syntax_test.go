@@ -1,6 +1,7 @@
 package expconf_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -41,9 +42,7 @@ func TestPlacesOfSyntaxErrors(t *testing.T) {
 	} {
 		_, _, err := expconf.Parse("f", []byte(text))
 		var problems expconf.Errors
-		if p, ok := err.(expconf.Errors); ok {
-			problems = p
-		}
+		_ = errors.As(err, &problems)
 		if len(problems) == 0 || fmt.Sprintf("%d:%d", problems[0].Line, problems[0].Column) != want {
 			t.Errorf("%q: %v; want it at %s", text, err, want)
 		}
