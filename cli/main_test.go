@@ -217,7 +217,7 @@ func TestStartSaysWhatItWaitsFor(t *testing.T) {
 		status <- root.Run(t.Context(), a, []string{"notebook", "start", "--no-browser", "--config", "resources.slots=1"})
 	}()
 	m.Until("the reason why it waits", func() bool {
-		return strings.Contains(said.String(), "Queued: needs 1 slot; all 2 of pool default are in use\n")
+		return strings.Contains(said.String(), "Queued: needs 1 slot; all 2 of pool default are in use; its owner holds slots there with notebook ")
 	})
 	if err := c.KillNotebook(t.Context(), holds.Notebook.ID); err != nil {
 		t.Fatal(err)

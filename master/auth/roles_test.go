@@ -17,10 +17,10 @@ func TestRoles(t *testing.T) {
 	}{
 		{Viewer, "experiment:view project:view model:view task:view workspace:view"},
 		{ModelRegistryViewer, "model:view"},
-		{Editor, "experiment:view experiment:create experiment:change project:view project:create project:change model:view model:create model:edit task:view task:create task:change workspace:view"},
-		{EditorRestricted, "experiment:view experiment:create experiment:change project:view project:create project:change model:view model:create model:edit task:view workspace:view"},
-		{EditorProjectRestricted, "experiment:view experiment:create experiment:change project:view model:view model:create model:edit task:view task:create task:change workspace:view"},
-		{WorkspaceAdmin, "experiment:view experiment:create experiment:change project:view project:create project:change project:delete model:view model:create model:edit model:change " +
+		{Editor, "experiment:view experiment:create experiment:change experiment:delete project:view project:create project:edit project:change model:view model:create model:edit task:view task:create task:change workspace:view"},
+		{EditorRestricted, "experiment:view experiment:create experiment:change experiment:delete project:view project:create project:edit project:change model:view model:create model:edit task:view workspace:view"},
+		{EditorProjectRestricted, "experiment:view experiment:create experiment:change experiment:delete project:view model:view model:create model:edit task:view task:create task:change workspace:view"},
+		{WorkspaceAdmin, "experiment:view experiment:create experiment:change experiment:delete project:view project:create project:edit project:change project:delete model:view model:create model:edit model:change " +
 			"task:view task:create task:change workspace:view workspace:change workspace:delete role:assign"},
 		{WorkspaceCreator, ""}, {TokenCreator, ""},
 	} {
