@@ -197,7 +197,10 @@ func TestBulkActionsOfTeams(t *testing.T) {
 	ids := fmt.Sprintf(`[%d,%s]`, m.own, m.theirs["experiments"])
 	saw := m.text(`SELECT desired FROM experiments WHERE id = ` + m.theirs["experiments"])
 	for _, action := range []string{"activate", "pause", "kill", "archive", "delete"} {
-		method := map[bool]string{true: "DELETE", false: "POST"}[action == "delete"]
+		method, verb := "POST", "change"
+		if action == "delete" {
+			method, verb = "DELETE", "delete"
+		}
 		for _, project := range []string{"0", fmt.Sprint(m.project)} {
 			got := m.eddie.do(method, "/api/v1/projects/"+project+"/experiments/"+action, `{"experimentIds":`+ids+`}`).ok()
 			if !strings.Contains(string(got.body), "experiment "+m.theirs["experiments"]+" not found") {
@@ -205,7 +208,7 @@ func TestBulkActionsOfTeams(t *testing.T) {
 			}
 		}
 		m.eddie.do(method, "/api/v1/projects/1/experiments/"+action, `{"experimentIds":`+ids+`}`).is(404)
-		if got := m.vera.do(method, "/api/v1/projects/0/experiments/"+action, `{"experimentIds":`+ids+`}`).ok(); !strings.Contains(string(got.body), "vera may not change this experiment") {
+		if got := m.vera.do(method, "/api/v1/projects/0/experiments/"+action, `{"experimentIds":`+ids+`}`).ok(); !strings.Contains(string(got.body), "vera may not "+verb+" this experiment") {
 			t.Errorf("vera may %s: %s", action, got.body)
 		}
 	}

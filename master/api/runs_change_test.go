@@ -126,7 +126,11 @@ func TestRunsOfOthers(t *testing.T) {
 	run := r.trialsOf(admin.create(yaml()))[0]
 	theirs := at(t, admin.post("/api/v1/workspaces", `{"name":"theirs"}`).ok().tree(), "workspace.id").(float64)
 	for _, action := range []string{"kill", "pause", "resume", "archive", "unarchive", "delete"} {
-		r.wants(action, me.outcome(action, namedRuns(run)), map[int]string{run: "determined may not change this run"})
+		verb := "change"
+		if action == "delete" {
+			verb = action
+		}
+		r.wants(action, me.outcome(action, namedRuns(run)), map[int]string{run: "determined may not " + verb + " this run"})
 	}
 	me.get("/api/v1/me").ok()
 	r.confine("determined", int(theirs))
