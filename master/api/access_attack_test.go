@@ -340,3 +340,22 @@ func TestAPlaceBesideAHiddenJob(t *testing.T) {
 		t.Error("a refused request has changed the priority of its job")
 	}
 }
+
+// TestContinuingUnderAnotherPolicy: who moves somebody's experiment into a workspace with a policy cannot let it continue, with the
+// rights of its owner, on other data or with other storage.
+func TestContinuingUnderAnotherPolicy(t *testing.T) {
+	for _, invariant := range []string{"data: {url: 'https://evil.example'}", "tensorboard_storage: {type: s3, bucket: evil}", "resources: {shm_size: 12345}"} {
+		m := newTeams(t)
+		olga := m.newUser("olga")
+		m.give(auth.Editor, "olga", m.mine)
+		m.give(auth.WorkspaceCreator, "olga", 0)
+		theirs := m.eddie.create(yaml("data: {url: https://good.example}"), fmt.Sprintf(`"projectId":%d`, m.project))
+		m.exec(`UPDATE experiments SET ended_at = now(), state = 'CANCELED' WHERE id = $1`, theirs)
+		m.exec(`UPDATE trials SET ended_at = now(), state = 'CANCELED' WHERE experiment_id = $1`, theirs)
+		ws := int(at(t, olga.post("/api/v1/workspaces", `{"name":"olgas"}`).ok().tree(), "workspace.id").(float64))
+		to := int(at(t, olga.post(fmt.Sprintf("/api/v1/workspaces/%d/projects", ws), `{"name":"p"}`).ok().tree(), "project.id").(float64))
+		olga.put(fmt.Sprintf("%s%d/EXPERIMENT", workspacePolicies, ws), policyBody("invariant_config: {"+invariant+"}")).ok()
+		olga.post(fmt.Sprintf("/api/v1/experiments/%d/move", theirs), fmt.Sprintf(`{"destinationProjectId":%d}`, to)).ok()
+		olga.post("/api/v1/experiments/continue", fmt.Sprintf(`{"id":%d}`, theirs)).says(403, "it would continue with another program, environment, input or storage")
+	}
+}

@@ -159,6 +159,9 @@ func (a *API) patchExperiment(ctx context.Context, c *call, e store.Experiment, 
 	if err := a.allowed(ctx, e.WorkspaceID, store.WorkloadExperiment, launch.Change{Priority: ch.Priority, MaxSlots: ch.MaxSlots, Weight: ch.Weight}); err != nil {
 		return nil, err
 	}
+	if err := a.admitChange(ctx, c, e.OwnerID, sizeOf(req.Name, req.Description, req.Notes)); err != nil {
+		return nil, err
+	}
 	if err := a.db.PatchExperiment(ctx, e.ID, ch); err != nil {
 		return nil, err
 	}

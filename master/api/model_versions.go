@@ -137,6 +137,9 @@ func (a *API) patchModelVersion(ctx context.Context, c *call, v modelVersion, re
 		checkTexts(req.Metadata, given(map[string]*string{"comment": req.Comment, "notes": req.Notes}))); err != nil {
 		return nil, err
 	}
+	if err := a.admitChange(ctx, c, v.OwnerID, len(req.Metadata)+sizeOf(req.Comment, req.Notes, req.Name)); err != nil {
+		return nil, err
+	}
 	if err := a.db.ChangeVersion(ctx, v.ID, store.VersionChange{Name: req.Name, Comment: req.Comment, Notes: req.Notes, Labels: labels, Metadata: []byte(req.Metadata)}); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/names"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -185,11 +186,22 @@ func (a *API) patchModel(ctx context.Context, c *call, m store.Model, req *v1.Pa
 	if workspace != 0 {
 		ch.WorkspaceID = &workspace
 	}
+	if err := a.admitChange(ctx, c, m.OwnerID, len(req.Metadata)+sizeOf(req.Description, req.Notes, req.Name)); err != nil {
+		return nil, err
+	}
 	if err := a.db.ChangeModel(ctx, m, ch); err != nil {
 		return nil, err
 	}
 	m, err = a.db.Model(ctx, m.ID)
 	return &v1.PatchModelResponse{Model: wireModel(m)}, err
+}
+
+// sizeOf is the length of the texts that a request gives.
+func sizeOf(texts ...*string) (n int) {
+	for _, text := range texts {
+		n += len(optional.Value(text))
+	}
+	return n
 }
 
 // given has the texts that a request gives.

@@ -209,6 +209,9 @@ func (a *API) putProjectNotes(ctx context.Context, c *call, p store.Project, req
 	if err != nil {
 		return nil, err
 	}
+	if err := a.admitChange(ctx, c, p.OwnerID, len(b)); err != nil {
+		return nil, err
+	}
 	return &v1.PutProjectNotesResponse{Notes: req.Notes}, a.db.ChangeProject(ctx, p.ID, store.ProjectChange{Notes: b})
 }
 
@@ -234,6 +237,9 @@ func (a *API) addProjectNote(ctx context.Context, c *call, p store.Project, req 
 	notes := append(wireProject(p, store.ProjectContents{}).Notes, *req)
 	b, err := storedNotes(notes)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.admitChange(ctx, c, p.OwnerID, len(b)); err != nil {
 		return nil, err
 	}
 	// A note that another user adds at the same time must not be lost.

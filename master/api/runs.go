@@ -51,7 +51,7 @@ func (a *API) runMetadata(_ context.Context, _ *call, t store.Trial, _ *v1.None)
 
 // setRunMetadata replaces the metadata of a run, as Determined does, and returns the new
 // metadata.
-func (a *API) setRunMetadata(ctx context.Context, _ *call, r reporter, req *v1.PostRunMetadataRequest) (*v1.PostRunMetadataResponse, error) {
+func (a *API) setRunMetadata(ctx context.Context, c *call, r reporter, req *v1.PostRunMetadataRequest) (*v1.PostRunMetadataResponse, error) {
 	id := r.trial
 	if req.RunID != nil && *req.RunID != id {
 		return nil, fault.New(fault.Invalid, "runId: the path has %d, the body %d", id, *req.RunID)
@@ -60,6 +60,9 @@ func (a *API) setRunMetadata(ctx context.Context, _ *call, r reporter, req *v1.P
 		req.Metadata = v1.Struct("{}")
 	}
 	if err := checkMetadata(req.Metadata); err != nil {
+		return nil, err
+	}
+	if err := a.admitChange(ctx, c, r.is.OwnerID, len(req.Metadata)); err != nil {
 		return nil, err
 	}
 	return &v1.PostRunMetadataResponse{Metadata: req.Metadata}, a.db.SetTrialMetadata(ctx, id, []byte(req.Metadata))

@@ -69,6 +69,38 @@ func TestStoringTooMuch(t *testing.T) {
 	me.create(yaml())
 }
 
+// TestGrowingTooMuch: a user who stores more than one user may cannot make what is there longer either, and can still change a little.
+func TestGrowingTooMuch(t *testing.T) {
+	r := rigOf(t, store.Options{MaxConns: 8, Limits: store.Limits{Owner: 50_000}})
+	me := r.user("determined")
+	own := me.ownWorkspace()
+	ex := me.create(yaml())
+	trial := r.text(`SELECT id::text FROM trials WHERE experiment_id = $1`, ex)
+	project := fmt.Sprint(at(t, me.post(fmt.Sprintf("/api/v1/workspaces/%v/projects", own), `{"name":"p"}`).ok().tree(), "project.id"))
+	me.post("/api/v1/models", `{"name":"m"}`).ok()
+	me.post("/api/v1/templates/t", `{"name":"t","config":{}}`).ok()
+	me.create(yaml(), `"modelDefinition":[`+modelFile("data.txt", hexNoise(120_000))+`]`)
+	for _, text := range []string{hexNoise(100), hexNoise(4500)} {
+		for path, body := range map[string]string{
+			"PUT /projects/" + project + "/notes":    `{"notes":[{"name":"n","contents":%q}]}`,
+			"POST /projects/" + project + "/notes":   `{"name":"n","contents":%q}`,
+			fmt.Sprintf("PATCH /experiments/%d", ex): `{"notes":%q}`,
+			"PATCH /models/m":                        `{"notes":%q}`,
+			"PUT /templates/t":                       `{"name":"t","config":{"description":%q}}`,
+			"POST /runs/" + trial + "/metadata":      `{"metadata":{"k":%q}}`,
+		} {
+			method, path, _ := strings.Cut(path, " ")
+			got, want := me.do(method, "/api/v1"+path, fmt.Sprintf(body, text)), 200
+			if len(text) > 1000 {
+				want = 413
+			}
+			if got.code != want {
+				t.Errorf("%s %s with %d bytes: %d, want %d: %s", method, path, len(text), got.code, want, got.body)
+			}
+		}
+	}
+}
+
 // TestReportingTooMuch: beyond the limit of a trial the master rejects reports with an error that harnesses do not repeat.
 func TestReportingTooMuch(t *testing.T) {
 	r := rigOf(t, store.Options{MaxConns: 8, Limits: store.Limits{Metrics: 20_000}})

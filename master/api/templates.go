@@ -139,6 +139,9 @@ func (a *API) changeTemplate(ctx context.Context, c *call, t store.Template, con
 	if err := document(&t, config, source); err != nil {
 		return nil, err
 	}
+	if err := a.admitChange(ctx, c, t.OwnerID, len(config)+len(optional.Value(source))); err != nil {
+		return nil, err
+	}
 	if err := a.db.ChangeTemplate(ctx, t.Name, t.Source, t.Config); err != nil {
 		return nil, err
 	}

@@ -266,6 +266,17 @@ func (a *API) heard(ctx context.Context, c *call, task string) error {
 	return err
 }
 
+// smallChange is a change of an object's text that always fits: the number of objects is bounded where they are created.
+const smallChange = 4096
+
+// admitChange fails if the owner of an object stores as much as one user may, and a change gives the object a longer text.
+func (a *API) admitChange(ctx context.Context, c *call, owner, bytes int) error {
+	if c.who.IsTask() || bytes <= smallChange {
+		return nil
+	}
+	return a.db.AdmitStored(ctx, owner, int64(bytes))
+}
+
 // bytesOfBatch is about what the metrics of one batch take.
 const bytesOfBatch = 64
 

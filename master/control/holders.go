@@ -15,9 +15,10 @@ const maxHolders = 3
 
 // A holder is a task that keeps its slots until somebody ends it.
 type holder struct {
-	pool, user string
-	words      string
-	slots      int
+	pool  string
+	of    sharer
+	words string
+	slots int
 }
 
 // holders lists notebooks, shells, TensorBoards and commands that hold slots, the largest first.
@@ -32,21 +33,29 @@ func (d *decider) holders() []holder {
 		if a == nil || a.Slots == 0 || !d.isPlaced(a) || !slices.Contains([]string{task.Notebook, task.Shell, task.Tensorboard, task.Command}, t.Type) {
 			continue
 		}
-		d.held = append(d.held, holder{d.poolOf(a), sharerOfTask(t).user, fmt.Sprintf("%s %.8s (%d)", strings.ToLower(t.Type), t.ID, a.Slots), a.Slots})
+		d.held = append(d.held, holder{d.poolOf(a), sharerOfTask(t), fmt.Sprintf("%s %.8s (%d)", strings.ToLower(t.Type), t.ID, a.Slots), a.Slots})
 	}
 	slices.SortFunc(d.held, func(x, y holder) int { return cmp.Or(cmp.Compare(y.slots, x.slots), strings.Compare(x.words, y.words)) })
 	return d.held
 }
 
 // ownHolders is the end of the reason for which an attempt waits, if its owner holds slots of its pool with tasks that end
-// only when somebody ends them, such as a notebook that was forgotten. It names the owner's alone: what others run is not for
-// every eye, and their experiments end.
-func (d *decider) ownHolders(a *store.LiveAllocation, user string) string {
+// only when somebody ends them, such as a notebook that was forgotten. It names the owner's alone, and of those in other
+// workspaces only the slots: whoever sees the attempt may not see them.
+func (d *decider) ownHolders(a *store.LiveAllocation, of sharer) string {
 	var names []string
+	elsewhere := 0
 	for _, h := range d.holders() {
-		if h.pool == d.poolOf(a) && h.user == user {
+		switch {
+		case h.pool != d.poolOf(a) || h.of.user != of.user:
+		case h.of.workspace == of.workspace:
 			names = append(names, h.words)
+		default:
+			elsewhere += h.slots
 		}
+	}
+	if elsewhere > 0 {
+		names = append(names, fmt.Sprintf("tasks in other workspaces (%d)", elsewhere))
 	}
 	if len(names) == 0 {
 		return ""

@@ -329,15 +329,15 @@ func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
 			}
 		}
 	}
-	users := make(map[string]string, len(res.Full))
+	owners := make(map[string]sharer, len(res.Full))
 	for i := range in.queued {
 		if res.Full[in.queued[i].ID] {
-			users[in.queued[i].ID] = in.queued[i].User
+			owners[in.queued[i].ID] = sharer{workspace: in.queued[i].Workspace, user: in.queued[i].User}
 		}
 	}
 	for id, why := range res.Waiting {
 		if a := byID[id]; a != nil && res.Full[id] {
-			d.wait(a, why+d.ownHolders(a, users[id]))
+			d.wait(a, why+d.ownHolders(a, owners[id]))
 		} else if a != nil {
 			d.wait(a, why)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -148,8 +147,11 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 			return nil, err
 		}
 	}
-	if !byOwner && !runsAlike(before, cfg) {
-		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, and it would continue with another entrypoint or environment, which a policy sets now: only %s may continue it; fork it instead", e.ID, e.Owner, e.Owner)
+	if same, err := runsAlike(before, cfg); err != nil || !byOwner && !same {
+		if err != nil {
+			return nil, err
+		}
+		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, and it would continue with another program, environment, input or storage: only %s may continue it; fork it instead", e.ID, e.Owner, e.Owner)
 	}
 	of, err := l.cluster.poolFor(cfg.Resources.ResourcePool, cfg.Resources.SlotsPerTrial, store.WorkspaceSettings{})
 	if err != nil {
@@ -263,7 +265,17 @@ func checkFixed(before expconf.Config, cfg *expconf.Config) error {
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// runsAlike reports whether two configurations run the same program in the same environment.
-func runsAlike(a, b expconf.Config) bool {
-	return reflect.DeepEqual(a.Entrypoint, b.Entrypoint) && reflect.DeepEqual(a.Environment, b.Environment) && reflect.DeepEqual(a.BindMounts, b.BindMounts)
+// runsAlike reports whether two configurations run the same program, in the same environment, on the same input, with the same
+// places for what it stores. What says only when, where and how long it runs, and how it is called, may differ.
+func runsAlike(a, b expconf.Config) (bool, error) {
+	if !a.CheckpointStorage.SameFiles(b.CheckpointStorage) {
+		return false, nil
+	}
+	b.CheckpointStorage, b.CheckpointPolicy, b.RetentionPolicy = a.CheckpointStorage, a.CheckpointPolicy, a.RetentionPolicy
+	b.Name, b.Description, b.Labels, b.Workspace, b.Project = a.Name, a.Description, a.Labels, a.Workspace, a.Project
+	b.Searcher, b.Reproducibility, b.MaxRestarts, b.PreemptionTimeout, b.LogPolicies = a.Searcher, a.Reproducibility, a.MaxRestarts, a.PreemptionTimeout, a.LogPolicies
+	b.MinValidationPeriod, b.MinCheckpointPeriod, b.Profiling, b.Debug = a.MinValidationPeriod, a.MinCheckpointPeriod, a.Profiling, a.Debug
+	of := a.Resources
+	b.Resources.Priority, b.Resources.Weight, b.Resources.MaxSlots, b.Resources.ResourcePool, b.Resources.SlotsPerTrial = of.Priority, of.Weight, of.MaxSlots, of.ResourcePool, of.SlotsPerTrial
+	return alike(a, b)
 }

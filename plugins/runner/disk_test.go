@@ -14,12 +14,19 @@ func TestAFullDiskIsTheNodesFault(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small file system")
 	}
-	for program, unfit := range map[string]bool{
-		`dd if=/dev/zero of=$NOMAD_ALLOC_DIR/big bs=64k 2>/dev/null; exit 1`: true,
-		`dd if=/dev/zero of=$NOMAD_ALLOC_DIR/big bs=64k 2>/dev/null; exit 0`: false,
-		`echo small > $NOMAD_ALLOC_DIR/small; exit 1`:                        false,
+	const fill = `dd if=/dev/zero of=$NOMAD_ALLOC_DIR/big bs=64k 2>/dev/null; `
+	for _, x := range []struct {
+		program, kind string
+		unfit         bool
+	}{
+		{fill + "exit 1", "TRIAL", true},
+		{fill + "exit 0", "TRIAL", false},
+		{`echo small > $NOMAD_ALLOC_DIR/small; exit 1`, "TRIAL", false},
+		{fill + "exit 1", "COMMAND", false}, // it is not run again
 	} {
-		r := newRig(t, sh(program))
+		program, unfit, spec := x.program, x.unfit, sh(x.program)
+		spec.TaskType = x.kind
+		r := newRig(t, spec)
 		if err := syscall.Mount("tmpfs", r.path("alloc"), "tmpfs", 0, "size=8m"); err != nil {
 			t.Skip("cannot mount a small file system: ", err)
 		}

@@ -10,10 +10,13 @@ import (
 // leastSpace is the free space of a disk below which a program is taken to have failed because the disk is full.
 const leastSpace = 1 << 20
 
+const trialTask = "TRIAL" // the type of a trial's task
+
 // blameDisk marks a failure as the node's if the disk of the task has no space left: the program, or a step before it, could
-// not write, and may succeed elsewhere or later.
+// not write, and may succeed elsewhere or later. This is for trials, which continue from a checkpoint: a command that ran is not
+// run again.
 func (r *run) blameDisk(end *ended) {
-	if end.Code == 0 || end.Unfit || r.stop.asked() {
+	if end.Code == 0 || end.Unfit || r.stop.asked() || r.spec.TaskType != trialTask {
 		return
 	}
 	for _, folder := range []string{r.p.AllocDir, r.p.TaskDir} {
