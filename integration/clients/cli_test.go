@@ -105,7 +105,7 @@ func TestEveryVerb(t *testing.T) {
 // containers (TestTasksInContainers links an account); verbs of TestTutorial; verbs of models,
 // accounting, bindings, config policies, quotas and roles, which scripts in cli/testdata use; and the
 // sign-in with a provider (TestSignInOfTools), and the list of secrets (TestSecretsOfUsers).
-var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset",
+var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset", "deploy local nomad-ui",
 	"notebook address", "notebook open", "shell open", "tensorboard open", "task tunnel", "user link-with-agent-user", "preview-search",
 	"model list", "model create", "model register-version", "model describe", "model list-versions", "model edit", "model edit-version",
 	"model move", "model archive", "model unarchive", "model delete", "model delete-version", "model export",
