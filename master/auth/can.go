@@ -101,7 +101,7 @@ func (w Who) opened(verb Verb, o Object) bool {
 // SetsDefaultPools reports whether the caller may set the default pools of a workspace, which Determined, without roles,
 // lets everybody do.
 func SetsDefaultPools(w Who, workspace Object) bool {
-	return Can(w, Change, workspace) || w.Grants == nil && w.opened(Change, Object{Kind: v1.KindJob, WorkspaceID: workspace.WorkspaceID})
+	return Can(w, Change, workspace) || w.Grants == nil && !w.ReadOnly && w.opened(Change, Object{Kind: v1.KindJob, WorkspaceID: workspace.WorkspaceID})
 }
 
 // Owns reports whether the caller is the owner of an object, or an admin. Only they see what may

@@ -56,6 +56,7 @@ type decider struct {
 	newBytes   int                       // size of the hyperparameters of the trials that this cycle creates
 	outOfUse   map[string]*store.NodeRow // nodes that are disabled or draining, whole or in part, by id
 	leaves     map[string]*departure     // nodes whose machines leave, by id; made with outOfUse
+	own        map[ownKey]string         // see ownHolders
 	held       []holder                  // see holders; nil: not computed
 	remains    map[remainsKey]remaining  // results of remainingNodes in this cycle
 	quotas     *quotas

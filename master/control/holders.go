@@ -43,12 +43,31 @@ func (d *decider) holders() []holder {
 // only when somebody ends them, such as a notebook that was forgotten. It names the owner's alone, and of those in other
 // workspaces only the slots: whoever sees the attempt may not see them.
 func (d *decider) ownHolders(a *store.LiveAllocation, of sharer) string {
+	key := ownKey{d.poolOf(a), of}
+	words, known := d.own[key]
+	if !known {
+		if d.own == nil {
+			d.own = map[ownKey]string{}
+		}
+		words = d.wordsOfHolders(key)
+		d.own[key] = words
+	}
+	return words
+}
+
+// An ownKey is what the words about holders depend on: thousands of attempts that wait share them.
+type ownKey struct {
+	pool string
+	of   sharer
+}
+
+func (d *decider) wordsOfHolders(key ownKey) string {
 	var names []string
 	elsewhere := 0
 	for _, h := range d.holders() {
 		switch {
-		case h.pool != d.poolOf(a) || h.of.user != of.user:
-		case h.of.workspace == of.workspace:
+		case h.pool != key.pool || h.of.user != key.of.user:
+		case h.of.workspace == key.of.workspace:
 			names = append(names, h.words)
 		default:
 			elsewhere += h.slots
