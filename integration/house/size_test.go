@@ -28,7 +28,7 @@ var budgets = map[string]int{
 	"master/budget":    150,
 	"master/client":    2600,
 	"master/cluster":   3400,
-	"master/control":   5_560,
+	"master/control":   5580,
 	"master/decimals":  60,
 	"master/discovery": 351,
 	"master/expconf":   6_200,
