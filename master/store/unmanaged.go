@@ -248,7 +248,9 @@ func (db *DB) settleUnmanaged(ctx context.Context, id int) error {
 	if err != nil || len(moved) == 0 || moved[0] == "" {
 		return err
 	}
-	_, err = db.exec(ctx, fireStateChange, id, moved[0])
+	// A program may change the state at any rate, unlike the loop.
+	_, err = db.exec(ctx, fireStateChange+` AND (SELECT count(*) FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = p.workspace_id LIMIT $3) o) < $3`,
+		id, moved[0], maxOutbox)
 	return err
 }
 

@@ -15,6 +15,9 @@ const (
 	MaxWaiting = 10_000
 	// maxOwnerWaiting is the same for all webhooks in the workspaces of one owner.
 	maxOwnerWaiting = 2 * MaxWaiting
+	// Of the second half of a webhook's places, the experiments of one user get none while this many of their events wait: who ends and
+	// reopens an experiment again and again drops only their own events.
+	maxSourceWaiting = MaxWaiting / 10
 	// maxOutbox is the maximum number of events of a workspace that wait to be spread while programs and users add more.
 	maxOutbox = 100
 	// keptDeliveries is the number of ended deliveries in a webhook's log.
@@ -27,6 +30,7 @@ type route struct {
 	Webhook int   `db:"webhook"`
 	Owner   int   `db:"owner"` // of the webhook's workspace; 0 for webhooks of all workspaces, which admins create
 	Waiting int   `db:"waiting"`
+	Source  int   `db:"source"` // whose experiment the event is about; 0: unknown
 	dropped bool
 }
 
@@ -64,7 +68,8 @@ func (db *DB) routesOf(ctx context.Context, events []int64) ([]route, error) {
 	if _, err := db.exec(ctx, `SELECT FROM webhooks WHERE id IN (SELECT w.id `+matching+`) ORDER BY id FOR NO KEY UPDATE`, events); err != nil {
 		return nil, err
 	}
-	return rows[route](ctx, db, `SELECT v.id AS event, w.id AS webhook, w.waiting, coalesce((SELECT s.user_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner `+
+	return rows[route](ctx, db, `SELECT v.id AS event, w.id AS webhook, w.waiting, coalesce((SELECT s.user_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner,
+		coalesce((SELECT e.owner_id FROM experiments e WHERE e.id = coalesce(v.experiment_id, (v.event#>>'{experiment,id}')::int)), 0) AS source `+
 		matching+` ORDER BY v.id, w.id`, events)
 }
 
@@ -89,21 +94,57 @@ func (db *DB) dropOverflow(ctx context.Context, routes []route) error {
 	for _, s := range sums {
 		ofOwner[s.Owner] = s.Waiting
 	}
+	ofSource, err := db.sourcesOf(ctx, waiting)
+	if err != nil {
+		return err
+	}
 	for i := range routes {
 		r := &routes[i]
-		if r.dropped = waiting[r.Webhook] >= MaxWaiting || r.Owner != 0 && ofOwner[r.Owner] >= maxOwnerWaiting; r.dropped {
+		from := source{r.Webhook, r.Source}
+		r.dropped = waiting[r.Webhook] >= MaxWaiting || r.Owner != 0 && ofOwner[r.Owner] >= maxOwnerWaiting ||
+			r.Source != 0 && waiting[r.Webhook] >= MaxWaiting/2 && ofSource[from] >= maxSourceWaiting
+		if r.dropped {
 			continue
 		}
 		waiting[r.Webhook]++
 		ofOwner[r.Owner]++
+		ofSource[from]++
 	}
 	return nil
+}
+
+// A source is a user whose experiments' events wait for a webhook.
+type source struct{ webhook, user int }
+
+// sourcesOf counts the waiting events of each source, for the webhooks with so many that it matters during this round.
+func (db *DB) sourcesOf(ctx context.Context, waiting map[int]int) (map[source]int, error) {
+	var full []int
+	for id, n := range waiting {
+		if n >= MaxWaiting/4 {
+			full = append(full, id)
+		}
+	}
+	type count struct {
+		Webhook int `db:"webhook_id"`
+		User    int `db:"owner_id"`
+		N       int `db:"n"`
+	}
+	of := map[source]int{}
+	if len(full) == 0 {
+		return of, nil
+	}
+	counts, err := rows[count](ctx, db, `SELECT webhook_id, owner_id, count(*)::int AS n FROM webhook_deliveries
+		WHERE webhook_id = ANY($1) AND state = 'WAITING' AND owner_id IS NOT NULL GROUP BY 1, 2`, full)
+	for _, c := range counts {
+		of[source{c.Webhook, c.User}] = c.N
+	}
+	return of, err
 }
 
 // deliver turns events into deliveries. The log of a webhook gets one dropped event of those that it drops together.
 func (db *DB) deliver(ctx context.Context, events []int64, routes []route) error {
 	var of []int64
-	var to []int
+	var to, from []int
 	var dropped []bool
 	full := map[int]bool{}
 	for _, r := range routes {
@@ -111,17 +152,17 @@ func (db *DB) deliver(ctx context.Context, events []int64, routes []route) error
 			continue
 		}
 		full[r.Webhook] = full[r.Webhook] || r.dropped
-		of, to, dropped = append(of, r.Event), append(to, r.Webhook), append(dropped, r.dropped)
+		of, to, from, dropped = append(of, r.Event), append(to, r.Webhook), append(from, r.Source), append(dropped, r.dropped)
 	}
 	_, err := db.exec(ctx, `
 		WITH taken AS (DELETE FROM webhook_outbox WHERE id = ANY($1) RETURNING id, event_id, event),
-		made AS (INSERT INTO webhook_deliveries (webhook_id, event_id, event, state, ended_at, error)
-			SELECT u.webhook, o.event_id, o.event, CASE WHEN u.dropped THEN 'DROPPED' ELSE 'WAITING' END, CASE WHEN u.dropped THEN now() END,
-				CASE WHEN u.dropped THEN 'too many events were waiting for this webhook, or for those of its owner' ELSE '' END
-			FROM unnest($2::bigint[], $3::int[], $4::bool[]) WITH ORDINALITY AS u(event, webhook, dropped, place) JOIN taken o ON o.id = u.event
+		made AS (INSERT INTO webhook_deliveries (webhook_id, owner_id, event_id, event, state, ended_at, error)
+			SELECT u.webhook, nullif(u.source, 0), o.event_id, o.event, CASE WHEN u.dropped THEN 'DROPPED' ELSE 'WAITING' END, CASE WHEN u.dropped THEN now() END,
+				CASE WHEN u.dropped THEN 'too many events were waiting for this webhook, for those of its owner, or of this experiment''s owner' ELSE '' END
+			FROM unnest($2::bigint[], $3::int[], $4::int[], $5::bool[]) WITH ORDINALITY AS u(event, webhook, source, dropped, place) JOIN taken o ON o.id = u.event
 			ORDER BY u.place RETURNING webhook_id, state),
 		counts AS (SELECT webhook_id, count(*)::int AS n FROM made WHERE state = 'WAITING' GROUP BY 1)
-		UPDATE webhooks w SET waiting = w.waiting + c.n FROM counts c WHERE w.id = c.webhook_id`, events, of, to, dropped)
+		UPDATE webhooks w SET waiting = w.waiting + c.n FROM counts c WHERE w.id = c.webhook_id`, events, of, to, from, dropped)
 	for id := range full {
 		if err == nil && full[id] {
 			err = db.pruneDeliveries(ctx, id)

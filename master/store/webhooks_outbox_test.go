@@ -119,3 +119,47 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 	wants("after a redelivery", MaxWaiting, MaxWaiting, 0, 1+3*keptDeliveries)
 }
+
+// TestOneUserFillsNoWebhook: whose experiments end and reopen again and again drops only their own events, and fills no outbox.
+func TestOneUserFillsNoWebhook(t *testing.T) {
+	w := newWorld(t)
+	hook := w.hook("everywhere", 0, webhook.Workspace, onCompleted)
+	id := w.experiment(lossSearcher)
+	w.exec(`UPDATE experiments SET unmanaged = true WHERE id = $1`, id)
+	trial, err := w.db.CreateUnmanagedTrial(t.Context(), NewUnmanagedTrial{ExperimentID: id, HParams: []byte(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip := func() {
+		t.Helper()
+		for _, state := range []string{"COMPLETED", "ACTIVE"} {
+			if err := w.db.ReportUnmanagedTrial(t.Context(), trial, state); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range maxOutbox {
+		flip()
+	}
+	if n := w.int(`SELECT count(*) FROM webhook_outbox`); n != maxOutbox {
+		t.Errorf("%d events wait to be spread, want %d", n, maxOutbox)
+	}
+	w.spread()
+	w.waitingOf(hook, MaxWaiting/2)
+	w.exec(`UPDATE webhook_deliveries SET owner_id = (SELECT owner_id FROM experiments WHERE id = $1) WHERE id IN (SELECT id FROM webhook_deliveries LIMIT $2)`, id, maxSourceWaiting)
+	before := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook)
+	flip()
+	w.spread()
+	if n := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != before {
+		t.Errorf("%d further events of the user wait", n-before)
+	}
+	other := w.experiment(lossSearcher)
+	w.exec(`UPDATE experiments SET owner_id = (SELECT id FROM users WHERE id <> owner_id ORDER BY id LIMIT 1) WHERE id = $1`, other)
+	if err := w.moveTo(other, "PAUSED", "COMPLETED", nil); err != nil {
+		t.Fatal(err)
+	}
+	w.spread()
+	if n := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != before+1 {
+		t.Errorf("%d events of another user wait, want 1", n-before)
+	}
+}

@@ -107,14 +107,16 @@ func count(list []*Conn, from netip.Addr) (n int) {
 	return n
 }
 
-// heaviest is the address with the most connections.
+// heaviest is the address with the most connections; of several, that of the oldest connection.
 func heaviest(list []*Conn) (from netip.Addr) {
+	each := make(map[netip.Addr]int, len(list))
+	for _, c := range list {
+		each[c.from]++
+	}
 	n := 0
-	for i, c := range list {
-		if slices.IndexFunc(list, func(o *Conn) bool { return o.from == c.from }) == i {
-			if m := count(list, c.from); m > n {
-				from, n = c.from, m
-			}
+	for _, c := range list {
+		if m := each[c.from]; m > n {
+			from, n = c.from, m
 		}
 	}
 	return from
