@@ -61,7 +61,7 @@ var budgets = map[string]int{
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     16_420,
+	"master/store": 16_450,
 	"master/task":      1_480,
 	"master/trial":     100,
 	"master/tunnel":    200,
