@@ -93,7 +93,7 @@ type Remainder struct {
 // nil if the pool no longer exists.
 func (s *Site) Spec(a Attempt, m Claimed, of *pool.Pool) (v1.TaskSpec, error) {
 	b := specBuilder{spec: &v1.TaskSpec{TaskID: a.TaskID, AllocationID: a.ID, TaskType: a.Type, Rank: m.Rank, Members: m.Members,
-		Slots: len(m.SlotIDs), SlotIDs: m.SlotIDs, StopGraceSecs: int(graceIn(of).Seconds()), Env: map[string]string{}, Begins: opening(&a, &m), Name: a.called()}, site: s, a: &a, m: &m, pool: of}
+		Slots: len(m.SlotIDs), SlotIDs: m.SlotIDs, StopGraceSecs: int(graceIn(of).Seconds()), StopAfterSecs: s.StopAfter.Seconds(), Env: map[string]string{}, Begins: opening(&a, &m), Name: a.called()}, site: s, a: &a, m: &m, pool: of}
 	if of == nil {
 		b.pool = &pool.Pool{}
 	} else {

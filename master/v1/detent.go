@@ -45,6 +45,7 @@ type TaskSpec struct {
 	BindMounts    []BindMount       `json:"bindMounts"`
 	Files         []TaskFile        `json:"files"` // the runner writes them before the start: /run/determined/info/*.json
 	StopGraceSecs int               `json:"stopGraceSecs"`
+	StopAfterSecs float64           `json:"stopAfterSecs"` // after so long without anybody who hears it, the runner ends the program; 0: never
 	Prefer        string            `json:"prefer"` // Python executable, if the pool names one
 	// Gateway configures how the runner forwards requests to this task; nil for a task that
 	// users do not open.
@@ -132,7 +133,7 @@ type MemberExitRequest struct {
 	// Stopped: the runner ended the program because Nomad stopped the runner. This is not a
 	// failure of the trial, unless the master had stopped the attempt.
 	Stopped bool `json:"stopped"`
-	// Unfit: the node prevented the program: it lacks a device that the attempt needs, or the disk of the task had no
+	// Unfit: the node prevented the program: it lacks a device that the attempt needs, nobody heard of it for too long, or the disk of the task had no
 	// space left when the program failed. This is not a failure of the trial; the attempt is repeated, on another node
 	// if there is one, a bounded number of times.
 	Unfit bool `json:"unfit"`

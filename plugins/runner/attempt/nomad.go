@@ -12,9 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
@@ -143,27 +141,4 @@ func (p *NomadTask) shared(parts ...string) string {
 // local is a path in the task's own folder.
 func (p *NomadTask) local(parts ...string) string {
 	return filepath.Join(append([]string{p.TaskDir, "det"}, parts...)...)
-}
-
-const (
-	// nomadSocket is the socket of Nomad's whole API that Nomad puts into each task's secrets folder.
-	nomadSocket = "api.sock"
-	// socketLook is the time between two looks for a new socket.
-	socketLook = time.Second
-)
-
-// removeNomadSocket removes Nomad's socket before anything of the user starts. When Nomad's client starts anew, it makes
-// another one, so the runner looks until ctx ends. A program that needs Nomad's API has no identity for it; the socket would
-// only give an attacker somewhere to try.
-func (r *run) removeNomadSocket(ctx context.Context) {
-	path := filepath.Join(r.p.SecretsDir, nomadSocket)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		r.journal.Warnf("the socket of Nomad's API cannot be removed from the task's secrets, so programs see it: %v", err)
-		return
-	}
-	go func() {
-		for sleep.For(ctx, socketLook) == nil {
-			_ = os.Remove(path)
-		}
-	}()
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -47,21 +48,23 @@ type Process struct {
 
 // A run is an attempt in progress.
 type run struct {
-	p        *NomadTask
-	self     string
-	spec     *v1.TaskSpec
-	token    string
-	masters  *masters.List
-	journal  *logs.Journal
-	spool    *logs.Spool
-	stop     *stopper
-	gateway  *gateway.Server // nil: its port cannot be opened
-	policies *policyWatch
-	noting   sync.Mutex // protects state while the program runs
-	state    state
-	oom      tally            // kills by the kernel before the program began
-	secrets  []string         // values of spec.Secrets
-	account  *account.Account // as which the program runs; nil: that of this process
+	p         *NomadTask
+	self      string
+	spec      *v1.TaskSpec
+	token     string
+	masters   *masters.List
+	journal   *logs.Journal
+	spool     *logs.Spool
+	stop      *stopper
+	gateway   *gateway.Server // nil: its port cannot be opened
+	policies  *policyWatch
+	noting    sync.Mutex // protects state while the program runs
+	state     state
+	oom       tally    // kills by the kernel before the program began
+	secrets   []string // values of spec.Secrets
+	client    *nomadClient
+	abandoned atomic.Bool      // nobody has answered for so long that another attempt may begin
+	account   *account.Account // as which the program runs; nil: that of this process
 
 	stdout, stderr *logs.Echo // nil: the program's output is not copied
 }
@@ -143,7 +146,7 @@ func (r *run) course() int {
 	})
 	shipping, stopShipping := context.WithCancel(context.Background())
 	defer stopShipping()
-	r.removeNomadSocket(shipping)
+	r.watchNomad(shipping)
 	go shipper.Run(shipping, 0)
 	go watch(shipping, r.masters, r.spec.AllocationID, r.token, r.stop)
 	r.policies = newPolicyWatch(r)
@@ -152,6 +155,7 @@ func (r *run) course() int {
 
 	end := r.execute()
 	r.blameDisk(end)
+	r.blameNode(end)
 	noted()
 	r.state.Ended, r.state.Stopped = end, r.stop.byNomad()
 	r.finish(shipper)
@@ -309,6 +313,7 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		return 0, fail(CodeMounts, "the task's folders could not be mounted: %v", err)
 	}
 	defer r.close(box)
+	defer r.keepLease(box)()
 	if len(box.Tried) > 0 && !box.Mode.Mount {
 		r.journal.Infof("the program runs with %s: %s", box.Mode, strings.Join(box.Tried, "; "))
 	}
@@ -373,7 +378,7 @@ func (r *run) hook(box *sandbox.Box, t *task) error {
 		return nil
 	}
 	r.journal.Infof("running %s", names)
-	exit, _, err := r.stop.run(box, *c, r.grace(), r.journal)
+	exit, _, err := r.supervise(box, *c)
 	switch {
 	case err != nil:
 		return err
@@ -406,7 +411,7 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 	defer t.socket.Close()
 	defer r.admit(t)()
 	r.oom = tallyKills()
-	exit, killed, err := r.stop.run(box, c, r.grace(), r.journal)
+	exit, killed, err := r.supervise(box, c)
 	switch {
 	case err != nil:
 		return 0, err

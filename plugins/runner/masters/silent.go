@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/detent-ml/detent/master/sleep"
@@ -30,7 +31,39 @@ type silence struct {
 	heardAt time.Time // when it did
 	left    string    // the address of the master that was left last
 	leftAt  time.Time
-	asking  *inquiry // nil: none is in progress
+	asking  *inquiry  // nil: none is in progress
+	probed  time.Time // when a master was healthy at a Probe
+}
+
+// Heard is when a master answered last; zero: none has.
+func (l *List) Heard() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.silence.probed.After(l.silence.heardAt) {
+		return l.silence.probed
+	}
+	return l.silence.heardAt
+}
+
+// Probe asks the masters for their health, so that Heard is right while no request is made or all wait.
+func (l *List) Probe(ctx context.Context, within time.Duration) {
+	l.mu.Lock()
+	l.refresh()
+	asked := slices.Clone(l.urls)
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, u := range asked[:min(len(asked), maxInquiries)] {
+		all.Go(func() {
+			if l.healthy(ctx, u) {
+				l.mu.Lock()
+				l.silence.probed = time.Now()
+				l.mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
 }
 
 // An inquiry asks masters for their health.

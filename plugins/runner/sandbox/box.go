@@ -225,6 +225,10 @@ func (b *Box) Wait() (Exit, error) {
 // sandbox.
 func (b *Box) Signal(sig syscall.Signal, all bool) { b.request(request{Signal: int(sig), All: all}) }
 
+// Lease makes the sandbox kill all its processes, except its first, if this is not called again in time: neither within the first
+// duration, nor then within the second, which lets a runner go on that was stopped together with its sandbox.
+func (b *Box) Lease(within, then time.Duration) { b.request(request{Lease: &Lease{within, then}}) }
+
 // Close kills the remaining processes in the sandbox, ends it, and returns their number.
 func (b *Box) Close() (left int) {
 	b.request(request{Close: true})

@@ -29,6 +29,11 @@ type inner struct {
 	reaper  *reaper
 	null    int // descriptor of /dev/null
 	program int // process id of the running program; 0: none
+
+	lease     Lease
+	expiry    *time.Timer // of the lease; nil: there is none
+	overdue   bool        // the lease has ended, and the runner has a little time left
+	abandoned bool        // the lease was not renewed
 }
 
 // Inside is the main function of the sandbox's first process: it reads requests from the
@@ -70,10 +75,33 @@ func Inside() int {
 		case d := <-in.reaper.deaths:
 			if d.pid == in.program && d.pid != 0 {
 				in.program = 0
-				in.tell(event{Exited: exitOf(d.status)})
+				exit := exitOf(d.status)
+				exit.Abandoned = in.abandoned
+				in.tell(event{Exited: exit})
 			}
+		case <-in.expired():
+			in.expire()
 		}
 	}
+}
+
+func (in *inner) expired() <-chan time.Time {
+	if in.expiry == nil {
+		return nil
+	}
+	return in.expiry.C
+}
+
+// expire is the end of the lease, and then of the time after it.
+func (in *inner) expire() {
+	if !in.overdue {
+		in.overdue = true
+		in.expiry.Reset(in.lease.Then)
+		return
+	}
+	in.abandoned = true
+	in.killAll(syscall.SIGKILL)
+	in.expiry.Reset(time.Second) // for processes that were forked meanwhile
 }
 
 // closeAllOnExec keeps programs from inheriting descriptors: those of this process, and any
@@ -120,6 +148,12 @@ func (in *inner) serve(r request) {
 		if exit := in.run(*r.Run); exit != nil {
 			in.tell(event{Exited: exit})
 		}
+	case r.Lease != nil:
+		in.lease, in.overdue = *r.Lease, false
+		if in.expiry == nil {
+			in.expiry = time.NewTimer(r.Lease.For)
+		}
+		in.expiry.Reset(r.Lease.For)
 	case r.Signal != 0 && r.All:
 		in.killAll(syscall.Signal(r.Signal))
 	case r.Signal != 0 && in.program != 0:

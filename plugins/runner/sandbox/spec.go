@@ -1,6 +1,10 @@
 package sandbox
 
-import "github.com/detent-ml/detent/plugins/runner/account"
+import (
+	"time"
+
+	"github.com/detent-ml/detent/plugins/runner/account"
+)
 
 // A Setup describes the mounts of a sandbox.
 type Setup struct {
@@ -51,6 +55,8 @@ type Exit struct {
 	Code   int    `json:"code"`   // 128 + n for signal n
 	Signal int    `json:"signal"` // the signal that ended it; 0: it exited by itself
 	Failed string `json:"failed"` // why it could not be started, with Code 126 or 127; else ""
+	// Abandoned means that the sandbox killed it because the runner had not renewed its lease.
+	Abandoned bool `json:"abandoned"`
 }
 
 // Mode is the set of namespaces of a sandbox.
@@ -89,13 +95,17 @@ type SetupError struct {
 // Error is the message.
 func (e *SetupError) Error() string { return e.Message }
 
-// A request is a message to the sandbox. It has one of Setup, Run, Signal and Close.
+// A Lease is how long the sandbox waits for its renewal, and then for a runner that just begins to run again.
+type Lease struct{ For, Then time.Duration }
+
+// A request is a message to the sandbox. It has one of Setup, Run, Signal, Lease and Close.
 type request struct {
 	Setup  *Setup   `json:"setup,omitempty"`
 	Mode   Mode     `json:"mode"`
 	Run    *Command `json:"run,omitempty"`
 	Signal int      `json:"signal,omitempty"`
 	All    bool     `json:"all,omitempty"` // send the signal to all processes in the sandbox
+	Lease  *Lease   `json:"lease,omitempty"`
 	Close  bool     `json:"close,omitempty"`
 }
 

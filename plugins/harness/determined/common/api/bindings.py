@@ -4457,6 +4457,7 @@ class v1TaskSpec(Message):
     bindMounts: Sequence[v1BindMount]
     files: Sequence[v1TaskFile]
     stopGraceSecs: int
+    stopAfterSecs: float
     prefer: str
     gateway: Optional[v1Gateway] = None
     credentials: Optional[v1Credentials] = None
