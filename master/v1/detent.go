@@ -46,7 +46,7 @@ type TaskSpec struct {
 	Files         []TaskFile        `json:"files"` // the runner writes them before the start: /run/determined/info/*.json
 	StopGraceSecs int               `json:"stopGraceSecs"`
 	StopAfterSecs float64           `json:"stopAfterSecs"` // after so long without anybody who hears it, the runner ends the program; 0: never
-	Prefer        string            `json:"prefer"` // Python executable, if the pool names one
+	Prefer        string            `json:"prefer"`        // Python executable, if the pool names one
 	// Gateway configures how the runner forwards requests to this task; nil for a task that
 	// users do not open.
 	Gateway *Gateway `json:"gateway,omitempty"`
