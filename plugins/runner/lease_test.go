@@ -77,6 +77,8 @@ func TestAMasterAnswers(t *testing.T) {
 		}
 		probes.Add(1)
 	}))
+	asked := c.asked.Load()
+	eventually(t, "the client answers for long while nobody asks the master", func() bool { return c.asked.Load() > asked+20 })
 	_ = c.Close()
 	eventually(t, "the master answers for long while the client does not", func() bool { return probes.Load() > 30 })
 	if len(p.stdout.String()) != len("ready\n") {

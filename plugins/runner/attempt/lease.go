@@ -68,12 +68,10 @@ func (r *run) keepLease(box *sandbox.Box) (end func()) {
 				return
 			case <-ticker.C:
 			}
-			c := contact{client: r.client.heard(), master: began}
-			if at := r.masters.Heard(); at.After(began) {
-				c.master = at
-			}
+			c := r.heard(began)
 			if l.away(c, time.Now()) {
 				r.masters.Probe(ctx, l.look())
+				c = r.heard(began)
 			}
 			if l.over(c, time.Now()) && ctx.Err() == nil {
 				r.abandoned.Store(true)
@@ -90,6 +88,14 @@ func (r *run) keepLease(box *sandbox.Box) (end func()) {
 	}
 }
 
+func (r *run) heard(began time.Time) contact {
+	c := contact{client: r.client.heard(), master: r.masters.Heard()}
+	if c.master.Before(began) {
+		c.master = began
+	}
+	return c
+}
+
 // supervise runs a program. If the sandbox had to kill it, because this process stood still, the attempt must end.
 func (r *run) supervise(box *sandbox.Box, c sandbox.Command) (exit sandbox.Exit, killed bool, err error) {
 	exit, killed, err = r.stop.run(box, c, r.grace(), r.journal)
@@ -100,9 +106,9 @@ func (r *run) supervise(box *sandbox.Box, c sandbox.Command) (exit sandbox.Exit,
 	return exit, killed, err
 }
 
-// blameNode marks the end of a program as the node's fault if it ended because nobody heard of it.
+// blameNode marks the end of a trial's program as the node's fault if it ended because nobody heard of it. A command that ran is not run again.
 func (r *run) blameNode(end *ended) {
-	if !r.abandoned.Load() || end.Code == 0 || end.Unfit {
+	if !r.abandoned.Load() || end.Code == 0 || end.Unfit || r.spec.TaskType != trialTask {
 		return
 	}
 	if end.Unfit = true; end.Reason == "" {
