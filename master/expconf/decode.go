@@ -29,6 +29,7 @@ type decoder struct {
 	problems []Problem
 	warnings []Problem
 	at       map[string]Position
+	paths    int // bytes of the keys of at
 }
 
 func newDecoder(file string, root any) *decoder {
@@ -45,6 +46,19 @@ func (d *decoder) warn(n *node, path, message string) {
 		File: d.file, Line: n.line, Column: n.column, Path: path, Message: message})
 }
 
+// note keeps the position of a value. It reports false if the paths are too long, which is one problem.
+func (d *decoder) note(n *node, path string) bool {
+	if d.paths > maxPaths {
+		return false
+	}
+	if d.paths += len(path); d.paths > maxPaths {
+		d.problem(n, "", pathsMessage(), "")
+		return false
+	}
+	d.at[path] = Position{File: d.file, Line: n.line, Column: n.column}
+	return true
+}
+
 // expected reports a value of the wrong type.
 func (d *decoder) expected(n *node, path, what, hint string) {
 	d.problem(n, path, "expected "+what+", found "+n.describe(), hint)
@@ -56,8 +70,7 @@ func (d *decoder) into(n *node, path string, target any) {
 }
 
 func (d *decoder) value(n *node, path string, v reflect.Value) {
-	d.at[path] = Position{File: d.file, Line: n.line, Column: n.column}
-	if n.kind == nullKind {
+	if !d.note(n, path) || n.kind == nullKind {
 		return
 	}
 	if v.Kind() == reflect.Pointer {
@@ -169,17 +182,16 @@ func (d *decoder) free(n *node, path string, v reflect.Value) {
 func valueOf(pointer any) reflect.Value { return reflect.ValueOf(pointer).Elem() }
 
 func (d *decoder) storable(n *node, path string) bool {
-	d.at[path] = Position{File: d.file, Line: n.line, Column: n.column}
-	ok := true
+	ok := d.note(n, path)
 	if !n.finite() {
 		d.problem(n, path, "expected a finite number, found "+n.describe(), "")
 		ok = false
 	}
 	for i, item := range n.items {
-		ok = d.storable(item, index(path, i)) && ok
+		ok = d.paths <= maxPaths && d.storable(item, index(path, i)) && ok
 	}
 	for _, f := range n.fields {
-		ok = d.storable(f.value, join(path, f.key)) && ok
+		ok = d.paths <= maxPaths && d.storable(f.value, join(path, f.key)) && ok
 	}
 	return ok
 }

@@ -90,7 +90,9 @@ func (h *Hyperparameters) decode(d *decoder, n *node, path string) {
 	for _, f := range n.fields {
 		var p Hyperparameter
 		at := join(path, f.key)
-		d.at[at] = Position{File: d.file, Line: f.value.line, Column: f.value.column}
+		if !d.note(f.value, at) {
+			return
+		}
 		p.decode(d, f.value, at) // null is a value here
 		(*h)[f.key] = p
 	}

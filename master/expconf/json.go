@@ -17,6 +17,7 @@ type jsonReader struct {
 	line     int
 	column   int
 	problems []Problem
+	paths    int // bytes of the paths of all values
 	deep     bool
 	limits   limits
 }
@@ -64,6 +65,13 @@ func (r *jsonReader) fail(n *node, path, message string) {
 
 func (r *jsonReader) value(path string, depth int) *node {
 	t, n := r.next()
+	if r.paths += len(path); r.paths > maxPaths {
+		if !r.deep {
+			r.fail(n, "", pathsMessage())
+		}
+		r.deep = true
+		return n
+	}
 	switch t := t.(type) {
 	case bool:
 		n.kind, n.b, n.text = boolKind, t, fmt.Sprint(t)

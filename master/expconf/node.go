@@ -16,6 +16,7 @@ const (
 	maxNodes  = 100_000   // values, aliases counted at each use
 	maxText   = 1 << 20   // bytes of keys and scalars, aliases counted at each use
 	maxKeys   = 10_000    // keys in YAML, because the parser's time is quadratic in their number
+	maxPaths  = 16 << 20  // bytes of the paths of all values, such as hyperparameters.rate.minval: parser and decoder keep each
 	maxDepth  = 64        // levels of nesting
 	maxStored = 1 << 20   // bytes of a complete configuration as JSON
 )
@@ -80,6 +81,11 @@ type field struct {
 // storableText reports whether the database and environment variables can store a string:
 // escapes can produce NUL and bytes that are not UTF-8.
 func storableText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// pathsMessage is the problem of a document with more than maxPaths.
+func pathsMessage() string {
+	return fmt.Sprintf("the names of the values, each with those of the mappings around it, have more than %d MB together", maxPaths>>20)
+}
 
 const unstorableMessage = "contains a NUL character or bytes that are not UTF-8 text"
 

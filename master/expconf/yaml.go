@@ -81,10 +81,11 @@ func parseYAML(file string, src []byte) (root *node, problems []Problem) {
 }
 
 // tooMuch finds tokens that exceed the limits of the parser: nesting past maxDepth, counting
-// open flow brackets and the markers that can follow each other on one line ("- - - -"), and
-// more than maxKeys keys.
+// open flow brackets and the markers that can follow each other on one line ("- - - -"), more
+// than maxKeys keys or documents, more than maxNodes entries of lists, and paths of more than maxPaths.
 func tooMuch(tokens token.Tokens) (Problem, bool) {
-	flow, piled, line, keys := 0, 0, 0, 0
+	flow, piled, line, keys, entries := 0, 0, 0, 0, 0
+	var names paths
 	for _, t := range tokens {
 		if t.Position.Line != line {
 			line, piled = t.Position.Line, 0
@@ -97,23 +98,86 @@ func tooMuch(tokens token.Tokens) (Problem, bool) {
 			piled = 0
 		case token.CollectEntryType:
 			piled = 0
+			entries++
 		case token.MappingValueType:
 			piled++
 			keys++
-		case token.SequenceEntryType, token.MappingKeyType, token.TagType, token.AnchorType:
+		case token.MappingKeyType:
+			piled++
+			keys++
+		case token.DocumentHeaderType:
+			keys++
+		case token.SequenceEntryType:
+			piled++
+			entries++
+		case token.TagType, token.AnchorType:
 			piled++
 		}
+		names.see(t)
 		p := Problem{Line: max(1, t.Position.Line), Column: max(1, t.Position.Column)}
-		if flow+piled > maxDepth {
+		switch {
+		case flow+piled > maxDepth:
 			p.Message = tooDeepMessage()
-			return p, true
-		}
-		if keys > maxKeys {
+		case keys > maxKeys:
 			p.Message = fmt.Sprintf("more than %d keys", maxKeys)
-			return p, true
+		case entries > maxNodes:
+			p.Message = fmt.Sprintf("more than %d values", maxNodes)
+		case names.total > maxPaths:
+			p.Message = pathsMessage()
+		default:
+			continue
 		}
+		return p, true
 	}
 	return Problem{}, false
+}
+
+// paths adds up the lengths of the paths that the parser makes for tokens.
+type paths struct {
+	total int
+	open  []openKey // the keys around the next token, and a key without a name for each open bracket
+}
+
+type openKey struct {
+	column int // 0: a bracket
+	length int // of the path to its value
+}
+
+const indexLength = 8 // of a place in a list, such as [12345]
+
+func (p *paths) see(t *token.Token) {
+	switch t.Type {
+	case token.MappingStartType, token.SequenceStartType:
+		p.open = append(p.open, openKey{length: p.length()})
+	case token.MappingEndType, token.SequenceEndType:
+		p.entry()
+		p.open = p.open[:max(0, len(p.open)-1)]
+	case token.CollectEntryType:
+		p.entry()
+	case token.MappingValueType:
+		if key := t.Prev; key != nil {
+			p.close(key.Position.Column)
+			p.open = append(p.open, openKey{column: max(1, key.Position.Column), length: p.length() + len(key.Value) + 1})
+		}
+	}
+	p.total += p.length() + indexLength
+}
+
+func (p *paths) length() int {
+	if len(p.open) == 0 {
+		return 0
+	}
+	return p.open[len(p.open)-1].length
+}
+
+// entry ends the keys within the innermost bracket.
+func (p *paths) entry() { p.close(0) }
+
+// close ends the keys that do not contain a key at a column, up to the innermost bracket.
+func (p *paths) close(column int) {
+	for n := len(p.open); n > 0 && p.open[n-1].column > 0 && p.open[n-1].column >= column; n-- {
+		p.open = p.open[:n-1]
+	}
 }
 
 func tooDeepMessage() string {
@@ -132,9 +196,11 @@ func (n *node) excess(l limits) string {
 }
 
 func syntaxProblem(file string, src []byte, err error) Problem {
-	p := Problem{File: file, Line: 1, Column: 1, Message: "not valid YAML: " + err.Error()}
+	p := Problem{File: file, Line: 1, Column: 1}
 	var syntax *yaml.SyntaxError
-	if errors.As(err, &syntax) {
+	if !errors.As(err, &syntax) {
+		p.Message = "not valid YAML: " + err.Error() // of a SyntaxError, it would draw the document, in quadratic time
+	} else {
 		p.Message = "not valid YAML: " + strings.TrimSpace(syntax.Message)
 		if t := syntax.Token; t != nil && t.Position != nil {
 			p.Line, p.Column = max(1, t.Position.Line), max(1, t.Position.Column)
@@ -169,6 +235,7 @@ func (p *Problem) moveToColon(text *token.Token, src []byte) {
 type converter struct {
 	file     string
 	anchors  map[string]*node
+	merged   int // fields that merge keys have looked at
 	problems []Problem
 }
 
@@ -278,7 +345,7 @@ func (c *converter) bound(n *node, path string) {
 }
 
 func (c *converter) mapping(n *node, values []*ast.MappingValueNode, path string) {
-	seen := map[string]field{}
+	seen := make(map[string]field, len(values))
 	var merged []*node
 	for _, v := range values {
 		key := place(v.Key)
@@ -308,7 +375,7 @@ func (c *converter) mapping(n *node, values []*ast.MappingValueNode, path string
 		n.fields = append(n.fields, f)
 	}
 	for _, m := range merged {
-		c.mergeKey(n, m, path)
+		c.mergeKey(n, m, seen, path)
 	}
 }
 
@@ -329,12 +396,20 @@ func (c *converter) key(k ast.MapKeyNode) (string, bool) {
 	return "", false
 }
 
-// mergeKey applies "<<": it adds the fields of from that n does not have.
-func (c *converter) mergeKey(n, from *node, path string) {
+// mergeKey applies "<<": it adds the fields of from that n does not have, which seen tells.
+func (c *converter) mergeKey(n, from *node, seen map[string]field, path string) {
+	before := c.merged
+	if c.merged += len(from.fields) + len(from.items); c.merged > maxNodes {
+		if before <= maxNodes {
+			c.fail(from, path, fmt.Sprintf("<< looks at more than %d fields in this document", maxNodes))
+		}
+		return
+	}
 	switch from.kind {
 	case mapKind:
 		for _, f := range from.fields {
-			if n.get(f.key) == nil {
+			if _, has := seen[f.key]; !has {
+				seen[f.key] = f
 				n.fields = append(n.fields, f)
 			}
 		}
@@ -344,7 +419,7 @@ func (c *converter) mergeKey(n, from *node, path string) {
 				c.fail(item, path, "<< requires mappings, found "+item.describe())
 				continue
 			}
-			c.mergeKey(n, item, path)
+			c.mergeKey(n, item, seen, path)
 		}
 	default:
 		c.fail(from, path, "<< requires a mapping, found "+from.describe())
