@@ -163,7 +163,13 @@ func (a *API) jobSummary(ctx context.Context, id string) (*v1.JobSummary, error)
 	return nil, nil
 }
 
+// maxQueueChanges is the maximum number of changes in one request: each reads the whole queue.
+const maxQueueChanges = 100
+
 func (a *API) updateJobs(ctx context.Context, c *call, req *v1.UpdateJobQueueRequest) (*v1.Empty, error) {
+	if n := len(req.Updates); n > maxQueueChanges {
+		return nil, fault.New(fault.Invalid, "updates: %d changes; %d are allowed in one request", n, maxQueueChanges)
+	}
 	for _, u := range req.Updates {
 		if optional.Value(u.AheadOf) != "" && optional.Value(u.BehindOf) != "" {
 			return nil, fault.New(fault.Invalid, "job %s: give either aheadOf or behindOf, not both", fault.Clip(u.JobID))
@@ -244,6 +250,14 @@ func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
 	if err != nil {
 		return err
 	}
+	// Whoever places a job waits here, where each user has a turn, and not with a connection to the database.
+	waiting, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	turn, err := a.receiver.places.take(waiting, a.ownerOf(c.Ctx), 1)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "too many jobs are being placed in the queue; try again")
+	}
+	defer turn.release()
 	return a.db.PlaceJob(ctx, u.JobID, anchor, ahead, func(priority int) error { return guard.Allows(launch.Change{Priority: &priority}) })
 }
 

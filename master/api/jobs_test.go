@@ -1,9 +1,14 @@
 package api
 
 import (
+	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
@@ -103,4 +108,47 @@ func TestJobsSayWhenTheyStart(t *testing.T) {
 	says(nil, "it does not wait for slots alone")
 	r.exec(`UPDATE allocations SET state = 'ASSIGNED', assigned_at = now()`)
 	says(nil, "")
+}
+
+// TestPlacingJobsHoldsNobodyElse: while many requests of a user wait to place jobs in the queue, others are served.
+func TestPlacingJobsHoldsNobodyElse(t *testing.T) {
+	r := newRig(t)
+	me, other := r.user("determined"), r.user("admin")
+	jobs := make([]string, 2)
+	for i := range jobs {
+		made := me.post("/api/v1/commands", `{"config":{"entrypoint":["true"],"resources":{"slots":0}}}`).ok().tree()
+		jobs[i] = at(t, made, "command.jobId").(string)
+	}
+	update := fmt.Sprintf(`{"jobId":%q,"aheadOf":%q}`, jobs[1], jobs[0])
+	me.post("/api/v1/job-queues", `{"updates":[`+strings.Repeat(update+",", maxQueueChanges)+update+`]}`).says(400, "updates: 101 changes; 100 are allowed in one request")
+
+	place := func() answer { return me.post("/api/v1/job-queues", `{"updates":[`+update+`]}`) }
+	lock, err := pgx.Connect(t.Context(), r.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close(context.WithoutCancel(t.Context()))
+	if _, err := lock.Exec(t.Context(), "SELECT pg_advisory_lock(hashtext('queue places'))"); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() { place().ok() })
+	}
+	waiting := func() (n int) {
+		r.api.receiver.places.mu.Lock()
+		defer r.api.receiver.places.mu.Unlock()
+		for _, own := range r.api.receiver.places.owners {
+			n += own.users
+		}
+		return n
+	}
+	for waiting() < 20 {
+		time.Sleep(time.Millisecond)
+	}
+	other.get("/api/v1/experiments").ok()
+	if _, err := lock.Exec(t.Context(), "SELECT pg_advisory_unlock(hashtext('queue places'))"); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
 }

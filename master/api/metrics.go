@@ -91,15 +91,21 @@ func wireReport(m store.MetricRow) v1.MetricsReport {
 // names the group.
 func (a *API) streamMetrics(group string) func(context.Context, *call, *v1.GetMetricsRequest) error {
 	return func(ctx context.Context, c *call, req *v1.GetMetricsRequest) error {
-		ids := req.TrialIDs
+		ids := distinct(req.TrialIDs)
 		if len(ids) == 0 {
 			return fault.New(fault.Invalid, "trialIds: name at least one trial")
 		}
 		wanted := cmp.Or(group, req.Group)
-		for _, id := range ids {
-			if _, err := a.visibleTrial(ctx, c, id); err != nil {
-				return err
+		_, err := inTurn(ctx, a, c, func(ctx context.Context) (none struct{}, err error) {
+			for _, id := range ids {
+				if _, err = a.visibleTrial(ctx, c, id); err != nil {
+					break
+				}
 			}
+			return none, err
+		})
+		if err != nil {
+			return err
 		}
 		owner := a.ownerOf(c.Ctx)
 		return a.stream(c, func(ctx context.Context, out *records) error {

@@ -124,9 +124,10 @@ func tooMuchShown(n int) error {
 
 // unique keeps the first of each number.
 func unique(ids []int) []int {
-	out := []int{}
+	out, seen := []int{}, make(map[int]bool, len(ids))
 	for _, id := range ids {
-		if !slices.Contains(out, id) {
+		if !seen[id] {
+			seen[id] = true
 			out = append(out, id)
 		}
 	}

@@ -3,7 +3,10 @@ package objects
 import (
 	"cmp"
 	"encoding/json"
+	"net"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -34,6 +37,9 @@ func (a AzureAccount) SignedBy(secret []byte) (AzureAccount, error) {
 		return a, fault.New(fault.Unavailable, "the secret for Azure has neither a credential nor a connection_string")
 	}
 	if s.Credential != "" {
+		if !a.atAzure() {
+			return a, fault.New(fault.Unavailable, "the secret for Azure has a credential, which is sent to no other host than Azure's: not to %s; put a connection_string of that account into the secret", a.URL)
+		}
 		return azureAccount(a.URL, a.Name, s.Credential)
 	}
 	return a.signedLike(s.ConnectionString)
@@ -53,8 +59,32 @@ func (a AzureAccount) SignedByEnvironment() (AzureAccount, error) {
 	if connection := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); connection != "" {
 		return a.signedLike(connection)
 	}
-	if name := os.Getenv("AZURE_STORAGE_ACCOUNT"); name != "" && name != a.Name {
+	name := os.Getenv("AZURE_STORAGE_ACCOUNT")
+	if !a.atAzure() || name != "" && name != a.Name {
 		return a, nil
 	}
-	return azureAccount(a.URL, a.Name, cmp.Or(os.Getenv("AZURE_STORAGE_KEY"), os.Getenv("AZURE_STORAGE_SAS_TOKEN")))
+	credential := os.Getenv("AZURE_STORAGE_KEY")
+	if name != "" { // a token does not say whose it is
+		credential = cmp.Or(credential, os.Getenv("AZURE_STORAGE_SAS_TOKEN"))
+	}
+	return azureAccount(a.URL, a.Name, credential)
+}
+
+// atAzure reports whether the account is at Azure, or at an emulator on this machine. Users choose the addresses of their configurations, and
+// credentials of the cluster go to no host of theirs: even a signature is of use to it, because Azure's signatures do not contain the host.
+func (a AzureAccount) atAzure() bool {
+	u, err := url.Parse(a.URL)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil {
+		return ip == nil || ip.IsLoopback()
+	}
+	return u.Scheme == "https" && slices.ContainsFunc(azureDomains(), func(d string) bool { return strings.HasSuffix(host, d) })
+}
+
+// azureDomains are the domains of Azure's storage, in all its clouds.
+func azureDomains() []string {
+	return []string{".core.windows.net", ".storage.azure.net", ".core.chinacloudapi.cn", ".core.usgovcloudapi.net"}
 }

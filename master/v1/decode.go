@@ -76,6 +76,9 @@ func (p *parser) decode(v reflect.Value, depth int) error {
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
+		if err := p.need(v.Type().Elem().Size()); err != nil {
+			return err
+		}
 		to := reflect.New(v.Type().Elem())
 		if err := p.decode(to.Elem(), depth+1); err != nil {
 			return err
@@ -179,6 +182,9 @@ func (p *parser) list(v reflect.Value, depth int) error {
 		default:
 			return errSyntax
 		}
+		if err := p.need(v.Type().Elem().Size()); err != nil {
+			return err
+		}
 		if n == v.Cap() {
 			v.Grow(1)
 		}
@@ -189,12 +195,17 @@ func (p *parser) list(v reflect.Value, depth int) error {
 	}
 }
 
+const mapEntry = 48 // bytes of an entry of a map, beside its value
+
 func (p *parser) dict(v reflect.Value, depth int) error {
 	if p.peek() != '{' {
 		return p.unfit("an object")
 	}
 	m := reflect.MakeMap(v.Type())
 	err := p.members(func(name []byte) error {
+		if err := p.need(mapEntry + v.Type().Elem().Size()); err != nil {
+			return err
+		}
 		item := reflect.New(v.Type().Elem()).Elem()
 		key := string(name)
 		if err := p.decode(item, depth+1); err != nil {

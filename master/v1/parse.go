@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 )
 
 // errSyntax means that a body is not JSON. syntaxError adds the details.
@@ -14,6 +15,23 @@ var errSyntax = errors.New("not JSON")
 type parser struct {
 	data []byte
 	at   int
+	made int // bytes of the values that lists, maps and pointers have needed
+}
+
+// A body may need sparseBytes, and sparseFactor bytes for each of its own: lists of empty objects would need fifty times as
+// much, and so more memory than the caller was granted.
+const (
+	sparseBytes  = 2 << 20
+	sparseFactor = 4
+)
+
+// need counts a value of n bytes that is about to be made.
+func (p *parser) need(n uintptr) error {
+	p.made += int(n)
+	if p.made <= sparseBytes || p.made <= sparseBytes+sparseFactor*len(p.data) {
+		return nil
+	}
+	return &mismatchError{want: "values that are mostly not empty", got: fmt.Sprintf("a body of %d bytes with too many small ones", len(p.data))}
 }
 
 // peek skips white space and returns the next byte without reading it; 0 at the end.

@@ -2,6 +2,7 @@ package v1
 
 import (
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -57,6 +58,39 @@ func BenchmarkUnmarshalLogs(b *testing.B) {
 		var l LogBatch
 		if err := Unmarshal(body, &l); err != nil || len(l.Lines) != 500 {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestSparseBodies: a small body cannot need much memory, and lists of what clients really send are read.
+func TestSparseBodies(t *testing.T) {
+	many := func(item string, n int) []byte { return []byte("[" + strings.Repeat(item+",", n-1) + item + "]") }
+	read := func(body []byte, into any) (mb uint64, err error) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err = Unmarshal(body, into)
+		runtime.ReadMemStats(&after)
+		return (after.TotalAlloc - before.TotalAlloc) >> 20, err
+	}
+	for name, x := range map[string]struct {
+		body []byte
+		into any
+		fits bool
+	}{
+		"empty lines of a log":      {many("{}", 1_000_000), new([]TaskLog), false},
+		"empty pointers":            {many("{}", 1_000_000), new([]*TaskLog), false},
+		"empty lists of lists":      {many("[]", 1_000_000), new([][]TaskLog), false},
+		"a map of empty values":     {[]byte(`{"a":` + string(many(`{"a":{},"b":{},"c":{}}`, 200_000)) + `}`), new(map[string][]map[string]TaskLog), false},
+		"short lines of a log":      {many(`{"log":"a","rankId":1,"timestamp":"2026-11-20T04:22:01Z"}`, 300_000), new([]TaskLog), true},
+		"ids":                       {many("1", 100_000), new([]int), true},
+		"a few thousand of nothing": {many("{}", 10_000), new([]TaskLog), true},
+	} {
+		mb, err := read(x.body, x.into)
+		if (err == nil) != x.fits || err != nil && !strings.Contains(err.Error(), "too many small ones") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if most := uint64(len(x.body)*sparseFactor+sparseBytes) >> 20; mb > 10*most { // lists grow by copies
+			t.Errorf("%s: %d KB of text allocate %d MB", name, len(x.body)>>10, mb)
 		}
 	}
 }

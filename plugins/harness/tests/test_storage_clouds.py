@@ -98,9 +98,14 @@ def test_how_one_signs_in_to_azure(alone: pytest.MonkeyPatch, tmp_path: pathlib.
     string = f"AccountName=lab;AccountKey={KEY}"
     assert signed_by({"type": "azure", "container": "c/team/", "connection_string": string}) == KEY
     alone.setenv("AZURE_STORAGE_SAS_TOKEN", "sv=2021-08-06&sig=x")
+    assert signed_by(AZURE) == ""  # whose token is it?
+    alone.setenv("AZURE_STORAGE_ACCOUNT", "lab")
     assert signed_by(AZURE) == "token"
     alone.setenv("AZURE_STORAGE_KEY", KEY)
     assert signed_by(AZURE) == KEY
+    for other in ("https://lab.blob.core.windows.net.example.com", "https://lab.blob.example.com"):
+        address = {**AZURE, "account_url": other}
+        assert storage.build(address, container_path=None).client.credential is None
     alone.setenv("AZURE_STORAGE_ACCOUNT", "another")
     assert signed_by(AZURE) == ""
     alone.setenv("AZURE_STORAGE_CONNECTION_STRING", f"AccountName=other;AccountKey={KEY}")

@@ -12,6 +12,7 @@ import importlib
 import json
 import logging
 import os
+import urllib.parse
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from determined import errors
@@ -28,6 +29,14 @@ from determined.common.storage.objects import (
 # 50,000 blocks.
 _BLOCK_BYTES = 8 << 20
 _BLOCKS = 40_000
+
+# The domains of Azure's storage, in all its clouds.
+_AZURE = (
+    ".core.windows.net",
+    ".storage.azure.net",
+    ".core.chinacloudapi.cn",
+    ".core.usgovcloudapi.net",
+)
 
 # Azure's library logs each of its requests.
 logging.getLogger("azure.core.pipeline.policies.http_logging_policy").setLevel(logging.WARNING)
@@ -54,11 +63,28 @@ def _found(account_url: str) -> Dict[str, str]:
     connection = os.environ.get("AZURE_STORAGE_CONNECTION_STRING")
     if connection:
         return {"connection_string": connection}
-    named = os.environ.get("AZURE_STORAGE_ACCOUNT")
-    if named and f"//{named}." not in account_url and not account_url.endswith(f"/{named}"):
+    account, named = _account_of(account_url), os.environ.get("AZURE_STORAGE_ACCOUNT")
+    if not account or (named and named != account):
         return {}
-    credential = os.environ.get("AZURE_STORAGE_KEY") or os.environ.get("AZURE_STORAGE_SAS_TOKEN")
+    credential = os.environ.get("AZURE_STORAGE_KEY")
+    if not credential and named:  # a token does not say whose it is
+        credential = os.environ.get("AZURE_STORAGE_SAS_TOKEN")
     return {"credential": credential} if credential else {}
+
+
+def _account_of(account_url: str) -> str:
+    """Return the account at Azure, or at an emulator on this machine, that an address names.
+
+    Whoever wrote the configuration of a checkpoint chose its address. Credentials of the
+    environment go to no other host: even a signature is of use to it.
+    """
+    address = urllib.parse.urlsplit(account_url)
+    host = (address.hostname or "").lower()
+    if host in ("127.0.0.1", "::1", "localhost"):
+        return address.path.strip("/")
+    if address.scheme == "https" and host.endswith(_AZURE):
+        return host.partition(".")[0]
+    return ""
 
 
 class AzureStorageManager(ObjectStorageManager):
