@@ -187,6 +187,7 @@ type API struct {
 	forwarders  *forwarders
 	hosts       hosts
 	artifacts   artifacts
+	docs        docs
 	openAnswers *openAnswers
 	downloads   *downloads
 	logSearches *shares
@@ -217,6 +218,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), tests: newTurns(maxTests), profiles: newTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
 		customEvents: memory.NewRates[int](maxCustomEvents, customEventEvery, maxCachedWho), heardOf: memory.NewRates[string](1, heardEvery, maxCachedWho)}
+	a.docs = a.newDocs()
 	if cfg.MaxConnections == 0 {
 		cfg.MaxConnections = defaultMaxConnections
 	}

@@ -43,7 +43,11 @@ type artifacts struct {
 	mu       sync.Mutex
 	programs map[string]artifact // by path
 	harness  artifact
+	looked   time.Time // at the folder of harness
 }
+
+// lookEvery is the time between two looks at the folder of the Python package: anybody may ask for it.
+const lookEvery = time.Second
 
 // artifact is a file, or a folder that is served as an archive.
 type artifact struct {
@@ -201,12 +205,15 @@ func (a *API) packedHarness() (artifact, error) {
 	}
 	a.artifacts.mu.Lock()
 	defer a.artifacts.mu.Unlock()
+	h := &a.artifacts.harness
+	if h.sha != "" && time.Since(a.artifacts.looked) < lookEvery {
+		return *h, nil
+	}
 	files, stamp, err := harnessFiles(a.cfg.HarnessDir)
 	if err != nil {
 		return artifact{}, fmt.Errorf("cannot read the Python package for tasks: %w", err)
 	}
-	h := &a.artifacts.harness
-	if h.stamp != stamp {
+	if a.artifacts.looked = time.Now(); h.stamp != stamp {
 		tgz, err := packFiles(a.cfg.HarnessDir, files)
 		if err != nil {
 			return artifact{}, err

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -27,18 +29,31 @@ func (a *API) registerDocs() {
 // jsonObject is a JSON object.
 type jsonObject = map[string]any
 
+// docs are the documents about the interface. Each is made once, because everybody may ask for them, and is sent from the same bytes.
+type docs struct{ openAPI, page func() ([]byte, error) }
+
+func (a *API) newDocs() docs {
+	return docs{
+		openAPI: sync.OnceValues(func() ([]byte, error) { return json.Marshal(a.document()) }),
+		page:    sync.OnceValues(a.drawDocs),
+	}
+}
+
 func (a *API) openAPI(_ context.Context, c *call) error {
-	b, err := json.Marshal(a.document())
+	b, err := a.docs.openAPI()
 	if err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return c.Send(b)
+	a.sendFrom(c.Ctx, bytes.NewReader(b), len(b))
+	return nil
 }
+
+var parameter = regexp.MustCompile(`:(\w+)`)
 
 // docPath is the path of a line in the form {name}.
 func docPath(l *v1.Line) string {
-	path := regexp.MustCompile(`:(\w+)`).ReplaceAllString(l.Pattern(), "{$1}")
+	path := parameter.ReplaceAllString(l.Pattern(), "{$1}")
 	return strings.Replace(path, "*", "{label}", 1)
 }
 

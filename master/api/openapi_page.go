@@ -40,24 +40,30 @@ type docField struct {
 }
 
 func (a *API) docsPage(_ context.Context, c *call) error {
-	page, err := template.New("page").Parse(docsTemplate)
+	page, err := a.docs.page()
 	if err != nil {
 		return err
+	}
+	return a.sendDocs(c, page)
+}
+
+func (a *API) drawDocs() ([]byte, error) {
+	page, err := template.New("page").Parse(docsTemplate)
+	if err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
 	err = page.Execute(&b, map[string]any{"Groups": a.docGroups(), "Version": a.cfg.DetentVersion, "Compatible": a.cfg.Version})
-	if err != nil {
-		return err
-	}
-	return sendDocs(c, b.Bytes())
+	return b.Bytes(), err
 }
 
 // sendDocs sends a page whose style and script stand in it, and which may load nothing.
-func sendDocs(c *call, page []byte) error {
+func (a *API) sendDocs(c *call, page []byte) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-	return c.Send(page)
+	a.sendFrom(c.Ctx, bytes.NewReader(page), len(page))
+	return nil
 }
 
 func (a *API) docGroups() []docGroup {

@@ -33,5 +33,5 @@ func (a *API) pythonPage(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	return sendDocs(c, b.Bytes())
+	return a.sendDocs(c, b.Bytes())
 }
