@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	trials "github.com/detent-ml/detent/master/trial"
+	"github.com/detent-ml/detent/master/webhook"
 )
 
 // ends ends a trial and its task.
@@ -112,6 +113,21 @@ func TestContinuingBeginsAPart(t *testing.T) {
 	}
 }
 
+// TestEventsNameThePart: a line that a webhook waits for links to the task that runs.
+func TestEventsNameThePart(t *testing.T) {
+	w := newWorld(t)
+	hook := w.hook("a", 1, webhook.Workspace, `TASK_LOG {"regex": "memory"}`)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	w.ends(trial, 1, "")
+	if err := w.continues(trial); err != nil {
+		t.Fatal(err)
+	}
+	w.says(NewLogStore(w.db, w.bus, LogsForever), w.taskOf(trial), "", "out of memory")
+	if got := w.events(hook); len(got) != 1 || got[0].TaskLog.TaskID != trials.PartID(w.taskOf(trial), 1) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestLogsOfParts: a reader of a part gets the lines of its attempts, also those that come late, and those without an attempt that came
 // between its beginning and the next part's; in both directions, and in its fields. Its log ends with the part.
 func TestLogsOfParts(t *testing.T) {
@@ -185,6 +201,12 @@ func TestLogsOfParts(t *testing.T) {
 	for n, want := range map[int]bool{0: true, 1: true, 2: false} {
 		if ended, err := w.db.LogsEnded(t.Context(), task, part(n)); err != nil || ended != want {
 			t.Errorf("the log of part %d has ended: %v, want %v: %v", n, ended, want, err)
+		}
+	}
+	w.exec(`UPDATE members SET claimed_at = now(), claimed_by = 'n' WHERE allocation_id = $1`, second) // whose runner may send more
+	for n, want := range map[int]bool{0: true, 1: false} {
+		if ended, err := w.db.LogsEnded(t.Context(), task, part(n)); err != nil || ended != want {
+			t.Errorf("with lines to come, the log of part %d has ended: %v, want %v: %v", n, ended, want, err)
 		}
 	}
 	w.exec(`UPDATE log_tasks SET expired_to = 4, expired_at = now() WHERE task_id = $1`, task)
