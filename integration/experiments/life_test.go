@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/v1"
@@ -70,6 +71,7 @@ func TestContinueAndStartFrom(t *testing.T) {
 		t.Errorf("the continued trial is %+v, the experiment %+v", again, after)
 	}
 	rig.Holds(t, "its log", r.Log(t, id), "run 3 begins after 5", "ends after 7")
+	itsTasks(t, r, u, r.Trial(t, id))
 	steps := map[int]int{}
 	for m, err := range r.Client.TrialMetrics(t.Context(), "training", trial.ID) {
 		if err != nil {
@@ -89,6 +91,31 @@ func TestContinueAndStartFrom(t *testing.T) {
 	}
 	forks(t, r, from)
 	theirRefusals(t, r, u, id)
+}
+
+// itsTasks tests that each continuation of a trial has a task with its own attempt, end and log.
+func itsTasks(t *testing.T, r *rig.Rig, u rig.Person, trial v1.Trial) {
+	first := trial.TaskIDs[0]
+	if want := []string{first, first + "-1", first + "-2"}; !slices.Equal(trial.TaskIDs, want) || trial.TaskID != want[2] {
+		t.Errorf("its tasks are %v, the newest %s", trial.TaskIDs, trial.TaskID)
+	}
+	var end time.Time
+	for i, id := range trial.TaskIDs {
+		k, err := r.Client.Task(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(k.Allocations) != 1 || k.EndTime == nil || !k.StartTime.After(end) {
+			t.Fatalf("task %s is %+v, after one that ended at %v", id, k, end)
+		}
+		end = *k.EndTime
+		log := u.Det(t, "task", "logs", id)
+		for run := 1; run <= len(trial.TaskIDs); run++ {
+			if words := fmt.Sprintf("run %d begins", run); strings.Contains(log, words) != (run == i+1) {
+				t.Errorf("the log of %s: %q is there: %v", id, words, run != i+1)
+			}
+		}
+	}
 }
 
 // forks makes a copy of an experiment as pages do: with its text and without its code.

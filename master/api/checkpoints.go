@@ -29,7 +29,7 @@ func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (
 		if err := a.unmanagedCheckpoint(ctx, c, k, &n); err != nil {
 			return nil, err
 		}
-	case k.TaskID != "" && k.TaskID != c.who.TaskID:
+	case k.TaskID != "" && !ownTask(c, k.TaskID):
 		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of task %s", c.who.AllocationID, k.TaskID)
 	case k.AllocationID != "" && k.AllocationID != c.who.AllocationID:
 		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of attempt %s", c.who.AllocationID, k.AllocationID)

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -21,7 +22,7 @@ func (a *API) registerExperimentCheckpoints() {
 // experiment's configuration, as the caller may see it.
 func wireCheckpoint(k store.Checkpoint, config v1.Struct) v1.Checkpoint {
 	at := k.ReportedAt
-	w := v1.Checkpoint{UUID: k.UUID, TaskID: k.TaskID, AllocationID: optional.Value(k.AllocationID), ReportTime: &at, Resources: k.Resources,
+	w := v1.Checkpoint{UUID: k.UUID, TaskID: trial.PartID(k.TaskID, k.Part), AllocationID: optional.Value(k.AllocationID), ReportTime: &at, Resources: k.Resources,
 		Metadata: v1.Struct(k.Metadata), State: v1.CheckpointState("STATE_" + k.State), StorageID: k.StorageID}
 	if k.TrialID == nil {
 		return w

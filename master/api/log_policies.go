@@ -143,8 +143,8 @@ const maxMatches = 4
 
 // matchShipped matches lines that a program sends itself. Only the first match of each policy
 // is needed.
-func (a *API) matchShipped(ctx context.Context, c *call, lines []v1.TaskLog) error {
-	from := lineSource{task: lines[0].TaskID}
+func (a *API) matchShipped(ctx context.Context, c *call, task string, lines []v1.TaskLog) error {
+	from := lineSource{task: task}
 	if c.who.IsTask() {
 		from = a.lineSourceOf(c)
 	}

@@ -123,7 +123,7 @@ func (a *API) shipLogs(ctx context.Context, c *call) error {
 		return fault.New(fault.Invalid, "shipper: is required: each shipper numbers its own lines")
 	case req.AllocationID != "" && req.AllocationID != c.who.AllocationID:
 		return fault.New(fault.Forbidden, "attempt %s may not ship logs of attempt %s", c.who.AllocationID, req.AllocationID)
-	case req.TaskID != "" && req.TaskID != c.who.TaskID:
+	case req.TaskID != "" && !ownTask(c, req.TaskID):
 		return fault.New(fault.Forbidden, "task %s may not ship logs of task %s", c.who.TaskID, req.TaskID)
 	}
 	origin, err := a.taskIO.origin(ctx, a.db, c.who.AllocationID, c.who.Rank)
@@ -185,14 +185,15 @@ func (a *API) storeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) err
 	if len(list) == 0 {
 		return c.send(&v1.None{})
 	}
-	if err := a.mayShip(ctx, c, list); err != nil {
+	task, err := a.mayShip(ctx, c, list)
+	if err != nil {
 		return err
 	}
-	if err := a.matchShipped(ctx, c, list); err != nil {
+	if err := a.matchShipped(ctx, c, task, list); err != nil {
 		return err
 	}
 	for begin, batches := 0, 1; begin < len(list); batches++ { // consecutive records of one origin are stored together
-		b := store.LogBatch{TaskID: list[0].TaskID, Origin: originOf(list[begin])}
+		b := store.LogBatch{TaskID: task, Origin: originOf(list[begin])}
 		end := begin + 1
 		for end < len(list) && originOf(list[end]) == b.Origin {
 			end++
@@ -211,38 +212,38 @@ func (a *API) storeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) err
 	return c.send(&v1.None{})
 }
 
-// mayShip checks that all records belong to one task, and that it is the caller's.
-func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) error {
+// mayShip checks that all records belong to one task, and that it is the caller's. It returns the task.
+func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) (string, error) {
 	id := list[0].TaskID
 	for i, l := range list {
 		if l.ID != nil {
-			return fault.New(fault.Invalid, "logs[%d].id: must not be set: the master assigns the ids of lines", i)
+			return "", fault.New(fault.Invalid, "logs[%d].id: must not be set: the master assigns the ids of lines", i)
 		}
 		if l.TaskID == "" || l.TaskID != id {
-			return fault.New(fault.Invalid, "logs[%d].taskId: all lines of a request belong to one task; found %q and %q", i, id, l.TaskID)
+			return "", fault.New(fault.Invalid, "logs[%d].taskId: all lines of a request belong to one task; found %q and %q", i, id, l.TaskID)
 		}
 	}
 	if c.who.IsTask() {
-		if c.who.TaskID != id {
-			return fault.New(fault.Forbidden, "task %s may not ship logs of task %s", c.who.TaskID, id)
+		if !ownTask(c, id) {
+			return "", fault.New(fault.Forbidden, "task %s may not ship logs of task %s", c.who.TaskID, id)
 		}
-		return nil
+		return c.who.TaskID, nil
 	}
-	t, err := a.db.Task(ctx, id)
+	t, err := a.db.TaskOrPart(ctx, id)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := c.may(auth.Report, ofTask(v1.KindTask)(t)); err != nil {
-		return err
+		return "", err
 	}
 	bytes := 0
 	for _, l := range list {
 		bytes += len(l.Log)
 	}
 	if err := a.admitOutside(ctx, c, t.OwnerID, bytes); err != nil {
-		return err
+		return "", err
 	}
-	return a.heard(ctx, c, id)
+	return t.ID, a.heard(ctx, c, t.ID)
 }
 
 func originOf(l v1.TaskLog) store.LogOrigin {

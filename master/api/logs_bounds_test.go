@@ -21,7 +21,7 @@ func TestLinesOfManySources(t *testing.T) {
 	}
 	a.ranks[0].post("/api/v1/detent/logs", `{"shipper":"s","first":1,"lines":[`+strings.Join(sources, ",")+`]}`).ok()
 	a.ranks[0].post("/api/v1/task/logs", `{"logs":[`+strings.Join(containers, ",")+`]}`).ok()
-	f, err := r.db.LogFields(t.Context(), a.task)
+	f, err := r.db.LogFields(t.Context(), a.task, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

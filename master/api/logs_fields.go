@@ -12,27 +12,27 @@ import (
 func wireNumber(n int64) string { return strconv.FormatInt(n, 10) }
 
 func (a *API) trialLogFields(ctx context.Context, c *call, t store.Trial, req *v1.FollowRequest) error {
-	return a.logFields(c, t.TaskID, req.Follow)
+	return a.logFields(c, t.TaskID, nil, req.Follow)
 }
 
 func (a *API) taskLogFields(_ context.Context, c *call, k store.Task, req *v1.FollowRequest) error {
-	return a.logFields(c, k.ID, req.Follow)
+	return a.logFields(c, k.ID, &k.Part.N, req.Follow)
 }
 
-// logFields streams the values by which a task's lines can be filtered, and with follow again
-// at each change, until the task has ended.
-func (a *API) logFields(c *call, task string, follow bool) error {
+// logFields streams the values by which the lines of a task, or of a part of it, can be filtered, and with follow
+// again at each change, until it has ended.
+func (a *API) logFields(c *call, task string, part *int, follow bool) error {
 	conn := c.Context().Conn()
 	return a.stream(c, func(ctx context.Context, out *records) error {
 		wake, cancel := a.bus.Subscribe(store.LogTopic(task))
 		defer cancel()
 		var last *store.LogFields
 		for {
-			ended, err := a.db.LogsEnded(ctx, task)
+			ended, err := a.db.LogsEnded(ctx, task, part)
 			if err != nil {
 				return err
 			}
-			f, err := a.db.LogFields(ctx, task)
+			f, err := a.db.LogFields(ctx, task, part)
 			if err != nil {
 				return err
 			}

@@ -16,7 +16,9 @@ import (
 // logRequest is a request for a log.
 type logRequest struct {
 	task   string
-	trial  int // 0: the request names a task
+	called string // the task, or a part of it, in answers
+	trial  int    // 0: the request names a task
+	part   *int   // of the task; nil: all lines
 	follow bool
 	desc   bool
 	limit  int
@@ -30,7 +32,7 @@ func (a *API) trialLogs(ctx context.Context, c *call, t store.Trial, req *v1.Get
 }
 
 func (a *API) logsOfTask(ctx context.Context, c *call, k store.Task, req *v1.GetLogsRequest) error {
-	return a.logs(ctx, c, req, logRequest{task: k.ID})
+	return a.logs(ctx, c, req, logRequest{task: k.ID, called: k.Called(), part: &k.Part.N})
 }
 
 // logs checks the parameters and begins to stream.
@@ -52,6 +54,7 @@ func (a *API) logs(ctx context.Context, c *call, req *v1.GetLogsRequest, q logRe
 	if err != nil {
 		return err
 	}
+	filter.Part = q.part
 	if q.reader, err = a.taskIO.logs.Reader(q.task, filter); err != nil {
 		return err
 	}
@@ -107,7 +110,7 @@ func (q logRequest) wire(r store.LogRecord) any {
 		return v1.TrialLogsResponse{ID: id, Level: level, Message: message, Timestamp: at, TrialID: q.trial, AgentID: agent,
 			ContainerID: container, Log: &text, RankID: rank, Source: source, Stdtype: stdtype}
 	}
-	return v1.TaskLogsResponse{ID: id, Level: level, Log: text, Message: message, TaskID: q.task, Timestamp: at, AgentID: agent,
+	return v1.TaskLogsResponse{ID: id, Level: level, Log: text, Message: message, TaskID: q.called, Timestamp: at, AgentID: agent,
 		AllocationID: allocation, ContainerID: container, RankID: rank, Source: source, Stdtype: stdtype}
 }
 

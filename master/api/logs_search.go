@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -72,7 +73,7 @@ func (a *API) searchLogs(ctx context.Context, c *call, req *v1.SearchLogsRequest
 }
 
 func wireFoundLog(f store.FoundLog) v1.FoundLog {
-	w := v1.FoundLog{TaskID: f.ID, TaskType: v1.TaskType("TASK_TYPE_" + f.Type), Name: f.Name, Username: f.Owner, ExperimentID: f.ExperimentID, TrialID: f.TrialID, EndTime: f.EndedAt, More: f.Continued}
+	w := v1.FoundLog{TaskID: trial.PartID(f.ID, f.Part), TaskType: v1.TaskType("TASK_TYPE_" + f.Type), Name: f.Name, Username: f.Owner, ExperimentID: f.ExperimentID, TrialID: f.TrialID, EndTime: f.EndedAt, More: f.Continued}
 	for _, l := range f.Lines {
 		line := v1.FoundLine{ID: wireNumber(l.Number), Level: levels[l.Level], Timestamp: l.At, Log: l.Text}
 		if l.Rank >= 0 {

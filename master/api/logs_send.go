@@ -86,7 +86,7 @@ func (a *API) followLogs(ctx context.Context, s *logSender) error {
 	t := time.NewTicker(pollInterval)
 	defer t.Stop()
 	for {
-		ended, err := a.db.LogsEnded(ctx, s.task)
+		ended, err := a.db.LogsEnded(ctx, s.task, s.part)
 		if err == nil {
 			err = s.read(ctx)
 		}

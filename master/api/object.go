@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -188,10 +189,10 @@ func ofTask(kind auth.Kind) func(store.Task) auth.Object {
 	}
 }
 
-// onTask loads a task of any kind.
+// onTask loads a task of any kind, or a part of a trial's task.
 func (a *API) onTask() object[store.Task] {
 	return object[store.Task]{of: ofTask(v1.KindTask), large: true, load: func(ctx context.Context, c *call) (store.Task, error) {
-		return a.db.Task(ctx, c.Params("id"))
+		return a.db.TaskOrPart(ctx, c.Params("id"))
 	}}
 }
 
@@ -204,6 +205,12 @@ func (a *API) onTaskOf(of launch.Kind) object[store.Task] {
 		}
 		return k, err
 	}}
+}
+
+// ownTask reports whether the caller is a program of a task, or of a part of it.
+func ownTask(c *call, id string) bool {
+	of, _, part := trial.PartOf(id)
+	return id == c.who.TaskID || part && of == c.who.TaskID
 }
 
 // onOwnTask is a task that only the task itself may name in a path.

@@ -99,17 +99,17 @@ func (a *API) acceleratorData(ctx context.Context, c *call, id string, req *v1.P
 // taskAccelerators lists the reports of the members of a task's attempts, and adds the task,
 // attempt, node and pool where a report omits them.
 func (a *API) taskAccelerators(ctx context.Context, _ *call, t store.Task, _ *v1.None) (*v1.GetTaskAcceleratorDataResponse, error) {
-	list, err := a.db.TaskAccelerators(ctx, t.ID)
+	list, err := a.db.TaskAccelerators(ctx, t.ID, t.Part)
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetTaskAcceleratorDataResponse{}
+	resp, called := &v1.GetTaskAcceleratorDataResponse{}, t.Called()
 	for _, m := range list {
 		var d v1.AcceleratorData
 		if err := v1.Unmarshal(m.Data, &d); err != nil {
 			return nil, err
 		}
-		for field, known := range map[**string]*string{&d.TaskID: &t.ID, &d.AllocationID: &m.AllocationID, &d.NodeName: &m.NodeName, &d.ResourcePool: &m.Pool} {
+		for field, known := range map[**string]*string{&d.TaskID: &called, &d.AllocationID: &m.AllocationID, &d.NodeName: &m.NodeName, &d.ResourcePool: &m.Pool} {
 			if optional.Value(*field) == "" {
 				*field = known
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -29,7 +30,7 @@ func attemptState(s string) v1.TaskState {
 }
 
 func wireAttempt(x store.Attempt) v1.Allocation {
-	w := v1.Allocation{AllocationID: x.ID, TaskID: x.TaskID, Slots: x.Slots, State: attemptState(x.State), IsReady: x.Ready,
+	w := v1.Allocation{AllocationID: x.ID, TaskID: trial.PartID(x.TaskID, x.Part), Slots: x.Slots, State: attemptState(x.State), IsReady: x.Ready,
 		StartTime: x.StartedAt, EndTime: x.EndedAt, StatusCode: x.ExitCode, WaitingReason: x.Waiting}
 	if x.ExitReason != "" {
 		w.ExitReason = &x.ExitReason
@@ -38,11 +39,11 @@ func wireAttempt(x store.Attempt) v1.Allocation {
 }
 
 func (a *API) task(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.GetTaskResponse, error) {
-	list, err := a.db.Attempts(ctx, k.ID)
+	list, err := a.db.Attempts(ctx, k.ID, k.Part)
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetTaskResponse{Task: v1.Task{TaskID: k.ID, TaskType: v1.TaskType("TASK_TYPE_" + k.Type), StartTime: k.CreatedAt, EndTime: k.EndedAt,
+	resp := &v1.GetTaskResponse{Task: v1.Task{TaskID: k.Called(), TaskType: v1.TaskType("TASK_TYPE_" + k.Type), StartTime: k.CreatedAt, EndTime: k.EndedAt,
 		ParentID: k.ParentID, ForkedFrom: k.ForkedFrom, NoPause: k.NoPause}}
 	if k.Type == task.Generic {
 		config, err := submittedConfig(k, c.who)
@@ -104,7 +105,7 @@ func (a *API) liveTasks(ctx context.Context, c *call, _ *v1.None) (*v1.GetTasksR
 	}
 	resp := &v1.GetTasksResponse{AllocationIDToSummary: map[string]v1.AllocationSummary{}}
 	for _, x := range attempts {
-		resp.AllocationIDToSummary[x.ID] = v1.AllocationSummary{AllocationID: x.ID, TaskID: x.TaskID, Name: x.TaskName,
+		resp.AllocationIDToSummary[x.ID] = v1.AllocationSummary{AllocationID: x.ID, TaskID: trial.PartID(x.TaskID, x.Part), Name: x.TaskName,
 			Priority: &x.Priority, RegisteredTime: &x.QueuedAt, ResourcePool: x.Pool, SlotsNeeded: x.Slots,
 			SchedulerType: a.scheduler(x.Pool), Resources: resources[x.ID], ProxyPorts: proxyPorts(x.TaskID, ports[x.ID])}
 	}

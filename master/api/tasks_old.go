@@ -6,6 +6,7 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -16,7 +17,7 @@ func (a *API) oldTasks(ctx context.Context, c *call, _ *v1.None) (*map[string]v1
 	}
 	out := map[string]v1.OldTask{}
 	for _, x := range attempts {
-		old := v1.OldTask{TaskID: x.TaskID, AllocationID: x.ID, Name: allocationName(x), RegisteredTime: x.QueuedAt, ResourcePool: x.Pool,
+		old := v1.OldTask{TaskID: trial.PartID(x.TaskID, x.Part), AllocationID: x.ID, Name: allocationName(x), RegisteredTime: x.QueuedAt, ResourcePool: x.Pool,
 			SlotsNeeded: x.Slots, Resources: oldResources(resources[x.ID]), SchedulerType: a.scheduler(x.Pool), Priority: x.Priority, ProxyPorts: []v1.OldPort{}}
 		for _, p := range proxyPorts(x.TaskID, ports[x.ID]) {
 			old.ProxyPorts = append(old.ProxyPorts, v1.OldPort(p))

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -92,8 +93,12 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 }
 
 func wireTrial(t store.Trial) v1.Trial {
+	tasks := make([]string, t.Part+1)
+	for n := range tasks {
+		tasks[n] = trial.PartID(t.TaskID, n)
+	}
 	return v1.Trial{ID: t.ID, ExperimentID: t.ExperimentID, HParams: t.HParams, Restarts: t.Restarts, StartTime: t.StartedAt,
-		EndTime: t.EndedAt, State: v1.TrialState("STATE_" + t.Shown), TaskID: t.TaskID, TaskIDs: []string{t.TaskID}, WallClockTime: t.Seconds,
+		EndTime: t.EndedAt, State: v1.TrialState("STATE_" + t.Shown), TaskID: tasks[t.Part], TaskIDs: tasks, WallClockTime: t.Seconds,
 		WarmStartCheckpointUUID: optional.Value(t.WarmStart), Metadata: t.Metadata, Error: t.Error, WaitingReason: t.Waiting,
 		LogPolicyMatched: t.LogPolicy, RunnerState: t.RunnerState}
 }

@@ -19,6 +19,7 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Caller) {
 		show(w, r, refusal(err))
 		return
 	}
+	at = p.whole(r, at)
 	_, query, ask := takeParameter(r.URL.RawQuery, askField)
 	token, query, carried := takeToken(query)
 	r.URL.RawQuery = query

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/hex"
 	"net"
+	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 const (
@@ -46,6 +49,24 @@ func (p *Proxy) task(ctx context.Context, id string) (Task, error) {
 		p.known.tasks.Put(id, t, now)
 	}
 	return t, err
+}
+
+// whole changes a request for a part of a trial's task to one for the task, whose cookies, hosts and gateway have its id.
+func (p *Proxy) whole(r *http.Request, at service) service {
+	if _, _, part := trial.PartOf(at.task); !part {
+		return at
+	}
+	t, err := p.task(r.Context(), at.task)
+	if err != nil || t.ID == at.task {
+		return at
+	}
+	for _, path := range []*string{&r.URL.Path, &r.URL.RawPath} {
+		if rest, ok := strings.CutPrefix(*path, Prefix+at.task); ok {
+			*path = Prefix + t.ID + rest
+		}
+	}
+	at.task = t.ID
+	return at
 }
 
 // cookieWho finds the user of a cookie for this task.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -170,7 +171,7 @@ func pageNothing(t taskService) page {
 			Text: "Declare the port in environment.proxy_ports of the configuration, before the task starts."}
 	}
 	return page{status: http.StatusNotFound, code: fault.NotFound, Title: "This task has nothing to open",
-		Text: "Notebooks, TensorBoards, shells and the ports in environment.proxy_ports can be opened. The output of a command or a trial is in its log: det task logs " + t.ID}
+		Text: "Notebooks, TensorBoards, shells and the ports in environment.proxy_ports can be opened. The output of a command or a trial is in its log: det task logs " + cmp.Or(t.Newest, t.ID)}
 }
 
 func pageShell(t Task) page {
@@ -185,7 +186,7 @@ func pageStream(t taskService) page {
 }
 
 func pageOver(t Task) page {
-	text := "What it printed is in its log: det task logs " + t.ID
+	text := "What it printed is in its log: det task logs " + cmp.Or(t.Newest, t.ID)
 	if t.ExitStatus != "" {
 		text = "It ended: " + strings.TrimSuffix(t.ExitStatus, ".") + ".\n" + text
 	}
@@ -222,7 +223,7 @@ func pageStarting(t taskService) page {
 func pageSilent(t Task) page {
 	return page{status: http.StatusBadGateway, code: fault.Unavailable, Again: 5, Title: "This " + t.word() + " does not answer",
 		Text: "It runs, but nothing answers where it should be: its node or the network may be down, or its program hangs. " +
-			"What it printed is in its log: det task logs " + t.ID}
+			"What it printed is in its log: det task logs " + cmp.Or(t.Newest, t.ID)}
 }
 
 func pageTicket(master string, at service) page {

@@ -14,6 +14,7 @@ import (
 // A Task is what the proxy knows of a task: its owner, and its newest attempt.
 type Task struct {
 	ID          string
+	Newest      string // the name of its newest part, whose log is what it prints now
 	Type        string // NOTEBOOK, TENSORBOARD, SHELL, …
 	Name        string
 	OwnerID     int

@@ -75,13 +75,13 @@ type ReportedAccelerators struct {
 	Data         []byte `db:"data"`
 }
 
-// TaskAccelerators lists what the members of a task's attempts reported, up to 1000 of them.
-func (db *DB) TaskAccelerators(ctx context.Context, task string) ([]ReportedAccelerators, error) {
+// TaskAccelerators lists what the members of the attempts of a part of a task reported, up to 1000 of them.
+func (db *DB) TaskAccelerators(ctx context.Context, task string, p TaskPart) ([]ReportedAccelerators, error) {
 	return rows[ReportedAccelerators](ctx, db, `
 		SELECT a.id, a.pool, coalesce(m.node_name, '') AS node_name, x.value AS data
 		FROM allocations a CROSS JOIN LATERAL jsonb_each(coalesce(a.accelerators, '{}')) x
 		LEFT JOIN members m ON m.allocation_id = a.id AND m.rank::text = x.key
-		WHERE a.task_id = $1 ORDER BY a.run_id, m.rank LIMIT 1000`, task)
+		WHERE a.task_id = $1 AND `+holdsRun("$2", "$3")+` ORDER BY a.run_id, m.rank LIMIT 1000`, task, p.FromRun, p.ToRun)
 }
 
 // AddAccelerators stores the accelerators that a member found on its node. The key is the

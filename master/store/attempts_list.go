@@ -12,6 +12,7 @@ import (
 type PastAttempt struct {
 	ID            string     `db:"id"`
 	TaskID        string     `db:"task_id"`
+	Part          int        `db:"part"` // of the task
 	TrialID       *int       `db:"trial_id"`
 	Run           int        `db:"run_id"`
 	Pool          string     `db:"pool"`
@@ -35,6 +36,7 @@ type PastAttempt struct {
 // AttemptFilter chooses attempts: of one task, of the trials of an experiment, or on one node.
 type AttemptFilter struct {
 	Task       string
+	Part       TaskPart // of the task
 	Experiment int
 	Trial      int        // of the experiment; 0: all
 	Node       string     // id
@@ -51,6 +53,8 @@ func (f AttemptFilter) conditions() conditions {
 		c.when(!f.In.All, "k.workspace_id = ANY(@scope::int[])", "scope", workspaces(f.In))
 	case f.Task != "":
 		c.when(true, "a.task_id = @task", "task", f.Task)
+		c.when(true, holdsRun("@from", "@to"), "from", f.Part.FromRun)
+		c.args["to"] = f.Part.ToRun
 	default:
 		c.when(true, "t.experiment_id = @experiment", "experiment", f.Experiment)
 		c.when(f.Trial != 0, "t.id = @trial", "trial", f.Trial)
@@ -74,7 +78,7 @@ const preemptReason = `CASE WHEN t.ended_at IS NOT NULL AND a.run_id = t.run_id 
 func (db *DB) PastAttempts(ctx context.Context, f AttemptFilter, offset, limit int) ([]PastAttempt, error) {
 	c := f.conditions()
 	c.args["offset"], c.args["limit"] = offset, limit
-	return rows[PastAttempt](ctx, db, `SELECT a.id, a.task_id, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
+	return rows[PastAttempt](ctx, db, `SELECT a.id, a.task_id, `+partOfRun("a.task_id", "a.run_id")+` AS part, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
 		a.started_at, a.ended_at, a.preempt_at, `+preemptReason+` AS preempt_reason, a.kill_at, a.kill_reason, a.exit_code, a.exit_reason,
 		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+waitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+c.where()+`
 		ORDER BY queued_at DESC, a.task_id DESC, a.run_id DESC OFFSET @offset LIMIT @limit`, c.args)

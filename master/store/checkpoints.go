@@ -14,6 +14,7 @@ import (
 type Checkpoint struct {
 	UUID         string           `db:"uuid"`
 	TaskID       string           `db:"task_id"`
+	Part         int              `db:"part"` // of the task
 	AllocationID *string          `db:"allocation_id"`
 	TrialID      *int             `db:"trial_id"`
 	RunID        int              `db:"run_id"`
@@ -48,7 +49,7 @@ const sharedIn = `ARRAY(SELECT DISTINCT m.workspace_id FROM model_versions v JOI
 
 func checkpointsWith(config, shared string) string {
 	return `
-	SELECT k.uuid::text, k.task_id, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
+	SELECT k.uuid::text, k.task_id, ` + partOfRun("k.task_id", "k.run_id") + ` AS part, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
 		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, task.workspace_id, ` + shared + ` AS shared, ` + config + ` AS config, t.hparams, s.config AS storage,
 		tm.avg AS training, vm.avg AS validation,
 		` + floatAt("vm.avg->e.metric") + ` AS searcher_metric

@@ -44,7 +44,7 @@ func TestLinesOfManyKinds(t *testing.T) {
 	}
 	send(NewLogStore(w.db, w.bus, LogsForever), 30_000, 60)
 	send(NewLogStore(w.db, w.bus, LogsForever), 30_000, 60)
-	f, err := w.db.LogFields(t.Context(), task)
+	f, err := w.db.LogFields(t.Context(), task, nil)
 	if err != nil || slices.Contains(f.Sources, "s030000") || !slices.Contains(f.Sources, OtherLabel) {
 		t.Errorf("%d sources are offered: %v", len(f.Sources), err)
 	}

@@ -32,6 +32,7 @@ type LogFilter struct {
 	After         *time.Time // exclusive
 	Search        string
 	Regex         bool // Search is a regular expression; else a text, case-insensitive
+	Part          *int // the number of a part of the task
 }
 
 // LogReader reads the lines of one task that a filter chooses.
@@ -65,7 +66,11 @@ type logTaskRow struct {
 	Since     time.Time  `db:"since"`
 	ExpiredTo int64      `db:"expired_to"`
 	ExpiredAt *time.Time `db:"expired_at"`
+	logPart
 }
+
+// first is the first line that there is and that the reader may want. Those of the attempts of a part come after the part's beginning.
+func (l *logTaskRow) first() int64 { return max(l.ExpiredTo, l.FromLine) }
 
 const (
 	chunkBatch      = 32       // chunks to read with one query
@@ -98,7 +103,7 @@ func (r *LogReader) Forward(ctx context.Context, from int64, limit int, fn func(
 	if err := r.refresh(ctx); err != nil || r.log == nil {
 		return from, err
 	}
-	from, r.work = max(from, r.log.ExpiredTo), r.perCall
+	from, r.work = max(from, r.log.first()), r.perCall
 	for from < r.log.Next {
 		chunks, more, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first`, from, r.log.Next)
 		if err != nil {
@@ -138,7 +143,7 @@ func (r *LogReader) Backward(ctx context.Context, before int64, limit int, fn fu
 	}
 	r.work = r.perCall
 	for {
-		chunks, more, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, r.log.ExpiredTo, before)
+		chunks, more, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, r.log.first(), before)
 		if err != nil {
 			return before, err
 		}
@@ -173,7 +178,8 @@ func (r *LogReader) pause(first int64, read int) error {
 
 // refresh reads how many lines the task has.
 func (r *LogReader) refresh(ctx context.Context) error {
-	list, err := rows[logTaskRow](ctx, r.s.db, `SELECT id, class, next, since, expired_to, expired_at FROM log_tasks WHERE task_id = $1`, r.task)
+	list, err := rows[logTaskRow](ctx, r.s.db, `SELECT l.id, l.class, l.next, l.since, l.expired_to, l.expired_at, `+logPartColumns+`
+		FROM log_tasks l `+logPartOf("l.task_id", "$2")+` WHERE l.task_id = $1`, r.task, r.filter.Part)
 	if err == nil && len(list) > 0 {
 		r.log = &list[0]
 	}
@@ -186,7 +192,11 @@ func (r *LogReader) Deleted(ctx context.Context) (lines int64, at time.Time, err
 	if err := r.refresh(ctx); err != nil || r.log == nil || r.log.ExpiredAt == nil {
 		return 0, at, err
 	}
-	return r.log.ExpiredTo - 1, *r.log.ExpiredAt, nil
+	to := r.log.ExpiredTo
+	if r.log.ToLine > 0 {
+		to = min(to, r.log.ToLine)
+	}
+	return max(0, to-max(1, r.log.FromLine)), *r.log.ExpiredAt, nil
 }
 
 type chunkRow struct {
@@ -209,12 +219,20 @@ func (r *LogReader) chunks(ctx context.Context, which string, from, to int64) (f
 			return nil, false, err
 		}
 	}
+	part, inside, outside := r.filter.Part, []int(nil), []int(nil)
+	if !r.log.narrow() {
+		part = nil
+	} else if inside, outside, err = r.s.db.originsOf(ctx, r.task, r.log.ID, r.log.logPart); err != nil {
+		return nil, false, err
+	}
 	limit := r.batch
 	found, full, err := rowsUpTo[chunkRow](ctx, r.s.db, chunkBatchBytes, `
 		SELECT first, lines, origin, body FROM log_chunks
 		WHERE class = $10 AND log_task = $1 AND arrived_at >= $2 AND ($5::int[] IS NULL OR origin = ANY($5)) AND levels & $6 <> 0
-			AND ($7::timestamptz IS NULL OR earliest <= $7) AND ($8::timestamptz IS NULL OR latest > $8) AND `+which+` LIMIT $9`,
-		r.log.ID, r.log.Since, from, to, origins, r.levels, r.filter.Before, r.filter.After, limit, r.log.Class)
+			AND ($7::timestamptz IS NULL OR earliest <= $7) AND ($8::timestamptz IS NULL OR latest > $8)
+			AND ($11::int IS NULL OR origin = ANY($12::int[]) OR origin <> ALL($13::int[]) AND first >= $14 AND (first < $15 OR $15 = 0)) AND `+which+` LIMIT $9`,
+		r.log.ID, r.log.Since, from, to, origins, r.levels, r.filter.Before, r.filter.After, limit, r.log.Class,
+		part, inside, outside, r.log.FromLine, r.log.ToLine)
 	if full {
 		r.batch = max(1, len(found)) // PostgreSQL sends all that a query selects
 	} else {
@@ -333,8 +351,9 @@ type LogFields struct {
 	RankIDs                                                  []int
 }
 
-// LogFields reads the fields of a task's log.
-func (db *DB) LogFields(ctx context.Context, task string) (LogFields, error) {
+// LogFields reads the fields of a task's log. With a part, these are the attempts, nodes and containers of that part, and the kinds of
+// lines of the whole log.
+func (db *DB) LogFields(ctx context.Context, task string, part *int) (LogFields, error) {
 	var f LogFields
 	type kind struct {
 		Stdtype string `db:"stdtype"`
@@ -352,7 +371,9 @@ func (db *DB) LogFields(ctx context.Context, task string) (LogFields, error) {
 		ContainerID  string `db:"container_id"`
 	}
 	origins, err := rows[origin](ctx, db, `
-		SELECT allocation_id, agent_id, container_id FROM log_origins o JOIN log_tasks t ON t.id = o.log_task WHERE t.task_id = $1`, task)
+		SELECT o.allocation_id, o.agent_id, o.container_id FROM log_origins o JOIN log_tasks l ON l.id = o.log_task `+logPartOf("l.task_id", "$2")+`
+		LEFT JOIN allocations a ON a.id = o.allocation_id AND a.task_id = l.task_id
+		WHERE l.task_id = $1 AND (a.id IS NULL OR `+holdsRun("coalesce(p.first_run, 0)", "coalesce(q.first_run, 0)")+`)`, task, part)
 	if err != nil {
 		return f, err
 	}
@@ -379,17 +400,17 @@ func (db *DB) LogFields(ctx context.Context, task string) (LogFields, error) {
 // reported its end, because its node was lost or the shipper was killed.
 const logsGrace = 30 * time.Second
 
-// LogsEnded reports whether a task's log is complete: the task has ended, and each shipper
+// LogsEnded reports whether the log of a task, or of a part of it, is complete: it has ended, and each shipper
 // has reported its end or exceeded logsGrace.
-func (db *DB) LogsEnded(ctx context.Context, task string) (bool, error) {
+func (db *DB) LogsEnded(ctx context.Context, task string, part *int) (bool, error) {
 	type state struct {
 		Ended bool `db:"ended"`
 	}
 	s, err := row[state](ctx, db, "task "+task, `
-		SELECT t.ended_at IS NOT NULL AND NOT EXISTS (
+		SELECT (t.ended_at IS NOT NULL OR q.n IS NOT NULL) AND NOT EXISTS (
 			SELECT 1 FROM allocations a JOIN members m ON m.allocation_id = a.id
-			WHERE a.task_id = t.id AND m.claimed_at IS NOT NULL AND NOT m.logs_done
-				AND coalesce(a.ended_at, now()) > now() - $2::interval) AS ended
-		FROM tasks t WHERE t.id = $1`, task, logsGrace)
+			WHERE a.task_id = t.id AND `+holdsRun("coalesce(p.first_run, 0)", "coalesce(q.first_run, 0)")+`
+				AND m.claimed_at IS NOT NULL AND NOT m.logs_done AND coalesce(a.ended_at, now()) > now() - $2::interval) AS ended
+		FROM tasks t `+logPartOf("t.id", "$3")+` WHERE t.id = $1`, task, logsGrace, part)
 	return s.Ended, err
 }

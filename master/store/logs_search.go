@@ -15,6 +15,7 @@ const (
 // A LoggedTask is a task with a log.
 type LoggedTask struct {
 	ID           string     `db:"id"`
+	Part         int        `db:"part"` // the newest of the task
 	Log          int        `db:"log"`
 	Type         string     `db:"type"`
 	Name         string     `db:"name"`
@@ -36,7 +37,7 @@ type LogPlace struct {
 // ended last. The log of the place is the first of them.
 func (db *DB) LoggedTasks(ctx context.Context, in auth.Scope, from LogPlace, limit int) ([]LoggedTask, error) {
 	return rows[LoggedTask](ctx, db, `
-		SELECT k.id, l.id AS log, k.type, k.name, u.username, k.experiment_id, (SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, k.ended_at
+		SELECT k.id, `+newestPart("k.id")+` AS part, l.id AS log, k.type, k.name, u.username, k.experiment_id, (SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, k.ended_at
 		FROM log_tasks l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id
 		WHERE l.next > l.expired_to AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))
 			AND ($2 = 0 OR (coalesce(k.ended_at, 'infinity'), l.id) <= (coalesce($3::timestamptz, 'infinity'), $2))

@@ -216,7 +216,7 @@ func TestLogFilters(t *testing.T) {
 	if got := readLogs(t, s, "nothing", LogFilter{}); got != nil {
 		t.Errorf("no task: %v", got)
 	}
-	f, err := w.db.LogFields(t.Context(), task)
+	f, err := w.db.LogFields(t.Context(), task, nil)
 	want := LogFields{AllocationIDs: []string{"a.1", "a.2"}, AgentIDs: []string{"node-1", "node-2"}, ContainerIDs: []string{"c1", "c2", "c3"},
 		Sources: []string{"harness", "task"}, Stdtypes: []string{"stderr", "stdout"}, RankIDs: []int{0, 1}}
 	if err != nil || fmt.Sprint(f) != fmt.Sprint(want) {
@@ -277,7 +277,7 @@ func TestLogsEnd(t *testing.T) {
 	s := NewLogStore(w.db, w.bus, LogsForever)
 	check := func(what string, want bool) {
 		t.Helper()
-		if ended, err := w.db.LogsEnded(t.Context(), task); err != nil || ended != want {
+		if ended, err := w.db.LogsEnded(t.Context(), task, nil); err != nil || ended != want {
 			t.Errorf("%s: ended %v, want %v: %v", what, ended, want, err)
 		}
 	}

@@ -7,11 +7,13 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // A ProxyTask has the fields of a task and its live attempt that the proxy needs.
 type ProxyTask struct {
 	ID           string             `db:"id"`
+	Newest       string             `db:"newest"` // the name of its newest part
 	Type         string             `db:"type"`
 	Name         string             `db:"name"`
 	OwnerID      int                `db:"owner_id"`
@@ -33,9 +35,13 @@ type ProxyTask struct {
 }
 
 // ProxyTask finds a task to forward requests to. The proxy can reach its attempt as soon as
-// the first member's claim was accepted.
+// the first member's claim was accepted. The name of any part of a task stands for the task: what runs is its newest part.
 func (db *DB) ProxyTask(ctx context.Context, id string) (ProxyTask, error) {
-	return row[ProxyTask](ctx, db, "task "+id, proxyTasks+`WHERE k.id = $1`, id)
+	t, err := row[ProxyTask](ctx, db, "task "+id, proxyTasks+`WHERE k.id = $1`, id)
+	if of, n, ok := trial.PartOf(id); ok && fault.Is(err, fault.NotFound) {
+		return row[ProxyTask](ctx, db, "task "+id, proxyTasks+`WHERE k.id = $1 AND EXISTS (SELECT FROM task_parts p WHERE p.task_id = k.id AND p.n = $2)`, of, n)
+	}
+	return t, err
 }
 
 // ProxyTasks finds those of these tasks that exist.
@@ -47,8 +53,8 @@ func (db *DB) ProxyTasks(ctx context.Context, ids []string) ([]ProxyTask, error)
 // declares.
 const proxyPorts = `coalesce(CASE WHEN k.type = 'TRIAL' THEN e.config ELSE k.config END #> '{environment,proxy_ports}', '[]')`
 
-const proxyTasks = `
-		SELECT k.id, k.type, k.name, k.owner_id, k.workspace_id, u.username, NOT u.active AS owner_gone, k.exit_status, k.ended_at IS NOT NULL AS over,
+var proxyTasks = `
+		SELECT k.id, ` + newestPartID + ` AS newest, k.type, k.name, k.owner_id, k.workspace_id, u.username, NOT u.active AS owner_gone, k.exit_status, k.ended_at IS NOT NULL AS over,
 			CASE WHEN k.ended_at IS NOT NULL THEN 'TERMINATED' WHEN k.desired = 'kill' THEN 'TERMINATING'
 				WHEN a.id IS NULL THEN 'QUEUED'
 				WHEN a.state IN ('PENDING', 'ASSIGNED') THEN CASE WHEN m.claimed_at IS NULL THEN 'QUEUED' ELSE 'STARTING' END

@@ -31,6 +31,7 @@ type Task struct {
 	EndedAt      *time.Time `db:"ended_at"`
 	ExitStatus   string     `db:"exit_status"`
 	Shown        string     `db:"shown"` // QUEUED, PULLING, STARTING, RUNNING, WAITING, TERMINATING or TERMINATED
+	Part         TaskPart   `db:"-"`     // which TaskOrPart has found
 	Generic
 }
 
@@ -197,6 +198,7 @@ func (db *DB) TaskCounts(ctx context.Context, in auth.Scope) (map[string]int, er
 type Attempt struct {
 	ID           string     `db:"id"`
 	TaskID       string     `db:"task_id"`
+	Part         int        `db:"part"` // of the task
 	TaskName     string     `db:"task_name"`
 	TaskType     string     `db:"task_type"`
 	OwnerID      int        `db:"owner_id"`
@@ -217,15 +219,15 @@ type Attempt struct {
 	ProxyAddress string     `db:"proxy_address"`
 }
 
-const attemptSelect = `
-	SELECT a.id, a.task_id, k.name AS task_name, k.type AS task_type, k.owner_id, k.workspace_id, k.experiment_id,
+var attemptSelect = `
+	SELECT a.id, a.task_id, ` + partOfRun("a.task_id", "a.run_id") + ` AS part, k.name AS task_name, k.type AS task_type, k.owner_id, k.workspace_id, k.experiment_id,
 		(SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, a.pool, a.slots, a.priority, a.state, a.queued_at, a.started_at, a.ended_at,
 		a.exit_code, a.exit_reason, a.is_ready, ` + waitingReason + ` AS waiting_reason, a.proxy_address
 	FROM allocations a JOIN tasks k ON k.id = a.task_id`
 
-// Attempts lists the attempts of a task, the newest first.
-func (db *DB) Attempts(ctx context.Context, task string) ([]Attempt, error) {
-	return rows[Attempt](ctx, db, attemptSelect+` WHERE a.task_id = $1 ORDER BY a.run_id DESC`, task)
+// Attempts lists the attempts of a part of a task, the newest first.
+func (db *DB) Attempts(ctx context.Context, task string, p TaskPart) ([]Attempt, error) {
+	return rows[Attempt](ctx, db, attemptSelect+` WHERE a.task_id = $1 AND `+holdsRun("$2", "$3")+` ORDER BY a.run_id DESC`, task, p.FromRun, p.ToRun)
 }
 
 // Attempt reads an attempt.

@@ -20,6 +20,7 @@ type Trial struct {
 	WorkspaceID     int        `db:"workspace_id"`
 	Number          int        `db:"number"`
 	TaskID          string     `db:"task_id"`
+	Part            int        `db:"part"` // the newest of its task
 	HParams         []byte     `db:"hparams"`
 	WarmStart       *string    `db:"warm_start"`
 	State           string     `db:"state"`
@@ -48,8 +49,8 @@ const shownTrial = `CASE
 	WHEN e.unmanaged THEN 'RUNNING'
 	ELSE coalesce((SELECT ` + furthest + ` FROM allocations a WHERE a.task_id = t.task_id AND a.state <> 'TERMINATED'), CASE WHEN t.held THEN 'PAUSED' ELSE 'QUEUED' END) END`
 
-const trialSelect = `
-	SELECT t.id, t.experiment_id, e.owner_id, p.workspace_id, t.number, t.task_id, t.hparams, t.warm_start::text, t.state, ` + shownTrial + ` AS shown,
+var trialSelect = `
+	SELECT t.id, t.experiment_id, e.owner_id, p.workspace_id, t.number, t.task_id, ` + newestPart("t.task_id") + ` AS part, t.hparams, t.warm_start::text, t.state, ` + shownTrial + ` AS shown,
 		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better, t.log_policy_matched,
 		coalesce((SELECT extract(epoch FROM sum(coalesce(a.ended_at, now()) - a.started_at))
 			FROM allocations a WHERE a.task_id = t.task_id AND a.started_at IS NOT NULL), 0)::float8 AS seconds,

@@ -256,7 +256,7 @@ func (db *DB) fireLogs(ctx context.Context, fires []logFire) error {
 		_, err := db.exec(ctx, `
 			WITH m AS (SELECT w.id AS webhook, t.id AS trigger, k.workspace_id AS workspace, gen_random_uuid() AS event_id,
 					jsonb_build_object('event_type', 'TASK_LOG', 'timestamp', extract(epoch FROM now())::bigint, 'condition', t.condition,
-						'task_log', jsonb_build_object('task_id', k.id, 'node_name', $2::text, 'triggering_log', u.line, 'task_type', k.type,
+						'task_log', jsonb_build_object('task_id', `+newestPartID+`, 'node_name', $2::text, 'triggering_log', u.line, 'task_type', k.type,
 							'experiment_id', coalesce(k.experiment_id, 0), 'trial_id', coalesce((SELECT r.id FROM trials r WHERE r.task_id = k.id), 0))) AS event
 				FROM unnest($3::int[], $4::text[]) AS u(trigger, line) JOIN webhook_triggers t ON t.id = u.trigger JOIN webhooks w ON w.id = t.webhook_id
 				JOIN tasks k ON k.id = $1 FOR KEY SHARE OF w, t, k SKIP LOCKED),

@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -25,6 +26,7 @@ type Row struct {
 	ID             string          `db:"id"` // <task>.<run>
 	Run            int             `db:"run_id"`
 	TaskID         string          `db:"task_id"`
+	Part           int             `db:"part"` // of the task
 	Type           string          `db:"type"`
 	Name           string          `db:"task_name"`
 	Pool           string          `db:"pool"`
@@ -61,6 +63,9 @@ func (r *Row) Kind() v1.Kind {
 	}
 	return v1.KindExperiment
 }
+
+// PartID is the name of the part of its task, which is the task of its programs.
+func (r *Row) PartID() string { return trial.PartID(r.TaskID, r.Part) }
 
 // IsTrial reports whether it is an attempt of a trial.
 func (r *Row) IsTrial() bool { return r.TrialID != 0 }

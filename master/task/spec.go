@@ -92,7 +92,7 @@ type Remainder struct {
 // that Determined's harness expects, the program, and its mounts. of is the attempt's pool;
 // nil if the pool no longer exists.
 func (s *Site) Spec(a Attempt, m Claimed, of *pool.Pool) (v1.TaskSpec, error) {
-	b := specBuilder{spec: &v1.TaskSpec{TaskID: a.TaskID, AllocationID: a.ID, TaskType: a.Type, Rank: m.Rank, Members: m.Members,
+	b := specBuilder{spec: &v1.TaskSpec{TaskID: a.TaskID, PartID: a.PartID(), AllocationID: a.ID, TaskType: a.Type, Rank: m.Rank, Members: m.Members,
 		Slots: len(m.SlotIDs), SlotIDs: m.SlotIDs, StopGraceSecs: int(graceIn(of).Seconds()), StopAfterSecs: s.StopAfter.Seconds(), Env: map[string]string{}, Begins: opening(&a, &m), Name: a.called()}, site: s, a: &a, m: &m, pool: of}
 	if of == nil {
 		b.pool = &pool.Pool{}
@@ -260,7 +260,7 @@ func (b *specBuilder) common() {
 		"DET_CLUSTER_ID":     b.site.ClusterID,
 		"DET_AGENT_ID":       m.NodeName,
 		"DET_SLOT_IDS":       slotList(m.SlotIDs),
-		"DET_TASK_ID":        a.TaskID,
+		"DET_TASK_ID":        a.PartID(),
 		"DET_ALLOCATION_ID":  a.ID,
 		"DET_TASK_TYPE":      a.Type,
 		"DET_SESSION_TOKEN":  m.Token,
@@ -355,7 +355,7 @@ func (b *specBuilder) files(checkpoint *string, config, hparams json.RawMessage,
 	}
 	err := add("cluster.json", map[string]any{
 		"master_url": masterHere, "cluster_id": b.site.ClusterID, "agent_id": m.NodeName, "slot_ids": slots,
-		"task_id": a.TaskID, "allocation_id": a.ID, "session_token": m.Token, "task_type": a.Type,
+		"task_id": a.PartID(), "allocation_id": a.ID, "session_token": m.Token, "task_type": a.Type,
 		"master_cert_name": nil, "master_cert_file": nil, "latest_checkpoint": checkpoint,
 	})
 	if err != nil {

@@ -29,6 +29,7 @@ type ClaimResponse struct {
 // (but never registry credentials), so it is not part of the Nomad job.
 type TaskSpec struct {
 	TaskID        string            `json:"taskId"`
+	PartID        string            `json:"partId"` // the name of the part of the task that runs, which is the task for programs; masters of the release before send none
 	AllocationID  string            `json:"allocationId"`
 	TaskType      string            `json:"taskType"` // TRIAL, COMMAND, …
 	Rank          int               `json:"rank"`

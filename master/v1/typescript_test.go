@@ -72,7 +72,7 @@ var usedByPages = []struct {
 	{"killCommand", KillCommand.Line()},
 	{"getTask", GetTask.Line()},
 	{"listTasks", ListTasks.Line()},
-	{"streamTaskLogs", StreamTaskLogs.Line()},
+	{"streamTaskLogs", StreamTaskLogs.Line()}, {"streamTrialLogs", StreamTrialLogs.Line()},
 	{"listModels", ListModels.Line()},
 	{"createModel", CreateModel.Line()},
 	{"getModel", GetModel.Line()},

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../src/lib/api';
-import { merge, most, records, since, toLine, type Line } from '../src/lib/logs';
+import { logOfTask, logOfTrial, merge, most, records, since, toLine, type Line } from '../src/lib/logs';
 import { spans } from '../src/parts/LogView';
 
 const line = (n: number): Line => ({ n, at: new Date(n * 1000).toISOString(), level: 'INFO', node: '', stderr: false, text: `line ${n}` });
@@ -32,6 +32,9 @@ describe('lines of a log', () => {
     const more = merge(all, lines(most + 1, most + 2));
     expect(more).toHaveLength(most);
     expect(more[0]?.n).toBe(3);
+  });
+  it('of a trial are those of all its tasks', () => {
+    expect([logOfTask('7.a-1'), logOfTrial(7)]).toEqual(['/api/v1/tasks/7.a-1/logs', '/api/v1/trials/7/logs']);
   });
   it('are followed from a little before the last', () => {
     expect(since([])).toBeUndefined();

@@ -141,6 +141,8 @@ describe('a timeline', () => {
   it('has a lane for each trial, and the range of all', () => {
     const lanes = lanesOf([attempt(3, { endTime: iso(400), outcome: 'failed', exitReason: 'it broke' }), attempt(1, { endTime: iso(200), outcome: 'completed' }), attempt(2, { taskId: 'u', trialId: 8, endTime: iso(300), outcome: 'lost' })], 0);
     expect(lanes.map((l) => [l.trial, l.lines.map((x) => x.attempt.run)])).toEqual([[7, [1, 3]], [8, [2]]]);
+    const goesOn = lanesOf([attempt(1, {}), attempt(2, { taskId: 't-1' }), attempt(1, { taskId: 'v', trialId: 0 }), attempt(1, { taskId: 'w', trialId: 0 })], 300_000);
+    expect(goesOn.map((l) => [l.key, l.lines.length])).toEqual([['trial 7', 2], ['v', 1], ['w', 1]]);
     expect(rangeOf(lanes, 0)).toEqual([100_000, 400_000]);
     expect(rangeOf([], 100_000)).toEqual([40_000, 100_000]);
     expect(ending(lanes[0]!.lines[1]!.attempt)).toEqual({ word: 'failed', kind: 'bad', why: 'it broke' });

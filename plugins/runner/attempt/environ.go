@@ -3,6 +3,7 @@
 package attempt
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -90,7 +91,7 @@ func environ(p *NomadTask, spec *v1.TaskSpec, token, master string, port int, l 
 		"DET_USE_TLS":       "false",
 		"DET_SESSION_TOKEN": token,
 		"DET_ALLOCATION_ID": spec.AllocationID,
-		"DET_TASK_ID":       spec.TaskID,
+		"DET_TASK_ID":       cmp.Or(spec.PartID, spec.TaskID),
 		"DET_CONTAINER_ID":  p.NomadAllocID,
 		"DET_RUN_DIR":       l.runDir,
 		"DET_WORKDIR":       l.workDir,
@@ -109,7 +110,7 @@ func environ(p *NomadTask, spec *v1.TaskSpec, token, master string, port int, l 
 	}
 	if env["DET_TASK_LOGGING_METADATA"] == "" {
 		meta, _ := json.Marshal(map[string]string{ // strings always encode
-			"task_id": spec.TaskID, "allocation_id": spec.AllocationID, "container_id": p.NomadAllocID,
+			"task_id": env["DET_TASK_ID"], "allocation_id": spec.AllocationID, "container_id": p.NomadAllocID,
 			"agent_id": env["DET_AGENT_ID"], "source": "task",
 		})
 		env["DET_TASK_LOGGING_METADATA"] = string(meta)

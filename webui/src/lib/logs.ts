@@ -1,7 +1,7 @@
-// A task's log: the last lines first, then new lines as they arrive, and older lines when
+// The log of a task or a trial: the last lines first, then new lines as they arrive, and older lines when
 // the user scrolls up. Lines have numbers, so a line that arrives twice is recognised.
 import { ApiError, pathOf, request, search, type Query } from './api';
-import { streamTaskLogs, type TaskLogsResponse } from './types';
+import { streamTaskLogs, streamTrialLogs, type TaskLogsResponse } from './types';
 
 export const page = 1000;
 export const most = 200_000; // lines kept; beyond, the oldest go
@@ -42,8 +42,12 @@ export async function records<T>(body: ReadableStream<Uint8Array>, each: (lot: T
   }
 }
 
-export async function read(task: string, query: Query, signal: AbortSignal, each: (lines: Line[]) => void): Promise<void> {
-  const r = await request(pathOf(streamTaskLogs, task) + search(query), { signal });
+// logOfTask and logOfTrial are the paths of logs. A trial has a task for each time that it was continued, and its log has the lines of all.
+export const logOfTask = (id: string): string => pathOf(streamTaskLogs, id);
+export const logOfTrial = (id: number): string => pathOf(streamTrialLogs, id);
+
+export async function read(log: string, query: Query, signal: AbortSignal, each: (lines: Line[]) => void): Promise<void> {
+  const r = await request(log + search(query), { signal });
   if (r.body) await records<TaskLogsResponse>(r.body, (lot) => each(lot.map(toLine)));
 }
 

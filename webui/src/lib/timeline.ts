@@ -40,8 +40,9 @@ export function spansOf(a: Attempt, now: number): Span[] {
 export function lanesOf(list: readonly Attempt[], now: number): Lane[] {
   const lanes = new Map<string, Lane>();
   for (const a of [...list].sort((x, y) => Date.parse(x.queuedTime) - Date.parse(y.queuedTime) || x.run - y.run)) {
-    let lane = lanes.get(a.taskId);
-    if (!lane) lanes.set(a.taskId, (lane = { key: a.taskId, trial: a.trialId, lines: [] }));
+    const key = a.trialId ? `trial ${a.trialId}` : a.taskId; // a trial that was continued has several tasks
+    let lane = lanes.get(key);
+    if (!lane) lanes.set(key, (lane = { key, trial: a.trialId, lines: [] }));
     lane.lines.push({ attempt: a, spans: spansOf(a, now) });
   }
   return [...lanes.values()];

@@ -64,6 +64,7 @@ export const killCommand: Endpoint<undefined, KillCommandResponse> = { method: '
 export const getTask: Endpoint<undefined, GetTaskResponse> = { method: 'GET', path: '/api/v1/tasks/:id' };
 export const listTasks: Endpoint<undefined, GetTasksResponse> = { method: 'GET', path: '/api/v1/tasks' };
 export const streamTaskLogs: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/tasks/:id/logs' };
+export const streamTrialLogs: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/trials/:id/logs' };
 export const listModels: Endpoint<undefined, GetModelsResponse> = { method: 'GET', path: '/api/v1/models' };
 export const createModel: Endpoint<PostModelRequest, PostModelResponse> = { method: 'POST', path: '/api/v1/models' };
 export const getModel: Endpoint<undefined, GetModelResponse> = { method: 'GET', path: '/api/v1/models/:name' };

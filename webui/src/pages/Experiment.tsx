@@ -6,6 +6,7 @@ import { useCurves } from '../lib/curves';
 import { ago, bytes, clock, duration, flat, metric, plain, plural, roomFor, space } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
+import { logOfTrial } from '../lib/logs';
 import { go, params, setParams } from '../lib/router';
 import { groupOf } from '../lib/series';
 import { early, ladder, type Ladder } from '../lib/rungs';
@@ -112,6 +113,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
     { key: 'code', title: 'Code' },
     { key: 'logs', title: 'Logs' },
   ];
+  const failed = one ?? all.find((t) => bare(t.state) === 'ERROR');
   const waiting = one && !over ? one.waitingReason : all.find((t) => t.waitingReason)?.waitingReason;
 
   return (
@@ -129,7 +131,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
         </div>
       </div>
       {e.description && <p class="lead">{e.description}</p>}
-      {e.error && <Notice kind="bad" title="Ended with an error" text={(one && one.error) || e.error} log={tab === 'logs' ? undefined : (one ?? all.find((t) => bare(t.state) === 'ERROR'))?.taskId}>{tab !== 'logs' && <a class="button" href={`/experiments/${e.id}/logs`}>See the log</a>}</Notice>}
+      {e.error && <Notice kind="bad" title="Ended with an error" text={(one && one.error) || e.error} log={tab === 'logs' || !failed ? undefined : logOfTrial(failed.id)}>{tab !== 'logs' && <a class="button" href={`/experiments/${e.id}/logs`}>See the log</a>}</Notice>}
       {experiment.data?.remarks?.map((r) => <Notice key={r} kind="wait" title="The search has no result" text={r} />)}
       {!e.error && waiting && bare(e.state) !== 'PAUSED' && <Notice kind="wait" title={e.numTrials > 1 ? 'Trials wait' : 'The trial waits'} text={waiting} />}
       <Tabs items={tabs} at={tab} href={(t) => `/experiments/${e.id}${t === 'overview' ? '' : `/${t}`}`} />
@@ -248,7 +250,7 @@ function Trials({ e, list, ready, rungs }: { e: Experiment; list: Trial[]; ready
 function Logs({ e, trials, ready, over }: { e: Experiment; trials: Trial[]; ready: boolean; over: boolean }) {
   const wanted = Number(params.value.get('trial')) || trials[0]?.id;
   const trial = trials.find((t) => t.id === wanted);
-  if (!trial?.taskId) return ready ? <Empty title="No log yet: the experiment has no trial." /> : <Loading />;
+  if (!trial) return ready ? <Empty title="No log yet: the experiment has no trial." /> : <Loading />;
   return (
     <>
       {trials.length > 1 && (
@@ -256,7 +258,7 @@ function Logs({ e, trials, ready, over }: { e: Experiment; trials: Trial[]; read
           <label class="choice">Trial <select value={trial.id} onChange={(ev) => setParams({ trial: ev.currentTarget.value })}>{trials.map((t) => <option key={t.id} value={t.id}>{t.id}</option>)}</select></label>
         </div>
       )}
-      <LogView task={trial.taskId} over={over} name={`the log of experiment ${e.id}`} />
+      <LogView log={logOfTrial(trial.id)} over={over} name={`the log of experiment ${e.id}`} />
     </>
   );
 }

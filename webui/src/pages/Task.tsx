@@ -15,6 +15,7 @@ import { link, params } from '../lib/router';
 import { me } from '../lib/session';
 import { useTitle } from '../parts/Shell';
 import { noteOpening } from '../lib/opening';
+import { logOfTask } from '../lib/logs';
 import { killQuestion, kindNames, openAddress, stateOf, type Listed } from './Tasks';
 
 const Terminal = lazy(() => import('../parts/Terminal').then((m) => m.Terminal));
@@ -102,7 +103,7 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
       {t?.kind === 'shells' && terminal && !entered && <p class="lead" role="status">{over ? 'The shell has ended.' : 'The terminal opens when the shell runs.'}</p>}
       {entered && <Terminal id={id} name={`terminal of ${t?.description || id}`} visible={terminal} />}
       {tree.length > 1 && <Tree tree={tree} at={id} />}
-      {!(terminal && entered) && <LogView task={id} over={over} name={`the log of ${t?.description || id}`} />}
+      {!(terminal && entered) && <LogView log={logOfTask(id)} over={over} name={`the log of ${t?.description || id}`} />}
       <Confirm question={question} close={() => setQuestion(null)} />
     </div>
   );

@@ -6,6 +6,7 @@ import { ago, bytes, clock, duration, flat, metric, plain } from '../lib/format'
 import { lazy } from '../lib/lazy';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
+import { logOfTrial } from '../lib/logs';
 import { complain, say } from '../lib/toast';
 import { ended } from '../lib/states';
 import { waited, waits } from '../lib/waiting';
@@ -75,7 +76,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
         <a class="button" href={`/trials/${t.id}/fork?as=search`}>Search around it</a>
         {!over && <button type="button" class="danger" onClick={kill}>Kill</button>}
       </div>
-      {t.error && <Notice kind="bad" title="Ended with an error" text={t.error} log={tab === 'logs' ? undefined : t.taskId}>{tab !== 'logs' && <a class="button" href={`/trials/${t.id}/logs`}>See the log</a>}</Notice>}
+      {t.error && <Notice kind="bad" title="Ended with an error" text={t.error} log={tab === 'logs' ? undefined : logOfTrial(t.id)}>{tab !== 'logs' && <a class="button" href={`/trials/${t.id}/logs`}>See the log</a>}</Notice>}
       {!t.error && t.waitingReason && !over && <Notice kind="wait" title="The trial waits" text={t.waitingReason} />}
       <Tabs at={tab} href={(k) => `/trials/${t.id}${k === 'overview' ? '' : `/${k}`}`}
         items={[{ key: 'overview', title: 'Overview' }, { key: 'checkpoints', title: 'Checkpoints', count: t.checkpointCount }, { key: 'timeline', title: 'Timeline' }, { key: 'profiler', title: 'Profiler' }, { key: 'logs', title: 'Logs' }]} />
@@ -106,7 +107,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
       {tab === 'checkpoints' && (checkpoints.error !== undefined && !checkpoints.data ? <Problem what="Could not load the checkpoints." error={checkpoints.error} retry={checkpoints.reload} /> : checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e?.searcherMetric ?? ''} smaller={e?.config.searcher?.smaller_is_better !== false} trials={false} over={over} /> : <Loading />)}
       {tab === 'timeline' && <Timeline experiment={t.experimentId} trial={t.id} changed={t.state} unmanaged={!!e?.unmanaged} over={over} />}
       {tab === 'profiler' && <Profile trial={t.id} experiment={e ?? undefined} over={over} />}
-      {tab === 'logs' && t.taskId && <LogView task={t.taskId} over={over} name={`the log of trial ${t.id}`} />}
+      {tab === 'logs' && <LogView log={logOfTrial(t.id)} over={over} name={`the log of trial ${t.id}`} />}
       <Confirm question={question} close={() => setQuestion(null)} />
     </div>
   );

@@ -4,6 +4,7 @@ import { api, type TaskKind, type Task } from '../lib/api';
 import { wasOpened } from '../lib/opening';
 import { ended } from '../lib/states';
 import { words } from '../lib/toast';
+import { logOfTask } from '../lib/logs';
 import { LogView } from '../parts/LogView';
 import { Problem, State } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
@@ -62,7 +63,7 @@ export function Wait({ params: { id = '', type = '' } }: { params: Record<string
       {error !== undefined && <Problem what="Could not open this task." error={error} />}
       {!error && <p class="lead" role="status">{over ? `The task ended${task?.exitStatus ? `: ${task.exitStatus}` : ''}. Start another one.` : why || (asked ? 'The task is starting. Its page opens here when it is ready.' : 'Its page opens here when it is ready and you have asked for it.')}</p>}
       {task && !over && !asked && <Ask task={task} agree={() => setAsked(true)} />}
-      {task && <LogView task={id} over={over} name={`the log of ${words(task.description || id)}`} />}
+      {task && <LogView log={logOfTask(id)} over={over} name={`the log of ${words(task.description || id)}`} />}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// A task's log: only the lines on the screen exist; colours as the program wrote
+// The log of a task or a trial: only the lines on the screen exist; colours as the program wrote
 // them; it follows until somebody scrolls up; the search and the filters are the
 // master's, so they find what this page has not read.
 import Anser from 'anser';
@@ -15,7 +15,7 @@ const levels = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'];
 const settle = 300; // milliseconds after the last key before a search begins
 const again = 3000;
 
-export function LogView({ task, over, name }: { task: string; over: boolean; name: string }) {
+export function LogView({ log, over, name }: { log: string; over: boolean; name: string }) {
   const query = params.value;
   const wanted = { text: query.get('q') ?? '', level: query.get('level') ?? '', rank: query.get('rank') ?? '', node: query.get('node') ?? '' };
   const narrowed = !!(wanted.text || wanted.level || wanted.rank || wanted.node);
@@ -61,7 +61,7 @@ export function LogView({ task, over, name }: { task: string; over: boolean; nam
         if (state.current.lines.length === 0) {
           let got = 0;
           const last: Line[] = [];
-          await read(task, { ...asked, orderBy: 'ORDER_BY_DESC', limit: page }, signal, (lot) => {
+          await read(log, { ...asked, orderBy: 'ORDER_BY_DESC', limit: page }, signal, (lot) => {
             got += lot.length;
             last.push(...lot);
           });
@@ -70,7 +70,7 @@ export function LogView({ task, over, name }: { task: string; over: boolean; nam
         }
         setBegan(true);
         setProblem('');
-        await read(task, { ...asked, follow: true, timestampAfter: since(state.current.lines) }, signal, add);
+        await read(log, { ...asked, follow: true, timestampAfter: since(state.current.lines) }, signal, add);
         // The master has ended the stream: of a task that has ended, or because it ends itself.
         if (!state.current.over) timer = setTimeout(run, again);
       } catch (error) {
@@ -90,7 +90,7 @@ export function LogView({ task, over, name }: { task: string; over: boolean; nam
       reading.abort();
       clearTimeout(timer);
     };
-  }, [task, filter]);
+  }, [log, filter]);
 
   useEffect(() => {
     const el = box.current;
@@ -132,7 +132,7 @@ export function LogView({ task, over, name }: { task: string; over: boolean; nam
       // A little after the first line: lines of one moment must not be skipped.
       const before = new Date(Date.parse(first.at) + 1000).toISOString();
       const stop = new AbortController();
-      await read(task, { ...asked, orderBy: 'ORDER_BY_DESC', limit: page * 2, timestampBefore: before }, stop.signal, (lot) => older.push(...lot));
+      await read(log, { ...asked, orderBy: 'ORDER_BY_DESC', limit: page * 2, timestampBefore: before }, stop.signal, (lot) => older.push(...lot));
       const fresh = older.filter((l) => l.n < first.n);
       if (fresh.length === 0) setOldest(true);
       state.current.before = state.current.lines.length;

@@ -9,7 +9,7 @@ export function Notice({ kind, title, text, log, children }: { kind: 'wait' | 'b
     <div class={`notice ${kind}`} role={kind === 'bad' ? 'alert' : 'status'}>
       <div class="row"><strong>{title}</strong><span class="grow" />{kind === 'bad' && <Copy text={text} what="error" />}{children}</div>
       <p>{text}</p>
-      {log && <Tail task={log} />}
+      {log && <Tail log={log} />}
     </div>
   );
 }

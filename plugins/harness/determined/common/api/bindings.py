@@ -4441,6 +4441,7 @@ class v1TaskSpec(Message):
     """The message v1TaskSpec."""
 
     taskId: str
+    partId: str
     allocationId: str
     taskType: str
     rank: int

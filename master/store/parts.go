@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/trial"
+)
+
+// Determined gives each continuation of a trial a task of its own. Here a trial keeps its task, and answers show a part of it
+// for each continuation: trial.PartID names the parts.
+
+// A TaskPart is a part of a trial's task. The zero value is the whole of a task.
+type TaskPart struct {
+	N       int // 0: from the beginning of the task
+	FromRun int
+	ToRun   int // the first run of the next part; 0: there is none
+}
+
+// holdsRun is SQL for the attempts a of the part whose FromRun and ToRun are these arguments.
+func holdsRun(from, to string) string {
+	return `a.run_id >= ` + from + `::int AND (a.run_id < ` + to + `::int OR ` + to + `::int = 0)`
+}
+
+// partOfRun is SQL for the number of the part in which a task had a run.
+func partOfRun(task, run string) string {
+	return `coalesce((SELECT max(p.n) FROM task_parts p WHERE p.task_id = ` + task + ` AND p.first_run <= ` + run + `), 0)`
+}
+
+// newestPart is SQL for the number of a task's newest part.
+func newestPart(task string) string {
+	return `coalesce((SELECT max(p.n) FROM task_parts p WHERE p.task_id = ` + task + `), 0)`
+}
+
+// newestPartID is SQL for trial.PartID of task k and its newest part.
+var newestPartID = `(k.id || coalesce((SELECT '-' || max(p.n) FROM task_parts p WHERE p.task_id = k.id), ''))`
+
+// Called is the task's id in answers.
+func (k *Task) Called() string { return trial.PartID(k.ID, k.Part.N) }
+
+// TaskOrPart finds a task by its id, or else a part of one by its name. A task that was continued is shown as its first part.
+func (db *DB) TaskOrPart(ctx context.Context, id string) (Task, error) {
+	k, err := db.Task(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		of, n, ok := trial.PartOf(id)
+		if !ok {
+			return k, err
+		}
+		whole, failed := db.Task(ctx, of)
+		if fault.Is(failed, fault.NotFound) || failed == nil && whole.Type != "TRIAL" {
+			return k, err
+		}
+		k, err = whole, failed
+		k.Part.N = n
+	}
+	if err != nil || k.Type != "TRIAL" {
+		return k, err
+	}
+	return k, db.narrow(ctx, &k, id)
+}
+
+// narrow shows a part in place of the whole task.
+func (db *DB) narrow(ctx context.Context, k *Task, id string) error {
+	type part struct {
+		N           int       `db:"n"`
+		FirstRun    int       `db:"first_run"`
+		BeganAt     time.Time `db:"began_at"`
+		EndedBefore time.Time `db:"ended_before"`
+		ExitBefore  string    `db:"exit_before"`
+	}
+	list, err := rows[part](ctx, db, `SELECT n, first_run, began_at, ended_before, exit_before FROM task_parts WHERE task_id = $1 AND n IN ($2, $2 + 1) ORDER BY n`,
+		k.ID, k.Part.N)
+	if err != nil {
+		return err
+	}
+	if k.Part.N > 0 {
+		if len(list) == 0 || list[0].N != k.Part.N {
+			return fault.New(fault.NotFound, "task %s not found", fault.Clip(id))
+		}
+		k.CreatedAt, k.Part.FromRun = list[0].BeganAt, list[0].FirstRun
+		list = list[1:]
+	}
+	for _, next := range list {
+		k.EndedAt, k.ExitStatus, k.Shown, k.Part.ToRun = &next.EndedBefore, next.ExitBefore, "TERMINATED", next.FirstRun
+	}
+	return nil
+}
