@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"net/http"
 	"os"
 	"os/exec"
@@ -10,15 +9,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/root"
-	"github.com/detent-ml/detent/cli/internal/term"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/server/servertest"
 	"github.com/detent-ml/detent/master/store"
@@ -180,24 +176,6 @@ func withMaster(address string) func(*testscript.Env) error {
 	}
 }
 
-// heard is the output of a command that runs.
-type heard struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (h *heard) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.Write(p)
-}
-
-func (h *heard) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.String()
-}
-
 // TestStartSaysWhatItWaitsFor: a notebook waits for slots, and is opened when they are free.
 func TestStartSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
@@ -207,11 +185,7 @@ func TestStartSaysWhatItWaitsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	io, out, _ := term.Buffers("")
-	said := &heard{}
-	io.Err = said
-	env := map[string]string{"DET_MASTER": m.URL, "HOME": t.TempDir()}
-	a := &app.App{IO: io, Now: time.Now, Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	a, out, said := listened(t, m)
 	status := make(chan int, 1)
 	go func() {
 		status <- root.Run(t.Context(), a, []string{"notebook", "start", "--no-browser", "--config", "resources.slots=1"})

@@ -28,7 +28,7 @@ func TestFlagsHaveEffects(t *testing.T) {
 	walk(command())
 	effects.Check(t, "..", names, []effects.Row{
 		{"det-master/serve/--config det-master/serve/--set det-master/check-config/--config det-master/check-config/--set", "master TestFlagsOfTheConfiguration"},
-	}, 0)
+	})
 }
 
 // TestFlagsOfTheConfiguration: check-config and serve read the file, and --set overrides it.

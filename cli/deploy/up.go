@@ -112,12 +112,20 @@ func runUp(ctx context.Context, a *app.App, o upOptions) error {
 	if err != nil {
 		return failed(ctx, err)
 	}
-	for i := 2; i <= o.agents; i++ {
-		if err := c.AddClient(ctx, local.Client{Name: fmt.Sprintf("agent%d", i), Slots: o.slots}); err != nil {
+	for _, node := range o.further() {
+		if err := c.AddClient(ctx, node); err != nil {
 			return failed(ctx, err)
 		}
 	}
 	return c.Describe(ctx).WriteSummary(a.IO.Out)
+}
+
+// further are the nodes after the first.
+func (o upOptions) further() (nodes []local.Client) {
+	for i := 2; i <= o.agents; i++ {
+		nodes = append(nodes, local.Client{Name: fmt.Sprintf("agent%d", i), Slots: o.slots})
+	}
+	return nodes
 }
 
 func (o upOptions) clear(ctx context.Context, report *servers.Reporter) error {

@@ -26,6 +26,7 @@ func TestFlagsOfUp(t *testing.T) {
 	if err := errors.Join(os.WriteFile(config, []byte("log_level: debug\n"), 0o600), os.Mkdir(filepath.Join(dir, "determined"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
+	var nodes []local.Client // after the first
 	// up is what a line starts, and what it says of flags.
 	up := func(line string) (o local.Options, gpus local.GPUs, python, said string) {
 		t.Helper()
@@ -45,6 +46,7 @@ func TestFlagsOfUp(t *testing.T) {
 					return err
 				}
 			}
+			nodes = got.further()
 			o, err = got.options()
 			return err
 		})
@@ -89,6 +91,16 @@ func TestFlagsOfUp(t *testing.T) {
 		flag, _, _ := strings.Cut(line, " ")
 		if _, _, _, said := up(line); !strings.Contains(said, flag+" has no effect: ") {
 			t.Errorf("%s says %q", line, said)
+		}
+	}
+	for line, want := range map[string]string{"": "[]", "--agents 1": "[]", "--agents 3": "[agent2 0 agent3 0]", "--agents 2 --slots 5": "[agent2 5]"} {
+		up(line)
+		got := []any{}
+		for _, n := range nodes {
+			got = append(got, n.Name, n.Slots)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%q starts %v, want %s", line, got, want)
 		}
 	}
 	if _, _, _, said := up("--acl"); !strings.Contains(said, "access control in Nomad is always on") {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -67,7 +68,10 @@ func (w *world) program(ctx context.Context, a *servertest.Attempt) int {
 	case a.HParam("x") != 0:
 		return kept(ctx, a)
 	case a.HParam("held") != 0:
-		<-w.release
+		select {
+		case <-w.release:
+		case <-ctx.Done():
+		}
 		return 0
 	case a.HParam("code") < 0:
 		<-ctx.Done()
@@ -420,14 +424,18 @@ func waiting(t *testing.T, m *world) {
 	}
 	id := submitted(t, a, config, createOptions{overrides: []string{"hyperparameters.held=1"}})
 	var looks atomic.Int32
-	m.Front.Answer(func(_ http.ResponseWriter, r *http.Request) bool { // the third request shows that the experiment has ended
-		if r.URL.Path == v1.GetExperiment.At(id) && looks.Add(1) == 3 {
+	m.Front.Answer(func(_ http.ResponseWriter, r *http.Request) bool { // the 60th request shows that the experiment has ended
+		if r.URL.Path == v1.GetExperiment.At(id) && looks.Add(1) == 60 {
 			close(m.release)
 			m.Ended(id)
 		}
 		return false
 	})
-	if err := runWait(t.Context(), a, waitOptions{id: id, interval: time.Millisecond}); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // with the default interval, 60 requests take five minutes
+	defer cancel()
+	cmd := New(a)
+	cmd.SetArgs([]string{"wait", "--polling-interval", "0.001", strconv.Itoa(id)})
+	if err := cmd.ExecuteContext(ctx); err != nil {
 		t.Error(err)
 	}
 	if err := runWait(t.Context(), a, waitOptions{id: 99, interval: time.Millisecond}); !fault.Is(err, fault.NotFound) {

@@ -10,9 +10,6 @@ import (
 	"github.com/detent-ml/detent/master/server"
 )
 
-// untestedKeys is the number of keys of which no test sees that they have an effect. It may only shrink.
-const untestedKeys = 5
-
 // The tests that see that keys reach the part with the effect, for rows that name the tests of the part beside them.
 const (
 	reach      = "master/server TestKeysReachTheirParts, "
@@ -25,7 +22,7 @@ const (
 // keyEffects has a row for each key of the master's configuration.
 var keyEffects = []effects.Row{
 	{"listen database", "master TestContextsDoNotFillTheMemory"},
-	{"database_conns", effects.Untested},
+	{"database_conns", "master/server TestConnectionsToTheDatabase"},
 	{"public_url", reach + "master/api TestMasterAndInfo TestSignInWithAProvider"},
 	{"task_urls", reach + "master/task TestMastersForRegions"},
 	{"tasks_listen", "master/server TestWherePagesOfTasksAre, integration/clients TestABrowserInANotebook"},
@@ -37,7 +34,7 @@ var keyEffects = []effects.Row{
 	{"unauthenticated_ports", reach + "master/proxy TestServiceOf, master/api TestPortsForEverybody"},
 	{"cluster_name", reach + "master/api TestMasterAndInfo"},
 	{"service_name", reach + "integration/security TestGuardedCluster"},
-	{"log_level", "master/server TestSettingsOfAllMasters"},
+	{"log_level", "master/server TestTheFirstLevelOfTheLog"},
 	{"tls.cert_file tls.key_file tls.ca_file", "master/server TestTLSOfTheMaster TestACertificateIsRenewed, integration/security TestTLS"},
 	{"blank_passwords", reach + "master/api TestBlankPasswordsAreLocal"},
 	{"tokens.max_days tokens.default_days", reach + "master/api TestLifespans"},
@@ -47,7 +44,7 @@ var keyEffects = []effects.Row{
 	{"identity_providers.group_prefix identity_providers.group_names", "master/server TestKeysOfDetermined, master/signin TestGroupsHere"},
 	{"identity_providers.admin_groups", reachOther + "master/api TestAProviderDecidesWhoIsAdmin"},
 	{"identity_providers.known_users_only", reachOther + "master/api TestSCIMAndSignIn"},
-	{"identity_providers.always_redirect identity_providers.session_hours", effects.Untested},
+	{"identity_providers.always_redirect identity_providers.session_hours", reachOther + "master/api TestProvidersDiffer"},
 	{"identity_providers.recheck", "master/server TestRecheckOfProviders, master/signin TestRecheck, integration/security TestAGroupTakenAwayAtTheProvider"},
 	{"identity_providers.offline_access", reachOther + "master/signin TestOfflineAccess"},
 	{"identity_providers.idp_sso_url identity_providers.authentication_claim identity_providers.display_name_attribute_name identity_providers.groups_attribute_name identity_providers.auto_provision_users", "master/server TestKeysOfDetermined"},
@@ -55,8 +52,8 @@ var keyEffects = []effects.Row{
 	{"job_sign_in.namespace job_sign_in.job job_sign_in.user", reach + "master/api TestJobsSignIn, integration/security TestSignInOfTools"},
 	{"scim.enabled scim.auth.type scim.auth.token scim.auth.username scim.auth.password", "master/server TestSCIMSecrets, master/api TestSCIMUsers TestSCIMConformance"},
 	{"scim.auth.token_file scim.auth.password_file", reach + "master/api TestSCIMUsers"},
-	{"audit.keep_days", effects.Untested},
-	{"security.authz.type", "integration/guides TestAccessGuide, integration/storage TestTwoTeams"},
+	{"audit.keep_days", "master/server TestHowLongTheAuditTrailIsKept"},
+	{"security.authz.type", reach + "integration/guides TestAccessGuide, integration/storage TestTwoTeams"},
 	{"shared_raw_exec", "master/server TestRawExecIsForOneMachine"},
 	{"hosts", reach + "master/api TestOtherNamesAreRefused"},
 	{"trusted_proxies", reach + "master/server TestSharesOfConnections, master/api TestAddressesBehindAProxy"},
@@ -64,12 +61,12 @@ var keyEffects = []effects.Row{
 	{"initial_password", "master/server TestAMasterSetsTheInitialPassword, integration/guides TestAccessGuide"},
 	{"checkpoint_roots", reach + "master/api TestTheMasterReadsBelowItsRoots"},
 	{"checkpoint_endpoints", "master/server TestWhatTheMasterReads TestWhatTheMasterReadsInAzure"},
-	{"search_memory_mb", reach + "master/control TestASearchThatWantsTooMuch"},
+	{"search_memory_mb", reach + "master/control TestMoreSearchesThanFit"},
 	{"database_limits.user_mb", reach + "master/api TestStoringTooMuch"},
 	{"database_limits.task_log_mb", reach + "master/store TestFullLog"},
 	{"database_limits.trial_metrics_mb", reach + "master/store TestFullTrial"},
 	{"spool.folder", reach + "master/server TestASpoolInMemoryIsWarnedAbout"},
-	{"spool.max_mb", effects.Untested},
+	{"spool.max_mb", reach + "master/api TestBodiesLargerThanTheirShareOfTheDisk"},
 	{"nomad.address nomad.token", "integration/security TestTLS"},
 	{"nomad.ui nomad.regions.ui", reach + "master/api TestNomadPages"},
 	{"nomad.token_file", "integration/security TestGuardedCluster"},
@@ -102,13 +99,13 @@ var keyEffects = []effects.Row{
 	{"resource_pools.network_mode", "master/server TestNetworksOfPools, jobspecs TestNetworks, integration/containers TestTasksOnBridges"},
 	{"resource_pools.slots resource_pools.device", reachPool + "master/cluster TestDevices, integration/experiments TestGPUs"},
 	{"resource_pools.cores_per_slot resource_pools.memory_mb_per_slot resource_pools.max_slots_per_node resource_pools.slots_per_node", reachPool + "master/cluster TestSlotsOfCPU"},
-	{"resource_pools.max_aux_containers_per_agent", reachPool + "master/sched TestPlan TestPrefer"},
-	{"resource_pools.aux_memory_mb", reachPool + "master/task TestMemoryThatATaskAsksFor"},
+	{"resource_pools.max_aux_containers_per_agent", reachPool + "master/sched TestPlan"},
+	{"resource_pools.aux_memory_mb", reachPool + "master/task TestMemoryOfTasks"},
 	{"resource_pools.python python", reach + "master/server TestPythonOfPools, plugins/runner TestThePoolsPython"},
 	{"resource_pools.homes", reachPool + "master/task TestHomes, integration/containers TestTasksInContainers"},
 	{"resource_pools.single_node", reachPool + "master/sched TestAPoolOfSingleNodes"},
 	{"resource_pools.preemption resource_pools.scheduler.preemption", reachSched + "master/sched TestPlan TestPreemptingGains"},
-	{"resource_pools.default_priority resource_pools.scheduler.default_priority", reachSched + "master/api TestSchedulersOfPools"},
+	{"resource_pools.default_priority resource_pools.scheduler.default_priority", reachSched + "master/launch TestAnExperimentIsMade"},
 	{"resource_pools.scheduler.type", reachSched + "master/sched TestPlan TestTurns"},
 	{"resource_pools.scheduler.fitting_policy resource_pools.scheduler.workspace_weights resource_pools.scheduler.user_weights resource_pools.scheduler.min_run_time", reachSched + "master/sched TestPlan"},
 	{"resource_pools.scheduler.equal_parts", reachPool + "master/sched TestPlan"},
@@ -138,15 +135,15 @@ var keyEffects = []effects.Row{
 	{"det_path harness_path", reach + "master/api TestArtifacts"},
 	{"stop_after", reach + "jobspecs TestRender, master/lifecycle TestAdvance"},
 	{"place_timeout", reach + "master/lifecycle TestAdvance"},
-	{"pull_timeout", reach + "master/lifecycle TestALongPullIsNoLateStart"},
+	{"pull_timeout", reach + "master/lifecycle TestAdvance"},
 	{"avoid_node_after", "master/server TestSettingsOfFaults, master/control TestAnotherAvoidAfter"},
 	{"launch_error", reach + "master/api TestMoreSlotsThanThereAre, master/control TestNoNodeIsLeft"},
-	{"notebook_timeout tensorboard_timeout", "master/server TestSettingsOfInteractiveTasks, master/api TestIdleTasksEnd"},
+	{"notebook_timeout tensorboard_timeout", "master/server TestSettingsOfInteractiveTasks, master/api TestLaunchingNotebooks TestTensorboards"},
 }
 
 // TestKeysHaveEffects: each key of the master's configuration has a test that sees its effect.
 func TestKeysHaveEffects(t *testing.T) {
-	effects.Check(t, filepath.Join("..", ".."), keysOf("", reflect.TypeFor[server.Config]()), keyEffects, untestedKeys)
+	effects.Check(t, filepath.Join("..", ".."), keysOf("", reflect.TypeFor[server.Config]()), keyEffects)
 }
 
 // keysOf are the keys below a section, with dots; the sections of a list have no number.

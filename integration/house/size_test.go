@@ -18,7 +18,7 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              16_060,
+	"cli":              16_064,
 	"docs":             200,  // the reference of the Python package, as pages of the master
 	"integration":      4075, // the rig of the tests, the repeats of failed ones and the tables of flags and keys among them
 	"jobspecs":         1_330,
@@ -56,7 +56,7 @@ var budgets = map[string]int{
 	"master/scim":      800,
 	"master/search":    2700,
 	"master/secrets":   700,
-	"master/server":    4710, // servertest, the master of clients' tests, among them
+	"master/server":    4712, // servertest, the master of clients' tests, among them
 	"master/signin":    900,
 	"master/sleep":     50,
 	"master/spelling":  100,

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/master/spool"
 )
 
 // Clients that stop sending do not delay submissions of other clients, and are disconnected.
@@ -39,6 +41,17 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 	}
 	if used := r.api.receiver.spool.Used(); used != 0 {
 		t.Errorf("%d bytes are still reserved", used)
+	}
+}
+
+// TestBodiesLargerThanTheirShareOfTheDisk: one user's bodies on disk have at most a quarter of the spool.
+func TestBodiesLargerThanTheirShareOfTheDisk(t *testing.T) {
+	for most, want := range map[int64]int{4 << 20: 413, 16 << 20: 200} {
+		r := newRig(t, func(c *Config) { c.Receiving.Spool = spool.New(t.TempDir(), most) })
+		answer := r.user("determined").post("/api/v1/experiments-search", strings.Repeat(" ", 2<<20)+"{}").is(want)
+		if want == 413 {
+			answer.says(413, "this master stores at most 1.0 MB of incomplete requests for one user")
+		}
 	}
 }
 

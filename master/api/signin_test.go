@@ -341,3 +341,31 @@ func TestAUserOfNoProvider(t *testing.T) {
 	r.exec(`UPDATE users SET remote = false WHERE id = $1`, u.ID) // as an earlier release did it
 	refused("with an identity that is left")
 }
+
+// TestProvidersDiffer: each provider has its length of a session, and says whether the sign-in page leads there at once.
+func TestProvidersDiffer(t *testing.T) {
+	s := newSignInRig(t, staff(), nil)
+	public := s.api.cfg.PublicURL
+	first := s.api.cfg.SignIn.List()[0]
+	second := first
+	second.Name, second.SessionLife, second.AlwaysRedirect = "staff", 90*time.Minute, true
+	s.api.cfg.SignIn = signin.New([]signin.Config{first, second}, public+"/oidc/callback")
+	info, master := s.anyone().get("/info").ok().tree(), s.anyone().get("/api/v1/master").ok().tree()
+	for i, c := range []struct {
+		name, begin string
+		redirects   bool
+		lasts       time.Duration
+	}{{"corp", "/oidc/sso", false, time.Hour}, {"staff", "/oidc/sso/staff", true, 90 * time.Minute}} {
+		for _, says := range []any{at(t, info, fmt.Sprintf("sso_providers.%d.always_redirect", i)), at(t, master, fmt.Sprintf("ssoProviders.%d.alwaysRedirect", i))} {
+			if says != c.redirects {
+				t.Errorf("%s redirects: %v, want %v", c.name, says, c.redirects)
+			}
+		}
+		if code, body := identitytest.NewBrowser(t).SignIn("1", "GET", public+c.begin); code != 200 {
+			t.Fatalf("%s: %d %s", c.name, code, body)
+		}
+		if got := s.text(`SELECT (expires_at - created_at)::text FROM sessions WHERE issuer IS NOT NULL ORDER BY id DESC LIMIT 1`); got != fmt.Sprintf("%02d:%02d:00", int(c.lasts.Hours()), int(c.lasts.Minutes())%60) {
+			t.Errorf("a session of %s lasts %s, want %s", c.name, got, c.lasts)
+		}
+	}
+}

@@ -130,7 +130,7 @@ func (m *memory) CreateTask(_ context.Context, n store.NewTask) (string, error) 
 func launchers(t *testing.T) (*memory, *Experiments, *Tasks) {
 	m := &memory{templates: map[string]string{}, contexts: map[string][]byte{}}
 	c := Cluster{Site: task.Site{ClusterID: "c", Capabilities: expconf.Everything()},
-		Pools:   pool.Set{{Name: "gpu", Driver: pool.RawExec, Compute: true, Priority: 42}, {Name: "aux", Driver: pool.RawExec, Aux: true, Priority: 50}},
+		Pools:   pool.Set{{Name: "gpu", Driver: pool.RawExec, Compute: true, Priority: 41}, {Name: "aux", Driver: pool.RawExec, Aux: true, Priority: 50}},
 		Storage: expconf.CheckpointStorage{Type: expconf.SharedFS, HostPath: "/tmp"}, Idle: IdleTimeouts{Notebook: time.Hour},
 		Slots: func(_ context.Context, pool string) (PoolSlots, error) {
 			return map[string]PoolSlots{"gpu": {Nodes: 1, PerNode: 2, Total: 2}}[pool], nil
@@ -158,7 +158,7 @@ func TestAnExperimentIsMade(t *testing.T) {
 		t.Fatalf("made: %+v, %v", made, err)
 	}
 	n := m.experiments[0]
-	if n.OwnerID != 3 || n.SessionEpoch != 5 || !n.Active || n.Pool != "gpu" || n.SlotsPerTrial != 3 || n.Priority != 42 || n.OriginalConfig != oneTrial ||
+	if n.OwnerID != 3 || n.SessionEpoch != 5 || !n.Active || n.Pool != "gpu" || n.SlotsPerTrial != 3 || n.Priority != 41 || n.OriginalConfig != oneTrial ||
 		n.Template.Name != "t" || n.Search == nil || n.Search.Len() != 1 || n.CreationKey != nil {
 		t.Errorf("the experiment's row is %+v", n)
 	}

@@ -46,7 +46,7 @@ func TestPoliciesOfExperiments(t *testing.T) {
 		{name: "limits hold without a request", policies: []string{limits, ""},
 			want: func(c expconf.Config) bool { return *c.Resources.MaxSlots == 2 && *c.Resources.Priority == 45 },
 			remarks: []string{"resources.max_slots: 2, the limit in the config policy of the cluster",
-				"resources.priority: 45, the limit in the config policy of the cluster; the pool's is 42"}},
+				"resources.priority: 45, the limit in the config policy of the cluster; the pool's is 41"}},
 		{name: "within the limits", policies: []string{limits, ""}, config: "resources: {priority: 45, max_slots: 2, slots_per_trial: 2}\n",
 			want: func(c expconf.Config) bool { return *c.Resources.MaxSlots == 2 && *c.Resources.Priority == 45 }},
 		{name: "priority over the limit", policies: []string{limits, ""}, config: "resources: {priority: 44}\n",

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/signin"
@@ -105,9 +107,14 @@ func TestKeysReachTheirParts(t *testing.T) {
 		{"checkpoint_storage", "checkpoint_storage: {type: shared_fs, host_path: /ck}", func(r reached) any { return r.api.CheckpointStorage.HostPath }, "/ck"},
 		{"task_container_defaults", "task_container_defaults: {startup_hook: x}", func(r reached) any { h := r.api.Site.Defaults.StartupHook; return h != nil && *h == "x" }, "true"},
 		{"search_memory_mb", "search_memory_mb: 64", func(r reached) any { return r.loop.Memory.Bytes + r.api.Memory.Bytes }, "134217728"},
-		{"database_limits.user_mb", "database_limits: {user_mb: 3}", func(r reached) any { return r.cfg.DatabaseLimits.limits().Owner }, "3145728"},
-		{"database_limits.task_log_mb", "database_limits: {task_log_mb: 3}", func(r reached) any { return r.cfg.DatabaseLimits.limits().Log }, "3145728"},
-		{"database_limits.trial_metrics_mb", "database_limits: {trial_metrics_mb: 3}", func(r reached) any { return r.cfg.DatabaseLimits.limits().Metrics }, "3145728"},
+		{"database_limits.user_mb", "database_limits: {user_mb: 3}", func(r reached) any { return r.cfg.storeOptions().Limits.Owner }, "3145728"},
+		{"database_limits.task_log_mb", "database_limits: {task_log_mb: 3}", func(r reached) any { return r.cfg.storeOptions().Limits.Log }, "3145728"},
+		{"database_limits.trial_metrics_mb", "database_limits: {trial_metrics_mb: 3}", func(r reached) any { return r.cfg.storeOptions().Limits.Metrics }, "3145728"},
+		{"spool.max_mb", "spool: {max_mb: 1024}", func(r reached) any {
+			_, err := r.api.Receiving.Spool.Reserve(t.Context(), "somebody", 257<<20)
+			return fault.Is(err, fault.TooLarge)
+		}, "true"},
+		{"security.authz.type", "security: {authz: {type: rbac}}", func(r reached) any { return r.cfg.storeOptions().Roles }, "true"},
 		{"spool.folder", "spool: {folder: /s}", func(r reached) any { return r.api.Receiving.Spool.Path() }, "/s"},
 		{"nomad.ui", "nomad: {ui: 'https://n.example'}", func(r reached) any { return r.api.NomadUI }, "https://n.example"},
 		{"nomad.region", "nomad: {region: east}", func(r reached) any { return r.loop.Region }, "east"},
@@ -141,6 +148,27 @@ func TestKeysReachTheirParts(t *testing.T) {
 		{"python", "python: /p/python3", func(r reached) any { return r.pool.Python }, "/p/python3"},
 	} {
 		c.check(t, secret, det)
+	}
+}
+
+// TestTheFirstLevelOfTheLog: a master that starts logs what log_level says.
+func TestTheFirstLevelOfTheLog(t *testing.T) {
+	for key, want := range map[string]string{"": "an error, some news, ", "log_level: error": "an error, ", "log_level: debug": "an error, some news, details, "} {
+		m := configured(t, "database: postgres://x\n"+key)
+		var wrote bytes.Buffer
+		_, log := m.cfg.newLog(&wrote)
+		log.Error("an error")
+		log.Info("some news")
+		log.Debug("details")
+		got := ""
+		for _, line := range []string{"an error", "some news", "details"} {
+			if strings.Contains(wrote.String(), line) {
+				got += line + ", "
+			}
+		}
+		if got != want {
+			t.Errorf("%q logs %q, want %q", key, got, want)
+		}
 	}
 }
 

@@ -23,6 +23,9 @@ func TestIngressOfTheConfiguration(t *testing.T) {
 	if !slices.Contains(cfg.hosts(), "det-master.service.consul:8080") {
 		t.Errorf("the master rejects the ingress, whose questions name it so: %v", cfg.hosts())
 	}
+	if own, err := load(t, "tasks_domain: t.example.com\ningress: {kind: traefik, transport: ours@file}\n", env, nil); err != nil || own.Ingress.site(own.origins("")).Transport != "ours@file" {
+		t.Errorf("a transport of the operators': %v", err)
+	}
 	if plain, err := load(t, "", env, nil); err != nil || plain.Ingress.site(plain.origins("")) != nil {
 		t.Error("there is an ingress by default")
 	}

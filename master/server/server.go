@@ -37,8 +37,7 @@ const (
 // Run serves until ctx ends. It sends the address to ready, which may be nil.
 func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	limitMemory(os.Getenv)
-	shape := newLogShape(cfg.LogLevel)
-	log := slog.New(shape.handler(os.Stderr))
+	shape, log := cfg.newLog(os.Stderr)
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
@@ -48,8 +47,7 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	// two times.
 	read := sync.OnceValues(func() (artifacts, error) { return readArtifacts(cfg) })
 	go func() { _, _ = read() }() // run calls read again and gets the same result
-	db, err := store.Open(ctx, cfg.Database, store.Options{MaxConns: int32(cfg.DatabaseConns), Memory: searchBudget(cfg, os.Getenv), Roles: cfg.Security.Authz.Type == authzRoles,
-		Limits: cfg.DatabaseLimits.limits()})
+	db, err := store.Open(ctx, cfg.Database, cfg.storeOptions())
 	if err != nil {
 		return err
 	}
@@ -72,6 +70,11 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	m := &master{cfg: cfg, log: log, shape: shape, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log)}
 	m.conns = newConnections(&m.cfg, log)
 	return m.run(ctx, ln, kept, read, ready)
+}
+
+// storeOptions are what the configuration says of the use of the database.
+func (c *Config) storeOptions() store.Options {
+	return store.Options{MaxConns: int32(c.DatabaseConns), Memory: searchBudget(*c, os.Getenv), Roles: c.Security.Authz.Type == authzRoles, Limits: c.DatabaseLimits.limits()}
 }
 
 // beginRoles notes whether roles are in use. When they begin, the admins of basic mode become
@@ -257,23 +260,21 @@ func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *s
 	parts.Go(func() { m.followSettings(ctx) })
 	parts.Go(func() { m.fetch.run(ctx) })
 	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(ctx) })
-	later := func(run func(ctx context.Context)) {
+	for _, chore := range m.chores() {
 		parts.Go(func() {
 			if sleep.For(ctx, choresWait) == nil {
-				run(ctx)
+				chore(ctx)
 			}
 		})
 	}
-	later(store.NewLogRetention(m.db, m.log).Run)
-	if m.cfg.Audit.KeepDays > 0 {
-		later(func(ctx context.Context) { m.db.KeepAudit(ctx, m.cfg.Audit.KeepDays, m.log) })
-	}
-	later(m.cleanUp)
-	later(m.endSilentTrials)
-	later(m.carryOutDeletions)
 	if m.vault != nil {
 		parts.Go(func() { m.vault.Run(ctx) })
 	}
+}
+
+// chores run until their context ends, on every master.
+func (m *master) chores() []func(ctx context.Context) {
+	return []func(context.Context){store.NewLogRetention(m.db, m.log).Run, m.keepAudit, m.cleanUp, m.endSilentTrials, m.carryOutDeletions}
 }
 
 // blankLogin reports whether a user may sign in with a blank password from an address, under a

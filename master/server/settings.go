@@ -32,6 +32,12 @@ func newLogShape(level string) *logShape {
 	return s
 }
 
+// newLog is the log of a master that starts.
+func (c *Config) newLog(to io.Writer) (*logShape, *slog.Logger) {
+	s := newLogShape(c.LogLevel)
+	return s, slog.New(s.handler(to))
+}
+
 // levels are the levels of the log by their names. Nothing is logged as critical, so that a master
 // with this level logs nothing.
 var levels = map[string]slog.Level{"trace": slog.LevelDebug, "debug": slog.LevelDebug, "info": slog.LevelInfo,

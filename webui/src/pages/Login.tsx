@@ -2,13 +2,11 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { readSettings } from '../lib/settings';
 import { api, ApiError } from '../lib/api';
 import { askFirst } from '../lib/opening';
+import { providerLink, straightTo } from '../lib/signin';
 import { go, outside, params } from '../lib/router';
 import { words } from '../lib/toast';
 import { master, signedIn } from '../lib/session';
 import { ThemeSwitch, useTitle } from '../parts/Shell';
-
-/** providerLink is the address that begins a sign-in with an identity provider, and ends at a page. */
-export const providerLink = (at: string, next: string) => new URL(at).pathname + (next ? '?relayState=' + encodeURIComponent(next) : '');
 
 export function Login() {
   useTitle('Sign in');
@@ -21,9 +19,8 @@ export function Login() {
     name.current?.focus();
     api.info().then((i) => {
       master.value = i;
-      const redirect = i.sso_providers.find((p) => p.always_redirect);
-      // After a sign-out the page stays, or it would sign the user in again.
-      if (redirect && params.value.get('out') === null) location.replace(providerLink(redirect.sso_url, params.value.get('next') ?? ''));
+      const to = straightTo(i, params.value);
+      if (to) location.replace(to);
     }, () => {});
   }, []);
   const wanted = params.value.get('next') ?? '';

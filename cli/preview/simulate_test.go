@@ -1,0 +1,61 @@
+package preview
+
+import (
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/term"
+)
+
+// TestSimulations: the same --seed gives the same simulation, another one another; --curves trains with recorded curves,
+// and with their hyperparameters.
+func TestSimulations(t *testing.T) {
+	dir := t.TempDir()
+	eight, one, curves := filepath.Join(dir, "eight.yaml"), filepath.Join(dir, "one.yaml"), filepath.Join(dir, "curves.gz")
+	for file, trials := range map[string]int{eight: 8, one: 1} {
+		text := fmt.Sprintf("hyperparameters: {lr: {type: log, base: 10, minval: -5, maxval: 1}}\nsearcher: {name: random, metric: error, max_length: {epochs: 2}, max_trials: %d}\n", trials)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Two settings, whose errors after two epochs are a half and a quarter of 65535.
+	file, err := os.Create(curves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(file)
+	_, err = fmt.Fprint(z, `{"name":"x","metric":"error","epochs":2,"axes":[{"name":"a","type":"categorical","values":["p","q"]}]}`+"\n"+"\xff\xff\x00\x80\xff\xff\x00\x40")
+	if err != nil || z.Close() != nil || file.Close() != nil {
+		t.Fatal(err)
+	}
+	simulated := func(config string, flags ...string) string {
+		t.Helper()
+		io, out, _ := term.Buffers("")
+		cmd := New(&app.App{IO: io, Now: time.Now, Lookup: os.LookupEnv})
+		cmd.SetArgs(append([]string{config, "--simulate", "--json"}, flags...))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	first, again, other := simulated(eight, "--seed", "1"), simulated(eight, "--seed", "1"), simulated(eight, "--seed", "2")
+	if first != again || first == other {
+		t.Errorf("with a seed: %s, the same again: %s, with another one: %s", first, again, other)
+	}
+	if plain, recorded := simulated(eight), simulated(eight, "--curves", curves); !strings.Contains(recorded, `"best": 0.2500`) || strings.Contains(plain, `"best": 0.2500`) {
+		t.Errorf("with recorded curves: %s, without: %s", recorded, plain)
+	}
+	drawn := map[string]bool{} // the setting that the only trial of a search gets
+	for seed := range 8 {
+		drawn[simulated(one, "--curves", curves, "--seed", fmt.Sprint(seed))] = true
+	}
+	if len(drawn) != 2 {
+		t.Errorf("eight seeds draw %d of two settings: %v", len(drawn), drawn)
+	}
+}
