@@ -217,8 +217,10 @@ func TestSweepsEnd(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	count("it is killed", 0)
-	w.exec(`UPDATE experiments SET state = 'ACTIVE', ended_at = NULL WHERE id = $1`, e)
-	if _, err := w.sweep(e, false); !errors.Is(err, ErrStale) {
-		t.Errorf("an experiment that runs again: %v", err)
+	for _, state := range []string{"ACTIVE", "DELETING"} {
+		w.exec(`UPDATE experiments SET state = $2, ended_at = NULL WHERE id = $1`, e, state)
+		if _, err := w.sweep(e, false); !errors.Is(err, ErrStale) {
+			t.Errorf("an experiment that is %s now: %v", state, err)
+		}
 	}
 }

@@ -56,10 +56,10 @@ func swept(t *testing.T, w *v1.CollectSweep, master *knows, files ...string) (le
 		if err := os.WriteFile(path, []byte("12345"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		old := time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC) // as a copy that keeps the time of its original
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
-		}
+	}
+	old := time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC) // as of a copy that keeps the times of its original
+	if err := filepath.WalkDir(base, func(path string, _ os.DirEntry, err error) error { return errors.Join(err, os.Chtimes(path, old, old)) }); err != nil {
+		t.Fatal(err)
 	}
 	place, err := openFolder(base)
 	if err != nil {
