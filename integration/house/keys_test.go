@@ -129,6 +129,7 @@ var keyEffects = []effects.Row{
 	{"webhooks.allow", reach + "master/webhook/sender TestNothingInside, integration/experiments TestWebhooks"},
 	{"s3_region", reach + "master/task TestCredentialsInAJob"},
 	{"default_compute_resource_pool default_aux_resource_pool", reach + "master/pool TestSetFindsPools"},
+	{"checkpoint_sweep", reach + "master/control TestSweepsOfEndedExperiments TestWhichStoragesAreSwept"},
 	{"checkpoint_storage", reach + "master/api TestCreateExperiment, integration/experiments TestFromCreateToBestCheckpoint"},
 	{"task_container_defaults", reach + "master/server TestContainersOfTrials, plugins/runner TestTheClustersHook"},
 	{"runner_path", reach + "master/server TestRunnersBesideTheMasters"},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/fault"
@@ -90,7 +91,36 @@ func TestFilesGo(t *testing.T) {
 	r.Become(t, id, "1 DELETED, 2 PARTIALLY_DELETED, 3 DELETED, 4 DELETED")
 	files("", "metadata.json sub/state.txt", "", "")
 	rest(t, r, id)
+	swept(t, r, u, id, storage, uuids[2])
 	deleted(t, r, u, id, storage, uuids[2])
+}
+
+// swept: a sweep removes a folder that nobody reported, and no other. The leader would create it two days after the end.
+func swept(t *testing.T, r *rig.Rig, u rig.Person, id int, storage, known string) {
+	const stray, data = "5eed5eed-0000-4000-8000-000000000001", "5eed-data"
+	began := time.Now().Add(-time.Second) // the times of files are those of the kernel's ticks
+	for _, name := range []string{stray, known, data} {
+		if err := os.MkdirAll(filepath.Join(storage, name, "part"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(storage, name, "part", "of.bin"), []byte("12345"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rig.Alter(t, r, `WITH k AS (INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, session_epoch)
+			SELECT e.id || '.' || gen_random_uuid(), 'CHECKPOINT_GC', gen_random_uuid(), e.owner_id, p.workspace_id, e.id, 'sweep', e.pool, 0, e.session_epoch
+			FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = $1 RETURNING id)
+		INSERT INTO collections (task_id, experiment_id, reason, sweep_since, sweep_until) SELECT id, $1, 'sweep', $2, $3 FROM k`, id, began, time.Now().Add(time.Second))
+	task := rest(t, r, id)[0]
+	if task.Reason != "sweep" || task.ExitStatus != "success" || task.Files != 1 || task.Bytes != 5 {
+		t.Errorf("the record: %+v", task)
+	}
+	rig.Holds(t, "the log of the sweep", u.Det(t, "task", "logs", task.TaskID), "folder "+stray+", which belongs to no checkpoint: removed 1 file in 5 bytes")
+	for name, stays := range map[string]bool{stray: false, known: true, data: true} {
+		if _, err := os.Stat(filepath.Join(storage, name)); (err == nil) != stays {
+			t.Errorf("%s stays: %t, %v", name, stays, err)
+		}
+	}
 }
 
 // deleted: deleting an experiment removes all its files. If a file cannot be removed, the experiment remains with

@@ -31,9 +31,11 @@ func (a *API) registerGC() {
 	serveOn(a, v1.RemoveTensorboardFiles, a.onExperiment(), a.removeEvents)
 	serveOn(a, v1.PreviewGC, a.onExperiment(), a.previewGC)
 	serveOn(a, v1.ListGCs, a.onExperiment(), a.listGCs)
-	serveOn(a, v1.ReportFreed, onOwnTask("task", func(c *call, id string) error {
+	own := onOwnTask("task", func(c *call, id string) error {
 		return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, fault.Clip(id))
-	}), a.removalReport)
+	})
+	serveOn(a, v1.ReportFreed, own, a.removalReport)
+	serveOn(a, v1.ListStrays, own, a.strays)
 }
 
 func (a *API) deleteCheckpoints(ctx context.Context, c *call, req *v1.DeleteCheckpointsRequest) (*v1.None, error) {
@@ -339,6 +341,19 @@ func wireRemovals(list []store.CheckpointRemoval) []v1.CheckpointRemoval {
 			Files: r.Files, Bytes: r.Bytes, Error: r.Error, Ended: r.Ended})
 	}
 	return out
+}
+
+// strays tells a sweep which folders belong to no checkpoint.
+func (a *API) strays(ctx context.Context, c *call, id string, req *v1.StraysRequest) (*v1.StraysResponse, error) {
+	if len(req.UUIDs) > v1.MaxStrays {
+		return nil, fault.New(fault.Invalid, "uuids: %d are over the limit of %d", len(req.UUIDs), v1.MaxStrays)
+	}
+	names, err := namedCheckpoints("uuids", req.UUIDs)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.db.Strays(ctx, id, names)
+	return &v1.StraysResponse{UUIDs: append([]string{}, list...)}, err
 }
 
 // removalReport stores the report of a task that removes files.

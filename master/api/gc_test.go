@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 const (
@@ -228,6 +230,40 @@ func TestATaskThatRemovesFiles(t *testing.T) {
 	failing, stuck := a.removesEvents(me, remover)
 	a.ends(failing, "failed: exit code 1")
 	(<-stuck).says(409, "could not be removed", "failed: exit code 1", failing)
+}
+
+// TestASweepAsksWhatIsKnown: a sweep learns its time from its claim, and from the master which folders belong to no checkpoint.
+func TestASweepAsksWhatIsKnown(t *testing.T) {
+	r := newRig(t)
+	a := r.running(sharedStorage(t.TempDir()), 1)
+	a.stored()
+	a.over()
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	sweep := store.NewGC{TaskID: store.GCTaskID(a.exp), ExperimentID: a.exp, Reason: store.BySweep, Pool: "default", Priority: 42, Saw: "COMPLETED",
+		Sweep: &task.Sweep{Since: began, Until: began.Add(time.Hour)}}
+	if err := r.db.Tx(t.Context(), func(tx *store.DB) error { _, err := tx.CreateGC(t.Context(), sweep); return err }); err != nil {
+		t.Fatal(err)
+	}
+	b := a.collector(sweep.TaskID)
+	spec := at(t, b.claimed[0], "spec").(map[string]any)
+	for path, want := range map[string]any{"collect.sweep.since": "2026-01-02T03:04:05Z", "collect.sweep.until": "2026-01-02T04:04:05Z", "collect.events": "", "collect.storage.folder": "/determined_shared_fs/ckpt"} {
+		if got := at(t, spec, path); got != want {
+			t.Errorf("%s is %v, want %v", path, got, want)
+		}
+	}
+	const free = "bbbbbbbb-0000-4000-8000-000000000001"
+	mine, path := b.ranks[0], "/api/v1/detent/collections/"+sweep.TaskID+"/strays"
+	if got := at(t, mine.post(path, fmt.Sprintf(`{"uuids":[%q,%q,%q]}`, older, free, newer)).ok().tree(), "uuids").([]any); len(got) != 1 || got[0] != free {
+		t.Errorf("belongs to no checkpoint: %v", got)
+	}
+	mine.post(path, `{"uuids":["x"]}`).says(400, "not the UUID")
+	mine.post(path, `{"uuids":[`+strings.TrimSuffix(strings.Repeat(`"`+free+`",`, v1.MaxStrays+1), ",")+`]}`).says(400, "over the limit")
+	mine.post("/api/v1/detent/collections/other/strays", `{"uuids":[]}`).says(403, "other")
+	r.user("determined").post(path, `{"uuids":[]}`).is(403)
+	mine.post("/api/v1/detent/collections/"+sweep.TaskID+"/freed", `{"files":"3","bytes":"15"}`).ok()
+	if c := a.collected(); c["reason"] != "sweep" || c["files"] != "3" || c["bytes"] != "15" {
+		t.Errorf("the record: %v", c)
+	}
 }
 
 // removesEvents asks for the removal of the files of TensorBoards, and returns its task, which

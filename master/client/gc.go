@@ -47,6 +47,19 @@ func (c *Client) GCs(ctx context.Context, id int) (*v1.GetGCsResponse, error) {
 	return get(ctx, c, v1.ListGCs, nil, id)
 }
 
+// Strays returns those of the folders of a storage that the master does not know.
+func (c *Client) Strays(ctx context.Context, task string, uuids []string) ([]string, error) {
+	body, err := v1.Marshal(v1.StraysRequest{UUIDs: uuids})
+	if err != nil {
+		return nil, err
+	}
+	k := callOf(v1.ListStrays, task)
+	k.body, k.repeat = body, safely
+	var got v1.StraysResponse
+	err = c.do(ctx, k, &got)
+	return got.UUIDs, err
+}
+
 // Freed reports what a task has removed. Reports may be repeated.
 func (c *Client) Freed(ctx context.Context, task string, freed v1.FreedRequest) error {
 	body, err := v1.Marshal(freed)

@@ -70,6 +70,8 @@ type Config struct {
 	Memory budget.Budget
 	// Retention is that of logs; without a schedule the loop deletes none by itself.
 	Retention LogRetention
+	// Sweeps are the storages from which files that nobody reported are removed; "": none.
+	Sweeps Sweeps
 }
 
 // Loop is the control loop of a leading master.
@@ -125,6 +127,7 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 		t.calls.all.Go(func() { lane.run(ctx) })
 	}
 	t.calls.all.Go(func() { t.expireLogs(ctx) })
+	t.calls.all.Go(func() { t.sweepFiles(ctx) })
 	t.calls.all.Go(func() { t.measureQuotas(ctx) })
 	t.calls.all.Go(func() { t.foresee(ctx) })
 	intent, cancelIntent := l.bus.Subscribe(store.TopicIntent)

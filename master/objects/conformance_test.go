@@ -165,6 +165,11 @@ func (k kind) conforms(t *testing.T) {
 	if found, err := k.Find(ctx, "p/1/", []string{"a", "sub/b.bin", "c"}); err != nil || len(found) != 2 || !found["a"] || !found["sub/b.bin"] {
 		t.Errorf("found %v, %v", found, err)
 	}
+	for prefix, want := range map[string][]string{"": {"p"}, "p/": {"1", "10"}, "p/1/": {"a b+c%20d&e=f", "sub"}, "p/1": {"", "0"}, "q/": nil} {
+		if folders, err := k.Folders(ctx, prefix); err != nil || !slices.Equal(folders, want) {
+			t.Errorf("the folders below %q are %q, want %q; %v", prefix, folders, want, err)
+		}
+	}
 	if none, err := k.List(ctx, "q/"); err != nil || len(none) > 0 {
 		t.Errorf("where nothing is: %v, %v", none, err)
 	}

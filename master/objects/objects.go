@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,6 +98,18 @@ func (b *Bucket) List(ctx context.Context, prefix string) ([]Object, error) {
 		return nil, err
 	}
 	return list, nil
+}
+
+// Folders returns the names of the folders directly below a prefix, which is "" or ends in a slash.
+func (b *Bucket) Folders(ctx context.Context, prefix string) ([]string, error) {
+	found := map[string]bool{}
+	err := b.each(ctx, prefix, func(o Object) bool {
+		if name, _, inside := strings.Cut(strings.TrimPrefix(o.Key, prefix), "/"); inside {
+			found[name] = true
+		}
+		return true
+	})
+	return slices.Sorted(maps.Keys(found)), err
 }
 
 // Find returns which of the names exist below a prefix.

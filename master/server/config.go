@@ -134,6 +134,11 @@ type Config struct {
 	// Checkpoint storage of experiments that name none, in the form of an experiment's
 	// configuration ([checkpoint storage](../storage.md)).
 	CheckpointStorage any `yaml:"checkpoint_storage"`
+	// Where the master removes files that a program uploaded and never reported: `own`, in buckets,
+	// where each experiment has a prefix of its own; `all`, also in folders and containers that
+	// experiments share, which no other program may use; or `off`
+	// ([sweeps](../checkpoints.md#files-that-nobody-reported)).
+	CheckpointSweep string `yaml:"checkpoint_sweep"`
 	// Defaults for the configuration of every task ([containers](containers.md)).
 	TaskContainerDefaults any `yaml:"task_container_defaults"`
 

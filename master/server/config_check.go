@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -51,6 +52,7 @@ func (c *Config) check() []string {
 	c.checkSCIM(&k)
 	c.checkJobSignIn(&k)
 	k.oneOf("security.authz.type", c.Security.Authz.Type, authzBasic, authzRoles)
+	k.oneOf("checkpoint_sweep", c.CheckpointSweep, string(control.SweepNone), string(control.SweepOwn), string(control.SweepAll))
 	k.oneOf("blank_passwords", c.BlankPasswords, "loopback", "always", "never")
 	if !c.SharedRawExec && !onLoopback(c.Listen) {
 		for i, p := range c.Pools {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 )
@@ -38,7 +39,7 @@ func (d *Duration) UnmarshalYAML(b []byte) error {
 // Defaults returns the configuration of a master without the address of its database.
 func Defaults() Config {
 	return Config{
-		Listen: "127.0.0.1:8080", Retention: RetentionConfig{LogDays: -1, Schedule: "1h"}, ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", Security: SecurityConfig{Authz: AuthzConfig{Type: authzBasic}}, DatabaseConns: 16, DatabaseLimits: DatabaseLimitsConfig{UserMB: 100_000, TaskLogMB: 10_000, TrialMetricsMB: 10_000}, Spool: SpoolConfig{MaxMB: 8192},
+		Listen: "127.0.0.1:8080", Retention: RetentionConfig{LogDays: -1, Schedule: "1h"}, ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", CheckpointSweep: string(control.SweepOwn), Security: SecurityConfig{Authz: AuthzConfig{Type: authzBasic}}, DatabaseConns: 16, DatabaseLimits: DatabaseLimitsConfig{UserMB: 100_000, TaskLogMB: 10_000, TrialMetricsMB: 10_000}, Spool: SpoolConfig{MaxMB: 8192},
 		Tokens:      TokensConfig{MaxDays: 365, DefaultDays: 30},
 		SCIM:        SCIMConfig{Auth: SCIMAuthConfig{Type: scimBearer}},
 		Audit:       AuditConfig{KeepDays: 400},

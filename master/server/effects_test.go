@@ -105,6 +105,7 @@ func TestKeysReachTheirParts(t *testing.T) {
 		{"trusted_proxies", "trusted_proxies: [10.0.0.0/8]", func(r reached) any { return r.api.TrustedProxies }, "[10.0.0.0/8]"},
 		{"checkpoint_roots", "checkpoint_roots: [/a]", func(r reached) any { return r.api.CheckpointRoots }, "[/a]"},
 		{"checkpoint_storage", "checkpoint_storage: {type: shared_fs, host_path: /ck}", func(r reached) any { return r.api.CheckpointStorage.HostPath }, "/ck"},
+		{"checkpoint_sweep", "checkpoint_sweep: off", func(r reached) any { return r.loop.Sweeps }, "off"},
 		{"task_container_defaults", "task_container_defaults: {startup_hook: x}", func(r reached) any { h := r.api.Site.Defaults.StartupHook; return h != nil && *h == "x" }, "true"},
 		{"search_memory_mb", "search_memory_mb: 64", func(r reached) any { return r.loop.Memory.Bytes + r.api.Memory.Bytes }, "134217728"},
 		{"database_limits.user_mb", "database_limits: {user_mb: 3}", func(r reached) any { return r.cfg.storeOptions().Limits.Owner }, "3145728"},

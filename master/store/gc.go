@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/keep"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // A garbage collection (GC; a row of the table collections) is a task that removes files
@@ -255,8 +256,9 @@ type NewGC struct {
 	Pool         string
 	Priority     int
 	Removals     []Removal
-	Events       bool // also remove TensorBoard's files
-	Part         bool // another garbage collection follows for the rest
+	Events       bool        // also remove TensorBoard's files
+	Sweep        *task.Sweep // of a sweep: what it removes
+	Part         bool        // another garbage collection follows for the rest
 	// Over is the result of a garbage collection that need not run: "success" if there is
 	// nothing to remove, or why the files cannot be removed. "" for one that runs.
 	Over string
@@ -320,7 +322,8 @@ func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
-	case saw.Live && !c.Live, c.Reason == ByPolicy && (saw.State != c.Saw || saw.Asked != c.Request), c.Reason == ByDeletion && (saw.State != c.Saw || saw.Deletes != c.Request):
+	case saw.Live && !c.Live, c.Reason == ByPolicy && (saw.State != c.Saw || saw.Asked != c.Request), c.Reason == ByDeletion && (saw.State != c.Saw || saw.Deletes != c.Request),
+		c.Reason == BySweep && saw.State != c.Saw:
 		return false, ErrStale
 	}
 	if c.Removals, err = db.lockUnused(ctx, c); err != nil {
@@ -334,7 +337,12 @@ func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 			return false, err
 		}
 	}
-	if len(c.Removals) == 0 && !c.Events && c.Over == "" {
+	if c.Reason == BySweep {
+		if err := db.recordSweep(ctx, c); err != nil {
+			return false, err
+		}
+	}
+	if len(c.Removals) == 0 && !c.Events && c.Sweep == nil && c.Over == "" {
 		return false, nil
 	}
 	return true, db.insertGC(ctx, c)
@@ -405,8 +413,12 @@ func (db *DB) insertGC(ctx context.Context, c NewGC) error {
 	if c.Reason == ByDeletion {
 		deletion = &c.Request
 	}
-	_, err = db.exec(ctx, `INSERT INTO collections (task_id, experiment_id, reason, deletion, events, last) VALUES ($1, $2, $3, $4, $5, $6)`,
-		c.TaskID, c.ExperimentID, c.Reason, deletion, c.Events, !c.Part)
+	var since, until *time.Time
+	if c.Sweep != nil {
+		since, until = &c.Sweep.Since, &c.Sweep.Until
+	}
+	_, err = db.exec(ctx, `INSERT INTO collections (task_id, experiment_id, reason, deletion, events, last, sweep_since, sweep_until)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, c.TaskID, c.ExperimentID, c.Reason, deletion, c.Events, !c.Part, since, until)
 	if err != nil {
 		return err
 	}
@@ -433,7 +445,7 @@ type GC struct {
 	ExitStatus  string     `db:"exit_status"`
 	Checkpoints int        `db:"checkpoints"` // whose files it removes
 	Done        int        `db:"done"`        // checkpoints that are done
-	Files       int64      `db:"files"`       // removed files, TensorBoard's among them
+	Files       int64      `db:"files"`       // removed files, TensorBoard's and those of a sweep among them
 	Bytes       int64      `db:"bytes"`
 	Error       string     `db:"error"` // the first one
 }

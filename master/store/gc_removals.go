@@ -16,13 +16,17 @@ func (db *DB) Remaining(ctx context.Context, id string) (task.Remaining, error) 
 	list, err := rows[task.Remainder](ctx, db, `
 		SELECT r.checkpoint::text AS uuid, r.globs, (SELECT count(*) FROM jsonb_object_keys(k.resources) AS name WHERE name NOT LIKE '%/') AS known
 		FROM removals r JOIN checkpoints k ON k.uuid = r.checkpoint WHERE r.task_id = $1 AND r.at IS NULL ORDER BY r.checkpoint`, id)
-	return task.Remaining{Checkpoints: list, Events: events}, err
+	if err != nil {
+		return task.Remaining{}, err
+	}
+	sweep, err := db.sweepLeft(ctx, id)
+	return task.Remaining{Checkpoints: list, Events: events, Sweep: sweep}, err
 }
 
-// A RemovalReport is the report of a garbage collection about one checkpoint, or about
-// TensorBoard's files.
+// A RemovalReport is the report of a garbage collection about one checkpoint, about
+// TensorBoard's files, or about a whole sweep.
 type RemovalReport struct {
-	UUID  string // "" for TensorBoard's files
+	UUID  string // "" for TensorBoard's files and for a sweep
 	Files int64
 	Bytes int64
 	// Left has the remaining files and their sizes; nil if the task could not list them.
@@ -38,7 +42,7 @@ func (db *DB) RecordRemoval(ctx context.Context, task string, f RemovalReport) e
 		var err error
 		if f.UUID == "" {
 			n, err = tx.exec(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = `+clamped+`events_files::numeric + $2`+bigint+`,
-				events_bytes = `+clamped+`events_bytes::numeric + $3`+bigint+`, events_error = $4 WHERE task_id = $1 AND events AND events_at IS NULL`, task, f.Files, f.Bytes, f.Error)
+				events_bytes = `+clamped+`events_bytes::numeric + $3`+bigint+`, events_error = $4 WHERE task_id = $1 AND (events OR reason = 'sweep') AND events_at IS NULL`, task, f.Files, f.Bytes, f.Error)
 		} else {
 			n, err = tx.exec(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = `+clamped+`files::numeric + $3`+bigint+`,
 				bytes = `+clamped+`bytes::numeric + $4`+bigint+`, error = $5

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
@@ -266,6 +267,11 @@ func TestWhatARemovalSees(t *testing.T) {
 	if err != nil || len(spec.BindMounts) != 1 || spec.BindMounts[0].Create || spec.Collect.Events == "" || len(spec.Collect.Checkpoints) != 1 ||
 		spec.Collect.Checkpoints[0].Globs == nil {
 		t.Errorf("the runner's spec has %+v, %+v: %v", spec.BindMounts, spec.Collect, err)
+	}
+	w := Sweep{Since: time.Unix(1, 0), Until: time.Unix(2, 0)}
+	spec, err = s.Spec(a, Claimed{Remaining: Remaining{Sweep: &w}}, processes())
+	if got := spec.Collect.Sweep; err != nil || got == nil || !got.Since.Equal(w.Since) || !got.Until.Equal(w.Until) || spec.Collect.Events != "" {
+		t.Errorf("a sweep has %+v: %v", spec.Collect, err)
 	}
 }
 

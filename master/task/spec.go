@@ -78,7 +78,14 @@ type Keys struct {
 // Remaining is what a garbage collection has not removed yet.
 type Remaining struct {
 	Checkpoints []Remainder
-	Events      bool // the files that TensorBoards of the experiment read
+	Events      bool   // the files that TensorBoards of the experiment read
+	Sweep       *Sweep // of a sweep: which files it removes that no checkpoint has
+}
+
+// A Sweep removes folders whose files were all stored between two times, if no row names them.
+type Sweep struct {
+	Since time.Time `db:"since"`
+	Until time.Time `db:"until"`
 }
 
 // A Remainder has the files of a checkpoint that are still to be removed.

@@ -42,6 +42,9 @@ func (b *specBuilder) removal(cfg expconf.Config) error {
 	if b.m.Remaining.Events {
 		c.Events = fmt.Sprintf("%s/tensorboard/experiment/%d", b.site.ClusterID, b.a.ExperimentID)
 	}
+	if w := b.m.Remaining.Sweep; w != nil {
+		c.Sweep = &v1.CollectSweep{Since: w.Since, Until: w.Until}
+	}
 	b.spec.Collect = c
 	delete(b.spec.Env, "DET_HARNESS_URL") // no Python program runs
 	return b.files(nil, nil, nil, false)

@@ -14,4 +14,6 @@ var (
 		Summary: "List the garbage collections of an experiment"}
 	ReportFreed = Endpoint[FreedRequest, None]{Method: "POST", Path: "/detent/collections/:task/freed", Access: ByTasks, Object: KindTask, Verb: Report, BodyLimit: ReportBody,
 		Summary: "Report which files a garbage collection deleted"}
+	ListStrays = Endpoint[StraysRequest, StraysResponse]{Method: "POST", Path: "/detent/collections/:task/strays", Access: ByTasks, Object: KindTask, Verb: Report, BodyLimit: ReportBody,
+		Summary: "Ask which folders of a storage belong to no checkpoint, for a sweep"}
 )

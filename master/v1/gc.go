@@ -53,6 +53,28 @@ type Collect struct {
 	Checkpoints []CollectCheckpoint `json:"checkpoints"`
 	// Events is the folder of TensorBoard files in the storage that is also removed; "": none.
 	Events string `json:"events"`
+	// Sweep is set for a sweep, which removes nothing else.
+	Sweep *CollectSweep `json:"sweep,omitempty"`
+}
+
+// CollectSweep says what a sweep removes: folders of the storage with a random UUID as their name,
+// whose files were all stored between two times, and of which the master says that it knows no checkpoint.
+type CollectSweep struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+}
+
+// MaxStrays is the maximum number of folders in one StraysRequest.
+const MaxStrays = 1000
+
+// StraysRequest asks which folders of a storage a sweep may remove. POST /api/v1/detent/collections/{task}/strays
+type StraysRequest struct {
+	UUIDs []string `json:"uuids"`
+}
+
+// StraysResponse lists those of them that the master does not know.
+type StraysResponse struct {
+	UUIDs []string `json:"uuids"`
 }
 
 // CollectStorage is the location of the files: a folder that the task sees, or a bucket. The
@@ -80,8 +102,8 @@ type CollectCheckpoint struct {
 	Known int      `json:"known"` // files
 }
 
-// FreedRequest reports removed files: those of a checkpoint, or TensorBoard files if it names
-// no checkpoint. POST /api/v1/detent/collections/{task}/freed
+// FreedRequest reports removed files: those of a checkpoint, or TensorBoard files or those of a whole
+// sweep if it names no checkpoint. POST /api/v1/detent/collections/{task}/freed
 type FreedRequest struct {
 	UUID  string `json:"uuid"`
 	Files int64  `json:"files"`
@@ -107,7 +129,7 @@ type CheckpointRemoval struct {
 // A GC is a garbage collection: a task that removes files of an experiment.
 type GC struct {
 	TaskID      string     `json:"taskId"`
-	Reason      string     `json:"reason"`
+	Reason      string     `json:"reason"` // policy, asked, deletion or sweep
 	StartTime   time.Time  `json:"startTime"`
 	EndTime     *time.Time `json:"endTime,omitempty"`
 	ExitStatus  string     `json:"exitStatus"`

@@ -8,7 +8,7 @@
 //
 // removal.go removes the files and reports each checkpoint at once, so that a second attempt
 // continues where the first one ended; storage.go is the storage, a folder or a bucket; globs.go
-// matches patterns as clients expect.
+// matches patterns as clients expect; sweep.go removes what programs uploaded and never reported.
 package main
 
 import (

@@ -25,9 +25,11 @@ const all = "**/*"
 // reportFor is how long a report waits for a master.
 const reportFor = 10 * time.Minute
 
-// Reporter receives reports about removed files.
+// Reporter receives reports about removed files, and knows which checkpoints there are.
 type Reporter interface {
 	Freed(ctx context.Context, task string, freed v1.FreedRequest) error
+	// Strays returns those of the names that no checkpoint has.
+	Strays(ctx context.Context, task string, names []string) ([]string, error)
 }
 
 // A removal is the task of the program.
@@ -71,7 +73,7 @@ func (r *removal) refuse(ctx context.Context, to Reporter, why error) error {
 	for _, k := range r.Checkpoints {
 		errs = append(errs, to.Freed(ctx, r.task, v1.FreedRequest{UUID: k.UUID, Error: why.Error()}))
 	}
-	if r.Events != "" {
+	if r.Events != "" || r.Sweep != nil {
 		errs = append(errs, to.Freed(ctx, r.task, v1.FreedRequest{Error: why.Error()}))
 	}
 	return errors.Join(errs...)
@@ -101,6 +103,15 @@ func (r *removal) run(ctx context.Context, in Storage, to Reporter, out io.Write
 		files, bytes = files+freed.Files, bytes+freed.Bytes
 		if freed.Error != "" {
 			failed++
+		}
+	}
+	if r.Sweep != nil {
+		freed := r.sweep(ctx, in, to, out)
+		if err := to.Freed(ctx, r.task, freed.FreedRequest); err != nil {
+			return fmt.Errorf("could not report the sweep: %w", err)
+		}
+		if files, bytes = files+freed.Files, bytes+freed.Bytes; freed.Error != "" {
+			return errors.New(freed.Error)
 		}
 	}
 	fmt.Fprintf(out, "removed %s in %s\n", spelling.Count(files, "file"), size(bytes))

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -25,6 +26,10 @@ type heard struct{ list []v1.FreedRequest }
 func (h *heard) Freed(_ context.Context, _ string, f v1.FreedRequest) error {
 	h.list = append(h.list, f)
 	return nil
+}
+
+func (h *heard) Strays(context.Context, string, []string) ([]string, error) {
+	return nil, errors.New("this is no sweep")
 }
 
 // stored makes a storage with two checkpoints, TensorBoard's files and a bystander.
@@ -200,6 +205,10 @@ func TestNothingOutsideGoes(t *testing.T) {
 type stubborn struct{ files map[string]int64 }
 
 func (s stubborn) close() {}
+
+func (s stubborn) Folders(context.Context) ([]string, error) { return nil, nil }
+
+func (s stubborn) Times(context.Context, string) (oldest, newest time.Time, err error) { return }
 
 func (s stubborn) There(context.Context) error { return nil }
 

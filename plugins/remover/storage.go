@@ -27,6 +27,11 @@ type Storage interface {
 	Remove(ctx context.Context, dir string, names []string) error
 	// There returns an error if the storage may not be mounted.
 	There(ctx context.Context) error
+	// Folders lists the names of the folders directly in the storage.
+	Folders(ctx context.Context) ([]string, error)
+	// Times returns when the oldest and the newest of what is in a folder was stored; with an error, of
+	// what could be read.
+	Times(ctx context.Context, dir string) (oldest, newest time.Time, err error)
 	close()
 }
 

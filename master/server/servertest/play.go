@@ -127,7 +127,7 @@ func remove(ctx context.Context, a *Attempt) int {
 	for _, k := range a.Collect.Checkpoints {
 		a.Freed(ctx, v1.FreedRequest{UUID: k.UUID, Files: int64(k.Known), Left: &v1.PatchCheckpointOptionalResources{Resources: map[string]int64{}}})
 	}
-	if a.Collect.Events != "" {
+	if a.Collect.Events != "" || a.Collect.Sweep != nil {
 		a.Freed(ctx, v1.FreedRequest{})
 	}
 	return 0

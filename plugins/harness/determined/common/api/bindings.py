@@ -723,6 +723,7 @@ class v1Collect(Message):
     storage: v1CollectStorage
     checkpoints: Sequence[v1CollectCheckpoint]
     events: str
+    sweep: Optional[v1CollectSweep] = None
 
 
 class v1CollectCheckpoint(Message):
@@ -747,6 +748,13 @@ class v1CollectStorage(Message):
     accountUrl: str
     credential: str
     connectionString: str
+
+
+class v1CollectSweep(Message):
+    """The message v1CollectSweep."""
+
+    since: str
+    until: str
 
 
 class v1ColumnType(DetEnum):
@@ -4329,6 +4337,18 @@ class v1StartTrialResponse(Message):
     stepsCompleted: int
     trialRunId: int
     latestCheckpoint: Optional[str] = None
+
+
+class v1StraysRequest(Message):
+    """The message v1StraysRequest."""
+
+    uuids: Sequence[str]
+
+
+class v1StraysResponse(Message):
+    """The message v1StraysResponse."""
+
+    uuids: Sequence[str]
 
 
 class v1TableType(DetEnum):
@@ -7988,6 +8008,18 @@ def post_ListRoles(
     _path = "/api/v1/roles/search"
     _answer = _call(session, "POST", _path, {}, body)
     return v1ListRolesResponse.from_json(_answer)
+
+
+def post_ListStrays(
+    session: BaseSession,
+    *,
+    task: Any,
+    body: v1StraysRequest,
+) -> v1StraysResponse:
+    """Ask which folders of a storage belong to no checkpoint, for a sweep."""
+    _path = f"/api/v1/detent/collections/{_quoted(str(task))}/strays"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1StraysResponse.from_json(_answer)
 
 
 def post_Login(
