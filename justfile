@@ -191,7 +191,7 @@ ui-stories: build servers
 ui-pictures folder="/tmp/detent-pictures": build servers
     @DETENT_PICTURES="$(realpath -m "{{ folder }}")" go test ./integration/pages -run 'TestPictures$' -count=1 -v -timeout 25m
 
-# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench 'Reports|Logs', just bench search, just bench harness, just bench sched, just bench ui
+# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench 'Reports|Logs', just bench search, just bench harness, just bench sched, just bench ui; beside an earlier commit's from the same run: just bench --against COMMIT
 [positional-arguments]
 bench *args:
     @if [[ "${1:-}" == search ]]; then \
@@ -202,6 +202,8 @@ bench *args:
         exec {{ just_executable() }} bench-sched "${@:2}"; \
     elif [[ "${1:-}" == ui ]]; then \
         exec {{ just_executable() }} bench-cluster -bench 'Pages$' "${@:2}"; \
+    elif [[ "${1:-}" == --against ]]; then \
+        exec {{ just_executable() }} bench-against "${@:2}"; \
     else \
         exec {{ just_executable() }} bench-cluster "$@"; \
     fi
@@ -211,6 +213,12 @@ bench *args:
 bench-cluster *args: build servers
     @echo "benchmarks on a local cluster of their own" >&2
     @go test ./integration/bench -run '^$' -bench . -benchtime 1x -timeout 60m "$@"
+
+# the first argument is the commit, the others are flags
+[private]
+[positional-arguments]
+bench-against commit *args: build servers
+    @go run ./integration/bench/against "${@:2}" "$1"
 
 # how well searchers search, on recorded curves, beside Optuna on the same ones, and how fast they decide: just bench search, or without Optuna: just bench search ours
 [positional-arguments]

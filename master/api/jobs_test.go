@@ -143,9 +143,7 @@ func TestPlacingJobsHoldsNobodyElse(t *testing.T) {
 		}
 		return n
 	}
-	for waiting() < 20 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, func() bool { return waiting() == 20 })
 	other.get("/api/v1/experiments").ok()
 	if _, err := lock.Exec(t.Context(), "SELECT pg_advisory_unlock(hashtext('queue places'))"); err != nil {
 		t.Fatal(err)

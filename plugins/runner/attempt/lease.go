@@ -135,7 +135,7 @@ type nomadClient struct {
 	last  atomic.Pointer[time.Time]
 }
 
-func newNomadClient(path string) *nomadClient {
+func newNomadClient(ctx context.Context, path string) *nomadClient {
 	n := &nomadClient{}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if c := n.first.Swap(nil); c != nil {
@@ -144,7 +144,7 @@ func newNomadClient(path string) *nomadClient {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", path)
 	}
-	if c, err := dial(context.Background(), "", ""); err == nil {
+	if c, err := dial(ctx, "", ""); err == nil {
 		n.first.Store(&c)
 	}
 	n.http = &http.Client{Timeout: clientWait, Transport: &http.Transport{DialContext: dial, MaxConnsPerHost: 1}}
@@ -179,7 +179,7 @@ func (n *nomadClient) ask(ctx context.Context) {
 // no identity for it; the socket would only give an attacker somewhere to try.
 func (r *run) watchNomad(ctx context.Context) {
 	path := filepath.Join(r.p.SecretsDir, nomadSocket)
-	r.client = newNomadClient(path)
+	r.client = newNomadClient(ctx, path)
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		r.journal.Warnf("the socket of Nomad's API cannot be removed from the task's secrets, so programs see it: %v", err)
 	}
