@@ -121,7 +121,7 @@ func (r *removal) look(ctx context.Context, in Storage, name string) (files map[
 	case oldest.Before(r.Sweep.Since):
 		return nil, "stored from " + oldest.UTC().Format(time.RFC3339), nil
 	case err != nil:
-		why = err.Error() // the folder stays, and the others are looked at
+		why = err.Error()    // the folder stays, and the others are looked at
 		return nil, why, nil //nolint:nilerr // it is the reason
 	}
 	return files, "", nil
