@@ -20,7 +20,7 @@ import (
 var budgets = map[string]int{
 	"cli":              16_064,
 	"docs":             200,  // the reference of the Python package, as pages of the master
-	"integration":      4075, // the rig of the tests, the repeats of failed ones and the tables of flags and keys among them
+	"integration":      4_270, // the rig of the tests, the repeats of failed ones and the tables of flags and keys among them
 	"jobspecs":         1_330,
 	"master":           100,
 	"master/api":       18_790,
@@ -80,7 +80,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 129_100
+const totalBudget = 129_200
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {
