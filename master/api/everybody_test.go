@@ -25,7 +25,6 @@ GET /trials/:id/searcher/operation
 PATCH /experiments/:id
 PATCH /templates/:name
 PATCH /trials/:id
-PATCH /workspaces/:id
 POST /checkpoints/:uuid/metadata
 POST /commands/:id/kill
 POST /commands/:id/set_priority

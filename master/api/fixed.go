@@ -39,6 +39,12 @@ const (
 	cannotAdd    = "cannot add new projects"
 )
 
+// asksByField reports whether a change needs the right only for the fields that it changes: who repeats what is there may do so.
+func asksByField(who auth.Who) bool { return who.Grants == nil && !who.ReadOnly }
+
+// differs reports whether a field is given and is not what is there.
+func differs(given *string, is string) bool { return given != nil && *given != is }
+
 // onChangedWorkspace is a workspace whose attributes a request changes.
 func (a *API) onChangedWorkspace() object[store.Workspace] {
 	o := a.onWorkspace()
@@ -46,8 +52,8 @@ func (a *API) onChangedWorkspace() object[store.Workspace] {
 		if err := fixedWorkspace(w, cannotChange); err != nil && c.who.Grants == nil {
 			return err
 		}
-		if auth.SetsDefaultPools(c.who, ofWorkspace(w)) {
-			return nil // changeWorkspace checks the rest
+		if asksByField(c.who) {
+			return nil // patchWorkspace asks for the fields that change
 		}
 		return may(c.who, verb, ofWorkspace(w))
 	}
@@ -60,6 +66,9 @@ func (a *API) onChangedProject() object[store.Project] {
 	o.refusal = func(c *call, verb auth.Verb, p store.Project) error {
 		if err := fixedProject(p); err != nil && c.who.Grants == nil {
 			return err
+		}
+		if asksByField(c.who) {
+			return nil // patchProject asks for the fields that change
 		}
 		return may(c.who, verb, ofProject(p))
 	}

@@ -149,6 +149,12 @@ func (a *API) patchProject(ctx context.Context, c *call, p store.Project, req *v
 	if err := fixedProject(p); err != nil {
 		return nil, err
 	}
+	repeats := (req.Name != nil || req.Description != nil || req.Key != nil) && !differs(req.Name, p.Name) && !differs(req.Description, p.Description) && !differs(req.Key, p.Key)
+	if !repeats {
+		if err := c.may(auth.Change, ofProject(p)); err != nil {
+			return nil, err
+		}
+	}
 	ch := store.ProjectChange{Name: req.Name, Description: req.Description}
 	if req.Name != nil {
 		if err := checkName("name", *req.Name, names.MaxUnique); err != nil {

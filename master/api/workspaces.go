@@ -165,7 +165,9 @@ func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, re
 	if err := fixedWorkspace(w, cannotChange); err != nil {
 		return nil, err
 	}
-	if req.Name != nil || req.CheckpointStorageConfig != nil || req.AgentUserGroup != nil {
+	pools := req.DefaultComputePool != nil || req.DefaultComputeResourcePool != nil || req.DefaultAuxPool != nil || req.DefaultAuxResourcePool != nil
+	more := differs(req.Name, w.Name) || req.CheckpointStorageConfig != nil || req.AgentUserGroup != nil
+	if more || (pools || req.Name == nil) && !auth.SetsDefaultPools(c.who, ofWorkspace(w)) {
 		if err := c.may(auth.Change, ofWorkspace(w)); err != nil {
 			return nil, err
 		}
