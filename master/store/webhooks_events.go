@@ -23,7 +23,8 @@ const hooksOf = `e.config #> '{integrations,webhooks}'`
 // experimentOf are the facts about experiment e in an event, with project p and workspace s.
 const experimentOf = `jsonb_build_object('id', e.id, 'state', e.state, 'name', left(e.name, 1000),
 	'duration', floor(extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at))::int,
-	'resource_pool', e.pool, 'slots_per_trial', e.slots_per_trial, 'workspace', s.name, 'project', p.name)`
+	'resource_pool', e.pool, 'slots_per_trial', e.slots_per_trial, 'workspace', s.name, 'project', p.name,
+	'unnamed', coalesce(e.config->>'workspace', '') = '')`
 
 const experimentJoins = `experiments e JOIN projects p ON p.id = e.project_id JOIN workspaces s ON s.id = p.workspace_id`
 

@@ -127,7 +127,7 @@ func TestEventWithItsChange(t *testing.T) {
 	}
 	e := list[0]
 	if e.Type != webhook.StateChange || e.Condition.State != "COMPLETED" || time.Since(time.Unix(e.Timestamp, 0)) > time.Hour ||
-		*e.Experiment != (webhook.Experiment{ID: id, State: "COMPLETED", Name: "test", Pool: "default", Slots: 1, Workspace: "Uncategorized", Project: "Uncategorized", Duration: e.Experiment.Duration}) {
+		*e.Experiment != (webhook.Experiment{ID: id, State: "COMPLETED", Name: "test", Pool: "default", Slots: 1, Workspace: "Uncategorized", Project: "Uncategorized", Unnamed: true, Duration: e.Experiment.Duration}) {
 		t.Errorf("%+v of %+v", e, e.Experiment)
 	}
 }

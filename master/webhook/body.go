@@ -56,6 +56,11 @@ type data struct {
 func defaultBody(eventID string, e Event) payload {
 	p := payload{ID: eventID, Type: e.Type, Timestamp: e.Timestamp, Condition: e.Condition,
 		Data: data{Experiment: e.Experiment, Custom: e.Custom, Metric: e.Metric}}
+	if e.Experiment != nil && e.Experiment.Unnamed {
+		x := *e.Experiment
+		x.Unnamed = false
+		p.Data.Experiment = &x
+	}
 	if l := e.TaskLog; l != nil {
 		p.Data.TaskLog = &LogLine{TaskID: l.TaskID, Node: l.Node, Line: l.Line}
 	}

@@ -65,6 +65,7 @@ type Experiment struct {
 	Workspace string `json:"workspace"`
 	Project   string `json:"project"`
 	TrialID   *int   `json:"trial_id,omitempty"`
+	Unnamed   bool   `json:"unnamed,omitempty"` // the configuration names no workspace; receivers do not get this
 }
 
 // LogLine is a line of a task's log that matched a pattern.

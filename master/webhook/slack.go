@@ -90,7 +90,9 @@ func slackBody(e Event, base string) slackMessage {
 	}
 	fields := []slackText{
 		markup("*Status*: " + escape(word, maxWord)), markup(fmt.Sprintf("*Duration*: %dh %dmin", x.Duration/3600, x.Duration/60%60)),
-		markup("*Workspace*: " + escape(x.Workspace, maxWord)), markup("*Project*: " + escape(x.Project, maxWord)),
+	}
+	if !x.Unnamed {
+		fields = append(fields, markup("*Workspace*: "+escape(x.Workspace, maxWord)), markup("*Project*: "+escape(x.Project, maxWord)))
 	}
 	var says []slackText
 	if c := e.Custom; c != nil { // receivers read these by their places

@@ -82,6 +82,22 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// TestPlacesThatNobodyNamed: a message has the workspace and project that the configuration names, and other receivers always have them.
+func TestPlacesThatNobodyNamed(t *testing.T) {
+	e := events()["completed"]
+	x := *e.Experiment
+	x.Unnamed = true
+	e.Experiment = &x
+	slack, err := Body(Slack, "id", e, "")
+	if err != nil || strings.Contains(string(slack), "Workspace") || strings.Contains(string(slack), "Project") || !strings.Contains(string(slack), "Duration") {
+		t.Errorf("%s, %v", slack, err)
+	}
+	other, err := Body(Default, "id", e, "")
+	if err != nil || !strings.Contains(string(other), `"workspace":"Vision"`) || strings.Contains(string(other), "unnamed") || !x.Unnamed {
+		t.Errorf("%s, %v", other, err)
+	}
+}
+
 // TestSlackAcceptsTheTexts: Slack rejects longer texts, and more than ten fields.
 func TestSlackAcceptsTheTexts(t *testing.T) {
 	long := strings.Repeat("<é", 5000)
