@@ -229,9 +229,10 @@ func (r *Rig) Drawn(t *testing.T, exp int, more ...string) {
 		code, body := r.Page(t, r.Client, "/proxy/"+id+"/data/runs")
 		return code == 200 && strings.Contains(body, run), fmt.Errorf("%d %s", code, body)
 	})
-	if code, body := r.Page(t, r.Client, "/proxy/"+id+"/data/plugin/scalars/scalars?tag=loss&run="+strings.ReplaceAll(run, "/", "%2F")); code != 200 || strings.Count(body, "[") != 6 {
-		t.Errorf("the TensorBoard's curve: %d %s", code, body)
-	}
+	Eventually(t, "the run's curve is read", func() (bool, error) { // TensorBoard lists a run before it has read its files
+		code, body := r.Page(t, r.Client, "/proxy/"+id+"/data/plugin/scalars/scalars?tag=loss&run="+strings.ReplaceAll(run, "/", "%2F"))
+		return code == 200 && strings.Count(body, "[") == 6, fmt.Errorf("%d %s", code, body)
+	})
 	list, err := r.Det(t, "tensorboard", "list", "--csv")
 	if err != nil {
 		t.Fatal(err)
