@@ -19,7 +19,7 @@ import (
 // thing in two ways.
 var budgets = map[string]int{
 	"cli":              16_064,
-	"docs":             200,  // the reference of the Python package, as pages of the master
+	"docs":             200,   // the reference of the Python package, as pages of the master
 	"integration":      4_270, // the rig of the tests, the repeats of failed ones and the tables of flags and keys among them
 	"jobspecs":         1_330,
 	"master":           100,
