@@ -94,3 +94,45 @@ func TestDeletionsBegin(t *testing.T) {
 	}
 	admin.del("/api/v1/workspaces/1").says(409, "built in")
 }
+
+// TestNotebooksOfGoneWorkspaces: a task of a workspace that is gone is shown by its id for a day, as in Determined, and no list has it.
+func TestNotebooksOfGoneWorkspaces(t *testing.T) {
+	r := newRig(t)
+	me, admin := r.user("determined"), r.user("admin")
+	made := func() any { return at(t, me.post("/api/v1/workspaces", `{"name":"Team"}`).ok().tree(), "workspace.id") }
+	id := made()
+	notebook := at(t, me.post("/api/v1/notebooks", fmt.Sprintf(`{"workspaceId":%v}`, id)).ok().tree(), "notebook.id").(string)
+	path := "/api/v1/notebooks/" + notebook
+	me.del(fmt.Sprintf("/api/v1/workspaces/%v", id)).ok()
+	if got := at(t, me.get(path).ok().tree(), "notebook.state"); got != "STATE_TERMINATING" {
+		t.Errorf("while the notebook ends it is %v", got)
+	}
+	r.exec(`UPDATE tasks SET ended_at = now() - interval '23 hours', exit_status = 'killed' WHERE id = $1`, notebook)
+	further := func() {
+		if err := r.db.CarryOutDeletions(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	further()
+	me.get(fmt.Sprintf("/api/v1/workspaces/%v", id)).says(404, "workspace")
+	if again := made(); again == id { // its name is free
+		t.Errorf("the new workspace is %v, too", again)
+	}
+	shown := me.get(path).ok().tree()
+	if at(t, shown, "notebook.state") != "STATE_TERMINATED" || at(t, shown, "notebook.workspaceId") != id {
+		t.Errorf("after its end: %v", shown)
+	}
+	for _, who := range []as{me, admin} {
+		for _, list := range []string{"/api/v1/notebooks", "/api/v1/detent/logs/search?searchText=e", "/api/v1/detent/disk-use"} {
+			if body := string(who.get(list).ok().body); strings.Contains(body, notebook) {
+				t.Errorf("%s has the notebook: %s", list, body)
+			}
+		}
+	}
+	me.get("/api/v1/tasks/" + notebook).ok()
+	me.get("/api/v1/tasks/" + notebook + "/logs").ok()
+	me.post(path+"/kill", "").ok()
+	r.exec(`UPDATE tasks SET ended_at = now() - interval '25 hours' WHERE id = $1`, notebook)
+	further()
+	me.get(path).says(404, notebook)
+}

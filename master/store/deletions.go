@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Deletions of workspaces and projects with everything in them. A request marks the row;
@@ -72,6 +73,16 @@ func (db *DB) retryDeletions(ctx context.Context, projects []int) error {
 	return err
 }
 
+// goneTasks is how long a task of a workspace that is gone is shown by its id.
+const goneTasks = 24 * time.Hour
+
+// removeGoneTasks removes the tasks of workspaces that are gone.
+func (db *DB) removeGoneTasks(ctx context.Context) error {
+	_, err := db.exec(ctx, `DELETE FROM tasks WHERE id IN (SELECT id FROM tasks
+		WHERE workspace_id IS NULL AND ended_at < now() - $1::interval ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, goneTasks, maxRowsAtOnce)
+	return err
+}
+
 // CarryOutDeletions takes deletions of workspaces and projects a step further; which ones
 // is left to chance, so that no slow one keeps others waiting. Any number of masters may do it.
 func (db *DB) CarryOutDeletions(ctx context.Context) error {
@@ -83,7 +94,7 @@ func (db *DB) CarryOutDeletions(ctx context.Context) error {
 	list, err := rows[object](ctx, db, `
 		(SELECT 'project' AS kind, id FROM projects WHERE deleting_at IS NOT NULL ORDER BY random() LIMIT $1) UNION ALL
 		(SELECT 'workspace', id FROM workspaces WHERE deleting_at IS NOT NULL ORDER BY random() LIMIT $1)`, maxDeletionsAtOnce)
-	errs = append(errs, err)
+	errs = append(errs, err, db.removeGoneTasks(ctx))
 	for _, o := range list {
 		err := db.Tx(ctx, func(tx *DB) (err error) {
 			if o.Kind == "project" {
@@ -141,7 +152,7 @@ func (db *DB) giveUpDeletion(ctx context.Context, project int, reason string) er
 
 // deleteWorkspaceFurther takes the deletion of a workspace a step further: it kills the
 // tasks that are not of experiments, and removes a workspace that has no projects and no
-// running tasks.
+// running tasks. Its ended tasks stay for a day, without a workspace.
 func (db *DB) deleteWorkspaceFurther(ctx context.Context, id int) (done bool, err error) {
 	if _, err := db.exec(ctx, `UPDATE tasks SET desired = 'kill', kill_reason = 'the workspace is being deleted'
 		WHERE workspace_id = $1 AND experiment_id IS NULL AND ended_at IS NULL AND desired <> 'kill'`, id); err != nil {
@@ -152,7 +163,8 @@ func (db *DB) deleteWorkspaceFurther(ctx context.Context, id int) (done bool, er
 	if err != nil || busy {
 		return false, err
 	}
-	n, err := db.exec(ctx, `DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE workspace_id = $1 AND experiment_id IS NULL LIMIT $2)`, id, maxRowsAtOnce)
+	n, err := db.exec(ctx, `UPDATE tasks SET gone_workspace_id = $1, workspace_id = NULL
+		WHERE id IN (SELECT id FROM tasks WHERE workspace_id = $1 AND experiment_id IS NULL LIMIT $2)`, id, maxRowsAtOnce)
 	if err != nil || n == maxRowsAtOnce {
 		return false, err
 	}

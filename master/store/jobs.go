@@ -78,7 +78,7 @@ func (db *DB) JobByID(ctx context.Context, id string) (JobRef, error) {
 		SELECT e.id AS experiment_id, '' AS task_id, e.owner_id, p.workspace_id
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.job_id::text = $1
 		UNION ALL
-		SELECT NULL, id, owner_id, workspace_id FROM tasks WHERE job_id::text = $1 AND type <> 'TRIAL'`, id)
+		SELECT NULL, k.id, k.owner_id, `+taskWorkspace+` FROM tasks k WHERE k.job_id::text = $1 AND k.type <> 'TRIAL'`, id)
 	if fault.Is(err, fault.NotFound) {
 		return ref, fault.New(fault.NotFound, "job %s not found", id)
 	}

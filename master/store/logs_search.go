@@ -39,7 +39,7 @@ func (db *DB) LoggedTasks(ctx context.Context, in auth.Scope, from LogPlace, lim
 	return rows[LoggedTask](ctx, db, `
 		SELECT k.id, `+newestPart("k.id")+` AS part, l.id AS log, k.type, k.name, u.username, k.experiment_id, (SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, k.ended_at
 		FROM log_tasks l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id
-		WHERE l.next > l.expired_to AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))
+		WHERE l.next > l.expired_to AND k.workspace_id IS NOT NULL AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))
 			AND ($2 = 0 OR (coalesce(k.ended_at, 'infinity'), l.id) <= (coalesce($3::timestamptz, 'infinity'), $2))
 		ORDER BY coalesce(k.ended_at, 'infinity') DESC, l.id DESC LIMIT $4`, workspaces(in), from.Log, from.EndedAt, limit)
 }

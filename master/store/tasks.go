@@ -35,8 +35,11 @@ type Task struct {
 	Generic
 }
 
+// taskWorkspace is the workspace of task k, also if it is gone.
+const taskWorkspace = `coalesce(k.workspace_id, k.gone_workspace_id)`
+
 const taskSelect = `
-	SELECT k.id, k.type, k.job_id::text, k.owner_id, u.username, u.display_name, k.workspace_id, k.experiment_id, k.name, k.config, k.context_hash,
+	SELECT k.id, k.type, k.job_id::text, k.owner_id, u.username, u.display_name, ` + taskWorkspace + ` AS workspace_id, k.experiment_id, k.name, k.config, k.context_hash,
 		k.created_at, k.pool, k.slots, k.priority, k.ended_at, k.exit_status,
 		CASE WHEN k.ended_at IS NOT NULL THEN 'TERMINATED' WHEN k.desired = 'kill' THEN 'TERMINATING'
 			ELSE coalesce((SELECT CASE WHEN a.state IN ('PENDING', 'ASSIGNED') THEN 'QUEUED'
@@ -52,7 +55,7 @@ func (db *DB) Task(ctx context.Context, id string) (Task, error) {
 	return row[Task](ctx, db, "task "+id, taskSelect+` WHERE k.id = $1`, id)
 }
 
-// TaskFilter chooses tasks. It excludes tasks that ended more than a week ago, and those of workspaces that are being deleted.
+// TaskFilter chooses tasks. It excludes tasks that ended more than a week ago, and those of workspaces that are being deleted or gone.
 type TaskFilter struct {
 	Type        string
 	WorkspaceID int
@@ -72,7 +75,7 @@ func (db *DB) Tasks(ctx context.Context, in auth.Scope, f TaskFilter) ([]Task, e
 	}
 	var c conditions
 	c.in(in, "k.workspace_id")
-	c.when(true, "k.type = @type AND NOT EXISTS (SELECT FROM workspaces d WHERE d.id = k.workspace_id AND d.deleting_at IS NOT NULL)", "type", f.Type)
+	c.when(true, "k.type = @type AND k.workspace_id IS NOT NULL AND NOT EXISTS (SELECT FROM workspaces d WHERE d.id = k.workspace_id AND d.deleting_at IS NOT NULL)", "type", f.Type)
 	c.when(true, "(k.ended_at IS NULL OR k.ended_at > now() - @since::interval)", "since", 7*24*time.Hour)
 	c.when(f.WorkspaceID != 0, "k.workspace_id = @workspace", "workspace", f.WorkspaceID)
 	c.when(len(f.UserIDs) > 0, "k.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)
@@ -220,7 +223,7 @@ type Attempt struct {
 }
 
 var attemptSelect = `
-	SELECT a.id, a.task_id, ` + partOfRun("a.task_id", "a.run_id") + ` AS part, k.name AS task_name, k.type AS task_type, k.owner_id, k.workspace_id, k.experiment_id,
+	SELECT a.id, a.task_id, ` + partOfRun("a.task_id", "a.run_id") + ` AS part, k.name AS task_name, k.type AS task_type, k.owner_id, ` + taskWorkspace + ` AS workspace_id, k.experiment_id,
 		(SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, a.pool, a.slots, a.priority, a.state, a.queued_at, a.started_at, a.ended_at,
 		a.exit_code, a.exit_reason, a.is_ready, ` + waitingReason + ` AS waiting_reason, a.proxy_address
 	FROM allocations a JOIN tasks k ON k.id = a.task_id`

@@ -151,7 +151,7 @@ func (w *logWatch) task(ctx context.Context, id string) (*watchedTask, error) {
 		OwnerID     int             `db:"owner_id"`
 		Hooks       json.RawMessage `db:"hooks"`
 	}
-	list, err := rows[found](ctx, w.db, `SELECT k.workspace_id, k.owner_id, `+hooksOf+` AS hooks
+	list, err := rows[found](ctx, w.db, `SELECT `+taskWorkspace+` AS workspace_id, k.owner_id, `+hooksOf+` AS hooks
 		FROM tasks k LEFT JOIN experiments e ON e.id = k.experiment_id WHERE k.id = $1`, id)
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -259,7 +259,7 @@ func (db *DB) fireLogs(ctx context.Context, fires []logFire) error {
 						'task_log', jsonb_build_object('task_id', `+newestPartID+`, 'node_name', $2::text, 'triggering_log', u.line, 'task_type', k.type,
 							'experiment_id', coalesce(k.experiment_id, 0), 'trial_id', coalesce((SELECT r.id FROM trials r WHERE r.task_id = k.id), 0))) AS event
 				FROM unnest($3::int[], $4::text[]) AS u(trigger, line) JOIN webhook_triggers t ON t.id = u.trigger JOIN webhooks w ON w.id = t.webhook_id
-				JOIN tasks k ON k.id = $1 FOR KEY SHARE OF w, t, k SKIP LOCKED),
+				JOIN tasks k ON k.id = $1 AND k.workspace_id IS NOT NULL FOR KEY SHARE OF w, t, k SKIP LOCKED),
 			fired AS (INSERT INTO webhook_fired (trigger_id, task_id) SELECT trigger, $1 FROM m ORDER BY trigger ON CONFLICT DO NOTHING RETURNING trigger_id)
 			`+putEvents+` JOIN fired ON fired.trigger_id = m.trigger`, f.task, f.node, triggers, lines)
 		if err != nil {
