@@ -10,13 +10,14 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	_ "golang.org/x/crypto/x509roots/fallback" // for images without certificates of authorities
 
+	"github.com/detent-ml/detent/master/roots"
 	"github.com/detent-ml/detent/master/server"
 	"github.com/detent-ml/detent/master/v1"
 )
 
 func main() {
+	roots.Provide()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {

@@ -76,10 +76,10 @@ func (l *lane) run(ctx context.Context) {
 	}
 }
 
-// wakeLanes wakes the lanes whose work is due, after each cycle and every second, until ctx ends: one query for
-// all of them, because an idle master asks little else.
+// wakeLanes wakes the lanes whose work is due, after each cycle and, while there is any work, every second, until ctx ends. One query
+// serves all lanes, because an idle master asks little else. What is added between two cycles to an empty queue waits for the second.
 func (t *term) wakeLanes(ctx context.Context) {
-	look := time.NewTicker(lookEvery)
+	look := time.NewTimer(lookEvery)
 	defer look.Stop()
 	var all []string
 	for _, l := range t.lanes {
@@ -92,7 +92,7 @@ func (t *term) wakeLanes(ctx context.Context) {
 		case <-t.cycled:
 		case <-look.C:
 		}
-		kinds, err := t.db.DueKinds(ctx, all)
+		kinds, waiting, err := t.db.DueKinds(ctx, all)
 		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 			t.log.Error("could not read the work queue", "term", t.lead.Term, "error", err)
 		}
@@ -100,6 +100,9 @@ func (t *term) wakeLanes(ctx context.Context) {
 			if slices.Contains(kinds, l.kind) {
 				notify(l.kick)
 			}
+		}
+		if look.Stop(); waiting || err != nil {
+			look.Reset(lookEvery)
 		}
 	}
 }

@@ -65,10 +65,16 @@ func (db *DB) DueDeliveries(ctx context.Context, again bool, busy Busy, limit in
 		WHERE due.owner_id = 0 OR nth + coalesce(b.n, 0) <= $5 ORDER BY served_at, webhook_id LIMIT $6`, again, append([]int{}, busy.Webhooks...), owners, counts, busy.MaxOfOwner, limit)
 }
 
-// DeliveriesDue reports whether a delivery's time has come, or an event waits to be spread.
-func (db *DB) DeliveriesDue(ctx context.Context) (bool, error) {
-	return scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM webhook_deliveries WHERE state = 'WAITING' AND due_at <= now())
-		OR EXISTS (SELECT FROM webhook_outbox)`)
+// NextDelivery returns how long it is until the time of a webhook's next delivery comes: 0 if one has come, or if an event waits to be
+// spread. waits is false if there is none.
+func (db *DB) NextDelivery(ctx context.Context) (in time.Duration, waits bool, err error) {
+	seconds, err := scalar[*float64](ctx, db, `SELECT CASE WHEN EXISTS (SELECT FROM webhook_outbox) THEN 0
+		ELSE (SELECT greatest(0, extract(epoch FROM min(due_at) - now()))::float8 FROM webhooks w CROSS JOIN LATERAL (
+			SELECT due_at FROM webhook_deliveries f WHERE f.webhook_id = w.id AND f.state = 'WAITING' ORDER BY f.id LIMIT 1) d) END`)
+	if err != nil || seconds == nil {
+		return 0, false, err
+	}
+	return time.Duration(*seconds * float64(time.Second)), true, nil
 }
 
 // A DeliveryResult is the result of one try.

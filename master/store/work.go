@@ -60,9 +60,20 @@ func (db *DB) DueWork(ctx context.Context, kind string, busy []string, limit int
 		ORDER BY round, after, since, about LIMIT $3`, kind, append([]string{}, busy...), limit)
 }
 
-// DueKinds lists those of the kinds of which there is work that may be tried now.
-func (db *DB) DueKinds(ctx context.Context, kinds []string) ([]string, error) {
-	return scalars[string](ctx, db, `SELECT kind FROM unnest($1::text[]) AS kind WHERE EXISTS (SELECT FROM work w WHERE w.kind = kind.kind AND w.after <= now())`, kinds)
+// DueKinds lists those of the kinds of which there is work that may be tried now. waiting reports that there is work of any of them.
+func (db *DB) DueKinds(ctx context.Context, kinds []string) (due []string, waiting bool, err error) {
+	type of struct {
+		Kind string `db:"kind"`
+		Due  bool   `db:"due"`
+	}
+	list, err := rows[of](ctx, db, `SELECT kind, EXISTS (SELECT FROM work w WHERE w.kind = k.kind AND w.after <= now()) AS due
+		FROM unnest($1::text[]) AS k (kind) WHERE EXISTS (SELECT FROM work w WHERE w.kind = k.kind)`, kinds)
+	for _, k := range list {
+		if k.Due {
+			due = append(due, k.Kind)
+		}
+	}
+	return due, len(list) > 0, err
 }
 
 // WorkDone removes work from the queue.

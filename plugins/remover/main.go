@@ -18,10 +18,13 @@ import (
 	"os/signal"
 	"syscall"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // for images without certificate authorities
+	"github.com/detent-ml/detent/master/roots"
 )
 
-func main() { os.Exit(command(os.Args[1:])) }
+func main() {
+	roots.Provide()
+	os.Exit(command(os.Args[1:]))
+}
 
 func command(args []string) int {
 	if len(args) < 1 || len(args) > 2 {

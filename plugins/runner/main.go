@@ -28,8 +28,7 @@ import (
 	"syscall"
 	"time"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // for images without certificate authorities
-
+	"github.com/detent-ml/detent/master/roots"
 	"github.com/detent-ml/detent/plugins/runner/attempt"
 	"github.com/detent-ml/detent/plugins/runner/credentials"
 	"github.com/detent-ml/detent/plugins/runner/detcli"
@@ -38,6 +37,7 @@ import (
 )
 
 func main() {
+	roots.Provide()
 	if filepath.Base(os.Args[0]) == "det" {
 		os.Exit(det(os.Args[1:]))
 	}

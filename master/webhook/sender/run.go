@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	workers    = 16 // requests at once
-	maxAgain   = 8  // of these, for webhooks whose first delivery has failed before
-	maxOfOwner = 6  // of these, for the workspaces of one owner, however slowly their receivers answer
-	lookEvery  = time.Second
+	workers    = 16              // requests at once
+	maxAgain   = 8               // of these, for webhooks whose first delivery has failed before
+	maxOfOwner = 6               // of these, for the workspaces of one owner, however slowly their receivers answer
+	lookEvery  = time.Second     // after a pass
+	lookRarely = 5 * time.Second // while nothing is due; what others write wakes the sender at once
 	together   = 50              // events that are spread in one transaction; fewer after one that took too long
 	recordTime = 5 * time.Second // to store a result after the term has ended
 )
@@ -48,7 +49,7 @@ func (s *Sender) Run(ctx context.Context, number int64, holds func() bool) {
 	defer t.all.Wait()
 	wake, cancel := s.bus.Subscribe(store.TopicWebhooks)
 	defer cancel()
-	look := time.NewTicker(lookEvery)
+	look := time.NewTimer(lookEvery)
 	defer look.Stop()
 	t.recount(ctx)
 	for t.pass(ctx); ; {
@@ -58,12 +59,26 @@ func (s *Sender) Run(ctx context.Context, number int64, holds func() bool) {
 		case <-wake:
 		case <-t.freed:
 		case <-look.C:
-			if due, err := t.db.DeliveriesDue(ctx); err == nil && !due {
+			if pause := t.pause(ctx); pause > 0 {
+				look.Reset(pause)
 				continue
 			}
 		}
+		look.Reset(lookEvery)
 		t.pass(ctx)
 	}
+}
+
+// pause is how long nothing will be due, unless somebody wakes the sender: up to lookRarely. 0: something may be due.
+func (t *term) pause(ctx context.Context) time.Duration {
+	in, waits, err := t.db.NextDelivery(ctx)
+	switch {
+	case err != nil || waits && in == 0:
+		return 0
+	case !waits:
+		return lookRarely
+	}
+	return min(in, lookRarely)
 }
 
 // recount corrects the numbers of waiting events, which nothing but a fault of the master could have made wrong.
