@@ -66,15 +66,36 @@ func command() *cobra.Command {
 		})}
 	serve.Flags().StringVar(&file, "config", "", "configuration file (YAML)")
 	serve.Flags().StringArrayVar(&set, "set", nil, "a setting as key=value; may be repeated")
-	check := &cobra.Command{Use: "check-config", Short: "Say what is wrong with a configuration", Args: cobra.NoArgs,
+	check := &cobra.Command{Use: "check-config [FILE]", Short: "Say what is wrong with a configuration", Args: oneFile(&file),
 		RunE: understood(func(cmd *cobra.Command) error {
 			if err := server.CheckConfig(file, os.Environ(), set); err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), "the configuration is good")
+			what := "the configuration is good"
+			if file == "" {
+				what += "; it has no file (--config FILE)"
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), what)
 			return nil
 		})}
 	check.Flags().AddFlagSet(serve.Flags())
-	root.AddCommand(serve, check)
+	version := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, Run: func(cmd *cobra.Command, _ []string) {
+		fmt.Fprintln(cmd.OutOrStdout(), cmd.Root().Name(), "version", v1.Version)
+	}}
+	root.AddCommand(serve, check, version)
 	return root
+}
+
+// oneFile takes a file as an argument, if the flag does not name it.
+func oneFile(file *string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		if len(args) > 1 || *file != "" {
+			return fmt.Errorf("%s takes one file, found %d", cmd.CommandPath(), len(args)+min(len(*file), 1))
+		}
+		*file = args[0]
+		return nil
+	}
 }

@@ -9,8 +9,8 @@ import (
 // fails exits with 1.
 func TestExitStatus(t *testing.T) {
 	for want, lines := range map[int][][]string{
-		2: {{"nonsense"}, {"serve", "--nonsense"}, {"check-config", "x"}},
-		1: {{"check-config", "--config", "/nowhere.yaml"}, {"serve", "--set", "nonsense=1"}},
+		2: {{"nonsense"}, {"serve", "--nonsense"}, {"check-config", "x", "y"}, {"check-config", "--config", "x", "y"}},
+		1: {{"check-config", "--config", "/nowhere.yaml"}, {"check-config", "/nowhere.yaml"}, {"serve", "--set", "nonsense=1"}},
 	} {
 		for _, args := range lines {
 			c := command()

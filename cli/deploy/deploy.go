@@ -51,7 +51,7 @@ func (w *where) load() (*local.Cluster, error) {
 	}
 	c, err := local.Load(dir)
 	if errors.Is(err, local.ErrNoCluster) {
-		return nil, fault.New(fault.NotFound, "there is no cluster %q on this machine; start it with `det deploy local cluster-up`", w.name)
+		return nil, fault.New(fault.NotFound, "there is no cluster %q on this machine; start it with `det deploy local cluster-up%s`", w.name, local.Flags(w.name, w.dir))
 	}
 	if err != nil {
 		return nil, fault.New(fault.Internal, "%w", err)

@@ -38,7 +38,7 @@ func TestOptions(t *testing.T) {
 	}
 	o := upOptions{where: where{name: "x"}, agents: 1, masterPort: 9, masterConfig: config, harness: harness,
 		masterEnv: []string{"A=b=c"}, slots: 3}
-	got, err := o.options()
+	got, err := o.options(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +65,12 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	} {
 		o := good
 		c.change(&o)
-		if _, err := o.options(); err == nil || !strings.Contains(err.Error(), c.problem) {
+		if _, err := o.options(t.Context()); err == nil || !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: %v, want %q", name, err, c.problem)
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := good.options(); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "det-master is neither beside det nor on PATH") {
+	if _, err := good.options(t.Context()); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "det-master is neither beside det nor on PATH") {
 		t.Errorf("nothing installed: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,7 +92,7 @@ func runUp(ctx context.Context, a *app.App, o upOptions) error {
 	if o.determined.noGPU {
 		o.gpus = 0
 	}
-	opts, err := o.options()
+	opts, err := o.options(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,13 +141,16 @@ func (o upOptions) clear(ctx context.Context, report *servers.Reporter) error {
 }
 
 // options finds the programs and reads the configuration.
-func (o upOptions) options() (local.Options, error) {
+func (o upOptions) options(ctx context.Context) (local.Options, error) {
 	out := local.Options{
 		Name: o.name, StateDir: o.dir, DSN: o.dsn, Slots: o.slots, Vault: o.vault,
 		Ports: local.Ports{Master: o.masterPort},
 	}
 	if o.agents < 1 || o.slots < 0 {
 		return out, &exit.UsageError{Message: "--agents must be 1 or more, and --slots 0 or more"}
+	}
+	if o.masterPort < 0 || o.masterPort > math.MaxUint16 {
+		return out, &exit.UsageError{Message: fmt.Sprintf("--master-port must be from 1 to %d; found %d", math.MaxUint16, o.masterPort)}
 	}
 	var err error
 	if out.Master.Binary, err = program("det-master", o.binary, "--master-binary"); err != nil {
@@ -162,8 +166,31 @@ func (o upOptions) options() (local.Options, error) {
 		}
 		out.Master.Config = string(text)
 	}
-	out.Master.Env, err = o.environment()
+	if out.Master.Env, err = o.environment(); err == nil && o.masterConfig != "" {
+		err = checkConfig(ctx, out.Master.Binary, o.masterConfig)
+	}
 	return out, err
+}
+
+// checkConfig asks the master's program what is wrong with a file before anything starts. What the master's job adds to the file is not
+// known here, so that only what has a line in it counts.
+func checkConfig(ctx context.Context, program, file string) error {
+	cmd := exec.CommandContext(ctx, program, "check-config", "--config", file)
+	cmd.Env = []string{"HOME=" + os.Getenv("HOME")} // none of this user's own variables for a master
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	var wrong []string
+	for line := range strings.Lines(string(out)) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, file+":") {
+			wrong = append(wrong, line)
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fault.New(fault.Invalid, "the master's configuration is not right:\n  %s", strings.Join(wrong, "\n  "))
 }
 
 // environment is the environment variables of the master.

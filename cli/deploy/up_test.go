@@ -47,7 +47,7 @@ func TestFlagsOfUp(t *testing.T) {
 				}
 			}
 			nodes = got.further()
-			o, err = got.options()
+			o, err = got.options(ctx)
 			return err
 		})
 		cmd.SetArgs(strings.Fields(line))

@@ -24,7 +24,9 @@ func (c *Config) check() []string {
 	}
 	k.url("public_url", c.PublicURL)
 	for i, address := range c.TaskURLs {
-		k.url(fmt.Sprintf("task_urls[%d]", i), address)
+		if address != c.PublicURL { // which is the default
+			k.url(fmt.Sprintf("task_urls[%d]", i), address)
+		}
 	}
 	if c.StopAfter < Duration(minStopAfter) {
 		k.fail("stop_after", "must be at least %s, more than the time between heartbeats of Nomad's clients; found %s", minStopAfter, time.Duration(c.StopAfter))
@@ -43,7 +45,7 @@ func (c *Config) check() []string {
 		k.url("consul.address", c.Consul.Address)
 	}
 	c.Vault.check(&k)
-	c.Webhooks.check(&k)
+	c.Webhooks.check(&k, c.PublicURL)
 	c.WebIdentity.check(&k)
 	k.oneOf("log_level", c.LogLevel, "trace", "debug", "info", "warning", "error")
 	c.Tokens.check(&k)

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -56,7 +58,7 @@ resource_pools:
 func TestFilesThatSayNothing(t *testing.T) {
 	for _, text := range []string{"", "# a note\n", "---\n", "null\n", "~\n"} {
 		cfg := Defaults()
-		if problems := cfg.read([]byte(text)); len(problems) > 0 || cfg.Listen != Defaults().Listen {
+		if problems := cfg.read([]byte(text)).problems; len(problems) > 0 || cfg.Listen != Defaults().Listen {
 			t.Errorf("%q: %v, listen %q", text, problems, cfg.Listen)
 		}
 	}
@@ -64,11 +66,11 @@ func TestFilesThatSayNothing(t *testing.T) {
 
 func TestAnchorsOfAFile(t *testing.T) {
 	cfg := Defaults()
-	problems := cfg.read([]byte("resource_pools:\n  - &base {name: a, driver: docker, priority: 1}\n  - {<<: *base, description: b}\n"))
+	problems := cfg.read([]byte("resource_pools:\n  - &base {name: a, driver: docker, priority: 1}\n  - {<<: *base, description: b}\n")).problems
 	if len(problems) != 1 || !strings.Contains(problems[0], "2:37: resource_pools[0].priority: no such key") {
 		t.Errorf("problems: %q", problems)
 	}
-	problems = cfg.read([]byte("resource_pools:\n  - &base {name: a, driver: docker}\n  - {<<: *base, description: b}\ndefault_compute_resource_pool: &d a\ndefault_aux_resource_pool: *d\n"))
+	problems = cfg.read([]byte("resource_pools:\n  - &base {name: a, driver: docker}\n  - {<<: *base, description: b}\ndefault_compute_resource_pool: &d a\ndefault_aux_resource_pool: *d\n")).problems
 	if len(problems) > 0 || len(cfg.Pools) != 2 || cfg.Pools[1].Driver != "docker" || cfg.Pools[1].Description != "b" || cfg.DefaultAuxPool != "a" {
 		t.Errorf("%q, %+v", problems, cfg.Pools)
 	}
@@ -79,7 +81,7 @@ func FuzzFile(f *testing.F) {
 	f.Add("a: &x [*x]\n<<: {b: 1}\n? [c]\n: d\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		cfg := Defaults()
-		for _, p := range cfg.read([]byte(text)) {
+		for _, p := range cfg.read([]byte(text)).problems {
 			if p == "" {
 				t.Error("a problem without a message")
 			}
@@ -107,6 +109,62 @@ func TestValuesThatCannotWork(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestPlacesOfWrongValues: a value that cannot be right is shown with the place that set it, together with wrong keys and types.
+func TestPlacesOfWrongValues(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "master.yaml")
+	text := `database: postgres://a/b
+log_level: loud
+tokens: {max_days: 20, default_days: 40}
+stop_after: 10
+nomad:
+  adress: http://x
+resource_pools:
+  - name: gpu
+    slots_per_nod: 2
+    scheduler:
+      type: fairshare
+public_url: nowhere
+security: {authz: {type: bsic}}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := LoadConfig(file, []string{"DETENT_PUBLIC_URL=elsewhere", "DETENT_LOG_LEVL=x"}, []string{"checkpoint_sweep=some", "foo=1"})
+	if err == nil {
+		t.Fatal("the configuration was accepted")
+	}
+	for _, want := range []string{
+		"has 11 problems:",
+		file + ":2:1: log_level: expected one of trace, debug",
+		file + ":3:24: tokens.default_days: ",
+		file + ":4:13: stop_after: \"10\" is not a duration",
+		file + ":6:3: nomad.adress: no such key; did you mean address?",
+		file + ":9:5: resource_pools[0].slots_per_nod: no such key; did you mean slots_per_node?",
+		file + ":11:7: resource_pools[0].scheduler.type: expected one of",
+		file + ":13:20: security.authz.type: expected one of basic, rbac, found \"bsic\"",
+		"DETENT_PUBLIC_URL: public_url: expected an address such as http://host:port, found \"elsewhere\"",
+		"DETENT_LOG_LEVL: no such key; did you mean log_level?",
+		"--set: checkpoint_sweep: expected one of",
+		"--set foo: no such key; docs/operate/configuration.md lists them all",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in:\n%v", want, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"listen: a:1\nlisten: b:2\n": ":2:1: ",
+		"listen: a:1\n\tspool: {}\n": ":2:1: ",
+		"listen: [\n":                ":1:9: ",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadConfig(file, nil, nil); err == nil || !strings.Contains(err.Error(), file+want) || strings.Contains(err.Error(), "\n  >") {
+			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 }

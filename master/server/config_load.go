@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // Duration is a time.Duration that can be decoded from text such as 30s or 5m.
@@ -66,13 +68,19 @@ func CheckConfig(path string, environ, flags []string) error {
 
 func loadConfig(cfg Config, path string, environ, flags []string) (Config, error) {
 	var problems []string
+	from := sources{}
+	f := fileChecker{}
 	if path != "" {
 		src, err := os.ReadFile(path)
 		if err != nil {
 			return cfg, fault.New(fault.Invalid, "configuration: %v", err)
 		}
-		for _, p := range cfg.read(src) {
+		f = cfg.read(src)
+		for _, p := range f.problems {
 			problems = append(problems, path+":"+p)
+		}
+		for key, at := range f.places {
+			from[key] = path + ":" + at
 		}
 		cfg.besideFile(filepath.Dir(path))
 	}
@@ -80,9 +88,11 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 		name, value, _ := strings.Cut(kv, "=")
 		// An empty variable is none: the job's template writes one for each secret that nobody has set.
 		if key, ok := strings.CutPrefix(name, "DETENT_"); ok && value != "" && !slices.Contains(foreignVariables, key) {
-			if err := cfg.set(strings.ToLower(key), value, "_"); err != nil {
+			full, err := cfg.set(strings.ToLower(key), value, "_")
+			if err != nil {
 				problems = append(problems, name+": "+err.Error())
 			}
+			from.override(full, name)
 		}
 	}
 	for _, kv := range flags {
@@ -91,19 +101,26 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 			problems = append(problems, fmt.Sprintf("--set %s: expected key=value", kv))
 			continue
 		}
-		if err := cfg.set(key, value, "."); err != nil {
+		full, err := cfg.set(key, value, ".")
+		if err != nil {
 			problems = append(problems, "--set "+key+": "+err.Error())
 		}
+		from.override(full, "--set")
 	}
 	if program, err := os.Executable(); err == nil {
 		cfg.useFilesBeside(program)
 	}
-	if len(problems) == 0 {
-		problems = cfg.readJobs()
-	}
-	if len(problems) == 0 { // check needs a complete configuration
-		cfg.fill()
-		problems = cfg.check()
+	if !f.unread { // the check needs a complete configuration
+		jobs := cfg.readJobs()
+		problems = append(problems, jobs...)
+		if len(jobs) == 0 {
+			cfg.fill()
+			for _, p := range cfg.check() {
+				if !f.rejected(p) {
+					problems = append(problems, from.of(p)+p)
+				}
+			}
+		}
 	}
 	if len(problems) > 0 {
 		return cfg, fault.New(fault.Invalid, "the master's configuration has %s:\n  %s", problemCount(len(problems)), strings.Join(problems, "\n  "))
@@ -122,12 +139,24 @@ func problemCount(n int) string {
 }
 
 // set sets one key to a value given as text. Keys of nested sections are joined by sep. Names
-// may contain sep too; the longest name that matches is used.
-func (c *Config) set(key, value, sep string) error {
-	v, ok := lookup(reflect.ValueOf(c).Elem(), key, sep)
-	if !ok {
-		return fmt.Errorf("no such key; known are %s", strings.Join(keysOf(reflect.TypeFor[Config](), ""), ", "))
+// may contain sep too; the longest name that matches is used. full is the key with dots.
+func (c *Config) set(key, value, sep string) (full string, err error) {
+	v, full := lookup(reflect.ValueOf(c).Elem(), key, sep, "")
+	if full == "" {
+		return "", errors.New("no such key" + nearestKey(strings.ReplaceAll(key, sep, ".")))
 	}
+	return full, setValue(v, value)
+}
+
+// nearestKey suggests a key of the configuration.
+func nearestKey(key string) string {
+	if near := spelling.Nearest(key, keysOf(reflect.TypeFor[Config](), "")); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return "; docs/operate/configuration.md lists them all"
+}
+
+func setValue(v reflect.Value, value string) error {
 	if t, ok := v.Addr().Interface().(*Duration); ok {
 		return t.UnmarshalText([]byte(value))
 	}
@@ -151,19 +180,20 @@ func (c *Config) set(key, value, sep string) error {
 	return nil
 }
 
-func lookup(v reflect.Value, key, sep string) (reflect.Value, bool) {
+// lookup finds a field by its key. full is the key with dots, "" if there is none.
+func lookup(v reflect.Value, key, sep, prefix string) (field reflect.Value, full string) {
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Tag.Get("yaml")
 		if name == key {
-			return v.Field(i), true
+			return v.Field(i), prefix + name
 		}
 		if rest, ok := strings.CutPrefix(key, name+sep); ok && v.Field(i).Kind() == reflect.Struct {
-			if f, ok := lookup(v.Field(i), rest, sep); ok {
-				return f, true
+			if f, full := lookup(v.Field(i), rest, sep, prefix+name+"."); full != "" {
+				return f, full
 			}
 		}
 	}
-	return reflect.Value{}, false
+	return reflect.Value{}, ""
 }
 
 func keysOf(t reflect.Type, prefix string) []string {

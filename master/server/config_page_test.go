@@ -23,7 +23,7 @@ func TestConfigurationPage(t *testing.T) {
 	p.line("# The master's configuration\n")
 	p.line("<!-- Made from the comments in master/server by go test ./master/server -run Page -rewrite; change it there. -->\n")
 	p.line("`det-master serve --config FILE [--set key=value …]` reads the YAML file, then the environment, then `--set`; a later source overrides an earlier one. " +
-		"A wrong key or value stops the start; the message lists all errors of the file, with line and column. `det-master check-config --config FILE` checks the file without a start.\n")
+		"A wrong key or value stops the start; the message lists all errors, each with the place that set the key: a line and column of the file, a variable, or `--set`. `det-master check-config FILE` checks the file without a start.\n")
 	p.line("The environment variable of a key is `DETENT_` and the key in capitals, with underscores in place of dots: `DETENT_NOMAD_ADDRESS` sets `nomad.address`. An empty variable sets nothing. " +
 		"The words of a list are separated by commas; other lists and sections are YAML. `det master config` prints the configuration of a running master, without its secrets.\n")
 	p.line("Under the Nomad job `nomad/master.nomad.hcl` the environment sets some keys, and the file cannot change them: " +

@@ -16,7 +16,7 @@ const vaulted = "database: postgres://x\nvault: {address: 'http://vault:8200', t
 func configured(t *testing.T, text string) *master {
 	t.Helper()
 	cfg := Defaults()
-	if problems := cfg.read([]byte(text)); len(problems) > 0 {
+	if problems := cfg.read([]byte(text)).problems; len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	cfg.fill()
@@ -44,7 +44,7 @@ func TestVaultsConfiguration(t *testing.T) {
 		"web_identity: {role_arn: 'arn:x', sts_endpoint: sts}":                   "web_identity.sts_endpoint",
 	} {
 		cfg := Defaults()
-		if problems := cfg.read([]byte("database: postgres://x\n" + text)); len(problems) > 0 {
+		if problems := cfg.read([]byte("database: postgres://x\n" + text)).problems; len(problems) > 0 {
 			t.Fatal(text, problems)
 		}
 		cfg.fill()
@@ -199,7 +199,7 @@ func TestSecretsThatUsersMountInTheConfiguration(t *testing.T) {
 		"{name: a, path: secret/data/a, users: [x]}, {name: a, path: secret/data/b, users: [x]}": "vault.secrets[1].name: every secret needs a name of its own",
 	} {
 		cfg := Defaults()
-		if problems := cfg.read([]byte("database: postgres://x\nvault: {address: 'http://vault:8200', token_file: /t, secrets: [" + list + "]}\n")); len(problems) > 0 {
+		if problems := cfg.read([]byte("database: postgres://x\nvault: {address: 'http://vault:8200', token_file: /t, secrets: [" + list + "]}\n")).problems; len(problems) > 0 {
 			t.Fatal(problems)
 		}
 		cfg.fill()
@@ -208,7 +208,7 @@ func TestSecretsThatUsersMountInTheConfiguration(t *testing.T) {
 		}
 	}
 	cfg := Defaults()
-	if problems := cfg.read([]byte("database: postgres://x\nvault: {secrets: [{name: a, path: secret/data/a, users: [x]}]}\n")); len(problems) > 0 {
+	if problems := cfg.read([]byte("database: postgres://x\nvault: {secrets: [{name: a, path: secret/data/a, users: [x]}]}\n")).problems; len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	cfg.fill()

@@ -124,7 +124,7 @@ func TestSignInOverPlainHTTP(t *testing.T) {
 	} {
 		for _, with := range []string{provider, ""} {
 			cfg := Defaults()
-			if problems := cfg.read([]byte("database: postgres://x\n" + c.text + with)); len(problems) > 0 {
+			if problems := cfg.read([]byte("database: postgres://x\n" + c.text + with)).problems; len(problems) > 0 {
 				t.Fatal(problems)
 			}
 			cfg.fill()

@@ -22,8 +22,10 @@ type WebhooksConfig struct {
 	Allow []string `yaml:"allow"`
 }
 
-func (w *WebhooksConfig) check(k *checker) {
-	k.url("webhooks.base_url", w.BaseURL)
+func (w *WebhooksConfig) check(k *checker, publicURL string) {
+	if w.BaseURL != publicURL { // which is the default
+		k.url("webhooks.base_url", w.BaseURL)
+	}
 	if _, err := w.allowed(); err != nil {
 		k.fail("webhooks.allow", "%v", err)
 	}

@@ -177,7 +177,7 @@ func (d Description) WriteSummary(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "users\t%s, an administrator%s, and %s (no password; from this machine only)\n", d.User, own, secondUser)
 	}
-	fmt.Fprintf(t, "Nomad\t%s/ui (signed in: det deploy local nomad-ui)\n", d.NomadURL)
+	fmt.Fprintf(t, "Nomad\t%s/ui (signed in: det deploy local nomad-ui%s)\n", d.NomadURL, Flags(d.Name, d.StateDir))
 	fmt.Fprintf(t, "Consul\t%s/ui\n", d.ConsulURL)
 	if d.VaultURL != "" {
 		fmt.Fprintf(t, "Vault\t%s\nS3\t%s\n", d.VaultURL, d.S3URL)

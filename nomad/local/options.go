@@ -117,6 +117,17 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+// Flags are the flags of `det deploy local` that select a cluster, each with a space before it: none for the default one.
+func Flags(name, dir string) (flags string) {
+	if name != DefaultName {
+		flags = " --cluster-name " + name
+	}
+	if usual, err := DefaultStateDir(name); dir != "" && (err != nil || dir != usual) {
+		flags += " --state-dir " + dir
+	}
+	return flags
+}
+
 // DefaultStateDir is the default folder of the cluster with this name.
 func DefaultStateDir(name string) (string, error) {
 	o, err := Options{Name: name}.withDefaults()

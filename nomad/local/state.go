@@ -124,7 +124,11 @@ func (c *Cluster) choosePorts(opts Options) error {
 				return fmt.Errorf("%s runs on port %d; stop the cluster before you choose port %d", name, was, port)
 			}
 			if !servers.PortFree(port) {
-				return servers.PortTaken(name, port)
+				err := servers.PortTaken(name, port)
+				if name == portMaster {
+					err = fmt.Errorf("%w (--master-port)", err)
+				}
+				return err
 			}
 			c.state.Ports[name] = port
 		}
