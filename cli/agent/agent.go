@@ -38,10 +38,10 @@ func newList(a *app.App) *cobra.Command {
 			}
 			slices.SortFunc(agents, func(x, y v1.Agent) int { return cmp.Compare(x.ID, y.ID) })
 			t := table.New("Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool",
-				"Enabled", "Draining", "Addresses")
+				"Enabled", "Draining", "Addresses", "Lost") // the first columns are Determined's
 			for _, n := range agents {
 				t.Row(path.Base(n.ID), n.Version, table.Time(n.RegisteredTime), len(n.Slots), len(n.Containers),
-					strings.Join(n.ResourcePools, ", "), n.Enabled, n.Draining, strings.Join(n.Addresses, ", "))
+					strings.Join(n.ResourcePools, ", "), n.Enabled, n.Draining, strings.Join(n.Addresses, ", "), n.Lost)
 			}
 			return format.Print(a.IO, t, agents)
 		}),

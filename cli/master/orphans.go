@@ -26,7 +26,7 @@ func newOrphans(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t := table.New("Nomad Job", "Allocation ID", "Submitted", "First Seen", "Stopped At")
+			t := table.New("Nomad Job", "Allocation ID", "Submitted", "First Seen", "To Be Stopped At")
 			for _, o := range found.Orphans {
 				t.Row(o.JobID, o.AllocationID, table.Time(&o.SubmittedAt), table.Time(&o.SeenAt), table.Time(&o.StopAt))
 			}

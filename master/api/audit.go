@@ -357,8 +357,9 @@ func namesIn(body []byte) json.RawMessage {
 
 // auditedFields are the names of fields, in lower case and without "_", that the trail keeps, in
 // addition to those that end with id, uuid or name.
-var auditedFields = []string{"active", "admin", "aheadof", "behindof", "checkpointglobs", "filters", "joined", "joinedgroups", "labels", "left", "leftgroups", "lifespan", "operations", "preview", "priority", "readonly", "remote",
-	"resourcepool", "serviceaccount", "setrevoked", "states", "updates", "user", "validateonly", "weight"}
+var auditedFields = []string{"active", "admin", "aheadof", "behindof", "checkpointglobs", "checkpointstorage", "filters", "forever", "hard", "joined", "joinedgroups", "labels", "left", "leftgroups", "lifespan", "maxslots", "measure", "numdays", "operations", "period", "preview",
+	"priority", "readonly", "remote", "resourcepool", "resources", "saveexperimentbest", "savetrialbest", "savetriallatest", "serviceaccount", "setrevoked", "soft",
+	"states", "updates", "user", "validateonly", "weight"}
 
 func auditedField(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, "_", ""))

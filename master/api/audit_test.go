@@ -80,6 +80,9 @@ func TestAudit(t *testing.T) {
 	if names := string(of[4].Names); names != fmt.Sprintf(`{"experimentIds": [%d, 99]}`, id) {
 		t.Errorf("the bulk call names %s", names)
 	}
+	if signIn := of[0]; signIn.Object == "" || "session "+signIn.Object != of[2].Credential {
+		t.Errorf("the sign-in of %s is that of session %q", of[2].Credential, signIn.Object)
+	}
 	if of[1].WorkspaceID != nil || of[2].WorkspaceID == nil || *of[2].WorkspaceID != 1 || !strings.HasPrefix(of[2].Credential, "session ") || !strings.HasPrefix(of[7].Credential, "access token ") {
 		t.Errorf("the credentials and workspaces: %+v", of)
 	}
@@ -118,7 +121,7 @@ func TestAuditOfSignIns(t *testing.T) {
 	got := strings.Join(lines, "\n")
 	want := `determined login session "" 401 ×3 false
 determined login session "2" 200 ×1 true
-determined login session "2" 200 ×1 true
+determined login session "3" 200 ×1 true
 determined logout session "" 200 ×1 true`
 	if got != want {
 		t.Errorf("the trail has\n%s", got)
@@ -156,6 +159,8 @@ func TestNamesIn(t *testing.T) {
 		`{"password":"p","admin":true,"display_name":"A"}`:                          `{"admin":true,"display_name":"A"}`,
 		`{"user":{"username":"u","password":"p"}}`:                                  `{"user":{"username":"u"}}`,
 		`{"updates":[{"jobId":"j","aheadOf":"k","data":"x"}]}`:                      `{"updates":[{"aheadOf":"k","jobId":"j"}]}`,
+		`{"id":7,"resources":{"priority":40,"maxSlots":3,"files":1},"notes":"x"}`:   `{"id":7,"resources":{"maxSlots":3,"priority":40}}`,
+		`{"userId":2,"measure":"slots","period":"day","soft":0,"hard":null}`:        `{"measure":"slots","period":"day","soft":0,"userId":2}`,
 		`{"ids":[{"deep":{"id":1}}],"uuid":"u","token":"t"}`:                        `{"ids":[{}],"uuid":"u"}`,
 		`{"runIds":[` + strings.TrimSuffix(strings.Repeat("7,", 150), ",") + `]}`:   `{"runIds":[` + strings.Repeat("7,", 100) + `"and 50 more"]}`,
 		`{"name":"a\u0000b","\u0000id":1}`:                                          `{"name":"a�b","�id":1}`,

@@ -149,6 +149,7 @@ func (a *API) updateGroup(ctx context.Context, c *call, g store.Group, req *v1.U
 }
 
 func (a *API) deleteGroup(ctx context.Context, c *call, g store.Group, _ *v1.None) (*v1.Empty, error) {
+	noteDone(c, map[string]any{"name": g.Name})
 	if err := a.db.DeleteGroup(ctx, g.ID); err != nil {
 		return nil, err
 	}

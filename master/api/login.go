@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha512"
 	"encoding/hex"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,11 +68,20 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 		return nil, fault.New(fault.Forbidden, "user is not active: an admin can activate %s with det user activate %s", name, name)
 	}
 	token, hash := auth.NewToken()
-	if err := a.db.NewSessionAt(ctx, u, hash, sessionLife, a.place(c)); err != nil {
+	if err := a.newSession(ctx, c, u, hash, sessionLife, a.place(c)); err != nil {
 		return nil, err
 	}
 	c.Cookie(sessionCookie(c, token, int(sessionLife.Seconds())))
 	return &v1.LoginResponse{Token: token, User: wireUser(u)}, nil
+}
+
+// newSession creates a session, which is the object of the call's entry in the audit trail.
+func (a *API) newSession(ctx context.Context, c *call, u store.User, hash []byte, life time.Duration, at store.Place) error {
+	id, err := a.db.NewSessionAt(ctx, u, hash, life, at)
+	if e := entryOf(c.Ctx); e != nil && err == nil {
+		e.Object = strconv.FormatInt(id, 10)
+	}
+	return err
 }
 
 // sessionCookie is the cookie for a browser; a negative age deletes it.

@@ -75,7 +75,7 @@ func (a *API) loginJob(ctx context.Context, c *call, req *v1.LoginJobRequest) (*
 	place := a.place(c)
 	place.Agent = agentOf("Nomad job " + job.JobID)
 	token, hash := auth.NewToken()
-	if err := a.db.NewSessionAt(ctx, u, hash, life, place); err != nil {
+	if err := a.newSession(ctx, c, u, hash, life, place); err != nil {
 		return nil, err
 	}
 	return &v1.LoginResponse{Token: token, User: wireUser(u)}, nil

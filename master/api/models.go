@@ -232,6 +232,7 @@ func (a *API) moveModel(ctx context.Context, c *call, m store.Model, req *v1.Mov
 	return &v1.None{}, a.db.MoveModel(ctx, m.ID, workspace)
 }
 
-func (a *API) deleteModel(ctx context.Context, _ *call, m store.Model, _ *v1.None) (*v1.None, error) {
+func (a *API) deleteModel(ctx context.Context, c *call, m store.Model, _ *v1.None) (*v1.None, error) {
+	noteDone(c, map[string]any{"name": m.Name})
 	return &v1.None{}, a.db.DeleteModel(ctx, m.ID)
 }

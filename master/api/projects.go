@@ -203,6 +203,7 @@ func (a *API) archiveProject(archived bool) func(context.Context, *call, store.P
 }
 
 func (a *API) deleteProject(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.DeleteProjectResponse, error) {
+	noteDone(c, map[string]any{"name": p.Name})
 	done, err := a.db.DeleteProject(ctx, p.ID)
 	return &v1.DeleteProjectResponse{Completed: done}, err
 }

@@ -126,7 +126,7 @@ func TestSignOutTokens(t *testing.T) {
 	begin := func(at store.Place) as {
 		t.Helper()
 		token, hash := auth.NewToken()
-		if err := r.db.NewSessionAt(t.Context(), u, hash, time.Hour, at); err != nil {
+		if _, err := r.db.NewSessionAt(t.Context(), u, hash, time.Hour, at); err != nil {
 			t.Fatal(err)
 		}
 		return as{r: r, header: "Authorization", token: "Bearer " + token}

@@ -298,7 +298,7 @@ func (a *API) signedInAs(ctx context.Context, c *call, who signin.Identity, cfg 
 	at.Issuer, at.SID = who.Issuer, who.SID
 	at.Provider, at.Tokens = cfg.Name, a.tokensFor(who, cfg, hash)
 	life := who.Grant.Life(cfg.SessionLife, time.Now())
-	if err := a.db.NewSessionAt(ctx, u, hash, life, at); err != nil {
+	if err := a.newSession(ctx, c, u, hash, life, at); err != nil {
 		return u, "", err
 	}
 	if life < cfg.SessionLife {

@@ -319,7 +319,7 @@ func TestAUserOfNoProvider(t *testing.T) {
 	at := store.Place{Issuer: "https://id", Provider: "id"}
 	_, here := auth.NewToken()
 	_, there := auth.NewToken()
-	if err := errors.Join(r.db.NewSessionAt(t.Context(), u, here, time.Hour, store.Place{}), r.db.NewSessionAt(t.Context(), u, there, time.Hour, at)); err != nil {
+	if err := errors.Join(r.db.NewSession(t.Context(), u, here, time.Hour), func() error { _, err := r.db.NewSessionAt(t.Context(), u, there, time.Hour, at); return err }()); err != nil {
 		t.Fatal(err)
 	}
 	path := fmt.Sprintf("/api/v1/users/%d", u.ID)

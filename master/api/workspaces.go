@@ -210,6 +210,7 @@ func (a *API) archiveWorkspace(archived bool) func(context.Context, *call, store
 }
 
 func (a *API) deleteWorkspace(ctx context.Context, c *call, w store.Workspace, _ *v1.None) (*v1.DeleteWorkspaceResponse, error) {
+	noteDone(c, map[string]any{"name": w.Name})
 	done, err := a.db.DeleteWorkspace(ctx, w.ID)
 	return &v1.DeleteWorkspaceResponse{Completed: done}, err
 }

@@ -196,14 +196,14 @@ func lost(a Allocation, now time.Time, t Timing) (Step, bool) {
 			continue // its job was stopped and then removed by Nomad: not a loss, see ended
 		}
 		s := Step{State: Terminated, Outcome: Lost, ExitReason: why, Kill: why, Unstarted: !anyClaimed(a)}
-		if m.Nomad != NomadGone {
-			s.Avoid = []string{m.NodeID} // it may not be known everywhere yet that the node is away
-		}
 		if !a.KillAt.IsZero() {
 			s.Outcome, s.ExitReason = Killed, a.KillReason
 		}
-		if anyClaimed(a) {
-			s.NotBefore = now.Add(t.StopAfter + t.Margin)
+		switch {
+		case anyClaimed(a):
+			s.NotBefore = now.Add(t.StopAfter + t.Margin) // by then the node is known to be away, or it is back
+		case m.Nomad != NomadGone:
+			s.Avoid = []string{m.NodeID} // it may not be known everywhere yet that the node is away
 		}
 		return s, true
 	}

@@ -179,7 +179,10 @@ func (f *future) why(r Request) string {
 	}
 	least := f.planner.avoid(&r)
 	spent := slices.ContainsFunc(r.Quotas, func(q *Quota) bool { return q.Spent != "" })
+	above := slices.IndexFunc(r.Quotas, func(q *Quota) bool { return q.Hard != nil && r.Slots > *q.Hard })
 	switch {
+	case above >= 0:
+		return fmt.Sprintf("it needs more than the %s of the quota of %s", slotsOf(*r.Quotas[above].Hard), r.Quotas[above].Of)
 	case r.Slots > 0 && (f.planner.fewest(least).nodes == 0 || r.MaxSlots != nil && r.Slots > *r.MaxSlots), r.Slots <= 0 && !f.planner.auxElsewhere(least):
 		return "it cannot start even after all running tasks have ended"
 	case spent:

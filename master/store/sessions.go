@@ -12,7 +12,8 @@ import (
 // NewSession stores the hash of a user's token. It fails if all sessions of the user were
 // ended since u was read, so that a password that was just replaced opens no session.
 func (db *DB) NewSession(ctx context.Context, u User, tokenHash []byte, life time.Duration) error {
-	return db.NewSessionAt(ctx, u, tokenHash, life, Place{})
+	_, err := db.NewSessionAt(ctx, u, tokenHash, life, Place{})
+	return err
 }
 
 // A Place is where a session begins.
@@ -24,20 +25,20 @@ type Place struct {
 	Tokens   []byte
 }
 
-// NewSessionAt is NewSession for a session whose place is known.
-func (db *DB) NewSessionAt(ctx context.Context, u User, tokenHash []byte, life time.Duration, at Place) error {
-	n, err := scalar[int](ctx, db, `
+// NewSessionAt is NewSession for a session whose place is known. It returns the session's id.
+func (db *DB) NewSessionAt(ctx context.Context, u User, tokenHash []byte, life time.Duration, at Place) (id int64, err error) {
+	id, err = scalar[int64](ctx, db, `
 		WITH stale AS (DELETE FROM sessions WHERE user_id = $1 AND expires_at < now() AND NOT is_token),
 		     seen AS (UPDATE users SET last_auth_at = now() WHERE id = $1 AND active AND session_epoch = $4 RETURNING id),
 		     made AS (INSERT INTO sessions (user_id, token_hash, expires_at, address, agent, issuer, sid, last_used_at)
 			SELECT id, $2, now() + $3, $5, $6, nullif($7, ''), nullif($8, ''), now() FROM seen RETURNING id),
 		     granted AS (INSERT INTO session_grants (session_id, provider, tokens) SELECT id, $9, $10::bytea FROM made WHERE $10::bytea IS NOT NULL)
-		SELECT count(*)::int FROM made`,
+		SELECT coalesce(max(id), 0)::bigint FROM made`,
 		u.ID, tokenHash, life, u.SessionEpoch, at.Address, at.Agent, at.Issuer, at.SID, at.Provider, at.Tokens)
-	if err == nil && n == 0 {
+	if err == nil && id == 0 {
 		err = fault.New(fault.Unauthenticated, "the account %s was changed during the sign-in; sign in again", u.Username)
 	}
-	return err
+	return id, err
 }
 
 // EndSession ends one session. An access token stays valid: other programs may use it too.

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -9,6 +10,8 @@ import (
 // Why explains in a sentence why a trial waits or has failed; "" for other trials.
 func Why(t v1.Trial) string {
 	switch {
+	case strings.HasPrefix(t.WaitingReason, "waits "):
+		return fmt.Sprintf("Trial %d %s", t.ID, t.WaitingReason)
 	case t.WaitingReason != "":
 		return fmt.Sprintf("Trial %d waits: %s", t.ID, t.WaitingReason)
 	case t.Error != "":

@@ -5,8 +5,10 @@ package root
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -130,7 +132,7 @@ func Command(a *app.App) *cobra.Command {
 	root.Flags().BoolP("version", "v", false, "print the version and exit")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &exit.UsageError{
-			Message: strings.TrimPrefix(err.Error(), "pflag: "),
+			Message: flagError(err),
 			Hint:    "See `" + cmd.CommandPath() + " --help`.",
 		}
 	})
@@ -162,4 +164,21 @@ func versionText() string {
 		return "det " + v1.Compatible + "\n"
 	}
 	return "det " + v1.Version + " (interface of Determined " + v1.Compatible + ")\n"
+}
+
+// numbers are what Go says of texts that are not the number that a flag takes.
+var numbers = regexp.MustCompile(`^invalid argument ("(?:[^"\\]|\\.)*") for "(?:-\w, )?(--[\w-]+)" flag: strconv\.Parse(\w+): .*: (invalid syntax|value out of range)$`)
+
+// flagError says what is wrong with a flag, without the words of Go's packages.
+func flagError(err error) string {
+	text := strings.TrimPrefix(err.Error(), "pflag: ")
+	m := numbers.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	want := map[string]string{"Int": "a whole number", "Uint": "a whole number", "Float": "a number", "Bool": "true or false"}[m[3]]
+	if m[4] != "invalid syntax" {
+		want = "a number that is nearer to 0"
+	}
+	return fmt.Sprintf("%s: expected %s, found %s", m[2], want, m[1])
 }

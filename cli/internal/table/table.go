@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"golang.org/x/text/width"
@@ -41,7 +42,7 @@ func (t *Table) Row(cells ...any) {
 // Len is the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// plain dereferences pointers and converts integers to one type.
+// plain dereferences pointers, converts integers to one type, and writes times as all tables do.
 func plain(cell any) any {
 	switch v := cell.(type) {
 	case int:
@@ -58,6 +59,10 @@ func plain(cell any) any {
 		if v != nil {
 			return *v
 		}
+	case time.Time:
+		return Time(&v)
+	case *time.Time:
+		return Time(v)
 	case *string:
 		if v != nil {
 			return *v

@@ -98,7 +98,7 @@ func (t *IO) Secret(ctx context.Context, prompt string) (string, error) { return
 
 func (t *IO) readSecret(ctx context.Context, prompt string) (string, error) {
 	if !t.InTTY {
-		return t.Line(ctx, "")
+		return t.line(ctx, prompt)
 	}
 	fmt.Fprint(t.Err, prompt)
 	defer fmt.Fprintln(t.Err)
@@ -145,10 +145,13 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 
 // Line asks for a line of text.
 func (t *IO) Line(ctx context.Context, prompt string) (string, error) {
+	fmt.Fprint(t.Err, prompt)
+	return t.line(ctx, prompt)
+}
+
+// line reads the answer to a question.
+func (t *IO) line(ctx context.Context, prompt string) (string, error) {
 	t.lines.Do(func() { t.reader = bufio.NewReader(t.In) })
-	if prompt != "" {
-		fmt.Fprint(t.Err, prompt)
-	}
 	text, err := await(ctx, func() (string, error) { return t.reader.ReadString('\n') })
 	if ctx.Err() != nil {
 		if t.InTTY {
@@ -157,7 +160,7 @@ func (t *IO) Line(ctx context.Context, prompt string) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	if err != nil && text == "" {
-		return "", fault.New(fault.Invalid, "the input ended before the question was answered")
+		return "", fault.New(fault.Invalid, "the input ended before there was an answer to: %s", strings.TrimRight(strings.TrimSpace(prompt), ":"))
 	}
 	return strings.TrimRight(text, "\r\n"), nil
 }
