@@ -63,9 +63,12 @@ func May(who auth.Who, verb auth.Verb, object auth.Object) error {
 	} else if !auth.Sees(who, object) {
 		return fault.New(fault.NotFound, "%s not found", cmp.Or(object.Name, string(object.Kind)))
 	}
-	if verb == auth.Create && object.WorkspaceID != 0 && who.Grants != nil {
-		return fault.New(fault.Forbidden, "%s may not %s this %s in workspace %d; a role such as Editor there would allow it (det rbac assign-role)",
-			who.Username, verb, object.Kind, object.WorkspaceID)
+	if verb == auth.Create && who.Grants != nil {
+		where := "any workspace"
+		if object.WorkspaceID != 0 {
+			where = fmt.Sprintf("workspace %d", object.WorkspaceID)
+		}
+		return fault.New(fault.Forbidden, "%s may not %s this %s in %s; a role such as Editor would allow it (det rbac assign-role)", who.Username, verb, object.Kind, where)
 	}
 	return fault.New(fault.Forbidden, "%s may not %s this %s", who.Username, verb, object.Kind)
 }

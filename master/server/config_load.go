@@ -230,7 +230,9 @@ func (c *Config) fill() {
 		p.Preemption = p.Preemption || p.Scheduler.Preemption
 		p.Scheduler.Type = cmp.Or(p.Scheduler.Type, string(pool.Priority))
 		p.Scheduler.Fitting = cmp.Or(p.Scheduler.Fitting, string(pool.BestFit))
-		p.Scheduler.MinRunTime = cmp.Or(p.Scheduler.MinRunTime, minRunTime)
+		if p.Scheduler.Type == string(pool.FairShare) { // elsewhere, tasks over a soft quota make way at once
+			p.Scheduler.MinRunTime = cmp.Or(p.Scheduler.MinRunTime, minRunTime)
+		}
 		if p.Driver == "raw_exec" { // tasks of other drivers have their own file system
 			p.Python = cmp.Or(p.Python, c.Python)
 		}

@@ -99,6 +99,9 @@ func (p *page) section(title, prefix string, v reflect.Value) {
 
 func shownDefault(v reflect.Value) string {
 	if d, ok := v.Interface().(Duration); ok {
+		if d == 0 {
+			return ""
+		}
 		return "`" + strings.ReplaceAll(strings.TrimSuffix(time.Duration(d).String(), "m0s")+"m", "h0m", "h") + "`"
 	}
 	switch {

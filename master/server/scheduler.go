@@ -35,7 +35,7 @@ type SchedulerConfig struct {
 	// Weights of users by name within each workspace, for `type: fair_share`. Others have the
 	// weight 1.
 	Users map[string]float64 `yaml:"user_weights"`
-	// Time that an attempt runs before it can be preempted for `type: fair_share`.
+	// Time that an attempt runs before it can be preempted for `type: fair_share`, by default `10m`.
 	MinRunTime Duration `yaml:"min_run_time"`
 }
 
@@ -80,7 +80,7 @@ func (p *PoolConfig) checkScheduler(k *checker, at string) {
 			}
 		}
 	}
-	if s.MinRunTime != minRunTime && s.Type != string(pool.FairShare) {
+	if s.MinRunTime != 0 && s.Type != string(pool.FairShare) {
 		k.fail(key+".min_run_time", "is for type fair_share; this pool has type %s", s.Type)
 	}
 }
@@ -97,5 +97,8 @@ func (p *PoolConfig) shownScheduler() map[string]any {
 	shown["default_priority"] = cmp.Or(p.Scheduler.Priority, p.Priority)
 	shown["preemption"] = p.Preemption || p.Scheduler.Type == string(pool.FairShare)
 	shown["allow_heterogeneous_fits"] = !p.Scheduler.EqualParts
+	if p.Scheduler.MinRunTime == 0 {
+		delete(shown, "min_run_time")
+	}
 	return shown
 }

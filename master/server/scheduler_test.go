@@ -44,6 +44,11 @@ resource_pools:
 	if p := set.Named("turns"); p.Scheduler.Type != pool.RoundRobin || p.Preempts() || p.Scheduler.Rack != "${meta.rack}" {
 		t.Errorf("turns: %+v", p)
 	}
+	for _, name := range []string{"plain", "turns"} { // a task over a soft quota makes way there, however young it is
+		if p := set.Named(name); p.Scheduler.MinRunTime != 0 {
+			t.Errorf("%s has the min_run_time of fair_share: %+v", name, p)
+		}
+	}
 	shown, _ := cfg.shown()["resource_pools"].([]any)
 	for i, want := range []string{"priority", "priority", "priority", "fair_share", "fair_share", "round_robin"} {
 		p, _ := shown[i].(map[string]any)
