@@ -18,17 +18,17 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              16_064,
+	"cli":              16_130,
 	"docs":             200,   // the reference of the Python package, as pages of the master
 	"integration":      4_270, // the rig of the tests, the repeats of failed ones and the tables of flags and keys among them
 	"jobspecs":         1_330,
 	"master":           100,
-	"master/api":       18_790,
+	"master/api":       18_810,
 	"master/auth":      470,
 	"master/budget":    150,
 	"master/client":    2600,
 	"master/cluster":   3400,
-	"master/control":   5680,
+	"master/control":   5_690,
 	"master/decimals":  60,
 	"master/discovery": 351,
 	"master/expconf":   6_300,
@@ -53,15 +53,16 @@ var budgets = map[string]int{
 	"master/risks":     219,
 	"master/sched":     4210, // the simulator with the rules of others among them
 	"master/schedule":  150,
+	"master/roots":     60,
 	"master/scim":      800,
 	"master/search":    2700,
 	"master/secrets":   700,
-	"master/server":    4_720, // servertest, the master of clients' tests, among them
+	"master/server":    4_840, // servertest, the master of clients' tests, among them
 	"master/signin":    900,
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     16_690,
+	"master/store":     16_720,
 	"master/task":      1_490,
 	"master/trial":     100,
 	"master/tunnel":    200,
@@ -70,17 +71,17 @@ var budgets = map[string]int{
 	"master/v1":        5_570,
 	"master/webhook":   700,
 	"nomad":            50,
-	"nomad/local":      3016,
+	"nomad/local":      3_040,
 	"nomad/release":    900,
 	"nomad/servers":    3900,
 	"plugins/gpu":      2400,
-	"plugins/remover":  680,
+	"plugins/remover":  690,
 	"plugins/runner":   9_830,
 	"webui":            50,
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 129_200
+const totalBudget = 129_700
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

@@ -160,12 +160,14 @@ func (db *DB) changeUser(ctx context.Context, id int, ch UserChange, keep int64)
 	case err != nil:
 		return u, err
 	}
+	if ch.Active != nil && !*ch.Active {
+		if err := db.keepClusterAdmin(ctx); err != nil { // first: while roles are in use, it says what helps
+			return u, err
+		}
+	}
 	left, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM users WHERE admin AND active)`)
 	if err == nil && !left {
-		return u, fault.New(fault.Conflict, "%s is the last active admin; make another user an admin first", u.Username)
-	}
-	if err == nil && ch.Active != nil && !*ch.Active {
-		err = db.keepClusterAdmin(ctx)
+		return u, fault.New(fault.Conflict, "%s is the last active admin; make another user an admin first (det user edit NAME --admin true)", u.Username)
 	}
 	ends := ch.endsSessions()
 	if err == nil && ch.Remote != nil && !*ch.Remote {

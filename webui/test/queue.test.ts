@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { immovable, moves, placeOf, stateOf, type Place } from '../src/lib/queue';
+import { hidden, immovable, inQueue, moves, placeOf, stateOf, type Place } from '../src/lib/queue';
 import type { Job } from '../src/lib/types';
 
-const job = (jobId: string, state = 'STATE_QUEUED', resourcePool = 'a') => ({ jobId, resourcePool, summary: { state, jobsAhead: 0 } }) as Job;
+const job = (jobId: string, state = 'STATE_QUEUED', resourcePool = 'a') => ({ jobId, entityId: jobId, resourcePool, summary: { state, jobsAhead: 0 } }) as Job;
 
 // place is what the master makes of the requests, one after the other.
 function place(queue: Job[], ids: string[], where: Place): string {
@@ -41,4 +41,13 @@ it('what cannot move says why', () => {
   expect(immovable(job('a', 'STATE_SCHEDULED'), undefined)).toBe('already running');
   expect(immovable(job('a'), 'SCHEDULER_TYPE_FAIR_SHARE')).toContain('has no order');
   expect(immovable(job('a'), 'SCHEDULER_TYPE_PRIORITY')).toBe('');
+});
+
+it('jobs of others are in the queue without names, and are neither moved nor passed', () => {
+  const limited = { jobId: 'x', resourcePool: 'a', type: 'TYPE_EXPERIMENT', requestedSlots: 2, allocatedSlots: 0, isPreemptible: true, workspaceId: 0, priority: 42, progress: 0, weight: 1, summary: { state: 'STATE_QUEUED', jobsAhead: 0 } };
+  const queue = [...[{ limited }, { full: job('a') }, { full: job('b') }, {}].flatMap(inQueue)];
+  expect(queue.map((j) => [j.jobId, hidden(j), j.name ?? ''])).toEqual([['x', true, ''], ['a', false, ''], ['b', false, '']]);
+  expect(placeOf(queue[0]!)).toBe(1);
+  expect(immovable(queue[0]!, 'priority')).toBe('it belongs to others');
+  expect(moves(queue, new Set(['b']), 'front')).toEqual([{ jobId: 'b', aheadOf: 'a' }]);
 });

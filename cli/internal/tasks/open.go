@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/browser"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
 )
 
 // NewOpen returns the command det <noun> open, for a kind with web pages.
@@ -49,13 +50,18 @@ func (k Kind) Show(ctx context.Context, a *app.App, c *client.Client, item Item,
 		path = "/proxy/" + item.ID + "/"
 	}
 	address := master + path
+	link := ""
+	if open {
+		if link, err = c.TaskLink(ctx, item.ID); fault.Is(err, fault.Forbidden) {
+			return err // the page would say so, too
+		}
+		if err != nil { // this master creates no links: the browser must be signed in
+			link = address
+		}
+	}
 	a.Done("%s: %s", running, address)
 	if !open {
 		return nil
-	}
-	link, err := c.TaskLink(ctx, item.ID)
-	if err != nil { // this master creates no links: the browser must be signed in
-		link = address
 	}
 	if err := browser.Open(ctx, a.Env, link); err != nil {
 		a.IO.Warn("Could not open the browser: %s.", err)

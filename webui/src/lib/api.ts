@@ -1,4 +1,5 @@
 // The client of the master's API: requests of the same origin, with the session's cookie.
+import { inQueue } from './queue';
 import * as wire from './types';
 import type { Endpoint, Info, Notebook } from './types';
 
@@ -189,5 +190,5 @@ export const api = {
   agents: async (signal?: AbortSignal) => (await call(wire.listAgents, { query: { includeLost: true }, signal })).agents,
   measurements: async (node: string, signal?: AbortSignal) => (await call(wire.measureNode, { path: [node], signal })).devices,
   nodeAttempts: (node: string, query: Query, signal?: AbortSignal) => call(wire.listNodeAttempts, { path: [node], query, signal }),
-  queue: async (signal?: AbortSignal) => (await call(wire.listJobs, { signal })).jobs.flatMap((j) => (j.full ? [j.full] : [])),
+  queue: async (signal?: AbortSignal) => (await call(wire.listJobs, { signal })).jobs.flatMap(inQueue),
 };

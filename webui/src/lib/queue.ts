@@ -1,5 +1,14 @@
 // The order of the queue: the requests that move jobs to a place.
-import type { Job, QueueControl } from './types';
+import type { Job, QueueControl, RBACJob } from './types';
+
+// inQueue is a job as the pages show it. One that its reader may not see has a place, slots and a priority, and no names.
+export function inQueue({ full, limited }: RBACJob): Job[] {
+  if (full) return [full];
+  if (!limited) return [];
+  return [{ ...limited, entityId: '', name: '', username: '', userId: 0, submissionTime: '', waitingReason: '', estimatedStart: null, startUnknown: '' }];
+}
+
+export const hidden = (j: Job): boolean => !j.entityId;
 
 export type Place = 'front' | 'up' | 'down' | 'back';
 
@@ -14,6 +23,7 @@ export const placeOf = (j: Job): number | null => (waits(j) && j.summary!.jobsAh
 // immovable returns why a job cannot be moved; empty if it can.
 export function immovable(job: Job, scheduler: string | undefined): string {
   if (!waits(job)) return 'already running';
+  if (hidden(job)) return 'it belongs to others';
   if (scheduler && scheduler !== 'SCHEDULER_TYPE_PRIORITY' && scheduler !== 'priority') return `pool ${job.resourcePool} has no order: its scheduler shares the slots`;
   return '';
 }
@@ -23,7 +33,7 @@ export function immovable(job: Job, scheduler: string | undefined): string {
 export function moves(queue: readonly Job[], ids: ReadonlySet<string>, place: Place): QueueControl[] {
   const updates: QueueControl[] = [];
   for (const pool of new Set(queue.map((j) => j.resourcePool))) {
-    const line = queue.filter((j) => j.resourcePool === pool && waits(j));
+    const line = queue.filter((j) => j.resourcePool === pool && waits(j) && !hidden(j));
     const mine = line.filter((j) => ids.has(j.jobId));
     const others = line.filter((j) => !ids.has(j.jobId));
     if (!mine.length || !others.length) continue;

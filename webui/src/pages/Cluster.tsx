@@ -5,7 +5,7 @@ import { ago, ahead, clock, plural } from '../lib/format';
 import { reloadOn } from '../lib/live';
 import { lazy } from '../lib/lazy';
 import { useLoad, useNow } from '../lib/load';
-import { placeOf, stateOf, waits } from '../lib/queue';
+import { hidden, placeOf, stateOf, waits } from '../lib/queue';
 import { params, setParams } from '../lib/router';
 import { bare } from '../lib/states';
 import { slotsOf } from '../lib/nodes';
@@ -161,6 +161,13 @@ function Start({ job, now }: { job: Job; now: number }) {
   return job.startUnknown ? <span class="faint" title={job.startUnknown}>not known</span> : null;
 }
 
+// JobName is the name of a job, with the number of an experiment, because names repeat.
+function JobName({ job }: { job: Job }) {
+  if (hidden(job)) return <span class="faint cut" title="You have no role in its workspace. It is here because it decides how long others wait.">not yours to see</span>;
+  if (job.type !== 'TYPE_EXPERIMENT') return <a class="cut" href={`/tasks/${job.entityId}`}>{job.name}</a>;
+  return <a class="cut" href={`/experiments/${job.entityId}`}>{job.name} <span class="faint">#{job.entityId}</span></a>;
+}
+
 function Queue({ jobs, pools, mixed, reload }: { jobs: Job[]; pools: ResourcePool[]; mixed: boolean; reload: () => void }) {
   const now = useNow();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
@@ -168,7 +175,7 @@ function Queue({ jobs, pools, mixed, reload }: { jobs: Job[]; pools: ResourcePoo
   const order = useMemo(() => new Map(jobs.map((j, i) => [j.jobId, i])), [jobs]);
   const columns: Column<Job>[] = [
     { key: 'place', title: '#', width: '3.5rem', right: true, sort: (j) => order.get(j.jobId) ?? 0, render: (j) => <span class="num faint" title={`place in the queue${mixed ? ` of ${j.resourcePool}` : ''}`}>{placeOf(j)}</span> },
-    { key: 'name', title: 'Name', width: 'minmax(11rem, 4fr)', narrow: true, sort: (j) => j.name, render: (j) => <a class="cut" href={j.type === 'TYPE_EXPERIMENT' ? `/experiments/${j.entityId}` : `/tasks/${j.entityId}`}>{j.name}</a> },
+    { key: 'name', title: 'Name', width: 'minmax(11rem, 4fr)', narrow: true, sort: (j) => j.name, render: (j) => <JobName job={j} /> },
     { key: 'type', title: 'Kind', hidden: true, width: '7rem', sort: (j) => j.type, render: (j) => bare(j.type).toLowerCase() },
     { key: 'state', title: 'State', width: '7.5rem', narrow: true, sort: stateOf, render: (j) => <State state={stateOf(j)} /> },
     { key: 'slots', title: 'Slots', width: '5.5rem', right: true, narrow: true, sort: (j) => j.requestedSlots, render: (j) => <span class="num" title="held and wanted">{j.allocatedSlots} / {j.requestedSlots}</span> },
@@ -179,7 +186,7 @@ function Queue({ jobs, pools, mixed, reload }: { jobs: Job[]; pools: ResourcePoo
     { key: 'priority', title: 'Priority', width: '5.25rem', right: true, sort: (j) => j.priority ?? 0, render: (j) => <span class="num">{j.priority}</span> },
     { key: 'weight', title: 'Weight', hidden: true, width: '5.25rem', right: true, sort: (j) => j.weight, render: (j) => <span class="num">{j.weight}</span> },
     { key: 'user', title: 'Owner', width: '7rem', sort: (j) => j.username, render: (j) => <span class="cut">{j.username}</span> },
-    { key: 'since', title: 'Submitted', width: '6.25rem', sort: (j) => j.submissionTime, render: (j) => <time dateTime={j.submissionTime} title={clock(j.submissionTime)}>{ago(j.submissionTime, now)}</time> },
+    { key: 'since', title: 'Submitted', width: '6.25rem', sort: (j) => j.submissionTime, render: (j) => j.submissionTime && <time dateTime={j.submissionTime} title={clock(j.submissionTime)}>{ago(j.submissionTime, now)}</time> },
   ];
   const rows = sorted(jobs, columns, sort);
   return <Table<Job> label="queue" columns={columns} count={rows.length} row={(i) => rows[i]} id={(j) => j.jobId} sort={sort} fit tall

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { api, taskKinds } from '../lib/api';
 import { ago, clock, metric, plural } from '../lib/format';
 import { follow, often } from '../lib/live';
+import { hidden } from '../lib/queue';
 import { useLoad, useNow } from '../lib/load';
 import { params, setParams } from '../lib/router';
 import { keep, settings } from '../lib/settings';
@@ -54,7 +55,7 @@ export function Dashboard() {
   if (d.any === 0 && d.tasks.length === 0) return <div class="page"><div class="head"><h1>Dashboard</h1></div><Welcome /></div>;
   const failed = d.failed.filter((e) => e.endTime && Date.parse(e.endTime) > since);
   const own = (x: { username: string }) => all || x.username === mine;
-  const waiting = d.jobs.filter((j) => own(j) && (j.waitingReason || j.summary?.state === 'STATE_QUEUED'));
+  const waiting = d.jobs.filter((j) => own(j) && !hidden(j) && (j.waitingReason || j.summary?.state === 'STATE_QUEUED'));
   // What is in the queue is listed there, and not twice.
   const runs = d.running.experiments.filter((e) => bare(e.state) !== 'QUEUED');
   const more = d.running.pagination.total > d.running.experiments.length;
