@@ -28,9 +28,11 @@ type model struct {
 	space  expconf.Hyperparameters
 	axes   []axis
 	free   []int             // indexes of the axes that have more than one value
+	values []*choices        // of each axis; nil if it is not categorical
 	stages []*stage          // the longest training first
 	of     map[int]*observed // trial → its observation
 	tried  map[string]bool   // points that were proposed; nil if an axis has infinitely many values
+	points float64           // that there are, if tried is not nil
 }
 
 // A stage has the results after one length of training, the best first.
@@ -60,13 +62,15 @@ const (
 )
 
 func newModel(space expconf.Hyperparameters) *model {
-	m := &model{space: space, axes: axesOf(space), of: map[int]*observed{}, tried: map[string]bool{}}
+	m := &model{space: space, axes: axesOf(space), of: map[int]*observed{}, tried: map[string]bool{}, points: 1}
 	for i, a := range m.axes {
+		m.values = append(m.values, choicesOf(a.Hyperparameter))
 		switch a.Type {
 		case expconf.Const:
 		case expconf.Categorical:
 			if len(a.Vals) > 1 {
 				m.free = append(m.free, i)
+				m.points *= float64(m.values[i].distinct())
 			}
 		default:
 			if a.Maxval > a.Minval {
@@ -75,6 +79,7 @@ func newModel(space expconf.Hyperparameters) *model {
 			if a.Type != expconf.Int {
 				m.tried = nil
 			}
+			m.points *= a.Maxval - a.Minval + 1
 		}
 	}
 	return m
@@ -132,7 +137,12 @@ func (m *model) divide() (good, others []*observed) {
 func (m *model) point(hparams map[string]any) []float64 {
 	var unit []float64
 	for _, f := range m.free {
-		unit = append(unit, m.axes[f].unit(m.axes[f].get(hparams)))
+		value := m.axes[f].get(hparams)
+		if c := m.values[f]; c != nil {
+			unit = append(unit, float64(c.index(value)))
+		} else {
+			unit = append(unit, m.axes[f].unit(value))
+		}
 	}
 	return unit
 }
@@ -141,13 +151,23 @@ func (m *model) point(hparams map[string]any) []float64 {
 func (m *model) enough() int { return max(6, 2*len(m.free)) }
 
 // propose returns the hyperparameters of a new trial. It repeats hyperparameters that
-// another trial has only if maxRedraws candidates were all tried before.
+// another trial has only if maxRedraws candidates were all tried before. Where all points
+// were tried, nobody looks at the candidates before the last, so that only their random
+// numbers are drawn: a search that is read again must propose the same.
 func (m *model) propose(rng *rand.Rand) map[string]any {
 	var hparams map[string]any
-	for range maxRedraws {
-		hparams = m.candidate(rng)
+	good, others := m.densities()
+	unseen := 0
+	if m.tried != nil && float64(len(m.tried)) >= m.points {
+		unseen = maxRedraws - 1
+	}
+	for redraw := range maxRedraws {
+		hparams = m.candidate(rng, good, others, redraw >= unseen)
 		if m.tried == nil {
 			return hparams
+		}
+		if redraw < unseen {
+			continue
 		}
 		key := fmt.Sprint(m.point(hparams))
 		if !m.tried[key] {
@@ -158,19 +178,34 @@ func (m *model) propose(rng *rand.Rand) map[string]any {
 	return hparams
 }
 
-func (m *model) candidate(rng *rand.Rand) map[string]any {
+// densities are those of the good trials and of the others; nil if there are not enough results.
+func (m *model) densities() (good, others *density) {
 	best, rest := m.divide()
-	if best == nil || len(m.free) == 0 || rng.Float64() < uniformPart {
+	if best == nil || len(m.free) == 0 {
+		return nil, nil
+	}
+	return m.density(best), m.density(rest)
+}
+
+// candidate draws hyperparameters: the best of several points if the model has densities. If
+// they are not wanted, it draws the same random numbers.
+func (m *model) candidate(rng *rand.Rand, good, others *density, wanted bool) map[string]any {
+	if good == nil || rng.Float64() < uniformPart {
 		return sample(m.space, rng)
 	}
-	good, others := m.density(best), m.density(rest)
 	var chosen []float64
 	bestRatio := math.Inf(-1)
 	for range candidates {
 		x := good.draw(rng)
+		if !wanted {
+			continue
+		}
 		if r := good.log(x) - others.log(x); r > bestRatio {
 			chosen, bestRatio = x, r
 		}
+	}
+	if !wanted {
+		return nil
 	}
 	values := make([]any, len(m.axes))
 	for i, a := range m.axes {
@@ -201,18 +236,10 @@ func thin(list []*observed, limit int) []*observed {
 	return out
 }
 
-// unit returns a value's position on its axis: from 0 to 1, or the index of the value on a
-// categorical axis.
+// unit returns a value's position on a numeric axis, from 0 to 1.
 func (a axis) unit(value any) float64 {
 	v, ok := number(value)
 	switch a.Type {
-	case expconf.Categorical:
-		for i := range a.Vals {
-			if equal(a.Vals[i], value) {
-				return float64(i)
-			}
-		}
-		return 0
 	case expconf.Int:
 		return (v - a.Minval + 0.5) / (a.Maxval - a.Minval + 1)
 	case expconf.Log:
@@ -224,7 +251,7 @@ func (a axis) unit(value any) float64 {
 	return min(max((v-a.Minval)/(a.Maxval-a.Minval), 0), 1)
 }
 
-// value is the inverse of unit.
+// value is the inverse of unit, and of choices.index.
 func (a axis) value(unit float64) any {
 	switch a.Type {
 	case expconf.Categorical:
@@ -236,18 +263,4 @@ func (a axis) value(unit float64) any {
 		return math.Pow(a.Base, a.Minval+unit*(a.Maxval-a.Minval))
 	}
 	return a.Minval + unit*(a.Maxval-a.Minval)
-}
-
-// equal compares values of a categorical axis. It compares lists and maps by their JSON
-// text, because == panics on them.
-func equal(x, y any) bool {
-	switch x.(type) {
-	case nil, bool, string, int64, float64, int:
-		switch y.(type) {
-		case nil, bool, string, int64, float64, int:
-			return x == y
-		}
-		return false
-	}
-	return text(x) == text(y)
 }
