@@ -12,7 +12,6 @@ import (
 // maxVisited bounds the list of the projects that a user has looked at.
 const maxVisited = 1000
 
-// registerActivity comes before the users' own routes, whose :id would take it.
 func (a *API) registerActivity() {
 	serve(a, v1.PostUserActivity, a.postUserActivity)
 	serve(a, v1.ListVisitedProjects, a.visitedProjects)

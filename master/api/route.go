@@ -236,7 +236,7 @@ func (a *API) mount() {
 	a.app.Use(a.guard)
 	a.mountProxy()
 	pages := sendPages(newPages(a.cfg.Pages))
-	for _, r := range a.routes {
+	for _, r := range sortedRoutes(a.routes) {
 		path := r.Pattern()
 		if r.Page {
 			a.app.Get(path, func(c *fiber.Ctx) error {
