@@ -87,6 +87,8 @@ func explanation(a store.AllocationChange) (store.LogBatch, bool) {
 	switch {
 	case a.Unhealthy != "":
 		texts = append(texts, fmt.Sprintf("attempt %s failed (%s) with an unhealthy device: %s", a.ID[dot+1:], a.ExitReason, a.Unhealthy))
+	case a.Unstarted && strings.HasPrefix(a.ExitReason, "it could not run "): // its program may have begun
+		texts = append(texts, fmt.Sprintf("attempt %s %s", a.ID[dot+1:], strings.TrimPrefix(a.ExitReason, "it ")))
 	case a.Unstarted && a.ExitReason != "":
 		texts = append(texts, fmt.Sprintf("attempt %s did not start: %s", a.ID[dot+1:], a.ExitReason))
 	}

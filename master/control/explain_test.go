@@ -13,6 +13,11 @@ func TestExplanation(t *testing.T) {
 	if !ok || b.TaskID != "1.t" || b.Origin.AllocationID != "1.t.3" || len(b.Lines) != 1 || b.Lines[0].Text != "attempt 3 did not start: no such image" {
 		t.Errorf("an attempt that never started is explained by %+v", b)
 	}
+	full := ended
+	full.Outcome, full.ExitReason = string(lifecycle.Unplaced), "it could not run on node n1: its disk is full"
+	if b, ok := explanation(full); !ok || b.Lines[0].Text != "attempt 3 could not run on node n1: its disk is full" {
+		t.Errorf("an attempt that ran until the disk was full is explained by %+v", b)
+	}
 	unhealthy := ended
 	unhealthy.Unstarted, unhealthy.ExitReason, unhealthy.Unhealthy = false, "exit code 1", "GPU-2 of node n1 is out of use: it smells"
 	if b, ok := explanation(unhealthy); !ok || b.Lines[0].Text != "attempt 3 failed (exit code 1) with an unhealthy device: GPU-2 of node n1 is out of use: it smells" {

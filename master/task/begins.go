@@ -28,6 +28,9 @@ func begins(a *Attempt, m *Claimed) string {
 		lifecycle.Completed: "ended without a failure", lifecycle.Preempted: "made way", lifecycle.Failed: "failed", lifecycle.Killed: "was stopped",
 		lifecycle.Lost: "was lost", lifecycle.Refused: "was refused by Nomad", lifecycle.Unplaced: "did not start",
 	}[lifecycle.Outcome(m.FormerOutcome)]
+	if could, ran := strings.CutPrefix(m.FormerReason, "it could not run "); ran { // its program may have begun
+		return s.String() + fmt.Sprintf("; attempt %d could not run %s", m.FormerRun, could)
+	}
 	if how == "" {
 		how = "ended"
 	}

@@ -23,6 +23,8 @@ func TestWhatAnAttemptBeginsWith(t *testing.T) {
 		{trial, Claimed{FormerRun: 2, FormerOutcome: "preempted", FormerReason: "the experiment was paused"}, "attempt 3 begins; attempt 2 made way: the experiment was paused"},
 		{trial, Claimed{FormerRun: 1, FormerOutcome: "completed"}, "attempt 3 begins; attempt 1 ended without a failure"},
 		{Attempt{Row: Row{Run: 2}}, Claimed{FormerRun: 1, FormerOutcome: "lost", FormerReason: "node a is down"}, "attempt 2 begins; attempt 1 was lost: node a is down"},
+		{trial, Claimed{FormerRun: 2, FormerOutcome: "unplaced", FormerReason: "it could not run on node a: its disk is full"}, "attempt 3 begins; attempt 2 could not run on node a: its disk is full"},
+		{trial, Claimed{FormerRun: 2, FormerOutcome: "unplaced", FormerReason: "Nomad did not place it"}, "attempt 3 begins; attempt 2 did not start: Nomad did not place it"},
 		{Attempt{Row: Row{Run: 2}}, Claimed{FormerRun: 1, FormerOutcome: "something new"}, "attempt 2 begins; attempt 1 ended"},
 	} {
 		if got := begins(&c.a, &c.m); got != c.want {
