@@ -179,6 +179,7 @@ type API struct {
 	auth        *authenticator
 	receiver    *receiver
 	trail       *trail
+	scraped     scrape
 	signIns     chan struct{} // one for each call to an identity provider
 	scimCalls   *scimCalls
 	meters      *meters

@@ -213,7 +213,7 @@ func (a *API) recorded(c *fiber.Ctx, r *route, who auth.Who) error {
 		if !a.trail.changes.Take(a.trail.caller(e), time.Now()) {
 			return a.rejected(c, r, who, fault.New(fault.TooMany, "%s has made too many changes: %d at once, and then one each second, are possible; try again later", who.Username, maxAuditChanges))
 		}
-		ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
+		ctx, cancel := context.WithTimeout(a.trail.forCaller(a.stopping, e), answerTimeout)
 		id, err := a.db.BeginAudit(ctx, *e)
 		cancel()
 		if err != nil {
@@ -254,7 +254,7 @@ func (a *API) rejected(c *fiber.Ctx, r *route, who auth.Who, why error) error {
 
 // addEntry inserts the entry of a call that has ended, or counts the call in an earlier entry.
 func (a *API) addEntry(e *store.AuditEntry) error {
-	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
+	ctx, cancel := context.WithTimeout(a.trail.forCaller(a.stopping, e), answerTimeout)
 	defer cancel()
 	repeats := *e.Status >= 400 || e.Verb == string(v1.View) || e.Verb == string(v1.Enter) || e.Verb == string(v1.Administer)
 	earlier, keep := a.trail.place(e, repeats)
@@ -310,6 +310,15 @@ func (t *trail) caller(e *store.AuditEntry) string {
 	}
 }
 
+// forCaller says whose connections an entry uses. Repeated calls wait for each other's entry; those of callers without a session use the same
+// few connections, because nobody knows how many they are.
+func (t *trail) forCaller(ctx context.Context, e *store.AuditEntry) context.Context {
+	if e.UserID == nil && strings.HasPrefix(e.Credential, "none") {
+		return store.ForOwner(ctx, "entries of strangers")
+	}
+	return store.ForOwner(ctx, "entries of "+t.caller(e))
+}
+
 func callIn(e *store.AuditEntry) auditedCall {
 	return auditedCall{e.Credential, e.Address, fault.ClipTo(e.Username, maxAuditedCallText), e.Method, e.Path, fault.ClipTo(e.Object, maxAuditedCallText), optional.Value(e.Status)}
 }
@@ -317,7 +326,7 @@ func callIn(e *store.AuditEntry) auditedCall {
 // end stores the result of a call that had its entry before. Its own context lets it finish
 // while the server stops.
 func (t *trail) end(e *store.AuditEntry) {
-	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
+	ctx, cancel := context.WithTimeout(t.forCaller(context.Background(), e), answerTimeout)
 	defer cancel()
 	earlier, keep := int64(0), func(int64) {}
 	if *e.Status >= 400 {

@@ -101,6 +101,9 @@ func (a *API) fullExperiment(ctx context.Context, e store.Experiment, who auth.W
 
 // experimentFilter translates a list's parameters. Inclusive bounds become exclusive ones.
 func experimentFilter(req *v1.GetExperimentsRequest) (store.ExperimentFilter, error) {
+	if err := store.CheckPatterns(req.Name, req.Description); err != nil {
+		return store.ExperimentFilter{}, err
+	}
 	f := store.ExperimentFilter{Labels: req.Labels, Users: req.Users, Name: req.Name, Description: req.Description, Archived: req.Archived,
 		ProjectID: req.ProjectID, UserIDs: req.UserIDs, IDs: req.IDs, NotIDs: req.NotIDs, Above: req.Above, Below: req.Below}
 	if req.From != nil && f.Above == nil {

@@ -120,6 +120,9 @@ func (a *API) chosen(ctx context.Context, c *call, in auth.Scope, project int, r
 	f := store.ExperimentFilter{ProjectID: project, IDs: req.ExperimentIDs}
 	if req.Filters != nil {
 		x := req.Filters
+		if err := store.CheckPatterns(x.Name, x.Description); err != nil {
+			return nil, nil, err
+		}
 		f = store.ExperimentFilter{ProjectID: project, Name: x.Name, Description: x.Description, Labels: x.Labels,
 			Archived: x.Archived, UserIDs: x.UserIDs, NotIDs: x.ExcludedExperimentIDs}
 		if f.States, err = experimentStates(x.States); err != nil {

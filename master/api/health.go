@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -109,12 +111,31 @@ func (a *API) prometheus(ctx context.Context, c *call) error {
 	if a.cfg.Proxy != nil {
 		gauge(&b, "det_visits_open", "", float64(a.cfg.Proxy.Open()))
 	}
-	a.clusterGauges(ctx, &b)
+	b.Write(a.scraped.read(time.Now(), func(b *bytes.Buffer) { a.clusterGauges(ctx, b) }))
 	if a.cfg.Demand != nil {
 		demandGauges(&b, a.cfg.Demand())
 	}
 	c.Set(fiber.HeaderContentType, "text/plain; version=0.0.4; charset=utf-8")
 	return c.Send(b.Bytes())
+}
+
+// A scrape is what was read from the database for /metrics. All who ask within a second get the same, so that nobody can make each
+// request a handful of queries.
+type scrape struct {
+	mu sync.Mutex
+	at time.Time
+	b  bytes.Buffer
+}
+
+func (s *scrape) read(now time.Time, read func(*bytes.Buffer)) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.at) >= time.Second || now.Before(s.at) {
+		s.b.Reset()
+		read(&s.b)
+		s.at = time.Now()
+	}
+	return slices.Clone(s.b.Bytes())
 }
 
 // clusterGauges are read from the database. If the database does not answer, a scrape reports

@@ -49,6 +49,9 @@ func (a *API) listModels(ctx context.Context, c *call, req *v1.GetModelsRequest)
 }
 
 func modelFilter(req *v1.GetModelsRequest) (f store.ModelFilter, err error) {
+	if err := store.CheckPatterns(req.Name, req.Description); err != nil {
+		return f, err
+	}
 	f = store.ModelFilter{Labels: req.Labels, Users: req.Users, UserIDs: req.UserIDs, WorkspaceNames: req.WorkspaceNames, WorkspaceIDs: req.WorkspaceIDs,
 		Name: req.Name, Description: req.Description, ID: req.ID, Archived: req.Archived}
 	f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_NAME": "name", "SORT_BY_DESCRIPTION": "description", "SORT_BY_CREATION_TIME": "created",

@@ -130,6 +130,7 @@ func addOn[T any](a *API, line v1.Line, message bool, on object[T], fn func(r *r
 
 func (a *API) callOf(fc *fiber.Ctx, r *route) *call {
 	who := whoOf(fc)
+	fc.SetUserContext(store.ForOwner(fc.UserContext(), a.ownerOf(fc)))
 	c := &call{Ctx: fc, who: who, scope: auth.ScopeOf(who, r.Verb, r.Object)}
 	if r.AuditedReport() && !who.IsTask() {
 		c.reports = func(is auth.Object, refusal error) error { return a.noteReport(c, r, is, refusal) }
@@ -192,7 +193,7 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 		noteNames(c, body)
 		decoded(c.Ctx)
 	}
-	ctx, cancel := context.WithTimeout(a.stopping, r.within)
+	ctx, cancel := context.WithTimeout(store.ForOwner(a.stopping, a.ownerOf(c.Ctx)), r.within)
 	defer cancel()
 	if r.Waits {
 		var done func()

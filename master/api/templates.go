@@ -39,7 +39,10 @@ func wireTemplate(t store.Template, who auth.Who) (v1.Template, error) {
 
 func (a *API) listTemplates(ctx context.Context, c *call, req *v1.GetTemplatesRequest) (*v1.GetTemplatesResponse, error) {
 	f := store.TemplateFilter{Name: req.Name, WorkspaceIDs: req.WorkspaceIDs}
-	var err error
+	err := store.CheckPattern("name", req.Name)
+	if err != nil {
+		return nil, err
+	}
 	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_NAME": "name"}); err != nil {
 		return nil, err
 	}

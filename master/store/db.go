@@ -52,6 +52,7 @@ type DB struct {
 	limits Limits        // for what users store
 	stored *storedSums   // by users
 	roles  bool          // roles decide what users may do
+	owners *owners       // of connections; nil within a transaction
 }
 
 // Options tune the pool.
@@ -103,7 +104,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 		opts.Within = callTimeout
 	}
 	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within, memory: opts.Memory, sums: &memorySums{}, roles: opts.Roles,
-		limits: opts.Limits, stored: newStoredSums()}, nil
+		limits: opts.Limits, stored: newStoredSums(), owners: newOwners(cfg.MaxConns)}, nil
 }
 
 // jsonAsSent makes a connection copy JSON into a json.RawMessage. pgx would let encoding/json parse it first, but PostgreSQL
@@ -193,6 +194,13 @@ func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error)
 	}
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
+	if opts.AccessMode != pgx.ReadOnly {
+		release, err := db.owners.take(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	var err error
 	for range maxRetries {
 		err = pgx.BeginTxFunc(ctx, db.pool, opts, func(tx pgx.Tx) error {
@@ -265,6 +273,11 @@ func away(err error) bool {
 func (db *DB) exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
+	release, err := db.owners.takeFor(ctx, sql)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
 	tag, err := db.Exec(ctx, sql, args...)
 	return tag.RowsAffected(), asFault(err)
 }
@@ -273,6 +286,11 @@ func (db *DB) exec(ctx context.Context, sql string, args ...any) (int64, error) 
 func rows[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
+	release, err := db.owners.takeFor(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	r, err := db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, asFault(err)
@@ -285,9 +303,14 @@ func rows[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, err
 func row[T any](ctx context.Context, db *DB, what string, sql string, args ...any) (T, error) {
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
+	var zero T
+	release, err := db.owners.takeFor(ctx, sql)
+	if err != nil {
+		return zero, err
+	}
+	defer release()
 	r, err := db.Query(ctx, sql, args...)
 	if err != nil {
-		var zero T
 		return zero, asFault(err)
 	}
 	v, err := pgx.CollectExactlyOneRow(r, pgx.RowToStructByName[T])
@@ -302,6 +325,11 @@ func scalar[T any](ctx context.Context, db *DB, sql string, args ...any) (T, err
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
 	var v T
-	err := db.QueryRow(ctx, sql, args...).Scan(&v)
+	release, err := db.owners.takeFor(ctx, sql)
+	if err != nil {
+		return v, err
+	}
+	defer release()
+	err = db.QueryRow(ctx, sql, args...).Scan(&v)
 	return v, asFault(err)
 }

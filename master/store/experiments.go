@@ -155,9 +155,9 @@ type ExperimentFilter struct {
 }
 
 var experimentSorts = sorts{
-	"": "e.id", "description": "e.description", "start_time": "e.started_at", "end_time": "e.ended_at", "state": shownState,
+	"": "e.id", "description": sortText("e.description"), "start_time": "e.started_at", "end_time": "e.ended_at", "state": shownState,
 	"trials": trialCount, "progress": "e.progress", "user": "(SELECT username FROM users u WHERE u.id = e.owner_id)",
-	"name": "e.name", "forked_from": "e.parent_id", "pool": "e.pool", "project": "e.project_id", "metric": "e.best_metric",
+	"name": sortText("e.name"), "forked_from": "e.parent_id", "pool": "e.pool", "project": "e.project_id", "metric": "e.best_metric",
 	"checkpoint_size":  "(SELECT checkpoint_bytes FROM (" + checkpointSums + ") c)",
 	"checkpoint_count": "(SELECT checkpoints FROM (" + checkpointSums + ") c)",
 }
@@ -171,8 +171,8 @@ func (f ExperimentFilter) where(in auth.Scope) (string, pgx.NamedArgs) {
 	// Within a project its experiments' own mark counts alone.
 	// coalesce keeps PostgreSQL from an estimate: it would expect no rows, and sort all to find the first.
 	c.when(f.Archived != nil && !*f.Archived && f.ProjectID == 0, "NOT coalesce(e.project_id = ANY(ARRAY(SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived)), false)", "archived", f.Archived)
-	c.when(f.Name != "", "e.name ILIKE @name", "name", likePattern(f.Name))
-	c.when(f.Description != "", "e.description ILIKE @description", "description", likePattern(f.Description))
+	c.containing("e.name", "name", f.Name)
+	c.containing("e.description", "description", f.Description)
 	c.when(len(f.Labels) > 0, hasLabels("@labels::text[]"), "labels", f.Labels)
 	c.when(f.ProjectID != 0, "e.project_id = @project", "project", f.ProjectID)
 	c.when(len(f.UserIDs) > 0, "e.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)

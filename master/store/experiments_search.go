@@ -55,7 +55,11 @@ func (b *searchBuilder) hyperparameter(c find.Condition) (string, error) {
 	case find.IsEmpty:
 		return "NOT " + exists(""), nil
 	case find.Contains, find.NotContains:
-		fits = "EXISTS (SELECT FROM unnest(h.texts) x WHERE x ILIKE " + b.bind(likePattern(c.Value.Text), "text") + ")"
+		pattern, err := b.pattern(c)
+		if err != nil {
+			return "", err
+		}
+		fits = "EXISTS (SELECT FROM unnest(h.texts) x WHERE " + prefixOf("x") + " ILIKE " + pattern + ")"
 	case find.Equal, find.NotEqual:
 		v := b.value(c.Value)
 		fits = v + " = ANY(h.texts)"

@@ -53,15 +53,15 @@ type ModelFilter struct {
 
 var listedModels = listed{table: "models m", joins: modelJoins, key: "m.id", is: "int", rows: modelSelect,
 	size: "octet_length(m.description) + octet_length(m.notes) + octet_length(m.metadata::text) + octet_length(array_to_string(m.labels, ''))",
-	sorts: sorts{"": "m.id", "name": "lower(m.name)", "description": "lower(m.description)", "created": "m.created_at", "modified": "m.modified_at",
-		"versions": versionsOfModel, "workspace": "lower(w.name)"}}
+	sorts: sorts{"": "m.id", "name": "lower(" + sortText("m.name") + ")", "description": sortText("lower(m.description)"), "created": "m.created_at", "modified": "m.modified_at",
+		"versions": versionsOfModel, "workspace": "lower(" + sortText("w.name") + ")"}}
 
 func (f ModelFilter) conditions(in auth.Scope) conditions {
 	var c conditions
 	c.in(in, "m.workspace_id")
 	c.when(f.ID != 0, "m.id = @id", "id", f.ID)
-	c.when(f.Name != "", "m.name ILIKE @name", "name", likePattern(f.Name))
-	c.when(f.Description != "", "m.description ILIKE @description", "description", likePattern(f.Description))
+	c.containing("m.name", "name", f.Name)
+	c.containing("m.description", "description", f.Description)
 	c.when(len(f.Labels) > 0, "m.labels @> @labels::text[]", "labels", f.Labels)
 	c.when(f.Archived != nil, "m.archived = @archived", "archived", optional.Value(f.Archived))
 	c.when(len(f.UserIDs) > 0, "m.owner_id = ANY(@ids::int[])", "ids", f.UserIDs)

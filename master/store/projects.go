@@ -48,8 +48,8 @@ type ProjectFilter struct {
 
 var listedProjects = listed{table: "projects p", joins: projectJoins, key: "p.id", is: "int", rows: projectSelect,
 	size: "octet_length(p.name) + octet_length(p.description) + octet_length(p.notes::text)",
-	sorts: sorts{"": "p.id", "name": "lower(p.name)", "last_started": "(SELECT max(e.started_at) FROM experiments e WHERE e.project_id = p.id)",
-		"description": "lower(p.description)", "created": "p.created_at"}}
+	sorts: sorts{"": "p.id", "name": "lower(" + sortText("p.name") + ")", "last_started": "(SELECT max(e.started_at) FROM experiments e WHERE e.project_id = p.id)",
+		"description": "lower(" + sortText("p.description") + ")", "created": "p.created_at"}}
 
 func (f ProjectFilter) conditions(in auth.Scope) conditions {
 	var c conditions

@@ -87,6 +87,7 @@ type searchBuilder struct {
 	documents            []*document
 	values               map[string]*documentValue
 	inDocuments, onTexts int // conditions and sort keys
+	patterns             int // bytes of all texts that conditions look for
 }
 
 func newSearch(of searched) *searchBuilder {
@@ -199,15 +200,28 @@ func (b *searchBuilder) compare(sql string, c find.Condition) (string, error) {
 	case find.NotEmpty:
 		return "NOT (" + empty + ")", nil
 	case find.Contains:
-		return sql + " ILIKE " + b.bind(likePattern(c.Value.Text), "text"), nil
+		pattern, err := b.pattern(c)
+		return prefixOf(sql) + " ILIKE " + pattern, err
 	case find.NotContains:
-		return sql + " NOT ILIKE " + b.bind(likePattern(c.Value.Text), "text"), nil
+		pattern, err := b.pattern(c)
+		return prefixOf(sql) + " NOT ILIKE " + pattern, err
 	}
 	op, err := comparison(c.Op)
 	if err != nil {
 		return "", err
 	}
 	return sql + op + b.value(c.Value), nil
+}
+
+// maxPatterns bounds all texts together that the conditions of a search look for.
+const maxPatterns = 2000
+
+// pattern binds the text that a condition looks for.
+func (b *searchBuilder) pattern(c find.Condition) (string, error) {
+	if b.patterns += len(c.Value.Text); b.patterns > maxPatterns {
+		return "", fault.New(fault.Invalid, "the filter looks for texts of more than %d bytes together; use fewer at once", maxPatterns)
+	}
+	return b.bind(likePattern(c.Value.Text), "text"), CheckPattern(c.Column.Name, c.Value.Text)
 }
 
 // comparison is an operator in SQL.
@@ -251,9 +265,11 @@ func (b *searchBuilder) labels(c find.Condition) (string, error) {
 	case find.NotEqual:
 		return "NOT e.labels @> ARRAY[" + b.bind(c.Value.Text, "text") + "]", nil
 	case find.Contains:
-		return "EXISTS (SELECT FROM unnest(e.labels) l WHERE l ILIKE " + b.bind(likePattern(c.Value.Text), "text") + ")", nil
+		pattern, err := b.pattern(c)
+		return "EXISTS (SELECT FROM unnest(e.labels) l WHERE " + prefixOf("l") + " ILIKE " + pattern + ")", err
 	case find.NotContains:
-		return "NOT EXISTS (SELECT FROM unnest(e.labels) l WHERE l ILIKE " + b.bind(likePattern(c.Value.Text), "text") + ")", nil
+		pattern, err := b.pattern(c)
+		return "NOT EXISTS (SELECT FROM unnest(e.labels) l WHERE " + prefixOf("l") + " ILIKE " + pattern + ")", err
 	}
 	return "", fault.New(fault.Invalid, "tags cannot be compared by %s", c.Op)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -170,7 +171,7 @@ func (v *documentValue) columns() (ofValue, ofElements []string) {
 		case "texts":
 			sql = "coalesce(array_remove(array_agg(" + elementText("e") + "), NULL), '{}')"
 		case "lower":
-			sql = "coalesce(string_agg(lower(" + elementText("e") + "), " + elementEnd + "), '')"
+			sql = "left(coalesce(string_agg(lower(" + prefixOf(elementText("e")) + "), " + elementEnd + "), ''), 4 * " + strconv.Itoa(maxPrefix) + ")"
 		}
 		sql += fmt.Sprintf(" AS %s%d", what, v.place)
 		if what == "numbers" || what == "texts" || what == "lower" {
@@ -226,7 +227,8 @@ func (b *searchBuilder) inside(v *documentValue, c find.Condition) (string, erro
 	}
 	switch {
 	case op == find.Contains:
-		return "(" + not + v.uses("lower") + " LIKE lower(" + b.bind(likePattern(c.Value.Text), "text") + "))", nil
+		pattern, err := b.pattern(c)
+		return "(" + not + v.uses("lower") + " LIKE lower(" + pattern + "))", err
 	case op == find.Equal && c.Value.Type != find.Number:
 		return "(" + not + b.value(c.Value) + " = ANY(" + v.uses("texts") + "))", nil
 	}

@@ -35,7 +35,7 @@ var listedTemplates = listed{table: "templates t", key: "t.name", is: "text", ro
 func (f TemplateFilter) conditions(in auth.Scope) conditions {
 	var c conditions
 	c.in(in, "t.workspace_id")
-	c.when(f.Name != "", "t.name ILIKE @name", "name", likePattern(f.Name))
+	c.containing("t.name", "name", f.Name)
 	c.when(len(f.WorkspaceIDs) > 0, "t.workspace_id = ANY(@workspaces::int[])", "workspaces", f.WorkspaceIDs)
 	return c
 }

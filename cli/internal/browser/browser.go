@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
 )
 
 // errNone is the error if there is no browser.
@@ -17,6 +21,10 @@ var errNone = errors.New("no browser found: set BROWSER, or open the address you
 // Open opens an address in the browser in BROWSER, or in the desktop's default browser. It does
 // not wait until the browser is closed.
 func Open(ctx context.Context, getenv func(string) string, address string) error {
+	address, err := page(address)
+	if err != nil {
+		return err
+	}
 	argv, err := command(runtime.GOOS, getenv, exec.LookPath, address)
 	if err != nil {
 		return err
@@ -27,6 +35,16 @@ func Open(ctx context.Context, getenv func(string) string, address string) error
 		return fmt.Errorf("%s: %w", filepath.Base(argv[0]), err)
 	}
 	return cmd.Process.Release()
+}
+
+// page is the address of a web page, as it is given to a browser. Addresses come from the master, which det does not trust with this
+// computer: another scheme, or an option in place of an address, can start programs.
+func page(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return "", fmt.Errorf("the master's address %s is not one of a web page", strconv.Quote(fault.Clip(address)))
+	}
+	return u.String(), nil
 }
 
 // command is the program to start. BROWSER contains names of programs, separated by colons, of

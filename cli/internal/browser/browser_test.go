@@ -38,3 +38,21 @@ func TestWhichBrowser(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyWebPages: an address of the master starts no program but a browser, and is no option of one.
+func TestOnlyWebPages(t *testing.T) {
+	for _, address := range []string{"", "x", "--gpu-launcher=sh", "-aTerminal", "file:///etc/passwd", `\\host\share\x.exe`, "http:", "http:///x", "javascript:alert(1)",
+		"ms-settings:x", "http://user@host/", "https://:80/", " http://x", "http://x\n--y"} {
+		if got, err := page(address); err == nil {
+			t.Errorf("%q is opened as %q", address, got)
+		}
+		if err := Open(t.Context(), func(string) string { return "/nonexistent" }, address); err == nil || !strings.Contains(err.Error(), "not one of a web page") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	for _, address := range []string{"http://x", "https://master.example:8443/proxy/1/?a=b#c", "http://[::1]:8080/"} {
+		if got, err := page(address); err != nil || got != address {
+			t.Errorf("%q: %q %v", address, got, err)
+		}
+	}
+}

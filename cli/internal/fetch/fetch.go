@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
@@ -47,6 +49,9 @@ const metadataFile = "metadata.json"
 // already contains a checkpoint.
 func Checkpoint(ctx context.Context, o Options) (string, error) {
 	ck := o.Checkpoint
+	if uuid.Validate(ck.UUID) != nil || len(ck.UUID) != 36 { // it is the name of a folder here, and the master chose it
+		return "", fault.New(fault.Internal, "the master gave %q as the id of a checkpoint, which is none", fault.Clip(ck.UUID))
+	}
 	if ck.State != v1.CheckpointStateCompleted && ck.State != v1.CheckpointStatePartiallyDeleted {
 		return "", fault.New(fault.Invalid, "checkpoint %s cannot be downloaded: it is %s, and only COMPLETED and PARTIALLY_DELETED ones can",
 			ck.UUID, strings.TrimPrefix(string(ck.State), "STATE_"))

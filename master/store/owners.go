@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A change holds a connection while it waits for a row that another change has locked. Requests of one user change the same few rows, so
+// without a limit they would keep all connections of the pool, and everybody else waits. So the changes of one owner use a part of the
+// connections, and further ones wait before they take one.
+
+type ownerKey struct{}
+
+// ForOwner says in whose name a call changes something. Calls without an owner are the master's own.
+func ForOwner(ctx context.Context, owner string) context.Context {
+	return context.WithValue(ctx, ownerKey{}, owner)
+}
+
+// owners are the parts of the connections that owners use for changes.
+type owners struct {
+	each int64
+	mu   sync.Mutex
+	of   map[string]*ownerPart
+}
+
+type ownerPart struct {
+	room  *semaphore.Weighted
+	users int // calls that hold or wait; the part is forgotten when there is none
+}
+
+// newOwners gives each owner a quarter of the connections.
+func newOwners(conns int32) *owners {
+	return &owners{each: max(1, int64(conns)/4), of: map[string]*ownerPart{}}
+}
+
+// take waits for a part of the owner in ctx. A transaction has the part that it began with: o is nil there.
+func (o *owners) take(ctx context.Context) (release func(), err error) {
+	owner, _ := ctx.Value(ownerKey{}).(string)
+	if o == nil || owner == "" {
+		return func() {}, nil
+	}
+	o.mu.Lock()
+	p := o.of[owner]
+	if p == nil {
+		p = &ownerPart{room: semaphore.NewWeighted(o.each)}
+		o.of[owner] = p
+	}
+	p.users++
+	o.mu.Unlock()
+	leave := func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if p.users--; p.users == 0 {
+			delete(o.of, owner)
+		}
+	}
+	if err := p.room.Acquire(ctx, 1); err != nil {
+		leave()
+		return nil, fault.Wrap(fault.Unavailable, err, "other changes of yours did not end in time; try again")
+	}
+	return func() { p.room.Release(1); leave() }, nil
+}
+
+// takeFor is take for a statement, if it changes something.
+func (o *owners) takeFor(ctx context.Context, sql string) (release func(), err error) {
+	if o == nil || !changes(sql) {
+		return func() {}, nil
+	}
+	return o.take(ctx)
+}
+
+// changes reports whether a statement may wait for a row.
+func changes(sql string) bool {
+	for _, word := range []string{"UPDATE ", "INSERT ", "DELETE "} {
+		if strings.Contains(sql, word) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// TestOneOwnersChangesLeaveConnections: changes of one owner that wait for a row hold a part of the connections, and others do not wait for them.
+func TestOneOwnersChangesLeaveConnections(t *testing.T) {
+	w := newWorld(t)
+	db, err := Open(t.Context(), w.db.dsn, Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const waiting = 20
+	mine := ForOwner(t.Context(), "user mine")
+	locked, done := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		err := db.Tx(t.Context(), func(tx *DB) error {
+			_, err := tx.exec(t.Context(), `UPDATE users SET display_name = 'x' WHERE id = 2`)
+			close(locked)
+			<-done
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-locked
+	for i := range waiting {
+		all.Go(func() {
+			var err error
+			switch i % 4 {
+			case 0:
+				_, err = db.exec(mine, `UPDATE users SET display_name = 'y' WHERE id = 2`)
+			case 1:
+				_, err = scalar[int](mine, db, `UPDATE users SET display_name = 'y' WHERE id = 2 RETURNING id`)
+			case 2:
+				_, err = rows[struct{ ID int }](mine, db, `UPDATE users SET display_name = 'y' WHERE id = 2 RETURNING id`)
+			default:
+				err = db.Tx(mine, func(tx *DB) error {
+					_, err := tx.exec(mine, `UPDATE users SET display_name = 'y' WHERE id = 2`)
+					return err
+				})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	parts := func() (users int) {
+		db.owners.mu.Lock()
+		defer db.owners.mu.Unlock()
+		if p := db.owners.of["user mine"]; p != nil {
+			users = p.users
+		}
+		return users
+	}
+	for parts() < waiting {
+		time.Sleep(time.Millisecond)
+	}
+	for _, owner := range []string{"", "user other", "user mine"} { // who reads does not wait, also of the same owner
+		within, cancel := context.WithTimeout(ForOwner(t.Context(), owner), 10*time.Second)
+		if n, err := scalar[int](within, db, `SELECT count(*)::int FROM workspaces`); err != nil || n == 0 {
+			t.Errorf("%q reads: %d, %v", owner, n, err)
+		}
+		if owner != "user mine" {
+			if _, err := db.exec(within, `UPDATE users SET display_name = 'z' WHERE id = 1`); err != nil {
+				t.Errorf("%q changes something else: %v", owner, err)
+			}
+		}
+		cancel()
+	}
+	if _, used, _ := db.Conns(); used > 3 {
+		t.Errorf("%d connections are in use, want 1 and at most 2 of the owner", used)
+	}
+	late, cancel := context.WithTimeout(mine, 10*time.Millisecond)
+	defer cancel()
+	if _, err := db.exec(late, `UPDATE users SET display_name = 'y' WHERE id = 1`); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a change that had no turn: %v", err)
+	}
+	close(done)
+	all.Wait()
+	if n := parts(); n != 0 {
+		t.Errorf("%d parts are left", n)
+	}
+}
