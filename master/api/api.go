@@ -180,6 +180,7 @@ type API struct {
 	receiver    *receiver
 	trail       *trail
 	scraped     scrape
+	polls       polls
 	signIns     chan struct{} // one for each call to an identity provider
 	scimCalls   *scimCalls
 	meters      *meters

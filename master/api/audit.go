@@ -314,9 +314,9 @@ func (t *trail) caller(e *store.AuditEntry) string {
 // few connections, because nobody knows how many they are.
 func (t *trail) forCaller(ctx context.Context, e *store.AuditEntry) context.Context {
 	if e.UserID == nil && strings.HasPrefix(e.Credential, "none") {
-		return store.ForOwner(ctx, "entries of strangers")
+		return store.ForNotes(ctx, "strangers")
 	}
-	return store.ForOwner(ctx, "entries of "+t.caller(e))
+	return store.ForNotes(ctx, t.caller(e))
 }
 
 func callIn(e *store.AuditEntry) auditedCall {

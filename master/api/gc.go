@@ -23,6 +23,8 @@ import (
 const (
 	maxGlobs = 100
 	maxGlob  = 1024
+	// maxGlobBytes is for the globs of all checkpoints of a request.
+	maxGlobBytes = 1 << 20
 )
 
 func (a *API) registerGC() {
@@ -49,7 +51,7 @@ func (a *API) removeFiles(ctx context.Context, c *call, req *v1.CheckpointsRemov
 // remove creates the tasks that remove files of checkpoints, one for each
 // experiment. If one of them is rejected, it creates none.
 func (a *API) remove(ctx context.Context, c *call, ids, globs []string) error {
-	if err := checkGlobs(globs); err != nil {
+	if err := checkGlobs(globs, len(ids)); err != nil {
 		return err
 	}
 	byExperiment, err := a.checkpointsToRemove(ctx, c, ids)
@@ -100,7 +102,14 @@ func (a *API) createGCs(ctx context.Context, list []store.NewGC) error {
 }
 
 // checkGlobs rejects patterns that could match files outside a checkpoint.
-func checkGlobs(globs []string) error {
+func checkGlobs(globs []string, checkpoints int) error {
+	size := 0
+	for _, g := range globs {
+		size += len(g) * checkpoints // each checkpoint has its own copy
+	}
+	if size > maxGlobBytes {
+		return fault.New(fault.Invalid, "checkpointGlobs: for %d checkpoints they have %d bytes together, and %d are possible; use fewer at once", checkpoints, size, maxGlobBytes)
+	}
 	if len(globs) > maxGlobs {
 		return fault.New(fault.Invalid, "checkpointGlobs: %d are over the limit of %d", len(globs), maxGlobs)
 	}

@@ -196,6 +196,11 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 	ctx, cancel := context.WithTimeout(store.ForOwner(a.stopping, a.ownerOf(c.Ctx)), r.within)
 	defer cancel()
 	if r.Waits {
+		end, err := a.polls.begin(c, r)
+		if err != nil {
+			return err
+		}
+		defer end()
 		var done func()
 		ctx, done = a.openAnswers.follow(ctx, c)
 		defer done()

@@ -227,6 +227,9 @@ func CheckExpression(text string) error {
 	return err
 }
 
+// maxConditions is how many conditions a comparison of versions may have: the leader parses them for each version that nodes have.
+const maxConditions = 10
+
 func checkComparison(k *checker, at, attribute, operator, value string) {
 	if attribute != "" && !strings.HasPrefix(attribute, "${") {
 		k.fail(at+".attribute", fmt.Sprintf("%q is not an attribute of a node", clip(attribute)), "write a name in braces, such as ${attr.cpu.arch} or ${meta.rack}")
@@ -244,6 +247,9 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 	}
 	if value == "" && operator != "is_set" && operator != "is_not_set" {
 		k.fail(at+".value", "is required by the operator "+operator, "")
+	}
+	if n := strings.Count(value, ",") + 1; (operator == "version" || operator == "semver") && n > maxConditions {
+		k.fail(at+".value", fmt.Sprintf("has %d conditions, and %d are possible", n, maxConditions), "")
 	}
 	if operator == "regexp" {
 		if err := CheckExpression(value); err != nil {

@@ -88,7 +88,9 @@ func TestExpressionsOfConstraints(t *testing.T) {
 	for text, want := range map[string]string{
 		regexps(10): "",
 		regexps(11): "this is regular expression 11, and a task has at most 10",
-		"environment: {nomad: {affinities: [{attribute: '${meta.x}', operator: regexp, value: '(.?){900}'}]}}": "at most 200 are allowed",
+		"environment: {nomad: {constraints: [{attribute: '${attr.nomad.version}', operator: version, value: '" + strings.Repeat(">0,", 10) + ">0'}]}}": "has 11 conditions, and 10 are possible",
+		"environment: {nomad: {affinities: [{attribute: '${meta.x}', operator: semver, value: '" + strings.Repeat(">0,", 100) + ">0'}]}}":              "has 101 conditions, and 10 are possible",
+		"environment: {nomad: {affinities: [{attribute: '${meta.x}', operator: regexp, value: '(.?){900}'}]}}":                                         "at most 200 are allowed",
 	} {
 		raw, _, err := expconf.ParseCommand("x.yaml", []byte(text))
 		if err != nil {

@@ -24,6 +24,7 @@ func ForOwner(ctx context.Context, owner string) context.Context {
 // owners are the parts of the connections that owners use for changes.
 type owners struct {
 	each int64
+	all  *semaphore.Weighted // changes of all owners; the rest is left to reads and to the control loop
 	mu   sync.Mutex
 	of   map[string]*ownerPart
 }
@@ -33,10 +34,16 @@ type ownerPart struct {
 	users int // calls that hold or wait; the part is forgotten when there is none
 }
 
-// newOwners gives each owner a quarter of the connections.
+// newOwners gives each owner a quarter of the connections, and all owners together three quarters.
 func newOwners(conns int32) *owners {
-	return &owners{each: max(1, int64(conns)/4), of: map[string]*ownerPart{}}
+	return &owners{each: max(1, int64(conns)/4), all: semaphore.NewWeighted(max(1, int64(conns)*3/4)), of: map[string]*ownerPart{}}
 }
+
+// noteOf is the owner of what a call of another owner is noted in: it has one connection.
+const noteOf = "notes of "
+
+// ForNotes says in whose name a call is noted, as in the audit trail. Notes wait for each other's row, one at a time.
+func ForNotes(ctx context.Context, owner string) context.Context { return ForOwner(ctx, noteOf+owner) }
 
 // take waits for a part of the owner in ctx. A transaction has the part that it began with: o is nil there.
 func (o *owners) take(ctx context.Context) (release func(), err error) {
@@ -47,7 +54,11 @@ func (o *owners) take(ctx context.Context) (release func(), err error) {
 	o.mu.Lock()
 	p := o.of[owner]
 	if p == nil {
-		p = &ownerPart{room: semaphore.NewWeighted(o.each)}
+		each := o.each
+		if strings.HasPrefix(owner, noteOf) {
+			each = 1
+		}
+		p = &ownerPart{room: semaphore.NewWeighted(each)}
 		o.of[owner] = p
 	}
 	p.users++
@@ -63,7 +74,12 @@ func (o *owners) take(ctx context.Context) (release func(), err error) {
 		leave()
 		return nil, fault.Wrap(fault.Unavailable, err, "other changes of yours did not end in time; try again")
 	}
-	return func() { p.room.Release(1); leave() }, nil
+	if err := o.all.Acquire(ctx, 1); err != nil {
+		p.room.Release(1)
+		leave()
+		return nil, fault.Wrap(fault.Unavailable, err, "changes of others did not end in time; try again")
+	}
+	return func() { o.all.Release(1); p.room.Release(1); leave() }, nil
 }
 
 // takeFor is take for a statement, if it changes something.

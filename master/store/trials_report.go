@@ -52,7 +52,7 @@ type TrialSearcher struct {
 	TaskID       string          `db:"task_id"`
 	ExperimentID int             `db:"experiment_id"`
 	Number       int             `db:"number"`
-	Config       json.RawMessage `db:"config"`
+	Config       json.RawMessage `db:"config"` // nil if Target is known: requests that wait read this again and again
 	Done         *float64        `db:"progress"`
 	Target       *int64          `db:"target"`    // the length to which it trains now
 	Reached      *int64          `db:"completed"` // the length that it reports to have reached
@@ -63,7 +63,7 @@ type TrialSearcher struct {
 // TrialSearcher reads the TrialSearcher of a trial.
 func (db *DB) TrialSearcher(ctx context.Context, trial int) (TrialSearcher, error) {
 	return row[TrialSearcher](ctx, db, fmt.Sprintf("trial %d", trial), `
-		SELECT t.task_id, t.experiment_id, t.number, e.config, t.progress, t.target, t.completed_length AS completed,
+		SELECT t.task_id, t.experiment_id, t.number, CASE WHEN t.target IS NULL THEN e.config END AS config, t.progress, t.target, t.completed_length AS completed,
 			t.stop_wanted OR t.ended_at IS NOT NULL AS stopped, t.held
 		FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1`, trial)
 }
