@@ -68,6 +68,9 @@ func run(ctx context.Context, a *app.App, o tasks.Launch, published, program []s
 	defer end()
 	lo := logs.Options{Follow: true}
 	if err := lo.Print(ctx, a.IO, c.TaskLogs(ctx, id, client.LogQuery{Follow: true}), logs.OfTask(id)); err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintf(a.IO.Err, "Command %s continues in the cluster.\nFollow it again with `det command logs -f %s`; end it with `det command kill %s`.\n", id, id, id)
+		}
 		return err
 	}
 	return verdict(ctx, a, c, id)

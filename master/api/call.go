@@ -22,6 +22,7 @@ type call struct {
 	scope   auth.Scope           // the objects on which the caller may perform the endpoint's verb; lists contain only these
 	allowed func(auth.Who) error // checks whether a caller may call the route
 	files   *submission          // the files in the body; nil: none
+	change  *share               // of the requests that change something at once; nil: it needs none
 	turn    *share               // of the answers that are read at once; nil: it needs none
 	// reports records that a user reports about an object; nil: the call is no such report.
 	reports func(is auth.Object, refusal error) error

@@ -143,7 +143,9 @@ func TestPlacingJobsHoldsNobodyElse(t *testing.T) {
 		}
 		return n
 	}
-	eventually(t, func() bool { return waiting() == 20 })
+	eventually(t, func() bool {
+		return waiting() == maxChangingPerUser && r.api.receiver.changes.requests("user determined") == 20
+	})
 	other.get("/api/v1/experiments").ok()
 	if _, err := lock.Exec(t.Context(), "SELECT pg_advisory_unlock(hashtext('queue places'))"); err != nil {
 		t.Fatal(err)

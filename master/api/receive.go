@@ -52,6 +52,7 @@ type receiver struct {
 	packs     *shares       // code that is being packed
 	places    *shares       // jobs that are being placed in the queue
 	matching  *shares       // lines that are compared with log policies
+	changes   *shares       // requests of users that change something
 	answers   *shares       // answers that are being read and encoded
 	series    *shares       // metrics that are being streamed
 	logs      *shares       // logs whose lines are being unpacked and sent
@@ -67,7 +68,7 @@ type receiver struct {
 func newReceiver(cfg Receiving) *receiver {
 	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: newShares(bodyMemory, bodyMemoryPerUser), anonymous: newShares(maxAnonymous, maxAnonymousPerAddress),
 		packs: newShares(maxPacks, 1), places: newShares(1, 1), matching: newShares(maxMatches, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser), answers: newFairShares(maxReading, maxReadingPerUser, maxReadingMore), series: newShares(maxStreams, maxStreamsPerUser),
-		logs: newFairShares(maxLogTurns, maxLogTurnsPerUser, maxLogTurnsMore), longLines: newShares(maxLongLines, 1), logTurn: logTurn, readLimit: readLimit()}
+		changes: newFairShares(maxChanging, maxChangingPerUser, maxChangingMore), logs: newFairShares(maxLogTurns, maxLogTurnsPerUser, maxLogTurnsMore), longLines: newShares(maxLongLines, 1), logTurn: logTurn, readLimit: readLimit()}
 	if r.spool == nil {
 		r.spool = spool.New(os.TempDir(), maxSpool)
 	}

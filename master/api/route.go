@@ -119,6 +119,12 @@ func addOn[T any](a *API, line v1.Line, message bool, on object[T], fn func(r *r
 			}
 			defer c.endReading()
 		}
+		if r.message {
+			if err := a.changing(c, &r); err != nil {
+				return err
+			}
+			defer c.change.end()
+		}
 		it, err := allowed(a, &r, c, on)
 		if err != nil {
 			return err
@@ -187,6 +193,10 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 			return err
 		}
 		defer c.files.Close()
+		if err := a.changing(c, r); err != nil {
+			return err
+		}
+		defer c.change.end()
 		if err := v1.Unmarshal(body, &req); err != nil {
 			return fault.New(fault.Invalid, "%w", err)
 		}

@@ -63,6 +63,25 @@ func TestTheWholeGroupIsTold(t *testing.T) {
 	r.expectPrinted("ready", "child")
 }
 
+// TestTheShellOfAnEntrypointDiesFirst: an entrypoint that is a text runs in a shell, which dies of SIGTERM at once; the training that it has
+// started has the whole grace to store its checkpoint.
+func TestTheShellOfAnEntrypointDiesFirst(t *testing.T) {
+	r, p := signalled(t, sh(`exec 2>/dev/null; sh -c 'trap "sleep 0.5; echo stored; exit 0" TERM; echo ready; while :; do sleep 0.02; done'; echo never`))
+	p.expect(143)
+	r.expectPrinted("ready", "stored")
+	if r.said("had left running") {
+		t.Errorf("the training was killed: %q", r.state.Lines(shipper, "runner"))
+	}
+	// Without an end within the grace it is killed.
+	spec := sh(`sh -c 'trap "" TERM; echo ready; while :; do sleep 0.02; done'; echo never`)
+	spec.StopGraceSecs = 1
+	r, p = signalled(t, spec)
+	p.expect(143)
+	if e := r.exit(); !strings.Contains(e.Reason, "did not end within 1s") {
+		t.Fatalf("report %+v", e)
+	}
+}
+
 func TestAProgramThatDoesNotListenIsKilled(t *testing.T) {
 	spec := sh(`trap '' TERM; setsid sh -c 'trap "" TERM; sleep 62.5' & echo ready; sleep 62.5; sleep 62.5`)
 	spec.StopGraceSecs = 1

@@ -27,8 +27,11 @@ type inner struct {
 	account *account.Account // of the programs; nil: that of this process
 	events  *json.Encoder
 	reaper  *reaper
-	null    int // descriptor of /dev/null
-	program int // process id of the running program; 0: none
+	null    int   // descriptor of /dev/null
+	program int   // process id of the running program; 0: none
+	asked   bool  // the program got a SIGTERM
+	exit    *Exit // how the program ended, until that is told
+	group   int   // of the program, if its other processes are waited for; 0: they are not
 
 	lease     Lease
 	expiry    *time.Timer // of the lease; nil: there is none
@@ -73,17 +76,32 @@ func Inside() int {
 			}
 			in.serve(r)
 		case d := <-in.reaper.deaths:
-			if d.pid == in.program && d.pid != 0 {
-				in.program = 0
-				exit := exitOf(d.status)
-				exit.Abandoned = in.abandoned
-				in.tell(event{Exited: exit})
-			}
+			in.died(d)
 		case <-in.expired():
 			in.expire()
 		}
 	}
 }
+
+// died tells how the program ended. The shell of an entrypoint dies of the SIGTERM that its group gets while the training that it has started
+// still stores a checkpoint: then the program has ended when its group has.
+func (in *inner) died(d death) {
+	if d.pid == in.program && d.pid != 0 {
+		in.program, in.exit, in.group = 0, exitOf(d.status), 0
+		if in.asked && in.exit.Signal == int(syscall.SIGTERM) {
+			in.group = d.pid
+		}
+	}
+	if in.exit == nil || in.group != 0 && lives(in.group) {
+		return
+	}
+	in.exit.Abandoned = in.abandoned
+	in.tell(event{Exited: in.exit})
+	in.exit = nil
+}
+
+// lives reports whether a process group has processes.
+func lives(group int) bool { return !errors.Is(unix.Kill(-group, 0), unix.ESRCH) }
 
 func (in *inner) expired() <-chan time.Time {
 	if in.expiry == nil {
@@ -157,6 +175,7 @@ func (in *inner) serve(r request) {
 	case r.Signal != 0 && r.All:
 		in.killAll(syscall.Signal(r.Signal))
 	case r.Signal != 0 && in.program != 0:
+		in.asked = in.asked || r.Signal == int(syscall.SIGTERM)
 		_ = unix.Kill(-in.program, syscall.Signal(r.Signal))
 	}
 }
@@ -213,7 +232,7 @@ func (in *inner) run(c Command) *Exit {
 		}
 		return notStarted(path, c, err)
 	}
-	in.program = pid
+	in.program, in.asked = pid, false
 	in.reaper.started()
 	return nil
 }

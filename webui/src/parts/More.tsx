@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { change, move, projects as listProjects } from '../lib/do';
 import { useLoad } from '../lib/load';
-import { ended } from '../lib/states';
+import { continuable, ended } from '../lib/states';
 import { say } from '../lib/toast';
 import type { Experiment, PatchExperiment } from '../lib/types';
 import { ProjectSelect } from '../pages/Fork';
@@ -14,7 +14,7 @@ export function More({ e, reload }: { e: Experiment; reload: () => void }) {
   return (
     <>
       <a class="button" href={`/experiments/${e.id}/fork`}>Fork</a>
-      {ended(e.state) && !e.unmanaged && <a class="button" href={`/experiments/${e.id}/continue`}>Continue</a>}
+      {continuable(e) && <a class="button" href={`/experiments/${e.id}/continue`}>Continue</a>}
       <Menu label="More" title="more actions">
         {(close) => (
           <>

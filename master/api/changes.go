@@ -1,0 +1,40 @@
+package api
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/fault"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// A request that changes something decodes its body, loads its object, parses configurations and waits for rows; a few megabytes each. A
+// user's many requests at once would fill the memory, and hold what others wait for, so that they take turns.
+const (
+	maxChanging        = 1 << 20 // each user's first has no other limit
+	maxChangingPerUser = 4
+	maxChangingMore    = 24 // of all users, beyond the first of each
+)
+
+// changing waits until a request of a user may change something. Reports of tasks do not wait: they are small, and stored together.
+func (a *API) changing(c *call, r *route) error {
+	reads := r.Method == fiber.MethodGet || r.Method == fiber.MethodHead || r.Verb == v1.View && r.List
+	if c.change != nil || reads || r.Waits || r.Access == v1.Public || r.Access == v1.ByTasks || r.Verb == v1.Report {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
+	defer cancel()
+	var err error
+	if c.change, err = a.receiver.changes.take(ctx, a.ownerOf(c.Ctx), 1); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "too many requests that change something run at once, %d at most of one user; try again", maxChangingPerUser)
+	}
+	return nil
+}
+
+// end ends a turn, if there is one.
+func (s *share) end() {
+	if s != nil {
+		s.release()
+	}
+}

@@ -1,0 +1,47 @@
+package api
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// TestChangesTakeTurns: a user's requests that change something run a few at once, before they load anything; reads and others go on.
+func TestChangesTakeTurns(t *testing.T) {
+	r := newRig(t)
+	me, admin := r.user("determined"), r.user("admin")
+	id := me.create(yaml())
+	var held []*share
+	for range maxChangingPerUser {
+		s, err := r.api.receiver.changes.take(t.Context(), "user determined", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, s)
+	}
+	paths := []func() answer{
+		func() answer { return me.patch(fmt.Sprintf("/api/v1/experiments/%d", id), `{"notes":"x"}`) },
+		func() answer { return me.post("/api/v1/experiments", createBody(yaml())) },
+		func() answer {
+			return me.post("/api/v1/users/setting", `{"settings":[{"storagePath":"a","key":"k","value":"1"}]}`)
+		},
+		func() answer { return me.post("/api/v1/workspaces", `{"name":"Team"}`) },
+	}
+	var all sync.WaitGroup
+	for _, call := range paths {
+		all.Go(func() { call().ok() })
+	}
+	eventually(t, func() bool {
+		return r.api.receiver.changes.requests("user determined") == maxChangingPerUser+len(paths)
+	})
+	me.get(fmt.Sprintf("/api/v1/experiments/%d", id)).ok()
+	admin.patch(fmt.Sprintf("/api/v1/experiments/%d", id), `{"notes":"y"}`).ok()
+	if got := r.text(`SELECT notes FROM experiments WHERE id = $1`, id); got != "y" {
+		t.Errorf("a request without a turn has changed the notes to %q", got)
+	}
+	for _, s := range held {
+		s.release()
+	}
+	all.Wait()
+	eventually(t, func() bool { return r.api.receiver.changes.requests("user determined") == 0 })
+}
