@@ -18,12 +18,12 @@ import (
 // comments and empty lines do not count. Before you raise a budget, look for code that does the same
 // thing in two ways.
 var budgets = map[string]int{
-	"cli":              16_130,
+	"cli":              16_150,
 	"docs":             200,   // the reference of the Python package, as pages of the master
 	"integration":      4_270, // the rig of the tests, the repeats of failed ones and the tables of flags and keys among them
 	"jobspecs":         1_330,
 	"master":           100,
-	"master/api":       18_810,
+	"master/api":       18_980,
 	"master/auth":      470,
 	"master/budget":    150,
 	"master/client":    2600,
@@ -55,14 +55,14 @@ var budgets = map[string]int{
 	"master/schedule":  150,
 	"master/roots":     60,
 	"master/scim":      800,
-	"master/search":    2700,
+	"master/search":    2_730,
 	"master/secrets":   700,
 	"master/server":    4_840, // servertest, the master of clients' tests, among them
 	"master/signin":    900,
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     16_720,
+	"master/store":     16_870,
 	"master/task":      1_490,
 	"master/trial":     100,
 	"master/tunnel":    200,
@@ -76,12 +76,12 @@ var budgets = map[string]int{
 	"nomad/servers":    3900,
 	"plugins/gpu":      2400,
 	"plugins/remover":  690,
-	"plugins/runner":   9_830,
+	"plugins/runner":   9_850,
 	"webui":            50,
 }
 
 // totalBudget is the budget of all parts together.
-const totalBudget = 129_700
+const totalBudget = 130_000
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

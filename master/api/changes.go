@@ -14,7 +14,7 @@ import (
 const (
 	maxChanging        = 1 << 20 // each user's first has no other limit
 	maxChangingPerUser = 4
-	maxChangingMore    = 24 // of all users, beyond the first of each
+	maxChangingMore    = 12 // of all users, beyond the first of each
 )
 
 // changing waits until a request of a user may change something. Reports of tasks do not wait: they are small, and stored together.

@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"strconv"
 	"testing"
 
 	"github.com/hashicorp/nomad/api"
@@ -106,30 +105,5 @@ func TestWithJob(t *testing.T) {
 	}
 	if n := (Slots{MHzPerSlot: 500, CoresPerSlot: 1, MemoryMBPerSlot: 100}).OfNode(4, 1600, 1000); n != 3 {
 		t.Errorf("%d slots of 500 MHz in 1600", n)
-	}
-}
-
-// TestVersionsAreComparedOnce: the leader compares for each task and node, and parses for each version and condition.
-func TestVersionsAreComparedOnce(t *testing.T) {
-	for _, c := range []struct {
-		operator, left, right string
-		want                  bool
-	}{{"version", "1.2.3", ">= 1.2, < 2", true}, {"version", "x", "> 1", false}, {"semver", "1.2.3-beta", "< 1.2.3", true}, {"version", "1.2.3-beta", "< 1.2.3", false}} {
-		if got := ofVersion(c.operator, c.left, c.right); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
-		if n := testing.AllocsPerRun(100, func() {
-			if ofVersion(c.operator, c.left, c.right) != c.want {
-				t.Errorf("%+v: another result the second time", c)
-			}
-		}); n != 0 {
-			t.Errorf("%+v: a known comparison allocates %v times", c, n)
-		}
-	}
-	for i := range maxCompared + 1 {
-		ofVersion("version", "1", "> "+strconv.Itoa(i))
-	}
-	if n := len(compared.fits); n > maxCompared {
-		t.Errorf("%d results are kept", n)
 	}
 }
