@@ -37,7 +37,8 @@ const (
 func (a *API) reading(c *call, r *route) error {
 	get := r.Method == fiber.MethodGet || r.Method == fiber.MethodHead
 	// A GET reads, whatever right it needs: also what is the caller's own, which needs none.
-	if c.turn != nil || !get && !(r.Verb == auth.View && r.List) || r.Waits || r.Access == v1.Public {
+	reads := get || r.Verb == auth.View && r.List
+	if c.turn != nil || !reads || r.Waits || r.Access == v1.Public {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)

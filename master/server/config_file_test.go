@@ -121,7 +121,7 @@ log_level: loud
 tokens: {max_days: 20, default_days: 40}
 stop_after: 10
 nomad:
-  adress: http://x
+  addrss: http://x
 resource_pools:
   - name: gpu
     slots_per_nod: 2
@@ -142,7 +142,7 @@ security: {authz: {type: bsic}}
 		file + ":2:1: log_level: expected one of trace, debug",
 		file + ":3:24: tokens.default_days: ",
 		file + ":4:13: stop_after: \"10\" is not a duration",
-		file + ":6:3: nomad.adress: no such key; did you mean address?",
+		file + ":6:3: nomad.addrss: no such key; did you mean address?",
 		file + ":9:5: resource_pools[0].slots_per_nod: no such key; did you mean slots_per_node?",
 		file + ":11:7: resource_pools[0].scheduler.type: expected one of",
 		file + ":13:20: security.authz.type: expected one of basic, rbac, found \"bsic\"",

@@ -43,7 +43,9 @@ func TestLongTextsAreStoredAndFound(t *testing.T) {
 		{ExperimentFilter{Labels: []string{label}}, true},
 		{ExperimentFilter{Labels: []string{label, "short"}}, true},
 		{ExperimentFilter{Labels: []string{label[:len(label)-4] + "y"}}, false}, // the index has its beginning
-		{ExperimentFilter{Name: name[len(name)-400:]}, true},
+		{ExperimentFilter{Name: name[4000:4300]}, true},
+		{ExperimentFilter{Name: name[len(name)-300:]}, false}, // only the beginning of a text is searched
+		{ExperimentFilter{Name: name[:maxPattern+4]}, false},  // CheckPattern rejects it
 		{ExperimentFilter{Labels: []string{"none"}}, false},
 	} {
 		list, err := w.db.Experiments(ctx, auth.Everywhere(), c.filter, 0, 10)

@@ -62,8 +62,10 @@ func TestOneOwnersChangesLeaveConnections(t *testing.T) {
 		}
 		return users
 	}
-	for parts() < waiting {
-		time.Sleep(time.Millisecond)
+	for deadline := time.Now().Add(time.Minute); parts() < waiting; <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d changes wait, want %d", parts(), waiting)
+		}
 	}
 	for _, owner := range []string{"", "user other", "user mine"} { // who reads does not wait, also of the same owner
 		within, cancel := context.WithTimeout(ForOwner(t.Context(), owner), 10*time.Second)
