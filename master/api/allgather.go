@@ -15,8 +15,12 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// catalogInterval is the time between two reads of the service catalog during a rendezvous.
-const catalogInterval = 500 * time.Millisecond
+// During a rendezvous catalogInterval is the time between two reads of the service catalogue, and
+// arrivalInterval the time after which a member asks without a wake-up whether all have arrived.
+const (
+	catalogInterval = 500 * time.Millisecond
+	arrivalInterval = 5 * time.Second
+)
 
 // ticks forwards wake-ups and adds one at a fixed interval, for changes that publish no
 // wake-ups.

@@ -81,6 +81,7 @@ func readLimit() int64 {
 func (c *call) endReading() {
 	if c.turn != nil {
 		c.turn.release()
+		c.turn = nil
 	}
 }
 

@@ -168,35 +168,36 @@ type NodeSlots struct {
 
 // API serves /api/v1 and the master's other paths.
 type API struct {
-	cfg         Config
-	db          *store.DB
-	bus         *store.Bus
-	identity    Identity
-	discovery   Discovery
-	log         *slog.Logger
-	app         *fiber.App
-	routes      []route
-	auth        *authenticator
-	receiver    *receiver
-	trail       *trail
-	scraped     scrape
-	polls       polls
-	signIns     chan struct{} // one for each call to an identity provider
-	scimCalls   *scimCalls
-	meters      *meters
-	logins      *logins
-	notice      *notice
-	forwarders  *forwarders
-	hosts       hosts
-	artifacts   artifacts
-	docs        docs
-	openAnswers *openAnswers
-	downloads   *downloads
-	logSearches *shares
-	webSockets  webSockets
-	measured    *measurements
-	healthAsked singleflight.Group
-	queueTimes  queueTimes
+	cfg             Config
+	db              *store.DB
+	bus             *store.Bus
+	identity        Identity
+	discovery       Discovery
+	log             *slog.Logger
+	app             *fiber.App
+	routes          []route
+	auth            *authenticator
+	receiver        *receiver
+	trail           *trail
+	scraped         scrape
+	polls           polls
+	signIns         chan struct{} // one for each call to an identity provider
+	scimCalls       *scimCalls
+	meters          *meters
+	logins          *logins
+	notice          *notice
+	forwarders      *forwarders
+	hosts           hosts
+	artifacts       artifacts
+	docs            docs
+	openAnswers     *openAnswers
+	downloads       *downloads
+	logSearches     *shares
+	webSockets      webSockets
+	measured        *measurements
+	healthAsked     singleflight.Group
+	rendezvousAsked singleflight.Group
+	queueTimes      queueTimes
 
 	customEvents *memory.Rates[int]    // for webhooks, by user
 	heardOf      *memory.Rates[string] // signs of life of unmanaged trials, by task

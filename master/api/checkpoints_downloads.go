@@ -22,11 +22,12 @@ const (
 // downloads limits the checkpoints that are read at the same time.
 type downloads struct {
 	shares *shares
+	packs  *shares // turns at compression
 	wait   time.Duration
 }
 
 func newDownloads() *downloads {
-	return &downloads{shares: newShares(maxDownloads, maxDownloadsPerUser), wait: downloadsWait}
+	return &downloads{shares: newShares(maxDownloads, maxDownloadsPerUser), packs: newCompressing(), wait: downloadsWait}
 }
 
 // A download is a download in progress.
@@ -34,6 +35,8 @@ type download struct {
 	ctx    context.Context // ends with the server, with the caller's permission, and when the client disconnects
 	cancel context.CancelFunc
 	end    func() // frees the turn
+
+	compressTurn compressTurn
 }
 
 // beginDownload waits for the caller's turn.
@@ -44,7 +47,8 @@ func (a *API) beginDownload(c *call) (*download, error) {
 	go cancelOnDisconnect(ctx, c.Context().Conn(), cancel)
 	waiting, stop := context.WithTimeout(ctx, a.downloads.wait)
 	defer stop()
-	turn, err := a.downloads.shares.take(waiting, a.ownerOf(c.Ctx), 1)
+	owner := a.ownerOf(c.Ctx)
+	turn, err := a.downloads.shares.take(waiting, owner, 1)
 	if err != nil {
 		why := refused(ctx)
 		cancel()
@@ -54,10 +58,17 @@ func (a *API) beginDownload(c *call) (*download, error) {
 		}
 		return nil, fault.Wrap(fault.TooMany, err, "the master sends at most %d checkpoints at the same time to one user, and %d in total; try again when a download has ended", maxDownloadsPerUser, maxDownloads)
 	}
+	c.endReading() // until here few requests of a user have loaded their checkpoint
 	return &download{ctx: ctx, cancel: cancel, end: func() {
 		cancel()
 		followed()
 		turn.release()
+	}, compressTurn: func(ctx context.Context) (func(), error) {
+		part, err := a.downloads.packs.take(ctx, owner, 1)
+		if err != nil {
+			return nil, err
+		}
+		return part.release, nil
 	}}, nil
 }
 

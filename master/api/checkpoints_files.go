@@ -3,6 +3,8 @@ package api
 import (
 	"archive/tar"
 	"archive/zip"
+	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -50,7 +52,7 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call, k store.Checkpoin
 		defer d.end()
 		defer stop()
 		defer source.Close()
-		err := a.caught("a download of a checkpoint panicked", path, func() error { return pack(d.ctx, w, source, files) })
+		err := a.caught("a download of a checkpoint panicked", path, func() error { return pack(d.ctx, w, source, files, d.compressTurn) })
 		if err != nil && !errors.Is(err, io.ErrClosedPipe) && d.ctx.Err() == nil { // otherwise the client has disconnected
 			a.log.Warn("a download of a checkpoint was cut off", "checkpoint", k.UUID, "error", err)
 		}
@@ -123,11 +125,13 @@ func (a *API) sourceOf(ctx context.Context, k store.Checkpoint) (checkpointSourc
 	return a.openFolder(raw, k)
 }
 
-func packTar(ctx context.Context, w io.Writer, from checkpointSource, names []string) error {
-	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+func packTar(ctx context.Context, w io.Writer, from checkpointSource, names []string, turn compressTurn) error {
+	packed := &bytes.Buffer{}
+	compress, err := gzip.NewWriterLevel(packed, gzip.BestSpeed)
 	if err != nil {
 		return err
 	}
+	z := &turned{ctx: ctx, turn: turn, compress: compress, packed: packed, to: w}
 	t := tar.NewWriter(z)
 	for _, name := range names {
 		if err := addTar(ctx, t, from, name); err != nil {
@@ -157,8 +161,18 @@ func addTar(ctx context.Context, t *tar.Writer, from checkpointSource, name stri
 	return err
 }
 
-func packZip(ctx context.Context, w io.Writer, from checkpointSource, names []string) error {
+func packZip(ctx context.Context, w io.Writer, from checkpointSource, names []string, turn compressTurn) error {
 	z := zip.NewWriter(w)
+	packed := &bytes.Buffer{}
+	compress, err := flate.NewWriter(packed, flate.BestSpeed)
+	if err != nil {
+		return err
+	}
+	z.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) { // one file after the other
+		packed.Reset()
+		compress.Reset(packed)
+		return &turned{ctx: ctx, turn: turn, compress: compress, packed: packed, to: to}, nil
+	})
 	for _, name := range names {
 		if err := addZip(ctx, z, from, name); err != nil {
 			return err

@@ -84,6 +84,7 @@ func (a *API) startReading(c *call) (*codeReading, error) {
 		followed()
 		return nil, fault.Wrap(fault.Unavailable, err, "the master sends code to too many clients now; try again")
 	}
+	c.endReading()
 	conn := c.Context().Conn()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Now()) }) // ends a write to a client that does not read
 	return &codeReading{ctx: ctx, end: func() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
@@ -69,24 +70,38 @@ func (a *API) rendezvousState(ctx context.Context, allocation string) (rendezvou
 	return m, nil
 }
 
-// waitForAll records that a member has started and waits until all have. The service catalogue
-// sends no wake-ups, so it is read again at intervals.
+// sharedState is rendezvousState, read once for all members that ask at the same time.
+func (a *API) sharedState(ctx context.Context, allocation string) (rendezvousState, error) {
+	m, err, _ := a.rendezvousAsked.Do(allocation, func() (any, error) {
+		return a.rendezvousState(context.WithoutCancel(ctx), allocation) // another member waits for the result
+	})
+	if err != nil {
+		return rendezvousState{}, err
+	}
+	return m.(rendezvousState), nil
+}
+
+// waitForAll records that a member has started and waits until all have. Only the last one wakes the
+// others, so that the members of a large attempt ask a few times each, not once for each other member.
 func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (rendezvousState, error) {
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(allocation))
 	defer cancel()
 	if err := a.db.Arrive(ctx, allocation, rank); err != nil {
 		return rendezvousState{}, err
 	}
-	a.bus.Publish(store.AllocationTopic(allocation))
+	end := time.Now().Add(maxPoll)
+	if err := a.waitForArrivals(ctx, allocation, wake); err != nil {
+		return rendezvousState{}, err
+	}
 	var m rendezvousState
-	again, stop := ticks(ctx, wake, catalogInterval)
+	again, stop := ticks(ctx, wake, catalogInterval) // the service catalogue sends no wake-ups
 	defer stop()
-	met, err := await(ctx, again, maxPoll, func(ctx context.Context) (bool, error) {
+	met, err := await(ctx, again, time.Until(end), func(ctx context.Context) (bool, error) {
 		if err := a.running(ctx, allocation); err != nil {
 			return false, err
 		}
 		var err error
-		m, err = a.rendezvousState(ctx, allocation)
+		m, err = a.sharedState(ctx, allocation)
 		return err == nil && len(m.missing) == 0, err
 	})
 	if err == nil && met {
@@ -95,11 +110,37 @@ func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (rend
 	return m, err
 }
 
+// waitForArrivals waits until the runners of all members have called, or the time of a poll has passed.
+func (a *API) waitForArrivals(ctx context.Context, allocation string, wake <-chan struct{}) error {
+	again, stop := ticks(ctx, wake, arrivalInterval)
+	defer stop()
+	first := true
+	_, err := await(ctx, again, maxPoll, func(ctx context.Context) (bool, error) {
+		s, err := a.db.Arrivals(ctx, allocation)
+		if err == nil && s.Ended {
+			err = errEnded(allocation)
+		}
+		if err != nil {
+			return false, err
+		}
+		if first && s.Missing == 0 { // of those that arrive at the same moment, at least one sees that all have
+			a.bus.Publish(store.AllocationTopic(allocation))
+		}
+		first = false
+		return s.Missing == 0, nil
+	})
+	return err
+}
+
+func errEnded(allocation string) error {
+	return fault.New(fault.Conflict, "attempt %s has ended", allocation)
+}
+
 // running fails if an attempt has ended: its missing members will not start.
 func (a *API) running(ctx context.Context, allocation string) error {
 	s, err := a.db.PreemptSignal(ctx, allocation)
 	if err == nil && s.Ended {
-		err = fault.New(fault.Conflict, "attempt %s has ended", allocation)
+		err = errEnded(allocation)
 	}
 	return err
 }

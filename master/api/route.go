@@ -113,7 +113,7 @@ func addOn[T any](a *API, line v1.Line, message bool, on object[T], fn func(r *r
 	}
 	r.handler = func(fc *fiber.Ctx) error {
 		c := a.callOf(fc, &r)
-		if r.message && r.Req == nil {
+		if r.Req == nil { // also of downloads and streams, until they begin
 			if err := a.reading(c, &r); err != nil {
 				return err
 			}

@@ -19,7 +19,7 @@ import (
 func (a *API) registerSearcher() {
 	serveOn(a, v1.GetSearcherOperation, a.onReportingTrial(), a.searcherOperation)
 	serveOn(a, v1.CompleteSearcherOperation, a.onReportingTrial(), a.completedOperation)
-	serveOn(a, v1.GetSearcherEvents, a.onExperiment(), a.searcherEvents)
+	serveOn(a, v1.GetSearcherEvents, a.onExperimentHead(), a.searcherEvents)
 	serveOn(a, v1.PostSearcherOperations, a.onExperiment(), a.searcherOperations)
 	serve(a, v1.PreviewSearch, a.previewSearch)
 }
@@ -110,7 +110,7 @@ func (a *API) completedOperation(ctx context.Context, c *call, r reporter, req *
 }
 
 // searcherEvents waits until there are events to answer.
-func (a *API) searcherEvents(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetSearcherEventsResponse, error) {
+func (a *API) searcherEvents(ctx context.Context, c *call, e store.ExperimentHead, _ *v1.None) (*v1.GetSearcherEventsResponse, error) {
 	events, cancelEvents := a.bus.Subscribe(store.TopicEvents)
 	defer cancelEvents()
 	states, cancelStates := a.bus.Subscribe(store.TopicState)

@@ -3,10 +3,13 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/store"
 )
@@ -131,6 +134,68 @@ func TestRendezvous(t *testing.T) {
 	}
 	if got := string(answers[2].ok().body); got != `{"rendezvousInfo":{"addresses":["10.1.0.0","10.1.0.1","10.1.0.2"],"rank":2,"slots":[1,1,1]}}` {
 		t.Errorf("Determined's form: %s", got)
+	}
+}
+
+// TestArrivalsWakeOnce: of the members of an attempt, only the last to arrive wakes those that wait.
+func TestArrivalsWakeOnce(t *testing.T) {
+	const members = 12
+	r := newRig(t)
+	a := r.running(yaml(), members)
+	// published returns whether the attempt's topic was published before now, since the last call.
+	conn, err := pgx.Connect(t.Context(), r.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "LISTEN det"); err != nil {
+		t.Fatal(err)
+	}
+	marks := 0
+	published := func() (is bool) {
+		t.Helper()
+		marks++
+		mark := fmt.Sprint("mark ", marks)
+		r.bus.Publish(mark)
+		for {
+			n, err := conn.WaitForNotification(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			topics := strings.Split(n.Payload, "\n")
+			is = is || slices.Contains(topics, store.AllocationTopic(a.id))
+			if slices.Contains(topics, mark) {
+				return is
+			}
+		}
+	}
+	published() // what came before
+	r.discovery.set(a.id, map[int]Endpoint{})
+	var wg sync.WaitGroup
+	arrive := func(rank int) {
+		wg.Go(func() {
+			a.ranks[rank].post(fmt.Sprintf("/api/v1/detent/allocations/%s/members/%d/rendezvous", a.id, rank), "").ok()
+		})
+		waitFor(t, func() bool {
+			places, err := r.db.Peers(context.Background(), a.id)
+			return err == nil && places[rank].Arrived
+		})
+	}
+	for rank := range members - 1 {
+		arrive(rank)
+	}
+	if published() {
+		t.Error("an arrival that was not the last woke the others")
+	}
+	arrive(members - 1)
+	registered := map[int]Endpoint{}
+	for rank := range members {
+		registered[rank] = Endpoint{fmt.Sprint("10.1.0.", rank), nil}
+	}
+	r.discovery.set(a.id, registered)
+	wg.Wait()
+	if !published() {
+		t.Error("the last arrival woke nobody")
 	}
 }
 

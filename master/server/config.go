@@ -42,7 +42,8 @@ type Config struct {
 	UnauthenticatedPorts bool `yaml:"unauthenticated_ports"`
 	// Address of the PostgreSQL database, `postgres://user:password@host:5432/detent`. Required.
 	Database string `yaml:"database"`
-	// Size of the pool of connections to PostgreSQL.
+	// Size of the pool of connections to PostgreSQL for requests. A master has up to eight more, which
+	// requests cannot use: for the control loop and its lease, and to hear of changes.
 	DatabaseConns int `yaml:"database_conns"`
 	// Name of the cluster that users see.
 	ClusterName string `yaml:"cluster_name"`

@@ -46,6 +46,7 @@ func (c *Config) checkConnections(k *checker) {
 type connections struct {
 	max, each int
 	exempt    func(netip.Addr) bool
+	linger    time.Duration // how long a connection that the master closes stays for what still arrives
 	log       *slog.Logger
 
 	mu      sync.Mutex
@@ -65,7 +66,7 @@ func newConnections(cfg *Config, log *slog.Logger) *connections {
 		}
 		return a.IsLoopback()
 	}
-	c := &connections{max: cfg.Connections.Max, each: cfg.Connections.MaxPerAddress, exempt: exempt, log: log, of: map[netip.Prefix]int{}}
+	c := &connections{max: cfg.Connections.Max, each: cfg.Connections.MaxPerAddress, exempt: exempt, linger: lingerTime, log: log, of: map[netip.Prefix]int{}}
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur/4*3 < uint64(c.max) {
 		c.max = int(files.Cur / 4 * 3)
@@ -95,7 +96,7 @@ func (l *limited) Accept() (net.Conn, error) {
 			return conn, nil // no network address: a pipe of a test
 		}
 		if l.all.enter(from) {
-			return counted(conn, func() { l.all.leave(from) }), nil
+			return counted(conn, l.all.linger, func() { l.all.leave(from) }), nil
 		}
 		_ = conn.Close() // the client sees that the connection is closed
 	}
@@ -173,10 +174,10 @@ func (c *connections) count() (open int, refused uint64) {
 
 // counted calls closed when the connection closes. A TCP connection keeps its type, for callers
 // that need the type.
-func counted(conn net.Conn, closed func()) net.Conn {
+func counted(conn net.Conn, linger time.Duration, closed func()) net.Conn {
 	once := sync.OnceFunc(closed)
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		return &countedTCP{tcp, once}
+		return &countedTCP{TCPConn: tcp, closed: once, linger: linger}
 	}
 	return &countedConn{conn, once}
 }
@@ -189,14 +190,4 @@ type countedConn struct {
 func (c *countedConn) Close() error {
 	defer c.closed()
 	return c.Conn.Close()
-}
-
-type countedTCP struct {
-	*net.TCPConn
-	closed func()
-}
-
-func (c *countedTCP) Close() error {
-	defer c.closed()
-	return c.TCPConn.Close()
 }

@@ -210,7 +210,13 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	cfg.Exit = func(ctx context.Context, from control.Member, exit v1.MemberExitRequest) error {
 		return a.RecordExit(ctx, from.TaskID, from.AllocationID, from.Rank, exit) // the control loop starts later
 	}
-	loop := control.New(cfg, m.db, m.bus, m.nomad, m.log)
+	own, err := m.db.Beside(ctx, loopConns)
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	cfg.Logs = store.NewLogStore(own, m.bus, m.cfg.Retention.LogDays)
+	loop := control.New(cfg, own, m.bus, m.nomad, m.log)
 	served.Loop, served.Demand = loop.Stats, demandOf(loop)
 	events, err := m.newSender()
 	if err != nil {
@@ -244,6 +250,10 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	a.Wait() // all reports of tasks are stored
 	return nil
 }
+
+// loopConns is the number of the control loop's own connections to the database. The requests of users cannot use
+// them up, so a leader keeps its cycles whatever they ask. A cycle uses one, and each lane one for most of its work.
+const loopConns = 6
 
 // choresWait is how long a master waits before its chores begin: each opens a connection to the
 // database, and together they would delay the first answers.

@@ -91,7 +91,7 @@ func (c Config) detPath() string {
 func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
-	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus, m.cfg.Retention.LogDays), AvoidAfter: m.cfg.AvoidNodeAfter, LaunchError: m.cfg.LaunchError, Leftovers: m.nomad,
+	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, AvoidAfter: m.cfg.AvoidNodeAfter, LaunchError: m.cfg.LaunchError, Leftovers: m.nomad,
 		Memory: searchBudget(m.cfg, os.Getenv), Retention: m.cfg.retention(), Sweeps: control.Sweeps(m.cfg.CheckpointSweep)}
 	cfg.Timing.Read = control.ReadWithin
 	cfg.Region, cfg.Regions = m.cfg.Nomad.Region, m.loopRegions()

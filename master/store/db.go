@@ -70,6 +70,17 @@ func (db *DB) Dedicated(ctx context.Context, within time.Duration) (*DB, error) 
 	return Open(ctx, db.dsn, Options{MaxConns: 1, Within: within, Roles: db.roles})
 }
 
+// Beside opens another pool of conns connections to the same database, for calls that must not wait until
+// requests release theirs. It shares with db what both know of the searches and of what users store.
+func (db *DB) Beside(ctx context.Context, conns int32) (*DB, error) {
+	other, err := Open(ctx, db.dsn, Options{MaxConns: conns, Within: db.within, Memory: db.memory, Roles: db.roles, Limits: db.limits})
+	if err != nil {
+		return nil, err
+	}
+	other.sums, other.stored = db.sums, db.stored
+	return other, nil
+}
+
 // bounded gives a call a deadline if it has none.
 func (db *DB) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has || db.within == 0 {
@@ -194,14 +205,15 @@ func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error)
 	}
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
-	if opts.AccessMode != pgx.ReadOnly {
-		release, err := db.owners.take(ctx)
-		if err != nil {
-			return err
-		}
-		defer release()
+	take := db.owners.takeChange
+	if opts.AccessMode == pgx.ReadOnly {
+		take = db.owners.takeRead
 	}
-	var err error
+	release, err := take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	for range maxRetries {
 		err = pgx.BeginTxFunc(ctx, db.pool, opts, func(tx pgx.Tx) error {
 			return fn(&DB{querier: tx, dsn: db.dsn, memory: db.memory, sums: db.sums, roles: db.roles, limits: db.limits, stored: db.stored})
@@ -282,19 +294,28 @@ func (db *DB) exec(ctx context.Context, sql string, args ...any) (int64, error) 
 	return tag.RowsAffected(), asFault(err)
 }
 
+// query begins a query in the part of the owner in ctx; release ends it.
+func (db *DB) query(ctx context.Context, sql string, args ...any) (r pgx.Rows, release func(), err error) {
+	free, err := db.owners.takeFor(ctx, sql)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r, err = db.Query(ctx, sql, args...); err != nil {
+		free()
+		return nil, nil, asFault(err)
+	}
+	return r, func() { r.Close(); free() }, nil
+}
+
 // rows collects a query's rows by the names of T's fields (tag db).
 func rows[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
-	release, err := db.owners.takeFor(ctx, sql)
+	r, release, err := db.query(ctx, sql, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	r, err := db.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, asFault(err)
-	}
 	list, err := pgx.CollectRows(limited(ctx, r), pgx.RowToStructByName[T])
 	return list, asFault(err)
 }
@@ -304,15 +325,11 @@ func row[T any](ctx context.Context, db *DB, what string, sql string, args ...an
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
 	var zero T
-	release, err := db.owners.takeFor(ctx, sql)
+	r, release, err := db.query(ctx, sql, args...)
 	if err != nil {
 		return zero, err
 	}
 	defer release()
-	r, err := db.Query(ctx, sql, args...)
-	if err != nil {
-		return zero, asFault(err)
-	}
 	v, err := pgx.CollectExactlyOneRow(r, pgx.RowToStructByName[T])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return v, fault.New(fault.NotFound, "%s not found", what)

@@ -154,6 +154,10 @@ func (db *DB) giveUpDeletion(ctx context.Context, project int, reason string) er
 // tasks that are not of experiments, and removes a workspace that has no projects and no
 // running tasks. Its ended tasks stay for a day, without a workspace.
 func (db *DB) deleteWorkspaceFurther(ctx context.Context, id int) (done bool, err error) {
+	if _, err := db.exec(ctx, `UPDATE projects`+beginDeletion+` AND deleting_at IS NULL
+		AND workspace_id = (SELECT id FROM workspaces WHERE id = $1 AND deleting_at IS NOT NULL)`, id); err != nil {
+		return false, err
+	}
 	if _, err := db.exec(ctx, `UPDATE tasks SET desired = 'kill', kill_reason = 'the workspace is being deleted'
 		WHERE workspace_id = $1 AND experiment_id IS NULL AND ended_at IS NULL AND desired <> 'kill'`, id); err != nil {
 		return false, err

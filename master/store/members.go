@@ -250,6 +250,20 @@ func (db *DB) Arrive(ctx context.Context, allocation string, rank int) error {
 	return err
 }
 
+// Arrivals are how far the rendezvous of an attempt is.
+type Arrivals struct {
+	Ended   bool `db:"ended"`
+	Missing int  `db:"missing"` // members that have not arrived
+}
+
+// Arrivals counts the members that have not arrived.
+func (db *DB) Arrivals(ctx context.Context, allocation string) (Arrivals, error) {
+	return row[Arrivals](ctx, db, "attempt "+allocation, `
+		SELECT state = 'TERMINATED' AS ended,
+			(SELECT count(*)::int FROM members WHERE allocation_id = a.id AND arrived_at IS NULL) AS missing
+		FROM allocations a WHERE id = $1`, allocation)
+}
+
 // Peers lists the members of an attempt by rank.
 func (db *DB) Peers(ctx context.Context, allocation string) ([]Peer, error) {
 	return rows[Peer](ctx, db, `

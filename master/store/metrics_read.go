@@ -268,12 +268,12 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 	}
 	// The reducer has to know where the series ends before it reads it.
 	const series = ` FROM metrics WHERE trial_id = $1 AND grp = $2 AND ord BETWEEN $3 AND $4 AND steps IS NOT NULL AND NOT archived`
-	list, err := db.Query(ctx, `SELECT steps, reported_at, coalesce((SELECT steps`+series+` AND ($5::text[] = '{}' OR avg ?| $5) ORDER BY ord DESC LIMIT 1), 0)`+
+	list, release, err := db.query(ctx, `SELECT steps, reported_at, coalesce((SELECT steps`+series+` AND ($5::text[] = '{}' OR avg ?| $5) ORDER BY ord DESC LIMIT 1), 0)`+
 		strings.Join(columns, "")+series+` ORDER BY ord, run_id`, args...)
 	if err != nil {
-		return nil, asFault(err)
+		return nil, err
 	}
-	defer list.Close()
+	defer release()
 	r := reducer{limit: q.MaxPoints}
 	p := Point{Values: make([]float64, len(q.Names))}
 	values := make([]pgtype.DriverBytes, len(q.Names))

@@ -216,10 +216,11 @@ func (db *DB) markStale(ctx context.Context, trial int) error {
 
 // scalars reads a column.
 func scalars[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
-	r, err := db.Query(ctx, sql, args...)
+	r, release, err := db.query(ctx, sql, args...)
 	if err != nil {
-		return nil, asFault(err)
+		return nil, err
 	}
+	defer release()
 	list, err := pgx.CollectRows(limited(ctx, r), pgx.RowTo[T])
 	return list, asFault(err)
 }

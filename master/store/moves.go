@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -50,7 +51,10 @@ func (db *DB) MoveExperiment(ctx context.Context, id int, to Project, check Move
 func (db *DB) MoveProject(ctx context.Context, p Project, workspace int, check MoveCheck) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		id := p.ID
-		if err := tx.lockProject(ctx, id, p.WorkspaceID, "FOR NO KEY UPDATE"); err != nil {
+		if _, err := tx.lockProject(ctx, id, p.WorkspaceID, "FOR NO KEY UPDATE OF p"); err != nil {
+			return err
+		}
+		if err := tx.lockWorkspace(ctx, workspace); err != nil {
 			return err
 		}
 		if err := tx.mayMove(ctx, nil, id, workspace, check); err != nil {
@@ -68,23 +72,32 @@ func (db *DB) MoveProject(ctx context.Context, p Project, workspace int, check M
 	})
 }
 
-// holdProject keeps a project in its workspace until the end of the transaction. It fails if the project has moved since the caller read it,
-// because then rights and policies were those of another workspace.
+// holdProject keeps a project open and in its workspace until the end of the transaction, for what comes into it. It fails if the project
+// has moved since the caller read it, because then rights and policies were those of another workspace; and if it was archived, which its
+// deletion begins with: the deletion would end and remove what comes.
 func (db *DB) holdProject(ctx context.Context, id, workspace int) error {
-	return db.lockProject(ctx, id, workspace, "FOR SHARE")
+	p, err := db.lockProject(ctx, id, workspace, "FOR SHARE")
+	if err == nil && p.Archived {
+		err = fault.New(fault.Conflict, "project %q is archived; unarchive it first", p.Name)
+	}
+	return err
 }
 
-func (db *DB) lockProject(ctx context.Context, id, workspace int, lock string) error {
-	found, err := scalars[int](ctx, db, `SELECT workspace_id FROM projects WHERE id = $1 `+lock, id)
-	switch {
-	case err != nil:
-		return err
-	case len(found) == 0:
-		return fault.New(fault.NotFound, "project %d not found", id)
-	case found[0] != workspace:
-		return fault.New(fault.Conflict, "project %d has just been moved to another workspace; try again", id)
+// A lockedProject is a project that does not change before the transaction ends.
+type lockedProject struct {
+	Name        string `db:"name"`
+	WorkspaceID int    `db:"workspace_id"`
+	Archived    bool   `db:"archived"` // it or its workspace
+}
+
+func (db *DB) lockProject(ctx context.Context, id, workspace int, lock string) (lockedProject, error) {
+	p, err := row[lockedProject](ctx, db, fmt.Sprintf("project %d", id), `
+		SELECT p.name, p.workspace_id, p.archived OR w.archived AS archived
+		FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $1 `+lock, id)
+	if err == nil && p.WorkspaceID != workspace {
+		err = fault.New(fault.Conflict, "project %d has just been moved to another workspace; try again", id)
 	}
-	return nil
+	return p, err
 }
 
 // mayMove returns why the first of the named experiments, or of those of the project if that is not 0, that may not come to a workspace may

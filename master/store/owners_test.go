@@ -93,3 +93,106 @@ func TestOneOwnersChangesLeaveConnections(t *testing.T) {
 		t.Errorf("%d parts are left", n)
 	}
 }
+
+// TestPoolBeside: calls of a pool beside do not wait while the first one has no connection left.
+func TestPoolBeside(t *testing.T) {
+	w := newWorld(t)
+	db, err := Open(t.Context(), w.db.dsn, Options{MaxConns: 2, Limits: w.db.limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	own, err := db.Beside(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	var all sync.WaitGroup
+	held, done := make(chan struct{}), make(chan struct{})
+	for range 2 {
+		all.Go(func() {
+			err := db.Snapshot(t.Context(), func(*DB) error {
+				held <- struct{}{}
+				<-done
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		<-held
+	}
+	within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if n, err := scalar[int](within, own, `SELECT count(*)::int FROM workspaces`); err != nil || n == 0 {
+		t.Errorf("the pool beside reads %d, %v", n, err)
+	}
+	if own.stored != db.stored || own.sums != db.sums {
+		t.Error("the pools know different sums")
+	}
+	close(done)
+	all.Wait()
+}
+
+// TestOneOwnersReadsLeaveConnections: reads of one owner hold a part of the connections, also in snapshots.
+func TestOneOwnersReadsLeaveConnections(t *testing.T) {
+	w := newWorld(t)
+	db, err := Open(t.Context(), w.db.dsn, Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mine := ForOwner(t.Context(), "user mine")
+	inside, done := make(chan struct{}, 20), make(chan struct{})
+	var all sync.WaitGroup
+	for range cap(inside) {
+		all.Go(func() {
+			err := db.Snapshot(mine, func(*DB) error {
+				inside <- struct{}{}
+				<-done
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-inside
+	<-inside
+	for _, read := range []func(ctx context.Context) error{
+		func(ctx context.Context) error { _, err := scalar[int](ctx, db, `SELECT 1`); return err },
+		func(ctx context.Context) error { _, err := scalars[int](ctx, db, `SELECT 1`); return err },
+		func(ctx context.Context) error {
+			_, err := row[struct{ ID int }](ctx, db, "one", `SELECT 1 AS id`)
+			return err
+		},
+		func(ctx context.Context) error {
+			_, err := rows[struct{ ID int }](ctx, db, `SELECT 1 AS id`)
+			return err
+		},
+		func(ctx context.Context) error {
+			_, _, err := rowsUpTo[struct{ ID int }](ctx, db, 100, `SELECT 1 AS id`)
+			return err
+		},
+		func(ctx context.Context) error {
+			return db.eachValue(ctx, `SELECT 1`, nil, func([]byte) error { return nil })
+		},
+	} {
+		within, cancel := context.WithTimeout(mine, 50*time.Millisecond)
+		if err := read(within); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("a read of an owner whose part is in use: %v", err)
+		}
+		cancel()
+		if err := read(ForOwner(t.Context(), "user other")); err != nil {
+			t.Errorf("another owner reads: %v", err)
+		}
+	}
+	if len(inside) != 0 {
+		t.Errorf("%d more snapshots of the owner have begun", len(inside))
+	}
+	close(done)
+	all.Wait()
+	if n := len(db.owners.of); n != 0 {
+		t.Errorf("%d owners are kept", n)
+	}
+}

@@ -112,8 +112,15 @@ func NoWorkspace(name string) error {
 
 // CreateProject inserts a project.
 func (db *DB) CreateProject(ctx context.Context, p Project) (Project, error) {
-	id, err := scalar[int](ctx, db, `INSERT INTO projects (workspace_id, name, key, description, user_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
-		p.WorkspaceID, p.Name, p.Key, p.Description, p.OwnerID)
+	var id int
+	err := db.Tx(ctx, func(tx *DB) (err error) {
+		if err := tx.lockWorkspace(ctx, p.WorkspaceID); err != nil {
+			return err
+		}
+		id, err = scalar[int](ctx, tx, `INSERT INTO projects (workspace_id, name, key, description, user_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+			p.WorkspaceID, p.Name, p.Key, p.Description, p.OwnerID)
+		return err
+	})
 	if err != nil {
 		return Project{}, projectClash(err, p.Name, p.Key)
 	}
@@ -123,7 +130,7 @@ func (db *DB) CreateProject(ctx context.Context, p Project) (Project, error) {
 // projectClash returns an error that says whether the name or the key is in use.
 func projectClash(err error, name, key string) error {
 	switch {
-	case !fault.Is(err, fault.Conflict):
+	case !fault.Is(err, fault.Conflict) || constraintOf(err) == "":
 		return err
 	case constraintOf(err) == "projects_key_key":
 		return fault.Wrap(fault.Conflict, ErrKeyTaken, "a project with the key %s already exists", key)

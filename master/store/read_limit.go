@@ -66,10 +66,11 @@ func (r *limitedRows) Err() error {
 func rowsUpTo[T any](ctx context.Context, db *DB, bytes int, sql string, args ...any) (list []T, full bool, err error) {
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
-	r, err := db.Query(ctx, sql, args...)
+	r, release, err := db.query(ctx, sql, args...)
 	if err != nil {
-		return nil, false, asFault(err)
+		return nil, false, err
 	}
+	defer release()
 	up := &rowsToSize{Rows: limited(ctx, r), left: bytes}
 	list, err = pgx.CollectRows(up, pgx.RowToStructByName[T])
 	return list, up.full, asFault(err)

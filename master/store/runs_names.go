@@ -183,11 +183,11 @@ func (db *DB) readDocuments(ctx context.Context, trials string, of []any, sql st
 
 // eachValue runs a query of one column, and calls do for each value, which is valid until do returns.
 func (db *DB) eachValue(ctx context.Context, sql string, args []any, do func(raw []byte) error) error {
-	list, err := db.Query(ctx, sql, args...)
+	list, release, err := db.query(ctx, sql, args...)
 	if err != nil {
-		return asFault(err)
+		return err
 	}
-	defer list.Close()
+	defer release()
 	for list.Next() {
 		var raw pgtype.DriverBytes
 		if err := list.Scan(&raw); err != nil {

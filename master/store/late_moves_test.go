@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"testing"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+func moveAll(context.Context, *DB, Workspace) (func(MovingExperiment) error, error) { return nil, nil }
+
+// TestNothingComesIntoWhatIsDeleted: a move or a submission that has read its project before somebody began to delete or to archive it does
+// not arrive there, where the deletion would remove it.
+func TestNothingComesIntoWhatIsDeleted(t *testing.T) {
+	for _, what := range []struct {
+		name string
+		do   func(w *world, project, workspace int) error
+	}{
+		{"the project is deleted", func(w *world, project, _ int) error {
+			_, err := w.db.DeleteProject(t.Context(), project)
+			return err
+		}},
+		{"the project is archived", func(w *world, project, _ int) error { return w.db.ArchiveProject(t.Context(), project, true) }},
+		{"the workspace is archived", func(w *world, _, workspace int) error { return w.db.ArchiveWorkspace(t.Context(), workspace, true) }},
+	} {
+		t.Run(what.name, func(t *testing.T) {
+			w := newWorld(t)
+			workspace := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('there', 2) RETURNING id`)
+			project := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'p', 'PPPPP', 1) RETURNING id`, workspace)
+			insertExperiment(w, project) // so that the deletion takes a while
+			mine := insertExperiment(w, 1)
+			to, err := w.db.Project(t.Context(), project)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := what.do(w, project, workspace); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.db.MoveExperiment(t.Context(), mine, to, moveAll); !fault.Is(err, fault.Conflict) {
+				t.Errorf("an experiment moves there: %v", err)
+			}
+			if _, err := w.db.CreateExperiment(t.Context(), NewExperiment{OwnerID: 1, ProjectID: project, WorkspaceID: workspace, Config: []byte("{}"), Pool: "default", SlotsPerTrial: 1}); !fault.Is(err, fault.Conflict) {
+				t.Errorf("an experiment is submitted there: %v", err)
+			}
+		})
+	}
+}
+
+func insertExperiment(w *world, project int) int {
+	return w.int(`INSERT INTO experiments (owner_id, project_id, config, original_config, seed, name, desired, pool, slots_per_trial)
+		SELECT 1, $1::int, '{}', '', 1, 'test', 'active', 'default', 1 RETURNING id`, project)
+}
+
+// TestNoProjectComesIntoADeletedWorkspace: its deletion ends when it has no projects, so none comes after the beginning. One that came in a
+// version without this rule is deleted with the others.
+func TestNoProjectComesIntoADeletedWorkspace(t *testing.T) {
+	w := newWorld(t)
+	workspace := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('gone', 2) RETURNING id`)
+	old := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'old', 'OLD', 2) RETURNING id`, workspace)
+	insertExperiment(w, old)
+	id := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES (1, 'p', 'PPPPP', 1) RETURNING id`)
+	p, err := w.db.Project(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := w.db.DeleteWorkspace(t.Context(), workspace); err != nil || done {
+		t.Fatal(done, err)
+	}
+	if err := w.db.MoveProject(t.Context(), p, workspace, moveAll); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a project moves there: %v", err)
+	}
+	_, err = w.db.CreateProject(t.Context(), Project{WorkspaceID: workspace, Name: "late", Key: "LATE", OwnerID: 1})
+	if !fault.Is(err, fault.Conflict) || err.Error() != `workspace "gone" is archived; unarchive it first` {
+		t.Errorf("a project is created there: %v", err)
+	}
+	w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'late', 'LATE', 2) RETURNING id`, workspace)
+	w.exec(`DELETE FROM experiments WHERE project_id = $1`, old) // the loop has erased them
+	for range 5 {
+		if err := w.db.CarryOutDeletions(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := w.int(`SELECT count(*)::int FROM workspaces WHERE id = $1`, workspace); n != 0 {
+		t.Error("the deletion has not ended")
+	}
+}
