@@ -42,7 +42,7 @@ type download struct {
 // beginDownload waits for the caller's turn.
 func (a *API) beginDownload(c *call) (*download, error) {
 	// Not the request's own context, which ends when the handler returns.
-	following, followed := a.openAnswers.follow(a.stopping, c)
+	following, followed := a.follow(c)
 	ctx, cancel := context.WithCancel(following)
 	go cancelOnDisconnect(ctx, c.Context().Conn(), cancel)
 	waiting, stop := context.WithTimeout(ctx, a.downloads.wait)

@@ -76,7 +76,7 @@ type codeReading struct {
 // time, some must wait: runners retry.
 func (a *API) startReading(c *call) (*codeReading, error) {
 	// Not the request's own context, which ends when the handler returns.
-	ctx, followed := a.openAnswers.follow(a.stopping, c)
+	ctx, followed := a.follow(c)
 	waiting, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	turn, err := a.receiver.reads.take(waiting, a.ownerOf(c.Ctx), 1)

@@ -1,11 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
-	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -26,20 +26,20 @@ func (a *API) reportIdle(ctx context.Context, c *call, id string, req *v1.IdleNo
 	if req.NotebookID != "" && req.NotebookID != id {
 		return nil, fault.New(fault.Invalid, "notebookId: the path has %s, the body %s", id, fault.Clip(req.NotebookID))
 	}
-	k, err := a.db.Task(ctx, id)
+	k, err := a.db.IdleTask(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := expconf.ParseCommandConfigJSON(k.Config)
+	limit, err := time.ParseDuration(cmp.Or(k.Timeout, "0s"))
 	switch {
 	case k.Type == "TRIAL" || k.Type == "COMMAND" || k.Type == task.Generic:
 		return nil, fault.New(fault.Invalid, "task %s is a %s, and only notebooks, shells and TensorBoards can be idle", id, k.Type)
 	case err != nil:
 		return nil, fmt.Errorf("the configuration of task %s: %w", id, err)
-	case !req.Idle || cfg.IdleTimeout == nil || *cfg.IdleTimeout <= 0:
+	case !req.Idle || limit <= 0:
 		return &v1.None{}, nil
 	}
-	if err := a.db.KillTask(ctx, id, fmt.Sprintf("ended because it was not used for %s", formatDuration(time.Duration(*cfg.IdleTimeout)))); err != nil {
+	if err := a.db.KillTask(ctx, id, fmt.Sprintf("ended because it was not used for %s", formatDuration(limit))); err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)

@@ -132,7 +132,7 @@ func (a *API) live(ctx context.Context, c *call, req *v1.FollowLiveRequest) erro
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("X-Accel-Buffering", "no")
 	c.Context().Response.ImmediateHeaderFlush = true
-	following, done := a.openAnswers.follow(a.stopping, c)
+	following, done := a.follow(c)
 	a.streamTo(c, func(w *bufio.Writer) {
 		defer leave()
 		defer done()

@@ -22,14 +22,17 @@ import (
 // contains all matches, cannot arrive before a match. The master matches only lines that a
 // program sends itself.
 
-// knownPolicies is the maximum number of attempts whose policies are cached.
-const knownPolicies = 2000
+// knownPolicies is the maximum number of attempts whose policies are cached, and knownMatchers that of matchers,
+// which have some megabytes if their patterns are long.
+const (
+	knownPolicies = 2000
+	knownMatchers = 16
+)
 
 // logPolicies are the policies of one trial.
 type logPolicies struct {
 	list     expconf.LogPolicies
 	patterns []v1.LogPattern
-	matcher  *logpolicy.Matcher // for the patterns, in their order
 }
 
 // policiesOf finds the policies for the source of lines. They change when an ended experiment
@@ -61,13 +64,25 @@ func readPolicies(raw json.RawMessage) (*logPolicies, error) {
 		}
 	}
 	p.patterns = task.LogPatterns(p.list)
+	return p, nil
+}
+
+// matcherOf compiles the patterns of policies, in their order, or returns the matcher of a trial with the same ones.
+// The caller has a turn.
+func (a *API) matcherOf(p *logPolicies) (*logpolicy.Matcher, error) {
 	texts := make([]string, len(p.patterns))
 	for i, x := range p.patterns {
 		texts[i] = x.Pattern
 	}
-	var err error
-	p.matcher, err = logpolicy.New(texts)
-	return p, err
+	key, now := strings.Join(texts, "\x00"), time.Now()
+	if m, known, _ := a.taskIO.matchers.Get(key, now); known {
+		return m, nil
+	}
+	m, err := logpolicy.New(texts)
+	if err == nil {
+		a.taskIO.matchers.Put(key, m, now)
+	}
+	return m, err
 }
 
 // lineSource is the source of lines: a member of an attempt, or a program outside of the
@@ -152,7 +167,7 @@ func (a *API) matchShipped(ctx context.Context, c *call, task string, lines []v1
 	if err != nil {
 		return err
 	}
-	if p.matcher.Len() == 0 {
+	if len(p.patterns) == 0 {
 		return nil
 	}
 	turn, err := a.receiver.matching.take(ctx, a.ownerOf(c.Ctx), 1)
@@ -160,13 +175,17 @@ func (a *API) matchShipped(ctx context.Context, c *call, task string, lines []v1
 		return fault.Wrap(fault.Unavailable, err, "this master matches as many lines as it can at once; try again")
 	}
 	defer turn.release()
-	seen := make([]bool, p.matcher.Len())
+	matcher, err := a.matcherOf(p)
+	if err != nil {
+		return fmt.Errorf("cannot read the log policies of task %s: %w", from.task, err)
+	}
+	seen := make([]bool, matcher.Len())
 	var found []v1.LogMatch
 	until := time.Now().Add(maxMatching)
 	stop := func() bool { return ctx.Err() != nil || time.Now().After(until) }
 	for _, l := range lines {
 		line := strings.TrimSuffix(l.Log, "\n")
-		for _, n := range p.matcher.MatchUntil(line, stop) {
+		for _, n := range matcher.MatchUntil(line, stop) {
 			if !seen[n] {
 				seen[n] = true
 				found = append(found, v1.LogMatch{Policy: p.patterns[n].Policy, Line: line})

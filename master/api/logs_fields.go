@@ -4,10 +4,15 @@ import (
 	"context"
 	"reflect"
 	"strconv"
+	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
+
+// fieldsPause is the minimum time between two looks of a stream, after the first ones.
+const fieldsPause = 2 * time.Second
 
 func wireNumber(n int64) string { return strconv.FormatInt(n, 10) }
 
@@ -23,11 +28,17 @@ func (a *API) taskLogFields(_ context.Context, c *call, k store.Task, req *v1.Fo
 // again at each change, until it has ended.
 func (a *API) logFields(c *call, task string, part *int, follow bool) error {
 	conn := c.Context().Conn()
+	leave, err := a.webSockets.logs.join(c.who.Username)
+	if err != nil {
+		return err
+	}
 	return a.stream(c, func(ctx context.Context, out *records) error {
+		defer leave()
+		out.stall = logStalls * a.receiver.stall
 		wake, cancel := a.bus.Subscribe(store.LogTopic(task))
 		defer cancel()
 		var last *store.LogFields
-		for {
+		for looks := 1; ; looks++ {
 			ended, err := a.db.LogsEnded(ctx, task, part)
 			if err != nil {
 				return err
@@ -53,6 +64,9 @@ func (a *API) logFields(c *call, task string, part *int, follow bool) error {
 			case <-ctx.Done():
 			}
 			stop()
+			if looks >= freeChecks { // the values hardly change, and a task may write thousands of lines in a second
+				_ = sleep.For(ctx, fieldsPause) // its end is seen below
+			}
 			if ctx.Err() != nil || disconnected(conn) {
 				return nil
 			}

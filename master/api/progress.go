@@ -58,9 +58,9 @@ func (a *API) fractionOf(ctx context.Context, trial int, units float64) (float64
 	if err != nil {
 		return 0, err
 	}
-	length, err := lengthOf(s)
-	if err != nil || length == 0 {
-		return units, err
+	length := lengthOf(s)
+	if length == 0 {
+		return units, nil
 	}
 	return units / float64(length), nil
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/logpolicy"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -16,7 +17,8 @@ type taskIO struct {
 	logs    *store.LogStore
 
 	origins  *memory.Memory[memberKey, store.LogOrigin]
-	policies *memory.Memory[string, *logPolicies] // by attempt
+	policies *memory.Memory[string, *logPolicies]       // by attempt
+	matchers *memory.Memory[string, *logpolicy.Matcher] // by their patterns
 
 	firstReports firstReports
 }
@@ -31,7 +33,8 @@ type memberKey struct {
 
 func newTaskIO(ctx context.Context, db *store.DB, bus *store.Bus, days int) *taskIO {
 	return &taskIO{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus, days),
-		origins: memory.New[memberKey, store.LogOrigin](0, knownMembers), policies: memory.New[string, *logPolicies](0, knownPolicies)}
+		origins: memory.New[memberKey, store.LogOrigin](0, knownMembers), policies: memory.New[string, *logPolicies](0, knownPolicies),
+		matchers: memory.New[string, *logpolicy.Matcher](0, knownMatchers)}
 }
 
 // Wait returns when all reports of tasks are stored. Call it after the server has shut down.

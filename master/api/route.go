@@ -156,7 +156,7 @@ func (a *API) callOf(fc *fiber.Ctx, r *route) *call {
 // allowed loads the object of a call and asks auth. An open response ends when the caller loses
 // the permission for the object.
 func allowed[T any](a *API, r *route, c *call, on object[T]) (T, error) {
-	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
+	ctx, cancel := context.WithTimeout(store.ForOwner(a.stopping, a.ownerOf(c.Ctx)), answerTimeout)
 	defer cancel()
 	it, err := on.load(ctx, c)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -26,15 +27,11 @@ func (a *API) registerSearcher() {
 
 // lengthOf is the current length of training of a trial: that of its search, or else the whole
 // length in the configuration; 0 if its program decides.
-func lengthOf(s store.TrialSearcher) (int64, error) {
+func lengthOf(s store.TrialSearcher) int64 {
 	if s.Target != nil {
-		return *s.Target, nil
+		return *s.Target
 	}
-	cfg, err := expconf.ParseConfigJSON(s.Config)
-	if err != nil || cfg.Searcher.MaxLength == nil {
-		return 0, err
-	}
-	return cfg.Searcher.MaxLength.Units, nil
+	return optional.Value(s.MaxLength)
 }
 
 // verdictTimeout is how long a program waits for the decision whether it continues; the search
@@ -59,10 +56,7 @@ func (a *API) searcherOperation(ctx context.Context, c *call, r reporter, _ *v1.
 	if !decided {
 		return nil, fault.New(fault.Unavailable, "the search has not decided yet whether trial %d continues; retry", id)
 	}
-	length, err := lengthOf(s)
-	if err != nil {
-		return nil, err
-	}
+	length := lengthOf(s)
 	if length == 0 && !s.Stopped && !s.Held {
 		return nil, fault.New(fault.Invalid,
 			"the experiment of trial %d has no searcher.max_length, which harnesses before 0.38 need: set it, or use determined 0.38", id)
@@ -81,10 +75,7 @@ func (a *API) completedOperation(ctx context.Context, c *call, r reporter, req *
 	if err != nil {
 		return nil, err
 	}
-	length, err := lengthOf(s)
-	if err != nil {
-		return nil, err
-	}
+	length := lengthOf(s)
 	if req.Op.Length != length && (s.Target == nil || req.Op.Length > length || req.Op.Length < 1) {
 		return nil, fault.New(fault.Invalid, "op.length: trial %d must train to %d, not to %d", id, length, req.Op.Length)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -67,6 +68,12 @@ func (r *records) extend() error {
 	return r.conn.SetWriteDeadline(time.Now().Add(r.stall))
 }
 
+// follow returns the context of an answer that continues after its handler. It ends with the server and with
+// the caller's permission, and its calls to the database count as the caller's.
+func (a *API) follow(c *call) (ctx context.Context, done func()) {
+	return a.openAnswers.follow(store.ForOwner(a.stopping, a.ownerOf(c.Ctx)), c)
+}
+
 // stream sends records. fn runs after the handler, until it returns, the client disconnects, or
 // the server stops; its error, if it is for the client, becomes the last line.
 func (a *API) stream(c *call, fn func(ctx context.Context, r *records) error) error {
@@ -75,7 +82,7 @@ func (a *API) stream(c *call, fn func(ctx context.Context, r *records) error) er
 	c.Set("X-Accel-Buffering", "no")
 	c.Context().Response.ImmediateHeaderFlush = true
 	path, conn := c.Path(), c.Context().Conn()
-	ctx, done := a.openAnswers.follow(a.stopping, c)
+	ctx, done := a.follow(c)
 	a.streamTo(c, func(w *bufio.Writer) {
 		defer done()
 		defer func() { _ = conn.SetWriteDeadline(time.Time{}) }() // the next response on this connection has its own deadline

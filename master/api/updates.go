@@ -48,7 +48,7 @@ func (a *API) followUpdates(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	ctx, followed := a.openAnswers.follow(a.stopping, c)
+	ctx, followed := a.follow(c)
 	left := func() { followed(); leave() }
 	owner := a.ownerOf(c.Ctx)
 	f := &follower{db: a.db, inTurn: func(ctx context.Context, fn func() error) error { return a.inSeries(ctx, owner, fn) }, projects: auth.ScopeOf(c.who, v1.View, v1.KindProject), models: auth.ScopeOf(c.who, v1.View, v1.KindModel)}

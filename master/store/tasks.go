@@ -55,6 +55,17 @@ func (db *DB) Task(ctx context.Context, id string) (Task, error) {
 	return row[Task](ctx, db, "task "+id, taskSelect+` WHERE k.id = $1`, id)
 }
 
+// An IdleTask has what decides whether an idle task ends.
+type IdleTask struct {
+	Type    string `db:"type"`
+	Timeout string `db:"timeout"` // idle_timeout of its configuration; "": none
+}
+
+// IdleTask reads the IdleTask of a task, without its configuration, which may be large.
+func (db *DB) IdleTask(ctx context.Context, id string) (IdleTask, error) {
+	return row[IdleTask](ctx, db, "task "+id, `SELECT type, coalesce(config->>'idle_timeout', '') AS timeout FROM tasks WHERE id = $1`, id)
+}
+
 // TaskFilter chooses tasks. It excludes tasks that ended more than a week ago, and those of workspaces that are being deleted or gone.
 type TaskFilter struct {
 	Type        string

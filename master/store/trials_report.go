@@ -49,21 +49,26 @@ func (db *DB) ReportEarlyExit(ctx context.Context, trial int, reason string) err
 // TrialSearcher has the fields of a trial that old versions of Determined's harness need,
 // which request lengths of training from the master.
 type TrialSearcher struct {
-	TaskID       string          `db:"task_id"`
-	ExperimentID int             `db:"experiment_id"`
-	Number       int             `db:"number"`
-	Config       json.RawMessage `db:"config"` // nil if Target is known: requests that wait read this again and again
-	Done         *float64        `db:"progress"`
-	Target       *int64          `db:"target"`    // the length to which it trains now
-	Reached      *int64          `db:"completed"` // the length that it reports to have reached
-	Stopped      bool            `db:"stopped"`
-	Held         bool            `db:"held"`
+	TaskID       string   `db:"task_id"`
+	ExperimentID int      `db:"experiment_id"`
+	Number       int      `db:"number"`
+	MaxLength    *int64   `db:"max_length"` // in the configuration, in its units; nil: none
+	Done         *float64 `db:"progress"`
+	Target       *int64   `db:"target"`    // the length to which it trains now
+	Reached      *int64   `db:"completed"` // the length that it reports to have reached
+	Stopped      bool     `db:"stopped"`
+	Held         bool     `db:"held"`
 }
+
+// maxLength is searcher.max_length of an experiment e: a number, alone or with its unit. Programs ask for it often, so the configuration,
+// which may be large, is neither sent nor parsed.
+const maxLength = `(SELECT CASE jsonb_typeof(l) WHEN 'number' THEN (l #>> '{}')::numeric::bigint
+	WHEN 'object' THEN (SELECT value::numeric::bigint FROM jsonb_each_text(l) LIMIT 1) END FROM (SELECT e.config #> '{searcher,max_length}' AS l) x)`
 
 // TrialSearcher reads the TrialSearcher of a trial.
 func (db *DB) TrialSearcher(ctx context.Context, trial int) (TrialSearcher, error) {
 	return row[TrialSearcher](ctx, db, fmt.Sprintf("trial %d", trial), `
-		SELECT t.task_id, t.experiment_id, t.number, CASE WHEN t.target IS NULL THEN e.config END AS config, t.progress, t.target, t.completed_length AS completed,
+		SELECT t.task_id, t.experiment_id, t.number, `+maxLength+` AS max_length, t.progress, t.target, t.completed_length AS completed,
 			t.stop_wanted OR t.ended_at IS NOT NULL AS stopped, t.held
 		FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1`, trial)
 }

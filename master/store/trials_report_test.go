@@ -43,6 +43,21 @@ func TestTrialReports(t *testing.T) {
 	}
 }
 
+// TestMaxLength: programs that ask for lengths get the number of their configuration, in any of its forms.
+func TestMaxLength(t *testing.T) {
+	w := newWorld(t)
+	for text, want := range map[string]int64{`{"searcher": {"max_length": 100}}`: 100, `{"searcher": {"max_length": {"epochs": 7}}}`: 7,
+		`{"searcher": {"max_length": 1e3}}`: 1000, `{"searcher": {"max_length": {"batches": 5.0}}}`: 5, `{"searcher": {"max_length": null}}`: 0, `{"searcher": {}}`: 0, `{}`: 0} {
+		id := w.experiment(lossSearcher)
+		trial := w.trial(id, 0, 1)
+		w.exec(`UPDATE experiments SET config = $2::jsonb WHERE id = $1`, id, text)
+		s, err := w.db.TrialSearcher(t.Context(), trial)
+		if err != nil || (want == 0) != (s.MaxLength == nil) || want != 0 && *s.MaxLength != want {
+			t.Errorf("%s: %+v, %v", text, s.MaxLength, err)
+		}
+	}
+}
+
 func TestTaskContext(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
