@@ -17,10 +17,12 @@ const (
 	maxChangingMore    = 12 // of all users, beyond the first of each
 )
 
-// changing waits until a request of a user may change something. Reports of tasks do not wait: they are small, and stored together.
+// changing waits until a request of a user may change something. Reports of tasks do not wait: they are small, and stored together, except
+// those about objects with texts of any length.
 func (a *API) changing(c *call, r *route) error {
 	reads := r.Method == fiber.MethodGet || r.Method == fiber.MethodHead || r.Verb == v1.View && r.List
-	if c.change != nil || reads || r.Waits || r.Access == v1.Public || r.Access == v1.ByTasks || r.Verb == v1.Report {
+	small := (r.Access == v1.ByTasks || r.Verb == v1.Report) && !r.large
+	if c.change != nil || reads || r.Waits || r.Access == v1.Public || small {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)

@@ -164,7 +164,7 @@ func ofCheckpoint(k store.Checkpoint) auth.Object {
 }
 
 func ofCheckpointOwner(k store.CheckpointOwner) auth.Object {
-	return auth.Object{Kind: v1.KindCheckpoint, Name: "checkpoint " + k.UUID, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID}
+	return auth.Object{Kind: v1.KindCheckpoint, Name: "checkpoint " + k.UUID, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID, Shared: k.Shared}
 }
 
 func (a *API) onCheckpoint() object[store.Checkpoint] {
@@ -180,6 +180,15 @@ func (a *API) checkpointOf(ctx context.Context, name string) (store.Checkpoint, 
 		return store.Checkpoint{}, fault.New(fault.Invalid, "%q is not the UUID of a checkpoint", name)
 	}
 	return a.db.CheckpointByUUID(ctx, id.String())
+}
+
+// checkpointOwner finds who owns the checkpoint with a UUID, without its files and metadata.
+func (a *API) checkpointOwner(ctx context.Context, name string) (store.CheckpointOwner, error) {
+	id, err := uuid.Parse(name)
+	if err != nil {
+		return store.CheckpointOwner{}, fault.New(fault.Invalid, "%q is not the UUID of a checkpoint", name)
+	}
+	return a.db.CheckpointOwner(ctx, id.String())
 }
 
 func ofTask(kind auth.Kind) func(store.Task) auth.Object {

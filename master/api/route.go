@@ -20,6 +20,7 @@ type route struct {
 	handler fiber.Handler
 	check   func(c *call) error // whether the caller may call it, without its handler; nil if its path names no object
 	loads   bool                // its path names an object
+	large   bool                // … with texts of any length
 	message bool                // it answers with a message, so HEAD can have its headers
 	within  time.Duration       // time limit after the body was received; streams have none
 }
@@ -106,7 +107,7 @@ func rawOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn 
 // addOn adds a route whose path names an object; fn receives the object that the caller may use.
 func addOn[T any](a *API, line v1.Line, message bool, on object[T], fn func(r *route, c *call, it T) error) {
 	r := newRoute(line)
-	r.loads, r.message = true, message
+	r.loads, r.large, r.message = true, on.large, message
 	r.check = func(c *call) error {
 		_, err := allowed(a, &r, c, on)
 		return err

@@ -41,7 +41,11 @@ func (a *API) startRun(ctx context.Context, c *call, req *v1.RunPrepareForReport
 	for _, name := range []string{"save_experiment_best", "save_trial_best", "save_trial_latest"} {
 		delete(fields, name) // the policy for checkpoints is no part of the location
 	}
-	id, err := a.db.StorageID(ctx, []byte(v1.StructOf(expconf.WithoutKeys(fields))))
+	owner := run.is.OwnerID
+	if c.who.IsTask() {
+		owner = c.who.UserID
+	}
+	id, err := a.db.StorageID(ctx, run.trial, owner, []byte(v1.StructOf(expconf.WithoutKeys(fields))))
 	return &v1.RunPrepareForReportingResponse{StorageID: &id}, err
 }
 

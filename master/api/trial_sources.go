@@ -44,9 +44,9 @@ func (a *API) trialSource(ctx context.Context, c *call, req *v1.ReportTrialSourc
 	if s.Kind, err = sourceKind(info.TrialSourceInfoType); err != nil {
 		return nil, err
 	}
-	k, err := a.checkpointOf(ctx, info.CheckpointUUID)
+	k, err := a.checkpointOwner(ctx, info.CheckpointUUID)
 	if err == nil {
-		err = c.may(auth.View, ofCheckpoint(k))
+		err = c.may(auth.View, ofCheckpointOwner(k))
 	}
 	if err != nil {
 		return nil, err

@@ -237,16 +237,34 @@ func (db *DB) SetCheckpointMetadata(ctx context.Context, uuid string, metadata j
 	})
 }
 
-// StorageID returns the number of a checkpoint storage, and stores the storage if it is new.
-func (db *DB) StorageID(ctx context.Context, config json.RawMessage) (int, error) {
-	id, err := scalar[int](ctx, db, `
-		WITH added AS (INSERT INTO storage_backends (config) VALUES ($1::text::jsonb) ON CONFLICT DO NOTHING RETURNING id)
-		SELECT id FROM added UNION ALL
-		SELECT id FROM storage_backends WHERE digest = md5(($1::text::jsonb)::text)
-		LIMIT 1`, string(config))
-	if fault.Is(err, fault.NotFound) { // another master has just added it; a second query sees the row
-		id, err = scalar[int](ctx, db, `
-			SELECT id FROM storage_backends WHERE digest = md5(($1::text::jsonb)::text)`, string(config))
+// Limits for the storages that programs name: a configuration of a storage has some hundred bytes, and a trial uses one.
+const (
+	maxStorageBytes = 8 << 10
+	maxNewStorages  = 16 // of one trial
+)
+
+// StorageID returns the number of the checkpoint storage that a trial names, and stores the storage if it is new.
+func (db *DB) StorageID(ctx context.Context, trial, owner int, config json.RawMessage) (int, error) {
+	if len(config) > maxStorageBytes {
+		return 0, fault.New(fault.Invalid, "checkpointStorage: has %d bytes; a storage may have %d", len(config), maxStorageBytes)
+	}
+	find := func() (int, error) {
+		return scalar[int](ctx, db, `SELECT id FROM storage_backends WHERE digest = md5(($1::text::jsonb)::text)`, string(config))
+	}
+	id, err := find()
+	if !fault.Is(err, fault.NotFound) {
+		return id, badData(err)
+	}
+	err = db.Tx(ctx, func(tx *DB) error {
+		n, err := tx.exec(ctx, `UPDATE trials SET storages = storages + 1 WHERE id = $1 AND storages < $2`, trial, maxNewStorages)
+		if err := requireOne(n, err, "trial %d has named %d storages for checkpoints; use one of them", trial, maxNewStorages); err != nil {
+			return err
+		}
+		id, err = scalar[int](ctx, tx, `INSERT INTO storage_backends (config, owner_id) VALUES ($1::text::jsonb, $2) ON CONFLICT DO NOTHING RETURNING id`, string(config), owner)
+		return err
+	})
+	if fault.Is(err, fault.NotFound) { // another request has just added it
+		id, err = find()
 	}
 	return id, badData(err)
 }

@@ -287,13 +287,21 @@ type CheckpointOwner struct {
 	ExperimentID *int   `db:"experiment_id"`
 	OwnerID      int    `db:"owner_id"`
 	WorkspaceID  int    `db:"workspace_id"`
+	Shared       []int  `db:"shared"` // as in Checkpoint
+}
+
+const ownersOfCheckpoints = `
+	SELECT k.uuid::text, k.task_id, t.experiment_id, task.owner_id, task.workspace_id, ` + sharedIn + ` AS shared
+	FROM checkpoints k JOIN tasks task ON task.id = k.task_id LEFT JOIN trials t ON t.id = k.trial_id `
+
+// CheckpointOwner returns the owner of a checkpoint that CheckpointByUUID finds, without its files and metadata, which may be large.
+func (db *DB) CheckpointOwner(ctx context.Context, uuid string) (CheckpointOwner, error) {
+	return row[CheckpointOwner](ctx, db, "checkpoint "+uuid, ownersOfCheckpoints+`WHERE k.uuid = $1 AND k.uuid <> (SELECT id FROM cluster)`, uuid)
 }
 
 // CheckpointOwners returns the owners of checkpoints; the result omits ids that do not exist.
 func (db *DB) CheckpointOwners(ctx context.Context, ids []string) (map[string]CheckpointOwner, error) {
-	list, err := rows[CheckpointOwner](ctx, db, `
-		SELECT k.uuid::text, k.task_id, t.experiment_id, task.owner_id, task.workspace_id
-		FROM checkpoints k JOIN tasks task ON task.id = k.task_id LEFT JOIN trials t ON t.id = k.trial_id WHERE k.uuid = ANY($1::uuid[])`, ids)
+	list, err := rows[CheckpointOwner](ctx, db, ownersOfCheckpoints+`WHERE k.uuid = ANY($1::uuid[])`, ids)
 	found := make(map[string]CheckpointOwner, len(list))
 	for _, k := range list {
 		found[k.UUID] = k

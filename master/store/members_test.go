@@ -370,12 +370,27 @@ func TestCheckpoints(t *testing.T) {
 	exp := w.experiment(lossSearcher)
 	trial := w.trial(exp, 0, 0)
 	id, task := w.attempt(trial, 2, 1), w.taskOf(trial)
-	storage, err := w.db.StorageID(ctx, raw(`{"type": "shared_fs", "host_path": "/x"}`))
+	storage, err := w.db.StorageID(ctx, trial, 1, raw(`{"type": "shared_fs", "host_path": "/x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := w.db.StorageID(ctx, raw(`{"host_path":"/x","type":"shared_fs"}`)); err != nil || again != storage {
+	if again, err := w.db.StorageID(ctx, trial, 1, raw(`{"host_path":"/x","type":"shared_fs"}`)); err != nil || again != storage {
 		t.Errorf("the same storage: %d, then %d: %v", storage, again, err)
+	}
+	for i := range maxNewStorages {
+		_, err := w.db.StorageID(ctx, trial, 1, fmt.Appendf(nil, `{"type": "shared_fs", "host_path": "/more/%d"}`, i))
+		if last := i == maxNewStorages-1; last != fault.Is(err, fault.Conflict) || !last && err != nil {
+			t.Errorf("new storage %d of a trial: %v", i+2, err)
+		}
+	}
+	if again, err := w.db.StorageID(ctx, trial, 1, raw(`{"host_path":"/x","type":"shared_fs"}`)); err != nil || again != storage {
+		t.Errorf("a known storage beyond the limit: %d: %v", again, err)
+	}
+	if _, err := w.db.StorageID(ctx, trial, 1, fmt.Appendf(nil, `{"type": "shared_fs", "host_path": %q}`, strings.Repeat("x", maxStorageBytes))); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a large storage: %v", err)
+	}
+	if s, err := w.db.StoredBy(ctx, 1); err != nil || s.Records < maxNewStorages*200 {
+		t.Errorf("the owner stores %+v, %v", s, err)
 	}
 	if c, err := scalar[string](ctx, w.db, `SELECT config::text FROM storage_backends WHERE id = $1`, storage); err != nil || c != `{"type": "shared_fs", "host_path": "/x"}` {
 		t.Errorf("%s %v", c, err)
