@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/spool"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // How bodies are received.
@@ -97,7 +98,13 @@ func (a *API) ownerOf(c *fiber.Ctx) string {
 	if who := whoOf(c); who.Username != "" {
 		return "user " + who.Username
 	}
-	return "address " + a.addressOf(c)
+	return store.StrangerAt(a.addressOf(c))
+}
+
+// within returns a context for the work of a request whose handler reads its own body: its time begins now, and its calls to the database
+// count as the caller's.
+func (a *API) within(c *fiber.Ctx, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(store.ForOwner(a.stopping, a.ownerOf(c)), limit)
 }
 
 // A received body is complete: in memory or on disk.

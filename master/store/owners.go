@@ -24,21 +24,27 @@ func ForOwner(ctx context.Context, owner string) context.Context {
 
 // owners are the parts of the connections that owners use for changes.
 type owners struct {
-	each int64               // of the changes of an owner, and of its reads
-	all  *semaphore.Weighted // changes of all owners; the rest is left to reads; the control loop has connections of its own
-	mu   sync.Mutex
-	of   map[string]*ownerPart
+	each int64 // of the changes of an owner, and of its reads
+	// strangers are the callers who are not known: all together have a part as one owner has.
+	strangers struct{ changes, reads *semaphore.Weighted }
+	all       *semaphore.Weighted // changes of all owners; the rest is left to reads; the control loop has connections of its own
+	mu        sync.Mutex
+	of        map[string]*ownerPart
 }
 
 type ownerPart struct {
 	changes, reads *semaphore.Weighted
+	stranger       bool
 
 	users int // calls that hold or wait; the part is forgotten when there is none
 }
 
 // newOwners gives each owner a quarter of the connections, and all owners together three quarters.
 func newOwners(conns int32) *owners {
-	return &owners{each: max(1, int64(conns)/4), all: semaphore.NewWeighted(max(1, int64(conns)*3/4)), of: map[string]*ownerPart{}}
+	each := max(1, int64(conns)/4)
+	o := &owners{each: each, all: semaphore.NewWeighted(max(1, int64(conns)*3/4)), of: map[string]*ownerPart{}}
+	o.strangers.changes, o.strangers.reads = semaphore.NewWeighted(each), semaphore.NewWeighted(max(each, minReads))
+	return o
 }
 
 // minReads is the number of connections that the reads of an owner may use in the smallest pool.
@@ -46,6 +52,15 @@ const minReads = 2
 
 // noteOf is the owner of what a call of another owner is noted in: it has one connection.
 const noteOf = "notes of "
+
+// strangerAt is the owner of calls of those who are not signed in, by their address.
+const strangerAt = "address "
+
+// StrangerAt is the owner of the calls of those who are not signed in, at an address.
+func StrangerAt(address string) string { return strangerAt + address }
+
+// forStrangers says that a call is made for anybody, before it is known who asks and whether what they name exists.
+func forStrangers(ctx context.Context) context.Context { return ForOwner(ctx, strangerAt) }
 
 // ForNotes says in whose name a call is noted, as in the audit trail. Notes wait for each other's row, one at a time.
 func ForNotes(ctx context.Context, owner string) context.Context { return ForOwner(ctx, noteOf+owner) }
@@ -57,16 +72,11 @@ func (o *owners) takeChange(ctx context.Context) (release func(), err error) {
 		return func() {}, nil
 	}
 	p := o.enter(owner)
-	if err := p.changes.Acquire(ctx, 1); err != nil {
-		o.leave(owner, p)
-		return nil, fault.Wrap(fault.Unavailable, err, "other changes of yours did not end in time; try again")
+	parts := []part{{p.changes, "other changes of yours did not end in time; try again"}}
+	if p.stranger {
+		parts = append(parts, part{o.strangers.changes, crowded})
 	}
-	if err := o.all.Acquire(ctx, 1); err != nil {
-		p.changes.Release(1)
-		o.leave(owner, p)
-		return nil, fault.Wrap(fault.Unavailable, err, "changes of others did not end in time; try again")
-	}
-	return func() { o.all.Release(1); p.changes.Release(1); o.leave(owner, p) }, nil
+	return o.hold(ctx, owner, p, append(parts, part{o.all, "changes of others did not end in time; try again"}))
 }
 
 // takeRead is takeChange for what changes nothing.
@@ -76,11 +86,36 @@ func (o *owners) takeRead(ctx context.Context) (release func(), err error) {
 		return func() {}, nil
 	}
 	p := o.enter(owner)
-	if err := p.reads.Acquire(ctx, 1); err != nil {
-		o.leave(owner, p)
-		return nil, fault.Wrap(fault.Unavailable, err, "other requests of yours, or of your tasks, did not end in time; try again")
+	parts := []part{{p.reads, "other requests of yours, or of your tasks, did not end in time; try again"}}
+	if p.stranger {
+		parts = append(parts, part{o.strangers.reads, crowded})
 	}
-	return func() { p.reads.Release(1); o.leave(owner, p) }, nil
+	return o.hold(ctx, owner, p, parts)
+}
+
+// A part is one connection of a limited number; late says why there was none.
+type part struct {
+	of   *semaphore.Weighted
+	late string
+}
+
+const crowded = "other requests without a session did not end in time; try again"
+
+// hold takes one of each part, one after the other.
+func (o *owners) hold(ctx context.Context, owner string, p *ownerPart, parts []part) (release func(), err error) {
+	free := func(held []part) {
+		for _, h := range held {
+			h.of.Release(1)
+		}
+		o.leave(owner, p)
+	}
+	for i, x := range parts {
+		if err := x.of.Acquire(ctx, 1); err != nil {
+			free(parts[:i])
+			return nil, fault.Wrap(fault.Unavailable, err, "%s", x.late)
+		}
+	}
+	return func() { free(parts) }, nil
 }
 
 // takeFor takes what a statement needs.
@@ -103,7 +138,7 @@ func (o *owners) enter(owner string) *ownerPart {
 		if strings.HasPrefix(owner, noteOf) {
 			each = 1
 		}
-		p = &ownerPart{changes: semaphore.NewWeighted(each), reads: semaphore.NewWeighted(max(each, minReads))}
+		p = &ownerPart{changes: semaphore.NewWeighted(each), reads: semaphore.NewWeighted(max(each, minReads)), stranger: strings.HasPrefix(owner, strangerAt)}
 		o.of[owner] = p
 	}
 	p.users++

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -195,4 +196,49 @@ func TestOneOwnersReadsLeaveConnections(t *testing.T) {
 	if n := len(db.owners.of); n != 0 {
 		t.Errorf("%d owners are kept", n)
 	}
+}
+
+// TestStrangersShareAPart: callers without a session have one owner's part together, from however many addresses they call.
+func TestStrangersShareAPart(t *testing.T) {
+	w := newWorld(t)
+	db, err := Open(t.Context(), w.db.dsn, Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	inside, done := make(chan struct{}, 20), make(chan struct{})
+	var all sync.WaitGroup
+	for i := range cap(inside) {
+		all.Go(func() {
+			err := db.Snapshot(ForOwner(t.Context(), StrangerAt(fmt.Sprint("192.0.2.", i))), func(*DB) error {
+				inside <- struct{}{}
+				<-done
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-inside
+	<-inside
+	short := func(ctx context.Context) context.Context {
+		within, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		t.Cleanup(cancel)
+		return within
+	}
+	if _, err := db.ProxyTask(short(t.Context()), "none"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("the name of a task, beside other strangers: %v", err)
+	}
+	if _, err := db.CookieWho(short(t.Context()), []byte("none"), "none"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a cookie, beside other strangers: %v", err)
+	}
+	if _, err := scalar[int](ForOwner(t.Context(), "user mine"), db, `SELECT 1`); err != nil {
+		t.Errorf("a user: %v", err)
+	}
+	if len(inside) != 0 {
+		t.Errorf("%d more strangers are inside", len(inside))
+	}
+	close(done)
+	all.Wait()
 }

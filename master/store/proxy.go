@@ -37,6 +37,7 @@ type ProxyTask struct {
 // ProxyTask finds a task to forward requests to. The proxy can reach its attempt as soon as
 // the first member's claim was accepted. The name of any part of a task stands for the task: what runs is its newest part.
 func (db *DB) ProxyTask(ctx context.Context, id string) (ProxyTask, error) {
+	ctx = forStrangers(ctx) // any name, cookie or ticket is a question to the database
 	t, err := row[ProxyTask](ctx, db, "task "+id, proxyTasks+`WHERE k.id = $1`, id)
 	if of, n, ok := trial.PartOf(id); ok && fault.Is(err, fault.NotFound) {
 		return row[ProxyTask](ctx, db, "task "+id, proxyTasks+`WHERE k.id = $1 AND EXISTS (SELECT FROM task_parts p WHERE p.task_id = k.id AND p.n = $2)`, of, n)
@@ -120,7 +121,7 @@ const maxCookies = 20
 // RedeemTicket exchanges a ticket for a cookie. If two requests try this at once, on any
 // masters, only one succeeds.
 func (db *DB) RedeemTicket(ctx context.Context, ticket []byte, task string, cookie []byte) error {
-	n, err := db.exec(ctx, `
+	n, err := db.exec(forStrangers(ctx), `
 		WITH used AS (DELETE FROM passes WHERE hash = $1 AND kind = 'ticket' AND task_id = $2 AND expires_at > now() RETURNING task_id, session_id),
 		     many AS (DELETE FROM passes p USING (
 				SELECT o.hash FROM passes o JOIN used ON o.session_id = used.session_id AND o.task_id = used.task_id
@@ -144,7 +145,7 @@ func (db *DB) CookieWho(ctx context.Context, hash []byte, task string) (auth.Who
 		SessionID int64  `db:"session_id"`
 		Grants    []byte `db:"grants"`
 	}
-	f, err := row[found](ctx, db, "cookie", `
+	f, err := row[found](forStrangers(ctx), db, "cookie", `
 		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL AS admin, s.id AS session_id, `+db.grants()+`
 		FROM passes p JOIN sessions s ON s.id = p.session_id JOIN users u ON u.id = s.user_id
 		WHERE p.hash = $1 AND p.kind = 'cookie' AND p.task_id = $2 AND s.expires_at > now() AND u.active`, hash, task)
