@@ -78,10 +78,10 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *s
 	return c
 }
 
-// rateNow rates the nodes, if the work of this cycle suffices for the user's regular expressions.
+// rateNow rates the nodes, if the work of this cycle suffices for the regular expressions and versions of the user.
 func (d *decider) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
 	x := known.expressions
-	x.of(key.user, n.Expressions() == 0) // those of the pool's job are left, which the operators wrote
+	x.of(key.user, n.Expressions()+n.Versions() == 0) // those of the pool's job are left, which the operators wrote
 	if x.exempt || !x.over[key.user] {
 		if c := d.rate(of, n, gpu, x.match); x.exempt || !x.over[key.user] {
 			return c
@@ -108,7 +108,7 @@ func (d *decider) noNode() *sched.Choice {
 	return c
 }
 
-const notCompared = "which the master has not compared with the regular expressions of environment.nomad yet: there are many, and it continues in a moment"
+const notCompared = "which the master has not compared with the regular expressions and versions of environment.nomad yet: there are many, and it continues in a moment"
 
 func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match pool.Match) *sched.Choice {
 	var constraints []pool.Comparison

@@ -1,12 +1,17 @@
 package control
 
-import "github.com/detent-ml/detent/master/regex"
+import (
+	"strings"
 
-// expressions compiles the regular expressions of comparisons once, and keeps what they match: an owner's
-// comparisons are evaluated on each node. It keeps the values of two generations, the older of which it
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/regex"
+)
+
+// expressions compiles the regular expressions of comparisons once, and keeps what they and comparisons of versions
+// match: an owner's comparisons are evaluated on each node. It keeps the values of two generations, the older of which it
 // drops when the newer one is full. The work of a cycle is counted and limited, in total and for each user.
 type expressions struct {
-	now, before map[string]*expression
+	now, before map[comparison]*expression
 	kept        int // expressions and matches of now, in matches
 
 	left   int64            // work in this cycle
@@ -16,11 +21,14 @@ type expressions struct {
 	exempt bool             // they are those of the operators: their work is not limited
 }
 
-// expression is a compiled expression, nil if it is invalid, with the texts that were matched.
+// expression is a value of a comparison with the texts that were matched.
 type expression struct {
-	compiled *regex.Expression
+	compiled *regex.Expression // nil if it is invalid, or has versions
 	matches  map[string]bool
 }
+
+// comparison is the key of an expression.
+type comparison struct{ operator, value string }
 
 const (
 	// expressionWork is the work in a cycle: about a fifth of a second.
@@ -29,13 +37,15 @@ const (
 	expressionShare = expressionWork / 4
 	// compileWork is the work of compiling an expression, for each of its bytes.
 	compileWork = 500
+	// versionWork is the work of a comparison of versions, for each of its conditions.
+	versionWork = 600
 
 	maxKept     = 100_000 // matches of a generation
 	maxKeptOne  = 20_000  // matches that an expression takes into the next generation
 	keptProgram = 400     // how many matches have the size of a compiled expression
 )
 
-func newExpressions() *expressions { return &expressions{now: map[string]*expression{}} }
+func newExpressions() *expressions { return &expressions{now: map[comparison]*expression{}} }
 
 // beginCycle allows the work of a cycle.
 func (x *expressions) beginCycle() {
@@ -46,43 +56,58 @@ func (x *expressions) beginCycle() {
 func (x *expressions) of(user string, exempt bool) { x.user, x.exempt = user, exempt }
 
 // match is a pool.Match.
-func (x *expressions) match(text, pattern string) bool {
-	e := x.expression(pattern)
-	if e == nil || e.compiled == nil {
+func (x *expressions) match(operator, text, value string) bool {
+	e := x.expression(comparison{operator, value})
+	if e == nil {
 		return false
 	}
 	met, known := e.matches[text]
-	if !known && x.take(e.compiled.Work(text)) {
+	switch {
+	case known:
+		return met
+	case operator == "regexp" && e.compiled == nil:
+		return false
+	case operator == "regexp":
+		if !x.take(e.compiled.Work(text)) {
+			return false
+		}
 		met = e.compiled.MatchString(text)
-		e.matches[text] = met
-		x.kept++
+	default:
+		if !x.take(versionWork * int64(strings.Count(value, ",")+1)) {
+			return false
+		}
+		met = pool.Matches(operator, text, value)
 	}
+	e.matches[text] = met
+	x.kept++
 	return met
 }
 
-// expression compiles an expression that is not known; nil if there is no work left for that.
-func (x *expressions) expression(pattern string) *expression {
+// expression finds the value of a comparison, and compiles one that is not known; nil if there is no work left for that.
+func (x *expressions) expression(of comparison) *expression {
 	if x.kept >= maxKept {
-		x.now, x.before, x.kept = map[string]*expression{}, x.now, 0
+		x.now, x.before, x.kept = map[comparison]*expression{}, x.now, 0
 	}
-	e := x.now[pattern]
+	e := x.now[of]
 	if e != nil {
 		return e
 	}
-	if e = x.before[pattern]; e != nil {
+	if e = x.before[of]; e != nil {
 		if len(e.matches) > maxKeptOne { // the values of nodes that have gone are among them
 			e.matches = map[string]bool{}
 		}
 	} else {
-		if !x.take(compileWork * int64(len(pattern)+1)) {
-			return nil
-		}
 		e = &expression{matches: map[string]bool{}}
-		if compiled, err := regex.Compile(pattern); err == nil {
-			e.compiled = compiled
+		if of.operator == "regexp" {
+			if !x.take(compileWork * int64(len(of.value)+1)) {
+				return nil
+			}
+			if compiled, err := regex.Compile(of.value); err == nil {
+				e.compiled = compiled
+			}
 		}
 	}
-	x.now[pattern] = e
+	x.now[of] = e
 	x.kept += keptProgram + len(e.matches)
 	return e
 }

@@ -80,7 +80,7 @@ func TestExpressionsOfOneUser(t *testing.T) {
 			}
 			break
 		}
-		if last := waits["eve19.1"]; !placed["eve0.1"] && cycles > 1 || !strings.Contains(last, "regular expressions of environment.nomad yet") || cycles == most {
+		if last := waits["eve19.1"]; !placed["eve0.1"] && cycles > 1 || !strings.Contains(last, "versions of environment.nomad yet") || cycles == most {
 			t.Fatalf("cycle %d: %d are placed; the last task waits: %s", cycles, len(placed), last)
 		}
 	}
@@ -98,7 +98,7 @@ func TestKeptExpressions(t *testing.T) {
 	x := newExpressions()
 	for i := range 3 * maxKept / keptProgram {
 		x.beginCycle()
-		if !x.match(fmt.Sprint(i), fmt.Sprintf("^%d$", i)) || x.match("x", fmt.Sprintf("^%d$", i)) || x.match("(", "(") {
+		if !x.match("regexp", fmt.Sprint(i), fmt.Sprintf("^%d$", i)) || x.match("regexp", "x", fmt.Sprintf("^%d$", i)) || x.match("regexp", "(", "(") {
 			t.Fatal(i)
 		}
 		if n := len(x.now) + len(x.before); n > 2*maxKept/keptProgram+2 {
@@ -107,10 +107,35 @@ func TestKeptExpressions(t *testing.T) {
 	}
 	for i := range 3 * maxKept {
 		x.beginCycle()
-		x.match(fmt.Sprint(i), "7$")
-		if n := len(x.now["7$"].matches); n > maxKept+maxKeptOne {
+		x.match("regexp", fmt.Sprint(i), "7$")
+		if n := len(x.now[comparison{"regexp", "7$"}].matches); n > maxKept+maxKeptOne {
 			t.Fatalf("%d matches of one expression are kept", n)
 		}
+	}
+}
+
+// TestWorkOfVersions: comparisons of versions count as work, and what they match is kept.
+func TestWorkOfVersions(t *testing.T) {
+	x := newExpressions()
+	x.beginCycle()
+	x.of("eve", false)
+	for range 3 {
+		if !x.match("version", "1.4.2", ">= 1.2, < 2") || x.match("semver", "1.4.2", ">= 2") || x.match("version", "none", ">= 1.2, < 2") {
+			t.Fatal("wrong")
+		}
+		if want := int64(versionWork * (2 + 1 + 2)); x.spent["eve"] != want {
+			t.Fatalf("%d is spent, not %d", x.spent["eve"], want)
+		}
+	}
+	for i := range 2 * expressionShare / versionWork {
+		x.match("semver", fmt.Sprint("1.4.", i), ">= 2")
+	}
+	if x.spent["eve"] > expressionShare || !x.over["eve"] {
+		t.Errorf("%d is spent of %d", x.spent["eve"], expressionShare)
+	}
+	x.beginCycle()
+	if n := len(x.now[comparison{"semver", ">= 2"}].matches); n < expressionShare/versionWork/2 || n > expressionShare/versionWork+1 {
+		t.Errorf("%d matches are kept", n)
 	}
 }
 

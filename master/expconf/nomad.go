@@ -206,15 +206,19 @@ func (o *Nomad) checkExpressions(k *checker, at string) {
 }
 
 // Expressions returns how many comparisons have regular expressions.
-func (o *Nomad) Expressions() int {
-	n := 0
+func (o *Nomad) Expressions() int { return o.count("regexp") }
+
+// Versions returns how many comparisons have versions.
+func (o *Nomad) Versions() int { return o.count("version", "semver") }
+
+func (o *Nomad) count(operators ...string) (n int) {
 	for _, c := range o.Constraints {
-		if c.Operator == "regexp" {
+		if slices.Contains(operators, c.Operator) {
 			n++
 		}
 	}
 	for _, a := range o.Affinities {
-		if a.Operator == "regexp" {
+		if slices.Contains(operators, a.Operator) {
 			n++
 		}
 	}

@@ -64,9 +64,18 @@ func ValueOf(attribute string, facts Facts) (value string, found bool) {
 // node.class.
 type Facts func(name string) (value string, found bool)
 
-// A Match reports whether a text matches a regular expression; an invalid expression matches nothing. Callers that
-// compare many nodes keep what it returns. nil compiles the expression each time.
-type Match func(text, expression string) bool
+// A Match compares a text with a value by an operator that takes work: regexp, version or semver. An invalid value matches
+// nothing. Callers that compare many nodes keep what it returns. nil is Matches.
+type Match func(operator, text, value string) bool
+
+// Matches is a Match that keeps nothing.
+func Matches(operator, text, value string) bool {
+	if operator != "regexp" {
+		return ofVersion(operator, text, value)
+	}
+	expression, err := regex.Compile(value)
+	return err == nil && expression.MatchString(text)
+}
 
 // Operators lists the operators that Detent evaluates, first the empty one, which means =. distinct_hosts and distinct_property are
 // not among them: they are about the groups of one job, whose nodes Detent chooses.
@@ -104,14 +113,11 @@ func (c Comparison) Meets(facts Facts, match Match) bool {
 		return left == right
 	case "<", "<=", ">", ">=":
 		return ordered(c.Operator, left, right)
-	case "regexp":
-		if match != nil {
-			return match(left, right)
+	case "regexp", "version", "semver":
+		if match == nil {
+			match = Matches
 		}
-		expression, err := regex.Compile(right)
-		return err == nil && expression.MatchString(left)
-	case "version", "semver":
-		return ofVersion(c.Operator, left, right)
+		return match(c.Operator, left, right)
 	case "set_contains", "set_contains_all", "set_contains_any":
 		return contains(left, right, c.Operator == "set_contains_any")
 	}
