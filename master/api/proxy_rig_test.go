@@ -302,6 +302,12 @@ func (p *proxiedTask) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Service-Worker-Allowed", "/")
 		w.Header().Set(v1.GatewayHeader, "starting")
 		fmt.Fprint(w, "cookies")
+	case rest == "early":
+		w.Header().Set("Link", "</x>; rel=preload")
+		w.Header().Set("Set-Cookie", "auth=stolen; Path=/")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("Set-Cookie")
+		fmt.Fprint(w, "late")
 	case rest == "broken":
 		w.Header().Set("Content-Length", "100")
 		_, _ = w.Write(make([]byte, 10))

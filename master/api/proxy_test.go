@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
 	"strings"
 	"testing"
@@ -453,5 +455,29 @@ func TestATasksPageMakesNobodySomebodyElse(t *testing.T) {
 	if a := v.browser("").ask("POST", v.url+"/api/v1/auth/login", map[string]string{"Sec-Fetch-Site": "same-site", "Content-Type": "text/plain"},
 		`{"username":"determined","password":"","isHashed":true}`); a.code != 403 || a.header.Get("Set-Cookie") != "" {
 		t.Errorf("%d %v", a.code, a.header)
+	}
+}
+
+// TestEarlyAnswers: the informational answers of a program, whose headers nobody checks, do not reach the browser.
+func TestEarlyAnswers(t *testing.T) {
+	v := newProxyRig(t)
+	p := v.open("determined", "notebooks")
+	b := v.browser("determined")
+	b.goTo(v.url + "/proxy/" + p.id + "/").ok()
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+		t.Errorf("the browser gets %d with %v", code, h)
+		return nil
+	}})
+	req, err := http.NewRequestWithContext(ctx, "GET", v.tasks+"/proxy/"+p.id+"/early", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&http.Client{Jar: b.jar}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "late" || resp.Header.Get("Set-Cookie") != "" {
+		t.Errorf("%q %v %v", body, resp.Header, err)
 	}
 }

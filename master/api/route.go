@@ -95,7 +95,10 @@ func rawQueryOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T]
 // file, a page.
 func raw[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Context, c *call) error) {
 	r := newRoute(e.Line())
-	r.handler = func(fc *fiber.Ctx) error { return fn(fc.UserContext(), a.callOf(fc, &r)) }
+	r.handler = func(fc *fiber.Ctx) error {
+		c := a.callOf(fc, &r) // which sets the context
+		return fn(c.UserContext(), c)
+	}
 	a.routes = append(a.routes, r)
 }
 

@@ -257,6 +257,8 @@ func pgFault(pg *pgconn.PgError) error {
 		return fault.Wrap(fault.Unavailable, pg, "the database does not answer; try again in a moment")
 	case "53": // out of disk, memory or connections
 		return fault.Wrap(fault.Unavailable, pg, "the database is out of resources: %s", pg.Message)
+	case "40": // others changed the same rows, again and again
+		return fault.Wrap(fault.Unavailable, pg, "others change the same things at the moment; try again")
 	case "25": // the transaction was idle for too long, or the server is a standby
 		return fault.Wrap(fault.Unavailable, pg, "the database refused the transaction; try again in a moment")
 	}
