@@ -547,6 +547,18 @@ def test_download_from_a_file_system(
     assert stub.requests == []
 
 
+def test_a_download_follows_no_link_out_of_a_checkpoint(
+    stub: Stub, det: Determined, tmp_path: pathlib.Path
+) -> None:
+    stored(tmp_path / "fs")
+    (tmp_path / "key").write_text("of this machine")
+    (tmp_path / "fs" / UUID / "weights.bin").symlink_to(tmp_path / "key")
+    found = of_storage(det, type="directory", container_path=str(tmp_path / "fs"))
+    with pytest.raises(ValueError, match="leads out of its checkpoint"):
+        found.download(str(tmp_path / "d"), mode=checkpoint.DownloadMode.DIRECT)
+    assert not (tmp_path / "d").exists()
+
+
 def packed(*names: str) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:

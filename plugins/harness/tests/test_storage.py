@@ -76,6 +76,27 @@ def test_partial_upload_and_download(tmp_path: pathlib.Path) -> None:
     assert storage.list_directory(tmp_path / "target") == wanted
 
 
+def test_links_that_lead_out_are_not_followed(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "secret").write_text("of this machine")
+    store = tmp_path / "store"
+    (store / "one").mkdir(parents=True)
+    (store / "one" / "model.bin").write_text("m")
+    (store / "one" / "same").symlink_to("model.bin")
+    manager = storage.from_string(str(store))
+    manager.download("one", tmp_path / "whole")
+    assert (tmp_path / "whole" / "same").read_text() == "m"
+    for link, to in (("out", "../../secret"), ("up", ".."), ("sub/away", str(tmp_path / "secret"))):
+        (store / link.replace("/", "-")).mkdir()
+        (store / link.replace("/", "-") / "sub").mkdir()
+        (store / link.replace("/", "-") / link).symlink_to(to)
+        with pytest.raises(ValueError, match="leads out of its checkpoint"):
+            manager.download(link.replace("/", "-"), tmp_path / "target")
+    (store / "itself").symlink_to(tmp_path)
+    with pytest.raises(ValueError, match="leads out of its checkpoint"):
+        manager.download("itself", tmp_path / "target")
+    assert not list((tmp_path / "target").iterdir())
+
+
 def test_partial_delete(tmp_path: pathlib.Path) -> None:
     source = tmp_path / "source"
     source.mkdir()

@@ -57,7 +57,9 @@ def direct(uuid: str, config: Dict[str, Any], target: pathlib.Path) -> None:
     kind = str(config.get("type"))
     with _gathering(target) as folder:
         if kind in _PLACES:
-            shutil.copytree(_find(uuid, kind, config), folder, dirs_exist_ok=True)
+            source = _find(uuid, kind, config)
+            storage.check_links(source)
+            shutil.copytree(source, folder, dirs_exist_ok=True)
         else:
             storage.build(config, container_path=None).download(uuid, folder)
 

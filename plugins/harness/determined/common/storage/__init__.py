@@ -18,7 +18,11 @@ from determined.common.storage.files import Files, FileState, FolderFiles
 from determined.common.storage.gcs import GCSStorageManager
 from determined.common.storage.objects import ObjectFiles, ObjectStorageManager
 from determined.common.storage.s3 import S3StorageManager
-from determined.common.storage.shared import SharedFSStorageManager, full_storage_path
+from determined.common.storage.shared import (
+    SharedFSStorageManager,
+    check_links,
+    full_storage_path,
+)
 
 __all__ = [
     "AzureStorageManager",
@@ -35,6 +39,7 @@ __all__ = [
     "SharedFSStorageManager",
     "StorageManager",
     "build",
+    "check_links",
     "from_string",
     "full_storage_path",
     "list_directory",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import itertools
 import logging
 import os
 import pathlib
@@ -136,7 +137,9 @@ class SharedFSStorageManager(StorageManager):
     def download(self, src: str, dst: AnyPath, selector: Optional[Selector] = None) -> None:
         """Copy out of the checkpoint's folder."""
         os.makedirs(dst, exist_ok=True)
-        _copy_tree(str(self._existing(src)), os.fspath(dst), selector)
+        source = str(self._existing(src))
+        check_links(source)
+        _copy_tree(source, os.fspath(dst), selector)
 
     def delete(self, tgt: str, globs: List[str]) -> Dict[str, int]:
         """Delete the files that the globs match, and the folder if it is empty then."""
@@ -185,6 +188,18 @@ class SharedFSStorageManager(StorageManager):
                 f"checkpoint {storage_id} is not in {self._kind} storage at {self._base_path}"
             )
         return path
+
+
+def check_links(folder: str) -> None:
+    """Raise an error if a link in a checkpoint, which others may have written, leads out of it.
+
+    Its copy would have files of whoever copies it.
+    """
+    root = os.path.join(os.path.realpath(os.path.dirname(folder)), os.path.basename(folder))
+    names = (os.path.join(at, name) for at, folders, files in os.walk(root) for name in folders + files)
+    for path in itertools.chain([root], names):
+        if os.path.islink(path) and not os.path.realpath(path).startswith(root + os.sep):
+            raise ValueError(f"{path} is a link that leads out of its checkpoint")
 
 
 def _copy_tree(src: str, dst: str, wanted: Optional[Selector]) -> None:
