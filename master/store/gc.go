@@ -353,6 +353,11 @@ func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 	if len(c.Removals) == 0 && !c.Events && c.Sweep == nil && c.Over == "" {
 		return false, nil
 	}
+	if c.Reason == ByRequest {
+		if err := db.checkLiveRemovals(ctx, c.ExperimentID); err != nil {
+			return false, err
+		}
+	}
 	return true, db.insertGC(ctx, c)
 }
 

@@ -30,6 +30,7 @@ const (
 const (
 	maxQuotas            = 2000 // of the cluster
 	maxQuotasOfWorkspace = 200  // of the projects and users of a workspace, which its own administrators set
+	maxQuotasOfOwner     = 500  // the same, of all workspaces of one user who is no administrator of the cluster
 )
 
 // A Quota bounds a workspace, a project, a user, or a user in a workspace.
@@ -224,11 +225,14 @@ func (db *DB) SetQuota(ctx context.Context, q Quota, check func(above Quota) err
 // roomForQuota checks the limits after an insertion.
 func (db *DB) roomForQuota(ctx context.Context, q Quota) error {
 	type counts struct {
-		All  int `db:"all_quotas"`
-		Here int `db:"here"`
+		All   int `db:"all_quotas"`
+		Here  int `db:"here"`
+		Owner int `db:"of_owner"`
 	}
-	n, err := row[counts](ctx, db, "", `SELECT count(*) AS all_quotas, count(*) FILTER (WHERE coalesce(q.workspace_id, p.workspace_id) = $1 AND (q.project_id IS NOT NULL OR q.user_id IS NOT NULL)) AS here
-		FROM quotas q LEFT JOIN projects p ON p.id = q.project_id`, q.WorkspaceID)
+	n, err := row[counts](ctx, db, "", `SELECT count(*) AS all_quotas, count(*) FILTER (WHERE inside AND w.id = $1) AS here,
+			count(*) FILTER (WHERE inside AND w.user_id = (SELECT u.id FROM workspaces h JOIN users u ON u.id = h.user_id WHERE h.id = $1 AND NOT u.admin)) AS of_owner
+		FROM quotas q LEFT JOIN projects p ON p.id = q.project_id LEFT JOIN workspaces w ON w.id = coalesce(q.workspace_id, p.workspace_id)
+			CROSS JOIN LATERAL (SELECT q.project_id IS NOT NULL OR q.user_id IS NOT NULL AS inside) x`, q.WorkspaceID)
 	switch {
 	case err != nil:
 		return err
@@ -236,6 +240,8 @@ func (db *DB) roomForQuota(ctx context.Context, q Quota) error {
 		return fault.New(fault.TooMany, "the cluster has %d quotas already, and no more are allowed; delete one first", maxQuotas)
 	case !q.OfWorkspace() && n.Here > maxQuotasOfWorkspace:
 		return fault.New(fault.TooMany, "the projects and users of workspace %q have %d quotas already, and no more are allowed; delete one first", q.Workspace, maxQuotasOfWorkspace)
+	case !q.OfWorkspace() && n.Owner > maxQuotasOfOwner:
+		return fault.New(fault.TooMany, "the projects and users of all workspaces of the owner of workspace %q have %d quotas already, and no more are allowed; delete one first", q.Workspace, maxQuotasOfOwner)
 	}
 	return nil
 }

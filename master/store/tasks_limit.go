@@ -12,6 +12,9 @@ import (
 const (
 	maxLiveTasks = 5000    // commands, notebooks, shells, TensorBoards and generic tasks of a user that have not ended
 	maxLiveNomad = 8 << 20 // bytes of their environment.nomad together
+	// maxLiveRemovals is the number of tasks that remove files, of the experiments of a user, that have not ended when
+	// somebody asks for another one. What policies and deletions remove is limited by the experiments.
+	maxLiveRemovals = 5000
 )
 
 // checkLiveTasks fails if the new task, which is stored already, is one too many of its owner. The row of the user is
@@ -35,6 +38,16 @@ func (tx *DB) checkLiveTasks(ctx context.Context, id string, owner int) error {
 	if err == nil && all > maxLiveNomad {
 		err = fault.New(fault.TooMany, "environment.nomad of this task has %d bytes, and with those of your tasks that have not ended %d bytes; the limit is %d; "+
 			"make it shorter, or wait until tasks end or kill some (det task list)", own, all, maxLiveNomad)
+	}
+	return err
+}
+
+// checkLiveRemovals fails if too many tasks remove files of experiments with the same owner.
+func (tx *DB) checkLiveRemovals(ctx context.Context, experiment int) error {
+	n, err := scalar[int](ctx, tx, `SELECT count(*) FROM tasks WHERE ended_at IS NULL AND type = 'CHECKPOINT_GC'
+		AND owner_id = (SELECT owner_id FROM experiments WHERE id = $1)`, experiment)
+	if err == nil && n >= maxLiveRemovals {
+		err = fault.New(fault.TooMany, "%d tasks that remove files of the experiments of this user have not ended, and the limit is %d; try again when some have", n, maxLiveRemovals)
 	}
 	return err
 }

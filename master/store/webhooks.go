@@ -17,6 +17,7 @@ const (
 	maxWebhooks    = 100 // of a workspace, and of those for all workspaces
 	maxSearches    = 20  // triggers for lines and metrics, of a workspace, and of webhooks for all workspaces
 	maxAllSearches = 200 // such triggers of all webhooks
+	maxOwnSearches = 60  // … of webhooks in the workspaces of one owner
 )
 
 // A Webhook is an address that receives events.
@@ -98,10 +99,12 @@ func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
 		Searches int `db:"searches"`
 		All      int `db:"all_searches"`
 		OfOwner  int `db:"of_owner"`
+		Own      int `db:"own_searches"`
 	}
 	n, err := row[counts](ctx, db, "", `
 		WITH s AS (SELECT w.workspace_id FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id WHERE t.type IN ('TASK_LOG', 'METRIC_THRESHOLD_EXCEEDED'))
 		SELECT (SELECT count(*) FROM webhooks WHERE workspace_id IS NOT DISTINCT FROM $1) AS webhooks,
+			(SELECT count(*) FROM s JOIN workspaces o ON o.id = s.workspace_id WHERE o.user_id = (SELECT user_id FROM workspaces WHERE id = $1)) AS own_searches,
 			(SELECT count(*) FROM s WHERE workspace_id IS NOT DISTINCT FROM $1) AS searches, (SELECT count(*) FROM s) AS all_searches,
 			(SELECT count(*) FROM webhooks x JOIN workspaces o ON o.id = x.workspace_id WHERE o.user_id = (SELECT user_id FROM workspaces WHERE id = $1)) AS of_owner`, w.WorkspaceID)
 	if err != nil {
@@ -120,6 +123,8 @@ func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
 		return fault.New(fault.TooMany, "the workspaces of this owner have %d webhooks already, and %d are allowed; delete one first", n.OfOwner, 2*maxWebhooks)
 	case more > 0 && n.Searches+more > maxSearches:
 		return fault.New(fault.TooMany, "the webhooks here would have %d triggers for lines of logs and metrics, and %d are allowed", n.Searches+more, maxSearches)
+	case more > 0 && n.Own+more > maxOwnSearches:
+		return fault.New(fault.TooMany, "the workspaces of this owner would have %d triggers for lines of logs and metrics, and %d are allowed", n.Own+more, maxOwnSearches)
 	case more > 0 && n.All+more > maxAllSearches:
 		return fault.New(fault.TooMany, "all webhooks together would have %d triggers for lines of logs and metrics, and %d are allowed", n.All+more, maxAllSearches)
 	}
