@@ -91,9 +91,9 @@ func noPath(c *fiber.Ctx) error {
 
 // wantsPage reports whether a browser opens a page: browsers accept HTML when the user opens an
 // address. The start page answers everybody, because people and load balancers ask it whether the master
-// runs.
+// runs, and so do Determined's addresses of pages.
 func wantsPage(c *fiber.Ctx) bool {
-	if c.Path() == "/" || c.Path() == "/det" || c.Path() == "/det/" {
+	if c.Path() == "/" || c.Path() == "/det" || strings.HasPrefix(c.Path(), "/det/") {
 		return true
 	}
 	for _, prefix := range nonPagePrefixes {

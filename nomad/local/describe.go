@@ -184,7 +184,7 @@ func (d Description) WriteSummary(w io.Writer) error {
 	}
 	fmt.Fprintf(t, "data\t%s\n", d.StateDir)
 	if d.MasterURL != "" {
-		fmt.Fprintf(t, "next\texport DET_MASTER=%s && det user login %s && det experiment create CONFIG FOLDER\n", d.MasterURL, d.User)
+		fmt.Fprintf(t, "next\texport DET_MASTER=%s && det user login %s && det experiment create CONFIG FOLDER\n", d.MasterURL, secondUser)
 	}
 	return t.Flush()
 }

@@ -64,7 +64,7 @@ func stage(t *v1.Task) string {
 		}
 		return "Queued…"
 	case v1.TaskStatePulling:
-		return "Fetching its image…"
+		return "Its node fetches what it needs…"
 	case v1.TaskStateStarting:
 		return "Starting…"
 	case v1.TaskStateTerminating:

@@ -39,6 +39,8 @@ func (k Kind) kill(ctx context.Context, a *app.App, given []string, force bool) 
 	}
 	var failed error
 	for _, id := range ids {
+		item, _, _ := k.Get(ctx, c, id) // an error is that of the kill, too
+		over := item.Over()
 		if err := k.Kill(c)(ctx, id); err != nil {
 			err = fmt.Errorf("%s %s was not killed: %w", k.Noun, id, err)
 			if !force {
@@ -47,9 +49,16 @@ func (k Kind) kill(ctx context.Context, a *app.App, given []string, force bool) 
 			failed = errors.Join(failed, err)
 			continue
 		}
-		a.Done("Killed %s %s", k.Noun, id)
+		a.Done("%s", k.killed(id, over))
 	}
 	return failed
+}
+
+func (k Kind) killed(id string, over bool) string {
+	if over {
+		return fmt.Sprintf("%s %s had ended already", k.Noun, id)
+	}
+	return fmt.Sprintf("Killed %s %s", k.Noun, id)
 }
 
 // NewSet returns the command det <noun> set.
