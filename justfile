@@ -140,10 +140,10 @@ race part="all": test-servers
 sim seeds="200" metrics="50000":
     @go test ./master/control -run 'Simulation|NoneIsHeldUp' -sim {{ seeds }} -sim-metrics {{ metrics }} -timeout 180m
 
-# the same with access control on in Nomad, Consul and Vault, from docs/operate's own policies
+# the same, with those that take long, and with access control on in Nomad, Consul and Vault, from docs/operate's own policies
 integration-acl: build test-servers
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        {{ again }} go -env DETENT_INTEGRATION_ACL=1 -env "DETENT_COMPAT_PYTHON=$compat" -flags '-count=1 -p 2 -timeout 60m' {{ subjects }}
+        {{ again }} go -env DETENT_INTEGRATION_ACL=1 -env DETENT_THOROUGH=1 -env "DETENT_COMPAT_PYTHON=$compat" -flags '-count=1 -p 2 -timeout 120m' {{ subjects }}
 
 # the tests on whole clusters: end to end, with faults, with Determined's own clients, in a browser
 integration: test-servers

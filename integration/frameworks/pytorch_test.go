@@ -43,11 +43,8 @@ resource_pools:
 	letters := bothOf(t, r, "sentences_core_ddp")
 	// The trials of the searches train on one slot, so their const.yaml would test nothing new.
 	food, signals := submitted(t, r, "reviews_transformers", "distributed.yaml"), submitted(t, r, "waves_lightning", "distributed.yaml")
-	foods := submitted(t, r, "reviews_transformers", "adaptive.yaml", "--config", "searcher.max_trials=4")
-	waves := submitted(t, r, "waves_lightning", "adaptive.yaml", "--config", "searcher.max_trials=4", "--config", "hyperparameters.global_batch_size=32")
-	script := submitted(t, r, "shapes_pytorch", "distributed.yaml")
-	kinds, language := submitted(t, r, "shapes_pytorch", "adaptive.yaml"), submitted(t, r, "sentences_core_ddp", "adaptive.yaml")
-	for name, run := range map[string]func(*testing.T){
+	script, kinds := submitted(t, r, "shapes_pytorch", "distributed.yaml"), submitted(t, r, "shapes_pytorch", "adaptive.yaml")
+	parts := map[string]func(*testing.T){
 		"shapes":    func(t *testing.T) { shapes(t, r, python) },
 		"porting":   func(t *testing.T) { porting(t, r, python) },
 		"script":    func(t *testing.T) { learns(t, ends(t, r, script)) },
@@ -55,12 +52,17 @@ resource_pools:
 		"reviews":   func(t *testing.T) { learns(t, onTwoSlots(t, r, food)) },
 		"waves":     func(t *testing.T) { learns(t, onTwoSlots(t, r, signals)) },
 		// An epoch of the shapes has 32 batches.
-		"search for shapes":    func(t *testing.T) { searched(t, r, kinds, 4, 4*32) },
-		"search for sentences": func(t *testing.T) { searched(t, r, language, 4, 300) },
-		"search for reviews":   func(t *testing.T) { searched(t, r, foods, 4, 200) },
-		// An epoch of the waves has 63 batches.
-		"search for waves": func(t *testing.T) { searched(t, r, waves, 4, 4*63) },
-	} {
+		"search for shapes": func(t *testing.T) { searched(t, r, kinds, 4, 4*32) },
+	}
+	if rig.Thorough() {
+		foods := submitted(t, r, "reviews_transformers", "adaptive.yaml", "--config", "searcher.max_trials=4")
+		waves := submitted(t, r, "waves_lightning", "adaptive.yaml", "--config", "searcher.max_trials=4", "--config", "hyperparameters.global_batch_size=32")
+		language := submitted(t, r, "sentences_core_ddp", "adaptive.yaml")
+		parts["search for sentences"] = func(t *testing.T) { searched(t, r, language, 4, 300) }
+		parts["search for reviews"] = func(t *testing.T) { searched(t, r, foods, 4, 200) }
+		parts["search for waves"] = func(t *testing.T) { searched(t, r, waves, 4, 4*63) } // an epoch has 63 batches
+	}
+	for name, run := range parts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run(t)

@@ -56,7 +56,7 @@ func (k Kind) kill(ctx context.Context, a *app.App, given []string, force bool) 
 
 func (k Kind) killed(id string, over bool) string {
 	if over {
-		return fmt.Sprintf("%s %s had ended already", k.Noun, id)
+		return fmt.Sprintf("The %s %s had ended already", k.Noun, id)
 	}
 	return fmt.Sprintf("Killed %s %s", k.Noun, id)
 }
