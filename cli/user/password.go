@@ -48,6 +48,9 @@ func newPassword(ctx context.Context, a *app.App, prompt string) (string, error)
 		return "", err
 	}
 	second, err := a.IO.Secret(ctx, "Confirm password: ")
+	if !a.IO.InTTY && fault.Is(err, fault.Invalid) { // the input of a program has one line, and no typing errors
+		return first, nil
+	}
 	if err != nil {
 		return "", err
 	}
