@@ -2,6 +2,8 @@ package api
 
 import (
 	"fmt"
+	"net"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -44,4 +46,25 @@ func TestChangesTakeTurns(t *testing.T) {
 	}
 	all.Wait()
 	eventually(t, func() bool { return r.api.receiver.changes.requests("user determined") == 0 })
+}
+
+// TestSlowBodiesHoldNoTurn: a user whose bodies do not arrive can still change something.
+func TestSlowBodiesHoldNoTurn(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	id := me.create(yaml())
+	for range maxChangingPerUser {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := fmt.Fprintf(conn, "PATCH /api/v1/experiments/%d HTTP/1.1\r\nHost: localhost\r\n%s: %s\r\nContent-Length: 8000000\r\n\r\n{%s", id, me.header, me.token, strings.Repeat(" ", 20_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 10 { // the bodies arrive meanwhile
+		me.patch(fmt.Sprintf("/api/v1/experiments/%d", id), fmt.Sprintf(`{"description":"%d"}`, i)).ok()
+	}
+	me.post(fmt.Sprintf("/api/v1/experiments/%d/kill", id), "{}").ok()
 }

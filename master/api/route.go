@@ -127,11 +127,15 @@ func addOn[T any](a *API, line v1.Line, message bool, on object[T], fn func(r *r
 			if err := a.changing(c, &r); err != nil {
 				return err
 			}
-			defer c.change.end()
+			defer func() { c.change.end() }()
 		}
 		it, err := allowed(a, &r, c, on)
 		if err != nil {
 			return err
+		}
+		if r.Req != nil { // no turn is held while a body arrives; respond takes one again
+			c.change.end()
+			c.change = nil
 		}
 		return fn(&r, c, it)
 	}

@@ -37,8 +37,9 @@ const (
 	expressionShare = expressionWork / 4
 	// compileWork is the work of compiling an expression, for each of its bytes.
 	compileWork = 500
-	// versionWork is the work of a comparison of versions, for each of its conditions.
-	versionWork = 600
+	// versionWork is the work of a comparison of versions, for each of its conditions, and versionBytes that for each byte.
+	versionWork  = 600
+	versionBytes = 80
 
 	maxKept     = 100_000 // matches of a generation
 	maxKeptOne  = 20_000  // matches that an expression takes into the next generation
@@ -57,30 +58,33 @@ func (x *expressions) of(user string, exempt bool) { x.user, x.exempt = user, ex
 
 // match is a pool.Match.
 func (x *expressions) match(operator, text, value string) bool {
-	e := x.expression(comparison{operator, value})
-	if e == nil {
+	key, versions := comparison{operator, value}, operator != "regexp"
+	paid := versions && x.now[key] == nil && x.before[key] == nil
+	if paid && !x.take(workOfVersions(text, value)) { // before its entry pushes out others
+		return false
+	}
+	e := x.expression(key)
+	if e == nil || !versions && e.compiled == nil {
 		return false
 	}
 	met, known := e.matches[text]
 	switch {
 	case known:
 		return met
-	case operator == "regexp" && e.compiled == nil:
-		return false
-	case operator == "regexp":
-		if !x.take(e.compiled.Work(text)) {
-			return false
-		}
+	case !versions && x.take(e.compiled.Work(text)):
 		met = e.compiled.MatchString(text)
-	default:
-		if !x.take(versionWork * int64(strings.Count(value, ",")+1)) {
-			return false
-		}
+	case versions && (paid || x.take(workOfVersions(text, value))):
 		met = pool.Matches(operator, text, value)
+	default:
+		return false
 	}
 	e.matches[text] = met
 	x.kept++
 	return met
+}
+
+func workOfVersions(text, value string) int64 {
+	return versionWork*int64(strings.Count(value, ",")+1) + versionBytes*int64(len(text)+len(value))
 }
 
 // expression finds the value of a comparison, and compiles one that is not known; nil if there is no work left for that.

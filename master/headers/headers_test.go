@@ -1,6 +1,12 @@
 package headers
 
-import "testing"
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
+	"testing"
+)
 
 func TestStripCookies(t *testing.T) {
 	for line, want := range map[string]string{
@@ -30,5 +36,36 @@ func TestIsOurs(t *testing.T) {
 		if isOurs(field) != want {
 			t.Errorf("%s: not %v", field, want)
 		}
+	}
+}
+
+// TestFinalAnswers: informational answers of a program do not reach the client.
+func TestFinalAnswers(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w = FinalAnswers{ResponseWriter: w}
+		w.Header().Set("Set-Cookie", "a=b")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("Set-Cookie")
+		w.WriteHeader(http.StatusTeapot)
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer s.Close()
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+		t.Errorf("the client gets %d with %v", code, h)
+		return nil
+	}})
+	req, err := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusTeapot || resp.Header.Get("Set-Cookie") != "" {
+		t.Errorf("%d %v", resp.StatusCode, resp.Header)
 	}
 }

@@ -45,21 +45,9 @@ func (p *Proxy) forward(inPlace bool) func(http.ResponseWriter, *http.Request, t
 			p.upgrade(w, r, asked)
 			return
 		}
-		p.reverse.ServeHTTP(finalAnswers{w}, r)
+		p.reverse.ServeHTTP(headers.FinalAnswers{ResponseWriter: w}, r)
 	}
 }
-
-// finalAnswers sends no informational answers (1xx) of a program, because admit does not see them.
-type finalAnswers struct{ http.ResponseWriter }
-
-func (w finalAnswers) WriteHeader(status int) {
-	if status >= http.StatusOK {
-		w.ResponseWriter.WriteHeader(status)
-	}
-}
-
-// Unwrap gives http.ResponseController the writer that flushes.
-func (w finalAnswers) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (p *Proxy) newReverse() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/tunnel"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/callers"
@@ -175,7 +176,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case asked != "":
 		to.upgrade(open, w, r, asked) //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
 	default:
-		to.reverse.ServeHTTP(w, r)
+		to.reverse.ServeHTTP(headers.FinalAnswers{ResponseWriter: w}, r)
 	}
 }
 

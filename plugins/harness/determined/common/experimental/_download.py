@@ -57,9 +57,7 @@ def direct(uuid: str, config: Dict[str, Any], target: pathlib.Path) -> None:
     kind = str(config.get("type"))
     with _gathering(target) as folder:
         if kind in _PLACES:
-            source = _find(uuid, kind, config)
-            storage.check_links(source)
-            shutil.copytree(source, folder, dirs_exist_ok=True)
+            storage.copy_checkpoint(_find(uuid, kind, config), str(folder))
         else:
             storage.build(config, container_path=None).download(uuid, folder)
 

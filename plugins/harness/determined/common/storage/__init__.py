@@ -20,7 +20,7 @@ from determined.common.storage.objects import ObjectFiles, ObjectStorageManager
 from determined.common.storage.s3 import S3StorageManager
 from determined.common.storage.shared import (
     SharedFSStorageManager,
-    check_links,
+    copy_checkpoint,
     full_storage_path,
 )
 
@@ -39,7 +39,7 @@ __all__ = [
     "SharedFSStorageManager",
     "StorageManager",
     "build",
-    "check_links",
+    "copy_checkpoint",
     "from_string",
     "full_storage_path",
     "list_directory",
