@@ -55,6 +55,7 @@ const (
 // goes on elsewhere; it is preempted by a more important one, and goes on. Each time it continues from its checkpoint, and
 // it ends as the more important one, which nobody disturbed. Then two teams share the sixteen GPUs.
 func TestFourNetworks(t *testing.T) {
+	rig.Long(t)
 	python := rig.PythonOf(t, "torch")
 	networks := rig.NewSwitch(t)
 	r, dir := rig.NewOwn(t, "gang")

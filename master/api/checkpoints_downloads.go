@@ -16,6 +16,7 @@ import (
 const (
 	maxDownloads        = 128
 	maxDownloadsPerUser = 16
+	maxWaitingDownloads = 16 // of one user, beyond those that run
 	downloadsWait       = 10 * time.Second
 )
 
@@ -48,7 +49,14 @@ func (a *API) beginDownload(c *call) (*download, error) {
 	waiting, stop := context.WithTimeout(ctx, a.downloads.wait)
 	defer stop()
 	owner := a.ownerOf(c.Ctx)
-	turn, err := a.downloads.shares.take(waiting, owner, 1)
+	c.endReading()
+	var turn *share
+	var err error
+	if a.downloads.shares.full(owner, maxWaitingDownloads) { // each has loaded its checkpoint
+		err = context.DeadlineExceeded
+	} else {
+		turn, err = a.downloads.shares.take(waiting, owner, 1)
+	}
 	if err != nil {
 		why := refused(ctx)
 		cancel()
@@ -58,7 +66,6 @@ func (a *API) beginDownload(c *call) (*download, error) {
 		}
 		return nil, fault.Wrap(fault.TooMany, err, "the master sends at most %d checkpoints at the same time to one user, and %d in total; try again when a download has ended", maxDownloadsPerUser, maxDownloads)
 	}
-	c.endReading() // until here few requests of a user have loaded their checkpoint
 	return &download{ctx: ctx, cancel: cancel, end: func() {
 		cancel()
 		followed()

@@ -72,6 +72,9 @@ type codeReading struct {
 	end func()
 }
 
+// maxWaitingReads is how many requests of one owner may wait for code.
+const maxWaitingReads = 64
+
 // startReading waits until code may be sent to the caller. If many tasks start at the same
 // time, some must wait: runners retry.
 func (a *API) startReading(c *call) (*codeReading, error) {
@@ -79,12 +82,17 @@ func (a *API) startReading(c *call) (*codeReading, error) {
 	ctx, followed := a.follow(c)
 	waiting, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	turn, err := a.receiver.reads.take(waiting, a.ownerOf(c.Ctx), 1)
+	c.endReading()
+	owner := a.ownerOf(c.Ctx)
+	if a.receiver.reads.full(owner, maxWaitingReads) { // each has loaded what its path names
+		followed()
+		return nil, fault.New(fault.Unavailable, "too many requests of yours wait for code; try again")
+	}
+	turn, err := a.receiver.reads.take(waiting, owner, 1)
 	if err != nil {
 		followed()
 		return nil, fault.Wrap(fault.Unavailable, err, "the master sends code to too many clients now; try again")
 	}
-	c.endReading()
 	conn := c.Context().Conn()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Now()) }) // ends a write to a client that does not read
 	return &codeReading{ctx: ctx, end: func() {

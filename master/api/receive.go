@@ -101,10 +101,19 @@ func (a *API) ownerOf(c *fiber.Ctx) string {
 	return store.StrangerAt(a.addressOf(c))
 }
 
+// storeOwner names the owner of a request's part of the connections to the database. A user's tasks have a part beside
+// the user's own, so that neither waits for the other.
+func (a *API) storeOwner(c *fiber.Ctx) string {
+	if who := whoOf(c); who.IsTask() {
+		return "tasks of " + who.Username
+	}
+	return a.ownerOf(c)
+}
+
 // within returns a context for the work of a request whose handler reads its own body: its time begins now, and its calls to the database
 // count as the caller's.
 func (a *API) within(c *fiber.Ctx, limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(store.ForOwner(a.stopping, a.ownerOf(c)), limit)
+	return context.WithTimeout(store.ForOwner(a.stopping, a.storeOwner(c)), limit)
 }
 
 // A received body is complete: in memory or on disk.

@@ -72,13 +72,20 @@ func (a *API) rendezvousState(ctx context.Context, allocation string) (rendezvou
 
 // sharedState is rendezvousState, read once for all members that ask at the same time.
 func (a *API) sharedState(ctx context.Context, allocation string) (rendezvousState, error) {
-	m, err, _ := a.rendezvousAsked.Do(allocation, func() (any, error) {
-		return a.rendezvousState(context.WithoutCancel(ctx), allocation) // another member waits for the result
+	asked := a.rendezvousAsked.DoChan(allocation, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout) // another member waits for the result
+		defer cancel()
+		return a.rendezvousState(ctx, allocation)
 	})
-	if err != nil {
-		return rendezvousState{}, err
+	select {
+	case <-ctx.Done():
+		return rendezvousState{}, ctx.Err()
+	case got := <-asked:
+		if got.Err != nil {
+			return rendezvousState{}, got.Err
+		}
+		return got.Val.(rendezvousState), nil
 	}
-	return m.(rendezvousState), nil
 }
 
 // waitForAll records that a member has started and waits until all have. Only the last one wakes the

@@ -39,6 +39,14 @@ func newFairShares(total, each, more int64) *shares {
 	return s
 }
 
+// full reports whether an owner holds all that one may have, and so many requests more wait for it.
+func (s *shares) full(owner string, waiting int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.owners[owner]
+	return own != nil && int64(own.users) >= s.each+int64(waiting)
+}
+
 // contended reports whether more owners hold or wait than there is room for.
 func (s *shares) contended() bool {
 	s.mu.Lock()

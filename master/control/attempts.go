@@ -184,7 +184,7 @@ func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
 		a.NotBefore = &later
 	}
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: groupOf(&t), shape: shape{single: !t.Several}, queueTime: t.QueueTime, since: t.QueuedAt, secrets: d.p.taskNeedsSecrets(&t), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal})
+	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, shape: shape{single: !t.Several}, queueTime: t.QueueTime, since: t.QueuedAt, secrets: d.p.taskNeedsSecrets(&t), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal})
 }
 
 // success is the exit status of a task that completed.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
@@ -35,14 +34,6 @@ func (e *Experiment) group() string {
 		return e.key
 	}
 	return experimentKey(e.ID)
-}
-
-// groupOf names a task that is not a trial, as group does an experiment.
-func groupOf(t *store.LiveTask) string {
-	if slices.Contains([]string{task.Notebook, task.Shell, task.Tensorboard, task.Command}, t.Type) {
-		return strings.ToLower(t.Type) + " " + t.ID
-	}
-	return "task " + t.ID
 }
 
 const experimentKeys = "experiment "
@@ -103,7 +94,7 @@ func (d *decider) owners() map[string]*owner {
 		}
 	}
 	for _, t := range d.p.Tasks {
-		add(t.ID, owner{group: groupOf(&t), queueTime: t.QueueTime, shape: shape{single: !t.Several}, secrets: d.p.taskNeedsSecrets(&t), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal})
+		add(t.ID, owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: !t.Several}, secrets: d.p.taskNeedsSecrets(&t), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal})
 	}
 	return m
 }

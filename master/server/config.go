@@ -42,7 +42,7 @@ type Config struct {
 	UnauthenticatedPorts bool `yaml:"unauthenticated_ports"`
 	// Address of the PostgreSQL database, `postgres://user:password@host:5432/detent`. Required.
 	Database string `yaml:"database"`
-	// Size of the pool of connections to PostgreSQL for requests. A master has up to eight more, which
+	// Size of the pool of connections to PostgreSQL for requests. A master has up to fourteen more, which
 	// requests cannot use: for the control loop and its lease, and to hear of changes.
 	DatabaseConns int `yaml:"database_conns"`
 	// Name of the cluster that users see.

@@ -49,11 +49,27 @@ func (c *countedTCP) Close() error {
 	return nil
 }
 
+// SetReadDeadline has no effect after Close, so that the connection does not stay for longer.
+func (c *countedTCP) SetReadDeadline(t time.Time) error {
+	if c.closing.Load() {
+		return net.ErrClosed
+	}
+	return c.TCPConn.SetReadDeadline(t)
+}
+
+// SetDeadline has no effect after Close, either.
+func (c *countedTCP) SetDeadline(t time.Time) error {
+	if c.closing.Load() {
+		return net.ErrClosed
+	}
+	return c.TCPConn.SetDeadline(t)
+}
+
 // discard reads what still arrives, for a limited time and up to a limited size.
 func (c *countedTCP) discard() {
 	defer c.closed()
 	defer func() { _ = c.TCPConn.Close() }()
-	if c.SetReadDeadline(time.Now().Add(c.linger)) == nil {
+	if c.TCPConn.SetReadDeadline(time.Now().Add(c.linger)) == nil {
 		_, _ = io.CopyN(io.Discard, c.TCPConn, lingerBytes)
 	}
 }

@@ -252,8 +252,9 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 }
 
 // loopConns is the number of the control loop's own connections to the database. The requests of users cannot use
-// them up, so a leader keeps its cycles whatever they ask. A cycle uses one, and each lane one for most of its work.
-const loopConns = 6
+// them up, so a leader keeps its cycles whatever they ask. The work of lanes that may take long uses seven at most, so
+// a cycle, and what is short, has others.
+const loopConns = 12
 
 // choresWait is how long a master waits before its chores begin: each opens a connection to the
 // database, and together they would delay the first answers.

@@ -142,11 +142,13 @@ func (db *DB) deleteProjectFurther(ctx context.Context, id int) (done bool, err 
 
 // giveUpDeletion ends the deletion of a project, and with it that of its workspace.
 func (db *DB) giveUpDeletion(ctx context.Context, project int, reason string) error {
-	workspace, err := scalar[int](ctx, db, `UPDATE projects SET deleting_at = NULL, delete_error = $2 WHERE id = $1 RETURNING workspace_id`, project, reason)
+	// The workspace first, as whoever locks both does.
+	_, err := db.exec(ctx, `UPDATE workspaces SET deleting_at = NULL, delete_error = $2
+		WHERE id = (SELECT workspace_id FROM projects WHERE id = $1) AND deleting_at IS NOT NULL`, project, reason)
 	if err != nil {
 		return err
 	}
-	_, err = db.exec(ctx, `UPDATE workspaces SET deleting_at = NULL, delete_error = $2 WHERE id = $1 AND deleting_at IS NOT NULL`, workspace, reason)
+	_, err = db.exec(ctx, `UPDATE projects SET deleting_at = NULL, delete_error = $2 WHERE id = $1`, project, reason)
 	return err
 }
 

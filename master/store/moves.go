@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -51,10 +52,10 @@ func (db *DB) MoveExperiment(ctx context.Context, id int, to Project, check Move
 func (db *DB) MoveProject(ctx context.Context, p Project, workspace int, check MoveCheck) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		id := p.ID
-		if _, err := tx.lockProject(ctx, id, p.WorkspaceID, "FOR NO KEY UPDATE OF p"); err != nil {
+		if err := tx.lockWorkspace(ctx, workspace); err != nil {
 			return err
 		}
-		if err := tx.lockWorkspace(ctx, workspace); err != nil {
+		if _, err := tx.lockProject(ctx, id, p.WorkspaceID, "FOR NO KEY UPDATE"); err != nil {
 			return err
 		}
 		if err := tx.mayMove(ctx, nil, id, workspace, check); err != nil {
@@ -90,13 +91,17 @@ type lockedProject struct {
 	Archived    bool   `db:"archived"` // it or its workspace
 }
 
+// lockProject locks a project and, before it, its workspace, as deletions do.
 func (db *DB) lockProject(ctx context.Context, id, workspace int, lock string) (lockedProject, error) {
-	p, err := row[lockedProject](ctx, db, fmt.Sprintf("project %d", id), `
-		SELECT p.name, p.workspace_id, p.archived OR w.archived AS archived
-		FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $1 `+lock, id)
+	archived, err := scalars[bool](ctx, db, `SELECT archived FROM workspaces WHERE id = $1 FOR SHARE`, workspace)
+	if err != nil {
+		return lockedProject{}, err
+	}
+	p, err := row[lockedProject](ctx, db, fmt.Sprintf("project %d", id), `SELECT name, workspace_id, archived FROM projects WHERE id = $1 `+lock, id)
 	if err == nil && p.WorkspaceID != workspace {
 		err = fault.New(fault.Conflict, "project %d has just been moved to another workspace; try again", id)
 	}
+	p.Archived = p.Archived || slices.Contains(archived, true)
 	return p, err
 }
 

@@ -27,7 +27,7 @@ type owners struct {
 	each int64 // of the changes of an owner, and of its reads
 	// strangers are the callers who are not known: all together have a part as one owner has.
 	strangers struct{ changes, reads *semaphore.Weighted }
-	all       *semaphore.Weighted // changes of all owners; the rest is left to reads; the control loop has connections of its own
+	all       *semaphore.Weighted // changes of all owners beyond the first of each; the rest is left to reads, and the control loop has connections of its own
 	mu        sync.Mutex
 	of        map[string]*ownerPart
 }
@@ -36,7 +36,8 @@ type ownerPart struct {
 	changes, reads *semaphore.Weighted
 	stranger       bool
 
-	users int // calls that hold or wait; the part is forgotten when there is none
+	changing int // changes that hold or wait
+	users    int // calls that hold or wait; the part is forgotten when there is none
 }
 
 // newOwners gives each owner a quarter of the connections, and all owners together three quarters.
@@ -76,7 +77,29 @@ func (o *owners) takeChange(ctx context.Context) (release func(), err error) {
 	if p.stranger {
 		parts = append(parts, part{o.strangers.changes, crowded})
 	}
-	return o.hold(ctx, owner, p, append(parts, part{o.all, "changes of others did not end in time; try again"}))
+	if o.beginChange(p) { // an owner's first change waits for no other owner
+		parts = append(parts, part{o.all, "changes of others did not end in time; try again"})
+	}
+	free, err := o.hold(ctx, owner, p, parts)
+	if err != nil {
+		o.endChange(p)
+		return nil, err
+	}
+	return func() { o.endChange(p); free() }, nil
+}
+
+// beginChange counts a change of an owner, and reports whether the owner has others.
+func (o *owners) beginChange(p *ownerPart) (others bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p.changing++
+	return p.changing > 1
+}
+
+func (o *owners) endChange(p *ownerPart) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p.changing--
 }
 
 // takeRead is takeChange for what changes nothing.

@@ -242,3 +242,40 @@ func TestStrangersShareAPart(t *testing.T) {
 	close(done)
 	all.Wait()
 }
+
+// TestFirstChangesOfOwners: whatever others change, an owner's first change does not wait for theirs.
+func TestFirstChangesOfOwners(t *testing.T) {
+	w := newWorld(t)
+	db, err := Open(t.Context(), w.db.dsn, Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	inside, done := make(chan struct{}, 20), make(chan struct{})
+	var all sync.WaitGroup
+	for i := range 6 { // three quarters of the connections
+		all.Go(func() {
+			err := db.Tx(ForOwner(t.Context(), fmt.Sprint("user ", i%3)), func(*DB) error {
+				inside <- struct{}{}
+				<-done
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 6 {
+		<-inside
+	}
+	within, cancel := context.WithTimeout(ForOwner(t.Context(), "user other"), 10*time.Second)
+	defer cancel()
+	if _, err := db.exec(within, `UPDATE users SET display_name = 'z' WHERE id = 1`); err != nil {
+		t.Errorf("the first change of another owner: %v", err)
+	}
+	close(done)
+	all.Wait()
+	if n := len(db.owners.of); n != 0 {
+		t.Errorf("%d owners are kept", n)
+	}
+}
