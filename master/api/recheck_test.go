@@ -82,6 +82,7 @@ func TestWhatAProviderChangesWhileUsersAreSignedIn(t *testing.T) {
 			}
 			identitytest.SetAway(t, s.issuer, false)
 			soon(t, "ada has the groups of then", func() bool { return slices.Equal(groupsOf(t, admin, ada.ID), []string{"late"}) })
+			soon(t, "the master says that the provider answers", func() bool { return strings.Contains(s.log.String(), "answers again") })
 			if log := s.log.String(); strings.Count(log, "does not answer questions about users") != 1 || strings.Count(log, "answers again") != 1 {
 				t.Errorf("the log: %s", log)
 			}
