@@ -98,17 +98,18 @@ reset: build
 test:
     @{{ again }} run {{ parts }} {{ just_executable() }}
 
-# what the continuous integration runs: the same within 75 minutes, and the race detector on a quarter of the packages in what is left of them
+# what the continuous integration runs: the same with one version of Keras, within 75 minutes, and the race detector on a quarter of the packages in what is left of them
 ci:
     #!/usr/bin/env bash
-    # The commit's hash chooses the quarter, so that a few commits go through all packages.
+    # The commit's hash chooses the version and the quarter, so that a few commits go through all of them.
     set -euo pipefail
-    commit=$(git rev-parse HEAD 2>/dev/null || echo 0)
+    commit=$(git rev-parse HEAD 2>/dev/null || echo 00)
+    export DETENT_KERAS=$((16#${commit:1:1} % 2 + 2))
     exec {{ again }} run -limit 75m {{ parts }} -race "race $((16#${commit:0:1} % 4))" {{ just_executable() }}
 
 # what takes hours: all packages under the race detector, 200 seeds of the simulations, access control on, and the fuzzer with 100 tries for each operation
 nightly:
-    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl" -lane "~race,sim" {{ just_executable() }}
+    @{{ again }} run -before build,test-servers,vet -lane "fuzz long,integration-acl" -lane "~race,sim,release-test" {{ just_executable() }}
 
 # repeat the tests that failed in a run and then passed alone: just flaky, or: just flaky -times 50, or, to forget those that pass each time: just flaky -forget
 [positional-arguments]
@@ -140,7 +141,11 @@ race part="all": test-servers
 sim seeds="200" metrics="50000":
     @go test ./master/control -run 'Simulation|NoneIsHeldUp' -sim {{ seeds }} -sim-metrics {{ metrics }} -timeout 180m
 
-# the same, with those that take long, and with access control on in Nomad, Consul and Vault, from docs/operate's own policies
+# a release, built whole and looked at
+release-test: ui
+    @DETENT_THOROUGH=1 {{ again }} go -flags '-count=1 -timeout 30m' ./nomad/release
+
+# the tests on clusters with access control on in Nomad, Consul and Vault, from docs/operate's own policies, and with those that take long
 integration-acl: build test-servers
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
         {{ again }} go -env DETENT_INTEGRATION_ACL=1 -env DETENT_THOROUGH=1 -env "DETENT_COMPAT_PYTHON=$compat" -flags '-count=1 -p 2 -timeout 120m' {{ subjects }}
@@ -163,12 +168,13 @@ harness-test: emulators
         azurite="$(command -v npm >/dev/null && {{ ready }} azurite || true)" && \
         {{ again }} pytest -C plugins/harness -env "DETENT_WEED=$weed" -env "DETENT_FAKE_GCS=$gcs" -env "DETENT_AZURITE=$azurite" -- "$python" -m pytest
 
-# Keras trials and TensorBoard, with Keras 2 and with Keras 3 (TensorFlow takes 2 GB of the cache)
+# Keras trials and TensorBoard, with Keras 2 and with Keras 3 (TensorFlow takes 2 GB of the cache); DETENT_KERAS=2 or 3: with one of them
 keras-test:
     @echo "the tests of the harness that need TensorFlow" >&2
-    @python="$({{ ready }} python keras)" && test="{{ again }} pytest -C plugins/harness -env TF_CPP_MIN_LOG_LEVEL=3" && \
-        $test -env TF_USE_LEGACY_KERAS=1 -- "$python" -m pytest -W ignore tests/test_keras.py tests/test_data_tensorflow.py tests/test_tensorboard_task.py && \
-        $test -env TF_USE_LEGACY_KERAS=0 -- "$python" -m pytest -W ignore tests/test_keras.py
+    @python="$({{ ready }} python keras)" && test="{{ again }} pytest -C plugins/harness -env TF_CPP_MIN_LOG_LEVEL=3" && versions="${DETENT_KERAS:-23}" && \
+        two="$([[ "$versions" != *2* ]] || echo tests/test_keras.py)" && \
+        $test -env TF_USE_LEGACY_KERAS=1 -- "$python" -m pytest -W ignore $two tests/test_data_tensorflow.py tests/test_tensorboard_task.py && \
+        if [[ "$versions" == *3* ]]; then $test -env TF_USE_LEGACY_KERAS=0 -- "$python" -m pytest -W ignore tests/test_keras.py; fi
 
 # PyTorch trials with one, two and four processes, DeepSpeed trials with one and two, Transformers and Lightning, and the launchers with PyTorch's and DeepSpeed's own
 torch-test:

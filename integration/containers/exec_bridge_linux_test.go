@@ -31,6 +31,7 @@ task_container_defaults: {environment_variables: ["PATH=/usr/bin:/bin"]}
 
 // TestExecOnABridge: tasks under exec, on the bridge that Nomad makes.
 func TestExecOnABridge(t *testing.T) {
+	rig.Long(t)
 	var cni dockerd.CNI
 	find := func(ctx context.Context, report *servers.Reporter) (err error) {
 		cni, err = dockerd.FindCNI(ctx, report)

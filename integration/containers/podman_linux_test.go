@@ -67,6 +67,7 @@ resource_pools:
 // TestTasksUnderPodman runs tasks with Nomad's driver for Podman, on a Podman service that the
 // test starts.
 func TestTasksUnderPodman(t *testing.T) {
+	rig.Long(t)
 	d := startPodman(t)
 	t.Run("trial", d.underPodman)
 	t.Run("Nomad's API", d.nomadUnderPodman)

@@ -41,20 +41,19 @@ resource_pools:
 	r.StartCluster(t, dir, local.Options{Name: "torch", Master: local.Master{Config: config}})
 	// Experiments that need no other's result are submitted first, because subtests may run one by one.
 	letters := bothOf(t, r, "sentences_core_ddp")
-	// The trials of the searches train on one slot, so their const.yaml would test nothing new.
-	food, signals := submitted(t, r, "reviews_transformers", "distributed.yaml"), submitted(t, r, "waves_lightning", "distributed.yaml")
 	script, kinds := submitted(t, r, "shapes_pytorch", "distributed.yaml"), submitted(t, r, "shapes_pytorch", "adaptive.yaml")
 	parts := map[string]func(*testing.T){
 		"shapes":    func(t *testing.T) { shapes(t, r, python) },
 		"porting":   func(t *testing.T) { porting(t, r, python) },
 		"script":    func(t *testing.T) { learns(t, ends(t, r, script)) },
 		"sentences": func(t *testing.T) { sentences(t, r, letters) },
-		"reviews":   func(t *testing.T) { learns(t, onTwoSlots(t, r, food)) },
-		"waves":     func(t *testing.T) { learns(t, onTwoSlots(t, r, signals)) },
 		// An epoch of the shapes has 32 batches.
 		"search for shapes": func(t *testing.T) { searched(t, r, kinds, 4, 4*32) },
 	}
-	if rig.Thorough() {
+	if rig.Thorough() { // Transformers and Lightning themselves are tested with the Python package
+		food, signals := submitted(t, r, "reviews_transformers", "distributed.yaml"), submitted(t, r, "waves_lightning", "distributed.yaml")
+		parts["reviews"] = func(t *testing.T) { learns(t, onTwoSlots(t, r, food)) }
+		parts["waves"] = func(t *testing.T) { learns(t, onTwoSlots(t, r, signals)) }
 		foods := submitted(t, r, "reviews_transformers", "adaptive.yaml", "--config", "searcher.max_trials=4")
 		waves := submitted(t, r, "waves_lightning", "adaptive.yaml", "--config", "searcher.max_trials=4", "--config", "hyperparameters.global_batch_size=32")
 		language := submitted(t, r, "sentences_core_ddp", "adaptive.yaml")
