@@ -46,7 +46,7 @@ var budgets = map[string]int{
 	"master/names":     100,
 	"master/objects":   1_020,
 	"master/optional":  50,
-	"master/pool":      1345,
+	"master/pool":      1350,
 	"master/proxy":     1_970,
 	"master/quote":     50,
 	"master/regex":     100,
