@@ -17,7 +17,7 @@ again    := "go run ./integration/again"
 parts    := "-early 'venv tasks,venv compat,venv harness,venv fuzz,venv keras,venv torch' -before build,test-servers,vet -lane integration -lane '~package-tests,lint,verify,harness-test,keras-test,torch-test,ui-test'"
 
 # The tests on clusters, two packages at a time: those that take longest begin first.
-subjects := "./integration/containers ./integration/frameworks ./integration/storage ./integration/faults ./integration/clients ./integration/guides ./integration/..."
+subjects := "./integration/frameworks ./integration/containers ./integration/pages ./integration/clients ./integration/storage ./integration/faults ./integration/experiments ./integration/guides ./integration/..."
 
 # what there is
 default:
