@@ -18,6 +18,7 @@ from typing import Any, Dict, Iterator, List, Mapping
 
 from determined import errors
 from determined.common import api, constants, storage
+from determined.common.storage import _copy
 
 logger = logging.getLogger("determined.client")
 
@@ -57,7 +58,7 @@ def direct(uuid: str, config: Dict[str, Any], target: pathlib.Path) -> None:
     kind = str(config.get("type"))
     with _gathering(target) as folder:
         if kind in _PLACES:
-            storage.copy_checkpoint(_find(uuid, kind, config), str(folder))
+            _copy.copy_checkpoint(_find(uuid, kind, config), str(folder))
         else:
             storage.build(config, container_path=None).download(uuid, folder)
 

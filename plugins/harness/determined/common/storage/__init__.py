@@ -18,11 +18,7 @@ from determined.common.storage.files import Files, FileState, FolderFiles
 from determined.common.storage.gcs import GCSStorageManager
 from determined.common.storage.objects import ObjectFiles, ObjectStorageManager
 from determined.common.storage.s3 import S3StorageManager
-from determined.common.storage.shared import (
-    SharedFSStorageManager,
-    copy_checkpoint,
-    full_storage_path,
-)
+from determined.common.storage.shared import SharedFSStorageManager, full_storage_path
 
 __all__ = [
     "AzureStorageManager",
@@ -39,7 +35,6 @@ __all__ = [
     "SharedFSStorageManager",
     "StorageManager",
     "build",
-    "copy_checkpoint",
     "from_string",
     "full_storage_path",
     "list_directory",
