@@ -37,7 +37,7 @@ func (a *API) noteReport(c *call, r *route, is auth.Object, refusal error) error
 	if !first || entryOf(c.Ctx) != nil { // no report names two objects
 		return nil
 	}
-	ctx, cancel := a.within(c.Ctx, answerTimeout)
+	ctx, cancel := a.within(c.Ctx)
 	defer cancel()
 	id, err := a.db.BeginAudit(ctx, *e)
 	if err != nil {

@@ -80,7 +80,7 @@ func (a *API) proxyCaller(c *fiber.Ctx) proxy.Caller {
 	if s.token == "" {
 		return proxy.Caller{Err: fault.New(fault.Unauthenticated, "not signed in"), Address: a.addressOf(c)}
 	}
-	ctx, cancel := a.within(c, answerTimeout)
+	ctx, cancel := a.within(c)
 	defer cancel()
 	who, err := a.auth.byToken(ctx, s)
 	if err == nil && who.Within != "" {

@@ -112,8 +112,8 @@ func (a *API) storeOwner(c *fiber.Ctx) string {
 
 // within returns a context for the work of a request whose handler reads its own body: its time begins now, and its calls to the database
 // count as the caller's.
-func (a *API) within(c *fiber.Ctx, limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(store.ForOwner(a.stopping, a.storeOwner(c)), limit)
+func (a *API) within(c *fiber.Ctx) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(store.ForOwner(a.stopping, a.storeOwner(c)), answerTimeout)
 }
 
 // A received body is complete: in memory or on disk.

@@ -107,7 +107,7 @@ func (a *API) admitSCIM(c *fiber.Ctx, r *route) error {
 // ones from the same address, so nobody can lock the client out.
 func (a *API) wrongSCIMSecret(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="scim"`)
-	ctx, cancel := a.within(c, answerTimeout)
+	ctx, cancel := a.within(c)
 	defer cancel()
 	key := "scim " + a.addressOf(c)
 	tallies, err := a.db.CountLogin(ctx, []string{key}, LoginWindow)

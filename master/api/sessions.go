@@ -132,7 +132,7 @@ func (a *API) providerSignOut(_ context.Context, c *call) error {
 	if err != nil || len(form["logout_token"]) != 1 {
 		return fault.New(fault.Invalid, "logout_token: expected one, in a form")
 	}
-	ctx, cancel := a.within(c.Ctx, answerTimeout)
+	ctx, cancel := a.within(c.Ctx)
 	defer cancel()
 	end, err := a.provider(ctx, c, "sign-out", maxSignOutsPerAddress)
 	if err != nil {

@@ -139,7 +139,7 @@ func (a *API) confirmSignIn(_ context.Context, c *call) error {
 }
 
 func (a *API) redirectToProvider(c *call, relay string) error {
-	ctx, cancel := a.within(c.Ctx, answerTimeout)
+	ctx, cancel := a.within(c.Ctx)
 	defer cancel()
 	key, err := cliKey(c)
 	if err != nil {
@@ -210,7 +210,7 @@ func (a *API) pendingOf(c *call) (p pendingSignIn, err error) {
 }
 
 func (a *API) completeSignIn(c *call, p pendingSignIn) error {
-	ctx, cancel := a.within(c.Ctx, answerTimeout)
+	ctx, cancel := a.within(c.Ctx)
 	defer cancel()
 	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
 	if err != nil {

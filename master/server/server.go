@@ -206,17 +206,13 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	parts.Go(func() { served.Proxy.Run(ctx) })
 	parts.Go(func() { m.serveTasks(ctx, origin, served.Proxy.Tasks()) })
 	var a *api.API
-	cfg := m.loopConfig()
-	cfg.Exit = func(ctx context.Context, from control.Member, exit v1.MemberExitRequest) error {
+	loop, closeLoop, err := m.newLoop(ctx, func(ctx context.Context, from control.Member, exit v1.MemberExitRequest) error {
 		return a.RecordExit(ctx, from.TaskID, from.AllocationID, from.Rank, exit) // the control loop starts later
-	}
-	own, err := m.db.Beside(ctx, loopConns)
+	})
 	if err != nil {
 		return err
 	}
-	defer own.Close()
-	cfg.Logs = store.NewLogStore(own, m.bus, m.cfg.Retention.LogDays)
-	loop := control.New(cfg, own, m.bus, m.nomad, m.log)
+	defer closeLoop()
 	served.Loop, served.Demand = loop.Stats, demandOf(loop)
 	events, err := m.newSender()
 	if err != nil {
@@ -249,6 +245,17 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	}
 	a.Wait() // all reports of tasks are stored
 	return nil
+}
+
+// newLoop makes the control loop, with its own connections to the database.
+func (m *master) newLoop(ctx context.Context, exit func(context.Context, control.Member, v1.MemberExitRequest) error) (*control.Loop, func(), error) {
+	own, err := m.db.Beside(ctx, loopConns)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := m.loopConfig()
+	cfg.Exit, cfg.Logs = exit, store.NewLogStore(own, m.bus, m.cfg.Retention.LogDays)
+	return control.New(cfg, own, m.bus, m.nomad, m.log), own.Close, nil
 }
 
 // loopConns is the number of the control loop's own connections to the database. The requests of users cannot use
