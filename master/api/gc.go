@@ -30,7 +30,7 @@ const (
 func (a *API) registerGC() {
 	serve(a, v1.DeleteCheckpoints, a.deleteCheckpoints)
 	serve(a, v1.RemoveCheckpointFiles, a.removeFiles)
-	serveOn(a, v1.RemoveTensorboardFiles, a.onExperiment(), a.removeEvents)
+	serveOn(a, v1.RemoveTensorboardFiles, a.onExperimentHead(), a.removeEvents)
 	serveOn(a, v1.PreviewGC, a.onExperiment(), a.previewGC)
 	serveOn(a, v1.ListGCs, a.onExperiment(), a.listGCs)
 	own := onOwnTask("task", func(c *call, id string) error {
@@ -227,12 +227,17 @@ func (a *API) newGC(s store.ExperimentFiles, storage expconf.CheckpointStorage) 
 
 // removeEvents removes the files that TensorBoards of an experiment read, and responds when
 // they are removed, as clients of Determined expect. A running trial writes new ones.
-func (a *API) removeEvents(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
-	s, cfg, err := a.filesToRemove(ctx, e.ID, nil)
+func (a *API) removeEvents(ctx context.Context, c *call, e store.ExperimentHead, _ *v1.None) (*v1.Empty, error) {
+	one, err := inTurn(ctx, a, c, func(ctx context.Context) (store.NewGC, error) { // the configuration is not kept while this waits
+		s, cfg, err := a.filesToRemove(ctx, e.ID, nil)
+		if err != nil {
+			return store.NewGC{}, err
+		}
+		return a.newGC(s, cfg.CheckpointStorage), nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	one := a.newGC(s, cfg.CheckpointStorage)
 	one.Events = true
 	states, done := a.bus.Subscribe(store.TopicState)
 	defer done()

@@ -36,8 +36,8 @@ type ownerPart struct {
 	changes, reads *semaphore.Weighted
 	stranger       bool
 
-	changing int // changes that hold or wait
-	users    int // calls that hold or wait; the part is forgotten when there is none
+	first *semaphore.Weighted // one of the changes
+	users int                 // calls that hold or wait; the part is forgotten when there is none
 }
 
 // newOwners gives each owner a quarter of the connections, and all owners together three quarters.
@@ -77,29 +77,21 @@ func (o *owners) takeChange(ctx context.Context) (release func(), err error) {
 	if p.stranger {
 		parts = append(parts, part{o.strangers.changes, crowded})
 	}
-	if o.beginChange(p) { // an owner's first change waits for no other owner
+	first := p.first.TryAcquire(1) // which waits for no other owner
+	if !first {
 		parts = append(parts, part{o.all, "changes of others did not end in time; try again"})
+	}
+	end := func() {
+		if first {
+			p.first.Release(1)
+		}
 	}
 	free, err := o.hold(ctx, owner, p, parts)
 	if err != nil {
-		o.endChange(p)
+		end()
 		return nil, err
 	}
-	return func() { o.endChange(p); free() }, nil
-}
-
-// beginChange counts a change of an owner, and reports whether the owner has others.
-func (o *owners) beginChange(p *ownerPart) (others bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	p.changing++
-	return p.changing > 1
-}
-
-func (o *owners) endChange(p *ownerPart) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	p.changing--
+	return func() { end(); free() }, nil
 }
 
 // takeRead is takeChange for what changes nothing.
@@ -161,7 +153,7 @@ func (o *owners) enter(owner string) *ownerPart {
 		if strings.HasPrefix(owner, noteOf) {
 			each = 1
 		}
-		p = &ownerPart{changes: semaphore.NewWeighted(each), reads: semaphore.NewWeighted(max(each, minReads)), stranger: strings.HasPrefix(owner, strangerAt)}
+		p = &ownerPart{changes: semaphore.NewWeighted(each), first: semaphore.NewWeighted(1), reads: semaphore.NewWeighted(max(each, minReads)), stranger: strings.HasPrefix(owner, strangerAt)}
 		o.of[owner] = p
 	}
 	p.users++
