@@ -22,7 +22,7 @@ func ForOwner(ctx context.Context, owner string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }
 
-// owners are the parts of the connections that owners use for changes.
+// owners are the parts of the connections that owners use.
 type owners struct {
 	each int64 // of the changes of an owner, and of its reads
 	// strangers are the callers who are not known: all together have a part as one owner has.
@@ -40,7 +40,7 @@ type ownerPart struct {
 	users int                 // calls that hold or wait; the part is forgotten when there is none
 }
 
-// newOwners gives each owner a quarter of the connections, and all owners together three quarters.
+// newOwners gives each owner a quarter of the connections for changes and a quarter for reads, and all owners together three quarters for changes.
 func newOwners(conns int32) *owners {
 	each := max(1, int64(conns)/4)
 	o := &owners{each: each, all: semaphore.NewWeighted(max(1, int64(conns)*3/4)), of: map[string]*ownerPart{}}
