@@ -104,7 +104,8 @@ ci:
     # The commit's hash chooses the version and the quarter, so that a few commits go through all of them.
     set -euo pipefail
     commit=$(git rev-parse HEAD 2>/dev/null || echo 00)
-    export DETENT_KERAS=$((16#${commit:1:1} % 2 + 2))
+    # Not DETENT_…: a master reads each variable of that name as a key of its configuration, and package-tests start masters.
+    export KERAS_VERSIONS=$((16#${commit:1:1} % 2 + 2))
     exec {{ again }} run -limit 75m {{ parts }} -race "race $((16#${commit:0:1} % 4))" {{ just_executable() }}
 
 # what takes hours: all packages under the race detector, 200 seeds of the simulations, access control on, and the fuzzer with 100 tries for each operation
@@ -168,10 +169,10 @@ harness-test: emulators
         azurite="$(command -v npm >/dev/null && {{ ready }} azurite || true)" && \
         {{ again }} pytest -C plugins/harness -env "DETENT_WEED=$weed" -env "DETENT_FAKE_GCS=$gcs" -env "DETENT_AZURITE=$azurite" -- "$python" -m pytest
 
-# Keras trials and TensorBoard, with Keras 2 and with Keras 3 (TensorFlow takes 2 GB of the cache); DETENT_KERAS=2 or 3: with one of them
+# Keras trials and TensorBoard, with Keras 2 and with Keras 3 (TensorFlow takes 2 GB of the cache); KERAS_VERSIONS=2 or 3: with one of them
 keras-test:
     @echo "the tests of the harness that need TensorFlow" >&2
-    @python="$({{ ready }} python keras)" && test="{{ again }} pytest -C plugins/harness -env TF_CPP_MIN_LOG_LEVEL=3" && versions="${DETENT_KERAS:-23}" && \
+    @python="$({{ ready }} python keras)" && test="{{ again }} pytest -C plugins/harness -env TF_CPP_MIN_LOG_LEVEL=3" && versions="${KERAS_VERSIONS:-23}" && \
         two="$([[ "$versions" != *2* ]] || echo tests/test_keras.py)" && \
         $test -env TF_USE_LEGACY_KERAS=1 -- "$python" -m pytest -W ignore $two tests/test_data_tensorflow.py tests/test_tensorboard_task.py && \
         if [[ "$versions" == *3* ]]; then $test -env TF_USE_LEGACY_KERAS=0 -- "$python" -m pytest -W ignore tests/test_keras.py; fi
