@@ -122,7 +122,9 @@ func (x *authenticator) byToken(ctx context.Context, s credential) (auth.Who, er
 	if fresh {
 		return who, nil
 	}
-	if !lately {
+	if lately {
+		ctx = store.ForOwner(ctx, "sessions of "+who.Username)
+	} else {
 		select {
 		case x.strangers <- struct{}{}:
 			defer func() { <-x.strangers }()

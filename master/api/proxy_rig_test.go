@@ -46,8 +46,8 @@ type proxyRig struct {
 // lateDirectory is the store, once it is there.
 type lateDirectory struct{ db *store.DB }
 
-func (d *lateDirectory) Task(ctx context.Context, id string) (proxy.Task, error) {
-	v, err := d.db.ProxyTask(ctx, id)
+func (d *lateDirectory) Task(ctx context.Context, id, lately string) (proxy.Task, error) {
+	v, err := d.db.ProxyTask(store.ForPages(ctx, lately), id)
 	return proxy.Task(v), err
 }
 func (d *lateDirectory) Tasks(ctx context.Context, ids []string) (map[string]proxy.Task, error) {
@@ -67,8 +67,8 @@ func (d *lateDirectory) IssueTicket(ctx context.Context, hash []byte, task strin
 func (d *lateDirectory) RedeemTicket(ctx context.Context, ticket []byte, task string, cookie []byte) error {
 	return d.db.RedeemTicket(ctx, ticket, task, cookie)
 }
-func (d *lateDirectory) CookieWho(ctx context.Context, hash []byte, task string) (auth.Who, error) {
-	return d.db.CookieWho(ctx, hash, task)
+func (d *lateDirectory) CookieWho(ctx context.Context, hash []byte, task, lately string) (auth.Who, error) {
+	return d.db.CookieWho(store.ForPages(ctx, lately), hash, task)
 }
 
 func newProxyRig(t testing.TB, change ...func(*proxy.Origins)) *proxyRig {

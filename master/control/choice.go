@@ -81,9 +81,16 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *s
 // rateNow rates the nodes, if the work of this cycle suffices for the regular expressions and versions of the user.
 func (d *decider) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
 	x := known.expressions
-	x.of(key.user, n.Expressions()+n.Versions() == 0) // those of the pool's job are left, which the operators wrote
-	if x.exempt || !x.over[key.user] {
-		if c := d.rate(of, n, gpu, x.match); x.exempt || !x.over[key.user] {
+	limited := n.Expressions() + n.Versions()
+	x.of(key.user, limited == 0) // those of the pool's job are left, which the operators wrote
+	plain := len(n.Constraints) + len(n.Affinities) + len(n.Spread) + len(n.Volumes) + min(1, len(gpu.Asks())) - limited
+	if limited == 0 && plain == 0 {
+		return d.rate(of, n, gpu, x.match)
+	}
+	if x.any() {
+		c := d.rate(of, n, gpu, x.match)
+		if x.exempt || !x.over[key.user] {
+			x.spend(int64(plain) * int64(len(d.p.Nodes)) * plainWork)
 			return c
 		}
 	}
@@ -108,7 +115,7 @@ func (d *decider) noNode() *sched.Choice {
 	return c
 }
 
-const notCompared = "which the master has not compared with the regular expressions and versions of environment.nomad yet: there are many, and it continues in a moment"
+const notCompared = "which the master has not compared with environment.nomad yet: there is much to compare, and it continues in a moment"
 
 func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match pool.Match) *sched.Choice {
 	var constraints []pool.Comparison

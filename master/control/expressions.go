@@ -40,6 +40,8 @@ const (
 	// versionWork is the work of a comparison of versions, for each of its conditions, and versionBytes that for each byte.
 	versionWork  = 600
 	versionBytes = 80
+	// plainWork is the work of any other comparison with one node.
+	plainWork = 18
 
 	maxKept     = 100_000 // matches of a generation
 	maxKeptOne  = 20_000  // matches that an expression takes into the next generation
@@ -114,6 +116,20 @@ func (x *expressions) expression(of comparison) *expression {
 	x.now[of] = e
 	x.kept += keptProgram + len(e.matches)
 	return e
+}
+
+// any reports whether the user has any work left.
+func (x *expressions) any() bool { return x.left > 0 && !x.over[x.user] }
+
+// spend counts work that was done and cannot be divided. So the first choice of a user in a cycle is always completed.
+func (x *expressions) spend(work int64) {
+	if work <= 0 {
+		return
+	}
+	x.left -= work
+	if x.spent[x.user] += work; x.spent[x.user] >= expressionShare {
+		x.over[x.user] = true
+	}
 }
 
 // take reports whether there was enough left for some work, and counts it.

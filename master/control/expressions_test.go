@@ -80,7 +80,7 @@ func TestExpressionsOfOneUser(t *testing.T) {
 			}
 			break
 		}
-		if last := waits["eve19.1"]; !placed["eve0.1"] && cycles > 1 || !strings.Contains(last, "versions of environment.nomad yet") || cycles == most {
+		if last := waits["eve19.1"]; !placed["eve0.1"] && cycles > 1 || !strings.Contains(last, "with environment.nomad yet") || cycles == most {
 			t.Fatalf("cycle %d: %d are placed; the last task waits: %s", cycles, len(placed), last)
 		}
 	}
@@ -90,6 +90,40 @@ func TestExpressionsOfOneUser(t *testing.T) {
 	}
 	if s.cycle(true); len(x.spent) != 0 {
 		t.Errorf("%v is spent on comparisons that were made before", x.spent)
+	}
+}
+
+// TestComparisonsOfOneUser: the work of comparisons that no limit of expressions holds is limited, too, when nodes change: what one user
+// has beyond a share follows in later cycles.
+func TestComparisonsOfOneUser(t *testing.T) {
+	s := newStage(t, 0)
+	s.compared(100, 60, 0, 100, "eve")
+	s.compared(100, 1, 0, 2, "bob")
+	perTask := int64(100 * 100 * plainWork)
+	placed, waits := s.cycle(true)
+	if !placed["bob0.1"] || !placed["eve0.1"] {
+		t.Fatalf("bob waits: %s; eve waits: %s", waits["bob0.1"], waits["eve0.1"])
+	}
+	if spent := s.p.choices.expressions.spent["eve"]; spent > expressionShare+perTask || placed["eve59.1"] || !strings.Contains(waits["eve59.1"], "with environment.nomad yet") {
+		t.Errorf("eve has spent %d in one cycle, and her last task waits: %q", spent, waits["eve59.1"])
+	}
+	for cycles := 2; len(placed) != 61; cycles++ {
+		if cycles > 10 {
+			t.Fatalf("%d are placed after %d cycles; the last task waits: %s", len(placed), cycles, waits["eve59.1"])
+		}
+		placed, waits = s.cycle(false)
+	}
+	if s.cycle(false); len(s.p.choices.expressions.spent) != 0 {
+		t.Error("what was compared is compared again although no node has changed")
+	}
+}
+
+// TestOneLongComparison: the comparisons of a task that exceed a user's share are made in one cycle, since they cannot be divided.
+func TestOneLongComparison(t *testing.T) {
+	s := newStage(t, 0)
+	s.compared(300, 1, 0, 1000, "eve")
+	if placed, waits := s.cycle(true); !placed["eve0.1"] {
+		t.Errorf("it waits: %s", waits["eve0.1"])
 	}
 }
 

@@ -20,12 +20,18 @@ func MayMove(ctx context.Context, tx *store.DB, to store.Workspace) (func(store.
 	if err != nil || len(rules) == 0 {
 		return nil, err
 	}
-	guard := experimentGuard(rules)
+	guard, all := experimentGuard(rules), expconf.Raw{}
+	for i := range rules {
+		rules[i].Invariant = lasting(rules[i].Invariant)
+	}
+	for _, r := range slices.Backward(rules) {
+		all = expconf.Merge(r.Invariant, all)
+	}
 	return func(e store.MovingExperiment) error {
 		if err := guard.admits(e); err != nil {
 			return err
 		}
-		return asSet(rules, e)
+		return asSet(rules, all, e)
 	}, nil
 }
 
@@ -43,9 +49,9 @@ func (g Guard) admits(e store.MovingExperiment) error {
 	return g.Allows(Change{Priority: &e.Priority, MaxSlots: e.MaxSlots, Weight: &e.Weight, Pool: &e.Pool})
 }
 
-// asSet returns an error if policies set something otherwise than an experiment has it. The message has no secrets, and no values of
+// asSet returns an error if policies, which set this all together, set something otherwise than an experiment has it. The message has no secrets, and no values of
 // variables: the experiment may be somebody else's.
-func asSet(rules []rule[expconf.Raw], e store.MovingExperiment) error {
+func asSet(rules []rule[expconf.Raw], all expconf.Raw, e store.MovingExperiment) error {
 	cfg, err := expconf.ParseConfigJSON(e.Config)
 	if err != nil {
 		return err
@@ -53,17 +59,13 @@ func asSet(rules []rule[expconf.Raw], e store.MovingExperiment) error {
 	if own := cfg.CheckpointStorage.Prefix; own != nil && cfg.CheckpointStorage.IsObjects() { // it ends with the experiment's id
 		cfg.CheckpointStorage.Prefix = new(strings.TrimSuffix(strings.TrimSuffix(*own, strconv.Itoa(e.ID)), "/"))
 	}
-	all := expconf.Raw{}
-	for _, r := range slices.Backward(rules) {
-		all = expconf.Merge(lasting(r.Invariant), all)
-	}
 	others, err := cfg.Changes(all)
 	if err != nil || len(others) == 0 {
 		return err
 	}
 	by := rules[0].by
 	for _, r := range rules {
-		one, err := cfg.Changes(lasting(r.Invariant))
+		one, err := cfg.Changes(r.Invariant)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ type oneTask struct{ tasks map[string]Task }
 
 const benchCookie = "let me in"
 
-func (d oneTask) Task(_ context.Context, id string) (Task, error) {
+func (d oneTask) Task(_ context.Context, id, _ string) (Task, error) {
 	if t, ok := d.tasks[id]; ok {
 		return t, nil
 	}
@@ -43,7 +43,7 @@ func (oneTask) IssueTicket(context.Context, []byte, string, int64, time.Duration
 func (oneTask) RedeemTicket(context.Context, []byte, string, []byte) error {
 	return fault.New(fault.NotFound, "no such ticket")
 }
-func (oneTask) CookieWho(_ context.Context, hash []byte, _ string) (auth.Who, error) {
+func (oneTask) CookieWho(_ context.Context, hash []byte, _, _ string) (auth.Who, error) {
 	if string(hash) == string(auth.HashToken(benchCookie)) {
 		return auth.Who{UserID: 1, Username: "ada", SessionID: 1}, nil
 	}

@@ -98,7 +98,7 @@ func (a *absolute) WriteHeader(status int) {
 // Gone returns the visitors who may no longer be connected to an attempt through an ingress: their
 // session has ended, or its user may no longer open the task.
 func (p *Proxy) Gone(ctx context.Context, task, attempt string, visitors []string) ([]string, error) {
-	t, err := p.dir.Task(ctx, task)
+	t, err := p.dir.Task(ctx, task, "")
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}

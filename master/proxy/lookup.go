@@ -41,10 +41,11 @@ func newMemories() memories {
 // task finds a task.
 func (p *Proxy) task(ctx context.Context, id string) (Task, error) {
 	now := time.Now()
-	if t, fresh, _ := p.known.tasks.Get(id, now); fresh {
+	t, fresh, _ := p.known.tasks.Get(id, now)
+	if fresh {
 		return t, nil
 	}
-	t, err := p.dir.Task(ctx, id)
+	t, err := p.dir.Task(ctx, id, t.Owner)
 	if err == nil {
 		p.known.tasks.Put(id, t, now)
 	}
@@ -73,10 +74,11 @@ func (p *Proxy) whole(r *http.Request, at service) service {
 func (p *Proxy) cookieWho(ctx context.Context, cookie, task string) (auth.Who, error) {
 	hash := auth.HashToken(cookie)
 	key, now := [2]string{hex.EncodeToString(hash), task}, time.Now()
-	if who, fresh, _ := p.known.cookies.Get(key, now); fresh {
+	who, fresh, _ := p.known.cookies.Get(key, now)
+	if fresh {
 		return who, nil
 	}
-	who, err := p.dir.CookieWho(ctx, hash, task)
+	who, err := p.dir.CookieWho(ctx, hash, task, who.Username)
 	if err == nil {
 		p.known.cookies.Put(key, who, now)
 	}

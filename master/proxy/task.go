@@ -115,8 +115,9 @@ func Refusal(taskType, owner string) error {
 
 // A Directory finds tasks, sessions, tickets and cookies.
 type Directory interface {
-	// Task finds a task; fault.NotFound if it does not exist.
-	Task(ctx context.Context, id string) (Task, error)
+	// Task finds a task; fault.NotFound if it does not exist. A task that was found lately is looked up in the name of its owner, so that
+	// requests with random ids do not keep it waiting; empty: it was not.
+	Task(ctx context.Context, id, lately string) (Task, error)
 	// Tasks finds those of these tasks that exist.
 	Tasks(ctx context.Context, ids []string) (map[string]Task, error)
 	// Sessions returns the users of those of these sessions that are valid.
@@ -127,8 +128,8 @@ type Directory interface {
 	// fault.NotFound if no valid ticket has this hash.
 	RedeemTicket(ctx context.Context, ticket []byte, task string, cookie []byte) error
 	// CookieWho returns the user of a cookie; fault.NotFound if the cookie is not valid, or is for
-	// another task.
-	CookieWho(ctx context.Context, hash []byte, task string) (auth.Who, error)
+	// another task. A cookie that was valid lately is looked up in the name of its user.
+	CookieWho(ctx context.Context, hash []byte, task, lately string) (auth.Who, error)
 }
 
 // A Locator returns the host and the port at which the gateway of an attempt is registered.

@@ -97,8 +97,8 @@ func (m *master) serveTasks(ctx context.Context, o tasksOrigin, handler http.Han
 // directory adapts the store to the proxy's interface.
 type directory struct{ db *store.DB }
 
-func (d directory) Task(ctx context.Context, id string) (proxy.Task, error) {
-	v, err := d.db.ProxyTask(ctx, id)
+func (d directory) Task(ctx context.Context, id, lately string) (proxy.Task, error) {
+	v, err := d.db.ProxyTask(store.ForPages(ctx, lately), id)
 	return proxy.Task(v), err
 }
 
@@ -123,8 +123,8 @@ func (d directory) RedeemTicket(ctx context.Context, ticket []byte, task string,
 	return d.db.RedeemTicket(ctx, ticket, task, cookie)
 }
 
-func (d directory) CookieWho(ctx context.Context, hash []byte, task string) (auth.Who, error) {
-	return d.db.CookieWho(ctx, hash, task)
+func (d directory) CookieWho(ctx context.Context, hash []byte, task, lately string) (auth.Who, error) {
+	return d.db.CookieWho(store.ForPages(ctx, lately), hash, task)
 }
 
 // checkTasks validates the settings for the pages of tasks.

@@ -60,8 +60,21 @@ const strangerAt = "address "
 // StrangerAt is the owner of the calls of those who are not signed in, at an address.
 func StrangerAt(address string) string { return strangerAt + address }
 
-// forStrangers says that a call is made for anybody, before it is known who asks and whether what they name exists.
-func forStrangers(ctx context.Context) context.Context { return ForOwner(ctx, strangerAt) }
+// forStrangers says that a call is made for anybody, if it is not known yet who asks and whether what they name exists.
+func forStrangers(ctx context.Context) context.Context {
+	if ctx.Value(ownerKey{}) != nil {
+		return ctx
+	}
+	return ForOwner(ctx, strangerAt)
+}
+
+// ForPages says for whom the proxy looks up what it found lately: the owner of a task, or the user of a cookie; empty: nobody is known.
+func ForPages(ctx context.Context, owner string) context.Context {
+	if owner == "" {
+		return ctx
+	}
+	return ForOwner(ctx, "pages of "+owner)
+}
 
 // ForNotes says in whose name a call is noted, as in the audit trail. Notes wait for each other's row, one at a time.
 func ForNotes(ctx context.Context, owner string) context.Context { return ForOwner(ctx, noteOf+owner) }

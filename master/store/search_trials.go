@@ -44,14 +44,14 @@ func (db *DB) SearchTrials(ctx context.Context, f SearchTrialFilter) (list []Sea
 // order of the trials' ids. The result is complete for the first `whole` trials; whole is at least 1.
 func (db *DB) CurvesOf(ctx context.Context, trials []int, group, name string) (curves map[int][]Point, whole int, err error) {
 	curves = make(map[int][]Point, len(trials))
-	list, err := db.Query(ctx, `
+	list, release, err := db.query(ctx, `
 		SELECT trial_id, steps, avg->$3 FROM metrics
 		WHERE trial_id = ANY($1) AND grp = $2 AND steps IS NOT NULL AND NOT archived
 		ORDER BY trial_id, ord, run_id LIMIT $4`, trials, group, name, maxSearchReports)
 	if err != nil {
-		return nil, 0, asFault(err)
+		return nil, 0, err
 	}
-	defer list.Close()
+	defer release()
 	var trial, n int
 	var value pgtype.DriverBytes
 	for ; list.Next(); n++ {

@@ -11,8 +11,8 @@ import (
 // directory adapts the store to the proxy's interface.
 type directory struct{ *store.DB }
 
-func (d directory) Task(ctx context.Context, id string) (proxy.Task, error) {
-	v, err := d.ProxyTask(ctx, id)
+func (d directory) Task(ctx context.Context, id, lately string) (proxy.Task, error) {
+	v, err := d.ProxyTask(store.ForPages(ctx, lately), id)
 	return proxy.Task(v), err
 }
 
@@ -27,4 +27,8 @@ func (d directory) Tasks(ctx context.Context, ids []string) (map[string]proxy.Ta
 
 func (d directory) Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
 	return d.ValidSessions(ctx, ids)
+}
+
+func (d directory) CookieWho(ctx context.Context, hash []byte, task, lately string) (auth.Who, error) {
+	return d.DB.CookieWho(store.ForPages(ctx, lately), hash, task)
 }
