@@ -110,7 +110,11 @@ func explain(a *app.App, all []described) {
 			a.Printf("\nExperiment %d: %s\n", d.resp.Experiment.ID, s)
 		}
 		for _, n := range d.resp.AvoidedNodes {
-			a.Printf("\nExperiment %d avoids node %s: %d of its attempts in a row failed there\n", d.resp.Experiment.ID, n.Node, n.Failures)
+			words := "\nExperiment %d avoids node %s: %d of its attempts in a row failed there. It uses the node only if no other one can hold its trials.\n"
+			if isFinal(d.resp.Experiment.State) {
+				words = "\nExperiment %d avoided node %s: %d of its attempts in a row failed there.\n"
+			}
+			a.Printf(words, d.resp.Experiment.ID, n.Node, n.Failures)
 		}
 		for _, t := range d.trials {
 			if why := render.Why(t); why != "" {

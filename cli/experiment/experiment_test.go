@@ -471,8 +471,8 @@ func describeSaysWhichNodesAreAvoided(t *testing.T, m *world) {
 	if err := runDescribe(t.Context(), a, describeOptions{ids: []int{id}}); err != nil {
 		t.Fatal(err)
 	}
-	avoided := fmt.Sprintf("Experiment %d avoids node ", id)
-	if text := out.String(); !strings.Contains(text, avoided) || !strings.Contains(text, fmt.Sprintf(": %d of its attempts in a row failed there\n", servertest.AvoidAfter)) {
+	avoided := fmt.Sprintf("Experiment %d avoided node ", id)
+	if text := out.String(); !strings.Contains(text, avoided) || !strings.Contains(text, fmt.Sprintf(": %d of its attempts in a row failed there.\n", servertest.AvoidAfter)) {
 		t.Errorf("described\n%s", text)
 	}
 }

@@ -74,6 +74,9 @@ func sayEnd(ctx context.Context, a *app.App, c *client.Client, e v1.Experiment, 
 		}
 		fmt.Fprintf(a.IO.Err, "Best %s: %s%s\n", cmp.Or(e.SearcherMetric, "metric"), table.Float(*e.BestTrialSearcherMetric), of)
 	}
+	if e.BestTrialSearcherMetric == nil && e.SearcherMetric != "" && e.State == v1.ExperimentStateCompleted {
+		a.IO.Warn("No validation has reported %s, the metric of the searcher.", e.SearcherMetric)
+	}
 	fmt.Fprintln(a.IO.Err, page(c, e.ID))
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 const searchLong = `Finds the experiments of all users that match a question, and prints a column for
-each metric and hyperparameter in the question.
+each metric and hyperparameter in the question, with the value of the best trial.
 
 A question consists of comparisons, joined by and, or, not and parentheses:
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -107,10 +108,24 @@ func run(ctx context.Context, a *app.App, o options) error {
 	}
 	a.Printf("\n")
 	t := table.New("Trials", "Training Time")
-	for _, s := range sum.Trials {
+	for _, s := range byLength(sum.Trials) {
 		t.Row(s.Count, length(s.Unit))
 	}
 	return o.format.Print(a.IO, t, sum)
+}
+
+// byLength adds up the trials of all brackets that train equally long.
+func byLength(list []v1.TrialSummary) []v1.TrialSummary {
+	var out []v1.TrialSummary
+	for _, s := range list {
+		i := slices.IndexFunc(out, func(o v1.TrialSummary) bool { return length(o.Unit) == length(s.Unit) })
+		if i < 0 {
+			out = append(out, s)
+		} else {
+			out[i].Count += s.Count
+		}
+	}
+	return out
 }
 
 // length describes how long trials train.

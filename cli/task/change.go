@@ -47,10 +47,14 @@ func newChange(a *app.App, verb, short, done string, change func(context.Context
 		Short: short,
 		Args:  args.Exactly("the ID of a task"),
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			if err := change(ctx, c, given[0]); err != nil {
+			id, err := expand(ctx, c, given[0])
+			if err == nil {
+				err = change(ctx, c, id)
+			}
+			if err != nil {
 				return err
 			}
-			a.Printf("%s%s\n", done, given[0])
+			a.Printf("%s%s\n", done, id)
 			return nil
 		}),
 	}
@@ -63,7 +67,11 @@ func newConfig(a *app.App) *cobra.Command {
 		Short: "print the configuration of a generic task as it was submitted",
 		Args:  args.Exactly("the ID of a task"),
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			config, err := c.GenericTaskConfig(ctx, given[0])
+			id, err := expand(ctx, c, given[0])
+			if err != nil {
+				return err
+			}
+			config, err := c.GenericTaskConfig(ctx, id)
 			if err != nil {
 				return err
 			}

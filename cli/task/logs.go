@@ -33,5 +33,8 @@ func runLogs(ctx context.Context, a *app.App, id string, o *logs.Options) error 
 	if err != nil {
 		return err
 	}
+	if id, err = expand(ctx, c, id); err != nil {
+		return err
+	}
 	return o.Print(ctx, a.IO, c.TaskLogs(ctx, id, query), logs.OfTask(id))
 }

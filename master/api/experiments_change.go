@@ -64,6 +64,8 @@ func refusedAction(e store.ExperimentHead, action store.Action) error {
 		return fault.New(fault.Invalid, "experiment %d is being deleted", e.ID)
 	case e.Unmanaged:
 		return fault.New(fault.Invalid, "experiment %d is unmanaged; the master cannot %s it", e.ID, action)
+	case (action == store.Archive || action == store.Delete) && strings.HasPrefix(e.Shown, "STOPPING_"):
+		return fault.New(fault.Invalid, "experiment %d is being stopped; to %s it, wait for its end", e.ID, action)
 	case action == store.Archive || action == store.Delete:
 		return fault.New(fault.Invalid, "experiment %d is %s; to %s it, kill or cancel it first", e.ID, shown, action)
 	}
@@ -212,6 +214,8 @@ func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.Experim
 		return ch, nil
 	}
 	switch {
+	case e.Desired == "deleted":
+		return ch, fault.New(fault.Invalid, "experiment %d is being deleted", e.ID)
 	case e.Terminal():
 		return ch, fault.New(fault.Invalid, "experiment %d has ended; its resources cannot be changed", e.ID)
 	case r.MaxSlots != nil && *r.MaxSlots < 0:

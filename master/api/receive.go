@@ -105,7 +105,7 @@ func (a *API) ownerOf(c *fiber.Ctx) string {
 // the user's own, so that neither waits for the other.
 func (a *API) storeOwner(c *fiber.Ctx) string {
 	if who := whoOf(c); who.IsTask() {
-		return "tasks of " + who.Username
+		return store.TasksOf(who.Username)
 	}
 	return a.ownerOf(c)
 }

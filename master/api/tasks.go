@@ -105,7 +105,7 @@ func (a *API) liveTasks(ctx context.Context, c *call, _ *v1.None) (*v1.GetTasksR
 	}
 	resp := &v1.GetTasksResponse{AllocationIDToSummary: map[string]v1.AllocationSummary{}}
 	for _, x := range attempts {
-		resp.AllocationIDToSummary[x.ID] = v1.AllocationSummary{AllocationID: x.ID, TaskID: trial.PartID(x.TaskID, x.Part), Name: x.TaskName,
+		resp.AllocationIDToSummary[x.ID] = v1.AllocationSummary{AllocationID: x.ID, TaskID: trial.PartID(x.TaskID, x.Part), Name: listedName(x),
 			Priority: &x.Priority, RegisteredTime: &x.QueuedAt, ResourcePool: x.Pool, SlotsNeeded: x.Slots,
 			SchedulerType: a.scheduler(x.Pool), Resources: resources[x.ID], ProxyPorts: proxyPorts(x.TaskID, ports[x.ID])}
 	}

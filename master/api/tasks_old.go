@@ -40,6 +40,14 @@ func oldResources(list []v1.ResourcesSummary) []v1.OldResource {
 	return out
 }
 
+// listedName is the name of an attempt in lists: that of a trial has its id, by which everything else calls it.
+func listedName(x store.Attempt) string {
+	if x.TrialID != nil {
+		return allocationName(x)
+	}
+	return x.TaskName
+}
+
 // allocationName is the name of an attempt in clients of Determined.
 func allocationName(x store.Attempt) string {
 	return task.Called(x.TaskType, x.TaskID, x.TaskName, optional.Value(x.ExperimentID), optional.Value(x.TrialID))

@@ -119,7 +119,7 @@ func (c *Cluster) checkSlots(ctx context.Context, pool string, slots int, oneNod
 		return nil, nil, err
 	}
 	switch could := c.grown(pool, has); {
-	case has.Nodes == 0:
+	case has.Total == 0: // it has no nodes, or none that may be used now
 	case oneNode && slots > could.PerNode:
 		return nil, nil, fault.New(fault.Invalid, "request unfulfillable, please try requesting less slots: %d slots are asked for on one node, and no node of pool %s has more than %d",
 			slots, pool, could.PerNode)

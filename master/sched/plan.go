@@ -2,10 +2,11 @@ package sched
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/pool"
 )
@@ -308,7 +309,7 @@ func (p *planner) place(r *Request, picks []hold) {
 
 // promise keeps slots for a request until those who hold them have left.
 func (p *planner) promise(r *Request, picks []hold) {
-	p.wait(r, p.whyPromised(picks))
+	p.wait(r, p.whyPromised(r, picks))
 	for _, h := range picks {
 		b := &p.blocks[h.block]
 		b.promised += h.n
@@ -329,8 +330,10 @@ func (p *planner) changed(i int) {
 
 // nameOf is how a sentence names what a task belongs to.
 func nameOf(group, id string) string {
-	if group != "" {
+	if group == "" {
+		group = id
+	} else if uuid.Validate(group) != nil { // experiment 12
 		return group
 	}
-	return fmt.Sprintf("task %s", id)
+	return "task " + group
 }

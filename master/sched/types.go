@@ -67,7 +67,7 @@ func (s Slot) usable() bool { return s.Healthy && s.Enabled && s.Taken == "" }
 // A Request is an attempt that waits in the queue.
 type Request struct {
 	ID          string // allocation
-	Group       string // its experiment or task, as messages name it: "experiment 12"
+	Group       string // its experiment, as messages name it: "experiment 12"; or the UUID of its task
 	Slots       int    // 0 for an auxiliary task
 	Priority    int    // 1 is most important
 	QueuedAt    time.Time

@@ -167,7 +167,7 @@ func (p *planner) nodesWith(r *Request, free int) []string {
 }
 
 // whyPromised names the tasks whose leaving a request waits for.
-func (p *planner) whyPromised(picks []hold) string {
+func (p *planner) whyPromised(r *Request, picks []hold) string {
 	if p.onBlock == nil {
 		p.onBlock = make([][]int, len(p.blocks))
 		for i := range p.running {
@@ -179,8 +179,12 @@ func (p *planner) whyPromised(picks []hold) string {
 	var names []string
 	for _, h := range picks {
 		for _, i := range p.onBlock[h.block] {
-			if p.leaving[i] {
-				names = append(names, nameOf(p.running[i].Group, p.running[i].ID))
+			switch x := p.running[i]; {
+			case !p.leaving[i]:
+			case x.Group != "" && x.Group == r.Group:
+				names = append(names, "other trials of the same experiment")
+			default:
+				names = append(names, nameOf(x.Group, x.ID))
 			}
 		}
 	}

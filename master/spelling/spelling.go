@@ -68,6 +68,11 @@ func Nearest(unknown string, candidates []string) string {
 			return c
 		}
 	}
+	for _, c := range candidates { // hyperparams
+		if strings.HasPrefix(c, strings.TrimSuffix(normal, "s")) {
+			return c
+		}
+	}
 	for _, c := range candidates {
 		if strings.HasSuffix(c, "_"+normal) {
 			return c

@@ -68,7 +68,16 @@ type gate struct {
 // runs beyond the checkpoint from which the run restarts.
 func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 	var out Claimed
-	err := db.Tx(ctx, func(tx *DB) error {
+	owner, err := scalar[string](ctx, db, `SELECT u.username FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id WHERE a.id = $1`, c.AllocationID)
+	if fault.Is(err, fault.NotFound) {
+		return out, fault.New(fault.NotFound, "rank %d of attempt %s not found", c.Rank, c.AllocationID)
+	}
+	if err != nil {
+		return out, err
+	}
+	// Nomad vouches for the process, so it is no stranger; and a rollback of many reports takes as long as the owner's program has made it.
+	ctx = ForOwner(ctx, TasksOf(owner))
+	err = db.Tx(ctx, func(tx *DB) error {
 		g, err := tx.lockGate(ctx, c)
 		if err != nil {
 			return err

@@ -57,6 +57,9 @@ const noteOf = "notes of "
 // strangerAt is the owner of calls of those who are not signed in, by their address.
 const strangerAt = "address "
 
+// TasksOf is the owner of the calls of a user's tasks.
+func TasksOf(user string) string { return "tasks of " + user }
+
 // StrangerAt is the owner of the calls of those who are not signed in, at an address.
 func StrangerAt(address string) string { return strangerAt + address }
 

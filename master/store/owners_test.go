@@ -268,6 +268,57 @@ func TestFirstChangesOfOwners(t *testing.T) {
 	}
 }
 
+// TestClaimsAreTheirOwners: the claims of a user's restarted trials, which roll reports back, keep no connection from callers without a
+// session: those sign in, and other users' tasks claim.
+func TestClaimsAreTheirOwners(t *testing.T) {
+	w := newWorld(t)
+	db, err := Open(t.Context(), w.db.dsn, Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	e := w.experiment(`{"name": "random"}`)
+	var claims []Claim
+	for i := range 6 {
+		claims = append(claims, goodClaim(w.attempt(w.trial(e, i, 1), 1, 1), 0, fmt.Sprint("nonce ", i)))
+	}
+	locked, done := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		err := db.Tx(t.Context(), func(tx *DB) error { // a rollback waits
+			_, err := tx.exec(t.Context(), `SELECT 1 FROM trials FOR UPDATE`)
+			close(locked)
+			<-done
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-locked
+	stranger := func(i int) context.Context { return ForOwner(t.Context(), StrangerAt(fmt.Sprint("192.0.2.", i))) }
+	for i, c := range claims {
+		all.Go(func() {
+			if _, err := db.Claim(stranger(i), c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+	for end := time.Now().Add(20 * time.Second); w.int(waiting) != 2; <-time.After(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d claims wait for the rollback", w.int(waiting))
+		}
+	}
+	within, cancel := context.WithTimeout(stranger(99), 10*time.Second)
+	defer cancel()
+	if err := db.RedeemTicket(within, []byte("none"), "none", []byte("none")); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a caller without a session, beside claims: %v", err)
+	}
+	close(done)
+	all.Wait()
+}
+
 // poolOfEight is a pool of which an owner has two connections for changes and two for reads.
 func poolOfEight(t *testing.T) *DB {
 	t.Helper()

@@ -67,7 +67,8 @@ var proxyTasks = `
 			coalesce(m.gateway_certificate, '') AS certificate,
 			` + proxyPorts + ` AS ports,
 			CASE WHEN k.type <> 'TENSORBOARD' THEN '{}' ELSE ARRAY(SELECT DISTINCT p.workspace_id FROM tensorboards b
-				JOIN experiments e ON e.id = ANY(b.experiment_ids) OR e.id IN (SELECT t.experiment_id FROM trials t WHERE t.id = ANY(b.trial_ids))
+				CROSS JOIN LATERAL (SELECT unnest(b.experiment_ids) AS id UNION SELECT t.experiment_id FROM trials t WHERE t.id = ANY(b.trial_ids)) x
+				JOIN experiments e ON e.id = x.id
 				JOIN projects p ON p.id = e.project_id WHERE b.task_id = k.id) END AS shown
 		FROM tasks k JOIN users u ON u.id = k.owner_id
 		LEFT JOIN experiments e ON e.id = k.experiment_id AND k.type = 'TRIAL'

@@ -114,3 +114,30 @@ func TestTicketsAndCookies(t *testing.T) {
 		t.Errorf("a ticket for a session that is over: %v", err)
 	}
 }
+
+// TestTensorboardsAreFound: the proxy finds a TensorBoard of a hundred trials without a look at the other experiments.
+func TestTensorboardsAreFound(t *testing.T) {
+	w := newWorld(t)
+	w.exec(`INSERT INTO experiments (owner_id, project_id, config, original_config, seed, name, desired, pool, slots_per_trial, state, ended_at)
+		SELECT 2, 1, '{"searcher": {"name": "single"}}', '', 1, 'test', 'active', 'default', 1, 'COMPLETED', now() FROM generate_series(1, 2000)`)
+	w.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, ended_at)
+		SELECT e.id || '.t', 'TRIAL', e.job_id, 2, 1, e.id, 'trial', 'default', 1, now() FROM experiments e`)
+	w.exec(`INSERT INTO trials (experiment_id, number, task_id, hparams, seed, run_id, ended_at, state) SELECT e.id, 0, e.id || '.t', '{}', 7, 1, now(), 'COMPLETED' FROM experiments e`)
+	w.task(NewTask{ID: "board", Type: "TENSORBOARD", Tensorboard: &Tensorboard{}})
+	w.exec(`UPDATE tensorboards SET trial_ids = ARRAY(SELECT id FROM trials ORDER BY id DESC LIMIT 100), experiment_ids = '{1, 2}' WHERE task_id = 'board'`)
+	w.exec(`ANALYZE`)
+	if v, err := w.db.ProxyTask(t.Context(), "board"); err != nil || len(v.Shown) != 1 {
+		t.Fatalf("%+v %v", v, err)
+	}
+	var plan []struct {
+		Plan struct {
+			Hit int `json:"Shared Hit Blocks"`
+		}
+	}
+	if err := w.db.QueryRow(t.Context(), `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) `+proxyTasks+`WHERE k.id = $1`, "board").Scan(&plan); err != nil {
+		t.Fatal(err)
+	}
+	if n := plan[0].Plan.Hit; n == 0 || n > 3000 {
+		t.Errorf("the look-up reads %d pages", n)
+	}
+}

@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest';
-import { askFirst, noteOpening, wasOpened } from '../src/lib/opening';
+import { describe, expect, it } from 'vitest';
+import { askFirst, noteOpening, ownPath, wasOpened } from '../src/lib/opening';
 
 function memory() {
   const kept = new Map<string, string>();
@@ -38,4 +38,16 @@ it.each([
   ['#part', '#part'],
 ])('a link to %s', (to, want) => {
   expect(askFirst(to, 'https://master.test/projects/1')).toBe(want);
+});
+
+describe('the page after a sign-in', () => {
+  const base = 'https://det.example.com/login';
+  it('is one of these pages', () => {
+    for (const own of ['/experiments', '/experiments/3?tab=logs#end', '/proxy/1/', '/wait/notebooks/1']) expect(ownPath(own, base)).toBe(own);
+    expect(ownPath('/a/../b', base)).toBe('/b');
+  });
+  it('is never elsewhere', () => {
+    for (const other of ['', 'x', '//evil.example/', '/\\evil.example/', '/\t/evil.example/proxy/x', '/\n/evil.example', '/\r\\evil.example', '\t//evil.example',
+      'https://evil.example/', 'javascript:alert(1)', '/..//evil.example', '/.//evil.example']) expect(ownPath(other, base), other).toBe(null);
+  });
 });

@@ -14,18 +14,19 @@ import (
 )
 
 // Missing tells in a sentence which file of an entrypoint is not among the files, whose paths are relative to the folder of
-// the code; "" for none.
+// the code; "" for none. Without a folder only the image has files, none of them below the folder in which the program starts.
 func Missing(e expconf.Entrypoint, files []string) string {
 	words := e.Args
 	if !e.IsList() {
 		words = firstCommand(e.Line)
 	}
-	if len(files) == 0 {
-		return "" // the image has the program
-	}
 	t := tree{files: slices.Clone(files)}
 	t.sort()
-	return t.program(words)
+	missing := t.program(words)
+	if missing != "" && len(files) == 0 {
+		missing += ", because no folder is named after the configuration"
+	}
+	return missing
 }
 
 // A tree is the files of the code, and their folders.

@@ -59,7 +59,12 @@ func TestMissing(t *testing.T) {
 			}
 		}
 	}
-	if got := entry.Missing(expconf.Entrypoint{Line: "python3 x.py"}, nil); got != "" {
+	if got := entry.Missing(expconf.Entrypoint{Line: "python3 x.py"}, nil); got != "entrypoint: x.py is not among the files of the code, because no folder is named after the configuration" {
 		t.Errorf("without a folder: %s", got)
+	}
+	for _, line := range []string{"python3 /opt/x.py", "python3 -m pkg.train", "nvidia-smi", "train"} {
+		if got := entry.Missing(expconf.Entrypoint{Line: line}, nil); got != "" {
+			t.Errorf("%s without a folder: %s", line, got)
+		}
 	}
 }

@@ -103,7 +103,27 @@ func usage(err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	return &exit.UsageError{Message: err.Error(), Hint: "See the command's --help."}
+	return &exit.UsageError{Message: groupError(err.Error()), Hint: "See the command's --help."}
+}
+
+// groups are cobra's messages about flags of which one or all must be given, with what they mean.
+var groups = []struct {
+	cobra *regexp.Regexp
+	means string
+}{
+	{regexp.MustCompile(`^at least one of the flags in the group \[(.*)\] is required$`), "give at least one of %s"},
+	{regexp.MustCompile(`^if any flags in the group \[(?:.*)\] are set none of the others can be; \[(.*)\] were all set$`), "give only one of %s"},
+	{regexp.MustCompile(`^if any flags in the group \[(.*)\] are set they must all be set; missing \[.*\]$`), "give all of %s, or none"},
+}
+
+// groupError says cobra's messages about groups of flags with the flags as one types them.
+func groupError(message string) string {
+	for _, g := range groups {
+		if m := g.cobra.FindStringSubmatch(message); m != nil {
+			return fmt.Sprintf(g.means, "--"+strings.Join(strings.Fields(m[1]), ", --"))
+		}
+	}
+	return message
 }
 
 const long = `det submits experiments, follows them, and manages their results.

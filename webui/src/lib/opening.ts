@@ -38,6 +38,21 @@ export function wasOpened(id: string, now = Date.now(), store = storage()): bool
 }
 
 /**
+ * ownPath returns an address of these pages, with its query and hash, from one that somebody else chose; otherwise null. It decides by the
+ * parsed address, because browsers ignore tabs and line breaks in one.
+ */
+export function ownPath(to: string, base = location.href): string | null {
+  if (!to.startsWith('/')) return null;
+  try {
+    const at = new URL(to, base);
+    const path = at.pathname + at.search + at.hash;
+    return at.origin === new URL(base).origin && !path.startsWith('//') ? path : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
  * askFirst returns an address that somebody else chose, for a link on these pages or for the page after a
  * sign-in. If it is a task's, the master asks the user before it opens the task, because the click was made for
  * something else.

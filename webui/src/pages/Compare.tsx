@@ -127,7 +127,7 @@ function Heads({ list, names, baseline, first }: Sides & { first: string }) {
   return (
     <thead><tr>
       <th scope="col">{first}</th>
-      {list.map((c, i) => <th key={c.trial.id} scope="col" class="right"><span class="side"><i class="dot" style={{ background: `var(--curve-${(i % colors) + 1})` }} /><span class="cut" title={names.get(c.trial.id)}>{names.get(c.trial.id)}</span></span>{c === baseline && <span class="tag">baseline</span>}</th>)}
+      {list.map((c, i) => <th key={c.trial.id} scope="col" class="right"><span class="series"><i class="dot" style={{ background: `var(--curve-${(i % colors) + 1})` }} /><span class="cut" title={names.get(c.trial.id)}>{names.get(c.trial.id)}</span></span>{c === baseline && <span class="tag">baseline</span>}</th>)}
     </tr></thead>
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { readSettings } from '../lib/settings';
 import { api, ApiError } from '../lib/api';
-import { askFirst } from '../lib/opening';
+import { askFirst, ownPath } from '../lib/opening';
 import { providerLink, straightTo } from '../lib/signin';
 import { go, outside, params } from '../lib/router';
 import { words } from '../lib/toast';
@@ -33,9 +33,7 @@ export function Login() {
     try {
       await signedIn((await api.login(name.current?.value ?? '', password.current?.value ?? '')).user);
       void readSettings();
-      const next = params.value.get('next') ?? '';
-      // Only addresses of these pages: a link must not lead a signed-in person elsewhere.
-      const to = /^\/(?![/\\])/.test(next) ? next : '/experiments';
+      const to = ownPath(params.value.get('next') ?? '') ?? '/experiments'; // a link must not lead a signed-in person elsewhere
       if (outside(new URL(to, location.href).pathname)) location.assign(askFirst(to)); // not in this router
       else go(to, true);
     } catch (error) {
