@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -66,14 +67,24 @@ func run(ctx context.Context, a *app.App, o tasks.Launch, published, program []s
 		return err
 	}
 	defer end()
-	lo := logs.Options{Follow: true}
-	if err := lo.Print(ctx, a.IO, c.TaskLogs(ctx, id, client.LogQuery{Follow: true}), logs.OfTask(id)); err != nil {
+	if err := follow(ctx, a, c, id); err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintf(a.IO.Err, "Command %s continues in the cluster.\nFollow it again with `det command logs -f %s`; end it with `det command kill %s`.\n", id, id, id)
 		}
 		return err
 	}
 	return verdict(ctx, a, c, id)
+}
+
+// follow prints why the command waits, and its log until its end.
+func follow(ctx context.Context, a *app.App, c *client.Client, id string) error {
+	waiting, stop := context.WithCancel(ctx)
+	var queue sync.WaitGroup
+	queue.Go(func() { tasks.SayQueue(waiting, a, c, id) })
+	defer queue.Wait()
+	defer stop()
+	lo := logs.Options{Follow: true}
+	return lo.Print(ctx, a.IO, c.TaskLogs(ctx, id, client.LogQuery{Follow: true}), logs.OfTask(id))
 }
 
 // verdict returns an error if the program failed.

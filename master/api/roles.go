@@ -197,13 +197,16 @@ func (a *API) ownRoles(ctx context.Context, c *call, _ *v1.None) (*v1.GetPermiss
 
 func (a *API) assignRoles(ctx context.Context, c *call, req *v1.AssignRolesRequest) (*v1.Empty, error) {
 	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments, req.EverybodysRoles)
-	if err == nil {
-		err = a.db.AssignRoles(ctx, list)
-	}
 	if err != nil {
 		return nil, err
 	}
-	a.rolesChanged()
+	changed, err := a.db.AssignRoles(ctx, list, c.may(auth.Assign, auth.Object{Kind: v1.KindRole}) == nil)
+	if err != nil {
+		return nil, err
+	}
+	if changed {
+		a.rolesChanged()
+	}
 	return &v1.Empty{}, nil
 }
 

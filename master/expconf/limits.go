@@ -54,6 +54,10 @@ const (
 // within reports a number out of its range.
 func (k *checker) within(path string, value, low, high int64) {
 	if value < low || value > high {
+		if value == 0 && k.pos != nil && !k.pos.written(path) {
+			k.fail(path, "is required", fmt.Sprintf("a number from %d to %d", low, high))
+			return
+		}
 		k.fail(path, fmt.Sprintf("must be from %d to %d, found %d", low, high, value), "")
 	}
 }

@@ -55,6 +55,10 @@ func (m Memberships) names() (all, ours []string) {
 func (db *DB) SyncMemberships(ctx context.Context, userID int, m Memberships) (joined, left []string, err error) {
 	origin := originOfProvider(m.Provider)
 	all, ours := m.names()
+	same, err := db.sameMemberships(ctx, userID, m)
+	if err != nil || same {
+		return nil, nil, err
+	}
 	err = db.Tx(ctx, func(tx *DB) error {
 		if err := tx.lockRoles(ctx); err != nil {
 			return err
@@ -91,6 +95,17 @@ func (db *DB) SyncMemberships(ctx context.Context, userID int, m Memberships) (j
 		return nil
 	})
 	return joined, left, err
+}
+
+// sameMemberships reports whether there is nothing to change. Most sign-ins change nothing, and do not wait for changes of others.
+func (db *DB) sameMemberships(ctx context.Context, userID int, m Memberships) (bool, error) {
+	all, ours := m.names()
+	return scalar[bool](ctx, db, `
+		WITH wanted AS (SELECT g.id FROM groups g WHERE g.name = ANY($1) AND (g.origin = $2 OR g.origin = '' AND g.name = ANY($3)))
+		SELECT NOT EXISTS (SELECT FROM group_members WHERE user_id = $4 AND origin = $2 AND group_id NOT IN (SELECT id FROM wanted))
+			AND NOT EXISTS (SELECT FROM wanted WHERE id NOT IN (SELECT group_id FROM group_members WHERE user_id = $4))
+			AND NOT ($5 AND EXISTS (SELECT FROM unnest($1::text[]) n WHERE n NOT IN (SELECT name FROM groups)))`,
+		all, originOfProvider(m.Provider), ours, userID, m.Create)
 }
 
 func groupNames(ctx context.Context, db *DB, sql string, args ...any) ([]string, error) {

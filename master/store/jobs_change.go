@@ -87,22 +87,38 @@ func (db *DB) insertJob(ctx context.Context, all []Job, me, other Job, ahead boo
 		moments[i] = j.QueuedAt
 	}
 	moment, shifted := sched.Insert(moments, at)
-	if err := db.setQueueTime(ctx, me, moment); err != nil {
-		return err
-	}
+	jobs, times := []Job{me}, []time.Time{moment}
 	for i, m := range shifted {
-		if err := db.setQueueTime(ctx, queue[i], m); err != nil {
+		jobs, times = append(jobs, queue[i]), append(times, m)
+	}
+	return db.setQueueTimes(ctx, jobs, times)
+}
+
+// setQueueTimes stores the times of jobs, and locks them in the order of their ids.
+func (db *DB) setQueueTimes(ctx context.Context, jobs []Job, at []time.Time) error {
+	var experiments []int
+	var tasks []string
+	var ofExperiments, ofTasks []time.Time
+	for i, j := range jobs {
+		if j.ExperimentID != nil {
+			experiments, ofExperiments = append(experiments, *j.ExperimentID), append(ofExperiments, at[i])
+		} else {
+			tasks, ofTasks = append(tasks, j.TaskID), append(ofTasks, at[i])
+		}
+	}
+	if len(experiments) > 0 {
+		if _, err := db.exec(ctx, `UPDATE experiments o SET place = x.at FROM (
+			SELECT e.id, u.at FROM experiments e JOIN unnest($1::int[], $2::timestamptz[]) u (id, at) ON u.id = e.id ORDER BY e.id FOR NO KEY UPDATE OF e) x
+			WHERE o.id = x.id`, experiments, ofExperiments); err != nil {
+			return err
+		}
+	}
+	if len(tasks) > 0 {
+		if _, err := db.exec(ctx, `UPDATE tasks o SET place = x.at FROM (
+			SELECT k.id, u.at FROM tasks k JOIN unnest($1::text[], $2::timestamptz[]) u (id, at) ON u.id = k.id ORDER BY k.id FOR NO KEY UPDATE OF k) x
+			WHERE o.id = x.id`, tasks, ofTasks); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (db *DB) setQueueTime(ctx context.Context, j Job, at time.Time) error {
-	if j.ExperimentID != nil {
-		_, err := db.exec(ctx, `UPDATE experiments SET place = $2 WHERE id = $1`, *j.ExperimentID, at)
-		return err
-	}
-	_, err := db.exec(ctx, `UPDATE tasks SET place = $2 WHERE id = $1`, j.TaskID, at)
-	return err
 }

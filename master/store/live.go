@@ -213,7 +213,7 @@ const (
 	runningConfig = `jsonb_build_object('max_restarts', e.config -> 'max_restarts', 'preemption_timeout', e.config -> 'preemption_timeout')`
 
 	experimentRows = `
-	SELECT e.xmin AS row_version, e.id, e.owner_id, e.project_id, e.job_id::text, e.name, e.state, e.desired, e.unmanaged,
+	SELECT e.xmin AS row_version, e.id, e.owner_id, e.project_id, e.job_id::text, left(e.name, 1000) AS name, e.state, e.desired, e.unmanaged,
 		CASE WHEN e.id = ANY($2) THEN '{}'::jsonb ELSE ` + runningConfig + ` END AS config, NULL::jsonb AS search_config, e.memory,
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
 		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.place,
@@ -234,10 +234,10 @@ const (
 
 	liveTasks = `
 	SELECT k.id, k.type, k.job_id::text, u.username AS owner, w.name AS workspace, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place, k.queued_at,
-		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN NULLIF(k.config->'environment'->'nomad', 'null') END AS nomad,
-		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN NULLIF(k.config->'resources'->'gpu', 'null') END AS gpu,
-		k.type <> 'CHECKPOINT_GC' AND coalesce(k.config->'resources'->>'is_single_node' = 'false', false) AS several,
-		k.type <> 'CHECKPOINT_GC' AND coalesce(jsonb_array_length(NULLIF(k.config->'environment'->'secrets', 'null')), 0) > 0 AS secrets,
+		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.nomad END AS nomad,
+		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.gpu END AS gpu,
+		k.type <> 'CHECKPOINT_GC' AND k.several AS several,
+		k.type <> 'CHECKPOINT_GC' AND k.mounts_secrets AS secrets,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
 	FROM tasks k JOIN users u ON u.id = k.owner_id JOIN workspaces w ON w.id = k.workspace_id
 	WHERE k.ended_at IS NULL AND k.type <> 'TRIAL'

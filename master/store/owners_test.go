@@ -218,10 +218,10 @@ func TestStrangersShareAPart(t *testing.T) {
 	if _, err := db.CookieWho(short(t.Context()), []byte("none"), "none"); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a cookie, beside other strangers: %v", err)
 	}
-	if _, err := db.ProxyTask(short(ForPages(t.Context(), "ada")), "none"); !fault.Is(err, fault.NotFound) {
+	if _, err := db.ProxyTask(ForPages(t.Context(), "ada"), "none"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a task that was found lately, beside strangers: %v", err)
 	}
-	if _, err := db.CookieWho(short(ForPages(t.Context(), "ada")), []byte("none"), "none"); !fault.Is(err, fault.NotFound) {
+	if _, err := db.CookieWho(ForPages(t.Context(), "ada"), []byte("none"), "none"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a cookie that was valid lately, beside strangers: %v", err)
 	}
 	if _, err := scalar[int](ForOwner(t.Context(), "user mine"), db, `SELECT 1`); err != nil {

@@ -52,7 +52,7 @@ func (db *DB) ProxyTasks(ctx context.Context, ids []string) ([]ProxyTask, error)
 
 // proxyPorts are the ports that the configuration of task k, or that of its experiment e,
 // declares.
-const proxyPorts = `coalesce(CASE WHEN k.type = 'TRIAL' THEN e.config ELSE k.config END #> '{environment,proxy_ports}', '[]')`
+const proxyPorts = `coalesce(CASE WHEN k.type = 'TRIAL' THEN e.proxy_ports ELSE k.proxy_ports END, '[]')`
 
 var proxyTasks = `
 		SELECT k.id, ` + newestPartID + ` AS newest, k.type, k.name, k.owner_id, ` + taskWorkspace + ` AS workspace_id, u.username, NOT u.active AS owner_gone, k.exit_status, k.ended_at IS NOT NULL AS over,
@@ -76,24 +76,18 @@ var proxyTasks = `
 		LEFT JOIN members m ON m.allocation_id = a.id AND m.rank = 0
 		`
 
-// LivePorts are the ports of attempts that have not ended, by attempt. The configuration of each
-// experiment is read once, however many of its trials run.
+// LivePorts are the ports of attempts that have not ended, by attempt.
 func (db *DB) LivePorts(ctx context.Context, in auth.Scope) (map[string]expconf.ProxyPorts, error) {
 	type found struct {
 		ID    string             `db:"id"`
 		Ports expconf.ProxyPorts `db:"ports"`
 	}
 	list, err := rows[found](ctx, db, `
-		WITH live AS MATERIALIZED (
-			SELECT a.id, k.type, k.experiment_id, k.config FROM allocations a JOIN tasks k ON k.id = a.task_id
-			WHERE a.state <> 'TERMINATED' AND k.type <> 'CHECKPOINT_GC' AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))),
-		declared AS MATERIALIZED (
-			SELECT e.id, e.config #> '{environment,proxy_ports}' AS ports FROM experiments e
-			WHERE e.id IN (SELECT experiment_id FROM live WHERE type = 'TRIAL')),
-		of AS (
-			SELECT k.id, CASE WHEN k.type = 'TRIAL' THEN e.ports ELSE k.config #> '{environment,proxy_ports}' END AS ports
-			FROM live k LEFT JOIN declared e ON e.id = k.experiment_id)
-		SELECT id, ports FROM of WHERE jsonb_typeof(ports) = 'array' AND ports <> '[]'`, workspaces(in))
+		SELECT id, ports FROM (
+			SELECT a.id, CASE WHEN k.type = 'TRIAL' THEN e.proxy_ports ELSE k.proxy_ports END AS ports
+			FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN experiments e ON e.id = k.experiment_id
+			WHERE a.state <> 'TERMINATED' AND k.type <> 'CHECKPOINT_GC' AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))) live
+		WHERE jsonb_typeof(ports) = 'array' AND ports <> '[]'`, workspaces(in))
 	ports := make(map[string]expconf.ProxyPorts, len(list))
 	for _, f := range list {
 		ports[f.ID] = f.Ports

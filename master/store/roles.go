@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -151,42 +152,112 @@ func (db *DB) AssignmentsIn(ctx context.Context, workspace int) ([]Assignment, e
 	return rows[Assignment](ctx, db, assignmentColumns+`WHERE a.workspace_id = $1`+assignmentOrder, workspace)
 }
 
-// AssignRoles gives roles. One that is given already stays as it is.
-func (db *DB) AssignRoles(ctx context.Context, list []Assignment) error {
-	return db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRoles(ctx); err != nil {
+// Limits for who may assign roles in some workspaces only, such as those that they made: each look-up of a session reads all roles of its
+// user and of everybody.
+const (
+	maxOwnersAssignments = maxAssignments / 4 // in all workspaces of one owner
+	maxSameAssignments   = 500                // of those, of one user, of one group, or of everybody
+)
+
+// AssignRoles gives roles, and reports whether there is a new one. One that is given already stays as it is. wide says that the caller may
+// assign roles everywhere, and has no limit but the cluster's.
+func (db *DB) AssignRoles(ctx context.Context, list []Assignment, wide bool) (changed bool, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		c := columnsOf(list)
+		n, err := tx.exec(ctx, `INSERT INTO role_assignments (role_id, user_id, group_id, workspace_id)
+			SELECT DISTINCT role_id, user_id, group_id, workspace_id FROM `+assigned+` ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING`, c...)
+		if changed = n > 0; err != nil || !changed {
 			return err
 		}
-		for _, a := range list {
-			_, err := tx.exec(ctx, `INSERT INTO role_assignments (role_id, user_id, group_id, workspace_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-				int(a.RoleID), a.UserID, a.GroupID, a.WorkspaceID)
-			if err != nil {
+		if !wide {
+			if err := tx.boundAssignments(ctx, list); err != nil {
 				return err
 			}
 		}
-		n, err := scalar[int](ctx, tx, `SELECT count(*) FROM role_assignments`)
-		if err == nil && n > maxAssignments {
-			err = fault.New(fault.Invalid, "users and groups would have %d roles, and the limit is %d; give roles to groups, or for the whole cluster", n, maxAssignments)
+		all, err := scalar[int](ctx, tx, `SELECT count(*) FROM role_assignments`)
+		if err == nil && all > maxAssignments {
+			err = fault.New(fault.Invalid, "users and groups would have %d roles, and the limit is %d; give roles to groups, or for the whole cluster", all, maxAssignments)
 		}
 		return err
 	})
+	return changed, err
+}
+
+// assigned is a table of assignments, whose columns are $1 to $4.
+const assigned = `unnest($1::int[], $2::int[], $3::int[], $4::int[]) x (role_id, user_id, group_id, workspace_id)`
+
+func columnsOf(list []Assignment) []any {
+	roles, users, groups, spaces := make([]int, len(list)), make([]*int, len(list)), make([]*int, len(list)), make([]*int, len(list))
+	for i, a := range list {
+		roles[i], users[i], groups[i], spaces[i] = int(a.RoleID), a.UserID, a.GroupID, a.WorkspaceID
+	}
+	return []any{roles, users, groups, spaces}
+}
+
+// boundAssignments fails if the workspaces of an owner have too many roles. The lock of each owner makes requests at the same time count
+// each other's roles.
+func (db *DB) boundAssignments(ctx context.Context, list []Assignment) error {
+	var spaces []int
+	for _, a := range list {
+		if a.WorkspaceID != nil {
+			spaces = append(spaces, *a.WorkspaceID)
+		}
+	}
+	owners, err := scalars[int](ctx, db, `SELECT DISTINCT user_id FROM workspaces WHERE id = ANY($1) ORDER BY 1`, spaces)
+	if err != nil {
+		return err
+	}
+	for _, owner := range owners {
+		if _, err := db.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles in workspaces of ' || $1::int, 0))`, owner); err != nil {
+			return err
+		}
+		type count struct {
+			All  int `db:"every"`
+			Same int `db:"same"`
+		}
+		n, err := row[count](ctx, db, "roles", `SELECT coalesce(sum(n), 0)::int AS every, coalesce(max(n), 0)::int AS same FROM (
+			SELECT count(*) AS n FROM role_assignments a JOIN workspaces w ON w.id = a.workspace_id WHERE w.user_id = $1 GROUP BY a.user_id, a.group_id) x`, owner)
+		switch {
+		case err != nil:
+			return err
+		case n.Same > maxSameAssignments:
+			return fault.New(fault.Invalid, "a user, a group or everybody would have %d roles in the workspaces of one owner, and the limit is %d; a ClusterAdmin can assign more, or a role for the whole cluster",
+				n.Same, maxSameAssignments)
+		case n.All > maxOwnersAssignments:
+			return fault.New(fault.Invalid, "the workspaces of one owner would have %d roles, and the limit is %d; give roles to groups", n.All, maxOwnersAssignments)
+		}
+	}
+	return nil
 }
 
 // RemoveRoles takes roles, all or none.
 func (db *DB) RemoveRoles(ctx context.Context, list []Assignment) error {
 	return db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRoles(ctx); err != nil {
-			return err
+		ofAdmins := slices.ContainsFunc(list, func(a Assignment) bool { return a.RoleID == auth.ClusterAdmin })
+		if ofAdmins {
+			if err := tx.lockRoles(ctx); err != nil {
+				return err
+			}
 		}
-		for _, a := range list {
-			n, err := tx.exec(ctx, `DELETE FROM role_assignments WHERE role_id = $1 AND user_id IS NOT DISTINCT FROM $2::int
-				AND group_id IS NOT DISTINCT FROM $3::int AND workspace_id IS NOT DISTINCT FROM $4::int`, int(a.RoleID), a.UserID, a.GroupID, a.WorkspaceID)
+		left := map[string]bool{}
+		for _, of := range []string{`a.user_id = x.user_id`, `a.group_id = x.group_id`, `a.user_id IS NULL AND a.group_id IS NULL AND x.user_id IS NULL AND x.group_id IS NULL`} {
+			gone, err := rows[Assignment](ctx, tx, `DELETE FROM role_assignments a USING `+assigned+`
+				WHERE `+of+` AND a.role_id = x.role_id AND coalesce(a.workspace_id, 0) = coalesce(x.workspace_id, 0)
+				RETURNING a.role_id, a.user_id, a.group_id, a.workspace_id`, columnsOf(list)...)
 			if err != nil {
 				return err
 			}
-			if n == 0 {
+			for _, a := range gone {
+				left[a.words()] = true
+			}
+		}
+		for _, a := range list {
+			if !left[a.words()] {
 				return fault.New(fault.NotFound, "%s is not assigned", a.words())
 			}
+		}
+		if !ofAdmins {
+			return nil
 		}
 		return tx.keepClusterAdmin(ctx)
 	})

@@ -1,10 +1,14 @@
 package store
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
 )
 
 // TestTheSwitchToRoles: the admins of basic mode become ClusterAdmins once, at the switch, and
@@ -49,7 +53,7 @@ func TestGrantsOfGroups(t *testing.T) {
 	two, one := 2, 1
 	list := []Assignment{{RoleID: auth.Viewer, UserID: &two, WorkspaceID: &one}, {RoleID: auth.Viewer, GroupID: &group, WorkspaceID: &second},
 		{RoleID: auth.Viewer, GroupID: &group, WorkspaceID: &one}, {RoleID: auth.Editor, GroupID: &group}}
-	if err := w.db.AssignRoles(ctx, list); err != nil {
+	if _, err := w.db.AssignRoles(ctx, list, true); err != nil {
 		t.Fatal(err)
 	}
 	got, err := w.db.GrantsOf(ctx, []int{1, 2})
@@ -64,5 +68,86 @@ func TestGrantsOfGroups(t *testing.T) {
 	w.exec(`DELETE FROM workspaces WHERE id = $1`, second)
 	if got, err := w.db.AssignmentsOfUser(ctx, 2); err != nil || len(got) != 3 {
 		t.Errorf("after the workspace is gone: %v %v", got, err)
+	}
+}
+
+// TestRolesInOwnWorkspacesAreLimited: who makes workspaces gives a limited number of roles in them to one user, one group or everybody, because
+// each look-up of a session reads them. Who may assign roles everywhere has no such limit.
+func TestRolesInOwnWorkspacesAreLimited(t *testing.T) {
+	w := newWorld(t)
+	w.exec(`INSERT INTO workspaces (name, user_id) SELECT 'w' || i, 2 FROM generate_series(1, $1::int + 1) i`, maxSameAssignments)
+	spaces, err := scalars[int](t.Context(), w.db, `SELECT id FROM workspaces WHERE name LIKE 'w%' ORDER BY id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(user *int, spaces []int) (list []Assignment) {
+		for i := range spaces {
+			list = append(list, Assignment{RoleID: auth.Viewer, UserID: user, WorkspaceID: &spaces[i]})
+		}
+		return list
+	}
+	victim := 1
+	for _, user := range []*int{nil, &victim} {
+		if changed, err := w.db.AssignRoles(t.Context(), in(user, spaces[1:]), false); err != nil || !changed {
+			t.Fatal(changed, err)
+		}
+		if changed, err := w.db.AssignRoles(t.Context(), in(user, spaces[1:]), false); err != nil || changed {
+			t.Errorf("the same again: changed %v, %v", changed, err)
+		}
+		if _, err := w.db.AssignRoles(t.Context(), in(user, spaces[:2]), false); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "the limit is 500") {
+			t.Errorf("one too many: %v", err)
+		}
+		if _, err := w.db.AssignRoles(t.Context(), in(user, spaces[:1]), true); err != nil {
+			t.Errorf("by a ClusterAdmin: %v", err)
+		}
+		if err := w.db.RemoveRoles(t.Context(), in(user, spaces)); err != nil {
+			t.Errorf("taken: %v", err)
+		}
+		if err := w.db.RemoveRoles(t.Context(), in(user, spaces[:1])); !fault.Is(err, fault.NotFound) {
+			t.Errorf("taken twice: %v", err)
+		}
+	}
+	if list, err := w.db.Assignments(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("%d roles are left, %v", len(list), err)
+	}
+}
+
+// TestRolesInWorkspacesLockNobody: while somebody changes roles of the cluster, sign-ins that change no membership and roles in workspaces
+// do not wait.
+func TestRolesInWorkspacesLockNobody(t *testing.T) {
+	w := newWorld(t)
+	user, space := 2, w.int(`INSERT INTO workspaces (name, user_id) VALUES ('mine', 2) RETURNING id`)
+	member := Memberships{Provider: "okta", Create: true, Groups: []ProviderGroup{{Name: "team"}}}
+	if joined, _, err := w.db.SyncMemberships(t.Context(), user, member); err != nil || len(joined) != 1 {
+		t.Fatal(joined, err)
+	}
+	err := w.db.Tx(t.Context(), func(tx *DB) error {
+		if err := tx.lockRoles(t.Context()); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, _, err := w.db.SyncMemberships(ctx, user, member); err != nil {
+			t.Errorf("a sign-in: %v", err)
+		}
+		list := []Assignment{{RoleID: auth.Editor, UserID: &user, WorkspaceID: &space}}
+		if _, err := w.db.AssignRoles(ctx, list, false); err != nil {
+			t.Errorf("a role in a workspace: %v", err)
+		}
+		if err := w.db.RemoveRoles(ctx, list); err != nil {
+			t.Errorf("and taken again: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []Memberships{{Provider: "okta"}, member, {Provider: "okta", Create: true, Groups: []ProviderGroup{{Name: "team"}, {Name: "other"}}}} {
+		if same, err := w.db.sameMemberships(t.Context(), user, change); err != nil || same {
+			t.Errorf("%+v changes nothing? %v", change, err)
+		}
+		if _, _, err := w.db.SyncMemberships(t.Context(), user, change); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -300,7 +300,7 @@ func (db *DB) stateView(ctx context.Context, known []int, above int) (*stateView
 		return nil, err
 	}
 	list, err := rows[ListedExperiment](ctx, db, `
-		SELECT e.id, p.workspace_id, `+shownState+` AS shown, e.name, e.archived, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
+		SELECT e.id, p.workspace_id, `+shownState+` AS shown, left(e.name, 1000) AS name, e.archived, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
 			`+trialCount+` AS trials, c.checkpoints, e.best_trial_id, e.best_metric, e.ended_at,
 			extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at)::int AS seconds, e.error,
 			coalesce((SELECT md5(string_agg(concat_ws(' ', t.id, t.state, t.restarts, t.kill_wanted, t.error, a.id, a.state, a.is_ready, a.waiting_reason), ',' ORDER BY t.id))

@@ -63,7 +63,7 @@ type IdleTask struct {
 
 // IdleTask reads the IdleTask of a task, without its configuration, which may be large.
 func (db *DB) IdleTask(ctx context.Context, id string) (IdleTask, error) {
-	return row[IdleTask](ctx, db, "task "+id, `SELECT type, coalesce(config->>'idle_timeout', '') AS timeout FROM tasks WHERE id = $1`, id)
+	return row[IdleTask](ctx, db, "task "+id, `SELECT type, coalesce(idle_timeout, '') AS timeout FROM tasks WHERE id = $1`, id)
 }
 
 // TaskFilter chooses tasks. It excludes tasks that ended more than a week ago, and those of workspaces that are being deleted or gone.

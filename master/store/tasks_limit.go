@@ -29,7 +29,7 @@ func (tx *DB) checkLiveTasks(ctx context.Context, id string, owner int) error {
 		return fault.New(fault.TooMany, "you have %d commands, notebooks, shells, TensorBoards and generic tasks that have not ended, and the limit is %d; "+
 			"wait until some end, or kill some (det task list)", n-1, maxLiveTasks)
 	}
-	const nomad = `coalesce(octet_length(NULLIF(config->'environment'->'nomad', 'null')::text), 0)`
+	const nomad = `coalesce(octet_length(nomad::text), 0)`
 	own, err := scalar[int](ctx, tx, `SELECT `+nomad+` FROM tasks WHERE id = $1`, id)
 	if err != nil || own == 0 {
 		return err

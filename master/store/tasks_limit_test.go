@@ -1,10 +1,13 @@
 package store
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -77,5 +80,52 @@ func TestLiveTasksAtTheSameTime(t *testing.T) {
 	}
 	if stored != 2 {
 		t.Errorf("%d tasks were stored, want 2", stored)
+	}
+}
+
+// TestLongConfigurationsOfLiveTasks: what the leader reads of live tasks in each cycle, and what lists read, does not grow with their configurations.
+func TestLongConfigurationsOfLiveTasks(t *testing.T) {
+	w := newWorld(t)
+	raw := make([]byte, 300_000)
+	_, _ = rand.Read(raw)
+	config := `{"environment": {"environment_variables": {"cpu": ["A=` + hex.EncodeToString(raw) + `"]}, "nomad": {"volumes": []}, "secrets": [{"name": "x"}],
+		"proxy_ports": [{"proxy_port": 80}]}, "resources": {"is_single_node": false}, "idle_timeout": "5m"}`
+	for i := range 20 {
+		w.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, pool, slots, config) VALUES ($1, 'COMMAND', gen_random_uuid(), 2, 1, 'c', 'default', 1, $2::text::jsonb)`,
+			fmt.Sprint("t", i), config)
+		w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) VALUES ($1 || '.1', $1, 1, 'default', 1, 42, 'PENDING')`, fmt.Sprint("t", i))
+	}
+	list, err := rows[LiveTask](t.Context(), w.db, liveTasks)
+	if err != nil || len(list) != 20 || string(list[0].Nomad) != `{"volumes": []}` || !list[0].Secrets || !list[0].Several {
+		t.Fatalf("%d live tasks, %v", len(list), err)
+	}
+	ports, err := w.db.LivePorts(t.Context(), auth.Everywhere())
+	if err != nil || len(ports["t3.1"]) != 1 {
+		t.Errorf("ports: %v, %v", ports, err)
+	}
+	idle, err := w.db.IdleTask(t.Context(), "t3")
+	if err != nil || idle.Timeout != "5m" {
+		t.Errorf("%+v, %v", idle, err)
+	}
+	if n, whole := w.pages(liveTasks), w.pages(`SELECT config->'resources' FROM tasks`); n > whole/2 {
+		t.Errorf("a cycle looks at %d pages; the configurations have %d", n, whole)
+	}
+}
+
+// TestLongNamesOfExperiments: neither the leader nor the feed of states keeps long names of experiments.
+func TestLongNamesOfExperiments(t *testing.T) {
+	w := newWorld(t)
+	id := w.experiment(`{"name": "random"}`)
+	w.exec(`UPDATE experiments SET name = repeat('実', 80000) WHERE id = $1`, id)
+	want := strings.Repeat("実", 1000)
+	if live := w.load(w.db.NewLiveCache()); len(live.Experiments) != 1 || live.Experiments[0].Name != want {
+		t.Errorf("the leader keeps a name of %d bytes", len(live.Experiments[0].Name))
+	}
+	view, err := w.db.stateView(t.Context(), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := view.experiments[id].Name; got != want {
+		t.Errorf("the feed keeps a name of %d bytes", len(got))
 	}
 }

@@ -53,7 +53,7 @@ func (c Chart) Draw() []string {
 	out := c.head()
 	box, ok := c.bounds()
 	if !ok {
-		return append(out, "  (no values yet)")
+		return append(out, "  (no values to draw)")
 	}
 	ticks := niceTicks(box.y0, box.y1, max(2, c.Height/2), c.log())
 	labels := c.labels(ticks)

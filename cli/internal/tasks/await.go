@@ -124,3 +124,25 @@ func (i Item) why() string {
 	}
 	return ": " + i.ExitStatus
 }
+
+// SayQueue prints why a task waits, until it waits no more or the context ends.
+func SayQueue(ctx context.Context, a *app.App, c *client.Client, id string) {
+	said := ""
+	for pause := 200 * time.Millisecond; sleep.For(ctx, pause) == nil; pause = min(2*pause, 2*time.Second) {
+		task, err := c.Task(ctx, id)
+		if err != nil || task.EndTime != nil {
+			return
+		}
+		if len(task.Allocations) == 0 {
+			continue
+		}
+		newest := task.Allocations[0]
+		if newest.State != v1.TaskStateQueued {
+			return
+		}
+		if newest.WaitingReason != "" && newest.WaitingReason != said {
+			said = newest.WaitingReason
+			fmt.Fprintln(a.IO.Err, "Queued: "+said)
+		}
+	}
+}

@@ -1,0 +1,10 @@
+-- A configuration may have a megabyte, which PostgreSQL unpacks whole for each field that a query reads of it. So what the control loop reads of
+-- all live tasks in each cycle, and what lists and the proxy read, has columns beside it.
+ALTER TABLE tasks
+    ADD COLUMN nomad jsonb GENERATED ALWAYS AS (NULLIF(config #> '{environment,nomad}', 'null')) STORED,
+    ADD COLUMN gpu jsonb GENERATED ALWAYS AS (NULLIF(config #> '{resources,gpu}', 'null')) STORED,
+    ADD COLUMN several boolean NOT NULL GENERATED ALWAYS AS (coalesce(config #>> '{resources,is_single_node}' = 'false', false)) STORED,
+    ADD COLUMN mounts_secrets boolean NOT NULL GENERATED ALWAYS AS (coalesce(jsonb_typeof(config #> '{environment,secrets}') = 'array' AND config #> '{environment,secrets}' <> '[]', false)) STORED,
+    ADD COLUMN proxy_ports jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED,
+    ADD COLUMN idle_timeout text GENERATED ALWAYS AS (config ->> 'idle_timeout') STORED;
+ALTER TABLE experiments ADD COLUMN proxy_ports jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED;
