@@ -129,3 +129,24 @@ func waitBlocked(t *testing.T, w *world) {
 		}
 	}
 }
+
+// TestRollbackOfManyReports: a claim that is accepted rolls back more reports than one statement archives, and one that is rejected none.
+func TestRollbackOfManyReports(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	w.attempt(trial, 1, 1)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, reported_at, steps, ord, avg) SELECT $1, 1, 'training', now(), i, i, '{"loss": 1}' FROM generate_series(1, $2::int) i`, trial, rollBackChunk+10)
+	w.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, metadata) SELECT gen_random_uuid(), task_id, id, 1, 4, 'COMPLETED', '{}', '{}' FROM trials WHERE id = $1`, trial)
+	id := w.attempt(trial, 2, 1)
+	left := func() int {
+		return w.int(`SELECT count(*)::int FROM metrics WHERE trial_id = $1 AND NOT archived`, trial)
+	}
+	other := goodClaim(id, 0, "n")
+	other.NodeID = "elsewhere"
+	if _, err := w.db.Claim(t.Context(), other); err == nil || left() != rollBackChunk+10 {
+		t.Errorf("a rejected claim: %v; %d reports are left", err, left())
+	}
+	if _, err := w.db.Claim(t.Context(), goodClaim(id, 0, "n")); err != nil || left() != 4 {
+		t.Errorf("%v; %d reports are left, want 4", err, left())
+	}
+}

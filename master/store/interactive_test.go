@@ -67,10 +67,12 @@ func TestWhatATensorboardShows(t *testing.T) {
 		t.Fatalf("%+v %v", boards, err)
 	}
 	var trials []int
+	known := map[int]bool{}
 	for _, s := range w.claimTask("tb").Shows {
-		if len(s.Config) == 0 {
-			t.Errorf("experiment %d has no configuration", s.ExperimentID)
+		if has := len(s.Config) > 0; has == known[s.ExperimentID] {
+			t.Errorf("experiment %d: another configuration: %v", s.ExperimentID, has)
 		}
+		known[s.ExperimentID] = true
 		if s.TrialID == nil {
 			trials = append(trials, -s.ExperimentID)
 			continue

@@ -26,6 +26,9 @@ type LogMatches struct {
 // maxMatch is the maximum size of a stored line, in bytes.
 const maxMatch = 2000
 
+// maxCounted is how many matches with an action of a trial on a node count for its next attempts; the others are only shown.
+const maxCounted = 3
+
 // RecordLogMatches stores the first match of each policy in each attempt, and labels the
 // trial with the policy of the newest. A report may be repeated. It returns the new matches.
 func (db *DB) RecordLogMatches(ctx context.Context, m LogMatches) (fresh []LogMatch, err error) {
@@ -39,12 +42,15 @@ func (db *DB) RecordLogMatches(ctx context.Context, m LogMatches) (fresh []LogMa
 	}
 	err = db.Tx(ctx, func(tx *DB) error {
 		fresh, err = rows[LogMatch](ctx, tx, `
-			INSERT INTO log_matches (task_id, allocation_id, rank, node_id, node_name, policy, pattern, action, line)
-			SELECT $1, $2, $3, coalesce(x.node_id, ''), coalesce(x.node_name, ''), u.policy, u.pattern, u.action, u.line
+			INSERT INTO log_matches (task_id, allocation_id, rank, node_id, node_name, policy, pattern, action, line, counts)
+			SELECT $1, $2, $3, coalesce(x.node_id, ''), coalesce(x.node_name, ''), u.policy, u.pattern, u.action, u.line,
+				row_number() OVER (PARTITION BY u.action ORDER BY u.place) + (SELECT count(*) FROM log_matches o
+					WHERE o.task_id = $1 AND o.node_id = coalesce(x.node_id, '') AND o.action = u.action AND o.action <> '' AND o.counts AND o.at > coalesce(e.continued_at, '-infinity')) <= $8
 			FROM unnest($4::text[], $5::text[], $6::text[], $7::text[]) WITH ORDINALITY AS u(policy, pattern, action, line, place)
 			LEFT JOIN members x ON x.allocation_id = $2 AND x.rank = $3
+			LEFT JOIN tasks k ON k.id = $1 LEFT JOIN experiments e ON e.id = k.experiment_id
 			ORDER BY u.place ON CONFLICT DO NOTHING RETURNING policy, pattern, action, line, node_name`,
-			m.TaskID, m.AllocationID, m.Rank, policies, patterns, actions, lines)
+			m.TaskID, m.AllocationID, m.Rank, policies, patterns, actions, lines, maxCounted)
 		for i := len(fresh) - 1; i >= 0 && err == nil; i-- {
 			if fresh[i].Policy != "" {
 				_, err = tx.exec(ctx, `UPDATE trials SET log_policy_matched = $2 WHERE task_id = $1`, m.TaskID, fresh[i].Policy)
@@ -86,9 +92,9 @@ type LiveMatch struct {
 // liveMatches reads the matches of trials that may still run. If an experiment was
 // continued after its end, only matches since then count.
 const liveMatches = `
-	SELECT m.task_id, m.node_id, m.node_name, m.policy, m.pattern, m.action, m.line
+	SELECT m.task_id, m.node_id, m.node_name, left(m.policy, 300) AS policy, left(m.pattern, 300) AS pattern, m.action, left(m.line, 300) AS line
 	FROM log_matches m JOIN trials t ON t.task_id = m.task_id JOIN experiments e ON e.id = t.experiment_id
-	WHERE t.ended_at IS NULL AND m.action <> '' AND (e.continued_at IS NULL OR m.at > e.continued_at) ORDER BY m.id`
+	WHERE t.ended_at IS NULL AND m.action <> '' AND m.counts AND (e.continued_at IS NULL OR m.at > e.continued_at) ORDER BY m.id`
 
 // NodeFailures counts how often in a row attempts of an experiment failed on a node.
 type NodeFailures struct {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -57,6 +58,33 @@ func TestLogMatches(t *testing.T) {
 	}
 	if s := strings.Join(got, ", "); s != "exclude_node node-1, cancel_retries node-1, exclude_node node-0, exclude_node " {
 		t.Errorf("the loop sees %q", s)
+	}
+	// A program reports as many as it likes, and few of them count, since the experiment began or was continued.
+	excluding := func() (n int) {
+		t.Helper()
+		if live, err = w.db.LoadLive(t.Context(), Known{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range live.Matches {
+			if m.Action == "exclude_node" && m.NodeID == "node-0" {
+				n++
+			}
+		}
+		return n
+	}
+	for i := range 5 {
+		record(first, 0, LogMatch{Pattern: "a" + strconv.Itoa(i), Action: "exclude_node"}, LogMatch{Pattern: "b" + strconv.Itoa(i), Action: "exclude_node"})
+	}
+	if n := excluding(); n != maxCounted {
+		t.Errorf("%d matches of a node count", n)
+	}
+	w.exec(`UPDATE experiments SET continued_at = now() WHERE id = $1`, e)
+	if n := excluding(); n != 0 {
+		t.Errorf("%d matches of a node count after the experiment was continued", n)
+	}
+	record(first, 0, LogMatch{Pattern: "c", Action: "exclude_node"})
+	if n := excluding(); n != 1 {
+		t.Errorf("%d later matches of a node count", n)
 	}
 	w.exec(`UPDATE trials SET state = 'COMPLETED', ended_at = now() WHERE id = $1`, trial)
 	if live, err = w.db.LoadLive(t.Context(), Known{}); err != nil || len(live.Matches) != 0 {

@@ -77,6 +77,9 @@ func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 	}
 	// Nomad vouches for the process, so it is no stranger; and a rollback of many reports takes as long as the owner's program has made it.
 	ctx = ForOwner(ctx, TasksOf(owner))
+	if err := db.rollBackMost(ctx, c); err != nil {
+		return out, err
+	}
 	err = db.Tx(ctx, func(tx *DB) error {
 		g, err := tx.lockGate(ctx, c)
 		if err != nil {
@@ -104,11 +107,14 @@ func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 // lockGate locks the attempt against the loop, then the member against other
 // claims.
 func (db *DB) lockGate(ctx context.Context, c Claim) (gate, error) {
-	what := fmt.Sprintf("rank %d of attempt %s", c.Rank, c.AllocationID)
 	if _, err := db.exec(ctx, `SELECT 1 FROM allocations WHERE id = $1 FOR SHARE`, c.AllocationID); err != nil {
 		return gate{}, err
 	}
-	return row[gate](ctx, db, what, `
+	return db.gate(ctx, c, " FOR UPDATE OF m")
+}
+
+func (db *DB) gate(ctx context.Context, c Claim, lock string) (gate, error) {
+	return row[gate](ctx, db, fmt.Sprintf("rank %d of attempt %s", c.Rank, c.AllocationID), `
 		SELECT a.state, a.kill_at IS NOT NULL AS kill_wanted, a.kill_reason, a.run_id, a.task_id, t.owner_id, t.session_epoch,
 			(SELECT max(run_id) FROM allocations n WHERE n.task_id = a.task_id) AS newest_run,
 			tr.id AS trial_id, m.claimed_by, m.claim_nonce, m.exited_at IS NOT NULL AS exited, m.node_id, a.pool
@@ -116,8 +122,7 @@ func (db *DB) lockGate(ctx context.Context, c Claim) (gate, error) {
 		JOIN allocations a ON a.id = m.allocation_id
 		JOIN tasks t ON t.id = a.task_id
 		LEFT JOIN trials tr ON tr.task_id = t.id
-		WHERE m.allocation_id = $1 AND m.rank = $2
-		FOR UPDATE OF m`, c.AllocationID, c.Rank)
+		WHERE m.allocation_id = $1 AND m.rank = $2`+lock, c.AllocationID, c.Rank)
 }
 
 // refusal returns why a claim is rejected; nil if it is accepted.
@@ -219,8 +224,7 @@ func (db *DB) claimedRow(ctx context.Context, c Claim) (Claimed, error) {
 			SELECT f.run_id, f.outcome, CASE WHEN f.outcome = 'preempted' AND f.preempt_reason <> '' THEN f.preempt_reason ELSE f.exit_reason END AS reason
 			FROM allocations f WHERE f.task_id = a.task_id AND f.run_id < a.run_id ORDER BY f.run_id DESC LIMIT 1) former ON true
 		LEFT JOIN LATERAL (
-			SELECT uuid, steps FROM checkpoints k WHERE k.trial_id = t.id AND k.state = 'COMPLETED' AND NOT `+beingRemoved+`
-			ORDER BY steps DESC, reported_at DESC LIMIT 1) newest ON true
+			SELECT uuid, steps FROM checkpoints k WHERE `+restartsFrom+`t.id`+newestFirst+`) newest ON true
 		WHERE m.allocation_id = $1 AND m.rank = $2`, c.AllocationID, c.Rank)
 }
 
@@ -237,6 +241,35 @@ func (db *DB) rollBack(ctx context.Context, trial, run, steps int) error {
 	}
 	return db.markStale(ctx, trial)
 }
+
+// rollBackChunk is the number of reports that one transaction archives.
+const rollBackChunk = 50_000
+
+// rollBackMost does the work of rollBack in steps, for a claim that would be accepted: a trial may have reported millions of times, and the
+// claim itself is one transaction with a time limit. Nothing is reported of earlier runs any more, because there is a newer one.
+func (db *DB) rollBackMost(ctx context.Context, c Claim) error {
+	var of gate
+	var steps int
+	err := db.Snapshot(ctx, func(tx *DB) (err error) {
+		if of, err = tx.gate(ctx, c, ""); err != nil || of.TrialID == nil || of.RunID < 2 || of.refusal(c) != nil {
+			of.TrialID = nil
+			return err
+		}
+		steps, err = scalar[int](ctx, tx, `SELECT coalesce((SELECT k.steps FROM checkpoints k WHERE `+restartsFrom+`$1`+newestFirst+`), 0)`, *of.TrialID)
+		return err
+	})
+	for n := int64(rollBackChunk); err == nil && of.TrialID != nil && n == rollBackChunk; {
+		n, err = db.exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
+			SELECT ctid FROM metrics WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived LIMIT $4))`, *of.TrialID, of.RunID, steps, rollBackChunk)
+	}
+	return err
+}
+
+// restartsFrom begins the condition for the checkpoints k from which a trial may restart, and newestFirst chooses the newest.
+const (
+	newestFirst  = ` ORDER BY k.steps DESC, k.reported_at DESC LIMIT 1`
+	restartsFrom = `k.state = 'COMPLETED' AND NOT ` + beingRemoved + ` AND k.trial_id = `
+)
 
 // Peer is a member with the fields that other members need at the rendezvous.
 type Peer struct {

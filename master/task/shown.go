@@ -13,7 +13,7 @@ type ShownTrial struct {
 	ExperimentID int             `db:"experiment_id"`
 	TrialID      *int            `db:"trial_id"`
 	Growing      bool            `db:"growing"` // the whole experiment is shown, and may have more trials later
-	Config       json.RawMessage `db:"config"`
+	Config       json.RawMessage `db:"config"`  // of an experiment's first trial: its storage and the mounts that show it
 	OwnerID      int             `db:"owner_id"`
 	WorkspaceID  int             `db:"workspace_id"`
 }

@@ -8,3 +8,7 @@ ALTER TABLE tasks
     ADD COLUMN proxy_ports jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED,
     ADD COLUMN idle_timeout text GENERATED ALWAYS AS (config ->> 'idle_timeout') STORED;
 ALTER TABLE experiments ADD COLUMN proxy_ports jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED;
+-- Of the matches that ask for something, the loop reads in each cycle the first few of a trial on a node. A program reports as many as it likes.
+ALTER TABLE log_matches ADD COLUMN counts boolean NOT NULL DEFAULT true;
+DROP INDEX log_matches_asking;
+CREATE INDEX log_matches_asking ON log_matches (task_id, node_id, action) WHERE action <> '' AND counts;
