@@ -258,3 +258,46 @@ func filesIn(t *testing.T, folder, suffix string) (files []string) {
 	}
 	return files
 }
+
+// TestGuideListsVerbs: the table in docs/cli.md has each noun with all its verbs.
+func TestGuideListsVerbs(t *testing.T) {
+	text, err := os.ReadFile("../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| noun | verbs |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	verbs := map[string][]string{}
+	for row := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
+		if len(cells) != 2 {
+			t.Fatalf("a row of the table: %q", row)
+		}
+		for _, noun := range regexp.MustCompile("`([a-z -]+)`").FindAllStringSubmatch(cells[0], -1) {
+			verbs[noun[1]] = strings.Fields(strings.Trim(strings.TrimSpace(cells[1]), "`"))
+		}
+	}
+	var check func(noun string, c *cobra.Command)
+	check = func(noun string, c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			name := strings.TrimSpace(noun + " " + sub.Name())
+			switch {
+			case sub.Hidden || sub.Name() == "help":
+			case sub.HasSubCommands() && (noun == "" || !slices.Contains(verbs[noun], sub.Name())):
+				check(name, sub)
+			case noun == "":
+				if _, ok := verbs[name]; !ok {
+					t.Errorf("the table lacks %s", name)
+				}
+			case !slices.Contains(verbs[noun], sub.Name()):
+				t.Errorf("the table lacks %s", name)
+			}
+		}
+		for _, verb := range verbs[noun] {
+			if found, _, err := c.Find([]string{verb}); err != nil || found == c {
+				t.Errorf("the table has %s %s, which det has not", noun, verb)
+			}
+		}
+	}
+	check("", root.Command(app.New()))
+}

@@ -104,7 +104,11 @@ func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
 func explain(a *app.App, all []described) {
 	for _, d := range all {
 		if e := d.resp.Experiment; e.Error != "" {
-			a.Printf("\nExperiment %d failed: %s\n", e.ID, e.Error)
+			what := "failed"
+			if e.State == v1.ExperimentStateCompleted || e.State == v1.ExperimentStateDeleteFailed {
+				what = "was not deleted"
+			}
+			a.Printf("\nExperiment %d %s: %s\n", e.ID, what, e.Error)
 		}
 		for _, s := range d.resp.Remarks {
 			a.Printf("\nExperiment %d: %s\n", d.resp.Experiment.ID, s)

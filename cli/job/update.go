@@ -47,7 +47,7 @@ func newUpdate(a *app.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVarP(&priority, "priority", "p", 0, "1 (first) to 99 (last)")
-	f.Float64VarP(&weight, "weight", "w", 0, "share among other experiments (without effect yet)")
+	f.Float64VarP(&weight, "weight", "w", 0, "share of the slots among other experiments, in pools with fair_share")
 	f.StringVar(&pool, "resource-pool", "", "run in this pool")
 	f.StringVar(&ahead, "ahead-of", "", "move the job directly before this one")
 	f.StringVar(&behind, "behind-of", "", "move the job directly behind this one")

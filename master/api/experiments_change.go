@@ -47,7 +47,14 @@ func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map
 		return a.inClosedPools(ctx, ids, why)
 	case store.Delete:
 		list, err := a.db.ExperimentsWithVersions(ctx, ids)
-		why := make(map[int]error, len(list))
+		if err != nil {
+			return nil, err
+		}
+		used, err := a.db.ExperimentsInUse(ctx, ids)
+		why := make(map[int]error, len(list)+len(used))
+		for id, by := range used {
+			why[id] = fault.New(fault.Invalid, "experiment %d cannot be deleted: %s; end that one first", id, by)
+		}
 		for id, versions := range list {
 			why[id] = fault.New(fault.Invalid, "experiment %d cannot be deleted: checkpoints are registered as model versions; delete these versions first: %s", id, versions)
 		}

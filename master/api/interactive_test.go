@@ -175,6 +175,43 @@ func TestMoreSlotsThanThereAre(t *testing.T) {
 	}
 }
 
+// TestJobsStayWhereTheyFit: a job does not move to a pool that could never give it its slots.
+func TestJobsStayWhereTheyFit(t *testing.T) {
+	gone := false
+	r := newRig(t, gpuPools(&gone), func(c *Config) {
+		c.LaunchError = true
+		of := c.Inventory
+		c.Inventory = func(pool string, n store.NodeRow) *NodeSlots {
+			has := of(pool, n)
+			if pool == "aux" {
+				has.Slots = has.Slots[:1]
+			}
+			return has
+		}
+	})
+	me := r.user("determined")
+	r.node("n1", "node-1", 2)
+	job := func(what answer, noun string) string {
+		t.Helper()
+		return at(t, what.ok().tree(), noun+".jobId").(string)
+	}
+	command := func(slots int) string {
+		return job(me.post("/api/v1/commands", fmt.Sprintf(`{"config":{"entrypoint":["x"],"resources":{"slots":%d}}}`, slots)), "command")
+	}
+	experiment := func(slots int) string {
+		return job(me.post("/api/v1/experiments", createBody(yaml(fmt.Sprintf("resources: {slots_per_trial: %d}", slots)))), "experiment")
+	}
+	move := func(job string) answer {
+		return me.post("/api/v1/job-queues", fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"aux"}]}`, job))
+	}
+	for _, large := range []string{command(2), experiment(2)} {
+		move(large).says(400, "slots are asked for")
+	}
+	for _, fits := range []string{command(1), experiment(1)} {
+		move(fits).ok()
+	}
+}
+
 // A command without an entrypoint is accepted, as by Determined, and fails.
 func TestACommandWithoutAnEntrypoint(t *testing.T) {
 	r := newRig(t)

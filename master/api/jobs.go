@@ -281,6 +281,9 @@ func (a *API) updateExperimentJob(ctx context.Context, id int, u v1.QueueControl
 		if err := a.fitsPool(e, *u.ResourcePool); err != nil {
 			return err
 		}
+		if err := a.experiments.CheckPool(ctx, *u.ResourcePool, e.SlotsPerTrial, false); err != nil {
+			return err
+		}
 	}
 	return a.db.PatchExperiment(ctx, id, store.ExperimentPatch{Priority: u.Priority, Weight: u.Weight, Pool: u.ResourcePool})
 }
@@ -318,6 +321,10 @@ func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
 	}
 	if err := cfg.Refused(a.cfg.Site.CapabilitiesIn(pool)); err != nil {
 		return fault.New(fault.Invalid, "task %s cannot run in pool %s: %w", id, name, err)
+	}
+	several := cfg.Resources.IsSingleNode != nil && !*cfg.Resources.IsSingleNode
+	if err := a.experiments.CheckPool(ctx, name, k.Slots, !several || pool.SingleNode); err != nil {
+		return err
 	}
 	if k.Type != task.Tensorboard {
 		return nil

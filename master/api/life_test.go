@@ -138,6 +138,7 @@ func TestSourceOfTrials(t *testing.T) {
 		Resources: map[string]int64{"a": 1}, Metadata: []byte(`{"steps_completed":5}`)}); err != nil {
 		t.Fatal(err)
 	}
+	r.moves(first, "PAUSED", "COMPLETED")
 	for _, by := range []string{fmt.Sprintf("source_trial_id: %d", trial), "source_checkpoint_uuid: " + strings.ToUpper(id)} {
 		got := me.post("/api/v1/experiments", createBody(source(by))).ok().tree()
 		var warm string
@@ -145,6 +146,7 @@ func TestSourceOfTrials(t *testing.T) {
 			t.Errorf("by %s it starts from %q: %v", by, warm, err)
 		}
 	}
+	me.del(fmt.Sprintf("/api/v1/experiments/%d", first)).says(400, fmt.Sprintf("experiment %d cannot be deleted", first), "which is not over, starts from its checkpoint "+id, "end that one first")
 	refused(source("source_checkpoint_uuid: "+id)+"checkpoint_storage: {type: shared_fs, host_path: /var/tmp}\n", "in the shared file system at /tmp, which this experiment does not mount")
 	if _, err := r.db.Exec(t.Context(), "UPDATE checkpoints SET state = 'DELETED'"); err != nil {
 		t.Fatal(err)

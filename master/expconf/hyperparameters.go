@@ -165,6 +165,12 @@ func (p *Hyperparameter) space(d *decoder, n *node, path string) {
 
 // bound decodes minval or maxval, which are whole numbers for the type int.
 func (p *Hyperparameter) bound(d *decoder, n *node, path string, target *float64) {
+	known := len(d.problems)
+	defer func() {
+		if len(d.problems) > known {
+			*target = math.NaN() // which is neither smaller nor greater than the other bound
+		}
+	}()
 	if p.Type != Int {
 		d.into(n, path, target)
 		return

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // A Policy is a config policy for configurations of type R: what administrators apply over the
@@ -22,6 +24,14 @@ type Policy[R Raw | RawCommand] struct {
 type policyDocument[R Raw | RawCommand] struct {
 	InvariantConfig R           `json:"invariant_config"`
 	Constraints     Constraints `json:"constraints"`
+}
+
+// unknown explains a field of configurations that is at the top of a policy.
+func (p *policyDocument[R]) unknown(name string) (message, hint string, ok bool) {
+	if spelling.Nearest(name, []string{invariantSection, "constraints"}) != "" {
+		return "", "", false
+	}
+	return "unknown field", "fields of configurations belong below invariant_config, limits below constraints", true
 }
 
 // Constraints are the limits of a policy.
@@ -49,19 +59,26 @@ const invariantSection = "invariant_config"
 
 // ParsePolicy parses a policy for experiments, in YAML or JSON.
 func ParsePolicy(name string, src []byte) (Policy[Raw], error) {
-	p, at, err := parsePolicy[Raw](name, src)
+	p, at, err := parsePolicy(name, src, func(p Policy[Raw], at *positions) error {
+		p.Invariant.pos = at
+		return CheckPolicy(p)
+	})
 	p.Invariant.pos = at
 	return p, err
 }
 
 // ParseCommandPolicy parses a policy for tasks of other kinds.
 func ParseCommandPolicy(name string, src []byte) (Policy[RawCommand], error) {
-	p, at, err := parsePolicy[RawCommand](name, src)
+	p, at, err := parsePolicy(name, src, func(p Policy[RawCommand], at *positions) error {
+		p.Invariant.pos = at
+		return CheckCommandPolicy(p)
+	})
 	p.Invariant.pos = at
 	return p, err
 }
 
-func parsePolicy[R Raw | RawCommand](name string, src []byte) (Policy[R], *positions, error) {
+// parsePolicy decodes a policy. If something is wrong, it also checks the values, so that the author sees all problems together.
+func parsePolicy[R Raw | RawCommand](name string, src []byte, check func(Policy[R], *positions) error) (Policy[R], *positions, error) {
 	root, problems := parseDocument(name, src, userLimits())
 	if len(problems) > 0 {
 		return Policy[R]{}, nil, asError(problems)
@@ -73,16 +90,16 @@ func parsePolicy[R Raw | RawCommand](name string, src []byte) (Policy[R], *posit
 	var doc policyDocument[R]
 	d := newDecoder(name, &doc)
 	d.into(root, "", &doc)
-	if len(d.problems) == 0 {
-		k := &checker{pos: d.positions()}
-		k.section("constraints", &doc.Constraints)
-		d.problems = k.problems
-	}
+	k := &checker{pos: d.positions()}
+	k.section("constraints", &doc.Constraints)
+	d.addInvalid(asError(k.problems))
+	p, at := Policy[R]{Invariant: doc.InvariantConfig, Constraints: doc.Constraints}, &positions{layers: []map[string]Position{below(d.at, invariantSection)}}
 	if len(d.problems) > 0 {
+		d.addInvalid(check(p, at))
 		return Policy[R]{}, nil, asError(d.problems)
 	}
-	p := Policy[R]{Invariant: doc.InvariantConfig, Constraints: doc.Constraints, Document: root.free().(map[string]any)}
-	return p, &positions{layers: []map[string]Position{below(d.at, invariantSection)}}, nil
+	p.Document = root.free().(map[string]any)
+	return p, at, nil
 }
 
 // below returns the positions of a section, with paths that begin there.

@@ -24,6 +24,11 @@ func TestPolicyMistakes(t *testing.T) {
 		{"fields that depend on each other", "invariant_config: {resources: {max_slots: 2, slots_per_trial: 4}}", "invariant_config.resources.max_slots: 2 is less than slots_per_trial 4"},
 		{"workspace", "invariant_config: {workspace: w, project: p}", "invariant_config.workspace: cannot be set by a policy"},
 		{"secrets", "invariant_config: {environment: {secrets: [{name: a, key: b, env: C}]}}", "invariant_config.environment.secrets: cannot be set by a policy"},
+		{"a field at the top", "resources: {max_slots: 4}", "p:1:1: resources: unknown field; fields of configurations belong below invariant_config, limits below constraints"},
+		{"all together", "invariant_config: {max_restarts: -1, nme: x}\nconstraints: {priority_limit: 200}", "p:1:34: invariant_config.max_restarts: must be from 0 to 1000000, found -1\n" +
+			"p:1:38: invariant_config.nme: unknown field; did you mean name?\np:2:31: constraints.priority_limit: must be from 1"},
+		{"no error that follows from another", "invariant_config: {hyperparameters: {x: {type: int, minval: 1, maxval: 1.5}}}",
+			"p:1:72: invariant_config.hyperparameters.x.maxval: expected an integer, found the number 1.5"},
 		{"unmanaged", "invariant_config: {unmanaged: true}", "invariant_config.unmanaged: cannot be set by a policy"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -31,7 +36,7 @@ func TestPolicyMistakes(t *testing.T) {
 			if err == nil {
 				err = expconf.CheckPolicy(p)
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) {
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Count(err.Error(), "\n") > strings.Count(test.want, "\n")+1 {
 				t.Errorf("%v; want %q", err, test.want)
 			}
 		})

@@ -130,6 +130,12 @@ func (c *Cluster) checkSlots(ctx context.Context, pool string, slots int, oneNod
 		[]string{fmt.Sprintf("%d slots are asked for and pool %s has %d at the moment: it waits until more join", slots, pool, has.Total)}, nil
 }
 
+// CheckPool returns why an experiment or a task that exists cannot move to another pool: the pool could never give it its slots.
+func (l *Experiments) CheckPool(ctx context.Context, pool string, slots int, oneNode bool) error {
+	_, _, err := l.cluster.checkSlots(ctx, pool, slots, oneNode)
+	return err
+}
+
 // grown returns what a pool has with all nodes that an autoscaler can add.
 func (c *Cluster) grown(name string, has PoolSlots) PoolSlots {
 	p := c.Pools.Named(name)

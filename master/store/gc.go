@@ -248,6 +248,26 @@ func (db *DB) usedElsewhere(ctx context.Context, ids []string) (map[string]strin
 	return used, err
 }
 
+// ExperimentsInUse returns, of these experiments, those with a checkpoint from which another experiment that is not over starts, with that in words.
+func (db *DB) ExperimentsInUse(ctx context.Context, ids []int) (map[int]string, error) {
+	type use struct {
+		ID  int    `db:"experiment_id"`
+		Why string `db:"why"`
+	}
+	list, err := rows[use](ctx, db, `
+		WITH live AS (
+			SELECT t.warm_start, t.experiment_id FROM trials t WHERE t.ended_at IS NULL AND t.warm_start IS NOT NULL
+			UNION SELECT e.warm_start, e.id FROM experiments e WHERE e.warm_start IS NOT NULL AND `+experimentLives+`)
+		SELECT s.experiment_id, min(format('experiment %s, which is not over, starts from its checkpoint %s', l.experiment_id, k.uuid)) AS why
+		FROM live l JOIN checkpoints k ON k.uuid = l.warm_start JOIN trials s ON s.id = k.trial_id
+		WHERE s.experiment_id = ANY($1) AND s.experiment_id <> l.experiment_id GROUP BY s.experiment_id`, append([]int{}, ids...))
+	found := make(map[int]string, len(list))
+	for _, u := range list {
+		found[u.ID] = u.Why
+	}
+	return found, err
+}
+
 // A NewGC is a garbage collection to create.
 type NewGC struct {
 	TaskID       string

@@ -427,7 +427,7 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 		}
 		return exit.Code, nil
 	case killed:
-		return 0, fail(exit.Code, "killed: the program did not end within %s after SIGTERM: %s", r.grace(), r.stop.reason())
+		return 0, fail(codeKilled, "the program did not end within %s after SIGTERM: %s", r.grace(), r.stop.reason())
 	case r.stop.asked():
 		return 0, fail(exit.Code, "stopped: %s", r.stop.reason())
 	}

@@ -63,7 +63,6 @@ function Found({ f, text, now }: { f: FoundLog; text: string; now: number }) {
     <section class="card foundlog" aria-label={nameOf(f)}>
       <p class="row">
         <a class="cut" href={logOf(f, text)}>{nameOf(f)}</a>
-        {f.trialId && <span class="faint cut">{f.name}</span>}
         <span class="grow" />
         <span class="faint small">{f.username}, {f.endTime ? <time dateTime={f.endTime} title={clock(f.endTime)}>ended {ago(f.endTime, now)}</time> : 'runs'}</span>
       </p>

@@ -142,6 +142,6 @@ function Measured({ of: d }: { of: DeviceMeasurement | undefined }) {
 }
 
 function linkTo(a: AllocationSummary): string {
-  const experiment = a.name.match(/of experiment (\d+)$/)?.[1];
+  const experiment = a.name.match(/\(Experiment (\d+)\)$/)?.[1];
   return experiment ? `/experiments/${experiment}` : `/tasks/${a.taskId}`;
 }
