@@ -48,7 +48,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/regex", "master/decimals", "master/schedule", "master/pool", "master/pool/jobfile", "master/sched", "master/sched/sim", "master/keep", "master/risks", "master/task", "master/webhook", "master/scim", "master/updates", "jobspecs"}
+var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/regex", "master/decimals", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/risks", "master/task", "master/webhook", "master/updates", "master/api/internal/scim", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.
@@ -87,6 +87,8 @@ var onlyImporters = map[string][]string{
 	module + "/master/grant":             {"master/proxy", "plugins/runner"},
 	module + "/master/tunnel":            {"master/proxy", "plugins/runner", "cli"},
 	module + "/master/client":            {"cli", "plugins/remover", "integration", "master/server/servertest"},
+	// What tests and measures the product is no part of it.
+	module + "/integration": {"integration"},
 	// Only files of tests import the following packages; this test does not read these files.
 	module + "/master/server/servertest": {},
 	module + "/nomad/servers/dockerd":    {},

@@ -6,8 +6,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/detent-ml/detent/master/api/internal/scim"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/scim"
 	"github.com/detent-ml/detent/master/store"
 )
 

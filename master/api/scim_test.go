@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/api/internal/scim"
 	"github.com/detent-ml/detent/master/auth"
-	"github.com/detent-ml/detent/master/scim"
 	"github.com/detent-ml/detent/master/signin"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"

@@ -8,9 +8,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/detent-ml/detent/master/api/internal/scim"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
-	"github.com/detent-ml/detent/master/scim"
 	"github.com/detent-ml/detent/master/store"
 )
 

@@ -2,7 +2,7 @@ package server
 
 import (
 	"github.com/detent-ml/detent/master/control"
-	"github.com/detent-ml/detent/master/schedule"
+	"github.com/detent-ml/detent/master/server/internal/schedule"
 	"github.com/detent-ml/detent/master/store"
 )
 

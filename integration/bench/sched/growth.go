@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/detent-ml/detent/master/sched/sim"
+	"github.com/detent-ml/detent/integration/bench/sched/sim"
 )
 
 // sizes are the clusters of -growth, in nodes. Of each node eight slots are held, and ten jobs wait.

@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/detent-ml/detent/integration/bench/sched/sim"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
-	"github.com/detent-ml/detent/master/sched/sim"
 )
 
 // A policy is one column of the result.
