@@ -34,7 +34,7 @@ const totalBudget = 131_000
 var (
 	linesAbove = map[string]int{
 		"master/api":     19_200,
-		"master/expconf": 6_300,
+		"master/expconf": 6_330,
 		"master/store":   17_200,
 	}
 	filesAbove = map[string]int{
