@@ -50,6 +50,9 @@ func verb(a *app.App, use, short string, run func(ctx context.Context, c *client
 		Short: short,
 		Args:  args.Exactly("the name of a template", "a file in YAML"),
 		RunE: func(cmd *cobra.Command, given []string) error {
+			if given[0] == "" {
+				return args.Wrong(cmd, "the name of a template is empty")
+			}
 			text, err := read(a, given[1])
 			if err != nil {
 				return err

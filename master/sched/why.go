@@ -120,7 +120,7 @@ func (p *planner) explain(r *Request) string {
 	case w.nodes == 1 && r.Slots > 1:
 		needs += " on one node"
 	case w.uneven && size > 0:
-		needs += fmt.Sprintf(" on %d nodes", w.nodes)
+		needs += " on " + spelling.Count(w.nodes, "node")
 		if open, names := p.mostOpen(r, w.nodes); open < r.Slots {
 			return fmt.Sprintf("%s; in pool %s at most %d are free together, on %s%s", needs, p.pool.Name, open, list(names), p.asides(r))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -183,7 +184,10 @@ func (d Description) WriteSummary(w io.Writer) error {
 		fmt.Fprintf(t, "Vault\t%s\nS3\t%s\n", d.VaultURL, d.S3URL)
 	}
 	fmt.Fprintf(t, "data\t%s\n", d.StateDir)
-	if d.MasterURL != "" {
+	switch {
+	case len(d.Parts) > 0 && !slices.ContainsFunc(d.Parts, func(p Status) bool { return p.Healthy }):
+		fmt.Fprintf(t, "next\tdet deploy local cluster-up%s\n", Flags(d.Name, d.StateDir))
+	case d.MasterURL != "":
 		fmt.Fprintf(t, "next\texport DET_MASTER=%s && det user login %s && det experiment create CONFIG FOLDER\n", d.MasterURL, secondUser)
 	}
 	return t.Flush()

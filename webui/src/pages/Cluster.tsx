@@ -88,7 +88,7 @@ function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, A
     <section class="nodes" aria-label="nodes">
       <p class="legend" aria-hidden="true"><span class="slot free" /> free <span class="slot used" /> in use <span class="slot drain" /> draining <span class="slot out" /> out of use</p>
       {agents.map((a) => {
-        const slots = slotsOf(a).sort((x, y) => x.id.localeCompare(y.id, 'en', { numeric: true }));
+        const slots = slotsOf(a).sort((x, y) => x.resourcePool.localeCompare(y.resourcePool) || x.id.localeCompare(y.id, 'en', { numeric: true }));
         const inUse = slots.filter((s) => s.container).length;
         const brands = [...new Set(slots.map((s) => s.device?.brand).filter(Boolean))].join(', ');
         const chosen = slots.find((s) => at === `${a.id}/${s.id}`);
@@ -105,11 +105,13 @@ function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, A
             {whyNot(a) && <p class="why">{whyNot(a)}</p>}
             {slots.filter((s) => s.health).map((s) => <p key={s.id} class="why">Slot {s.id}: {s.health}</p>)}
             <div class="slots" role="list" aria-label={`slots of ${a.id}`}>
-              {slots.filter((s) => !pool || s.resourcePool === pool).map((s) => {
+              {slots.filter((s) => !pool || s.resourcePool === pool).map((s, i, shown) => {
+                const another = shown.some((o) => o.resourcePool !== s.resourcePool) && shown[i - 1]?.resourcePool !== s.resourcePool;
                 const user = s.container ? by.get(s.container.id) : undefined;
                 const words = slotWords(s, user);
                 return (
                   <span key={s.id} role="listitem">
+                    {another && <span class="faint small of">{s.resourcePool}</span>}
                     <button type="button" class={`slot ${slotKind(s)}${chosen === s ? ' at' : ''}`} title={words} aria-label={words} aria-expanded={chosen === s} onClick={() => setAt(chosen === s ? '' : `${a.id}/${s.id}`)}>
                       {s.id.split('/').pop()}
                     </button>

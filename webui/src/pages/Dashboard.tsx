@@ -80,7 +80,7 @@ export function Dashboard() {
         </section>
         <section class="card" aria-label="waiting">
           <div class="row"><h2>Waits</h2>{waiting.length > 0 && <span class="count">{waiting.length}</span>}<span class="grow" /><a class="small" href="/cluster?tab=queue">The whole queue</a></div>
-          {waiting.length === 0 ? <p class="faint">Nothing waits.</p> : <ul class="items">{waiting.slice(0, most).map((j) => <li key={j.jobId}><a class="cut" href={linkTo(j)}>{j.name}</a><span class="faint small">{plural(j.requestedSlots, 'slot')} of {j.resourcePool}, {ago(j.submissionTime, now)}{all && `, ${j.username}`}</span><p class="small">{j.waitingReason || 'The scheduler has not looked at it yet.'}</p></li>)}</ul>}
+          {waiting.length === 0 ? <p class="faint">Nothing waits.</p> : <ul class="items">{waiting.slice(0, most).map((j) => <li key={j.jobId}><a class="cut" href={linkTo(j)}>{j.name}</a><span class="faint small">{plural(j.requestedSlots, 'slot')} of {j.resourcePool}{j.allocatedSlots > 0 && `, ${j.allocatedSlots} of them held`}, {ago(j.submissionTime, now)}{all && `, ${j.username}`}</span><p class="small">{j.waitingReason || 'The scheduler has not looked at it yet.'}</p></li>)}</ul>}
         </section>
         <section class="card wide" aria-label="running">
           <div class="row"><h2>Runs</h2>{runs.length > 0 && <span class="count">{runs.length}{more && '+'}</span>}<span class="grow" /><a class="small" href={`/experiments?state=ACTIVE${all ? '' : `&user=${encodeURIComponent(mine)}`}`}>All that run</a></div>

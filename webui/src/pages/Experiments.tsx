@@ -216,7 +216,7 @@ export function ExperimentList({ project }: { project?: number }) {
   };
   const toggleState = (s: string) => setParams({ state: chosenStates.includes(s) ? chosenStates.filter((x) => x !== s) : [...chosenStates, s] });
 
-  const count = rows.total !== undefined && <span class="faint num" role="status">{plural(rows.total, filtered ? 'match' : 'experiment', filtered ? 'matches' : 'experiments')}</span>;
+  const count = rows.total !== undefined && !wrong && <span class="faint num" role="status">{plural(rows.total, filtered ? 'match' : 'experiment', filtered ? 'matches' : 'experiments')}</span>;
   return (
     <>
       <div class={`head${project ? ' short' : ''}`}>
