@@ -210,7 +210,7 @@ type Live struct {
 // These queries read rows by ids, which LiveCache chooses. Each row comes with its version.
 const (
 	// runningConfig is the part of a configuration that the loop needs for running trials.
-	runningConfig = `jsonb_build_object('max_restarts', e.config -> 'max_restarts', 'preemption_timeout', e.config -> 'preemption_timeout')`
+	runningConfig = `jsonb_build_object('max_restarts', e.max_restarts, 'preemption_timeout', e.preemption_timeout)`
 
 	experimentRows = `
 	SELECT e.xmin AS row_version, e.id, e.owner_id, e.project_id, e.job_id::text, left(e.name, 1000) AS name, e.state, e.desired, e.unmanaged,

@@ -129,3 +129,24 @@ func TestLongNamesOfExperiments(t *testing.T) {
 		t.Errorf("the feed keeps a name of %d bytes", len(got))
 	}
 }
+
+// TestLongConfigurationsOfExperiments: what the leader reads of experiments that changed, or are being deleted, does not grow with their configurations.
+func TestLongConfigurationsOfExperiments(t *testing.T) {
+	w := newWorld(t)
+	raw := make([]byte, 300_000)
+	_, _ = rand.Read(raw)
+	var ids []int
+	for range 20 {
+		id := w.experiment(lossSearcher)
+		w.exec(`UPDATE experiments SET config = config || jsonb_build_object('max_restarts', 3, 'environment', jsonb_build_object('environment_variables', jsonb_build_array('A=' || $2::text))) WHERE id = $1`,
+			id, hex.EncodeToString(raw))
+		ids = append(ids, id)
+	}
+	if n, whole := w.pages(experimentRows, ids, []int{}), w.pages(`SELECT config->'max_restarts' FROM experiments`); n > whole/2 {
+		t.Errorf("a load looks at %d pages; the configurations have %d", n, whole)
+	}
+	list, err := rows[experimentRow](t.Context(), w.db, experimentRows, ids[:1], []int{})
+	if err != nil || string(list[0].Config) != `{"max_restarts": 3, "preemption_timeout": null}` {
+		t.Errorf("%s, %v", list[0].Config, err)
+	}
+}

@@ -7,7 +7,10 @@ ALTER TABLE tasks
     ADD COLUMN mounts_secrets boolean NOT NULL GENERATED ALWAYS AS (coalesce(jsonb_typeof(config #> '{environment,secrets}') = 'array' AND config #> '{environment,secrets}' <> '[]', false)) STORED,
     ADD COLUMN proxy_ports jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED,
     ADD COLUMN idle_timeout text GENERATED ALWAYS AS (config ->> 'idle_timeout') STORED;
-ALTER TABLE experiments ADD COLUMN proxy_ports jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED;
+ALTER TABLE experiments
+    ADD COLUMN proxy_ports jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED,
+    ADD COLUMN max_restarts jsonb GENERATED ALWAYS AS (config -> 'max_restarts') STORED,
+    ADD COLUMN preemption_timeout jsonb GENERATED ALWAYS AS (config -> 'preemption_timeout') STORED;
 -- Of the matches that ask for something, the loop reads in each cycle the first few of a trial on a node. A program reports as many as it likes.
 ALTER TABLE log_matches ADD COLUMN counts boolean NOT NULL DEFAULT true;
 DROP INDEX log_matches_asking;
