@@ -137,6 +137,18 @@ func TestRollbackOfManyReports(t *testing.T) {
 	w.attempt(trial, 1, 1)
 	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, reported_at, steps, ord, avg) SELECT $1, 1, 'training', now(), i, i, '{"loss": 1}' FROM generate_series(1, $2::int) i`, trial, rollBackChunk+10)
 	w.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, metadata) SELECT gen_random_uuid(), task_id, id, 1, 4, 'COMPLETED', '{}', '{}' FROM trials WHERE id = $1`, trial)
+	summarized := func() int {
+		for more := true; more; {
+			var err error
+			if more, err = w.db.Summarize(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return w.int(`SELECT (summary #>> '{avg_metrics,loss,count}')::int FROM trial_summaries WHERE trial_id = $1`, trial)
+	}
+	if n := summarized(); n != rollBackChunk+10 {
+		t.Errorf("the summary has %d reports", n)
+	}
 	id := w.attempt(trial, 2, 1)
 	left := func() int {
 		return w.int(`SELECT count(*)::int FROM metrics WHERE trial_id = $1 AND NOT archived`, trial)
@@ -146,7 +158,7 @@ func TestRollbackOfManyReports(t *testing.T) {
 	if _, err := w.db.Claim(t.Context(), other); err == nil || left() != rollBackChunk+10 {
 		t.Errorf("a rejected claim: %v; %d reports are left", err, left())
 	}
-	if _, err := w.db.Claim(t.Context(), goodClaim(id, 0, "n")); err != nil || left() != 4 {
-		t.Errorf("%v; %d reports are left, want 4", err, left())
+	if _, err := w.db.Claim(t.Context(), goodClaim(id, 0, "n")); err != nil || left() != 4 || summarized() != 4 {
+		t.Errorf("%v; %d reports are left, and %d in the summary, want 4", err, left(), summarized())
 	}
 }

@@ -259,8 +259,14 @@ func (db *DB) rollBackMost(ctx context.Context, c Claim) error {
 		return err
 	})
 	for n := int64(rollBackChunk); err == nil && of.TrialID != nil && n == rollBackChunk; {
-		n, err = db.exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
-			SELECT ctid FROM metrics WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived LIMIT $4))`, *of.TrialID, of.RunID, steps, rollBackChunk)
+		err = db.Tx(ctx, func(tx *DB) (err error) {
+			n, err = tx.exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
+				SELECT ctid FROM metrics WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived LIMIT $4))`, *of.TrialID, of.RunID, steps, rollBackChunk)
+			if err != nil || n == 0 {
+				return err
+			}
+			return tx.markStale(ctx, *of.TrialID)
+		})
 	}
 	return err
 }
