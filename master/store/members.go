@@ -260,6 +260,9 @@ func (db *DB) rollBackMost(ctx context.Context, c Claim) error {
 	})
 	for n := int64(rollBackChunk); err == nil && of.TrialID != nil && n == rollBackChunk; {
 		err = db.Tx(ctx, func(tx *DB) (err error) {
+			if _, err := tx.exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR NO KEY UPDATE`, *of.TrialID); err != nil { // one member at a time
+				return err
+			}
 			n, err = tx.exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
 				SELECT ctid FROM metrics WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived LIMIT $4))`, *of.TrialID, of.RunID, steps, rollBackChunk)
 			if err != nil || n == 0 {

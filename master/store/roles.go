@@ -215,8 +215,10 @@ func (db *DB) boundAssignments(ctx context.Context, list []Assignment) error {
 			All  int `db:"every"`
 			Same int `db:"same"`
 		}
-		n, err := row[count](ctx, db, "roles", `SELECT coalesce(sum(n), 0)::int AS every, coalesce(max(n), 0)::int AS same FROM (
-			SELECT count(*) AS n FROM role_assignments a JOIN workspaces w ON w.id = a.workspace_id WHERE w.user_id = $1 GROUP BY a.user_id, a.group_id) x`, owner)
+		n, err := row[count](ctx, db, "roles", `SELECT coalesce(sum(n), 0)::int AS every, coalesce(max(n) FILTER (WHERE EXISTS (SELECT FROM `+assigned+`
+				WHERE x.user_id IS NOT DISTINCT FROM g.user_id AND x.group_id IS NOT DISTINCT FROM g.group_id)), 0)::int AS same
+			FROM (SELECT a.user_id, a.group_id, count(*) AS n FROM role_assignments a JOIN workspaces w ON w.id = a.workspace_id
+				WHERE w.user_id = $5 GROUP BY a.user_id, a.group_id) g`, append(columnsOf(list), owner)...)
 		switch {
 		case err != nil:
 			return err

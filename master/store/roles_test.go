@@ -100,6 +100,13 @@ func TestRolesInOwnWorkspacesAreLimited(t *testing.T) {
 		if _, err := w.db.AssignRoles(t.Context(), in(user, spaces[:1]), true); err != nil {
 			t.Errorf("by a ClusterAdmin: %v", err)
 		}
+		other := 2
+		if _, err := w.db.AssignRoles(t.Context(), in(&other, spaces[:1]), false); err != nil {
+			t.Errorf("of somebody else: %v", err)
+		}
+		if err := w.db.RemoveRoles(t.Context(), in(&other, spaces[:1])); err != nil {
+			t.Error(err)
+		}
 		if err := w.db.RemoveRoles(t.Context(), in(user, spaces)); err != nil {
 			t.Errorf("taken: %v", err)
 		}
