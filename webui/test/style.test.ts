@@ -43,3 +43,20 @@ it('the system chooses the same dark theme as a person', () => {
   expect(system).toEqual(dark);
   expect(Object.keys(dark).sort()).toEqual(Object.keys(light).sort());
 });
+
+it('gives no class two meanings', () => {
+  // Two places that use one name would otherwise change each other's looks: rules of one class alone, outside of media queries.
+  const plain = css.replace(/\/\*[\s\S]*?\*\//g, '').replace(/@[^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}/g, '');
+  const seen = new Map<string, string>();
+  for (const [, selectors, body] of plain.matchAll(/([^{}]+)\{([^{}]*)\}/g)) {
+    const selector = selectors!.trim();
+    if (/^\.[\w-]+$/.test(selector)) {
+      for (const [property, value] of body!.split(';').map((d) => d.split(':').map((x) => x.trim()) as [string, string]).filter(([p]) => p)) {
+        const key = `${selector} ${property}`;
+        expect(seen.get(key) ?? value, key).toBe(value);
+        seen.set(key, value);
+      }
+    }
+  }
+  expect(seen.size).toBeGreaterThan(500);
+});
