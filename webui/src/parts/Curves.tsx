@@ -134,6 +134,7 @@ function Card(p: CardProps) {
     };
   }), [keys, raw, p.book, p.version, p.time, p.best, p.stopped, p.names]);
 
+  const values = series.flatMap((s) => s.y), gaps = values.filter((y) => y === null).length;
   return (
     <figure ref={box} class="card chart">
       <figcaption>
@@ -145,6 +146,7 @@ function Card(p: CardProps) {
             {...(p.trials.length > 1 ? { onPick: (i: number) => keys[i] && go(`/trials/${keys[i].trial}`) } : {})}
             onZoom={(r) => setParams({ [`z.${p.name}`]: r ? r.map((v) => (p.time ? v.toFixed(1) : v)).join('~') : '' })} />
         : <div style={{ height: `${chartHeight}px` }} />}
+      {gaps > 0 && <p class="hint">{gaps === values.length ? 'All reported values are NaN or infinite.' : `${gaps} of ${plural(values.length, 'value')} ${gaps === 1 ? 'is' : 'are'} NaN or infinite, and not drawn.`}</p>}
     </figure>
   );
 }
