@@ -21,11 +21,16 @@ type choices struct {
 	now, before map[choiceKey]*sched.Choice
 	unfinished  map[choiceKey]bool // of now
 	none        *sched.Choice      // of those that are unfinished in this cycle; nil: none is
+	beyond      *sched.Choice      // of those beyond maxKeptNodes
 	expressions *expressions
+	kept        map[string]int // by user: how many nodes the choices of now rate, which is what they need of memory
 }
 
+// maxKeptNodes limits the nodes that the choices of a user rate, some 100 bytes each: a choice beyond is computed when others have gone.
+const maxKeptNodes = 400_000
+
 type choiceKey struct {
-	owner, pool string
+	owner, pool string         // owner is an experiment's group; tasks of one user with the same text have one choice
 	user        string         // who owns the owner
 	of          *expconf.Nomad // environment.nomad of an experiment; the pointer is the key, because it is parsed once
 	gpu         *expconf.GPU   // resources.gpu of an experiment, as above
@@ -40,7 +45,7 @@ func (c *choices) beginCycle(changed bool) {
 	if c.before = c.now; changed {
 		c.before = nil
 	}
-	c.now, c.unfinished, c.none = map[choiceKey]*sched.Choice{}, map[choiceKey]bool{}, nil
+	c.now, c.unfinished, c.none, c.beyond, c.kept = map[choiceKey]*sched.Choice{}, map[choiceKey]bool{}, nil, nil, map[string]int{}
 	if c.expressions == nil {
 		c.expressions = newExpressions()
 	}
@@ -74,6 +79,9 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *s
 			c = d.rateNow(known, key, of, n, gpu)
 		}
 		known.now[key] = c
+		if c != known.none && c != known.beyond {
+			known.kept[key.user] += len(c.Unfit) + len(c.Fit) + len(c.Prefer) + len(c.Spread)*len(c.Fit)
+		}
 	}
 	return c
 }
@@ -87,35 +95,45 @@ func (d *decider) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expco
 	if limited == 0 && plain == 0 {
 		return d.rate(of, n, gpu, x.match)
 	}
+	known.unfinished[key] = true // unless it is computed now
+	if known.kept[key.user] >= maxKeptNodes {
+		if known.beyond == nil {
+			known.beyond = d.noNode(notKept)
+		}
+		return known.beyond
+	}
 	if x.any() {
 		c := d.rate(of, n, gpu, x.match)
 		if x.exempt || !x.over[key.user] {
 			x.spend(int64(plain) * int64(len(d.p.Nodes)) * plainWork)
+			delete(known.unfinished, key)
 			return c
 		}
 	}
 	if known.none == nil {
-		known.none = d.noNode()
+		known.none = d.noNode(notCompared)
 	}
-	known.unfinished[key] = true
 	return known.none
 }
 
 // noNode is the choice of no node.
-func (d *decider) noNode() *sched.Choice {
+func (d *decider) noNode(why string) *sched.Choice {
 	c := &sched.Choice{Unfit: map[string]string{}, Fit: map[string]bool{}}
 	for _, row := range d.p.Nodes {
-		c.Unfit[row.ID] = notCompared
+		c.Unfit[row.ID] = why
 	}
 	for i := range d.p.Pools {
 		for _, x := range d.p.Pools[i].Classes {
-			c.Unfit[nodeOfClass(&d.p.Pools[i], x).ID] = notCompared
+			c.Unfit[nodeOfClass(&d.p.Pools[i], x).ID] = why
 		}
 	}
 	return c
 }
 
-const notCompared = "which the master has not compared with environment.nomad yet: there is much to compare, and it continues in a moment"
+const (
+	notCompared = "which the master has not compared with environment.nomad yet: there is much to compare, and it continues in a moment"
+	notKept     = "which the master does not compare with environment.nomad: the tasks of this user that have not ended have too many different ones for so many nodes; kill some, or give them the same"
+)
 
 func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match pool.Match) *sched.Choice {
 	var constraints []pool.Comparison
@@ -131,12 +149,14 @@ func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match 
 	affinities := append(of.Affinities(), preferred...)
 	c := &sched.Choice{Unfit: map[string]string{}, Fit: map[string]bool{}, Prefer: map[string]float64{}, Asks: devices.words()}
 	fit := map[string]pool.Facts{}
+	why := reasons{of: of, constraints: constraints, volumes: n.Volumes, match: match, known: map[string]string{}}
 	rate := func(id string, node *cluster.Node) {
-		if why := unfit(of, node, constraints, n.Volumes, match); why != "" {
-			c.Unfit[id] = why
+		if text := why.unfit(node); text != "" {
+			c.Unfit[id] = text
 			return
 		}
 		if !devices.rate(c, id, node) {
+			c.Unfit[id] = why.one(c.Unfit[id])
 			return
 		}
 		fit[id], c.Fit[id] = node.Fact, true
@@ -216,22 +236,47 @@ func spreads(list []pool.Spread, fit map[string]pool.Facts) []sched.Spread {
 	return out
 }
 
+// reasons finds why nodes cannot run an attempt. All nodes with one reason share its text: a task may have a thousand nodes.
+type reasons struct {
+	of          *pool.Pool
+	constraints []pool.Comparison
+	volumes     []expconf.NomadVolume
+	match       pool.Match
+	unmet       map[int]string    // by the index of the constraint
+	known       map[string]string // the same text for each
+}
+
 // unfit returns why a node cannot run an attempt, as the end of the sentence "it avoids
 // <node>, …"; "" if it can.
-func unfit(of *pool.Pool, node *cluster.Node, constraints []pool.Comparison, volumes []expconf.NomadVolume, match pool.Match) string {
-	if unmet := pool.Unmet(constraints, node.Fact, match); unmet != "" {
-		return "where environment.nomad.constraints are not met: " + unmet
+func (r *reasons) unfit(node *cluster.Node) string {
+	if i := pool.FirstUnmet(r.constraints, node.Fact, r.match); i >= 0 {
+		if r.unmet[i] == "" {
+			if r.unmet == nil {
+				r.unmet = map[int]string{}
+			}
+			r.unmet[i] = "where environment.nomad.constraints are not met: " + r.constraints[i].String()
+		}
+		return r.unmet[i]
 	}
-	for _, v := range volumes {
-		source, writes := of.HostVolume(v.Name)
+	for _, v := range r.volumes {
+		source, writes := r.of.HostVolume(v.Name)
 		if source == "" {
 			continue
 		}
 		if why := lacksVolume(node, source, writes && !v.ReadOnly); why != "" {
-			return "which " + why
+			return r.one("which " + why)
 		}
 	}
 	return ""
+}
+
+// one returns the text that all nodes with this reason have.
+func (r *reasons) one(text string) string {
+	if known, ok := r.known[text]; ok {
+		return known
+	}
+	r.known[text] = text
+	return text
 }
 
 // taskChoice rates the nodes for a task that is not a trial. It ignores a configuration
@@ -245,5 +290,5 @@ func (d *decider) taskChoice(t *store.LiveTask) avoidance {
 	if len(t.GPU) > 0 && json.Unmarshal(t.GPU, &gpu) != nil {
 		gpu = nil
 	}
-	return avoidance{choice: d.choiceOf(choiceKey{owner: t.ID, user: t.Owner, pool: t.Pool, text: string(t.Nomad) + string(t.GPU)}, n, gpu)}
+	return avoidance{choice: d.choiceOf(choiceKey{user: t.Owner, pool: t.Pool, text: string(t.Nomad) + string(t.GPU)}, n, gpu)}
 }

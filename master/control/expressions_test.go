@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/sched"
@@ -124,6 +125,49 @@ func TestOneLongComparison(t *testing.T) {
 	s.compared(300, 1, 0, 1000, "eve")
 	if placed, waits := s.cycle(true); !placed["eve0.1"] {
 		t.Errorf("it waits: %s", waits["eve0.1"])
+	}
+}
+
+// TestKeptChoices: what is kept of a user's tasks and the nodes is limited. Tasks with the same environment.nomad have one choice, in which all
+// nodes share the text of a reason.
+func TestKeptChoices(t *testing.T) {
+	s := newStage(t, 0)
+	const nodes = 400
+	s.compared(nodes, maxKeptNodes/nodes+20, 0, 1, "eve")
+	s.compared(nodes, 1, 0, 1, "bob")
+	for i := range s.p.Tasks {
+		switch k := &s.p.Tasks[i]; k.ID {
+		case "eve0", "eve1", "eve2":
+			k.Nomad = json.RawMessage(`{"constraints": [{"attribute": "${meta.rack}", "value": "r9"}]}`)
+		}
+	}
+	var waits map[string]string
+	for range 4 {
+		_, waits = s.cycle(false)
+	}
+	known := s.p.choices
+	if n := known.kept["eve"]; n < maxKeptNodes || n > maxKeptNodes+nodes {
+		t.Errorf("the choices of eve rate %d nodes", n)
+	}
+	if last := waits[fmt.Sprintf("eve%d.1", maxKeptNodes/nodes+19)]; !strings.Contains(last, "kill some, or give them the same") {
+		t.Errorf("the last task waits: %s", last)
+	}
+	shared := 0
+	for key, c := range known.now {
+		if !strings.Contains(key.text, "r9") {
+			continue
+		}
+		shared++
+		texts := map[*byte]bool{}
+		for _, why := range c.Unfit {
+			texts[unsafe.StringData(why)] = true
+		}
+		if len(c.Unfit) != nodes || len(texts) != 1 {
+			t.Errorf("%d nodes do not fit, for %d texts", len(c.Unfit), len(texts))
+		}
+	}
+	if shared != 1 {
+		t.Errorf("three tasks with one environment.nomad have %d choices", shared)
 	}
 }
 

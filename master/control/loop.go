@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/cluster"
@@ -82,11 +84,12 @@ type Loop struct {
 	nomad Nomad
 	log   *slog.Logger
 	stats stats
+	large *semaphore.Weighted // of maxLarge
 }
 
 // New returns a loop; Run runs it for one term.
 func New(cfg Config, db *store.DB, bus *store.Bus, nomad Nomad, log *slog.Logger) *Loop {
-	return &Loop{cfg: cfg, db: db, bus: bus, nomad: nomad, log: log}
+	return &Loop{cfg: cfg, db: db, bus: bus, nomad: nomad, log: log, large: semaphore.NewWeighted(maxLarge)}
 }
 
 // term is the state of the loop during one term.

@@ -124,12 +124,15 @@ func (c Comparison) Meets(facts Facts, match Match) bool {
 	return false
 }
 
+// FirstUnmet is the index of the first comparison that a node does not meet; -1 if it meets all. match may be nil.
+func FirstUnmet(list []Comparison, facts Facts, match Match) int {
+	return slices.IndexFunc(list, func(c Comparison) bool { return !c.Meets(facts, match) })
+}
+
 // Unmet returns the first comparison that a node does not meet; "" if it meets all. match may be nil.
 func Unmet(list []Comparison, facts Facts, match Match) string {
-	for _, c := range list {
-		if !c.Meets(facts, match) {
-			return c.String()
-		}
+	if i := FirstUnmet(list, facts, match); i >= 0 {
+		return list[i].String()
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,5 +149,25 @@ func TestLongConfigurationsOfExperiments(t *testing.T) {
 	list, err := rows[experimentRow](t.Context(), w.db, experimentRows, ids[:1], []int{})
 	if err != nil || string(list[0].Config) != `{"max_restarts": 3, "preemption_timeout": null}` {
 		t.Errorf("%s, %v", list[0].Config, err)
+	}
+}
+
+// TestLargeSubmissions: attempts with a large configuration, or that start from a checkpoint of such an experiment, are found without reading it.
+func TestLargeSubmissions(t *testing.T) {
+	w := newWorld(t)
+	raw := make([]byte, 50_000)
+	_, _ = rand.Read(raw)
+	small, large, warm := w.experiment(lossSearcher), w.experiment(lossSearcher), w.experiment(lossSearcher)
+	w.exec(`UPDATE experiments SET config = config || jsonb_build_object('environment', $2::text) WHERE id = $1`, large, hex.EncodeToString(raw))
+	trials := []int{w.trial(small, 0, 1), w.trial(large, 0, 1), w.trial(warm, 0, 1)}
+	const uuid = "0190b5a5-0000-4000-8000-000000000001"
+	w.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, metadata) SELECT $2::uuid, task_id, id, 1, 4, 'COMPLETED', '{}', '{}' FROM trials WHERE id = $1`, trials[1], uuid)
+	w.exec(`UPDATE trials SET warm_start = $2::uuid WHERE id = $1`, trials[2], uuid)
+	var ids []string
+	for _, id := range trials {
+		ids = append(ids, w.attempt(id, 1, 1))
+	}
+	if got, err := w.db.LargeSubmissions(t.Context(), ids); err != nil || !slices.Equal(got, ids[1:]) {
+		t.Errorf("%v, %v; want %v", got, err, ids[1:])
 	}
 }

@@ -10,7 +10,8 @@ ALTER TABLE tasks
 ALTER TABLE experiments
     ADD COLUMN proxy_ports jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED,
     ADD COLUMN max_restarts jsonb GENERATED ALWAYS AS (config -> 'max_restarts') STORED,
-    ADD COLUMN preemption_timeout jsonb GENERATED ALWAYS AS (config -> 'preemption_timeout') STORED;
+    ADD COLUMN preemption_timeout jsonb GENERATED ALWAYS AS (config -> 'preemption_timeout') STORED,
+    ADD COLUMN storage_type text GENERATED ALWAYS AS (config #>> '{checkpoint_storage,type}') STORED;
 -- Of the matches that ask for something, the loop reads in each cycle the first few of a trial on a node. A program reports as many as it likes.
 ALTER TABLE log_matches ADD COLUMN counts boolean NOT NULL DEFAULT true;
 DROP INDEX log_matches_asking;
