@@ -76,7 +76,7 @@ func TestTheShellOfAnEntrypointDiesFirst(t *testing.T) {
 	spec := sh(`sh -c 'trap "" TERM; echo ready; while :; do sleep 0.02; done'; echo never`)
 	spec.StopGraceSecs = 1
 	r, p = signalled(t, spec)
-	p.expect(143)
+	p.expect(137)
 	if e := r.exit(); !strings.Contains(e.Reason, "did not end within 1s") {
 		t.Fatalf("report %+v", e)
 	}
