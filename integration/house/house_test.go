@@ -74,6 +74,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
+	module + "/master/database":          {"master/store"},
 	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server", "master/webhook/sender"},
 	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
 	module + "/master/launch":            {"master/api", "master/server"},

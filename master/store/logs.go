@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
 )
@@ -58,7 +59,7 @@ type LogStore struct {
 	bus   *Bus
 	days  int // for which the lines of tasks are kept that say nothing else
 	codec chunkCodec
-	group *group[string, *LogBatch]
+	group *database.Group[string, *LogBatch]
 	watch *logWatch
 	told  *memory.Memory[string, bool] // tasks whose logs cannot be read whole, which the master's log says once
 
@@ -71,7 +72,7 @@ type LogStore struct {
 // starts no goroutine until the first write; Wait waits for the last write.
 func NewLogStore(db *DB, bus *Bus, days int) *LogStore {
 	s := &LogStore{db: db, bus: bus, days: days, codec: newChunkCodec(), watch: newLogWatch(db), told: memory.New[string, bool](0, maxTold), tasks: map[string]*taskLabels{}}
-	s.group = newGroup(maxLogBatches, logTaskOf, s.flush)
+	s.group = database.NewGroup(maxLogBatches, logTaskOf, s.flush)
 	return s
 }
 
@@ -112,7 +113,7 @@ func (s *LogStore) Append(ctx context.Context, b LogBatch) (next int64, err erro
 	if b.hits, tell, err = s.watch.hits(ctx, &b); err != nil {
 		return 0, err
 	}
-	done, err := s.group.do(ctx, &b)
+	done, err := s.group.Do(ctx, &b)
 	if err != nil {
 		return 0, err
 	}
@@ -127,7 +128,7 @@ func (s *LogStore) Append(ctx context.Context, b LogBatch) (next int64, err erro
 }
 
 // Wait returns when all batches are written.
-func (s *LogStore) Wait() { s.group.wait() }
+func (s *LogStore) Wait() { s.group.Wait() }
 
 // sanitize returns a line that can be shown: without broken UTF-8, which JSON rejects, and without the
 // newline at its end, which readers add again.
@@ -180,21 +181,21 @@ func clipLabel(s string) string {
 
 // flush commits several batches. If the commit fails, it stores all batches but those that
 // cause the failure. Cached ids of a deleted task can cause one, so flush reads them again.
-func (s *LogStore) flush(batch []*queued[*LogBatch]) {
+func (s *LogStore) flush(batch []*database.Queued[*LogBatch]) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
-	commitHalving(batch, logTaskOf, func(batch []*queued[*LogBatch]) error {
+	database.CommitHalving(batch, logTaskOf, func(batch []*database.Queued[*LogBatch]) error {
 		err := s.commit(ctx, batch)
-		if err != nil && len(batch) == 1 && !fault.Is(err, fault.Unavailable) && s.forget(batch[0].item.TaskID) {
+		if err != nil && len(batch) == 1 && !fault.Is(err, fault.Unavailable) && s.forget(batch[0].Item.TaskID) {
 			err = s.commit(ctx, batch)
 		}
 		return err
 	})
 	topics := map[string]bool{}
 	for _, q := range batch {
-		if q.err == nil && !q.again {
-			topics[LogTopic(q.item.TaskID)] = true
-			if len(q.item.hits) > 0 {
+		if q.Err == nil && !q.Again {
+			topics[LogTopic(q.Item.TaskID)] = true
+			if len(q.Item.hits) > 0 {
 				topics[TopicWebhooks] = true
 			}
 		}
@@ -202,7 +203,7 @@ func (s *LogStore) flush(batch []*queued[*LogBatch]) {
 	s.bus.Publish(slices.Collect(maps.Keys(topics))...)
 }
 
-func (s *LogStore) commit(ctx context.Context, batch []*queued[*LogBatch]) error {
+func (s *LogStore) commit(ctx context.Context, batch []*database.Queued[*LogBatch]) error {
 	known, err := s.resolve(ctx, batch)
 	if err != nil {
 		return err
@@ -214,10 +215,10 @@ func (s *LogStore) commit(ctx context.Context, batch []*queued[*LogBatch]) error
 		}
 		plan := logPlan{shippers: shippers, next: map[int]int64{}, bytes: map[int]int64{}, codec: s.codec}
 		for _, q := range batch {
-			q.err = nil
+			q.Err = nil
 			k, ok := known[q]
 			if !ok {
-				q.err = fault.New(fault.NotFound, "task %s not found", q.item.TaskID)
+				q.Err = fault.New(fault.NotFound, "task %s not found", q.Item.TaskID)
 				continue
 			}
 			plan.add(q, k)
@@ -266,13 +267,13 @@ type shipperRow struct {
 }
 
 // add adds one batch to the plan, without the lines that its shipper has delivered before.
-func (p *logPlan) add(q *queued[*LogBatch], k logRefs) {
-	b := q.item
+func (p *logPlan) add(q *database.Queued[*LogBatch], k logRefs) {
+	b := q.Item
 	chunks := b.chunks
 	if b.Shipper != "" {
 		s := p.shippers[b.shipperKey()]
 		if s == nil { // the task was deleted a moment ago
-			q.err = fault.New(fault.NotFound, "task %s not found, or more than %d shippers have sent lines of its log", b.TaskID, maxShippers)
+			q.Err = fault.New(fault.NotFound, "task %s not found, or more than %d shippers have sent lines of its log", b.TaskID, maxShippers)
 			return
 		}
 		switch end := b.First + int64(len(b.Lines)); {
@@ -303,10 +304,10 @@ func (p *logPlan) add(q *queued[*LogBatch], k logRefs) {
 // lockShippers locks the shippers of a batch, in the order of their keys. The numbers of a
 // new shipper begin with its first batch and not at 0: after a restore from a backup, the
 // database may lack a shipper that has sent lines before.
-func (db *DB) lockShippers(ctx context.Context, batch []*queued[*LogBatch]) (map[shipperKey]*shipperRow, error) {
+func (db *DB) lockShippers(ctx context.Context, batch []*database.Queued[*LogBatch]) (map[shipperKey]*shipperRow, error) {
 	first := map[shipperKey]int64{}
 	for _, q := range batch {
-		if b := q.item; b.Shipper != "" {
+		if b := q.Item; b.Shipper != "" {
 			if n, there := first[b.shipperKey()]; !there || b.First < n {
 				first[b.shipperKey()] = b.First
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -59,17 +60,17 @@ func TestLinesOfManyOrigins(t *testing.T) {
 	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
 	s := NewLogStore(w.db, w.bus, LogsForever)
 	for round := range maxOriginsPerTask/maxLogBatches + 3 {
-		var batch []*queued[*LogBatch]
+		var batch []*database.Queued[*LogBatch]
 		for i := range maxLogBatches {
 			b := &LogBatch{TaskID: task, Origin: LogOrigin{"1.trial-0.1", "node", fmt.Sprint("c", round*maxLogBatches+i)}, Lines: lines(0, 1)}
 			s.sanitizeLines(b)
 			b.chunks = s.codec.chunks(b.Lines)
-			batch = append(batch, &queued[*LogBatch]{item: b})
+			batch = append(batch, &database.Queued[*LogBatch]{Item: b})
 		}
 		s.flush(batch)
 		for _, q := range batch {
-			if q.err != nil || q.again {
-				t.Fatal(q.err)
+			if q.Err != nil || q.Again {
+				t.Fatal(q.Err)
 			}
 		}
 		if n := w.int(`SELECT count(DISTINCT xmin::text) FROM log_origins`); n > round+1 {
@@ -129,17 +130,17 @@ func TestLogsOfADeletedTaskAmongOthers(t *testing.T) {
 	}
 	before := s.tasks[tasks[0]]
 	w.exec(`DELETE FROM experiments WHERE id = $1`, gone)
-	var batch []*queued[*LogBatch]
+	var batch []*database.Queued[*LogBatch]
 	for i := range 40 {
 		b := &LogBatch{TaskID: tasks[i%10], Lines: lines(1, 1)}
 		s.sanitizeLines(b)
 		b.chunks = s.codec.chunks(b.Lines)
-		batch = append(batch, &queued[*LogBatch]{item: b})
+		batch = append(batch, &database.Queued[*LogBatch]{Item: b})
 	}
 	s.flush(batch)
 	for i, q := range batch {
-		if isGone := i%10 == 4; isGone != fault.Is(q.err, fault.NotFound) || q.again {
-			t.Errorf("batch %d: %v", i, q.err)
+		if isGone := i%10 == 4; isGone != fault.Is(q.Err, fault.NotFound) || q.Again {
+			t.Errorf("batch %d: %v", i, q.Err)
 		}
 	}
 	if s.tasks[tasks[0]] != before || before == nil {

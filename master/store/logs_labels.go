@@ -5,6 +5,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 const (
@@ -149,7 +151,7 @@ func (s *LogStore) evict() {
 
 // resolve finds, and if needed inserts, the rows of tasks, origins and kinds, with one
 // statement for each table. The result omits batches of tasks that do not exist.
-func (s *LogStore) resolve(ctx context.Context, batch []*queued[*LogBatch]) (map[*queued[*LogBatch]]logRefs, error) {
+func (s *LogStore) resolve(ctx context.Context, batch []*database.Queued[*LogBatch]) (map[*database.Queued[*LogBatch]]logRefs, error) {
 	s.evict()
 	if err := s.resolveTasks(ctx, batch); err != nil {
 		return nil, err
@@ -160,13 +162,13 @@ func (s *LogStore) resolve(ctx context.Context, batch []*queued[*LogBatch]) (map
 	if err := s.resolveKinds(ctx, batch); err != nil {
 		return nil, err
 	}
-	known := make(map[*queued[*LogBatch]]logRefs, len(batch))
+	known := make(map[*database.Queued[*LogBatch]]logRefs, len(batch))
 	for _, q := range batch {
-		t, ok := s.tasks[q.item.TaskID]
+		t, ok := s.tasks[q.Item.TaskID]
 		if !ok {
 			continue
 		}
-		origin, ok := t.origins[q.item.Origin]
+		origin, ok := t.origins[q.Item.Origin]
 		if !ok {
 			origin = t.origins[OtherOrigin]
 		}
@@ -175,11 +177,11 @@ func (s *LogStore) resolve(ctx context.Context, batch []*queued[*LogBatch]) (map
 	return known, nil
 }
 
-func (s *LogStore) resolveTasks(ctx context.Context, batch []*queued[*LogBatch]) error {
+func (s *LogStore) resolveTasks(ctx context.Context, batch []*database.Queued[*LogBatch]) error {
 	missing := map[string]bool{}
 	for _, q := range batch {
-		if _, ok := s.tasks[q.item.TaskID]; !ok {
-			missing[q.item.TaskID] = true
+		if _, ok := s.tasks[q.Item.TaskID]; !ok {
+			missing[q.Item.TaskID] = true
 		}
 	}
 	if len(missing) == 0 {
@@ -260,10 +262,10 @@ func (db *DB) readLabels(ctx context.Context, tasks map[int]*taskLabels, ids []i
 
 // resolveOrigins inserts the new origins of a batch. All masters insert in the same order,
 // so that they cannot deadlock.
-func (s *LogStore) resolveOrigins(ctx context.Context, batch []*queued[*LogBatch]) error {
+func (s *LogStore) resolveOrigins(ctx context.Context, batch []*database.Queued[*LogBatch]) error {
 	owners, fresh := map[int]*taskLabels{}, map[originRow]bool{}
 	for _, q := range batch {
-		t, o := s.tasks[q.item.TaskID], q.item.Origin
+		t, o := s.tasks[q.Item.TaskID], q.Item.Origin
 		if t == nil {
 			continue
 		}
@@ -303,14 +305,14 @@ func (s *LogStore) resolveOrigins(ctx context.Context, batch []*queued[*LogBatch
 
 // resolveKinds inserts the new kinds of a batch. Parallel batches can exceed the limit of
 // kinds; filters do not offer these.
-func (s *LogStore) resolveKinds(ctx context.Context, batch []*queued[*LogBatch]) error {
+func (s *LogStore) resolveKinds(ctx context.Context, batch []*database.Queued[*LogBatch]) error {
 	owners, fresh := map[int]*taskLabels{}, map[kindRow]bool{}
 	for _, q := range batch {
-		t := s.tasks[q.item.TaskID]
+		t := s.tasks[q.Item.TaskID]
 		if t == nil {
 			continue
 		}
-		for k := range q.item.kinds {
+		for k := range q.Item.kinds {
 			if !t.kinds[k] && t.allows(k) {
 				owners[t.id] = t
 				fresh[kindRow{t.id, k.stdtype, k.source, k.rank}] = true

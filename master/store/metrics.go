@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
 )
@@ -108,7 +109,7 @@ func compareKeys(a, b key) int {
 type MetricWriter struct {
 	db    *DB
 	bus   *Bus
-	group *group[int, *Report]
+	group *database.Group[int, *Report]
 
 	facts   *memory.Memory[int, trialFacts]
 	reached *memory.Memory[runOf, int64] // by the reports of earlier runs: their highest step; -1 for none
@@ -129,8 +130,8 @@ type trialFacts struct {
 func NewMetricWriter(db *DB, bus *Bus) *MetricWriter {
 	w := &MetricWriter{db: db, bus: bus, facts: memory.New[int, trialFacts](0, maxCachedTrials), reached: memory.New[runOf, int64](0, maxCachedTrials),
 		stored: memory.New[int, *metricRoom](0, maxCachedTrials)}
-	w.group = newGroup(maxReports, trialOf, w.flush)
-	w.group.size, w.group.bytes = (*Report).size, maxReportBytes
+	w.group = database.NewGroup(maxReports, trialOf, w.flush)
+	w.group.LimitBytes(maxReportBytes, (*Report).size)
 	return w
 }
 
@@ -148,20 +149,20 @@ func (w *MetricWriter) Report(ctx context.Context, r Report) error {
 		r.At = time.Now() // the key of the report, so a repetition is not recognised
 	}
 	r.At = r.At.Truncate(time.Microsecond) // PostgreSQL's precision
-	_, err := w.group.do(ctx, &r)
+	_, err := w.group.Do(ctx, &r)
 	return err
 }
 
 // Wait returns when all reports are written.
-func (w *MetricWriter) Wait() { w.group.wait() }
+func (w *MetricWriter) Wait() { w.group.Wait() }
 
 // flush commits a batch. If the commit fails, it stores all reports but those that cause the
 // failure.
-func (w *MetricWriter) flush(batch []*queued[*Report]) {
+func (w *MetricWriter) flush(batch []*database.Queued[*Report]) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	var stored, events bool
-	commitHalving(batch, trialOf, func(batch []*queued[*Report]) error {
+	database.CommitHalving(batch, trialOf, func(batch []*database.Queued[*Report]) error {
 		more, err := w.commit(ctx, batch)
 		stored, events = stored || err == nil, events || more
 		return err
@@ -180,9 +181,9 @@ func (w *MetricWriter) flush(batch []*queued[*Report]) {
 // only new reports without events, and need one statement. Validations are stored in one
 // transaction with their events; so are batches in which a report's key exists, its run is not
 // the newest, or it replaces reports of earlier runs.
-func (w *MetricWriter) commit(ctx context.Context, batch []*queued[*Report]) (events bool, err error) {
+func (w *MetricWriter) commit(ctx context.Context, batch []*database.Queued[*Report]) (events bool, err error) {
 	for _, q := range batch {
-		q.err, q.again = nil, false
+		q.Err, q.Again = nil, false
 	}
 	if batch, err = w.fitting(ctx, batch); err != nil || len(batch) == 0 {
 		return false, err
@@ -198,7 +199,7 @@ func (w *MetricWriter) commit(ctx context.Context, batch []*queued[*Report]) (ev
 	list := slices.Clone(batch)
 	// All masters write in the order of keys, so that they cannot deadlock. The sort is
 	// stable: reports of one trial with the same key keep their order.
-	slices.SortStableFunc(list, func(a, b *queued[*Report]) int { return compareKeys(a.item.key(), b.item.key()) })
+	slices.SortStableFunc(list, func(a, b *database.Queued[*Report]) int { return compareKeys(a.Item.key(), b.Item.key()) })
 	if len(facts) == 0 && len(low) == 0 {
 		if all, err := w.db.insertNew(ctx, list); all || err != nil {
 			return false, err
@@ -220,7 +221,7 @@ func (w *MetricWriter) commit(ctx context.Context, batch []*queued[*Report]) (ev
 
 // commitCarefully stores a sorted batch in one transaction: it rejects reports of old runs,
 // merges reports into existing ones, and adds the events of validations.
-func (db *DB) commitCarefully(ctx context.Context, list []*queued[*Report], facts map[int]trialFacts) (events bool, err error) {
+func (db *DB) commitCarefully(ctx context.Context, list []*database.Queued[*Report], facts map[int]trialFacts) (events bool, err error) {
 	fresh, err := db.insertReports(ctx, list)
 	if err != nil {
 		return false, err
@@ -243,16 +244,16 @@ func (db *DB) commitCarefully(ctx context.Context, list []*queued[*Report], fact
 
 // dropOutdated rejects the reports of runs that are not their trial's newest, and returns
 // the others.
-func (db *DB) dropOutdated(ctx context.Context, list []*queued[*Report], fresh []bool) (good []*queued[*Report], kept []bool, err error) {
+func (db *DB) dropOutdated(ctx context.Context, list []*database.Queued[*Report], fresh []bool) (good []*database.Queued[*Report], kept []bool, err error) {
 	runs, err := db.newestRuns(ctx, list)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i, q := range list {
-		if q.err = nil; !fresh[i] {
-			q.err = q.item.current(runs)
+		if q.Err = nil; !fresh[i] {
+			q.Err = q.Item.current(runs)
 		}
-		if q.err == nil {
+		if q.Err == nil {
 			good, kept = append(good, q), append(kept, fresh[i])
 		}
 	}
@@ -266,17 +267,17 @@ const unitOfLength = `(SELECT jsonb_object_keys(l.length) FROM (SELECT coalesce(
 
 // trialFacts returns the facts of the trials whose validations are in a batch. The result
 // omits trials that do not exist.
-func (w *MetricWriter) trialFacts(ctx context.Context, batch []*queued[*Report]) (map[int]trialFacts, error) {
+func (w *MetricWriter) trialFacts(ctx context.Context, batch []*database.Queued[*Report]) (map[int]trialFacts, error) {
 	now, known := time.Now(), map[int]trialFacts{}
 	var missing []int
 	for _, q := range batch {
-		if q.item.Group != Validation {
+		if q.Item.Group != Validation {
 			continue
 		}
-		if f, ok, _ := w.facts.Get(q.item.TrialID, now); ok {
+		if f, ok, _ := w.facts.Get(q.Item.TrialID, now); ok {
 			known[f.ID] = f
 		} else {
-			missing = append(missing, q.item.TrialID)
+			missing = append(missing, q.Item.TrialID)
 		}
 	}
 	if len(missing) > 0 {

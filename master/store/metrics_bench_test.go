@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"testing"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // BenchmarkReports stores batches of reports of 50 trials: new ones, the same again, and further names of their steps.
@@ -21,18 +23,18 @@ func BenchmarkReports(b *testing.B) {
 				}
 				m := NewMetricWriter(w.db, w.bus)
 				send := func(first int, metrics string) {
-					batch := make([]*queued[*Report], size)
+					batch := make([]*database.Queued[*Report], size)
 					for i := range batch {
 						r := &Report{TrialID: trials[i%len(trials)], RunID: 1, Group: group, Steps: step(first + i), Metrics: raw(metrics)}
 						if err := r.check(); err != nil {
 							b.Fatal(err)
 						}
-						batch[i] = &queued[*Report]{item: r}
+						batch[i] = &database.Queued[*Report]{Item: r}
 					}
 					m.flush(batch)
 					for _, q := range batch {
-						if q.err != nil {
-							b.Fatal(q.err)
+						if q.Err != nil {
+							b.Fatal(q.Err)
 						}
 					}
 				}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -22,16 +23,16 @@ type gained struct {
 }
 
 // mergeReports adds the reports that were not fresh to the rows with their keys.
-func (db *DB) mergeReports(ctx context.Context, batch []*queued[*Report], fresh []bool, facts map[int]trialFacts) ([]gained, error) {
+func (db *DB) mergeReports(ctx context.Context, batch []*database.Queued[*Report], fresh []bool, facts map[int]trialFacts) ([]gained, error) {
 	gains := make([]gained, len(batch))
-	var late []*queued[*Report]
+	var late []*database.Queued[*Report]
 	var places []int // of the late reports in the batch
 	for i, q := range batch {
 		switch n := len(late); {
 		case fresh[i]:
 			gains[i] = gained{true, true}
-		case n > 0 && late[n-1].item.key() == q.item.key(): // a batch is sorted by keys, and compares one report of each
-			q.again = true
+		case n > 0 && late[n-1].Item.key() == q.Item.key(): // a batch is sorted by keys, and compares one report of each
+			q.Again = true
 		default:
 			late, places = append(late, q), append(places, i)
 		}
@@ -43,16 +44,16 @@ func (db *DB) mergeReports(ctx context.Context, batch []*queued[*Report], fresh 
 	if err != nil {
 		return nil, err
 	}
-	var changed []*queued[*Report]
+	var changed []*database.Queued[*Report]
 	for i, q := range late {
 		d, there := found[i+1]
 		switch {
 		case !there: // the row was deleted meanwhile, with its experiment
-			q.err = fault.New(fault.NotFound, "trial %d not found", q.item.TrialID)
+			q.Err = fault.New(fault.NotFound, "trial %d not found", q.Item.TrialID)
 		case d.Waits:
-			q.again = true
+			q.Again = true
 		default:
-			if q.err = d.check(q.item); q.err == nil && (d.Added > 0 || d.AddsBatches) {
+			if q.Err = d.check(q.Item); q.Err == nil && (d.Added > 0 || d.AddsBatches) {
 				changed = append(changed, q)
 				gains[places[i]] = gained{d.AddsMetric, d.AddsTime}
 			}
@@ -80,11 +81,11 @@ type difference struct {
 // compareReports locks the rows with the keys of these reports, and compares them in the order of the reports. The size of a
 // row is estimated, because a size without compression can only be computed from the whole value. Values are equal as for
 // jsonb; numbers are also equal if they are the same double. A row is decompressed once (old || '{}'), not once for each name.
-func (db *DB) compareReports(ctx context.Context, list []*queued[*Report], facts map[int]trialFacts) (map[int]difference, error) {
+func (db *DB) compareReports(ctx context.Context, list []*database.Queued[*Report], facts map[int]trialFacts) (map[int]difference, error) {
 	args := keyArgs(list)
 	metrics, times := make([]*string, len(list)), make([]*string, len(list))
 	for i, q := range list {
-		if f, known := facts[q.item.TrialID]; known && q.item.Group == Validation {
+		if f, known := facts[q.Item.TrialID]; known && q.Item.Group == Validation {
 			metrics[i], times[i] = f.Metric, f.TimeMetric
 		}
 	}
@@ -129,14 +130,14 @@ func beginning(value string) string {
 }
 
 // keyArgs returns the keys of reports, their metrics and their batches.
-func keyArgs(list []*queued[*Report]) []any {
+func keyArgs(list []*database.Queued[*Report]) []any {
 	n := len(list)
 	trials, groups, ords, runs := make([]int32, n), make([]string, n), make([]int64, n), make([]int32, n)
 	avgs, batches := make([]string, n), make([]*string, n)
 	for i, q := range list {
-		k := q.item.key()
+		k := q.Item.key()
 		trials[i], groups[i], ords[i], runs[i] = int32(k.trial), k.group, k.ord, int32(k.run)
-		avgs[i], batches[i] = string(q.item.Metrics), orNull(q.item.Batches)
+		avgs[i], batches[i] = string(q.Item.Metrics), orNull(q.Item.Batches)
 	}
 	return []any{trials, groups, ords, runs, avgs, batches}
 }
@@ -167,7 +168,7 @@ func (d difference) check(r *Report) error {
 }
 
 // updateReports adds what reports add to the rows with their keys, which are locked. The old values stay.
-func (db *DB) updateReports(ctx context.Context, list []*queued[*Report]) error {
+func (db *DB) updateReports(ctx context.Context, list []*database.Queued[*Report]) error {
 	if len(list) == 0 {
 		return nil
 	}

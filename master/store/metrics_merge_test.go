@@ -7,27 +7,24 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
 // reportAll stores reports by group commits, as if all of them waited at once. It returns the number of commits, and the bytes
 // that the master allocated for them.
-func (m *MetricWriter) reportAll(t *testing.T, list []Report) (queue []*queued[*Report], commits int, allocated uint64) {
+func (m *MetricWriter) reportAll(t *testing.T, list []Report) (queue []*database.Queued[*Report], commits int, allocated uint64) {
 	t.Helper()
 	for i := range list {
 		if err := list[i].check(); err != nil {
 			t.Fatal(err)
 		}
-		q := &queued[*Report]{item: &list[i], done: make(chan struct{})}
-		m.group.push(list[i].TrialID, q)
-		queue = append(queue, q)
+		queue = append(queue, m.group.Together(&list[i])...)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	for ; m.group.count > 0; commits++ {
-		batch := m.group.take()
-		m.flush(batch)
-		m.group.settle(batch)
+	for m.group.FlushNext() {
+		commits++
 	}
 	runtime.ReadMemStats(&after)
 	return queue, commits, after.TotalAlloc - before.TotalAlloc
@@ -68,12 +65,12 @@ func TestRepeatsOfTheLargestReports(t *testing.T) {
 		}
 		for i, q := range queue {
 			switch {
-			case len(c.words) == 0 && q.err != nil || len(c.words) > 0 && !fault.Is(q.err, fault.Invalid):
-				t.Errorf("%s, step %d: %v", c.what, i, q.err)
-			case q.err != nil:
+			case len(c.words) == 0 && q.Err != nil || len(c.words) > 0 && !fault.Is(q.Err, fault.Invalid):
+				t.Errorf("%s, step %d: %v", c.what, i, q.Err)
+			case q.Err != nil:
 				for _, word := range c.words {
-					if !strings.Contains(q.err.Error(), word) || len(q.err.Error()) > 500 {
-						t.Errorf("%s, step %d: %.600q does not say %q", c.what, i, q.err, word)
+					if !strings.Contains(q.Err.Error(), word) || len(q.Err.Error()) > 500 {
+						t.Errorf("%s, step %d: %.600q does not say %q", c.what, i, q.Err, word)
 					}
 				}
 			}
@@ -116,8 +113,8 @@ func TestValidationsOfManyValues(t *testing.T) {
 	list[n-1].Metrics = raw(unfit)
 	queue, _, allocated := NewMetricWriter(w.db, w.bus).reportAll(t, list)
 	for i, q := range queue {
-		if q.err != nil {
-			t.Errorf("step %d: %v", i, q.err)
+		if q.Err != nil {
+			t.Errorf("step %d: %v", i, q.Err)
 		}
 	}
 	if allocated > n*10*uint64(len(text)) {
@@ -144,7 +141,7 @@ func TestRepeatsOfAllKinds(t *testing.T) {
 		t.Helper()
 		queue, _, _ := m.reportAll(t, list)
 		for i, q := range queue {
-			if got := fmt.Sprint(q.err); want[i] == "" && q.err != nil || want[i] != "" && !strings.Contains(got, want[i]) {
+			if got := fmt.Sprint(q.Err); want[i] == "" && q.Err != nil || want[i] != "" && !strings.Contains(got, want[i]) {
 				t.Errorf("%s: report %d: %s, want %q", what, i, got, want[i])
 			}
 		}

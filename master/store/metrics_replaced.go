@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // A program that begins again without the checkpoint that it was given reports steps that an
@@ -16,10 +18,10 @@ type runOf struct{ trial, run int }
 
 // lowest returns, by run and group, the lowest step that a batch reports, for runs that
 // are not the first.
-func lowest(list []*queued[*Report]) map[runOf]map[string]int {
+func lowest(list []*database.Queued[*Report]) map[runOf]map[string]int {
 	var low map[runOf]map[string]int
 	for _, q := range list {
-		r := q.item
+		r := q.Item
 		if r.RunID < 2 || r.Steps == nil {
 			continue
 		}
@@ -40,7 +42,7 @@ func lowest(list []*queued[*Report]) map[runOf]map[string]int {
 // replacing returns the part of lowest that has to look for replaced reports: runs that have
 // come no further than the reports of earlier runs that still count. Nobody adds reports to an
 // earlier run, so the step that they reach is read once, when the run begins to report.
-func (w *MetricWriter) replacing(ctx context.Context, list []*queued[*Report]) (map[runOf]map[string]int, error) {
+func (w *MetricWriter) replacing(ctx context.Context, list []*database.Queued[*Report]) (map[runOf]map[string]int, error) {
 	low := lowest(list)
 	if len(low) == 0 {
 		return nil, nil

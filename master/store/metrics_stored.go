@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -32,7 +33,7 @@ type metricRoom struct {
 
 // fitting rejects the reports of trials that have no room for them, and returns the others. Only the flush calls it. It may
 // count a report twice, if a commit fails; then it counts again sooner.
-func (w *MetricWriter) fitting(ctx context.Context, batch []*queued[*Report]) ([]*queued[*Report], error) {
+func (w *MetricWriter) fitting(ctx context.Context, batch []*database.Queued[*Report]) ([]*database.Queued[*Report], error) {
 	limit := w.db.limits.Metrics
 	if limit <= 0 {
 		return batch, nil
@@ -43,14 +44,14 @@ func (w *MetricWriter) fitting(ctx context.Context, batch []*queued[*Report]) ([
 	}
 	fits := batch
 	for i, q := range batch {
-		room := rooms[q.item.TrialID]
-		if q.err = q.item.refused(room.stored, limit); q.err == nil {
-			room.added += reportRow + int64(q.item.text)
+		room := rooms[q.Item.TrialID]
+		if q.Err = q.Item.refused(room.stored, limit); q.Err == nil {
+			room.added += reportRow + int64(q.Item.text)
 		}
 		switch {
-		case q.err != nil && len(fits) == len(batch): // the first one
+		case q.Err != nil && len(fits) == len(batch): // the first one
 			fits = slices.Clone(batch[:i])
-		case q.err == nil && len(fits) < len(batch):
+		case q.Err == nil && len(fits) < len(batch):
 			fits = append(fits, q)
 		}
 	}
@@ -72,11 +73,11 @@ func (r *Report) refused(stored, limit int64) error {
 }
 
 // rooms returns what the trials of a batch have stored.
-func (w *MetricWriter) rooms(ctx context.Context, batch []*queued[*Report], limit int64) (map[int]*metricRoom, error) {
+func (w *MetricWriter) rooms(ctx context.Context, batch []*database.Queued[*Report], limit int64) (map[int]*metricRoom, error) {
 	now, rooms := time.Now(), map[int]*metricRoom{}
 	var unknown []int
 	for _, q := range batch {
-		id := q.item.TrialID
+		id := q.Item.TrialID
 		if _, done := rooms[id]; done {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/sleep"
@@ -100,7 +101,7 @@ func TestBadReportFailsAlone(t *testing.T) {
 	exp := w.experiment(lossSearcher)
 	trials := []int{w.trial(exp, 0, 1), w.trial(exp, 1, 1), w.trial(exp, 2, 1)}
 	m := NewMetricWriter(w.db, w.bus)
-	var batch []*queued[*Report]
+	var batch []*database.Queued[*Report]
 	for i := range 51 {
 		r := &Report{TrialID: trials[i%3], RunID: 1, Group: "training", Steps: step(i), Metrics: raw(fmt.Sprintf(`{"loss": %d}`, i))}
 		switch i {
@@ -111,25 +112,19 @@ func TestBadReportFailsAlone(t *testing.T) {
 		case 9:
 			r.TrialID = 12345
 		}
-		q := &queued[*Report]{item: r, done: make(chan struct{})}
-		m.group.push(r.TrialID, q)
-		batch = append(batch, q)
+		batch = append(batch, m.group.Together(r)...)
 	}
-	first := m.group.take()
-	m.flush(first)
+	m.group.FlushNext()
 	if n := w.int(`SELECT count(*) FROM metrics WHERE trial_id <> $1`, trials[1]); n != 32 {
 		t.Errorf("%d rows of the other trials after the first flush, want 32", n)
 	}
-	m.group.settle(first)
 	flushes := 1
-	for ; m.group.count > 0 && flushes < 10; flushes++ {
-		next := m.group.take()
-		m.flush(next)
-		m.group.settle(next)
+	for flushes < 10 && m.group.FlushNext() {
+		flushes++
 	}
 	for i, q := range batch {
-		if bad := i >= 7 && i <= 9; bad != (q.err != nil) {
-			t.Errorf("report %d: %v", i, q.err)
+		if bad := i >= 7 && i <= 9; bad != (q.Err != nil) {
+			t.Errorf("report %d: %v", i, q.Err)
 		}
 	}
 	if n := w.int(`SELECT count(*) FROM metrics`); n != 48 || flushes != 2 {
@@ -237,9 +232,9 @@ func TestFactsAtTheirBound(t *testing.T) {
 	exp := w.experiment(lossSearcher)
 	m := NewMetricWriter(w.db, w.bus)
 	m.facts = memory.New[int, trialFacts](0, 1)
-	var batch []*queued[*Report]
+	var batch []*database.Queued[*Report]
 	for i := range 3 {
-		batch = append(batch, &queued[*Report]{item: &Report{TrialID: w.trial(exp, i, 1), RunID: 1, Group: Validation}})
+		batch = append(batch, &database.Queued[*Report]{Item: &Report{TrialID: w.trial(exp, i, 1), RunID: 1, Group: Validation}})
 		known, err := m.trialFacts(t.Context(), batch)
 		if err != nil || len(known) != len(batch) {
 			t.Fatalf("the facts of %d trials, want %d: %v", len(known), len(batch), err)
@@ -293,7 +288,7 @@ func TestSummaryMissesNoLateCommit(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(i)))
 			for s := range reports {
 				err := w.db.Tx(context.Background(), func(tx *DB) error {
-					_, err := tx.insertReports(context.Background(), []*queued[*Report]{{item: &Report{TrialID: trial, RunID: 1,
+					_, err := tx.insertReports(context.Background(), []*database.Queued[*Report]{{Item: &Report{TrialID: trial, RunID: 1,
 						Group: "training", Steps: step(s), Metrics: raw(`{"loss": 1}`)}}})
 					if rng.IntN(3) == 0 {
 						select {

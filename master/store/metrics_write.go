@@ -8,12 +8,13 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/search"
 )
 
 // newestRuns returns the newest run of each trial of a batch.
-func (db *DB) newestRuns(ctx context.Context, batch []*queued[*Report]) (map[int]int, error) {
+func (db *DB) newestRuns(ctx context.Context, batch []*database.Queued[*Report]) (map[int]int, error) {
 	type newest struct {
 		ID  int `db:"id"`
 		Run int `db:"run_id"`
@@ -27,11 +28,11 @@ func (db *DB) newestRuns(ctx context.Context, batch []*queued[*Report]) (map[int
 }
 
 // trialsOf lists the trials of a sorted batch.
-func trialsOf(batch []*queued[*Report]) []int {
+func trialsOf(batch []*database.Queued[*Report]) []int {
 	var ids []int
 	for _, q := range batch {
-		if n := len(ids); n == 0 || ids[n-1] != q.item.TrialID {
-			ids = append(ids, q.item.TrialID)
+		if n := len(ids); n == 0 || ids[n-1] != q.Item.TrialID {
+			ids = append(ids, q.Item.TrialID)
 		}
 	}
 	return ids
@@ -64,7 +65,7 @@ const insertReport = `
 
 // insertNew stores a sorted batch in one statement. It returns false if a report was not new
 // or not of its trial's newest run; the other reports may be stored then.
-func (db *DB) insertNew(ctx context.Context, batch []*queued[*Report]) (bool, error) {
+func (db *DB) insertNew(ctx context.Context, batch []*database.Queued[*Report]) (bool, error) {
 	args, place := insertArgs(batch)
 	n, err := db.exec(ctx, insertReport, args...)
 	if fault.Is(err, fault.Conflict) { // a key is taken
@@ -75,7 +76,7 @@ func (db *DB) insertNew(ctx context.Context, batch []*queued[*Report]) (bool, er
 
 // insertReports stores the reports of a sorted batch whose key is new and whose run is their
 // trial's newest; fresh[i] reports whether report i was stored.
-func (db *DB) insertReports(ctx context.Context, batch []*queued[*Report]) (fresh []bool, err error) {
+func (db *DB) insertReports(ctx context.Context, batch []*database.Queued[*Report]) (fresh []bool, err error) {
 	fresh = make([]bool, len(batch))
 	args, place := insertArgs(batch)
 	rows, err := db.Query(ctx, insertReport+` ON CONFLICT DO NOTHING RETURNING trial_id, run_id, grp, ord`, args...)
@@ -96,14 +97,14 @@ func (db *DB) insertReports(ctx context.Context, batch []*queued[*Report]) (fres
 // insertArgs returns the arguments of insertReport, and the index of each key in the batch.
 // If several reports have the same key, the first is stored and the others are compared
 // with it.
-func insertArgs(batch []*queued[*Report]) (args []any, index map[key]int) {
+func insertArgs(batch []*database.Queued[*Report]) (args []any, index map[key]int) {
 	n := len(batch)
 	trials, runs, groups := make([]int32, 0, n), make([]int32, 0, n), make([]string, 0, n)
 	steps, ords, times := make([]*int, 0, n), make([]int64, 0, n), make([]*time.Time, 0, n)
 	avgs, lists := make([]string, 0, n), make([]*string, 0, n)
 	index = make(map[key]int, n)
 	for i, q := range batch {
-		r := q.item
+		r := q.Item
 		k := r.key()
 		if _, twice := index[k]; twice {
 			continue
@@ -133,20 +134,20 @@ func orNull(raw json.RawMessage) *string {
 
 // validations returns the events of a batch: one for each new validation, and one for each
 // report that adds the searcher's metric to a stored validation.
-func validations(batch []*queued[*Report], gains []gained, facts map[int]trialFacts) ([]NewEvent, error) {
+func validations(batch []*database.Queued[*Report], gains []gained, facts map[int]trialFacts) ([]NewEvent, error) {
 	var events []NewEvent
 	for i, q := range batch {
-		f, known := facts[q.item.TrialID]
-		if !gains[i].validation || q.item.Group != Validation || !known || f.Metric == nil {
+		f, known := facts[q.Item.TrialID]
+		if !gains[i].validation || q.Item.Group != Validation || !known || f.Metric == nil {
 			continue
 		}
 		var values map[string]json.RawMessage
-		if err := json.Unmarshal(q.item.Metrics, &values); err != nil {
+		if err := json.Unmarshal(q.Item.Metrics, &values); err != nil {
 			return nil, err
 		}
-		v := search.Validation{Run: q.item.RunID}
-		if q.item.Steps != nil {
-			v.Steps = *q.item.Steps
+		v := search.Validation{Run: q.Item.RunID}
+		if q.Item.Steps != nil {
+			v.Steps = *q.Item.Steps
 		}
 		var err error
 		if v.Metric, v.Unfit, err = numberIn(values[*f.Metric]); err == nil && f.TimeMetric != nil && gains[i].time {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -244,22 +245,22 @@ func TestFullTrialAmongOthers(t *testing.T) {
 	w := newWorld(t)
 	w.db.limits = Limits{Metrics: 100_000}
 	experiment := w.experiment(lossSearcher)
-	var batch []*queued[*Report]
+	var batch []*database.Queued[*Report]
 	m := NewMetricWriter(w.db, w.bus)
 	for i := range 6 {
 		r := Report{TrialID: w.trial(experiment, i, 1), RunID: 1, Group: Training, Steps: step(1), Metrics: raw(`{"loss": 1}`)}
 		if err := r.check(); err != nil {
 			t.Fatal(err)
 		}
-		batch = append(batch, &queued[*Report]{item: &r})
+		batch = append(batch, &database.Queued[*Report]{Item: &r})
 		if i%3 == 1 {
 			w.exec(`INSERT INTO trial_summaries (trial_id, bytes) VALUES ($1, 100000)`, r.TrialID)
 		}
 	}
 	m.flush(batch)
 	for i, q := range batch {
-		if full := i%3 == 1; full != fault.Is(q.err, fault.TooLarge) || !full && q.err != nil {
-			t.Errorf("report %d: %v", i, q.err)
+		if full := i%3 == 1; full != fault.Is(q.Err, fault.TooLarge) || !full && q.Err != nil {
+			t.Errorf("report %d: %v", i, q.Err)
 		}
 	}
 	if n := w.int(`SELECT count(*) FROM metrics`); n != 4 {

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"errors"
@@ -12,18 +12,18 @@ import (
 // requests are named by their owner, which is their first letter.
 func ownerOf(item string) string { return item[:1] }
 
-func waitingGroup(most int, items ...string) *group[string, string] {
-	g := newGroup(most, ownerOf, nil)
+func waitingGroup(most int, items ...string) *Group[string, string] {
+	g := NewGroup(most, ownerOf, nil)
 	for _, item := range items {
-		g.push(ownerOf(item), &queued[string]{item: item})
+		g.push(ownerOf(item), &Queued[string]{Item: item})
 	}
 	return g
 }
 
-func names(batch []*queued[string]) string {
+func names(batch []*Queued[string]) string {
 	var list []string
 	for _, q := range batch {
-		list = append(list, q.item)
+		list = append(list, q.Item)
 	}
 	return strings.Join(list, " ")
 }
@@ -61,7 +61,7 @@ func TestBatchesHaveFewBytes(t *testing.T) {
 func TestItemsThatABatchLeaves(t *testing.T) {
 	g := waitingGroup(3, "a1", "a2", "a3", "a4", "b1")
 	batch := g.take()
-	batch[2].again = true
+	batch[2].Again = true
 	if done := g.settle(batch); names(done) != "a1 b1" {
 		t.Errorf("%q are done", names(done))
 	}
@@ -75,7 +75,7 @@ func TestItemsThatABatchLeaves(t *testing.T) {
 func TestWhoBreaksABatchGoesAlone(t *testing.T) {
 	g := waitingGroup(3, "a1", "b1", "c1", "a2", "b2", "a3")
 	batch := g.take()
-	batch[0].err, batch[0].broke = errors.New("bad"), true
+	batch[0].Err, batch[0].broke = errors.New("bad"), true
 	g.settle(batch)
 	for _, want := range []string{"a2 a3", "b2"} {
 		batch := g.take()
@@ -85,14 +85,14 @@ func TestWhoBreaksABatchGoesAlone(t *testing.T) {
 		g.settle(batch)
 	}
 	for range trustedAfter {
-		g.push("a", &queued[string]{item: "a"})
+		g.push("a", &Queued[string]{Item: "a"})
 	}
-	g.push("b", &queued[string]{item: "b"})
+	g.push("b", &Queued[string]{Item: "b"})
 	for range 2 * trustedAfter / isolatedBatch {
 		g.settle(g.take())
 	}
-	g.push("a", &queued[string]{item: "a4"})
-	g.push("b", &queued[string]{item: "b3"})
+	g.push("a", &Queued[string]{Item: "a4"})
+	g.push("b", &Queued[string]{Item: "b3"})
 	if got := names(g.take()); got != "a4 b3" || len(g.suspects) != 0 {
 		t.Errorf("later: %q; suspects: %v", got, g.suspects)
 	}
@@ -103,11 +103,11 @@ func TestWhatWasNotTriedKeepsItsPlace(t *testing.T) {
 	g := waitingGroup(4, "a1", "a2", "a3", "b1", "a4")
 	batch := g.take() // a1 b1 a2 a3
 	for _, q := range batch {
-		switch q.item {
+		switch q.Item {
 		case "a1":
-			q.err, q.broke = errors.New("bad"), true
+			q.Err, q.broke = errors.New("bad"), true
 		case "a2", "a3":
-			q.again = true
+			q.Again = true
 		}
 	}
 	if done := names(g.settle(batch)); done != "a1 b1" {
@@ -122,18 +122,18 @@ func TestWhatWasNotTriedKeepsItsPlace(t *testing.T) {
 // items of one owner.
 func TestApart(t *testing.T) {
 	for _, bad := range []int{1, 50} {
-		var batch []*queued[string]
+		var batch []*Queued[string]
 		for i := range 1000 {
 			item := string(rune('b'+i%20)) + "good"
 			if i%20 == 7 && i/20 < bad {
 				item = "a bad one"
 			}
-			batch = append(batch, &queued[string]{item: item})
+			batch = append(batch, &Queued[string]{Item: item})
 		}
 		commits := 0
-		commitHalving(batch, ownerOf, func(batch []*queued[string]) error {
+		CommitHalving(batch, ownerOf, func(batch []*Queued[string]) error {
 			commits++
-			if slices.ContainsFunc(batch, func(q *queued[string]) bool { return q.item == "a bad one" }) {
+			if slices.ContainsFunc(batch, func(q *Queued[string]) bool { return q.Item == "a bad one" }) {
 				return errors.New("refused")
 			}
 			return nil
@@ -143,13 +143,13 @@ func TestApart(t *testing.T) {
 		}
 		failed, again := 0, 0
 		for _, q := range batch {
-			if isBad := q.item == "a bad one"; !isBad && (q.err != nil || q.again) {
+			if isBad := q.Item == "a bad one"; !isBad && (q.Err != nil || q.Again) {
 				t.Fatalf("%d bad: a good request: %+v", bad, q)
 			}
-			if q.err != nil && q.broke {
+			if q.Err != nil && q.broke {
 				failed++
 			}
-			if q.again {
+			if q.Again {
 				again++
 			}
 		}
@@ -158,12 +158,12 @@ func TestApart(t *testing.T) {
 		}
 	}
 	commits := 0
-	batch := []*queued[string]{{item: "a"}, {item: "b"}}
-	commitHalving(batch, ownerOf, func([]*queued[string]) error {
+	batch := []*Queued[string]{{Item: "a"}, {Item: "b"}}
+	CommitHalving(batch, ownerOf, func([]*Queued[string]) error {
 		commits++
 		return fault.New(fault.Unavailable, "away")
 	})
-	if commits != 1 || batch[0].err == nil || batch[1].err == nil || batch[0].broke {
-		t.Errorf("without a database: %d commits, %v", commits, batch[0].err)
+	if commits != 1 || batch[0].Err == nil || batch[1].Err == nil || batch[0].broke {
+		t.Errorf("without a database: %d commits, %v", commits, batch[0].Err)
 	}
 }

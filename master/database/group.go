@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"context"
@@ -17,27 +17,27 @@ const (
 	maxSuspects = 10_000
 )
 
-// group implements group commit: it stores the items of parallel callers in one commit.
+// Group implements group commit: it stores the items of parallel callers in one commit.
 // While one flush runs, further items wait, and the next flush takes them. There is no
 // timer: a single caller waits for one commit only. One flush runs at a time.
 //
-// Every item has an owner (a task or a trial), and owners take turns: a batch has one item
+// Every item has an owner, and owners take turns: a batch has one item
 // of each owner, then a second of each, until it is full, so that one owner's many items
 // do not delay the others. The items of one owner keep their order. If an item makes its
 // batch fail, its owner is isolated: the owner's next items are in batches of their own,
 // alternating with the batches of the others, until enough of them were stored.
 //
-// A goroutine runs while items wait; wait returns when it has ended.
-type group[K comparable, T any] struct {
+// A goroutine runs while items wait; Wait returns when it has ended.
+type Group[K comparable, T any] struct {
 	owner func(item T) K
-	flush func(batch []*queued[T]) // stores a batch and sets the err of each item, see commitHalving
+	flush func(batch []*Queued[T]) // stores a batch and sets the Err of each item, see CommitHalving
 	most  int                      // items in one flush
 	size  func(item T) int         // bytes of an item; nil: they do not count
 	bytes int                      // bytes of items, after which a flush takes no further ones
 	limit int                      // items that may wait; further calls fail
 
 	mu       sync.Mutex
-	waiting  map[K][]*queued[T]
+	waiting  map[K][]*Queued[T]
 	count    int       // items that wait
 	turns    []K       // owners with waiting items, the next first
 	alone    []K       // isolated owners with waiting items, the next first
@@ -47,24 +47,28 @@ type group[K comparable, T any] struct {
 	wg       sync.WaitGroup
 }
 
-// queued is one caller's item and its result.
-type queued[T any] struct {
-	item  T
-	err   error
+// Queued is one caller's item and its result.
+type Queued[T any] struct {
+	Item  T
+	Err   error
 	broke bool // the item made its batch fail
-	again bool // the item was not tried: another item of its owner made the batch fail, or flush leaves it to the next batch
+	Again bool // the item was not tried: another item of its owner made the batch fail, or flush leaves it to the next batch
 	done  chan struct{}
 }
 
-func newGroup[K comparable, T any](maxBatch int, owner func(item T) K, flush func(batch []*queued[T])) *group[K, T] {
-	return &group[K, T]{owner: owner, flush: flush, most: maxBatch, limit: 64 * maxBatch,
-		waiting: map[K][]*queued[T]{}, suspects: map[K]int{}}
+// NewGroup returns a group whose batches have at most maxBatch items. flush stores a batch, and owner returns the owner of an item.
+func NewGroup[K comparable, T any](maxBatch int, owner func(item T) K, flush func(batch []*Queued[T])) *Group[K, T] {
+	return &Group[K, T]{owner: owner, flush: flush, most: maxBatch, limit: 64 * maxBatch,
+		waiting: map[K][]*Queued[T]{}, suspects: map[K]int{}}
 }
 
-// do adds an item and waits until it was flushed. If ctx ends first, the result is unknown,
+// LimitBytes makes a flush take no further items after those that have so many bytes.
+func (g *Group[K, T]) LimitBytes(bytes int, size func(item T) int) { g.bytes, g.size = bytes, size }
+
+// Do adds an item and waits until it was flushed. If ctx ends first, the result is unknown,
 // and the caller may repeat the call: writes by group are idempotent.
-func (g *group[K, T]) do(ctx context.Context, item T) (T, error) {
-	q := &queued[T]{item: item, done: make(chan struct{})}
+func (g *Group[K, T]) Do(ctx context.Context, item T) (T, error) {
+	q := &Queued[T]{Item: item, done: make(chan struct{})}
 	owner := g.owner(item)
 	g.mu.Lock()
 	if mine := len(g.waiting[owner]); g.count >= g.limit || mine >= g.limit/4 {
@@ -79,14 +83,14 @@ func (g *group[K, T]) do(ctx context.Context, item T) (T, error) {
 	g.mu.Unlock()
 	select {
 	case <-q.done:
-		return q.item, q.err
+		return q.Item, q.Err
 	case <-ctx.Done():
 		return item, fault.Wrap(fault.Unavailable, ctx.Err(), "the database did not store the report in time; try again")
 	}
 }
 
-// push adds items of an owner. The caller holds mu, as for all functions below except drain.
-func (g *group[K, T]) push(owner K, q ...*queued[T]) {
+// push adds items of an owner. The caller holds mu, as for all functions below except drain, FlushNext and Together.
+func (g *Group[K, T]) push(owner K, q ...*Queued[T]) {
 	g.count += len(q)
 	if g.waiting[owner] = append(g.waiting[owner], q...); len(g.waiting[owner]) > len(q) {
 		return
@@ -99,28 +103,46 @@ func (g *group[K, T]) push(owner K, q ...*queued[T]) {
 }
 
 // drain flushes until no item waits.
-func (g *group[K, T]) drain() {
-	for {
-		g.mu.Lock()
-		if g.count == 0 {
-			g.busy, g.turns, g.alone = false, nil, nil
-			g.mu.Unlock()
-			return
-		}
-		batch := g.take()
-		g.mu.Unlock()
-		g.flush(batch)
-		g.mu.Lock()
-		done := g.settle(batch)
-		g.mu.Unlock()
-		for _, q := range done {
-			close(q.done)
-		}
+func (g *Group[K, T]) drain() {
+	for g.FlushNext() {
 	}
 }
 
+// FlushNext flushes the next batch. It returns false if no item waits.
+func (g *Group[K, T]) FlushNext() bool {
+	g.mu.Lock()
+	if g.count == 0 {
+		g.busy, g.turns, g.alone = false, nil, nil
+		g.mu.Unlock()
+		return false
+	}
+	batch := g.take()
+	g.mu.Unlock()
+	g.flush(batch)
+	g.mu.Lock()
+	done := g.settle(batch)
+	g.mu.Unlock()
+	for _, q := range done {
+		close(q.done)
+	}
+	return true
+}
+
+// Together adds items as if their callers all waited at once, and flushes none. Tests flush them with FlushNext, and
+// see what each batch stores.
+func (g *Group[K, T]) Together(items ...T) []*Queued[T] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	list := make([]*Queued[T], len(items))
+	for i, item := range items {
+		list[i] = &Queued[T]{Item: item, done: make(chan struct{})}
+		g.push(g.owner(item), list[i])
+	}
+	return list
+}
+
 // take chooses the next batch.
-func (g *group[K, T]) take() (batch []*queued[T]) {
+func (g *Group[K, T]) take() (batch []*Queued[T]) {
 	if len(g.alone) > 0 && (g.others || len(g.turns) == 0) {
 		g.others = false
 		owner := g.alone[0]
@@ -135,7 +157,7 @@ func (g *group[K, T]) take() (batch []*queued[T]) {
 		owner := g.turns[0]
 		list := g.waiting[owner]
 		if batch = append(batch, list[0]); g.size != nil {
-			bytes += g.size(list[0].item)
+			bytes += g.size(list[0].Item)
 		}
 		g.turns = g.nextOf(g.turns, owner, list[1:])
 	}
@@ -145,7 +167,7 @@ func (g *group[K, T]) take() (batch []*queued[T]) {
 
 // nextOf removes the first owner from a list, and appends the owner again if more of the
 // owner's items wait.
-func (g *group[K, T]) nextOf(turns []K, owner K, rest []*queued[T]) []K {
+func (g *Group[K, T]) nextOf(turns []K, owner K, rest []*Queued[T]) []K {
 	if turns = turns[1:]; len(rest) == 0 {
 		delete(g.waiting, owner)
 		return turns
@@ -156,20 +178,20 @@ func (g *group[K, T]) nextOf(turns []K, owner K, rest []*queued[T]) []K {
 
 // settle isolates the owners whose items made the batch fail, queues the items that were
 // not tried again, and returns the others.
-func (g *group[K, T]) settle(batch []*queued[T]) (done []*queued[T]) {
-	var again []*queued[T]
+func (g *Group[K, T]) settle(batch []*Queued[T]) (done []*Queued[T]) {
+	var again []*Queued[T]
 	for _, q := range batch {
-		owner := g.owner(q.item)
+		owner := g.owner(q.Item)
 		left, suspect := g.suspects[owner]
 		switch {
-		case q.again:
+		case q.Again:
 			again = append(again, q)
 			continue
 		case q.broke && (suspect || len(g.suspects) < maxSuspects):
 			g.suspects[owner] = trustedAfter
-		case suspect && q.err == nil && left > 1:
+		case suspect && q.Err == nil && left > 1:
 			g.suspects[owner] = left - 1
-		case suspect && q.err == nil:
+		case suspect && q.Err == nil:
 			delete(g.suspects, owner)
 		default:
 			done = append(done, q)
@@ -181,21 +203,21 @@ func (g *group[K, T]) settle(batch []*queued[T]) (done []*queued[T]) {
 		}
 	}
 	for _, q := range slices.Backward(again) { // in front of the owner's later items
-		q.again = false
-		owner := g.owner(q.item)
+		q.Again = false
+		owner := g.owner(q.Item)
 		behind := g.waiting[owner]
 		if len(behind) == 0 {
 			g.push(owner, q)
 			continue
 		}
-		g.waiting[owner] = append([]*queued[T]{q}, behind...)
+		g.waiting[owner] = append([]*Queued[T]{q}, behind...)
 		g.count++
 	}
 	return done
 }
 
 // isolate moves an owner with waiting items from turns to alone, or back.
-func (g *group[K, T]) isolate(owner K, alone bool) {
+func (g *Group[K, T]) isolate(owner K, alone bool) {
 	from, to := &g.alone, &g.turns
 	if alone {
 		from, to = to, from
@@ -206,21 +228,21 @@ func (g *group[K, T]) isolate(owner K, alone bool) {
 	}
 }
 
-// wait returns when no item waits and no flush runs.
-func (g *group[K, T]) wait() { g.wg.Wait() }
+// Wait returns when no item waits and no flush runs.
+func (g *Group[K, T]) Wait() { g.wg.Wait() }
 
-// commitHalving commits a batch. If the batch fails because of an item, commitHalving
+// CommitHalving commits a batch. If the batch fails because of an item, CommitHalving
 // commits its halves, and so on, until it has found the item. It does not try the other
 // items of that item's owner; they wait for another batch.
-func commitHalving[K comparable, T any](batch []*queued[T], owner func(T) K, commit func([]*queued[T]) error) {
+func CommitHalving[K comparable, T any](batch []*Queued[T], owner func(T) K, commit func([]*Queued[T]) error) {
 	broken := map[K]bool{}
 	var away error
-	var try func(batch []*queued[T])
-	try = func(batch []*queued[T]) {
+	var try func(batch []*Queued[T])
+	try = func(batch []*Queued[T]) {
 		if len(broken) > 0 {
-			batch = slices.DeleteFunc(slices.Clone(batch), func(q *queued[T]) bool {
-				q.again = broken[owner(q.item)]
-				return q.again
+			batch = slices.DeleteFunc(slices.Clone(batch), func(q *Queued[T]) bool {
+				q.Again = broken[owner(q.Item)]
+				return q.Again
 			})
 		}
 		if away != nil || len(batch) == 0 {
@@ -233,8 +255,8 @@ func commitHalving[K comparable, T any](batch []*queued[T], owner func(T) K, com
 			away = err
 			fail(batch, err)
 		case len(batch) == 1:
-			batch[0].err, batch[0].broke = err, true
-			broken[owner(batch[0].item)] = true
+			batch[0].Err, batch[0].broke = err, true
+			broken[owner(batch[0].Item)] = true
 		default:
 			half := len(batch) / 2
 			try(batch[:half])
@@ -245,8 +267,8 @@ func commitHalving[K comparable, T any](batch []*queued[T], owner func(T) K, com
 }
 
 // fail gives every item of a batch the same error.
-func fail[T any](batch []*queued[T], err error) {
+func fail[T any](batch []*Queued[T], err error) {
 	for _, q := range batch {
-		q.err, q.again = err, false
+		q.Err, q.Again = err, false
 	}
 }
