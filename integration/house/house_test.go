@@ -60,7 +60,7 @@ var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog",
 
 // onlyImporters lists which of our packages may import a package.
 var onlyImporters = map[string][]string{
-	"github.com/jackc/pgx":               {"master/store", "nomad/servers", "integration/rig"},
+	"github.com/jackc/pgx":               {"master/database", "master/store", "nomad/servers", "integration/rig"},
 	"github.com/gofiber/fiber":           {"master/api"},
 	"github.com/hashicorp/nomad/api":     {"master/cluster", "master/pool", "jobspecs", "nomad/local", "integration/rig"},
 	"github.com/hashicorp/hcl":           {"master/pool/jobfile"},
@@ -74,7 +74,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
-	module + "/master/database":          {"master/store"},
+	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/server", "master/webhook/sender"},
 	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server", "master/webhook/sender"},
 	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
 	module + "/master/launch":            {"master/api", "master/server"},

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/detent-ml/detent/master/budget"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/memory"
@@ -170,7 +171,7 @@ type NodeSlots struct {
 type API struct {
 	cfg             Config
 	db              *store.DB
-	bus             *store.Bus
+	bus             *database.Bus
 	identity        Identity
 	discovery       Discovery
 	log             *slog.Logger
@@ -215,7 +216,7 @@ type API struct {
 }
 
 // New builds the API. Its requests and streams end when ctx does.
-func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
+func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), trail: newTrail(db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),

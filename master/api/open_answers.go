@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -30,14 +31,14 @@ type openAnswer struct {
 // that the route requires. While the database does not answer, none ends.
 type openAnswers struct {
 	db  *store.DB
-	bus *store.Bus
+	bus *database.Bus
 
 	mu   sync.Mutex
 	open map[*openAnswer]struct{}
 	done chan struct{} // closed when run has returned
 }
 
-func newOpenAnswers(db *store.DB, bus *store.Bus) *openAnswers {
+func newOpenAnswers(db *store.DB, bus *database.Bus) *openAnswers {
 	return &openAnswers{db: db, bus: bus, open: map[*openAnswer]struct{}{}, done: make(chan struct{})}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logpolicy"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/store"
@@ -31,7 +32,7 @@ type memberKey struct {
 	rank       int
 }
 
-func newTaskIO(ctx context.Context, db *store.DB, bus *store.Bus, days int) *taskIO {
+func newTaskIO(ctx context.Context, db *store.DB, bus *database.Bus, days int) *taskIO {
 	return &taskIO{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus, days),
 		origins: memory.New[memberKey, store.LogOrigin](0, knownMembers), policies: memory.New[string, *logPolicies](0, knownPolicies),
 		matchers: memory.New[string, *logpolicy.Matcher](0, knownMatchers)}

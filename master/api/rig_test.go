@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
@@ -31,7 +32,7 @@ type rig struct {
 	t         testing.TB
 	api       *API
 	db        *store.DB
-	bus       *store.Bus
+	bus       *database.Bus
 	dsn       string
 	url       string
 	identity  *fakeIdentity
@@ -90,7 +91,7 @@ func rigOf(t testing.TB, options store.Options, change ...func(*Config)) *rig {
 		identity:  &fakeIdentity{known: map[string]Workload{}},
 		discovery: &fakeDiscovery{members: map[string]map[int]Endpoint{}}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
-	r.bus = store.NewBus(dsn, log)
+	r.bus = database.NewBus(dsn, log)
 	cfg := rigConfig(t)
 	for _, c := range change {
 		c(&cfg)

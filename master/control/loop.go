@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
@@ -80,7 +81,7 @@ type Config struct {
 type Loop struct {
 	cfg   Config
 	db    *store.DB
-	bus   *store.Bus
+	bus   *database.Bus
 	nomad Nomad
 	log   *slog.Logger
 	stats stats
@@ -88,7 +89,7 @@ type Loop struct {
 }
 
 // New returns a loop; Run runs it for one term.
-func New(cfg Config, db *store.DB, bus *store.Bus, nomad Nomad, log *slog.Logger) *Loop {
+func New(cfg Config, db *store.DB, bus *database.Bus, nomad Nomad, log *slog.Logger) *Loop {
 	return &Loop{cfg: cfg, db: db, bus: bus, nomad: nomad, log: log, large: semaphore.NewWeighted(maxLarge)}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pool"
@@ -148,7 +149,7 @@ func newBenchOn(t testing.TB, dsn string, nodes ...string) *bench {
 				job.Members = append(job.Members, jobspecs.Member{NodeID: m.NodeID, SlotIDs: m.SlotIDs})
 			}
 			return job, nil
-		}}, db, store.NewBus(dsn, log), b.nomad, log)
+		}}, db, database.NewBus(dsn, log), b.nomad, log)
 	n, err := db.Elect(t.Context(), "test", "", time.Hour)
 	if err != nil || n != 1 {
 		t.Fatal(n, err)

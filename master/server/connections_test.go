@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
@@ -37,7 +38,7 @@ func strangers(t *testing.T, c ConnectionsConfig) (address string, conns *connec
 	quiet := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	a := api.New(ctx, api.Config{Connections: conns.count, MaxConnections: conns.max, BlankLogin: func(string, string) bool { return true }},
-		db, store.NewBus("", quiet), nil, nil, quiet)
+		db, database.NewBus("", quiet), nil, nil, quiet)
 	ln, err := net.Listen("tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
@@ -67,7 +68,7 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	if shape.since, err = db.Now(ctx); err != nil {
 		return err
 	}
-	m := &master{cfg: cfg, log: log, shape: shape, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log)}
+	m := &master{cfg: cfg, log: log, shape: shape, db: db, clusterID: id, masterID: uuid.NewString(), bus: database.NewBus(cfg.Database, log)}
 	m.conns = newConnections(&m.cfg, log)
 	return m.run(ctx, ln, kept, read, ready)
 }
@@ -114,7 +115,7 @@ type master struct {
 	log       *slog.Logger
 	shape     *logShape
 	db        *store.DB
-	bus       *store.Bus
+	bus       *database.Bus
 	clusterID string
 	masterID  string
 	nomad     *cluster.Cluster

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
@@ -27,7 +28,7 @@ func settled(t *testing.T, dsn, level string) (m *master, wrote *lockedBuffer) {
 	}
 	wrote = &lockedBuffer{}
 	log := slog.New(shape.handler(wrote))
-	m = &master{log: log, shape: shape, db: db, bus: store.NewBus(dsn, slog.New(slog.DiscardHandler))}
+	m = &master{log: log, shape: shape, db: db, bus: database.NewBus(dsn, slog.New(slog.DiscardHandler))}
 	ctx, stop := context.WithCancel(t.Context())
 	var parts sync.WaitGroup
 	parts.Go(func() { m.bus.Run(ctx) })

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -141,7 +142,7 @@ func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, 
 			_, err = tx.exec(ctx, `DELETE FROM gathers WHERE allocation_id = $1 AND about = $2 AND round < $3 - 1`, g.AllocationID, g.Purpose, g.Round)
 		}
 		progress = GatherProgress{Arrived: progress.Arrived + 1, Expected: peers}
-		return badData(err)
+		return database.BadData(err)
 	})
 	return g, progress, err
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -199,21 +199,20 @@ func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, chec
 	defer results.Close() // its error repeats that of an answer
 	for _, c := range checks {
 		tag, err := results.Exec()
-		var pg *pgconn.PgError
 		switch {
-		case errors.As(err, &pg):
+		case database.RejectionOf(err).Code != "":
 			if _, stale := bad[c.bundle]; !stale { // else this error follows from a row that has changed
-				bad[c.bundle] = fmt.Errorf("%s: %w", c.what, bundleError(pg))
+				bad[c.bundle] = fmt.Errorf("%s: %w", c.what, bundleError(err))
 			}
 			return c.bundle, nil
-		case err != nil && ctx.Err() == nil && !away(err) && len(list) == 1: // pgx could not send the statement
+		case err != nil && ctx.Err() == nil && !database.Away(err) && len(list) == 1: // pgx could not send the statement
 			bad[0] = err
 			return 0, nil
-		case err != nil && ctx.Err() == nil && !away(err):
+		case err != nil && ctx.Err() == nil && !database.Away(err):
 			clear(bad)
 			return len(list) / 2, nil
 		case err != nil:
-			return 0, asFault(err)
+			return 0, database.AsFault(err)
 		}
 		if _, known := bad[c.bundle]; c.one && tag.RowsAffected() != 1 && !known {
 			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, ErrStale)
@@ -226,21 +225,20 @@ func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, chec
 // bundle itself causes the error: the database cannot store its data, or a constraint forbids it.
 // The database causes all other errors (a full or broken disk, a missing right, a changing
 // schema), and they must end no experiment.
-func bundleError(pg *pgconn.PgError) error {
-	err := asFault(pg)
+func bundleError(err error) error {
+	f, r := database.AsFault(err), database.RejectionOf(err)
 	switch {
-	case pg.Code[:2] == "22" || pg.Code[:2] == "23" || fault.Is(err, fault.Unavailable) && !isTimeout(pg):
-		return err
-	case isTimeout(pg):
-		return fault.Wrap(fault.Unavailable, pg, "the database did not answer in time: %s", pg.Message)
+	case r.Code[:2] == "22" || r.Code[:2] == "23" || fault.Is(f, fault.Unavailable) && !isTimeout(err):
+		return f
+	case isTimeout(err):
+		return fault.Wrap(fault.Unavailable, err, "the database did not answer in time: %s", r.Message)
 	}
-	return fault.Wrap(fault.Unavailable, pg, "the database failed: %s", pg.Message)
+	return fault.Wrap(fault.Unavailable, err, "the database failed: %s", r.Message)
 }
 
 // isTimeout reports whether a lock or a statement exceeded its timeout.
 func isTimeout(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && slices.Contains([]string{"55P03", "57014", "40001", "40P01"}, pg.Code)
+	return slices.Contains([]string{"55P03", "57014", "40001", "40P01"}, database.RejectionOf(err).Code)
 }
 
 func (a *applier) setTimeout(ctx context.Context, name, value string) error {
@@ -283,7 +281,7 @@ func (s *statements) parts() (parts []*pgx.Batch) {
 func (s *statements) send(ctx context.Context, db *DB) error {
 	for _, part := range s.parts() {
 		if err := db.SendBatch(ctx, part).Close(); err != nil {
-			return asFault(err)
+			return database.AsFault(err)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -139,7 +140,7 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 			ON CONFLICT (uuid) DO NOTHING`,
 			c.UUID, c.TaskID, c.AllocationID, c.RunID, c.Steps, c.State, c.ReportedAt, c.Resources, string(c.Metadata), size, c.StorageID)
 		if err != nil {
-			return badData(err)
+			return database.BadData(err)
 		}
 		if n == 1 {
 			return tx.boundCheckpoints(ctx, c.TaskID)
@@ -211,7 +212,7 @@ func (db *DB) setCheckpointFiles(ctx context.Context, list []CheckpointFiles) er
 				state = CASE WHEN $2 = '{}'::jsonb THEN 'DELETED' WHEN $2 = resources OR $2 - 'metadata.json' = resources THEN state ELSE 'PARTIALLY_DELETED' END
 			WHERE uuid = $1`, f.UUID, f.Resources, size)
 		if err != nil {
-			return badData(err)
+			return database.BadData(err)
 		}
 		if n == 0 {
 			return fault.New(fault.NotFound, "checkpoint %s not found", f.UUID)
@@ -231,7 +232,7 @@ func (db *DB) SetCheckpointMetadata(ctx context.Context, uuid string, metadata j
 			return fault.New(fault.NotFound, "checkpoint %s not found", uuid)
 		}
 		if err != nil {
-			return badData(err)
+			return database.BadData(err)
 		}
 		return tx.boundCheckpoints(ctx, task)
 	})
@@ -253,7 +254,7 @@ func (db *DB) StorageID(ctx context.Context, trial, owner int, config json.RawMe
 	}
 	id, err := find()
 	if !fault.Is(err, fault.NotFound) {
-		return id, badData(err)
+		return id, database.BadData(err)
 	}
 	err = db.Tx(ctx, func(tx *DB) error {
 		n, err := tx.exec(ctx, `UPDATE trials SET storages = storages + 1 WHERE id = $1 AND storages < $2`, trial, maxNewStorages)
@@ -266,5 +267,5 @@ func (db *DB) StorageID(ctx context.Context, trial, owner int, config json.RawMe
 	if fault.Is(err, fault.NotFound) { // another request has just added it
 		id, err = find()
 	}
-	return id, badData(err)
+	return id, database.BadData(err)
 }

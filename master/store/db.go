@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"strings"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/detent-ml/detent/master/budget"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -109,7 +108,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	cfg.AfterConnect = jsonAsSent
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
-		return nil, asFault(err)
+		return nil, database.AsFault(err)
 	}
 	if opts.Within == 0 {
 		opts.Within = callTimeout
@@ -174,7 +173,7 @@ func Reach(dsn string) (host string, sure bool, err error) {
 func (db *DB) Close() { db.pool.Close() }
 
 // Ping asks whether the database answers.
-func (db *DB) Ping(ctx context.Context) error { return asFault(db.pool.Ping(ctx)) }
+func (db *DB) Ping(ctx context.Context) error { return database.AsFault(db.pool.Ping(ctx)) }
 
 // Conns returns how many connections are open, in use, and allowed.
 func (db *DB) Conns() (total, used, allowed int32) {
@@ -222,65 +221,12 @@ func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error)
 			break
 		}
 	}
-	return asFault(err)
+	return database.AsFault(err)
 }
 
 func retriable(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
-}
-
-// asFault turns a database error into a fault. It returns faults unchanged.
-func asFault(err error) error {
-	var f *fault.Fault
-	var pg *pgconn.PgError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &f):
-		return err
-	case errors.Is(err, pgx.ErrNoRows):
-		return fault.Wrap(fault.NotFound, err, "not found")
-	case errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, &pg):
-		return pgFault(pg)
-	case away(err):
-		return fault.Wrap(fault.Unavailable, err, "the database does not answer; try again in a moment")
-	}
-	return err
-}
-
-func pgFault(pg *pgconn.PgError) error {
-	switch pg.Code[:2] {
-	case "08", "57": // connection trouble, operator intervention, shutdown, statement timeout
-		return fault.Wrap(fault.Unavailable, pg, "the database does not answer; try again in a moment")
-	case "53": // out of disk, memory or connections
-		return fault.Wrap(fault.Unavailable, pg, "the database is out of resources: %s", pg.Message)
-	case "40": // others changed the same rows, again and again
-		return fault.Wrap(fault.Unavailable, pg, "others change the same things at the moment; try again")
-	case "25": // the transaction was idle for too long, or the server is a standby
-		return fault.Wrap(fault.Unavailable, pg, "the database refused the transaction; try again in a moment")
-	}
-	switch pg.Code {
-	case "23505":
-		return fault.Wrap(fault.Conflict, pg, "already exists (%s)", pg.ConstraintName)
-	case "23503":
-		return fault.Wrap(fault.Invalid, pg, "refers to something that does not exist (%s)", pg.ConstraintName)
-	case "22021", "22P05": // NUL bytes and broken UTF-8
-		return fault.Wrap(fault.Invalid, pg, "text holds characters that cannot be stored: %s", pg.Message)
-	}
-	return pg
-}
-
-// away reports whether an error means that there is no connection, or that it broke.
-func away(err error) bool {
-	var netErr net.Error
-	var connErr *pgconn.ConnectError
-	return errors.As(err, &connErr) || errors.As(err, &netErr) || pgconn.Timeout(err) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "conn closed") ||
-		strings.Contains(err.Error(), "closed pool")
 }
 
 // exec runs one statement, and returns the number of rows that it changed.
@@ -293,7 +239,7 @@ func (db *DB) exec(ctx context.Context, sql string, args ...any) (int64, error) 
 	}
 	defer release()
 	tag, err := db.Exec(ctx, sql, args...)
-	return tag.RowsAffected(), asFault(err)
+	return tag.RowsAffected(), database.AsFault(err)
 }
 
 // query begins a query in the part of the owner in ctx; release ends it.
@@ -304,7 +250,7 @@ func (db *DB) query(ctx context.Context, sql string, args ...any) (r pgx.Rows, r
 	}
 	if r, err = db.Query(ctx, sql, args...); err != nil {
 		free()
-		return nil, nil, asFault(err)
+		return nil, nil, database.AsFault(err)
 	}
 	return r, func() { r.Close(); free() }, nil
 }
@@ -319,7 +265,7 @@ func rows[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, err
 	}
 	defer release()
 	list, err := pgx.CollectRows(limited(ctx, r), pgx.RowToStructByName[T])
-	return list, asFault(err)
+	return list, database.AsFault(err)
 }
 
 // row reads exactly one row; what names the object in the error if there is no row.
@@ -336,7 +282,7 @@ func row[T any](ctx context.Context, db *DB, what string, sql string, args ...an
 	if errors.Is(err, pgx.ErrNoRows) {
 		return v, fault.New(fault.NotFound, "%s not found", what)
 	}
-	return v, asFault(err)
+	return v, database.AsFault(err)
 }
 
 // scalar reads one value.
@@ -350,5 +296,5 @@ func scalar[T any](ctx context.Context, db *DB, sql string, args ...any) (T, err
 	}
 	defer release()
 	err = db.QueryRow(ctx, sql, args...).Scan(&v)
-	return v, asFault(err)
+	return v, database.AsFault(err)
 }

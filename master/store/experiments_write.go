@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/trial"
@@ -72,7 +73,7 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 		}
 		owner := trial.Owner{WarmStart: n.WarmStart}
 		var only *int // the only trial of an experiment is its best from the beginning, as in Determined
-		err = asFault(tx.QueryRow(ctx, `
+		err = database.AsFault(tx.QueryRow(ctx, `
 			INSERT INTO experiments (owner_id, project_id, parent_id, config, original_config, context_hash, seed, name, description,
 				labels, desired, pool, slots_per_trial, max_slots, weight, priority, template, template_source, warm_start, creation_key, session_epoch,
 				unmanaged, external_id, memory, best_trial_id)
@@ -260,7 +261,7 @@ func nonNil[K comparable, V any](m map[K]V) map[K]V {
 // if check rejects them.
 func (db *DB) ChangeLabel(ctx context.Context, id int, label string, add bool, check func([]string) error) (labels []string, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
-		err := asFault(tx.QueryRow(ctx, `
+		err := database.AsFault(tx.QueryRow(ctx, `
 			WITH changed AS (
 				SELECT e.id, coalesce((SELECT array_agg(DISTINCT l ORDER BY l) FROM unnest(CASE WHEN $3
 					THEN e.labels || $2::text ELSE array_remove(e.labels, $2::text) END) AS l), '{}') AS labels

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/keep"
@@ -420,7 +421,7 @@ func (db *DB) lockCheckpoint(ctx context.Context, id *string) error {
 		return nil
 	}
 	if _, err := db.exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR SHARE`, *id); err != nil {
-		return badData(err)
+		return database.BadData(err)
 	}
 	leaves, err := scalar[bool](ctx, db, `SELECT k.state = 'DELETED' OR `+beingRemoved+` FROM checkpoints k WHERE k.uuid = $1`, *id)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -49,7 +50,7 @@ func (db *DB) RecordRemoval(ctx context.Context, task string, f RemovalReport) e
 				WHERE task_id = $1 AND checkpoint = $2 AND at IS NULL`, task, f.UUID, f.Files, f.Bytes, f.Error)
 		}
 		if err != nil || n == 0 || f.Left == nil || f.UUID == "" {
-			return badData(err)
+			return database.BadData(err)
 		}
 		return tx.setCheckpointFiles(ctx, []CheckpointFiles{{UUID: f.UUID, Resources: f.Left}})
 	})

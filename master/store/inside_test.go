@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -16,14 +17,14 @@ import (
 type world struct {
 	t   testing.TB
 	db  *DB
-	bus *Bus
+	bus *database.Bus
 	dsn string
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	dsn := pgtest.New(t, SchemaHash(), Migrate)
-	return &world{t: t, db: openTest(t, dsn, 8), bus: NewBus(dsn, slog.New(slog.DiscardHandler)), dsn: dsn}
+	return &world{t: t, db: openTest(t, dsn, 8), bus: database.NewBus(dsn, slog.New(slog.DiscardHandler)), dsn: dsn}
 }
 
 func openTest(t testing.TB, dsn string, conns int32) *DB {

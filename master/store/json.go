@@ -6,10 +6,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-
-	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/detent-ml/detent/master/fault"
 )
 
 // decodeInto decodes a JSON value; numbers stay json.Number.
@@ -78,25 +74,4 @@ func sameNumber(a, b json.Number) bool {
 	x, xerr := strconv.ParseFloat(a.String(), 64)
 	y, yerr := strconv.ParseFloat(b.String(), 64)
 	return xerr == nil && yerr == nil && x == y
-}
-
-// brief returns the beginning of a value as text, for a message.
-func brief(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "?"
-	}
-	if len(b) > 60 {
-		return string(b[:60]) + "…"
-	}
-	return string(b)
-}
-
-// badData turns PostgreSQL's error about a value that it cannot store into fault.Invalid.
-func badData(err error) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && (pg.Code[:2] == "22" || pg.Code[:2] == "54") {
-		return fault.Wrap(fault.Invalid, err, "the value cannot be stored: %s", pg.Message)
-	}
-	return err
 }

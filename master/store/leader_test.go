@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -132,39 +131,5 @@ func TestElectionWaitsForTheLeadersTransaction(t *testing.T) {
 	}
 	if n := <-elected; n != 2 {
 		t.Errorf("elected with term %d", n)
-	}
-}
-
-func TestBusWakesHereAndElsewhere(t *testing.T) {
-	dsn := pgtest.New(t, SchemaHash(), Migrate)
-	ctx, stop := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer stop()
-	here, there := NewBus(dsn, slog.New(slog.DiscardHandler)), NewBus(dsn, slog.New(slog.DiscardHandler))
-	for _, b := range []*Bus{here, there} {
-		wg.Go(func() { b.Run(ctx) })
-	}
-	a, cancelA := here.Subscribe("x")
-	defer cancelA()
-	b, cancelB := there.Subscribe("x")
-	defer cancelB()
-	other, cancelOther := there.Subscribe("y")
-	defer cancelOther()
-	<-b // a new connection wakes all subscribers once
-	<-other
-	<-a
-	here.Publish("x")
-	for _, ch := range []<-chan struct{}{a, b} {
-		select {
-		case <-ch:
-		case <-time.After(10 * time.Second):
-			t.Fatal("no wake-up arrived")
-		}
-	}
-	select {
-	case <-other:
-		t.Error("another topic woke")
-	default:
 	}
 }

@@ -3,14 +3,12 @@ package store
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
@@ -114,15 +112,6 @@ func (c *conditions) containing(sql, field, text string) {
 // likePattern returns a LIKE pattern that matches values that contain the text.
 func likePattern(text string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text) + "%"
-}
-
-// constraintOf returns the name of the constraint that a statement violated.
-func constraintOf(err error) string {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return pg.ConstraintName
-	}
-	return ""
 }
 
 // conditions collects the conditions of a WHERE and their arguments.

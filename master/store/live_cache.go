@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -437,8 +438,8 @@ func checkComplete(what string, listed, read int) error {
 func each(ctx context.Context, db *DB, sql string, dest []any, do func()) error {
 	r, err := db.Query(ctx, sql)
 	if err != nil {
-		return asFault(err)
+		return database.AsFault(err)
 	}
 	_, err = pgx.ForEachRow(r, dest, func() error { do(); return nil })
-	return asFault(err)
+	return database.AsFault(err)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // Known tells a load which searches the caller has in memory.
@@ -186,13 +188,13 @@ func readOn(ctx context.Context, tx *DB, live *Live, chosen []Reading) error {
 func someEvents(ctx context.Context, tx *DB, sql string, args ...any) (list []SearchEvent, more bool, err error) {
 	r, err := tx.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, false, asFault(err)
+		return nil, false, database.AsFault(err)
 	}
 	defer r.Close()
 	for bytes := 0; r.Next(); {
 		e, err := pgx.RowToStructByName[SearchEvent](r)
 		if err != nil {
-			return nil, false, asFault(err)
+			return nil, false, database.AsFault(err)
 		}
 		list = append(list, e)
 		if bytes += len(e.Body) + eventBytes; bytes >= maxEventBytes {
@@ -201,5 +203,5 @@ func someEvents(ctx context.Context, tx *DB, sql string, args ...any) (list []Se
 		}
 	}
 	r.Close() // reads and drops the rest
-	return list, more || len(list) == maxEvents, asFault(r.Err())
+	return list, more || len(list) == maxEvents, database.AsFault(r.Err())
 }

@@ -56,7 +56,7 @@ type LogBatch struct {
 // LogStore writes logs by group commit, and reads them. A master has one.
 type LogStore struct {
 	db    *DB
-	bus   *Bus
+	bus   *database.Bus
 	days  int // for which the lines of tasks are kept that say nothing else
 	codec chunkCodec
 	group *database.Group[string, *LogBatch]
@@ -70,7 +70,7 @@ type LogStore struct {
 
 // NewLogStore returns a LogStore. days is for how long lines are kept by default (LogsForever). It
 // starts no goroutine until the first write; Wait waits for the last write.
-func NewLogStore(db *DB, bus *Bus, days int) *LogStore {
+func NewLogStore(db *DB, bus *database.Bus, days int) *LogStore {
 	s := &LogStore{db: db, bus: bus, days: days, codec: newChunkCodec(), watch: newLogWatch(db), told: memory.New[string, bool](0, maxTold), tasks: map[string]*taskLabels{}}
 	s.group = database.NewGroup(maxLogBatches, logTaskOf, s.flush)
 	return s

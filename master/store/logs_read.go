@@ -302,7 +302,7 @@ func (r *LogReader) records(ctx context.Context, c *chunkRow, desc bool) (out []
 // unreadable returns a line in the place of a chunk that cannot be read. The rest of the log, and the logs of others, can be.
 func (r *LogReader) unreadable(c *chunkRow, origin LogOrigin, err error) []LogRecord {
 	if r.s.firstOf(r.task, time.Now()) {
-		r.s.bus.log.Error("lines of a log cannot be read, and are left out", "task_id", r.task, "first", c.First, "lines", c.Lines, "error", err)
+		r.s.bus.Log().Error("lines of a log cannot be read, and are left out", "task_id", r.task, "first", c.First, "lines", c.Lines, "error", err)
 	}
 	l := LogLine{At: r.log.Since, Level: warningLevel, Source: "master", Rank: -1, Text: fmt.Sprintf("lines that cannot be read: %d", c.Lines)}
 	if r.pattern != nil || !r.matches(l) {

@@ -108,7 +108,7 @@ func compareKeys(a, b key) int {
 // MetricWriter stores reports by group commit. A master has one.
 type MetricWriter struct {
 	db    *DB
-	bus   *Bus
+	bus   *database.Bus
 	group *database.Group[int, *Report]
 
 	facts   *memory.Memory[int, trialFacts]
@@ -127,7 +127,7 @@ type trialFacts struct {
 
 // NewMetricWriter returns a MetricWriter. It starts no goroutine until the first report;
 // Wait waits for the last one.
-func NewMetricWriter(db *DB, bus *Bus) *MetricWriter {
+func NewMetricWriter(db *DB, bus *database.Bus) *MetricWriter {
 	w := &MetricWriter{db: db, bus: bus, facts: memory.New[int, trialFacts](0, maxCachedTrials), reached: memory.New[runOf, int64](0, maxCachedTrials),
 		stored: memory.New[int, *metricRoom](0, maxCachedTrials)}
 	w.group = database.NewGroup(maxReports, trialOf, w.flush)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/sleep"
 )
 
@@ -19,7 +20,7 @@ const (
 // readers, and none runs while there are no readers.
 type MetricFeed struct {
 	db  *DB
-	bus *Bus
+	bus *database.Bus
 	ctx context.Context // ends with the master
 
 	mu   sync.Mutex
@@ -43,7 +44,7 @@ type Position struct {
 }
 
 // NewMetricFeed returns a feed that runs until ctx ends.
-func NewMetricFeed(ctx context.Context, db *DB, bus *Bus) *MetricFeed {
+func NewMetricFeed(ctx context.Context, db *DB, bus *database.Bus) *MetricFeed {
 	return &MetricFeed{db: db, bus: bus, ctx: ctx, subs: map[int]map[*feedReader]struct{}{}}
 }
 

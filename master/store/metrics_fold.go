@@ -3,14 +3,13 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -216,8 +215,7 @@ func (db *DB) rebuild(ctx context.Context, s *summaryRow, to cursor, left *rebui
 	}
 	err := db.summarizeAnew(ctx, s, to, left)
 	s.touched = true
-	var pg *pgconn.PgError
-	late := errors.As(err, &pg) && pg.Code == "57014" && ctx.Err() == nil // of the statement, whose trial has too many reports
+	late := database.RejectionOf(err).Code == "57014" && ctx.Err() == nil // of the statement, whose trial has too many reports
 	if err == nil || !late && fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 		return err
 	}
@@ -266,7 +264,7 @@ func (db *DB) saveSummaries(ctx context.Context, sums []summaryRow) error {
 	if b.Len() == 1 {
 		return nil
 	}
-	err := asFault(db.SendBatch(ctx, b).Close())
+	err := database.AsFault(db.SendBatch(ctx, b).Close())
 	if err == nil || fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 		return err
 	}
@@ -288,7 +286,7 @@ func (db *DB) saveAlone(ctx context.Context, s *summaryRow) error {
 	if err := s.save(b); err != nil || b.Len() == 1 {
 		return err
 	}
-	err := asFault(db.SendBatch(ctx, b).Close())
+	err := database.AsFault(db.SendBatch(ctx, b).Close())
 	if err == nil || fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (db *DB) compareReports(ctx context.Context, list []*database.Queued[*Repor
 					FROM jsonb_each(CASE WHEN d.new = d.old THEN '{}' ELSE d.new END) e OFFSET 0) k) k
 			OFFSET 0) c ON true
 		ORDER BY s.place`, append(args, metrics, times, mergeBytes)...)
-	return keyed(found, func(d difference) int { return d.Place }), badData(err)
+	return keyed(found, func(d difference) int { return d.Place }), database.BadData(err)
 }
 
 // estimated is SQL for the size of a JSON value without compression.
@@ -177,5 +177,5 @@ func (db *DB) updateReports(ctx context.Context, list []*database.Queued[*Report
 			batches = coalesce(m.batches, u.batches::jsonb), merged = true, xid = pg_current_xact_id()
 		FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[], $5::text[], $6::text[]) AS u(trial, grp, ord, run, avg, batches)
 		WHERE m.trial_id = u.trial AND m.grp = u.grp AND m.ord = u.ord AND m.run_id = u.run`, keyArgs(list)...)
-	return badData(err)
+	return database.BadData(err)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -283,7 +284,7 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 	}
 	for list.Next() {
 		if err := list.Scan(into...); err != nil {
-			return nil, asFault(err)
+			return nil, database.AsFault(err)
 		}
 		has := len(q.Names) == 0
 		for i, v := range values {
@@ -297,7 +298,7 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 			r.add(p)
 		}
 	}
-	return r.points(), asFault(list.Err())
+	return r.points(), database.AsFault(list.Err())
 }
 
 // drawable parses a number of a report, also NaN and infinities, which JSON has as strings.

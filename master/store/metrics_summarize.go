@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
 )
@@ -30,12 +31,12 @@ const (
 // lets one of them work at a time.
 type Summarizer struct {
 	db  *DB
-	bus *Bus
+	bus *database.Bus
 	log *slog.Logger
 }
 
 // NewSummarizer returns a Summarizer; Run starts it.
-func NewSummarizer(db *DB, bus *Bus, log *slog.Logger) *Summarizer {
+func NewSummarizer(db *DB, bus *database.Bus, log *slog.Logger) *Summarizer {
 	return &Summarizer{db: db, bus: bus, log: log}
 }
 
@@ -181,7 +182,7 @@ func (db *DB) takeCursor(ctx context.Context) (from cursor, upTo uint64, ok bool
 		from = cursor{upTo, 0}
 		err = db.renumber(ctx, next, from)
 	}
-	return from, max(upTo, from.XID), err == nil, asFault(err)
+	return from, max(upTo, from.XID), err == nil, database.AsFault(err)
 }
 
 // renumber corrects the rows and the cursor after a dump was restored into another server:
@@ -222,5 +223,5 @@ func scalars[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, 
 	}
 	defer release()
 	list, err := pgx.CollectRows(limited(ctx, r), pgx.RowTo[T])
-	return list, asFault(err)
+	return list, database.AsFault(err)
 }

@@ -250,7 +250,7 @@ func TestReportWithoutDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	m := NewMetricWriter(db, NewBus("", nil))
+	m := NewMetricWriter(db, database.NewBus("", nil))
 	err = m.Report(t.Context(), Report{TrialID: 1, RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{}`)})
 	if !fault.Is(err, fault.Unavailable) {
 		t.Errorf("%v", err)

@@ -71,7 +71,7 @@ func (db *DB) insertNew(ctx context.Context, batch []*database.Queued[*Report]) 
 	if fault.Is(err, fault.Conflict) { // a key is taken
 		return false, nil
 	}
-	return n == int64(len(batch)) && len(place) == len(batch), badData(err)
+	return n == int64(len(batch)) && len(place) == len(batch), database.BadData(err)
 }
 
 // insertReports stores the reports of a sorted batch whose key is new and whose run is their
@@ -81,7 +81,7 @@ func (db *DB) insertReports(ctx context.Context, batch []*database.Queued[*Repor
 	args, place := insertArgs(batch)
 	rows, err := db.Query(ctx, insertReport+` ON CONFLICT DO NOTHING RETURNING trial_id, run_id, grp, ord`, args...)
 	if err != nil {
-		return nil, badData(err)
+		return nil, database.BadData(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -91,7 +91,7 @@ func (db *DB) insertReports(ctx context.Context, batch []*database.Queued[*Repor
 		}
 		fresh[place[k]] = true
 	}
-	return fresh, badData(rows.Err())
+	return fresh, database.BadData(rows.Err())
 }
 
 // insertArgs returns the arguments of insertReport, and the index of each key in the batch.
@@ -190,4 +190,16 @@ func number(v any) (*float64, string) {
 		return nil, x
 	}
 	return nil, brief(v)
+}
+
+// brief returns the beginning of a value as text, for a message.
+func brief(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	if len(b) > 60 {
+		return string(b[:60]) + "…"
+	}
+	return string(b)
 }

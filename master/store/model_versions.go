@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -79,7 +80,7 @@ func (db *DB) RegisterVersion(ctx context.Context, m Model, v ModelVersion) (ver
 			VALUES (@model, @version, @checkpoint, @owner, @name, @comment, @notes, @labels, coalesce(@metadata::text::jsonb, '{}'))`,
 			pgx.NamedArgs{"model": m.ID, "version": version, "checkpoint": v.UUID, "owner": v.OwnerID, "name": v.Name, "comment": v.Comment, "notes": v.Notes,
 				"labels": append([]string{}, v.Labels...), "metadata": jsonOrNull(v.Metadata)})
-		return badData(err)
+		return database.BadData(err)
 	})
 	return version, err
 }
@@ -127,7 +128,7 @@ func (db *DB) ChangeVersion(ctx context.Context, id int, ch VersionChange) error
 	_, err := db.exec(ctx, `UPDATE model_versions SET name = coalesce(@name, name), comment = coalesce(@comment, comment), notes = coalesce(@notes, notes),
 			labels = coalesce(@labels::text[], labels), metadata = coalesce(@metadata::text::jsonb, metadata), modified_at = now() WHERE id = @id`,
 		pgx.NamedArgs{"id": id, "name": ch.Name, "comment": ch.Comment, "notes": ch.Notes, "labels": ch.Labels, "metadata": jsonOrNull(ch.Metadata)})
-	return badData(err)
+	return database.BadData(err)
 }
 
 // DeleteVersion deletes a version of a model. Its checkpoint stays, and its number is not given

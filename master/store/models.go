@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 )
@@ -124,9 +125,9 @@ func (db *DB) CreateModel(ctx context.Context, m Model) (Model, error) {
 			VALUES (@name, @workspace, @owner, @description, @notes, @labels, coalesce(@metadata::text::jsonb, '{}')) RETURNING id`,
 			pgx.NamedArgs{"name": m.Name, "workspace": m.WorkspaceID, "owner": m.OwnerID, "description": m.Description, "notes": m.Notes,
 				"labels": append([]string{}, m.Labels...), "metadata": jsonOrNull(m.Metadata)})
-		return badData(err)
+		return database.BadData(err)
 	})
-	if fault.Is(err, fault.Conflict) && constraintOf(err) == "models_name" {
+	if fault.Is(err, fault.Conflict) && database.RejectionOf(err).Constraint == "models_name" {
 		return Model{}, modelTaken(m.Name)
 	}
 	if err != nil {
@@ -177,9 +178,9 @@ func (db *DB) ChangeModel(ctx context.Context, m Model, ch ModelChange) error {
 			WHERE id = @id AND NOT archived`,
 			pgx.NamedArgs{"id": m.ID, "name": ch.Name, "description": ch.Description, "notes": ch.Notes, "labels": ch.Labels,
 				"metadata": jsonOrNull(ch.Metadata), "workspace": ch.WorkspaceID})
-		return requireOne(n, badData(err), "model %q is archived and cannot have attributes updated; unarchive it first", m.Name)
+		return requireOne(n, database.BadData(err), "model %q is archived and cannot have attributes updated; unarchive it first", m.Name)
 	})
-	if fault.Is(err, fault.Conflict) && constraintOf(err) == "models_name" {
+	if fault.Is(err, fault.Conflict) && database.RejectionOf(err).Constraint == "models_name" {
 		return modelTaken(optional.Value(ch.Name))
 	}
 	return err

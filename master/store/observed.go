@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -89,7 +90,7 @@ func (db *DB) RecordNodes(ctx context.Context, region string, nodes []NodeRow) e
 			WHERE nodes.region = excluded.region`, // a node of another region moves when that region no longer has it
 			n.ID, n.Name, n.Address, n.NodePool, n.Datacenter, n.Version, n.Status, n.Eligible, n.Draining, n.DrainDeadline, n.Inventory, region)
 	}
-	if err := asFault(db.SendBatch(ctx, b).Close()); err != nil {
+	if err := database.AsFault(db.SendBatch(ctx, b).Close()); err != nil {
 		return err
 	}
 	_, err := db.exec(ctx, "DELETE FROM nodes WHERE region = $2 AND NOT (id = ANY($1))", ids, region)

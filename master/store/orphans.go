@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/leftover"
 )
 
@@ -76,8 +77,8 @@ func (db *DB) EndedWithRunningJobs(ctx context.Context, alive []string, ended, l
 			OR NOT EXISTS (SELECT 1 FROM members m WHERE m.allocation_id = a.id AND m.claimed_at IS NOT NULL AND NOT m.logs_done)
 		ORDER BY ended_at LIMIT $2`, ended, limit, led, leftover.Hold+ended, alive)
 	if err != nil {
-		return nil, asFault(err)
+		return nil, database.AsFault(err)
 	}
 	ids, err := pgx.CollectRows(r, pgx.RowTo[string])
-	return ids, asFault(err)
+	return ids, database.AsFault(err)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 )
@@ -130,9 +131,9 @@ func (db *DB) CreateProject(ctx context.Context, p Project) (Project, error) {
 // projectClash returns an error that says whether the name or the key is in use.
 func projectClash(err error, name, key string) error {
 	switch {
-	case !fault.Is(err, fault.Conflict) || constraintOf(err) == "":
+	case !fault.Is(err, fault.Conflict) || database.RejectionOf(err).Constraint == "":
 		return err
-	case constraintOf(err) == "projects_key_key":
+	case database.RejectionOf(err).Constraint == "projects_key_key":
 		return fault.Wrap(fault.Conflict, ErrKeyTaken, "a project with the key %s already exists", key)
 	}
 	return fault.New(fault.Conflict, "project %q already exists in this workspace", name)

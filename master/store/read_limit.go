@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -73,7 +74,7 @@ func rowsUpTo[T any](ctx context.Context, db *DB, bytes int, sql string, args ..
 	defer release()
 	up := &rowsToSize{Rows: limited(ctx, r), left: bytes}
 	list, err = pgx.CollectRows(up, pgx.RowToStructByName[T])
-	return list, up.full, asFault(err)
+	return list, up.full, database.AsFault(err)
 }
 
 type rowsToSize struct {

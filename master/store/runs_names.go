@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // The lists of the metrics, hyperparameters and metadata of a project's runs. A sum of all documents in
@@ -191,13 +192,13 @@ func (db *DB) eachValue(ctx context.Context, sql string, args []any, do func(raw
 	for list.Next() {
 		var raw pgtype.DriverBytes
 		if err := list.Scan(&raw); err != nil {
-			return asFault(err)
+			return database.AsFault(err)
 		}
 		if err := do(raw); err != nil {
 			return err
 		}
 	}
-	return asFault(list.Err())
+	return database.AsFault(list.Err())
 }
 
 // firstOf keeps the first maxNames texts in their order, with a value for each, and not more of them than a page has bytes.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // maxSearchReports is the maximum number of reports that one part of a search's trials reads.
@@ -57,7 +59,7 @@ func (db *DB) CurvesOf(ctx context.Context, trials []int, group, name string) (c
 	for ; list.Next(); n++ {
 		var p Point
 		if err := list.Scan(&trial, &p.Steps, &value); err != nil {
-			return nil, 0, asFault(err)
+			return nil, 0, database.AsFault(err)
 		}
 		if v, ok := drawable(value); ok {
 			p.Values = []float64{v}
@@ -72,5 +74,5 @@ func (db *DB) CurvesOf(ctx context.Context, trials []int, group, name string) (c
 			}
 		}
 	}
-	return curves, whole, asFault(list.Err())
+	return curves, whole, database.AsFault(list.Err())
 }

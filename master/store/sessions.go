@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/leftover"
 )
@@ -151,7 +152,7 @@ func (db *DB) SessionWho(ctx context.Context, hash []byte) (auth.Who, error) {
 	if err == nil {
 		w.Grants, w.Everybodys, err = db.readRights(grants)
 	}
-	return w, asFault(err)
+	return w, database.AsFault(err)
 }
 
 // TaskWho finds the attempt of a member, by the hash of its token. A task never has its

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/sleep"
 )
 
@@ -29,7 +30,7 @@ const TopicState = "state"
 // experiments and tasks, not on all that exist.
 type StateFeed struct {
 	db  *DB
-	bus *Bus
+	bus *database.Bus
 	ctx context.Context // ends with the master
 
 	mu      sync.Mutex
@@ -90,7 +91,7 @@ type stateView struct {
 }
 
 // NewStateFeed returns a feed that runs until ctx ends.
-func NewStateFeed(ctx context.Context, db *DB, bus *Bus) *StateFeed {
+func NewStateFeed(ctx context.Context, db *DB, bus *database.Bus) *StateFeed {
 	return &StateFeed{db: db, bus: bus, ctx: ctx, readers: map[*stateReader]struct{}{}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // A TrialSource says which checkpoint a trial works with, perhaps as a version of a model.
@@ -21,7 +22,7 @@ func (db *DB) SetTrialSource(ctx context.Context, s TrialSource) error {
 	_, err := db.exec(ctx, `INSERT INTO trial_sources (trial_id, checkpoint, kind, model_id, version) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (trial_id, checkpoint) DO UPDATE SET kind = excluded.kind, model_id = excluded.model_id, version = excluded.version`,
 		s.TrialID, s.UUID, s.Kind, s.ModelID, s.Version)
-	return badData(err)
+	return database.BadData(err)
 }
 
 // TrialsWith lists the trials that said that they work with a checkpoint, or with a version of

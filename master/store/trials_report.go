@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -15,7 +16,7 @@ func (db *DB) updateTrial(ctx context.Context, trial int, set string, args ...an
 	if err == nil && n == 0 {
 		return fault.New(fault.NotFound, "trial %d not found", trial)
 	}
-	return badData(err)
+	return database.BadData(err)
 }
 
 // SetTrialProgress stores the progress of a trial, from 0 to 1.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/trial"
 )
@@ -82,11 +83,11 @@ func (db *DB) CreateUnmanagedTrial(ctx context.Context, n NewUnmanagedTrial) (id
 		s := &statements{}
 		queueNewTrial(s, t)
 		if err := s.send(ctx, tx); err != nil {
-			return badData(err)
+			return database.BadData(err)
 		}
 		id, err = scalar[int](ctx, tx, `UPDATE trials SET external_id = $2, alive_at = now() WHERE task_id = $1 RETURNING id`, t.TaskID, n.ExternalID)
 		if err != nil {
-			return badData(err)
+			return database.BadData(err)
 		}
 		return tx.settleUnmanaged(ctx, n.ExperimentID)
 	})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -58,7 +59,7 @@ func (db *DB) SetUserSettings(ctx context.Context, user int, list []UserSetting)
 			b.Queue(`INSERT INTO user_settings (user_id, storage_path, key, value) VALUES ($1, $2, $3, $4)
 				ON CONFLICT (user_id, storage_path, key) DO UPDATE SET value = excluded.value`, user, s.StoragePath, s.Key, s.Value)
 		}
-		if err := asFault(tx.SendBatch(ctx, b).Close()); err != nil {
+		if err := database.AsFault(tx.SendBatch(ctx, b).Close()); err != nil {
 			return err
 		}
 		after, err := tx.settingsSize(ctx, user)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/webhook"
 )
@@ -77,7 +78,7 @@ func (db *DB) FireCustom(ctx context.Context, experiment int, trial *int, custom
 		SELECT n.matched, n.open, x.before FROM n, x`, experiment, trial, string(text), MaxWaiting, maxOutbox)
 	switch {
 	case err != nil:
-		return 0, badData(err)
+		return 0, database.BadData(err)
 	case n.Matched > 0 && n.Open == 0:
 		return 0, fault.New(fault.TooMany, "%d events already wait for each webhook that the experiment names; try again later", MaxWaiting)
 	case n.Open > 0 && n.Before >= maxOutbox:

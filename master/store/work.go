@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"time"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // Kinds of work: the leader's queue of calls to Nomad and of long deletions.
@@ -152,7 +154,7 @@ func (db *DB) RecordSubmission(ctx context.Context, r Submission) error {
 		s.queue(`DELETE FROM work WHERE kind = 'submit' AND about = $1`, r.ID)
 	}
 	queueForAttempt(s, WorkStop, r.ID, `a.submitted_at IS NOT NULL AND a.stopped_at IS NULL AND a.kill_at IS NOT NULL`)
-	return asFault(db.SendBatch(ctx, &s.Batch).Close())
+	return database.AsFault(db.SendBatch(ctx, &s.Batch).Close())
 }
 
 // RecordStopped stores that Nomad was told to stop an attempt's job.
@@ -160,7 +162,7 @@ func (db *DB) RecordStopped(ctx context.Context, id string) error {
 	s := &statements{}
 	s.queue("UPDATE allocations SET stopped_at = coalesce(stopped_at, now()) WHERE id = $1", id)
 	s.queue("DELETE FROM work WHERE kind = 'stop' AND about = $1", id)
-	return asFault(db.SendBatch(ctx, &s.Batch).Close())
+	return database.AsFault(db.SendBatch(ctx, &s.Batch).Close())
 }
 
 func experimentWork(kind string, id, owner int) Work {

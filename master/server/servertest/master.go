@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/cluster/clustertest"
 	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pool"
@@ -91,7 +92,7 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	said := &lines{}
 	kept := store.NewMasterLog(m.DB, slog.NewTextHandler(said, nil))
 	log := slog.New(kept)
-	bus := store.NewBus(dsn, log)
+	bus := database.NewBus(dsn, log)
 	events := sender.New(sender.Config{BaseURL: m.URL, SigningKey: SigningKey, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, m.DB, bus, log)
 	a, opener, loop := m.wire(ctx, bus, events, log)
 	m.open = func() int { return int(a.App().Server().GetOpenConnectionsCount()) }
@@ -134,7 +135,7 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 }
 
 // wire builds the parts of the master as package server does.
-func (m *Master) wire(ctx context.Context, bus *store.Bus, events *sender.Sender, log *slog.Logger) (*api.API, *proxy.Proxy, *control.Loop) {
+func (m *Master) wire(ctx context.Context, bus *database.Bus, events *sender.Sender, log *slog.Logger) (*api.API, *proxy.Proxy, *control.Loop) {
 	m.t.Helper()
 	none := strings.Repeat("0", 64)
 	site := task.Site{ClusterID: clusterID, ClusterName: "test", MasterID: masterID, PublicURL: m.URL, TaskURLs: []string{m.address},

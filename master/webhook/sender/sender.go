@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/webhook"
 )
@@ -48,13 +49,13 @@ type Config struct {
 type Sender struct {
 	cfg    Config
 	db     *store.DB
-	bus    *store.Bus
+	bus    *database.Bus
 	log    *slog.Logger
 	client *http.Client
 }
 
 // New returns a Sender.
-func New(cfg Config, db *store.DB, bus *store.Bus, log *slog.Logger) *Sender {
+func New(cfg Config, db *store.DB, bus *database.Bus, log *slog.Logger) *Sender {
 	cfg.Timeout = cmp.Or(cfg.Timeout, sendTimeout)
 	s := &Sender{cfg: cfg, db: db, bus: bus, log: log}
 	dialer := &net.Dialer{Timeout: cfg.Timeout, ControlContext: s.control}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
@@ -26,7 +27,7 @@ const key = "sesame"
 type world struct {
 	t          *testing.T
 	db         *store.DB
-	bus        *store.Bus
+	bus        *database.Bus
 	term       int64
 	experiment int
 }
@@ -39,7 +40,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	w := &world{t: t, db: db, bus: store.NewBus(dsn, slog.New(slog.DiscardHandler))}
+	w := &world{t: t, db: db, bus: database.NewBus(dsn, slog.New(slog.DiscardHandler))}
 	if w.term, err = db.Elect(t.Context(), "m1", "", time.Hour); err != nil || w.term == 0 {
 		t.Fatal(w.term, err)
 	}

@@ -1,9 +1,8 @@
-package store
+package database
 
 import (
 	"context"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
@@ -14,9 +13,6 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 )
-
-//go:embed migrations/*.sql
-var migrationFiles embed.FS
 
 // migrationLock is the key of the advisory lock that lets one master migrate at a time. It
 // must never change.
@@ -29,8 +25,8 @@ type migration struct {
 }
 
 // migrations lists the migrations of this program, oldest first.
-func migrations() ([]migration, error) {
-	entries, err := fs.ReadDir(migrationFiles, "migrations")
+func migrations(files fs.FS) ([]migration, error) {
+	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +35,9 @@ func migrations() ([]migration, error) {
 		num, _, _ := strings.Cut(e.Name(), "_")
 		version, err := strconv.Atoi(num)
 		if err != nil || version != i+1 {
-			return nil, fmt.Errorf("store: migration %s is out of order: expected number %04d", e.Name(), i+1)
+			return nil, fmt.Errorf("migration %s is out of order: expected number %04d", e.Name(), i+1)
 		}
-		sql, err := migrationFiles.ReadFile("migrations/" + e.Name())
+		sql, err := fs.ReadFile(files, e.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -52,8 +48,8 @@ func migrations() ([]migration, error) {
 
 // SchemaHash identifies the schema after all migrations. Tests copy one migrated database
 // for each hash.
-func SchemaHash() string {
-	list, err := migrations()
+func SchemaHash(files fs.FS) string {
+	list, err := migrations(files)
 	if err != nil {
 		panic(err) // cannot happen: the files are embedded, and a test reads them
 	}
@@ -65,20 +61,20 @@ func SchemaHash() string {
 }
 
 // Migrate migrates the database at dsn to this program's version, on a connection of its
-// own without the pool's statement timeout. It accepts a newer schema if the minimum
+// own without the pool's statement timeout. The files are named 0001_name.sql and so on. It accepts a newer schema if the minimum
 // version that the schema states allows this program.
-func Migrate(ctx context.Context, dsn string) error {
-	list, err := migrations()
+func Migrate(ctx context.Context, dsn string, files fs.FS) error {
+	list, err := migrations(files)
 	if err != nil {
 		return err
 	}
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
-		return asFault(err)
+		return AsFault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
-		return asFault(err)
+		return AsFault(err)
 	}
 	_, err = conn.Exec(ctx, `CREATE TABLE IF NOT EXISTS schema_versions (
 		version int PRIMARY KEY,
@@ -86,12 +82,12 @@ func Migrate(ctx context.Context, dsn string) error {
 		minimum int NOT NULL, -- the oldest program version that still works with this schema
 		applied_at timestamptz NOT NULL DEFAULT now())`)
 	if err != nil {
-		return asFault(err)
+		return AsFault(err)
 	}
 	var current, minimum int
 	err = conn.QueryRow(ctx, "SELECT coalesce(max(version), 0), coalesce(max(minimum), 0) FROM schema_versions").Scan(&current, &minimum)
 	if err != nil {
-		return asFault(err)
+		return AsFault(err)
 	}
 	if minimum > len(list) {
 		return fault.New(fault.Conflict,
@@ -100,7 +96,7 @@ func Migrate(ctx context.Context, dsn string) error {
 	}
 	for _, m := range list[min(current, len(list)):] {
 		if err := apply(ctx, conn, m); err != nil {
-			return fmt.Errorf("migration %s: %w", m.name, asFault(err))
+			return fmt.Errorf("migration %s: %w", m.name, AsFault(err))
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"context"
@@ -11,22 +11,6 @@ import (
 
 	"github.com/detent-ml/detent/master/sleep"
 )
-
-// Topics of wake-ups within and between masters. A wake-up carries no data: its receiver
-// reads the database.
-const (
-	TopicIntent   = "intent"   // a user's request was stored: the loop begins a cycle
-	TopicAccess   = "access"   // a session has ended, or an account has changed: masters check the rights of open streams
-	TopicSettings = "settings" // an administrator changed the configuration of the running masters
-	TopicEvents   = "events"   // a search has new events, or a runner reported: the loop begins a cycle
-)
-
-// AllocationTopic wakes long polls of an attempt: for the preemption signal, the
-// rendezvous and a task's readiness.
-func AllocationTopic(id string) string { return "alloc:" + id }
-
-// LogTopic wakes clients that follow a task's log.
-func LogTopic(task string) string { return "logs:" + task }
 
 const (
 	busChannel   = "det"
@@ -56,6 +40,9 @@ func NewBus(dsn string, log *slog.Logger) *Bus {
 	return &Bus{dsn: dsn, log: log, subs: map[string]map[*subscription]struct{}{},
 		pending: map[string]struct{}{}, kick: make(chan struct{}, 1)}
 }
+
+// Log returns the logger of the bus.
+func (b *Bus) Log() *slog.Logger { return b.log }
 
 // Subscribe returns a channel that receives if the topic was published since the last
 // receive. Call cancel when done.

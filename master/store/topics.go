@@ -1,0 +1,17 @@
+package store
+
+// Topics of wake-ups within and between masters. A wake-up carries no data: its receiver
+// reads the database.
+const (
+	TopicIntent   = "intent"   // a user's request was stored: the loop begins a cycle
+	TopicAccess   = "access"   // a session has ended, or an account has changed: masters check the rights of open streams
+	TopicSettings = "settings" // an administrator changed the configuration of the running masters
+	TopicEvents   = "events"   // a search has new events, or a runner reported: the loop begins a cycle
+)
+
+// AllocationTopic wakes long polls of an attempt: for the preemption signal, the
+// rendezvous and a task's readiness.
+func AllocationTopic(id string) string { return "alloc:" + id }
+
+// LogTopic wakes clients that follow a task's log.
+func LogTopic(task string) string { return "logs:" + task }
