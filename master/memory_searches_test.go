@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
@@ -34,10 +35,11 @@ func TestSearchesDoNotFillTheMemory(t *testing.T) {
 		t.Skip("it stores 300 MB")
 	}
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
-	db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 2})
+	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := store.New(pool, store.Options{})
 	defer db.Close()
 	exec := func(sql string, args ...any) {
 		t.Helper()

@@ -9,9 +9,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/spool"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -68,7 +68,7 @@ func inTurn[T any](ctx context.Context, a *API, c *call, search func(ctx context
 		return none, err
 	}
 	defer turn.release()
-	return search(store.LimitReads(ctx, a.receiver.readLimit))
+	return search(database.LimitReads(ctx, a.receiver.readLimit))
 }
 
 // readLimit is how many bytes of rows may be read for one answer.

@@ -16,6 +16,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/optional"
@@ -314,9 +315,9 @@ func (t *trail) caller(e *store.AuditEntry) string {
 // few connections, because nobody knows how many they are.
 func (t *trail) forCaller(ctx context.Context, e *store.AuditEntry) context.Context {
 	if e.UserID == nil && strings.HasPrefix(e.Credential, "none") {
-		return store.ForNotes(ctx, "strangers")
+		return database.ForNotes(ctx, "strangers")
 	}
-	return store.ForNotes(ctx, t.caller(e))
+	return database.ForNotes(ctx, t.caller(e))
 }
 
 func callIn(e *store.AuditEntry) auditedCall {

@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/memory"
@@ -123,7 +124,7 @@ func (x *authenticator) byToken(ctx context.Context, s credential) (auth.Who, er
 		return who, nil
 	}
 	if lately {
-		ctx = store.ForOwner(ctx, "sessions of "+who.Username)
+		ctx = database.ForOwner(ctx, "sessions of "+who.Username)
 	} else {
 		select {
 		case x.strangers <- struct{}{}:

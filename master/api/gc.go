@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/keep"
@@ -279,7 +280,7 @@ func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, req *v
 	if n > maxJudged {
 		return nil, fault.New(fault.Invalid, "experiment %d has %d checkpoints; the preview of a removal is limited to %d checkpoints", e.ID, n, maxJudged)
 	}
-	s, err := a.db.ExperimentFiles(store.LimitReads(ctx, maxJudged*judgedBytes), e.ID)
+	s, err := a.db.ExperimentFiles(database.LimitReads(ctx, maxJudged*judgedBytes), e.ID)
 	if err != nil {
 		return nil, err
 	}

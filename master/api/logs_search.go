@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
@@ -57,7 +58,7 @@ func (a *API) searchLogs(ctx context.Context, c *call, req *v1.SearchLogsRequest
 	if a.logSearches.contended() {
 		q.Within = logSearchShort
 	}
-	out, err := a.taskIO.logs.Search(store.UnlimitedReads(ctx), c.scope, q) // it reads piece by piece, for a limited time
+	out, err := a.taskIO.logs.Search(database.UnlimitedReads(ctx), c.scope, q) // it reads piece by piece, for a limited time
 	if err != nil {
 		return nil, err
 	}

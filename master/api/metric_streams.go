@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/store"
@@ -91,7 +92,7 @@ func (a *API) sendEvery(c *call, period time.Duration, experiments []int, next f
 			list, err := a.db.Searches(ctx, experiments)
 			over := !slices.ContainsFunc(list, func(e store.SearchOf) bool { return !e.Over })
 			if err == nil {
-				err = a.inSeries(ctx, owner, func() error { return next(store.LimitReads(ctx, a.receiver.readLimit), send) })
+				err = a.inSeries(ctx, owner, func() error { return next(database.LimitReads(ctx, a.receiver.readLimit), send) })
 			}
 			switch {
 			case err != nil && !fault.Is(err, fault.Unavailable):
@@ -228,7 +229,7 @@ func (a *API) streamSnapshot(_ context.Context, c *call, e store.ExperimentHead,
 	seen := map[int]float64{}
 	return a.sendEvery(c, period, []int{e.ID}, func(ctx context.Context, send func(any) error) error {
 		sent := false
-		err := a.db.ValuesNear(store.UnlimitedReads(ctx), e.ID, group, name, req.BatchesProcessed, req.BatchesMargin, func(page []store.TrialValue) error {
+		err := a.db.ValuesNear(database.UnlimitedReads(ctx), e.ID, group, name, req.BatchesProcessed, req.BatchesMargin, func(page []store.TrialValue) error {
 			resp := v1.TrialsSnapshotResponse{}
 			for _, t := range page {
 				if before, ok := seen[t.TrialID]; ok && before == t.Value {

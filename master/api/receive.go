@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/spool"
@@ -98,7 +99,7 @@ func (a *API) ownerOf(c *fiber.Ctx) string {
 	if who := whoOf(c); who.Username != "" {
 		return "user " + who.Username
 	}
-	return store.StrangerAt(a.addressOf(c))
+	return database.StrangerAt(a.addressOf(c))
 }
 
 // storeOwner names the owner of a request's part of the connections to the database. A user's tasks have a part beside
@@ -113,7 +114,7 @@ func (a *API) storeOwner(c *fiber.Ctx) string {
 // within returns a context for the work of a request whose handler reads its own body: its time begins now, and its calls to the database
 // count as the caller's.
 func (a *API) within(c *fiber.Ctx) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(store.ForOwner(a.stopping, a.storeOwner(c)), answerTimeout)
+	return context.WithTimeout(database.ForOwner(a.stopping, a.storeOwner(c)), answerTimeout)
 }
 
 // A received body is complete: in memory or on disk.

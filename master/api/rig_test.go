@@ -66,13 +66,13 @@ func (f *fakeDiscovery) Members(_ context.Context, allocationID string) (map[int
 // newRig starts an API; change may edit its configuration.
 func newRig(t testing.TB, change ...func(*Config)) *rig {
 	t.Helper()
-	return rigOf(t, store.Options{MaxConns: 8}, change...)
+	return rigOf(t, store.Options{}, change...)
 }
 
 // newRoleRig starts an API that uses roles; the user admin is its ClusterAdmin.
 func newRoleRig(t testing.TB, change ...func(*Config)) *rig {
 	t.Helper()
-	r := rigOf(t, store.Options{MaxConns: 8, Roles: true}, change...)
+	r := rigOf(t, store.Options{Roles: true}, change...)
 	if _, err := r.db.BeginRoles(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -83,10 +83,11 @@ func rigOf(t testing.TB, options store.Options, change ...func(*Config)) *rig {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
-	db, err := store.Open(ctx, dsn, options)
+	pool, err := database.Open(ctx, dsn, database.Options{MaxConns: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := store.New(pool, options)
 	r := &rig{t: t, db: db, dsn: dsn, log: &lockedBuffer{}, client: &http.Client{Timeout: 90 * time.Second},
 		identity:  &fakeIdentity{known: map[string]Workload{}},
 		discovery: &fakeDiscovery{members: map[string]map[int]Endpoint{}}}

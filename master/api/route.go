@@ -9,8 +9,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -144,7 +144,7 @@ func addOn[T any](a *API, line v1.Line, message bool, on object[T], fn func(r *r
 
 func (a *API) callOf(fc *fiber.Ctx, r *route) *call {
 	who := whoOf(fc)
-	fc.SetUserContext(store.ForOwner(fc.UserContext(), a.storeOwner(fc)))
+	fc.SetUserContext(database.ForOwner(fc.UserContext(), a.storeOwner(fc)))
 	c := &call{Ctx: fc, who: who, scope: auth.ScopeOf(who, r.Verb, r.Object)}
 	if r.AuditedReport() && !who.IsTask() {
 		c.reports = func(is auth.Object, refusal error) error { return a.noteReport(c, r, is, refusal) }
@@ -164,7 +164,7 @@ func (a *API) callOf(fc *fiber.Ctx, r *route) *call {
 // allowed loads the object of a call and asks auth. An open response ends when the caller loses
 // the permission for the object.
 func allowed[T any](a *API, r *route, c *call, on object[T]) (T, error) {
-	ctx, cancel := context.WithTimeout(store.ForOwner(a.stopping, a.storeOwner(c.Ctx)), answerTimeout)
+	ctx, cancel := context.WithTimeout(database.ForOwner(a.stopping, a.storeOwner(c.Ctx)), answerTimeout)
 	defer cancel()
 	it, err := on.load(ctx, c)
 	if err != nil {
@@ -211,7 +211,7 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 		noteNames(c, body)
 		decoded(c.Ctx)
 	}
-	ctx, cancel := context.WithTimeout(store.ForOwner(a.stopping, a.storeOwner(c.Ctx)), r.within)
+	ctx, cancel := context.WithTimeout(database.ForOwner(a.stopping, a.storeOwner(c.Ctx)), r.within)
 	defer cancel()
 	if r.Waits {
 		end, err := a.polls.begin(c, r)
@@ -228,7 +228,7 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 	}
 	defer c.endReading()
 	if c.turn != nil {
-		ctx = store.LimitReads(ctx, a.receiver.readLimit)
+		ctx = database.LimitReads(ctx, a.receiver.readLimit)
 	}
 	resp, err := fn(ctx, c, &req)
 	if why := refused(ctx); why != nil {

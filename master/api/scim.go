@@ -10,8 +10,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/api/internal/scim"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -81,7 +81,7 @@ func sendSCIM(c *fiber.Ctx, status int, body any) error {
 // inTime is the context of a call of SCIM. The handlers read their own bodies, so their context
 // does not end by itself.
 func (a *API) inTime() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(store.ForOwner(a.stopping, "scim"), answerTimeout)
+	return context.WithTimeout(database.ForOwner(a.stopping, "scim"), answerTimeout)
 }
 
 // onSCIM begins a request about the resource whose id is in the path.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -71,7 +71,7 @@ func (r *records) extend() error {
 // follow returns the context of an answer that continues after its handler. It ends with the server and with
 // the caller's permission, and its calls to the database count as the caller's.
 func (a *API) follow(c *call) (ctx context.Context, done func()) {
-	return a.openAnswers.follow(store.ForOwner(a.stopping, a.storeOwner(c.Ctx)), c)
+	return a.openAnswers.follow(database.ForOwner(a.stopping, a.storeOwner(c.Ctx)), c)
 }
 
 // stream sends records. fn runs after the handler, until it returns, the client disconnects, or

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/quote"
 	"github.com/detent-ml/detent/master/store"
@@ -154,7 +155,7 @@ func serveCSV[Req any](a *API, e v1.Endpoint[Req, v1.None], fn func(ctx context.
 			return err
 		}
 		defer c.endReading()
-		lines, err := fn(store.LimitReads(ctx, a.receiver.readLimit), c, req)
+		lines, err := fn(database.LimitReads(ctx, a.receiver.readLimit), c, req)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
@@ -39,10 +40,11 @@ type nomadSpan struct {
 
 func newDay(t *testing.T, begin time.Time) *day {
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
-	prepare, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 1})
+	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
+	prepare := store.New(pool, store.Options{})
 	for _, sql := range []string{"CREATE TABLE public.clock (at timestamptz)", "INSERT INTO public.clock VALUES ('2026-01-01')",
 		"CREATE FUNCTION public.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT at FROM public.clock'"} {
 		if _, err := prepare.Exec(t.Context(), sql); err != nil {

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
@@ -25,7 +26,7 @@ const (
 func (t *term) foresee(ctx context.Context) {
 	for {
 		began := time.Now()
-		if err := t.foreseeNow(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotLeader) {
+		if err := t.foreseeNow(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, database.ErrNotLeader) {
 			t.log.Warn("could not estimate when waiting jobs start; retrying", "term", t.lead.Term, "error", err)
 		}
 		if sleep.For(ctx, max(foreseeEvery, foreseeRest*time.Since(began))) != nil {

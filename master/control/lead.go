@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/sleep"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // A dead leader is replaced within lease + electEvery.
@@ -42,7 +42,7 @@ func (l *Leadership) extend(from time.Time) {
 //
 // Lead uses a database connection of its own: requests may occupy all others, and the
 // lease would expire although no other master wants it. Each call has a deadline.
-func Lead(ctx context.Context, db *store.DB, holder, address string, log *slog.Logger, work func(ctx context.Context, l *Leadership)) {
+func Lead(ctx context.Context, db *database.DB, holder, address string, log *slog.Logger, work func(ctx context.Context, l *Leadership)) {
 	own, err := db.Dedicated(ctx, lease)
 	if err != nil {
 		log.Error("this master cannot lead", "error", err)
@@ -79,7 +79,7 @@ func Lead(ctx context.Context, db *store.DB, holder, address string, log *slog.L
 
 // serve runs work for one term, and renews the lease in parallel. It returns early if work did so: a
 // master that renews its lease and does not work would keep all others from working.
-func serve(ctx context.Context, db *store.DB, holder string, l *Leadership, log *slog.Logger, work func(context.Context, *Leadership)) (early bool) {
+func serve(ctx context.Context, db *database.DB, holder string, l *Leadership, log *slog.Logger, work func(context.Context, *Leadership)) (early bool) {
 	log = log.With("term", l.Term)
 	log.Info("this master leads")
 	term, end := context.WithCancel(ctx)
@@ -106,7 +106,7 @@ func serve(ctx context.Context, db *store.DB, holder string, l *Leadership, log 
 }
 
 // renewLease renews the lease until ctx ends or the lease is lost.
-func renewLease(ctx context.Context, db *store.DB, holder string, l *Leadership, log *slog.Logger) {
+func renewLease(ctx context.Context, db *database.DB, holder string, l *Leadership, log *slog.Logger) {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for {
@@ -126,7 +126,7 @@ func renewLease(ctx context.Context, db *store.DB, holder string, l *Leadership,
 		switch {
 		case err == nil:
 			l.extend(began)
-		case errors.Is(err, store.ErrNotLeader):
+		case errors.Is(err, database.ErrNotLeader):
 			log.Warn("another master holds the lease now")
 			return
 		case ctx.Err() == nil:

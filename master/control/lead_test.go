@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
@@ -15,8 +16,8 @@ import (
 // all connections of the pool.
 func TestTheLeaseHasAConnectionOfItsOwn(t *testing.T) {
 	dsn := pgtest.New(t, "store-"+store.SchemaHash(), store.Migrate)
-	open := func(conns int32) *store.DB {
-		db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: conns})
+	open := func(conns int32) *database.DB {
+		db, err := database.Open(t.Context(), dsn, database.Options{MaxConns: conns})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +28,7 @@ func TestTheLeaseHasAConnectionOfItsOwn(t *testing.T) {
 	held, free := make(chan struct{}), make(chan struct{})
 	busy := make(chan error, 1)
 	go func() {
-		busy <- shared.Tx(t.Context(), func(tx *store.DB) error {
+		busy <- shared.Tx(t.Context(), func(tx *database.DB) error {
 			close(held)
 			for { // not idle: the server ends idle transactions
 				select {
@@ -78,7 +79,7 @@ func TestTheLeaseHasAConnectionOfItsOwn(t *testing.T) {
 // at that moment, does not stay a leader without work: another master leads, or the same one in a later term.
 func TestATermWithoutWorkEnds(t *testing.T) {
 	dsn := pgtest.New(t, "store-"+store.SchemaHash(), store.Migrate)
-	db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 4})
+	db, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

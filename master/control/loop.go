@@ -170,7 +170,7 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 		began := time.Now()
 		var wait time.Duration
 		if err := t.guarded(ctx); err != nil {
-			if errors.Is(err, store.ErrNotLeader) || ctx.Err() != nil {
+			if errors.Is(err, database.ErrNotLeader) || ctx.Err() != nil {
 				return
 			}
 			l.log.Error("the control loop could not finish a cycle", "term", lead.Term, "error", err, "cause", errors.Unwrap(err))

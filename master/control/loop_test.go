@@ -132,10 +132,11 @@ func newBench(t testing.TB, nodes ...string) *bench {
 // newBenchOn is newBench with a database that the test has prepared.
 func newBenchOn(t testing.TB, dsn string, nodes ...string) *bench {
 	t.Helper()
-	db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 8})
+	engine, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := store.New(engine, store.Options{})
 	t.Cleanup(db.Close)
 	log := slog.New(slog.DiscardHandler)
 	b := &bench{t: t, db: db, nomad: newFakeNomad(nodes...)}

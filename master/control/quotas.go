@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/sleep"
@@ -205,7 +206,7 @@ const (
 // what running attempts use, so only what began and ended since is missing.
 func (t *term) measureQuotas(ctx context.Context) {
 	for {
-		if err := t.measureDue(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotLeader) {
+		if err := t.measureDue(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, database.ErrNotLeader) {
 			t.log.Warn("could not count the slot-hours of quotas; retrying", "term", t.lead.Term, "error", err)
 		}
 		if sleep.For(ctx, measureEvery) != nil {
@@ -223,7 +224,7 @@ func (t *term) measureDue(ctx context.Context) error {
 			_, err := tx.MeasureQuota(ctx, id)
 			return err
 		})
-		if ctx.Err() != nil || errors.Is(failed, store.ErrNotLeader) {
+		if ctx.Err() != nil || errors.Is(failed, database.ErrNotLeader) {
 			return failed
 		}
 		if failed != nil {

@@ -1,7 +1,16 @@
 // Package database is the engine for PostgreSQL: it knows how rows are read and written, and no noun.
 //
-// Migrate brings a database to the schema of a list of SQL files. Errors are faults: AsFault translates what PostgreSQL
-// answers, and says fault.Unavailable for a database that does not answer: then the API must answer 503 and never 500,
-// so that tasks retry. A Group stores the items of parallel callers in one commit, in which the items of one owner
-// delay or break no others. A Bus wakes those who wait for a change, in this master and in others.
+// A DB is a pool of connections or a transaction; its functions work on both. Tx runs a function in a
+// transaction, and runs it again after a serialization failure; transactions do not nest. The leader uses two
+// more: Fenced, a transaction that fails if a newer term has begun, and Snapshot, which reads one consistent
+// snapshot. Rows, Row, Scalar and Scalars read; Exec changes; Each reads many rows and keeps none.
+//
+// ForOwner says in whose name a call is made, so that one owner's calls leave connections to others, and
+// LimitReads bounds what a request reads. Group commit (Group) stores the items of parallel callers in one commit,
+// in which the items of one owner delay or break no others. A Bus wakes those who wait for a change, in this
+// master and in others. Migrate brings a database to the schema of a list of SQL files.
+//
+// Times in rows are the database's now(). Errors are faults: fault.NotFound for a missing row, fault.Conflict for a
+// violated constraint, and fault.Unavailable for a database that does not answer: then the API must answer 503 and
+// never 500, so that tasks retry.
 package database

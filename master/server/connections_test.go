@@ -25,10 +25,11 @@ import (
 // 127.0.0.1.
 func strangers(t *testing.T, c ConnectionsConfig) (address string, conns *connections, log *bytes.Buffer) {
 	t.Helper()
-	db, err := store.Open(t.Context(), pgtest.New(t, store.SchemaHash(), store.Migrate), store.Options{MaxConns: 4})
+	pool, err := database.Open(t.Context(), pgtest.New(t, store.SchemaHash(), store.Migrate), database.Options{MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := store.New(pool, store.Options{})
 	t.Cleanup(db.Close)
 	cfg := Defaults()
 	cfg.Connections = c

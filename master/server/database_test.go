@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
@@ -15,12 +16,12 @@ import (
 func opened(t *testing.T, text string) (*master, *store.DB) {
 	t.Helper()
 	m := configured(t, "database: postgres://x\n"+text)
-	db, err := store.Open(t.Context(), pgtest.New(t, store.SchemaHash(), store.Migrate), m.cfg.storeOptions())
+	pool, err := database.Open(t.Context(), pgtest.New(t, store.SchemaHash(), store.Migrate), database.Options{MaxConns: int32(m.cfg.DatabaseConns)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(db.Close)
-	return m, db
+	t.Cleanup(pool.Close)
+	return m, store.New(pool, m.cfg.storeOptions())
 }
 
 // TestConnectionsToTheDatabase: a master opens database_conns connections at most; who needs another one waits.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
@@ -41,10 +42,11 @@ func TestInitialPasswordsThatAreRefused(t *testing.T) {
 // the log explains what to do, if users could not sign in otherwise.
 func TestAMasterSetsTheInitialPassword(t *testing.T) {
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
-	db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 4})
+	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := store.New(pool, store.Options{})
 	t.Cleanup(db.Close)
 	start := func(listen, blank, password string) (said, stored string) {
 		t.Helper()

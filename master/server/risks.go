@@ -1,8 +1,8 @@
 package server
 
 import (
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/risks"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // risks are the settings that weaken the security of this installation.
@@ -11,7 +11,7 @@ func (m *master) risks() ([]risks.Risk, error) {
 		TasksDomain: m.cfg.TasksDomain, Vault: m.vault != nil || m.cfg.WebIdentity.RoleARN != "", NomadOpen: m.cfg.Nomad.WithoutACL,
 		ConsulOpen: m.cfg.Consul.Address != "" && m.cfg.Consul.WithoutACL}
 	var err error
-	if s.DatabaseHost, s.DatabaseIsSure, err = store.Reach(m.cfg.Database); err != nil {
+	if s.DatabaseHost, s.DatabaseIsSure, err = database.Reach(m.cfg.Database); err != nil {
 		return nil, err
 	}
 	storage, err := m.cfg.storage()

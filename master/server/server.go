@@ -48,11 +48,12 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	// two times.
 	read := sync.OnceValues(func() (artifacts, error) { return readArtifacts(cfg) })
 	go func() { _, _ = read() }() // run calls read again and gets the same result
-	db, err := store.Open(ctx, cfg.Database, cfg.storeOptions())
+	pool, err := database.Open(ctx, cfg.Database, database.Options{MaxConns: int32(cfg.DatabaseConns)})
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer pool.Close()
+	db := store.New(pool, cfg.storeOptions())
 	if err := migrate(ctx, cfg.Database, log); err != nil {
 		return err
 	}
@@ -73,9 +74,9 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	return m.run(ctx, ln, kept, read, ready)
 }
 
-// storeOptions are what the configuration says of the use of the database.
+// storeOptions are what the configuration says of rows.
 func (c *Config) storeOptions() store.Options {
-	return store.Options{MaxConns: int32(c.DatabaseConns), Memory: searchBudget(*c, os.Getenv), Roles: c.Security.Authz.Type == authzRoles, Limits: c.DatabaseLimits.limits()}
+	return store.Options{Memory: searchBudget(*c, os.Getenv), Roles: c.Security.Authz.Type == authzRoles, Limits: c.DatabaseLimits.limits()}
 }
 
 // beginRoles notes whether roles are in use. When they begin, the admins of basic mode become
@@ -224,7 +225,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	leads := make(chan struct{})
 	go func() {
 		defer close(leads)
-		control.Lead(ctx, m.db, m.masterID, m.cfg.PublicURL, m.log, leading(loop, events))
+		control.Lead(ctx, m.db.DB, m.masterID, m.cfg.PublicURL, m.log, leading(loop, events))
 	}()
 	listens := make(chan error, 1)
 	go func() { listens <- a.App().Listener(m.cfg.TLS.secure(m.conns.limit(ln))) }()

@@ -17,10 +17,11 @@ import (
 // settled is a master that follows the settings in a database, and its log.
 func settled(t *testing.T, dsn, level string) (m *master, wrote *lockedBuffer) {
 	t.Helper()
-	db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 4})
+	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := store.New(pool, store.Options{})
 	t.Cleanup(db.Close)
 	shape := newLogShape(level)
 	if shape.since, err = db.Now(t.Context()); err != nil {

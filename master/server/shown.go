@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // hidden replaces a secret.
@@ -39,7 +39,7 @@ func (c Config) shown() map[string]any {
 		"launch_error": c.LaunchError,
 		"cluster_name": c.ClusterName, "notebook_timeout": c.NotebookTimeout, "tensorboard_timeout": c.TensorboardTimeout,
 		"log": map[string]any{"level": c.LogLevel, "color": false}, "logging": map[string]any{"type": "default"},
-		"db": map[string]any{"url": store.Redact(c.Database), "max_open_conns": c.DatabaseConns}, "port": port(c.Listen), "root": "",
+		"db": map[string]any{"url": database.Redact(c.Database), "max_open_conns": c.DatabaseConns}, "port": port(c.Listen), "root": "",
 		"security": c.shownSecurity(), "feature_switches": []any{}, "reserved_ports": []any{}, "enable_cors": false, "ui_customization": nil,
 		"telemetry":        map[string]any{"enabled": false, "segment_master_key": "", "segment_webui_key": "", "cluster_id": ""},
 		"scim":             ownKeys(reflect.ValueOf(c.SCIM)),
@@ -80,7 +80,7 @@ func ownValue(key string, value reflect.Value) any {
 		return time.Duration(v).String()
 	case string:
 		if key == "database" {
-			return store.Redact(v)
+			return database.Redact(v)
 		}
 		if slices.Contains(secretKeys, words[len(words)-1]) {
 			return secret(v)

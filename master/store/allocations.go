@@ -21,7 +21,7 @@ type Signal struct {
 
 // PreemptSignal reads whether an attempt must store a checkpoint and exit.
 func (db *DB) PreemptSignal(ctx context.Context, allocation string) (Signal, error) {
-	return row[Signal](ctx, db, "attempt "+allocation, `
+	return database.Row[Signal](ctx, db.DB, "attempt "+allocation, `
 		SELECT a.preempt_at IS NOT NULL AS preempt, a.state = 'TERMINATED' AS ended,
 			min(n.drain_deadline) FILTER (WHERE n.draining) AS drained,
 			coalesce(array_agg(n.inventory->'Facts'->>'meta.detent.leaving') FILTER (WHERE n.inventory->'Facts' ? 'meta.detent.leaving'), '{}') AS notices
@@ -31,7 +31,7 @@ func (db *DB) PreemptSignal(ctx context.Context, allocation string) (Signal, err
 
 // updateAllocation updates one of the columns of an attempt that its task writes.
 func (db *DB) updateAllocation(ctx context.Context, allocation, set string, args ...any) error {
-	n, err := db.exec(ctx, "UPDATE allocations SET "+set+" WHERE id = $1", append([]any{allocation}, args...)...)
+	n, err := db.Exec(ctx, "UPDATE allocations SET "+set+" WHERE id = $1", append([]any{allocation}, args...)...)
 	if err == nil && n == 0 {
 		return fault.New(fault.NotFound, "attempt %s not found", allocation)
 	}
@@ -78,7 +78,7 @@ type ReportedAccelerators struct {
 
 // TaskAccelerators lists what the members of the attempts of a part of a task reported, up to 1000 of them.
 func (db *DB) TaskAccelerators(ctx context.Context, task string, p TaskPart) ([]ReportedAccelerators, error) {
-	return rows[ReportedAccelerators](ctx, db, `
+	return database.Rows[ReportedAccelerators](ctx, db.DB, `
 		SELECT a.id, a.pool, coalesce(m.node_name, '') AS node_name, x.value AS data
 		FROM allocations a CROSS JOIN LATERAL jsonb_each(coalesce(a.accelerators, '{}')) x
 		LEFT JOIN members m ON m.allocation_id = a.id AND m.rank::text = x.key
@@ -107,10 +107,10 @@ type GatherRound struct {
 func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, limit int, data json.RawMessage) (at GatherRound, progress GatherProgress, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		// One peer at a time, on all masters.
-		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "gather "+g.AllocationID); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "gather "+g.AllocationID); err != nil {
 			return err
 		}
-		round, err := scalar[int](ctx, tx, `SELECT round FROM gathers WHERE allocation_id = $1 AND about = $2 AND request = $3`,
+		round, err := database.Scalar[int](ctx, tx.DB, `SELECT round FROM gathers WHERE allocation_id = $1 AND about = $2 AND request = $3`,
 			g.AllocationID, g.Purpose, request)
 		if !fault.Is(err, fault.NotFound) {
 			if g.Round = round; err == nil {
@@ -118,7 +118,7 @@ func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, 
 			}
 			return err
 		}
-		if g.Round, err = scalar[int](ctx, tx, `SELECT coalesce(max(round), 1) FROM gathers WHERE allocation_id = $1 AND about = $2`,
+		if g.Round, err = database.Scalar[int](ctx, tx.DB, `SELECT coalesce(max(round), 1) FROM gathers WHERE allocation_id = $1 AND about = $2`,
 			g.AllocationID, g.Purpose); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, 
 			return fault.New(fault.Invalid, "numPeers is %d; the peers that wait in this all-gather sent %d", peers, progress.Expected)
 		}
 		// jsonb stores numbers with all digits (1e300 has 301), so the stored size counts.
-		n, err := tx.exec(ctx, `
+		n, err := tx.Exec(ctx, `
 			INSERT INTO gathers (allocation_id, about, request, round, peers, place, data)
 			SELECT $1, $2, $3, $4, $5, $6, $7::jsonb WHERE octet_length($7::jsonb::text) <= $8`,
 			g.AllocationID, g.Purpose, request, g.Round, peers, progress.Arrived, data, limit)
@@ -139,7 +139,7 @@ func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, 
 			return fault.New(fault.Invalid, "data: longer than %d bytes, the limit of each peer in an all-gather of %d peers", limit, peers)
 		}
 		if err == nil && progress.Arrived == 0 {
-			_, err = tx.exec(ctx, `DELETE FROM gathers WHERE allocation_id = $1 AND about = $2 AND round < $3 - 1`, g.AllocationID, g.Purpose, g.Round)
+			_, err = tx.Exec(ctx, `DELETE FROM gathers WHERE allocation_id = $1 AND about = $2 AND round < $3 - 1`, g.AllocationID, g.Purpose, g.Round)
 		}
 		progress = GatherProgress{Arrived: progress.Arrived + 1, Expected: peers}
 		return database.BadData(err)
@@ -158,28 +158,28 @@ func (c GatherProgress) Complete() bool { return c.Expected > 0 && c.Arrived >= 
 
 // GatherProgress counts the peers of a round. It does not read their data.
 func (db *DB) GatherProgress(ctx context.Context, g GatherRound) (GatherProgress, error) {
-	return row[GatherProgress](ctx, db, "all-gather", `
+	return database.Row[GatherProgress](ctx, db.DB, "all-gather", `
 		SELECT count(*) AS n, coalesce(max(peers), 0) AS peers FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3`,
 		g.AllocationID, g.Purpose, g.Round)
 }
 
 // GatheredBytes returns the size of a round's data in the database.
 func (db *DB) GatheredBytes(ctx context.Context, g GatherRound) (int64, error) {
-	return scalar[int64](ctx, db, `
+	return database.Scalar[int64](ctx, db.DB, `
 		SELECT coalesce(sum(octet_length(data::text)), 0)::bigint FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3`,
 		g.AllocationID, g.Purpose, g.Round)
 }
 
 // Gathered returns the data of a round in order of arrival.
 func (db *DB) Gathered(ctx context.Context, g GatherRound) ([]json.RawMessage, error) {
-	return scalars[json.RawMessage](ctx, db, `
+	return database.Scalars[json.RawMessage](ctx, db.DB, `
 		SELECT data FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3 ORDER BY place`,
 		g.AllocationID, g.Purpose, g.Round)
 }
 
 // MemberCount is how many members an attempt has.
 func (db *DB) MemberCount(ctx context.Context, allocation string) (int, error) {
-	return scalar[int](ctx, db, `SELECT count(*) FROM members WHERE allocation_id = $1`, allocation)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*) FROM members WHERE allocation_id = $1`, allocation)
 }
 
 // AttemptEnd reports whether an attempt has ended or is being ended, and why.
@@ -190,14 +190,14 @@ type AttemptEnd struct {
 
 // AttemptEnd reads the end of an attempt.
 func (db *DB) AttemptEnd(ctx context.Context, allocation string) (AttemptEnd, error) {
-	return row[AttemptEnd](ctx, db, "attempt "+allocation, `
+	return database.Row[AttemptEnd](ctx, db.DB, "attempt "+allocation, `
 		SELECT state = 'TERMINATED' OR kill_at IS NOT NULL AS over,
 			coalesce(nullif(kill_reason, ''), exit_reason) AS why FROM allocations WHERE id = $1`, allocation)
 }
 
 // UnendedAllocations says which of these attempts have not ended.
 func (db *DB) UnendedAllocations(ctx context.Context, ids []string) (map[string]bool, error) {
-	list, err := scalars[string](ctx, db, `SELECT id FROM allocations WHERE id = ANY($1) AND state <> 'TERMINATED'`, ids)
+	list, err := database.Scalars[string](ctx, db.DB, `SELECT id FROM allocations WHERE id = ANY($1) AND state <> 'TERMINATED'`, ids)
 	live := make(map[string]bool, len(list))
 	for _, id := range list {
 		live[id] = true
@@ -221,7 +221,7 @@ func attemptsOf(job string) (ofTask, ofTrial string) {
 // NomadAllocations returns the Nomad allocations of an attempt's job.
 func (db *DB) NomadAllocations(ctx context.Context, job string) ([]string, error) {
 	ofTask, ofTrial := attemptsOf(job)
-	return scalars[string](ctx, db, `
+	return database.Scalars[string](ctx, db.DB, `
 		SELECT DISTINCT p.id FROM members m, unnest(ARRAY[m.nomad_alloc_id, m.claimed_by]) AS p (id)
 		WHERE m.allocation_id IN ($1, $2) AND p.id <> ''`, ofTask, ofTrial)
 }
@@ -229,7 +229,7 @@ func (db *DB) NomadAllocations(ctx context.Context, job string) ([]string, error
 // EndedJobs returns those of these Nomad jobs whose attempts have ended or do not exist: no
 // process of such a job should still run.
 func (db *DB) EndedJobs(ctx context.Context, jobs []string) ([]string, error) {
-	return scalars[string](ctx, db, `
+	return database.Scalars[string](ctx, db.DB, `
 		SELECT j.name FROM unnest($1::text[]) AS j (name)
 		WHERE NOT EXISTS (SELECT 1 FROM allocations a WHERE a.state <> 'TERMINATED' AND 'det-' || replace(a.id, '.', '-') = j.name)`, jobs)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/lifecycle"
 )
 
@@ -65,7 +66,7 @@ func (f AttemptFilter) conditions() conditions {
 // CountAttempts counts the attempts that PastAttempts lists.
 func (db *DB) CountAttempts(ctx context.Context, f AttemptFilter) (int, error) {
 	c := f.conditions()
-	return scalar[int](ctx, db, `SELECT count(*)`+pastAttemptsOf+c.where(), c.args)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+pastAttemptsOf+c.where(), c.args)
 }
 
 // attemptQueued is SQL for when an attempt began to wait: allocations.queued_at is the place of its task in the queue.
@@ -78,7 +79,7 @@ const preemptReason = `CASE WHEN t.ended_at IS NOT NULL AND a.run_id = t.run_id 
 func (db *DB) PastAttempts(ctx context.Context, f AttemptFilter, offset, limit int) ([]PastAttempt, error) {
 	c := f.conditions()
 	c.args["offset"], c.args["limit"] = offset, limit
-	return rows[PastAttempt](ctx, db, `SELECT a.id, a.task_id, `+partOfRun("a.task_id", "a.run_id")+` AS part, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
+	return database.Rows[PastAttempt](ctx, db.DB, `SELECT a.id, a.task_id, `+partOfRun("a.task_id", "a.run_id")+` AS part, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
 		a.started_at, a.ended_at, a.preempt_at, `+preemptReason+` AS preempt_reason, a.kill_at, a.kill_reason, a.exit_code, a.exit_reason,
 		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+waitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+c.where()+`
 		ORDER BY queued_at DESC, a.task_id DESC, a.run_id DESC OFFSET @offset LIMIT @limit`, c.args)
@@ -98,7 +99,7 @@ type PastMember struct {
 
 // PastMembers lists the members of attempts by rank.
 func (db *DB) PastMembers(ctx context.Context, attempts []string) (map[string][]PastMember, error) {
-	list, err := rows[PastMember](ctx, db, `
+	list, err := database.Rows[PastMember](ctx, db.DB, `
 		SELECT allocation_id, rank, node_name, slot_ids, nomad_alloc_id, coalesce(exited_at, nomad_ended_at) AS ended_at,
 			coalesce(exit_code, nomad_exit) AS exit_code, CASE WHEN exit_reason <> '' THEN exit_reason ELSE nomad_detail END AS exit_reason
 		FROM members WHERE allocation_id = ANY($1) ORDER BY allocation_id, rank`, attempts)

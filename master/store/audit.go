@@ -6,8 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
 )
@@ -49,21 +48,21 @@ const unflushed = `set_config('synchronous_commit', 'off', true) = 'off'`
 // BeginAudit inserts the entry of a call that is about to begin, or, if it has a status, of one
 // that has ended.
 func (db *DB) BeginAudit(ctx context.Context, e AuditEntry) (int64, error) {
-	return scalar[int64](ctx, db, `
+	return database.Scalar[int64](ctx, db.DB, `
 		INSERT INTO audit (user_id, username, credential, address, method, path, verb, kind, object, workspace_id, names, status, error, ended_at)
 		SELECT @user::int, @username, @credential, @address, @method, @path, @verb, @kind, @object, @workspace::int, @names::text::jsonb, @status::int, @error, CASE WHEN @status::int IS NOT NULL THEN now() END
 		WHERE @status::int IS NOT NULL OR `+unflushed+`
 		RETURNING id`,
-		pgx.NamedArgs{"user": e.UserID, "username": auditText(e.Username), "credential": e.Credential, "address": auditText(e.Address), "method": e.Method, "path": e.Path,
+		database.Args{"user": e.UserID, "username": auditText(e.Username), "credential": e.Credential, "address": auditText(e.Address), "method": e.Method, "path": e.Path,
 			"verb": e.Verb, "kind": e.Kind, "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": nullJSON(e.Names), "status": e.Status, "error": auditText(e.Error)})
 }
 
 // EndAudit completes an entry: its user, object, workspace, names and result.
 func (db *DB) EndAudit(ctx context.Context, e AuditEntry) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		UPDATE audit SET ended_at = now(), user_id = @user, username = @username, object = @object, workspace_id = @workspace, names = @names::text::jsonb, status = @status, error = @error
 		WHERE id = @id AND ended_at IS NULL AND `+unflushed,
-		pgx.NamedArgs{"id": e.ID, "user": e.UserID, "username": auditText(e.Username), "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": nullJSON(e.Names), "status": e.Status, "error": auditText(e.Error)})
+		database.Args{"id": e.ID, "user": e.UserID, "username": auditText(e.Username), "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": nullJSON(e.Names), "status": e.Status, "error": auditText(e.Error)})
 	return err
 }
 
@@ -81,14 +80,14 @@ func auditText(s string) string {
 
 // RepeatAudit counts a further call in the entry of an equal earlier call.
 func (db *DB) RepeatAudit(ctx context.Context, id int64) error {
-	_, err := db.exec(ctx, `UPDATE audit SET times = times + 1, last_at = now() WHERE id = $1`, id)
+	_, err := db.Exec(ctx, `UPDATE audit SET times = times + 1, last_at = now() WHERE id = $1`, id)
 	return err
 }
 
 // MergeAudit removes the entry of a call that has failed in the same way as an earlier call, and
 // counts the call in the earlier entry.
 func (db *DB) MergeAudit(ctx context.Context, id, earlier int64) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		WITH counted AS (UPDATE audit SET times = times + 1, last_at = now() WHERE id = $2 RETURNING id)
 		DELETE FROM audit WHERE id = $1 AND EXISTS (SELECT FROM counted)`, id, earlier)
 	return err
@@ -109,14 +108,14 @@ type AuditFilter struct {
 
 // Audit lists entries, the newest first.
 func (db *DB) Audit(ctx context.Context, f AuditFilter, limit int) ([]AuditEntry, error) {
-	return rows[AuditEntry](ctx, db, `SELECT `+auditColumns+` FROM audit
+	return database.Rows[AuditEntry](ctx, db.DB, `SELECT `+auditColumns+` FROM audit
 		WHERE (@username = '' OR username = lower(@username)) AND (@kind = '' OR kind = @kind) AND (@object = '' OR object = @object)
 			AND (@verb = '' OR verb = @verb) AND (@workspace = 0 OR workspace_id = @workspace)
 			AND (NOT @failed OR status IS NULL OR status >= 400)
 			AND (@since::timestamptz IS NULL OR at >= @since) AND (@until::timestamptz IS NULL OR at < @until)
 			AND (@before::bigint = 0 OR id < @before)
 		ORDER BY id DESC LIMIT @limit`,
-		pgx.NamedArgs{"username": f.Username, "kind": f.Kind, "object": f.Object, "verb": f.Verb, "workspace": f.WorkspaceID, "failed": f.Failed,
+		database.Args{"username": f.Username, "kind": f.Kind, "object": f.Object, "verb": f.Verb, "workspace": f.WorkspaceID, "failed": f.Failed,
 			"since": f.Since, "until": f.Until, "before": f.Before, "limit": limit})
 }
 
@@ -144,6 +143,6 @@ func (db *DB) KeepAudit(ctx context.Context, days int, log *slog.Logger) {
 
 // DeleteAudit deletes a batch of entries that are older than some days, the oldest first.
 func (db *DB) DeleteAudit(ctx context.Context, days int) (int64, error) {
-	return db.exec(ctx, `DELETE FROM audit WHERE id IN (
+	return db.Exec(ctx, `DELETE FROM audit WHERE id IN (
 		SELECT id FROM audit WHERE at < now() - make_interval(days => $1) ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`, days, auditBatch)
 }

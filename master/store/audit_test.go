@@ -1,6 +1,10 @@
 package store
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/master/database"
+)
 
 // TestAnEntryDoesNotWaitForTheDisk tests that the entries of a call do not wait for the disk, that the
 // entry of an ended call and the next transaction of the connection do.
@@ -27,7 +31,7 @@ func TestAnEntryDoesNotWaitForTheDisk(t *testing.T) {
 			if err := step.do(tx); err != nil {
 				return err
 			}
-			if got, err := scalar[string](ctx, tx, `SELECT current_setting('synchronous_commit')`); err != nil || got != step.want {
+			if got, err := database.Scalar[string](ctx, tx.DB, `SELECT current_setting('synchronous_commit')`); err != nil || got != step.want {
 				t.Errorf("step %d: synchronous_commit is %s, %v; want %s", i, got, err, step.want)
 			}
 			return nil

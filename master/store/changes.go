@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/trial"
 )
@@ -302,7 +303,7 @@ func (db *DB) AppendEvents(ctx context.Context, events []NewEvent) error {
 		ID   int   `db:"experiment_id"`
 		Next int64 `db:"next"`
 	}
-	counters, err := rows[counter](ctx, db, `
+	counters, err := database.Rows[counter](ctx, db.DB, `
 		INSERT INTO search_counters AS c (experiment_id, next)
 		SELECT id, 1 + n FROM unnest($1::int[], $2::bigint[]) AS u(id, n) ORDER BY id
 		ON CONFLICT (experiment_id) DO UPDATE SET next = c.next + excluded.next - 1
@@ -320,7 +321,7 @@ func (db *DB) AppendEvents(ctx context.Context, events []NewEvent) error {
 		experiments[i], seqs[i], kinds[i], trials[i], bodies[i] = e.ExperimentID, next[e.ExperimentID], e.Kind, e.Trial, string(e.Body)
 		next[e.ExperimentID]++
 	}
-	_, err = db.exec(ctx, `
+	_, err = db.Exec(ctx, `
 		INSERT INTO search_events (experiment_id, seq, kind, trial, body)
 		SELECT e, s, k, t, b::jsonb FROM unnest($1::int[], $2::bigint[], $3::text[], $4::int[], $5::text[]) AS u(e, s, k, t, b)`,
 		experiments, seqs, kinds, trials, bodies)

@@ -53,7 +53,7 @@ func checkpointsWith(config, shared string) string {
 	SELECT k.uuid::text, k.task_id, ` + partOfRun("k.task_id", "k.run_id") + ` AS part, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
 		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, task.workspace_id, ` + shared + ` AS shared, ` + config + ` AS config, t.hparams, s.config AS storage,
 		tm.avg AS training, vm.avg AS validation,
-		` + floatAt("vm.avg->e.metric") + ` AS searcher_metric
+		` + database.FloatAt("vm.avg->e.metric") + ` AS searcher_metric
 	FROM checkpoints k
 	JOIN tasks task ON task.id = k.task_id
 	LEFT JOIN trials t ON t.id = k.trial_id
@@ -67,7 +67,7 @@ func checkpointsWith(config, shared string) string {
 
 // CheckpointByUUID finds a checkpoint. A checkpoint with the cluster's id, which an earlier release may have stored, is none.
 func (db *DB) CheckpointByUUID(ctx context.Context, uuid string) (Checkpoint, error) {
-	return row[Checkpoint](ctx, db, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1 AND k.uuid <> (SELECT id FROM cluster)`, uuid)
+	return database.Row[Checkpoint](ctx, db.DB, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1 AND k.uuid <> (SELECT id FROM cluster)`, uuid)
 }
 
 // CheckpointTotals counts a trial's checkpoints that still exist.
@@ -79,7 +79,7 @@ type CheckpointTotals struct {
 
 // CountCheckpoints adds up the checkpoints of trials. The result omits trials without any.
 func (db *DB) CountCheckpoints(ctx context.Context, trials []int) (map[int]CheckpointTotals, error) {
-	list, err := rows[CheckpointTotals](ctx, db, `
+	list, err := database.Rows[CheckpointTotals](ctx, db.DB, `
 		SELECT trial_id, count(*) AS count, `+sumOf+`size`+summed+` AS size FROM checkpoints
 		WHERE trial_id = ANY($1) AND state IN ('COMPLETED', 'PARTIALLY_DELETED') GROUP BY trial_id`, trials)
 	return keyed(list, func(c CheckpointTotals) int { return c.TrialID }), err
@@ -134,7 +134,7 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 		if err := tx.lockRun(ctx, c.TaskID, c.RunID); err != nil {
 			return err
 		}
-		n, err := tx.exec(ctx, `
+		n, err := tx.Exec(ctx, `
 			INSERT INTO checkpoints (uuid, task_id, allocation_id, trial_id, run_id, steps, state, reported_at, resources, metadata, size, storage_id)
 			VALUES ($1, $2, nullif($3, ''), (SELECT id FROM trials WHERE task_id = $2), $4, $5, $6, coalesce($7, now()), $8, $9::text::jsonb, $10, $11)
 			ON CONFLICT (uuid) DO NOTHING`,
@@ -163,9 +163,9 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 // lockRun rejects a report of a run that is not the newest, and delays the claim of a new
 // run until the report is stored.
 func (db *DB) lockRun(ctx context.Context, task string, run int) error {
-	newest, err := scalar[int](ctx, db, `SELECT run_id FROM trials WHERE task_id = $1 FOR KEY SHARE`, task)
+	newest, err := database.Scalar[int](ctx, db.DB, `SELECT run_id FROM trials WHERE task_id = $1 FOR KEY SHARE`, task)
 	if fault.Is(err, fault.NotFound) {
-		newest, err = scalar[int](ctx, db, `SELECT coalesce(max(run_id), 0) FROM allocations WHERE task_id = $1`, task)
+		newest, err = database.Scalar[int](ctx, db.DB, `SELECT coalesce(max(run_id), 0) FROM allocations WHERE task_id = $1`, task)
 	}
 	if err == nil && newest > run {
 		return fault.New(fault.Conflict, "run %d of task %s has ended and run %d has replaced it: reports of run %[1]d are rejected", run, task, newest)
@@ -207,7 +207,7 @@ func (db *DB) setCheckpointFiles(ctx context.Context, list []CheckpointFiles) er
 		if f.Resources == nil {
 			f.Resources = map[string]int64{}
 		}
-		n, err := db.exec(ctx, `
+		n, err := db.Exec(ctx, `
 			UPDATE checkpoints SET resources = CASE WHEN $2 = '{}'::jsonb THEN resources ELSE $2 END, size = $3,
 				state = CASE WHEN $2 = '{}'::jsonb THEN 'DELETED' WHEN $2 = resources OR $2 - 'metadata.json' = resources THEN state ELSE 'PARTIALLY_DELETED' END
 			WHERE uuid = $1`, f.UUID, f.Resources, size)
@@ -227,7 +227,7 @@ func (db *DB) SetCheckpointMetadata(ctx context.Context, uuid string, metadata j
 		return err
 	}
 	return db.Tx(ctx, func(tx *DB) error {
-		task, err := scalar[string](ctx, tx, `UPDATE checkpoints SET metadata = $2::text::jsonb WHERE uuid = $1 RETURNING task_id`, uuid, string(metadata))
+		task, err := database.Scalar[string](ctx, tx.DB, `UPDATE checkpoints SET metadata = $2::text::jsonb WHERE uuid = $1 RETURNING task_id`, uuid, string(metadata))
 		if fault.Is(err, fault.NotFound) {
 			return fault.New(fault.NotFound, "checkpoint %s not found", uuid)
 		}
@@ -250,18 +250,18 @@ func (db *DB) StorageID(ctx context.Context, trial, owner int, config json.RawMe
 		return 0, fault.New(fault.Invalid, "checkpointStorage: has %d bytes; a storage may have %d", len(config), maxStorageBytes)
 	}
 	find := func() (int, error) {
-		return scalar[int](ctx, db, `SELECT id FROM storage_backends WHERE digest = md5(($1::text::jsonb)::text)`, string(config))
+		return database.Scalar[int](ctx, db.DB, `SELECT id FROM storage_backends WHERE digest = md5(($1::text::jsonb)::text)`, string(config))
 	}
 	id, err := find()
 	if !fault.Is(err, fault.NotFound) {
 		return id, database.BadData(err)
 	}
 	err = db.Tx(ctx, func(tx *DB) error {
-		n, err := tx.exec(ctx, `UPDATE trials SET storages = storages + 1 WHERE id = $1 AND storages < $2`, trial, maxNewStorages)
+		n, err := tx.Exec(ctx, `UPDATE trials SET storages = storages + 1 WHERE id = $1 AND storages < $2`, trial, maxNewStorages)
 		if err := requireOne(n, err, "trial %d has named %d storages for checkpoints; use one of them", trial, maxNewStorages); err != nil {
 			return err
 		}
-		id, err = scalar[int](ctx, tx, `INSERT INTO storage_backends (config, owner_id) VALUES ($1::text::jsonb, $2) ON CONFLICT DO NOTHING RETURNING id`, string(config), owner)
+		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO storage_backends (config, owner_id) VALUES ($1::text::jsonb, $2) ON CONFLICT DO NOTHING RETURNING id`, string(config), owner)
 		return err
 	})
 	if fault.Is(err, fault.NotFound) { // another request has just added it

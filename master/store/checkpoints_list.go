@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // Limits of one page of a list of checkpoints. A client requests the rest by further pages.
@@ -39,7 +40,7 @@ const listedCheckpoints = ` FROM checkpoints k JOIN trials t ON t.id = k.trial_i
 // CountListed counts the checkpoints that the filter chooses.
 func (db *DB) CountListed(ctx context.Context, in auth.Scope, f CheckpointFilter) (int, error) {
 	c := f.conditions(in)
-	return scalar[int](ctx, db, `SELECT count(*)`+listedCheckpoints+c.where(), c.args)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+listedCheckpoints+c.where(), c.args)
 }
 
 // Checkpoints lists a page of the checkpoints that the filter chooses, without the
@@ -53,14 +54,14 @@ func (db *DB) Checkpoints(ctx context.Context, in auth.Scope, f CheckpointFilter
 	by := checkpointSorts[f.Sort]
 	if f.Metric != "" {
 		c.args["metric"] = f.Metric
-		by = `(SELECT ` + floatAt("m.avg->@metric::text") + ` FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation'
+		by = `(SELECT ` + database.FloatAt("m.avg->@metric::text") + ` FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation'
 			AND m.run_id <= k.run_id AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1)`
 	}
 	if f.Desc {
 		by += " DESC"
 	}
 	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
-	ids, err := scalars[string](ctx, db, `SELECT k.uuid::text`+listedCheckpoints+c.where()+
+	ids, err := database.Scalars[string](ctx, db.DB, `SELECT k.uuid::text`+listedCheckpoints+c.where()+
 		` ORDER BY `+by+` NULLS LAST, k.reported_at, k.uuid LIMIT @limit OFFSET @offset`, c.args)
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (db *DB) checkpointsBy(ctx context.Context, query string, ids []string, eac
 	if ids = ids[:min(len(ids), maxPage)]; len(ids) == 0 {
 		return nil, nil
 	}
-	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
+	fit, err := database.Scalar[int](ctx, db.DB, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
 		SELECT sum($3::bigint + octet_length(q.resources::text) + octet_length(q.metadata::text) + coalesce(octet_length(q.hparams::text), 0)
 			+ coalesce(octet_length(q.training::text), 0) + coalesce(octet_length(q.validation::text), 0) + coalesce(octet_length(q.config::text), 0))
 			OVER (ORDER BY array_position($1::text[], q.uuid)) AS bytes
@@ -91,5 +92,5 @@ func (db *DB) checkpointsBy(ctx context.Context, query string, ids []string, eac
 	if err != nil {
 		return nil, err
 	}
-	return rows[Checkpoint](ctx, db, query+`WHERE k.uuid = ANY($1::text[]::uuid[]) ORDER BY array_position($1::text[], k.uuid::text)`, ids[:min(fit, len(ids))])
+	return database.Rows[Checkpoint](ctx, db.DB, query+`WHERE k.uuid = ANY($1::text[]::uuid[]) ORDER BY array_position($1::text[], k.uuid::text)`, ids[:min(fit, len(ids))])
 }

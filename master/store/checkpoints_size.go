@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -49,7 +50,7 @@ func boundMetadata(metadata json.RawMessage) error {
 
 // boundCheckpoints rejects one checkpoint too many of a task.
 func (db *DB) boundCheckpoints(ctx context.Context, task string) error {
-	size, err := scalar[int64](ctx, db, `SELECT coalesce(sum(200 + pg_column_size(resources) + pg_column_size(metadata)), 0)::bigint FROM checkpoints WHERE task_id = $1`, task)
+	size, err := database.Scalar[int64](ctx, db.DB, `SELECT coalesce(sum(200 + pg_column_size(resources) + pg_column_size(metadata)), 0)::bigint FROM checkpoints WHERE task_id = $1`, task)
 	if err == nil && size > maxRecords {
 		err = fault.New(fault.TooLarge, "the names of files and the metadata of the checkpoints of task %s take %s in the database; the limit for one task is %s: "+
 			"delete checkpoints, or put their files into archives", task, sizeText(size), sizeText(maxRecords))

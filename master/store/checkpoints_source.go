@@ -3,13 +3,14 @@ package store
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
 // NewestCheckpoint returns the id of a trial's complete checkpoint with the most steps, from
 // which the trial itself would restart; "" if it has none.
 func (db *DB) NewestCheckpoint(ctx context.Context, trial int) (string, error) {
-	id, err := scalar[string](ctx, db, `
+	id, err := database.Scalar[string](ctx, db.DB, `
 		SELECT k.uuid::text FROM checkpoints k WHERE k.trial_id = $1 AND k.state = 'COMPLETED' AND NOT `+beingRemoved+`
 		ORDER BY k.steps DESC, k.reported_at DESC LIMIT 1`, trial)
 	if fault.Is(err, fault.NotFound) {

@@ -1,10 +1,14 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/database"
+)
 
 // ClusterID returns the cluster's id, which was generated with the schema.
 func (db *DB) ClusterID(ctx context.Context) (string, error) {
-	return scalar[string](ctx, db, `SELECT id::text FROM cluster`)
+	return database.Scalar[string](ctx, db.DB, `SELECT id::text FROM cluster`)
 }
 
 // A PoolUse is the number of a pool's attempts in one state, and of their slots.
@@ -17,7 +21,7 @@ type PoolUse struct {
 
 // PoolUse counts the live attempts.
 func (db *DB) PoolUse(ctx context.Context) ([]PoolUse, error) {
-	return rows[PoolUse](ctx, db, `
+	return database.Rows[PoolUse](ctx, db.DB, `
 		SELECT pool, state, count(*) AS attempts, coalesce(sum(slots), 0) AS slots
 		FROM allocations WHERE state <> 'TERMINATED' GROUP BY pool, state ORDER BY pool, state`)
 }
@@ -33,7 +37,7 @@ type PoolLoad struct {
 
 // PoolLoad reads the load of all pools.
 func (db *DB) PoolLoad(ctx context.Context) ([]PoolLoad, error) {
-	return rows[PoolLoad](ctx, db, `
+	return database.Rows[PoolLoad](ctx, db.DB, `
 		SELECT pool, coalesce(sum(slots) FILTER (WHERE state <> 'PENDING'), 0) AS slots,
 			count(*) FILTER (WHERE state <> 'PENDING' AND slots = 0) AS aux,
 			count(*) FILTER (WHERE state = 'PENDING') AS queued, count(*) FILTER (WHERE state <> 'PENDING') AS scheduled

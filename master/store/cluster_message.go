@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -19,7 +18,7 @@ type ClusterMessage struct {
 
 // ClusterMessage reads the message, also one that is not shown yet or any more; nil where there is none.
 func (db *DB) ClusterMessage(ctx context.Context) (*ClusterMessage, error) {
-	m, err := row[ClusterMessage](ctx, db, "cluster message", `SELECT message, start_time, end_time, created_at FROM cluster_message`)
+	m, err := database.Row[ClusterMessage](ctx, db.DB, "cluster message", `SELECT message, start_time, end_time, created_at FROM cluster_message`)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}
@@ -28,14 +27,14 @@ func (db *DB) ClusterMessage(ctx context.Context) (*ClusterMessage, error) {
 
 // SetClusterMessage replaces the message.
 func (db *DB) SetClusterMessage(ctx context.Context, user int, m ClusterMessage) error {
-	_, err := db.exec(ctx, `INSERT INTO cluster_message (message, start_time, end_time, user_id) VALUES (@message, @start, @end, @user)
+	_, err := db.Exec(ctx, `INSERT INTO cluster_message (message, start_time, end_time, user_id) VALUES (@message, @start, @end, @user)
 		ON CONFLICT (singleton) DO UPDATE SET message = @message, start_time = @start, end_time = @end, user_id = @user, created_at = now()`,
-		pgx.NamedArgs{"message": m.Message, "start": m.StartTime, "end": m.EndTime, "user": user})
+		database.Args{"message": m.Message, "start": m.StartTime, "end": m.EndTime, "user": user})
 	return err
 }
 
 // ClearClusterMessage removes the message, if there is one.
 func (db *DB) ClearClusterMessage(ctx context.Context) error {
-	_, err := db.exec(ctx, `DELETE FROM cluster_message`)
+	_, err := db.Exec(ctx, `DELETE FROM cluster_message`)
 	return err
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // What projects and workspaces contain is counted for those that an answer shows. Counting reads
@@ -20,7 +22,7 @@ type ProjectContents struct {
 
 // ProjectContents counts what projects contain. A project without experiments is not in the answer.
 func (db *DB) ProjectContents(ctx context.Context, ids []int) (map[int]ProjectContents, error) {
-	list, err := rows[ProjectContents](ctx, db, `
+	list, err := database.Rows[ProjectContents](ctx, db.DB, `
 		SELECT e.project_id AS id, count(*) AS experiments,
 			count(*) FILTER (WHERE e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED')) AS active,
 			coalesce(sum(t.n), 0)::bigint AS trials, max(e.started_at) AS last_started_at
@@ -40,7 +42,7 @@ type WorkspaceContents struct {
 
 // WorkspaceContents counts what workspaces contain. A workspace without projects is not in the answer.
 func (db *DB) WorkspaceContents(ctx context.Context, ids []int) (map[int]WorkspaceContents, error) {
-	list, err := rows[WorkspaceContents](ctx, db, `
+	list, err := database.Rows[WorkspaceContents](ctx, db.DB, `
 		SELECT p.workspace_id AS id, count(*) AS projects, sum(e.n)::bigint AS experiments
 		FROM projects p CROSS JOIN LATERAL (SELECT count(*) AS n FROM experiments WHERE project_id = p.id) e
 		WHERE p.workspace_id = ANY($1::int[]) GROUP BY p.workspace_id`, ids)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -27,7 +28,7 @@ func (db *DB) SaveContext(ctx context.Context, owner int, hash []byte, write fun
 	return db.Tx(ctx, func(tx *DB) error {
 		// Update the time of a stored context, so that DropContexts does not remove it
 		// before the new experiment refers to it.
-		fresh, err := scalar[bool](ctx, tx, `
+		fresh, err := database.Scalar[bool](ctx, tx.DB, `
 			INSERT INTO contexts (hash, size, owner_id) VALUES ($1, 0, $2)
 			ON CONFLICT (hash) DO UPDATE SET created_at = now(), owner_id = $2 RETURNING xmax = 0`, hash, owner)
 		if err != nil || !fresh {
@@ -40,7 +41,7 @@ func (db *DB) SaveContext(ctx context.Context, owner int, hash []byte, write fun
 		if err := w.flush(); err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `UPDATE contexts SET size = $2 WHERE hash = $1`, hash, w.size)
+		_, err = tx.Exec(ctx, `UPDATE contexts SET size = $2 WHERE hash = $1`, hash, w.size)
 		return err
 	})
 }
@@ -73,7 +74,7 @@ func (w *partWriter) flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	_, err := w.db.exec(w.ctx, `INSERT INTO context_parts (hash, n, data) VALUES ($1, $2, $3)`, w.hash, w.n, w.buf)
+	_, err := w.db.Exec(w.ctx, `INSERT INTO context_parts (hash, n, data) VALUES ($1, $2, $3)`, w.hash, w.n, w.buf)
 	w.size += int64(len(w.buf))
 	w.n++
 	w.buf = w.buf[:0]
@@ -85,7 +86,7 @@ func (db *DB) lockContext(ctx context.Context, hash []byte) error {
 	if hash == nil {
 		return nil
 	}
-	n, err := db.exec(ctx, `SELECT FROM contexts WHERE hash = $1 FOR KEY SHARE`, hash)
+	n, err := db.Exec(ctx, `SELECT FROM contexts WHERE hash = $1 FOR KEY SHARE`, hash)
 	if err == nil && n == 0 {
 		return fault.New(fault.NotFound, "the code of this experiment or task is no longer stored")
 	}
@@ -94,7 +95,7 @@ func (db *DB) lockContext(ctx context.Context, hash []byte) error {
 
 // HasContext reports whether a context is stored.
 func (db *DB) HasContext(ctx context.Context, hash []byte) (bool, error) {
-	return scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM contexts WHERE hash = $1)`, hash)
+	return database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM contexts WHERE hash = $1)`, hash)
 }
 
 // ContextOf finds a context by its hash; nil if hash is nil.
@@ -102,7 +103,7 @@ func (db *DB) ContextOf(ctx context.Context, hash []byte) (*Context, error) {
 	if hash == nil {
 		return nil, nil
 	}
-	size, err := scalar[int64](ctx, db, `SELECT size FROM contexts WHERE hash = $1`, hash)
+	size, err := database.Scalar[int64](ctx, db.DB, `SELECT size FROM contexts WHERE hash = $1`, hash)
 	return &Context{Hash: hash, Size: size}, err
 }
 
@@ -112,7 +113,7 @@ func (db *DB) TaskContext(ctx context.Context, task string) (*Context, error) {
 		Hash []byte `db:"hash"`
 		Size int64  `db:"size"`
 	}
-	f, err := row[found](ctx, db, "task "+task, `
+	f, err := database.Row[found](ctx, db.DB, "task "+task, `
 		SELECT c.hash, coalesce(c.size, 0) AS size FROM tasks t LEFT JOIN contexts c ON c.hash = t.context_hash WHERE t.id = $1`, task)
 	if err != nil || f.Hash == nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (r *partReader) Read(p []byte) (int, error) {
 		if r.seen == r.of.Size {
 			return 0, io.EOF
 		}
-		part, err := row[readPart](r.ctx, r.db, "a piece of the code", `
+		part, err := database.Row[readPart](r.ctx, r.db.DB, "a piece of the code", `
 			SELECT substring(data FROM $3 + 1 FOR $4) AS data, octet_length(data) AS size FROM context_parts WHERE hash = $1 AND n = $2`,
 			r.of.Hash, r.n, r.at, contextRead)
 		if err != nil {
@@ -168,7 +169,7 @@ func (r *partReader) Read(p []byte) (int, error) {
 
 // DropContexts deletes code that no experiment or task uses any more.
 func (db *DB) DropContexts(ctx context.Context) (int64, error) {
-	return db.exec(ctx, `
+	return db.Exec(ctx, `
 		DELETE FROM contexts c WHERE created_at < now() - interval '1 hour'
 			AND NOT EXISTS (SELECT FROM experiments e WHERE e.context_hash = c.hash)
 			AND NOT EXISTS (SELECT FROM tasks t WHERE t.context_hash = c.hash)`)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // Deletions of workspaces and projects with everything in them. A request marks the row;
@@ -24,14 +26,14 @@ const beginDeletion = ` SET deleting_at = coalesce(deleting_at, now()), delete_e
 // workspace is deleted, because it had no experiments and no running tasks.
 func (db *DB) DeleteWorkspace(ctx context.Context, id int) (done bool, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
-		n, err := tx.exec(ctx, `UPDATE workspaces`+beginDeletion+` AND id = $1`, id)
+		n, err := tx.Exec(ctx, `UPDATE workspaces`+beginDeletion+` AND id = $1`, id)
 		if err := requireOne(n, err, "workspace %d is built in and cannot be deleted", id); err != nil {
 			return err
 		}
 		if err := tx.hasModels(ctx, id); err != nil { // after the UPDATE, from which on no model comes into it
 			return err
 		}
-		projects, err := scalars[int](ctx, tx, `UPDATE projects`+beginDeletion+` AND workspace_id = $1 RETURNING id`, id)
+		projects, err := database.Scalars[int](ctx, tx.DB, `UPDATE projects`+beginDeletion+` AND workspace_id = $1 RETURNING id`, id)
 		if err != nil {
 			return err
 		}
@@ -39,7 +41,7 @@ func (db *DB) DeleteWorkspace(ctx context.Context, id int) (done bool, err error
 			return err
 		}
 		for _, sql := range []string{`DELETE FROM templates WHERE workspace_id = $1`, `DELETE FROM projects p WHERE p.workspace_id = $1 AND ` + withoutExperiments} {
-			if _, err := tx.exec(ctx, sql, id); err != nil {
+			if _, err := tx.Exec(ctx, sql, id); err != nil {
 				return err
 			}
 		}
@@ -53,7 +55,7 @@ func (db *DB) DeleteWorkspace(ctx context.Context, id int) (done bool, err error
 // project is deleted, because it had no experiments.
 func (db *DB) DeleteProject(ctx context.Context, id int) (done bool, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
-		n, err := tx.exec(ctx, `UPDATE projects`+beginDeletion+` AND id = $1`, id)
+		n, err := tx.Exec(ctx, `UPDATE projects`+beginDeletion+` AND id = $1`, id)
 		if err := requireOne(n, err, "project %d is built in and cannot be deleted", id); err != nil {
 			return err
 		}
@@ -69,7 +71,7 @@ func (db *DB) DeleteProject(ctx context.Context, id int) (done bool, err error) 
 // retryDeletions asks once more for the deletion of experiments whose deletion failed before.
 func (db *DB) retryDeletions(ctx context.Context, projects []int) error {
 	rule := actions[Delete]
-	_, err := db.exec(ctx, `UPDATE experiments SET `+rule.set+` WHERE project_id = ANY($1) AND state = 'DELETE_FAILED' AND `+rule.where, projects)
+	_, err := db.Exec(ctx, `UPDATE experiments SET `+rule.set+` WHERE project_id = ANY($1) AND state = 'DELETE_FAILED' AND `+rule.where, projects)
 	return err
 }
 
@@ -78,7 +80,7 @@ const goneTasks = 24 * time.Hour
 
 // removeGoneTasks removes the tasks of workspaces that are gone.
 func (db *DB) removeGoneTasks(ctx context.Context) error {
-	_, err := db.exec(ctx, `DELETE FROM tasks WHERE id IN (SELECT id FROM tasks
+	_, err := db.Exec(ctx, `DELETE FROM tasks WHERE id IN (SELECT id FROM tasks
 		WHERE workspace_id IS NULL AND ended_at < now() - $1::interval ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, goneTasks, maxRowsAtOnce)
 	return err
 }
@@ -91,7 +93,7 @@ func (db *DB) CarryOutDeletions(ctx context.Context) error {
 		Kind string `db:"kind"`
 		ID   int    `db:"id"`
 	}
-	list, err := rows[object](ctx, db, `
+	list, err := database.Rows[object](ctx, db.DB, `
 		(SELECT 'project' AS kind, id FROM projects WHERE deleting_at IS NOT NULL ORDER BY random() LIMIT $1) UNION ALL
 		(SELECT 'workspace', id FROM workspaces WHERE deleting_at IS NOT NULL ORDER BY random() LIMIT $1)`, maxDeletionsAtOnce)
 	errs = append(errs, err, db.removeGoneTasks(ctx))
@@ -118,7 +120,7 @@ const withoutExperiments = `NOT EXISTS (SELECT FROM experiments e WHERE e.projec
 // deletes ended ones, and deletes a project without experiments. If the files of an experiment
 // could not be removed, it ends the deletion, with the reason.
 func (db *DB) deleteProjectFurther(ctx context.Context, id int) (done bool, err error) {
-	failed, err := scalars[string](ctx, db, `SELECT format('experiment %s could not be deleted: %s', id, error) FROM experiments
+	failed, err := database.Scalars[string](ctx, db.DB, `SELECT format('experiment %s could not be deleted: %s', id, error) FROM experiments
 		WHERE project_id = $1 AND state = 'DELETE_FAILED' AND desired = 'deleted' AND deletes_asked = deletes_failed ORDER BY id LIMIT 1`, id)
 	if err != nil {
 		return false, err
@@ -130,25 +132,25 @@ func (db *DB) deleteProjectFurther(ctx context.Context, id int) (done bool, err 
 		{actions[Kill].set, `NOT ` + isOver + ` AND desired NOT IN ('killed', 'deleted')`},
 		{actions[Delete].set, isOver + ` AND desired <> 'deleted'`},
 	} {
-		_, err := db.exec(ctx, `UPDATE experiments SET `+rule.set+` WHERE id IN (SELECT id FROM experiments
+		_, err := db.Exec(ctx, `UPDATE experiments SET `+rule.set+` WHERE id IN (SELECT id FROM experiments
 			WHERE project_id = $1 AND `+rule.which+` ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)`, id, maxRowsAtOnce)
 		if err != nil {
 			return false, err
 		}
 	}
-	n, err := db.exec(ctx, `DELETE FROM projects p WHERE p.id = $1 AND p.deleting_at IS NOT NULL AND `+withoutExperiments, id)
+	n, err := db.Exec(ctx, `DELETE FROM projects p WHERE p.id = $1 AND p.deleting_at IS NOT NULL AND `+withoutExperiments, id)
 	return n > 0, err
 }
 
 // giveUpDeletion ends the deletion of a project, and with it that of its workspace.
 func (db *DB) giveUpDeletion(ctx context.Context, project int, reason string) error {
 	// The workspace first, as whoever locks both does.
-	_, err := db.exec(ctx, `UPDATE workspaces SET deleting_at = NULL, delete_error = $2
+	_, err := db.Exec(ctx, `UPDATE workspaces SET deleting_at = NULL, delete_error = $2
 		WHERE id = (SELECT workspace_id FROM projects WHERE id = $1) AND deleting_at IS NOT NULL`, project, reason)
 	if err != nil {
 		return err
 	}
-	_, err = db.exec(ctx, `UPDATE projects SET deleting_at = NULL, delete_error = $2 WHERE id = $1`, project, reason)
+	_, err = db.Exec(ctx, `UPDATE projects SET deleting_at = NULL, delete_error = $2 WHERE id = $1`, project, reason)
 	return err
 }
 
@@ -156,24 +158,24 @@ func (db *DB) giveUpDeletion(ctx context.Context, project int, reason string) er
 // tasks that are not of experiments, and removes a workspace that has no projects and no
 // running tasks. Its ended tasks stay for a day, without a workspace.
 func (db *DB) deleteWorkspaceFurther(ctx context.Context, id int) (done bool, err error) {
-	if _, err := db.exec(ctx, `UPDATE projects`+beginDeletion+` AND deleting_at IS NULL
+	if _, err := db.Exec(ctx, `UPDATE projects`+beginDeletion+` AND deleting_at IS NULL
 		AND workspace_id = (SELECT id FROM workspaces WHERE id = $1 AND deleting_at IS NOT NULL)`, id); err != nil {
 		return false, err
 	}
-	if _, err := db.exec(ctx, `UPDATE tasks SET desired = 'kill', kill_reason = 'the workspace is being deleted'
+	if _, err := db.Exec(ctx, `UPDATE tasks SET desired = 'kill', kill_reason = 'the workspace is being deleted'
 		WHERE workspace_id = $1 AND experiment_id IS NULL AND ended_at IS NULL AND desired <> 'kill'`, id); err != nil {
 		return false, err
 	}
-	busy, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM projects WHERE workspace_id = $1)
+	busy, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM projects WHERE workspace_id = $1)
 		OR EXISTS (SELECT FROM tasks WHERE workspace_id = $1 AND experiment_id IS NULL AND ended_at IS NULL)`, id)
 	if err != nil || busy {
 		return false, err
 	}
-	n, err := db.exec(ctx, `UPDATE tasks SET gone_workspace_id = $1, workspace_id = NULL
+	n, err := db.Exec(ctx, `UPDATE tasks SET gone_workspace_id = $1, workspace_id = NULL
 		WHERE id IN (SELECT id FROM tasks WHERE workspace_id = $1 AND experiment_id IS NULL LIMIT $2)`, id, maxRowsAtOnce)
 	if err != nil || n == maxRowsAtOnce {
 		return false, err
 	}
-	n, err = db.exec(ctx, `DELETE FROM workspaces WHERE id = $1 AND deleting_at IS NOT NULL`, id)
+	n, err = db.Exec(ctx, `DELETE FROM workspaces WHERE id = $1 AND deleting_at IS NOT NULL`, id)
 	return n > 0, err
 }

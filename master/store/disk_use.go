@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // DiskUse is how much disk the things of a workspace use.
@@ -19,7 +20,7 @@ type DiskUse struct {
 
 // DiskUses adds up what the workspaces in a scope use, by their names.
 func (db *DB) DiskUses(ctx context.Context, in auth.Scope) ([]DiskUse, error) {
-	return rows[DiskUse](ctx, db, `
+	return database.Rows[DiskUse](ctx, db.DB, `
 		WITH used AS (
 			SELECT k.workspace_id, count(*) AS checkpoints, sum(c.size) AS checkpoint_bytes, 0 AS log_bytes, 0 AS code_bytes, 0 AS metric_bytes
 			FROM checkpoints c JOIN tasks k ON k.id = c.task_id

@@ -1,15 +1,8 @@
-// Package store reads and writes the PostgreSQL database. It is the only package that
-// imports pgx.
+// Package store reads and writes the rows of all nouns, over the engine in master/database.
 //
-// Each file has the rows and the hand-written SQL of one noun. A DB is a pool of
-// connections or a transaction; its functions work on both. Tx runs a function in a
-// transaction, and runs it again after a serialization failure; transactions do not nest.
-// The leader uses two more: Fenced, a transaction that fails if a newer term has begun,
-// and Snapshot, which reads one consistent snapshot.
+// Each file has the rows and the hand-written SQL of one noun. A DB has them over a pool of connections or, in Tx,
+// over a transaction; its functions work on both.
 //
-// Constraints in migrations/ state the invariants, so code that violates one cannot
-// commit. Times in rows are the database's now(). Errors are faults: fault.NotFound for a
-// missing row, fault.Conflict for a violated constraint, and fault.Unavailable for a
-// database that does not answer: then the API must answer 503 and never 500, so that
-// tasks retry.
+// Constraints in migrations/ state the invariants, so code that violates one cannot commit. Times in rows are the
+// database's now(), and errors are faults.
 package store

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -19,14 +20,14 @@ const (
 // Erase deletes a part of the rows of an experiment, in the leader's transaction. done is
 // true after the last part.
 func (db *DB) Erase(ctx context.Context, experiment int) (done bool, err error) {
-	state, err := scalar[string](ctx, db, `SELECT state FROM experiments WHERE id = $1 FOR UPDATE`, experiment)
+	state, err := database.Scalar[string](ctx, db.DB, `SELECT state FROM experiments WHERE id = $1 FOR UPDATE`, experiment)
 	if fault.Is(err, fault.NotFound) {
 		return true, nil
 	}
 	if err != nil || state != "DELETING" {
 		return err == nil, err
 	}
-	tasks, err := scalars[string](ctx, db, `SELECT id FROM tasks WHERE experiment_id = $1 ORDER BY id LIMIT $2`, experiment, eraseTasksBatch)
+	tasks, err := database.Scalars[string](ctx, db.DB, `SELECT id FROM tasks WHERE experiment_id = $1 ORDER BY id LIMIT $2`, experiment, eraseTasksBatch)
 	if err != nil {
 		return false, err
 	}
@@ -38,7 +39,7 @@ func (db *DB) Erase(ctx context.Context, experiment int) (done bool, err error) 
 	if err != nil || full {
 		return false, err
 	}
-	_, err = db.exec(ctx, `DELETE FROM experiments WHERE id = $1 AND state = 'DELETING'`, experiment)
+	_, err = db.Exec(ctx, `DELETE FROM experiments WHERE id = $1 AND state = 'DELETING'`, experiment)
 	return err == nil, err
 }
 
@@ -63,12 +64,12 @@ func (db *DB) eraseTasks(ctx context.Context, tasks []string) error {
 			return err
 		}
 	}
-	_, err := db.exec(ctx, `DELETE FROM tasks WHERE id = ANY($1)`, tasks)
+	_, err := db.Exec(ctx, `DELETE FROM tasks WHERE id = ANY($1)`, tasks)
 	return err
 }
 
 // erasePart executes a DELETE; full is true if it deleted as many rows as its limit allows.
 func (db *DB) erasePart(ctx context.Context, sql string, of any, limit int) (full bool, err error) {
-	n, err := db.exec(ctx, sql, of, limit)
+	n, err := db.Exec(ctx, sql, of, limit)
 	return n >= int64(limit), err
 }

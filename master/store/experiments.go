@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -113,7 +112,7 @@ const checkpointSums = `SELECT count(*) AS checkpoints, ` + sumOf + `c.size` + s
 
 // Experiment reads an experiment.
 func (db *DB) Experiment(ctx context.Context, id int) (Experiment, error) {
-	e, err := row[Experiment](ctx, db, "experiment", experimentSelect+` WHERE e.id = $1`, id)
+	e, err := database.Row[Experiment](ctx, db.DB, "experiment", experimentSelect+` WHERE e.id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
 		return e, NoExperiment(id)
 	}
@@ -126,7 +125,7 @@ const headSelect = `SELECT e.id, e.owner_id, p.workspace_id, e.state, ` + shownS
 
 // ExperimentHead reads the head of an experiment.
 func (db *DB) ExperimentHead(ctx context.Context, id int) (ExperimentHead, error) {
-	e, err := row[ExperimentHead](ctx, db, "experiment", headSelect+` WHERE e.id = $1`, id)
+	e, err := database.Row[ExperimentHead](ctx, db.DB, "experiment", headSelect+` WHERE e.id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
 		return e, NoExperiment(id)
 	}
@@ -164,7 +163,7 @@ var experimentSorts = sorts{
 
 // where returns only the conditions that the filter sets, so that PostgreSQL can use
 // indexes for them.
-func (f ExperimentFilter) where(in auth.Scope) (string, pgx.NamedArgs) {
+func (f ExperimentFilter) where(in auth.Scope) (string, database.Args) {
 	var c conditions
 	c.inProject(in, "e.project_id")
 	c.when(f.Archived != nil, "e.archived = @archived", "archived", f.Archived)
@@ -192,7 +191,7 @@ const maxSeparate = 20
 
 // from returns the tables and conditions of a page of ids. Of a few workspaces, and in the order of ids, it
 // takes the first ids of each project: PostgreSQL would pass over the experiments of all other workspaces.
-func (f ExperimentFilter) from(in auth.Scope, order string) (string, pgx.NamedArgs) {
+func (f ExperimentFilter) from(in auth.Scope, order string) (string, database.Args) {
 	if in.All || f.Sort != "" || f.ProjectID != 0 || len(f.IDs) > 0 || len(in.Workspaces) > maxSeparate {
 		where, args := f.where(in)
 		return ` FROM experiments e` + where, args
@@ -206,7 +205,7 @@ func (f ExperimentFilter) from(in auth.Scope, order string) (string, pgx.NamedAr
 // CountExperiments counts the experiments that the filter chooses.
 func (db *DB) CountExperiments(ctx context.Context, in auth.Scope, f ExperimentFilter) (int, error) {
 	where, args := f.where(in)
-	return scalar[int](ctx, db, `SELECT count(*) FROM experiments e`+where, args)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*) FROM experiments e`+where, args)
 }
 
 // Experiments lists a page of the experiments that the filter chooses. It first finds the
@@ -219,7 +218,7 @@ func (db *DB) Experiments(ctx context.Context, in auth.Scope, f ExperimentFilter
 	}
 	from, args := f.from(in, order)
 	args["limit"], args["offset"], args["most"] = limit, offset, int64(limit)+int64(offset)
-	ids, err := scalars[int](ctx, db, `SELECT e.id`+from+order+` LIMIT @limit OFFSET @offset`, args)
+	ids, err := database.Scalars[int](ctx, db.DB, `SELECT e.id`+from+order+` LIMIT @limit OFFSET @offset`, args)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +240,7 @@ func (db *DB) experimentsOfPage(ctx context.Context, ids []int) ([]Experiment, e
 	if ids = ids[:min(len(ids), maxPage)]; len(ids) == 0 {
 		return nil, nil
 	}
-	return rows[Experiment](ctx, db, experimentSelect+`
+	return database.Rows[Experiment](ctx, db.DB, experimentSelect+`
 		JOIN (SELECT p.id, p.place, sum(e.text_bytes + octet_length(array_to_string(e.labels, ''))) OVER (ORDER BY p.place) AS bytes FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN experiments e ON e.id = p.id)
 			AS page ON page.id = e.id AND (page.bytes <= $2 OR page.place = 1) ORDER BY page.place`, ids, maxPageBytes)
 }
@@ -250,10 +249,10 @@ func (db *DB) experimentsOfPage(ctx context.Context, ids []int) ([]Experiment, e
 func (db *DB) ExperimentHeads(ctx context.Context, in auth.Scope, f ExperimentFilter, limit int) ([]ExperimentHead, error) {
 	where, args := f.where(in)
 	args["limit"] = limit
-	return rows[ExperimentHead](ctx, db, headSelect+where+` ORDER BY e.id LIMIT @limit`, args)
+	return database.Rows[ExperimentHead](ctx, db.DB, headSelect+where+` ORDER BY e.id LIMIT @limit`, args)
 }
 
 // TrialIDs lists an experiment's trials in their order.
 func (db *DB) TrialIDs(ctx context.Context, experiment int) ([]int, error) {
-	return scalars[int](ctx, db, `SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id`, experiment)
+	return database.Scalars[int](ctx, db.DB, `SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id`, experiment)
 }

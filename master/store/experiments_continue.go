@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -38,7 +37,7 @@ func (db *DB) ContinueExperiment(ctx context.Context, id int, c Continuation) (n
 				return err
 			}
 		}
-		_, err = tx.exec(ctx, `UPDATE trials SET kill_wanted = false, early_exit = NULL, progress = NULL
+		_, err = tx.Exec(ctx, `UPDATE trials SET kill_wanted = false, early_exit = NULL, progress = NULL
 			WHERE experiment_id = $1 AND ($2 OR state <> 'COMPLETED')`, id, c.Single)
 		if err != nil {
 			return err
@@ -50,7 +49,7 @@ func (db *DB) ContinueExperiment(ctx context.Context, id int, c Continuation) (n
 
 // remeasure stores the memory of a continued experiment's search, if the budget has room.
 func (db *DB) remeasure(ctx context.Context, id int, memory int64) error {
-	owner, err := scalar[int](ctx, db, `UPDATE experiments SET memory = $2 WHERE id = $1 RETURNING owner_id`, id, memory)
+	owner, err := database.Scalar[int](ctx, db.DB, `UPDATE experiments SET memory = $2 WHERE id = $1 RETURNING owner_id`, id, memory)
 	if err != nil {
 		return err
 	}
@@ -60,7 +59,7 @@ func (db *DB) remeasure(ctx context.Context, id int, memory int64) error {
 // requestContinuation increments the number of requests. Of several simultaneous requests
 // only one succeeds, and only if the experiment has trials to continue.
 func (db *DB) requestContinuation(ctx context.Context, id int, single bool) (int, error) {
-	n, err := scalar[int](ctx, db, `
+	n, err := database.Scalar[int](ctx, db.DB, `
 		UPDATE experiments SET continues = continues + 1, continued_at = now(), desired = 'active'
 		WHERE id = $1 AND state IN ('COMPLETED', 'CANCELED', 'ERROR') AND continues = continued AND desired <> 'deleted'
 			AND NOT archived AND NOT unmanaged RETURNING continues`, id)
@@ -70,7 +69,7 @@ func (db *DB) requestContinuation(ctx context.Context, id int, single bool) (int
 	if err != nil || single {
 		return n, err
 	}
-	left, err := scalar[bool](ctx, db, `
+	left, err := database.Scalar[bool](ctx, db.DB, `
 		SELECT e.state <> 'COMPLETED' OR EXISTS (SELECT FROM trials t WHERE t.experiment_id = e.id AND t.state <> 'COMPLETED')
 		FROM experiments e WHERE e.id = $1`, id)
 	if err == nil && !left {
@@ -85,11 +84,11 @@ func (db *DB) reconfigure(ctx context.Context, id int, n *NewExperiment, saw jso
 	if n.Labels == nil {
 		n.Labels = []string{}
 	}
-	changed, err := db.exec(ctx, `
+	changed, err := db.Exec(ctx, `
 		UPDATE experiments SET search_config = coalesce(search_config, config), config = @config, name = @name, description = @description,
 			labels = @labels, pool = @pool, slots_per_trial = @slots, max_slots = @max_slots, weight = @weight, priority = @priority
 		WHERE id = @id AND config = @saw::jsonb`,
-		pgx.NamedArgs{"id": id, "config": string(n.Config), "name": n.Name, "description": n.Description, "labels": n.Labels,
+		database.Args{"id": id, "config": string(n.Config), "name": n.Name, "description": n.Description, "labels": n.Labels,
 			"pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots, "weight": n.Weight, "priority": n.Priority, "saw": string(saw)})
 	if err == nil && changed == 0 {
 		err = fault.New(fault.Conflict, "experiment %d has changed in the meantime; check it and try again", id)
@@ -97,12 +96,12 @@ func (db *DB) reconfigure(ctx context.Context, id int, n *NewExperiment, saw jso
 	if err != nil {
 		return err
 	}
-	_, err = db.exec(ctx, `UPDATE tasks SET pool = $2, slots = $3, priority = $4 WHERE experiment_id = $1 AND type = 'TRIAL'`,
+	_, err = db.Exec(ctx, `UPDATE tasks SET pool = $2, slots = $3, priority = $4 WHERE experiment_id = $1 AND type = 'TRIAL'`,
 		id, n.Pool, n.SlotsPerTrial, n.Priority)
 	return err
 }
 
 // HasContinued reports whether the loop has carried out request n.
 func (db *DB) HasContinued(ctx context.Context, id, n int) (bool, error) {
-	return scalar[bool](ctx, db, `SELECT continued >= $2 FROM experiments WHERE id = $1`, id, n)
+	return database.Scalar[bool](ctx, db.DB, `SELECT continued >= $2 FROM experiments WHERE id = $1`, id, n)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/find"
 )
 
@@ -101,7 +102,7 @@ type NamedHParam struct {
 
 // HParamsUsed lists the hyperparameters of a project's experiments (0: of all projects).
 func (db *DB) HParamsUsed(ctx context.Context, in auth.Scope, project int) ([]NamedHParam, error) {
-	return rows[NamedHParam](ctx, db, `
+	return database.Rows[NamedHParam](ctx, db.DB, `
 		SELECT h.name, bool_and(h.texts = '{}' AND h.low IS NOT NULL) AS numbers
 		FROM experiment_hparams h JOIN experiments e ON e.id = h.experiment_id
 		WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))
@@ -121,14 +122,14 @@ type MetricRange struct {
 // MetricRanges lists the ranges of the numeric metrics of the best trials of a project's
 // experiments, or of all (0): first the searcher's, then by group and name.
 func (db *DB) MetricRanges(ctx context.Context, in auth.Scope, project int) ([]MetricRange, error) {
-	return rows[MetricRange](ctx, db, `
+	return database.Rows[MetricRange](ctx, db.DB, `
 		WITH found AS (SELECT e.best_metric, s.summary FROM experiments e LEFT JOIN trial_summaries s ON s.trial_id = e.best_trial_id
 			WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))),
 		metrics AS (SELECT g.key AS grp, m.key AS name, m.value FROM found
 			CROSS JOIN LATERAL jsonb_each(coalesce(found.summary, '{}')) g
 			CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m
 			WHERE m.value ->> 'type' = 'number'),
-		sums AS (SELECT grp, name, w.summary, `+floatAt("value -> w.summary")+` AS v FROM metrics CROSS JOIN unnest(ARRAY['last', 'max', 'mean', 'min']) w(summary))
+		sums AS (SELECT grp, name, w.summary, `+database.FloatAt("value -> w.summary")+` AS v FROM metrics CROSS JOIN unnest(ARRAY['last', 'max', 'mean', 'min']) w(summary))
 		(SELECT '' AS grp, '' AS name, '' AS summary, min(best_metric) AS min, max(best_metric) AS max FROM found
 			WHERE best_metric BETWEEN '-1e308' AND '1e308' HAVING count(*) > 0)
 		UNION ALL (SELECT grp, name, summary, min(v), max(v) FROM sums WHERE v BETWEEN '-1e308' AND '1e308'

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -82,13 +80,13 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 				@unmanaged, @external, @memory, CASE WHEN @run AND @config::jsonb #>> '{searcher,name}' = 'single' THEN `+nextTrial+` END)
 			ON CONFLICT (owner_id, creation_key) WHERE creation_key IS NOT NULL DO NOTHING
 			RETURNING id, job_id::text, best_trial_id`,
-			pgx.NamedArgs{"owner": n.OwnerID, "project": n.ProjectID, "parent": n.ParentID, "config": string(n.Config),
+			database.Args{"owner": n.OwnerID, "project": n.ProjectID, "parent": n.ParentID, "config": string(n.Config),
 				"original": n.OriginalConfig, "context": n.Context, "seed": n.Seed, "name": n.Name, "description": n.Description,
 				"labels": n.Labels, "desired": desired, "pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots,
 				"weight": n.Weight, "priority": n.Priority, "template": n.Template.Name, "template_source": n.Template.Source, "warm_start": n.WarmStart,
 				"key": n.CreationKey, "epoch": n.SessionEpoch, "unmanaged": n.Unmanaged, "external": n.ExternalID, "memory": n.Memory, "run": n.Search != nil}).Scan(&owner.ID, &owner.JobID, &only))
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
-			id, err = scalar[int](ctx, tx, `SELECT id FROM experiments WHERE owner_id = $1 AND creation_key = $2`, n.OwnerID, *n.CreationKey)
+			id, err = database.Scalar[int](ctx, tx.DB, `SELECT id FROM experiments WHERE owner_id = $1 AND creation_key = $2`, n.OwnerID, *n.CreationKey)
 			return err
 		}
 		if err != nil {
@@ -99,7 +97,7 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 			return err
 		}
 		if n.PrefixByID {
-			_, err = tx.exec(ctx, `UPDATE experiments SET config = jsonb_set(config, '{checkpoint_storage,prefix}', to_jsonb(
+			_, err = tx.Exec(ctx, `UPDATE experiments SET config = jsonb_set(config, '{checkpoint_storage,prefix}', to_jsonb(
 				ltrim(coalesce(config #>> '{checkpoint_storage,prefix}', '') || '/' || id::text, '/'))) WHERE id = $1`, id)
 			if err != nil {
 				return err
@@ -162,7 +160,7 @@ var actions = map[Action]struct{ set, where string }{
 // allows it.
 func (db *DB) RequestAction(ctx context.Context, ids []int, action Action) ([]int, error) {
 	rule := actions[action]
-	return scalars[int](ctx, db, `UPDATE experiments SET `+rule.set+` WHERE id = ANY($1) AND `+rule.where+` RETURNING id`, ids)
+	return database.Scalars[int](ctx, db.DB, `UPDATE experiments SET `+rule.set+` WHERE id = ANY($1) AND `+rule.where+` RETURNING id`, ids)
 }
 
 // ExperimentPatch has the fields to change; nil leaves a field unchanged. Fields that the
@@ -207,7 +205,7 @@ func (db *DB) patchExperiment(ctx context.Context, id int, ch ExperimentPatch) e
 	if err != nil {
 		return err
 	}
-	n, err := db.exec(ctx, `
+	n, err := db.Exec(ctx, `
 		UPDATE experiments SET name = coalesce(@name, name), description = coalesce(@description, description),
 			labels = coalesce(@labels::text[], labels), notes = coalesce(@notes, notes), max_slots = coalesce(@max_slots, max_slots),
 			weight = coalesce(@weight, weight), priority = coalesce(@priority, priority), pool = coalesce(@pool, pool),
@@ -215,22 +213,22 @@ func (db *DB) patchExperiment(ctx context.Context, id int, ch ExperimentPatch) e
 				|| jsonb_build_object('resources', coalesce(config->'resources', '{}') || @resources::jsonb)
 				|| jsonb_build_object('checkpoint_storage', coalesce(config->'checkpoint_storage', '{}') || @storage::jsonb) END
 		WHERE id = @id`,
-		pgx.NamedArgs{"id": id, "name": ch.Name, "description": ch.Description, "labels": ch.Labels, "notes": ch.Notes,
+		database.Args{"id": id, "name": ch.Name, "description": ch.Description, "labels": ch.Labels, "notes": ch.Notes,
 			"max_slots": ch.MaxSlots, "weight": ch.Weight, "priority": ch.Priority, "pool": ch.Pool,
 			"same": len(top)+len(resources)+len(ch.Storage) == 0, "top": string(topJSON), "resources": string(resourcesJSON), "storage": string(storageJSON)})
 	if err == nil && n == 0 {
 		return NoExperiment(id)
 	}
 	if err == nil && len(ch.Storage) > 0 {
-		_, err = db.exec(ctx, `UPDATE experiments SET collect_asked = collect_asked + 1 WHERE id = $1`, id) // the loop applies the new policy
+		_, err = db.Exec(ctx, `UPDATE experiments SET collect_asked = collect_asked + 1 WHERE id = $1`, id) // the loop applies the new policy
 	}
 	if err == nil && ch.Pool != nil {
-		_, err = db.exec(ctx, `UPDATE tasks SET pool = $2 WHERE experiment_id = $1 AND type = 'TRIAL' AND ended_at IS NULL`, id, *ch.Pool)
+		_, err = db.Exec(ctx, `UPDATE tasks SET pool = $2 WHERE experiment_id = $1 AND type = 'TRIAL' AND ended_at IS NULL`, id, *ch.Pool)
 	}
 	if err != nil || ch.Priority == nil {
 		return err
 	}
-	tasks, err := scalars[string](ctx, db, `UPDATE tasks SET priority = $2 WHERE experiment_id = $1 AND ended_at IS NULL RETURNING id`, id, *ch.Priority)
+	tasks, err := database.Scalars[string](ctx, db.DB, `UPDATE tasks SET priority = $2 WHERE experiment_id = $1 AND ended_at IS NULL RETURNING id`, id, *ch.Priority)
 	if err != nil {
 		return err
 	}
@@ -240,7 +238,7 @@ func (db *DB) patchExperiment(ctx context.Context, id int, ch ExperimentPatch) e
 // reprioritize sets a new priority for the live attempts of tasks, so that queued attempts
 // move in the queue.
 func (db *DB) reprioritize(ctx context.Context, tasks []string, priority int) error {
-	_, err := db.exec(ctx, `UPDATE allocations SET priority = $2 WHERE task_id = ANY($1) AND state <> 'TERMINATED'`, tasks, priority)
+	_, err := db.Exec(ctx, `UPDATE allocations SET priority = $2 WHERE task_id = ANY($1) AND state <> 'TERMINATED'`, tasks, priority)
 	return err
 }
 
@@ -284,8 +282,8 @@ func mostUsed(from string) string {
 
 // ExperimentLabels lists the labels in use, the most used first.
 func (db *DB) ExperimentLabels(ctx context.Context, in auth.Scope, project int) ([]string, error) {
-	return scalars[string](ctx, db, mostUsed(`experiments e, unnest(e.labels) AS l
+	return database.Scalars[string](ctx, db.DB, mostUsed(`experiments e, unnest(e.labels) AS l
 		WHERE (@project = 0 OR e.project_id = @project)
 		AND (@scope::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY(@scope)))`),
-		pgx.NamedArgs{"project": project, "scope": workspaces(in), "bytes": maxPageBytes})
+		database.Args{"project": project, "scope": workspaces(in), "bytes": maxPageBytes})
 }

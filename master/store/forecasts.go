@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // A Forecast says when the jobs of a pool's queue may start.
@@ -34,7 +36,7 @@ func (db *DB) SetForecasts(ctx context.Context, list []Forecast) error {
 	for i, f := range list {
 		pools[i] = f.Pool
 	}
-	if _, err := db.exec(ctx, `DELETE FROM forecasts WHERE pool <> ALL($1::text[])`, pools); err != nil {
+	if _, err := db.Exec(ctx, `DELETE FROM forecasts WHERE pool <> ALL($1::text[])`, pools); err != nil {
 		return err
 	}
 	for _, f := range list {
@@ -45,7 +47,7 @@ func (db *DB) SetForecasts(ctx context.Context, list []Forecast) error {
 		if err != nil {
 			return err
 		}
-		if _, err := db.exec(ctx, `INSERT INTO forecasts (pool, computed_at, starts, others) VALUES ($1, $2, $3::text::jsonb, $4)
+		if _, err := db.Exec(ctx, `INSERT INTO forecasts (pool, computed_at, starts, others) VALUES ($1, $2, $3::text::jsonb, $4)
 			ON CONFLICT (pool) DO UPDATE SET computed_at = excluded.computed_at, starts = excluded.starts, others = excluded.others`,
 			f.Pool, f.ComputedAt, string(starts), f.Others); err != nil {
 			return err
@@ -56,7 +58,7 @@ func (db *DB) SetForecasts(ctx context.Context, list []Forecast) error {
 
 // Forecasts lists the current forecasts by pool.
 func (db *DB) Forecasts(ctx context.Context) (map[string]Forecast, error) {
-	list, err := rows[Forecast](ctx, db, `SELECT pool, computed_at, starts, others FROM forecasts WHERE computed_at > now() - $1::interval`, maxForecastAge)
+	list, err := database.Rows[Forecast](ctx, db.DB, `SELECT pool, computed_at, starts, others FROM forecasts WHERE computed_at > now() - $1::interval`, maxForecastAge)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // TestGateAgainstTheLoop tests a claim during which the loop wants to end the attempt because
@@ -120,7 +122,7 @@ func waitBlocked(t *testing.T, w *world) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
-		n, err := scalar[int](ctx, w.db, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
+		n, err := database.Scalar[int](ctx, w.db.DB, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
@@ -108,7 +107,7 @@ const gcBatch = 64
 // changed the policy, the experiment has ended, or an earlier GC spared checkpoints. An
 // experiment has one GC at a time.
 func (db *DB) dueGCs(ctx context.Context) ([]Work, error) {
-	return rows[Work](ctx, db, `SELECT 'collect' AS kind, e.id::text AS about, 'experiment ' || e.id AS whose, e.owner_id AS owner, 0 AS tries FROM experiments e
+	return database.Rows[Work](ctx, db.DB, `SELECT 'collect' AS kind, e.id::text AS about, 'experiment ' || e.id AS whose, e.owner_id AS owner, 0 AS tries FROM experiments e
 		WHERE (collected IS DISTINCT FROM collect_asked OR collect_again IS NOT NULL)
 			AND (collected IS DISTINCT FROM collect_asked OR collect_again <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+gcRunning+`
 			AND NOT `+gcQueued+`
@@ -123,7 +122,7 @@ func (db *DB) ExperimentFiles(ctx context.Context, experiment int) (ExperimentFi
 
 // CountStoredCheckpoints counts the checkpoints of an experiment that may have files.
 func (db *DB) CountStoredCheckpoints(ctx context.Context, experiment int) (int, error) {
-	return scalar[int](ctx, db, `SELECT count(*) FROM checkpoints k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1 AND k.state <> 'DELETED'`, experiment)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*) FROM checkpoints k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1 AND k.state <> 'DELETED'`, experiment)
 }
 
 // ExperimentFilesWith is ExperimentFiles with only these checkpoints, and those from which
@@ -141,7 +140,7 @@ func (db *DB) ExperimentFilesWith(ctx context.Context, experiment int, ids []str
 func (db *DB) experimentFiles(ctx context.Context, experiment int, which string, args ...any) (ExperimentFiles, error) {
 	var s ExperimentFiles
 	err := db.Snapshot(ctx, func(tx *DB) (err error) {
-		s, err = row[ExperimentFiles](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
+		s, err = database.Row[ExperimentFiles](ctx, tx.DB, fmt.Sprintf("experiment %d", experiment), `
 			SELECT e.id, e.job_id::text, e.state, e.desired, `+experimentLives+` AS live, e.unmanaged, e.pool, e.priority, e.config,
 				e.collect_asked, e.deletes_asked,
 				`+gcRunning+` AS busy,
@@ -153,9 +152,9 @@ func (db *DB) experimentFiles(ctx context.Context, experiment int, which string,
 		if err != nil {
 			return err
 		}
-		s.Checkpoints, err = rows[StoredCheckpoint](ctx, tx, `
+		s.Checkpoints, err = database.Rows[StoredCheckpoint](ctx, tx.DB, `
 			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, `+beingRemoved+` AS going,
-				`+floatAt("vm.avg->e.metric")+` AS metric
+				`+database.FloatAt("vm.avg->e.metric")+` AS metric
 			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
 			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.run_id <= k.run_id
 				AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true
@@ -190,10 +189,10 @@ func (db *DB) backendsOf(ctx context.Context, list []StoredCheckpoint) (map[int]
 			of[*k.StorageID] = nil
 		}
 	}
-	found, err := rows[struct {
+	found, err := database.Rows[struct {
 		ID     int    `db:"id"`
 		Config []byte `db:"config"`
-	}](ctx, db, `SELECT id, config FROM storage_backends WHERE id = ANY($1)`, slices.Collect(maps.Keys(of)))
+	}](ctx, db.DB, `SELECT id, config FROM storage_backends WHERE id = ANY($1)`, slices.Collect(maps.Keys(of)))
 	for _, b := range found {
 		of[b.ID] = b.Config
 	}
@@ -235,7 +234,7 @@ func (db *DB) usedElsewhere(ctx context.Context, ids []string) (map[string]strin
 		UUID string `db:"uuid"`
 		Why  string `db:"why"`
 	}
-	list, err := rows[use](ctx, db, `
+	list, err := database.Rows[use](ctx, db.DB, `
 		SELECT t.warm_start::text AS uuid, format('trial %s of experiment %s, which is not over, starts from it', t.id, t.experiment_id) AS why
 		FROM trials t WHERE t.ended_at IS NULL AND t.warm_start = ANY($1::uuid[])
 		UNION ALL
@@ -255,7 +254,7 @@ func (db *DB) ExperimentsInUse(ctx context.Context, ids []int) (map[int]string, 
 		ID  int    `db:"experiment_id"`
 		Why string `db:"why"`
 	}
-	list, err := rows[use](ctx, db, `
+	list, err := database.Rows[use](ctx, db.DB, `
 		WITH live AS (
 			SELECT t.warm_start, t.experiment_id FROM trials t WHERE t.ended_at IS NULL AND t.warm_start IS NOT NULL
 			UNION SELECT e.warm_start, e.id FROM experiments e WHERE e.warm_start IS NOT NULL AND `+experimentLives+`)
@@ -317,12 +316,12 @@ const ownersOfCheckpoints = `
 
 // CheckpointOwner returns the owner of a checkpoint that CheckpointByUUID finds, without its files and metadata, which may be large.
 func (db *DB) CheckpointOwner(ctx context.Context, uuid string) (CheckpointOwner, error) {
-	return row[CheckpointOwner](ctx, db, "checkpoint "+uuid, ownersOfCheckpoints+`WHERE k.uuid = $1 AND k.uuid <> (SELECT id FROM cluster)`, uuid)
+	return database.Row[CheckpointOwner](ctx, db.DB, "checkpoint "+uuid, ownersOfCheckpoints+`WHERE k.uuid = $1 AND k.uuid <> (SELECT id FROM cluster)`, uuid)
 }
 
 // CheckpointOwners returns the owners of checkpoints; the result omits ids that do not exist.
 func (db *DB) CheckpointOwners(ctx context.Context, ids []string) (map[string]CheckpointOwner, error) {
-	list, err := rows[CheckpointOwner](ctx, db, ownersOfCheckpoints+`WHERE k.uuid = ANY($1::uuid[])`, ids)
+	list, err := database.Rows[CheckpointOwner](ctx, db.DB, ownersOfCheckpoints+`WHERE k.uuid = ANY($1::uuid[])`, ids)
 	found := make(map[string]CheckpointOwner, len(list))
 	for _, k := range list {
 		found[k.UUID] = k
@@ -341,12 +340,12 @@ const recheckAfter = 10 * time.Minute
 // has begun to need. It fails with ErrStale if the experiment has changed since the
 // decision. made is false if nothing was left to insert.
 func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
-	saw, err := row[struct {
+	saw, err := database.Row[struct {
 		State   string `db:"state"`
 		Asked   int    `db:"collect_asked"`
 		Deletes int    `db:"deletes_asked"`
 		Live    bool   `db:"live"`
-	}](ctx, db, fmt.Sprintf("experiment %d", c.ExperimentID), `
+	}](ctx, db.DB, fmt.Sprintf("experiment %d", c.ExperimentID), `
 		SELECT state, collect_asked, deletes_asked, `+experimentLives+` AS live FROM experiments e WHERE id = $1 FOR UPDATE`, c.ExperimentID)
 	switch {
 	case err != nil:
@@ -359,7 +358,7 @@ func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 		return false, err
 	}
 	if c.Reason == ByPolicy {
-		_, err = db.exec(ctx, `UPDATE experiments SET collected = CASE WHEN $5 THEN collected ELSE $2 END,
+		_, err = db.Exec(ctx, `UPDATE experiments SET collected = CASE WHEN $5 THEN collected ELSE $2 END,
 				collect_again = CASE WHEN $3 AND NOT $5 THEN now() + $4::interval END WHERE id = $1`,
 			c.ExperimentID, c.Request, c.Recheck, recheckAfter, c.Part)
 		if err != nil {
@@ -389,7 +388,7 @@ func (db *DB) lockUnused(ctx context.Context, c NewGC) ([]Removal, error) {
 	for i, r := range c.Removals {
 		ids[i] = r.UUID
 	}
-	if _, err := db.exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = ANY($1::uuid[]) ORDER BY uuid FOR UPDATE`, ids); err != nil {
+	if _, err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = ANY($1::uuid[]) ORDER BY uuid FOR UPDATE`, ids); err != nil {
 		return nil, err
 	}
 	used, err := db.usedElsewhere(ctx, ids)
@@ -420,10 +419,10 @@ func (db *DB) lockCheckpoint(ctx context.Context, id *string) error {
 	if id == nil {
 		return nil
 	}
-	if _, err := db.exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR SHARE`, *id); err != nil {
+	if _, err := db.Exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR SHARE`, *id); err != nil {
 		return database.BadData(err)
 	}
-	leaves, err := scalar[bool](ctx, db, `SELECT k.state = 'DELETED' OR `+beingRemoved+` FROM checkpoints k WHERE k.uuid = $1`, *id)
+	leaves, err := database.Scalar[bool](ctx, db.DB, `SELECT k.state = 'DELETED' OR `+beingRemoved+` FROM checkpoints k WHERE k.uuid = $1`, *id)
 	switch {
 	case err != nil:
 		return err
@@ -434,12 +433,12 @@ func (db *DB) lockCheckpoint(ctx context.Context, id *string) error {
 }
 
 func (db *DB) insertGC(ctx context.Context, c NewGC) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, priority, ended_at, exit_status, session_epoch)
 		SELECT @id, 'CHECKPOINT_GC', gen_random_uuid(), e.owner_id, p.workspace_id, e.id, format('Removal of files of experiment %s', e.id),
 			@pool, 0, @priority, CASE WHEN @over <> '' THEN now() END, @over, e.session_epoch
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = @experiment`,
-		pgx.NamedArgs{"id": c.TaskID, "pool": c.Pool, "priority": c.Priority, "over": c.Over, "experiment": c.ExperimentID})
+		database.Args{"id": c.TaskID, "pool": c.Pool, "priority": c.Priority, "over": c.Over, "experiment": c.ExperimentID})
 	if err != nil {
 		return err
 	}
@@ -451,7 +450,7 @@ func (db *DB) insertGC(ctx context.Context, c NewGC) error {
 	if c.Sweep != nil {
 		since, until = &c.Sweep.Since, &c.Sweep.Until
 	}
-	_, err = db.exec(ctx, `INSERT INTO collections (task_id, experiment_id, reason, deletion, events, last, sweep_since, sweep_until)
+	_, err = db.Exec(ctx, `INSERT INTO collections (task_id, experiment_id, reason, deletion, events, last, sweep_since, sweep_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, c.TaskID, c.ExperimentID, c.Reason, deletion, c.Events, !c.Part, since, until)
 	if err != nil {
 		return err
@@ -464,7 +463,7 @@ func (db *DB) insertGC(ctx context.Context, c NewGC) error {
 		}
 		ids[i], globs[i] = r.UUID, string(text)
 	}
-	_, err = db.exec(ctx, `
+	_, err = db.Exec(ctx, `
 		INSERT INTO removals (task_id, checkpoint, globs)
 		SELECT $1, u.id::uuid, ARRAY(SELECT jsonb_array_elements_text(u.globs::jsonb)) FROM unnest($2::text[], $3::text[]) AS u (id, globs)`, c.TaskID, ids, globs)
 	return err
@@ -486,7 +485,7 @@ type GC struct {
 
 // GCs lists the garbage collections of an experiment, the newest first.
 func (db *DB) GCs(ctx context.Context, experiment int) ([]GC, error) {
-	return rows[GC](ctx, db, `
+	return database.Rows[GC](ctx, db.DB, `
 		SELECT c.task_id, c.reason, k.created_at, k.ended_at, k.exit_status, r.checkpoints, r.done,
 			`+clamped+`r.files + c.events_files`+bigint+` AS files, `+clamped+`r.bytes + c.events_bytes`+bigint+` AS bytes,
 			coalesce(r.error, c.events_error) AS error

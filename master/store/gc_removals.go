@@ -10,11 +10,11 @@ import (
 
 // Remaining reads what a garbage collection has not removed yet.
 func (db *DB) Remaining(ctx context.Context, id string) (task.Remaining, error) {
-	events, err := scalar[bool](ctx, db, `SELECT events AND events_at IS NULL FROM collections WHERE task_id = $1`, id)
+	events, err := database.Scalar[bool](ctx, db.DB, `SELECT events AND events_at IS NULL FROM collections WHERE task_id = $1`, id)
 	if err != nil {
 		return task.Remaining{}, err
 	}
-	list, err := rows[task.Remainder](ctx, db, `
+	list, err := database.Rows[task.Remainder](ctx, db.DB, `
 		SELECT r.checkpoint::text AS uuid, r.globs, (SELECT count(*) FROM jsonb_object_keys(k.resources) AS name WHERE name NOT LIKE '%/') AS known
 		FROM removals r JOIN checkpoints k ON k.uuid = r.checkpoint WHERE r.task_id = $1 AND r.at IS NULL ORDER BY r.checkpoint`, id)
 	if err != nil {
@@ -42,10 +42,10 @@ func (db *DB) RecordRemoval(ctx context.Context, task string, f RemovalReport) e
 		var n int64
 		var err error
 		if f.UUID == "" {
-			n, err = tx.exec(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = `+clamped+`events_files::numeric + $2`+bigint+`,
+			n, err = tx.Exec(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = `+clamped+`events_files::numeric + $2`+bigint+`,
 				events_bytes = `+clamped+`events_bytes::numeric + $3`+bigint+`, events_error = $4 WHERE task_id = $1 AND (events OR reason = 'sweep') AND events_at IS NULL`, task, f.Files, f.Bytes, f.Error)
 		} else {
-			n, err = tx.exec(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = `+clamped+`files::numeric + $3`+bigint+`,
+			n, err = tx.Exec(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = `+clamped+`files::numeric + $3`+bigint+`,
 				bytes = `+clamped+`bytes::numeric + $4`+bigint+`, error = $5
 				WHERE task_id = $1 AND checkpoint = $2 AND at IS NULL`, task, f.UUID, f.Files, f.Bytes, f.Error)
 		}
@@ -71,7 +71,7 @@ type CheckpointRemoval struct {
 
 // CheckpointRemovals lists what was removed of a checkpoint, or is being removed, oldest first.
 func (db *DB) CheckpointRemovals(ctx context.Context, checkpoint string) ([]CheckpointRemoval, error) {
-	return rows[CheckpointRemoval](ctx, db, `
+	return database.Rows[CheckpointRemoval](ctx, db.DB, `
 		SELECT r.task_id, r.checkpoint::text, c.reason, r.globs, r.at, r.files, r.bytes, r.error, k.ended_at IS NOT NULL AS ended
 		FROM removals r JOIN collections c ON c.task_id = r.task_id JOIN tasks k ON k.id = r.task_id
 		WHERE r.checkpoint = $1 ORDER BY k.created_at, r.task_id`, checkpoint)
@@ -86,7 +86,7 @@ type RemovedTotal struct {
 
 // RemovedTotal adds up the removals of an experiment.
 func (db *DB) RemovedTotal(ctx context.Context, experiment int) (RemovedTotal, error) {
-	return row[RemovedTotal](ctx, db, "experiment", `
+	return database.Row[RemovedTotal](ctx, db.DB, "experiment", `
 		SELECT coalesce(sum(r.checkpoints), 0)::bigint AS checkpoints, `+sumOf+`r.files + c.events_files`+summed+` AS files,
 			`+sumOf+`r.bytes + c.events_bytes`+summed+` AS bytes
 		FROM collections c CROSS JOIN LATERAL (SELECT count(DISTINCT x.checkpoint) FILTER (WHERE x.files > 0) AS checkpoints,

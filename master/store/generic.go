@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -50,7 +51,7 @@ func (db *DB) lockParent(ctx context.Context, parent *string) error {
 	type ancestor struct {
 		Killed bool `db:"killed"`
 	}
-	list, err := rows[ancestor](ctx, db, `SELECT desired = 'kill' AS killed FROM tasks WHERE id = $1 AND type = 'GENERIC' FOR SHARE`, *parent)
+	list, err := database.Rows[ancestor](ctx, db.DB, `SELECT desired = 'kill' AS killed FROM tasks WHERE id = $1 AND type = 'GENERIC' FOR SHARE`, *parent)
 	switch {
 	case err != nil:
 		return err
@@ -59,7 +60,7 @@ func (db *DB) lockParent(ctx context.Context, parent *string) error {
 	case list[0].Killed:
 		return fault.New(fault.Invalid, "parentId: task %s was killed, so no task can start below it", *parent)
 	}
-	depth, err := scalar[int](ctx, db, `WITH RECURSIVE line AS (
+	depth, err := database.Scalar[int](ctx, db.DB, `WITH RECURSIVE line AS (
 		SELECT id, parent_id, 1 AS n FROM tasks WHERE id = $1
 		UNION ALL SELECT k.id, k.parent_id, l.n + 1 FROM tasks k JOIN line l ON k.id = l.parent_id WHERE l.n <= $2)
 		SELECT max(n) FROM line`, *parent, maxGenerations)
@@ -71,7 +72,7 @@ func (db *DB) lockParent(ctx context.Context, parent *string) error {
 
 // RootOf returns the id of the generic task at the root of a task's tree.
 func (db *DB) RootOf(ctx context.Context, id string) (string, error) {
-	return scalar[string](ctx, db, `WITH RECURSIVE line AS (
+	return database.Scalar[string](ctx, db.DB, `WITH RECURSIVE line AS (
 		SELECT id, parent_id FROM tasks WHERE id = $1
 		UNION ALL SELECT k.id, k.parent_id FROM tasks k JOIN line l ON k.id = l.parent_id)
 		SELECT id FROM line WHERE parent_id IS NULL`, id)
@@ -82,7 +83,7 @@ func (db *DB) RootOf(ctx context.Context, id string) (string, error) {
 // locked gets no child.
 func (db *DB) lockTree(ctx context.Context, id string) error {
 	for last := int64(-1); ; {
-		n, err := db.exec(ctx, tree+` SELECT FROM tasks WHERE id IN (SELECT id FROM tree) ORDER BY id FOR UPDATE`, id)
+		n, err := db.Exec(ctx, tree+` SELECT FROM tasks WHERE id IN (SELECT id FROM tree) ORDER BY id FOR UPDATE`, id)
 		if err != nil || n == last {
 			return err
 		}
@@ -94,7 +95,7 @@ func (db *DB) lockTree(ctx context.Context, id string) error {
 // users.
 func (db *DB) KillTree(ctx context.Context, id, reason string) error {
 	return db.changeTree(ctx, id, func(tx *DB, k Task) error {
-		n, err := tx.exec(ctx, tree+` UPDATE tasks SET desired = 'kill', kill_reason = $2
+		n, err := tx.Exec(ctx, tree+` UPDATE tasks SET desired = 'kill', kill_reason = $2
 			WHERE id IN (SELECT id FROM tree) AND ended_at IS NULL AND desired <> 'kill'`, id, reason)
 		if err == nil && n == 0 {
 			return fault.New(fault.Invalid, "cannot cancel task %s as it is in state '%s'", id, k.Phase)
@@ -113,7 +114,7 @@ func (db *DB) PauseTree(ctx context.Context, id, reason string) error {
 		case k.NoPause:
 			return fault.New(fault.Invalid, "cannot pause task %s as it was created with noPause", id)
 		}
-		_, err := tx.exec(ctx, tree+` UPDATE tasks SET desired = 'pause', kill_reason = $2
+		_, err := tx.Exec(ctx, tree+` UPDATE tasks SET desired = 'pause', kill_reason = $2
 			WHERE id IN (SELECT id FROM tree) AND ended_at IS NULL AND desired = 'run' AND NOT no_pause`, id, reason)
 		return err
 	})
@@ -125,7 +126,7 @@ func (db *DB) ResumeTree(ctx context.Context, id string) error {
 		if k.Phase != "PAUSED" {
 			return fault.New(fault.Invalid, "cannot unpause task %s as it is not in paused state: its state is '%s'", id, k.Phase)
 		}
-		_, err := tx.exec(ctx, tree+` UPDATE tasks SET desired = 'run', kill_reason = ''
+		_, err := tx.Exec(ctx, tree+` UPDATE tasks SET desired = 'run', kill_reason = ''
 			WHERE id IN (SELECT id FROM tree) AND ended_at IS NULL AND desired = 'pause'`, id)
 		return err
 	})

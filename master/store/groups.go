@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -39,10 +40,10 @@ func (db *DB) Groups(ctx context.Context, f GroupFilter, offset, limit int) (lis
 	const where = `WHERE ($1 = '' OR g.name = $1)
 		AND ($2 = 0 OR EXISTS (SELECT FROM group_members m WHERE m.group_id = g.id AND m.user_id = $2))
 		AND ($3 = 0 OR EXISTS (SELECT FROM group_members m WHERE m.group_id = g.id AND m.user_id = $3))`
-	if total, err = scalar[int](ctx, db, `SELECT count(*)::int FROM groups g `+where, f.Name, f.UserID, f.Seen); err != nil {
+	if total, err = database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM groups g `+where, f.Name, f.UserID, f.Seen); err != nil {
 		return nil, 0, err
 	}
-	list, err = rows[Group](ctx, db, groupSelect+where+` ORDER BY g.id OFFSET $4 LIMIT $5`, f.Name, f.UserID, f.Seen, offset, unlimited(limit))
+	list, err = database.Rows[Group](ctx, db.DB, groupSelect+where+` ORDER BY g.id OFFSET $4 LIMIT $5`, f.Name, f.UserID, f.Seen, offset, unlimited(limit))
 	return list, total, err
 }
 
@@ -50,7 +51,7 @@ func noGroup(id int) error { return fault.New(fault.NotFound, "group %d not foun
 
 // Group reads a group.
 func (db *DB) Group(ctx context.Context, id int) (Group, error) {
-	g, err := row[Group](ctx, db, "group", groupSelect+`WHERE g.id = $1`, id)
+	g, err := database.Row[Group](ctx, db.DB, "group", groupSelect+`WHERE g.id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
 		err = noGroup(id)
 	}
@@ -59,17 +60,17 @@ func (db *DB) Group(ctx context.Context, id int) (Group, error) {
 
 // GroupsByID reads those of these groups that exist.
 func (db *DB) GroupsByID(ctx context.Context, ids []int) ([]Group, error) {
-	return rows[Group](ctx, db, groupSelect+`WHERE g.id = ANY($1) ORDER BY g.id`, ids)
+	return database.Rows[Group](ctx, db.DB, groupSelect+`WHERE g.id = ANY($1) ORDER BY g.id`, ids)
 }
 
 // IsMember reports whether a user is in a group.
 func (db *DB) IsMember(ctx context.Context, group, user int) (bool, error) {
-	return scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM group_members WHERE group_id = $1 AND user_id = $2)`, group, user)
+	return database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM group_members WHERE group_id = $1 AND user_id = $2)`, group, user)
 }
 
 // UsersByID reads those of these accounts that exist.
 func (db *DB) UsersByID(ctx context.Context, ids []int) ([]User, error) {
-	return rows[User](ctx, db, `SELECT `+userColumns+` FROM users WHERE id = ANY($1) ORDER BY id`, ids)
+	return database.Rows[User](ctx, db.DB, `SELECT `+userColumns+` FROM users WHERE id = ANY($1) ORDER BY id`, ids)
 }
 
 // GroupUsers lists the members of groups, by group.
@@ -78,7 +79,7 @@ func (db *DB) GroupUsers(ctx context.Context, groups []int) (map[int][]User, err
 		GroupID int `db:"group_id"`
 		UserID  int `db:"user_id"`
 	}
-	pairs, err := rows[pair](ctx, db, `SELECT group_id, user_id FROM group_members WHERE group_id = ANY($1) ORDER BY group_id, user_id`, groups)
+	pairs, err := database.Rows[pair](ctx, db.DB, `SELECT group_id, user_id FROM group_members WHERE group_id = ANY($1) ORDER BY group_id, user_id`, groups)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (db *DB) CreateGroup(ctx context.Context, name string, users []int) (id int
 		if err := tx.beginGroup(ctx); err != nil {
 			return err
 		}
-		id, err = scalar[int](ctx, tx, `INSERT INTO groups (name) VALUES ($1) RETURNING id`, name)
+		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO groups (name) VALUES ($1) RETURNING id`, name)
 		if fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "group %q already exists", name)
 		}
@@ -125,7 +126,7 @@ func (db *DB) beginGroup(ctx context.Context) error {
 	if err := db.lockRoles(ctx); err != nil {
 		return err
 	}
-	n, err := scalar[int](ctx, db, `SELECT count(*)::int FROM groups`)
+	n, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM groups`)
 	if err == nil && n >= maxGroups {
 		err = fault.New(fault.Invalid, "there are %d groups, which is the limit", n)
 	}
@@ -146,7 +147,7 @@ func (db *DB) join(ctx context.Context, groups, users []int) error {
 			return fault.New(fault.NotFound, "user %d not found", id)
 		}
 	}
-	if _, err := db.exec(ctx, `INSERT INTO group_members (group_id, user_id) SELECT g, u FROM unnest($1::int[]) g, unnest($2::int[]) u ON CONFLICT DO NOTHING`, groups, users); err != nil {
+	if _, err := db.Exec(ctx, `INSERT INTO group_members (group_id, user_id) SELECT g, u FROM unnest($1::int[]) g, unnest($2::int[]) u ON CONFLICT DO NOTHING`, groups, users); err != nil {
 		return err
 	}
 	return db.checkMembers(ctx)
@@ -161,7 +162,7 @@ func (db *DB) ChangeGroup(ctx context.Context, id int, name string, add, remove 
 		if err := tx.checkOwnGroups(ctx, []int{id}); err != nil {
 			return err
 		}
-		n, err := tx.exec(ctx, `UPDATE groups SET name = coalesce(nullif($2, ''), name) WHERE id = $1`, id, name)
+		n, err := tx.Exec(ctx, `UPDATE groups SET name = coalesce(nullif($2, ''), name) WHERE id = $1`, id, name)
 		switch {
 		case fault.Is(err, fault.Conflict):
 			return fault.New(fault.Conflict, "group %q already exists", name)
@@ -201,7 +202,7 @@ func (db *DB) regroup(ctx context.Context, add, remove, joined, left []int) erro
 	if err := db.join(ctx, joined, add); err != nil {
 		return err
 	}
-	if _, err := db.exec(ctx, `DELETE FROM group_members WHERE group_id = ANY($1) AND user_id = ANY($2)`, left, remove); err != nil {
+	if _, err := db.Exec(ctx, `DELETE FROM group_members WHERE group_id = ANY($1) AND user_id = ANY($2)`, left, remove); err != nil {
 		return err
 	}
 	return db.keepClusterAdmin(ctx)
@@ -213,7 +214,7 @@ func (db *DB) DeleteGroup(ctx context.Context, id int) error {
 		if err := tx.lockRoles(ctx); err != nil {
 			return err
 		}
-		n, err := tx.exec(ctx, `DELETE FROM groups WHERE id = $1`, id)
+		n, err := tx.Exec(ctx, `DELETE FROM groups WHERE id = $1`, id)
 		if err == nil && n == 0 {
 			err = noGroup(id)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -68,7 +69,7 @@ func (db *DB) SyncMemberships(ctx context.Context, userID int, m Memberships) (j
 				return err
 			}
 		}
-		wanted, err := rows[Group](ctx, tx, groupSelect+`WHERE g.name = ANY($1) AND (g.origin = $2 OR g.origin = '' AND g.name = ANY($3))`, all, origin, ours)
+		wanted, err := database.Rows[Group](ctx, tx.DB, groupSelect+`WHERE g.name = ANY($1) AND (g.origin = $2 OR g.origin = '' AND g.name = ANY($3))`, all, origin, ours)
 		if err != nil {
 			return err
 		}
@@ -100,7 +101,7 @@ func (db *DB) SyncMemberships(ctx context.Context, userID int, m Memberships) (j
 // sameMemberships reports whether there is nothing to change. Most sign-ins change nothing, and do not wait for changes of others.
 func (db *DB) sameMemberships(ctx context.Context, userID int, m Memberships) (bool, error) {
 	all, ours := m.names()
-	return scalar[bool](ctx, db, `
+	return database.Scalar[bool](ctx, db.DB, `
 		WITH wanted AS (SELECT g.id FROM groups g WHERE g.name = ANY($1) AND (g.origin = $2 OR g.origin = '' AND g.name = ANY($3)))
 		SELECT NOT EXISTS (SELECT FROM group_members WHERE user_id = $4 AND origin = $2 AND group_id NOT IN (SELECT id FROM wanted))
 			AND NOT EXISTS (SELECT FROM wanted WHERE id NOT IN (SELECT group_id FROM group_members WHERE user_id = $4))
@@ -112,7 +113,7 @@ func groupNames(ctx context.Context, db *DB, sql string, args ...any) ([]string,
 	type found struct {
 		Name string `db:"name"`
 	}
-	list, err := rows[found](ctx, db, sql, args...)
+	list, err := database.Rows[found](ctx, db.DB, sql, args...)
 	names := make([]string, len(list))
 	for i, f := range list {
 		names[i] = f.Name
@@ -122,11 +123,11 @@ func groupNames(ctx context.Context, db *DB, sql string, args ...any) ([]string,
 
 // createMissing creates those of these groups that do not exist.
 func (db *DB) createMissing(ctx context.Context, names []string, origin string) error {
-	made, err := db.exec(ctx, `INSERT INTO groups (name, origin) SELECT DISTINCT n, $2 FROM unnest($1::text[]) n ON CONFLICT DO NOTHING`, names, origin)
+	made, err := db.Exec(ctx, `INSERT INTO groups (name, origin) SELECT DISTINCT n, $2 FROM unnest($1::text[]) n ON CONFLICT DO NOTHING`, names, origin)
 	if err != nil || made == 0 {
 		return err
 	}
-	n, err := scalar[int](ctx, db, `SELECT count(*)::int FROM groups`)
+	n, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM groups`)
 	if err == nil && n > maxGroups {
 		err = fault.New(fault.Forbidden, "there would be %d groups, and the limit is %d; an administrator can choose groups of %s with sync_groups and group_names", n, maxGroups, nameOrigin(origin))
 	}
@@ -135,7 +136,7 @@ func (db *DB) createMissing(ctx context.Context, names []string, origin string) 
 
 // checkMembers fails if there are too many memberships.
 func (db *DB) checkMembers(ctx context.Context) error {
-	n, err := scalar[int](ctx, db, `SELECT count(*)::int FROM group_members`)
+	n, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM group_members`)
 	if err == nil && n > maxMembers {
 		err = fault.New(fault.Invalid, "groups would have %d members together, and the limit is %d", n, maxMembers)
 	}
@@ -145,7 +146,7 @@ func (db *DB) checkMembers(ctx context.Context) error {
 // checkOwnGroups fails if one of these groups belongs to a provider or a SCIM client: its name and its
 // members are changed there, and a change here would be lost or would contradict it.
 func (db *DB) checkOwnGroups(ctx context.Context, ids []int) error {
-	list, err := rows[Group](ctx, db, groupSelect+`WHERE g.id = ANY($1) AND g.origin <> '' ORDER BY g.id LIMIT 1`, ids)
+	list, err := database.Rows[Group](ctx, db.DB, groupSelect+`WHERE g.id = ANY($1) AND g.origin <> '' ORDER BY g.id LIMIT 1`, ids)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -160,7 +161,7 @@ func (db *DB) checkOwnMemberships(ctx context.Context, groups, users []int) erro
 		Username string `db:"username"`
 		Origin   string `db:"origin"`
 	}
-	list, err := rows[found](ctx, db, `SELECT g.name, u.username, m.origin FROM group_members m JOIN groups g ON g.id = m.group_id JOIN users u ON u.id = m.user_id
+	list, err := database.Rows[found](ctx, db.DB, `SELECT g.name, u.username, m.origin FROM group_members m JOIN groups g ON g.id = m.group_id JOIN users u ON u.id = m.user_id
 		WHERE m.group_id = ANY($1) AND m.user_id = ANY($2) AND m.origin <> '' ORDER BY m.group_id, m.user_id LIMIT 1`, groups, users)
 	if err != nil || len(list) == 0 {
 		return err

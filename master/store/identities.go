@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -22,11 +23,11 @@ func (db *DB) SignIn(ctx context.Context, i Identity) (User, error) {
 	var u User
 	err := db.Tx(ctx, func(tx *DB) error {
 		// Two first sign-ins at once must not both create the user.
-		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('identity ' || $1, 0))`, i.Username); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('identity ' || $1, 0))`, i.Username); err != nil {
 			return err
 		}
 		var err error
-		u, err = row[User](ctx, tx, "user", `SELECT `+userColumns+` FROM users WHERE id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2)`, i.Issuer, i.Subject)
+		u, err = database.Row[User](ctx, tx.DB, "user", `SELECT `+userColumns+` FROM users WHERE id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2)`, i.Issuer, i.Subject)
 		if fault.Is(err, fault.NotFound) {
 			u, err = tx.connect(ctx, i)
 		} else if err == nil && !u.Remote { // an administrator has ended it, with a release that left the identity
@@ -72,7 +73,7 @@ func (db *DB) connect(ctx context.Context, i Identity) (User, error) {
 	if err != nil {
 		return u, err
 	}
-	_, err = db.exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`, i.Issuer, i.Subject, u.ID)
+	_, err = db.Exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`, i.Issuer, i.Subject, u.ID)
 	if fault.Is(err, fault.Conflict) {
 		return u, fault.New(fault.Forbidden, "the account %s belongs to another user of the identity provider", i.Username)
 	}

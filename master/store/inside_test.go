@@ -29,24 +29,29 @@ func newWorld(t testing.TB) *world {
 
 func openTest(t testing.TB, dsn string, conns int32) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), dsn, Options{MaxConns: conns})
+	return openWith(t, dsn, conns, Options{})
+}
+
+func openWith(t testing.TB, dsn string, conns int32, opts Options) *DB {
+	t.Helper()
+	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: conns})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(db.Close)
-	return db
+	t.Cleanup(pool.Close)
+	return New(pool, opts)
 }
 
 func (w *world) exec(sql string, args ...any) {
 	w.t.Helper()
-	if _, err := w.db.exec(context.Background(), sql, args...); err != nil {
+	if _, err := w.db.Exec(context.Background(), sql, args...); err != nil {
 		w.t.Fatalf("%s: %v", strings.Fields(sql)[0], err)
 	}
 }
 
 func (w *world) int(sql string, args ...any) int {
 	w.t.Helper()
-	n, err := scalar[int](context.Background(), w.db, sql, args...)
+	n, err := database.Scalar[int](context.Background(), w.db.DB, sql, args...)
 	if err != nil {
 		w.t.Fatalf("%s: %v", sql, err)
 	}
@@ -55,7 +60,7 @@ func (w *world) int(sql string, args ...any) int {
 
 func (w *world) text(sql string, args ...any) string {
 	w.t.Helper()
-	s, err := scalar[string](context.Background(), w.db, sql, args...)
+	s, err := database.Scalar[string](context.Background(), w.db.DB, sql, args...)
 	if err != nil {
 		w.t.Fatalf("%s: %v", sql, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -42,8 +43,8 @@ const maxJobsBytes = 64 << 20
 // scheduler's order. An empty pool means all pools. Ahead also counts jobs outside of the
 // scope.
 func (db *DB) Jobs(ctx context.Context, in auth.Scope, pool string) ([]Job, error) {
-	ctx = LimitReads(ctx, maxJobsBytes) // every page of the queue needs all of it
-	return rows[Job](ctx, db, `
+	ctx = database.LimitReads(ctx, maxJobsBytes) // every page of the queue needs all of it
+	return database.Rows[Job](ctx, db.DB, `
 		WITH live AS (
 			SELECT k.job_id, min(k.type) AS type, min(k.experiment_id) FILTER (WHERE k.type = 'TRIAL') AS experiment_id, min(k.id) AS task_id, min(a.pool) AS pool,
 				sum(a.slots) AS requested, coalesce(sum(a.slots) FILTER (WHERE a.state <> 'PENDING'), 0) AS allocated,
@@ -74,7 +75,7 @@ type JobRef struct {
 
 // JobByID finds an experiment or a task by its job's id.
 func (db *DB) JobByID(ctx context.Context, id string) (JobRef, error) {
-	ref, err := row[JobRef](ctx, db, "job "+id, `
+	ref, err := database.Row[JobRef](ctx, db.DB, "job "+id, `
 		SELECT e.id AS experiment_id, '' AS task_id, e.owner_id, p.workspace_id
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.job_id::text = $1
 		UNION ALL

@@ -12,7 +12,7 @@ import (
 
 // MoveTask moves a task that is not a trial and has not started to another pool.
 func (db *DB) MoveTask(ctx context.Context, id, pool string) error {
-	n, err := db.exec(ctx, `
+	n, err := db.Exec(ctx, `
 		UPDATE tasks SET pool = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL AND NOT EXISTS (
 			SELECT FROM allocations a WHERE a.task_id = $1 AND a.state NOT IN ('PENDING', 'TERMINATED'))`, id, pool)
 	if err == nil && n == 0 {
@@ -26,7 +26,7 @@ func (db *DB) MoveTask(ctx context.Context, id, pool string) error {
 // the jobs behind get later times, by a microsecond.
 func (db *DB) PlaceJob(ctx context.Context, id, anchor string, ahead bool, may func(priority int) error) error {
 	return db.Tx(ctx, func(tx *DB) error {
-		if _, err := tx.exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('queue places'))"); err != nil {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('queue places'))"); err != nil {
 			return err
 		}
 		all, err := tx.Jobs(ctx, auth.Everywhere(), "")
@@ -107,14 +107,14 @@ func (db *DB) setQueueTimes(ctx context.Context, jobs []Job, at []time.Time) err
 		}
 	}
 	if len(experiments) > 0 {
-		if _, err := db.exec(ctx, `UPDATE experiments o SET place = x.at FROM (
+		if _, err := db.Exec(ctx, `UPDATE experiments o SET place = x.at FROM (
 			SELECT e.id, u.at FROM experiments e JOIN unnest($1::int[], $2::timestamptz[]) u (id, at) ON u.id = e.id ORDER BY e.id FOR NO KEY UPDATE OF e) x
 			WHERE o.id = x.id`, experiments, ofExperiments); err != nil {
 			return err
 		}
 	}
 	if len(tasks) > 0 {
-		if _, err := db.exec(ctx, `UPDATE tasks o SET place = x.at FROM (
+		if _, err := db.Exec(ctx, `UPDATE tasks o SET place = x.at FROM (
 			SELECT k.id, u.at FROM tasks k JOIN unnest($1::text[], $2::timestamptz[]) u (id, at) ON u.id = k.id ORDER BY k.id FOR NO KEY UPDATE OF k) x
 			WHERE o.id = x.id`, tasks, ofTasks); err != nil {
 			return err

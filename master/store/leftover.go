@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/database"
+)
 
 // LeftoverMember is a member that has ended according to Nomad and whose runner has not
 // reported everything: the master reads the rest from its node.
@@ -21,7 +25,7 @@ const hasLeftover = `m.nomad_ended_at IS NOT NULL AND m.left_read_at IS NULL AND
 
 // QueueLeftoverReads queues the reading of leftovers of these attempts.
 func (db *DB) QueueLeftoverReads(ctx context.Context, ids []string) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		INSERT INTO work (kind, about, whose, owner_id)
 		SELECT 'read', a.id, `+parentOfAttempt+`, k.owner_id FROM allocations a JOIN tasks k ON k.id = a.task_id
 		WHERE a.id = ANY($1) AND EXISTS (SELECT FROM members m WHERE m.allocation_id = a.id AND `+hasLeftover+`)
@@ -31,7 +35,7 @@ func (db *DB) QueueLeftoverReads(ctx context.Context, ids []string) error {
 
 // LeftoverMembers lists the members of an attempt whose leftovers have not been read.
 func (db *DB) LeftoverMembers(ctx context.Context, allocation string) ([]LeftoverMember, error) {
-	return rows[LeftoverMember](ctx, db, `
+	return database.Rows[LeftoverMember](ctx, db.DB, `
 		SELECT m.allocation_id, m.rank, a.task_id, m.node_name, m.claimed_by, m.token_hash, m.exited_at IS NOT NULL AS exited
 		FROM members m JOIN allocations a ON a.id = m.allocation_id
 		WHERE m.allocation_id = $1 AND `+hasLeftover+` ORDER BY m.rank`, allocation)
@@ -39,6 +43,6 @@ func (db *DB) LeftoverMembers(ctx context.Context, allocation string) ([]Leftove
 
 // MarkLeftoverRead stores that the leftovers of a member have been read.
 func (db *DB) MarkLeftoverRead(ctx context.Context, allocation string, rank int) error {
-	_, err := db.exec(ctx, `UPDATE members SET left_read_at = coalesce(left_read_at, now()) WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
+	_, err := db.Exec(ctx, `UPDATE members SET left_read_at = coalesce(left_read_at, now()) WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
 	return err
 }

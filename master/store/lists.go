@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -117,12 +116,12 @@ func likePattern(text string) string {
 // conditions collects the conditions of a WHERE and their arguments.
 type conditions struct {
 	list []string
-	args pgx.NamedArgs
+	args database.Args
 }
 
 func (c *conditions) when(given bool, sql, name string, value any) {
 	if c.args == nil {
-		c.args = pgx.NamedArgs{}
+		c.args = database.Args{}
 	}
 	if given {
 		c.list = append(c.list, sql)
@@ -177,7 +176,7 @@ type listed struct {
 
 // count counts the rows for which the conditions are true.
 func (l *listed) count(ctx context.Context, db *DB, c conditions) (int, error) {
-	return scalar[int](ctx, db, `SELECT count(*) FROM `+l.table+l.joins+c.where(), c.args)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*) FROM `+l.table+l.joins+c.where(), c.args)
 }
 
 // pageOf lists a page of the rows for which the conditions are true. It returns fewer than limit if
@@ -191,7 +190,7 @@ func pageOf[Row any, Key int | string](ctx context.Context, db *DB, l *listed, c
 		return nil, err
 	}
 	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
-	keys, err := scalars[Key](ctx, db, `SELECT `+l.key+` FROM `+l.table+l.joins+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
+	keys, err := database.Scalars[Key](ctx, db.DB, `SELECT `+l.key+` FROM `+l.table+l.joins+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
 	if err == nil {
 		keys, err = firstThatFit(ctx, db, keys, `SELECT chosen.place, `+l.size+` AS size
 			FROM unnest($1::`+l.is+`[]) WITH ORDINALITY AS chosen(key, place) JOIN `+l.table+` ON `+l.key+` = chosen.key`)
@@ -199,7 +198,7 @@ func pageOf[Row any, Key int | string](ctx context.Context, db *DB, l *listed, c
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	return rows[Row](ctx, db, l.rows+` WHERE `+l.key+` = ANY($1::`+l.is+`[]) ORDER BY array_position($1::`+l.is+`[], `+l.key+`)`, keys)
+	return database.Rows[Row](ctx, db.DB, l.rows+` WHERE `+l.key+` = ANY($1::`+l.is+`[]) ORDER BY array_position($1::`+l.is+`[], `+l.key+`)`, keys)
 }
 
 // firstThatFit returns the first ids whose sizes, by a query of place and size, fit into a page; at least one.
@@ -207,7 +206,7 @@ func firstThatFit[ID int | string](ctx context.Context, db *DB, ids []ID, sizes 
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	n, err := scalar[int](ctx, db, `SELECT count(*) FILTER (WHERE bytes <= $2) FROM (SELECT sum(size) OVER (ORDER BY place) AS bytes FROM (`+sizes+`) AS sized) AS summed`,
+	n, err := database.Scalar[int](ctx, db.DB, `SELECT count(*) FILTER (WHERE bytes <= $2) FROM (SELECT sum(size) OVER (ORDER BY place) AS bytes FROM (`+sizes+`) AS sized) AS summed`,
 		ids, maxPageBytes)
 	return ids[:min(max(n, 1), len(ids))], err
 }

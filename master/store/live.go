@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // This file has the rows of the loop's snapshot: of all experiments, trials, tasks and
@@ -263,13 +265,13 @@ func (db *DB) LoadLive(ctx context.Context, known Known) (*Live, error) {
 
 // Nodes lists all nodes by name.
 func (db *DB) Nodes(ctx context.Context) ([]NodeRow, error) {
-	return rows[NodeRow](ctx, db, `
+	return database.Rows[NodeRow](ctx, db.DB, `
 		SELECT `+nodeColumns+` FROM nodes ORDER BY name, id`)
 }
 
 // node reads a node; nil if it does not exist.
 func (db *DB) node(ctx context.Context, id string) (*NodeRow, error) {
-	list, err := rows[NodeRow](ctx, db, `SELECT `+nodeColumns+` FROM nodes WHERE id = $1`, id)
+	list, err := database.Rows[NodeRow](ctx, db.DB, `SELECT `+nodeColumns+` FROM nodes WHERE id = $1`, id)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -131,19 +129,19 @@ func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, known Known) e
 	if err := c.loadNodes(ctx, tx, live); err != nil {
 		return err
 	}
-	if live.Tasks, err = rows[LiveTask](ctx, tx, liveTasks); err != nil {
+	if live.Tasks, err = database.Rows[LiveTask](ctx, tx.DB, liveTasks); err != nil {
 		return err
 	}
-	if live.Matches, err = rows[LiveMatch](ctx, tx, liveMatches); err != nil {
+	if live.Matches, err = database.Rows[LiveMatch](ctx, tx.DB, liveMatches); err != nil {
 		return err
 	}
-	if live.Failures, err = rows[NodeFailures](ctx, tx, liveFailures); err != nil {
+	if live.Failures, err = database.Rows[NodeFailures](ctx, tx.DB, liveFailures); err != nil {
 		return err
 	}
-	if live.Bindings, err = rows[PoolBinding](ctx, tx, allBindings); err != nil {
+	if live.Bindings, err = database.Rows[PoolBinding](ctx, tx.DB, allBindings); err != nil {
 		return err
 	}
-	if live.Quotas, err = rows[Quota](ctx, tx, liveQuotas); err != nil {
+	if live.Quotas, err = database.Rows[Quota](ctx, tx.DB, liveQuotas); err != nil {
 		return err
 	}
 	if live.DueGCs, err = tx.dueGCs(ctx); err != nil {
@@ -205,13 +203,14 @@ func (c *LiveCache) loadExperiments(ctx context.Context, tx *DB, live *Live, see
 		order             []*cached[cachedExperiment]
 		again             = map[int]bool{}
 	)
-	err := each(ctx, tx, listExperiments, []any{&id, &version, &running, &deleting}, func() {
+	err := tx.Each(ctx, listExperiments, nil, []any{&id, &version, &running, &deleting}, func() error {
 		x, stale := c.experiments.mark(id, uint64(version), c.round)
 		x.row.running = running
 		if _, known := seen[id]; stale || deleting || !known && !x.row.brief {
 			again[id] = true
 		}
 		order = append(order, x)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -237,7 +236,7 @@ func (c *LiveCache) readExperiments(ctx context.Context, tx *DB, ids []int, seen
 		return nil
 	}
 	known := slices.DeleteFunc(slices.Clone(ids), func(id int) bool { _, ok := seen[id]; return !ok })
-	list, err := rows[experimentRow](ctx, tx, experimentRows, ids, known)
+	list, err := database.Rows[experimentRow](ctx, tx.DB, experimentRows, ids, known)
 	if err != nil {
 		return err
 	}
@@ -257,10 +256,10 @@ func (c *LiveCache) listTrials(ctx context.Context, tx *DB, again map[int]bool) 
 		id, experiment int
 		version, task  uint32
 	)
-	err = each(ctx, tx, listTrials, []any{&id, &experiment, &version, &task}, func() {
+	err = tx.Each(ctx, listTrials, nil, []any{&id, &experiment, &version, &task}, func() error {
 		e := c.experiments[experiment]
 		if e == nil || !e.row.running {
-			return
+			return nil
 		}
 		x, changed := c.trials.mark(id, both(version, task), c.round)
 		if changed {
@@ -270,6 +269,7 @@ func (c *LiveCache) listTrials(ctx context.Context, tx *DB, again map[int]bool) 
 			again[experiment] = true
 		}
 		order = append(order, x)
+		return nil
 	})
 	c.trials.sweep(len(order), c.round)
 	return order, stale, err
@@ -277,7 +277,7 @@ func (c *LiveCache) listTrials(ctx context.Context, tx *DB, again map[int]bool) 
 
 func (c *LiveCache) loadTrials(ctx context.Context, tx *DB, live *Live, order []*cached[LiveTrial], stale []int) error {
 	if len(stale) > 0 {
-		list, err := rows[trialRow](ctx, tx, trialRows, stale)
+		list, err := database.Rows[trialRow](ctx, tx.DB, trialRows, stale)
 		if err != nil {
 			return err
 		}
@@ -293,7 +293,7 @@ func (c *LiveCache) loadTrials(ctx context.Context, tx *DB, live *Live, order []
 	for i, x := range order {
 		live.Trials[i] = x.row
 	}
-	continuing, err := rows[trialRow](ctx, tx, continuingTrials)
+	continuing, err := database.Rows[trialRow](ctx, tx.DB, continuingTrials)
 	if err != nil || len(continuing) == 0 {
 		return err
 	}
@@ -311,20 +311,21 @@ func (c *LiveCache) loadAllocations(ctx context.Context, tx *DB, live *Live) err
 		order   []*cached[cachedAllocation]
 		stale   []string
 	)
-	err := each(ctx, tx, listAllocations, []any{&id, &version}, func() {
+	err := tx.Each(ctx, listAllocations, nil, []any{&id, &version}, func() error {
 		x, changed := c.allocations.mark(id, uint64(version), c.round)
 		x.row.listed, x.row.stale = 0, false
 		if changed {
 			stale = append(stale, id)
 		}
 		order = append(order, x)
+		return nil
 	})
 	if err != nil {
 		return err
 	}
 	c.allocations.sweep(len(order), c.round)
 	if len(stale) > 0 {
-		list, err := rows[allocationRow](ctx, tx, allocationRows, stale)
+		list, err := database.Rows[allocationRow](ctx, tx.DB, allocationRows, stale)
 		if err != nil {
 			return err
 		}
@@ -354,7 +355,7 @@ func (c *LiveCache) loadMembers(ctx context.Context, tx *DB, order []*cached[cac
 		rank    int
 		version uint32
 	)
-	err := each(ctx, tx, listMembers, []any{&id, &rank, &version}, func() {
+	err := tx.Each(ctx, listMembers, nil, []any{&id, &rank, &version}, func() error {
 		a := &c.allocations[id].row
 		a.listed++
 		i := rank
@@ -362,6 +363,7 @@ func (c *LiveCache) loadMembers(ctx context.Context, tx *DB, order []*cached[cac
 			i = slices.IndexFunc(a.Members, func(m LiveMember) bool { return m.Rank == rank })
 		}
 		a.stale = a.stale || i < 0 || a.versions[i] != version
+		return nil
 	})
 	if err != nil {
 		return err
@@ -376,7 +378,7 @@ func (c *LiveCache) loadMembers(ctx context.Context, tx *DB, order []*cached[cac
 	if len(stale) == 0 {
 		return nil
 	}
-	list, err := rows[memberRow](ctx, tx, memberRows, stale)
+	list, err := database.Rows[memberRow](ctx, tx.DB, memberRows, stale)
 	if err != nil {
 		return err
 	}
@@ -394,17 +396,18 @@ func (c *LiveCache) loadNodes(ctx context.Context, tx *DB, live *Live) error {
 		stale   []string
 		listed  int
 	)
-	err := each(ctx, tx, listNodes, []any{&id, &version}, func() {
+	err := tx.Each(ctx, listNodes, nil, []any{&id, &version}, func() error {
 		listed++
 		if _, changed := c.nodes.mark(id, uint64(version), c.round); changed {
 			stale = append(stale, id)
 		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
 	if len(stale) > 0 || listed != len(c.byName) {
-		list, err := rows[nodeRow](ctx, tx, "SELECT xmin AS row_version, "+nodeColumns+" FROM nodes WHERE id = ANY($1)", stale)
+		list, err := database.Rows[nodeRow](ctx, tx.DB, "SELECT xmin AS row_version, "+nodeColumns+" FROM nodes WHERE id = ANY($1)", stale)
 		if err != nil {
 			return err
 		}
@@ -432,14 +435,4 @@ func checkComplete(what string, listed, read int) error {
 		return fault.New(fault.Internal, "of %d live %s, %d could be read", listed, what, read)
 	}
 	return nil
-}
-
-// each scans every row of a query into dest, and calls do.
-func each(ctx context.Context, db *DB, sql string, dest []any, do func()) error {
-	r, err := db.Query(ctx, sql)
-	if err != nil {
-		return database.AsFault(err)
-	}
-	_, err = pgx.ForEachRow(r, dest, func() error { do(); return nil })
-	return database.AsFault(err)
 }

@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/database"
+)
 
 // The names by which pools share their slots. They are not in the rows of experiments: a
 // project can move to another workspace, and users can be renamed. So they are read in every
@@ -30,10 +34,10 @@ func namesOf(ctx context.Context, tx *DB, sql string, ids map[int]bool) (map[int
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	list, err := rows[struct {
+	list, err := database.Rows[struct {
 		ID   int    `db:"id"`
 		Name string `db:"name"`
-	}](ctx, tx, sql, sortedKeys(ids))
+	}](ctx, tx.DB, sql, sortedKeys(ids))
 	if err != nil {
 		return nil, err
 	}

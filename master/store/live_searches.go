@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/database"
 )
 
@@ -128,7 +126,7 @@ func (c *LiveCache) readConfigs(ctx context.Context, tx *DB, live *Live, ids []i
 			return nil
 		}
 		page := ids[:min(configsTogether, len(ids))]
-		read, _, err := rowsUpTo[configured](ctx, tx, room, `SELECT e.id, e.config, e.search_config
+		read, _, err := database.RowsUpTo[configured](ctx, tx.DB, room, `SELECT e.id, e.config, e.search_config
 			FROM unnest($1::int[]) WITH ORDINALITY AS u(id, place) JOIN experiments e ON e.id = u.id ORDER BY u.place`, page)
 		if err != nil {
 			return err
@@ -150,7 +148,7 @@ func (c *LiveCache) readConfigs(ctx context.Context, tx *DB, live *Live, ids []i
 
 // eventsAfter reads all events after those that the caller has seen, usually few.
 func eventsAfter(ctx context.Context, tx *DB, ids []int, seqs []int64) ([]SearchEvent, error) {
-	return rows[SearchEvent](ctx, tx, `
+	return database.Rows[SearchEvent](ctx, tx.DB, `
 		SELECT s.experiment_id, s.seq, s.kind, s.trial, s.body
 		FROM unnest($1::int[], $2::bigint[]) AS l(id, seq) JOIN search_events s ON s.experiment_id = l.id AND s.seq > l.seq
 		ORDER BY s.experiment_id, s.seq`, ids, seqs)
@@ -167,7 +165,7 @@ func readOn(ctx context.Context, tx *DB, live *Live, chosen []Reading) error {
 		ID   int   `db:"experiment_id"`
 		Last int64 `db:"last"`
 	}
-	counters, err := rows[counter](ctx, tx, `SELECT experiment_id, next - 1 AS last FROM search_counters WHERE experiment_id = ANY($1)`, ids)
+	counters, err := database.Rows[counter](ctx, tx.DB, `SELECT experiment_id, next - 1 AS last FROM search_counters WHERE experiment_id = ANY($1)`, ids)
 	if err != nil {
 		return err
 	}
@@ -186,22 +184,15 @@ func readOn(ctx context.Context, tx *DB, live *Live, chosen []Reading) error {
 // someEvents reads the events of a query whose limit is maxEvents, up to maxEventBytes. more
 // is true if events may remain.
 func someEvents(ctx context.Context, tx *DB, sql string, args ...any) (list []SearchEvent, more bool, err error) {
-	r, err := tx.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, false, database.AsFault(err)
-	}
-	defer r.Close()
-	for bytes := 0; r.Next(); {
-		e, err := pgx.RowToStructByName[SearchEvent](r)
-		if err != nil {
-			return nil, false, database.AsFault(err)
-		}
+	bytes := 0
+	var e SearchEvent
+	err = tx.Each(ctx, sql, args, []any{&e.ExperimentID, &e.Seq, &e.Kind, &e.Trial, &e.Body}, func() error {
 		list = append(list, e)
 		if bytes += len(e.Body) + eventBytes; bytes >= maxEventBytes {
 			more = true
-			break
+			return database.SkipRest
 		}
-	}
-	r.Close() // reads and drops the rest
-	return list, more || len(list) == maxEvents, database.AsFault(r.Err())
+		return nil
+	})
+	return list, more || len(list) == maxEvents, err
 }

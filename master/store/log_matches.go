@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // LogMatch is a line of a trial's log that matched a log policy.
@@ -41,7 +43,7 @@ func (db *DB) RecordLogMatches(ctx context.Context, m LogMatches) (fresh []LogMa
 		policies[i], patterns[i], actions[i], lines[i] = label(x.Policy), label(x.Pattern), x.Action, clippedLine(label(x.Line))
 	}
 	err = db.Tx(ctx, func(tx *DB) error {
-		fresh, err = rows[LogMatch](ctx, tx, `
+		fresh, err = database.Rows[LogMatch](ctx, tx.DB, `
 			INSERT INTO log_matches (task_id, allocation_id, rank, node_id, node_name, policy, pattern, action, line, counts)
 			SELECT $1, $2, $3, coalesce(x.node_id, ''), coalesce(x.node_name, ''), u.policy, u.pattern, u.action, u.line,
 				row_number() OVER (PARTITION BY u.action ORDER BY u.place) + (SELECT count(*) FROM log_matches o
@@ -53,7 +55,7 @@ func (db *DB) RecordLogMatches(ctx context.Context, m LogMatches) (fresh []LogMa
 			m.TaskID, m.AllocationID, m.Rank, policies, patterns, actions, lines, maxCounted)
 		for i := len(fresh) - 1; i >= 0 && err == nil; i-- {
 			if fresh[i].Policy != "" {
-				_, err = tx.exec(ctx, `UPDATE trials SET log_policy_matched = $2 WHERE task_id = $1`, m.TaskID, fresh[i].Policy)
+				_, err = tx.Exec(ctx, `UPDATE trials SET log_policy_matched = $2 WHERE task_id = $1`, m.TaskID, fresh[i].Policy)
 				break
 			}
 		}
@@ -73,7 +75,7 @@ func clippedLine(line string) string {
 // TaskPolicies returns the configuration that has the log policies of a task; nil if the
 // task is not a trial.
 func (db *DB) TaskPolicies(ctx context.Context, task string) (json.RawMessage, error) {
-	return scalar[json.RawMessage](ctx, db, `
+	return database.Scalar[json.RawMessage](ctx, db.DB, `
 		SELECT e.config->'log_policies' FROM tasks t LEFT JOIN experiments e ON e.id = t.experiment_id AND t.type = 'TRIAL'
 		WHERE t.id = $1`, task)
 }
@@ -122,7 +124,7 @@ func queueFailures(b *statements, f NodeFailures) {
 
 // AvoidedNodes lists the nodes that an experiment avoids.
 func (db *DB) AvoidedNodes(ctx context.Context, experiment int) ([]NodeFailures, error) {
-	return rows[NodeFailures](ctx, db, `
+	return database.Rows[NodeFailures](ctx, db.DB, `
 		SELECT experiment_id, node_id, node_name, failures, avoided FROM node_failures
 		WHERE experiment_id = $1 AND avoided ORDER BY node_name, node_id`, experiment)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -23,7 +24,7 @@ type LoginTally struct {
 // cannot exceed the limit.
 func (db *DB) CountLogin(ctx context.Context, keys []string, window time.Duration) (map[string]LoginTally, error) {
 	keys = slices.Sorted(slices.Values(keys)) // always lock rows in the same order: no deadlock
-	list, err := rows[LoginTally](ctx, db, `
+	list, err := database.Rows[LoginTally](ctx, db.DB, `
 		INSERT INTO login_tries AS l (key, tries) SELECT k, 1 FROM unnest($1::text[]) AS k
 		ON CONFLICT (key) DO UPDATE SET
 			tries = CASE WHEN l.since < now() - $2::interval THEN 1 ELSE least(l.tries + 1, $3) END,
@@ -39,7 +40,7 @@ func (db *DB) CountLogin(ctx context.Context, keys []string, window time.Duratio
 // LoginSucceeded removes counted tries after a successful sign-in: all of the key forget,
 // and one of the key less.
 func (db *DB) LoginSucceeded(ctx context.Context, forget, less string) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		WITH gone AS (DELETE FROM login_tries WHERE key = $1)
 		UPDATE login_tries SET tries = greatest(tries - 1, 0) WHERE key = $2`, forget, less)
 	return err
@@ -47,13 +48,13 @@ func (db *DB) LoginSucceeded(ctx context.Context, forget, less string) error {
 
 // DropLoginTries deletes counts whose window has ended.
 func (db *DB) DropLoginTries(ctx context.Context, window time.Duration) (int64, error) {
-	return db.exec(ctx, `DELETE FROM login_tries WHERE since < now() - $1::interval`, window)
+	return db.Exec(ctx, `DELETE FROM login_tries WHERE since < now() - $1::interval`, window)
 }
 
 // RenewPasswordHash replaces a user's hash with a stronger one of the same password, unless the
 // password has changed. Sessions stay.
 func (db *DB) RenewPasswordHash(ctx context.Context, userID int, old, hash string) error {
-	_, err := db.exec(ctx, `UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2`, userID, old, hash)
+	_, err := db.Exec(ctx, `UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2`, userID, old, hash)
 	return err
 }
 
@@ -66,7 +67,7 @@ func (db *DB) SetFirstPassword(ctx context.Context, hash string) (bool, error) {
 	}
 	err := db.Tx(ctx, func(tx *DB) error {
 		set = false
-		id, err := scalar[int](ctx, tx, `UPDATE users SET password_hash = $1 WHERE username = 'admin' AND password_hash = '' AND NOT remote RETURNING id`, hash)
+		id, err := database.Scalar[int](ctx, tx.DB, `UPDATE users SET password_hash = $1 WHERE username = 'admin' AND password_hash = '' AND NOT remote RETURNING id`, hash)
 		if fault.Is(err, fault.NotFound) {
 			return nil
 		}
@@ -81,5 +82,5 @@ func (db *DB) SetFirstPassword(ctx context.Context, hash string) (bool, error) {
 
 // NeedsFirstPassword reports whether the user admin has no password.
 func (db *DB) NeedsFirstPassword(ctx context.Context) (bool, error) {
-	return scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM users WHERE username = 'admin' AND password_hash = '' AND NOT remote)`)
+	return database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM users WHERE username = 'admin' AND password_hash = '' AND NOT remote)`)
 }

@@ -208,7 +208,7 @@ func (s *LogStore) commit(ctx context.Context, batch []*database.Queued[*LogBatc
 	if err != nil {
 		return err
 	}
-	return s.db.groupTx(ctx, func(tx *DB) error {
+	return s.db.GroupTx(ctx, func(tx *DB) error {
 		shippers, err := tx.lockShippers(ctx, batch)
 		if err != nil {
 			return err
@@ -325,12 +325,12 @@ func (db *DB) lockShippers(ctx context.Context, batch []*database.Queued[*LogBat
 		SELECT s.shipper, s.task_id, s.next, s.done FROM log_shippers s
 		JOIN unnest($1::text[], $2::text[]) AS u(t, n) ON s.task_id = u.t AND s.shipper = u.n
 		ORDER BY s.task_id COLLATE "C", s.shipper COLLATE "C" FOR UPDATE OF s`
-	list, err := rows[shipperRow](ctx, db, lock, tasks, names)
+	list, err := database.Rows[shipperRow](ctx, db.DB, lock, tasks, names)
 	if err != nil {
 		return nil, err
 	}
 	if len(list) < len(names) {
-		_, err := db.exec(ctx, `
+		_, err := db.Exec(ctx, `
 			INSERT INTO log_shippers (shipper, task_id, next)
 			SELECT s, t, n FROM unnest($1::text[], $2::text[], $3::bigint[]) AS u(s, t, n) JOIN tasks ON tasks.id = u.t
 			WHERE (SELECT count(*) FROM log_shippers x WHERE x.task_id = u.t) < $4
@@ -338,7 +338,7 @@ func (db *DB) lockShippers(ctx context.Context, batch []*database.Queued[*LogBat
 		if err != nil {
 			return nil, err
 		}
-		if list, err = rows[shipperRow](ctx, db, lock, tasks, names); err != nil {
+		if list, err = database.Rows[shipperRow](ctx, db.DB, lock, tasks, names); err != nil {
 			return nil, err
 		}
 	}
@@ -366,7 +366,7 @@ func (db *DB) storeLogs(ctx context.Context, p logPlan) error {
 		return cmp.Or(cmp.Compare(a.allocation, b.allocation), cmp.Compare(a.rank, b.rank))
 	})
 	for _, m := range p.done {
-		_, err := db.exec(ctx, `UPDATE members SET logs_done = true WHERE allocation_id = $1 AND rank = $2 AND NOT logs_done`,
+		_, err := db.Exec(ctx, `UPDATE members SET logs_done = true WHERE allocation_id = $1 AND rank = $2 AND NOT logs_done`,
 			m.allocation, m.rank)
 		if err != nil {
 			return err
@@ -384,7 +384,7 @@ func (db *DB) storeLines(ctx context.Context, p logPlan) error {
 		Next  int64 `db:"next"`
 		Bytes int64 `db:"bytes"`
 	}
-	counters, err := rows[counter](ctx, db, `SELECT id, next, bytes FROM log_tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE`, tasks)
+	counters, err := database.Rows[counter](ctx, db.DB, `SELECT id, next, bytes FROM log_tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE`, tasks)
 	if err != nil {
 		return err
 	}
@@ -405,7 +405,7 @@ func (db *DB) storeLines(ctx context.Context, p logPlan) error {
 		return nil
 	}
 	// emptied_at: the task of a log whose lines are all deleted has been continued.
-	_, err = db.exec(ctx, `UPDATE log_tasks SET next = u.n, bytes = bytes + u.b, emptied_at = NULL
+	_, err = db.Exec(ctx, `UPDATE log_tasks SET next = u.n, bytes = bytes + u.b, emptied_at = NULL
 		FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS u(id, n, b) WHERE log_tasks.id = u.id`, ids, nexts, bytes)
 	if err != nil {
 		return err
@@ -424,7 +424,7 @@ func (db *DB) advanceShippers(ctx context.Context, shippers map[shipperKey]*ship
 	if len(names) == 0 {
 		return nil
 	}
-	_, err := db.exec(ctx, `UPDATE log_shippers SET next = u.n, done = u.d, writes = writes + 1
+	_, err := db.Exec(ctx, `UPDATE log_shippers SET next = u.n, done = u.d, writes = writes + 1
 		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::boolean[]) AS u(t, s, n, d)
 		WHERE task_id = u.t AND shipper = u.s AND (next <> u.n OR done <> u.d)`, tasks, names, nexts, done)
 	return err
@@ -440,7 +440,7 @@ func (db *DB) insertChunks(ctx context.Context, chunks []plannedChunk, base map[
 		firsts[i], lines[i], levels[i] = base[c.task]+c.offset, c.lines, c.levels
 		earliest[i], latest[i], bodies[i] = c.earliest, c.latest, c.body
 	}
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		INSERT INTO log_chunks (class, log_task, origin, first, lines, levels, earliest, latest, body)
 		SELECT * FROM unnest($1::smallint[], $2::int[], $3::int[], $4::bigint[], $5::int[], $6::int[], $7::timestamptz[], $8::timestamptz[], $9::bytea[])`,
 		classes, tasks, origins, firsts, lines, levels, earliest, latest, bodies)
@@ -454,6 +454,6 @@ func (db *DB) MemberOrigin(ctx context.Context, allocation string, rank int) (Lo
 		Node  string `db:"node_name"`
 		Nomad string `db:"claimed_by"`
 	}
-	f, err := row[found](ctx, db, "member", `SELECT node_name, claimed_by FROM members WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
+	f, err := database.Row[found](ctx, db.DB, "member", `SELECT node_name, claimed_by FROM members WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
 	return LogOrigin{allocation, f.Node, f.Nomad}, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -57,7 +58,7 @@ func (db *DB) ExpiredLogs(ctx context.Context, days, after int) (tasks []string,
 		Task    string `db:"task_id"`
 		Expired bool   `db:"expired"`
 	}
-	list, err := rows[found](ctx, db, `
+	list, err := database.Rows[found](ctx, db.DB, `
 		SELECT l.id, l.task_id, `+isExpired+` AS expired FROM `+keptLogs+`
 		WHERE l.emptied_at IS NULL AND l.id > $2 ORDER BY l.id LIMIT $3`, days, after, expiredPage)
 	for _, f := range list {
@@ -73,7 +74,7 @@ func (db *DB) ExpiredLogs(ctx context.Context, days, after int) (tasks []string,
 
 // QueueExpiry queues the deletion of the lines of tasks, in turns of their owners.
 func (db *DB) QueueExpiry(ctx context.Context, tasks []string) error {
-	_, err := db.exec(ctx, `INSERT INTO work (kind, about, whose, owner_id)
+	_, err := db.Exec(ctx, `INSERT INTO work (kind, about, whose, owner_id)
 		SELECT 'expire', k.id, coalesce('experiment ' || k.experiment_id, k.id), k.owner_id FROM tasks k WHERE k.id = ANY($1)
 		ORDER BY k.id ON CONFLICT DO NOTHING`, tasks)
 	return err
@@ -91,7 +92,7 @@ func (db *DB) ExpireLogs(ctx context.Context, days int, task string) (lines int6
 		Lines   int64 `db:"lines"` // that are not deleted yet
 	}
 	// The lock on the task's row makes two deletions of the same lines wait for each other.
-	s, err := row[state](ctx, db, "log of task "+task, `
+	s, err := database.Row[state](ctx, db.DB, "log of task "+task, `
 		SELECT l.id, `+isExpired+` AS expired, k.ended_at IS NULL OR k.ended_at > now() - $3::interval AS late, `+inRows+` AS in_rows,
 			l.next - l.expired_to AS lines
 		FROM `+keptLogs+` WHERE l.task_id = $2 FOR UPDATE OF l`, days, task, lateLines)
@@ -103,7 +104,7 @@ func (db *DB) ExpireLogs(ctx context.Context, days int, task string) (lines int6
 	}
 	done = true
 	if s.InRows {
-		chunks, err := db.exec(ctx, `
+		chunks, err := db.Exec(ctx, `
 			DELETE FROM log_chunks c USING (SELECT tableoid, ctid FROM log_chunks WHERE log_task = $1 ORDER BY first LIMIT $2) old
 			WHERE c.tableoid = old.tableoid AND c.ctid = old.ctid AND c.log_task = $1`, s.ID, expiredChunks)
 		if err != nil {
@@ -111,7 +112,7 @@ func (db *DB) ExpireLogs(ctx context.Context, days int, task string) (lines int6
 		}
 		done = chunks < expiredChunks
 	}
-	_, err = db.exec(ctx, `
+	_, err = db.Exec(ctx, `
 		UPDATE log_tasks SET expired_to = next, bytes = 0, expired_at = CASE WHEN next > expired_to THEN now() ELSE expired_at END,
 			emptied_at = CASE WHEN $2 THEN now() END
 		WHERE id = $1`, s.ID, done && !s.Late)
@@ -121,17 +122,17 @@ func (db *DB) ExpireLogs(ctx context.Context, days int, task string) (lines int6
 // SetLogRetention sets the days for all trials of experiments, those that exist and those to come.
 func (db *DB) SetLogRetention(ctx context.Context, experiments []int, days int) error {
 	return db.Tx(ctx, func(tx *DB) error {
-		if _, err := tx.exec(ctx, `UPDATE experiments SET log_retention_days = $2 WHERE id = ANY($1)`, experiments, days); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE experiments SET log_retention_days = $2 WHERE id = ANY($1)`, experiments, days); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `UPDATE trials SET log_retention_days = NULL WHERE experiment_id = ANY($1) AND log_retention_days IS NOT NULL`, experiments)
+		_, err := tx.Exec(ctx, `UPDATE trials SET log_retention_days = NULL WHERE experiment_id = ANY($1) AND log_retention_days IS NOT NULL`, experiments)
 		return err
 	})
 }
 
 // SetTrialLogRetention sets the days for one trial.
 func (db *DB) SetTrialLogRetention(ctx context.Context, trial, days int) error {
-	_, err := db.exec(ctx, `UPDATE trials SET log_retention_days = $2 WHERE id = $1`, trial, days)
+	_, err := db.Exec(ctx, `UPDATE trials SET log_retention_days = $2 WHERE id = $1`, trial, days)
 	return err
 }
 
@@ -144,7 +145,7 @@ type TrialRetention struct {
 
 // TrialRetentions reads the retention of trials; days is that of the cluster.
 func (db *DB) TrialRetentions(ctx context.Context, days int, trials []int) (map[int]TrialRetention, error) {
-	list, err := rows[TrialRetention](ctx, db, `
+	list, err := database.Rows[TrialRetention](ctx, db.DB, `
 		SELECT id, days, CASE WHEN days < 0 OR ended_at IS NULL THEN days
 			ELSE greatest(0, ceil(days - extract(epoch FROM now() - ended_at) / 86400))::int END AS remaining
 		FROM (SELECT t.id, k.ended_at, `+retentionOf+` AS days FROM trials t JOIN tasks k ON k.id = t.task_id

@@ -188,7 +188,7 @@ func (s *LogStore) resolveTasks(ctx context.Context, batch []*database.Queued[*L
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(missing))
-	_, err := s.db.exec(ctx, `
+	_, err := s.db.Exec(ctx, `
 		INSERT INTO log_tasks (task_id, class) SELECT k.id, `+classOf+`
 		FROM tasks k LEFT JOIN trials t ON t.task_id = k.id LEFT JOIN experiments e ON e.id = t.experiment_id
 		WHERE k.id = ANY($2) ORDER BY k.id ON CONFLICT DO NOTHING`, s.days, names)
@@ -200,7 +200,7 @@ func (s *LogStore) resolveTasks(ctx context.Context, batch []*database.Queued[*L
 		ID     int    `db:"id"`
 		Class  int16  `db:"class"`
 	}
-	list, err := rows[found](ctx, s.db, `SELECT task_id, id, class FROM log_tasks WHERE task_id = ANY($1)`, names)
+	list, err := database.Rows[found](ctx, s.db.DB, `SELECT task_id, id, class FROM log_tasks WHERE task_id = ANY($1)`, names)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -240,14 +240,14 @@ type kindRow struct {
 
 // readLabels reads the origins and kinds of tasks, up to their limits.
 func (db *DB) readLabels(ctx context.Context, tasks map[int]*taskLabels, ids []int) error {
-	origins, err := rows[originRow](ctx, db, `
+	origins, err := database.Rows[originRow](ctx, db.DB, `
 		SELECT o.* FROM unnest($1::int[]) AS t(id) CROSS JOIN LATERAL (
 			SELECT log_task, id, allocation_id, agent_id, container_id FROM log_origins WHERE log_task = t.id LIMIT $2) o`,
 		ids, maxOriginsPerTask+1)
 	if err != nil {
 		return err
 	}
-	kinds, err := rows[kindRow](ctx, db, `
+	kinds, err := database.Rows[kindRow](ctx, db.DB, `
 		SELECT k.* FROM unnest($1::int[]) AS t(id) CROSS JOIN LATERAL (
 			SELECT log_task, stdtype, source, rank FROM log_kinds WHERE log_task = t.id LIMIT $2) k`, ids, maxKindsPerTask+4)
 	for _, r := range origins {
@@ -289,7 +289,7 @@ func (s *LogStore) resolveOrigins(ctx context.Context, batch []*database.Queued[
 		tasks, allocations = append(tasks, r.Task), append(allocations, r.Allocation)
 		agents, containers = append(agents, r.Agent), append(containers, r.Container)
 	}
-	made, err := rows[originRow](ctx, s.db, `
+	made, err := database.Rows[originRow](ctx, s.db.DB, `
 		INSERT INTO log_origins (log_task, allocation_id, agent_id, container_id)
 		SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::text[])
 		ON CONFLICT (log_task, allocation_id, agent_id, container_id) DO UPDATE SET agent_id = excluded.agent_id
@@ -331,7 +331,7 @@ func (s *LogStore) resolveKinds(ctx context.Context, batch []*database.Queued[*L
 		tasks, ranks = append(tasks, r.Task), append(ranks, r.Rank)
 		stdtypes, sources = append(stdtypes, r.Stdtype), append(sources, r.Source)
 	}
-	_, err := s.db.exec(ctx, `INSERT INTO log_kinds (log_task, stdtype, source, rank)
+	_, err := s.db.Exec(ctx, `INSERT INTO log_kinds (log_task, stdtype, source, rank)
 		SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::int[]) ON CONFLICT DO NOTHING`, tasks, stdtypes, sources, ranks)
 	if err != nil {
 		return err

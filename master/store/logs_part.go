@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/database"
+)
 
 // The log of a trial's task has the lines of all parts. A line of an attempt belongs to the part of that attempt, also if it arrives
 // when the next part has begun, and any other line to the part in which it arrived.
@@ -32,7 +36,7 @@ func (db *DB) originsOf(ctx context.Context, task string, log int, p logPart) (i
 		ID    int  `db:"id"`
 		Holds bool `db:"holds"`
 	}
-	list, err := rows[origin](ctx, db, `
+	list, err := database.Rows[origin](ctx, db.DB, `
 		SELECT o.id, `+holdsRun("$3", "$4")+` AS holds FROM log_origins o JOIN allocations a ON a.id = o.allocation_id AND a.task_id = $2
 		WHERE o.log_task = $1`, log, task, p.FromRun, p.ToRun)
 	inside, outside = []int{}, []int{}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/regex"
 )
@@ -178,7 +179,7 @@ func (r *LogReader) pause(first int64, read int) error {
 
 // refresh reads how many lines the task has.
 func (r *LogReader) refresh(ctx context.Context) error {
-	list, err := rows[logTaskRow](ctx, r.s.db, `SELECT l.id, l.class, l.next, l.since, l.expired_to, l.expired_at, `+logPartColumns+`
+	list, err := database.Rows[logTaskRow](ctx, r.s.db.DB, `SELECT l.id, l.class, l.next, l.since, l.expired_to, l.expired_at, `+logPartColumns+`
 		FROM log_tasks l `+logPartOf("l.task_id", "$2")+` WHERE l.task_id = $1`, r.task, r.filter.Part)
 	if err == nil && len(list) > 0 {
 		r.log = &list[0]
@@ -211,7 +212,7 @@ type chunkRow struct {
 func (r *LogReader) chunks(ctx context.Context, which string, from, to int64) (found []chunkRow, more bool, err error) {
 	var origins []int
 	if f := r.filter; len(f.AllocationIDs)+len(f.AgentIDs)+len(f.ContainerIDs) > 0 {
-		origins, err = scalars[int](ctx, r.s.db, `
+		origins, err = database.Scalars[int](ctx, r.s.db.DB, `
 			SELECT id FROM log_origins WHERE log_task = $1 AND (cardinality($2::text[]) = 0 OR allocation_id = ANY($2))
 				AND (cardinality($3::text[]) = 0 OR agent_id = ANY($3)) AND (cardinality($4::text[]) = 0 OR container_id = ANY($4))`,
 			r.log.ID, list(f.AllocationIDs), list(f.AgentIDs), list(f.ContainerIDs))
@@ -226,7 +227,7 @@ func (r *LogReader) chunks(ctx context.Context, which string, from, to int64) (f
 		return nil, false, err
 	}
 	limit := r.batch
-	found, full, err := rowsUpTo[chunkRow](ctx, r.s.db, chunkBatchBytes, `
+	found, full, err := database.RowsUpTo[chunkRow](ctx, r.s.db.DB, chunkBatchBytes, `
 		SELECT first, lines, origin, body FROM log_chunks
 		WHERE class = $10 AND log_task = $1 AND arrived_at >= $2 AND ($5::int[] IS NULL OR origin = ANY($5)) AND levels & $6 <> 0
 			AND ($7::timestamptz IS NULL OR earliest <= $7) AND ($8::timestamptz IS NULL OR latest > $8)
@@ -258,7 +259,7 @@ func (r *LogReader) records(ctx context.Context, c *chunkRow, desc bool) (out []
 			AgentID      string `db:"agent_id"`
 			ContainerID  string `db:"container_id"`
 		}
-		f, err := row[found](ctx, r.s.db, "origin of logs", `
+		f, err := database.Row[found](ctx, r.s.db.DB, "origin of logs", `
 			SELECT allocation_id, agent_id, container_id FROM log_origins WHERE id = $1`, c.Origin)
 		if err != nil {
 			return nil, 0, err
@@ -360,7 +361,7 @@ func (db *DB) LogFields(ctx context.Context, task string, part *int) (LogFields,
 		Source  string `db:"source"`
 		Rank    int    `db:"rank"`
 	}
-	kinds, err := rows[kind](ctx, db, `
+	kinds, err := database.Rows[kind](ctx, db.DB, `
 		SELECT stdtype, source, rank FROM log_kinds k JOIN log_tasks t ON t.id = k.log_task WHERE t.task_id = $1`, task)
 	if err != nil {
 		return f, err
@@ -370,7 +371,7 @@ func (db *DB) LogFields(ctx context.Context, task string, part *int) (LogFields,
 		AgentID      string `db:"agent_id"`
 		ContainerID  string `db:"container_id"`
 	}
-	origins, err := rows[origin](ctx, db, `
+	origins, err := database.Rows[origin](ctx, db.DB, `
 		SELECT o.allocation_id, o.agent_id, o.container_id FROM log_origins o JOIN log_tasks l ON l.id = o.log_task `+logPartOf("l.task_id", "$2")+`
 		LEFT JOIN allocations a ON a.id = o.allocation_id AND a.task_id = l.task_id
 		WHERE l.task_id = $1 AND (a.id IS NULL OR `+holdsRun("coalesce(p.first_run, 0)", "coalesce(q.first_run, 0)")+`)`, task, part)
@@ -406,7 +407,7 @@ func (db *DB) LogsEnded(ctx context.Context, task string, part *int) (bool, erro
 	type state struct {
 		Ended bool `db:"ended"`
 	}
-	s, err := row[state](ctx, db, "task "+task, `
+	s, err := database.Row[state](ctx, db.DB, "task "+task, `
 		SELECT (t.ended_at IS NOT NULL OR q.n IS NOT NULL) AND NOT EXISTS (
 			SELECT 1 FROM allocations a JOIN members m ON m.allocation_id = a.id
 			WHERE a.task_id = t.id AND `+holdsRun("coalesce(p.first_run, 0)", "coalesce(q.first_run, 0)")+`

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
 )
@@ -57,7 +58,7 @@ type logClass struct {
 // MaintainLogPartitions creates the partitions for lines of the next periods, and drops those
 // whose lines are all deleted.
 func (db *DB) MaintainLogPartitions(ctx context.Context, now time.Time) (dropped int, err error) {
-	classes, err := rows[logClass](ctx, db, `SELECT days, period FROM log_classes ORDER BY days`)
+	classes, err := database.Rows[logClass](ctx, db.DB, `SELECT days, period FROM log_classes ORDER BY days`)
 	if err != nil {
 		return 0, err
 	}
@@ -97,16 +98,16 @@ func (db *DB) addLogPartition(ctx context.Context, c logClass, at time.Time) err
 		if err := tx.lockLogPartitions(ctx); err != nil {
 			return err
 		}
-		there, err := scalar[bool](ctx, tx, `SELECT to_regclass($1) IS NOT NULL`, name)
+		there, err := database.Scalar[bool](ctx, tx.DB, `SELECT to_regclass($1) IS NOT NULL`, name)
 		if err != nil || there {
 			return err
 		}
-		held, err := scalar[bool](ctx, tx, fmt.Sprintf(
+		held, err := database.Scalar[bool](ctx, tx.DB, fmt.Sprintf(
 			`SELECT EXISTS (SELECT 1 FROM log_chunks_%d_rest WHERE arrived_at >= $1 AND arrived_at < $2)`, c.Days), begin, end)
 		if err != nil || held {
 			return err // the default partition has lines of this period, and keeps the further ones too
 		}
-		_, err = tx.exec(ctx, fmt.Sprintf(`CREATE TABLE %s PARTITION OF log_chunks_%d FOR VALUES FROM ('%s') TO ('%s')`,
+		_, err = tx.Exec(ctx, fmt.Sprintf(`CREATE TABLE %s PARTITION OF log_chunks_%d FOR VALUES FROM ('%s') TO ('%s')`,
 			name, c.Days, begin.Format(time.RFC3339), end.Format(time.RFC3339)))
 		return err
 	})
@@ -115,7 +116,7 @@ func (db *DB) addLogPartition(ctx context.Context, c logClass, at time.Time) err
 // dropLogPartitions drops the partitions of a class that contain deleted lines alone, and those that
 // contain few others a period after the lines of tasks that ended within the period have expired.
 func (db *DB) dropLogPartitions(ctx context.Context, c logClass, now time.Time) (dropped int, err error) {
-	names, err := scalars[string](ctx, db, `
+	names, err := database.Scalars[string](ctx, db.DB, `
 		SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent = to_regclass($1) AND c.relname ~ '_[0-9]{8}$' ORDER BY 1`, c.table())
 	if err != nil {
@@ -126,7 +127,7 @@ func (db *DB) dropLogPartitions(ctx context.Context, c logClass, now time.Time) 
 		if err != nil || begin.Add(c.Period+lateChunks).After(now) {
 			continue
 		}
-		kept, err := scalar[bool](ctx, db, fmt.Sprintf(hasKeptChunks, name))
+		kept, err := database.Scalar[bool](ctx, db.DB, fmt.Sprintf(hasKeptChunks, name))
 		if err != nil {
 			return dropped, err
 		}
@@ -135,7 +136,7 @@ func (db *DB) dropLogPartitions(ctx context.Context, c logClass, now time.Time) 
 			if !overdue {
 				continue
 			}
-			few, err := scalar[bool](ctx, db, fmt.Sprintf(hasFewKeptChunks, name), maxMovedChunks, maxMovedBytes)
+			few, err := database.Scalar[bool](ctx, db.DB, fmt.Sprintf(hasFewKeptChunks, name), maxMovedChunks, maxMovedBytes)
 			if err != nil {
 				return dropped, err
 			}
@@ -179,21 +180,21 @@ func (db *DB) dropLogPartition(ctx context.Context, c logClass, name string, kep
 		if err := tx.lockLogPartitions(ctx); err != nil {
 			return err
 		}
-		there, err := scalar[bool](ctx, tx, `SELECT to_regclass($1) IS NOT NULL`, name)
+		there, err := database.Scalar[bool](ctx, tx.DB, `SELECT to_regclass($1) IS NOT NULL`, name)
 		if err != nil || !there { // another master has dropped it
 			return err
 		}
 		if kept {
-			if _, err := tx.exec(ctx, fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s`, c.table(), name)); err != nil {
+			if _, err := tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s`, c.table(), name)); err != nil {
 				return err
 			}
 			const columns = `class, arrived_at, log_task, origin, first, lines, earliest, latest, levels, body`
-			_, err := tx.exec(ctx, fmt.Sprintf(`INSERT INTO log_chunks (`+columns+`) SELECT c.`+strings.ReplaceAll(columns, ", ", ", c.")+` FROM `+keptChunks, name))
+			_, err := tx.Exec(ctx, fmt.Sprintf(`INSERT INTO log_chunks (`+columns+`) SELECT c.`+strings.ReplaceAll(columns, ", ", ", c.")+` FROM `+keptChunks, name))
 			if err != nil {
 				return err
 			}
 		}
-		_, err = tx.exec(ctx, `DROP TABLE `+name)
+		_, err = tx.Exec(ctx, `DROP TABLE `+name)
 		return err
 	})
 }
@@ -202,7 +203,7 @@ func (db *DB) dropLogPartition(ctx context.Context, c logClass, name string, kep
 // statement waits for a long reader, all writers would wait for that statement.
 func (db *DB) lockLogPartitions(ctx context.Context) error {
 	for _, sql := range []string{`SET LOCAL lock_timeout = '2s'`, `SELECT pg_advisory_xact_lock(hashtextextended('log partitions', 0))`} {
-		if _, err := db.exec(ctx, sql); err != nil {
+		if _, err := db.Exec(ctx, sql); err != nil {
 			return err
 		}
 	}
@@ -213,7 +214,7 @@ func (db *DB) lockLogPartitions(ctx context.Context) error {
 // is left then, the next run deletes.
 func (db *DB) deleteExpiredChunks(ctx context.Context, table string) error {
 	for range maxDeletions {
-		n, err := db.exec(ctx, fmt.Sprintf(`DELETE FROM %[1]s WHERE ctid = ANY(ARRAY(
+		n, err := db.Exec(ctx, fmt.Sprintf(`DELETE FROM %[1]s WHERE ctid = ANY(ARRAY(
 			SELECT c.ctid FROM %[1]s c JOIN log_tasks l ON l.id = c.log_task WHERE c.first < l.expired_to LIMIT $1))`, table), expiredChunks)
 		if err != nil || n < expiredChunks {
 			return err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 )
 
 const (
@@ -36,7 +37,7 @@ type LogPlace struct {
 // LoggedTasks lists tasks whose logs have lines: those that have not ended first, then those that
 // ended last. The log of the place is the first of them.
 func (db *DB) LoggedTasks(ctx context.Context, in auth.Scope, from LogPlace, limit int) ([]LoggedTask, error) {
-	return rows[LoggedTask](ctx, db, `
+	return database.Rows[LoggedTask](ctx, db.DB, `
 		SELECT k.id, `+newestPart("k.id")+` AS part, l.id AS log, k.type, k.name, u.username, k.experiment_id, (SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, k.ended_at
 		FROM log_tasks l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id
 		WHERE l.next > l.expired_to AND k.workspace_id IS NOT NULL AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/sleep"
 )
 
@@ -159,27 +160,27 @@ func (c *masterLogCore) write(ctx context.Context, batch []MasterLogLine) error 
 	for i, l := range batch {
 		at[i], level[i], message[i] = l.At, l.Level, l.Message
 	}
-	_, err := c.db.exec(ctx, `INSERT INTO master_logs (at, level, message)
+	_, err := c.db.Exec(ctx, `INSERT INTO master_logs (at, level, message)
 		SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[])`, at, level, message)
 	return err
 }
 
 func (c *masterLogCore) trim(ctx context.Context) error {
-	_, err := c.db.exec(ctx, `DELETE FROM master_logs WHERE id <= (SELECT max(id) FROM master_logs) - $1`, maxMasterLogLines)
+	_, err := c.db.Exec(ctx, `DELETE FROM master_logs WHERE id <= (SELECT max(id) FROM master_logs) - $1`, maxMasterLogLines)
 	return err
 }
 
 // MasterLogs lists lines after an id, oldest first.
 func (db *DB) MasterLogs(ctx context.Context, after int64, limit int) ([]MasterLogLine, error) {
-	return rows[MasterLogLine](ctx, db, `SELECT id, at, level, message FROM master_logs WHERE id > $1 ORDER BY id LIMIT $2`, after, limit)
+	return database.Rows[MasterLogLine](ctx, db.DB, `SELECT id, at, level, message FROM master_logs WHERE id > $1 ORDER BY id LIMIT $2`, after, limit)
 }
 
 // MasterLogStart returns the id before the first line to show: the line `offset` lines after
 // the oldest, or, if offset is negative, that many lines before the end.
 func (db *DB) MasterLogStart(ctx context.Context, offset int) (int64, error) {
 	if offset >= 0 {
-		return scalar[int64](ctx, db, `SELECT coalesce((SELECT id - 1 FROM master_logs ORDER BY id OFFSET $1 LIMIT 1),
+		return database.Scalar[int64](ctx, db.DB, `SELECT coalesce((SELECT id - 1 FROM master_logs ORDER BY id OFFSET $1 LIMIT 1),
 			(SELECT max(id) FROM master_logs), 0)`, offset)
 	}
-	return scalar[int64](ctx, db, `SELECT coalesce((SELECT id - 1 FROM master_logs ORDER BY id DESC OFFSET $1 LIMIT 1), 0)`, -offset-1)
+	return database.Scalar[int64](ctx, db.DB, `SELECT coalesce((SELECT id - 1 FROM master_logs ORDER BY id DESC OFFSET $1 LIMIT 1), 0)`, -offset-1)
 }

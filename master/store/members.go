@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/task"
 )
@@ -68,7 +69,7 @@ type gate struct {
 // runs beyond the checkpoint from which the run restarts.
 func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 	var out Claimed
-	owner, err := scalar[string](ctx, db, `SELECT u.username FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id WHERE a.id = $1`, c.AllocationID)
+	owner, err := database.Scalar[string](ctx, db.DB, `SELECT u.username FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id WHERE a.id = $1`, c.AllocationID)
 	if fault.Is(err, fault.NotFound) {
 		return out, fault.New(fault.NotFound, "rank %d of attempt %s not found", c.Rank, c.AllocationID)
 	}
@@ -76,7 +77,7 @@ func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 		return out, err
 	}
 	// Nomad vouches for the process, so it is no stranger; and a rollback of many reports takes as long as the owner's program has made it.
-	ctx = ForOwner(ctx, TasksOf(owner))
+	ctx = database.ForOwner(ctx, TasksOf(owner))
 	if err := db.rollBackMost(ctx, c); err != nil {
 		return out, err
 	}
@@ -107,14 +108,14 @@ func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 // lockGate locks the attempt against the loop, then the member against other
 // claims.
 func (db *DB) lockGate(ctx context.Context, c Claim) (gate, error) {
-	if _, err := db.exec(ctx, `SELECT 1 FROM allocations WHERE id = $1 FOR SHARE`, c.AllocationID); err != nil {
+	if _, err := db.Exec(ctx, `SELECT 1 FROM allocations WHERE id = $1 FOR SHARE`, c.AllocationID); err != nil {
 		return gate{}, err
 	}
 	return db.gate(ctx, c, " FOR UPDATE OF m")
 }
 
 func (db *DB) gate(ctx context.Context, c Claim, lock string) (gate, error) {
-	return row[gate](ctx, db, fmt.Sprintf("rank %d of attempt %s", c.Rank, c.AllocationID), `
+	return database.Row[gate](ctx, db.DB, fmt.Sprintf("rank %d of attempt %s", c.Rank, c.AllocationID), `
 		SELECT a.state, a.kill_at IS NOT NULL AS kill_wanted, a.kill_reason, a.run_id, a.task_id, t.owner_id, t.session_epoch,
 			(SELECT max(run_id) FROM allocations n WHERE n.task_id = a.task_id) AS newest_run,
 			tr.id AS trial_id, m.claimed_by, m.claim_nonce, m.exited_at IS NOT NULL AS exited, m.node_id, a.pool
@@ -170,7 +171,7 @@ func (db *DB) passGate(ctx context.Context, c Claim, g gate) (session bool, err 
 	if c.Ports == nil {
 		ports = []byte("{}")
 	}
-	_, err = db.exec(ctx, `
+	_, err = db.Exec(ctx, `
 		UPDATE members SET claimed_by = $3, claim_nonce = $4, claimed_at = coalesce(claimed_at, now()),
 			token_hash = $5, address = $6, ports = $7, gateway_certificate = $8
 		WHERE allocation_id = $1 AND rank = $2`,
@@ -178,7 +179,7 @@ func (db *DB) passGate(ctx context.Context, c Claim, g gate) (session bool, err 
 	if err != nil {
 		return false, err
 	}
-	n, err := db.exec(ctx, `
+	n, err := db.Exec(ctx, `
 		WITH old AS (DELETE FROM sessions WHERE allocation_id = $3 AND allocation_rank = $4 AND token_hash <> $2),
 		     owner AS (SELECT id FROM users WHERE id = $1 AND active AND session_epoch = $6 FOR SHARE)
 		INSERT INTO sessions (user_id, token_hash, expires_at, allocation_id, allocation_rank)
@@ -212,7 +213,7 @@ func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
 }
 
 func (db *DB) claimedRow(ctx context.Context, c Claim) (Claimed, error) {
-	return row[Claimed](ctx, db, "attempt "+c.AllocationID, `
+	return database.Row[Claimed](ctx, db.DB, "attempt "+c.AllocationID, `
 		SELECT `+attemptColumns+`, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.claimed_by, m.ports,
 			a.comm_key::text, (SELECT count(*) FROM members o WHERE o.allocation_id = a.id) AS members,
 			k.context_hash IS NOT NULL AS has_context, coalesce(t.seed, 0) AS seed, a.gateway_secret::text, t.hparams,
@@ -231,10 +232,10 @@ func (db *DB) claimedRow(ctx context.Context, c Claim) (Claimed, error) {
 // rollBack archives the reports of earlier runs beyond the steps from which a run restarts.
 // Its lock waits for reports that are being written; later reports see the new run.
 func (db *DB) rollBack(ctx context.Context, trial, run, steps int) error {
-	if _, err := db.exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR UPDATE`, trial); err != nil {
+	if _, err := db.Exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR UPDATE`, trial); err != nil {
 		return err
 	}
-	n, err := db.exec(ctx, `
+	n, err := db.Exec(ctx, `
 		UPDATE metrics SET archived = true WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived`, trial, run, steps)
 	if err != nil || n == 0 {
 		return err
@@ -255,15 +256,15 @@ func (db *DB) rollBackMost(ctx context.Context, c Claim) error {
 			of.TrialID = nil
 			return err
 		}
-		steps, err = scalar[int](ctx, tx, `SELECT coalesce((SELECT k.steps FROM checkpoints k WHERE `+restartsFrom+`$1`+newestFirst+`), 0)`, *of.TrialID)
+		steps, err = database.Scalar[int](ctx, tx.DB, `SELECT coalesce((SELECT k.steps FROM checkpoints k WHERE `+restartsFrom+`$1`+newestFirst+`), 0)`, *of.TrialID)
 		return err
 	})
 	for n := int64(rollBackChunk); err == nil && of.TrialID != nil && n == rollBackChunk; {
 		err = db.Tx(ctx, func(tx *DB) (err error) {
-			if _, err := tx.exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR NO KEY UPDATE`, *of.TrialID); err != nil { // one member at a time
+			if _, err := tx.Exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR NO KEY UPDATE`, *of.TrialID); err != nil { // one member at a time
 				return err
 			}
-			n, err = tx.exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
+			n, err = tx.Exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
 				SELECT ctid FROM metrics WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived LIMIT $4))`, *of.TrialID, of.RunID, steps, rollBackChunk)
 			if err != nil || n == 0 {
 				return err
@@ -293,7 +294,7 @@ type Peer struct {
 
 // Arrive stores that a member waits at the rendezvous.
 func (db *DB) Arrive(ctx context.Context, allocation string, rank int) error {
-	n, err := db.exec(ctx, `
+	n, err := db.Exec(ctx, `
 		UPDATE members SET arrived_at = coalesce(arrived_at, now()) WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
 	if err == nil && n == 0 {
 		return fault.New(fault.NotFound, "rank %d of attempt %s not found", rank, allocation)
@@ -309,7 +310,7 @@ type Arrivals struct {
 
 // Arrivals counts the members that have not arrived.
 func (db *DB) Arrivals(ctx context.Context, allocation string) (Arrivals, error) {
-	return row[Arrivals](ctx, db, "attempt "+allocation, `
+	return database.Row[Arrivals](ctx, db.DB, "attempt "+allocation, `
 		SELECT state = 'TERMINATED' AS ended,
 			(SELECT count(*)::int FROM members WHERE allocation_id = a.id AND arrived_at IS NULL) AS missing
 		FROM allocations a WHERE id = $1`, allocation)
@@ -317,7 +318,7 @@ func (db *DB) Arrivals(ctx context.Context, allocation string) (Arrivals, error)
 
 // Peers lists the members of an attempt by rank.
 func (db *DB) Peers(ctx context.Context, allocation string) ([]Peer, error) {
-	return rows[Peer](ctx, db, `
+	return database.Rows[Peer](ctx, db.DB, `
 		SELECT rank, node_name, cardinality(slot_ids) AS slots, claimed_by, arrived_at IS NOT NULL AS arrived, address, ports
 		FROM members WHERE allocation_id = $1 ORDER BY rank`, allocation)
 }
@@ -325,7 +326,7 @@ func (db *DB) Peers(ctx context.Context, allocation string) ([]Peer, error) {
 // MemberExit stores how a runner's program ended. The first report counts; later ones
 // may only add that the logs are complete.
 func (db *DB) MemberExit(ctx context.Context, allocation string, rank, code int, reason string, stopped, logsDone bool) error {
-	n, err := db.exec(ctx, `
+	n, err := db.Exec(ctx, `
 		UPDATE members SET exited_at = coalesce(exited_at, now()),
 			exit_code = CASE WHEN exited_at IS NULL THEN $3 ELSE exit_code END,
 			exit_reason = CASE WHEN exited_at IS NULL THEN $4 ELSE exit_reason END,
@@ -341,12 +342,12 @@ func (db *DB) MemberExit(ctx context.Context, allocation string, rank, code int,
 // MarkUnfit stores that a member's node prevented the start of its program. It takes effect
 // with the exit that follows.
 func (db *DB) MarkUnfit(ctx context.Context, allocation string, rank int) error {
-	_, err := db.exec(ctx, `UPDATE members SET unfit = true WHERE allocation_id = $1 AND rank = $2 AND exited_at IS NULL`, allocation, rank)
+	_, err := db.Exec(ctx, `UPDATE members SET unfit = true WHERE allocation_id = $1 AND rank = $2 AND exited_at IS NULL`, allocation, rank)
 	return err
 }
 
 // MarkDaemon stores that the attempt may complete while this member runs.
 func (db *DB) MarkDaemon(ctx context.Context, allocation string, rank int) error {
-	_, err := db.exec(ctx, `UPDATE members SET daemon = true WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
+	_, err := db.Exec(ctx, `UPDATE members SET daemon = true WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
 	return err
 }

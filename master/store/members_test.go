@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -59,10 +60,10 @@ func TestGateAgainstTheEnd(t *testing.T) {
 		wg.Go(func() {
 			err := w.db.Tx(context.Background(), func(tx *DB) error {
 				// An UPDATE reads now() before it waits for the lock of a claim.
-				if _, err := tx.exec(context.Background(), `SELECT FROM allocations WHERE id = $1 FOR UPDATE`, id); err != nil {
+				if _, err := tx.Exec(context.Background(), `SELECT FROM allocations WHERE id = $1 FOR UPDATE`, id); err != nil {
 					return err
 				}
-				_, err := tx.exec(context.Background(), `UPDATE allocations SET state = 'TERMINATED', ended_at = clock_timestamp(), outcome = 'lost' WHERE id = $1`, id)
+				_, err := tx.Exec(context.Background(), `UPDATE allocations SET state = 'TERMINATED', ended_at = clock_timestamp(), outcome = 'lost' WHERE id = $1`, id)
 				return err
 			})
 			if err != nil {
@@ -353,13 +354,13 @@ func TestGathersDoNotPileUp(t *testing.T) {
 		}
 		call(round, 1)
 	}
-	if n, err := scalar[int](t.Context(), w.db, `SELECT count(*) FROM gathers`); err != nil || n > 6 {
+	if n, err := database.Scalar[int](t.Context(), w.db.DB, `SELECT count(*) FROM gathers`); err != nil || n > 6 {
 		t.Errorf("%d rows are kept, %v", n, err)
 	}
 	err := w.db.Tx(t.Context(), func(tx *DB) error {
 		return tx.ApplyChanges(t.Context(), &Changes{Allocations: []AllocationChange{{ID: id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
 	})
-	if n, wrong := scalar[int](t.Context(), w.db, `SELECT count(*) FROM gathers`); err != nil || wrong != nil || n != 0 {
+	if n, wrong := database.Scalar[int](t.Context(), w.db.DB, `SELECT count(*) FROM gathers`); err != nil || wrong != nil || n != 0 {
 		t.Errorf("at the end there are %d: %v %v", n, err, wrong)
 	}
 }
@@ -392,7 +393,7 @@ func TestCheckpoints(t *testing.T) {
 	if s, err := w.db.StoredBy(ctx, 1); err != nil || s.Records < maxNewStorages*200 {
 		t.Errorf("the owner stores %+v, %v", s, err)
 	}
-	if c, err := scalar[string](ctx, w.db, `SELECT config::text FROM storage_backends WHERE id = $1`, storage); err != nil || c != `{"type": "shared_fs", "host_path": "/x"}` {
+	if c, err := database.Scalar[string](ctx, w.db.DB, `SELECT config::text FROM storage_backends WHERE id = $1`, storage); err != nil || c != `{"type": "shared_fs", "host_path": "/x"}` {
 		t.Errorf("%s %v", c, err)
 	}
 	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) VALUES ($1, 2, 'validation', 10, 10, now(), '{"loss": 0.5}'),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/budget"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // The memory that searches of experiments need in the leading master (experiments.memory),
@@ -32,7 +33,7 @@ func (db *DB) admit(ctx context.Context, owner, except int, more int64) error {
 		Bytes int64 `db:"bytes"`
 	}
 	at := time.Now()
-	list, err := rows[sum](ctx, db, `SELECT owner_id, sum(memory)::bigint AS bytes FROM experiments WHERE `+holding+` AND id <> $1 GROUP BY owner_id`, except)
+	list, err := database.Rows[sum](ctx, db.DB, `SELECT owner_id, sum(memory)::bigint AS bytes FROM experiments WHERE `+holding+` AND id <> $1 GROUP BY owner_id`, except)
 	if err != nil {
 		return err
 	}
@@ -115,14 +116,14 @@ func (db *DB) grow(ctx context.Context, experiment int, more int64) error {
 	if more <= 0 {
 		return nil
 	}
-	owner, err := scalar[int](ctx, db, `SELECT owner_id FROM experiments WHERE id = $1`, experiment)
+	owner, err := database.Scalar[int](ctx, db.DB, `SELECT owner_id FROM experiments WHERE id = $1`, experiment)
 	if err != nil {
 		return err
 	}
 	if err := db.admit(ctx, owner, 0, more); err != nil {
 		return err
 	}
-	_, err = db.exec(ctx, `UPDATE experiments SET memory = memory + $2 WHERE id = $1`, experiment, more)
+	_, err = db.Exec(ctx, `UPDATE experiments SET memory = memory + $2 WHERE id = $1`, experiment, more)
 	return err
 }
 
@@ -139,7 +140,7 @@ func (db *DB) NoRoom(ctx context.Context, ids []int) (map[int]error, error) {
 		Memory  int64 `db:"memory"`
 		Running bool  `db:"running"`
 	}
-	list, err := rows[holder](ctx, db, `
+	list, err := database.Rows[holder](ctx, db.DB, `
 		SELECT id, owner_id, memory, desired = 'active' OR state = 'ACTIVE' AS running FROM experiments WHERE `+holding+`
 			AND (desired = 'active' OR state = 'ACTIVE' OR id = ANY($1)) ORDER BY id`, ids)
 	if err != nil {

@@ -73,10 +73,10 @@ func (r *Report) check() error {
 	if !utf8.ValidString(r.Group) || strings.IndexByte(r.Group, 0) >= 0 {
 		return bad("group: text with a NUL character or invalid UTF-8 cannot be stored")
 	}
-	if err := storableJSON(r.Metrics); err != nil {
+	if err := database.StorableJSON(r.Metrics); err != nil {
 		return bad("metrics: %w", err)
 	}
-	if err := storableJSON(r.Batches); err != nil {
+	if err := database.StorableJSON(r.Batches); err != nil {
 		return bad("batchMetrics: %w", err)
 	}
 	return r.bounded()
@@ -281,7 +281,7 @@ func (w *MetricWriter) trialFacts(ctx context.Context, batch []*database.Queued[
 		}
 	}
 	if len(missing) > 0 {
-		found, err := rows[trialFacts](ctx, w.db, `
+		found, err := database.Rows[trialFacts](ctx, w.db.DB, `
 			SELECT t.id, t.number, t.experiment_id, e.config->'searcher'->>'metric' AS metric,
 				coalesce(e.config->'searcher'->>'time_metric', `+unitOfLength+`) AS time_metric
 			FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = ANY($1)`, missing)

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/decimals"
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -55,13 +56,13 @@ func (m measured) bounded() error {
 	return nil
 }
 
-// measure measures a document that storableJSON accepts.
+// measure measures a document that database.StorableJSON accepts.
 func measure(raw []byte) (m measured) {
 	depth, key := 0, false
 	for i := 0; i < len(raw); {
 		switch c := raw[i]; {
 		case c == '"':
-			n, _ := storableString(raw[i+1:]) // was checked
+			n, _ := database.StorableString(raw[i+1:]) // was checked
 			text := raw[i : i+1+n]
 			if key && depth == 1 {
 				if m.names++; len(text) > len(m.longest) {

@@ -159,7 +159,7 @@ func (f *MetricFeed) deliver(list []MetricRow) {
 
 // metricsEnd is the position up to which all reports are committed.
 func (db *DB) metricsEnd(ctx context.Context) (cursor, error) {
-	xid, err := scalar[uint64](ctx, db, `SELECT pg_snapshot_xmin(pg_current_snapshot())`)
+	xid, err := database.Scalar[uint64](ctx, db.DB, `SELECT pg_snapshot_xmin(pg_current_snapshot())`)
 	return cursor{xid, 0}, err
 }
 
@@ -170,7 +170,7 @@ func (db *DB) metricsFrom(ctx context.Context, from cursor, limit int) (list []M
 	if err != nil {
 		return nil, from, 0, err
 	}
-	list, full, err := rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT id, xid, trial_id, run_id, grp, steps, ord, reported_at, avg, NULL::jsonb AS batches FROM metrics
+	list, full, err := database.RowsUpTo[MetricRow](ctx, db.DB, metricsPageBytes, `SELECT id, xid, trial_id, run_id, grp, steps, ord, reported_at, avg, NULL::jsonb AS batches FROM metrics
 		WHERE xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2) ORDER BY xid, id LIMIT $4`, from.XID, from.ID, end.XID, limit)
 	if err != nil {
 		return nil, from, 0, err
@@ -189,7 +189,7 @@ func (db *DB) metricsFrom(ctx context.Context, from cursor, limit int) (list []M
 // after one position and up to another.
 func (db *DB) MetricsBetween(ctx context.Context, trials []int, after, upTo Position, fn func(page []MetricRow) error) error {
 	return inPages(func(limit int) ([]MetricRow, bool, error) {
-		return rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
+		return database.RowsUpTo[MetricRow](ctx, db.DB, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
 			WHERE trial_id = ANY($1) AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5) ORDER BY xid, id LIMIT $6`,
 			trials, after.XID, after.ID, upTo.XID, upTo.ID, limit)
 	}, func(page []MetricRow) error {

@@ -39,7 +39,7 @@ func (r *rebuilding) ended() bool { return r.rows <= 0 || r.bytes <= 0 || time.N
 // foldRows adds rows to the summaries of their trials, up to a position, and rebuilds stale summaries as far as
 // one transaction may; done.more becomes true if some stay stale.
 func (db *DB) foldRows(ctx context.Context, list []metricRow, to cursor, done *summarized) error {
-	stale, err := scalars[int](ctx, db, `SELECT trial_id FROM trial_summaries WHERE stale ORDER BY tried_at NULLS FIRST, trial_id LIMIT $1`, maxRebuilds)
+	stale, err := database.Scalars[int](ctx, db.DB, `SELECT trial_id FROM trial_summaries WHERE stale ORDER BY tried_at NULLS FIRST, trial_id LIMIT $1`, maxRebuilds)
 	if err != nil {
 		return err
 	}
@@ -172,20 +172,20 @@ type summarySize struct {
 // lockSummaries locks the summaries of trials, and inserts missing ones. The result omits
 // deleted trials.
 func (db *DB) lockSummaries(ctx context.Context, trials []int) ([]summarySize, error) {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		INSERT INTO trial_summaries (trial_id) SELECT id FROM trials WHERE id = ANY($1) ORDER BY id FOR KEY SHARE
 		ON CONFLICT DO NOTHING`, trials)
 	if err != nil {
 		return nil, err
 	}
-	return rows[summarySize](ctx, db, `
+	return database.Rows[summarySize](ctx, db.DB, `
 		SELECT trial_id, CASE WHEN pg_column_size(summary) > 2000 THEN 20 ELSE 1 END * pg_column_size(summary) AS size
 		FROM trial_summaries WHERE trial_id = ANY($1) ORDER BY trial_id FOR UPDATE`, trials)
 }
 
 // readSummaries reads and decodes summaries. Those that are larger than the summarizer makes them are rebuilt.
 func (db *DB) readSummaries(ctx context.Context, trials []int) ([]summaryRow, error) {
-	list, err := rows[summaryRow](ctx, db, `
+	list, err := database.Rows[summaryRow](ctx, db.DB, `
 		SELECT s.trial_id, CASE WHEN o.oversized THEN '{}' ELSE s.summary END AS summary, s.total_batches, s.latest_run, s.latest_steps, s.best_run,
 			s.best_steps, s.searcher_value, s.stale, s.incomplete, s.rebuilt_xid, s.rebuilt_id, o.oversized, `+searcherColumns+`
 		FROM trial_summaries s JOIN trials t ON t.id = s.trial_id JOIN experiments e ON e.id = t.experiment_id
@@ -209,7 +209,7 @@ func (db *DB) readSummaries(ctx context.Context, trials []int) ([]summaryRow, er
 // rebuild rebuilds a summary from the rows of its trial up to a position, or a part of it, with which the next transaction goes on.
 func (db *DB) rebuild(ctx context.Context, s *summaryRow, to cursor, left *rebuilding) error {
 	for _, sql := range []string{`SAVEPOINT rebuild`, `SET LOCAL statement_timeout = '10s'`} {
-		if _, err := db.exec(ctx, sql); err != nil {
+		if _, err := db.Exec(ctx, sql); err != nil {
 			return err
 		}
 	}
@@ -219,7 +219,7 @@ func (db *DB) rebuild(ctx context.Context, s *summaryRow, to cursor, left *rebui
 	if err == nil || !late && fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 		return err
 	}
-	_, back := db.exec(ctx, `ROLLBACK TO SAVEPOINT rebuild`)
+	_, back := db.Exec(ctx, `ROLLBACK TO SAVEPOINT rebuild`)
 	s.Stale, s.RebuiltXID, s.RebuiltID = false, nil, nil
 	s.sum.Incomplete = fmt.Sprintf("the summary of the trial could not be rebuilt from its reports: %v", err)
 	return back
@@ -268,7 +268,7 @@ func (db *DB) saveSummaries(ctx context.Context, sums []summaryRow) error {
 	if err == nil || fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 		return err
 	}
-	if _, err := db.exec(ctx, `ROLLBACK TO SAVEPOINT summaries`); err != nil {
+	if _, err := db.Exec(ctx, `ROLLBACK TO SAVEPOINT summaries`); err != nil {
 		return err
 	}
 	for i := range sums {
@@ -291,10 +291,10 @@ func (db *DB) saveAlone(ctx context.Context, s *summaryRow) error {
 		return err
 	}
 	s.sum.Incomplete = fmt.Sprintf(unstorable, err)
-	if _, err := db.exec(ctx, `ROLLBACK TO SAVEPOINT summary`); err != nil {
+	if _, err := db.Exec(ctx, `ROLLBACK TO SAVEPOINT summary`); err != nil {
 		return err
 	}
-	_, err = db.exec(ctx, `UPDATE trial_summaries SET stale = false, rebuilt_xid = NULL, rebuilt_id = NULL, incomplete = $2, bytes = bytes + $3
+	_, err = db.Exec(ctx, `UPDATE trial_summaries SET stale = false, rebuilt_xid = NULL, rebuilt_id = NULL, incomplete = $2, bytes = bytes + $3
 		WHERE trial_id = $1`, s.TrialID, s.sum.Incomplete, s.added)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
 )
@@ -18,7 +19,7 @@ import (
 func (w *world) summarizeReading(most int64) (steps int) {
 	w.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); steps++ {
-		if _, err := w.db.Summarize(LimitReads(context.Background(), most)); err != nil {
+		if _, err := w.db.Summarize(database.LimitReads(context.Background(), most)); err != nil {
 			w.t.Fatal(err)
 		}
 		if done, err := w.db.SummariesCaughtUp(context.Background()); err != nil || done {

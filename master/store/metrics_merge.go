@@ -89,7 +89,7 @@ func (db *DB) compareReports(ctx context.Context, list []*database.Queued[*Repor
 			metrics[i], times[i] = f.Metric, f.TimeMetric
 		}
 	}
-	found, err := rows[difference](ctx, db, `
+	found, err := database.Rows[difference](ctx, db.DB, `
 		WITH s AS (
 			SELECT u.place, u.avg AS new, u.batches AS new_batches, u.metric, u.time, m.avg AS old, m.batches AS old_batches
 			FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[], $5::text[], $6::text[], $7::text[], $8::text[])
@@ -111,7 +111,7 @@ func (db *DB) compareReports(ctx context.Context, list []*database.Queued[*Repor
 				SELECT count(*) FILTER (WHERE NOT k.there) AS added,
 					sum(octet_length(to_jsonb(k.key)::text) + octet_length(k.value::text) + 4) FILTER (WHERE NOT k.there) AS added_text,
 					bool_or(NOT k.there AND k.key = d.metric) AS adds_metric, bool_or(NOT k.there AND k.key = d.time) AS adds_time,
-					min(k.key) FILTER (WHERE k.there AND k.was <> k.value AND (`+floatAt("k.was")+` = `+floatAt("k.value")+`) IS NOT TRUE) AS other
+					min(k.key) FILTER (WHERE k.there AND k.was <> k.value AND (`+database.FloatAt("k.was")+` = `+database.FloatAt("k.value")+`) IS NOT TRUE) AS other
 				FROM (SELECT e.key, e.value, d.old ? e.key AS there, d.old -> e.key AS was
 					FROM jsonb_each(CASE WHEN d.new = d.old THEN '{}' ELSE d.new END) e OFFSET 0) k) k
 			OFFSET 0) c ON true
@@ -172,7 +172,7 @@ func (db *DB) updateReports(ctx context.Context, list []*database.Queued[*Report
 	if len(list) == 0 {
 		return nil
 	}
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		UPDATE metrics m SET avg = u.avg::jsonb || CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END,
 			batches = coalesce(m.batches, u.batches::jsonb), merged = true, xid = pg_current_xact_id()
 		FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[], $5::text[], $6::text[]) AS u(trial, grp, ord, run, avg, batches)

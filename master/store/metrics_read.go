@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -76,7 +74,7 @@ func FirstMetric() MetricKey { return MetricKey{-1, -1} }
 // returns the position of the last one.
 func (db *DB) MetricsAfter(ctx context.Context, trial int, group string, after MetricKey, fn func([]MetricRow) error) (MetricKey, error) {
 	err := inPages(func(limit int) ([]MetricRow, bool, error) {
-		return rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
+		return database.RowsUpTo[MetricRow](ctx, db.DB, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
 			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
 			ORDER BY ord, run_id LIMIT $5`, trial, group, after.ord, after.run, limit)
 	}, func(page []MetricRow) error {
@@ -123,7 +121,7 @@ func nextPage(limit, n int, full bool) int {
 // MetricGroups lists the groups of a trial's reports. The recursive query jumps from group
 // to group in the index, and does not read all its entries.
 func (db *DB) MetricGroups(ctx context.Context, trial int) ([]string, error) {
-	return scalars[string](ctx, db, `
+	return database.Scalars[string](ctx, db.DB, `
 		WITH RECURSIVE g(grp) AS (
 			SELECT min(grp) FROM metrics WHERE trial_id = $1
 			UNION ALL
@@ -140,7 +138,7 @@ func (db *DB) ValidationsAt(ctx context.Context, keys map[int]ValidationKey, mos
 	for trial, k := range keys {
 		trials, runs, steps = append(trials, trial), append(runs, k.Run), append(steps, k.Steps)
 	}
-	list, err := rows[MetricRow](ctx, db, `
+	list, err := database.Rows[MetricRow](ctx, db.DB, `
 		SELECT m.id, m.xid, m.trial_id, m.run_id, m.grp, m.steps, m.ord, m.reported_at, CASE WHEN octet_length(m.avg::text) <= $4 THEN m.avg ELSE '{}' END AS avg, NULL::jsonb AS batches
 		FROM unnest($1::int[], $2::int[], $3::int[]) AS k(t, r, s)
 		JOIN metrics m ON m.trial_id = k.t AND m.grp = 'validation' AND m.run_id = k.r AND m.ord = k.s`, trials, runs, steps, most)
@@ -157,7 +155,7 @@ func (db *DB) TrialSummaries(ctx context.Context, trials []int) (map[int]TrialSu
 		if tail, err = tx.tailOf(ctx, trials); err != nil {
 			return err
 		}
-		list, err = rows[summaryRow](ctx, tx, `
+		list, err = database.Rows[summaryRow](ctx, tx.DB, `
 			SELECT t.id AS trial_id, coalesce(s.summary, '{}') AS summary, coalesce(s.total_batches, 0) AS total_batches,
 				s.latest_run, s.latest_steps, s.best_run, s.best_steps, s.searcher_value, coalesce(s.stale, false) AS stale,
 				coalesce(s.incomplete, '') AS incomplete, NULL::xid8 AS rebuilt_xid, NULL::bigint AS rebuilt_id, false AS oversized, `+searcherColumns+`
@@ -215,7 +213,7 @@ func (db *DB) BestValidation(ctx context.Context, experiment int) (float64, erro
 	}
 	const value = `(SELECT %s((body->>'metric')::double precision) FROM search_events
 		WHERE experiment_id = e.id AND kind = 'validated' AND body->>'metric' IS NOT NULL) AS %[1]s`
-	b, err := row[best](ctx, db, fmt.Sprintf("experiment %d", experiment), `
+	b, err := database.Row[best](ctx, db.DB, fmt.Sprintf("experiment %d", experiment), `
 		SELECT coalesce((e.config->'searcher'->>'smaller_is_better')::boolean, true) AS smaller, `+
 		fmt.Sprintf(value, "min")+`, `+fmt.Sprintf(value, "max")+` FROM experiments e WHERE e.id = $1`, experiment)
 	switch {
@@ -269,23 +267,16 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 	}
 	// The reducer has to know where the series ends before it reads it.
 	const series = ` FROM metrics WHERE trial_id = $1 AND grp = $2 AND ord BETWEEN $3 AND $4 AND steps IS NOT NULL AND NOT archived`
-	list, release, err := db.query(ctx, `SELECT steps, reported_at, coalesce((SELECT steps`+series+` AND ($5::text[] = '{}' OR avg ?| $5) ORDER BY ord DESC LIMIT 1), 0)`+
-		strings.Join(columns, "")+series+` ORDER BY ord, run_id`, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
+	sql := `SELECT steps, reported_at, coalesce((SELECT steps` + series + ` AND ($5::text[] = '{}' OR avg ?| $5) ORDER BY ord DESC LIMIT 1), 0)` +
+		strings.Join(columns, "") + series + ` ORDER BY ord, run_id`
 	r := reducer{limit: q.MaxPoints}
 	p := Point{Values: make([]float64, len(q.Names))}
-	values := make([]pgtype.DriverBytes, len(q.Names))
+	values := make([]database.RawBytes, len(q.Names))
 	into := []any{&p.Steps, &p.At, &r.last}
 	for i := range values {
 		into = append(into, &values[i])
 	}
-	for list.Next() {
-		if err := list.Scan(into...); err != nil {
-			return nil, database.AsFault(err)
-		}
+	err := db.Each(ctx, sql, args, into, func() error {
 		has := len(q.Names) == 0
 		for i, v := range values {
 			value, ok := drawable(v)
@@ -297,8 +288,9 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 		if has {
 			r.add(p)
 		}
-	}
-	return r.points(), database.AsFault(list.Err())
+		return nil
+	})
+	return r.points(), err
 }
 
 // drawable parses a number of a report, also NaN and infinities, which JSON has as strings.
@@ -322,7 +314,7 @@ func drawable(raw []byte) (float64, bool) {
 // ValidationNames lists the names of metrics in the first validations of an experiment's
 // first trials; other trials run the same program.
 func (db *DB) ValidationNames(ctx context.Context, experiment int) ([]string, error) {
-	return scalars[string](ctx, db, `
+	return database.Scalars[string](ctx, db.DB, `
 		SELECT DISTINCT n.name FROM (SELECT id FROM trials WHERE experiment_id = $1 ORDER BY number LIMIT 20) t
 		CROSS JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = t.id AND m.grp = 'validation' AND jsonb_typeof(m.avg) = 'object' LIMIT 20) m
 		CROSS JOIN LATERAL (SELECT jsonb_object_keys(m.avg) AS name LIMIT 1000) n ORDER BY n.name LIMIT 1000`, experiment)
@@ -330,5 +322,5 @@ func (db *DB) ValidationNames(ctx context.Context, experiment int) ([]string, er
 
 // SearcherMetric returns searcher.metric of a trial's experiment; "" for none.
 func (db *DB) SearcherMetric(ctx context.Context, trial int) (string, error) {
-	return scalar[string](ctx, db, `SELECT coalesce(e.config->'searcher'->>'metric', '') FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1`, trial)
+	return database.Scalar[string](ctx, db.DB, `SELECT coalesce(e.config->'searcher'->>'metric', '') FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1`, trial)
 }

@@ -55,11 +55,11 @@ func (w *MetricWriter) replacing(ctx context.Context, list []*database.Queued[*R
 		}
 	}
 	if len(trials) > 0 {
-		found, err := rows[struct {
+		found, err := database.Rows[struct {
 			Trial   int   `db:"trial"`
 			Run     int   `db:"run"`
 			Reached int64 `db:"reached"`
-		}](ctx, w.db, `
+		}](ctx, w.db.DB, `
 			SELECT u.trial, u.run, coalesce((SELECT max(m.ord) FROM metrics m WHERE m.trial_id = u.trial AND m.run_id < u.run
 				AND m.steps IS NOT NULL AND NOT m.archived), -1) AS reached
 			FROM unnest($1::int[], $2::int[]) AS u(trial, run) JOIN trials t ON t.id = u.trial AND t.run_id = u.run`, trials, runs)
@@ -94,7 +94,7 @@ func (db *DB) archiveReplaced(ctx context.Context, low map[runOf]map[string]int)
 	if len(trials) == 0 {
 		return nil
 	}
-	stale, err := scalars[int](ctx, db, `
+	stale, err := database.Scalars[int](ctx, db.DB, `
 		WITH old AS MATERIALIZED (
 			SELECT m.trial_id, m.grp, m.ord, m.run_id FROM unnest($1::int[], $2::int[], $3::text[], $4::int[]) AS u(trial, run, grp, step)
 			JOIN trials t ON t.id = u.trial AND t.run_id = u.run

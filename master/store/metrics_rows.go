@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // metricRow is a row as the summarizer reads it.
@@ -37,7 +39,7 @@ type rowLimits struct{ rows, stored, bytes int }
 
 // nextRows reads rows in the order in which they became visible; more is true if further rows may follow.
 func (db *DB) nextRows(ctx context.Context, most rowLimits, where string, args ...any) (list []metricRow, more bool, err error) {
-	list, full, err := rowsUpTo[metricRow](ctx, db, most.bytes, nextRows(metricColumns, where, args), append(args, most.rows, most.stored)...)
+	list, full, err := database.RowsUpTo[metricRow](ctx, db.DB, most.bytes, nextRows(metricColumns, where, args), append(args, most.rows, most.stored)...)
 	if n := len(list); n > 0 {
 		more = full || n == most.rows || list[n-1].Stored > most.stored
 	}
@@ -59,7 +61,7 @@ const afterCursor = `xid >= (SELECT xid FROM metrics_cursor) AND (xid, id) > ((S
 // tailOf reads the reports of trials that are not yet in their summaries, as many as one transaction of the summarizer reads. The
 // reports of other trials count towards summarizeBatch and summarizeStored.
 func (db *DB) tailOf(ctx context.Context, trials []int) ([]metricRow, error) {
-	list, _, err := rowsUpTo[metricRow](ctx, db, summarizeBytes, `SELECT * FROM (`+nextRows(metricColumns, afterCursor, nil)+`) tail
+	list, _, err := database.RowsUpTo[metricRow](ctx, db.DB, summarizeBytes, `SELECT * FROM (`+nextRows(metricColumns, afterCursor, nil)+`) tail
 		WHERE trial_id = ANY($3) AND NOT merged AND NOT archived ORDER BY xid, id`, summarizeBatch, summarizeStored, trials)
 	return list, err
 }

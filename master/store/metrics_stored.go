@@ -97,7 +97,7 @@ func (w *MetricWriter) rooms(ctx context.Context, batch []*database.Queued[*Repo
 		Bytes   int64 `db:"bytes"`
 		All     bool  `db:"counted"` // the reports behind the summaries are counted too
 	}
-	list, err := rows[count](ctx, w.db, `
+	list, err := database.Rows[count](ctx, w.db.DB, `
 		WITH behind AS MATERIALIZED (SELECT m.trial_id, `+storedReportSQL+` AS bytes FROM metrics m WHERE m.xid >= (SELECT xid FROM metrics_cursor)
 			AND (m.xid, m.id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor)) LIMIT $2)
 		SELECT u.id AS trial_id, (coalesce(s.bytes, 0) + coalesce(b.bytes, 0))::bigint AS bytes, (SELECT count(*) FROM behind) < $2 AS counted

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // The queries of the streams of metrics of experiments. Each reads a limited number of rows,
@@ -24,7 +24,7 @@ const newestTrials = `(SELECT id FROM trials WHERE experiment_id = ANY($1) ORDER
 // before the summaries, so that it misses none that the summarizer adds meanwhile; of many and of large ones it reads the oldest,
 // and the others' metrics are in the list when they are in the summaries.
 func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric, error) {
-	ctx, cancel := db.bounded(ctx)
+	ctx, cancel := db.Bounded(ctx)
 	defer cancel()
 	found := firstOf[struct{}]{}
 	add := func(raw []byte) error {
@@ -33,18 +33,19 @@ func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric
 		}
 		return nil
 	}
-	err := db.eachValue(ctx, `SELECT m.grp || '.' || k.name
+	var raw database.RawBytes
+	err := db.Each(ctx, `SELECT m.grp || '.' || k.name
 		FROM (`+nextRows(`xid, id, trial_id, grp`, afterCursor, []any{experiments})+`) m
 		JOIN trials t ON t.id = m.trial_id AND t.experiment_id = ANY($1)
 		CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END) k(name)
-		WHERE octet_length(k.name) <= $4 LIMIT $5`, []any{experiments, summarizeBatch, summarizeStored, longestName, maxNamesRead}, add)
+		WHERE octet_length(k.name) <= $4 LIMIT $5`, []any{experiments, summarizeBatch, summarizeStored, longestName, maxNamesRead}, []any{&raw}, func() error { return add(raw) })
 	if err != nil {
 		return nil, err
 	}
 	err = db.readDocuments(ctx, storedSummaries(newestTrials), []any{experiments, maxStreamTrials}, `
 		SELECT DISTINCT CASE g.key WHEN 'avg_metrics' THEN 'training' WHEN 'validation_metrics' THEN 'validation' ELSE g.key END || '.' || k.name FROM trial_summaries s CROSS JOIN LATERAL jsonb_each(s.summary) g
 		CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) k(name)
-		WHERE s.trial_id = ANY(@ids) AND octet_length(k.name) <= @longest`, pgx.NamedArgs{"longest": longestName}, add)
+		WHERE s.trial_id = ANY(@ids) AND octet_length(k.name) <= @longest`, database.Args{"longest": longestName}, add)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric
 
 // StepsOf lists the steps at which trials of an experiment have reported a metric.
 func (db *DB) StepsOf(ctx context.Context, experiment int, group, name string) ([]int, error) {
-	return scalars[int](ctx, db, `
+	return database.Scalars[int](ctx, db.DB, `
 		SELECT DISTINCT m.steps FROM (SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $4) t
 		JOIN metrics m ON m.trial_id = t.id AND m.grp = $2
 		WHERE m.steps IS NOT NULL AND NOT m.archived AND jsonb_exists(m.avg, $3) ORDER BY 1 LIMIT $5`,
@@ -78,12 +79,12 @@ type TrialValue struct {
 func (db *DB) ValuesNear(ctx context.Context, experiment int, group, name string, steps, margin int, fn func(page []TrialValue) error) error {
 	after := 0
 	return inPages(func(limit int) ([]TrialValue, bool, error) {
-		return rowsUpTo[TrialValue](ctx, db, metricsPageBytes, `
+		return database.RowsUpTo[TrialValue](ctx, db.DB, metricsPageBytes, `
 		SELECT t.id AS trial_id, (SELECT hparams FROM trials WHERE id = t.id) AS hparams, v.steps, v.value
 		FROM (SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $6) t
-		CROSS JOIN LATERAL (SELECT m.steps, `+floatAt("m.avg->$3")+` AS value FROM metrics m
+		CROSS JOIN LATERAL (SELECT m.steps, `+database.FloatAt("m.avg->$3")+` AS value FROM metrics m
 			WHERE m.trial_id = t.id AND m.grp = $2 AND m.ord BETWEEN $4::bigint - $5 AND $4::bigint + $5 AND m.steps IS NOT NULL AND NOT m.archived
-				AND `+floatAt("m.avg->$3")+` IS NOT NULL
+				AND `+database.FloatAt("m.avg->$3")+` IS NOT NULL
 			ORDER BY abs(m.ord - $4), m.ord DESC, m.run_id DESC LIMIT 1) v
 		WHERE t.id > $7 ORDER BY t.id LIMIT $8`, experiment, group, name, steps, margin, maxStreamTrials, after, limit)
 	}, func(page []TrialValue) error {
@@ -100,7 +101,7 @@ func (db *DB) BestTrials(ctx context.Context, experiment int, group, name string
 		longest = "s.total_batches DESC, "
 	}
 	path := func(summary string) []string { return []string{groupKey(group), name, summary} }
-	return scalars[int](ctx, db, `
+	return database.Scalars[int](ctx, db.DB, `
 		SELECT t.id FROM trials t JOIN experiments e ON e.id = t.experiment_id JOIN trial_summaries s ON s.trial_id = t.id
 		WHERE t.experiment_id = $1 AND s.summary #> $2::text[] IS NOT NULL
 		ORDER BY `+longest+`CASE WHEN e.smaller_is_better THEN `+floatInSummary("$2::text[]")+` ELSE -`+floatInSummary("$3::text[]")+` END NULLS LAST, t.id
@@ -109,7 +110,7 @@ func (db *DB) BestTrials(ctx context.Context, experiment int, group, name string
 
 // Searches reads the names of the searchers and the searchers' metrics of experiments.
 func (db *DB) Searches(ctx context.Context, experiments []int) (list []SearchOf, err error) {
-	return rows[SearchOf](ctx, db, `SELECT id, coalesce(searcher, '') AS searcher, coalesce(metric, '') AS metric, `+isOver+` AS over
+	return database.Rows[SearchOf](ctx, db.DB, `SELECT id, coalesce(searcher, '') AS searcher, coalesce(metric, '') AS metric, `+isOver+` AS over
 		FROM experiments e WHERE id = ANY($1) ORDER BY id`, experiments)
 }
 
@@ -119,4 +120,9 @@ type SearchOf struct {
 	Searcher string `db:"searcher"`
 	Metric   string `db:"metric"`
 	Over     bool   `db:"over"`
+}
+
+// floatInSummary is database.FloatAt for the value at a path of the summary of a trial, s.summary.
+func floatInSummary(path string) string {
+	return database.FloatOf("(s.summary #> "+path+")", "(s.summary #>> "+path+")")
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sleep"
@@ -144,7 +142,7 @@ func (db *DB) summarize(ctx context.Context) (done summarized, err error) {
 		if err := tx.fireThresholds(ctx, list); err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `UPDATE metrics_cursor SET xid = $1, id = $2`, to.XID, to.ID)
+		_, err = tx.Exec(ctx, `UPDATE metrics_cursor SET xid = $1, id = $2`, to.XID, to.ID)
 		return err
 	})
 	return done, err
@@ -154,7 +152,7 @@ func (db *DB) summarize(ctx context.Context) (done summarized, err error) {
 // while an older writing transaction runs anywhere on the server, because it might still
 // commit rows that come before the newest ones.
 func (db *DB) SummariesCaughtUp(ctx context.Context) (bool, error) {
-	return scalar[bool](ctx, db, `SELECT `+caughtUp)
+	return database.Scalar[bool](ctx, db.DB, `SELECT `+caughtUp)
 }
 
 const caughtUp = `NOT EXISTS (SELECT 1 FROM metrics m, metrics_cursor c WHERE m.xid >= c.xid AND (m.xid, m.id) > (c.xid, c.id))
@@ -162,7 +160,7 @@ const caughtUp = `NOT EXISTS (SELECT 1 FROM metrics m, metrics_cursor c WHERE m.
 
 // nothingToSummarize reports whether Summarize would do nothing.
 func (db *DB) nothingToSummarize(ctx context.Context) (bool, error) {
-	return scalar[bool](ctx, db, `SELECT `+caughtUp+` AND NOT EXISTS (SELECT FROM metrics_cursor WHERE xid > pg_snapshot_xmax(pg_current_snapshot()))`)
+	return database.Scalar[bool](ctx, db.DB, `SELECT `+caughtUp+` AND NOT EXISTS (SELECT FROM metrics_cursor WHERE xid > pg_snapshot_xmax(pg_current_snapshot()))`)
 }
 
 // takeCursor locks the cursor for this transaction. It returns the position after which to
@@ -171,7 +169,7 @@ func (db *DB) nothingToSummarize(ctx context.Context) (bool, error) {
 func (db *DB) takeCursor(ctx context.Context) (from cursor, upTo uint64, ok bool, err error) {
 	var next uint64
 	// An advisory lock, because a row lock would be a write, and most calls find no new rows.
-	ok, err = scalar[bool](ctx, db, `SELECT pg_try_advisory_xact_lock(hashtextextended('summaries of metrics', 0))`)
+	ok, err = database.Scalar[bool](ctx, db.DB, `SELECT pg_try_advisory_xact_lock(hashtextextended('summaries of metrics', 0))`)
 	if err != nil || !ok {
 		return from, 0, false, err
 	}
@@ -200,7 +198,7 @@ func (db *DB) renumber(ctx context.Context, next uint64, at cursor) error {
 		{`INSERT INTO trial_summaries (trial_id, stale) SELECT DISTINCT trial_id, true FROM metrics
 			ON CONFLICT (trial_id) DO UPDATE SET stale = true, rebuilt_xid = NULL, rebuilt_id = NULL`, nil},
 	} {
-		if _, err := db.exec(ctx, change.sql, change.args...); err != nil {
+		if _, err := db.Exec(ctx, change.sql, change.args...); err != nil {
 			return err
 		}
 	}
@@ -209,19 +207,8 @@ func (db *DB) renumber(ctx context.Context, next uint64, at cursor) error {
 
 // markStale marks a trial's summary, so that the summarizer rebuilds it.
 func (db *DB) markStale(ctx context.Context, trial int) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		INSERT INTO trial_summaries (trial_id, stale) VALUES ($1, true)
 		ON CONFLICT (trial_id) DO UPDATE SET stale = true, rebuilt_xid = NULL, rebuilt_id = NULL`, trial)
 	return err
-}
-
-// scalars reads a column.
-func scalars[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
-	r, release, err := db.query(ctx, sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	list, err := pgx.CollectRows(limited(ctx, r), pgx.RowTo[T])
-	return list, database.AsFault(err)
 }

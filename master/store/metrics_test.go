@@ -245,10 +245,11 @@ func TestFactsAtTheirBound(t *testing.T) {
 // TestReportWithoutDatabase tests that a report fails as Unavailable, without hanging, if the
 // database does not answer.
 func TestReportWithoutDatabase(t *testing.T) {
-	db, err := Open(t.Context(), "postgres://nobody@127.0.0.1:1/none?connect_timeout=2", Options{})
+	pool, err := database.Open(t.Context(), "postgres://nobody@127.0.0.1:1/none?connect_timeout=2", database.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := New(pool, Options{})
 	defer db.Close()
 	m := NewMetricWriter(db, database.NewBus("", nil))
 	err = m.Report(t.Context(), Report{TrialID: 1, RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{}`)})

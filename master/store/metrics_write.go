@@ -19,7 +19,7 @@ func (db *DB) newestRuns(ctx context.Context, batch []*database.Queued[*Report])
 		ID  int `db:"id"`
 		Run int `db:"run_id"`
 	}
-	list, err := rows[newest](ctx, db, `SELECT id, run_id FROM trials WHERE id = ANY($1) ORDER BY id FOR KEY SHARE`, trialsOf(batch))
+	list, err := database.Rows[newest](ctx, db.DB, `SELECT id, run_id FROM trials WHERE id = ANY($1) ORDER BY id FOR KEY SHARE`, trialsOf(batch))
 	runs := make(map[int]int, len(list))
 	for _, n := range list {
 		runs[n.ID] = n.Run
@@ -67,7 +67,7 @@ const insertReport = `
 // or not of its trial's newest run; the other reports may be stored then.
 func (db *DB) insertNew(ctx context.Context, batch []*database.Queued[*Report]) (bool, error) {
 	args, place := insertArgs(batch)
-	n, err := db.exec(ctx, insertReport, args...)
+	n, err := db.Exec(ctx, insertReport, args...)
 	if fault.Is(err, fault.Conflict) { // a key is taken
 		return false, nil
 	}
@@ -79,19 +79,12 @@ func (db *DB) insertNew(ctx context.Context, batch []*database.Queued[*Report]) 
 func (db *DB) insertReports(ctx context.Context, batch []*database.Queued[*Report]) (fresh []bool, err error) {
 	fresh = make([]bool, len(batch))
 	args, place := insertArgs(batch)
-	rows, err := db.Query(ctx, insertReport+` ON CONFLICT DO NOTHING RETURNING trial_id, run_id, grp, ord`, args...)
-	if err != nil {
-		return nil, database.BadData(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var k key
-		if err := rows.Scan(&k.trial, &k.run, &k.group, &k.ord); err != nil {
-			return nil, err
-		}
+	var k key
+	err = db.Each(ctx, insertReport+` ON CONFLICT DO NOTHING RETURNING trial_id, run_id, grp, ord`, args, []any{&k.trial, &k.run, &k.group, &k.ord}, func() error {
 		fresh[place[k]] = true
-	}
-	return fresh, database.BadData(rows.Err())
+		return nil
+	})
+	return fresh, database.BadData(err)
 }
 
 // insertArgs returns the arguments of insertReport, and the index of each key in the batch.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -50,7 +48,7 @@ func (db *DB) ModelVersions(ctx context.Context, model int, sort string, desc bo
 
 // ModelVersion finds a version of a model by its number.
 func (db *DB) ModelVersion(ctx context.Context, m Model, version int) (ModelVersion, error) {
-	v, err := row[ModelVersion](ctx, db, "version", versionSelect+` WHERE v.model_id = $1 AND v.version = $2`, m.ID, version)
+	v, err := database.Row[ModelVersion](ctx, db.DB, "version", versionSelect+` WHERE v.model_id = $1 AND v.version = $2`, m.ID, version)
 	if fault.Is(err, fault.NotFound) {
 		return v, fault.New(fault.NotFound, "version %d for model %q not found", version, m.Name)
 	}
@@ -61,7 +59,7 @@ func (db *DB) ModelVersion(ctx context.Context, m Model, version int) (ModelVers
 // its files stay.
 func (db *DB) RegisterVersion(ctx context.Context, m Model, v ModelVersion) (version int, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
-		archived, err := scalar[bool](ctx, tx, `SELECT archived FROM models WHERE id = $1 FOR UPDATE`, m.ID)
+		archived, err := database.Scalar[bool](ctx, tx.DB, `SELECT archived FROM models WHERE id = $1 FOR UPDATE`, m.ID)
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return fault.New(fault.NotFound, "model %q not found", m.Name)
@@ -73,12 +71,12 @@ func (db *DB) RegisterVersion(ctx context.Context, m Model, v ModelVersion) (ver
 		if err := tx.lockToRegister(ctx, v.UUID); err != nil {
 			return err
 		}
-		if version, err = scalar[int](ctx, tx, `UPDATE models SET newest = newest + 1, modified_at = now() WHERE id = $1 RETURNING newest`, m.ID); err != nil {
+		if version, err = database.Scalar[int](ctx, tx.DB, `UPDATE models SET newest = newest + 1, modified_at = now() WHERE id = $1 RETURNING newest`, m.ID); err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `INSERT INTO model_versions (model_id, version, checkpoint, owner_id, name, comment, notes, labels, metadata)
+		_, err = tx.Exec(ctx, `INSERT INTO model_versions (model_id, version, checkpoint, owner_id, name, comment, notes, labels, metadata)
 			VALUES (@model, @version, @checkpoint, @owner, @name, @comment, @notes, @labels, coalesce(@metadata::text::jsonb, '{}'))`,
-			pgx.NamedArgs{"model": m.ID, "version": version, "checkpoint": v.UUID, "owner": v.OwnerID, "name": v.Name, "comment": v.Comment, "notes": v.Notes,
+			database.Args{"model": m.ID, "version": version, "checkpoint": v.UUID, "owner": v.OwnerID, "name": v.Name, "comment": v.Comment, "notes": v.Notes,
 				"labels": append([]string{}, v.Labels...), "metadata": jsonOrNull(v.Metadata)})
 		return database.BadData(err)
 	})
@@ -89,7 +87,7 @@ func (db *DB) RegisterVersion(ctx context.Context, m Model, v ModelVersion) (ver
 // until the transaction has registered it. It rejects a checkpoint that is not complete, or of
 // which files are being removed. The experiment is locked first, as where a GC is created.
 func (db *DB) lockToRegister(ctx context.Context, uuid string) error {
-	desired, err := scalars[string](ctx, db, `SELECT e.desired FROM experiments e JOIN trials t ON t.experiment_id = e.id JOIN checkpoints k ON k.trial_id = t.id
+	desired, err := database.Scalars[string](ctx, db.DB, `SELECT e.desired FROM experiments e JOIN trials t ON t.experiment_id = e.id JOIN checkpoints k ON k.trial_id = t.id
 		WHERE k.uuid = $1 FOR SHARE OF e`, uuid)
 	if err != nil {
 		return err
@@ -97,16 +95,16 @@ func (db *DB) lockToRegister(ctx context.Context, uuid string) error {
 	if slices.Contains(desired, "deleted") {
 		return fault.New(fault.Conflict, "the experiment of checkpoint %s is being deleted", uuid)
 	}
-	k, err := row[struct {
+	k, err := database.Row[struct {
 		State string `db:"state"`
-	}](ctx, db, "checkpoint "+uuid, `SELECT state FROM checkpoints WHERE uuid = $1 FOR SHARE`, uuid)
+	}](ctx, db.DB, "checkpoint "+uuid, `SELECT state FROM checkpoints WHERE uuid = $1 FOR SHARE`, uuid)
 	if err != nil {
 		return err
 	}
 	if k.State != "COMPLETED" {
 		return fault.New(fault.Invalid, "checkpoint %s is in %s state. checkpoints for model versions must be in a COMPLETED state", uuid, k.State)
 	}
-	leaves, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
+	leaves, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
 		WHERE r.checkpoint = $1 AND r.at IS NULL AND g.ended_at IS NULL AND cardinality(r.globs) > 0)`, uuid)
 	if err == nil && leaves {
 		return fault.New(fault.Conflict, "files of checkpoint %s are being removed; it cannot be registered", uuid)
@@ -125,16 +123,16 @@ type VersionChange struct {
 
 // ChangeVersion changes a version of a model.
 func (db *DB) ChangeVersion(ctx context.Context, id int, ch VersionChange) error {
-	_, err := db.exec(ctx, `UPDATE model_versions SET name = coalesce(@name, name), comment = coalesce(@comment, comment), notes = coalesce(@notes, notes),
+	_, err := db.Exec(ctx, `UPDATE model_versions SET name = coalesce(@name, name), comment = coalesce(@comment, comment), notes = coalesce(@notes, notes),
 			labels = coalesce(@labels::text[], labels), metadata = coalesce(@metadata::text::jsonb, metadata), modified_at = now() WHERE id = @id`,
-		pgx.NamedArgs{"id": id, "name": ch.Name, "comment": ch.Comment, "notes": ch.Notes, "labels": ch.Labels, "metadata": jsonOrNull(ch.Metadata)})
+		database.Args{"id": id, "name": ch.Name, "comment": ch.Comment, "notes": ch.Notes, "labels": ch.Labels, "metadata": jsonOrNull(ch.Metadata)})
 	return database.BadData(err)
 }
 
 // DeleteVersion deletes a version of a model. Its checkpoint stays, and its number is not given
 // to another one.
 func (db *DB) DeleteVersion(ctx context.Context, id int) error {
-	_, err := db.exec(ctx, `DELETE FROM model_versions WHERE id = $1`, id)
+	_, err := db.Exec(ctx, `DELETE FROM model_versions WHERE id = $1`, id)
 	return err
 }
 
@@ -150,7 +148,7 @@ func (db *DB) Registered(ctx context.Context, ids []string) (map[string]string, 
 		UUID     string `db:"uuid"`
 		Versions string `db:"versions"`
 	}
-	list, err := rows[use](ctx, db, `SELECT v.checkpoint::text AS uuid, `+namedVersions+` FROM model_versions v
+	list, err := database.Rows[use](ctx, db.DB, `SELECT v.checkpoint::text AS uuid, `+namedVersions+` FROM model_versions v
 		WHERE v.checkpoint = ANY($1::uuid[]) GROUP BY v.checkpoint`, append([]string{}, ids...))
 	found := make(map[string]string, len(list))
 	for _, u := range list {
@@ -166,7 +164,7 @@ func (db *DB) ExperimentsWithVersions(ctx context.Context, ids []int) (map[int]s
 		ID       int    `db:"experiment_id"`
 		Versions string `db:"versions"`
 	}
-	list, err := rows[use](ctx, db, `SELECT t.experiment_id, `+namedVersions+` FROM trials t JOIN checkpoints k ON k.trial_id = t.id
+	list, err := database.Rows[use](ctx, db.DB, `SELECT t.experiment_id, `+namedVersions+` FROM trials t JOIN checkpoints k ON k.trial_id = t.id
 		JOIN model_versions v ON v.checkpoint = k.uuid WHERE t.experiment_id = ANY($1) GROUP BY t.experiment_id`, append([]int{}, ids...))
 	found := make(map[int]string, len(list))
 	for _, u := range list {

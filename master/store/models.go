@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -89,12 +87,12 @@ func (db *DB) ModelLabels(ctx context.Context, in auth.Scope, workspace int) ([]
 	c.when(workspace != 0, "m.workspace_id = @workspace", "workspace", workspace)
 	where := c.where()
 	c.args["bytes"] = maxPageBytes
-	return scalars[string](ctx, db, mostUsed(`models m CROSS JOIN LATERAL unnest(m.labels) AS l`+where), c.args)
+	return database.Scalars[string](ctx, db.DB, mostUsed(`models m CROSS JOIN LATERAL unnest(m.labels) AS l`+where), c.args)
 }
 
 // Model finds a model by its number.
 func (db *DB) Model(ctx context.Context, id int) (Model, error) {
-	m, err := row[Model](ctx, db, "model", modelSelect+` WHERE m.id = $1`, id)
+	m, err := database.Row[Model](ctx, db.DB, "model", modelSelect+` WHERE m.id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
 		return m, fault.New(fault.NotFound, "model %d not found", id)
 	}
@@ -103,7 +101,7 @@ func (db *DB) Model(ctx context.Context, id int) (Model, error) {
 
 // ModelByName finds a model by its name.
 func (db *DB) ModelByName(ctx context.Context, name string) (Model, error) {
-	m, err := row[Model](ctx, db, "model", modelSelect+` WHERE m.name = $1`, name)
+	m, err := database.Row[Model](ctx, db.DB, "model", modelSelect+` WHERE m.name = $1`, name)
 	if fault.Is(err, fault.NotFound) {
 		return m, fault.New(fault.NotFound, "model %q not found", fault.Clip(name))
 	}
@@ -121,9 +119,9 @@ func (db *DB) CreateModel(ctx context.Context, m Model) (Model, error) {
 		if err := tx.lockWorkspace(ctx, m.WorkspaceID); err != nil {
 			return err
 		}
-		id, err = scalar[int](ctx, tx, `INSERT INTO models (name, workspace_id, owner_id, description, notes, labels, metadata)
+		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO models (name, workspace_id, owner_id, description, notes, labels, metadata)
 			VALUES (@name, @workspace, @owner, @description, @notes, @labels, coalesce(@metadata::text::jsonb, '{}')) RETURNING id`,
-			pgx.NamedArgs{"name": m.Name, "workspace": m.WorkspaceID, "owner": m.OwnerID, "description": m.Description, "notes": m.Notes,
+			database.Args{"name": m.Name, "workspace": m.WorkspaceID, "owner": m.OwnerID, "description": m.Description, "notes": m.Notes,
 				"labels": append([]string{}, m.Labels...), "metadata": jsonOrNull(m.Metadata)})
 		return database.BadData(err)
 	})
@@ -139,10 +137,10 @@ func (db *DB) CreateModel(ctx context.Context, m Model) (Model, error) {
 // lockWorkspace keeps a workspace from being archived or deleted until the transaction has
 // stored what comes into it. It rejects an archived workspace.
 func (db *DB) lockWorkspace(ctx context.Context, id int) error {
-	w, err := row[struct {
+	w, err := database.Row[struct {
 		Name     string `db:"name"`
 		Archived bool   `db:"archived"`
-	}](ctx, db, "workspace", `SELECT name, archived FROM workspaces WHERE id = $1 FOR SHARE`, id)
+	}](ctx, db.DB, "workspace", `SELECT name, archived FROM workspaces WHERE id = $1 FOR SHARE`, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return fault.New(fault.NotFound, "workspace %d not found", id)
@@ -172,11 +170,11 @@ func (db *DB) ChangeModel(ctx context.Context, m Model, ch ModelChange) error {
 				return err
 			}
 		}
-		n, err := tx.exec(ctx, `UPDATE models SET name = coalesce(@name, name), description = coalesce(@description, description), notes = coalesce(@notes, notes),
+		n, err := tx.Exec(ctx, `UPDATE models SET name = coalesce(@name, name), description = coalesce(@description, description), notes = coalesce(@notes, notes),
 				labels = coalesce(@labels::text[], labels), metadata = coalesce(@metadata::text::jsonb, metadata), workspace_id = coalesce(@workspace, workspace_id),
 				modified_at = now()
 			WHERE id = @id AND NOT archived`,
-			pgx.NamedArgs{"id": m.ID, "name": ch.Name, "description": ch.Description, "notes": ch.Notes, "labels": ch.Labels,
+			database.Args{"id": m.ID, "name": ch.Name, "description": ch.Description, "notes": ch.Notes, "labels": ch.Labels,
 				"metadata": jsonOrNull(ch.Metadata), "workspace": ch.WorkspaceID})
 		return requireOne(n, database.BadData(err), "model %q is archived and cannot have attributes updated; unarchive it first", m.Name)
 	})
@@ -192,26 +190,26 @@ func (db *DB) MoveModel(ctx context.Context, id, workspace int) error {
 		if err := tx.lockWorkspace(ctx, workspace); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `UPDATE models SET workspace_id = $2, modified_at = now() WHERE id = $1`, id, workspace)
+		_, err := tx.Exec(ctx, `UPDATE models SET workspace_id = $2, modified_at = now() WHERE id = $1`, id, workspace)
 		return err
 	})
 }
 
 // ArchiveModel archives a model, or ends its archiving.
 func (db *DB) ArchiveModel(ctx context.Context, id int, archived bool) error {
-	_, err := db.exec(ctx, `UPDATE models SET archived = $2, modified_at = now() WHERE id = $1 AND archived <> $2`, id, archived)
+	_, err := db.Exec(ctx, `UPDATE models SET archived = $2, modified_at = now() WHERE id = $1 AND archived <> $2`, id, archived)
 	return err
 }
 
 // DeleteModel deletes a model with its versions. Their checkpoints stay.
 func (db *DB) DeleteModel(ctx context.Context, id int) error {
-	_, err := db.exec(ctx, `DELETE FROM models WHERE id = $1`, id)
+	_, err := db.Exec(ctx, `DELETE FROM models WHERE id = $1`, id)
 	return err
 }
 
 // hasModels fails if a workspace has models.
 func (db *DB) hasModels(ctx context.Context, workspace int) error {
-	has, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM models WHERE workspace_id = $1)`, workspace)
+	has, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM models WHERE workspace_id = $1)`, workspace)
 	if err == nil && has {
 		return fault.New(fault.Invalid, "workspace (%d) contains models; move or delete models first", workspace)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -36,14 +37,14 @@ func (db *DB) MoveExperiment(ctx context.Context, id int, to Project, check Move
 		if err := tx.mayMove(ctx, []int{id}, 0, to.WorkspaceID, check); err != nil {
 			return err
 		}
-		n, err := tx.exec(ctx, `UPDATE experiments SET project_id = $2 WHERE id = $1`, id, to.ID)
+		n, err := tx.Exec(ctx, `UPDATE experiments SET project_id = $2 WHERE id = $1`, id, to.ID)
 		if err == nil && n == 0 {
 			return NoExperiment(id)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id = $1`, id, to.WorkspaceID)
+		_, err = tx.Exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id = $1`, id, to.WorkspaceID)
 		return err
 	})
 }
@@ -61,14 +62,14 @@ func (db *DB) MoveProject(ctx context.Context, p Project, workspace int, check M
 		if err := tx.mayMove(ctx, nil, id, workspace, check); err != nil {
 			return err
 		}
-		n, err := tx.exec(ctx, `UPDATE projects SET workspace_id = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, workspace)
+		n, err := tx.Exec(ctx, `UPDATE projects SET workspace_id = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, workspace)
 		if fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "workspace %d already has a project of that name", workspace)
 		}
 		if err := requireOne(n, err, "project %d is built in or being deleted, and cannot be moved", id); err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id IN (SELECT e.id FROM experiments e WHERE e.project_id = $1)`, id, workspace)
+		_, err = tx.Exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id IN (SELECT e.id FROM experiments e WHERE e.project_id = $1)`, id, workspace)
 		return err
 	})
 }
@@ -93,11 +94,11 @@ type lockedProject struct {
 
 // lockProject locks a project and, before it, its workspace, as deletions do.
 func (db *DB) lockProject(ctx context.Context, id, workspace int, lock string) (lockedProject, error) {
-	archived, err := scalars[bool](ctx, db, `SELECT archived FROM workspaces WHERE id = $1 FOR SHARE`, workspace)
+	archived, err := database.Scalars[bool](ctx, db.DB, `SELECT archived FROM workspaces WHERE id = $1 FOR SHARE`, workspace)
 	if err != nil {
 		return lockedProject{}, err
 	}
-	p, err := row[lockedProject](ctx, db, fmt.Sprintf("project %d", id), `SELECT name, workspace_id, archived FROM projects WHERE id = $1 `+lock, id)
+	p, err := database.Row[lockedProject](ctx, db.DB, fmt.Sprintf("project %d", id), `SELECT name, workspace_id, archived FROM projects WHERE id = $1 `+lock, id)
 	if err == nil && p.WorkspaceID != workspace {
 		err = fault.New(fault.Conflict, "project %d has just been moved to another workspace; try again", id)
 	}
@@ -143,7 +144,7 @@ func (db *DB) mayMove(ctx context.Context, ids []int, project, workspace int, ch
 // movingExperiments reads the next experiments after one that have not ended and are in another workspace. They cannot change until the
 // move ends.
 func (db *DB) movingExperiments(ctx context.Context, ids []int, project, workspace, after int) ([]MovingExperiment, error) {
-	return rows[MovingExperiment](ctx, db, `
+	return database.Rows[MovingExperiment](ctx, db.DB, `
 		SELECT e.id, e.pool, e.slots_per_trial, e.max_slots, e.priority, e.weight, e.config,
 			ARRAY(SELECT jsonb_array_elements_text(jsonb_path_query_array(e.config, '$.environment.secrets[*].name'))) AS secrets
 		FROM experiments e JOIN projects p ON p.id = e.project_id

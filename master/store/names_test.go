@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/find"
 	limits "github.com/detent-ml/detent/master/names"
 )
@@ -63,10 +64,10 @@ func TestLongTextsAreStoredAndFound(t *testing.T) {
 	}
 	var plan string
 	err = w.db.Tx(ctx, func(tx *DB) error {
-		if _, err := tx.exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
+		if _, err := tx.Exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
 			return err
 		}
-		plan, err = scalar[string](ctx, tx, `EXPLAIN (FORMAT JSON) SELECT id FROM experiments e WHERE `+hasLabels("ARRAY['short']"))
+		plan, err = database.Scalar[string](ctx, tx.DB, `EXPLAIN (FORMAT JSON) SELECT id FROM experiments e WHERE `+hasLabels("ARRAY['short']"))
 		return err
 	})
 	if err != nil || !strings.Contains(plan, "experiments_labels") {

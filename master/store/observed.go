@@ -41,7 +41,7 @@ func (db *DB) RecordFacts(ctx context.Context, facts []MemberFact) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.exec(ctx, `
+	_, err = db.Exec(ctx, `
 		UPDATE members m SET
 			nomad_alloc_id = CASE WHEN m.nomad_alloc_id = '' THEN f.alloc ELSE m.nomad_alloc_id END,
 			replaced = m.replaced OR f.replaced OR m.nomad_alloc_id NOT IN ('', f.alloc),
@@ -65,7 +65,7 @@ func (db *DB) RecordGone(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := db.exec(ctx, `UPDATE members SET nomad_status = 'gone', nomad_ended_at = coalesce(nomad_ended_at, now())
+	_, err := db.Exec(ctx, `UPDATE members SET nomad_status = 'gone', nomad_ended_at = coalesce(nomad_ended_at, now())
 		WHERE allocation_id = ANY($1) AND nomad_status <> 'gone'`, ids)
 	return err
 }
@@ -93,7 +93,7 @@ func (db *DB) RecordNodes(ctx context.Context, region string, nodes []NodeRow) e
 	if err := database.AsFault(db.SendBatch(ctx, b).Close()); err != nil {
 		return err
 	}
-	_, err := db.exec(ctx, "DELETE FROM nodes WHERE region = $2 AND NOT (id = ANY($1))", ids, region)
+	_, err := db.Exec(ctx, "DELETE FROM nodes WHERE region = $2 AND NOT (id = ANY($1))", ids, region)
 	return err
 }
 
@@ -124,7 +124,7 @@ const largeConfig = 8 << 10
 
 // LargeSubmissions returns those of these attempts that are to be submitted with a large configuration.
 func (db *DB) LargeSubmissions(ctx context.Context, ids []string) ([]string, error) {
-	return scalars[string](ctx, db, `
+	return database.Scalars[string](ctx, db.DB, `
 		SELECT a.id FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN experiments e ON e.id = k.experiment_id
 		LEFT JOIN trials t ON t.task_id = k.id LEFT JOIN checkpoints wc ON wc.uuid = t.warm_start LEFT JOIN trials wt ON wt.id = wc.trial_id LEFT JOIN experiments we ON we.id = wt.experiment_id
 		WHERE a.id = ANY($1) AND greatest(pg_column_size(k.config), pg_column_size(e.config), pg_column_size(we.config)) > $2
@@ -133,13 +133,13 @@ func (db *DB) LargeSubmissions(ctx context.Context, ids []string) ([]string, err
 
 // Submissions reads those of these attempts that are still to be submitted.
 func (db *DB) Submissions(ctx context.Context, ids []string) ([]PendingSubmission, error) {
-	list, err := rows[PendingSubmission](ctx, db, `
+	list, err := database.Rows[PendingSubmission](ctx, db.DB, `
 		SELECT `+attemptColumns+`, w.name AS workspace, w.id AS workspace_id, u.active AS owner_active, u.admin AS owner_admin, `+db.grants()+` FROM `+attemptTables+`
 		WHERE a.id = ANY($1) AND a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.kill_at IS NULL AND a.refused_why = ''`, ids)
 	if err != nil || len(list) == 0 {
 		return list, err
 	}
-	members, err := rows[memberRow](ctx, db, memberRows, ids)
+	members, err := database.Rows[memberRow](ctx, db.DB, memberRows, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +164,10 @@ func (db *DB) addNodes(ctx context.Context, list []PendingSubmission, members []
 	for _, m := range members {
 		ids[m.NodeID] = true
 	}
-	found, err := rows[struct {
+	found, err := database.Rows[struct {
 		ID        string          `db:"id"`
 		Inventory json.RawMessage `db:"inventory"`
-	}](ctx, db, "SELECT id, inventory FROM nodes WHERE id = ANY($1)", sortedKeys(ids))
+	}](ctx, db.DB, "SELECT id, inventory FROM nodes WHERE id = ANY($1)", sortedKeys(ids))
 	if err != nil {
 		return err
 	}

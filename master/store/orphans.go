@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/leftover"
 )
@@ -30,12 +28,12 @@ func (db *DB) RecordOrphans(ctx context.Context, region string, jobs []Orphan) (
 	if err != nil {
 		return nil, err
 	}
-	if _, err := db.exec(ctx, `
+	if _, err := db.Exec(ctx, `
 		DELETE FROM orphans o WHERE EXISTS (SELECT 1 FROM allocations a WHERE a.id = o.allocation_id)
 			OR o.region = $2 AND NOT EXISTS (SELECT 1 FROM jsonb_to_recordset($1) AS j(allocation_id text) WHERE j.allocation_id = o.allocation_id)`, list, region); err != nil {
 		return nil, err
 	}
-	return rows[Orphan](ctx, db, `
+	return database.Rows[Orphan](ctx, db.DB, `
 		INSERT INTO orphans (allocation_id, job_id, submitted_at, region)
 		SELECT DISTINCT ON (j.allocation_id) j.allocation_id, j.job_id, j.submitted_at, $2
 		FROM jsonb_to_recordset($1) AS j(allocation_id text, job_id text, submitted_at timestamptz)
@@ -48,13 +46,13 @@ func (db *DB) RecordOrphans(ctx context.Context, region string, jobs []Orphan) (
 // OrphansIn lists the orphans of a region of Nomad that were first seen at least `known` ago, the
 // oldest first.
 func (db *DB) OrphansIn(ctx context.Context, region string, known time.Duration, limit int) ([]Orphan, error) {
-	return rows[Orphan](ctx, db, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
+	return database.Rows[Orphan](ctx, db.DB, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
 		WHERE region = $3 AND seen_at <= now() - $1::interval ORDER BY seen_at, allocation_id LIMIT $2`, known, limit, region)
 }
 
 // Orphans lists the orphans of all regions that were first seen at least `known` ago, the oldest first.
 func (db *DB) Orphans(ctx context.Context, known time.Duration, limit int) ([]Orphan, error) {
-	return rows[Orphan](ctx, db, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
+	return database.Rows[Orphan](ctx, db.DB, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
 		WHERE seen_at <= now() - $1::interval ORDER BY seen_at, allocation_id LIMIT $2`, known, limit)
 }
 
@@ -63,22 +61,17 @@ func (db *DB) Orphans(ctx context.Context, known time.Duration, limit int) ([]Or
 // log lines of an attempt are missing, it is listed only after this master has led for as
 // long (led), because before that no master may have been able to receive the lines.
 func (db *DB) EndedWithRunningJobs(ctx context.Context, alive []string, ended, led time.Duration, limit int) ([]string, error) {
-	if _, err := db.exec(ctx, `
+	if _, err := db.Exec(ctx, `
 		UPDATE allocations a SET stopped_at = now()
 		WHERE a.kill_at IS NULL AND a.stopped_at IS NULL AND a.submitted_at IS NOT NULL AND a.ended_at < now() - $1::interval
 			AND NOT EXISTS (SELECT 1 FROM members m WHERE m.allocation_id = a.id AND m.nomad_ended_at IS NULL)`, ended); err != nil {
 		return nil, err
 	}
-	r, err := db.Query(ctx, `
+	return database.Scalars[string](ctx, db.DB, `
 		SELECT id FROM (
 			SELECT id, ended_at FROM allocations WHERE kill_at IS NULL AND stopped_at IS NULL AND submitted_at IS NOT NULL AND ended_at < now() - $1::interval
 			UNION SELECT id, ended_at FROM allocations WHERE id = ANY($5) AND ended_at < now() - $1::interval) a
 		WHERE $3::interval >= $1::interval OR ended_at < now() - $4::interval
 			OR NOT EXISTS (SELECT 1 FROM members m WHERE m.allocation_id = a.id AND m.claimed_at IS NOT NULL AND NOT m.logs_done)
 		ORDER BY ended_at LIMIT $2`, ended, limit, led, leftover.Hold+ended, alive)
-	if err != nil {
-		return nil, database.AsFault(err)
-	}
-	ids, err := pgx.CollectRows(r, pgx.RowTo[string])
-	return ids, database.AsFault(err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/trial"
 )
@@ -69,7 +70,7 @@ func (db *DB) narrow(ctx context.Context, k *Task, id string) error {
 		EndedBefore time.Time `db:"ended_before"`
 		ExitBefore  string    `db:"exit_before"`
 	}
-	list, err := rows[part](ctx, db, `SELECT n, first_run, began_at, ended_before, exit_before FROM task_parts WHERE task_id = $1 AND n IN ($2, $2 + 1) ORDER BY n`,
+	list, err := database.Rows[part](ctx, db.DB, `SELECT n, first_run, began_at, ended_before, exit_before FROM task_parts WHERE task_id = $1 AND n IN ($2, $2 + 1) ORDER BY n`,
 		k.ID, k.Part.N)
 	if err != nil {
 		return err

@@ -3,17 +3,19 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // PinWorkspace pins a workspace for a user; pinning it again changes nothing.
 func (db *DB) PinWorkspace(ctx context.Context, user, workspace int) error {
-	_, err := db.exec(ctx, `INSERT INTO workspace_pins (user_id, workspace_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, user, workspace)
+	_, err := db.Exec(ctx, `INSERT INTO workspace_pins (user_id, workspace_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, user, workspace)
 	return err
 }
 
 // UnpinWorkspace unpins it.
 func (db *DB) UnpinWorkspace(ctx context.Context, user, workspace int) error {
-	_, err := db.exec(ctx, `DELETE FROM workspace_pins WHERE user_id = $1 AND workspace_id = $2`, user, workspace)
+	_, err := db.Exec(ctx, `DELETE FROM workspace_pins WHERE user_id = $1 AND workspace_id = $2`, user, workspace)
 	return err
 }
 
@@ -23,7 +25,7 @@ func (db *DB) Pins(ctx context.Context, user int) (map[int]time.Time, error) {
 		WorkspaceID int       `db:"workspace_id"`
 		At          time.Time `db:"pinned_at"`
 	}
-	list, err := rows[pin](ctx, db, `SELECT workspace_id, pinned_at FROM workspace_pins WHERE user_id = $1`, user)
+	list, err := database.Rows[pin](ctx, db.DB, `SELECT workspace_id, pinned_at FROM workspace_pins WHERE user_id = $1`, user)
 	pins := make(map[int]time.Time, len(list))
 	for _, p := range list {
 		pins[p.WorkspaceID] = p.At

@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // SavePoolJob stores the job of a pool as Nomad parsed it. Jobs that no master has read
 // for half a year are deleted.
 func (db *DB) SavePoolJob(ctx context.Context, sum string, parsed json.RawMessage) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		WITH old AS (DELETE FROM pool_jobs WHERE used_at < now() - interval '180 days' AND sum <> $1)
 		INSERT INTO pool_jobs (sum, parsed) VALUES ($1, $2)
 		ON CONFLICT (sum) DO UPDATE SET parsed = excluded.parsed, used_at = now()`, sum, parsed)
@@ -21,7 +23,7 @@ func (db *DB) PoolJob(ctx context.Context, sum string) (json.RawMessage, error) 
 	type kept struct {
 		Parsed json.RawMessage `db:"parsed"`
 	}
-	found, err := rows[kept](ctx, db, `UPDATE pool_jobs SET used_at = now() WHERE sum = $1 RETURNING parsed`, sum)
+	found, err := database.Rows[kept](ctx, db.DB, `UPDATE pool_jobs SET used_at = now() WHERE sum = $1 RETURNING parsed`, sum)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

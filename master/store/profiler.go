@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // ProfilerGroups are the groups of the reports about the nodes of a trial.
@@ -33,7 +35,7 @@ func (db *DB) SampledMetrics(ctx context.Context, trial int, group string, fn fu
 		Newest  int64 `db:"newest"`
 		Run     int   `db:"run"`
 	}
-	e, err := row[extent](ctx, db, "", `
+	e, err := database.Row[extent](ctx, db.DB, "", `
 		SELECT (SELECT count(*) FROM (SELECT FROM metrics WHERE trial_id = $1 AND grp = $2 LIMIT $3) m) AS reports,
 			coalesce((SELECT max(ord) FROM metrics WHERE trial_id = $1 AND grp = $2 AND ord <= $4), 0) AS last,
 			coalesce(newest.ord, -1) AS newest, coalesce(newest.run_id, -1) AS run
@@ -49,7 +51,7 @@ func (db *DB) SampledMetrics(ctx context.Context, trial int, group string, fn fu
 	var page []MetricRow
 	bytes := 0
 	for left := sampleWindows; left > 0; left-- {
-		found, full, err := rowsUpTo[MetricRow](ctx, db, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
+		found, full, err := database.RowsUpTo[MetricRow](ctx, db.DB, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
 			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
 			ORDER BY ord, run_id LIMIT $5`, trial, group, at.ord, at.run, windowReports)
 		if err != nil {

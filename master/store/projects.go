@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -75,7 +73,7 @@ func (db *DB) Projects(ctx context.Context, in auth.Scope, f ProjectFilter, offs
 
 // Project reads a project.
 func (db *DB) Project(ctx context.Context, id int) (Project, error) {
-	p, err := row[Project](ctx, db, "project", projectSelect+` WHERE p.id = $1`, id)
+	p, err := database.Row[Project](ctx, db.DB, "project", projectSelect+` WHERE p.id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
 		return p, NoProject(id)
 	}
@@ -84,16 +82,16 @@ func (db *DB) Project(ctx context.Context, id int) (Project, error) {
 
 // ProjectByKey finds a project by its key, which is upper case.
 func (db *DB) ProjectByKey(ctx context.Context, key string) (Project, error) {
-	return row[Project](ctx, db, "project "+key, projectSelect+` WHERE p.key = $1`, key)
+	return database.Row[Project](ctx, db.DB, "project "+key, projectSelect+` WHERE p.key = $1`, key)
 }
 
 // ProjectByName finds a project by its workspace's name and its own.
 func (db *DB) ProjectByName(ctx context.Context, workspace, name string) (Project, error) {
-	p, err := row[Project](ctx, db, "project", projectSelect+` WHERE w.name = $1 AND p.name = $2`, workspace, name)
+	p, err := database.Row[Project](ctx, db.DB, "project", projectSelect+` WHERE w.name = $1 AND p.name = $2`, workspace, name)
 	if !fault.Is(err, fault.NotFound) {
 		return p, err
 	}
-	there, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM workspaces WHERE name = $1)`, workspace)
+	there, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM workspaces WHERE name = $1)`, workspace)
 	switch {
 	case err != nil:
 		return p, err
@@ -118,7 +116,7 @@ func (db *DB) CreateProject(ctx context.Context, p Project) (Project, error) {
 		if err := tx.lockWorkspace(ctx, p.WorkspaceID); err != nil {
 			return err
 		}
-		id, err = scalar[int](ctx, tx, `INSERT INTO projects (workspace_id, name, key, description, user_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO projects (workspace_id, name, key, description, user_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
 			p.WorkspaceID, p.Name, p.Key, p.Description, p.OwnerID)
 		return err
 	})
@@ -153,10 +151,10 @@ type ProjectChange struct {
 
 // ChangeProject changes a project.
 func (db *DB) ChangeProject(ctx context.Context, id int, ch ProjectChange) error {
-	n, err := db.exec(ctx, `UPDATE projects SET name = coalesce(@name, name), key = coalesce(@key, key),
+	n, err := db.Exec(ctx, `UPDATE projects SET name = coalesce(@name, name), key = coalesce(@key, key),
 			description = coalesce(@description, description), notes = coalesce(@notes::jsonb, notes)
 		WHERE id = @id AND (@were::jsonb IS NULL OR notes = @were::jsonb) AND (NOT immutable OR (@name::text IS NULL AND @key::text IS NULL AND @description::text IS NULL))`,
-		pgx.NamedArgs{"id": id, "name": ch.Name, "key": ch.Key, "description": ch.Description, "notes": jsonOrNull(ch.Notes), "were": jsonOrNull(ch.NotesWere)})
+		database.Args{"id": id, "name": ch.Name, "key": ch.Key, "description": ch.Description, "notes": jsonOrNull(ch.Notes), "were": jsonOrNull(ch.NotesWere)})
 	if err == nil && n == 0 && ch.NotesWere != nil {
 		return fault.New(fault.Conflict, "somebody else changed the notes of project %d meanwhile; try again", id)
 	}
@@ -168,6 +166,6 @@ func (db *DB) ChangeProject(ctx context.Context, id int, ch ProjectChange) error
 
 // ArchiveProject archives a project, or ends its archiving.
 func (db *DB) ArchiveProject(ctx context.Context, id int, archived bool) error {
-	n, err := db.exec(ctx, `UPDATE projects SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
+	n, err := db.Exec(ctx, `UPDATE projects SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
 	return requireOne(n, err, "project %d is built in or being deleted, and cannot be archived or unarchived", id)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/trial"
@@ -37,17 +38,17 @@ type ProxyTask struct {
 // ProxyTask finds a task to forward requests to. The proxy can reach its attempt as soon as
 // the first member's claim was accepted. The name of any part of a task stands for the task: what runs is its newest part.
 func (db *DB) ProxyTask(ctx context.Context, id string) (ProxyTask, error) {
-	ctx = forStrangers(ctx) // any name, cookie or ticket is a question to the database
-	t, err := row[ProxyTask](ctx, db, "task "+id, proxyTasks+`WHERE k.id = $1`, id)
+	ctx = database.ForStrangers(ctx) // any name, cookie or ticket is a question to the database
+	t, err := database.Row[ProxyTask](ctx, db.DB, "task "+id, proxyTasks+`WHERE k.id = $1`, id)
 	if of, n, ok := trial.PartOf(id); ok && fault.Is(err, fault.NotFound) {
-		return row[ProxyTask](ctx, db, "task "+id, proxyTasks+`WHERE k.id = $1 AND EXISTS (SELECT FROM task_parts p WHERE p.task_id = k.id AND p.n = $2)`, of, n)
+		return database.Row[ProxyTask](ctx, db.DB, "task "+id, proxyTasks+`WHERE k.id = $1 AND EXISTS (SELECT FROM task_parts p WHERE p.task_id = k.id AND p.n = $2)`, of, n)
 	}
 	return t, err
 }
 
 // ProxyTasks finds those of these tasks that exist.
 func (db *DB) ProxyTasks(ctx context.Context, ids []string) ([]ProxyTask, error) {
-	return rows[ProxyTask](ctx, db, proxyTasks+`WHERE k.id = ANY($1)`, ids)
+	return database.Rows[ProxyTask](ctx, db.DB, proxyTasks+`WHERE k.id = ANY($1)`, ids)
 }
 
 // proxyPorts are the ports that the configuration of task k, or that of its experiment e,
@@ -82,7 +83,7 @@ func (db *DB) LivePorts(ctx context.Context, in auth.Scope) (map[string]expconf.
 		ID    string             `db:"id"`
 		Ports expconf.ProxyPorts `db:"ports"`
 	}
-	list, err := rows[found](ctx, db, `
+	list, err := database.Rows[found](ctx, db.DB, `
 		SELECT id, ports FROM (
 			SELECT a.id, CASE WHEN k.type = 'TRIAL' THEN e.proxy_ports ELSE k.proxy_ports END AS ports
 			FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN experiments e ON e.id = k.experiment_id
@@ -98,7 +99,7 @@ func (db *DB) LivePorts(ctx context.Context, in auth.Scope) (map[string]expconf.
 // IssueTicket stores the hash of a ticket for a session and a task, and deletes expired
 // tickets.
 func (db *DB) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {
-	n, err := db.exec(ctx, `
+	n, err := db.Exec(ctx, `
 		WITH stale AS (DELETE FROM passes WHERE session_id = $3 AND expires_at < now())
 		INSERT INTO passes (hash, kind, task_id, session_id, expires_at)
 		SELECT $1, 'ticket', k.id, s.id, now() + $4 FROM tasks k, sessions s WHERE k.id = $2 AND s.id = $3 AND s.expires_at > now()`,
@@ -116,7 +117,7 @@ const maxCookies = 20
 // RedeemTicket exchanges a ticket for a cookie. If two requests try this at once, on any
 // masters, only one succeeds.
 func (db *DB) RedeemTicket(ctx context.Context, ticket []byte, task string, cookie []byte) error {
-	n, err := db.exec(forStrangers(ctx), `
+	n, err := db.Exec(database.ForStrangers(ctx), `
 		WITH used AS (DELETE FROM passes WHERE hash = $1 AND kind = 'ticket' AND task_id = $2 AND expires_at > now() RETURNING task_id, session_id),
 		     many AS (DELETE FROM passes p USING (
 				SELECT o.hash FROM passes o JOIN used ON o.session_id = used.session_id AND o.task_id = used.task_id
@@ -140,7 +141,7 @@ func (db *DB) CookieWho(ctx context.Context, hash []byte, task string) (auth.Who
 		SessionID int64  `db:"session_id"`
 		Grants    []byte `db:"grants"`
 	}
-	f, err := row[found](forStrangers(ctx), db, "cookie", `
+	f, err := database.Row[found](database.ForStrangers(ctx), db.DB, "cookie", `
 		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL AS admin, s.id AS session_id, `+db.grants()+`
 		FROM passes p JOIN sessions s ON s.id = p.session_id JOIN users u ON u.id = s.user_id
 		WHERE p.hash = $1 AND p.kind = 'cookie' AND p.task_id = $2 AND s.expires_at > now() AND u.active`, hash, task)
@@ -153,7 +154,7 @@ func (db *DB) CookieWho(ctx context.Context, hash []byte, task string) (auth.Who
 
 // DropPasses deletes expired tickets, and cookies of tasks that ended some time ago.
 func (db *DB) DropPasses(ctx context.Context) (int64, error) {
-	return db.exec(ctx, `
+	return db.Exec(ctx, `
 		DELETE FROM passes p USING tasks k WHERE k.id = p.task_id
 			AND (p.expires_at < now() OR k.ended_at < now() - interval '1 day')`)
 }

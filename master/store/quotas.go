@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -149,26 +148,26 @@ const chosenQuotas = quotaTables + `
 
 // Quotas lists quotas of the workspaces of a scope, and those of the user me in all workspaces.
 func (db *DB) Quotas(ctx context.Context, in auth.Scope, me int, f QuotaFilter, offset, limit int) ([]Quota, error) {
-	return rows[Quota](ctx, db, `SELECT * FROM (`+quotaSelect+` WHERE q.id IN (SELECT q.id`+chosenQuotas+`)) q
+	return database.Rows[Quota](ctx, db.DB, `SELECT * FROM (`+quotaSelect+` WHERE q.id IN (SELECT q.id`+chosenQuotas+`)) q
 		ORDER BY workspace, project, username, pool, measure, period OFFSET $6 LIMIT $7`, workspaces(in), me, f.Workspace, f.Project, f.User, offset, limit)
 }
 
 // CountQuotas is the number of quotas that Quotas lists without a limit.
 func (db *DB) CountQuotas(ctx context.Context, in auth.Scope, me int, f QuotaFilter) (int, error) {
-	return scalar[int](ctx, db, `SELECT count(*)`+chosenQuotas, workspaces(in), me, f.Workspace, f.Project, f.User)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+chosenQuotas, workspaces(in), me, f.Workspace, f.Project, f.User)
 }
 
 // QuotasOver lists the quotas that bound what a user starts in a project of a workspace and in a pool;
 // project 0 is none.
 func (db *DB) QuotasOver(ctx context.Context, workspace, project, user int, pool string) ([]Quota, error) {
-	return rows[Quota](ctx, db, `SELECT `+quotaColumns+`, 0 AS held`+quotaTables+`
+	return database.Rows[Quota](ctx, db.DB, `SELECT `+quotaColumns+`, 0 AS held`+quotaTables+`
 		WHERE (q.workspace_id IS NULL OR q.workspace_id = $1) AND (q.project_id IS NULL OR q.project_id = $2) AND (q.user_id IS NULL OR q.user_id = $3) AND q.pool IN ('', $4)
 		ORDER BY q.id`, workspace, project, user, pool)
 }
 
 // Quota reads a quota.
 func (db *DB) Quota(ctx context.Context, id int) (Quota, error) {
-	q, err := row[Quota](ctx, db, "quota", quotaSelect+` WHERE q.id = $1`, id)
+	q, err := database.Row[Quota](ctx, db.DB, "quota", quotaSelect+` WHERE q.id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
 		err = noQuota(id)
 	}
@@ -186,11 +185,11 @@ func (db *DB) SetQuota(ctx context.Context, q Quota, check func(above Quota) err
 	}
 	err = db.Tx(ctx, func(tx *DB) error {
 		// One change at a time, so that the limits hold.
-		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('quotas', 0))`); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('quotas', 0))`); err != nil {
 			return err
 		}
 		if !q.OfWorkspace() && q.WorkspaceID != nil {
-			above, err := rows[Quota](ctx, tx, quotaSelect+` WHERE q.workspace_id = $1 AND q.user_id IS NULL AND q.measure = $2 AND q.period = $3 AND q.pool IN ('', $4) ORDER BY q.pool`,
+			above, err := database.Rows[Quota](ctx, tx.DB, quotaSelect+` WHERE q.workspace_id = $1 AND q.user_id IS NULL AND q.measure = $2 AND q.period = $3 AND q.pool IN ('', $4) ORDER BY q.pool`,
 				*q.WorkspaceID, q.Measure, q.Period, q.Pool)
 			if err != nil {
 				return err
@@ -201,12 +200,12 @@ func (db *DB) SetQuota(ctx context.Context, q Quota, check func(above Quota) err
 				}
 			}
 		}
-		id, err := scalar[int](ctx, tx, `
+		id, err := database.Scalar[int](ctx, tx.DB, `
 			INSERT INTO quotas (workspace_id, project_id, user_id, pool, measure, period, soft, hard)
 			VALUES (@workspace, @project, @user, @pool, @measure, @period, @soft, @hard)
 			ON CONFLICT (coalesce(workspace_id, 0), coalesce(project_id, 0), coalesce(user_id, 0), pool, measure, period)
 			DO UPDATE SET soft = excluded.soft, hard = excluded.hard, set_at = now() RETURNING id`,
-			pgx.NamedArgs{"workspace": keyWorkspace, "project": q.ProjectID, "user": q.UserID, "pool": q.Pool, "measure": q.Measure, "period": q.Period, "soft": q.Soft, "hard": q.Hard})
+			database.Args{"workspace": keyWorkspace, "project": q.ProjectID, "user": q.UserID, "pool": q.Pool, "measure": q.Measure, "period": q.Period, "soft": q.Soft, "hard": q.Hard})
 		if err != nil {
 			return err
 		}
@@ -229,7 +228,7 @@ func (db *DB) roomForQuota(ctx context.Context, q Quota) error {
 		Here  int `db:"here"`
 		Owner int `db:"of_owner"`
 	}
-	n, err := row[counts](ctx, db, "", `SELECT count(*) AS all_quotas, count(*) FILTER (WHERE inside AND w.id = $1) AS here,
+	n, err := database.Row[counts](ctx, db.DB, "", `SELECT count(*) AS all_quotas, count(*) FILTER (WHERE inside AND w.id = $1) AS here,
 			count(*) FILTER (WHERE inside AND w.user_id = (SELECT u.id FROM workspaces h JOIN users u ON u.id = h.user_id WHERE h.id = $1 AND NOT u.admin)) AS of_owner
 		FROM quotas q LEFT JOIN projects p ON p.id = q.project_id LEFT JOIN workspaces w ON w.id = coalesce(q.workspace_id, p.workspace_id)
 			CROSS JOIN LATERAL (SELECT q.project_id IS NOT NULL OR q.user_id IS NOT NULL AS inside) x`, q.WorkspaceID)
@@ -248,7 +247,7 @@ func (db *DB) roomForQuota(ctx context.Context, q Quota) error {
 
 // DeleteQuota deletes a quota.
 func (db *DB) DeleteQuota(ctx context.Context, id int) error {
-	n, err := db.exec(ctx, `DELETE FROM quotas WHERE id = $1`, id)
+	n, err := db.Exec(ctx, `DELETE FROM quotas WHERE id = $1`, id)
 	if err == nil && n == 0 {
 		return noQuota(id)
 	}
@@ -257,7 +256,7 @@ func (db *DB) DeleteQuota(ctx context.Context, id int) error {
 
 // DueQuotas lists quotas of slot-hours that were not measured for some time, the longest first.
 func (db *DB) DueQuotas(ctx context.Context, since time.Duration) ([]int, error) {
-	return scalars[int](ctx, db, `SELECT id FROM quotas WHERE measure = 'slot_hours' AND (measured_at IS NULL OR measured_at < now() - $1::interval) ORDER BY measured_at NULLS FIRST, id`, since)
+	return database.Scalars[int](ctx, db.DB, `SELECT id FROM quotas WHERE measure = 'slot_hours' AND (measured_at IS NULL OR measured_at < now() - $1::interval) ORDER BY measured_at NULLS FIRST, id`, since)
 }
 
 // MeasureQuota counts the slot-hours that were used in the current period of a quota, in the rows of
@@ -269,7 +268,7 @@ func (db *DB) MeasureQuota(ctx context.Context, id int) (bool, error) {
 		User      *int   `db:"user_id"`
 		Pool      string `db:"pool"`
 	}
-	q, err := row[bounded](ctx, db, "quota", `SELECT workspace_id, project_id, user_id, pool FROM quotas WHERE id = $1 AND measure = 'slot_hours'`, id)
+	q, err := database.Row[bounded](ctx, db.DB, "quota", `SELECT workspace_id, project_id, user_id, pool FROM quotas WHERE id = $1 AND measure = 'slot_hours'`, id)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
@@ -283,7 +282,7 @@ func (db *DB) MeasureQuota(ctx context.Context, id int) (bool, error) {
 	c.when(q.Project != nil, "x.project_id = @project", "project", q.Project)
 	c.when(q.User != nil, "x.owner_id = @user", "user", q.User)
 	c.when(q.Pool != "", "x.pool = @pool", "pool", q.Pool)
-	n, err := db.exec(ctx, `
+	n, err := db.Exec(ctx, `
 		WITH s AS (SELECT q.id, CASE q.period WHEN 'total' THEN q.created_at ELSE date_trunc(q.period, now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' END AS since
 			FROM quotas q WHERE q.id = @id)
 		UPDATE quotas SET measured_at = now(), used_since = s.since, used_seconds = coalesce((

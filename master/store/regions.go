@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/database"
+)
 
 // A Region is what the loop knows of a region of Nomad. The name of the master's own region is "".
 type Region struct {
@@ -17,7 +21,7 @@ func (db *DB) KeepRegions(ctx context.Context, names []string) error {
 		`DELETE FROM regions WHERE NOT (name = ANY($1))`,
 		`INSERT INTO regions (name) SELECT unnest($1::text[]) ON CONFLICT (name) DO NOTHING`,
 	} {
-		if _, err := db.exec(ctx, change, names); err != nil {
+		if _, err := db.Exec(ctx, change, names); err != nil {
 			return err
 		}
 	}
@@ -28,16 +32,16 @@ func (db *DB) KeepRegions(ctx context.Context, names []string) error {
 func (db *DB) SetAlarm(ctx context.Context, region, alarm string) (changed bool, err error) {
 	var n int64
 	if region == "" {
-		n, err = db.exec(ctx, "UPDATE cluster SET alarm = $1 WHERE alarm <> $1", alarm)
+		n, err = db.Exec(ctx, "UPDATE cluster SET alarm = $1 WHERE alarm <> $1", alarm)
 	} else {
-		n, err = db.exec(ctx, "UPDATE regions SET alarm = $2 WHERE name = $1 AND alarm <> $2", region, alarm)
+		n, err = db.Exec(ctx, "UPDATE regions SET alarm = $2 WHERE name = $1 AND alarm <> $2", region, alarm)
 	}
 	return n > 0, err
 }
 
 // Alarm returns why the loop does not trust the state of Nomad, of any region; "" if it does.
 func (db *DB) Alarm(ctx context.Context) (string, error) {
-	return scalar[string](ctx, db, `
+	return database.Scalar[string](ctx, db.DB, `
 		SELECT concat_ws('; ', NULLIF(alarm, ''), (SELECT string_agg('Nomad region ' || name || ': ' || alarm, '; ' ORDER BY name) FROM regions WHERE alarm <> ''))
 		FROM cluster`)
 }
@@ -45,9 +49,9 @@ func (db *DB) Alarm(ctx context.Context) (string, error) {
 // NomadIndex returns the highest Nomad index of a stored observation of a region.
 func (db *DB) NomadIndex(ctx context.Context, region string) (int64, error) {
 	if region == "" {
-		return scalar[int64](ctx, db, "SELECT nomad_index FROM cluster")
+		return database.Scalar[int64](ctx, db.DB, "SELECT nomad_index FROM cluster")
 	}
-	return scalar[int64](ctx, db, "SELECT coalesce(max(nomad_index), 0) FROM regions WHERE name = $1", region)
+	return database.Scalar[int64](ctx, db.DB, "SELECT coalesce(max(nomad_index), 0) FROM regions WHERE name = $1", region)
 }
 
 // SetNomadIndex stores the Nomad index of an observation of a region without an alarm. trusted means
@@ -56,7 +60,7 @@ func (db *DB) NomadIndex(ctx context.Context, region string) (int64, error) {
 // regions are among them: their facts are stored a second time, unchanged.
 func (db *DB) SetNomadIndex(ctx context.Context, region string, index int64, trusted bool) error {
 	if trusted {
-		_, err := db.exec(ctx, `UPDATE members m SET nomad_index = 0 FROM allocations a
+		_, err := db.Exec(ctx, `UPDATE members m SET nomad_index = 0 FROM allocations a
 			WHERE a.id = m.allocation_id AND a.state <> 'TERMINATED' AND m.nomad_index > $1`, index)
 		if err != nil {
 			return err
@@ -64,10 +68,10 @@ func (db *DB) SetNomadIndex(ctx context.Context, region string, index int64, tru
 	}
 	var err error
 	if region == "" {
-		_, err = db.exec(ctx, `UPDATE cluster SET nomad_index = $1, trust = trust AND NOT $2
+		_, err = db.Exec(ctx, `UPDATE cluster SET nomad_index = $1, trust = trust AND NOT $2
 			WHERE nomad_index <> $1 OR trust AND $2`, index, trusted)
 	} else {
-		_, err = db.exec(ctx, `UPDATE regions SET nomad_index = $1, trust = trust AND NOT $2
+		_, err = db.Exec(ctx, `UPDATE regions SET nomad_index = $1, trust = trust AND NOT $2
 			WHERE name = $3 AND (nomad_index <> $1 OR trust AND $2)`, index, trusted, region)
 	}
 	return err
@@ -77,10 +81,10 @@ func (db *DB) SetNomadIndex(ctx context.Context, region string, index int64, tru
 // master's own region and in the others that have an alarm.
 func (db *DB) TrustNomad(ctx context.Context) error {
 	return db.Tx(ctx, func(tx *DB) error {
-		if _, err := tx.exec(ctx, "UPDATE cluster SET trust = true"); err != nil {
+		if _, err := tx.Exec(ctx, "UPDATE cluster SET trust = true"); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, "UPDATE regions SET trust = true WHERE alarm <> ''")
+		_, err := tx.Exec(ctx, "UPDATE regions SET trust = true WHERE alarm <> ''")
 		return err
 	})
 }
@@ -88,7 +92,7 @@ func (db *DB) TrustNomad(ctx context.Context) error {
 // PoolOf returns the pool of an attempt by the id of the attempt's job; "" if it has no row.
 func (db *DB) PoolOf(ctx context.Context, job string) (string, error) {
 	ofTask, ofTrial := attemptsOf(job)
-	return scalar[string](ctx, db, `SELECT coalesce((SELECT pool FROM allocations WHERE id IN ($1, $2) LIMIT 1), '')`, ofTask, ofTrial)
+	return database.Scalar[string](ctx, db.DB, `SELECT coalesce((SELECT pool FROM allocations WHERE id IN ($1, $2) LIMIT 1), '')`, ofTask, ofTrial)
 }
 
 // PoolsOf returns the pools of attempts, of those that there are.
@@ -97,7 +101,7 @@ func (db *DB) PoolsOf(ctx context.Context, attempts []string) (map[string]string
 		ID   string `db:"id"`
 		Pool string `db:"pool"`
 	}
-	list, err := rows[found](ctx, db, `SELECT id, pool FROM allocations WHERE id = ANY($1)`, attempts)
+	list, err := database.Rows[found](ctx, db.DB, `SELECT id, pool FROM allocations WHERE id = ANY($1)`, attempts)
 	pools := make(map[string]string, len(list))
 	for _, f := range list {
 		pools[f.ID] = f.Pool
@@ -107,5 +111,5 @@ func (db *DB) PoolsOf(ctx context.Context, attempts []string) (map[string]string
 
 // RegionOfNode returns the region of a node; "" for the master's own, and for a node that is not there.
 func (db *DB) RegionOfNode(ctx context.Context, id string) (string, error) {
-	return scalar[string](ctx, db, `SELECT coalesce((SELECT region FROM nodes WHERE id = $1), '')`, id)
+	return database.Scalar[string](ctx, db.DB, `SELECT coalesce((SELECT region FROM nodes WHERE id = $1), '')`, id)
 }

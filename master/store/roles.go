@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -65,7 +66,7 @@ func readGrants(column []byte) (*auth.Grants, error) {
 // lockRoles lets one transaction at a time change roles, groups, or who is active, so that two
 // ClusterAdmins cannot take the role from each other at once.
 func (db *DB) lockRoles(ctx context.Context) error {
-	_, err := db.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles', 0))`)
+	_, err := db.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles', 0))`)
 	return err
 }
 
@@ -80,7 +81,7 @@ func (db *DB) keepClusterAdmin(ctx context.Context) error {
 	if !db.roles {
 		return nil
 	}
-	left, err := scalar[bool](ctx, db, hasClusterAdmin)
+	left, err := database.Scalar[bool](ctx, db.DB, hasClusterAdmin)
 	if err == nil && !left {
 		err = fault.New(fault.Conflict, "no active user would remain a ClusterAdmin; assign the role to another user first, for the whole cluster")
 	}
@@ -94,18 +95,18 @@ func (db *DB) BeginRoles(ctx context.Context) (made []string, err error) {
 		if err := tx.lockRoles(ctx); err != nil {
 			return err
 		}
-		since, err := scalar[*time.Time](ctx, tx, `SELECT roles_since FROM cluster`)
+		since, err := database.Scalar[*time.Time](ctx, tx.DB, `SELECT roles_since FROM cluster`)
 		if err != nil {
 			return err
 		}
-		left, err := scalar[bool](ctx, tx, hasClusterAdmin)
+		left, err := database.Scalar[bool](ctx, tx.DB, hasClusterAdmin)
 		if err != nil || since != nil && left {
 			return err
 		}
 		type name struct {
 			Username string `db:"username"`
 		}
-		list, err := rows[name](ctx, tx, `
+		list, err := database.Rows[name](ctx, tx.DB, `
 			WITH given AS (INSERT INTO role_assignments (role_id, user_id) SELECT 1, id FROM users WHERE admin AND active ON CONFLICT DO NOTHING RETURNING user_id)
 			SELECT u.username FROM given JOIN users u ON u.id = given.user_id ORDER BY u.id`)
 		if err != nil {
@@ -115,7 +116,7 @@ func (db *DB) BeginRoles(ctx context.Context) (made []string, err error) {
 		for _, n := range list {
 			made = append(made, n.Username)
 		}
-		_, err = tx.exec(ctx, `UPDATE cluster SET roles_since = coalesce(roles_since, now())`)
+		_, err = tx.Exec(ctx, `UPDATE cluster SET roles_since = coalesce(roles_since, now())`)
 		return err
 	})
 	return made, err
@@ -123,7 +124,7 @@ func (db *DB) BeginRoles(ctx context.Context) (made []string, err error) {
 
 // EndRoles is called when a master starts that does not use roles.
 func (db *DB) EndRoles(ctx context.Context) error {
-	_, err := db.exec(ctx, `UPDATE cluster SET roles_since = NULL WHERE roles_since IS NOT NULL`)
+	_, err := db.Exec(ctx, `UPDATE cluster SET roles_since = NULL WHERE roles_since IS NOT NULL`)
 	return err
 }
 
@@ -133,23 +134,23 @@ const assignmentOrder = ` ORDER BY a.role_id, a.user_id, a.group_id, a.workspace
 
 // Assignments lists all roles of users and groups.
 func (db *DB) Assignments(ctx context.Context) ([]Assignment, error) {
-	return rows[Assignment](ctx, db, assignmentColumns+assignmentOrder)
+	return database.Rows[Assignment](ctx, db.DB, assignmentColumns+assignmentOrder)
 }
 
 // AssignmentsOfUser lists the roles of a user, of the user's groups, and of everybody.
 func (db *DB) AssignmentsOfUser(ctx context.Context, user int) ([]Assignment, error) {
-	return rows[Assignment](ctx, db, assignmentColumns+`
+	return database.Rows[Assignment](ctx, db.DB, assignmentColumns+`
 		WHERE a.user_id = $1 OR a.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = $1) OR a.user_id IS NULL AND a.group_id IS NULL`+assignmentOrder, user)
 }
 
 // AssignmentsOfGroup lists the roles of a group.
 func (db *DB) AssignmentsOfGroup(ctx context.Context, group int) ([]Assignment, error) {
-	return rows[Assignment](ctx, db, assignmentColumns+`WHERE a.group_id = $1`+assignmentOrder, group)
+	return database.Rows[Assignment](ctx, db.DB, assignmentColumns+`WHERE a.group_id = $1`+assignmentOrder, group)
 }
 
 // AssignmentsIn lists the roles that hold in one workspace alone.
 func (db *DB) AssignmentsIn(ctx context.Context, workspace int) ([]Assignment, error) {
-	return rows[Assignment](ctx, db, assignmentColumns+`WHERE a.workspace_id = $1`+assignmentOrder, workspace)
+	return database.Rows[Assignment](ctx, db.DB, assignmentColumns+`WHERE a.workspace_id = $1`+assignmentOrder, workspace)
 }
 
 // Limits for who may assign roles in some workspaces only, such as those that they made: each look-up of a session reads all roles of its
@@ -164,7 +165,7 @@ const (
 func (db *DB) AssignRoles(ctx context.Context, list []Assignment, wide bool) (changed bool, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		c := columnsOf(list)
-		n, err := tx.exec(ctx, `INSERT INTO role_assignments (role_id, user_id, group_id, workspace_id)
+		n, err := tx.Exec(ctx, `INSERT INTO role_assignments (role_id, user_id, group_id, workspace_id)
 			SELECT DISTINCT role_id, user_id, group_id, workspace_id FROM `+assigned+` ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING`, c...)
 		if changed = n > 0; err != nil || !changed {
 			return err
@@ -174,7 +175,7 @@ func (db *DB) AssignRoles(ctx context.Context, list []Assignment, wide bool) (ch
 				return err
 			}
 		}
-		all, err := scalar[int](ctx, tx, `SELECT count(*) FROM role_assignments`)
+		all, err := database.Scalar[int](ctx, tx.DB, `SELECT count(*) FROM role_assignments`)
 		if err == nil && all > maxAssignments {
 			err = fault.New(fault.Invalid, "users and groups would have %d roles, and the limit is %d; give roles to groups, or for the whole cluster", all, maxAssignments)
 		}
@@ -203,19 +204,19 @@ func (db *DB) boundAssignments(ctx context.Context, list []Assignment) error {
 			spaces = append(spaces, *a.WorkspaceID)
 		}
 	}
-	owners, err := scalars[int](ctx, db, `SELECT DISTINCT user_id FROM workspaces WHERE id = ANY($1) ORDER BY 1`, spaces)
+	owners, err := database.Scalars[int](ctx, db.DB, `SELECT DISTINCT user_id FROM workspaces WHERE id = ANY($1) ORDER BY 1`, spaces)
 	if err != nil {
 		return err
 	}
 	for _, owner := range owners {
-		if _, err := db.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles in workspaces of ' || $1::int, 0))`, owner); err != nil {
+		if _, err := db.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles in workspaces of ' || $1::int, 0))`, owner); err != nil {
 			return err
 		}
 		type count struct {
 			All  int `db:"every"`
 			Same int `db:"same"`
 		}
-		n, err := row[count](ctx, db, "roles", `SELECT coalesce(sum(n), 0)::int AS every, coalesce(max(n) FILTER (WHERE EXISTS (SELECT FROM `+assigned+`
+		n, err := database.Row[count](ctx, db.DB, "roles", `SELECT coalesce(sum(n), 0)::int AS every, coalesce(max(n) FILTER (WHERE EXISTS (SELECT FROM `+assigned+`
 				WHERE x.user_id IS NOT DISTINCT FROM g.user_id AND x.group_id IS NOT DISTINCT FROM g.group_id)), 0)::int AS same
 			FROM (SELECT a.user_id, a.group_id, count(*) AS n FROM role_assignments a JOIN workspaces w ON w.id = a.workspace_id
 				WHERE w.user_id = $5 GROUP BY a.user_id, a.group_id) g`, append(columnsOf(list), owner)...)
@@ -243,7 +244,7 @@ func (db *DB) RemoveRoles(ctx context.Context, list []Assignment) error {
 		}
 		left := map[string]bool{}
 		for _, of := range []string{`a.user_id = x.user_id`, `a.group_id = x.group_id`, `a.user_id IS NULL AND a.group_id IS NULL AND x.user_id IS NULL AND x.group_id IS NULL`} {
-			gone, err := rows[Assignment](ctx, tx, `DELETE FROM role_assignments a USING `+assigned+`
+			gone, err := database.Rows[Assignment](ctx, tx.DB, `DELETE FROM role_assignments a USING `+assigned+`
 				WHERE `+of+` AND a.role_id = x.role_id AND coalesce(a.workspace_id, 0) = coalesce(x.workspace_id, 0)
 				RETURNING a.role_id, a.user_id, a.group_id, a.workspace_id`, columnsOf(list)...)
 			if err != nil {
@@ -291,7 +292,7 @@ type Owned struct {
 
 // OwnedExperiments counts the experiments of all users, by workspace.
 func (db *DB) OwnedExperiments(ctx context.Context) ([]Owned, error) {
-	return rows[Owned](ctx, db, `SELECT e.owner_id, p.workspace_id, count(*)::int AS n FROM experiments e JOIN projects p ON p.id = e.project_id GROUP BY 1, 2`)
+	return database.Rows[Owned](ctx, db.DB, `SELECT e.owner_id, p.workspace_id, count(*)::int AS n FROM experiments e JOIN projects p ON p.id = e.project_id GROUP BY 1, 2`)
 }
 
 // GrantsOf reads the roles of users, whether roles are in use or not.
@@ -301,7 +302,7 @@ func (db *DB) GrantsOf(ctx context.Context, users []int) (map[int]auth.Grants, e
 		Grants []byte `db:"grants"`
 	}
 	always := &DB{roles: true}
-	list, err := rows[found](ctx, db, `SELECT u.id, `+always.grants()+` FROM users u WHERE u.id = ANY($1)`, users)
+	list, err := database.Rows[found](ctx, db.DB, `SELECT u.id, `+always.grants()+` FROM users u WHERE u.id = ANY($1)`, users)
 	if err != nil {
 		return nil, err
 	}

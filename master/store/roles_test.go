@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -76,7 +77,7 @@ func TestGrantsOfGroups(t *testing.T) {
 func TestRolesInOwnWorkspacesAreLimited(t *testing.T) {
 	w := newWorld(t)
 	w.exec(`INSERT INTO workspaces (name, user_id) SELECT 'w' || i, 2 FROM generate_series(1, $1::int + 1) i`, maxSameAssignments)
-	spaces, err := scalars[int](t.Context(), w.db, `SELECT id FROM workspaces WHERE name LIKE 'w%' ORDER BY id`)
+	spaces, err := database.Scalars[int](t.Context(), w.db.DB, `SELECT id FROM workspaces WHERE name LIKE 'w%' ORDER BY id`)
 	if err != nil {
 		t.Fatal(err)
 	}

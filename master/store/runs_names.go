@@ -7,9 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 )
@@ -62,7 +59,7 @@ func (db *DB) metricsOf(ctx context.Context, in auth.Scope, project int, trials 
 		CROSS JOIN LATERAL jsonb_each(s.summary) g
 		CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m
 		WHERE s.trial_id = ANY(@ids) AND octet_length(g.key) + octet_length(m.key) <= @longest
-		GROUP BY g.key, m.key`, pgx.NamedArgs{"longest": maxValueName}, func(raw []byte) error {
+		GROUP BY g.key, m.key`, database.Args{"longest": maxValueName}, func(raw []byte) error {
 		var m [4]string // group, name, and the first and the last of its types
 		if err := json.Unmarshal(raw, &m); err != nil {
 			return err
@@ -157,14 +154,14 @@ func storedSummaries(trials string) string {
 
 // readDocuments runs a query of one column over the trials of a query of ids and sizes, the newest first, until it has
 // read maxDocumentRead bytes.
-func (db *DB) readDocuments(ctx context.Context, trials string, of []any, sql string, args pgx.NamedArgs, do func(raw []byte) error) error {
-	ctx, cancel := db.bounded(UnlimitedReads(ctx))
+func (db *DB) readDocuments(ctx context.Context, trials string, of []any, sql string, args database.Args, do func(raw []byte) error) error {
+	ctx, cancel := db.Bounded(database.UnlimitedReads(ctx))
 	defer cancel()
 	type stored struct {
 		ID   int `db:"id"`
 		Size int `db:"size"`
 	}
-	list, err := rows[stored](ctx, db, trials+` ORDER BY 1 DESC`, of...)
+	list, err := database.Rows[stored](ctx, db.DB, trials+` ORDER BY 1 DESC`, of...)
 	left := maxDocumentRead
 	for err == nil && len(list) > 0 && left > 0 {
 		var ids []int
@@ -172,33 +169,15 @@ func (db *DB) readDocuments(ctx context.Context, trials string, of []any, sql st
 			size += list[0].Size
 			ids = append(ids, list[0].ID)
 		}
-		all := pgx.NamedArgs{"ids": ids}
+		all := database.Args{"ids": ids}
 		maps.Copy(all, args)
-		err = db.eachValue(ctx, sql, []any{all}, func(raw []byte) error {
+		var raw database.RawBytes
+		err = db.Each(ctx, sql, []any{all}, []any{&raw}, func() error {
 			left -= len(raw)
 			return do(raw)
 		})
 	}
 	return err
-}
-
-// eachValue runs a query of one column, and calls do for each value, which is valid until do returns.
-func (db *DB) eachValue(ctx context.Context, sql string, args []any, do func(raw []byte) error) error {
-	list, release, err := db.query(ctx, sql, args...)
-	if err != nil {
-		return err
-	}
-	defer release()
-	for list.Next() {
-		var raw pgtype.DriverBytes
-		if err := list.Scan(&raw); err != nil {
-			return database.AsFault(err)
-		}
-		if err := do(raw); err != nil {
-			return err
-		}
-	}
-	return database.AsFault(list.Err())
 }
 
 // firstOf keeps the first maxNames texts in their order, with a value for each, and not more of them than a page has bytes.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // multiTrial is whether experiment e can have more than one trial.
@@ -87,7 +88,7 @@ func (db *DB) SearchRuns(ctx context.Context, in auth.Scope, q Search, offset, l
 	if err != nil {
 		return nil, total, err
 	}
-	list, err = rows[Run](ctx, db, `
+	list, err = database.Rows[Run](ctx, db.DB, `
 		SELECT `+runHeadColumns+`, t.started_at, t.ended_at, extract(epoch FROM coalesce(t.ended_at, now()) - t.started_at)::int AS seconds,
 			e.labels, t.external_id, t.hparams, t.metadata, t.log_policy_matched, p.name AS project_name, p.key AS project_key, w.name AS workspace_name,
 			e.name, e.description, e.searcher, e.metric, e.pool, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
@@ -109,5 +110,5 @@ func (db *DB) RunHeads(ctx context.Context, in auth.Scope, q Search, limit int) 
 		return nil, err
 	}
 	b.args["limit"] = limit
-	return rows[RunHead](ctx, db, `SELECT `+runHeadColumns+searchedRuns.from+b.lateral()+where+` ORDER BY t.id LIMIT @limit`, b.args)
+	return database.Rows[RunHead](ctx, db.DB, `SELECT `+runHeadColumns+searchedRuns.from+b.lateral()+where+` ORDER BY t.id LIMIT @limit`, b.args)
 }

@@ -1,21 +1,25 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/database"
+)
 
 // KillRuns requests the end of runs, but for those that have ended.
 func (db *DB) KillRuns(ctx context.Context, ids []int) error {
-	_, err := db.exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = ANY($1) AND ended_at IS NULL`, ids)
+	_, err := db.Exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = ANY($1) AND ended_at IS NULL`, ids)
 	return err
 }
 
 // ArchiveRuns archives runs that have ended, or unarchives them, and returns those that it has
 // changed. The experiments of the runs stay what they are.
 func (db *DB) ArchiveRuns(ctx context.Context, ids []int, archived bool) ([]int, error) {
-	return scalars[int](ctx, db, `UPDATE trials SET archived = $2 WHERE id = ANY($1) AND ended_at IS NOT NULL RETURNING id`, ids, archived)
+	return database.Scalars[int](ctx, db.DB, `UPDATE trials SET archived = $2 WHERE id = ANY($1) AND ended_at IS NOT NULL RETURNING id`, ids, archived)
 }
 
 // WholeExperiments lists the experiments of which the ids name every trial.
 func (db *DB) WholeExperiments(ctx context.Context, runs []int) ([]int, error) {
-	return scalars[int](ctx, db, `SELECT DISTINCT t.experiment_id FROM trials t WHERE t.id = ANY($1)
+	return database.Scalars[int](ctx, db.DB, `SELECT DISTINCT t.experiment_id FROM trials t WHERE t.id = ANY($1)
 		AND NOT EXISTS (SELECT FROM trials other WHERE other.experiment_id = t.experiment_id AND NOT other.id = ANY($1))`, runs)
 }

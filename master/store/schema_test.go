@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -40,7 +41,7 @@ func dump(t *testing.T, db *DB) string {
 		Line  string `db:"line"`
 	}
 	// Without partitions, which depend on the time; their parent tables are listed.
-	lines, err := rows[line](t.Context(), db, `
+	lines, err := database.Rows[line](t.Context(), db.DB, `
 		WITH t AS (SELECT c.oid, c.relname FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace
 			AND c.relkind IN ('r', 'p') AND NOT c.relispartition)
 		SELECT thing, line FROM (
@@ -83,7 +84,7 @@ func dump(t *testing.T, db *DB) string {
 // PostgreSQL searches the rows that refer to it.
 func TestForeignKeysHaveIndexes(t *testing.T) {
 	db := openTest(t, pgtest.New(t, SchemaHash(), Migrate), 2)
-	missing, err := scalars[string](t.Context(), db, `
+	missing, err := database.Scalars[string](t.Context(), db.DB, `
 		SELECT c.conrelid::regclass || ' ' || pg_get_constraintdef(c.oid) FROM pg_constraint c
 		WHERE c.contype = 'f' AND c.confrelid::regclass::text = ANY($1) AND NOT EXISTS (
 			SELECT FROM pg_index i WHERE i.indrelid = c.conrelid AND i.indkey[0] = c.conkey[1])

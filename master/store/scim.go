@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -42,8 +41,8 @@ type SCIMFilter struct {
 	Nothing    bool // a comparison that is never true
 }
 
-func (f SCIMFilter) args(offset, limit int) pgx.NamedArgs {
-	return pgx.NamedArgs{"id": f.ID, "member": f.Member, "name": f.Name, "shown": f.Shown, "external": f.ExternalID, "email": f.Email, "active": f.Active, "nothing": f.Nothing,
+func (f SCIMFilter) args(offset, limit int) database.Args {
+	return database.Args{"id": f.ID, "member": f.Member, "name": f.Name, "shown": f.Shown, "external": f.ExternalID, "email": f.Email, "active": f.Active, "nothing": f.Nothing,
 		"offset": offset, "limit": limit}
 }
 
@@ -56,11 +55,11 @@ const scimUsersWhere = `WHERE s.deleted_at IS NULL AND NOT @nothing AND (@id::in
 // filter chooses.
 func (db *DB) SCIMUsers(ctx context.Context, f SCIMFilter, offset, limit int) ([]SCIMUser, int, error) {
 	args := f.args(offset, limit)
-	total, err := scalar[int](ctx, db, `SELECT count(*)::int FROM scim_users s JOIN users u ON u.id = s.user_id `+scimUsersWhere, args)
+	total, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM scim_users s JOIN users u ON u.id = s.user_id `+scimUsersWhere, args)
 	if err != nil || limit == 0 {
 		return nil, total, err
 	}
-	list, err := rows[SCIMUser](ctx, db, scimUserSelect+scimUsersWhere+` ORDER BY u.id OFFSET @offset LIMIT @limit`, args)
+	list, err := database.Rows[SCIMUser](ctx, db.DB, scimUserSelect+scimUsersWhere+` ORDER BY u.id OFFSET @offset LIMIT @limit`, args)
 	return list, total, err
 }
 
@@ -68,7 +67,7 @@ func noResource(id int) error { return fault.New(fault.NotFound, "resource %d no
 
 // SCIMUser reads an account that the SCIM client manages.
 func (db *DB) SCIMUser(ctx context.Context, id int) (SCIMUser, error) {
-	u, err := row[SCIMUser](ctx, db, "resource", scimUserSelect+`WHERE u.id = $1 AND s.deleted_at IS NULL`, id)
+	u, err := database.Row[SCIMUser](ctx, db.DB, "resource", scimUserSelect+`WHERE u.id = $1 AND s.deleted_at IS NULL`, id)
 	if fault.Is(err, fault.NotFound) {
 		err = noResource(id)
 	}
@@ -88,7 +87,7 @@ type SCIMChange struct {
 func (db *DB) CreateSCIMUser(ctx context.Context, want SCIMChange) (made SCIMUser, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		// The first sign-in of the same user must not create the account too.
-		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('identity ' || $1, 0))`, want.Username); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('identity ' || $1, 0))`, want.Username); err != nil {
 			return err
 		}
 		if err := tx.lockRoles(ctx); err != nil {
@@ -105,7 +104,7 @@ func (db *DB) CreateSCIMUser(ctx context.Context, want SCIMChange) (made SCIMUse
 		if err := tx.mayManage(ctx, u); err != nil {
 			return err
 		}
-		if _, err := tx.exec(ctx, `INSERT INTO scim_users (user_id, external_id, attributes, off) VALUES ($1, $2, $3::text::jsonb, $4)
+		if _, err := tx.Exec(ctx, `INSERT INTO scim_users (user_id, external_id, attributes, off) VALUES ($1, $2, $3::text::jsonb, $4)
 			ON CONFLICT (user_id) DO UPDATE SET deleted_at = NULL, external_id = excluded.external_id, attributes = excluded.attributes, modified_at = now()`,
 			u.ID, want.ExternalID, string(want.Attributes), isNew && !want.Active); err != nil {
 			return err
@@ -122,7 +121,7 @@ func (db *DB) CreateSCIMUser(ctx context.Context, want SCIMChange) (made SCIMUse
 
 // mayManage fails if a SCIM client may not begin to manage an account.
 func (db *DB) mayManage(ctx context.Context, u User) error {
-	kept, err := scalar[bool](ctx, db, `SELECT `+keptUser+` FROM users u WHERE u.id = $1`, u.ID)
+	kept, err := database.Scalar[bool](ctx, db.DB, `SELECT `+keptUser+` FROM users u WHERE u.id = $1`, u.ID)
 	if err != nil {
 		return err
 	}
@@ -133,7 +132,7 @@ func (db *DB) mayManage(ctx context.Context, u User) error {
 		return fault.New(fault.Conflict, "SCIM cannot manage the account %s, because it has a password on this cluster or belongs to an administrator; "+
 			"if it belongs to no administrator, run det user edit %s --remote true as an administrator", u.Username, u.Username)
 	}
-	managed, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM scim_users WHERE user_id = $1 AND deleted_at IS NULL)`, u.ID)
+	managed, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM scim_users WHERE user_id = $1 AND deleted_at IS NULL)`, u.ID)
 	if err == nil && managed {
 		err = fault.New(fault.Conflict, "user %s already exists", u.Username)
 	}
@@ -186,7 +185,7 @@ func (db *DB) changeSCIMUser(ctx context.Context, was SCIMUser, want SCIMChange)
 			return was, err
 		}
 	}
-	if _, err := db.exec(ctx, `UPDATE scim_users SET external_id = $2, attributes = $3::text::jsonb, off = $4, modified_at = now() WHERE user_id = $1`,
+	if _, err := db.Exec(ctx, `UPDATE scim_users SET external_id = $2, attributes = $3::text::jsonb, off = $4, modified_at = now() WHERE user_id = $1`,
 		was.ID, want.ExternalID, string(want.Attributes), off); err != nil {
 		return was, err
 	}
@@ -195,7 +194,7 @@ func (db *DB) changeSCIMUser(ctx context.Context, was SCIMUser, want SCIMChange)
 
 // revokeTokens revokes all access tokens of a user.
 func (db *DB) revokeTokens(ctx context.Context, userID int) error {
-	_, err := db.exec(ctx, `UPDATE sessions SET revoked_at = coalesce(revoked_at, now()), expires_at = least(expires_at, now()) WHERE user_id = $1 AND is_token AND expires_at > now()`, userID)
+	_, err := db.Exec(ctx, `UPDATE sessions SET revoked_at = coalesce(revoked_at, now()), expires_at = least(expires_at, now()) WHERE user_id = $1 AND is_token AND expires_at > now()`, userID)
 	return err
 }
 
@@ -213,10 +212,10 @@ func (db *DB) DeleteSCIMUser(ctx context.Context, id int) error {
 		if _, err := tx.changeSCIMUser(ctx, was, SCIMChange{Username: was.Username, ExternalID: was.ExternalID, Attributes: was.Attributes}); err != nil {
 			return err
 		}
-		if _, err := tx.exec(ctx, `DELETE FROM group_members WHERE user_id = $1 AND origin = $2`, id, scimOrigin); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM group_members WHERE user_id = $1 AND origin = $2`, id, scimOrigin); err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `UPDATE scim_users SET deleted_at = now() WHERE user_id = $1`, id)
+		_, err = tx.Exec(ctx, `UPDATE scim_users SET deleted_at = now() WHERE user_id = $1`, id)
 		return err
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -27,17 +28,17 @@ const scimGroupsWhere = `WHERE g.origin = 'scim' AND NOT @nothing AND (@id::int 
 // chooses.
 func (db *DB) SCIMGroups(ctx context.Context, f SCIMFilter, offset, limit int) ([]SCIMGroup, int, error) {
 	args := f.args(offset, limit)
-	total, err := scalar[int](ctx, db, `SELECT count(*)::int FROM groups g `+scimGroupsWhere, args)
+	total, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM groups g `+scimGroupsWhere, args)
 	if err != nil || limit == 0 {
 		return nil, total, err
 	}
-	list, err := rows[SCIMGroup](ctx, db, scimGroupSelect+scimGroupsWhere+` ORDER BY g.id OFFSET @offset LIMIT @limit`, args)
+	list, err := database.Rows[SCIMGroup](ctx, db.DB, scimGroupSelect+scimGroupsWhere+` ORDER BY g.id OFFSET @offset LIMIT @limit`, args)
 	return list, total, err
 }
 
 // SCIMGroup reads a group that the SCIM client made.
 func (db *DB) SCIMGroup(ctx context.Context, id int) (SCIMGroup, error) {
-	g, err := row[SCIMGroup](ctx, db, "resource", scimGroupSelect+`WHERE g.id = $1 AND g.origin = 'scim'`, id)
+	g, err := database.Row[SCIMGroup](ctx, db.DB, "resource", scimGroupSelect+`WHERE g.id = $1 AND g.origin = 'scim'`, id)
 	if fault.Is(err, fault.NotFound) {
 		err = noResource(id)
 	}
@@ -55,7 +56,7 @@ type SCIMMember struct {
 // SCIMMembers lists the members of groups and, if users are given, the memberships of those users
 // in the client's groups.
 func (db *DB) SCIMMembers(ctx context.Context, groups, users []int) ([]SCIMMember, error) {
-	return rows[SCIMMember](ctx, db, `SELECT m.group_id, m.user_id, u.username, g.name FROM group_members m JOIN users u ON u.id = m.user_id JOIN groups g ON g.id = m.group_id
+	return database.Rows[SCIMMember](ctx, db.DB, `SELECT m.group_id, m.user_id, u.username, g.name FROM group_members m JOIN users u ON u.id = m.user_id JOIN groups g ON g.id = m.group_id
 		WHERE m.origin = 'scim' AND g.origin = 'scim' AND (m.group_id = ANY($1) OR m.user_id = ANY($2)) ORDER BY m.group_id, m.user_id`, groups, users)
 }
 
@@ -65,7 +66,7 @@ func (db *DB) CreateSCIMGroup(ctx context.Context, name, externalID string, memb
 		if err := tx.beginGroup(ctx); err != nil {
 			return err
 		}
-		id, err := scalar[int](ctx, tx, `INSERT INTO groups (name, origin, external_id) VALUES ($1, 'scim', $2) RETURNING id`, name, externalID)
+		id, err := database.Scalar[int](ctx, tx.DB, `INSERT INTO groups (name, origin, external_id) VALUES ($1, 'scim', $2) RETURNING id`, name, externalID)
 		if fault.Is(err, fault.Conflict) {
 			return takenGroup(name)
 		}
@@ -92,7 +93,7 @@ func (db *DB) joinSCIM(ctx context.Context, group int, users []int) error {
 	type found struct {
 		ID int `db:"user_id"`
 	}
-	managed, err := rows[found](ctx, db, `SELECT user_id FROM scim_users WHERE user_id = ANY($1) AND deleted_at IS NULL`, users)
+	managed, err := database.Rows[found](ctx, db.DB, `SELECT user_id FROM scim_users WHERE user_id = ANY($1) AND deleted_at IS NULL`, users)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (db *DB) joinSCIM(ctx context.Context, group int, users []int) error {
 	if i := slices.IndexFunc(users, func(id int) bool { return !known[id] }); i >= 0 {
 		return fault.New(fault.Invalid, "members: there is no user %d", users[i])
 	}
-	if _, err := db.exec(ctx, `INSERT INTO group_members (group_id, user_id, origin) SELECT $1, u, 'scim' FROM unnest($2::int[]) u ON CONFLICT DO NOTHING`, group, users); err != nil {
+	if _, err := db.Exec(ctx, `INSERT INTO group_members (group_id, user_id, origin) SELECT $1, u, 'scim' FROM unnest($2::int[]) u ON CONFLICT DO NOTHING`, group, users); err != nil {
 		return err
 	}
 	return db.checkMembers(ctx)
@@ -122,7 +123,7 @@ func (db *DB) ChangeSCIMGroup(ctx context.Context, id int, ch SCIMGroupChange) (
 		if err := tx.lockRoles(ctx); err != nil {
 			return err
 		}
-		n, err := tx.exec(ctx, `UPDATE groups SET name = coalesce($2, name), external_id = coalesce($3, external_id), modified_at = now() WHERE id = $1 AND origin = 'scim'`, id, ch.Name, ch.ExternalID)
+		n, err := tx.Exec(ctx, `UPDATE groups SET name = coalesce($2, name), external_id = coalesce($3, external_id), modified_at = now() WHERE id = $1 AND origin = 'scim'`, id, ch.Name, ch.ExternalID)
 		switch {
 		case fault.Is(err, fault.Conflict):
 			return takenGroup(*ch.Name)
@@ -131,7 +132,7 @@ func (db *DB) ChangeSCIMGroup(ctx context.Context, id int, ch SCIMGroupChange) (
 		case n == 0:
 			return noResource(id)
 		}
-		if _, err := tx.exec(ctx, `DELETE FROM group_members WHERE group_id = $1 AND ($2 AND NOT user_id = ANY($3) OR user_id = ANY($4))`, id, ch.Clear, append([]int{}, ch.Add...), append([]int{}, ch.Remove...)); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM group_members WHERE group_id = $1 AND ($2 AND NOT user_id = ANY($3) OR user_id = ANY($4))`, id, ch.Clear, append([]int{}, ch.Add...), append([]int{}, ch.Remove...)); err != nil {
 			return err
 		}
 		if err := tx.joinSCIM(ctx, id, ch.Add); err != nil {
@@ -152,7 +153,7 @@ func (db *DB) DeleteSCIMGroup(ctx context.Context, id int) error {
 		if err := tx.lockRoles(ctx); err != nil {
 			return err
 		}
-		n, err := tx.exec(ctx, `DELETE FROM groups WHERE id = $1 AND origin = 'scim'`, id)
+		n, err := tx.Exec(ctx, `DELETE FROM groups WHERE id = $1 AND origin = 'scim'`, id)
 		if err == nil && n == 0 {
 			err = noResource(id)
 		}

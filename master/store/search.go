@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
 )
@@ -39,7 +38,7 @@ func (db *DB) countFound(ctx context.Context, of searched, in auth.Scope, q Sear
 	if err != nil {
 		return 0, err
 	}
-	return scalar[int](ctx, db, `SELECT count(*)`+of.from+b.lateral()+where, b.args)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+of.from+b.lateral()+where, b.args)
 }
 
 // findPage lists the ids of a page of the results of a search, and counts all results in the
@@ -57,7 +56,7 @@ func (db *DB) findPage(ctx context.Context, of searched, in auth.Scope, q Search
 	b.args["limit"], b.args["offset"] = limit, offset
 	// MATERIALIZED, because the query counts all results. Otherwise PostgreSQL may choose a
 	// plan for few rows, because of the limit, and scan indexes row by row.
-	found, err := rows[foundID](ctx, db, `WITH found AS MATERIALIZED (SELECT `+of.id+` AS id`+values+of.from+b.lateral()+where+`)
+	found, err := database.Rows[foundID](ctx, db.DB, `WITH found AS MATERIALIZED (SELECT `+of.id+` AS id`+values+of.from+b.lateral()+where+`)
 		SELECT id, (SELECT count(*) FROM found)::int AS total FROM found`+order+` LIMIT @limit OFFSET @offset`, b.args)
 	if err != nil {
 		return nil, 0, err
@@ -83,7 +82,7 @@ type foundID struct {
 // consists of this file's constants only.
 type searchBuilder struct {
 	of                   searched
-	args                 pgx.NamedArgs
+	args                 database.Args
 	documents            []*document
 	values               map[string]*documentValue
 	inDocuments, onTexts int // conditions and sort keys
@@ -91,7 +90,7 @@ type searchBuilder struct {
 }
 
 func newSearch(of searched) *searchBuilder {
-	return &searchBuilder{of: of, args: pgx.NamedArgs{}, values: map[string]*documentValue{}}
+	return &searchBuilder{of: of, args: database.Args{}, values: map[string]*documentValue{}}
 }
 
 // bind adds an argument, and returns its placeholder in the statement.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
 )
@@ -160,14 +161,14 @@ func (v *documentValue) columns() (ofValue, ofElements []string) {
 				sql = at + " IS NOT NULL"
 			}
 		case "number":
-			sql = floatAt(at)
+			sql = database.FloatAt(at)
 		case "text":
 			sql = elementText(at)
 		case "sort":
 			sql = fmt.Sprintf(`CASE WHEN jsonb_typeof(%[1]s) = 'string' THEN to_jsonb(left(%[1]s #>> '{}', %[2]d))
 				WHEN pg_column_size(%[1]s) <= CASE jsonb_typeof(%[1]s) WHEN 'number' THEN %[3]d ELSE %[4]d END THEN %[1]s END`, at, maxSortText, maxSortValue, maxSortList)
 		case "numbers":
-			sql = "coalesce(array_remove(array_agg(" + floatAt("e") + "), NULL), '{}')"
+			sql = "coalesce(array_remove(array_agg(" + database.FloatAt("e") + "), NULL), '{}')"
 		case "texts":
 			sql = "coalesce(array_remove(array_agg(" + elementText("e") + "), NULL), '{}')"
 		case "lower":

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
 )
@@ -27,14 +28,14 @@ func (w *world) costs(search func(db *DB) error) (memory, temp int) {
 	db := openTest(w.t, w.dsn, 1)
 	defer db.Close()
 	ask := func(sql string) int {
-		n, err := scalar[int](w.t.Context(), db, sql)
+		n, err := database.Scalar[int](w.t.Context(), db.DB, sql)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		return n
 	}
 	written := func() int {
-		if _, err := db.exec(w.t.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
+		if _, err := db.Exec(w.t.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
 			w.t.Fatal(err)
 		}
 		return ask(`SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()`)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"github.com/detent-ml/detent/master/database"
 )
 
@@ -34,7 +32,7 @@ type SearchTrialFilter struct {
 // SearchTrials lists trials of an experiment by id. If their hyperparameters are longer than a page may be, it
 // returns the first of them, and full is true.
 func (db *DB) SearchTrials(ctx context.Context, f SearchTrialFilter) (list []SearchTrial, full bool, err error) {
-	return rowsUpTo[SearchTrial](ctx, db, maxPageBytes, `
+	return database.RowsUpTo[SearchTrial](ctx, db.DB, maxPageBytes, `
 		SELECT t.id, `+shownTrial+` AS shown, t.hparams, t.ended_at, t.restarts, t.stop_wanted,
 			coalesce((SELECT s.total_batches FROM trial_summaries s WHERE s.trial_id = t.id), 0) AS batches
 		FROM trials t JOIN experiments e ON e.id = t.experiment_id
@@ -46,25 +44,20 @@ func (db *DB) SearchTrials(ctx context.Context, f SearchTrialFilter) (list []Sea
 // order of the trials' ids. The result is complete for the first `whole` trials; whole is at least 1.
 func (db *DB) CurvesOf(ctx context.Context, trials []int, group, name string) (curves map[int][]Point, whole int, err error) {
 	curves = make(map[int][]Point, len(trials))
-	list, release, err := db.query(ctx, `
+	var trial, steps, n int
+	var value database.RawBytes
+	err = db.Each(ctx, `
 		SELECT trial_id, steps, avg->$3 FROM metrics
 		WHERE trial_id = ANY($1) AND grp = $2 AND steps IS NOT NULL AND NOT archived
-		ORDER BY trial_id, ord, run_id LIMIT $4`, trials, group, name, maxSearchReports)
+		ORDER BY trial_id, ord, run_id LIMIT $4`, []any{trials, group, name, maxSearchReports}, []any{&trial, &steps, &value}, func() error {
+		n++
+		if v, ok := drawable(value); ok {
+			curves[trial] = append(curves[trial], Point{Steps: steps, Values: []float64{v}})
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, 0, err
-	}
-	defer release()
-	var trial, n int
-	var value pgtype.DriverBytes
-	for ; list.Next(); n++ {
-		var p Point
-		if err := list.Scan(&trial, &p.Steps, &value); err != nil {
-			return nil, 0, database.AsFault(err)
-		}
-		if v, ok := drawable(value); ok {
-			p.Values = []float64{v}
-			curves[trial] = append(curves[trial], p)
-		}
 	}
 	whole = len(trials)
 	if n == maxSearchReports { // the reports of the last trial, and of those after it, are not all here
@@ -74,5 +67,5 @@ func (db *DB) CurvesOf(ctx context.Context, trials []int, group, name string) (c
 			}
 		}
 	}
-	return curves, whole, database.AsFault(list.Err())
+	return curves, whole, nil
 }

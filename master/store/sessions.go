@@ -28,7 +28,7 @@ type Place struct {
 
 // NewSessionAt is NewSession for a session whose place is known. It returns the session's id.
 func (db *DB) NewSessionAt(ctx context.Context, u User, tokenHash []byte, life time.Duration, at Place) (id int64, err error) {
-	id, err = scalar[int64](ctx, db, `
+	id, err = database.Scalar[int64](ctx, db.DB, `
 		WITH stale AS (DELETE FROM sessions WHERE user_id = $1 AND expires_at < now() AND NOT is_token),
 		     seen AS (UPDATE users SET last_auth_at = now() WHERE id = $1 AND active AND session_epoch = $4 RETURNING id),
 		     made AS (INSERT INTO sessions (user_id, token_hash, expires_at, address, agent, issuer, sid, last_used_at)
@@ -44,7 +44,7 @@ func (db *DB) NewSessionAt(ctx context.Context, u User, tokenHash []byte, life t
 
 // EndSession ends one session. An access token stays valid: other programs may use it too.
 func (db *DB) EndSession(ctx context.Context, id int64) error {
-	_, err := db.exec(ctx, `DELETE FROM sessions WHERE id = $1 AND NOT is_token`, id)
+	_, err := db.Exec(ctx, `DELETE FROM sessions WHERE id = $1 AND NOT is_token`, id)
 	return err
 }
 
@@ -53,16 +53,16 @@ func (db *DB) EndSession(ctx context.Context, id int64) error {
 // continue, because they report with the token of their attempt. Access tokens stay valid, each
 // until it expires or is revoked. Both happen in the caller's transaction.
 func (db *DB) endSessions(ctx context.Context, userID int, keep int64) error {
-	if _, err := db.exec(ctx, `UPDATE users SET session_epoch = session_epoch + 1 WHERE id = $1`, userID); err != nil {
+	if _, err := db.Exec(ctx, `UPDATE users SET session_epoch = session_epoch + 1 WHERE id = $1`, userID); err != nil {
 		return err
 	}
-	_, err := db.exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND NOT is_token`, userID, keep)
+	_, err := db.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND NOT is_token`, userID, keep)
 	return err
 }
 
 // SessionAge is how long ago a session began.
 func (db *DB) SessionAge(ctx context.Context, id int64) (time.Duration, error) {
-	seconds, err := scalar[float64](ctx, db, `SELECT extract(epoch FROM now() - created_at)::float8 FROM sessions WHERE id = $1`, id)
+	seconds, err := database.Scalar[float64](ctx, db.DB, `SELECT extract(epoch FROM now() - created_at)::float8 FROM sessions WHERE id = $1`, id)
 	return time.Duration(seconds * float64(time.Second)), err
 }
 
@@ -83,7 +83,7 @@ func (db *DB) ValidSessions(ctx context.Context, ids []int64) (map[int64]auth.Wh
 		ReadOnly bool   `db:"read_only"`
 		Grants   []byte `db:"grants"`
 	}
-	list, err := rows[found](ctx, db, `
+	list, err := database.Rows[found](ctx, db.DB, `
 		WITH used AS (UPDATE sessions SET last_used_at = now() WHERE id = ANY($1) AND allocation_id IS NULL AND last_used_at < now() - interval '1 hour')
 		SELECT s.id, s.user_id, u.username, u.admin AND s.allocation_id IS NULL AS admin, coalesce(s.allocation_id, '') AS within, s.is_token, s.read_only, `+db.grants()+`
 		FROM sessions s JOIN users u ON u.id = s.user_id
@@ -122,7 +122,7 @@ func (db *DB) AttemptStatuses(ctx context.Context, ids []string) (map[string]Att
 		OwnerGone bool   `db:"owner_gone"`
 		Grants    []byte `db:"grants"`
 	}
-	list, err := rows[found](ctx, db, `
+	list, err := database.Rows[found](ctx, db.DB, `
 		SELECT a.id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone, `+db.grants()+`
 		FROM allocations a JOIN tasks t ON t.id = a.task_id JOIN users u ON u.id = t.owner_id
 		WHERE a.id = ANY($1)`, ids)
@@ -172,7 +172,7 @@ func (db *DB) TaskWho(ctx context.Context, hash []byte) (auth.Who, error) {
 		OwnerGone    bool   `db:"owner_gone"`
 		Grants       []byte `db:"grants"`
 	}
-	f, err := row[found](ctx, db, "token", `
+	f, err := database.Row[found](ctx, db.DB, "token", `
 		SELECT u.id AS user_id, u.username, m.allocation_id, a.task_id, a.run_id, m.rank,
 			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone, `+db.grants()+`
 		FROM members m

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -29,17 +30,17 @@ const sessionSelect = `SELECT s.id, s.user_id, u.username, s.created_at, s.expir
 // all users.
 func (db *DB) Sessions(ctx context.Context, user, offset, limit int) ([]Session, int, error) {
 	const of = ` AND ($1 = 0 OR s.user_id = $1)`
-	total, err := scalar[int](ctx, db, `SELECT count(*)::int`+sessionFrom+of, user)
+	total, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)::int`+sessionFrom+of, user)
 	if err != nil {
 		return nil, 0, err
 	}
-	list, err := rows[Session](ctx, db, sessionSelect+of+` ORDER BY s.id DESC OFFSET $2 LIMIT $3`, user, offset, limit)
+	list, err := database.Rows[Session](ctx, db.DB, sessionSelect+of+` ORDER BY s.id DESC OFFSET $2 LIMIT $3`, user, offset, limit)
 	return list, total, err
 }
 
 // Session finds a sign-in that has not ended.
 func (db *DB) Session(ctx context.Context, id int) (Session, error) {
-	s, err := row[Session](ctx, db, "session", sessionSelect+` AND s.id = $1`, id)
+	s, err := database.Row[Session](ctx, db.DB, "session", sessionSelect+` AND s.id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
 		err = fault.New(fault.NotFound, "session %d not found", id)
 	}
@@ -58,10 +59,10 @@ type SignOut struct {
 // sign-out was carried out before. Sessions by a password or another provider and access tokens stay.
 func (db *DB) EndSessionsOf(ctx context.Context, s SignOut) (users []int, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
-		if _, err := tx.exec(ctx, `DELETE FROM sign_outs WHERE expires_at < now()`); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM sign_outs WHERE expires_at < now()`); err != nil {
 			return err
 		}
-		n, err := tx.exec(ctx, `INSERT INTO sign_outs (issuer, jti, expires_at) VALUES ($1, $2, now() + $3) ON CONFLICT DO NOTHING`, s.Issuer, s.ID, s.Until)
+		n, err := tx.Exec(ctx, `INSERT INTO sign_outs (issuer, jti, expires_at) VALUES ($1, $2, now() + $3) ON CONFLICT DO NOTHING`, s.Issuer, s.ID, s.Until)
 		if err == nil && n == 0 {
 			err = fault.New(fault.Invalid, "logout_token: this sign-out was sent before")
 		}
@@ -71,7 +72,7 @@ func (db *DB) EndSessionsOf(ctx context.Context, s SignOut) (users []int, err er
 		type ended struct {
 			UserID int `db:"user_id"`
 		}
-		list, err := rows[ended](ctx, tx, `
+		list, err := database.Rows[ended](ctx, tx.DB, `
 			WITH gone AS (DELETE FROM sessions WHERE issuer = $1 AND NOT is_token AND ($2 = '' OR sid = $2)
 				AND ($3 = '' OR user_id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $3)) RETURNING user_id)
 			SELECT DISTINCT user_id FROM gone ORDER BY user_id`, s.Issuer, s.SID, s.Subject)

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // ShellKeys are the SSH keys of one shell: a key pair for the user who logs in, and the key
@@ -18,16 +18,16 @@ type ShellKeys struct {
 }
 
 func (db *DB) insertShellKeys(ctx context.Context, task string, k ShellKeys) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		INSERT INTO shell_keys (task_id, private_key, public_key, host_private_key, host_public_key)
 		VALUES (@task, @private, @public, @hostPrivate, @hostPublic)`,
-		pgx.NamedArgs{"task": task, "private": k.PrivateKey, "public": k.PublicKey, "hostPrivate": k.HostPrivateKey, "hostPublic": k.HostPublicKey})
+		database.Args{"task": task, "private": k.PrivateKey, "public": k.PublicKey, "hostPrivate": k.HostPrivateKey, "hostPublic": k.HostPublicKey})
 	return err
 }
 
 // ShellKeys reads the keys of shells, by task. The result omits unknown tasks.
 func (db *DB) ShellKeys(ctx context.Context, tasks []string) (map[string]ShellKeys, error) {
-	list, err := rows[ShellKeys](ctx, db, `
+	list, err := database.Rows[ShellKeys](ctx, db.DB, `
 		SELECT s.task_id, s.private_key, s.public_key, s.host_private_key, s.host_public_key, coalesce(u.agent_user::text, '') AS agent_user
 		FROM shell_keys s JOIN tasks k ON k.id = s.task_id JOIN users u ON u.id = k.owner_id WHERE s.task_id = ANY($1)`, tasks)
 	found := make(map[string]ShellKeys, len(list))

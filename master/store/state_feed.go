@@ -287,7 +287,7 @@ func (db *DB) stateView(ctx context.Context, known []int, above int) (*stateView
 		Top   int    `db:"top"`
 	}
 	// Read the sums first: a change during the next query then shows at the next read.
-	s, err := row[sums](ctx, db, "sums", `
+	s, err := database.Row[sums](ctx, db.DB, "sums", `
 		SELECT coalesce((SELECT md5(string_agg(concat_ws(' ', k.id, k.desired, a.state, a.is_ready, a.waiting_reason), ',' ORDER BY k.id))
 				FROM tasks k LEFT JOIN allocations a ON a.task_id = k.id AND a.state <> 'TERMINATED'
 				WHERE k.ended_at IS NULL AND k.type <> 'TRIAL'), '') AS tasks,
@@ -300,7 +300,7 @@ func (db *DB) stateView(ctx context.Context, known []int, above int) (*stateView
 	if err != nil {
 		return nil, err
 	}
-	list, err := rows[ListedExperiment](ctx, db, `
+	list, err := database.Rows[ListedExperiment](ctx, db.DB, `
 		SELECT e.id, p.workspace_id, `+shownState+` AS shown, left(e.name, 1000) AS name, e.archived, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
 			`+trialCount+` AS trials, c.checkpoints, e.best_trial_id, e.best_metric, e.ended_at,
 			extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at)::int AS seconds, e.error,

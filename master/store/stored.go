@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
 )
@@ -73,12 +74,12 @@ var storedByOne, storedByAll = storedSQL(`%s = $1`), storedSQL(`%s IS NOT NULL`)
 
 // StoredBy adds up what a user stores.
 func (db *DB) StoredBy(ctx context.Context, user int) (Stored, error) {
-	return row[Stored](ctx, db, fmt.Sprintf("user %d", user), storedByOne, user)
+	return database.Row[Stored](ctx, db.DB, fmt.Sprintf("user %d", user), storedByOne, user)
 }
 
 // StoredMost lists the users who store the most, the first one the most.
 func (db *DB) StoredMost(ctx context.Context, limit int) ([]Stored, error) {
-	return rows[Stored](ctx, db, storedByAll, limit)
+	return database.Rows[Stored](ctx, db.DB, storedByAll, limit)
 }
 
 // MaxStored is the limit for what one user stores; 0 is no limit.

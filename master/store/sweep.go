@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/task"
 )
@@ -38,7 +39,7 @@ type Unswept struct {
 // checkpoints are in a folder that others use too, it lists those of whose time no attempt
 // and no unmanaged trial is left, so that nobody can report a file of that time.
 func (db *DB) Unswept(ctx context.Context, limit int) ([]Unswept, error) {
-	return rows[Unswept](ctx, db, `
+	return database.Rows[Unswept](ctx, db.DB, `
 		WITH others AS (SELECT coalesce(least(
 				(SELECT min(coalesce(a.assigned_at, a.queued_at)) FROM allocations a JOIN tasks k ON k.id = a.task_id
 					WHERE a.state NOT IN ('PENDING', 'TERMINATED') AND k.type <> 'CHECKPOINT_GC'),
@@ -58,14 +59,14 @@ func (db *DB) Unswept(ctx context.Context, limit int) ([]Unswept, error) {
 
 // RecentSweeps counts the sweeps that have not ended, and those that began in the last hour.
 func (db *DB) RecentSweeps(ctx context.Context) (int, error) {
-	return scalar[int](ctx, db, `SELECT count(*) FROM collections c JOIN tasks k ON k.id = c.task_id
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*) FROM collections c JOIN tasks k ON k.id = c.task_id
 		WHERE c.reason = 'sweep' AND (k.ended_at IS NULL AND k.desired <> 'kill' OR k.created_at > now() - interval '1 hour')`)
 }
 
 // EndOldSweeps kills sweeps that have not ended after a day, so that a sweep that waits for a
 // node, or whose storage does not answer, delays neither others nor the deletion of its experiment.
 func (db *DB) EndOldSweeps(ctx context.Context) error {
-	_, err := db.exec(ctx, `UPDATE tasks k SET desired = 'kill', kill_reason = 'the sweep took longer than a day' FROM collections c
+	_, err := db.Exec(ctx, `UPDATE tasks k SET desired = 'kill', kill_reason = 'the sweep took longer than a day' FROM collections c
 		WHERE c.task_id = k.id AND c.reason = 'sweep' AND k.ended_at IS NULL AND k.desired <> 'kill' AND k.created_at < now() - interval '1 day'`)
 	return err
 }
@@ -73,7 +74,7 @@ func (db *DB) EndOldSweeps(ctx context.Context) error {
 // Strays returns those of these folders of a storage that a sweep may remove: no row of the
 // cluster names them. It fails if a trial of the sweep's experiment may run again.
 func (db *DB) Strays(ctx context.Context, sweep string, ids []string) ([]string, error) {
-	lives, err := scalars[bool](ctx, db, `SELECT `+experimentLives+` OR EXISTS (SELECT FROM tasks k JOIN allocations a ON a.task_id = k.id
+	lives, err := database.Scalars[bool](ctx, db.DB, `SELECT `+experimentLives+` OR EXISTS (SELECT FROM tasks k JOIN allocations a ON a.task_id = k.id
 				WHERE k.experiment_id = e.id AND k.type = 'TRIAL' AND a.state <> 'TERMINATED')
 		FROM collections c JOIN experiments e ON e.id = c.experiment_id WHERE c.task_id = $1 AND c.reason = 'sweep'`, sweep)
 	switch {
@@ -84,7 +85,7 @@ func (db *DB) Strays(ctx context.Context, sweep string, ids []string) ([]string,
 	case lives[0]:
 		return nil, fault.New(fault.Conflict, "the experiment goes on; it is swept after its next end")
 	}
-	return scalars[string](ctx, db, `
+	return database.Scalars[string](ctx, db.DB, `
 		SELECT DISTINCT u.id::text AS id FROM unnest($1::uuid[]) AS u (id) WHERE u.id NOT IN (
 			SELECT uuid FROM checkpoints WHERE uuid = ANY($1::uuid[])
 			UNION ALL SELECT warm_start FROM trials WHERE warm_start = ANY($1::uuid[])
@@ -94,7 +95,7 @@ func (db *DB) Strays(ctx context.Context, sweep string, ids []string) ([]string,
 
 // sweepLeft returns what a sweep that is not done may remove; nil for other garbage collections.
 func (db *DB) sweepLeft(ctx context.Context, id string) (*task.Sweep, error) {
-	list, err := rows[task.Sweep](ctx, db, `SELECT sweep_since AS since, sweep_until AS until FROM collections WHERE task_id = $1 AND reason = 'sweep' AND events_at IS NULL`, id)
+	list, err := database.Rows[task.Sweep](ctx, db.DB, `SELECT sweep_since AS since, sweep_until AS until FROM collections WHERE task_id = $1 AND reason = 'sweep' AND events_at IS NULL`, id)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -106,6 +107,6 @@ func (db *DB) recordSweep(ctx context.Context, c NewGC) error {
 	if c.Sweep != nil && !c.Sweep.Since.Before(c.Sweep.Until) {
 		return fmt.Errorf("experiment %d: a sweep of files from %s to %s", c.ExperimentID, c.Sweep.Since, c.Sweep.Until)
 	}
-	_, err := db.exec(ctx, `UPDATE experiments SET swept_at = now() WHERE id = $1`, c.ExperimentID)
+	_, err := db.Exec(ctx, `UPDATE experiments SET swept_at = now() WHERE id = $1`, c.ExperimentID)
 	return err
 }

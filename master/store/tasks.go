@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -52,7 +51,7 @@ var listedTask = strings.NewReplacer("k.name", "left(k.name, 1000) AS name", "k.
 
 // Task reads a task.
 func (db *DB) Task(ctx context.Context, id string) (Task, error) {
-	return row[Task](ctx, db, "task "+id, taskSelect+` WHERE k.id = $1`, id)
+	return database.Row[Task](ctx, db.DB, "task "+id, taskSelect+` WHERE k.id = $1`, id)
 }
 
 // An IdleTask has what decides whether an idle task ends.
@@ -63,7 +62,7 @@ type IdleTask struct {
 
 // IdleTask reads the IdleTask of a task, without its configuration, which may be large.
 func (db *DB) IdleTask(ctx context.Context, id string) (IdleTask, error) {
-	return row[IdleTask](ctx, db, "task "+id, `SELECT type, coalesce(idle_timeout, '') AS timeout FROM tasks WHERE id = $1`, id)
+	return database.Row[IdleTask](ctx, db.DB, "task "+id, `SELECT type, coalesce(idle_timeout, '') AS timeout FROM tasks WHERE id = $1`, id)
 }
 
 // TaskFilter chooses tasks. It excludes tasks that ended more than a week ago, and those of workspaces that are being deleted or gone.
@@ -91,7 +90,7 @@ func (db *DB) Tasks(ctx context.Context, in auth.Scope, f TaskFilter) ([]Task, e
 	c.when(f.WorkspaceID != 0, "k.workspace_id = @workspace", "workspace", f.WorkspaceID)
 	c.when(len(f.UserIDs) > 0, "k.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)
 	c.when(len(f.Users) > 0, "u.username = ANY(@users::text[])", "users", f.Users)
-	return rows[Task](ctx, db, listedTask+c.where()+order, c.args)
+	return database.Rows[Task](ctx, db.DB, listedTask+c.where()+order, c.args)
 }
 
 // NewTask is a task to create that is not a trial.
@@ -132,19 +131,19 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 		if err := tx.lockParent(ctx, n.Generic.ParentID); err != nil {
 			return err
 		}
-		id, err = scalar[string](ctx, tx, `
+		id, err = database.Scalar[string](ctx, tx.DB, `
 			INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, context_hash, pool, slots, priority, creation_key, session_epoch,
 				parent_id, forked_from, no_pause, submitted)
 			VALUES (@id, @type, gen_random_uuid(), @owner, @workspace, @name, @config, @context, @pool, @slots, @priority, @key, @epoch,
 				@parent, @fork, @nopause, @submitted)
 			ON CONFLICT (owner_id, creation_key) WHERE creation_key IS NOT NULL DO NOTHING
 			RETURNING id`,
-			pgx.NamedArgs{"id": n.ID, "type": n.Type, "owner": n.OwnerID, "workspace": n.WorkspaceID, "name": n.Name,
+			database.Args{"id": n.ID, "type": n.Type, "owner": n.OwnerID, "workspace": n.WorkspaceID, "name": n.Name,
 				"config": string(n.Config), "context": n.Context, "pool": n.Pool, "slots": n.Slots, "priority": n.Priority, "key": n.CreationKey,
 				"epoch": n.SessionEpoch, "parent": n.Generic.ParentID, "fork": n.Generic.ForkedFrom, "nopause": n.Generic.NoPause,
 				"submitted": string(n.Generic.Submitted)})
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
-			id, err = scalar[string](ctx, tx, `SELECT id FROM tasks WHERE owner_id = $1 AND creation_key = $2 AND type = $3`, n.OwnerID, *n.CreationKey, n.Type)
+			id, err = database.Scalar[string](ctx, tx.DB, `SELECT id FROM tasks WHERE owner_id = $1 AND creation_key = $2 AND type = $3`, n.OwnerID, *n.CreationKey, n.Type)
 			if fault.Is(err, fault.NotFound) {
 				return fault.New(fault.Conflict, "the Idempotency-Key of this request was used for another kind of task")
 			}
@@ -171,7 +170,7 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 
 // KillTask requests the end of a task that is not a trial. The first reason counts.
 func (db *DB) KillTask(ctx context.Context, id, reason string) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		UPDATE tasks SET desired = 'kill', kill_reason = CASE WHEN desired = 'kill' THEN kill_reason ELSE $2 END
 		WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, reason)
 	return err
@@ -183,7 +182,7 @@ func (db *DB) SetTaskPriority(ctx context.Context, id string, priority int) erro
 }
 
 func (db *DB) setTaskPriority(ctx context.Context, id string, priority int) error {
-	n, err := db.exec(ctx, `UPDATE tasks SET priority = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, priority)
+	n, err := db.Exec(ctx, `UPDATE tasks SET priority = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, priority)
 	if err == nil && n == 0 {
 		return fault.New(fault.Invalid, "task %s has ended; its priority cannot be changed", id)
 	}
@@ -199,7 +198,7 @@ func (db *DB) TaskCounts(ctx context.Context, in auth.Scope) (map[string]int, er
 		Type string `db:"type"`
 		N    int    `db:"n"`
 	}
-	list, err := rows[count](ctx, db, `SELECT type, count(*) AS n FROM tasks WHERE ended_at IS NULL
+	list, err := database.Rows[count](ctx, db.DB, `SELECT type, count(*) AS n FROM tasks WHERE ended_at IS NULL
 		AND ($1::int[] IS NULL OR workspace_id = ANY($1)) GROUP BY type`, workspaces(in))
 	counts := make(map[string]int, len(list))
 	for _, c := range list {
@@ -241,17 +240,17 @@ var attemptSelect = `
 
 // Attempts lists the attempts of a part of a task, the newest first.
 func (db *DB) Attempts(ctx context.Context, task string, p TaskPart) ([]Attempt, error) {
-	return rows[Attempt](ctx, db, attemptSelect+` WHERE a.task_id = $1 AND `+holdsRun("$2", "$3")+` ORDER BY a.run_id DESC`, task, p.FromRun, p.ToRun)
+	return database.Rows[Attempt](ctx, db.DB, attemptSelect+` WHERE a.task_id = $1 AND `+holdsRun("$2", "$3")+` ORDER BY a.run_id DESC`, task, p.FromRun, p.ToRun)
 }
 
 // Attempt reads an attempt.
 func (db *DB) Attempt(ctx context.Context, id string) (Attempt, error) {
-	return row[Attempt](ctx, db, "allocation "+id, attemptSelect+` WHERE a.id = $1`, id)
+	return database.Row[Attempt](ctx, db.DB, "allocation "+id, attemptSelect+` WHERE a.id = $1`, id)
 }
 
 // LiveAttempts lists the attempts that have not ended.
 func (db *DB) LiveAttempts(ctx context.Context, in auth.Scope) ([]Attempt, error) {
-	return rows[Attempt](ctx, db, attemptSelect+` WHERE a.state <> 'TERMINATED'
+	return database.Rows[Attempt](ctx, db.DB, attemptSelect+` WHERE a.state <> 'TERMINATED'
 		AND ($1::int[] IS NULL OR k.workspace_id = ANY($1)) ORDER BY a.queued_at, a.id`, workspaces(in))
 }
 
@@ -272,7 +271,7 @@ type Holding struct {
 
 // Holdings lists the holdings of one attempt, or of all ("").
 func (db *DB) Holdings(ctx context.Context, in auth.Scope, allocation string) ([]Holding, error) {
-	return rows[Holding](ctx, db, `
+	return database.Rows[Holding](ctx, db.DB, `
 		SELECT m.allocation_id, a.task_id, a.pool, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, a.state,
 			m.exited_at IS NOT NULL AS exited
 		FROM members m JOIN allocations a ON a.id = m.allocation_id

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -21,7 +22,7 @@ const (
 // locked, so that requests at the same time count each other's tasks.
 func (tx *DB) checkLiveTasks(ctx context.Context, id string, owner int) error {
 	const live = ` FROM tasks WHERE ended_at IS NULL AND owner_id = $1 AND type NOT IN ('TRIAL', 'CHECKPOINT_GC')`
-	n, err := scalar[int](ctx, tx, `SELECT count(*)`+live, owner)
+	n, err := database.Scalar[int](ctx, tx.DB, `SELECT count(*)`+live, owner)
 	if err != nil {
 		return err
 	}
@@ -30,11 +31,11 @@ func (tx *DB) checkLiveTasks(ctx context.Context, id string, owner int) error {
 			"wait until some end, or kill some (det task list)", n-1, maxLiveTasks)
 	}
 	const nomad = `coalesce(octet_length(nomad::text), 0)`
-	own, err := scalar[int](ctx, tx, `SELECT `+nomad+` FROM tasks WHERE id = $1`, id)
+	own, err := database.Scalar[int](ctx, tx.DB, `SELECT `+nomad+` FROM tasks WHERE id = $1`, id)
 	if err != nil || own == 0 {
 		return err
 	}
-	all, err := scalar[int](ctx, tx, `SELECT sum(`+nomad+`)`+live, owner)
+	all, err := database.Scalar[int](ctx, tx.DB, `SELECT sum(`+nomad+`)`+live, owner)
 	if err == nil && all > maxLiveNomad {
 		err = fault.New(fault.TooMany, "environment.nomad of this task has %d bytes, and with those of your tasks that have not ended %d bytes; the limit is %d; "+
 			"make it shorter, or wait until tasks end or kill some (det task list)", own, all, maxLiveNomad)
@@ -44,7 +45,7 @@ func (tx *DB) checkLiveTasks(ctx context.Context, id string, owner int) error {
 
 // checkLiveRemovals fails if too many tasks remove files of experiments with the same owner.
 func (tx *DB) checkLiveRemovals(ctx context.Context, experiment int) error {
-	n, err := scalar[int](ctx, tx, `SELECT count(*) FROM tasks WHERE ended_at IS NULL AND type = 'CHECKPOINT_GC'
+	n, err := database.Scalar[int](ctx, tx.DB, `SELECT count(*) FROM tasks WHERE ended_at IS NULL AND type = 'CHECKPOINT_GC'
 		AND owner_id = (SELECT owner_id FROM experiments WHERE id = $1)`, experiment)
 	if err == nil && n >= maxLiveRemovals {
 		err = fault.New(fault.TooMany, "%d tasks that remove files of the experiments of this user have not ended, and the limit is %d; try again when some have", n, maxLiveRemovals)
@@ -54,6 +55,6 @@ func (tx *DB) checkLiveRemovals(ctx context.Context, experiment int) error {
 
 // lockOwner keeps other requests of a user from counting the user's tasks until the transaction ends.
 func (tx *DB) lockOwner(ctx context.Context, owner int) error {
-	_, err := tx.exec(ctx, `SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE`, owner)
+	_, err := tx.Exec(ctx, `SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE`, owner)
 	return err
 }

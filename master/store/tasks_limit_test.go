@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -96,7 +97,7 @@ func TestLongConfigurationsOfLiveTasks(t *testing.T) {
 			fmt.Sprint("t", i), config)
 		w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) VALUES ($1 || '.1', $1, 1, 'default', 1, 42, 'PENDING')`, fmt.Sprint("t", i))
 	}
-	list, err := rows[LiveTask](t.Context(), w.db, liveTasks)
+	list, err := database.Rows[LiveTask](t.Context(), w.db.DB, liveTasks)
 	if err != nil || len(list) != 20 || string(list[0].Nomad) != `{"volumes": []}` || !list[0].Secrets || !list[0].Several {
 		t.Fatalf("%d live tasks, %v", len(list), err)
 	}
@@ -146,7 +147,7 @@ func TestLongConfigurationsOfExperiments(t *testing.T) {
 	if n, whole := w.pages(experimentRows, ids, []int{}), w.pages(`SELECT config->'max_restarts' FROM experiments`); n > whole/2 {
 		t.Errorf("a load looks at %d pages; the configurations have %d", n, whole)
 	}
-	list, err := rows[experimentRow](t.Context(), w.db, experimentRows, ids[:1], []int{})
+	list, err := database.Rows[experimentRow](t.Context(), w.db.DB, experimentRows, ids[:1], []int{})
 	if err != nil || string(list[0].Config) != `{"max_restarts": 3, "preemption_timeout": null}` {
 		t.Errorf("%s, %v", list[0].Config, err)
 	}

@@ -3,9 +3,8 @@ package store
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -52,7 +51,7 @@ func (db *DB) Templates(ctx context.Context, in auth.Scope, f TemplateFilter, of
 
 // Template reads a template.
 func (db *DB) Template(ctx context.Context, name string) (Template, error) {
-	t, err := row[Template](ctx, db, "template", templateSelect+` WHERE t.name = $1`, name)
+	t, err := database.Row[Template](ctx, db.DB, "template", templateSelect+` WHERE t.name = $1`, name)
 	if fault.Is(err, fault.NotFound) {
 		return t, noTemplate(name)
 	}
@@ -63,9 +62,9 @@ func noTemplate(name string) error { return fault.New(fault.NotFound, "template 
 
 // CreateTemplate inserts a template.
 func (db *DB) CreateTemplate(ctx context.Context, t Template) error {
-	_, err := db.exec(ctx, `INSERT INTO templates (name, workspace_id, owner_id, source, config)
+	_, err := db.Exec(ctx, `INSERT INTO templates (name, workspace_id, owner_id, source, config)
 		VALUES (@name, @workspace, @owner, @source, @config)`,
-		pgx.NamedArgs{"name": t.Name, "workspace": t.WorkspaceID, "owner": t.OwnerID, "source": t.Source, "config": string(t.Config)})
+		database.Args{"name": t.Name, "workspace": t.WorkspaceID, "owner": t.OwnerID, "source": t.Source, "config": string(t.Config)})
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Conflict, "template %q already exists", t.Name)
 	}
@@ -74,7 +73,7 @@ func (db *DB) CreateTemplate(ctx context.Context, t Template) error {
 
 // ChangeTemplate replaces the text of a template.
 func (db *DB) ChangeTemplate(ctx context.Context, name, source string, config []byte) error {
-	n, err := db.exec(ctx, `UPDATE templates SET source = $2, config = $3, modified_at = now() WHERE name = $1`, name, source, string(config))
+	n, err := db.Exec(ctx, `UPDATE templates SET source = $2, config = $3, modified_at = now() WHERE name = $1`, name, source, string(config))
 	if err == nil && n == 0 {
 		return noTemplate(name)
 	}
@@ -83,7 +82,7 @@ func (db *DB) ChangeTemplate(ctx context.Context, name, source string, config []
 
 // RenameTemplate renames a template.
 func (db *DB) RenameTemplate(ctx context.Context, name, other string) error {
-	n, err := db.exec(ctx, `UPDATE templates SET name = $2, modified_at = now() WHERE name = $1`, name, other)
+	n, err := db.Exec(ctx, `UPDATE templates SET name = $2, modified_at = now() WHERE name = $1`, name, other)
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Conflict, "template %q already exists", other)
 	}
@@ -95,7 +94,7 @@ func (db *DB) RenameTemplate(ctx context.Context, name, other string) error {
 
 // DeleteTemplate deletes a template. Experiments that used it do not change.
 func (db *DB) DeleteTemplate(ctx context.Context, name string) error {
-	n, err := db.exec(ctx, `DELETE FROM templates WHERE name = $1`, name)
+	n, err := db.Exec(ctx, `DELETE FROM templates WHERE name = $1`, name)
 	if err == nil && n == 0 {
 		return noTemplate(name)
 	}
@@ -110,5 +109,5 @@ type UsedTemplate struct {
 
 // TemplateOf reads the template of an experiment; the zero value if it has none.
 func (db *DB) TemplateOf(ctx context.Context, experiment int) (UsedTemplate, error) {
-	return row[UsedTemplate](ctx, db, "experiment", `SELECT template, template_source FROM experiments WHERE id = $1`, experiment)
+	return database.Row[UsedTemplate](ctx, db.DB, "experiment", `SELECT template, template_source FROM experiments WHERE id = $1`, experiment)
 }

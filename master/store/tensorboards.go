@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -14,14 +15,14 @@ type Tensorboard struct {
 }
 
 func (db *DB) insertTensorboard(ctx context.Context, taskID string, t Tensorboard) error {
-	_, err := db.exec(ctx, `INSERT INTO tensorboards (task_id, experiment_ids, trial_ids) VALUES ($1, $2, $3)`,
+	_, err := db.Exec(ctx, `INSERT INTO tensorboards (task_id, experiment_ids, trial_ids) VALUES ($1, $2, $3)`,
 		taskID, append([]int{}, t.ExperimentIDs...), append([]int{}, t.TrialIDs...))
 	return err
 }
 
 // Tensorboards reads the experiments and trials of TensorBoards, by task.
 func (db *DB) Tensorboards(ctx context.Context, tasks []string) (map[string]Tensorboard, error) {
-	list, err := rows[Tensorboard](ctx, db, `SELECT task_id, experiment_ids, trial_ids FROM tensorboards WHERE task_id = ANY($1)`, tasks)
+	list, err := database.Rows[Tensorboard](ctx, db.DB, `SELECT task_id, experiment_ids, trial_ids FROM tensorboards WHERE task_id = ANY($1)`, tasks)
 	found := make(map[string]Tensorboard, len(list))
 	for _, t := range list {
 		found[t.TaskID] = t
@@ -42,7 +43,7 @@ func (db *DB) shownBy(ctx context.Context, taskID string) ([]task.ShownTrial, er
 // and its single trials. It omits deleted ones. Only the first trial of an experiment has its configuration, of which only what
 // task.Shown needs.
 func (db *DB) ShownTrials(ctx context.Context, t Tensorboard) ([]task.ShownTrial, error) {
-	return rows[task.ShownTrial](ctx, db, `
+	return database.Rows[task.ShownTrial](ctx, db.DB, `
 		WITH asked AS (SELECT unnest($1::int[]) AS id UNION SELECT x.experiment_id FROM trials x WHERE x.id = ANY($2)),
 		shown AS MATERIALIZED (
 			SELECT e.id, e.ended_at, e.owner_id, e.project_id, jsonb_build_object('name', 'shown', 'reproducibility', c.reproducibility, 'checkpoint_storage', c.checkpoint_storage,

@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -41,27 +40,27 @@ func (db *DB) CreateToken(ctx context.Context, t Token, hash []byte, life time.D
 	var id int
 	err := db.Tx(ctx, func(tx *DB) error {
 		// The lock makes requests at once count each other's tokens.
-		active, err := scalar[bool](ctx, tx, `SELECT active FROM users WHERE id = $1 FOR UPDATE`, t.UserID)
+		active, err := database.Scalar[bool](ctx, tx.DB, `SELECT active FROM users WHERE id = $1 FOR UPDATE`, t.UserID)
 		if err != nil {
 			return err
 		}
 		if !active {
 			return fault.New(fault.Conflict, "user %d is deactivated and can have no access token", t.UserID)
 		}
-		if _, err := tx.exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND is_token AND expires_at < now() - interval '90 days'`, t.UserID); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND is_token AND expires_at < now() - interval '90 days'`, t.UserID); err != nil {
 			return err
 		}
-		n, err := scalar[int](ctx, tx, `SELECT count(*) FROM sessions WHERE user_id = $1 AND is_token AND expires_at > now() - interval '1 day'`, t.UserID)
+		n, err := database.Scalar[int](ctx, tx.DB, `SELECT count(*) FROM sessions WHERE user_id = $1 AND is_token AND expires_at > now() - interval '1 day'`, t.UserID)
 		if err != nil {
 			return err
 		}
 		if n >= MaxTokens {
 			return fault.New(fault.Conflict, "the user has %d access tokens that are valid or ended within a day, and %d is the limit; revoke one with det token revoke", n, MaxTokens)
 		}
-		id, err = scalar[int](ctx, tx, `
+		id, err = database.Scalar[int](ctx, tx.DB, `
 			INSERT INTO sessions (user_id, token_hash, expires_at, is_token, description, read_only, token_expiry)
 			VALUES (@user, @hash, now() + @life, true, @description, @read_only, now() + @expiry::interval) RETURNING id`,
-			pgx.NamedArgs{"user": t.UserID, "hash": hash, "life": life, "description": t.Description, "read_only": t.ReadOnly, "expiry": expiry})
+			database.Args{"user": t.UserID, "hash": hash, "life": life, "description": t.Description, "read_only": t.ReadOnly, "expiry": expiry})
 		return err
 	})
 	return id, err
@@ -84,13 +83,13 @@ const tokensWhere = ` FROM sessions s JOIN users u ON u.id = s.user_id
 	WHERE s.is_token AND (@user = 0 OR s.user_id = @user) AND (@name = '' OR u.username = lower(@name))
 	AND (@ids::bigint[] IS NULL OR s.id = ANY(@ids)) AND (@inactive OR s.expires_at > now())`
 
-func (f TokenFilter) args() pgx.NamedArgs {
-	return pgx.NamedArgs{"user": f.UserID, "name": f.Username, "ids": f.IDs, "inactive": f.Inactive}
+func (f TokenFilter) args() database.Args {
+	return database.Args{"user": f.UserID, "name": f.Username, "ids": f.IDs, "inactive": f.Inactive}
 }
 
 // CountTokens counts access tokens.
 func (db *DB) CountTokens(ctx context.Context, f TokenFilter) (int, error) {
-	return scalar[int](ctx, db, `SELECT count(*)`+tokensWhere, f.args())
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+tokensWhere, f.args())
 }
 
 // Tokens lists a page of access tokens.
@@ -101,28 +100,28 @@ func (db *DB) Tokens(ctx context.Context, f TokenFilter, offset, limit int) ([]T
 	}
 	args := f.args()
 	args["offset"], args["limit"] = offset, limit
-	return rows[Token](ctx, db, `SELECT s.id, s.user_id, s.description, s.read_only, s.created_at, s.token_expiry, s.revoked_at, s.last_used_at`+
+	return database.Rows[Token](ctx, db.DB, `SELECT s.id, s.user_id, s.description, s.read_only, s.created_at, s.token_expiry, s.revoked_at, s.last_used_at`+
 		tokensWhere+order+` LIMIT @limit OFFSET @offset`, args)
 }
 
 // Token finds an access token.
 func (db *DB) Token(ctx context.Context, id int) (Token, error) {
-	return row[Token](ctx, db, "access token", `SELECT `+tokenColumns+` FROM sessions WHERE id = $1 AND is_token`, id)
+	return database.Row[Token](ctx, db.DB, "access token", `SELECT `+tokenColumns+` FROM sessions WHERE id = $1 AND is_token`, id)
 }
 
 // ChangeToken sets the description of an access token, unless it is nil, and revokes the token if revoke is true.
 // A revoked token stays revoked.
 func (db *DB) ChangeToken(ctx context.Context, id int, description *string, revoke bool) (Token, error) {
-	return row[Token](ctx, db, "access token", `
+	return database.Row[Token](ctx, db.DB, "access token", `
 		UPDATE sessions SET description = coalesce(@description, description),
 			revoked_at = CASE WHEN @revoke THEN coalesce(revoked_at, now()) ELSE revoked_at END,
 			expires_at = CASE WHEN @revoke THEN least(expires_at, now()) ELSE expires_at END
 		WHERE id = @id AND is_token RETURNING `+tokenColumns,
-		pgx.NamedArgs{"id": id, "description": description, "revoke": revoke})
+		database.Args{"id": id, "description": description, "revoke": revoke})
 }
 
 // TokenUsed notes that a session or an access token is used, once an hour.
 func (db *DB) TokenUsed(ctx context.Context, id int64) error {
-	_, err := db.exec(ctx, `UPDATE sessions SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 hour')`, id)
+	_, err := db.Exec(ctx, `UPDATE sessions SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 hour')`, id)
 	return err
 }

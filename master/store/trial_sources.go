@@ -19,7 +19,7 @@ type TrialSource struct {
 // SetTrialSource stores what a trial works with. A later report about the same checkpoint
 // replaces an earlier one.
 func (db *DB) SetTrialSource(ctx context.Context, s TrialSource) error {
-	_, err := db.exec(ctx, `INSERT INTO trial_sources (trial_id, checkpoint, kind, model_id, version) VALUES ($1, $2, $3, $4, $5)
+	_, err := db.Exec(ctx, `INSERT INTO trial_sources (trial_id, checkpoint, kind, model_id, version) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (trial_id, checkpoint) DO UPDATE SET kind = excluded.kind, model_id = excluded.model_id, version = excluded.version`,
 		s.TrialID, s.UUID, s.Kind, s.ModelID, s.Version)
 	return database.BadData(err)
@@ -34,6 +34,6 @@ func (db *DB) TrialsWith(ctx context.Context, in auth.Scope, s TrialSource) ([]i
 	c.when(s.Kind != "", "x.kind = @kind", "kind", s.Kind)
 	c.when(s.ModelID != nil, "x.model_id = @model", "model", s.ModelID)
 	c.when(s.Version != nil, "x.version = @version", "version", s.Version)
-	return scalars[int](ctx, db, `SELECT DISTINCT x.trial_id FROM trial_sources x JOIN trials t ON t.id = x.trial_id JOIN tasks k ON k.id = t.task_id`+
+	return database.Scalars[int](ctx, db.DB, `SELECT DISTINCT x.trial_id FROM trial_sources x JOIN trials t ON t.id = x.trial_id JOIN tasks k ON k.id = t.task_id`+
 		c.where()+` ORDER BY x.trial_id`, c.args)
 }

@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -59,7 +58,7 @@ var trialSelect = `
 
 // Trial reads a trial.
 func (db *DB) Trial(ctx context.Context, id int) (Trial, error) {
-	t, err := row[Trial](ctx, db, "trial", trialSelect+` WHERE t.id = $1`, id)
+	t, err := database.Row[Trial](ctx, db.DB, "trial", trialSelect+` WHERE t.id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
 		return t, fault.New(fault.NotFound, "trial %d not found", id)
 	}
@@ -77,7 +76,7 @@ type TrialFilter struct {
 
 // metricAt is SQL for the searcher's metric of a validation whose key is in the summary s.
 func metricAt(which string) string {
-	return `(SELECT ` + floatAt("m.avg->e.metric") + ` FROM metrics m
+	return `(SELECT ` + database.FloatAt("m.avg->e.metric") + ` FROM metrics m
 		WHERE m.trial_id = t.id AND m.grp = 'validation' AND m.run_id = s.` + which + `_run AND m.ord = s.` + which + `_steps)`
 }
 
@@ -89,7 +88,7 @@ var trialSorts = sorts{
 	"checkpoint_size": "(SELECT sum(c.size) FROM checkpoints c WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED'))",
 }
 
-func (f TrialFilter) where(in auth.Scope) (string, pgx.NamedArgs) {
+func (f TrialFilter) where(in auth.Scope) (string, database.Args) {
 	var c conditions
 	c.inProject(in, "e.project_id")
 	c.when(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
@@ -101,7 +100,7 @@ func (f TrialFilter) where(in auth.Scope) (string, pgx.NamedArgs) {
 // CountTrials counts the trials that the filter chooses.
 func (db *DB) CountTrials(ctx context.Context, in auth.Scope, f TrialFilter) (int, error) {
 	where, args := f.where(in)
-	return scalar[int](ctx, db, `SELECT count(*)`+where, args)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+where, args)
 }
 
 // Trials lists a page of the trials that the filter chooses. It returns fewer than limit if their hyperparameters and
@@ -113,7 +112,7 @@ func (db *DB) Trials(ctx context.Context, in auth.Scope, f TrialFilter, offset, 
 	}
 	where, args := f.where(in)
 	args["limit"], args["offset"], args["log_days"] = limit, offset, f.LogDays
-	ids, err := scalars[int](ctx, db, `SELECT t.id`+where+order+` LIMIT @limit OFFSET @offset`, args)
+	ids, err := database.Scalars[int](ctx, db.DB, `SELECT t.id`+where+order+` LIMIT @limit OFFSET @offset`, args)
 	if err != nil {
 		return nil, err
 	}
@@ -132,13 +131,13 @@ func (db *DB) TrialsByID(ctx context.Context, ids []int) ([]Trial, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return rows[Trial](ctx, db, trialSelect+`
+	return database.Rows[Trial](ctx, db.DB, trialSelect+`
 		JOIN unnest($1::int[]) WITH ORDINALITY AS page(id, place) ON page.id = t.id ORDER BY page.place`, ids)
 }
 
 // KillTrial requests the end of a trial, unless the trial has ended.
 func (db *DB) KillTrial(ctx context.Context, id int) error {
-	_, err := db.exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = $1 AND ended_at IS NULL`, id)
+	_, err := db.Exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = $1 AND ended_at IS NULL`, id)
 	return err
 }
 
@@ -172,7 +171,7 @@ func (db *DB) Workloads(ctx context.Context, f WorkloadFilter, offset, limit int
 	if f.Groups == nil {
 		f.Groups = []string{}
 	}
-	args := pgx.NamedArgs{"trial": f.TrialID, "groups": f.Groups, "checkpoints": f.Checkpoints, "deleted": f.Deleted,
+	args := database.Args{"trial": f.TrialID, "groups": f.Groups, "checkpoints": f.Checkpoints, "deleted": f.Deleted,
 		"batches": f.Batches, "key": f.SortKey, "offset": offset, "limit": unlimited(limit)}
 	const from = ` FROM (
 		SELECT CASE m.grp WHEN 'validation' THEN 'validation' ELSE 'training' END AS kind, coalesce(m.steps, 0) AS steps,
@@ -182,7 +181,7 @@ func (db *DB) Workloads(ctx context.Context, f WorkloadFilter, offset, limit int
 		UNION ALL
 		SELECT 'checkpoint', k.steps, k.reported_at, NULL, NULL, k.uuid::text, k.state, k.resources, k.metadata
 		FROM checkpoints k WHERE k.trial_id = @trial AND @checkpoints AND (@deleted OR k.state <> 'DELETED')) w`
-	total, err := scalar[int](ctx, db, `SELECT count(*)`+from, args)
+	total, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)`+from, args)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -192,9 +191,9 @@ func (db *DB) Workloads(ctx context.Context, f WorkloadFilter, offset, limit int
 	}
 	order := ` ORDER BY w.steps` + dir + `, w.at` + dir + `, w.kind DESC`
 	if f.SortKey != "" {
-		order = ` ORDER BY ` + floatAt("w.metrics->@key") + dir + ` NULLS LAST, w.steps, w.at`
+		order = ` ORDER BY ` + database.FloatAt("w.metrics->@key") + dir + ` NULLS LAST, w.steps, w.at`
 	}
-	list, err := rows[Workload](ctx, db, `SELECT w.*`+from+order+` LIMIT @limit OFFSET @offset`, args)
+	list, err := database.Rows[Workload](ctx, db.DB, `SELECT w.*`+from+order+` LIMIT @limit OFFSET @offset`, args)
 	return list, total, err
 }
 
@@ -212,10 +211,10 @@ type BestCheckpoint struct {
 // BestCheckpoints finds the checkpoint of each trial with the best value of the searcher's
 // metric; of equal values, the latest. The result omits trials without one.
 func (db *DB) BestCheckpoints(ctx context.Context, trials []int, most int) (map[int]BestCheckpoint, error) {
-	list, err := rows[BestCheckpoint](ctx, db, `
+	list, err := database.Rows[BestCheckpoint](ctx, db.DB, `
 		WITH best AS (SELECT DISTINCT ON (k.trial_id) k.uuid
 		FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
-		JOIN LATERAL (SELECT `+floatAt("m.avg->e.metric")+` AS value
+		JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value
 			FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.ord = k.steps AND NOT m.archived
 			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
 		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED'
@@ -236,12 +235,12 @@ type Improvement struct {
 
 // Improvements lists the improvements of an experiment, in order.
 func (db *DB) Improvements(ctx context.Context, experiment int) ([]Improvement, error) {
-	return rows[Improvement](ctx, db, `
+	return database.Rows[Improvement](ctx, db.DB, `
 		WITH reported AS (
 			SELECT m.trial_id, m.reported_at AS at, v.value, m.id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END AS cost
 			FROM experiments e JOIN trials t ON t.experiment_id = e.id
 			JOIN metrics m ON m.trial_id = t.id AND m.grp = 'validation' AND m.steps IS NOT NULL
-			CROSS JOIN LATERAL (SELECT `+floatAt("m.avg->e.metric")+` AS value) v
+			CROSS JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value) v
 			WHERE e.id = $1 AND v.value IS NOT NULL)
 		SELECT trial_id, at, value FROM (
 			SELECT *, min(cost) OVER (ORDER BY at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM reported) r

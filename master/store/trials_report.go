@@ -12,7 +12,7 @@ import (
 
 // updateTrial updates columns of a trial that its program sets.
 func (db *DB) updateTrial(ctx context.Context, trial int, set string, args ...any) error {
-	n, err := db.exec(ctx, "UPDATE trials SET "+set+" WHERE id = $1", append([]any{trial}, args...)...)
+	n, err := db.Exec(ctx, "UPDATE trials SET "+set+" WHERE id = $1", append([]any{trial}, args...)...)
 	if err == nil && n == 0 {
 		return fault.New(fault.NotFound, "trial %d not found", trial)
 	}
@@ -39,7 +39,7 @@ func (db *DB) ReportEarlyExit(ctx context.Context, trial int, reason string) err
 	type exit struct {
 		Reason string `db:"early_exit"`
 	}
-	e, err := row[exit](ctx, db, fmt.Sprintf("trial %d", trial), `
+	e, err := database.Row[exit](ctx, db.DB, fmt.Sprintf("trial %d", trial), `
 		UPDATE trials SET early_exit = coalesce(early_exit, $2) WHERE id = $1 RETURNING early_exit`, trial, reason)
 	if err == nil && e.Reason != reason {
 		return fault.New(fault.Invalid, "trial %d has already reported an early exit, because of %s", trial, e.Reason)
@@ -68,7 +68,7 @@ const maxLength = `(SELECT CASE jsonb_typeof(l) WHEN 'number' THEN (l #>> '{}'):
 
 // TrialSearcher reads the TrialSearcher of a trial.
 func (db *DB) TrialSearcher(ctx context.Context, trial int) (TrialSearcher, error) {
-	return row[TrialSearcher](ctx, db, fmt.Sprintf("trial %d", trial), `
+	return database.Row[TrialSearcher](ctx, db.DB, fmt.Sprintf("trial %d", trial), `
 		SELECT t.task_id, t.experiment_id, t.number, `+maxLength+` AS max_length, t.progress, t.target, t.completed_length AS completed,
 			t.stop_wanted OR t.ended_at IS NOT NULL AS stopped, t.held
 		FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1`, trial)
@@ -111,7 +111,7 @@ func (db *DB) SearchInput(ctx context.Context, experiment int, after int64) (Sea
 	}
 	var in SearchInput
 	err := db.Snapshot(ctx, func(tx *DB) error {
-		h, err := row[head](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
+		h, err := database.Row[head](ctx, tx.DB, fmt.Sprintf("experiment %d", experiment), `
 			SELECT state, CASE WHEN $2::bigint > 0 THEN '{}'::jsonb ELSE coalesce(search_config, config) END AS config, seed, memory FROM experiments WHERE id = $1`, experiment, after)
 		if err != nil {
 			return err
@@ -126,14 +126,14 @@ func (db *DB) SearchInput(ctx context.Context, experiment int, after int64) (Sea
 
 // SearchMemory returns the maximum memory of an experiment's search, in bytes.
 func (db *DB) SearchMemory(ctx context.Context, experiment int) (int64, error) {
-	return scalar[int64](ctx, db, `SELECT memory FROM experiments WHERE id = $1`, experiment)
+	return database.Scalar[int64](ctx, db.DB, `SELECT memory FROM experiments WHERE id = $1`, experiment)
 }
 
 // AppendOperations adds the operations of a custom searcher's program to its search, if the
 // search has no events after the number `after`, up to which the operations were checked.
 // more is the memory that they add to the search, in bytes.
 func (db *DB) AppendOperations(ctx context.Context, experiment int, after int64, kind string, body json.RawMessage, more int64) (told bool, err error) {
-	if err := storableJSON(body); err != nil {
+	if err := database.StorableJSON(body); err != nil {
 		return false, err
 	}
 	errLate := errors.New("another event has come")
@@ -141,7 +141,7 @@ func (db *DB) AppendOperations(ctx context.Context, experiment int, after int64,
 		if err := tx.grow(ctx, experiment, more); err != nil { // locks the experiment's row before its counter, like the loop
 			return err
 		}
-		n, err := tx.exec(ctx, "UPDATE search_counters SET next = next WHERE experiment_id = $1 AND next = $2 + 1", experiment, after)
+		n, err := tx.Exec(ctx, "UPDATE search_counters SET next = next WHERE experiment_id = $1 AND next = $2 + 1", experiment, after)
 		if err != nil {
 			return err
 		}

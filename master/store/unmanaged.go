@@ -21,12 +21,12 @@ const silent = "the program stopped reporting"
 
 // ExperimentByExternalID finds an experiment by its program's name for it.
 func (db *DB) ExperimentByExternalID(ctx context.Context, external string) (Experiment, error) {
-	return row[Experiment](ctx, db, fmt.Sprintf("experiment with the external id %q", fault.Clip(external)), experimentSelect+` WHERE e.external_id = $1`, external)
+	return database.Row[Experiment](ctx, db.DB, fmt.Sprintf("experiment with the external id %q", fault.Clip(external)), experimentSelect+` WHERE e.external_id = $1`, external)
 }
 
 // TrialByExternalID finds a trial by its program's names for its experiment and for it.
 func (db *DB) TrialByExternalID(ctx context.Context, experiment, external string) (Trial, error) {
-	return row[Trial](ctx, db, externalTrial(external), trialSelect+` WHERE e.external_id = $1 AND t.external_id = $2`, experiment, external)
+	return database.Row[Trial](ctx, db.DB, externalTrial(external), trialSelect+` WHERE e.external_id = $1 AND t.external_id = $2`, experiment, external)
 }
 
 func externalTrial(external string) string {
@@ -64,7 +64,7 @@ func (db *DB) CreateUnmanagedTrial(ctx context.Context, n NewUnmanagedTrial) (id
 		if err := tx.lockUnmanaged(ctx, n.ExperimentID); err != nil {
 			return err
 		}
-		o, err := row[owner](ctx, tx, "experiment", `
+		o, err := database.Row[owner](ctx, tx.DB, "experiment", `
 			SELECT e.job_id::text, e.seed, (SELECT coalesce(max(number) + 1, 0) FROM trials t WHERE t.experiment_id = e.id) AS next,
 				(SELECT id FROM trials t WHERE t.experiment_id = e.id AND t.external_id = $2) AS there
 			FROM experiments e WHERE e.id = $1`, n.ExperimentID, n.ExternalID)
@@ -85,7 +85,7 @@ func (db *DB) CreateUnmanagedTrial(ctx context.Context, n NewUnmanagedTrial) (id
 		if err := s.send(ctx, tx); err != nil {
 			return database.BadData(err)
 		}
-		id, err = scalar[int](ctx, tx, `UPDATE trials SET external_id = $2, alive_at = now() WHERE task_id = $1 RETURNING id`, t.TaskID, n.ExternalID)
+		id, err = database.Scalar[int](ctx, tx.DB, `UPDATE trials SET external_id = $2, alive_at = now() WHERE task_id = $1 RETURNING id`, t.TaskID, n.ExternalID)
 		if err != nil {
 			return database.BadData(err)
 		}
@@ -96,7 +96,7 @@ func (db *DB) CreateUnmanagedTrial(ctx context.Context, n NewUnmanagedTrial) (id
 
 // admitTrial fails if the trial is new and the owner of its experiment stores too much.
 func (db *DB) admitTrial(ctx context.Context, n NewUnmanagedTrial) error {
-	owners, err := scalars[int](ctx, db, `SELECT e.owner_id FROM experiments e WHERE e.id = $1
+	owners, err := database.Scalars[int](ctx, db.DB, `SELECT e.owner_id FROM experiments e WHERE e.id = $1
 		AND NOT EXISTS (SELECT FROM trials t WHERE t.experiment_id = e.id AND t.external_id = $2)`, n.ExperimentID, n.ExternalID)
 	if err != nil || len(owners) == 0 {
 		return err
@@ -112,7 +112,7 @@ func (db *DB) lockUnmanaged(ctx context.Context, id int) error {
 		Archived  bool   `db:"archived"`
 		Desired   string `db:"desired"`
 	}
-	h, err := row[head](ctx, db, "experiment", `SELECT unmanaged, archived, desired FROM experiments WHERE id = $1 FOR NO KEY UPDATE`, id)
+	h, err := database.Row[head](ctx, db.DB, "experiment", `SELECT unmanaged, archived, desired FROM experiments WHERE id = $1 FOR NO KEY UPDATE`, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return NoExperiment(id)
@@ -130,7 +130,7 @@ func (db *DB) lockUnmanaged(ctx context.Context, id int) error {
 
 // experimentOfUnmanaged is the experiment of an unmanaged trial.
 func (db *DB) experimentOfUnmanaged(ctx context.Context, id int) (int, error) {
-	experiment, err := scalar[int](ctx, db, `SELECT t.experiment_id FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1 AND e.unmanaged`, id)
+	experiment, err := database.Scalar[int](ctx, db.DB, `SELECT t.experiment_id FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1 AND e.unmanaged`, id)
 	if fault.Is(err, fault.NotFound) {
 		err = fault.New(fault.Invalid, "trial %d is not unmanaged: the master itself runs it", id)
 	}
@@ -155,13 +155,13 @@ func (db *DB) StartUnmanagedTrial(ctx context.Context, id int, resume bool) (s U
 		if err := tx.lockUnmanaged(ctx, experiment); err != nil {
 			return err
 		}
-		if _, err := tx.exec(ctx, `UPDATE trials SET run_id = run_id + 1, early_exit = NULL WHERE id = $1`, id); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE trials SET run_id = run_id + 1, early_exit = NULL WHERE id = $1`, id); err != nil {
 			return err
 		}
 		if err := tx.setUnmanagedState(ctx, id, "ACTIVE", ""); err != nil {
 			return err
 		}
-		s, err = row[UnmanagedStart](ctx, tx, "trial", `
+		s, err = database.Row[UnmanagedStart](ctx, tx.DB, "trial", `
 			SELECT t.run_id, coalesce(c.steps, 0) AS steps, c.uuid::text AS checkpoint FROM trials t LEFT JOIN LATERAL (
 				SELECT uuid, steps FROM checkpoints k WHERE $2 AND k.trial_id = t.id AND k.state = 'COMPLETED'
 				ORDER BY k.run_id DESC, k.steps DESC, k.reported_at DESC LIMIT 1) c ON true
@@ -187,7 +187,7 @@ func (db *DB) ReportUnmanagedTrial(ctx context.Context, id int, state string) er
 		}
 		if state == "" || state == "ACTIVE" {
 			// A report does not reopen a trial that a user killed, canceled or archived.
-			opens, err := scalar[bool](ctx, tx, `
+			opens, err := database.Scalar[bool](ctx, tx.DB, `
 				UPDATE trials t SET alive_at = now() FROM experiments e WHERE t.id = $1 AND e.id = t.experiment_id
 				RETURNING NOT t.kill_wanted AND NOT e.archived AND e.desired = 'active' AND ($3 = 'ACTIVE' OR t.state = 'ERROR' AND t.error = $2)`, id, silent, state)
 			if err != nil || !opens {
@@ -205,7 +205,7 @@ func (db *DB) ReportUnmanagedTrial(ctx context.Context, id int, state string) er
 // HearUnmanagedTrial stores that the program of an unmanaged trial runs. If the trial was closed because its program had stopped
 // reporting, it continues, and reopened is true. For the tasks of other trials it changes nothing.
 func (db *DB) HearUnmanagedTrial(ctx context.Context, task string) (reopened bool, err error) {
-	closed, err := scalars[int](ctx, db, `
+	closed, err := database.Scalars[int](ctx, db.DB, `
 		WITH heard AS (UPDATE trials SET alive_at = now() WHERE task_id = $1 AND alive_at IS NOT NULL RETURNING id, state, error)
 		SELECT id FROM heard WHERE state = 'ERROR' AND error = $2`, task, silent)
 	if err != nil || len(closed) == 0 {
@@ -216,13 +216,13 @@ func (db *DB) HearUnmanagedTrial(ctx context.Context, task string) (reopened boo
 
 // lockExperiment locks an experiment's row against parallel changes of its state.
 func (db *DB) lockExperiment(ctx context.Context, id int) error {
-	_, err := db.exec(ctx, `SELECT FROM experiments WHERE id = $1 FOR NO KEY UPDATE`, id)
+	_, err := db.Exec(ctx, `SELECT FROM experiments WHERE id = $1 FOR NO KEY UPDATE`, id)
 	return err
 }
 
 // setUnmanagedState changes the state of a trial and its task.
 func (db *DB) setUnmanagedState(ctx context.Context, id int, state, why string) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		WITH moved AS (
 			UPDATE trials SET state = $2, error = $3, alive_at = now(), progress = CASE WHEN $2 = 'COMPLETED' THEN 1 ELSE progress END,
 				ended_at = CASE WHEN $2 = 'ACTIVE' THEN NULL ELSE coalesce(ended_at, now()) END
@@ -236,7 +236,7 @@ func (db *DB) setUnmanagedState(ctx context.Context, id int, state, why string) 
 // ended, and a new or restarted trial reopens it. If a user canceled, killed or deleted the
 // experiment, only the loop changes its state.
 func (db *DB) settleUnmanaged(ctx context.Context, id int) error {
-	moved, err := scalars[string](ctx, db, `
+	moved, err := database.Scalars[string](ctx, db.DB, `
 		UPDATE experiments e SET state = n.state, progress = n.progress,
 			error = CASE WHEN n.state = 'ERROR' THEN n.failed || ' of ' || n.trials || ' trials failed' ELSE '' END,
 			ended_at = CASE WHEN n.state = 'ACTIVE' THEN NULL ELSE coalesce(e.ended_at, now()) END
@@ -250,7 +250,7 @@ func (db *DB) settleUnmanaged(ctx context.Context, id int) error {
 		return err
 	}
 	// A program may change the state at any rate, unlike the loop.
-	_, err = db.exec(ctx, fireStateChange+` AND (SELECT count(*) FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = p.workspace_id LIMIT $3) o) < $3`,
+	_, err = db.Exec(ctx, fireStateChange+` AND (SELECT count(*) FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = p.workspace_id LIMIT $3) o) < $3`,
 		id, moved[0], maxOutbox)
 	return err
 }
@@ -258,7 +258,7 @@ func (db *DB) settleUnmanaged(ctx context.Context, id int) error {
 // NoteUnmanagedBest stores a trial's best metric as the experiment's, if it is better than
 // the stored one.
 func (db *DB) NoteUnmanagedBest(ctx context.Context, trial int, metric float64) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		UPDATE experiments e SET best_trial_id = t.id, best_metric = $2 FROM trials t
 		WHERE t.id = $1 AND $2::float8 <> 'NaN' AND e.id = t.experiment_id AND e.unmanaged AND (e.best_metric IS NULL OR
 			CASE WHEN e.smaller_is_better THEN $2 < e.best_metric ELSE $2 > e.best_metric END)`, trial, metric)
@@ -273,7 +273,7 @@ func (db *DB) EndSilentTrials(ctx context.Context, after time.Duration) (ended i
 		ExperimentID int    `db:"experiment_id"`
 		State        string `db:"state"`
 	}
-	list, err := rows[gone](ctx, db, `
+	list, err := database.Rows[gone](ctx, db.DB, `
 		SELECT t.id, t.experiment_id, CASE WHEN t.kill_wanted OR e.state = 'CANCELED' THEN 'CANCELED' ELSE 'ERROR' END AS state
 		FROM trials t JOIN experiments e ON e.id = t.experiment_id
 		WHERE t.alive_at IS NOT NULL AND t.ended_at IS NULL AND (t.kill_wanted OR e.state = 'CANCELED' OR t.alive_at < now() - $1::interval)
@@ -286,7 +286,7 @@ func (db *DB) EndSilentTrials(ctx context.Context, after time.Duration) (ended i
 			if err := tx.lockExperiment(ctx, g.ExperimentID); err != nil {
 				return err
 			}
-			still, err := scalar[bool](ctx, tx, `SELECT ended_at IS NULL AND ($2 <> 'ERROR' OR alive_at < now() - $3::interval) FROM trials WHERE id = $1 FOR NO KEY UPDATE`, g.ID, g.State, after)
+			still, err := database.Scalar[bool](ctx, tx.DB, `SELECT ended_at IS NULL AND ($2 <> 'ERROR' OR alive_at < now() - $3::interval) FROM trials WHERE id = $1 FOR NO KEY UPDATE`, g.ID, g.State, after)
 			if err != nil || !still {
 				return err
 			}
@@ -310,7 +310,7 @@ func (db *DB) UnmanagedRunOf(ctx context.Context, task string) (Trial, int, erro
 		ID    int `db:"id"`
 		RunID int `db:"run_id"`
 	}
-	f, err := row[found](ctx, db, "unmanaged trial with the task "+fault.Clip(task), `
+	f, err := database.Row[found](ctx, db.DB, "unmanaged trial with the task "+fault.Clip(task), `
 		SELECT t.id, t.run_id FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.task_id = $1 AND e.unmanaged`, task)
 	if err != nil {
 		return Trial{}, 0, err

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/updates"
 )
@@ -54,7 +53,7 @@ func (db *DB) selectUpdates(ctx context.Context, what, query, workspace string, 
 	slices.Sort(wanted) // the same text each time, so that PostgreSQL keeps its plan
 	c.list = append(c.list, "("+strings.Join(wanted, " OR ")+")")
 	c.args["limit"] = updates.MaxRows + 1
-	list, err := rows[updates.Row](ctx, db, query+c.where()+` ORDER BY 1 LIMIT @limit`, c.args)
+	list, err := database.Rows[updates.Row](ctx, db.DB, query+c.where()+` ORDER BY 1 LIMIT @limit`, c.args)
 	if err == nil && len(list) > updates.MaxRows {
 		return nil, fault.New(fault.Invalid, "the subscription selects more than %d %s; select fewer", updates.MaxRows, what)
 	}
@@ -84,7 +83,7 @@ func (db *DB) VersionsByID(ctx context.Context, in auth.Scope, ids []int) ([]upd
 }
 
 func readByID[T any](ctx context.Context, db *DB, in auth.Scope, ids []int, idOf func(T) int, sql string) (list []T, rest []int, err error) {
-	list, full, err := rowsUpTo[T](ctx, db, updatesPageBytes, sql, pgx.NamedArgs{"ids": ids, "scope": workspaces(in)})
+	list, full, err := database.RowsUpTo[T](ctx, db.DB, updatesPageBytes, sql, database.Args{"ids": ids, "scope": workspaces(in)})
 	if err != nil || !full {
 		return list, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // Rows for /stream are read about a megabyte at a time.
@@ -12,7 +13,7 @@ func TestUpdatesAreReadInPages(t *testing.T) {
 	w := newWorld(t)
 	w.exec(`INSERT INTO models (name, workspace_id, owner_id, notes) SELECT 'm' || n, 1, (SELECT min(id) FROM users), repeat('x', CASE WHEN n > 5 THEN 400000 ELSE 1 END)
 		FROM generate_series(1, 20) AS n`)
-	all, err := scalars[int](t.Context(), w.db, `SELECT id FROM models ORDER BY id`)
+	all, err := database.Scalars[int](t.Context(), w.db.DB, `SELECT id FROM models ORDER BY id`)
 	if err != nil || len(all) != 20 {
 		t.Fatal(all, err)
 	}

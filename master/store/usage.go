@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // maxUsageLabels is how many bytes of an experiment's labels the usage of each attempt repeats.
@@ -55,11 +54,11 @@ const inWindow = `
 
 // Usages lists at most limit attempts that ran within a window, in the order of their start.
 func (db *DB) Usages(ctx context.Context, in auth.Scope, since, until time.Time, limit int) ([]Usage, error) {
-	return rows[Usage](ctx, db, `
+	return database.Rows[Usage](ctx, db.DB, `
 		SELECT u.allocation_id, u.task_type, u.owner_id, u.username, u.workspace, u.project, u.experiment_id, u.labels, u.pool, u.slots, u.models, u.started_at, u.ended_at,
 			greatest(0, extract(epoch FROM least(coalesce(u.ended_at, now()), @until) - greatest(u.started_at, @since)))::float8 AS seconds
 		FROM usage u WHERE `+inWindow+` ORDER BY u.started_at, u.allocation_id LIMIT @limit`,
-		pgx.NamedArgs{"since": since, "until": until, "scope": workspaces(in), "limit": limit})
+		database.Args{"since": since, "until": until, "scope": workspaces(in), "limit": limit})
 }
 
 // A UsageSum is the slot-seconds of a period for one key of a kind, such as a user.
@@ -89,7 +88,7 @@ func (db *DB) UsageSums(ctx context.Context, in auth.Scope, since, until time.Ti
 	if monthly {
 		period = "month"
 	}
-	return rows[UsageSum](ctx, db, `
+	return database.Rows[UsageSum](ctx, db.DB, `
 		WITH held AS (
 			SELECT u.*, greatest(u.started_at, @since) AT TIME ZONE 'UTC' AS since, least(coalesce(u.ended_at, now()), @until) AT TIME ZONE 'UTC' AS until
 			FROM usage u WHERE u.slots > 0 AND `+inWindow+`),
@@ -110,5 +109,5 @@ func (db *DB) UsageSums(ctx context.Context, in auth.Scope, since, until time.Ti
 			UNION ALL
 			SELECT period, 'gpu_model', m.key, sum(m.value::int * held), false FROM days, jsonb_each_text(models) AS m GROUP BY period, m.key)
 		SELECT period AT TIME ZONE 'UTC' AS period, kind, key, seconds FROM sums WHERE NOT none ORDER BY period, kind, key`,
-		pgx.NamedArgs{"since": since, "until": until, "scope": workspaces(in), "period": period})
+		database.Args{"since": since, "until": until, "scope": workspaces(in), "period": period})
 }

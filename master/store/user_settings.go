@@ -24,7 +24,7 @@ type UserSetting struct {
 
 // UserSettings lists the settings of a user.
 func (db *DB) UserSettings(ctx context.Context, user int) ([]UserSetting, error) {
-	return rows[UserSetting](ctx, db, `SELECT storage_path, key, value FROM user_settings WHERE user_id = $1 ORDER BY storage_path, key`, user)
+	return database.Rows[UserSetting](ctx, db.DB, `SELECT storage_path, key, value FROM user_settings WHERE user_id = $1 ORDER BY storage_path, key`, user)
 }
 
 // settingsSize is the number and size of a user's settings.
@@ -34,7 +34,7 @@ type settingsSize struct {
 }
 
 func (db *DB) settingsSize(ctx context.Context, user int) (settingsSize, error) {
-	return row[settingsSize](ctx, db, "settings", `
+	return database.Row[settingsSize](ctx, db.DB, "settings", `
 		SELECT count(*)::int AS count, coalesce(sum(octet_length(storage_path) + octet_length(key) + octet_length(value)), 0)::int AS bytes
 		FROM user_settings WHERE user_id = $1`, user)
 }
@@ -43,7 +43,7 @@ func (db *DB) settingsSize(ctx context.Context, user int) (settingsSize, error) 
 func (db *DB) SetUserSettings(ctx context.Context, user int, list []UserSetting) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		// Lock the user, so that parallel calls do not exceed the limits together.
-		if _, err := tx.exec(ctx, `SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE`, user); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE`, user); err != nil {
 			return err
 		}
 		before, err := tx.settingsSize(ctx, user)
@@ -85,6 +85,6 @@ func (k settingsSize) checkGrowth(after settingsSize) error {
 
 // ResetUserSettings removes all settings of a user.
 func (db *DB) ResetUserSettings(ctx context.Context, user int) error {
-	_, err := db.exec(ctx, `DELETE FROM user_settings WHERE user_id = $1`, user)
+	_, err := db.Exec(ctx, `DELETE FROM user_settings WHERE user_id = $1`, user)
 	return err
 }

@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 )
@@ -30,7 +29,7 @@ const userColumns = `id, username, display_name, password_hash, admin, active, r
 
 // UserByID finds an account.
 func (db *DB) UserByID(ctx context.Context, id int) (User, error) {
-	u, err := row[User](ctx, db, "user", `SELECT `+userColumns+` FROM users WHERE id = $1`, id)
+	u, err := database.Row[User](ctx, db.DB, "user", `SELECT `+userColumns+` FROM users WHERE id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
 		return u, fault.New(fault.NotFound, "user %d not found", id)
 	}
@@ -39,7 +38,7 @@ func (db *DB) UserByID(ctx context.Context, id int) (User, error) {
 
 // UserByName finds an account by its lower-case name.
 func (db *DB) UserByName(ctx context.Context, username string) (User, error) {
-	return row[User](ctx, db, "user "+username, `SELECT `+userColumns+` FROM users WHERE username = $1`, username)
+	return database.Row[User](ctx, db.DB, "user "+username, `SELECT `+userColumns+` FROM users WHERE username = $1`, username)
 }
 
 // UserFilter chooses accounts.
@@ -64,24 +63,24 @@ func (db *DB) Users(ctx context.Context, f UserFilter) ([]User, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	args := pgx.NamedArgs{"name": f.Name, "active": f.Active, "admin": f.Admin, "limit": unlimited(f.Limit), "offset": f.Offset}
+	args := database.Args{"name": f.Name, "active": f.Active, "admin": f.Admin, "limit": unlimited(f.Limit), "offset": f.Offset}
 	const where = ` FROM users
 		WHERE (@name = '' OR position(lower(@name) IN username) > 0 OR position(lower(@name) IN lower(display_name)) > 0)
 		AND (@active::boolean IS NULL OR active = @active) AND (@admin::boolean IS NULL OR admin = @admin)`
-	total, err := scalar[int](ctx, db, `SELECT count(*)`+where, args)
+	total, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)`+where, args)
 	if err != nil {
 		return nil, 0, err
 	}
-	list, err := rows[User](ctx, db, `SELECT `+userColumns+where+order+` LIMIT @limit OFFSET @offset`, args)
+	list, err := database.Rows[User](ctx, db.DB, `SELECT `+userColumns+where+order+` LIMIT @limit OFFSET @offset`, args)
 	return list, total, err
 }
 
 // CreateUser inserts an account, and returns it.
 func (db *DB) CreateUser(ctx context.Context, u User) (User, error) {
-	made, err := row[User](ctx, db, "user", `
+	made, err := database.Row[User](ctx, db.DB, "user", `
 		INSERT INTO users (username, display_name, password_hash, admin, active, remote, service, agent_user)
 		VALUES (@username, @display, @hash, @admin, @active, @remote, @service, @agent) RETURNING `+userColumns,
-		pgx.NamedArgs{"username": u.Username, "display": u.DisplayName, "hash": u.PasswordHash,
+		database.Args{"username": u.Username, "display": u.DisplayName, "hash": u.PasswordHash,
 			"admin": u.Admin, "active": u.Active, "remote": u.Remote, "service": u.Service, "agent": jsonOrNull(u.AgentUser)})
 	if fault.Is(err, fault.Conflict) {
 		return u, fault.New(fault.Conflict, "user %s already exists", u.Username)
@@ -110,7 +109,7 @@ func (db *DB) checkDisplayName(ctx context.Context, id int, name *string) error 
 	if optional.Value(name) == "" {
 		return nil
 	}
-	taken, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM users WHERE id <> $1 AND lower($2) IN (lower(username), lower(display_name)))`, id, *name)
+	taken, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM users WHERE id <> $1 AND lower($2) IN (lower(username), lower(display_name)))`, id, *name)
 	if err == nil && taken {
 		return fault.New(fault.Invalid, "can not change display name to %s found a similar username or display name", fault.Clip(*name))
 	}
@@ -137,20 +136,20 @@ func (db *DB) changeUser(ctx context.Context, id int, ch UserChange, keep int64)
 		if err := db.lockRoles(ctx); err != nil {
 			return u, err
 		}
-		if _, err := db.exec(ctx, `SELECT FROM users WHERE admin AND active ORDER BY id FOR UPDATE`); err != nil {
+		if _, err := db.Exec(ctx, `SELECT FROM users WHERE admin AND active ORDER BY id FOR UPDATE`); err != nil {
 			return u, err
 		}
 	}
 	if err := db.checkDisplayName(ctx, id, ch.DisplayName); err != nil {
 		return u, err
 	}
-	u, err = row[User](ctx, db, "user", `
+	u, err = database.Row[User](ctx, db.DB, "user", `
 		UPDATE users SET username = coalesce(@username, username), display_name = coalesce(@display, display_name),
 			password_hash = coalesce(@hash, password_hash), admin = coalesce(@admin, admin),
 			active = coalesce(@active, active), remote = coalesce(@remote, remote),
 			agent_user = coalesce(@agent::jsonb, agent_user), modified_at = now()
 		WHERE id = @id RETURNING `+userColumns,
-		pgx.NamedArgs{"id": id, "username": ch.Username, "display": ch.DisplayName, "hash": ch.PasswordHash,
+		database.Args{"id": id, "username": ch.Username, "display": ch.DisplayName, "hash": ch.PasswordHash,
 			"admin": ch.Admin, "active": ch.Active, "remote": ch.Remote, "agent": jsonOrNull(ch.AgentUser)})
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -165,7 +164,7 @@ func (db *DB) changeUser(ctx context.Context, id int, ch UserChange, keep int64)
 			return u, err
 		}
 	}
-	left, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM users WHERE admin AND active)`)
+	left, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM users WHERE admin AND active)`)
 	if err == nil && !left {
 		return u, fault.New(fault.Conflict, "%s is the last active admin; make another user an admin first (det user edit NAME --admin true)", u.Username)
 	}
@@ -173,7 +172,7 @@ func (db *DB) changeUser(ctx context.Context, id int, ch UserChange, keep int64)
 	if err == nil && ch.Remote != nil && !*ch.Remote {
 		// Its identities at providers open nothing any more, nor do the sessions that they began.
 		var had int64
-		had, err = db.exec(ctx, `DELETE FROM identities WHERE user_id = $1`, id)
+		had, err = db.Exec(ctx, `DELETE FROM identities WHERE user_id = $1`, id)
 		ends = ends || had > 0
 	}
 	if err == nil && ends {

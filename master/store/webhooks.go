@@ -4,9 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/webhook"
 )
@@ -48,13 +47,13 @@ const webhookSelect = `
 // Webhooks lists the webhooks of the workspaces in a scope, and those for all workspaces if the
 // scope has all. If owner is not 0, it omits the webhooks of other owners' workspaces.
 func (db *DB) Webhooks(ctx context.Context, in auth.Scope, owner int) ([]Webhook, error) {
-	return rows[Webhook](ctx, db, webhookSelect+`
+	return database.Rows[Webhook](ctx, db.DB, webhookSelect+`
 		WHERE w.workspace_id IS NULL AND $1::int[] IS NULL OR ($1::int[] IS NULL OR w.workspace_id = ANY($1)) AND ($2 = 0 OR s.user_id = $2) ORDER BY w.id`, workspaces(in), owner)
 }
 
 // Webhook reads a webhook.
 func (db *DB) Webhook(ctx context.Context, id int) (Webhook, error) {
-	w, err := row[Webhook](ctx, db, "webhook", webhookSelect+` WHERE w.id = $1`, id)
+	w, err := database.Row[Webhook](ctx, db.DB, "webhook", webhookSelect+` WHERE w.id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
 		err = noWebhook(id)
 	}
@@ -67,14 +66,14 @@ func noWebhook(id int) error { return fault.New(fault.NotFound, "webhook %d not 
 func (db *DB) CreateWebhook(ctx context.Context, w Webhook) (id int, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		// One creation at a time, so that the limits hold.
-		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('webhooks', 0))`); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('webhooks', 0))`); err != nil {
 			return err
 		}
 		if err := tx.roomForWebhook(ctx, w); err != nil {
 			return err
 		}
-		id, err = scalar[int](ctx, tx, `INSERT INTO webhooks (workspace_id, name, url, type, mode) VALUES (@workspace, @name, @url, @type, @mode) RETURNING id`,
-			pgx.NamedArgs{"workspace": w.WorkspaceID, "name": w.Name, "url": w.URL, "type": w.Type, "mode": w.Mode})
+		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO webhooks (workspace_id, name, url, type, mode) VALUES (@workspace, @name, @url, @type, @mode) RETURNING id`,
+			database.Args{"workspace": w.WorkspaceID, "name": w.Name, "url": w.URL, "type": w.Type, "mode": w.Mode})
 		if fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "the workspace already has a webhook with the name %q", w.Name)
 		}
@@ -84,7 +83,7 @@ func (db *DB) CreateWebhook(ctx context.Context, w Webhook) (id int, err error) 
 				err = failed
 			}
 			if err == nil {
-				_, err = tx.exec(ctx, `INSERT INTO webhook_triggers (webhook_id, type, condition) VALUES ($1, $2, $3::text::jsonb)`, id, t.Type, string(condition))
+				_, err = tx.Exec(ctx, `INSERT INTO webhook_triggers (webhook_id, type, condition) VALUES ($1, $2, $3::text::jsonb)`, id, t.Type, string(condition))
 			}
 		}
 		return err
@@ -101,7 +100,7 @@ func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
 		OfOwner  int `db:"of_owner"`
 		Own      int `db:"own_searches"`
 	}
-	n, err := row[counts](ctx, db, "", `
+	n, err := database.Row[counts](ctx, db.DB, "", `
 		WITH s AS (SELECT w.workspace_id FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id WHERE t.type IN ('TASK_LOG', 'METRIC_THRESHOLD_EXCEEDED'))
 		SELECT (SELECT count(*) FROM webhooks WHERE workspace_id IS NOT DISTINCT FROM $1) AS webhooks,
 			(SELECT count(*) FROM s JOIN workspaces o ON o.id = s.workspace_id WHERE o.user_id = (SELECT user_id FROM workspaces WHERE id = $1)) AS own_searches,
@@ -133,7 +132,7 @@ func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
 
 // ChangeWebhook changes a webhook's address. Waiting events go to the new address.
 func (db *DB) ChangeWebhook(ctx context.Context, id int, url string) error {
-	n, err := db.exec(ctx, `UPDATE webhooks SET url = $2 WHERE id = $1`, id, url)
+	n, err := db.Exec(ctx, `UPDATE webhooks SET url = $2 WHERE id = $1`, id, url)
 	if err == nil && n == 0 {
 		return noWebhook(id)
 	}
@@ -142,7 +141,7 @@ func (db *DB) ChangeWebhook(ctx context.Context, id int, url string) error {
 
 // DeleteWebhook deletes a webhook with its waiting events and its log.
 func (db *DB) DeleteWebhook(ctx context.Context, id int) error {
-	n, err := db.exec(ctx, `DELETE FROM webhooks WHERE id = $1`, id)
+	n, err := db.Exec(ctx, `DELETE FROM webhooks WHERE id = $1`, id)
 	if err == nil && n == 0 {
 		return noWebhook(id)
 	}

@@ -63,7 +63,7 @@ func (db *DB) FireCustom(ctx context.Context, experiment int, trial *int, custom
 		Open    int `db:"open"` // of these, webhooks that have room
 		Before  int `db:"before"`
 	}
-	n, err := row[counts](ctx, db, "", `
+	n, err := database.Row[counts](ctx, db.DB, "", `
 		WITH v AS MATERIALIZED (
 			SELECT p.workspace_id, `+hooksOf+` AS hooks,
 				`+experimentOf+` || CASE WHEN $2::int IS NULL THEN '{}' ELSE jsonb_build_object('trial_id', $2::int) END AS experiment

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logpolicy"
 	"github.com/detent-ml/detent/master/memory"
 )
@@ -109,7 +110,7 @@ func (w *logWatch) current(ctx context.Context) ([]*logTrigger, int, error) {
 	if time.Since(w.read) < logTriggersAge {
 		return w.list, w.version, nil
 	}
-	found, err := rows[logTrigger](ctx, w.db, `
+	found, err := database.Rows[logTrigger](ctx, w.db.DB, `
 		SELECT t.id, t.webhook_id, w.workspace_id, w.name, w.mode = 'SPECIFIC' AS specific, t.condition->>'regex' AS regex
 		FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id WHERE t.type = 'TASK_LOG' ORDER BY t.id`)
 	if err != nil {
@@ -151,7 +152,7 @@ func (w *logWatch) task(ctx context.Context, id string) (*watchedTask, error) {
 		OwnerID     int             `db:"owner_id"`
 		Hooks       json.RawMessage `db:"hooks"`
 	}
-	list, err := rows[found](ctx, w.db, `SELECT `+taskWorkspace+` AS workspace_id, k.owner_id, `+hooksOf+` AS hooks
+	list, err := database.Rows[found](ctx, w.db.DB, `SELECT `+taskWorkspace+` AS workspace_id, k.owner_id, `+hooksOf+` AS hooks
 		FROM tasks k LEFT JOIN experiments e ON e.id = k.experiment_id WHERE k.id = $1`, id)
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -253,7 +254,7 @@ func (db *DB) fireLogs(ctx context.Context, fires []logFire) error {
 		for i, h := range f.hits {
 			triggers[i], lines[i] = h.Trigger, clippedLine(label(h.Line))
 		}
-		_, err := db.exec(ctx, `
+		_, err := db.Exec(ctx, `
 			WITH m AS (SELECT w.id AS webhook, t.id AS trigger, k.workspace_id AS workspace, gen_random_uuid() AS event_id,
 					jsonb_build_object('event_type', 'TASK_LOG', 'timestamp', extract(epoch FROM now())::bigint, 'condition', t.condition,
 						'task_log', jsonb_build_object('task_id', `+newestPartID+`, 'node_name', $2::text, 'triggering_log', u.line, 'task_type', k.type,

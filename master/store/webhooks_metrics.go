@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/webhook"
 )
 
@@ -27,7 +28,7 @@ func (db *DB) fireThresholds(ctx context.Context, list []metricRow) error {
 	if len(list) == 0 {
 		return nil
 	}
-	limits, err := rows[threshold](ctx, db, `SELECT id, condition FROM webhook_triggers WHERE type = 'METRIC_THRESHOLD_EXCEEDED' ORDER BY id`)
+	limits, err := database.Rows[threshold](ctx, db.DB, `SELECT id, condition FROM webhook_triggers WHERE type = 'METRIC_THRESHOLD_EXCEEDED' ORDER BY id`)
 	if err != nil || len(limits) == 0 {
 		return err
 	}
@@ -40,7 +41,7 @@ func (db *DB) fireThresholds(ctx context.Context, list []metricRow) error {
 	for i, h := range hits {
 		triggers[i], trials[i], steps[i], values[i] = h.trigger, h.trial, h.steps, h.value
 	}
-	_, err = db.exec(ctx, `
+	_, err = db.Exec(ctx, `
 		WITH u AS (SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::float8[]) AS u(trigger, trial, steps, value)),
 		v AS MATERIALIZED (
 			SELECT r.id AS trial, r.task_id, p.workspace_id, `+hooksOf+` AS hooks, `+experimentOf+` || jsonb_build_object('trial_id', r.id) AS experiment

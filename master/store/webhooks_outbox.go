@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"slices"
+
+	"github.com/detent-ml/detent/master/database"
 )
 
 // Whatever fires an event adds one row to webhook_outbox, and nothing that grows with the number of webhooks: state changes fire in the
@@ -37,7 +39,7 @@ type route struct {
 // SpreadEvents adds the deliveries of the next events, of which each workspace has its turn, and returns the number of the events.
 func (db *DB) SpreadEvents(ctx context.Context, most int) (n int, err error) {
 	// The first events of each workspace: the query reads no more of an outbox with many.
-	events, err := scalars[int64](ctx, db, `
+	events, err := database.Scalars[int64](ctx, db.DB, `
 		WITH RECURSIVE s AS (
 			SELECT min(workspace_id) AS id FROM webhook_outbox
 			UNION ALL SELECT (SELECT min(o.workspace_id) FROM webhook_outbox o WHERE o.workspace_id > s.id) FROM s WHERE s.id IS NOT NULL)
@@ -65,10 +67,10 @@ func (db *DB) routesOf(ctx context.Context, events []int64) ([]route, error) {
 		JOIN webhooks w ON CASE WHEN v.webhook_id IS NOT NULL THEN w.id = v.webhook_id ELSE ` + receives + `
 			AND (v.event->>'event_type' <> 'CUSTOM' OR w.mode = 'SPECIFIC') AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id
 				AND t.type = v.event->>'event_type' AND (t.type = 'CUSTOM' OR t.condition->>'state' = v.event#>>'{condition,state}')) END`
-	if _, err := db.exec(ctx, `SELECT FROM webhooks WHERE id IN (SELECT w.id `+matching+`) ORDER BY id FOR NO KEY UPDATE`, events); err != nil {
+	if _, err := db.Exec(ctx, `SELECT FROM webhooks WHERE id IN (SELECT w.id `+matching+`) ORDER BY id FOR NO KEY UPDATE`, events); err != nil {
 		return nil, err
 	}
-	return rows[route](ctx, db, `SELECT v.id AS event, w.id AS webhook, w.waiting, coalesce((SELECT s.user_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner,
+	return database.Rows[route](ctx, db.DB, `SELECT v.id AS event, w.id AS webhook, w.waiting, coalesce((SELECT s.user_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner,
 		coalesce((SELECT e.owner_id FROM experiments e WHERE e.id = coalesce(v.experiment_id, (v.event#>>'{experiment,id}')::int)), 0) AS source `+
 		matching+` ORDER BY v.id, w.id`, events)
 }
@@ -86,7 +88,7 @@ func (db *DB) dropOverflow(ctx context.Context, routes []route) error {
 		Owner   int `db:"owner"`
 		Waiting int `db:"waiting"`
 	}
-	sums, err := rows[sum](ctx, db, `SELECT s.user_id AS owner, sum(w.waiting)::int AS waiting FROM webhooks w JOIN workspaces s ON s.id = w.workspace_id
+	sums, err := database.Rows[sum](ctx, db.DB, `SELECT s.user_id AS owner, sum(w.waiting)::int AS waiting FROM webhooks w JOIN workspaces s ON s.id = w.workspace_id
 		WHERE s.user_id = ANY($1) GROUP BY 1`, owners)
 	if err != nil {
 		return err
@@ -133,7 +135,7 @@ func (db *DB) sourcesOf(ctx context.Context, waiting map[int]int) (map[source]in
 	if len(full) == 0 {
 		return of, nil
 	}
-	counts, err := rows[count](ctx, db, `SELECT webhook_id, owner_id, count(*)::int AS n FROM webhook_deliveries
+	counts, err := database.Rows[count](ctx, db.DB, `SELECT webhook_id, owner_id, count(*)::int AS n FROM webhook_deliveries
 		WHERE webhook_id = ANY($1) AND state = 'WAITING' AND owner_id IS NOT NULL GROUP BY 1, 2`, full)
 	for _, c := range counts {
 		of[source{c.Webhook, c.User}] = c.N
@@ -154,7 +156,7 @@ func (db *DB) deliver(ctx context.Context, events []int64, routes []route) error
 		full[r.Webhook] = full[r.Webhook] || r.dropped
 		of, to, from, dropped = append(of, r.Event), append(to, r.Webhook), append(from, r.Source), append(dropped, r.dropped)
 	}
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		WITH taken AS (DELETE FROM webhook_outbox WHERE id = ANY($1) RETURNING id, event_id, event),
 		made AS (INSERT INTO webhook_deliveries (webhook_id, owner_id, event_id, event, state, ended_at, error)
 			SELECT u.webhook, nullif(u.source, 0), o.event_id, o.event, CASE WHEN u.dropped THEN 'DROPPED' ELSE 'WAITING' END, CASE WHEN u.dropped THEN now() END,
@@ -173,7 +175,7 @@ func (db *DB) deliver(ctx context.Context, events []int64, routes []route) error
 
 // RecountWaiting corrects the numbers of waiting events. A new leader calls it.
 func (db *DB) RecountWaiting(ctx context.Context) error {
-	_, err := db.exec(ctx, `UPDATE webhooks w SET waiting = c.n FROM (
+	_, err := db.Exec(ctx, `UPDATE webhooks w SET waiting = c.n FROM (
 			SELECT x.id, (SELECT count(*) FROM webhook_deliveries d WHERE d.webhook_id = x.id AND d.state = 'WAITING')::int AS n FROM webhooks x) c
 		WHERE w.id = c.id AND w.waiting <> c.n`)
 	return err

@@ -43,7 +43,7 @@ func queueForAttempt(b *statements, kind, id, condition string) {
 
 // QueueStop queues the stop of an attempt's job, whether or not the attempt has ended.
 func (db *DB) QueueStop(ctx context.Context, id string) error {
-	_, err := db.exec(ctx, `INSERT INTO work (kind, about, whose, owner_id) SELECT 'stop', $1, coalesce(`+parentOfAttempt+`, $1), k.owner_id
+	_, err := db.Exec(ctx, `INSERT INTO work (kind, about, whose, owner_id) SELECT 'stop', $1, coalesce(`+parentOfAttempt+`, $1), k.owner_id
 		FROM (SELECT) one LEFT JOIN (allocations a JOIN tasks k ON k.id = a.task_id) ON a.id = $1 ON CONFLICT DO NOTHING`, id)
 	return err
 }
@@ -54,7 +54,7 @@ func (db *DB) QueueStop(ctx context.Context, id string) error {
 // previous release wrote it, or its task was deleted) takes turns as if its experiment or
 // task were an owner.
 func (db *DB) DueWork(ctx context.Context, kind string, busy []string, limit int) ([]Work, error) {
-	return rows[Work](ctx, db, `
+	return database.Rows[Work](ctx, db.DB, `
 		SELECT kind, about, whose, coalesce(owner_id, 0) AS owner, tries FROM (
 			SELECT *, row_number() OVER (PARTITION BY owner_id, CASE WHEN owner_id IS NULL THEN whose END ORDER BY turn, after, since, about) AS round FROM (
 				SELECT *, row_number() OVER (PARTITION BY owner_id, whose ORDER BY after, since, about) AS turn
@@ -68,7 +68,7 @@ func (db *DB) DueKinds(ctx context.Context, kinds []string) (due []string, waiti
 		Kind string `db:"kind"`
 		Due  bool   `db:"due"`
 	}
-	list, err := rows[of](ctx, db, `SELECT kind, EXISTS (SELECT FROM work w WHERE w.kind = k.kind AND w.after <= now()) AS due
+	list, err := database.Rows[of](ctx, db.DB, `SELECT kind, EXISTS (SELECT FROM work w WHERE w.kind = k.kind AND w.after <= now()) AS due
 		FROM unnest($1::text[]) AS k (kind) WHERE EXISTS (SELECT FROM work w WHERE w.kind = k.kind)`, kinds)
 	for _, k := range list {
 		if k.Due {
@@ -80,50 +80,50 @@ func (db *DB) DueKinds(ctx context.Context, kinds []string) (due []string, waiti
 
 // WorkDone removes work from the queue.
 func (db *DB) WorkDone(ctx context.Context, kind, about string) error {
-	_, err := db.exec(ctx, `DELETE FROM work WHERE kind = $1 AND about = $2`, kind, about)
+	_, err := db.Exec(ctx, `DELETE FROM work WHERE kind = $1 AND about = $2`, kind, about)
 	return err
 }
 
 // WorkFailed keeps work in the queue, to be retried after the time `again`.
 func (db *DB) WorkFailed(ctx context.Context, kind, about, why string, again time.Duration) error {
-	_, err := db.exec(ctx, `UPDATE work SET tries = tries + 1, error = $3, after = now() + $4::interval WHERE kind = $1 AND about = $2`,
+	_, err := db.Exec(ctx, `UPDATE work SET tries = tries + 1, error = $3, after = now() + $4::interval WHERE kind = $1 AND about = $2`,
 		kind, about, why, again)
 	return err
 }
 
 // WorkTried counts a try that begins.
 func (db *DB) WorkTried(ctx context.Context, kind, about string) error {
-	_, err := db.exec(ctx, `UPDATE work SET tries = tries + 1 WHERE kind = $1 AND about = $2`, kind, about)
+	_, err := db.Exec(ctx, `UPDATE work SET tries = tries + 1 WHERE kind = $1 AND about = $2`, kind, about)
 	return err
 }
 
 // WorkAgain is WorkFailed for a try that is counted already.
 func (db *DB) WorkAgain(ctx context.Context, kind, about, why string, again time.Duration) error {
-	_, err := db.exec(ctx, `UPDATE work SET error = $3, after = now() + $4::interval WHERE kind = $1 AND about = $2`, kind, about, why, again)
+	_, err := db.Exec(ctx, `UPDATE work SET error = $3, after = now() + $4::interval WHERE kind = $1 AND about = $2`, kind, about, why, again)
 	return err
 }
 
 // RetryNow makes calls to Nomad about these attempts due that have failed before.
 func (db *DB) RetryNow(ctx context.Context, attempts []string) error {
-	_, err := db.exec(ctx, `UPDATE work SET after = now() WHERE kind IN ('submit', 'stop', 'read') AND about = ANY($1) AND tries > 0 AND after > now()`, attempts)
+	_, err := db.Exec(ctx, `UPDATE work SET after = now() WHERE kind IN ('submit', 'stop', 'read') AND about = ANY($1) AND tries > 0 AND after > now()`, attempts)
 	return err
 }
 
 // WorkContinues moves work to the end of the queue after a part of it is done.
 func (db *DB) WorkContinues(ctx context.Context, kind, about string) error {
-	_, err := db.exec(ctx, `UPDATE work SET tries = 0, error = '', after = now() WHERE kind = $1 AND about = $2`, kind, about)
+	_, err := db.Exec(ctx, `UPDATE work SET tries = 0, error = '', after = now() WHERE kind = $1 AND about = $2`, kind, about)
 	return err
 }
 
 // BeginSubmissions stores that submissions are tried now, in the leader's transaction. It
 // returns those that are still needed, and removes the others from the queue.
 func (db *DB) BeginSubmissions(ctx context.Context, ids []string) ([]string, error) {
-	wanted, err := scalars[string](ctx, db, `UPDATE allocations SET tried_at = coalesce(tried_at, now())
+	wanted, err := database.Scalars[string](ctx, db.DB, `UPDATE allocations SET tried_at = coalesce(tried_at, now())
 		WHERE id = ANY($1) AND `+submissionPending+` RETURNING id`, ids)
 	if err != nil || len(wanted) == len(ids) {
 		return wanted, err
 	}
-	_, err = db.exec(ctx, `DELETE FROM work WHERE kind = 'submit' AND about = ANY($1) AND about <> ALL($2::text[])`, ids, append([]string{}, wanted...))
+	_, err = db.Exec(ctx, `DELETE FROM work WHERE kind = 'submit' AND about = ANY($1) AND about <> ALL($2::text[])`, ids, append([]string{}, wanted...))
 	return wanted, err
 }
 

@@ -16,7 +16,7 @@ func (db *DB) TakeOver(ctx context.Context) error {
 			FROM contexts c, generate_series(0, (octet_length(c.tgz) - 1) / 1048576) AS s(n)
 			WHERE octet_length(c.tgz) > 0 AND NOT EXISTS (SELECT FROM context_parts p WHERE p.hash = c.hash) ON CONFLICT DO NOTHING`,
 	} {
-		if _, err := db.exec(ctx, sql); err != nil {
+		if _, err := db.Exec(ctx, sql); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,10 @@
 package store
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/master/database"
+)
 
 // TestTakeOver tests TakeOver with rows that a leader and an API of the previous release wrote.
 func TestTakeOver(t *testing.T) {
@@ -17,14 +21,14 @@ func TestTakeOver(t *testing.T) {
 		if err := w.db.Tx(t.Context(), func(tx *DB) error { return tx.TakeOver(t.Context()) }); err != nil {
 			t.Fatal(err)
 		}
-		all, err := rows[struct {
+		all, err := database.Rows[struct {
 			Kind  string `db:"kind"`
 			About string `db:"about"`
-		}](t.Context(), w.db, `SELECT kind, about FROM work ORDER BY kind`)
+		}](t.Context(), w.db.DB, `SELECT kind, about FROM work ORDER BY kind`)
 		if err != nil || len(all) != 2 || all[0].Kind != "stop" || all[0].About != "stop.1" || all[1].Kind != "submit" || all[1].About != "submit.1" {
 			t.Errorf("work: %+v, %v", all, err)
 		}
-		last, err := scalar[string](t.Context(), w.db, `SELECT convert_from(data, 'UTF8') FROM context_parts WHERE n = 1`)
+		last, err := database.Scalar[string](t.Context(), w.db.DB, `SELECT convert_from(data, 'UTF8') FROM context_parts WHERE n = 1`)
 		if err != nil || last != "b" {
 			t.Errorf("the second piece of code is %q, %v", last, err)
 		}

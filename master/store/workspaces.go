@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 )
@@ -79,12 +80,12 @@ func (db *DB) Workspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter, 
 
 // WorkspaceIDs returns the numbers of all workspaces.
 func (db *DB) WorkspaceIDs(ctx context.Context) ([]int, error) {
-	return scalars[int](ctx, db, `SELECT id FROM workspaces`)
+	return database.Scalars[int](ctx, db.DB, `SELECT id FROM workspaces`)
 }
 
 // Workspace reads a workspace.
 func (db *DB) Workspace(ctx context.Context, id int) (Workspace, error) {
-	w, err := row[Workspace](ctx, db, "workspace", workspaceSelect+` WHERE w.id = $1`, id)
+	w, err := database.Row[Workspace](ctx, db.DB, "workspace", workspaceSelect+` WHERE w.id = $1`, id)
 	if fault.Is(err, fault.NotFound) {
 		return w, fault.New(fault.NotFound, "workspace %d not found", id)
 	}
@@ -95,7 +96,7 @@ func (db *DB) Workspace(ctx context.Context, id int) (Workspace, error) {
 func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, settings []byte) (Workspace, error) {
 	var id int
 	err := db.Tx(ctx, func(tx *DB) (err error) {
-		id, err = scalar[int](ctx, tx, `INSERT INTO workspaces (name, user_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
+		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO workspaces (name, user_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
 			name, owner, jsonOrNull(settings))
 		if err == nil {
 			err = tx.PinWorkspace(ctx, owner, id)
@@ -103,7 +104,7 @@ func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, setti
 		if err != nil || !tx.roles {
 			return err
 		}
-		_, err = tx.exec(ctx, `INSERT INTO role_assignments (role_id, user_id, workspace_id) VALUES ($1, $2, $3)`, int(auth.WorkspaceAdmin), owner, id)
+		_, err = tx.Exec(ctx, `INSERT INTO role_assignments (role_id, user_id, workspace_id) VALUES ($1, $2, $3)`, int(auth.WorkspaceAdmin), owner, id)
 		return err
 	})
 	if fault.Is(err, fault.Conflict) {
@@ -118,7 +119,7 @@ func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, setti
 // ChangeWorkspace changes the name of a workspace, and merges settings into its settings; nil
 // leaves them unchanged.
 func (db *DB) ChangeWorkspace(ctx context.Context, id int, name *string, settings []byte) error {
-	n, err := db.exec(ctx, `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
+	n, err := db.Exec(ctx, `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
 		WHERE id = $1 AND NOT immutable`, id, name, jsonOrNull(settings))
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Conflict, "workspace %q already exists", *name)
@@ -128,7 +129,7 @@ func (db *DB) ChangeWorkspace(ctx context.Context, id int, name *string, setting
 
 // ArchiveWorkspace archives a workspace, or ends its archiving.
 func (db *DB) ArchiveWorkspace(ctx context.Context, id int, archived bool) error {
-	n, err := db.exec(ctx, `UPDATE workspaces SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
+	n, err := db.Exec(ctx, `UPDATE workspaces SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
 	return requireOne(n, err, "workspace %d is built in or being deleted, and cannot be archived or unarchived", id)
 }
 

@@ -55,13 +55,13 @@ type Master struct {
 // Start starts a master that runs until the test ends. Attempts run program; nil is Play.
 func Start(t testing.TB, program Program) *Master {
 	t.Helper()
-	return start(t, program, store.Options{MaxConns: 8})
+	return start(t, program, store.Options{})
 }
 
 // StartWithRoles starts a master that uses roles; the user admin is its ClusterAdmin.
 func StartWithRoles(t testing.TB, program Program) *Master {
 	t.Helper()
-	return start(t, program, store.Options{MaxConns: 8, Roles: true})
+	return start(t, program, store.Options{Roles: true})
 }
 
 func start(t testing.TB, program Program, options store.Options) *Master {
@@ -72,10 +72,11 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	}
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
 	ctx, cancel := context.WithCancel(context.Background())
-	var err error
-	if m.DB, err = store.Open(ctx, dsn, options); err != nil {
+	pool, err := database.Open(ctx, dsn, database.Options{MaxConns: 8})
+	if err != nil {
 		t.Fatal(err)
 	}
+	m.DB = store.New(pool, options)
 	if options.Roles {
 		if _, err := m.DB.BeginRoles(ctx); err != nil {
 			t.Fatal(err)
@@ -104,7 +105,7 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	parts.Go(func() { opener.Run(ctx) })
 	parts.Go(func() { store.NewSummarizer(m.DB, bus, log).Run(ctx) })
 	parts.Go(func() {
-		control.Lead(ctx, m.DB, masterID, m.URL, log, func(ctx context.Context, l *control.Leadership) {
+		control.Lead(ctx, m.DB.DB, masterID, m.URL, log, func(ctx context.Context, l *control.Leadership) {
 			var sends sync.WaitGroup
 			sends.Go(func() { events.Run(ctx, l.Term, l.Holds) })
 			loop.Run(ctx, l)

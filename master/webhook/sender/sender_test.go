@@ -35,10 +35,11 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
-	db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 24})
+	pool, err := database.Open(t.Context(), dsn, database.Options{MaxConns: 24})
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := store.New(pool, store.Options{})
 	t.Cleanup(db.Close)
 	w := &world{t: t, db: db, bus: database.NewBus(dsn, slog.New(slog.DiscardHandler))}
 	if w.term, err = db.Elect(t.Context(), "m1", "", time.Hour); err != nil || w.term == 0 {

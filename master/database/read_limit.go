@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"context"
@@ -6,13 +6,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
 // A request for a list reads rows whose texts users have written, such as metrics, metadata and
 // configurations, and keeps them all until its answer is encoded. Pages bound the number of rows, and where
-// the rows of a page are large, their bytes (pageOf, firstThatFit). The limit of a request bounds the rest:
+// the rows of a page are large, their bytes (PageOf, FirstThatFit). The limit of a request bounds the rest:
 // what all its queries read together.
 
 type readLimitKey struct{}
@@ -63,9 +62,9 @@ func (r *limitedRows) Err() error {
 	return r.Rows.Err()
 }
 
-// rowsUpTo is rows, but ends after the row with which the rows have so many bytes; then full is true.
-func rowsUpTo[T any](ctx context.Context, db *DB, bytes int, sql string, args ...any) (list []T, full bool, err error) {
-	ctx, cancel := db.bounded(ctx)
+// RowsUpTo is rows, but ends after the row with which the rows have so many bytes; then full is true.
+func RowsUpTo[T any](ctx context.Context, db *DB, bytes int, sql string, args ...any) (list []T, full bool, err error) {
+	ctx, cancel := db.Bounded(ctx)
 	defer cancel()
 	r, release, err := db.query(ctx, sql, args...)
 	if err != nil {
@@ -74,7 +73,7 @@ func rowsUpTo[T any](ctx context.Context, db *DB, bytes int, sql string, args ..
 	defer release()
 	up := &rowsToSize{Rows: limited(ctx, r), left: bytes}
 	list, err = pgx.CollectRows(up, pgx.RowToStructByName[T])
-	return list, up.full, database.AsFault(err)
+	return list, up.full, AsFault(err)
 }
 
 type rowsToSize struct {

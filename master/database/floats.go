@@ -1,18 +1,13 @@
-package store
+package database
 
-// floatAt returns SQL that converts a jsonb value to float8, or to NULL if it is not a
+// FloatAt returns SQL that converts a jsonb value to float8, or to NULL if it is not a
 // number or outside the range of float8. PostgreSQL fails the whole statement at a cast of
 // such a number, and JSON can contain one. A number whose text is short is in the range, and its
 // text becomes a float8 faster than a numeric does.
-func floatAt(value string) string { return floatOf(value, "("+value+" #>> '{}')") }
+func FloatAt(value string) string { return FloatOf(value, "("+value+" #>> '{}')") }
 
-// floatInSummary is floatAt for the value at a path of the summary of a trial, s.summary.
-func floatInSummary(path string) string {
-	return floatOf("(s.summary #> "+path+")", "(s.summary #>> "+path+")")
-}
-
-// floatOf is floatAt for a value and its text.
-func floatOf(value, text string) string {
+// FloatOf is FloatAt for a value and its text.
+func FloatOf(value, text string) string {
 	number := "(" + value + ")::numeric"
 	return "(CASE WHEN jsonb_typeof(" + value + ") = 'number' THEN CASE WHEN octet_length(" + text + ") < 300 THEN " + text + "::float8" +
 		" WHEN abs(" + number + ") > 1.7976931348623157e308 THEN NULL" +

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A change holds a connection while it waits for a row that another change has locked. Requests of one user change the same few rows, so
+// A change holds a connection while it waits for a row that another change has locked. Requests of one owner change the same few rows, so
 // without a limit they would keep all connections of the pool, and everybody else waits. So the changes of one owner use a part of the
-// connections, and further ones wait before they take one. Reads have a part of their own: thousands of tasks of one user may ask at
+// connections, and further ones wait before they take one. Reads have a part of their own: thousands of programs of one owner may ask at
 // once. The master's own calls have no owner, and no limit.
 
 type ownerKey struct{}
@@ -57,29 +57,18 @@ const noteOf = "notes of "
 // strangerAt is the owner of calls of those who are not signed in, by their address.
 const strangerAt = "address "
 
-// TasksOf is the owner of the calls of a user's tasks.
-func TasksOf(user string) string { return "tasks of " + user }
-
 // StrangerAt is the owner of the calls of those who are not signed in, at an address.
 func StrangerAt(address string) string { return strangerAt + address }
 
-// forStrangers says that a call is made for anybody, if it is not known yet who asks and whether what they name exists.
-func forStrangers(ctx context.Context) context.Context {
+// ForStrangers says that a call is made for anybody, if it is not known yet who asks and whether what they name exists.
+func ForStrangers(ctx context.Context) context.Context {
 	if ctx.Value(ownerKey{}) != nil {
 		return ctx
 	}
 	return ForOwner(ctx, strangerAt)
 }
 
-// ForPages says for whom the proxy looks up what it found lately: the owner of a task, or the user of a cookie; empty: nobody is known.
-func ForPages(ctx context.Context, owner string) context.Context {
-	if owner == "" {
-		return ctx
-	}
-	return ForOwner(ctx, "pages of "+owner)
-}
-
-// ForNotes says in whose name a call is noted, as in the audit trail. Notes wait for each other's row, one at a time.
+// ForNotes says in whose name a call is noted. Notes wait for each other's row, one at a time.
 func ForNotes(ctx context.Context, owner string) context.Context { return ForOwner(ctx, noteOf+owner) }
 
 // takeChange waits for a part of the owner in ctx. A transaction has the part that it began with: o is nil there.

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"context"
@@ -6,12 +6,10 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 func TestOneOfManyIsElected(t *testing.T) {
-	dsn := pgtest.New(t, SchemaHash(), Migrate)
+	dsn := newDSN(t)
 	ctx := context.Background()
 	terms := make(chan int64, 20)
 	var wg sync.WaitGroup
@@ -41,7 +39,7 @@ func TestOneOfManyIsElected(t *testing.T) {
 }
 
 func TestAnOldTermWritesNothing(t *testing.T) {
-	db := openTest(t, pgtest.New(t, SchemaHash(), Migrate), 4)
+	db := openTest(t, newDSN(t), 4)
 	ctx := context.Background()
 	first, err := db.Elect(ctx, "a", "", time.Minute)
 	if err != nil || first != 1 {
@@ -61,16 +59,16 @@ func TestAnOldTermWritesNothing(t *testing.T) {
 		t.Fatal(second, err)
 	}
 	err = db.Fenced(ctx, first, func(tx *DB) error {
-		_, err := tx.SetAlarm(ctx, "", "written by an old leader")
+		_, err := tx.Exec(ctx, "UPDATE cluster SET alarm = 'written by an old leader'")
 		return err
 	})
 	if !errors.Is(err, ErrNotLeader) {
 		t.Errorf("the fence let an old term in: %v", err)
 	}
-	if err := db.Fenced(ctx, second, func(tx *DB) error { return tx.SetNomadIndex(ctx, "", 7, false) }); err != nil {
+	if err := db.Fenced(ctx, second, func(tx *DB) error { return setIndex(ctx, tx, 7) }); err != nil {
 		t.Error(err)
 	}
-	if n, err := db.NomadIndex(ctx, ""); n != 7 || err != nil {
+	if n, err := Scalar[int](ctx, db, `SELECT nomad_index FROM cluster`); n != 7 || err != nil {
 		t.Error(n, err)
 	}
 	if holder, address, term, err := db.Leader(ctx); holder != "b" || address != "http://b" || term != 2 || err != nil {
@@ -81,7 +79,7 @@ func TestAnOldTermWritesNothing(t *testing.T) {
 // TestElectionWaitsForTheLeadersTransaction tests that no other master is elected during a
 // leader's transaction, even after its lease has expired, and that a renewal does not wait.
 func TestElectionWaitsForTheLeadersTransaction(t *testing.T) {
-	db := openTest(t, pgtest.New(t, SchemaHash(), Migrate), 6)
+	db := openTest(t, newDSN(t), 6)
 	ctx := context.Background()
 	term, err := db.Elect(ctx, "a", "", time.Minute)
 	if err != nil {
@@ -93,7 +91,7 @@ func TestElectionWaitsForTheLeadersTransaction(t *testing.T) {
 		written <- db.Fenced(ctx, term, func(tx *DB) error {
 			close(inside)
 			<-leave
-			return tx.SetNomadIndex(ctx, "", 1, false)
+			return setIndex(ctx, tx, 1)
 		})
 	}()
 	<-inside
@@ -112,7 +110,7 @@ func TestElectionWaitsForTheLeadersTransaction(t *testing.T) {
 		elected <- n
 	}()
 	waiting := func() bool {
-		n, err := scalar[int](ctx, db, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
+		n, err := Scalar[int](ctx, db, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,4 +130,9 @@ func TestElectionWaitsForTheLeadersTransaction(t *testing.T) {
 	if n := <-elected; n != 2 {
 		t.Errorf("elected with term %d", n)
 	}
+}
+
+func setIndex(ctx context.Context, tx *DB, index int) error {
+	_, err := tx.Exec(ctx, `UPDATE cluster SET nomad_index = $1`, index)
+	return err
 }

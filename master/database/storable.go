@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"bytes"
@@ -9,17 +9,17 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// Checks of JSON from tasks before it is stored. PostgreSQL would reject such JSON itself,
-// but then a statement with the values of several tasks would fail.
+// Checks of JSON from programs before it is stored. PostgreSQL would reject such JSON itself,
+// but then a statement with the values of several callers would fail.
 const (
 	deepestJSON = 500  // levels of nesting; PostgreSQL's stack allows thousands
 	maxNumber   = 4000 // characters of a number; PostgreSQL keeps 16,383 digits after the point
 	surelyFits  = 300  // a number with at most this many characters and no exponent is in the range of doubles
 )
 
-// storableJSON rejects JSON that jsonb cannot hold, and numbers outside the range of doubles,
-// because metrics are compared and averaged as doubles. The text must be valid JSON.
-func storableJSON(raw []byte) error {
+// StorableJSON rejects JSON that jsonb cannot hold, and numbers outside the range of doubles,
+// because stored numbers are compared and averaged as doubles. The text must be valid JSON.
+func StorableJSON(raw []byte) error {
 	if !utf8.Valid(raw) || bytes.IndexByte(raw, 0) >= 0 {
 		return fault.New(fault.Invalid, "text with a NUL character or invalid UTF-8 cannot be stored")
 	}
@@ -27,7 +27,7 @@ func storableJSON(raw []byte) error {
 	for i := 0; i < len(raw); {
 		switch c := raw[i]; {
 		case c == '"':
-			n, err := storableString(raw[i+1:])
+			n, err := StorableString(raw[i+1:])
 			if err != nil {
 				return err
 			}
@@ -52,9 +52,9 @@ func storableJSON(raw []byte) error {
 	return nil
 }
 
-// storableString checks a string that begins after its first quote, and returns its length
+// StorableString checks a string that begins after its first quote, and returns its length
 // including the last quote.
-func storableString(raw []byte) (n int, err error) {
+func StorableString(raw []byte) (n int, err error) {
 	for n < len(raw) {
 		switch {
 		case raw[n] == '"':
@@ -96,7 +96,7 @@ func escaped(raw []byte) int {
 }
 
 // storableNumber rejects numbers outside the range of doubles, and those with more digits
-// than PostgreSQL keeps. It accepts numbers too small for a double, which floatAt reads as 0.
+// than PostgreSQL keeps. It accepts numbers too small for a double, which FloatAt reads as 0.
 func storableNumber(raw []byte) error {
 	if len(raw) > maxNumber {
 		return fault.New(fault.Invalid, "the number %s… has %d characters; %d can be stored", raw[:20], len(raw), maxNumber)

@@ -1,10 +1,9 @@
-package store
+package database
 
 import (
 	"context"
 	"time"
 
-	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -14,7 +13,7 @@ var ErrNotLeader = fault.New(fault.Conflict, "this master no longer leads")
 // Elect tries to acquire the lease. It returns the new term, or 0 when another master
 // holds the lease.
 func (db *DB) Elect(ctx context.Context, holder, address string, lease time.Duration) (int64, error) {
-	term, err := scalar[int64](ctx, db, `
+	term, err := Scalar[int64](ctx, db, `
 		INSERT INTO leader (name, holder, address, term, expires_at) VALUES ('control', $1, $2, 1, now() + $3)
 		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, address = excluded.address,
 			term = leader.term + 1, expires_at = excluded.expires_at
@@ -30,7 +29,7 @@ func (db *DB) Elect(ctx context.Context, holder, address string, lease time.Dura
 // Renew renews the lease of holder in this term. It fails with ErrNotLeader if the lease has
 // expired or another master holds it.
 func (db *DB) Renew(ctx context.Context, holder string, term int64, lease time.Duration) error {
-	n, err := db.exec(ctx, `
+	n, err := db.Exec(ctx, `
 		UPDATE leader SET expires_at = now() + $3
 		WHERE name = 'control' AND holder = $1 AND term = $2 AND expires_at >= now()`, holder, term, lease)
 	if err == nil && n == 0 {
@@ -41,7 +40,7 @@ func (db *DB) Renew(ctx context.Context, holder string, term int64, lease time.D
 
 // Resign releases the lease, so that another master leads at once.
 func (db *DB) Resign(ctx context.Context, holder string, term int64) error {
-	_, err := db.exec(ctx, `
+	_, err := db.Exec(ctx, `
 		UPDATE leader SET expires_at = now() - interval '1 second'
 		WHERE name = 'control' AND holder = $1 AND term = $2`, holder, term)
 	return err
@@ -49,7 +48,7 @@ func (db *DB) Resign(ctx context.Context, holder string, term int64) error {
 
 // Leader returns the master that leads; holder is "" if none does.
 func (db *DB) Leader(ctx context.Context) (holder, address string, term int64, err error) {
-	err = database.AsFault(db.QueryRow(ctx, `
+	err = AsFault(db.QueryRow(ctx, `
 		SELECT holder, address, term FROM leader WHERE name = 'control' AND expires_at >= now()`).Scan(&holder, &address, &term))
 	if fault.Is(err, fault.NotFound) {
 		err = nil
@@ -75,12 +74,12 @@ func (db *DB) Fenced(ctx context.Context, term int64, fn func(tx *DB) error) err
 	ctx, cancel := context.WithTimeout(ctx, fencedTimeout)
 	defer cancel()
 	return db.Tx(ctx, func(tx *DB) error {
-		if _, err := tx.exec(ctx, fencedLimits); err != nil {
+		if _, err := tx.Exec(ctx, fencedLimits); err != nil {
 			return err
 		}
 		var one int
 		err := tx.QueryRow(ctx, `SELECT 1 FROM leader WHERE name = 'control' AND term = $1 FOR KEY SHARE`, term).Scan(&one)
-		if fault.Is(database.AsFault(err), fault.NotFound) {
+		if fault.Is(AsFault(err), fault.NotFound) {
 			return ErrNotLeader
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"math"
@@ -13,13 +13,13 @@ func TestFloatAt(t *testing.T) {
 		`"1"`: nil, `null`: nil, `true`: nil, `[1]`: nil, `{}`: nil,
 	} {
 		var got *float64
-		if err := w.db.QueryRow(t.Context(), `SELECT `+floatAt("v")+` FROM (SELECT $1::text::jsonb AS v) x`, text).Scan(&got); err != nil {
+		if err := w.db.QueryRow(t.Context(), `SELECT `+FloatAt("v")+` FROM (SELECT $1::text::jsonb AS v) x`, text).Scan(&got); err != nil {
 			t.Errorf("%s: %v", text, err)
-		} else if !equal(got, want) {
+		} else if (got == nil) != (want == nil) || got != nil && *got != *want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
-	if n := w.int(`SELECT count(*) FROM (SELECT NULL::jsonb AS v) x WHERE ` + floatAt("v") + ` IS NULL`); n != 1 {
+	if n := w.int(`SELECT count(*) FROM (SELECT NULL::jsonb AS v) x WHERE ` + FloatAt("v") + ` IS NULL`); n != 1 {
 		t.Error("a value that is missing is a number")
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ func TestJSONAsSent(t *testing.T) {
 		Pointer *json.RawMessage `db:"pointer"`
 		Map     map[string]int   `db:"map"`
 	}
-	list, err := rows[values](t.Context(), w.db, `SELECT jsonb_build_object('n', n) AS raw, '{"a" :1}'::json AS text, 'null'::jsonb AS of_null,
+	list, err := Rows[values](t.Context(), w.db, `SELECT jsonb_build_object('n', n) AS raw, '{"a" :1}'::json AS text, 'null'::jsonb AS of_null,
 		NULL::jsonb AS unset, CASE n WHEN 1 THEN '[1]'::jsonb END AS pointer, '{"k": 3}'::jsonb AS map FROM generate_series(1, 2) n`)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d rows: %v", len(list), err)

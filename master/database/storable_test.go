@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"strings"
@@ -26,10 +26,10 @@ func TestStorableJSON(t *testing.T) {
 		{`"\u0000"`, false, false}, {`{"\u0000": 1}`, false, false}, {"\"\xff\"", false, false},
 		{`1.` + strings.Repeat("3", 20_000), false, false}, {strings.Repeat("9", 400), false, false}, {`1e-20000`, false, false}, {`1e-1000`, false, true}, {deep(deepestJSON + 1), false, true},
 	} {
-		if err := storableJSON([]byte(c.text)); (err == nil) != c.ours {
+		if err := StorableJSON([]byte(c.text)); (err == nil) != c.ours {
 			t.Errorf("%.60s: %v", c.text, err)
 		}
-		_, err := w.db.exec(t.Context(), `SELECT `+floatAt("v")+`, CASE WHEN jsonb_typeof(v) = 'number' AND abs(v::numeric) > 1 THEN v::float8 END, v::text
+		_, err := w.db.Exec(t.Context(), `SELECT `+FloatAt("v")+`, CASE WHEN jsonb_typeof(v) = 'number' AND abs(v::numeric) > 1 THEN v::float8 END, v::text
 			FROM (SELECT jsonb_path_query(($1::text)::jsonb, 'strict $.**') AS v) x`, c.text)
 		if (err == nil) != c.ours && !c.limit {
 			t.Errorf("%.60s: PostgreSQL's error is %v", c.text, err)
