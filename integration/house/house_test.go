@@ -60,7 +60,7 @@ var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog",
 
 // onlyImporters lists which of our packages may import a package.
 var onlyImporters = map[string][]string{
-	"github.com/jackc/pgx":               {"master/database", "master/store", "nomad/servers", "integration/rig"},
+	"github.com/jackc/pgx":               {"master/database", "nomad/servers", "integration/rig"},
 	"github.com/gofiber/fiber":           {"master/api"},
 	"github.com/hashicorp/nomad/api":     {"master/cluster", "master/pool", "jobspecs", "nomad/local", "integration/rig"},
 	"github.com/hashicorp/hcl":           {"master/pool/jobfile"},

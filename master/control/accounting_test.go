@@ -88,17 +88,12 @@ func (d *day) saw(f cluster.TaskFact, job jobspecs.Task) {
 // live lists the attempts whose programs run, or with claimed = false those that have not begun, in the same order in every
 // run of the test.
 func (d *day) live(claimed bool) (ids []string) {
-	rows, err := d.db.Query(d.t.Context(), `SELECT a.id FROM allocations a JOIN members m ON m.allocation_id = a.id
+	list, err := database.Scalars[string](d.t.Context(), d.db.DB, `SELECT a.id FROM allocations a JOIN members m ON m.allocation_id = a.id
 		WHERE a.state IN ('STARTING', 'RUNNING') AND m.exited_at IS NULL AND (m.claimed_at IS NOT NULL) = $1 ORDER BY a.queued_at, a.id`, claimed)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			d.t.Fatal(err)
-		}
+	for _, id := range list {
 		if h := d.history[id]; h != nil && h.to.IsZero() {
 			ids = append(ids, id)
 		}

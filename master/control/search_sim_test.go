@@ -80,21 +80,17 @@ func (s *searchWorld) train(oneIn int) {
 		allocation                string
 		preempt                   bool
 	}
-	rows, err := s.db.Query(s.t.Context(), `SELECT t.experiment_id, t.id, t.number, a.id, a.preempt_at IS NOT NULL FROM trials t
+	var list []row
+	var r row
+	err := s.db.Each(s.t.Context(), `SELECT t.experiment_id, t.id, t.number, a.id, a.preempt_at IS NOT NULL FROM trials t
 		JOIN allocations a ON a.task_id = t.task_id WHERE a.state IN ('RUNNING', 'TERMINATING') AND a.kill_at IS NULL
-		AND EXISTS (SELECT FROM members m WHERE m.allocation_id = a.id AND m.claimed_at IS NOT NULL AND m.exited_at IS NULL) ORDER BY t.id`)
+		AND EXISTS (SELECT FROM members m WHERE m.allocation_id = a.id AND m.claimed_at IS NOT NULL AND m.exited_at IS NULL) ORDER BY t.id`, nil, []any{&r.experiment, &r.trial, &r.number, &r.allocation, &r.preempt}, func() error {
+		list = append(list, r)
+		return nil
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	var list []row
-	for rows.Next() {
-		var r row
-		if err := rows.Scan(&r.experiment, &r.trial, &r.number, &r.allocation, &r.preempt); err != nil {
-			s.t.Fatal(err)
-		}
-		list = append(list, r)
-	}
-	rows.Close()
 	for _, r := range list {
 		if !s.one(oneIn) {
 			continue

@@ -35,12 +35,11 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-	CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource) (int64, error)
 }
 
 // DB is the database: a pool, or within Tx one transaction. Its functions work on both.
 type DB struct {
-	querier
+	on     querier
 	pool   *pgxpool.Pool // nil within a transaction
 	dsn    string
 	within time.Duration // timeout of a call without a deadline; 0 in a transaction, which has a deadline
@@ -90,7 +89,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	if opts.Within == 0 {
 		opts.Within = callTimeout
 	}
-	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within, owners: newOwners(cfg.MaxConns)}, nil
+	return &DB{on: pool, pool: pool, dsn: dsn, within: opts.Within, owners: newOwners(cfg.MaxConns)}, nil
 }
 
 // jsonAsSent makes a connection copy JSON into a json.RawMessage. pgx would let encoding/json parse it first, but PostgreSQL
@@ -191,7 +190,7 @@ func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error)
 	defer release()
 	for range maxRetries {
 		err = pgx.BeginTxFunc(ctx, db.pool, opts, func(tx pgx.Tx) error {
-			return fn(&DB{querier: tx, dsn: db.dsn})
+			return fn(&DB{on: tx, dsn: db.dsn})
 		})
 		if !retriable(err) {
 			break

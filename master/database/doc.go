@@ -1,9 +1,11 @@
-// Package database is the engine for PostgreSQL: it knows how rows are read and written, and no noun.
+// Package database is the engine for PostgreSQL: it knows how rows are read and written, and no noun. It is the
+// only package of the master that imports pgx.
 //
 // A DB is a pool of connections or a transaction; its functions work on both. Tx runs a function in a
 // transaction, and runs it again after a serialization failure; transactions do not nest. The leader uses two
 // more: Fenced, a transaction that fails if a newer term has begun, and Snapshot, which reads one consistent
-// snapshot. Rows, Row, Scalar and Scalars read; Exec changes; Each reads many rows and keeps none.
+// snapshot. Rows, Row, Scalar and Scalars read; Exec changes; Each reads many rows
+// and keeps none; a Batch has statements for one message.
 //
 // ForOwner says in whose name a call is made, so that one owner's calls leave connections to others, and
 // LimitReads bounds what a request reads. Group commit (Group) stores the items of parallel callers in one commit,

@@ -26,7 +26,7 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (int64, error) 
 		return 0, err
 	}
 	defer release()
-	tag, err := db.querier.Exec(ctx, sql, args...)
+	tag, err := db.on.Exec(ctx, sql, args...)
 	return tag.RowsAffected(), AsFault(err)
 }
 
@@ -36,7 +36,7 @@ func (db *DB) query(ctx context.Context, sql string, args ...any) (r pgx.Rows, r
 	if err != nil {
 		return nil, nil, err
 	}
-	if r, err = db.querier.Query(ctx, sql, args...); err != nil {
+	if r, err = db.on.Query(ctx, sql, args...); err != nil {
 		free()
 		return nil, nil, AsFault(err)
 	}
@@ -83,7 +83,7 @@ func Scalar[T any](ctx context.Context, db *DB, sql string, args ...any) (T, err
 		return v, err
 	}
 	defer release()
-	err = db.querier.QueryRow(ctx, sql, args...).Scan(&v)
+	err = db.on.QueryRow(ctx, sql, args...).Scan(&v)
 	return v, AsFault(err)
 }
 
@@ -140,7 +140,7 @@ type Scanner interface {
 // QueryRow reads several values of one row; Scan fails with fault.NotFound if there is none. It takes no share of an
 // owner, and has no deadline of its own.
 func (db *DB) QueryRow(ctx context.Context, sql string, args ...any) Scanner {
-	return scanner{db.querier.QueryRow(ctx, sql, args...)}
+	return scanner{db.on.QueryRow(ctx, sql, args...)}
 }
 
 type scanner struct{ row pgx.Row }

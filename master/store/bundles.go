@@ -2,12 +2,9 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -30,10 +27,9 @@ var ErrPostponed = fault.New(fault.Conflict, "too many other changes of the same
 // How long the leader waits for a row that another transaction has locked. After one
 // timeout it waits much shorter, so that many locked rows do not delay the other bundles.
 const (
-	lockTimeout      = "500"   // milliseconds
-	lockTimeoutShort = "20"    // milliseconds, after the first timeout
-	stmtTimeoutShort = "1000"  // milliseconds, after the first timeout
-	maxBatchBytes    = 4 << 20 // maximum size of the arguments in one message, unless a single statement has more
+	lockTimeout      = "500"  // milliseconds
+	lockTimeoutShort = "20"   // milliseconds, after the first timeout
+	stmtTimeoutShort = "1000" // milliseconds, after the first timeout
 	savepointBundles = "SAVEPOINT bundles"
 	rollbackBundles  = "ROLLBACK TO SAVEPOINT bundles"
 	releaseBundles   = "RELEASE SAVEPOINT bundles"
@@ -182,7 +178,7 @@ func (a *applier) run(ctx context.Context, list []Bundle) (bad map[int]error, re
 	}
 	bad, reached = map[int]error{}, len(list)
 	checks := s.checks
-	for _, part := range s.parts() {
+	for _, part := range s.Parts() {
 		reached, err = a.send(ctx, list, part, checks[:part.Len()], bad)
 		if err != nil || reached < len(list) {
 			break
@@ -194,18 +190,18 @@ func (a *applier) run(ctx context.Context, list []Bundle) (bad map[int]error, re
 
 // send sends some of the statements, and adds to bad what could not be stored. It
 // returns what run returns.
-func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, checks []check, bad map[int]error) (reached int, err error) {
-	results := a.db.SendBatch(ctx, part)
-	defer results.Close() // its error repeats that of an answer
-	for _, c := range checks {
-		tag, err := results.Exec()
+func (a *applier) send(ctx context.Context, list []Bundle, part *database.Batch, checks []check, bad map[int]error) (reached int, err error) {
+	sent := 0
+	for changed, err := range a.db.SendEach(ctx, part) {
+		c := checks[sent]
+		sent++
 		switch {
 		case database.RejectionOf(err).Code != "":
 			if _, stale := bad[c.bundle]; !stale { // else this error follows from a row that has changed
 				bad[c.bundle] = fmt.Errorf("%s: %w", c.what, bundleError(err))
 			}
 			return c.bundle, nil
-		case err != nil && ctx.Err() == nil && !database.Away(err) && len(list) == 1: // pgx could not send the statement
+		case err != nil && ctx.Err() == nil && !database.Away(err) && len(list) == 1: // the statement could not be sent
 			bad[0] = err
 			return 0, nil
 		case err != nil && ctx.Err() == nil && !database.Away(err):
@@ -214,7 +210,7 @@ func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, chec
 		case err != nil:
 			return 0, database.AsFault(err)
 		}
-		if _, known := bad[c.bundle]; c.one && tag.RowsAffected() != 1 && !known {
+		if _, known := bad[c.bundle]; c.one && changed != 1 && !known {
 			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, ErrStale)
 		}
 	}
@@ -248,7 +244,7 @@ func (a *applier) setTimeout(ctx context.Context, name, value string) error {
 
 // statements collects the SQL statements of several bundles, in order.
 type statements struct {
-	pgx.Batch
+	database.Batch
 	bundle int
 	checks []check
 }
@@ -260,54 +256,14 @@ type check struct {
 	what   string
 }
 
-// parts divides the statements into batches of at most maxBatchBytes.
-func (s *statements) parts() (parts []*pgx.Batch) {
-	bytes := 0
-	for _, q := range s.QueuedQueries {
-		size := len(q.SQL)
-		for _, arg := range q.Arguments {
-			size += sizeOf(arg)
-		}
-		if bytes += size; len(parts) == 0 || bytes > maxBatchBytes {
-			parts, bytes = append(parts, &pgx.Batch{}), size
-		}
-		part := parts[len(parts)-1]
-		part.QueuedQueries = append(part.QueuedQueries, q)
-	}
-	return parts
-}
-
 // send executes all statements, in a transaction.
 func (s *statements) send(ctx context.Context, db *DB) error {
-	for _, part := range s.parts() {
-		if err := db.SendBatch(ctx, part).Close(); err != nil {
-			return database.AsFault(err)
+	for _, part := range s.Parts() {
+		if err := db.Send(ctx, part); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// sizeOf estimates the size of an argument, in bytes.
-func sizeOf(arg any) int {
-	switch v := arg.(type) {
-	case string:
-		return len(v)
-	case *string:
-		if v != nil {
-			return len(*v)
-		}
-	case []byte:
-		return len(v)
-	case json.RawMessage:
-		return len(v)
-	case []string:
-		size := 0
-		for _, text := range v {
-			size += len(text)
-		}
-		return size
-	}
-	return 16
 }
 
 func (s *statements) queue(sql string, args ...any) {

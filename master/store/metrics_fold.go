@@ -7,8 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -254,7 +252,7 @@ func (db *DB) summarizeAnew(ctx context.Context, s *summaryRow, to cursor, left 
 
 // saveSummaries stores summaries in one round trip. If PostgreSQL rejects one, each is stored on its own.
 func (db *DB) saveSummaries(ctx context.Context, sums []summaryRow) error {
-	b := &pgx.Batch{}
+	b := &database.Batch{}
 	b.Queue(`SAVEPOINT summaries`)
 	for i := range sums {
 		if err := sums[i].save(b); err != nil {
@@ -264,7 +262,7 @@ func (db *DB) saveSummaries(ctx context.Context, sums []summaryRow) error {
 	if b.Len() == 1 {
 		return nil
 	}
-	err := database.AsFault(db.SendBatch(ctx, b).Close())
+	err := db.Send(ctx, b)
 	if err == nil || fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 		return err
 	}
@@ -281,12 +279,12 @@ func (db *DB) saveSummaries(ctx context.Context, sums []summaryRow) error {
 
 // saveAlone stores a summary, or, if PostgreSQL rejects it, the reason in place of what is new.
 func (db *DB) saveAlone(ctx context.Context, s *summaryRow) error {
-	b := &pgx.Batch{}
+	b := &database.Batch{}
 	b.Queue(`SAVEPOINT summary`)
 	if err := s.save(b); err != nil || b.Len() == 1 {
 		return err
 	}
-	err := database.AsFault(db.SendBatch(ctx, b).Close())
+	err := db.Send(ctx, b)
 	if err == nil || fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 		return err
 	}
@@ -300,7 +298,7 @@ func (db *DB) saveAlone(ctx context.Context, s *summaryRow) error {
 }
 
 // save queues the statement that stores the summary, or only the size of its rows.
-func (s *summaryRow) save(b *pgx.Batch) error {
+func (s *summaryRow) save(b *database.Batch) error {
 	if !s.touched {
 		if s.added > 0 {
 			b.Queue(`UPDATE trial_summaries SET bytes = bytes + $2 WHERE trial_id = $1`, s.TrialID, s.added)

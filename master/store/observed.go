@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/task"
@@ -74,7 +72,7 @@ func (db *DB) RecordGone(ctx context.Context, ids []string) error {
 // changed, because it runs four times a minute. It leaves the columns that operators set, and deletes the rows of
 // nodes that Nomad no longer has.
 func (db *DB) RecordNodes(ctx context.Context, region string, nodes []NodeRow) error {
-	ids, b := make([]string, len(nodes)), &pgx.Batch{}
+	ids, b := make([]string, len(nodes)), &database.Batch{}
 	for i, n := range nodes {
 		ids[i] = n.ID
 		b.Queue(`
@@ -90,7 +88,7 @@ func (db *DB) RecordNodes(ctx context.Context, region string, nodes []NodeRow) e
 			WHERE nodes.region = excluded.region`, // a node of another region moves when that region no longer has it
 			n.ID, n.Name, n.Address, n.NodePool, n.Datacenter, n.Version, n.Status, n.Eligible, n.Draining, n.DrainDeadline, n.Inventory, region)
 	}
-	if err := database.AsFault(db.SendBatch(ctx, b).Close()); err != nil {
+	if err := db.Send(ctx, b); err != nil {
 		return err
 	}
 	_, err := db.Exec(ctx, "DELETE FROM nodes WHERE region = $2 AND NOT (id = ANY($1))", ids, region)

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -50,7 +48,7 @@ func (db *DB) SetUserSettings(ctx context.Context, user int, list []UserSetting)
 		if err != nil {
 			return err
 		}
-		b := &pgx.Batch{}
+		b := &database.Batch{}
 		for _, s := range list {
 			if s.Value == "" {
 				b.Queue(`DELETE FROM user_settings WHERE user_id = $1 AND storage_path = $2 AND key = $3`, user, s.StoragePath, s.Key)
@@ -59,7 +57,7 @@ func (db *DB) SetUserSettings(ctx context.Context, user int, list []UserSetting)
 			b.Queue(`INSERT INTO user_settings (user_id, storage_path, key, value) VALUES ($1, $2, $3, $4)
 				ON CONFLICT (user_id, storage_path, key) DO UPDATE SET value = excluded.value`, user, s.StoragePath, s.Key, s.Value)
 		}
-		if err := database.AsFault(tx.SendBatch(ctx, b).Close()); err != nil {
+		if err := tx.Send(ctx, b); err != nil {
 			return err
 		}
 		after, err := tx.settingsSize(ctx, user)

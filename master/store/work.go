@@ -154,7 +154,7 @@ func (db *DB) RecordSubmission(ctx context.Context, r Submission) error {
 		s.queue(`DELETE FROM work WHERE kind = 'submit' AND about = $1`, r.ID)
 	}
 	queueForAttempt(s, WorkStop, r.ID, `a.submitted_at IS NOT NULL AND a.stopped_at IS NULL AND a.kill_at IS NOT NULL`)
-	return database.AsFault(db.SendBatch(ctx, &s.Batch).Close())
+	return db.Send(ctx, &s.Batch)
 }
 
 // RecordStopped stores that Nomad was told to stop an attempt's job.
@@ -162,7 +162,7 @@ func (db *DB) RecordStopped(ctx context.Context, id string) error {
 	s := &statements{}
 	s.queue("UPDATE allocations SET stopped_at = coalesce(stopped_at, now()) WHERE id = $1", id)
 	s.queue("DELETE FROM work WHERE kind = 'stop' AND about = $1", id)
-	return database.AsFault(db.SendBatch(ctx, &s.Batch).Close())
+	return db.Send(ctx, &s.Batch)
 }
 
 func experimentWork(kind string, id, owner int) Work {

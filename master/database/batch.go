@@ -1,0 +1,82 @@
+package database
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// maxBatchBytes is the maximum size of the arguments in one message, unless a single statement has more.
+const maxBatchBytes = 4 << 20
+
+// A Batch has statements that are sent together, in one message.
+type Batch struct{ queue pgx.Batch }
+
+// Queue adds a statement.
+func (b *Batch) Queue(sql string, args ...any) { b.queue.Queue(sql, args...) }
+
+// Len is the number of statements.
+func (b *Batch) Len() int { return b.queue.Len() }
+
+// Parts divides the statements into batches of at most maxBatchBytes.
+func (b *Batch) Parts() (parts []*Batch) {
+	bytes := 0
+	for _, q := range b.queue.QueuedQueries {
+		size := len(q.SQL)
+		for _, arg := range q.Arguments {
+			size += sizeOf(arg)
+		}
+		if bytes += size; len(parts) == 0 || bytes > maxBatchBytes {
+			parts, bytes = append(parts, &Batch{}), size
+		}
+		part := parts[len(parts)-1]
+		part.queue.QueuedQueries = append(part.queue.QueuedQueries, q)
+	}
+	return parts
+}
+
+// Send executes the statements of a batch, all or none. In a transaction, its statements before the one that fails
+// are part of the transaction.
+func (db *DB) Send(ctx context.Context, b *Batch) error {
+	return AsFault(db.on.SendBatch(ctx, &b.queue).Close())
+}
+
+// SendEach is Send for a transaction, and returns of each statement in turn the number of rows that it changed, or the
+// error as PostgreSQL answered it (RejectionOf), or why it could not be sent.
+func (db *DB) SendEach(ctx context.Context, b *Batch) iter.Seq2[int64, error] {
+	return func(yield func(int64, error) bool) {
+		results := db.on.SendBatch(ctx, &b.queue)
+		defer results.Close() // its error repeats that of an answer
+		for range b.Len() {
+			tag, err := results.Exec()
+			if !yield(tag.RowsAffected(), err) {
+				return
+			}
+		}
+	}
+}
+
+// sizeOf estimates the size of an argument, in bytes.
+func sizeOf(arg any) int {
+	switch v := arg.(type) {
+	case string:
+		return len(v)
+	case *string:
+		if v != nil {
+			return len(*v)
+		}
+	case []byte:
+		return len(v)
+	case json.RawMessage:
+		return len(v)
+	case []string:
+		size := 0
+		for _, text := range v {
+			size += len(text)
+		}
+		return size
+	}
+	return 16
+}
