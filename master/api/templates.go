@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
@@ -39,7 +40,7 @@ func wireTemplate(t store.Template, who auth.Who) (v1.Template, error) {
 
 func (a *API) listTemplates(ctx context.Context, c *call, req *v1.GetTemplatesRequest) (*v1.GetTemplatesResponse, error) {
 	f := store.TemplateFilter{Name: req.Name, WorkspaceIDs: req.WorkspaceIDs}
-	err := store.CheckPattern("name", req.Name)
+	err := database.CheckPattern("name", req.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -46,19 +46,19 @@ type AttemptFilter struct {
 
 const pastAttemptsOf = ` FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN trials t ON t.task_id = k.id`
 
-func (f AttemptFilter) conditions() conditions {
-	var c conditions
+func (f AttemptFilter) conditions() database.Conditions {
+	var c database.Conditions
 	switch {
 	case f.Node != "":
-		c.when(true, "a.id IN (SELECT allocation_id FROM members WHERE node_id = @node)", "node", f.Node)
-		c.when(!f.In.All, "k.workspace_id = ANY(@scope::int[])", "scope", workspaces(f.In))
+		c.When(true, "a.id IN (SELECT allocation_id FROM members WHERE node_id = @node)", "node", f.Node)
+		c.When(!f.In.All, "k.workspace_id = ANY(@scope::int[])", "scope", workspaces(f.In))
 	case f.Task != "":
-		c.when(true, "a.task_id = @task", "task", f.Task)
-		c.when(true, holdsRun("@from", "@to"), "from", f.Part.FromRun)
-		c.args["to"] = f.Part.ToRun
+		c.When(true, "a.task_id = @task", "task", f.Task)
+		c.When(true, holdsRun("@from", "@to"), "from", f.Part.FromRun)
+		c.Args["to"] = f.Part.ToRun
 	default:
-		c.when(true, "t.experiment_id = @experiment", "experiment", f.Experiment)
-		c.when(f.Trial != 0, "t.id = @trial", "trial", f.Trial)
+		c.When(true, "t.experiment_id = @experiment", "experiment", f.Experiment)
+		c.When(f.Trial != 0, "t.id = @trial", "trial", f.Trial)
 	}
 	return c
 }
@@ -66,7 +66,7 @@ func (f AttemptFilter) conditions() conditions {
 // CountAttempts counts the attempts that PastAttempts lists.
 func (db *DB) CountAttempts(ctx context.Context, f AttemptFilter) (int, error) {
 	c := f.conditions()
-	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+pastAttemptsOf+c.where(), c.args)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+pastAttemptsOf+c.Where(), c.Args)
 }
 
 // attemptQueued is SQL for when an attempt began to wait: allocations.queued_at is the place of its task in the queue.
@@ -78,11 +78,11 @@ const preemptReason = `CASE WHEN t.ended_at IS NOT NULL AND a.run_id = t.run_id 
 // PastAttempts lists attempts, the newest first.
 func (db *DB) PastAttempts(ctx context.Context, f AttemptFilter, offset, limit int) ([]PastAttempt, error) {
 	c := f.conditions()
-	c.args["offset"], c.args["limit"] = offset, limit
+	c.Args["offset"], c.Args["limit"] = offset, limit
 	return database.Rows[PastAttempt](ctx, db.DB, `SELECT a.id, a.task_id, `+partOfRun("a.task_id", "a.run_id")+` AS part, t.id AS trial_id, a.run_id, a.pool, a.slots, a.state, a.outcome, `+attemptQueued+` AS queued_at, a.assigned_at,
 		a.started_at, a.ended_at, a.preempt_at, `+preemptReason+` AS preempt_reason, a.kill_at, a.kill_reason, a.exit_code, a.exit_reason,
-		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+waitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+c.where()+`
-		ORDER BY queued_at DESC, a.task_id DESC, a.run_id DESC OFFSET @offset LIMIT @limit`, c.args)
+		CASE WHEN a.state = 'TERMINATED' THEN '' ELSE `+waitingReason+` END AS waiting_reason, a.submitted_at IS NOT NULL AS submitted`+pastAttemptsOf+c.Where()+`
+		ORDER BY queued_at DESC, a.task_id DESC, a.run_id DESC OFFSET @offset LIMIT @limit`, c.Args)
 }
 
 // A PastMember is the part of an attempt on one node.

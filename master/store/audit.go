@@ -54,7 +54,7 @@ func (db *DB) BeginAudit(ctx context.Context, e AuditEntry) (int64, error) {
 		WHERE @status::int IS NOT NULL OR `+unflushed+`
 		RETURNING id`,
 		database.Args{"user": e.UserID, "username": auditText(e.Username), "credential": e.Credential, "address": auditText(e.Address), "method": e.Method, "path": e.Path,
-			"verb": e.Verb, "kind": e.Kind, "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": nullJSON(e.Names), "status": e.Status, "error": auditText(e.Error)})
+			"verb": e.Verb, "kind": e.Kind, "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": database.JSONOrNull(e.Names), "status": e.Status, "error": auditText(e.Error)})
 }
 
 // EndAudit completes an entry: its user, object, workspace, names and result.
@@ -62,16 +62,8 @@ func (db *DB) EndAudit(ctx context.Context, e AuditEntry) error {
 	_, err := db.Exec(ctx, `
 		UPDATE audit SET ended_at = now(), user_id = @user, username = @username, object = @object, workspace_id = @workspace, names = @names::text::jsonb, status = @status, error = @error
 		WHERE id = @id AND ended_at IS NULL AND `+unflushed,
-		database.Args{"id": e.ID, "user": e.UserID, "username": auditText(e.Username), "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": nullJSON(e.Names), "status": e.Status, "error": auditText(e.Error)})
+		database.Args{"id": e.ID, "user": e.UserID, "username": auditText(e.Username), "object": auditText(e.Object), "workspace": e.WorkspaceID, "names": database.JSONOrNull(e.Names), "status": e.Status, "error": auditText(e.Error)})
 	return err
-}
-
-func nullJSON(b json.RawMessage) *string {
-	if len(b) == 0 {
-		return nil
-	}
-	s := string(b)
-	return &s
 }
 
 func auditText(s string) string {

@@ -82,7 +82,7 @@ func (db *DB) CountCheckpoints(ctx context.Context, trials []int) (map[int]Check
 	list, err := database.Rows[CheckpointTotals](ctx, db.DB, `
 		SELECT trial_id, count(*) AS count, `+sumOf+`size`+summed+` AS size FROM checkpoints
 		WHERE trial_id = ANY($1) AND state IN ('COMPLETED', 'PARTIALLY_DELETED') GROUP BY trial_id`, trials)
-	return keyed(list, func(c CheckpointTotals) int { return c.TrialID }), err
+	return database.Keyed(list, func(c CheckpointTotals) int { return c.TrialID }), err
 }
 
 // NewCheckpoint is a checkpoint as a task reports it.
@@ -183,7 +183,7 @@ func (k Checkpoint) reportedAs(c NewCheckpoint) (bool, error) {
 			return false, nil
 		}
 	}
-	return sameText(k.Metadata, c.Metadata)
+	return database.SameJSON(k.Metadata, c.Metadata)
 }
 
 // CheckpointFiles lists the files of a checkpoint that remain after a removal.

@@ -7,12 +7,6 @@ import (
 	"github.com/detent-ml/detent/master/database"
 )
 
-// Limits of one page of a list of checkpoints. A client requests the rest by further pages.
-const (
-	maxPage      = 5000
-	maxPageBytes = 4 << 20
-)
-
 // CheckpointFilter chooses checkpoints of an experiment.
 type CheckpointFilter struct {
 	ExperimentID int
@@ -26,12 +20,12 @@ type CheckpointFilter struct {
 // checkpointSorts maps the names of sort orders to SQL; of equal checkpoints the oldest comes first.
 var checkpointSorts = map[string]string{"": "k.reported_at", "uuid": "k.uuid", "trial": "k.trial_id", "steps": "k.steps", "state": `k.state COLLATE "C"`}
 
-func (f CheckpointFilter) conditions(in auth.Scope) conditions {
-	var c conditions
-	c.when(!in.All, "k.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY(@scope::int[]))", "scope", workspaces(in))
-	c.when(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
-	c.when(f.TrialID != 0, "k.trial_id = @trial", "trial", f.TrialID)
-	c.when(len(f.States) > 0, "k.state = ANY(@states::text[])", "states", f.States)
+func (f CheckpointFilter) conditions(in auth.Scope) database.Conditions {
+	var c database.Conditions
+	c.When(!in.All, "k.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY(@scope::int[]))", "scope", workspaces(in))
+	c.When(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
+	c.When(f.TrialID != 0, "k.trial_id = @trial", "trial", f.TrialID)
+	c.When(len(f.States) > 0, "k.state = ANY(@states::text[])", "states", f.States)
 	return c
 }
 
@@ -40,7 +34,7 @@ const listedCheckpoints = ` FROM checkpoints k JOIN trials t ON t.id = k.trial_i
 // CountListed counts the checkpoints that the filter chooses.
 func (db *DB) CountListed(ctx context.Context, in auth.Scope, f CheckpointFilter) (int, error) {
 	c := f.conditions(in)
-	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+listedCheckpoints+c.where(), c.args)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+listedCheckpoints+c.Where(), c.Args)
 }
 
 // Checkpoints lists a page of the checkpoints that the filter chooses, without the
@@ -53,16 +47,16 @@ func (db *DB) Checkpoints(ctx context.Context, in auth.Scope, f CheckpointFilter
 	c := f.conditions(in)
 	by := checkpointSorts[f.Sort]
 	if f.Metric != "" {
-		c.args["metric"] = f.Metric
+		c.Args["metric"] = f.Metric
 		by = `(SELECT ` + database.FloatAt("m.avg->@metric::text") + ` FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation'
 			AND m.run_id <= k.run_id AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1)`
 	}
 	if f.Desc {
 		by += " DESC"
 	}
-	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
-	ids, err := database.Scalars[string](ctx, db.DB, `SELECT k.uuid::text`+listedCheckpoints+c.where()+
-		` ORDER BY `+by+` NULLS LAST, k.reported_at, k.uuid LIMIT @limit OFFSET @offset`, c.args)
+	c.Args["offset"], c.Args["limit"] = offset, min(limit, database.MaxPage)
+	ids, err := database.Scalars[string](ctx, db.DB, `SELECT k.uuid::text`+listedCheckpoints+c.Where()+
+		` ORDER BY `+by+` NULLS LAST, k.reported_at, k.uuid LIMIT @limit OFFSET @offset`, c.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +75,14 @@ func (db *DB) WholeCheckpointsOf(ctx context.Context, ids []string) ([]Checkpoin
 }
 
 func (db *DB) checkpointsBy(ctx context.Context, query string, ids []string, each int) ([]Checkpoint, error) {
-	if ids = ids[:min(len(ids), maxPage)]; len(ids) == 0 {
+	if ids = ids[:min(len(ids), database.MaxPage)]; len(ids) == 0 {
 		return nil, nil
 	}
 	fit, err := database.Scalar[int](ctx, db.DB, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
 		SELECT sum($3::bigint + octet_length(q.resources::text) + octet_length(q.metadata::text) + coalesce(octet_length(q.hparams::text), 0)
 			+ coalesce(octet_length(q.training::text), 0) + coalesce(octet_length(q.validation::text), 0) + coalesce(octet_length(q.config::text), 0))
 			OVER (ORDER BY array_position($1::text[], q.uuid)) AS bytes
-		FROM (`+query+`WHERE k.uuid = ANY($1::text[]::uuid[])) q) s`, ids, maxPageBytes, each)
+		FROM (`+query+`WHERE k.uuid = ANY($1::text[]::uuid[])) q) s`, ids, database.MaxPageBytes, each)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (db *DB) ProjectContents(ctx context.Context, ids []int) (map[int]ProjectCo
 		LEFT JOIN (SELECT experiment_id, count(*) AS n FROM trials WHERE experiment_id IN
 				(SELECT id FROM experiments WHERE project_id = ANY($1::int[])) GROUP BY experiment_id) t ON t.experiment_id = e.id
 		WHERE e.project_id = ANY($1::int[]) GROUP BY e.project_id`, ids)
-	return keyed(list, func(c ProjectContents) int { return c.ID }), err
+	return database.Keyed(list, func(c ProjectContents) int { return c.ID }), err
 }
 
 // WorkspaceContents counts what a workspace contains.
@@ -46,5 +46,5 @@ func (db *DB) WorkspaceContents(ctx context.Context, ids []int) (map[int]Workspa
 		SELECT p.workspace_id AS id, count(*) AS projects, sum(e.n)::bigint AS experiments
 		FROM projects p CROSS JOIN LATERAL (SELECT count(*) AS n FROM experiments WHERE project_id = p.id) e
 		WHERE p.workspace_id = ANY($1::int[]) GROUP BY p.workspace_id`, ids)
-	return keyed(list, func(c WorkspaceContents) int { return c.ID }), err
+	return database.Keyed(list, func(c WorkspaceContents) int { return c.ID }), err
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -153,10 +154,14 @@ type ExperimentFilter struct {
 	Desc        bool
 }
 
-var experimentSorts = sorts{
-	"": "e.id", "description": sortText("e.description"), "start_time": "e.started_at", "end_time": "e.ended_at", "state": shownState,
+// byMetricName groups rows with a value by the name of its metric: values of different metrics do not compare. The
+// SQL for the value is an argument.
+const byMetricName = "CASE WHEN %s IS NOT NULL THEN e.metric END"
+
+var experimentSorts = database.Sorts{
+	"": "e.id", "description": database.SortText("e.description"), "start_time": "e.started_at", "end_time": "e.ended_at", "state": shownState,
 	"trials": trialCount, "progress": "e.progress", "user": "(SELECT username FROM users u WHERE u.id = e.owner_id)",
-	"name": sortText("e.name"), "forked_from": "e.parent_id", "pool": "e.pool", "project": "e.project_id", "metric": "e.best_metric",
+	"name": database.SortText("e.name"), "forked_from": "e.parent_id", "pool": "e.pool", "project": "e.project_id", "metric": fmt.Sprintf(byMetricName, "e.best_metric") + ", e.best_metric" + database.NullsLast,
 	"checkpoint_size":  "(SELECT checkpoint_bytes FROM (" + checkpointSums + ") c)",
 	"checkpoint_count": "(SELECT checkpoints FROM (" + checkpointSums + ") c)",
 }
@@ -164,26 +169,26 @@ var experimentSorts = sorts{
 // where returns only the conditions that the filter sets, so that PostgreSQL can use
 // indexes for them.
 func (f ExperimentFilter) where(in auth.Scope) (string, database.Args) {
-	var c conditions
-	c.inProject(in, "e.project_id")
-	c.when(f.Archived != nil, "e.archived = @archived", "archived", f.Archived)
+	var c database.Conditions
+	inProjects(&c, in, "e.project_id")
+	c.When(f.Archived != nil, "e.archived = @archived", "archived", f.Archived)
 	// Within a project its experiments' own mark counts alone.
 	// coalesce keeps PostgreSQL from an estimate: it would expect no rows, and sort all to find the first.
-	c.when(f.Archived != nil && !*f.Archived && f.ProjectID == 0, "NOT coalesce(e.project_id = ANY(ARRAY(SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived)), false)", "archived", f.Archived)
-	c.containing("e.name", "name", f.Name)
-	c.containing("e.description", "description", f.Description)
-	c.when(len(f.Labels) > 0, hasLabels("@labels::text[]"), "labels", f.Labels)
-	c.when(f.ProjectID != 0, "e.project_id = @project", "project", f.ProjectID)
-	c.when(len(f.UserIDs) > 0, "e.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)
-	c.when(len(f.Users) > 0, "e.owner_id = ANY(ARRAY(SELECT id FROM users WHERE username = ANY(@users::text[])))", "users", f.Users)
-	c.when(len(f.IDs) > 0, "e.id = ANY(@ids::int[])", "ids", f.IDs)
-	c.when(len(f.NotIDs) > 0, "NOT e.id = ANY(@notids::int[])", "notids", f.NotIDs)
-	c.when(f.Above != nil, "e.id > @above", "above", f.Above)
-	c.when(f.Below != nil, "e.id < @below", "below", f.Below)
+	c.When(f.Archived != nil && !*f.Archived && f.ProjectID == 0, "NOT coalesce(e.project_id = ANY(ARRAY(SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived)), false)", "archived", f.Archived)
+	c.Containing("e.name", "name", f.Name)
+	c.Containing("e.description", "description", f.Description)
+	c.When(len(f.Labels) > 0, hasLabels("@labels::text[]"), "labels", f.Labels)
+	c.When(f.ProjectID != 0, "e.project_id = @project", "project", f.ProjectID)
+	c.When(len(f.UserIDs) > 0, "e.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)
+	c.When(len(f.Users) > 0, "e.owner_id = ANY(ARRAY(SELECT id FROM users WHERE username = ANY(@users::text[])))", "users", f.Users)
+	c.When(len(f.IDs) > 0, "e.id = ANY(@ids::int[])", "ids", f.IDs)
+	c.When(len(f.NotIDs) > 0, "NOT e.id = ANY(@notids::int[])", "notids", f.NotIDs)
+	c.When(f.Above != nil, "e.id > @above", "above", f.Above)
+	c.When(f.Below != nil, "e.id < @below", "below", f.Below)
 	// The shown state depends on attempts; a condition on the column state can use an index.
-	c.when(len(f.States) > 0, "("+shownState+" = ANY(@states::text[]) OR 'ACTIVE' = ANY(@states::text[]) AND "+
+	c.When(len(f.States) > 0, "("+shownState+" = ANY(@states::text[]) OR 'ACTIVE' = ANY(@states::text[]) AND "+
 		shownState+" IN ('QUEUED', 'PULLING', 'STARTING', 'RUNNING'))", "states", f.States)
-	return c.where(), c.args
+	return c.Where(), c.Args
 }
 
 // maxSeparate is the maximum number of workspaces whose projects are read one by one.
@@ -212,7 +217,7 @@ func (db *DB) CountExperiments(ctx context.Context, in auth.Scope, f ExperimentF
 // ids of the page with small columns, and then reads only these rows whole. It returns fewer than limit
 // if their texts and configurations are longer than a page may be, but at least one.
 func (db *DB) Experiments(ctx context.Context, in auth.Scope, f ExperimentFilter, offset, limit int) ([]Experiment, error) {
-	order, err := experimentSorts.order(f.Sort, f.Desc, "e.id")
+	order, err := experimentSorts.Order(f.Sort, f.Desc, "e.id")
 	if err != nil {
 		return nil, err
 	}
@@ -237,12 +242,12 @@ const textsOf = `octet_length(e.name) + octet_length(e.description) + octet_leng
 // experimentsOfPage reads the first of these experiments whose texts and configurations fit into a page, at least one,
 // in the order of the ids.
 func (db *DB) experimentsOfPage(ctx context.Context, ids []int) ([]Experiment, error) {
-	if ids = ids[:min(len(ids), maxPage)]; len(ids) == 0 {
+	if ids = ids[:min(len(ids), database.MaxPage)]; len(ids) == 0 {
 		return nil, nil
 	}
 	return database.Rows[Experiment](ctx, db.DB, experimentSelect+`
 		JOIN (SELECT p.id, p.place, sum(e.text_bytes + octet_length(array_to_string(e.labels, ''))) OVER (ORDER BY p.place) AS bytes FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN experiments e ON e.id = p.id)
-			AS page ON page.id = e.id AND (page.bytes <= $2 OR page.place = 1) ORDER BY page.place`, ids, maxPageBytes)
+			AS page ON page.id = e.id AND (page.bytes <= $2 OR page.place = 1) ORDER BY page.place`, ids, database.MaxPageBytes)
 }
 
 // ExperimentHeads lists the heads of the experiments that the filter chooses, at most limit.

@@ -60,7 +60,7 @@ func (b *searchBuilder) hyperparameter(c find.Condition) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fits = "EXISTS (SELECT FROM unnest(h.texts) x WHERE " + prefixOf("x") + " ILIKE " + pattern + ")"
+		fits = "EXISTS (SELECT FROM unnest(h.texts) x WHERE " + database.PrefixOf("x") + " ILIKE " + pattern + ")"
 	case find.Equal, find.NotEqual:
 		v := b.value(c.Value)
 		fits = v + " = ANY(h.texts)"

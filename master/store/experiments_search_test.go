@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
@@ -321,7 +322,7 @@ func TestTemplates(t *testing.T) {
 		t.Errorf("a second template with the same name: %v", err)
 	}
 	names := func(f TemplateFilter) (out []string) {
-		list, err := w.db.Templates(ctx, auth.Everywhere(), f, 0, maxPage)
+		list, err := w.db.Templates(ctx, auth.Everywhere(), f, 0, database.MaxPage)
 		if err != nil {
 			t.Fatal(err)
 		}

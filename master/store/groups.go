@@ -43,7 +43,7 @@ func (db *DB) Groups(ctx context.Context, f GroupFilter, offset, limit int) (lis
 	if total, err = database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM groups g `+where, f.Name, f.UserID, f.Seen); err != nil {
 		return nil, 0, err
 	}
-	list, err = database.Rows[Group](ctx, db.DB, groupSelect+where+` ORDER BY g.id OFFSET $4 LIMIT $5`, f.Name, f.UserID, f.Seen, offset, unlimited(limit))
+	list, err = database.Rows[Group](ctx, db.DB, groupSelect+where+` ORDER BY g.id OFFSET $4 LIMIT $5`, f.Name, f.UserID, f.Seen, offset, database.Unlimited(limit))
 	return list, total, err
 }
 

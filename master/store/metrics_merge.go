@@ -116,7 +116,7 @@ func (db *DB) compareReports(ctx context.Context, list []*database.Queued[*Repor
 					FROM jsonb_each(CASE WHEN d.new = d.old THEN '{}' ELSE d.new END) e OFFSET 0) k) k
 			OFFSET 0) c ON true
 		ORDER BY s.place`, append(args, metrics, times, mergeBytes)...)
-	return keyed(found, func(d difference) int { return d.Place }), database.BadData(err)
+	return database.Keyed(found, func(d difference) int { return d.Place }), database.BadData(err)
 }
 
 // estimated is SQL for the size of a JSON value without compression.

@@ -142,7 +142,7 @@ func (db *DB) ValidationsAt(ctx context.Context, keys map[int]ValidationKey, mos
 		SELECT m.id, m.xid, m.trial_id, m.run_id, m.grp, m.steps, m.ord, m.reported_at, CASE WHEN octet_length(m.avg::text) <= $4 THEN m.avg ELSE '{}' END AS avg, NULL::jsonb AS batches
 		FROM unnest($1::int[], $2::int[], $3::int[]) AS k(t, r, s)
 		JOIN metrics m ON m.trial_id = k.t AND m.grp = 'validation' AND m.run_id = k.r AND m.ord = k.s`, trials, runs, steps, most)
-	return keyed(list, func(m MetricRow) int { return m.TrialID }), err
+	return database.Keyed(list, func(m MetricRow) int { return m.TrialID }), err
 }
 
 // TrialSummaries returns the summaries of trials, including the reports that the summarizer

@@ -104,5 +104,5 @@ func shortValue(text json.RawMessage) (v any, err error) {
 	case c == '{' && len(text) > 2*maxLast:
 		return map[string]any(nil), nil
 	}
-	return v, decodeInto(text, &v)
+	return v, database.DecodeJSON(text, &v)
 }

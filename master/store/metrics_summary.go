@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/decimals"
 )
 
@@ -260,7 +261,7 @@ func (m MetricSummary) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes.
 func (m *MetricSummary) UnmarshalJSON(src []byte) error {
 	var w wireSummary
-	if err := decodeInto(src, &w); err != nil {
+	if err := database.DecodeJSON(src, &w); err != nil {
 		return err
 	}
 	*m = MetricSummary{Count: w.Count, Last: w.Last, Type: w.Type, Batches: w.Batches}

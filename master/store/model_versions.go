@@ -31,19 +31,19 @@ type ModelVersion struct {
 const versionSelect = `SELECT v.id, v.model_id, v.version, v.checkpoint::text, v.owner_id, u.username AS owner, v.name, v.comment, v.notes, v.labels, v.metadata,
 	v.created_at, v.modified_at FROM model_versions v JOIN users u ON u.id = v.owner_id`
 
-var listedVersions = listed{table: "model_versions v", key: "v.id", is: "int", rows: versionSelect,
-	size:  "octet_length(v.name) + octet_length(v.comment) + octet_length(v.notes) + octet_length(v.metadata::text)",
-	sorts: sorts{"": "v.version", "created": "v.created_at"}}
+var listedVersions = database.Listed{Table: "model_versions v", Key: "v.id", Is: "int", Rows: versionSelect,
+	Size:  "octet_length(v.name) + octet_length(v.comment) + octet_length(v.notes) + octet_length(v.metadata::text)",
+	Sorts: database.Sorts{"": "v.version", "created": "v.created_at"}}
 
 // maxVersions is the maximum number of versions of one page: each is shown with the
 // configuration of its experiment.
 const maxVersions = 500
 
-// ModelVersions lists a page of the versions of a model (pageOf).
+// ModelVersions lists a page of the versions of a model (database.PageOf).
 func (db *DB) ModelVersions(ctx context.Context, model int, sort string, desc bool, offset, limit int) ([]ModelVersion, error) {
-	var c conditions
-	c.when(true, "v.model_id = @model", "model", model)
-	return pageOf[ModelVersion, int](ctx, db, &listedVersions, c, sort, desc, offset, min(limit, maxVersions))
+	var c database.Conditions
+	c.When(true, "v.model_id = @model", "model", model)
+	return database.PageOf[ModelVersion, int](ctx, db.DB, &listedVersions, c, sort, desc, offset, min(limit, maxVersions))
 }
 
 // ModelVersion finds a version of a model by its number.
@@ -77,7 +77,7 @@ func (db *DB) RegisterVersion(ctx context.Context, m Model, v ModelVersion) (ver
 		_, err = tx.Exec(ctx, `INSERT INTO model_versions (model_id, version, checkpoint, owner_id, name, comment, notes, labels, metadata)
 			VALUES (@model, @version, @checkpoint, @owner, @name, @comment, @notes, @labels, coalesce(@metadata::text::jsonb, '{}'))`,
 			database.Args{"model": m.ID, "version": version, "checkpoint": v.UUID, "owner": v.OwnerID, "name": v.Name, "comment": v.Comment, "notes": v.Notes,
-				"labels": append([]string{}, v.Labels...), "metadata": jsonOrNull(v.Metadata)})
+				"labels": append([]string{}, v.Labels...), "metadata": database.JSONOrNull(v.Metadata)})
 		return database.BadData(err)
 	})
 	return version, err
@@ -125,7 +125,7 @@ type VersionChange struct {
 func (db *DB) ChangeVersion(ctx context.Context, id int, ch VersionChange) error {
 	_, err := db.Exec(ctx, `UPDATE model_versions SET name = coalesce(@name, name), comment = coalesce(@comment, comment), notes = coalesce(@notes, notes),
 			labels = coalesce(@labels::text[], labels), metadata = coalesce(@metadata::text::jsonb, metadata), modified_at = now() WHERE id = @id`,
-		database.Args{"id": id, "name": ch.Name, "comment": ch.Comment, "notes": ch.Notes, "labels": ch.Labels, "metadata": jsonOrNull(ch.Metadata)})
+		database.Args{"id": id, "name": ch.Name, "comment": ch.Comment, "notes": ch.Notes, "labels": ch.Labels, "metadata": database.JSONOrNull(ch.Metadata)})
 	return database.BadData(err)
 }
 

@@ -50,44 +50,44 @@ type ModelFilter struct {
 	Desc           bool
 }
 
-var listedModels = listed{table: "models m", joins: modelJoins, key: "m.id", is: "int", rows: modelSelect,
-	size: "octet_length(m.description) + octet_length(m.notes) + octet_length(m.metadata::text) + octet_length(array_to_string(m.labels, ''))",
-	sorts: sorts{"": "m.id", "name": "lower(" + sortText("m.name") + ")", "description": sortText("lower(m.description)"), "created": "m.created_at", "modified": "m.modified_at",
-		"versions": versionsOfModel, "workspace": "lower(" + sortText("w.name") + ")"}}
+var listedModels = database.Listed{Table: "models m", Joins: modelJoins, Key: "m.id", Is: "int", Rows: modelSelect,
+	Size: "octet_length(m.description) + octet_length(m.notes) + octet_length(m.metadata::text) + octet_length(array_to_string(m.labels, ''))",
+	Sorts: database.Sorts{"": "m.id", "name": "lower(" + database.SortText("m.name") + ")", "description": database.SortText("lower(m.description)"), "created": "m.created_at", "modified": "m.modified_at",
+		"versions": versionsOfModel, "workspace": "lower(" + database.SortText("w.name") + ")"}}
 
-func (f ModelFilter) conditions(in auth.Scope) conditions {
-	var c conditions
-	c.in(in, "m.workspace_id")
-	c.when(f.ID != 0, "m.id = @id", "id", f.ID)
-	c.containing("m.name", "name", f.Name)
-	c.containing("m.description", "description", f.Description)
-	c.when(len(f.Labels) > 0, "m.labels @> @labels::text[]", "labels", f.Labels)
-	c.when(f.Archived != nil, "m.archived = @archived", "archived", optional.Value(f.Archived))
-	c.when(len(f.UserIDs) > 0, "m.owner_id = ANY(@ids::int[])", "ids", f.UserIDs)
-	c.when(len(f.Users) > 0, "u.username = ANY(@users::text[])", "users", f.Users)
-	c.when(len(f.WorkspaceIDs) > 0, "m.workspace_id = ANY(@workspaces::int[])", "workspaces", f.WorkspaceIDs)
-	c.when(len(f.WorkspaceNames) > 0, "w.name = ANY(@names::text[])", "names", f.WorkspaceNames)
+func (f ModelFilter) conditions(in auth.Scope) database.Conditions {
+	var c database.Conditions
+	inWorkspaces(&c, in, "m.workspace_id")
+	c.When(f.ID != 0, "m.id = @id", "id", f.ID)
+	c.Containing("m.name", "name", f.Name)
+	c.Containing("m.description", "description", f.Description)
+	c.When(len(f.Labels) > 0, "m.labels @> @labels::text[]", "labels", f.Labels)
+	c.When(f.Archived != nil, "m.archived = @archived", "archived", optional.Value(f.Archived))
+	c.When(len(f.UserIDs) > 0, "m.owner_id = ANY(@ids::int[])", "ids", f.UserIDs)
+	c.When(len(f.Users) > 0, "u.username = ANY(@users::text[])", "users", f.Users)
+	c.When(len(f.WorkspaceIDs) > 0, "m.workspace_id = ANY(@workspaces::int[])", "workspaces", f.WorkspaceIDs)
+	c.When(len(f.WorkspaceNames) > 0, "w.name = ANY(@names::text[])", "names", f.WorkspaceNames)
 	return c
 }
 
 // CountModels counts the models that the filter chooses.
 func (db *DB) CountModels(ctx context.Context, in auth.Scope, f ModelFilter) (int, error) {
-	return listedModels.count(ctx, db, f.conditions(in))
+	return listedModels.Count(ctx, db.DB, f.conditions(in))
 }
 
-// Models lists a page of the models that the filter chooses (pageOf).
+// Models lists a page of the models that the filter chooses (database.PageOf).
 func (db *DB) Models(ctx context.Context, in auth.Scope, f ModelFilter, offset, limit int) ([]Model, error) {
-	return pageOf[Model, int](ctx, db, &listedModels, f.conditions(in), f.Sort, f.Desc, offset, limit)
+	return database.PageOf[Model, int](ctx, db.DB, &listedModels, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
 // ModelLabels lists the labels of models, the most used first; workspace 0 means all.
 func (db *DB) ModelLabels(ctx context.Context, in auth.Scope, workspace int) ([]string, error) {
-	var c conditions
-	c.in(in, "m.workspace_id")
-	c.when(workspace != 0, "m.workspace_id = @workspace", "workspace", workspace)
-	where := c.where()
-	c.args["bytes"] = maxPageBytes
-	return database.Scalars[string](ctx, db.DB, mostUsed(`models m CROSS JOIN LATERAL unnest(m.labels) AS l`+where), c.args)
+	var c database.Conditions
+	inWorkspaces(&c, in, "m.workspace_id")
+	c.When(workspace != 0, "m.workspace_id = @workspace", "workspace", workspace)
+	where := c.Where()
+	c.Args["bytes"] = database.MaxPageBytes
+	return database.Scalars[string](ctx, db.DB, mostUsed(`models m CROSS JOIN LATERAL unnest(m.labels) AS l`+where), c.Args)
 }
 
 // Model finds a model by its number.
@@ -122,7 +122,7 @@ func (db *DB) CreateModel(ctx context.Context, m Model) (Model, error) {
 		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO models (name, workspace_id, owner_id, description, notes, labels, metadata)
 			VALUES (@name, @workspace, @owner, @description, @notes, @labels, coalesce(@metadata::text::jsonb, '{}')) RETURNING id`,
 			database.Args{"name": m.Name, "workspace": m.WorkspaceID, "owner": m.OwnerID, "description": m.Description, "notes": m.Notes,
-				"labels": append([]string{}, m.Labels...), "metadata": jsonOrNull(m.Metadata)})
+				"labels": append([]string{}, m.Labels...), "metadata": database.JSONOrNull(m.Metadata)})
 		return database.BadData(err)
 	})
 	if fault.Is(err, fault.Conflict) && database.RejectionOf(err).Constraint == "models_name" {
@@ -175,7 +175,7 @@ func (db *DB) ChangeModel(ctx context.Context, m Model, ch ModelChange) error {
 				modified_at = now()
 			WHERE id = @id AND NOT archived`,
 			database.Args{"id": m.ID, "name": ch.Name, "description": ch.Description, "notes": ch.Notes, "labels": ch.Labels,
-				"metadata": jsonOrNull(ch.Metadata), "workspace": ch.WorkspaceID})
+				"metadata": database.JSONOrNull(ch.Metadata), "workspace": ch.WorkspaceID})
 		return requireOne(n, database.BadData(err), "model %q is archived and cannot have attributes updated; unarchive it first", m.Name)
 	})
 	if fault.Is(err, fault.Conflict) && database.RejectionOf(err).Constraint == "models_name" {

@@ -45,8 +45,8 @@ func TestLongTextsAreStoredAndFound(t *testing.T) {
 		{ExperimentFilter{Labels: []string{label, "short"}}, true},
 		{ExperimentFilter{Labels: []string{label[:len(label)-4] + "y"}}, false}, // the index has its beginning
 		{ExperimentFilter{Name: name[4000:4300]}, true},
-		{ExperimentFilter{Name: name[len(name)-300:]}, false}, // only the beginning of a text is searched
-		{ExperimentFilter{Name: name[:maxPattern+4]}, false},  // CheckPattern rejects it
+		{ExperimentFilter{Name: name[len(name)-300:]}, false},         // only the beginning of a text is searched
+		{ExperimentFilter{Name: name[:database.MaxPattern+4]}, false}, // CheckPattern rejects it
 		{ExperimentFilter{Labels: []string{"none"}}, false},
 	} {
 		list, err := w.db.Experiments(ctx, auth.Everywhere(), c.filter, 0, 10)
@@ -95,7 +95,7 @@ func TestLongTextsDoNotFillAPage(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	first := w.experiment(lossSearcher)
-	w.exec(`UPDATE experiments SET description = repeat('d', $2) WHERE id = $1`, first, maxPageBytes)
+	w.exec(`UPDATE experiments SET description = repeat('d', $2) WHERE id = $1`, first, database.MaxPageBytes)
 	trial := w.trial(first, 0, 1)
 	for range 3 {
 		w.trial(w.experiment(lossSearcher), 0, 1)
@@ -119,7 +119,7 @@ func TestLongTextsDoNotFillAPage(t *testing.T) {
 	if err != nil || total != 4 || len(runs) != 1 || runs[0].ID != trial {
 		t.Errorf("runs: %d of %d, %v", len(runs), total, err)
 	}
-	w.exec(`UPDATE experiments SET labels = ARRAY[repeat('a', $2), 'b'] WHERE id = $1`, first, maxPageBytes)
+	w.exec(`UPDATE experiments SET labels = ARRAY[repeat('a', $2), 'b'] WHERE id = $1`, first, database.MaxPageBytes)
 	w.exec(`UPDATE experiments SET labels = '{b,c}' WHERE id = $1`, first+1)
 	labels, err := w.db.ExperimentLabels(ctx, auth.Everywhere(), 0)
 	if err != nil || strings.Join(labels, " ") != "b" {
@@ -136,7 +136,7 @@ func TestConfigurationsDoNotFillAPage(t *testing.T) {
 	trial := w.trial(first, 0, 1)
 	w.trial(first, 1, 1)
 	for _, column := range []string{"notes = repeat('n', $2)", "original_config = repeat('n', $2)", "config = jsonb_set(config, '{data}', jsonb_build_object('x', repeat('n', $2)))"} {
-		w.exec(`UPDATE experiments SET `+column+` WHERE id = $1`, first, maxPageBytes)
+		w.exec(`UPDATE experiments SET `+column+` WHERE id = $1`, first, database.MaxPageBytes)
 		list, err := w.db.Experiments(ctx, auth.Everywhere(), ExperimentFilter{}, 0, 10)
 		if err != nil || len(list) != 1 || list[0].ID != first {
 			t.Errorf("%s: %d experiments, %v", column, len(list), err)
@@ -147,7 +147,7 @@ func TestConfigurationsDoNotFillAPage(t *testing.T) {
 		}
 	}
 	for _, column := range []string{"hparams", "metadata"} {
-		w.exec(`UPDATE trials SET `+column+` = jsonb_build_object('x', repeat('n', $2)) WHERE id = $1`, trial, maxPageBytes)
+		w.exec(`UPDATE trials SET `+column+` = jsonb_build_object('x', repeat('n', $2)) WHERE id = $1`, trial, database.MaxPageBytes)
 		list, err := w.db.Trials(ctx, auth.Everywhere(), TrialFilter{ExperimentID: first}, 0, 10)
 		if err != nil || len(list) != 1 || list[0].ID != trial {
 			t.Errorf("%s: %d trials, %v", column, len(list), err)
@@ -187,7 +187,7 @@ func TestTemplatesDoNotFillAPage(t *testing.T) {
 	if got := names(1, 1); got != "b" {
 		t.Errorf("the second template is %q", got)
 	}
-	w.exec(`UPDATE templates SET source = repeat('s', $1) WHERE name = 'b'`, maxPageBytes)
+	w.exec(`UPDATE templates SET source = repeat('s', $1) WHERE name = 'b'`, database.MaxPageBytes)
 	for at, want := range []string{"a", "b", "c"} {
 		if got := names(at, 10); got != want {
 			t.Errorf("the page that begins at %d is %q, want %q", at, got, want)

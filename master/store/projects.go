@@ -45,30 +45,30 @@ type ProjectFilter struct {
 	Desc        bool
 }
 
-var listedProjects = listed{table: "projects p", joins: projectJoins, key: "p.id", is: "int", rows: projectSelect,
-	size: "octet_length(p.name) + octet_length(p.description) + octet_length(p.notes::text)",
-	sorts: sorts{"": "p.id", "name": "lower(" + sortText("p.name") + ")", "last_started": "(SELECT max(e.started_at) FROM experiments e WHERE e.project_id = p.id)",
-		"description": "lower(" + sortText("p.description") + ")", "created": "p.created_at"}}
+var listedProjects = database.Listed{Table: "projects p", Joins: projectJoins, Key: "p.id", Is: "int", Rows: projectSelect,
+	Size: "octet_length(p.name) + octet_length(p.description) + octet_length(p.notes::text)",
+	Sorts: database.Sorts{"": "p.id", "name": "lower(" + database.SortText("p.name") + ")", "last_started": "(SELECT max(e.started_at) FROM experiments e WHERE e.project_id = p.id)",
+		"description": "lower(" + database.SortText("p.description") + ")", "created": "p.created_at"}}
 
-func (f ProjectFilter) conditions(in auth.Scope) conditions {
-	var c conditions
-	c.in(in, "p.workspace_id")
-	c.when(f.WorkspaceID != 0, "p.workspace_id = @workspace", "workspace", f.WorkspaceID)
-	c.when(f.Name != "", "lower(p.name) = lower(@name)", "name", f.Name)
-	c.when(f.Archived != nil, "p.archived = @archived", "archived", optional.Value(f.Archived))
-	c.when(f.UserIDs != nil, "p.user_id = ANY(@ids::int[])", "ids", f.UserIDs)
-	c.when(f.Users != nil, "u.username = ANY(@users::text[])", "users", f.Users)
+func (f ProjectFilter) conditions(in auth.Scope) database.Conditions {
+	var c database.Conditions
+	inWorkspaces(&c, in, "p.workspace_id")
+	c.When(f.WorkspaceID != 0, "p.workspace_id = @workspace", "workspace", f.WorkspaceID)
+	c.When(f.Name != "", "lower(p.name) = lower(@name)", "name", f.Name)
+	c.When(f.Archived != nil, "p.archived = @archived", "archived", optional.Value(f.Archived))
+	c.When(f.UserIDs != nil, "p.user_id = ANY(@ids::int[])", "ids", f.UserIDs)
+	c.When(f.Users != nil, "u.username = ANY(@users::text[])", "users", f.Users)
 	return c
 }
 
 // CountProjects counts the projects that the filter chooses.
 func (db *DB) CountProjects(ctx context.Context, in auth.Scope, f ProjectFilter) (int, error) {
-	return listedProjects.count(ctx, db, f.conditions(in))
+	return listedProjects.Count(ctx, db.DB, f.conditions(in))
 }
 
-// Projects lists a page of the projects that the filter chooses (pageOf).
+// Projects lists a page of the projects that the filter chooses (database.PageOf).
 func (db *DB) Projects(ctx context.Context, in auth.Scope, f ProjectFilter, offset, limit int) ([]Project, error) {
-	return pageOf[Project, int](ctx, db, &listedProjects, f.conditions(in), f.Sort, f.Desc, offset, limit)
+	return database.PageOf[Project, int](ctx, db.DB, &listedProjects, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
 // Project reads a project.
@@ -154,7 +154,7 @@ func (db *DB) ChangeProject(ctx context.Context, id int, ch ProjectChange) error
 	n, err := db.Exec(ctx, `UPDATE projects SET name = coalesce(@name, name), key = coalesce(@key, key),
 			description = coalesce(@description, description), notes = coalesce(@notes::jsonb, notes)
 		WHERE id = @id AND (@were::jsonb IS NULL OR notes = @were::jsonb) AND (NOT immutable OR (@name::text IS NULL AND @key::text IS NULL AND @description::text IS NULL))`,
-		database.Args{"id": id, "name": ch.Name, "key": ch.Key, "description": ch.Description, "notes": jsonOrNull(ch.Notes), "were": jsonOrNull(ch.NotesWere)})
+		database.Args{"id": id, "name": ch.Name, "key": ch.Key, "description": ch.Description, "notes": database.JSONOrNull(ch.Notes), "were": database.JSONOrNull(ch.NotesWere)})
 	if err == nil && n == 0 && ch.NotesWere != nil {
 		return fault.New(fault.Conflict, "somebody else changed the notes of project %d meanwhile; try again", id)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 )
 
 // A page of projects or workspaces with long texts is short, and the pages together have each row once.
@@ -16,12 +17,12 @@ func TestPagesOfProjectsAndWorkspaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.exec(`UPDATE projects SET notes = jsonb_build_array(jsonb_build_object('name', 'n', 'contents', repeat('x', $2))) WHERE id = $1`, p.ID, maxPageBytes/3)
+		w.exec(`UPDATE projects SET notes = jsonb_build_array(jsonb_build_object('name', 'n', 'contents', repeat('x', $2))) WHERE id = $1`, p.ID, database.MaxPageBytes/3)
 		made, err := w.db.CreateWorkspace(ctx, "wide "+strconv.Itoa(i), 1, []byte(`{}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.exec(`UPDATE workspaces SET settings = jsonb_build_object('checkpoint_storage', jsonb_build_object('x', repeat('x', $2))) WHERE id = $1`, made.ID, maxPageBytes/3)
+		w.exec(`UPDATE workspaces SET settings = jsonb_build_object('checkpoint_storage', jsonb_build_object('x', repeat('x', $2))) WHERE id = $1`, made.ID, database.MaxPageBytes/3)
 	}
 	pages := func(what string, total int, read func(offset int) ([]int, error)) {
 		seen, short := map[int]bool{}, 0
@@ -50,7 +51,7 @@ func TestPagesOfProjectsAndWorkspaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages("projects", total, func(offset int) (ids []int, err error) {
-		list, err := w.db.Projects(ctx, in, ProjectFilter{Sort: "name"}, offset, maxPage)
+		list, err := w.db.Projects(ctx, in, ProjectFilter{Sort: "name"}, offset, database.MaxPage)
 		for _, p := range list {
 			ids = append(ids, p.ID)
 		}
@@ -60,7 +61,7 @@ func TestPagesOfProjectsAndWorkspaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages("workspaces", total, func(offset int) (ids []int, err error) {
-		list, err := w.db.Workspaces(ctx, in, WorkspaceFilter{Sort: "name", Desc: true}, offset, maxPage)
+		list, err := w.db.Workspaces(ctx, in, WorkspaceFilter{Sort: "name", Desc: true}, offset, database.MaxPage)
 		for _, p := range list {
 			ids = append(ids, p.ID)
 		}

@@ -276,18 +276,18 @@ func (db *DB) MeasureQuota(ctx context.Context, id int) (bool, error) {
 		return false, err
 	}
 	// Only conditions that this quota has, so that PostgreSQL finds the rows by an index.
-	var c conditions
-	c.when(true, "x.slots > 0", "id", id)
-	c.when(q.Workspace != nil, "x.workspace_id = @workspace", "workspace", q.Workspace)
-	c.when(q.Project != nil, "x.project_id = @project", "project", q.Project)
-	c.when(q.User != nil, "x.owner_id = @user", "user", q.User)
-	c.when(q.Pool != "", "x.pool = @pool", "pool", q.Pool)
+	var c database.Conditions
+	c.When(true, "x.slots > 0", "id", id)
+	c.When(q.Workspace != nil, "x.workspace_id = @workspace", "workspace", q.Workspace)
+	c.When(q.Project != nil, "x.project_id = @project", "project", q.Project)
+	c.When(q.User != nil, "x.owner_id = @user", "user", q.User)
+	c.When(q.Pool != "", "x.pool = @pool", "pool", q.Pool)
 	n, err := db.Exec(ctx, `
 		WITH s AS (SELECT q.id, CASE q.period WHEN 'total' THEN q.created_at ELSE date_trunc(q.period, now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' END AS since
 			FROM quotas q WHERE q.id = @id)
 		UPDATE quotas SET measured_at = now(), used_since = s.since, used_seconds = coalesce((
-			SELECT sum(x.slots * extract(epoch FROM coalesce(x.ended_at, now()) - greatest(x.started_at, s.since))) FROM usage x`+c.where()+`
+			SELECT sum(x.slots * extract(epoch FROM coalesce(x.ended_at, now()) - greatest(x.started_at, s.since))) FROM usage x`+c.Where()+`
 				AND coalesce(x.ended_at, 'infinity'::timestamptz) > s.since), 0)
-		FROM s WHERE quotas.id = s.id`, c.args)
+		FROM s WHERE quotas.id = s.id`, c.Args)
 	return n > 0, err
 }

@@ -195,7 +195,7 @@ func (f *firstOf[V]) add(text string, v V) {
 		return
 	}
 	f.kept[text] = v
-	if f.size += len(text); len(f.kept) > 2*maxNames || f.size > 2*maxPageBytes {
+	if f.size += len(text); len(f.kept) > 2*maxNames || f.size > 2*database.MaxPageBytes {
 		f.cut()
 	}
 }
@@ -203,7 +203,7 @@ func (f *firstOf[V]) add(text string, v V) {
 func (f *firstOf[V]) cut() {
 	f.size = 0
 	for i, text := range slices.Sorted(maps.Keys(f.kept)) {
-		if i > 0 && (i >= maxNames || f.size+len(text) > maxPageBytes) {
+		if i > 0 && (i >= maxNames || f.size+len(text) > database.MaxPageBytes) {
 			delete(f.kept, text)
 			continue
 		}
@@ -213,7 +213,7 @@ func (f *firstOf[V]) cut() {
 
 // sorted returns the texts.
 func (f *firstOf[V]) sorted() []string {
-	if len(f.kept) > maxNames || f.size > maxPageBytes {
+	if len(f.kept) > maxNames || f.size > database.MaxPageBytes {
 		f.cut()
 	}
 	return slices.Sorted(maps.Keys(f.kept))

@@ -80,7 +80,7 @@ func (db *DB) SearchRuns(ctx context.Context, in auth.Scope, q Search, offset, l
 		return nil, total, err
 	}
 	// Runs of one experiment have its texts, so these are measured once.
-	ids, err = firstThatFit(ctx, db, ids, `
+	ids, err = database.FirstThatFit(ctx, db.DB, ids, `
 		WITH mine AS MATERIALIZED (SELECT p.place, t.experiment_id, `+ownOf+` AS own
 			FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN trials t ON t.id = p.id),
 		sized AS MATERIALIZED (SELECT e.id, `+textsOf+` AS size FROM experiments e WHERE e.id IN (SELECT experiment_id FROM mine))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/updates"
 )
 
@@ -150,17 +151,21 @@ func TestListsKeepToTheirScope(t *testing.T) {
 			list, err := w.db.LivePorts(ctx, in)
 			return len(list), err
 		},
-		"Jobs":            func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
-		"Models":          func(in auth.Scope) (int, error) { return lenOf(w.db.Models(ctx, in, ModelFilter{}, 0, 10)) },
-		"CountModels":     func(in auth.Scope) (int, error) { return w.db.CountModels(ctx, in, ModelFilter{}) },
-		"ModelLabels":     func(in auth.Scope) (int, error) { return lenOf(w.db.ModelLabels(ctx, in, 0)) },
-		"TrialsWith":      func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
-		"Webhooks":        func(in auth.Scope) (int, error) { return lenOf(w.db.Webhooks(ctx, in, 0)) },
-		"Templates":       func(in auth.Scope) (int, error) { return lenOf(w.db.Templates(ctx, in, TemplateFilter{}, 0, maxPage)) },
+		"Jobs":        func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
+		"Models":      func(in auth.Scope) (int, error) { return lenOf(w.db.Models(ctx, in, ModelFilter{}, 0, 10)) },
+		"CountModels": func(in auth.Scope) (int, error) { return w.db.CountModels(ctx, in, ModelFilter{}) },
+		"ModelLabels": func(in auth.Scope) (int, error) { return lenOf(w.db.ModelLabels(ctx, in, 0)) },
+		"TrialsWith":  func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
+		"Webhooks":    func(in auth.Scope) (int, error) { return lenOf(w.db.Webhooks(ctx, in, 0)) },
+		"Templates": func(in auth.Scope) (int, error) {
+			return lenOf(w.db.Templates(ctx, in, TemplateFilter{}, 0, database.MaxPage))
+		},
 		"CountTemplates":  func(in auth.Scope) (int, error) { return w.db.CountTemplates(ctx, in, TemplateFilter{}) },
 		"CountProjects":   func(in auth.Scope) (int, error) { return w.db.CountProjects(ctx, in, ProjectFilter{}) },
 		"CountWorkspaces": func(in auth.Scope) (int, error) { return w.db.CountWorkspaces(ctx, in, WorkspaceFilter{}) },
-		"Projects":        func(in auth.Scope) (int, error) { return lenOf(w.db.Projects(ctx, in, ProjectFilter{}, 0, maxPage)) },
+		"Projects": func(in auth.Scope) (int, error) {
+			return lenOf(w.db.Projects(ctx, in, ProjectFilter{}, 0, database.MaxPage))
+		},
 		"Usages": func(in auth.Scope) (int, error) {
 			usedIn(w, theirs)
 			return lenOf(w.db.Usages(ctx, in, time.Unix(0, 0), time.Now(), 10))
@@ -186,7 +191,7 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"Quotas":       func(in auth.Scope) (int, error) { return lenOf(w.db.Quotas(ctx, in, 0, QuotaFilter{}, 0, 10)) },
 		"CountQuotas":  func(in auth.Scope) (int, error) { return w.db.CountQuotas(ctx, in, 0, QuotaFilter{}) },
 		"Workspaces": func(in auth.Scope) (int, error) {
-			return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{}, 0, maxPage))
+			return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{}, 0, database.MaxPage))
 		},
 		"DiskUses": func(in auth.Scope) (sum int, err error) {
 			list, err := w.db.DiskUses(ctx, in)

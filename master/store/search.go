@@ -200,10 +200,10 @@ func (b *searchBuilder) compare(sql string, c find.Condition) (string, error) {
 		return "NOT (" + empty + ")", nil
 	case find.Contains:
 		pattern, err := b.pattern(c)
-		return prefixOf(sql) + " ILIKE " + pattern, err
+		return database.PrefixOf(sql) + " ILIKE " + pattern, err
 	case find.NotContains:
 		pattern, err := b.pattern(c)
-		return prefixOf(sql) + " NOT ILIKE " + pattern, err
+		return database.PrefixOf(sql) + " NOT ILIKE " + pattern, err
 	}
 	op, err := comparison(c.Op)
 	if err != nil {
@@ -220,7 +220,7 @@ func (b *searchBuilder) pattern(c find.Condition) (string, error) {
 	if b.patterns += len(c.Value.Text); b.patterns > maxPatterns {
 		return "", fault.New(fault.Invalid, "the filter looks for texts of more than %d bytes together; use fewer at once", maxPatterns)
 	}
-	return b.bind(likePattern(c.Value.Text), "text"), CheckPattern(c.Column.Name, c.Value.Text)
+	return b.bind(database.LikePattern(c.Value.Text), "text"), database.CheckPattern(c.Column.Name, c.Value.Text)
 }
 
 // comparison is an operator in SQL.
@@ -265,10 +265,10 @@ func (b *searchBuilder) labels(c find.Condition) (string, error) {
 		return "NOT e.labels @> ARRAY[" + b.bind(c.Value.Text, "text") + "]", nil
 	case find.Contains:
 		pattern, err := b.pattern(c)
-		return "EXISTS (SELECT FROM unnest(e.labels) l WHERE " + prefixOf("l") + " ILIKE " + pattern + ")", err
+		return "EXISTS (SELECT FROM unnest(e.labels) l WHERE " + database.PrefixOf("l") + " ILIKE " + pattern + ")", err
 	case find.NotContains:
 		pattern, err := b.pattern(c)
-		return "NOT EXISTS (SELECT FROM unnest(e.labels) l WHERE " + prefixOf("l") + " ILIKE " + pattern + ")", err
+		return "NOT EXISTS (SELECT FROM unnest(e.labels) l WHERE " + database.PrefixOf("l") + " ILIKE " + pattern + ")", err
 	}
 	return "", fault.New(fault.Invalid, "tags cannot be compared by %s", c.Op)
 }

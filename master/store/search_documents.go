@@ -172,7 +172,7 @@ func (v *documentValue) columns() (ofValue, ofElements []string) {
 		case "texts":
 			sql = "coalesce(array_remove(array_agg(" + elementText("e") + "), NULL), '{}')"
 		case "lower":
-			sql = "left(coalesce(string_agg(lower(" + prefixOf(elementText("e")) + "), " + elementEnd + "), ''), 4 * " + strconv.Itoa(maxPrefix) + ")"
+			sql = "left(coalesce(string_agg(lower(" + database.PrefixOf(elementText("e")) + "), " + elementEnd + "), ''), 4 * " + strconv.Itoa(database.MaxPrefix) + ")"
 		}
 		sql += fmt.Sprintf(" AS %s%d", what, v.place)
 		if what == "numbers" || what == "texts" || what == "lower" {

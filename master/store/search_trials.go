@@ -32,7 +32,7 @@ type SearchTrialFilter struct {
 // SearchTrials lists trials of an experiment by id. If their hyperparameters are longer than a page may be, it
 // returns the first of them, and full is true.
 func (db *DB) SearchTrials(ctx context.Context, f SearchTrialFilter) (list []SearchTrial, full bool, err error) {
-	return database.RowsUpTo[SearchTrial](ctx, db.DB, maxPageBytes, `
+	return database.RowsUpTo[SearchTrial](ctx, db.DB, database.MaxPageBytes, `
 		SELECT t.id, `+shownTrial+` AS shown, t.hparams, t.ended_at, t.restarts, t.stop_wanted,
 			coalesce((SELECT s.total_batches FROM trial_summaries s WHERE s.trial_id = t.id), 0) AS batches
 		FROM trials t JOIN experiments e ON e.id = t.experiment_id

@@ -75,22 +75,22 @@ type TaskFilter struct {
 	Desc        bool
 }
 
-var taskSorts = sorts{"": "k.id", "description": "k.name", "start_time": "k.created_at", "workspace": "k.workspace_id"}
+var taskSorts = database.Sorts{"": "k.id", "description": "k.name", "start_time": "k.created_at", "workspace": "k.workspace_id"}
 
 // Tasks lists the tasks that the filter chooses, without their configurations, and with the beginnings of long names.
 func (db *DB) Tasks(ctx context.Context, in auth.Scope, f TaskFilter) ([]Task, error) {
-	order, err := taskSorts.order(f.Sort, f.Desc, "k.id")
+	order, err := taskSorts.Order(f.Sort, f.Desc, "k.id")
 	if err != nil {
 		return nil, err
 	}
-	var c conditions
-	c.in(in, "k.workspace_id")
-	c.when(true, "k.type = @type AND k.workspace_id IS NOT NULL AND NOT EXISTS (SELECT FROM workspaces d WHERE d.id = k.workspace_id AND d.deleting_at IS NOT NULL)", "type", f.Type)
-	c.when(true, "(k.ended_at IS NULL OR k.ended_at > now() - @since::interval)", "since", 7*24*time.Hour)
-	c.when(f.WorkspaceID != 0, "k.workspace_id = @workspace", "workspace", f.WorkspaceID)
-	c.when(len(f.UserIDs) > 0, "k.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)
-	c.when(len(f.Users) > 0, "u.username = ANY(@users::text[])", "users", f.Users)
-	return database.Rows[Task](ctx, db.DB, listedTask+c.where()+order, c.args)
+	var c database.Conditions
+	inWorkspaces(&c, in, "k.workspace_id")
+	c.When(true, "k.type = @type AND k.workspace_id IS NOT NULL AND NOT EXISTS (SELECT FROM workspaces d WHERE d.id = k.workspace_id AND d.deleting_at IS NOT NULL)", "type", f.Type)
+	c.When(true, "(k.ended_at IS NULL OR k.ended_at > now() - @since::interval)", "since", 7*24*time.Hour)
+	c.When(f.WorkspaceID != 0, "k.workspace_id = @workspace", "workspace", f.WorkspaceID)
+	c.When(len(f.UserIDs) > 0, "k.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)
+	c.When(len(f.Users) > 0, "u.username = ANY(@users::text[])", "users", f.Users)
+	return database.Rows[Task](ctx, db.DB, listedTask+c.Where()+order, c.Args)
 }
 
 // NewTask is a task to create that is not a trial.

@@ -27,26 +27,26 @@ type TemplateFilter struct {
 	Desc         bool
 }
 
-var listedTemplates = listed{table: "templates t", key: "t.name", is: "text", rows: templateSelect,
-	size:  "octet_length(t.name) + octet_length(t.source) + octet_length(t.config::text)",
-	sorts: sorts{"": "t.name", "name": "t.name"}}
+var listedTemplates = database.Listed{Table: "templates t", Key: "t.name", Is: "text", Rows: templateSelect,
+	Size:  "octet_length(t.name) + octet_length(t.source) + octet_length(t.config::text)",
+	Sorts: database.Sorts{"": "t.name", "name": "t.name"}}
 
-func (f TemplateFilter) conditions(in auth.Scope) conditions {
-	var c conditions
-	c.in(in, "t.workspace_id")
-	c.containing("t.name", "name", f.Name)
-	c.when(len(f.WorkspaceIDs) > 0, "t.workspace_id = ANY(@workspaces::int[])", "workspaces", f.WorkspaceIDs)
+func (f TemplateFilter) conditions(in auth.Scope) database.Conditions {
+	var c database.Conditions
+	inWorkspaces(&c, in, "t.workspace_id")
+	c.Containing("t.name", "name", f.Name)
+	c.When(len(f.WorkspaceIDs) > 0, "t.workspace_id = ANY(@workspaces::int[])", "workspaces", f.WorkspaceIDs)
 	return c
 }
 
 // CountTemplates counts the templates that the filter chooses.
 func (db *DB) CountTemplates(ctx context.Context, in auth.Scope, f TemplateFilter) (int, error) {
-	return listedTemplates.count(ctx, db, f.conditions(in))
+	return listedTemplates.Count(ctx, db.DB, f.conditions(in))
 }
 
-// Templates lists a page of the templates that the filter chooses (pageOf).
+// Templates lists a page of the templates that the filter chooses (database.PageOf).
 func (db *DB) Templates(ctx context.Context, in auth.Scope, f TemplateFilter, offset, limit int) ([]Template, error) {
-	return pageOf[Template, string](ctx, db, &listedTemplates, f.conditions(in), f.Sort, f.Desc, offset, limit)
+	return database.PageOf[Template, string](ctx, db.DB, &listedTemplates, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
 // Template reads a template.

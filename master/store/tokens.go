@@ -76,7 +76,7 @@ type TokenFilter struct {
 	Desc     bool
 }
 
-var tokenSorts = sorts{"": "s.id", "user": "s.user_id", "expiry": "s.expires_at", "created": "s.created_at", "type": "s.is_token",
+var tokenSorts = database.Sorts{"": "s.id", "user": "s.user_id", "expiry": "s.expires_at", "created": "s.created_at", "type": "s.is_token",
 	"revoked": "s.revoked_at", "description": "lower(s.description)"}
 
 const tokensWhere = ` FROM sessions s JOIN users u ON u.id = s.user_id
@@ -94,7 +94,7 @@ func (db *DB) CountTokens(ctx context.Context, f TokenFilter) (int, error) {
 
 // Tokens lists a page of access tokens.
 func (db *DB) Tokens(ctx context.Context, f TokenFilter, offset, limit int) ([]Token, error) {
-	order, err := tokenSorts.order(f.Sort, f.Desc, "s.id")
+	order, err := tokenSorts.Order(f.Sort, f.Desc, "s.id")
 	if err != nil {
 		return nil, err
 	}

@@ -28,12 +28,12 @@ func (db *DB) SetTrialSource(ctx context.Context, s TrialSource) error {
 // TrialsWith lists the trials that said that they work with a checkpoint, or with a version of
 // a model. Zero values of the source choose all.
 func (db *DB) TrialsWith(ctx context.Context, in auth.Scope, s TrialSource) ([]int, error) {
-	var c conditions
-	c.when(!in.All, "k.workspace_id = ANY(@scope::int[])", "scope", workspaces(in))
-	c.when(s.UUID != "", "x.checkpoint = @uuid::text::uuid", "uuid", s.UUID)
-	c.when(s.Kind != "", "x.kind = @kind", "kind", s.Kind)
-	c.when(s.ModelID != nil, "x.model_id = @model", "model", s.ModelID)
-	c.when(s.Version != nil, "x.version = @version", "version", s.Version)
+	var c database.Conditions
+	c.When(!in.All, "k.workspace_id = ANY(@scope::int[])", "scope", workspaces(in))
+	c.When(s.UUID != "", "x.checkpoint = @uuid::text::uuid", "uuid", s.UUID)
+	c.When(s.Kind != "", "x.kind = @kind", "kind", s.Kind)
+	c.When(s.ModelID != nil, "x.model_id = @model", "model", s.ModelID)
+	c.When(s.Version != nil, "x.version = @version", "version", s.Version)
 	return database.Scalars[int](ctx, db.DB, `SELECT DISTINCT x.trial_id FROM trial_sources x JOIN trials t ON t.id = x.trial_id JOIN tasks k ON k.id = t.task_id`+
-		c.where()+` ORDER BY x.trial_id`, c.args)
+		c.Where()+` ORDER BY x.trial_id`, c.Args)
 }

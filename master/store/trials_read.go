@@ -80,21 +80,21 @@ func metricAt(which string) string {
 		WHERE m.trial_id = t.id AND m.grp = 'validation' AND m.run_id = s.` + which + `_run AND m.ord = s.` + which + `_steps)`
 }
 
-var trialSorts = sorts{
+var trialSorts = database.Sorts{
 	"": "t.id", "start_time": "t.started_at", "end_time": "t.ended_at", "state": shownTrial, "restarts": "t.restarts",
 	"batches": "coalesce(s.total_batches, 0)", "duration": "coalesce(t.ended_at, now()) - t.started_at",
 	"log_days": ownRetention + " @log_days::int)", // forever, -1, is the lowest, as in Determined
-	"best":     "s.searcher_value", "latest": metricAt("latest"),
+	"best":     "s.searcher_value" + database.NullsLast, "latest": metricAt("latest") + database.NullsLast,
 	"checkpoint_size": "(SELECT sum(c.size) FROM checkpoints c WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED'))",
 }
 
 func (f TrialFilter) where(in auth.Scope) (string, database.Args) {
-	var c conditions
-	c.inProject(in, "e.project_id")
-	c.when(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
-	c.when(len(f.States) > 0, "("+shownTrial+" = ANY(@states::text[]) OR 'ACTIVE' = ANY(@states::text[]) AND "+
+	var c database.Conditions
+	inProjects(&c, in, "e.project_id")
+	c.When(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
+	c.When(len(f.States) > 0, "("+shownTrial+" = ANY(@states::text[]) OR 'ACTIVE' = ANY(@states::text[]) AND "+
 		shownTrial+" IN ('QUEUED', 'PULLING', 'STARTING', 'RUNNING'))", "states", f.States)
-	return ` FROM trials t JOIN experiments e ON e.id = t.experiment_id LEFT JOIN trial_summaries s ON s.trial_id = t.id` + c.where(), c.args
+	return ` FROM trials t JOIN experiments e ON e.id = t.experiment_id LEFT JOIN trial_summaries s ON s.trial_id = t.id` + c.Where(), c.Args
 }
 
 // CountTrials counts the trials that the filter chooses.
@@ -106,7 +106,7 @@ func (db *DB) CountTrials(ctx context.Context, in auth.Scope, f TrialFilter) (in
 // Trials lists a page of the trials that the filter chooses. It returns fewer than limit if their hyperparameters and
 // metadata are longer than a page may be, but at least one.
 func (db *DB) Trials(ctx context.Context, in auth.Scope, f TrialFilter, offset, limit int) ([]Trial, error) {
-	order, err := trialSorts.order(f.Sort, f.Desc, "t.id")
+	order, err := trialSorts.Order(f.Sort, f.Desc, "t.id")
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (db *DB) Trials(ctx context.Context, in auth.Scope, f TrialFilter, offset, 
 	if err != nil {
 		return nil, err
 	}
-	if ids, err = firstThatFit(ctx, db, ids[:min(len(ids), maxPage)], `
+	if ids, err = database.FirstThatFit(ctx, db.DB, ids[:min(len(ids), database.MaxPage)], `
 		SELECT p.place, `+ownOf+` AS size FROM unnest($1::int[]) WITH ORDINALITY AS p(id, place) JOIN trials t ON t.id = p.id`); err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (db *DB) Workloads(ctx context.Context, f WorkloadFilter, offset, limit int
 		f.Groups = []string{}
 	}
 	args := database.Args{"trial": f.TrialID, "groups": f.Groups, "checkpoints": f.Checkpoints, "deleted": f.Deleted,
-		"batches": f.Batches, "key": f.SortKey, "offset": offset, "limit": unlimited(limit)}
+		"batches": f.Batches, "key": f.SortKey, "offset": offset, "limit": database.Unlimited(limit)}
 	const from = ` FROM (
 		SELECT CASE m.grp WHEN 'validation' THEN 'validation' ELSE 'training' END AS kind, coalesce(m.steps, 0) AS steps,
 			m.reported_at AS at, m.avg AS metrics, CASE WHEN @batches THEN m.batches END AS batches,
@@ -223,7 +223,7 @@ func (db *DB) BestCheckpoints(ctx context.Context, trials []int, most int) (map[
 			CASE WHEN octet_length(k.resources::text) <= $2 THEN k.resources END AS resources,
 			CASE WHEN octet_length(k.metadata::text) <= $2 THEN k.metadata ELSE '{}' END AS metadata
 		FROM best JOIN checkpoints k ON k.uuid = best.uuid`, trials, most)
-	return keyed(list, func(b BestCheckpoint) int { return b.TrialID }), err
+	return database.Keyed(list, func(b BestCheckpoint) int { return b.TrialID }), err
 }
 
 // An Improvement is a validation that was the best of its experiment when it was reported.

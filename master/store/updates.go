@@ -40,20 +40,20 @@ func (db *DB) selectUpdates(ctx context.Context, what, query, workspace string, 
 	if f.Empty() {
 		return nil, nil
 	}
-	var c conditions
-	c.in(in, workspace)
+	var c database.Conditions
+	inWorkspaces(&c, in, workspace)
 	var wanted []string
 	for column, ids := range by {
 		if len(ids) > 0 {
 			name := strings.ReplaceAll(column, ".", "_")
 			wanted = append(wanted, column+" = ANY(@"+name+"::int[])")
-			c.args[name] = ids
+			c.Args[name] = ids
 		}
 	}
 	slices.Sort(wanted) // the same text each time, so that PostgreSQL keeps its plan
-	c.list = append(c.list, "("+strings.Join(wanted, " OR ")+")")
-	c.args["limit"] = updates.MaxRows + 1
-	list, err := database.Rows[updates.Row](ctx, db.DB, query+c.where()+` ORDER BY 1 LIMIT @limit`, c.args)
+	c.List = append(c.List, "("+strings.Join(wanted, " OR ")+")")
+	c.Args["limit"] = updates.MaxRows + 1
+	list, err := database.Rows[updates.Row](ctx, db.DB, query+c.Where()+` ORDER BY 1 LIMIT @limit`, c.Args)
 	if err == nil && len(list) > updates.MaxRows {
 		return nil, fault.New(fault.Invalid, "the subscription selects more than %d %s; select fewer", updates.MaxRows, what)
 	}

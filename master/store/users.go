@@ -52,18 +52,18 @@ type UserFilter struct {
 	Offset int
 }
 
-var userSorts = sorts{
+var userSorts = database.Sorts{
 	"": "id", "username": "username", "display_name": "lower(display_name)", "name": "lower(coalesce(nullif(display_name, ''), username))",
 	"admin": "admin", "active": "active", "modified": "modified_at", "last_auth": "last_auth_at", "remote": "remote",
 }
 
 // Users lists a page of accounts, and counts all that the filter chooses.
 func (db *DB) Users(ctx context.Context, f UserFilter) ([]User, int, error) {
-	order, err := userSorts.order(f.Sort, f.Desc, "id")
+	order, err := userSorts.Order(f.Sort, f.Desc, "id")
 	if err != nil {
 		return nil, 0, err
 	}
-	args := database.Args{"name": f.Name, "active": f.Active, "admin": f.Admin, "limit": unlimited(f.Limit), "offset": f.Offset}
+	args := database.Args{"name": f.Name, "active": f.Active, "admin": f.Admin, "limit": database.Unlimited(f.Limit), "offset": f.Offset}
 	const where = ` FROM users
 		WHERE (@name = '' OR position(lower(@name) IN username) > 0 OR position(lower(@name) IN lower(display_name)) > 0)
 		AND (@active::boolean IS NULL OR active = @active) AND (@admin::boolean IS NULL OR admin = @admin)`
@@ -81,7 +81,7 @@ func (db *DB) CreateUser(ctx context.Context, u User) (User, error) {
 		INSERT INTO users (username, display_name, password_hash, admin, active, remote, service, agent_user)
 		VALUES (@username, @display, @hash, @admin, @active, @remote, @service, @agent) RETURNING `+userColumns,
 		database.Args{"username": u.Username, "display": u.DisplayName, "hash": u.PasswordHash,
-			"admin": u.Admin, "active": u.Active, "remote": u.Remote, "service": u.Service, "agent": jsonOrNull(u.AgentUser)})
+			"admin": u.Admin, "active": u.Active, "remote": u.Remote, "service": u.Service, "agent": database.JSONOrNull(u.AgentUser)})
 	if fault.Is(err, fault.Conflict) {
 		return u, fault.New(fault.Conflict, "user %s already exists", u.Username)
 	}
@@ -150,7 +150,7 @@ func (db *DB) changeUser(ctx context.Context, id int, ch UserChange, keep int64)
 			agent_user = coalesce(@agent::jsonb, agent_user), modified_at = now()
 		WHERE id = @id RETURNING `+userColumns,
 		database.Args{"id": id, "username": ch.Username, "display": ch.DisplayName, "hash": ch.PasswordHash,
-			"admin": ch.Admin, "active": ch.Active, "remote": ch.Remote, "agent": jsonOrNull(ch.AgentUser)})
+			"admin": ch.Admin, "active": ch.Active, "remote": ch.Remote, "agent": database.JSONOrNull(ch.AgentUser)})
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return u, fault.New(fault.NotFound, "user %d not found", id)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -254,7 +255,7 @@ func TestMasterLogNeverWaits(t *testing.T) {
 }
 
 func TestOrdersAreClosed(t *testing.T) {
-	if _, err := experimentSorts.order("id; DROP TABLE users", false, "e.id"); !fault.Is(err, fault.Invalid) {
+	if _, err := experimentSorts.Order("id; DROP TABLE users", false, "e.id"); !fault.Is(err, fault.Invalid) {
 		t.Fatalf("%v", err)
 	}
 	w := newWorld(t)
@@ -275,8 +276,8 @@ func TestOrdersAreClosed(t *testing.T) {
 				t.Errorf("users by %s: %v", name, err)
 			}
 		}
-		for name := range listedProjects.sorts {
-			if _, err := w.db.Projects(t.Context(), auth.Everywhere(), ProjectFilter{Sort: name, Desc: desc}, 0, maxPage); err != nil {
+		for name := range listedProjects.Sorts {
+			if _, err := w.db.Projects(t.Context(), auth.Everywhere(), ProjectFilter{Sort: name, Desc: desc}, 0, database.MaxPage); err != nil {
 				t.Errorf("projects by %s: %v", name, err)
 			}
 		}

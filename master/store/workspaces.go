@@ -51,31 +51,31 @@ type WorkspaceFilter struct {
 	Desc     bool
 }
 
-var listedWorkspaces = listed{table: "workspaces w", joins: workspaceJoins, key: "w.id", is: "int", rows: workspaceSelect,
-	size:  "octet_length(w.name) + octet_length(w.settings::text)",
-	sorts: sorts{"": "w.id", "name": "lower(w.name)"}}
+var listedWorkspaces = database.Listed{Table: "workspaces w", Joins: workspaceJoins, Key: "w.id", Is: "int", Rows: workspaceSelect,
+	Size:  "octet_length(w.name) + octet_length(w.settings::text)",
+	Sorts: database.Sorts{"": "w.id", "name": "lower(w.name)"}}
 
-func (f WorkspaceFilter) conditions(in auth.Scope) conditions {
-	var c conditions
-	c.in(in, "w.id")
-	c.when(f.Name != "", "lower(w.name) = lower(@name)", "name", f.Name)
-	c.when(f.Exact != "", "w.name = @exact", "exact", f.Exact)
-	c.when(f.Archived != nil, "w.archived = @archived", "archived", optional.Value(f.Archived))
-	c.when(f.UserIDs != nil, "w.user_id = ANY(@ids::int[])", "ids", f.UserIDs)
-	c.when(f.Users != nil, "u.username = ANY(@users::text[])", "users", f.Users)
-	c.when(f.Pinned != nil, "EXISTS (SELECT FROM workspace_pins x WHERE x.workspace_id = w.id AND x.user_id = @by) = @pinned", "pinned", optional.Value(f.Pinned))
-	c.args["by"] = f.PinnedBy
+func (f WorkspaceFilter) conditions(in auth.Scope) database.Conditions {
+	var c database.Conditions
+	inWorkspaces(&c, in, "w.id")
+	c.When(f.Name != "", "lower(w.name) = lower(@name)", "name", f.Name)
+	c.When(f.Exact != "", "w.name = @exact", "exact", f.Exact)
+	c.When(f.Archived != nil, "w.archived = @archived", "archived", optional.Value(f.Archived))
+	c.When(f.UserIDs != nil, "w.user_id = ANY(@ids::int[])", "ids", f.UserIDs)
+	c.When(f.Users != nil, "u.username = ANY(@users::text[])", "users", f.Users)
+	c.When(f.Pinned != nil, "EXISTS (SELECT FROM workspace_pins x WHERE x.workspace_id = w.id AND x.user_id = @by) = @pinned", "pinned", optional.Value(f.Pinned))
+	c.Args["by"] = f.PinnedBy
 	return c
 }
 
 // CountWorkspaces counts the workspaces that the filter chooses.
 func (db *DB) CountWorkspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter) (int, error) {
-	return listedWorkspaces.count(ctx, db, f.conditions(in))
+	return listedWorkspaces.Count(ctx, db.DB, f.conditions(in))
 }
 
-// Workspaces lists a page of the workspaces that the filter chooses (pageOf).
+// Workspaces lists a page of the workspaces that the filter chooses (database.PageOf).
 func (db *DB) Workspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter, offset, limit int) ([]Workspace, error) {
-	return pageOf[Workspace, int](ctx, db, &listedWorkspaces, f.conditions(in), f.Sort, f.Desc, offset, limit)
+	return database.PageOf[Workspace, int](ctx, db.DB, &listedWorkspaces, f.conditions(in), f.Sort, f.Desc, offset, limit)
 }
 
 // WorkspaceIDs returns the numbers of all workspaces.
@@ -97,7 +97,7 @@ func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, setti
 	var id int
 	err := db.Tx(ctx, func(tx *DB) (err error) {
 		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO workspaces (name, user_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
-			name, owner, jsonOrNull(settings))
+			name, owner, database.JSONOrNull(settings))
 		if err == nil {
 			err = tx.PinWorkspace(ctx, owner, id)
 		}
@@ -120,7 +120,7 @@ func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, setti
 // leaves them unchanged.
 func (db *DB) ChangeWorkspace(ctx context.Context, id int, name *string, settings []byte) error {
 	n, err := db.Exec(ctx, `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
-		WHERE id = $1 AND NOT immutable`, id, name, jsonOrNull(settings))
+		WHERE id = $1 AND NOT immutable`, id, name, database.JSONOrNull(settings))
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Conflict, "workspace %q already exists", *name)
 	}

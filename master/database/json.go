@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"bytes"
@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// decodeInto decodes a JSON value; numbers stay json.Number.
-func decodeInto(raw json.RawMessage, v any) error {
+// DecodeJSON decodes a JSON value; numbers stay json.Number.
+func DecodeJSON(raw json.RawMessage, v any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(v); err != nil {
@@ -21,21 +21,21 @@ func decodeInto(raw json.RawMessage, v any) error {
 	return nil
 }
 
-// sameText reports whether two JSON texts have the same value.
-func sameText(a, b json.RawMessage) (bool, error) {
+// SameJSON reports whether two JSON texts have the same value.
+func SameJSON(a, b json.RawMessage) (bool, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) == len(b), nil
 	}
 	var x, y any
-	if err := errors.Join(decodeInto(a, &x), decodeInto(b, &y)); err != nil {
+	if err := errors.Join(DecodeJSON(a, &x), DecodeJSON(b, &y)); err != nil {
 		return false, err
 	}
-	return sameJSON(x, y), nil
+	return sameValue(x, y), nil
 }
 
-// sameJSON reports whether two decoded values are equal. It compares numbers by value,
+// sameValue reports whether two decoded values are equal. It compares numbers by value,
 // because PostgreSQL changes their text.
-func sameJSON(a, b any) bool {
+func sameValue(a, b any) bool {
 	switch x := a.(type) {
 	case json.Number:
 		y, ok := b.(json.Number)
@@ -46,7 +46,7 @@ func sameJSON(a, b any) bool {
 			return false
 		}
 		for i := range x {
-			if !sameJSON(x[i], y[i]) {
+			if !sameValue(x[i], y[i]) {
 				return false
 			}
 		}
@@ -58,7 +58,7 @@ func sameJSON(a, b any) bool {
 		}
 		for k, v := range x {
 			w, there := y[k]
-			if !there || !sameJSON(v, w) {
+			if !there || !sameValue(v, w) {
 				return false
 			}
 		}
@@ -74,4 +74,14 @@ func sameNumber(a, b json.Number) bool {
 	x, xerr := strconv.ParseFloat(a.String(), 64)
 	y, yerr := strconv.ParseFloat(b.String(), 64)
 	return xerr == nil && yerr == nil && x == y
+}
+
+// JSONOrNull returns the argument for a JSON column: text, or NULL for nil. The driver would encode
+// a slice of bytes as base64.
+func JSONOrNull(b []byte) *string {
+	if len(b) == 0 {
+		return nil
+	}
+	s := string(b)
+	return &s
 }

@@ -1,0 +1,31 @@
+package store
+
+import (
+	"cmp"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
+)
+
+// inWorkspaces limits a list to a scope; workspace is the column with a row's workspace.
+func inWorkspaces(c *database.Conditions, s auth.Scope, workspace string) {
+	c.When(!s.All, workspace+" = ANY(@scope::int[])", "scope", workspaces(s))
+}
+
+// inProjects is inWorkspaces for rows that have a project but no workspace.
+func inProjects(c *database.Conditions, s auth.Scope, project string) {
+	c.When(!s.All, project+" IN (SELECT id FROM projects WHERE workspace_id = ANY(@scope::int[]))", "scope", workspaces(s))
+}
+
+// workspaces returns the workspaces of a scope as an argument: NULL for all.
+func workspaces(s auth.Scope) []int {
+	if s.All {
+		return nil
+	}
+	return append([]int{}, s.Workspaces...)
+}
+
+// CheckPatterns is CheckPattern for a name and a description.
+func CheckPatterns(name, description string) error {
+	return cmp.Or(database.CheckPattern("name", name), database.CheckPattern("description", description))
+}
