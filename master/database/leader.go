@@ -48,8 +48,8 @@ func (db *DB) Resign(ctx context.Context, holder string, term int64) error {
 
 // Leader returns the master that leads; holder is "" if none does.
 func (db *DB) Leader(ctx context.Context) (holder, address string, term int64, err error) {
-	err = AsFault(db.QueryRow(ctx, `
-		SELECT holder, address, term FROM leader WHERE name = 'control' AND expires_at >= now()`).Scan(&holder, &address, &term))
+	err = db.QueryRow(ctx, `
+		SELECT holder, address, term FROM leader WHERE name = 'control' AND expires_at >= now()`).Scan(&holder, &address, &term)
 	if fault.Is(err, fault.NotFound) {
 		err = nil
 	}
@@ -79,7 +79,7 @@ func (db *DB) Fenced(ctx context.Context, term int64, fn func(tx *DB) error) err
 		}
 		var one int
 		err := tx.QueryRow(ctx, `SELECT 1 FROM leader WHERE name = 'control' AND term = $1 FOR KEY SHARE`, term).Scan(&one)
-		if fault.Is(AsFault(err), fault.NotFound) {
+		if fault.Is(err, fault.NotFound) {
 			return ErrNotLeader
 		}
 		if err != nil {

@@ -98,8 +98,8 @@ func Scalars[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, 
 	return list, AsFault(err)
 }
 
-// SkipRest ends Each without an error.
-var SkipRest = errors.New("the rest of the rows is not needed")
+// ErrSkipRest ends Each, which then returns no error.
+var ErrSkipRest = errors.New("the rest of the rows is not needed")
 
 // Each scans each row of a query into dest, and then calls do. It has no deadline of its own, and does not count
 // against LimitReads: it is for callers that keep little of many rows.
@@ -113,7 +113,7 @@ func (db *DB) Each(ctx context.Context, sql string, args, dest []any, do func() 
 		if err := r.Scan(dest...); err != nil {
 			return AsFault(err)
 		}
-		if err := do(); errors.Is(err, SkipRest) {
+		if err := do(); errors.Is(err, ErrSkipRest) {
 			break
 		} else if err != nil {
 			return err

@@ -71,7 +71,7 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 		}
 		owner := trial.Owner{WarmStart: n.WarmStart}
 		var only *int // the only trial of an experiment is its best from the beginning, as in Determined
-		err = database.AsFault(tx.QueryRow(ctx, `
+		err = tx.QueryRow(ctx, `
 			INSERT INTO experiments (owner_id, project_id, parent_id, config, original_config, context_hash, seed, name, description,
 				labels, desired, pool, slots_per_trial, max_slots, weight, priority, template, template_source, warm_start, creation_key, session_epoch,
 				unmanaged, external_id, memory, best_trial_id)
@@ -84,7 +84,7 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 				"original": n.OriginalConfig, "context": n.Context, "seed": n.Seed, "name": n.Name, "description": n.Description,
 				"labels": n.Labels, "desired": desired, "pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots,
 				"weight": n.Weight, "priority": n.Priority, "template": n.Template.Name, "template_source": n.Template.Source, "warm_start": n.WarmStart,
-				"key": n.CreationKey, "epoch": n.SessionEpoch, "unmanaged": n.Unmanaged, "external": n.ExternalID, "memory": n.Memory, "run": n.Search != nil}).Scan(&owner.ID, &owner.JobID, &only))
+				"key": n.CreationKey, "epoch": n.SessionEpoch, "unmanaged": n.Unmanaged, "external": n.ExternalID, "memory": n.Memory, "run": n.Search != nil}).Scan(&owner.ID, &owner.JobID, &only)
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
 			id, err = database.Scalar[int](ctx, tx.DB, `SELECT id FROM experiments WHERE owner_id = $1 AND creation_key = $2`, n.OwnerID, *n.CreationKey)
 			return err
@@ -259,13 +259,13 @@ func nonNil[K comparable, V any](m map[K]V) map[K]V {
 // if check rejects them.
 func (db *DB) ChangeLabel(ctx context.Context, id int, label string, add bool, check func([]string) error) (labels []string, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
-		err := database.AsFault(tx.QueryRow(ctx, `
+		err := tx.QueryRow(ctx, `
 			WITH changed AS (
 				SELECT e.id, coalesce((SELECT array_agg(DISTINCT l ORDER BY l) FROM unnest(CASE WHEN $3
 					THEN e.labels || $2::text ELSE array_remove(e.labels, $2::text) END) AS l), '{}') AS labels
 				FROM experiments e WHERE e.id = $1 FOR UPDATE)
 			UPDATE experiments e SET labels = changed.labels, config = config || jsonb_build_object('labels', to_jsonb(changed.labels))
-			FROM changed WHERE e.id = changed.id RETURNING e.labels`, id, label, add).Scan(&labels))
+			FROM changed WHERE e.id = changed.id RETURNING e.labels`, id, label, add).Scan(&labels)
 		if fault.Is(err, fault.NotFound) {
 			return NoExperiment(id)
 		}

@@ -190,7 +190,7 @@ func someEvents(ctx context.Context, tx *DB, sql string, args ...any) (list []Se
 		list = append(list, e)
 		if bytes += len(e.Body) + eventBytes; bytes >= maxEventBytes {
 			more = true
-			return database.SkipRest
+			return database.ErrSkipRest
 		}
 		return nil
 	})

@@ -27,25 +27,30 @@ func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric
 	ctx, cancel := db.Bounded(ctx)
 	defer cancel()
 	found := firstOf[struct{}]{}
-	add := func(raw []byte) error {
+	add := func(raw []byte) {
 		if _, known := found.kept[string(raw)]; !known {
 			found.add(string(raw), struct{}{})
 		}
-		return nil
 	}
 	var raw database.RawBytes
 	err := db.Each(ctx, `SELECT m.grp || '.' || k.name
 		FROM (`+nextRows(`xid, id, trial_id, grp`, afterCursor, []any{experiments})+`) m
 		JOIN trials t ON t.id = m.trial_id AND t.experiment_id = ANY($1)
 		CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END) k(name)
-		WHERE octet_length(k.name) <= $4 LIMIT $5`, []any{experiments, summarizeBatch, summarizeStored, longestName, maxNamesRead}, []any{&raw}, func() error { return add(raw) })
+		WHERE octet_length(k.name) <= $4 LIMIT $5`, []any{experiments, summarizeBatch, summarizeStored, longestName, maxNamesRead}, []any{&raw}, func() error {
+		add(raw)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	err = db.readDocuments(ctx, storedSummaries(newestTrials), []any{experiments, maxStreamTrials}, `
 		SELECT DISTINCT CASE g.key WHEN 'avg_metrics' THEN 'training' WHEN 'validation_metrics' THEN 'validation' ELSE g.key END || '.' || k.name FROM trial_summaries s CROSS JOIN LATERAL jsonb_each(s.summary) g
 		CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) k(name)
-		WHERE s.trial_id = ANY(@ids) AND octet_length(k.name) <= @longest`, database.Args{"longest": longestName}, add)
+		WHERE s.trial_id = ANY(@ids) AND octet_length(k.name) <= @longest`, database.Args{"longest": longestName}, func(raw []byte) error {
+		add(raw)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}

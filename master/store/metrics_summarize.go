@@ -180,7 +180,7 @@ func (db *DB) takeCursor(ctx context.Context) (from cursor, upTo uint64, ok bool
 		from = cursor{upTo, 0}
 		err = db.renumber(ctx, next, from)
 	}
-	return from, max(upTo, from.XID), err == nil, database.AsFault(err)
+	return from, max(upTo, from.XID), err == nil, err
 }
 
 // renumber corrects the rows and the cursor after a dump was restored into another server:

@@ -152,7 +152,7 @@ func (db *DB) SessionWho(ctx context.Context, hash []byte) (auth.Who, error) {
 	if err == nil {
 		w.Grants, w.Everybodys, err = db.readRights(grants)
 	}
-	return w, database.AsFault(err)
+	return w, err
 }
 
 // TaskWho finds the attempt of a member, by the hash of its token. A task never has its
