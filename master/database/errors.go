@@ -66,6 +66,14 @@ func Away(err error) bool {
 		strings.Contains(err.Error(), "closed pool")
 }
 
+// Missing returns missing in the place of an error that says that nothing was found.
+func Missing(err, missing error) error {
+	if fault.Is(err, fault.NotFound) {
+		return missing
+	}
+	return err
+}
+
 // BadData turns PostgreSQL's error about a value that it cannot store into fault.Invalid.
 func BadData(err error) error {
 	var pg *pgconn.PgError

@@ -30,6 +30,15 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (int64, error) 
 	return tag.RowsAffected(), AsFault(err)
 }
 
+// Change is Exec for a statement that changes at least one row; it returns missing if there is none.
+func (db *DB) Change(ctx context.Context, missing error, sql string, args ...any) error {
+	n, err := db.Exec(ctx, sql, args...)
+	if err == nil && n == 0 {
+		return missing
+	}
+	return err
+}
+
 // query begins a query in the part of the owner in ctx; release ends it.
 func (db *DB) query(ctx context.Context, sql string, args ...any) (r pgx.Rows, release func(), err error) {
 	free, err := db.owners.takeFor(ctx, sql)

@@ -31,11 +31,7 @@ func (db *DB) PreemptSignal(ctx context.Context, allocation string) (Signal, err
 
 // updateAllocation updates one of the columns of an attempt that its task writes.
 func (db *DB) updateAllocation(ctx context.Context, allocation, set string, args ...any) error {
-	n, err := db.Exec(ctx, "UPDATE allocations SET "+set+" WHERE id = $1", append([]any{allocation}, args...)...)
-	if err == nil && n == 0 {
-		return fault.New(fault.NotFound, "attempt %s not found", allocation)
-	}
-	return err
+	return db.Change(ctx, fault.New(fault.NotFound, "attempt %s not found", allocation), "UPDATE allocations SET "+set+" WHERE id = $1", append([]any{allocation}, args...)...)
 }
 
 // AckPreemption stores that the program will save a checkpoint and exit. It also accepts an

@@ -257,8 +257,7 @@ func (db *DB) StorageID(ctx context.Context, trial, owner int, config json.RawMe
 		return id, database.BadData(err)
 	}
 	err = db.Tx(ctx, func(tx *DB) error {
-		n, err := tx.Exec(ctx, `UPDATE trials SET storages = storages + 1 WHERE id = $1 AND storages < $2`, trial, maxNewStorages)
-		if err := requireOne(n, err, "trial %d has named %d storages for checkpoints; use one of them", trial, maxNewStorages); err != nil {
+		if err := tx.Change(ctx, fault.New(fault.Conflict, "trial %d has named %d storages for checkpoints; use one of them", trial, maxNewStorages), `UPDATE trials SET storages = storages + 1 WHERE id = $1 AND storages < $2`, trial, maxNewStorages); err != nil {
 			return err
 		}
 		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO storage_backends (config, owner_id) VALUES ($1::text::jsonb, $2) ON CONFLICT DO NOTHING RETURNING id`, string(config), owner)

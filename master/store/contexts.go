@@ -86,11 +86,7 @@ func (db *DB) lockContext(ctx context.Context, hash []byte) error {
 	if hash == nil {
 		return nil
 	}
-	n, err := db.Exec(ctx, `SELECT FROM contexts WHERE hash = $1 FOR KEY SHARE`, hash)
-	if err == nil && n == 0 {
-		return fault.New(fault.NotFound, "the code of this experiment or task is no longer stored")
-	}
-	return err
+	return db.Change(ctx, fault.New(fault.NotFound, "the code of this experiment or task is no longer stored"), `SELECT FROM contexts WHERE hash = $1 FOR KEY SHARE`, hash)
 }
 
 // HasContext reports whether a context is stored.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/fault"
 )
 
 // Deletions of workspaces and projects with everything in them. A request marks the row;
@@ -26,8 +27,7 @@ const beginDeletion = ` SET deleting_at = coalesce(deleting_at, now()), delete_e
 // workspace is deleted, because it had no experiments and no running tasks.
 func (db *DB) DeleteWorkspace(ctx context.Context, id int) (done bool, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
-		n, err := tx.Exec(ctx, `UPDATE workspaces`+beginDeletion+` AND id = $1`, id)
-		if err := requireOne(n, err, "workspace %d is built in and cannot be deleted", id); err != nil {
+		if err := tx.Change(ctx, fault.New(fault.Conflict, "workspace %d is built in and cannot be deleted", id), `UPDATE workspaces`+beginDeletion+` AND id = $1`, id); err != nil {
 			return err
 		}
 		if err := tx.hasModels(ctx, id); err != nil { // after the UPDATE, from which on no model comes into it
@@ -55,8 +55,7 @@ func (db *DB) DeleteWorkspace(ctx context.Context, id int) (done bool, err error
 // project is deleted, because it had no experiments.
 func (db *DB) DeleteProject(ctx context.Context, id int) (done bool, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
-		n, err := tx.Exec(ctx, `UPDATE projects`+beginDeletion+` AND id = $1`, id)
-		if err := requireOne(n, err, "project %d is built in and cannot be deleted", id); err != nil {
+		if err := tx.Change(ctx, fault.New(fault.Conflict, "project %d is built in and cannot be deleted", id), `UPDATE projects`+beginDeletion+` AND id = $1`, id); err != nil {
 			return err
 		}
 		if err := tx.retryDeletions(ctx, []int{id}); err != nil {

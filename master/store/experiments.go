@@ -114,10 +114,7 @@ const checkpointSums = `SELECT count(*) AS checkpoints, ` + sumOf + `c.size` + s
 // Experiment reads an experiment.
 func (db *DB) Experiment(ctx context.Context, id int) (Experiment, error) {
 	e, err := database.Row[Experiment](ctx, db.DB, "experiment", experimentSelect+` WHERE e.id = $1`, id)
-	if fault.Is(err, fault.NotFound) {
-		return e, NoExperiment(id)
-	}
-	return e, err
+	return e, database.Missing(err, NoExperiment(id))
 }
 
 // headSelect reads heads of experiments.
@@ -127,10 +124,7 @@ const headSelect = `SELECT e.id, e.owner_id, p.workspace_id, e.state, ` + shownS
 // ExperimentHead reads the head of an experiment.
 func (db *DB) ExperimentHead(ctx context.Context, id int) (ExperimentHead, error) {
 	e, err := database.Row[ExperimentHead](ctx, db.DB, "experiment", headSelect+` WHERE e.id = $1`, id)
-	if fault.Is(err, fault.NotFound) {
-		return e, NoExperiment(id)
-	}
-	return e, err
+	return e, database.Missing(err, NoExperiment(id))
 }
 
 // NoExperiment is the error of every call about an experiment that does not exist.

@@ -95,12 +95,8 @@ func (db *DB) lockTree(ctx context.Context, id string) error {
 // users.
 func (db *DB) KillTree(ctx context.Context, id, reason string) error {
 	return db.changeTree(ctx, id, func(tx *DB, k Task) error {
-		n, err := tx.Exec(ctx, tree+` UPDATE tasks SET desired = 'kill', kill_reason = $2
+		return tx.Change(ctx, fault.New(fault.Invalid, "cannot cancel task %s as it is in state '%s'", id, k.Phase), tree+` UPDATE tasks SET desired = 'kill', kill_reason = $2
 			WHERE id IN (SELECT id FROM tree) AND ended_at IS NULL AND desired <> 'kill'`, id, reason)
-		if err == nil && n == 0 {
-			return fault.New(fault.Invalid, "cannot cancel task %s as it is in state '%s'", id, k.Phase)
-		}
-		return err
 	})
 }
 

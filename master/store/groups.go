@@ -52,10 +52,7 @@ func noGroup(id int) error { return fault.New(fault.NotFound, "group %d not foun
 // Group reads a group.
 func (db *DB) Group(ctx context.Context, id int) (Group, error) {
 	g, err := database.Row[Group](ctx, db.DB, "group", groupSelect+`WHERE g.id = $1`, id)
-	if fault.Is(err, fault.NotFound) {
-		err = noGroup(id)
-	}
-	return g, err
+	return g, database.Missing(err, noGroup(id))
 }
 
 // GroupsByID reads those of these groups that exist.
@@ -214,11 +211,7 @@ func (db *DB) DeleteGroup(ctx context.Context, id int) error {
 		if err := tx.lockRoles(ctx); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `DELETE FROM groups WHERE id = $1`, id)
-		if err == nil && n == 0 {
-			err = noGroup(id)
-		}
-		if err != nil {
+		if err := tx.Change(ctx, noGroup(id), `DELETE FROM groups WHERE id = $1`, id); err != nil {
 			return err
 		}
 		return tx.keepClusterAdmin(ctx)

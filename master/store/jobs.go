@@ -80,8 +80,5 @@ func (db *DB) JobByID(ctx context.Context, id string) (JobRef, error) {
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.job_id::text = $1
 		UNION ALL
 		SELECT NULL, k.id, k.owner_id, `+taskWorkspace+` FROM tasks k WHERE k.job_id::text = $1 AND k.type <> 'TRIAL'`, id)
-	if fault.Is(err, fault.NotFound) {
-		return ref, fault.New(fault.NotFound, "job %s not found", id)
-	}
-	return ref, err
+	return ref, database.Missing(err, fault.New(fault.NotFound, "job %s not found", id))
 }

@@ -12,13 +12,9 @@ import (
 
 // MoveTask moves a task that is not a trial and has not started to another pool.
 func (db *DB) MoveTask(ctx context.Context, id, pool string) error {
-	n, err := db.Exec(ctx, `
+	return db.Change(ctx, fault.New(fault.Invalid, "task %s runs or has ended; only experiments can change their pool while they run", id), `
 		UPDATE tasks SET pool = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL AND NOT EXISTS (
 			SELECT FROM allocations a WHERE a.task_id = $1 AND a.state NOT IN ('PENDING', 'TERMINATED'))`, id, pool)
-	if err == nil && n == 0 {
-		return fault.New(fault.Invalid, "task %s runs or has ended; only experiments can change their pool while they run", id)
-	}
-	return err
 }
 
 // PlaceJob moves a job in the queue directly before or behind another job of the same pool,

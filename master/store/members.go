@@ -294,12 +294,8 @@ type Peer struct {
 
 // Arrive stores that a member waits at the rendezvous.
 func (db *DB) Arrive(ctx context.Context, allocation string, rank int) error {
-	n, err := db.Exec(ctx, `
+	return db.Change(ctx, fault.New(fault.NotFound, "rank %d of attempt %s not found", rank, allocation), `
 		UPDATE members SET arrived_at = coalesce(arrived_at, now()) WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
-	if err == nil && n == 0 {
-		return fault.New(fault.NotFound, "rank %d of attempt %s not found", rank, allocation)
-	}
-	return err
 }
 
 // Arrivals are how far the rendezvous of an attempt is.
@@ -326,17 +322,13 @@ func (db *DB) Peers(ctx context.Context, allocation string) ([]Peer, error) {
 // MemberExit stores how a runner's program ended. The first report counts; later ones
 // may only add that the logs are complete.
 func (db *DB) MemberExit(ctx context.Context, allocation string, rank, code int, reason string, stopped, logsDone bool) error {
-	n, err := db.Exec(ctx, `
+	return db.Change(ctx, fault.New(fault.NotFound, "rank %d of attempt %s not found", rank, allocation), `
 		UPDATE members SET exited_at = coalesce(exited_at, now()),
 			exit_code = CASE WHEN exited_at IS NULL THEN $3 ELSE exit_code END,
 			exit_reason = CASE WHEN exited_at IS NULL THEN $4 ELSE exit_reason END,
 			stopped = CASE WHEN exited_at IS NULL THEN $5 ELSE stopped END,
 			logs_done = logs_done OR $6
 		WHERE allocation_id = $1 AND rank = $2`, allocation, rank, code, reason, stopped, logsDone)
-	if err == nil && n == 0 {
-		return fault.New(fault.NotFound, "rank %d of attempt %s not found", rank, allocation)
-	}
-	return err
 }
 
 // MarkUnfit stores that a member's node prevented the start of its program. It takes effect

@@ -49,10 +49,7 @@ func (db *DB) ModelVersions(ctx context.Context, model int, sort string, desc bo
 // ModelVersion finds a version of a model by its number.
 func (db *DB) ModelVersion(ctx context.Context, m Model, version int) (ModelVersion, error) {
 	v, err := database.Row[ModelVersion](ctx, db.DB, "version", versionSelect+` WHERE v.model_id = $1 AND v.version = $2`, m.ID, version)
-	if fault.Is(err, fault.NotFound) {
-		return v, fault.New(fault.NotFound, "version %d for model %q not found", version, m.Name)
-	}
-	return v, err
+	return v, database.Missing(err, fault.New(fault.NotFound, "version %d for model %q not found", version, m.Name))
 }
 
 // RegisterVersion registers a complete checkpoint as the next version of a model. From then on

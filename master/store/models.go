@@ -93,19 +93,13 @@ func (db *DB) ModelLabels(ctx context.Context, in auth.Scope, workspace int) ([]
 // Model finds a model by its number.
 func (db *DB) Model(ctx context.Context, id int) (Model, error) {
 	m, err := database.Row[Model](ctx, db.DB, "model", modelSelect+` WHERE m.id = $1`, id)
-	if fault.Is(err, fault.NotFound) {
-		return m, fault.New(fault.NotFound, "model %d not found", id)
-	}
-	return m, err
+	return m, database.Missing(err, fault.New(fault.NotFound, "model %d not found", id))
 }
 
 // ModelByName finds a model by its name.
 func (db *DB) ModelByName(ctx context.Context, name string) (Model, error) {
 	m, err := database.Row[Model](ctx, db.DB, "model", modelSelect+` WHERE m.name = $1`, name)
-	if fault.Is(err, fault.NotFound) {
-		return m, fault.New(fault.NotFound, "model %q not found", fault.Clip(name))
-	}
-	return m, err
+	return m, database.Missing(err, fault.New(fault.NotFound, "model %q not found", fault.Clip(name)))
 }
 
 func modelTaken(name string) error {

@@ -37,14 +37,10 @@ func (db *DB) MoveExperiment(ctx context.Context, id int, to Project, check Move
 		if err := tx.mayMove(ctx, []int{id}, 0, to.WorkspaceID, check); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `UPDATE experiments SET project_id = $2 WHERE id = $1`, id, to.ID)
-		if err == nil && n == 0 {
-			return NoExperiment(id)
-		}
-		if err != nil {
+		if err := tx.Change(ctx, NoExperiment(id), `UPDATE experiments SET project_id = $2 WHERE id = $1`, id, to.ID); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id = $1`, id, to.WorkspaceID)
+		_, err := tx.Exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id = $1`, id, to.WorkspaceID)
 		return err
 	})
 }

@@ -9,26 +9,18 @@ import (
 // SetNodeEnabled enables or disables a node. With drain, attempts on a disabled node may run
 // to their end.
 func (db *DB) SetNodeEnabled(ctx context.Context, id string, enabled, drain bool) error {
-	n, err := db.Exec(ctx, `UPDATE nodes SET enabled = $2, drain_wanted = $3 WHERE id = $1`, id, enabled, drain)
-	return oneNode(n, err, id)
+	return db.Change(ctx, noNode(id), `UPDATE nodes SET enabled = $2, drain_wanted = $3 WHERE id = $1`, id, enabled, drain)
 }
 
 // DisableSlot disables a slot of a node, by its sched.Slot.Key. With drain, the attempt that
 // holds the slot may run to its end.
 func (db *DB) DisableSlot(ctx context.Context, node, key string, drain bool) error {
-	n, err := db.Exec(ctx, `UPDATE nodes SET slots_off = slots_off || jsonb_build_object($2::text, $3::boolean) WHERE id = $1`, node, key, drain)
-	return oneNode(n, err, node)
+	return db.Change(ctx, noNode(node), `UPDATE nodes SET slots_off = slots_off || jsonb_build_object($2::text, $3::boolean) WHERE id = $1`, node, key, drain)
 }
 
 // EnableSlot enables a slot again.
 func (db *DB) EnableSlot(ctx context.Context, node, key string) error {
-	n, err := db.Exec(ctx, `UPDATE nodes SET slots_off = slots_off - $2::text WHERE id = $1`, node, key)
-	return oneNode(n, err, node)
+	return db.Change(ctx, noNode(node), `UPDATE nodes SET slots_off = slots_off - $2::text WHERE id = $1`, node, key)
 }
 
-func oneNode(n int64, err error, id string) error {
-	if err == nil && n == 0 {
-		return fault.New(fault.NotFound, "node %s not found", id)
-	}
-	return err
-}
+func noNode(id string) error { return fault.New(fault.NotFound, "node %s not found", id) }

@@ -74,10 +74,7 @@ func (db *DB) Projects(ctx context.Context, in auth.Scope, f ProjectFilter, offs
 // Project reads a project.
 func (db *DB) Project(ctx context.Context, id int) (Project, error) {
 	p, err := database.Row[Project](ctx, db.DB, "project", projectSelect+` WHERE p.id = $1`, id)
-	if fault.Is(err, fault.NotFound) {
-		return p, NoProject(id)
-	}
-	return p, err
+	return p, database.Missing(err, NoProject(id))
 }
 
 // ProjectByKey finds a project by its key, which is upper case.
@@ -166,6 +163,5 @@ func (db *DB) ChangeProject(ctx context.Context, id int, ch ProjectChange) error
 
 // ArchiveProject archives a project, or ends its archiving.
 func (db *DB) ArchiveProject(ctx context.Context, id int, archived bool) error {
-	n, err := db.Exec(ctx, `UPDATE projects SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
-	return requireOne(n, err, "project %d is built in or being deleted, and cannot be archived or unarchived", id)
+	return db.Change(ctx, fault.New(fault.Conflict, "project %d is built in or being deleted, and cannot be archived or unarchived", id), `UPDATE projects SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
 }

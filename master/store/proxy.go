@@ -99,15 +99,11 @@ func (db *DB) LivePorts(ctx context.Context, in auth.Scope) (map[string]expconf.
 // IssueTicket stores the hash of a ticket for a session and a task, and deletes expired
 // tickets.
 func (db *DB) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {
-	n, err := db.Exec(ctx, `
+	return db.Change(ctx, fault.New(fault.Unauthenticated, "the session is unknown or has ended: sign in again"), `
 		WITH stale AS (DELETE FROM passes WHERE session_id = $3 AND expires_at < now())
 		INSERT INTO passes (hash, kind, task_id, session_id, expires_at)
 		SELECT $1, 'ticket', k.id, s.id, now() + $4 FROM tasks k, sessions s WHERE k.id = $2 AND s.id = $3 AND s.expires_at > now()`,
 		hash, task, session, life)
-	if err == nil && n == 0 {
-		err = fault.New(fault.Unauthenticated, "the session is unknown or has ended: sign in again")
-	}
-	return err
 }
 
 // maxCookies is the maximum number of cookies of a session for one task; a new one replaces
@@ -117,7 +113,7 @@ const maxCookies = 20
 // RedeemTicket exchanges a ticket for a cookie. If two requests try this at once, on any
 // masters, only one succeeds.
 func (db *DB) RedeemTicket(ctx context.Context, ticket []byte, task string, cookie []byte) error {
-	n, err := db.Exec(database.ForStrangers(ctx), `
+	return db.Change(database.ForStrangers(ctx), fault.New(fault.NotFound, "no such ticket"), `
 		WITH used AS (DELETE FROM passes WHERE hash = $1 AND kind = 'ticket' AND task_id = $2 AND expires_at > now() RETURNING task_id, session_id),
 		     many AS (DELETE FROM passes p USING (
 				SELECT o.hash FROM passes o JOIN used ON o.session_id = used.session_id AND o.task_id = used.task_id
@@ -125,10 +121,6 @@ func (db *DB) RedeemTicket(ctx context.Context, ticket []byte, task string, cook
 		INSERT INTO passes (hash, kind, task_id, session_id)
 		SELECT $3, 'cookie', used.task_id, used.session_id FROM used
 		JOIN sessions s ON s.id = used.session_id WHERE s.expires_at > now()`, ticket, task, cookie, maxCookies-1)
-	if err == nil && n == 0 {
-		err = fault.New(fault.NotFound, "no such ticket")
-	}
-	return err
 }
 
 // CookieWho finds the user of a cookie for a task. A cookie ends with its session, and when

@@ -168,10 +168,7 @@ func (db *DB) QuotasOver(ctx context.Context, workspace, project, user int, pool
 // Quota reads a quota.
 func (db *DB) Quota(ctx context.Context, id int) (Quota, error) {
 	q, err := database.Row[Quota](ctx, db.DB, "quota", quotaSelect+` WHERE q.id = $1`, id)
-	if fault.Is(err, fault.NotFound) {
-		err = noQuota(id)
-	}
-	return q, err
+	return q, database.Missing(err, noQuota(id))
 }
 
 func noQuota(id int) error { return fault.New(fault.NotFound, "quota %d not found", id) }
@@ -247,11 +244,7 @@ func (db *DB) roomForQuota(ctx context.Context, q Quota) error {
 
 // DeleteQuota deletes a quota.
 func (db *DB) DeleteQuota(ctx context.Context, id int) error {
-	n, err := db.Exec(ctx, `DELETE FROM quotas WHERE id = $1`, id)
-	if err == nil && n == 0 {
-		return noQuota(id)
-	}
-	return err
+	return db.Change(ctx, noQuota(id), `DELETE FROM quotas WHERE id = $1`, id)
 }
 
 // DueQuotas lists quotas of slot-hours that were not measured for some time, the longest first.

@@ -68,10 +68,7 @@ func noResource(id int) error { return fault.New(fault.NotFound, "resource %d no
 // SCIMUser reads an account that the SCIM client manages.
 func (db *DB) SCIMUser(ctx context.Context, id int) (SCIMUser, error) {
 	u, err := database.Row[SCIMUser](ctx, db.DB, "resource", scimUserSelect+`WHERE u.id = $1 AND s.deleted_at IS NULL`, id)
-	if fault.Is(err, fault.NotFound) {
-		err = noResource(id)
-	}
-	return u, err
+	return u, database.Missing(err, noResource(id))
 }
 
 // A SCIMChange is the state of an account that a SCIM client requests.

@@ -39,10 +39,7 @@ func (db *DB) SCIMGroups(ctx context.Context, f SCIMFilter, offset, limit int) (
 // SCIMGroup reads a group that the SCIM client made.
 func (db *DB) SCIMGroup(ctx context.Context, id int) (SCIMGroup, error) {
 	g, err := database.Row[SCIMGroup](ctx, db.DB, "resource", scimGroupSelect+`WHERE g.id = $1 AND g.origin = 'scim'`, id)
-	if fault.Is(err, fault.NotFound) {
-		err = noResource(id)
-	}
-	return g, err
+	return g, database.Missing(err, noResource(id))
 }
 
 // SCIMMember is a member of a group, by names.
@@ -153,11 +150,7 @@ func (db *DB) DeleteSCIMGroup(ctx context.Context, id int) error {
 		if err := tx.lockRoles(ctx); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `DELETE FROM groups WHERE id = $1 AND origin = 'scim'`, id)
-		if err == nil && n == 0 {
-			err = noResource(id)
-		}
-		if err != nil {
+		if err := tx.Change(ctx, noResource(id), `DELETE FROM groups WHERE id = $1 AND origin = 'scim'`, id); err != nil {
 			return err
 		}
 		return tx.keepClusterAdmin(ctx)

@@ -41,10 +41,7 @@ func (db *DB) Sessions(ctx context.Context, user, offset, limit int) ([]Session,
 // Session finds a sign-in that has not ended.
 func (db *DB) Session(ctx context.Context, id int) (Session, error) {
 	s, err := database.Row[Session](ctx, db.DB, "session", sessionSelect+` AND s.id = $1`, id)
-	if fault.Is(err, fault.NotFound) {
-		err = fault.New(fault.NotFound, "session %d not found", id)
-	}
-	return s, err
+	return s, database.Missing(err, fault.New(fault.NotFound, "session %d not found", id))
 }
 
 // A SignOut is a sign-out that an identity provider requests: of its session sid or, without a sid, of
@@ -62,11 +59,7 @@ func (db *DB) EndSessionsOf(ctx context.Context, s SignOut) (users []int, err er
 		if _, err := tx.Exec(ctx, `DELETE FROM sign_outs WHERE expires_at < now()`); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `INSERT INTO sign_outs (issuer, jti, expires_at) VALUES ($1, $2, now() + $3) ON CONFLICT DO NOTHING`, s.Issuer, s.ID, s.Until)
-		if err == nil && n == 0 {
-			err = fault.New(fault.Invalid, "logout_token: this sign-out was sent before")
-		}
-		if err != nil {
+		if err := tx.Change(ctx, fault.New(fault.Invalid, "logout_token: this sign-out was sent before"), `INSERT INTO sign_outs (issuer, jti, expires_at) VALUES ($1, $2, now() + $3) ON CONFLICT DO NOTHING`, s.Issuer, s.ID, s.Until); err != nil {
 			return err
 		}
 		type ended struct {

@@ -144,10 +144,7 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 				"submitted": string(n.Generic.Submitted)})
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
 			id, err = database.Scalar[string](ctx, tx.DB, `SELECT id FROM tasks WHERE owner_id = $1 AND creation_key = $2 AND type = $3`, n.OwnerID, *n.CreationKey, n.Type)
-			if fault.Is(err, fault.NotFound) {
-				return fault.New(fault.Conflict, "the Idempotency-Key of this request was used for another kind of task")
-			}
-			return err
+			return database.Missing(err, fault.New(fault.Conflict, "the Idempotency-Key of this request was used for another kind of task"))
 		}
 		if err == nil {
 			err = tx.checkLiveTasks(ctx, id, n.OwnerID)
@@ -182,11 +179,7 @@ func (db *DB) SetTaskPriority(ctx context.Context, id string, priority int) erro
 }
 
 func (db *DB) setTaskPriority(ctx context.Context, id string, priority int) error {
-	n, err := db.Exec(ctx, `UPDATE tasks SET priority = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, priority)
-	if err == nil && n == 0 {
-		return fault.New(fault.Invalid, "task %s has ended; its priority cannot be changed", id)
-	}
-	if err != nil {
+	if err := db.Change(ctx, fault.New(fault.Invalid, "task %s has ended; its priority cannot be changed", id), `UPDATE tasks SET priority = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, priority); err != nil {
 		return err
 	}
 	return db.reprioritize(ctx, []string{id}, priority)

@@ -52,10 +52,7 @@ func (db *DB) Templates(ctx context.Context, in auth.Scope, f TemplateFilter, of
 // Template reads a template.
 func (db *DB) Template(ctx context.Context, name string) (Template, error) {
 	t, err := database.Row[Template](ctx, db.DB, "template", templateSelect+` WHERE t.name = $1`, name)
-	if fault.Is(err, fault.NotFound) {
-		return t, noTemplate(name)
-	}
-	return t, err
+	return t, database.Missing(err, noTemplate(name))
 }
 
 func noTemplate(name string) error { return fault.New(fault.NotFound, "template %q not found", name) }
@@ -73,11 +70,7 @@ func (db *DB) CreateTemplate(ctx context.Context, t Template) error {
 
 // ChangeTemplate replaces the text of a template.
 func (db *DB) ChangeTemplate(ctx context.Context, name, source string, config []byte) error {
-	n, err := db.Exec(ctx, `UPDATE templates SET source = $2, config = $3, modified_at = now() WHERE name = $1`, name, source, string(config))
-	if err == nil && n == 0 {
-		return noTemplate(name)
-	}
-	return err
+	return db.Change(ctx, noTemplate(name), `UPDATE templates SET source = $2, config = $3, modified_at = now() WHERE name = $1`, name, source, string(config))
 }
 
 // RenameTemplate renames a template.
@@ -94,11 +87,7 @@ func (db *DB) RenameTemplate(ctx context.Context, name, other string) error {
 
 // DeleteTemplate deletes a template. Experiments that used it do not change.
 func (db *DB) DeleteTemplate(ctx context.Context, name string) error {
-	n, err := db.Exec(ctx, `DELETE FROM templates WHERE name = $1`, name)
-	if err == nil && n == 0 {
-		return noTemplate(name)
-	}
-	return err
+	return db.Change(ctx, noTemplate(name), `DELETE FROM templates WHERE name = $1`, name)
 }
 
 // A UsedTemplate is the template of an experiment, as it was when the experiment was created.

@@ -59,10 +59,7 @@ var trialSelect = `
 // Trial reads a trial.
 func (db *DB) Trial(ctx context.Context, id int) (Trial, error) {
 	t, err := database.Row[Trial](ctx, db.DB, "trial", trialSelect+` WHERE t.id = $1`, id)
-	if fault.Is(err, fault.NotFound) {
-		return t, fault.New(fault.NotFound, "trial %d not found", id)
-	}
-	return t, err
+	return t, database.Missing(err, fault.New(fault.NotFound, "trial %d not found", id))
 }
 
 // TrialFilter chooses trials of an experiment.

@@ -131,10 +131,7 @@ func (db *DB) lockUnmanaged(ctx context.Context, id int) error {
 // experimentOfUnmanaged is the experiment of an unmanaged trial.
 func (db *DB) experimentOfUnmanaged(ctx context.Context, id int) (int, error) {
 	experiment, err := database.Scalar[int](ctx, db.DB, `SELECT t.experiment_id FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1 AND e.unmanaged`, id)
-	if fault.Is(err, fault.NotFound) {
-		err = fault.New(fault.Invalid, "trial %d is not unmanaged: the master itself runs it", id)
-	}
-	return experiment, err
+	return experiment, database.Missing(err, fault.New(fault.Invalid, "trial %d is not unmanaged: the master itself runs it", id))
 }
 
 // UnmanagedStart is the result of StartUnmanagedTrial.

@@ -30,10 +30,7 @@ const userColumns = `id, username, display_name, password_hash, admin, active, r
 // UserByID finds an account.
 func (db *DB) UserByID(ctx context.Context, id int) (User, error) {
 	u, err := database.Row[User](ctx, db.DB, "user", `SELECT `+userColumns+` FROM users WHERE id = $1`, id)
-	if fault.Is(err, fault.NotFound) {
-		return u, fault.New(fault.NotFound, "user %d not found", id)
-	}
-	return u, err
+	return u, database.Missing(err, fault.New(fault.NotFound, "user %d not found", id))
 }
 
 // UserByName finds an account by its lower-case name.

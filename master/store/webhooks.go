@@ -54,10 +54,7 @@ func (db *DB) Webhooks(ctx context.Context, in auth.Scope, owner int) ([]Webhook
 // Webhook reads a webhook.
 func (db *DB) Webhook(ctx context.Context, id int) (Webhook, error) {
 	w, err := database.Row[Webhook](ctx, db.DB, "webhook", webhookSelect+` WHERE w.id = $1`, id)
-	if fault.Is(err, fault.NotFound) {
-		err = noWebhook(id)
-	}
-	return w, err
+	return w, database.Missing(err, noWebhook(id))
 }
 
 func noWebhook(id int) error { return fault.New(fault.NotFound, "webhook %d not found", id) }
@@ -132,18 +129,10 @@ func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
 
 // ChangeWebhook changes a webhook's address. Waiting events go to the new address.
 func (db *DB) ChangeWebhook(ctx context.Context, id int, url string) error {
-	n, err := db.Exec(ctx, `UPDATE webhooks SET url = $2 WHERE id = $1`, id, url)
-	if err == nil && n == 0 {
-		return noWebhook(id)
-	}
-	return err
+	return db.Change(ctx, noWebhook(id), `UPDATE webhooks SET url = $2 WHERE id = $1`, id, url)
 }
 
 // DeleteWebhook deletes a webhook with its waiting events and its log.
 func (db *DB) DeleteWebhook(ctx context.Context, id int) error {
-	n, err := db.Exec(ctx, `DELETE FROM webhooks WHERE id = $1`, id)
-	if err == nil && n == 0 {
-		return noWebhook(id)
-	}
-	return err
+	return db.Change(ctx, noWebhook(id), `DELETE FROM webhooks WHERE id = $1`, id)
 }

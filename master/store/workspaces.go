@@ -86,10 +86,7 @@ func (db *DB) WorkspaceIDs(ctx context.Context) ([]int, error) {
 // Workspace reads a workspace.
 func (db *DB) Workspace(ctx context.Context, id int) (Workspace, error) {
 	w, err := database.Row[Workspace](ctx, db.DB, "workspace", workspaceSelect+` WHERE w.id = $1`, id)
-	if fault.Is(err, fault.NotFound) {
-		return w, fault.New(fault.NotFound, "workspace %d not found", id)
-	}
-	return w, err
+	return w, database.Missing(err, fault.New(fault.NotFound, "workspace %d not found", id))
 }
 
 // CreateWorkspace inserts a workspace, and pins it for its owner. If roles are in use, the owner becomes its WorkspaceAdmin.
@@ -129,8 +126,7 @@ func (db *DB) ChangeWorkspace(ctx context.Context, id int, name *string, setting
 
 // ArchiveWorkspace archives a workspace, or ends its archiving.
 func (db *DB) ArchiveWorkspace(ctx context.Context, id int, archived bool) error {
-	n, err := db.Exec(ctx, `UPDATE workspaces SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
-	return requireOne(n, err, "workspace %d is built in or being deleted, and cannot be archived or unarchived", id)
+	return db.Change(ctx, fault.New(fault.Conflict, "workspace %d is built in or being deleted, and cannot be archived or unarchived", id), `UPDATE workspaces SET archived = $2 WHERE id = $1 AND NOT immutable AND deleting_at IS NULL`, id, archived)
 }
 
 // requireOne returns a fault if a statement changed no row; the caller has checked that the
