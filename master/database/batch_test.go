@@ -20,12 +20,12 @@ func TestPartsOfABatch(t *testing.T) {
 	parts, sent := b.Parts(), 0
 	for _, part := range parts {
 		bytes := 0
-		for _, q := range part.queue.QueuedQueries {
-			if q != b.queue.QueuedQueries[sent] {
+		for _, q := range part.list {
+			if q.args[0] != sent {
 				t.Fatalf("statement %d is not the one that was queued there", sent)
 			}
 			sent++
-			for _, arg := range q.Arguments {
+			for _, arg := range q.args {
 				bytes += sizeOf(arg)
 			}
 		}
@@ -33,8 +33,8 @@ func TestPartsOfABatch(t *testing.T) {
 			t.Errorf("%d statements with %d bytes are sent at once", part.Len(), bytes)
 		}
 	}
-	if sent != len(b.queue.QueuedQueries) || len(parts) < 4 || len(parts) > 7 {
-		t.Errorf("%d of %d statements in %d parts", sent, len(b.queue.QueuedQueries), len(parts))
+	if sent != len(b.list) || len(parts) < 4 || len(parts) > 7 {
+		t.Errorf("%d of %d statements in %d parts", sent, len(b.list), len(parts))
 	}
 	if none := (&Batch{}).Parts(); len(none) != 0 {
 		t.Errorf("no statements make %d parts, want none", len(none))
