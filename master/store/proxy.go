@@ -150,3 +150,11 @@ func (db *DB) DropPasses(ctx context.Context) (int64, error) {
 		DELETE FROM passes p USING tasks k WHERE k.id = p.task_id
 			AND (p.expires_at < now() OR k.ended_at < now() - interval '1 day')`)
 }
+
+// ForPages says for whom the proxy looks up what it found lately: the owner of a task, or the user of a cookie; empty: nobody is known.
+func ForPages(ctx context.Context, owner string) context.Context {
+	if owner == "" {
+		return ctx
+	}
+	return database.ForOwner(ctx, "pages of "+owner)
+}

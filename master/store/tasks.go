@@ -276,3 +276,6 @@ func (db *DB) Holdings(ctx context.Context, in auth.Scope, allocation string) ([
 // job yet.
 const waitingReason = `CASE WHEN a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.submit_error <> ''
 	THEN 'Nomad has not accepted the job yet: ' || a.submit_error ELSE a.waiting_reason END`
+
+// TasksOf is the owner of the calls of a user's tasks.
+func TasksOf(user string) string { return "tasks of " + user }
