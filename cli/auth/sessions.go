@@ -69,7 +69,7 @@ func newSessionEnd(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.EndSession(cmd.Context(), id); err != nil {
+			if err := client.Act(cmd.Context(), c, v1.EndSession, id); err != nil {
 				return err
 			}
 			a.Printf("Ended session %d.\n", id)

@@ -134,7 +134,7 @@ func explain(a *app.App, all []described) {
 func load(ctx context.Context, c *client.Client, id int, o describeOptions) (described, error) {
 	d := described{workloads: map[int][]v1.WorkloadContainer{}}
 	var err error
-	if d.resp, err = c.Experiment(ctx, id); err != nil || o.format.Structured() {
+	if d.resp, err = client.Call(ctx, c, v1.GetExperiment, id); err != nil || o.format.Structured() {
 		return d, err
 	}
 	if d.trials, err = client.Collect(c.Trials(ctx, id, client.Page{})); err != nil {

@@ -114,7 +114,7 @@ func lowestTrial(ctx context.Context, c *client.Client, id int) (int, error) {
 
 // ended is the state of an experiment that has ended; "" for others.
 func ended(ctx context.Context, c *client.Client, id int) (string, error) {
-	resp, err := c.Experiment(ctx, id)
+	resp, err := client.Call(ctx, c, v1.GetExperiment, id)
 	if err != nil {
 		return "", err
 	}

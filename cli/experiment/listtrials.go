@@ -53,7 +53,7 @@ func ListTrials(a *app.App, use string, aliases ...string) *cobra.Command {
 
 // trials are the trials in the order of --sort, and the name of the metric.
 func (o *listTrialsOptions) trials(ctx context.Context, c *client.Client, id int) ([]v1.Trial, string, error) {
-	resp, err := c.Experiment(ctx, id)
+	resp, err := client.Call(ctx, c, v1.GetExperiment, id)
 	if err != nil {
 		return nil, "", err
 	}

@@ -124,7 +124,7 @@ var stages = [...]string{"Scheduling task", "Testing training", "Testing validat
 func watchTest(ctx context.Context, a *app.App, c *client.Client, id int) error {
 	shown := ""
 	for {
-		resp, err := c.Experiment(ctx, id)
+		resp, err := client.Call(ctx, c, v1.GetExperiment, id)
 		if err != nil {
 			return err
 		}

@@ -95,11 +95,11 @@ func newCreate(a *app.App) *cobra.Command {
 			if o.key != "" {
 				req.Key = &o.key
 			}
-			p, err := c.CreateProject(ctx, req)
+			resp, err := client.Send(ctx, c, v1.CreateProject, req, req.WorkspaceID)
 			if err != nil {
 				return err
 			}
-			return o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p)
+			return o.format.Print(a.IO, render.Projects([]v1.Project{resp.Project}), &resp.Project)
 		}),
 	}
 	cmd.Flags().StringVar(&o.description, "description", "", "description of the project")

@@ -209,14 +209,14 @@ func newSet(a *app.App) *cobra.Command {
 					*bound.to = bound.value
 				}
 			}
-			set, err := c.SetQuota(ctx, r)
+			set, err := client.Send(ctx, c, v1.PutQuota, r)
 			if err != nil {
 				return err
 			}
 			if format.Structured() {
-				return format.Messages(a.IO.Out, set)
+				return format.Messages(a.IO.Out, &set.Quota)
 			}
-			a.Done("Set quota %d", set.ID)
+			a.Done("Set quota %d", set.Quota.ID)
 			return nil
 		})(cmd, given)
 	}
@@ -236,7 +236,7 @@ func newUnset(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.DeleteQuota(ctx, id); err != nil {
+			if err := client.Act(ctx, c, v1.DeleteQuota, id); err != nil {
 				return err
 			}
 			a.Done("Deleted quota %d", id)

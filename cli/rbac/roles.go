@@ -172,7 +172,7 @@ func newMyPermissions(a *app.App) *cobra.Command {
 }
 
 func runMyPermissions(ctx context.Context, a *app.App, c *client.Client, format output.Format) error {
-	own, err := c.OwnPermissions(ctx)
+	own, err := client.Call(ctx, c, v1.GetPermissionsSummary)
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func (b *bundle) fill(ctx context.Context, c *client.Client, trial *v1.Trial) er
 	if err := b.masterLogs(ctx, c); err != nil {
 		return err
 	}
-	experiment, err := c.Experiment(ctx, trial.ExperimentID)
+	experiment, err := client.Call(ctx, c, v1.GetExperiment, trial.ExperimentID)
 	if err != nil {
 		return err
 	}

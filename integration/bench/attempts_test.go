@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 const submissions = 15
@@ -102,7 +103,7 @@ func (r *rig) firstLine(b *testing.B, id int) time.Time {
 func (r *rig) awaitEnd(b *testing.B, id int) {
 	b.Helper()
 	await(b, "the experiment's end", func() bool {
-		e, err := r.client.Experiment(b.Context(), id)
+		e, err := client.Call(b.Context(), r.client, v1.GetExperiment, id)
 		if err != nil {
 			b.Fatal(err)
 		}

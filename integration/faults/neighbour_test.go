@@ -13,6 +13,7 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
@@ -151,11 +152,11 @@ func TestNeighbourIsLeftAlone(t *testing.T) {
 	checkHides(t, mine, theirs)
 	checkHides(t, theirs, mine)
 
-	if err := theirs.Client.KillExperiment(t.Context(), theirs.Experiment); err != nil {
+	if err := client.Act(t.Context(), theirs.Client, v1.KillExperiment, theirs.Experiment); err != nil {
 		t.Fatal(err)
 	}
 	rig.Eventually(t, "the neighbour's training ends", func() (bool, error) {
-		e, err := theirs.Client.Experiment(t.Context(), theirs.Experiment)
+		e, err := client.Call(t.Context(), theirs.Client, v1.GetExperiment, theirs.Experiment)
 		return err == nil && rig.Terminal(e.Experiment.State), errors.Join(err, errors.New(theirs.Attempts(t)))
 	})
 	mine.Advance(t, rig.CheckpointEvery)

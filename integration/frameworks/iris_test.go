@@ -110,7 +110,7 @@ func absent(t *testing.T, dir string) {
 // merged checks the configuration that the task received.
 func merged(t *testing.T, r *rig.Rig, id int) {
 	t.Helper()
-	e, err := r.Client.Experiment(t.Context(), id)
+	e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ with core.init() as ctx:
 		t.Errorf("the read-only folder was written to: %v", err)
 	}
 	for _, id := range ids {
-		if err := r.Client.KillExperiment(t.Context(), id); err != nil {
+		if err := client.Act(t.Context(), r.Client, v1.KillExperiment, id); err != nil {
 			t.Error(err)
 		}
 		r.WaitState(t, id, v1.ExperimentStateCanceled)

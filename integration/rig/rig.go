@@ -186,7 +186,7 @@ func (r *Rig) WaitState(t testing.TB, id int, states ...v1.ExperimentState) v1.E
 	t.Helper()
 	var at v1.ExperimentState
 	Eventually(t, fmt.Sprintf("experiment %d in %v", id, states), func() (bool, error) {
-		e, err := r.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 		if err != nil {
 			return false, err
 		}

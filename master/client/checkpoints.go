@@ -41,7 +41,7 @@ func (c *Client) TrialCheckpoints(ctx context.Context, id int, query CheckpointQ
 
 // Checkpoint returns one checkpoint.
 func (c *Client) Checkpoint(ctx context.Context, uuid string) (*v1.Checkpoint, error) {
-	out, err := get(ctx, c, v1.GetCheckpoint, nil, uuid)
+	out, err := Call(ctx, c, v1.GetCheckpoint, uuid)
 	if err != nil {
 		return nil, err
 	}

@@ -15,9 +15,3 @@ func (c *Client) Jobs(ctx context.Context, pool string, descending bool, p Page)
 	}
 	return list(ctx, c, v1.ListJobs, p, &request, func(r *v1.GetJobsV2Response) ([]v1.RBACJob, v1.Pagination) { return r.Jobs, r.Pagination })
 }
-
-// UpdateJobs changes jobs, in order.
-func (c *Client) UpdateJobs(ctx context.Context, updates ...v1.QueueControl) error {
-	_, err := post(ctx, c, v1.ChangeJobs, v1.UpdateJobQueueRequest{Updates: updates})
-	return err
-}

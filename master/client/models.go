@@ -24,39 +24,16 @@ func (c *Client) Models(ctx context.Context, query ModelQuery) iter.Seq2[v1.Mode
 
 // Model reads a model by its name or its number.
 func (c *Client) Model(ctx context.Context, name string) (*v1.Model, error) {
-	out, err := get(ctx, c, v1.GetModel, nil, name)
-	return &out.Model, err
-}
-
-// CreateModel creates a model with a new name.
-func (c *Client) CreateModel(ctx context.Context, req v1.PostModelRequest) (*v1.Model, error) {
-	out, err := post(ctx, c, v1.CreateModel, req)
-	return &out.Model, err
-}
-
-// ChangeModel changes a model.
-func (c *Client) ChangeModel(ctx context.Context, name string, ch v1.PatchModel) (*v1.Model, error) {
-	out, err := post(ctx, c, v1.ChangeModel, ch, name)
+	out, err := Call(ctx, c, v1.GetModel, name)
 	return &out.Model, err
 }
 
 // ArchiveModel archives a model, or takes it back.
 func (c *Client) ArchiveModel(ctx context.Context, name string, archived bool) error {
 	if archived {
-		return act(ctx, c, v1.ArchiveModel, name)
+		return Act(ctx, c, v1.ArchiveModel, name)
 	}
-	return act(ctx, c, v1.UnarchiveModel, name)
-}
-
-// MoveModel moves a model to another workspace.
-func (c *Client) MoveModel(ctx context.Context, name string, workspace int) error {
-	_, err := post(ctx, c, v1.MoveModel, v1.MoveModelRequest{ModelName: name, DestinationWorkspaceID: workspace}, name)
-	return err
-}
-
-// DeleteModel deletes a model with its versions; their checkpoints stay.
-func (c *Client) DeleteModel(ctx context.Context, name string) error {
-	return act(ctx, c, v1.DeleteModel, name)
+	return Act(ctx, c, v1.UnarchiveModel, name)
 }
 
 // ModelVersions lists the versions of a model, the newest first.
@@ -65,27 +42,4 @@ func (c *Client) ModelVersions(ctx context.Context, name string, page Page) iter
 	return list(ctx, c, v1.ListModelVersions, page, &request, func(r *v1.GetModelVersionsResponse) ([]v1.ModelVersion, v1.Pagination) {
 		return r.ModelVersions, r.Pagination
 	}, name)
-}
-
-// ModelVersion reads a version of a model.
-func (c *Client) ModelVersion(ctx context.Context, name string, version int) (*v1.ModelVersion, error) {
-	out, err := get(ctx, c, v1.GetModelVersion, nil, name, version)
-	return &out.ModelVersion, err
-}
-
-// RegisterVersion registers a checkpoint as the next version of a model.
-func (c *Client) RegisterVersion(ctx context.Context, name string, req v1.PostModelVersionRequest) (*v1.ModelVersion, error) {
-	out, err := post(ctx, c, v1.CreateModelVersion, req, name)
-	return &out.ModelVersion, err
-}
-
-// ChangeModelVersion changes a version of a model.
-func (c *Client) ChangeModelVersion(ctx context.Context, name string, version int, ch v1.PatchModelVersion) (*v1.ModelVersion, error) {
-	out, err := post(ctx, c, v1.ChangeModelVersion, ch, name, version)
-	return &out.ModelVersion, err
-}
-
-// DeleteModelVersion deletes a version of a model; its checkpoint stays.
-func (c *Client) DeleteModelVersion(ctx context.Context, name string, version int) error {
-	return act(ctx, c, v1.DeleteModelVersion, name, version)
 }

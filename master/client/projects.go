@@ -41,41 +41,10 @@ func (c *Client) ProjectByName(ctx context.Context, workspace, name string) (*v1
 	return nil, fault.New(fault.NotFound, "there is no project named %q in workspace %q", name, workspace)
 }
 
-// CreateProject creates a project.
-func (c *Client) CreateProject(ctx context.Context, req v1.PostProjectRequest) (*v1.Project, error) {
-	out, err := post(ctx, c, v1.CreateProject, req, req.WorkspaceID)
-	if err != nil {
-		return nil, err
-	}
-	return &out.Project, nil
-}
-
-// ChangeProject changes a project.
-func (c *Client) ChangeProject(ctx context.Context, id int, ch v1.PatchProject) (*v1.Project, error) {
-	out, err := post(ctx, c, v1.ChangeProject, ch, id)
-	if err != nil {
-		return nil, err
-	}
-	return &out.Project, nil
-}
-
 // ArchiveProject archives or unarchives a project.
 func (c *Client) ArchiveProject(ctx context.Context, id int, archived bool) error {
 	if archived {
-		return act(ctx, c, v1.ArchiveProject, id)
+		return Act(ctx, c, v1.ArchiveProject, id)
 	}
-	return act(ctx, c, v1.UnarchiveProject, id)
-}
-
-// DeleteProject begins the deletion of a project with its contents. done: the project was empty
-// and is deleted.
-func (c *Client) DeleteProject(ctx context.Context, id int) (done bool, err error) {
-	out, err := get(ctx, c, v1.DeleteProject, nil, id)
-	return out.Completed, err
-}
-
-// Project returns one project.
-func (c *Client) Project(ctx context.Context, id int) (*v1.Project, error) {
-	out, err := get(ctx, c, v1.GetProject, nil, id)
-	return &out.Project, err
+	return Act(ctx, c, v1.UnarchiveProject, id)
 }

@@ -14,17 +14,3 @@ func (c *Client) Quotas(ctx context.Context, of v1.GetQuotasRequest) iter.Seq2[v
 		return r.Quotas, optional.Value(r.Pagination)
 	})
 }
-
-// SetQuota sets a quota.
-func (c *Client) SetQuota(ctx context.Context, q v1.PutQuotaRequest) (*v1.Quota, error) {
-	out, err := post(ctx, c, v1.PutQuota, q)
-	if err != nil {
-		return nil, err
-	}
-	return &out.Quota, nil
-}
-
-// DeleteQuota deletes a quota.
-func (c *Client) DeleteQuota(ctx context.Context, id int) error {
-	return act(ctx, c, v1.DeleteQuota, id)
-}

@@ -12,7 +12,7 @@ import (
 func (c *Client) SearchExperiments(ctx context.Context, req v1.SearchExperimentsRequest, page Page) iter.Seq2[v1.SearchExperimentExperiment, error] {
 	return pages(ctx, page, func(ctx context.Context, p Page) ([]v1.SearchExperimentExperiment, v1.Pagination, error) {
 		req.Limit, req.Offset = &p.Limit, &p.Offset
-		out, err := post(ctx, c, v1.SearchExperiments, req)
+		out, err := Send(ctx, c, v1.SearchExperiments, req)
 		if err != nil {
 			return nil, v1.Pagination{}, err
 		}

@@ -8,7 +8,7 @@ import (
 
 // PreviewSearch lists the trials that a search would create; config is a JSON object.
 func (c *Client) PreviewSearch(ctx context.Context, config v1.Struct) (*v1.SearchSummary, error) {
-	out, err := post(ctx, c, v1.PreviewSearch, v1.PreviewHPSearchRequest{Config: config})
+	out, err := Send(ctx, c, v1.PreviewSearch, v1.PreviewHPSearchRequest{Config: config})
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (c *Client) PreviewSearch(ctx context.Context, config v1.Struct) (*v1.Searc
 // Columns lists the columns by which the experiments of all projects can be searched.
 func (c *Client) Columns(ctx context.Context) ([]v1.ProjectColumn, error) {
 	const all = 0 // projects
-	out, err := get(ctx, c, v1.ListProjectColumns, &v1.GetProjectColumnsRequest{}, all)
+	out, err := Send(ctx, c, v1.ListProjectColumns, v1.GetProjectColumnsRequest{}, all)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,3 @@ func (c *Client) Sessions(ctx context.Context, request v1.GetSessionsRequest) it
 		return r.Sessions, pagination(r.Pagination)
 	})
 }
-
-// EndSession ends a sign-in.
-func (c *Client) EndSession(ctx context.Context, id int) error {
-	return act(ctx, c, v1.EndSession, id)
-}

@@ -8,13 +8,13 @@ import (
 
 // Tasks returns the attempts that run or wait, by allocation id.
 func (c *Client) Tasks(ctx context.Context) (map[string]v1.AllocationSummary, error) {
-	out, err := get(ctx, c, v1.ListTasks, nil)
+	out, err := Call(ctx, c, v1.ListTasks)
 	return out.AllocationIDToSummary, err
 }
 
 // Task returns one task, with its attempts, newest first.
 func (c *Client) Task(ctx context.Context, id string) (*v1.Task, error) {
-	out, err := get(ctx, c, v1.GetTask, nil, id)
+	out, err := Call(ctx, c, v1.GetTask, id)
 	if err != nil {
 		return nil, err
 	}

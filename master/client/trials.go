@@ -17,16 +17,11 @@ func (c *Client) Trials(ctx context.Context, experiment int, p Page) iter.Seq2[v
 
 // Trial returns one trial.
 func (c *Client) Trial(ctx context.Context, id int) (*v1.Trial, error) {
-	out, err := get(ctx, c, v1.GetTrial, nil, id)
+	out, err := Call(ctx, c, v1.GetTrial, id)
 	if err != nil {
 		return nil, err
 	}
 	return &out.Trial, nil
-}
-
-// KillTrial kills a trial.
-func (c *Client) KillTrial(ctx context.Context, id int) error {
-	return act(ctx, c, v1.KillTrial, id)
 }
 
 // Workloads lists the reports and checkpoints of a trial, in order of steps.
@@ -40,29 +35,10 @@ func (c *Client) Workloads(ctx context.Context, trial int, batchMetrics bool, p 
 // LastWorkloads returns at most n of the newest reports and checkpoints of a trial, in order of steps, and how many there are.
 func (c *Client) LastWorkloads(ctx context.Context, trial, n int) ([]v1.WorkloadContainer, int, error) {
 	request := v1.GetTrialWorkloadsRequest{OrderBy: "ORDER_BY_DESC", Window: v1.Window{Limit: n}}
-	out, err := get(ctx, c, v1.ListTrialWorkloads, &request, trial)
+	out, err := Send(ctx, c, v1.ListTrialWorkloads, request, trial)
 	if err != nil {
 		return nil, 0, err
 	}
 	slices.Reverse(out.Workloads)
 	return out.Workloads, out.Pagination.Total, nil
-}
-
-// SetTrialLogRetention sets for how many days after its end the log of a trial is kept; -1 is for
-// ever.
-func (c *Client) SetTrialLogRetention(ctx context.Context, id, days int) error {
-	_, err := post(ctx, c, v1.RetainTrialLogs, v1.RetainLogsRequest{TrialID: id, NumDays: &days}, id)
-	return err
-}
-
-// SetExperimentLogRetention does so for all trials of an experiment.
-func (c *Client) SetExperimentLogRetention(ctx context.Context, id, days int) error {
-	_, err := post(ctx, c, v1.RetainExperimentLogs, v1.RetainLogsRequest{ExperimentID: id, NumDays: &days}, id)
-	return err
-}
-
-// CleanupLogs deletes the logs whose retention has ended, and returns the number of lines.
-func (c *Client) CleanupLogs(ctx context.Context) (int64, error) {
-	out, err := post(ctx, c, v1.CleanupLogs, v1.None{})
-	return out.RemovedCount, err
 }

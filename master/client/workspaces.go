@@ -37,41 +37,10 @@ func (c *Client) WorkspaceByName(ctx context.Context, name string) (*v1.Workspac
 	return nil, fault.New(fault.NotFound, "there is no workspace named %q", name)
 }
 
-// CreateWorkspace creates a workspace.
-func (c *Client) CreateWorkspace(ctx context.Context, req v1.PostWorkspaceRequest) (*v1.Workspace, error) {
-	out, err := post(ctx, c, v1.CreateWorkspace, req)
-	if err != nil {
-		return nil, err
-	}
-	return &out.Workspace, nil
-}
-
-// ChangeWorkspace changes a workspace.
-func (c *Client) ChangeWorkspace(ctx context.Context, id int, ch v1.PatchWorkspace) (*v1.Workspace, error) {
-	out, err := post(ctx, c, v1.ChangeWorkspace, ch, id)
-	if err != nil {
-		return nil, err
-	}
-	return &out.Workspace, nil
-}
-
 // ArchiveWorkspace archives or unarchives a workspace.
 func (c *Client) ArchiveWorkspace(ctx context.Context, id int, archived bool) error {
 	if archived {
-		return act(ctx, c, v1.ArchiveWorkspace, id)
+		return Act(ctx, c, v1.ArchiveWorkspace, id)
 	}
-	return act(ctx, c, v1.UnarchiveWorkspace, id)
-}
-
-// DeleteWorkspace begins the deletion of a workspace with its contents. done: the workspace was
-// empty and is deleted.
-func (c *Client) DeleteWorkspace(ctx context.Context, id int) (done bool, err error) {
-	out, err := get(ctx, c, v1.DeleteWorkspace, nil, id)
-	return out.Completed, err
-}
-
-// Workspace returns one workspace.
-func (c *Client) Workspace(ctx context.Context, id int) (*v1.Workspace, error) {
-	out, err := get(ctx, c, v1.GetWorkspace, nil, id)
-	return &out.Workspace, err
+	return Act(ctx, c, v1.UnarchiveWorkspace, id)
 }
