@@ -40,7 +40,7 @@ func runSessionList(ctx context.Context, a *app.App, of v1.GetSessionsRequest, f
 	if err != nil {
 		return err
 	}
-	list, err := client.Collect(c.Sessions(ctx, of))
+	list, err := client.List(ctx, c, v1.ListSessions, client.Page{}, &of)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func submitted(t *testing.T, a *app.App, text string, o createOptions) int {
 // newest is the ID of the experiment that was created last.
 func newest(t *testing.T, c *client.Client) (id int) {
 	t.Helper()
-	for e, err := range c.Experiments(t.Context(), client.ExperimentQuery{}) {
+	for e, err := range client.Each(t.Context(), c, v1.ListExperiments, client.Page{}, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,10 +59,10 @@ func (o *listTrialsOptions) trials(ctx context.Context, c *client.Client, id int
 	}
 	e, page := resp.Experiment, o.pages.Page()
 	if o.sort.Value == "id" {
-		trials, err := client.Collect(c.Trials(ctx, id, page))
+		trials, err := client.List(ctx, c, v1.ListTrials, page, nil, id)
 		return trials, e.SearcherMetric, err
 	}
-	trials, err := client.Collect(c.Trials(ctx, id, client.Page{}))
+	trials, err := client.List(ctx, c, v1.ListTrials, client.Page{}, nil, id)
 	if err != nil {
 		return nil, "", err
 	}

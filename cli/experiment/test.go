@@ -128,7 +128,7 @@ func watchTest(ctx context.Context, a *app.App, c *client.Client, id int) error 
 		if err != nil {
 			return err
 		}
-		trials, err := client.Collect(c.Trials(ctx, id, client.Page{}))
+		trials, err := client.List(ctx, c, v1.ListTrials, client.Page{}, nil, id)
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func newListWorkspaces(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := client.Collect(c.Workspaces(ctx, client.WorkspaceQuery{}))
+			all, err := client.List(ctx, c, v1.ListWorkspaces, client.Page{}, nil)
 			if err != nil {
 				return err
 			}

@@ -64,12 +64,12 @@ func (o *experimentsOptions) print(ctx context.Context, a *app.App, p *v1.Projec
 	if err != nil {
 		return err
 	}
-	q := client.ExperimentQuery{Page: o.pages.Page(), ProjectID: p.ID, SortBy: o.by.SortBy(), OrderBy: o.by.OrderBy()}
+	q := v1.GetExperimentsRequest{ProjectID: p.ID, Order: v1.Order{SortBy: o.by.SortBy(), OrderBy: o.by.OrderBy()}}
 	if !o.all {
 		shown := false
 		q.Archived, q.Users = &shown, []string{s.User}
 	}
-	all, err := client.Collect(s.Client.Experiments(ctx, q))
+	all, err := client.List(ctx, s.Client, v1.ListExperiments, o.pages.Page(), &q)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func newList(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := client.Collect(c.Quotas(ctx, q))
+			list, err := client.List(ctx, c, v1.ListQuotas, client.Page{}, &q)
 			if err != nil {
 				return err
 			}
@@ -260,7 +260,7 @@ func (o *choice) id(ctx context.Context, c *client.Client, given []string) (int,
 		return 0, err
 	}
 	want := o.request(q)
-	list, err := client.Collect(c.Quotas(ctx, q))
+	list, err := client.List(ctx, c, v1.ListQuotas, client.Page{}, &q)
 	if err != nil {
 		return 0, err
 	}

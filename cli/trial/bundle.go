@@ -127,7 +127,7 @@ func (b *bundle) fill(ctx context.Context, c *client.Client, trial *v1.Trial) er
 		return err
 	}
 	experiment.Experiment.OriginalConfig = "" // as submitted, with its secrets; the complete configuration has the rest
-	workloads, err := client.Collect(c.Workloads(ctx, trial.ID, false, client.Page{Limit: 1000}))
+	workloads, err := client.List(ctx, c, v1.ListTrialWorkloads, client.Page{Limit: 1000}, nil, trial.ID)
 	if err != nil {
 		return err
 	}

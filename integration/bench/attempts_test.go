@@ -79,7 +79,7 @@ func (r *rig) firstLine(b *testing.B, id int) time.Time {
 	b.Helper()
 	var trial int
 	await(b, "the trial", func() bool {
-		list, err := client.Collect(r.client.Trials(b.Context(), id, client.Page{}))
+		list, err := client.List(b.Context(), r.client, v1.ListTrials, client.Page{}, nil, id)
 		if err != nil {
 			b.Fatal(err)
 		}

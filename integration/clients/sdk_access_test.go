@@ -131,7 +131,7 @@ func sdkObjects(t *testing.T, m *servertest.Master, owner *client.Client, worksp
 		t.Fatal(err)
 	}
 	m.Ended(made.Experiment.ID)
-	trials, err := client.Collect(owner.Trials(t.Context(), made.Experiment.ID, client.Page{}))
+	trials, err := client.List(t.Context(), owner, v1.ListTrials, client.Page{}, nil, made.Experiment.ID)
 	if err != nil || len(trials) != 1 {
 		t.Fatal(trials, err)
 	}

@@ -104,7 +104,7 @@ func (d *inContainers) trialIsComplete(t *testing.T) {
 	k.Advance(t, 12)
 	k.Finish(t)
 	k.CheckWhole(t)
-	list, err := client.Collect(k.Client.TrialCheckpoints(t.Context(), k.TrialID, client.CheckpointQuery{}))
+	list, err := client.List(t.Context(), k.Client, v1.ListTrialCheckpoints, client.Page{}, nil, k.TrialID)
 	if err != nil || len(list) < 2 {
 		t.Fatalf("%d checkpoints: %v", len(list), err)
 	}

@@ -257,21 +257,21 @@ with core.init() as ctx:
 	if labels, err := client.Call(t.Context(), r.Client, v1.RemoveExperimentLabel, id, "first"); err != nil || !slices.Equal(labels.Labels, []string{"second/with a slash"}) {
 		t.Errorf("labels are %q: %v", labels.Labels, err)
 	}
-	listed := func(q client.ExperimentQuery) bool {
-		list, err := client.Collect(r.Client.Experiments(t.Context(), q))
+	listed := func(q v1.GetExperimentsRequest) bool {
+		list, err := client.List(t.Context(), r.Client, v1.ListExperiments, client.Page{}, &q)
 		if err != nil {
 			t.Error(err)
 		}
 		return slices.ContainsFunc(list, func(e v1.Experiment) bool { return e.ID == id })
 	}
-	if !listed(client.ExperimentQuery{Labels: []string{"second/with a slash"}}) || listed(client.ExperimentQuery{Labels: []string{"first"}}) {
+	if !listed(v1.GetExperimentsRequest{Labels: []string{"second/with a slash"}}) || listed(v1.GetExperimentsRequest{Labels: []string{"first"}}) {
 		t.Error("the list does not go by its labels")
 	}
 	yes, no := true, false
 	if err := client.Act(t.Context(), r.Client, v1.ArchiveExperiment, id); err != nil {
 		t.Error(err)
 	}
-	if listed(client.ExperimentQuery{Archived: &no}) || !listed(client.ExperimentQuery{Archived: &yes}) {
+	if listed(v1.GetExperimentsRequest{Archived: &no}) || !listed(v1.GetExperimentsRequest{Archived: &yes}) {
 		t.Error("archived, it is listed with the others")
 	}
 	trial := r.Trial(t, id)
@@ -291,7 +291,7 @@ with core.init() as ctx:
 	if _, err := r.Client.Trial(t.Context(), trial.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the trial still exists: %v", err)
 	}
-	if listed(client.ExperimentQuery{}) {
+	if listed(v1.GetExperimentsRequest{}) {
 		t.Error("the list contains the experiment")
 	}
 }
@@ -351,7 +351,7 @@ with core.init(distributed=distributed) as ctx:
 			t.Errorf("the log of node %s is not that of rank %d:\n%s", node, rank, log)
 		}
 	}
-	checkpoints, err := client.Collect(r.Client.TrialCheckpoints(t.Context(), trial.ID, client.CheckpointQuery{}))
+	checkpoints, err := client.List(t.Context(), r.Client, v1.ListTrialCheckpoints, client.Page{}, nil, trial.ID)
 	if err != nil || len(checkpoints) != 1 {
 		t.Fatalf("%d checkpoints: %v", len(checkpoints), err)
 	}

@@ -171,7 +171,7 @@ func checkHides(t testing.TB, k *rig.Training, other *rig.Training) {
 	if k.TaskID == other.TaskID {
 		t.Errorf("both trainings are task %s", k.TaskID)
 	}
-	list, err := client.Collect(k.Client.Experiments(t.Context(), client.ExperimentQuery{Name: t.Name()}))
+	list, err := client.List(t.Context(), k.Client, v1.ListExperiments, client.Page{}, &v1.GetExperimentsRequest{Name: t.Name()})
 	if err != nil || len(list) != 1 || list[0].ID != k.Experiment {
 		t.Errorf("experiments of this name: %+v, %v; want one's own", list, err)
 	}

@@ -77,7 +77,7 @@ func TestIrisObeysItsConfiguration(t *testing.T) {
 	if trial.TotalBatchesProcessed != 5000 {
 		t.Errorf("the trial has processed %d batches", trial.TotalBatchesProcessed)
 	}
-	checkpoints, err := client.Collect(r.Client.TrialCheckpoints(t.Context(), trial.ID, client.CheckpointQuery{}))
+	checkpoints, err := client.List(t.Context(), r.Client, v1.ListTrialCheckpoints, client.Page{}, nil, trial.ID)
 	if err != nil || len(checkpoints) != 1 {
 		t.Errorf("%d checkpoints, one at the end was due: %v", len(checkpoints), err)
 	}

@@ -45,7 +45,6 @@ var (
 	}
 	methodsAbove = map[string]int{
 		"master/api.API":       710,
-		"master/client.Client": 86,
 		"master/sched.planner": 100,
 		"master/store.DB":      590,
 		"nomad/local.Cluster":  125,

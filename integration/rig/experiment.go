@@ -56,7 +56,7 @@ func Head(name string) string {
 // Trials lists the trials of an experiment.
 func (r *Rig) Trials(t testing.TB, id int) []v1.Trial {
 	t.Helper()
-	list, err := client.Collect(r.Client.Trials(t.Context(), id, client.Page{}))
+	list, err := client.List(t.Context(), r.Client, v1.ListTrials, client.Page{}, nil, id)
 	if err != nil {
 		t.Fatal(err)
 	}

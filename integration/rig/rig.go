@@ -214,7 +214,7 @@ func (r *Rig) Trial(t testing.TB, id int) v1.Trial {
 	t.Helper()
 	var trial v1.Trial
 	Eventually(t, "a trial", func() (bool, error) {
-		list, err := client.Collect(r.Client.Trials(t.Context(), id, client.Page{}))
+		list, err := client.List(t.Context(), r.Client, v1.ListTrials, client.Page{}, nil, id)
 		if err != nil || len(list) != 1 {
 			return false, fmt.Errorf("%d trials: %w", len(list), err)
 		}

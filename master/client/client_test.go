@@ -305,17 +305,17 @@ func TestPages(t *testing.T) {
 		}
 		fmt.Fprintf(w, `{"experiments":[%s],"pagination":{"offset":%d,"endIndex":%d,"total":5}}`, strings.Join(items, ","), offset, end)
 	})
-	all, err := client.Collect(c.Experiments(t.Context(), client.ExperimentQuery{Page: client.Page{Limit: 2}}))
+	all, err := client.List(t.Context(), c, v1.ListExperiments, client.Page{Limit: 2}, nil)
 	if err != nil || len(all) != 5 || fmt.Sprint(asked) != "[2+0 2+2 2+4]" {
 		t.Errorf("%d records, %v, asked %v", len(all), err, asked)
 	}
 	asked = nil
-	one, err := client.Collect(c.Experiments(t.Context(), client.ExperimentQuery{Page: client.Page{Limit: 2, Offset: 3, Single: true}}))
+	one, err := client.List(t.Context(), c, v1.ListExperiments, client.Page{Limit: 2, Offset: 3, Single: true}, nil)
 	if err != nil || len(one) != 2 || one[0].ID != 3 || fmt.Sprint(asked) != "[2+3]" {
 		t.Errorf("%v, %v, asked %v", one, err, asked)
 	}
 	asked = nil
-	for range c.Experiments(t.Context(), client.ExperimentQuery{Page: client.Page{Limit: 2}}) {
+	for range client.Each(t.Context(), c, v1.ListExperiments, client.Page{Limit: 2}, nil) {
 		break
 	}
 	if len(asked) != 1 {
@@ -329,7 +329,7 @@ func TestPagesThatDoNotAdvanceEnd(t *testing.T) {
 		calls++
 		io.WriteString(w, `{"experiments":[{"id":1}],"pagination":{"offset":0,"endIndex":0,"total":5}}`)
 	})
-	if _, err := client.Collect(c.Experiments(t.Context(), client.ExperimentQuery{})); err != nil || calls != 1 {
+	if _, err := client.List(t.Context(), c, v1.ListExperiments, client.Page{}, nil); err != nil || calls != 1 {
 		t.Errorf("%d calls, %v", calls, err)
 	}
 }

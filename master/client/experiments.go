@@ -7,24 +7,6 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// ExperimentQuery filters a list of experiments. Zero fields have no effect.
-type ExperimentQuery struct {
-	Page
-	Archived  *bool
-	Users     []string
-	States    []v1.ExperimentState
-	Labels    []string
-	Name      string
-	ProjectID int
-	SortBy    string // SORT_BY_ID, …
-	OrderBy   string // ORDER_BY_ASC, ORDER_BY_DESC
-}
-
-func (e ExperimentQuery) request() *v1.GetExperimentsRequest {
-	return &v1.GetExperimentsRequest{Archived: e.Archived, Users: e.Users, States: e.States, Labels: e.Labels, Name: e.Name, ProjectID: e.ProjectID,
-		Order: v1.Order{SortBy: e.SortBy, OrderBy: e.OrderBy}}
-}
-
 // CreateExperiment submits an experiment. Progress, which may be nil, is called with the
 // numbers of sent and of all bytes.
 func (c *Client) CreateExperiment(ctx context.Context, req v1.CreateExperimentRequest, progress func(sent, total int64)) (*v1.CreateExperimentResponse, error) {
@@ -41,13 +23,6 @@ func (c *Client) CreateExperiment(ctx context.Context, req v1.CreateExperimentRe
 	return &out, c.do(ctx, k, &out)
 }
 
-// Experiments lists experiments.
-func (c *Client) Experiments(ctx context.Context, query ExperimentQuery) iter.Seq2[v1.Experiment, error] {
-	return list(ctx, c, v1.ListExperiments, query.Page, query.request(), func(r *v1.GetExperimentsResponse) ([]v1.Experiment, v1.Pagination) {
-		return r.Experiments, r.Pagination
-	})
-}
-
 // ModelDef returns the code of an experiment, a gzipped tar.
 func (c *Client) ModelDef(ctx context.Context, id int) ([]byte, error) {
 	var out modelDef
@@ -58,4 +33,39 @@ func (c *Client) ModelDef(ctx context.Context, id int) ([]byte, error) {
 // modelDef is GetModelDefResponse with decoded base64.
 type modelDef struct {
 	B64Tgz []byte `json:"b64Tgz"`
+}
+
+// SearchExperiments lists the experiments that a filter selects, with their best trials. The
+// limit and offset of the request are those of the page.
+func (c *Client) SearchExperiments(ctx context.Context, req v1.SearchExperimentsRequest, page Page) iter.Seq2[v1.SearchExperimentExperiment, error] {
+	return pages(ctx, page, func(ctx context.Context, p Page) ([]v1.SearchExperimentExperiment, v1.Pagination, error) {
+		req.Limit, req.Offset = &p.Limit, &p.Offset
+		out, err := Send(ctx, c, v1.SearchExperiments, req)
+		if err != nil {
+			return nil, v1.Pagination{}, err
+		}
+		return out.Experiments, out.Pagination, nil
+	})
+}
+
+// PreviewSearch lists the trials that a search would create; config is a JSON object.
+func (c *Client) PreviewSearch(ctx context.Context, config v1.Struct) (*v1.SearchSummary, error) {
+	out, err := Send(ctx, c, v1.PreviewSearch, v1.PreviewHPSearchRequest{Config: config})
+	if err != nil {
+		return nil, err
+	}
+	if out.Summary == nil {
+		return &v1.SearchSummary{}, nil
+	}
+	return out.Summary, nil
+}
+
+// Columns lists the columns by which the experiments of all projects can be searched.
+func (c *Client) Columns(ctx context.Context) ([]v1.ProjectColumn, error) {
+	const all = 0 // projects
+	out, err := Send(ctx, c, v1.ListProjectColumns, v1.GetProjectColumnsRequest{}, all)
+	if err != nil {
+		return nil, err
+	}
+	return out.Columns, nil
 }

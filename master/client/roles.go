@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -15,7 +16,7 @@ func (c *Client) Groups(ctx context.Context, p Page, name string, user int) iter
 		if err != nil {
 			return nil, v1.Pagination{}, err
 		}
-		return out.Groups, pagination(out.Pagination), nil
+		return out.Groups, optional.Value(out.Pagination), nil
 	})
 }
 
@@ -37,7 +38,7 @@ func (c *Client) AssignableRoles(ctx context.Context, p Page, workspace *int) it
 		if err != nil {
 			return nil, v1.Pagination{}, err
 		}
-		return out.Roles, pagination(out.Pagination), nil
+		return out.Roles, optional.Value(out.Pagination), nil
 	})
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"iter"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -19,4 +20,13 @@ func (c *Client) Task(ctx context.Context, id string) (*v1.Task, error) {
 		return nil, err
 	}
 	return &out.Task, nil
+}
+
+// Jobs lists the jobs that run or wait in a pool ("": in all pools), in the order of the queue.
+func (c *Client) Jobs(ctx context.Context, pool string, descending bool, p Page) iter.Seq2[v1.RBACJob, error] {
+	request := v1.GetJobsRequest{ResourcePool: pool, OrderBy: "ORDER_BY_ASC"}
+	if descending {
+		request.OrderBy = "ORDER_BY_DESC"
+	}
+	return Each(ctx, c, v1.ListJobs, p, &request)
 }

@@ -10,7 +10,7 @@ import (
 // Templates lists templates.
 func (c *Client) Templates(ctx context.Context, page Page) iter.Seq2[v1.Template, error] {
 	request := v1.GetTemplatesRequest{Order: v1.Order{SortBy: "SORT_BY_NAME"}}
-	return list(ctx, c, v1.ListTemplates, page, &request, func(r *v1.GetTemplatesResponse) ([]v1.Template, v1.Pagination) { return r.Templates, r.Pagination })
+	return Each(ctx, c, v1.ListTemplates, page, &request)
 }
 
 // Template returns one template.

@@ -8,13 +8,6 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Trials lists the trials of an experiment.
-func (c *Client) Trials(ctx context.Context, experiment int, p Page) iter.Seq2[v1.Trial, error] {
-	return list(ctx, c, v1.ListTrials, p, nil, func(r *v1.GetExperimentTrialsResponse) ([]v1.Trial, v1.Pagination) {
-		return r.Trials, r.Pagination
-	}, experiment)
-}
-
 // Trial returns one trial.
 func (c *Client) Trial(ctx context.Context, id int) (*v1.Trial, error) {
 	out, err := Call(ctx, c, v1.GetTrial, id)
@@ -22,14 +15,6 @@ func (c *Client) Trial(ctx context.Context, id int) (*v1.Trial, error) {
 		return nil, err
 	}
 	return &out.Trial, nil
-}
-
-// Workloads lists the reports and checkpoints of a trial, in order of steps.
-func (c *Client) Workloads(ctx context.Context, trial int, batchMetrics bool, p Page) iter.Seq2[v1.WorkloadContainer, error] {
-	request := v1.GetTrialWorkloadsRequest{IncludeBatchMetrics: batchMetrics}
-	return list(ctx, c, v1.ListTrialWorkloads, p, &request, func(r *v1.GetTrialWorkloadsResponse) ([]v1.WorkloadContainer, v1.Pagination) {
-		return r.Workloads, r.Pagination
-	}, trial)
 }
 
 // LastWorkloads returns at most n of the newest reports and checkpoints of a trial, in order of steps, and how many there are.
@@ -41,4 +26,27 @@ func (c *Client) LastWorkloads(ctx context.Context, trial, n int) ([]v1.Workload
 	}
 	slices.Reverse(out.Workloads)
 	return out.Workloads, out.Pagination.Total, nil
+}
+
+// The groups of metrics that every trial has.
+const (
+	TrainingGroup   = "training"
+	ValidationGroup = "validation"
+)
+
+// TrialMetrics reads all reports of a group of metrics of some trials, in order of steps.
+func (c *Client) TrialMetrics(ctx context.Context, group string, trials ...int) iter.Seq2[v1.MetricsReport, error] {
+	return func(yield func(v1.MetricsReport, error) bool) {
+		for batch, err := range stream[v1.GetMetricsResponse](ctx, c, v1.StreamTrialMetrics, &v1.GetMetricsRequest{TrialIDs: trials, Group: group}) {
+			if err != nil {
+				yield(v1.MetricsReport{}, err)
+				return
+			}
+			for _, report := range batch.Metrics {
+				if !yield(report, nil) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"io"
-	"iter"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -17,13 +16,6 @@ func UsageCSV[Req any](ctx context.Context, c *Client, e v1.Endpoint[Req, v1.Non
 		return nil, err
 	}
 	return resp.Body, nil
-}
-
-// DiskUse lists how much disk workspaces use.
-func (c *Client) DiskUse(ctx context.Context) iter.Seq2[v1.DiskUse, error] {
-	return list(ctx, c, v1.ListDiskUse, Page{}, nil, func(r *v1.GetDiskUseResponse) ([]v1.DiskUse, v1.Pagination) {
-		return r.Workspaces, pagination(r.Pagination)
-	})
 }
 
 // UsersDiskUse lists what the caller stores in the database, or, to administrators of the cluster, the users who store the most. limit is

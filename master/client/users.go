@@ -2,23 +2,9 @@ package client
 
 import (
 	"context"
-	"iter"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
-
-// Users lists users; active restricts the list to active or inactive users.
-func (c *Client) Users(ctx context.Context, active *bool, p Page) iter.Seq2[v1.User, error] {
-	return list(ctx, c, v1.ListUsers, p, &v1.GetUsersRequest{Active: active}, func(r *v1.GetUsersResponse) ([]v1.User, v1.Pagination) { return r.Users, pagination(r.Pagination) })
-}
-
-// pagination returns the zero value, which ends a list, for a response without pagination.
-func pagination(p *v1.Pagination) v1.Pagination {
-	if p == nil {
-		return v1.Pagination{}
-	}
-	return *p
-}
 
 // UserByName returns a user.
 func (c *Client) UserByName(ctx context.Context, name string) (*v1.User, error) {
