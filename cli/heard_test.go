@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/root"
 	"github.com/detent-ml/detent/cli/internal/term"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/server/servertest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -64,7 +65,7 @@ func TestTheMastersLogIsFollowed(t *testing.T) {
 	m.Until("what there is is printed", func() bool { return strings.Contains(out.String(), "this master leads") })
 	change := v1.PatchMasterConfigRequest{}
 	change.Config.Log.Level, change.FieldMask.Paths = "LOG_LEVEL_DEBUG", []string{"log.level"}
-	if err := m.Client("admin").PatchMasterConfig(t.Context(), change); err != nil {
+	if _, err := client.Send(t.Context(), m.Client("admin"), v1.PatchMasterConfig, change); err != nil {
 		t.Fatal(err)
 	}
 	m.Until("what comes is printed", func() bool {

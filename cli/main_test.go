@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/detent-ml/detent/cli/internal/root"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/server/servertest"
 	"github.com/detent-ml/detent/master/store"
@@ -76,7 +77,7 @@ func waitDeleted(ts *testscript.TestScript, neg bool, args []string) {
 	m := masterOf(ts)
 	c := m.Client("determined")
 	m.Until("the end of a deletion", func() bool {
-		_, err := c.Experiment(m.Context(), id)
+		_, err := client.Call(m.Context(), c, v1.GetExperiment, id)
 		return fault.Is(err, fault.NotFound)
 	})
 }
@@ -181,7 +182,7 @@ func TestStartSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	m := servertest.Start(t, nil)
 	c := m.Client("determined")
-	holds, err := c.LaunchNotebook(t.Context(), v1.LaunchNotebookRequest{Config: v1.Struct(`{"resources":{"slots":2}}`)})
+	holds, err := client.Send(t.Context(), c, v1.CreateNotebook, v1.LaunchNotebookRequest{Config: v1.Struct(`{"resources":{"slots":2}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestStartSaysWhatItWaitsFor(t *testing.T) {
 	m.Until("the reason why it waits", func() bool {
 		return strings.Contains(said.String(), "Queued: needs 1 slot; all 2 of pool default are in use; its owner holds slots there with notebook ")
 	})
-	if err := c.KillNotebook(t.Context(), holds.Notebook.ID); err != nil {
+	if err := client.Act(t.Context(), c, v1.KillNotebook, holds.Notebook.ID); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-status; got != 0 || !strings.Contains(out.String(), "Jupyter Notebook is running at: "+m.URL+"/proxy/") {

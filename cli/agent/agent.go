@@ -32,18 +32,18 @@ func newList(a *app.App) *cobra.Command {
 		Short:   "list the nodes",
 		Args:    args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			agents, err := c.Agents(ctx)
+			resp, err := client.Send(ctx, c, v1.ListAgents, v1.GetAgentsRequest{})
 			if err != nil {
 				return err
 			}
-			slices.SortFunc(agents, func(x, y v1.Agent) int { return cmp.Compare(x.ID, y.ID) })
+			slices.SortFunc(resp.Agents, func(x, y v1.Agent) int { return cmp.Compare(x.ID, y.ID) })
 			t := table.New("Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool",
 				"Enabled", "Draining", "Addresses", "Lost") // the first columns are Determined's
-			for _, n := range agents {
+			for _, n := range resp.Agents {
 				t.Row(path.Base(n.ID), n.Version, table.Time(n.RegisteredTime), len(n.Slots), len(n.Containers),
 					strings.Join(n.ResourcePools, ", "), n.Enabled, n.Draining, strings.Join(n.Addresses, ", "), n.Lost)
 			}
-			return format.Print(a.IO, t, agents)
+			return format.Print(a.IO, t, resp.Agents)
 		}),
 	}
 	format.Flags(cmd)

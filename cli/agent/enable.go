@@ -57,9 +57,9 @@ func change(a *app.App, o *changeOptions) *cobra.Command {
 }
 
 func names(ctx context.Context, c *client.Client) ([]string, error) {
-	agents, err := c.Agents(ctx)
+	resp, err := client.Send(ctx, c, v1.ListAgents, v1.GetAgentsRequest{})
 	var list []string
-	for _, n := range agents {
+	for _, n := range resp.Agents {
 		list = append(list, path.Base(n.ID))
 	}
 	slices.Sort(list)
@@ -79,9 +79,10 @@ func runChange(ctx context.Context, a *app.App, o *changeOptions, ids []string) 
 	for _, id := range ids {
 		done := "Enabled"
 		if o.enable {
-			err = c.EnableAgent(ctx, id)
+			err = client.Act(ctx, c, v1.EnableAgent, id)
 		} else {
-			done, err = "Disabled", c.DisableAgent(ctx, id, o.drain)
+			done = "Disabled"
+			_, err = client.Send(ctx, c, v1.DisableAgent, v1.DisableRequest{Drain: o.drain}, id)
 		}
 		if err != nil {
 			return err

@@ -81,8 +81,8 @@ func providers(ctx context.Context, a *app.App) ([]v1.InfoSSOProvider, *client.C
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err := c.Providers(ctx)
-	return list, c, err
+	list, err := client.Call(ctx, c, v1.GetInfo)
+	return list.SSOProviders, c, err
 }
 
 type loginOptions struct {
@@ -317,7 +317,7 @@ func pasted(ctx context.Context, a *app.App, expected reply) (string, error) {
 
 // withCode prints a code, and waits until the user has signed in with it.
 func withCode(ctx context.Context, a *app.App, c *client.Client, p v1.InfoSSOProvider) (string, error) {
-	d, err := c.StartDeviceSignIn(ctx, v1.StartDeviceSignInRequest{Provider: p.Name})
+	d, err := client.Send(ctx, c, v1.StartDeviceSignIn, v1.StartDeviceSignInRequest{Provider: p.Name})
 	if err != nil {
 		return "", err
 	}
@@ -327,7 +327,7 @@ func withCode(ctx context.Context, a *app.App, c *client.Client, p v1.InfoSSOPro
 		if err := sleep.For(ctx, interval); err != nil {
 			return "", err
 		}
-		r, err := c.FinishDeviceSignIn(ctx, v1.FinishDeviceSignInRequest{Provider: p.Name, DeviceCode: d.DeviceCode})
+		r, err := client.Send(ctx, c, v1.FinishDeviceSignIn, v1.FinishDeviceSignInRequest{Provider: p.Name, DeviceCode: d.DeviceCode})
 		switch {
 		case fault.Is(err, fault.Unavailable), fault.Is(err, fault.TooMany):
 			continue // until the code expires

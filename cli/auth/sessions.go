@@ -40,7 +40,7 @@ func runSessionList(ctx context.Context, a *app.App, of v1.GetSessionsRequest, f
 	if err != nil {
 		return err
 	}
-	list, err := client.Collect(c.Sessions(ctx, of))
+	list, err := client.List(ctx, c, v1.ListSessions, client.Page{}, &of)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func newSessionEnd(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.EndSession(cmd.Context(), id); err != nil {
+			if err := client.Act(cmd.Context(), c, v1.EndSession, id); err != nil {
 				return err
 			}
 			a.Printf("Ended session %d.\n", id)

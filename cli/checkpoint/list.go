@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/render"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // NewList is the list of an experiment's checkpoints, a verb of det checkpoint and of det experiment.
@@ -24,12 +25,12 @@ func NewList(a *app.App, use string, aliases ...string) *cobra.Command {
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
 		RunE: app.ByID(a, "an experiment", func(ctx context.Context, c *client.Client, id int, _ []string) error {
-			q := client.CheckpointQuery{SortByAttr: "SORT_BY_END_TIME"}
+			q, page := v1.GetCheckpointsRequest{SortByAttr: "SORT_BY_END_TIME"}, client.Page{}
 			if best > 0 {
 				q.SortByAttr = "SORT_BY_SEARCHER_METRIC"
-				q.Page = client.Page{Limit: best, Single: true}
+				page = client.Page{Limit: best, Single: true}
 			}
-			checkpoints, err := client.Collect(c.ExperimentCheckpoints(ctx, id, q))
+			checkpoints, err := client.List(ctx, c, v1.ListExperimentCheckpoints, page, &q, id)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 type rmOptions struct {
@@ -70,7 +72,7 @@ func runRm(ctx context.Context, a *app.App, o rmOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := c.RemoveCheckpointFiles(ctx, listed(o.uuids), o.globs); err != nil {
+	if _, err := client.Send(ctx, c, v1.RemoveCheckpointFiles, v1.CheckpointsRemoveFilesRequest{CheckpointUUIDs: listed(o.uuids), CheckpointGlobs: o.globs}); err != nil {
 		return err
 	}
 	if len(o.globs) == 0 {
@@ -91,7 +93,7 @@ func runDelete(ctx context.Context, a *app.App, o rmOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := c.DeleteCheckpoints(ctx, listed(o.uuids)); err != nil {
+	if _, err := client.Send(ctx, c, v1.DeleteCheckpoints, v1.DeleteCheckpointsRequest{CheckpointUUIDs: listed(o.uuids)}); err != nil {
 		return err
 	}
 	a.Printf("Deletion of checkpoints %s is in progress\n", o.uuids)

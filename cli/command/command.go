@@ -24,17 +24,18 @@ func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "command", Nouns: "commands",
 		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
-			return tasks.Items(item)(c.Commands(ctx, q))
+			resp, err := client.Send(ctx, c, v1.ListCommands, q)
+			return tasks.Items(resp.Commands, item), err
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
-			resp, err := c.Command(ctx, id)
+			resp, err := client.Call(ctx, c, v1.GetCommand, id)
 			if err != nil {
 				return tasks.Item{}, nil, err
 			}
 			return item(resp.Command), resp.Config, nil
 		},
-		Kill:       func(c *client.Client) func(context.Context, string) error { return c.KillCommand },
-		Prioritize: func(c *client.Client) func(context.Context, string, int) error { return c.SetCommandPriority },
+		Kill:       tasks.Kill(v1.KillCommand),
+		Prioritize: tasks.Prioritize(v1.PrioritizeCommand),
 	}
 }
 

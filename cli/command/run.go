@@ -54,7 +54,7 @@ func run(ctx context.Context, a *app.App, o tasks.Launch, published, program []s
 	if config["entrypoint"] == nil {
 		return &exit.UsageError{Message: "det command run needs a program to run", Hint: "See `det command run --help`."}
 	}
-	resp, err := c.LaunchCommand(ctx, v1.LaunchCommandRequest{Config: r.Config, Files: r.Files, TemplateName: r.Template, WorkspaceID: r.WorkspaceID})
+	resp, err := client.Send(ctx, c, v1.CreateCommand, v1.LaunchCommandRequest{Config: r.Config, Files: r.Files, TemplateName: r.Template, WorkspaceID: r.WorkspaceID})
 	if err != nil {
 		return err
 	}

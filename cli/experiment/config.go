@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 type configOptions struct {
@@ -25,7 +26,7 @@ func newConfig(a *app.App) *cobra.Command {
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
 		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, _ []string) error {
-			resp, err := c.Experiment(ctx, id)
+			resp, err := client.Call(ctx, c, v1.GetExperiment, id)
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/input"
 	"github.com/detent-ml/detent/cli/internal/upload"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -69,7 +70,7 @@ func runContinue(ctx context.Context, a *app.App, o continueOptions) error {
 		return err
 	}
 	config := string(changed)
-	resp, err := c.ContinueExperiment(ctx, v1.ContinueExperimentRequest{ID: o.id, OverrideConfig: &config})
+	resp, err := client.Send(ctx, c, v1.ContinueExperiment, v1.ContinueExperimentRequest{ID: o.id, OverrideConfig: &config})
 	if err != nil {
 		return input.Named(err, "override config", name)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 type deleteOptions struct {
@@ -48,7 +49,7 @@ func runDelete(ctx context.Context, a *app.App, o deleteOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := c.DeleteExperiment(ctx, o.id); err != nil {
+	if err := client.Act(ctx, c, v1.DeleteExperiment, o.id); err != nil {
 		return err
 	}
 	a.Printf("Deletion of experiment %d is in progress\n", o.id)
@@ -62,7 +63,7 @@ func newDeleteEvents(a *app.App) *cobra.Command {
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
 		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, _ []string) error {
-			return c.RemoveTensorboardFiles(ctx, id)
+			return client.Act(ctx, c, v1.RemoveTensorboardFiles, id)
 		}),
 	}
 }

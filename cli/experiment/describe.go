@@ -134,17 +134,17 @@ func explain(a *app.App, all []described) {
 func load(ctx context.Context, c *client.Client, id int, o describeOptions) (described, error) {
 	d := described{workloads: map[int][]v1.WorkloadContainer{}}
 	var err error
-	if d.resp, err = c.Experiment(ctx, id); err != nil || o.format.Structured() {
+	if d.resp, err = client.Call(ctx, c, v1.GetExperiment, id); err != nil || o.format.Structured() {
 		return d, err
 	}
-	if d.trials, err = client.Collect(c.Trials(ctx, id, client.Page{})); err != nil {
+	if d.trials, err = client.List(ctx, c, v1.ListTrials, client.Page{}, nil, id); err != nil {
 		return d, err
 	}
 	if o.outdir == "" && !o.format.CSV {
 		return d, d.loadSome(ctx, c, maxOfTrial, maxOfAll)
 	}
 	for _, t := range d.trials {
-		if d.workloads[t.ID], err = client.Collect(c.Workloads(ctx, t.ID, false, client.Page{Limit: 500})); err != nil {
+		if d.workloads[t.ID], err = client.List(ctx, c, v1.ListTrialWorkloads, client.Page{Limit: 500}, nil, t.ID); err != nil {
 			return d, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/fetch"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 type downloadOptions struct {
@@ -68,8 +69,7 @@ func runDownload(ctx context.Context, a *app.App, o downloadOptions) error {
 		return err
 	}
 	q := download.Best(o.sortBy, o.smaller.Value)
-	q.Page = client.Page{Limit: o.topN, Single: true}
-	checkpoints, err := client.Collect(c.ExperimentCheckpoints(ctx, o.id, q))
+	checkpoints, err := client.List(ctx, c, v1.ListExperimentCheckpoints, client.Page{Limit: o.topN, Single: true}, &q, o.id)
 	if err != nil {
 		return err
 	}

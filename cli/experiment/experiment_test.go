@@ -119,7 +119,7 @@ func submitted(t *testing.T, a *app.App, text string, o createOptions) int {
 // newest is the ID of the experiment that was created last.
 func newest(t *testing.T, c *client.Client) (id int) {
 	t.Helper()
-	for e, err := range c.Experiments(t.Context(), client.ExperimentQuery{}) {
+	for e, err := range client.Each(t.Context(), c, v1.ListExperiments, client.Page{}, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func project(t *testing.T, text string) (configFile, code string) {
 
 func experiment(t *testing.T, m *world, id int) v1.Experiment {
 	t.Helper()
-	e, err := m.Client("determined").Experiment(t.Context(), id)
+	e, err := client.Call(t.Context(), m.Client("determined"), v1.GetExperiment, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,16 +157,16 @@ func experiment(t *testing.T, m *world, id int) v1.Experiment {
 func createSendsWhatDeterminedsClientSends(t *testing.T, m *world) {
 	t.Helper()
 	a, out, _ := m.app(t)
-	w, err := m.Client("admin").CreateWorkspace(t.Context(), v1.PostWorkspaceRequest{Name: "w"})
+	resp, err := client.Send(t.Context(), m.Client("admin"), v1.CreateWorkspace, v1.PostWorkspaceRequest{Name: "w"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := m.Client("admin").CreateProject(t.Context(), v1.PostProjectRequest{WorkspaceID: w.ID, Name: "p"})
+	p, err := client.Send(t.Context(), m.Client("admin"), v1.CreateProject, v1.PostProjectRequest{WorkspaceID: resp.Workspace.ID, Name: "p"}, resp.Workspace.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file, code := project(t, config)
-	if err := runCreate(t.Context(), a, createOptions{configFile: file, modelDef: code, project: p.ID}); err != nil {
+	if err := runCreate(t.Context(), a, createOptions{configFile: file, modelDef: code, project: p.Project.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != "Created experiment 1\n" {
@@ -185,7 +185,7 @@ func createSendsWhatDeterminedsClientSends(t *testing.T, m *world) {
 	if err := json.Unmarshal(m.Front.Body("POST /api/v1/experiments"), &body); err != nil {
 		t.Fatal(err)
 	}
-	if body.Config != config || !body.Activate || body.ValidateOnly || body.ProjectID != p.ID {
+	if body.Config != config || !body.Activate || body.ValidateOnly || body.ProjectID != p.Project.ID {
 		t.Errorf("sent %+v", body)
 	}
 	var got []string
@@ -403,7 +403,7 @@ func waiting(t *testing.T, m *world) {
 	ended := func(code string) int {
 		id := submitted(t, a, config, createOptions{overrides: []string{"hyperparameters.code=" + code, "max_restarts=0"}})
 		if code == "-1" {
-			if err := c.KillExperiment(t.Context(), id); err != nil {
+			if err := client.Act(t.Context(), c, v1.KillExperiment, id); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -450,7 +450,7 @@ func followingWhatNeverBegins(t *testing.T, m *world) {
 	id := submitted(t, a, "name: x\nentrypoint: x\nsearcher: {name: custom, metric: loss, unit: batches}\n", createOptions{paused: true})
 	c, err := a.Client(t.Context())
 	if err == nil {
-		err = c.KillExperiment(t.Context(), id)
+		err = client.Act(t.Context(), c, v1.KillExperiment, id)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -101,7 +101,7 @@ func firstTrial(ctx context.Context, c *client.Client, id int) (int, error) {
 // lowestTrial is the trial with the lowest ID; 0 for none.
 func lowestTrial(ctx context.Context, c *client.Client, id int) (int, error) {
 	lowest := 0
-	for t, err := range c.Trials(ctx, id, client.Page{}) {
+	for t, err := range client.Each(ctx, c, v1.ListTrials, client.Page{}, nil, id) {
 		if err != nil {
 			return 0, err
 		}
@@ -114,7 +114,7 @@ func lowestTrial(ctx context.Context, c *client.Client, id int) (int, error) {
 
 // ended is the state of an experiment that has ended; "" for others.
 func ended(ctx context.Context, c *client.Client, id int) (string, error) {
-	resp, err := c.Experiment(ctx, id)
+	resp, err := client.Call(ctx, c, v1.GetExperiment, id)
 	if err != nil {
 		return "", err
 	}

@@ -10,24 +10,23 @@ import (
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newLabel(a *app.App) *cobra.Command {
 	return noun.New("label", "add and remove labels", nil, nil,
-		newLabelVerb(a, "add", "add a label", "Added label '%s' to experiment %d\n", (*client.Client).AddLabel),
-		newLabelVerb(a, "remove", "remove a label", "Removed label '%s' from experiment %d\n", (*client.Client).RemoveLabel))
+		newLabelVerb(a, "add", "add a label", "Added label '%s' to experiment %d\n", v1.AddExperimentLabel),
+		newLabelVerb(a, "remove", "remove a label", "Removed label '%s' from experiment %d\n", v1.RemoveExperimentLabel))
 }
 
-type changeLabel func(*client.Client, context.Context, int, string) ([]string, error)
-
-func newLabelVerb(a *app.App, verb, short, done string, change changeLabel) *cobra.Command {
+func newLabelVerb(a *app.App, verb, short, done string, change v1.Endpoint[v1.None, v1.PutExperimentLabelResponse]) *cobra.Command {
 	return &cobra.Command{
 		Use:               verb + " EXPERIMENT_ID LABEL",
 		Short:             short,
 		Args:              args.Exactly("the ID of an experiment", "a label"),
 		ValidArgsFunction: complete.Experiments(a),
 		RunE: app.ByID(a, anExperiment, func(ctx context.Context, c *client.Client, id int, given []string) error {
-			if _, err := change(c, ctx, id, given[1]); err != nil {
+			if _, err := client.Call(ctx, c, change, id, given[1]); err != nil {
 				return err
 			}
 			a.Printf(done, given[1], id)

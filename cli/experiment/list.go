@@ -56,12 +56,12 @@ func runList(ctx context.Context, a *app.App, o *listOptions) error {
 // that are not archived.
 func (o *listOptions) experiments(ctx context.Context, c *client.Client, me string, now time.Time) ([]v1.Experiment, error) {
 	if !o.given() {
-		q := client.ExperimentQuery{Page: o.pages.Page()}
+		var q v1.GetExperimentsRequest
 		if !o.all {
 			shown := false
 			q.Archived, q.Users = &shown, []string{me}
 		}
-		return client.Collect(c.Experiments(ctx, q))
+		return client.List(ctx, c, v1.ListExperiments, o.pages.Page(), &q)
 	}
 	f, err := o.filter(now)
 	if err != nil {

@@ -18,11 +18,11 @@ func boundedDescription(t *testing.T, m *world) {
 	id := submitted(t, a, config, createOptions{})
 	m.Ended(id)
 	c := m.Client("determined")
-	trials, err := client.Collect(c.Trials(t.Context(), id, client.Page{}))
+	trials, err := client.List(t.Context(), c, v1.ListTrials, client.Page{}, nil, id)
 	if err != nil || len(trials) != 1 {
 		t.Fatalf("%v, %v", trials, err)
 	}
-	all, err := client.Collect(c.Workloads(t.Context(), trials[0].ID, false, client.Page{}))
+	all, err := client.List(t.Context(), c, v1.ListTrialWorkloads, client.Page{}, nil, trials[0].ID)
 	if err != nil || len(all) < 10 {
 		t.Fatalf("%d workloads, %v", len(all), err)
 	}

@@ -53,16 +53,16 @@ func ListTrials(a *app.App, use string, aliases ...string) *cobra.Command {
 
 // trials are the trials in the order of --sort, and the name of the metric.
 func (o *listTrialsOptions) trials(ctx context.Context, c *client.Client, id int) ([]v1.Trial, string, error) {
-	resp, err := c.Experiment(ctx, id)
+	resp, err := client.Call(ctx, c, v1.GetExperiment, id)
 	if err != nil {
 		return nil, "", err
 	}
 	e, page := resp.Experiment, o.pages.Page()
 	if o.sort.Value == "id" {
-		trials, err := client.Collect(c.Trials(ctx, id, page))
+		trials, err := client.List(ctx, c, v1.ListTrials, page, nil, id)
 		return trials, e.SearcherMetric, err
 	}
-	trials, err := client.Collect(c.Trials(ctx, id, client.Page{}))
+	trials, err := client.List(ctx, c, v1.ListTrials, client.Page{}, nil, id)
 	if err != nil {
 		return nil, "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newMove(a *app.App) *cobra.Command {
@@ -22,7 +23,7 @@ func newMove(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.MoveExperiment(ctx, id, p.ID); err != nil {
+			if _, err := client.Send(ctx, c, v1.MoveExperiment, v1.MoveRequest{ExperimentID: id, DestinationProjectID: p.ID}, id); err != nil {
 				return err
 			}
 			a.Printf("Moved experiment %d to project \"%s\"\n", id, given[2])

@@ -33,7 +33,7 @@ const (
 func outcome(ctx context.Context, a *app.App, c *client.Client, id, trial int) error {
 	pause := 50 * time.Millisecond
 	for look := 1; ; look++ {
-		resp, err := c.Experiment(ctx, id)
+		resp, err := client.Call(ctx, c, v1.GetExperiment, id)
 		if err != nil {
 			return err
 		}

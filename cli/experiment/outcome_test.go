@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/term"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -72,7 +73,7 @@ func interruptedFollower(t *testing.T, m *world) {
 	if exit.Code(err) != exit.Interrupted || !strings.Contains(errs.String(), want) {
 		t.Errorf("%v\n%s", err, errs)
 	}
-	if err := c.KillExperiment(t.Context(), id); err != nil {
+	if err := client.Act(t.Context(), c, v1.KillExperiment, id); err != nil {
 		t.Error(err)
 	}
 	m.Ended(id)

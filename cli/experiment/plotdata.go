@@ -38,7 +38,7 @@ type panel struct {
 func (p panel) both() bool { return len(p.series) > 1 }
 
 func loadPlot(ctx context.Context, c *client.Client, o plotOptions) (*plot, error) {
-	resp, err := c.Experiment(ctx, o.id)
+	resp, err := client.Call(ctx, c, v1.GetExperiment, o.id)
 	if err != nil {
 		return nil, err
 	}

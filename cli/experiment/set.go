@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -82,7 +83,7 @@ func runSet(ctx context.Context, a *app.App, patch v1.PatchExperiment, done stri
 	if err != nil {
 		return err
 	}
-	if _, err := c.PatchExperiment(ctx, patch); err != nil {
+	if _, err := client.Send(ctx, c, v1.ChangeExperiment, patch, patch.ID); err != nil {
 		return err
 	}
 	a.Printf("%s\n", done)

@@ -10,37 +10,38 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // The verbs in this file send a request without a body.
 
 func newPause(a *app.App) *cobra.Command {
-	return newSignal(a, "pause", "preempt the trials until the experiment is activated", "Paused", (*client.Client).PauseExperiment)
+	return newSignal(a, "pause", "preempt the trials until the experiment is activated", "Paused", v1.PauseExperiment)
 }
 
 func newActivate(a *app.App) *cobra.Command {
-	cmd := newSignal(a, "activate", "continue a paused experiment", "Activated", (*client.Client).ActivateExperiment)
+	cmd := newSignal(a, "activate", "continue a paused experiment", "Activated", v1.ActivateExperiment)
 	cmd.Aliases = []string{"unpause"}
 	return cmd
 }
 
 func newCancel(a *app.App) *cobra.Command {
-	return newEnd(a, "cancel", "let the trials save a checkpoint, and end the experiment", "Canceled", (*client.Client).CancelExperiment)
+	return newEnd(a, "cancel", "let the trials save a checkpoint, and end the experiment", "Canceled", v1.CancelExperiment)
 }
 
 func newKill(a *app.App) *cobra.Command {
-	return newEnd(a, "kill", "end the trials at once", "Killed", (*client.Client).KillExperiment)
+	return newEnd(a, "kill", "end the trials at once", "Killed", v1.KillExperiment)
 }
 
 func newArchive(a *app.App) *cobra.Command {
-	return newSignal(a, "archive", "hide an experiment from lists", "Archived", (*client.Client).ArchiveExperiment)
+	return newSignal(a, "archive", "hide an experiment from lists", "Archived", v1.ArchiveExperiment)
 }
 
 func newUnarchive(a *app.App) *cobra.Command {
-	return newSignal(a, "unarchive", "show an archived experiment in lists again", "Unarchived", (*client.Client).UnarchiveExperiment)
+	return newSignal(a, "unarchive", "show an archived experiment in lists again", "Unarchived", v1.UnarchiveExperiment)
 }
 
-func newSignal(a *app.App, verb, short, done string, send func(*client.Client, context.Context, int) error) *cobra.Command {
+func newSignal(a *app.App, verb, short, done string, send v1.Endpoint[v1.None, v1.Empty]) *cobra.Command {
 	return &cobra.Command{
 		Use:               verb + " EXPERIMENT_ID...",
 		Short:             short,
@@ -51,12 +52,12 @@ func newSignal(a *app.App, verb, short, done string, send func(*client.Client, c
 }
 
 // newEnd is a signal that ends experiments. The master accepts it for an ended experiment, which it does not change.
-func newEnd(a *app.App, verb, short, done string, send func(*client.Client, context.Context, int) error) *cobra.Command {
+func newEnd(a *app.App, verb, short, done string, send v1.Endpoint[v1.None, v1.Empty]) *cobra.Command {
 	cmd := newSignal(a, verb, short, done, send)
 	cmd.RunE = app.ForEachTold(a, "experiment", func(c *client.Client, ctx context.Context, id int) (string, error) {
 		before, err := ended(ctx, c, id)
 		if err == nil {
-			err = send(c, ctx, id)
+			err = client.Act(ctx, c, send, id)
 		}
 		if before != "" {
 			return fmt.Sprintf("Experiment %d had already ended as %s", id, before), err

@@ -124,11 +124,11 @@ var stages = [...]string{"Scheduling task", "Testing training", "Testing validat
 func watchTest(ctx context.Context, a *app.App, c *client.Client, id int) error {
 	shown := ""
 	for {
-		resp, err := c.Experiment(ctx, id)
+		resp, err := client.Call(ctx, c, v1.GetExperiment, id)
 		if err != nil {
 			return err
 		}
-		trials, err := client.Collect(c.Trials(ctx, id, client.Page{}))
+		trials, err := client.List(ctx, c, v1.ListTrials, client.Page{}, nil, id)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -56,7 +57,7 @@ func runWait(ctx context.Context, a *app.App, o waitOptions) error {
 	// The pause doubles up to the interval, so that the end of a short experiment is noticed
 	// early.
 	for pause := min(100*time.Millisecond, o.interval); ; pause = min(2*pause, o.interval) {
-		resp, err := c.Experiment(ctx, o.id)
+		resp, err := client.Call(ctx, c, v1.GetExperiment, o.id)
 		if err != nil {
 			return err
 		}

@@ -38,11 +38,11 @@ func newList(a *app.App) *cobra.Command {
 		Short:   "list the jobs that run or wait, in the order of the queue",
 		Args:    args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			pools, err := c.ResourcePools(ctx)
+			resp, err := client.Send(ctx, c, v1.ListPools, v1.GetListRequest{})
 			if err != nil {
 				return err
 			}
-			byPriority, err := usesPriority(pools, o.pool)
+			byPriority, err := usesPriority(resp.ResourcePools, o.pool)
 			if err != nil {
 				return err
 			}

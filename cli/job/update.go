@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -119,5 +120,6 @@ func runUpdate(ctx context.Context, a *app.App, updates ...v1.QueueControl) erro
 	if err != nil {
 		return err
 	}
-	return c.UpdateJobs(ctx, updates...)
+	_, err = client.Send(ctx, c, v1.ChangeJobs, v1.UpdateJobQueueRequest{Updates: updates})
+	return err
 }

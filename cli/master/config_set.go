@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/client"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -66,7 +67,7 @@ func runConfigSet(ctx context.Context, a *app.App, o configSetOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := c.PatchMasterConfig(ctx, req); err != nil {
+	if _, err := client.Send(ctx, c, v1.PatchMasterConfig, req); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(a.IO.Err, "The running masters use the new setting; a master that starts later uses its configuration."); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // New returns the command det master.
@@ -39,7 +40,7 @@ func runInfo(ctx context.Context, a *app.App, format output.Format) error {
 	if err != nil {
 		return err
 	}
-	info, err := c.MasterInfo(ctx)
+	info, err := client.Call(ctx, c, v1.GetMaster)
 	if err != nil {
 		return err
 	}
@@ -54,14 +55,14 @@ func newConfigShow(a *app.App) *cobra.Command {
 		Short: "print the master's configuration, without secrets",
 		Args:  args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			config, err := c.MasterConfig(ctx)
+			resp, err := client.Call(ctx, c, v1.GetMasterConfig)
 			if err != nil {
 				return err
 			}
 			if format.JSON {
-				return output.JSON(a.IO.Out, config)
+				return output.JSON(a.IO.Out, resp.Config)
 			}
-			return output.YAML(a.IO.Out, config)
+			return output.YAML(a.IO.Out, resp.Config)
 		}),
 	}
 	format.FlagsWithoutCSV(cmd)

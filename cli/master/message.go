@@ -64,7 +64,8 @@ func runMessageSet(ctx context.Context, a *app.App, o messageOptions) error {
 	if err != nil {
 		return err
 	}
-	return c.SetClusterMessage(ctx, req)
+	_, err = client.Send(ctx, c, v1.SetClusterMessage, req)
+	return err
 }
 
 // timeOf parses the time in a flag; nil for none.
@@ -85,7 +86,7 @@ func newMessageClear(a *app.App) *cobra.Command {
 		Short: "clear the message to all users",
 		Args:  args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			return c.ClearClusterMessage(ctx)
+			return client.Act(ctx, c, v1.DeleteClusterMessage)
 		}),
 	}
 	cmd.Flags().BoolP("clear", "c", false, "accepted for scripts that were written for Determined; has no effect")
@@ -99,7 +100,7 @@ func newMessageGet(a *app.App) *cobra.Command {
 		Short: "print the message to all users, also one that is not shown now",
 		Args:  args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			m, err := c.ClusterMessage(ctx)
+			m, err := client.Call(ctx, c, v1.GetClusterMessage)
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newOrphans(a *app.App) *cobra.Command {
@@ -22,7 +23,7 @@ func newOrphans(a *app.App) *cobra.Command {
 			"it first saw it, unless its row is in the database again.",
 		Args: args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			found, err := c.Orphans(ctx)
+			found, err := client.Call(ctx, c, v1.ListOrphans)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newTrustNomad(a *app.App) *cobra.Command {
@@ -21,7 +22,7 @@ func newTrustNomad(a *app.App) *cobra.Command {
 			"alarm.",
 		Args: args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			if err := c.TrustNomad(ctx); err != nil {
+			if err := client.Act(ctx, c, v1.TrustNomad); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(a.IO.Out, "The master will trust Nomad's state again.")

@@ -29,14 +29,14 @@ func newCreate(a *app.App) *cobra.Command {
 			if o.workspace != "" {
 				o.req.WorkspaceName = &o.workspace
 			}
-			m, err := c.CreateModel(ctx, o.req)
+			resp, err := client.Send(ctx, c, v1.CreateModel, o.req)
 			if err != nil {
 				return err
 			}
 			if o.format.Structured() {
-				return o.format.Messages(a.IO.Out, m)
+				return o.format.Messages(a.IO.Out, &resp.Model)
 			}
-			return show(a, *m, nil)
+			return show(a, resp.Model, nil)
 		}),
 	}
 	cmd.Flags().StringVarP(&o.workspace, "workspace-name", "w", "", "create the model in this workspace")

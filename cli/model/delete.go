@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newDelete(a *app.App) *cobra.Command {
@@ -19,7 +20,7 @@ func newDelete(a *app.App) *cobra.Command {
 
 		ValidArgsFunction: complete.Models(a),
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			if err := c.DeleteModel(ctx, given[0]); err != nil {
+			if err := client.Act(ctx, c, v1.DeleteModel, given[0]); err != nil {
 				return err
 			}
 			a.Done("Deleted model %s", given[0])
@@ -44,7 +45,7 @@ func newDeleteVersion(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.DeleteModelVersion(cmd.Context(), given[0], number); err != nil {
+			if err := client.Act(cmd.Context(), c, v1.DeleteModelVersion, given[0], number); err != nil {
 				return err
 			}
 			a.Done("Deleted version %s of model %s", given[1], given[0])

@@ -51,11 +51,11 @@ func chosen(ctx context.Context, c *client.Client, m *v1.Model, version int) ([]
 	if version == newest {
 		return client.Collect(c.ModelVersions(ctx, fmt.Sprint(m.ID), client.Page{Limit: 1, Single: true}))
 	}
-	v, err := c.ModelVersion(ctx, fmt.Sprint(m.ID), version)
+	v, err := client.Call(ctx, c, v1.GetModelVersion, fmt.Sprint(m.ID), version)
 	if err != nil {
 		return nil, err
 	}
-	return []v1.ModelVersion{*v}, nil
+	return []v1.ModelVersion{v.ModelVersion}, nil
 }
 
 func newListVersions(a *app.App) *cobra.Command {

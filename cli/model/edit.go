@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/input"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -104,11 +105,11 @@ func newEdit(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m, err := c.ChangeModel(cmd.Context(), given[0], v1.PatchModel{Name: ch.name, Description: ch.text, Notes: ch.notes, Labels: ch.labels, Metadata: ch.metadata})
+			resp, err := client.Send(cmd.Context(), c, v1.ChangeModel, v1.PatchModel{Name: ch.name, Description: ch.text, Notes: ch.notes, Labels: ch.labels, Metadata: ch.metadata}, given[0])
 			if err != nil {
 				return err
 			}
-			return show(a, *m, nil)
+			return show(a, resp.Model, nil)
 		},
 	}
 	t.flags(cmd, "description")
@@ -136,12 +137,11 @@ func newEditVersion(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := c.ChangeModelVersion(cmd.Context(), given[0], number,
-				v1.PatchModelVersion{Name: ch.name, Comment: ch.text, Notes: ch.notes, Labels: ch.labels, Metadata: ch.metadata})
+			v, err := client.Send(cmd.Context(), c, v1.ChangeModelVersion, v1.PatchModelVersion{Name: ch.name, Comment: ch.text, Notes: ch.notes, Labels: ch.labels, Metadata: ch.metadata}, given[0], number)
 			if err != nil {
 				return err
 			}
-			return show(a, v.Model, []v1.ModelVersion{*v})
+			return show(a, v.ModelVersion.Model, []v1.ModelVersion{v.ModelVersion})
 		},
 	}
 	t.flags(cmd, "comment")

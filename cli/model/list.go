@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 type listOptions struct {
@@ -29,11 +30,11 @@ func newList(a *app.App) *cobra.Command {
 		Short:   "list models",
 		Args:    args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			q := client.ModelQuery{Labels: o.labels, SortBy: o.sort.SortBy(), OrderBy: o.sort.OrderBy()}
+			q := v1.GetModelsRequest{Labels: o.labels, Order: v1.Order{SortBy: o.sort.SortBy(), OrderBy: o.sort.OrderBy()}}
 			if o.workspaces != "" {
 				q.WorkspaceNames = strings.Split(o.workspaces, ",")
 			}
-			models, err := client.Collect(c.Models(ctx, q))
+			models, err := client.List(ctx, c, v1.ListModels, client.Page{}, &q)
 			if err != nil {
 				return err
 			}

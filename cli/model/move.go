@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newMove(a *app.App) *cobra.Command {
@@ -39,7 +40,7 @@ func runMove(ctx context.Context, a *app.App, name, workspace string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.MoveModel(ctx, name, w.ID); err != nil {
+	if _, err := client.Send(ctx, c, v1.MoveModel, v1.MoveModelRequest{ModelName: name, DestinationWorkspaceID: w.ID}, name); err != nil {
 		return err
 	}
 	a.Done("Moved model %s to workspace %s", name, workspace)

@@ -32,14 +32,14 @@ the version is deleted. Everybody who may see the model may download the checkpo
 		ValidArgsFunction: complete.Models(a),
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
 			o.req.CheckpointUUID = given[1]
-			v, err := c.RegisterVersion(ctx, given[0], o.req)
+			v, err := client.Send(ctx, c, v1.CreateModelVersion, o.req, given[0])
 			if err != nil {
 				return err
 			}
 			if o.format.Structured() {
-				return o.format.Messages(a.IO.Out, v1.PostModelVersionResponse{ModelVersion: *v})
+				return o.format.Messages(a.IO.Out, v1.PostModelVersionResponse{ModelVersion: v.ModelVersion})
 			}
-			return show(a, v.Model, []v1.ModelVersion{*v})
+			return show(a, v.ModelVersion.Model, []v1.ModelVersion{v.ModelVersion})
 		}),
 	}
 	cmd.Flags().StringVar(&o.req.Name, "name", "", "a name of the version")

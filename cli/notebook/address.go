@@ -9,6 +9,8 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/tasks"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // newAddress returns the command det notebook address.
@@ -37,7 +39,7 @@ works until that token is revoked.`,
 			if err != nil {
 				return err
 			}
-			address, err := c.TaskAddress(ctx, id)
+			address, err := client.Call(ctx, c, v1.AddressTask, id)
 			if err != nil {
 				return err
 			}

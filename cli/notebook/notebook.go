@@ -27,17 +27,18 @@ func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "notebook", Nouns: "notebooks",
 		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
-			return tasks.Items(item)(c.Notebooks(ctx, q))
+			resp, err := client.Send(ctx, c, v1.ListNotebooks, q)
+			return tasks.Items(resp.Notebooks, item), err
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
-			resp, err := c.Notebook(ctx, id)
+			resp, err := client.Call(ctx, c, v1.GetNotebook, id)
 			if err != nil {
 				return tasks.Item{}, nil, err
 			}
 			return item(resp.Notebook), resp.Config, nil
 		},
-		Kill:       func(c *client.Client) func(context.Context, string) error { return c.KillNotebook },
-		Prioritize: func(c *client.Client) func(context.Context, string, int) error { return c.SetNotebookPriority },
+		Kill:       tasks.Kill(v1.KillNotebook),
+		Prioritize: tasks.Prioritize(v1.PrioritizeNotebook),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/tasks"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -44,7 +45,7 @@ func (o *startOptions) start(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	resp, err := c.LaunchNotebook(ctx, v1.LaunchNotebookRequest{Config: r.Config, Files: r.Files, TemplateName: r.Template,
+	resp, err := client.Send(ctx, c, v1.CreateNotebook, v1.LaunchNotebookRequest{Config: r.Config, Files: r.Files, TemplateName: r.Template,
 		WorkspaceID: r.WorkspaceID, Preview: &o.preview})
 	if err != nil {
 		return err

@@ -13,17 +13,18 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func newBindings(a *app.App) *cobra.Command {
 	return noun.New("bindings", "bind resource pools to workspaces", nil, nil,
-		newBind(a, "add", "bind a resource pool to more workspaces", "added bindings between the resource pool %q and the following workspaces: %s\n", (*client.Client).BindPool),
-		newBind(a, "remove", "remove bindings of a resource pool; without any it is open to all workspaces", "removed bindings between the resource pool %q and the following workspaces: %s\n", (*client.Client).UnbindPool),
-		newBind(a, "replace", "bind a resource pool to exactly these workspaces", "replaced bindings of the resource pool %q with those to the following workspaces: %s\n", (*client.Client).ReplaceBindings),
+		newBind(a, "add", "bind a resource pool to more workspaces", "added bindings between the resource pool %q and the following workspaces: %s\n", v1.BindPool),
+		newBind(a, "remove", "remove bindings of a resource pool; without any it is open to all workspaces", "removed bindings between the resource pool %q and the following workspaces: %s\n", v1.UnbindPool),
+		newBind(a, "replace", "bind a resource pool to exactly these workspaces", "replaced bindings of the resource pool %q with those to the following workspaces: %s\n", v1.ReplacePoolBindings),
 		newListWorkspaces(a))
 }
 
-func newBind(a *app.App, verb, short, done string, do func(c *client.Client, ctx context.Context, pool string, workspaces []string) error) *cobra.Command {
+func newBind(a *app.App, verb, short, done string, do v1.Endpoint[v1.PoolBindings, v1.None]) *cobra.Command {
 	return &cobra.Command{
 		Use:   verb + " POOL WORKSPACE...",
 		Short: short,
@@ -34,7 +35,7 @@ func newBind(a *app.App, verb, short, done string, do func(c *client.Client, ctx
 			return nil
 		},
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			if err := do(c, ctx, given[0], given[1:]); err != nil {
+			if _, err := client.Send(ctx, c, do, v1.PoolBindings{ResourcePoolName: given[0], WorkspaceNames: given[1:]}, given[0]); err != nil {
 				return err
 			}
 			a.Printf(done, given[0], strings.Join(given[1:], ", "))
@@ -50,17 +51,17 @@ func newListWorkspaces(a *app.App) *cobra.Command {
 		Short: "list the workspaces to which a resource pool is bound",
 		Args:  args.Exactly("the name of a resource pool"),
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, given []string) error {
-			ids, err := c.PoolWorkspaces(ctx, given[0])
+			resp, err := client.Send(ctx, c, v1.ListPoolWorkspaces, v1.GetListRequest{}, given[0])
 			if err != nil {
 				return err
 			}
-			all, err := client.Collect(c.Workspaces(ctx, client.WorkspaceQuery{}))
+			all, err := client.List(ctx, c, v1.ListWorkspaces, client.Page{}, nil)
 			if err != nil {
 				return err
 			}
 			names := []string{}
 			for _, w := range all {
-				if slices.Contains(ids, w.ID) {
+				if slices.Contains(resp.WorkspaceIDs, w.ID) {
 					names = append(names, w.Name)
 				}
 			}

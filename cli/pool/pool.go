@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // New returns the command det resource-pool.
@@ -28,12 +29,12 @@ func newList(a *app.App) *cobra.Command {
 		Short:   "list the resource pools",
 		Args:    args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			pools, err := c.ResourcePools(ctx)
+			resp, err := client.Send(ctx, c, v1.ListPools, v1.GetListRequest{})
 			if err != nil {
 				return err
 			}
 			t := table.New("Name", "Description", "Default For", "Scheduler", "Agents", "Slots Used", "Slots Available", "Slot Type")
-			for _, p := range pools {
+			for _, p := range resp.ResourcePools {
 				var standard []string
 				if p.DefaultComputePool {
 					standard = append(standard, "compute")
@@ -45,7 +46,7 @@ func newList(a *app.App) *cobra.Command {
 					strings.ToLower(strings.TrimPrefix(string(p.SchedulerType), "SCHEDULER_TYPE_")),
 					p.NumAgents, p.SlotsUsed, p.SlotsAvailable, strings.ToLower(strings.TrimPrefix(string(p.SlotType), "TYPE_")))
 			}
-			return format.Print(a.IO, t, pools)
+			return format.Print(a.IO, t, resp.ResourcePools)
 		}),
 	}
 	format.Flags(cmd)

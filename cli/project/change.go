@@ -25,10 +25,13 @@ func newDelete(a *app.App) *cobra.Command {
 			return workspace.Deletion{
 				Noun: "project", Name: given[1], Yes: yes, Left: "experiments",
 				Contents: "all its experiments, their logs, metrics and checkpoints, and its notes",
-				Begin:    func(ctx context.Context) (bool, error) { return c.DeleteProject(ctx, p.ID) },
+				Begin: func(ctx context.Context) (bool, error) {
+					resp, err := client.Call(ctx, c, v1.DeleteProject, p.ID)
+					return resp.Completed, err
+				},
 				Look: func(ctx context.Context) (v1.WorkspaceState, string, int, error) {
-					now, err := c.Project(ctx, p.ID)
-					return now.State, now.ErrorMessage, now.NumExperiments, err
+					now, err := client.Call(ctx, c, v1.GetProject, p.ID)
+					return now.Project.State, now.Project.ErrorMessage, now.Project.NumExperiments, err
 				},
 			}.Run(ctx, a)
 		}),
@@ -85,11 +88,11 @@ func newEdit(a *app.App) *cobra.Command {
 			return &exit.UsageError{Message: "nothing to change: set --new_name, --description or --key"}
 		}
 		return call(a, func(ctx context.Context, c *client.Client, p *v1.Project, _ []string) error {
-			p, err := c.ChangeProject(ctx, p.ID, change)
+			resp, err := client.Send(ctx, c, v1.ChangeProject, change, p.ID)
 			if err != nil {
 				return err
 			}
-			return o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p)
+			return o.format.Print(a.IO, render.Projects([]v1.Project{resp.Project}), &resp.Project)
 		})(cmd, given)
 	}
 	return cmd

@@ -64,12 +64,12 @@ func (o *experimentsOptions) print(ctx context.Context, a *app.App, p *v1.Projec
 	if err != nil {
 		return err
 	}
-	q := client.ExperimentQuery{Page: o.pages.Page(), ProjectID: p.ID, SortBy: o.by.SortBy(), OrderBy: o.by.OrderBy()}
+	q := v1.GetExperimentsRequest{ProjectID: p.ID, Order: v1.Order{SortBy: o.by.SortBy(), OrderBy: o.by.OrderBy()}}
 	if !o.all {
 		shown := false
 		q.Archived, q.Users = &shown, []string{s.User}
 	}
-	all, err := client.Collect(s.Client.Experiments(ctx, q))
+	all, err := client.List(ctx, s.Client, v1.ListExperiments, o.pages.Page(), &q)
 	if err != nil {
 		return err
 	}
@@ -95,11 +95,11 @@ func newCreate(a *app.App) *cobra.Command {
 			if o.key != "" {
 				req.Key = &o.key
 			}
-			p, err := c.CreateProject(ctx, req)
+			resp, err := client.Send(ctx, c, v1.CreateProject, req, req.WorkspaceID)
 			if err != nil {
 				return err
 			}
-			return o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p)
+			return o.format.Print(a.IO, render.Projects([]v1.Project{resp.Project}), &resp.Project)
 		}),
 	}
 	cmd.Flags().StringVar(&o.description, "description", "", "description of the project")

@@ -79,7 +79,7 @@ func newList(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := client.Collect(c.Quotas(ctx, q))
+			list, err := client.List(ctx, c, v1.ListQuotas, client.Page{}, &q)
 			if err != nil {
 				return err
 			}
@@ -209,14 +209,14 @@ func newSet(a *app.App) *cobra.Command {
 					*bound.to = bound.value
 				}
 			}
-			set, err := c.SetQuota(ctx, r)
+			set, err := client.Send(ctx, c, v1.PutQuota, r)
 			if err != nil {
 				return err
 			}
 			if format.Structured() {
-				return format.Messages(a.IO.Out, set)
+				return format.Messages(a.IO.Out, &set.Quota)
 			}
-			a.Done("Set quota %d", set.ID)
+			a.Done("Set quota %d", set.Quota.ID)
 			return nil
 		})(cmd, given)
 	}
@@ -236,7 +236,7 @@ func newUnset(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.DeleteQuota(ctx, id); err != nil {
+			if err := client.Act(ctx, c, v1.DeleteQuota, id); err != nil {
 				return err
 			}
 			a.Done("Deleted quota %d", id)
@@ -260,7 +260,7 @@ func (o *choice) id(ctx context.Context, c *client.Client, given []string) (int,
 		return 0, err
 	}
 	want := o.request(q)
-	list, err := client.Collect(c.Quotas(ctx, q))
+	list, err := client.List(ctx, c, v1.ListQuotas, client.Page{}, &q)
 	if err != nil {
 		return 0, err
 	}

@@ -34,7 +34,7 @@ func runUserRoles(ctx context.Context, a *app.App, c *client.Client, name string
 	if err != nil {
 		return err
 	}
-	found, err := c.RolesOfUser(ctx, u.ID)
+	found, err := client.Call(ctx, c, v1.GetRolesAssignedToUser, u.ID)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func runGroupRoles(ctx context.Context, a *app.App, c *client.Client, name strin
 	if err != nil {
 		return err
 	}
-	found, err := c.RolesOfGroup(ctx, g.GroupID)
+	found, err := client.Call(ctx, c, v1.GetRolesAssignedToGroup, g.GroupID)
 	if err != nil {
 		return err
 	}
@@ -205,10 +205,10 @@ func runAssign(ctx context.Context, a *app.App, name string, o assignOptions, gi
 	}
 	did, at := "assigned", "to"
 	if give {
-		err = c.AssignRoles(ctx, req)
+		_, err = client.Send(ctx, c, v1.AssignRoles, req)
 	} else {
 		did, at = "removed", "from"
-		err = c.RemoveAssignments(ctx, v1.RemoveAssignmentsRequest(req))
+		_, err = client.Send(ctx, c, v1.RemoveAssignments, v1.RemoveAssignmentsRequest(req))
 	}
 	if err != nil {
 		return err
@@ -236,7 +236,7 @@ func newPreview(a *app.App) *cobra.Command {
 		Short: "show what each user has with roles, before the master uses them",
 		Args:  args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			p, err := c.AccessPreview(ctx)
+			p, err := client.Send(ctx, c, v1.PreviewAccess, v1.GetListRequest{})
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ func New(a *app.App) *cobra.Command {
 
 // remark tells that roles have no effect yet, if the master does not use them.
 func remark(ctx context.Context, a *app.App, c *client.Client) error {
-	m, err := c.MasterInfo(ctx)
+	m, err := client.Call(ctx, c, v1.GetMaster)
 	if err == nil && !m.RbacEnabled {
 		a.IO.Warn("the master does not use roles yet: they take effect with security.authz.type: rbac in its configuration; det rbac preview shows what changes then")
 	}
@@ -72,15 +72,15 @@ func (n *names) workspace(ctx context.Context, id *int) (any, error) {
 	if name, known := n.workspaces[*id]; known {
 		return name, nil
 	}
-	w, err := n.c.Workspace(ctx, *id)
+	resp, err := client.Call(ctx, n.c, v1.GetWorkspace, *id)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	n.workspaces[*id] = w.Name
-	return w.Name, nil
+	n.workspaces[*id] = resp.Workspace.Name
+	return resp.Workspace.Name, nil
 }
 
 // group is the name of a group; nil for a group that the caller does not see.
@@ -88,13 +88,13 @@ func (n *names) group(ctx context.Context, id int) (any, error) {
 	if name, known := n.groups[id]; known {
 		return name, nil
 	}
-	g, err := n.c.Group(ctx, id)
+	resp, err := client.Call(ctx, n.c, v1.GetGroup, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	n.groups[id] = g.Name
-	return g.Name, nil
+	n.groups[id] = resp.Group.Name
+	return resp.Group.Name, nil
 }

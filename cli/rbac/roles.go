@@ -120,7 +120,7 @@ func runDescribeRole(ctx context.Context, a *app.App, c *client.Client, name str
 	users := table.New("User ID", "Username", "Workspace ID", "Workspace Name", "Assigned Globally")
 	byID := map[int]string{}
 	if len(r.UserRoleAssignments) > 0 {
-		for u, err := range c.Users(ctx, nil, client.Page{}) {
+		for u, err := range client.Each(ctx, c, v1.ListUsers, client.Page{}, nil) {
 			if err != nil {
 				return err
 			}
@@ -172,7 +172,7 @@ func newMyPermissions(a *app.App) *cobra.Command {
 }
 
 func runMyPermissions(ctx context.Context, a *app.App, c *client.Client, format output.Format) error {
-	own, err := c.OwnPermissions(ctx)
+	own, err := client.Call(ctx, c, v1.GetPermissionsSummary)
 	if err != nil {
 		return err
 	}

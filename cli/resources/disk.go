@@ -40,7 +40,7 @@ func runDisk(ctx context.Context, a *app.App, format output.Format) error {
 	if err != nil {
 		return err
 	}
-	list, err := client.Collect(c.DiskUse(ctx))
+	list, err := client.List(ctx, c, v1.ListDiskUse, client.Page{}, nil)
 	if err != nil {
 		return err
 	}

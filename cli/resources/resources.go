@@ -60,7 +60,7 @@ func newRaw(a *app.App) *cobra.Command {
 			if !asJSON {
 				return printCSV(cmd.Context(), a, v1.GetRawUsageCSV, request)
 			}
-			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return c.RawUsage(cmd.Context(), *request) })
+			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return client.Send(cmd.Context(), c, v1.GetRawUsage, *request) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON in place of CSV")
@@ -84,7 +84,9 @@ func newAggregated(a *app.App) *cobra.Command {
 			if !asJSON {
 				return printCSV(cmd.Context(), a, v1.GetAggregatedUsageCSV, &request)
 			}
-			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) { return c.AggregatedUsage(cmd.Context(), request) })
+			return printJSON(cmd.Context(), a, func(c *client.Client) (any, error) {
+				return client.Send(cmd.Context(), c, v1.GetAggregatedUsage, request)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON in place of CSV")

@@ -39,7 +39,7 @@ func runList(ctx context.Context, a *app.App, format output.Format) error {
 	if err != nil {
 		return err
 	}
-	list, err := client.Collect(c.UserSecrets(ctx))
+	list, err := client.List(ctx, c, v1.ListUserSecrets, client.Page{}, nil)
 	if err != nil {
 		return err
 	}

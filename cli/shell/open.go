@@ -54,7 +54,7 @@ func (o *startOptions) start(ctx context.Context, a *app.App, options []string) 
 	if err != nil {
 		return err
 	}
-	resp, err := c.LaunchShell(ctx, v1.LaunchShellRequest{Config: r.Config, Files: r.Files, TemplateName: r.Template, WorkspaceID: r.WorkspaceID})
+	resp, err := client.Send(ctx, c, v1.CreateShell, v1.LaunchShellRequest{Config: r.Config, Files: r.Files, TemplateName: r.Template, WorkspaceID: r.WorkspaceID})
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ to run. The exit status is ssh's.`,
 
 // logIn runs ssh. Its keys are in a temporary folder until ssh has ended.
 func logIn(ctx context.Context, a *app.App, c *client.Client, id string, options []string, show bool) error {
-	resp, err := c.Shell(ctx, id)
+	resp, err := client.Call(ctx, c, v1.GetShell, id)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func newShowCommand(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			resp, err := c.Shell(ctx, id)
+			resp, err := client.Call(ctx, c, v1.GetShell, id)
 			if err != nil {
 				return err
 			}

@@ -30,17 +30,18 @@ func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "shell", Nouns: "shells",
 		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
-			return tasks.Items(item)(c.Shells(ctx, q))
+			resp, err := client.Send(ctx, c, v1.ListShells, q)
+			return tasks.Items(resp.Shells, item), err
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
-			resp, err := c.Shell(ctx, id)
+			resp, err := client.Call(ctx, c, v1.GetShell, id)
 			if err != nil {
 				return tasks.Item{}, nil, err
 			}
 			return item(resp.Shell), resp.Config, nil
 		},
-		Kill:       func(c *client.Client) func(context.Context, string) error { return c.KillShell },
-		Prioritize: func(c *client.Client) func(context.Context, string, int) error { return c.SetShellPriority },
+		Kill:       tasks.Kill(v1.KillShell),
+		Prioritize: tasks.Prioritize(v1.PrioritizeShell),
 	}
 }
 

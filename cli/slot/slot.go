@@ -38,11 +38,11 @@ func newList(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			agents, err := c.Agents(ctx)
+			resp, err := client.Send(ctx, c, v1.ListAgents, v1.GetAgentsRequest{})
 			if err != nil {
 				return err
 			}
-			rows := list(agents, tasks)
+			rows := list(resp.Agents, tasks)
 			return format.Print(a.IO, tableOf(rows), rows)
 		}),
 	}

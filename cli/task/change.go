@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // Texts of Determined's client, which scripts may read; the first has a letter less than
@@ -22,7 +23,8 @@ const (
 func newKill(a *app.App) *cobra.Command {
 	var root bool
 	cmd := newChange(a, "kill", "end a generic task with the tasks below it", killed, func(ctx context.Context, c *client.Client, id string) error {
-		return c.KillGenericTask(ctx, id, root)
+		_, err := client.Send(ctx, c, v1.KillGenericTask, v1.KillGenericTaskRequest{TaskID: id, KillFromRoot: root}, id)
+		return err
 	})
 	cmd.Flags().BoolVar(&root, "root", false, "end the whole tree that the task belongs to")
 	return cmd
@@ -30,13 +32,13 @@ func newKill(a *app.App) *cobra.Command {
 
 func newPause(a *app.App) *cobra.Command {
 	return newChange(a, "pause", "pause a generic task with the tasks below it", paused, func(ctx context.Context, c *client.Client, id string) error {
-		return c.PauseGenericTask(ctx, id)
+		return client.Act(ctx, c, v1.PauseGenericTask, id)
 	})
 }
 
 func newUnpause(a *app.App) *cobra.Command {
 	return newChange(a, "unpause", "end the pause of a generic task and of the tasks below it", unpaused, func(ctx context.Context, c *client.Client, id string) error {
-		return c.UnpauseGenericTask(ctx, id)
+		return client.Act(ctx, c, v1.UnpauseGenericTask, id)
 	})
 }
 
@@ -71,14 +73,14 @@ func newConfig(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			config, err := c.GenericTaskConfig(ctx, id)
+			resp, err := client.Call(ctx, c, v1.GetGenericTaskConfig, id)
 			if err != nil {
 				return err
 			}
 			if json {
-				return output.JSON(a.IO.Out, []byte(config))
+				return output.JSON(a.IO.Out, []byte(resp.Config))
 			}
-			return output.YAML(a.IO.Out, []byte(config))
+			return output.YAML(a.IO.Out, []byte(resp.Config))
 		}),
 	}
 	cmd.Flags().BoolVar(&json, "json", false, "print as JSON")

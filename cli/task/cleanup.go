@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 const cleanupLong = `Deletes the logs whose retention has ended now, instead of at the next time of the
@@ -21,11 +22,11 @@ func newCleanupLogs(a *app.App) *cobra.Command {
 		Long:  cleanupLong,
 		Args:  args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			n, err := c.CleanupLogs(ctx)
+			resp, err := client.Send(ctx, c, v1.CleanupLogs, v1.None{})
 			if err != nil {
 				return err
 			}
-			a.Printf("Deleted %d rows of log entries.\n", n)
+			a.Printf("Deleted %d rows of log entries.\n", resp.RemovedCount)
 			return nil
 		}),
 	}

@@ -118,7 +118,7 @@ func (o *createOptions) send(ctx context.Context, a *app.App, config string, fil
 	if o.noPause {
 		req.NoPause = &o.noPause
 	}
-	resp, err := c.CreateGenericTask(ctx, req)
+	resp, err := client.Send(ctx, c, v1.CreateGenericTask, req)
 	if err != nil {
 		return err
 	}

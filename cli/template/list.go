@@ -31,7 +31,7 @@ func newList(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			workspaces, err := client.Collect(c.Workspaces(ctx, client.WorkspaceQuery{}))
+			workspaces, err := client.List(ctx, c, v1.ListWorkspaces, client.Page{}, nil)
 			if err != nil {
 				return err
 			}

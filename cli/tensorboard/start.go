@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/tasks"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -95,7 +96,7 @@ func (o *startOptions) start(ctx context.Context, a *app.App, given []string) er
 		return err
 	}
 	req.Config, req.Files, req.TemplateName, req.WorkspaceID = r.Config, r.Files, r.Template, r.WorkspaceID
-	resp, err := c.LaunchTensorboard(ctx, req)
+	resp, err := client.Send(ctx, c, v1.CreateTensorboard, req)
 	if err != nil {
 		return err
 	}

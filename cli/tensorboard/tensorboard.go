@@ -30,17 +30,18 @@ func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "tensorboard", Nouns: "TensorBoards", Columns: []string{"experimentIds", "trialIds"},
 		List: func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]tasks.Item, error) {
-			return tasks.Items(item)(c.Tensorboards(ctx, q))
+			resp, err := client.Send(ctx, c, v1.ListTensorboards, q)
+			return tasks.Items(resp.Tensorboards, item), err
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
-			resp, err := c.Tensorboard(ctx, id)
+			resp, err := client.Call(ctx, c, v1.GetTensorboard, id)
 			if err != nil {
 				return tasks.Item{}, nil, err
 			}
 			return item(resp.Tensorboard), resp.Config, nil
 		},
-		Kill:       func(c *client.Client) func(context.Context, string) error { return c.KillTensorboard },
-		Prioritize: func(c *client.Client) func(context.Context, string, int) error { return c.SetTensorboardPriority },
+		Kill:       tasks.Kill(v1.KillTensorboard),
+		Prioritize: tasks.Prioritize(v1.PrioritizeTensorboard),
 	}
 }
 

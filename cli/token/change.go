@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -57,15 +58,15 @@ func change(ctx context.Context, a *app.App, given string, req v1.PatchAccessTok
 	if err != nil {
 		return err
 	}
-	token, err := c.ChangeToken(ctx, req)
+	resp, err := client.Send(ctx, c, v1.ChangeToken, req, req.TokenID)
 	if err != nil {
 		return err
 	}
 	if format.Structured() {
-		return format.Messages(a.IO.Out, token)
+		return format.Messages(a.IO.Out, resp.TokenInfo)
 	}
 	format.JSON = true
-	if err := format.Messages(a.IO.Out, token); err != nil {
+	if err := format.Messages(a.IO.Out, resp.TokenInfo); err != nil {
 		return err
 	}
 	a.Printf(said, id)

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -82,7 +83,7 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 		}
 		req.UserID = me.ID
 	}
-	made, err := c.CreateToken(ctx, req)
+	made, err := client.Send(ctx, c, v1.CreateToken, req)
 	if err != nil {
 		return err
 	}

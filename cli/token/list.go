@@ -39,7 +39,7 @@ func runList(ctx context.Context, a *app.App, query v1.GetAccessTokensRequest, f
 	if err != nil {
 		return err
 	}
-	list, err := client.Collect(c.Tokens(ctx, query))
+	list, err := client.List(ctx, c, v1.ListTokens, client.Page{}, &query)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func runDescribe(ctx context.Context, a *app.App, ids []int, format output.Forma
 	if err != nil {
 		return err
 	}
-	list, err := client.Collect(c.Tokens(ctx, v1.GetAccessTokensRequest{TokenIDs: ids}))
+	list, err := client.List(ctx, c, v1.ListTokens, client.Page{}, &v1.GetAccessTokensRequest{TokenIDs: ids})
 	if err != nil {
 		return err
 	}

@@ -122,12 +122,12 @@ func (b *bundle) fill(ctx context.Context, c *client.Client, trial *v1.Trial) er
 	if err := b.masterLogs(ctx, c); err != nil {
 		return err
 	}
-	experiment, err := c.Experiment(ctx, trial.ExperimentID)
+	experiment, err := client.Call(ctx, c, v1.GetExperiment, trial.ExperimentID)
 	if err != nil {
 		return err
 	}
 	experiment.Experiment.OriginalConfig = "" // as submitted, with its secrets; the complete configuration has the rest
-	workloads, err := client.Collect(c.Workloads(ctx, trial.ID, false, client.Page{Limit: 1000}))
+	workloads, err := client.List(ctx, c, v1.ListTrialWorkloads, client.Page{Limit: 1000}, nil, trial.ID)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func runDescribe(ctx context.Context, a *app.App, c *client.Client, o *describeO
 	if err != nil {
 		return err
 	}
-	workloads, err := client.Collect(c.Workloads(ctx, o.id, o.metrics, o.pages.Page()))
+	workloads, err := client.List(ctx, c, v1.ListTrialWorkloads, o.pages.Page(), &v1.GetTrialWorkloadsRequest{IncludeBatchMetrics: o.metrics}, o.id)
 	if err != nil {
 		return err
 	}

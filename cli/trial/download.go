@@ -85,8 +85,7 @@ func (o downloadOptions) find(ctx context.Context, c *client.Client) (*v1.Checkp
 	if o.latest {
 		q.SortByAttr, q.SortByMetric, q.OrderBy = "SORT_BY_BATCH_NUMBER", "", "ORDER_BY_DESC"
 	}
-	q.Page = client.Page{Limit: 1, Single: true}
-	for k, err := range c.TrialCheckpoints(ctx, o.id, q) {
+	for k, err := range client.Each(ctx, c, v1.ListTrialCheckpoints, client.Page{Limit: 1, Single: true}, &q, o.id) {
 		return &k, err
 	}
 	return nil, fault.New(fault.NotFound, "trial %d has no checkpoint that can be downloaded", o.id)

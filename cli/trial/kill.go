@@ -23,7 +23,7 @@ func newKill(a *app.App) *cobra.Command {
 			if err != nil {
 				return "", err
 			}
-			if err := c.KillTrial(ctx, id); err != nil {
+			if err := client.Act(ctx, c, v1.KillTrial, id); err != nil {
 				return "", err
 			}
 			switch before.State {

@@ -32,7 +32,7 @@ func newList(a *app.App) *cobra.Command {
 			if o.all {
 				only = nil
 			}
-			users, err := client.Collect(c.Users(ctx, only, client.Page{}))
+			users, err := client.List(ctx, c, v1.ListUsers, client.Page{}, &v1.GetUsersRequest{Active: only})
 			if err != nil {
 				return err
 			}

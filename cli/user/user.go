@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -28,6 +29,6 @@ func patch(ctx context.Context, a *app.App, name string, change v1.PatchUser) er
 	if err != nil {
 		return err
 	}
-	_, err = c.PatchUser(ctx, u.ID, change)
+	_, err = client.Send(ctx, c, v1.ChangeUser, change, u.ID)
 	return err
 }

@@ -72,21 +72,21 @@ func newDescribe(a *app.App) *cobra.Command {
 		Short: "show a group and its users",
 		Args:  args.Exactly("the name of a group"),
 		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, found *v1.Group, _ []string) error {
-			g, err := c.Group(ctx, found.GroupID)
+			resp, err := client.Call(ctx, c, v1.GetGroup, found.GroupID)
 			if err != nil {
 				return err
 			}
 			if !format.Structured() && !format.CSV {
-				a.Printf("group ID %d group name %s with users added\n", g.GroupID, g.Name)
-				if g.Origin != "" {
-					a.Printf("the group comes from %s, where its name and its members are changed\n", g.Origin)
+				a.Printf("group ID %d group name %s with users added\n", resp.Group.GroupID, resp.Group.Name)
+				if resp.Group.Origin != "" {
+					a.Printf("the group comes from %s, where its name and its members are changed\n", resp.Group.Origin)
 				}
 			}
 			t := table.New("Id", "Username", "Display Name", "Admin", "Active", "Modified At")
-			for _, u := range g.Users {
+			for _, u := range resp.Group.Users {
 				t.Row(u.ID, u.Username, table.OrNA(u.DisplayName), u.Admin, u.Active, table.Time(u.ModifiedAt))
 			}
-			return format.Print(a.IO, t, g)
+			return format.Print(a.IO, t, &resp.Group)
 		}),
 	}
 	format.Flags(cmd)
@@ -117,13 +117,13 @@ func newCreate(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g, err := c.CreateGroup(ctx, v1.CreateGroupRequest{Name: given[0], AddUsers: ids})
+			resp, err := client.Send(ctx, c, v1.CreateGroup, v1.CreateGroupRequest{Name: given[0], AddUsers: ids})
 			if err != nil {
 				return err
 			}
-			a.Printf("user group with name %s and ID %d created\n", g.Name, g.GroupID)
+			a.Printf("user group with name %s and ID %d created\n", resp.Group.Name, resp.Group.GroupID)
 			var added []string
-			for _, u := range g.Users {
+			for _, u := range resp.Group.Users {
 				added = append(added, u.Username)
 			}
 			if len(added) > 0 {
@@ -149,7 +149,7 @@ func newDelete(a *app.App) *cobra.Command {
 					return err
 				}
 			}
-			if err := c.DeleteGroup(ctx, g.GroupID); err != nil {
+			if err := client.Act(ctx, c, v1.DeleteGroup, g.GroupID); err != nil {
 				return err
 			}
 			a.Printf("user group with name %s and ID %d deleted\n", g.Name, g.GroupID)
@@ -180,11 +180,11 @@ func newChange(a *app.App, add bool) *cobra.Command {
 			if !add {
 				req, did = v1.UpdateGroupRequest{GroupID: found.GroupID, RemoveUsers: ids}, "user removed from the group with username %s and ID %d\n"
 			}
-			g, err := c.UpdateGroup(ctx, req)
+			resp, err := client.Send(ctx, c, v1.UpdateGroup, req, req.GroupID)
 			if err != nil {
 				return err
 			}
-			a.Printf("user group with ID %d name %s\n", g.GroupID, g.Name)
+			a.Printf("user group with ID %d name %s\n", resp.Group.GroupID, resp.Group.Name)
 			for i, id := range ids {
 				a.Printf(did, strings.TrimSpace(users[i]), id)
 			}
@@ -199,11 +199,11 @@ func newRename(a *app.App) *cobra.Command {
 		Short: "rename a group",
 		Args:  args.Exactly("the name of a group", "its new name"),
 		RunE: app.Find(a, (*client.Client).GroupByName, func(ctx context.Context, c *client.Client, found *v1.Group, given []string) error {
-			g, err := c.UpdateGroup(ctx, v1.UpdateGroupRequest{GroupID: found.GroupID, Name: given[1]})
+			resp, err := client.Send(ctx, c, v1.UpdateGroup, v1.UpdateGroupRequest{GroupID: found.GroupID, Name: given[1]}, found.GroupID)
 			if err != nil {
 				return err
 			}
-			a.Printf("user group with ID %d name changed from %s to %s\n", g.GroupID, given[0], g.Name)
+			a.Printf("user group with ID %d name changed from %s to %s\n", resp.Group.GroupID, given[0], resp.Group.Name)
 			return nil
 		}),
 	}

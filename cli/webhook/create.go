@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/webhook"
@@ -74,14 +75,14 @@ func runCreate(ctx context.Context, a *app.App, url string, o createOptions) err
 		}
 		w.WorkspaceID = ws.ID
 	}
-	made, err := c.CreateWebhook(ctx, w)
+	made, err := client.Send(ctx, c, v1.CreateWebhook, w)
 	if err != nil {
 		return explained(err, triggers)
 	}
 	if o.format.Structured() {
-		return o.format.Messages(a.IO.Out, made)
+		return o.format.Messages(a.IO.Out, &made.Webhook)
 	}
-	a.Done("Created webhook %d with the name %s", made.ID, made.Name)
+	a.Done("Created webhook %d with the name %s", made.Webhook.ID, made.Webhook.Name)
 	return nil
 }
 

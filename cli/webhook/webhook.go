@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // New is det webhook.
@@ -34,11 +35,11 @@ func newList(a *app.App) *cobra.Command {
 		Short:   "list webhooks",
 		Args:    args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			list, err := c.Webhooks(ctx)
+			list, err := client.Call(ctx, c, v1.ListWebhooks)
 			if err != nil {
 				return err
 			}
-			workspaces, err := client.Collect(c.Workspaces(ctx, client.WorkspaceQuery{}))
+			workspaces, err := client.List(ctx, c, v1.ListWorkspaces, client.Page{}, nil)
 			if err != nil {
 				return err
 			}
@@ -47,7 +48,7 @@ func newList(a *app.App) *cobra.Command {
 				names[w.ID] = w.Name
 			}
 			t := table.New("ID", "Name", "Workspace", "Type", "Mode", "URL", "Triggers")
-			for _, w := range list {
+			for _, w := range list.Webhooks {
 				var triggers []string
 				for _, g := range w.Triggers {
 					triggers = append(triggers, strings.TrimPrefix(string(g.TriggerType), "TRIGGER_TYPE_")+" "+string(g.Condition))
@@ -55,7 +56,7 @@ func newList(a *app.App) *cobra.Command {
 				t.Row(w.ID, w.Name, names[w.WorkspaceID], strings.TrimPrefix(string(w.WebhookType), "WEBHOOK_TYPE_"),
 					strings.TrimPrefix(string(w.Mode), "WEBHOOK_MODE_"), w.URL, strings.Join(triggers, ", "))
 			}
-			return format.Print(a.IO, t, list)
+			return format.Print(a.IO, t, list.Webhooks)
 		}),
 	}
 	format.Flags(cmd)
@@ -63,13 +64,13 @@ func newList(a *app.App) *cobra.Command {
 }
 
 // act is a verb of one webhook that prints a line when it has succeeded.
-func act(a *app.App, use, short, done string, do func(c *client.Client, ctx context.Context, id int) error) *cobra.Command {
+func act[Resp any](a *app.App, use, short, done string, do v1.Endpoint[v1.None, Resp]) *cobra.Command {
 	return &cobra.Command{
 		Use:   use + " ID",
 		Short: short,
 		Args:  args.Exactly(webhookID),
 		RunE: app.ByID(a, aWebhook, func(ctx context.Context, c *client.Client, id int, given []string) error {
-			if err := do(c, ctx, id); err != nil {
+			if err := client.Act(ctx, c, do, id); err != nil {
 				return err
 			}
 			a.Done("%s %s", done, given[0])
@@ -79,13 +80,13 @@ func act(a *app.App, use, short, done string, do func(c *client.Client, ctx cont
 }
 
 func newDelete(a *app.App) *cobra.Command {
-	cmd := act(a, "delete", "delete a webhook with the events that wait for it", "Deleted webhook", (*client.Client).DeleteWebhook)
+	cmd := act(a, "delete", "delete a webhook with the events that wait for it", "Deleted webhook", v1.DeleteWebhook)
 	cmd.Aliases = []string{"rm"}
 	return cmd
 }
 
 func newTest(a *app.App) *cobra.Command {
-	return act(a, "test", "send a test event to a webhook", "The receiver accepted the test event of webhook", (*client.Client).TestWebhook)
+	return act(a, "test", "send a test event to a webhook", "The receiver accepted the test event of webhook", v1.TestWebhook)
 }
 
 func newDeliveries(a *app.App) *cobra.Command {
@@ -96,19 +97,19 @@ func newDeliveries(a *app.App) *cobra.Command {
 		Short: "list the newest events of a webhook, with the results of the requests",
 		Args:  args.Exactly(webhookID),
 		RunE: app.ByID(a, aWebhook, func(ctx context.Context, c *client.Client, id int, _ []string) error {
-			list, err := c.WebhookDeliveries(ctx, id, limit)
+			list, err := client.Send(ctx, c, v1.ListWebhookDeliveries, v1.GetWebhookDeliveriesRequest{Limit: &limit}, id)
 			if err != nil {
 				return err
 			}
 			t := table.New("ID", "Event ID", "Type", "Created", "State", "Tries", "Status", "Next Try", "Error")
-			for _, d := range list {
+			for _, d := range list.Deliveries {
 				var status any
 				if d.Status > 0 {
 					status = d.Status
 				}
 				t.Row(d.ID, d.EventID, d.EventType, d.CreatedTime, d.State, d.Tries, status, table.Time(d.NextTime), d.Error)
 			}
-			return format.Print(a.IO, t, list)
+			return format.Print(a.IO, t, list.Deliveries)
 		}),
 	}
 	cmd.Flags().IntVar(&limit, "limit", 100, "number of events, at most 1000")
@@ -126,11 +127,11 @@ func newRedeliver(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			again, err := c.RedeliverWebhook(ctx, id, int64(delivery))
+			again, err := client.Send(ctx, c, v1.RedeliverWebhook, v1.None{}, id, int64(delivery))
 			if err != nil {
 				return err
 			}
-			a.Done("Queued delivery %d of webhook %s", again, given[0])
+			a.Done("Queued delivery %d of webhook %s", again.ID, given[0])
 			return nil
 		}),
 	}

@@ -77,10 +77,13 @@ func newDelete(a *app.App) *cobra.Command {
 			return Deletion{
 				Noun: "workspace", Name: given[0], Yes: yes, Left: "projects",
 				Contents: "all its projects, experiments, checkpoints, templates and running tasks",
-				Begin:    func(ctx context.Context) (bool, error) { return c.DeleteWorkspace(ctx, w.ID) },
+				Begin: func(ctx context.Context) (bool, error) {
+					resp, err := client.Call(ctx, c, v1.DeleteWorkspace, w.ID)
+					return resp.Completed, err
+				},
 				Look: func(ctx context.Context) (v1.WorkspaceState, string, int, error) {
-					now, err := c.Workspace(ctx, w.ID)
-					return now.State, now.ErrorMessage, now.NumProjects, err
+					now, err := client.Call(ctx, c, v1.GetWorkspace, w.ID)
+					return now.Workspace.State, now.Workspace.ErrorMessage, now.Workspace.NumProjects, err
 				},
 			}.Run(ctx, a)
 		}),

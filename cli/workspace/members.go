@@ -20,7 +20,7 @@ func newListMembers(a *app.App) *cobra.Command {
 		Short: "list the users and groups with roles in a workspace",
 		Args:  args.Exactly("the name of a workspace"),
 		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, _ []string) error {
-			m, err := c.WorkspaceMembers(ctx, w.ID)
+			m, err := client.Send(ctx, c, v1.ListWorkspaceMembers, v1.GetWorkspaceMembersRequest{}, w.ID)
 			if err != nil {
 				return err
 			}

@@ -21,13 +21,13 @@ func newListPools(a *app.App) *cobra.Command {
 		Short: "list the resource pools that a workspace may use",
 		Args:  args.Exactly("the name of a workspace"),
 		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, given []string) error {
-			pools, err := c.WorkspacePools(ctx, w.ID)
+			resp, err := client.Send(ctx, c, v1.ListWorkspacePools, v1.GetListRequest{}, w.ID)
 			if err != nil {
 				return err
 			}
 			t := table.New("Workspace", "Available Resource Pools")
-			t.Row(given[0], strings.Join(pools, ", "))
-			return format.Print(a.IO, t, pools)
+			t.Row(given[0], strings.Join(resp.ResourcePools, ", "))
+			return format.Print(a.IO, t, resp.ResourcePools)
 		}),
 	}
 	format.Flags(cmd)

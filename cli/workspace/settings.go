@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/input"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -99,12 +100,12 @@ func runCreate(ctx context.Context, a *app.App, name string, s *settings, format
 	if err != nil {
 		return err
 	}
-	w, err := c.CreateWorkspace(ctx, v1.PostWorkspaceRequest{Name: name, AgentUserGroup: s.account(), CheckpointStorageConfig: storage,
+	resp, err := client.Send(ctx, c, v1.CreateWorkspace, v1.PostWorkspaceRequest{Name: name, AgentUserGroup: s.account(), CheckpointStorageConfig: storage,
 		DefaultComputePool: given(s, "default-compute-pool", s.compute), DefaultAuxPool: given(s, "default-aux-pool", s.aux)})
 	if err != nil {
 		return err
 	}
-	return format.Print(a.IO, workspaceTable([]v1.Workspace{*w}, true), w)
+	return format.Print(a.IO, workspaceTable([]v1.Workspace{resp.Workspace}, true), &resp.Workspace)
 }
 
 func newEdit(a *app.App) *cobra.Command {
@@ -143,8 +144,9 @@ func runEdit(ctx context.Context, a *app.App, of string, name *string, s *settin
 	if err != nil {
 		return err
 	}
-	if w, err = c.ChangeWorkspace(ctx, w.ID, change); err != nil {
+	resp, err := client.Send(ctx, c, v1.ChangeWorkspace, change, w.ID)
+	if err != nil {
 		return err
 	}
-	return format.Print(a.IO, workspaceTable([]v1.Workspace{*w}, true), w)
+	return format.Print(a.IO, workspaceTable([]v1.Workspace{resp.Workspace}, true), &resp.Workspace)
 }

@@ -39,8 +39,8 @@ func newList(a *app.App) *cobra.Command {
 		Short:   "list workspaces",
 		Args:    args.None,
 		RunE: app.Call(a, func(ctx context.Context, c *client.Client, _ []string) error {
-			q := client.WorkspaceQuery{Page: o.pages.Page(), SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy()}
-			all, err := client.Collect(c.Workspaces(ctx, q))
+			q := v1.GetWorkspacesRequest{Order: v1.Order{SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy()}}
+			all, err := client.List(ctx, c, v1.ListWorkspaces, o.pages.Page(), &q)
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func newDescribe(a *app.App) *cobra.Command {
 			if err := format.Print(a.IO, workspaceTable([]v1.Workspace{*w}, true), w); err != nil || format.Structured() || format.CSV {
 				return err
 			}
-			projects, err := client.Collect(c.Projects(ctx, w.ID, client.ProjectQuery{}))
+			projects, err := client.List(ctx, c, v1.ListProjects, client.Page{}, nil, w.ID)
 			if err != nil {
 				return err
 			}
@@ -106,9 +106,7 @@ func NewListProjects(a *app.App, use string, aliases ...string) *cobra.Command {
 		Short:   "list the projects of a workspace",
 		Args:    args.Exactly("the name of a workspace"),
 		RunE: app.Find(a, (*client.Client).WorkspaceByName, func(ctx context.Context, c *client.Client, w *v1.Workspace, _ []string) error {
-			projects, err := client.Collect(c.Projects(ctx, w.ID, client.ProjectQuery{
-				Page: o.pages.Page(), SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy(),
-			}))
+			projects, err := client.List(ctx, c, v1.ListProjects, o.pages.Page(), &v1.GetWorkspaceProjectsRequest{Order: v1.Order{SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy()}}, w.ID)
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 const submissions = 15
@@ -78,7 +79,7 @@ func (r *rig) firstLine(b *testing.B, id int) time.Time {
 	b.Helper()
 	var trial int
 	await(b, "the trial", func() bool {
-		list, err := client.Collect(r.client.Trials(b.Context(), id, client.Page{}))
+		list, err := client.List(b.Context(), r.client, v1.ListTrials, client.Page{}, nil, id)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -102,7 +103,7 @@ func (r *rig) firstLine(b *testing.B, id int) time.Time {
 func (r *rig) awaitEnd(b *testing.B, id int) {
 	b.Helper()
 	await(b, "the experiment's end", func() bool {
-		e, err := r.client.Experiment(b.Context(), id)
+		e, err := client.Call(b.Context(), r.client, v1.GetExperiment, id)
 		if err != nil {
 			b.Fatal(err)
 		}

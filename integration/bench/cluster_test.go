@@ -275,7 +275,7 @@ func (r *rig) hold(b *testing.B, n int) []attempt {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		for _, a := range list {
-			if err := r.client.KillExperiment(ctx, a.experiment); err != nil {
+			if err := client.Act(ctx, r.client, v1.KillExperiment, a.experiment); err != nil {
 				b.Errorf("kill experiment %d: %v", a.experiment, err)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 const perRequest = 500
@@ -220,7 +221,7 @@ func (r *rig) printed(b *testing.B) (all []time.Duration) {
 	id := r.submit(b, fmt.Sprintf("i=0; while [ $i -lt %d ]; do sleep 0.2; echo printed at $(date +%%s%%N); i=$((i+1)); done", n))
 	var trial int
 	await(b, "the trial", func() bool {
-		list, err := client.Collect(r.client.Trials(b.Context(), id, client.Page{}))
+		list, err := client.List(b.Context(), r.client, v1.ListTrials, client.Page{}, nil, id)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/pyenv"
@@ -275,7 +276,7 @@ func (r *rig) liveSearch(b *testing.B, n int) (id int, list []attempt) {
 	b.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := r.client.KillExperiment(ctx, e.Experiment.ID); err != nil {
+		if err := client.Act(ctx, r.client, v1.KillExperiment, e.Experiment.ID); err != nil {
 			b.Errorf("kill experiment %d: %v", e.Experiment.ID, err)
 		}
 	})

@@ -148,7 +148,7 @@ func (r *rig) killAll(b *testing.B, users []*client.Client, ids [][]int) {
 	for i, list := range ids {
 		wg.Go(func() {
 			for _, id := range list {
-				if err := users[i].KillExperiment(b.Context(), id); err != nil {
+				if err := client.Act(b.Context(), users[i], v1.KillExperiment, id); err != nil {
 					b.Error(err)
 					return
 				}

@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -470,7 +471,7 @@ func (w *typist) steer(t *testing.T) {
 	w.r.WaitLog(t, single, "begins after 0")
 	w.det(t, "trial", "kill", strconv.Itoa(w.r.Trial(t, single).ID))
 	rig.Eventually(t, "its experiment ends", func() (bool, error) {
-		e, err := w.r.Client.Experiment(t.Context(), single)
+		e, err := client.Call(t.Context(), w.r.Client, v1.GetExperiment, single)
 		return err == nil && rig.Terminal(e.Experiment.State), err
 	})
 }

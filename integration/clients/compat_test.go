@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -321,7 +322,7 @@ func TestUnmodifiedHarnessMakesRoom(t *testing.T) {
 	r.WaitLog(t, id, "user code starts")
 	u.Det(t, "experiment", "pause", strconv.Itoa(id))
 	rig.Eventually(t, "the attempt has ended", func() (bool, error) {
-		e, err := r.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 		if err != nil || e.Experiment.State != v1.ExperimentStatePaused {
 			return false, err
 		}
@@ -422,7 +423,7 @@ func TestUnmodifiedSDK(t *testing.T) {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
 	id := rig.First(t, `"experiment": (\d+)`, stdout)
-	if e, err := r.Client.Experiment(t.Context(), id); err != nil || e.Experiment.Name != "renamed by the SDK" {
+	if e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id); err != nil || e.Experiment.Name != "renamed by the SDK" {
 		t.Errorf("the experiment is %+v: %v", e, err)
 	}
 }

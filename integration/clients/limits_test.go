@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -57,7 +58,7 @@ print("Created experiment", client.create_experiment(sys.argv[1], sys.argv[2]).i
 	} {
 		id := rig.First(t, `Created experiment (\d+)`, submit())
 		if who == "our det" { // it sends what Determined's det sends
-			e, err := r.Client.Experiment(t.Context(), id)
+			e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 			if err != nil || e.Experiment.ModelDefinitionSize < largestCode {
 				t.Errorf("%s: %+v, %v", who, e, err)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // portsProgram serves pages and lines of text at two ports of the task.
@@ -187,7 +188,7 @@ func TestPortsOfATrial(t *testing.T) {
 		if code, body := r.Page(t, r.Client, page); code != 200 || body != "page "+page+" of "+task {
 			t.Errorf("%s: the trial's page: %d %s", name, code, body)
 		}
-		for e, err := range r.Client.Experiments(t.Context(), client.ExperimentQuery{Name: "ports-" + name}) {
+		for e, err := range client.Each(t.Context(), r.Client, v1.ListExperiments, client.Page{}, &v1.GetExperimentsRequest{Name: "ports-" + name}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -247,7 +248,7 @@ func runCell(t *testing.T, ws *websocket.Conn, code string) string {
 // TestATunnelToAShell is the way of ssh, without ssh: it ends with the shell.
 func TestATunnelToAShell(t *testing.T) {
 	r := rig.Start(t)
-	made, err := r.Client.LaunchShell(t.Context(), v1.LaunchShellRequest{Config: v1.Struct(`{"resources":{"slots":0}}`)})
+	made, err := client.Send(t.Context(), r.Client, v1.CreateShell, v1.LaunchShellRequest{Config: v1.Struct(`{"resources":{"slots":0}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

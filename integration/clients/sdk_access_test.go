@@ -58,17 +58,17 @@ func TestAccessOfTheSDK(t *testing.T) {
 		} else {
 			a.RoleAssignment.ScopeWorkspaceID = &workspace
 		}
-		if err := admin.AssignRoles(t.Context(), v1.AssignRolesRequest{UserRoleAssignments: []v1.UserRoleAssignment{a}}); err != nil {
+		if _, err := client.Send(t.Context(), admin, v1.AssignRoles, v1.AssignRolesRequest{UserRoleAssignments: []v1.UserRoleAssignment{a}}); err != nil {
 			t.Fatal(username, err)
 		}
 	}
 	space := map[string]int{}
 	for _, name := range []string{"here", "beside"} {
-		w, err := admin.CreateWorkspace(t.Context(), v1.PostWorkspaceRequest{Name: name})
+		resp, err := client.Send(t.Context(), admin, v1.CreateWorkspace, v1.PostWorkspaceRequest{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		space[name] = w.ID
+		space[name] = resp.Workspace.ID
 	}
 	give("owner", auth.WorkspaceAdmin, space["here"])
 	objects := sdkObjects(t, m, m.Client("owner"), space["here"])
@@ -120,26 +120,26 @@ func TestAccessOfTheSDK(t *testing.T) {
 // sdkObjects creates the objects that the calls are about, in the name of the workspace's admin.
 func sdkObjects(t *testing.T, m *servertest.Master, owner *client.Client, workspace int) map[string]any {
 	t.Helper()
-	project, err := owner.CreateProject(t.Context(), v1.PostProjectRequest{WorkspaceID: workspace, Name: "work"})
+	resp, err := client.Send(t.Context(), owner, v1.CreateProject, v1.PostProjectRequest{WorkspaceID: workspace, Name: "work"}, workspace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config, active := "name: theirs\nentrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: {batches: 200}}\nmax_restarts: 0\n", true
-	made, err := owner.CreateExperiment(t.Context(), v1.CreateExperimentRequest{Config: &config, Activate: &active, ProjectID: &project.ID,
+	made, err := owner.CreateExperiment(t.Context(), v1.CreateExperimentRequest{Config: &config, Activate: &active, ProjectID: &resp.Project.ID,
 		ModelDefinition: []v1.File{{Path: "train.py", Type: 48, Mode: 0o100644, Content: []byte("print(1)\n")}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Ended(made.Experiment.ID)
-	trials, err := client.Collect(owner.Trials(t.Context(), made.Experiment.ID, client.Page{}))
+	trials, err := client.List(t.Context(), owner, v1.ListTrials, client.Page{}, nil, made.Experiment.ID)
 	if err != nil || len(trials) != 1 {
 		t.Fatal(trials, err)
 	}
 	checkpoint := servertest.CheckpointOf(trials[0].ID, 200)
-	if _, err := owner.CreateModel(t.Context(), v1.PostModelRequest{Name: "theirs", WorkspaceID: &workspace}); err != nil {
+	if _, err := client.Send(t.Context(), owner, v1.CreateModel, v1.PostModelRequest{Name: "theirs", WorkspaceID: &workspace}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := owner.RegisterVersion(t.Context(), "theirs", v1.PostModelVersionRequest{CheckpointUUID: checkpoint}); err != nil {
+	if _, err := client.Send(t.Context(), owner, v1.CreateModelVersion, v1.PostModelVersionRequest{CheckpointUUID: checkpoint}, "theirs"); err != nil {
 		t.Fatal(err)
 	}
 	return map[string]any{"experiment": made.Experiment.ID, "trial": trials[0].ID, "checkpoint": checkpoint, "model": "theirs", "workspace": "here", "project": "work"}

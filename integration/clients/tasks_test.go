@@ -136,7 +136,7 @@ func ownDet(t *testing.T, r *rig.Rig, base string) {
 	out := r.Cell(t, base, fmt.Sprintf("import subprocess\nprint(subprocess.run(['det', 'experiment', 'kill', '%d'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))", made.Experiment.ID))
 	rig.Holds(t, "det experiment kill in a notebook", out, "returncode=0")
 	rig.Eventually(t, "the experiment is killed", func() (bool, error) {
-		e, err := r.Client.Experiment(t.Context(), made.Experiment.ID)
+		e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, made.Experiment.ID)
 		return err == nil && e.Experiment.State == v1.ExperimentStateCanceled, err
 	})
 }
@@ -180,7 +180,7 @@ func TestShell(t *testing.T) {
 		t.Errorf("the shell's log: %v\n%s", err, log)
 	}
 	eve := another(t, r, "eve")
-	if resp, err := eve.Shell(t.Context(), id); err != nil || resp.Shell.PrivateKey != "" {
+	if resp, err := client.Call(t.Context(), eve, v1.GetShell, id); err != nil || resp.Shell.PrivateKey != "" {
 		t.Errorf("another user sees the key: %v", err)
 	}
 	if out, err := r.Det(t, "shell", "kill", id); err != nil {

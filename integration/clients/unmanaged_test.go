@@ -156,7 +156,7 @@ func TestLaptopExample(t *testing.T) {
 				return err == nil, err
 			})
 			rig.Holds(t, "the search", out, "the best learning rate is 0.3")
-			list, err := client.Collect(r.Client.Experiments(t.Context(), client.ExperimentQuery{Name: "laptop"}))
+			list, err := client.List(t.Context(), r.Client, v1.ListExperiments, client.Page{}, &v1.GetExperimentsRequest{Name: "laptop"})
 			if err != nil {
 				t.Fatal(err)
 			}

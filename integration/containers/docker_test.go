@@ -104,7 +104,7 @@ func (d *inContainers) trialIsComplete(t *testing.T) {
 	k.Advance(t, 12)
 	k.Finish(t)
 	k.CheckWhole(t)
-	list, err := client.Collect(k.Client.TrialCheckpoints(t.Context(), k.TrialID, client.CheckpointQuery{}))
+	list, err := client.List(t.Context(), k.Client, v1.ListTrialCheckpoints, client.Page{}, nil, k.TrialID)
 	if err != nil || len(list) < 2 {
 		t.Fatalf("%d checkpoints: %v", len(list), err)
 	}
@@ -264,7 +264,7 @@ func (d *inContainers) bareImage(t *testing.T) {
 func (d *inContainers) fails(t *testing.T, id int) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("experiment %d fails", id), func() (bool, error) {
-		e, err := d.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), d.Client, v1.GetExperiment, id)
 		if err != nil {
 			return false, err
 		}
@@ -429,7 +429,7 @@ func (d *inContainers) privateImage(t *testing.T, g *registry) {
 		g.host(), g.name, g.password) + "searcher: {name: single, metric: loss, max_length: {batches: 1}}\n"
 	id := d.Submit(t, config, map[string]string{"wait.py": rig.Waiting})
 	rig.Eventually(t, "it begins", func() (bool, error) {
-		if e, err := d.Client.Experiment(t.Context(), id); err != nil || rig.Terminal(e.Experiment.State) {
+		if e, err := client.Call(t.Context(), d.Client, v1.GetExperiment, id); err != nil || rig.Terminal(e.Experiment.State) {
 			t.Fatalf("the experiment ended: %v; %s", err, d.attempts(t, id))
 		}
 		return strings.Contains(d.Log(t, id), "begins"), errors.New(d.attempts(t, id))
@@ -447,7 +447,7 @@ func (d *inContainers) privateImage(t *testing.T, g *registry) {
 	if err != nil || v.Items["password"] != g.password {
 		t.Errorf("the Nomad variable of the job is %v: %v", v, err)
 	}
-	e, err := d.NewUser(t, "reader", "Passw0rd-of-reader").Experiment(t.Context(), id) // not as the owner, who may see the credentials
+	e, err := client.Call(t.Context(), d.NewUser(t, "reader", "Passw0rd-of-reader"), v1.GetExperiment, id) // not as the owner, who may see the credentials
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -488,7 +488,7 @@ func (d *inContainers) otherJobsMayNot(t *testing.T, nomad *api.Client, attempt 
 
 // shell tests a shell in a container: its SSH server is the runner's, and the image has none.
 func (d *inContainers) shell(t *testing.T) {
-	made, err := d.Client.LaunchShell(t.Context(), v1.LaunchShellRequest{Config: v1.Struct(`{"resources":{"slots":0}}`)})
+	made, err := client.Send(t.Context(), d.Client, v1.CreateShell, v1.LaunchShellRequest{Config: v1.Struct(`{"resources":{"slots":0}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -510,9 +510,9 @@ func (d *inContainers) shell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := ssh.NewClient(c, channels, requests)
-	defer client.Close()
-	session, err := client.NewSession()
+	login := ssh.NewClient(c, channels, requests)
+	defer login.Close()
+	session, err := login.NewSession()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -520,7 +520,7 @@ func (d *inContainers) shell(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(out), "0 /usr/local/bin/python3") || !strings.HasSuffix(strings.TrimSpace(string(out)), " blue") {
 		t.Errorf("a command in the shell prints %q: %v", out, err)
 	}
-	if err := d.Client.KillShell(t.Context(), id); err != nil {
+	if err := client.Act(t.Context(), d.Client, v1.KillShell, id); err != nil {
 		t.Error(err)
 	}
 	d.waitUntilEmpty(t)
@@ -615,11 +615,11 @@ func (d *inContainers) filesAreRemoved(t *testing.T) {
 			t.Errorf("checkpoint %d: %v", steps, err)
 		}
 	}
-	if err := d.Client.DeleteExperiment(t.Context(), id); err != nil {
+	if err := client.Act(t.Context(), d.Client, v1.DeleteExperiment, id); err != nil {
 		t.Fatal(err)
 	}
 	rig.Eventually(t, "the end of the experiment", func() (bool, error) {
-		e, err := d.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), d.Client, v1.GetExperiment, id)
 		if err == nil {
 			err = fmt.Errorf("the experiment is %s: %s", e.Experiment.State, e.Experiment.Error)
 		}

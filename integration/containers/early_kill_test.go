@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -108,7 +109,7 @@ func (d *inContainers) killWhilePulling(t *testing.T) {
 	if end, log := endingOf(t, d.Rig, id), d.Log(t, id); end.Claimed || strings.Contains(log, "begins") {
 		t.Errorf("after its end the attempt is %+v, with the log\n%s", end, log)
 	}
-	if e, err := d.Client.Experiment(t.Context(), id); err != nil || e.Experiment.State != v1.ExperimentStateCanceled {
+	if e, err := client.Call(t.Context(), d.Client, v1.GetExperiment, id); err != nil || e.Experiment.State != v1.ExperimentStateCanceled {
 		t.Errorf("the experiment is %s: %v", e.Experiment.State, err)
 	}
 }

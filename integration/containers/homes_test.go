@@ -19,7 +19,7 @@ import (
 // inShell starts a shell of a user, runs a line in it, kills it, and returns what the line printed.
 func (d *inContainers) inShell(t *testing.T, c *client.Client, config, line string) string {
 	t.Helper()
-	made, err := c.LaunchShell(t.Context(), v1.LaunchShellRequest{Config: v1.Struct(config)})
+	made, err := client.Send(t.Context(), c, v1.CreateShell, v1.LaunchShellRequest{Config: v1.Struct(config)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +41,9 @@ func (d *inContainers) inShell(t *testing.T, c *client.Client, config, line stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := ssh.NewClient(in, channels, requests)
-	defer client.Close()
-	session, err := client.NewSession()
+	login := ssh.NewClient(in, channels, requests)
+	defer login.Close()
+	session, err := login.NewSession()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func (d *inContainers) inShell(t *testing.T, c *client.Client, config, line stri
 	if err != nil {
 		t.Errorf("%s: %v: %s", line, err, out)
 	}
-	if err := c.KillShell(t.Context(), id); err != nil {
+	if err := client.Act(t.Context(), c, v1.KillShell, id); err != nil {
 		t.Error(err)
 	}
 	d.waitUntilEmpty(t)
@@ -139,7 +139,7 @@ func (d *inContainers) homeOfAnAccount(t *testing.T, config string) {
 		"--agent-user", "homely", "--agent-group", "lab", "homely"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	made, err := owner.LaunchShell(t.Context(), v1.LaunchShellRequest{Config: v1.Struct(config)})
+	made, err := client.Send(t.Context(), owner, v1.CreateShell, v1.LaunchShellRequest{Config: v1.Struct(config)})
 	if err != nil {
 		t.Fatal(err)
 	}

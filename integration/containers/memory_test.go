@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
 )
@@ -29,7 +30,7 @@ searcher: {name: single, metric: loss, max_length: {batches: 1}}
 max_restarts: 0
 %s`, strings.ReplaceAll(t.Name(), "/", " "), entrypoint, more), rig.Script(""))
 	rig.Eventually(t, fmt.Sprintf("experiment %d fails", id), func() (bool, error) {
-		e, err := r.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 		if err != nil {
 			return false, err
 		}

@@ -175,7 +175,7 @@ print("limits", resource.getrlimit(resource.RLIMIT_NOFILE), os.environ["FROM_THE
 	if _, err := os.Stat(filepath.Join(d.dir, "shared", "taken")); err != nil {
 		t.Errorf("what it wrote to the host volume: %v", err)
 	}
-	list, err := client.Collect(d.Client.TrialCheckpoints(t.Context(), d.Trial(t, id).ID, client.CheckpointQuery{}))
+	list, err := client.List(t.Context(), d.Client, v1.ListTrialCheckpoints, client.Page{}, nil, d.Trial(t, id).ID)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%d checkpoints: %v", len(list), err)
 	}

@@ -171,7 +171,7 @@ func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n)
 func TestBadSubmissionsAreRefused(t *testing.T) {
 	r := rig.Start(t)
 	check := unharmed(t, r)
-	before, err := client.Collect(r.Client.Experiments(t.Context(), client.ExperimentQuery{}))
+	before, err := client.List(t.Context(), r.Client, v1.ListExperiments, client.Page{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestBadSubmissionsAreRefused(t *testing.T) {
 	create("content that is not base64", strings.Replace(compacted(t, creation(sound, "a")), "cHJpbnQoMSk=", "%%%", 1), 400, "expected base64")
 	create("over the limit", &io.LimitedReader{R: zeros{}, N: 131 << 20}, 413, "the limit here is 130.0 MB")
 	refused(t, r, asks)
-	after, err := client.Collect(r.Client.Experiments(t.Context(), client.ExperimentQuery{}))
+	after, err := client.List(t.Context(), r.Client, v1.ListExperiments, client.Page{}, nil)
 	if err != nil || len(after) != len(before) {
 		t.Errorf("%d experiments became %d: %v", len(before), len(after), err)
 	}

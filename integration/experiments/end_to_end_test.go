@@ -57,7 +57,7 @@ func TestPauseKeepsProgress(t *testing.T) {
 	r := rig.Start(t)
 	id := r.Submit(t, rig.Config("checkpoint_policy: none"), rig.Script(rig.Pausable))
 	r.WaitLog(t, id, "begins after 0")
-	if err := r.Client.PauseExperiment(t.Context(), id); err != nil {
+	if err := client.Act(t.Context(), r.Client, v1.PauseExperiment, id); err != nil {
 		t.Fatal(err)
 	}
 	r.WaitLog(t, id, "makes room after")
@@ -67,7 +67,7 @@ func TestPauseKeepsProgress(t *testing.T) {
 	})
 	r.WaitState(t, id, v1.ExperimentStatePaused)
 	stopped := rig.First(t, `makes room after (\d+)`, r.Log(t, id))
-	if err := r.Client.ActivateExperiment(t.Context(), id); err != nil {
+	if err := client.Act(t.Context(), r.Client, v1.ActivateExperiment, id); err != nil {
 		t.Fatal(err)
 	}
 	r.WaitState(t, id, v1.ExperimentStateCompleted)
@@ -91,7 +91,7 @@ func TestCancelAndKill(t *testing.T) {
 	r := rig.Start(t)
 	id := r.Submit(t, rig.Config(""), rig.Script(rig.Pausable))
 	r.WaitLog(t, id, "begins after 0")
-	if err := r.Client.CancelExperiment(t.Context(), id); err != nil {
+	if err := client.Act(t.Context(), r.Client, v1.CancelExperiment, id); err != nil {
 		t.Fatal(err)
 	}
 	r.WaitState(t, id, v1.ExperimentStateCanceled)
@@ -177,7 +177,7 @@ func TestRestarts(t *testing.T) {
 
 	id = r.Submit(t, restarts(1), flaky(t, 5))
 	rig.Eventually(t, "it is given up", func() (bool, error) {
-		e, err := r.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 		return err == nil && e.Experiment.State == v1.ExperimentStateError, err
 	})
 	trial := r.Trial(t, id)
@@ -229,14 +229,14 @@ func TestCommands(t *testing.T) {
 	stdout, _, _ = r.Run(t, nil, "command", "run", "--detach", "sleep", "1000")
 	sleeper := strings.TrimSpace(stdout)
 	rig.Eventually(t, "it runs", func() (bool, error) {
-		k, err := r.Client.Command(t.Context(), sleeper)
+		k, err := client.Call(t.Context(), r.Client, v1.GetCommand, sleeper)
 		return err == nil && k.Command.State == v1.TaskStateRunning, err
 	})
 	if _, stderr, code := r.Run(t, nil, "command", "kill", sleeper); code != 0 {
 		t.Errorf("kill: exit %d\n%s", code, stderr)
 	}
 	rig.Eventually(t, "it is over", func() (bool, error) {
-		k, err := r.Client.Command(t.Context(), sleeper)
+		k, err := client.Call(t.Context(), r.Client, v1.GetCommand, sleeper)
 		return err == nil && k.Command.State == v1.TaskStateTerminated, err
 	})
 }
@@ -251,47 +251,47 @@ with core.init() as ctx:
     ctx.train.report_validation_metrics(1, {"loss": 1.0})
 `))
 	r.WaitState(t, id, v1.ExperimentStateCompleted)
-	if labels, err := r.Client.AddLabel(t.Context(), id, "second/with a slash"); err != nil || !slices.Equal(labels, []string{"first", "second/with a slash"}) {
-		t.Errorf("labels are %q: %v", labels, err)
+	if resp, err := client.Call(t.Context(), r.Client, v1.AddExperimentLabel, id, "second/with a slash"); err != nil || !slices.Equal(resp.Labels, []string{"first", "second/with a slash"}) {
+		t.Errorf("labels are %q: %v", resp.Labels, err)
 	}
-	if labels, err := r.Client.RemoveLabel(t.Context(), id, "first"); err != nil || !slices.Equal(labels, []string{"second/with a slash"}) {
-		t.Errorf("labels are %q: %v", labels, err)
+	if labels, err := client.Call(t.Context(), r.Client, v1.RemoveExperimentLabel, id, "first"); err != nil || !slices.Equal(labels.Labels, []string{"second/with a slash"}) {
+		t.Errorf("labels are %q: %v", labels.Labels, err)
 	}
-	listed := func(q client.ExperimentQuery) bool {
-		list, err := client.Collect(r.Client.Experiments(t.Context(), q))
+	listed := func(q v1.GetExperimentsRequest) bool {
+		list, err := client.List(t.Context(), r.Client, v1.ListExperiments, client.Page{}, &q)
 		if err != nil {
 			t.Error(err)
 		}
 		return slices.ContainsFunc(list, func(e v1.Experiment) bool { return e.ID == id })
 	}
-	if !listed(client.ExperimentQuery{Labels: []string{"second/with a slash"}}) || listed(client.ExperimentQuery{Labels: []string{"first"}}) {
+	if !listed(v1.GetExperimentsRequest{Labels: []string{"second/with a slash"}}) || listed(v1.GetExperimentsRequest{Labels: []string{"first"}}) {
 		t.Error("the list does not go by its labels")
 	}
 	yes, no := true, false
-	if err := r.Client.ArchiveExperiment(t.Context(), id); err != nil {
+	if err := client.Act(t.Context(), r.Client, v1.ArchiveExperiment, id); err != nil {
 		t.Error(err)
 	}
-	if listed(client.ExperimentQuery{Archived: &no}) || !listed(client.ExperimentQuery{Archived: &yes}) {
+	if listed(v1.GetExperimentsRequest{Archived: &no}) || !listed(v1.GetExperimentsRequest{Archived: &yes}) {
 		t.Error("archived, it is listed with the others")
 	}
 	trial := r.Trial(t, id)
 	running := r.Submit(t, rig.Config(""), rig.Script(rig.Waiting))
 	r.WaitLog(t, running, "begins")
-	if err := r.Client.DeleteExperiment(t.Context(), running); !fault.Is(err, fault.Invalid) {
+	if err := client.Act(t.Context(), r.Client, v1.DeleteExperiment, running); !fault.Is(err, fault.Invalid) {
 		t.Errorf("what runs is deleted: %v", err)
 	}
 	r.End(t, running)
-	if err := r.Client.DeleteExperiment(t.Context(), id); err != nil {
+	if err := client.Act(t.Context(), r.Client, v1.DeleteExperiment, id); err != nil {
 		t.Fatal(err)
 	}
 	rig.Eventually(t, "it is gone", func() (bool, error) {
-		_, err := r.Client.Experiment(t.Context(), id)
+		_, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 		return fault.Is(err, fault.NotFound), err
 	})
 	if _, err := r.Client.Trial(t.Context(), trial.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the trial still exists: %v", err)
 	}
-	if listed(client.ExperimentQuery{}) {
+	if listed(v1.GetExperimentsRequest{}) {
 		t.Error("the list contains the experiment")
 	}
 }
@@ -351,7 +351,7 @@ with core.init(distributed=distributed) as ctx:
 			t.Errorf("the log of node %s is not that of rank %d:\n%s", node, rank, log)
 		}
 	}
-	checkpoints, err := client.Collect(r.Client.TrialCheckpoints(t.Context(), trial.ID, client.CheckpointQuery{}))
+	checkpoints, err := client.List(t.Context(), r.Client, v1.ListTrialCheckpoints, client.Page{}, nil, trial.ID)
 	if err != nil || len(checkpoints) != 1 {
 		t.Fatalf("%d checkpoints: %v", len(checkpoints), err)
 	}

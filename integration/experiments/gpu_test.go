@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/plugins/gpu/simulated"
@@ -157,8 +158,8 @@ func (g *gpuNode) theirSlots(t testing.TB, which func(map[string]string) bool) i
 // measured returns what the API says about what a GPU measures.
 func (g *gpuNode) measured(t testing.TB, id string) (v1.DeviceMeasurement, error) {
 	t.Helper()
-	list, err := g.Client.MeasureNode(t.Context(), g.name)
-	for _, d := range list {
+	list, err := client.Call(t.Context(), g.Client, v1.MeasureNode, g.name)
+	for _, d := range list.Devices {
 		if d.UUID == id {
 			return d, err
 		}
@@ -194,15 +195,15 @@ func (g *gpuNode) health(t testing.TB) map[string]*api.NodeDevice {
 // pool returns the pool gpu from the API.
 func (g *gpuNode) pool(t testing.TB) v1.ResourcePool {
 	t.Helper()
-	pools, err := g.Client.ResourcePools(t.Context())
+	resp, err := client.Send(t.Context(), g.Client, v1.ListPools, v1.GetListRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(pools, func(p v1.ResourcePool) bool { return p.Name == "gpu" })
+	i := slices.IndexFunc(resp.ResourcePools, func(p v1.ResourcePool) bool { return p.Name == "gpu" })
 	if i < 0 {
-		t.Fatalf("no pool gpu in %+v", pools)
+		t.Fatalf("no pool gpu in %+v", resp.ResourcePools)
 	}
-	return pools[i]
+	return resp.ResourcePools[i]
 }
 
 // offers waits until the pool has this number of slots.
@@ -421,7 +422,7 @@ func (g *gpuNode) fallUnhealthy(t *testing.T) {
 	if len(got) != 3 || slices.Contains(got, held) || !slices.Contains(got, id) {
 		t.Errorf("three GPUs beside %s are %v", held, got)
 	}
-	if e, err := g.Client.Experiment(t.Context(), running); err != nil || e.Experiment.State != v1.ExperimentStateRunning {
+	if e, err := client.Call(t.Context(), g.Client, v1.GetExperiment, running); err != nil || e.Experiment.State != v1.ExperimentStateRunning {
 		t.Errorf("what ran on an unhealthy GPU is %s, %v", e.Experiment.State, err)
 	}
 	g.end(t, "running")
@@ -514,7 +515,7 @@ func (g *gpuNode) areSomebodyElses(t *testing.T) {
 		t.Errorf("sees %v", got)
 	}
 	g.waits(t, two, "needs 2 slots")
-	if err := g.Client.KillExperiment(t.Context(), two); err != nil {
+	if err := client.Act(t.Context(), g.Client, v1.KillExperiment, two); err != nil {
 		t.Fatal(err)
 	}
 	g.end(t, "one")

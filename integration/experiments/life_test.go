@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -159,7 +160,7 @@ func theirRefusals(t *testing.T, r *rig.Rig, u rig.Person, id int) {
 func waitEnd(t testing.TB, r *rig.Rig, id int, want v1.ExperimentState) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("experiment %d ends", id), func() (bool, error) {
-		e, err := r.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 		if err != nil || !rig.Terminal(e.Experiment.State) {
 			return false, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
 )
@@ -51,8 +52,8 @@ func TestFaultsOfNodes(t *testing.T) {
 	}()
 	rig.Eventually(t, "the master knows the second node", func() (bool, error) {
 		// The master lists the nodes of earlier tests too, until Nomad removes them.
-		nodes, err := r.Client.Agents(t.Context())
-		return slices.ContainsFunc(nodes, func(n v1.Agent) bool { return n.Enabled && strings.HasSuffix(n.ID, "-faulty") }), err
+		nodes, err := client.Send(t.Context(), r.Client, v1.ListAgents, v1.GetAgentsRequest{})
+		return slices.ContainsFunc(nodes.Agents, func(n v1.Agent) bool { return n.Enabled && strings.HasSuffix(n.ID, "-faulty") }), err
 	})
 	python := rig.DeterminedPython(t)
 
@@ -126,7 +127,7 @@ sys.exit(3)
 func waitOver(t testing.TB, r *rig.Rig, id int) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("experiment %d ends", id), func() (bool, error) {
-		e, err := r.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 		return err == nil && rig.Terminal(e.Experiment.State), err
 	})
 }

@@ -44,7 +44,7 @@ hyperparameters: {x: {type: double, minval: 0, maxval: 1}}
 searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 4, max_concurrent_trials: 2, max_length: {batches: 8}}
 `, rig.Script(searched))
 	r.WaitState(t, id, v1.ExperimentStateCompleted)
-	trials, err := client.Collect(r.Client.Trials(t.Context(), id, client.Page{}))
+	trials, err := client.List(t.Context(), r.Client, v1.ListTrials, client.Page{}, nil, id)
 	if err != nil {
 		t.Fatal(err)
 	}

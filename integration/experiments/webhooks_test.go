@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/webhook"
 )
@@ -85,7 +86,7 @@ func TestWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	made, err := admin.CreateWebhook(t.Context(), v1.Webhook{URL: target.URL, Name: "story", WebhookType: v1.WebhookTypeDefault, Mode: v1.WebhookModeSpecific, Triggers: []v1.Trigger{
+	made, err := client.Send(t.Context(), admin, v1.CreateWebhook, v1.Webhook{URL: target.URL, Name: "story", WebhookType: v1.WebhookTypeDefault, Mode: v1.WebhookModeSpecific, Triggers: []v1.Trigger{
 		{TriggerType: v1.TriggerTypeExperimentStateChange, Condition: v1.StructOf(map[string]string{"state": "COMPLETED"})},
 		{TriggerType: v1.TriggerTypeTaskLog, Condition: v1.StructOf(map[string]string{"regex": "sensor [0-9]+ is broken"})},
 		{TriggerType: v1.TriggerTypeMetricThresholdExceeded, Condition: v1.StructOf(map[string]any{"metric": "loss", "below": 0.5})},
@@ -95,11 +96,11 @@ func TestWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := admin.DeleteWebhook(t.Context(), made.ID); err != nil {
+		if err := client.Act(t.Context(), admin, v1.DeleteWebhook, made.Webhook.ID); err != nil {
 			t.Error(err)
 		}
 	}()
-	if err := admin.TestWebhook(t.Context(), made.ID); err != nil {
+	if err := client.Act(t.Context(), admin, v1.TestWebhook, made.Webhook.ID); err != nil {
 		t.Error(err)
 	}
 	target.waits(1)
@@ -131,7 +132,7 @@ with det.core.init() as core_context:
 	quiet := r.Submit(t, rig.Config(""), rig.Script(`print("sensor 8 is broken", flush=True)`))
 	r.WaitState(t, quiet, v1.ExperimentStateCompleted)
 	target.breaks(true)
-	last := r.Submit(t, rig.Config(fmt.Sprintf("integrations: {webhooks: {webhook_id: [%d]}}", made.ID)), rig.Script(`print("it trains", flush=True)`))
+	last := r.Submit(t, rig.Config(fmt.Sprintf("integrations: {webhooks: {webhook_id: [%d]}}", made.Webhook.ID)), rig.Script(`print("it trains", flush=True)`))
 	r.WaitState(t, last, v1.ExperimentStateCompleted)
 	r.Kill9(t, "master")
 	r.StartPart(t, "master")
@@ -140,13 +141,13 @@ with det.core.init() as core_context:
 	if got := target.waits(6); len(got) != 6 || !strings.Contains(got[5], fmt.Sprintf(`"experiment":{"id":%d,`, last)) {
 		t.Errorf("after the master's death %d events have arrived, the last is %s", len(got), got[len(got)-1])
 	}
-	log, err := admin.WebhookDeliveries(t.Context(), made.ID, 10)
-	if err != nil || len(log) != 6 {
+	log, err := client.Send(t.Context(), admin, v1.ListWebhookDeliveries, v1.GetWebhookDeliveriesRequest{Limit: new(10)}, made.Webhook.ID)
+	if err != nil || len(log.Deliveries) != 6 {
 		t.Fatalf("%+v, %v", log, err)
 	}
 	target.mu.Lock()
 	defer target.mu.Unlock()
-	if n := target.tried[log[0].EventID]; n < 1 || len(target.tried) != 6 {
+	if n := target.tried[log.Deliveries[0].EventID]; n < 1 || len(target.tried) != 6 {
 		t.Errorf("the last event was tried %d times; there were %d ids", n, len(target.tried))
 	}
 }

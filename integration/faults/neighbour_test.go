@@ -13,6 +13,7 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
@@ -151,11 +152,11 @@ func TestNeighbourIsLeftAlone(t *testing.T) {
 	checkHides(t, mine, theirs)
 	checkHides(t, theirs, mine)
 
-	if err := theirs.Client.KillExperiment(t.Context(), theirs.Experiment); err != nil {
+	if err := client.Act(t.Context(), theirs.Client, v1.KillExperiment, theirs.Experiment); err != nil {
 		t.Fatal(err)
 	}
 	rig.Eventually(t, "the neighbour's training ends", func() (bool, error) {
-		e, err := theirs.Client.Experiment(t.Context(), theirs.Experiment)
+		e, err := client.Call(t.Context(), theirs.Client, v1.GetExperiment, theirs.Experiment)
 		return err == nil && rig.Terminal(e.Experiment.State), errors.Join(err, errors.New(theirs.Attempts(t)))
 	})
 	mine.Advance(t, rig.CheckpointEvery)
@@ -170,7 +171,7 @@ func checkHides(t testing.TB, k *rig.Training, other *rig.Training) {
 	if k.TaskID == other.TaskID {
 		t.Errorf("both trainings are task %s", k.TaskID)
 	}
-	list, err := client.Collect(k.Client.Experiments(t.Context(), client.ExperimentQuery{Name: t.Name()}))
+	list, err := client.List(t.Context(), k.Client, v1.ListExperiments, client.Page{}, &v1.GetExperimentsRequest{Name: t.Name()})
 	if err != nil || len(list) != 1 || list[0].ID != k.Experiment {
 		t.Errorf("experiments of this name: %+v, %v; want one's own", list, err)
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // nodeIsDead kills the Nomad agent of a training's node. The tasks continue, and only the runner can
@@ -153,7 +155,7 @@ func nodeIsDrained(t *testing.T, r *rig.Rig) {
 	id := r.Submit(t, rig.Head("drained")+fmt.Sprintf("searcher: {name: single, metric: loss, max_length: {batches: 10}}\nhyperparameters: {folder: %s}\n",
 		t.TempDir()), rig.Script(rig.Patient))
 	t.Cleanup(func() {
-		if err := r.Client.KillExperiment(context.WithoutCancel(t.Context()), id); err != nil {
+		if err := client.Act(context.WithoutCancel(t.Context()), r.Client, v1.KillExperiment, id); err != nil {
 			t.Error(err)
 		}
 	})

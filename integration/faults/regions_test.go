@@ -16,6 +16,7 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
@@ -137,9 +138,9 @@ func eachInItsRegion(t *testing.T, r *rig.Rig, west *nomadtest.Agent, here, ther
 	if err != nil || len(node) != 1 || node[0] != west.NodeID {
 		t.Errorf("the training of the west runs on %v, %v; its node is %s", node, err, west.NodeID)
 	}
-	pools, err := r.Client.ResourcePools(t.Context())
-	if err != nil || len(pools) != 2 || pools[0].NumAgents != 1 || pools[1].NumAgents != 1 {
-		t.Errorf("%v: the pools are %+v", err, pools)
+	resp, err := client.Send(t.Context(), r.Client, v1.ListPools, v1.GetListRequest{})
+	if err != nil || len(resp.ResourcePools) != 2 || resp.ResourcePools[0].NumAgents != 1 || resp.ResourcePools[1].NumAgents != 1 {
+		t.Errorf("%v: the pools are %+v", err, resp.ResourcePools)
 	}
 }
 
@@ -164,7 +165,7 @@ func regionIsAway(t *testing.T, r *rig.Rig, here, there *rig.Training, back func
 	next.Finish(t)
 	next.CheckWhole(t)
 	killed := r.Train(t, inPool("here"))
-	if err := r.Client.KillExperiment(t.Context(), killed.Experiment); err != nil {
+	if err := client.Act(t.Context(), r.Client, v1.KillExperiment, killed.Experiment); err != nil {
 		t.Fatal(err)
 	}
 	r.WaitState(t, killed.Experiment, v1.ExperimentStateCanceled)

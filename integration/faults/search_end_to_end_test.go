@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
 )
@@ -101,8 +102,8 @@ func startHunt(t *testing.T) *hunt {
 		t.Fatal(err)
 	}
 	rig.Eventually(t, "four GPUs", func() (bool, error) {
-		pools, err := r.Client.ResourcePools(t.Context())
-		return err == nil && len(pools) == 1 && pools[0].SlotsAvailable == huntGPUs, fmt.Errorf("%+v, %w", pools, err)
+		resp, err := client.Send(t.Context(), r.Client, v1.ListPools, v1.GetListRequest{})
+		return err == nil && len(resp.ResourcePools) == 1 && resp.ResourcePools[0].SlotsAvailable == huntGPUs, fmt.Errorf("%+v, %w", resp.ResourcePools, err)
 	})
 	h.experiment = r.Submit(t, fmt.Sprintf(`
 name: hunt

@@ -14,6 +14,7 @@ import (
 
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
 )
@@ -103,8 +104,8 @@ func (g *gang) trains(t *testing.T) {
 	stays := g.TakeGPUs(t, "neighbours-web", "gpu", map[string]int{g.nodes[3]: 3})
 	leaves := g.TakeGPUs(t, "neighbours-batch", "gpu", map[string]int{g.nodes[1]: 1, g.nodes[2]: 4})
 	rig.Eventually(t, "the neighbours have their GPUs, and the master knows", func() (bool, error) {
-		pools, err := g.Client.ResourcePools(t.Context())
-		for _, p := range pools {
+		resp, err := client.Send(t.Context(), g.Client, v1.ListPools, v1.GetListRequest{})
+		for _, p := range resp.ResourcePools {
 			if p.Name == "gangs" { // two nodes without neighbours would also have eight
 				return p.NumAgents == len(g.nodes) && p.SlotsAvailable == 4+3+0+1, fmt.Errorf("%d GPUs are free on %d nodes", p.SlotsAvailable, p.NumAgents)
 			}

@@ -77,7 +77,7 @@ func TestIrisObeysItsConfiguration(t *testing.T) {
 	if trial.TotalBatchesProcessed != 5000 {
 		t.Errorf("the trial has processed %d batches", trial.TotalBatchesProcessed)
 	}
-	checkpoints, err := client.Collect(r.Client.TrialCheckpoints(t.Context(), trial.ID, client.CheckpointQuery{}))
+	checkpoints, err := client.List(t.Context(), r.Client, v1.ListTrialCheckpoints, client.Page{}, nil, trial.ID)
 	if err != nil || len(checkpoints) != 1 {
 		t.Errorf("%d checkpoints, one at the end was due: %v", len(checkpoints), err)
 	}
@@ -110,7 +110,7 @@ func absent(t *testing.T, dir string) {
 // merged checks the configuration that the task received.
 func merged(t *testing.T, r *rig.Rig, id int) {
 	t.Helper()
-	e, err := r.Client.Experiment(t.Context(), id)
+	e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ with core.init() as ctx:
 		t.Errorf("the read-only folder was written to: %v", err)
 	}
 	for _, id := range ids {
-		if err := r.Client.KillExperiment(t.Context(), id); err != nil {
+		if err := client.Act(t.Context(), r.Client, v1.KillExperiment, id); err != nil {
 			t.Error(err)
 		}
 		r.WaitState(t, id, v1.ExperimentStateCanceled)

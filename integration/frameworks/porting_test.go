@@ -118,7 +118,7 @@ func losses(t *testing.T, r *rig.Rig, experiment int) map[int]string {
 // ported checks the results of the page's experiments.
 func ported(t *testing.T, r *rig.Rig) {
 	t.Helper()
-	list, err := client.Collect(r.Client.Experiments(t.Context(), client.ExperimentQuery{}))
+	list, err := client.List(t.Context(), r.Client, v1.ListExperiments, client.Page{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

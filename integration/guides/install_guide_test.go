@@ -497,14 +497,14 @@ func (n *newcomer) hasRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.WaitState(t, 1, v1.ExperimentStateCompleted)
-	e, err := n.Client.Experiment(t.Context(), 1)
+	e, err := client.Call(t.Context(), n.Client, v1.GetExperiment, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e.Experiment.Username != "alice" || e.Experiment.Name != "first" {
 		t.Errorf("the first experiment is %q of %q", e.Experiment.Name, e.Experiment.Username)
 	}
-	m, err := n.Client.MasterInfo(t.Context())
+	m, err := client.Call(t.Context(), n.Client, v1.GetMaster)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -519,13 +519,13 @@ func (n *newcomer) hasRun(t *testing.T) {
 // passwordsStay: a master that starts again leaves the changed password alone.
 func (n *newcomer) passwordsStay(t *testing.T) {
 	t.Helper()
-	before, err := n.newClient(t).MasterInfo(t.Context())
+	before, err := client.Call(t.Context(), n.newClient(t), v1.GetMaster)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.run(t, "the master starts again", "nomad job restart -yes -verbose det-master")
 	rig.Eventually(t, "another process is the master", func() (bool, error) {
-		now, err := n.newClient(t).MasterInfo(t.Context())
+		now, err := client.Call(t.Context(), n.newClient(t), v1.GetMaster)
 		return err == nil && now.MasterID != before.MasterID, err
 	})
 	if _, err := n.newClient(t).Login(t.Context(), "admin", newPassword); err != nil {

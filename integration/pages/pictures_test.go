@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -88,15 +89,15 @@ max_restarts: 0
 	waiting := r.Submit(t, "name: gpt-small, four workers\nentrypoint: python3 train.py\nresources: {slots_per_trial: 4}\nsearcher: {name: single, metric: val_loss, max_length: {batches: 100}}\n", rig.Script(uiDone))
 	t.Cleanup(func() {
 		for _, id := range []int{live, waiting} {
-			if err := r.Client.KillExperiment(context.WithoutCancel(t.Context()), id); err != nil {
+			if err := client.Act(context.WithoutCancel(t.Context()), r.Client, v1.KillExperiment, id); err != nil {
 				t.Errorf("kill %d: %v", id, err)
 			}
 		}
 	})
 	uiNotebook(t, r, "look-at-digits")
-	nodes, err := r.Client.Agents(t.Context())
-	if err != nil || len(nodes) == 0 {
+	nodes, err := client.Send(t.Context(), r.Client, v1.ListAgents, v1.GetAgentsRequest{})
+	if err != nil || len(nodes.Agents) == 0 {
 		t.Fatalf("no node: %v", err)
 	}
-	return map[string]any{"done": done, "other": other, "search": search, "failed": failed, "live": live, "waiting": waiting, "node": nodes[0].ID}
+	return map[string]any{"done": done, "other": other, "search": search, "failed": failed, "live": live, "waiting": waiting, "node": nodes.Agents[0].ID}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -136,7 +137,7 @@ searcher: {name: random, metric: val_loss, max_trials: 3, max_length: {batches: 
 	waiting := r.Submit(t, config(prefix+"-waiting", "resources: {slots_per_trial: 4}"), rig.Script(uiDone))
 	t.Cleanup(func() {
 		for _, id := range []int{live, waiting} {
-			if err := r.Client.KillExperiment(context.WithoutCancel(t.Context()), id); err != nil {
+			if err := client.Act(context.WithoutCancel(t.Context()), r.Client, v1.KillExperiment, id); err != nil {
 				t.Errorf("kill %d: %v", id, err)
 			}
 		}
@@ -145,19 +146,19 @@ searcher: {name: random, metric: val_loss, max_trials: 3, max_length: {batches: 
 		t.Fatalf("a command: %v\n%s", err, out)
 	}
 	uiNotebook(t, r, prefix)
-	commands, err := r.Client.Commands(t.Context(), v1.GetCommandsRequest{})
+	resp, err := client.Send(t.Context(), r.Client, v1.ListCommands, v1.GetCommandsRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := slices.IndexFunc(commands, func(c v1.Command) bool { return c.Description == prefix+"-command" })
+	own := slices.IndexFunc(resp.Commands, func(c v1.Command) bool { return c.Description == prefix+"-command" })
 	if own < 0 {
-		t.Fatalf("the command is not among %d commands", len(commands))
+		t.Fatalf("the command is not among %d commands", len(resp.Commands))
 	}
-	nodes, err := r.Client.Agents(t.Context())
-	if err != nil || len(nodes) == 0 {
+	nodes, err := client.Send(t.Context(), r.Client, v1.ListAgents, v1.GetAgentsRequest{})
+	if err != nil || len(nodes.Agents) == 0 {
 		t.Fatalf("no node: %v", err)
 	}
-	return map[string]any{"done": done, "search": search, "live": live, "failed": failed, "waiting": waiting, "command": commands[own].ID, "node": nodes[0].ID}
+	return map[string]any{"done": done, "search": search, "live": live, "failed": failed, "waiting": waiting, "command": resp.Commands[own].ID, "node": nodes.Agents[0].ID}
 }
 
 // uiNotebook starts the notebook that the browser opens.
@@ -170,7 +171,7 @@ func uiNotebook(t *testing.T, r *rig.Rig, prefix string) {
 	}
 	id := rig.Started(t, out)
 	t.Cleanup(func() {
-		if err := r.Client.KillNotebook(context.WithoutCancel(t.Context()), id); err != nil {
+		if err := client.Act(context.WithoutCancel(t.Context()), r.Client, v1.KillNotebook, id); err != nil {
 			t.Errorf("kill notebook %s: %v", id, err)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 // OnlyCheckpoint returns the single checkpoint of an experiment.
 func (r *Rig) OnlyCheckpoint(t *testing.T, id int) v1.Checkpoint {
 	t.Helper()
-	list, err := client.Collect(r.Client.ExperimentCheckpoints(t.Context(), id, client.CheckpointQuery{}))
+	list, err := client.List(t.Context(), r.Client, v1.ListExperimentCheckpoints, client.Page{}, nil, id)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%d checkpoints of experiment %d: %v", len(list), id, err)
 	}
@@ -44,7 +44,7 @@ func CollectingFiles(t testing.TB) map[string]string {
 // bySteps lists the checkpoints of an experiment as "1 DELETED, 2 COMPLETED", and gives their ids by steps.
 func (r *Rig) bySteps(t testing.TB, id int) (states string, uuids map[int]string) {
 	t.Helper()
-	list, err := client.Collect(r.Client.ExperimentCheckpoints(t.Context(), id, client.CheckpointQuery{SortByAttr: "SORT_BY_BATCH_NUMBER"}))
+	list, err := client.List(t.Context(), r.Client, v1.ListExperimentCheckpoints, client.Page{}, &v1.GetCheckpointsRequest{SortByAttr: "SORT_BY_BATCH_NUMBER"}, id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // Experiment reads an experiment from the API.
 func (r *Rig) Experiment(t testing.TB, id int) v1.Experiment {
 	t.Helper()
-	e, err := r.Client.Experiment(t.Context(), id)
+	e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func Head(name string) string {
 // Trials lists the trials of an experiment.
 func (r *Rig) Trials(t testing.TB, id int) []v1.Trial {
 	t.Helper()
-	list, err := client.Collect(r.Client.Trials(t.Context(), id, client.Page{}))
+	list, err := client.List(t.Context(), r.Client, v1.ListTrials, client.Page{}, nil, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func (r *Rig) Allocation(t testing.TB, experiment int) string {
 // End kills an experiment and waits for its end.
 func (r *Rig) End(t testing.TB, id int) {
 	t.Helper()
-	if err := r.Client.KillExperiment(t.Context(), id); err != nil {
+	if err := client.Act(t.Context(), r.Client, v1.KillExperiment, id); err != nil {
 		t.Fatal(err)
 	}
 	r.WaitState(t, id, v1.ExperimentStateCanceled)

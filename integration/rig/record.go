@@ -94,7 +94,7 @@ func (k *Training) CheckMetrics(t testing.TB, last int) {
 // these are the checkpoints in the training's record.
 func (k *Training) checkCheckpoints(t testing.TB, last int) {
 	t.Helper()
-	list, err := client.Collect(k.Client.TrialCheckpoints(t.Context(), k.TrialID, client.CheckpointQuery{}))
+	list, err := client.List(t.Context(), k.Client, v1.ListTrialCheckpoints, client.Page{}, nil, k.TrialID)
 	if err != nil {
 		t.Error(err)
 	}

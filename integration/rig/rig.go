@@ -186,7 +186,7 @@ func (r *Rig) WaitState(t testing.TB, id int, states ...v1.ExperimentState) v1.E
 	t.Helper()
 	var at v1.ExperimentState
 	Eventually(t, fmt.Sprintf("experiment %d in %v", id, states), func() (bool, error) {
-		e, err := r.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 		if err != nil {
 			return false, err
 		}
@@ -214,7 +214,7 @@ func (r *Rig) Trial(t testing.TB, id int) v1.Trial {
 	t.Helper()
 	var trial v1.Trial
 	Eventually(t, "a trial", func() (bool, error) {
-		list, err := client.Collect(r.Client.Trials(t.Context(), id, client.Page{}))
+		list, err := client.List(t.Context(), r.Client, v1.ListTrials, client.Page{}, nil, id)
 		if err != nil || len(list) != 1 {
 			return false, fmt.Errorf("%d trials: %w", len(list), err)
 		}

@@ -46,15 +46,15 @@ func (r *Rig) NewTeams(t testing.TB, pool string, slots, ofTrial int) *Teams {
 // State returns the pool from the API.
 func (s *Teams) State(t testing.TB) v1.ResourcePool {
 	t.Helper()
-	pools, err := s.Client.ResourcePools(t.Context())
+	resp, err := client.Send(t.Context(), s.Client, v1.ListPools, v1.GetListRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(pools, func(p v1.ResourcePool) bool { return p.Name == s.Pool })
+	i := slices.IndexFunc(resp.ResourcePools, func(p v1.ResourcePool) bool { return p.Name == s.Pool })
 	if i < 0 {
-		t.Fatalf("no pool %s in %+v", s.Pool, pools)
+		t.Fatalf("no pool %s in %+v", s.Pool, resp.ResourcePools)
 	}
-	return pools[i]
+	return resp.ResourcePools[i]
 }
 
 // Train submits an experiment with this number of trials, which train until the test stops the trials of their

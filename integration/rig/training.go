@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -85,7 +86,7 @@ hyperparameters: {record: %s, pause: %g, every: %d, noise: %d, stubborn: %t}
 	t.Cleanup(func() { // also if the test fails
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 		defer cancel()
-		if err := errors.Join(k.AskToEnd(), k.Client.KillExperiment(ctx, k.Experiment)); err != nil && t.Failed() {
+		if err := errors.Join(k.AskToEnd(), client.Act(ctx, k.Client, v1.KillExperiment, k.Experiment)); err != nil && t.Failed() {
 			t.Logf("ending experiment %d: %v", k.Experiment, err)
 		}
 	})

@@ -27,12 +27,12 @@ func settingsOfMasters(t *testing.T, r *rig.Rig) {
 			if _, err := c.Login(t.Context(), "admin", ""); err != nil {
 				return both, nil, err
 			}
-			text, err := c.MasterConfig(t.Context())
+			resp, err := client.Call(t.Context(), c, v1.GetMasterConfig)
 			if err != nil {
 				return both, nil, err
 			}
 			var config struct{ Log struct{ Level string } }
-			if err := json.Unmarshal(text, &config); err != nil {
+			if err := json.Unmarshal(resp.Config, &config); err != nil {
 				return both, nil, err
 			}
 			if both[i] = config.Log.Level; i == 0 {
@@ -55,7 +55,7 @@ func settingsOfMasters(t *testing.T, r *rig.Rig) {
 	}
 	become("info")
 	req := v1.PatchMasterConfigRequest{Config: v1.Config{Log: v1.LogConfig{Level: v1.LogLevelDebug}}, FieldMask: v1.FieldMask{Paths: []string{"log.level"}}}
-	if err := admin.PatchMasterConfig(t.Context(), req); err != nil {
+	if _, err := client.Send(t.Context(), admin, v1.PatchMasterConfig, req); err != nil {
 		t.Fatal(err)
 	}
 	become("debug")

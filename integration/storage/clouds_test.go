@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/objects"
 	"github.com/detent-ml/detent/master/v1"
@@ -82,7 +83,7 @@ func TestCheckpointsInOtherClouds(t *testing.T) {
 		if got := archive(t, c.Rig, c.OnlyCheckpoint(t, id).UUID); len(got["weights"]) != 24000 {
 			t.Errorf("%d bytes of weights", len(got["weights"]))
 		}
-		shown, err := c.Client.Experiment(t.Context(), id)
+		shown, err := client.Call(t.Context(), c.Client, v1.GetExperiment, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +246,7 @@ func (c *cloud) removes(t *testing.T, id int) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	rig.Eventually(t, "the end of the experiment", func() (bool, error) {
-		e, err := c.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), c.Client, v1.GetExperiment, id)
 		if err == nil {
 			err = fmt.Errorf("the experiment is %s: %s", e.Experiment.State, e.Experiment.Error)
 		}

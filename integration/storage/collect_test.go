@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -19,7 +20,7 @@ import (
 func rest(t testing.TB, r *rig.Rig, id int) (list []v1.GC) {
 	t.Helper()
 	rig.Eventually(t, "the end of removals", func() (bool, error) {
-		got, err := r.Client.GCs(t.Context(), id)
+		got, err := client.Call(t.Context(), r.Client, v1.ListGCs, id)
 		if err != nil {
 			return false, err
 		}
@@ -139,7 +140,7 @@ func deleted(t *testing.T, r *rig.Rig, u rig.Person, id int, storage, last strin
 	}
 	rig.Holds(t, "Determined's det: experiment delete", u.Det(t, "experiment", "delete", strconv.Itoa(id), "--yes"), "in progress")
 	rig.Eventually(t, "a deletion that fails", func() (bool, error) {
-		e, err := r.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 		if err != nil {
 			return false, err
 		}
@@ -160,7 +161,7 @@ func deleted(t *testing.T, r *rig.Rig, u rig.Person, id int, storage, last strin
 	}
 	u.Det(t, "experiment", "delete", strconv.Itoa(id), "--yes")
 	rig.Eventually(t, "the end of the experiment", func() (bool, error) {
-		e, err := r.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 		if fault.Is(err, fault.NotFound) {
 			return true, nil
 		}

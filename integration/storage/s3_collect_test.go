@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/objects"
 	"github.com/detent-ml/detent/master/v1"
@@ -85,7 +86,7 @@ client.get_experiment(%d).delete()
 		t.Fatalf("the unmodified package: exit %d\n%s%s", code, out, stderr)
 	}
 	rig.Eventually(t, "the end of the experiment", func() (bool, error) {
-		e, err := as.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), as.Client, v1.GetExperiment, id)
 		if err == nil {
 			err = fmt.Errorf("the experiment is %s: %s", e.Experiment.State, e.Experiment.Error)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -49,7 +50,7 @@ func TestCheckpointsInS3(t *testing.T) {
 	waited := 0
 	t.Run("Vault away", func(t *testing.T) { waited = r.vaultAway(t, alice, long) })
 	t.Run("a training longer than its keys", func(t *testing.T) {
-		if _, err := alice.Client.AddLabel(t.Context(), long, "enough"); err != nil {
+		if _, err := client.Call(t.Context(), alice.Client, v1.AddExperimentLabel, long, "enough"); err != nil {
 			t.Fatal(err)
 		}
 		alice.WaitState(t, long, v1.ExperimentStateCompleted)
@@ -75,7 +76,7 @@ func (r *s3rig) unmodified(t *testing.T, env ...string) string {
 // prefixOf is where in the bucket an experiment's checkpoints are.
 func prefixOf(t *testing.T, r *rig.Rig, id int) (prefix, original string) {
 	t.Helper()
-	e, err := r.Client.Experiment(t.Context(), id)
+	e, err := client.Call(t.Context(), r.Client, v1.GetExperiment, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func (r *s3rig) places(t *testing.T, as *rig.Rig, id int) {
 		t.Errorf("the fork lies at %q; its text is\n%s", prefix, text)
 	}
 	// A fork with the stored configuration, as clients make it that show the complete configuration.
-	parent, err := as.Client.Experiment(t.Context(), fork)
+	parent, err := client.Call(t.Context(), as.Client, v1.GetExperiment, fork)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +278,7 @@ func (r *s3rig) vaultAway(t *testing.T, as *rig.Rig, long int) (waited int) {
 	free := as.Submit(t, r.config("open", "owner.py")+fmt.Sprintf("checkpoint_storage: {type: directory, container_path: %q}\n", t.TempDir()), program(t, "owner.py"))
 	as.WaitState(t, free, v1.ExperimentStateCompleted)
 	rig.Eventually(t, "all keys that were given out have ended", func() (bool, error) { return r.gate.allEnded(), nil })
-	if e, err := as.Client.Experiment(t.Context(), long); err != nil || e.Experiment.State != v1.ExperimentStateActive && e.Experiment.State != "STATE_RUNNING" {
+	if e, err := client.Call(t.Context(), as.Client, v1.GetExperiment, long); err != nil || e.Experiment.State != v1.ExperimentStateActive && e.Experiment.State != "STATE_RUNNING" {
 		t.Errorf("the training is in %s, %v; its log:\n%s", e.Experiment.State, err, as.Log(t, long))
 	}
 	if err := vault.Start(t.Context()); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
 )
@@ -63,15 +64,15 @@ func TestSecretsOfUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vision, err := admin.CreateWorkspace(t.Context(), v1.PostWorkspaceRequest{Name: "vision"})
+	vision, err := client.Send(t.Context(), admin, v1.CreateWorkspace, v1.PostWorkspaceRequest{Name: "vision"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := admin.CreateProject(t.Context(), v1.PostProjectRequest{WorkspaceID: vision.ID, Name: "work"}); err != nil {
+	if _, err := client.Send(t.Context(), admin, v1.CreateProject, v1.PostProjectRequest{WorkspaceID: vision.Workspace.ID, Name: "work"}, vision.Workspace.ID); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("who may mount what", func(t *testing.T) { r.offered(t) })
-	t.Run("refusals", func(t *testing.T) { r.refusedSecrets(t, ada, eve, vision.ID) })
+	t.Run("refusals", func(t *testing.T) { r.refusedSecrets(t, ada, eve, vision.Workspace.ID) })
 
 	release := filepath.Join(dir, "release")
 	id := ada.Submit(t, r.mounts(t, "vision", "max_restarts: 3", `"RELEASE=`+release+`"`), map[string]string{"uses.py": usesSecrets})
@@ -94,7 +95,7 @@ func TestSecretsOfUsers(t *testing.T) {
 	}
 	ada.WaitState(t, id, v1.ExperimentStateError)
 	const why = `this task may no longer mount its secrets: environment.secrets: there is no secret "tracker" that ada may mount in workspace "vision"`
-	e, err := ada.Client.Experiment(t.Context(), id)
+	e, err := client.Call(t.Context(), ada.Client, v1.GetExperiment, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func (r *s3rig) refusedSecrets(t *testing.T, ada, eve *rig.Rig, vision int) {
 	} {
 		id := ada.Submit(t, plain("vision", secret), nil)
 		ada.WaitState(t, id, v1.ExperimentStateError)
-		e, err := ada.Client.Experiment(t.Context(), id)
+		e, err := client.Call(t.Context(), ada.Client, v1.GetExperiment, id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
 )
@@ -88,23 +89,23 @@ func (r *teamsRig) twoTeams(t *testing.T) {
 	}
 	r.rosa, r.mallory = r.user(t, "rosa"), r.user(t, "mallory")
 	for name, id := range map[string]*int{"zebras": &r.zebras, "lions": &r.lions} {
-		w, err := admin.CreateWorkspace(t.Context(), v1.PostWorkspaceRequest{Name: name})
+		resp, err := client.Send(t.Context(), admin, v1.CreateWorkspace, v1.PostWorkspaceRequest{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		*id = w.ID
+		*id = resp.Workspace.ID
 	}
 	for _, args := range [][]string{{"-w", "zebras", "--username-to-assign", "rosa"}, {"-w", "lions", "--username-to-assign", "mallory"}} {
 		if out, stderr, code := r.Run(t, []string{"DET_USER=admin"}, append([]string{"rbac", "assign-role", "WorkspaceAdmin"}, args...)...); code != 0 {
 			t.Fatalf("%d %s%s", code, out, stderr)
 		}
 	}
-	p, err := r.rosa.Client.CreateProject(t.Context(), v1.PostProjectRequest{WorkspaceID: r.zebras, Name: "zebra-work", Description: new(hiddenText)})
+	resp, err := client.Send(t.Context(), r.rosa.Client, v1.CreateProject, v1.PostProjectRequest{WorkspaceID: r.zebras, Name: "zebra-work", Description: new(hiddenText)}, r.zebras)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.project = p.ID
-	if _, err := r.mallory.Client.CreateProject(t.Context(), v1.PostProjectRequest{WorkspaceID: r.lions, Name: "den"}); err != nil {
+	r.project = resp.Project.ID
+	if _, err := client.Send(t.Context(), r.mallory.Client, v1.CreateProject, v1.PostProjectRequest{WorkspaceID: r.lions, Name: "den"}, r.lions); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -156,14 +157,14 @@ func (r *teamsRig) rosasThings(t *testing.T) {
 	r.det(t, "model", "register-version", "zebra-model", r.checkpoint.UUID)
 	r.det(t, "template", "create", "zebra-template", rig.Write(t, t.TempDir(), "t.yaml", "description: hush\n"), "-w", "zebras")
 	r.det(t, "webhook", "create", "https://zebra.example/hush", "-w", "zebras", "--name", "zebra-hook", "--state", "ERROR")
-	hooks, err := r.rosa.Client.Webhooks(t.Context())
-	if err != nil || len(hooks) != 1 {
-		t.Fatalf("%d webhooks, %v", len(hooks), err)
+	resp, err := client.Call(t.Context(), r.rosa.Client, v1.ListWebhooks)
+	if err != nil || len(resp.Webhooks) != 1 {
+		t.Fatalf("%d webhooks, %v", len(resp.Webhooks), err)
 	}
 	trial := r.rosa.Trial(t, r.experiment)
 	task := trial.TaskID
 	r.objects = map[string]string{"experiments": fmt.Sprint(r.experiment), "trials": fmt.Sprint(trial.ID), "runs": fmt.Sprint(trial.ID), "tasks": task, "allocations": task + ".1",
-		"checkpoints": r.checkpoint.UUID, "models": "zebra-model", "templates": "zebra-template", "webhooks": fmt.Sprint(hooks[0].ID), "workspaces": fmt.Sprint(r.zebras),
+		"checkpoints": r.checkpoint.UUID, "models": "zebra-model", "templates": "zebra-template", "webhooks": fmt.Sprint(resp.Webhooks[0].ID), "workspaces": fmt.Sprint(r.zebras),
 		"projects": fmt.Sprint(r.project), "commands": r.command, "config-policies": fmt.Sprint(r.zebras)}
 }
 

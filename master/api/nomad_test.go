@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // TestOrphansAreListed: admins see orphans with the time at which the master will stop each.
@@ -17,7 +18,7 @@ func TestOrphansAreListed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := c.Orphans(t.Context())
+		found, err := client.Call(t.Context(), c, v1.ListOrphans)
 		text := ""
 		for _, o := range found.Orphans {
 			text += o.JobID + " of " + o.AllocationID + " stops after " + o.StopAt.Sub(o.SeenAt).String() + "\n"

@@ -19,7 +19,7 @@ func (c *Client) Audit(ctx context.Context, request v1.GetAuditRequest, limit in
 				n = min(n, left)
 			}
 			request.Limit = &n
-			out, err := get(ctx, c, v1.ListAudit, &request)
+			out, err := Send(ctx, c, v1.ListAudit, request)
 			if err != nil {
 				yield(v1.AuditEntry{}, err)
 				return

@@ -33,13 +33,32 @@ func callOf[Req, Resp any](e v1.Endpoint[Req, Resp], params ...any) call {
 	return k
 }
 
-// get calls an endpoint without a request body; request has the parameters of its query, and may be nil.
-// With an error the response is empty, as with post.
-func get[Req, Resp any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], request *Req, params ...any) (*Resp, error) {
-	k := callOf(e, params...)
-	k.query = queryOf(request)
+// Call calls an endpoint that needs no request, and returns the response. params are the variable parts of
+// its path. With an error the response is empty.
+func Call[Resp any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp], params ...any) (*Resp, error) {
 	var out Resp
+	return &out, c.do(ctx, callOf(e, params...), &out)
+}
+
+// Send calls an endpoint with a request, which is the body, or the query of a GET, and returns the response.
+// params are the variable parts of its path. With an error the response is empty.
+func Send[Req, Resp any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], request Req, params ...any) (*Resp, error) {
+	var out Resp
+	k := callOf(e, params...)
+	if k.method == http.MethodGet {
+		k.query = v1.FormatQuery(&request)
+		return &out, c.do(ctx, k, &out)
+	}
+	var err error
+	if k.body, err = v1.Marshal(request); err != nil {
+		return &out, err
+	}
 	return &out, c.do(ctx, k, &out)
+}
+
+// Act calls an endpoint that needs no request, and ignores the response.
+func Act[Resp any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp], params ...any) error {
+	return c.do(ctx, callOf(e, params...), nil)
 }
 
 func queryOf[Req any](request *Req) url.Values {
@@ -47,22 +66,6 @@ func queryOf[Req any](request *Req) url.Values {
 		return url.Values{}
 	}
 	return v1.FormatQuery(request)
-}
-
-// post calls an endpoint with a body, regardless of its method.
-func post[Req, Resp any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], in Req, params ...any) (*Resp, error) {
-	var out Resp
-	k := callOf(e, params...)
-	var err error
-	if k.body, err = v1.Marshal(in); err != nil {
-		return &out, err
-	}
-	return &out, c.do(ctx, k, &out)
-}
-
-// act calls an endpoint without a request body and ignores the response.
-func act[Resp any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp], params ...any) error {
-	return c.do(ctx, callOf(e, params...), nil)
 }
 
 // do makes a call and decodes its response into out, which may be nil or *v1.None.

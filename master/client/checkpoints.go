@@ -3,45 +3,13 @@ package client
 import (
 	"context"
 	"io"
-	"iter"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// CheckpointQuery filters and orders a list of checkpoints. Zero fields have no effect.
-type CheckpointQuery struct {
-	Page
-	SortByAttr   string // SORT_BY_END_TIME, SORT_BY_SEARCHER_METRIC, SORT_BY_BATCH_NUMBER, …
-	SortByMetric string // a validation metric, in place of an attribute
-	OrderBy      string
-	States       []v1.CheckpointState
-}
-
-func (k CheckpointQuery) request() *v1.GetCheckpointsRequest {
-	r := v1.GetCheckpointsRequest{SortByAttr: k.SortByAttr, SortByMetric: k.SortByMetric, OrderBy: k.OrderBy}
-	for _, s := range k.States {
-		r.States = append(r.States, string(s))
-	}
-	return &r
-}
-
-// ExperimentCheckpoints lists the checkpoints of all trials of an experiment.
-func (c *Client) ExperimentCheckpoints(ctx context.Context, id int, query CheckpointQuery) iter.Seq2[v1.Checkpoint, error] {
-	return list(ctx, c, v1.ListExperimentCheckpoints, query.Page, query.request(), func(r *v1.GetExperimentCheckpointsResponse) ([]v1.Checkpoint, v1.Pagination) {
-		return r.Checkpoints, r.Pagination
-	}, id)
-}
-
-// TrialCheckpoints lists the checkpoints of one trial.
-func (c *Client) TrialCheckpoints(ctx context.Context, id int, query CheckpointQuery) iter.Seq2[v1.Checkpoint, error] {
-	return list(ctx, c, v1.ListTrialCheckpoints, query.Page, query.request(), func(r *v1.GetTrialCheckpointsResponse) ([]v1.Checkpoint, v1.Pagination) {
-		return r.Checkpoints, r.Pagination
-	}, id)
-}
-
 // Checkpoint returns one checkpoint.
 func (c *Client) Checkpoint(ctx context.Context, uuid string) (*v1.Checkpoint, error) {
-	out, err := get(ctx, c, v1.GetCheckpoint, nil, uuid)
+	out, err := Call(ctx, c, v1.GetCheckpoint, uuid)
 	if err != nil {
 		return nil, err
 	}
@@ -58,4 +26,49 @@ func (c *Client) CheckpointArchive(ctx context.Context, uuid string) (io.ReadClo
 		return nil, err
 	}
 	return resp.Body, nil
+}
+
+// PreviewGC lists what a policy would remove of an experiment's checkpoints. The default of
+// each number is the experiment's own.
+func (c *Client) PreviewGC(ctx context.Context, id int, policy v1.PreviewGCRequest) (*v1.PreviewGCResponse, error) {
+	var all v1.PreviewGCResponse
+	for {
+		policy.Offset = len(all.Checkpoints)
+		page, err := Send(ctx, c, v1.PreviewGC, policy, id)
+		if err != nil {
+			return nil, err
+		}
+		all.Checkpoints = append(all.Checkpoints, page.Checkpoints...)
+		all.MetricName, all.Total = page.MetricName, page.Total
+		if len(page.Checkpoints) == 0 || len(all.Checkpoints) >= page.Total {
+			return &all, nil
+		}
+	}
+}
+
+// Strays returns those of the folders of a storage that the master does not know.
+func (c *Client) Strays(ctx context.Context, task string, uuids []string) ([]string, error) {
+	body, err := v1.Marshal(v1.StraysRequest{UUIDs: uuids})
+	if err != nil {
+		return nil, err
+	}
+	k := callOf(v1.ListStrays, task)
+	k.body, k.repeat = body, safely
+	var got v1.StraysResponse
+	err = c.do(ctx, k, &got)
+	return got.UUIDs, err
+}
+
+// Freed reports what a task has removed. Reports may be repeated.
+func (c *Client) Freed(ctx context.Context, task string, freed v1.FreedRequest) error {
+	body, err := v1.Marshal(freed)
+	if err != nil {
+		return err
+	}
+	k := callOf(v1.ReportFreed, task)
+	k.body = body
+	if freed.Error == "" {
+		k.repeat = safely
+	}
+	return c.do(ctx, k, nil)
 }

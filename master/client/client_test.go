@@ -118,7 +118,7 @@ func TestRefusalsBecomeFaults(t *testing.T) {
 			w.WriteHeader(c.status)
 			io.WriteString(w, c.body)
 		})
-		_, err := cl.Experiment(t.Context(), 9)
+		_, err := client.Call(t.Context(), cl, v1.GetExperiment, 9)
 		if fault.CodeOf(err) != c.code || !strings.Contains(fmt.Sprint(err), c.message) {
 			t.Errorf("%d %s: %v (%v), want %v with %q", c.status, c.body, err, fault.CodeOf(err), c.code, c.message)
 		}
@@ -158,13 +158,16 @@ func TestWhatMayBeRepeatedIs(t *testing.T) {
 		call func(*client.Client, context.Context) error
 		want int32
 	}{
-		{"get", func(c *client.Client, ctx context.Context) error { _, err := c.Experiment(ctx, 1); return err }, 3},
-		{"kill", func(c *client.Client, ctx context.Context) error { return c.KillExperiment(ctx, 1) }, 3},
+		{"get", func(c *client.Client, ctx context.Context) error {
+			_, err := client.Call(ctx, c, v1.GetExperiment, 1)
+			return err
+		}, 3},
+		{"kill", func(c *client.Client, ctx context.Context) error { return client.Act(ctx, c, v1.KillExperiment, 1) }, 3},
 		{"create", func(c *client.Client, ctx context.Context) error {
 			_, err := c.CreateExperiment(ctx, v1.CreateExperimentRequest{}, nil)
 			return err
 		}, 1},
-		{"delete", func(c *client.Client, ctx context.Context) error { return c.DeleteExperiment(ctx, 1) }, 1},
+		{"delete", func(c *client.Client, ctx context.Context) error { return client.Act(ctx, c, v1.DeleteExperiment, 1) }, 1},
 		{"login", func(c *client.Client, ctx context.Context) error { _, err := c.Login(ctx, "a", ""); return err }, 1},
 	} {
 		var calls atomic.Int32
@@ -302,17 +305,17 @@ func TestPages(t *testing.T) {
 		}
 		fmt.Fprintf(w, `{"experiments":[%s],"pagination":{"offset":%d,"endIndex":%d,"total":5}}`, strings.Join(items, ","), offset, end)
 	})
-	all, err := client.Collect(c.Experiments(t.Context(), client.ExperimentQuery{Page: client.Page{Limit: 2}}))
+	all, err := client.List(t.Context(), c, v1.ListExperiments, client.Page{Limit: 2}, nil)
 	if err != nil || len(all) != 5 || fmt.Sprint(asked) != "[2+0 2+2 2+4]" {
 		t.Errorf("%d records, %v, asked %v", len(all), err, asked)
 	}
 	asked = nil
-	one, err := client.Collect(c.Experiments(t.Context(), client.ExperimentQuery{Page: client.Page{Limit: 2, Offset: 3, Single: true}}))
+	one, err := client.List(t.Context(), c, v1.ListExperiments, client.Page{Limit: 2, Offset: 3, Single: true}, nil)
 	if err != nil || len(one) != 2 || one[0].ID != 3 || fmt.Sprint(asked) != "[2+3]" {
 		t.Errorf("%v, %v, asked %v", one, err, asked)
 	}
 	asked = nil
-	for range c.Experiments(t.Context(), client.ExperimentQuery{Page: client.Page{Limit: 2}}) {
+	for range client.Each(t.Context(), c, v1.ListExperiments, client.Page{Limit: 2}, nil) {
 		break
 	}
 	if len(asked) != 1 {
@@ -326,7 +329,7 @@ func TestPagesThatDoNotAdvanceEnd(t *testing.T) {
 		calls++
 		io.WriteString(w, `{"experiments":[{"id":1}],"pagination":{"offset":0,"endIndex":0,"total":5}}`)
 	})
-	if _, err := client.Collect(c.Experiments(t.Context(), client.ExperimentQuery{})); err != nil || calls != 1 {
+	if _, err := client.List(t.Context(), c, v1.ListExperiments, client.Page{}, nil); err != nil || calls != 1 {
 		t.Errorf("%d calls, %v", calls, err)
 	}
 }
@@ -355,7 +358,7 @@ func TestNotAMaster(t *testing.T) {
 	if _, err := c.Info(t.Context()); err == nil || !strings.Contains(err.Error(), "does not seem to be a master") {
 		t.Errorf("Info: %v", err)
 	}
-	if _, err := c.Experiment(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "is not a Detent or Determined master") {
+	if _, err := client.Call(t.Context(), c, v1.GetExperiment, 1); err == nil || !strings.Contains(err.Error(), "is not a Detent or Determined master") {
 		t.Errorf("Experiment: %v", err)
 	}
 }

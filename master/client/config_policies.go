@@ -10,20 +10,20 @@ import (
 // the cluster for workspace 0.
 func (c *Client) ConfigPolicies(ctx context.Context, workspace int, workload string) (v1.Struct, error) {
 	if workspace == 0 {
-		out, err := get(ctx, c, v1.GetGlobalConfigPolicies, nil, workload)
+		out, err := Call(ctx, c, v1.GetGlobalConfigPolicies, workload)
 		return out.ConfigPolicies, err
 	}
-	out, err := get(ctx, c, v1.GetWorkspaceConfigPolicies, nil, workspace, workload)
+	out, err := Call(ctx, c, v1.GetWorkspaceConfigPolicies, workspace, workload)
 	return out.ConfigPolicies, err
 }
 
 // SetConfigPolicies replaces the config policies, and returns them.
 func (c *Client) SetConfigPolicies(ctx context.Context, workspace int, workload, text string) (v1.Struct, error) {
 	if workspace == 0 {
-		out, err := post(ctx, c, v1.PutGlobalConfigPolicies, v1.PutGlobalConfigPoliciesRequest{WorkloadType: workload, ConfigPolicies: text}, workload)
+		out, err := Send(ctx, c, v1.PutGlobalConfigPolicies, v1.PutGlobalConfigPoliciesRequest{WorkloadType: workload, ConfigPolicies: text}, workload)
 		return out.ConfigPolicies, err
 	}
-	out, err := post(ctx, c, v1.PutWorkspaceConfigPolicies,
+	out, err := Send(ctx, c, v1.PutWorkspaceConfigPolicies,
 		v1.PutWorkspaceConfigPoliciesRequest{WorkspaceID: workspace, WorkloadType: workload, ConfigPolicies: text}, workspace, workload)
 	return out.ConfigPolicies, err
 }
@@ -31,7 +31,7 @@ func (c *Client) SetConfigPolicies(ctx context.Context, workspace int, workload,
 // DeleteConfigPolicies deletes the config policies.
 func (c *Client) DeleteConfigPolicies(ctx context.Context, workspace int, workload string) error {
 	if workspace == 0 {
-		return act(ctx, c, v1.DeleteGlobalConfigPolicies, workload)
+		return Act(ctx, c, v1.DeleteGlobalConfigPolicies, workload)
 	}
-	return act(ctx, c, v1.DeleteWorkspaceConfigPolicies, workspace, workload)
+	return Act(ctx, c, v1.DeleteWorkspaceConfigPolicies, workspace, workload)
 }

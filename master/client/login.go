@@ -40,7 +40,7 @@ func (c *Client) Login(ctx context.Context, username, password string) (*v1.Logi
 
 // LoginJob signs in as the service account of a job of Nomad, with the job's workload identity.
 func (c *Client) LoginJob(ctx context.Context, identity string) (*v1.LoginResponse, error) {
-	out, err := post(ctx, c, v1.LoginJob, v1.LoginJobRequest{Identity: identity})
+	out, err := Send(ctx, c, v1.LoginJob, v1.LoginJobRequest{Identity: identity})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (c *Client) Logout(ctx context.Context) error {
 
 // Me returns the signed-in user.
 func (c *Client) Me(ctx context.Context) (*v1.User, error) {
-	out, err := get(ctx, c, v1.GetMe, nil)
+	out, err := Call(ctx, c, v1.GetMe)
 	if err != nil {
 		return nil, err
 	}

@@ -61,20 +61,30 @@ func pages[T any](ctx context.Context, p Page, fetch func(context.Context, Page)
 	}
 }
 
-// list calls an endpoint whose response is a list, page after page; items returns the records
-// of one response.
-func list[Req, Resp, T any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], page Page, request *Req,
-	items func(*Resp) ([]T, v1.Pagination), params ...any) iter.Seq2[T, error] {
+// A paged response has one page of a list.
+type paged[T any] interface {
+	Records() ([]T, v1.Pagination)
+}
+
+// Each calls an endpoint whose response is a list, page after page, until the caller leaves the loop. request
+// may be nil; params are the variable parts of the path.
+func Each[Req any, Resp paged[T], T any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], page Page, request *Req, params ...any) iter.Seq2[T, error] {
 	return pages(ctx, page, func(ctx context.Context, p Page) ([]T, v1.Pagination, error) {
-		k, out := callOf(e, params...), new(Resp)
+		k := callOf(e, params...)
 		k.query = queryOf(request)
 		p.set(k.query)
-		if err := c.do(ctx, k, out); err != nil {
+		var out Resp
+		if err := c.do(ctx, k, &out); err != nil {
 			return nil, v1.Pagination{}, err
 		}
-		records, at := items(out)
+		records, at := out.Records()
 		return records, at, nil
 	})
+}
+
+// List returns what Each yields.
+func List[Req any, Resp paged[T], T any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], page Page, request *Req, params ...any) ([]T, error) {
+	return Collect(Each(ctx, c, e, page, request, params...))
 }
 
 // Collect collects a sequence into a list.

@@ -53,7 +53,7 @@ func TestPagesThatAreTooLarge(t *testing.T) {
 				}
 				_ = json.NewEncoder(w).Encode(v1.GetTrialWorkloadsResponse{Workloads: list, Pagination: v1.Pagination{EndIndex: end, Total: total}})
 			})
-			got, err := client.Collect(cl.Workloads(t.Context(), 1, false, c.page))
+			got, err := client.List(t.Context(), cl, v1.ListTrialWorkloads, c.page, nil, 1)
 			if fault.CodeOf(err) != c.code && (err != nil || c.code != 0) {
 				t.Fatalf("%v", err)
 			}

@@ -8,39 +8,19 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Trials lists the trials of an experiment.
-func (c *Client) Trials(ctx context.Context, experiment int, p Page) iter.Seq2[v1.Trial, error] {
-	return list(ctx, c, v1.ListTrials, p, nil, func(r *v1.GetExperimentTrialsResponse) ([]v1.Trial, v1.Pagination) {
-		return r.Trials, r.Pagination
-	}, experiment)
-}
-
 // Trial returns one trial.
 func (c *Client) Trial(ctx context.Context, id int) (*v1.Trial, error) {
-	out, err := get(ctx, c, v1.GetTrial, nil, id)
+	out, err := Call(ctx, c, v1.GetTrial, id)
 	if err != nil {
 		return nil, err
 	}
 	return &out.Trial, nil
 }
 
-// KillTrial kills a trial.
-func (c *Client) KillTrial(ctx context.Context, id int) error {
-	return act(ctx, c, v1.KillTrial, id)
-}
-
-// Workloads lists the reports and checkpoints of a trial, in order of steps.
-func (c *Client) Workloads(ctx context.Context, trial int, batchMetrics bool, p Page) iter.Seq2[v1.WorkloadContainer, error] {
-	request := v1.GetTrialWorkloadsRequest{IncludeBatchMetrics: batchMetrics}
-	return list(ctx, c, v1.ListTrialWorkloads, p, &request, func(r *v1.GetTrialWorkloadsResponse) ([]v1.WorkloadContainer, v1.Pagination) {
-		return r.Workloads, r.Pagination
-	}, trial)
-}
-
 // LastWorkloads returns at most n of the newest reports and checkpoints of a trial, in order of steps, and how many there are.
 func (c *Client) LastWorkloads(ctx context.Context, trial, n int) ([]v1.WorkloadContainer, int, error) {
 	request := v1.GetTrialWorkloadsRequest{OrderBy: "ORDER_BY_DESC", Window: v1.Window{Limit: n}}
-	out, err := get(ctx, c, v1.ListTrialWorkloads, &request, trial)
+	out, err := Send(ctx, c, v1.ListTrialWorkloads, request, trial)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -48,21 +28,25 @@ func (c *Client) LastWorkloads(ctx context.Context, trial, n int) ([]v1.Workload
 	return out.Workloads, out.Pagination.Total, nil
 }
 
-// SetTrialLogRetention sets for how many days after its end the log of a trial is kept; -1 is for
-// ever.
-func (c *Client) SetTrialLogRetention(ctx context.Context, id, days int) error {
-	_, err := post(ctx, c, v1.RetainTrialLogs, v1.RetainLogsRequest{TrialID: id, NumDays: &days}, id)
-	return err
-}
+// The groups of metrics that every trial has.
+const (
+	TrainingGroup   = "training"
+	ValidationGroup = "validation"
+)
 
-// SetExperimentLogRetention does so for all trials of an experiment.
-func (c *Client) SetExperimentLogRetention(ctx context.Context, id, days int) error {
-	_, err := post(ctx, c, v1.RetainExperimentLogs, v1.RetainLogsRequest{ExperimentID: id, NumDays: &days}, id)
-	return err
-}
-
-// CleanupLogs deletes the logs whose retention has ended, and returns the number of lines.
-func (c *Client) CleanupLogs(ctx context.Context) (int64, error) {
-	out, err := post(ctx, c, v1.CleanupLogs, v1.None{})
-	return out.RemovedCount, err
+// TrialMetrics reads all reports of a group of metrics of some trials, in order of steps.
+func (c *Client) TrialMetrics(ctx context.Context, group string, trials ...int) iter.Seq2[v1.MetricsReport, error] {
+	return func(yield func(v1.MetricsReport, error) bool) {
+		for batch, err := range stream[v1.GetMetricsResponse](ctx, c, v1.StreamTrialMetrics, &v1.GetMetricsRequest{TrialIDs: trials, Group: group}) {
+			if err != nil {
+				yield(v1.MetricsReport{}, err)
+				return
+			}
+			for _, report := range batch.Metrics {
+				if !yield(report, nil) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -118,16 +118,3 @@ type tunnelAddr string
 
 func (tunnelAddr) Network() string  { return "tunnel" }
 func (a tunnelAddr) String() string { return string(a) }
-
-// TaskLink creates a link that opens a notebook or TensorBoard in a browser without a sign-in,
-// once and within a minute.
-func (c *Client) TaskLink(ctx context.Context, taskID string) (string, error) {
-	out, err := get(ctx, c, v1.LinkTask, nil, taskID)
-	return out.URL, err
-}
-
-// TaskAddress creates an address with which programs, such as editors, use a notebook or a
-// TensorBoard until the session of this client ends.
-func (c *Client) TaskAddress(ctx context.Context, taskID string) (*v1.TaskAddressResponse, error) {
-	return get(ctx, c, v1.AddressTask, nil, taskID)
-}

@@ -3,20 +3,9 @@ package client
 import (
 	"context"
 	"io"
-	"iter"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
-
-// RawUsage lists what attempts held within a time.
-func (c *Client) RawUsage(ctx context.Context, request v1.GetUsageRequest) (*v1.ResourceAllocationRawResponse, error) {
-	return get(ctx, c, v1.GetRawUsage, &request)
-}
-
-// AggregatedUsage returns the slot-seconds of days or months.
-func (c *Client) AggregatedUsage(ctx context.Context, request v1.GetAggregatedUsageRequest) (*v1.ResourceAllocationAggregatedResponse, error) {
-	return get(ctx, c, v1.GetAggregatedUsage, &request)
-}
 
 // UsageCSV streams an answer of accounting as CSV.
 func UsageCSV[Req any](ctx context.Context, c *Client, e v1.Endpoint[Req, v1.None], request *Req) (io.ReadCloser, error) {
@@ -29,16 +18,9 @@ func UsageCSV[Req any](ctx context.Context, c *Client, e v1.Endpoint[Req, v1.Non
 	return resp.Body, nil
 }
 
-// DiskUse lists how much disk workspaces use.
-func (c *Client) DiskUse(ctx context.Context) iter.Seq2[v1.DiskUse, error] {
-	return list(ctx, c, v1.ListDiskUse, Page{}, nil, func(r *v1.GetDiskUseResponse) ([]v1.DiskUse, v1.Pagination) {
-		return r.Workspaces, pagination(r.Pagination)
-	})
-}
-
 // UsersDiskUse lists what the caller stores in the database, or, to administrators of the cluster, the users who store the most. limit is
 // how many bytes one user may store; 0 is no limit.
 func (c *Client) UsersDiskUse(ctx context.Context) (list []v1.UserDiskUse, limit int64, err error) {
-	resp, err := get(ctx, c, v1.ListDiskUse, &v1.GetListRequest{Window: v1.Window{Limit: 1}})
+	resp, err := Send(ctx, c, v1.ListDiskUse, v1.GetListRequest{Window: v1.Window{Limit: 1}})
 	return resp.Users, resp.UserLimit, err
 }

@@ -2,27 +2,13 @@ package client
 
 import (
 	"context"
-	"iter"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Users lists users; active restricts the list to active or inactive users.
-func (c *Client) Users(ctx context.Context, active *bool, p Page) iter.Seq2[v1.User, error] {
-	return list(ctx, c, v1.ListUsers, p, &v1.GetUsersRequest{Active: active}, func(r *v1.GetUsersResponse) ([]v1.User, v1.Pagination) { return r.Users, pagination(r.Pagination) })
-}
-
-// pagination returns the zero value, which ends a list, for a response without pagination.
-func pagination(p *v1.Pagination) v1.Pagination {
-	if p == nil {
-		return v1.Pagination{}
-	}
-	return *p
-}
-
 // UserByName returns a user.
 func (c *Client) UserByName(ctx context.Context, name string) (*v1.User, error) {
-	out, err := get(ctx, c, v1.GetUserByName, nil, name)
+	out, err := Call(ctx, c, v1.GetUserByName, name)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +22,7 @@ func (c *Client) CreateUser(ctx context.Context, u v1.User, password string) (*v
 		hashed, hash := true, HashPassword(password)
 		req.Password, req.IsHashed = &hash, &hashed
 	}
-	out, err := post(ctx, c, v1.CreateUser, req)
+	out, err := Send(ctx, c, v1.CreateUser, req)
 	if err != nil {
 		return nil, err
 	}
@@ -46,20 +32,10 @@ func (c *Client) CreateUser(ctx context.Context, u v1.User, password string) (*v
 	return out.User, nil
 }
 
-// PatchUser changes the fields that the patch sets. A password in the patch must be hashed,
-// with IsHashed set.
-func (c *Client) PatchUser(ctx context.Context, id int, patch v1.PatchUser) (*v1.User, error) {
-	out, err := post(ctx, c, v1.ChangeUser, patch, id)
-	if err != nil {
-		return nil, err
-	}
-	return &out.User, nil
-}
-
 // SetPassword changes the password of another user, given in plain text.
 func (c *Client) SetPassword(ctx context.Context, id int, password string) error {
 	hashed, hash := true, HashPassword(password)
-	_, err := c.PatchUser(ctx, id, v1.PatchUser{Password: &hash, IsHashed: &hashed})
+	_, err := Send(ctx, c, v1.ChangeUser, v1.PatchUser{Password: &hash, IsHashed: &hashed}, id)
 	return err
 }
 
@@ -67,6 +43,6 @@ func (c *Client) SetPassword(ctx context.Context, id int, password string) error
 // plain text.
 func (c *Client) ReplacePassword(ctx context.Context, id int, old, password string) error {
 	hashed, hash, oldHash := true, HashPassword(password), HashPassword(old)
-	_, err := c.PatchUser(ctx, id, v1.PatchUser{Password: &hash, OldPassword: &oldHash, IsHashed: &hashed})
+	_, err := Send(ctx, c, v1.ChangeUser, v1.PatchUser{Password: &hash, OldPassword: &oldHash, IsHashed: &hashed}, id)
 	return err
 }

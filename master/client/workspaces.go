@@ -2,31 +2,14 @@ package client
 
 import (
 	"context"
-	"iter"
 
 	"github.com/detent-ml/detent/master/fault"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// WorkspaceQuery filters a list of workspaces. Zero fields have no effect.
-type WorkspaceQuery struct {
-	Page
-	Name    string // exactly
-	SortBy  string
-	OrderBy string
-}
-
-// Workspaces lists workspaces.
-func (c *Client) Workspaces(ctx context.Context, query WorkspaceQuery) iter.Seq2[v1.Workspace, error] {
-	request := v1.GetWorkspacesRequest{NameCaseSensitive: query.Name, Order: v1.Order{SortBy: query.SortBy, OrderBy: query.OrderBy}}
-	return list(ctx, c, v1.ListWorkspaces, query.Page, &request, func(r *v1.GetWorkspacesResponse) ([]v1.Workspace, v1.Pagination) {
-		return r.Workspaces, r.Pagination
-	})
-}
-
 // WorkspaceByName finds a workspace.
 func (c *Client) WorkspaceByName(ctx context.Context, name string) (*v1.Workspace, error) {
-	for w, err := range c.Workspaces(ctx, WorkspaceQuery{Name: name}) {
+	for w, err := range Each(ctx, c, v1.ListWorkspaces, Page{}, &v1.GetWorkspacesRequest{NameCaseSensitive: name}) {
 		if err != nil {
 			return nil, err
 		}
@@ -37,41 +20,35 @@ func (c *Client) WorkspaceByName(ctx context.Context, name string) (*v1.Workspac
 	return nil, fault.New(fault.NotFound, "there is no workspace named %q", name)
 }
 
-// CreateWorkspace creates a workspace.
-func (c *Client) CreateWorkspace(ctx context.Context, req v1.PostWorkspaceRequest) (*v1.Workspace, error) {
-	out, err := post(ctx, c, v1.CreateWorkspace, req)
-	if err != nil {
-		return nil, err
-	}
-	return &out.Workspace, nil
-}
-
-// ChangeWorkspace changes a workspace.
-func (c *Client) ChangeWorkspace(ctx context.Context, id int, ch v1.PatchWorkspace) (*v1.Workspace, error) {
-	out, err := post(ctx, c, v1.ChangeWorkspace, ch, id)
-	if err != nil {
-		return nil, err
-	}
-	return &out.Workspace, nil
-}
-
 // ArchiveWorkspace archives or unarchives a workspace.
 func (c *Client) ArchiveWorkspace(ctx context.Context, id int, archived bool) error {
 	if archived {
-		return act(ctx, c, v1.ArchiveWorkspace, id)
+		return Act(ctx, c, v1.ArchiveWorkspace, id)
 	}
-	return act(ctx, c, v1.UnarchiveWorkspace, id)
+	return Act(ctx, c, v1.UnarchiveWorkspace, id)
 }
 
-// DeleteWorkspace begins the deletion of a workspace with its contents. done: the workspace was
-// empty and is deleted.
-func (c *Client) DeleteWorkspace(ctx context.Context, id int) (done bool, err error) {
-	out, err := get(ctx, c, v1.DeleteWorkspace, nil, id)
-	return out.Completed, err
+// ProjectByName finds a project in a workspace.
+func (c *Client) ProjectByName(ctx context.Context, workspace, name string) (*v1.Project, error) {
+	w, err := c.WorkspaceByName(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	for p, err := range Each(ctx, c, v1.ListProjects, Page{}, &v1.GetWorkspaceProjectsRequest{Name: name}, w.ID) {
+		if err != nil {
+			return nil, err
+		}
+		if p.Name == name {
+			return &p, nil
+		}
+	}
+	return nil, fault.New(fault.NotFound, "there is no project named %q in workspace %q", name, workspace)
 }
 
-// Workspace returns one workspace.
-func (c *Client) Workspace(ctx context.Context, id int) (*v1.Workspace, error) {
-	out, err := get(ctx, c, v1.GetWorkspace, nil, id)
-	return &out.Workspace, err
+// ArchiveProject archives or unarchives a project.
+func (c *Client) ArchiveProject(ctx context.Context, id int, archived bool) error {
+	if archived {
+		return Act(ctx, c, v1.ArchiveProject, id)
+	}
+	return Act(ctx, c, v1.UnarchiveProject, id)
 }

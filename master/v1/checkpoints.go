@@ -55,9 +55,19 @@ type GetExperimentCheckpointsResponse struct {
 	Pagination  Pagination   `json:"pagination"`
 }
 
+// Records returns the records of the page.
+func (r GetExperimentCheckpointsResponse) Records() ([]Checkpoint, Pagination) {
+	return r.Checkpoints, r.Pagination
+}
+
 type GetTrialCheckpointsResponse struct {
 	Checkpoints []Checkpoint `json:"checkpoints"`
 	Pagination  Pagination   `json:"pagination"`
+}
+
+// Records returns the records of the page.
+func (r GetTrialCheckpointsResponse) Records() ([]Checkpoint, Pagination) {
+	return r.Checkpoints, r.Pagination
 }
 
 type PatchCheckpoint struct {

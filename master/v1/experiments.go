@@ -144,9 +144,17 @@ type GetExperimentTrialsResponse struct {
 	Trials     []Trial    `json:"trials"`
 }
 
+// Records returns the records of the page.
+func (r GetExperimentTrialsResponse) Records() ([]Trial, Pagination) { return r.Trials, r.Pagination }
+
 type GetExperimentsResponse struct {
 	Experiments []Experiment `json:"experiments"`
 	Pagination  Pagination   `json:"pagination"`
+}
+
+// Records returns the records of the page.
+func (r GetExperimentsResponse) Records() ([]Experiment, Pagination) {
+	return r.Experiments, r.Pagination
 }
 
 type GetModelDefResponse struct {

@@ -30,6 +30,9 @@ type GetJobsV2Response struct {
 	Pagination Pagination `json:"pagination"`
 }
 
+// Records returns the records of the page.
+func (r GetJobsV2Response) Records() ([]RBACJob, Pagination) { return r.Jobs, r.Pagination }
+
 // GetJobsResponse is a message of the wire.
 type GetJobsResponse struct {
 	Jobs       []Job      `json:"jobs"`

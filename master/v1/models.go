@@ -47,6 +47,9 @@ type GetModelsResponse struct {
 	Pagination Pagination `json:"pagination"`
 }
 
+// Records returns the records of the page.
+func (r GetModelsResponse) Records() ([]Model, Pagination) { return r.Models, r.Pagination }
+
 // GetModelLabelsResponse is a message of the wire.
 type GetModelLabelsResponse struct {
 	Labels []string `json:"labels"`
@@ -100,6 +103,11 @@ type GetModelVersionsResponse struct {
 	Model         Model          `json:"model"`
 	ModelVersions []ModelVersion `json:"modelVersions"`
 	Pagination    Pagination     `json:"pagination"`
+}
+
+// Records returns the records of the page.
+func (r GetModelVersionsResponse) Records() ([]ModelVersion, Pagination) {
+	return r.ModelVersions, r.Pagination
 }
 
 // PostModelVersionRequest is a message of the wire.

@@ -1,6 +1,10 @@
 package v1
 
-import "time"
+import (
+	"time"
+
+	"github.com/detent-ml/detent/master/optional"
+)
 
 // A Quota bounds a workspace, a project, a user, or a user in a workspace. Determined has no such
 // message.
@@ -67,4 +71,9 @@ type PutQuotaResponse struct {
 type GetQuotasResponse struct {
 	Quotas     []Quota     `json:"quotas"`
 	Pagination *Pagination `json:"pagination,null"`
+}
+
+// Records returns the records of the page.
+func (r GetQuotasResponse) Records() ([]Quota, Pagination) {
+	return r.Quotas, optional.Value(r.Pagination)
 }

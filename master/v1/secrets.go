@@ -1,5 +1,7 @@
 package v1
 
+import "github.com/detent-ml/detent/master/optional"
+
 // UserSecret is a secret in Vault that the caller may mount in tasks (environment.secrets).
 type UserSecret struct {
 	Name string   `json:"name"`
@@ -14,4 +16,9 @@ type UserSecret struct {
 type GetUserSecretsResponse struct {
 	Pagination *Pagination  `json:"pagination"`
 	Secrets    []UserSecret `json:"secrets"`
+}
+
+// Records returns the records of the page.
+func (r GetUserSecretsResponse) Records() ([]UserSecret, Pagination) {
+	return r.Secrets, optional.Value(r.Pagination)
 }

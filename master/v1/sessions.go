@@ -1,6 +1,10 @@
 package v1
 
-import "time"
+import (
+	"time"
+
+	"github.com/detent-ml/detent/master/optional"
+)
 
 // Session is a sign-in of a user that has not ended.
 type Session struct {
@@ -20,4 +24,9 @@ type Session struct {
 type GetSessionsResponse struct {
 	Sessions   []Session   `json:"sessions"`
 	Pagination *Pagination `json:"pagination"`
+}
+
+// Records returns the records of the page.
+func (r GetSessionsResponse) Records() ([]Session, Pagination) {
+	return r.Sessions, optional.Value(r.Pagination)
 }

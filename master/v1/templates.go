@@ -14,6 +14,9 @@ type GetTemplatesResponse struct {
 	Templates  []Template `json:"templates"`
 }
 
+// Records returns the records of the page.
+func (r GetTemplatesResponse) Records() ([]Template, Pagination) { return r.Templates, r.Pagination }
+
 // TemplateResponse is the response of all requests for one template.
 type TemplateResponse struct {
 	Template Template `json:"template"`

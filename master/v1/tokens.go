@@ -1,6 +1,10 @@
 package v1
 
-import "time"
+import (
+	"time"
+
+	"github.com/detent-ml/detent/master/optional"
+)
 
 // TokenInfo describes an access token. The token itself is sent once, to the user who creates it.
 type TokenInfo struct {
@@ -22,6 +26,11 @@ const TokenTypeAccess = "TOKEN_TYPE_ACCESS_TOKEN"
 type GetAccessTokensResponse struct {
 	Pagination *Pagination `json:"pagination"`
 	TokenInfo  []TokenInfo `json:"tokenInfo"`
+}
+
+// Records returns the records of the page.
+func (r GetAccessTokensResponse) Records() ([]TokenInfo, Pagination) {
+	return r.TokenInfo, optional.Value(r.Pagination)
 }
 
 // PostAccessTokenRequest is a message of the wire. The lifespan is a duration as Go writes it, or

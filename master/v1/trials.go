@@ -59,6 +59,11 @@ type GetTrialWorkloadsResponse struct {
 	Workloads  []WorkloadContainer `json:"workloads"`
 }
 
+// Records returns the records of the page.
+func (r GetTrialWorkloadsResponse) Records() ([]WorkloadContainer, Pagination) {
+	return r.Workloads, r.Pagination
+}
+
 type PatchTrialRequest struct {
 	TrialID int         `json:"trialId"`
 	State   *TrialState `json:"state,omitempty"`

@@ -1,6 +1,10 @@
 package v1
 
-import "time"
+import (
+	"time"
+
+	"github.com/detent-ml/detent/master/optional"
+)
 
 // ResourceAllocationRawEntry is what one attempt held.
 type ResourceAllocationRawEntry struct {
@@ -75,4 +79,9 @@ type GetDiskUseResponse struct {
 	Workspaces []DiskUse     `json:"workspaces"`
 	Users      []UserDiskUse `json:"users"`     // the caller; for administrators of the cluster the 100 users who store the most
 	UserLimit  int64         `json:"userLimit"` // bytes that one user may store before the master rejects what the user submits; 0: no limit
+}
+
+// Records returns the records of the page.
+func (r GetDiskUseResponse) Records() ([]DiskUse, Pagination) {
+	return r.Workspaces, optional.Value(r.Pagination)
 }

@@ -1,6 +1,10 @@
 package v1
 
-import "time"
+import (
+	"time"
+
+	"github.com/detent-ml/detent/master/optional"
+)
 
 type AgentUserGroup struct {
 	AgentGid   *int    `json:"agentGid"`
@@ -28,6 +32,11 @@ type GetUserResponse struct {
 type GetUsersResponse struct {
 	Pagination *Pagination `json:"pagination"`
 	Users      []User      `json:"users"`
+}
+
+// Records returns the records of the page.
+func (r GetUsersResponse) Records() ([]User, Pagination) {
+	return r.Users, optional.Value(r.Pagination)
 }
 
 type PatchUser struct {

@@ -7,6 +7,11 @@ type GetWorkspaceProjectsResponse struct {
 	Projects   []Project  `json:"projects"`
 }
 
+// Records returns the records of the page.
+func (r GetWorkspaceProjectsResponse) Records() ([]Project, Pagination) {
+	return r.Projects, r.Pagination
+}
+
 type GetWorkspaceResponse struct {
 	Workspace Workspace `json:"workspace"`
 }
@@ -15,6 +20,9 @@ type GetWorkspacesResponse struct {
 	Pagination Pagination  `json:"pagination"`
 	Workspaces []Workspace `json:"workspaces"`
 }
+
+// Records returns the records of the page.
+func (r GetWorkspacesResponse) Records() ([]Workspace, Pagination) { return r.Workspaces, r.Pagination }
 
 type PatchWorkspace struct {
 	AgentUserGroup             *AgentUserGroup `json:"agentUserGroup,omitempty"`

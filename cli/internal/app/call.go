@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // RunE is the function of a command that cobra calls with its arguments.
@@ -53,9 +54,9 @@ func ByID(a *App, kind string, run func(ctx context.Context, c *client.Client, i
 // ForEach is a Call that changes several objects, whose numbers are the arguments; noun is their kind without an
 // article, such as "trial". It prints a line for each changed object, and stops at the first error, which names the
 // object if there are several.
-func ForEach(a *App, noun, done string, change func(c *client.Client, ctx context.Context, id int) error) RunE {
+func ForEach[Resp any](a *App, noun, done string, change v1.Endpoint[v1.None, Resp]) RunE {
 	return ForEachTold(a, noun, func(c *client.Client, ctx context.Context, id int) (string, error) {
-		return fmt.Sprintf("%s %s %d", done, noun, id), change(c, ctx, id)
+		return fmt.Sprintf("%s %s %d", done, noun, id), client.Act(ctx, c, change, id)
 	})
 }
 

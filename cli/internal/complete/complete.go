@@ -13,6 +13,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 const patience = time.Second
@@ -23,11 +24,9 @@ type Func = func(cmd *cobra.Command, args []string, prefix string) ([]string, co
 // Experiments completes the IDs of the newest experiments.
 func Experiments(a *app.App) Func {
 	return Listed(a, func(ctx context.Context, c *client.Client) ([]string, error) {
-		q := client.ExperimentQuery{
-			Page: client.Page{Limit: 50, Single: true}, SortBy: "SORT_BY_ID", OrderBy: "ORDER_BY_DESC",
-		}
+		q := v1.GetExperimentsRequest{Order: v1.Order{SortBy: "SORT_BY_ID", OrderBy: "ORDER_BY_DESC"}}
 		var out []string
-		for e, err := range c.Experiments(ctx, q) {
+		for e, err := range client.Each(ctx, c, v1.ListExperiments, client.Page{Limit: 50, Single: true}, &q) {
 			if err != nil {
 				return nil, err
 			}
@@ -91,7 +90,7 @@ func Templates(a *app.App) Func {
 func Models(a *app.App) Func {
 	return Listed(a, func(ctx context.Context, c *client.Client) ([]string, error) {
 		var out []string
-		for m, err := range c.Models(ctx, client.ModelQuery{Page: client.Page{Limit: 50, Single: true}, SortBy: "SORT_BY_LAST_UPDATED_TIME", OrderBy: "ORDER_BY_DESC"}) {
+		for m, err := range client.Each(ctx, c, v1.ListModels, client.Page{Limit: 50, Single: true}, &v1.GetModelsRequest{Order: v1.Order{SortBy: "SORT_BY_LAST_UPDATED_TIME", OrderBy: "ORDER_BY_DESC"}}) {
 			if err != nil {
 				return nil, err
 			}

@@ -50,10 +50,8 @@ func Run(ctx context.Context, a *app.App, o Options) error {
 
 // Best requests checkpoints that can be downloaded, the best first: by the searcher's metric,
 // or by another metric, for which smaller tells what is better.
-func Best(metric, smaller string) client.CheckpointQuery {
-	q := client.CheckpointQuery{
-		States: []v1.CheckpointState{v1.CheckpointStateCompleted, v1.CheckpointStatePartiallyDeleted},
-	}
+func Best(metric, smaller string) v1.GetCheckpointsRequest {
+	q := v1.GetCheckpointsRequest{States: []string{string(v1.CheckpointStateCompleted), string(v1.CheckpointStatePartiallyDeleted)}}
 	if metric == "" {
 		q.SortByAttr = "SORT_BY_SEARCHER_METRIC"
 		return q

@@ -2,7 +2,6 @@
 package retention
 
 import (
-	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,10 +10,12 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // Command sets for how long the logs of one thing are kept; noun is its kind with its article: a trial.
-func Command(a *app.App, noun, short string, set func(c *client.Client, ctx context.Context, id, days int) error) *cobra.Command {
+// request makes the request of the endpoint.
+func Command(a *app.App, noun, short string, set v1.Endpoint[v1.RetainLogsRequest, v1.Empty], request func(id int, days *int) v1.RetainLogsRequest) *cobra.Command {
 	var days Days
 	cmd := &cobra.Command{
 		Use:   "log-retention " + strings.ToUpper(noun[strings.LastIndexByte(noun, ' ')+1:]) + "_ID (--days DAYS | --forever)",
@@ -33,7 +34,8 @@ func Command(a *app.App, noun, short string, set func(c *client.Client, ctx cont
 			if err != nil {
 				return err
 			}
-			return set(c, cmd.Context(), id, n)
+			_, err = client.Send(cmd.Context(), c, set, request(id, &n), id)
+			return err
 		},
 	}
 	days.Flags(cmd)

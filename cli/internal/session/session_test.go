@@ -181,7 +181,7 @@ func defaultUserWithAPassword(t *testing.T, r *rig) {
 }
 
 func tokenOfATask(t *testing.T, r *rig) {
-	if _, err := r.master.Client("determined").LaunchCommand(t.Context(), v1.LaunchCommandRequest{Config: v1.Struct(`{"entrypoint":["x"]}`)}); err != nil {
+	if _, err := client.Send(t.Context(), r.master.Client("determined"), v1.CreateCommand, v1.LaunchCommandRequest{Config: v1.Struct(`{"entrypoint":["x"]}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if r.env = <-r.environments; r.env["DET_USER_TOKEN"] == "" {

@@ -111,7 +111,7 @@ func (k Kind) FindUsable(ctx context.Context, a *app.App, given string) (*client
 	if item.Over() {
 		return nil, "", fault.New(fault.Conflict, "%s %s has ended%s", k.Noun, id, item.why())
 	}
-	if _, err := c.TaskLink(ctx, id); fault.Is(err, fault.Forbidden) { // nobody waits for what is not theirs to open
+	if _, err := client.Call(ctx, c, v1.LinkTask, id); fault.Is(err, fault.Forbidden) { // nobody waits for what is not theirs to open
 		return nil, "", err
 	}
 	return c, id, k.Await(ctx, a, c, id)

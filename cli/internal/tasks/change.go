@@ -41,7 +41,7 @@ func (k Kind) kill(ctx context.Context, a *app.App, given []string, force bool) 
 	for _, id := range ids {
 		item, _, _ := k.Get(ctx, c, id) // an error is that of the kill, too
 		over := item.Over()
-		if err := k.Kill(c)(ctx, id); err != nil {
+		if err := k.Kill(ctx, c, id); err != nil {
 			err = fmt.Errorf("%s %s was not killed: %w", k.Noun, id, err)
 			if !force {
 				return err
@@ -78,7 +78,7 @@ func NewSet(a *app.App, k Kind) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := k.Prioritize(c)(ctx, id, n); err != nil {
+			if err := k.Prioritize(ctx, c, id, n); err != nil {
 				return err
 			}
 			a.Done("Set priority of %s %s to %d", k.Noun, id, n)

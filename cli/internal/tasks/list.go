@@ -126,7 +126,7 @@ func workspaceNames(ctx context.Context, c *client.Client, unneeded bool) (map[i
 	if unneeded {
 		return names, nil
 	}
-	for w, err := range c.Workspaces(ctx, client.WorkspaceQuery{}) {
+	for w, err := range client.Each(ctx, c, v1.ListWorkspaces, client.Page{}, nil) {
 		if err != nil {
 			return nil, err
 		}

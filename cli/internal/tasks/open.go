@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/browser"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // NewOpen returns the command det <noun> open, for a kind with web pages.
@@ -52,10 +53,11 @@ func (k Kind) Show(ctx context.Context, a *app.App, c *client.Client, item Item,
 	address := master + path
 	link := ""
 	if open {
-		if link, err = c.TaskLink(ctx, item.ID); fault.Is(err, fault.Forbidden) {
+		made, err := client.Call(ctx, c, v1.LinkTask, item.ID)
+		if fault.Is(err, fault.Forbidden) {
 			return err // the page would say so, too
 		}
-		if err != nil { // this master creates no links: the browser must be signed in
+		if link = made.URL; err != nil { // this master creates no links: the browser must be signed in
 			link = address
 		}
 	}

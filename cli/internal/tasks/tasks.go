@@ -42,8 +42,8 @@ type Kind struct {
 	Columns    []string
 	List       func(ctx context.Context, c *client.Client, q v1.GetCommandsRequest) ([]Item, error)
 	Get        func(ctx context.Context, c *client.Client, id string) (Item, v1.Struct, error)
-	Kill       func(c *client.Client) func(ctx context.Context, id string) error
-	Prioritize func(c *client.Client) func(ctx context.Context, id string, priority int) error
+	Kill       func(ctx context.Context, c *client.Client, id string) error
+	Prioritize func(ctx context.Context, c *client.Client, id string, priority int) error
 }
 
 // ID is the name of the argument in messages.
@@ -133,14 +133,25 @@ func (k Kind) Find(ctx context.Context, a *app.App, given string) (*client.Clien
 	return c, ids[0], nil
 }
 
-// Items converts a list of the client to the List of a Kind.
-func Items[M any](item func(M) Item) func([]M, error) ([]Item, error) {
-	return func(list []M, err error) ([]Item, error) {
-		items := make([]Item, len(list))
-		for i, m := range list {
-			items[i] = item(m)
-		}
-		return items, err
+// Items converts a list of the master to the List of a Kind.
+func Items[M any](list []M, item func(M) Item) []Item {
+	items := make([]Item, len(list))
+	for i, m := range list {
+		items[i] = item(m)
+	}
+	return items
+}
+
+// Kill is the Kill of a Kind.
+func Kill[Resp any](e v1.Endpoint[v1.None, Resp]) func(context.Context, *client.Client, string) error {
+	return func(ctx context.Context, c *client.Client, id string) error { return client.Act(ctx, c, e, id) }
+}
+
+// Prioritize is the Prioritize of a Kind.
+func Prioritize[Resp any](e v1.Endpoint[v1.PriorityRequest, Resp]) func(context.Context, *client.Client, string, int) error {
+	return func(ctx context.Context, c *client.Client, id string, priority int) error {
+		_, err := client.Send(ctx, c, e, v1.PriorityRequest{Priority: priority}, id)
+		return err
 	}
 }
 
