@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func TestScripts(t *testing.T) {
 func TestPlayedScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{Dir: "testdata/played", Setup: withMaster(""), Cmds: map[string]func(*testscript.TestScript, bool, []string){
-		"wait-for": waitFor, "wait-deleted": waitDeleted, "wait-phase": waitPhase, "wait-attempt": waitAttempt, "let": let, "cmptimes": compareTimes, "seed": seed, "no-links": noLinks}})
+		"wait-for": waitFor, "wait-deleted": waitDeleted, "wait-phase": waitPhase, "wait-attempt": waitAttempt, "wait-column": waitColumn, "let": let, "cmptimes": compareTimes, "seed": seed, "no-links": noLinks}})
 }
 
 // TestRoleScripts runs the scripts that need a master with roles.
@@ -104,6 +105,19 @@ func waitAttempt(ts *testscript.TestScript, neg bool, args []string) {
 		var there bool
 		err := m.DB.QueryRow(m.Context(), `SELECT EXISTS (SELECT FROM allocations WHERE id = $1 AND ended_at IS NULL)`, args[0]).Scan(&there)
 		return err == nil && there
+	})
+}
+
+// waitColumn waits until the master knows a column of experiments: it summarizes reports shortly after they arrive.
+func waitColumn(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: wait-column name")
+	}
+	m := masterOf(ts)
+	c := m.Client("determined")
+	m.Until("there is a column "+args[0], func() bool {
+		columns, err := c.Columns(m.Context())
+		return err == nil && slices.ContainsFunc(columns, func(x v1.ProjectColumn) bool { return strings.HasPrefix(x.Column, args[0]) })
 	})
 }
 
