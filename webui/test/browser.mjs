@@ -290,7 +290,7 @@ const stories = {
     await node.click();
     await page.getByRole('heading', { level: 1, name }).waitFor();
     await page.getByRole('table').first().locator('tbody tr').first().waitFor();
-    await page.getByRole('region', { name: 'what runs here' }).getByRole('link', { name: new RegExp(`of experiment ${world.live}$`) }).waitFor();
+    await page.getByRole('region', { name: 'what runs here' }).getByRole('link', { name: new RegExp(`Experiment ${world.live}\\)$`) }).waitFor();
     await page.goto(`${url}/nodes/none-of-this-name`);
     await page.getByText('There is no node none-of-this-name.').waitFor();
     await page.goto(`${url}/experiments/${world.search}/timeline`);
@@ -401,9 +401,9 @@ const stories = {
 
   'the cluster shows who uses which slot': async (page) => {
     await signIn(page, '/cluster');
-    const slot = page.getByRole('button', { name: new RegExp(`of experiment ${world.live}$`) });
+    const slot = page.getByRole('button', { name: new RegExp(`Experiment ${world.live}\\)$`) });
     await slot.first().click();
-    await page.getByRole('link', { name: new RegExp(`of experiment ${world.live}$`) }).first().click();
+    await page.getByRole('link', { name: new RegExp(`Experiment ${world.live}\\)$`) }).first().click();
     await page.waitForURL(`**/experiments/${world.live}`);
   },
 
