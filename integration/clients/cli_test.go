@@ -87,12 +87,15 @@ func TestEveryVerb(t *testing.T) {
 	t.Run("templates", func(t *testing.T) { w.templates(t) })
 	t.Run("checkpoints", func(t *testing.T) { w.checkpoints(t, id) })
 	t.Run("interactive", func(t *testing.T) { w.interactive(t, id) })
+	w.det(t, "experiment", "delete-tb-files", id)
 	t.Run("change", func(t *testing.T) { w.change(t, id) })
 	t.Run("steer", func(t *testing.T) { w.steer(t) })
 	t.Run("commands", func(t *testing.T) { w.commands(t) })
 	t.Run("cluster", func(t *testing.T) { w.cluster(t) })
 	t.Run("webhooks", func(t *testing.T) { w.webhooks(t) })
 	t.Run("audit", func(t *testing.T) { w.audit(t) })
+	t.Run("workspaces", func(t *testing.T) { w.workspaces(t) })
+	t.Run("tokens", func(t *testing.T) { w.tokens(t) })
 	for _, verb := range documentedVerbs(t) {
 		if !w.used[verb] && !slices.Contains(elsewhere, verb) {
 			t.Errorf("docs/cli.md names det %s, which is not used here", verb)
@@ -171,6 +174,9 @@ func (w *typist) users(t *testing.T) {
 		t.Errorf("deactivated, ida signs in: exit %d\n%s", code, stderr)
 	}
 	admin.det(t, "user", "activate", "ida")
+	admin.det(t, "master", "cluster-message", "set", "--message", "back at noon")
+	rig.Holds(t, "master cluster-message", admin.det(t, "master", "cluster-message", "get"), "back at noon")
+	admin.det(t, "master", "cluster-message", "clear")
 	rig.Holds(t, "task cleanup-logs", admin.det(t, "task", "cleanup-logs"), "rows of log entries")
 	if _, stderr, code := w.try(t, "Xyzzy-ida-1\n", "user", "login", "ida"); code != 0 {
 		t.Fatalf("login: exit %d\n%s", code, stderr)
@@ -568,4 +574,43 @@ func (w *typist) cluster(t *testing.T) {
 	rig.Holds(t, "curl", w.det(t, "dev", "curl", "/api/v1/me"), `"username":"ida"`)
 	rig.Holds(t, "status", w.det(t, "deploy", "local", "status", "--cluster-name", "integration", "--state-dir", w.r.Description.StateDir), "postgres", "healthy", w.r.MasterURL)
 	rig.Holds(t, "logs", w.det(t, "deploy", "local", "logs", "postgres", "--cluster-name", "integration", "--state-dir", w.r.Description.StateDir, "--tail", "1000"), "ready to accept connections")
+}
+
+// workspaces: a workspace and a project are made, changed and deleted.
+func (w *typist) workspaces(t *testing.T) {
+	w.det(t, "workspace", "create", "attic")
+	w.det(t, "project", "create", "attic", "old")
+	w.det(t, "project", "edit", "attic", "old", "--new_name", "older", "--description", "nobody looks")
+	rig.Holds(t, "project describe", w.det(t, "project", "describe", "attic", "older"), "older", "nobody looks")
+	w.det(t, "project", "archive", "attic", "older")
+	w.det(t, "project", "unarchive", "attic", "older")
+	w.det(t, "project", "delete", "attic", "older", "--yes")
+	w.det(t, "workspace", "edit", "attic", "--name", "loft")
+	w.det(t, "workspace", "archive", "loft")
+	w.det(t, "workspace", "unarchive", "loft")
+	w.det(t, "workspace", "delete", "loft", "--yes")
+	if out := w.det(t, "workspace", "list"); strings.Contains(out, "loft") || strings.Contains(out, "attic") {
+		t.Errorf("the workspace is still listed:\n%s", out)
+	}
+}
+
+// tokens: an access token is made, changed, used elsewhere and revoked.
+func (w *typist) tokens(t *testing.T) {
+	made := w.det(t, "token", "create", "--description", "for a test")
+	token := regexp.MustCompile(`[A-Za-z0-9_.-]{20,}`).FindString(made)
+	list := w.rows(t, "token", "list")
+	if token == "" || len(list) != 1 {
+		t.Fatalf("made: %s, listed: %v", made, list)
+	}
+	id := fmt.Sprint(list[0]["id"])
+	rig.Holds(t, "token describe", w.det(t, "token", "describe", id), "for a test")
+	w.det(t, "token", "edit", id, "--description", "for another")
+	rig.Holds(t, "token edit", w.det(t, "token", "describe", id), "for another")
+	elsewhere := &typist{r: w.r, home: t.TempDir(), used: w.used}
+	elsewhere.det(t, "token", "login", token)
+	rig.Holds(t, "token login", elsewhere.det(t, "user", "whoami"), "ida")
+	w.det(t, "token", "revoke", id)
+	if _, _, code := elsewhere.try(t, "", "experiment", "list"); code != 4 {
+		t.Errorf("a revoked token: exit %d", code)
+	}
 }

@@ -73,7 +73,7 @@ function users(live: Record<string, AllocationSummary>): Map<string, AllocationS
 
 // linkTo is where to look at what an attempt belongs to.
 function linkTo(a: AllocationSummary): string {
-  const experiment = a.name.match(/of experiment (\d+)$/)?.[1];
+  const experiment = a.name.match(/\(Experiment (\d+)\)$/)?.[1];
   return experiment ? `/experiments/${experiment}` : `/tasks/${a.taskId ?? ''}`;
 }
 
