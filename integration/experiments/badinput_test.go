@@ -351,7 +351,9 @@ func TestMoreSlotsThanThereAre(t *testing.T) {
 	check := unharmed(t, r)
 	dir := t.TempDir()
 	rig.Write(t, dir, "many.yaml", sound+"resources: {slots_per_trial: 1000}\n")
-	stdout, stderr, code := r.Run(t, nil, "experiment", "create", filepath.Join(dir, "many.yaml"))
+	folder := filepath.Join(dir, "code")
+	rig.Write(t, folder, "train.py", "print(1)")
+	stdout, stderr, code := r.Run(t, nil, "experiment", "create", filepath.Join(dir, "many.yaml"), folder)
 	rig.Holds(t, "the warning", stderr, "1000 slots are asked for and pool default has")
 	if n := strings.Count(strings.TrimSpace(stderr), "\n"); code != 0 || n != 0 {
 		t.Errorf("exit %d, %d lines more than one:\n%s", code, n, stderr)

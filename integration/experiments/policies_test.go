@@ -145,7 +145,7 @@ sys.exit(0 if os.environ["DET_TRIAL_RUN_ID"] == "4" else 3)
 	if len(nodes) != 4 || nodes[1] != nodes[0] || nodes[2] != nodes[0] || nodes[3] == nodes[0] {
 		t.Errorf("the trial ran on %v; want three times on one node, then on the other", nodes)
 	}
-	if out, err := r.Det(t, "experiment", "describe", strconv.Itoa(id)); err != nil || !strings.Contains(out, "avoids node "+nodes[0]+": 3 of its attempts in a row failed there") {
+	if out, err := r.Det(t, "experiment", "describe", strconv.Itoa(id)); err != nil || !strings.Contains(out, "avoided node "+nodes[0]+": 3 of its attempts in a row failed there") {
 		t.Errorf("det experiment describe: %v\n%s", err, out)
 	}
 }
