@@ -19,7 +19,7 @@ import (
 )
 
 // runTest submits an experiment that trains one batch, validates once and stores one
-// checkpoint, and watches it.
+// checkpoint, and watches it. A test that is submitted paused has nothing to watch.
 func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExperimentRequest, config loaded) error {
 	checked, err := submit(ctx, a, c, req)
 	if err != nil {
@@ -30,8 +30,8 @@ func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExp
 	if err != nil {
 		return err
 	}
-	yes, no := true, false
-	req.Config, req.ValidateOnly, req.Activate = &tiny, &no, &yes
+	validateOnly := false
+	req.Config, req.ValidateOnly = &tiny, &validateOnly
 	resp, err := submit(ctx, a, c, req)
 	if err != nil {
 		return unanswered(ctx, a, err)
@@ -39,6 +39,10 @@ func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExp
 	id := resp.Experiment.ID
 	a.Done("Created test experiment %d", id)
 	config.remark(a, resp)
+	if !*req.Activate {
+		a.Printf("It is paused; start it with `det experiment activate %d`, and follow it with `det experiment wait %d`.\n", id, id)
+		return nil
+	}
 	return watchTest(ctx, a, c, id)
 }
 

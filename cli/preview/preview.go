@@ -134,7 +134,7 @@ func length(u v1.SearchUnit) string {
 	case u.Value == nil:
 		return "until the program is done"
 	case u.Name == nil || *u.Name == "":
-		return fmt.Sprintf("train for %d", *u.Value)
+		return fmt.Sprintf("train for %d (the training code decides the unit)", *u.Value)
 	}
 	return fmt.Sprintf("train for %d %s", *u.Value, *u.Name)
 }

@@ -3,6 +3,7 @@ package user
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -10,7 +11,9 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // weaknesses are the weaknesses of a password, in words that follow "it ".
@@ -60,6 +63,25 @@ func newPassword(ctx context.Context, a *app.App, prompt string) (string, error)
 	return first, nil
 }
 
+// mayAdministrate fails if the user who runs det may not change other users, so that nobody types a password in vain.
+// The master checks it again.
+func mayAdministrate(ctx context.Context, c *client.Client) error {
+	me, err := c.Me(ctx)
+	if err != nil || me.Admin {
+		return err
+	}
+	own, err := client.Call(ctx, c, v1.GetPermissionsSummary)
+	if err != nil {
+		return err
+	}
+	for _, r := range own.Roles {
+		if slices.ContainsFunc(r.Permissions, func(p v1.Permission) bool { return p.ID == "PERMISSION_TYPE_ADMINISTRATE_USER" }) {
+			return nil
+		}
+	}
+	return fault.New(fault.Forbidden, "only an admin may change the password of another user")
+}
+
 type changePasswordOptions struct {
 	target string
 }
@@ -98,6 +120,8 @@ func runChangePassword(ctx context.Context, a *app.App, o changePasswordOptions)
 		if old, err = a.IO.Secret(ctx, fmt.Sprintf("Current password of user '%s': ", name)); err != nil {
 			return err
 		}
+	} else if err := mayAdministrate(ctx, s.Client); err != nil {
+		return err
 	}
 	secret, err := newPassword(ctx, a, fmt.Sprintf("New password for user '%s': ", name))
 	if err != nil {
