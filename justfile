@@ -26,7 +26,7 @@ default:
 # --- set-up: each makes what is missing, once, and says so -------------------------------------------
 
 # the programs, into bin/
-build: ui
+build: made ui
     @echo "building det-master, det, det-runner, det-remover and det-gpu into bin/" >&2
     @mkdir -p bin
     @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det-master ./master
@@ -36,8 +36,14 @@ build: ui
     @[ "$(go env CGO_ENABLED)" = 1 ] || echo "no C compiler here: det-gpu knows simulated GPUs only" >&2
     @go build -trimpath -ldflags="-s -w" -o bin/det-gpu ./plugins/gpu
 
+# what is made from the table of endpoints and from docstrings: the Python bindings, the types of the pages, the reference of the Python package
+made:
+    @go run ./master/v1/generate
+    @if command -v python3 >/dev/null; then PYTHONPATH=plugins/harness PYTHONDONTWRITEBYTECODE=1 python3 -m reference; \
+    else echo "no python3 here: det-master is built without the reference of the Python package" >&2; fi
+
 # the pages in the browser, into webui/dist, from which they go into det-master
-ui:
+ui: made
     @bash webui/build.sh
 
 # Nomad and Consul: found on PATH, or built once into the user's cache (minutes)
@@ -123,7 +129,7 @@ vet:
     @go vet ./... && cd nomad/autoscaler && go vet ./...
 
 # the tests of the Go packages, on real servers
-package-tests: test-servers
+package-tests: made test-servers
     @echo "the tests of the Go packages" >&2
     @{{ again }} go -flags '-shuffle=on -timeout 45m' $(go list ./... | grep -v /integration)
     @{{ again }} go -C nomad/autoscaler -flags -shuffle=on ./...
@@ -152,7 +158,7 @@ integration-acl: build test-servers
         {{ again }} go -env DETENT_INTEGRATION_ACL=1 -env DETENT_THOROUGH=1 -env "DETENT_COMPAT_PYTHON=$compat" -flags '-count=1 -p 2 -timeout 120m' {{ subjects }}
 
 # the tests on whole clusters: end to end, with faults, with Determined's own clients, in a browser
-integration: test-servers
+integration: made test-servers
     @echo "the tests on clusters" >&2
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
         {{ again }} go -env "DETENT_COMPAT_PYTHON=$compat" -flags '-shuffle=on -p 2 -timeout 55m' {{ subjects }}
@@ -163,14 +169,14 @@ fuzz part="short" seed="":
     @{{ again }} go -env "DETENT_FUZZ={{ part }}" -env "DETENT_FUZZ_SEED={{ seed }}" -flags '-count=1 -v -timeout 180m' ./master/api/fuzz
 
 # the tests of the Python package
-harness-test: emulators
+harness-test: made emulators
     @echo "the tests of the harness" >&2
     @python="$({{ ready }} python harness)" && weed="$({{ ready }} weed)" && gcs="$({{ ready }} fake-gcs-server)" && \
         azurite="$(command -v npm >/dev/null && {{ ready }} azurite || true)" && \
         {{ again }} pytest -C plugins/harness -env "DETENT_WEED=$weed" -env "DETENT_FAKE_GCS=$gcs" -env "DETENT_AZURITE=$azurite" -- "$python" -m pytest
 
 # Keras trials and TensorBoard, with Keras 2 and with Keras 3 (TensorFlow takes 2 GB of the cache); KERAS_VERSIONS=2 or 3: with one of them
-keras-test:
+keras-test: made
     @echo "the tests of the harness that need TensorFlow" >&2
     @python="$({{ ready }} python keras)" && test="{{ again }} pytest -C plugins/harness -env TF_CPP_MIN_LOG_LEVEL=3" && versions="${KERAS_VERSIONS:-23}" && \
         two="$([[ "$versions" != *2* ]] || echo tests/test_keras.py)" && \
@@ -178,7 +184,7 @@ keras-test:
         if [[ "$versions" == *3* ]]; then $test -env TF_USE_LEGACY_KERAS=0 -- "$python" -m pytest -W ignore tests/test_keras.py; fi
 
 # PyTorch trials with one, two and four processes, DeepSpeed trials with one and two, Transformers and Lightning, and the launchers with PyTorch's and DeepSpeed's own
-torch-test:
+torch-test: made
     @echo "the tests of the harness that need PyTorch" >&2
     @python="$({{ ready }} python torch)" && test="{{ again }} pytest -C plugins/harness" && \
         $test -env OMP_NUM_THREADS=1 -- "$python" -m pytest -W ignore tests/test_pytorch.py tests/test_transformers.py tests/test_lightning.py tests/test_torch_batch_process.py tests/test_data_pytorch.py tests/test_examples_torch.py tests/test_reference.py && \
@@ -257,7 +263,7 @@ release out="release" *args: ui
 # --- the code ----------------------------------------------------------------------------------------
 
 # every linter
-lint: vet
+lint: made vet
     @echo "golangci-lint" >&2
     @{{ golangci }} run --concurrency 1 ./... && cd nomad/autoscaler && {{ golangci }} run --concurrency 1 ./...
     @echo "ruff and mypy" >&2
@@ -273,10 +279,6 @@ fmt:
 golden:
     @go test $(grep -rlE --include='*_test.go' 'datadriven|"rewrite"' . | xargs -n1 dirname | sort -u) -rewrite
     @git --no-pager diff --stat
-
-# write the reference of the Python package, docs/python, from its docstrings
-reference:
-    @python="$({{ ready }} python harness)" && cd plugins/harness && "$python" -m reference
 
 # what must be so before a change goes in: formatted, tidy, licences named, documents whole
 verify: vet docs

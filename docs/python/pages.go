@@ -1,5 +1,5 @@
 // Package python holds the reference of the Python package, which plugins/harness/reference makes from its
-// docstrings, and turns its Markdown into HTML for the master. It reads the Markdown that is written there:
+// docstrings when the programs are built, and turns its Markdown into HTML for the master. It reads the Markdown that is written there:
 // headings, paragraphs, lists of one level, blocks of code, and links and code within a line.
 package python
 
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-//go:embed *.md
+//go:embed all:pages
 var files embed.FS
 
 // start is the list of the pages.
@@ -40,7 +40,7 @@ func Read(module string) (Page, error) {
 		}
 		name = module
 	}
-	text, err := files.ReadFile(name + ".md")
+	text, err := files.ReadFile("pages/" + name + ".md")
 	if errors.Is(err, fs.ErrNotExist) {
 		return Page{}, fs.ErrNotExist
 	}

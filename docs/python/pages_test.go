@@ -3,6 +3,7 @@ package python
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -39,13 +40,16 @@ var (
 
 // TestPagesLinkWhatIsThere: each page can be read, and no link of it leads nowhere.
 func TestPagesLinkWhatIsThere(t *testing.T) {
-	names, err := fs.Glob(files, "*.md")
+	names, err := fs.Glob(files, "pages/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(names) == 0 {
+		t.Fatal("there are no pages: run ./justw made")
+	}
 	anchors, bodies := map[string]map[string]bool{}, map[string]string{}
 	for _, name := range names {
-		module := strings.TrimSuffix(name, ".md")
+		module := strings.TrimSuffix(path.Base(name), ".md")
 		if module == start {
 			module = ""
 		}
@@ -53,22 +57,22 @@ func TestPagesLinkWhatIsThere(t *testing.T) {
 		if err != nil || page.Title == "" {
 			t.Fatalf("%s: %q, %v", name, page.Title, err)
 		}
-		path := strings.TrimSuffix(Path+"/"+module, "/")
-		bodies[path], anchors[path] = string(page.Body), map[string]bool{}
+		at := strings.TrimSuffix(Path+"/"+module, "/")
+		bodies[at], anchors[at] = string(page.Body), map[string]bool{}
 		for _, m := range id.FindAllStringSubmatch(string(page.Body), -1) {
-			anchors[path][m[1]] = true
+			anchors[at][m[1]] = true
 		}
 	}
 	links := 0
-	for path, body := range bodies {
+	for at, body := range bodies {
 		for _, m := range href.FindAllStringSubmatch(body, -1) {
 			links++
 			to := m[1]
 			if to == "" {
-				to = path
+				to = at
 			}
 			if anchors[to] == nil || m[2] != "" && !anchors[to][m[2]] {
-				t.Errorf("%s links to %s#%s, which is not there", path, m[1], m[2])
+				t.Errorf("%s links to %s#%s, which is not there", at, m[1], m[2])
 			}
 		}
 	}

@@ -91,7 +91,7 @@ print("trained")
 
 // TestBindingsFacts: the facts from which the bindings are generated match Determined's package.
 func TestBindingsFacts(t *testing.T) {
-	facts := filepath.Join("..", "..", "master", "v1", "testdata")
+	facts := filepath.Join("..", "..", "master", "v1", "generate")
 	cmd := exec.CommandContext(t.Context(), rig.DeterminedPython(t), filepath.Join(facts, "bindings.py"))
 	out, err := cmd.Output()
 	if err != nil {
@@ -102,6 +102,6 @@ func TestBindingsFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(out, have) {
-		t.Error("master/v1/testdata/bindings.txt is not what bindings.py writes with Determined's package")
+		t.Error("master/v1/generate/bindings.txt is not what bindings.py writes with Determined's package")
 	}
 }

@@ -26,7 +26,7 @@ const (
 )
 
 // totalBudget is how many lines of Go all packages may have together.
-const totalBudget = 131_000
+const totalBudget = 131_800
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more

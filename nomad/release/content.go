@@ -78,6 +78,11 @@ func (b *builder) installation(ctx context.Context, t Target) ([]entry, error) {
 
 // harness is the Python package as a master serves it to tasks.
 func (b *builder) harness() ([]entry, error) {
+	for _, made := range []string{"plugins/harness/determined/common/api/bindings.py", "docs/python/pages/README.md"} {
+		if _, err := os.Stat(filepath.Join(b.Root, made)); err != nil {
+			return nil, fmt.Errorf("%s is not generated yet, and a release needs it; run ./justw made (it needs Python)", made)
+		}
+	}
 	files, err := b.tree("plugins/harness")
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
-"""Writes docs/python, the reference of the package's public names, from its docstrings.
+"""Writes docs/python/pages, the reference of the package's public names, from its docstrings.
 
     python -m reference            # writes the pages
-    python -m reference --check    # lists stale pages, and names without docstring or example
+    python -m reference --check    # lists names without docstring or example
 
 It reads the source and imports nothing, so that it needs none of the frameworks that the package
 works with. ``_source`` finds the public names, ``_pages`` writes Markdown, ``_rules`` holds the

@@ -28,15 +28,16 @@ FIRST = (
     "determined.common.api",
 )
 
-NOTE = "<!-- made from the docstrings by `./justw reference`; do not edit -->"
+NOTE = "<!-- made from the docstrings by `./justw made`; do not edit -->"
 
 INTRODUCTION = """\
 # The Python package, name by name
 
 Every public name of the package `determined`, with what it takes and an example. [Training code on
-a cluster](../harness.md), [the Python SDK](../python-sdk.md) and [the data store](../data.md)
-explain how the names work together. The module `determined.common.api.bindings` has a function for
-each endpoint of the REST API, which the master describes under `/docs/rest-api`.
+a cluster](../../harness.md), [the Python SDK](../../python-sdk.md) and
+[the data store](../../data.md) explain how the names work together. The module
+`determined.common.api.bindings` has a function for each endpoint of the REST API, which the master
+describes under `/docs/rest-api`.
 """
 
 

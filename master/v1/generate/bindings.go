@@ -1,37 +1,23 @@
-package v1
+package main
 
 import (
+	_ "embed"
 	"fmt"
 	"go/ast"
 	"maps"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
+
+	"github.com/detent-ml/detent/master/v1"
 )
 
-const bindingsOfPython = "../../plugins/harness/determined/common/api/bindings.py"
-
-// TestBindingsOfPython: Python scripts have a function for each endpoint of the table, with the
-// name of Determined's generated client.
-func TestBindingsOfPython(t *testing.T) {
-	text := python(t)
-	if *rewrite {
-		if err := os.WriteFile(bindingsOfPython, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(bindingsOfPython)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(have) != text {
-		t.Errorf("%s is not what the table of endpoints gives; go test ./master/v1 -run TestBindingsOfPython -rewrite writes it anew", bindingsOfPython)
-	}
-}
+// determineds has the functions, messages and enums of Determined's generated client, as bindings.py writes them.
+//
+//go:embed bindings.txt
+var determineds string
 
 // An operation is a function of the bindings.
 type operation struct {
@@ -47,7 +33,7 @@ type argument struct {
 	where, key string // path, body or query, and its name there
 }
 
-// theirs has the content of testdata/bindings.txt about Determined's client.
+// theirs has the content of bindings.txt about Determined's client.
 type theirs struct {
 	operations map[string]*operation // by method and path, the names in the path left out
 	messages   map[string][]argument
@@ -59,16 +45,11 @@ var inBraces = regexp.MustCompile(`\{\w*\}|:\w+|\*`)
 // site identifies an endpoint.
 func site(method, path string) string { return method + " " + inBraces.ReplaceAllString(path, "{}") }
 
-func readTheirs(t *testing.T) theirs {
-	t.Helper()
-	raw, err := os.ReadFile("testdata/bindings.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+func readTheirs() (theirs, error) {
 	known := theirs{map[string]*operation{}, map[string][]argument{}, map[string][][2]string{}}
 	var op *operation
 	name := ""
-	for line := range strings.Lines(string(raw)) {
+	for line := range strings.Lines(determineds) {
 		f := strings.Fields(line)
 		switch f[0] {
 		case "op":
@@ -86,13 +67,13 @@ func readTheirs(t *testing.T) theirs {
 		case "value":
 			known.enums[name] = append(known.enums[name], [2]string{f[1], f[2]})
 		default:
-			t.Fatalf("testdata/bindings.txt: %q", line)
+			return theirs{}, fmt.Errorf("bindings.txt: unknown line %q", line)
 		}
 	}
-	return known
+	return known, nil
 }
 
-// ours has the package's own structs, and the lines of its table.
+// ours has the structs of package v1, and the lines of its table.
 type ours struct {
 	structs map[string]*ast.StructType
 	lines   []tableLine
@@ -105,22 +86,23 @@ type tableLine struct {
 	fields    map[string]string // what is written as text or as a word
 }
 
-func readOurs(t *testing.T) ours {
-	t.Helper()
+func readOurs(files []*ast.File) ours {
 	found := ours{structs: map[string]*ast.StructType{}}
-	inspect(t, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.TypeSpec:
-			if s, ok := n.Type.(*ast.StructType); ok {
-				found.structs[n.Name.Name] = s
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				if s, ok := n.Type.(*ast.StructType); ok {
+					found.structs[n.Name.Name] = s
+				}
+			case *ast.ValueSpec:
+				if line, ok := asLine(n); ok {
+					found.lines = append(found.lines, line)
+				}
 			}
-		case *ast.ValueSpec:
-			if line, ok := asLine(n); ok {
-				found.lines = append(found.lines, line)
-			}
-		}
-		return true
-	})
+			return true
+		})
+	}
 	slices.SortFunc(found.lines, func(a, b tableLine) int { return strings.Compare(a.name, b.name) })
 	return found
 }
@@ -155,7 +137,7 @@ func asLine(n *ast.ValueSpec) (line tableLine, ok bool) {
 }
 
 // pattern is the whole path of a line.
-func (l tableLine) pattern() string { return Line{Path: l.fields["Path"]}.Pattern() }
+func (l tableLine) pattern() string { return v1.Line{Path: l.fields["Path"]}.Pattern() }
 
 // A pythonWriter writes the functions, and each message and enum that they mention, once.
 type pythonWriter struct {
@@ -165,9 +147,13 @@ type pythonWriter struct {
 	paged            []string          // answers with a pagination
 }
 
-func python(t *testing.T) string {
-	t.Helper()
-	w := &pythonWriter{theirs: readTheirs(t), ours: readOurs(t), functions: map[string]string{}, types: map[string]string{}}
+// python returns the text of bindings.py.
+func python(files []*ast.File) (string, error) {
+	known, err := readTheirs()
+	if err != nil {
+		return "", err
+	}
+	w := &pythonWriter{theirs: known, ours: readOurs(files), functions: map[string]string{}, types: map[string]string{}}
 	for _, line := range w.lines {
 		op := w.operations[site(line.fields["Method"], line.pattern())]
 		switch {
@@ -189,14 +175,13 @@ func python(t *testing.T) string {
 	}
 	slices.Sort(w.paged)
 	fmt.Fprintf(&all, "\n\nPaginated = Union[\n    %s,\n]\n", strings.Join(w.paged, ",\n    "))
-	return all.String()
+	return all.String(), nil
 }
 
 const pythonHead = `"""A function for each endpoint of the master, and the messages that they take and return.
 
 Names, arguments and messages are those of Determined 0.38.1; what it does not have is Detent's own.
-Made from the table of endpoints in master/v1; do not edit:
-go test ./master/v1 -run TestBindingsOfPython -rewrite
+Made from the table of endpoints by master/v1/generate.
 
     from determined.common.api import bindings
     from determined.experimental import client
@@ -230,7 +215,7 @@ from determined.common.api._url import quoted as _quoted
 func (w *pythonWriter) own(line tableLine) *operation {
 	path := line.pattern()
 	op := &operation{name: strings.ToLower(line.fields["Method"]) + "_" + line.name, method: line.fields["Method"], answer: w.kind(line.resp)}
-	for _, name := range (Line{Path: line.fields["Path"]}).Names() {
+	for _, name := range (v1.Line{Path: line.fields["Path"]}).Names() {
 		path = strings.Replace(path, ":"+name, "{"+name+"}", 1)
 		op.args = append(op.args, argument{name: name, kind: "Any", required: true, where: "path", key: name})
 	}
@@ -343,8 +328,7 @@ func (w *pythonWriter) mention(kind string) {
 // message writes a class: Determined's fields, and then the fields that only Detent has.
 func (w *pythonWriter) message(name string) {
 	fields := slices.Clone(w.messages[name])
-	for _, m := range answers {
-		own := reflect.TypeOf(m).Name()
+	for _, own := range slices.Sorted(maps.Keys(w.structs)) {
 		if classOf(own) != name {
 			continue
 		}
@@ -429,4 +413,19 @@ func (w *pythonWriter) end(op *operation, rest string) string {
 		return fmt.Sprintf("    _answer = %s\n    return %s.from_json(_answer)\n", call, op.answer)
 	}
 	return fmt.Sprintf("    _answer: %s = %s\n    return _answer\n", strings.ReplaceAll(op.answer, ",", ", "), call)
+}
+
+// classNames are the classes of Determined's client with names of their own.
+var classNames = map[string]string{
+	"Trial": "trialv1Trial", "ResourcesSummaryDevices": "ResourcesSummaryDevices", "FileTreeResponse": "v1GetModelDefTreeResponse",
+	"LogFieldsResponse": "v1TaskLogsFieldsResponse", "TemplateResponse": "v1GetTemplateResponse",
+	"NotebookResponse": "v1KillNotebookResponse", "ShellResponse": "v1KillShellResponse", "TensorboardResponse": "v1KillTensorboardResponse",
+}
+
+// classOf is the class of a struct of ours.
+func classOf(name string) string {
+	if class, ok := classNames[name]; ok {
+		return class
+	}
+	return "v1" + name
 }
