@@ -45,7 +45,6 @@ var (
 	}
 	methodsAbove = map[string]int{
 		"master/api.API":       710,
-		"master/sched.planner": 100,
 		"master/store.DB":      580,
 		"nomad/local.Cluster":  125,
 	}

@@ -2,8 +2,8 @@ package sched
 
 // tooShortLived reports whether a node may go away at any time, and a task of 0 slots must not be there: such
 // tasks are mostly notebooks and servers, which store no checkpoints.
-func (p *planner) tooShortLived(r *Request, node int) bool {
-	return p.nodes[node].Spot && !p.pool.AuxOnSpot && !r.OnSpot
+func (inv *inventory) tooShortLived(r *Request, node int) bool {
+	return inv.nodes[node].Spot && !inv.pool.AuxOnSpot && !r.OnSpot
 }
 
 // considerAux places a task of 0 slots on the node that has the fewest of them, of those
@@ -27,5 +27,5 @@ func (p *planner) considerAux(r *Request) {
 		return
 	}
 	p.aux[best]++
-	p.placed(r, Placement{ID: r.ID, Parts: []Part{{NodeID: p.nodes[best].ID}}})
+	p.start(r, Placement{ID: r.ID, Parts: []Part{{NodeID: p.nodes[best].ID}}})
 }

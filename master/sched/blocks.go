@@ -116,16 +116,16 @@ func (s *shelf) together(blocks, enough int) int {
 }
 
 // makeBlocks cuts the schedulable nodes into blocks, in the order of the nodes.
-func (p *planner) makeBlocks() {
-	p.blocks = make([]block, 0, len(p.nodes))
+func (inv *inventory) makeBlocks() {
+	inv.blocks = make([]block, 0, len(inv.nodes))
 	var usable []*Slot
-	for i := range p.nodes {
-		n := &p.nodes[i]
-		p.blocksOf[i].from, p.blocksOf[i].to = len(p.blocks), len(p.blocks)
+	for i := range inv.nodes {
+		n := &inv.nodes[i]
+		inv.blocksOf[i].from, inv.blocksOf[i].to = len(inv.blocks), len(inv.blocks)
 		if !n.Schedulable {
 			continue
 		}
-		p.schedulable++
+		inv.schedulable++
 		usable = usable[:0]
 		for j := range n.Slots {
 			if n.Slots[j].usable() {
@@ -141,50 +141,50 @@ func (p *planner) makeBlocks() {
 			for ; j < len(usable) && usable[j].Brand == brand; j++ {
 				ids = append(ids, usable[j].ID)
 			}
-			p.usable += len(ids)
-			p.blocks = append(p.blocks, block{node: i, brand: brand, slots: ids, spare: noLimit, links: groupSlots(usable[first:j], sizes)})
-			p.noteLinks(&p.blocks[len(p.blocks)-1])
-			if at, ok := slices.BinarySearch(p.brands, brand); !ok {
-				p.brands = slices.Insert(p.brands, at, brand)
+			inv.usable += len(ids)
+			inv.blocks = append(inv.blocks, block{node: i, brand: brand, slots: ids, spare: noLimit, links: groupSlots(usable[first:j], sizes)})
+			inv.noteLinks(&inv.blocks[len(inv.blocks)-1])
+			if at, ok := slices.BinarySearch(inv.brands, brand); !ok {
+				inv.brands = slices.Insert(inv.brands, at, brand)
 			}
 		}
-		p.blocksOf[i].to = len(p.blocks)
+		inv.blocksOf[i].to = len(inv.blocks)
 	}
 }
 
 // occupy takes the slots of running tasks out of the blocks.
-func (p *planner) occupy() {
-	held := make([]bool, p.usable)      // the slots of all blocks, one block after the other
-	first := make([]int, len(p.blocks)) // of each block
-	for i := 1; i < len(p.blocks); i++ {
-		first[i] = first[i-1] + len(p.blocks[i-1].slots)
+func (inv *inventory) occupy() {
+	held := make([]bool, inv.usable)      // the slots of all blocks, one block after the other
+	first := make([]int, len(inv.blocks)) // of each block
+	for i := 1; i < len(inv.blocks); i++ {
+		first[i] = first[i-1] + len(inv.blocks[i-1].slots)
 	}
-	for i := range p.running {
-		r := &p.running[i]
+	for i := range inv.running {
+		r := &inv.running[i]
 		for _, part := range r.Parts {
-			node, ok := p.nodeIndex[part.NodeID]
+			node, ok := inv.nodeIndex[part.NodeID]
 			if !ok {
 				continue
 			}
 			if len(part.SlotIDs) == 0 {
-				p.aux[node]++
+				inv.aux[node]++
 			}
 			for _, id := range part.SlotIDs {
-				if b := p.occupySlot(node, id, first, held); b >= 0 {
-					p.holds[i] = addHeld(p.holds[i], b)
+				if b := inv.occupySlot(node, id, first, held); b >= 0 {
+					inv.holds[i] = addHeld(inv.holds[i], b)
 				}
 			}
 		}
-		for _, h := range p.holds[i] {
-			b := &p.blocks[h.block]
+		for _, h := range inv.holds[i] {
+			b := &inv.blocks[h.block]
 			b.tasks = append(b.tasks, h.n)
 			if r.Leaving {
 				b.leaving += h.n
 			}
 		}
 	}
-	for i := range p.blocks {
-		b := &p.blocks[i]
+	for i := range inv.blocks {
+		b := &inv.blocks[i]
 		for j, id := range b.slots {
 			if !held[first[i]+j] {
 				b.free = append(b.free, id)
@@ -197,10 +197,10 @@ func (p *planner) occupy() {
 }
 
 // occupySlot notes that a slot of a node is held, and returns its block; -1 if it is not usable, or was held already.
-func (p *planner) occupySlot(node, id int, first []int, held []bool) int {
+func (inv *inventory) occupySlot(node, id int, first []int, held []bool) int {
 	found := -1
-	for b := p.blocksOf[node].from; b < p.blocksOf[node].to; b++ {
-		j, ok := slices.BinarySearch(p.blocks[b].slots, id)
+	for b := inv.blocksOf[node].from; b < inv.blocksOf[node].to; b++ {
+		j, ok := slices.BinarySearch(inv.blocks[b].slots, id)
 		if ok && !held[first[b]+j] {
 			held[first[b]+j] = true
 			found = b

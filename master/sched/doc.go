@@ -37,4 +37,8 @@
 // pool's MaxAux limits their number on each node (aux.go).
 //
 // Every request that is not placed gets a sentence (why.go).
+//
+// Plan makes a planner (plan.go), which uses an inventory of nodes and blocks (inventory.go, blocks.go, links.go,
+// racks.go), the wishes of requests for nodes (wishes.go), where they fit (fit.go, uneven.go), and the bounds of groups
+// and quotas (quota.go). Read plan.go first, and then the others in this order.
 package sched

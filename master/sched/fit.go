@@ -13,6 +13,49 @@ type way struct {
 	filled bool // only on blocks that one part fills
 }
 
+// fit says where a request has room. Requests are often thousands that are alike, so it keeps what it found out for each
+// shape.
+type fit struct {
+	*wishes
+	shapes map[shape]*found
+	last   *found // the one that was used last
+}
+
+func newFit(w *wishes) *fit { return &fit{wishes: w, shapes: map[shape]*found{}} }
+
+// shape is all that decides how nodes could hold a request that excludes none by itself.
+type shape struct {
+	slots                int
+	single, equal, mixed bool
+	choice               *Choice
+}
+
+// found is what was found out for the requests of one shape, which are often thousands.
+type found struct {
+	shape
+	spread  bool  // fewest is known
+	fewest  way   // of fewest
+	ways    []way // of ways; nil: not known
+	without int   // no room was found when so many blocks had risen on nows; -1: some was
+	whyNow  reason
+	never   string // of explainer.whyNever
+}
+
+// about returns what is known of requests like this one.
+func (f *fit) about(r *Request) *found {
+	key := shape{r.Slots, r.SingleNode, r.EqualParts, r.MixModels, r.Choice}
+	if f.last != nil && f.last.shape == key {
+		return f.last
+	}
+	known := f.shapes[key]
+	if known == nil {
+		known = &found{shape: key, without: -1}
+		f.shapes[key] = known
+	}
+	f.last = known
+	return known
+}
+
 // find chooses blocks for a request on a shelf: the smallest block that holds
 // it whole, else parts on several nodes. It returns nil where the shelf has no room.
 //
@@ -22,23 +65,23 @@ type way struct {
 // stand idle and that smaller equal parts fill do as well.
 //
 // The result is one hold per node, in the order of the nodes: the order of ranks.
-func (p *planner) find(s *shelf, r *Request) []hold {
-	fewest := p.fewest(r)
+func (f *fit) find(s *shelf, r *Request) []hold {
+	fewest := f.fewest(r)
 	if fewest.nodes == 0 {
 		return nil
 	}
-	for _, w := range p.ways(r, fewest) {
+	for _, w := range f.ways(r, fewest) {
 		if !s.mayHold(r, w) {
 			continue
 		}
 		if w.nodes == 1 || !r.draws() {
-			if picks := p.findAs(s, r, w); picks != nil {
+			if picks := f.findAs(s, r, w); picks != nil {
 				return picks
 			}
 			continue
 		}
-		for _, tier := range p.tiers(r) {
-			if picks := p.findAs(s, tier, w); picks != nil {
+		for _, tier := range f.tiers(r) {
+			if picks := f.findAs(s, tier, w); picks != nil {
 				return picks
 			}
 		}
@@ -58,18 +101,18 @@ func (s *shelf) mayHold(r *Request, w way) bool {
 }
 
 // findAs looks for one way. A request is on one model, unless it may mix them and must.
-func (p *planner) findAs(s *shelf, r *Request, w way) []hold {
+func (f *fit) findAs(s *shelf, r *Request, w way) []hold {
 	if w.nodes == 1 {
-		if b := p.findWhole(s, r); b >= 0 {
+		if b := f.findWhole(s, r); b >= 0 {
 			return []hold{{b, r.Slots}}
 		}
 		return nil
 	}
-	if p.racks != nil {
-		return p.findNear(s, r, w)
+	if f.racks != nil {
+		return f.findNear(s, r, w)
 	}
-	for _, brand := range p.brandsOf(r) {
-		if picks := p.findOf(s, r, w, brand); picks != nil {
+	for _, brand := range f.brandsOf(r) {
+		if picks := f.findOf(s, r, w, brand); picks != nil {
 			return picks
 		}
 	}
@@ -77,60 +120,60 @@ func (p *planner) findAs(s *shelf, r *Request, w way) []hold {
 }
 
 // findOf looks for one way on nodes of one model, or of any.
-func (p *planner) findOf(s *shelf, r *Request, w way, brand string) []hold {
+func (f *fit) findOf(s *shelf, r *Request, w way, brand string) []hold {
 	if w.uneven {
-		return p.findUneven(s, r, w.nodes, brand)
+		return f.findUneven(s, r, w.nodes, brand)
 	}
-	return p.findParts(s, r, w, brand)
+	return f.findParts(s, r, w, brand)
 }
 
 // anyBrand stands for every model; no device has this name.
 const anyBrand = "\x00"
 
 // brandsOf lists the models among which a request's parts are looked for, one after the other.
-func (p *planner) brandsOf(r *Request) []string {
-	if r.MixModels && len(p.brands) > 1 {
-		return p.mixed
+func (inv *inventory) brandsOf(r *Request) []string {
+	if r.MixModels && len(inv.brands) > 1 {
+		return inv.mixed
 	}
-	return p.brands
+	return inv.brands
 }
 
 // fewest is how the pool would spread a request over as few nodes as possible if
 // it were empty: in equal parts if so many nodes hold those, else in unequal ones.
-func (p *planner) fewest(r *Request) way {
+func (f *fit) fewest(r *Request) way {
 	if len(r.Exclude) > 0 {
-		return p.fewestNow(r)
+		return f.fewestNow(r)
 	}
-	about := p.about(r)
+	about := f.about(r)
 	if !about.spread {
-		about.fewest = p.fewestNow(r)
+		about.fewest = f.fewestNow(r)
 		about.spread = true
 	}
 	return about.fewest
 }
 
-func (p *planner) fewestNow(r *Request) way {
-	if p.shut(r) {
+func (f *fit) fewestNow(r *Request) way {
+	if f.shut(r) {
 		return way{}
 	}
-	if p.findWhole(p.capacity, r) >= 0 {
+	if f.findWhole(f.capacity, r) >= 0 {
 		return way{nodes: 1}
 	}
 	if r.SingleNode {
 		return way{}
 	}
 	least := 0
-	for _, brand := range p.brandsOf(r) {
-		if k := p.nodesFor(r, brand); k > 0 && (least == 0 || k < least) {
+	for _, brand := range f.brandsOf(r) {
+		if k := f.nodesFor(r, brand); k > 0 && (least == 0 || k < least) {
 			least = k
 		}
 	}
 	if least == 0 || least > r.Slots {
 		return way{}
 	}
-	for k := least; k <= min(r.Slots, p.schedulable); k++ {
+	for k := least; k <= min(r.Slots, f.schedulable); k++ {
 		if r.Slots%k == 0 {
-			if w := (way{nodes: k}); p.findAs(p.capacity, r, w) != nil {
+			if w := (way{nodes: k}); f.findAs(f.capacity, r, w) != nil {
 				return w
 			}
 		}
@@ -143,11 +186,11 @@ func (p *planner) fewestNow(r *Request) way {
 
 // nodesFor is on how many nodes of a model the empty pool could hold the request in any
 // parts; 0 if it could not.
-func (p *planner) nodesFor(r *Request, brand string) int {
+func (f *fit) nodesFor(r *Request, brand string) int {
 	sum, count := 0, 0
-	for i := range p.largestFirst(p.capacity, r, brand) {
+	for i := range f.largestFirst(f.capacity, r, brand) {
 		count++
-		if sum += len(p.blocks[i].slots); sum >= r.Slots {
+		if sum += len(f.blocks[i].slots); sum >= r.Slots {
 			return count
 		}
 	}
@@ -155,28 +198,28 @@ func (p *planner) nodesFor(r *Request, brand string) int {
 }
 
 // smallestPart is the least that any of so many unequal parts of a request could have.
-func (p *planner) smallestPart(r *Request, nodes int) int {
-	return max(1, r.Slots-p.capacity.together(nodes-1, r.Slots))
+func (inv *inventory) smallestPart(r *Request, nodes int) int {
+	return max(1, r.Slots-inv.capacity.together(nodes-1, r.Slots))
 }
 
 // ways lists how a request may be spread, the best one first.
-func (p *planner) ways(r *Request, fewest way) []way {
+func (f *fit) ways(r *Request, fewest way) []way {
 	if len(r.Exclude) > 0 {
-		return p.waysNow(r, fewest)
+		return f.waysNow(r, fewest)
 	}
-	about := p.about(r)
+	about := f.about(r)
 	if about.ways == nil {
-		about.ways = p.waysNow(r, fewest)
+		about.ways = f.waysNow(r, fewest)
 	}
 	return about.ways
 }
 
-func (p *planner) waysNow(r *Request, fewest way) []way {
+func (f *fit) waysNow(r *Request, fewest way) []way {
 	list := []way{fewest}
 	if r.SingleNode {
 		return list
 	}
-	for k := fewest.nodes + 1; k <= min(r.Slots, p.schedulable); k++ {
+	for k := fewest.nodes + 1; k <= min(r.Slots, f.schedulable); k++ {
 		if r.Slots%k == 0 {
 			list = append(list, way{nodes: k, filled: true})
 		}
@@ -186,21 +229,21 @@ func (p *planner) waysNow(r *Request, fewest way) []way {
 
 // findWhole takes the smallest block that holds the request, or with worst fit the largest,
 // of those on the nodes that are best for it, and of equal ones the first with fewest link groups.
-func (p *planner) findWhole(s *shelf, r *Request) int {
+func (f *fit) findWhole(s *shelf, r *Request) int {
 	best, score := -1, 0.0
 	for i := range s.max - r.Slots + 1 {
 		n := r.Slots + i
-		if p.pool.Scheduler.Fitting == pool.WorstFit {
+		if f.pool.Scheduler.Fitting == pool.WorstFit {
 			n = s.max - i
 		}
-		for b := range p.row(s, n, r.Slots) {
-			if p.excluded(r, b) {
+		for b := range f.row(s, n, r.Slots) {
+			if f.excluded(r, b) {
 				continue
 			}
 			if !r.draws() {
 				return b
 			}
-			if of := p.score(r, p.blocks[b].node); best < 0 || of > score {
+			if of := f.score(r, f.blocks[b].node); best < 0 || of > score {
 				best, score = b, of
 			}
 		}
@@ -210,17 +253,17 @@ func (p *planner) findWhole(s *shelf, r *Request) int {
 
 // findParts takes the smallest blocks that hold equal parts, on as many nodes; with
 // filled, only blocks that the part fills.
-func (p *planner) findParts(s *shelf, r *Request, w way, brand string) []hold {
+func (f *fit) findParts(s *shelf, r *Request, w way, brand string) []hold {
 	part := r.Slots / w.nodes
 	picks := make([]hold, 0, w.nodes)
 	var used []bool // nodes; of one model, each has one block
 	if brand == anyBrand {
-		used = make([]bool, len(p.nodes))
+		used = make([]bool, len(f.nodes))
 	}
 	for n := part; n <= s.max; n++ {
-		for i := range p.row(s, n, part) {
-			b := &p.blocks[i]
-			if used != nil && used[b.node] || brand != anyBrand && b.brand != brand || w.filled && len(b.slots) != part || p.excluded(r, i) {
+		for i := range f.row(s, n, part) {
+			b := &f.blocks[i]
+			if used != nil && used[b.node] || brand != anyBrand && b.brand != brand || w.filled && len(b.slots) != part || f.excluded(r, i) {
 				continue
 			}
 			if used != nil {
@@ -237,4 +280,22 @@ func (p *planner) findParts(s *shelf, r *Request, w way, brand string) []hold {
 		}
 	}
 	return nil
+}
+
+// room finds slots that may be given at once. If it found none for a shape, it looks again only after a block has got
+// more slots to give.
+func (f *fit) room(r *Request) []hold {
+	if len(r.Exclude) > 0 {
+		return f.find(f.nows, r)
+	}
+	about := f.about(r)
+	if about.without == f.nows.rises {
+		return nil
+	}
+	picks := f.find(f.nows, r)
+	about.without = -1
+	if picks == nil {
+		about.without = f.nows.rises
+	}
+	return picks
 }

@@ -177,32 +177,32 @@ func (g *linkGroups) one(order []int, slots int) int {
 }
 
 // groupsOn is on how many link groups of a block a part of so many slots would be now.
-func (p *planner) groupsOn(b, slots int) int {
-	if g := p.blocks[b].links; g != nil {
+func (inv *inventory) groupsOn(b, slots int) int {
+	if g := inv.blocks[b].links; g != nil {
 		return g.groupsFor(slots)
 	}
 	return 1
 }
 
 // minds reports whether links decide between equally good blocks of a shelf: of those from which slots are taken now.
-func (p *planner) minds(s *shelf) bool { return p.linked && s == p.nows }
+func (inv *inventory) minds(s *shelf) bool { return inv.linked && s == inv.nows }
 
 // fewestGroups is the least number of groups for a part of so many slots on any empty node.
-func (p *planner) fewestGroups(slots int) int {
+func (inv *inventory) fewestGroups(slots int) int {
 	k := 1
-	for k < len(p.reach) && p.reach[k-1] < slots {
+	for k < len(inv.reach) && inv.reach[k-1] < slots {
 		k++
 	}
 	return k
 }
 
 // noteLinks records what the best groups of an empty block have together.
-func (p *planner) noteLinks(b *block) {
+func (inv *inventory) noteLinks(b *block) {
 	if b.links == nil {
-		p.reach = atLeastAt(p.reach, 0, len(b.slots))
+		inv.reach = atLeastAt(inv.reach, 0, len(b.slots))
 		return
 	}
-	p.linked = true
+	inv.linked = true
 	counts := make([]int, len(b.links.size))
 	for _, of := range b.links.of {
 		counts[of]++
@@ -211,7 +211,7 @@ func (p *planner) noteLinks(b *block) {
 	sum := 0
 	for k, n := range counts {
 		sum += n
-		p.reach = atLeastAt(p.reach, k, sum)
+		inv.reach = atLeastAt(inv.reach, k, sum)
 	}
 }
 
@@ -224,16 +224,16 @@ func atLeastAt(list []int, i, n int) []int {
 }
 
 // row lists the blocks of a row of a shelf, those first on which a part of so many slots is in the fewest link groups.
-func (p *planner) row(s *shelf, n, part int) iter.Seq[int] {
-	if !p.minds(s) {
+func (inv *inventory) row(s *shelf, n, part int) iter.Seq[int] {
+	if !inv.minds(s) {
 		return slices.Values(s.rows[n])
 	}
 	return func(yield func(int) bool) {
-		least := p.fewestGroups(part)
+		least := inv.fewestGroups(part)
 		for most := least; most > 0; { // one pass for each number of groups that there is
 			next := 0
 			for _, i := range s.rows[n] {
-				switch k := max(p.groupsOn(i, part), least); {
+				switch k := max(inv.groupsOn(i, part), least); {
 				case k == most:
 					if !yield(i) {
 						return

@@ -27,12 +27,12 @@ func (p *planner) rankCandidates() []int {
 
 // mayLeave reports whether a running task can be asked to leave, and holds slots that somebody
 // else could use.
-func (p *planner) mayLeave(i int) bool {
-	return p.running[i].Preemptible && !p.leaving[i] && len(p.holds[i]) > 0
+func (inv *inventory) mayLeave(i int) bool {
+	return inv.running[i].Preemptible && !inv.leaving[i] && len(inv.holds[i]) > 0
 }
 
-func (p *planner) youngerFirst(i, j int) int {
-	a, b := &p.running[i], &p.running[j]
+func (inv *inventory) youngerFirst(i, j int) int {
+	a, b := &inv.running[i], &inv.running[j]
 	return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(a.ID, b.ID))
 }
 

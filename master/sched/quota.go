@@ -25,9 +25,10 @@ type Quota struct {
 // Held is what tasks hold: all slots, and how many of these belong to tasks that were asked to leave.
 type Held struct{ Slots, Leaving int }
 
-// bounds counts what is held under each quota.
+// bounds counts what is held under each quota, and in each group.
 type bounds struct {
 	held      map[*Quota]Held
+	inGroup   map[string]int // slots, promises included
 	sentences map[boundText]string
 	lent      map[lentText]string
 	late      []*Request // requests over a soft bound, which are considered last
@@ -48,31 +49,35 @@ type lentText struct {
 	sentence string
 }
 
-// countHeld counts what running tasks hold under their quotas.
-func (p *planner) countHeld() {
-	p.bounds.held = map[*Quota]Held{}
-	for i := range p.running {
-		r := &p.running[i]
-		if len(r.Quotas) == 0 {
-			continue
-		}
+// countBounds counts what running tasks hold.
+func countBounds(running []Running) bounds {
+	b := bounds{held: map[*Quota]Held{}, inGroup: map[string]int{}}
+	for i := range running {
+		r := &running[i]
+		b.inGroup[r.Group] += r.slots()
 		leaving := 0
 		if r.Leaving {
 			leaving = r.slots()
 		}
-		p.addHeld(r.Quotas, r.slots(), leaving)
+		b.addHeld(r.Quotas, r.slots(), leaving)
 	}
+	return b
 }
 
-func (p *planner) addHeld(under []*Quota, slots, leaving int) {
+// overMax reports whether a request would bring its group over the slots that the group may hold.
+func (b *bounds) overMax(r *Request) bool {
+	return r.MaxSlots != nil && b.inGroup[r.Group]+r.Slots > *r.MaxSlots
+}
+
+func (b *bounds) addHeld(under []*Quota, slots, leaving int) {
 	for _, q := range under {
-		h := p.heldUnder(q)
-		p.bounds.held[q] = Held{h.Slots + slots, h.Leaving + leaving}
+		h := b.heldUnder(q)
+		b.held[q] = Held{h.Slots + slots, h.Leaving + leaving}
 	}
 }
 
-func (p *planner) heldUnder(q *Quota) Held {
-	h, counted := p.bounds.held[q]
+func (b *bounds) heldUnder(q *Quota) Held {
+	h, counted := b.held[q]
 	if !counted {
 		return q.Elsewhere
 	}
@@ -80,28 +85,28 @@ func (p *planner) heldUnder(q *Quota) Held {
 }
 
 // stays is how many slots are held under a quota by tasks that were not asked to leave.
-func (p *planner) stays(q *Quota) int {
-	h := p.heldUnder(q)
+func (b *bounds) stays(q *Quota) int {
+	h := b.heldUnder(q)
 	return h.Slots - h.Leaving
 }
 
 // overHard returns why a request may not start under its quotas; "" if it may. Slots of tasks that are
 // leaving still count: the bound holds at every moment.
-func (p *planner) overHard(r *Request) string {
+func (b *bounds) overHard(r *Request) string {
 	for _, q := range r.Quotas {
 		if q.Spent != "" {
 			return q.Spent
 		}
-		if held := p.heldUnder(q).Slots; q.Hard != nil && held+r.Slots > *q.Hard {
-			return p.whyHard(q, r.Slots, held)
+		if held := b.heldUnder(q).Slots; q.Hard != nil && held+r.Slots > *q.Hard {
+			return b.whyHard(q, r.Slots, held)
 		}
 	}
 	return ""
 }
 
-func (p *planner) whyHard(q *Quota, slots, held int) string {
+func (b *bounds) whyHard(q *Quota, slots, held int) string {
 	key := boundText{q, slots, held}
-	text := p.bounds.sentences[key]
+	text := b.sentences[key]
 	if text != "" {
 		return text
 	}
@@ -109,17 +114,17 @@ func (p *planner) whyHard(q *Quota, slots, held int) string {
 	if slots > *q.Hard {
 		text = fmt.Sprintf("needs %s, more than the %s of the quota of %s in %s; %s", slotsOf(slots), slotsOf(*q.Hard), q.Of, q.Where, q.Raise)
 	}
-	if p.bounds.sentences == nil {
-		p.bounds.sentences = map[boundText]string{}
+	if b.sentences == nil {
+		b.sentences = map[boundText]string{}
 	}
-	p.bounds.sentences[key] = text
+	b.sentences[key] = text
 	return text
 }
 
 // overSoft finds a quota whose soft bound a request would exceed; nil if there is none.
-func (p *planner) overSoft(r *Request) *Quota {
+func (b *bounds) overSoft(r *Request) *Quota {
 	for _, q := range r.Quotas {
-		if q.Soft != nil && p.stays(q)+r.Slots > *q.Soft {
+		if q.Soft != nil && b.stays(q)+r.Slots > *q.Soft {
 			return q
 		}
 	}
@@ -127,33 +132,33 @@ func (p *planner) overSoft(r *Request) *Quota {
 }
 
 // whySoft explains a request over a soft bound for which others leave no slots.
-func (p *planner) whySoft(r *Request, sentence string) string {
-	q := p.overSoft(r)
+func (b *bounds) whySoft(r *Request, sentence string) string {
+	q := b.overSoft(r)
 	if q == nil { // a task under it was asked to leave meanwhile
 		return sentence
 	}
-	key := lentText{q, p.stays(q), sentence}
-	text := p.bounds.lent[key]
+	key := lentText{q, b.stays(q), sentence}
+	text := b.lent[key]
 	if text == "" {
 		text = fmt.Sprintf("%s; %s holds %s in %s, and over its soft quota of %d it gets only slots that others leave idle", sentence, q.Of, slotsOf(key.held), q.Where, *q.Soft)
-		if p.bounds.lent == nil {
-			p.bounds.lent = map[lentText]string{}
+		if b.lent == nil {
+			b.lent = map[lentText]string{}
 		}
-		p.bounds.lent[key] = text
+		b.lent[key] = text
 	}
 	return text
 }
 
 // demand is how many slots of a request its quotas have room for, after what runs and what earlier
 // requests have claimed: slots that a quota withholds, or only lends, are not demanded.
-func (p *planner) demand(r *Request, claimed map[*Quota]int) int {
+func (b *bounds) demand(r *Request, claimed map[*Quota]int) int {
 	n := r.Slots
 	for _, q := range r.Quotas {
 		if q.Spent != "" || q.Hard != nil && r.Slots > *q.Hard {
 			return 0
 		}
 		if most := q.most(); most != nil {
-			n = min(n, max(0, *most-p.heldUnder(q).Slots-claimed[q]))
+			n = min(n, max(0, *most-b.heldUnder(q).Slots-claimed[q]))
 		}
 	}
 	for _, q := range r.Quotas {
@@ -196,6 +201,7 @@ func (p *planner) borrow(r *Request) outcome {
 		p.place(r, picks)
 		return served
 	}
+	p.result.Full[r.ID] = true
 	p.wait(r, p.whySoft(r, p.policy.why(r, p.whyNow(r))))
 	return waits
 }
@@ -203,7 +209,7 @@ func (p *planner) borrow(r *Request) outcome {
 // reclaim asks tasks over a soft bound to leave for a request within its bounds: the youngest first,
 // and only while they are over it. It returns the slots that the request has when they have left.
 func (p *planner) reclaim(r *Request, now time.Time) []hold {
-	owing := p.owing(now)
+	owing := p.owers(now)
 	if len(owing) == 0 {
 		return nil
 	}
@@ -235,8 +241,8 @@ func (p *planner) reclaim(r *Request, now time.Time) []hold {
 	return picks
 }
 
-// owing lists the running tasks under soft bounds that may be preempted, the youngest first.
-func (p *planner) owing(now time.Time) []int {
+// owers lists the running tasks under soft bounds that may be preempted, the youngest first.
+func (p *planner) owers(now time.Time) []int {
 	if p.bounds.made {
 		return p.bounds.owing
 	}

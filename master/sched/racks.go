@@ -9,51 +9,51 @@ import (
 // room, else of few racks. A task neither waits for a better place nor uses more nodes for it.
 
 // findRacks notes the rack of each node. A node that does not say is in a rack of its own.
-func (p *planner) findRacks() {
-	if !slices.ContainsFunc(p.nodes, func(n Node) bool { return n.Rack != "" }) {
+func (inv *inventory) findRacks() {
+	if !slices.ContainsFunc(inv.nodes, func(n Node) bool { return n.Rack != "" }) {
 		return
 	}
-	p.racks = make([]string, len(p.nodes))
-	for i := range p.nodes {
-		p.racks[i] = p.nodes[i].Rack
-		if p.racks[i] == "" {
-			p.racks[i] = "\x00" + p.nodes[i].ID
+	inv.racks = make([]string, len(inv.nodes))
+	for i := range inv.nodes {
+		inv.racks[i] = inv.nodes[i].Rack
+		if inv.racks[i] == "" {
+			inv.racks[i] = "\x00" + inv.nodes[i].ID
 		}
 	}
 }
 
 // findNear looks for one way on nodes of as few racks as possible; of several models, the one with the fewest racks. Ranks in
 // the same rack follow each other.
-func (p *planner) findNear(s *shelf, r *Request, w way) []hold {
+func (f *fit) findNear(s *shelf, r *Request, w way) []hold {
 	var best []hold
-	for _, brand := range p.brandsOf(r) {
-		if best != nil && (brand == anyBrand || p.racksOf(best) == 1) {
+	for _, brand := range f.brandsOf(r) {
+		if best != nil && (brand == anyBrand || f.racksOf(best) == 1) {
 			break
 		}
-		picks := p.findOf(s, r, w, brand)
+		picks := f.findOf(s, r, w, brand)
 		if picks == nil {
 			continue
 		}
 		near := *r
-		if near.within = p.fewRacks(s, r, w, brand); near.within != nil {
-			if found := p.findOf(s, &near, w, brand); found != nil && p.racksOf(found) <= p.racksOf(picks) {
+		if near.within = f.fewRacks(s, r, w, brand); near.within != nil {
+			if found := f.findOf(s, &near, w, brand); found != nil && f.racksOf(found) <= f.racksOf(picks) {
 				picks = found
 			}
 		}
-		if best == nil || p.racksOf(picks) < p.racksOf(best) {
+		if best == nil || f.racksOf(picks) < f.racksOf(best) {
 			best = picks
 		}
 	}
 	slices.SortFunc(best, func(a, b hold) int {
-		return cmp.Or(cmp.Compare(p.racks[p.blocks[a.block].node], p.racks[p.blocks[b.block].node]), a.block-b.block)
+		return cmp.Or(cmp.Compare(f.racks[f.blocks[a.block].node], f.racks[f.blocks[b.block].node]), a.block-b.block)
 	})
 	return best
 }
 
-func (p *planner) racksOf(picks []hold) int {
+func (inv *inventory) racksOf(picks []hold) int {
 	racks := map[string]bool{}
 	for _, h := range picks {
-		racks[p.racks[p.blocks[h.block].node]] = true
+		racks[inv.racks[inv.blocks[h.block].node]] = true
 	}
 	return len(racks)
 }
@@ -68,8 +68,8 @@ type rack struct {
 
 // fewRacks chooses racks that hold a request on so many nodes: the racks that hold most of it, and as the last one the
 // rack that holds least of those that suffice. For equal parts there are no fewer. nil if all racks are needed.
-func (p *planner) fewRacks(s *shelf, r *Request, w way, brand string) map[string]bool {
-	racks, need := p.racksFor(s, r, w, brand)
+func (f *fit) fewRacks(s *shelf, r *Request, w way, brand string) map[string]bool {
+	racks, need := f.racksFor(s, r, w, brand)
 	within := map[string]bool{}
 	var taken []int
 	for i, x := range racks {
@@ -92,14 +92,14 @@ func (p *planner) fewRacks(s *shelf, r *Request, w way, brand string) map[string
 
 // racksFor lists the racks that a request could use, those that hold most of it first, and how much of it they must hold
 // together: its slots, or for equal parts the number of the parts.
-func (p *planner) racksFor(s *shelf, r *Request, w way, brand string) (racks []*rack, need int) {
+func (f *fit) racksFor(s *shelf, r *Request, w way, brand string) (racks []*rack, need int) {
 	byName := map[string]*rack{}
 	need = r.Slots
 	if !w.uneven {
 		need = w.nodes
 	}
-	for i := range p.largestFirst(s, r, brand) {
-		b := &p.blocks[i]
+	for i := range f.largestFirst(s, r, brand) {
+		b := &f.blocks[i]
 		holds := s.at[i]
 		if !w.uneven {
 			if part := r.Slots / w.nodes; holds < part || w.filled && len(b.slots) != part {
@@ -107,7 +107,7 @@ func (p *planner) racksFor(s *shelf, r *Request, w way, brand string) (racks []*
 			}
 			holds = 1
 		}
-		name := p.racks[b.node]
+		name := f.racks[b.node]
 		x := byName[name]
 		if x == nil {
 			x = &rack{name: name}

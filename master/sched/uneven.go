@@ -8,16 +8,16 @@ import (
 
 // largestFirst lists the blocks of a model, or of any, that a request may use, one of a node,
 // those with most slots on the shelf first; of equal ones, the last by name first.
-func (p *planner) largestFirst(s *shelf, r *Request, brand string) iter.Seq[int] {
+func (f *fit) largestFirst(s *shelf, r *Request, brand string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		var used []bool
 		if brand == anyBrand {
-			used = make([]bool, len(p.nodes))
+			used = make([]bool, len(f.nodes))
 		}
 		for n := s.max; n > 0; n-- {
 			for _, i := range slices.Backward(s.rows[n]) {
-				b := &p.blocks[i]
-				if brand != anyBrand && b.brand != brand || used != nil && used[b.node] || p.excluded(r, i) {
+				b := &f.blocks[i]
+				if brand != anyBrand && b.brand != brand || used != nil && used[b.node] || f.excluded(r, i) {
 					continue
 				}
 				if used != nil {
@@ -36,10 +36,10 @@ func (p *planner) largestFirst(s *shelf, r *Request, brand string) iter.Seq[int]
 //
 // The largest blocks hold it if any do. So whoever leaves the blocks that it could use
 // as they are does not delay it.
-func (p *planner) findUneven(s *shelf, r *Request, k int, brand string) []hold {
+func (f *fit) findUneven(s *shelf, r *Request, k int, brand string) []hold {
 	var window, found []int // of the last k blocks; and the last window that holds it
 	sum := 0
-	for i := range p.largestFirst(s, r, brand) {
+	for i := range f.largestFirst(s, r, brand) {
 		window = append(window, i)
 		sum += s.at[i]
 		if len(window) > k {
@@ -56,12 +56,12 @@ func (p *planner) findUneven(s *shelf, r *Request, k int, brand string) []hold {
 	if found == nil {
 		return nil
 	}
-	return p.level(s, slices.Clone(found), r.Slots)
+	return f.level(s, slices.Clone(found), r.Slots)
 }
 
 // level divides slots among blocks: each gets the same, one more or less, unless it has
 // fewer. Of equal blocks, the first by name get one more.
-func (p *planner) level(s *shelf, blocks []int, slots int) []hold {
+func (f *fit) level(s *shelf, blocks []int, slots int) []hold {
 	slices.SortFunc(blocks, func(a, b int) int { return cmp.Or(s.at[a]-s.at[b], b-a) })
 	picks := make([]hold, 0, len(blocks))
 	for j, i := range blocks {

@@ -11,11 +11,28 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-func (p *planner) whyPaused(r *Request) string {
+// An explainer says why requests wait.
+type explainer struct {
+	*fit
+	policy  policy
+	ahead   *Request // the first request that found no room
+	noNode  string   // of whyNoNode
+	onBlock [][]int  // the running tasks that hold slots of each block, made when first needed
+}
+
+// A reason is a sentence, and when it is true: after so many moves of blocks on opens, behind the
+// same request.
+type reason struct {
+	text  string
+	moves int
+	ahead *Request
+}
+
+func (e *explainer) whyPaused(r *Request) string {
 	return fmt.Sprintf("could not be started and is tried again at %s", r.NotBefore.UTC().Format(time.RFC3339))
 }
 
-func (p *planner) whyQuota(r *Request) string {
+func (e *explainer) whyQuota(r *Request) string {
 	if r.Slots > *r.MaxSlots {
 		return fmt.Sprintf("needs %s, more than the max_slots %d of %s", slotsOf(r.Slots), *r.MaxSlots, nameOf(r.Group, r.ID))
 	}
@@ -23,50 +40,50 @@ func (p *planner) whyQuota(r *Request) string {
 }
 
 // whyNever explains a request that the pool's schedulable nodes cannot hold even when empty.
-func (p *planner) whyNever(r *Request) string {
+func (e *explainer) whyNever(r *Request) string {
 	if len(r.Exclude) > 0 {
-		return p.explainNever(r)
+		return e.explainNever(r)
 	}
-	about := p.about(r)
+	about := e.about(r)
 	if about.never == "" {
-		about.never = p.explainNever(r)
+		about.never = e.explainNever(r)
 	}
 	return about.never
 }
 
-func (p *planner) explainNever(r *Request) string {
-	if p.schedulable == 0 {
-		return p.whyNoNode()
+func (e *explainer) explainNever(r *Request) string {
+	if e.schedulable == 0 {
+		return e.whyNoNode()
 	}
-	if why := p.whyExcluded(r); why != "" {
+	if why := e.whyExcluded(r); why != "" {
 		return why
 	}
-	i, size := p.largest(p.capacity, r)
+	i, size := e.largest(e.capacity, r)
 	if size == 0 {
-		return fmt.Sprintf("needs %s; pool %s has no usable slot%s", slotsOf(r.Slots), p.pool.Name, p.asides(r))
+		return fmt.Sprintf("needs %s; pool %s has no usable slot%s", slotsOf(r.Slots), e.pool.Name, e.asides(r))
 	}
 	if r.SingleNode {
 		return fmt.Sprintf("needs %s on one node; the largest node of pool %s, %s, has %d%s",
-			slotsOf(r.Slots), p.pool.Name, p.nodeOf(i), size, p.asides(r))
+			slotsOf(r.Slots), e.pool.Name, e.nodeOf(i), size, e.asides(r))
 	}
-	if p.usable < r.Slots {
-		return fmt.Sprintf("needs %s; pool %s has %d%s", slotsOf(r.Slots), p.pool.Name, p.usable, p.asides(r))
+	if e.usable < r.Slots {
+		return fmt.Sprintf("needs %s; pool %s has %d%s", slotsOf(r.Slots), e.pool.Name, e.usable, e.asides(r))
 	}
-	if all := p.slotsFor(r, anyBrand); all < r.Slots {
-		return fmt.Sprintf("needs %s; the nodes of pool %s that it may use have %d%s", slotsOf(r.Slots), p.pool.Name, all, p.asides(r))
+	if all := e.slotsFor(r, anyBrand); all < r.Slots {
+		return fmt.Sprintf("needs %s; the nodes of pool %s that it may use have %d%s", slotsOf(r.Slots), e.pool.Name, all, e.asides(r))
 	}
-	if why := p.whyOneModel(r); why != "" {
+	if why := e.whyOneModel(r); why != "" {
 		return why
 	}
 	return fmt.Sprintf("needs %s, in equal parts on several nodes, and no equal parts fit the nodes of pool %s; the largest, %s, has %d%s",
-		slotsOf(r.Slots), p.pool.Name, p.nodeOf(i), size, p.asides(r))
+		slotsOf(r.Slots), e.pool.Name, e.nodeOf(i), size, e.asides(r))
 }
 
 // slotsFor is how many slots of a model, or of any, a request could use in the empty pool.
-func (p *planner) slotsFor(r *Request, brand string) int {
+func (f *fit) slotsFor(r *Request, brand string) int {
 	sum := 0
-	for i := range p.blocks {
-		if b := &p.blocks[i]; (brand == anyBrand || b.brand == brand) && !p.excluded(r, i) {
+	for i := range f.blocks {
+		if b := &f.blocks[i]; (brand == anyBrand || b.brand == brand) && !f.excluded(r, i) {
 			sum += len(b.slots)
 		}
 	}
@@ -75,13 +92,13 @@ func (p *planner) slotsFor(r *Request, brand string) int {
 
 // whyOneModel explains a request for which there are enough slots, but not of one model; "" if
 // that is not why.
-func (p *planner) whyOneModel(r *Request) string {
+func (e *explainer) whyOneModel(r *Request) string {
 	if r.MixModels {
 		return ""
 	}
 	var have []string
-	for _, brand := range p.brands {
-		switch n := p.slotsFor(r, brand); {
+	for _, brand := range e.brands {
+		switch n := e.slotsFor(r, brand); {
 		case n >= r.Slots:
 			return ""
 		case n > 0:
@@ -89,63 +106,59 @@ func (p *planner) whyOneModel(r *Request) string {
 		}
 	}
 	return fmt.Sprintf("needs %s of one model; pool %s has %s: with resources.gpu.mixed it could use several models%s",
-		slotsOf(r.Slots), p.pool.Name, list(have), p.asides(r))
+		slotsOf(r.Slots), e.pool.Name, list(have), e.asides(r))
 }
 
 // whyNow explains a request that would fit if others did not run or wait. Thousands that
 // are alike get one sentence.
-func (p *planner) whyNow(r *Request) string {
-	if p.result.Full == nil {
-		p.result.Full = map[string]bool{}
-	}
-	p.result.Full[r.ID] = true
+func (e *explainer) whyNow(r *Request) string {
 	if len(r.Exclude) > 0 {
-		return p.explain(r)
+		return e.explain(r)
 	}
-	about := p.about(r)
-	if known := about.whyNow; known.text == "" || known.moves != p.opens.moves || known.ahead != p.ahead {
-		about.whyNow = reason{p.explain(r), p.opens.moves, p.ahead}
+	about := e.about(r)
+	if known := about.whyNow; known.text == "" || known.moves != e.opens.moves || known.ahead != e.ahead {
+		about.whyNow = reason{e.explain(r), e.opens.moves, e.ahead}
 	}
 	return about.whyNow.text
 }
 
-func (p *planner) explain(r *Request) string {
-	if p.ahead != nil && p.find(p.opens, r) != nil {
-		return p.policy.behind(p.ahead)
+func (e *explainer) explain(r *Request) string {
+	if e.ahead != nil && e.find(e.opens, r) != nil {
+		return e.policy.behind(e.ahead)
 	}
 	needs := "needs " + slotsOf(r.Slots)
-	w := p.fewest(r)
-	i, size := p.largest(p.opens, r)
+	w := e.fewest(r)
+	i, size := e.largest(e.opens, r)
 	switch {
 	case w.nodes == 1 && r.Slots > 1:
 		needs += " on one node"
 	case w.uneven && size > 0:
 		needs += " on " + spelling.Count(w.nodes, "node")
-		if open, names := p.mostOpen(r, w.nodes); open < r.Slots {
-			return fmt.Sprintf("%s; in pool %s at most %d are free together, on %s%s", needs, p.pool.Name, open, list(names), p.asides(r))
+		if open, names := e.mostOpen(r, w.nodes); open < r.Slots {
+			return fmt.Sprintf("%s; in pool %s at most %d are free together, on %s%s", needs, e.pool.Name, open, list(names), e.asides(r))
 		}
 	case w.nodes > 1 && !w.uneven:
 		needs += fmt.Sprintf(" on %d nodes, %d on each", w.nodes, r.Slots/w.nodes)
 		if size >= r.Slots/w.nodes {
-			return fmt.Sprintf("%s; in pool %s only %s can give that now%s", needs, p.pool.Name, list(p.nodesWith(r, r.Slots/w.nodes)), p.asides(r))
+			return fmt.Sprintf("%s; in pool %s only %s can give that now%s", needs, e.pool.Name, list(e.nodesWith(r, r.Slots/w.nodes)), e.asides(r))
 		}
 	}
 	if size == 0 {
-		return fmt.Sprintf("%s; all %d of pool %s are in use%s", needs, p.usable, p.pool.Name, p.asides(r))
+		return fmt.Sprintf("%s; all %d of pool %s are in use%s", needs, e.usable, e.pool.Name, e.asides(r))
 	}
-	return fmt.Sprintf("%s; the largest free block in pool %s is %d, on node %s%s", needs, p.pool.Name, size, p.nodeOf(i), p.asides(r))
+	return fmt.Sprintf("%s; the largest free block in pool %s is %d, on node %s%s", needs, e.pool.Name, size, e.nodeOf(i), e.asides(r))
 }
 
 // mostOpen is how many slots are free on so many nodes of a request, at most, and their names.
-func (p *planner) mostOpen(r *Request, nodes int) (most int, names []string) {
-	for _, brand := range p.brandsOf(r) {
+func (f *fit) mostOpen(r *Request, nodes int) (most int, names []string) {
+	for _, brand := range f.brandsOf(r) {
 		sum, at := 0, []string(nil)
-		for i := range p.largestFirst(p.opens, r, brand) {
+		for i := range f.largestFirst(f.opens, r, brand) {
 			if len(at) == nodes {
 				break
 			}
-			sum += p.blocks[i].open()
-			at = append(at, p.nodeOf(i))
+			sum += f.blocks[i].open()
+			at = append(at, f.nodeOf(i))
 		}
 		if sum > most {
 			most, names = sum, at
@@ -156,31 +169,31 @@ func (p *planner) mostOpen(r *Request, nodes int) (most int, names []string) {
 }
 
 // nodesWith lists the nodes that a request may use and on which that many slots are free.
-func (p *planner) nodesWith(r *Request, free int) []string {
+func (f *fit) nodesWith(r *Request, free int) []string {
 	var names []string
-	for i := range p.blocks {
-		if p.blocks[i].open() >= free && !p.excluded(r, i) {
-			names = append(names, p.nodeOf(i))
+	for i := range f.blocks {
+		if f.blocks[i].open() >= free && !f.excluded(r, i) {
+			names = append(names, f.nodeOf(i))
 		}
 	}
 	return slices.Compact(names)
 }
 
 // whyPromised names the tasks whose leaving a request waits for.
-func (p *planner) whyPromised(r *Request, picks []hold) string {
-	if p.onBlock == nil {
-		p.onBlock = make([][]int, len(p.blocks))
-		for i := range p.running {
-			for _, h := range p.holds[i] {
-				p.onBlock[h.block] = append(p.onBlock[h.block], i)
+func (e *explainer) whyPromised(r *Request, picks []hold) string {
+	if e.onBlock == nil {
+		e.onBlock = make([][]int, len(e.blocks))
+		for i := range e.running {
+			for _, h := range e.holds[i] {
+				e.onBlock[h.block] = append(e.onBlock[h.block], i)
 			}
 		}
 	}
 	var names []string
 	for _, h := range picks {
-		for _, i := range p.onBlock[h.block] {
-			switch x := p.running[i]; {
-			case !p.leaving[i]:
+		for _, i := range e.onBlock[h.block] {
+			switch x := e.running[i]; {
+			case !e.leaving[i]:
 			case x.Group != "" && x.Group == r.Group:
 				names = append(names, "other trials of the same experiment")
 			default:
@@ -192,80 +205,80 @@ func (p *planner) whyPromised(r *Request, picks []hold) string {
 	return fmt.Sprintf("waits for the slots of %s", list(slices.Compact(names)))
 }
 
-func (p *planner) whyAux(r *Request) string {
-	if p.schedulable == 0 {
-		return p.whyNoNode()
+func (e *explainer) whyAux(r *Request) string {
+	if e.schedulable == 0 {
+		return e.whyNoNode()
 	}
-	if p.pool.MaxAux <= 0 {
-		return fmt.Sprintf("pool %s accepts no tasks of 0 slots (its max_aux_containers_per_agent is %d)", p.pool.Name, p.pool.MaxAux)
+	if e.pool.MaxAux <= 0 {
+		return fmt.Sprintf("pool %s accepts no tasks of 0 slots (its max_aux_containers_per_agent is %d)", e.pool.Name, e.pool.MaxAux)
 	}
-	if why := p.whyExcluded(r); why != "" {
+	if why := e.whyExcluded(r); why != "" {
 		return why
 	}
-	if !slices.ContainsFunc(p.nodes, func(n Node) bool { return n.Schedulable && !p.tooShortLived(r, p.nodeIndex[n.ID]) }) {
-		return fmt.Sprintf("tasks of 0 slots do not run on spot machines, and pool %s has no other node in order; an operator can allow it with aux_on_spot", p.pool.Name)
+	if !slices.ContainsFunc(e.nodes, func(n Node) bool { return n.Schedulable && !e.tooShortLived(r, e.nodeIndex[n.ID]) }) {
+		return fmt.Sprintf("tasks of 0 slots do not run on spot machines, and pool %s has no other node in order; an operator can allow it with aux_on_spot", e.pool.Name)
 	}
 	return fmt.Sprintf("every node of pool %s is full with tasks of 0 slots (max_aux_containers_per_agent is %d)%s",
-		p.pool.Name, p.pool.MaxAux, p.asides(r))
+		e.pool.Name, e.pool.MaxAux, e.asides(r))
 }
 
-func (p *planner) whyNoNode() string {
-	if len(p.nodes) == 0 {
-		return fmt.Sprintf("pool %s has no node", p.pool.Name)
+func (e *explainer) whyNoNode() string {
+	if len(e.nodes) == 0 {
+		return fmt.Sprintf("pool %s has no node", e.pool.Name)
 	}
-	if p.noNode == "" {
+	if e.noNode == "" {
 		var parts []string
-		for i := range p.nodes {
-			parts = append(parts, p.nodes[i].label()+" "+p.nodes[i].why())
+		for i := range e.nodes {
+			parts = append(parts, e.nodes[i].label()+" "+e.nodes[i].why())
 		}
-		p.noNode = fmt.Sprintf("pool %s has no schedulable node: %s", p.pool.Name, list(parts))
+		e.noNode = fmt.Sprintf("pool %s has no schedulable node: %s", e.pool.Name, list(parts))
 	}
-	return p.noNode
+	return e.noNode
 }
 
 // whyExcluded explains a request that may use none of the schedulable nodes.
-func (p *planner) whyExcluded(r *Request) string {
-	if len(r.Exclude) > 0 || !p.shut(r) {
-		for i := range p.nodes {
-			if p.nodes[i].Schedulable && !p.bars(r, i) {
+func (e *explainer) whyExcluded(r *Request) string {
+	if len(r.Exclude) > 0 || !e.shut(r) {
+		for i := range e.nodes {
+			if e.nodes[i].Schedulable && !e.bars(r, i) {
 				return ""
 			}
 		}
 	}
-	if why := p.whyLacking(r); why != "" {
+	if why := e.whyLacking(r); why != "" {
 		return why
 	}
-	return fmt.Sprintf("may use no schedulable node of pool %s: it avoids %s", p.pool.Name, p.avoided(r))
+	return fmt.Sprintf("may use no schedulable node of pool %s: it avoids %s", e.pool.Name, e.avoided(r))
 }
 
 // whyLacking explains a request for devices that no schedulable node has, or only nodes that
 // it must not use for another reason; "" if that is not why.
-func (p *planner) whyLacking(r *Request) string {
+func (e *explainer) whyLacking(r *Request) string {
 	if r.Choice == nil || r.Choice.Asks == "" {
 		return ""
 	}
 	lacking := 0
-	for i := range p.nodes {
-		if p.nodes[i].Schedulable && r.Choice.Lack[p.nodes[i].ID] {
+	for i := range e.nodes {
+		if e.nodes[i].Schedulable && r.Choice.Lack[e.nodes[i].ID] {
 			lacking++
 		}
 	}
-	models := slices.DeleteFunc(slices.Clone(p.brands), func(brand string) bool { return brand == "" })
+	models := slices.DeleteFunc(slices.Clone(e.brands), func(brand string) bool { return brand == "" })
 	switch {
-	case lacking < p.schedulable:
+	case lacking < e.schedulable:
 		return ""
 	case len(models) == 0:
-		return fmt.Sprintf("no node of pool %s has %s%s", p.pool.Name, r.Choice.Asks, p.outOfUse)
+		return fmt.Sprintf("no node of pool %s has %s%s", e.pool.Name, r.Choice.Asks, e.outOfUse)
 	}
-	return fmt.Sprintf("no node of pool %s has %s; there is %s%s", p.pool.Name, r.Choice.Asks, list(models), p.outOfUse)
+	return fmt.Sprintf("no node of pool %s has %s; there is %s%s", e.pool.Name, r.Choice.Asks, list(models), e.outOfUse)
 }
 
 // asides tells what else stands in the way: nodes that are out of use, and nodes that the request avoids.
-func (p *planner) asides(r *Request) string {
-	if avoided := p.avoided(r); avoided != "" {
-		return p.outOfUse + "; it avoids " + avoided
+func (e *explainer) asides(r *Request) string {
+	if avoided := e.avoided(r); avoided != "" {
+		return e.outOfUse + "; it avoids " + avoided
 	}
-	return p.outOfUse
+	return e.outOfUse
 }
 
 // maxAvoided bounds the nodes from which a sentence takes its reasons: many requests of
@@ -273,21 +286,21 @@ func (p *planner) asides(r *Request) string {
 const maxAvoided = 20
 
 // avoided names the schedulable nodes that a request does not use, with the reasons.
-func (p *planner) avoided(r *Request) string {
+func (e *explainer) avoided(r *Request) string {
 	if len(r.Exclude) == 0 && (r.Choice == nil || len(r.Choice.Unfit) == 0) {
 		return ""
 	}
 	var all []avoidedNodes
 	named, others := 0, ""
-	for i := range p.nodes {
-		if !p.nodes[i].Schedulable || !p.bars(r, i) {
+	for i := range e.nodes {
+		if !e.nodes[i].Schedulable || !e.bars(r, i) {
 			continue
 		}
 		if named++; named > maxAvoided {
 			others = "; and others"
 			break
 		}
-		why := p.whyBarred(r, p.nodes[i].ID)
+		why := e.whyBarred(r, e.nodes[i].ID)
 		at := slices.IndexFunc(all, func(x avoidedNodes) bool { return x.why == why })
 		if at < 0 {
 			at = len(all)
@@ -295,7 +308,7 @@ func (p *planner) avoided(r *Request) string {
 		}
 		all[at].count++
 		if len(all[at].names) < maxListed {
-			all[at].names = append(all[at].names, p.nodes[i].label())
+			all[at].names = append(all[at].names, e.nodes[i].label())
 		}
 	}
 	reasons := make([]string, len(all))
@@ -312,7 +325,7 @@ type avoidedNodes struct {
 	count int
 }
 
-func (p *planner) whyBarred(r *Request, node string) string {
+func (e *explainer) whyBarred(r *Request, node string) string {
 	why := r.Because[node]
 	if why == "" && r.Choice != nil {
 		why = r.Choice.Unfit[node]
@@ -322,10 +335,10 @@ func (p *planner) whyBarred(r *Request, node string) string {
 
 // describeOutOfUse says once, for all sentences, which nodes and which slots of
 // the others are out of use.
-func (p *planner) describeOutOfUse() {
+func (inv *inventory) describeOutOfUse() {
 	var out []string
-	for i := range p.nodes {
-		n := &p.nodes[i]
+	for i := range inv.nodes {
+		n := &inv.nodes[i]
 		if !n.Schedulable {
 			out = append(out, n.label()+" "+n.why())
 			continue
@@ -337,15 +350,15 @@ func (p *planner) describeOutOfUse() {
 		}
 	}
 	if len(out) > 0 {
-		p.outOfUse = "; " + list(out)
+		inv.outOfUse = "; " + list(out)
 	}
 }
 
 // largest returns the first of the largest blocks that a request may use, and its size.
-func (p *planner) largest(s *shelf, r *Request) (index, size int) {
+func (f *fit) largest(s *shelf, r *Request) (index, size int) {
 	for n := s.max; n > 0; n-- {
 		for _, i := range s.rows[n] {
-			if !p.excluded(r, i) {
+			if !f.excluded(r, i) {
 				return i, n
 			}
 		}
@@ -353,7 +366,7 @@ func (p *planner) largest(s *shelf, r *Request) (index, size int) {
 	return -1, 0
 }
 
-func (p *planner) nodeOf(b int) string { return p.nodes[p.blocks[b].node].label() }
+func (inv *inventory) nodeOf(b int) string { return inv.nodes[inv.blocks[b].node].label() }
 
 func (n *Node) label() string {
 	if n.Name != "" {

@@ -47,14 +47,28 @@ func (r *Request) draws() bool {
 	return r.Choice != nil && (len(r.Choice.Prefer) > 0 || len(r.Choice.Spread) > 0)
 }
 
+// wishes says which nodes and blocks a request may use, and which ones it prefers.
+type wishes struct {
+	*inventory
+	ratings map[*Choice]*rating // made when first needed
+	rating  *rating             // the one that was used last
+	tallies map[tallyKey]*tally // where what is placed is spread
+	tally   *tally              // the one that was used last
+	byGroup map[string][]int    // of running, made when first needed
+}
+
+func newWishes(inv *inventory) *wishes {
+	return &wishes{inventory: inv, ratings: map[*Choice]*rating{}, tallies: map[tallyKey]*tally{}}
+}
+
 // score is how good a node is for a request.
-func (p *planner) score(r *Request, node int) float64 {
-	of := p.ratingOf(r.Choice)
+func (w *wishes) score(r *Request, node int) float64 {
+	of := w.ratingOf(r.Choice)
 	score := of.prefer[node]
 	if len(of.spreads) == 0 {
 		return score
 	}
-	t := p.tallyOf(r)
+	t := w.tallyOf(r)
 	for i := range of.spreads {
 		s := &of.spreads[i]
 		value := s.values[node]
@@ -82,29 +96,29 @@ type spreadRating struct {
 	shares []float64      // by the number of a value
 }
 
-func (p *planner) ratingOf(c *Choice) *rating {
-	if p.rating != nil && p.rating.choice == c { // the one that was used last
-		return p.rating
+func (w *wishes) ratingOf(c *Choice) *rating {
+	if w.rating != nil && w.rating.choice == c { // the one that was used last
+		return w.rating
 	}
-	p.rating = p.ratings[c]
-	if p.rating == nil {
-		p.rating = p.rate(c)
-		p.ratings[c] = p.rating
+	w.rating = w.ratings[c]
+	if w.rating == nil {
+		w.rating = w.rate(c)
+		w.ratings[c] = w.rating
 	}
-	return p.rating
+	return w.rating
 }
 
-func (p *planner) rate(c *Choice) *rating {
-	of := &rating{choice: c, prefer: make([]float64, len(p.nodes)), spreads: make([]spreadRating, len(c.Spread))}
+func (w *wishes) rate(c *Choice) *rating {
+	of := &rating{choice: c, prefer: make([]float64, len(w.nodes)), spreads: make([]spreadRating, len(c.Spread))}
 	if len(c.Prefer) > 0 {
-		for i := range p.nodes {
-			of.prefer[i] = c.Prefer[p.nodes[i].rated()]
+		for i := range w.nodes {
+			of.prefer[i] = c.Prefer[w.nodes[i].rated()]
 		}
 	}
 	for i := range c.Spread {
-		s := spreadRating{weight: c.Spread[i].Weight, values: make([]int, len(p.nodes)), number: map[string]int{}}
-		for j := range p.nodes {
-			value, found := c.Spread[i].Value[p.nodes[j].rated()]
+		s := spreadRating{weight: c.Spread[i].Weight, values: make([]int, len(w.nodes)), number: map[string]int{}}
+		for j := range w.nodes {
+			value, found := c.Spread[i].Value[w.nodes[j].rated()]
 			if !found {
 				s.values[j] = -1
 				continue
@@ -133,34 +147,34 @@ type tallyKey struct {
 	choice *Choice
 }
 
-func (p *planner) tallyOf(r *Request) *tally {
+func (w *wishes) tallyOf(r *Request) *tally {
 	key := tallyKey{r.Group, r.Choice}
-	if p.tally != nil && p.tally.key == key { // the one that was used last
-		return p.tally
+	if w.tally != nil && w.tally.key == key { // the one that was used last
+		return w.tally
 	}
-	p.tally = p.tallies[key]
-	if p.tally == nil {
-		p.tally = p.count(key)
-		p.tallies[key] = p.tally
+	w.tally = w.tallies[key]
+	if w.tally == nil {
+		w.tally = w.count(key)
+		w.tallies[key] = w.tally
 	}
-	return p.tally
+	return w.tally
 }
 
-func (p *planner) count(key tallyKey) *tally {
-	if p.byGroup == nil {
-		p.byGroup = map[string][]int{}
-		for i := range p.running {
-			p.byGroup[p.running[i].Group] = append(p.byGroup[p.running[i].Group], i)
+func (w *wishes) count(key tallyKey) *tally {
+	if w.byGroup == nil {
+		w.byGroup = map[string][]int{}
+		for i := range w.running {
+			w.byGroup[w.running[i].Group] = append(w.byGroup[w.running[i].Group], i)
 		}
 	}
-	of := p.ratingOf(key.choice)
+	of := w.ratingOf(key.choice)
 	t := &tally{key: key, counts: make([][]int, len(of.spreads))}
 	for i := range t.counts {
 		t.counts[i] = make([]int, len(of.spreads[i].shares))
 	}
-	for _, i := range p.byGroup[key.group] {
-		if !p.leaving[i] {
-			t.add(of, p.running[i].Parts)
+	for _, i := range w.byGroup[key.group] {
+		if !w.leaving[i] {
+			t.add(of, w.running[i].Parts)
 		}
 	}
 	return t
@@ -181,12 +195,11 @@ func (t *tally) add(of *rating, parts []Part) {
 	t.members += len(parts)
 }
 
-// placed notes a placement where it decides about the next ones of its group.
-func (p *planner) placed(r *Request, to Placement) {
+// note notes a placement where it decides about the next ones of its group.
+func (w *wishes) note(r *Request, to Placement) {
 	if r.Choice != nil && len(r.Choice.Spread) > 0 {
-		p.tallyOf(r).add(p.ratingOf(r.Choice), to.Parts)
+		w.tallyOf(r).add(w.ratingOf(r.Choice), to.Parts)
 	}
-	p.result.Place = append(p.result.Place, to)
 }
 
 // maxTiers bounds how often parts are looked for, with ever less preferred nodes.
@@ -195,14 +208,14 @@ const maxTiers = 8
 // tiers turns a request into requests that use only nodes of at least some score, the
 // choosiest first; the last one is the request itself. A preference decides between places
 // that there are: it neither waits for a better one nor cuts a task into other parts.
-func (p *planner) tiers(r *Request) []*Request {
+func (w *wishes) tiers(r *Request) []*Request {
 	if !r.draws() {
 		return []*Request{r}
 	}
 	var levels []float64
-	for i := range p.nodes {
-		if p.nodes[i].Schedulable && !p.bars(r, i) {
-			levels = append(levels, p.score(r, i))
+	for i := range w.nodes {
+		if w.nodes[i].Schedulable && !w.bars(r, i) {
+			levels = append(levels, w.score(r, i))
 		}
 	}
 	slices.SortFunc(levels, func(a, b float64) int { return cmp.Compare(b, a) })
@@ -217,34 +230,34 @@ func (p *planner) tiers(r *Request) []*Request {
 }
 
 // bars reports whether a request must not use a node.
-func (p *planner) bars(r *Request, node int) bool {
-	if len(r.Exclude) > 0 && slices.Contains(r.Exclude, p.nodes[node].ID) {
+func (w *wishes) bars(r *Request, node int) bool {
+	if len(r.Exclude) > 0 && slices.Contains(r.Exclude, w.nodes[node].ID) {
 		return true
 	}
-	return r.Choice.Bars(p.nodes[node].rated()) || r.within != nil && !r.within[p.racks[node]] || r.choosy && p.score(r, node) < r.least
+	return r.Choice.Bars(w.nodes[node].rated()) || r.within != nil && !r.within[w.racks[node]] || r.choosy && w.score(r, node) < r.least
 }
 
 // fits reports whether a node that a choice lists is a schedulable node of the pool, or rates one that could be added.
-func (p *planner) fits(id string) bool {
-	i, found := p.nodeIndex[id]
-	return found && p.nodes[i].Schedulable || p.added[id]
+func (inv *inventory) fits(id string) bool {
+	i, found := inv.nodeIndex[id]
+	return found && inv.nodes[i].Schedulable || inv.added[id]
 }
 
 // shut reports whether a request's choice leaves it no node.
-func (p *planner) shut(r *Request) bool {
-	if r.Choice == nil || len(r.Choice.Unfit) < p.schedulable {
+func (w *wishes) shut(r *Request) bool {
+	if r.Choice == nil || len(r.Choice.Unfit) < w.schedulable {
 		return false
 	}
 	if r.Choice.Fit != nil {
 		for id := range r.Choice.Fit {
-			if p.fits(id) {
+			if w.fits(id) {
 				return false
 			}
 		}
 		return true
 	}
-	for i := range p.nodes {
-		if p.nodes[i].Schedulable && !r.Choice.Bars(p.nodes[i].rated()) {
+	for i := range w.nodes {
+		if w.nodes[i].Schedulable && !r.Choice.Bars(w.nodes[i].rated()) {
 			return false
 		}
 	}
@@ -252,7 +265,7 @@ func (p *planner) shut(r *Request) bool {
 }
 
 // excluded reports whether a request must not use a block.
-func (p *planner) excluded(r *Request, b int) bool {
-	i := p.blocks[b].node
-	return p.bars(r, i) || !r.Choice.takes(p.nodes[i].rated(), p.blocks[b].brand)
+func (w *wishes) excluded(r *Request, b int) bool {
+	i := w.blocks[b].node
+	return w.bars(r, i) || !r.Choice.takes(w.nodes[i].rated(), w.blocks[b].brand)
 }
