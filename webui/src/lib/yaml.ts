@@ -1,35 +1,8 @@
 // Shows the master's form of a configuration as YAML, with colours.
-
-const plainWord = /^[A-Za-z_./][\w ./@+-]*$/;
-const looksElse = /^(true|false|yes|no|on|off|null|~|[-+.\d].*)$/i;
-
-function scalar(v: unknown): string {
-  if (typeof v !== 'string') return v === null || v === undefined ? 'null' : String(v);
-  return plainWord.test(v) && !looksElse.test(v) && !/\s$/.test(v) ? v : JSON.stringify(v);
-}
+import { stringify } from 'yaml';
 
 // emit writes a value as YAML.
-export function emit(value: unknown, indent = ''): string {
-  if (Array.isArray(value)) {
-    return value.map((v) => (composite(v) ? `${indent}- ${emit(v, `${indent}  `).trimStart()}` : `${indent}- ${leaf(v)}\n`)).join('');
-  }
-  return Object.entries(value as Record<string, unknown>)
-    .map(([k, v]) => (composite(v) ? `${indent}${scalar(k)}:\n${emit(v, `${indent}  `)}` : `${indent}${scalar(k)}: ${block(v, indent) ?? leaf(v)}\n`))
-    .join('');
-}
-
-const composite = (v: unknown): v is object => typeof v === 'object' && v !== null && Object.keys(v).length > 0;
-
-function leaf(v: unknown): string {
-  if (Array.isArray(v)) return '[]';
-  return typeof v === 'object' && v !== null ? '{}' : scalar(v);
-}
-
-function block(v: unknown, indent: string): string | null {
-  if (typeof v !== 'string' || !v.includes('\n')) return null;
-  const lines = v.replace(/\n$/, '').split('\n');
-  return `|${v.endsWith('\n') ? '' : '-'}\n${lines.map((l) => (l ? `${indent}  ${l}` : '')).join('\n')}`;
-}
+export const emit = (value: unknown): string => stringify(value, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false }); // 1.1 quotes words such as yes
 
 export interface Piece {
   text: string;
