@@ -58,6 +58,9 @@ func (c *choices) beginCycle(changed bool) {
 func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
 	of := d.p.Pools.Named(key.pool)
 	asks := gpu.Asks() != ""
+	if n == nil || len(n.Constraints)+len(n.Affinities)+len(n.Spread)+len(n.Volumes) == 0 { // nothing else of it rates nodes
+		n = nil
+	}
 	if of == nil || n == nil && !asks && len(of.Affinities()) == 0 && len(of.Spreads()) == 0 {
 		return nil
 	}
@@ -67,33 +70,52 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *s
 	if n == nil {
 		n = &expconf.Nomad{}
 	}
-	known := d.p.choices
-	if known == nil {
-		known = &choices{}
-		known.beginCycle(true)
-		d.p.choices = known
-	}
-	c, computed := known.now[key]
-	if !computed {
-		if c, computed = known.before[key]; !computed {
-			c = d.rateNow(known, key, of, n, gpu)
-		}
-		known.now[key] = c
-		if c != known.none && c != known.beyond {
-			known.kept[key.user] += len(c.Unfit) + len(c.Fit) + len(c.Prefer) + len(c.Spread)*len(c.Fit)
-		}
+	known := d.choices()
+	c, found := known.recall(key)
+	if !found {
+		c = d.rateNow(known, key, of, n, gpu)
+		known.keep(key, c)
 	}
 	return c
 }
 
-// rateNow rates the nodes, if the work of this cycle suffices for the regular expressions and versions of the user.
+func (d *decider) choices() *choices {
+	if d.p.choices == nil {
+		d.p.choices = &choices{}
+		d.p.choices.beginCycle(true)
+	}
+	return d.p.choices
+}
+
+// recall returns a choice of this cycle, or of the cycle before.
+func (c *choices) recall(key choiceKey) (*sched.Choice, bool) {
+	if of, found := c.now[key]; found {
+		return of, true
+	}
+	of, found := c.before[key]
+	if found {
+		c.keep(key, of)
+	}
+	return of, found
+}
+
+// keep keeps a choice under a key. The choice of a pool is everybody's, and counts for nobody.
+func (c *choices) keep(key choiceKey, of *sched.Choice) {
+	c.now[key] = of
+	pool := choiceKey{pool: key.pool}
+	if of == nil || of == c.none || of == c.beyond || of == c.now[pool] || of == c.before[pool] {
+		return
+	}
+	c.kept[key.user] += len(of.Unfit) + len(of.Fit) + len(of.Prefer) + len(of.Models) + len(of.Spread)*len(of.Fit)
+}
+
+// rateNow rates the nodes, if the work of this cycle suffices for the comparisons of the user.
 func (d *decider) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
 	x := known.expressions
-	limited := n.Expressions() + n.Versions()
-	x.of(key.user, limited == 0) // those of the pool's job are left, which the operators wrote
-	plain := len(n.Constraints) + len(n.Affinities) + len(n.Spread) + len(n.Volumes) + min(1, len(gpu.Asks())) - limited
-	if limited == 0 && plain == 0 {
-		return d.rate(of, n, gpu, x.match)
+	x.of(key.user, n.Expressions()+n.Versions() == 0) // those of the pool's job are left, which the operators wrote
+	if key.user == "" {
+		c, _ := d.rate(of, n, gpu, x.match)
+		return c
 	}
 	known.unfinished[key] = true // unless it is computed now
 	if known.kept[key.user] >= maxKeptNodes {
@@ -103,9 +125,9 @@ func (d *decider) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expco
 		return known.beyond
 	}
 	if x.any() {
-		c := d.rate(of, n, gpu, x.match)
+		c, work := d.rate(of, n, gpu, x.match)
 		if x.exempt || !x.over[key.user] {
-			x.spend(int64(plain) * int64(len(d.p.Nodes)) * plainWork)
+			x.spend(work)
 			delete(known.unfinished, key)
 			return c
 		}
@@ -135,7 +157,8 @@ const (
 	notKept     = "which the master does not compare with environment.nomad: the tasks of this user that have not ended have too many different ones for so many nodes; kill some, or give them the same"
 )
 
-func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match pool.Match) *sched.Choice {
+// rate returns the choice, and its work without that of regular expressions and versions, which match counts.
+func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match pool.Match) (*sched.Choice, int64) {
 	var constraints []pool.Comparison
 	devices := deviceAsk{of: of, gpu: gpu, match: match}
 	asked, preferred := comparisons(n)
@@ -150,12 +173,14 @@ func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match 
 	c := &sched.Choice{Unfit: map[string]string{}, Fit: map[string]bool{}, Prefer: map[string]float64{}, Asks: devices.words()}
 	fit := map[string]pool.Facts{}
 	why := reasons{of: of, constraints: constraints, volumes: n.Volumes, match: match, known: map[string]string{}}
-	rate := func(id string, node *cluster.Node) {
+	nodes := 0
+	rate := func(id string, node *cluster.Node, models []model) {
+		nodes++
 		if text := why.unfit(node); text != "" {
 			c.Unfit[id] = text
 			return
 		}
-		if !devices.rate(c, id, node) {
+		if !devices.rate(c, id, node, models) {
 			c.Unfit[id] = why.one(c.Unfit[id])
 			return
 		}
@@ -166,15 +191,16 @@ func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match 
 	}
 	for _, row := range d.p.Nodes {
 		if node, err := d.p.inventories.read(row); err == nil { // the snapshot's offer (see offer) reports this error
-			rate(row.ID, &node)
+			rate(row.ID, &node, d.p.inventories.devices(row.ID, &node)[of.Device()])
 		}
 	}
 	for _, x := range of.Classes {
 		node := nodeOfClass(of, x)
-		rate(node.ID, &node)
+		rate(node.ID, &node, deviceModels(&node)[of.Device()])
 	}
 	c.Spread = spreads(spreadsOf(of, n), fit)
-	return c
+	plain := len(constraints) + len(affinities) + len(n.Volumes) + len(c.Spread)
+	return c, int64(nodes)*int64(nodeWork+plainWork*plain) + devices.work
 }
 
 // comparisons returns the constraints and affinities of environment.nomad. No node meets a regular expression
@@ -282,6 +308,11 @@ func (r *reasons) one(text string) string {
 // taskChoice rates the nodes for a task that is not a trial. It ignores a configuration
 // that cannot be parsed: its submission fails with the reason.
 func (d *decider) taskChoice(t *store.LiveTask) avoidance {
+	key := choiceKey{user: t.Owner, pool: t.Pool, text: string(t.Nomad) + string(t.GPU)}
+	known := d.choices()
+	if c, found := known.recall(key); found {
+		return avoidance{choice: c}
+	}
 	var n *expconf.Nomad
 	if len(t.Nomad) > 0 && json.Unmarshal(t.Nomad, &n) != nil {
 		n = nil
@@ -290,5 +321,9 @@ func (d *decider) taskChoice(t *store.LiveTask) avoidance {
 	if len(t.GPU) > 0 && json.Unmarshal(t.GPU, &gpu) != nil {
 		gpu = nil
 	}
-	return avoidance{choice: d.choiceOf(choiceKey{user: t.Owner, pool: t.Pool, text: string(t.Nomad) + string(t.GPU)}, n, gpu)}
+	c := d.choiceOf(key, n, gpu)
+	if _, found := known.now[key]; !found { // nothing of it rates nodes
+		known.keep(key, c)
+	}
+	return avoidance{choice: c}
 }

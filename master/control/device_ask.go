@@ -1,9 +1,9 @@
 package control
 
 import (
-	"maps"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/expconf"
@@ -17,6 +17,9 @@ type deviceAsk struct {
 	gpu         *expconf.GPU
 	constraints []pool.Comparison // of environment.nomad, on ${device.…}
 	match       pool.Match
+	known       map[unique.Handle[string]]bool // models that were compared
+	lists       map[string][]string            // the models that may be used, once for all nodes with the same ones
+	work        int64                          // of the comparisons
 }
 
 // words say what is asked for; "" for nothing.
@@ -37,15 +40,15 @@ func (a *deviceAsk) words() string {
 
 // rate writes into the choice which models of a node may be used. It returns false if there
 // is none.
-func (a *deviceAsk) rate(c *sched.Choice, id string, node *cluster.Node) bool {
+func (a *deviceAsk) rate(c *sched.Choice, id string, node *cluster.Node, models []model) bool {
 	if c.Asks == "" {
 		return true
 	}
-	all := node.Models[a.of.Device()]
+	attributes := node.Models[a.of.Device()]
 	var fit []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if a.fits(name, all[name]) {
-			fit = append(fit, name)
+	for _, m := range models {
+		if a.fits(m, attributes[m.name]) {
+			fit = append(fit, m.name)
 		}
 	}
 	switch {
@@ -55,17 +58,36 @@ func (a *deviceAsk) rate(c *sched.Choice, id string, node *cluster.Node) bool {
 		}
 		c.Unfit[id], c.Lack[id] = "where there is no "+strings.TrimPrefix(c.Asks, "a "), true
 		return false
-	case len(fit) < len(all):
+	case len(fit) < len(models):
 		if c.Models == nil {
-			c.Models = map[string][]string{}
+			c.Models, a.lists = map[string][]string{}, map[string][]string{}
 		}
-		c.Models[id] = fit
+		key := strings.Join(fit, "\x00")
+		if a.lists[key] == nil {
+			a.lists[key] = fit
+		}
+		c.Models[id] = a.lists[key]
 	}
 	return true
 }
 
-func (a *deviceAsk) fits(name string, attributes map[string]string) bool {
+// fits compares each model once, because a cluster has many nodes and few models.
+func (a *deviceAsk) fits(of model, attributes map[string]string) bool {
+	if met, known := a.known[of.handle]; known {
+		return met
+	}
 	vendor, kind, _ := strings.Cut(a.of.Device(), "/")
-	m := pool.Model{Vendor: vendor, Type: kind, Name: name, Attributes: attributes}
-	return m.Fits(a.gpu) && !slices.ContainsFunc(a.constraints, func(c pool.Comparison) bool { return !m.Met(c, a.match) })
+	m := pool.Model{Vendor: vendor, Type: kind, Name: of.name, Attributes: attributes}
+	a.work += modelWork + plainWork*int64(len(a.constraints))
+	if a.gpu != nil {
+		for _, pattern := range a.gpu.Model {
+			a.work += int64(len(pattern) + len(of.name))
+		}
+	}
+	met := m.Fits(a.gpu) && !slices.ContainsFunc(a.constraints, func(c pool.Comparison) bool { return !m.Met(c, a.match) })
+	if a.known == nil {
+		a.known = map[unique.Handle[string]]bool{}
+	}
+	a.known[of.handle] = met
+	return met
 }

@@ -40,8 +40,11 @@ const (
 	// versionWork is the work of a comparison of versions, for each of its conditions, and versionBytes that for each byte.
 	versionWork  = 600
 	versionBytes = 80
-	// plainWork is the work of any other comparison with one node.
+	// plainWork is the work of any other comparison with one node, nodeWork what a choice takes for each node besides, and
+	// modelWork for each model of devices.
 	plainWork = 18
+	nodeWork  = 30
+	modelWork = 400
 
 	maxKept     = 100_000 // matches of a generation
 	maxKeptOne  = 20_000  // matches that an expression takes into the next generation

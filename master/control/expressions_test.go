@@ -253,3 +253,48 @@ func BenchmarkExpressions(b *testing.B) {
 		})
 	}
 }
+
+// TestModelsAreComparedOnce: what a list of models takes does not grow with the nodes, which have few different models.
+func TestModelsAreComparedOnce(t *testing.T) {
+	spent := func(nodes int) int64 {
+		s := newStage(t, 0)
+		for i := range nodes {
+			n := cluster.Node{Node: sched.Node{ID: fmt.Sprintf("id%d", i)}, Devices: map[string][]sched.Slot{}, Models: map[string]map[string]map[string]string{"nvidia/gpu": {}}}
+			for j, model := range []string{"NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA A100-SXM4-40GB MIG 2g.10gb", "NVIDIA A100-SXM4-40GB"} {
+				n.Devices["nvidia/gpu"] = append(n.Devices["nvidia/gpu"], sched.Slot{ID: j, Device: fmt.Sprintf("GPU-%d-%d", i, j), Brand: model, Healthy: true, Enabled: true})
+				n.Models["nvidia/gpu"][model] = map[string]string{"memory": "40536 MiB"}
+			}
+			inventory, err := json.Marshal(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.p.Nodes = append(s.p.Nodes, store.NodeRow{ID: n.ID, Name: n.ID, Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
+		}
+		s.queue("eve", "gpu", 20)
+		k := &s.p.Tasks[len(s.p.Tasks)-1]
+		k.Owner, k.GPU = "eve", json.RawMessage(`{"model": ["*mig`+strings.Repeat("*a", 50)+`", "b*"]}`)
+		s.p.inventories, _ = inventories(nil).of(s.p.Nodes)
+		s.cycle(true)
+		return s.p.choices.expressions.spent["eve"]
+	}
+	few, many := spent(10), spent(200)
+	if want := few + 190*nodeWork; few == 0 || many != want {
+		t.Errorf("the work is %d for 10 nodes and %d for 200, want %d", few, many, want)
+	}
+}
+
+// TestWhatRatesNoNode: what environment.nomad says besides decides about no node, so it costs the leader nothing.
+func TestWhatRatesNoNode(t *testing.T) {
+	s := newStage(t, 0)
+	s.compared(50, 100, 0, 1, "eve")
+	for i := range s.p.Tasks {
+		s.p.Tasks[i].Nomad = json.RawMessage(fmt.Sprintf(`{"meta": {"a": "%d"}, "host_paths": [{"host_path": "/tmp", "container_path": "/x%d"}]}`, i, i))
+	}
+	s.p.inventories, _ = inventories(nil).of(s.p.Nodes)
+	for _, changed := range []bool{true, false, true} {
+		s.cycle(changed)
+		if c := s.p.choices; c.kept["eve"] != 0 || c.expressions.spent["eve"] != 0 {
+			t.Errorf("%d rated nodes are kept, and the work is %d", c.kept["eve"], c.expressions.spent["eve"])
+		}
+	}
+}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"unique"
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/store"
@@ -15,8 +18,30 @@ import (
 type inventories map[string]inventory // by node id
 
 type inventory struct {
-	row  json.RawMessage
-	node cluster.Node
+	row    json.RawMessage
+	node   cluster.Node
+	models map[string][]model // by the name of the device, in the order of their names
+}
+
+// A model is the devices of one model on a node. Nodes with the same devices have the same handle, so that what was found
+// out for one of them counts for all.
+type model struct {
+	name   string
+	handle unique.Handle[string]
+}
+
+func deviceModels(n *cluster.Node) map[string][]model {
+	out := make(map[string][]model, len(n.Models))
+	for device, all := range n.Models {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			text := name
+			for _, attribute := range slices.Sorted(maps.Keys(all[name])) {
+				text += "\x00" + attribute + "\x00" + all[name][attribute]
+			}
+			out[device] = append(out[device], model{name, unique.Make(text)})
+		}
+	}
+	return out
 }
 
 // of returns the inventories of these rows; same says that none has changed. It leaves out
@@ -31,7 +56,7 @@ func (known inventories) of(rows []store.NodeRow) (now inventories, same bool) {
 		}
 		same = false
 		if n, err := readInventory(row); err == nil {
-			now[row.ID] = inventory{row.Inventory, n}
+			now[row.ID] = inventory{row.Inventory, n, deviceModels(&n)}
 		}
 	}
 	return now, same
@@ -43,6 +68,14 @@ func (known inventories) read(row store.NodeRow) (cluster.Node, error) {
 		return x.node, nil
 	}
 	return readInventory(row)
+}
+
+// devices returns the models of a node that read has returned.
+func (known inventories) devices(id string, n *cluster.Node) map[string][]model {
+	if x, ok := known[id]; ok {
+		return x.models
+	}
+	return deviceModels(n)
 }
 
 func readInventory(row store.NodeRow) (n cluster.Node, err error) {

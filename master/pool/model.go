@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"path"
 	"strconv"
 	"strings"
 	"unicode"
@@ -116,11 +115,25 @@ func MatchesModel(pattern, name string) bool {
 	return strings.Contains(" "+words(n)+" ", " "+words(p)+" ")
 }
 
-// glob matches a pattern in which only * is special, and matches any text.
+// glob matches a pattern in which only * is special, and matches any text. Its time grows with the lengths of both: users
+// write the patterns.
 func glob(pattern, text string) bool {
-	quoted := strings.NewReplacer(`\`, `\\`, `?`, `\?`, `[`, `\[`).Replace(pattern)
-	ok, err := path.Match(quoted, strings.ReplaceAll(text, "/", " "))
-	return ok && err == nil
+	first, rest, more := strings.Cut(pattern, "*")
+	if !more {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, first)
+	if !ok {
+		return false
+	}
+	for part, rest, more := strings.Cut(rest, "*"); more; part, rest, more = strings.Cut(rest, "*") {
+		at := strings.Index(text, part)
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(part):]
+	}
+	return strings.HasSuffix(text, pattern[strings.LastIndex(pattern, "*")+1:])
 }
 
 // words are the words of a name: letters and digits, points between them, and a space between words.

@@ -1,6 +1,9 @@
 package pool
 
 import (
+	"math/rand/v2"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/master/expconf"
@@ -68,5 +71,35 @@ func TestModelFits(t *testing.T) {
 	}
 	if !h100.Met(Comparison{"${device.model}", "regexp", "H[12]00"}, nil) || h100.Met(Comparison{"${device.vendor}", "=", "amd"}, nil) || h100.Met(Comparison{"${attr.cpu.arch}", "=", "amd64"}, nil) {
 		t.Error("names of devices")
+	}
+}
+
+// TestGlob compares with regular expressions.
+func TestGlob(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	draw := func(from string, most int) string {
+		b := make([]byte, r.IntN(most+1))
+		for i := range b {
+			b[i] = from[r.IntN(len(from))]
+		}
+		return string(b)
+	}
+	met := 0
+	for range 20_000 {
+		pattern, text := draw("ab**", 8), draw("ab", 8)
+		parts := strings.Split(pattern, "*")
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(parts[i])
+		}
+		want := regexp.MustCompile("^(?s:" + strings.Join(parts, ".*") + ")$").MatchString(text)
+		if got := glob(pattern, text); got != want {
+			t.Fatalf("%q matches %q: %v", pattern, text, got)
+		}
+		if want {
+			met++
+		}
+	}
+	if met < 1000 {
+		t.Errorf("only %d matches", met)
 	}
 }
