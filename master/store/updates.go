@@ -12,7 +12,7 @@ import (
 )
 
 // TopicUpdates wakes clients that follow projects, models and their versions. Triggers of the
-// database publish it (migration 0049).
+// database publish it.
 const TopicUpdates = "updates"
 
 // updatesPageBytes is how many bytes of projects, models or versions are read at once.
