@@ -209,7 +209,7 @@ func TestVersionsOfModelsStay(t *testing.T) {
 	b.says("nobody looks again", b.text(`SELECT (collect_again IS NULL)::text FROM experiments WHERE id = $1`, e), "true")
 	// The API refuses the deletion of the experiment, but not that of its project.
 	for _, storage := range []string{"{}", `{"type": "shared_fs", "host_path": "/elsewhere"}`} {
-		b.exec(`WITH s AS (INSERT INTO storage_backends (config) VALUES ($2::jsonb) RETURNING id) UPDATE checkpoints SET storage_id = s.id FROM s WHERE uuid = $1`, uuidOf(1), storage)
+		b.exec(`WITH s AS (INSERT INTO storage_backends (config, owner_id) VALUES ($2::jsonb, 1) RETURNING id) UPDATE checkpoints SET storage_id = s.id FROM s WHERE uuid = $1`, uuidOf(1), storage)
 		b.exec(`UPDATE experiments SET desired = 'deleted', deletes_asked = deletes_asked + 1 WHERE id = $1`, e)
 		for range 3 {
 			b.settle()

@@ -144,7 +144,7 @@ type LiveMember struct {
 	NomadExit    *int       `db:"nomad_exit"`
 	Pulling      bool       `db:"pulling"`
 	Started      bool       `db:"started"`
-	StartedAt    *time.Time `db:"started_at"` // nil if an earlier release recorded the start
+	StartedAt    *time.Time `db:"started_at"`
 	Replaced     bool       `db:"replaced"`
 	ClaimedAt    *time.Time `db:"claimed_at"`
 	Daemon       bool       `db:"daemon"`

@@ -424,7 +424,7 @@ func (db *DB) advanceShippers(ctx context.Context, shippers map[shipperKey]*ship
 	if len(names) == 0 {
 		return nil
 	}
-	_, err := db.Exec(ctx, `UPDATE log_shippers SET next = u.n, done = u.d, writes = writes + 1
+	_, err := db.Exec(ctx, `UPDATE log_shippers SET next = u.n, done = u.d
 		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::boolean[]) AS u(t, s, n, d)
 		WHERE task_id = u.t AND shipper = u.s AND (next <> u.n OR done <> u.d)`, tasks, names, nexts, done)
 	return err

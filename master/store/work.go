@@ -50,9 +50,8 @@ func (db *DB) QueueStop(ctx context.Context, id string) error {
 
 // DueWork lists work of a kind that may be tried now; busy has the subjects with a call in
 // flight. Owners take turns, and so do the experiments and tasks of one owner, so that one
-// owner's many rows do not delay the others. Work without an owner (a master of the
-// previous release wrote it, or its task was deleted) takes turns as if its experiment or
-// task were an owner.
+// owner's many rows do not delay the others. Work without an owner, whose task was deleted,
+// takes turns as if its experiment or task were an owner.
 func (db *DB) DueWork(ctx context.Context, kind string, busy []string, limit int) ([]Work, error) {
 	return database.Rows[Work](ctx, db.DB, `
 		SELECT kind, about, whose, coalesce(owner_id, 0) AS owner, tries FROM (

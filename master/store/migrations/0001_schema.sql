@@ -322,7 +322,6 @@ CREATE UNIQUE INDEX config_policies_scope ON config_policies (coalesce(workspace
 CREATE TABLE pool_bindings (
     pool         text NOT NULL,
     workspace_id int NOT NULL REFERENCES workspaces ON DELETE CASCADE,
-    bound_at     timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (pool, workspace_id)
 );
 CREATE INDEX pool_bindings_workspace ON pool_bindings (workspace_id);
@@ -395,12 +394,10 @@ CREATE INDEX role_assignments_workspace ON role_assignments (workspace_id);
 -- The users' code, stored once however often it is submitted. The API writes it.
 CREATE TABLE contexts (
     hash       bytea PRIMARY KEY, -- sha256 of the sorted file list and contents
-    tgz        bytea,             -- for masters of the previous release, which serve code from it
     size       bigint NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
-    owner_id   int                -- who submitted it last: until an experiment or a task has it, it counts for this user. NULL: an earlier release stored it
+    owner_id   int NOT NULL       -- who submitted it last: until an experiment or a task has it, it counts for this user
 );
-ALTER TABLE contexts ALTER COLUMN tgz SET STORAGE EXTERNAL;
 CREATE INDEX contexts_owner ON contexts (owner_id, created_at);
 
 -- The code in parts, so that neither a master nor the database ever holds all of it in memory.
@@ -784,8 +781,6 @@ CREATE TABLE allocations (
     exit_reason     text NOT NULL DEFAULT '',
     -- What the leader asked of Nomad, and the result.
     submitted_at    timestamptz,
-    submit_tries    int NOT NULL DEFAULT 0,    -- for masters of the previous release
-    submit_after    timestamptz,               -- for masters of the previous release
     submit_error    text NOT NULL DEFAULT '',  -- of the last try
     refused_why     text NOT NULL DEFAULT '',  -- Nomad will never accept it
     stopped_at      timestamptz,               -- when Nomad was told to stop it
@@ -798,7 +793,7 @@ CREATE TABLE allocations (
     gateway_secret  uuid NOT NULL DEFAULT gen_random_uuid(), -- by which the attempt's gateways recognize the master; only the runner learns it, when it passes the gate
     tried_at        timestamptz,            -- when the leader first tried to submit the job: how long that may take counts from then
     no_room         boolean NOT NULL DEFAULT false, -- the last try failed because Nomad has no room on the attempt's nodes
-    created_at      timestamptz DEFAULT now(), -- when the attempt began to wait; NULL: an earlier release created it
+    created_at      timestamptz NOT NULL DEFAULT now(), -- when the attempt began to wait
     UNIQUE (task_id, run_id),
     CHECK ((state = 'TERMINATED') = (ended_at IS NOT NULL)),
     CHECK ((state = 'TERMINATED') = (outcome IS NOT NULL))
@@ -887,7 +882,7 @@ CREATE TABLE work (
     tries    int NOT NULL DEFAULT 0,             -- that failed, in a row
     error    text NOT NULL DEFAULT '',           -- of the last one
     since    timestamptz NOT NULL DEFAULT now(),
-    owner_id int,                                -- NULL: a master of the previous release wrote it, or the task is deleted
+    owner_id int,                                -- NULL: the task is deleted
     PRIMARY KEY (kind, about)
 );
 CREATE INDEX work_due ON work (kind, after);
@@ -1085,21 +1080,8 @@ CREATE TABLE log_shippers (
     task_id text NOT NULL REFERENCES tasks ON DELETE CASCADE,
     next    bigint NOT NULL,
     done    boolean NOT NULL DEFAULT false,
-    writes  bigint NOT NULL DEFAULT 0,      -- see log_shippers_of_one_task
     PRIMARY KEY (task_id, shipper)
 ) WITH (fillfactor = 50);
-CREATE INDEX log_shippers_name ON log_shippers (shipper); -- for masters of the previous release, which identify a shipper by its name alone
--- A master of the previous release writes the next number to every task's shipper of a name. The other tasks' counters
--- would then be too high, and their lines dropped as repeated. Masters of this release count their writes; a write
--- without that, where the name belongs to several tasks, is dropped. Lines may then be stored twice, and none is lost.
-CREATE FUNCTION log_shippers_of_one_task() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    IF EXISTS (SELECT FROM log_shippers s WHERE s.shipper = NEW.shipper AND s.task_id <> NEW.task_id) THEN
-        RETURN NULL;
-    END IF;
-    RETURN NEW;
-END $$;
-CREATE TRIGGER log_shippers_of_one_task BEFORE UPDATE ON log_shippers FOR EACH ROW WHEN (NEW.writes = OLD.writes)
-    EXECUTE FUNCTION log_shippers_of_one_task();
 
 CREATE TABLE log_chunks (
     class      smallint NOT NULL,
@@ -1157,9 +1139,9 @@ CREATE TABLE storage_backends (
     id       int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     config   jsonb NOT NULL,
     digest   text NOT NULL UNIQUE GENERATED ALWAYS AS (md5(config::text)) STORED, -- a function that takes the name of an encoding is not immutable
-    owner_id int REFERENCES users -- for whom it counts: the user whose trial named it first
+    owner_id int NOT NULL REFERENCES users -- for whom it counts: the user whose trial named it first
 );
-CREATE INDEX storage_backends_owner ON storage_backends (owner_id) WHERE owner_id IS NOT NULL;
+CREATE INDEX storage_backends_owner ON storage_backends (owner_id);
 
 CREATE TABLE checkpoints (
     uuid          uuid PRIMARY KEY,
