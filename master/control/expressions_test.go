@@ -221,8 +221,7 @@ func TestWorkOfVersions(t *testing.T) {
 	}
 }
 
-// TestStoredExpressions: a task with more or larger expressions than one may have now, which an earlier release stored,
-// waits, and says why.
+// TestStoredExpressions: a task with more or larger expressions than one may have waits, and says why.
 func TestStoredExpressions(t *testing.T) {
 	s := newStage(t, 0)
 	s.compared(2, 1, 11, 0, "many")

@@ -65,9 +65,9 @@ func checkpointsWith(config, shared string) string {
 		AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true `
 }
 
-// CheckpointByUUID finds a checkpoint. A checkpoint with the cluster's id, which an earlier release may have stored, is none.
+// CheckpointByUUID finds a checkpoint.
 func (db *DB) CheckpointByUUID(ctx context.Context, uuid string) (Checkpoint, error) {
-	return database.Row[Checkpoint](ctx, db.DB, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1 AND k.uuid <> (SELECT id FROM cluster)`, uuid)
+	return database.Row[Checkpoint](ctx, db.DB, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1`, uuid)
 }
 
 // CheckpointTotals counts a trial's checkpoints that still exist.

@@ -34,7 +34,7 @@ func (w *world) summarizeReading(most int64) (steps int) {
 	return 0
 }
 
-// Reports of a trial that earlier releases stored without bounds neither fill the memory of a master nor delay the summaries of other trials.
+// Reports of a trial that are stored beyond the bounds neither fill the memory of a master nor delay the summaries of other trials.
 func TestReportsWithoutBounds(t *testing.T) {
 	w := newWorld(t)
 	exp := w.experiment(lossSearcher)
@@ -79,7 +79,7 @@ func TestReportsWithoutBounds(t *testing.T) {
 	if again, err := w.db.TrialSummaries(t.Context(), []int{bad}); err != nil || len(again[bad].Metrics["avg_metrics"]) < 1000 || again[bad].Incomplete != full || again[bad].TotalBatches != 52 {
 		t.Errorf("rebuilt: %d names, %d batches, %v", len(again[bad].Metrics["avg_metrics"]), again[bad].TotalBatches, err)
 	}
-	// A summary that an earlier release stored without a bound.
+	// A summary beyond the bound.
 	w.exec(`UPDATE trial_summaries SET incomplete = '', summary = jsonb_build_object('avg_metrics',
 		(SELECT jsonb_object_agg('old' || n, jsonb_build_object('count', 1, 'sum', 1e308::numeric, 'last', 1e308::numeric, 'type', 'number')) FROM generate_series(1, 40000) n))
 		WHERE trial_id = $1`, bad)

@@ -84,7 +84,7 @@ func reported(raw json.RawMessage) (map[string]any, error) {
 			return nil, err
 		}
 		key, _ := name.(string)
-		if len(values) > maxSummaryNames { // stored by an earlier release; no summary has so many
+		if len(values) > maxSummaryNames { // no summary has so many
 			return values, nil
 		}
 		if values[key], err = shortValue(text); err != nil {
