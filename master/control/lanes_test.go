@@ -123,8 +123,8 @@ func TestAStopThatFails(t *testing.T) {
 // TestWorkTakesTurns tests that much work of one experiment does not delay that of another.
 func TestWorkTakesTurns(t *testing.T) {
 	b := newBench(t)
-	b.exec(`INSERT INTO work (kind, about, whose, after) SELECT 'stop', 'a' || i, 'a', now() - interval '1 hour' FROM generate_series(1, 1000) i`)
-	b.exec(`INSERT INTO work (kind, about, whose) VALUES ('stop', 'b1', 'b'), ('stop', 'c1', 'c')`)
+	b.exec(`INSERT INTO work (kind, subject, parent, after) SELECT 'stop', 'a' || i, 'a', now() - interval '1 hour' FROM generate_series(1, 1000) i`)
+	b.exec(`INSERT INTO work (kind, subject, parent) VALUES ('stop', 'b1', 'b'), ('stop', 'c1', 'c')`)
 	list, err := b.db.DueWork(t.Context(), store.WorkStop, nil, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -142,9 +142,9 @@ func TestWorkTakesTurns(t *testing.T) {
 // single experiment, and work without an owner. The tasks of one owner also take turns.
 func TestOwnersTakeTurns(t *testing.T) {
 	b := newBench(t)
-	b.exec(`INSERT INTO work (kind, about, whose, owner_id, after) SELECT 'stop', 'a' || i || '.' || r, 'a' || i, 7, now() - interval '1 hour'
+	b.exec(`INSERT INTO work (kind, subject, parent, owner_id, after) SELECT 'stop', 'a' || i || '.' || r, 'a' || i, 7, now() - interval '1 hour'
 		FROM generate_series(1, 1000) i, generate_series(1, 3) r`)
-	b.exec(`INSERT INTO work (kind, about, whose, owner_id) VALUES ('stop', 'b1', 'b', 8), ('stop', 'b2', 'b', 8), ('stop', 'c1', 'c', NULL), ('stop', 'd1', 'd', NULL)`)
+	b.exec(`INSERT INTO work (kind, subject, parent, owner_id) VALUES ('stop', 'b1', 'b', 8), ('stop', 'b2', 'b', 8), ('stop', 'c1', 'c', NULL), ('stop', 'd1', 'd', NULL)`)
 	list, err := b.db.DueWork(t.Context(), store.WorkStop, nil, 9)
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestASubmissionThatCannotBeBegun(t *testing.T) {
 	if b.nomad.submit[b.newest(good)] != 1 || b.nomad.submit[id] != 0 {
 		t.Errorf("submitted: %v", b.nomad.submit)
 	}
-	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'submit' AND about = $1 AND tries = 1 AND error LIKE '%not now%'`, id); n != 1 {
+	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'submit' AND subject = $1 AND tries = 1 AND error LIKE '%not now%'`, id); n != 1 {
 		t.Error("the submission was not delayed")
 	}
 	<-l.freed // by the one that is made

@@ -98,7 +98,7 @@ const deletedFiles = `LEFT JOIN LATERAL (
 		WHERE e.state = 'DELETING' AND c.experiment_id = e.id AND c.deletion = e.deletes_asked) f ON true`
 
 // gcQueued is true if the decision about the files of experiment e is queued.
-const gcQueued = `EXISTS (SELECT FROM work w WHERE w.kind = 'collect' AND w.about = e.id::text)`
+const gcQueued = `EXISTS (SELECT FROM work w WHERE w.kind = 'collect' AND w.subject = e.id::text)`
 
 // gcBatch is the maximum number of decisions that one cycle queues.
 const gcBatch = 64
@@ -107,7 +107,7 @@ const gcBatch = 64
 // changed the policy, the experiment has ended, or an earlier GC spared checkpoints. An
 // experiment has one GC at a time.
 func (db *DB) dueGCs(ctx context.Context) ([]Work, error) {
-	return database.Rows[Work](ctx, db.DB, `SELECT 'collect' AS kind, e.id::text AS about, 'experiment ' || e.id AS whose, e.owner_id AS owner, 0 AS tries FROM experiments e
+	return database.Rows[Work](ctx, db.DB, `SELECT 'collect' AS kind, e.id::text AS subject, 'experiment ' || e.id AS parent, e.owner_id AS owner, 0 AS tries FROM experiments e
 		WHERE (collected IS DISTINCT FROM collect_asked OR collect_again IS NOT NULL)
 			AND (collected IS DISTINCT FROM collect_asked OR collect_again <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+gcRunning+`
 			AND NOT `+gcQueued+`

@@ -26,7 +26,7 @@ const hasLeftover = `m.nomad_ended_at IS NOT NULL AND m.left_read_at IS NULL AND
 // QueueLeftoverReads queues the reading of leftovers of these attempts.
 func (db *DB) QueueLeftoverReads(ctx context.Context, ids []string) error {
 	_, err := db.Exec(ctx, `
-		INSERT INTO work (kind, about, whose, owner_id)
+		INSERT INTO work (kind, subject, parent, owner_id)
 		SELECT 'read', a.id, `+parentOfAttempt+`, k.owner_id FROM allocations a JOIN tasks k ON k.id = a.task_id
 		WHERE a.id = ANY($1) AND EXISTS (SELECT FROM members m WHERE m.allocation_id = a.id AND `+hasLeftover+`)
 		ON CONFLICT DO NOTHING`, ids)

@@ -861,29 +861,29 @@ CREATE INDEX members_node ON members (node_id); -- the page of a node lists what
 -- answer. A round is complete when as many peers arrived as its members say there are. The API writes them.
 CREATE TABLE gathers (
     allocation_id text NOT NULL REFERENCES allocations ON DELETE CASCADE,
-    about         text NOT NULL,            -- what is gathered: data, or signs of life
+    purpose       text NOT NULL,            -- what is gathered: data, or signs of life
     request       text NOT NULL,            -- the peer's own name for its call
     round         int NOT NULL,
     peers         int NOT NULL CHECK (peers > 0),
-    place         int NOT NULL,             -- order of arrival in the round
+    arrival       int NOT NULL,             -- order of arrival in the round
     data          jsonb NOT NULL,
-    PRIMARY KEY (allocation_id, about, request),
-    UNIQUE (allocation_id, about, round, place)
+    PRIMARY KEY (allocation_id, purpose, request),
+    UNIQUE (allocation_id, purpose, round, arrival)
 );
 
 -- Slow and repeated work of the leader, one piece in a row. A piece that fails is retried after a growing delay. Owners
--- take turns, and so do the experiments and tasks (whose) of one owner. The loop writes the rows, with the changes that
+-- take turns, and so do the experiments and tasks (parent) of one owner. The loop writes the rows, with the changes that
 -- they follow from.
 CREATE TABLE work (
     kind     text NOT NULL CHECK (kind IN ('submit', 'stop', 'collect', 'erase', 'read', 'expire')),
-    about    text NOT NULL,                      -- an attempt (submit, stop, read), a task's log (expire) or an experiment
-    whose    text NOT NULL,
+    subject  text NOT NULL,                      -- an attempt (submit, stop, read), a task's log (expire) or an experiment
+    parent   text NOT NULL,                      -- the experiment or task for which it is
     after    timestamptz NOT NULL DEFAULT now(), -- not to be tried before
     tries    int NOT NULL DEFAULT 0,             -- that failed, in a row
     error    text NOT NULL DEFAULT '',           -- of the last one
     since    timestamptz NOT NULL DEFAULT now(),
     owner_id int,                                -- NULL: the task is deleted
-    PRIMARY KEY (kind, about)
+    PRIMARY KEY (kind, subject)
 );
 CREATE INDEX work_due ON work (kind, after);
 
