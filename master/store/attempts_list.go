@@ -69,7 +69,7 @@ func (db *DB) CountAttempts(ctx context.Context, f AttemptFilter) (int, error) {
 	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+pastAttemptsOf+c.Where(), c.Args)
 }
 
-// attemptQueued is SQL for when an attempt began to wait: allocations.queued_at is the place of its task in the queue.
+// attemptQueued is SQL for when an attempt began to wait: allocations.queued_at is that of its task.
 const attemptQueued = `greatest(a.queued_at, a.created_at)`
 
 // preemptReason is SQL for why an attempt was preempted. If the search never called the trial back, that became its end.

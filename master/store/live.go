@@ -43,7 +43,7 @@ type LiveExperiment struct {
 	Continued      int             `db:"continued"`     // requests to continue that were carried out; if less than Continues, it is to continue
 	SearchConfig   json.RawMessage `db:"search_config"` // the configuration with which its search began, if that is not Config
 	WarmStart      *string         `db:"warm_start"`    // the checkpoint that its trials start from
-	QueueTime      *time.Time      `db:"place"`         // its time in the queue, if a user moved it; else nil
+	QueueTime      *time.Time      `db:"queue_time"`         // its time in the queue, if a user moved it; else nil
 	Memory         int64           `db:"memory"`        // maximum memory of its search, in bytes
 	// Unread means that this load has read neither the configuration nor the search's
 	// events, because Known.Choose left the experiment out. Config then has only the fields
@@ -88,7 +88,7 @@ type LiveTask struct {
 	Unstarted  int    `db:"unstarted"`
 	Runs       int    `db:"runs"` // number of attempts so far
 
-	QueueTime *time.Time `db:"place"`     // its time in the queue, if a user moved it; else nil
+	QueueTime *time.Time `db:"queue_time"`     // its time in the queue, if a user moved it; else nil
 	QueuedAt  *time.Time `db:"queued_at"` // when its first attempt was queued
 
 	Nomad json.RawMessage `db:"nomad"` // environment.nomad of its configuration; nil if not set
@@ -218,7 +218,7 @@ const (
 	SELECT e.xmin AS row_version, e.id, e.owner_id, e.project_id, e.job_id::text, left(e.name, 1000) AS name, e.state, e.desired, e.unmanaged,
 		CASE WHEN e.id = ANY($2) THEN '{}'::jsonb ELSE ` + runningConfig + ` END AS config, NULL::jsonb AS search_config, e.memory,
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
-		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.place,
+		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.queue_time,
 		CASE WHEN e.unmanaged THEN 0 ELSE (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) END AS trials, e.deletes_asked, e.deletes_failed,
 		coalesce(CASE WHEN f.files = 'unplanned' AND ` + gcQueued + ` THEN 'going' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + gcRunning + ` OR ` + gcQueued + ` THEN 'going' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
 	FROM experiments e
@@ -235,7 +235,7 @@ const (
 	WHERE e.continues > e.continued AND e.state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED')`
 
 	liveTasks = `
-	SELECT k.id, k.type, k.job_id::text, u.username AS owner, w.name AS workspace, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place, k.queued_at,
+	SELECT k.id, k.type, k.job_id::text, u.username AS owner, w.name AS workspace, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.queue_time, k.queued_at,
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.nomad END AS nomad,
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.gpu END AS gpu,
 		k.type <> 'CHECKPOINT_GC' AND k.several AS several,

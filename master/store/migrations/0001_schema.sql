@@ -462,7 +462,7 @@ CREATE TABLE experiments (
     continued_at    timestamptz,                -- the API: when a user asked last. What logs said before counts against nobody
     search_config   jsonb,                      -- with what its search began, if a later configuration differs; NULL: config. What changed since is in the events of the search
     warm_start      uuid,                       -- the checkpoint from which its trials start, which searcher.source_trial_id or source_checkpoint_uuid meant at submission
-    place           timestamptz,                -- the API, intent: where the job stands among those of its priority, as if it had been queued then
+    queue_time      timestamptz,                -- the API, intent: the job stands among those of its priority as if it had been queued then
     -- The template that the experiment was made with, as it was then: a fork is made of the same two documents.
     template        text NOT NULL DEFAULT '',
     template_source text NOT NULL DEFAULT '',
@@ -634,7 +634,7 @@ CREATE TABLE tasks (
     exit_status   text NOT NULL DEFAULT '',
     unstarted     int NOT NULL DEFAULT 0,      -- attempts in a row that never reached their program
     kill_reason   text NOT NULL DEFAULT '',    -- the API: why somebody killed the task
-    place         timestamptz,                 -- the API, intent: as in experiments
+    queue_time    timestamptz,                 -- the API, intent: as in experiments
     creation_key  text CHECK (length(creation_key) BETWEEN 1 AND 200), -- as in experiments
     -- The loop: when its first attempt was queued. All its attempts are queued since then, so that a task keeps its place
     -- in the queue. NULL before the first attempt, and after an end that is taken back.
