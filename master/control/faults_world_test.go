@@ -259,7 +259,7 @@ func (w *troubledWorld) reckon() {
 	w.exec(`UPDATE tasks SET desired = 'kill' WHERE owner_id = 1`)
 	left := `SELECT (SELECT count(*) FROM experiments WHERE id = $2 OR id = ANY($1) AND ended_at IS NULL)
 		+ (SELECT count(*) FROM tasks WHERE owner_id = 1 AND ended_at IS NULL)`
-	for range 60 + *simMetrics/10_000 { // a cycle erases 20,000 rows
+	for range 60 + *simMetrics/10_000 { // a cycle deletes 20,000 rows
 		w.exec(`UPDATE work SET after = now()`)
 		for _, s := range w.term.backoffs {
 			s.until = s.until.Add(-maxSlowDelay)

@@ -221,7 +221,7 @@ func TestADeletionGoesInParts(t *testing.T) {
 		b.exec(`UPDATE collections SET events_at = now() WHERE events`)
 		b.exec(`UPDATE tasks SET ended_at = now(), exit_status = 'success' WHERE type = 'CHECKPOINT_GC' AND ended_at IS NULL`)
 		b.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'completed' WHERE state <> 'TERMINATED' AND task_id IN (SELECT id FROM tasks WHERE ended_at IS NOT NULL)`)
-		if other == 0 && b.int(`SELECT count(*) FROM work WHERE kind = 'erase'`) == 1 {
+		if other == 0 && b.int(`SELECT count(*) FROM work WHERE kind = 'delete'`) == 1 {
 			other = b.experiment("")
 		}
 		if round > 5 && b.int(`SELECT count(*) FROM experiments WHERE id = $1`, e) == 0 {

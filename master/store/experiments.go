@@ -78,7 +78,7 @@ func (e ExperimentHead) Terminal() bool {
 // that, for example, activate an experiment and then wait for it. An active experiment is
 // shown with the state of its most advanced attempt.
 const shownState = `CASE
-	WHEN e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.deletes_asked > e.deletes_failed) THEN 'DELETING'
+	WHEN e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.delete_requests > e.delete_failed) THEN 'DELETING'
 	WHEN e.desired = 'killed' AND e.state IN ('ACTIVE', 'PAUSED', 'STOPPING_CANCELED', 'STOPPING_COMPLETED') THEN 'STOPPING_KILLED'
 	WHEN e.continues > e.continued THEN 'QUEUED'
 	WHEN e.state NOT IN ('ACTIVE', 'PAUSED') THEN e.state

@@ -74,7 +74,7 @@ func TestNoProjectComesIntoADeletedWorkspace(t *testing.T) {
 		t.Errorf("a project is created there: %v", err)
 	}
 	w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'late', 'LATE', 2) RETURNING id`, workspace)
-	w.exec(`DELETE FROM experiments WHERE project_id = $1`, old) // the loop has erased them
+	w.exec(`DELETE FROM experiments WHERE project_id = $1`, old) // the loop has deleted them
 	for range 5 {
 		if err := w.db.CarryOutDeletions(t.Context()); err != nil {
 			t.Fatal(err)

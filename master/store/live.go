@@ -35,15 +35,15 @@ type LiveExperiment struct {
 	BestMetric     *float64        `db:"best_metric"`
 	Error          string          `db:"error"`
 	Trials         int             `db:"trials"` // number of its trials, ended or not; 0 if unmanaged, because it has no search
-	DeleteRequests int             `db:"deletes_asked"`
-	DeletesFailed  int             `db:"deletes_failed"`
+	DeleteRequests int             `db:"delete_requests"`
+	DeleteFailed   int             `db:"delete_failed"`
 	Files          FilesState      `db:"files"`     // if it is being deleted
 	FilesWhy       string          `db:"files_why"` // why its files could not be removed
 	Continues      int             `db:"continues"`
 	Continued      int             `db:"continued"`     // requests to continue that were carried out; if less than Continues, it is to continue
 	SearchConfig   json.RawMessage `db:"search_config"` // the configuration with which its search began, if that is not Config
 	WarmStart      *string         `db:"warm_start"`    // the checkpoint that its trials start from
-	QueueTime      *time.Time      `db:"queue_time"`         // its time in the queue, if a user moved it; else nil
+	QueueTime      *time.Time      `db:"queue_time"`    // its time in the queue, if a user moved it; else nil
 	Memory         int64           `db:"memory"`        // maximum memory of its search, in bytes
 	// Unread means that this load has read neither the configuration nor the search's
 	// events, because Known.Choose left the experiment out. Config then has only the fields
@@ -88,8 +88,8 @@ type LiveTask struct {
 	Unstarted  int    `db:"unstarted"`
 	Runs       int    `db:"runs"` // number of attempts so far
 
-	QueueTime *time.Time `db:"queue_time"`     // its time in the queue, if a user moved it; else nil
-	QueuedAt  *time.Time `db:"queued_at"` // when its first attempt was queued
+	QueueTime *time.Time `db:"queue_time"` // its time in the queue, if a user moved it; else nil
+	QueuedAt  *time.Time `db:"queued_at"`  // when its first attempt was queued
 
 	Nomad json.RawMessage `db:"nomad"` // environment.nomad of its configuration; nil if not set
 	GPU   json.RawMessage `db:"gpu"`   // resources.gpu of its configuration; nil if not set
@@ -219,8 +219,8 @@ const (
 		CASE WHEN e.id = ANY($2) THEN '{}'::jsonb ELSE ` + runningConfig + ` END AS config, NULL::jsonb AS search_config, e.memory,
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
 		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.queue_time,
-		CASE WHEN e.unmanaged THEN 0 ELSE (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) END AS trials, e.deletes_asked, e.deletes_failed,
-		coalesce(CASE WHEN f.files = 'unplanned' AND ` + gcQueued + ` THEN 'going' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + gcRunning + ` OR ` + gcQueued + ` THEN 'going' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
+		CASE WHEN e.unmanaged THEN 0 ELSE (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) END AS trials, e.delete_requests, e.delete_failed,
+		coalesce(CASE WHEN f.files = 'unplanned' AND ` + gcQueued + ` THEN 'removing' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + gcRunning + ` OR ` + gcQueued + ` THEN 'removing' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
 	FROM experiments e
 	` + deletedFiles + `
 	WHERE e.id = ANY($1)`

@@ -94,7 +94,7 @@ func TestStored(t *testing.T) {
 	w.exec(`UPDATE contexts SET created_at = now() - interval '1 day'`)
 	w.exec(`UPDATE experiments SET state = 'DELETING', desired = 'deleted' WHERE id = $1`, experiment)
 	for done := false; !done; {
-		err := w.db.Tx(t.Context(), func(tx *DB) (err error) { done, err = tx.Erase(t.Context(), experiment); return err })
+		err := w.db.Tx(t.Context(), func(tx *DB) (err error) { done, err = tx.DeleteRows(t.Context(), experiment); return err })
 		if err != nil {
 			t.Fatal(err)
 		}

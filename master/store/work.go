@@ -10,12 +10,12 @@ import (
 
 // Kinds of work: the leader's queue of calls to Nomad and of long deletions.
 const (
-	WorkSubmit       = "submit"  // submit an attempt's job to Nomad
-	WorkStop         = "stop"    // stop an attempt's job in Nomad
-	WorkGC           = "collect" // decide which files of an experiment to remove
-	WorkErase        = "erase"   // delete the rows of an experiment, a part at a time
-	WorkReadLeftover = "read"    // read the files that an attempt's runners left on their nodes
-	WorkExpire       = "expire"  // delete the lines of a task whose retention has ended, a part at a time
+	WorkSubmit       = "submit" // submit an attempt's job to Nomad
+	WorkStop         = "stop"   // stop an attempt's job in Nomad
+	WorkGC           = "gc"     // decide which files of an experiment to remove
+	WorkDelete       = "delete" // delete the rows of an experiment, a part at a time
+	WorkReadLeftover = "read"   // read the files that an attempt's runners left on their nodes
+	WorkExpire       = "expire" // delete the lines of a task whose retention has ended, a part at a time
 )
 
 // Work is a row of the queue.
@@ -23,7 +23,7 @@ type Work struct {
 	Kind    string `db:"kind"`
 	Subject string `db:"subject"`
 	Parent  string `db:"parent"` // the experiment or task that it is for
-	Owner   int    `db:"owner"` // the user who owns Parent
+	Owner   int    `db:"owner"`  // the user who owns Parent
 	Tries   int    `db:"tries"`
 }
 
@@ -171,5 +171,5 @@ func experimentWork(kind string, id, owner int) Work {
 // GCWork is the work that decides which files of an experiment to remove.
 func GCWork(experiment, owner int) Work { return experimentWork(WorkGC, experiment, owner) }
 
-// EraseWork is the work that deletes the rows of an experiment.
-func EraseWork(experiment, owner int) Work { return experimentWork(WorkErase, experiment, owner) }
+// DeleteWork is the work that deletes the rows of an experiment.
+func DeleteWork(experiment, owner int) Work { return experimentWork(WorkDelete, experiment, owner) }

@@ -468,12 +468,12 @@ CREATE TABLE experiments (
     template_source text NOT NULL DEFAULT '',
     -- How often a user asked to apply the policy of checkpoints (the API), and up to which of these requests it was applied (the
     -- loop); NULL: the experiment has ended since.
-    collect_asked   int NOT NULL DEFAULT 0,
-    collected       int DEFAULT 0,
-    collect_again   timestamptz,                -- the loop: when to look again, because something still needed files that the policy does not keep
+    gc_requests     int NOT NULL DEFAULT 0,
+    gc_applied      int DEFAULT 0,
+    gc_retry_at     timestamptz,                -- the loop: when to look again, because something still needed files that the policy does not keep
     -- How often a user asked to delete it (the API), and which of these requests has failed (the loop).
-    deletes_asked   int NOT NULL DEFAULT 0,
-    deletes_failed  int NOT NULL DEFAULT 0,
+    delete_requests int NOT NULL DEFAULT 0,
+    delete_failed   int NOT NULL DEFAULT 0,
     -- A client that lost the answer to a creation repeats it with the same key, which the client chose: the answer is then
     -- the row that the first request made. The API writes it.
     creation_key    text CHECK (length(creation_key) BETWEEN 1 AND 200),
@@ -508,7 +508,7 @@ CREATE UNIQUE INDEX experiments_creation_key ON experiments (owner_id, creation_
 CREATE INDEX experiments_live ON experiments (id) WHERE state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED');
 CREATE INDEX experiments_continuing ON experiments (id) WHERE continues > continued;
 CREATE INDEX experiments_deleted ON experiments (id) WHERE desired = 'deleted';
-CREATE INDEX experiments_collect ON experiments (id) WHERE collected IS DISTINCT FROM collect_asked OR collect_again IS NOT NULL;
+CREATE INDEX experiments_gc ON experiments (id) WHERE gc_applied IS DISTINCT FROM gc_requests OR gc_retry_at IS NOT NULL;
 CREATE INDEX experiments_unswept ON experiments (ended_at) WHERE ended_at IS NOT NULL AND NOT unmanaged AND (swept_at IS NULL OR swept_at < ended_at);
 CREATE INDEX experiments_parent ON experiments (parent_id) WHERE parent_id IS NOT NULL; -- for the foreign key
 
@@ -646,7 +646,7 @@ CREATE TABLE tasks (
     no_pause      boolean NOT NULL DEFAULT false,
     submitted     text NOT NULL DEFAULT '',    -- the configuration as it was submitted, as JSON
     -- A task of a deleted workspace is shown for a day to who asks for it by its id, as in Determined. No list contains it.
-    gone_workspace_id int,
+    deleted_workspace_id int,
     -- What the loop reads of all live tasks in each cycle, and what lists and the proxy read: a configuration may have a megabyte,
     -- which PostgreSQL unpacks whole for each field that a query reads of it.
     nomad         jsonb GENERATED ALWAYS AS (NULLIF(config #> '{environment,nomad}', 'null')) STORED,
@@ -655,14 +655,14 @@ CREATE TABLE tasks (
     mounts_secrets boolean NOT NULL GENERATED ALWAYS AS (coalesce(jsonb_typeof(config #> '{environment,secrets}') = 'array' AND config #> '{environment,secrets}' <> '[]', false)) STORED,
     proxy_ports   jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED,
     idle_timeout  text GENERATED ALWAYS AS (config ->> 'idle_timeout') STORED,
-    CONSTRAINT tasks_workspace CHECK (workspace_id IS NOT NULL OR gone_workspace_id IS NOT NULL AND ended_at IS NOT NULL AND experiment_id IS NULL)
+    CONSTRAINT tasks_workspace CHECK (workspace_id IS NOT NULL OR deleted_workspace_id IS NOT NULL AND ended_at IS NOT NULL AND experiment_id IS NULL)
 );
 CREATE INDEX tasks_live ON tasks (id) WHERE ended_at IS NULL;
 CREATE INDEX tasks_experiment ON tasks (experiment_id);
 CREATE INDEX tasks_type ON tasks (type, created_at) WHERE type <> 'TRIAL';
 CREATE INDEX tasks_owner ON tasks (owner_id); -- for the sizes of an owner's logs
 CREATE INDEX tasks_workspace_index ON tasks (workspace_id) WHERE experiment_id IS NULL;
-CREATE INDEX tasks_gone ON tasks (ended_at) WHERE workspace_id IS NULL;
+CREATE INDEX tasks_of_deleted_workspaces ON tasks (ended_at) WHERE workspace_id IS NULL;
 CREATE INDEX tasks_parent ON tasks (parent_id) WHERE parent_id IS NOT NULL;
 CREATE UNIQUE INDEX tasks_creation_key ON tasks (owner_id, creation_key) WHERE creation_key IS NOT NULL;
 
@@ -875,7 +875,7 @@ CREATE TABLE gathers (
 -- take turns, and so do the experiments and tasks (parent) of one owner. The loop writes the rows, with the changes that
 -- they follow from.
 CREATE TABLE work (
-    kind     text NOT NULL CHECK (kind IN ('submit', 'stop', 'collect', 'erase', 'read', 'expire')),
+    kind     text NOT NULL CHECK (kind IN ('submit', 'stop', 'gc', 'delete', 'read', 'expire')),
     subject  text NOT NULL,                      -- an attempt (submit, stop, read), a task's log (expire) or an experiment
     parent   text NOT NULL,                      -- the experiment or task for which it is
     after    timestamptz NOT NULL DEFAULT now(), -- not to be tried before
@@ -1166,7 +1166,7 @@ CREATE TABLE collections (
     task_id       text PRIMARY KEY REFERENCES tasks ON DELETE CASCADE,
     experiment_id int NOT NULL REFERENCES experiments ON DELETE CASCADE,
     reason        text NOT NULL CHECK (reason IN ('policy', 'asked', 'deletion', 'sweep')),
-    deletion      int CHECK ((deletion IS NOT NULL) = (reason = 'deletion')), -- which request (experiments.deletes_asked) it carries out
+    deletion      int CHECK ((deletion IS NOT NULL) = (reason = 'deletion')), -- which request (experiments.delete_requests) it carries out
     last          boolean NOT NULL DEFAULT true,        -- of a deletion: nothing is left after it
     events        boolean NOT NULL DEFAULT false,       -- it removes TensorBoard's files too
     events_at     timestamptz,                          -- when they were removed
