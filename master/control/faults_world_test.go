@@ -214,7 +214,7 @@ func (w *troubledWorld) actAsUsers() {
 	}
 	const chunk = 100_000 // a statement has a deadline
 	for first := 1; first <= *simMetrics; first += chunk {
-		w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
+		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
 			FROM trials t, generate_series($2::int, $3::int) s WHERE t.experiment_id = $1`, w.deleted, first, min(first+chunk-1, *simMetrics))
 	}
 	if _, err := w.db.RequestAction(w.t.Context(), []int{w.deleted}, store.Delete); err != nil {

@@ -18,7 +18,7 @@ func (b *bench) checkpoint(experiment, n, steps int, loss float64) {
 	b.t.Helper()
 	b.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, size)
 		SELECT $2, t.task_id, t.id, 1, $3, 'COMPLETED', '{"model.bin": 10}', 10 FROM trials t WHERE t.experiment_id = $1 ORDER BY t.id LIMIT 1`, experiment, uuidOf(n), steps)
-	b.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg)
+	b.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
 		SELECT t.id, 1, 'validation', $2::int, $2::int, now(), jsonb_build_object('loss', $3::float8) FROM trials t WHERE t.experiment_id = $1 ORDER BY t.id LIMIT 1`, experiment, steps, loss)
 }
 

@@ -209,7 +209,7 @@ func TestADeletionGoesInParts(t *testing.T) {
 	b.exec(`INSERT INTO trials (experiment_id, number, task_id, hparams, seed, state, ended_at) SELECT $1, i, 't' || i, '{}', 1, 'COMPLETED', now() FROM generate_series(1, 120) i`, e)
 	b.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state, ended_at, outcome)
 		SELECT 't' || i || '.' || r, 't' || i, r, 'default', 1, 42, 'TERMINATED', now(), 'failed' FROM generate_series(1, 120) i, generate_series(1, 3) r`)
-	b.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
+	b.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
 		FROM trials t, generate_series(1, 500) s WHERE t.experiment_id = $1`, e)
 	b.exec(`INSERT INTO search_events (experiment_id, seq, kind, trial, body) SELECT $1, 100 + s, 'validated', 1, '{}' FROM generate_series(1, 7000) s`, e)
 	if _, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete); err != nil {

@@ -156,8 +156,8 @@ func (db *DB) experimentFiles(ctx context.Context, experiment int, which string,
 			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, `+beingRemoved+` AS being_removed,
 				`+database.FloatAt("vm.avg->e.metric")+` AS metric
 			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
-			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.run_id <= k.run_id
-				AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true
+			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.run_id <= k.run_id
+				AND m.position = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true
 			WHERE t.experiment_id = $1 AND `+which+` ORDER BY k.reported_at, k.uuid`, append([]any{experiment}, args...)...)
 		if err != nil {
 			return err

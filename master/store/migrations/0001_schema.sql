@@ -960,9 +960,9 @@ CREATE INDEX usage_owner ON usage (owner_id, coalesce(ended_at, 'infinity'::time
 CREATE TABLE metrics (
     trial_id    int NOT NULL,               -- of trials; see metrics_follow_trials
     run_id      int NOT NULL,
-    grp         text NOT NULL CHECK (grp <> ''),
+    group_name  text NOT NULL CHECK (group_name <> ''),
     steps       int,                        -- NULL: the group counts no steps
-    ord         bigint NOT NULL,            -- its steps, else its time in microseconds, which is always more
+    position    bigint NOT NULL,            -- in the series of its group: its steps, else its time in microseconds, which is always more
     reported_at timestamptz NOT NULL,       -- the task's clock if it sent a time, else the database's
     id          bigint GENERATED ALWAYS AS IDENTITY,
     -- The transaction that wrote the row last. Those who follow the table read up to the oldest transaction that
@@ -973,10 +973,10 @@ CREATE TABLE metrics (
     archived    boolean NOT NULL DEFAULT false, -- a later run restarted before this step
     avg         jsonb NOT NULL,
     batches     jsonb,
-    CHECK (ord = steps OR steps IS NULL AND ord > 2147483647)
+    CHECK (position = steps OR steps IS NULL AND position > 2147483647)
 );
 -- The key. Its order is the order of a series, which is read without sorting.
-CREATE UNIQUE INDEX metrics_key ON metrics (trial_id, grp, ord, run_id);
+CREATE UNIQUE INDEX metrics_key ON metrics (trial_id, group_name, position, run_id);
 -- PostgreSQL writes it at its right-hand end only, and it is small: rows of one commit share a key.
 CREATE INDEX metrics_by_xid ON metrics (xid);
 
