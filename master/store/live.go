@@ -130,30 +130,30 @@ type LiveAllocation struct {
 
 // LiveMember is a member of an attempt that has not ended.
 type LiveMember struct {
-	AllocationID string     `db:"allocation_id"`
-	Rank         int        `db:"rank"`
-	NodeID       string     `db:"node_id"`
-	NodeName     string     `db:"node_name"`
-	SlotIDs      []int32    `db:"slot_ids"`
-	Devices      []string   `db:"devices"`
-	NomadAllocID string     `db:"nomad_alloc_id"`
-	NomadStatus  string     `db:"nomad_status"`
-	NomadDetail  string     `db:"nomad_detail"`
-	NomadIndex   int64      `db:"nomad_index"`
-	NomadEndedAt *time.Time `db:"nomad_ended_at"`
-	NomadExit    *int       `db:"nomad_exit"`
-	Pulling      bool       `db:"pulling"`
-	Started      bool       `db:"started"`
-	StartedAt    *time.Time `db:"started_at"`
-	Replaced     bool       `db:"replaced"`
-	ClaimedAt    *time.Time `db:"claimed_at"`
-	Daemon       bool       `db:"daemon"`
-	ExitedAt     *time.Time `db:"exited_at"`
-	ExitCode     *int       `db:"exit_code"`
-	ExitReason   string     `db:"exit_reason"`
-	Stopped      bool       `db:"stopped"`
-	Unfit        bool       `db:"unfit"`
-	LeftReadAt   *time.Time `db:"left_read_at"`
+	AllocationID   string     `db:"allocation_id"`
+	Rank           int        `db:"rank"`
+	NodeID         string     `db:"node_id"`
+	NodeName       string     `db:"node_name"`
+	SlotIDs        []int32    `db:"slot_ids"`
+	Devices        []string   `db:"devices"`
+	NomadAllocID   string     `db:"nomad_alloc_id"`
+	NomadStatus    string     `db:"nomad_status"`
+	NomadDetail    string     `db:"nomad_detail"`
+	NomadIndex     int64      `db:"nomad_index"`
+	NomadEndedAt   *time.Time `db:"nomad_ended_at"`
+	NomadExit      *int       `db:"nomad_exit"`
+	Pulling        bool       `db:"pulling"`
+	Started        bool       `db:"started"`
+	StartedAt      *time.Time `db:"started_at"`
+	Replaced       bool       `db:"replaced"`
+	ClaimedAt      *time.Time `db:"claimed_at"`
+	Daemon         bool       `db:"daemon"`
+	ExitedAt       *time.Time `db:"exited_at"`
+	ExitCode       *int       `db:"exit_code"`
+	ExitReason     string     `db:"exit_reason"`
+	Stopped        bool       `db:"stopped"`
+	Unfit          bool       `db:"unfit"`
+	LeftoverReadAt *time.Time `db:"leftover_read_at"`
 }
 
 // NodeRow is a node of Nomad, with the settings of operators (enabled, drain).
@@ -174,7 +174,7 @@ type NodeRow struct {
 	SeenAt        time.Time       `db:"seen_at"`
 	Enabled       bool            `db:"enabled"`
 	DrainWanted   bool            `db:"drain_wanted"`
-	SlotsOff      map[string]bool `db:"slots_off"` // disabled slots, by sched.Slot.Key; true: a running attempt may finish (drain)
+	DisabledSlots map[string]bool `db:"disabled_slots"` // disabled slots, by sched.Slot.Key; true: a running attempt may finish (drain)
 }
 
 // SearchEvent is an event of a search.
@@ -254,7 +254,7 @@ const (
 
 	memberRows = `
 	SELECT m.xmin AS row_version, m.allocation_id, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, m.nomad_status, m.nomad_detail, m.nomad_index,
-		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.started_at, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped, m.unfit, m.left_read_at
+		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.started_at, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped, m.unfit, m.leftover_read_at
 	FROM members m WHERE m.allocation_id = ANY($1) ORDER BY m.allocation_id, m.rank`
 )
 
@@ -279,4 +279,4 @@ func (db *DB) node(ctx context.Context, id string) (*NodeRow, error) {
 }
 
 const nodeColumns = `id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory,
-	registered_at, seen_at, enabled, drain_wanted, slots_off, region`
+	registered_at, seen_at, enabled, drain_wanted, disabled_slots, region`

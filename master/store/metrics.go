@@ -109,7 +109,7 @@ func compareKeys(a, b key) int {
 type MetricWriter struct {
 	db    *DB
 	bus   *database.Bus
-	group *database.Group[int, *Report]
+	group *database.GroupCommit[int, *Report]
 
 	facts   *memory.Memory[int, trialFacts]
 	reached *memory.Memory[runOf, int64] // by the reports of earlier runs: their highest step; -1 for none
@@ -130,7 +130,7 @@ type trialFacts struct {
 func NewMetricWriter(db *DB, bus *database.Bus) *MetricWriter {
 	w := &MetricWriter{db: db, bus: bus, facts: memory.New[int, trialFacts](0, maxCachedTrials), reached: memory.New[runOf, int64](0, maxCachedTrials),
 		stored: memory.New[int, *metricRoom](0, maxCachedTrials)}
-	w.group = database.NewGroup(maxReports, trialOf, w.flush)
+	w.group = database.NewGroupCommit(maxReports, trialOf, w.flush)
 	w.group.LimitBytes(maxReportBytes, (*Report).size)
 	return w
 }

@@ -163,7 +163,7 @@ CREATE TABLE scim_users (
     user_id     int PRIMARY KEY REFERENCES users ON DELETE CASCADE,
     external_id text NOT NULL DEFAULT '' CHECK (char_length(external_id) <= 256),
     attributes  jsonb NOT NULL,                 -- names and addresses as the client sent them
-    off         boolean NOT NULL DEFAULT false, -- the client deactivated the account, so it may activate it again
+    deactivated boolean NOT NULL DEFAULT false, -- the client deactivated the account, so it may activate it again
     deleted_at  timestamptz,                    -- the client deleted it: the account stays, deactivated
     created_at  timestamptz NOT NULL DEFAULT now(),
     modified_at timestamptz NOT NULL DEFAULT now()
@@ -182,7 +182,7 @@ CREATE TABLE settings (
 -- What administrators tell everybody, with the time in which it is shown. There is one at most: setting another
 -- replaces it. The API writes it.
 CREATE TABLE cluster_message (
-    singleton  boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    one        boolean PRIMARY KEY DEFAULT true CHECK (one),
     message    text NOT NULL CHECK (char_length(message) BETWEEN 1 AND 250),
     start_time timestamptz NOT NULL,
     end_time   timestamptz CHECK (end_time > start_time),
@@ -851,7 +851,7 @@ CREATE TABLE members (
     gateway_certificate text NOT NULL DEFAULT '',
     -- The loop: when the leader was done with the leftover of the member, whatever the result. It reads the leftover when Nomad reports
     -- the end of a member whose runner has not reported its exit, or not all of its lines.
-    left_read_at   timestamptz,
+    leftover_read_at timestamptz,
     model          text NOT NULL DEFAULT '',  -- the loop, with the placement: the model of its GPUs; '' if its slots are cores
     PRIMARY KEY (allocation_id, rank)
 );
@@ -914,7 +914,7 @@ CREATE TABLE nodes (
     -- Intent, written by the API.
     enabled    boolean NOT NULL DEFAULT true,
     drain_wanted boolean NOT NULL DEFAULT false,
-    slots_off  jsonb NOT NULL DEFAULT '{}', -- slots that operators have disabled, by control.SlotKey; the value says whether what runs there may run to its end
+    disabled_slots jsonb NOT NULL DEFAULT '{}', -- slots that operators have disabled, by control.SlotKey; the value says whether what runs there may run to its end
     region     text NOT NULL DEFAULT ''     -- the loop
 );
 
