@@ -219,7 +219,7 @@ func TestSearchesOfChangesTakeTurns(t *testing.T) {
 	who := r.user("determined")
 	answers := r.api.receiver.answers
 	id := who.create(yaml())
-	r.exec(`INSERT INTO projects (name, workspace_id, user_id, key) SELECT 'other', 1, id, 'OTHER' FROM users WHERE username = 'determined'`)
+	r.exec(`INSERT INTO projects (name, workspace_id, owner_id, key) SELECT 'other', 1, id, 'OTHER' FROM users WHERE username = 'determined'`)
 	other := r.text(`SELECT max(id)::text FROM projects`)
 	requests := searchingChanges(other)
 	for _, request := range requests {

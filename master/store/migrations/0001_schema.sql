@@ -242,7 +242,7 @@ END $$;
 CREATE TABLE workspaces (
     id           int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name         text NOT NULL UNIQUE CHECK (name <> ''),
-    user_id      int NOT NULL REFERENCES users,
+    owner_id     int NOT NULL REFERENCES users,
     archived     boolean NOT NULL DEFAULT false,
     immutable    boolean NOT NULL DEFAULT false,
     settings     jsonb NOT NULL DEFAULT '{}', -- default pools, checkpoint storage, agent user
@@ -258,7 +258,7 @@ CREATE TABLE projects (
     name         text NOT NULL CHECK (name <> ''),
     key          text NOT NULL UNIQUE,
     description  text NOT NULL DEFAULT '',
-    user_id      int NOT NULL REFERENCES users,
+    owner_id     int NOT NULL REFERENCES users,
     archived     boolean NOT NULL DEFAULT false,
     immutable    boolean NOT NULL DEFAULT false,
     notes        jsonb NOT NULL DEFAULT '[]',
@@ -269,13 +269,13 @@ CREATE TABLE projects (
     UNIQUE (workspace_id, name)
 );
 CREATE INDEX projects_deleting ON projects (id) WHERE deleting_at IS NOT NULL;
-CREATE TRIGGER projects_update BEFORE UPDATE OF workspace_id, name, key, description, user_id, archived, notes, deleting_at, delete_error
+CREATE TRIGGER projects_update BEFORE UPDATE OF workspace_id, name, key, description, owner_id, archived, notes, deleting_at, delete_error
     ON projects FOR EACH ROW EXECUTE FUNCTION number_update();
 CREATE TRIGGER projects_notify AFTER INSERT OR UPDATE OR DELETE ON projects FOR EACH STATEMENT EXECUTE FUNCTION notify_update();
 
-INSERT INTO workspaces (name, user_id, immutable) SELECT 'Uncategorized', id, true FROM users WHERE username = 'admin';
-INSERT INTO projects (workspace_id, name, key, user_id, immutable)
-    SELECT w.id, 'Uncategorized', 'UNCATEGORIZED', w.user_id, true FROM workspaces w;
+INSERT INTO workspaces (name, owner_id, immutable) SELECT 'Uncategorized', id, true FROM users WHERE username = 'admin';
+INSERT INTO projects (workspace_id, name, key, owner_id, immutable)
+    SELECT w.id, 'Uncategorized', 'UNCATEGORIZED', w.owner_id, true FROM workspaces w;
 
 -- The API writes the pins of users, and when a user last looked at a project.
 CREATE TABLE workspace_pins (
