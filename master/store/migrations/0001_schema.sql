@@ -430,6 +430,18 @@ CREATE TABLE experiments (
     original_config text NOT NULL,              -- verbatim
     context_hash    bytea REFERENCES contexts,
     seed            bigint NOT NULL,
+    search_config   jsonb,                      -- with what its search began, if a later configuration differs; NULL: config. What changed since is in the events of the search
+    warm_start      uuid,                       -- the checkpoint from which its trials start, which searcher.source_trial_id or source_checkpoint_uuid meant at submission
+    -- The template that the experiment was made with, as it was then: a fork is made of the same two documents.
+    template        text NOT NULL DEFAULT '',
+    template_source text NOT NULL DEFAULT '',
+    -- A client that lost the answer to a creation repeats it with the same key, which the client chose: the answer is then
+    -- the row that the first request made. The API writes it.
+    creation_key    text CHECK (length(creation_key) BETWEEN 1 AND 200),
+    session_epoch   int NOT NULL DEFAULT 0,     -- the epoch (users) of the session that started it
+    -- What the search and the configuration need of a leader's memory, in bytes: an estimate from above (search.Memory). The
+    -- API writes it.
+    memory          bigint NOT NULL DEFAULT 0 CHECK (memory >= 0),
     -- Intent, written by the API.
     name            text NOT NULL,
     description     text NOT NULL DEFAULT '',
@@ -442,6 +454,10 @@ CREATE TABLE experiments (
     max_slots       int CHECK (max_slots >= 0),
     weight          double precision NOT NULL DEFAULT 1 CHECK (weight > 0),
     priority        int NOT NULL DEFAULT 42 CHECK (priority BETWEEN 1 AND 99),
+    queue_time      timestamptz,                -- the job stands among those of its priority as if it had been queued then
+    -- How long the lines of its tasks are kept after their end, before retention_policy in config and the
+    -- master's configuration; -1: for ever; NULL: as the configuration says.
+    log_retention_days smallint CHECK (log_retention_days >= -1),
     -- Fact, written by the loop.
     state           text NOT NULL DEFAULT 'PAUSED' CHECK (state IN ('ACTIVE', 'PAUSED', 'STOPPING_COMPLETED',
         'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_ERROR', 'COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED')),
@@ -451,50 +467,34 @@ CREATE TABLE experiments (
     ended_at        timestamptz,
     best_trial_id   int,
     best_metric     double precision,
-    -- Generated, here and below: what lists and the loop need of config, which PostgreSQL would otherwise unpack for every row.
-    searcher        text GENERATED ALWAYS AS (config #>> '{searcher,name}') STORED,
-    metric          text GENERATED ALWAYS AS (config #>> '{searcher,metric}') STORED,
-    smaller_is_better boolean NOT NULL GENERATED ALWAYS AS (coalesce((config #>> '{searcher,smaller_is_better}')::boolean, true)) STORED,
     -- How often a user asked to continue the experiment after its end (the API), and how often the loop continued it.
     -- They differ until the loop has carried out a request.
     continues       int NOT NULL DEFAULT 0,
     continued       int NOT NULL DEFAULT 0,
     continued_at    timestamptz,                -- the API: when a user asked last. What logs said before counts against nobody
-    search_config   jsonb,                      -- with what its search began, if a later configuration differs; NULL: config. What changed since is in the events of the search
-    warm_start      uuid,                       -- the checkpoint from which its trials start, which searcher.source_trial_id or source_checkpoint_uuid meant at submission
-    queue_time      timestamptz,                -- the API, intent: the job stands among those of its priority as if it had been queued then
-    -- The template that the experiment was made with, as it was then: a fork is made of the same two documents.
-    template        text NOT NULL DEFAULT '',
-    template_source text NOT NULL DEFAULT '',
     -- How often a user asked to apply the policy of checkpoints (the API), and up to which of these requests it was applied (the
     -- loop); NULL: the experiment has ended since.
     gc_requests     int NOT NULL DEFAULT 0,
     gc_applied      int DEFAULT 0,
     gc_retry_at     timestamptz,                -- the loop: when to look again, because something still needed files that the policy does not keep
+    swept_at        timestamptz,                -- the loop: when the leader last decided about a sweep of the experiment; NULL: never
     -- How often a user asked to delete it (the API), and which of these requests has failed (the loop).
     delete_requests int NOT NULL DEFAULT 0,
     delete_failed   int NOT NULL DEFAULT 0,
-    -- A client that lost the answer to a creation repeats it with the same key, which the client chose: the answer is then
-    -- the row that the first request made. The API writes it.
-    creation_key    text CHECK (length(creation_key) BETWEEN 1 AND 200),
-    session_epoch   int NOT NULL DEFAULT 0,     -- the epoch (users) of the session that started it
-    -- What the search and the configuration need of a leader's memory, in bytes: an estimate from above (search.Memory). The
-    -- API writes it.
-    memory          bigint NOT NULL DEFAULT 0 CHECK (memory >= 0),
-    -- The API: how long the lines of its tasks are kept after their end, before retention_policy in config and the
-    -- master's configuration; -1: for ever; NULL: as the configuration says.
-    log_retention_days smallint CHECK (log_retention_days >= -1),
-    -- the bytes of what a list has of an experiment and a user has written, without the labels; pages are limited by it
-    text_bytes      int NOT NULL GENERATED ALWAYS AS (
-        octet_length(name) + octet_length(description) + octet_length(notes) + octet_length(original_config) + octet_length(config::text)) STORED,
-    -- for how long the configuration says that logs are kept
-    config_log_days int GENERATED ALWAYS AS (
-        CASE jsonb_typeof(config #> '{retention_policy,log_retention_days}') WHEN 'number' THEN (config #> '{retention_policy,log_retention_days}')::integer END) STORED,
-    swept_at        timestamptz,                -- the loop: when the leader last decided about a sweep of the experiment; NULL: never
+    -- Generated: what lists and the loop need of config, which PostgreSQL would otherwise unpack for every row.
+    searcher        text GENERATED ALWAYS AS (config #>> '{searcher,name}') STORED,
+    metric          text GENERATED ALWAYS AS (config #>> '{searcher,metric}') STORED,
+    smaller_is_better boolean NOT NULL GENERATED ALWAYS AS (coalesce((config #>> '{searcher,smaller_is_better}')::boolean, true)) STORED,
+    storage_type    text GENERATED ALWAYS AS (config #>> '{checkpoint_storage,type}') STORED,
     proxy_ports     jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED,
     max_restarts    jsonb GENERATED ALWAYS AS (config -> 'max_restarts') STORED,
     preemption_timeout jsonb GENERATED ALWAYS AS (config -> 'preemption_timeout') STORED,
-    storage_type    text GENERATED ALWAYS AS (config #>> '{checkpoint_storage,type}') STORED,
+    -- for how long the configuration says that logs are kept
+    config_log_days int GENERATED ALWAYS AS (
+        CASE jsonb_typeof(config #> '{retention_policy,log_retention_days}') WHEN 'number' THEN (config #> '{retention_policy,log_retention_days}')::integer END) STORED,
+    -- the bytes of what a list has of an experiment and a user has written, without the labels; pages are limited by it
+    text_bytes      int NOT NULL GENERATED ALWAYS AS (
+        octet_length(name) + octet_length(description) + octet_length(notes) + octet_length(original_config) + octet_length(config::text)) STORED,
     CHECK ((state IN ('COMPLETED', 'CANCELED', 'ERROR')) = (ended_at IS NOT NULL) OR state IN ('DELETING', 'DELETE_FAILED'))
 );
 -- Lists are filtered and sorted by the narrow columns; the wide ones are stored apart.
@@ -619,34 +619,34 @@ CREATE TABLE tasks (
     job_id        uuid NOT NULL,
     owner_id      int NOT NULL REFERENCES users,
     workspace_id  int REFERENCES workspaces,   -- NULL: the workspace is deleted
+    -- A task of a deleted workspace is shown for a day to who asks for it by its id, as in Determined. No list contains it.
+    deleted_workspace_id int,
     experiment_id int REFERENCES experiments ON DELETE CASCADE,
     name          text NOT NULL,
     config        jsonb NOT NULL DEFAULT '{}', -- a trial has that of its experiment
     context_hash  bytea REFERENCES contexts,
-    created_at    timestamptz NOT NULL DEFAULT now(),
-    -- Intent, written by the API.
-    desired       text NOT NULL DEFAULT 'run' CONSTRAINT tasks_desired_check CHECK (desired IN ('run', 'pause', 'kill') AND (desired <> 'pause' OR type = 'GENERIC')),
-    pool          text NOT NULL,
-    slots         int NOT NULL CHECK (slots >= 0),
-    priority      int NOT NULL DEFAULT 42 CHECK (priority BETWEEN 1 AND 99),
-    -- Fact, written by the loop.
-    ended_at      timestamptz,
-    exit_status   text NOT NULL DEFAULT '',
-    unstarted     int NOT NULL DEFAULT 0,      -- attempts in a row that never reached their program
-    kill_reason   text NOT NULL DEFAULT '',    -- the API: why somebody killed the task
-    queue_time    timestamptz,                 -- the API, intent: as in experiments
     creation_key  text CHECK (length(creation_key) BETWEEN 1 AND 200), -- as in experiments
-    -- The loop: when its first attempt was queued. All its attempts are queued since then, so that a task keeps its place
-    -- in the queue. NULL before the first attempt, and after an end that is taken back.
-    queued_at     timestamptz,
     session_epoch int NOT NULL DEFAULT 0,      -- as in experiments, which has that of trials
+    created_at    timestamptz NOT NULL DEFAULT now(),
     -- Generic tasks: programs that users start in trees, pause and resume.
     parent_id     text REFERENCES tasks ON DELETE SET NULL,
     forked_from   text,                        -- that task may be deleted
     no_pause      boolean NOT NULL DEFAULT false,
     submitted     text NOT NULL DEFAULT '',    -- the configuration as it was submitted, as JSON
-    -- A task of a deleted workspace is shown for a day to who asks for it by its id, as in Determined. No list contains it.
-    deleted_workspace_id int,
+    -- Intent, written by the API.
+    desired       text NOT NULL DEFAULT 'run' CONSTRAINT tasks_desired_check CHECK (desired IN ('run', 'pause', 'kill') AND (desired <> 'pause' OR type = 'GENERIC')),
+    kill_reason   text NOT NULL DEFAULT '',    -- why somebody killed the task
+    pool          text NOT NULL,
+    slots         int NOT NULL CHECK (slots >= 0),
+    priority      int NOT NULL DEFAULT 42 CHECK (priority BETWEEN 1 AND 99),
+    queue_time    timestamptz,                 -- as in experiments
+    -- Fact, written by the loop.
+    ended_at      timestamptz,
+    exit_status   text NOT NULL DEFAULT '',
+    unstarted     int NOT NULL DEFAULT 0,      -- attempts in a row that never reached their program
+    -- The loop: when its first attempt was queued. All its attempts are queued since then, so that a task keeps its place
+    -- in the queue. NULL before the first attempt, and after an end that is taken back.
+    queued_at     timestamptz,
     -- What the loop reads of all live tasks in each cycle, and what lists and the proxy read: a configuration may have a megabyte,
     -- which PostgreSQL unpacks whole for each field that a query reads of it.
     nomad         jsonb GENERATED ALWAYS AS (NULLIF(config #> '{environment,nomad}', 'null')) STORED,
@@ -719,9 +719,12 @@ CREATE TABLE trials (
     hparams       jsonb NOT NULL,
     seed          bigint NOT NULL,
     warm_start    uuid,                     -- the checkpoint it started from, if any
+    external_id   text,                     -- the API: an unmanaged program's own name for it
     -- Intent.
     stop_wanted   boolean NOT NULL DEFAULT false, -- the loop, from the search
     kill_wanted   boolean NOT NULL DEFAULT false, -- the API, from a user
+    archived      boolean NOT NULL DEFAULT false, -- the API: a run can be archived without its experiment
+    log_retention_days smallint CHECK (log_retention_days >= -1), -- the API; NULL: as the experiment
     -- Fact, written by the loop; of an unmanaged experiment by the API, as its programs report it.
     state         text NOT NULL DEFAULT 'ACTIVE' CHECK (state IN ('ACTIVE', 'PAUSED', 'STOPPING_COMPLETED',
         'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_ERROR', 'COMPLETED', 'CANCELED', 'ERROR')),
@@ -730,20 +733,17 @@ CREATE TABLE trials (
     started_at    timestamptz NOT NULL DEFAULT now(),
     ended_at      timestamptz,
     error         text NOT NULL DEFAULT '',
+    -- The trial waits with a checkpoint and without slots until its search calls it back.
+    held          boolean NOT NULL DEFAULT false,
+    target        bigint,                   -- how long it trains for now, in its searcher's measure; NULL if the searcher does not decide that
     -- Reported by the trial, written by the API.
     early_exit    text CHECK (early_exit IN ('INVALID_HP', 'INIT_INVALID_HP', 'USER_REQUESTED_STOP')),
     progress      double precision,
     runner_state  text NOT NULL DEFAULT '',
     metadata      jsonb,
     completed_length bigint,                -- the length that a harness before 0.38 says it has trained to; the answers then tell it that it is done, also after a restart
-    -- The loop: the trial waits with a checkpoint and without slots until its search calls it back.
-    held          boolean NOT NULL DEFAULT false,
-    target        bigint,                   -- the loop: how long it trains for now, in its searcher's measure; NULL if the searcher does not decide that
     log_policy_matched text,                -- the API: the name of the log policy that matched last, in the transaction of the match
-    external_id   text,                     -- the API: an unmanaged program's own name for it
     alive_at      timestamptz,              -- the API: an unmanaged program's last sign of life
-    archived      boolean NOT NULL DEFAULT false, -- the API: a run can be archived without its experiment
-    log_retention_days smallint CHECK (log_retention_days >= -1), -- the API; NULL: as the experiment
     storages      smallint NOT NULL DEFAULT 0, -- the API: how many rows of storage_backends the trial named first, which are limited
     UNIQUE (experiment_id, number)
 );
@@ -762,7 +762,9 @@ CREATE TABLE allocations (
     slots           int NOT NULL CHECK (slots >= 0),
     priority        int NOT NULL,           -- of its task; the API changes both together
     comm_key        uuid NOT NULL DEFAULT gen_random_uuid(), -- by which its members recognize each other
+    gateway_secret  uuid NOT NULL DEFAULT gen_random_uuid(), -- by which the attempt's gateways recognize the master; only the runner learns it, when it passes the gate
     queued_at       timestamptz NOT NULL DEFAULT now(), -- of its task's first attempt: a task keeps its place in the queue
+    created_at      timestamptz NOT NULL DEFAULT now(), -- when the attempt began to wait
     not_before      timestamptz,            -- waits at least until then: back-off, or a lost attempt that may still run
     exclude         text[] NOT NULL DEFAULT '{}', -- ids of nodes to avoid
     -- Fact, written by the loop.
@@ -781,7 +783,9 @@ CREATE TABLE allocations (
     exit_reason     text NOT NULL DEFAULT '',
     -- What the leader asked of Nomad, and the result.
     submitted_at    timestamptz,
+    tried_at        timestamptz,            -- when the leader first tried to submit the job: how long that may take counts from then
     submit_error    text NOT NULL DEFAULT '',  -- of the last try
+    no_room         boolean NOT NULL DEFAULT false, -- the last try failed because Nomad has no room on the attempt's nodes
     refused_why     text NOT NULL DEFAULT '',  -- Nomad will never accept it
     stopped_at      timestamptz,               -- when Nomad was told to stop it
     -- Reported from inside, written by the API.
@@ -790,10 +794,6 @@ CREATE TABLE allocations (
     preempt_acked_at timestamptz,
     proxy_address   text NOT NULL DEFAULT '',
     accelerators    jsonb,
-    gateway_secret  uuid NOT NULL DEFAULT gen_random_uuid(), -- by which the attempt's gateways recognize the master; only the runner learns it, when it passes the gate
-    tried_at        timestamptz,            -- when the leader first tried to submit the job: how long that may take counts from then
-    no_room         boolean NOT NULL DEFAULT false, -- the last try failed because Nomad has no room on the attempt's nodes
-    created_at      timestamptz NOT NULL DEFAULT now(), -- when the attempt began to wait
     UNIQUE (task_id, run_id),
     CHECK ((state = 'TERMINATED') = (ended_at IS NOT NULL)),
     CHECK ((state = 'TERMINATED') = (outcome IS NOT NULL))
@@ -813,6 +813,10 @@ CREATE TABLE members (
     node_id        text NOT NULL,
     node_name      text NOT NULL,
     slot_ids       int[] NOT NULL DEFAULT '{}',
+    -- The devices, by their ids. The numbers in slot_ids are positions in a list, which move when a
+    -- device leaves its node; the ids stay.
+    devices        text[] NOT NULL DEFAULT '{}',
+    model          text NOT NULL DEFAULT '',  -- of its GPUs; '' if its slots are cores
     -- What Nomad says, written by the loop.
     nomad_alloc_id text NOT NULL DEFAULT '',
     nomad_status   text NOT NULL DEFAULT '',  -- pending, running, complete, failed, lost, unknown, gone
@@ -822,7 +826,13 @@ CREATE TABLE members (
     nomad_exit     int,                       -- Nomad's exit code, if the runner reported none
     pulling        boolean NOT NULL DEFAULT false,
     started        boolean NOT NULL DEFAULT false,
+    -- The loop: when the first process of the member was first seen started. The time that it may need to pass the gate counts from there,
+    -- because the node may have fetched an image for a long time before.
+    started_at     timestamptz,
     replaced       boolean NOT NULL DEFAULT false, -- Nomad made a second allocation for it
+    -- The loop: when the leader was done with the leftover of the member, whatever the result. It reads the leftover when Nomad reports
+    -- the end of a member whose runner has not reported its exit, or not all of its lines.
+    leftover_read_at timestamptz,
     -- The gate and the runner's reports, written by the API.
     claimed_by     text NOT NULL DEFAULT '',  -- Nomad allocation id that passed the gate
     claim_nonce    text NOT NULL DEFAULT '',  -- hash of the secret of the runner process that passed it
@@ -830,29 +840,19 @@ CREATE TABLE members (
     token_hash     bytea UNIQUE,
     address        text NOT NULL DEFAULT '',
     ports          jsonb NOT NULL DEFAULT '{}',
+    -- The SHA-256 of the certificate of the member's gateway, in hexadecimal digits, as its runner reported it with the claim.
+    -- '' before the claim.
+    gateway_certificate text NOT NULL DEFAULT '',
     arrived_at     timestamptz,               -- at the rendezvous
     daemon         boolean NOT NULL DEFAULT false,
     exited_at      timestamptz,
     exit_code      int,
     exit_reason    text NOT NULL DEFAULT '',
     stopped        boolean NOT NULL DEFAULT false, -- ended because Nomad ended its runner
-    logs_done      boolean NOT NULL DEFAULT false,
-    -- The loop, with the placement: the devices, by their ids. The numbers in slot_ids are positions in a list, which move when a
-    -- device leaves its node; the ids stay.
-    devices        text[] NOT NULL DEFAULT '{}',
-    -- The API: the runner reported that it cannot start the program for a reason of the node. The attempt counts as nobody's failure, and
+    -- The runner reported that it cannot start the program for a reason of the node. The attempt counts as nobody's failure, and
     -- the next one runs elsewhere.
     unfit          boolean NOT NULL DEFAULT false,
-    -- The loop: when the first process of the member was first seen started. The time that it may need to pass the gate counts from there,
-    -- because the node may have fetched an image for a long time before.
-    started_at     timestamptz,
-    -- The API: the SHA-256 of the certificate of the member's gateway, in hexadecimal digits, as its runner reported it with the claim.
-    -- '' for a runner, or a master, of the release before.
-    gateway_certificate text NOT NULL DEFAULT '',
-    -- The loop: when the leader was done with the leftover of the member, whatever the result. It reads the leftover when Nomad reports
-    -- the end of a member whose runner has not reported its exit, or not all of its lines.
-    leftover_read_at timestamptz,
-    model          text NOT NULL DEFAULT '',  -- the loop, with the placement: the model of its GPUs; '' if its slots are cores
+    logs_done      boolean NOT NULL DEFAULT false,
     PRIMARY KEY (allocation_id, rank)
 );
 CREATE INDEX members_node ON members (node_id); -- the page of a node lists what ran there, tens of thousands of past attempts
@@ -1275,7 +1275,7 @@ CREATE TABLE webhooks (
     mode         text NOT NULL CHECK (mode IN ('WORKSPACE', 'SPECIFIC')),
     created_at   timestamptz NOT NULL DEFAULT now(),
     served_at    timestamptz NOT NULL DEFAULT now(), -- the leader: time of the last request; targets take turns by it
-    waiting      int NOT NULL DEFAULT 0,             -- how many deliveries wait for the webhook
+    waiting      int NOT NULL DEFAULT 0,             -- the leader and the API: how many deliveries wait for the webhook
     UNIQUE (workspace_id, name)
 );
 CREATE TABLE webhook_triggers (
@@ -1309,8 +1309,8 @@ CREATE TABLE webhook_outbox (
 CREATE INDEX webhook_outbox_workspace ON webhook_outbox (workspace_id, id);
 CREATE INDEX webhook_outbox_webhook ON webhook_outbox (webhook_id);
 
--- Events to send, and the log of those that were sent: one row for each event and webhook. The leader writes it, except
--- for a row of a test, which any master inserts when the test has ended.
+-- Events to send, and the log of those that were sent: one row for each event and webhook. The leader writes
+-- them; the API inserts a row when a test has ended, and one for an event that a user sends again.
 CREATE TABLE webhook_deliveries (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- their order
     webhook_id int NOT NULL REFERENCES webhooks ON DELETE CASCADE,
