@@ -22,7 +22,7 @@ func (r *rig) fill(b *testing.B, template, total int) {
 		b.Fatal(err)
 	}
 	experiments := r.columns(b, "experiments", map[string]string{"job_id": "gen_random_uuid()", "external_id": "NULL",
-		"name": "'experiment ' || i", "collected": "collect_asked", "collect_again": "NULL", "labels": "ARRAY['a', 'b']", "started_at": "started_at - i * interval '1 minute'"})
+		"name": "'experiment ' || i", "gc_applied": "gc_requests", "gc_retry_at": "NULL", "labels": "ARRAY['a', 'b']", "started_at": "started_at - i * interval '1 minute'"})
 	tasks := r.columns(b, "tasks", map[string]string{"id": "e.id || '.bench'", "experiment_id": "e.id", "job_id": "e.job_id"})
 	trials := r.columns(b, "trials", map[string]string{"experiment_id": "e.id", "task_id": "e.id || '.bench'"})
 	var last int

@@ -217,7 +217,7 @@ func (r *rig) longSearch(b *testing.B) int {
 	// Only what has ended: a copy of a task that waits, such as a garbage collection, would run.
 	r.run(b, "INSERT INTO tasks ("+tasks.names+") SELECT "+tasks.values+" FROM tasks x, generate_series(1, $2) i WHERE x.experiment_id = $1 AND x.type = 'TRIAL' AND x.ended_at IS NOT NULL", id, pagesRows-1)
 	r.run(b, "INSERT INTO trials ("+trials.names+") SELECT "+trials.values+" FROM trials x, generate_series(1, $2) i WHERE x.experiment_id = $1 AND x.ended_at IS NOT NULL", id, pagesRows-1)
-	r.run(b, `INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg)
+	r.run(b, `INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
 		SELECT id, run_id, 'validation', 100, 100, now(), jsonb_build_object('loss', random()) FROM trials WHERE experiment_id = $1`, id)
 	r.run(b, "ANALYZE trials, metrics, tasks")
 	return id
@@ -227,7 +227,7 @@ func (r *rig) longSearch(b *testing.B) int {
 func (r *rig) longCurve(b *testing.B) int {
 	b.Helper()
 	a := r.hold(b, 1)[0]
-	r.run(b, `INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg)
+	r.run(b, `INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
 		SELECT $1, 1, 'training', s, s, now() - ($2 - s) * interval '10 ms', jsonb_build_object('loss', 1 / (1 + s / 1e4) + random() / 20) FROM generate_series(1, $2 - 1) s`, a.trial, pagesPoints)
 	r.run(b, "ANALYZE metrics")
 	if _, err := dial(b, r.MasterURL).call("POST", fmt.Sprintf("/api/v1/trials/%d/metrics", a.trial), a.token, fiveMetrics(a.trial, pagesPoints)); err != nil {

@@ -96,7 +96,7 @@ func multiply(t *testing.T, r *rig.Rig, experiment, trials int) {
 	if n := rig.Value[int](t, r, `SELECT count(*) FROM tasks WHERE experiment_id = $1 AND ended_at IS NULL`, experiment); n > 1 {
 		t.Fatalf("%d tasks of the copies would run", n)
 	}
-	rig.Alter(t, r, `INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg)
+	rig.Alter(t, r, `INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
 		SELECT id, run_id, 'validation', 100, 100, now(), jsonb_build_object('val_loss', random()) FROM trials WHERE experiment_id = $1
 		AND NOT EXISTS (SELECT FROM metrics m WHERE m.trial_id = trials.id)`, experiment)
 }

@@ -82,7 +82,7 @@ func (k *Training) CheckMetrics(t testing.TB, last int) {
 			}
 		}
 		compare(t, "the API's "+group+" metrics", got, want)
-		rows, err := Query(t, k.Rig, pgx.RowTo[int], `SELECT steps FROM metrics WHERE trial_id = $1 AND grp = $2 AND NOT archived ORDER BY steps`, k.TrialID, group)
+		rows, err := Query(t, k.Rig, pgx.RowTo[int], `SELECT steps FROM metrics WHERE trial_id = $1 AND group_name = $2 AND NOT archived ORDER BY steps`, k.TrialID, group)
 		if err != nil {
 			t.Error(err)
 		}

@@ -26,13 +26,9 @@ const (
 // namespaces: a job that somebody starts in another namespace gets nothing of an attempt, whatever its name is, and
 // is no master. The training goes on with new keys, which the rest of the test waits for.
 func (r *s3rig) namespaces(t *testing.T, long int) {
-	// As operators upgrade: with the names of the earlier release, then without.
-	for _, earlier := range []string{"true", "false"} {
-		r.setUpVault(t, "DETENT_NAMESPACES=default "+strange, "DETENT_EARLIER_ROLES="+earlier)
-		policy := string(r.vault(t, http.MethodGet, "sys/policies/acl/det-task", nil))
-		if has := strings.Contains(policy, `metadata.nomad_job_id}}\"`); has != (earlier == "true") || strings.Contains(policy, "@") {
-			t.Errorf("earlier roles %s: the policy of tasks is %s", earlier, policy)
-		}
+	r.setUpVault(t, "DETENT_NAMESPACES=default "+strange)
+	if policy := string(r.vault(t, http.MethodGet, "sys/policies/acl/det-task", nil)); strings.Contains(policy, `metadata.nomad_job_id}}\"`) || strings.Contains(policy, "@") {
+		t.Errorf("the policy of tasks is %s", policy)
 	}
 	r.setUpVault(t, "DETENT_NAMESPACES=default "+strange, "DETENT_REGION=west")
 	west := string(r.vault(t, http.MethodGet, "sys/policies/acl/det-task-west", nil)) + string(r.vault(t, http.MethodGet, "auth/jwt-nomad-west/role/det-task", nil))

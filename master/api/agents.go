@@ -149,7 +149,7 @@ func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
 		}
 		w.ResourcePools = append(w.ResourcePools, p.Name)
 		for _, slot := range s.Slots {
-			a.addSlot(&w, p.Name, slot, holds, n.SlotsOff[slot.Key(p.Name)])
+			a.addSlot(&w, p.Name, slot, holds, n.DisabledSlots[slot.Key(p.Name)])
 		}
 	}
 	return w

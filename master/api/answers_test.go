@@ -138,7 +138,7 @@ func TestAnswersEndWithoutReaders(t *testing.T) {
 
 	trial, task := r.trial(who.create(yaml()), 0)
 	r.history(trial, task)
-	r.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at) SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('"', 250000)), now()
+	r.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('"', 250000)), now()
 		FROM generate_series(1000, 1060) AS n`, trial)
 	stream := fmt.Sprintf("/api/v1/trials/metrics/training_metrics?trialIds=%d", trial)
 	for range maxStreamsPerUser {
@@ -219,7 +219,7 @@ func TestSearchesOfChangesTakeTurns(t *testing.T) {
 	who := r.user("determined")
 	answers := r.api.receiver.answers
 	id := who.create(yaml())
-	r.exec(`INSERT INTO projects (name, workspace_id, user_id, key) SELECT 'other', 1, id, 'OTHER' FROM users WHERE username = 'determined'`)
+	r.exec(`INSERT INTO projects (name, workspace_id, owner_id, key) SELECT 'other', 1, id, 'OTHER' FROM users WHERE username = 'determined'`)
 	other := r.text(`SELECT max(id)::text FROM projects`)
 	requests := searchingChanges(other)
 	for _, request := range requests {
@@ -323,7 +323,7 @@ func TestAnswersOfLongValues(t *testing.T) {
 	trial, task := r.trial(experiment, 0)
 	r.history(trial, task)
 	long := "jsonb_build_object('text', repeat('x', 6000000))"
-	r.exec(`UPDATE metrics SET avg = avg || `+long+` WHERE trial_id = $1 AND grp = 'validation'`, trial)
+	r.exec(`UPDATE metrics SET avg = avg || `+long+` WHERE trial_id = $1 AND group_name = 'validation'`, trial)
 	r.exec(`UPDATE checkpoints SET metadata = `+long+` WHERE trial_id = $1`, trial)
 	if a := who.get(fmt.Sprintf("/api/v1/trials/%d/workloads", trial)); a.code != 413 || !strings.Contains(string(a.body), "limit") {
 		t.Errorf("workloads of 30 MB: %d %.200s", a.code, a.body)

@@ -76,7 +76,7 @@ func TestDeletionsBegin(t *testing.T) {
 	}
 	me.get("/api/v1/templates/theirs").says(404, "theirs")
 	// The loop gives an experiment up whose files could not be removed; asking again tries again.
-	r.exec(`UPDATE experiments SET state = 'DELETE_FAILED', desired = 'deleted', error = 'the bucket is away', deletes_asked = 1, deletes_failed = 1, ended_at = now() WHERE id = $1`, exp)
+	r.exec(`UPDATE experiments SET state = 'DELETE_FAILED', desired = 'deleted', error = 'the bucket is away', delete_requests = 1, delete_failed = 1, ended_at = now() WHERE id = $1`, exp)
 	if err := r.db.CarryOutDeletions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestDeletionsBegin(t *testing.T) {
 		}
 	}
 	me.del(path).ok()
-	if got := r.text(`SELECT desired || deletes_asked FROM experiments WHERE id = $1`, exp); got != "deleted2" {
+	if got := r.text(`SELECT desired || delete_requests FROM experiments WHERE id = $1`, exp); got != "deleted2" {
 		t.Errorf("asked again: %s", got)
 	}
 	admin.del("/api/v1/workspaces/1").says(409, "built in")

@@ -225,7 +225,7 @@ func TestSlotsAreDisabled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return nodes[0].SlotsOff
+		return nodes[0].DisabledSlots
 	}
 	boss.post(slot+"/disable", `{"drain":true}`).ok()
 	if at(t, boss.get(slot).ok().tree(), "slot.draining") != true || len(off()) != 1 {

@@ -108,11 +108,6 @@ func (a *API) comparePassword(ctx context.Context, c *call, name string, u store
 			if fits = passwordMatches(u, exists, sent); !fits {
 				return nil
 			}
-			if auth.OutdatedHash(u.PasswordHash) {
-				if err := a.db.RenewPasswordHash(ctx, u.ID, u.PasswordHash, auth.HashPassword(sent)); err != nil {
-					return err
-				}
-			}
 			ofName, ofAddress := loginKeys(address, name)
 			return a.db.LoginSucceeded(ctx, ofName, ofAddress)
 		})

@@ -308,7 +308,7 @@ func TestAProviderThatIsAway(t *testing.T) {
 	newRig(t).anyone().get("/oidc/sso").is(404) // a master without a provider
 }
 
-// TestAUserOfNoProvider: with --remote false a user's identities at providers open nothing any more, also those that an earlier release has left.
+// TestAUserOfNoProvider: with --remote false a user's identities at providers open nothing any more, also those that are left.
 func TestAUserOfNoProvider(t *testing.T) {
 	r := newRig(t)
 	admin, ada := r.user("admin"), store.Identity{Issuer: "https://id", Subject: "1", Username: "ada", Create: true}
@@ -338,7 +338,7 @@ func TestAUserOfNoProvider(t *testing.T) {
 	if again, err := r.db.SignIn(t.Context(), ada); err != nil || again.ID != u.ID {
 		t.Errorf("%v %v", again.ID, err)
 	}
-	r.exec(`UPDATE users SET remote = false WHERE id = $1`, u.ID) // as an earlier release did it
+	r.exec(`UPDATE users SET remote = false WHERE id = $1`, u.ID)
 	refused("with an identity that is left")
 }
 

@@ -34,7 +34,7 @@ func (p *places) count() int {
 // longReports stores n reports of a trial with so many bytes each.
 func (r *rig) longReports(trial, n, bytes int) {
 	r.t.Helper()
-	r.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at) SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('x', $3)), now()
+	r.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('x', $3)), now()
 		FROM generate_series(1000, 999 + $2::int) AS n`, trial, n, bytes)
 }
 
@@ -97,7 +97,7 @@ func TestMetricStreamsInRecords(t *testing.T) {
 			trial, _ = r.trial(a.exp, i)
 		}
 		r.exec(`UPDATE trials SET hparams = jsonb_build_object('text', repeat('x', $2)) WHERE id = $1`, trial, bytes)
-		r.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at) SELECT $1, 1, 'validation', n, n, jsonb_build_object($2::text, n), now()
+		r.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'validation', n, n, jsonb_build_object($2::text, n), now()
 			FROM generate_series(1, 50) AS n`, trial, name)
 	}
 	r.over(a.exp)
@@ -138,7 +138,7 @@ func TestCurvesWithLongNames(t *testing.T) {
 	a := r.running(yaml(), 1)
 	other, _ := r.trial(a.exp, 1)
 	const long = 900
-	r.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at) SELECT t, 1, 'validation', n, n,
+	r.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT t, 1, 'validation', n, n,
 			(SELECT jsonb_object_agg(repeat('n', $1) || k, n) FROM generate_series(10, 34) AS k), now()
 		FROM generate_series(1, 2000) AS n, unnest($2::int[]) AS t`, long, []int{a.trial, other})
 	r.exec(`INSERT INTO trial_summaries (trial_id, summary) SELECT t, jsonb_build_object('validation_metrics', (SELECT jsonb_object_agg(repeat('n', $1) || k,

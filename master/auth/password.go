@@ -2,14 +2,12 @@ package auth
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
 	"strings"
 
 	"golang.org/x/crypto/argon2"
-	"golang.org/x/crypto/bcrypt"
 )
 
 // Costs of Argon2id. Of the equally strong ones that OWASP recommends they need the least memory,
@@ -45,23 +43,10 @@ func CheckPassword(stored, sent string) bool {
 	}
 	rest, ours := strings.CutPrefix(stored, argonPrefix)
 	if !ours {
-		return bcrypt.CompareHashAndPassword([]byte(stored), preimage(sent)) == nil
+		return false
 	}
 	text, key, _ := strings.Cut(rest, "$")
 	salt, err := base64.RawStdEncoding.DecodeString(text)
 	want, err2 := base64.RawStdEncoding.DecodeString(key)
 	return err == nil && err2 == nil && len(want) == argonKey && subtle.ConstantTimeCompare(argonOf(sent, salt), want) == 1
-}
-
-// OutdatedHash reports whether a stored hash was made by a release that used bcrypt. A sign-in
-// with the right password replaces it.
-func OutdatedHash(stored string) bool {
-	return stored != "" && !strings.HasPrefix(stored, argonPrefix)
-}
-
-// preimage shortens what clients send, 128 hexadecimal digits, to the 72 bytes that bcrypt
-// reads.
-func preimage(sent string) []byte {
-	h := sha256.Sum256([]byte(sent))
-	return []byte(base64.StdEncoding.EncodeToString(h[:]))
 }

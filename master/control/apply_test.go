@@ -29,7 +29,7 @@ func TestAPlanIsStoredInParts(t *testing.T) {
 	if n := b.int(`SELECT count(*) FROM work`); n != bundles-2 {
 		t.Errorf("%d of %d changes were stored", n, bundles)
 	}
-	if n := b.int(`SELECT count(*) FROM work WHERE about IN ('5', $1)`, needing.Key); n != 0 {
+	if n := b.int(`SELECT count(*) FROM work WHERE subject IN ('5', $1)`, needing.Key); n != 0 {
 		t.Error("a stale bundle, or one that depends on it, was stored")
 	}
 	if xacts := b.int(`SELECT count(DISTINCT xmin::text) FROM work`); xacts != 3 {
@@ -49,7 +49,7 @@ func TestFewerTogether(t *testing.T) {
 	plan := func() *Plan {
 		p := &Plan{}
 		for i := range 40 {
-			if key := fmt.Sprint(i); b.int(`SELECT count(*) FROM work WHERE about = $1`, key) == 0 {
+			if key := fmt.Sprint(i); b.int(`SELECT count(*) FROM work WHERE subject = $1`, key) == 0 {
 				p.Bundles = append(p.Bundles, store.Bundle{Key: key, Changes: store.Changes{Queue: []store.Work{{Kind: store.WorkGC, Subject: key, Parent: "x"}}}})
 			}
 		}
@@ -84,7 +84,7 @@ func TestABundleWhoseTransactionIsSlow(t *testing.T) {
 	apply := func() error {
 		p := &Plan{}
 		for i := range 3 {
-			if key := fmt.Sprint(i); b.int(`SELECT count(*) FROM work WHERE about = $1`, key) == 0 {
+			if key := fmt.Sprint(i); b.int(`SELECT count(*) FROM work WHERE subject = $1`, key) == 0 {
 				p.Bundles = append(p.Bundles, store.Bundle{Key: key, Changes: store.Changes{Queue: []store.Work{{Kind: store.WorkGC, Subject: key, Parent: "x"}}}})
 			}
 		}

@@ -110,7 +110,7 @@ func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocati
 		a.Members = append(a.Members, lifecycle.Member{Rank: m.Rank, NodeID: m.NodeID, NodeName: m.NodeName, Nomad: m.NomadStatus,
 			NomadDetail: m.NomadDetail, NomadEndedAt: at(m.NomadEndedAt), NomadExit: m.NomadExit, Pulling: m.Pulling, Started: m.Started, StartedAt: at(m.StartedAt),
 			Replaced: m.Replaced, ClaimedAt: at(m.ClaimedAt), Daemon: m.Daemon, ExitedAt: at(m.ExitedAt), ExitCode: optional.Value(m.ExitCode),
-			ExitReason: m.ExitReason, Stopped: m.Stopped, Unfit: m.Unfit, LeftReadAt: at(m.LeftReadAt)})
+			ExitReason: m.ExitReason, Stopped: m.Stopped, Unfit: m.Unfit, LeftoverReadAt: at(m.LeftoverReadAt)})
 	}
 	return a
 }

@@ -129,8 +129,8 @@ func (b *bench) large(metrics int) (id int) {
 	indexes := b.text(`SELECT string_agg(indexdef, '; ') FROM pg_indexes WHERE schemaname = 'public' AND tablename = 'metrics'`)
 	drops := b.text(`SELECT string_agg('DROP INDEX ' || indexname, '; ') FROM pg_indexes WHERE schemaname = 'public' AND tablename = 'metrics'`)
 	b.exec(fmt.Sprintf(`SET LOCAL statement_timeout = 0; SET LOCAL maintenance_work_mem = '512MB'; %s;
-		INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
+		INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
 			FROM trials t, generate_series(1, %d) s WHERE t.task_id = 'big'; %s`, drops, metrics, indexes))
-	b.exec(`INSERT INTO work (kind, about, whose) VALUES ('erase', $1::int::text, 'user 1')`, id)
+	b.exec(`INSERT INTO work (kind, subject, parent) VALUES ('delete', $1::int::text, 'user 1')`, id)
 	return id
 }

@@ -204,7 +204,7 @@ func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match 
 }
 
 // comparisons returns the constraints and affinities of environment.nomad. No node meets a regular expression
-// beyond the limits, with which an earlier release stored it: so the task waits, and runs on no node that Nomad would reject.
+// beyond the limits, whatever the row has: so the task waits, and runs on no node that Nomad would reject.
 func comparisons(n *expconf.Nomad) (constraints []pool.Comparison, affinities []pool.Affinity) {
 	found := 0
 	bounded := func(c pool.Comparison) pool.Comparison {

@@ -75,9 +75,9 @@ func (d *decider) experiment(e *Experiment) error {
 	state := lifecycle.State(e.State)
 	files, stuck := deletion(e)
 	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Search: status, Why: cmp.Or(stuck, why, e.lasting()),
-		Live: len(e.Trials), Unmanaged: e.Unmanaged, Files: files, Again: e.DeleteRequests > e.DeletesFailed}.Step()
+		Live: len(e.Trials), Unmanaged: e.Unmanaged, Files: files, Again: e.DeleteRequests > e.DeleteFailed}.Step()
 	if step.Remove {
-		d.out.Queue = append(d.out.Queue, store.EraseWork(e.ID, e.OwnerID))
+		d.out.Queue = append(d.out.Queue, store.DeleteWork(e.ID, e.OwnerID))
 		return nil
 	}
 	if e.Files == store.FilesUnplanned && state == lifecycle.Deleting {

@@ -24,7 +24,7 @@ func (d *decider) eviction(a *store.LiveAllocation, trial bool) (lifecycle.Actio
 			if goes != nil {
 				d.leaves[n.ID] = goes
 			}
-			if !n.Enabled || len(n.SlotsOff) > 0 || n.Draining || goes != nil {
+			if !n.Enabled || len(n.DisabledSlots) > 0 || n.Draining || goes != nil {
 				d.outOfUse[n.ID] = n
 			}
 		}
@@ -48,7 +48,7 @@ func (d *decider) eviction(a *store.LiveAllocation, trial bool) (lifecycle.Actio
 				if i < len(m.Devices) {
 					s.Device = m.Devices[i]
 				}
-				if drain, off := n.SlotsOff[s.Key(a.Pool)]; off && !drain {
+				if drain, off := n.DisabledSlots[s.Key(a.Pool)]; off && !drain {
 					return lifecycle.ActionKill, fmt.Sprintf("slot %d of node %s was disabled", id, n.Name)
 				}
 			}

@@ -214,7 +214,7 @@ func (w *troubledWorld) actAsUsers() {
 	}
 	const chunk = 100_000 // a statement has a deadline
 	for first := 1; first <= *simMetrics; first += chunk {
-		w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
+		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
 			FROM trials t, generate_series($2::int, $3::int) s WHERE t.experiment_id = $1`, w.deleted, first, min(first+chunk-1, *simMetrics))
 	}
 	if _, err := w.db.RequestAction(w.t.Context(), []int{w.deleted}, store.Delete); err != nil {
@@ -259,7 +259,7 @@ func (w *troubledWorld) reckon() {
 	w.exec(`UPDATE tasks SET desired = 'kill' WHERE owner_id = 1`)
 	left := `SELECT (SELECT count(*) FROM experiments WHERE id = $2 OR id = ANY($1) AND ended_at IS NULL)
 		+ (SELECT count(*) FROM tasks WHERE owner_id = 1 AND ended_at IS NULL)`
-	for range 60 + *simMetrics/10_000 { // a cycle erases 20,000 rows
+	for range 60 + *simMetrics/10_000 { // a cycle deletes 20,000 rows
 		w.exec(`UPDATE work SET after = now()`)
 		for _, s := range w.term.backoffs {
 			s.until = s.until.Add(-maxSlowDelay)

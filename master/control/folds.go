@@ -208,8 +208,8 @@ func newFold(e store.LiveExperiment) *fold {
 	return x
 }
 
-// Limits of a search. Configurations have tighter limits today, but an earlier release may
-// have stored one without limits, and a search keeps all its trials in memory.
+// Limits of a search, which keeps all its trials in memory. Configurations have tighter limits; these
+// hold for whatever a row has.
 const (
 	maxTrials = 1_000_000
 	maxRungs  = 1_000

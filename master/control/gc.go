@@ -77,9 +77,9 @@ func (t *term) planGC(ctx context.Context, w store.Work) error {
 	return t.plan(ctx, s, byPolicy)
 }
 
-// eraseItems returns the deletions of experiments' rows. Each call deletes a part of the
+// deleteItems returns the deletions of experiments' rows. Each call deletes a part of the
 // rows of one experiment, and then the next experiment in the queue has its turn.
-func (t *term) eraseItems(_ context.Context, list []store.Work) ([]item, error) {
+func (t *term) deleteItems(_ context.Context, list []store.Work) ([]item, error) {
 	pieces := make([]item, len(list))
 	for i, w := range list {
 		pieces[i] = item{w.Subject, func(ctx context.Context) error {
@@ -89,7 +89,7 @@ func (t *term) eraseItems(_ context.Context, list []store.Work) ([]item, error) 
 			}
 			done := false
 			err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
-				if done, err = tx.Erase(ctx, id); err != nil {
+				if done, err = tx.DeleteRows(ctx, id); err != nil {
 					return err
 				}
 				if done {
@@ -218,7 +218,7 @@ func removable(s expconf.CheckpointStorage) bool {
 func deletion(e *Experiment) (files lifecycle.Files, why string) {
 	switch e.Files {
 	case store.FilesRemoved:
-		return lifecycle.FilesGone, ""
+		return lifecycle.FilesRemoved, ""
 	case store.FilesStuck:
 		return lifecycle.FilesStuck, e.FilesWhy
 	}

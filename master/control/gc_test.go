@@ -18,7 +18,7 @@ func (b *bench) checkpoint(experiment, n, steps int, loss float64) {
 	b.t.Helper()
 	b.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, size)
 		SELECT $2, t.task_id, t.id, 1, $3, 'COMPLETED', '{"model.bin": 10}', 10 FROM trials t WHERE t.experiment_id = $1 ORDER BY t.id LIMIT 1`, experiment, uuidOf(n), steps)
-	b.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg)
+	b.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
 		SELECT t.id, 1, 'validation', $2::int, $2::int, now(), jsonb_build_object('loss', $3::float8) FROM trials t WHERE t.experiment_id = $1 ORDER BY t.id LIMIT 1`, experiment, steps, loss)
 }
 
@@ -146,7 +146,7 @@ func TestPolicyOfALiveExperiment(t *testing.T) {
 	b.settle()
 	_, what = b.gcTask(e)
 	b.says("to go", what, "policy 1 2")
-	b.says("the last is looked at again", b.text(`SELECT (collect_again > now())::text FROM experiments`), "true")
+	b.says("the last is looked at again", b.text(`SELECT (gc_retry_at > now())::text FROM experiments`), "true")
 }
 
 // TestWhatOthersStartFromStays tests that a checkpoint from which another experiment starts
@@ -164,7 +164,7 @@ func TestWhatOthersStartFromStays(t *testing.T) {
 	b.settle()
 	_, what := b.gcTask(e)
 	b.says("to go", what, "policy 4")
-	b.exec(`UPDATE experiments SET desired = 'deleted', deletes_asked = 1 WHERE id = $1`, e)
+	b.exec(`UPDATE experiments SET desired = 'deleted', delete_requests = 1 WHERE id = $1`, e)
 	for range 3 {
 		b.settle()
 	}
@@ -206,11 +206,11 @@ func TestVersionsOfModelsStay(t *testing.T) {
 	task, what := b.gcTask(e)
 	b.says("to go", what, "policy 3")
 	b.collects(task, 1, "")
-	b.says("nobody looks again", b.text(`SELECT (collect_again IS NULL)::text FROM experiments WHERE id = $1`, e), "true")
+	b.says("nobody looks again", b.text(`SELECT (gc_retry_at IS NULL)::text FROM experiments WHERE id = $1`, e), "true")
 	// The API refuses the deletion of the experiment, but not that of its project.
 	for _, storage := range []string{"{}", `{"type": "shared_fs", "host_path": "/elsewhere"}`} {
-		b.exec(`WITH s AS (INSERT INTO storage_backends (config) VALUES ($2::jsonb) RETURNING id) UPDATE checkpoints SET storage_id = s.id FROM s WHERE uuid = $1`, uuidOf(1), storage)
-		b.exec(`UPDATE experiments SET desired = 'deleted', deletes_asked = deletes_asked + 1 WHERE id = $1`, e)
+		b.exec(`WITH s AS (INSERT INTO storage_backends (config, owner_id) VALUES ($2::jsonb, 1) RETURNING id) UPDATE checkpoints SET storage_id = s.id FROM s WHERE uuid = $1`, uuidOf(1), storage)
+		b.exec(`UPDATE experiments SET desired = 'deleted', delete_requests = delete_requests + 1 WHERE id = $1`, e)
 		for range 3 {
 			b.settle()
 		}
@@ -243,7 +243,7 @@ func TestMoreThanOneTaskRemoves(t *testing.T) {
 	const many = store.MaxRemovals + 3 - 2 // two exist already
 	b.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, size)
 		SELECT gen_random_uuid(), t.task_id, t.id, 1, 100 + s, 'COMPLETED', '{}', 0 FROM trials t, generate_series(1, $2) s WHERE t.experiment_id = $1`, e, many)
-	b.exec(`UPDATE experiments SET desired = 'deleted', deletes_asked = 1 WHERE id = $1`, e)
+	b.exec(`UPDATE experiments SET desired = 'deleted', delete_requests = 1 WHERE id = $1`, e)
 	for _, want := range []string{"5000 false", "3 true"} {
 		b.settle()
 		b.settle()

@@ -10,7 +10,7 @@ import (
 func TestWhoHoldsTheSlots(t *testing.T) {
 	for owner, named := range map[string]bool{"determined": true, "admin": false} {
 		b := newBench(t, "n1")
-		other := b.int(`INSERT INTO workspaces (name, user_id) VALUES ('hidden', 1) RETURNING id`)
+		other := b.int(`INSERT INTO workspaces (name, owner_id) VALUES ('hidden', 1) RETURNING id`)
 		b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots)
 			SELECT 'forgotten-long-ago', 'NOTEBOOK', gen_random_uuid(), u.id, 1, 'x', '{"description": "x"}', 'default', 1 FROM users u WHERE username = $1`, owner)
 		b.settle()

@@ -74,7 +74,7 @@ func (b *bench) deletable(e int) {
 	b.t.Errorf("the experiment cannot be deleted: %s", b.text(`SELECT state || ': ' || error FROM experiments WHERE id = $1`, e))
 }
 
-// TestAValueThatCannotBeStored tests a configuration of an older release whose hyperparameter of
+// TestAValueThatCannotBeStored tests a stored configuration whose hyperparameter of
 // type log overflows, so that JSON cannot represent its value.
 func TestAValueThatCannotBeStored(t *testing.T) {
 	b := newBench(t, "n1")
@@ -256,7 +256,7 @@ func TestASearchThatWantsTooMuch(t *testing.T) {
 	}
 }
 
-// TestAStoredSearchWithoutBounds tests a configuration of an older release whose search would
+// TestAStoredSearchWithoutBounds tests a stored configuration whose search would
 // need too much memory: users can kill and delete the experiment, and the others continue.
 func TestAStoredSearchWithoutBounds(t *testing.T) {
 	for what, change := range map[string]string{

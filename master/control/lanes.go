@@ -46,7 +46,7 @@ type lane struct {
 
 func (t *term) newLanes() []*lane {
 	list := []*lane{{kind: store.WorkSubmit, limit: maxSubmits, begin: t.submitItems}, {kind: store.WorkStop, limit: maxStops, begin: t.stopItems},
-		{kind: store.WorkGC, limit: maxGCPlans, begin: t.gcItems}, {kind: store.WorkErase, limit: 1, begin: t.eraseItems},
+		{kind: store.WorkGC, limit: maxGCPlans, begin: t.gcItems}, {kind: store.WorkDelete, limit: 1, begin: t.deleteItems},
 		{kind: store.WorkReadLeftover, limit: maxReads, begin: t.readItems}, {kind: store.WorkExpire, limit: maxExpiries, begin: t.expireItems}}
 	for _, l := range list {
 		l.t, l.busy = t, map[string]bool{}

@@ -123,8 +123,8 @@ func TestAStopThatFails(t *testing.T) {
 // TestWorkTakesTurns tests that much work of one experiment does not delay that of another.
 func TestWorkTakesTurns(t *testing.T) {
 	b := newBench(t)
-	b.exec(`INSERT INTO work (kind, about, whose, after) SELECT 'stop', 'a' || i, 'a', now() - interval '1 hour' FROM generate_series(1, 1000) i`)
-	b.exec(`INSERT INTO work (kind, about, whose) VALUES ('stop', 'b1', 'b'), ('stop', 'c1', 'c')`)
+	b.exec(`INSERT INTO work (kind, subject, parent, after) SELECT 'stop', 'a' || i, 'a', now() - interval '1 hour' FROM generate_series(1, 1000) i`)
+	b.exec(`INSERT INTO work (kind, subject, parent) VALUES ('stop', 'b1', 'b'), ('stop', 'c1', 'c')`)
 	list, err := b.db.DueWork(t.Context(), store.WorkStop, nil, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -142,9 +142,9 @@ func TestWorkTakesTurns(t *testing.T) {
 // single experiment, and work without an owner. The tasks of one owner also take turns.
 func TestOwnersTakeTurns(t *testing.T) {
 	b := newBench(t)
-	b.exec(`INSERT INTO work (kind, about, whose, owner_id, after) SELECT 'stop', 'a' || i || '.' || r, 'a' || i, 7, now() - interval '1 hour'
+	b.exec(`INSERT INTO work (kind, subject, parent, owner_id, after) SELECT 'stop', 'a' || i || '.' || r, 'a' || i, 7, now() - interval '1 hour'
 		FROM generate_series(1, 1000) i, generate_series(1, 3) r`)
-	b.exec(`INSERT INTO work (kind, about, whose, owner_id) VALUES ('stop', 'b1', 'b', 8), ('stop', 'b2', 'b', 8), ('stop', 'c1', 'c', NULL), ('stop', 'd1', 'd', NULL)`)
+	b.exec(`INSERT INTO work (kind, subject, parent, owner_id) VALUES ('stop', 'b1', 'b', 8), ('stop', 'b2', 'b', 8), ('stop', 'c1', 'c', NULL), ('stop', 'd1', 'd', NULL)`)
 	list, err := b.db.DueWork(t.Context(), store.WorkStop, nil, 9)
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestADeletionGoesInParts(t *testing.T) {
 	b.exec(`INSERT INTO trials (experiment_id, number, task_id, hparams, seed, state, ended_at) SELECT $1, i, 't' || i, '{}', 1, 'COMPLETED', now() FROM generate_series(1, 120) i`, e)
 	b.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state, ended_at, outcome)
 		SELECT 't' || i || '.' || r, 't' || i, r, 'default', 1, 42, 'TERMINATED', now(), 'failed' FROM generate_series(1, 120) i, generate_series(1, 3) r`)
-	b.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
+	b.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
 		FROM trials t, generate_series(1, 500) s WHERE t.experiment_id = $1`, e)
 	b.exec(`INSERT INTO search_events (experiment_id, seq, kind, trial, body) SELECT $1, 100 + s, 'validated', 1, '{}' FROM generate_series(1, 7000) s`, e)
 	if _, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete); err != nil {
@@ -221,7 +221,7 @@ func TestADeletionGoesInParts(t *testing.T) {
 		b.exec(`UPDATE collections SET events_at = now() WHERE events`)
 		b.exec(`UPDATE tasks SET ended_at = now(), exit_status = 'success' WHERE type = 'CHECKPOINT_GC' AND ended_at IS NULL`)
 		b.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'completed' WHERE state <> 'TERMINATED' AND task_id IN (SELECT id FROM tasks WHERE ended_at IS NOT NULL)`)
-		if other == 0 && b.int(`SELECT count(*) FROM work WHERE kind = 'erase'`) == 1 {
+		if other == 0 && b.int(`SELECT count(*) FROM work WHERE kind = 'delete'`) == 1 {
 			other = b.experiment("")
 		}
 		if round > 5 && b.int(`SELECT count(*) FROM experiments WHERE id = $1`, e) == 0 {
@@ -253,7 +253,7 @@ func TestASubmissionThatCannotBeBegun(t *testing.T) {
 	if b.nomad.submit[b.newest(good)] != 1 || b.nomad.submit[id] != 0 {
 		t.Errorf("submitted: %v", b.nomad.submit)
 	}
-	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'submit' AND about = $1 AND tries = 1 AND error LIKE '%not now%'`, id); n != 1 {
+	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'submit' AND subject = $1 AND tries = 1 AND error LIKE '%not now%'`, id); n != 1 {
 		t.Error("the submission was not delayed")
 	}
 	<-l.freed // by the one that is made

@@ -177,7 +177,7 @@ func TestAnExitIsReadOnItsNode(t *testing.T) {
 	})
 	b.want(e, "COMPLETED", "COMPLETED", "TERMINATED completed")
 	b.wantAllLines(id)
-	if n := b.int(`SELECT count(*) FROM members WHERE allocation_id = $1 AND logs_done AND exit_code = 0 AND left_read_at IS NOT NULL`, id); n != 1 {
+	if n := b.int(`SELECT count(*) FROM members WHERE allocation_id = $1 AND logs_done AND exit_code = 0 AND leftover_read_at IS NOT NULL`, id); n != 1 {
 		t.Error("the member does not say that all was read")
 	}
 	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'read'`); n != 0 {

@@ -48,7 +48,7 @@ func TestTriesCountBeforeTheyBegin(t *testing.T) {
 	if err := b.term.read(t.Context(), store.Work{Kind: store.WorkReadLeftover, Subject: id, Tries: tries()}); err != nil && !errors.Is(err, errTried) {
 		t.Error(err)
 	}
-	if reads != readTries || b.int(`SELECT count(*) FROM work WHERE kind = 'read'`) != 0 || b.int(`SELECT count(*) FROM members WHERE left_read_at IS NULL`) != 0 {
+	if reads != readTries || b.int(`SELECT count(*) FROM work WHERE kind = 'read'`) != 0 || b.int(`SELECT count(*) FROM members WHERE leftover_read_at IS NULL`) != 0 {
 		t.Errorf("%d masters have read, and the work is not done", reads)
 	}
 }

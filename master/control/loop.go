@@ -225,14 +225,8 @@ func rest(ctx context.Context, d time.Duration, intent, events <-chan struct{}) 
 }
 
 func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
-	err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error {
-		if err := tx.KeepRegions(ctx, l.cfg.furtherRegions()); err != nil {
-			return err
-		}
-		return tx.TakeOver(ctx)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("take over the work of the earlier leader: %w", err)
+	if err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error { return tx.KeepRegions(ctx, l.cfg.furtherRegions()) }); err != nil {
+		return nil, fmt.Errorf("store the regions of the configuration: %w", err)
 	}
 	t := &term{Loop: l, lead: lead, load: l.db.NewLiveCache().Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}, budget: l.cfg.Memory}, began: time.Now(),
 		answered: make(chan struct{}, 1), woken: make(chan struct{}, 1), cycled: make(chan struct{}, 1)}

@@ -183,7 +183,7 @@ func TestAClosedPool(t *testing.T) {
 	b := newBench(t, "n1")
 	running := b.submit(oneTrial)
 	b.start(running, 0)
-	b.exec(`INSERT INTO workspaces (name, user_id) VALUES ('theirs', 1)`)
+	b.exec(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1)`)
 	b.exec(`INSERT INTO pool_bindings (pool, workspace_id) SELECT 'default', id FROM workspaces WHERE name = 'theirs'`)
 	waiting := b.submit(oneTrial)
 	for range 3 {

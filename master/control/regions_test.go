@@ -119,11 +119,11 @@ func TestRegionsAreApart(t *testing.T) {
 	if west.tries != 0 {
 		t.Errorf("%d calls kept those of the other region waiting", west.tries)
 	}
-	if said := b.text(`SELECT error FROM work WHERE about = $1`, theirs); said != "nomad in region west does not answer" {
+	if said := b.text(`SELECT error FROM work WHERE subject = $1`, theirs); said != "nomad in region west does not answer" {
 		t.Errorf("the stop of its job fails with %q", said)
 	}
 
-	b.exec(`UPDATE work SET after = now() + interval '1 hour' WHERE about = $1`, theirs)
+	b.exec(`UPDATE work SET after = now() + interval '1 hour' WHERE subject = $1`, theirs)
 	west.down = false
 	b.settle()
 	b.want(late, "ACTIVE", "ACTIVE", "STARTING")

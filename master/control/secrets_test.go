@@ -171,7 +171,7 @@ func TestVaultThatFailsAtTheLastMoment(t *testing.T) {
 		t.Errorf("the row's error is %q", got)
 	}
 	f.set("", nil)
-	b.exec(`UPDATE work SET after = now() WHERE about = $1`, id)
+	b.exec(`UPDATE work SET after = now() WHERE subject = $1`, id)
 	b.settle()
 	if b.nomad.submit[id] != 1 || !f.roles[id] {
 		t.Errorf("submitted %d times, roles %v", b.nomad.submit[id], f.roles)

@@ -182,7 +182,7 @@ func offerOf(p *pool.Pool, row store.NodeRow, n cluster.Node, elsewhere cluster.
 		s.Rack, _ = pool.ValueOf(p.Scheduler.Rack, n.Fact)
 	}
 	for i := range s.Slots {
-		if _, off := row.SlotsOff[s.Slots[i].Key(p.Name)]; off {
+		if _, off := row.DisabledSlots[s.Slots[i].Key(p.Name)]; off {
 			s.Slots[i].Enabled = false
 		}
 	}

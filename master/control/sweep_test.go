@@ -115,7 +115,7 @@ func TestSweepsOfEndedExperiments(t *testing.T) {
 	b.pass()
 	b.says("not again", b.text(`SELECT count(*)::text FROM collections`), "1")
 
-	b.exec(`UPDATE experiments SET desired = 'deleted', deletes_asked = 1, state = 'DELETING' WHERE id = $1`, e)
+	b.exec(`UPDATE experiments SET desired = 'deleted', delete_requests = 1, state = 'DELETING' WHERE id = $1`, e)
 	b.settle()
 	_, what = b.gcTask(e)
 	b.says("it is deleted", what, "deletion events")
@@ -131,8 +131,8 @@ func TestSweepsHaveALimit(t *testing.T) {
 	b.exec(`UPDATE experiments SET swept_at = NULL`)
 	// Copies of the experiment, most of which have no attempt.
 	for range sweepBatch + maxSweeps + 3 {
-		b.exec(`INSERT INTO experiments (owner_id, project_id, config, original_config, seed, name, desired, state, ended_at, pool, slots_per_trial, collected)
-			SELECT owner_id, project_id, config, '', 1, 'copy', desired, state, ended_at, pool, slots_per_trial, collect_asked FROM experiments WHERE id = $1`, e)
+		b.exec(`INSERT INTO experiments (owner_id, project_id, config, original_config, seed, name, desired, state, ended_at, pool, slots_per_trial, gc_applied)
+			SELECT owner_id, project_id, config, '', 1, 'copy', desired, state, ended_at, pool, slots_per_trial, gc_requests FROM experiments WHERE id = $1`, e)
 	}
 	b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, ended_at)
 		SELECT e.id || '.copy', 'TRIAL', e.job_id, e.owner_id, 1, e.id, 'copy', e.pool, 1, now() FROM experiments e WHERE e.id > $1`, e+sweepBatch)

@@ -9,7 +9,7 @@
 // which have few rows and few bytes.
 //
 // ForOwner says in whose name a call is made, so that one owner's calls leave connections to others, and
-// LimitReads bounds what a request reads. Group commit (Group) stores the items of parallel callers in one commit,
+// LimitReads bounds what a request reads. Group commit (GroupCommit) stores the items of parallel callers in one commit,
 // in which the items of one owner delay or break no others. A Bus wakes those who wait for a change, in this
 // master and in others. Migrate brings a database to the schema of a list of SQL files.
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -94,12 +95,34 @@ func Migrate(ctx context.Context, dsn string, files fs.FS) error {
 			"the database's schema is version %d and needs a master that knows version %d or later; this one knows %d: install a newer det-master",
 			current, minimum, len(list))
 	}
+	if err := sameMigrations(ctx, conn, list); err != nil {
+		return err
+	}
 	for _, m := range list[min(current, len(list)):] {
 		if err := apply(ctx, conn, m); err != nil {
 			return fmt.Errorf("migration %s: %w", m.name, AsFault(err))
 		}
 	}
 	return nil
+}
+
+// sameMigrations fails if the database has another migration with the number of one of the list: then it is of a
+// development version, and its tables are not those of this program.
+func sameMigrations(ctx context.Context, conn *pgx.Conn, list []migration) error {
+	names := make([]string, len(list))
+	for i, m := range list {
+		names[i] = m.name
+	}
+	var theirs, ours string
+	err := conn.QueryRow(ctx, `SELECT v.name, m.name FROM schema_versions v JOIN unnest($1::text[]) WITH ORDINALITY AS m (name, version) ON m.version = v.version
+		WHERE v.name <> m.name ORDER BY v.version LIMIT 1`, names).Scan(&theirs, &ours)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return AsFault(err)
+	}
+	return fault.New(fault.Conflict, "the database was made by a development version of det-master: its schema has the migration %s instead of %s; use an empty database", theirs, ours)
 }
 
 // apply runs one migration in its own transaction. If earlier programs cannot use the

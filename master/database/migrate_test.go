@@ -24,6 +24,10 @@ func TestMigrate(t *testing.T) {
 	if err := Migrate(t.Context(), dsn, first); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "needs a master that knows version 2 or later") {
 		t.Errorf("a program that is too old: %v", err)
 	}
+	other := fstest.MapFS{"0001_z.sql": first["0001_a.sql"], "0002_b.sql": second["0002_b.sql"], "0003_c.sql": third["0003_c.sql"], "0004_d.sql": file("CREATE TABLE d ();")}
+	if err := Migrate(t.Context(), dsn, other); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "0001_a.sql instead of 0001_z.sql") {
+		t.Errorf("a database of another program: %v", err)
+	}
 	db := openTest(t, dsn, 1)
 	if n, err := Scalar[int](t.Context(), db, `SELECT count(*) FROM information_schema.columns WHERE table_name = 'a'`); n != 3 || err != nil {
 		t.Errorf("%d columns, %v", n, err)

@@ -91,8 +91,8 @@ func (c *Config) UnmarshalJSON(src []byte) error {
 	return nil
 }
 
-// ParseConfigJSON parses a stored complete configuration. It does not validate: configurations
-// that an older release accepted stay readable.
+// ParseConfigJSON parses a stored complete configuration. It does not validate: what was accepted once
+// stays readable.
 func ParseConfigJSON(src []byte) (Config, error) {
 	raw, _, err := parse("", src, storedLimits())
 	if err != nil {

@@ -35,13 +35,13 @@ type Policy struct {
 
 // A Checkpoint has what the verdict depends on.
 type Checkpoint struct {
-	UUID     string
-	Trial    int
-	Steps    int
-	Reported time.Time
-	State    State
-	Metric   *float64 // the searcher's metric of the validation at its steps; nil: no validation
-	Going    bool     // its removal has begun
+	UUID         string
+	Trial        int
+	Steps        int
+	Reported     time.Time
+	State        State
+	Metric       *float64 // the searcher's metric of the validation at its steps; nil: no validation
+	BeingRemoved bool     // its removal has begun
 }
 
 // An Experiment with all its checkpoints.
@@ -71,7 +71,7 @@ func Decide(e Experiment) Verdict {
 	needed := e.Needed()
 	v := Verdict{Spared: map[string]string{}}
 	for _, k := range e.Checkpoints {
-		if k.Going || !e.removable(k) || kept[k.UUID] {
+		if k.BeingRemoved || !e.removable(k) || kept[k.UUID] {
 			continue
 		}
 		if why, ok := needed[k.UUID]; ok {
@@ -103,7 +103,7 @@ func (e Experiment) Needed() map[string]string {
 	for _, list := range e.trials() {
 		slices.SortFunc(list, older)
 		for _, k := range slices.Backward(list) {
-			if k.State == Completed && !k.Going {
+			if k.State == Completed && !k.BeingRemoved {
 				needed[k.UUID] = "its trial continues from it"
 				break
 			}
@@ -140,7 +140,7 @@ func (e Experiment) kept() map[string]bool {
 func (e Experiment) trials() map[int][]Checkpoint {
 	byTrial := map[int][]Checkpoint{}
 	for _, k := range e.Checkpoints {
-		if !k.Going && (k.State == Completed || k.State == PartiallyDeleted) {
+		if !k.BeingRemoved && (k.State == Completed || k.State == PartiallyDeleted) {
 			byTrial[k.Trial] = append(byTrial[k.Trial], k)
 		}
 	}

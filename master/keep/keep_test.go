@@ -28,7 +28,7 @@ func made(t *testing.T, text string) []keep.Checkpoint {
 				k.State, word = state, strings.TrimSuffix(word, mark)
 			}
 		}
-		word, k.Going = strings.CutSuffix(word, ">")
+		word, k.BeingRemoved = strings.CutSuffix(word, ">")
 		place, metric, validated := strings.Cut(word, "=")
 		if _, err := fmt.Sscanf(place, "%d@%d", &k.Trial, &k.Steps); err != nil {
 			t.Fatalf("%s: %v", word, err)
@@ -112,7 +112,7 @@ func experiments() *rapid.Generator[keep.Experiment] {
 		for i := range rapid.IntRange(0, 24).Draw(t, "checkpoints") {
 			k := keep.Checkpoint{UUID: fmt.Sprintf("k%02d", i), Trial: rapid.IntRange(1, 4).Draw(t, "trial"), Steps: rapid.IntRange(0, 6).Draw(t, "steps"),
 				Reported: start.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "at")) * time.Second), State: rapid.SampledFrom(states).Draw(t, "state"),
-				Going: rapid.IntRange(0, 5).Draw(t, "going") == 0}
+				BeingRemoved: rapid.IntRange(0, 5).Draw(t, "going") == 0}
 			if m := rapid.SampledFrom([]float64{0, 1, 2, 3, math.NaN(), math.Inf(1), -99}).Draw(t, "metric"); m != -99 {
 				k.Metric = &m
 			}
@@ -141,7 +141,7 @@ func left(e keep.Experiment, v keep.Verdict) keep.Experiment {
 	return after
 }
 
-func whole(k keep.Checkpoint) bool { return k.State == keep.Completed && !k.Going }
+func whole(k keep.Checkpoint) bool { return k.State == keep.Completed && !k.BeingRemoved }
 
 // TestNothingNeededGoes tests that, with any policy, used checkpoints stay, and so do those from
 // which a live experiment's trials continue.
@@ -152,8 +152,8 @@ func TestNothingNeededGoes(t *testing.T) {
 			if e.Used[k.UUID] != "" {
 				t.Fatalf("%s is used and goes", k.UUID)
 			}
-			if k.Going || k.State == keep.Active || k.State == keep.Deleted {
-				t.Fatalf("%s goes, and is %s, going %v", k.UUID, k.State, k.Going)
+			if k.BeingRemoved || k.State == keep.Active || k.State == keep.Deleted {
+				t.Fatalf("%s goes, and is %s, being removed %v", k.UUID, k.State, k.BeingRemoved)
 			}
 			if !e.Live || !whole(k) {
 				continue

@@ -94,8 +94,7 @@ func (l *Experiments) continuation(ctx context.Context, e store.Experiment, over
 	return change, changed, err
 }
 
-// memoryStored returns the memory of a stored experiment's search. An earlier release may have
-// stored the experiment without it.
+// memoryStored returns the memory of a stored experiment's search.
 func memoryStored(e store.Experiment) (int64, error) {
 	cfg, err := expconf.ParseConfigJSON(e.Config)
 	if err != nil {

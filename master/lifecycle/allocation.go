@@ -67,25 +67,25 @@ const (
 
 // A Member is an attempt's part on one node.
 type Member struct {
-	Rank         int
-	NodeID       string
-	NodeName     string
-	Nomad        string // Nomad's state; "" if Nomad has reported none yet
-	NomadDetail  string
-	NomadEndedAt time.Time
-	NomadExit    *int
-	Pulling      bool
-	Started      bool
-	StartedAt    time.Time // when the master first saw it started; zero if unknown
-	Replaced     bool
-	ClaimedAt    time.Time
-	Daemon       bool // does not count for completion
-	ExitedAt     time.Time
-	ExitCode     int
-	ExitReason   string
-	Stopped      bool      // it ended because Nomad stopped its runner
-	LeftReadAt   time.Time // when the master had read its leftovers, or stopped trying
-	Unfit        bool      // its runner reported that the node prevents its program: it lacks devices or space
+	Rank           int
+	NodeID         string
+	NodeName       string
+	Nomad          string // Nomad's state; "" if Nomad has reported none yet
+	NomadDetail    string
+	NomadEndedAt   time.Time
+	NomadExit      *int
+	Pulling        bool
+	Started        bool
+	StartedAt      time.Time // when the master first saw it started; zero if unknown
+	Replaced       bool
+	ClaimedAt      time.Time
+	Daemon         bool // does not count for completion
+	ExitedAt       time.Time
+	ExitCode       int
+	ExitReason     string
+	Stopped        bool      // it ended because Nomad stopped its runner
+	LeftoverReadAt time.Time // when the master had read its leftovers, or stopped trying
+	Unfit          bool      // its runner reported that the node prevents its program: it lacks devices or space
 }
 
 func (m Member) claimed() bool { return !m.ClaimedAt.IsZero() }
@@ -101,7 +101,7 @@ func (m Member) mayReport(now time.Time, t Timing) bool {
 		return false
 	}
 	since := now.Sub(m.NomadEndedAt)
-	return since < t.Report || m.claimed() && m.LeftReadAt.IsZero() && since < t.Read
+	return since < t.Report || m.claimed() && m.LeftoverReadAt.IsZero() && since < t.Read
 }
 
 // A Step is the change of an attempt. The zero Step changes nothing.

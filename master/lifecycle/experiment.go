@@ -29,9 +29,9 @@ type Files string
 
 // The states. Rows are deleted only after the files, because they have the files' places.
 const (
-	FilesThere Files = ""      // the removal runs or will run
-	FilesGone  Files = "gone"  // all files are removed
-	FilesStuck Files = "stuck" // files could not be removed; Why has the reason
+	FilesThere   Files = ""        // the removal runs or will run
+	FilesRemoved Files = "removed" // all files are removed
+	FilesStuck   Files = "stuck"   // files could not be removed; Why has the reason
 )
 
 // An ExperimentStep is the change of an experiment. The zero step changes nothing.
@@ -78,7 +78,7 @@ func (e Experiment) Step() ExperimentStep {
 // removed, then its rows. After a failure it waits until a user requests the deletion again.
 func (e Experiment) deleting() ExperimentStep {
 	switch {
-	case e.State == Deleting && e.Files == FilesGone:
+	case e.State == Deleting && e.Files == FilesRemoved:
 		return ExperimentStep{Remove: true}
 	case e.State == Deleting && e.Files == FilesStuck:
 		return ExperimentStep{State: DeleteFailed, Error: e.Why}

@@ -150,11 +150,11 @@ func TestDeletion(t *testing.T) {
 	var b strings.Builder
 	for _, state := range append(States[:], Deleting, DeleteFailed) {
 		for _, want := range []Desired{WantActive, WantDeleted} {
-			for _, files := range []Files{FilesThere, FilesGone, FilesStuck} {
+			for _, files := range []Files{FilesThere, FilesRemoved, FilesStuck} {
 				for _, again := range []bool{false, true} {
 					e := Experiment{State: state, Desired: want, Files: files, Again: again, Why: "no access"}
 					s := e.Step()
-					if s.Remove != (state == Deleting && files == FilesGone) {
+					if s.Remove != (state == Deleting && files == FilesRemoved) {
 						t.Errorf("%+v: rows go %v", e, s.Remove)
 					}
 					if (s.State == Deleting || s.State == DeleteFailed || s.Remove) && !state.Terminal() && state != Deleting && state != DeleteFailed {

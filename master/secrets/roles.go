@@ -91,15 +91,13 @@ func (v *Vault) remove(ctx context.Context, job, role string) error {
 func (v *Vault) role(name string) string { return v.cfg.Engine + "/roles/" + name }
 
 // forget removes the entities that Vault has created for the processes of a job that signed in.
-// The entity of a job of an earlier release has the name of the job.
 func (v *Vault) forget(ctx context.Context, job string) error {
-	names := []string{job}
+	var names []string
 	if v.cfg.Processes != nil {
-		processes, err := v.cfg.Processes(ctx, job)
-		if err != nil {
+		var err error
+		if names, err = v.cfg.Processes(ctx, job); err != nil {
 			return err
 		}
-		names = append(names, processes...)
 	}
 	accessor, err := v.jwtAccessor(ctx)
 	for _, name := range names {
@@ -202,7 +200,7 @@ func (v *Vault) Sweep(ctx context.Context, prefix string, over func(ctx context.
 	return removed, nil
 }
 
-// jobOf is the job of a role. Roles of earlier releases have the name of their job.
+// jobOf is the job of a role.
 func jobOf(role string) string {
 	job, _, _ := strings.Cut(role, ".")
 	return job

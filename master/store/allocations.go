@@ -106,7 +106,7 @@ func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, 
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "gather "+g.AllocationID); err != nil {
 			return err
 		}
-		round, err := database.Scalar[int](ctx, tx.DB, `SELECT round FROM gathers WHERE allocation_id = $1 AND about = $2 AND request = $3`,
+		round, err := database.Scalar[int](ctx, tx.DB, `SELECT round FROM gathers WHERE allocation_id = $1 AND purpose = $2 AND request = $3`,
 			g.AllocationID, g.Purpose, request)
 		if !fault.Is(err, fault.NotFound) {
 			if g.Round = round; err == nil {
@@ -114,7 +114,7 @@ func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, 
 			}
 			return err
 		}
-		if g.Round, err = database.Scalar[int](ctx, tx.DB, `SELECT coalesce(max(round), 1) FROM gathers WHERE allocation_id = $1 AND about = $2`,
+		if g.Round, err = database.Scalar[int](ctx, tx.DB, `SELECT coalesce(max(round), 1) FROM gathers WHERE allocation_id = $1 AND purpose = $2`,
 			g.AllocationID, g.Purpose); err != nil {
 			return err
 		}
@@ -128,14 +128,14 @@ func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, 
 		}
 		// jsonb stores numbers with all digits (1e300 has 301), so the stored size counts.
 		n, err := tx.Exec(ctx, `
-			INSERT INTO gathers (allocation_id, about, request, round, peers, place, data)
+			INSERT INTO gathers (allocation_id, purpose, request, round, peers, arrival, data)
 			SELECT $1, $2, $3, $4, $5, $6, $7::jsonb WHERE octet_length($7::jsonb::text) <= $8`,
 			g.AllocationID, g.Purpose, request, g.Round, peers, progress.Arrived, data, limit)
 		if err == nil && n == 0 {
 			return fault.New(fault.Invalid, "data: longer than %d bytes, the limit of each peer in an all-gather of %d peers", limit, peers)
 		}
 		if err == nil && progress.Arrived == 0 {
-			_, err = tx.Exec(ctx, `DELETE FROM gathers WHERE allocation_id = $1 AND about = $2 AND round < $3 - 1`, g.AllocationID, g.Purpose, g.Round)
+			_, err = tx.Exec(ctx, `DELETE FROM gathers WHERE allocation_id = $1 AND purpose = $2 AND round < $3 - 1`, g.AllocationID, g.Purpose, g.Round)
 		}
 		progress = GatherProgress{Arrived: progress.Arrived + 1, Expected: peers}
 		return database.BadData(err)
@@ -155,21 +155,21 @@ func (c GatherProgress) Complete() bool { return c.Expected > 0 && c.Arrived >= 
 // GatherProgress counts the peers of a round. It does not read their data.
 func (db *DB) GatherProgress(ctx context.Context, g GatherRound) (GatherProgress, error) {
 	return database.Row[GatherProgress](ctx, db.DB, "all-gather", `
-		SELECT count(*) AS n, coalesce(max(peers), 0) AS peers FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3`,
+		SELECT count(*) AS n, coalesce(max(peers), 0) AS peers FROM gathers WHERE allocation_id = $1 AND purpose = $2 AND round = $3`,
 		g.AllocationID, g.Purpose, g.Round)
 }
 
 // GatheredBytes returns the size of a round's data in the database.
 func (db *DB) GatheredBytes(ctx context.Context, g GatherRound) (int64, error) {
 	return database.Scalar[int64](ctx, db.DB, `
-		SELECT coalesce(sum(octet_length(data::text)), 0)::bigint FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3`,
+		SELECT coalesce(sum(octet_length(data::text)), 0)::bigint FROM gathers WHERE allocation_id = $1 AND purpose = $2 AND round = $3`,
 		g.AllocationID, g.Purpose, g.Round)
 }
 
 // Gathered returns the data of a round in order of arrival.
 func (db *DB) Gathered(ctx context.Context, g GatherRound) ([]json.RawMessage, error) {
 	return database.Scalars[json.RawMessage](ctx, db.DB, `
-		SELECT data FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3 ORDER BY place`,
+		SELECT data FROM gathers WHERE allocation_id = $1 AND purpose = $2 AND round = $3 ORDER BY arrival`,
 		g.AllocationID, g.Purpose, g.Round)
 }
 

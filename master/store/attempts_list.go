@@ -69,8 +69,8 @@ func (db *DB) CountAttempts(ctx context.Context, f AttemptFilter) (int, error) {
 	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+pastAttemptsOf+c.Where(), c.Args)
 }
 
-// attemptQueued is SQL for when an attempt began to wait: allocations.queued_at is the place of its task in the queue.
-const attemptQueued = `greatest(a.queued_at, a.created_at, (SELECT p.ended_at FROM allocations p WHERE p.task_id = a.task_id AND p.run_id = a.run_id - 1))`
+// attemptQueued is SQL for when an attempt began to wait: allocations.queued_at is that of its task.
+const attemptQueued = `greatest(a.queued_at, a.created_at)`
 
 // preemptReason is SQL for why an attempt was preempted. If the search never called the trial back, that became its end.
 const preemptReason = `CASE WHEN t.ended_at IS NOT NULL AND a.run_id = t.run_id AND a.preempt_reason = '` + lifecycle.WhyHeld + `' THEN '` + lifecycle.WhyStopped + `' ELSE a.preempt_reason END`

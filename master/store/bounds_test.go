@@ -14,7 +14,7 @@ import (
 func TestPagesOfLongReports(t *testing.T) {
 	w := newWorld(t)
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at)
 		SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('x', CASE WHEN n BETWEEN 500 AND 520 THEN 400000 ELSE 10 END)), now()
 		FROM generate_series(1, 2500) AS n`, trial)
 	next, pages := 1, 0

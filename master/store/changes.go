@@ -158,8 +158,8 @@ func queueExperiment(b *statements, e ExperimentChange) {
 				ELSE coalesce($6, CASE WHEN $9 IS NULL THEN progress ELSE 0 END) END,
 			best_metric = coalesce($8, CASE WHEN $9 IS NULL THEN best_metric END),
 			best_trial_id = coalesce((SELECT id FROM trials WHERE experiment_id = $1 AND number = $7), CASE WHEN $9 IS NULL OR searcher = 'single' THEN best_trial_id END),
-			continued = coalesce($9, continued), collected = CASE WHEN $5 AND $2 <> $3 THEN NULL ELSE collected END,
-			deletes_failed = CASE WHEN $3 = 'DELETE_FAILED' THEN deletes_asked ELSE deletes_failed END
+			continued = coalesce($9, continued), gc_applied = CASE WHEN $5 AND $2 <> $3 THEN NULL ELSE gc_applied END,
+			delete_failed = CASE WHEN $3 = 'DELETE_FAILED' THEN delete_requests ELSE delete_failed END
 		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued, e.Planned, e.OfTrial)
 	queueStateEvent(b, e.ID, e.Saw, e.State)
 }

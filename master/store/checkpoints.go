@@ -59,15 +59,15 @@ func checkpointsWith(config, shared string) string {
 	LEFT JOIN trials t ON t.id = k.trial_id
 	LEFT JOIN experiments e ON e.id = t.experiment_id
 	LEFT JOIN storage_backends s ON s.id = k.storage_id
-	LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'training' AND m.run_id <= k.run_id
-		AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) tm ON true
-	LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.run_id <= k.run_id
-		AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true `
+	LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'training' AND m.run_id <= k.run_id
+		AND m.position = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) tm ON true
+	LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.run_id <= k.run_id
+		AND m.position = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true `
 }
 
-// CheckpointByUUID finds a checkpoint. A checkpoint with the cluster's id, which an earlier release may have stored, is none.
+// CheckpointByUUID finds a checkpoint.
 func (db *DB) CheckpointByUUID(ctx context.Context, uuid string) (Checkpoint, error) {
-	return database.Row[Checkpoint](ctx, db.DB, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1 AND k.uuid <> (SELECT id FROM cluster)`, uuid)
+	return database.Row[Checkpoint](ctx, db.DB, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1`, uuid)
 }
 
 // CheckpointTotals counts a trial's checkpoints that still exist.

@@ -48,8 +48,8 @@ func (db *DB) Checkpoints(ctx context.Context, in auth.Scope, f CheckpointFilter
 	by := checkpointSorts[f.Sort]
 	if f.Metric != "" {
 		c.Args["metric"] = f.Metric
-		by = `(SELECT ` + database.FloatAt("m.avg->@metric::text") + ` FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation'
-			AND m.run_id <= k.run_id AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1)`
+		by = `(SELECT ` + database.FloatAt("m.avg->@metric::text") + ` FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation'
+			AND m.run_id <= k.run_id AND m.position = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1)`
 	}
 	if f.Desc {
 		by += " DESC"

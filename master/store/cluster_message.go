@@ -28,7 +28,7 @@ func (db *DB) ClusterMessage(ctx context.Context) (*ClusterMessage, error) {
 // SetClusterMessage replaces the message.
 func (db *DB) SetClusterMessage(ctx context.Context, user int, m ClusterMessage) error {
 	_, err := db.Exec(ctx, `INSERT INTO cluster_message (message, start_time, end_time, user_id) VALUES (@message, @start, @end, @user)
-		ON CONFLICT (singleton) DO UPDATE SET message = @message, start_time = @start, end_time = @end, user_id = @user, created_at = now()`,
+		ON CONFLICT (one) DO UPDATE SET message = @message, start_time = @start, end_time = @end, user_id = @user, created_at = now()`,
 		database.Args{"message": m.Message, "start": m.StartTime, "end": m.EndTime, "user": user})
 	return err
 }

@@ -74,13 +74,13 @@ func (db *DB) retryDeletions(ctx context.Context, projects []int) error {
 	return err
 }
 
-// goneTasks is how long a task of a workspace that is gone is shown by its id.
-const goneTasks = 24 * time.Hour
+// deletedFor is how long a task of a deleted workspace is shown by its id.
+const deletedFor = 24 * time.Hour
 
-// removeGoneTasks removes the tasks of workspaces that are gone.
-func (db *DB) removeGoneTasks(ctx context.Context) error {
+// deleteTasksOfWorkspaces deletes the tasks of workspaces that were deleted that long ago.
+func (db *DB) deleteTasksOfWorkspaces(ctx context.Context) error {
 	_, err := db.Exec(ctx, `DELETE FROM tasks WHERE id IN (SELECT id FROM tasks
-		WHERE workspace_id IS NULL AND ended_at < now() - $1::interval ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, goneTasks, maxRowsAtOnce)
+		WHERE workspace_id IS NULL AND ended_at < now() - $1::interval ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, deletedFor, maxRowsAtOnce)
 	return err
 }
 
@@ -95,7 +95,7 @@ func (db *DB) CarryOutDeletions(ctx context.Context) error {
 	list, err := database.Rows[object](ctx, db.DB, `
 		(SELECT 'project' AS kind, id FROM projects WHERE deleting_at IS NOT NULL ORDER BY random() LIMIT $1) UNION ALL
 		(SELECT 'workspace', id FROM workspaces WHERE deleting_at IS NOT NULL ORDER BY random() LIMIT $1)`, maxDeletionsAtOnce)
-	errs = append(errs, err, db.removeGoneTasks(ctx))
+	errs = append(errs, err, db.deleteTasksOfWorkspaces(ctx))
 	for _, o := range list {
 		err := db.Tx(ctx, func(tx *DB) (err error) {
 			if o.Kind == "project" {
@@ -120,7 +120,7 @@ const withoutExperiments = `NOT EXISTS (SELECT FROM experiments e WHERE e.projec
 // could not be removed, it ends the deletion, with the reason.
 func (db *DB) deleteProjectFurther(ctx context.Context, id int) (done bool, err error) {
 	failed, err := database.Scalars[string](ctx, db.DB, `SELECT format('experiment %s could not be deleted: %s', id, error) FROM experiments
-		WHERE project_id = $1 AND state = 'DELETE_FAILED' AND desired = 'deleted' AND deletes_asked = deletes_failed ORDER BY id LIMIT 1`, id)
+		WHERE project_id = $1 AND state = 'DELETE_FAILED' AND desired = 'deleted' AND delete_requests = delete_failed ORDER BY id LIMIT 1`, id)
 	if err != nil {
 		return false, err
 	}
@@ -170,7 +170,7 @@ func (db *DB) deleteWorkspaceFurther(ctx context.Context, id int) (done bool, er
 	if err != nil || busy {
 		return false, err
 	}
-	n, err := db.Exec(ctx, `UPDATE tasks SET gone_workspace_id = $1, workspace_id = NULL
+	n, err := db.Exec(ctx, `UPDATE tasks SET deleted_workspace_id = $1, workspace_id = NULL
 		WHERE id IN (SELECT id FROM tasks WHERE workspace_id = $1 AND experiment_id IS NULL LIMIT $2)`, id, maxRowsAtOnce)
 	if err != nil || n == maxRowsAtOnce {
 		return false, err

@@ -78,7 +78,7 @@ func (e ExperimentHead) Terminal() bool {
 // that, for example, activate an experiment and then wait for it. An active experiment is
 // shown with the state of its most advanced attempt.
 const shownState = `CASE
-	WHEN e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.deletes_asked > e.deletes_failed) THEN 'DELETING'
+	WHEN e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.delete_requests > e.delete_failed) THEN 'DELETING'
 	WHEN e.desired = 'killed' AND e.state IN ('ACTIVE', 'PAUSED', 'STOPPING_CANCELED', 'STOPPING_COMPLETED') THEN 'STOPPING_KILLED'
 	WHEN e.continues > e.continued THEN 'QUEUED'
 	WHEN e.state NOT IN ('ACTIVE', 'PAUSED') THEN e.state
@@ -96,7 +96,7 @@ const trialCount = `(SELECT count(*) FROM trials t WHERE t.experiment_id = e.id)
 
 const experimentSelect = `
 	SELECT e.id, e.job_id::text, e.owner_id, u.username, u.display_name, e.project_id, p.name AS project_name,
-		p.user_id AS project_owner_id, p.workspace_id, w.name AS workspace_name, p.archived OR w.archived AS parent_archived,
+		p.owner_id AS project_owner_id, p.workspace_id, w.name AS workspace_name, p.archived OR w.archived AS parent_archived,
 		e.parent_id, e.external_id, e.unmanaged, e.config, e.original_config, e.context_hash,
 		coalesce((SELECT size FROM contexts c WHERE c.hash = e.context_hash), 0) AS context_size,
 		e.name, e.description, e.labels, e.notes, e.archived, e.desired, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority,

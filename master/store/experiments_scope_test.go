@@ -15,7 +15,7 @@ func TestPagesOfAFewWorkspaces(t *testing.T) {
 	var spaces []int
 	in := map[int]int{} // experiment → workspace
 	for i := range maxSeparate + 2 {
-		spaces = append(spaces, w.int(`INSERT INTO workspaces (name, user_id) VALUES ($1, 1) RETURNING id`, fmt.Sprint("team ", i)))
+		spaces = append(spaces, w.int(`INSERT INTO workspaces (name, owner_id) VALUES ($1, 1) RETURNING id`, fmt.Sprint("team ", i)))
 	}
 	var made []int
 	for range 60 {
@@ -23,7 +23,7 @@ func TestPagesOfAFewWorkspaces(t *testing.T) {
 	}
 	for i, id := range made {
 		of := spaces[i*i%len(spaces)]
-		project := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, $2, $2, 1) RETURNING id`, of, fmt.Sprintf("P%d", i))
+		project := w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, $2, $2, 1) RETURNING id`, of, fmt.Sprintf("P%d", i))
 		w.exec(`UPDATE experiments SET project_id = $2, archived = $3, name = $4 WHERE id = $1`, id, project, i%5 == 0, fmt.Sprintf("name %d", i%7))
 		in[id] = of
 	}

@@ -86,7 +86,7 @@ func (b *searchBuilder) hyperparameter(c find.Condition) (string, error) {
 
 // A NamedMetric is a metric that some experiment has.
 type NamedMetric struct {
-	Group string `db:"grp"`
+	Group string `db:"group_name"`
 	Name  string `db:"name"`
 	Type  string `db:"type"`
 }
@@ -112,7 +112,7 @@ func (db *DB) HParamsUsed(ctx context.Context, in auth.Scope, project int) ([]Na
 // A MetricRange is between which values a summary (last, max, mean or min) of a metric is.
 // Without a name it is the searcher's metric.
 type MetricRange struct {
-	Group   string  `db:"grp"`
+	Group   string  `db:"group_name"`
 	Name    string  `db:"name"`
 	Summary string  `db:"summary"`
 	Min     float64 `db:"min"`
@@ -125,13 +125,13 @@ func (db *DB) MetricRanges(ctx context.Context, in auth.Scope, project int) ([]M
 	return database.Rows[MetricRange](ctx, db.DB, `
 		WITH found AS (SELECT e.best_metric, s.summary FROM experiments e LEFT JOIN trial_summaries s ON s.trial_id = e.best_trial_id
 			WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))),
-		metrics AS (SELECT g.key AS grp, m.key AS name, m.value FROM found
+		metrics AS (SELECT g.key AS group_name, m.key AS name, m.value FROM found
 			CROSS JOIN LATERAL jsonb_each(coalesce(found.summary, '{}')) g
 			CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m
 			WHERE m.value ->> 'type' = 'number'),
-		sums AS (SELECT grp, name, w.summary, `+database.FloatAt("value -> w.summary")+` AS v FROM metrics CROSS JOIN unnest(ARRAY['last', 'max', 'mean', 'min']) w(summary))
-		(SELECT '' AS grp, '' AS name, '' AS summary, min(best_metric) AS min, max(best_metric) AS max FROM found
+		sums AS (SELECT group_name, name, w.summary, `+database.FloatAt("value -> w.summary")+` AS v FROM metrics CROSS JOIN unnest(ARRAY['last', 'max', 'mean', 'min']) w(summary))
+		(SELECT '' AS group_name, '' AS name, '' AS summary, min(best_metric) AS min, max(best_metric) AS max FROM found
 			WHERE best_metric BETWEEN '-1e308' AND '1e308' HAVING count(*) > 0)
-		UNION ALL (SELECT grp, name, summary, min(v), max(v) FROM sums WHERE v BETWEEN '-1e308' AND '1e308'
-			GROUP BY grp, name, summary ORDER BY grp, name, summary LIMIT $2)`, project, maxNames, workspaces(in))
+		UNION ALL (SELECT group_name, name, summary, min(v), max(v) FROM sums WHERE v BETWEEN '-1e308' AND '1e308'
+			GROUP BY group_name, name, summary ORDER BY group_name, name, summary LIMIT $2)`, project, maxNames, workspaces(in))
 }

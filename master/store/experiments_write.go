@@ -152,8 +152,8 @@ var actions = map[Action]struct{ set, where string }{
 	Kill:      {`desired = CASE WHEN ` + isOver + ` THEN desired ELSE 'killed' END`, `desired <> 'deleted'`},
 	Archive:   {`archived = true`, isOver + ` AND desired <> 'deleted'`},
 	Unarchive: {`archived = false`, `desired <> 'deleted'`},
-	Delete: {`desired = 'deleted', deletes_asked = deletes_asked + 1`,
-		isOver + ` AND (desired <> 'deleted' OR state = 'DELETE_FAILED' AND deletes_asked = deletes_failed)`},
+	Delete: {`desired = 'deleted', delete_requests = delete_requests + 1`,
+		isOver + ` AND (desired <> 'deleted' OR state = 'DELETE_FAILED' AND delete_requests = delete_failed)`},
 }
 
 // RequestAction stores an action for experiments, and returns those whose state
@@ -220,7 +220,7 @@ func (db *DB) patchExperiment(ctx context.Context, id int, ch ExperimentPatch) e
 		return NoExperiment(id)
 	}
 	if err == nil && len(ch.Storage) > 0 {
-		_, err = db.Exec(ctx, `UPDATE experiments SET collect_asked = collect_asked + 1 WHERE id = $1`, id) // the loop applies the new policy
+		_, err = db.Exec(ctx, `UPDATE experiments SET gc_requests = gc_requests + 1 WHERE id = $1`, id) // the loop applies the new policy
 	}
 	if err == nil && ch.Pool != nil {
 		_, err = db.Exec(ctx, `UPDATE tasks SET pool = $2 WHERE experiment_id = $1 AND type = 'TRIAL' AND ended_at IS NULL`, id, *ch.Pool)

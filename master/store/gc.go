@@ -45,8 +45,8 @@ type ExperimentFiles struct {
 	Pool           string             `db:"pool"`
 	Priority       int                `db:"priority"`
 	Config         json.RawMessage    `db:"config"`
-	GCRequests     int                `db:"collect_asked"`
-	DeleteRequests int                `db:"deletes_asked"`
+	GCRequests     int                `db:"gc_requests"`
+	DeleteRequests int                `db:"delete_requests"`
 	Checkpoints    []StoredCheckpoint `db:"-"`
 	Backends       map[int][]byte     `db:"-"` // storage id → configuration, for the storages of these checkpoints
 	Used           map[string]string  `db:"-"` // checkpoint → which other experiment or version of a model needs it, in words
@@ -61,7 +61,7 @@ type StoredCheckpoint struct {
 	ReportedAt   time.Time `db:"reported_at"`
 	State        string    `db:"state"`
 	Metric       *float64  `db:"metric"`
-	BeingRemoved bool      `db:"going"`
+	BeingRemoved bool      `db:"being_removed"`
 	StorageID    *int      `db:"storage_id"` // of the storage that its task reported; nil if it reported none
 }
 
@@ -79,8 +79,8 @@ type FilesState string
 // The states.
 const (
 	FilesUnplanned    FilesState = "unplanned" // the loop has not decided yet what to remove
-	FilesBeingRemoved FilesState = "going"
-	FilesRemoved      FilesState = "gone"
+	FilesBeingRemoved FilesState = "removing"
+	FilesRemoved      FilesState = "removed"
 	FilesStuck        FilesState = "stuck"
 )
 
@@ -89,16 +89,16 @@ const gcRunning = `EXISTS (SELECT FROM collections c JOIN tasks k ON k.id = c.ta
 
 // deletedFiles joins the FilesState of experiment e, as f.
 const deletedFiles = `LEFT JOIN LATERAL (
-		SELECT CASE WHEN count(*) = 0 THEN NULL WHEN bool_or(k.ended_at IS NULL) THEN 'going' WHEN bool_or(k.exit_status <> 'success' OR r.left) THEN 'stuck'
-				WHEN bool_or(c.last) THEN 'gone' ELSE 'unplanned' END AS files,
+		SELECT CASE WHEN count(*) = 0 THEN NULL WHEN bool_or(k.ended_at IS NULL) THEN 'removing' WHEN bool_or(k.exit_status <> 'success' OR r.left) THEN 'stuck'
+				WHEN bool_or(c.last) THEN 'removed' ELSE 'unplanned' END AS files,
 			coalesce(min(r.why), min(nullif(c.events_error, '')), min(k.exit_status) FILTER (WHERE k.exit_status <> 'success')) AS why
 		FROM collections c JOIN tasks k ON k.id = c.task_id CROSS JOIN LATERAL (
 			SELECT count(*) FILTER (WHERE x.at IS NULL) > 0 OR c.events AND c.events_at IS NULL AS left, min(nullif(x.error, '')) AS why
 			FROM removals x WHERE x.task_id = c.task_id) r
-		WHERE e.state = 'DELETING' AND c.experiment_id = e.id AND c.deletion = e.deletes_asked) f ON true`
+		WHERE e.state = 'DELETING' AND c.experiment_id = e.id AND c.deletion = e.delete_requests) f ON true`
 
 // gcQueued is true if the decision about the files of experiment e is queued.
-const gcQueued = `EXISTS (SELECT FROM work w WHERE w.kind = 'collect' AND w.about = e.id::text)`
+const gcQueued = `EXISTS (SELECT FROM work w WHERE w.kind = 'gc' AND w.subject = e.id::text)`
 
 // gcBatch is the maximum number of decisions that one cycle queues.
 const gcBatch = 64
@@ -107,9 +107,9 @@ const gcBatch = 64
 // changed the policy, the experiment has ended, or an earlier GC spared checkpoints. An
 // experiment has one GC at a time.
 func (db *DB) dueGCs(ctx context.Context) ([]Work, error) {
-	return database.Rows[Work](ctx, db.DB, `SELECT 'collect' AS kind, e.id::text AS about, 'experiment ' || e.id AS whose, e.owner_id AS owner, 0 AS tries FROM experiments e
-		WHERE (collected IS DISTINCT FROM collect_asked OR collect_again IS NOT NULL)
-			AND (collected IS DISTINCT FROM collect_asked OR collect_again <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+gcRunning+`
+	return database.Rows[Work](ctx, db.DB, `SELECT 'gc' AS kind, e.id::text AS subject, 'experiment ' || e.id AS parent, e.owner_id AS owner, 0 AS tries FROM experiments e
+		WHERE (gc_applied IS DISTINCT FROM gc_requests OR gc_retry_at IS NOT NULL)
+			AND (gc_applied IS DISTINCT FROM gc_requests OR gc_retry_at <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+gcRunning+`
 			AND NOT `+gcQueued+`
 		ORDER BY e.id LIMIT $1`, gcBatch)
 }
@@ -142,7 +142,7 @@ func (db *DB) experimentFiles(ctx context.Context, experiment int, which string,
 	err := db.Snapshot(ctx, func(tx *DB) (err error) {
 		s, err = database.Row[ExperimentFiles](ctx, tx.DB, fmt.Sprintf("experiment %d", experiment), `
 			SELECT e.id, e.job_id::text, e.state, e.desired, `+experimentLives+` AS live, e.unmanaged, e.pool, e.priority, e.config,
-				e.collect_asked, e.deletes_asked,
+				e.gc_requests, e.delete_requests,
 				`+gcRunning+` AS busy,
 				EXISTS (SELECT FROM trials t JOIN allocations a ON a.task_id = t.task_id WHERE t.experiment_id = e.id AND a.submitted_at IS NOT NULL) AS started
 			FROM experiments e WHERE e.id = $1`, experiment)
@@ -153,11 +153,11 @@ func (db *DB) experimentFiles(ctx context.Context, experiment int, which string,
 			return err
 		}
 		s.Checkpoints, err = database.Rows[StoredCheckpoint](ctx, tx.DB, `
-			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, `+beingRemoved+` AS going,
+			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, `+beingRemoved+` AS being_removed,
 				`+database.FloatAt("vm.avg->e.metric")+` AS metric
 			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
-			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.run_id <= k.run_id
-				AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true
+			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.run_id <= k.run_id
+				AND m.position = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true
 			WHERE t.experiment_id = $1 AND `+which+` ORDER BY k.reported_at, k.uuid`, append([]any{experiment}, args...)...)
 		if err != nil {
 			return err
@@ -204,7 +204,7 @@ func (s ExperimentFiles) Keep(p keep.Policy) keep.Experiment {
 	e := keep.Experiment{Live: s.Live, Policy: p, Used: s.Used, Checkpoints: make([]keep.Checkpoint, len(s.Checkpoints))}
 	for i, k := range s.Checkpoints {
 		e.Checkpoints[i] = keep.Checkpoint{UUID: k.UUID, Trial: k.TrialID, Steps: k.Steps, Reported: k.ReportedAt, State: keep.State(k.State),
-			Metric: k.Metric, Going: k.BeingRemoved}
+			Metric: k.Metric, BeingRemoved: k.BeingRemoved}
 	}
 	return e
 }
@@ -342,11 +342,11 @@ const recheckAfter = 10 * time.Minute
 func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 	saw, err := database.Row[struct {
 		State   string `db:"state"`
-		Asked   int    `db:"collect_asked"`
-		Deletes int    `db:"deletes_asked"`
+		Asked   int    `db:"gc_requests"`
+		Deletes int    `db:"delete_requests"`
 		Live    bool   `db:"live"`
 	}](ctx, db.DB, fmt.Sprintf("experiment %d", c.ExperimentID), `
-		SELECT state, collect_asked, deletes_asked, `+experimentLives+` AS live FROM experiments e WHERE id = $1 FOR UPDATE`, c.ExperimentID)
+		SELECT state, gc_requests, delete_requests, `+experimentLives+` AS live FROM experiments e WHERE id = $1 FOR UPDATE`, c.ExperimentID)
 	switch {
 	case err != nil:
 		return false, err
@@ -358,8 +358,8 @@ func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 		return false, err
 	}
 	if c.Reason == ByPolicy {
-		_, err = db.Exec(ctx, `UPDATE experiments SET collected = CASE WHEN $5 THEN collected ELSE $2 END,
-				collect_again = CASE WHEN $3 AND NOT $5 THEN now() + $4::interval END WHERE id = $1`,
+		_, err = db.Exec(ctx, `UPDATE experiments SET gc_applied = CASE WHEN $5 THEN gc_applied ELSE $2 END,
+				gc_retry_at = CASE WHEN $3 AND NOT $5 THEN now() + $4::interval END WHERE id = $1`,
 			c.ExperimentID, c.Request, c.Recheck, recheckAfter, c.Part)
 		if err != nil {
 			return false, err

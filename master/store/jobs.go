@@ -54,8 +54,8 @@ func (db *DB) Jobs(ctx context.Context, in auth.Scope, pool string) ([]Job, erro
 		queue AS (
 			SELECT l.job_id::text, l.type, l.experiment_id, l.task_id, left(coalesce(e.name, k.name), 1000) AS name, k.owner_id, u.username, k.workspace_id,
 				l.pool, l.requested, l.allocated, l.attempts, l.placed, l.priority, l.waiting, coalesce(e.weight, 1) AS weight, e.progress,
-				coalesce(e.started_at, k.created_at) AS submitted_at, coalesce(e.place, k.place, l.queued_at) AS queued_at, l.first,
-				CASE WHEN l.placed > 0 THEN 0 ELSE (row_number() OVER (PARTITION BY l.pool, l.placed > 0 ORDER BY l.priority, coalesce(e.place, k.place, l.queued_at), l.first) - 1) END AS ahead
+				coalesce(e.started_at, k.created_at) AS submitted_at, coalesce(e.queue_time, k.queue_time, l.queued_at) AS queued_at, l.first,
+				CASE WHEN l.placed > 0 THEN 0 ELSE (row_number() OVER (PARTITION BY l.pool, l.placed > 0 ORDER BY l.priority, coalesce(e.queue_time, k.queue_time, l.queued_at), l.first) - 1) END AS ahead
 			FROM live l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id
 			LEFT JOIN experiments e ON e.id = l.experiment_id
 			WHERE $1 = '' OR l.pool = $1)

@@ -103,14 +103,14 @@ func (db *DB) setQueueTimes(ctx context.Context, jobs []Job, at []time.Time) err
 		}
 	}
 	if len(experiments) > 0 {
-		if _, err := db.Exec(ctx, `UPDATE experiments o SET place = x.at FROM (
+		if _, err := db.Exec(ctx, `UPDATE experiments o SET queue_time = x.at FROM (
 			SELECT e.id, u.at FROM experiments e JOIN unnest($1::int[], $2::timestamptz[]) u (id, at) ON u.id = e.id ORDER BY e.id FOR NO KEY UPDATE OF e) x
 			WHERE o.id = x.id`, experiments, ofExperiments); err != nil {
 			return err
 		}
 	}
 	if len(tasks) > 0 {
-		if _, err := db.Exec(ctx, `UPDATE tasks o SET place = x.at FROM (
+		if _, err := db.Exec(ctx, `UPDATE tasks o SET queue_time = x.at FROM (
 			SELECT k.id, u.at FROM tasks k JOIN unnest($1::text[], $2::timestamptz[]) u (id, at) ON u.id = k.id ORDER BY k.id FOR NO KEY UPDATE OF k) x
 			WHERE o.id = x.id`, tasks, ofTasks); err != nil {
 			return err

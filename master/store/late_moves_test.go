@@ -25,8 +25,8 @@ func TestNothingComesIntoWhatIsDeleted(t *testing.T) {
 	} {
 		t.Run(what.name, func(t *testing.T) {
 			w := newWorld(t)
-			workspace := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('there', 2) RETURNING id`)
-			project := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'p', 'PPPPP', 1) RETURNING id`, workspace)
+			workspace := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('there', 2) RETURNING id`)
+			project := w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'p', 'PPPPP', 1) RETURNING id`, workspace)
 			insertExperiment(w, project) // so that the deletion takes a while
 			mine := insertExperiment(w, 1)
 			to, err := w.db.Project(t.Context(), project)
@@ -55,10 +55,10 @@ func insertExperiment(w *world, project int) int {
 // version without this rule is deleted with the others.
 func TestNoProjectComesIntoADeletedWorkspace(t *testing.T) {
 	w := newWorld(t)
-	workspace := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('gone', 2) RETURNING id`)
-	old := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'old', 'OLD', 2) RETURNING id`, workspace)
+	workspace := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('gone', 2) RETURNING id`)
+	old := w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'old', 'OLD', 2) RETURNING id`, workspace)
 	insertExperiment(w, old)
-	id := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES (1, 'p', 'PPPPP', 1) RETURNING id`)
+	id := w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES (1, 'p', 'PPPPP', 1) RETURNING id`)
 	p, err := w.db.Project(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func TestNoProjectComesIntoADeletedWorkspace(t *testing.T) {
 	if !fault.Is(err, fault.Conflict) || err.Error() != `workspace "gone" is archived; unarchive it first` {
 		t.Errorf("a project is created there: %v", err)
 	}
-	w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'late', 'LATE', 2) RETURNING id`, workspace)
-	w.exec(`DELETE FROM experiments WHERE project_id = $1`, old) // the loop has erased them
+	w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'late', 'LATE', 2) RETURNING id`, workspace)
+	w.exec(`DELETE FROM experiments WHERE project_id = $1`, old) // the loop has deleted them
 	for range 5 {
 		if err := w.db.CarryOutDeletions(t.Context()); err != nil {
 			t.Fatal(err)

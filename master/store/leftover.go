@@ -20,13 +20,13 @@ type LeftoverMember struct {
 
 // hasLeftover is true if member m may have left files on its node. Only the Nomad
 // allocation that claimed the member is trusted.
-const hasLeftover = `m.nomad_ended_at IS NOT NULL AND m.left_read_at IS NULL AND m.claimed_by <> '' AND m.claimed_by = m.nomad_alloc_id
+const hasLeftover = `m.nomad_ended_at IS NOT NULL AND m.leftover_read_at IS NULL AND m.claimed_by <> '' AND m.claimed_by = m.nomad_alloc_id
 	AND m.token_hash IS NOT NULL AND m.nomad_status IN ('complete', 'failed') AND NOT (m.exited_at IS NOT NULL AND m.logs_done)`
 
 // QueueLeftoverReads queues the reading of leftovers of these attempts.
 func (db *DB) QueueLeftoverReads(ctx context.Context, ids []string) error {
 	_, err := db.Exec(ctx, `
-		INSERT INTO work (kind, about, whose, owner_id)
+		INSERT INTO work (kind, subject, parent, owner_id)
 		SELECT 'read', a.id, `+parentOfAttempt+`, k.owner_id FROM allocations a JOIN tasks k ON k.id = a.task_id
 		WHERE a.id = ANY($1) AND EXISTS (SELECT FROM members m WHERE m.allocation_id = a.id AND `+hasLeftover+`)
 		ON CONFLICT DO NOTHING`, ids)
@@ -43,6 +43,6 @@ func (db *DB) LeftoverMembers(ctx context.Context, allocation string) ([]Leftove
 
 // MarkLeftoverRead stores that the leftovers of a member have been read.
 func (db *DB) MarkLeftoverRead(ctx context.Context, allocation string, rank int) error {
-	_, err := db.Exec(ctx, `UPDATE members SET left_read_at = coalesce(left_read_at, now()) WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
+	_, err := db.Exec(ctx, `UPDATE members SET leftover_read_at = coalesce(leftover_read_at, now()) WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
 	return err
 }

@@ -13,14 +13,14 @@ func TestLimitsOfOneOwner(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	mine := w.int(`INSERT INTO users (username) VALUES ('mine') RETURNING id`)
-	w.exec(`INSERT INTO workspaces (name, user_id) SELECT 'w' || n, $1 FROM generate_series(1, 10) n`, mine)
+	w.exec(`INSERT INTO workspaces (name, owner_id) SELECT 'w' || n, $1 FROM generate_series(1, 10) n`, mine)
 	last := w.int(`SELECT max(id) FROM workspaces`)
-	other := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('others', 1) RETURNING id`)
+	other := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('others', 1) RETURNING id`)
 	eight, one := 8, 1
 
 	w.exec(`INSERT INTO users (username) SELECT 'u' || n FROM generate_series(1, 100) n`)
 	w.exec(`INSERT INTO quotas (workspace_id, user_id, measure, period, hard)
-		SELECT w.id, u.id, 'slots', '', 1 FROM workspaces w, users u WHERE w.user_id = $1 AND u.username LIKE 'u%' AND w.id <> $2 LIMIT $3`, mine, last, maxQuotasOfOwner)
+		SELECT w.id, u.id, 'slots', '', 1 FROM workspaces w, users u WHERE w.owner_id = $1 AND u.username LIKE 'u%' AND w.id <> $2 LIMIT $3`, mine, last, maxQuotasOfOwner)
 	if _, err := w.db.SetQuota(ctx, Quota{WorkspaceID: &last, UserID: &one, Measure: MeasureSlots, Hard: &eight}, admitAll); !fault.Is(err, fault.TooMany) {
 		t.Errorf("one quota too many of an owner: %v", err)
 	}
@@ -28,7 +28,7 @@ func TestLimitsOfOneOwner(t *testing.T) {
 		t.Errorf("a quota of another owner: %v", err)
 	}
 
-	w.exec(`INSERT INTO webhooks (workspace_id, name, url, type, mode) SELECT id, 'h', 'http://127.0.0.1', 'DEFAULT', 'WORKSPACE' FROM workspaces WHERE user_id = $1`, mine)
+	w.exec(`INSERT INTO webhooks (workspace_id, name, url, type, mode) SELECT id, 'h', 'http://127.0.0.1', 'DEFAULT', 'WORKSPACE' FROM workspaces WHERE owner_id = $1`, mine)
 	w.exec(`INSERT INTO webhook_triggers (webhook_id, type, condition) SELECT h.id, 'TASK_LOG', '{"regex": "x"}' FROM webhooks h, generate_series(1, $1)`, maxOwnSearches/10)
 	trigger := WebhookTrigger{Type: webhook.TaskLog}
 	if err := w.db.roomForWebhook(ctx, Webhook{WorkspaceID: &last, Triggers: []WebhookTrigger{trigger}}); !fault.Is(err, fault.TooMany) {

@@ -35,15 +35,15 @@ type LiveExperiment struct {
 	BestMetric     *float64        `db:"best_metric"`
 	Error          string          `db:"error"`
 	Trials         int             `db:"trials"` // number of its trials, ended or not; 0 if unmanaged, because it has no search
-	DeleteRequests int             `db:"deletes_asked"`
-	DeletesFailed  int             `db:"deletes_failed"`
+	DeleteRequests int             `db:"delete_requests"`
+	DeleteFailed   int             `db:"delete_failed"`
 	Files          FilesState      `db:"files"`     // if it is being deleted
 	FilesWhy       string          `db:"files_why"` // why its files could not be removed
 	Continues      int             `db:"continues"`
 	Continued      int             `db:"continued"`     // requests to continue that were carried out; if less than Continues, it is to continue
 	SearchConfig   json.RawMessage `db:"search_config"` // the configuration with which its search began, if that is not Config
 	WarmStart      *string         `db:"warm_start"`    // the checkpoint that its trials start from
-	QueueTime      *time.Time      `db:"place"`         // its time in the queue, if a user moved it; else nil
+	QueueTime      *time.Time      `db:"queue_time"`    // its time in the queue, if a user moved it; else nil
 	Memory         int64           `db:"memory"`        // maximum memory of its search, in bytes
 	// Unread means that this load has read neither the configuration nor the search's
 	// events, because Known.Choose left the experiment out. Config then has only the fields
@@ -88,8 +88,8 @@ type LiveTask struct {
 	Unstarted  int    `db:"unstarted"`
 	Runs       int    `db:"runs"` // number of attempts so far
 
-	QueueTime *time.Time `db:"place"`     // its time in the queue, if a user moved it; else nil
-	QueuedAt  *time.Time `db:"queued_at"` // when its first attempt was queued
+	QueueTime *time.Time `db:"queue_time"` // its time in the queue, if a user moved it; else nil
+	QueuedAt  *time.Time `db:"queued_at"`  // when its first attempt was queued
 
 	Nomad json.RawMessage `db:"nomad"` // environment.nomad of its configuration; nil if not set
 	GPU   json.RawMessage `db:"gpu"`   // resources.gpu of its configuration; nil if not set
@@ -130,30 +130,30 @@ type LiveAllocation struct {
 
 // LiveMember is a member of an attempt that has not ended.
 type LiveMember struct {
-	AllocationID string     `db:"allocation_id"`
-	Rank         int        `db:"rank"`
-	NodeID       string     `db:"node_id"`
-	NodeName     string     `db:"node_name"`
-	SlotIDs      []int32    `db:"slot_ids"`
-	Devices      []string   `db:"devices"`
-	NomadAllocID string     `db:"nomad_alloc_id"`
-	NomadStatus  string     `db:"nomad_status"`
-	NomadDetail  string     `db:"nomad_detail"`
-	NomadIndex   int64      `db:"nomad_index"`
-	NomadEndedAt *time.Time `db:"nomad_ended_at"`
-	NomadExit    *int       `db:"nomad_exit"`
-	Pulling      bool       `db:"pulling"`
-	Started      bool       `db:"started"`
-	StartedAt    *time.Time `db:"started_at"` // nil if an earlier release recorded the start
-	Replaced     bool       `db:"replaced"`
-	ClaimedAt    *time.Time `db:"claimed_at"`
-	Daemon       bool       `db:"daemon"`
-	ExitedAt     *time.Time `db:"exited_at"`
-	ExitCode     *int       `db:"exit_code"`
-	ExitReason   string     `db:"exit_reason"`
-	Stopped      bool       `db:"stopped"`
-	Unfit        bool       `db:"unfit"`
-	LeftReadAt   *time.Time `db:"left_read_at"`
+	AllocationID   string     `db:"allocation_id"`
+	Rank           int        `db:"rank"`
+	NodeID         string     `db:"node_id"`
+	NodeName       string     `db:"node_name"`
+	SlotIDs        []int32    `db:"slot_ids"`
+	Devices        []string   `db:"devices"`
+	NomadAllocID   string     `db:"nomad_alloc_id"`
+	NomadStatus    string     `db:"nomad_status"`
+	NomadDetail    string     `db:"nomad_detail"`
+	NomadIndex     int64      `db:"nomad_index"`
+	NomadEndedAt   *time.Time `db:"nomad_ended_at"`
+	NomadExit      *int       `db:"nomad_exit"`
+	Pulling        bool       `db:"pulling"`
+	Started        bool       `db:"started"`
+	StartedAt      *time.Time `db:"started_at"`
+	Replaced       bool       `db:"replaced"`
+	ClaimedAt      *time.Time `db:"claimed_at"`
+	Daemon         bool       `db:"daemon"`
+	ExitedAt       *time.Time `db:"exited_at"`
+	ExitCode       *int       `db:"exit_code"`
+	ExitReason     string     `db:"exit_reason"`
+	Stopped        bool       `db:"stopped"`
+	Unfit          bool       `db:"unfit"`
+	LeftoverReadAt *time.Time `db:"leftover_read_at"`
 }
 
 // NodeRow is a node of Nomad, with the settings of operators (enabled, drain).
@@ -174,7 +174,7 @@ type NodeRow struct {
 	SeenAt        time.Time       `db:"seen_at"`
 	Enabled       bool            `db:"enabled"`
 	DrainWanted   bool            `db:"drain_wanted"`
-	SlotsOff      map[string]bool `db:"slots_off"` // disabled slots, by sched.Slot.Key; true: a running attempt may finish (drain)
+	DisabledSlots map[string]bool `db:"disabled_slots"` // disabled slots, by sched.Slot.Key; true: a running attempt may finish (drain)
 }
 
 // SearchEvent is an event of a search.
@@ -218,9 +218,9 @@ const (
 	SELECT e.xmin AS row_version, e.id, e.owner_id, e.project_id, e.job_id::text, left(e.name, 1000) AS name, e.state, e.desired, e.unmanaged,
 		CASE WHEN e.id = ANY($2) THEN '{}'::jsonb ELSE ` + runningConfig + ` END AS config, NULL::jsonb AS search_config, e.memory,
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
-		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.place,
-		CASE WHEN e.unmanaged THEN 0 ELSE (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) END AS trials, e.deletes_asked, e.deletes_failed,
-		coalesce(CASE WHEN f.files = 'unplanned' AND ` + gcQueued + ` THEN 'going' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + gcRunning + ` OR ` + gcQueued + ` THEN 'going' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
+		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.queue_time,
+		CASE WHEN e.unmanaged THEN 0 ELSE (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) END AS trials, e.delete_requests, e.delete_failed,
+		coalesce(CASE WHEN f.files = 'unplanned' AND ` + gcQueued + ` THEN 'removing' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + gcRunning + ` OR ` + gcQueued + ` THEN 'removing' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
 	FROM experiments e
 	` + deletedFiles + `
 	WHERE e.id = ANY($1)`
@@ -235,7 +235,7 @@ const (
 	WHERE e.continues > e.continued AND e.state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED')`
 
 	liveTasks = `
-	SELECT k.id, k.type, k.job_id::text, u.username AS owner, w.name AS workspace, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place, k.queued_at,
+	SELECT k.id, k.type, k.job_id::text, u.username AS owner, w.name AS workspace, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.queue_time, k.queued_at,
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.nomad END AS nomad,
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN k.gpu END AS gpu,
 		k.type <> 'CHECKPOINT_GC' AND k.several AS several,
@@ -254,7 +254,7 @@ const (
 
 	memberRows = `
 	SELECT m.xmin AS row_version, m.allocation_id, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, m.nomad_status, m.nomad_detail, m.nomad_index,
-		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.started_at, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped, m.unfit, m.left_read_at
+		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.started_at, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped, m.unfit, m.leftover_read_at
 	FROM members m WHERE m.allocation_id = ANY($1) ORDER BY m.allocation_id, m.rank`
 )
 
@@ -279,4 +279,4 @@ func (db *DB) node(ctx context.Context, id string) (*NodeRow, error) {
 }
 
 const nodeColumns = `id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory,
-	registered_at, seen_at, enabled, drain_wanted, slots_off, region`
+	registered_at, seen_at, enabled, drain_wanted, disabled_slots, region`

@@ -155,8 +155,8 @@ const (
 	listExperiments = `
 	SELECT e.id, e.xmin, e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') AND NOT e.unmanaged, e.state = 'DELETING'
 	FROM experiments e
-	WHERE (e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') OR e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.deletes_asked > e.deletes_failed)
-		OR e.continues > e.continued) AND NOT (e.state = 'DELETING' AND EXISTS (SELECT FROM work w WHERE w.kind = 'erase' AND w.about = e.id::text))
+	WHERE (e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') OR e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.delete_requests > e.delete_failed)
+		OR e.continues > e.continued) AND NOT (e.state = 'DELETING' AND EXISTS (SELECT FROM work w WHERE w.kind = 'delete' AND w.subject = e.id::text))
 	ORDER BY e.id`
 	listTrials = `
 	SELECT t.id, t.experiment_id, t.xmin, k.xmin FROM trials t JOIN tasks k ON k.id = t.task_id WHERE t.ended_at IS NULL ORDER BY t.id`

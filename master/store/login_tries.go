@@ -51,13 +51,6 @@ func (db *DB) DropLoginTries(ctx context.Context, window time.Duration) (int64, 
 	return db.Exec(ctx, `DELETE FROM login_tries WHERE since < now() - $1::interval`, window)
 }
 
-// RenewPasswordHash replaces a user's hash with a stronger one of the same password, unless the
-// password has changed. Sessions stay.
-func (db *DB) RenewPasswordHash(ctx context.Context, userID int, old, hash string) error {
-	_, err := db.Exec(ctx, `UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2`, userID, old, hash)
-	return err
-}
-
 // SetFirstPassword sets the password of the user admin if that user has none or a blank one,
 // and reports whether it did. It ends the sessions that were begun with the blank password.
 func (db *DB) SetFirstPassword(ctx context.Context, hash string) (bool, error) {

@@ -59,7 +59,7 @@ type LogStore struct {
 	bus   *database.Bus
 	days  int // for which the lines of tasks are kept that say nothing else
 	codec chunkCodec
-	group *database.Group[string, *LogBatch]
+	group *database.GroupCommit[string, *LogBatch]
 	watch *logWatch
 	told  *memory.Memory[string, bool] // tasks whose logs cannot be read whole, which the master's log says once
 
@@ -72,7 +72,7 @@ type LogStore struct {
 // starts no goroutine until the first write; Wait waits for the last write.
 func NewLogStore(db *DB, bus *database.Bus, days int) *LogStore {
 	s := &LogStore{db: db, bus: bus, days: days, codec: newChunkCodec(), watch: newLogWatch(db), told: memory.New[string, bool](0, maxTold), tasks: map[string]*taskLabels{}}
-	s.group = database.NewGroup(maxLogBatches, logTaskOf, s.flush)
+	s.group = database.NewGroupCommit(maxLogBatches, logTaskOf, s.flush)
 	return s
 }
 
@@ -424,7 +424,7 @@ func (db *DB) advanceShippers(ctx context.Context, shippers map[shipperKey]*ship
 	if len(names) == 0 {
 		return nil
 	}
-	_, err := db.Exec(ctx, `UPDATE log_shippers SET next = u.n, done = u.d, writes = writes + 1
+	_, err := db.Exec(ctx, `UPDATE log_shippers SET next = u.n, done = u.d
 		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::boolean[]) AS u(t, s, n, d)
 		WHERE task_id = u.t AND shipper = u.s AND (next <> u.n OR done <> u.d)`, tasks, names, nexts, done)
 	return err

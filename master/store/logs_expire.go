@@ -74,7 +74,7 @@ func (db *DB) ExpiredLogs(ctx context.Context, days, after int) (tasks []string,
 
 // QueueExpiry queues the deletion of the lines of tasks, in turns of their owners.
 func (db *DB) QueueExpiry(ctx context.Context, tasks []string) error {
-	_, err := db.Exec(ctx, `INSERT INTO work (kind, about, whose, owner_id)
+	_, err := db.Exec(ctx, `INSERT INTO work (kind, subject, parent, owner_id)
 		SELECT 'expire', k.id, coalesce('experiment ' || k.experiment_id, k.id), k.owner_id FROM tasks k WHERE k.id = ANY($1)
 		ORDER BY k.id ON CONFLICT DO NOTHING`, tasks)
 	return err

@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 )
 
-// A chunk that cannot be read, such as one of an 18 MB line that an earlier release stored, hides neither the rest of
+// A chunk that cannot be read, such as one of an 18 MB line, hides neither the rest of
 // its log nor the logs of others.
 func TestLogsThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)

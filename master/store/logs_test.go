@@ -345,25 +345,3 @@ func TestDamagedChunk(t *testing.T) {
 		}
 	}
 }
-
-// TestShippersBesideThePreviousRelease tests that a master of the previous release, which
-// identifies shippers by name only, does not change the counter of another task's shipper.
-func TestShippersBesideThePreviousRelease(t *testing.T) {
-	w := newWorld(t)
-	for _, id := range []string{"one", "two"} {
-		w.task(NewTask{ID: id, Type: "COMMAND"})
-		w.exec(`INSERT INTO log_shippers (shipper, task_id, next) VALUES ('same', $1, 5)`, id)
-	}
-	w.exec(`INSERT INTO log_shippers (shipper, task_id, next) VALUES ('own', 'one', 5)`)
-	before := `UPDATE log_shippers SET next = u.n, done = u.d FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS u(s, n, d)
-		WHERE shipper = u.s AND (next <> u.n OR done <> u.d)` // as that release has it
-	w.exec(before, []string{"same", "own"}, []int64{100, 100}, []bool{false, false})
-	const counters = `SELECT string_agg(shipper || ' of ' || task_id || ': ' || next, ', ' ORDER BY shipper, task_id) FROM log_shippers`
-	if got := w.text(counters); got != "own of one: 100, same of one: 5, same of two: 5" {
-		t.Errorf("after a write of the release before: %s", got)
-	}
-	err := w.db.advanceShippers(t.Context(), map[shipperKey]*shipperRow{{"two", "same"}: {Shipper: "same", TaskID: "two", Next: 7}})
-	if got := w.text(counters); err != nil || got != "own of one: 100, same of one: 5, same of two: 7" {
-		t.Errorf("after a write of this release: %s, %v", got, err)
-	}
-}

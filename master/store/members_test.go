@@ -193,8 +193,8 @@ func TestClaimRestartsFromNewestCheckpoint(t *testing.T) {
 			t.Fatal(i, err)
 		}
 	}
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT $1, 1, 'training', s, s, now(), '{}' FROM generate_series(15, 25) s`, trial)
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, ord, reported_at, avg) SELECT $1, 1, 'gpu', 1e15, now(), '{}'`, trial)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) SELECT $1, 1, 'training', s, s, now(), '{}' FROM generate_series(15, 25) s`, trial)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg) SELECT $1, 1, 'gpu', 1e15, now(), '{}'`, trial)
 	w.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'failed', exit_reason = 'exit code 3'`)
 	w.exec(`UPDATE trials SET restarts = 1`)
 	id := w.attempt(trial, 2, 1)
@@ -396,7 +396,7 @@ func TestCheckpoints(t *testing.T) {
 	if c, err := database.Scalar[string](ctx, w.db.DB, `SELECT config::text FROM storage_backends WHERE id = $1`, storage); err != nil || c != `{"type": "shared_fs", "host_path": "/x"}` {
 		t.Errorf("%s %v", c, err)
 	}
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) VALUES ($1, 2, 'validation', 10, 10, now(), '{"loss": 0.5}'),
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg) VALUES ($1, 2, 'validation', 10, 10, now(), '{"loss": 0.5}'),
 		($1, 2, 'training', 10, 10, now(), '{"loss": 0.75}')`, trial)
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := NewCheckpoint{UUID: "11111111-1111-4111-8111-111111111111", TaskID: task, AllocationID: id, RunID: 2, State: "COMPLETED", ReportedAt: &at,

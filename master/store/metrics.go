@@ -84,10 +84,10 @@ func (r *Report) check() error {
 
 // key identifies a report.
 type key struct {
-	trial int
-	group string
-	ord   int64 // its steps, or its time in microseconds
-	run   int
+	trial    int
+	group    string
+	position int64 // its steps, or its time in microseconds
+	run      int
 }
 
 // size is the number of bytes that a report has.
@@ -96,20 +96,20 @@ func (r *Report) size() int { return len(r.Metrics) + len(r.Batches) }
 func (r *Report) key() key {
 	k := key{r.TrialID, r.Group, r.At.UnixMicro(), r.RunID}
 	if r.Steps != nil {
-		k.ord = int64(*r.Steps)
+		k.position = int64(*r.Steps)
 	}
 	return k
 }
 
 func compareKeys(a, b key) int {
-	return cmp.Or(cmp.Compare(a.trial, b.trial), cmp.Compare(a.group, b.group), cmp.Compare(a.ord, b.ord), cmp.Compare(a.run, b.run))
+	return cmp.Or(cmp.Compare(a.trial, b.trial), cmp.Compare(a.group, b.group), cmp.Compare(a.position, b.position), cmp.Compare(a.run, b.run))
 }
 
 // MetricWriter stores reports by group commit. A master has one.
 type MetricWriter struct {
 	db    *DB
 	bus   *database.Bus
-	group *database.Group[int, *Report]
+	group *database.GroupCommit[int, *Report]
 
 	facts   *memory.Memory[int, trialFacts]
 	reached *memory.Memory[runOf, int64] // by the reports of earlier runs: their highest step; -1 for none
@@ -130,7 +130,7 @@ type trialFacts struct {
 func NewMetricWriter(db *DB, bus *database.Bus) *MetricWriter {
 	w := &MetricWriter{db: db, bus: bus, facts: memory.New[int, trialFacts](0, maxCachedTrials), reached: memory.New[runOf, int64](0, maxCachedTrials),
 		stored: memory.New[int, *metricRoom](0, maxCachedTrials)}
-	w.group = database.NewGroup(maxReports, trialOf, w.flush)
+	w.group = database.NewGroupCommit(maxReports, trialOf, w.flush)
 	w.group.LimitBytes(maxReportBytes, (*Report).size)
 	return w
 }

@@ -170,7 +170,7 @@ func (db *DB) metricsFrom(ctx context.Context, from cursor, limit int) (list []M
 	if err != nil {
 		return nil, from, 0, err
 	}
-	list, full, err := database.RowsUpTo[MetricRow](ctx, db.DB, metricsPageBytes, `SELECT id, xid, trial_id, run_id, grp, steps, ord, reported_at, avg, NULL::jsonb AS batches FROM metrics
+	list, full, err := database.RowsUpTo[MetricRow](ctx, db.DB, metricsPageBytes, `SELECT id, xid, trial_id, run_id, group_name, steps, position, reported_at, avg, NULL::jsonb AS batches FROM metrics
 		WHERE xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2) ORDER BY xid, id LIMIT $4`, from.XID, from.ID, end.XID, limit)
 	if err != nil {
 		return nil, from, 0, err

@@ -21,7 +21,7 @@ func TestFeedOfLongReports(t *testing.T) {
 	}
 	defer cancel()
 	const n, bytes = 60, 400_000
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at)
 		SELECT $1, 1, 'training', n, n, jsonb_build_object('text', repeat('x', $2)), now() FROM generate_series(1, $3) AS n`, trial, bytes, n)
 	dropped := make(chan struct{})
 	go func() {

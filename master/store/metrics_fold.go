@@ -22,7 +22,7 @@ const (
 )
 
 const (
-	unreadable = "the trial has reports that are larger than reports may be, from an earlier release: its summary does not have them"
+	unreadable = "the trial has reports that are larger than reports may be: its summary does not have them"
 	unstorable = "the summary of the trial could not be stored: %v"
 )
 
@@ -109,7 +109,7 @@ type summaryRow struct {
 	Incomplete   string          `db:"incomplete"`
 	RebuiltXID   *uint64         `db:"rebuilt_xid"`
 	RebuiltID    *int64          `db:"rebuilt_id"`
-	Oversized    bool            `db:"oversized"` // an earlier release stored it; Summary is empty
+	Oversized    bool            `db:"oversized"` // larger than a summary may be; Summary is empty
 	Metric       string          `db:"metric"`
 	Smaller      bool            `db:"smaller"`
 

@@ -34,14 +34,14 @@ func (w *world) summarizeReading(most int64) (steps int) {
 	return 0
 }
 
-// Reports of a trial that earlier releases stored without bounds neither fill the memory of a master nor delay the summaries of other trials.
+// Reports of a trial that are stored beyond the bounds neither fill the memory of a master nor delay the summaries of other trials.
 func TestReportsWithoutBounds(t *testing.T) {
 	w := newWorld(t)
 	exp := w.experiment(lossSearcher)
 	bad, good := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
 	insert := func(trial, first int, avg string) {
 		t.Helper()
-		w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at) SELECT $1, 1, 'training', s, s, avg, now()
+		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', s, s, avg, now()
 			FROM (SELECT `+avg+` AS avg OFFSET 0) a, generate_series($2::int, $2::int + 2) s`, trial, first)
 	}
 	const names = `(SELECT jsonb_object_agg('a name of a metric ' || n, n) FROM generate_series(%d, %[1]d + %d) n)`
@@ -79,7 +79,7 @@ func TestReportsWithoutBounds(t *testing.T) {
 	if again, err := w.db.TrialSummaries(t.Context(), []int{bad}); err != nil || len(again[bad].Metrics["avg_metrics"]) < 1000 || again[bad].Incomplete != full || again[bad].TotalBatches != 52 {
 		t.Errorf("rebuilt: %d names, %d batches, %v", len(again[bad].Metrics["avg_metrics"]), again[bad].TotalBatches, err)
 	}
-	// A summary that an earlier release stored without a bound.
+	// A summary beyond the bound.
 	w.exec(`UPDATE trial_summaries SET incomplete = '', summary = jsonb_build_object('avg_metrics',
 		(SELECT jsonb_object_agg('old' || n, jsonb_build_object('count', 1, 'sum', 1e308::numeric, 'last', 1e308::numeric, 'type', 'number')) FROM generate_series(1, 40000) n))
 		WHERE trial_id = $1`, bad)
@@ -153,7 +153,7 @@ func TestRebuildInSteps(t *testing.T) {
 	exp := w.experiment(lossSearcher)
 	large, small := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
 	for trial, n := range map[int]int{large: 30_000, small: 10} {
-		w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at)
+		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at)
 			SELECT $1, 1, 'training', n, n, '{"loss": 1}', now() FROM generate_series(1, $2::int) AS n`, trial, n)
 	}
 	w.summarize()
@@ -182,7 +182,7 @@ func TestRebuildInSteps(t *testing.T) {
 			}
 		case "an archived row":
 			want--
-			w.exec(`UPDATE metrics SET archived = true WHERE trial_id = $1 AND ord = 2`, large)
+			w.exec(`UPDATE metrics SET archived = true WHERE trial_id = $1 AND position = 2`, large)
 			if err := w.db.markStale(t.Context(), large); err != nil {
 				t.Fatal(err)
 			}

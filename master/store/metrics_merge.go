@@ -93,8 +93,8 @@ func (db *DB) compareReports(ctx context.Context, list []*database.Queued[*Repor
 		WITH s AS (
 			SELECT u.place, u.avg AS new, u.batches AS new_batches, u.metric, u.time, m.avg AS old, m.batches AS old_batches
 			FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[], $5::text[], $6::text[], $7::text[], $8::text[])
-				WITH ORDINALITY AS u(trial, grp, ord, run, avg, batches, metric, time, place)
-			JOIN metrics m ON m.trial_id = u.trial AND m.grp = u.grp AND m.ord = u.ord AND m.run_id = u.run ORDER BY u.place FOR UPDATE OF m),
+				WITH ORDINALITY AS u(trial, group_name, position, run, avg, batches, metric, time, place)
+			JOIN metrics m ON m.trial_id = u.trial AND m.group_name = u.group_name AND m.position = u.position AND m.run_id = u.run ORDER BY u.place FOR UPDATE OF m),
 		sized AS (SELECT *, sum(size) OVER (ORDER BY place) - size > $9 AS waits
 			FROM (SELECT *, `+estimated("old")+` + coalesce(`+estimated("old_batches")+`, 0) AS size FROM s) s)
 		SELECT s.place, s.waits, c.other, `+beginning("c.old -> c.other")+` AS was, `+beginning("c.new -> c.other")+` AS is,
@@ -132,14 +132,14 @@ func beginning(value string) string {
 // keyArgs returns the keys of reports, their metrics and their batches.
 func keyArgs(list []*database.Queued[*Report]) []any {
 	n := len(list)
-	trials, groups, ords, runs := make([]int32, n), make([]string, n), make([]int64, n), make([]int32, n)
+	trials, groups, positions, runs := make([]int32, n), make([]string, n), make([]int64, n), make([]int32, n)
 	avgs, batches := make([]string, n), make([]*string, n)
 	for i, q := range list {
 		k := q.Item.key()
-		trials[i], groups[i], ords[i], runs[i] = int32(k.trial), k.group, k.ord, int32(k.run)
+		trials[i], groups[i], positions[i], runs[i] = int32(k.trial), k.group, k.position, int32(k.run)
 		avgs[i], batches[i] = string(q.Item.Metrics), orNull(q.Item.Batches)
 	}
-	return []any{trials, groups, ords, runs, avgs, batches}
+	return []any{trials, groups, positions, runs, avgs, batches}
 }
 
 // check rejects a report that contradicts the stored one, or for which the row has no room: reports of one key have the bounds
@@ -175,7 +175,7 @@ func (db *DB) updateReports(ctx context.Context, list []*database.Queued[*Report
 	_, err := db.Exec(ctx, `
 		UPDATE metrics m SET avg = u.avg::jsonb || CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END,
 			batches = coalesce(m.batches, u.batches::jsonb), merged = true, xid = pg_current_xact_id()
-		FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[], $5::text[], $6::text[]) AS u(trial, grp, ord, run, avg, batches)
-		WHERE m.trial_id = u.trial AND m.grp = u.grp AND m.ord = u.ord AND m.run_id = u.run`, keyArgs(list)...)
+		FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[], $5::text[], $6::text[]) AS u(trial, group_name, position, run, avg, batches)
+		WHERE m.trial_id = u.trial AND m.group_name = u.group_name AND m.position = u.position AND m.run_id = u.run`, keyArgs(list)...)
 	return database.BadData(err)
 }

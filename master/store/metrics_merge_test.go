@@ -36,7 +36,7 @@ func TestRepeatsOfTheLargestReports(t *testing.T) {
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
 	const n = 4 // of each kind
 	for first, value := range map[int]string{0: `to_jsonb(repeat('x', 8388608 - 100))`, n: `(SELECT jsonb_agg(0) FROM generate_series(1, 2796000))`} {
-		w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, batches, reported_at) SELECT $1, 1, 'training', s, s, avg, '[]', now()
+		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, batches, reported_at) SELECT $1, 1, 'training', s, s, avg, '[]', now()
 			FROM (SELECT jsonb_build_object('x', `+value+`) AS avg OFFSET 0) a, generate_series($2::int, $2::int + $3::int - 1) s`, trial, first, n)
 	}
 	if least, most := w.int(`SELECT min(octet_length(avg::text)) FROM metrics`), w.int(`SELECT max(octet_length(avg::text)) FROM metrics`); least < maxReportText-1000 || most > maxReportText {
@@ -86,7 +86,7 @@ func TestRepeatsOfCompressedReports(t *testing.T) {
 	w := newWorld(t)
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
 	const n = 400
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at) SELECT $1, 1, 'training', s, s, jsonb_build_object('x', repeat('x', 140000)), now()
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', s, s, jsonb_build_object('x', repeat('x', 140000)), now()
 		FROM generate_series(0, $2::int - 1) s`, trial, n)
 	if most := w.int(`SELECT max(pg_column_size(avg)) FROM metrics`); most > 2000 {
 		t.Fatalf("a row has %d bytes", most)
@@ -171,7 +171,7 @@ func TestRepeatsOfAllKinds(t *testing.T) {
 	add(99, 1, Validation, `{"loss": 7}`, "", "trial 99 not found")
 	report("the second ones")
 
-	got := w.text(`SELECT string_agg(format('%s %s %s %s', grp, steps, avg, batches), E'\n' ORDER BY trial_id, grp, ord) FROM metrics`)
+	got := w.text(`SELECT string_agg(format('%s %s %s %s', group_name, steps, avg, batches), E'\n' ORDER BY trial_id, group_name, position) FROM metrics`)
 	if want := `a%d%s 1 {"n": {"deep": [1.50]}, "x": 0.1, "nan": "NaN"} ` + `
 validation 1 {"f1": 2, "acc": 1, "loss": 0.5, "epochs": 2} ` + `
 validation 2 {"loss": 2} [{"loss": 2}]

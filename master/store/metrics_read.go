@@ -22,15 +22,15 @@ type MetricRow struct {
 	XID        uint64          `db:"xid"`
 	TrialID    int             `db:"trial_id"`
 	RunID      int             `db:"run_id"`
-	Group      string          `db:"grp"`
+	Group      string          `db:"group_name"`
 	Steps      *int            `db:"steps"`
-	Ord        int64           `db:"ord"` // its place within its group, with the run
+	Position   int64           `db:"position"` // its place within its group, with the run
 	ReportedAt time.Time       `db:"reported_at"`
 	Metrics    json.RawMessage `db:"avg"`
 	Batches    json.RawMessage `db:"batches"`
 }
 
-const metricRowColumns = `id, xid, trial_id, run_id, grp, steps, ord, reported_at, avg, batches`
+const metricRowColumns = `id, xid, trial_id, run_id, group_name, steps, position, reported_at, avg, batches`
 
 // metricsPage is the number of reports to read with one query.
 const metricsPage = 1000
@@ -63,8 +63,8 @@ func (db *DB) EachMetric(ctx context.Context, trials []int, group string, fn fun
 
 // MetricKey is the position of a report within its group.
 type MetricKey struct {
-	ord int64
-	run int
+	position int64
+	run      int
 }
 
 // FirstMetric is the position before the first report.
@@ -75,10 +75,10 @@ func FirstMetric() MetricKey { return MetricKey{-1, -1} }
 func (db *DB) MetricsAfter(ctx context.Context, trial int, group string, after MetricKey, fn func([]MetricRow) error) (MetricKey, error) {
 	err := inPages(func(limit int) ([]MetricRow, bool, error) {
 		return database.RowsUpTo[MetricRow](ctx, db.DB, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
-			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
-			ORDER BY ord, run_id LIMIT $5`, trial, group, after.ord, after.run, limit)
+			WHERE trial_id = $1 AND group_name = $2 AND (position, run_id) > ($3, $4) AND NOT archived
+			ORDER BY position, run_id LIMIT $5`, trial, group, after.position, after.run, limit)
 	}, func(page []MetricRow) error {
-		last := MetricKey{page[len(page)-1].Ord, page[len(page)-1].RunID}
+		last := MetricKey{page[len(page)-1].Position, page[len(page)-1].RunID}
 		if err := fn(page); err != nil {
 			return err
 		}
@@ -122,11 +122,11 @@ func nextPage(limit, n int, full bool) int {
 // to group in the index, and does not read all its entries.
 func (db *DB) MetricGroups(ctx context.Context, trial int) ([]string, error) {
 	return database.Scalars[string](ctx, db.DB, `
-		WITH RECURSIVE g(grp) AS (
-			SELECT min(grp) FROM metrics WHERE trial_id = $1
+		WITH RECURSIVE g(group_name) AS (
+			SELECT min(group_name) FROM metrics WHERE trial_id = $1
 			UNION ALL
-			SELECT (SELECT min(m.grp) FROM metrics m WHERE m.trial_id = $1 AND m.grp > g.grp) FROM g WHERE g.grp IS NOT NULL)
-		SELECT grp FROM g WHERE grp IS NOT NULL`, trial)
+			SELECT (SELECT min(m.group_name) FROM metrics m WHERE m.trial_id = $1 AND m.group_name > g.group_name) FROM g WHERE g.group_name IS NOT NULL)
+		SELECT group_name FROM g WHERE group_name IS NOT NULL`, trial)
 }
 
 // ValidationsAt reads validations by their keys, for many trials at once.
@@ -139,9 +139,9 @@ func (db *DB) ValidationsAt(ctx context.Context, keys map[int]ValidationKey, mos
 		trials, runs, steps = append(trials, trial), append(runs, k.Run), append(steps, k.Steps)
 	}
 	list, err := database.Rows[MetricRow](ctx, db.DB, `
-		SELECT m.id, m.xid, m.trial_id, m.run_id, m.grp, m.steps, m.ord, m.reported_at, CASE WHEN octet_length(m.avg::text) <= $4 THEN m.avg ELSE '{}' END AS avg, NULL::jsonb AS batches
+		SELECT m.id, m.xid, m.trial_id, m.run_id, m.group_name, m.steps, m.position, m.reported_at, CASE WHEN octet_length(m.avg::text) <= $4 THEN m.avg ELSE '{}' END AS avg, NULL::jsonb AS batches
 		FROM unnest($1::int[], $2::int[], $3::int[]) AS k(t, r, s)
-		JOIN metrics m ON m.trial_id = k.t AND m.grp = 'validation' AND m.run_id = k.r AND m.ord = k.s`, trials, runs, steps, most)
+		JOIN metrics m ON m.trial_id = k.t AND m.group_name = 'validation' AND m.run_id = k.r AND m.position = k.s`, trials, runs, steps, most)
 	return database.Keyed(list, func(m MetricRow) int { return m.TrialID }), err
 }
 
@@ -266,9 +266,9 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 		columns[i] = fmt.Sprintf(`, avg->$%d`, len(args)) // drawable parses the value in half the time of a cast
 	}
 	// The reducer has to know where the series ends before it reads it.
-	const series = ` FROM metrics WHERE trial_id = $1 AND grp = $2 AND ord BETWEEN $3 AND $4 AND steps IS NOT NULL AND NOT archived`
-	sql := `SELECT steps, reported_at, coalesce((SELECT steps` + series + ` AND ($5::text[] = '{}' OR avg ?| $5) ORDER BY ord DESC LIMIT 1), 0)` +
-		strings.Join(columns, "") + series + ` ORDER BY ord, run_id`
+	const series = ` FROM metrics WHERE trial_id = $1 AND group_name = $2 AND position BETWEEN $3 AND $4 AND steps IS NOT NULL AND NOT archived`
+	sql := `SELECT steps, reported_at, coalesce((SELECT steps` + series + ` AND ($5::text[] = '{}' OR avg ?| $5) ORDER BY position DESC LIMIT 1), 0)` +
+		strings.Join(columns, "") + series + ` ORDER BY position, run_id`
 	r := reducer{limit: q.MaxPoints}
 	p := Point{Values: make([]float64, len(q.Names))}
 	values := make([]database.RawBytes, len(q.Names))
@@ -316,7 +316,7 @@ func drawable(raw []byte) (float64, bool) {
 func (db *DB) ValidationNames(ctx context.Context, experiment int) ([]string, error) {
 	return database.Scalars[string](ctx, db.DB, `
 		SELECT DISTINCT n.name FROM (SELECT id FROM trials WHERE experiment_id = $1 ORDER BY number LIMIT 20) t
-		CROSS JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = t.id AND m.grp = 'validation' AND jsonb_typeof(m.avg) = 'object' LIMIT 20) m
+		CROSS JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = t.id AND m.group_name = 'validation' AND jsonb_typeof(m.avg) = 'object' LIMIT 20) m
 		CROSS JOIN LATERAL (SELECT jsonb_object_keys(m.avg) AS name LIMIT 1000) n ORDER BY n.name LIMIT 1000`, experiment)
 }
 

@@ -60,7 +60,7 @@ func (w *MetricWriter) replacing(ctx context.Context, list []*database.Queued[*R
 			Run     int   `db:"run"`
 			Reached int64 `db:"reached"`
 		}](ctx, w.db.DB, `
-			SELECT u.trial, u.run, coalesce((SELECT max(m.ord) FROM metrics m WHERE m.trial_id = u.trial AND m.run_id < u.run
+			SELECT u.trial, u.run, coalesce((SELECT max(m.position) FROM metrics m WHERE m.trial_id = u.trial AND m.run_id < u.run
 				AND m.steps IS NOT NULL AND NOT m.archived), -1) AS reached
 			FROM unnest($1::int[], $2::int[]) AS u(trial, run) JOIN trials t ON t.id = u.trial AND t.run_id = u.run`, trials, runs)
 		if err != nil {
@@ -96,13 +96,13 @@ func (db *DB) archiveReplaced(ctx context.Context, low map[runOf]map[string]int)
 	}
 	stale, err := database.Scalars[int](ctx, db.DB, `
 		WITH old AS MATERIALIZED (
-			SELECT m.trial_id, m.grp, m.ord, m.run_id FROM unnest($1::int[], $2::int[], $3::text[], $4::int[]) AS u(trial, run, grp, step)
+			SELECT m.trial_id, m.group_name, m.position, m.run_id FROM unnest($1::int[], $2::int[], $3::text[], $4::int[]) AS u(trial, run, group_name, step)
 			JOIN trials t ON t.id = u.trial AND t.run_id = u.run
 			JOIN metrics m ON m.trial_id = u.trial AND m.run_id < u.run AND m.steps IS NOT NULL AND NOT m.archived
-				AND (m.ord > u.step OR m.ord = u.step AND m.grp = u.grp)
-			ORDER BY m.trial_id, m.grp, m.ord, m.run_id FOR UPDATE OF m),
-		gone AS (UPDATE metrics m SET archived = true FROM (SELECT DISTINCT trial_id, grp, ord, run_id FROM old) o
-			WHERE m.trial_id = o.trial_id AND m.grp = o.grp AND m.ord = o.ord AND m.run_id = o.run_id RETURNING m.trial_id)
+				AND (m.position > u.step OR m.position = u.step AND m.group_name = u.group_name)
+			ORDER BY m.trial_id, m.group_name, m.position, m.run_id FOR UPDATE OF m),
+		gone AS (UPDATE metrics m SET archived = true FROM (SELECT DISTINCT trial_id, group_name, position, run_id FROM old) o
+			WHERE m.trial_id = o.trial_id AND m.group_name = o.group_name AND m.position = o.position AND m.run_id = o.run_id RETURNING m.trial_id)
 		SELECT DISTINCT trial_id FROM gone ORDER BY 1`, trials, runs, groups, steps)
 	for _, trial := range stale {
 		if err == nil {

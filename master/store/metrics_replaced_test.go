@@ -31,7 +31,7 @@ func TestReplacedReports(t *testing.T) {
 	again, on := trials[0], trials[1]
 	check := func(what string, trial int, want string) {
 		t.Helper()
-		if got := w.text(`SELECT coalesce(string_agg(format('%s %s of %s', grp, steps, run_id), ', ' ORDER BY run_id, grp, steps), '') FROM metrics
+		if got := w.text(`SELECT coalesce(string_agg(format('%s %s of %s', group_name, steps, run_id), ', ' ORDER BY run_id, group_name, steps), '') FROM metrics
 			WHERE trial_id = $1 AND NOT archived`, trial); got != want {
 			t.Errorf("%s: %s, want %s", what, got, want)
 		}

@@ -16,7 +16,7 @@ type metricRow struct {
 	ID       int64           `db:"id"`
 	TrialID  int             `db:"trial_id"`
 	RunID    int             `db:"run_id"`
-	Group    string          `db:"grp"`
+	Group    string          `db:"group_name"`
 	Steps    *int            `db:"steps"`
 	Merged   bool            `db:"merged"`
 	Archived bool            `db:"archived"`
@@ -25,7 +25,7 @@ type metricRow struct {
 	Size     int             `db:"size"`   // bytes of this row, about as PostgreSQL stores it
 }
 
-const metricColumns = `xid, id, trial_id, run_id, grp, steps, merged, archived`
+const metricColumns = `xid, id, trial_id, run_id, group_name, steps, merged, archived`
 
 // readableMetrics is SQL for the metrics of a row. Earlier releases stored some that would fill a master's memory.
 // PostgreSQL compresses to a hundredth, and numbers need 26 times as much room as text; the size without compression comes
@@ -84,7 +84,7 @@ func reported(raw json.RawMessage) (map[string]any, error) {
 			return nil, err
 		}
 		key, _ := name.(string)
-		if len(values) > maxSummaryNames { // stored by an earlier release; no summary has so many
+		if len(values) > maxSummaryNames { // no summary has so many
 			return values, nil
 		}
 		if values[key], err = shortValue(text); err != nil {

@@ -17,7 +17,7 @@ const (
 	// reportRow is about what a row of metrics needs beside its values, with its entries in the indexes. The SQL has the same number.
 	reportRow = 160
 	// storedReportSQL is SQL for the size of row m of metrics.
-	storedReportSQL = `(160 + octet_length(m.grp) + pg_column_size(m.avg) + coalesce(pg_column_size(m.batches), 0))`
+	storedReportSQL = `(160 + octet_length(m.group_name) + pg_column_size(m.avg) + coalesce(pg_column_size(m.batches), 0))`
 	// recounted: after 1/recounted of the limit the reports of a trial are counted again. A report may need four times as many bytes as its text.
 	recounted = 16
 	// maxRecount is the number of rows behind the summaries that a count reads. While an old transaction on the

@@ -33,8 +33,8 @@ func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric
 		}
 	}
 	var raw database.RawBytes
-	err := db.Each(ctx, `SELECT m.grp || '.' || k.name
-		FROM (`+nextRows(`xid, id, trial_id, grp`, afterCursor, []any{experiments})+`) m
+	err := db.Each(ctx, `SELECT m.group_name || '.' || k.name
+		FROM (`+nextRows(`xid, id, trial_id, group_name`, afterCursor, []any{experiments})+`) m
 		JOIN trials t ON t.id = m.trial_id AND t.experiment_id = ANY($1)
 		CROSS JOIN LATERAL jsonb_object_keys(CASE jsonb_typeof(m.avg) WHEN 'object' THEN m.avg ELSE '{}' END) k(name)
 		WHERE octet_length(k.name) <= $4 LIMIT $5`, []any{experiments, summarizeBatch, summarizeStored, longestName, maxNamesRead}, []any{&raw}, func() error {
@@ -66,7 +66,7 @@ func (db *DB) MetricNames(ctx context.Context, experiments []int) ([]NamedMetric
 func (db *DB) StepsOf(ctx context.Context, experiment int, group, name string) ([]int, error) {
 	return database.Scalars[int](ctx, db.DB, `
 		SELECT DISTINCT m.steps FROM (SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $4) t
-		JOIN metrics m ON m.trial_id = t.id AND m.grp = $2
+		JOIN metrics m ON m.trial_id = t.id AND m.group_name = $2
 		WHERE m.steps IS NOT NULL AND NOT m.archived AND jsonb_exists(m.avg, $3) ORDER BY 1 LIMIT $5`,
 		experiment, group, name, maxStreamTrials, maxSteps)
 }
@@ -88,9 +88,9 @@ func (db *DB) ValuesNear(ctx context.Context, experiment int, group, name string
 		SELECT t.id AS trial_id, (SELECT hparams FROM trials WHERE id = t.id) AS hparams, v.steps, v.value
 		FROM (SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id DESC LIMIT $6) t
 		CROSS JOIN LATERAL (SELECT m.steps, `+database.FloatAt("m.avg->$3")+` AS value FROM metrics m
-			WHERE m.trial_id = t.id AND m.grp = $2 AND m.ord BETWEEN $4::bigint - $5 AND $4::bigint + $5 AND m.steps IS NOT NULL AND NOT m.archived
+			WHERE m.trial_id = t.id AND m.group_name = $2 AND m.position BETWEEN $4::bigint - $5 AND $4::bigint + $5 AND m.steps IS NOT NULL AND NOT m.archived
 				AND `+database.FloatAt("m.avg->$3")+` IS NOT NULL
-			ORDER BY abs(m.ord - $4), m.ord DESC, m.run_id DESC LIMIT 1) v
+			ORDER BY abs(m.position - $4), m.position DESC, m.run_id DESC LIMIT 1) v
 		WHERE t.id > $7 ORDER BY t.id LIMIT $8`, experiment, group, name, steps, margin, maxStreamTrials, after, limit)
 	}, func(page []TrialValue) error {
 		after = page[len(page)-1].TrialID

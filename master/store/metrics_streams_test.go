@@ -24,7 +24,7 @@ func TestNamesOfWideReports(t *testing.T) {
 	trial, other := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
 	insert := func(trial int, group string, first, n int, avg string) {
 		t.Helper()
-		w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at) SELECT $1, 1, $2, s, s, `+avg+`, now() FROM generate_series($3::int, $3::int + $4::int - 1) s`,
+		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, $2, s, s, `+avg+`, now() FROM generate_series($3::int, $3::int + $4::int - 1) s`,
 			trial, group, first, n)
 	}
 	list := func(db *DB) (names []string) {
@@ -60,7 +60,7 @@ func TestNamesOfWideReports(t *testing.T) {
 	if names = list(w.db); len(names) != maxNames || names[0] != "avg.early" || names[1] != "avg.late" {
 		t.Errorf("from the summaries: %d names: %v", len(names), names[:min(len(names), 3)])
 	}
-	w.exec(`DELETE FROM metrics WHERE grp = 'training'`)
+	w.exec(`DELETE FROM metrics WHERE group_name = 'training'`)
 	w.exec(`UPDATE trial_summaries SET summary = summary - 'avg_metrics'`)
 	insert(other, "Zeta", 0, 1, `'{"new": 1}'`)
 	if got := fmt.Sprint(list(w.db)); got != "[Zeta.new avg.early avg.late validation.a.b validation.loss]" {
@@ -72,7 +72,7 @@ func TestNamesOfWideReports(t *testing.T) {
 func TestSummariesOfLargeReports(t *testing.T) {
 	w := newWorld(t)
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, avg, reported_at) SELECT $1, 1, 'training', s, s, jsonb_build_object('x', repeat('x', 8000000)), now() FROM generate_series(1, 4) s`, trial)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', s, s, jsonb_build_object('x', repeat('x', 8000000)), now() FROM generate_series(1, 4) s`, trial)
 	var sums map[int]TrialSummary
 	got := allocates(func() {
 		var err error

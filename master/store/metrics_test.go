@@ -83,7 +83,7 @@ func TestReportKeys(t *testing.T) {
 			}
 		}
 	}
-	got := w.text(`SELECT string_agg(format('%s %s %s %s', grp, steps, avg, batches), ' | ' ORDER BY grp, ord) FROM metrics`)
+	got := w.text(`SELECT string_agg(format('%s %s %s %s', group_name, steps, avg, batches), ' | ' ORDER BY group_name, position) FROM metrics`)
 	want := `gpu  {"util": 1}  | gpu  {"util": 2}  | ` +
 		`training 1 {"s": "x", "f1": 1, "acc": 0.5, "loss": 1.50} [{"loss": 1}] | training 2 {"loss": 9}  | training 4 {"loss": "NaN"}  | ` +
 		`validation 1 {"loss": 9} `
@@ -501,10 +501,10 @@ func TestReadMetrics(t *testing.T) {
 	w := newWorld(t)
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
 	const steps = 2500 // more than two pages
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg)
 		SELECT $1, 1, 'training', s, s, now(), jsonb_build_object('loss', s, 'acc', CASE WHEN s = 1234 THEN 1e6 ELSE s % 7 END) FROM generate_series(0, $2 - 1) s`, trial, steps)
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, ord, reported_at, avg) SELECT $1, 1, 'gpu', 1e15 + s, now() + s * interval '1 s', '{"util": 1}' FROM generate_series(1, 1001) s`, trial)
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg, archived) VALUES ($1, 1, 'training', 99999, 99999, now(), '{"loss": 1}', true)`, trial)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg) SELECT $1, 1, 'gpu', 1e15 + s, now() + s * interval '1 s', '{"util": 1}' FROM generate_series(1, 1001) s`, trial)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg, archived) VALUES ($1, 1, 'training', 99999, 99999, now(), '{"loss": 1}', true)`, trial)
 	groups, err := w.db.MetricGroups(t.Context(), trial)
 	if err != nil || strings.Join(groups, " ") != "gpu training" {
 		t.Errorf("groups: %v %v", groups, err)

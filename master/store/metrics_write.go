@@ -57,7 +57,7 @@ func (r *Report) current(runs map[int]int) error {
 // back, then waits for the batch, and the batch sees the run of an earlier claim.
 const insertReport = `
 	WITH t AS MATERIALIZED (SELECT id, run_id FROM trials WHERE id = ANY($9) ORDER BY id FOR KEY SHARE)
-	INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg, batches)
+	INSERT INTO metrics (trial_id, run_id, group_name, steps, position, reported_at, avg, batches)
 	SELECT u.t, u.r, g, s, o, coalesce(at, now()), a::jsonb, b::jsonb
 	FROM unnest($1::int[], $2::int[], $3::text[], $4::int[], $5::bigint[], $6::timestamptz[], $7::text[], $8::text[])
 		AS u(t, r, g, s, o, at, a, b)
@@ -80,7 +80,7 @@ func (db *DB) insertReports(ctx context.Context, batch []*database.Queued[*Repor
 	fresh = make([]bool, len(batch))
 	args, place := insertArgs(batch)
 	var k key
-	err = db.Each(ctx, insertReport+` ON CONFLICT DO NOTHING RETURNING trial_id, run_id, grp, ord`, args, []any{&k.trial, &k.run, &k.group, &k.ord}, func() error {
+	err = db.Each(ctx, insertReport+` ON CONFLICT DO NOTHING RETURNING trial_id, run_id, group_name, position`, args, []any{&k.trial, &k.run, &k.group, &k.position}, func() error {
 		fresh[place[k]] = true
 		return nil
 	})
@@ -93,7 +93,7 @@ func (db *DB) insertReports(ctx context.Context, batch []*database.Queued[*Repor
 func insertArgs(batch []*database.Queued[*Report]) (args []any, index map[key]int) {
 	n := len(batch)
 	trials, runs, groups := make([]int32, 0, n), make([]int32, 0, n), make([]string, 0, n)
-	steps, ords, times := make([]*int, 0, n), make([]int64, 0, n), make([]*time.Time, 0, n)
+	steps, positions, times := make([]*int, 0, n), make([]int64, 0, n), make([]*time.Time, 0, n)
 	avgs, lists := make([]string, 0, n), make([]*string, 0, n)
 	index = make(map[key]int, n)
 	for i, q := range batch {
@@ -104,10 +104,10 @@ func insertArgs(batch []*database.Queued[*Report]) (args []any, index map[key]in
 		}
 		index[k] = i
 		trials, runs, groups = append(trials, int32(r.TrialID)), append(runs, int32(r.RunID)), append(groups, r.Group)
-		steps, ords, times = append(steps, r.Steps), append(ords, k.ord), append(times, orNil(r.At))
+		steps, positions, times = append(steps, r.Steps), append(positions, k.position), append(times, orNil(r.At))
 		avgs, lists = append(avgs, string(r.Metrics)), append(lists, orNull(r.Batches))
 	}
-	return []any{trials, runs, groups, steps, ords, times, avgs, lists, trialsOf(batch)}, index
+	return []any{trials, runs, groups, steps, positions, times, avgs, lists, trialsOf(batch)}, index
 }
 
 func orNil(t time.Time) *time.Time {

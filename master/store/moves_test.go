@@ -14,9 +14,9 @@ import (
 func TestMovesHoldTheProject(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	lenient := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('lenient', 1) RETURNING id`)
-	strict := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('strict', 1) RETURNING id`)
-	id := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'p', 'PPPPP', 1) RETURNING id`, lenient)
+	lenient := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('lenient', 1) RETURNING id`)
+	strict := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('strict', 1) RETURNING id`)
+	id := w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'p', 'PPPPP', 1) RETURNING id`, lenient)
 	exp := w.int(`INSERT INTO experiments (owner_id, project_id, config, original_config, seed, name, desired, pool, slots_per_trial)
 		SELECT 1, 1, '{}', '', 1, 'test', 'active', 'default', 1 RETURNING id`)
 	p, err := w.db.Project(ctx, id)

@@ -36,10 +36,10 @@ func (db *DB) SampledMetrics(ctx context.Context, trial int, group string, fn fu
 		Run     int   `db:"run"`
 	}
 	e, err := database.Row[extent](ctx, db.DB, "", `
-		SELECT (SELECT count(*) FROM (SELECT FROM metrics WHERE trial_id = $1 AND grp = $2 LIMIT $3) m) AS reports,
-			coalesce((SELECT max(ord) FROM metrics WHERE trial_id = $1 AND grp = $2 AND ord <= $4), 0) AS last,
-			coalesce(newest.ord, -1) AS newest, coalesce(newest.run_id, -1) AS run
-		FROM (SELECT) one LEFT JOIN (SELECT ord, run_id FROM metrics WHERE trial_id = $1 AND grp = $2 ORDER BY ord DESC, run_id DESC LIMIT 1) newest ON true`,
+		SELECT (SELECT count(*) FROM (SELECT FROM metrics WHERE trial_id = $1 AND group_name = $2 LIMIT $3) m) AS reports,
+			coalesce((SELECT max(position) FROM metrics WHERE trial_id = $1 AND group_name = $2 AND position <= $4), 0) AS last,
+			coalesce(newest.position, -1) AS newest, coalesce(newest.run_id, -1) AS run
+		FROM (SELECT) one LEFT JOIN (SELECT position, run_id FROM metrics WHERE trial_id = $1 AND group_name = $2 ORDER BY position DESC, run_id DESC LIMIT 1) newest ON true`,
 		trial, group, sampleWindows*windowReports+1, time.Now().Add(clocksAhead).UnixMicro())
 	if err != nil || e.Reports <= sampleWindows*windowReports {
 		if err == nil {
@@ -52,8 +52,8 @@ func (db *DB) SampledMetrics(ctx context.Context, trial int, group string, fn fu
 	bytes := 0
 	for left := sampleWindows; left > 0; left-- {
 		found, full, err := database.RowsUpTo[MetricRow](ctx, db.DB, metricsPageBytes, `SELECT `+metricRowColumns+` FROM metrics
-			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
-			ORDER BY ord, run_id LIMIT $5`, trial, group, at.ord, at.run, windowReports)
+			WHERE trial_id = $1 AND group_name = $2 AND (position, run_id) > ($3, $4) AND NOT archived
+			ORDER BY position, run_id LIMIT $5`, trial, group, at.position, at.run, windowReports)
 		if err != nil {
 			return FirstMetric(), err
 		}
@@ -73,8 +73,8 @@ func (db *DB) SampledMetrics(ctx context.Context, trial int, group string, fn fu
 		}
 		// The windows that are left divide the time that is left, so that a gap costs none of them.
 		first, end := found[0], found[len(found)-1]
-		at = MetricKey{end.Ord, end.RunID}
-		if next := first.Ord + (e.Last-first.Ord)/int64(left); next > at.ord {
+		at = MetricKey{end.Position, end.RunID}
+		if next := first.Position + (e.Last-first.Position)/int64(left); next > at.position {
 			at = MetricKey{next, -1}
 		}
 	}

@@ -15,7 +15,7 @@ func TestSampledMetrics(t *testing.T) {
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
 	insert := func(from time.Time, reports int, every time.Duration) {
 		t.Helper()
-		w.exec(`INSERT INTO metrics (trial_id, run_id, grp, ord, reported_at, avg)
+		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg)
 			SELECT $1, 1, 'cpu', (extract(epoch FROM x.at) * 1e6)::bigint, x.at, '{"n": {"cpu_util_simple": 1}}'
 			FROM (SELECT $2::timestamptz + n * $3::interval AS at FROM generate_series(1, $4::int) n) x`, trial, from, every, reports)
 	}
@@ -76,16 +76,16 @@ func TestSampledMetricsInSmallPages(t *testing.T) {
 	w := newWorld(t)
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
 	const reports, long, bytes = sampleWindows*windowReports + 2000, 300, 200_000
-	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, ord, reported_at, avg)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, position, reported_at, avg)
 		SELECT $1, 1, 'gpu', 1e15 + 1e6 * n, now(), CASE WHEN n <= $3 THEN jsonb_build_object('text', repeat('x', $4)) ELSE '{}' END FROM generate_series(1, $2::int) n`, trial, reports, long, bytes)
 	got, pages, last := 0, 0, int64(0)
 	newest, err := w.db.SampledMetrics(t.Context(), trial, "gpu", func(page []MetricRow) error {
 		size := 0
 		for _, m := range page {
-			if size += len(m.Metrics); m.Ord <= last {
-				t.Errorf("%d follows %d", m.Ord, last)
+			if size += len(m.Metrics); m.Position <= last {
+				t.Errorf("%d follows %d", m.Position, last)
 			}
-			last = m.Ord
+			last = m.Position
 		}
 		if size > 3*metricsPageBytes {
 			t.Errorf("a page has %.1f MB", float64(size)/(1<<20))
@@ -93,7 +93,7 @@ func TestSampledMetricsInSmallPages(t *testing.T) {
 		got, pages = got+len(page), pages+1
 		return nil
 	})
-	if most := sampleWindows * windowReports; err != nil || got > most || got < most/2 || newest.ord != 1e15+1e6*reports {
+	if most := sampleWindows * windowReports; err != nil || got > most || got < most/2 || newest.position != 1e15+1e6*reports {
 		t.Errorf("%d reports in %d pages, up to %v, %v", got, pages, newest, err)
 	}
 }

@@ -18,7 +18,7 @@ type Project struct {
 	Name              string `db:"name"`
 	Key               string `db:"key"`
 	Description       string `db:"description"`
-	OwnerID           int    `db:"user_id"`
+	OwnerID           int    `db:"owner_id"`
 	Owner             string `db:"username"`
 	Archived          bool   `db:"archived"`
 	Immutable         bool   `db:"immutable"`
@@ -27,11 +27,11 @@ type Project struct {
 	Notes             []byte `db:"notes"` // JSON list of {name, contents}
 }
 
-const projectJoins = ` JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = p.user_id`
+const projectJoins = ` JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = p.owner_id`
 
 const projectSelect = `
 	SELECT p.id, p.workspace_id, w.name AS workspace_name, w.archived AS workspace_archived, p.name, p.key, p.description,
-		p.user_id, u.username, p.archived, p.immutable, p.deleting_at IS NOT NULL AS deleting, p.delete_error, p.notes
+		p.owner_id, u.username, p.archived, p.immutable, p.deleting_at IS NOT NULL AS deleting, p.delete_error, p.notes
 	FROM projects p` + projectJoins
 
 // ProjectFilter chooses projects of a workspace, or of all (0: all).
@@ -56,7 +56,7 @@ func (f ProjectFilter) conditions(in auth.Scope) database.Conditions {
 	c.When(f.WorkspaceID != 0, "p.workspace_id = @workspace", "workspace", f.WorkspaceID)
 	c.When(f.Name != "", "lower(p.name) = lower(@name)", "name", f.Name)
 	c.When(f.Archived != nil, "p.archived = @archived", "archived", optional.Value(f.Archived))
-	c.When(f.UserIDs != nil, "p.user_id = ANY(@ids::int[])", "ids", f.UserIDs)
+	c.When(f.UserIDs != nil, "p.owner_id = ANY(@ids::int[])", "ids", f.UserIDs)
 	c.When(f.Users != nil, "u.username = ANY(@users::text[])", "users", f.Users)
 	return c
 }
@@ -113,7 +113,7 @@ func (db *DB) CreateProject(ctx context.Context, p Project) (Project, error) {
 		if err := tx.lockWorkspace(ctx, p.WorkspaceID); err != nil {
 			return err
 		}
-		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO projects (workspace_id, name, key, description, user_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO projects (workspace_id, name, key, description, owner_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
 			p.WorkspaceID, p.Name, p.Key, p.Description, p.OwnerID)
 		return err
 	})

@@ -127,7 +127,7 @@ func (q Quota) Measured(now time.Time) (seconds float64, until time.Time) {
 }
 
 const (
-	quotaColumns = `q.id, coalesce(q.workspace_id, p.workspace_id) AS workspace_id, coalesce(w.name, '') AS workspace, coalesce(w.user_id, 0) AS workspace_owner,
+	quotaColumns = `q.id, coalesce(q.workspace_id, p.workspace_id) AS workspace_id, coalesce(w.name, '') AS workspace, coalesce(w.owner_id, 0) AS workspace_owner,
 		q.project_id, coalesce(p.name, '') AS project, q.user_id, coalesce(u.username, '') AS username, q.pool, q.measure, q.period, q.soft, q.hard,
 		q.created_at, q.used_seconds, q.used_since, q.measured_at`
 	quotaTables = ` FROM quotas q LEFT JOIN projects p ON p.id = q.project_id LEFT JOIN workspaces w ON w.id = coalesce(q.workspace_id, p.workspace_id)
@@ -226,7 +226,7 @@ func (db *DB) roomForQuota(ctx context.Context, q Quota) error {
 		Owner int `db:"of_owner"`
 	}
 	n, err := database.Row[counts](ctx, db.DB, "", `SELECT count(*) AS all_quotas, count(*) FILTER (WHERE inside AND w.id = $1) AS here,
-			count(*) FILTER (WHERE inside AND w.user_id = (SELECT u.id FROM workspaces h JOIN users u ON u.id = h.user_id WHERE h.id = $1 AND NOT u.admin)) AS of_owner
+			count(*) FILTER (WHERE inside AND w.owner_id = (SELECT u.id FROM workspaces h JOIN users u ON u.id = h.owner_id WHERE h.id = $1 AND NOT u.admin)) AS of_owner
 		FROM quotas q LEFT JOIN projects p ON p.id = q.project_id LEFT JOIN workspaces w ON w.id = coalesce(q.workspace_id, p.workspace_id)
 			CROSS JOIN LATERAL (SELECT q.project_id IS NOT NULL OR q.user_id IS NOT NULL AS inside) x`, q.WorkspaceID)
 	switch {

@@ -39,8 +39,8 @@ func TestQuotas(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	one, two, eight := 1, 2, 8
-	theirs := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('theirs', 1) RETURNING id`)
-	project := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'p', 'P', 1) RETURNING id`, theirs)
+	theirs := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
+	project := w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'p', 'P', 1) RETURNING id`, theirs)
 	set := func(q Quota) Quota {
 		t.Helper()
 		got, err := w.db.SetQuota(ctx, q, admitAll)
@@ -115,8 +115,8 @@ func TestMeasureQuota(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	one, ten := 1, 10
-	theirs := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('theirs', 1) RETURNING id`)
-	project := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'p', 'P', 1) RETURNING id`, theirs)
+	theirs := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
+	project := w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'p', 'P', 1) RETURNING id`, theirs)
 	var quotas []Quota
 	for _, of := range []Quota{{WorkspaceID: &theirs}, {WorkspaceID: &theirs, UserID: &one}, {UserID: &one}, {WorkspaceID: &theirs, ProjectID: &project}} {
 		for _, period := range []string{PeriodDay, PeriodWeek, PeriodMonth, PeriodTotal} {

@@ -204,7 +204,7 @@ func (db *DB) boundAssignments(ctx context.Context, list []Assignment) error {
 			spaces = append(spaces, *a.WorkspaceID)
 		}
 	}
-	owners, err := database.Scalars[int](ctx, db.DB, `SELECT DISTINCT user_id FROM workspaces WHERE id = ANY($1) ORDER BY 1`, spaces)
+	owners, err := database.Scalars[int](ctx, db.DB, `SELECT DISTINCT owner_id FROM workspaces WHERE id = ANY($1) ORDER BY 1`, spaces)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (db *DB) boundAssignments(ctx context.Context, list []Assignment) error {
 		n, err := database.Row[count](ctx, db.DB, "roles", `SELECT coalesce(sum(n), 0)::int AS every, coalesce(max(n) FILTER (WHERE EXISTS (SELECT FROM `+assigned+`
 				WHERE x.user_id IS NOT DISTINCT FROM g.user_id AND x.group_id IS NOT DISTINCT FROM g.group_id)), 0)::int AS same
 			FROM (SELECT a.user_id, a.group_id, count(*) AS n FROM role_assignments a JOIN workspaces w ON w.id = a.workspace_id
-				WHERE w.user_id = $5 GROUP BY a.user_id, a.group_id) g`, append(columnsOf(list), owner)...)
+				WHERE w.owner_id = $5 GROUP BY a.user_id, a.group_id) g`, append(columnsOf(list), owner)...)
 		switch {
 		case err != nil:
 			return err

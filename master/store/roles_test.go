@@ -50,7 +50,7 @@ func TestGrantsOfGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('second', 1) RETURNING id`)
+	second := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('second', 1) RETURNING id`)
 	two, one := 2, 1
 	list := []Assignment{{RoleID: auth.Viewer, UserID: &two, WorkspaceID: &one}, {RoleID: auth.Viewer, GroupID: &group, WorkspaceID: &second},
 		{RoleID: auth.Viewer, GroupID: &group, WorkspaceID: &one}, {RoleID: auth.Editor, GroupID: &group}}
@@ -76,7 +76,7 @@ func TestGrantsOfGroups(t *testing.T) {
 // each look-up of a session reads them. Who may assign roles everywhere has no such limit.
 func TestRolesInOwnWorkspacesAreLimited(t *testing.T) {
 	w := newWorld(t)
-	w.exec(`INSERT INTO workspaces (name, user_id) SELECT 'w' || i, 2 FROM generate_series(1, $1::int + 1) i`, maxSameAssignments)
+	w.exec(`INSERT INTO workspaces (name, owner_id) SELECT 'w' || i, 2 FROM generate_series(1, $1::int + 1) i`, maxSameAssignments)
 	spaces, err := database.Scalars[int](t.Context(), w.db.DB, `SELECT id FROM workspaces WHERE name LIKE 'w%' ORDER BY id`)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestRolesInOwnWorkspacesAreLimited(t *testing.T) {
 // do not wait.
 func TestRolesInWorkspacesLockNobody(t *testing.T) {
 	w := newWorld(t)
-	user, space := 2, w.int(`INSERT INTO workspaces (name, user_id) VALUES ('mine', 2) RETURNING id`)
+	user, space := 2, w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('mine', 2) RETURNING id`)
 	member := Memberships{Provider: "okta", Create: true, Groups: []ProviderGroup{{Name: "team"}}}
 	if joined, _, err := w.db.SyncMemberships(t.Context(), user, member); err != nil || len(joined) != 1 {
 		t.Fatal(joined, err)

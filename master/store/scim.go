@@ -10,15 +10,15 @@ import (
 
 // A SCIMUser is an account that a SCIM client manages.
 type SCIMUser struct {
-	ID         int       `db:"id"`
-	Username   string    `db:"username"`
-	Active     bool      `db:"active"`
-	Kept       bool      `db:"kept"` // it has a password here, or is an administrator
-	ExternalID string    `db:"external_id"`
-	Attributes []byte    `db:"attributes"` // JSON
-	Off        bool      `db:"off"`        // the client deactivated it
-	CreatedAt  time.Time `db:"created_at"`
-	ModifiedAt time.Time `db:"modified_at"`
+	ID          int       `db:"id"`
+	Username    string    `db:"username"`
+	Active      bool      `db:"active"`
+	Kept        bool      `db:"kept"` // it has a password here, or is an administrator
+	ExternalID  string    `db:"external_id"`
+	Attributes  []byte    `db:"attributes"`  // JSON
+	Deactivated bool      `db:"deactivated"` // the client deactivated it
+	CreatedAt   time.Time `db:"created_at"`
+	ModifiedAt  time.Time `db:"modified_at"`
 }
 
 // keptUser is a condition for users u whom a SCIM client does not take over: those with a password
@@ -27,7 +27,7 @@ const keptUser = `(NOT u.remote OR u.password_hash <> '' OR u.admin OR EXISTS (
 	SELECT FROM role_assignments r WHERE r.role_id = 1 AND r.workspace_id IS NULL
 		AND (r.user_id = u.id OR r.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = u.id))))`
 
-const scimUserSelect = `SELECT u.id, u.username, u.active, ` + keptUser + ` AS kept, s.external_id, s.attributes, s.off, s.created_at, s.modified_at
+const scimUserSelect = `SELECT u.id, u.username, u.active, ` + keptUser + ` AS kept, s.external_id, s.attributes, s.deactivated, s.created_at, s.modified_at
 	FROM scim_users s JOIN users u ON u.id = s.user_id `
 
 // A SCIMFilter chooses users or groups; nil and 0 choose all.
@@ -101,7 +101,7 @@ func (db *DB) CreateSCIMUser(ctx context.Context, want SCIMChange) (made SCIMUse
 		if err := tx.mayManage(ctx, u); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO scim_users (user_id, external_id, attributes, off) VALUES ($1, $2, $3::text::jsonb, $4)
+		if _, err := tx.Exec(ctx, `INSERT INTO scim_users (user_id, external_id, attributes, deactivated) VALUES ($1, $2, $3::text::jsonb, $4)
 			ON CONFLICT (user_id) DO UPDATE SET deleted_at = NULL, external_id = excluded.external_id, attributes = excluded.attributes, modified_at = now()`,
 			u.ID, want.ExternalID, string(want.Attributes), isNew && !want.Active); err != nil {
 			return err
@@ -167,12 +167,12 @@ func (db *DB) changeSCIMUser(ctx context.Context, was SCIMUser, want SCIMChange)
 	if want.ShownName != "" && db.checkDisplayName(ctx, was.ID, &want.ShownName) == nil { // else another user has the name
 		ch.DisplayName = &want.ShownName
 	}
-	off := was.Off
+	deactivated := was.Deactivated
 	switch {
 	case was.Active && !want.Active:
-		ch.Active, off = &want.Active, true
-	case !was.Active && want.Active && was.Off: // one that an administrator deactivated stays so
-		ch.Active, off = &want.Active, false
+		ch.Active, deactivated = &want.Active, true
+	case !was.Active && want.Active && was.Deactivated: // one that an administrator deactivated stays so
+		ch.Active, deactivated = &want.Active, false
 	}
 	if _, err := db.changeUser(ctx, was.ID, ch, 0); err != nil {
 		return was, err
@@ -182,8 +182,8 @@ func (db *DB) changeSCIMUser(ctx context.Context, was SCIMUser, want SCIMChange)
 			return was, err
 		}
 	}
-	if _, err := db.Exec(ctx, `UPDATE scim_users SET external_id = $2, attributes = $3::text::jsonb, off = $4, modified_at = now() WHERE user_id = $1`,
-		was.ID, want.ExternalID, string(want.Attributes), off); err != nil {
+	if _, err := db.Exec(ctx, `UPDATE scim_users SET external_id = $2, attributes = $3::text::jsonb, deactivated = $4, modified_at = now() WHERE user_id = $1`,
+		was.ID, want.ExternalID, string(want.Attributes), deactivated); err != nil {
 		return was, err
 	}
 	return db.SCIMUser(ctx, was.ID)

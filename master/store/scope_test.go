@@ -17,8 +17,8 @@ func twoWorkspaces(t *testing.T) (w *world, theirs int, experiments []int) {
 	t.Helper()
 	w = newWorld(t)
 	experiments = []int{w.experiment(lossSearcher), w.experiment(lossSearcher)}
-	theirs = w.int(`INSERT INTO workspaces (name, user_id) VALUES ('theirs', 1) RETURNING id`)
-	project := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'p', 'P', 1) RETURNING id`, theirs)
+	theirs = w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
+	project := w.int(`INSERT INTO projects (workspace_id, name, key, owner_id) VALUES ($1, 'p', 'P', 1) RETURNING id`, theirs)
 	w.exec(`UPDATE experiments SET project_id = $2 WHERE id = $1`, experiments[1], project)
 	for i, e := range experiments {
 		name := []string{"ours", "theirs"}[i]

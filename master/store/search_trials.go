@@ -48,8 +48,8 @@ func (db *DB) CurvesOf(ctx context.Context, trials []int, group, name string) (c
 	var value database.RawBytes
 	err = db.Each(ctx, `
 		SELECT trial_id, steps, avg->$3 FROM metrics
-		WHERE trial_id = ANY($1) AND grp = $2 AND steps IS NOT NULL AND NOT archived
-		ORDER BY trial_id, ord, run_id LIMIT $4`, []any{trials, group, name, maxSearchReports}, []any{&trial, &steps, &value}, func() error {
+		WHERE trial_id = ANY($1) AND group_name = $2 AND steps IS NOT NULL AND NOT archived
+		ORDER BY trial_id, position, run_id LIMIT $4`, []any{trials, group, name, maxSearchReports}, []any{&trial, &steps, &value}, func() error {
 		n++
 		if v, ok := drawable(value); ok {
 			curves[trial] = append(curves[trial], Point{Steps: steps, Values: []float64{v}})

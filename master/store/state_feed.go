@@ -291,10 +291,10 @@ func (db *DB) stateView(ctx context.Context, known []int, above int) (*stateView
 		SELECT coalesce((SELECT md5(string_agg(concat_ws(' ', k.id, k.desired, a.state, a.is_ready, a.waiting_reason), ',' ORDER BY k.id))
 				FROM tasks k LEFT JOIN allocations a ON a.task_id = k.id AND a.state <> 'TERMINATED'
 				WHERE k.ended_at IS NULL AND k.type <> 'TRIAL'), '') AS tasks,
-			coalesce((SELECT md5(string_agg(concat_ws(' ', a.id, a.state, a.priority, a.pool, e.place, k.place, a.waiting_reason), ',' ORDER BY a.id))
+			coalesce((SELECT md5(string_agg(concat_ws(' ', a.id, a.state, a.priority, a.pool, e.queue_time, k.queue_time, a.waiting_reason), ',' ORDER BY a.id))
 				FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN experiments e ON e.id = k.experiment_id
 				WHERE a.state <> 'TERMINATED'), '') AS queue,
-			coalesce((SELECT md5(string_agg(concat_ws(' ', n.id, n.status, n.eligible, n.draining, n.enabled, n.drain_wanted, n.slots_off, n.inventory), ',' ORDER BY n.id))
+			coalesce((SELECT md5(string_agg(concat_ws(' ', n.id, n.status, n.eligible, n.draining, n.enabled, n.drain_wanted, n.disabled_slots, n.inventory), ',' ORDER BY n.id))
 				FROM nodes n), '') AS nodes,
 			coalesce((SELECT max(id) FROM experiments), 0) AS top`)
 	if err != nil {

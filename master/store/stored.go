@@ -62,8 +62,8 @@ func storedSQL(of string) string {
 			+ pg_column_size(m.labels)) FROM model_versions m WHERE OWNED GROUP BY 1
 		UNION ALL SELECT m.owner_id, 0, 0, 0, sum(200 + pg_column_size(m.source) + pg_column_size(m.config)) FROM templates m WHERE OWNED GROUP BY 1
 		UNION ALL SELECT m.owner_id, 0, 0, 0, sum(200 + pg_column_size(m.config)) FROM storage_backends m WHERE OWNED GROUP BY 1`, "m.owner_id") + `
-		UNION ALL ` + owned(`SELECT p.user_id, 0, 0, 0, sum(200 + pg_column_size(p.notes) + pg_column_size(p.description)) FROM projects p WHERE OWNED GROUP BY 1
-		UNION ALL SELECT p.user_id, 0, 0, 0, sum(200 + pg_column_size(p.settings)) FROM workspaces p WHERE OWNED GROUP BY 1`, "p.user_id") + `)
+		UNION ALL ` + owned(`SELECT p.owner_id, 0, 0, 0, sum(200 + pg_column_size(p.notes) + pg_column_size(p.description)) FROM projects p WHERE OWNED GROUP BY 1
+		UNION ALL SELECT p.owner_id, 0, 0, 0, sum(200 + pg_column_size(p.settings)) FROM workspaces p WHERE OWNED GROUP BY 1`, "p.owner_id") + `)
 	SELECT u.id AS user_id, u.username, coalesce(sum(used.code), 0)::bigint AS code, coalesce(sum(used.logs), 0)::bigint AS logs,
 		coalesce(sum(used.metrics), 0)::bigint AS metrics, coalesce(sum(used.records), 0)::bigint AS records
 	FROM users u LEFT JOIN used ON used.owner_id = u.id ` + owned(`WHERE OWNED`, "u.id") + ` GROUP BY u.id`

@@ -94,7 +94,7 @@ func TestStored(t *testing.T) {
 	w.exec(`UPDATE contexts SET created_at = now() - interval '1 day'`)
 	w.exec(`UPDATE experiments SET state = 'DELETING', desired = 'deleted' WHERE id = $1`, experiment)
 	for done := false; !done; {
-		err := w.db.Tx(t.Context(), func(tx *DB) (err error) { done, err = tx.Erase(t.Context(), experiment); return err })
+		err := w.db.Tx(t.Context(), func(tx *DB) (err error) { done, err = tx.DeleteRows(t.Context(), experiment); return err })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,34 +303,5 @@ func TestManyCheckpoints(t *testing.T) {
 	}
 	if err := w.db.SetCheckpointMetadata(t.Context(), first, raw(`{"a":"b"}`)); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("metadata: %v", err)
-	}
-}
-
-// TestStoredBeforeTheUpgrade: the migration counts the reports that are stored already as the summarizer counts new ones, and leaves those that
-// no summary has to the summarizer.
-func TestStoredBeforeTheUpgrade(t *testing.T) {
-	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
-	m := NewMetricWriter(w.db, w.bus)
-	report := func(n int) {
-		t.Helper()
-		if err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: Training, Steps: step(n), Metrics: raw(`{"text":"` + noise(3000) + `"}`), Batches: raw(`[{"a":1}]`)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	report(1)
-	report(2)
-	w.summarize()
-	want := w.int(`SELECT bytes FROM trial_summaries`)
-	report(3)
-	text, err := migrationFiles.ReadFile("migrations/0061_stored.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	from := bytes.Index(text, []byte("UPDATE trial_summaries"))
-	w.exec(`UPDATE trial_summaries SET bytes = 0`)
-	w.exec(string(text[from : from+bytes.IndexByte(text[from:], ';')]))
-	if got := w.int(`SELECT bytes FROM trial_summaries`); got != want || want < 4000 {
-		t.Errorf("the migration counts %d bytes, and the summarizer %d", got, want)
 	}
 }

@@ -34,8 +34,8 @@ type Task struct {
 	Generic
 }
 
-// taskWorkspace is the workspace of task k, also if it is gone.
-const taskWorkspace = `coalesce(k.workspace_id, k.gone_workspace_id)`
+// taskWorkspace is the workspace of task k, also if it is deleted.
+const taskWorkspace = `coalesce(k.workspace_id, k.deleted_workspace_id)`
 
 const taskSelect = `
 	SELECT k.id, k.type, k.job_id::text, k.owner_id, u.username, u.display_name, ` + taskWorkspace + ` AS workspace_id, k.experiment_id, k.name, k.config, k.context_hash,
@@ -65,7 +65,7 @@ func (db *DB) IdleTask(ctx context.Context, id string) (IdleTask, error) {
 	return database.Row[IdleTask](ctx, db.DB, "task "+id, `SELECT type, coalesce(idle_timeout, '') AS timeout FROM tasks WHERE id = $1`, id)
 }
 
-// TaskFilter chooses tasks. It excludes tasks that ended more than a week ago, and those of workspaces that are being deleted or gone.
+// TaskFilter chooses tasks. It excludes tasks that ended more than a week ago, and those of workspaces that are being deleted or are deleted.
 type TaskFilter struct {
 	Type        string
 	WorkspaceID int

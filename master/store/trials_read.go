@@ -74,7 +74,7 @@ type TrialFilter struct {
 // metricAt is SQL for the searcher's metric of a validation whose key is in the summary s.
 func metricAt(which string) string {
 	return `(SELECT ` + database.FloatAt("m.avg->e.metric") + ` FROM metrics m
-		WHERE m.trial_id = t.id AND m.grp = 'validation' AND m.run_id = s.` + which + `_run AND m.ord = s.` + which + `_steps)`
+		WHERE m.trial_id = t.id AND m.group_name = 'validation' AND m.run_id = s.` + which + `_run AND m.position = s.` + which + `_steps)`
 }
 
 var trialSorts = database.Sorts{
@@ -171,10 +171,10 @@ func (db *DB) Workloads(ctx context.Context, f WorkloadFilter, offset, limit int
 	args := database.Args{"trial": f.TrialID, "groups": f.Groups, "checkpoints": f.Checkpoints, "deleted": f.Deleted,
 		"batches": f.Batches, "key": f.SortKey, "offset": offset, "limit": database.Unlimited(limit)}
 	const from = ` FROM (
-		SELECT CASE m.grp WHEN 'validation' THEN 'validation' ELSE 'training' END AS kind, coalesce(m.steps, 0) AS steps,
+		SELECT CASE m.group_name WHEN 'validation' THEN 'validation' ELSE 'training' END AS kind, coalesce(m.steps, 0) AS steps,
 			m.reported_at AS at, m.avg AS metrics, CASE WHEN @batches THEN m.batches END AS batches,
 			NULL::text AS uuid, NULL::text AS state, NULL::jsonb AS resources, NULL::jsonb AS metadata
-		FROM metrics m WHERE m.trial_id = @trial AND m.grp = ANY(@groups::text[]) AND NOT m.archived
+		FROM metrics m WHERE m.trial_id = @trial AND m.group_name = ANY(@groups::text[]) AND NOT m.archived
 		UNION ALL
 		SELECT 'checkpoint', k.steps, k.reported_at, NULL, NULL, k.uuid::text, k.state, k.resources, k.metadata
 		FROM checkpoints k WHERE k.trial_id = @trial AND @checkpoints AND (@deleted OR k.state <> 'DELETED')) w`
@@ -212,7 +212,7 @@ func (db *DB) BestCheckpoints(ctx context.Context, trials []int, most int) (map[
 		WITH best AS (SELECT DISTINCT ON (k.trial_id) k.uuid
 		FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
 		JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value
-			FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.ord = k.steps AND NOT m.archived
+			FROM metrics m WHERE m.trial_id = k.trial_id AND m.group_name = 'validation' AND m.position = k.steps AND NOT m.archived
 			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
 		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED'
 		ORDER BY k.trial_id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC)
@@ -236,7 +236,7 @@ func (db *DB) Improvements(ctx context.Context, experiment int) ([]Improvement, 
 		WITH reported AS (
 			SELECT m.trial_id, m.reported_at AS at, v.value, m.id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END AS cost
 			FROM experiments e JOIN trials t ON t.experiment_id = e.id
-			JOIN metrics m ON m.trial_id = t.id AND m.grp = 'validation' AND m.steps IS NOT NULL
+			JOIN metrics m ON m.trial_id = t.id AND m.group_name = 'validation' AND m.steps IS NOT NULL
 			CROSS JOIN LATERAL (SELECT `+database.FloatAt("m.avg->e.metric")+` AS value) v
 			WHERE e.id = $1 AND v.value IS NOT NULL)
 		SELECT trial_id, at, value FROM (

@@ -97,7 +97,7 @@ func TestTaskContext(t *testing.T) {
 	}
 }
 
-// Erase deletes all rows of an experiment, and no others.
+// DeleteRows deletes all rows of an experiment, and no others.
 func TestDeletedWithTheExperiment(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()

@@ -12,7 +12,7 @@ import (
 )
 
 // TopicUpdates wakes clients that follow projects, models and their versions. Triggers of the
-// database publish it (migration 0049).
+// database publish it.
 const TopicUpdates = "updates"
 
 // updatesPageBytes is how many bytes of projects, models or versions are read at once.
@@ -63,7 +63,7 @@ func (db *DB) selectUpdates(ctx context.Context, what, query, workspace string, 
 // ProjectsByID reads projects in the form in which the stream sends them to clients, until they have about a
 // megabyte. It returns the ordered ids that it has not read, too.
 func (db *DB) ProjectsByID(ctx context.Context, in auth.Scope, ids []int) ([]updates.Project, []int, error) {
-	return readByID(ctx, db, in, ids, func(p updates.Project) int { return p.ID }, `SELECT p.id, p.name, p.description, p.archived, p.created_at, p.notes, p.workspace_id, p.user_id, p.immutable,
+	return readByID(ctx, db, in, ids, func(p updates.Project) int { return p.ID }, `SELECT p.id, p.name, p.description, p.archived, p.created_at, p.notes, p.workspace_id, p.owner_id, p.immutable,
 			CASE WHEN p.delete_error <> '' THEN 'DELETE_FAILED' WHEN p.deleting_at IS NOT NULL THEN 'DELETING' ELSE 'UNSPECIFIED' END AS state, p.key, p.seq
 		FROM projects p WHERE p.id = ANY(@ids::int[]) AND (@scope::int[] IS NULL OR p.workspace_id = ANY(@scope)) ORDER BY p.id`)
 }

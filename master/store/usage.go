@@ -16,8 +16,7 @@ const usageLabels = `(SELECT array_agg(l ORDER BY place) FROM (SELECT l, place, 
 	FROM unnest(e.labels) WITH ORDINALITY AS x(l, place)) AS listed WHERE bytes <= ` + maxUsageLabels + `)`
 
 // recordUsage stores which slots an attempt holds when it is placed, and the time of its end when it
-// ends. The INSERT at the end stores the whole row if a master of an earlier release placed the attempt.
-// greatest ignores NULL, so an attempt that has not ended needs the CASE.
+// ends. greatest ignores NULL, so an attempt that has not ended needs the CASE.
 const recordUsage = `
 	INSERT INTO usage (allocation_id, task_type, owner_id, username, workspace_id, workspace, project, project_id, experiment_id, labels, pool, slots, models, queued_at, started_at, ended_at)
 	SELECT a.id, k.type, k.owner_id, u.username, k.workspace_id, w.name, coalesce(p.name, ''), p.id, e.id, coalesce(` + usageLabels + `, '{}'),
@@ -27,7 +26,7 @@ const recordUsage = `
 	FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id JOIN workspaces w ON w.id = k.workspace_id
 		LEFT JOIN experiments e ON e.id = k.experiment_id AND k.type = 'TRIAL' LEFT JOIN projects p ON p.id = e.project_id
 	WHERE a.id = $1 AND a.assigned_at IS NOT NULL
-	ON CONFLICT (allocation_id) DO UPDATE SET ended_at = excluded.ended_at, project_id = coalesce(usage.project_id, excluded.project_id)`
+	ON CONFLICT (allocation_id) DO UPDATE SET ended_at = excluded.ended_at`
 
 // A Usage has the slots that an attempt held, and for how long within a window.
 type Usage struct {

@@ -39,7 +39,7 @@ type WebhookTrigger struct {
 }
 
 const webhookSelect = `
-	SELECT w.id, w.workspace_id, coalesce(s.user_id, 0) AS owner_id, w.name, w.url, w.type, w.mode,
+	SELECT w.id, w.workspace_id, coalesce(s.owner_id, 0) AS owner_id, w.name, w.url, w.type, w.mode,
 		coalesce((SELECT jsonb_agg(jsonb_build_object('id', t.id, 'type', t.type, 'condition', t.condition) ORDER BY t.id)
 			FROM webhook_triggers t WHERE t.webhook_id = w.id), '[]') AS triggers
 	FROM webhooks w LEFT JOIN workspaces s ON s.id = w.workspace_id`
@@ -48,7 +48,7 @@ const webhookSelect = `
 // scope has all. If owner is not 0, it omits the webhooks of other owners' workspaces.
 func (db *DB) Webhooks(ctx context.Context, in auth.Scope, owner int) ([]Webhook, error) {
 	return database.Rows[Webhook](ctx, db.DB, webhookSelect+`
-		WHERE w.workspace_id IS NULL AND $1::int[] IS NULL OR ($1::int[] IS NULL OR w.workspace_id = ANY($1)) AND ($2 = 0 OR s.user_id = $2) ORDER BY w.id`, workspaces(in), owner)
+		WHERE w.workspace_id IS NULL AND $1::int[] IS NULL OR ($1::int[] IS NULL OR w.workspace_id = ANY($1)) AND ($2 = 0 OR s.owner_id = $2) ORDER BY w.id`, workspaces(in), owner)
 }
 
 // Webhook reads a webhook.
@@ -100,9 +100,9 @@ func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
 	n, err := database.Row[counts](ctx, db.DB, "", `
 		WITH s AS (SELECT w.workspace_id FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id WHERE t.type IN ('TASK_LOG', 'METRIC_THRESHOLD_EXCEEDED'))
 		SELECT (SELECT count(*) FROM webhooks WHERE workspace_id IS NOT DISTINCT FROM $1) AS webhooks,
-			(SELECT count(*) FROM s JOIN workspaces o ON o.id = s.workspace_id WHERE o.user_id = (SELECT user_id FROM workspaces WHERE id = $1)) AS own_searches,
+			(SELECT count(*) FROM s JOIN workspaces o ON o.id = s.workspace_id WHERE o.owner_id = (SELECT owner_id FROM workspaces WHERE id = $1)) AS own_searches,
 			(SELECT count(*) FROM s WHERE workspace_id IS NOT DISTINCT FROM $1) AS searches, (SELECT count(*) FROM s) AS all_searches,
-			(SELECT count(*) FROM webhooks x JOIN workspaces o ON o.id = x.workspace_id WHERE o.user_id = (SELECT user_id FROM workspaces WHERE id = $1)) AS of_owner`, w.WorkspaceID)
+			(SELECT count(*) FROM webhooks x JOIN workspaces o ON o.id = x.workspace_id WHERE o.owner_id = (SELECT owner_id FROM workspaces WHERE id = $1)) AS of_owner`, w.WorkspaceID)
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ func (db *DB) DueDeliveries(ctx context.Context, again bool, busy Busy, limit in
 	}
 	return database.Rows[DueDelivery](ctx, db.DB, `
 		WITH due AS (
-			SELECT `+deliveryColumns+`, coalesce(s.user_id, 0) AS owner_id, w.served_at,
-				row_number() OVER (PARTITION BY coalesce(s.user_id, 0) ORDER BY w.served_at, w.id) AS nth
+			SELECT `+deliveryColumns+`, coalesce(s.owner_id, 0) AS owner_id, w.served_at,
+				row_number() OVER (PARTITION BY coalesce(s.owner_id, 0) ORDER BY w.served_at, w.id) AS nth
 			FROM webhooks w LEFT JOIN workspaces s ON s.id = w.workspace_id JOIN LATERAL (
 				SELECT * FROM webhook_deliveries f WHERE f.webhook_id = w.id AND f.state = 'WAITING' ORDER BY f.id LIMIT 1) d ON true
 			WHERE d.due_at <= now() AND (d.tries > 0) = $1 AND w.id <> ALL($2::int[]))

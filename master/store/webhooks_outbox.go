@@ -70,7 +70,7 @@ func (db *DB) routesOf(ctx context.Context, events []int64) ([]route, error) {
 	if _, err := db.Exec(ctx, `SELECT FROM webhooks WHERE id IN (SELECT w.id `+matching+`) ORDER BY id FOR NO KEY UPDATE`, events); err != nil {
 		return nil, err
 	}
-	return database.Rows[route](ctx, db.DB, `SELECT v.id AS event, w.id AS webhook, w.waiting, coalesce((SELECT s.user_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner,
+	return database.Rows[route](ctx, db.DB, `SELECT v.id AS event, w.id AS webhook, w.waiting, coalesce((SELECT s.owner_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner,
 		coalesce((SELECT e.owner_id FROM experiments e WHERE e.id = coalesce(v.experiment_id, (v.event#>>'{experiment,id}')::int)), 0) AS source `+
 		matching+` ORDER BY v.id, w.id`, events)
 }
@@ -88,8 +88,8 @@ func (db *DB) dropOverflow(ctx context.Context, routes []route) error {
 		Owner   int `db:"owner"`
 		Waiting int `db:"waiting"`
 	}
-	sums, err := database.Rows[sum](ctx, db.DB, `SELECT s.user_id AS owner, sum(w.waiting)::int AS waiting FROM webhooks w JOIN workspaces s ON s.id = w.workspace_id
-		WHERE s.user_id = ANY($1) GROUP BY 1`, owners)
+	sums, err := database.Rows[sum](ctx, db.DB, `SELECT s.owner_id AS owner, sum(w.waiting)::int AS waiting FROM webhooks w JOIN workspaces s ON s.id = w.workspace_id
+		WHERE s.owner_id = ANY($1) GROUP BY 1`, owners)
 	if err != nil {
 		return err
 	}

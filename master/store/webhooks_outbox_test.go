@@ -67,7 +67,7 @@ func TestAnEventIsSmall(t *testing.T) {
 // TestWorkspacesTakeTurns: many events of one workspace do not delay those of another.
 func TestWorkspacesTakeTurns(t *testing.T) {
 	w := newWorld(t)
-	theirs := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('theirs', 1) RETURNING id`)
+	theirs := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
 	hook := w.hook("theirs", theirs, webhook.Workspace, onCompleted)
 	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE"}' FROM generate_series(1, 1000)`)
 	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) VALUES ($1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}')`, theirs)

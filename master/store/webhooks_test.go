@@ -135,7 +135,7 @@ func TestEventWithItsChange(t *testing.T) {
 // TestWhoReceives: which webhooks receive the event of which experiment, all with the same id.
 func TestWhoReceives(t *testing.T) {
 	w := newWorld(t)
-	theirs := w.int(`INSERT INTO workspaces (name, user_id) VALUES ('theirs', 1) RETURNING id`)
+	theirs := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
 	hooks := map[string]int{
 		"everywhere": w.hook("everywhere", 0, webhook.Workspace, onCompleted, `EXPERIMENT_STATE_CHANGE {"state": "ERROR"}`),
 		"ours":       w.hook("ours", 1, webhook.Workspace, onCompleted),

@@ -10,26 +10,26 @@ import (
 
 // Kinds of work: the leader's queue of calls to Nomad and of long deletions.
 const (
-	WorkSubmit       = "submit"  // submit an attempt's job to Nomad
-	WorkStop         = "stop"    // stop an attempt's job in Nomad
-	WorkGC           = "collect" // decide which files of an experiment to remove
-	WorkErase        = "erase"   // delete the rows of an experiment, a part at a time
-	WorkReadLeftover = "read"    // read the files that an attempt's runners left on their nodes
-	WorkExpire       = "expire"  // delete the lines of a task whose retention has ended, a part at a time
+	WorkSubmit       = "submit" // submit an attempt's job to Nomad
+	WorkStop         = "stop"   // stop an attempt's job in Nomad
+	WorkGC           = "gc"     // decide which files of an experiment to remove
+	WorkDelete       = "delete" // delete the rows of an experiment, a part at a time
+	WorkReadLeftover = "read"   // read the files that an attempt's runners left on their nodes
+	WorkExpire       = "expire" // delete the lines of a task whose retention has ended, a part at a time
 )
 
 // Work is a row of the queue.
 type Work struct {
 	Kind    string `db:"kind"`
-	Subject string `db:"about"`
-	Parent  string `db:"whose"` // the experiment or task that it is for
-	Owner   int    `db:"owner"` // the user who owns Parent
+	Subject string `db:"subject"`
+	Parent  string `db:"parent"` // the experiment or task that it is for
+	Owner   int    `db:"owner"`  // the user who owns Parent
 	Tries   int    `db:"tries"`
 }
 
 // queueWork adds work, unless it is queued already.
 func queueWork(b *statements, w Work) {
-	b.queue(`INSERT INTO work (kind, about, whose, owner_id) VALUES ($1, $2, $3, nullif($4, 0)) ON CONFLICT DO NOTHING`, w.Kind, w.Subject, w.Parent, w.Owner)
+	b.queue(`INSERT INTO work (kind, subject, parent, owner_id) VALUES ($1, $2, $3, nullif($4, 0)) ON CONFLICT DO NOTHING`, w.Kind, w.Subject, w.Parent, w.Owner)
 }
 
 // parentOfAttempt is SQL for Work.Parent of attempt a of task k.
@@ -37,29 +37,28 @@ const parentOfAttempt = `coalesce('experiment ' || k.experiment_id, k.id)`
 
 // queueForAttempt adds work for an attempt, if the attempt fulfils the condition.
 func queueForAttempt(b *statements, kind, id, condition string) {
-	b.queue(`INSERT INTO work (kind, about, whose, owner_id) SELECT $1, a.id, `+parentOfAttempt+`, k.owner_id
+	b.queue(`INSERT INTO work (kind, subject, parent, owner_id) SELECT $1, a.id, `+parentOfAttempt+`, k.owner_id
 		FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE a.id = $2 AND `+condition+` ON CONFLICT DO NOTHING`, kind, id)
 }
 
 // QueueStop queues the stop of an attempt's job, whether or not the attempt has ended.
 func (db *DB) QueueStop(ctx context.Context, id string) error {
-	_, err := db.Exec(ctx, `INSERT INTO work (kind, about, whose, owner_id) SELECT 'stop', $1, coalesce(`+parentOfAttempt+`, $1), k.owner_id
+	_, err := db.Exec(ctx, `INSERT INTO work (kind, subject, parent, owner_id) SELECT 'stop', $1, coalesce(`+parentOfAttempt+`, $1), k.owner_id
 		FROM (SELECT) one LEFT JOIN (allocations a JOIN tasks k ON k.id = a.task_id) ON a.id = $1 ON CONFLICT DO NOTHING`, id)
 	return err
 }
 
 // DueWork lists work of a kind that may be tried now; busy has the subjects with a call in
 // flight. Owners take turns, and so do the experiments and tasks of one owner, so that one
-// owner's many rows do not delay the others. Work without an owner (a master of the
-// previous release wrote it, or its task was deleted) takes turns as if its experiment or
-// task were an owner.
+// owner's many rows do not delay the others. Work without an owner, whose task was deleted,
+// takes turns as if its experiment or task were an owner.
 func (db *DB) DueWork(ctx context.Context, kind string, busy []string, limit int) ([]Work, error) {
 	return database.Rows[Work](ctx, db.DB, `
-		SELECT kind, about, whose, coalesce(owner_id, 0) AS owner, tries FROM (
-			SELECT *, row_number() OVER (PARTITION BY owner_id, CASE WHEN owner_id IS NULL THEN whose END ORDER BY turn, after, since, about) AS round FROM (
-				SELECT *, row_number() OVER (PARTITION BY owner_id, whose ORDER BY after, since, about) AS turn
-				FROM work WHERE kind = $1 AND after <= now() AND about <> ALL($2::text[])) w) v
-		ORDER BY round, after, since, about LIMIT $3`, kind, append([]string{}, busy...), limit)
+		SELECT kind, subject, parent, coalesce(owner_id, 0) AS owner, tries FROM (
+			SELECT *, row_number() OVER (PARTITION BY owner_id, CASE WHEN owner_id IS NULL THEN parent END ORDER BY turn, after, since, subject) AS round FROM (
+				SELECT *, row_number() OVER (PARTITION BY owner_id, parent ORDER BY after, since, subject) AS turn
+				FROM work WHERE kind = $1 AND after <= now() AND subject <> ALL($2::text[])) w) v
+		ORDER BY round, after, since, subject LIMIT $3`, kind, append([]string{}, busy...), limit)
 }
 
 // DueKinds lists those of the kinds of which there is work that may be tried now. waiting reports that there is work of any of them.
@@ -79,39 +78,39 @@ func (db *DB) DueKinds(ctx context.Context, kinds []string) (due []string, waiti
 }
 
 // WorkDone removes work from the queue.
-func (db *DB) WorkDone(ctx context.Context, kind, about string) error {
-	_, err := db.Exec(ctx, `DELETE FROM work WHERE kind = $1 AND about = $2`, kind, about)
+func (db *DB) WorkDone(ctx context.Context, kind, subject string) error {
+	_, err := db.Exec(ctx, `DELETE FROM work WHERE kind = $1 AND subject = $2`, kind, subject)
 	return err
 }
 
 // WorkFailed keeps work in the queue, to be retried after the time `again`.
-func (db *DB) WorkFailed(ctx context.Context, kind, about, why string, again time.Duration) error {
-	_, err := db.Exec(ctx, `UPDATE work SET tries = tries + 1, error = $3, after = now() + $4::interval WHERE kind = $1 AND about = $2`,
-		kind, about, why, again)
+func (db *DB) WorkFailed(ctx context.Context, kind, subject, why string, again time.Duration) error {
+	_, err := db.Exec(ctx, `UPDATE work SET tries = tries + 1, error = $3, after = now() + $4::interval WHERE kind = $1 AND subject = $2`,
+		kind, subject, why, again)
 	return err
 }
 
 // WorkTried counts a try that begins.
-func (db *DB) WorkTried(ctx context.Context, kind, about string) error {
-	_, err := db.Exec(ctx, `UPDATE work SET tries = tries + 1 WHERE kind = $1 AND about = $2`, kind, about)
+func (db *DB) WorkTried(ctx context.Context, kind, subject string) error {
+	_, err := db.Exec(ctx, `UPDATE work SET tries = tries + 1 WHERE kind = $1 AND subject = $2`, kind, subject)
 	return err
 }
 
 // WorkAgain is WorkFailed for a try that is counted already.
-func (db *DB) WorkAgain(ctx context.Context, kind, about, why string, again time.Duration) error {
-	_, err := db.Exec(ctx, `UPDATE work SET error = $3, after = now() + $4::interval WHERE kind = $1 AND about = $2`, kind, about, why, again)
+func (db *DB) WorkAgain(ctx context.Context, kind, subject, why string, again time.Duration) error {
+	_, err := db.Exec(ctx, `UPDATE work SET error = $3, after = now() + $4::interval WHERE kind = $1 AND subject = $2`, kind, subject, why, again)
 	return err
 }
 
 // RetryNow makes calls to Nomad about these attempts due that have failed before.
 func (db *DB) RetryNow(ctx context.Context, attempts []string) error {
-	_, err := db.Exec(ctx, `UPDATE work SET after = now() WHERE kind IN ('submit', 'stop', 'read') AND about = ANY($1) AND tries > 0 AND after > now()`, attempts)
+	_, err := db.Exec(ctx, `UPDATE work SET after = now() WHERE kind IN ('submit', 'stop', 'read') AND subject = ANY($1) AND tries > 0 AND after > now()`, attempts)
 	return err
 }
 
 // WorkContinues moves work to the end of the queue after a part of it is done.
-func (db *DB) WorkContinues(ctx context.Context, kind, about string) error {
-	_, err := db.Exec(ctx, `UPDATE work SET tries = 0, error = '', after = now() WHERE kind = $1 AND about = $2`, kind, about)
+func (db *DB) WorkContinues(ctx context.Context, kind, subject string) error {
+	_, err := db.Exec(ctx, `UPDATE work SET tries = 0, error = '', after = now() WHERE kind = $1 AND subject = $2`, kind, subject)
 	return err
 }
 
@@ -123,7 +122,7 @@ func (db *DB) BeginSubmissions(ctx context.Context, ids []string) ([]string, err
 	if err != nil || len(wanted) == len(ids) {
 		return wanted, err
 	}
-	_, err = db.Exec(ctx, `DELETE FROM work WHERE kind = 'submit' AND about = ANY($1) AND about <> ALL($2::text[])`, ids, append([]string{}, wanted...))
+	_, err = db.Exec(ctx, `DELETE FROM work WHERE kind = 'submit' AND subject = ANY($1) AND subject <> ALL($2::text[])`, ids, append([]string{}, wanted...))
 	return wanted, err
 }
 
@@ -149,9 +148,9 @@ func (db *DB) RecordSubmission(ctx context.Context, r Submission) error {
 			submitted_at = CASE WHEN $2 = '' THEN coalesce(submitted_at, now()) ELSE submitted_at END
 		WHERE id = $1`, r.ID, r.Failure, r.Refused, r.NoRoom)
 	if r.Failure != "" && !r.Refused {
-		s.queue(`UPDATE work SET tries = tries + 1, error = $2, after = now() + $3::interval WHERE kind = 'submit' AND about = $1`, r.ID, r.Failure, r.RetryAfter)
+		s.queue(`UPDATE work SET tries = tries + 1, error = $2, after = now() + $3::interval WHERE kind = 'submit' AND subject = $1`, r.ID, r.Failure, r.RetryAfter)
 	} else {
-		s.queue(`DELETE FROM work WHERE kind = 'submit' AND about = $1`, r.ID)
+		s.queue(`DELETE FROM work WHERE kind = 'submit' AND subject = $1`, r.ID)
 	}
 	queueForAttempt(s, WorkStop, r.ID, `a.submitted_at IS NOT NULL AND a.stopped_at IS NULL AND a.kill_at IS NOT NULL`)
 	return db.Send(ctx, &s.Batch)
@@ -161,7 +160,7 @@ func (db *DB) RecordSubmission(ctx context.Context, r Submission) error {
 func (db *DB) RecordStopped(ctx context.Context, id string) error {
 	s := &statements{}
 	s.queue("UPDATE allocations SET stopped_at = coalesce(stopped_at, now()) WHERE id = $1", id)
-	s.queue("DELETE FROM work WHERE kind = 'stop' AND about = $1", id)
+	s.queue("DELETE FROM work WHERE kind = 'stop' AND subject = $1", id)
 	return db.Send(ctx, &s.Batch)
 }
 
@@ -172,5 +171,5 @@ func experimentWork(kind string, id, owner int) Work {
 // GCWork is the work that decides which files of an experiment to remove.
 func GCWork(experiment, owner int) Work { return experimentWork(WorkGC, experiment, owner) }
 
-// EraseWork is the work that deletes the rows of an experiment.
-func EraseWork(experiment, owner int) Work { return experimentWork(WorkErase, experiment, owner) }
+// DeleteWork is the work that deletes the rows of an experiment.
+func DeleteWork(experiment, owner int) Work { return experimentWork(WorkDelete, experiment, owner) }

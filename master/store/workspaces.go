@@ -13,7 +13,7 @@ import (
 type Workspace struct {
 	ID          int    `db:"id"`
 	Name        string `db:"name"`
-	OwnerID     int    `db:"user_id"`
+	OwnerID     int    `db:"owner_id"`
 	Owner       string `db:"username"`
 	Archived    bool   `db:"archived"`
 	Immutable   bool   `db:"immutable"`
@@ -30,10 +30,10 @@ type WorkspaceSettings struct {
 	AgentUser          map[string]any `json:"agent_user,omitempty"`
 }
 
-const workspaceJoins = ` JOIN users u ON u.id = w.user_id`
+const workspaceJoins = ` JOIN users u ON u.id = w.owner_id`
 
 const workspaceSelect = `
-	SELECT w.id, w.name, w.user_id, u.username, w.archived, w.immutable, w.deleting_at IS NOT NULL AS deleting, w.delete_error, w.settings
+	SELECT w.id, w.name, w.owner_id, u.username, w.archived, w.immutable, w.deleting_at IS NOT NULL AS deleting, w.delete_error, w.settings
 	FROM workspaces w` + workspaceJoins
 
 // WorkspaceFilter chooses workspaces. Determined's clients look a workspace up by its name and
@@ -61,7 +61,7 @@ func (f WorkspaceFilter) conditions(in auth.Scope) database.Conditions {
 	c.When(f.Name != "", "lower(w.name) = lower(@name)", "name", f.Name)
 	c.When(f.Exact != "", "w.name = @exact", "exact", f.Exact)
 	c.When(f.Archived != nil, "w.archived = @archived", "archived", optional.Value(f.Archived))
-	c.When(f.UserIDs != nil, "w.user_id = ANY(@ids::int[])", "ids", f.UserIDs)
+	c.When(f.UserIDs != nil, "w.owner_id = ANY(@ids::int[])", "ids", f.UserIDs)
 	c.When(f.Users != nil, "u.username = ANY(@users::text[])", "users", f.Users)
 	c.When(f.Pinned != nil, "EXISTS (SELECT FROM workspace_pins x WHERE x.workspace_id = w.id AND x.user_id = @by) = @pinned", "pinned", optional.Value(f.Pinned))
 	c.Args["by"] = f.PinnedBy
@@ -93,7 +93,7 @@ func (db *DB) Workspace(ctx context.Context, id int) (Workspace, error) {
 func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, settings []byte) (Workspace, error) {
 	var id int
 	err := db.Tx(ctx, func(tx *DB) (err error) {
-		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO workspaces (name, user_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
+		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO workspaces (name, owner_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
 			name, owner, database.JSONOrNull(settings))
 		if err == nil {
 			err = tx.PinWorkspace(ctx, owner, id)

@@ -217,7 +217,7 @@ type Project struct {
 	CreatedAt   time.Time       `json:"created_at" db:"created_at"`
 	Notes       json.RawMessage `json:"notes" db:"notes"`
 	WorkspaceID int             `json:"workspace_id" db:"workspace_id"`
-	UserID      int             `json:"user_id" db:"user_id"`
+	UserID      int             `json:"user_id" db:"owner_id"`
 	Immutable   bool            `json:"immutable" db:"immutable"`
 	State       string          `json:"state" db:"state"` // UNSPECIFIED, DELETING or DELETE_FAILED
 	Key         string          `json:"key" db:"key"`

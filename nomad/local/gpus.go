@@ -34,9 +34,6 @@ type GPUs struct {
 // SimulatedGPUs is the number of simulated GPUs of a node if the machine has none.
 const SimulatedGPUs = 4
 
-// oldGPUDriver is a link to det-gpu with the name of a driver, which earlier releases created.
-const oldGPUDriver = "det-gpu-health"
-
 // probeTimeout limits the search for the machine's GPUs: a defective one can make the driver hang.
 const probeTimeout = 20 * time.Second
 
@@ -85,10 +82,6 @@ func (c *Cluster) gpuPlugin(client Client) (*nomadPlugin, error) {
 	binary, err := c.copyBinary(c.state.GPUs.Binary)
 	if err != nil {
 		return nil, fmt.Errorf("det-gpu: %w", err)
-	}
-	// Nomad starts every program in the folder.
-	if err := os.Remove(filepath.Join(filepath.Dir(binary), oldGPUDriver)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
 	}
 	var b strings.Builder
 	b.WriteString("\nplugin \"det-gpu\" {\n  config {\n")

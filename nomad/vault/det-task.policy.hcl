@@ -5,7 +5,6 @@
 path "@AWS_PATH@/sts/{{identity.entity.aliases.@ACCESSOR@.metadata.nomad_job_id}}.{{identity.entity.aliases.@ACCESSOR@.metadata.nomad_namespace}}@REGION@" {
   capabilities = ["read"]
 }
-# @EARLIER@
 
 path "auth/token/renew-self" {
   capabilities = ["update"]

@@ -35,7 +35,6 @@
 #   DETENT_AWS_ACCESS_KEY, DETENT_AWS_SECRET_KEY, DETENT_AWS_REGION, DETENT_STS_ENDPOINT
 #                          with which Vault itself signs in to AWS, or to another store that has STS;
 #                          without a key the engine's configuration is left as it is
-#   DETENT_EARLIER_ROLES   set to true while tasks run that began before roles had a namespace in their names
 #                          (docs/operate/upgrade.md)
 #   DETENT_REMOVE_ENTITIES set to true, the master may remove the entities of jobs that are over
 set -eu
@@ -112,13 +111,11 @@ EOT
 fi
 
 echo "policies"
-entities= earlier=
-if [ "${DETENT_EARLIER_ROLES:-}" = true ]; then earlier=$here/det-task-earlier.policy.hcl; fi
+entities=
 if [ "${DETENT_REMOVE_ENTITIES:-}" = true ]; then entities=$here/det-master-entities.policy.hcl; fi
 # policy reads a policy and puts in what only this Vault knows.
 policy() {
-  sed -e "/^# @ENTITIES@\$/{" ${entities:+-e "r $entities"} -e "d" -e "}" \
-    -e "/^# @EARLIER@\$/{" ${earlier:+-e "r $earlier"} -e "d" -e "}" "$here/$1" |
+  sed -e "/^# @ENTITIES@\$/{" ${entities:+-e "r $entities"} -e "d" -e "}" "$here/$1" |
     sed -e "s|@AWS_PATH@|$aws|g" -e "s|@ACCESSOR@|$accessor|g" -e "s|@ROLE_ARN@|$arn|g" \
       -e "s|@REGION@|${region:+@$region}|g"
   for secret in $secrets; do printf '\npath "%s" {\n  capabilities = ["read"]\n}\n' "$secret"; done

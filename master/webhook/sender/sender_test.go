@@ -390,7 +390,7 @@ func TestSlowOwnersDelayNoOther(t *testing.T) {
 	good := newTarget(t, nil)
 	for i := range 3 * workers {
 		name := fmt.Sprint("mallory-", i)
-		if _, err := w.db.Exec(t.Context(), `WITH s AS (INSERT INTO workspaces (name, user_id) VALUES ($1, 2) RETURNING id), h AS (
+		if _, err := w.db.Exec(t.Context(), `WITH s AS (INSERT INTO workspaces (name, owner_id) VALUES ($1, 2) RETURNING id), h AS (
 				INSERT INTO webhooks (workspace_id, name, url, type, mode) SELECT id, 'slow', $2, 'DEFAULT', 'WORKSPACE' FROM s RETURNING id)
 			INSERT INTO webhook_deliveries (webhook_id, event_id, event, state) SELECT id, gen_random_uuid(), '{"event_type":"CUSTOM"}', 'WAITING' FROM h`, name, slow.URL); err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 // requests are named by their owner, which is their first letter.
 func ownerOf(item string) string { return item[:1] }
 
-func waitingGroup(most int, items ...string) *Group[string, string] {
-	g := NewGroup(most, ownerOf, nil)
+func waitingGroup(most int, items ...string) *GroupCommit[string, string] {
+	g := NewGroupCommit(most, ownerOf, nil)
 	for _, item := range items {
 		g.push(ownerOf(item), &Queued[string]{Item: item})
 	}

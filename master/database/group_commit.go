@@ -17,7 +17,7 @@ const (
 	maxSuspects = 10_000
 )
 
-// Group implements group commit: it stores the items of parallel callers in one commit.
+// GroupCommit implements group commit: it stores the items of parallel callers in one commit.
 // While one flush runs, further items wait, and the next flush takes them. There is no
 // timer: a single caller waits for one commit only. One flush runs at a time.
 //
@@ -28,7 +28,7 @@ const (
 // alternating with the batches of the others, until enough of them were stored.
 //
 // A goroutine runs while items wait; Wait returns when it has ended.
-type Group[K comparable, T any] struct {
+type GroupCommit[K comparable, T any] struct {
 	owner func(item T) K
 	flush func(batch []*Queued[T]) // stores a batch and sets the Err of each item, see CommitHalving
 	most  int                      // items in one flush
@@ -56,18 +56,20 @@ type Queued[T any] struct {
 	done  chan struct{}
 }
 
-// NewGroup returns a group whose batches have at most maxBatch items. flush stores a batch, and owner returns the owner of an item.
-func NewGroup[K comparable, T any](maxBatch int, owner func(item T) K, flush func(batch []*Queued[T])) *Group[K, T] {
-	return &Group[K, T]{owner: owner, flush: flush, most: maxBatch, limit: 64 * maxBatch,
+// NewGroupCommit returns a group commit whose batches have at most maxBatch items. flush stores a batch, and owner returns the owner of an item.
+func NewGroupCommit[K comparable, T any](maxBatch int, owner func(item T) K, flush func(batch []*Queued[T])) *GroupCommit[K, T] {
+	return &GroupCommit[K, T]{owner: owner, flush: flush, most: maxBatch, limit: 64 * maxBatch,
 		waiting: map[K][]*Queued[T]{}, suspects: map[K]int{}}
 }
 
 // LimitBytes makes a flush take no further items after those that have so many bytes.
-func (g *Group[K, T]) LimitBytes(bytes int, size func(item T) int) { g.bytes, g.size = bytes, size }
+func (g *GroupCommit[K, T]) LimitBytes(bytes int, size func(item T) int) {
+	g.bytes, g.size = bytes, size
+}
 
 // Do adds an item and waits until it was flushed. If ctx ends first, the result is unknown,
 // and the caller may repeat the call: writes by group are idempotent.
-func (g *Group[K, T]) Do(ctx context.Context, item T) (T, error) {
+func (g *GroupCommit[K, T]) Do(ctx context.Context, item T) (T, error) {
 	q := &Queued[T]{Item: item, done: make(chan struct{})}
 	owner := g.owner(item)
 	g.mu.Lock()
@@ -90,7 +92,7 @@ func (g *Group[K, T]) Do(ctx context.Context, item T) (T, error) {
 }
 
 // push adds items of an owner. The caller holds mu, as for all functions below except drain, FlushNext and Together.
-func (g *Group[K, T]) push(owner K, q ...*Queued[T]) {
+func (g *GroupCommit[K, T]) push(owner K, q ...*Queued[T]) {
 	g.count += len(q)
 	if g.waiting[owner] = append(g.waiting[owner], q...); len(g.waiting[owner]) > len(q) {
 		return
@@ -103,13 +105,13 @@ func (g *Group[K, T]) push(owner K, q ...*Queued[T]) {
 }
 
 // drain flushes until no item waits.
-func (g *Group[K, T]) drain() {
+func (g *GroupCommit[K, T]) drain() {
 	for g.FlushNext() {
 	}
 }
 
 // FlushNext flushes the next batch. It returns false if no item waits.
-func (g *Group[K, T]) FlushNext() bool {
+func (g *GroupCommit[K, T]) FlushNext() bool {
 	g.mu.Lock()
 	if g.count == 0 {
 		g.busy, g.turns, g.alone = false, nil, nil
@@ -130,7 +132,7 @@ func (g *Group[K, T]) FlushNext() bool {
 
 // Together adds items as if their callers all waited at once, and flushes none. Tests flush them with FlushNext, and
 // see what each batch stores.
-func (g *Group[K, T]) Together(items ...T) []*Queued[T] {
+func (g *GroupCommit[K, T]) Together(items ...T) []*Queued[T] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	list := make([]*Queued[T], len(items))
@@ -142,7 +144,7 @@ func (g *Group[K, T]) Together(items ...T) []*Queued[T] {
 }
 
 // take chooses the next batch.
-func (g *Group[K, T]) take() (batch []*Queued[T]) {
+func (g *GroupCommit[K, T]) take() (batch []*Queued[T]) {
 	if len(g.alone) > 0 && (g.others || len(g.turns) == 0) {
 		g.others = false
 		owner := g.alone[0]
@@ -167,7 +169,7 @@ func (g *Group[K, T]) take() (batch []*Queued[T]) {
 
 // nextOf removes the first owner from a list, and appends the owner again if more of the
 // owner's items wait.
-func (g *Group[K, T]) nextOf(turns []K, owner K, rest []*Queued[T]) []K {
+func (g *GroupCommit[K, T]) nextOf(turns []K, owner K, rest []*Queued[T]) []K {
 	if turns = turns[1:]; len(rest) == 0 {
 		delete(g.waiting, owner)
 		return turns
@@ -178,7 +180,7 @@ func (g *Group[K, T]) nextOf(turns []K, owner K, rest []*Queued[T]) []K {
 
 // settle isolates the owners whose items made the batch fail, queues the items that were
 // not tried again, and returns the others.
-func (g *Group[K, T]) settle(batch []*Queued[T]) (done []*Queued[T]) {
+func (g *GroupCommit[K, T]) settle(batch []*Queued[T]) (done []*Queued[T]) {
 	var again []*Queued[T]
 	for _, q := range batch {
 		owner := g.owner(q.Item)
@@ -217,7 +219,7 @@ func (g *Group[K, T]) settle(batch []*Queued[T]) (done []*Queued[T]) {
 }
 
 // isolate moves an owner with waiting items from turns to alone, or back.
-func (g *Group[K, T]) isolate(owner K, alone bool) {
+func (g *GroupCommit[K, T]) isolate(owner K, alone bool) {
 	from, to := &g.alone, &g.turns
 	if alone {
 		from, to = to, from
@@ -229,7 +231,7 @@ func (g *Group[K, T]) isolate(owner K, alone bool) {
 }
 
 // Wait returns when no item waits and no flush runs.
-func (g *Group[K, T]) Wait() { g.wg.Wait() }
+func (g *GroupCommit[K, T]) Wait() { g.wg.Wait() }
 
 // CommitHalving commits a batch. If the batch fails because of an item, CommitHalving
 // commits its halves, and so on, until it has found the item. It does not try the other
