@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -127,13 +126,9 @@ func (t *term) beginSubmits(ctx context.Context, list []store.Work) ([]item, err
 		ids, err = tx.BeginSubmissions(ctx, ids)
 		return err
 	})
-	var large []string
-	if err == nil && len(ids) > 0 {
-		large, err = t.db.LargeSubmissions(ctx, ids)
-	}
 	var wanted []store.PendingSubmission
-	if small := without(ids, large); err == nil && len(small) > 0 {
-		wanted, err = t.db.Submissions(ctx, small)
+	if err == nil && len(ids) > 0 {
+		wanted, err = t.db.Submissions(ctx, ids)
 	}
 	if err != nil {
 		return nil, err
@@ -143,36 +138,7 @@ func (t *term) beginSubmits(ctx context.Context, list []store.Work) ([]item, err
 		s.Tries = tries[s.ID]
 		pieces = append(pieces, item{s.ID, func(ctx context.Context) error { return t.submit(ctx, s) }})
 	}
-	for _, id := range large {
-		pieces = append(pieces, item{id, func(ctx context.Context) error { return t.submitLarge(ctx, id, tries[id]) }})
-	}
 	return pieces, nil
-}
-
-func without(ids, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(others, id) })
-}
-
-// maxLarge is the number of submissions with large configurations at once: each has a megabyte, and several times that when it is parsed.
-const maxLarge = 4
-
-// submitLarge reads an attempt when its turn has come, and submits it.
-func (t *term) submitLarge(ctx context.Context, id string, tries int) error {
-	if err := t.large.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer t.large.Release(1)
-	list, err := t.db.Submissions(ctx, []string{id})
-	if err != nil {
-		return t.storeResult(ctx, func(tx *store.DB) error {
-			return tx.WorkFailed(ctx, store.WorkSubmit, id, err.Error(), retryDelay(tries))
-		}, err)
-	}
-	if len(list) == 0 { // it is not wanted any more
-		return nil
-	}
-	list[0].Tries = tries
-	return t.submit(ctx, list[0])
 }
 
 func (t *term) submit(ctx context.Context, s store.PendingSubmission) error {

@@ -40,7 +40,7 @@ func TestLogsAreDeletedInTurns(t *testing.T) {
 	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'expire'`); n != 7 {
 		t.Fatalf("%d pieces of work", n)
 	}
-	turns, err := b.db.DueWork(t.Context(), store.WorkExpire, nil, 2)
+	turns, err := b.db.DueWork(t.Context(), store.WorkExpire, false, nil, 2)
 	if err != nil || len(turns) != 2 || turns[0].Owner == turns[1].Owner {
 		t.Errorf("the first turns are %+v %v", turns, err)
 	}

@@ -15,6 +15,9 @@ import (
 // parallel, so that slow calls of one kind do not delay the other kinds.
 const (
 	maxSubmits = 32 // calls at once, for each kind
+	// maxLarge is the number of submissions with large configurations at once: each has a megabyte, and several times that
+	// when it is parsed. They have a lane of their own, because they must not hold places in which others could run.
+	maxLarge   = 4
 	maxStops   = 16
 	maxGCPlans = 4
 	// A lane reads lookahead × limit rows of the queue. More would delay the work of other
@@ -33,6 +36,7 @@ type item struct {
 type lane struct {
 	t     *term
 	kind  string
+	large bool                                                         // its work is large
 	limit int                                                          // calls at once
 	begin func(ctx context.Context, list []store.Work) ([]item, error) // prepares calls; with an error, it still returns those that it could prepare
 	kick  chan struct{}                                                // wakes the lane: the queue may have new work
@@ -45,7 +49,8 @@ type lane struct {
 }
 
 func (t *term) newLanes() []*lane {
-	list := []*lane{{kind: store.WorkSubmit, limit: maxSubmits, begin: t.submitItems}, {kind: store.WorkStop, limit: maxStops, begin: t.stopItems},
+	list := []*lane{{kind: store.WorkSubmit, limit: maxSubmits, begin: t.submitItems}, {kind: store.WorkSubmit, large: true, limit: maxLarge, begin: t.submitItems},
+		{kind: store.WorkStop, limit: maxStops, begin: t.stopItems},
 		{kind: store.WorkGC, limit: maxGCPlans, begin: t.gcItems}, {kind: store.WorkDelete, limit: 1, begin: t.deleteItems},
 		{kind: store.WorkReadLeftover, limit: maxReads, begin: t.readItems}, {kind: store.WorkExpire, limit: maxExpiries, begin: t.expireItems}}
 	for _, l := range list {
@@ -115,7 +120,7 @@ func (l *lane) pass(ctx context.Context) int {
 		return 0
 	}
 	if len(l.next) == 0 {
-		list, err := l.t.db.DueWork(ctx, l.kind, busy, lookahead*l.limit)
+		list, err := l.t.db.DueWork(ctx, l.kind, l.large, busy, lookahead*l.limit)
 		if err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 				l.t.log.Error("could not read the work queue", "term", l.t.lead.Term, "kind", l.kind, "error", err)

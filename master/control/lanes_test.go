@@ -3,9 +3,12 @@ package control
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -125,7 +128,7 @@ func TestWorkTakesTurns(t *testing.T) {
 	b := newBench(t)
 	b.exec(`INSERT INTO work (kind, subject, parent, after) SELECT 'stop', 'a' || i, 'a', now() - interval '1 hour' FROM generate_series(1, 1000) i`)
 	b.exec(`INSERT INTO work (kind, subject, parent) VALUES ('stop', 'b1', 'b'), ('stop', 'c1', 'c')`)
-	list, err := b.db.DueWork(t.Context(), store.WorkStop, nil, 3)
+	list, err := b.db.DueWork(t.Context(), store.WorkStop, false, nil, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +148,7 @@ func TestOwnersTakeTurns(t *testing.T) {
 	b.exec(`INSERT INTO work (kind, subject, parent, owner_id, after) SELECT 'stop', 'a' || i || '.' || r, 'a' || i, 7, now() - interval '1 hour'
 		FROM generate_series(1, 1000) i, generate_series(1, 3) r`)
 	b.exec(`INSERT INTO work (kind, subject, parent, owner_id) VALUES ('stop', 'b1', 'b', 8), ('stop', 'b2', 'b', 8), ('stop', 'c1', 'c', NULL), ('stop', 'd1', 'd', NULL)`)
-	list, err := b.db.DueWork(t.Context(), store.WorkStop, nil, 9)
+	list, err := b.db.DueWork(t.Context(), store.WorkStop, false, nil, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,4 +270,54 @@ func TestASubmissionThatCannotBeBegun(t *testing.T) {
 		t.Errorf("%d submissions were begun in the end, want 1", n)
 	}
 	b.term.calls.wait()
+}
+
+// gatedNomad holds the submissions of one user's tasks.
+type gatedNomad struct {
+	*fakeNomad
+	gate   chan struct{}
+	inside atomic.Int32
+	most   atomic.Int32
+}
+
+func (g *gatedNomad) Submit(ctx context.Context, t jobspecs.Task) (cluster.Outcome, error) {
+	if strings.HasPrefix(t.AllocationID, "eve") {
+		now := g.inside.Add(1)
+		defer g.inside.Add(-1)
+		for most := g.most.Load(); now > most && !g.most.CompareAndSwap(most, now); most = g.most.Load() {
+		}
+		select {
+		case <-g.gate:
+		case <-ctx.Done():
+			return cluster.TryAgain, ctx.Err()
+		}
+	}
+	return g.fakeNomad.Submit(ctx, t)
+}
+
+// TestLargeSubmissionsHoldNoPlaces: a few large submissions run at once, and those of others do not wait for them.
+func TestLargeSubmissionsHoldNoPlaces(t *testing.T) {
+	b := newBench(t, "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9")
+	b.exec(`INSERT INTO users (username) VALUES ('eve'), ('bob')`)
+	put := func(id, owner string, bytes int) {
+		b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots, priority)
+			SELECT $1, 'COMMAND', gen_random_uuid(), (SELECT id FROM users WHERE username = $2), 1, 'x', jsonb_build_object('description', 'x', 'entrypoint', jsonb_build_array('x'),
+				'work_dir', '/' || (SELECT string_agg(md5(i::text), '') FROM generate_series(1, $3::int / 32) i)), 'default', 0, 42`, id, owner, bytes)
+		b.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority) VALUES ($1 || '.1', $1, 1, 'default', 0, 42)`, id)
+	}
+	for i := range 80 {
+		put(fmt.Sprint("eve", i), "eve", 256<<10)
+	}
+	nomad := &gatedNomad{fakeNomad: b.nomad, gate: make(chan struct{})}
+	b.lead(nomad)
+	b.term.bus.Publish(store.TopicIntent)
+	b.await(maxLarge, `SELECT count(*) FROM allocations WHERE tried_at IS NOT NULL`)
+	put("bob", "bob", 0)
+	b.term.bus.Publish(store.TopicIntent)
+	b.await(1, `SELECT count(*) FROM allocations WHERE id = 'bob.1' AND submitted_at IS NOT NULL`)
+	close(nomad.gate)
+	b.await(80, `SELECT count(*) FROM allocations WHERE id LIKE 'eve%' AND submitted_at IS NOT NULL`)
+	if n := nomad.most.Load(); n != maxLarge {
+		t.Errorf("%d large submissions ran at once", n)
+	}
 }

@@ -8,8 +8,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/cluster"
@@ -85,12 +83,11 @@ type Loop struct {
 	nomad Nomad
 	log   *slog.Logger
 	stats stats
-	large *semaphore.Weighted // of maxLarge
 }
 
 // New returns a loop; Run runs it for one term.
 func New(cfg Config, db *store.DB, bus *database.Bus, nomad Nomad, log *slog.Logger) *Loop {
-	return &Loop{cfg: cfg, db: db, bus: bus, nomad: nomad, log: log, large: semaphore.NewWeighted(maxLarge)}
+	return &Loop{cfg: cfg, db: db, bus: bus, nomad: nomad, log: log}
 }
 
 // term is the state of the loop during one term.

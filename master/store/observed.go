@@ -117,18 +117,6 @@ func (s *PendingSubmission) Who() (auth.Who, error) {
 	return auth.Who{UserID: s.OwnerID, Username: s.Owner, Admin: s.OwnerAdmin, Grants: grants}, err
 }
 
-// largeConfig is the size, as PostgreSQL stores it, from which a configuration is large: it may have a hundred times that.
-const largeConfig = 8 << 10
-
-// LargeSubmissions returns those of these attempts that are to be submitted with a large configuration.
-func (db *DB) LargeSubmissions(ctx context.Context, ids []string) ([]string, error) {
-	return database.Scalars[string](ctx, db.DB, `
-		SELECT a.id FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN experiments e ON e.id = k.experiment_id
-		LEFT JOIN trials t ON t.task_id = k.id LEFT JOIN checkpoints wc ON wc.uuid = t.warm_start LEFT JOIN trials wt ON wt.id = wc.trial_id LEFT JOIN experiments we ON we.id = wt.experiment_id
-		WHERE a.id = ANY($1) AND greatest(pg_column_size(k.config), pg_column_size(e.config), pg_column_size(we.config)) > $2
-		ORDER BY array_position($1, a.id)`, ids, largeConfig)
-}
-
 // Submissions reads those of these attempts that are still to be submitted.
 func (db *DB) Submissions(ctx context.Context, ids []string) ([]PendingSubmission, error) {
 	list, err := database.Rows[PendingSubmission](ctx, db.DB, `

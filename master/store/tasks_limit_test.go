@@ -168,7 +168,24 @@ func TestLargeSubmissions(t *testing.T) {
 	for _, id := range trials {
 		ids = append(ids, w.attempt(id, 1, 1))
 	}
-	if got, err := w.db.LargeSubmissions(t.Context(), ids); err != nil || !slices.Equal(got, ids[1:]) {
-		t.Errorf("%v, %v; want %v", got, err, ids[1:])
+	b := &statements{}
+	for _, id := range ids {
+		queueForAttempt(b, WorkSubmit, id, "true")
+	}
+	if err := b.send(t.Context(), w.db); err != nil {
+		t.Fatal(err)
+	}
+	for large, want := range map[bool][]string{false: ids[:1], true: ids[1:]} {
+		list, err := w.db.DueWork(t.Context(), WorkSubmit, large, nil, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, x := range list {
+			got = append(got, x.Subject)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("large %v: %v, want %v", large, got, want)
+		}
 	}
 }

@@ -35,10 +35,17 @@ func queueWork(b *statements, w Work) {
 // parentOfAttempt is SQL for Work.Parent of attempt a of task k.
 const parentOfAttempt = `coalesce('experiment ' || k.experiment_id, k.id)`
 
-// queueForAttempt adds work for an attempt, if the attempt fulfils the condition.
+// largeConfig is the size, as PostgreSQL stores it, from which a configuration is large: it may have a hundred times that.
+const largeConfig = 8 << 10
+
+// queueForAttempt adds work for an attempt, if the attempt fulfils the condition. A submission is large if the attempt's
+// configuration is, or that of the experiment from whose checkpoint it starts.
 func queueForAttempt(b *statements, kind, id, condition string) {
-	b.queue(`INSERT INTO work (kind, subject, parent, owner_id) SELECT $1, a.id, `+parentOfAttempt+`, k.owner_id
-		FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE a.id = $2 AND `+condition+` ON CONFLICT DO NOTHING`, kind, id)
+	b.queue(`INSERT INTO work (kind, subject, parent, owner_id, large) SELECT $1, a.id, `+parentOfAttempt+`, k.owner_id,
+			$1 = 'submit' AND coalesce(greatest(pg_column_size(k.config), pg_column_size(e.config), pg_column_size(we.config)) > $3, false)
+		FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN experiments e ON e.id = k.experiment_id LEFT JOIN trials t ON t.task_id = k.id
+		LEFT JOIN checkpoints wc ON wc.uuid = t.warm_start LEFT JOIN trials wt ON wt.id = wc.trial_id LEFT JOIN experiments we ON we.id = wt.experiment_id
+		WHERE a.id = $2 AND `+condition+` ON CONFLICT DO NOTHING`, kind, id, largeConfig)
 }
 
 // QueueStop queues the stop of an attempt's job, whether or not the attempt has ended.
@@ -48,17 +55,17 @@ func (db *DB) QueueStop(ctx context.Context, id string) error {
 	return err
 }
 
-// DueWork lists work of a kind that may be tried now; busy has the subjects with a call in
+// DueWork lists work of a kind, large or not, that may be tried now; busy has the subjects with a call in
 // flight. Owners take turns, and so do the experiments and tasks of one owner, so that one
 // owner's many rows do not delay the others. Work without an owner, whose task was deleted,
 // takes turns as if its experiment or task were an owner.
-func (db *DB) DueWork(ctx context.Context, kind string, busy []string, limit int) ([]Work, error) {
+func (db *DB) DueWork(ctx context.Context, kind string, large bool, busy []string, limit int) ([]Work, error) {
 	return database.Rows[Work](ctx, db.DB, `
 		SELECT kind, subject, parent, coalesce(owner_id, 0) AS owner, tries FROM (
 			SELECT *, row_number() OVER (PARTITION BY owner_id, CASE WHEN owner_id IS NULL THEN parent END ORDER BY turn, after, since, subject) AS round FROM (
 				SELECT *, row_number() OVER (PARTITION BY owner_id, parent ORDER BY after, since, subject) AS turn
-				FROM work WHERE kind = $1 AND after <= now() AND subject <> ALL($2::text[])) w) v
-		ORDER BY round, after, since, subject LIMIT $3`, kind, append([]string{}, busy...), limit)
+				FROM work WHERE kind = $1 AND large = $4 AND after <= now() AND subject <> ALL($2::text[])) w) v
+		ORDER BY round, after, since, subject LIMIT $3`, kind, append([]string{}, busy...), limit, large)
 }
 
 // DueKinds lists those of the kinds of which there is work that may be tried now. waiting reports that there is work of any of them.

@@ -883,6 +883,7 @@ CREATE TABLE work (
     error    text NOT NULL DEFAULT '',           -- of the last one
     since    timestamptz NOT NULL DEFAULT now(),
     owner_id int,                                -- NULL: the task is deleted
+    large    boolean NOT NULL DEFAULT false,     -- a submission with a large configuration, of which a few run at once
     PRIMARY KEY (kind, subject)
 );
 CREATE INDEX work_due ON work (kind, after);
