@@ -80,7 +80,7 @@ func TestABundleWhoseTransactionIsSlow(t *testing.T) {
 	b := newBench(t, "n1")
 	b.exec(`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'too slow' USING ERRCODE = '57P03'; END $$`)
 	// The trigger runs at the commit: no statement of the bundle fails, and the whole transaction does, as at its time limit.
-	b.exec(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON work DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.about = '0') EXECUTE FUNCTION slow()`)
+	b.exec(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON work DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.subject = '0') EXECUTE FUNCTION slow()`)
 	apply := func() error {
 		p := &Plan{}
 		for i := range 3 {
