@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
@@ -96,7 +97,7 @@ func (v *view) receive(ctx context.Context) (news bool) {
 
 // knows is whether there is nothing new in o.
 func (v *view) knows(o cluster.Observation) bool {
-	return !o.Full && len(o.Tasks) == 0 && len(o.Gone) == 0 && o.Nodes == nil && o.Alarm == v.alarm && o.Index <= v.known.Index
+	return !o.Full && len(v.left) == 0 && len(o.Tasks) == 0 && len(o.Gone) == 0 && o.Nodes == nil && o.Alarm == v.alarm && o.Index <= v.known.Index
 }
 
 func (v *view) callObserve(ctx context.Context, known cluster.Known) (a answer) {
@@ -182,13 +183,14 @@ func (v *view) reached(o cluster.Observation) uint64 {
 
 // record stores an observation.
 func (v *view) record(ctx context.Context, o cluster.Observation) error {
-	facts := memberFacts(o.Tasks)
+	facts := withLeft(memberFacts(o.Tasks), v.left)
+	var left []store.MemberFact
 	nodes, err := nodeRows(o.Nodes)
 	if err != nil {
 		return err
 	}
-	return v.db.Fenced(ctx, v.lead.Term, func(tx *store.DB) error {
-		if err := tx.RecordFacts(ctx, facts); err != nil {
+	err = v.db.Fenced(ctx, v.lead.Term, func(tx *store.DB) error {
+		if left, err = tx.RecordFacts(ctx, facts); err != nil {
 			return err
 		}
 		if err := v.queueReads(ctx, tx, facts); err != nil {
@@ -218,6 +220,23 @@ func (v *view) record(ctx context.Context, o cluster.Observation) error {
 		}
 		return err
 	})
+	if err == nil {
+		v.left = left
+	}
+	return err
+}
+
+// withLeft adds earlier facts to new ones, which count more if they are about the same member.
+func withLeft(facts, left []store.MemberFact) []store.MemberFact {
+	for _, old := range left {
+		i := slices.IndexFunc(facts, func(f store.MemberFact) bool { return f.AllocationID == old.AllocationID && f.Rank == old.Rank })
+		if i < 0 {
+			facts = append(facts, old)
+		} else {
+			facts[i].Replaced = facts[i].Replaced || old.Replaced || facts[i].NomadAllocID != old.NomadAllocID
+		}
+	}
+	return facts
 }
 
 // memberFacts turns Nomad's allocations into facts about members. A member has one Nomad

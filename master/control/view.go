@@ -37,12 +37,13 @@ type view struct {
 	name        string // "" for the master's own
 	nomad       Nomad
 	leftovers   LeftoverReader
-	known       cluster.Known // what the next call of Observe must know
-	alarm       string        // why Nomad's state is not trusted; else ""
-	listed      bool          // Nomad has listed all jobs since the last sweep of jobs
-	alive       []string      // the attempts whose jobs were alive in that list
-	hasAnswered bool          // Nomad has answered in this term
-	loaded      bool          // known has the rows of a load
+	known       cluster.Known      // what the next call of Observe must know
+	left        []store.MemberFact // facts about members that were locked, to be stored again
+	alarm       string             // why Nomad's state is not trusted; else ""
+	listed      bool               // Nomad has listed all jobs since the last sweep of jobs
+	alive       []string           // the attempts whose jobs were alive in that list
+	hasAnswered bool               // Nomad has answered in this term
+	loaded      bool               // known has the rows of a load
 	watch       watch
 	woken       atomic.Bool     // there is something to observe
 	away        atomic.Bool     // Nomad did not answer the last call of Observe

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -78,9 +79,20 @@ func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 	}
 	// Nomad vouches for the process, so it is no stranger; and a rollback of many reports takes as long as the owner's program has made it.
 	ctx = database.ForOwner(ctx, TasksOf(owner))
-	if err := db.rollBackMost(ctx, c); err != nil {
-		return out, err
+	for range 3 { // its checkpoint may go away meanwhile
+		if err = db.rollBack(ctx, c); err != nil {
+			return out, err
+		}
+		if out, err = db.claim(ctx, c); !errors.Is(err, errNotRolledBack) {
+			return out, err
+		}
 	}
+	return out, err
+}
+
+// claim is the transaction of Claim. It only reads what rollBack has done: whoever waits here holds the member, for which
+// the leader waits.
+func (db *DB) claim(ctx context.Context, c Claim) (out Claimed, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		g, err := tx.lockGate(ctx, c)
 		if err != nil {
@@ -97,10 +109,14 @@ func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 			return err
 		}
 		out.ActsForOwner = session
-		if g.TrialID != nil {
-			return tx.rollBack(ctx, *g.TrialID, g.RunID, out.StepsCompleted)
+		if g.TrialID == nil || g.RunID < 2 {
+			return nil
 		}
-		return nil
+		done, err := tx.rolledBack(ctx, *g.TrialID, "")
+		if err == nil && !done.covers(g.RunID, out.StepsCompleted) {
+			err = errNotRolledBack
+		}
+		return err
 	})
 	return out, err
 }
@@ -229,50 +245,78 @@ func (db *DB) claimedRow(ctx context.Context, c Claim) (Claimed, error) {
 		WHERE m.allocation_id = $1 AND m.rank = $2`, c.AllocationID, c.Rank)
 }
 
-// rollBack archives the reports of earlier runs beyond the steps from which a run restarts.
-// Its lock waits for reports that are being written; later reports see the new run.
-func (db *DB) rollBack(ctx context.Context, trial, run, steps int) error {
-	if _, err := db.Exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR UPDATE`, trial); err != nil {
-		return err
-	}
-	n, err := db.Exec(ctx, `
-		UPDATE metrics SET archived = true WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived`, trial, run, steps)
-	if err != nil || n == 0 {
-		return err
-	}
-	return db.markStale(ctx, trial)
-}
+// errNotRolledBack is the error of a claim whose trial lost its checkpoint at the same moment.
+var errNotRolledBack = fault.New(fault.Unavailable, "the checkpoint from which the trial restarts has just been removed; the claim is to be repeated")
 
 // rollBackChunk is the number of reports that one transaction archives.
 const rollBackChunk = 50_000
 
-// rollBackMost does the work of rollBack in steps, for a claim that would be accepted: a trial may have reported millions of times, and the
-// claim itself is one transaction with a time limit. Nothing is reported of earlier runs any more, because there is a newer one.
-func (db *DB) rollBackMost(ctx context.Context, c Claim) error {
+// rollback says which reports of a trial are archived: those of runs before run, beyond steps.
+type rollback struct {
+	Run   int `db:"rolled_back_run"`
+	Steps int `db:"rolled_back_steps"`
+}
+
+// covers reports whether a run may start from a checkpoint with so many steps.
+func (r rollback) covers(run, steps int) bool { return r.Run == run && r.Steps <= steps }
+
+func (db *DB) rolledBack(ctx context.Context, trial int, lock string) (rollback, error) {
+	return database.Row[rollback](ctx, db.DB, "trial", `SELECT rolled_back_run, rolled_back_steps FROM trials WHERE id = $1`+lock, trial)
+}
+
+// rollBack archives the reports of earlier runs beyond the steps from which a run restarts, for a claim that would be
+// accepted. A trial may have reported millions of times, so it does that in steps, and notes in the trial that all are
+// done: the other members of the attempt then have nothing to do.
+func (db *DB) rollBack(ctx context.Context, c Claim) error {
 	var of gate
+	var done rollback
 	var steps int
 	err := db.Snapshot(ctx, func(tx *DB) (err error) {
 		if of, err = tx.gate(ctx, c, ""); err != nil || of.TrialID == nil || of.RunID < 2 || of.refusal(c) != nil {
 			of.TrialID = nil
 			return err
 		}
+		if done, err = tx.rolledBack(ctx, *of.TrialID, ""); err != nil {
+			return err
+		}
 		steps, err = database.Scalar[int](ctx, tx.DB, `SELECT coalesce((SELECT k.steps FROM checkpoints k WHERE `+restartsFrom+`$1`+newestFirst+`), 0)`, *of.TrialID)
 		return err
 	})
-	for n := int64(rollBackChunk); err == nil && of.TrialID != nil && n == rollBackChunk; {
-		err = db.Tx(ctx, func(tx *DB) (err error) {
-			if _, err := tx.Exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR NO KEY UPDATE`, *of.TrialID); err != nil { // one member at a time
-				return err
-			}
-			n, err = tx.Exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
-				SELECT ctid FROM metrics WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived LIMIT $4))`, *of.TrialID, of.RunID, steps, rollBackChunk)
-			if err != nil || n == 0 {
-				return err
-			}
-			return tx.markStale(ctx, *of.TrialID)
-		})
+	if err != nil || of.TrialID == nil || done.covers(of.RunID, steps) {
+		return err
 	}
-	return err
+	// This lock waits for reports that are being written, and holds nothing: later reports see the new run, and are refused.
+	if _, err := db.Exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR UPDATE`, *of.TrialID); err != nil {
+		return err
+	}
+	for more := true; more; {
+		err := db.Tx(ctx, func(tx *DB) (err error) {
+			more, err = tx.archiveReports(ctx, *of.TrialID, of.RunID, steps)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// archiveReports archives a part of the reports; more says that some may be left. One member of an attempt does it at a time.
+func (db *DB) archiveReports(ctx context.Context, trial, run, steps int) (more bool, err error) {
+	done, err := db.rolledBack(ctx, trial, ` FOR NO KEY UPDATE`)
+	if err != nil || done.Run > run || done.covers(run, steps) {
+		return false, err
+	}
+	n, err := db.Exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
+		SELECT ctid FROM metrics WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived LIMIT $4))`, trial, run, steps, rollBackChunk)
+	if err == nil && n > 0 {
+		err = db.markStale(ctx, trial)
+	}
+	if err != nil || n == rollBackChunk {
+		return true, err
+	}
+	_, err = db.Exec(ctx, `UPDATE trials SET rolled_back_run = $2, rolled_back_steps = $3 WHERE id = $1`, trial, run, steps)
+	return false, err
 }
 
 // restartsFrom begins the condition for the checkpoints k from which a trial may restart, and newestFirst chooses the newest.

@@ -31,16 +31,24 @@ type MemberFact struct {
 
 // RecordFacts stores Nomad's state of members. If a fact is of another Nomad allocation than
 // the first one of a member, it only marks the member as replaced.
-func (db *DB) RecordFacts(ctx context.Context, facts []MemberFact) error {
+//
+// It waits for no member that somebody has locked, for example a claim: it returns the facts about those, which are to be
+// stored later. All attempts' facts are one statement, and one of them must not hold up the others.
+func (db *DB) RecordFacts(ctx context.Context, facts []MemberFact) (left []MemberFact, err error) {
 	if len(facts) == 0 {
-		return nil
+		return nil, nil
 	}
 	b, err := json.Marshal(facts)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = db.Exec(ctx, `
-		UPDATE members m SET
+	places, err := database.Scalars[int](ctx, db.DB, `
+		WITH f AS MATERIALIZED (SELECT * FROM ROWS FROM (jsonb_to_recordset($1) AS (id text, rank int, alloc text, status text, detail text, index bigint,
+			exit int, over boolean, pulling boolean, started boolean, replaced boolean)) WITH ORDINALITY AS f (id, rank, alloc, status, detail, index, exit, over, pulling, started, replaced, place)),
+		due AS (SELECT f.place FROM f JOIN members m ON m.allocation_id = f.id AND m.rank = f.rank AND f.index > m.nomad_index),
+		free AS MATERIALIZED (SELECT f.place FROM f JOIN members m ON m.allocation_id = f.id AND m.rank = f.rank AND f.index > m.nomad_index
+			ORDER BY m.allocation_id, m.rank FOR UPDATE OF m SKIP LOCKED),
+		stored AS (UPDATE members m SET
 			nomad_alloc_id = CASE WHEN m.nomad_alloc_id = '' THEN f.alloc ELSE m.nomad_alloc_id END,
 			replaced = m.replaced OR f.replaced OR m.nomad_alloc_id NOT IN ('', f.alloc),
 			nomad_status = CASE WHEN m.nomad_alloc_id IN ('', f.alloc) THEN f.status ELSE m.nomad_status END,
@@ -52,19 +60,23 @@ func (db *DB) RecordFacts(ctx context.Context, facts []MemberFact) error {
 			started = m.started OR m.nomad_alloc_id IN ('', f.alloc) AND f.started,
 			started_at = CASE WHEN m.nomad_alloc_id IN ('', f.alloc) AND f.started THEN coalesce(m.started_at, now()) ELSE m.started_at END,
 			nomad_index = greatest(m.nomad_index, f.index)
-		FROM jsonb_to_recordset($1) AS f(id text, rank int, alloc text, status text, detail text, index bigint,
-			exit int, over boolean, pulling boolean, started boolean, replaced boolean)
-		WHERE m.allocation_id = f.id AND m.rank = f.rank AND f.index > m.nomad_index`, b)
-	return err
+			FROM f JOIN free USING (place)
+			WHERE m.allocation_id = f.id AND m.rank = f.rank AND f.index > m.nomad_index)
+		SELECT place::int FROM due EXCEPT SELECT place::int FROM free ORDER BY place`, b)
+	for _, place := range places {
+		left = append(left, facts[place-1])
+	}
+	return left, err
 }
 
-// RecordGone stores that the Nomad jobs of these attempts no longer exist.
+// RecordGone stores that the Nomad jobs of these attempts no longer exist. What is locked follows with the next list of Nomad's jobs.
 func (db *DB) RecordGone(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := db.Exec(ctx, `UPDATE members SET nomad_status = 'gone', nomad_ended_at = coalesce(nomad_ended_at, now())
-		WHERE allocation_id = ANY($1) AND nomad_status <> 'gone'`, ids)
+	_, err := db.Exec(ctx, `UPDATE members m SET nomad_status = 'gone', nomad_ended_at = coalesce(nomad_ended_at, now())
+		FROM (SELECT allocation_id, rank FROM members WHERE allocation_id = ANY($1) AND nomad_status <> 'gone' ORDER BY allocation_id, rank FOR UPDATE SKIP LOCKED) x
+		WHERE (m.allocation_id, m.rank) = (x.allocation_id, x.rank)`, ids)
 	return err
 }
 

@@ -730,6 +730,9 @@ CREATE TABLE trials (
         'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_ERROR', 'COMPLETED', 'CANCELED', 'ERROR')),
     restarts      int NOT NULL DEFAULT 0,
     run_id        int NOT NULL DEFAULT 0,   -- of the newest allocation
+    -- Of runs before this one, the reports beyond these steps are archived. The claims of its members write both.
+    rolled_back_run   int NOT NULL DEFAULT 0,
+    rolled_back_steps int NOT NULL DEFAULT 0,
     started_at    timestamptz NOT NULL DEFAULT now(),
     ended_at      timestamptz,
     error         text NOT NULL DEFAULT '',
