@@ -55,7 +55,7 @@ func (a *API) onChangedWorkspace() object[store.Workspace] {
 		if asksByField(c.who) {
 			return nil // patchWorkspace asks for the fields that change
 		}
-		return may(c.who, verb, ofWorkspace(w))
+		return auth.May(c.who, verb, ofWorkspace(w))
 	}
 	return o
 }
@@ -70,7 +70,7 @@ func (a *API) onChangedProject() object[store.Project] {
 		if asksByField(c.who) {
 			return nil // patchProject asks for the fields that change
 		}
-		return may(c.who, verb, ofProject(p))
+		return auth.May(c.who, verb, ofProject(p))
 	}
 	return o
 }
@@ -81,7 +81,7 @@ func (a *API) onBoundPool() object[*pool.Pool] {
 	o.refusal = func(c *call, verb auth.Verb, p *pool.Pool) error {
 		switch {
 		case c.who.Grants != nil:
-			return may(c.who, verb, o.of(p))
+			return auth.May(c.who, verb, o.of(p))
 		case p.Compute || p.Aux:
 			return defaultPoolBound(p)
 		}

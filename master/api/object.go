@@ -142,7 +142,7 @@ func (a *API) reporters(param string, of func(store.Trial) auth.Object) object[r
 			if c.who.IsTask() {
 				return fault.New(fault.Forbidden, "attempt %s does not belong to %s %d", c.who.AllocationID, r.is.Kind, r.trial)
 			}
-			return may(c.who, verb, r.is) // c.may would record the refusal twice
+			return auth.May(c.who, verb, r.is) // c.may would record the refusal twice
 		},
 	}
 }

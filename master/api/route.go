@@ -182,7 +182,7 @@ func allowed[T any](a *API, r *route, c *call, on object[T]) (T, error) {
 		if err := r.checkAccess(who); err != nil {
 			return err
 		}
-		return may(who, r.Verb, is)
+		return auth.May(who, r.Verb, is)
 	}
 	return it, nil
 }
@@ -391,7 +391,7 @@ func (r route) checkAccess(who auth.Who) error {
 	case r.Access == v1.ByAdmins && !auth.Can(who, auth.Administer, auth.Object{Kind: r.Object}):
 		return fault.New(fault.Forbidden, "only an admin may do this")
 	case r.Verb == v1.Create && !auth.Can(who, auth.Create, auth.Object{Kind: r.Object}):
-		return may(who, auth.Create, auth.Object{Kind: r.Object})
+		return auth.May(who, auth.Create, auth.Object{Kind: r.Object})
 	case r.Verb == v1.View && !r.loads && !r.List && auth.Global(r.Object) && !auth.Can(who, auth.View, auth.Object{Kind: r.Object}):
 		return fault.New(fault.Forbidden, "%s may not %s the %s", who.Username, r.Verb, r.Object)
 	case who.Ended && !r.After:
