@@ -100,7 +100,7 @@ var onlyImporters = map[string][]string{
 // engineImports lists which of our packages an engine imports. None of them knows a noun.
 var engineImports = map[string][]string{
 	"master/database": {"master/fault", "master/sleep", "master/decimals"},
-	"master/rest":     {"master/auth", "master/fault", "master/headers", "master/sleep", "master/spool", "master/v1"},
+	"master/rest":     {"master/auth", "master/fault", "master/headers", "master/quote", "master/sleep", "master/spool", "master/v1"},
 }
 
 // remember lists the impure package that a pure package may import, to read something of its own

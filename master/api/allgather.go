@@ -22,32 +22,6 @@ const (
 	arrivalInterval = 5 * time.Second
 )
 
-// ticks forwards wake-ups and adds one at a fixed interval, for changes that publish no
-// wake-ups.
-func ticks(ctx context.Context, wake <-chan struct{}, every time.Duration) (<-chan struct{}, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	out := make(chan struct{}, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		t := time.NewTicker(every)
-		defer t.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-wake:
-			case <-t.C:
-			}
-			select {
-			case out <- struct{}{}:
-			default:
-			}
-		}
-	}()
-	return out, func() { cancel(); <-done }
-}
-
 const (
 	// maxPeersPerMember is the maximum number of peers of each member in an all-gather.
 	// Determined's programs call once for each container, which is a member.

@@ -58,7 +58,7 @@ func (a *API) logFields(c *rest.Call, task string, part *int, follow bool) error
 			if !follow || ended {
 				return nil
 			}
-			again, stop := ticks(ctx, wake, pollInterval)
+			again, stop := rest.Ticks(ctx, wake, pollInterval)
 			select {
 			case <-again:
 			case <-ctx.Done():

@@ -102,7 +102,7 @@ func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (rend
 		return rendezvousState{}, err
 	}
 	var m rendezvousState
-	again, stop := ticks(ctx, wake, catalogInterval) // the service catalogue sends no wake-ups
+	again, stop := rest.Ticks(ctx, wake, catalogInterval) // the service catalogue sends no wake-ups
 	defer stop()
 	met, err := rest.Await(ctx, again, time.Until(end), func(ctx context.Context) (bool, error) {
 		if err := a.running(ctx, allocation); err != nil {
@@ -120,7 +120,7 @@ func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (rend
 
 // waitForArrivals waits until the runners of all members have called, or the time of a poll has passed.
 func (a *API) waitForArrivals(ctx context.Context, allocation string, wake <-chan struct{}) error {
-	again, stop := ticks(ctx, wake, arrivalInterval)
+	again, stop := rest.Ticks(ctx, wake, arrivalInterval)
 	defer stop()
 	first := true
 	_, err := rest.Await(ctx, again, rest.MaxPoll, func(ctx context.Context) (bool, error) {

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +10,6 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/quote"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -22,9 +19,9 @@ func (a *API) registerUsage() {
 	rest.Serve(a.router, v1.GetRawUsage, a.rawUsage)
 	rest.Serve(a.router, v1.GetAggregatedUsage, a.aggregatedUsage)
 	rest.Serve(a.router, v1.ListDiskUse, a.listDiskUse)
-	serveCSV(a, v1.GetRawUsageCSV, a.rawUsageCSV)
-	serveCSV(a, v1.GetAggregatedUsageCSV, a.aggregatedUsageCSV)
-	serveCSV(a, v1.GetAllocationsCSV, a.allocationsCSV)
+	rest.ServeCSV(a.router, v1.GetRawUsageCSV, a.rawUsageCSV)
+	rest.ServeCSV(a.router, v1.GetAggregatedUsageCSV, a.aggregatedUsageCSV)
+	rest.ServeCSV(a.router, v1.GetAllocationsCSV, a.allocationsCSV)
 }
 
 const (
@@ -145,35 +142,6 @@ func (a *API) aggregatedUsage(ctx context.Context, c *rest.Call, req *v1.GetAggr
 func usageBy(e *v1.ResourceAllocationAggregatedEntry) map[string]map[string]float64 {
 	return map[string]map[string]float64{store.UsageUser: e.ByUsername, store.UsageLabel: e.ByExperimentLabel, store.UsagePool: e.ByResourcePool,
 		store.UsageWorkspace: e.ByWorkspace, store.UsageProject: e.ByProject, store.UsageTask: e.ByTaskType, store.UsageModel: e.ByGPUModel}
-}
-
-// serveCSV adds an endpoint that answers with a table; its first line has the names of the columns.
-func serveCSV[Req any](a *API, e v1.Endpoint[Req, v1.None], fn func(ctx context.Context, c *rest.Call, req *Req) ([][]string, error)) {
-	rest.RawQuery(a.router, e, func(ctx context.Context, c *rest.Call, req *Req) error {
-		if err := c.Reading(); err != nil {
-			return err
-		}
-		defer c.EndReading()
-		lines, err := fn(a.router.LimitReads(ctx), c, req)
-		if err != nil {
-			return err
-		}
-		return a.sendCSV(c, lines)
-	})
-}
-
-func (a *API) sendCSV(c *rest.Call, lines [][]string) error {
-	for _, line := range lines {
-		for i, cell := range line {
-			line[i] = quote.Cell(cell)
-		}
-	}
-	var b bytes.Buffer
-	if err := csv.NewWriter(&b).WriteAll(lines); err != nil {
-		return err
-	}
-	c.Set("Content-Type", "text/csv")
-	return c.SendBytes(b.Bytes())
 }
 
 // slotHours formats slot-hours as Determined does, which writes 0.0 for zero here only.

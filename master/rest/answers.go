@@ -27,10 +27,10 @@ const (
 	maxAnswer         = 64 << 20 // bytes of an answer
 )
 
-// Reading waits until an answer may be read and encoded, until which its object is not loaded
+// reading waits until an answer may be read and encoded, until which its object is not loaded
 // either. Requests that change something do not wait, except for their searches (InTurn), and neither do
 // answers that wait for events, and those of callers who are not signed in: they are small.
-func (c *Call) Reading() error {
+func (c *Call) reading() error {
 	r := c.route
 	get := r.Method == fiber.MethodGet || r.Method == fiber.MethodHead
 	// A GET reads, whatever right it needs: also what is the caller's own, which needs none.

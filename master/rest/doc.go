@@ -24,7 +24,7 @@
 //	poll.go               long polls
 //	hijack.go             a net/http handler answers, or takes over the connection
 //	shares.go turns.go places.go        limits for each caller and for all
-//	lists.go              windows and orders of lists
+//	lists.go csv.go       windows and orders of lists; tables
 //	errors.go other_methods.go          errors, and other protocols that write them in their own form
 //	pages.go openapi.go openapi_page.go meters.go   the pages in the browser, the documents of the interface, counts
 package rest

@@ -75,6 +75,32 @@ func Await(ctx context.Context, wake <-chan struct{}, timeout time.Duration, che
 	}
 }
 
+// Ticks forwards wake-ups and adds one at a fixed interval, for changes that publish no
+// wake-ups.
+func Ticks(ctx context.Context, wake <-chan struct{}, every time.Duration) (<-chan struct{}, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	out := make(chan struct{}, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t := time.NewTicker(every)
+		defer t.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-wake:
+			case <-t.C:
+			}
+			select {
+			case out <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return out, func() { cancel(); <-done }
+}
+
 // open is how many polls each caller has open.
 func (p *polls) open() map[string]int {
 	p.mu.Lock()

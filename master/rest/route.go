@@ -115,7 +115,7 @@ func addOn[T any](r *Router, line v1.Line, message bool, on Object[T], fn func(c
 	}
 	x.handler = func(c *Call) error {
 		if x.Req == nil { // also of downloads and streams, until they begin
-			if err := c.Reading(); err != nil {
+			if err := c.reading(); err != nil {
 				return err
 			}
 			defer c.EndReading()
@@ -203,7 +203,7 @@ func respond[In, Out any](c *Call, fn Handler[In, Out]) error {
 		ctx, done = c.router.open.follow(ctx, c)
 		defer done()
 	}
-	if err := c.Reading(); err != nil {
+	if err := c.reading(); err != nil {
 		return err
 	}
 	defer c.EndReading()
