@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +24,6 @@ type logRequest struct {
 	limit  int
 	text   bool // filter by a text or an expression
 	reader *store.LogReader
-	conn   net.Conn
 }
 
 func (a *API) trialLogs(ctx context.Context, c *rest.Call, t store.Trial, req *v1.GetLogsRequest) error {

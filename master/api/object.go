@@ -86,7 +86,7 @@ func (a *API) reporters(param string, of func(store.Trial) auth.Object) rest.Obj
 			if c.Who().IsTask() {
 				return fault.New(fault.Forbidden, "attempt %s does not belong to %s %d", c.Who().AllocationID, r.is.Kind, r.trial)
 			}
-			return auth.May(c.Who(), verb, r.is) // c.may would record the refusal twice
+			return auth.May(c.Who(), verb, r.is) // c.May would record the refusal twice
 		},
 	}
 }

@@ -166,7 +166,7 @@ func rigConfig(t testing.TB) Config {
 		PublicURL: "http://127.0.0.1:8080",
 		Site:      task.Site{ClusterID: "cluster-1", MasterID: "master-1", Capabilities: expconf.Everything()},
 		BlankLogin: func(remote, host string) bool {
-			return net.ParseIP(remote).IsLoopback() && (host == "localhost" || net.ParseIP(host).IsLoopback())
+			return net.ParseIP(remote).IsLoopback() && (host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback())
 		},
 		Pools: pool.Set{{Name: "default", Driver: pool.RawExec, Description: "the only one", Compute: true, Aux: true,
 			Slots: pool.Slots{Kind: pool.CPUSlots}, Preemption: true, Priority: 42, MaxAux: 100}},

@@ -94,15 +94,11 @@ func (c *Call) Stream(fn func(ctx context.Context, r *Records) error) error {
 	c.Set("X-Accel-Buffering", "no")
 	c.ctx.Context().Response.ImmediateHeaderFlush = true
 	path, conn, r := c.Path(), c.Conn(), c.router
-	records := &Records{conn: conn, usual: r.Limits.Stall}
 	ctx, done := c.Follow()
 	c.StreamTo(func(w *bufio.Writer) {
 		defer done()
 		defer func() { _ = conn.SetWriteDeadline(time.Time{}) }() // the next response on this connection has its own deadline
-		err := r.Caught("a stream panicked", path, func() error {
-			records.w = w
-			return fn(ctx, records)
-		})
+		err := r.Caught("a stream panicked", path, func() error { return fn(ctx, &Records{w: w, conn: conn, usual: r.Limits.Stall}) })
 		if why := Refused(ctx); why != nil {
 			err = why
 		} else if err == nil || ctx.Err() != nil {
