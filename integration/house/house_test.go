@@ -61,7 +61,7 @@ var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog",
 // onlyImporters lists which of our packages may import a package.
 var onlyImporters = map[string][]string{
 	"github.com/jackc/pgx":               {"master/database", "nomad/servers", "integration/rig"},
-	"github.com/gofiber/fiber":           {"master/api"},
+	"github.com/gofiber/fiber":           {"master/rest"},
 	"github.com/hashicorp/nomad/api":     {"master/cluster", "master/pool", "jobspecs", "nomad/local", "integration/rig"},
 	"github.com/hashicorp/hcl":           {"master/pool/jobfile"},
 	"github.com/hashicorp/consul/api":    {"master/discovery", "nomad/local"},
@@ -79,6 +79,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
 	module + "/master/launch":            {"master/api", "master/server"},
 	module + "/master/control":           {"master/server"},
+	module + "/master/rest":              {"master/api", "master/server"},
 	module + "/master/api":               {"master/server"},
 	module + "/master/cluster":           {"master/control", "master/server"},
 	module + "/master/discovery":         {"master/server"},
@@ -97,7 +98,10 @@ var onlyImporters = map[string][]string{
 }
 
 // engineImports lists which of our packages an engine imports. None of them knows a noun.
-var engineImports = map[string][]string{"master/database": {"master/fault", "master/sleep", "master/decimals"}}
+var engineImports = map[string][]string{
+	"master/database": {"master/fault", "master/sleep", "master/decimals"},
+	"master/rest":     {"master/auth", "master/fault", "master/headers", "master/quote", "master/sleep", "master/spool", "master/v1"},
+}
 
 // remember lists the impure package that a pure package may import, to read something of its own
 // only once: expconf reads the tags of its sections, as v1's codec does.

@@ -33,20 +33,20 @@ const totalBudget = 131_800
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":     19_200,
+		"master/api":     16_500,
 		"master/expconf": 6_330,
 		"master/store":   15_950,
 	}
 	filesAbove = map[string]int{
-		"master/api":     150,
+		"master/api":     131,
 		"master/expconf": 46,
 		"master/store":   128,
 		"master/v1":      95,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":       710,
-		"master/store.DB":      580,
-		"nomad/local.Cluster":  125,
+		"master/api.API":      650,
+		"master/store.DB":     580,
+		"nomad/local.Cluster": 125,
 	}
 )
 

@@ -50,10 +50,10 @@ func TestNothingTellsThatAnObjectExists(t *testing.T) {
 		unknown[noun] = "99999999-2222-4333-8444-555555555555"
 	}
 	tried := 0
-	for _, route := range m.api.routes {
+	for _, route := range m.api.router.Routes() {
 		l := route.Line
 		id, known := m.theirs[first(l.Path)]
-		if !known || !route.loads || l.Access == v1.ByTasks || l.Access == v1.ByAdmins || l.Path == v1.PutTemplate.Path && l.Method == "PUT" {
+		if !known || !route.Loads || l.Access == v1.ByTasks || l.Access == v1.ByAdmins || l.Path == v1.PutTemplate.Path && l.Method == "PUT" {
 			continue
 		}
 		other, has := unknown[first(l.Path)]
@@ -153,7 +153,7 @@ func TestListsOfTeams(t *testing.T) {
 	m := newTeams(t)
 	m.node("n0", "node-0", 2)
 	for _, who := range []as{m.vera, m.eddie, m.wanda} {
-		for _, route := range m.api.routes {
+		for _, route := range m.api.router.Routes() {
 			l := route.Line
 			if !l.List || l.Access == v1.ByAdmins || l.Path == v1.FollowUpdates.Path || // updates_test.go has the scope of that WebSocket
 				auth.Global(l.Object) && l.Object != v1.KindAgent {

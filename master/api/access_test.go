@@ -9,13 +9,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/proxy"
@@ -73,24 +70,14 @@ func (r *rig) newUser(name string) as {
 // checks serves every endpoint without its handler: it answers 200 if the caller may call it.
 func (r *rig) checks() (url string) {
 	r.t.Helper()
-	app := fiber.New(fiber.Config{DisableStartupMessage: true, ErrorHandler: r.api.writeError})
-	for _, route := range r.api.routes {
-		app.Add(route.Method, route.Pattern(), r.api.admit(route), func(c *fiber.Ctx) error {
-			if route.check != nil {
-				if err := route.check(r.api.callOf(c, &route)); err != nil {
-					return err
-				}
-			}
-			return c.SendStatus(http.StatusOK)
-		})
-	}
+	checks := r.api.router.Checks()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	served := make(chan struct{})
-	go func() { defer close(served); _ = app.Listener(lis) }()
-	r.t.Cleanup(func() { _ = app.Shutdown(); _ = lis.Close(); <-served })
+	go func() { defer close(served); _ = checks.Listen(lis) }()
+	r.t.Cleanup(func() { _ = checks.Shutdown(0); _ = lis.Close(); <-served })
 	return "http://" + lis.Addr().String()
 }
 
@@ -178,7 +165,7 @@ func TestAccess(t *testing.T) {
 	nobody := r.newUser("nobody")
 
 	var lines []string
-	for _, route := range r.api.routes {
+	for _, route := range r.api.router.Routes() {
 		l := route.Line
 		if l.Access == v1.Public {
 			lines = append(lines, fmt.Sprintf("%-6s %-62s anybody", l.Method, l.Path))
@@ -191,7 +178,7 @@ func TestAccess(t *testing.T) {
 		none := accessCell(t, nobody, checks, l, values)
 		cells = append(cells, none)
 		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-6s %-62s %s %s", l.Method, l.Path, strings.Join(cells, " "), accessNote(l)), " "))
-		checkAccessOf(t, l, route.loads, cells)
+		checkAccessOf(t, l, route.Loads, cells)
 	}
 	slices.SortFunc(lines, func(a, b string) int {
 		return cmp.Or(strings.Compare(strings.TrimLeft(a[7:], "/"), strings.TrimLeft(b[7:], "/")), strings.Compare(a, b)) // one order of equal rights
@@ -275,13 +262,13 @@ func TestTokensThatOnlyRead(t *testing.T) {
 	reads := map[string]bool{"POST /runs": true, "POST /experiments-search": true, "POST /experiments/:id/file": true, "POST /groups/search": true,
 		"POST /roles/search": true, "POST /roles/search/by-ids": true, "POST /roles/search/by-assignability": true}
 	r := newRig(t)
-	for _, route := range r.api.routes {
+	for _, route := range r.api.router.Routes() {
 		if route.Method == "GET" || route.Access == v1.Public || route.Access == v1.BySCIM {
 			continue
 		}
 		name := route.Method + " " + route.Path
 		for _, who := range []auth.Who{{UserID: 9, Admin: true, ReadOnly: true, AccessToken: true}, {UserID: 9, ReadOnly: true, AccessToken: true, AllocationID: "a"}} {
-			if may := route.checkAccess(who) == nil; may && !reads[name] {
+			if may := checkAccess(route, who) == nil; may && !reads[name] {
 				t.Errorf("an access token that may only read may %s", name)
 			} else if !may && reads[name] && who.Admin {
 				t.Errorf("an access token that may only read may not %s", name)
@@ -297,7 +284,7 @@ func TestTokensThatOnlyRead(t *testing.T) {
 func TestEveryVerbNeedsAPermission(t *testing.T) {
 	r := newRig(t)
 	everything := auth.NewGrants([][2]int{{int(auth.ClusterAdmin), 0}})
-	for _, route := range r.api.routes {
+	for _, route := range r.api.router.Routes() {
 		if route.Access == v1.Public || route.Object == v1.KindOwn || route.Access == v1.ByTasks {
 			continue
 		}

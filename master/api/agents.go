@@ -9,16 +9,17 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerAgents() {
-	serve(a, v1.ListAgents, a.listAgents)
-	serveOn(a, v1.GetAgent, a.onNode(), a.agent)
-	serveOn(a, v1.EnableAgent, a.onNode(), a.enableAgent)
-	serveOn(a, v1.DisableAgent, a.onNode(), a.disableAgent)
+	rest.Serve(a.router, v1.ListAgents, a.listAgents)
+	rest.ServeOn(a.router, v1.GetAgent, a.onNode(), a.agent)
+	rest.ServeOn(a.router, v1.EnableAgent, a.onNode(), a.enableAgent)
+	rest.ServeOn(a.router, v1.DisableAgent, a.onNode(), a.disableAgent)
 }
 
 const (
@@ -215,12 +216,12 @@ func containerState(allocation string) v1.ContainerState {
 	return v1.ContainerState("STATE_" + allocation)
 }
 
-func (a *API) listAgents(ctx context.Context, c *call, req *v1.GetAgentsRequest) (*v1.GetAgentsResponse, error) {
-	by, desc, err := sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_TIME": "time"})
+func (a *API) listAgents(ctx context.Context, c *rest.Call, req *v1.GetAgentsRequest) (*v1.GetAgentsResponse, error) {
+	by, desc, err := rest.Sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_TIME": "time"})
 	if err != nil {
 		return nil, err
 	}
-	list, _, err := a.agents(ctx, auth.ScopeOf(c.who, auth.View, v1.KindTask), req.IncludeLost)
+	list, _, err := a.agents(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindTask), req.IncludeLost)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +235,7 @@ func (a *API) listAgents(ctx context.Context, c *call, req *v1.GetAgentsRequest)
 		}
 		return n
 	})
-	list, page, err := cut(list, req.Window)
+	list, page, err := rest.Cut(list, req.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -250,12 +251,12 @@ func (a *API) listAgents(ctx context.Context, c *call, req *v1.GetAgentsRequest)
 }
 
 // nodeOf finds a node by its displayed name, or by Nomad's id.
-func (a *API) nodeOf(ctx context.Context, c *call) (node, error) {
-	list, rows, err := a.agents(ctx, auth.ScopeOf(c.who, auth.View, v1.KindTask), false)
+func (a *API) nodeOf(ctx context.Context, c *rest.Call) (node, error) {
+	list, rows, err := a.agents(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindTask), false)
 	if err != nil {
 		return node{}, err
 	}
-	name := c.Params("id")
+	name := c.Param("id")
 	for _, w := range list {
 		if w.ID == name || rows[w.ID].ID == name {
 			return node{w, rows[w.ID]}, nil
@@ -264,19 +265,19 @@ func (a *API) nodeOf(ctx context.Context, c *call) (node, error) {
 	return node{}, fault.New(fault.NotFound, "node %s not found; det agent list shows all nodes", fault.Clip(name))
 }
 
-func (a *API) agent(_ context.Context, _ *call, n node, _ *v1.None) (*v1.AgentResponse, error) {
+func (a *API) agent(_ context.Context, _ *rest.Call, n node, _ *v1.None) (*v1.AgentResponse, error) {
 	return &v1.AgentResponse{Agent: n.agent}, nil
 }
 
-func (a *API) enableAgent(ctx context.Context, c *call, n node, _ *v1.None) (*v1.AgentResponse, error) {
+func (a *API) enableAgent(ctx context.Context, c *rest.Call, n node, _ *v1.None) (*v1.AgentResponse, error) {
 	return a.setAgentEnabled(ctx, c, n, true, false)
 }
 
-func (a *API) disableAgent(ctx context.Context, c *call, n node, req *v1.DisableRequest) (*v1.AgentResponse, error) {
+func (a *API) disableAgent(ctx context.Context, c *rest.Call, n node, req *v1.DisableRequest) (*v1.AgentResponse, error) {
 	return a.setAgentEnabled(ctx, c, n, false, req.Drain)
 }
 
-func (a *API) setAgentEnabled(ctx context.Context, c *call, n node, enabled, drain bool) (*v1.AgentResponse, error) {
+func (a *API) setAgentEnabled(ctx context.Context, c *rest.Call, n node, enabled, drain bool) (*v1.AgentResponse, error) {
 	if err := a.db.SetNodeEnabled(ctx, n.row.ID, enabled, drain); err != nil {
 		return nil, err
 	}

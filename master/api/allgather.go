@@ -7,10 +7,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -21,32 +21,6 @@ const (
 	catalogInterval = 500 * time.Millisecond
 	arrivalInterval = 5 * time.Second
 )
-
-// ticks forwards wake-ups and adds one at a fixed interval, for changes that publish no
-// wake-ups.
-func ticks(ctx context.Context, wake <-chan struct{}, every time.Duration) (<-chan struct{}, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	out := make(chan struct{}, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		t := time.NewTicker(every)
-		defer t.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-wake:
-			case <-t.C:
-			}
-			select {
-			case out <- struct{}{}:
-			default:
-			}
-		}
-	}()
-	return out, func() { cancel(); <-done }
-}
 
 const (
 	// maxPeersPerMember is the maximum number of peers of each member in an all-gather.
@@ -64,7 +38,7 @@ const (
 
 // allGather returns the data of all peers to every peer. A repeated call, at this or another
 // master, counts once and gets the same answer.
-func (a *API) allGather(ctx context.Context, c *call, id string, req *v1.AllocationAllGatherRequest) (*v1.AllocationAllGatherResponse, error) {
+func (a *API) allGather(ctx context.Context, c *rest.Call, id string, req *v1.AllocationAllGatherRequest) (*v1.AllocationAllGatherResponse, error) {
 	answer, err := a.gather(ctx, c, store.GatherRound{AllocationID: id, Purpose: "data"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
 		return nil, err
@@ -78,7 +52,7 @@ func (a *API) allGather(ctx context.Context, c *call, id string, req *v1.Allocat
 
 // notifyRunning is a separate all-gather, with which batch systems report that every container
 // runs.
-func (a *API) notifyRunning(ctx context.Context, c *call, id string, req *v1.NotifyContainerRunningRequest) (*v1.NotifyContainerRunningResponse, error) {
+func (a *API) notifyRunning(ctx context.Context, c *rest.Call, id string, req *v1.NotifyContainerRunningRequest) (*v1.NotifyContainerRunningResponse, error) {
 	answer, err := a.gather(ctx, c, store.GatherRound{AllocationID: id, Purpose: "life"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
 		return nil, err
@@ -89,7 +63,7 @@ func (a *API) notifyRunning(ctx context.Context, c *call, id string, req *v1.Not
 
 // gather waits until all peers of a round have called, and returns their data. Only the last
 // peer wakes the others.
-func (a *API) gather(ctx context.Context, c *call, g store.GatherRound, request *string, peers *int, data v1.Struct) (*gathered, error) {
+func (a *API) gather(ctx context.Context, c *rest.Call, g store.GatherRound, request *string, peers *int, data v1.Struct) (*gathered, error) {
 	name, n := uuid.NewString(), 1
 	if request != nil && *request != "" {
 		name = *request
@@ -120,7 +94,7 @@ func (a *API) gather(ctx context.Context, c *call, g store.GatherRound, request 
 	if progress.Complete() {
 		a.bus.Publish(store.AllocationTopic(g.AllocationID))
 	}
-	complete, err := await(ctx, wake, maxPoll, func(ctx context.Context) (bool, error) {
+	complete, err := rest.Await(ctx, wake, rest.MaxPoll, func(ctx context.Context) (bool, error) {
 		if err := a.running(ctx, g.AllocationID); err != nil {
 			return false, err
 		}
@@ -132,7 +106,7 @@ func (a *API) gather(ctx context.Context, c *call, g store.GatherRound, request 
 		err = fault.New(fault.Unavailable, "%d of %d peers have called; still waiting", progress.Arrived, progress.Expected)
 	}
 	if err == nil {
-		err = answer.load(ctx, a.db, a.ownerOf(c.Ctx))
+		err = answer.load(ctx, a.db, c.Owner())
 	}
 	if err != nil {
 		return nil, errors.Join(err, answer.Close())
@@ -141,16 +115,16 @@ func (a *API) gather(ctx context.Context, c *call, g store.GatherRound, request 
 }
 
 // sendGathered sends the data of all peers.
-func (a *API) sendGathered(c *call, answer *gathered) {
-	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+func (a *API) sendGathered(c *rest.Call, answer *gathered) {
+	c.Set("Content-Type", "application/json")
 	body := answer.round.body
-	a.sendFrom(c.Ctx, sentGathered{a.newSharedReader(c, nil, bytes.NewReader(body)), answer}, len(body))
+	c.SendFrom(sentGathered{c.Paced(nil, bytes.NewReader(body)), answer}, len(body))
 }
 
 // sentGathered is the response of a round that is being sent to one peer.
 type sentGathered struct {
-	*sharedReader
+	*rest.PacedReader
 	answer *gathered
 }
 
-func (s sentGathered) Close() error { return errors.Join(s.sharedReader.Close(), s.answer.Close()) }
+func (s sentGathered) Close() error { return errors.Join(s.PacedReader.Close(), s.answer.Close()) }

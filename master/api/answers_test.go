@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/spool"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -53,7 +53,7 @@ func (r *rig) unread(who as, path string) net.Conn {
 func TestAnswersThatNobodyReads(t *testing.T) {
 	r := newRig(t)
 	const mb, total = 6, 512 << 20
-	r.api.receiver.unread = spool.New(t.TempDir(), total)
+	r.api.router.Limits.Unread = spool.New(t.TempDir(), total)
 	path := r.longList()
 	greedy, other := r.user("determined"), r.user("admin")
 	before := r.heap()
@@ -88,22 +88,22 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	for _, conn := range open {
 		_ = conn.Close()
 	}
-	eventually(t, func() bool { return r.api.receiver.unread.Used() == 0 })
+	eventually(t, func() bool { return r.api.router.Limits.Unread.Used() == 0 })
 	if a := greedy.get(path); a.code != 200 {
 		t.Errorf("after that: %d", a.code)
 	}
 	if a := greedy.do(http.MethodHead, path, ""); a.code != 200 || len(a.body) != 0 {
 		t.Errorf("HEAD: %d with %d bytes", a.code, len(a.body))
 	}
-	eventually(t, func() bool { return r.api.receiver.unread.Used() == 0 })
+	eventually(t, func() bool { return r.api.router.Limits.Unread.Used() == 0 })
 }
 
 // A user whose answers take long leaves turns to others.
 func TestTurnsOfAnswers(t *testing.T) {
 	r := newRig(t)
-	var held []*share
-	for range maxReadingPerUser {
-		turn, err := r.api.receiver.answers.take(t.Context(), "user determined", 1)
+	var held []*rest.Share
+	for range rest.MaxReadingPerUser {
+		turn, err := r.api.router.Limits.Answers.Take(t.Context(), "user determined", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestTurnsOfAnswers(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	who.create(yaml()) // what changes something does not wait
-	held[0].release()
+	held[0].Release()
 	if code := <-waits; code != 200 {
 		t.Errorf("the answer after its turn: %d", code)
 	}
@@ -131,7 +131,7 @@ func TestAnswersEndWithoutReaders(t *testing.T) {
 	who := r.user("determined")
 	path := r.longList()
 	r.unread(who, path)
-	eventually(t, func() bool { return r.api.receiver.unread.Used() == 0 })
+	eventually(t, func() bool { return r.api.router.Limits.Unread.Used() == 0 })
 	if a := who.get(path); a.code != 200 {
 		t.Errorf("after that: %d", a.code)
 	}
@@ -149,46 +149,36 @@ func TestAnswersEndWithoutReaders(t *testing.T) {
 	}
 }
 
-// requests counts the requests of an owner that hold shares or wait for them.
-func (s *shares) requests(owner string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if own := s.owners[owner]; own != nil {
-		return own.users
-	}
-	return 0
-}
-
 // Who waits for another limit keeps no turn, and what changes something needs none.
 func TestTurnsAreShort(t *testing.T) {
 	r := newRig(t)
 	who, other := r.user("determined"), r.user("admin")
 	id := who.create(yaml())
-	var held []*share
+	var held []*rest.Share
 	for i := range maxLists {
-		turn, err := r.api.receiver.lists.take(t.Context(), fmt.Sprint(i), 1)
+		turn, err := r.api.limits.lists.Take(t.Context(), fmt.Sprint(i), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		held = append(held, turn)
 	}
 	trees := make(chan int)
-	for range maxReadingPerUser {
+	for range rest.MaxReadingPerUser {
 		go func() { trees <- who.get(fmt.Sprintf("/api/v1/experiments/%d/file_tree", id)).code }()
 	}
-	eventually(t, func() bool { return r.api.receiver.lists.requests("user determined") == maxReadingPerUser })
+	eventually(t, func() bool { return r.api.limits.lists.HeldBy("user determined") == rest.MaxReadingPerUser })
 	who.get("/api/v1/experiments").ok()
 	for _, turn := range held {
-		turn.release()
+		turn.Release()
 	}
-	for range maxReadingPerUser {
+	for range rest.MaxReadingPerUser {
 		if code := <-trees; code != 200 {
 			t.Errorf("a tree: %d", code)
 		}
 	}
 
-	for range maxReadingPerUser {
-		if _, err := r.api.receiver.answers.take(t.Context(), "user admin", 1); err != nil {
+	for range rest.MaxReadingPerUser {
+		if _, err := r.api.router.Limits.Answers.Take(t.Context(), "user admin", 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -217,22 +207,22 @@ func searchingChanges(other string) []string {
 func TestSearchesOfChangesTakeTurns(t *testing.T) {
 	r := newRig(t)
 	who := r.user("determined")
-	answers := r.api.receiver.answers
+	answers := r.api.router.Limits.Answers
 	id := who.create(yaml())
 	r.exec(`INSERT INTO projects (name, workspace_id, owner_id, key) SELECT 'other', 1, id, 'OTHER' FROM users WHERE username = 'determined'`)
 	other := r.text(`SELECT max(id)::text FROM projects`)
 	requests := searchingChanges(other)
 	for _, request := range requests {
-		var held []*share
-		for range maxReadingPerUser {
-			turn, err := answers.take(t.Context(), "user determined", 1)
+		var held []*rest.Share
+		for range rest.MaxReadingPerUser {
+			turn, err := answers.Take(t.Context(), "user determined", 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			held = append(held, turn)
 		}
-		method, rest, _ := strings.Cut(request, " ")
-		path, body, _ := strings.Cut(rest, " ")
+		method, words, _ := strings.Cut(request, " ")
+		path, body, _ := strings.Cut(words, " ")
 		done := make(chan answer)
 		go func() { done <- who.do(method, "/api/v1"+path, body) }()
 		eventually(t, func() bool {
@@ -241,15 +231,15 @@ func TestSearchesOfChangesTakeTurns(t *testing.T) {
 				t.Fatalf("%s searched without a turn: %d %s", request, a.code, a.body)
 			default:
 			}
-			return answers.requests("user determined") == maxReadingPerUser+1
+			return answers.HeldBy("user determined") == rest.MaxReadingPerUser+1
 		})
 		for _, turn := range held {
-			turn.release()
+			turn.Release()
 		}
 		if a := <-done; a.code != 200 && (path != "/tensorboards" || a.code >= 500) {
 			t.Errorf("%s: %d %s", request, a.code, a.body)
 		}
-		answers.empties(t)
+		empties(t, answers)
 	}
 
 	id = who.create(yaml())
@@ -262,7 +252,7 @@ func TestSearchesOfChangesTakeTurns(t *testing.T) {
 		eventually(t, func() bool {
 			return r.text(`SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE trials SET kill_wanted%'`) == "1"
 		})
-		if n := answers.held(); n != 0 {
+		if n := answers.Held(); n != 0 {
 			t.Errorf("a change that waits holds %d turns", n)
 		}
 		return nil
@@ -276,28 +266,28 @@ func TestSearchesOfChangesTakeTurns(t *testing.T) {
 func TestAFewUsersLeaveTurns(t *testing.T) {
 	r := newRig(t)
 	stop, end := context.WithCancel(t.Context())
-	for i := range 4 * maxReadingPerUser {
+	for i := range 4 * rest.MaxReadingPerUser {
 		go func() {
-			if turn, err := r.api.receiver.answers.take(stop, fmt.Sprint("user ", i%4), 1); err == nil {
+			if turn, err := r.api.router.Limits.Answers.Take(stop, fmt.Sprint("user ", i%4), 1); err == nil {
 				<-stop.Done()
-				turn.release()
+				turn.Release()
 			}
 		}()
 	}
-	eventually(t, func() bool { return r.api.receiver.answers.held() == 4*maxReadingPerUser })
+	eventually(t, func() bool { return r.api.router.Limits.Answers.Held() == 4*rest.MaxReadingPerUser })
 	r.user("determined").get("/api/v1/experiments").ok()
 	r.user("admin").get("/api/v1/experiments").ok()
 	end()
-	r.api.receiver.answers.empties(t)
+	empties(t, r.api.router.Limits.Answers)
 }
 
 // An admin's lists take turns, too.
 func TestListsOfAdminsTakeTurns(t *testing.T) {
 	r := newRig(t)
 	admin := r.user("admin")
-	var held []*share
-	for range maxReadingPerUser {
-		turn, err := r.api.receiver.answers.take(t.Context(), "user admin", 1)
+	var held []*rest.Share
+	for range rest.MaxReadingPerUser {
+		turn, err := r.api.router.Limits.Answers.Take(t.Context(), "user admin", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,9 +295,9 @@ func TestListsOfAdminsTakeTurns(t *testing.T) {
 	}
 	done := make(chan int)
 	go func() { done <- admin.get("/api/v1/detent/audit").code }()
-	eventually(t, func() bool { return r.api.receiver.answers.requests("user admin") == maxReadingPerUser+1 })
+	eventually(t, func() bool { return r.api.router.Limits.Answers.HeldBy("user admin") == rest.MaxReadingPerUser+1 })
 	for _, turn := range held {
-		turn.release()
+		turn.Release()
 	}
 	if code := <-done; code != 200 {
 		t.Errorf("the audit trail: %d", code)
@@ -317,7 +307,7 @@ func TestListsOfAdminsTakeTurns(t *testing.T) {
 // An answer is limited by what its rows contain, and a list of trials shows small values only.
 func TestAnswersOfLongValues(t *testing.T) {
 	r := newRig(t)
-	r.api.receiver.readLimit = minRead
+	r.api.router.Limits.Rows = rest.MinRows
 	who := r.user("determined")
 	experiment := who.create(yaml())
 	trial, task := r.trial(experiment, 0)
@@ -347,26 +337,6 @@ func TestAnswersOfLongValues(t *testing.T) {
 	both := who.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&trialIds=%d&metricNames=loss&metricIds=validation.loss", trial, other))
 	if both.code != 200 || len(both.body) > 1_000_000 {
 		t.Errorf("the curves of two trials: %d, %d bytes", both.code, len(both.body))
-	}
-}
-
-// Indenting does not make an answer thousands of times as long.
-func TestPrettyAnswersOfDeepValues(t *testing.T) {
-	for text, want := range map[string]bool{
-		`{"a":[1,2,{"b":"c,[{\\","d":null}],"e":{"f":[true]}}`:                                 true,
-		strings.Repeat("[", 300) + strings.Repeat("0,", 5000) + "0" + strings.Repeat("]", 300): false,
-	} {
-		var b bytes.Buffer
-		if err := json.Indent(&b, []byte(text), "", "  "); err != nil {
-			t.Fatal(err)
-		}
-		size := indentedSize([]byte(text))
-		if size < b.Len() || size > b.Len()+2*len(text) {
-			t.Errorf("the size of %.40s is estimated as %d, and is %d", text, size, b.Len())
-		}
-		if pretty := size <= maxPretty*len(text); pretty != want {
-			t.Errorf("%.40s is indented: %t", text, pretty)
-		}
 	}
 }
 

@@ -2,13 +2,13 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/netip"
 	"sync"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/detent-ml/detent/master/budget"
@@ -18,30 +18,18 @@ import (
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/risks"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/signin"
+	"github.com/detent-ml/detent/master/spool"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Limits on bodies. fiber has one limit per app; ours are per route, checked
-// before a body is read.
-const (
-	smallBody              = v1.SmallBody
-	reportBody             = v1.ReportBody
-	contextBody            = v1.FilesBody
-	maxPacks               = 2        // contexts that are packed at once; one of each user
-	maxLists               = 2        // contexts whose files are listed at once; one of each user
-	maxReads               = 512      // contexts that are sent at once
-	maxReadsPerUser        = 32       // of those, to one user and the user's tasks
-	maxAnonymous           = 1024     // bodies of callers who are not signed in that are decoded at once
-	maxAnonymousPerAddress = 64       // of those, of one address
-	maxHead                = 28 << 10 // bytes of a request's address and headers: a label of 2,000 characters of any script is part of an address
-	defaultMaxConnections  = 8192     // connections; each waiting request and each stream is one
-	maxTests               = 16       // test events to webhooks at once
-)
+// maxTests is how many test events to webhooks are sent at once.
+const maxTests = 16
 
 // Identity verifies the workload identity that a runner presents, and returns the Nomad
 // allocation that it belongs to. It is the cluster's side of the gate.
@@ -118,7 +106,7 @@ type Config struct {
 	// CheckStorage returns why the master cannot issue credentials for a storage; nil if the
 	// master issues none.
 	CheckStorage func(storage expconf.CheckpointStorage) error
-	Receiving    Receiving
+	Receiving    rest.Receiving
 	// Hosts are host names that requests to this master may name, in addition to IP addresses and
 	// the names of the machine itself.
 	Hosts []string
@@ -128,7 +116,7 @@ type Config struct {
 	CheckpointRoots []string
 	// Memory limits the memory that the searches of all experiments use in a master.
 	Memory budget.Budget
-	// MaxConnections is how many connections there can be at once; 0 for defaultMaxConnections.
+	// MaxConnections is how many connections there can be at once; 0 for rest.DefaultMaxConnections.
 	MaxConnections int
 	// Connections returns how many are open and how many were refused; nil if they are not counted.
 	Connections func() (open int, refused uint64)
@@ -175,25 +163,19 @@ type API struct {
 	identity        Identity
 	discovery       Discovery
 	log             *slog.Logger
-	app             *fiber.App
-	routes          []route
+	router          *rest.Router
 	auth            *authenticator
-	receiver        *receiver
+	limits          *limits
 	trail           *trail
 	scraped         scrape
-	polls           polls
 	signIns         chan struct{} // one for each call to an identity provider
 	scimCalls       *scimCalls
-	meters          *meters
 	logins          *logins
 	notice          *notice
 	forwarders      *forwarders
-	hosts           hosts
 	artifacts       artifacts
-	docs            docs
-	openAnswers     *openAnswers
 	downloads       *downloads
-	logSearches     *shares
+	logSearches     *rest.Shares
 	webSockets      webSockets
 	measured        *measurements
 	healthAsked     singleflight.Group
@@ -202,11 +184,11 @@ type API struct {
 
 	customEvents *memory.Rates[int]    // for webhooks, by user
 	heardOf      *memory.Rates[string] // signs of life of unmanaged trials, by task
-	profiles     *turns                // of profiling
+	profiles     *rest.Turns           // of profiling
 	taskIO       *taskIO               // receives the reports of tasks
 	driven       *drivenSearches       // searches that programs outside drive
 	gathers      *gathers
-	tests        *turns // of webhooks
+	tests        *rest.Turns // of webhooks
 	shown        *shownConfigs
 	stopping     context.Context
 	rechecks     sync.WaitGroup // of users who are signed in
@@ -218,41 +200,67 @@ type API struct {
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: newAuthenticator(db), trail: newTrail(db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
-		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		gathers: newGathers(), tests: newTurns(maxTests), profiles: newTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
+		auth: newAuthenticator(db), trail: newTrail(ctx, db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
+		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
+		gathers: newGathers(), tests: rest.NewTurns(maxTests), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
 		customEvents: memory.NewRates[int](maxCustomEvents, customEventEvery, maxCachedWho), heardOf: memory.NewRates[string](1, heardEvery, maxCachedWho)}
-	a.docs = a.newDocs()
-	if cfg.MaxConnections == 0 {
-		cfg.MaxConnections = defaultMaxConnections
-	}
-	a.app = fiber.New(fiber.Config{
-		AppName:               "det-master",
-		DisableStartupMessage: true,
-		Immutable:             true, // values outlive their handler: streams and queues keep them
-		StreamRequestBody:     true,
-		// Otherwise fasthttp would store the files of a form before a route checks its
-		// limit.
-		DisablePreParseMultipartForm: true,
-		BodyLimit:                    contextBody,
-		Concurrency:                  cfg.MaxConnections, // each connection has buffers, and anonymous callers can open one
-		ErrorHandler:                 a.writeError,
-		ReadTimeout:                  2 * time.Minute,
-		IdleTimeout:                  2 * time.Minute,
-		ReadBufferSize:               maxHead,
-		WriteBufferSize:              8 << 10, // a piece of a stream (4 KiB) and its length in one packet
-		UnescapePath:                 true,
-		CaseSensitive:                true,
-	})
+	a.router = rest.New(ctx, a.restConfig())
+	a.router.AdmitBy(v1.BySCIM, a.admitSCIM)
+	a.router.Speak(rest.Dialect{Prefix: scimPath, Error: sendSCIMError, OtherMethod: otherMethodOfSCIM})
 	a.experiments, a.tasks = a.launchers()
-	a.openAnswers, a.downloads = newOpenAnswers(db, bus), newDownloads()
-	a.logSearches = newShares(maxLogSearches, maxLogSearchesPerUser)
-	go a.openAnswers.run(ctx)
+	a.downloads = newDownloads()
+	a.logSearches = rest.NewShares(maxLogSearches, maxLogSearchesPerUser)
 	a.recheckUsers(ctx)
 	a.register()
-	a.mount()
+	a.mountProxy()
+	a.router.Mount()
 	return a
 }
 
-// App is the server to listen with.
-func (a *API) App() *fiber.App { return a.app }
+// restConfig is what the engine of the interface needs of this master.
+func (a *API) restConfig() rest.Config {
+	return rest.Config{Log: a.log, Version: a.cfg.DetentVersion, Compatible: a.cfg.Version, PublicURL: a.cfg.PublicURL, Pages: a.cfg.Pages, NonPages: nonPagePrefixes,
+		Receiving: a.cfg.Receiving, Hosts: a.cfg.Hosts, AnyHost: a.anyHost, TrustedProxies: a.cfg.TrustedProxies, MaxConnections: a.cfg.MaxConnections,
+		Identify: a.auth.byToken, Access: checkAccess, Again: a.callersAgain, AccessChanges: func() (<-chan struct{}, func()) { return a.bus.Subscribe(store.TopicAccess) },
+		Poller: poller, Work: inName, LimitReads: database.LimitReads,
+		NewFiles:    func(room *spool.Reservation) (rest.Files, error) { return launch.NewCode(room) },
+		FilesOnDisk: launch.MaxCodeOnDisk, Trail: a.trail}
+}
+
+// nonPagePrefixes are the prefixes of paths that are never pages.
+var nonPagePrefixes = []string{"/api/", "/proxy/", "/runner/", "/harness/", "/checkpoints/", "/docs/", "/assets/", "/debug/", "/prom/"}
+
+// anyHost reports whether a request may name any host: health checks, which browsers do not
+// send and which may use another name, and what is for tasks.
+func (a *API) anyHost(host, path string) bool {
+	return path == "/health" || a.cfg.Proxy != nil && a.cfg.Proxy.TasksHost(host)
+}
+
+// poller names who waits with a long poll: a user, or a member of an attempt. Its runner is another, which its program
+// must not keep away.
+func poller(c *rest.Call) string {
+	who := "user " + c.Who().Username
+	if c.Who().IsTask() {
+		who = fmt.Sprintf("member %d of %s", c.Who().Rank, c.Who().AllocationID)
+	}
+	if c.Line().Path == v1.WatchAllocation.Path {
+		who = "runner of " + who
+	}
+	return who
+}
+
+// inName returns a context in which the caller's part of the connections to the database is used. A user's tasks have a part beside
+// the user's own, so that neither waits for the other.
+func inName(ctx context.Context, c *rest.Call) context.Context {
+	who := c.Who()
+	switch {
+	case who.IsTask():
+		return database.ForOwner(ctx, store.TasksOf(who.Username))
+	case who.Username == "":
+		return database.ForOwner(ctx, database.StrangerAt(c.Address()))
+	}
+	return database.ForOwner(ctx, c.Owner())
+}
+
+// Router serves the API.
+func (a *API) Router() *rest.Router { return a.router }

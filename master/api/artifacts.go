@@ -20,10 +20,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/detent-ml/detent/master/fault"
-
+	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -31,10 +29,10 @@ import (
 // sign-in; their names are hashes of their content.
 
 func (a *API) registerArtifacts() {
-	raw(a, v1.DownloadRunner, a.program(Runner))
-	raw(a, v1.DownloadRemover, a.program(Remover))
-	raw(a, v1.DownloadDet, a.det)
-	raw(a, v1.DownloadHarness, a.harness)
+	rest.Raw(a.router, v1.DownloadRunner, a.program(Runner))
+	rest.Raw(a.router, v1.DownloadRemover, a.program(Remover))
+	rest.Raw(a.router, v1.DownloadDet, a.det)
+	rest.Raw(a.router, v1.DownloadHarness, a.harness)
 }
 
 // artifacts caches the hashes of these files. A changed size or time means that a file has
@@ -136,9 +134,9 @@ func HashOfFile(path string) (string, error) {
 }
 
 // program serves a program, and the runner also as a tar.
-func (a *API) program(name string) func(context.Context, *call) error {
-	return func(_ context.Context, c *call) error {
-		target, archived := c.Params("target"), false
+func (a *API) program(name string) func(context.Context, *rest.Call) error {
+	return func(_ context.Context, c *rest.Call) error {
+		target, archived := c.Param("target"), false
 		if name == Runner {
 			target, archived = strings.CutSuffix(target, ".tar")
 		}
@@ -153,14 +151,14 @@ func (a *API) program(name string) func(context.Context, *call) error {
 		if err != nil {
 			return err
 		}
-		if c.Params("sha") != sha {
+		if c.Param("sha") != sha {
 			return fault.New(fault.NotFound, "this master serves the %s %s for %s", name, sha, target)
 		}
 		return a.sendProgram(c, path, archived)
 	}
 }
 
-func (a *API) det(_ context.Context, c *call) error {
+func (a *API) det(_ context.Context, c *rest.Call) error {
 	if a.cfg.DetPath == "" {
 		return fault.New(fault.NotFound, "this master has no det for tasks; set det_path in its configuration")
 	}
@@ -168,13 +166,13 @@ func (a *API) det(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.Params("sha") != sha || c.Params("target") != RunnerTarget() {
+	if c.Param("sha") != sha || c.Param("target") != RunnerTarget() {
 		return fault.New(fault.NotFound, "this master serves det %s for %s", sha, RunnerTarget())
 	}
 	return a.sendProgram(c, a.cfg.DetPath, false)
 }
 
-func (a *API) sendProgram(c *call, path string, archived bool) error {
+func (a *API) sendProgram(c *rest.Call, path string, archived bool) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -183,13 +181,13 @@ func (a *API) sendProgram(c *call, path string, archived bool) error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
-	c.Set(fiber.HeaderCacheControl, "public, immutable, max-age=31536000")
+	c.Set("Content-Type", "application/octet-stream")
+	c.Set("Cache-Control", "public, immutable, max-age=31536000")
 	if archived {
-		a.sendFrom(c.Ctx, newRunnerArchive(f, info.Size()), int(runnerArchiveSize(info.Size())))
+		c.SendFrom(newRunnerArchive(f, info.Size()), int(runnerArchiveSize(info.Size())))
 		return nil
 	}
-	a.sendFrom(c.Ctx, f, int(info.Size()))
+	c.SendFrom(f, int(info.Size()))
 	return nil
 }
 
@@ -283,15 +281,15 @@ func packFiles(dir string, files []string) ([]byte, error) {
 	return tgz.Bytes(), nil
 }
 
-func (a *API) harness(_ context.Context, c *call) error {
+func (a *API) harness(_ context.Context, c *rest.Call) error {
 	h, err := a.packedHarness()
 	if err != nil {
 		return err
 	}
-	if c.Params("name") != h.sha+".tar.gz" {
+	if c.Param("name") != h.sha+".tar.gz" {
 		return fault.New(fault.NotFound, "this master serves the Python package %s.tar.gz", h.sha)
 	}
-	c.Set(fiber.HeaderContentType, "application/gzip")
-	c.Set(fiber.HeaderCacheControl, "public, immutable, max-age=31536000")
-	return c.Send(h.tgz)
+	c.Set("Content-Type", "application/gzip")
+	c.Set("Cache-Control", "public, immutable, max-age=31536000")
+	return c.SendBody(h.tgz)
 }

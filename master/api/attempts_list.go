@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -17,20 +18,20 @@ import (
 
 const maxAttempts = 1000 // of one page of a list
 
-func (a *API) experimentAttempts(ctx context.Context, c *call, e store.ExperimentHead, req *v1.GetAttemptsRequest) (*v1.ListAttemptsResponse, error) {
+func (a *API) experimentAttempts(ctx context.Context, c *rest.Call, e store.ExperimentHead, req *v1.GetAttemptsRequest) (*v1.ListAttemptsResponse, error) {
 	if req.Trial < 0 {
 		return nil, fault.New(fault.Invalid, "trial: %d is not the id of a trial", req.Trial)
 	}
 	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Experiment: e.ID, Trial: req.Trial})
 }
 
-func (a *API) taskAttempts(ctx context.Context, c *call, k store.Task, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
+func (a *API) taskAttempts(ctx context.Context, c *rest.Call, k store.Task, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
 	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Task: k.ID, Part: k.Part})
 }
 
 // nodeAttempts lists what ran on a node, as far as the caller may see it.
-func (a *API) nodeAttempts(ctx context.Context, c *call, n node, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
-	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Node: n.row.ID, In: auth.ScopeOf(c.who, v1.View, v1.KindTask)})
+func (a *API) nodeAttempts(ctx context.Context, c *rest.Call, n node, req *v1.GetListRequest) (*v1.ListAttemptsResponse, error) {
+	return a.listAttempts(ctx, req.Window, store.AttemptFilter{Node: n.row.ID, In: auth.ScopeOf(c.Who(), v1.View, v1.KindTask)})
 }
 
 func (a *API) listAttempts(ctx context.Context, w v1.Window, f store.AttemptFilter) (*v1.ListAttemptsResponse, error) {
@@ -42,7 +43,7 @@ func (a *API) listAttempts(ctx context.Context, w v1.Window, f store.AttemptFilt
 		return nil, err
 	}
 	resp := &v1.ListAttemptsResponse{}
-	if resp.Pagination, err = place(w, total); err != nil {
+	if resp.Pagination, err = rest.Locate(w, total); err != nil {
 		return nil, err
 	}
 	list, err := a.db.PastAttempts(ctx, f, resp.Pagination.StartIndex, resp.Pagination.EndIndex-resp.Pagination.StartIndex)

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"path"
 	"slices"
@@ -13,13 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -34,11 +33,12 @@ import (
 // it, an entry for each endpoint and result counts them for an hour, without their objects. A change
 // always has an entry of its own, so beyond a caller's number of changes the master refuses them.
 type trail struct {
-	db      *store.DB
-	log     *slog.Logger
-	recent  *memory.Memory[auditedCall, int64]
-	folded  *memory.Memory[auditedCall, int64]
-	reports *memory.Memory[auditedCall, struct{}] // of users, that have an entry
+	db       *store.DB
+	log      *slog.Logger
+	stopping context.Context // ends with the server
+	recent   *memory.Memory[auditedCall, int64]
+	folded   *memory.Memory[auditedCall, int64]
+	reports  *memory.Memory[auditedCall, struct{}] // of users, that have an entry
 	// For each caller: changes that begin, and other calls with an entry of their own.
 	changes *memory.Rates[string]
 	single  *memory.Rates[auditedKind]
@@ -74,8 +74,8 @@ const (
 	maxAuditedCallText = 200 // bytes of an object or a name, to compare calls
 )
 
-func newTrail(db *store.DB, log *slog.Logger) *trail {
-	return &trail{db: db, log: log, recent: memory.New[auditedCall, int64](auditRepeats, maxAuditRepeats), folded: memory.New[auditedCall, int64](auditFolds, maxAuditRepeats),
+func newTrail(ctx context.Context, db *store.DB, log *slog.Logger) *trail {
+	return &trail{db: db, log: log, stopping: ctx, recent: memory.New[auditedCall, int64](auditRepeats, maxAuditRepeats), folded: memory.New[auditedCall, int64](auditFolds, maxAuditRepeats),
 		reports: memory.New[auditedCall, struct{}](auditFolds, maxAuditRepeats),
 		changes: memory.NewRates[string](maxAuditChanges, auditChangesEvery, maxAuditCallers),
 		single:  memory.NewRates[auditedKind](maxAuditSingle, auditSinglesEvery, maxAuditCallers)}
@@ -84,28 +84,28 @@ func newTrail(db *store.DB, log *slog.Logger) *trail {
 type auditKey struct{}
 
 // entryOf is the entry of a call in progress; nil if the call gets none.
-func entryOf(c *fiber.Ctx) *store.AuditEntry {
-	e, _ := c.Locals(auditKey{}).(*store.AuditEntry)
+func entryOf(c *rest.Call) *store.AuditEntry {
+	e, _ := c.Value(auditKey{}).(*store.AuditEntry)
 	return e
 }
 
 // noteUser completes the entry of a sign-in.
-func noteUser(c *call, id *int, name string) {
-	if e := entryOf(c.Ctx); e != nil {
+func noteUser(c *rest.Call, id *int, name string) {
+	if e := entryOf(c); e != nil {
 		e.UserID, e.Username = id, name
 	}
 }
 
-// noteNames adds what the body of a call names to the call's entry.
-func noteNames(c *call, body []byte) {
-	if e := entryOf(c.Ctx); e != nil {
+// Body adds what the body of a call names to the call's entry.
+func (t *trail) Body(c *rest.Call, body []byte) {
+	if e := entryOf(c); e != nil {
 		e.Names = namesIn(body)
 	}
 }
 
 // noteDone adds what a call did to the call's entry.
-func noteDone(c *call, what map[string]any) {
-	e := entryOf(c.Ctx)
+func noteDone(c *rest.Call, what map[string]any) {
+	e := entryOf(c)
 	if e == nil {
 		return
 	}
@@ -114,25 +114,27 @@ func noteDone(c *call, what map[string]any) {
 	}
 }
 
-// noteObject adds the workspace of an object to the entry of a call, and records reads of
+// Object adds the workspace of an object to the entry of a call, and records reads of
 // objects of other users. It fails if the trail does not accept an entry.
-func (a *API) noteObject(c *call, r *route, is auth.Object, refusal error) error {
-	if e := entryOf(c.Ctx); e != nil && is.WorkspaceID != 0 {
+func (t *trail) Object(c *rest.Call, is auth.Object, refusal error) error {
+	if e := entryOf(c); e != nil && is.WorkspaceID != 0 {
 		e.WorkspaceID = &is.WorkspaceID
 	}
-	if r.Audit != v1.AuditOthers || is.OwnerID == c.who.UserID {
+	if c.Line().Audit != v1.AuditOthers || is.OwnerID == c.Who().UserID {
 		return nil
 	}
-	e := a.entry(c.Ctx, r, c.who)
+	e := entryFor(c, c.Who())
 	if is.WorkspaceID != 0 {
 		e.WorkspaceID = &is.WorkspaceID
 	}
-	a.result(c.Ctx, e, refusal)
-	return a.addEntry(e)
+	addResult(c, e, refusal)
+	return t.add(e)
 }
 
-func (a *API) entry(c *fiber.Ctx, r *route, who auth.Who) *store.AuditEntry {
-	e := &store.AuditEntry{Username: who.Username, Credential: credentialName(who), Address: a.addressOf(c), Method: r.Method, Path: r.Path,
+// entryFor begins the entry of a call.
+func entryFor(c *rest.Call, who auth.Who) *store.AuditEntry {
+	r := c.Line()
+	e := &store.AuditEntry{Username: who.Username, Credential: credentialName(who), Address: c.Address(), Method: r.Method, Path: r.Path,
 		Verb: auditVerb(r), Kind: string(r.Object)}
 	if who.UserID != 0 {
 		e.UserID = &who.UserID
@@ -140,20 +142,16 @@ func (a *API) entry(c *fiber.Ctx, r *route, who auth.Who) *store.AuditEntry {
 	if r.Object == "" || r.Object == v1.KindOwn {
 		e.Kind = "session"
 	}
-	if from, ok := a.clientOf(c); ok {
+	if from, ok := c.Client(); ok {
 		e.Address = from.String()
 	}
-	var params []string
-	for _, name := range c.Route().Params {
-		params = append(params, c.Params(name))
-	}
-	e.Object = strings.Join(params, "/")
+	e.Object = strings.Join(c.Params(), "/")
 	return e
 }
 
 // auditVerb is the verb of an entry. A call that names objects in its body changes them, whatever
 // verb auth asks for the object of its path; a user who reports for an object changes it.
-func auditVerb(r *route) string {
+func auditVerb(r v1.Line) string {
 	switch {
 	case r.Path == v1.ProviderSignOut.Path:
 		return path.Base(r.Path)
@@ -161,7 +159,7 @@ func auditVerb(r *route) string {
 		return "login"
 	case r.Verb == "":
 		return path.Base(r.Path) // logout
-	case r.Verb == v1.Report, r.Verb == v1.View && r.Audited() && r.Method != fiber.MethodGet:
+	case r.Verb == v1.Report, r.Verb == v1.View && r.Audited() && r.Method != http.MethodGet:
 		return string(v1.Change)
 	}
 	return string(r.Verb)
@@ -184,85 +182,83 @@ func credentialName(who auth.Who) string {
 	return "none"
 }
 
-// result adds the result of a call to its entry.
-func (a *API) result(c *fiber.Ctx, e *store.AuditEntry, err error) {
-	status := c.Response().StatusCode()
+// addResult adds the result of a call to its entry.
+func addResult(c *rest.Call, e *store.AuditEntry, err error) {
+	status, body := c.Answered()
 	if err != nil {
-		code := fault.CodeOf(err)
-		var fe *fiber.Error
-		if errors.As(err, &fe) {
-			code, _ = ofFiber(fe)
-		}
-		status, e.Error = statuses[code].http, err.Error()
+		var code fault.Code
+		status, code = rest.StatusOf(err)
+		e.Error = err.Error()
 		if code == fault.Internal {
 			e.Error = "internal error"
 		}
 	}
 	e.Status = &status
-	if err == nil && e.Object == "" && e.Method == fiber.MethodPost && !c.Response().IsBodyStream() {
-		e.Object = idIn(c.Response().Body())
+	if err == nil && e.Object == "" && e.Method == http.MethodPost {
+		e.Object = idIn(body)
 	}
 }
 
-// recorded runs the handler of a route, with an entry in the trail if the route is audited.
-func (a *API) recorded(c *fiber.Ctx, r *route, who auth.Who) error {
+// Around runs the handler of a route, with an entry in the trail if the route is audited.
+func (t *trail) Around(c *rest.Call, who auth.Who, run func() error) error {
+	r := c.Line()
 	if !r.Audited() || who.IsTask() {
-		return a.reported(c, r, who, c.Next())
+		return t.reported(c, who, run())
 	}
-	e := a.entry(c, r, who)
-	if first := r.Method != fiber.MethodGet && r.Access != v1.Public; first {
-		if !a.trail.changes.Take(a.trail.caller(e), time.Now()) {
-			return a.rejected(c, r, who, fault.New(fault.TooMany, "%s has made too many changes: %d at once, and then one each second, are possible; try again later", who.Username, maxAuditChanges))
+	e := entryFor(c, who)
+	if first := r.Method != http.MethodGet && r.Access != v1.Public; first {
+		if !t.changes.Take(t.caller(e), time.Now()) {
+			return t.Rejected(c, who, fault.New(fault.TooMany, "%s has made too many changes: %d at once, and then one each second, are possible; try again later", who.Username, maxAuditChanges))
 		}
-		ctx, cancel := context.WithTimeout(a.trail.forCaller(a.stopping, e), answerTimeout)
-		id, err := a.db.BeginAudit(ctx, *e)
+		ctx, cancel := context.WithTimeout(t.forCaller(t.stopping, e), rest.AnswerTimeout)
+		id, err := t.db.BeginAudit(ctx, *e)
 		cancel()
 		if err != nil {
 			return err
 		}
 		e.ID = id
 	}
-	c.Locals(auditKey{}, e)
-	err := c.Next()
+	c.Put(auditKey{}, e)
+	err := run()
 	if entryOf(c) == nil { // the handler has taken it back
 		return err
 	}
-	a.result(c, e, err)
+	addResult(c, e, err)
 	if e.ID != 0 {
-		a.trail.end(e)
+		t.end(e)
 		return err
 	}
-	if failed := a.addEntry(e); failed != nil {
+	if failed := t.add(e); failed != nil {
 		// The response must not contain what the handler has put there, such as a new session.
-		c.Response().Header.DelAllCookies()
-		c.Response().Header.Del(fiber.HeaderLocation)
+		c.Unset("Set-Cookie")
+		c.Unset("Location")
 		return failed
 	}
 	return err
 }
 
-// rejected records a call that its caller may not make, and returns why.
-func (a *API) rejected(c *fiber.Ctx, r *route, who auth.Who, why error) error {
-	if r.Audited() || r.AuditedReport() && !who.IsTask() {
-		e := a.entry(c, r, who)
-		a.result(c, e, why)
-		if err := a.addEntry(e); err != nil {
+// Rejected records a call that its caller may not make, and returns why.
+func (t *trail) Rejected(c *rest.Call, who auth.Who, why error) error {
+	if r := c.Line(); r.Audited() || r.AuditedReport() && !who.IsTask() {
+		e := entryFor(c, who)
+		addResult(c, e, why)
+		if err := t.add(e); err != nil {
 			return err
 		}
 	}
 	return why
 }
 
-// addEntry inserts the entry of a call that has ended, or counts the call in an earlier entry.
-func (a *API) addEntry(e *store.AuditEntry) error {
-	ctx, cancel := context.WithTimeout(a.trail.forCaller(a.stopping, e), answerTimeout)
+// add inserts the entry of a call that has ended, or counts the call in an earlier entry.
+func (t *trail) add(e *store.AuditEntry) error {
+	ctx, cancel := context.WithTimeout(t.forCaller(t.stopping, e), rest.AnswerTimeout)
 	defer cancel()
 	repeats := *e.Status >= 400 || e.Verb == string(v1.View) || e.Verb == string(v1.Enter) || e.Verb == string(v1.Administer)
-	earlier, keep := a.trail.place(e, repeats)
+	earlier, keep := t.place(e, repeats)
 	if earlier != 0 {
-		return a.db.RepeatAudit(ctx, earlier)
+		return t.db.RepeatAudit(ctx, earlier)
 	}
-	id, err := a.db.BeginAudit(ctx, *e)
+	id, err := t.db.BeginAudit(ctx, *e)
 	if err == nil {
 		keep(id)
 	}
@@ -301,7 +297,7 @@ func (t *trail) caller(e *store.AuditEntry) string {
 	switch kind, _, _ := strings.Cut(e.Credential, " "); kind {
 	case "none":
 		if from, err := netip.ParseAddr(e.Address); err == nil {
-			return "address " + networkOf(from)
+			return "address " + rest.NetworkOf(from)
 		}
 		return "address " + e.Address
 	case "task":
@@ -327,7 +323,7 @@ func callIn(e *store.AuditEntry) auditedCall {
 // end stores the result of a call that had its entry before. Its own context lets it finish
 // while the server stops.
 func (t *trail) end(e *store.AuditEntry) {
-	ctx, cancel := context.WithTimeout(t.forCaller(context.Background(), e), answerTimeout)
+	ctx, cancel := context.WithTimeout(t.forCaller(context.Background(), e), rest.AnswerTimeout)
 	defer cancel()
 	earlier, keep := int64(0), func(int64) {}
 	if *e.Status >= 400 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -14,9 +15,9 @@ const (
 	maxAuditPage = 1000
 )
 
-func (a *API) registerAudit() { serve(a, v1.ListAudit, a.listAudit) }
+func (a *API) registerAudit() { rest.Serve(a.router, v1.ListAudit, a.listAudit) }
 
-func (a *API) listAudit(ctx context.Context, c *call, req *v1.GetAuditRequest) (*v1.AuditResponse, error) {
+func (a *API) listAudit(ctx context.Context, c *rest.Call, req *v1.GetAuditRequest) (*v1.AuditResponse, error) {
 	limit := auditPage
 	if req.Limit != nil {
 		limit = *req.Limit

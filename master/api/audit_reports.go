@@ -4,10 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -18,10 +17,10 @@ import (
 // keepKey is the key of a function that remembers a report which has succeeded.
 type keepKey struct{}
 
-// noteReport records that a user reports about an object, before the handler stores the report. It fails if the trail does
+// Report records that a user reports about an object, before the handler stores the report. It fails if the trail does
 // not accept the entry.
-func (a *API) noteReport(c *call, r *route, is auth.Object, refusal error) error {
-	e := a.entry(c.Ctx, r, c.who)
+func (t *trail) Report(c *rest.Call, is auth.Object, refusal error) error {
+	e := entryFor(c, c.Who())
 	if is.WorkspaceID != 0 {
 		e.WorkspaceID = &is.WorkspaceID
 	}
@@ -30,22 +29,22 @@ func (a *API) noteReport(c *call, r *route, is auth.Object, refusal error) error
 		_, e.Object, _ = strings.Cut(is.Name, " ") // without its noun
 	}
 	if refusal != nil {
-		a.result(c.Ctx, e, refusal)
-		return a.addEntry(e)
+		addResult(c, e, refusal)
+		return t.add(e)
 	}
-	keep, first := a.trail.placeReport(e)
-	if !first || entryOf(c.Ctx) != nil { // no report names two objects
+	keep, first := t.placeReport(e)
+	if !first || entryOf(c) != nil { // no report names two objects
 		return nil
 	}
-	ctx, cancel := a.within(c.Ctx)
+	ctx, cancel := c.Within()
 	defer cancel()
-	id, err := a.db.BeginAudit(ctx, *e)
+	id, err := t.db.BeginAudit(ctx, *e)
 	if err != nil {
 		return err
 	}
 	e.ID = id
-	c.Locals(auditKey{}, e)
-	c.Locals(keepKey{}, keep)
+	c.Put(auditKey{}, e)
+	c.Put(keepKey{}, keep)
 	return nil
 }
 
@@ -69,17 +68,17 @@ func (t *trail) placeReport(e *store.AuditEntry) (keep func(), first bool) {
 
 // reported stores the result of a call that has no entry of its own from its beginning: a user's report, or a call of a task.
 // Tasks change only what is theirs, which is no news; a change that the master refuses them is.
-func (a *API) reported(c *fiber.Ctx, r *route, who auth.Who, err error) error {
+func (t *trail) reported(c *rest.Call, who auth.Who, err error) error {
 	if e := entryOf(c); e != nil {
-		a.result(c, e, err)
-		a.trail.end(e)
-		if keep, ok := c.Locals(keepKey{}).(func()); ok && *e.Status < 400 {
+		addResult(c, e, err)
+		t.end(e)
+		if keep, ok := c.Value(keepKey{}).(func()); ok && *e.Status < 400 {
 			keep()
 		}
 		return err
 	}
 	if who.IsTask() && fault.Is(err, fault.Forbidden) {
-		return a.rejected(c, r, who, err)
+		return t.Rejected(c, who, err)
 	}
 	return err
 }

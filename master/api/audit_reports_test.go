@@ -110,7 +110,7 @@ func TestAuditOfReportsByUsers(t *testing.T) {
 	}
 
 	// Without an entry nothing is stored; and beyond a caller's entries one for the call counts the objects that follow.
-	r.api.trail = newTrail(r.api.trail.db, r.api.trail.log)
+	*r.api.trail = *newTrail(r.api.trail.stopping, r.api.trail.db, r.api.trail.log)
 	stored := func() string { return r.text(`SELECT count(*)::text FROM metrics`) }
 	before := stored()
 	r.exec(`ALTER TABLE audit ADD CONSTRAINT full_disk CHECK (id < 0) NOT VALID`)

@@ -2,16 +2,13 @@ package api
 
 import (
 	"context"
-	"strings"
 	"time"
-
-	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -41,82 +38,9 @@ func newAuthenticator(db *store.DB) *authenticator {
 	return &authenticator{db: db, known: memory.New[[32]byte, auth.Who](whoTTL, maxCachedWho), strangers: make(chan struct{}, max(1, conns/strangersPart))}
 }
 
-// credential is a token in a header or a cookie of a request.
-type credential struct {
-	token  string
-	task   bool // in the header for tasks
-	cookie bool
-}
-
-// tokenOf finds the token, in the same order as Determined's master.
-func tokenOf(c *fiber.Ctx) credential {
-	if t := withoutScheme(c.Get("x-user-token")); t != "" {
-		return credential{token: t}
-	}
-	if t := withoutScheme(c.Get(fiber.HeaderAuthorization)); t != "" {
-		return credential{token: t}
-	}
-	if t := withoutScheme(c.Get("Grpc-Metadata-x-allocation-token")); t != "" {
-		return credential{token: t, task: true}
-	}
-	return credential{token: cookieToken(c), cookie: true}
-}
-
-// cookieName is the name of the session cookie. With HTTPS its prefix guarantees that no script
-// and no page of another host has set it; a task's page may be on another port of this host.
-func cookieName(c *fiber.Ctx) string {
-	if c.Protocol() == "https" {
-		return headers.SecureSessionCookie
-	}
-	return headers.SessionCookie
-}
-
-// cookieToken is the token of a signed-in browser.
-func cookieToken(c *fiber.Ctx) string { return onlyCookie(c, cookieName(c)) }
-
-// onlyCookie is the value of a cookie of ours. A page of a task, which may be on another port of
-// the same host, can set a cookie of the same name for a path, and so sign its reader in as another
-// user: therefore two such cookies count as none.
-func onlyCookie(c *fiber.Ctx, wanted string) string {
-	found, n := "", 0
-	for part := range strings.SplitSeq(c.Get(fiber.HeaderCookie), ";") {
-		if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && name == wanted {
-			found, n = value, n+1
-		}
-	}
-	if n > 1 {
-		return ""
-	}
-	return found
-}
-
-// withoutScheme removes the scheme (Bearer) from a header's value.
-func withoutScheme(header string) string {
-	if scheme, token, ok := strings.Cut(strings.TrimSpace(header), " "); ok {
-		if !strings.EqualFold(scheme, "bearer") && !strings.EqualFold(scheme, "token") {
-			return ""
-		}
-		return strings.TrimSpace(token)
-	}
-	return strings.TrimSpace(header)
-}
-
-// who identifies the caller of a request.
-func (x *authenticator) who(ctx context.Context, c *fiber.Ctx) (auth.Who, error) {
-	s := tokenOf(c)
-	if s.token == "" {
-		return auth.Who{}, fault.New(fault.Unauthenticated, "not signed in: sign in with det user login")
-	}
-	if s.cookie {
-		if err := sameOrigin(c); err != nil {
-			return auth.Who{}, err
-		}
-	}
-	return x.byToken(ctx, s)
-}
-
-func (x *authenticator) byToken(ctx context.Context, s credential) (auth.Who, error) {
-	hash := auth.HashToken(s.token)
+// byToken identifies the caller who has a token.
+func (x *authenticator) byToken(ctx context.Context, s rest.Credential) (auth.Who, error) {
+	hash := auth.HashToken(s.Token)
 	key := [32]byte(hash)
 	now := time.Now()
 	who, fresh, lately := x.known.Get(key, now)
@@ -133,7 +57,7 @@ func (x *authenticator) byToken(ctx context.Context, s credential) (auth.Who, er
 			return auth.Who{}, fault.New(fault.Unavailable, "the master checks too many unknown tokens at once; try again")
 		}
 	}
-	who, err := x.lookUp(ctx, hash, s.task)
+	who, err := x.lookUp(ctx, hash, s.Task)
 	if lately && fault.Is(err, fault.Unauthenticated) {
 		x.known.Forget(func(of [32]byte, _ auth.Who) bool { return of == key }) // it has ended, so it is a stranger from now on
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/detent-ml/detent/master/rest"
 )
 
 // TestChangesTakeTurns: a user's requests that change something run a few at once, before they load anything; reads and others go on.
@@ -13,9 +15,9 @@ func TestChangesTakeTurns(t *testing.T) {
 	r := newRig(t)
 	me, admin := r.user("determined"), r.user("admin")
 	id := me.create(yaml())
-	var held []*share
-	for range maxChangingPerUser {
-		s, err := r.api.receiver.changes.take(t.Context(), "user determined", 1)
+	var held []*rest.Share
+	for range rest.MaxChangingPerUser {
+		s, err := r.api.router.Limits.Changes.Take(t.Context(), "user determined", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +36,7 @@ func TestChangesTakeTurns(t *testing.T) {
 		all.Go(func() { call().ok() })
 	}
 	eventually(t, func() bool {
-		return r.api.receiver.changes.requests("user determined") == maxChangingPerUser+len(paths)
+		return r.api.router.Limits.Changes.HeldBy("user determined") == rest.MaxChangingPerUser+len(paths)
 	})
 	me.get(fmt.Sprintf("/api/v1/experiments/%d", id)).ok()
 	admin.patch(fmt.Sprintf("/api/v1/experiments/%d", id), `{"notes":"y"}`).ok()
@@ -42,10 +44,10 @@ func TestChangesTakeTurns(t *testing.T) {
 		t.Errorf("a request without a turn has changed the notes to %q", got)
 	}
 	for _, s := range held {
-		s.release()
+		s.Release()
 	}
 	all.Wait()
-	eventually(t, func() bool { return r.api.receiver.changes.requests("user determined") == 0 })
+	eventually(t, func() bool { return r.api.router.Limits.Changes.HeldBy("user determined") == 0 })
 }
 
 // TestSlowBodiesHoldNoTurn: a user whose bodies do not arrive can still change something.
@@ -53,7 +55,7 @@ func TestSlowBodiesHoldNoTurn(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
 	id := me.create(yaml())
-	for range maxChangingPerUser {
+	for range rest.MaxChangingPerUser {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 		if err != nil {
 			t.Fatal(err)

@@ -7,32 +7,33 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerCheckpoints() {
-	serve(a, v1.ReportCheckpoint, a.reportCheckpoint)
-	serve(a, v1.ChangeCheckpoints, a.patchCheckpoints)
-	serveOn(a, v1.GetCheckpoint, a.onCheckpoint(), a.checkpoint)
-	serveOn(a, v1.SetCheckpointMetadata, a.onCheckpoint(), a.setCheckpointMetadata)
-	rawOn(a, v1.DownloadCheckpoint, a.onCheckpoint(), a.downloadCheckpoint)
+	rest.Serve(a.router, v1.ReportCheckpoint, a.reportCheckpoint)
+	rest.Serve(a.router, v1.ChangeCheckpoints, a.patchCheckpoints)
+	rest.ServeOn(a.router, v1.GetCheckpoint, a.onCheckpoint(), a.checkpoint)
+	rest.ServeOn(a.router, v1.SetCheckpointMetadata, a.onCheckpoint(), a.setCheckpointMetadata)
+	rest.RawOn(a.router, v1.DownloadCheckpoint, a.onCheckpoint(), a.downloadCheckpoint)
 }
 
 // reportCheckpoint stores a checkpoint of the caller's own task. A repeated
 // report succeeds, because clients repeat requests that got no answer.
-func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (*v1.None, error) {
-	n := store.NewCheckpoint{UUID: k.UUID, TaskID: c.who.TaskID, AllocationID: c.who.AllocationID, RunID: c.who.RunID,
+func (a *API) reportCheckpoint(ctx context.Context, c *rest.Call, k *v1.Checkpoint) (*v1.None, error) {
+	n := store.NewCheckpoint{UUID: k.UUID, TaskID: c.Who().TaskID, AllocationID: c.Who().AllocationID, RunID: c.Who().RunID,
 		ReportedAt: k.ReportTime, Resources: k.Resources, Metadata: json.RawMessage(k.Metadata), StorageID: k.StorageID}
 	switch {
-	case !c.who.IsTask():
+	case !c.Who().IsTask():
 		if err := a.unmanagedCheckpoint(ctx, c, k, &n); err != nil {
 			return nil, err
 		}
 	case k.TaskID != "" && !ownTask(c, k.TaskID):
-		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of task %s", c.who.AllocationID, k.TaskID)
-	case k.AllocationID != "" && k.AllocationID != c.who.AllocationID:
-		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of attempt %s", c.who.AllocationID, k.AllocationID)
+		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of task %s", c.Who().AllocationID, k.TaskID)
+	case k.AllocationID != "" && k.AllocationID != c.Who().AllocationID:
+		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of attempt %s", c.Who().AllocationID, k.AllocationID)
 	}
 	n.State = strings.TrimPrefix(string(k.State), "STATE_")
 	switch k.State {
@@ -71,7 +72,7 @@ func stepsOf(metadata v1.Struct) (int, error) {
 
 // patchCheckpoints stores which files of checkpoints are left after garbage collection,
 // or after somebody else removed files.
-func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckpointsRequest) (*v1.None, error) {
+func (a *API) patchCheckpoints(ctx context.Context, c *rest.Call, req *v1.PatchCheckpointsRequest) (*v1.None, error) {
 	ids := make([]string, len(req.Checkpoints))
 	for i, p := range req.Checkpoints {
 		ids[i] = p.UUID
@@ -91,7 +92,7 @@ func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckp
 		if !ok {
 			return nil, fault.New(fault.NotFound, "checkpoint %s not found", names[i])
 		}
-		if err := c.may(auth.Report, ofCheckpointOwner(k)); err != nil {
+		if err := c.May(auth.Report, ofCheckpointOwner(k)); err != nil {
 			return nil, err
 		}
 		if p.Resources != nil {
@@ -112,8 +113,8 @@ func (a *API) shownCheckpoint(k store.Checkpoint, who auth.Who) v1.Checkpoint {
 	return wireCheckpoint(k, a.shown.config(k.Config, ownerOrAdmin(who, k.OwnerID)))
 }
 
-func (a *API) checkpoint(ctx context.Context, c *call, k store.Checkpoint, _ *v1.None) (*v1.GetCheckpointResponse, error) {
-	w := a.shownCheckpoint(k, c.who)
+func (a *API) checkpoint(ctx context.Context, c *rest.Call, k store.Checkpoint, _ *v1.None) (*v1.GetCheckpointResponse, error) {
+	w := a.shownCheckpoint(k, c.Who())
 	removals, err := a.db.CheckpointRemovals(ctx, k.UUID)
 	w.Removals = wireRemovals(removals)
 	return &v1.GetCheckpointResponse{Checkpoint: w}, err
@@ -121,7 +122,7 @@ func (a *API) checkpoint(ctx context.Context, c *call, k store.Checkpoint, _ *v1
 
 // setCheckpointMetadata replaces the metadata of a checkpoint, except its steps, which
 // the platform needs.
-func (a *API) setCheckpointMetadata(ctx context.Context, c *call, k store.Checkpoint, req *v1.PostCheckpointMetadataRequest) (*v1.PostCheckpointMetadataResponse, error) {
+func (a *API) setCheckpointMetadata(ctx context.Context, c *rest.Call, k store.Checkpoint, req *v1.PostCheckpointMetadataRequest) (*v1.PostCheckpointMetadataResponse, error) {
 	if req.Checkpoint == nil {
 		return nil, fault.New(fault.Invalid, "checkpoint: the new metadata is missing")
 	}
@@ -140,6 +141,6 @@ func (a *API) setCheckpointMetadata(ctx context.Context, c *call, k store.Checkp
 	if err := a.db.SetCheckpointMetadata(ctx, k.UUID, k.Metadata); err != nil {
 		return nil, err
 	}
-	w := a.shownCheckpoint(k, c.who)
+	w := a.shownCheckpoint(k, c.Who())
 	return &v1.PostCheckpointMetadataResponse{Checkpoint: &w}, nil
 }

@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"errors"
-	"io"
-	"net"
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 )
 
 // The maximum number of checkpoints that are read at the same time, in total and for one user,
@@ -22,13 +20,13 @@ const (
 
 // downloads limits the checkpoints that are read at the same time.
 type downloads struct {
-	shares *shares
-	packs  *shares // turns at compression
+	shares *rest.Shares
+	packs  *rest.Shares // turns at compression
 	wait   time.Duration
 }
 
 func newDownloads() *downloads {
-	return &downloads{shares: newShares(maxDownloads, maxDownloadsPerUser), packs: newCompressing(), wait: downloadsWait}
+	return &downloads{shares: rest.NewShares(maxDownloads, maxDownloadsPerUser), packs: newCompressing(), wait: downloadsWait}
 }
 
 // A download is a download in progress.
@@ -41,24 +39,24 @@ type download struct {
 }
 
 // beginDownload waits for the caller's turn.
-func (a *API) beginDownload(c *call) (*download, error) {
+func (a *API) beginDownload(c *rest.Call) (*download, error) {
 	// Not the request's own context, which ends when the handler returns.
-	following, followed := a.follow(c)
+	following, followed := c.Follow()
 	ctx, cancel := context.WithCancel(following)
-	go cancelOnDisconnect(ctx, c.Context().Conn(), cancel)
+	c.CancelOnDisconnect(ctx, cancel)
 	waiting, stop := context.WithTimeout(ctx, a.downloads.wait)
 	defer stop()
-	owner := a.ownerOf(c.Ctx)
-	c.endReading()
-	var turn *share
+	owner := c.Owner()
+	c.EndReading()
+	var turn *rest.Share
 	var err error
-	if a.downloads.shares.full(owner, maxWaitingDownloads) { // each has loaded its checkpoint
+	if a.downloads.shares.Full(owner, maxWaitingDownloads) { // each has loaded its checkpoint
 		err = context.DeadlineExceeded
 	} else {
-		turn, err = a.downloads.shares.take(waiting, owner, 1)
+		turn, err = a.downloads.shares.Take(waiting, owner, 1)
 	}
 	if err != nil {
-		why := refused(ctx)
+		why := rest.Refused(ctx)
 		cancel()
 		followed()
 		if why != nil {
@@ -69,40 +67,12 @@ func (a *API) beginDownload(c *call) (*download, error) {
 	return &download{ctx: ctx, cancel: cancel, end: func() {
 		cancel()
 		followed()
-		turn.release()
+		turn.Release()
 	}, compressTurn: func(ctx context.Context) (func(), error) {
-		part, err := a.downloads.packs.take(ctx, owner, 1)
+		part, err := a.downloads.packs.Take(ctx, owner, 1)
 		if err != nil {
 			return nil, err
 		}
-		return part.release, nil
+		return part.Release, nil
 	}}, nil
-}
-
-// archive is a download that is being sent. The connection of a client that stops reading is
-// closed.
-type archive struct {
-	*io.PipeReader
-	conn     net.Conn
-	stall    time.Duration
-	download *download
-}
-
-func (a *API) archiveTo(c *call, from *io.PipeReader, d *download) *archive {
-	return &archive{PipeReader: from, conn: c.Context().Conn(), stall: a.receiver.stall, download: d}
-}
-
-func (s *archive) Read(p []byte) (int, error) {
-	n, err := s.PipeReader.Read(p)
-	if late := s.conn.SetWriteDeadline(time.Now().Add(s.stall)); late != nil {
-		return n, late
-	}
-	return n, err
-}
-
-// Close stops reading the storage. The turn is freed when that has returned.
-func (s *archive) Close() error {
-	err := s.PipeReader.Close()
-	s.download.cancel()
-	return errors.Join(err, s.conn.SetWriteDeadline(time.Time{})) // the next response on this connection has its own deadline
 }

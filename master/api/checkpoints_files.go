@@ -17,13 +17,14 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/keep"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 )
 
 // downloadCheckpoint streams the files of a checkpoint from its storage, for clients that
 // cannot reach the storage. It sends only files of the checkpoint, and none outside of its
 // folder, even if symbolic links or dots in a path lead there.
-func (a *API) downloadCheckpoint(ctx context.Context, c *call, k store.Checkpoint) error {
+func (a *API) downloadCheckpoint(ctx context.Context, c *rest.Call, k store.Checkpoint) error {
 	if k.State == string(keep.Deleted) {
 		return fault.New(fault.NotFound, "checkpoint %s has been deleted, and its files were removed", k.UUID)
 	}
@@ -33,7 +34,7 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call, k store.Checkpoin
 	}
 	source, files, err := a.filesOf(d.ctx, k)
 	if err != nil {
-		if why := refused(d.ctx); why != nil {
+		if why := rest.Refused(d.ctx); why != nil {
 			err = why
 		}
 		d.end()
@@ -52,13 +53,16 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call, k store.Checkpoin
 		defer d.end()
 		defer stop()
 		defer source.Close()
-		err := a.caught("a download of a checkpoint panicked", path, func() error { return pack(d.ctx, w, source, files, d.compressTurn) })
+		err := a.router.Caught("a download of a checkpoint panicked", path, func() error { return pack(d.ctx, w, source, files, d.compressTurn) })
 		if err != nil && !errors.Is(err, io.ErrClosedPipe) && d.ctx.Err() == nil { // otherwise the client has disconnected
 			a.log.Warn("a download of a checkpoint was cut off", "checkpoint", k.UUID, "error", err)
 		}
 		_ = w.CloseWithError(err) // an error cuts the response off, so that clients notice an incomplete archive
 	}()
-	a.sendFrom(c.Ctx, a.archiveTo(c, r, d), -1)
+	c.SendFrom(c.Paced(func() { // the turn is freed when reading the storage has returned
+		_ = r.Close()
+		d.cancel()
+	}, r), -1)
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"runtime"
+
+	"github.com/detent-ml/detent/master/rest"
 )
 
 // compressPart is the number of bytes that a download compresses in one turn.
@@ -12,7 +14,7 @@ const compressPart = 256 << 10
 
 // newCompressing limits what downloads of checkpoints use of the processors: one of each user compresses at a time,
 // and all together on half of the processors. The rest is for requests.
-func newCompressing() *shares { return newShares(max(1, int64(runtime.GOMAXPROCS(0)/2)), 1) }
+func newCompressing() *rest.Shares { return rest.NewShares(max(1, int64(runtime.GOMAXPROCS(0)/2)), 1) }
 
 // compressTurn waits for the turn of a download.
 type compressTurn func(ctx context.Context) (release func(), err error)

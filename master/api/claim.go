@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -25,15 +26,15 @@ const taskSession = 30 * 24 * time.Hour
 const minNonce = 20
 
 func (a *API) registerClaim() {
-	serve(a, v1.ClaimAllocation, a.claim)
-	serveOn(a, v1.ReportLogMatches, onOwnMember(), a.memberLogMatches)
-	serveOn(a, v1.ReportMemberExit, onOwnMember(), a.memberExit)
+	rest.Serve(a.router, v1.ClaimAllocation, a.claim)
+	rest.ServeOn(a.router, v1.ReportLogMatches, onOwnMember(), a.memberLogMatches)
+	rest.ServeOn(a.router, v1.ReportMemberExit, onOwnMember(), a.memberExit)
 }
 
 // claim is the gate (docs/rfd/0004-the-gate.md). No program of a task starts before the master
 // has accepted the claim, and the master accepts one process for each member of an attempt.
-func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.ClaimResponse, error) {
-	id := c.Params("id")
+func (a *API) claim(ctx context.Context, c *rest.Call, req *v1.ClaimRequest) (*v1.ClaimResponse, error) {
+	id := c.Param("id")
 	switch {
 	case req.AllocationID != "" && req.AllocationID != id:
 		return nil, fault.New(fault.Invalid, "allocationId: the path has %s, the body %s", id, req.AllocationID)
@@ -143,8 +144,8 @@ func (a *API) site() task.Site {
 }
 
 // memberExit stores how a member's program ended. The first report counts.
-func (a *API) memberExit(ctx context.Context, c *call, m member, req *v1.MemberExitRequest) (*v1.None, error) {
-	return &v1.None{}, a.RecordExit(ctx, c.who.TaskID, m.allocation, m.rank, *req)
+func (a *API) memberExit(ctx context.Context, c *rest.Call, m member, req *v1.MemberExitRequest) (*v1.None, error) {
+	return &v1.None{}, a.RecordExit(ctx, c.Who().TaskID, m.allocation, m.rank, *req)
 }
 
 // RecordExit stores how a member of an attempt ended, as its runner reported, or as read on its

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -65,24 +66,24 @@ func wireMessage(m *store.ClusterMessage) *v1.ClusterMessage {
 	return &v1.ClusterMessage{Message: m.Message, StartTime: m.StartTime, EndTime: m.EndTime, CreatedTime: m.CreatedAt}
 }
 
-func (a *API) clusterMessage(ctx context.Context, _ *call, _ *v1.None) (*v1.GetClusterMessageResponse, error) {
+func (a *API) clusterMessage(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.GetClusterMessageResponse, error) {
 	m, err := a.db.ClusterMessage(ctx)
 	return &v1.GetClusterMessageResponse{ClusterMessage: wireMessage(m)}, err
 }
 
-func (a *API) setClusterMessage(ctx context.Context, c *call, req *v1.SetClusterMessageRequest) (*v1.Empty, error) {
+func (a *API) setClusterMessage(ctx context.Context, c *rest.Call, req *v1.SetClusterMessageRequest) (*v1.Empty, error) {
 	m, err := newClusterMessage(req, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	if err := a.db.SetClusterMessage(ctx, c.who.UserID, m); err != nil {
+	if err := a.db.SetClusterMessage(ctx, c.Who().UserID, m); err != nil {
 		return nil, err
 	}
 	a.notice.forget()
 	return &v1.Empty{}, nil
 }
 
-func (a *API) deleteClusterMessage(ctx context.Context, _ *call, _ *v1.None) (*v1.Empty, error) {
+func (a *API) deleteClusterMessage(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.Empty, error) {
 	err := a.db.ClearClusterMessage(ctx)
 	a.notice.forget()
 	return &v1.Empty{}, err

@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerCommands() {
-	serve(a, v1.ListCommands, a.listCommands)
-	serve(a, v1.CreateCommand, a.createCommand)
-	serveOn(a, v1.GetCommand, a.onTaskOf(launch.Command()), a.command)
-	serveOn(a, v1.KillCommand, a.onTaskOf(launch.Command()), a.killCommand)
-	serveOn(a, v1.PrioritizeCommand, a.onTaskOf(launch.Command()), a.prioritizeCommand)
+	rest.Serve(a.router, v1.ListCommands, a.listCommands)
+	rest.Serve(a.router, v1.CreateCommand, a.createCommand)
+	rest.ServeOn(a.router, v1.GetCommand, a.onTaskOf(launch.Command()), a.command)
+	rest.ServeOn(a.router, v1.KillCommand, a.onTaskOf(launch.Command()), a.killCommand)
+	rest.ServeOn(a.router, v1.PrioritizeCommand, a.onTaskOf(launch.Command()), a.prioritizeCommand)
 }
 
 func wireCommand(k store.Task) v1.Command {
@@ -21,7 +22,7 @@ func wireCommand(k store.Task) v1.Command {
 		Username: k.Owner, DisplayName: k.OwnerName, UserID: k.OwnerID, WorkspaceID: k.WorkspaceID, ExitStatus: exitStatus(k)}
 }
 
-func (a *API) listCommands(ctx context.Context, c *call, req *v1.GetCommandsRequest) (*v1.GetCommandsResponse, error) {
+func (a *API) listCommands(ctx context.Context, c *rest.Call, req *v1.GetCommandsRequest) (*v1.GetCommandsResponse, error) {
 	list, page, err := a.tasksOf(ctx, c, req, launch.Command())
 	if err != nil {
 		return nil, err
@@ -33,11 +34,11 @@ func (a *API) listCommands(ctx context.Context, c *call, req *v1.GetCommandsRequ
 	return resp, nil
 }
 
-func (a *API) command(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.GetCommandResponse, error) {
-	return &v1.GetCommandResponse{Command: wireCommand(k), Config: taskConfig(k, c.who)}, nil
+func (a *API) command(ctx context.Context, c *rest.Call, k store.Task, _ *v1.None) (*v1.GetCommandResponse, error) {
+	return &v1.GetCommandResponse{Command: wireCommand(k), Config: taskConfig(k, c.Who())}, nil
 }
 
-func (a *API) createCommand(ctx context.Context, c *call, req *v1.LaunchCommandRequest) (*v1.LaunchCommandResponse, error) {
+func (a *API) createCommand(ctx context.Context, c *rest.Call, req *v1.LaunchCommandRequest) (*v1.LaunchCommandResponse, error) {
 	done, err := a.start(ctx, c, launch.Command(), launch.TaskRequest{Config: req.Config, Template: req.TemplateName,
 		WorkspaceID: req.WorkspaceID, Preview: req.Preview})
 	if err != nil {
@@ -46,7 +47,7 @@ func (a *API) createCommand(ctx context.Context, c *call, req *v1.LaunchCommandR
 	return &v1.LaunchCommandResponse{Command: wireCommand(done.task), Config: done.config, Warnings: done.made.Warnings, Remarks: done.made.Remarks}, nil
 }
 
-func (a *API) killCommand(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.KillCommandResponse, error) {
+func (a *API) killCommand(ctx context.Context, c *rest.Call, k store.Task, _ *v1.None) (*v1.KillCommandResponse, error) {
 	k, err := a.kill(ctx, c, k)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (a *API) killCommand(ctx context.Context, c *call, k store.Task, _ *v1.None
 	return &v1.KillCommandResponse{Command: wireCommand(k)}, nil
 }
 
-func (a *API) prioritizeCommand(ctx context.Context, c *call, k store.Task, req *v1.PriorityRequest) (*v1.KillCommandResponse, error) {
+func (a *API) prioritizeCommand(ctx context.Context, c *rest.Call, k store.Task, req *v1.PriorityRequest) (*v1.KillCommandResponse, error) {
 	k, err := a.prioritize(ctx, k, req)
 	if err != nil {
 		return nil, err

@@ -7,30 +7,31 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerConfigPolicies() {
-	serveOn(a, v1.GetGlobalConfigPolicies, inNoWorkspace(), a.globalPolicies)
-	serveOn(a, v1.PutGlobalConfigPolicies, inNoWorkspace(), a.putGlobalPolicies)
-	serveOn(a, v1.DeleteGlobalConfigPolicies, inNoWorkspace(), a.deleteGlobalPolicies)
-	serveOn(a, v1.GetWorkspaceConfigPolicies, a.onWorkspace(), a.workspacePolicies)
-	serveOn(a, v1.PutWorkspaceConfigPolicies, a.onWorkspace(), a.putWorkspacePolicies)
-	serveOn(a, v1.DeleteWorkspaceConfigPolicies, a.onWorkspace(), a.deleteWorkspacePolicies)
+	rest.ServeOn(a.router, v1.GetGlobalConfigPolicies, inNoWorkspace(), a.globalPolicies)
+	rest.ServeOn(a.router, v1.PutGlobalConfigPolicies, inNoWorkspace(), a.putGlobalPolicies)
+	rest.ServeOn(a.router, v1.DeleteGlobalConfigPolicies, inNoWorkspace(), a.deleteGlobalPolicies)
+	rest.ServeOn(a.router, v1.GetWorkspaceConfigPolicies, a.onWorkspace(), a.workspacePolicies)
+	rest.ServeOn(a.router, v1.PutWorkspaceConfigPolicies, a.onWorkspace(), a.putWorkspacePolicies)
+	rest.ServeOn(a.router, v1.DeleteWorkspaceConfigPolicies, a.onWorkspace(), a.deleteWorkspacePolicies)
 }
 
 // inNoWorkspace is the cluster in place of a workspace: the zero workspace.
-func inNoWorkspace() object[store.Workspace] {
-	return object[store.Workspace]{
-		load: func(context.Context, *call) (store.Workspace, error) { return store.Workspace{}, nil },
-		of:   func(store.Workspace) auth.Object { return auth.Object{Kind: v1.KindCluster} },
+func inNoWorkspace() rest.Object[store.Workspace] {
+	return rest.Object[store.Workspace]{
+		Load: func(context.Context, *rest.Call) (store.Workspace, error) { return store.Workspace{}, nil },
+		Of:   func(store.Workspace) auth.Object { return auth.Object{Kind: v1.KindCluster} },
 	}
 }
 
-// workload is the type of workload in a path.
-func (c *call) workload() (string, error) {
-	switch w := c.Params("workload"); w {
+// workloadInPath is the type of workload in a path.
+func workloadInPath(c *rest.Call) (string, error) {
+	switch w := c.Param("workload"); w {
 	case store.WorkloadExperiment, store.WorkloadTasks:
 		return w, nil
 	default:
@@ -48,8 +49,8 @@ func scopeOfPolicy(ws store.Workspace) *int {
 
 // policies reads the policies of a workspace, or those of the cluster for the zero workspace: all
 // of them for users who may change them, without secrets for others.
-func (a *API) policies(ctx context.Context, c *call, ws store.Workspace, may bool) (v1.Struct, error) {
-	workload, err := c.workload()
+func (a *API) policies(ctx context.Context, c *rest.Call, ws store.Workspace, may bool) (v1.Struct, error) {
+	workload, err := workloadInPath(c)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +90,8 @@ func shownPolicy(p store.ConfigPolicy, name string, whole bool) (expconf.Documen
 }
 
 // setPolicies checks and stores policies, and returns them as they were written.
-func (a *API) setPolicies(ctx context.Context, c *call, ws store.Workspace, named, text string) (v1.Struct, error) {
-	workload, err := c.workload()
+func (a *API) setPolicies(ctx context.Context, c *rest.Call, ws store.Workspace, named, text string) (v1.Struct, error) {
+	workload, err := workloadInPath(c)
 	if err != nil {
 		return nil, err
 	}
@@ -101,41 +102,41 @@ func (a *API) setPolicies(ctx context.Context, c *call, ws store.Workspace, name
 	if err != nil {
 		return nil, err
 	}
-	if err := a.db.SetConfigPolicy(ctx, store.ConfigPolicy{WorkspaceID: scopeOfPolicy(ws), Workload: workload, Source: text}, c.who.UserID); err != nil {
+	if err := a.db.SetConfigPolicy(ctx, store.ConfigPolicy{WorkspaceID: scopeOfPolicy(ws), Workload: workload, Source: text}, c.Who().UserID); err != nil {
 		return nil, err
 	}
 	b, err := doc.JSON()
 	return v1.Struct(b), err
 }
 
-func (a *API) deletePolicies(ctx context.Context, c *call, ws store.Workspace) (*v1.None, error) {
-	workload, err := c.workload()
+func (a *API) deletePolicies(ctx context.Context, c *rest.Call, ws store.Workspace) (*v1.None, error) {
+	workload, err := workloadInPath(c)
 	if err != nil {
 		return nil, err
 	}
 	return &v1.None{}, a.db.DeleteConfigPolicy(ctx, scopeOfPolicy(ws), workload)
 }
 
-func (a *API) globalPolicies(ctx context.Context, c *call, none store.Workspace, _ *v1.None) (*v1.GetGlobalConfigPoliciesResponse, error) {
-	set, err := a.policies(ctx, c, none, auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindCluster}))
+func (a *API) globalPolicies(ctx context.Context, c *rest.Call, none store.Workspace, _ *v1.None) (*v1.GetGlobalConfigPoliciesResponse, error) {
+	set, err := a.policies(ctx, c, none, auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindCluster}))
 	return &v1.GetGlobalConfigPoliciesResponse{ConfigPolicies: set}, err
 }
 
-func (a *API) putGlobalPolicies(ctx context.Context, c *call, none store.Workspace, req *v1.PutGlobalConfigPoliciesRequest) (*v1.PutGlobalConfigPoliciesResponse, error) {
+func (a *API) putGlobalPolicies(ctx context.Context, c *rest.Call, none store.Workspace, req *v1.PutGlobalConfigPoliciesRequest) (*v1.PutGlobalConfigPoliciesResponse, error) {
 	set, err := a.setPolicies(ctx, c, none, req.WorkloadType, req.ConfigPolicies)
 	return &v1.PutGlobalConfigPoliciesResponse{ConfigPolicies: set}, err
 }
 
-func (a *API) deleteGlobalPolicies(ctx context.Context, c *call, none store.Workspace, _ *v1.None) (*v1.None, error) {
+func (a *API) deleteGlobalPolicies(ctx context.Context, c *rest.Call, none store.Workspace, _ *v1.None) (*v1.None, error) {
 	return a.deletePolicies(ctx, c, none)
 }
 
-func (a *API) workspacePolicies(ctx context.Context, c *call, ws store.Workspace, _ *v1.None) (*v1.GetWorkspaceConfigPoliciesResponse, error) {
-	set, err := a.policies(ctx, c, ws, auth.Can(c.who, auth.Change, ofWorkspace(ws)))
+func (a *API) workspacePolicies(ctx context.Context, c *rest.Call, ws store.Workspace, _ *v1.None) (*v1.GetWorkspaceConfigPoliciesResponse, error) {
+	set, err := a.policies(ctx, c, ws, auth.Can(c.Who(), auth.Change, ofWorkspace(ws)))
 	return &v1.GetWorkspaceConfigPoliciesResponse{ConfigPolicies: set}, err
 }
 
-func (a *API) putWorkspacePolicies(ctx context.Context, c *call, ws store.Workspace, req *v1.PutWorkspaceConfigPoliciesRequest) (*v1.PutWorkspaceConfigPoliciesResponse, error) {
+func (a *API) putWorkspacePolicies(ctx context.Context, c *rest.Call, ws store.Workspace, req *v1.PutWorkspaceConfigPoliciesRequest) (*v1.PutWorkspaceConfigPoliciesResponse, error) {
 	if req.WorkspaceID != 0 && req.WorkspaceID != ws.ID {
 		return nil, fault.New(fault.Invalid, "workspaceId: %d in the body is not %d, which the path names", req.WorkspaceID, ws.ID)
 	}
@@ -143,7 +144,7 @@ func (a *API) putWorkspacePolicies(ctx context.Context, c *call, ws store.Worksp
 	return &v1.PutWorkspaceConfigPoliciesResponse{ConfigPolicies: set}, err
 }
 
-func (a *API) deleteWorkspacePolicies(ctx context.Context, c *call, ws store.Workspace, _ *v1.None) (*v1.None, error) {
+func (a *API) deleteWorkspacePolicies(ctx context.Context, c *rest.Call, ws store.Workspace, _ *v1.None) (*v1.None, error) {
 	return a.deletePolicies(ctx, c, ws)
 }
 

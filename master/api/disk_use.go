@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -11,12 +12,12 @@ import (
 // maxStorers is the number of users that the list of disk use shows to administrators.
 const maxStorers = 100
 
-func (a *API) listDiskUse(ctx context.Context, c *call, req *v1.GetListRequest) (*v1.GetDiskUseResponse, error) {
-	used, err := a.db.DiskUses(ctx, c.scope)
+func (a *API) listDiskUse(ctx context.Context, c *rest.Call, req *v1.GetListRequest) (*v1.GetDiskUseResponse, error) {
+	used, err := a.db.DiskUses(ctx, c.Scope())
 	if err != nil {
 		return nil, err
 	}
-	used, page, err := cut(used, req.Window)
+	used, page, err := rest.Cut(used, req.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -35,10 +36,10 @@ func (a *API) listDiskUse(ctx context.Context, c *call, req *v1.GetListRequest) 
 }
 
 // storers lists the users who store the most, for administrators of the cluster; for others the caller.
-func (a *API) storers(ctx context.Context, c *call) ([]store.Stored, error) {
-	if auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindCluster}) {
+func (a *API) storers(ctx context.Context, c *rest.Call) ([]store.Stored, error) {
+	if auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindCluster}) {
 		return a.db.StoredMost(ctx, maxStorers)
 	}
-	own, err := a.db.StoredBy(ctx, c.who.UserID)
+	own, err := a.db.StoredBy(ctx, c.Who().UserID)
 	return []store.Stored{own}, err
 }

@@ -84,9 +84,9 @@ func TestEverybodysRole(t *testing.T) {
 	checks := r.checks()
 	admin, eve := r.user("admin"), r.newUser("eve")
 	closed := func() (lines []string) {
-		for _, route := range r.api.routes {
+		for _, route := range r.api.router.Routes() {
 			l := route.Line
-			if !route.loads || auth.Global(l.Object) || l.Verb == v1.View || l.Verb == v1.Create || l.Access != v1.ByUsers && l.Access != v1.ByBoth {
+			if !route.Loads || auth.Global(l.Object) || l.Verb == v1.View || l.Verb == v1.Create || l.Access != v1.ByUsers && l.Access != v1.ByBoth {
 				continue
 			}
 			if accessCell(t, eve, checks, l, values) != "y" {

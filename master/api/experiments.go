@@ -10,41 +10,42 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerExperiments() {
-	serve(a, v1.ListExperiments, a.listExperiments)
-	serve(a, v1.CreateExperiment, a.createExperiment)
-	serve(a, v1.ListLabels, a.experimentLabels)
-	serve(a, v1.ContinueExperiment, a.continueExperiment)
-	serveOn(a, v1.GetExperiment, a.onExperiment(), a.experiment)
-	serveOn(a, v1.ChangeExperiment, a.onExperiment(), a.patchExperiment)
-	serveOn(a, v1.DeleteExperiment, a.onExperiment(), a.act(store.Delete))
-	serveOn(a, v1.ActivateExperiment, a.onExperiment(), a.act(store.Activate))
-	serveOn(a, v1.PauseExperiment, a.onExperiment(), a.act(store.Pause))
-	serveOn(a, v1.CancelExperiment, a.onExperiment(), a.act(store.Cancel))
-	serveOn(a, v1.KillExperiment, a.onExperiment(), a.act(store.Kill))
-	serveOn(a, v1.ArchiveExperiment, a.onExperiment(), a.act(store.Archive))
-	serveOn(a, v1.UnarchiveExperiment, a.onExperiment(), a.act(store.Unarchive))
-	serveOn(a, v1.AddExperimentLabel, a.onExperiment(), a.changeLabel(true))
-	serveOn(a, v1.RemoveExperimentLabel, a.onExperiment(), a.changeLabel(false))
-	rawOn(a, v1.GetModelDef, a.onExperiment(), a.modelDef)
-	serveOn(a, v1.GetModelDefTree, a.onExperiment(), a.fileTree)
-	rawOn(a, v1.GetModelDefFile, a.onExperiment(), a.modelFile)
-	rawQueryOn(a, v1.DownloadModelDefFile, a.onExperiment(), a.downloadFile)
-	rawOn(a, v1.DownloadOldModelDef, a.onExperiment(), a.downloadModelDef)
-	rawQueryOn(a, v1.DownloadOldModelDefFile, a.onExperiment(), a.downloadFile)
-	serveOn(a, v1.GetValidationHistory, a.onExperiment(), a.validationHistory)
-	serveOn(a, v1.GetBestMetric, a.onExperimentHead(), a.bestMetric)
-	serveOn(a, v1.ActivateExperiments, a.onProjectOrAll(), a.actOnMany(store.Activate))
-	serveOn(a, v1.PauseExperiments, a.onProjectOrAll(), a.actOnMany(store.Pause))
-	serveOn(a, v1.CancelExperiments, a.onProjectOrAll(), a.actOnMany(store.Cancel))
-	serveOn(a, v1.KillExperiments, a.onProjectOrAll(), a.actOnMany(store.Kill))
-	serveOn(a, v1.ArchiveExperiments, a.onProjectOrAll(), a.actOnMany(store.Archive))
-	serveOn(a, v1.UnarchiveExperiments, a.onProjectOrAll(), a.actOnMany(store.Unarchive))
-	serveOn(a, v1.DeleteExperiments, a.onProjectOrAll(), a.actOnMany(store.Delete))
+	rest.Serve(a.router, v1.ListExperiments, a.listExperiments)
+	rest.Serve(a.router, v1.CreateExperiment, a.createExperiment)
+	rest.Serve(a.router, v1.ListLabels, a.experimentLabels)
+	rest.Serve(a.router, v1.ContinueExperiment, a.continueExperiment)
+	rest.ServeOn(a.router, v1.GetExperiment, a.onExperiment(), a.experiment)
+	rest.ServeOn(a.router, v1.ChangeExperiment, a.onExperiment(), a.patchExperiment)
+	rest.ServeOn(a.router, v1.DeleteExperiment, a.onExperiment(), a.act(store.Delete))
+	rest.ServeOn(a.router, v1.ActivateExperiment, a.onExperiment(), a.act(store.Activate))
+	rest.ServeOn(a.router, v1.PauseExperiment, a.onExperiment(), a.act(store.Pause))
+	rest.ServeOn(a.router, v1.CancelExperiment, a.onExperiment(), a.act(store.Cancel))
+	rest.ServeOn(a.router, v1.KillExperiment, a.onExperiment(), a.act(store.Kill))
+	rest.ServeOn(a.router, v1.ArchiveExperiment, a.onExperiment(), a.act(store.Archive))
+	rest.ServeOn(a.router, v1.UnarchiveExperiment, a.onExperiment(), a.act(store.Unarchive))
+	rest.ServeOn(a.router, v1.AddExperimentLabel, a.onExperiment(), a.changeLabel(true))
+	rest.ServeOn(a.router, v1.RemoveExperimentLabel, a.onExperiment(), a.changeLabel(false))
+	rest.RawOn(a.router, v1.GetModelDef, a.onExperiment(), a.modelDef)
+	rest.ServeOn(a.router, v1.GetModelDefTree, a.onExperiment(), a.fileTree)
+	rest.RawOn(a.router, v1.GetModelDefFile, a.onExperiment(), a.modelFile)
+	rest.RawQueryOn(a.router, v1.DownloadModelDefFile, a.onExperiment(), a.downloadFile)
+	rest.RawOn(a.router, v1.DownloadOldModelDef, a.onExperiment(), a.downloadModelDef)
+	rest.RawQueryOn(a.router, v1.DownloadOldModelDefFile, a.onExperiment(), a.downloadFile)
+	rest.ServeOn(a.router, v1.GetValidationHistory, a.onExperiment(), a.validationHistory)
+	rest.ServeOn(a.router, v1.GetBestMetric, a.onExperimentHead(), a.bestMetric)
+	rest.ServeOn(a.router, v1.ActivateExperiments, a.onProjectOrAll(), a.actOnMany(store.Activate))
+	rest.ServeOn(a.router, v1.PauseExperiments, a.onProjectOrAll(), a.actOnMany(store.Pause))
+	rest.ServeOn(a.router, v1.CancelExperiments, a.onProjectOrAll(), a.actOnMany(store.Cancel))
+	rest.ServeOn(a.router, v1.KillExperiments, a.onProjectOrAll(), a.actOnMany(store.Kill))
+	rest.ServeOn(a.router, v1.ArchiveExperiments, a.onProjectOrAll(), a.actOnMany(store.Archive))
+	rest.ServeOn(a.router, v1.UnarchiveExperiments, a.onProjectOrAll(), a.actOnMany(store.Unarchive))
+	rest.ServeOn(a.router, v1.DeleteExperiments, a.onProjectOrAll(), a.actOnMany(store.Delete))
 }
 
 // wireExperiment is an experiment as who may see it, without its configuration.
@@ -60,8 +61,8 @@ func wireExperiment(e store.Experiment) v1.Experiment {
 		CheckpointCount: e.Checkpoints, CheckpointSize: e.CheckpointBytes, ModelDefinitionSize: int(e.ContextSize), Error: e.Error}
 }
 
-func (a *API) experiment(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetExperimentResponse, error) {
-	w, err := a.fullExperiment(ctx, e, c.who)
+func (a *API) experiment(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.GetExperimentResponse, error) {
+	w, err := a.fullExperiment(ctx, e, c.Who())
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func experimentFilter(req *v1.GetExperimentsRequest) (store.ExperimentFilter, er
 	if f.States, err = experimentStates(req.States); err != nil {
 		return f, err
 	}
-	f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_DESCRIPTION": "description", "SORT_BY_START_TIME": "start_time",
+	f.Sort, f.Desc, err = rest.Sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_DESCRIPTION": "description", "SORT_BY_START_TIME": "start_time",
 		"SORT_BY_END_TIME": "end_time", "SORT_BY_STATE": "state", "SORT_BY_NUM_TRIALS": "trials", "SORT_BY_PROGRESS": "progress",
 		"SORT_BY_USER": "user", "SORT_BY_NAME": "name", "SORT_BY_FORKED_FROM": "forked_from", "SORT_BY_RESOURCE_POOL": "pool",
 		"SORT_BY_PROJECT_ID": "project", "SORT_BY_CHECKPOINT_SIZE": "checkpoint_size", "SORT_BY_CHECKPOINT_COUNT": "checkpoint_count",
@@ -153,19 +154,19 @@ func experimentWindow(w v1.Window, total int) v1.Pagination {
 		w.Offset += total
 	}
 	w.Offset = min(max(w.Offset, 0), total)
-	p, err := place(w, total)
+	p, err := rest.Locate(w, total)
 	if err != nil {
 		panic("api: an offset within the list is out of its bounds: " + err.Error())
 	}
 	return p
 }
 
-func (a *API) listExperiments(ctx context.Context, c *call, req *v1.GetExperimentsRequest) (*v1.GetExperimentsResponse, error) {
+func (a *API) listExperiments(ctx context.Context, c *rest.Call, req *v1.GetExperimentsRequest) (*v1.GetExperimentsResponse, error) {
 	f, err := experimentFilter(req)
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountExperiments(ctx, c.scope, f)
+	total, err := a.db.CountExperiments(ctx, c.Scope(), f)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +175,7 @@ func (a *API) listExperiments(ctx context.Context, c *call, req *v1.GetExperimen
 	if n == 0 {
 		return resp, nil
 	}
-	list, err := a.db.Experiments(ctx, c.scope, f, resp.Pagination.StartIndex, n)
+	list, err := a.db.Experiments(ctx, c.Scope(), f, resp.Pagination.StartIndex, n)
 	if err != nil {
 		return nil, err
 	}
@@ -182,13 +183,13 @@ func (a *API) listExperiments(ctx context.Context, c *call, req *v1.GetExperimen
 	resp.Experiments = make([]v1.Experiment, len(list))
 	for i, e := range list {
 		if resp.Experiments[i] = wireExperiment(e); !req.WithoutConfig { // most of a list's weight
-			resp.Experiments[i] = a.withConfig(resp.Experiments[i], e, c.who)
+			resp.Experiments[i] = a.withConfig(resp.Experiments[i], e, c.Who())
 		}
 	}
 	return resp, nil
 }
 
-func (a *API) experimentLabels(ctx context.Context, c *call, req *v1.GetExperimentLabelsRequest) (*v1.LabelsResponse, error) {
-	labels, err := a.db.ExperimentLabels(ctx, c.scope, req.ProjectID)
+func (a *API) experimentLabels(ctx context.Context, c *rest.Call, req *v1.GetExperimentLabelsRequest) (*v1.LabelsResponse, error) {
+	labels, err := a.db.ExperimentLabels(ctx, c.Scope(), req.ProjectID)
 	return &v1.LabelsResponse{Labels: labels}, err
 }

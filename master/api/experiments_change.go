@@ -11,14 +11,15 @@ import (
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 const maxBulk = 10_000 // experiments of one bulk call
 
-func (a *API) act(action store.Action) func(context.Context, *call, store.Experiment, *v1.None) (*v1.Empty, error) {
-	return func(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
+func (a *API) act(action store.Action) func(context.Context, *rest.Call, store.Experiment, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
 		if hindered, err := a.hindered(ctx, action, []int{e.ID}); err != nil || hindered[e.ID] != nil {
 			return nil, cmp.Or(err, hindered[e.ID])
 		}
@@ -79,20 +80,20 @@ func refusedAction(e store.ExperimentHead, action store.Action) error {
 	return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s", e.ID, shown, action)
 }
 
-func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
+func (a *API) actOnMany(action store.Action) func(context.Context, *rest.Call, store.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
 	verb := auth.Change
 	if action == store.Delete {
 		verb = auth.Delete
 	}
-	return func(ctx context.Context, c *call, p store.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
-		list, missing, err := a.chosen(ctx, c, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), p.ID, req)
+	return func(ctx context.Context, c *rest.Call, p store.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
+		list, missing, err := a.chosen(ctx, c, auth.ScopeOf(c.Who(), auth.View, v1.KindExperiment), p.ID, req)
 		if err != nil {
 			return nil, err
 		}
 		resp := &v1.BulkResponse{}
 		var mine []int
 		for _, e := range list {
-			if auth.Can(c.who, verb, ofExperiment(e)) {
+			if auth.Can(c.Who(), verb, ofExperiment(e)) {
 				mine = append(mine, e.ID)
 			}
 		}
@@ -107,7 +108,7 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.
 		}
 		for _, e := range list {
 			r := v1.BulkResult{ID: e.ID}
-			if may := c.may(verb, ofExperiment(e)); may != nil {
+			if may := c.May(verb, ofExperiment(e)); may != nil {
 				r.Error = may.Error()
 			} else if why := hindered[e.ID]; why != nil {
 				r.Error = why.Error()
@@ -125,7 +126,7 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.
 }
 
 // chosen finds the experiments of a bulk call, and returns the ids that it did not find.
-func (a *API) chosen(ctx context.Context, c *call, in auth.Scope, project int, req *v1.BulkRequest) (list []store.ExperimentHead, missing []int, err error) {
+func (a *API) chosen(ctx context.Context, c *rest.Call, in auth.Scope, project int, req *v1.BulkRequest) (list []store.ExperimentHead, missing []int, err error) {
 	f := store.ExperimentFilter{ProjectID: project, IDs: req.ExperimentIDs}
 	if req.Filters != nil {
 		x := req.Filters
@@ -137,7 +138,7 @@ func (a *API) chosen(ctx context.Context, c *call, in auth.Scope, project int, r
 		if f.States, err = experimentStates(x.States); err != nil {
 			return nil, nil, err
 		}
-		list, err = inTurn(ctx, a, c, func(ctx context.Context) ([]store.ExperimentHead, error) {
+		list, err = rest.InTurn(ctx, c, func(ctx context.Context) ([]store.ExperimentHead, error) {
 			return a.db.ExperimentHeads(ctx, in, f, maxBulk)
 		})
 		return list, nil, err
@@ -163,7 +164,7 @@ func (a *API) chosen(ctx context.Context, c *call, in auth.Scope, project int, r
 	return list, missing, nil
 }
 
-func (a *API) patchExperiment(ctx context.Context, c *call, e store.Experiment, req *v1.PatchExperiment) (*v1.PatchExperimentResponse, error) {
+func (a *API) patchExperiment(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.PatchExperiment) (*v1.PatchExperimentResponse, error) {
 	ch, err := experimentPatch(e, req)
 	if err != nil {
 		return nil, err
@@ -181,7 +182,7 @@ func (a *API) patchExperiment(ctx context.Context, c *call, e store.Experiment, 
 	if e, err = a.db.Experiment(ctx, e.ID); err != nil {
 		return nil, err
 	}
-	w, err := a.fullExperiment(ctx, e, c.who)
+	w, err := a.fullExperiment(ctx, e, c.Who())
 	return &v1.PatchExperimentResponse{Experiment: &w}, err
 }
 
@@ -253,9 +254,9 @@ func sortedLabels(labels []string) []string {
 	return slices.Compact(out)
 }
 
-func (a *API) changeLabel(add bool) func(context.Context, *call, store.Experiment, *v1.None) (*v1.PutExperimentLabelResponse, error) {
-	return func(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.PutExperimentLabelResponse, error) {
-		label := c.Params("*")
+func (a *API) changeLabel(add bool) func(context.Context, *rest.Call, store.Experiment, *v1.None) (*v1.PutExperimentLabelResponse, error) {
+	return func(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.PutExperimentLabelResponse, error) {
+		label := c.Param("*")
 		if err := checkName("label", label, names.MaxText); err != nil {
 			return nil, err
 		}

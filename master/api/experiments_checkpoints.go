@@ -8,14 +8,15 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerExperimentCheckpoints() {
-	serveOn(a, v1.ListExperimentCheckpoints, a.onExperiment(), a.experimentCheckpoints)
-	serveOn(a, v1.ListTrialCheckpoints, a.onTrial(), a.trialCheckpoints)
+	rest.ServeOn(a.router, v1.ListExperimentCheckpoints, a.onExperiment(), a.experimentCheckpoints)
+	rest.ServeOn(a.router, v1.ListTrialCheckpoints, a.onTrial(), a.trialCheckpoints)
 }
 
 // wireCheckpoint is a trial's checkpoint with all fields that clients read. config is its
@@ -34,12 +35,12 @@ func wireCheckpoint(k store.Checkpoint, config v1.Struct) v1.Checkpoint {
 	return w
 }
 
-func (a *API) experimentCheckpoints(ctx context.Context, c *call, e store.Experiment, req *v1.GetCheckpointsRequest) (*v1.GetExperimentCheckpointsResponse, error) {
+func (a *API) experimentCheckpoints(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.GetCheckpointsRequest) (*v1.GetExperimentCheckpointsResponse, error) {
 	checkpoints, page, err := a.checkpointPage(ctx, c, req, e, 0)
 	return &v1.GetExperimentCheckpointsResponse{Checkpoints: checkpoints, Pagination: page}, err
 }
 
-func (a *API) trialCheckpoints(ctx context.Context, c *call, t store.Trial, req *v1.GetCheckpointsRequest) (*v1.GetTrialCheckpointsResponse, error) {
+func (a *API) trialCheckpoints(ctx context.Context, c *rest.Call, t store.Trial, req *v1.GetCheckpointsRequest) (*v1.GetTrialCheckpointsResponse, error) {
 	e, err := a.db.Experiment(ctx, t.ExperimentID)
 	if err != nil {
 		return nil, err
@@ -51,16 +52,16 @@ func (a *API) trialCheckpoints(ctx context.Context, c *call, t store.Trial, req 
 // checkpointPage lists checkpoints of an experiment, or of one of its trials. Each contains the
 // experiment's configuration, as clients expect; a page that would be too large ends early, and
 // its pagination says where.
-func (a *API) checkpointPage(ctx context.Context, c *call, req *v1.GetCheckpointsRequest, e store.Experiment, trial int) ([]v1.Checkpoint, v1.Pagination, error) {
+func (a *API) checkpointPage(ctx context.Context, c *rest.Call, req *v1.GetCheckpointsRequest, e store.Experiment, trial int) ([]v1.Checkpoint, v1.Pagination, error) {
 	f, err := checkpointFilter(req, e)
 	if err != nil {
 		return nil, v1.Pagination{}, err
 	}
 	f.TrialID = trial
-	total, err := a.db.CountListed(ctx, c.scope, f)
-	config := a.shown.config(e.Config, ownerOrAdmin(c.who, e.OwnerID))
-	list, page, err := paged(req.Window, total, err, func(from, n int) ([]store.Checkpoint, error) {
-		return a.db.Checkpoints(ctx, c.scope, f, from, n, len(config))
+	total, err := a.db.CountListed(ctx, c.Scope(), f)
+	config := a.shown.config(e.Config, ownerOrAdmin(c.Who(), e.OwnerID))
+	list, page, err := rest.Paged(req.Window, total, err, func(from, n int) ([]store.Checkpoint, error) {
+		return a.db.Checkpoints(ctx, c.Scope(), f, from, n, len(config))
 	})
 	if err != nil {
 		return nil, page, err
@@ -83,7 +84,7 @@ func checkpointFilter(req *v1.GetCheckpointsRequest, e store.Experiment) (store.
 		f.States = append(f.States, strings.TrimPrefix(s, "STATE_"))
 	}
 	var err error
-	if f.Desc, err = descending(req.OrderBy); err != nil {
+	if f.Desc, err = rest.Descending(req.OrderBy); err != nil {
 		return f, err
 	}
 	by, known := checkpointOrders[req.SortByAttr]

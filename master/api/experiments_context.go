@@ -14,9 +14,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -30,33 +29,33 @@ func emptyTgz() []byte {
 	return b.Bytes()
 }
 
-func (a *API) modelDef(ctx context.Context, c *call, e store.Experiment) error {
+func (a *API) modelDef(ctx context.Context, c *rest.Call, e store.Experiment) error {
 	code, err := a.db.ContextOf(ctx, e.ContextHash)
 	if err != nil {
 		return err
 	}
 	if code == nil {
-		return c.send(&v1.GetModelDefResponse{B64Tgz: base64.StdEncoding.EncodeToString(emptyTgz())})
+		return c.Send(&v1.GetModelDefResponse{B64Tgz: base64.StdEncoding.EncodeToString(emptyTgz())})
 	}
 	return a.sendCode(c, "b64Tgz", code)
 }
 
 // downloadModelDef sends the archive of an experiment's code.
-func (a *API) downloadModelDef(ctx context.Context, c *call, e store.Experiment) error {
+func (a *API) downloadModelDef(ctx context.Context, c *rest.Call, e store.Experiment) error {
 	code, err := a.db.ContextOf(ctx, e.ContextHash)
 	if err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderContentType, "application/x-gtar")
-	c.Set(fiber.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": fmt.Sprintf("exp%d_model_def.tar.gz", e.ID)}))
+	c.Set("Content-Type", "application/x-gtar")
+	c.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fmt.Sprintf("exp%d_model_def.tar.gz", e.ID)}))
 	if code == nil {
-		return c.Send(emptyTgz())
+		return c.SendBody(emptyTgz())
 	}
 	reading, err := a.startReading(c)
 	if err != nil {
 		return err
 	}
-	a.sendFrom(c.Ctx, a.newSharedReader(c, reading.end, a.db.ReadContext(reading.ctx, code)), int(code.Size))
+	c.SendFrom(c.Paced(reading.end, a.db.ReadContext(reading.ctx, code)), int(code.Size))
 	return nil
 }
 
@@ -92,7 +91,7 @@ func contentType(name string, head []byte) string {
 
 // fileOfCode finds one file of the experiment's code. The file is read while it is sent. The
 // reader ends when the server does, and a slow client holds no memory.
-func (a *API) fileOfCode(ctx context.Context, c *call, e store.Experiment, name string) (io.ReadCloser, int64, error) {
+func (a *API) fileOfCode(ctx context.Context, c *rest.Call, e store.Experiment, name string) (io.ReadCloser, int64, error) {
 	code, err := a.db.ContextOf(ctx, e.ContextHash)
 	if err != nil {
 		return nil, 0, err
@@ -117,24 +116,24 @@ func (a *API) fileOfCode(ctx context.Context, c *call, e store.Experiment, name 
 		reading.end()
 		return nil, 0, err
 	}
-	return a.newSharedReader(c, reading.end, content), size, nil
+	return c.Paced(reading.end, content), size, nil
 }
 
-func (a *API) downloadFile(ctx context.Context, c *call, e store.Experiment, req *v1.GetFileRequest) error {
+func (a *API) downloadFile(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.GetFileRequest) error {
 	content, size, err := a.fileOfCode(ctx, c, e, req.Path)
 	if err != nil {
 		return err
 	}
 	// A browser must never show the file as a page of our origin: a user wrote it.
-	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
-	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-	c.Set(fiber.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(req.Path)}))
-	a.sendFrom(c.Ctx, content, int(size))
+	c.Set("Content-Type", "application/octet-stream")
+	c.Set("X-Content-Type-Options", "nosniff")
+	c.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(req.Path)}))
+	c.SendFrom(content, int(size))
 	return nil
 }
 
-func (a *API) modelFile(ctx context.Context, c *call, e store.Experiment) error {
-	body, err := a.readBody(c.Ctx, smallBody)
+func (a *API) modelFile(ctx context.Context, c *rest.Call, e store.Experiment) error {
+	body, err := c.ReadBody(v1.SmallBody)
 	if err != nil {
 		return err
 	}
@@ -146,5 +145,6 @@ func (a *API) modelFile(ctx context.Context, c *call, e store.Experiment) error 
 	if err != nil {
 		return err
 	}
-	return a.sendBase64(c, "file", content, size)
+	c.SendBase64("file", content, size)
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -15,15 +16,15 @@ import (
 // it at once; without a leader the request is stored.
 const continueTimeout = 5 * time.Second
 
-func (a *API) continueExperiment(ctx context.Context, c *call, req *v1.ContinueExperimentRequest) (*v1.ContinueExperimentResponse, error) {
+func (a *API) continueExperiment(ctx context.Context, c *rest.Call, req *v1.ContinueExperimentRequest) (*v1.ContinueExperimentResponse, error) {
 	e, err := a.db.Experiment(ctx, req.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.may(auth.Change, ofExperiment(e.ExperimentHead)); err != nil {
+	if err := c.May(auth.Change, ofExperiment(e.ExperimentHead)); err != nil {
 		return nil, err
 	}
-	byOwner := auth.Owns(c.who, ofExperiment(e.ExperimentHead))
+	byOwner := auth.Owns(c.Who(), ofExperiment(e.ExperimentHead))
 	if optional.Value(req.OverrideConfig) != "" && !byOwner {
 		return nil, fault.New(fault.Forbidden, "experiment %d runs with the rights of %s, so only %s and ClusterAdmins may continue it with another configuration; fork it instead", e.ID, e.Owner, e.Owner)
 	}
@@ -34,7 +35,7 @@ func (a *API) continueExperiment(ctx context.Context, c *call, req *v1.ContinueE
 	states, done := a.bus.Subscribe(store.TopicState)
 	defer done()
 	a.bus.Publish(store.TopicIntent)
-	_, err = await(ctx, states, continueTimeout, func(ctx context.Context) (bool, error) { return a.db.HasContinued(ctx, e.ID, made.N) })
+	_, err = rest.Await(ctx, states, continueTimeout, func(ctx context.Context) (bool, error) { return a.db.HasContinued(ctx, e.ID, made.N) })
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +43,6 @@ func (a *API) continueExperiment(ctx context.Context, c *call, req *v1.ContinueE
 		return nil, err
 	}
 	resp := &v1.ContinueExperimentResponse{Warnings: made.Warnings, Remarks: made.Remarks}
-	resp.Experiment, err = a.fullExperiment(ctx, e, c.who)
+	resp.Experiment, err = a.fullExperiment(ctx, e, c.Who())
 	return resp, err
 }

@@ -5,12 +5,13 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-func (a *API) createExperiment(ctx context.Context, c *call, req *v1.CreateExperimentRequest) (*v1.CreateExperimentResponse, error) {
-	if err := c.may(auth.Create, auth.Object{Kind: "experiment"}); err != nil {
+func (a *API) createExperiment(ctx context.Context, c *rest.Call, req *v1.CreateExperimentRequest) (*v1.CreateExperimentResponse, error) {
+	if err := c.May(auth.Create, auth.Object{Kind: "experiment"}); err != nil {
 		return nil, err
 	}
 	made, err := a.experiments.Create(ctx, a.submitter(c), req)
@@ -20,7 +21,7 @@ func (a *API) createExperiment(ctx context.Context, c *call, req *v1.CreateExper
 	resp := &v1.CreateExperimentResponse{Warnings: made.Warnings, Remarks: made.Remarks}
 	if made.ID == 0 {
 		shown, err := made.Complete.Shown(true)
-		resp.Config, resp.Experiment = shown, previewExperiment(made, c.who, shown)
+		resp.Config, resp.Experiment = shown, previewExperiment(made, c.Who(), shown)
 		return resp, err
 	}
 	a.bus.Publish(store.TopicIntent)
@@ -28,7 +29,7 @@ func (a *API) createExperiment(ctx context.Context, c *call, req *v1.CreateExper
 	if err != nil {
 		return nil, err
 	}
-	resp.Experiment, err = a.fullExperiment(ctx, e, c.who)
+	resp.Experiment, err = a.fullExperiment(ctx, e, c.Who())
 	resp.Config = resp.Experiment.Config
 	return resp, err
 }
@@ -42,6 +43,12 @@ func previewExperiment(e *launch.Experiment, who auth.Who, shown v1.Struct) v1.E
 }
 
 // submitter is the caller of a request, with the files in its body.
-func (a *API) submitter(c *call) launch.Submitter {
-	return launch.Submitter{Who: c.who, Share: a.ownerOf(c.Ctx), Key: string(c.Request().Header.Peek(launch.KeyHeader)), Code: c.files.submittedCode()}
+func (a *API) submitter(c *rest.Call) launch.Submitter {
+	return launch.Submitter{Who: c.Who(), Share: c.Owner(), Key: c.Get(launch.KeyHeader), Code: submittedCode(c)}
+}
+
+// submittedCode is the code in the body of a call; nil for none.
+func submittedCode(c *rest.Call) *launch.Code {
+	code, _ := c.Files().(*launch.Code)
+	return code
 }

@@ -9,15 +9,16 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerSearch() {
-	serve(a, v1.SearchExperiments, a.searchExperiments)
-	serveOn(a, v1.ListProjectColumns, a.onProjectOrAll(), a.projectColumns)
-	serveOn(a, v1.ListMetadataValues, a.onProjectOrAll(), a.metadataValues)
-	serveOn(a, v1.ListMetricRanges, a.onProjectOrAll(), a.metricRanges)
+	rest.Serve(a.router, v1.SearchExperiments, a.searchExperiments)
+	rest.ServeOn(a.router, v1.ListProjectColumns, a.onProjectOrAll(), a.projectColumns)
+	rest.ServeOn(a.router, v1.ListMetadataValues, a.onProjectOrAll(), a.metadataValues)
+	rest.ServeOn(a.router, v1.ListMetricRanges, a.onProjectOrAll(), a.metricRanges)
 }
 
 // asked parses the filter, the query and the order of a request.
@@ -41,12 +42,12 @@ func asked(table find.Table, project *int, filter, query, sort *string, now time
 	return q, nil
 }
 
-func (a *API) searchExperiments(ctx context.Context, c *call, req *v1.SearchExperimentsRequest) (*v1.SearchExperimentsResponse, error) {
+func (a *API) searchExperiments(ctx context.Context, c *rest.Call, req *v1.SearchExperimentsRequest) (*v1.SearchExperimentsResponse, error) {
 	q, err := asked(find.Experiments, req.ProjectID, req.Filter, req.Query, req.Sort, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	list, page, err := searchPage(ctx, c.scope, q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, a.db.CountSearched, a.db.SearchExperiments)
+	list, page, err := searchPage(ctx, c.Scope(), q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, a.db.CountSearched, a.db.SearchExperiments)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (a *API) searchExperiments(ctx context.Context, c *call, req *v1.SearchExpe
 	for i, e := range list {
 		found := &resp.Experiments[i]
 		if found.Experiment = wireExperiment(e); !optional.Value(req.WithoutConfig) {
-			found.Experiment = a.withConfig(found.Experiment, e, c.who)
+			found.Experiment = a.withConfig(found.Experiment, e, c.Who())
 		}
 		if e.BestTrialID != nil {
 			found.BestTrial = best[*e.BestTrialID]
@@ -117,16 +118,16 @@ func (a *API) bestTrials(ctx context.Context, list []store.Experiment) (map[int]
 	return found, nil
 }
 
-func (a *API) projectColumns(ctx context.Context, c *call, p store.Project, req *v1.GetProjectColumnsRequest) (*v1.GetProjectColumnsResponse, error) {
+func (a *API) projectColumns(ctx context.Context, c *rest.Call, p store.Project, req *v1.GetProjectColumnsRequest) (*v1.GetProjectColumnsResponse, error) {
 	switch req.TableType {
 	case "TABLE_TYPE_RUN":
-		return a.runColumns(ctx, c.scope, p.ID)
+		return a.runColumns(ctx, c.Scope(), p.ID)
 	case "", "TABLE_TYPE_UNSPECIFIED", "TABLE_TYPE_EXPERIMENT":
 	default:
 		return nil, fault.New(fault.Invalid, "tableType: expected TABLE_TYPE_EXPERIMENT or TABLE_TYPE_RUN, found %q", fault.Clip(req.TableType))
 	}
 	resp := &v1.GetProjectColumnsResponse{Columns: fieldColumns(find.Experiments, find.Experiment)}
-	hparams, err := a.db.HParamsUsed(ctx, c.scope, p.ID)
+	hparams, err := a.db.HParamsUsed(ctx, c.Scope(), p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (a *API) projectColumns(ctx context.Context, c *call, p store.Project, req 
 		}
 		resp.Columns = append(resp.Columns, v1.ProjectColumn{Column: "hp." + h.Name, Location: string(find.Hyperparameters), Type: string(kind)})
 	}
-	metrics, err := a.db.MetricsUsed(ctx, c.scope, p.ID)
+	metrics, err := a.db.MetricsUsed(ctx, c.Scope(), p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +182,8 @@ func metricColumns(m store.NamedMetric) []v1.ProjectColumn {
 	return slices.Clip(out)
 }
 
-func (a *API) metricRanges(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.GetProjectNumericMetricsRangeResponse, error) {
-	list, err := a.db.MetricRanges(ctx, c.scope, p.ID)
+func (a *API) metricRanges(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.GetProjectNumericMetricsRangeResponse, error) {
+	list, err := a.db.MetricRanges(ctx, c.Scope(), p.ID)
 	if err != nil {
 		return nil, err
 	}

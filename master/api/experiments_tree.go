@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -24,17 +25,17 @@ const (
 	treeNodeBytes = 160
 )
 
-func (a *API) fileTree(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.FileTreeResponse, error) {
+func (a *API) fileTree(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.FileTreeResponse, error) {
 	code, err := a.db.ContextOf(ctx, e.ContextHash)
 	if err != nil {
 		return nil, err
 	}
-	c.endReading()                                                  // else two users could keep all turns from everybody: they wait here, and for memory
-	listing, err := a.receiver.lists.take(ctx, a.ownerOf(c.Ctx), 1) // the tree of many files is large
+	c.EndReading()                                         // else two users could keep all turns from everybody: they wait here, and for memory
+	listing, err := a.limits.lists.Take(ctx, c.Owner(), 1) // the tree of many files is large
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the master lists code for too many requests now; try again")
 	}
-	defer listing.release()
+	defer listing.Release()
 	files, err := a.contextNodes(ctx, code)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (a *API) fileTree(ctx context.Context, c *call, e store.Experiment, _ *v1.N
 	if size > maxTreeBytes {
 		return nil, tooLargeATree(size)
 	}
-	if err := a.holdFor(c.Ctx, int64(size)); err != nil {
+	if err := c.HoldFor(int64(size)); err != nil {
 		return nil, err
 	}
 	root := &treeNode{}
@@ -56,7 +57,7 @@ func (a *API) fileTree(ctx context.Context, c *call, e store.Experiment, _ *v1.N
 func tooLargeATree(size int) error {
 	return fault.New(fault.TooLarge, "the list of this experiment's files would have %s, and the limit is %s: the paths have too many folders, "+
 		"because the code was submitted before paths were limited to %d folders; fetch the files with det experiment download-model-def",
-		sizeText(size), sizeText(maxTreeBytes), launch.MaxDepth)
+		rest.SizeText(size), rest.SizeText(maxTreeBytes), launch.MaxDepth)
 }
 
 // contextNodes lists the content of an archive, each folder before its content.

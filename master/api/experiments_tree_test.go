@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -61,13 +62,13 @@ func TestATreeOfDeepFiles(t *testing.T) {
 	if got := me.get(path + "file_tree").ok(); len(got.body) < 20*510*treeNodeBytes/2 {
 		t.Errorf("%d bytes", len(got.body))
 	}
-	held := holding(t, r.api.receiver.memory, "user determined", bodyMemoryPerUser)
+	held := holding(t, r.api.router.Limits.Memory, "user determined", rest.BodyMemoryPerUser)
 	done := make(chan answer)
 	go func() { done <- me.get(path + "file_tree") }()
-	eventually(t, func() bool { return r.api.receiver.memory.held() == 2 })
-	held.release()
+	eventually(t, func() bool { return r.api.router.Limits.Memory.Held() == 2 })
+	held.Release()
 	(<-done).ok()
-	r.api.receiver.memory.empties(t)
+	empties(t, r.api.router.Limits.Memory)
 }
 
 // The size that is counted is near that of the answer, regardless of the names.

@@ -4,6 +4,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -46,42 +47,42 @@ func asksByField(who auth.Who) bool { return who.Grants == nil && !who.ReadOnly 
 func differs(given *string, is string) bool { return given != nil && *given != is }
 
 // onChangedWorkspace is a workspace whose attributes a request changes.
-func (a *API) onChangedWorkspace() object[store.Workspace] {
+func (a *API) onChangedWorkspace() rest.Object[store.Workspace] {
 	o := a.onWorkspace()
-	o.refusal = func(c *call, verb auth.Verb, w store.Workspace) error {
-		if err := fixedWorkspace(w, cannotChange); err != nil && c.who.Grants == nil {
+	o.Refusal = func(c *rest.Call, verb auth.Verb, w store.Workspace) error {
+		if err := fixedWorkspace(w, cannotChange); err != nil && c.Who().Grants == nil {
 			return err
 		}
-		if asksByField(c.who) {
+		if asksByField(c.Who()) {
 			return nil // patchWorkspace asks for the fields that change
 		}
-		return may(c.who, verb, ofWorkspace(w))
+		return auth.May(c.Who(), verb, ofWorkspace(w))
 	}
 	return o
 }
 
 // onChangedProject is a project whose attributes a request changes.
-func (a *API) onChangedProject() object[store.Project] {
+func (a *API) onChangedProject() rest.Object[store.Project] {
 	o := a.onProject()
-	o.refusal = func(c *call, verb auth.Verb, p store.Project) error {
-		if err := fixedProject(p); err != nil && c.who.Grants == nil {
+	o.Refusal = func(c *rest.Call, verb auth.Verb, p store.Project) error {
+		if err := fixedProject(p); err != nil && c.Who().Grants == nil {
 			return err
 		}
-		if asksByField(c.who) {
+		if asksByField(c.Who()) {
 			return nil // patchProject asks for the fields that change
 		}
-		return may(c.who, verb, ofProject(p))
+		return auth.May(c.Who(), verb, ofProject(p))
 	}
 	return o
 }
 
 // onBoundPool is a pool whose bindings a request changes.
-func (a *API) onBoundPool() object[*pool.Pool] {
+func (a *API) onBoundPool() rest.Object[*pool.Pool] {
 	o := a.onPool()
-	o.refusal = func(c *call, verb auth.Verb, p *pool.Pool) error {
+	o.Refusal = func(c *rest.Call, verb auth.Verb, p *pool.Pool) error {
 		switch {
-		case c.who.Grants != nil:
-			return may(c.who, verb, o.of(p))
+		case c.Who().Grants != nil:
+			return auth.May(c.Who(), verb, o.Of(p))
 		case p.Compute || p.Aux:
 			return defaultPoolBound(p)
 		}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
+	"github.com/detent-ml/detent/master/rest"
 )
 
 const (
@@ -63,12 +63,8 @@ func (f *forwarders) count() int {
 }
 
 // noteForwarder records the proxy of a sign-in.
-func (a *API) noteForwarder(c *fiber.Ctx) {
-	from, ok := netip.AddrFromSlice(c.Context().RemoteIP())
-	if from = from.Unmap(); !ok || a.trusted(from) {
-		return
-	}
-	if isProxied(c) {
-		a.forwarders.met(from)
+func (a *API) noteForwarder(c *rest.Call) {
+	if at, ok := c.Stranger(); ok {
+		a.forwarders.met(at)
 	}
 }

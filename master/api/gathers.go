@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -12,7 +13,7 @@ import (
 // gathers are the rounds of all-gathers in progress. The response of a round is read and
 // encoded once for all peers.
 type gathers struct {
-	memory *shares // for the responses, in bytes
+	memory *rest.Shares // for the responses, in bytes
 
 	mu     sync.Mutex
 	rounds map[store.GatherRound]*gatherRound
@@ -24,7 +25,7 @@ type gatherRound struct {
 
 	mu   sync.Mutex
 	body []byte // never changes after it is set
-	held *share
+	held *rest.Share
 }
 
 // gathered is the part of one peer in a round, until its response is sent.
@@ -36,7 +37,7 @@ type gathered struct {
 }
 
 func newGathers() *gathers {
-	return &gathers{memory: newShares(gatherMemory, gatherMemoryPerUser), rounds: map[store.GatherRound]*gatherRound{}}
+	return &gathers{memory: rest.NewShares(gatherMemory, gatherMemoryPerUser), rounds: map[store.GatherRound]*gatherRound{}}
 }
 
 func (g *gathers) enter(key store.GatherRound) *gathered {
@@ -61,7 +62,7 @@ func (p *gathered) Close() error {
 		}
 		delete(p.of.rounds, p.key)
 		if p.round.held != nil {
-			p.round.held.release()
+			p.round.held.Release()
 		}
 	})
 	return nil
@@ -78,13 +79,13 @@ func (p *gathered) load(ctx context.Context, db *store.DB, owner string) error {
 	if err != nil {
 		return err
 	}
-	held, err := p.of.memory.take(ctx, owner, 2*size) // for reading and for encoding
+	held, err := p.of.memory.Take(ctx, owner, 2*size) // for reading and for encoding
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "the master answers too many all-gathers now; try again")
 	}
 	body, err := gatheredBody(ctx, db, p.key)
 	if err != nil {
-		held.release()
+		held.Release()
 		return err
 	}
 	p.round.body, p.round.held = body, held

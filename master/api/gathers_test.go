@@ -77,7 +77,7 @@ func TestGatherOfManyPeers(t *testing.T) {
 		defer r.api.gathers.mu.Unlock()
 		return len(r.api.gathers.rounds) == 0
 	})
-	r.api.gathers.memory.empties(t)
+	empties(t, r.api.gathers.memory)
 }
 
 // A peer whose attempt ends while it waits leaves nothing behind.

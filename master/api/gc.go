@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/keep"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -29,29 +30,29 @@ const (
 )
 
 func (a *API) registerGC() {
-	serve(a, v1.DeleteCheckpoints, a.deleteCheckpoints)
-	serve(a, v1.RemoveCheckpointFiles, a.removeFiles)
-	serveOn(a, v1.RemoveTensorboardFiles, a.onExperimentHead(), a.removeEvents)
-	serveOn(a, v1.PreviewGC, a.onExperiment(), a.previewGC)
-	serveOn(a, v1.ListGCs, a.onExperiment(), a.listGCs)
-	own := onOwnTask("task", func(c *call, id string) error {
-		return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, fault.Clip(id))
+	rest.Serve(a.router, v1.DeleteCheckpoints, a.deleteCheckpoints)
+	rest.Serve(a.router, v1.RemoveCheckpointFiles, a.removeFiles)
+	rest.ServeOn(a.router, v1.RemoveTensorboardFiles, a.onExperimentHead(), a.removeEvents)
+	rest.ServeOn(a.router, v1.PreviewGC, a.onExperiment(), a.previewGC)
+	rest.ServeOn(a.router, v1.ListGCs, a.onExperiment(), a.listGCs)
+	own := onOwnTask("task", func(c *rest.Call, id string) error {
+		return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.Who().AllocationID, fault.Clip(id))
 	})
-	serveOn(a, v1.ReportFreed, own, a.removalReport)
-	serveOn(a, v1.ListStrays, own, a.strays)
+	rest.ServeOn(a.router, v1.ReportFreed, own, a.removalReport)
+	rest.ServeOn(a.router, v1.ListStrays, own, a.strays)
 }
 
-func (a *API) deleteCheckpoints(ctx context.Context, c *call, req *v1.DeleteCheckpointsRequest) (*v1.None, error) {
+func (a *API) deleteCheckpoints(ctx context.Context, c *rest.Call, req *v1.DeleteCheckpointsRequest) (*v1.None, error) {
 	return &v1.None{}, a.remove(ctx, c, req.CheckpointUUIDs, []string{store.AllFiles})
 }
 
-func (a *API) removeFiles(ctx context.Context, c *call, req *v1.CheckpointsRemoveFilesRequest) (*v1.None, error) {
+func (a *API) removeFiles(ctx context.Context, c *rest.Call, req *v1.CheckpointsRemoveFilesRequest) (*v1.None, error) {
 	return &v1.None{}, a.remove(ctx, c, req.CheckpointUUIDs, req.CheckpointGlobs)
 }
 
 // remove creates the tasks that remove files of checkpoints, one for each
 // experiment. If one of them is rejected, it creates none.
-func (a *API) remove(ctx context.Context, c *call, ids, globs []string) error {
+func (a *API) remove(ctx context.Context, c *rest.Call, ids, globs []string) error {
 	if err := checkGlobs(globs, len(ids)); err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func namedCheckpoints(field string, ids []string) ([]string, error) {
 }
 
 // checkpointsToRemove finds checkpoints, all of which the caller may change, by experiment.
-func (a *API) checkpointsToRemove(ctx context.Context, c *call, ids []string) (map[int][]string, error) {
+func (a *API) checkpointsToRemove(ctx context.Context, c *rest.Call, ids []string) (map[int][]string, error) {
 	if len(ids) == 0 {
 		return nil, fault.New(fault.Invalid, "checkpointUuids: expected the UUIDs of one or more checkpoints")
 	}
@@ -165,7 +166,7 @@ func (a *API) checkpointsToRemove(ctx context.Context, c *call, ids []string) (m
 		case k.ExperimentID == nil:
 			return nil, fault.New(fault.Invalid, "checkpoint %s belongs to no experiment, so its storage is unknown: remove its files from the storage by hand", name)
 		}
-		if err := c.may(auth.Change, ofCheckpointOwner(k)); err != nil {
+		if err := c.May(auth.Change, ofCheckpointOwner(k)); err != nil {
 			return nil, err
 		}
 		found[*k.ExperimentID] = append(found[*k.ExperimentID], name)
@@ -228,8 +229,8 @@ func (a *API) newGC(s store.ExperimentFiles, storage expconf.CheckpointStorage) 
 
 // removeEvents removes the files that TensorBoards of an experiment read, and responds when
 // they are removed, as clients of Determined expect. A running trial writes new ones.
-func (a *API) removeEvents(ctx context.Context, c *call, e store.ExperimentHead, _ *v1.None) (*v1.Empty, error) {
-	one, err := inTurn(ctx, a, c, func(ctx context.Context) (store.NewGC, error) { // the configuration is not kept while this waits
+func (a *API) removeEvents(ctx context.Context, c *rest.Call, e store.ExperimentHead, _ *v1.None) (*v1.Empty, error) {
+	one, err := rest.InTurn(ctx, c, func(ctx context.Context) (store.NewGC, error) { // the configuration is not kept while this waits
 		s, cfg, err := a.filesToRemove(ctx, e.ID, nil)
 		if err != nil {
 			return store.NewGC{}, err
@@ -246,7 +247,7 @@ func (a *API) removeEvents(ctx context.Context, c *call, e store.ExperimentHead,
 		return nil, err
 	}
 	var k store.Task
-	ended, err := await(ctx, states, maxPoll, func(ctx context.Context) (bool, error) {
+	ended, err := rest.Await(ctx, states, rest.MaxPoll, func(ctx context.Context) (bool, error) {
 		k, err = a.db.Task(ctx, one.TaskID)
 		return k.EndedAt != nil, err
 	})
@@ -269,7 +270,7 @@ const maxJudged = 250_000
 const judgedBytes = 400
 
 // previewGC returns which checkpoints a policy would remove, a page at a time.
-func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, req *v1.PreviewGCRequest) (*v1.PreviewGCResponse, error) {
+func (a *API) previewGC(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.PreviewGCRequest) (*v1.PreviewGCResponse, error) {
 	if req.Offset < 0 {
 		return nil, fault.New(fault.Invalid, "offset: expected a number of checkpoints, 0 or more, not %d", req.Offset)
 	}
@@ -331,7 +332,7 @@ func previewed(k store.Checkpoint) v1.PreviewGCCheckpoint {
 	return p
 }
 
-func (a *API) listGCs(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetGCsResponse, error) {
+func (a *API) listGCs(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.GetGCsResponse, error) {
 	list, err := a.db.GCs(ctx, e.ID)
 	if err != nil {
 		return nil, err
@@ -359,7 +360,7 @@ func wireRemovals(list []store.CheckpointRemoval) []v1.CheckpointRemoval {
 }
 
 // strays tells a sweep which folders belong to no checkpoint.
-func (a *API) strays(ctx context.Context, c *call, id string, req *v1.StraysRequest) (*v1.StraysResponse, error) {
+func (a *API) strays(ctx context.Context, c *rest.Call, id string, req *v1.StraysRequest) (*v1.StraysResponse, error) {
 	if len(req.UUIDs) > v1.MaxStrays {
 		return nil, fault.New(fault.Invalid, "uuids: %d are over the limit of %d", len(req.UUIDs), v1.MaxStrays)
 	}
@@ -372,7 +373,7 @@ func (a *API) strays(ctx context.Context, c *call, id string, req *v1.StraysRequ
 }
 
 // removalReport stores the report of a task that removes files.
-func (a *API) removalReport(ctx context.Context, c *call, id string, req *v1.FreedRequest) (*v1.None, error) {
+func (a *API) removalReport(ctx context.Context, c *rest.Call, id string, req *v1.FreedRequest) (*v1.None, error) {
 	f := store.RemovalReport{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
 	if req.Files < 0 || req.Bytes < 0 || req.Files > store.MaxBytes || req.Bytes > store.MaxBytes {
 		return nil, fault.New(fault.Invalid, "files and bytes: expected numbers from 0 to %d", int64(store.MaxBytes))

@@ -7,23 +7,24 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerGeneric() {
-	serve(a, v1.ListGenericTasks, a.listGeneric)
-	serve(a, v1.CreateGenericTask, a.createGeneric)
-	serveOn(a, v1.GetGenericTaskConfig, a.onTask(), generic(a.genericConfig))
-	serveOn(a, v1.KillGenericTask, a.onTask(), generic(a.killGeneric))
-	serveOn(a, v1.PauseGenericTask, a.onTask(), generic(a.pauseGeneric))
-	serveOn(a, v1.UnpauseGenericTask, a.onTask(), generic(a.unpauseGeneric))
+	rest.Serve(a.router, v1.ListGenericTasks, a.listGeneric)
+	rest.Serve(a.router, v1.CreateGenericTask, a.createGeneric)
+	rest.ServeOn(a.router, v1.GetGenericTaskConfig, a.onTask(), generic(a.genericConfig))
+	rest.ServeOn(a.router, v1.KillGenericTask, a.onTask(), generic(a.killGeneric))
+	rest.ServeOn(a.router, v1.PauseGenericTask, a.onTask(), generic(a.pauseGeneric))
+	rest.ServeOn(a.router, v1.UnpauseGenericTask, a.onTask(), generic(a.unpauseGeneric))
 }
 
 // generic rejects tasks of other types, whose paths begin in the same way.
-func generic[Req, Resp any](fn func(context.Context, *call, store.Task, *Req) (*Resp, error)) func(context.Context, *call, store.Task, *Req) (*Resp, error) {
-	return func(ctx context.Context, c *call, k store.Task, req *Req) (*Resp, error) {
+func generic[Req, Resp any](fn func(context.Context, *rest.Call, store.Task, *Req) (*Resp, error)) func(context.Context, *rest.Call, store.Task, *Req) (*Resp, error) {
+	return func(ctx context.Context, c *rest.Call, k store.Task, req *Req) (*Resp, error) {
 		if k.Type != task.Generic {
 			return nil, fault.New(fault.NotFound, "task %s is of type %s, and not a generic task", k.ID, k.Type)
 		}
@@ -31,8 +32,8 @@ func generic[Req, Resp any](fn func(context.Context, *call, store.Task, *Req) (*
 	}
 }
 
-func (a *API) createGeneric(ctx context.Context, c *call, req *v1.CreateGenericTaskRequest) (*v1.CreateGenericTaskResponse, error) {
-	if err := c.may(auth.Create, auth.Object{Kind: v1.KindTask}); err != nil {
+func (a *API) createGeneric(ctx context.Context, c *rest.Call, req *v1.CreateGenericTaskRequest) (*v1.CreateGenericTaskResponse, error) {
+	if err := c.May(auth.Create, auth.Object{Kind: v1.KindTask}); err != nil {
 		return nil, err
 	}
 	made, err := a.tasks.StartGeneric(ctx, a.submitter(c), req)
@@ -48,7 +49,7 @@ func (a *API) createGeneric(ctx context.Context, c *call, req *v1.CreateGenericT
 	return resp, err
 }
 
-func (a *API) listGeneric(ctx context.Context, c *call, req *v1.GetCommandsRequest) (*v1.GetGenericTasksResponse, error) {
+func (a *API) listGeneric(ctx context.Context, c *rest.Call, req *v1.GetCommandsRequest) (*v1.GetGenericTasksResponse, error) {
 	list, page, err := a.tasksOf(ctx, c, req, launch.Generic())
 	resp := &v1.GetGenericTasksResponse{Pagination: page, Tasks: make([]v1.GenericTask, len(list))}
 	for i, k := range list {
@@ -69,13 +70,13 @@ func submittedConfig(k store.Task, who auth.Who) (string, error) {
 	return string(shown), err
 }
 
-func (a *API) genericConfig(_ context.Context, c *call, k store.Task, _ *v1.None) (*v1.GetGenericTaskConfigResponse, error) {
-	config, err := submittedConfig(k, c.who)
+func (a *API) genericConfig(_ context.Context, c *rest.Call, k store.Task, _ *v1.None) (*v1.GetGenericTaskConfigResponse, error) {
+	config, err := submittedConfig(k, c.Who())
 	return &v1.GetGenericTaskConfigResponse{Config: config}, err
 }
 
 // killGeneric ends a task with its descendants, or the whole tree that the task belongs to.
-func (a *API) killGeneric(ctx context.Context, c *call, k store.Task, req *v1.KillGenericTaskRequest) (*v1.Empty, error) {
+func (a *API) killGeneric(ctx context.Context, c *rest.Call, k store.Task, req *v1.KillGenericTaskRequest) (*v1.Empty, error) {
 	id := k.ID
 	if req.TaskID != "" && req.TaskID != id {
 		return nil, fault.New(fault.Invalid, "taskId: the path has %s, the body %s", id, fault.Clip(req.TaskID))
@@ -89,18 +90,18 @@ func (a *API) killGeneric(ctx context.Context, c *call, k store.Task, req *v1.Ki
 		if err != nil {
 			return nil, err
 		}
-		if err := a.onTask().allow(c, auth.Change, root); err != nil {
+		if err := a.onTask().Allow(c, auth.Change, root); err != nil {
 			return nil, err
 		}
 	}
-	return a.changed(a.db.KillTree(ctx, id, "killed by "+c.who.Username))
+	return a.changed(a.db.KillTree(ctx, id, "killed by "+c.Who().Username))
 }
 
-func (a *API) pauseGeneric(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.Empty, error) {
-	return a.changed(a.db.PauseTree(ctx, k.ID, "paused by "+c.who.Username))
+func (a *API) pauseGeneric(ctx context.Context, c *rest.Call, k store.Task, _ *v1.None) (*v1.Empty, error) {
+	return a.changed(a.db.PauseTree(ctx, k.ID, "paused by "+c.Who().Username))
 }
 
-func (a *API) unpauseGeneric(ctx context.Context, _ *call, k store.Task, _ *v1.None) (*v1.Empty, error) {
+func (a *API) unpauseGeneric(ctx context.Context, _ *rest.Call, k store.Task, _ *v1.None) (*v1.Empty, error) {
 	if err := a.poolOpen(ctx, k.Pool, k.WorkspaceID); err != nil {
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func TestNothingOfOtherWorkspaces(t *testing.T) {
 		return admin.do(l.Method, path, body)
 	}
 	var lists []v1.Line
-	for _, route := range r.api.routes {
+	for _, route := range r.api.router.Routes() {
 		if l := route.Line; l.List && !auth.Global(l.Object) && l.Path != v1.FollowUpdates.Path { // updates_test.go has the scope of that WebSocket
 			lists = append(lists, l)
 			seen[l.Method+l.Path] = string(send(l, filled(l, "0"), body(l)).ok().body)
@@ -134,10 +134,10 @@ func TestNothingOfOtherWorkspaces(t *testing.T) {
 		t.Errorf("only %d lists were tried", len(lists))
 	}
 	tried := 0
-	for _, route := range r.api.routes {
+	for _, route := range r.api.router.Routes() {
 		l := route.Line
 		object, known := values[first(l.Path)]
-		if !route.loads || l.Access == v1.ByTasks || l.Access == v1.ByAdmins || !known {
+		if !route.Loads || l.Access == v1.ByTasks || l.Access == v1.ByAdmins || !known {
 			continue
 		}
 		if l.Path == v1.PutTemplate.Path && l.Method == "PUT" || strings.HasPrefix(l.Path, "/projects/key/") {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -28,27 +29,27 @@ func pageOf(offset, limit int) v1.Window {
 
 // seesGroups reports whether the caller sees all groups, as users do who may assign roles to groups.
 // Other users see only the groups of which they are members.
-func (c *call) seesGroups() bool {
-	if c.who.Grants == nil || c.who.IsAdmin() {
+func seesGroups(c *rest.Call) bool {
+	if c.Who().Grants == nil || c.Who().IsAdmin() {
 		return true
 	}
-	in := auth.ScopeOf(c.who, auth.Assign, v1.KindRole)
+	in := auth.ScopeOf(c.Who(), auth.Assign, v1.KindRole)
 	return in.All || len(in.Workspaces) > 0
 }
 
 // onGroup is the group that a path names.
-func (a *API) onGroup() object[store.Group] {
+func (a *API) onGroup() rest.Object[store.Group] {
 	of := func(g store.Group) auth.Object {
 		return auth.Object{Kind: v1.KindGroup, Name: called(v1.KindGroup, g.ID)}
 	}
-	o := numbered("group", a.db.Group, of)
-	find := o.load
-	o.load = func(ctx context.Context, c *call) (store.Group, error) {
+	o := rest.On("group", a.db.Group, of)
+	find := o.Load
+	o.Load = func(ctx context.Context, c *rest.Call) (store.Group, error) {
 		g, err := find(ctx, c)
-		if err != nil || c.seesGroups() {
+		if err != nil || seesGroups(c) {
 			return g, err
 		}
-		member, err := a.db.IsMember(ctx, g.ID, c.who.UserID)
+		member, err := a.db.IsMember(ctx, g.ID, c.Who().UserID)
 		if err == nil && !member {
 			err = fault.New(fault.NotFound, "group %d not found", g.ID)
 		}
@@ -57,10 +58,10 @@ func (a *API) onGroup() object[store.Group] {
 	return o
 }
 
-func (a *API) listGroups(ctx context.Context, c *call, req *v1.GetGroupsRequest) (*v1.GetGroupsResponse, error) {
+func (a *API) listGroups(ctx context.Context, c *rest.Call, req *v1.GetGroupsRequest) (*v1.GetGroupsResponse, error) {
 	f := store.GroupFilter{Name: req.Name, UserID: req.UserID}
-	if !c.seesGroups() {
-		f.Seen = c.who.UserID
+	if !seesGroups(c) {
+		f.Seen = c.Who().UserID
 	}
 	w := pageOf(req.Offset, req.Limit)
 	list, total, err := a.db.Groups(ctx, f, w.Offset, w.Limit)
@@ -103,7 +104,7 @@ func (a *API) groupDetails(ctx context.Context, id int) (v1.GroupDetails, error)
 	return list[0], nil
 }
 
-func (a *API) group(ctx context.Context, _ *call, g store.Group, _ *v1.None) (*v1.GetGroupResponse, error) {
+func (a *API) group(ctx context.Context, _ *rest.Call, g store.Group, _ *v1.None) (*v1.GetGroupResponse, error) {
 	d, err := a.groupDetails(ctx, g.ID)
 	return &v1.GetGroupResponse{Group: d}, err
 }
@@ -116,7 +117,7 @@ func checkNamed(field string, ids []int) error {
 	return nil
 }
 
-func (a *API) createGroup(ctx context.Context, c *call, req *v1.CreateGroupRequest) (*v1.CreateGroupResponse, error) {
+func (a *API) createGroup(ctx context.Context, c *rest.Call, req *v1.CreateGroupRequest) (*v1.CreateGroupResponse, error) {
 	if err := checkName("name", req.Name, maxGroupName); err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (a *API) createGroup(ctx context.Context, c *call, req *v1.CreateGroupReque
 	return &v1.CreateGroupResponse{Group: d}, err
 }
 
-func (a *API) updateGroup(ctx context.Context, c *call, g store.Group, req *v1.UpdateGroupRequest) (*v1.UpdateGroupResponse, error) {
+func (a *API) updateGroup(ctx context.Context, c *rest.Call, g store.Group, req *v1.UpdateGroupRequest) (*v1.UpdateGroupResponse, error) {
 	if req.Name != "" {
 		if err := checkName("name", req.Name, maxGroupName); err != nil {
 			return nil, err
@@ -148,7 +149,7 @@ func (a *API) updateGroup(ctx context.Context, c *call, g store.Group, req *v1.U
 	return &v1.UpdateGroupResponse{Group: d}, err
 }
 
-func (a *API) deleteGroup(ctx context.Context, c *call, g store.Group, _ *v1.None) (*v1.Empty, error) {
+func (a *API) deleteGroup(ctx context.Context, c *rest.Call, g store.Group, _ *v1.None) (*v1.Empty, error) {
 	noteDone(c, map[string]any{"name": g.Name})
 	if err := a.db.DeleteGroup(ctx, g.ID); err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (a *API) deleteGroup(ctx context.Context, c *call, g store.Group, _ *v1.Non
 	return &v1.Empty{}, nil
 }
 
-func (a *API) assignGroups(ctx context.Context, c *call, req *v1.AssignMultipleGroupsRequest) (*v1.Empty, error) {
+func (a *API) assignGroups(ctx context.Context, c *rest.Call, req *v1.AssignMultipleGroupsRequest) (*v1.Empty, error) {
 	for field, ids := range map[string][]int{"userIds": req.UserIDs, "addGroups": req.AddGroups, "removeGroups": req.RemoveGroups} {
 		if err := checkNamed(field, ids); err != nil {
 			return nil, err

@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/risks"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -33,18 +32,18 @@ type health struct {
 	Warnings []risks.Risk `json:"warnings,omitempty"`
 }
 
-func (a *API) health(ctx context.Context, c *call) error {
+func (a *API) health(ctx context.Context, c *rest.Call) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	h := a.healthNow(ctx)
 	if h.Status != "up" {
 		c.Status(http.StatusServiceUnavailable)
-		c.Set(fiber.HeaderRetryAfter, "1")
+		c.Set("Retry-After", "1")
 	}
-	if who, err := a.auth.who(ctx, c.Ctx); err == nil && who.IsAdmin() {
+	if who, err := c.Identify(ctx); err == nil && who.IsAdmin() {
 		h.Warnings = a.cfg.Risks
 	}
-	return c.send(h)
+	return c.Send(h)
 }
 
 // healthNow asks the database. Anybody may ask for the health, as often as they like, so callers share one question at a time.
@@ -74,24 +73,24 @@ func (a *API) healthNow(ctx context.Context) health {
 }
 
 // mayScrape fails if the caller is on another machine and not signed in.
-func (a *API) mayScrape(ctx context.Context, c *call) error {
-	if c.Context().RemoteIP().IsLoopback() && !isProxied(c.Ctx) {
+func (a *API) mayScrape(ctx context.Context, c *rest.Call) error {
+	if c.RemoteIP().IsLoopback() && !c.Proxied() {
 		return nil
 	}
-	_, err := a.auth.who(ctx, c.Ctx)
+	_, err := c.Identify(ctx)
 	return err
 }
 
 // prometheus needs no sign-in from this machine, where the agents of Nomad and Consul scrape,
 // and a sign-in from other machines.
-func (a *API) prometheus(ctx context.Context, c *call) error {
+func (a *API) prometheus(ctx context.Context, c *rest.Call) error {
 	if err := a.mayScrape(ctx, c); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	var b bytes.Buffer
-	a.meters.write(&b)
+	a.router.WriteMetrics(&b)
 	total, used, allowed := a.db.Conns()
 	gauge(&b, "det_database_connections", "", float64(total))
 	gauge(&b, "det_database_connections_used", "", float64(used))
@@ -115,8 +114,8 @@ func (a *API) prometheus(ctx context.Context, c *call) error {
 	if a.cfg.Demand != nil {
 		demandGauges(&b, a.cfg.Demand())
 	}
-	c.Set(fiber.HeaderContentType, "text/plain; version=0.0.4; charset=utf-8")
-	return c.Send(b.Bytes())
+	c.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	return c.SendBody(b.Bytes())
 }
 
 // A scrape is what was read from the database for /metrics. All who ask within a second get the same, so that nobody can make each

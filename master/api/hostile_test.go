@@ -26,7 +26,7 @@ var hostileTexts = []string{"\x00", "a\x00b", "\xff", "99999999999999999999999",
 func TestHostileParameters(t *testing.T) {
 	r := newRig(t)
 	h := newHostile(t, r)
-	for _, route := range r.api.routes {
+	for _, route := range r.api.router.Routes() {
 		l := route.Line
 		if h.skips(l) {
 			continue
@@ -54,7 +54,7 @@ func TestHostileParameters(t *testing.T) {
 func TestHostileBodies(t *testing.T) {
 	r := newRig(t)
 	h := newHostile(t, r)
-	for _, route := range r.api.routes {
+	for _, route := range r.api.router.Routes() {
 		l := route.Line
 		if h.skips(l) || l.Req == nil || l.Method == http.MethodGet || l.Files != "" {
 			continue

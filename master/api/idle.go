@@ -7,22 +7,23 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // onIdleTask is the task that reports about itself.
-func onIdleTask() object[string] {
-	return onOwnTask("id", func(c *call, _ string) error {
-		return fault.New(fault.Forbidden, "a task may report only about itself: the caller is task %s", c.who.TaskID)
+func onIdleTask() rest.Object[string] {
+	return onOwnTask("id", func(c *rest.Call, _ string) error {
+		return fault.New(fault.Forbidden, "a task may report only about itself: the caller is task %s", c.Who().TaskID)
 	})
 }
 
 // reportIdle ends a task that reports that it was not used for as long as its configuration
 // allows. The runner measures this, so masters need not check the task, and their outage ends
 // nothing.
-func (a *API) reportIdle(ctx context.Context, c *call, id string, req *v1.IdleNotebookRequest) (*v1.None, error) {
+func (a *API) reportIdle(ctx context.Context, c *rest.Call, id string, req *v1.IdleNotebookRequest) (*v1.None, error) {
 	if req.NotebookID != "" && req.NotebookID != id {
 		return nil, fault.New(fault.Invalid, "notebookId: the path has %s, the body %s", id, fault.Clip(req.NotebookID))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -39,10 +40,10 @@ func exitStatus(k store.Task) string {
 func taskState(k store.Task) v1.TaskState { return v1.TaskState("STATE_" + k.Shown) }
 
 // tasksOf lists the tasks of a kind that a request selects.
-func (a *API) tasksOf(ctx context.Context, c *call, req *v1.GetCommandsRequest, of launch.Kind) ([]store.Task, v1.Pagination, error) {
+func (a *API) tasksOf(ctx context.Context, c *rest.Call, req *v1.GetCommandsRequest, of launch.Kind) ([]store.Task, v1.Pagination, error) {
 	f := store.TaskFilter{Type: of.Type, Users: req.Users, UserIDs: req.UserIDs, WorkspaceID: req.WorkspaceID}
 	var err error
-	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_DESCRIPTION": "description",
+	if f.Sort, f.Desc, err = rest.Sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_DESCRIPTION": "description",
 		"SORT_BY_START_TIME": "start_time", "SORT_BY_WORKSPACE_ID": "workspace"}); err != nil {
 		return nil, v1.Pagination{}, err
 	}
@@ -51,18 +52,18 @@ func (a *API) tasksOf(ctx context.Context, c *call, req *v1.GetCommandsRequest, 
 			return nil, v1.Pagination{}, err
 		}
 	}
-	list, err := a.db.Tasks(ctx, c.scope, f)
+	list, err := a.db.Tasks(ctx, c.Scope(), f)
 	if err != nil {
 		return nil, v1.Pagination{}, err
 	}
-	return cut(list, req.Window)
+	return rest.Cut(list, req.Window)
 }
 
 // taskWorkspace fails in Determined's words if there is no workspace whose tasks can be listed. One that is being deleted is none: to
 // clients it has gone when the deletion is accepted.
-func (a *API) taskWorkspace(ctx context.Context, c *call, id int) error {
+func (a *API) taskWorkspace(ctx context.Context, c *rest.Call, id int) error {
 	w, err := a.db.Workspace(ctx, id)
-	if fault.Is(err, fault.NotFound) || err == nil && (w.Deleting || !auth.Sees(c.who, ofWorkspace(w))) {
+	if fault.Is(err, fault.NotFound) || err == nil && (w.Deleting || !auth.Sees(c.Who(), ofWorkspace(w))) {
 		return fault.New(fault.NotFound, "workspace '%d' not found", id)
 	}
 	return err
@@ -86,8 +87,8 @@ type started struct {
 }
 
 // start creates the task of a request, unless it is a preview.
-func (a *API) start(ctx context.Context, c *call, of launch.Kind, req launch.TaskRequest) (*started, error) {
-	if err := c.may(auth.Create, auth.Object{Kind: auth.Kind(of.Noun)}); err != nil {
+func (a *API) start(ctx context.Context, c *rest.Call, of launch.Kind, req launch.TaskRequest) (*started, error) {
+	if err := c.May(auth.Create, auth.Object{Kind: auth.Kind(of.Noun)}); err != nil {
 		return nil, err
 	}
 	n, err := a.tasks.Start(ctx, a.submitter(c), of, req)
@@ -97,19 +98,19 @@ func (a *API) start(ctx context.Context, c *call, of launch.Kind, req launch.Tas
 	if !n.Stored {
 		shown, err := n.Complete.Shown(true)
 		return &started{made: n, config: shown, task: store.Task{Type: n.Type, Name: n.Name, Pool: n.Pool,
-			Shown: "UNSPECIFIED", OwnerID: n.OwnerID, Owner: c.who.Username, WorkspaceID: n.WorkspaceID}}, err
+			Shown: "UNSPECIFIED", OwnerID: n.OwnerID, Owner: c.Who().Username, WorkspaceID: n.WorkspaceID}}, err
 	}
 	a.bus.Publish(store.TopicIntent)
 	k, err := a.db.Task(ctx, n.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &started{made: n, task: k, config: taskConfig(k, c.who)}, nil
+	return &started{made: n, task: k, config: taskConfig(k, c.Who())}, nil
 }
 
 // kill kills a task in the caller's name.
-func (a *API) kill(ctx context.Context, c *call, k store.Task) (store.Task, error) {
-	if err := a.db.KillTask(ctx, k.ID, "killed by "+c.who.Username); err != nil {
+func (a *API) kill(ctx context.Context, c *rest.Call, k store.Task) (store.Task, error) {
+	if err := a.db.KillTask(ctx, k.ID, "killed by "+c.Who().Username); err != nil {
 		return k, err
 	}
 	a.bus.Publish(store.TopicIntent)

@@ -12,16 +12,17 @@ import (
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerJobs() {
-	serve(a, v1.ListJobs, a.jobs)
-	serve(a, v1.ListOldJobs, a.oldJobs)
-	serve(a, v1.CountJobs, a.jobStats)
-	serve(a, v1.ChangeJobs, a.updateJobs)
+	rest.Serve(a.router, v1.ListJobs, a.jobs)
+	rest.Serve(a.router, v1.ListOldJobs, a.oldJobs)
+	rest.Serve(a.router, v1.CountJobs, a.jobStats)
+	rest.Serve(a.router, v1.ChangeJobs, a.updateJobs)
 }
 
 func jobType(task string) v1.JobType {
@@ -54,19 +55,19 @@ func (a *API) wireJob(j store.Job) v1.Job {
 		IsPreemptible: j.Type == "TRIAL", Summary: &v1.JobSummary{JobsAhead: j.Ahead, State: jobState(j)}, WaitingReason: j.Waiting}
 }
 
-func (a *API) jobs(ctx context.Context, c *call, req *v1.GetJobsRequest) (*v1.GetJobsV2Response, error) {
+func (a *API) jobs(ctx context.Context, c *rest.Call, req *v1.GetJobsRequest) (*v1.GetJobsV2Response, error) {
 	return a.queue(ctx, c, req, true)
 }
 
 // seesJob reports whether the caller may see more of a job than that it is in the queue.
-func (c *call) seesJob(j store.Job) bool {
-	return c.scope.Has(auth.Object{Kind: v1.KindJob, WorkspaceID: j.WorkspaceID})
+func seesJob(c *rest.Call, j store.Job) bool {
+	return c.Scope().Has(auth.Object{Kind: v1.KindJob, WorkspaceID: j.WorkspaceID})
 }
 
 // queue lists jobs. Of a job that the caller may not see it tells what the job takes from others,
 // with limited, or nothing.
-func (a *API) queue(ctx context.Context, c *call, req *v1.GetJobsRequest, limited bool) (*v1.GetJobsV2Response, error) {
-	desc, err := descending(req.OrderBy)
+func (a *API) queue(ctx context.Context, c *rest.Call, req *v1.GetJobsRequest, limited bool) (*v1.GetJobsV2Response, error) {
+	desc, err := rest.Descending(req.OrderBy)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (a *API) queue(ctx context.Context, c *call, req *v1.GetJobsRequest, limite
 		return nil, err
 	}
 	if !limited {
-		list = slices.DeleteFunc(list, func(j store.Job) bool { return !c.seesJob(j) })
+		list = slices.DeleteFunc(list, func(j store.Job) bool { return !seesJob(c, j) })
 	}
 	if len(req.States) > 0 {
 		list = slices.DeleteFunc(list, func(j store.Job) bool { return !slices.Contains(req.States, jobState(j)) })
@@ -83,7 +84,7 @@ func (a *API) queue(ctx context.Context, c *call, req *v1.GetJobsRequest, limite
 	if desc {
 		slices.Reverse(list)
 	}
-	list, page, err := cut(list, req.Window)
+	list, page, err := rest.Cut(list, req.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (a *API) queue(ctx context.Context, c *call, req *v1.GetJobsRequest, limite
 			start := forecasts[j.Pool].Expect(j)
 			full.EstimatedStart, full.StartUnknown = start.At, start.Unknown
 		}
-		if c.seesJob(j) {
+		if seesJob(c, j) {
 			resp.Jobs = append(resp.Jobs, v1.RBACJob{Full: &full})
 			continue
 		}
@@ -109,7 +110,7 @@ func (a *API) queue(ctx context.Context, c *call, req *v1.GetJobsRequest, limite
 }
 
 // oldJobs lists jobs for clients that do not know entries with a part of a job's fields.
-func (a *API) oldJobs(ctx context.Context, c *call, req *v1.GetJobsRequest) (*v1.GetJobsResponse, error) {
+func (a *API) oldJobs(ctx context.Context, c *rest.Call, req *v1.GetJobsRequest) (*v1.GetJobsResponse, error) {
 	list, err := a.queue(ctx, c, req, false)
 	if err != nil {
 		return nil, err
@@ -121,8 +122,8 @@ func (a *API) oldJobs(ctx context.Context, c *call, req *v1.GetJobsRequest) (*v1
 	return resp, nil
 }
 
-func (a *API) jobStats(ctx context.Context, c *call, req *v1.GetJobQueueStatsRequest) (*v1.JobStatsResponse, error) {
-	list, err := a.db.Jobs(ctx, c.scope, "")
+func (a *API) jobStats(ctx context.Context, c *rest.Call, req *v1.GetJobQueueStatsRequest) (*v1.JobStatsResponse, error) {
+	list, err := a.db.Jobs(ctx, c.Scope(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func (a *API) jobSummary(ctx context.Context, id string) (*v1.JobSummary, error)
 // maxQueueChanges is the maximum number of changes in one request: each reads the whole queue.
 const maxQueueChanges = 100
 
-func (a *API) updateJobs(ctx context.Context, c *call, req *v1.UpdateJobQueueRequest) (*v1.Empty, error) {
+func (a *API) updateJobs(ctx context.Context, c *rest.Call, req *v1.UpdateJobQueueRequest) (*v1.Empty, error) {
 	if n := len(req.Updates); n > maxQueueChanges {
 		return nil, fault.New(fault.Invalid, "updates: %d changes; %d are allowed in one request", n, maxQueueChanges)
 	}
@@ -195,16 +196,16 @@ func ofJob(id string, ref store.JobRef) auth.Object {
 }
 
 // jobFor finds a job for which the caller may do the verb.
-func (a *API) jobFor(ctx context.Context, c *call, verb auth.Verb, id string) (store.JobRef, error) {
+func (a *API) jobFor(ctx context.Context, c *rest.Call, verb auth.Verb, id string) (store.JobRef, error) {
 	ref, err := a.db.JobByID(ctx, id)
 	if err == nil {
-		err = c.may(verb, ofJob(id, ref))
+		err = c.May(verb, ofJob(id, ref))
 	}
 	return ref, err
 }
 
 // anchorOf is the job beside which a request places a job; "" if it moves none.
-func (a *API) anchorOf(ctx context.Context, c *call, u v1.QueueControl) (anchor string, ahead bool, err error) {
+func (a *API) anchorOf(ctx context.Context, c *rest.Call, u v1.QueueControl) (anchor string, ahead bool, err error) {
 	anchor = optional.Value(u.BehindOf)
 	if optional.Value(u.AheadOf) != "" {
 		anchor, ahead = *u.AheadOf, true
@@ -218,7 +219,7 @@ func (a *API) anchorOf(ctx context.Context, c *call, u v1.QueueControl) (anchor 
 	return anchor, ahead, err
 }
 
-func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
+func (a *API) updateJob(ctx context.Context, c *rest.Call, u v1.QueueControl) error {
 	ref, err := a.jobFor(ctx, c, auth.Change, u.JobID)
 	if err != nil {
 		return err
@@ -251,13 +252,13 @@ func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
 		return err
 	}
 	// Whoever places a job waits here, where each user has a turn, and not with a connection to the database.
-	waiting, cancel := context.WithTimeout(ctx, answerTimeout)
+	waiting, cancel := context.WithTimeout(ctx, rest.AnswerTimeout)
 	defer cancel()
-	turn, err := a.receiver.places.take(waiting, a.ownerOf(c.Ctx), 1)
+	turn, err := a.limits.places.Take(waiting, c.Owner(), 1)
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "too many jobs are being placed in the queue; try again")
 	}
-	defer turn.release()
+	defer turn.Release()
 	return a.db.PlaceJob(ctx, u.JobID, anchor, ahead, func(priority int) error { return guard.Allows(launch.Change{Priority: &priority}) })
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -135,16 +136,9 @@ func TestPlacingJobsHoldsNobodyElse(t *testing.T) {
 	for range 20 {
 		all.Go(func() { place().ok() })
 	}
-	waiting := func() (n int) {
-		r.api.receiver.places.mu.Lock()
-		defer r.api.receiver.places.mu.Unlock()
-		for _, own := range r.api.receiver.places.owners {
-			n += own.users
-		}
-		return n
-	}
+	waiting := r.api.limits.places.Held
 	eventually(t, func() bool {
-		return waiting() == maxChangingPerUser && r.api.receiver.changes.requests("user determined") == 20
+		return waiting() == rest.MaxChangingPerUser && r.api.router.Limits.Changes.HeldBy("user determined") == 20
 	})
 	other.get("/api/v1/experiments").ok()
 	if _, err := lock.Exec(t.Context(), "SELECT pg_advisory_unlock(hashtext('queue places'))"); err != nil {

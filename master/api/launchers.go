@@ -9,12 +9,12 @@ import (
 // launchers create experiments and tasks from requests.
 func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
 	code := launch.NewPacker(a.db, func(ctx context.Context, share string) (func(), error) {
-		turn, err := a.receiver.packs.take(ctx, share, 1)
+		turn, err := a.limits.packs.Take(ctx, share, 1)
 		if err != nil {
 			return nil, err
 		}
-		return turn.release, nil
-	}, a.receiver.packed)
+		return turn.Release, nil
+	}, a.limits.packed)
 	c := launch.Cluster{Site: a.cfg.Site, Pools: a.cfg.Pools, Storage: a.cfg.CheckpointStorage, Idle: a.cfg.Idle,
 		CheckStorage: a.cfg.CheckStorage, LaunchError: a.cfg.LaunchError,
 		Slots: func(ctx context.Context, pool string) (launch.PoolSlots, error) {

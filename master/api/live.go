@@ -1,20 +1,17 @@
 package api
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -28,7 +25,7 @@ const (
 )
 
 func (a *API) registerLive() {
-	rawQuery(a, v1.FollowLive, a.live)
+	rest.RawQuery(a.router, v1.FollowLive, a.live)
 }
 
 // movedExperiment is the event "experiment": a changed experiment, as in lists.
@@ -75,17 +72,11 @@ func parseLivePosition(s string) (*livePosition, error) {
 	return &livePosition{*metrics, store.StatePosition{Epoch: epoch, Seq: n}}, nil
 }
 
-// heartbeat is the time between two signs of life on a quiet stream, which also detect clients
-// that have disconnected.
-const heartbeat = 10 * time.Second
-
 // liveStream is the stream of one client.
 type liveStream struct {
 	a       *API
-	w       *bufio.Writer
-	conn    net.Conn
+	out     *rest.Events
 	owner   string // of the client's shares
-	buf     []byte
 	at      livePosition
 	scope   auth.Scope // of the client
 	trials  []int
@@ -98,8 +89,8 @@ type liveStream struct {
 // "position" when all earlier events are sent: data that a client reads by other routes after
 // it have no gap before the next events. The id of an event is a position from which a client
 // can continue; browsers do that automatically.
-func (a *API) live(ctx context.Context, c *call, req *v1.FollowLiveRequest) error {
-	s := &liveStream{a: a, scope: c.scope, conn: c.Context().Conn(), owner: a.ownerOf(c.Ctx)}
+func (a *API) live(ctx context.Context, c *rest.Call, req *v1.FollowLiveRequest) error {
+	s := &liveStream{a: a, scope: c.Scope(), owner: c.Owner()}
 	var err error
 	if s.trials, err = a.liveTrials(ctx, c, req.Trials); err != nil {
 		return err
@@ -111,7 +102,7 @@ func (a *API) live(ctx context.Context, c *call, req *v1.FollowLiveRequest) erro
 			return err
 		}
 	}
-	leave, err := a.webSockets.live.join(c.who.Username)
+	leave, err := a.webSockets.live.Join(c.Who().Username)
 	if err != nil {
 		return err
 	}
@@ -128,27 +119,20 @@ func (a *API) live(ctx context.Context, c *call, req *v1.FollowLiveRequest) erro
 	}
 	moves, now, since, missed, stopMoves := a.taskIO.states.Watch(before)
 	s.moves, s.at.state = moves, now
-	c.Set(fiber.HeaderContentType, "text/event-stream")
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	c.Set("X-Accel-Buffering", "no")
-	c.Context().Response.ImmediateHeaderFlush = true
-	following, done := a.follow(c)
-	a.streamTo(c, func(w *bufio.Writer) {
+	c.Events(func(ctx context.Context, out *rest.Events) {
 		defer leave()
-		defer done()
-		defer func() { _ = s.conn.SetWriteDeadline(time.Time{}) }() // the next response on this connection has its own deadline
 		defer stopReports()
 		defer stopMoves()
-		s.w = w
-		if s.catchUp(following, after, since, missed && after != nil) == nil {
-			s.run(following)
+		s.out = out
+		if s.catchUp(ctx, after, since, missed && after != nil) == nil {
+			s.run(ctx)
 		}
 	})
 	return nil
 }
 
 // liveTrials checks the trials of a request.
-func (a *API) liveTrials(ctx context.Context, c *call, ids []int) ([]int, error) {
+func (a *API) liveTrials(ctx context.Context, c *rest.Call, ids []int) ([]int, error) {
 	if len(ids) > maxLiveTrials {
 		return nil, fault.New(fault.Invalid, "trials: %d trials; %d are allowed", len(ids), maxLiveTrials)
 	}
@@ -164,7 +148,7 @@ func (a *API) liveTrials(ctx context.Context, c *call, ids []int) ([]int, error)
 // catchUp sends what a returning client has missed, and tells every client when it is up to
 // date.
 func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []store.StateChange, missed bool) error {
-	if _, err := s.w.WriteString("retry: 1000\n"); err != nil {
+	if err := s.out.Retry(1000); err != nil {
 		return err
 	}
 	now := s.at
@@ -191,7 +175,7 @@ func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []s
 	if err := s.send("position", struct{}{}); err != nil {
 		return err
 	}
-	return s.w.Flush()
+	return s.out.Flush()
 }
 
 // sendMissed sends the reports up to a position. Its pages are in memory until the client has read them, so
@@ -203,7 +187,7 @@ func (s *liveStream) sendMissed(ctx context.Context, upTo store.Position) error 
 // run sends events, and a heartbeat if there are none. It ends when the client disconnects or
 // loses its permission, which the next connection reports.
 func (s *liveStream) run(ctx context.Context) {
-	beat := time.NewTicker(heartbeat)
+	beat := time.NewTicker(rest.Heartbeat)
 	defer beat.Stop()
 	for {
 		var err error
@@ -219,13 +203,11 @@ func (s *liveStream) run(ctx context.Context) {
 			}
 			err = s.sendStates(change)
 		case <-beat.C:
-			if err = s.conn.SetWriteDeadline(time.Now().Add(streamStalls * s.a.receiver.stall)); err == nil {
-				_, err = s.w.WriteString(":\n\n")
-			}
+			err = s.out.Beat()
 		case <-ctx.Done():
 			return
 		}
-		if err != nil || s.w.Flush() != nil {
+		if err != nil || s.out.Flush() != nil {
 			return
 		}
 	}
@@ -298,21 +280,8 @@ func moved(e store.ListedExperiment) movedExperiment {
 		EndTime: e.EndedAt, Duration: e.Seconds, Error: e.Error}
 }
 
-// send adds an event, which is sent with the next flush.
-func (s *liveStream) send(name string, message any) error {
-	body, err := v1.Append(s.buf[:0], message)
-	if err != nil {
-		return err
-	}
-	if s.buf = body; cap(body) > maxInMemory {
-		s.buf = nil
-	}
-	if err := s.conn.SetWriteDeadline(time.Now().Add(streamStalls * s.a.receiver.stall)); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(s.w, "event: %s\nid: %s\ndata: %s\n\n", name, s.at, body)
-	return err
-}
+// send adds an event with the position behind it.
+func (s *liveStream) send(name string, message any) error { return s.out.Add(name, s.at, message) }
 
 func parsePosition(s string) (*store.Position, error) {
 	x, i, ok := strings.Cut(s, "-")

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logpolicy"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -92,12 +93,12 @@ type lineSource struct {
 	rank             int
 }
 
-func (a *API) lineSourceOf(c *call) lineSource {
-	return lineSource{task: c.who.TaskID, allocation: c.who.AllocationID, rank: c.who.Rank}
+func (a *API) lineSourceOf(c *rest.Call) lineSource {
+	return lineSource{task: c.Who().TaskID, allocation: c.Who().AllocationID, rank: c.Who().Rank}
 }
 
 // memberLogMatches stores a runner's matches at once, so that users see them.
-func (a *API) memberLogMatches(ctx context.Context, c *call, _ member, req *v1.LogMatchesRequest) (*v1.None, error) {
+func (a *API) memberLogMatches(ctx context.Context, c *rest.Call, _ member, req *v1.LogMatchesRequest) (*v1.None, error) {
 	return &v1.None{}, a.recordMatches(ctx, a.lineSourceOf(c), req.Matches)
 }
 
@@ -158,9 +159,9 @@ const maxMatches = 4
 
 // matchShipped matches lines that a program sends itself. Only the first match of each policy
 // is needed.
-func (a *API) matchShipped(ctx context.Context, c *call, task string, lines []v1.TaskLog) error {
+func (a *API) matchShipped(ctx context.Context, c *rest.Call, task string, lines []v1.TaskLog) error {
 	from := lineSource{task: task}
-	if c.who.IsTask() {
+	if c.Who().IsTask() {
 		from = a.lineSourceOf(c)
 	}
 	p, err := a.policiesOf(ctx, from)
@@ -170,11 +171,11 @@ func (a *API) matchShipped(ctx context.Context, c *call, task string, lines []v1
 	if len(p.patterns) == 0 {
 		return nil
 	}
-	turn, err := a.receiver.matching.take(ctx, a.ownerOf(c.Ctx), 1)
+	turn, err := a.limits.matching.Take(ctx, c.Owner(), 1)
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "this master matches as many lines as it can at once; try again")
 	}
-	defer turn.release()
+	defer turn.Release()
 	matcher, err := a.matcherOf(p)
 	if err != nil {
 		return fmt.Errorf("cannot read the log policies of task %s: %w", from.task, err)

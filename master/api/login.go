@@ -4,14 +4,14 @@ import (
 	"context"
 	"crypto/sha512"
 	"encoding/hex"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -30,19 +30,19 @@ const (
 )
 
 func (a *API) registerLogin() {
-	serve(a, v1.Login, a.login)
-	serve(a, v1.LoginJob, a.loginJob)
-	serve(a, v1.Logout, a.logout)
-	serve(a, v1.GetSessionUser, a.me)
-	serve(a, v1.GetMe, a.me)
-	serve(a, v1.GetOldMe, a.oldMe)
+	rest.Serve(a.router, v1.Login, a.login)
+	rest.Serve(a.router, v1.LoginJob, a.loginJob)
+	rest.Serve(a.router, v1.Logout, a.logout)
+	rest.Serve(a.router, v1.GetSessionUser, a.me)
+	rest.Serve(a.router, v1.GetMe, a.me)
+	rest.Serve(a.router, v1.GetOldMe, a.oldMe)
 }
 
-func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.LoginResponse, error) {
-	if err := fromElsewhere(c); err != nil {
+func (a *API) login(ctx context.Context, c *rest.Call, req *v1.LoginRequest) (*v1.LoginResponse, error) {
+	if err := c.NotFromElsewhere(); err != nil {
 		return nil, err
 	}
-	a.noteForwarder(c.Ctx)
+	a.noteForwarder(c)
 	name := strings.ToLower(strings.TrimSpace(req.Username))
 	if name == "" {
 		return nil, fault.New(fault.Invalid, "username: the name is missing")
@@ -71,22 +71,22 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	if err := a.newSession(ctx, c, u, hash, sessionLife, a.place(c)); err != nil {
 		return nil, err
 	}
-	c.Cookie(sessionCookie(c, token, int(sessionLife.Seconds())))
+	c.SetCookie(sessionCookie(c, token, int(sessionLife.Seconds())))
 	return &v1.LoginResponse{Token: token, User: wireUser(u)}, nil
 }
 
 // newSession creates a session, which is the object of the call's entry in the audit trail.
-func (a *API) newSession(ctx context.Context, c *call, u store.User, hash []byte, life time.Duration, at store.Place) error {
+func (a *API) newSession(ctx context.Context, c *rest.Call, u store.User, hash []byte, life time.Duration, at store.Place) error {
 	id, err := a.db.NewSessionAt(ctx, u, hash, life, at)
-	if e := entryOf(c.Ctx); e != nil && err == nil {
+	if e := entryOf(c); e != nil && err == nil {
 		e.Object = strconv.FormatInt(id, 10)
 	}
 	return err
 }
 
 // sessionCookie is the cookie for a browser; a negative age deletes it.
-func sessionCookie(c *call, token string, age int) *fiber.Cookie {
-	cookie := &fiber.Cookie{Name: cookieName(c.Ctx), Value: token, Path: "/", HTTPOnly: true, SameSite: "Strict", Secure: c.Protocol() == "https", MaxAge: age}
+func sessionCookie(c *rest.Call, token string, age int) *http.Cookie {
+	cookie := &http.Cookie{Name: c.SessionCookie(), Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.Secure(), MaxAge: age}
 	if age < 0 {
 		cookie.MaxAge, cookie.Expires = 0, time.Unix(1, 0)
 	}
@@ -95,12 +95,12 @@ func sessionCookie(c *call, token string, age int) *fiber.Cookie {
 
 // comparePassword fails unless the password is the user's. A blank one is no guess, so it is
 // neither compared nor counted.
-func (a *API) comparePassword(ctx context.Context, c *call, name string, u store.User, exists bool, sent string) error {
+func (a *API) comparePassword(ctx context.Context, c *rest.Call, name string, u store.User, exists bool, sent string) error {
 	fits := false
 	if sent == "" {
 		fits = passwordMatches(u, exists, sent)
 	} else {
-		address := a.addressOf(c.Ctx)
+		address := c.Address()
 		err := a.logins.compare(ctx, address, func() error {
 			if err := a.countLogin(ctx, address, name); err != nil {
 				return err
@@ -136,8 +136,8 @@ func passwordMatches(u store.User, exists bool, sent string) bool {
 
 // blankAllowed reports whether a blank password may be used from the address of this call and
 // for its host name. A forwarded call comes from another machine than its connection.
-func (a *API) blankAllowed(c *call) bool {
-	return !isProxied(c.Ctx) && a.cfg.BlankLogin(c.Context().RemoteIP().String(), bareHost(string(c.Request().Host())))
+func (a *API) blankAllowed(c *rest.Call) bool {
+	return !c.Proxied() && a.cfg.BlankLogin(c.RemoteIP().String(), rest.BareHost(c.Host()))
 }
 
 // StoredPassword is the stored form of a plain-text password.
@@ -153,26 +153,26 @@ func hashedAsClientsDo(password string, hashed bool) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (a *API) logout(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
-	if err := a.db.EndSession(ctx, c.who.SessionID); err != nil {
+func (a *API) logout(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.Empty, error) {
+	if err := a.db.EndSession(ctx, c.Who().SessionID); err != nil {
 		return nil, err
 	}
-	a.auth.forget(c.who.UserID)
+	a.auth.forget(c.Who().UserID)
 	a.bus.Publish(store.TopicAccess)
-	c.Cookie(sessionCookie(c, "", -1))
+	c.SetCookie(sessionCookie(c, "", -1))
 	return &v1.Empty{}, nil
 }
 
-func (a *API) me(ctx context.Context, c *call, _ *v1.None) (*v1.GetMeResponse, error) {
-	u, err := a.db.UserByID(ctx, c.who.UserID)
+func (a *API) me(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetMeResponse, error) {
+	u, err := a.db.UserByID(ctx, c.Who().UserID)
 	if err != nil {
 		return nil, err
 	}
 	return &v1.GetMeResponse{User: wireUser(u)}, nil
 }
 
-func (a *API) oldMe(ctx context.Context, c *call, _ *v1.None) (*v1.OldUser, error) {
-	u, err := a.db.UserByID(ctx, c.who.UserID)
+func (a *API) oldMe(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.OldUser, error) {
+	u, err := a.db.UserByID(ctx, c.Who().UserID)
 	old := oldUser(u)
 	return &old, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -38,8 +39,8 @@ func (s *JobSignIn) userOf(j SignedJob) (string, error) {
 
 // loginJob signs a Nomad job in, until its workload identity expires. The identity proves which job asks; the
 // configuration alone decides as which service account it signs in.
-func (a *API) loginJob(ctx context.Context, c *call, req *v1.LoginJobRequest) (*v1.LoginResponse, error) {
-	if err := fromElsewhere(c); err != nil {
+func (a *API) loginJob(ctx context.Context, c *rest.Call, req *v1.LoginJobRequest) (*v1.LoginResponse, error) {
+	if err := c.NotFromElsewhere(); err != nil {
 		return nil, err
 	}
 	s := a.cfg.JobSignIn

@@ -1,16 +1,10 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"net"
-	"net/netip"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -103,68 +97,4 @@ func (a *API) countLogin(ctx context.Context, address, name string) error {
 
 func tooManyWrong(what string, wait float64) error {
 	return fault.New(fault.TooMany, "too many wrong passwords %s; try again in %d seconds", what, max(0, int(wait))+1)
-}
-
-// addressOf is the address of a caller under which calls are counted. An IPv6 address is
-// replaced by its network, because an owner of a network can use any of its addresses.
-func (a *API) addressOf(c *fiber.Ctx) string {
-	from, ok := a.clientOf(c)
-	if !ok {
-		return c.Context().RemoteIP().String()
-	}
-	return networkOf(from)
-}
-
-func networkOf(of netip.Addr) string {
-	if of.Is6() {
-		if n, err := of.WithZone("").Prefix(64); err == nil {
-			return n.String()
-		}
-	}
-	return of.String()
-}
-
-// clientOf is the address of a caller: that of its connection or, if the connection is from a
-// trusted proxy, the address that the proxy reports.
-func (a *API) clientOf(c *fiber.Ctx) (from netip.Addr, ok bool) {
-	if from, ok = netip.AddrFromSlice(c.Context().RemoteIP()); !ok {
-		return from, false
-	}
-	from = from.Unmap()
-	hops := hopsOf(c)
-	for i := len(hops) - 1; i >= 0 && a.trusted(from); i-- {
-		hop := strings.TrimSpace(hops[i])
-		if host, _, err := net.SplitHostPort(hop); err == nil {
-			hop = host
-		}
-		seen, err := netip.ParseAddr(strings.Trim(hop, "[]"))
-		if err != nil {
-			break
-		}
-		from = seen.Unmap()
-	}
-	return from, true
-}
-
-// hopsOf lists the addresses in X-Forwarded-For. A proxy appends the address that it has seen
-// to those that the client claims: to the same line, or in a later line.
-func hopsOf(c *fiber.Ctx) []string {
-	lines := c.Request().Header.PeekAll(fiber.HeaderXForwardedFor)
-	return strings.Split(string(bytes.Join(lines, []byte(","))), ",")
-}
-
-// isProxied reports whether a proxy has forwarded a call. Any line counts, even an empty one: a
-// client may send an empty one before the proxy's.
-func isProxied(c *fiber.Ctx) bool {
-	h := &c.Request().Header
-	return len(h.PeekAll(fiber.HeaderXForwardedFor)) > 0 || len(h.PeekAll(fiber.HeaderForwarded)) > 0
-}
-
-func (a *API) trusted(address netip.Addr) bool {
-	for _, p := range a.cfg.TrustedProxies {
-		if p.Contains(address) {
-			return true
-		}
-	}
-	return false
 }

@@ -13,35 +13,36 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // unpackedBody is the maximum size of an unpacked body.
-const unpackedBody = 4 * reportBody
+const unpackedBody = 4 * v1.ReportBody
 
 // unpackWindow is the maximum window size for unpacking.
 const unpackWindow = 8 << 20
 
 func (a *API) registerLogs() {
-	raw(a, v1.ShipLogs, a.shipLogs)
-	raw(a, v1.ShipTaskLogs, a.taskLogs)
-	raw(a, v1.ShipOldTaskLogs, a.oldTaskLogs)
-	serve(a, v1.SearchLogs, a.searchLogs)
-	rawQueryOn(a, v1.StreamTrialLogs, a.onTrial(), a.trialLogs)
-	rawQueryOn(a, v1.StreamTaskLogs, a.onTask(), a.logsOfTask)
-	rawQueryOn(a, v1.StreamTrialLogFields, a.onTrial(), a.trialLogFields)
-	rawQueryOn(a, v1.StreamTaskLogFields, a.onTask(), a.taskLogFields)
+	rest.Raw(a.router, v1.ShipLogs, a.shipLogs)
+	rest.Raw(a.router, v1.ShipTaskLogs, a.taskLogs)
+	rest.Raw(a.router, v1.ShipOldTaskLogs, a.oldTaskLogs)
+	rest.Serve(a.router, v1.SearchLogs, a.searchLogs)
+	rest.RawQueryOn(a.router, v1.StreamTrialLogs, a.onTrial(), a.trialLogs)
+	rest.RawQueryOn(a.router, v1.StreamTaskLogs, a.onTask(), a.logsOfTask)
+	rest.RawQueryOn(a.router, v1.StreamTrialLogFields, a.onTrial(), a.trialLogFields)
+	rest.RawQueryOn(a.router, v1.StreamTaskLogFields, a.onTask(), a.taskLogFields)
 }
 
 // packedBody reads a body and unpacks it according to its Content-Encoding. It unpacks twice:
 // first to learn the size and to reserve memory, then to keep the result.
-func (a *API) packedBody(c *call) ([]byte, error) {
+func (a *API) packedBody(c *rest.Call) ([]byte, error) {
 	encoding := strings.ToLower(c.Get("Content-Encoding"))
 	if encoding == "" || encoding == "identity" {
-		return a.readBody(c.Ctx, reportBody)
+		return c.ReadBody(v1.ReportBody)
 	}
-	b, err := a.receive(c.Ctx, reportBody)
+	b, err := c.Receive(v1.ReportBody)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +51,8 @@ func (a *API) packedBody(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size > smallBody {
-		if err := a.holdFor(c.Ctx, size); err != nil {
+	if size > v1.SmallBody {
+		if err := c.HoldFor(size); err != nil {
 			return nil, err
 		}
 	}
@@ -65,34 +66,34 @@ func (a *API) packedBody(c *call) ([]byte, error) {
 
 // unpackedSize computes the size of an unpacked body. Only a few run at the same time, because
 // unpacking needs memory itself.
-func (a *API) unpackedSize(c *call, b *received, encoding string) (size int64, err error) {
-	held, err := a.hold(c.Ctx, unpackWindow/bodyWeight)
+func (a *API) unpackedSize(c *rest.Call, b *rest.Received, encoding string) (size int64, err error) {
+	held, err := c.Hold(unpackWindow / rest.BodyWeight)
 	if err != nil {
 		return 0, err
 	}
-	defer held.release()
+	defer held.Release()
 	err = unpack(b, encoding, func(r io.Reader) error {
 		size, err = io.Copy(io.Discard, io.LimitReader(r, unpackedBody+1))
 		return err
 	})
 	if err == nil && size > unpackedBody {
-		err = tooLarge(int(size), unpackedBody)
+		err = rest.TooLarge(int(size), unpackedBody)
 	}
 	return size, err
 }
 
 // unpack calls fn with the unpacked body.
-func unpack(b *received, encoding string, fn func(io.Reader) error) error {
+func unpack(b *rest.Received, encoding string, fn func(io.Reader) error) error {
 	var r io.Reader
 	switch encoding {
 	case "gzip":
-		z, err := gzip.NewReader(b.open())
+		z, err := gzip.NewReader(b.Open())
 		if err != nil {
 			return fault.New(fault.Invalid, "the body is not gzip: %v", err)
 		}
 		r = z
 	case "zstd":
-		z, err := zstd.NewReader(b.open(), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(unpackWindow))
+		z, err := zstd.NewReader(b.Open(), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(unpackWindow))
 		if err != nil {
 			return fault.New(fault.Invalid, "the body is not zstd: %v", err)
 		}
@@ -108,7 +109,7 @@ func unpack(b *received, encoding string, fn func(io.Reader) error) error {
 }
 
 // shipLogs stores a runner's lines, each once even if they are sent several times.
-func (a *API) shipLogs(ctx context.Context, c *call) error {
+func (a *API) shipLogs(ctx context.Context, c *rest.Call) error {
 	body, err := a.packedBody(c)
 	if err != nil {
 		return err
@@ -117,20 +118,20 @@ func (a *API) shipLogs(ctx context.Context, c *call) error {
 	if err := v1.Unmarshal(body, &req); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}
-	decoded(c.Ctx)
+	c.Decoded()
 	switch {
 	case req.Shipper == "":
 		return fault.New(fault.Invalid, "shipper: is required: each shipper numbers its own lines")
-	case req.AllocationID != "" && req.AllocationID != c.who.AllocationID:
-		return fault.New(fault.Forbidden, "attempt %s may not ship logs of attempt %s", c.who.AllocationID, req.AllocationID)
+	case req.AllocationID != "" && req.AllocationID != c.Who().AllocationID:
+		return fault.New(fault.Forbidden, "attempt %s may not ship logs of attempt %s", c.Who().AllocationID, req.AllocationID)
 	case req.TaskID != "" && !ownTask(c, req.TaskID):
-		return fault.New(fault.Forbidden, "task %s may not ship logs of task %s", c.who.TaskID, req.TaskID)
+		return fault.New(fault.Forbidden, "task %s may not ship logs of task %s", c.Who().TaskID, req.TaskID)
 	}
-	origin, err := a.taskIO.origin(ctx, a.db, c.who.AllocationID, c.who.Rank)
+	origin, err := a.taskIO.origin(ctx, a.db, c.Who().AllocationID, c.Who().Rank)
 	if err != nil {
 		return err
 	}
-	b := store.LogBatch{TaskID: c.who.TaskID, Origin: origin, Shipper: req.Shipper, First: req.First, Done: req.Done, Rank: c.who.Rank,
+	b := store.LogBatch{TaskID: c.Who().TaskID, Origin: origin, Shipper: req.Shipper, First: req.First, Done: req.Done, Rank: c.Who().Rank,
 		Lines: make([]store.LogLine, len(req.Lines))}
 	for i, l := range req.Lines {
 		line := store.LogLine{At: l.Timestamp, Level: l.Level.Number(), Stdtype: l.Stdtype, Source: l.Source, Rank: -1, Text: l.Log}
@@ -143,14 +144,14 @@ func (a *API) shipLogs(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.send(&v1.LogBatchResponse{Next: next})
+	return c.Send(&v1.LogBatchResponse{Next: next})
 }
 
 // levels are the API's names by number.
 var levels = v1.LogLevels()
 
 // taskLogs accepts the form of Determined's log shipper.
-func (a *API) taskLogs(ctx context.Context, c *call) error {
+func (a *API) taskLogs(ctx context.Context, c *rest.Call) error {
 	body, err := a.packedBody(c)
 	if err != nil {
 		return err
@@ -159,12 +160,12 @@ func (a *API) taskLogs(ctx context.Context, c *call) error {
 	if err := v1.Unmarshal(body, &req); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}
-	decoded(c.Ctx)
+	c.Decoded()
 	return a.storeTaskLogs(ctx, c, req.Logs)
 }
 
 // oldTaskLogs accepts the same records as a plain list.
-func (a *API) oldTaskLogs(ctx context.Context, c *call) error {
+func (a *API) oldTaskLogs(ctx context.Context, c *rest.Call) error {
 	body, err := a.packedBody(c)
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func (a *API) oldTaskLogs(ctx context.Context, c *call) error {
 	if err := v1.Unmarshal(body, &list); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}
-	decoded(c.Ctx)
+	c.Decoded()
 	return a.storeTaskLogs(ctx, c, list)
 }
 
@@ -181,9 +182,9 @@ func (a *API) oldTaskLogs(ctx context.Context, c *call) error {
 // a commit. Later lines get the last origin.
 const maxOrigins = 64
 
-func (a *API) storeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) error {
+func (a *API) storeTaskLogs(ctx context.Context, c *rest.Call, list []v1.TaskLog) error {
 	if len(list) == 0 {
-		return c.send(&v1.None{})
+		return c.Send(&v1.None{})
 	}
 	task, err := a.mayShip(ctx, c, list)
 	if err != nil {
@@ -209,11 +210,11 @@ func (a *API) storeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) err
 		}
 		begin = end
 	}
-	return c.send(&v1.None{})
+	return c.Send(&v1.None{})
 }
 
 // mayShip checks that all records belong to one task, and that it is the caller's. It returns the task.
-func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) (string, error) {
+func (a *API) mayShip(ctx context.Context, c *rest.Call, list []v1.TaskLog) (string, error) {
 	id := list[0].TaskID
 	for i, l := range list {
 		if l.ID != nil {
@@ -223,17 +224,17 @@ func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) (string, 
 			return "", fault.New(fault.Invalid, "logs[%d].taskId: all lines of a request belong to one task; found %q and %q", i, id, l.TaskID)
 		}
 	}
-	if c.who.IsTask() {
+	if c.Who().IsTask() {
 		if !ownTask(c, id) {
-			return "", fault.New(fault.Forbidden, "task %s may not ship logs of task %s", c.who.TaskID, id)
+			return "", fault.New(fault.Forbidden, "task %s may not ship logs of task %s", c.Who().TaskID, id)
 		}
-		return c.who.TaskID, nil
+		return c.Who().TaskID, nil
 	}
 	t, err := a.db.TaskOrPart(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	if err := c.may(auth.Report, ofTask(v1.KindTask)(t)); err != nil {
+	if err := c.May(auth.Report, ofTask(v1.KindTask)(t)); err != nil {
 		return "", err
 	}
 	bytes := 0

@@ -104,15 +104,11 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 // TestStreamsOfFieldsAreCounted: streams of the fields of logs count as streams of logs.
 func TestStreamsOfFieldsAreCounted(t *testing.T) {
 	r := newRig(t)
-	r.api.webSockets.logs.mostOfOne = 2
+	r.api.webSockets.logs.MostOfOne = 2
 	a := r.running(yaml(), 1)
 	owner := r.user("determined")
 	path := fmt.Sprintf("/api/v1/trials/%d/logs/fields?follow=true", a.trial)
-	open := func() (n int) {
-		r.api.webSockets.logs.mu.Lock()
-		defer r.api.webSockets.logs.mu.Unlock()
-		return r.api.webSockets.logs.all
-	}
+	open := r.api.webSockets.logs.Count
 	leave := owner.downloads(path)
 	owner.downloads(path)
 	waitFor(t, func() bool { return open() == 2 })

@@ -2,13 +2,13 @@ package api
 
 import (
 	"context"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -24,22 +24,21 @@ type logRequest struct {
 	limit  int
 	text   bool // filter by a text or an expression
 	reader *store.LogReader
-	conn   net.Conn
 }
 
-func (a *API) trialLogs(ctx context.Context, c *call, t store.Trial, req *v1.GetLogsRequest) error {
+func (a *API) trialLogs(ctx context.Context, c *rest.Call, t store.Trial, req *v1.GetLogsRequest) error {
 	return a.logs(ctx, c, req, logRequest{task: t.TaskID, trial: t.ID})
 }
 
-func (a *API) logsOfTask(ctx context.Context, c *call, k store.Task, req *v1.GetLogsRequest) error {
+func (a *API) logsOfTask(ctx context.Context, c *rest.Call, k store.Task, req *v1.GetLogsRequest) error {
 	return a.logs(ctx, c, req, logRequest{task: k.ID, called: k.Called(), part: &k.Part.N})
 }
 
 // logs checks the parameters and begins to stream.
-func (a *API) logs(ctx context.Context, c *call, req *v1.GetLogsRequest, q logRequest) error {
+func (a *API) logs(ctx context.Context, c *rest.Call, req *v1.GetLogsRequest, q logRequest) error {
 	q.follow, q.limit = req.Follow, req.Limit
 	var err error
-	if q.desc, err = descending(req.OrderBy); err != nil {
+	if q.desc, err = rest.Descending(req.OrderBy); err != nil {
 		return err
 	}
 	switch {
@@ -66,13 +65,13 @@ func (a *API) logs(ctx context.Context, c *call, req *v1.GetLogsRequest, q logRe
 		c.Set(v1.LogsDeletedHeader, strconv.FormatInt(deleted, 10))
 		c.Set(v1.LogsDeletedAtHeader, at.UTC().Format(time.RFC3339))
 	}
-	q.conn, q.text = c.Context().Conn(), req.SearchText != ""
-	leave, err := a.webSockets.logs.join(c.who.Username)
+	q.text = req.SearchText != ""
+	leave, err := a.webSockets.logs.Join(c.Who().Username)
 	if err != nil {
 		return err
 	}
-	owner := a.ownerOf(c.Ctx)
-	return a.stream(c, func(ctx context.Context, out *records) error {
+	owner := c.Owner()
+	return c.Stream(func(ctx context.Context, out *rest.Records) error {
 		defer leave()
 		return a.streamLogs(ctx, a.newLogSender(q, out, owner))
 	})

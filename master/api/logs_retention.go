@@ -7,16 +7,17 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerLogRetention() {
-	serveOn(a, v1.RetainExperimentLogs, a.onExperimentHead(), a.retainExperimentLogs)
-	serveOn(a, v1.RetainManyLogs, a.onProjectOrAll(), a.retainManyLogs)
-	serveOn(a, v1.RetainTrialLogs, a.onTrial(), a.retainTrialLogs)
-	serveOn(a, v1.GetRemainingLogDays, a.onTrial(), a.remainingLogDays)
-	serve(a, v1.CleanupLogs, a.cleanupLogs)
+	rest.ServeOn(a.router, v1.RetainExperimentLogs, a.onExperimentHead(), a.retainExperimentLogs)
+	rest.ServeOn(a.router, v1.RetainManyLogs, a.onProjectOrAll(), a.retainManyLogs)
+	rest.ServeOn(a.router, v1.RetainTrialLogs, a.onTrial(), a.retainTrialLogs)
+	rest.ServeOn(a.router, v1.GetRemainingLogDays, a.onTrial(), a.remainingLogDays)
+	rest.Serve(a.router, v1.CleanupLogs, a.cleanupLogs)
 }
 
 // cleanupTime is how long a request to delete logs works itself. The leader deletes the rest.
@@ -32,7 +33,7 @@ func logDays(days *int) (int, error) {
 	return *days, nil
 }
 
-func (a *API) retainExperimentLogs(ctx context.Context, _ *call, e store.ExperimentHead, req *v1.RetainLogsRequest) (*v1.Empty, error) {
+func (a *API) retainExperimentLogs(ctx context.Context, _ *rest.Call, e store.ExperimentHead, req *v1.RetainLogsRequest) (*v1.Empty, error) {
 	days, err := logDays(req.NumDays)
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func (a *API) retainExperimentLogs(ctx context.Context, _ *call, e store.Experim
 	return &v1.Empty{}, a.db.SetLogRetention(ctx, []int{e.ID}, days)
 }
 
-func (a *API) retainTrialLogs(ctx context.Context, _ *call, t store.Trial, req *v1.RetainLogsRequest) (*v1.Empty, error) {
+func (a *API) retainTrialLogs(ctx context.Context, _ *rest.Call, t store.Trial, req *v1.RetainLogsRequest) (*v1.Empty, error) {
 	days, err := logDays(req.NumDays)
 	if err != nil {
 		return nil, err
@@ -48,12 +49,12 @@ func (a *API) retainTrialLogs(ctx context.Context, _ *call, t store.Trial, req *
 	return &v1.Empty{}, a.db.SetTrialLogRetention(ctx, t.ID, days)
 }
 
-func (a *API) retainManyLogs(ctx context.Context, c *call, p store.Project, req *v1.RetainManyLogsRequest) (*v1.BulkResponse, error) {
+func (a *API) retainManyLogs(ctx context.Context, c *rest.Call, p store.Project, req *v1.RetainManyLogsRequest) (*v1.BulkResponse, error) {
 	days, err := logDays(req.NumDays)
 	if err != nil {
 		return nil, err
 	}
-	list, missing, err := a.chosen(ctx, c, c.scope, p.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters, ProjectID: req.ProjectID})
+	list, missing, err := a.chosen(ctx, c, c.Scope(), p.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters, ProjectID: req.ProjectID})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (a *API) retainManyLogs(ctx context.Context, c *call, p store.Project, req 
 	var mine []int
 	for _, e := range list {
 		r := v1.BulkResult{ID: e.ID}
-		if may := c.may(auth.Change, ofExperiment(e)); may != nil {
+		if may := c.May(auth.Change, ofExperiment(e)); may != nil {
 			r.Error = may.Error()
 		} else {
 			mine = append(mine, e.ID)
@@ -74,14 +75,14 @@ func (a *API) retainManyLogs(ctx context.Context, c *call, p store.Project, req 
 	return resp, a.db.SetLogRetention(ctx, mine, days)
 }
 
-func (a *API) remainingLogDays(ctx context.Context, _ *call, t store.Trial, _ *v1.None) (*v1.GetTrialRemainingLogRetentionDaysResponse, error) {
+func (a *API) remainingLogDays(ctx context.Context, _ *rest.Call, t store.Trial, _ *v1.None) (*v1.GetTrialRemainingLogRetentionDaysResponse, error) {
 	of, err := a.db.TrialRetentions(ctx, a.cfg.LogDays, []int{t.ID})
 	return &v1.GetTrialRemainingLogRetentionDaysResponse{RemainingDays: of[t.ID].Remaining}, err
 }
 
 // cleanupLogs deletes what is due, in short transactions. After cleanupTime it leaves the rest to
 // the leader.
-func (a *API) cleanupLogs(ctx context.Context, _ *call, _ *v1.None) (*v1.CleanupLogsResponse, error) {
+func (a *API) cleanupLogs(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.CleanupLogsResponse, error) {
 	resp := &v1.CleanupLogsResponse{}
 	ends := time.Now().Add(cleanupTime)
 	for after := 0; ; {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -27,7 +28,7 @@ const (
 )
 
 // searchLogs searches the logs of all tasks that the caller may view, for a bounded time.
-func (a *API) searchLogs(ctx context.Context, c *call, req *v1.SearchLogsRequest) (*v1.SearchLogsResponse, error) {
+func (a *API) searchLogs(ctx context.Context, c *rest.Call, req *v1.SearchLogsRequest) (*v1.SearchLogsResponse, error) {
 	q := store.LogSearch{Within: logSearchTime, Limit: usualFoundLogs}
 	if req.Limit != nil {
 		q.Limit = *req.Limit
@@ -47,18 +48,18 @@ func (a *API) searchLogs(ctx context.Context, c *call, req *v1.SearchLogsRequest
 			return nil, err
 		}
 	}
-	c.endReading() // who waits here for a search must not keep others from reading
+	c.EndReading() // who waits here for a search must not keep others from reading
 	waiting, stop := context.WithTimeout(ctx, logSearchWait)
 	defer stop()
-	turn, err := a.logSearches.take(waiting, a.ownerOf(c.Ctx), 1)
+	turn, err := a.logSearches.Take(waiting, c.Owner(), 1)
 	if err != nil {
 		return nil, fault.Wrap(fault.TooMany, err, "the master searches logs at most %d times at the same time for one user, and %d times in total; try again in a moment", maxLogSearchesPerUser, maxLogSearches)
 	}
-	defer turn.release()
-	if a.logSearches.contended() {
+	defer turn.Release()
+	if a.logSearches.Contended() {
 		q.Within = logSearchShort
 	}
-	out, err := a.taskIO.logs.Search(database.UnlimitedReads(ctx), c.scope, q) // it reads piece by piece, for a limited time
+	out, err := a.taskIO.logs.Search(database.UnlimitedReads(ctx), c.Scope(), q) // it reads piece by piece, for a limited time
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func logPlace(text string) (p store.LogPlace, err error) {
 		at := time.UnixMicro(micros).UTC()
 		p.EndedAt = &at
 	}
-	if p.Log, err = number(parts[1]); err != nil || p.Log < 1 {
+	if p.Log, err = rest.Number(parts[1]); err != nil || p.Log < 1 {
 		return p, wrong
 	}
 	if p.Before, err = strconv.ParseInt(parts[2], 10, 64); err != nil || p.Before < 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -17,7 +18,7 @@ const (
 	pollInterval = 2 * time.Second
 	// logTurn is how long a stream of a log keeps its turn while others may wait.
 	logTurn = time.Second
-	// logStalls is streamStalls for logs, which people read with less: a blocked stream holds little.
+	// logStalls is rest.StreamStalls for logs, which people read with less: a blocked stream holds little.
 	logStalls = 20
 	// longLine is the number of bytes from which lines are sent one at a time for each user.
 	longLine = 256 << 10
@@ -34,9 +35,9 @@ const (
 type logSender struct {
 	logRequest
 	a     *API
-	out   *records
+	out   *rest.Records
 	owner string
-	turns *shares
+	turns *rest.Shares
 
 	next int64 // where the reader continues
 	last int64 // the last line that was sent; 0: none
@@ -51,9 +52,9 @@ type logSender struct {
 // errTurnOver ends a reader because the turn is over, and errEnough because the stream is complete.
 var errTurnOver, errEnough = errors.New("the turn is over"), errors.New("all requested lines are sent")
 
-func (a *API) newLogSender(q logRequest, out *records, owner string) *logSender {
-	out.stall = logStalls * a.receiver.stall
-	s := &logSender{logRequest: q, a: a, out: out, owner: owner, turns: a.receiver.logs, next: 1}
+func (a *API) newLogSender(q logRequest, out *rest.Records, owner string) *logSender {
+	out.LimitStall(logStalls)
+	s := &logSender{logRequest: q, a: a, out: out, owner: owner, turns: a.limits.logs, next: 1}
 	if q.desc {
 		s.next = 0
 	}
@@ -72,7 +73,7 @@ func (a *API) streamLogs(ctx context.Context, s *logSender) error {
 	} else {
 		err = s.read(ctx)
 	}
-	if errors.Is(err, errDisconnected) || errors.Is(err, errEnough) {
+	if errors.Is(err, rest.ErrDisconnected) || errors.Is(err, errEnough) {
 		return nil
 	}
 	return err
@@ -99,8 +100,8 @@ func (a *API) followLogs(ctx context.Context, s *logSender) error {
 		select { // while the database does not answer, followers wait
 		case <-wake:
 		case <-t.C:
-			if disconnected(s.conn) {
-				return errDisconnected
+			if s.out.Gone() {
+				return rest.ErrDisconnected
 			}
 		case <-ctx.Done():
 			return nil
@@ -115,18 +116,18 @@ func (s *logSender) read(ctx context.Context) error {
 		if !errors.Is(err, errTurnOver) && !errors.Is(err, store.ErrPause) {
 			return err
 		}
-		if disconnected(s.conn) { // a search may find nothing to send for a long time
-			return errDisconnected
+		if s.out.Gone() { // a search may find nothing to send for a long time
+			return rest.ErrDisconnected
 		}
 	}
 }
 
 func (s *logSender) readTurn(ctx context.Context) (err error) {
-	turn, err := s.turns.take(ctx, s.owner, 1)
+	turn, err := s.turns.Take(ctx, s.owner, 1)
 	if err != nil {
 		return err
 	}
-	end := sync.OnceFunc(func() { s.forget(); turn.release() })
+	end := sync.OnceFunc(func() { s.forget(); turn.Release() })
 	timer := time.AfterFunc(time.Hour, end) // begin sets the time
 	defer end()
 	defer timer.Stop()
@@ -166,7 +167,7 @@ func (s *logSender) begin(list []store.LogRecord, timer *time.Timer) bool {
 	s.lines = list
 	if !s.begun {
 		s.begun = true
-		timer.Reset(s.a.receiver.logTurn)
+		timer.Reset(s.a.limits.logTurn)
 	}
 	return true
 }
@@ -195,14 +196,14 @@ func (s *logSender) send(ctx context.Context) error {
 		}
 		s.last = line.Number
 		if s.sent++; s.limit > 0 && s.sent == s.limit {
-			if s.out.flush() != nil {
-				return errDisconnected
+			if s.out.Flush() != nil {
+				return rest.ErrDisconnected
 			}
 			return errEnough
 		}
 	}
-	if s.out.flush() != nil {
-		return errDisconnected
+	if s.out.Flush() != nil {
+		return rest.ErrDisconnected
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,17 +216,19 @@ func (s *logSender) send(ctx context.Context) error {
 // sendLine adds a line to the stream. A long one stays in memory until the client has read it, so a user has one.
 func (s *logSender) sendLine(ctx context.Context, line store.LogRecord) error {
 	if len(line.Text) > longLine {
-		long, err := s.a.receiver.longLines.take(ctx, s.owner, 1)
+		long, err := s.a.limits.longLines.Take(ctx, s.owner, 1)
 		if err != nil {
 			return err
 		}
-		defer long.release()
-		usual := s.out.stall
-		s.out.stall = streamStalls * s.a.receiver.stall
-		defer func() { s.out.stall, s.out.buf = usual, nil }()
+		defer long.Release()
+		s.out.LimitStall(rest.StreamStalls)
+		defer func() {
+			s.out.LimitStall(logStalls)
+			s.out.Forget()
+		}()
 	}
-	if s.out.add(s.wire(line)) != nil {
-		return errDisconnected
+	if s.out.Add(s.wire(line)) != nil {
+		return rest.ErrDisconnected
 	}
 	return nil
 }

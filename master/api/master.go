@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -15,16 +16,16 @@ const (
 )
 
 func (a *API) registerMaster() {
-	serve(a, v1.GetMasterConfig, a.masterConfig)
-	serve(a, v1.PatchMasterConfig, a.patchMasterConfig)
-	rawQuery(a, v1.StreamMasterLogs, a.masterLogs)
+	rest.Serve(a.router, v1.GetMasterConfig, a.masterConfig)
+	rest.Serve(a.router, v1.PatchMasterConfig, a.patchMasterConfig)
+	rest.RawQuery(a.router, v1.StreamMasterLogs, a.masterLogs)
 }
 
-func (a *API) masterConfig(context.Context, *call, *v1.None) (*v1.GetMasterConfigResponse, error) {
+func (a *API) masterConfig(context.Context, *rest.Call, *v1.None) (*v1.GetMasterConfigResponse, error) {
 	return &v1.GetMasterConfigResponse{Config: v1.StructOf(a.cfg.Redacted())}, nil
 }
 
-func (a *API) masterLogs(ctx context.Context, c *call, req *v1.GetMasterLogsRequest) error {
+func (a *API) masterLogs(ctx context.Context, c *rest.Call, req *v1.GetMasterLogsRequest) error {
 	if req.Follow && req.Limit > 0 {
 		return fault.New(fault.Invalid, "limit and follow cannot be combined: a stream that follows a log has no end")
 	}
@@ -32,13 +33,13 @@ func (a *API) masterLogs(ctx context.Context, c *call, req *v1.GetMasterLogsRequ
 	if err != nil {
 		return err
 	}
-	who := tokenOf(c.Ctx)
-	return a.stream(c, func(ctx context.Context, r *records) error {
+	who := c.Credential()
+	return c.Stream(func(ctx context.Context, r *rest.Records) error {
 		return a.sendMasterLogs(ctx, r, who, after, req.Limit, req.Follow)
 	})
 }
 
-func (a *API) sendMasterLogs(ctx context.Context, r *records, who credential, after int64, limit int, follow bool) error {
+func (a *API) sendMasterLogs(ctx context.Context, r *rest.Records, who rest.Credential, after int64, limit int, follow bool) error {
 	tick := time.NewTicker(masterLogEvery)
 	defer tick.Stop()
 	for sent := 0; ; {
@@ -51,12 +52,12 @@ func (a *API) sendMasterLogs(ctx context.Context, r *records, who credential, af
 			return err
 		}
 		for _, l := range lines {
-			if err := r.add(v1.MasterLogsResponse{LogEntry: masterLogEntry(l)}); err != nil {
+			if err := r.Add(v1.MasterLogsResponse{LogEntry: masterLogEntry(l)}); err != nil {
 				return err
 			}
 			after = l.ID
 		}
-		if err := r.flush(); err != nil {
+		if err := r.Flush(); err != nil {
 			return err
 		}
 		sent += len(lines)

@@ -8,21 +8,22 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // patchMasterConfig stores settings for all masters, which apply them without a restart.
-func (a *API) patchMasterConfig(ctx context.Context, c *call, req *v1.PatchMasterConfigRequest) (*v1.Empty, error) {
+func (a *API) patchMasterConfig(ctx context.Context, c *rest.Call, req *v1.PatchMasterConfigRequest) (*v1.Empty, error) {
 	names, values, err := settingsOf(req)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.db.ChangeSettings(ctx, c.who.UserID, names, values); err != nil {
+	if err := a.db.ChangeSettings(ctx, c.Who().UserID, names, values); err != nil {
 		return nil, err
 	}
 	for i, name := range names {
-		a.log.Info("an administrator changed the masters' configuration", "username", c.who.Username, "key", name, "value", values[i])
+		a.log.Info("an administrator changed the masters' configuration", "username", c.Who().Username, "key", name, "value", values[i])
 	}
 	a.bus.Publish(store.TopicSettings)
 	if a.cfg.ApplySettings != nil {

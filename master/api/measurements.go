@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -30,11 +31,11 @@ func newMeasurements() *measurements {
 }
 
 func (a *API) registerMeasurements() {
-	serveOn(a, v1.MeasureNode, a.onNode(), a.measureNode)
-	serveOn(a, v1.ListNodeAttempts, a.onNode(), a.nodeAttempts)
+	rest.ServeOn(a.router, v1.MeasureNode, a.onNode(), a.measureNode)
+	rest.ServeOn(a.router, v1.ListNodeAttempts, a.onNode(), a.nodeAttempts)
 }
 
-func (a *API) measureNode(ctx context.Context, c *call, n node, _ *v1.None) (*v1.NodeMeasurements, error) {
+func (a *API) measureNode(ctx context.Context, c *rest.Call, n node, _ *v1.None) (*v1.NodeMeasurements, error) {
 	if a.cfg.Measure == nil {
 		return nil, fault.New(fault.Unimplemented, "this master does not read the measurements of nodes")
 	}
@@ -42,7 +43,7 @@ func (a *API) measureNode(ctx context.Context, c *call, n node, _ *v1.None) (*v1
 	if list, fresh, _ := m.known.Get(n.row.ID, time.Now()); fresh {
 		return &v1.NodeMeasurements{Devices: list}, nil
 	}
-	c.endReading() // a node that hangs must not keep others from reading
+	c.EndReading() // a node that hangs must not keep others from reading
 	select {
 	case m.turns <- struct{}{}:
 		defer func() { <-m.turns }()

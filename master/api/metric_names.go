@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/spelling"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -79,8 +80,8 @@ func (f *firstReports) first(allocation string) bool {
 
 // logMissingMetric writes to a trial's log that the first validation of an attempt lacks the
 // searcher's metric. If that fails, the report counts nevertheless.
-func (a *API) logMissingMetric(ctx context.Context, c *call, r store.Report) {
-	if r.Group != store.Validation || !c.who.IsTask() || !a.taskIO.firstReports.first(c.who.AllocationID) {
+func (a *API) logMissingMetric(ctx context.Context, c *rest.Call, r store.Report) {
+	if r.Group != store.Validation || !c.Who().IsTask() || !a.taskIO.firstReports.first(c.Who().AllocationID) {
 		return
 	}
 	var reported map[string]json.RawMessage
@@ -90,7 +91,7 @@ func (a *API) logMissingMetric(ctx context.Context, c *call, r store.Report) {
 	}
 	if err == nil && metric != "" {
 		if s := missingMetric(metric, slices.Collect(maps.Keys(reported))); s != "" {
-			_, err = a.taskIO.logs.Append(ctx, store.LogBatch{TaskID: c.who.TaskID, Origin: store.LogOrigin{AllocationID: c.who.AllocationID},
+			_, err = a.taskIO.logs.Append(ctx, store.LogBatch{TaskID: c.Who().TaskID, Origin: store.LogOrigin{AllocationID: c.Who().AllocationID},
 				Lines: []store.LogLine{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1, Text: s}}})
 		}
 	}

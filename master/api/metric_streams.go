@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -29,10 +30,10 @@ const (
 )
 
 func (a *API) registerMetricStreams() {
-	rawQuery(a, v1.StreamMetricNames, a.streamMetricNames)
-	rawQueryOn(a, v1.StreamMetricBatches, a.onExperimentHead(), a.streamBatches)
-	rawQueryOn(a, v1.StreamTrialsSnapshot, a.onExperimentHead(), a.streamSnapshot)
-	rawQueryOn(a, v1.StreamTrialsSample, a.onExperimentHead(), a.streamSample)
+	rest.RawQuery(a.router, v1.StreamMetricNames, a.streamMetricNames)
+	rest.RawQueryOn(a.router, v1.StreamMetricBatches, a.onExperimentHead(), a.streamBatches)
+	rest.RawQueryOn(a.router, v1.StreamTrialsSnapshot, a.onExperimentHead(), a.streamSnapshot)
+	rest.RawQueryOn(a.router, v1.StreamTrialsSample, a.onExperimentHead(), a.streamSample)
 }
 
 // periodOf checks how long a stream waits between two records; 0 stands for the usual time.
@@ -78,21 +79,21 @@ func profiledIn(name string) string {
 // looks whether they are over before it looks for what is new, so that nothing is missed. While
 // the database is away, it waits. What next reads is limited as that of an answer, and it has a share
 // until the client has read its records.
-func (a *API) sendEvery(c *call, period time.Duration, experiments []int, next func(ctx context.Context, send func(record any) error) error) error {
-	leave, err := a.webSockets.metrics.join(c.who.Username)
+func (a *API) sendEvery(c *rest.Call, period time.Duration, experiments []int, next func(ctx context.Context, send func(record any) error) error) error {
+	leave, err := a.webSockets.metrics.Join(c.Who().Username)
 	if err != nil {
 		return err
 	}
-	owner := a.ownerOf(c.Ctx)
-	return a.stream(c, func(ctx context.Context, out *records) error {
+	owner := c.Owner()
+	return c.Stream(func(ctx context.Context, out *rest.Records) error {
 		defer leave()
-		out.stall = streamStalls * a.receiver.stall
-		send := func(record any) error { return errors.Join(out.add(record), out.flush()) }
+		out.LimitStall(rest.StreamStalls)
+		send := func(record any) error { return errors.Join(out.Add(record), out.Flush()) }
 		for {
 			list, err := a.db.Searches(ctx, experiments)
 			over := !slices.ContainsFunc(list, func(e store.SearchOf) bool { return !e.Over })
 			if err == nil {
-				err = a.inSeries(ctx, owner, func() error { return next(database.LimitReads(ctx, a.receiver.readLimit), send) })
+				err = a.inSeries(ctx, owner, func() error { return next(a.router.LimitReads(ctx), send) })
 			}
 			switch {
 			case err != nil && !fault.Is(err, fault.Unavailable):
@@ -109,16 +110,16 @@ func (a *API) sendEvery(c *call, period time.Duration, experiments []int, next f
 
 // inSeries calls fn with a share of those for streams of metrics.
 func (a *API) inSeries(ctx context.Context, owner string, fn func() error) error {
-	turn, err := a.receiver.series.take(ctx, owner, 1)
+	turn, err := a.limits.series.Take(ctx, owner, 1)
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "this master sends as many streams of metrics as it can at once; try again")
 	}
-	defer turn.release()
+	defer turn.Release()
 	return fn()
 }
 
 // streamMetricNames streams which metrics experiments have.
-func (a *API) streamMetricNames(ctx context.Context, c *call, req *v1.GetMetricNamesRequest) error {
+func (a *API) streamMetricNames(ctx context.Context, c *rest.Call, req *v1.GetMetricNamesRequest) error {
 	ids := req.IDs
 	if len(ids) == 0 || len(ids) > maxStreamed {
 		return fault.New(fault.Invalid, "ids: name one experiment to %d, found %d", maxStreamed, len(ids))
@@ -126,7 +127,7 @@ func (a *API) streamMetricNames(ctx context.Context, c *call, req *v1.GetMetricN
 	for _, id := range ids {
 		e, err := a.db.ExperimentHead(ctx, id)
 		if err == nil {
-			err = c.may(auth.View, ofExperiment(e))
+			err = c.May(auth.View, ofExperiment(e))
 		}
 		if err != nil {
 			return err
@@ -187,7 +188,7 @@ func (a *API) newNames(ctx context.Context, experiments []int, seen map[v1.Metri
 }
 
 // streamBatches streams the steps at which an experiment's trials report a metric.
-func (a *API) streamBatches(_ context.Context, c *call, e store.ExperimentHead, req *v1.GetMetricBatchesRequest) error {
+func (a *API) streamBatches(_ context.Context, c *rest.Call, e store.ExperimentHead, req *v1.GetMetricBatchesRequest) error {
 	group, name, err := metricOf(req.MetricOf)
 	if err != nil {
 		return err
@@ -214,7 +215,7 @@ func (a *API) streamBatches(_ context.Context, c *call, e store.ExperimentHead, 
 }
 
 // streamSnapshot streams the values that an experiment's trials had at a number of steps.
-func (a *API) streamSnapshot(_ context.Context, c *call, e store.ExperimentHead, req *v1.GetTrialsSnapshotRequest) error {
+func (a *API) streamSnapshot(_ context.Context, c *rest.Call, e store.ExperimentHead, req *v1.GetTrialsSnapshotRequest) error {
 	group, name, err := metricOf(req.MetricOf)
 	if err != nil {
 		return err
@@ -264,7 +265,7 @@ type sample struct {
 }
 
 // streamSample streams the curves of the best trials of an experiment, and which they are.
-func (a *API) streamSample(ctx context.Context, c *call, e store.ExperimentHead, req *v1.GetTrialsSampleRequest) error {
+func (a *API) streamSample(ctx context.Context, c *rest.Call, e store.ExperimentHead, req *v1.GetTrialsSampleRequest) error {
 	group, name, err := metricOf(req.MetricOf)
 	if err != nil {
 		return err
@@ -276,11 +277,11 @@ func (a *API) streamSample(ctx context.Context, c *call, e store.ExperimentHead,
 	if req.StartBatches < 0 || req.EndBatches < 0 {
 		return fault.New(fault.Invalid, "startBatches, endBatches: expected 0 or more, found %d and %d", req.StartBatches, req.EndBatches)
 	}
-	trials, err := between("maxTrials", req.MaxTrials, sampleTrials, maxTrials)
+	trials, err := rest.Between("maxTrials", req.MaxTrials, sampleTrials, maxTrials)
 	if err != nil {
 		return err
 	}
-	points, err := between("maxDatapoints", req.MaxDatapoints, samplePoints, 1<<20)
+	points, err := rest.Between("maxDatapoints", req.MaxDatapoints, samplePoints, 1<<20)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -24,7 +25,7 @@ const (
 
 // timeSeries returns curves of several trials, downsampled without changing their shape: the
 // smallest and the largest value of each bucket.
-func (a *API) timeSeries(ctx context.Context, c *call, req *v1.GetTimeSeriesRequest) (*v1.CompareTrialsResponse, error) {
+func (a *API) timeSeries(ctx context.Context, c *rest.Call, req *v1.GetTimeSeriesRequest) (*v1.CompareTrialsResponse, error) {
 	ids := distinct(req.TrialIDs)
 	groups, err := seriesGroups(req)
 	if err != nil {
@@ -93,7 +94,7 @@ func (a *API) curves(ctx context.Context, q store.SeriesQuery, groups []seriesGr
 			return nil, err
 		}
 		if *left -= pointBytes(points, g.metrics); *left < 0 {
-			return nil, fault.New(fault.TooLarge, "the curves of the trials have more than %s; ask for fewer trials, metrics (metricNames) or points (maxDatapoints) at once", sizeText(maxPointBytes))
+			return nil, fault.New(fault.TooLarge, "the curves of the trials have more than %s; ask for fewer trials, metrics (metricNames) or points (maxDatapoints) at once", rest.SizeText(maxPointBytes))
 		}
 		list = append(list, v1.DownsampledMetrics{Group: g.name, Type: g.kind(), Data: wirePoints(points, g.metrics)})
 	}

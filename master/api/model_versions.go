@@ -7,16 +7,17 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/names"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerModelVersions() {
-	serveOn(a, v1.ListModelVersions, a.onModel(), a.listModelVersions)
-	serveOn(a, v1.CreateModelVersion, a.onModel(), a.registerVersion)
-	serveOn(a, v1.GetModelVersion, a.onModelVersion(), a.modelVersion)
-	serveOn(a, v1.ChangeModelVersion, a.onModelVersion(), a.patchModelVersion)
-	serveOn(a, v1.DeleteModelVersion, a.onVersionToDelete(), a.deleteModelVersion)
+	rest.ServeOn(a.router, v1.ListModelVersions, a.onModel(), a.listModelVersions)
+	rest.ServeOn(a.router, v1.CreateModelVersion, a.onModel(), a.registerVersion)
+	rest.ServeOn(a.router, v1.GetModelVersion, a.onModelVersion(), a.modelVersion)
+	rest.ServeOn(a.router, v1.ChangeModelVersion, a.onModelVersion(), a.patchModelVersion)
+	rest.ServeOn(a.router, v1.DeleteModelVersion, a.onVersionToDelete(), a.deleteModelVersion)
 }
 
 // wireVersion is a version as clients see it. Who may view the model may view the checkpoint.
@@ -26,7 +27,7 @@ func (a *API) wireVersion(m store.Model, v store.ModelVersion, k store.Checkpoin
 }
 
 // shownVersion reads a version of a model, as it is now.
-func (a *API) shownVersion(ctx context.Context, c *call, model, version int) (v1.ModelVersion, error) {
+func (a *API) shownVersion(ctx context.Context, c *rest.Call, model, version int) (v1.ModelVersion, error) {
 	m, err := a.db.Model(ctx, model)
 	if err != nil {
 		return v1.ModelVersion{}, err
@@ -39,15 +40,15 @@ func (a *API) shownVersion(ctx context.Context, c *call, model, version int) (v1
 	if err != nil {
 		return v1.ModelVersion{}, err
 	}
-	return a.wireVersion(m, v, k, c.who), nil
+	return a.wireVersion(m, v, k, c.Who()), nil
 }
 
-func (a *API) listModelVersions(ctx context.Context, c *call, m store.Model, req *v1.GetModelVersionsRequest) (*v1.GetModelVersionsResponse, error) {
-	sort, desc, err := sorting(req.Order, map[string]string{"SORT_BY_VERSION": "", "SORT_BY_CREATION_TIME": "created"})
+func (a *API) listModelVersions(ctx context.Context, c *rest.Call, m store.Model, req *v1.GetModelVersionsRequest) (*v1.GetModelVersionsResponse, error) {
+	sort, desc, err := rest.Sorting(req.Order, map[string]string{"SORT_BY_VERSION": "", "SORT_BY_CREATION_TIME": "created"})
 	if err != nil {
 		return nil, err
 	}
-	page, err := place(req.Window, m.Versions)
+	page, err := rest.Locate(req.Window, m.Versions)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (a *API) listModelVersions(ctx context.Context, c *call, m store.Model, req
 }
 
 // wireVersions shows the first versions of a list whose checkpoints fit into a page, at least one.
-func (a *API) wireVersions(ctx context.Context, c *call, m store.Model, list []store.ModelVersion) ([]v1.ModelVersion, error) {
+func (a *API) wireVersions(ctx context.Context, c *rest.Call, m store.Model, list []store.ModelVersion) ([]v1.ModelVersion, error) {
 	ids := make([]string, 0, len(list))
 	for _, v := range list {
 		if !slices.Contains(ids, v.UUID) {
@@ -82,26 +83,26 @@ func (a *API) wireVersions(ctx context.Context, c *call, m store.Model, list []s
 		if !fits {
 			break
 		}
-		out = append(out, a.wireVersion(m, v, k, c.who))
+		out = append(out, a.wireVersion(m, v, k, c.Who()))
 	}
 	return out, nil
 }
 
-func (a *API) modelVersion(ctx context.Context, c *call, v modelVersion, _ *v1.None) (*v1.GetModelVersionResponse, error) {
+func (a *API) modelVersion(ctx context.Context, c *rest.Call, v modelVersion, _ *v1.None) (*v1.GetModelVersionResponse, error) {
 	k, err := a.db.CheckpointByUUID(ctx, v.UUID)
 	if err != nil {
 		return nil, err
 	}
-	return &v1.GetModelVersionResponse{ModelVersion: a.wireVersion(v.model, v.ModelVersion, k, c.who)}, nil
+	return &v1.GetModelVersionResponse{ModelVersion: a.wireVersion(v.model, v.ModelVersion, k, c.Who())}, nil
 }
 
 // registerVersion registers a checkpoint that the caller may view. From then on everybody who
 // may view the model may view and download the checkpoint, and its owner cannot remove it before
 // the version is deleted, which its owner may do.
-func (a *API) registerVersion(ctx context.Context, c *call, m store.Model, req *v1.PostModelVersionRequest) (*v1.PostModelVersionResponse, error) {
+func (a *API) registerVersion(ctx context.Context, c *rest.Call, m store.Model, req *v1.PostModelVersionRequest) (*v1.PostModelVersionResponse, error) {
 	k, err := a.checkpointOf(ctx, req.CheckpointUUID)
 	if err == nil {
-		err = c.may(auth.View, ofCheckpoint(k))
+		err = c.May(auth.View, ofCheckpoint(k))
 	}
 	if err != nil {
 		return nil, err
@@ -111,10 +112,10 @@ func (a *API) registerVersion(ctx context.Context, c *call, m store.Model, req *
 		checkTexts(req.Metadata, map[string]string{"comment": req.Comment, "notes": req.Notes})); err != nil {
 		return nil, err
 	}
-	if err := a.db.AdmitStored(ctx, c.who.UserID, 0); err != nil {
+	if err := a.db.AdmitStored(ctx, c.Who().UserID, 0); err != nil {
 		return nil, err
 	}
-	n, err := a.db.RegisterVersion(ctx, m, store.ModelVersion{UUID: k.UUID, OwnerID: c.who.UserID, Name: req.Name, Comment: req.Comment,
+	n, err := a.db.RegisterVersion(ctx, m, store.ModelVersion{UUID: k.UUID, OwnerID: c.Who().UserID, Name: req.Name, Comment: req.Comment,
 		Notes: req.Notes, Labels: labels, Metadata: []byte(req.Metadata)})
 	if err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func checkVersionName(name *string) error {
 	return checkName("name", *name, names.MaxText)
 }
 
-func (a *API) patchModelVersion(ctx context.Context, c *call, v modelVersion, req *v1.PatchModelVersion) (*v1.PatchModelVersionResponse, error) {
+func (a *API) patchModelVersion(ctx context.Context, c *rest.Call, v modelVersion, req *v1.PatchModelVersion) (*v1.PatchModelVersionResponse, error) {
 	labels, err := newLabels(req.Labels)
 	if err := cmp.Or(err, checkVersionName(req.Name),
 		checkTexts(req.Metadata, given(map[string]*string{"comment": req.Comment, "notes": req.Notes}))); err != nil {
@@ -147,6 +148,6 @@ func (a *API) patchModelVersion(ctx context.Context, c *call, v modelVersion, re
 	return &v1.PatchModelVersionResponse{ModelVersion: shown}, err
 }
 
-func (a *API) deleteModelVersion(ctx context.Context, _ *call, v modelVersion, _ *v1.None) (*v1.None, error) {
+func (a *API) deleteModelVersion(ctx context.Context, _ *rest.Call, v modelVersion, _ *v1.None) (*v1.None, error) {
 	return &v1.None{}, a.db.DeleteVersion(ctx, v.ID)
 }

@@ -10,20 +10,21 @@ import (
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerModels() {
-	serve(a, v1.ListModels, a.listModels)
-	serve(a, v1.ListModelLabels, a.modelLabels)
-	serve(a, v1.CreateModel, a.createModel)
-	serveOn(a, v1.GetModel, a.onModel(), a.model)
-	serveOn(a, v1.ChangeModel, a.onModel(), a.patchModel)
-	serveOn(a, v1.DeleteModel, a.onModel(), a.deleteModel)
-	serveOn(a, v1.ArchiveModel, a.onModel(), a.archiveModel(true))
-	serveOn(a, v1.UnarchiveModel, a.onModel(), a.archiveModel(false))
-	serveOn(a, v1.MoveModel, a.onModel(), a.moveModel)
+	rest.Serve(a.router, v1.ListModels, a.listModels)
+	rest.Serve(a.router, v1.ListModelLabels, a.modelLabels)
+	rest.Serve(a.router, v1.CreateModel, a.createModel)
+	rest.ServeOn(a.router, v1.GetModel, a.onModel(), a.model)
+	rest.ServeOn(a.router, v1.ChangeModel, a.onModel(), a.patchModel)
+	rest.ServeOn(a.router, v1.DeleteModel, a.onModel(), a.deleteModel)
+	rest.ServeOn(a.router, v1.ArchiveModel, a.onModel(), a.archiveModel(true))
+	rest.ServeOn(a.router, v1.UnarchiveModel, a.onModel(), a.archiveModel(false))
+	rest.ServeOn(a.router, v1.MoveModel, a.onModel(), a.moveModel)
 }
 
 func wireModel(m store.Model) v1.Model {
@@ -31,13 +32,13 @@ func wireModel(m store.Model) v1.Model {
 		NumVersions: m.Versions, Labels: m.Labels, Username: m.Owner, UserID: m.OwnerID, WorkspaceID: m.WorkspaceID, Archived: m.Archived, Notes: m.Notes}
 }
 
-func (a *API) listModels(ctx context.Context, c *call, req *v1.GetModelsRequest) (*v1.GetModelsResponse, error) {
+func (a *API) listModels(ctx context.Context, c *rest.Call, req *v1.GetModelsRequest) (*v1.GetModelsResponse, error) {
 	f, err := modelFilter(req)
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountModels(ctx, c.scope, f)
-	list, page, err := paged(req.Window, total, err, func(from, n int) ([]store.Model, error) { return a.db.Models(ctx, c.scope, f, from, n) })
+	total, err := a.db.CountModels(ctx, c.Scope(), f)
+	list, page, err := rest.Paged(req.Window, total, err, func(from, n int) ([]store.Model, error) { return a.db.Models(ctx, c.Scope(), f, from, n) })
 	if err != nil {
 		return nil, err
 	}
@@ -54,17 +55,17 @@ func modelFilter(req *v1.GetModelsRequest) (f store.ModelFilter, err error) {
 	}
 	f = store.ModelFilter{Labels: req.Labels, Users: req.Users, UserIDs: req.UserIDs, WorkspaceNames: req.WorkspaceNames, WorkspaceIDs: req.WorkspaceIDs,
 		Name: req.Name, Description: req.Description, ID: req.ID, Archived: req.Archived}
-	f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_NAME": "name", "SORT_BY_DESCRIPTION": "description", "SORT_BY_CREATION_TIME": "created",
+	f.Sort, f.Desc, err = rest.Sorting(req.Order, map[string]string{"SORT_BY_NAME": "name", "SORT_BY_DESCRIPTION": "description", "SORT_BY_CREATION_TIME": "created",
 		"SORT_BY_LAST_UPDATED_TIME": "modified", "SORT_BY_NUM_VERSIONS": "versions", "SORT_BY_WORKSPACE": "workspace"})
 	return f, err
 }
 
-func (a *API) modelLabels(ctx context.Context, c *call, req *v1.GetModelLabelsRequest) (*v1.GetModelLabelsResponse, error) {
-	labels, err := a.db.ModelLabels(ctx, c.scope, req.WorkspaceID)
+func (a *API) modelLabels(ctx context.Context, c *rest.Call, req *v1.GetModelLabelsRequest) (*v1.GetModelLabelsResponse, error) {
+	labels, err := a.db.ModelLabels(ctx, c.Scope(), req.WorkspaceID)
 	return &v1.GetModelLabelsResponse{Labels: labels}, err
 }
 
-func (a *API) model(_ context.Context, _ *call, m store.Model, _ *v1.None) (*v1.GetModelResponse, error) {
+func (a *API) model(_ context.Context, _ *rest.Call, m store.Model, _ *v1.None) (*v1.GetModelResponse, error) {
 	return &v1.GetModelResponse{Model: wireModel(m)}, nil
 }
 
@@ -99,7 +100,7 @@ func checkTexts(metadata v1.Struct, texts map[string]string) error {
 
 // modelWorkspace is the workspace that a request names by its number or, without one, by its
 // name. The caller must be allowed to create models in it.
-func (a *API) modelWorkspace(ctx context.Context, c *call, id *int, name *string) (int, error) {
+func (a *API) modelWorkspace(ctx context.Context, c *rest.Call, id *int, name *string) (int, error) {
 	var found int
 	switch {
 	case id != nil && *id != 0:
@@ -109,7 +110,7 @@ func (a *API) modelWorkspace(ctx context.Context, c *call, id *int, name *string
 		}
 		found = w.ID
 	case name != nil && *name != "":
-		list, err := a.db.Workspaces(ctx, auth.ScopeOf(c.who, auth.View, v1.KindWorkspace), store.WorkspaceFilter{Exact: *name}, 0, 1)
+		list, err := a.db.Workspaces(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindWorkspace), store.WorkspaceFilter{Exact: *name}, 0, 1)
 		if err != nil {
 			return 0, err
 		}
@@ -120,14 +121,14 @@ func (a *API) modelWorkspace(ctx context.Context, c *call, id *int, name *string
 	default:
 		return 0, nil
 	}
-	return found, c.may(auth.Create, auth.Object{Kind: v1.KindModel, WorkspaceID: found})
+	return found, c.May(auth.Create, auth.Object{Kind: v1.KindModel, WorkspaceID: found})
 }
 
-func (a *API) createModel(ctx context.Context, c *call, req *v1.PostModelRequest) (*v1.PostModelResponse, error) {
+func (a *API) createModel(ctx context.Context, c *rest.Call, req *v1.PostModelRequest) (*v1.PostModelResponse, error) {
 	workspace, err := a.modelWorkspace(ctx, c, req.WorkspaceID, req.WorkspaceName)
 	if err == nil && workspace == 0 {
 		workspace = launch.DefaultWorkspace
-		err = c.may(auth.Create, auth.Object{Kind: v1.KindModel, WorkspaceID: workspace})
+		err = c.May(auth.Create, auth.Object{Kind: v1.KindModel, WorkspaceID: workspace})
 	}
 	if err != nil {
 		return nil, err
@@ -137,10 +138,10 @@ func (a *API) createModel(ctx context.Context, c *call, req *v1.PostModelRequest
 		checkTexts(req.Metadata, map[string]string{"description": req.Description, "notes": req.Notes})); err != nil {
 		return nil, err
 	}
-	if err := a.db.AdmitStored(ctx, c.who.UserID, 0); err != nil {
+	if err := a.db.AdmitStored(ctx, c.Who().UserID, 0); err != nil {
 		return nil, err
 	}
-	m, err := a.db.CreateModel(ctx, store.Model{Name: req.Name, WorkspaceID: workspace, OwnerID: c.who.UserID, Description: req.Description,
+	m, err := a.db.CreateModel(ctx, store.Model{Name: req.Name, WorkspaceID: workspace, OwnerID: c.Who().UserID, Description: req.Description,
 		Notes: req.Notes, Labels: labels, Metadata: []byte(req.Metadata)})
 	if err != nil {
 		return nil, err
@@ -168,7 +169,7 @@ func checkModelLabels(labels []string) ([]string, error) {
 	return out, checkLabels(out)
 }
 
-func (a *API) patchModel(ctx context.Context, c *call, m store.Model, req *v1.PatchModel) (*v1.PatchModelResponse, error) {
+func (a *API) patchModel(ctx context.Context, c *rest.Call, m store.Model, req *v1.PatchModel) (*v1.PatchModelResponse, error) {
 	ch := store.ModelChange{Name: req.Name, Description: req.Description, Notes: req.Notes, Metadata: []byte(req.Metadata)}
 	var err error
 	if ch.Labels, err = newLabels(req.Labels); err != nil {
@@ -218,13 +219,13 @@ func given(texts map[string]*string) map[string]string {
 	return out
 }
 
-func (a *API) archiveModel(archived bool) func(context.Context, *call, store.Model, *v1.None) (*v1.None, error) {
-	return func(ctx context.Context, _ *call, m store.Model, _ *v1.None) (*v1.None, error) {
+func (a *API) archiveModel(archived bool) func(context.Context, *rest.Call, store.Model, *v1.None) (*v1.None, error) {
+	return func(ctx context.Context, _ *rest.Call, m store.Model, _ *v1.None) (*v1.None, error) {
 		return &v1.None{}, a.db.ArchiveModel(ctx, m.ID, archived)
 	}
 }
 
-func (a *API) moveModel(ctx context.Context, c *call, m store.Model, req *v1.MoveModelRequest) (*v1.None, error) {
+func (a *API) moveModel(ctx context.Context, c *rest.Call, m store.Model, req *v1.MoveModelRequest) (*v1.None, error) {
 	if req.DestinationWorkspaceID == 0 {
 		return nil, fault.New(fault.Invalid, "destinationWorkspaceId: name the workspace that model %q moves to", m.Name)
 	}
@@ -235,7 +236,7 @@ func (a *API) moveModel(ctx context.Context, c *call, m store.Model, req *v1.Mov
 	return &v1.None{}, a.db.MoveModel(ctx, m.ID, workspace)
 }
 
-func (a *API) deleteModel(ctx context.Context, c *call, m store.Model, _ *v1.None) (*v1.None, error) {
+func (a *API) deleteModel(ctx context.Context, c *rest.Call, m store.Model, _ *v1.None) (*v1.None, error) {
 	noteDone(c, map[string]any{"name": m.Name})
 	return &v1.None{}, a.db.DeleteModel(ctx, m.ID)
 }

@@ -6,17 +6,18 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerMoves() {
-	serveOn(a, v1.MoveExperiment, a.onExperiment(), a.moveExperiment)
-	serveOn(a, v1.MoveExperiments, a.onProject(), a.moveExperiments)
-	serveOn(a, v1.MoveProject, a.onProject(), a.moveProject)
+	rest.ServeOn(a.router, v1.MoveExperiment, a.onExperiment(), a.moveExperiment)
+	rest.ServeOn(a.router, v1.MoveExperiments, a.onProject(), a.moveExperiments)
+	rest.ServeOn(a.router, v1.MoveProject, a.onProject(), a.moveProject)
 }
 
-func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, req *v1.MoveRequest) (*v1.Empty, error) {
+func (a *API) moveExperiment(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.MoveRequest) (*v1.Empty, error) {
 	p, err := a.destination(ctx, c, req.DestinationProjectID)
 	if err != nil {
 		return nil, err
@@ -31,21 +32,21 @@ func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, r
 }
 
 // destination is a project to which the caller can move experiments.
-func (a *API) destination(ctx context.Context, c *call, id int) (store.Project, error) {
+func (a *API) destination(ctx context.Context, c *rest.Call, id int) (store.Project, error) {
 	p, err := a.db.Project(ctx, id)
 	switch {
-	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.who, ofProject(p)):
+	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.Who(), ofProject(p)):
 		return store.Project{}, fault.New(fault.NotFound, "destinationProjectId: project %d not found", id)
 	case err == nil && (p.Archived || p.WorkspaceArchived):
 		return p, fault.New(fault.Conflict, "project %q is archived; unarchive it first", p.Name)
 	}
 	if err == nil {
-		err = c.may(auth.Create, auth.Object{Kind: v1.KindExperiment, WorkspaceID: p.WorkspaceID})
+		err = c.May(auth.Create, auth.Object{Kind: v1.KindExperiment, WorkspaceID: p.WorkspaceID})
 	}
 	return p, err
 }
 
-func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, req *v1.MoveManyRequest) (*v1.BulkResponse, error) {
+func (a *API) moveExperiments(ctx context.Context, c *rest.Call, from store.Project, req *v1.MoveManyRequest) (*v1.BulkResponse, error) {
 	if from.Archived || from.WorkspaceArchived {
 		return nil, fault.New(fault.Conflict, "project %q is archived; unarchive it first", from.Name)
 	}
@@ -53,13 +54,13 @@ func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, 
 	if err != nil {
 		return nil, err
 	}
-	list, missing, err := a.chosen(ctx, c, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), from.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters})
+	list, missing, err := a.chosen(ctx, c, auth.ScopeOf(c.Who(), auth.View, v1.KindExperiment), from.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters})
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.BulkResponse{}
 	for _, e := range list {
-		err := c.may(auth.Change, ofExperiment(e))
+		err := c.May(auth.Change, ofExperiment(e))
 		if err == nil && e.Archived {
 			err = fault.New(fault.Conflict, "Experiment is archived.")
 		}
@@ -81,10 +82,10 @@ func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, 
 	return resp, nil
 }
 
-func (a *API) moveProject(ctx context.Context, c *call, p store.Project, req *v1.MoveProjectRequest) (*v1.Empty, error) {
+func (a *API) moveProject(ctx context.Context, c *rest.Call, p store.Project, req *v1.MoveProjectRequest) (*v1.Empty, error) {
 	w, err := a.db.Workspace(ctx, req.DestinationWorkspaceID)
 	switch {
-	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.who, ofWorkspace(w)):
+	case fault.Is(err, fault.NotFound), err == nil && !auth.Sees(c.Who(), ofWorkspace(w)):
 		return nil, fault.New(fault.NotFound, "destinationWorkspaceId: workspace %d not found", req.DestinationWorkspaceID)
 	case err != nil:
 		return nil, err
@@ -92,7 +93,7 @@ func (a *API) moveProject(ctx context.Context, c *call, p store.Project, req *v1
 	if err := fixedWorkspace(w, cannotAdd); err != nil {
 		return nil, err
 	}
-	if err := c.may(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
+	if err := c.May(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
 		return nil, err
 	}
 	if err := checkUnarchived(p); err != nil {

@@ -3,19 +3,20 @@ package api
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // registerNomad registers the routes with which operators handle Nomad's state.
 func (a *API) registerNomad() {
-	serve(a, v1.TrustNomad, a.trustNomad)
-	serve(a, v1.ListOrphans, a.orphans)
+	rest.Serve(a.router, v1.TrustNomad, a.trustNomad)
+	rest.Serve(a.router, v1.ListOrphans, a.orphans)
 }
 
 // trustNomad ends an alarm that only an operator can end: Nomad was restored from an older
 // state, or lost many jobs at once.
-func (a *API) trustNomad(ctx context.Context, _ *call, _ *v1.None) (*v1.None, error) {
+func (a *API) trustNomad(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.None, error) {
 	if err := a.db.TrustNomad(ctx); err != nil {
 		return nil, err
 	}
@@ -26,7 +27,7 @@ func (a *API) trustNomad(ctx context.Context, _ *call, _ *v1.None) (*v1.None, er
 // maxOrphans is the maximum number of listed orphans: there are rarely any.
 const maxOrphans = 1000
 
-func (a *API) orphans(ctx context.Context, _ *call, _ *v1.None) (*v1.GetOrphansResponse, error) {
+func (a *API) orphans(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.GetOrphansResponse, error) {
 	list, err := a.db.Orphans(ctx, 0, maxOrphans)
 	resp := &v1.GetOrphansResponse{}
 	for _, o := range list {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // TestOrphansAreListed: admins see orphans with the time at which the master will stop each.

@@ -11,72 +11,16 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// An object is a kind of thing that paths name: an experiment, a trial, a node. Before the
-// handler runs, the endpoint's code loads the thing and asks auth whether the caller may use
-// it. The handler receives the loaded thing, so no handler can forget to ask.
-type object[T any] struct {
-	// load finds the thing that the path names, or returns NotFound.
-	load func(ctx context.Context, c *call) (T, error)
-	// of is the thing as auth knows it.
-	of func(T) auth.Object
-	// refusal is the error for a caller who sees the thing and may not do verb; nil for auth's own
-	// error.
-	refusal func(c *call, verb auth.Verb, it T) error
-	// large: it has texts of any length that users have written, so it is not kept while a body arrives.
-	large bool
-}
-
-// allow fails unless the caller may do verb with the thing.
-func (o object[T]) allow(c *call, verb auth.Verb, it T) error {
-	err := c.may(verb, o.of(it))
-	if fault.Is(err, fault.Forbidden) && o.refusal != nil && auth.Sees(c.who, o.of(it)) {
-		err = o.refusal(c, verb, it)
-	}
-	return err
-}
-
 // ownerOrAdmin reports whether the caller is the owner of an object, a task of the owner, or an
 // admin. Only these see the values of environment variables.
 func ownerOrAdmin(who auth.Who, ownerID int) bool {
 	return auth.Owns(who, auth.Object{OwnerID: ownerID})
-}
-
-// numbered makes an object that the path names by a number.
-func numbered[T any](param string, find func(ctx context.Context, id int) (T, error), of func(T) auth.Object) object[T] {
-	return object[T]{of: of, large: true, load: func(ctx context.Context, c *call) (it T, err error) {
-		id, err := c.id(param)
-		if err != nil {
-			return it, err
-		}
-		return find(ctx, id)
-	}}
-}
-
-// allThings is the id with which some clients of Determined name all things of a kind, in place of 0.
-const allThings = "-1"
-
-// orAll accepts the numbers 0 and -1 for all things of a kind. Every user may name them, and sees
-// the things in their scope.
-func orAll[T any](o object[T], id func(T) int) object[T] {
-	return object[T]{
-		load: func(ctx context.Context, c *call) (it T, err error) {
-			if n, err := c.id("id"); err == nil && n == 0 || c.Params("id") == allThings {
-				return it, nil
-			}
-			return o.load(ctx, c)
-		},
-		of: func(it T) auth.Object {
-			if id(it) == 0 {
-				return auth.Object{Kind: v1.KindCluster}
-			}
-			return o.of(it)
-		},
-	}
 }
 
 // called names a thing as the errors of store do.
@@ -87,13 +31,13 @@ func ofExperiment(e store.ExperimentHead) auth.Object {
 }
 
 // onExperiment loads an experiment with all fields that users see.
-func (a *API) onExperiment() object[store.Experiment] {
-	return numbered("id", a.db.Experiment, func(e store.Experiment) auth.Object { return ofExperiment(e.ExperimentHead) })
+func (a *API) onExperiment() rest.Object[store.Experiment] {
+	return rest.On("id", a.db.Experiment, func(e store.Experiment) auth.Object { return ofExperiment(e.ExperimentHead) })
 }
 
 // onExperimentHead loads only the fields of an experiment that auth needs.
-func (a *API) onExperimentHead() object[store.ExperimentHead] {
-	return numbered("id", a.db.ExperimentHead, ofExperiment)
+func (a *API) onExperimentHead() rest.Object[store.ExperimentHead] {
+	return rest.On("id", a.db.ExperimentHead, ofExperiment)
 }
 
 func ofTrial(t store.Trial) auth.Object {
@@ -106,14 +50,14 @@ func ofRun(t store.Trial) auth.Object {
 	return o
 }
 
-func (a *API) onTrial() object[store.Trial] { return numbered("id", a.db.Trial, ofTrial) }
-func (a *API) onRun() object[store.Trial]   { return numbered("run", a.db.Trial, ofRun) }
+func (a *API) onTrial() rest.Object[store.Trial] { return rest.On("id", a.db.Trial, ofTrial) }
+func (a *API) onRun() rest.Object[store.Trial]   { return rest.On("run", a.db.Trial, ofRun) }
 
 // visibleTrial is a trial that a query names and the caller may look at.
-func (a *API) visibleTrial(ctx context.Context, c *call, id int) (store.Trial, error) {
+func (a *API) visibleTrial(ctx context.Context, c *rest.Call, id int) (store.Trial, error) {
 	t, err := a.db.Trial(ctx, id)
 	if err == nil {
-		err = a.onTrial().allow(c, auth.View, t)
+		err = a.onTrial().Allow(c, auth.View, t)
 	}
 	return t, err
 }
@@ -128,36 +72,36 @@ type reporter struct {
 // reporters loads the trial of a path for reports. For an attempt it reads nothing from the
 // database: auth compares the number with the trial in the attempt's token. Reports are the
 // most frequent calls.
-func (a *API) reporters(param string, of func(store.Trial) auth.Object) object[reporter] {
-	return object[reporter]{
-		load: func(ctx context.Context, c *call) (reporter, error) {
-			id, err := c.id(param)
+func (a *API) reporters(param string, of func(store.Trial) auth.Object) rest.Object[reporter] {
+	return rest.Object[reporter]{
+		Load: func(ctx context.Context, c *rest.Call) (reporter, error) {
+			id, err := c.ID(param)
 			if err != nil {
 				return reporter{}, err
 			}
 			return a.reporter(ctx, c, id, of)
 		},
-		of: func(r reporter) auth.Object { return r.is },
-		refusal: func(c *call, verb auth.Verb, r reporter) error {
-			if c.who.IsTask() {
-				return fault.New(fault.Forbidden, "attempt %s does not belong to %s %d", c.who.AllocationID, r.is.Kind, r.trial)
+		Of: func(r reporter) auth.Object { return r.is },
+		Refusal: func(c *rest.Call, verb auth.Verb, r reporter) error {
+			if c.Who().IsTask() {
+				return fault.New(fault.Forbidden, "attempt %s does not belong to %s %d", c.Who().AllocationID, r.is.Kind, r.trial)
 			}
-			return may(c.who, verb, r.is) // c.may would record the refusal twice
+			return auth.May(c.Who(), verb, r.is) // c.May would record the refusal twice
 		},
 	}
 }
 
 // reporter is the trial with this number, for reports.
-func (a *API) reporter(ctx context.Context, c *call, id int, of func(store.Trial) auth.Object) (reporter, error) {
-	if c.who.IsTask() {
+func (a *API) reporter(ctx context.Context, c *rest.Call, id int, of func(store.Trial) auth.Object) (reporter, error) {
+	if c.Who().IsTask() {
 		return reporter{trial: id, is: of(store.Trial{ID: id})}, nil
 	}
 	t, err := a.db.Trial(ctx, id)
 	return reporter{id, t.TaskID, of(t)}, err
 }
 
-func (a *API) onReportingTrial() object[reporter] { return a.reporters("id", ofTrial) }
-func (a *API) onReportingRun() object[reporter]   { return a.reporters("run", ofRun) }
+func (a *API) onReportingTrial() rest.Object[reporter] { return a.reporters("id", ofTrial) }
+func (a *API) onReportingRun() rest.Object[reporter]   { return a.reporters("run", ofRun) }
 
 func ofCheckpoint(k store.Checkpoint) auth.Object {
 	return auth.Object{Kind: v1.KindCheckpoint, Name: "checkpoint " + k.UUID, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID, Shared: k.Shared}
@@ -167,9 +111,9 @@ func ofCheckpointOwner(k store.CheckpointOwner) auth.Object {
 	return auth.Object{Kind: v1.KindCheckpoint, Name: "checkpoint " + k.UUID, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID, Shared: k.Shared}
 }
 
-func (a *API) onCheckpoint() object[store.Checkpoint] {
-	return object[store.Checkpoint]{of: ofCheckpoint, large: true, load: func(ctx context.Context, c *call) (store.Checkpoint, error) {
-		return a.checkpointOf(ctx, c.Params("uuid"))
+func (a *API) onCheckpoint() rest.Object[store.Checkpoint] {
+	return rest.Object[store.Checkpoint]{Of: ofCheckpoint, Large: true, Load: func(ctx context.Context, c *rest.Call) (store.Checkpoint, error) {
+		return a.checkpointOf(ctx, c.Param("uuid"))
 	}}
 }
 
@@ -199,41 +143,41 @@ func ofTask(kind auth.Kind) func(store.Task) auth.Object {
 }
 
 // onTask loads a task of any kind, or a part of a trial's task.
-func (a *API) onTask() object[store.Task] {
-	return object[store.Task]{of: ofTask(v1.KindTask), large: true, load: func(ctx context.Context, c *call) (store.Task, error) {
-		return a.db.TaskOrPart(ctx, c.Params("id"))
+func (a *API) onTask() rest.Object[store.Task] {
+	return rest.Object[store.Task]{Of: ofTask(v1.KindTask), Large: true, Load: func(ctx context.Context, c *rest.Call) (store.Task, error) {
+		return a.db.TaskOrPart(ctx, c.Param("id"))
 	}}
 }
 
 // onTaskOf loads a command, a notebook, a shell or a TensorBoard.
-func (a *API) onTaskOf(of launch.Kind) object[store.Task] {
-	return object[store.Task]{of: ofTask(auth.Kind(of.Noun)), large: true, load: func(ctx context.Context, c *call) (store.Task, error) {
-		k, err := a.db.Task(ctx, c.Params("id"))
+func (a *API) onTaskOf(of launch.Kind) rest.Object[store.Task] {
+	return rest.Object[store.Task]{Of: ofTask(auth.Kind(of.Noun)), Large: true, Load: func(ctx context.Context, c *rest.Call) (store.Task, error) {
+		k, err := a.db.Task(ctx, c.Param("id"))
 		if err == nil && k.Type != of.Type || fault.Is(err, fault.NotFound) {
-			err = fault.New(fault.NotFound, "%s %s not found", of.Noun, fault.Clip(c.Params("id")))
+			err = fault.New(fault.NotFound, "%s %s not found", of.Noun, fault.Clip(c.Param("id")))
 		}
 		return k, err
 	}}
 }
 
 // ownTask reports whether the caller is a program of a task, or of a part of it.
-func ownTask(c *call, id string) bool {
+func ownTask(c *rest.Call, id string) bool {
 	of, _, part := trial.PartOf(id)
-	return id == c.who.TaskID || part && of == c.who.TaskID
+	return id == c.Who().TaskID || part && of == c.Who().TaskID
 }
 
 // onOwnTask is a task that only the task itself may name in a path.
-func onOwnTask(param string, refusal func(c *call, id string) error) object[string] {
-	return object[string]{
-		load: func(_ context.Context, c *call) (string, error) {
-			id, err := url.PathUnescape(c.Params(param))
+func onOwnTask(param string, refusal func(c *rest.Call, id string) error) rest.Object[string] {
+	return rest.Object[string]{
+		Load: func(_ context.Context, c *rest.Call) (string, error) {
+			id, err := url.PathUnescape(c.Param(param))
 			if err != nil {
-				return "", refusal(c, c.Params(param))
+				return "", refusal(c, c.Param(param))
 			}
 			return id, nil
 		},
-		of:      func(id string) auth.Object { return auth.Object{Kind: v1.KindTask, TaskID: id} },
-		refusal: func(c *call, _ auth.Verb, id string) error { return refusal(c, id) },
+		Of:      func(id string) auth.Object { return auth.Object{Kind: v1.KindTask, TaskID: id} },
+		Refusal: func(c *rest.Call, _ auth.Verb, id string) error { return refusal(c, id) },
 	}
 }
 
@@ -241,20 +185,20 @@ func ofAttempt(x store.Attempt) auth.Object {
 	return auth.Object{Kind: v1.KindAllocation, Name: "allocation " + x.ID, OwnerID: x.OwnerID, WorkspaceID: x.WorkspaceID, AllocationID: x.ID}
 }
 
-func (a *API) onAttempt() object[store.Attempt] {
-	return object[store.Attempt]{of: ofAttempt, load: func(ctx context.Context, c *call) (store.Attempt, error) {
-		return a.db.Attempt(ctx, c.Params("id"))
+func (a *API) onAttempt() rest.Object[store.Attempt] {
+	return rest.Object[store.Attempt]{Of: ofAttempt, Load: func(ctx context.Context, c *rest.Call) (store.Attempt, error) {
+		return a.db.Attempt(ctx, c.Param("id"))
 	}}
 }
 
 // onOwnAttempt is an attempt that only the attempt itself may name in a path. The caller's
 // token contains its id, so nothing is read from the database.
-func onOwnAttempt() object[string] {
-	return object[string]{
-		load: func(_ context.Context, c *call) (string, error) { return c.Params("id"), nil },
-		of:   func(id string) auth.Object { return auth.Object{Kind: v1.KindAllocation, AllocationID: id} },
-		refusal: func(c *call, _ auth.Verb, id string) error {
-			return fault.New(fault.Forbidden, "attempt %s may not act for attempt %s", c.who.AllocationID, id)
+func onOwnAttempt() rest.Object[string] {
+	return rest.Object[string]{
+		Load: func(_ context.Context, c *rest.Call) (string, error) { return c.Param("id"), nil },
+		Of:   func(id string) auth.Object { return auth.Object{Kind: v1.KindAllocation, AllocationID: id} },
+		Refusal: func(c *rest.Call, _ auth.Verb, id string) error {
+			return fault.New(fault.Forbidden, "attempt %s may not act for attempt %s", c.Who().AllocationID, id)
 		},
 	}
 }
@@ -266,20 +210,20 @@ type member struct {
 }
 
 // onOwnMember is a member of an attempt that only the attempt itself may name in a path.
-func onOwnMember() object[member] {
-	return object[member]{
-		load: func(_ context.Context, c *call) (member, error) {
-			if id := c.Params("id"); id != c.who.AllocationID {
-				return member{}, fault.New(fault.Forbidden, "attempt %s may not act for attempt %s", c.who.AllocationID, id)
+func onOwnMember() rest.Object[member] {
+	return rest.Object[member]{
+		Load: func(_ context.Context, c *rest.Call) (member, error) {
+			if id := c.Param("id"); id != c.Who().AllocationID {
+				return member{}, fault.New(fault.Forbidden, "attempt %s may not act for attempt %s", c.Who().AllocationID, id)
 			}
-			rank, err := c.id("rank")
-			return member{c.Params("id"), rank}, err
+			rank, err := c.ID("rank")
+			return member{c.Param("id"), rank}, err
 		},
-		of: func(m member) auth.Object {
+		Of: func(m member) auth.Object {
 			return auth.Object{Kind: v1.KindMember, AllocationID: m.allocation, Rank: m.rank}
 		},
-		refusal: func(c *call, _ auth.Verb, m member) error {
-			return fault.New(fault.Forbidden, "rank %d may not act for rank %d", c.who.Rank, m.rank)
+		Refusal: func(c *rest.Call, _ auth.Verb, m member) error {
+			return fault.New(fault.Forbidden, "rank %d may not act for rank %d", c.Who().Rank, m.rank)
 		},
 	}
 }
@@ -288,20 +232,20 @@ func ofProject(p store.Project) auth.Object {
 	return auth.Object{Kind: v1.KindProject, Name: called(v1.KindProject, p.ID), OwnerID: p.OwnerID, WorkspaceID: p.WorkspaceID}
 }
 
-func (a *API) onProject() object[store.Project] { return numbered("id", a.db.Project, ofProject) }
+func (a *API) onProject() rest.Object[store.Project] { return rest.On("id", a.db.Project, ofProject) }
 
-func (a *API) onProjectOrAll() object[store.Project] {
-	return orAll(a.onProject(), func(p store.Project) int { return p.ID })
+func (a *API) onProjectOrAll() rest.Object[store.Project] {
+	return rest.OrAll(a.onProject(), func(p store.Project) int { return p.ID })
 }
 
-func (a *API) onProjectByKey() object[store.Project] {
+func (a *API) onProjectByKey() rest.Object[store.Project] {
 	byKey := func(p store.Project) auth.Object {
 		o := ofProject(p)
 		o.Name = "project " + p.Key
 		return o
 	}
-	return object[store.Project]{of: byKey, load: func(ctx context.Context, c *call) (store.Project, error) {
-		return a.db.ProjectByKey(ctx, strings.ToUpper(c.Params("key")))
+	return rest.Object[store.Project]{Of: byKey, Load: func(ctx context.Context, c *rest.Call) (store.Project, error) {
+		return a.db.ProjectByKey(ctx, strings.ToUpper(c.Param("key")))
 	}}
 }
 
@@ -309,26 +253,26 @@ func ofWorkspace(w store.Workspace) auth.Object {
 	return auth.Object{Kind: v1.KindWorkspace, Name: called(v1.KindWorkspace, w.ID), OwnerID: w.OwnerID, WorkspaceID: w.ID}
 }
 
-func (a *API) onWorkspace() object[store.Workspace] {
-	return numbered("id", a.db.Workspace, ofWorkspace)
+func (a *API) onWorkspace() rest.Object[store.Workspace] {
+	return rest.On("id", a.db.Workspace, ofWorkspace)
 }
 
-func (a *API) onWorkspaceOrAll() object[store.Workspace] {
-	return orAll(a.onWorkspace(), func(w store.Workspace) int { return w.ID })
+func (a *API) onWorkspaceOrAll() rest.Object[store.Workspace] {
+	return rest.OrAll(a.onWorkspace(), func(w store.Workspace) int { return w.ID })
 }
 
 func ofTemplate(t store.Template) auth.Object {
 	return auth.Object{Kind: v1.KindTemplate, Name: fmt.Sprintf("template %q", t.Name), OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID}
 }
 
-func (a *API) onTemplate() object[store.Template] {
-	return object[store.Template]{
-		large: true,
-		load: func(ctx context.Context, c *call) (store.Template, error) {
-			return a.db.Template(ctx, c.Params("name"))
+func (a *API) onTemplate() rest.Object[store.Template] {
+	return rest.Object[store.Template]{
+		Large: true,
+		Load: func(ctx context.Context, c *rest.Call) (store.Template, error) {
+			return a.db.Template(ctx, c.Param("name"))
 		},
-		of: ofTemplate,
-		refusal: func(_ *call, _ auth.Verb, t store.Template) error {
+		Of: ofTemplate,
+		Refusal: func(_ *rest.Call, _ auth.Verb, t store.Template) error {
 			return fault.New(fault.Forbidden, "template %q belongs to another user: only its owner and admins may change it, because it changes what other users run", t.Name)
 		},
 	}
@@ -341,24 +285,24 @@ type templateOrNew struct {
 }
 
 // onTemplateOrNew loads the template of a path, which may not exist yet.
-func (a *API) onTemplateOrNew() object[templateOrNew] {
-	return object[templateOrNew]{
-		large: true,
-		load: func(ctx context.Context, c *call) (templateOrNew, error) {
-			t, err := a.db.Template(ctx, c.Params("name"))
+func (a *API) onTemplateOrNew() rest.Object[templateOrNew] {
+	return rest.Object[templateOrNew]{
+		Large: true,
+		Load: func(ctx context.Context, c *rest.Call) (templateOrNew, error) {
+			t, err := a.db.Template(ctx, c.Param("name"))
 			if fault.Is(err, fault.NotFound) {
-				return templateOrNew{Template: store.Template{OwnerID: c.who.UserID}}, nil // the caller will own it
+				return templateOrNew{Template: store.Template{OwnerID: c.Who().UserID}}, nil // the caller will own it
 			}
 			return templateOrNew{t, err == nil}, err
 		},
-		of: func(p templateOrNew) auth.Object {
+		Of: func(p templateOrNew) auth.Object {
 			if !p.there {
 				return auth.Object{Kind: v1.KindOwn} // its workspace is in the body, which is read later
 			}
 			return ofTemplate(p.Template)
 		},
-		refusal: func(c *call, verb auth.Verb, p templateOrNew) error {
-			return a.onTemplate().refusal(c, verb, p.Template)
+		Refusal: func(c *rest.Call, verb auth.Verb, p templateOrNew) error {
+			return a.onTemplate().Refusal(c, verb, p.Template)
 		},
 	}
 }
@@ -367,33 +311,33 @@ func ofModel(m store.Model) auth.Object {
 	return auth.Object{Kind: v1.KindModel, Name: fmt.Sprintf("model %q", m.Name), OwnerID: m.OwnerID, WorkspaceID: m.WorkspaceID}
 }
 
-func (a *API) onModel() object[store.Model] {
-	return object[store.Model]{of: ofModel, large: true, load: func(ctx context.Context, c *call) (store.Model, error) {
+func (a *API) onModel() rest.Object[store.Model] {
+	return rest.Object[store.Model]{Of: ofModel, Large: true, Load: func(ctx context.Context, c *rest.Call) (store.Model, error) {
 		return a.seenModel(ctx, c)
 	}}
 }
 
 // modelName is the name of a model in a path. Params would read a plus sign as a blank, which
 // clients do not escape in a path.
-func (c *call) modelName() string {
-	segments := strings.Split(string(c.Request().URI().PathOriginal()), "/")
+func modelName(c *rest.Call) string {
+	segments := strings.Split(c.PathAsSent(), "/")
 	if len(segments) > 4 && segments[3] == "models" {
 		if name, err := url.PathUnescape(segments[4]); err == nil {
 			return name
 		}
 	}
-	return c.Params("name")
+	return c.Param("name")
 }
 
 // seenModel is the model of a path, if the caller may see it. Who names it by its number is not
 // told its name.
-func (a *API) seenModel(ctx context.Context, c *call) (store.Model, error) {
-	m, err := a.modelOf(ctx, c.modelName())
-	if err == nil && !auth.Sees(c.who, ofModel(m)) {
-		if onlyDigits(c.modelName()) {
+func (a *API) seenModel(ctx context.Context, c *rest.Call) (store.Model, error) {
+	m, err := a.modelOf(ctx, modelName(c))
+	if err == nil && !auth.Sees(c.Who(), ofModel(m)) {
+		if onlyDigits(modelName(c)) {
 			return store.Model{}, fault.New(fault.NotFound, "model %d not found", m.ID)
 		}
-		return store.Model{}, c.may(auth.View, ofModel(m))
+		return store.Model{}, c.May(auth.View, ofModel(m))
 	}
 	return m, err
 }
@@ -403,7 +347,7 @@ func (a *API) modelOf(ctx context.Context, name string) (store.Model, error) {
 	if !onlyDigits(name) {
 		return a.db.ModelByName(ctx, name)
 	}
-	id, err := number(name)
+	id, err := rest.Number(name)
 	if err != nil {
 		return store.Model{}, fault.New(fault.NotFound, "model %s not found", fault.Clip(name))
 	}
@@ -418,24 +362,24 @@ type modelVersion struct {
 }
 
 // onModelVersion loads a version of a model. It belongs to who registered it.
-func (a *API) onModelVersion() object[modelVersion] {
-	return object[modelVersion]{
-		large: true,
-		load: func(ctx context.Context, c *call) (v modelVersion, err error) {
+func (a *API) onModelVersion() rest.Object[modelVersion] {
+	return rest.Object[modelVersion]{
+		Large: true,
+		Load: func(ctx context.Context, c *rest.Call) (v modelVersion, err error) {
 			if v.model, err = a.seenModel(ctx, c); err != nil {
 				return v, err
 			}
-			if err := c.may(auth.View, ofModel(v.model)); err != nil {
+			if err := c.May(auth.View, ofModel(v.model)); err != nil {
 				return v, err
 			}
-			n, err := c.id("version")
+			n, err := c.ID("version")
 			if err != nil {
 				return v, err
 			}
 			v.ModelVersion, err = a.db.ModelVersion(ctx, v.model, n)
 			return v, err
 		},
-		of: func(v modelVersion) auth.Object {
+		Of: func(v modelVersion) auth.Object {
 			return auth.Object{Kind: v1.KindModel, OwnerID: v.OwnerID, WorkspaceID: v.model.WorkspaceID}
 		},
 	}
@@ -444,22 +388,22 @@ func (a *API) onModelVersion() object[modelVersion] {
 // onVersionToDelete loads a version for its deletion. A version keeps its checkpoint from being removed, and whoever may view the
 // checkpoint may register it in a model of their own. So those who may delete versions in the checkpoint's workspace, if the version
 // were its owner's, may delete it too: the owner and WorkspaceAdmins, even if they do not see the model.
-func (a *API) onVersionToDelete() object[modelVersion] {
+func (a *API) onVersionToDelete() rest.Object[modelVersion] {
 	o := a.onModelVersion()
-	load, of := o.load, o.of
-	o.of = func(v modelVersion) auth.Object {
+	load, of := o.Load, o.Of
+	o.Of = func(v modelVersion) auth.Object {
 		if v.held == nil {
 			return of(v)
 		}
 		return auth.Object{Kind: v1.KindModel, OwnerID: v.held.OwnerID, WorkspaceID: v.held.WorkspaceID}
 	}
-	o.load = func(ctx context.Context, c *call) (modelVersion, error) {
+	o.Load = func(ctx context.Context, c *rest.Call) (modelVersion, error) {
 		v, err := load(ctx, c)
-		if err == nil && auth.Can(c.who, auth.Change, of(v)) || err != nil && !fault.Is(err, fault.NotFound) {
+		if err == nil && auth.Can(c.Who(), auth.Change, of(v)) || err != nil && !fault.Is(err, fault.NotFound) {
 			return v, err
 		}
 		held, why := a.heldVersion(ctx, c)
-		if why == nil && auth.Can(c.who, auth.Change, o.of(held)) {
+		if why == nil && auth.Can(c.Who(), auth.Change, o.Of(held)) {
 			return held, nil
 		}
 		return v, err
@@ -468,11 +412,11 @@ func (a *API) onVersionToDelete() object[modelVersion] {
 }
 
 // heldVersion loads the version of a path, whoever may view its model, with the owner of its checkpoint.
-func (a *API) heldVersion(ctx context.Context, c *call) (v modelVersion, err error) {
-	if v.model, err = a.modelOf(ctx, c.modelName()); err != nil {
+func (a *API) heldVersion(ctx context.Context, c *rest.Call) (v modelVersion, err error) {
+	if v.model, err = a.modelOf(ctx, modelName(c)); err != nil {
 		return v, err
 	}
-	n, err := c.id("version")
+	n, err := c.ID("version")
 	if err != nil {
 		return v, err
 	}
@@ -487,15 +431,15 @@ func (a *API) heldVersion(ctx context.Context, c *call) (v modelVersion, err err
 
 func ofUser(u store.User) auth.Object { return auth.Object{Kind: v1.KindUser, OwnerID: u.ID} }
 
-func (a *API) onUser(refusal string) object[store.User] {
-	o := numbered("id", a.db.UserByID, ofUser)
-	o.refusal = func(*call, auth.Verb, store.User) error { return fault.New(fault.Forbidden, "%s", refusal) }
+func (a *API) onUser(refusal string) rest.Object[store.User] {
+	o := rest.On("id", a.db.UserByID, ofUser)
+	o.Refusal = func(*rest.Call, auth.Verb, store.User) error { return fault.New(fault.Forbidden, "%s", refusal) }
 	return o
 }
 
-func (a *API) onUserByName() object[store.User] {
-	return object[store.User]{of: ofUser, load: func(ctx context.Context, c *call) (store.User, error) {
-		return a.db.UserByName(ctx, strings.ToLower(c.Params("name")))
+func (a *API) onUserByName() rest.Object[store.User] {
+	return rest.Object[store.User]{Of: ofUser, Load: func(ctx context.Context, c *rest.Call) (store.User, error) {
+		return a.db.UserByName(ctx, strings.ToLower(c.Param("name")))
 	}}
 }
 
@@ -505,8 +449,8 @@ type node struct {
 	row   store.NodeRow
 }
 
-func (a *API) onNode() object[node] {
-	return object[node]{load: a.nodeOf, of: func(node) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
+func (a *API) onNode() rest.Object[node] {
+	return rest.Object[node]{Load: a.nodeOf, Of: func(node) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
 }
 
 // A nodeSlot is a slot with its node.
@@ -515,6 +459,6 @@ type nodeSlot struct {
 	row  store.NodeRow
 }
 
-func (a *API) onSlot() object[nodeSlot] {
-	return object[nodeSlot]{load: a.slotOf, of: func(nodeSlot) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
+func (a *API) onSlot() rest.Object[nodeSlot] {
+	return rest.Object[nodeSlot]{Load: a.slotOf, Of: func(nodeSlot) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
 }

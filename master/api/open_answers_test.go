@@ -41,9 +41,7 @@ func (c as) stays(path string) <-chan string {
 func (r *rig) opens(n int) {
 	r.t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
-		r.api.openAnswers.mu.Lock()
-		have := len(r.api.openAnswers.open)
-		r.api.openAnswers.mu.Unlock()
+		have := r.api.router.Open()
 		if have == n {
 			return
 		}

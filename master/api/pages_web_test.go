@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/detent-ml/detent/master/rest"
 )
 
 // browser has the headers of a browser that navigates to an address.
@@ -37,7 +39,7 @@ func TestPagesAreServed(t *testing.T) {
 		guarded(t, path, a.header)
 	}
 	a := open("/assets/app-1a.js").ok()
-	if a.header.Get("Cache-Control") != immutableCache || a.header.Get("Content-Type") != "text/javascript; charset=utf-8" {
+	if a.header.Get("Cache-Control") != rest.ImmutableCache || a.header.Get("Content-Type") != "text/javascript; charset=utf-8" {
 		t.Errorf("a script: %v", a.header)
 	}
 	guarded(t, "a script", a.header)

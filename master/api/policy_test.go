@@ -10,16 +10,17 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // missing returns what the policy of a route lacks, or "".
-func (r route) missing() string {
+func missing(r *rest.Route) string {
 	inNoWorkspace := slices.Contains([]v1.Kind{v1.KindAgent, v1.KindCluster, v1.KindMasterLog, v1.KindPool, v1.KindUser}, r.Object)
 	named := len(r.Names()) > 0 && r.Verb != v1.Create // what is created is not there yet
 	switch {
 	case r.Access == v1.Public:
-		if r.Object != "" || r.Verb != "" || r.loads {
+		if r.Object != "" || r.Verb != "" || r.Loads {
 			return "anybody may call it, and it says what somebody must be allowed to do"
 		}
 	case r.Object == v1.KindOwn:
@@ -29,12 +30,12 @@ func (r route) missing() string {
 	case r.Object == "" || r.Verb == "":
 		return "it does not say what somebody does with which kind of object"
 	case r.Access == v1.BySCIM && r.Verb == v1.Administer: // it knows only the users and groups of its own
-	case r.Access == v1.ByUsers && r.Verb == v1.Administer && r.loads: // the loaded object asks, and may refuse with another status than 403
+	case r.Access == v1.ByUsers && r.Verb == v1.Administer && r.Loads: // the loaded object asks, and may refuse with another status than 403
 	case (r.Access == v1.ByAdmins) != (r.Verb == v1.Administer):
 		return "what admins alone may call is to administer something, and nothing else is"
 	case r.Access == v1.ByTasks && r.Verb != v1.Report:
 		return "what attempts alone may call is a report"
-	case named && !r.loads:
+	case named && !r.Loads:
 		return "its path names an object, and nobody loads it"
 	case !named && r.Verb == v1.View && !r.List && r.NamedIn == v1.Path && !inNoWorkspace:
 		return "it shows what no path, body or query names, and is no list that is cut to a scope"
@@ -46,8 +47,8 @@ func (r route) missing() string {
 
 func TestEveryRouteHasAPolicy(t *testing.T) {
 	r := newRig(t)
-	for _, route := range r.api.routes {
-		if what := route.missing(); what != "" {
+	for _, route := range r.api.router.Routes() {
+		if what := missing(route); what != "" {
 			t.Errorf("%s %s: %s", route.Method, route.Path, what)
 		}
 	}
@@ -55,24 +56,24 @@ func TestEveryRouteHasAPolicy(t *testing.T) {
 
 // TestPolicyIsMissed: the messages of TestEveryRouteHasAPolicy for incomplete routes.
 func TestPolicyIsMissed(t *testing.T) {
-	good := route{Line: v1.GetExperiment.Line(), loads: true}
-	if what := good.missing(); what != "" {
+	good := rest.Route{Line: v1.GetExperiment.Line(), Loads: true}
+	if what := missing(&good); what != "" {
 		t.Error(what)
 	}
-	for name, change := range map[string]func(*route){
-		"no object":        func(r *route) { r.Object = "" },
-		"no verb":          func(r *route) { r.Verb = "" },
-		"no loader":        func(r *route) { r.loads = false },
-		"a list of all":    func(r *route) { r.Path, r.loads = "/experiments", false },
-		"changes anything": func(r *route) { r.Path, r.loads, r.Verb = "/experiments", false, v1.Change },
-		"open to anybody":  func(r *route) { r.Access = v1.Public },
-		"by admins":        func(r *route) { r.Access = v1.ByAdmins },
-		"by tasks":         func(r *route) { r.Access = v1.ByTasks },
-		"own":              func(r *route) { r.Object = v1.KindOwn },
+	for name, change := range map[string]func(*rest.Route){
+		"no object":        func(r *rest.Route) { r.Object = "" },
+		"no verb":          func(r *rest.Route) { r.Verb = "" },
+		"no loader":        func(r *rest.Route) { r.Loads = false },
+		"a list of all":    func(r *rest.Route) { r.Path, r.Loads = "/experiments", false },
+		"changes anything": func(r *rest.Route) { r.Path, r.Loads, r.Verb = "/experiments", false, v1.Change },
+		"open to anybody":  func(r *rest.Route) { r.Access = v1.Public },
+		"by admins":        func(r *rest.Route) { r.Access = v1.ByAdmins },
+		"by tasks":         func(r *rest.Route) { r.Access = v1.ByTasks },
+		"own":              func(r *rest.Route) { r.Object = v1.KindOwn },
 	} {
 		bad := good
 		change(&bad)
-		if bad.missing() == "" {
+		if missing(&bad) == "" {
 			t.Errorf("%s: missing() does not report the missing policy", name)
 		}
 	}
@@ -82,7 +83,7 @@ func TestPolicyIsMissed(t *testing.T) {
 // other.
 func TestEveryEndpointIsServed(t *testing.T) {
 	served := map[string]int{}
-	for _, route := range newRig(t).api.routes {
+	for _, route := range newRig(t).api.router.Routes() {
 		served[route.Method+" "+route.Path]++
 	}
 	declared := endpointsOfV1(t)

@@ -5,7 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/detent-ml/detent/master/rest"
 )
 
 // TestPollsAreLimited: a member of an attempt has a limited number of open polls, and others do not notice.
@@ -16,7 +17,7 @@ func TestPollsAreLimited(t *testing.T) {
 	path := "/api/v1/allocations/" + a.id + "/signals/preemption?timeout_seconds=60"
 	var all sync.WaitGroup
 	client := &http.Client{}
-	for range maxPolls {
+	for range rest.MaxPolls {
 		all.Go(func() {
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
 			if err != nil {
@@ -30,14 +31,12 @@ func TestPollsAreLimited(t *testing.T) {
 		})
 	}
 	open := func() (n int) {
-		r.api.polls.mu.Lock()
-		defer r.api.polls.mu.Unlock()
-		for _, x := range r.api.polls.of {
+		for _, x := range r.api.router.Waiting() {
 			n += x
 		}
 		return n
 	}
-	eventually(t, func() bool { return open() == maxPolls })
+	eventually(t, func() bool { return open() == rest.MaxPolls })
 	a.ranks[0].get(path).says(429, "64 requests already wait")
 	a.ranks[1].get("/api/v1/allocations/" + a.id + "/signals/preemption?timeout_seconds=0").ok()
 	a.ranks[0].post("/api/v1/allocations/"+a.id+"/ready", "").ok() // what does not wait has no such limit
@@ -49,21 +48,4 @@ func TestPollsAreLimited(t *testing.T) {
 	cancel()
 	eventually(t, func() bool { return open() == 0 })
 	a.ranks[0].get(path).ok()
-}
-
-// TestAPollThatIsWokenAgainAndAgain looks at once at first, and then with pauses.
-func TestAPollThatIsWokenAgainAndAgain(t *testing.T) {
-	wake := make(chan struct{}, 1)
-	checks, began := 0, time.Now()
-	ok, err := await(t.Context(), wake, time.Minute, func(context.Context) (bool, error) {
-		checks++
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-		return checks == freeChecks+5, nil
-	})
-	if !ok || err != nil || time.Since(began) < 5*pollPause {
-		t.Errorf("%v %v: %d checks in %v", ok, err, checks, time.Since(began))
-	}
 }

@@ -9,21 +9,22 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // onPool finds the pool of a path.
-func (a *API) onPool() object[*pool.Pool] {
-	return object[*pool.Pool]{
-		load: func(_ context.Context, c *call) (*pool.Pool, error) {
-			name := c.Params("pool")
+func (a *API) onPool() rest.Object[*pool.Pool] {
+	return rest.Object[*pool.Pool]{
+		Load: func(_ context.Context, c *rest.Call) (*pool.Pool, error) {
+			name := c.Param("pool")
 			if p := a.cfg.Pools.Named(name); p != nil {
 				return p, nil
 			}
 			return nil, fault.New(fault.NotFound, "resource pool %q not found", fault.Clip(name))
 		},
-		of: func(*pool.Pool) auth.Object { return auth.Object{Kind: v1.KindPool} },
+		Of: func(*pool.Pool) auth.Object { return auth.Object{Kind: v1.KindPool} },
 	}
 }
 
@@ -71,7 +72,7 @@ func (a *API) newlyBound(ctx context.Context, p *pool.Pool, req *v1.PoolBindings
 	return ids, err
 }
 
-func (a *API) bindPool(ctx context.Context, _ *call, p *pool.Pool, req *v1.PoolBindings) (*v1.None, error) {
+func (a *API) bindPool(ctx context.Context, _ *rest.Call, p *pool.Pool, req *v1.PoolBindings) (*v1.None, error) {
 	ids, err := a.newlyBound(ctx, p, req)
 	if err == nil && len(ids) == 0 {
 		err = fault.New(fault.Invalid, "name at least one workspace in workspaceNames or workspaceIds")
@@ -82,7 +83,7 @@ func (a *API) bindPool(ctx context.Context, _ *call, p *pool.Pool, req *v1.PoolB
 	return a.rebound(a.db.BindPool(ctx, p.Name, ids))
 }
 
-func (a *API) unbindPool(ctx context.Context, _ *call, p *pool.Pool, req *v1.PoolBindings) (*v1.None, error) {
+func (a *API) unbindPool(ctx context.Context, _ *rest.Call, p *pool.Pool, req *v1.PoolBindings) (*v1.None, error) {
 	ids, err := a.bound(ctx, p, req)
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (a *API) unbindPool(ctx context.Context, _ *call, p *pool.Pool, req *v1.Poo
 	return a.rebound(a.db.UnbindPool(ctx, p.Name, ids))
 }
 
-func (a *API) replaceBindings(ctx context.Context, _ *call, p *pool.Pool, req *v1.PoolBindings) (*v1.None, error) {
+func (a *API) replaceBindings(ctx context.Context, _ *rest.Call, p *pool.Pool, req *v1.PoolBindings) (*v1.None, error) {
 	ids, err := a.newlyBound(ctx, p, req)
 	if err != nil {
 		return nil, err
@@ -107,18 +108,18 @@ func (a *API) rebound(err error) (*v1.None, error) {
 	return &v1.None{}, nil
 }
 
-func (a *API) poolWorkspaces(ctx context.Context, c *call, p *pool.Pool, req *v1.GetListRequest) (*v1.ListWorkspacesBoundToRPResponse, error) {
-	list, err := a.db.WorkspacesOfPool(ctx, auth.ScopeOf(c.who, auth.View, v1.KindWorkspace), p.Name)
+func (a *API) poolWorkspaces(ctx context.Context, c *rest.Call, p *pool.Pool, req *v1.GetListRequest) (*v1.ListWorkspacesBoundToRPResponse, error) {
+	list, err := a.db.WorkspacesOfPool(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindWorkspace), p.Name)
 	if err != nil {
 		return nil, err
 	}
-	list, page, err := cut(list, req.Window)
+	list, page, err := rest.Cut(list, req.Window)
 	return &v1.ListWorkspacesBoundToRPResponse{Pagination: &page, WorkspaceIDs: list}, err
 }
 
 // workspacePools lists the pools that a workspace may use: those that are bound to it, and those
 // that are bound to none.
-func (a *API) workspacePools(ctx context.Context, c *call, ws store.Workspace, req *v1.GetListRequest) (*v1.ListRPsBoundToWorkspaceResponse, error) {
+func (a *API) workspacePools(ctx context.Context, c *rest.Call, ws store.Workspace, req *v1.GetListRequest) (*v1.ListRPsBoundToWorkspaceResponse, error) {
 	list, err := a.db.PoolBindings(ctx)
 	if err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func (a *API) workspacePools(ctx context.Context, c *call, ws store.Workspace, r
 			names = append(names, p.Name)
 		}
 	}
-	names, page, err := cut(names, req.Window)
+	names, page, err := rest.Cut(names, req.Window)
 	return &v1.ListRPsBoundToWorkspaceResponse{Pagination: &page, ResourcePools: names}, err
 }
 

@@ -7,17 +7,18 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerPools() {
-	serve(a, v1.ListPools, a.listPools)
-	serveOn(a, v1.ListPoolWorkspaces, a.onPool(), a.poolWorkspaces)
-	serveOn(a, v1.BindPool, a.onBoundPool(), a.bindPool)
-	serveOn(a, v1.UnbindPool, a.onBoundPool(), a.unbindPool)
-	serveOn(a, v1.ReplacePoolBindings, a.onBoundPool(), a.replaceBindings)
-	serveOn(a, v1.ListWorkspacePools, a.onWorkspace(), a.workspacePools)
+	rest.Serve(a.router, v1.ListPools, a.listPools)
+	rest.ServeOn(a.router, v1.ListPoolWorkspaces, a.onPool(), a.poolWorkspaces)
+	rest.ServeOn(a.router, v1.BindPool, a.onBoundPool(), a.bindPool)
+	rest.ServeOn(a.router, v1.UnbindPool, a.onBoundPool(), a.unbindPool)
+	rest.ServeOn(a.router, v1.ReplacePoolBindings, a.onBoundPool(), a.replaceBindings)
+	rest.ServeOn(a.router, v1.ListWorkspacePools, a.onWorkspace(), a.workspacePools)
 }
 
 // poolCount has a pool's current numbers.
@@ -71,12 +72,12 @@ func (a *API) countPools(ctx context.Context) (map[string]poolCount, error) {
 	return counts, nil
 }
 
-func (a *API) listPools(ctx context.Context, c *call, req *v1.GetListRequest) (*v1.GetResourcePoolsResponse, error) {
+func (a *API) listPools(ctx context.Context, c *rest.Call, req *v1.GetListRequest) (*v1.GetResourcePoolsResponse, error) {
 	counts, err := a.countPools(ctx)
 	if err != nil {
 		return nil, err
 	}
-	pools, page, err := cut(slices.Clone(a.cfg.Pools), req.Window)
+	pools, page, err := rest.Cut(slices.Clone(a.cfg.Pools), req.Window)
 	if err != nil {
 		return nil, err
 	}

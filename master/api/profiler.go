@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -26,27 +27,27 @@ const profilerPeriod = 5 * time.Second
 const maxSeries = 1000
 
 func (a *API) registerProfiler() {
-	rawQueryOn(a, v1.StreamProfilerSeries, a.onTrial(), a.profilerSeries)
-	rawQueryOn(a, v1.StreamProfilerMetrics, a.onTrial(), a.profilerMetrics)
+	rest.RawQueryOn(a.router, v1.StreamProfilerSeries, a.onTrial(), a.profilerSeries)
+	rest.RawQueryOn(a.router, v1.StreamProfilerMetrics, a.onTrial(), a.profilerMetrics)
 }
 
 // reportProfilerMetrics rejects the form in which harnesses before 0.30 report.
-func (a *API) reportProfilerMetrics(context.Context, *call, *v1.None) (*v1.None, error) {
+func (a *API) reportProfilerMetrics(context.Context, *rest.Call, *v1.None) (*v1.None, error) {
 	return nil, fault.New(fault.Unimplemented, "this master accepts no batches of the profiler, which harnesses before 0.30 send: use a newer harness, or send measurements to POST /api/v1/trials/<id>/metrics, with one of the groups %s",
 		strings.Join(store.ProfilerGroups(), ", "))
 }
 
 // sendWhile streams what send finds; with follow, again and again until the trial has ended. Its limits are
 // those of sendEvery.
-func (a *API) sendWhile(c *call, trial int, follow bool, send func(ctx context.Context, out *records) error) error {
-	leave, err := a.webSockets.metrics.join(c.who.Username)
+func (a *API) sendWhile(c *rest.Call, trial int, follow bool, send func(ctx context.Context, out *rest.Records) error) error {
+	leave, err := a.webSockets.metrics.Join(c.Who().Username)
 	if err != nil {
 		return err
 	}
-	owner := a.ownerOf(c.Ctx)
-	return a.stream(c, func(ctx context.Context, out *records) error {
+	owner := c.Owner()
+	return c.Stream(func(ctx context.Context, out *rest.Records) error {
 		defer leave()
-		out.stall = streamStalls * a.receiver.stall
+		out.LimitStall(rest.StreamStalls)
 		for {
 			t, err := a.db.Trial(ctx, trial)
 			over := t.EndedAt != nil || !follow
@@ -56,7 +57,7 @@ func (a *API) sendWhile(c *call, trial int, follow bool, send func(ctx context.C
 			if err != nil && (over || !fault.Is(err, fault.Unavailable)) {
 				return err
 			}
-			if gone := out.flush(); gone != nil || err == nil && over {
+			if gone := out.Flush(); gone != nil || err == nil && over {
 				return gone
 			}
 			if err := sleep.For(ctx, profilerPeriod); err != nil {
@@ -106,11 +107,11 @@ func (f *nodeReports) read(ctx context.Context, fn func([]store.MetricRow) error
 }
 
 // profilerSeries streams the list of a trial's series, again whenever it grows. Of many reports it knows a sample.
-func (a *API) profilerSeries(_ context.Context, c *call, t store.Trial, req *v1.FollowRequest) error {
+func (a *API) profilerSeries(_ context.Context, c *rest.Call, t store.Trial, req *v1.FollowRequest) error {
 	from := a.nodeReports(t.ID, true)
 	known := map[store.ProfilerSeries]bool{}
 	sent := -1
-	return a.sendWhile(c, t.ID, req.Follow, func(ctx context.Context, out *records) error {
+	return a.sendWhile(c, t.ID, req.Follow, func(ctx context.Context, out *rest.Records) error {
 		err := from.read(ctx, func(page []store.MetricRow) error {
 			for _, m := range page {
 				for s, v := range m.Values() {
@@ -129,12 +130,12 @@ func (a *API) profilerSeries(_ context.Context, c *call, t store.Trial, req *v1.
 		for _, s := range inOrder(known) {
 			resp.Labels = append(resp.Labels, wireSeries(t.ID, s))
 		}
-		return out.add(resp)
+		return out.Add(resp)
 	})
 }
 
 // profilerMetrics streams the points of the series that the query's labels choose; without a name, those of all.
-func (a *API) profilerMetrics(_ context.Context, c *call, t store.Trial, req *v1.GetProfilerMetricsRequest) error {
+func (a *API) profilerMetrics(_ context.Context, c *rest.Call, t store.Trial, req *v1.GetProfilerMetricsRequest) error {
 	kind := req.MetricType
 	ours := kind == "" || kind == v1.ProfilerMetricTypeUnspecified || kind == v1.ProfilerMetricTypeSystem // all series are of the system
 	wanted := func(s store.ProfilerSeries) bool {
@@ -142,22 +143,22 @@ func (a *API) profilerMetrics(_ context.Context, c *call, t store.Trial, req *v1
 			(req.GPUUUID == "" || s.Part == req.GPUUUID)
 	}
 	from := a.nodeReports(t.ID, req.Sample)
-	return a.sendWhile(c, t.ID, req.Follow, func(ctx context.Context, out *records) error {
+	return a.sendWhile(c, t.ID, req.Follow, func(ctx context.Context, out *rest.Records) error {
 		return from.read(ctx, func(page []store.MetricRow) error { return sendBatches(out, t.ID, page, wanted) })
 	})
 }
 
 // sendBatches sends a record for each wanted series of a page, or of a part of it that has maxSeries.
-func sendBatches(out *records, trial int, page []store.MetricRow, wanted func(store.ProfilerSeries) bool) error {
+func sendBatches(out *rest.Records, trial int, page []store.MetricRow, wanted func(store.ProfilerSeries) bool) error {
 	found := map[store.ProfilerSeries]*v1.TrialProfilerMetricsBatch{}
 	send := func() error {
 		for _, s := range inOrder(found) {
-			if err := out.add(v1.GetTrialProfilerMetricsResponse{Batch: *found[s]}); err != nil {
+			if err := out.Add(v1.GetTrialProfilerMetricsResponse{Batch: *found[s]}); err != nil {
 				return err
 			}
 		}
 		clear(found)
-		return out.flush()
+		return out.Flush()
 	}
 	for _, m := range page {
 		for s, v := range m.Values() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -38,7 +39,7 @@ func TestManySeriesAreSentInParts(t *testing.T) {
 		page = append(page, store.MetricRow{Metrics: text})
 	}
 	w := &countedWrites{}
-	out := &records{w: bufio.NewWriterSize(w, 16<<20)}
+	out := rest.NewRecords(bufio.NewWriterSize(w, 16<<20))
 	if err := sendBatches(out, 1, page, func(store.ProfilerSeries) bool { return true }); err != nil {
 		t.Fatal(err)
 	}

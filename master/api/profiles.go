@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -27,9 +28,9 @@ const (
 var profileNames = []string{"allocs", "block", "goroutine", "heap", "mutex", "threadcreate"}
 
 func (a *API) registerProfiles() {
-	raw(a, v1.ListProfiles, func(_ context.Context, c *call) error { return a.hijack(c.Ctx, http.HandlerFunc(listProfiles)) })
-	rawOn(a, v1.GetProfile, onProfile(), a.profile)
-	serve(a, v1.GetScrapeTargets, a.scrapeTargets)
+	rest.Raw(a.router, v1.ListProfiles, func(_ context.Context, c *rest.Call) error { return c.Hijack(http.HandlerFunc(listProfiles)) })
+	rest.RawOn(a.router, v1.GetProfile, onProfile(), a.profile)
+	rest.Serve(a.router, v1.GetScrapeTargets, a.scrapeTargets)
 }
 
 // listProfiles writes Go's own page. Its links need the path to end in a slash.
@@ -42,11 +43,11 @@ func listProfiles(w http.ResponseWriter, r *http.Request) {
 }
 
 // onProfile finds a profile by its name.
-func onProfile() object[http.Handler] {
-	return object[http.Handler]{
-		of: func(http.Handler) auth.Object { return auth.Object{Kind: v1.KindCluster} },
-		load: func(_ context.Context, c *call) (http.Handler, error) {
-			switch name := c.Params("profile"); {
+func onProfile() rest.Object[http.Handler] {
+	return rest.Object[http.Handler]{
+		Of: func(http.Handler) auth.Object { return auth.Object{Kind: v1.KindCluster} },
+		Load: func(_ context.Context, c *rest.Call) (http.Handler, error) {
+			switch name := c.Param("profile"); {
 			case name == "profile":
 				return http.HandlerFunc(pprof.Profile), nil
 			case name == "trace":
@@ -63,23 +64,23 @@ func onProfile() object[http.Handler] {
 }
 
 // profile answers go tool pprof and browsers.
-func (a *API) profile(_ context.Context, c *call, h http.Handler) error {
-	if text, ok := c.query("seconds"); ok {
+func (a *API) profile(_ context.Context, c *rest.Call, h http.Handler) error {
+	if text, ok := c.Query("seconds"); ok {
 		seconds, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(seconds > 0 && seconds <= maxProfileTime.Seconds()) {
 			return fault.New(fault.Invalid, "seconds: must be more than 0 and at most %d", int(maxProfileTime.Seconds()))
 		}
 	}
-	if !a.profiles.take(c.who.UserID) {
+	if !a.profiles.Take(c.Who().UserID) {
 		return fault.New(fault.TooMany, "this master is being profiled; try again when the profile has ended")
 	}
-	who := c.who.UserID
-	err := a.hijack(c.Ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer a.profiles.free(who)
+	who := c.Who().UserID
+	err := c.Hijack(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer a.profiles.Free(who)
 		h.ServeHTTP(w, r)
 	}))
 	if err != nil { // the handler was not called
-		a.profiles.free(who)
+		a.profiles.Free(who)
 	}
 	return err
 }

@@ -8,21 +8,22 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerProgress() {
-	rawOn(a, v1.ReportProgress, a.onReportingTrial(), a.progress)
-	serveOn(a, v1.ReportEarlyExit, a.onReportingTrial(), a.earlyExit)
-	serveOn(a, v1.ReportRunnerState, a.onReportingTrial(), a.runnerState)
+	rest.RawOn(a.router, v1.ReportProgress, a.onReportingTrial(), a.progress)
+	rest.ServeOn(a.router, v1.ReportEarlyExit, a.onReportingTrial(), a.earlyExit)
+	rest.ServeOn(a.router, v1.ReportRunnerState, a.onReportingTrial(), a.runnerState)
 	a.registerSearcher()
 }
 
 // progress accepts a fraction (is_raw), units of the searcher's length, which older harnesses
 // report, and a body that is a number alone, which the oldest harnesses send.
-func (a *API) progress(ctx context.Context, c *call, r reporter) error {
-	body, err := a.readBody(c.Ctx, smallBody)
+func (a *API) progress(ctx context.Context, c *rest.Call, r reporter) error {
+	body, err := c.ReadBody(v1.SmallBody)
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (a *API) progress(ctx context.Context, c *call, r reporter) error {
 	if err := a.db.SetTrialProgress(ctx, r.trial, min(max(fraction, 0), 1)); err != nil {
 		return err
 	}
-	return c.send(&v1.None{})
+	return c.Send(&v1.None{})
 }
 
 // fractionOf converts units to a fraction of the searcher's length. Without a length the number
@@ -65,7 +66,7 @@ func (a *API) fractionOf(ctx context.Context, trial int, units float64) (float64
 	return units / float64(length), nil
 }
 
-func (a *API) earlyExit(ctx context.Context, c *call, r reporter, req *v1.EarlyExitRequest) (*v1.None, error) {
+func (a *API) earlyExit(ctx context.Context, c *rest.Call, r reporter, req *v1.EarlyExitRequest) (*v1.None, error) {
 	reason := strings.TrimPrefix(req.Reason, "EXITED_REASON_")
 	switch reason {
 	case "INVALID_HP", "INIT_INVALID_HP", "USER_REQUESTED_STOP":
@@ -83,7 +84,7 @@ func (a *API) earlyExit(ctx context.Context, c *call, r reporter, req *v1.EarlyE
 // maxRunnerState is the maximum length of a trial's status, in bytes.
 const maxRunnerState = 1000
 
-func (a *API) runnerState(ctx context.Context, c *call, r reporter, req *v1.RunnerMetadataRequest) (*v1.None, error) {
+func (a *API) runnerState(ctx context.Context, c *rest.Call, r reporter, req *v1.RunnerMetadataRequest) (*v1.None, error) {
 	if len(req.State) > maxRunnerState {
 		return nil, fault.New(fault.Invalid, "state: %d bytes are over the limit of %d", len(req.State), maxRunnerState)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -18,14 +19,14 @@ import (
 const keyTries = 20
 
 func (a *API) registerProjects() {
-	serveOn(a, v1.GetProjectByKey, a.onProjectByKey(), a.project)
-	serveOn(a, v1.GetProject, a.onProject(), a.project)
-	serveOn(a, v1.ChangeProject, a.onChangedProject(), a.patchProject)
-	serveOn(a, v1.DeleteProject, a.onProject(), a.deleteProject)
-	serveOn(a, v1.ArchiveProject, a.onProject(), a.archiveProject(true))
-	serveOn(a, v1.UnarchiveProject, a.onProject(), a.archiveProject(false))
-	serveOn(a, v1.SetProjectNotes, a.onProject(), a.putProjectNotes)
-	serveOn(a, v1.AddProjectNote, a.onProject(), a.addProjectNote)
+	rest.ServeOn(a.router, v1.GetProjectByKey, a.onProjectByKey(), a.project)
+	rest.ServeOn(a.router, v1.GetProject, a.onProject(), a.project)
+	rest.ServeOn(a.router, v1.ChangeProject, a.onChangedProject(), a.patchProject)
+	rest.ServeOn(a.router, v1.DeleteProject, a.onProject(), a.deleteProject)
+	rest.ServeOn(a.router, v1.ArchiveProject, a.onProject(), a.archiveProject(true))
+	rest.ServeOn(a.router, v1.UnarchiveProject, a.onProject(), a.archiveProject(false))
+	rest.ServeOn(a.router, v1.SetProjectNotes, a.onProject(), a.putProjectNotes)
+	rest.ServeOn(a.router, v1.AddProjectNote, a.onProject(), a.addProjectNote)
 }
 
 func wireProject(p store.Project, in store.ProjectContents) v1.Project {
@@ -52,20 +53,20 @@ func (a *API) projectWire(ctx context.Context, p store.Project) (v1.Project, err
 	return wireProject(p, contents[p.ID]), err
 }
 
-func (a *API) project(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.GetProjectResponse, error) {
+func (a *API) project(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.GetProjectResponse, error) {
 	wire, err := a.projectWire(ctx, p)
 	return &v1.GetProjectResponse{Project: wire}, err
 }
 
-func (a *API) listProjects(ctx context.Context, c *call, in store.Workspace, req *v1.GetWorkspaceProjectsRequest) (*v1.GetWorkspaceProjectsResponse, error) {
+func (a *API) listProjects(ctx context.Context, c *rest.Call, in store.Workspace, req *v1.GetWorkspaceProjectsRequest) (*v1.GetWorkspaceProjectsResponse, error) {
 	f := store.ProjectFilter{WorkspaceID: in.ID, Users: req.Users, UserIDs: req.UserIDs, Name: req.Name, Archived: req.Archived}
 	var err error
-	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name", "SORT_BY_CREATION_TIME": "created",
+	if f.Sort, f.Desc, err = rest.Sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name", "SORT_BY_CREATION_TIME": "created",
 		"SORT_BY_LAST_EXPERIMENT_START_TIME": "last_started", "SORT_BY_DESCRIPTION": "description"}); err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountProjects(ctx, c.scope, f)
-	list, p, err := paged(req.Window, total, err, func(from, n int) ([]store.Project, error) { return a.db.Projects(ctx, c.scope, f, from, n) })
+	total, err := a.db.CountProjects(ctx, c.Scope(), f)
+	list, p, err := rest.Paged(req.Window, total, err, func(from, n int) ([]store.Project, error) { return a.db.Projects(ctx, c.Scope(), f, from, n) })
 	if err != nil {
 		return nil, err
 	}
@@ -84,17 +85,17 @@ func checkProjectKey(key string) (string, error) {
 	return key, nil
 }
 
-func (a *API) createProject(ctx context.Context, c *call, w store.Workspace, req *v1.PostProjectRequest) (*v1.PostProjectResponse, error) {
+func (a *API) createProject(ctx context.Context, c *rest.Call, w store.Workspace, req *v1.PostProjectRequest) (*v1.PostProjectResponse, error) {
 	if err := fixedWorkspace(w, cannotAdd); err != nil {
 		return nil, err
 	}
-	if err := c.may(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
+	if err := c.May(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
 		return nil, err
 	}
 	if err := checkName("name", req.Name, names.MaxUnique); err != nil {
 		return nil, err
 	}
-	p := store.Project{WorkspaceID: w.ID, Name: req.Name, OwnerID: c.who.UserID}
+	p := store.Project{WorkspaceID: w.ID, Name: req.Name, OwnerID: c.Who().UserID}
 	if req.Description != nil {
 		p.Description = *req.Description
 	}
@@ -105,7 +106,7 @@ func (a *API) createProject(ctx context.Context, c *call, w store.Workspace, req
 		}
 		p.Key = key
 	}
-	if err := a.db.AdmitStored(ctx, c.who.UserID, 0); err != nil {
+	if err := a.db.AdmitStored(ctx, c.Who().UserID, 0); err != nil {
 		return nil, err
 	}
 	p, err := a.createKeyed(ctx, p)
@@ -145,13 +146,13 @@ func (a *API) createKeyed(ctx context.Context, p store.Project) (store.Project, 
 	}
 }
 
-func (a *API) patchProject(ctx context.Context, c *call, p store.Project, req *v1.PatchProject) (*v1.PatchProjectResponse, error) {
+func (a *API) patchProject(ctx context.Context, c *rest.Call, p store.Project, req *v1.PatchProject) (*v1.PatchProjectResponse, error) {
 	if err := fixedProject(p); err != nil {
 		return nil, err
 	}
 	repeats := (req.Name != nil || req.Description != nil || req.Key != nil) && !differs(req.Name, p.Name) && !differs(req.Description, p.Description) && !differs(req.Key, p.Key)
 	if !repeats {
-		if err := c.may(auth.Change, ofProject(p)); err != nil {
+		if err := c.May(auth.Change, ofProject(p)); err != nil {
 			return nil, err
 		}
 	}
@@ -193,8 +194,8 @@ func checkUnarchived(p store.Project) error {
 	return nil
 }
 
-func (a *API) archiveProject(archived bool) func(context.Context, *call, store.Project, *v1.None) (*v1.Empty, error) {
-	return func(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.Empty, error) {
+func (a *API) archiveProject(archived bool) func(context.Context, *rest.Call, store.Project, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.Empty, error) {
 		if p.WorkspaceArchived {
 			return nil, checkUnarchived(p)
 		}
@@ -202,13 +203,13 @@ func (a *API) archiveProject(archived bool) func(context.Context, *call, store.P
 	}
 }
 
-func (a *API) deleteProject(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.DeleteProjectResponse, error) {
+func (a *API) deleteProject(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.DeleteProjectResponse, error) {
 	noteDone(c, map[string]any{"name": p.Name})
 	done, err := a.db.DeleteProject(ctx, p.ID)
 	return &v1.DeleteProjectResponse{Completed: done}, err
 }
 
-func (a *API) putProjectNotes(ctx context.Context, c *call, p store.Project, req *v1.PutProjectNotesRequest) (*v1.PutProjectNotesResponse, error) {
+func (a *API) putProjectNotes(ctx context.Context, c *rest.Call, p store.Project, req *v1.PutProjectNotesRequest) (*v1.PutProjectNotesResponse, error) {
 	if req.Notes == nil {
 		req.Notes = []v1.Note{}
 	}
@@ -240,7 +241,7 @@ func storedNotes(notes []v1.Note) ([]byte, error) {
 	return v1.Marshal(notes)
 }
 
-func (a *API) addProjectNote(ctx context.Context, c *call, p store.Project, req *v1.Note) (*v1.AddProjectNoteResponse, error) {
+func (a *API) addProjectNote(ctx context.Context, c *rest.Call, p store.Project, req *v1.Note) (*v1.AddProjectNoteResponse, error) {
 	notes := append(wireProject(p, store.ProjectContents{}).Notes, *req)
 	b, err := storedNotes(notes)
 	if err != nil {

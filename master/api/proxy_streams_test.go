@@ -353,7 +353,7 @@ func TestTunnelsThroughTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = v.api.App().Listener(tls.NewListener(plain, &tls.Config{Certificates: known.TLS.Certificates, NextProtos: []string{"http/1.1"}}))
+		_ = v.api.Router().Listen(tls.NewListener(plain, &tls.Config{Certificates: known.TLS.Certificates, NextProtos: []string{"http/1.1"}}))
 	}()
 	raw, err := tls.Dial("tcp", plain.Addr().String(), &tls.Config{InsecureSkipVerify: true})
 	if err != nil {

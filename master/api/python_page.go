@@ -10,6 +10,8 @@ import (
 
 	"github.com/detent-ml/detent/docs/python"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 //go:embed python_page.html
@@ -18,9 +20,17 @@ var pythonTemplate string
 // pythonFrame is the frame of all pages. It is parsed once, because anybody can request these pages.
 var pythonFrame = template.Must(template.New("page").Parse(pythonTemplate))
 
+func (a *API) registerDocs() {
+	rest.Raw(a.router, v1.GetOpenAPI, a.router.OpenAPI)
+	rest.Raw(a.router, v1.GetSwagger, a.router.OpenAPI)
+	rest.Raw(a.router, v1.GetDocs, a.router.DocsPage)
+	rest.Raw(a.router, v1.GetPythonDocs, a.pythonPage)
+	rest.Raw(a.router, v1.GetPythonModuleDocs, a.pythonPage)
+}
+
 // pythonPage shows the reference of the Python package: a module's page, or the list of all.
-func (a *API) pythonPage(_ context.Context, c *call) error {
-	module := c.Params("module")
+func (a *API) pythonPage(_ context.Context, c *rest.Call) error {
+	module := c.Param("module")
 	page, err := python.Read(module)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.NotFound, "the Python package has no public module %s; %s lists all", module, python.Path)
@@ -33,5 +43,6 @@ func (a *API) pythonPage(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	return a.sendDocs(c, b.Bytes())
+	c.SendDocs(b.Bytes())
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -19,9 +20,9 @@ const (
 )
 
 func (a *API) registerQuotas() {
-	serve(a, v1.ListQuotas, a.listQuotas)
-	serve(a, v1.PutQuota, a.putQuota)
-	serveOn(a, v1.DeleteQuota, a.onQuota(), a.deleteQuota)
+	rest.Serve(a.router, v1.ListQuotas, a.listQuotas)
+	rest.Serve(a.router, v1.PutQuota, a.putQuota)
+	rest.ServeOn(a.router, v1.DeleteQuota, a.onQuota(), a.deleteQuota)
 }
 
 // ofQuota is a quota for auth. It belongs to its workspace; one of a user in all workspaces belongs
@@ -34,9 +35,9 @@ func ofQuota(q store.Quota) auth.Object {
 	return o
 }
 
-func (a *API) onQuota() object[store.Quota] {
-	o := numbered("id", a.db.Quota, ofQuota)
-	o.refusal = func(_ *call, _ auth.Verb, q store.Quota) error { return refusedQuota(q) }
+func (a *API) onQuota() rest.Object[store.Quota] {
+	o := rest.On("id", a.db.Quota, ofQuota)
+	o.Refusal = func(_ *rest.Call, _ auth.Verb, q store.Quota) error { return refusedQuota(q) }
 	return o
 }
 
@@ -47,17 +48,17 @@ func refusedQuota(q store.Quota) error {
 	return fault.New(fault.Forbidden, "only administrators of workspace %q and of the cluster may change the quota of %s", fault.Clip(q.Workspace), q.Name())
 }
 
-// mayChange fails unless the caller may change a quota: administrators of a workspace may change
+// mayChangeQuota fails unless the caller may change a quota: administrators of a workspace may change
 // those of its projects and users, and administrators of the cluster all. Who does not see the
 // workspace gets the answer for one that does not exist.
-func (c *call) mayChange(q store.Quota) error {
-	if q.WorkspaceID != nil && !auth.Sees(c.who, ofQuota(q)) {
-		return c.may(auth.View, ofQuota(q))
+func mayChangeQuota(c *rest.Call, q store.Quota) error {
+	if q.WorkspaceID != nil && !auth.Sees(c.Who(), ofQuota(q)) {
+		return c.May(auth.View, ofQuota(q))
 	}
-	if auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindCluster}) {
+	if auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindCluster}) {
 		return nil
 	}
-	if q.WorkspaceID == nil || q.OfWorkspace() || !auth.Can(c.who, auth.Change, ofQuota(q)) {
+	if q.WorkspaceID == nil || q.OfWorkspace() || !auth.Can(c.Who(), auth.Change, ofQuota(q)) {
 		return refusedQuota(q)
 	}
 	return nil
@@ -75,7 +76,7 @@ func wireQuota(q store.Quota, now time.Time) v1.Quota {
 	return out
 }
 
-func (a *API) listQuotas(ctx context.Context, c *call, req *v1.GetQuotasRequest) (*v1.GetQuotasResponse, error) {
+func (a *API) listQuotas(ctx context.Context, c *rest.Call, req *v1.GetQuotasRequest) (*v1.GetQuotasResponse, error) {
 	w := req.Window
 	if w.Limit = cmp.Or(w.Limit, shownQuotas); w.Limit > maxShown {
 		return nil, fault.New(fault.Invalid, "limit: at most %d quotas are in one answer, found %d", maxShown, w.Limit)
@@ -84,15 +85,15 @@ func (a *API) listQuotas(ctx context.Context, c *call, req *v1.GetQuotasRequest)
 		w.Limit = maxShown
 	}
 	f := store.QuotaFilter{Workspace: req.WorkspaceID, Project: req.ProjectID, User: req.UserID}
-	total, err := a.db.CountQuotas(ctx, c.scope, c.who.UserID, f)
+	total, err := a.db.CountQuotas(ctx, c.Scope(), c.Who().UserID, f)
 	if err != nil {
 		return nil, err
 	}
-	page, err := place(w, total)
+	page, err := rest.Locate(w, total)
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.db.Quotas(ctx, c.scope, c.who.UserID, f, page.StartIndex, page.EndIndex-page.StartIndex)
+	list, err := a.db.Quotas(ctx, c.Scope(), c.Who().UserID, f, page.StartIndex, page.EndIndex-page.StartIndex)
 	resp := &v1.GetQuotasResponse{Quotas: make([]v1.Quota, len(list)), Pagination: &page}
 	for i, q := range list {
 		resp.Quotas[i] = wireQuota(q, time.Now())
@@ -100,12 +101,12 @@ func (a *API) listQuotas(ctx context.Context, c *call, req *v1.GetQuotasRequest)
 	return resp, err
 }
 
-func (a *API) putQuota(ctx context.Context, c *call, req *v1.PutQuotaRequest) (*v1.PutQuotaResponse, error) {
+func (a *API) putQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequest) (*v1.PutQuotaResponse, error) {
 	q, err := a.namedQuota(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.mayChange(q); err != nil {
+	if err := mayChangeQuota(c, q); err != nil {
 		return nil, err
 	}
 	if q.UserID != nil {
@@ -128,7 +129,7 @@ func (a *API) putQuota(ctx context.Context, c *call, req *v1.PutQuotaRequest) (*
 
 // namedQuota reads what a request names. Who may not see the workspace does not learn about its
 // projects.
-func (a *API) namedQuota(ctx context.Context, c *call, req *v1.PutQuotaRequest) (q store.Quota, err error) {
+func (a *API) namedQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaRequest) (q store.Quota, err error) {
 	q = store.Quota{Pool: req.ResourcePool, Measure: string(cmp.Or(req.Measure, v1.QuotaMeasureSlots)), Period: string(req.Period), Soft: req.Soft, Hard: req.Hard}
 	switch {
 	case req.ProjectID != 0 && req.UserID != 0:
@@ -140,7 +141,7 @@ func (a *API) namedQuota(ctx context.Context, c *call, req *v1.PutQuotaRequest) 
 	if req.ProjectID != 0 {
 		p, err := a.db.Project(ctx, req.ProjectID)
 		if err == nil {
-			err = c.may(auth.View, ofProject(p))
+			err = c.May(auth.View, ofProject(p))
 		}
 		if err == nil && workspace != 0 && workspace != p.WorkspaceID {
 			err = fault.New(fault.Invalid, "workspaceId: project %d is in workspace %d, not in %d", p.ID, p.WorkspaceID, workspace)
@@ -153,7 +154,7 @@ func (a *API) namedQuota(ctx context.Context, c *call, req *v1.PutQuotaRequest) 
 	if workspace != 0 {
 		ws, err := a.db.Workspace(ctx, workspace)
 		if err == nil {
-			err = c.may(auth.View, ofWorkspace(ws))
+			err = c.May(auth.View, ofWorkspace(ws))
 		}
 		if err != nil {
 			return q, err
@@ -215,8 +216,8 @@ func within(q, above store.Quota) error {
 	return nil
 }
 
-func (a *API) deleteQuota(ctx context.Context, c *call, q store.Quota, _ *v1.None) (*v1.Empty, error) {
-	if err := c.mayChange(q); err != nil { // the quota of the workspace itself needs more than its endpoint asks for
+func (a *API) deleteQuota(ctx context.Context, c *rest.Call, q store.Quota, _ *v1.None) (*v1.Empty, error) {
+	if err := mayChangeQuota(c, q); err != nil { // the quota of the workspace itself needs more than its endpoint asks for
 		return nil, err
 	}
 	if err := a.db.DeleteQuota(ctx, q.ID); err != nil {

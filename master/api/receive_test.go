@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/spool"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Clients that stop sending do not delay submissions of other clients, and are disconnected.
@@ -39,7 +40,7 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 			t.Fatalf("%v: %s", err, text)
 		}
 	}
-	if used := r.api.receiver.spool.Used(); used != 0 {
+	if used := r.api.router.Limits.Spool.Used(); used != 0 {
 		t.Errorf("%d bytes are still reserved", used)
 	}
 }
@@ -59,14 +60,14 @@ func TestBodiesLargerThanTheirShareOfTheDisk(t *testing.T) {
 func TestLimitsOnLargeBodies(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
-	for path, limit := range map[string]int{"/api/v1/experiments-search": reportBody, "/api/v1/experiments": contextBody, "/api/v1/commands": contextBody} {
+	for path, limit := range map[string]int{"/api/v1/experiments-search": v1.ReportBody, "/api/v1/experiments": v1.FilesBody, "/api/v1/commands": v1.FilesBody} {
 		me.with("POST", path, io.LimitReader(&slowly{n: limit + 2}, int64(limit)+2), http.Header{}).is(413) // chunked
 	}
-	me.post("/api/v1/experiments-search", strings.Repeat(" ", reportBody+1)).says(413, "8.0 MB")
-	me.post("/api/v1/experiments-search", strings.Repeat(" ", reportBody-2)+"{}").ok() // from disk
-	me.post("/api/v1/experiments", `{"config":"`+strings.Repeat("x", reportBody)+`"}`).says(413, "in addition to its files")
+	me.post("/api/v1/experiments-search", strings.Repeat(" ", v1.ReportBody+1)).says(413, "8.0 MB")
+	me.post("/api/v1/experiments-search", strings.Repeat(" ", v1.ReportBody-2)+"{}").ok() // from disk
+	me.post("/api/v1/experiments", `{"config":"`+strings.Repeat("x", v1.ReportBody)+`"}`).says(413, "in addition to its files")
 	r.anyone().get("/info").ok()
-	if used := r.api.receiver.spool.Used(); used != 0 {
+	if used := r.api.router.Limits.Spool.Used(); used != 0 {
 		t.Errorf("%d bytes are still reserved", used)
 	}
 }

@@ -40,7 +40,7 @@ func newTaskIO(ctx context.Context, db *store.DB, bus *database.Bus, days int) *
 
 // Wait returns when all reports of tasks are stored. Call it after the server has shut down.
 func (a *API) Wait() {
-	<-a.openAnswers.done
+	a.router.Wait()
 	a.rechecks.Wait()
 	a.taskIO.metrics.Wait()
 	a.taskIO.logs.Wait()

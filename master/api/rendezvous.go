@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerRendezvous() {
-	serveOn(a, v1.MemberRendezvous, onOwnMember(), a.memberRendezvous)
-	serveOn(a, v1.AllocationRendezvous, onOwnAttempt(), a.rendezvous)
-	serveOn(a, v1.AllGather, onOwnAttempt(), a.allGather)
-	serveOn(a, v1.NotifyContainerRunning, onOwnAttempt(), a.notifyRunning)
+	rest.ServeOn(a.router, v1.MemberRendezvous, onOwnMember(), a.memberRendezvous)
+	rest.ServeOn(a.router, v1.AllocationRendezvous, onOwnAttempt(), a.rendezvous)
+	rest.ServeOn(a.router, v1.AllGather, onOwnAttempt(), a.allGather)
+	rest.ServeOn(a.router, v1.NotifyContainerRunning, onOwnAttempt(), a.notifyRunning)
 }
 
 // rendezvousState is which members of an attempt have started, and their addresses.
@@ -73,7 +74,7 @@ func (a *API) rendezvousState(ctx context.Context, allocation string) (rendezvou
 // sharedState is rendezvousState, read once for all members that ask at the same time.
 func (a *API) sharedState(ctx context.Context, allocation string) (rendezvousState, error) {
 	asked := a.rendezvousAsked.DoChan(allocation, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout) // another member waits for the result
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rest.AnswerTimeout) // another member waits for the result
 		defer cancel()
 		return a.rendezvousState(ctx, allocation)
 	})
@@ -96,14 +97,14 @@ func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (rend
 	if err := a.db.Arrive(ctx, allocation, rank); err != nil {
 		return rendezvousState{}, err
 	}
-	end := time.Now().Add(maxPoll)
+	end := time.Now().Add(rest.MaxPoll)
 	if err := a.waitForArrivals(ctx, allocation, wake); err != nil {
 		return rendezvousState{}, err
 	}
 	var m rendezvousState
-	again, stop := ticks(ctx, wake, catalogInterval) // the service catalogue sends no wake-ups
+	again, stop := rest.Ticks(ctx, wake, catalogInterval) // the service catalogue sends no wake-ups
 	defer stop()
-	met, err := await(ctx, again, time.Until(end), func(ctx context.Context) (bool, error) {
+	met, err := rest.Await(ctx, again, time.Until(end), func(ctx context.Context) (bool, error) {
 		if err := a.running(ctx, allocation); err != nil {
 			return false, err
 		}
@@ -119,10 +120,10 @@ func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (rend
 
 // waitForArrivals waits until the runners of all members have called, or the time of a poll has passed.
 func (a *API) waitForArrivals(ctx context.Context, allocation string, wake <-chan struct{}) error {
-	again, stop := ticks(ctx, wake, arrivalInterval)
+	again, stop := rest.Ticks(ctx, wake, arrivalInterval)
 	defer stop()
 	first := true
-	_, err := await(ctx, again, maxPoll, func(ctx context.Context) (bool, error) {
+	_, err := rest.Await(ctx, again, rest.MaxPoll, func(ctx context.Context) (bool, error) {
 		s, err := a.db.Arrivals(ctx, allocation)
 		if err == nil && s.Ended {
 			err = errEnded(allocation)
@@ -153,7 +154,7 @@ func (a *API) running(ctx context.Context, allocation string) error {
 }
 
 // memberRendezvous is the runner's rendezvous. Not ready means: ask again.
-func (a *API) memberRendezvous(ctx context.Context, _ *call, of member, _ *v1.None) (*v1.MemberRendezvousResponse, error) {
+func (a *API) memberRendezvous(ctx context.Context, _ *rest.Call, of member, _ *v1.None) (*v1.MemberRendezvousResponse, error) {
 	m, err := a.waitForAll(ctx, of.allocation, of.rank)
 	if err != nil {
 		return nil, err
@@ -171,15 +172,15 @@ func (a *API) memberRendezvous(ctx context.Context, _ *call, of member, _ *v1.No
 
 // rendezvous is Determined's rendezvous: it answers when all members have started; clients
 // retry.
-func (a *API) rendezvous(ctx context.Context, c *call, id string, _ *v1.None) (*v1.AllocationRendezvousInfoResponse, error) {
-	m, err := a.waitForAll(ctx, id, c.who.Rank)
+func (a *API) rendezvous(ctx context.Context, c *rest.Call, id string, _ *v1.None) (*v1.AllocationRendezvousInfoResponse, error) {
+	m, err := a.waitForAll(ctx, id, c.Who().Rank)
 	if err != nil {
 		return nil, err
 	}
 	if len(m.missing) > 0 {
 		return nil, fault.New(fault.Unavailable, "still waiting for %s", strings.Join(m.missing, "; "))
 	}
-	info := v1.RendezvousInfo{Rank: slices.IndexFunc(m.places, func(p store.Peer) bool { return p.Rank == c.who.Rank })}
+	info := v1.RendezvousInfo{Rank: slices.IndexFunc(m.places, func(p store.Peer) bool { return p.Rank == c.Who().Rank })}
 	for _, p := range m.places {
 		info.Addresses, info.Slots = append(info.Addresses, p.Address), append(info.Slots, p.Slots)
 	}

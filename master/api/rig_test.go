@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -104,14 +105,14 @@ func rigOf(t testing.TB, options store.Options, change ...func(*Config)) *rig {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- r.api.App().Listener(lis) }()
+	go func() { served <- r.api.Router().Listen(lis) }()
 	busDone := make(chan struct{})
 	go func() { r.bus.Run(ctx); close(busDone) }()
 	r.url = "http://" + lis.Addr().String()
 	t.Cleanup(func() {
 		cancel()
 		r.client.CloseIdleConnections()
-		if err := r.api.App().ShutdownWithTimeout(10 * time.Second); err != nil {
+		if err := r.api.Router().Shutdown(10 * time.Second); err != nil {
 			t.Errorf("the API does not stop: %v", err)
 		}
 		_ = lis.Close() // a test that asks nothing may end before anything listens
@@ -141,11 +142,11 @@ func (r *rig) another(change ...func(*Config)) *rig {
 		r.t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- second.api.App().Listener(lis) }()
+	go func() { served <- second.api.Router().Listen(lis) }()
 	second.url = "http://" + lis.Addr().String()
 	r.t.Cleanup(func() {
 		cancel()
-		if err := second.api.App().ShutdownWithTimeout(10 * time.Second); err != nil {
+		if err := second.api.Router().Shutdown(10 * time.Second); err != nil {
 			r.t.Errorf("the second API does not stop: %v", err)
 		}
 		<-served
@@ -162,9 +163,11 @@ func rigConfig(t testing.TB) Config {
 	return Config{
 		LogDays:     store.LogsForever,
 		ClusterName: "test", ClusterID: "cluster-1", MasterID: "master-1", Version: "0.38.1", DetentVersion: "0.1.0",
-		PublicURL:  "http://127.0.0.1:8080",
-		Site:       task.Site{ClusterID: "cluster-1", MasterID: "master-1", Capabilities: expconf.Everything()},
-		BlankLogin: func(remote, host string) bool { return net.ParseIP(remote).IsLoopback() && loopbackHost(host) },
+		PublicURL: "http://127.0.0.1:8080",
+		Site:      task.Site{ClusterID: "cluster-1", MasterID: "master-1", Capabilities: expconf.Everything()},
+		BlankLogin: func(remote, host string) bool {
+			return net.ParseIP(remote).IsLoopback() && (host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback())
+		},
 		Pools: pool.Set{{Name: "default", Driver: pool.RawExec, Description: "the only one", Compute: true, Aux: true,
 			Slots: pool.Slots{Kind: pool.CPUSlots}, Preemption: true, Priority: 42, MaxAux: 100}},
 		CheckpointStorage: sharedFS(t), CheckpointRoots: []string{"/tmp"}, Inventory: rigInventory,
@@ -297,7 +300,7 @@ func (a answer) is(code int) answer {
 func (a answer) says(code int, words ...string) answer {
 	a.t.Helper()
 	a.is(code)
-	var e errorBody
+	var e rest.ErrorBody
 	if err := json.Unmarshal(a.body, &e); err != nil || e.Message == "" || e.Error.Error != e.Message {
 		a.t.Fatalf("%s: not the body of an error: %s", a.what, a.body)
 	}

@@ -8,28 +8,29 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // registerRoles must run before registerUsers: the route /users/:id would also match /users/assignments.
 func (a *API) registerRoles() {
-	serve(a, v1.AssignMultipleGroups, a.assignGroups)
-	serve(a, v1.ListGroups, a.listGroups)
-	serve(a, v1.CreateGroup, a.createGroup)
-	serveOn(a, v1.GetGroup, a.onGroup(), a.group)
-	serveOn(a, v1.UpdateGroup, a.onGroup(), a.updateGroup)
-	serveOn(a, v1.DeleteGroup, a.onGroup(), a.deleteGroup)
-	serve(a, v1.ListRoles, a.listRoles)
-	serve(a, v1.GetRolesByID, a.rolesByID)
-	serve(a, v1.SearchRolesAssignableToScope, a.assignableRoles)
-	serveOn(a, v1.GetRolesAssignedToUser, numbered("user", a.db.UserByID, ofUser), a.rolesOfUser)
-	serveOn(a, v1.GetRolesAssignedToGroup, a.onGroup(), a.rolesOfGroup)
-	serve(a, v1.AssignRoles, a.assignRoles)
-	serve(a, v1.RemoveAssignments, a.removeRoles)
-	serve(a, v1.GetPermissionsSummary, a.ownRoles)
-	serveOn(a, v1.ListWorkspaceMembers, numbered("workspace", a.db.Workspace, ofWorkspace), a.workspaceMembers)
-	serve(a, v1.PreviewAccess, a.previewAccess)
+	rest.Serve(a.router, v1.AssignMultipleGroups, a.assignGroups)
+	rest.Serve(a.router, v1.ListGroups, a.listGroups)
+	rest.Serve(a.router, v1.CreateGroup, a.createGroup)
+	rest.ServeOn(a.router, v1.GetGroup, a.onGroup(), a.group)
+	rest.ServeOn(a.router, v1.UpdateGroup, a.onGroup(), a.updateGroup)
+	rest.ServeOn(a.router, v1.DeleteGroup, a.onGroup(), a.deleteGroup)
+	rest.Serve(a.router, v1.ListRoles, a.listRoles)
+	rest.Serve(a.router, v1.GetRolesByID, a.rolesByID)
+	rest.Serve(a.router, v1.SearchRolesAssignableToScope, a.assignableRoles)
+	rest.ServeOn(a.router, v1.GetRolesAssignedToUser, rest.On("user", a.db.UserByID, ofUser), a.rolesOfUser)
+	rest.ServeOn(a.router, v1.GetRolesAssignedToGroup, a.onGroup(), a.rolesOfGroup)
+	rest.Serve(a.router, v1.AssignRoles, a.assignRoles)
+	rest.Serve(a.router, v1.RemoveAssignments, a.removeRoles)
+	rest.Serve(a.router, v1.GetPermissionsSummary, a.ownRoles)
+	rest.ServeOn(a.router, v1.ListWorkspaceMembers, rest.On("workspace", a.db.Workspace, ofWorkspace), a.workspaceMembers)
+	rest.Serve(a.router, v1.PreviewAccess, a.previewAccess)
 }
 
 // rolesChanged makes changed roles effective: immediately on this master, and on other masters when
@@ -62,30 +63,30 @@ func wireRoles(list []auth.Role) (out []v1.Role) {
 	return out
 }
 
-func (a *API) listRoles(_ context.Context, _ *call, req *v1.ListRolesRequest) (*v1.ListRolesResponse, error) {
-	list, p, err := cut(auth.Roles(), pageOf(req.Offset, req.Limit))
+func (a *API) listRoles(_ context.Context, _ *rest.Call, req *v1.ListRolesRequest) (*v1.ListRolesResponse, error) {
+	list, p, err := rest.Cut(auth.Roles(), pageOf(req.Offset, req.Limit))
 	return &v1.ListRolesResponse{Roles: wireRoles(list), Pagination: p}, err
 }
 
-func (a *API) assignableRoles(ctx context.Context, c *call, req *v1.SearchRolesAssignableToScopeRequest) (*v1.SearchRolesAssignableToScopeResponse, error) {
+func (a *API) assignableRoles(ctx context.Context, c *rest.Call, req *v1.SearchRolesAssignableToScopeRequest) (*v1.SearchRolesAssignableToScopeResponse, error) {
 	all := auth.Roles()
 	if req.WorkspaceID != nil {
 		all = slices.DeleteFunc(all, auth.Role.OnlyGlobal)
 	}
-	list, p, err := cut(all, pageOf(req.Offset, req.Limit))
+	list, p, err := rest.Cut(all, pageOf(req.Offset, req.Limit))
 	return &v1.SearchRolesAssignableToScopeResponse{Roles: wireRoles(list), Pagination: &p}, err
 }
 
 // seesAssignment reports whether the caller may see an assignment. Callers see their own assignments, the assignments in
 // workspaces that they may view, and assignments for the whole cluster if they may assign roles.
-func (c *call) seesAssignment(x store.Assignment) bool {
+func seesAssignment(c *rest.Call, x store.Assignment) bool {
 	switch {
-	case c.who.Grants == nil || c.who.IsAdmin() || x.UserID != nil && *x.UserID == c.who.UserID:
+	case c.Who().Grants == nil || c.Who().IsAdmin() || x.UserID != nil && *x.UserID == c.Who().UserID:
 		return true
 	case x.WorkspaceID != nil:
-		return auth.Sees(c.who, auth.Object{Kind: v1.KindWorkspace, WorkspaceID: *x.WorkspaceID})
+		return auth.Sees(c.Who(), auth.Object{Kind: v1.KindWorkspace, WorkspaceID: *x.WorkspaceID})
 	}
-	return c.seesGroups()
+	return seesGroups(c)
 }
 
 // withAssignments groups assignments by role: each role with its users and groups, and whether everybody has it, in the
@@ -132,7 +133,7 @@ func summaries(list []store.Assignment) (roles []v1.Role, out []v1.RoleAssignmen
 	return roles, out
 }
 
-func (a *API) rolesByID(ctx context.Context, c *call, req *v1.GetRolesByIDRequest) (*v1.GetRolesByIDResponse, error) {
+func (a *API) rolesByID(ctx context.Context, c *rest.Call, req *v1.GetRolesByIDRequest) (*v1.GetRolesByIDResponse, error) {
 	if err := checkNamed("roleIds", req.RoleIDs); err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (a *API) rolesByID(ctx context.Context, c *call, req *v1.GetRolesByIDReques
 		}
 		var list []store.Assignment
 		for _, x := range all {
-			if x.RoleID == role.ID && c.seesAssignment(x) {
+			if x.RoleID == role.ID && seesAssignment(c, x) {
 				list = append(list, x)
 			}
 		}
@@ -165,22 +166,22 @@ func noRole(id int) error {
 	return fault.New(fault.NotFound, "there is no role %d; det rbac list-roles shows all roles", id)
 }
 
-func (a *API) rolesOfUser(ctx context.Context, c *call, u store.User, _ *v1.None) (*v1.GetRolesAssignedToUserResponse, error) {
+func (a *API) rolesOfUser(ctx context.Context, c *rest.Call, u store.User, _ *v1.None) (*v1.GetRolesAssignedToUserResponse, error) {
 	list, err := a.db.AssignmentsOfUser(ctx, u.ID)
-	if u.ID != c.who.UserID {
-		list = slices.DeleteFunc(list, func(x store.Assignment) bool { return !c.seesAssignment(x) })
+	if u.ID != c.Who().UserID {
+		list = slices.DeleteFunc(list, func(x store.Assignment) bool { return !seesAssignment(c, x) })
 	}
 	return &v1.GetRolesAssignedToUserResponse{Roles: withAssignments(list)}, err
 }
 
-func (a *API) rolesOfGroup(ctx context.Context, c *call, g store.Group, _ *v1.None) (*v1.GetRolesAssignedToGroupResponse, error) {
+func (a *API) rolesOfGroup(ctx context.Context, c *rest.Call, g store.Group, _ *v1.None) (*v1.GetRolesAssignedToGroupResponse, error) {
 	list, err := a.db.AssignmentsOfGroup(ctx, g.ID)
 	member := false
 	if err == nil {
-		member, err = a.db.IsMember(ctx, g.ID, c.who.UserID)
+		member, err = a.db.IsMember(ctx, g.ID, c.Who().UserID)
 	}
 	if !member {
-		list = slices.DeleteFunc(list, func(x store.Assignment) bool { return !c.seesAssignment(x) })
+		list = slices.DeleteFunc(list, func(x store.Assignment) bool { return !seesAssignment(c, x) })
 	}
 	resp := &v1.GetRolesAssignedToGroupResponse{}
 	resp.Roles, resp.Assignments = summaries(list)
@@ -188,19 +189,19 @@ func (a *API) rolesOfGroup(ctx context.Context, c *call, g store.Group, _ *v1.No
 }
 
 // ownRoles returns the caller's roles, also on a master that does not use roles yet.
-func (a *API) ownRoles(ctx context.Context, c *call, _ *v1.None) (*v1.GetPermissionsSummaryResponse, error) {
-	list, err := a.db.AssignmentsOfUser(ctx, c.who.UserID)
+func (a *API) ownRoles(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetPermissionsSummaryResponse, error) {
+	list, err := a.db.AssignmentsOfUser(ctx, c.Who().UserID)
 	resp := &v1.GetPermissionsSummaryResponse{}
 	resp.Roles, resp.Assignments = summaries(list)
 	return resp, err
 }
 
-func (a *API) assignRoles(ctx context.Context, c *call, req *v1.AssignRolesRequest) (*v1.Empty, error) {
+func (a *API) assignRoles(ctx context.Context, c *rest.Call, req *v1.AssignRolesRequest) (*v1.Empty, error) {
 	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments, req.EverybodysRoles)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := a.db.AssignRoles(ctx, list, c.may(auth.Assign, auth.Object{Kind: v1.KindRole}) == nil)
+	changed, err := a.db.AssignRoles(ctx, list, c.May(auth.Assign, auth.Object{Kind: v1.KindRole}) == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +211,7 @@ func (a *API) assignRoles(ctx context.Context, c *call, req *v1.AssignRolesReque
 	return &v1.Empty{}, nil
 }
 
-func (a *API) removeRoles(ctx context.Context, c *call, req *v1.RemoveAssignmentsRequest) (*v1.Empty, error) {
+func (a *API) removeRoles(ctx context.Context, c *rest.Call, req *v1.RemoveAssignmentsRequest) (*v1.Empty, error) {
 	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments, req.EverybodysRoles)
 	if err == nil {
 		err = a.db.RemoveRoles(ctx, list)
@@ -224,7 +225,7 @@ func (a *API) removeRoles(ctx context.Context, c *call, req *v1.RemoveAssignment
 
 // assignments converts the assignments in a request. It checks that the roles, users, groups and workspaces exist, and
 // that the caller may assign roles there.
-func (a *API) assignments(ctx context.Context, c *call, users []v1.UserRoleAssignment, groups []v1.GroupRoleAssignment, everybodys []v1.RoleAssignment) ([]store.Assignment, error) {
+func (a *API) assignments(ctx context.Context, c *rest.Call, users []v1.UserRoleAssignment, groups []v1.GroupRoleAssignment, everybodys []v1.RoleAssignment) ([]store.Assignment, error) {
 	if n := len(users) + len(groups) + len(everybodys); n == 0 || n > maxAssigned {
 		return nil, fault.New(fault.Invalid, "a request assigns or removes 1 to %d roles, found %d", maxAssigned, n)
 	}
@@ -278,7 +279,7 @@ func (a *API) assignments(ctx context.Context, c *call, users []v1.UserRoleAssig
 	return list, nil
 }
 
-func (a *API) assignment(ctx context.Context, c *call, field string, r v1.RoleAssignment) (store.Assignment, error) {
+func (a *API) assignment(ctx context.Context, c *rest.Call, field string, r v1.RoleAssignment) (store.Assignment, error) {
 	x := store.Assignment{RoleID: auth.RoleID(r.Role.RoleID), WorkspaceID: r.ScopeWorkspaceID}
 	role, ok := auth.RoleByID(x.RoleID)
 	if !ok {
@@ -294,23 +295,23 @@ func (a *API) assignment(ctx context.Context, c *call, field string, r v1.RoleAs
 		}
 		w, err := a.db.Workspace(ctx, *x.WorkspaceID)
 		if err == nil {
-			err = c.may(auth.View, ofWorkspace(w))
+			err = c.May(auth.View, ofWorkspace(w))
 		}
 		if err != nil {
 			return x, err
 		}
 		in.WorkspaceID = w.ID
 	}
-	if auth.Can(c.who, auth.Assign, in) {
+	if auth.Can(c.Who(), auth.Assign, in) {
 		return x, nil
 	}
 	if x.WorkspaceID == nil {
-		return x, fault.New(fault.Forbidden, "%s may not assign roles for the whole cluster", c.who.Username)
+		return x, fault.New(fault.Forbidden, "%s may not assign roles for the whole cluster", c.Who().Username)
 	}
-	return x, fault.New(fault.Forbidden, "%s may not assign roles in workspace %d", c.who.Username, *x.WorkspaceID)
+	return x, fault.New(fault.Forbidden, "%s may not assign roles in workspace %d", c.Who().Username, *x.WorkspaceID)
 }
 
-func (a *API) workspaceMembers(ctx context.Context, c *call, w store.Workspace, req *v1.GetWorkspaceMembersRequest) (*v1.GetGroupsAndUsersAssignedToWorkspaceResponse, error) {
+func (a *API) workspaceMembers(ctx context.Context, c *rest.Call, w store.Workspace, req *v1.GetWorkspaceMembersRequest) (*v1.GetGroupsAndUsersAssignedToWorkspaceResponse, error) {
 	matches := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(req.Name)) }
 	list, err := a.db.AssignmentsIn(ctx, w.ID)
 	if err != nil {

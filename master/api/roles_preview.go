@@ -4,18 +4,19 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // previewAccess shows what each user has with roles. Before roles are in use, it counts the admins
 // of basic mode as ClusterAdmins, because they become that at the switch.
-func (a *API) previewAccess(ctx context.Context, c *call, req *v1.GetListRequest) (*v1.AccessPreviewResponse, error) {
+func (a *API) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRequest) (*v1.AccessPreviewResponse, error) {
 	users, _, err := a.db.Users(ctx, store.UserFilter{})
 	if err != nil {
 		return nil, err
 	}
-	users, p, err := cut(users, req.Window)
+	users, p, err := rest.Cut(users, req.Window)
 	if err != nil {
 		return nil, err
 	}

@@ -6,24 +6,25 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerRuns() {
-	serve(a, v1.StartRun, a.startRun)
-	serveOn(a, v1.GetRunMetadata, a.onRun(), a.runMetadata)
-	serveOn(a, v1.SetRunMetadata, a.onReportingRun(), a.setRunMetadata)
-	serve(a, v1.SearchRuns, a.searchRuns)
+	rest.Serve(a.router, v1.StartRun, a.startRun)
+	rest.ServeOn(a.router, v1.GetRunMetadata, a.onRun(), a.runMetadata)
+	rest.ServeOn(a.router, v1.SetRunMetadata, a.onReportingRun(), a.setRunMetadata)
+	rest.Serve(a.router, v1.SearchRuns, a.searchRuns)
 	a.registerRunChanges()
 }
 
 // startRun gives the storage that a run uses a number, which its checkpoints then
 // carry: a later change of the configuration does not move them.
-func (a *API) startRun(ctx context.Context, c *call, req *v1.RunPrepareForReportingRequest) (*v1.RunPrepareForReportingResponse, error) {
+func (a *API) startRun(ctx context.Context, c *rest.Call, req *v1.RunPrepareForReportingRequest) (*v1.RunPrepareForReportingResponse, error) {
 	run, err := a.reporter(ctx, c, req.RunID, ofRun)
 	if err == nil {
-		err = a.onReportingRun().allow(c, auth.Report, run)
+		err = a.onReportingRun().Allow(c, auth.Report, run)
 	}
 	if err != nil {
 		return nil, err
@@ -42,20 +43,20 @@ func (a *API) startRun(ctx context.Context, c *call, req *v1.RunPrepareForReport
 		delete(fields, name) // the policy for checkpoints is no part of the location
 	}
 	owner := run.is.OwnerID
-	if c.who.IsTask() {
-		owner = c.who.UserID
+	if c.Who().IsTask() {
+		owner = c.Who().UserID
 	}
 	id, err := a.db.StorageID(ctx, run.trial, owner, []byte(v1.StructOf(expconf.WithoutKeys(fields))))
 	return &v1.RunPrepareForReportingResponse{StorageID: &id}, err
 }
 
-func (a *API) runMetadata(_ context.Context, _ *call, t store.Trial, _ *v1.None) (*v1.GetRunMetadataResponse, error) {
+func (a *API) runMetadata(_ context.Context, _ *rest.Call, t store.Trial, _ *v1.None) (*v1.GetRunMetadataResponse, error) {
 	return &v1.GetRunMetadataResponse{Metadata: v1.Struct(t.Metadata)}, nil
 }
 
 // setRunMetadata replaces the metadata of a run, as Determined does, and returns the new
 // metadata.
-func (a *API) setRunMetadata(ctx context.Context, c *call, r reporter, req *v1.PostRunMetadataRequest) (*v1.PostRunMetadataResponse, error) {
+func (a *API) setRunMetadata(ctx context.Context, c *rest.Call, r reporter, req *v1.PostRunMetadataRequest) (*v1.PostRunMetadataResponse, error) {
 	id := r.trial
 	if req.RunID != nil && *req.RunID != id {
 		return nil, fault.New(fault.Invalid, "runId: the path has %d, the body %d", id, *req.RunID)

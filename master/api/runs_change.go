@@ -10,18 +10,19 @@ import (
 	"github.com/detent-ml/detent/master/find"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerRunChanges() {
-	serve(a, v1.KillRuns, a.onRuns(a.killRuns))
-	serve(a, v1.PauseRuns, a.onRuns(a.steerRuns(store.Pause, "Failed to pause associated experiment: ")))
-	serve(a, v1.ResumeRuns, a.onRuns(a.steerRuns(store.Activate, "Failed to resume associated experiment: ")))
-	serve(a, v1.ArchiveRuns, a.onRuns(a.archiveRuns(true)))
-	serve(a, v1.UnarchiveRuns, a.onRuns(a.archiveRuns(false)))
-	serve(a, v1.DeleteRuns, a.deletedRuns)
-	serve(a, v1.MoveRuns, a.moveRuns)
+	rest.Serve(a.router, v1.KillRuns, a.onRuns(a.killRuns))
+	rest.Serve(a.router, v1.PauseRuns, a.onRuns(a.steerRuns(store.Pause, "Failed to pause associated experiment: ")))
+	rest.Serve(a.router, v1.ResumeRuns, a.onRuns(a.steerRuns(store.Activate, "Failed to resume associated experiment: ")))
+	rest.Serve(a.router, v1.ArchiveRuns, a.onRuns(a.archiveRuns(true)))
+	rest.Serve(a.router, v1.UnarchiveRuns, a.onRuns(a.archiveRuns(false)))
+	rest.Serve(a.router, v1.DeleteRuns, a.deletedRuns)
+	rest.Serve(a.router, v1.MoveRuns, a.moveRuns)
 }
 
 // refusals maps the ids of runs to the reasons why they were not changed.
@@ -63,22 +64,22 @@ func headOfRun(r store.RunHead) auth.Object {
 
 // onRuns makes the handler of an endpoint that changes runs. A run that the caller may not change, or
 // that does not exist, has an error of its own in the answer; the handler changes the others.
-func (a *API) onRuns(act func(ctx context.Context, list []store.RunHead) (refusals, error)) func(context.Context, *call, *v1.RunsRequest) (*v1.RunsResponse, error) {
-	return func(ctx context.Context, c *call, req *v1.RunsRequest) (*v1.RunsResponse, error) {
+func (a *API) onRuns(act func(ctx context.Context, list []store.RunHead) (refusals, error)) func(context.Context, *rest.Call, *v1.RunsRequest) (*v1.RunsResponse, error) {
+	return func(ctx context.Context, c *rest.Call, req *v1.RunsRequest) (*v1.RunsResponse, error) {
 		return a.changeRuns(ctx, c, auth.Change, req, act)
 	}
 }
 
-func (a *API) deletedRuns(ctx context.Context, c *call, req *v1.RunsRequest) (*v1.RunsResponse, error) {
+func (a *API) deletedRuns(ctx context.Context, c *rest.Call, req *v1.RunsRequest) (*v1.RunsResponse, error) {
 	return a.changeRuns(ctx, c, auth.Delete, req, a.deleteRuns)
 }
 
-func (a *API) changeRuns(ctx context.Context, c *call, verb auth.Verb, req *v1.RunsRequest, act func(ctx context.Context, list []store.RunHead) (refusals, error)) (*v1.RunsResponse, error) {
-	list, err := a.chosenRuns(ctx, c, auth.ScopeOf(c.who, auth.View, v1.KindRun), req)
+func (a *API) changeRuns(ctx context.Context, c *rest.Call, verb auth.Verb, req *v1.RunsRequest, act func(ctx context.Context, list []store.RunHead) (refusals, error)) (*v1.RunsResponse, error) {
+	list, err := a.chosenRuns(ctx, c, auth.ScopeOf(c.Who(), auth.View, v1.KindRun), req)
 	if err != nil {
 		return nil, err
 	}
-	mine, refused := split(list, func(r store.RunHead) error { return c.may(verb, headOfRun(r)) })
+	mine, refused := split(list, func(r store.RunHead) error { return c.May(verb, headOfRun(r)) })
 	no, err := act(ctx, mine)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (a *API) changeRuns(ctx context.Context, c *call, verb auth.Verb, req *v1.R
 }
 
 // chosenRuns finds the runs of a request, by its ids or by its filter.
-func (a *API) chosenRuns(ctx context.Context, c *call, in auth.Scope, req *v1.RunsRequest) ([]store.RunHead, error) {
+func (a *API) chosenRuns(ctx context.Context, c *rest.Call, in auth.Scope, req *v1.RunsRequest) ([]store.RunHead, error) {
 	switch {
 	case len(req.RunIDs) > 0 && req.Filter != nil:
 		return nil, fault.New(fault.Invalid, "if filter is provided run id list must be empty")
@@ -124,7 +125,7 @@ func (a *API) chosenRuns(ctx context.Context, c *call, in auth.Scope, req *v1.Ru
 	if req.Filter == nil {
 		return a.db.RunHeads(ctx, in, q, maxBulk)
 	}
-	list, err := inTurn(ctx, a, c, func(ctx context.Context) ([]store.RunHead, error) { return a.db.RunHeads(ctx, in, q, maxBulk+1) })
+	list, err := rest.InTurn(ctx, c, func(ctx context.Context) ([]store.RunHead, error) { return a.db.RunHeads(ctx, in, q, maxBulk+1) })
 	if len(list) > maxBulk {
 		return nil, fault.New(fault.Invalid, "filter: more than %d runs match; narrow it, because one request changes at most so many", maxBulk)
 	}
@@ -243,10 +244,10 @@ func (a *API) deleteRuns(ctx context.Context, list []store.RunHead) (refusals, e
 	return no, nil
 }
 
-func (a *API) moveRuns(ctx context.Context, c *call, req *v1.MoveRunsRequest) (*v1.RunsResponse, error) {
+func (a *API) moveRuns(ctx context.Context, c *rest.Call, req *v1.MoveRunsRequest) (*v1.RunsResponse, error) {
 	from, err := a.db.Project(ctx, req.SourceProjectID)
 	if err == nil {
-		err = a.onProject().allow(c, auth.View, from)
+		err = a.onProject().Allow(c, auth.View, from)
 	}
 	if fault.Is(err, fault.NotFound) {
 		err = fault.New(fault.NotFound, "sourceProjectId: project %d not found", req.SourceProjectID)

@@ -11,16 +11,17 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-func (a *API) searchRuns(ctx context.Context, c *call, req *v1.SearchRunsRequest) (*v1.SearchRunsResponse, error) {
+func (a *API) searchRuns(ctx context.Context, c *rest.Call, req *v1.SearchRunsRequest) (*v1.SearchRunsResponse, error) {
 	q, err := asked(find.Runs, req.ProjectID, req.Filter, req.Query, req.Sort, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	list, page, err := searchPage(ctx, c.scope, q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, a.db.CountRuns, a.db.SearchRuns)
+	list, page, err := searchPage(ctx, c.Scope(), q, v1.Window{Offset: optional.Value(req.Offset), Limit: optional.Value(req.Limit)}, a.db.CountRuns, a.db.SearchRuns)
 	if err != nil {
 		return nil, err
 	}
@@ -114,11 +115,11 @@ func columnType(json string) string {
 	return string(find.Any)
 }
 
-func (a *API) metadataValues(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.GetMetadataValuesResponse, error) {
-	key, err := url.PathUnescape(c.Params("*"))
+func (a *API) metadataValues(ctx context.Context, c *rest.Call, p store.Project, _ *v1.None) (*v1.GetMetadataValuesResponse, error) {
+	key, err := url.PathUnescape(c.Param("*"))
 	if err != nil || key == "" || strings.ContainsRune(key, 0) {
 		return nil, fault.New(fault.Invalid, "the path must end with a key of the runs' metadata, without NUL characters")
 	}
-	values, err := a.db.RunMetadataValues(ctx, c.scope, p.ID, key)
+	values, err := a.db.RunMetadataValues(ctx, c.Scope(), p.ID, key)
 	return &v1.GetMetadataValuesResponse{Values: values}, err
 }

@@ -3,15 +3,15 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/detent-ml/detent/master/api/internal/scim"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -23,45 +23,32 @@ const (
 )
 
 func (a *API) registerSCIM() {
-	raw(a, v1.ListSCIMUsers, a.listSCIMUsers)
-	raw(a, v1.CreateSCIMUser, a.createSCIMUser)
-	raw(a, v1.GetSCIMUser, a.scimUser)
-	raw(a, v1.ReplaceSCIMUser, a.replaceSCIMUser)
-	raw(a, v1.PatchSCIMUser, a.patchSCIMUser)
-	raw(a, v1.DeleteSCIMUser, a.deleteSCIMUser)
-	raw(a, v1.ListSCIMGroups, a.listSCIMGroups)
-	raw(a, v1.CreateSCIMGroup, a.createSCIMGroup)
-	raw(a, v1.GetSCIMGroup, a.scimGroup)
-	raw(a, v1.ReplaceSCIMGroup, a.replaceSCIMGroup)
-	raw(a, v1.PatchSCIMGroup, a.patchSCIMGroup)
-	raw(a, v1.DeleteSCIMGroup, a.deleteSCIMGroup)
-	raw(a, v1.SearchSCIM, searchSCIM)
-	raw(a, v1.GetSCIMConfig, a.scimConfig)
-	raw(a, v1.ListSCIMTypes, a.listSCIM(scim.ResourceTypes))
-	raw(a, v1.GetSCIMType, a.oneSCIM(scim.ResourceTypes))
-	raw(a, v1.ListSCIMSchemas, a.listSCIM(scim.Schemas))
-	raw(a, v1.GetSCIMSchema, a.oneSCIM(scim.Schemas))
+	rest.Raw(a.router, v1.ListSCIMUsers, a.listSCIMUsers)
+	rest.Raw(a.router, v1.CreateSCIMUser, a.createSCIMUser)
+	rest.Raw(a.router, v1.GetSCIMUser, a.scimUser)
+	rest.Raw(a.router, v1.ReplaceSCIMUser, a.replaceSCIMUser)
+	rest.Raw(a.router, v1.PatchSCIMUser, a.patchSCIMUser)
+	rest.Raw(a.router, v1.DeleteSCIMUser, a.deleteSCIMUser)
+	rest.Raw(a.router, v1.ListSCIMGroups, a.listSCIMGroups)
+	rest.Raw(a.router, v1.CreateSCIMGroup, a.createSCIMGroup)
+	rest.Raw(a.router, v1.GetSCIMGroup, a.scimGroup)
+	rest.Raw(a.router, v1.ReplaceSCIMGroup, a.replaceSCIMGroup)
+	rest.Raw(a.router, v1.PatchSCIMGroup, a.patchSCIMGroup)
+	rest.Raw(a.router, v1.DeleteSCIMGroup, a.deleteSCIMGroup)
+	rest.Raw(a.router, v1.SearchSCIM, searchSCIM)
+	rest.Raw(a.router, v1.GetSCIMConfig, a.scimConfig)
+	rest.Raw(a.router, v1.ListSCIMTypes, a.listSCIM(scim.ResourceTypes))
+	rest.Raw(a.router, v1.GetSCIMType, a.oneSCIM(scim.ResourceTypes))
+	rest.Raw(a.router, v1.ListSCIMSchemas, a.listSCIM(scim.Schemas))
+	rest.Raw(a.router, v1.GetSCIMSchema, a.oneSCIM(scim.Schemas))
 }
-
-// ofSCIM reports whether a call has a path of SCIM, whose errors have another form.
-func ofSCIM(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), scimPath) }
 
 // otherMethodOfSCIM answers requests for a path of SCIM with a method that the path does not have.
-func (a *API) otherMethodOfSCIM(c *fiber.Ctx) error {
-	var methods []string
-	for _, r := range a.routes {
-		if r.Access == v1.BySCIM && fiber.RoutePatternMatch(c.Path(), r.Pattern()) {
-			methods = append(methods, r.Method)
-		}
-	}
-	if len(methods) == 0 {
-		return c.Next()
-	}
-	c.Set(fiber.HeaderAllow, strings.Join(methods, ", "))
-	return sendSCIMError(c, fiber.StatusMethodNotAllowed, nil, c.Method()+" is not possible here")
+func otherMethodOfSCIM(c *rest.Call) error {
+	return sendSCIMError(c, http.StatusMethodNotAllowed, nil, c.Method()+" is not possible here")
 }
 
-func sendSCIMError(c *fiber.Ctx, status int, err error, detail string) error {
+func sendSCIMError(c *rest.Call, status int, err error, detail string) error {
 	body := map[string]any{"schemas": []string{scim.ErrorSchema}, "status": strconv.Itoa(status), "detail": detail}
 	if kind := scim.TypeOf(err); kind != "" {
 		body["scimType"] = kind
@@ -69,24 +56,25 @@ func sendSCIMError(c *fiber.Ctx, status int, err error, detail string) error {
 	return sendSCIM(c, status, body)
 }
 
-func sendSCIM(c *fiber.Ctx, status int, body any) error {
+func sendSCIM(c *rest.Call, status int, body any) error {
 	b, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	c.Status(status).Set(fiber.HeaderContentType, scim.MediaType)
-	return c.Send(b)
+	c.Status(status)
+	c.Set("Content-Type", scim.MediaType)
+	return c.SendBody(b)
 }
 
 // inTime is the context of a call of SCIM. The handlers read their own bodies, so their context
 // does not end by itself.
 func (a *API) inTime() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(database.ForOwner(a.stopping, "scim"), answerTimeout)
+	return context.WithTimeout(database.ForOwner(a.stopping, "scim"), rest.AnswerTimeout)
 }
 
 // onSCIM begins a request about the resource whose id is in the path.
-func (a *API) onSCIM(c *call) (context.Context, context.CancelFunc, int, error) {
-	id, err := scim.ParseID(c.Params("id"))
+func (a *API) onSCIM(c *rest.Call) (context.Context, context.CancelFunc, int, error) {
+	id, err := scim.ParseID(c.Param("id"))
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -95,8 +83,8 @@ func (a *API) onSCIM(c *call) (context.Context, context.CancelFunc, int, error) 
 }
 
 // bodySCIM reads and parses the body of a request.
-func bodySCIM[T any](a *API, c *call, parse func([]byte) (T, error)) (T, error) {
-	body, err := a.readBody(c.Ctx, v1.ConfigBody)
+func bodySCIM[T any](c *rest.Call, parse func([]byte) (T, error)) (T, error) {
+	body, err := c.ReadBody(v1.ConfigBody)
 	if err != nil {
 		return *new(T), err
 	}
@@ -124,23 +112,23 @@ type scimPage struct {
 	only, except map[string]bool
 }
 
-func (c *call) scimPage() (p scimPage, err error) {
-	p.only, p.except = c.attributes("attributes"), c.attributes("excludedAttributes")
-	if p.start, err = c.scimNumber("startIndex", 1); err != nil {
+func scimPageOf(c *rest.Call) (p scimPage, err error) {
+	p.only, p.except = requestedAttributes(c, "attributes"), requestedAttributes(c, "excludedAttributes")
+	if p.start, err = scimNumberOf(c, "startIndex", 1); err != nil {
 		return p, err
 	}
-	if p.count, err = c.scimNumber("count", usualSCIMPage); err != nil {
+	if p.count, err = scimNumberOf(c, "count", usualSCIMPage); err != nil {
 		return p, err
 	}
 	p.start, p.count = max(p.start, 1), min(max(p.count, 0), maxSCIMPage)
-	if text, has := c.query("filter"); has && strings.TrimSpace(text) != "" {
+	if text, has := c.Query("filter"); has && strings.TrimSpace(text) != "" {
 		p.filter, err = scim.ParseFilter(text)
 	}
 	return p, err
 }
 
-func (c *call) scimNumber(name string, usual int) (int, error) {
-	text, has := c.query(name)
+func scimNumberOf(c *rest.Call, name string, usual int) (int, error) {
+	text, has := c.Query(name)
 	if !has || text == "" {
 		return usual, nil
 	}
@@ -153,8 +141,8 @@ func (c *call) scimNumber(name string, usual int) (int, error) {
 
 // attributes are the names of attributes in a parameter, in lower case without their schema; nil
 // for none.
-func (c *call) attributes(param string) map[string]bool {
-	text, _ := c.query(param)
+func requestedAttributes(c *rest.Call, param string) map[string]bool {
+	text, _ := c.Query(param)
 	if text == "" || len(text) > maxSignInValue {
 		return nil
 	}
@@ -183,23 +171,23 @@ func (p scimPage) shows(name string) bool {
 	return !p.except[name] && (len(p.only) == 0 || p.only[name])
 }
 
-func sendSCIMList(c *call, p scimPage, total int, resources []map[string]any) error {
+func sendSCIMList(c *rest.Call, p scimPage, total int, resources []map[string]any) error {
 	for i := range resources {
 		resources[i] = p.cut(resources[i])
 	}
 	if resources == nil {
 		resources = []map[string]any{}
 	}
-	return sendSCIM(c.Ctx, fiber.StatusOK, map[string]any{"schemas": []string{scim.ListSchema}, "totalResults": total, "startIndex": p.start, "itemsPerPage": len(resources), "Resources": resources})
+	return sendSCIM(c, http.StatusOK, map[string]any{"schemas": []string{scim.ListSchema}, "totalResults": total, "startIndex": p.start, "itemsPerPage": len(resources), "Resources": resources})
 }
 
 // scimConfig describes what the master supports.
-func (a *API) scimConfig(_ context.Context, c *call) error {
-	return sendSCIM(c.Ctx, fiber.StatusOK, a.located("ServiceProviderConfig", "", scim.Supported(maxSCIMPage, v1.ConfigBody)))
+func (a *API) scimConfig(_ context.Context, c *rest.Call) error {
+	return sendSCIM(c, http.StatusOK, a.located("ServiceProviderConfig", "", scim.Supported(maxSCIMPage, v1.ConfigBody)))
 }
 
 // searchSCIM gives the answer that RFC 7644, section 3.12, has for a request that a server does not support.
-func searchSCIM(context.Context, *call) error {
+func searchSCIM(context.Context, *rest.Call) error {
 	return fault.New(fault.Unimplemented, "users and groups are not searched at once; search in %s/Users or %s/Groups with a filter", scimPath, scimPath)
 }
 
@@ -210,8 +198,8 @@ func (a *API) located(kind, id string, it map[string]any) map[string]any {
 }
 
 // listSCIM lists descriptions: kinds of resources, or schemas.
-func (a *API) listSCIM(list func() []map[string]any) func(context.Context, *call) error {
-	return func(_ context.Context, c *call) error {
+func (a *API) listSCIM(list func() []map[string]any) func(context.Context, *rest.Call) error {
+	return func(_ context.Context, c *rest.Call) error {
 		all := list()
 		for _, it := range all {
 			a.located(lastOf(c), it["id"].(string), it)
@@ -220,14 +208,16 @@ func (a *API) listSCIM(list func() []map[string]any) func(context.Context, *call
 	}
 }
 
-func lastOf(c *call) string { return strings.Split(strings.TrimPrefix(c.Path(), scimPath+"/"), "/")[0] }
+func lastOf(c *rest.Call) string {
+	return strings.Split(strings.TrimPrefix(c.Path(), scimPath+"/"), "/")[0]
+}
 
-func (a *API) oneSCIM(list func() []map[string]any) func(context.Context, *call) error {
-	return func(_ context.Context, c *call) error {
-		name := c.Params("name")
+func (a *API) oneSCIM(list func() []map[string]any) func(context.Context, *rest.Call) error {
+	return func(_ context.Context, c *rest.Call) error {
+		name := c.Param("name")
 		for _, it := range list() {
 			if strings.EqualFold(it["id"].(string), name) {
-				return sendSCIM(c.Ctx, fiber.StatusOK, a.located(lastOf(c), it["id"].(string), it))
+				return sendSCIM(c, http.StatusOK, a.located(lastOf(c), it["id"].(string), it))
 			}
 		}
 		return fault.New(fault.NotFound, "resource %s not found", fault.Clip(name))

@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 )
 
 // serviceSCIM is the caller of the endpoints of SCIM.
@@ -80,13 +79,13 @@ func (s *scimCalls) count(now time.Time) bool {
 }
 
 // admitSCIM checks the secret of a SCIM client before its body is read, and runs the handler.
-func (a *API) admitSCIM(c *fiber.Ctx, r *route) error {
+func (a *API) admitSCIM(c *rest.Call, run func(who auth.Who) error) error {
 	if a.cfg.SCIM == nil {
 		return fault.New(fault.NotFound, "SCIM is not switched on; an administrator can do so with scim.enabled in the master's configuration")
 	}
 	who := auth.Who{Username: serviceSCIM, Service: serviceSCIM}
-	if !a.cfg.SCIM.fits(c.Get(fiber.HeaderAuthorization)) {
-		return a.rejected(c, r, auth.Who{}, a.wrongSCIMSecret(c))
+	if !a.cfg.SCIM.fits(c.Get("Authorization")) {
+		return c.Reject(a.wrongSCIMSecret(c))
 	}
 	if !a.scimCalls.count(time.Now()) {
 		return fault.New(fault.TooMany, "more than %d calls in a minute; try again later", maxSCIMPerMinute)
@@ -99,17 +98,16 @@ func (a *API) admitSCIM(c *fiber.Ctx, r *route) error {
 	case <-wait.C:
 		return fault.New(fault.TooMany, "more than %d calls at once; try again", maxSCIMCalls)
 	}
-	c.Locals(whoKey{}, who)
-	return a.recorded(c, r, who)
+	return run(who)
 }
 
 // wrongSCIMSecret counts a wrong secret. The right secret is accepted regardless of the number of wrong
 // ones from the same address, so nobody can lock the client out.
-func (a *API) wrongSCIMSecret(c *fiber.Ctx) error {
-	c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="scim"`)
-	ctx, cancel := a.within(c)
+func (a *API) wrongSCIMSecret(c *rest.Call) error {
+	c.Set("WWW-Authenticate", `Bearer realm="scim"`)
+	ctx, cancel := c.Within()
 	defer cancel()
-	key := "scim " + a.addressOf(c)
+	key := "scim " + c.Address()
 	tallies, err := a.db.CountLogin(ctx, []string{key}, LoginWindow)
 	if err != nil {
 		return err

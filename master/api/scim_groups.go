@@ -2,12 +2,12 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"strconv"
-
-	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/api/internal/scim"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -60,8 +60,8 @@ func (a *API) shownSCIMGroup(g store.SCIMGroup, members []store.SCIMMember, with
 	return shown
 }
 
-func (a *API) sendSCIMGroup(ctx context.Context, c *call, status int, g store.SCIMGroup) error {
-	p := scimPage{only: c.attributes("attributes"), except: c.attributes("excludedAttributes")}
+func (a *API) sendSCIMGroup(ctx context.Context, c *rest.Call, status int, g store.SCIMGroup) error {
+	p := scimPage{only: requestedAttributes(c, "attributes"), except: requestedAttributes(c, "excludedAttributes")}
 	var members []store.SCIMMember
 	var err error
 	if p.shows("members") {
@@ -69,14 +69,14 @@ func (a *API) sendSCIMGroup(ctx context.Context, c *call, status int, g store.SC
 			return err
 		}
 	}
-	c.Set(fiber.HeaderLocation, a.scimAddress("Groups", g.ID))
-	return sendSCIM(c.Ctx, status, p.cut(a.shownSCIMGroup(g, members, p.shows("members"))))
+	c.Set("Location", a.scimAddress("Groups", g.ID))
+	return sendSCIM(c, status, p.cut(a.shownSCIMGroup(g, members, p.shows("members"))))
 }
 
-func (a *API) listSCIMGroups(_ context.Context, c *call) error {
+func (a *API) listSCIMGroups(_ context.Context, c *rest.Call) error {
 	ctx, cancel := a.inTime()
 	defer cancel()
-	p, err := c.scimPage()
+	p, err := scimPageOf(c)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (a *API) listSCIMGroups(_ context.Context, c *call) error {
 	return sendSCIMList(c, p, total, shown)
 }
 
-func (a *API) scimGroup(_ context.Context, c *call) error {
+func (a *API) scimGroup(_ context.Context, c *rest.Call) error {
 	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
@@ -119,11 +119,11 @@ func (a *API) scimGroup(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	return a.sendSCIMGroup(ctx, c, fiber.StatusOK, g)
+	return a.sendSCIMGroup(ctx, c, http.StatusOK, g)
 }
 
-func (a *API) createSCIMGroup(_ context.Context, c *call) error {
-	given, err := bodySCIM(a, c, scim.ParseGroup)
+func (a *API) createSCIMGroup(_ context.Context, c *rest.Call) error {
+	given, err := bodySCIM(c, scim.ParseGroup)
 	if err != nil {
 		return err
 	}
@@ -135,19 +135,19 @@ func (a *API) createSCIMGroup(_ context.Context, c *call) error {
 		return unique(err)
 	}
 	a.rolesChanged()
-	return a.sendSCIMGroup(ctx, c, fiber.StatusCreated, g)
+	return a.sendSCIMGroup(ctx, c, http.StatusCreated, g)
 }
 
-func (a *API) replaceSCIMGroup(_ context.Context, c *call) error {
-	given, err := bodySCIM(a, c, scim.ParseGroup)
+func (a *API) replaceSCIMGroup(_ context.Context, c *rest.Call) error {
+	given, err := bodySCIM(c, scim.ParseGroup)
 	if err != nil {
 		return err
 	}
 	return a.changeSCIMGroup(c, nil, scim.GroupPatch{DisplayName: &given.DisplayName, ExternalID: &given.ExternalID, Clear: true, Add: given.Members})
 }
 
-func (a *API) patchSCIMGroup(_ context.Context, c *call) error {
-	ops, err := bodySCIM(a, c, scim.ParsePatch)
+func (a *API) patchSCIMGroup(_ context.Context, c *rest.Call) error {
+	ops, err := bodySCIM(c, scim.ParsePatch)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (a *API) patchSCIMGroup(_ context.Context, c *call) error {
 	return a.changeSCIMGroup(c, ops, patch)
 }
 
-func (a *API) changeSCIMGroup(c *call, ops []scim.Operation, p scim.GroupPatch) error {
+func (a *API) changeSCIMGroup(c *rest.Call, ops []scim.Operation, p scim.GroupPatch) error {
 	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
@@ -174,10 +174,10 @@ func (a *API) changeSCIMGroup(c *call, ops []scim.Operation, p scim.GroupPatch) 
 		return unique(err)
 	}
 	a.rolesChanged()
-	return a.sendSCIMGroup(ctx, c, fiber.StatusOK, g)
+	return a.sendSCIMGroup(ctx, c, http.StatusOK, g)
 }
 
-func (a *API) deleteSCIMGroup(_ context.Context, c *call) error {
+func (a *API) deleteSCIMGroup(_ context.Context, c *rest.Call) error {
 	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
@@ -187,5 +187,5 @@ func (a *API) deleteSCIMGroup(_ context.Context, c *call) error {
 		return err
 	}
 	a.rolesChanged()
-	return c.SendStatus(fiber.StatusNoContent)
+	return c.SendStatus(http.StatusNoContent)
 }

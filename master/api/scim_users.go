@@ -3,14 +3,14 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/api/internal/scim"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -94,8 +94,8 @@ func attributesOf(u store.SCIMUser) (a scim.Attributes, err error) {
 }
 
 // sendSCIMUser sends a user.
-func (a *API) sendSCIMUser(ctx context.Context, c *call, status int, u store.SCIMUser) error {
-	p := scimPage{only: c.attributes("attributes"), except: c.attributes("excludedAttributes")}
+func (a *API) sendSCIMUser(ctx context.Context, c *rest.Call, status int, u store.SCIMUser) error {
+	p := scimPage{only: requestedAttributes(c, "attributes"), except: requestedAttributes(c, "excludedAttributes")}
 	groups, err := a.db.SCIMMembers(ctx, []int{}, []int{u.ID})
 	if err != nil {
 		return err
@@ -104,14 +104,14 @@ func (a *API) sendSCIMUser(ctx context.Context, c *call, status int, u store.SCI
 	if err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderLocation, a.scimAddress("Users", u.ID))
-	return sendSCIM(c.Ctx, status, p.cut(shown))
+	c.Set("Location", a.scimAddress("Users", u.ID))
+	return sendSCIM(c, status, p.cut(shown))
 }
 
-func (a *API) listSCIMUsers(_ context.Context, c *call) error {
+func (a *API) listSCIMUsers(_ context.Context, c *rest.Call) error {
 	ctx, cancel := a.inTime()
 	defer cancel()
-	p, err := c.scimPage()
+	p, err := scimPageOf(c)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (a *API) listSCIMUsers(_ context.Context, c *call) error {
 	return sendSCIMList(c, p, total, shown)
 }
 
-func (a *API) scimUser(_ context.Context, c *call) error {
+func (a *API) scimUser(_ context.Context, c *rest.Call) error {
 	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (a *API) scimUser(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	return a.sendSCIMUser(ctx, c, fiber.StatusOK, u)
+	return a.sendSCIMUser(ctx, c, http.StatusOK, u)
 }
 
 // wanted returns the state of an account that a client requests.
@@ -168,7 +168,7 @@ func wanted(u scim.User, active bool) (store.SCIMChange, error) {
 }
 
 // noteSCIMUser adds the requested state of an account to the audit trail.
-func noteSCIMUser(c *call, u scim.User, ops []scim.Operation) {
+func noteSCIMUser(c *rest.Call, u scim.User, ops []scim.Operation) {
 	what := map[string]any{"userName": u.UserName, "externalId": u.ExternalID}
 	if u.Active != nil {
 		what["active"] = *u.Active
@@ -201,8 +201,8 @@ func (a *API) accountChanged(id int) {
 	a.bus.Publish(store.TopicAccess)
 }
 
-func (a *API) createSCIMUser(_ context.Context, c *call) error {
-	u, err := bodySCIM(a, c, scim.ParseUser)
+func (a *API) createSCIMUser(_ context.Context, c *rest.Call) error {
+	u, err := bodySCIM(c, scim.ParseUser)
 	if err != nil {
 		return err
 	}
@@ -218,11 +218,11 @@ func (a *API) createSCIMUser(_ context.Context, c *call) error {
 		return unique(err)
 	}
 	a.accountChanged(made.ID)
-	return a.sendSCIMUser(ctx, c, fiber.StatusCreated, made)
+	return a.sendSCIMUser(ctx, c, http.StatusCreated, made)
 }
 
 // changeSCIMUser applies change to an account and stores the result.
-func (a *API) changeSCIMUser(c *call, ops []scim.Operation, change func(scim.User) (scim.User, error)) error {
+func (a *API) changeSCIMUser(c *rest.Call, ops []scim.Operation, change func(scim.User) (scim.User, error)) error {
 	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
@@ -247,11 +247,11 @@ func (a *API) changeSCIMUser(c *call, ops []scim.Operation, change func(scim.Use
 		return unique(err)
 	}
 	a.accountChanged(id)
-	return a.sendSCIMUser(ctx, c, fiber.StatusOK, u)
+	return a.sendSCIMUser(ctx, c, http.StatusOK, u)
 }
 
-func (a *API) replaceSCIMUser(_ context.Context, c *call) error {
-	given, err := bodySCIM(a, c, scim.ParseUser)
+func (a *API) replaceSCIMUser(_ context.Context, c *rest.Call) error {
+	given, err := bodySCIM(c, scim.ParseUser)
 	if err != nil {
 		return err
 	}
@@ -263,15 +263,15 @@ func (a *API) replaceSCIMUser(_ context.Context, c *call) error {
 	})
 }
 
-func (a *API) patchSCIMUser(_ context.Context, c *call) error {
-	ops, err := bodySCIM(a, c, scim.ParsePatch)
+func (a *API) patchSCIMUser(_ context.Context, c *rest.Call) error {
+	ops, err := bodySCIM(c, scim.ParsePatch)
 	if err != nil {
 		return err
 	}
 	return a.changeSCIMUser(c, ops, func(was scim.User) (scim.User, error) { return was.Patch(ops) })
 }
 
-func (a *API) deleteSCIMUser(_ context.Context, c *call) error {
+func (a *API) deleteSCIMUser(_ context.Context, c *rest.Call) error {
 	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
@@ -282,5 +282,5 @@ func (a *API) deleteSCIMUser(_ context.Context, c *call) error {
 	}
 	a.accountChanged(id)
 	a.rolesChanged()
-	return c.SendStatus(fiber.StatusNoContent)
+	return c.SendStatus(http.StatusNoContent)
 }

@@ -22,7 +22,7 @@ var writableByTasks = map[string]bool{
 
 // openToTasks reports whether the session of an attempt may call a route. It may read
 // everything that its owner may read, except the configuration and the logs of the masters.
-func (r route) openToTasks() bool {
+func openToTasks(r v1.Line) bool {
 	noun, rest, _ := strings.Cut(strings.TrimLeft(r.Path, "/"), "/")
 	switch {
 	case r.Access == v1.Public:
@@ -47,6 +47,6 @@ var ownReports = map[string]bool{
 
 // openToDeactivated reports whether an attempt may call a route after its owner was
 // deactivated: its training continues, but its session gives access to nothing else.
-func (r route) openToDeactivated() bool {
+func openToDeactivated(r v1.Line) bool {
 	return r.Access == v1.Public || r.Access == v1.ByTasks || r.After || ownReports[r.Method+" "+r.Path]
 }

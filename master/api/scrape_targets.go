@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/detent-ml/detent/master/rest"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -17,7 +18,7 @@ const (
 
 // scrapeTargets answers Prometheus' discovery over HTTP. Like /metrics it needs no sign-in from this
 // machine.
-func (a *API) scrapeTargets(ctx context.Context, c *call, _ *v1.None) (*[]v1.ScrapeTarget, error) {
+func (a *API) scrapeTargets(ctx context.Context, c *rest.Call, _ *v1.None) (*[]v1.ScrapeTarget, error) {
 	if err := a.mayScrape(ctx, c); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -19,16 +20,16 @@ const (
 
 // searchTrials returns trials of a search by id, each with its curve. A part ends early where the
 // trials have reported very much; the next part begins after its last trial.
-func (a *API) searchTrials(ctx context.Context, c *call, e store.ExperimentHead, req *v1.GetSearchTrialsRequest) (*v1.GetSearchTrialsResponse, error) {
+func (a *API) searchTrials(ctx context.Context, c *rest.Call, e store.ExperimentHead, req *v1.GetSearchTrialsRequest) (*v1.GetSearchTrialsResponse, error) {
 	f := store.SearchTrialFilter{Experiment: e.ID, After: req.After, ChangedSince: req.ChangedSince}
 	if f.After < 0 {
 		return nil, fault.New(fault.Invalid, "after: %d is not the id of a trial", f.After)
 	}
-	points, err := between("points", req.Points, maxSearchPoints, maxSearchPoints)
+	points, err := rest.Between("points", req.Points, maxSearchPoints, maxSearchPoints)
 	if err != nil {
 		return nil, err
 	}
-	if f.Limit, err = between("limit", req.Limit, maxSearchTrials, maxSearchTrials); err != nil {
+	if f.Limit, err = rest.Between("limit", req.Limit, maxSearchTrials, maxSearchTrials); err != nil {
 		return nil, err
 	}
 	group, name := cmp.Or(req.Group, store.Validation), req.Metric

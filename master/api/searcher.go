@@ -12,17 +12,18 @@ import (
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerSearcher() {
-	serveOn(a, v1.GetSearcherOperation, a.onReportingTrial(), a.searcherOperation)
-	serveOn(a, v1.CompleteSearcherOperation, a.onReportingTrial(), a.completedOperation)
-	serveOn(a, v1.GetSearcherEvents, a.onExperimentHead(), a.searcherEvents)
-	serveOn(a, v1.PostSearcherOperations, a.onExperiment(), a.searcherOperations)
-	serve(a, v1.PreviewSearch, a.previewSearch)
+	rest.ServeOn(a.router, v1.GetSearcherOperation, a.onReportingTrial(), a.searcherOperation)
+	rest.ServeOn(a.router, v1.CompleteSearcherOperation, a.onReportingTrial(), a.completedOperation)
+	rest.ServeOn(a.router, v1.GetSearcherEvents, a.onExperimentHead(), a.searcherEvents)
+	rest.ServeOn(a.router, v1.PostSearcherOperations, a.onExperiment(), a.searcherOperations)
+	rest.Serve(a.router, v1.PreviewSearch, a.previewSearch)
 }
 
 // lengthOf is the current length of training of a trial: that of its search, or else the whole
@@ -40,12 +41,12 @@ const verdictTimeout = 45 * time.Second
 
 // searcherOperation returns the length to which to train, or that there is nothing to do now. A
 // trial that has reached its length waits here for the decision.
-func (a *API) searcherOperation(ctx context.Context, c *call, r reporter, _ *v1.None) (*v1.SearcherOperationResponse, error) {
+func (a *API) searcherOperation(ctx context.Context, c *rest.Call, r reporter, _ *v1.None) (*v1.SearcherOperationResponse, error) {
 	id := r.trial
 	wake, cancel := a.bus.Subscribe(store.TopicState)
 	defer cancel()
 	var s store.TrialSearcher
-	decided, err := await(ctx, wake, verdictTimeout, func(ctx context.Context) (bool, error) {
+	decided, err := rest.Await(ctx, wake, verdictTimeout, func(ctx context.Context) (bool, error) {
 		var err error
 		s, err = a.db.TrialSearcher(ctx, id)
 		return s.Stopped || s.Held || s.Target == nil || s.Reached == nil || *s.Reached < *s.Target, err
@@ -69,7 +70,7 @@ func (a *API) searcherOperation(ctx context.Context, c *call, r reporter, _ *v1.
 // completedOperation reports that a trial has trained to a length. If the search decides what
 // comes next, it is informed; a validation may have reported the metric already, which is then
 // the same result twice.
-func (a *API) completedOperation(ctx context.Context, c *call, r reporter, req *v1.CompletedOperationRequest) (*v1.None, error) {
+func (a *API) completedOperation(ctx context.Context, c *rest.Call, r reporter, req *v1.CompletedOperationRequest) (*v1.None, error) {
 	id := r.trial
 	s, err := a.db.TrialSearcher(ctx, id)
 	if err != nil {
@@ -81,7 +82,7 @@ func (a *API) completedOperation(ctx context.Context, c *call, r reporter, req *
 	}
 	var event *store.NewEvent
 	if m := req.SearcherMetric; s.Target != nil {
-		v := search.Validation{Metric: m, Length: req.Op.Length, Run: c.who.RunID}
+		v := search.Validation{Metric: m, Length: req.Op.Length, Run: c.Who().RunID}
 		if m != nil && (math.IsNaN(*m) || math.IsInf(*m, 0)) {
 			v.Metric, v.Unfit = nil, "nan"
 		}
@@ -101,7 +102,7 @@ func (a *API) completedOperation(ctx context.Context, c *call, r reporter, req *
 }
 
 // searcherEvents waits until there are events to answer.
-func (a *API) searcherEvents(ctx context.Context, c *call, e store.ExperimentHead, _ *v1.None) (*v1.GetSearcherEventsResponse, error) {
+func (a *API) searcherEvents(ctx context.Context, c *rest.Call, e store.ExperimentHead, _ *v1.None) (*v1.GetSearcherEventsResponse, error) {
 	events, cancelEvents := a.bus.Subscribe(store.TopicEvents)
 	defer cancelEvents()
 	states, cancelStates := a.bus.Subscribe(store.TopicState)
@@ -109,7 +110,7 @@ func (a *API) searcherEvents(ctx context.Context, c *call, e store.ExperimentHea
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	resp := &v1.GetSearcherEventsResponse{SearcherEvents: []v1.SearcherEvent{}}
-	_, err := await(ctx, either(ctx, events, states), maxPoll, func(ctx context.Context) (bool, error) {
+	_, err := rest.Await(ctx, either(ctx, events, states), rest.MaxPoll, func(ctx context.Context) (bool, error) {
 		err := a.driven.with(ctx, e.ID, func(s *search.Search, state string) error {
 			resp.SearcherEvents = wireSearcherEvents(resp.SearcherEvents[:0], s, state)
 			return nil
@@ -182,7 +183,7 @@ const maxOperations = 10_000
 
 // searcherOperations validates the operations of a program and appends them to the search's
 // events.
-func (a *API) searcherOperations(ctx context.Context, c *call, e store.Experiment, req *v1.PostSearcherOperationsRequest) (*v1.None, error) {
+func (a *API) searcherOperations(ctx context.Context, c *rest.Call, e store.Experiment, req *v1.PostSearcherOperationsRequest) (*v1.None, error) {
 	if len(req.SearcherOperations) > maxOperations {
 		return nil, fault.New(fault.TooLarge, "searcherOperations: %d are over the limit of %d", len(req.SearcherOperations), maxOperations)
 	}
@@ -256,7 +257,7 @@ func operationOf(op v1.DriverOperation) (search.Operation, error) {
 }
 
 // previewSearch returns the plan of a search, if no trial fails.
-func (a *API) previewSearch(_ context.Context, _ *call, req *v1.PreviewHPSearchRequest) (*v1.PreviewHPSearchResponse, error) {
+func (a *API) previewSearch(_ context.Context, _ *rest.Call, req *v1.PreviewHPSearchRequest) (*v1.PreviewHPSearchResponse, error) {
 	raw, _, err := expconf.Parse("config", req.Config)
 	if err != nil {
 		return nil, launch.WrongConfig(err)

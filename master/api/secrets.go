@@ -5,20 +5,21 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerSecrets() {
-	serve(a, v1.ListUserSecrets, a.listUserSecrets)
+	rest.Serve(a.router, v1.ListUserSecrets, a.listUserSecrets)
 }
 
 // listUserSecrets lists the secrets that the caller may mount somewhere.
-func (a *API) listUserSecrets(ctx context.Context, c *call, req *v1.GetListRequest) (*v1.GetUserSecretsResponse, error) {
+func (a *API) listUserSecrets(ctx context.Context, c *rest.Call, req *v1.GetListRequest) (*v1.GetUserSecretsResponse, error) {
 	var offered task.Secrets
 	var names []string
 	for _, s := range a.cfg.Site.Secrets {
-		if s.For(c.who.Username) {
+		if s.For(c.Who().Username) {
 			offered = append(offered, s)
 			names = append(names, s.Workspaces...)
 		}
@@ -32,7 +33,7 @@ func (a *API) listUserSecrets(ctx context.Context, c *call, req *v1.GetListReque
 		one := v1.UserSecret{Name: s.Name, Keys: append([]string{}, s.Keys...), Workspaces: []string{}}
 		one.Everywhere = len(s.Workspaces) == 0 || slices.Contains(s.Workspaces, task.EveryWorkspace)
 		for _, name := range s.Workspaces {
-			if id := ids[name]; !one.Everywhere && id != 0 && startsIn(c.who, id) {
+			if id := ids[name]; !one.Everywhere && id != 0 && startsIn(c.Who(), id) {
 				one.Workspaces = append(one.Workspaces, name)
 			}
 		}
@@ -40,7 +41,7 @@ func (a *API) listUserSecrets(ctx context.Context, c *call, req *v1.GetListReque
 			list = append(list, one)
 		}
 	}
-	list, page, err := cut(list, req.Window)
+	list, page, err := rest.Cut(list, req.Window)
 	return &v1.GetUserSecretsResponse{Pagination: &page, Secrets: list}, err
 }
 

@@ -2,15 +2,15 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/signin"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -22,9 +22,9 @@ const (
 )
 
 func (a *API) registerSessions() {
-	serve(a, v1.ListSessions, a.listSessions)
-	serveOn(a, v1.EndSession, a.onSession(), a.endSession)
-	raw(a, v1.ProviderSignOut, a.providerSignOut)
+	rest.Serve(a.router, v1.ListSessions, a.listSessions)
+	rest.ServeOn(a.router, v1.EndSession, a.onSession(), a.endSession)
+	rest.Raw(a.router, v1.ProviderSignOut, a.providerSignOut)
 }
 
 func ofSession(s store.Session) auth.Object {
@@ -32,18 +32,18 @@ func ofSession(s store.Session) auth.Object {
 }
 
 // onSession finds the session that the path names. Other users' sessions are not found.
-func (a *API) onSession() object[store.Session] {
-	o := numbered("id", a.db.Session, ofSession)
-	o.refusal = func(_ *call, _ auth.Verb, s store.Session) error {
+func (a *API) onSession() rest.Object[store.Session] {
+	o := rest.On("id", a.db.Session, ofSession)
+	o.Refusal = func(_ *rest.Call, _ auth.Verb, s store.Session) error {
 		return fault.New(fault.NotFound, "session %d not found", s.ID)
 	}
 	return o
 }
 
 // place returns the address and the program with which a session begins.
-func (a *API) place(c *call) store.Place {
-	p := store.Place{Agent: agentOf(c.Get(fiber.HeaderUserAgent))}
-	if from, ok := a.clientOf(c.Ctx); ok {
+func (a *API) place(c *rest.Call) store.Place {
+	p := store.Place{Agent: agentOf(c.Get("User-Agent"))}
+	if from, ok := c.Client(); ok {
 		p.Address = from.WithZone("").String()
 	}
 	return p
@@ -60,7 +60,7 @@ func agentOf(header string) string {
 	return fault.ClipTo(clean, maxAgent-len("…"))
 }
 
-func (a *API) listSessions(ctx context.Context, c *call, req *v1.GetSessionsRequest) (*v1.GetSessionsResponse, error) {
+func (a *API) listSessions(ctx context.Context, c *rest.Call, req *v1.GetSessionsRequest) (*v1.GetSessionsResponse, error) {
 	user, err := a.sessionsOf(ctx, c, req)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (a *API) listSessions(ctx context.Context, c *call, req *v1.GetSessionsRequ
 	if err != nil {
 		return nil, err
 	}
-	p, err := place(req.Window, total)
+	p, err := rest.Locate(req.Window, total)
 	if err != nil {
 		return nil, err
 	}
@@ -80,18 +80,18 @@ func (a *API) listSessions(ctx context.Context, c *call, req *v1.GetSessionsRequ
 	resp := &v1.GetSessionsResponse{Sessions: []v1.Session{}, Pagination: &p}
 	for _, s := range list {
 		resp.Sessions = append(resp.Sessions, v1.Session{ID: s.ID, UserID: s.UserID, Username: s.Username, CreatedAt: &s.CreatedAt, ExpiresAt: &s.ExpiresAt, LastUsedAt: s.LastUsedAt,
-			Address: s.Address, Agent: s.Agent, Provider: a.providerName(s.Issuer), Current: int64(s.ID) == c.who.SessionID})
+			Address: s.Address, Agent: s.Agent, Provider: a.providerName(s.Issuer), Current: int64(s.ID) == c.Who().SessionID})
 	}
 	return resp, nil
 }
 
 // sessionsOf returns the user whose sessions a call lists; 0 for all.
-func (a *API) sessionsOf(ctx context.Context, c *call, req *v1.GetSessionsRequest) (int, error) {
+func (a *API) sessionsOf(ctx context.Context, c *rest.Call, req *v1.GetSessionsRequest) (int, error) {
 	name := strings.ToLower(req.Username)
 	switch {
-	case (name == "" || name == c.who.Username) && !req.All:
-		return c.who.UserID, nil
-	case !c.who.IsAdmin():
+	case (name == "" || name == c.Who().Username) && !req.All:
+		return c.Who().UserID, nil
+	case !c.Who().IsAdmin():
 		return 0, fault.New(fault.Forbidden, "only an admin may list the sessions of others")
 	case name == "":
 		return 0, nil
@@ -113,7 +113,7 @@ func (a *API) providerName(issuer string) string {
 	return issuer
 }
 
-func (a *API) endSession(ctx context.Context, c *call, s store.Session, _ *v1.None) (*v1.Empty, error) {
+func (a *API) endSession(ctx context.Context, c *rest.Call, s store.Session, _ *v1.None) (*v1.Empty, error) {
 	if err := a.db.EndSession(ctx, int64(s.ID)); err != nil {
 		return nil, err
 	}
@@ -122,9 +122,9 @@ func (a *API) endSession(ctx context.Context, c *call, s store.Session, _ *v1.No
 }
 
 // providerSignOut ends the sessions of a user who has signed out at the provider.
-func (a *API) providerSignOut(_ context.Context, c *call) error {
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	body, err := a.readBody(c.Ctx, v1.PublicBody)
+func (a *API) providerSignOut(_ context.Context, c *rest.Call) error {
+	c.Set("Cache-Control", "no-store")
+	body, err := c.ReadBody(v1.PublicBody)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (a *API) providerSignOut(_ context.Context, c *call) error {
 	if err != nil || len(form["logout_token"]) != 1 {
 		return fault.New(fault.Invalid, "logout_token: expected one, in a form")
 	}
-	ctx, cancel := a.within(c.Ctx)
+	ctx, cancel := c.Within()
 	defer cancel()
 	end, err := a.provider(ctx, c, "sign-out", maxSignOutsPerAddress)
 	if err != nil {
@@ -155,5 +155,5 @@ func (a *API) providerSignOut(_ context.Context, c *call) error {
 		noteUser(c, &u.ID, u.Username)
 		a.accountChanged(id)
 	}
-	return c.SendStatus(fiber.StatusOK)
+	return c.SendStatus(http.StatusOK)
 }

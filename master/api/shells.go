@@ -5,17 +5,18 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerShells() {
-	serve(a, v1.ListShells, a.listShells)
-	serve(a, v1.CreateShell, a.createShell)
-	serveOn(a, v1.GetShell, a.onTaskOf(launch.Shell()), a.shell)
-	serveOn(a, v1.KillShell, a.onTaskOf(launch.Shell()), a.killShell)
-	serveOn(a, v1.PrioritizeShell, a.onTaskOf(launch.Shell()), a.prioritizeShell)
-	serveOn(a, v1.ReportShellIdle, onIdleTask(), a.reportIdle)
+	rest.Serve(a.router, v1.ListShells, a.listShells)
+	rest.Serve(a.router, v1.CreateShell, a.createShell)
+	rest.ServeOn(a.router, v1.GetShell, a.onTaskOf(launch.Shell()), a.shell)
+	rest.ServeOn(a.router, v1.KillShell, a.onTaskOf(launch.Shell()), a.killShell)
+	rest.ServeOn(a.router, v1.PrioritizeShell, a.onTaskOf(launch.Shell()), a.prioritizeShell)
+	rest.ServeOn(a.router, v1.ReportShellIdle, onIdleTask(), a.reportIdle)
 }
 
 // wireShells adds public keys to shells, and private keys on request.
@@ -52,7 +53,7 @@ func (a *API) oneShell(ctx context.Context, k store.Task, private bool) (v1.Shel
 	return list[0], nil
 }
 
-func (a *API) listShells(ctx context.Context, c *call, req *v1.GetCommandsRequest) (*v1.GetShellsResponse, error) {
+func (a *API) listShells(ctx context.Context, c *rest.Call, req *v1.GetCommandsRequest) (*v1.GetShellsResponse, error) {
 	list, page, err := a.tasksOf(ctx, c, req, launch.Shell())
 	if err != nil {
 		return nil, err
@@ -62,12 +63,12 @@ func (a *API) listShells(ctx context.Context, c *call, req *v1.GetCommandsReques
 	return resp, err
 }
 
-func (a *API) shell(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.GetShellResponse, error) {
-	shell, err := a.oneShell(ctx, k, auth.Can(c.who, auth.Enter, ofTask(v1.KindShell)(k)))
-	return &v1.GetShellResponse{Shell: shell, Config: taskConfig(k, c.who)}, err
+func (a *API) shell(ctx context.Context, c *rest.Call, k store.Task, _ *v1.None) (*v1.GetShellResponse, error) {
+	shell, err := a.oneShell(ctx, k, auth.Can(c.Who(), auth.Enter, ofTask(v1.KindShell)(k)))
+	return &v1.GetShellResponse{Shell: shell, Config: taskConfig(k, c.Who())}, err
 }
 
-func (a *API) createShell(ctx context.Context, c *call, req *v1.LaunchShellRequest) (*v1.LaunchShellResponse, error) {
+func (a *API) createShell(ctx context.Context, c *rest.Call, req *v1.LaunchShellRequest) (*v1.LaunchShellResponse, error) {
 	done, err := a.start(ctx, c, launch.Shell(), launch.TaskRequest{Config: req.Config, Template: req.TemplateName,
 		WorkspaceID: req.WorkspaceID, Preview: req.Preview})
 	if err != nil {
@@ -78,7 +79,7 @@ func (a *API) createShell(ctx context.Context, c *call, req *v1.LaunchShellReque
 	return resp, err
 }
 
-func (a *API) killShell(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.ShellResponse, error) {
+func (a *API) killShell(ctx context.Context, c *rest.Call, k store.Task, _ *v1.None) (*v1.ShellResponse, error) {
 	k, err := a.kill(ctx, c, k)
 	if err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func (a *API) killShell(ctx context.Context, c *call, k store.Task, _ *v1.None) 
 	return &v1.ShellResponse{Shell: shell}, err
 }
 
-func (a *API) prioritizeShell(ctx context.Context, c *call, k store.Task, req *v1.PriorityRequest) (*v1.ShellResponse, error) {
+func (a *API) prioritizeShell(ctx context.Context, c *rest.Call, k store.Task, req *v1.PriorityRequest) (*v1.ShellResponse, error) {
 	k, err := a.prioritize(ctx, k, req)
 	if err != nil {
 		return nil, err

@@ -7,26 +7,27 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerSignals() {
-	serveOn(a, v1.AwaitPreemption, onOwnAttempt(), a.preemption)
-	serveOn(a, v1.AcknowledgePreemption, onOwnAttempt(), a.ackPreemption)
-	serveOn(a, v1.AskForPreemption, onOwnAttempt(), a.pendingPreemption)
-	serveOn(a, v1.ReportReady, onOwnAttempt(), a.ready)
-	serveOn(a, v1.ReportWaiting, onOwnAttempt(), a.waiting)
-	serveOn(a, v1.ReportProxyAddress, onOwnAttempt(), a.proxyAddress)
-	serveOn(a, v1.ReportAccelerators, onOwnAttempt(), a.acceleratorData)
-	serveOn(a, v1.GetTaskAccelerators, a.onTask(), a.taskAccelerators)
-	serveOn(a, v1.ReportDaemon, onOwnAttempt(), a.daemon)
+	rest.ServeOn(a.router, v1.AwaitPreemption, onOwnAttempt(), a.preemption)
+	rest.ServeOn(a.router, v1.AcknowledgePreemption, onOwnAttempt(), a.ackPreemption)
+	rest.ServeOn(a.router, v1.AskForPreemption, onOwnAttempt(), a.pendingPreemption)
+	rest.ServeOn(a.router, v1.ReportReady, onOwnAttempt(), a.ready)
+	rest.ServeOn(a.router, v1.ReportWaiting, onOwnAttempt(), a.waiting)
+	rest.ServeOn(a.router, v1.ReportProxyAddress, onOwnAttempt(), a.proxyAddress)
+	rest.ServeOn(a.router, v1.ReportAccelerators, onOwnAttempt(), a.acceleratorData)
+	rest.ServeOn(a.router, v1.GetTaskAccelerators, a.onTask(), a.taskAccelerators)
+	rest.ServeOn(a.router, v1.ReportDaemon, onOwnAttempt(), a.daemon)
 }
 
 // preemption answers true as soon as the attempt is preempted, and from then on; it answers
 // false after the caller's timeout.
-func (a *API) preemption(ctx context.Context, c *call, id string, req *v1.AwaitPreemptionRequest) (*v1.PreemptionSignalResponse, error) {
-	seconds := int(maxPoll.Seconds())
+func (a *API) preemption(ctx context.Context, c *rest.Call, id string, req *v1.AwaitPreemptionRequest) (*v1.PreemptionSignalResponse, error) {
+	seconds := int(rest.MaxPoll.Seconds())
 	if req.TimeoutSeconds != nil {
 		seconds = *req.TimeoutSeconds
 	}
@@ -36,7 +37,7 @@ func (a *API) preemption(ctx context.Context, c *call, id string, req *v1.AwaitP
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(id))
 	defer cancel()
 	var last store.Signal
-	asked, err := await(ctx, wake, min(time.Duration(seconds)*time.Second, maxPoll), func(ctx context.Context) (bool, error) {
+	asked, err := rest.Await(ctx, wake, min(time.Duration(seconds)*time.Second, rest.MaxPoll), func(ctx context.Context) (bool, error) {
 		var err error
 		last, err = a.db.PreemptSignal(ctx, id)
 		return last.Preempt, err
@@ -64,23 +65,23 @@ func (a *API) ownSignal(id string, wrote error, topics ...string) (*v1.None, err
 	return &v1.None{}, nil
 }
 
-func (a *API) ackPreemption(ctx context.Context, _ *call, id string, _ *v1.None) (*v1.None, error) {
+func (a *API) ackPreemption(ctx context.Context, _ *rest.Call, id string, _ *v1.None) (*v1.None, error) {
 	return a.ownSignal(id, a.db.AckPreemption(ctx, id), store.TopicEvents)
 }
 
-func (a *API) pendingPreemption(ctx context.Context, _ *call, id string, _ *v1.None) (*v1.None, error) {
+func (a *API) pendingPreemption(ctx context.Context, _ *rest.Call, id string, _ *v1.None) (*v1.None, error) {
 	return a.ownSignal(id, a.db.RequestPreemption(ctx, id, "its task reported that its node is shutting down"), store.TopicEvents)
 }
 
-func (a *API) ready(ctx context.Context, _ *call, id string, _ *v1.None) (*v1.None, error) {
+func (a *API) ready(ctx context.Context, _ *rest.Call, id string, _ *v1.None) (*v1.None, error) {
 	return a.ownSignal(id, a.db.MarkReady(ctx, id))
 }
 
-func (a *API) waiting(ctx context.Context, _ *call, id string, _ *v1.None) (*v1.None, error) {
+func (a *API) waiting(ctx context.Context, _ *rest.Call, id string, _ *v1.None) (*v1.None, error) {
 	return a.ownSignal(id, a.db.MarkWaiting(ctx, id))
 }
 
-func (a *API) proxyAddress(ctx context.Context, _ *call, id string, req *v1.PostAllocationProxyAddressRequest) (*v1.None, error) {
+func (a *API) proxyAddress(ctx context.Context, _ *rest.Call, id string, req *v1.PostAllocationProxyAddressRequest) (*v1.None, error) {
 	address := ""
 	if req.ProxyAddress != nil {
 		address = *req.ProxyAddress
@@ -88,17 +89,17 @@ func (a *API) proxyAddress(ctx context.Context, _ *call, id string, req *v1.Post
 	return a.ownSignal(id, a.db.SetProxyAddress(ctx, id, address))
 }
 
-func (a *API) acceleratorData(ctx context.Context, c *call, id string, req *v1.PostAllocationAcceleratorDataRequest) (*v1.None, error) {
+func (a *API) acceleratorData(ctx context.Context, c *rest.Call, id string, req *v1.PostAllocationAcceleratorDataRequest) (*v1.None, error) {
 	data, err := v1.Marshal(clippedAccelerators(req.AcceleratorData))
 	if err != nil {
 		return nil, err
 	}
-	return a.ownSignal(id, a.db.AddAccelerators(ctx, id, c.who.Rank, data))
+	return a.ownSignal(id, a.db.AddAccelerators(ctx, id, c.Who().Rank, data))
 }
 
 // taskAccelerators lists the reports of the members of a task's attempts, and adds the task,
 // attempt, node and pool where a report omits them.
-func (a *API) taskAccelerators(ctx context.Context, _ *call, t store.Task, _ *v1.None) (*v1.GetTaskAcceleratorDataResponse, error) {
+func (a *API) taskAccelerators(ctx context.Context, _ *rest.Call, t store.Task, _ *v1.None) (*v1.GetTaskAcceleratorDataResponse, error) {
 	list, err := a.db.TaskAccelerators(ctx, t.ID, t.Part)
 	if err != nil {
 		return nil, err
@@ -138,6 +139,6 @@ func clippedAccelerators(d v1.AcceleratorData) v1.AcceleratorData {
 	return d
 }
 
-func (a *API) daemon(ctx context.Context, c *call, id string, _ *v1.None) (*v1.None, error) {
-	return a.ownSignal(id, a.db.MarkDaemon(ctx, id, c.who.Rank), store.TopicEvents)
+func (a *API) daemon(ctx context.Context, c *rest.Call, id string, _ *v1.None) (*v1.None, error) {
+	return a.ownSignal(id, a.db.MarkDaemon(ctx, id, c.Who().Rank), store.TopicEvents)
 }

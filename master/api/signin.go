@@ -6,18 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"html/template"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
 	"golang.org/x/crypto/nacl/box"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/signin"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -40,13 +41,13 @@ const (
 )
 
 func (a *API) registerSignIn() {
-	raw(a, v1.StartSignIn, a.startSignIn)
-	raw(a, v1.ConfirmSignIn, a.confirmSignIn)
-	raw(a, v1.StartSignInWith, a.startSignIn)
-	raw(a, v1.ConfirmSignInWith, a.confirmSignIn)
-	raw(a, v1.FinishSignIn, a.finishSignIn)
-	serve(a, v1.StartDeviceSignIn, a.startDevice)
-	serve(a, v1.FinishDeviceSignIn, a.finishDevice)
+	rest.Raw(a.router, v1.StartSignIn, a.startSignIn)
+	rest.Raw(a.router, v1.ConfirmSignIn, a.confirmSignIn)
+	rest.Raw(a.router, v1.StartSignInWith, a.startSignIn)
+	rest.Raw(a.router, v1.ConfirmSignInWith, a.confirmSignIn)
+	rest.Raw(a.router, v1.FinishSignIn, a.finishSignIn)
+	rest.Serve(a.router, v1.StartDeviceSignIn, a.startDevice)
+	rest.Serve(a.router, v1.FinishDeviceSignIn, a.finishDevice)
 }
 
 // ssoProviders lists the identity providers as clients know them.
@@ -76,23 +77,23 @@ type pendingSignIn struct {
 
 // pendingCookie is the name of that cookie. With HTTPS its prefix guarantees that no script and no
 // page of another host has set it.
-func pendingCookie(c *fiber.Ctx) string {
-	if c.Protocol() == "https" {
+func pendingCookie(c *rest.Call) string {
+	if c.Secure() {
 		return headers.SecureSignInCookie
 	}
 	return headers.SignInCookie
 }
 
-func setPending(c *fiber.Ctx, value string, age time.Duration) {
-	cookie := &fiber.Cookie{Name: pendingCookie(c), Value: value, Path: "/", HTTPOnly: true, SameSite: "Lax", Secure: c.Protocol() == "https", MaxAge: int(age.Seconds())}
+func setPending(c *rest.Call, value string, age time.Duration) {
+	cookie := &http.Cookie{Name: pendingCookie(c), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: c.Secure(), MaxAge: int(age.Seconds())}
 	if age <= 0 {
 		cookie.Expires = time.Unix(1, 0)
 	}
-	c.Cookie(cookie)
+	c.SetCookie(cookie)
 }
 
 // provider limits the calls to identity providers, which anonymous callers can cause.
-func (a *API) provider(ctx context.Context, c *call, key string, most int) (end func(), err error) {
+func (a *API) provider(ctx context.Context, c *rest.Call, key string, most int) (end func(), err error) {
 	if a.cfg.SignIn == nil {
 		return nil, fault.New(fault.NotFound, "no identity provider is configured; sign in with det user login")
 	}
@@ -100,8 +101,8 @@ func (a *API) provider(ctx context.Context, c *call, key string, most int) (end 
 }
 
 // limitSignIns limits the calls to other services that anonymous callers can cause.
-func (a *API) limitSignIns(ctx context.Context, c *call, key string, most int) (end func(), err error) {
-	key += " " + a.addressOf(c.Ctx)
+func (a *API) limitSignIns(ctx context.Context, c *rest.Call, key string, most int) (end func(), err error) {
+	key += " " + c.Address()
 	tallies, err := a.db.CountLogin(ctx, []string{key}, LoginWindow)
 	if err != nil {
 		return nil, err
@@ -119,27 +120,27 @@ func (a *API) limitSignIns(ctx context.Context, c *call, key string, most int) (
 
 // startSignIn sends a browser to the provider. A sign-in of a program, which ends with the token
 // at an address of the browser's machine, must be confirmed first: any page can link here.
-func (a *API) startSignIn(_ context.Context, c *call) error {
-	relay, _ := c.query("relayState")
+func (a *API) startSignIn(_ context.Context, c *rest.Call) error {
+	relay, _ := c.Query("relayState")
 	if relay == cliRelay {
-		return sendPage(c.Ctx, fiber.StatusOK, signInPage{Title: "Sign in det?",
+		return sendPage(c, http.StatusOK, signInPage{Title: "Sign in det?",
 			Text: "A program on this computer asks to sign in to the cluster " + a.cfg.ClusterName + " as you. Continue only if you have just started det auth login.", Button: "Continue"})
 	}
 	return a.redirectToProvider(c, relay)
 }
 
-func (a *API) confirmSignIn(_ context.Context, c *call) error {
-	if c.Get(fiber.HeaderOrigin) == "" && c.Get("Sec-Fetch-Site") == "" {
+func (a *API) confirmSignIn(_ context.Context, c *rest.Call) error {
+	if c.Get("Origin") == "" && c.Get("Sec-Fetch-Site") == "" {
 		return fault.New(fault.Forbidden, "a browser can confirm a sign-in only on the master's own page")
 	}
-	if err := fromElsewhere(c); err != nil {
+	if err := c.NotFromElsewhere(); err != nil {
 		return err
 	}
 	return a.redirectToProvider(c, cliRelay)
 }
 
-func (a *API) redirectToProvider(c *call, relay string) error {
-	ctx, cancel := a.within(c.Ctx)
+func (a *API) redirectToProvider(c *rest.Call, relay string) error {
+	ctx, cancel := c.Within()
 	defer cancel()
 	key, err := cliKey(c)
 	if err != nil {
@@ -150,14 +151,14 @@ func (a *API) redirectToProvider(c *call, relay string) error {
 		return failedSignIn(c, err)
 	}
 	defer end()
-	if err := a.beginAt(ctx, c, a.cfg.SignIn.Start, c.Params("provider"), relay, key); err != nil {
+	if err := a.beginAt(ctx, c, a.cfg.SignIn.Start, c.Param("provider"), relay, key); err != nil {
 		return failedSignIn(c, err)
 	}
 	return nil
 }
 
 // beginAt sends a browser to a provider's page.
-func (a *API) beginAt(ctx context.Context, c *call, start func(context.Context, string) (signin.Attempt, string, error), provider, relay string, key []byte) error {
+func (a *API) beginAt(ctx context.Context, c *rest.Call, start func(context.Context, string) (signin.Attempt, string, error), provider, relay string, key []byte) error {
 	attempt, address, err := start(ctx, provider)
 	if err != nil {
 		return err
@@ -166,14 +167,14 @@ func (a *API) beginAt(ctx context.Context, c *call, start func(context.Context, 
 	if err != nil {
 		return err
 	}
-	setPending(c.Ctx, base64.RawURLEncoding.EncodeToString(b), signInTime)
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	return c.Redirect(address, fiber.StatusSeeOther)
+	setPending(c, base64.RawURLEncoding.EncodeToString(b), signInTime)
+	c.Set("Cache-Control", "no-store")
+	return c.Redirect(address, http.StatusSeeOther)
 }
 
 // cliKey is the public key of det, if the address of a sign-in has one.
-func cliKey(c *call) ([]byte, error) {
-	text, given := c.query("cliKey")
+func cliKey(c *rest.Call) ([]byte, error) {
+	text, given := c.Query("cliKey")
 	if !given {
 		return nil, nil
 	}
@@ -186,10 +187,10 @@ func cliKey(c *call) ([]byte, error) {
 
 // finishSignIn creates the session of a user whom the provider has sent back. An address that
 // does not belong to the sign-in of this browser does not end it.
-func (a *API) finishSignIn(_ context.Context, c *call) error {
+func (a *API) finishSignIn(_ context.Context, c *rest.Call) error {
 	pending, err := a.pendingOf(c)
 	if err == nil {
-		setPending(c.Ctx, "", -1)
+		setPending(c, "", -1)
 		err = a.completeSignIn(c, pending)
 	}
 	if err != nil {
@@ -199,33 +200,33 @@ func (a *API) finishSignIn(_ context.Context, c *call) error {
 }
 
 // pendingOf reads the cookie of the sign-in that the provider answers.
-func (a *API) pendingOf(c *call) (p pendingSignIn, err error) {
-	value := onlyCookie(c.Ctx, pendingCookie(c.Ctx))
+func (a *API) pendingOf(c *rest.Call) (p pendingSignIn, err error) {
+	value := c.OnlyCookie(pendingCookie(c))
 	b, err := base64.RawURLEncoding.DecodeString(value)
-	state, _ := c.query("state")
+	state, _ := c.Query("state")
 	if err != nil || len(value) > maxSignInValue || json.Unmarshal(b, &p) != nil || time.Now().Unix() > p.Until || !p.Began(state) {
 		return p, fault.New(fault.Unauthenticated, "this sign-in did not begin in this browser, or took longer than %s; begin again", signInTime)
 	}
 	return p, nil
 }
 
-func (a *API) completeSignIn(c *call, p pendingSignIn) error {
-	ctx, cancel := a.within(c.Ctx)
+func (a *API) completeSignIn(c *rest.Call, p pendingSignIn) error {
+	ctx, cancel := c.Within()
 	defer cancel()
 	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
 	if err != nil {
 		return err
 	}
 	defer end()
-	if code, failed := c.query("error"); failed {
+	if code, failed := c.Query("error"); failed {
 		if a.cfg.SignIn.Again(p.Attempt, code) {
 			return a.beginAt(ctx, c, a.cfg.SignIn.StartPlain, p.Provider, p.Relay, p.Key)
 		}
-		why, _ := c.query("error_description")
+		why, _ := c.Query("error_description")
 		return fault.New(fault.Unauthenticated, "the identity provider %s rejected the sign-in: %s %s", p.Provider, fault.Clip(code), fault.Clip(why))
 	}
-	state, _ := c.query("state")
-	code, _ := c.query("code")
+	state, _ := c.Query("state")
+	code, _ := c.Query("code")
 	who, cfg, err := a.cfg.SignIn.Finish(ctx, p.Attempt, state, code)
 	if err != nil {
 		return err
@@ -234,18 +235,18 @@ func (a *API) completeSignIn(c *call, p pendingSignIn) error {
 	if err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set("Cache-Control", "no-store")
 	if p.Relay == cliRelay {
 		to, err := cliEnd(p, token)
 		if err != nil {
 			return err
 		}
-		return c.Redirect(to, fiber.StatusSeeOther)
+		return c.Redirect(to, http.StatusSeeOther)
 	}
-	c.Cookie(sessionCookie(c, token, int(cfg.SessionLife.Seconds())))
+	c.SetCookie(sessionCookie(c, token, int(cfg.SessionLife.Seconds())))
 	// A redirect would continue the provider's navigation, to which browsers do not add the
 	// session's cookie; a page of our own begins a new one.
-	return sendPage(c.Ctx, fiber.StatusOK, signInPage{Title: "Signed in", Text: "You are signed in as " + who.Username + ".", Next: proxy.AskFirst(ownPath(p.Relay))})
+	return sendPage(c, http.StatusOK, signInPage{Title: "Signed in", Text: "You are signed in as " + who.Username + ".", Next: proxy.AskFirst(ownPath(p.Relay))})
 }
 
 // cliEnd returns the address at which a sign-in of det ends.
@@ -272,7 +273,7 @@ func ownPath(path string) string {
 }
 
 // signedInAs finds the user of an identity, and creates a session.
-func (a *API) signedInAs(ctx context.Context, c *call, who signin.Identity, cfg signin.Config) (store.User, string, error) {
+func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity, cfg signin.Config) (store.User, string, error) {
 	noteUser(c, nil, who.Username)
 	name, err := username(who.Username)
 	if err != nil {
@@ -342,8 +343,8 @@ func (a *API) syncGroups(ctx context.Context, userID int, username string, who s
 	return joined, left, nil
 }
 
-func (a *API) startDevice(ctx context.Context, c *call, req *v1.StartDeviceSignInRequest) (*v1.StartDeviceSignInResponse, error) {
-	if err := fromElsewhere(c); err != nil {
+func (a *API) startDevice(ctx context.Context, c *rest.Call, req *v1.StartDeviceSignInRequest) (*v1.StartDeviceSignInResponse, error) {
+	if err := c.NotFromElsewhere(); err != nil {
 		return nil, err
 	}
 	end, err := a.provider(ctx, c, "oidc", maxSignInsPerAddress)
@@ -359,8 +360,8 @@ func (a *API) startDevice(ctx context.Context, c *call, req *v1.StartDeviceSignI
 		Interval: int(d.Interval.Seconds()), ExpiresIn: int(d.ExpiresIn.Seconds())}, nil
 }
 
-func (a *API) finishDevice(ctx context.Context, c *call, req *v1.FinishDeviceSignInRequest) (*v1.FinishDeviceSignInResponse, error) {
-	if err := fromElsewhere(c); err != nil {
+func (a *API) finishDevice(ctx context.Context, c *rest.Call, req *v1.FinishDeviceSignInRequest) (*v1.FinishDeviceSignInResponse, error) {
+	if err := c.NotFromElsewhere(); err != nil {
 		return nil, err
 	}
 	if req.DeviceCode == "" || len(req.DeviceCode) > maxSignInValue {
@@ -373,7 +374,7 @@ func (a *API) finishDevice(ctx context.Context, c *call, req *v1.FinishDeviceSig
 	defer end()
 	who, cfg, err := a.cfg.SignIn.FinishDevice(ctx, req.Provider, req.DeviceCode)
 	if errors.Is(err, signin.ErrPending) {
-		c.Locals(auditKey{}, nil) // without an entry, because nothing has happened yet
+		c.Put(auditKey{}, nil) // without an entry, because nothing has happened yet
 		return &v1.FinishDeviceSignInResponse{Pending: true, Slower: errors.Is(err, signin.ErrSlower)}, nil
 	}
 	if err != nil {
@@ -404,27 +405,28 @@ var signInPages = template.Must(template.New("page").Parse(`<!doctype html>
 </main></body></html>
 `))
 
-func sendPage(c *fiber.Ctx, status int, p signInPage) error {
-	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'")
-	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+func sendPage(c *rest.Call, status int, p signInPage) error {
+	c.Set("Content-Type", "text/html; charset=utf-8")
+	c.Set("Cache-Control", "no-store")
+	c.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'")
+	c.Set("Referrer-Policy", "no-referrer")
 	c.Status(status)
 	return signInPages.Execute(c, p)
 }
 
 // failedSignIn shows an error as a page to browsers, and returns it for the audit trail and
 // programs.
-func failedSignIn(c *call, err error) error {
-	if !wantsPage(c.Ctx) {
+func failedSignIn(c *rest.Call, err error) error {
+	if !c.WantsPage() {
 		return err
 	}
-	if e := entryOf(c.Ctx); e != nil {
+	if e := entryOf(c); e != nil {
 		e.Error = err.Error()
 	}
 	message := err.Error()
 	if fault.CodeOf(err) == fault.Internal {
 		message = "Internal error; the master's log has the details"
 	}
-	return sendPage(c.Ctx, statuses[fault.CodeOf(err)].http, signInPage{Title: "You are not signed in", Text: strings.ToUpper(message[:1]) + message[1:]})
+	status, _ := rest.StatusOf(err)
+	return sendPage(c, status, signInPage{Title: "You are not signed in", Text: strings.ToUpper(message[:1]) + message[1:]})
 }

@@ -2,11 +2,13 @@ package api
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 )
 
 // TestStrangersDelayNobody: look-ups of random tokens use a part of the connections to the database, and callers who are known need no
@@ -22,13 +24,13 @@ func TestStrangersDelayNobody(t *testing.T) {
 	for range cap(x.strangers) {
 		x.strangers <- struct{}{}
 	}
-	mine := [32]byte(auth.HashToken(withoutScheme(me.token)))
+	mine := [32]byte(auth.HashToken(strings.TrimPrefix(me.token, "Bearer ")))
 	x.known.Stale(mine) // whoever was known a moment ago needs a look-up, and no place
 	me.get("/api/v1/me").ok()
 
 	random, _ := auth.NewToken()
 	ask := func(ctx context.Context) error {
-		_, err := x.byToken(ctx, credential{token: random})
+		_, err := x.byToken(ctx, rest.Credential{Token: random})
 		return err
 	}
 	ended, cancel := context.WithCancel(t.Context())

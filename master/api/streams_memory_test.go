@@ -24,13 +24,6 @@ func readUntil(t *testing.T, conn net.Conn, text string) {
 	}
 }
 
-// count is how many are open.
-func (p *places) count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.all
-}
-
 // longReports stores n reports of a trial with so many bytes each.
 func (r *rig) longReports(trial, n, bytes int) {
 	r.t.Helper()
@@ -53,7 +46,7 @@ func TestLiveReadsMissedReportsInPages(t *testing.T) {
 	if grown := r.heap() - before; grown > n*bytes/4 {
 		t.Errorf("the stream needs %d MB for reports of %d MB", grown>>20, n*bytes>>20)
 	}
-	eventually(t, func() bool { return r.api.webSockets.live.count() == 0 })
+	eventually(t, func() bool { return r.api.webSockets.live.Count() == 0 })
 
 	s := me.open(path, nil)
 	defer s.close()
@@ -73,8 +66,8 @@ func TestLiveReadsMissedReportsInPages(t *testing.T) {
 func TestLiveStreamsAreLimited(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
-	for range r.api.webSockets.live.mostOfOne {
-		if _, err := r.api.webSockets.live.join("determined"); err != nil {
+	for range r.api.webSockets.live.MostOfOne {
+		if _, err := r.api.webSockets.live.Join("determined"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,8 +114,8 @@ func TestMetricStreamsInRecords(t *testing.T) {
 	}
 	me.get("/api/v1/experiments/metrics-stream/metric-names?periodSeconds=1&ids=" + fmt.Sprint(a.exp)).ok()
 
-	for range r.api.webSockets.metrics.mostOfOne {
-		if _, err := r.api.webSockets.metrics.join("determined"); err != nil {
+	for range r.api.webSockets.metrics.MostOfOne {
+		if _, err := r.api.webSockets.metrics.Join("determined"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -15,11 +16,11 @@ import (
 )
 
 func (a *API) registerTasks() {
-	serve(a, v1.ListTasks, a.liveTasks)
-	serve(a, v1.ListOldTasks, a.oldTasks)
-	serve(a, v1.CountTasks, a.taskCount)
-	serveOn(a, v1.GetTask, a.onTask(), a.task)
-	serveOn(a, v1.GetAllocation, a.onAttempt(), a.allocation)
+	rest.Serve(a.router, v1.ListTasks, a.liveTasks)
+	rest.Serve(a.router, v1.ListOldTasks, a.oldTasks)
+	rest.Serve(a.router, v1.CountTasks, a.taskCount)
+	rest.ServeOn(a.router, v1.GetTask, a.onTask(), a.task)
+	rest.ServeOn(a.router, v1.GetAllocation, a.onAttempt(), a.allocation)
 }
 
 func attemptState(s string) v1.TaskState {
@@ -38,7 +39,7 @@ func wireAttempt(x store.Attempt) v1.Allocation {
 	return w
 }
 
-func (a *API) task(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.GetTaskResponse, error) {
+func (a *API) task(ctx context.Context, c *rest.Call, k store.Task, _ *v1.None) (*v1.GetTaskResponse, error) {
 	list, err := a.db.Attempts(ctx, k.ID, k.Part)
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func (a *API) task(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.
 	resp := &v1.GetTaskResponse{Task: v1.Task{TaskID: k.Called(), TaskType: v1.TaskType("TASK_TYPE_" + k.Type), StartTime: k.CreatedAt, EndTime: k.EndedAt,
 		ParentID: k.ParentID, ForkedFrom: k.ForkedFrom, NoPause: k.NoPause}}
 	if k.Type == task.Generic {
-		config, err := submittedConfig(k, c.who)
+		config, err := submittedConfig(k, c.Who())
 		if err != nil {
 			return nil, err
 		}
@@ -59,12 +60,12 @@ func (a *API) task(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.
 	return resp, nil
 }
 
-func (a *API) allocation(_ context.Context, _ *call, x store.Attempt, _ *v1.None) (*v1.AllocationResponse, error) {
+func (a *API) allocation(_ context.Context, _ *rest.Call, x store.Attempt, _ *v1.None) (*v1.AllocationResponse, error) {
 	return &v1.AllocationResponse{Allocation: wireAttempt(x)}, nil
 }
 
-func (a *API) taskCount(ctx context.Context, c *call, _ *v1.None) (*v1.TaskCountResponse, error) {
-	n, err := a.db.TaskCounts(ctx, c.scope)
+func (a *API) taskCount(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.TaskCountResponse, error) {
+	n, err := a.db.TaskCounts(ctx, c.Scope())
 	return &v1.TaskCountResponse{Commands: n["COMMAND"], Notebooks: n["NOTEBOOK"], Shells: n["SHELL"], Tensorboards: n["TENSORBOARD"]}, err
 }
 
@@ -98,8 +99,8 @@ func (a *API) liveAttempts(ctx context.Context, in auth.Scope) (attempts []store
 	return attempts, resources, ports, err
 }
 
-func (a *API) liveTasks(ctx context.Context, c *call, _ *v1.None) (*v1.GetTasksResponse, error) {
-	attempts, resources, ports, err := a.liveAttempts(ctx, c.scope)
+func (a *API) liveTasks(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetTasksResponse, error) {
+	attempts, resources, ports, err := a.liveAttempts(ctx, c.Scope())
 	if err != nil {
 		return nil, err
 	}

@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-func (a *API) oldTasks(ctx context.Context, c *call, _ *v1.None) (*map[string]v1.OldTask, error) {
-	attempts, resources, ports, err := a.liveAttempts(ctx, c.scope)
+func (a *API) oldTasks(ctx context.Context, c *rest.Call, _ *v1.None) (*map[string]v1.OldTask, error) {
+	attempts, resources, ports, err := a.liveAttempts(ctx, c.Scope())
 	if err != nil {
 		return nil, err
 	}

@@ -11,18 +11,19 @@ import (
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerTemplates() {
-	serve(a, v1.ListTemplates, a.listTemplates)
-	serveOn(a, v1.GetTemplate, a.onTemplate(), a.template)
-	serve(a, v1.CreateTemplate, a.createTemplate)
-	serveOn(a, v1.PutTemplate, a.onTemplateOrNew(), a.putTemplate)
-	serveOn(a, v1.ChangeTemplate, a.onTemplate(), a.patchTemplate)
-	serveOn(a, v1.DeleteTemplate, a.onTemplate(), a.deleteTemplate)
-	serve(a, v1.RenameTemplate, a.renameTemplate)
+	rest.Serve(a.router, v1.ListTemplates, a.listTemplates)
+	rest.ServeOn(a.router, v1.GetTemplate, a.onTemplate(), a.template)
+	rest.Serve(a.router, v1.CreateTemplate, a.createTemplate)
+	rest.ServeOn(a.router, v1.PutTemplate, a.onTemplateOrNew(), a.putTemplate)
+	rest.ServeOn(a.router, v1.ChangeTemplate, a.onTemplate(), a.patchTemplate)
+	rest.ServeOn(a.router, v1.DeleteTemplate, a.onTemplate(), a.deleteTemplate)
+	rest.Serve(a.router, v1.RenameTemplate, a.renameTemplate)
 }
 
 // wireTemplate is a template as the caller may see it: without secrets for users who may not
@@ -38,31 +39,31 @@ func wireTemplate(t store.Template, who auth.Who) (v1.Template, error) {
 	return v1.Template{Name: t.Name, WorkspaceID: t.WorkspaceID, Config: shown.Config, Source: &shown.Source}, nil
 }
 
-func (a *API) listTemplates(ctx context.Context, c *call, req *v1.GetTemplatesRequest) (*v1.GetTemplatesResponse, error) {
+func (a *API) listTemplates(ctx context.Context, c *rest.Call, req *v1.GetTemplatesRequest) (*v1.GetTemplatesResponse, error) {
 	f := store.TemplateFilter{Name: req.Name, WorkspaceIDs: req.WorkspaceIDs}
 	err := database.CheckPattern("name", req.Name)
 	if err != nil {
 		return nil, err
 	}
-	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_NAME": "name"}); err != nil {
+	if f.Sort, f.Desc, err = rest.Sorting(req.Order, map[string]string{"SORT_BY_NAME": "name"}); err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountTemplates(ctx, c.scope, f)
-	list, page, err := paged(req.Window, total, err, func(from, n int) ([]store.Template, error) { return a.db.Templates(ctx, c.scope, f, from, n) })
+	total, err := a.db.CountTemplates(ctx, c.Scope(), f)
+	list, page, err := rest.Paged(req.Window, total, err, func(from, n int) ([]store.Template, error) { return a.db.Templates(ctx, c.Scope(), f, from, n) })
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.GetTemplatesResponse{Pagination: page, Templates: make([]v1.Template, len(list))}
 	for i, t := range list {
-		if resp.Templates[i], err = wireTemplate(t, c.who); err != nil {
+		if resp.Templates[i], err = wireTemplate(t, c.Who()); err != nil {
 			return nil, err
 		}
 	}
 	return resp, nil
 }
 
-func (a *API) template(_ context.Context, c *call, t store.Template, _ *v1.None) (*v1.TemplateResponse, error) {
-	return templateResponse(t, c.who)
+func (a *API) template(_ context.Context, c *rest.Call, t store.Template, _ *v1.None) (*v1.TemplateResponse, error) {
+	return templateResponse(t, c.Who())
 }
 
 func templateResponse(t store.Template, who auth.Who) (*v1.TemplateResponse, error) {
@@ -85,8 +86,8 @@ func document(t *store.Template, config v1.Struct, source *string) error {
 }
 
 // newTemplate checks a request for a new template.
-func (a *API) newTemplate(ctx context.Context, c *call, req *v1.Template) (store.Template, error) {
-	t := store.Template{Name: c.Params("name"), OwnerID: c.who.UserID, WorkspaceID: req.WorkspaceID}
+func (a *API) newTemplate(ctx context.Context, c *rest.Call, req *v1.Template) (store.Template, error) {
+	t := store.Template{Name: c.Param("name"), OwnerID: c.Who().UserID, WorkspaceID: req.WorkspaceID}
 	if err := checkTemplateName("name", t.Name); err != nil {
 		return t, err
 	}
@@ -95,7 +96,7 @@ func (a *API) newTemplate(ctx context.Context, c *call, req *v1.Template) (store
 	}
 	ws, err := a.db.Workspace(ctx, t.WorkspaceID)
 	if err == nil {
-		err = c.may(auth.Create, ofTemplate(t))
+		err = c.May(auth.Create, ofTemplate(t))
 	}
 	if err != nil {
 		return t, err
@@ -114,10 +115,10 @@ func checkTemplateName(what, name string) error {
 	return checkName(what, name, names.MaxUnique)
 }
 
-func (a *API) createTemplate(ctx context.Context, c *call, req *v1.Template) (*v1.TemplateResponse, error) {
+func (a *API) createTemplate(ctx context.Context, c *rest.Call, req *v1.Template) (*v1.TemplateResponse, error) {
 	t, err := a.newTemplate(ctx, c, req)
 	if err == nil {
-		err = a.db.AdmitStored(ctx, c.who.UserID, 0)
+		err = a.db.AdmitStored(ctx, c.Who().UserID, 0)
 	}
 	if err != nil {
 		return nil, err
@@ -125,21 +126,21 @@ func (a *API) createTemplate(ctx context.Context, c *call, req *v1.Template) (*v
 	if err := a.db.CreateTemplate(ctx, t); err != nil {
 		return nil, err
 	}
-	return templateResponse(t, c.who)
+	return templateResponse(t, c.Who())
 }
 
-func (a *API) putTemplate(ctx context.Context, c *call, p templateOrNew, req *v1.Template) (*v1.TemplateResponse, error) {
+func (a *API) putTemplate(ctx context.Context, c *rest.Call, p templateOrNew, req *v1.Template) (*v1.TemplateResponse, error) {
 	if !p.there {
 		return a.createTemplate(ctx, c, req)
 	}
 	return a.changeTemplate(ctx, c, p.Template, req.Config, req.Source)
 }
 
-func (a *API) patchTemplate(ctx context.Context, c *call, t store.Template, config *v1.Struct) (*v1.TemplateResponse, error) {
+func (a *API) patchTemplate(ctx context.Context, c *rest.Call, t store.Template, config *v1.Struct) (*v1.TemplateResponse, error) {
 	return a.changeTemplate(ctx, c, t, *config, nil)
 }
 
-func (a *API) changeTemplate(ctx context.Context, c *call, t store.Template, config v1.Struct, source *string) (*v1.TemplateResponse, error) {
+func (a *API) changeTemplate(ctx context.Context, c *rest.Call, t store.Template, config v1.Struct, source *string) (*v1.TemplateResponse, error) {
 	if err := document(&t, config, source); err != nil {
 		return nil, err
 	}
@@ -149,13 +150,13 @@ func (a *API) changeTemplate(ctx context.Context, c *call, t store.Template, con
 	if err := a.db.ChangeTemplate(ctx, t.Name, t.Source, t.Config); err != nil {
 		return nil, err
 	}
-	return templateResponse(t, c.who)
+	return templateResponse(t, c.Who())
 }
 
-func (a *API) renameTemplate(ctx context.Context, c *call, req *v1.PatchTemplateNameRequest) (*v1.TemplateResponse, error) {
+func (a *API) renameTemplate(ctx context.Context, c *rest.Call, req *v1.PatchTemplateNameRequest) (*v1.TemplateResponse, error) {
 	t, err := a.db.Template(ctx, req.OldName)
 	if err == nil {
-		err = a.onTemplate().allow(c, auth.Change, t)
+		err = a.onTemplate().Allow(c, auth.Change, t)
 	}
 	if err != nil {
 		return nil, err
@@ -167,9 +168,9 @@ func (a *API) renameTemplate(ctx context.Context, c *call, req *v1.PatchTemplate
 		return nil, err
 	}
 	t.Name = req.NewName
-	return templateResponse(t, c.who)
+	return templateResponse(t, c.Who())
 }
 
-func (a *API) deleteTemplate(ctx context.Context, c *call, t store.Template, _ *v1.None) (*v1.None, error) {
+func (a *API) deleteTemplate(ctx context.Context, c *rest.Call, t store.Template, _ *v1.None) (*v1.None, error) {
 	return &v1.None{}, a.db.DeleteTemplate(ctx, t.Name)
 }

@@ -6,18 +6,19 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerTensorboards() {
-	serve(a, v1.ListTensorboards, a.listTensorboards)
-	serve(a, v1.CreateTensorboard, a.createTensorboard)
-	serveOn(a, v1.GetTensorboard, a.onTaskOf(launch.Tensorboard()), a.tensorboard)
-	serveOn(a, v1.KillTensorboard, a.onTaskOf(launch.Tensorboard()), a.killTensorboard)
-	serveOn(a, v1.PrioritizeTensorboard, a.onTaskOf(launch.Tensorboard()), a.prioritizeTensorboard)
-	serveOn(a, v1.ReportTensorboardIdle, onIdleTask(), a.reportIdle)
+	rest.Serve(a.router, v1.ListTensorboards, a.listTensorboards)
+	rest.Serve(a.router, v1.CreateTensorboard, a.createTensorboard)
+	rest.ServeOn(a.router, v1.GetTensorboard, a.onTaskOf(launch.Tensorboard()), a.tensorboard)
+	rest.ServeOn(a.router, v1.KillTensorboard, a.onTaskOf(launch.Tensorboard()), a.killTensorboard)
+	rest.ServeOn(a.router, v1.PrioritizeTensorboard, a.onTaskOf(launch.Tensorboard()), a.prioritizeTensorboard)
+	rest.ServeOn(a.router, v1.ReportTensorboardIdle, onIdleTask(), a.reportIdle)
 }
 
 func (a *API) wireTensorboards(ctx context.Context, list []store.Task) ([]v1.Tensorboard, error) {
@@ -50,7 +51,7 @@ func (a *API) oneTensorboard(ctx context.Context, k store.Task) (v1.Tensorboard,
 	return list[0], nil
 }
 
-func (a *API) listTensorboards(ctx context.Context, c *call, req *v1.GetCommandsRequest) (*v1.GetTensorboardsResponse, error) {
+func (a *API) listTensorboards(ctx context.Context, c *rest.Call, req *v1.GetCommandsRequest) (*v1.GetTensorboardsResponse, error) {
 	list, page, err := a.tasksOf(ctx, c, req, launch.Tensorboard())
 	if err != nil {
 		return nil, err
@@ -60,13 +61,13 @@ func (a *API) listTensorboards(ctx context.Context, c *call, req *v1.GetCommands
 	return resp, err
 }
 
-func (a *API) tensorboard(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.GetTensorboardResponse, error) {
+func (a *API) tensorboard(ctx context.Context, c *rest.Call, k store.Task, _ *v1.None) (*v1.GetTensorboardResponse, error) {
 	tensorboard, err := a.oneTensorboard(ctx, k)
-	return &v1.GetTensorboardResponse{Tensorboard: tensorboard, Config: taskConfig(k, c.who)}, err
+	return &v1.GetTensorboardResponse{Tensorboard: tensorboard, Config: taskConfig(k, c.Who())}, err
 }
 
-func (a *API) createTensorboard(ctx context.Context, c *call, req *v1.LaunchTensorboardRequest) (*v1.LaunchTensorboardResponse, error) {
-	like, err := a.experimentsLike(ctx, c, auth.ScopeOf(c.who, auth.View, v1.KindExperiment), req.Filters)
+func (a *API) createTensorboard(ctx context.Context, c *rest.Call, req *v1.LaunchTensorboardRequest) (*v1.LaunchTensorboardResponse, error) {
+	like, err := a.experimentsLike(ctx, c, auth.ScopeOf(c.Who(), auth.View, v1.KindExperiment), req.Filters)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (a *API) createTensorboard(ctx context.Context, c *call, req *v1.LaunchTens
 }
 
 // experimentsLike lists the experiments that match filters; none without filters.
-func (a *API) experimentsLike(ctx context.Context, c *call, in auth.Scope, filters *v1.BulkExperimentFilters) ([]int, error) {
+func (a *API) experimentsLike(ctx context.Context, c *rest.Call, in auth.Scope, filters *v1.BulkExperimentFilters) ([]int, error) {
 	if filters == nil {
 		return nil, nil
 	}
@@ -101,7 +102,7 @@ func (a *API) experimentsLike(ctx context.Context, c *call, in auth.Scope, filte
 	return ids, nil
 }
 
-func (a *API) killTensorboard(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.TensorboardResponse, error) {
+func (a *API) killTensorboard(ctx context.Context, c *rest.Call, k store.Task, _ *v1.None) (*v1.TensorboardResponse, error) {
 	k, err := a.kill(ctx, c, k)
 	if err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func (a *API) killTensorboard(ctx context.Context, c *call, k store.Task, _ *v1.
 	return &v1.TensorboardResponse{Tensorboard: shown}, err
 }
 
-func (a *API) prioritizeTensorboard(ctx context.Context, c *call, k store.Task, req *v1.PriorityRequest) (*v1.TensorboardResponse, error) {
+func (a *API) prioritizeTensorboard(ctx context.Context, c *rest.Call, k store.Task, req *v1.PriorityRequest) (*v1.TensorboardResponse, error) {
 	k, err := a.prioritize(ctx, k, req)
 	if err != nil {
 		return nil, err

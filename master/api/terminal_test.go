@@ -187,7 +187,7 @@ func TestOneUserHasABoundedNumberOfTerminals(t *testing.T) {
 	v := newProxyRig(t)
 	p := v.openShell("determined")
 	header := http.Header{"Authorization": {v.user("determined").token}}
-	for i := range v.api.webSockets.terminals.mostOfOne {
+	for i := range v.api.webSockets.terminals.MostOfOne {
 		if ws, status := v.terminalOf(p.id, header, nil); ws == nil {
 			t.Fatalf("terminal %d: %d", i+1, status)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -21,9 +22,9 @@ type TokenLimits struct {
 }
 
 func (a *API) registerTokens() {
-	serve(a, v1.ListTokens, a.listTokens)
-	serve(a, v1.CreateToken, a.createToken)
-	serveOn(a, v1.ChangeToken, a.onToken(), a.changeToken)
+	rest.Serve(a.router, v1.ListTokens, a.listTokens)
+	rest.Serve(a.router, v1.CreateToken, a.createToken)
+	rest.ServeOn(a.router, v1.ChangeToken, a.onToken(), a.changeToken)
 }
 
 func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) + " days" }
@@ -33,9 +34,9 @@ func ofToken(t store.Token) auth.Object {
 }
 
 // onToken is an access token that the path names. Other users' tokens are not found.
-func (a *API) onToken() object[store.Token] {
-	o := numbered("id", a.db.Token, ofToken)
-	o.refusal = func(_ *call, _ auth.Verb, t store.Token) error {
+func (a *API) onToken() rest.Object[store.Token] {
+	o := rest.On("id", a.db.Token, ofToken)
+	o.Refusal = func(_ *rest.Call, _ auth.Verb, t store.Token) error {
 		return fault.New(fault.NotFound, "access token %d not found", t.ID)
 	}
 	return o
@@ -47,20 +48,20 @@ func wireToken(t store.Token) v1.TokenInfo {
 		Revoked: t.RevokedAt != nil, TokenType: v1.TokenTypeAccess, ReadOnly: t.ReadOnly, LastUsedAt: t.LastUsedAt}
 }
 
-func (a *API) listTokens(ctx context.Context, c *call, req *v1.GetAccessTokensRequest) (*v1.GetAccessTokensResponse, error) {
+func (a *API) listTokens(ctx context.Context, c *rest.Call, req *v1.GetAccessTokensRequest) (*v1.GetAccessTokensResponse, error) {
 	// A call that names tokens gets them even if they are no longer valid.
 	f := store.TokenFilter{Username: req.Username, IDs: req.TokenIDs, Inactive: req.ShowInactive || len(req.TokenIDs) > 0}
-	if !c.who.IsAdmin() {
-		f.UserID = c.who.UserID
+	if !c.Who().IsAdmin() {
+		f.UserID = c.Who().UserID
 	}
 	var err error
-	f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_USER_ID": "user", "SORT_BY_EXPIRY": "expiry", "SORT_BY_CREATED_AT": "created",
+	f.Sort, f.Desc, err = rest.Sorting(req.Order, map[string]string{"SORT_BY_USER_ID": "user", "SORT_BY_EXPIRY": "expiry", "SORT_BY_CREATED_AT": "created",
 		"SORT_BY_TOKEN_TYPE": "type", "SORT_BY_REVOKED": "revoked", "SORT_BY_DESCRIPTION": "description"})
 	if err != nil {
 		return nil, err
 	}
 	total, err := a.db.CountTokens(ctx, f)
-	list, p, err := paged(req.Window, total, err, func(from, n int) ([]store.Token, error) { return a.db.Tokens(ctx, f, from, n) })
+	list, p, err := rest.Paged(req.Window, total, err, func(from, n int) ([]store.Token, error) { return a.db.Tokens(ctx, f, from, n) })
 	if err != nil {
 		return nil, err
 	}
@@ -71,30 +72,30 @@ func (a *API) listTokens(ctx context.Context, c *call, req *v1.GetAccessTokensRe
 	return resp, nil
 }
 
-func (a *API) createToken(ctx context.Context, c *call, req *v1.PostAccessTokenRequest) (*v1.PostAccessTokenResponse, error) {
+func (a *API) createToken(ctx context.Context, c *rest.Call, req *v1.PostAccessTokenRequest) (*v1.PostAccessTokenResponse, error) {
 	// Otherwise somebody who found a token could create a second one, and keep access after the first is revoked.
-	if c.who.AccessToken {
+	if c.Who().AccessToken {
 		return nil, fault.New(fault.Forbidden, "an access token cannot create another; sign in with det user login")
 	}
-	me, err := a.db.UserByID(ctx, c.who.UserID)
+	me, err := a.db.UserByID(ctx, c.Who().UserID)
 	if err != nil {
 		return nil, err
 	}
 	if me.Service { // its session belongs to a Nomad job and ends with that job's identity; a token would outlive both
 		return nil, fault.New(fault.Forbidden, "the service account %s cannot create access tokens; an admin creates them with det token create %s", me.Username, me.Username)
 	}
-	age, err := a.db.SessionAge(ctx, c.who.SessionID)
+	age, err := a.db.SessionAge(ctx, c.Who().SessionID)
 	if err != nil {
 		return nil, err
 	}
 	if age > freshSignIn {
-		return nil, fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old, and an access token outlives it: sign in again with det user login", c.who.Username, int(freshSignIn.Minutes()))
+		return nil, fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old, and an access token outlives it: sign in again with det user login", c.Who().Username, int(freshSignIn.Minutes()))
 	}
 	t := store.Token{UserID: req.UserID, ReadOnly: req.ReadOnly != nil && *req.ReadOnly}
 	if t.UserID == 0 {
-		t.UserID = c.who.UserID
+		t.UserID = c.Who().UserID
 	}
-	if t.UserID != c.who.UserID && !auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindUser}) {
+	if t.UserID != c.Who().UserID && !auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindUser}) {
 		return nil, fault.New(fault.Forbidden, "only an admin may create access tokens for other users")
 	}
 	if _, err := a.db.UserByID(ctx, t.UserID); err != nil {
@@ -143,7 +144,7 @@ func (l TokenLimits) life(asked *string) (time.Duration, error) {
 	return life, nil
 }
 
-func (a *API) changeToken(ctx context.Context, c *call, t store.Token, req *v1.PatchAccessTokenRequest) (*v1.PatchAccessTokenResponse, error) {
+func (a *API) changeToken(ctx context.Context, c *rest.Call, t store.Token, req *v1.PatchAccessTokenRequest) (*v1.PatchAccessTokenResponse, error) {
 	if req.Description != nil {
 		if err := checkTokenDescription(*req.Description); err != nil {
 			return nil, err

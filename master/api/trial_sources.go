@@ -6,14 +6,15 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerTrialSources() {
-	serve(a, v1.ReportTrialSource, a.trialSource)
-	serveOn(a, v1.ModelVersionMetrics, a.onModelVersion(), a.modelVersionMetrics)
-	serveOn(a, v1.CheckpointMetrics, a.onCheckpoint(), a.checkpointMetrics)
+	rest.Serve(a.router, v1.ReportTrialSource, a.trialSource)
+	rest.ServeOn(a.router, v1.ModelVersionMetrics, a.onModelVersion(), a.modelVersionMetrics)
+	rest.ServeOn(a.router, v1.CheckpointMetrics, a.onCheckpoint(), a.checkpointMetrics)
 }
 
 // sourceKind reads the kind of a source: how a trial works with it.
@@ -28,14 +29,14 @@ func sourceKind(t v1.TrialSourceInfoType) (string, error) {
 
 // trialSource stores which checkpoint, or version of a model, a trial works with. The trial
 // or its owner reports it. A repeated report changes nothing.
-func (a *API) trialSource(ctx context.Context, c *call, req *v1.ReportTrialSourceInfoRequest) (*v1.ReportTrialSourceInfoResponse, error) {
+func (a *API) trialSource(ctx context.Context, c *rest.Call, req *v1.ReportTrialSourceInfoRequest) (*v1.ReportTrialSourceInfoResponse, error) {
 	info := req.TrialSourceInfo
 	if info == nil {
 		return nil, fault.New(fault.Invalid, "trialSourceInfo: is missing")
 	}
 	trial, err := a.reporter(ctx, c, info.TrialID, ofRun)
 	if err == nil {
-		err = a.onReportingRun().allow(c, auth.Report, trial)
+		err = a.onReportingRun().Allow(c, auth.Report, trial)
 	}
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func (a *API) trialSource(ctx context.Context, c *call, req *v1.ReportTrialSourc
 	}
 	k, err := a.checkpointOwner(ctx, info.CheckpointUUID)
 	if err == nil {
-		err = c.may(auth.View, ofCheckpointOwner(k))
+		err = c.May(auth.View, ofCheckpointOwner(k))
 	}
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (a *API) trialSource(ctx context.Context, c *call, req *v1.ReportTrialSourc
 
 // checkSourceVersion refuses a version of a model that the caller may not view, or that has
 // another checkpoint.
-func (a *API) checkSourceVersion(ctx context.Context, c *call, s store.TrialSource) error {
+func (a *API) checkSourceVersion(ctx context.Context, c *rest.Call, s store.TrialSource) error {
 	switch {
 	case s.ModelID == nil && s.Version == nil:
 		return nil
@@ -69,7 +70,7 @@ func (a *API) checkSourceVersion(ctx context.Context, c *call, s store.TrialSour
 	}
 	m, err := a.db.Model(ctx, *s.ModelID)
 	if err == nil {
-		err = c.may(auth.View, ofModel(m))
+		err = c.May(auth.View, ofModel(m))
 	}
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ const maxSourceReports = 100_000
 
 // metricsWith lists the reports of all trials that the caller may view and that have reported that
 // they work with a source.
-func (a *API) metricsWith(ctx context.Context, c *call, req *v1.GetSourceMetricsRequest, s store.TrialSource) ([]v1.MetricsReport, error) {
+func (a *API) metricsWith(ctx context.Context, c *rest.Call, req *v1.GetSourceMetricsRequest, s store.TrialSource) ([]v1.MetricsReport, error) {
 	if t := req.TrialSourceInfoType; t != "" && t != v1.TrialSourceInfoTypeUnspecified {
 		kind, err := sourceKind(t)
 		if err != nil {
@@ -94,7 +95,7 @@ func (a *API) metricsWith(ctx context.Context, c *call, req *v1.GetSourceMetrics
 		}
 		s.Kind = kind
 	}
-	trials, err := a.db.TrialsWith(ctx, auth.ScopeOf(c.who, auth.View, v1.KindTrial), s) // the route is about a model or a checkpoint
+	trials, err := a.db.TrialsWith(ctx, auth.ScopeOf(c.Who(), auth.View, v1.KindTrial), s) // the route is about a model or a checkpoint
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +117,12 @@ func (a *API) metricsWith(ctx context.Context, c *call, req *v1.GetSourceMetrics
 // maxSourceBytes limits the size of the values in one answer.
 const maxSourceBytes = 16 << 20
 
-func (a *API) modelVersionMetrics(ctx context.Context, c *call, v modelVersion, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByModelVersionResponse, error) {
+func (a *API) modelVersionMetrics(ctx context.Context, c *rest.Call, v modelVersion, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByModelVersionResponse, error) {
 	list, err := a.metricsWith(ctx, c, req, store.TrialSource{ModelID: &v.ModelID, Version: &v.Version})
 	return &v1.GetTrialMetricsByModelVersionResponse{Metrics: list}, err
 }
 
-func (a *API) checkpointMetrics(ctx context.Context, c *call, k store.Checkpoint, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByCheckpointResponse, error) {
+func (a *API) checkpointMetrics(ctx context.Context, c *rest.Call, k store.Checkpoint, req *v1.GetSourceMetricsRequest) (*v1.GetTrialMetricsByCheckpointResponse, error) {
 	list, err := a.metricsWith(ctx, c, req, store.TrialSource{UUID: k.UUID})
 	return &v1.GetTrialMetricsByCheckpointResponse{Metrics: list}, err
 }

@@ -7,19 +7,20 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerTrials() {
-	serveOn(a, v1.ListTrials, a.onExperimentHead(), a.listTrials)
-	serveOn(a, v1.GetTrial, a.onTrial(), a.trial)
-	serveOn(a, v1.KillTrial, a.onTrial(), a.killTrial)
-	serveOn(a, v1.ListTrialWorkloads, a.onTrial(), a.workloads)
-	serveOn(a, v1.ListSearchTrials, a.onExperimentHead(), a.searchTrials)
-	serveOn(a, v1.ListExperimentAttempts, a.onExperimentHead(), a.experimentAttempts)
-	serveOn(a, v1.ListTaskAttempts, a.onTask(), a.taskAttempts)
+	rest.ServeOn(a.router, v1.ListTrials, a.onExperimentHead(), a.listTrials)
+	rest.ServeOn(a.router, v1.GetTrial, a.onTrial(), a.trial)
+	rest.ServeOn(a.router, v1.KillTrial, a.onTrial(), a.killTrial)
+	rest.ServeOn(a.router, v1.ListTrialWorkloads, a.onTrial(), a.workloads)
+	rest.ServeOn(a.router, v1.ListSearchTrials, a.onExperimentHead(), a.searchTrials)
+	rest.ServeOn(a.router, v1.ListExperimentAttempts, a.onExperimentHead(), a.experimentAttempts)
+	rest.ServeOn(a.router, v1.ListTaskAttempts, a.onTask(), a.taskAttempts)
 }
 
 const (
@@ -123,20 +124,20 @@ func checkpointWorkload(uuid, state string, steps int, at *time.Time, resources,
 	return w, json.Unmarshal(resources, &w.Resources)
 }
 
-func (a *API) listTrials(ctx context.Context, c *call, e store.ExperimentHead, req *v1.GetExperimentTrialsRequest) (*v1.GetExperimentTrialsResponse, error) {
+func (a *API) listTrials(ctx context.Context, c *rest.Call, e store.ExperimentHead, req *v1.GetExperimentTrialsRequest) (*v1.GetExperimentTrialsResponse, error) {
 	f := store.TrialFilter{ExperimentID: e.ID, LogDays: a.cfg.LogDays}
 	var err error
 	if f.States, err = experimentStates(req.States); err != nil {
 		return nil, err
 	}
-	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_START_TIME": "start_time", "SORT_BY_END_TIME": "end_time",
+	if f.Sort, f.Desc, err = rest.Sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_START_TIME": "start_time", "SORT_BY_END_TIME": "end_time",
 		"SORT_BY_STATE": "state", "SORT_BY_BEST_VALIDATION_METRIC": "best", "SORT_BY_LATEST_VALIDATION_METRIC": "latest",
 		"SORT_BY_BATCHES_PROCESSED": "batches", "SORT_BY_DURATION": "duration", "SORT_BY_RESTARTS": "restarts",
 		"SORT_BY_CHECKPOINT_SIZE": "checkpoint_size", "SORT_BY_LOG_RETENTION_DAYS": "log_days"}); err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountTrials(ctx, c.scope, f)
-	list, page, err := paged(req.Window, total, err, func(from, n int) ([]store.Trial, error) { return a.db.Trials(ctx, c.scope, f, from, n) })
+	total, err := a.db.CountTrials(ctx, c.Scope(), f)
+	list, page, err := rest.Paged(req.Window, total, err, func(from, n int) ([]store.Trial, error) { return a.db.Trials(ctx, c.Scope(), f, from, n) })
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (a *API) listTrials(ctx context.Context, c *call, e store.ExperimentHead, r
 	return resp, err
 }
 
-func (a *API) trial(ctx context.Context, c *call, t store.Trial, _ *v1.None) (*v1.GetTrialResponse, error) {
+func (a *API) trial(ctx context.Context, c *rest.Call, t store.Trial, _ *v1.None) (*v1.GetTrialResponse, error) {
 	list, err := a.wireTrials(ctx, []store.Trial{t})
 	if err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func (a *API) trial(ctx context.Context, c *call, t store.Trial, _ *v1.None) (*v
 	return &v1.GetTrialResponse{Trial: list[0]}, nil
 }
 
-func (a *API) killTrial(ctx context.Context, c *call, t store.Trial, _ *v1.None) (*v1.Empty, error) {
+func (a *API) killTrial(ctx context.Context, c *rest.Call, t store.Trial, _ *v1.None) (*v1.Empty, error) {
 	if err := a.db.KillTrial(ctx, t.ID); err != nil {
 		return nil, err
 	}
@@ -194,11 +195,11 @@ func workloadFilter(req *v1.GetTrialWorkloadsRequest, trial int) (store.Workload
 		f.SortKey = ""
 	}
 	var err error
-	f.Desc, err = descending(req.OrderBy)
+	f.Desc, err = rest.Descending(req.OrderBy)
 	return f, err
 }
 
-func (a *API) workloads(ctx context.Context, c *call, t store.Trial, req *v1.GetTrialWorkloadsRequest) (*v1.GetTrialWorkloadsResponse, error) {
+func (a *API) workloads(ctx context.Context, c *rest.Call, t store.Trial, req *v1.GetTrialWorkloadsRequest) (*v1.GetTrialWorkloadsResponse, error) {
 	f, err := workloadFilter(req, t.ID)
 	if err != nil {
 		return nil, err
@@ -209,7 +210,7 @@ func (a *API) workloads(ctx context.Context, c *call, t store.Trial, req *v1.Get
 		return nil, err
 	}
 	resp := &v1.GetTrialWorkloadsResponse{}
-	if resp.Pagination, err = place(v1.Window{Offset: from, Limit: req.Limit}, total); err != nil {
+	if resp.Pagination, err = rest.Locate(v1.Window{Offset: from, Limit: req.Limit}, total); err != nil {
 		return nil, err
 	}
 	for _, x := range list {
@@ -243,7 +244,7 @@ func workload(x store.Workload) (v1.WorkloadContainer, error) {
 	return v1.WorkloadContainer{Training: m}, nil
 }
 
-func (a *API) validationHistory(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.ValidationHistory, error) {
+func (a *API) validationHistory(ctx context.Context, c *rest.Call, e store.Experiment, _ *v1.None) (*v1.ValidationHistory, error) {
 	list, err := a.db.Improvements(ctx, e.ID)
 	if err != nil {
 		return nil, err
@@ -255,7 +256,7 @@ func (a *API) validationHistory(ctx context.Context, c *call, e store.Experiment
 	return resp, nil
 }
 
-func (a *API) bestMetric(ctx context.Context, _ *call, e store.ExperimentHead, _ *v1.None) (*v1.BestMetricResponse, error) {
+func (a *API) bestMetric(ctx context.Context, _ *rest.Call, e store.ExperimentHead, _ *v1.None) (*v1.BestMetricResponse, error) {
 	best, err := a.db.BestValidation(ctx, e.ID)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -19,37 +20,37 @@ import (
 const maxExternalID = 512
 
 func (a *API) registerUnmanaged() {
-	serve(a, v1.PutExperiment, a.putExperiment)
-	serve(a, v1.CreateTrial, a.createTrial)
-	serve(a, v1.PutTrial, a.putTrial)
-	serveOn(a, v1.GetTrialByExternalID, a.onTrialByExternalID(), a.trial)
-	serveOn(a, v1.StartTrial, a.onTrial(), a.startTrial)
-	serveOn(a, v1.PatchTrial, a.onTrial(), a.patchTrial)
+	rest.Serve(a.router, v1.PutExperiment, a.putExperiment)
+	rest.Serve(a.router, v1.CreateTrial, a.createTrial)
+	rest.Serve(a.router, v1.PutTrial, a.putTrial)
+	rest.ServeOn(a.router, v1.GetTrialByExternalID, a.onTrialByExternalID(), a.trial)
+	rest.ServeOn(a.router, v1.StartTrial, a.onTrial(), a.startTrial)
+	rest.ServeOn(a.router, v1.PatchTrial, a.onTrial(), a.patchTrial)
 }
 
 // onTrialByExternalID loads the trial that the path names.
-func (a *API) onTrialByExternalID() object[store.Trial] {
-	return object[store.Trial]{of: ofTrial, large: true, load: func(ctx context.Context, c *call) (t store.Trial, err error) {
-		experiment, err := c.external("experiment")
+func (a *API) onTrialByExternalID() rest.Object[store.Trial] {
+	return rest.Object[store.Trial]{Of: ofTrial, Large: true, Load: func(ctx context.Context, c *rest.Call) (t store.Trial, err error) {
+		experiment, err := externalID(c, "experiment")
 		if err != nil {
 			return t, err
 		}
-		external, err := c.external("trial")
+		external, err := externalID(c, "trial")
 		if err != nil {
 			return t, err
 		}
 		t, err = a.db.TrialByExternalID(ctx, experiment, external)
-		if err == nil && !auth.Sees(c.who, ofTrial(t)) {
-			_ = c.may(auth.View, ofTrial(t)) // the audit trail records the refusal, whose text has the trial's number
+		if err == nil && !auth.Sees(c.Who(), ofTrial(t)) {
+			_ = c.May(auth.View, ofTrial(t)) // the audit trail records the refusal, whose text has the trial's number
 			return store.Trial{}, store.NoExternalTrial(external)
 		}
 		return t, err
 	}}
 }
 
-// external parses an external id in the path.
-func (c *call) external(param string) (string, error) {
-	id, err := url.PathUnescape(c.Params(param))
+// externalID parses an external id in the path.
+func externalID(c *rest.Call, param string) (string, error) {
+	id, err := url.PathUnescape(c.Param(param))
 	if err != nil {
 		return "", fault.New(fault.Invalid, "the external id in the path is not written as in a URL: %v", err)
 	}
@@ -67,8 +68,8 @@ func checkExternal(where, id string) error {
 }
 
 // putExperiment creates an unmanaged experiment, or returns the one that has the external id.
-func (a *API) putExperiment(ctx context.Context, c *call, req *v1.CreateExperimentRequest) (*v1.PutExperimentResponse, error) {
-	external, err := c.external("external")
+func (a *API) putExperiment(ctx context.Context, c *rest.Call, req *v1.CreateExperimentRequest) (*v1.PutExperimentResponse, error) {
+	external, err := externalID(c, "external")
 	if err != nil {
 		return nil, err
 	}
@@ -79,18 +80,18 @@ func (a *API) putExperiment(ctx context.Context, c *call, req *v1.CreateExperime
 	if err != nil {
 		return nil, err
 	}
-	if !auth.Sees(c.who, ofExperiment(e.ExperimentHead)) {
-		_ = c.may(auth.Change, ofExperiment(e.ExperimentHead)) // the audit trail records the refusal, whose text has the experiment's number
+	if !auth.Sees(c.Who(), ofExperiment(e.ExperimentHead)) {
+		_ = c.May(auth.Change, ofExperiment(e.ExperimentHead)) // the audit trail records the refusal, whose text has the experiment's number
 		return nil, fault.New(fault.Conflict, "the external id %q belongs to an experiment of another workspace; use another external id", fault.Clip(external))
 	}
-	if err := a.onExperiment().allow(c, auth.Change, e); err != nil {
+	if err := a.onExperiment().Allow(c, auth.Change, e); err != nil {
 		return nil, err
 	}
 	if !inProject(e, req) {
 		return nil, fault.New(fault.Conflict, "the experiment with the external id %q is in the project %q of the workspace %q, not in the requested one; "+
 			"use another external id, or move the experiment", fault.Clip(external), e.ProjectName, e.WorkspaceName)
 	}
-	full, err := a.fullExperiment(ctx, e, c.who)
+	full, err := a.fullExperiment(ctx, e, c.Who())
 	return &v1.PutExperimentResponse{Experiment: full, Config: full.Config}, err
 }
 
@@ -108,8 +109,8 @@ func inProject(e store.Experiment, req *v1.CreateExperimentRequest) bool {
 
 // newUnmanaged creates an experiment with an external id. If another request has created it
 // meanwhile, it returns that experiment.
-func (a *API) newUnmanaged(ctx context.Context, c *call, external string, req *v1.CreateExperimentRequest) (store.Experiment, error) {
-	if err := c.may(auth.Create, auth.Object{Kind: v1.KindExperiment}); err != nil {
+func (a *API) newUnmanaged(ctx context.Context, c *rest.Call, external string, req *v1.CreateExperimentRequest) (store.Experiment, error) {
+	if err := c.May(auth.Create, auth.Object{Kind: v1.KindExperiment}); err != nil {
 		return store.Experiment{}, err
 	}
 	if !optional.Value(req.Unmanaged) {
@@ -131,12 +132,12 @@ func (a *API) newUnmanaged(ctx context.Context, c *call, external string, req *v
 	return a.db.Experiment(ctx, made.ID)
 }
 
-func (a *API) createTrial(ctx context.Context, c *call, req *v1.CreateTrialRequest) (*v1.CreateTrialResponse, error) {
+func (a *API) createTrial(ctx context.Context, c *rest.Call, req *v1.CreateTrialRequest) (*v1.CreateTrialResponse, error) {
 	t, err := a.newTrial(ctx, c, req, nil)
 	return &v1.CreateTrialResponse{Trial: t}, err
 }
 
-func (a *API) putTrial(ctx context.Context, c *call, req *v1.PutTrialRequest) (*v1.PutTrialResponse, error) {
+func (a *API) putTrial(ctx context.Context, c *rest.Call, req *v1.PutTrialRequest) (*v1.PutTrialResponse, error) {
 	if req.CreateTrialRequest == nil {
 		return nil, fault.New(fault.Invalid, "createTrialRequest: is required")
 	}
@@ -147,12 +148,12 @@ func (a *API) putTrial(ctx context.Context, c *call, req *v1.PutTrialRequest) (*
 	return &v1.PutTrialResponse{Trial: t}, err
 }
 
-func (a *API) newTrial(ctx context.Context, c *call, req *v1.CreateTrialRequest, external *string) (v1.Trial, error) {
+func (a *API) newTrial(ctx context.Context, c *rest.Call, req *v1.CreateTrialRequest, external *string) (v1.Trial, error) {
 	e, err := a.db.ExperimentHead(ctx, req.ExperimentID)
 	if err != nil {
 		return v1.Trial{}, err
 	}
-	if err := a.onExperimentHead().allow(c, auth.Change, e); err != nil {
+	if err := a.onExperimentHead().Allow(c, auth.Change, e); err != nil {
 		return v1.Trial{}, err
 	}
 	if !optional.Value(req.Unmanaged) {
@@ -183,7 +184,7 @@ func (a *API) shownTrial(ctx context.Context, id int) (v1.Trial, error) {
 	return list[0], nil
 }
 
-func (a *API) startTrial(ctx context.Context, _ *call, t store.Trial, req *v1.StartTrialRequest) (*v1.StartTrialResponse, error) {
+func (a *API) startTrial(ctx context.Context, _ *rest.Call, t store.Trial, req *v1.StartTrialRequest) (*v1.StartTrialResponse, error) {
 	if err := sameTrial(req.TrialID, t.ID); err != nil {
 		return nil, err
 	}
@@ -203,7 +204,7 @@ func sameTrial(body, path int) error {
 }
 
 // patchTrial accepts a sign of life, and the state that the trial's program reports.
-func (a *API) patchTrial(ctx context.Context, _ *call, t store.Trial, req *v1.PatchTrialRequest) (*v1.PatchTrialResponse, error) {
+func (a *API) patchTrial(ctx context.Context, _ *rest.Call, t store.Trial, req *v1.PatchTrialRequest) (*v1.PatchTrialResponse, error) {
 	if err := sameTrial(req.TrialID, t.ID); err != nil {
 		return nil, err
 	}
@@ -231,7 +232,7 @@ func (a *API) patchTrial(ctx context.Context, _ *call, t store.Trial, req *v1.Pa
 
 // unmanagedCheckpoint completes a checkpoint that a user's session reports, which only programs
 // of unmanaged trials may do.
-func (a *API) unmanagedCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint, n *store.NewCheckpoint) error {
+func (a *API) unmanagedCheckpoint(ctx context.Context, c *rest.Call, k *v1.Checkpoint, n *store.NewCheckpoint) error {
 	t, run, err := a.db.UnmanagedRunOf(ctx, k.TaskID)
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Forbidden, "only the attempt that made a checkpoint may report it")
@@ -240,7 +241,7 @@ func (a *API) unmanagedCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint
 		return err
 	}
 	n.TaskID, n.AllocationID, n.RunID = t.TaskID, "", run
-	if err := a.onTrial().allow(c, auth.Report, t); err != nil {
+	if err := a.onTrial().Allow(c, auth.Report, t); err != nil {
 		return err
 	}
 	if err := a.admitOutside(ctx, c, t.OwnerID, len(k.Metadata)); err != nil {
@@ -255,8 +256,8 @@ const heardEvery = 30 * time.Second
 
 // heard stores that the program of a task has reported something. A program that reports metrics or lines of its log runs, also if its
 // heartbeats do not arrive. Only the trial's own row is changed, and rarely, so that reports do not wait for each other.
-func (a *API) heard(ctx context.Context, c *call, task string) error {
-	if c.who.IsTask() || !a.heardOf.Take(task, time.Now()) {
+func (a *API) heard(ctx context.Context, c *rest.Call, task string) error {
+	if c.Who().IsTask() || !a.heardOf.Take(task, time.Now()) {
 		return nil
 	}
 	reopened, err := a.db.HearUnmanagedTrial(ctx, task)
@@ -270,8 +271,8 @@ func (a *API) heard(ctx context.Context, c *call, task string) error {
 const smallChange = 4096
 
 // admitChange fails if the owner of an object stores as much as one user may, and a change gives the object a longer text.
-func (a *API) admitChange(ctx context.Context, c *call, owner, bytes int) error {
-	if c.who.IsTask() || bytes <= smallChange {
+func (a *API) admitChange(ctx context.Context, c *rest.Call, owner, bytes int) error {
+	if c.Who().IsTask() || bytes <= smallChange {
 		return nil
 	}
 	return a.db.AdmitStored(ctx, owner, int64(bytes))
@@ -282,8 +283,8 @@ const bytesOfBatch = 64
 
 // admitOutside fails if the owner of a trial that runs outside of the cluster stores as much as one user may. Inside, slots bound how many
 // trials report; outside, nothing else does.
-func (a *API) admitOutside(ctx context.Context, c *call, owner, bytes int) error {
-	if c.who.IsTask() {
+func (a *API) admitOutside(ctx context.Context, c *rest.Call, owner, bytes int) error {
+	if c.Who().IsTask() {
 		return nil
 	}
 	return a.db.AdmitStored(ctx, owner, int64(bytes))

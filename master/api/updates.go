@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/updates"
@@ -34,25 +35,25 @@ const (
 )
 
 func (a *API) registerUpdates() {
-	raw(a, v1.FollowUpdates, a.followUpdates)
+	rest.Raw(a.router, v1.FollowUpdates, a.followUpdates)
 }
 
 // followUpdates answers GET /stream: a WebSocket over which the client follows projects, models
 // and their versions.
-func (a *API) followUpdates(_ context.Context, c *call) error {
+func (a *API) followUpdates(_ context.Context, c *rest.Call) error {
 	if !strings.EqualFold(c.Get("Upgrade"), "websocket") {
 		c.Set("Upgrade", "websocket")
 		return fault.New(fault.Invalid, "GET /stream opens a WebSocket; send the header Upgrade: websocket")
 	}
-	leave, err := a.webSockets.updates.join(c.who.Username)
+	leave, err := a.webSockets.updates.Join(c.Who().Username)
 	if err != nil {
 		return err
 	}
-	ctx, followed := a.follow(c)
+	ctx, followed := c.Follow()
 	left := func() { followed(); leave() }
-	owner := a.ownerOf(c.Ctx)
-	f := &follower{db: a.db, inTurn: func(ctx context.Context, fn func() error) error { return a.inSeries(ctx, owner, fn) }, projects: auth.ScopeOf(c.who, v1.View, v1.KindProject), models: auth.ScopeOf(c.who, v1.View, v1.KindModel)}
-	err = a.hijack(c.Ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	owner := c.Owner()
+	f := &follower{db: a.db, inTurn: func(ctx context.Context, fn func() error) error { return a.inSeries(ctx, owner, fn) }, projects: auth.ScopeOf(c.Who(), v1.View, v1.KindProject), models: auth.ScopeOf(c.Who(), v1.View, v1.KindModel)}
+	err = c.Hijack(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer left()
 		up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }} // guard has checked the origin
 		ws, err := up.Upgrade(w, r, nil)

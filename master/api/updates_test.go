@@ -238,7 +238,7 @@ func TestStreamRefuses(t *testing.T) {
 	// One user has a bounded number of streams, and others still get theirs.
 	other := r.user("admin")
 	var refused bool
-	for range newWebSockets().updates.mostOfOne + 1 {
+	for range newWebSockets().updates.MostOfOne + 1 {
 		ws, resp, err := websocket.DefaultDialer.DialContext(t.Context(), strings.Replace(r.url, "http", "ws", 1)+"/stream", http.Header{me.header: {me.token}})
 		if err == nil {
 			t.Cleanup(func() { _ = ws.Close() })

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,20 +9,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/quote"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerUsage() {
-	serve(a, v1.GetRawUsage, a.rawUsage)
-	serve(a, v1.GetAggregatedUsage, a.aggregatedUsage)
-	serve(a, v1.ListDiskUse, a.listDiskUse)
-	serveCSV(a, v1.GetRawUsageCSV, a.rawUsageCSV)
-	serveCSV(a, v1.GetAggregatedUsageCSV, a.aggregatedUsageCSV)
-	serveCSV(a, v1.GetAllocationsCSV, a.allocationsCSV)
+	rest.Serve(a.router, v1.GetRawUsage, a.rawUsage)
+	rest.Serve(a.router, v1.GetAggregatedUsage, a.aggregatedUsage)
+	rest.Serve(a.router, v1.ListDiskUse, a.listDiskUse)
+	rest.ServeCSV(a.router, v1.GetRawUsageCSV, a.rawUsageCSV)
+	rest.ServeCSV(a.router, v1.GetAggregatedUsageCSV, a.aggregatedUsageCSV)
+	rest.ServeCSV(a.router, v1.GetAllocationsCSV, a.allocationsCSV)
 }
 
 const (
@@ -85,19 +82,19 @@ func usagePeriod(req *v1.GetAggregatedUsageRequest) (since, until time.Time, mon
 }
 
 // usages lists the attempts that a request asks for.
-func (a *API) usages(ctx context.Context, c *call, req *v1.GetUsageRequest) ([]store.Usage, error) {
+func (a *API) usages(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) ([]store.Usage, error) {
 	since, until, err := usageWindow(req)
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.db.Usages(ctx, c.scope, since, until, maxUsages+1)
+	list, err := a.db.Usages(ctx, c.Scope(), since, until, maxUsages+1)
 	if err == nil && len(list) > maxUsages {
 		return nil, fault.New(fault.TooLarge, "more than %d attempts are in this time; ask for a shorter one", maxUsages)
 	}
 	return list, err
 }
 
-func (a *API) rawUsage(ctx context.Context, c *call, req *v1.GetUsageRequest) (*v1.ResourceAllocationRawResponse, error) {
+func (a *API) rawUsage(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) (*v1.ResourceAllocationRawResponse, error) {
 	list, err := a.usages(ctx, c, req)
 	resp := &v1.ResourceAllocationRawResponse{ResourceEntries: make([]v1.ResourceAllocationRawEntry, len(list))}
 	for i, u := range list {
@@ -111,12 +108,12 @@ func (a *API) rawUsage(ctx context.Context, c *call, req *v1.GetUsageRequest) (*
 	return resp, err
 }
 
-func (a *API) aggregatedUsage(ctx context.Context, c *call, req *v1.GetAggregatedUsageRequest) (*v1.ResourceAllocationAggregatedResponse, error) {
+func (a *API) aggregatedUsage(ctx context.Context, c *rest.Call, req *v1.GetAggregatedUsageRequest) (*v1.ResourceAllocationAggregatedResponse, error) {
 	since, until, monthly, err := usagePeriod(req)
 	if err != nil {
 		return nil, err
 	}
-	sums, err := a.db.UsageSums(ctx, c.scope, since, until, monthly)
+	sums, err := a.db.UsageSums(ctx, c.Scope(), since, until, monthly)
 	if err != nil {
 		return nil, err
 	}
@@ -147,36 +144,6 @@ func usageBy(e *v1.ResourceAllocationAggregatedEntry) map[string]map[string]floa
 		store.UsageWorkspace: e.ByWorkspace, store.UsageProject: e.ByProject, store.UsageTask: e.ByTaskType, store.UsageModel: e.ByGPUModel}
 }
 
-// serveCSV adds an endpoint that answers with a table; its first line has the names of the columns.
-func serveCSV[Req any](a *API, e v1.Endpoint[Req, v1.None], fn func(ctx context.Context, c *call, req *Req) ([][]string, error)) {
-	r := newRoute(e.Line())
-	rawQuery(a, e, func(ctx context.Context, c *call, req *Req) error {
-		if err := a.reading(c, &r); err != nil {
-			return err
-		}
-		defer c.endReading()
-		lines, err := fn(database.LimitReads(ctx, a.receiver.readLimit), c, req)
-		if err != nil {
-			return err
-		}
-		return a.sendCSV(c, lines)
-	})
-}
-
-func (a *API) sendCSV(c *call, lines [][]string) error {
-	for _, line := range lines {
-		for i, cell := range line {
-			line[i] = quote.Cell(cell)
-		}
-	}
-	var b bytes.Buffer
-	if err := csv.NewWriter(&b).WriteAll(lines); err != nil {
-		return err
-	}
-	c.Set("Content-Type", "text/csv")
-	return a.sendBytes(c, b.Bytes())
-}
-
 // slotHours formats slot-hours as Determined does, which writes 0.0 for zero here only.
 func slotHours(n float64) string {
 	if n == 0 {
@@ -199,7 +166,7 @@ func csvID(id *int) string {
 	return strconv.Itoa(*id)
 }
 
-func (a *API) rawUsageCSV(ctx context.Context, c *call, req *v1.GetUsageRequest) ([][]string, error) {
+func (a *API) rawUsageCSV(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) ([][]string, error) {
 	list, err := a.usages(ctx, c, req)
 	if err != nil {
 		return nil, err
@@ -213,7 +180,7 @@ func (a *API) rawUsageCSV(ctx context.Context, c *call, req *v1.GetUsageRequest)
 }
 
 // allocationsCSV leaves imagepulling_time empty: the time for images is not recorded.
-func (a *API) allocationsCSV(ctx context.Context, c *call, req *v1.GetUsageRequest) ([][]string, error) {
+func (a *API) allocationsCSV(ctx context.Context, c *rest.Call, req *v1.GetUsageRequest) ([][]string, error) {
 	list, err := a.usages(ctx, c, req)
 	if err != nil {
 		return nil, err
@@ -226,7 +193,7 @@ func (a *API) allocationsCSV(ctx context.Context, c *call, req *v1.GetUsageReque
 	return lines, nil
 }
 
-func (a *API) aggregatedUsageCSV(ctx context.Context, c *call, req *v1.GetAggregatedUsageRequest) ([][]string, error) {
+func (a *API) aggregatedUsageCSV(ctx context.Context, c *rest.Call, req *v1.GetAggregatedUsageRequest) ([][]string, error) {
 	sums, err := a.aggregatedUsage(ctx, c, req)
 	if err != nil {
 		return nil, err

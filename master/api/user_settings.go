@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -17,13 +18,13 @@ const (
 
 // registerUserSettings must come before the routes of users, whose :id would match.
 func (a *API) registerUserSettings() {
-	serve(a, v1.GetUserSettings, a.userSettings)
-	serve(a, v1.SetUserSettings, a.setUserSettings)
-	serve(a, v1.ResetUserSettings, a.resetUserSettings)
+	rest.Serve(a.router, v1.GetUserSettings, a.userSettings)
+	rest.Serve(a.router, v1.SetUserSettings, a.setUserSettings)
+	rest.Serve(a.router, v1.ResetUserSettings, a.resetUserSettings)
 }
 
-func (a *API) userSettings(ctx context.Context, c *call, _ *v1.None) (*v1.GetUserSettingResponse, error) {
-	list, err := a.db.UserSettings(ctx, c.who.UserID)
+func (a *API) userSettings(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetUserSettingResponse, error) {
+	list, err := a.db.UserSettings(ctx, c.Who().UserID)
 	resp := &v1.GetUserSettingResponse{}
 	for _, s := range list {
 		resp.Settings = append(resp.Settings, v1.UserWebSetting{Key: s.Key, StoragePath: s.StoragePath, Value: s.Value})
@@ -31,7 +32,7 @@ func (a *API) userSettings(ctx context.Context, c *call, _ *v1.None) (*v1.GetUse
 	return resp, err
 }
 
-func (a *API) setUserSettings(ctx context.Context, c *call, req *v1.PostUserSettingRequest) (*v1.None, error) {
+func (a *API) setUserSettings(ctx context.Context, c *rest.Call, req *v1.PostUserSettingRequest) (*v1.None, error) {
 	list := make([]store.UserSetting, 0, len(req.Settings))
 	for _, s := range req.Settings {
 		switch {
@@ -46,9 +47,9 @@ func (a *API) setUserSettings(ctx context.Context, c *call, req *v1.PostUserSett
 		}
 		list = append(list, store.UserSetting{StoragePath: s.StoragePath, Key: s.Key, Value: s.Value})
 	}
-	return &v1.None{}, a.db.SetUserSettings(ctx, c.who.UserID, list)
+	return &v1.None{}, a.db.SetUserSettings(ctx, c.Who().UserID, list)
 }
 
-func (a *API) resetUserSettings(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
-	return &v1.None{}, a.db.ResetUserSettings(ctx, c.who.UserID)
+func (a *API) resetUserSettings(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.None, error) {
+	return &v1.None{}, a.db.ResetUserSettings(ctx, c.Who().UserID)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -20,13 +21,13 @@ const (
 func (a *API) registerUsers() {
 	a.registerUserSettings()
 	a.registerActivity()
-	serve(a, v1.ChangeUsers, a.patchUsers)
-	serve(a, v1.ListUsers, a.listUsers)
-	serve(a, v1.CreateUser, a.createUser)
-	serveOn(a, v1.GetUserByName, a.onUserByName(), a.userByName)
-	serveOn(a, v1.GetUser, a.onUser(""), a.user)
-	serveOn(a, v1.ChangeUser, a.onUser(onlyAdmins), a.patchUser)
-	rawOn(a, v1.SetPassword, a.onUser("only an admin may set somebody else's password"), a.setPassword)
+	rest.Serve(a.router, v1.ChangeUsers, a.patchUsers)
+	rest.Serve(a.router, v1.ListUsers, a.listUsers)
+	rest.Serve(a.router, v1.CreateUser, a.createUser)
+	rest.ServeOn(a.router, v1.GetUserByName, a.onUserByName(), a.userByName)
+	rest.ServeOn(a.router, v1.GetUser, a.onUser(""), a.user)
+	rest.ServeOn(a.router, v1.ChangeUser, a.onUser(onlyAdmins), a.patchUser)
+	rest.RawOn(a.router, v1.SetPassword, a.onUser("only an admin may set somebody else's password"), a.setPassword)
 }
 
 func wireUser(u store.User) v1.User {
@@ -85,24 +86,24 @@ func username(s string) (string, error) {
 }
 
 // passwordHash returns the hash of a password, which is stored.
-func (a *API) passwordHash(ctx context.Context, c *call, password string, hashed *bool) (hash string, err error) {
+func (a *API) passwordHash(ctx context.Context, c *rest.Call, password string, hashed *bool) (hash string, err error) {
 	if len(password) > MaxPassword {
 		return "", fault.New(fault.Invalid, "password: %d bytes are over the limit of %d", len(password), MaxPassword)
 	}
 	if password == "" && !a.blankAllowed(c) {
 		return "", fault.New(fault.Invalid, "password: a blank password is accepted only on the master's own machine, at a loopback address")
 	}
-	err = a.logins.compare(ctx, a.addressOf(c.Ctx), func() error {
+	err = a.logins.compare(ctx, c.Address(), func() error {
 		hash = auth.HashPassword(hashedAsClientsDo(password, hashed != nil && *hashed))
 		return nil
 	})
 	return hash, err
 }
 
-func (a *API) listUsers(ctx context.Context, c *call, req *v1.GetUsersRequest) (*v1.GetUsersResponse, error) {
+func (a *API) listUsers(ctx context.Context, c *rest.Call, req *v1.GetUsersRequest) (*v1.GetUsersResponse, error) {
 	f := store.UserFilter{Name: req.Name, Active: req.Active, Admin: req.Admin}
 	var err error
-	f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_DISPLAY_NAME": "display_name", "SORT_BY_USER_NAME": "username",
+	f.Sort, f.Desc, err = rest.Sorting(req.Order, map[string]string{"SORT_BY_DISPLAY_NAME": "display_name", "SORT_BY_USER_NAME": "username",
 		"SORT_BY_ADMIN": "admin", "SORT_BY_ACTIVE": "active", "SORT_BY_MODIFIED_TIME": "modified", "SORT_BY_NAME": "name",
 		"SORT_BY_LAST_AUTH_TIME": "last_auth", "SORT_BY_REMOTE": "remote"})
 	if err != nil {
@@ -113,7 +114,7 @@ func (a *API) listUsers(ctx context.Context, c *call, req *v1.GetUsersRequest) (
 	if err != nil {
 		return nil, err
 	}
-	list, p, err := cut(list, req.Window)
+	list, p, err := rest.Cut(list, req.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -124,18 +125,18 @@ func (a *API) listUsers(ctx context.Context, c *call, req *v1.GetUsersRequest) (
 	return resp, nil
 }
 
-func (a *API) user(_ context.Context, _ *call, u store.User, _ *v1.None) (*v1.GetUserResponse, error) {
+func (a *API) user(_ context.Context, _ *rest.Call, u store.User, _ *v1.None) (*v1.GetUserResponse, error) {
 	return &v1.GetUserResponse{User: wireUser(u)}, nil
 }
 
-func (a *API) userByName(_ context.Context, _ *call, u store.User, _ *v1.None) (*v1.GetUserByUsernameResponse, error) {
+func (a *API) userByName(_ context.Context, _ *rest.Call, u store.User, _ *v1.None) (*v1.GetUserByUsernameResponse, error) {
 	return &v1.GetUserByUsernameResponse{User: wireUser(u)}, nil
 }
 
 // onlyAdmins is the error for other users who try to change an account.
 const onlyAdmins = "only an admin may change this; others may change their own password and display name"
 
-func (a *API) createUser(ctx context.Context, c *call, req *v1.PostUserRequest) (*v1.PostUserResponse, error) {
+func (a *API) createUser(ctx context.Context, c *rest.Call, req *v1.PostUserRequest) (*v1.PostUserResponse, error) {
 	if req.User == nil {
 		return nil, fault.New(fault.Invalid, "user: is required")
 	}
@@ -195,9 +196,9 @@ func notOfService(of store.User, password, remote, admin bool) error {
 	return fault.New(fault.Invalid, "%s is a service account: it has no password and no identity at a provider, and cannot be an administrator; it signs in with access tokens (det token create)", of.Username)
 }
 
-func (a *API) patchUser(ctx context.Context, c *call, of store.User, req *v1.PatchUser) (*v1.PatchUserResponse, error) {
+func (a *API) patchUser(ctx context.Context, c *rest.Call, of store.User, req *v1.PatchUser) (*v1.PatchUserResponse, error) {
 	id := of.ID
-	admin := auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindUser})
+	admin := auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindUser})
 	if !admin && (req.Admin != nil || req.Active != nil || req.Remote != nil || req.Username != nil || req.AgentUserGroup != nil) {
 		return nil, fault.New(fault.Forbidden, onlyAdmins)
 	}
@@ -238,10 +239,10 @@ func (a *API) patchUser(ctx context.Context, c *call, of store.User, req *v1.Pat
 
 // changeUser changes an account. Its sessions end when its password changes or it is
 // deactivated, and those of its tasks, but for the one that changes it.
-func (a *API) changeUser(ctx context.Context, c *call, id int, ch store.UserChange) (store.User, error) {
+func (a *API) changeUser(ctx context.Context, c *rest.Call, id int, ch store.UserChange) (store.User, error) {
 	keep := int64(0)
-	if id == c.who.UserID {
-		keep = c.who.SessionID
+	if id == c.Who().UserID {
+		keep = c.Who().SessionID
 	}
 	u, err := a.db.ChangeUser(ctx, id, ch, keep)
 	if err != nil {
@@ -254,9 +255,9 @@ func (a *API) changeUser(ctx context.Context, c *call, id int, ch store.UserChan
 
 // setPassword accepts a password as plain text in a JSON string, or a message like that
 // of PATCH.
-func (a *API) setPassword(ctx context.Context, c *call, of store.User) error {
+func (a *API) setPassword(ctx context.Context, c *rest.Call, of store.User) error {
 	id := of.ID
-	body, err := a.readBody(c.Ctx, smallBody)
+	body, err := c.ReadBody(v1.SmallBody)
 	if err != nil {
 		return err
 	}
@@ -284,7 +285,7 @@ func (a *API) setPassword(ctx context.Context, c *call, of store.User) error {
 	if err != nil {
 		return err
 	}
-	return c.send(v1.PatchUserResponse{User: wireUser(u)})
+	return c.Send(v1.PatchUserResponse{User: wireUser(u)})
 }
 
 // freshSignIn is how long after a sign-in a user can change the password without the old one.
@@ -296,12 +297,12 @@ const freshSignIn = 15 * time.Minute
 // mayReplacePassword fails unless a user who changes their own password has entered
 // the old one, in this call or in a recent sign-in: a stolen session must not be enough to
 // take over an account. An admin sets the password of others without it.
-func (a *API) mayReplacePassword(ctx context.Context, c *call, id int, req *v1.PatchUser) error {
-	if id != c.who.UserID {
+func (a *API) mayReplacePassword(ctx context.Context, c *rest.Call, id int, req *v1.PatchUser) error {
+	if id != c.Who().UserID {
 		return nil
 	}
 	u, err := a.db.UserByID(ctx, id)
-	if err != nil || u.PasswordHash == "" && !c.who.AccessToken {
+	if err != nil || u.PasswordHash == "" && !c.Who().AccessToken {
 		return err
 	}
 	if req.OldPassword != nil {
@@ -315,11 +316,11 @@ func (a *API) mayReplacePassword(ctx context.Context, c *call, id int, req *v1.P
 		}
 		return err
 	}
-	age, err := a.db.SessionAge(ctx, c.who.SessionID)
+	age, err := a.db.SessionAge(ctx, c.Who().SessionID)
 	if err != nil {
 		return err
 	}
-	if age > freshSignIn || c.who.AccessToken {
+	if age > freshSignIn || c.Who().AccessToken {
 		return fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old: sign in again with det user login, or send oldPassword with the new one", u.Username, int(freshSignIn.Minutes()))
 	}
 	return nil

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // patchUsers activates or deactivates several users. A user whom it cannot change has an error,
 // and the others are changed.
-func (a *API) patchUsers(ctx context.Context, c *call, req *v1.PatchUsersRequest) (*v1.PatchUsersResponse, error) {
+func (a *API) patchUsers(ctx context.Context, c *rest.Call, req *v1.PatchUsersRequest) (*v1.PatchUsersResponse, error) {
 	ids := req.UserIDs
 	if len(ids) > maxBulk {
 		return nil, fault.New(fault.Invalid, "userIds: %d users are over the limit of %d", len(ids), maxBulk)

@@ -5,9 +5,8 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -15,16 +14,16 @@ import (
 // registerOldUsers adds what Determined had for users before /api/v1, and still has. Most of them
 // translate the body and call the function of the newer endpoint.
 func (a *API) registerOldUsers() {
-	serve(a, v1.OldLogin, a.oldLogin)
-	serve(a, v1.OldLogout, a.logout)
-	serve(a, v1.ListOldUsers, a.listOldUsers)
-	serve(a, v1.CreateOldUser, a.createOldUser)
-	serveOn(a, v1.ChangeOldUser, a.onUserByName(), a.patchOldUser)
-	serveOn(a, v1.RenameOldUser, a.onUserByName(), a.renameOldUser)
+	rest.Serve(a.router, v1.OldLogin, a.oldLogin)
+	rest.Serve(a.router, v1.OldLogout, a.logout)
+	rest.Serve(a.router, v1.ListOldUsers, a.listOldUsers)
+	rest.Serve(a.router, v1.CreateOldUser, a.createOldUser)
+	rest.ServeOn(a.router, v1.ChangeOldUser, a.onUserByName(), a.patchOldUser)
+	rest.ServeOn(a.router, v1.RenameOldUser, a.onUserByName(), a.renameOldUser)
 }
 
-func (a *API) oldLogin(ctx context.Context, c *call, req *v1.OldLoginRequest) (*v1.OldLoginResponse, error) {
-	text, _ := c.query("cookie")
+func (a *API) oldLogin(ctx context.Context, c *rest.Call, req *v1.OldLoginRequest) (*v1.OldLoginResponse, error) {
+	text, _ := c.Query("cookie")
 	cookie, err := strconv.ParseBool(cmp.Or(text, "false"))
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "cookie: expected true or false, found %q", fault.Clip(text))
@@ -34,7 +33,7 @@ func (a *API) oldLogin(ctx context.Context, c *call, req *v1.OldLoginRequest) (*
 		return nil, err
 	}
 	if !cookie {
-		c.Response().Header.Del(fiber.HeaderSetCookie)
+		c.Unset("Set-Cookie")
 	}
 	return &v1.OldLoginResponse{Token: resp.Token}, nil
 }
@@ -43,7 +42,7 @@ func oldUser(u store.User) v1.OldUser {
 	return v1.OldUser{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active, Remote: u.Remote}
 }
 
-func (a *API) listOldUsers(ctx context.Context, _ *call, _ *v1.None) (*[]v1.OldUser, error) {
+func (a *API) listOldUsers(ctx context.Context, _ *rest.Call, _ *v1.None) (*[]v1.OldUser, error) {
 	list, _, err := a.db.Users(ctx, store.UserFilter{})
 	out := make([]v1.OldUser, 0, len(list))
 	for _, u := range list {
@@ -61,7 +60,7 @@ func agentUserOf(g *v1.OldAgentUser) *v1.AgentUserGroup {
 }
 
 // createOldUser makes an inactive user if the request does not say active, as Determined does.
-func (a *API) createOldUser(ctx context.Context, c *call, req *v1.OldUserRequest) (*v1.Empty, error) {
+func (a *API) createOldUser(ctx context.Context, c *rest.Call, req *v1.OldUserRequest) (*v1.Empty, error) {
 	if req.Username == nil {
 		return nil, fault.New(fault.Invalid, "username: is required")
 	}
@@ -70,7 +69,7 @@ func (a *API) createOldUser(ctx context.Context, c *call, req *v1.OldUserRequest
 	return &v1.Empty{}, err
 }
 
-func (a *API) patchOldUser(ctx context.Context, c *call, u store.User, req *v1.OldUserRequest) (*v1.Empty, error) {
+func (a *API) patchOldUser(ctx context.Context, c *rest.Call, u store.User, req *v1.OldUserRequest) (*v1.Empty, error) {
 	if req.Username != nil {
 		return nil, fault.New(fault.Invalid, "username: PATCH /users/%s/username renames a user", u.Username)
 	}
@@ -78,7 +77,7 @@ func (a *API) patchOldUser(ctx context.Context, c *call, u store.User, req *v1.O
 	return &v1.Empty{}, err
 }
 
-func (a *API) renameOldUser(ctx context.Context, c *call, u store.User, req *v1.OldUserRequest) (*v1.Empty, error) {
+func (a *API) renameOldUser(ctx context.Context, c *rest.Call, u store.User, req *v1.OldUserRequest) (*v1.Empty, error) {
 	if req.Username == nil {
 		return nil, fault.New(fault.Invalid, "username: is required")
 	}

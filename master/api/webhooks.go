@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/names"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/regex"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/master/webhook"
@@ -45,14 +46,14 @@ type Events interface {
 }
 
 func (a *API) registerWebhooks() {
-	serve(a, v1.ListWebhooks, a.listWebhooks)
-	serve(a, v1.CreateWebhook, a.createWebhook)
-	serve(a, v1.SendCustomEvent, a.sendCustomEvent)
-	serveOn(a, v1.ChangeWebhook, a.onWebhook(), a.patchWebhook)
-	serveOn(a, v1.DeleteWebhook, a.onWebhook(), a.deleteWebhook)
-	serveOn(a, v1.TestWebhook, a.onWebhook(), a.testWebhook)
-	serveOn(a, v1.ListWebhookDeliveries, a.onWebhookLog(), a.webhookDeliveries)
-	serveOn(a, v1.RedeliverWebhook, a.onWebhookLog(), a.redeliverWebhook)
+	rest.Serve(a.router, v1.ListWebhooks, a.listWebhooks)
+	rest.Serve(a.router, v1.CreateWebhook, a.createWebhook)
+	rest.Serve(a.router, v1.SendCustomEvent, a.sendCustomEvent)
+	rest.ServeOn(a.router, v1.ChangeWebhook, a.onWebhook(), a.patchWebhook)
+	rest.ServeOn(a.router, v1.DeleteWebhook, a.onWebhook(), a.deleteWebhook)
+	rest.ServeOn(a.router, v1.TestWebhook, a.onWebhook(), a.testWebhook)
+	rest.ServeOn(a.router, v1.ListWebhookDeliveries, a.onWebhookLog(), a.webhookDeliveries)
+	rest.ServeOn(a.router, v1.RedeliverWebhook, a.onWebhookLog(), a.redeliverWebhook)
 }
 
 // ofWebhook is a webhook for auth. One for all workspaces belongs to the cluster: everybody may
@@ -64,16 +65,16 @@ func ofWebhook(w store.Webhook) auth.Object {
 	return auth.Object{Kind: v1.KindWebhook, Name: called(v1.KindWebhook, w.ID), OwnerID: w.OwnerID, WorkspaceID: *w.WorkspaceID}
 }
 
-func (a *API) onWebhook() object[store.Webhook] {
-	o := numbered("id", a.db.Webhook, ofWebhook)
-	o.refusal = func(c *call, _ auth.Verb, w store.Webhook) error { return refusedWebhook(c.who, w.WorkspaceID) }
+func (a *API) onWebhook() rest.Object[store.Webhook] {
+	o := rest.On("id", a.db.Webhook, ofWebhook)
+	o.Refusal = func(c *rest.Call, _ auth.Verb, w store.Webhook) error { return refusedWebhook(c.Who(), w.WorkspaceID) }
 	return o
 }
 
 // onWebhookLog is a webhook whose deliveries a request is about; Determined has none.
-func (a *API) onWebhookLog() object[store.Webhook] {
-	o := numbered("id", a.db.Webhook, ofWebhook)
-	o.refusal = func(_ *call, _ auth.Verb, w store.Webhook) error {
+func (a *API) onWebhookLog() rest.Object[store.Webhook] {
+	o := rest.On("id", a.db.Webhook, ofWebhook)
+	o.Refusal = func(_ *rest.Call, _ auth.Verb, w store.Webhook) error {
 		return webhookRefusal(fault.Forbidden, w.WorkspaceID)
 	}
 	return o
@@ -108,20 +109,20 @@ func wireWebhook(w store.Webhook, who auth.Who) v1.Webhook {
 	return out
 }
 
-func (a *API) listWebhooks(ctx context.Context, c *call, _ *v1.None) (*v1.GetWebhooksResponse, error) {
-	owner := c.who.UserID
-	if c.who.Grants != nil || c.who.Admin { // roles say in which workspaces
+func (a *API) listWebhooks(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetWebhooksResponse, error) {
+	owner := c.Who().UserID
+	if c.Who().Grants != nil || c.Who().Admin { // roles say in which workspaces
 		owner = 0
 	}
-	list, err := a.db.Webhooks(ctx, c.scope, owner)
+	list, err := a.db.Webhooks(ctx, c.Scope(), owner)
 	resp := &v1.GetWebhooksResponse{Webhooks: make([]v1.Webhook, len(list))}
 	for i, w := range list {
-		resp.Webhooks[i] = wireWebhook(w, c.who)
+		resp.Webhooks[i] = wireWebhook(w, c.Who())
 	}
 	return resp, err
 }
 
-func (a *API) createWebhook(ctx context.Context, c *call, req *v1.Webhook) (*v1.PostWebhookResponse, error) {
+func (a *API) createWebhook(ctx context.Context, c *rest.Call, req *v1.Webhook) (*v1.PostWebhookResponse, error) {
 	w := store.Webhook{Name: cmp.Or(strings.TrimSpace(req.Name), "webhook-"+uuid.NewString()[:8]), URL: req.URL,
 		Type: strings.TrimPrefix(string(req.WebhookType), typeOfWebhooks), Mode: cmp.Or(strings.TrimPrefix(string(req.Mode), modeOfWebhooks), webhook.Workspace)}
 	if w.Mode == "UNSPECIFIED" {
@@ -135,12 +136,12 @@ func (a *API) createWebhook(ctx context.Context, c *call, req *v1.Webhook) (*v1.
 		w.WorkspaceID, w.OwnerID = &ws.ID, ws.OwnerID
 	}
 	if w.WorkspaceID != nil {
-		if err := c.may(auth.Create, ofWebhook(w)); err != nil && fault.Is(err, fault.NotFound) {
+		if err := c.May(auth.Create, ofWebhook(w)); err != nil && fault.Is(err, fault.NotFound) {
 			return nil, err
 		}
 	}
-	if !auth.Can(c.who, auth.Change, ofWebhook(w)) {
-		return nil, refusedWebhook(c.who, w.WorkspaceID)
+	if !auth.Can(c.Who(), auth.Change, ofWebhook(w)) {
+		return nil, refusedWebhook(c.Who(), w.WorkspaceID)
 	}
 	if err := a.checkWebhook(&w, req.Triggers); err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func (a *API) createWebhook(ctx context.Context, c *call, req *v1.Webhook) (*v1.
 	if w, err = a.db.Webhook(ctx, id); err != nil {
 		return nil, err
 	}
-	return &v1.PostWebhookResponse{Webhook: wireWebhook(w, c.who)}, nil
+	return &v1.PostWebhookResponse{Webhook: wireWebhook(w, c.Who())}, nil
 }
 
 // checkWebhook checks a new webhook and reads its triggers.
@@ -242,22 +243,22 @@ func checkThreshold(c webhook.Condition) error {
 	return nil
 }
 
-func (a *API) patchWebhook(ctx context.Context, _ *call, w store.Webhook, req *v1.PatchWebhook) (*v1.Empty, error) {
+func (a *API) patchWebhook(ctx context.Context, _ *rest.Call, w store.Webhook, req *v1.PatchWebhook) (*v1.Empty, error) {
 	if err := a.cfg.Webhooks.Check(req.URL); err != nil {
 		return nil, fault.New(fault.Invalid, "url: %w", err)
 	}
 	return &v1.Empty{}, a.db.ChangeWebhook(ctx, w.ID, req.URL)
 }
 
-func (a *API) deleteWebhook(ctx context.Context, _ *call, w store.Webhook, _ *v1.None) (*v1.Empty, error) {
+func (a *API) deleteWebhook(ctx context.Context, _ *rest.Call, w store.Webhook, _ *v1.None) (*v1.Empty, error) {
 	return &v1.Empty{}, a.db.DeleteWebhook(ctx, w.ID)
 }
 
-func (a *API) testWebhook(ctx context.Context, c *call, w store.Webhook, _ *v1.None) (*v1.TestWebhookResponse, error) {
-	if !a.tests.take(c.who.UserID) {
+func (a *API) testWebhook(ctx context.Context, c *rest.Call, w store.Webhook, _ *v1.None) (*v1.TestWebhookResponse, error) {
+	if !a.tests.Take(c.Who().UserID) {
 		return nil, fault.New(fault.TooMany, "another test of yours is still running; try again in a moment")
 	}
-	defer a.tests.free(c.who.UserID)
+	defer a.tests.Free(c.Who().UserID)
 	if _, err := a.cfg.Webhooks.Test(ctx, w); err != nil {
 		return nil, fault.New(fault.Invalid, "the test of webhook %d failed: %w", w.ID, err)
 	}
@@ -265,11 +266,11 @@ func (a *API) testWebhook(ctx context.Context, c *call, w store.Webhook, _ *v1.N
 }
 
 // sendCustomEvent sends the event of a program, or of a user who may change the experiment.
-func (a *API) sendCustomEvent(ctx context.Context, c *call, req *v1.PostWebhookEventDataRequest) (*v1.Empty, error) {
+func (a *API) sendCustomEvent(ctx context.Context, c *rest.Call, req *v1.PostWebhookEventDataRequest) (*v1.Empty, error) {
 	if req.TrialID != nil {
 		r, err := a.db.Trial(ctx, *req.TrialID)
 		if err == nil {
-			err = c.may(auth.Report, ofTrial(r))
+			err = c.May(auth.Report, ofTrial(r))
 		}
 		if err == nil && r.ExperimentID != req.ExperimentID {
 			err = fault.New(fault.Invalid, "trialId: trial %d belongs to experiment %d, and not to %d", r.ID, r.ExperimentID, req.ExperimentID)
@@ -280,7 +281,7 @@ func (a *API) sendCustomEvent(ctx context.Context, c *call, req *v1.PostWebhookE
 	} else {
 		e, err := a.db.ExperimentHead(ctx, req.ExperimentID)
 		if err == nil {
-			err = c.may(auth.Report, ofExperiment(e))
+			err = c.May(auth.Report, ofExperiment(e))
 		}
 		if err != nil {
 			return nil, err
@@ -293,7 +294,7 @@ func (a *API) sendCustomEvent(ctx context.Context, c *call, req *v1.PostWebhookE
 	if d.Level != "" && !slices.Contains(v1.LogLevels(), d.Level) {
 		return nil, fault.New(fault.Invalid, "data.level: expected a level such as LOG_LEVEL_INFO, found %q", fault.Clip(string(d.Level)))
 	}
-	if !a.customEvents.Take(c.who.UserID, time.Now()) {
+	if !a.customEvents.Take(c.Who().UserID, time.Now()) {
 		return nil, fault.New(fault.TooMany, "a user may send %d events at once, and then %d in a second; try again later", maxCustomEvents, int(time.Second/customEventEvery))
 	}
 	custom := webhook.CustomData{Title: d.Title, Description: d.Description, Level: strings.TrimPrefix(string(cmp.Or(d.Level, v1.LogLevelInfo)), "LOG_LEVEL_")}
@@ -304,7 +305,7 @@ func (a *API) sendCustomEvent(ctx context.Context, c *call, req *v1.PostWebhookE
 	return &v1.Empty{}, err
 }
 
-func (a *API) webhookDeliveries(ctx context.Context, c *call, w store.Webhook, req *v1.GetWebhookDeliveriesRequest) (*v1.GetWebhookDeliveriesResponse, error) {
+func (a *API) webhookDeliveries(ctx context.Context, c *rest.Call, w store.Webhook, req *v1.GetWebhookDeliveriesRequest) (*v1.GetWebhookDeliveriesResponse, error) {
 	limit, before := shownWebhooks, optional.Value(req.Before)
 	if req.Limit != nil {
 		limit = *req.Limit
@@ -334,10 +335,10 @@ func wireDelivery(d store.Delivery) v1.WebhookDelivery {
 	return out
 }
 
-func (a *API) redeliverWebhook(ctx context.Context, c *call, w store.Webhook, _ *v1.None) (*v1.RedeliverWebhookResponse, error) {
-	id, err := strconv.ParseInt(c.Params("delivery"), 10, 64)
+func (a *API) redeliverWebhook(ctx context.Context, c *rest.Call, w store.Webhook, _ *v1.None) (*v1.RedeliverWebhookResponse, error) {
+	id, err := strconv.ParseInt(c.Param("delivery"), 10, 64)
 	if err != nil || id < 1 {
-		return nil, fault.New(fault.Invalid, "%q is not the id of a delivery", fault.Clip(c.Params("delivery")))
+		return nil, fault.New(fault.Invalid, "%q is not the id of a delivery", fault.Clip(c.Param("delivery")))
 	}
 	again, err := a.db.Redeliver(ctx, w.ID, id)
 	if err != nil {

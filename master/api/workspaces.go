@@ -9,20 +9,21 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/names"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerWorkspaces() {
-	serve(a, v1.ListWorkspaces, a.listWorkspaces)
-	serve(a, v1.CreateWorkspace, a.createWorkspace)
-	serveOn(a, v1.GetWorkspace, a.onWorkspace(), a.workspace)
-	serveOn(a, v1.ChangeWorkspace, a.onChangedWorkspace(), a.patchWorkspace)
-	serveOn(a, v1.DeleteWorkspace, a.onWorkspace(), a.deleteWorkspace)
-	serveOn(a, v1.ArchiveWorkspace, a.onWorkspace(), a.archiveWorkspace(true))
-	serveOn(a, v1.UnarchiveWorkspace, a.onWorkspace(), a.archiveWorkspace(false))
-	serveOn(a, v1.ListProjects, a.onWorkspaceOrAll(), a.listProjects)
-	serveOn(a, v1.CreateProject, a.onWorkspace(), a.createProject)
+	rest.Serve(a.router, v1.ListWorkspaces, a.listWorkspaces)
+	rest.Serve(a.router, v1.CreateWorkspace, a.createWorkspace)
+	rest.ServeOn(a.router, v1.GetWorkspace, a.onWorkspace(), a.workspace)
+	rest.ServeOn(a.router, v1.ChangeWorkspace, a.onChangedWorkspace(), a.patchWorkspace)
+	rest.ServeOn(a.router, v1.DeleteWorkspace, a.onWorkspace(), a.deleteWorkspace)
+	rest.ServeOn(a.router, v1.ArchiveWorkspace, a.onWorkspace(), a.archiveWorkspace(true))
+	rest.ServeOn(a.router, v1.UnarchiveWorkspace, a.onWorkspace(), a.archiveWorkspace(false))
+	rest.ServeOn(a.router, v1.ListProjects, a.onWorkspaceOrAll(), a.listProjects)
+	rest.ServeOn(a.router, v1.CreateProject, a.onWorkspace(), a.createProject)
 }
 
 func wireWorkspace(w store.Workspace, in store.WorkspaceContents) v1.Workspace {
@@ -61,14 +62,14 @@ func wireAgentUser(stored []byte) *v1.AgentUserGroup {
 	return &v1.AgentUserGroup{AgentUid: g.UID, AgentGid: g.GID, AgentUser: g.User, AgentGroup: g.Group}
 }
 
-func (a *API) listWorkspaces(ctx context.Context, c *call, req *v1.GetWorkspacesRequest) (*v1.GetWorkspacesResponse, error) {
-	f := store.WorkspaceFilter{Users: req.Users, UserIDs: req.UserIDs, Name: req.Name, Exact: req.NameCaseSensitive, Archived: req.Archived, Pinned: req.Pinned, PinnedBy: c.who.UserID}
+func (a *API) listWorkspaces(ctx context.Context, c *rest.Call, req *v1.GetWorkspacesRequest) (*v1.GetWorkspacesResponse, error) {
+	f := store.WorkspaceFilter{Users: req.Users, UserIDs: req.UserIDs, Name: req.Name, Exact: req.NameCaseSensitive, Archived: req.Archived, Pinned: req.Pinned, PinnedBy: c.Who().UserID}
 	var err error
-	if f.Sort, f.Desc, err = sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name"}); err != nil {
+	if f.Sort, f.Desc, err = rest.Sorting(req.Order, map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name"}); err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountWorkspaces(ctx, c.scope, f)
-	list, p, err := paged(req.Window, total, err, func(from, n int) ([]store.Workspace, error) { return a.db.Workspaces(ctx, c.scope, f, from, n) })
+	total, err := a.db.CountWorkspaces(ctx, c.Scope(), f)
+	list, p, err := rest.Paged(req.Window, total, err, func(from, n int) ([]store.Workspace, error) { return a.db.Workspaces(ctx, c.Scope(), f, from, n) })
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +78,13 @@ func (a *API) listWorkspaces(ctx context.Context, c *call, req *v1.GetWorkspaces
 	return resp, err
 }
 
-func (a *API) workspace(ctx context.Context, c *call, w store.Workspace, _ *v1.None) (*v1.GetWorkspaceResponse, error) {
+func (a *API) workspace(ctx context.Context, c *rest.Call, w store.Workspace, _ *v1.None) (*v1.GetWorkspaceResponse, error) {
 	wire, err := a.workspaceWire(ctx, c, w)
 	return &v1.GetWorkspaceResponse{Workspace: wire}, err
 }
 
 // workspaceSettings checks the settings in a request, and omits those that are not set.
-func (a *API) workspaceSettings(ctx context.Context, c *call, ws store.Workspace, compute, aux *string, storage v1.Struct, agent *v1.AgentUserGroup) ([]byte, error) {
+func (a *API) workspaceSettings(ctx context.Context, c *rest.Call, ws store.Workspace, compute, aux *string, storage v1.Struct, agent *v1.AgentUserGroup) ([]byte, error) {
 	set := map[string]any{}
 	for key, name := range map[string]*string{"default_compute_pool": compute, "default_aux_pool": aux} {
 		if name == nil {
@@ -112,7 +113,7 @@ func (a *API) workspaceSettings(ctx context.Context, c *call, ws store.Workspace
 		set["checkpoint_storage"] = m
 	}
 	if agent != nil {
-		if err := c.may(auth.Administer, auth.Object{Kind: v1.KindWorkspace}); err != nil {
+		if err := c.May(auth.Administer, auth.Object{Kind: v1.KindWorkspace}); err != nil {
 			return nil, err
 		}
 		b, err := partOfAgentUser(agent)
@@ -129,14 +130,14 @@ func (a *API) workspaceSettings(ctx context.Context, c *call, ws store.Workspace
 
 // mayName returns an error if only administrators may give this name to a workspace, or take it away:
 // operators have offered secrets to the workspace of this name.
-func (a *API) mayName(c *call, name string) error {
-	if !a.cfg.Site.Secrets.Name(name) || auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindCluster}) {
+func (a *API) mayName(c *rest.Call, name string) error {
+	if !a.cfg.Site.Secrets.Name(name) || auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindCluster}) {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "name: tasks of the workspace %q may mount secrets (vault.secrets of the master's configuration), so only an admin may create or rename it", fault.Clip(name))
 }
 
-func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspaceRequest) (*v1.PostWorkspaceResponse, error) {
+func (a *API) createWorkspace(ctx context.Context, c *rest.Call, req *v1.PostWorkspaceRequest) (*v1.PostWorkspaceResponse, error) {
 	if err := checkName("name", req.Name, names.MaxUnique); err != nil {
 		return nil, err
 	}
@@ -147,28 +148,28 @@ func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspac
 	if err != nil {
 		return nil, err
 	}
-	if err := a.db.AdmitStored(ctx, c.who.UserID, 0); err != nil {
+	if err := a.db.AdmitStored(ctx, c.Who().UserID, 0); err != nil {
 		return nil, err
 	}
-	w, err := a.db.CreateWorkspace(ctx, req.Name, c.who.UserID, settings)
+	w, err := a.db.CreateWorkspace(ctx, req.Name, c.Who().UserID, settings)
 	if err != nil {
 		return nil, err
 	}
 	if a.db.UsesRoles() { // who creates a workspace is its WorkspaceAdmin
-		a.auth.forget(c.who.UserID)
+		a.auth.forget(c.Who().UserID)
 	}
 	wire, err := a.workspaceWire(ctx, c, w)
 	return &v1.PostWorkspaceResponse{Workspace: wire}, err
 }
 
-func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, req *v1.PatchWorkspace) (*v1.PatchWorkspaceResponse, error) {
+func (a *API) patchWorkspace(ctx context.Context, c *rest.Call, w store.Workspace, req *v1.PatchWorkspace) (*v1.PatchWorkspaceResponse, error) {
 	if err := fixedWorkspace(w, cannotChange); err != nil {
 		return nil, err
 	}
 	pools := req.DefaultComputePool != nil || req.DefaultComputeResourcePool != nil || req.DefaultAuxPool != nil || req.DefaultAuxResourcePool != nil
 	more := differs(req.Name, w.Name) || req.CheckpointStorageConfig != nil || req.AgentUserGroup != nil
-	if more || (pools || req.Name == nil) && !auth.SetsDefaultPools(c.who, ofWorkspace(w)) {
-		if err := c.may(auth.Change, ofWorkspace(w)); err != nil {
+	if more || (pools || req.Name == nil) && !auth.SetsDefaultPools(c.Who(), ofWorkspace(w)) {
+		if err := c.May(auth.Change, ofWorkspace(w)); err != nil {
 			return nil, err
 		}
 	}
@@ -203,13 +204,13 @@ func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, re
 	return &v1.PatchWorkspaceResponse{Workspace: wire}, err
 }
 
-func (a *API) archiveWorkspace(archived bool) func(context.Context, *call, store.Workspace, *v1.None) (*v1.Empty, error) {
-	return func(ctx context.Context, c *call, w store.Workspace, _ *v1.None) (*v1.Empty, error) {
+func (a *API) archiveWorkspace(archived bool) func(context.Context, *rest.Call, store.Workspace, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *rest.Call, w store.Workspace, _ *v1.None) (*v1.Empty, error) {
 		return &v1.Empty{}, a.db.ArchiveWorkspace(ctx, w.ID, archived)
 	}
 }
 
-func (a *API) deleteWorkspace(ctx context.Context, c *call, w store.Workspace, _ *v1.None) (*v1.DeleteWorkspaceResponse, error) {
+func (a *API) deleteWorkspace(ctx context.Context, c *rest.Call, w store.Workspace, _ *v1.None) (*v1.DeleteWorkspaceResponse, error) {
 	noteDone(c, map[string]any{"name": w.Name})
 	done, err := a.db.DeleteWorkspace(ctx, w.ID)
 	return &v1.DeleteWorkspaceResponse{Completed: done}, err

@@ -48,29 +48,8 @@ type Submitter struct {
 }
 
 // may returns an error unless the submitter may do the verb on the object.
-func (s *Submitter) may(verb auth.Verb, object auth.Object) error { return May(s.Who, verb, object) }
-
-// May returns an error unless the user may do the verb on the object. If the user may not see the
-// object, the error says that the object does not exist.
-func May(who auth.Who, verb auth.Verb, object auth.Object) error {
-	if auth.Can(who, verb, object) {
-		return nil
-	}
-	if verb == auth.Create {
-		if in := object.WorkspaceID; in != 0 && !auth.Sees(who, auth.Object{Kind: v1.KindWorkspace, WorkspaceID: in}) {
-			return fault.New(fault.NotFound, "workspace %d not found", in)
-		}
-	} else if !auth.Sees(who, object) {
-		return fault.New(fault.NotFound, "%s not found", cmp.Or(object.Name, string(object.Kind)))
-	}
-	if verb == auth.Create && who.Grants != nil {
-		where := "any workspace"
-		if object.WorkspaceID != 0 {
-			where = fmt.Sprintf("workspace %d", object.WorkspaceID)
-		}
-		return fault.New(fault.Forbidden, "%s may not %s this %s in %s; a role such as Editor would allow it (det rbac assign-role)", who.Username, verb, object.Kind, where)
-	}
-	return fault.New(fault.Forbidden, "%s may not %s this %s", who.Username, verb, object.Kind)
+func (s *Submitter) may(verb auth.Verb, object auth.Object) error {
+	return auth.May(s.Who, verb, object)
 }
 
 // mayStartIn is may for something new in a workspace. If the request does not name the workspace, the

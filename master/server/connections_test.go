@@ -45,10 +45,10 @@ func strangers(t *testing.T, c ConnectionsConfig) (address string, conns *connec
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- a.App().Listener(conns.limit(ln)) }()
+	go func() { served <- a.Router().Listen(conns.limit(ln)) }()
 	t.Cleanup(func() {
 		stop()
-		if err := a.App().ShutdownWithTimeout(10 * time.Second); err != nil {
+		if err := a.Router().Shutdown(10 * time.Second); err != nil {
 			t.Error(err)
 		}
 		<-served

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/spool"
 )
 
@@ -159,8 +160,8 @@ func sameStore(a, b string) bool {
 	return plain(a) == plain(b)
 }
 
-func (c *Config) receiving() api.Receiving {
-	return api.Receiving{Spool: spool.New(c.spoolFolder(), int64(c.Spool.MaxMB)<<20)}
+func (c *Config) receiving() rest.Receiving {
+	return rest.Receiving{Spool: spool.New(c.spoolFolder(), int64(c.Spool.MaxMB)<<20)}
 }
 
 func (c *Config) spoolFolder() string {

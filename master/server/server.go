@@ -228,7 +228,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 		control.Lead(ctx, m.db.DB, m.masterID, m.cfg.PublicURL, m.log, leading(loop, events))
 	}()
 	listens := make(chan error, 1)
-	go func() { listens <- a.App().Listener(m.cfg.TLS.secure(m.conns.limit(ln))) }()
+	go func() { listens <- a.Router().Listen(m.cfg.TLS.secure(m.conns.limit(ln))) }()
 	m.log.Info("serving", "address", ln.Addr().String(), "cluster_id", m.clusterID, "master_id", m.masterID, "version", v1.Version)
 	if ready != nil {
 		ready <- ln.Addr().String()
@@ -242,7 +242,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	}
 	m.log.Info("stopping")
 	<-leads // give up leadership before all other parts stop
-	if err := a.App().ShutdownWithTimeout(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := a.Router().Shutdown(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		m.log.Warn("requests were aborted because the master stops", "error", err)
 	}
 	a.Wait() // all reports of tasks are stored

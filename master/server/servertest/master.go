@@ -96,10 +96,10 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	bus := database.NewBus(dsn, log)
 	events := sender.New(sender.Config{BaseURL: m.URL, SigningKey: SigningKey, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, m.DB, bus, log)
 	a, opener, loop := m.wire(ctx, bus, events, log)
-	m.open = func() int { return int(a.App().Server().GetOpenConnectionsCount()) }
+	m.open = a.Router().Connections
 	var parts sync.WaitGroup
 	served := make(chan struct{})
-	go func() { defer close(served); _ = a.App().Listener(lis) }()
+	go func() { defer close(served); _ = a.Router().Listen(lis) }()
 	parts.Go(func() { kept.Run(ctx) })
 	parts.Go(func() { bus.Run(ctx) })
 	parts.Go(func() { opener.Run(ctx) })
@@ -116,7 +116,7 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	t.Cleanup(func() {
 		cancel()
 		m.Front.close()
-		if err := a.App().ShutdownWithTimeout(10 * time.Second); err != nil {
+		if err := a.Router().Shutdown(10 * time.Second); err != nil {
 			t.Errorf("the API does not stop: %v", err)
 		}
 		_ = lis.Close() // a test without requests may end before the server listens

@@ -1,0 +1,44 @@
+package api
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// callersAgain reads by two queries what the callers of open answers are now: the users of sessions, and attempts.
+func (a *API) callersAgain(ctx context.Context, callers []auth.Who) (now func(auth.Who) (auth.Who, error), err error) {
+	var sessions []int64
+	var attempts []string
+	for _, who := range callers {
+		if who.IsTask() {
+			attempts = append(attempts, who.AllocationID)
+		} else {
+			sessions = append(sessions, who.SessionID)
+		}
+	}
+	users, err := a.db.ValidSessions(ctx, sessions)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := a.db.AttemptStatuses(ctx, attempts)
+	if err != nil {
+		return nil, err
+	}
+	return func(who auth.Who) (auth.Who, error) {
+		if !who.IsTask() {
+			user, ok := users[who.SessionID]
+			if !ok {
+				return who, fault.New(fault.Unauthenticated, "the session has ended: sign in again with det user login")
+			}
+			return user, nil
+		}
+		is, ok := tasks[who.AllocationID]
+		if !ok {
+			return who, fault.New(fault.Unauthenticated, "attempt %s does not exist any more", who.AllocationID)
+		}
+		who.Ended, who.OwnerGone, who.Grants = is.Ended, is.OwnerGone, is.Grants
+		return who, nil
+	}, nil
+}

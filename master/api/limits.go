@@ -1,0 +1,43 @@
+package api
+
+import (
+	"os"
+	"time"
+
+	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/rest"
+	"github.com/detent-ml/detent/master/spool"
+)
+
+const (
+	maxPacks          = 2   // contexts that are packed at once; one of each user
+	maxLists          = 2   // contexts whose files are listed at once; one of each user
+	maxReads          = 512 // contexts that are sent at once
+	maxReadsPerUser   = 32  // of those, to one user and the user's tasks
+	maxStreams        = 64  // streams of metrics at once
+	maxStreamsPerUser = 16  // of those, for one user and the user's tasks
+)
+
+// limits are what the calls of all callers share, beside the limits of rest.
+type limits struct {
+	packs     *rest.Shares  // code that is being packed
+	places    *rest.Shares  // jobs that are being placed in the queue
+	matching  *rest.Shares  // lines that are compared with log policies
+	series    *rest.Shares  // metrics that are being streamed
+	logs      *rest.Shares  // logs whose lines are being unpacked and sent
+	longLines *rest.Shares  // long lines that are being sent
+	logTurn   time.Duration // logTurn, but for tests
+	lists     *rest.Shares  // code that is being listed
+	reads     *rest.Shares  // code that is being sent
+	packed    *spool.Folder // folder for packing code
+}
+
+func newLimits(cfg rest.Receiving) *limits {
+	folder := os.TempDir()
+	if cfg.Spool != nil {
+		folder = cfg.Spool.Path()
+	}
+	return &limits{packs: rest.NewShares(maxPacks, 1), places: rest.NewShares(1, 1), matching: rest.NewShares(maxMatches, 1), lists: rest.NewShares(maxLists, 1), reads: rest.NewShares(maxReads, maxReadsPerUser),
+		series: rest.NewShares(maxStreams, maxStreamsPerUser), logs: rest.NewFairShares(maxLogTurns, maxLogTurnsPerUser, maxLogTurnsMore), longLines: rest.NewShares(maxLongLines, 1), logTurn: logTurn,
+		packed: spool.New(folder, maxPacks*launch.MaxPacked*spool.OwnerShare)}
+}

@@ -1,0 +1,91 @@
+package rest
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// Address is the address of a caller under which calls are counted. An IPv6 address is
+// replaced by its network, because an owner of a network can use any of its addresses.
+func (q *Request) Address() string {
+	from, ok := q.Client()
+	if !ok {
+		return q.RemoteIP().String()
+	}
+	return NetworkOf(from)
+}
+
+// NetworkOf is an address, or the network of an IPv6 address.
+func NetworkOf(of netip.Addr) string {
+	if of.Is6() {
+		if n, err := of.WithZone("").Prefix(64); err == nil {
+			return n.String()
+		}
+	}
+	return of.String()
+}
+
+// Client is the address of a caller: that of its connection or, if the connection is from a
+// trusted proxy, the address that the proxy reports.
+func (q *Request) Client() (from netip.Addr, ok bool) {
+	if from, ok = netip.AddrFromSlice(q.RemoteIP()); !ok {
+		return from, false
+	}
+	from = from.Unmap()
+	hops := q.hops()
+	for i := len(hops) - 1; i >= 0 && q.router.trusts(from); i-- {
+		hop := strings.TrimSpace(hops[i])
+		if host, _, err := net.SplitHostPort(hop); err == nil {
+			hop = host
+		}
+		seen, err := netip.ParseAddr(strings.Trim(hop, "[]"))
+		if err != nil {
+			break
+		}
+		from = seen.Unmap()
+	}
+	return from, true
+}
+
+// hops lists the addresses in X-Forwarded-For. A proxy appends the address that it has seen
+// to those that the client claims: to the same line, or in a later line.
+func (q *Request) hops() []string {
+	lines := q.ctx.Request().Header.PeekAll(fiber.HeaderXForwardedFor)
+	return strings.Split(string(bytes.Join(lines, []byte(","))), ",")
+}
+
+// Proxied reports whether a proxy has forwarded a call. Any line counts, even an empty one: a
+// client may send an empty one before the proxy's.
+func (q *Request) Proxied() bool {
+	h := &q.ctx.Request().Header
+	return len(h.PeekAll(fiber.HeaderXForwardedFor)) > 0 || len(h.PeekAll(fiber.HeaderForwarded)) > 0
+}
+
+func (r *Router) trusts(address netip.Addr) bool {
+	for _, p := range r.cfg.TrustedProxies {
+		if p.Contains(address) {
+			return true
+		}
+	}
+	return false
+}
+
+// Stranger is the proxy that has forwarded a call although the master does not trust it; ok: there is one.
+func (q *Request) Stranger() (at netip.Addr, ok bool) {
+	at, ok = netip.AddrFromSlice(q.RemoteIP())
+	at = at.Unmap()
+	return at, ok && !q.router.trusts(at) && q.Proxied()
+}
+
+// Owner names the owner of a call's shares: a user, including the user's tasks, or an
+// address.
+func (c *Call) Owner() string {
+	if c.who.Username != "" {
+		return "user " + c.who.Username
+	}
+	return "address " + c.Address()
+}
