@@ -80,6 +80,9 @@ func newRoleRig(t testing.TB, change ...func(*Config)) *rig {
 	return r
 }
 
+// ownURL as a PublicURL stands for the address at which the rig listens.
+const ownURL = "own"
+
 func rigOf(t testing.TB, options store.Options, change ...func(*Config)) *rig {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -98,17 +101,20 @@ func rigOf(t testing.TB, options store.Options, change ...func(*Config)) *rig {
 	for _, c := range change {
 		c(&cfg)
 	}
-	cfg.Webhooks = r.events()
-	r.api = New(ctx, cfg, db, r.bus, r.identity, r.discovery, log)
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.url = "http://" + lis.Addr().String()
+	if cfg.PublicURL == ownURL {
+		cfg.PublicURL = r.url
+	}
+	cfg.Webhooks = r.events()
+	r.api = New(ctx, cfg, db, r.bus, r.identity, r.discovery, log)
 	served := make(chan error, 1)
 	go func() { served <- r.api.Router().Listen(lis) }()
 	busDone := make(chan struct{})
 	go func() { r.bus.Run(ctx); close(busDone) }()
-	r.url = "http://" + lis.Addr().String()
 	t.Cleanup(func() {
 		cancel()
 		r.client.CloseIdleConnections()

@@ -20,8 +20,7 @@ func TestSCIMConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, withSCIM)
-	r.api.cfg.PublicURL = r.url
+	r := newRig(t, withSCIM, func(c *Config) { c.PublicURL = ownURL })
 	cmd := exec.CommandContext(t.Context(), python, "testdata/scim_check.py", r.url+"/scim/v2", scimToken)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems

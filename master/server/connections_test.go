@@ -23,7 +23,7 @@ import (
 
 // strangers serves the API with limits for connections, which apply to every address except
 // 127.0.0.1.
-func strangers(t *testing.T, c ConnectionsConfig) (address string, conns *connections, log *bytes.Buffer) {
+func strangers(t *testing.T, c ConnectionsConfig, change ...func(*connections)) (address string, conns *connections, log *bytes.Buffer) {
 	t.Helper()
 	pool, err := database.Open(t.Context(), pgtest.New(t, store.SchemaHash(), store.Migrate), database.Options{MaxConns: 4})
 	if err != nil {
@@ -36,6 +36,9 @@ func strangers(t *testing.T, c ConnectionsConfig) (address string, conns *connec
 	log = &bytes.Buffer{}
 	conns = newConnections(&cfg, slog.New(slog.NewTextHandler(log, nil)))
 	conns.exempt = func(a netip.Addr) bool { return a == netip.MustParseAddr("127.0.0.1") }
+	for _, of := range change {
+		of(conns)
+	}
 	quiet := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	a := api.New(ctx, api.Config{Connections: conns.count, MaxConnections: conns.max, BlankLogin: func(string, string) bool { return true }},

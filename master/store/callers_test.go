@@ -101,9 +101,13 @@ func TestClaimsAreTheirOwners(t *testing.T) {
 	e := w.experiment(`{"name": "random"}`)
 	var claims []Claim
 	for i := range 6 {
-		claims = append(claims, goodClaim(w.attempt(w.trial(e, i, 1), 1, 1), 0, fmt.Sprint("nonce ", i)))
+		trial := w.trial(e, i, 1)
+		w.attempt(trial, 1, 1)
+		claims = append(claims, goodClaim(w.attempt(trial, 2, 1), 0, fmt.Sprint("nonce ", i)))
 	}
 	locked, done := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(done) })
+	defer release()
 	var all sync.WaitGroup
 	all.Go(func() {
 		err := db.Tx(t.Context(), func(tx *DB) error { // a rollback waits
@@ -138,6 +142,6 @@ func TestClaimsAreTheirOwners(t *testing.T) {
 	if err := db.RedeemTicket(within, []byte("none"), "none", []byte("none")); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a caller without a session, beside claims: %v", err)
 	}
-	close(done)
+	release()
 	all.Wait()
 }

@@ -144,9 +144,9 @@ job "det-fabio" {
         registry.consul.addr = ${var.consul_addr}
         # Fabio has no service of its own to register.
         registry.consul.register.enabled = false
-        {{- if nomadVarExists "nomad/jobs/${var.job}" }}{{ with (nomadVar "nomad/jobs/${var.job}").consul_token }}
+        {{- if nomadVarExists "nomad/jobs/${var.job}" }}{{ with nomadVar "nomad/jobs/${var.job}" }}{{ with print .consul_token }}
         registry.consul.token = {{ . }}
-        {{- end }}{{ end }}
+        {{- end }}{{ end }}{{ end }}
         EOT
       }
 

@@ -200,9 +200,9 @@ job "det-traefik" {
             watch: true
             endpoint:
               address: "${var.consul_addr}"
-              {{- if nomadVarExists "nomad/jobs/${var.job}" }}{{ with (nomadVar "nomad/jobs/${var.job}").consul_token }}
+              {{- if nomadVarExists "nomad/jobs/${var.job}" }}{{ with nomadVar "nomad/jobs/${var.job}" }}{{ with print .consul_token }}
               token: {{ . | toJSON }}
-              {{- end }}{{ end }}
+              {{- end }}{{ end }}{{ end }}
         %{~else~}
           nomad:
             exposedByDefault: false
