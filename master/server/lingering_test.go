@@ -15,7 +15,7 @@ const closeWait = 8 // the state of a TCP connection whose other side has ended 
 // TestRejectedWhileSending: a client that still sends a head that is too large reads the answer, and its
 // connection is not reset.
 func TestRejectedWhileSending(t *testing.T) {
-	address, _, _ := strangers(t, Defaults().Connections, func(c *connections) { c.linger = time.Minute })
+	address, conns, _ := strangers(t, Defaults().Connections, func(c *connections) { c.linger = time.Minute })
 	conn := dial(t, "127.0.0.1", address)
 	send := func(text string) {
 		t.Helper()
