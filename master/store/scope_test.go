@@ -148,6 +148,7 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"Holdings":     func(in auth.Scope) (int, error) { return lenOf(w.db.Holdings(ctx, in, "")) },
 		"LivePorts": func(in auth.Scope) (int, error) {
 			w.exec(`UPDATE experiments SET config = jsonb_set(config, '{environment}', '{"proxy_ports": [{"proxy_port": 8080}]}')`)
+			w.exec(`UPDATE members SET claimed_at = now()`)
 			list, err := w.db.LivePorts(ctx, in)
 			return len(list), err
 		},

@@ -96,13 +96,14 @@ func TestLongConfigurationsOfLiveTasks(t *testing.T) {
 		w.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, pool, slots, config) VALUES ($1, 'COMMAND', gen_random_uuid(), 2, 1, 'c', 'default', 1, $2::text::jsonb)`,
 			fmt.Sprint("t", i), config)
 		w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) VALUES ($1 || '.1', $1, 1, 'default', 1, 42, 'PENDING')`, fmt.Sprint("t", i))
+		w.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, devices, claimed_at) VALUES ($1 || '.1', 0, 'n', 'n', '{}', '{}', CASE WHEN $1 <> 't4' THEN now() END)`, fmt.Sprint("t", i))
 	}
 	list, err := database.Rows[LiveTask](t.Context(), w.db.DB, liveTasks)
 	if err != nil || len(list) != 20 || string(list[0].Nomad) != `{"volumes": []}` || !list[0].Secrets || !list[0].Several {
 		t.Fatalf("%d live tasks, %v", len(list), err)
 	}
 	ports, err := w.db.LivePorts(t.Context(), auth.Everywhere())
-	if err != nil || len(ports["t3.1"]) != 1 {
+	if err != nil || len(ports["t3.1"]) != 1 || ports["t4.1"] != nil { // t4 has not begun
 		t.Errorf("ports: %v, %v", ports, err)
 	}
 	idle, err := w.db.IdleTask(t.Context(), "t3")
