@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -162,5 +163,69 @@ func TestRollbackOfManyReports(t *testing.T) {
 	}
 	if _, err := w.db.Claim(t.Context(), goodClaim(id, 0, "n")); err != nil || left() != 4 || summarized() != 4 {
 		t.Errorf("%v; %d reports are left, and %d in the summary, want 4", err, left(), summarized())
+	}
+}
+
+// TestRollbackIsDoneOnce: the first member of an attempt archives the reports for all, and again only if the checkpoint from
+// which the trial restarts is gone.
+func TestRollbackIsDoneOnce(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	w.attempt(trial, 1, 1)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, reported_at, steps, position, avg) SELECT $1, 1, 'training', now(), i, i, '{"loss": 1}' FROM generate_series(1, 10) i`, trial)
+	w.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, metadata)
+		SELECT gen_random_uuid(), task_id, id, 1, s, 'COMPLETED', '{}', '{}' FROM trials, unnest('{4,7}'::int[]) s WHERE id = $1`, trial)
+	id := w.attempt(trial, 2, 3)
+	claim := func(rank, left, beyond int) {
+		t.Helper()
+		if _, err := w.db.Claim(t.Context(), goodClaim(id, rank, "n")); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.int(`SELECT count(*)::int FROM metrics WHERE trial_id = $1 AND NOT archived`, trial); n != left {
+			t.Errorf("after the claim of rank %d %d reports are left, want %d", rank, n, left)
+		}
+		if n := w.int(`SELECT rolled_back_steps FROM trials WHERE id = $1 AND rolled_back_run = 2`, trial); n != beyond {
+			t.Errorf("after the claim of rank %d what is beyond %d steps is archived, want %d", rank, n, beyond)
+		}
+	}
+	claim(0, 7, 7)
+	w.exec(`UPDATE metrics SET archived = false WHERE trial_id = $1 AND steps = 9`, trial) // to see who looks again
+	claim(1, 8, 7)
+	w.exec(`DELETE FROM checkpoints WHERE trial_id = $1 AND steps = 7`, trial)
+	claim(2, 4, 4)
+}
+
+// TestFactsAboutLockedMembers: the leader waits for no member that somebody has locked, and gets the fact back.
+func TestFactsAboutLockedMembers(t *testing.T) {
+	w := newWorld(t)
+	id := w.attempt(w.trial(w.experiment(lossSearcher), 0, 1), 1, 3)
+	var facts []MemberFact
+	for rank := range 3 {
+		facts = append(facts, MemberFact{AllocationID: id, Rank: rank, NomadAllocID: fmt.Sprint("x", rank), Status: "running", Started: true, Index: 7})
+	}
+	status := func(rank int) string {
+		return w.text(`SELECT nomad_status FROM members WHERE allocation_id = $1 AND rank = $2`, id, rank)
+	}
+	err := w.db.Tx(t.Context(), func(tx *DB) error {
+		if _, err := tx.Exec(t.Context(), `SELECT 1 FROM members WHERE allocation_id = $1 AND rank = 1 FOR UPDATE`, id); err != nil {
+			return err
+		}
+		left, err := w.db.RecordFacts(t.Context(), facts)
+		if err != nil || len(left) != 1 || left[0] != facts[1] {
+			t.Errorf("left over: %+v, %v", left, err)
+		}
+		if err := w.db.RecordGone(t.Context(), []string{id}); err != nil {
+			t.Error(err)
+		}
+		if got := status(0) + " " + status(1) + " " + status(2); got != "gone  gone" {
+			t.Errorf("the members are %q", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := w.db.RecordFacts(t.Context(), facts); err != nil || len(left) != 0 || status(1) != "running" || status(0) != "gone" {
+		t.Errorf("left over: %+v, %v; the members are %s and %s", left, err, status(1), status(0))
 	}
 }
