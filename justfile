@@ -86,7 +86,7 @@ nomad-ui: build
 down: build
     @bin/det deploy local cluster-down
 
-# how its parts are
+# which of its parts run, and where
 status: build
     @bin/det deploy local status
 

@@ -329,8 +329,8 @@ func modelName(c *rest.Call) string {
 	return c.Param("name")
 }
 
-// seenModel is the model of a path, if the caller may see it. Who names it by its number is not
-// told its name.
+// seenModel is the model of a path, if the caller may see it. The error for a path with the model's number
+// does not contain its name.
 func (a *API) seenModel(ctx context.Context, c *rest.Call) (store.Model, error) {
 	m, err := a.modelOf(ctx, modelName(c))
 	if err == nil && !auth.Sees(c.Who(), ofModel(m)) {

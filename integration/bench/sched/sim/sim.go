@@ -106,7 +106,7 @@ func newSimulation(o Options, jobs []Job) *simulation {
 	return s
 }
 
-// Crowd returns a cluster at one moment: jobs hold nearly all slots, and as many more as waiting says wait.
+// Crowd returns a cluster at one moment: jobs hold nearly all slots, and waiting more jobs wait.
 func Crowd(seed uint64, of Shape, nodes, waiting int) ([]sched.Node, []sched.Running, []sched.Request) {
 	o := Usual(seed, nodes)
 	jobs, resident := of.Jobs(seed, waiting, nodes*o.PerNode, 1, 0.95)

@@ -50,7 +50,7 @@ func Philly() Shape {
 		Sizes: []Size{{1, 0.815}, {2, 0.06}, {3, 0.005}, {4, 0.07}, {8, 0.04}, {12, 0.001}, {16, 0.006}, {32, 0.002}, {128, 0.0005}}}
 }
 
-// Jobs draws jobs that arrive with exponential gaps and ask for load times what so many slots give.
+// Jobs draws jobs that arrive with exponential gaps. Together they need load times the work that the slots can do.
 // Users differ much in how many jobs they submit, as in both clusters.
 //
 // Most of the work is in few jobs that last for days, so an empty cluster would be busy only after weeks.
