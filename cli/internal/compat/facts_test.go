@@ -103,7 +103,7 @@ func routes(t *testing.T) (rows []row) {
 		}
 		rows = append(rows, r)
 	}
-	for _, line := range lines(t, top+"/master/v1/testdata/bindings.txt") {
+	for _, line := range lines(t, top+"/master/v1/generate/bindings.txt") {
 		if f := strings.Fields(line); f[0] == "op" {
 			area, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(f[3], "/api/v1"), "/"), "/")
 			_, rpc, _ := strings.Cut(f[1], "_")
