@@ -18,7 +18,7 @@ var enumOf = regexp.MustCompile(`^(?:Sequence\[)?(\w+)\]?$`)
 // choices returns the parameters with fixed values of all lists and streams of Determined's client.
 func choices(t *testing.T) (list []choice, values map[string][]string) {
 	t.Helper()
-	text, err := os.ReadFile("../v1/testdata/bindings.txt")
+	text, err := os.ReadFile("../v1/generate/bindings.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

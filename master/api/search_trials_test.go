@@ -78,7 +78,7 @@ func TestAttempts(t *testing.T) {
 	// The task keeps its place in the queue; an attempt began to wait when the one before had ended, or later.
 	r.exec(`UPDATE allocations SET state = 'TERMINATED', outcome = 'failed', ended_at = queued_at + interval '1 hour'`)
 	r.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, queued_at, created_at, state, outcome, ended_at)
-		SELECT task_id || '.' || n, task_id, n, pool, slots, priority, queued_at, CASE n WHEN 11 THEN queued_at + interval '15 hours' END, 'TERMINATED', 'failed', queued_at + (n + 5 * (n / 11)) * interval '1 hour'
+		SELECT task_id || '.' || n, task_id, n, pool, slots, priority, queued_at, CASE n WHEN 11 THEN queued_at + interval '15 hours' ELSE queued_at + (n - 1) * interval '1 hour' END, 'TERMINATED', 'failed', queued_at + (n + 5 * (n / 11)) * interval '1 hour'
 		FROM allocations, generate_series(2, 11) n`)
 	list = me.get(fmt.Sprintf("/api/v1/detent/experiments/%d/attempts", a.exp)).ok().tree()
 	queued := func(i int) time.Time {

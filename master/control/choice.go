@@ -23,7 +23,8 @@ type choices struct {
 	none        *sched.Choice      // of those that are unfinished in this cycle; nil: none is
 	beyond      *sched.Choice      // of those beyond maxKeptNodes
 	expressions *expressions
-	kept        map[string]int // by user: how many nodes the choices of now rate, which is what they need of memory
+	shared      map[*sched.Choice]bool // the choices of pools
+	kept        map[string]int         // by user: how many nodes the choices of now rate, which is what they need of memory
 }
 
 // maxKeptNodes limits the nodes that the choices of a user rate, some 100 bytes each: a choice beyond is computed when others have gone.
@@ -42,8 +43,8 @@ func (c *choices) beginCycle(changed bool) {
 	for key := range c.unfinished {
 		delete(c.now, key)
 	}
-	if c.before = c.now; changed {
-		c.before = nil
+	if c.before = c.now; changed || c.shared == nil {
+		c.before, c.shared = nil, map[*sched.Choice]bool{}
 	}
 	c.now, c.unfinished, c.none, c.beyond, c.kept = map[choiceKey]*sched.Choice{}, map[choiceKey]bool{}, nil, nil, map[string]int{}
 	if c.expressions == nil {
@@ -74,6 +75,9 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *s
 	c, found := known.recall(key)
 	if !found {
 		c = d.rateNow(known, key, of, n, gpu)
+		if key.user == "" {
+			known.shared[c] = true
+		}
 		known.keep(key, c)
 	}
 	return c
@@ -101,18 +105,16 @@ func (c *choices) recall(key choiceKey) (*sched.Choice, bool) {
 
 // keep keeps a choice under a key. The choice of a pool is everybody's, and counts for nobody.
 func (c *choices) keep(key choiceKey, of *sched.Choice) {
-	c.now[key] = of
-	pool := choiceKey{pool: key.pool}
-	if of == nil || of == c.none || of == c.beyond || of == c.now[pool] || of == c.before[pool] {
+	if c.now[key] = of; of == nil || of == c.none || of == c.beyond || c.shared[of] {
 		return
 	}
-	c.kept[key.user] += len(of.Unfit) + len(of.Fit) + len(of.Prefer) + len(of.Models) + len(of.Spread)*len(of.Fit)
+	c.kept[key.user] += len(of.Unfit) + len(of.Fit) + len(of.Prefer) + len(of.Lack) + len(of.Models) + len(of.Spread)*len(of.Fit)
 }
 
 // rateNow rates the nodes, if the work of this cycle suffices for the comparisons of the user.
 func (d *decider) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
 	x := known.expressions
-	x.of(key.user, n.Expressions()+n.Versions() == 0) // those of the pool's job are left, which the operators wrote
+	x.of(key.user, n.Expressions()+n.Versions()+longOf(n) == 0) // those of the pool's job are left, which the operators wrote
 	if key.user == "" {
 		c, _ := d.rate(of, n, gpu, x.match)
 		return c
@@ -136,6 +138,20 @@ func (d *decider) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expco
 		known.none = d.noNode(notCompared)
 	}
 	return known.none
+}
+
+// longOf is the number of comparisons that take work because their texts are long.
+func longOf(n *expconf.Nomad) (count int) {
+	constraints, affinities := comparisons(n)
+	for _, x := range affinities {
+		constraints = append(constraints, x.Comparison)
+	}
+	for _, x := range constraints {
+		if x.Long() {
+			count++
+		}
+	}
+	return count
 }
 
 // noNode is the choice of no node.
@@ -181,7 +197,6 @@ func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match 
 			return
 		}
 		if !devices.rate(c, id, node, models) {
-			c.Unfit[id] = why.one(c.Unfit[id])
 			return
 		}
 		fit[id], c.Fit[id] = node.Fact, true

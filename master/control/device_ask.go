@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 )
@@ -19,11 +20,17 @@ type deviceAsk struct {
 	match       pool.Match
 	known       map[unique.Handle[string]]bool // models that were compared
 	lists       map[string][]string            // the models that may be used, once for all nodes with the same ones
+	none        string                         // why a node has none of them, once for all nodes
 	work        int64                          // of the comparisons
 }
 
+// maxAsked is how much of what is asked for a sentence has: a hundred constraints may have a hundred kilobytes.
+const maxAsked = 1000
+
 // words say what is asked for; "" for nothing.
-func (a *deviceAsk) words() string {
+func (a *deviceAsk) words() string { return fault.ClipTo(a.allWords(), maxAsked) }
+
+func (a *deviceAsk) allWords() string {
 	if len(a.constraints) == 0 {
 		return a.gpu.Asks()
 	}
@@ -56,7 +63,10 @@ func (a *deviceAsk) rate(c *sched.Choice, id string, node *cluster.Node, models 
 		if c.Lack == nil {
 			c.Lack = map[string]bool{}
 		}
-		c.Unfit[id], c.Lack[id] = "where there is no "+strings.TrimPrefix(c.Asks, "a "), true
+		if a.none == "" {
+			a.none = "where there is no " + strings.TrimPrefix(c.Asks, "a ")
+		}
+		c.Unfit[id], c.Lack[id] = a.none, true
 		return false
 	case len(fit) < len(models):
 		if c.Models == nil {
@@ -78,7 +88,10 @@ func (a *deviceAsk) fits(of model, attributes map[string]string) bool {
 	}
 	vendor, kind, _ := strings.Cut(a.of.Device(), "/")
 	m := pool.Model{Vendor: vendor, Type: kind, Name: of.name, Attributes: attributes}
-	a.work += modelWork + plainWork*int64(len(a.constraints))
+	a.work += modelWork
+	for _, c := range a.constraints { // their values may be quantities
+		a.work += plainWork + 2*int64(len(c.Value))
+	}
 	if a.gpu != nil {
 		for _, pattern := range a.gpu.Model {
 			a.work += int64(len(pattern) + len(of.name))

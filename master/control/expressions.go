@@ -40,6 +40,8 @@ const (
 	// versionWork is the work of a comparison of versions, for each of its conditions, and versionBytes that for each byte.
 	versionWork  = 600
 	versionBytes = 80
+	// textBytes is the work of a comparison of long numbers or lists, for each byte.
+	textBytes = 10
 	// plainWork is the work of any other comparison with one node, nodeWork what a choice takes for each node besides, and
 	// modelWork for each model of devices.
 	plainWork = 18
@@ -61,11 +63,11 @@ func (x *expressions) beginCycle() {
 // of begins to evaluate the comparisons of a user.
 func (x *expressions) of(user string, exempt bool) { x.user, x.exempt = user, exempt }
 
-// match is a pool.Match.
+// match is a pool.Match. What is no regular expression is compared as a version is: it has nothing to compile.
 func (x *expressions) match(operator, text, value string) bool {
 	key, versions := comparison{operator, value}, operator != "regexp"
 	paid := versions && x.now[key] == nil && x.before[key] == nil
-	if paid && !x.take(workOfVersions(text, value)) { // before its entry pushes out others
+	if paid && !x.take(workOf(operator, text, value)) { // before its entry pushes out others
 		return false
 	}
 	e := x.expression(key)
@@ -78,7 +80,7 @@ func (x *expressions) match(operator, text, value string) bool {
 		return met
 	case !versions && x.take(e.compiled.Work(text)):
 		met = e.compiled.MatchString(text)
-	case versions && (paid || x.take(workOfVersions(text, value))):
+	case versions && (paid || x.take(workOf(operator, text, value))):
 		met = pool.Matches(operator, text, value)
 	default:
 		return false
@@ -88,7 +90,11 @@ func (x *expressions) match(operator, text, value string) bool {
 	return met
 }
 
-func workOfVersions(text, value string) int64 {
+// workOf is the work of a comparison of versions, or of long numbers or lists.
+func workOf(operator, text, value string) int64 {
+	if operator != "version" && operator != "semver" {
+		return plainWork + textBytes*int64(len(text)+len(value))
+	}
 	return versionWork*int64(strings.Count(value, ",")+1) + versionBytes*int64(len(text)+len(value))
 }
 

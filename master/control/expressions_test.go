@@ -202,7 +202,7 @@ func TestWorkOfVersions(t *testing.T) {
 		if !x.match("version", "1.4.2", ">= 1.2, < 2") || x.match("semver", "1.4.2", ">= 2") || x.match("version", "none", ">= 1.2, < 2") {
 			t.Fatal("wrong")
 		}
-		if want := workOfVersions("1.4.2", ">= 1.2, < 2") + workOfVersions("1.4.2", ">= 2") + workOfVersions("none", ">= 1.2, < 2"); x.spent["eve"] != want {
+		if want := workOf("version", "1.4.2", ">= 1.2, < 2") + workOf("semver", "1.4.2", ">= 2") + workOf("semver", "none", ">= 1.2, < 2"); x.spent["eve"] != want {
 			t.Fatalf("%d is spent, not %d", x.spent["eve"], want)
 		}
 	}
@@ -213,7 +213,7 @@ func TestWorkOfVersions(t *testing.T) {
 		t.Errorf("%d is spent of %d", x.spent["eve"], expressionShare)
 	}
 	kept := len(x.now[comparison{"semver", ">= 2"}].matches)
-	if n := int(expressionShare / workOfVersions("1.4.100", ">= 2")); kept < n/2 || kept > 2*n {
+	if n := int(expressionShare / workOf("version", "1.4.100", ">= 2")); kept < n/2 || kept > 2*n {
 		t.Errorf("%d matches are kept, and %d fit into the work", kept, n)
 	}
 	const late = ">= 3.0.0-with.a.long.end, < 3.0.0-with.a.long.end"

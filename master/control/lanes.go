@@ -129,7 +129,7 @@ func (l *lane) pass(ctx context.Context) int {
 		}
 		l.next = list
 	}
-	if len(l.next) > room && room < l.limit/2 {
+	if len(l.next) > room && room < l.limit/2 && l.limit > maxLarge { // a few calls are started as soon as there is room
 		return 0
 	}
 	list := l.take(min(room, len(l.next)))

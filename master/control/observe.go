@@ -221,7 +221,10 @@ func (v *view) record(ctx context.Context, o cluster.Observation) error {
 		return err
 	})
 	if err == nil {
-		v.left = left
+		v.left = slices.DeleteFunc(left, func(f store.MemberFact) bool { return slices.Contains(o.Gone, f.AllocationID) })
+		if len(v.left) > 0 && v.async {
+			v.wakeAfter(minObserveGap)
+		}
 	}
 	return err
 }

@@ -64,17 +64,34 @@ func ValueOf(attribute string, facts Facts) (value string, found bool) {
 // node.class.
 type Facts func(name string) (value string, found bool)
 
-// A Match compares a text with a value by an operator that takes work: regexp, version or semver. An invalid value matches
-// nothing. Callers that compare many nodes keep what it returns. nil is Matches.
+// A Match compares a text with a value by an operator that takes work: regexp, version or semver, and others if the texts
+// are long. An invalid value matches nothing. Callers that compare many nodes keep what it returns. nil is Matches.
 type Match func(operator, text, value string) bool
 
 // Matches is a Match that keeps nothing.
 func Matches(operator, text, value string) bool {
-	if operator != "regexp" {
-		return ofVersion(operator, text, value)
+	switch operator {
+	case "regexp":
+		expression, err := regex.Compile(value)
+		return err == nil && expression.MatchString(text)
+	case "<", "<=", ">", ">=":
+		return ordered(operator, text, value)
+	case "set_contains", "set_contains_all", "set_contains_any":
+		return contains(text, value, operator == "set_contains_any")
 	}
-	expression, err := regex.Compile(value)
-	return err == nil && expression.MatchString(text)
+	return ofVersion(operator, text, value)
+}
+
+// longTexts is the length of both sides from which a comparison of numbers or lists takes work: a user may write 512 bytes.
+const longTexts = 64
+
+// Long reports whether a comparison takes work because its texts are long.
+func (c Comparison) Long() bool {
+	switch c.Operator {
+	case "<", "<=", ">", ">=", "set_contains", "set_contains_all", "set_contains_any":
+		return len(c.Attribute)+len(c.Value) > longTexts
+	}
+	return false
 }
 
 // Operators lists the operators that Detent evaluates, first the empty one, which means =. distinct_hosts and distinct_property are
@@ -111,17 +128,18 @@ func (c Comparison) Meets(facts Facts, match Match) bool {
 	switch c.Operator {
 	case "", "=", "==", "is":
 		return left == right
-	case "<", "<=", ">", ">=":
-		return ordered(c.Operator, left, right)
+	case "<", "<=", ">", ">=", "set_contains", "set_contains_all", "set_contains_any":
+		if match == nil || !c.Long() {
+			match = Matches
+		}
 	case "regexp", "version", "semver":
 		if match == nil {
 			match = Matches
 		}
-		return match(c.Operator, left, right)
-	case "set_contains", "set_contains_all", "set_contains_any":
-		return contains(left, right, c.Operator == "set_contains_any")
+	default:
+		return false
 	}
-	return false
+	return match(c.Operator, left, right)
 }
 
 // FirstUnmet is the index of the first comparison that a node does not meet; -1 if it meets all. match may be nil.

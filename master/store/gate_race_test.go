@@ -141,12 +141,7 @@ func TestRollbackOfManyReports(t *testing.T) {
 	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, reported_at, steps, position, avg) SELECT $1, 1, 'training', now(), i, i, '{"loss": 1}' FROM generate_series(1, $2::int) i`, trial, rollBackChunk+10)
 	w.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, metadata) SELECT gen_random_uuid(), task_id, id, 1, 4, 'COMPLETED', '{}', '{}' FROM trials WHERE id = $1`, trial)
 	summarized := func() int {
-		for more := true; more; {
-			var err error
-			if more, err = w.db.Summarize(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
+		w.summarize()
 		return w.int(`SELECT (summary #>> '{avg_metrics,loss,count}')::int FROM trial_summaries WHERE trial_id = $1`, trial)
 	}
 	if n := summarized(); n != rollBackChunk+10 {

@@ -112,7 +112,7 @@ func (db *DB) claim(ctx context.Context, c Claim) (out Claimed, err error) {
 		if g.TrialID == nil || g.RunID < 2 {
 			return nil
 		}
-		done, err := tx.rolledBack(ctx, *g.TrialID, "")
+		done, err := tx.rolledBack(ctx, *g.TrialID)
 		if err == nil && !done.covers(g.RunID, out.StepsCompleted) {
 			err = errNotRolledBack
 		}
@@ -260,8 +260,13 @@ type rollback struct {
 // covers reports whether a run may start from a checkpoint with so many steps.
 func (r rollback) covers(run, steps int) bool { return r.Run == run && r.Steps <= steps }
 
-func (db *DB) rolledBack(ctx context.Context, trial int, lock string) (rollback, error) {
-	return database.Row[rollback](ctx, db.DB, "trial", `SELECT rolled_back_run, rolled_back_steps FROM trials WHERE id = $1`+lock, trial)
+func (db *DB) rolledBack(ctx context.Context, trial int) (rollback, error) {
+	return database.Row[rollback](ctx, db.DB, "trial", `SELECT rolled_back_run, rolled_back_steps FROM trials WHERE id = $1`, trial)
+}
+
+// restartSteps is the number of steps of the checkpoint from which a trial restarts; 0 without one.
+func (db *DB) restartSteps(ctx context.Context, trial int) (int, error) {
+	return database.Scalar[int](ctx, db.DB, `SELECT coalesce((SELECT k.steps FROM checkpoints k WHERE `+restartsFrom+`$1`+newestFirst+`), 0)`, trial)
 }
 
 // rollBack archives the reports of earlier runs beyond the steps from which a run restarts, for a claim that would be
@@ -276,22 +281,27 @@ func (db *DB) rollBack(ctx context.Context, c Claim) error {
 			of.TrialID = nil
 			return err
 		}
-		if done, err = tx.rolledBack(ctx, *of.TrialID, ""); err != nil {
+		if done, err = tx.rolledBack(ctx, *of.TrialID); err != nil {
 			return err
 		}
-		steps, err = database.Scalar[int](ctx, tx.DB, `SELECT coalesce((SELECT k.steps FROM checkpoints k WHERE `+restartsFrom+`$1`+newestFirst+`), 0)`, *of.TrialID)
+		steps, err = tx.restartSteps(ctx, *of.TrialID)
 		return err
 	})
 	if err != nil || of.TrialID == nil || done.covers(of.RunID, steps) {
 		return err
 	}
-	// This lock waits for reports that are being written, and holds nothing: later reports see the new run, and are refused.
-	if _, err := db.Exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR UPDATE`, *of.TrialID); err != nil {
+	// This lock waits for reports that are being written, also of checkpoints, and holds nothing: later ones see the new run,
+	// and are refused.
+	err = db.Tx(ctx, func(tx *DB) error {
+		_, err := tx.Exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR UPDATE`, *of.TrialID)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	for more := true; more; {
 		err := db.Tx(ctx, func(tx *DB) (err error) {
-			more, err = tx.archiveReports(ctx, *of.TrialID, of.RunID, steps)
+			more, err = tx.archiveReports(ctx, *of.TrialID, of.RunID)
 			return err
 		})
 		if err != nil {
@@ -302,8 +312,16 @@ func (db *DB) rollBack(ctx context.Context, c Claim) error {
 }
 
 // archiveReports archives a part of the reports; more says that some may be left. One member of an attempt does it at a time.
-func (db *DB) archiveReports(ctx context.Context, trial, run, steps int) (more bool, err error) {
-	done, err := db.rolledBack(ctx, trial, ` FOR NO KEY UPDATE`)
+// The lock is not that of the trial's row, for which the leader waits.
+func (db *DB) archiveReports(ctx context.Context, trial, run int) (more bool, err error) {
+	if _, err := db.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('rollback of trial ' || $1::int, 0))`, trial); err != nil {
+		return false, err
+	}
+	done, err := db.rolledBack(ctx, trial)
+	if err != nil {
+		return false, err
+	}
+	steps, err := db.restartSteps(ctx, trial)
 	if err != nil || done.Run > run || done.covers(run, steps) {
 		return false, err
 	}

@@ -80,7 +80,7 @@ var proxyTasks = `
 // maxPortsListed is the number of ports in a list of all attempts: a task may have a hundred, and a user thousands of tasks.
 const maxPortsListed = 20_000
 
-// LivePorts are the ports of attempts that have begun and not ended, by attempt; of very many, those of the newest.
+// LivePorts are the ports of attempts that have begun and not ended, by attempt; of very many, those of each owner's newest.
 // Before that nobody can open them.
 func (db *DB) LivePorts(ctx context.Context, in auth.Scope) (map[string]expconf.ProxyPorts, error) {
 	type found struct {
@@ -89,12 +89,13 @@ func (db *DB) LivePorts(ctx context.Context, in auth.Scope) (map[string]expconf.
 	}
 	list, err := database.Rows[found](ctx, db.DB, `
 		SELECT id, ports FROM (
-			SELECT id, ports, sum(jsonb_array_length(ports)) OVER (ORDER BY claimed_at DESC, id) AS listed FROM (
-				SELECT a.id, m.claimed_at, CASE WHEN k.type = 'TRIAL' THEN e.proxy_ports ELSE k.proxy_ports END AS ports
+			SELECT id, ports, sum(jsonb_array_length(ports)) OVER (ORDER BY own, id) AS listed FROM (
+			SELECT id, ports, sum(jsonb_array_length(ports)) OVER (PARTITION BY owner_id ORDER BY claimed_at DESC, id) AS own FROM (
+				SELECT a.id, k.owner_id, m.claimed_at, CASE WHEN k.type = 'TRIAL' THEN e.proxy_ports ELSE k.proxy_ports END AS ports
 				FROM allocations a JOIN members m ON m.allocation_id = a.id AND m.rank = 0 AND m.claimed_at IS NOT NULL
 				JOIN tasks k ON k.id = a.task_id LEFT JOIN experiments e ON e.id = k.experiment_id
 				WHERE a.state <> 'TERMINATED' AND k.type <> 'CHECKPOINT_GC' AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))) live
-			WHERE jsonb_typeof(ports) = 'array' AND ports <> '[]') numbered
+			WHERE jsonb_typeof(ports) = 'array' AND ports <> '[]') of_owner) numbered
 		WHERE listed <= $2`, workspaces(in), maxPortsListed)
 	ports := make(map[string]expconf.ProxyPorts, len(list))
 	for _, f := range list {
