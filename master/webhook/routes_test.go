@@ -330,7 +330,7 @@ func TestDeliveriesOfWebhooks(t *testing.T) {
 func TestCustomEventsAreLimited(t *testing.T) {
 	r := newRig(t, func(d *webhook.Deps) { d.Custom = memory.NewRates[int](2, time.Hour, 10) })
 	admin, me := r.user("admin"), r.user("determined")
-	r.world.hook("hook", 0, event.Specific, "CUSTOM")
+	r.hook("hook", 0, event.Specific, "CUSTOM")
 	body := fmt.Sprintf(`{"experimentId":%d,"data":{}}`, r.hooked(`{"webhook_name": ["hook"]}`))
 	for range 2 {
 		me.post("/api/v1/webhooks/custom", body).ok()
