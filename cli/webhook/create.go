@@ -16,7 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
-	"github.com/detent-ml/detent/master/webhook"
+	"github.com/detent-ml/detent/master/webhook/event"
 )
 
 type createOptions struct {
@@ -100,8 +100,8 @@ func (o createOptions) triggers() (list []flagged, err error) {
 	}
 	for _, s := range o.states {
 		state := strings.TrimPrefix(strings.ToUpper(s), "STATE_")
-		if !webhook.Fires(state) {
-			wrong = append(wrong, fmt.Sprintf("--state %s: expected one of %s", s, strings.Join(webhook.States(), ", ")))
+		if !event.Fires(state) {
+			wrong = append(wrong, fmt.Sprintf("--state %s: expected one of %s", s, strings.Join(event.States(), ", ")))
 		}
 		add(v1.TriggerTypeExperimentStateChange, "--state "+s, map[string]any{"state": state})
 	}

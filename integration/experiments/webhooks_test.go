@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/integration/rig"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
-	"github.com/detent-ml/detent/master/webhook"
+	"github.com/detent-ml/detent/master/webhook/event"
 )
 
 // A receiver of webhooks, which can fail on request.
@@ -37,8 +37,8 @@ func newReceiver(t *testing.T) *receiver {
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body, err := io.ReadAll(q.Body)
-	at, noTime := strconv.ParseInt(q.Header.Get(webhook.TimestampHeader), 10, 64)
-	if err != nil || noTime != nil || q.Header.Get(webhook.SignatureHeader) != webhook.Signature(rig.SigningKey, at, body) {
+	at, noTime := strconv.ParseInt(q.Header.Get(event.TimestampHeader), 10, 64)
+	if err != nil || noTime != nil || q.Header.Get(event.SignatureHeader) != event.Signature(rig.SigningKey, at, body) {
 		r.t.Errorf("a request with a wrong signature: %v, %s", q.Header, body)
 	}
 	var event struct {

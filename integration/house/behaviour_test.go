@@ -29,7 +29,7 @@ var behaviours = []behaviour{
 	{2, "deleting a workspace that holds something", "master/api TestDeletionsBegin TestModelLists, master/control TestAWorkspaceGoesWithEverything", ""},
 	{3, "trials exist when an experiment is created", "master/api TestFirstTrialsAreThereAtOnce TestTrialOfAPausedExperiment, master/control TestFirstTrialsAreTheSearchs TestPausedTrialEnds", ""},
 	{4, "GET /tasks", "master/api TestOldTasks", ""},
-	{5, "webhooks", "master/api TestWebhooks TestWrongWebhooks TestDeliveriesOfWebhooks TestCustomEventsOfPrograms, master/webhook TestBodies TestSignature, master/webhook/sender TestKilledBetweenEventAndSend, integration/experiments TestWebhooks", ""},
+	{5, "webhooks", "master/webhook TestWebhooks TestWrongWebhooks TestDeliveriesOfWebhooks, master/api TestCustomEventsOfPrograms, master/webhook/event TestBodies TestSignature, master/webhook/sender TestKilledBetweenEventAndSend, integration/experiments TestWebhooks", ""},
 	{6, "one template for all kinds", "master/api TestTemplateOfAllKinds TestTemplates", ""},
 	{7, "generic tasks", "master/api TestGenericTasks TestForksAndChildren TestChangingGenericTasks, integration/clients TestGenericTasks", ""},
 	{8, "free slots have a container", "master/api TestFreeSlotsHaveAContainer", ""},

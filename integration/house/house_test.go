@@ -48,7 +48,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/regex", "master/decimals", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/risks", "master/task", "master/webhook", "master/updates", "master/api/internal/scim", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
+var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/names", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/regex", "master/decimals", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/risks", "master/task", "master/webhook/event", "master/updates", "master/api/internal/scim", "master/server/internal/schedule", "jobspecs", "integration/bench/sched/sim"}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.
@@ -74,12 +74,12 @@ var onlyImporters = map[string][]string{
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
-	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/server", "master/webhook/sender"},
-	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server", "master/webhook/sender"},
+	module + "/master/database":          {"master/store", "master/api", "master/control", "master/launch", "master/server", "master/webhook"},
+	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
 	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
 	module + "/master/launch":            {"master/api", "master/server"},
 	module + "/master/control":           {"master/server"},
-	module + "/master/rest":              {"master/api", "master/server"},
+	module + "/master/rest":              {"master/api", "master/server", "master/webhook"},
 	module + "/master/api":               {"master/server"},
 	module + "/master/cluster":           {"master/control", "master/server"},
 	module + "/master/discovery":         {"master/server"},
@@ -101,6 +101,34 @@ var onlyImporters = map[string][]string{
 var engineImports = map[string][]string{
 	"master/database": {"master/fault", "master/sleep", "master/decimals"},
 	"master/rest":     {"master/auth", "master/fault", "master/headers", "master/quote", "master/sleep", "master/spool", "master/v1"},
+}
+
+// A room has one noun: its rows, verbs and routes.
+type room struct {
+	name string
+	// imports are our packages that the room imports besides pure ones: engines, and rooms before it in rooms.
+	imports []string
+	// users are the packages that import the room; they need not be named for what is below its folder.
+	users []string
+}
+
+// rooms are the rooms, from the lowest to the highest.
+var rooms = []room{
+	{"master/webhook", []string{"master/auth", "master/database", "master/memory", "master/rest", wire}, []string{"master/api", "master/control", "master/store", "master/webhook/sender"}},
+}
+
+// check holds a package to what a room imports, and to who imports the room.
+func (r room) check(t *testing.T, p pkg, name string) {
+	t.Helper()
+	for _, imp := range p.Imports {
+		ours, ok := strings.CutPrefix(imp, module+"/")
+		if ok && name == r.name && !slices.Contains(r.imports, ours) && !slices.Contains(purePackages, ours) {
+			t.Errorf("%s is a room and imports %s; it may import %s", name, ours, strings.Join(r.imports, ", "))
+		}
+		if ours == r.name && !slices.Contains(r.users, name) {
+			t.Errorf("%s imports the room %s; only %s may", name, ours, strings.Join(r.users, ", "))
+		}
+	}
 }
 
 // remember lists the impure package that a pure package may import, to read something of its own
@@ -128,6 +156,9 @@ func TestDependenciesPointOneWay(t *testing.T) {
 					t.Errorf("%s is an engine and imports %s", name, ours)
 				}
 			}
+		}
+		for _, r := range rooms {
+			r.check(t, p, name)
 		}
 		for _, imp := range p.Imports {
 			for what, who := range onlyImporters {

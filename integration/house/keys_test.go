@@ -124,7 +124,7 @@ var keyEffects = []effects.Row{
 	{"web_identity.role_arn web_identity.audience web_identity.sts_endpoint", reach + "master/task TestCredentialsInAJob, integration/storage TestCheckpointsInS3"},
 	{"retention_policy.log_retention_days", reach + "master/api TestRetentionOfLogs"},
 	{"retention_policy.schedule", reach + "master/control TestLogsAreDeletedInTurns"},
-	{"webhooks.base_url", reach + "master/webhook TestBodies"},
+	{"webhooks.base_url", reach + "master/webhook/event TestBodies"},
 	{"webhooks.signing_key", reach + "integration/experiments TestWebhooks"},
 	{"webhooks.allow", reach + "master/webhook/sender TestNothingInside, integration/experiments TestWebhooks"},
 	{"s3_region", reach + "master/task TestCredentialsInAJob"},

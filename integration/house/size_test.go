@@ -26,26 +26,26 @@ const (
 )
 
 // totalBudget is how many lines of Go all packages may have together.
-const totalBudget = 131_800
+const totalBudget = 132_000
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":     16_500,
+		"master/api":     16_150,
 		"master/expconf": 6_330,
-		"master/store":   15_950,
+		"master/store":   15_300,
 	}
 	filesAbove = map[string]int{
 		"master/api":     131,
 		"master/expconf": 46,
-		"master/store":   128,
+		"master/store":   122,
 		"master/v1":      95,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      650,
-		"master/store.DB":     580,
+		"master/api.API":      640,
+		"master/store.DB":     555,
 		"nomad/local.Cluster": 125,
 	}
 )

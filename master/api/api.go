@@ -26,10 +26,8 @@ import (
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/webhook"
 )
-
-// maxTests is how many test events to webhooks are sent at once.
-const maxTests = 16
 
 // Identity verifies the workload identity that a runner presents, and returns the Nomad
 // allocation that it belongs to. It is the cluster's side of the gate.
@@ -123,7 +121,7 @@ type Config struct {
 	Redacted    func() any // the master's configuration without secrets
 	// ApplySettings applies settings that administrators changed since this master started; nil: settings cannot be changed.
 	ApplySettings func(ctx context.Context)
-	Webhooks      Events
+	Webhooks      webhook.Sender
 	// Loop returns how many cycles this master's loop has made, how long the last one
 	// took, and whether this master leads; nil if there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)
@@ -182,16 +180,14 @@ type API struct {
 	rendezvousAsked singleflight.Group
 	queueTimes      queueTimes
 
-	customEvents *memory.Rates[int]    // for webhooks, by user
-	heardOf      *memory.Rates[string] // signs of life of unmanaged trials, by task
-	profiles     *rest.Turns           // of profiling
-	taskIO       *taskIO               // receives the reports of tasks
-	driven       *drivenSearches       // searches that programs outside drive
-	gathers      *gathers
-	tests        *rest.Turns // of webhooks
-	shown        *shownConfigs
-	stopping     context.Context
-	rechecks     sync.WaitGroup // of users who are signed in
+	heardOf  *memory.Rates[string] // signs of life of unmanaged trials, by task
+	profiles *rest.Turns           // of profiling
+	taskIO   *taskIO               // receives the reports of tasks
+	driven   *drivenSearches       // searches that programs outside drive
+	gathers  *gathers
+	shown    *shownConfigs
+	stopping context.Context
+	rechecks sync.WaitGroup // of users who are signed in
 
 	experiments *launch.Experiments
 	tasks       *launch.Tasks
@@ -202,8 +198,8 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Id
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), trail: newTrail(ctx, db, log), signIns: make(chan struct{}, maxSignIns), scimCalls: newSCIMCalls(), limits: newLimits(cfg.Receiving),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		gathers: newGathers(), tests: rest.NewTurns(maxTests), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
-		customEvents: memory.NewRates[int](maxCustomEvents, customEventEvery, maxCachedWho), heardOf: memory.NewRates[string](1, heardEvery, maxCachedWho)}
+		gathers: newGathers(), profiles: rest.NewTurns(maxProfiles), webSockets: newWebSockets(), measured: newMeasurements(), shown: newShownConfigs(), stopping: ctx,
+		heardOf: memory.NewRates[string](1, heardEvery, maxCachedWho)}
 	a.router = rest.New(ctx, a.restConfig())
 	a.router.AdmitBy(v1.BySCIM, a.admitSCIM)
 	a.router.Speak(rest.Dialect{Prefix: scimPath, Error: sendSCIMError, OtherMethod: otherMethodOfSCIM})

@@ -23,6 +23,7 @@ import (
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/sender"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
@@ -161,8 +162,8 @@ func (r *rig) another(change ...func(*Config)) *rig {
 }
 
 // events sends to receivers of tests.
-func (r *rig) events() Events {
-	return sender.New(sender.Config{SigningKey: "sesame", Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, r.db, r.bus, slog.New(slog.DiscardHandler))
+func (r *rig) events() webhook.Sender {
+	return sender.New(sender.Config{SigningKey: "sesame", Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, r.db.DB, r.bus, slog.New(slog.DiscardHandler))
 }
 
 func rigConfig(t testing.TB) Config {

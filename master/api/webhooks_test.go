@@ -2,18 +2,11 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/detent-ml/detent/master/memory"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/webhook"
+	events "github.com/detent-ml/detent/master/webhook/event"
 )
 
 // hookBody is a request for a webhook; change replaces fields.
@@ -33,175 +26,6 @@ func hookBody(t *testing.T, change map[string]any) string {
 
 func trigger(kind, condition string) []any {
 	return []any{map[string]any{"triggerType": "TRIGGER_TYPE_" + kind, "condition": json.RawMessage(condition)}}
-}
-
-func TestWebhooks(t *testing.T) {
-	r := newRig(t)
-	admin, me := r.user("admin"), r.user("determined")
-	var mine struct{ Workspace struct{ ID int } }
-	me.post("/api/v1/workspaces", `{"name":"mine"}`).ok().into(&mine)
-
-	var made struct {
-		Webhook struct {
-			ID, WorkspaceID int
-			URL, Name, Mode string
-			WebhookType     string
-			Triggers        []struct {
-				ID, WebhookID int
-				TriggerType   string
-				Condition     map[string]any
-			}
-		}
-	}
-	admin.post("/api/v1/webhooks", hookBody(t, nil)).ok().into(&made)
-	everywhere := made.Webhook.ID
-	if w := made.Webhook; w.URL != "https://example.com/secret" || w.WorkspaceID != 0 || w.Mode != "WEBHOOK_MODE_WORKSPACE" || w.WebhookType != "WEBHOOK_TYPE_DEFAULT" ||
-		len(w.Triggers) != 1 || w.Triggers[0].WebhookID != w.ID || w.Triggers[0].TriggerType != "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE" || w.Triggers[0].Condition["state"] != "COMPLETED" {
-		t.Errorf("%+v", w)
-	}
-	me.post("/api/v1/webhooks", hookBody(t, nil)).says(400, "non admin users can't edit global webhooks")
-	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 1})).is(400)
-	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 99})).is(404)
-	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": mine.Workspace.ID, "webhookType": "WEBHOOK_TYPE_SLACK", "mode": "WEBHOOK_MODE_SPECIFIC",
-		"triggers": trigger("CUSTOM", `{}`)})).ok().into(&made)
-	own := made.Webhook.ID
-	me.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": mine.Workspace.ID})).is(409)
-	admin.post("/api/v1/webhooks", hookBody(t, map[string]any{"workspaceId": 1, "name": ""})).ok().into(&made)
-	if !strings.HasPrefix(made.Webhook.Name, "webhook-") {
-		t.Errorf("a webhook without a name is called %q", made.Webhook.Name)
-	}
-	theirs := made.Webhook.ID
-
-	list := func(who as) string {
-		var got struct {
-			Webhooks []struct {
-				ID  int
-				URL string
-			}
-		}
-		who.get("/api/v1/webhooks").ok().into(&got)
-		var all []string
-		for _, w := range got.Webhooks {
-			all = append(all, fmt.Sprint(w.ID, " ", w.URL))
-		}
-		return strings.Join(all, ", ")
-	}
-	if got, want := list(admin), fmt.Sprintf("%d https://example.com/secret, %d https://example.com/secret, %d https://example.com/secret", everywhere, own, theirs); got != want {
-		t.Errorf("admins see %s", got)
-	}
-	if got, want := list(me), fmt.Sprintf("%d https://example.com/…, %d https://example.com/secret", everywhere, own); got != want {
-		t.Errorf("others see %s", got)
-	}
-
-	for _, id := range []int{everywhere, theirs} {
-		path := fmt.Sprintf("/api/v1/webhooks/%d", id)
-		me.patch(path, `{"url":"https://example.com"}`).is(400)
-		me.del(path).is(400)
-		me.post(path+"/test", "").is(400)
-		me.get(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries", id)).is(403)
-		me.post(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/1/redeliver", id), "").is(403)
-	}
-	me.patch(fmt.Sprintf("/api/v1/webhooks/%d", own), `{"url":"http://10.0.0.1/"}`).is(400)
-	me.patch(fmt.Sprintf("/api/v1/webhooks/%d", own), `{"url":"https://example.com/other"}`).ok()
-	if got := list(me); !strings.Contains(got, "https://example.com/other") {
-		t.Errorf("after a change: %s", got)
-	}
-	me.del(fmt.Sprintf("/api/v1/webhooks/%d", own)).ok()
-	me.del(fmt.Sprintf("/api/v1/webhooks/%d", own)).is(404)
-}
-
-// TestWrongWebhooks: invalid webhooks, and the errors for them.
-func TestWrongWebhooks(t *testing.T) {
-	r := newRig(t)
-	admin := r.user("admin")
-	long := strings.Repeat("(a?){999}", 9)
-	for _, c := range []struct {
-		change map[string]any
-		words  string
-	}{
-		{map[string]any{"url": "example.com"}, "absolute address"},
-		{map[string]any{"url": "http://169.254.169.254/latest"}, "webhooks.allow"},
-		{map[string]any{"url": "http://user:password@example.com"}, "password"},
-		{map[string]any{"triggers": []any{}}, "1 to 20 triggers"},
-		{map[string]any{"webhookType": "WEBHOOK_TYPE_UNSPECIFIED"}, "WEBHOOK_TYPE_SLACK"},
-		{map[string]any{"mode": "WEBHOOK_MODE_SOME"}, "WEBHOOK_MODE_SPECIFIC"},
-		{map[string]any{"name": "a\nb"}, "control characters"},
-		{map[string]any{"triggers": trigger("CUSTOM", `{}`)}, "WEBHOOK_MODE_SPECIFIC"},
-		{map[string]any{"triggers": trigger("SOME", `{}`)}, "TASK_LOG"},
-		{map[string]any{"triggers": trigger("EXPERIMENT_STATE_CHANGE", `{"state":"DONE"}`)}, "COMPLETED"},
-		{map[string]any{"triggers": trigger("EXPERIMENT_STATE_CHANGE", `{}`)}, "COMPLETED"},
-		{map[string]any{"triggers": trigger("EXPERIMENT_STATE_CHANGE", `{"state":"ERROR","regex":"x"}`)}, "another type"},
-		{map[string]any{"triggers": trigger("TASK_LOG", `{"regex":"("}`)}, "missing closing"},
-		{map[string]any{"triggers": trigger("TASK_LOG", `{"regex":""}`)}, "regular expression"},
-		{map[string]any{"triggers": trigger("TASK_LOG", `{"regex":7}`)}, "regex"},
-		{map[string]any{"triggers": trigger("TASK_LOG", `{"pattern":"x"}`)}, "pattern"},
-		{map[string]any{"triggers": trigger("TASK_LOG", fmt.Sprintf(`{"regex":%q}`, long))}, "too large"},
-		{map[string]any{"triggers": trigger("METRIC_THRESHOLD_EXCEEDED", `{"metric":"loss"}`)}, "above and below"},
-		{map[string]any{"triggers": trigger("METRIC_THRESHOLD_EXCEEDED", `{"metric":"loss","above":1,"below":2}`)}, "above and below"},
-		{map[string]any{"triggers": trigger("METRIC_THRESHOLD_EXCEEDED", `{"above":1}`)}, "name of a metric"},
-	} {
-		if a := admin.post("/api/v1/webhooks", hookBody(t, c.change)).is(400); !strings.Contains(string(a.body), c.words) {
-			t.Errorf("%v: %s", c.change, a.body)
-		}
-	}
-	admin.post("/api/v1/webhooks", hookBody(t, map[string]any{"triggers": trigger("METRIC_THRESHOLD_EXCEEDED", `{"metric":"loss","above":1}`)})).ok()
-}
-
-// TestDeliveriesOfWebhooks: a test event, the log, and a repetition.
-func TestDeliveriesOfWebhooks(t *testing.T) {
-	r := newRig(t)
-	admin := r.user("admin")
-	var status atomic.Int64
-	status.Store(200)
-	bodies := make(chan string, 10)
-	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		b, _ := io.ReadAll(q.Body)
-		bodies <- string(b)
-		w.WriteHeader(int(status.Load()))
-	}))
-	defer target.Close()
-	var made struct{ Webhook struct{ ID int } }
-	admin.post("/api/v1/webhooks", hookBody(t, map[string]any{"url": target.URL + "/sesame"})).ok().into(&made)
-	path := fmt.Sprintf("/api/v1/webhooks/%d", made.Webhook.ID)
-	if got := string(admin.post(path+"/test", "").ok().body); got != `{"completed":true}` {
-		t.Errorf("a test answers %s", got)
-	}
-	if body := <-bodies; !strings.Contains(body, `"event_data":{"data":"test"}`) {
-		t.Errorf("the test event is %s", body)
-	}
-	status.Store(500)
-	if a := admin.post(path+"/test", "").is(400); !strings.Contains(string(a.body), "answered 500") || strings.Contains(string(a.body), "sesame") {
-		t.Errorf("a test that fails: %s", a.body)
-	}
-	var log struct {
-		Deliveries []struct {
-			ID        string
-			EventID   string
-			EventType string
-			State     string
-			Status    int
-			Error     string
-			EndedTime *string
-		}
-	}
-	admin.get(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries", made.Webhook.ID)).ok().into(&log)
-	if len(log.Deliveries) != 2 || log.Deliveries[0].State != "FAILED" || log.Deliveries[0].Status != 500 || log.Deliveries[1].State != "DELIVERED" || log.Deliveries[1].EndedTime == nil {
-		t.Fatalf("%+v", log)
-	}
-	before := fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries?limit=1&before=%s", made.Webhook.ID, log.Deliveries[0].ID)
-	older := log.Deliveries[1].EventID
-	admin.get(before).ok().into(&log)
-	if len(log.Deliveries) != 1 || log.Deliveries[0].EventID != older {
-		t.Errorf("the next page: %+v", log)
-	}
-	admin.get(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries?limit=0", made.Webhook.ID)).is(400)
-	again := fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/%s/redeliver", made.Webhook.ID, log.Deliveries[0].ID)
-	admin.post(again, "").ok()
-	admin.post(fmt.Sprintf("/api/v1/detent/webhooks/%d/deliveries/999/redeliver", made.Webhook.ID), "").is(404)
-	due, err := r.db.DueDeliveries(t.Context(), false, store.Busy{MaxOfOwner: 10}, 10)
-	if err != nil || len(due) != 1 || due[0].EventID != older {
-		t.Errorf("the deliveries that are due: %+v, %v", due, err)
-	}
 }
 
 // TestCustomEventsOfPrograms: a trial may send events for itself, users for what they may
@@ -228,24 +52,15 @@ func TestCustomEventsOfPrograms(t *testing.T) {
 	me.post("/api/v1/webhooks/custom", body(9999, nil, `{}`)).is(404)
 	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{"level":"LOUD"}`)).is(400)
 	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{"title":"`+strings.Repeat("x", 501)+`"}`)).is(400)
-	if n, err := r.db.SpreadEvents(t.Context(), 50); err != nil || n != 2 {
+	if n, err := webhook.SpreadEvents(t.Context(), r.db.DB, 50); err != nil || n != 2 {
 		t.Fatalf("%d events, %v", n, err)
 	}
-	list, err := r.db.Deliveries(t.Context(), made.Webhook.ID, 0, 10)
+	list, err := webhook.Deliveries(t.Context(), r.db.DB, made.Webhook.ID, 0, 10)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	var e webhook.Event
-	if err := json.Unmarshal(list[1].Event, &e); err != nil || *e.Custom != (webhook.CustomData{Title: "t", Description: "d", Level: "WARNING"}) || e.Experiment.ID != a.exp || *e.Experiment.TrialID != a.trial {
+	var e events.Event
+	if err := json.Unmarshal(list[1].Event, &e); err != nil || *e.Custom != (events.CustomData{Title: "t", Description: "d", Level: "WARNING"}) || e.Experiment.ID != a.exp || *e.Experiment.TrialID != a.trial {
 		t.Errorf("%+v, %v", e, err)
 	}
-	// A user cannot send any number.
-	r.api.customEvents = memory.NewRates[int](2, time.Hour, 10)
-	for range 2 {
-		me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{}`)).ok()
-	}
-	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{}`)).says(429, "a user may send")
-	admin.post("/api/v1/webhooks/custom", body(a.exp, nil, `{}`)).ok()
-	r.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{}' FROM generate_series(1, 100)`)
-	admin.post("/api/v1/webhooks/custom", body(a.exp, nil, `{}`)).says(429, "already wait to be sent")
 }

@@ -16,6 +16,14 @@ type Scope struct {
 // Everywhere returns the scope of the master itself: all workspaces.
 func Everywhere() Scope { return Scope{All: true} }
 
+// Only returns the workspaces of the scope as an argument of a query: NULL for all.
+func (s Scope) Only() []int {
+	if s.All {
+		return nil
+	}
+	return append([]int{}, s.Workspaces...)
+}
+
 // ScopeOf returns the workspaces in which a caller may do a verb on a kind of object.
 func ScopeOf(w Who, verb Verb, kind Kind) Scope {
 	if w.Grants == nil {

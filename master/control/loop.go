@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/webhook"
 )
 
 // When cycles run.
@@ -313,7 +314,7 @@ func (t *term) publish(c *store.Changes) {
 	}
 	for _, e := range c.Experiments {
 		if e.State != e.Saw {
-			topics = append(topics, store.TopicWebhooks)
+			topics = append(topics, webhook.Topic)
 			t.log.Info("experiment moved", "term", t.lead.Term, "experiment_id", e.ID, "from", e.Saw, "to", e.State, "reason", e.Error)
 		}
 	}

@@ -3,6 +3,7 @@ package database
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/detent-ml/detent/master/decimals"
@@ -111,4 +112,18 @@ func storableNumber(raw []byte) error {
 			`infinity is reported as the text "Infinity" or "-Infinity"`, raw)
 	}
 	return nil
+}
+
+// Text returns a text that a column can store: PostgreSQL stores neither NUL nor invalid UTF-8.
+func Text(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, string(utf8.RuneError)), "\x00", string(utf8.RuneError))
+}
+
+// TextUpTo returns the first bytes of a Text, without a broken character, and … if there were more.
+func TextUpTo(s string, most int) string {
+	s = Text(s)
+	if len(s) <= most {
+		return s
+	}
+	return Text(s[:most]) + "…"
 }

@@ -36,3 +36,16 @@ func TestStorableJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestText: what a column cannot store is replaced, and a text is cut between its characters.
+func TestText(t *testing.T) {
+	for _, x := range []struct {
+		text string
+		most int
+		want string
+	}{{"plain", 5, "plain"}, {"a\x00b\xff", 20, "a\uFFFDb\uFFFD"}, {"plains", 5, "plain…"}, {"aé", 2, "a\uFFFD…"}} {
+		if got := TextUpTo(x.text, x.most); got != x.want {
+			t.Errorf("%q: %q, want %q", x.text, got, x.want)
+		}
+	}
+}

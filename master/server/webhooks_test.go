@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/detent-ml/detent/master/webhook"
+	"github.com/detent-ml/detent/master/webhook/event"
 )
 
 // TestWebhooksToLoopback: webhooks reach loopback where only its own machine reaches the master, or where the
@@ -25,10 +25,10 @@ func TestWebhooksToLoopback(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := webhook.Allowed(netip.MustParseAddr("127.0.0.1"), allow); got != x.want {
+		if got := event.Allowed(netip.MustParseAddr("127.0.0.1"), allow); got != x.want {
 			t.Errorf("%s: %v, want %v", name, got, x.want)
 		}
-		if webhook.Allowed(netip.MustParseAddr("169.254.169.254"), allow) || webhook.Allowed(netip.MustParseAddr("10.0.0.1"), allow) {
+		if event.Allowed(netip.MustParseAddr("169.254.169.254"), allow) || event.Allowed(netip.MustParseAddr("10.0.0.1"), allow) {
 			t.Errorf("%s: more than loopback is allowed", name)
 		}
 	}

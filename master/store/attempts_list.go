@@ -51,7 +51,7 @@ func (f AttemptFilter) conditions() database.Conditions {
 	switch {
 	case f.Node != "":
 		c.When(true, "a.id IN (SELECT allocation_id FROM members WHERE node_id = @node)", "node", f.Node)
-		c.When(!f.In.All, "k.workspace_id = ANY(@scope::int[])", "scope", workspaces(f.In))
+		c.When(!f.In.All, "k.workspace_id = ANY(@scope::int[])", "scope", f.In.Only())
 	case f.Task != "":
 		c.When(true, "a.task_id = @task", "task", f.Task)
 		c.When(true, holdsRun("@from", "@to"), "from", f.Part.FromRun)

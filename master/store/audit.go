@@ -67,7 +67,7 @@ func (db *DB) EndAudit(ctx context.Context, e AuditEntry) error {
 }
 
 func auditText(s string) string {
-	return fault.ClipTo(label(s), maxAuditText)
+	return fault.ClipTo(database.Text(s), maxAuditText)
 }
 
 // RepeatAudit counts a further call in the entry of an equal earlier call.

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/trial"
+	"github.com/detent-ml/detent/master/webhook"
 )
 
 // ErrStale means that a row has changed since the plan read it. Its bundle is not stored;
@@ -161,7 +162,7 @@ func queueExperiment(b *statements, e ExperimentChange) {
 			continued = coalesce($9, continued), gc_applied = CASE WHEN $5 AND $2 <> $3 THEN NULL ELSE gc_applied END,
 			delete_failed = CASE WHEN $3 = 'DELETE_FAILED' THEN delete_requests ELSE delete_failed END
 		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued, e.Planned, e.OfTrial)
-	queueStateEvent(b, e.ID, e.Saw, e.State)
+	webhook.QueueStateChange(b.queue, e.ID, e.Saw, e.State)
 }
 
 func queueReopened(b *statements, t ReopenedTrial) {

@@ -22,7 +22,7 @@ var checkpointSorts = map[string]string{"": "k.reported_at", "uuid": "k.uuid", "
 
 func (f CheckpointFilter) conditions(in auth.Scope) database.Conditions {
 	var c database.Conditions
-	c.When(!in.All, "k.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY(@scope::int[]))", "scope", workspaces(in))
+	c.When(!in.All, "k.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY(@scope::int[]))", "scope", in.Only())
 	c.When(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
 	c.When(f.TrialID != 0, "k.trial_id = @trial", "trial", f.TrialID)
 	c.When(len(f.States) > 0, "k.state = ANY(@states::text[])", "states", f.States)

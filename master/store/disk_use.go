@@ -41,5 +41,5 @@ func (db *DB) DiskUses(ctx context.Context, in auth.Scope) ([]DiskUse, error) {
 			coalesce(sum(u.log_bytes), 0)::bigint AS log_bytes, coalesce(sum(u.code_bytes), 0)::bigint AS code_bytes,
 			coalesce(sum(u.metric_bytes), 0)::bigint AS metric_bytes
 		FROM workspaces w LEFT JOIN used u ON u.workspace_id = w.id WHERE $1::int[] IS NULL OR w.id = ANY($1)
-		GROUP BY w.id ORDER BY w.name, w.id`, workspaces(in))
+		GROUP BY w.id ORDER BY w.name, w.id`, in.Only())
 }

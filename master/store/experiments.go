@@ -196,7 +196,7 @@ func (f ExperimentFilter) from(in auth.Scope, order string) (string, database.Ar
 		return ` FROM experiments e` + where, args
 	}
 	where, args := f.where(auth.Everywhere())
-	args["scope"] = workspaces(in)
+	args["scope"] = in.Only()
 	return ` FROM projects mine CROSS JOIN LATERAL (SELECT e.id FROM experiments e WHERE e.project_id = mine.id` +
 		strings.Replace(where, " WHERE ", " AND ", 1) + order + ` LIMIT @most::bigint) e WHERE mine.workspace_id = ANY(@scope::int[])`, args
 }

@@ -106,7 +106,7 @@ func (db *DB) HParamsUsed(ctx context.Context, in auth.Scope, project int) ([]Na
 		SELECT h.name, bool_and(h.texts = '{}' AND h.low IS NOT NULL) AS numbers
 		FROM experiment_hparams h JOIN experiments e ON e.id = h.experiment_id
 		WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))
-		GROUP BY h.name ORDER BY h.name LIMIT $2`, project, maxNames, workspaces(in))
+		GROUP BY h.name ORDER BY h.name LIMIT $2`, project, maxNames, in.Only())
 }
 
 // A MetricRange is between which values a summary (last, max, mean or min) of a metric is.
@@ -133,5 +133,5 @@ func (db *DB) MetricRanges(ctx context.Context, in auth.Scope, project int) ([]M
 		(SELECT '' AS group_name, '' AS name, '' AS summary, min(best_metric) AS min, max(best_metric) AS max FROM found
 			WHERE best_metric BETWEEN '-1e308' AND '1e308' HAVING count(*) > 0)
 		UNION ALL (SELECT group_name, name, summary, min(v), max(v) FROM sums WHERE v BETWEEN '-1e308' AND '1e308'
-			GROUP BY group_name, name, summary ORDER BY group_name, name, summary LIMIT $2)`, project, maxNames, workspaces(in))
+			GROUP BY group_name, name, summary ORDER BY group_name, name, summary LIMIT $2)`, project, maxNames, in.Only())
 }

@@ -285,5 +285,5 @@ func (db *DB) ExperimentLabels(ctx context.Context, in auth.Scope, project int) 
 	return database.Scalars[string](ctx, db.DB, mostUsed(`experiments e, unnest(e.labels) AS l
 		WHERE (@project = 0 OR e.project_id = @project)
 		AND (@scope::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY(@scope)))`),
-		database.Args{"project": project, "scope": workspaces(in), "bytes": database.MaxPageBytes})
+		database.Args{"project": project, "scope": in.Only(), "bytes": database.MaxPageBytes})
 }

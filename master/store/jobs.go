@@ -62,7 +62,7 @@ func (db *DB) Jobs(ctx context.Context, in auth.Scope, pool string) ([]Job, erro
 		SELECT job_id, type, experiment_id, task_id, name, owner_id, username, workspace_id, pool, requested, allocated, attempts, placed,
 			priority, waiting, weight, progress, submitted_at, queued_at, ahead
 		FROM queue WHERE $2::int[] IS NULL OR workspace_id = ANY($2)
-		ORDER BY pool, placed > 0 DESC, priority, queued_at, first`, pool, workspaces(in))
+		ORDER BY pool, placed > 0 DESC, priority, queued_at, first`, pool, in.Only())
 }
 
 // A JobRef is the experiment or task with a job's id.

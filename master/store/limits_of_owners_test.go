@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/webhook"
 )
 
 // TestLimitsOfOneOwner: what the whole cluster has a limited number of, one user does not use up with many workspaces.
@@ -26,16 +25,6 @@ func TestLimitsOfOneOwner(t *testing.T) {
 	}
 	if _, err := w.db.SetQuota(ctx, Quota{WorkspaceID: &other, UserID: &one, Measure: MeasureSlots, Hard: &eight}, admitAll); err != nil {
 		t.Errorf("a quota of another owner: %v", err)
-	}
-
-	w.exec(`INSERT INTO webhooks (workspace_id, name, url, type, mode) SELECT id, 'h', 'http://127.0.0.1', 'DEFAULT', 'WORKSPACE' FROM workspaces WHERE owner_id = $1`, mine)
-	w.exec(`INSERT INTO webhook_triggers (webhook_id, type, condition) SELECT h.id, 'TASK_LOG', '{"regex": "x"}' FROM webhooks h, generate_series(1, $1)`, maxOwnSearches/10)
-	trigger := WebhookTrigger{Type: webhook.TaskLog}
-	if err := w.db.roomForWebhook(ctx, Webhook{WorkspaceID: &last, Triggers: []WebhookTrigger{trigger}}); !fault.Is(err, fault.TooMany) {
-		t.Errorf("one trigger too many of an owner: %v", err)
-	}
-	if err := w.db.roomForWebhook(ctx, Webhook{WorkspaceID: &other, Triggers: []WebhookTrigger{trigger}}); err != nil {
-		t.Errorf("a trigger of another owner: %v", err)
 	}
 
 	experiment := w.experiment(lossSearcher)

@@ -40,7 +40,7 @@ func (db *DB) RecordLogMatches(ctx context.Context, m LogMatches) (fresh []LogMa
 	n := len(m.Matches)
 	policies, patterns, actions, lines := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	for i, x := range m.Matches {
-		policies[i], patterns[i], actions[i], lines[i] = label(x.Policy), label(x.Pattern), x.Action, clippedLine(label(x.Line))
+		policies[i], patterns[i], actions[i], lines[i] = database.Text(x.Policy), database.Text(x.Pattern), x.Action, database.TextUpTo(x.Line, maxMatch)
 	}
 	err = db.Tx(ctx, func(tx *DB) error {
 		fresh, err = database.Rows[LogMatch](ctx, tx.DB, `
@@ -62,14 +62,6 @@ func (db *DB) RecordLogMatches(ctx context.Context, m LogMatches) (fresh []LogMa
 		return err
 	})
 	return fresh, err
-}
-
-// clippedLine returns the first maxMatch bytes of a line, without a broken character.
-func clippedLine(line string) string {
-	if len(line) <= maxMatch {
-		return line
-	}
-	return label(line[:maxMatch]) + "…"
 }
 
 // TaskPolicies returns the configuration that has the log policies of a task; nil if the

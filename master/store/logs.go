@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/webhook"
 )
 
 const (
@@ -90,9 +91,9 @@ func (b *LogBatch) check() error {
 		return fault.New(fault.Invalid, "first: %d is over %d", b.First, int64(math.MaxInt64/2))
 	case len(b.Shipper) > maxShipper:
 		return fault.New(fault.Invalid, "shipper: the name has %d bytes; %d are allowed", len(b.Shipper), maxShipper)
-	case label(b.Shipper) != b.Shipper:
+	case database.Text(b.Shipper) != b.Shipper:
 		return fault.New(fault.Invalid, "shipper: a name with a NUL character or invalid UTF-8 cannot be stored")
-	case label(b.TaskID) != b.TaskID:
+	case database.Text(b.TaskID) != b.TaskID:
 		return fault.New(fault.NotFound, "task %q not found", b.TaskID)
 	}
 	b.Origin = LogOrigin{clipLabel(b.Origin.AllocationID), clipLabel(b.Origin.AgentID), clipLabel(b.Origin.ContainerID)}
@@ -157,18 +158,9 @@ func cutLine(text string) string {
 	return fmt.Sprintf("%s … (cut: the line had %d bytes)", text[:end], len(text))
 }
 
-// label returns a word that can be stored in a column.
-func label(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if strings.IndexByte(s, 0) >= 0 {
-		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
-	}
-	return s
-}
-
 // clipLabel shortens a label to the size that an index can hold.
 func clipLabel(s string) string {
-	s = label(s)
+	s = database.Text(s)
 	if len(s) <= maxLabel {
 		return s
 	}
@@ -196,7 +188,7 @@ func (s *LogStore) flush(batch []*database.Queued[*LogBatch]) {
 		if q.Err == nil && !q.Again {
 			topics[LogTopic(q.Item.TaskID)] = true
 			if len(q.Item.hits) > 0 {
-				topics[TopicWebhooks] = true
+				topics[webhook.Topic] = true
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func (db *DB) LoggedTasks(ctx context.Context, in auth.Scope, from LogPlace, lim
 		FROM log_tasks l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id
 		WHERE l.next > l.expired_to AND k.workspace_id IS NOT NULL AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))
 			AND ($2 = 0 OR (coalesce(k.ended_at, 'infinity'), l.id) <= (coalesce($3::timestamptz, 'infinity'), $2))
-		ORDER BY coalesce(k.ended_at, 'infinity') DESC, l.id DESC LIMIT $4`, workspaces(in), from.Log, from.EndedAt, limit)
+		ORDER BY coalesce(k.ended_at, 'infinity') DESC, l.id DESC LIMIT $4`, in.Only(), from.Log, from.EndedAt, limit)
 }
 
 // LogSearch asks for a text in all logs of a scope.

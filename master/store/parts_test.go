@@ -7,7 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	trials "github.com/detent-ml/detent/master/trial"
-	"github.com/detent-ml/detent/master/webhook"
+	"github.com/detent-ml/detent/master/webhook/event"
 )
 
 // ends ends a trial and its task.
@@ -116,7 +116,7 @@ func TestContinuingBeginsAPart(t *testing.T) {
 // TestEventsNameThePart: a line that a webhook waits for links to the task that runs.
 func TestEventsNameThePart(t *testing.T) {
 	w := newWorld(t)
-	hook := w.hook("a", 1, webhook.Workspace, `TASK_LOG {"regex": "memory"}`)
+	hook := w.hook("a", 1, event.Workspace, `TASK_LOG {"regex": "memory"}`)
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
 	w.ends(trial, 1, "")
 	if err := w.continues(trial); err != nil {

@@ -32,7 +32,7 @@ func (db *DB) PoolIsOpen(ctx context.Context, pool string, workspace int) (bool,
 // WorkspacesOfPool lists the workspaces to which a pool is bound.
 func (db *DB) WorkspacesOfPool(ctx context.Context, in auth.Scope, pool string) ([]int, error) {
 	return database.Scalars[int](ctx, db.DB, `SELECT workspace_id FROM pool_bindings WHERE pool = $1 AND ($2::int[] IS NULL OR workspace_id = ANY($2)) ORDER BY workspace_id`,
-		pool, workspaces(in))
+		pool, in.Only())
 }
 
 // BindPool adds bindings of a pool.

@@ -96,7 +96,7 @@ func (db *DB) LivePorts(ctx context.Context, in auth.Scope) (map[string]expconf.
 				JOIN tasks k ON k.id = a.task_id LEFT JOIN experiments e ON e.id = k.experiment_id
 				WHERE a.state <> 'TERMINATED' AND k.type <> 'CHECKPOINT_GC' AND ($1::int[] IS NULL OR k.workspace_id = ANY($1))) live
 			WHERE jsonb_typeof(ports) = 'array' AND ports <> '[]') of_owner) numbered
-		WHERE listed <= $2`, workspaces(in), maxPortsListed)
+		WHERE listed <= $2`, in.Only(), maxPortsListed)
 	ports := make(map[string]expconf.ProxyPorts, len(list))
 	for _, f := range list {
 		ports[f.ID] = f.Ports

@@ -149,12 +149,12 @@ const chosenQuotas = quotaTables + `
 // Quotas lists quotas of the workspaces of a scope, and those of the user me in all workspaces.
 func (db *DB) Quotas(ctx context.Context, in auth.Scope, me int, f QuotaFilter, offset, limit int) ([]Quota, error) {
 	return database.Rows[Quota](ctx, db.DB, `SELECT * FROM (`+quotaSelect+` WHERE q.id IN (SELECT q.id`+chosenQuotas+`)) q
-		ORDER BY workspace, project, username, pool, measure, period OFFSET $6 LIMIT $7`, workspaces(in), me, f.Workspace, f.Project, f.User, offset, limit)
+		ORDER BY workspace, project, username, pool, measure, period OFFSET $6 LIMIT $7`, in.Only(), me, f.Workspace, f.Project, f.User, offset, limit)
 }
 
 // CountQuotas is the number of quotas that Quotas lists without a limit.
 func (db *DB) CountQuotas(ctx context.Context, in auth.Scope, me int, f QuotaFilter) (int, error) {
-	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+chosenQuotas, workspaces(in), me, f.Workspace, f.Project, f.User)
+	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+chosenQuotas, in.Only(), me, f.Workspace, f.Project, f.User)
 }
 
 // QuotasOver lists the quotas that bound what a user starts in a project of a workspace and in a pool;

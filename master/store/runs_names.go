@@ -54,7 +54,7 @@ func (db *DB) MetricsUsed(ctx context.Context, in auth.Scope, project int) ([]Na
 // metricsOf lists the metrics of trials; both is the type of a metric that has two types.
 func (db *DB) metricsOf(ctx context.Context, in auth.Scope, project int, trials string, most int, both func(one, other string) string) ([]NamedMetric, error) {
 	found := firstOf[NamedMetric]{}
-	err := db.readDocuments(ctx, storedSummaries(trials), []any{project, workspaces(in), most}, `
+	err := db.readDocuments(ctx, storedSummaries(trials), []any{project, in.Only(), most}, `
 		SELECT jsonb_build_array(g.key, m.key, min(coalesce(m.value->>'type', '')), max(coalesce(m.value->>'type', ''))) FROM trial_summaries s
 		CROSS JOIN LATERAL jsonb_each(s.summary) g
 		CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m
@@ -105,7 +105,7 @@ func (db *DB) RunMetadataUsed(ctx context.Context, in auth.Scope, project int) (
 
 func (db *DB) namesOf(ctx context.Context, in auth.Scope, project int, column string) ([]NamedValue, error) {
 	found := firstOf[string]{}
-	err := db.readDocuments(ctx, storedDocuments(column), []any{project, workspaces(in), maxRunsRead}, `SELECT `+column+` FROM trials WHERE id = ANY(@ids) ORDER BY id DESC`, nil, func(raw []byte) error {
+	err := db.readDocuments(ctx, storedDocuments(column), []any{project, in.Only(), maxRunsRead}, `SELECT `+column+` FROM trials WHERE id = ANY(@ids) ORDER BY id DESC`, nil, func(raw []byte) error {
 		return eachName(raw, func(name []byte, kind string) {
 			if known, ok := found.kept[string(name)]; !ok {
 				found.add(string(name), kind)
@@ -130,7 +130,7 @@ func (db *DB) RunMetadataValues(ctx context.Context, in auth.Scope, project int,
 	b := newSearch(searchedRuns)
 	v := b.named("t.metadata", key)
 	found := firstOf[struct{}]{}
-	err := db.readDocuments(ctx, storedDocuments("metadata"), []any{project, workspaces(in), maxRunsRead}, `
+	err := db.readDocuments(ctx, storedDocuments("metadata"), []any{project, in.Only(), maxRunsRead}, `
 		SELECT x.e #>> '{}' FROM trials t CROSS JOIN LATERAL (SELECT t.metadata || '{}' AS doc OFFSET 0) d
 		CROSS JOIN LATERAL (SELECT `+v.read+` AS v OFFSET 0) v CROSS JOIN LATERAL `+elementsOf("v.v")+` x(e)
 		WHERE t.id = ANY(@ids) AND jsonb_typeof(x.e) = 'string'`, b.args, func(raw []byte) error {

@@ -9,20 +9,12 @@ import (
 
 // inWorkspaces limits a list to a scope; workspace is the column with a row's workspace.
 func inWorkspaces(c *database.Conditions, s auth.Scope, workspace string) {
-	c.When(!s.All, workspace+" = ANY(@scope::int[])", "scope", workspaces(s))
+	c.When(!s.All, workspace+" = ANY(@scope::int[])", "scope", s.Only())
 }
 
 // inProjects is inWorkspaces for rows that have a project but no workspace.
 func inProjects(c *database.Conditions, s auth.Scope, project string) {
-	c.When(!s.All, project+" IN (SELECT id FROM projects WHERE workspace_id = ANY(@scope::int[]))", "scope", workspaces(s))
-}
-
-// workspaces returns the workspaces of a scope as an argument: NULL for all.
-func workspaces(s auth.Scope) []int {
-	if s.All {
-		return nil
-	}
-	return append([]int{}, s.Workspaces...)
+	c.When(!s.All, project+" IN (SELECT id FROM projects WHERE workspace_id = ANY(@scope::int[]))", "scope", s.Only())
 }
 
 // CheckPatterns is CheckPattern for a name and a description.

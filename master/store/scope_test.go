@@ -38,7 +38,6 @@ func twoWorkspaces(t *testing.T) (w *world, theirs int, experiments []int) {
 		w.exec(`INSERT INTO model_versions (model_id, version, checkpoint, owner_id) SELECT $1, 1, uuid, 2 FROM checkpoints WHERE trial_id = $2`, model, trial)
 		w.exec(`INSERT INTO trial_sources (trial_id, checkpoint, kind, model_id, version) SELECT $2, uuid, 'INFERENCE', $1, 1 FROM checkpoints WHERE trial_id = $2`, model, trial)
 		w.exec(`INSERT INTO templates (name, workspace_id, owner_id, source, config) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 2, '{}', '{}')`, name, theirs)
-		w.exec(`INSERT INTO webhooks (name, workspace_id, url, type, mode) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 'https://example.com', 'DEFAULT', 'WORKSPACE')`, name, theirs)
 		w.exec(`INSERT INTO log_tasks (task_id, next) VALUES ($1, 2)`, name+"COMMAND")
 		w.exec(`INSERT INTO quotas (workspace_id, measure, period, hard) VALUES (CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 'slots', '', 1)`, name, theirs)
 	}
@@ -157,7 +156,6 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"CountModels": func(in auth.Scope) (int, error) { return w.db.CountModels(ctx, in, ModelFilter{}) },
 		"ModelLabels": func(in auth.Scope) (int, error) { return lenOf(w.db.ModelLabels(ctx, in, 0)) },
 		"TrialsWith":  func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
-		"Webhooks":    func(in auth.Scope) (int, error) { return lenOf(w.db.Webhooks(ctx, in, 0)) },
 		"Templates": func(in auth.Scope) (int, error) {
 			return lenOf(w.db.Templates(ctx, in, TemplateFilter{}, 0, database.MaxPage))
 		},

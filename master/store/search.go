@@ -103,7 +103,7 @@ func (b *searchBuilder) bind(v any, kind string) string {
 func (b *searchBuilder) where(in auth.Scope, q Search) (string, error) {
 	var list []string
 	if !in.All {
-		list = append(list, "p.workspace_id = ANY("+b.bind(workspaces(in), "int[]")+")")
+		list = append(list, "p.workspace_id = ANY("+b.bind(in.Only(), "int[]")+")")
 	}
 	if q.ProjectID != 0 {
 		list = append(list, "e.project_id = "+b.bind(q.ProjectID, "int"))

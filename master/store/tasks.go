@@ -192,7 +192,7 @@ func (db *DB) TaskCounts(ctx context.Context, in auth.Scope) (map[string]int, er
 		N    int    `db:"n"`
 	}
 	list, err := database.Rows[count](ctx, db.DB, `SELECT type, count(*) AS n FROM tasks WHERE ended_at IS NULL
-		AND ($1::int[] IS NULL OR workspace_id = ANY($1)) GROUP BY type`, workspaces(in))
+		AND ($1::int[] IS NULL OR workspace_id = ANY($1)) GROUP BY type`, in.Only())
 	counts := make(map[string]int, len(list))
 	for _, c := range list {
 		counts[c.Type] = c.N
@@ -244,7 +244,7 @@ func (db *DB) Attempt(ctx context.Context, id string) (Attempt, error) {
 // LiveAttempts lists the attempts that have not ended.
 func (db *DB) LiveAttempts(ctx context.Context, in auth.Scope) ([]Attempt, error) {
 	return database.Rows[Attempt](ctx, db.DB, attemptSelect+` WHERE a.state <> 'TERMINATED'
-		AND ($1::int[] IS NULL OR k.workspace_id = ANY($1)) ORDER BY a.queued_at, a.id`, workspaces(in))
+		AND ($1::int[] IS NULL OR k.workspace_id = ANY($1)) ORDER BY a.queued_at, a.id`, in.Only())
 }
 
 // A Holding has the slots that a member of a live attempt holds on a node.
@@ -269,7 +269,7 @@ func (db *DB) Holdings(ctx context.Context, in auth.Scope, allocation string) ([
 			m.exited_at IS NOT NULL AS exited
 		FROM members m JOIN allocations a ON a.id = m.allocation_id
 		WHERE a.state <> 'TERMINATED' AND ($1 = '' OR a.id = $1)
-			AND ($2::int[] IS NULL OR a.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY($2))) ORDER BY m.allocation_id, m.rank`, allocation, workspaces(in))
+			AND ($2::int[] IS NULL OR a.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY($2))) ORDER BY m.allocation_id, m.rank`, allocation, in.Only())
 }
 
 // waitingReason is why attempt a waits: in the queue, or because Nomad has not accepted its

@@ -29,7 +29,7 @@ func (db *DB) SetTrialSource(ctx context.Context, s TrialSource) error {
 // a model. Zero values of the source choose all.
 func (db *DB) TrialsWith(ctx context.Context, in auth.Scope, s TrialSource) ([]int, error) {
 	var c database.Conditions
-	c.When(!in.All, "k.workspace_id = ANY(@scope::int[])", "scope", workspaces(in))
+	c.When(!in.All, "k.workspace_id = ANY(@scope::int[])", "scope", in.Only())
 	c.When(s.UUID != "", "x.checkpoint = @uuid::text::uuid", "uuid", s.UUID)
 	c.When(s.Kind != "", "x.kind = @kind", "kind", s.Kind)
 	c.When(s.ModelID != nil, "x.model_id = @model", "model", s.ModelID)

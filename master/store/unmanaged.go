@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/trial"
+	"github.com/detent-ml/detent/master/webhook"
 )
 
 // Unmanaged experiments: their programs run outside of the cluster. A program reports the
@@ -246,10 +247,7 @@ func (db *DB) settleUnmanaged(ctx context.Context, id int) error {
 	if err != nil || len(moved) == 0 || moved[0] == "" {
 		return err
 	}
-	// A program may change the state at any rate, unlike the loop.
-	_, err = db.Exec(ctx, fireStateChange+` AND (SELECT count(*) FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = p.workspace_id LIMIT $3) o) < $3`,
-		id, moved[0], maxOutbox)
-	return err
+	return webhook.FireStateChange(ctx, db.DB, id, moved[0])
 }
 
 // NoteUnmanagedBest stores a trial's best metric as the experiment's, if it is better than

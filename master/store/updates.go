@@ -83,7 +83,7 @@ func (db *DB) VersionsByID(ctx context.Context, in auth.Scope, ids []int) ([]upd
 }
 
 func readByID[T any](ctx context.Context, db *DB, in auth.Scope, ids []int, idOf func(T) int, sql string) (list []T, rest []int, err error) {
-	list, full, err := database.RowsUpTo[T](ctx, db.DB, updatesPageBytes, sql, database.Args{"ids": ids, "scope": workspaces(in)})
+	list, full, err := database.RowsUpTo[T](ctx, db.DB, updatesPageBytes, sql, database.Args{"ids": ids, "scope": in.Only()})
 	if err != nil || !full {
 		return list, nil, err
 	}

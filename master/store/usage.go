@@ -57,7 +57,7 @@ func (db *DB) Usages(ctx context.Context, in auth.Scope, since, until time.Time,
 		SELECT u.allocation_id, u.task_type, u.owner_id, u.username, u.workspace, u.project, u.experiment_id, u.labels, u.pool, u.slots, u.models, u.started_at, u.ended_at,
 			greatest(0, extract(epoch FROM least(coalesce(u.ended_at, now()), @until) - greatest(u.started_at, @since)))::float8 AS seconds
 		FROM usage u WHERE `+inWindow+` ORDER BY u.started_at, u.allocation_id LIMIT @limit`,
-		database.Args{"since": since, "until": until, "scope": workspaces(in), "limit": limit})
+		database.Args{"since": since, "until": until, "scope": in.Only(), "limit": limit})
 }
 
 // A UsageSum is the slot-seconds of a period for one key of a kind, such as a user.
@@ -108,5 +108,5 @@ func (db *DB) UsageSums(ctx context.Context, in auth.Scope, since, until time.Ti
 			UNION ALL
 			SELECT period, 'gpu_model', m.key, sum(m.value::int * held), false FROM days, jsonb_each_text(models) AS m GROUP BY period, m.key)
 		SELECT period AT TIME ZONE 'UTC' AS period, kind, key, seconds FROM sums WHERE NOT none ORDER BY period, kind, key`,
-		database.Args{"since": since, "until": until, "scope": workspaces(in), "period": period})
+		database.Args{"since": since, "until": until, "scope": in.Only(), "period": period})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logpolicy"
 	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/webhook"
 )
 
 const (
@@ -152,7 +153,7 @@ func (w *logWatch) task(ctx context.Context, id string) (*watchedTask, error) {
 		OwnerID     int             `db:"owner_id"`
 		Hooks       json.RawMessage `db:"hooks"`
 	}
-	list, err := database.Rows[found](ctx, w.db.DB, `SELECT `+taskWorkspace+` AS workspace_id, k.owner_id, `+hooksOf+` AS hooks
+	list, err := database.Rows[found](ctx, w.db.DB, `SELECT `+taskWorkspace+` AS workspace_id, k.owner_id, `+webhook.HooksOf+` AS hooks
 		FROM tasks k LEFT JOIN experiments e ON e.id = k.experiment_id WHERE k.id = $1`, id)
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -252,7 +253,7 @@ func (db *DB) fireLogs(ctx context.Context, fires []logFire) error {
 	for _, f := range fires {
 		triggers, lines := make([]int, len(f.hits)), make([]string, len(f.hits))
 		for i, h := range f.hits {
-			triggers[i], lines[i] = h.Trigger, clippedLine(label(h.Line))
+			triggers[i], lines[i] = h.Trigger, database.TextUpTo(h.Line, maxMatch)
 		}
 		_, err := db.Exec(ctx, `
 			WITH m AS (SELECT w.id AS webhook, t.id AS trigger, k.workspace_id AS workspace, gen_random_uuid() AS event_id,
@@ -262,7 +263,7 @@ func (db *DB) fireLogs(ctx context.Context, fires []logFire) error {
 				FROM unnest($3::int[], $4::text[]) AS u(trigger, line) JOIN webhook_triggers t ON t.id = u.trigger JOIN webhooks w ON w.id = t.webhook_id
 				JOIN tasks k ON k.id = $1 AND k.workspace_id IS NOT NULL FOR KEY SHARE OF w, t, k SKIP LOCKED),
 			fired AS (INSERT INTO webhook_fired (trigger_id, task_id) SELECT trigger, $1 FROM m ORDER BY trigger ON CONFLICT DO NOTHING RETURNING trigger_id)
-			`+putEvents+` JOIN fired ON fired.trigger_id = m.trigger`, f.task, f.node, triggers, lines)
+			`+webhook.PutEvents+` JOIN fired ON fired.trigger_id = m.trigger`, f.task, f.node, triggers, lines)
 		if err != nil {
 			return err
 		}

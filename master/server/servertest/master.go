@@ -94,7 +94,7 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	kept := store.NewMasterLog(m.DB, slog.NewTextHandler(said, nil))
 	log := slog.New(kept)
 	bus := database.NewBus(dsn, log)
-	events := sender.New(sender.Config{BaseURL: m.URL, SigningKey: SigningKey, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, m.DB, bus, log)
+	events := sender.New(sender.Config{BaseURL: m.URL, SigningKey: SigningKey, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, m.DB.DB, bus, log)
 	a, opener, loop := m.wire(ctx, bus, events, log)
 	m.open = a.Router().Connections
 	var parts sync.WaitGroup

@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/webhook"
 )
 
 const (
@@ -47,7 +48,7 @@ type inFlight struct {
 func (s *Sender) Run(ctx context.Context, number int64, holds func() bool) {
 	t := &term{Sender: s, number: number, holds: holds, freed: make(chan struct{}, 1), spreads: together, busy: map[int]inFlight{}}
 	defer t.all.Wait()
-	wake, cancel := s.bus.Subscribe(store.TopicWebhooks)
+	wake, cancel := s.bus.Subscribe(webhook.Topic)
 	defer cancel()
 	look := time.NewTimer(lookEvery)
 	defer look.Stop()
@@ -71,7 +72,7 @@ func (s *Sender) Run(ctx context.Context, number int64, holds func() bool) {
 
 // pause is how long nothing will be due, unless somebody wakes the sender: up to lookRarely. 0: something may be due.
 func (t *term) pause(ctx context.Context) time.Duration {
-	in, waits, err := t.db.NextDelivery(ctx)
+	in, waits, err := webhook.NextDelivery(ctx, t.db)
 	switch {
 	case err != nil || waits && in == 0:
 		return 0
@@ -83,7 +84,7 @@ func (t *term) pause(ctx context.Context) time.Duration {
 
 // recount corrects the numbers of waiting events, which nothing but a fault of the master could have made wrong.
 func (t *term) recount(ctx context.Context) {
-	if err := t.db.Fenced(ctx, t.number, func(tx *store.DB) error { return tx.RecountWaiting(ctx) }); err != nil && ctx.Err() == nil {
+	if err := t.db.Fenced(ctx, t.number, func(tx *database.DB) error { return webhook.RecountWaiting(ctx, tx) }); err != nil && ctx.Err() == nil {
 		t.log.Warn("could not count the waiting events of webhooks", "term", t.number, "error", err)
 	}
 }
@@ -93,8 +94,8 @@ func (t *term) spread(ctx context.Context) {
 	const most = 20
 	for range most {
 		n := 0
-		err := t.db.Fenced(ctx, t.number, func(tx *store.DB) (err error) {
-			n, err = tx.SpreadEvents(ctx, t.spreads)
+		err := t.db.Fenced(ctx, t.number, func(tx *database.DB) (err error) {
+			n, err = webhook.SpreadEvents(ctx, tx, t.spreads)
 			return err
 		})
 		if err != nil {
@@ -123,7 +124,7 @@ func (t *term) pass(ctx context.Context) {
 		if room <= 0 || ctx.Err() != nil || !t.holds() {
 			continue
 		}
-		list, err := t.db.DueDeliveries(ctx, again, busy, room)
+		list, err := webhook.DueDeliveries(ctx, t.db, again, busy, room)
 		if err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 				t.log.Error("could not read the deliveries of webhooks", "term", t.number, "error", err)
@@ -136,11 +137,11 @@ func (t *term) pass(ctx context.Context) {
 	}
 }
 
-func (t *term) room(again bool) (room int, busy store.Busy) {
+func (t *term) room(again bool) (room int, busy webhook.Busy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	failing := 0
-	busy = store.Busy{Owners: map[int]int{}, MaxOfOwner: maxOfOwner}
+	busy = webhook.Busy{Owners: map[int]int{}, MaxOfOwner: maxOfOwner}
 	for id, f := range t.busy {
 		busy.Webhooks = append(busy.Webhooks, id)
 		busy.Owners[f.owner]++
@@ -156,7 +157,7 @@ func (t *term) room(again bool) (room int, busy store.Busy) {
 	return room, busy
 }
 
-func (t *term) start(ctx context.Context, d store.DueDelivery, again bool) {
+func (t *term) start(ctx context.Context, d webhook.DueDelivery, again bool) {
 	t.mu.Lock()
 	t.busy[d.WebhookID] = inFlight{again, d.OwnerID}
 	t.mu.Unlock()
@@ -176,7 +177,7 @@ func (t *term) start(ctx context.Context, d store.DueDelivery, again bool) {
 
 // deliver sends a delivery and stores the result. If it cannot store the result, the event
 // is sent again, with the same id.
-func (t *term) deliver(ctx context.Context, d store.Delivery) {
+func (t *term) deliver(ctx context.Context, d webhook.Delivery) {
 	o := t.safely(ctx, d)
 	if ctx.Err() != nil && o.err != nil { // the end of the term interrupted the request
 		return
@@ -196,12 +197,12 @@ func (t *term) deliver(ctx context.Context, d store.Delivery) {
 	}
 }
 
-func (t *term) record(ctx context.Context, r store.DeliveryResult) error {
-	return t.db.Fenced(ctx, t.number, func(tx *store.DB) error { return tx.RecordDelivery(ctx, r) })
+func (t *term) record(ctx context.Context, r webhook.DeliveryResult) error {
+	return t.db.Fenced(ctx, t.number, func(tx *database.DB) error { return webhook.RecordDelivery(ctx, tx, r) })
 }
 
 // safely turns a panic into an outcome.
-func (t *term) safely(ctx context.Context, d store.Delivery) (o outcome) {
+func (t *term) safely(ctx context.Context, d webhook.Delivery) (o outcome) {
 	defer func() {
 		if r := recover(); r != nil {
 			t.log.Error("a delivery panicked", "delivery_id", d.ID, "error", r, "stack", string(debug.Stack()))

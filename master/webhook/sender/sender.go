@@ -1,5 +1,5 @@
 // Package sender sends events to webhooks. The leading master runs it: it sends the
-// deliveries that store.DB has, each webhook's in their order, and stores the results.
+// deliveries that database.DB has, each webhook's in their order, and stores the results.
 package sender
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/database"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/webhook"
+	"github.com/detent-ml/detent/master/webhook/event"
 )
 
 const (
@@ -48,14 +48,14 @@ type Config struct {
 // Sender sends events.
 type Sender struct {
 	cfg    Config
-	db     *store.DB
+	db     *database.DB
 	bus    *database.Bus
 	log    *slog.Logger
 	client *http.Client
 }
 
 // New returns a Sender.
-func New(cfg Config, db *store.DB, bus *database.Bus, log *slog.Logger) *Sender {
+func New(cfg Config, db *database.DB, bus *database.Bus, log *slog.Logger) *Sender {
 	cfg.Timeout = cmp.Or(cfg.Timeout, sendTimeout)
 	s := &Sender{cfg: cfg, db: db, bus: bus, log: log}
 	dialer := &net.Dialer{Timeout: cfg.Timeout, ControlContext: s.control}
@@ -82,14 +82,14 @@ func (s *Sender) control(_ context.Context, _, address string, _ syscall.RawConn
 	if err != nil {
 		return fmt.Errorf("%w: %q", errRefused, address)
 	}
-	if !webhook.Allowed(to.Addr(), s.cfg.Allow) {
-		return fmt.Errorf("%w: %w", errRefused, webhook.Refused(to.Addr()))
+	if !event.Allowed(to.Addr(), s.cfg.Allow) {
+		return fmt.Errorf("%w: %w", errRefused, event.Refused(to.Addr()))
 	}
 	return nil
 }
 
 // Check reports what is wrong with the address of a webhook.
-func (s *Sender) Check(address string) error { return webhook.ParseURL(address, s.cfg.Allow) }
+func (s *Sender) Check(address string) error { return event.ParseURL(address, s.cfg.Allow) }
 
 // An outcome is the result of one request.
 type outcome struct {
@@ -99,12 +99,12 @@ type outcome struct {
 }
 
 // send sends a delivery once.
-func (s *Sender) send(ctx context.Context, d store.Delivery) outcome {
-	var event webhook.Event
-	if err := json.Unmarshal(d.Event, &event); err != nil {
+func (s *Sender) send(ctx context.Context, d webhook.Delivery) outcome {
+	var of event.Event
+	if err := json.Unmarshal(d.Event, &of); err != nil {
 		return outcome{err: fmt.Errorf("the stored event cannot be read: %w", err)}
 	}
-	body, err := webhook.Body(d.Type, d.EventID, event, s.cfg.BaseURL)
+	body, err := event.Body(d.Type, d.EventID, of, s.cfg.BaseURL)
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -116,8 +116,8 @@ func (s *Sender) send(ctx context.Context, d store.Delivery) outcome {
 	req.Header.Set("User-Agent", "detent-webhooks")
 	if s.cfg.SigningKey != "" {
 		now := time.Now().Unix()
-		req.Header.Set(webhook.TimestampHeader, strconv.FormatInt(now, 10))
-		req.Header.Set(webhook.SignatureHeader, webhook.Signature(s.cfg.SigningKey, now, body))
+		req.Header.Set(event.TimestampHeader, strconv.FormatInt(now, 10))
+		req.Header.Set(event.SignatureHeader, event.Signature(s.cfg.SigningKey, now, body))
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *Sender) withoutURL(err error) error {
 }
 
 // result is what to store about an outcome.
-func (o outcome) result(d store.Delivery) store.DeliveryResult {
-	r := store.DeliveryResult{ID: d.ID, WebhookID: d.WebhookID, State: "DELIVERED", Status: o.status}
+func (o outcome) result(d webhook.Delivery) webhook.DeliveryResult {
+	r := webhook.DeliveryResult{ID: d.ID, WebhookID: d.WebhookID, State: "DELIVERED", Status: o.status}
 	if o.err == nil {
 		return r
 	}
@@ -170,15 +170,15 @@ func (o outcome) result(d store.Delivery) store.DeliveryResult {
 }
 
 // Test sends a test event to a webhook at once, and stores it in the log.
-func (s *Sender) Test(ctx context.Context, w store.Webhook) (status int, err error) {
-	event, err := json.Marshal(webhook.Event{Type: webhook.StateChange, Timestamp: time.Now().Unix(), Test: true})
+func (s *Sender) Test(ctx context.Context, w webhook.Webhook) (status int, err error) {
+	of, err := json.Marshal(event.Event{Type: event.StateChange, Timestamp: time.Now().Unix(), Test: true})
 	if err != nil {
 		return 0, err
 	}
-	d := store.Delivery{WebhookID: w.ID, URL: w.URL, Type: w.Type, EventID: uuid.NewString(), Event: event}
+	d := webhook.Delivery{WebhookID: w.ID, URL: w.URL, Type: w.Type, EventID: uuid.NewString(), Event: of}
 	o := s.send(ctx, d)
 	o.retry = false
-	if err := s.db.RecordTest(ctx, d, o.result(d)); err != nil {
+	if err := webhook.RecordTest(ctx, s.db, d, o.result(d)); err != nil {
 		return o.status, err
 	}
 	return o.status, o.err

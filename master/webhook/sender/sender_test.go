@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/webhook"
+	"github.com/detent-ml/detent/master/webhook/event"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -55,8 +56,8 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) hook(url string) int {
 	w.t.Helper()
-	id, err := w.db.CreateWebhook(w.t.Context(), store.Webhook{Name: "hook", URL: url, Type: webhook.Default, Mode: webhook.Specific,
-		Triggers: []store.WebhookTrigger{{Type: webhook.Custom}}})
+	id, err := webhook.Insert(w.t.Context(), w.db.DB, webhook.Webhook{Name: "hook", URL: url, Type: event.Default, Mode: event.Specific,
+		Triggers: []webhook.Trigger{{Type: event.Custom}}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -66,10 +67,10 @@ func (w *world) hook(url string) int {
 // fire stores an event for all webhooks.
 func (w *world) fire(title string) {
 	w.t.Helper()
-	if _, err := w.db.FireCustom(w.t.Context(), w.experiment, nil, webhook.CustomData{Title: title, Level: "INFO"}); err != nil {
+	if _, err := webhook.FireCustom(w.t.Context(), w.db.DB, w.experiment, nil, event.CustomData{Title: title, Level: "INFO"}); err != nil {
 		w.t.Fatal(err)
 	}
-	w.bus.Publish(store.TopicWebhooks)
+	w.bus.Publish(webhook.Topic)
 }
 
 func loopback() []netip.Prefix {
@@ -90,7 +91,7 @@ func (w *world) lead(s *Sender, term int64) (stop func()) {
 }
 
 func (w *world) sender() *Sender {
-	return New(Config{SigningKey: key, Allow: loopback(), Timeout: 5 * time.Second}, w.db, w.bus, slog.New(slog.DiscardHandler))
+	return New(Config{SigningKey: key, Allow: loopback(), Timeout: 5 * time.Second}, w.db.DB, w.bus, slog.New(slog.DiscardHandler))
 }
 
 // until waits for something, on a slow machine too.
@@ -103,9 +104,9 @@ func (w *world) until(what string, so func() bool) {
 	}
 }
 
-func (w *world) deliveries(hook int) []store.Delivery {
+func (w *world) deliveries(hook int) []webhook.Delivery {
 	w.t.Helper()
-	list, err := w.db.Deliveries(w.t.Context(), hook, 0, 1000)
+	list, err := webhook.Deliveries(w.t.Context(), w.db.DB, hook, 0, 1000)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -131,15 +132,15 @@ func newTarget(t *testing.T, then func(n int, w http.ResponseWriter, r *http.Req
 
 func (g *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	at, _ := strconv.ParseInt(r.Header.Get(webhook.TimestampHeader), 10, 64)
-	if err != nil || r.Header.Get(webhook.SignatureHeader) != webhook.Signature(key, at, body) {
+	at, _ := strconv.ParseInt(r.Header.Get(event.TimestampHeader), 10, 64)
+	if err != nil || r.Header.Get(event.SignatureHeader) != event.Signature(key, at, body) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
 	var p struct {
 		ID   string `json:"event_id"`
 		Data struct {
-			Custom webhook.CustomData `json:"custom_data"`
+			Custom event.CustomData `json:"custom_data"`
 		} `json:"event_data"`
 	}
 	if json.Unmarshal(body, &p) != nil {
@@ -225,7 +226,7 @@ func TestAnswers(t *testing.T) {
 			w.WriteHeader(c.status)
 		})
 		s := w.sender()
-		d := store.Delivery{ID: 1, URL: g.URL, Type: webhook.Default, EventID: "x", Event: []byte(`{"event_type":"CUSTOM"}`)}
+		d := webhook.Delivery{ID: 1, URL: g.URL, Type: event.Default, EventID: "x", Event: []byte(`{"event_type":"CUSTOM"}`)}
 		o := s.send(t.Context(), d)
 		if r := o.result(d); r.State != c.state || r.Status != c.status || !strings.Contains(r.Error, c.error) || (r.Error == "") != (c.error == "") {
 			t.Errorf("%d: %+v", c.status, r)
@@ -236,13 +237,13 @@ func TestAnswers(t *testing.T) {
 	}
 	delays := []time.Duration{}
 	for tries := range 20 {
-		r := outcome{err: io.EOF, retry: true}.result(store.Delivery{Tries: tries})
+		r := outcome{err: io.EOF, retry: true}.result(webhook.Delivery{Tries: tries})
 		delays = append(delays, r.RetryAfter)
 	}
 	if delays[0] != time.Second || delays[3] != 8*time.Second || delays[19] != maxDelay {
 		t.Errorf("the delays are %v", delays)
 	}
-	old := store.Delivery{Tries: leastRetries, Seconds: giveUpAfter.Seconds() + 1}
+	old := webhook.Delivery{Tries: leastRetries, Seconds: giveUpAfter.Seconds() + 1}
 	if r := (outcome{err: io.EOF, retry: true}).result(old); r.State != "FAILED" {
 		t.Errorf("a day later: %+v", r)
 	}
@@ -259,10 +260,10 @@ func TestNothingInside(t *testing.T) {
 	g := newTarget(t, nil)
 	port := g.URL[strings.LastIndex(g.URL, ":"):]
 	t.Setenv("HTTP_PROXY", g.URL) // the environment of the operator leads nowhere either
-	s := New(Config{Timeout: 5 * time.Second}, w.db, w.bus, slog.New(slog.DiscardHandler))
+	s := New(Config{Timeout: 5 * time.Second}, w.db.DB, w.bus, slog.New(slog.DiscardHandler))
 	for _, address := range []string{"http://127.0.0.1" + port, "http://localhost" + port, "http://[::ffff:127.0.0.1]" + port, "http://0.0.0.0" + port,
 		"http://2130706433" + port, "http://0x7f000001" + port, "http://127.1" + port, "http://[::1]" + port, "http://169.254.169.254/latest/meta-data", "http://localhost.localdomain" + port} {
-		d := store.Delivery{ID: 1, URL: address, Type: webhook.Default, EventID: "x", Event: []byte(`{"event_type":"CUSTOM"}`)}
+		d := webhook.Delivery{ID: 1, URL: address, Type: event.Default, EventID: "x", Event: []byte(`{"event_type":"CUSTOM"}`)}
 		o := s.send(t.Context(), d)
 		if o.err == nil {
 			t.Errorf("%s: a request arrived", address)
@@ -273,7 +274,7 @@ func TestNothingInside(t *testing.T) {
 	if n := len(g.all()); n > 0 {
 		t.Errorf("%d requests arrived", n)
 	}
-	if o := w.sender().send(t.Context(), store.Delivery{URL: "http://localhost" + port, Type: webhook.Default, EventID: "x", Event: []byte(`{}`)}); o.err != nil {
+	if o := w.sender().send(t.Context(), webhook.Delivery{URL: "http://localhost" + port, Type: event.Default, EventID: "x", Event: []byte(`{}`)}); o.err != nil {
 		t.Errorf("an allowed address: %v", o.err)
 	}
 }
@@ -361,7 +362,7 @@ func TestSlowTargetsDelayNoOther(t *testing.T) {
 		w.hook(slow.URL)
 	}
 	w.hook(good.URL)
-	s := New(Config{SigningKey: key, Allow: loopback(), Timeout: time.Second}, w.db, w.bus, slog.New(slog.DiscardHandler))
+	s := New(Config{SigningKey: key, Allow: loopback(), Timeout: time.Second}, w.db.DB, w.bus, slog.New(slog.DiscardHandler))
 	w.fire("e0")
 	w.lead(s, w.term)
 	w.until("the first event arrives", func() bool { return len(good.all()) == 1 })
@@ -397,7 +398,7 @@ func TestSlowOwnersDelayNoOther(t *testing.T) {
 		}
 	}
 	w.hook(good.URL)
-	s := New(Config{SigningKey: key, Allow: loopback(), Timeout: time.Minute}, w.db, w.bus, slog.New(slog.DiscardHandler))
+	s := New(Config{SigningKey: key, Allow: loopback(), Timeout: time.Minute}, w.db.DB, w.bus, slog.New(slog.DiscardHandler))
 	w.lead(s, w.term)
 	w.until("the slow ones have what they may", func() bool { return len(slow.all()) == maxOfOwner })
 	for i := range 5 {
@@ -437,7 +438,7 @@ func TestSendTest(t *testing.T) {
 	w := newWorld(t)
 	g := newTarget(t, nil)
 	id := w.hook(g.URL)
-	hook, err := w.db.Webhook(t.Context(), id)
+	hook, err := webhook.Get(t.Context(), w.db.DB, id)
 	if err != nil {
 		t.Fatal(err)
 	}

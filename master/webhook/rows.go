@@ -1,4 +1,4 @@
-package store
+package webhook
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/webhook"
+	"github.com/detent-ml/detent/master/webhook/event"
 )
 
 // Limits on webhooks. Masters compare each line of a log, and each report of metrics, with the
@@ -19,57 +19,38 @@ const (
 	maxOwnSearches = 60  // … of webhooks in the workspaces of one owner
 )
 
-// A Webhook is an address that receives events.
-type Webhook struct {
-	ID          int              `db:"id"`
-	WorkspaceID *int             `db:"workspace_id"` // nil: events of all workspaces
-	OwnerID     int              `db:"owner_id"`     // the workspace's owner; 0 without a workspace
-	Name        string           `db:"name"`
-	URL         string           `db:"url"`
-	Type        string           `db:"type"`
-	Mode        string           `db:"mode"`
-	Triggers    []WebhookTrigger `db:"triggers"`
-}
-
-// A WebhookTrigger says which events a webhook receives.
-type WebhookTrigger struct {
-	ID        int               `json:"id"`
-	Type      string            `json:"type"`
-	Condition webhook.Condition `json:"condition"`
-}
-
-const webhookSelect = `
+const selectWebhooks = `
 	SELECT w.id, w.workspace_id, coalesce(s.owner_id, 0) AS owner_id, w.name, w.url, w.type, w.mode,
 		coalesce((SELECT jsonb_agg(jsonb_build_object('id', t.id, 'type', t.type, 'condition', t.condition) ORDER BY t.id)
 			FROM webhook_triggers t WHERE t.webhook_id = w.id), '[]') AS triggers
 	FROM webhooks w LEFT JOIN workspaces s ON s.id = w.workspace_id`
 
-// Webhooks lists the webhooks of the workspaces in a scope, and those for all workspaces if the
+// List lists the webhooks of the workspaces in a scope, and those for all workspaces if the
 // scope has all. If owner is not 0, it omits the webhooks of other owners' workspaces.
-func (db *DB) Webhooks(ctx context.Context, in auth.Scope, owner int) ([]Webhook, error) {
-	return database.Rows[Webhook](ctx, db.DB, webhookSelect+`
-		WHERE w.workspace_id IS NULL AND $1::int[] IS NULL OR ($1::int[] IS NULL OR w.workspace_id = ANY($1)) AND ($2 = 0 OR s.owner_id = $2) ORDER BY w.id`, workspaces(in), owner)
+func List(ctx context.Context, db *database.DB, in auth.Scope, owner int) ([]Webhook, error) {
+	return database.Rows[Webhook](ctx, db, selectWebhooks+`
+		WHERE w.workspace_id IS NULL AND $1::int[] IS NULL OR ($1::int[] IS NULL OR w.workspace_id = ANY($1)) AND ($2 = 0 OR s.owner_id = $2) ORDER BY w.id`, in.Only(), owner)
 }
 
-// Webhook reads a webhook.
-func (db *DB) Webhook(ctx context.Context, id int) (Webhook, error) {
-	w, err := database.Row[Webhook](ctx, db.DB, "webhook", webhookSelect+` WHERE w.id = $1`, id)
-	return w, database.Missing(err, noWebhook(id))
+// Get reads a webhook.
+func Get(ctx context.Context, db *database.DB, id int) (Webhook, error) {
+	w, err := database.Row[Webhook](ctx, db, "webhook", selectWebhooks+` WHERE w.id = $1`, id)
+	return w, database.Missing(err, notFound(id))
 }
 
-func noWebhook(id int) error { return fault.New(fault.NotFound, "webhook %d not found", id) }
+func notFound(id int) error { return fault.New(fault.NotFound, "webhook %d not found", id) }
 
-// CreateWebhook inserts a webhook with its triggers.
-func (db *DB) CreateWebhook(ctx context.Context, w Webhook) (id int, err error) {
-	err = db.Tx(ctx, func(tx *DB) error {
+// Insert inserts a webhook with its triggers.
+func Insert(ctx context.Context, db *database.DB, w Webhook) (id int, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
 		// One creation at a time, so that the limits hold.
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('webhooks', 0))`); err != nil {
 			return err
 		}
-		if err := tx.roomForWebhook(ctx, w); err != nil {
+		if err := hasRoom(ctx, tx, w); err != nil {
 			return err
 		}
-		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO webhooks (workspace_id, name, url, type, mode) VALUES (@workspace, @name, @url, @type, @mode) RETURNING id`,
+		id, err = database.Scalar[int](ctx, tx, `INSERT INTO webhooks (workspace_id, name, url, type, mode) VALUES (@workspace, @name, @url, @type, @mode) RETURNING id`,
 			database.Args{"workspace": w.WorkspaceID, "name": w.Name, "url": w.URL, "type": w.Type, "mode": w.Mode})
 		if fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "the workspace already has a webhook with the name %q", w.Name)
@@ -88,8 +69,8 @@ func (db *DB) CreateWebhook(ctx context.Context, w Webhook) (id int, err error) 
 	return id, err
 }
 
-// roomForWebhook checks the limits.
-func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
+// hasRoom checks the limits.
+func hasRoom(ctx context.Context, db *database.DB, w Webhook) error {
 	type counts struct {
 		Webhooks int `db:"webhooks"`
 		Searches int `db:"searches"`
@@ -97,7 +78,7 @@ func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
 		OfOwner  int `db:"of_owner"`
 		Own      int `db:"own_searches"`
 	}
-	n, err := database.Row[counts](ctx, db.DB, "", `
+	n, err := database.Row[counts](ctx, db, "", `
 		WITH s AS (SELECT w.workspace_id FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id WHERE t.type IN ('TASK_LOG', 'METRIC_THRESHOLD_EXCEEDED'))
 		SELECT (SELECT count(*) FROM webhooks WHERE workspace_id IS NOT DISTINCT FROM $1) AS webhooks,
 			(SELECT count(*) FROM s JOIN workspaces o ON o.id = s.workspace_id WHERE o.owner_id = (SELECT owner_id FROM workspaces WHERE id = $1)) AS own_searches,
@@ -108,7 +89,7 @@ func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
 	}
 	more := 0
 	for _, t := range w.Triggers {
-		if t.Type == webhook.TaskLog || t.Type == webhook.Threshold {
+		if t.Type == event.TaskLog || t.Type == event.Threshold {
 			more++
 		}
 	}
@@ -127,12 +108,12 @@ func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
 	return nil
 }
 
-// ChangeWebhook changes a webhook's address. Waiting events go to the new address.
-func (db *DB) ChangeWebhook(ctx context.Context, id int, url string) error {
-	return db.Change(ctx, noWebhook(id), `UPDATE webhooks SET url = $2 WHERE id = $1`, id, url)
+// setURL changes a webhook's address. Waiting events go to the new address.
+func setURL(ctx context.Context, db *database.DB, id int, url string) error {
+	return db.Change(ctx, notFound(id), `UPDATE webhooks SET url = $2 WHERE id = $1`, id, url)
 }
 
-// DeleteWebhook deletes a webhook with its waiting events and its log.
-func (db *DB) DeleteWebhook(ctx context.Context, id int) error {
-	return db.Change(ctx, noWebhook(id), `DELETE FROM webhooks WHERE id = $1`, id)
+// Delete deletes a webhook with its waiting events and its log.
+func Delete(ctx context.Context, db *database.DB, id int) error {
+	return db.Change(ctx, notFound(id), `DELETE FROM webhooks WHERE id = $1`, id)
 }

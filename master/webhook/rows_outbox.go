@@ -1,4 +1,4 @@
-package store
+package webhook
 
 import (
 	"context"
@@ -37,9 +37,9 @@ type route struct {
 }
 
 // SpreadEvents adds the deliveries of the next events, of which each workspace has its turn, and returns the number of the events.
-func (db *DB) SpreadEvents(ctx context.Context, most int) (n int, err error) {
+func SpreadEvents(ctx context.Context, db *database.DB, most int) (n int, err error) {
 	// The first events of each workspace: the query reads no more of an outbox with many.
-	events, err := database.Scalars[int64](ctx, db.DB, `
+	events, err := database.Scalars[int64](ctx, db, `
 		WITH RECURSIVE s AS (
 			SELECT min(workspace_id) AS id FROM webhook_outbox
 			UNION ALL SELECT (SELECT min(o.workspace_id) FROM webhook_outbox o WHERE o.workspace_id > s.id) FROM s WHERE s.id IS NOT NULL)
@@ -51,32 +51,32 @@ func (db *DB) SpreadEvents(ctx context.Context, most int) (n int, err error) {
 		return 0, err
 	}
 	slices.Sort(events) // the events of one webhook keep their order
-	routes, err := db.routesOf(ctx, events)
+	routes, err := routesOf(ctx, db, events)
 	if err != nil {
 		return 0, err
 	}
-	if err := db.dropOverflow(ctx, routes); err != nil {
+	if err := dropOverflow(ctx, db, routes); err != nil {
 		return 0, err
 	}
-	return len(events), db.deliver(ctx, events, routes)
+	return len(events), deliver(ctx, db, events, routes)
 }
 
 // routesOf finds the webhooks that receive events, and locks them: a deletion or the result of a delivery waits for the end of the transaction.
-func (db *DB) routesOf(ctx context.Context, events []int64) ([]route, error) {
-	const matching = `FROM (SELECT o.*, (SELECT ` + hooksOf + ` FROM experiments e WHERE e.id = o.experiment_id) AS hooks FROM webhook_outbox o WHERE o.id = ANY($1) OFFSET 0) v
+func routesOf(ctx context.Context, db *database.DB, events []int64) ([]route, error) {
+	const matching = `FROM (SELECT o.*, (SELECT ` + HooksOf + ` FROM experiments e WHERE e.id = o.experiment_id) AS hooks FROM webhook_outbox o WHERE o.id = ANY($1) OFFSET 0) v
 		JOIN webhooks w ON CASE WHEN v.webhook_id IS NOT NULL THEN w.id = v.webhook_id ELSE ` + receives + `
 			AND (v.event->>'event_type' <> 'CUSTOM' OR w.mode = 'SPECIFIC') AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id
 				AND t.type = v.event->>'event_type' AND (t.type = 'CUSTOM' OR t.condition->>'state' = v.event#>>'{condition,state}')) END`
 	if _, err := db.Exec(ctx, `SELECT FROM webhooks WHERE id IN (SELECT w.id `+matching+`) ORDER BY id FOR NO KEY UPDATE`, events); err != nil {
 		return nil, err
 	}
-	return database.Rows[route](ctx, db.DB, `SELECT v.id AS event, w.id AS webhook, w.waiting, coalesce((SELECT s.owner_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner,
+	return database.Rows[route](ctx, db, `SELECT v.id AS event, w.id AS webhook, w.waiting, coalesce((SELECT s.owner_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner,
 		coalesce((SELECT e.owner_id FROM experiments e WHERE e.id = coalesce(v.experiment_id, (v.event#>>'{experiment,id}')::int)), 0) AS source `+
 		matching+` ORDER BY v.id, w.id`, events)
 }
 
 // dropOverflow marks the routes of webhooks for which too many events wait.
-func (db *DB) dropOverflow(ctx context.Context, routes []route) error {
+func dropOverflow(ctx context.Context, db *database.DB, routes []route) error {
 	waiting, ofOwner, owners := map[int]int{}, map[int]int{}, []int{}
 	for _, r := range routes {
 		waiting[r.Webhook] = r.Waiting
@@ -88,7 +88,7 @@ func (db *DB) dropOverflow(ctx context.Context, routes []route) error {
 		Owner   int `db:"owner"`
 		Waiting int `db:"waiting"`
 	}
-	sums, err := database.Rows[sum](ctx, db.DB, `SELECT s.owner_id AS owner, sum(w.waiting)::int AS waiting FROM webhooks w JOIN workspaces s ON s.id = w.workspace_id
+	sums, err := database.Rows[sum](ctx, db, `SELECT s.owner_id AS owner, sum(w.waiting)::int AS waiting FROM webhooks w JOIN workspaces s ON s.id = w.workspace_id
 		WHERE s.owner_id = ANY($1) GROUP BY 1`, owners)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (db *DB) dropOverflow(ctx context.Context, routes []route) error {
 	for _, s := range sums {
 		ofOwner[s.Owner] = s.Waiting
 	}
-	ofSource, err := db.sourcesOf(ctx, waiting)
+	ofSource, err := sourcesOf(ctx, db, waiting)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (db *DB) dropOverflow(ctx context.Context, routes []route) error {
 type source struct{ webhook, user int }
 
 // sourcesOf counts the waiting events of each source, for the webhooks with so many that it matters during this round.
-func (db *DB) sourcesOf(ctx context.Context, waiting map[int]int) (map[source]int, error) {
+func sourcesOf(ctx context.Context, db *database.DB, waiting map[int]int) (map[source]int, error) {
 	var full []int
 	for id, n := range waiting {
 		if n >= MaxWaiting/4 {
@@ -135,7 +135,7 @@ func (db *DB) sourcesOf(ctx context.Context, waiting map[int]int) (map[source]in
 	if len(full) == 0 {
 		return of, nil
 	}
-	counts, err := database.Rows[count](ctx, db.DB, `SELECT webhook_id, owner_id, count(*)::int AS n FROM webhook_deliveries
+	counts, err := database.Rows[count](ctx, db, `SELECT webhook_id, owner_id, count(*)::int AS n FROM webhook_deliveries
 		WHERE webhook_id = ANY($1) AND state = 'WAITING' AND owner_id IS NOT NULL GROUP BY 1, 2`, full)
 	for _, c := range counts {
 		of[source{c.Webhook, c.User}] = c.N
@@ -144,7 +144,7 @@ func (db *DB) sourcesOf(ctx context.Context, waiting map[int]int) (map[source]in
 }
 
 // deliver turns events into deliveries. The log of a webhook gets one dropped event of those that it drops together.
-func (db *DB) deliver(ctx context.Context, events []int64, routes []route) error {
+func deliver(ctx context.Context, db *database.DB, events []int64, routes []route) error {
 	var of []int64
 	var to, from []int
 	var dropped []bool
@@ -167,14 +167,14 @@ func (db *DB) deliver(ctx context.Context, events []int64, routes []route) error
 		UPDATE webhooks w SET waiting = w.waiting + c.n FROM counts c WHERE w.id = c.webhook_id`, events, of, to, from, dropped)
 	for id := range full {
 		if err == nil && full[id] {
-			err = db.pruneDeliveries(ctx, id)
+			err = prune(ctx, db, id)
 		}
 	}
 	return err
 }
 
 // RecountWaiting corrects the numbers of waiting events. A new leader calls it.
-func (db *DB) RecountWaiting(ctx context.Context) error {
+func RecountWaiting(ctx context.Context, db *database.DB) error {
 	_, err := db.Exec(ctx, `UPDATE webhooks w SET waiting = c.n FROM (
 			SELECT x.id, (SELECT count(*) FROM webhook_deliveries d WHERE d.webhook_id = x.id AND d.state = 'WAITING')::int AS n FROM webhooks x) c
 		WHERE w.id = c.id AND w.waiting <> c.n`)

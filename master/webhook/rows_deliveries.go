@@ -1,4 +1,4 @@
-package store
+package webhook
 
 import (
 	"context"
@@ -27,6 +27,9 @@ type Delivery struct {
 	Seconds   float64         `db:"seconds"` // since it was created
 }
 
+// maxError is the maximum size of a stored error, in bytes.
+const maxError = 2000
+
 const deliveryColumns = `d.id, d.webhook_id, w.url, w.type, d.event_id::text AS event_id, d.event, d.state, d.created_at, d.due_at, d.ended_at, d.tries, d.status, d.error,
 	extract(epoch FROM now() - d.created_at)::float8 AS seconds`
 
@@ -49,12 +52,12 @@ type DueDelivery struct {
 // time has come, and first those of the webhooks that have waited for their turn the longest.
 // again chooses those that have failed before, or those that have not. It leaves out the
 // webhooks that are busy, and those of owners who have as many as they may.
-func (db *DB) DueDeliveries(ctx context.Context, again bool, busy Busy, limit int) ([]DueDelivery, error) {
+func DueDeliveries(ctx context.Context, db *database.DB, again bool, busy Busy, limit int) ([]DueDelivery, error) {
 	owners, counts := []int{}, []int{}
 	for owner, n := range busy.Owners {
 		owners, counts = append(owners, owner), append(counts, n)
 	}
-	return database.Rows[DueDelivery](ctx, db.DB, `
+	return database.Rows[DueDelivery](ctx, db, `
 		WITH due AS (
 			SELECT `+deliveryColumns+`, coalesce(s.owner_id, 0) AS owner_id, w.served_at,
 				row_number() OVER (PARTITION BY coalesce(s.owner_id, 0) ORDER BY w.served_at, w.id) AS nth
@@ -68,8 +71,8 @@ func (db *DB) DueDeliveries(ctx context.Context, again bool, busy Busy, limit in
 
 // NextDelivery returns how long it is until the time of a webhook's next delivery comes: 0 if one has come, or if an event waits to be
 // spread. waits is false if there is none.
-func (db *DB) NextDelivery(ctx context.Context) (in time.Duration, waits bool, err error) {
-	seconds, err := database.Scalar[*float64](ctx, db.DB, `SELECT CASE WHEN EXISTS (SELECT FROM webhook_outbox) THEN 0
+func NextDelivery(ctx context.Context, db *database.DB) (in time.Duration, waits bool, err error) {
+	seconds, err := database.Scalar[*float64](ctx, db, `SELECT CASE WHEN EXISTS (SELECT FROM webhook_outbox) THEN 0
 		ELSE (SELECT greatest(0, extract(epoch FROM min(due_at) - now()))::float8 FROM webhooks w CROSS JOIN LATERAL (
 			SELECT due_at FROM webhook_deliveries f WHERE f.webhook_id = w.id AND f.state = 'WAITING' ORDER BY f.id LIMIT 1) d) END`)
 	if err != nil || seconds == nil {
@@ -90,7 +93,7 @@ type DeliveryResult struct {
 
 // RecordDelivery stores the result of a try, and removes what is too old for the log. It locks the
 // webhook before the delivery, as the deletion of a webhook does: they cannot deadlock.
-func (db *DB) RecordDelivery(ctx context.Context, r DeliveryResult) error {
+func RecordDelivery(ctx context.Context, db *database.DB, r DeliveryResult) error {
 	_, err := db.Exec(ctx, `UPDATE webhooks SET served_at = clock_timestamp() WHERE id = $1`, r.WebhookID)
 	if err != nil {
 		return err
@@ -98,16 +101,16 @@ func (db *DB) RecordDelivery(ctx context.Context, r DeliveryResult) error {
 	n, err := db.Exec(ctx, `
 		UPDATE webhook_deliveries SET tries = tries + 1, state = $2, due_at = now() + $3::interval, status = nullif($4, 0), error = $5,
 			ended_at = CASE WHEN $2 <> 'WAITING' THEN now() END
-		WHERE id = $1 AND state = 'WAITING'`, r.ID, r.State, r.RetryAfter, r.Status, clippedLine(label(r.Error)))
+		WHERE id = $1 AND state = 'WAITING'`, r.ID, r.State, r.RetryAfter, r.Status, database.TextUpTo(r.Error, maxError))
 	if err == nil && n == 1 && r.State != "WAITING" {
 		if _, err = db.Exec(ctx, `UPDATE webhooks SET waiting = greatest(waiting - 1, 0) WHERE id = $1`, r.WebhookID); err == nil {
-			err = db.pruneDeliveries(ctx, r.WebhookID)
+			err = prune(ctx, db, r.WebhookID)
 		}
 	}
 	return err
 }
 
-func (db *DB) pruneDeliveries(ctx context.Context, webhook int) error {
+func prune(ctx context.Context, db *database.DB, webhook int) error {
 	_, err := db.Exec(ctx, `
 		DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND state <> 'WAITING' AND id <= (
 			SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND state <> 'WAITING' ORDER BY id DESC OFFSET $2 LIMIT 1)`, webhook, keptDeliveries)
@@ -115,34 +118,34 @@ func (db *DB) pruneDeliveries(ctx context.Context, webhook int) error {
 }
 
 // RecordTest stores an event that was sent for a test.
-func (db *DB) RecordTest(ctx context.Context, d Delivery, r DeliveryResult) error {
-	return db.Tx(ctx, func(tx *DB) error {
+func RecordTest(ctx context.Context, db *database.DB, d Delivery, r DeliveryResult) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
 		_, err := tx.Exec(ctx, `INSERT INTO webhook_deliveries (webhook_id, event_id, event, state, ended_at, tries, status, error)
 			SELECT w.id, $2, $3::text::jsonb, $4, now(), 1, nullif($5, 0), $6 FROM webhooks w WHERE w.id = $1`+lockedWebhooks,
-			d.WebhookID, d.EventID, string(d.Event), r.State, r.Status, clippedLine(label(r.Error)))
+			d.WebhookID, d.EventID, string(d.Event), r.State, r.Status, database.TextUpTo(r.Error, maxError))
 		if err != nil {
 			return err
 		}
-		return tx.pruneDeliveries(ctx, d.WebhookID)
+		return prune(ctx, tx, d.WebhookID)
 	})
 }
 
 // Deliveries lists the newest deliveries of a webhook, the newest first, from those before
 // an id; 0 for all.
-func (db *DB) Deliveries(ctx context.Context, webhook int, before int64, limit int) ([]Delivery, error) {
-	return database.Rows[Delivery](ctx, db.DB, `SELECT `+deliveryColumns+` FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+func Deliveries(ctx context.Context, db *database.DB, webhook int, before int64, limit int) ([]Delivery, error) {
+	return database.Rows[Delivery](ctx, db, `SELECT `+deliveryColumns+` FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
 		WHERE d.webhook_id = $1 AND ($2::bigint = 0 OR d.id < $2) ORDER BY d.id DESC LIMIT $3`, webhook, before, limit)
 }
 
 // Redeliver queues an ended delivery once more, after those that wait: the same event with
 // the same id. It returns the id of the new delivery.
-func (db *DB) Redeliver(ctx context.Context, webhook int, id int64) (again int64, err error) {
-	err = db.Tx(ctx, func(tx *DB) error {
+func Redeliver(ctx context.Context, db *database.DB, webhook int, id int64) (again int64, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
 		taken, err := tx.Exec(ctx, `UPDATE webhooks SET waiting = waiting + 1 WHERE id = $1 AND waiting < $2`, webhook, MaxWaiting)
 		if err != nil {
 			return err
 		}
-		state, err := database.Scalar[string](ctx, tx.DB, `SELECT state FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2`, webhook, id)
+		state, err := database.Scalar[string](ctx, tx, `SELECT state FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2`, webhook, id)
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return fault.New(fault.NotFound, "webhook %d has no delivery %d", webhook, id)
@@ -153,7 +156,7 @@ func (db *DB) Redeliver(ctx context.Context, webhook int, id int64) (again int64
 		case taken == 0:
 			return fault.New(fault.TooMany, "%d events already wait for webhook %d; try again later", MaxWaiting, webhook)
 		}
-		again, err = database.Scalar[int64](ctx, tx.DB, `INSERT INTO webhook_deliveries (webhook_id, event_id, event)
+		again, err = database.Scalar[int64](ctx, tx, `INSERT INTO webhook_deliveries (webhook_id, event_id, event)
 			SELECT webhook_id, event_id, event FROM webhook_deliveries WHERE id = $1 RETURNING id`, id)
 		return err
 	})

@@ -1,7 +1,7 @@
-// Package webhook has what webhooks send: events, the bodies of requests with their
-// signature, and which addresses may receive them. It is pure; package sender below it
+// Package event has what webhooks send: events, the bodies of requests with their
+// signature, and which addresses may receive them. It is pure; package sender beside it
 // sends.
-package webhook
+package event
 
 import "slices"
 

@@ -1,11 +1,13 @@
-package store
+package webhook_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/webhook"
+	"github.com/detent-ml/detent/master/webhook/event"
 )
 
 const spreadTogether = 50
@@ -15,7 +17,7 @@ func TestAnEventIsOneRow(t *testing.T) {
 	w := newWorld(t)
 	var hooks []int
 	for i := range 20 {
-		hooks = append(hooks, w.hook(fmt.Sprintf("h%d", i), 1, webhook.Workspace, onCompleted))
+		hooks = append(hooks, w.hook(fmt.Sprintf("h%d", i), 1, event.Workspace, onCompleted))
 	}
 	const changes = 2*spreadTogether + 1
 	for range changes {
@@ -45,7 +47,7 @@ func TestAnEventIsOneRow(t *testing.T) {
 // experiment is deleted meanwhile.
 func TestAnEventIsSmall(t *testing.T) {
 	w := newWorld(t)
-	ours, named := w.hook("ours", 1, webhook.Workspace, onCompleted), w.hook("named", 1, webhook.Specific, onCompleted)
+	ours, named := w.hook("ours", 1, event.Workspace, onCompleted), w.hook("named", 1, event.Specific, onCompleted)
 	names := strings.Repeat(`"`+strings.Repeat("n", 1000)+`",`, 500)
 	id := w.hooked(`{"webhook_name": [` + names + `"named"]}`)
 	gone := w.experiment(lossSearcher)
@@ -68,10 +70,10 @@ func TestAnEventIsSmall(t *testing.T) {
 func TestWorkspacesTakeTurns(t *testing.T) {
 	w := newWorld(t)
 	theirs := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
-	hook := w.hook("theirs", theirs, webhook.Workspace, onCompleted)
+	hook := w.hook("theirs", theirs, event.Workspace, onCompleted)
 	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE"}' FROM generate_series(1, 1000)`)
 	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) VALUES ($1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}')`, theirs)
-	if n, err := w.db.SpreadEvents(t.Context(), spreadTogether); err != nil || n != spreadTogether {
+	if n, err := webhook.SpreadEvents(t.Context(), w.db.DB, spreadTogether); err != nil || n != spreadTogether {
 		t.Fatal(n, err)
 	}
 	if n := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != 1 {
@@ -82,10 +84,10 @@ func TestWorkspacesTakeTurns(t *testing.T) {
 // TestWaitingIsBounded: of one webhook, and of those of one owner; what ends makes room, and the log does not grow while events are dropped.
 func TestWaitingIsBounded(t *testing.T) {
 	w := newWorld(t)
-	admins := w.hook("admins", 0, webhook.Workspace, onCompleted)
-	one, two, three := w.hook("one", 1, webhook.Workspace, onCompleted), w.hook("two", 1, webhook.Workspace, onCompleted), w.hook("three", 1, webhook.Workspace, onCompleted)
-	w.waitingOf(one, MaxWaiting-1)
-	w.waitingOf(two, MaxWaiting-1)
+	admins := w.hook("admins", 0, event.Workspace, onCompleted)
+	one, two, three := w.hook("one", 1, event.Workspace, onCompleted), w.hook("two", 1, event.Workspace, onCompleted), w.hook("three", 1, event.Workspace, onCompleted)
+	w.waitingOf(one, webhook.MaxWaiting-1)
+	w.waitingOf(two, webhook.MaxWaiting-1)
 	fire := func(n int) {
 		t.Helper()
 		w.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}' FROM generate_series(1, $1)`, n)
@@ -101,32 +103,32 @@ func TestWaitingIsBounded(t *testing.T) {
 		}
 	}
 	fire(1) // the owner has no room left for the third
-	wants("at the bounds", MaxWaiting, MaxWaiting, 0, 1)
-	fire(3 * keptDeliveries)
-	wants("beyond", MaxWaiting, MaxWaiting, 0, 1+3*keptDeliveries)
-	if n := w.int(`SELECT max(n) FROM (SELECT count(*) AS n FROM webhook_deliveries WHERE state = 'DROPPED' GROUP BY webhook_id) x`); n < 1 || n > keptDeliveries {
+	wants("at the bounds", webhook.MaxWaiting, webhook.MaxWaiting, 0, 1)
+	fire(3 * webhook.KeptDeliveries)
+	wants("beyond", webhook.MaxWaiting, webhook.MaxWaiting, 0, 1+3*webhook.KeptDeliveries)
+	if n := w.int(`SELECT max(n) FROM (SELECT count(*) AS n FROM webhook_deliveries WHERE state = 'DROPPED' GROUP BY webhook_id) x`); n < 1 || n > webhook.KeptDeliveries {
 		t.Errorf("a log has %d dropped events", n)
 	}
 	id := w.int(`SELECT min(id) FROM webhook_deliveries WHERE webhook_id = $1`, one)
 	for range 2 { // the second result finds that the delivery has ended
-		if err := w.db.RecordDelivery(t.Context(), DeliveryResult{ID: int64(id), WebhookID: one, State: "DELIVERED", Status: 200}); err != nil {
+		if err := webhook.RecordDelivery(t.Context(), w.db.DB, webhook.DeliveryResult{ID: int64(id), WebhookID: one, State: "DELIVERED", Status: 200}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wants("after a delivery", MaxWaiting-1, MaxWaiting, 0, 1+3*keptDeliveries)
-	if _, err := w.db.Redeliver(t.Context(), one, int64(id)); err != nil {
+	wants("after a delivery", webhook.MaxWaiting-1, webhook.MaxWaiting, 0, 1+3*webhook.KeptDeliveries)
+	if _, err := webhook.Redeliver(t.Context(), w.db.DB, one, int64(id)); err != nil {
 		t.Error(err)
 	}
-	wants("after a redelivery", MaxWaiting, MaxWaiting, 0, 1+3*keptDeliveries)
+	wants("after a redelivery", webhook.MaxWaiting, webhook.MaxWaiting, 0, 1+3*webhook.KeptDeliveries)
 }
 
 // TestOneUserFillsNoWebhook: whose experiments end and reopen again and again drops only their own events, and fills no outbox.
 func TestOneUserFillsNoWebhook(t *testing.T) {
 	w := newWorld(t)
-	hook := w.hook("everywhere", 0, webhook.Workspace, onCompleted)
+	hook := w.hook("everywhere", 0, event.Workspace, onCompleted)
 	id := w.experiment(lossSearcher)
 	w.exec(`UPDATE experiments SET unmanaged = true WHERE id = $1`, id)
-	trial, err := w.db.CreateUnmanagedTrial(t.Context(), NewUnmanagedTrial{ExperimentID: id, HParams: []byte(`{}`)})
+	trial, err := w.db.CreateUnmanagedTrial(t.Context(), store.NewUnmanagedTrial{ExperimentID: id, HParams: []byte(`{}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,15 +140,15 @@ func TestOneUserFillsNoWebhook(t *testing.T) {
 			}
 		}
 	}
-	for range maxOutbox {
+	for range webhook.MaxOutbox {
 		flip()
 	}
-	if n := w.int(`SELECT count(*) FROM webhook_outbox`); n != maxOutbox {
-		t.Errorf("%d events wait to be spread, want %d", n, maxOutbox)
+	if n := w.int(`SELECT count(*) FROM webhook_outbox`); n != webhook.MaxOutbox {
+		t.Errorf("%d events wait to be spread, want %d", n, webhook.MaxOutbox)
 	}
 	w.spread()
-	w.waitingOf(hook, MaxWaiting/2)
-	w.exec(`UPDATE webhook_deliveries SET owner_id = (SELECT owner_id FROM experiments WHERE id = $1) WHERE id IN (SELECT id FROM webhook_deliveries LIMIT $2)`, id, maxSourceWaiting)
+	w.waitingOf(hook, webhook.MaxWaiting/2)
+	w.exec(`UPDATE webhook_deliveries SET owner_id = (SELECT owner_id FROM experiments WHERE id = $1) WHERE id IN (SELECT id FROM webhook_deliveries LIMIT $2)`, id, webhook.MaxSourceWaiting)
 	before := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook)
 	flip()
 	w.spread()

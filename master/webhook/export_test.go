@@ -1,0 +1,13 @@
+package webhook
+
+// For tests, which are in another package because they use store, which imports this one.
+const (
+	KeptDeliveries   = keptDeliveries
+	MaxSearches      = maxSearches
+	MaxWebhooks      = maxWebhooks
+	MaxOutbox        = maxOutbox
+	MaxSourceWaiting = maxSourceWaiting
+	MaxOwnSearches   = maxOwnSearches
+)
+
+var HasRoom = hasRoom

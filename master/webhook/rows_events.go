@@ -1,0 +1,133 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/webhook/event"
+)
+
+// Topic wakes the leader's sender: there are new events.
+const Topic = "webhooks"
+
+// HooksOf is what the configuration of experiment e says about webhooks.
+const HooksOf = `e.config #> '{integrations,webhooks}'`
+
+// receives is true for a webhook w that receives events of v: of its workspace or of all
+// workspaces, unless the experiment's configuration excludes webhooks, and for the mode
+// SPECIFIC only if the configuration names the webhook.
+const receives = `(w.workspace_id IS NULL OR w.workspace_id = v.workspace_id) AND v.hooks->'exclude' IS DISTINCT FROM 'true'
+	AND (w.mode = 'WORKSPACE' OR v.hooks->'webhook_id' @> to_jsonb(w.id) OR v.hooks->'webhook_name' @> to_jsonb(w.name))`
+
+// experimentOf are the facts about experiment e in an event, with project p and workspace s.
+const experimentOf = `jsonb_build_object('id', e.id, 'state', e.state, 'name', left(e.name, 1000),
+	'duration', floor(extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at))::int,
+	'resource_pool', e.pool, 'slots_per_trial', e.slots_per_trial, 'workspace', s.name, 'project', p.name,
+	'unnamed', coalesce(e.config->>'workspace', '') = '')`
+
+const experimentJoins = `experiments e JOIN projects p ON p.id = e.project_id JOIN workspaces s ON s.id = p.workspace_id`
+
+// lockedWebhooks keeps the webhooks of an INSERT from being deleted before it ends. It skips
+// those that are being deleted, so that nobody waits for a deletion.
+const lockedWebhooks = ` FOR KEY SHARE OF w SKIP LOCKED`
+
+// PutEvents adds the rows of m to the outbox: webhook, workspace, event_id and event.
+const PutEvents = `INSERT INTO webhook_outbox (webhook_id, workspace_id, event_id, event) SELECT m.webhook, m.workspace, m.event_id, m.event FROM m`
+
+// stateChanges adds the event of an experiment's change to a state. It runs in the
+// transaction that changes the state.
+const stateChanges = `
+	INSERT INTO webhook_outbox (workspace_id, experiment_id, event)
+	SELECT p.workspace_id, e.id, jsonb_build_object('event_type', 'EXPERIMENT_STATE_CHANGE',
+		'timestamp', extract(epoch FROM now())::bigint, 'condition', jsonb_build_object('state', e.state), 'experiment', ` + experimentOf + `)
+	FROM ` + experimentJoins + ` WHERE e.id = $1 AND e.state = $2
+		AND EXISTS (SELECT FROM webhooks w WHERE w.workspace_id IS NULL OR w.workspace_id = p.workspace_id)`
+
+// QueueStateChange adds the event of an experiment's change of state to the statements of a transaction, if there is one.
+func QueueStateChange(queue func(sql string, args ...any), id int, from, to string) {
+	if from != to && event.Fires(to) {
+		queue(stateChanges, id, to)
+	}
+}
+
+// FireStateChange adds the event of a change that a program made. Programs may change a state at any rate, unlike the loop.
+func FireStateChange(ctx context.Context, db *database.DB, id int, to string) error {
+	_, err := db.Exec(ctx, stateChanges+` AND (SELECT count(*) FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = p.workspace_id LIMIT $3) o) < $3`, id, to, maxOutbox)
+	return err
+}
+
+// FireCustom adds an event that a program or a user sends for an experiment, and returns the number of webhooks that receive it.
+func FireCustom(ctx context.Context, db *database.DB, experiment int, trial *int, custom event.CustomData) (int, error) {
+	text, err := json.Marshal(custom)
+	if err != nil {
+		return 0, err
+	}
+	type counts struct {
+		Matched int `db:"matched"`
+		Open    int `db:"open"` // of these, webhooks that have room
+		Before  int `db:"before"`
+	}
+	n, err := database.Row[counts](ctx, db, "", `
+		WITH v AS MATERIALIZED (
+			SELECT p.workspace_id, `+HooksOf+` AS hooks,
+				`+experimentOf+` || CASE WHEN $2::int IS NULL THEN '{}' ELSE jsonb_build_object('trial_id', $2::int) END AS experiment
+			FROM `+experimentJoins+` WHERE e.id = $1),
+		n AS MATERIALIZED (SELECT count(*) AS matched, count(*) FILTER (WHERE w.waiting < $4) AS open FROM v, webhooks w WHERE `+receives+` AND w.mode = 'SPECIFIC'
+			AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id AND t.type = 'CUSTOM')),
+		x AS MATERIALIZED (SELECT count(*) AS before FROM (SELECT FROM webhook_outbox o WHERE o.workspace_id = (SELECT workspace_id FROM v) LIMIT $5) o),
+		stored AS (INSERT INTO webhook_outbox (workspace_id, experiment_id, event)
+			SELECT v.workspace_id, $1, jsonb_build_object('event_type', 'CUSTOM', 'timestamp', extract(epoch FROM now())::bigint,
+				'condition', '{}'::jsonb, 'experiment', v.experiment, 'custom_data', $3::text::jsonb)
+			FROM v, n, x WHERE n.open > 0 AND x.before < $5)
+		SELECT n.matched, n.open, x.before FROM n, x`, experiment, trial, string(text), MaxWaiting, maxOutbox)
+	switch {
+	case err != nil:
+		return 0, database.BadData(err)
+	case n.Matched > 0 && n.Open == 0:
+		return 0, fault.New(fault.TooMany, "%d events already wait for each webhook that the experiment names; try again later", MaxWaiting)
+	case n.Open > 0 && n.Before >= maxOutbox:
+		return 0, fault.New(fault.TooMany, "%d events of the experiment's workspace already wait to be sent to webhooks; try again later", maxOutbox)
+	}
+	return n.Open, nil
+}
+
+// A Threshold is a trigger for values of a metric.
+type Threshold struct {
+	ID        int             `db:"id"`
+	Condition event.Condition `db:"condition"`
+}
+
+// A ThresholdHit is the first report of a trial that a threshold searches for.
+type ThresholdHit struct {
+	Trigger, Trial, Steps int
+	Value                 float64
+}
+
+// Thresholds lists the thresholds of all webhooks.
+func Thresholds(ctx context.Context, db *database.DB) ([]Threshold, error) {
+	return database.Rows[Threshold](ctx, db, `SELECT id, condition FROM webhook_triggers WHERE type = 'METRIC_THRESHOLD_EXCEEDED' ORDER BY id`)
+}
+
+// FireThresholds adds the events of reports that exceed thresholds. A trigger fires once for each trial.
+func FireThresholds(ctx context.Context, db *database.DB, hits []ThresholdHit) error {
+	n := len(hits)
+	triggers, trials, steps, values := make([]int, n), make([]int, n), make([]int, n), make([]float64, n)
+	for i, h := range hits {
+		triggers[i], trials[i], steps[i], values[i] = h.Trigger, h.Trial, h.Steps, h.Value
+	}
+	_, err := db.Exec(ctx, `
+		WITH u AS (SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::float8[]) AS u(trigger, trial, steps, value)),
+		v AS MATERIALIZED (
+			SELECT r.id AS trial, r.task_id, p.workspace_id, `+HooksOf+` AS hooks, `+experimentOf+` || jsonb_build_object('trial_id', r.id) AS experiment
+			FROM `+experimentJoins+` JOIN trials r ON r.experiment_id = e.id WHERE r.id IN (SELECT trial FROM u)),
+		m AS (SELECT w.id AS webhook, t.id AS trigger, v.task_id, v.workspace_id AS workspace, gen_random_uuid() AS event_id,
+				jsonb_build_object('event_type', 'METRIC_THRESHOLD_EXCEEDED', 'timestamp', extract(epoch FROM now())::bigint, 'condition', t.condition,
+					'experiment', v.experiment, 'metric', jsonb_build_object('name', t.condition->'metric', 'group', t.condition->'group', 'value', u.value, 'steps_completed', u.steps)) AS event
+			FROM u JOIN v ON v.trial = u.trial JOIN webhook_triggers t ON t.id = u.trigger JOIN webhooks w ON w.id = t.webhook_id JOIN tasks k ON k.id = v.task_id
+			WHERE `+receives+` FOR KEY SHARE OF w, t, k SKIP LOCKED),
+		fired AS (INSERT INTO webhook_fired (trigger_id, task_id) SELECT trigger, task_id FROM m ORDER BY trigger, task_id ON CONFLICT DO NOTHING RETURNING trigger_id, task_id)
+		`+PutEvents+` JOIN fired ON fired.trigger_id = m.trigger AND fired.task_id = m.task_id`, triggers, trials, steps, values)
+	return err
+}
