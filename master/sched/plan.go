@@ -118,7 +118,7 @@ func (p *planner) consider(r *Request, now time.Time) outcome {
 		return aside
 	}
 	if p.overSoft(r) != nil {
-		p.bounds.late = append(p.bounds.late, r)
+		p.late = append(p.late, r)
 		return aside
 	}
 	if picks := p.room(r); picks != nil {

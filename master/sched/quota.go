@@ -178,10 +178,10 @@ func (q *Quota) most() *int {
 // considerLate considers the requests over a soft bound, for slots that all others leave idle. No
 // slots are promised to them, none of them becomes the head, and nobody leaves for them.
 func (p *planner) considerLate() {
-	if len(p.bounds.late) == 0 {
+	if len(p.late) == 0 {
 		return
 	}
-	p.policy.again(p.bounds.late)
+	p.policy.again(p.late)
 	for r := p.policy.next(); r != nil; r = p.policy.next() {
 		p.policy.considered(p.borrow(r))
 	}
@@ -243,19 +243,19 @@ func (p *planner) reclaim(r *Request, now time.Time) []hold {
 
 // owers lists the running tasks under soft bounds that may be preempted, the youngest first.
 func (p *planner) owers(now time.Time) []int {
-	if p.bounds.made {
-		return p.bounds.owing
+	if p.made {
+		return p.owing
 	}
-	p.bounds.made = true
+	p.made = true
 	for i := range p.running {
 		r := &p.running[i]
 		soft := slices.ContainsFunc(r.Quotas, func(q *Quota) bool { return q.Soft != nil })
 		if soft && p.mayLeave(i) && now.Sub(r.StartedAt) >= p.pool.Scheduler.MinRunTime {
-			p.bounds.owing = append(p.bounds.owing, i)
+			p.owing = append(p.owing, i)
 		}
 	}
-	slices.SortFunc(p.bounds.owing, p.youngerFirst)
-	return p.bounds.owing
+	slices.SortFunc(p.owing, p.youngerFirst)
+	return p.owing
 }
 
 // owes reports whether a running task is under a quota over its soft bound.
