@@ -122,7 +122,7 @@ func sameMigrations(ctx context.Context, conn *pgx.Conn, list []migration) error
 	case err != nil:
 		return AsFault(err)
 	}
-	return fault.New(fault.Conflict, "the database was made by a development version of det-master: its schema has the migration %s instead of %s; use an empty database", theirs, ours)
+	return fault.New(fault.Conflict, "the database was made by a development version of det-master: its schema has the migration %s instead of %s; use an empty database; of a local cluster, `det deploy local reset` removes the old one", theirs, ours)
 }
 
 // apply runs one migration in its own transaction. If earlier programs cannot use the
