@@ -42,13 +42,14 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 		}
 		fetching <- errors.Join(fetchContext(r.stop.ctx, r.p, r.masters, r.token, r.spec.ContextURL, l), r.fetchRemover())
 	}()
-	l.harness, l.fetched, err = r.harness(bare)
+	harness, fetched, err := r.harness(bare)
 	if err = errors.Join(<-fetching, err); err != nil {
 		if r.stop.asked() {
 			return nil, err
 		}
 		return nil, fail(CodePrepare, "%v", err)
 	}
+	l.harness, l.fetched = harness, fetched // the fetch of the code, which reads l, has ended
 	if l.mountsOnly() && l.fetched {
 		l.harness = l.inRun("harness")
 	}

@@ -72,7 +72,8 @@ function Edit({ of, close, done }: { of: Quota | null; close: () => void; done: 
   const projects = useLoad(async (signal) => (workspace && !of ? manage.projects(workspace, signal) : []), [workspace]);
   const act = async (form: FormData) => {
     const username = text(form, 'user');
-    const user = username ? users.data?.find((u) => u.username === username) : undefined;
+    // Somebody may save before the list has come, or after it could not be loaded.
+    const user = username && !of ? (users.data ?? (await manage.users())).find((u) => u.username === username) : undefined;
     if (username && !user && !of) throw new Error(`There is no user ${username}.`);
     const [soft, hard] = [boundOf('Soft bound', text(form, 'soft')), boundOf('Hard bound', text(form, 'hard'))];
     if (soft === null && hard === null) throw new Error('Enter a bound. Delete removes a quota.');
