@@ -139,10 +139,10 @@ race part="all": test-servers
     #!/usr/bin/env bash
     # One function of a password's hash takes ten times its time under the detector, and has no goroutines; a
     # program under the detector waits a second at its end unless it is told not to, and tests start hundreds.
-    set -uo pipefail
+    set -euo pipefail
     packages=$(go list ./... | grep -vE '/integration|/master$|/master/(expconf|search|sched)(/|$)')
     [ "{{ part }}" = all ] || packages=$(awk -v part="{{ part }}" 'NR % 4 == part' <<<"$packages")
-    GORACE=atexit_sleep_ms=10 go test -race -gcflags=golang.org/x/crypto/blowfish=-race=false -shuffle=on -timeout 60m $packages
+    {{ again }} go -env GORACE=atexit_sleep_ms=10 -flags '-race -gcflags=golang.org/x/crypto/blowfish=-race=false -shuffle=on -timeout 60m' $packages
 
 # the control loop against random worlds, with as many seeds, and metrics of what is deleted, as wanted
 sim seeds="200" metrics="50000":

@@ -9,8 +9,8 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/session"
+	"github.com/detent-ml/detent/cli/internal/tokens"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/client/tokens"
 	"github.com/detent-ml/detent/master/fault"
 )
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -217,6 +218,44 @@ func TestManyFailuresAreNoBadLuck(t *testing.T) {
 	}
 }
 
+// An ending is an output that ends the run when it has printed a text.
+type ending struct {
+	*locked
+	text string
+	end  func()
+}
+
+func (e ending) Write(text []byte) (int, error) {
+	n, err := e.locked.Write(text)
+	if strings.Contains(e.String(), e.text) {
+		e.end()
+	}
+	return n, err
+}
+
+// What had a result before a run was told to end counts; what had none is named, and has not failed.
+func TestAnEndedCallNamesWhatItLeftOut(t *testing.T) {
+	b := newBench(t, fixture)
+	s := session{t.TempDir()}
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	o := options{dir: b.dir, flags: "-vet=off -p=1", env: list{"FIXTURE_MARKS=" + b.marks},
+		args: []string{"example.test/fixture/broken", "example.test/fixture/hangs", "example.test/fixture/good"}}
+	if err := tests(ctx, "go", o, s, outputs{ending{&b.out, "FAIL\texample.test/fixture/broken", end}, &b.errors}); err == nil {
+		t.Error("a call that was ended has no error")
+	}
+	b.prints("left out: example.test/fixture/hangs example.test/fixture/good\n")
+	failures, err := s.failures()
+	if err != nil || len(failures) != 1 || failures[0].Test != "TestBroken" {
+		t.Errorf("recorded %v, %v; want the failure of TestBroken alone", failures, err)
+	}
+	said := &raceReports{}
+	_, _ = said.Write([]byte(b.out.String()))
+	if got, want := said.leftOut(), "no data race in what ended in time; left out: example.test/fixture/hangs example.test/fixture/good"; got != want {
+		t.Errorf("the race detector's report is %q, want %q", got, want)
+	}
+}
+
 func TestFlakyTestsAreRepeatedLater(t *testing.T) {
 	b := newBench(t, fixture)
 	if err := b.goTest("unlucky"); err != nil {
@@ -301,6 +340,24 @@ func TestARunRepeatsAtItsEnd(t *testing.T) {
 		b.prints("WARNING: DATA RACE", "FAILED race: a data race")
 		if err := b.again("run", "-lane", "good", "-race", "race", "-limit", "4m", just); err != nil {
 			t.Errorf("without time for the race detector: %v", err)
+		}
+	})
+	t.Run("failed under the detector", func(t *testing.T) {
+		if err := b.again("run", "-lane", "nothing", "-race", "broken", just); err == nil {
+			t.Error("the run passed")
+		}
+		b.prints("FAILED example.test/fixture/broken TestBroken, under the race detector: it failed again")
+		for _, mark := range []string{"unlucky", "beside"} {
+			if err := os.Remove(filepath.Join(b.marks, mark)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.again("run", "-lane", "nothing", "-race", "unlucky", just); err != nil {
+			t.Errorf("a test that passed alone under the detector: %v", err)
+		}
+		b.prints("FLAKY example.test/fixture/unlucky TestUnlucky")
+		if err := b.again("run", "-lane", "nothing", "-race", "lint", just); err == nil {
+			t.Error("a race recipe that fails by itself passed")
 		}
 	})
 	t.Run("limit", func(t *testing.T) {

@@ -40,6 +40,7 @@ type testedPackage struct {
 	closed    bool // the process has ended as testing ends it
 	unbuilt   bool
 	settled   bool // the package has a result
+	late      bool // it came after the run was told to end, so that it says nothing
 	succeeded bool
 }
 
@@ -52,7 +53,8 @@ type goResult struct {
 	outputs  [][]byte // of each failure
 	unbuilt  []string // packages that do not compile
 	passed   map[string]bool
-	err      error // go test itself did not run to its end
+	leftOut  []string // packages without a result, because the run was told to end
+	err      error    // go test itself did not run to its end
 }
 
 // run runs the tests, and prints what go test prints without -json: the output of failed tests, and a line
@@ -69,13 +71,14 @@ func (g goTests) run(ctx context.Context, to outputs) goResult {
 	if err := cmd.Start(); err != nil {
 		return goResult{err: fmt.Errorf("cannot start go test: %w", err)}
 	}
-	all := &reading{to: to.out, verbose: slices.Contains(g.flags, "-v"), packages: map[string]*testedPackage{}}
+	all := &reading{ended: func() bool { return ctx.Err() != nil }, to: to.out, verbose: slices.Contains(g.flags, "-v"), packages: map[string]*testedPackage{}}
 	readErr := all.read(stdout)
 	err = cmd.Wait()
 	result := g.judge(all)
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
+		result.leftOut = g.leftOut(all)
 		result.err = fmt.Errorf("go test was ended: %w", context.Cause(ctx))
 	case readErr != nil:
 		result.err = readErr
@@ -92,6 +95,9 @@ func (g goTests) judge(all *reading) goResult {
 	result := goResult{passed: map[string]bool{}}
 	for _, path := range all.order {
 		p := all.packages[path]
+		if all.ended() && (!p.settled || p.late) {
+			continue // what the end interrupted has not failed
+		}
 		for test, passed := range p.passed {
 			result.passed[path+" "+test] = passed
 		}
@@ -118,6 +124,16 @@ func (g goTests) judge(all *reading) goResult {
 	return result
 }
 
+// leftOut returns the packages that have no result from before the end: of those that the call names, and of those that began.
+func (g goTests) leftOut(all *reading) (names []string) {
+	for _, path := range slices.Concat(g.packages, all.order) {
+		if p := all.packages[path]; (p == nil || !p.settled || p.late) && !slices.Contains(names, path) {
+			names = append(names, path)
+		}
+	}
+	return names
+}
+
 // again is the command that repeats a test, or a whole package, without the cache of results.
 func (g goTests) again(path, test string) []string {
 	command := slices.Concat([]string{"go", "test"}, g.flags, []string{"-count=1"})
@@ -129,6 +145,7 @@ func (g goTests) again(path, test string) []string {
 
 // A reading is the state of go test's output.
 type reading struct {
+	ended    func() bool // whether the run was told to end
 	to       io.Writer
 	verbose  bool // all output is printed as it arrives
 	packages map[string]*testedPackage
@@ -180,7 +197,9 @@ func (r *reading) take(e event) {
 		to = io.Discard
 	}
 	if e.Test == "" {
+		ended := r.ended()
 		p.ofPackage(e, to)
+		p.late = p.late || p.settled && ended
 	} else {
 		p.ofTest(e)
 	}

@@ -127,10 +127,10 @@ func tests(ctx context.Context, verb string, o options, s session, to outputs) e
 		return runVitest(ctx, s, c, to)
 	}
 	result := goTests{dir: o.dir, env: o.env, flags: strings.Fields(o.flags), packages: o.args}.run(ctx, to)
-	if ctx.Err() != nil {
-		return result.err // the tests that it interrupted have not failed
-	}
 	err := result.err
+	if len(result.leftOut) > 0 {
+		fmt.Fprintln(to.out, leftOutMark+strings.Join(result.leftOut, " "))
+	}
 	if len(result.unbuilt) > 0 {
 		err = errors.Join(err, fmt.Errorf("does not compile, so it is not repeated: %s", strings.Join(result.unbuilt, ", ")))
 	}

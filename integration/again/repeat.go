@@ -60,10 +60,12 @@ func settle(ctx context.Context, s session, kept keeper, to outputs) (v verdict,
 	return v, nil
 }
 
+var errNoTime = errors.New("not repeated, because the time of this run has ended")
+
 // repeat runs a failed test again, and returns nil if it passes.
 func repeat(ctx context.Context, f failure, to outputs) error {
 	if until, is := ctx.Deadline(); is && time.Until(until) < minRepeat {
-		return errors.New("not repeated, because the time of this run has ended")
+		return errNoTime
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, repeatLimit, fmt.Errorf("a repeat may take %s", repeatLimit))
 	defer cancel()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,10 @@ import (
 // How the time of a run with a limit is divided: the parts end before the repeats must begin, and the race
 // detector, which says something only if it runs for a while, has what is left.
 const (
-	forRepeats = 3 * time.Minute
-	minRace    = 5 * time.Minute
-	maxRace    = 15 * time.Minute
+	forRepeats     = 3 * time.Minute
+	minRace        = 5 * time.Minute
+	maxRace        = 15 * time.Minute
+	forRaceRepeats = time.Minute
 )
 
 // A part is a step of a run: a recipe of the justfile.
@@ -137,31 +139,62 @@ func (r *run) start(ctx context.Context, p part, to outputs) error {
 	return err
 }
 
-// races runs the race detector, and fails the run for a report of a race only. The detector makes
-// everything several times slower: a test that misses its deadline, and a part that does not end in its
-// time, say nothing.
+// races runs the race detector. A report of a race fails the run, and so does a test that fails twice. The
+// detector makes everything several times slower, so what does not end in the time that is left is named, and
+// fails nothing.
 func (r *run) races(ctx context.Context, p part) {
 	limit := maxRace
 	if until, is := ctx.Deadline(); is {
-		limit = min(limit, time.Until(until))
+		limit = min(limit, time.Until(until)-forRaceRepeats)
 	}
 	if limit < minRace {
 		fmt.Fprintf(r.to.err, "no race detector this time: the tests have left %s\n", max(0, limit).Round(time.Second))
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the race detector has %s", limit.Round(time.Second)))
+	inTime, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the race detector has %s", limit.Round(time.Second)))
 	defer cancel()
 	began, said := time.Now(), &raceReports{}
-	err := r.start(ctx, p, outputs{said, said})
+	err := r.start(inTime, p, outputs{said, said})
 	r.note(p.name, began)
+	failures, readErr := r.session.failures()
 	switch {
 	case said.found:
 		_, _ = r.to.out.Write(said.kept.kept)
 		r.fail(p.name + ": a data race")
-	case err != nil:
-		fmt.Fprintln(r.to.err, "no data race; not all tests passed in time under the detector")
+	case readErr != nil:
+		r.fail(p.name + ": " + readErr.Error())
+	case len(failures) > maxRepeats:
+		_, _ = r.to.out.Write(said.kept.kept)
+		r.fail(fmt.Sprintf("%s: %d tests failed under the race detector", p.name, len(failures)))
+	case err != nil && inTime.Err() == nil:
+		_, _ = r.to.out.Write(said.kept.kept)
+		r.fail(p.name + ": " + err.Error())
 	default:
-		fmt.Fprintln(r.to.err, "no data race")
+		fmt.Fprintln(r.to.err, cmp.Or(said.leftOut(), "no data race"))
+		r.repeatUnderDetector(ctx, failures)
+	}
+}
+
+// repeatUnderDetector repeats tests that failed under the race detector, under the detector.
+func (r *run) repeatUnderDetector(ctx context.Context, failures []failure) {
+	began := time.Now()
+	for i, f := range failures {
+		fmt.Fprintf(r.to.err, "repeating alone under the race detector, %d of %d: %s\n", i+1, len(failures), f.name())
+		why := repeat(ctx, f, r.to)
+		if errors.Is(why, errNoTime) || why != nil && ctx.Err() != nil {
+			fmt.Fprintf(r.to.err, "%s failed under the race detector, and there was no time to repeat it\n", f.name())
+			continue
+		}
+		if why == nil {
+			f, why = r.kept.keep(f)
+			r.verdict.flaky = append(r.verdict.flaky, f)
+		}
+		if why != nil {
+			r.fail(f.name() + ", under the race detector: " + why.Error())
+		}
+	}
+	if len(failures) > 0 {
+		r.note("repeats", began)
 	}
 }
 
@@ -177,7 +210,20 @@ func (r *raceReports) Write(text []byte) (int, error) {
 	return r.kept.Write(text)
 }
 
-const raceMark = "DATA RACE"
+const (
+	raceMark    = "DATA RACE"
+	leftOutMark = "left out: " // before the packages that a call of go test did not come to
+)
+
+// leftOut says which packages the detector did not come to; "" if there are none.
+func (r *raceReports) leftOut() string {
+	for line := range strings.Lines(string(r.kept.kept)) {
+		if names, is := strings.CutPrefix(line, leftOutMark); is {
+			return "no data race in what ended in time; " + leftOutMark + strings.TrimSpace(names)
+		}
+	}
+	return ""
+}
 
 func (r *run) note(name string, began time.Time) {
 	r.mu.Lock()

@@ -12,8 +12,8 @@ import (
 	"fmt"
 
 	"github.com/detent-ml/detent/cli/internal/term"
+	"github.com/detent-ml/detent/cli/internal/tokens"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/client/tokens"
 	"github.com/detent-ml/detent/master/fault"
 )
 

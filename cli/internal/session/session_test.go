@@ -7,8 +7,8 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/session"
 	"github.com/detent-ml/detent/cli/internal/term"
+	"github.com/detent-ml/detent/cli/internal/tokens"
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/client/tokens"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/server/servertest"
 	v1 "github.com/detent-ml/detent/master/v1"

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/detent-ml/detent/master/client/tokens"
+	"github.com/detent-ml/detent/cli/internal/tokens"
 	"github.com/detent-ml/detent/master/fault"
 )
 
