@@ -1,43 +1,24 @@
 package control
 
 import (
-	"cmp"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/task"
 )
 
-// A move is what this cycle changes about an attempt, with the attempt's row.
-type move struct {
-	store.AllocationChange
-	row *store.LiveAllocation
-	key string // of the bundle that has the change; "" if the attempt gets its own bundle
-}
-
-func (m *move) changed() bool {
-	return m.State != m.Saw || m.Preempt != nil || m.Kill != nil || m.Waiting != nil || m.Pool != nil || m.Started
-}
-
-func (d *decider) move(a *store.LiveAllocation) *move {
-	m := d.moves[a.ID]
-	if m == nil {
-		m = &move{AllocationChange: store.AllocationChange{ID: a.ID, Saw: a.State, State: a.State}, row: a, key: d.key}
-		d.moves[a.ID] = m
-		d.fresh = append(d.fresh, a.ID)
-	}
-	return m
+// Attempts are what the passes of experiments and of tasks decide about attempts.
+type attempts struct {
+	*draft
+	outOfUse map[string]*store.NodeRow // nodes that are disabled or draining, whole or in part, by id
+	leaves   map[string]*departure     // nodes whose machines leave, by id; made with outOfUse
 }
 
 // advance decides about one attempt: action is what its owner wants, and why the reason for
 // users. wait is how long a preempted program may run on. advance returns the last step if
 // the attempt has ended, else nil.
-func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, action lifecycle.Action, why string) *lifecycle.Step {
+func (d *attempts) advance(row *store.LiveAllocation, wait time.Duration, action lifecycle.Action, why string) *lifecycle.Step {
 	a := attemptOf(row, wait)
 	m := d.move(row)
 	switch {
@@ -115,96 +96,42 @@ func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocati
 	return a
 }
 
-// task decides about a task that is not a trial: a command, notebook, shell, TensorBoard,
-// generic task or garbage collection. Most of these tasks end because somebody kills them, so
-// their exit status says who or what killed the task.
-func (d *decider) task(t store.LiveTask) {
-	action, why := lifecycle.ActionNone, ""
-	switch t.Desired {
-	case wantKill:
-		action, why = lifecycle.ActionKill, cmp.Or(t.KillReason, "it was killed")
-	case wantPause:
-		action, why = lifecycle.ActionKill, cmp.Or(t.KillReason, "it was paused")
-	}
-	attempt := d.p.Allocations[t.ID]
-	if attempt == nil {
-		d.taskWithoutAttempt(t, why)
-		return
-	}
-	d.follow(attempt, t.Pool)
-	if action == lifecycle.ActionNone && t.Type != gcTaskType {
-		action, why = d.eviction(attempt, false)
-	}
-	if t.Desired == wantPause {
-		d.pauseAttempt(attempt, why)
-	}
-	end := d.advance(attempt, 0, action, why)
-	if end == nil {
-		return
-	}
-	paused := d.wasPaused(attempt, *end)
-	if paused && t.Desired != wantKill {
-		if t.Desired != wantPause { // it was resumed before its attempt had ended
-			d.attempt(t, attempt.RunID+1, end)
-		}
-		return
-	}
-	c := store.TaskChange{ID: t.ID, Ended: true, ExitStatus: exitStatus(*end)}
-	if paused {
-		c.ExitStatus = why // its attempt ended because of the pause, and its task because of the kill
-	}
-	if action == lifecycle.ActionKill && t.Desired != wantPause && t.Type != task.Command && end.Outcome == lifecycle.Completed {
-		c.ExitStatus = why // a killed server exits with code 0, which says nothing
-	}
-	if t.Type == task.Command && end.Outcome == lifecycle.Killed && end.ExitCode != nil && *end.ExitCode == 0 {
-		c.ExitStatus = success // it was done all the same
-	}
-	nobodysFault := end.Outcome == lifecycle.Unplaced || end.Outcome == lifecycle.Lost && end.Unstarted
-	if action == lifecycle.ActionNone && nobodysFault && t.Unstarted+1 < maxLaunches {
-		c = store.TaskChange{ID: t.ID, Unstarted: t.Unstarted + 1}
-		d.attempt(t, attempt.RunID+1, end)
-	}
-	if action == lifecycle.ActionNone && c.Ended && retryGC(t, attempt.RunID, *end) {
-		c = store.TaskChange{ID: t.ID, Unstarted: t.Unstarted}
-		d.attempt(t, attempt.RunID+1, end)
-	}
-	d.out.Tasks = append(d.out.Tasks, c)
-}
-
-// maxLaunches is how often the loop tries to start a task that is not a trial.
-const maxLaunches = 5
-
-func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
-	a := store.NewAllocation{ID: t.ID + "." + strconv.Itoa(run), TaskID: t.ID, RunID: run, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority}
-	if end != nil {
-		a.Exclude, a.NotBefore = end.Avoid, d.notBefore(*end, t.Unstarted, 0)
-	}
-	if end != nil && t.Type == gcTaskType && a.NotBefore == nil {
-		later := d.p.Now.Add(gcPause << (2 * (run - 2)))
-		a.NotBefore = &later
-	}
-	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, shape: shape{single: !t.Several}, queueTime: t.QueueTime, since: t.QueuedAt, secrets: d.p.taskNeedsSecrets(&t), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal})
-}
-
-// success is the exit status of a task that completed.
-const success = "success"
-
-func exitStatus(end lifecycle.Step) string {
-	switch {
-	case end.Outcome == lifecycle.Completed:
-		return success
-	case end.Outcome == lifecycle.Killed && end.ExitReason != "":
-		return end.ExitReason
-	case end.ExitCode != nil && !strings.HasSuffix(end.ExitReason, fmt.Sprintf("exit code %d", *end.ExitCode)):
-		return fmt.Sprintf("%s (exit code %d): %s", end.Outcome, *end.ExitCode, end.ExitReason)
-	}
-	return fmt.Sprintf("%s: %s", end.Outcome, end.ExitReason)
-}
-
 func at(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
 	}
 	return *t
+}
+
+// follow moves a queued attempt to its job's pool. It returns true for an attempt that is
+// already placed in another pool.
+func (d *attempts) follow(a *store.LiveAllocation, pool string) (elsewhere bool) {
+	if a.Pool == pool {
+		return false
+	}
+	if a.State == string(lifecycle.Pending) {
+		d.move(a).Pool = &pool
+		return false
+	}
+	return true
+}
+
+// notBefore is the earliest start of the next attempt: not before a lost attempt has
+// certainly ended, and with a growing delay if attempts repeatedly do not start, or fail. The first failure is tried
+// again at once.
+func (d *attempts) notBefore(end lifecycle.Step, unstarted, restarts int) *time.Time {
+	at, pause := end.NotBefore, time.Duration(0)
+	switch {
+	case end.Unstarted && end.Outcome == lifecycle.Unplaced:
+		pause = time.Second << min(unstarted, 6)
+	case end.Outcome == lifecycle.Failed && restarts > 0:
+		pause = time.Second << min(restarts-1, 6)
+	}
+	if t := d.p.Now.Add(pause); pause > 0 && t.After(at) {
+		at = t
+	}
+	if at.IsZero() {
+		return nil
+	}
+	return &at
 }

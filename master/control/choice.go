@@ -53,11 +53,17 @@ func (c *choices) beginCycle(changed bool) {
 	c.expressions.beginCycle()
 }
 
+// Ratings say which nodes an attempt may use and prefers.
+type ratings struct {
+	p      *Snapshot
+	counts nodeCounts
+}
+
 // choiceOf rates the nodes of a pool, once for all attempts of an owner, by the
 // constraints, affinities, spreads and volumes of environment.nomad and of the pool's job,
 // and by resources.gpu; nil if there are none.
-func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
-	of := d.p.Pools.Named(key.pool)
+func (r *ratings) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
+	of := r.p.Pools.Named(key.pool)
 	asks := gpu.Asks() != ""
 	if n == nil || len(n.Constraints)+len(n.Affinities)+len(n.Spread)+len(n.Volumes) == 0 { // nothing else of it rates nodes
 		n = nil
@@ -71,10 +77,10 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *s
 	if n == nil {
 		n = &expconf.Nomad{}
 	}
-	known := d.choices()
+	known := r.choices()
 	c, found := known.recall(key)
 	if !found {
-		c = d.rateNow(known, key, of, n, gpu)
+		c = r.rateNow(known, key, of, n, gpu)
 		if key.user == "" {
 			known.shared[c] = true
 		}
@@ -83,12 +89,12 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad, gpu *expconf.GPU) *s
 	return c
 }
 
-func (d *decider) choices() *choices {
-	if d.p.choices == nil {
-		d.p.choices = &choices{}
-		d.p.choices.beginCycle(true)
+func (r *ratings) choices() *choices {
+	if r.p.choices == nil {
+		r.p.choices = &choices{}
+		r.p.choices.beginCycle(true)
 	}
-	return d.p.choices
+	return r.p.choices
 }
 
 // recall returns a choice of this cycle, or of the cycle before.
@@ -112,22 +118,22 @@ func (c *choices) keep(key choiceKey, of *sched.Choice) {
 }
 
 // rateNow rates the nodes, if the work of this cycle suffices for the comparisons of the user.
-func (d *decider) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
+func (r *ratings) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU) *sched.Choice {
 	x := known.expressions
 	x.of(key.user, n.Expressions()+n.Versions()+longOf(n) == 0) // those of the pool's job are left, which the operators wrote
 	if key.user == "" {
-		c, _ := d.rate(of, n, gpu, x.match)
+		c, _ := r.rate(of, n, gpu, x.match)
 		return c
 	}
 	known.unfinished[key] = true // unless it is computed now
 	if known.kept[key.user] >= maxKeptNodes {
 		if known.beyond == nil {
-			known.beyond = d.noNode(notKept)
+			known.beyond = r.noNode(notKept)
 		}
 		return known.beyond
 	}
 	if x.any() {
-		c, work := d.rate(of, n, gpu, x.match)
+		c, work := r.rate(of, n, gpu, x.match)
 		if x.exempt || !x.over[key.user] {
 			x.spend(work)
 			delete(known.unfinished, key)
@@ -135,7 +141,7 @@ func (d *decider) rateNow(known *choices, key choiceKey, of *pool.Pool, n *expco
 		}
 	}
 	if known.none == nil {
-		known.none = d.noNode(notCompared)
+		known.none = r.noNode(notCompared)
 	}
 	return known.none
 }
@@ -155,14 +161,14 @@ func longOf(n *expconf.Nomad) (count int) {
 }
 
 // noNode is the choice of no node.
-func (d *decider) noNode(why string) *sched.Choice {
+func (r *ratings) noNode(why string) *sched.Choice {
 	c := &sched.Choice{Unfit: map[string]string{}, Fit: map[string]bool{}}
-	for _, row := range d.p.Nodes {
+	for _, row := range r.p.Nodes {
 		c.Unfit[row.ID] = why
 	}
-	for i := range d.p.Pools {
-		for _, x := range d.p.Pools[i].Classes {
-			c.Unfit[nodeOfClass(&d.p.Pools[i], x).ID] = why
+	for i := range r.p.Pools {
+		for _, x := range r.p.Pools[i].Classes {
+			c.Unfit[nodeOfClass(&r.p.Pools[i], x).ID] = why
 		}
 	}
 	return c
@@ -174,7 +180,7 @@ const (
 )
 
 // rate returns the choice, and its work without that of regular expressions and versions, which match counts.
-func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match pool.Match) (*sched.Choice, int64) {
+func (r *ratings) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match pool.Match) (*sched.Choice, int64) {
 	var constraints []pool.Comparison
 	devices := deviceAsk{of: of, gpu: gpu, match: match}
 	asked, preferred := comparisons(n)
@@ -204,9 +210,9 @@ func (d *decider) rate(of *pool.Pool, n *expconf.Nomad, gpu *expconf.GPU, match 
 			c.Prefer[id] = draw
 		}
 	}
-	for _, row := range d.p.Nodes {
-		if node, err := d.p.inventories.read(row); err == nil { // the snapshot's offer (see offer) reports this error
-			rate(row.ID, &node, d.p.inventories.devices(row.ID, &node)[of.Device()])
+	for _, row := range r.p.Nodes {
+		if node, err := r.p.inventories.read(row); err == nil { // the snapshot's offer (see offer) reports this error
+			rate(row.ID, &node, r.p.inventories.devices(row.ID, &node)[of.Device()])
 		}
 	}
 	for _, x := range of.Classes {
@@ -322,9 +328,9 @@ func (r *reasons) one(text string) string {
 
 // taskChoice rates the nodes for a task that is not a trial. It ignores a configuration
 // that cannot be parsed: its submission fails with the reason.
-func (d *decider) taskChoice(t *store.LiveTask) avoidance {
+func (r *ratings) taskChoice(t *store.LiveTask) avoidance {
 	key := choiceKey{user: t.Owner, pool: t.Pool, text: string(t.Nomad) + string(t.GPU)}
-	known := d.choices()
+	known := r.choices()
 	if c, found := known.recall(key); found {
 		return avoidance{choice: c}
 	}
@@ -336,7 +342,7 @@ func (d *decider) taskChoice(t *store.LiveTask) avoidance {
 	if len(t.GPU) > 0 && json.Unmarshal(t.GPU, &gpu) != nil {
 		gpu = nil
 	}
-	c := d.choiceOf(key, n, gpu)
+	c := r.choiceOf(key, n, gpu)
 	if _, found := known.now[key]; !found { // nothing of it rates nodes
 		known.keep(key, c)
 	}

@@ -13,7 +13,7 @@ func (e *Experiment) continuing() bool { return e.Continues > e.Continued }
 
 // continueExperiment continues an ended experiment: it reopens the trials that the search
 // wants to train. The next cycle creates their attempts.
-func (d *decider) continueExperiment(e *Experiment) error {
+func (d *experimentPass) continueExperiment(e *Experiment) error {
 	status, why := d.searchStatus(e)
 	step := lifecycle.Experiment{State: lifecycle.State(e.State), Desired: lifecycle.Desired(e.Desired), Search: status, Why: why,
 		Unmanaged: e.Unmanaged}.Continue()

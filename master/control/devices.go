@@ -17,7 +17,7 @@ type share struct {
 }
 
 // account records a share of a node, if there are several pools.
-func (d *decider) account(pool, node string, slots int, devices []string) {
+func (d *queuePass) account(pool, node string, slots int, devices []string) {
 	if len(d.p.Pools) < 2 || slots == 0 {
 		return
 	}
@@ -28,7 +28,7 @@ func (d *decider) account(pool, node string, slots int, devices []string) {
 }
 
 // elsewhere returns what attempts of other pools hold, by node.
-func (d *decider) elsewhere(p *pool.Pool) map[string]cluster.Use {
+func (d *queuePass) elsewhere(p *pool.Pool) map[string]cluster.Use {
 	return elsewhere(p, d.p.Pools, d.shares)
 }
 

@@ -40,17 +40,17 @@ func (a avoidance) of(r sched.Request) sched.Request {
 }
 
 // avoidance returns the nodes that a trial must not or should not use: for most trials, none.
-func (d *decider) avoidance(e *Experiment, task string) avoidance {
-	a := avoidance{choice: d.choiceOf(choiceKey{owner: e.group(), user: d.p.Owners[e.OwnerID], pool: e.Pool, of: e.Config.Environment.Nomad, gpu: e.Config.Resources.GPU}, e.Config.Environment.Nomad, e.Config.Resources.GPU)}
-	for _, m := range d.p.Matches[task] {
+func (r *ratings) avoidance(e *Experiment, task string) avoidance {
+	a := avoidance{choice: r.choiceOf(choiceKey{owner: e.group(), user: r.p.Owners[e.OwnerID], pool: e.Pool, of: e.Config.Environment.Nomad, gpu: e.Config.Resources.GPU}, e.Config.Environment.Nomad, e.Config.Resources.GPU)}
+	for _, m := range r.p.Matches[task] {
 		if m.Action != expconf.ExcludeNode {
 			continue
 		}
-		for _, id := range d.nodesCalled(m.NodeID, m.NodeName) {
+		for _, id := range r.nodesCalled(m.NodeID, m.NodeName) {
 			a.add(&a.exclude, id, fmt.Sprintf("which %s excludes", policyName(m)))
 		}
 	}
-	for _, f := range d.counts[e.ID] {
+	for _, f := range r.counts[e.ID] {
 		if f.Avoided && a.because[f.NodeID] == "" {
 			a.add(&a.avoid, f.NodeID, fmt.Sprintf("where %d attempts of %s in a row failed", f.Failures, e.group()))
 		}
@@ -70,9 +70,9 @@ func (a *avoidance) add(to *[]string, id, why string) {
 
 // nodesCalled finds nodes by id or name: a machine that registers with Nomad again may have
 // a new id, and keeps its name.
-func (d *decider) nodesCalled(id, name string) []string {
+func (r *ratings) nodesCalled(id, name string) []string {
 	var ids []string
-	for _, n := range d.p.Nodes {
+	for _, n := range r.p.Nodes {
 		if n.ID == id || n.Name == name && name != "" {
 			ids = append(ids, n.ID)
 		}
@@ -89,7 +89,7 @@ func policyName(m store.LiveMatch) string {
 
 // noRetry returns why a failure of the task is final: a line of its log matched a log policy
 // with the action cancel_retries. "" if there is no such line.
-func (d *decider) noRetry(task string) string {
+func (d *experimentPass) noRetry(task string) string {
 	for _, m := range d.p.Matches[task] {
 		if m.Action == expconf.CancelRetries {
 			return fmt.Sprintf("%s matched %.300q", policyName(m), m.Line)
@@ -100,7 +100,7 @@ func (d *decider) noRetry(task string) string {
 
 // noRetryLines are the lines of a failed trial's log about the log policies that forbid another attempt, in Determined's
 // words, which scripts search for.
-func (d *decider) noRetryLines(task string) (lines []string) {
+func (d *experimentPass) noRetryLines(task string) (lines []string) {
 	for _, m := range d.p.Matches[task] {
 		if m.Action == expconf.CancelRetries {
 			lines = append(lines, fmt.Sprintf("(log %q matched regex %q)", m.Line, m.Pattern))
@@ -116,11 +116,11 @@ func (d *decider) noRetryLines(task string) (lines []string) {
 // of its pool cannot hold it. "" if they can. Disabled and draining nodes count as able,
 // because they may become usable again; nodes that are down count only if the trial has not
 // failed. Without launch_error the trial waits for a node, so this is "".
-func (d *decider) noNodesLeft(e *Experiment, task string, failed bool) string {
+func (d *experimentPass) noNodesLeft(e *Experiment, task string, failed bool) string {
 	if !d.p.LaunchError {
 		return ""
 	}
-	a := d.avoidance(e, task)
+	a := d.rated.avoidance(e, task)
 	if len(a.exclude) == 0 || d.p.frozen(e.Pool) != "" {
 		return ""
 	}
@@ -161,7 +161,7 @@ type remaining struct {
 	why      []string         // space for the reasons, one for each excluded node
 }
 
-func (d *decider) remainingNodes(e *Experiment, a avoidance, failed bool) (r remaining) {
+func (d *experimentPass) remainingNodes(e *Experiment, a avoidance, failed bool) (r remaining) {
 	of := d.p.Pools.Named(e.Pool)
 	if of == nil {
 		return remaining{holds: true}
@@ -231,7 +231,7 @@ func (c nodeCounts) at(experiment int, id, name string) *nodeCount {
 // node where it failed first, and a failed start to the node that prevented it. Success
 // resets the counts of all its nodes. A lost node, a kill, the end of a trial that is
 // being stopped, and invalid hyperparameters change no count.
-func (d *decider) count(e *Experiment, t lifecycle.Trial, a *store.LiveAllocation, end lifecycle.Step) {
+func (d *experimentPass) count(e *Experiment, t lifecycle.Trial, a *store.LiveAllocation, end lifecycle.Step) {
 	success := end.Outcome == lifecycle.Completed || end.Outcome == lifecycle.Preempted
 	against := end.Avoid
 	if end.Outcome == lifecycle.Lost { // no failure of the node as a place for this program
@@ -241,12 +241,12 @@ func (d *decider) count(e *Experiment, t lifecycle.Trial, a *store.LiveAllocatio
 		against = append(slices.Clone(against), end.Blame)
 	}
 	for _, m := range a.Members {
-		n := d.counts[e.ID][m.NodeID]
+		n := d.rated.counts[e.ID][m.NodeID]
 		switch {
 		case success && n != nil:
 			n.Failures = 0
 		case !success && !t.State.Stopping() && t.EarlyExit == "" && slices.Contains(against, m.NodeID):
-			n = d.counts.at(e.ID, m.NodeID, m.NodeName)
+			n = d.rated.counts.at(e.ID, m.NodeID, m.NodeName)
 			n.Failures++
 		default:
 			continue

@@ -101,7 +101,7 @@ func (d *demand) forecast(p *pool.Pool, in *input, known *paces) store.Forecast 
 // follows returns whether an experiment may ask for another attempt when one of its attempts ends: for a trial that its
 // search creates then, or for one that waits without an attempt. since is the time of that attempt in the queue; nil if it is the
 // time of that end.
-func (d *decider) follows(e *Experiment) (goesOn bool, since *time.Time) {
+func (d *queuePass) follows(e *Experiment) (goesOn bool, since *time.Time) {
 	for _, t := range e.Trials {
 		if t.Ended || d.p.Allocations[t.TaskID] != nil {
 			continue
@@ -122,8 +122,7 @@ func (in *input) addNext(a *store.LiveAllocation, o *owner, under []*sched.Quota
 	if !o.goesOn || in.next[o.group] != nil {
 		return
 	}
-	r := o.avoid.of(o.shape.of(sched.Request{Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: optional.Value(o.since), Preemptible: o.preemptible,
-		MaxSlots: o.maxSlots, Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight, Quotas: under}))
+	r := o.request(sched.Request{Slots: a.Slots, Priority: a.Priority, QueuedAt: optional.Value(o.since), Quotas: under})
 	if in.next == nil {
 		in.next = map[string]*sched.Request{}
 	}

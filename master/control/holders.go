@@ -22,7 +22,7 @@ type holder struct {
 }
 
 // holders lists notebooks, shells, TensorBoards and commands that hold slots, the largest first.
-func (d *decider) holders() []holder {
+func (d *queuePass) holders() []holder {
 	if d.held != nil {
 		return d.held
 	}
@@ -42,7 +42,7 @@ func (d *decider) holders() []holder {
 // ownHolders is the end of the reason for which an attempt waits, if its owner holds slots of its pool with tasks that end
 // only when somebody ends them, such as a notebook that was forgotten. It names the owner's alone, and of those in other
 // workspaces only the slots: whoever sees the attempt may not see them.
-func (d *decider) ownHolders(a *store.LiveAllocation, of sharer) string {
+func (d *queuePass) ownHolders(a *store.LiveAllocation, of sharer) string {
 	key := ownKey{d.poolOf(a), of}
 	words, known := d.own[key]
 	if !known {
@@ -61,7 +61,7 @@ type ownKey struct {
 	of   sharer
 }
 
-func (d *decider) wordsOfHolders(key ownKey) string {
+func (d *queuePass) wordsOfHolders(key ownKey) string {
 	var names []string
 	elsewhere := 0
 	for _, h := range d.holders() {

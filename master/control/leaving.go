@@ -57,7 +57,7 @@ func isSpot(p *pool.Pool, n *cluster.Node) bool {
 // excuse returns why a failure costs no restart: the machine of a member was going away, or it
 // was a spot machine and is gone. A machine that shuts down ends programs in its own order, and what remains
 // of a gang fails for lack of it. "" if the failure counts.
-func (d *decider) excuse(a *store.LiveAllocation, end lifecycle.Step) string {
+func (d *attempts) excuse(a *store.LiveAllocation, end lifecycle.Step) string {
 	if end.Outcome != lifecycle.Failed || end.Final || d.p.frozen(a.Pool) != "" {
 		return ""
 	}
@@ -87,7 +87,7 @@ func (d *decider) excuse(a *store.LiveAllocation, end lifecycle.Step) string {
 }
 
 // nodeRow finds a node by its id; nil if Nomad does not list it.
-func (d *decider) nodeRow(id string) *store.NodeRow {
+func (d *attempts) nodeRow(id string) *store.NodeRow {
 	for i := range d.p.Nodes {
 		if d.p.Nodes[i].ID == id {
 			return &d.p.Nodes[i]

@@ -16,7 +16,7 @@ const (
 
 // taskWithoutAttempt decides about a task whose last attempt has ended, or that has had none:
 // it ends if it was killed, and runs unless it is paused.
-func (d *decider) taskWithoutAttempt(t store.LiveTask, why string) {
+func (d *taskPass) taskWithoutAttempt(t store.LiveTask, why string) {
 	switch {
 	case t.Desired == wantKill && t.Runs == 0:
 		d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: t.ID, Ended: true, ExitStatus: why + ", before it started"})
@@ -29,7 +29,7 @@ func (d *decider) taskWithoutAttempt(t store.LiveTask, why string) {
 
 // pauseAttempt marks an attempt as one that ends because its task is paused. The mark is the
 // time of its preemption: nothing else preempts attempts of tasks that are not trials.
-func (d *decider) pauseAttempt(a *store.LiveAllocation, why string) {
+func (d *taskPass) pauseAttempt(a *store.LiveAllocation, why string) {
 	if a.PreemptAt == nil {
 		d.move(a).Preempt = &why
 	}
@@ -37,7 +37,7 @@ func (d *decider) pauseAttempt(a *store.LiveAllocation, why string) {
 
 // wasPaused reports whether an attempt ended because its task was paused. A program that had
 // ended by itself by then decides the end of its task.
-func (d *decider) wasPaused(a *store.LiveAllocation, end lifecycle.Step) bool {
+func (d *taskPass) wasPaused(a *store.LiveAllocation, end lifecycle.Step) bool {
 	if a.PreemptAt == nil && d.move(a).Preempt == nil {
 		return false
 	}

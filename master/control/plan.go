@@ -6,7 +6,6 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/store"
@@ -40,9 +39,22 @@ const (
 	handleLater              // Decide leaves it unchanged for a while
 )
 
+// A draft is a plan that the passes of Decide write. The changes of one experiment or task are collected in out until they are whole.
+type draft struct {
+	p          *Snapshot
+	plan       *Plan
+	byKey      map[string]int // bundle key → index in plan.Bundles
+	placements []placement
+	key        string           // of the current bundle
+	out        *store.Changes   // changes of the current bundle
+	fresh      []string         // attempts whose moves the current bundle created
+	moves      map[string]*move // changes of attempts, by attempt
+	queue      []queued         // attempts that this cycle creates, for the scheduler
+}
+
 // bundle collects the changes of decide in the bundle with this key. If decide fails or
 // panics, bundle undoes the changes and returns the error.
-func (d *decider) bundle(key string, decide func() error) (err error) {
+func (d *draft) bundle(key string, decide func() error) (err error) {
 	queued, placed := len(d.queue), len(d.placements)
 	d.out, d.fresh, d.key = &store.Changes{}, d.fresh[:0], key
 	defer func() {
@@ -65,7 +77,7 @@ func (d *decider) bundle(key string, decide func() error) (err error) {
 
 // isolate runs a part of the scheduling. Its changes go into bundles of their own, and an
 // error becomes a Fault.
-func (d *decider) isolate(what string, do func()) {
+func (d *draft) isolate(what string, do func()) {
 	err := d.bundle(what, func() error { d.key = ""; do(); return nil })
 	if err != nil {
 		d.plan.Faults = append(d.plan.Faults, Fault{what, err})
@@ -73,7 +85,7 @@ func (d *decider) isolate(what string, do func()) {
 }
 
 // of returns the plan's bundle with this key, and creates it if needed.
-func (d *decider) of(key string) *store.Bundle {
+func (d *draft) of(key string) *store.Bundle {
 	i, ok := d.byKey[key]
 	if !ok {
 		i = len(d.plan.Bundles)
@@ -86,7 +98,7 @@ func (d *decider) of(key string) *store.Bundle {
 // finish adds the changes of attempts to the plan, and then the placements. A placement
 // needs the bundle of its attempt's experiment or task, and the bundles with the ends of
 // attempts that freed slots on its nodes.
-func (d *decider) finish() {
+func (d *draft) finish() {
 	freed := map[string][]string{} // node → keys of the bundles that free its slots
 	for _, id := range slices.Sorted(maps.Keys(d.moves)) {
 		m := d.moves[id]
@@ -122,87 +134,52 @@ type placement struct {
 	owner string
 }
 
-// experimentBundle decides about one experiment. If that fails, the experiment ends as
-// broken; if that fails as well, its attempts are killed.
-func (d *decider) experimentBundle(e *Experiment) {
-	how := d.p.Handling[e.group()]
-	for ; how < handleLater; how++ {
-		err := d.bundle(e.group(), func() error { return d.handle(e, how) })
-		if err == nil {
-			return
-		}
-		d.plan.Faults = append(d.plan.Faults, Fault{e.group(), err})
-		d.counts.forget(d.p, e.ID)
-		if how == handleNormally && e.Broken == "" {
-			broken := *e
-			broken.Broken, broken.Search = unhandled(err), nil
-			e = &broken
-		}
-	}
+// A move is what this cycle changes about an attempt, with the attempt's row.
+type move struct {
+	store.AllocationChange
+	row *store.LiveAllocation
+	key string // of the bundle that has the change; "" if the attempt gets its own bundle
 }
 
-// unhandled is the reason that users see.
-func unhandled(err error) string {
-	return fmt.Sprintf("the master could not handle it: %.500s", strings.SplitN(err.Error(), "\n", 2)[0])
+func (m *move) changed() bool {
+	return m.State != m.Saw || m.Preempt != nil || m.Kill != nil || m.Waiting != nil || m.Pool != nil || m.Started
 }
 
-func (d *decider) handle(e *Experiment, how handling) error {
-	if how == handleByKilling && !lifecycle.State(e.State).Terminal() && e.State != string(lifecycle.Deleting) && e.State != string(lifecycle.DeleteFailed) {
-		return d.endByKilling(e)
+func (d *draft) move(a *store.LiveAllocation) *move {
+	m := d.moves[a.ID]
+	if m == nil {
+		m = &move{AllocationChange: store.AllocationChange{ID: a.ID, Saw: a.State, State: a.State}, row: a, key: d.key}
+		d.moves[a.ID] = m
+		d.fresh = append(d.fresh, a.ID)
 	}
-	return d.experiment(e)
+	return m
 }
 
-// endByKilling kills the attempts of an experiment and ends it, without its search.
-func (d *decider) endByKilling(e *Experiment) error {
-	why := cmp.Or(e.Broken, cmp.Or(e.Error, "the master could not handle this experiment; the master's log has the reason"))
-	live := 0
-	for _, t := range e.Trials {
-		if t == nil || t.Ended {
-			continue
-		}
-		if a := d.p.Allocations[t.TaskID]; a != nil && d.advance(a, 0, lifecycle.ActionKill, why) == nil {
-			live++
-			continue
-		}
-		d.out.Trials = append(d.out.Trials, store.TrialChange{ID: t.ID, Saw: t.State, State: string(lifecycle.Errored), Restarts: t.Restarts, RunID: t.RunID,
-			StopWanted: t.StopWanted, Error: why, Ended: true})
-		d.exit(e, t.Number, lifecycle.ExitErrored)
-		d.endTask(t.TaskID, lifecycle.TrialStep{State: lifecycle.Errored, Error: why})
+// stateOf is the state of an attempt after the decisions of this cycle.
+func (d *draft) stateOf(a *store.LiveAllocation) lifecycle.AllocationState {
+	if m := d.moves[a.ID]; m != nil {
+		return lifecycle.AllocationState(m.State)
 	}
-	c := store.ExperimentChange{ID: e.ID, Saw: e.State, State: string(lifecycle.StoppingError), Error: why}
-	if live == 0 {
-		c.State, c.Ended = string(lifecycle.Errored), true
-	}
-	if c.State != e.State || c.Error != e.Error {
-		d.out.Experiments = append(d.out.Experiments, c)
-	}
-	return nil
+	return lifecycle.AllocationState(a.State)
 }
 
-// taskBundle decides about one task that is not a trial.
-func (d *decider) taskBundle(t store.LiveTask) {
-	how := d.p.Handling[t.ID]
-	if how == handleLater {
-		return
+// poolOf is the pool of an attempt after the decisions of this cycle.
+func (d *draft) poolOf(a *store.LiveAllocation) string {
+	if m := d.moves[a.ID]; m != nil && m.Pool != nil {
+		return *m.Pool
 	}
-	if how == handleNormally {
-		err := d.bundle(t.ID, func() error { d.task(t); return nil })
-		if err == nil {
-			return
-		}
-		d.plan.Faults = append(d.plan.Faults, Fault{t.ID, err})
-	}
-	err := d.bundle(t.ID, func() error { d.endTaskByKilling(t); return nil })
-	if err != nil {
-		d.plan.Faults = append(d.plan.Faults, Fault{t.ID, err})
-	}
+	return a.Pool
 }
 
-func (d *decider) endTaskByKilling(t store.LiveTask) {
-	why := "the master could not handle this experiment; the master's log has the reason"
-	if a := d.p.Allocations[t.ID]; a != nil && d.advance(a, 0, lifecycle.ActionKill, why) == nil {
-		return
+// isPlaced reports whether an attempt holds slots.
+func (d *draft) isPlaced(a *store.LiveAllocation) bool {
+	state := d.stateOf(a)
+	return state != lifecycle.Terminated && state != lifecycle.Pending
+}
+
+// wait records why an attempt waits in the queue.
+func (d *draft) wait(a *store.LiveAllocation, why string) {
+	if a.State == string(lifecycle.Pending) && a.WaitingReason != why {
+		d.move(a).Waiting = &why
 	}
-	d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: t.ID, Unstarted: t.Unstarted, Ended: true, ExitStatus: why})
 }

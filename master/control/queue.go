@@ -14,19 +14,21 @@ import (
 	"github.com/detent-ml/detent/master/task"
 )
 
+// A queuePass gives slots to attempts in the queue.
+type queuePass struct {
+	*draft
+	rated  *ratings
+	own    map[ownKey]string // see ownHolders
+	held   []holder          // see holders; nil: not computed
+	quotas *quotas
+	shares map[string][]share // what attempts hold on each node; empty if there is only one pool
+}
+
 // queued is an attempt that this cycle creates: it has no row yet.
 type queued struct {
 	store.NewAllocation
-	group       string     // key of its experiment, or id of its task: fair share and max_slots apply to a group
-	maxSlots    *int       // resources.max_slots of the experiment; nil: no limit
-	queueTime   *time.Time // its place in the queue, if a user moved the job; else nil
-	since       *time.Time // when the first attempt of its task was queued; nil if this is the first
-	shape       shape
-	preemptible bool
-	secrets     bool // it needs credentials from Vault
-	avoid       avoidance
-	of          sharer
-	ours        bool // the master starts it, not a user
+	owner
+	queuedAt *time.Time // when the first attempt of its task was queued; nil if this is the first
 }
 
 func (e *Experiment) group() string {
@@ -58,15 +60,14 @@ func (s shape) of(r sched.Request) sched.Request {
 	return r
 }
 
-// owner is the experiment or task of an attempt, as far as the scheduler needs it; queued
-// documents the fields of the same names.
+// owner is the experiment or task of an attempt, as far as the scheduler needs it.
 type owner struct {
-	group       string
-	maxSlots    *int
-	queueTime   *time.Time
+	group       string     // key of the experiment, or id of the task: fair share and max_slots apply to a group
+	maxSlots    *int       // resources.max_slots of the experiment; nil: no limit
+	queueTime   *time.Time // its place in the queue, if a user moved the job; else nil
 	shape       shape
 	preemptible bool
-	secrets     bool
+	secrets     bool // it needs credentials from Vault
 	avoid       avoidance
 	of          sharer
 	ours        bool       // the master started it, not a user
@@ -75,8 +76,24 @@ type owner struct {
 	since       *time.Time // … with this time in the queue; nil: the time of that end
 }
 
+// request completes what an attempt of this owner asks the scheduler for.
+func (o *owner) request(r sched.Request) sched.Request {
+	r.Group, r.MaxSlots, r.Preemptible, r.OnSpot = o.group, o.maxSlots, o.preemptible, o.ours
+	r.Workspace, r.User, r.Weight = o.of.workspace, o.of.user, o.of.weight
+	return o.avoid.of(o.shape.of(r))
+}
+
+// ownerOf returns the owner of an experiment's attempts, without the nodes that each trial avoids.
+func (r *ratings) ownerOf(e *Experiment) owner {
+	return owner{group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, shape: e.shape(), preemptible: true, secrets: r.p.needsSecrets(e), of: r.p.sharerOf(e), unread: e.Unread}
+}
+
+func (r *ratings) ownerOfTask(t *store.LiveTask) owner {
+	return owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: !t.Several}, secrets: r.p.taskNeedsSecrets(t), avoid: r.taskChoice(t), of: sharerOfTask(t), ours: t.Type == task.Removal}
+}
+
 // owners returns the owner of each task.
-func (d *decider) owners() map[string]*owner {
+func (d *queuePass) owners() map[string]*owner {
 	n := len(d.p.Tasks)
 	for _, e := range d.p.Experiments {
 		n += len(e.Trials)
@@ -87,21 +104,22 @@ func (d *decider) owners() map[string]*owner {
 		m[task] = &list[len(list)-1]
 	}
 	for _, e := range d.p.Experiments {
-		secrets, of := d.p.needsSecrets(e), d.p.sharerOf(e)
-		goesOn, since := d.follows(e)
+		of := d.rated.ownerOf(e)
+		of.goesOn, of.since = d.follows(e)
 		for _, t := range e.Trials {
-			add(t.TaskID, owner{e.group(), e.MaxSlots, e.QueueTime, e.shape(), true, secrets, d.avoidance(e, t.TaskID), of, false, e.Unread, goesOn, since})
+			of.avoid = d.rated.avoidance(e, t.TaskID)
+			add(t.TaskID, of)
 		}
 	}
-	for _, t := range d.p.Tasks {
-		add(t.ID, owner{group: t.ID, queueTime: t.QueueTime, shape: shape{single: !t.Several}, secrets: d.p.taskNeedsSecrets(&t), avoid: d.taskChoice(&t), of: sharerOfTask(&t), ours: t.Type == task.Removal})
+	for i := range d.p.Tasks {
+		add(d.p.Tasks[i].ID, d.rated.ownerOfTask(&d.p.Tasks[i]))
 	}
 	return m
 }
 
 // schedule assigns slots to attempts in the queue. Attempts that this cycle ended hold no
 // slots any more; attempts that it asked to end still hold theirs.
-func (d *decider) schedule() {
+func (d *queuePass) schedule() {
 	owners := d.owners()
 	d.quotas = newQuotas(d.p.Quotas, d.p.Now)
 	groups := make(map[string]string, len(d.p.Allocations)+len(d.queue)) // by attempt
@@ -129,9 +147,8 @@ func (d *decider) schedule() {
 	for _, q := range d.queue {
 		groups[q.ID] = q.group
 		if in := byPool[q.Pool]; in != nil && d.p.closed(q.Pool, q.of.workspace) == "" && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
-			in.queued = append(in.queued, q.avoid.of(q.shape.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority, OnSpot: q.ours,
-				QueuedAt: queueTimeOr(q.queueTime, queueTimeOr(q.since, d.p.Now)), Preemptible: q.preemptible, Avoid: q.Exclude, MaxSlots: q.maxSlots,
-				Workspace: q.of.workspace, User: q.of.user, Weight: q.of.weight, Quotas: d.quotas.of(q.Pool, q.of).bounds})))
+			in.queued = append(in.queued, q.request(sched.Request{ID: q.ID, Slots: q.Slots, Priority: q.Priority, Avoid: q.Exclude,
+				QueuedAt: queueTimeOr(q.queueTime, queueTimeOr(q.queuedAt, d.p.Now)), Quotas: d.quotas.of(q.Pool, q.of).bounds}))
 		}
 	}
 	d.fillServed(byPool)
@@ -143,7 +160,7 @@ func (d *decider) schedule() {
 }
 
 // fillServed tells the scheduler when those who ask for slots last held or got some.
-func (d *decider) fillServed(byPool map[string]*input) {
+func (d *queuePass) fillServed(byPool map[string]*input) {
 	if d.p.served == nil {
 		return
 	}
@@ -168,14 +185,6 @@ type input struct {
 	frozen  bool                      // Nomad's state is not trusted in the pool's region
 }
 
-// stateOf is the state of an attempt after the decisions of this cycle.
-func (d *decider) stateOf(a *store.LiveAllocation) lifecycle.AllocationState {
-	if m := d.moves[a.ID]; m != nil {
-		return lifecycle.AllocationState(m.State)
-	}
-	return lifecycle.AllocationState(a.State)
-}
-
 // queueTimeOr is the time that decides the order of the queue: the time that a user chose
 // by moving the job, or else when it was queued.
 func queueTimeOr(chosen *time.Time, queued time.Time) time.Time {
@@ -185,35 +194,8 @@ func queueTimeOr(chosen *time.Time, queued time.Time) time.Time {
 	return queued
 }
 
-// follow moves a queued attempt to its job's pool. It returns true for an attempt that is
-// already placed in another pool.
-func (d *decider) follow(a *store.LiveAllocation, pool string) (elsewhere bool) {
-	if a.Pool == pool {
-		return false
-	}
-	if a.State == string(lifecycle.Pending) {
-		d.move(a).Pool = &pool
-		return false
-	}
-	return true
-}
-
-// poolOf is the pool of an attempt after the decisions of this cycle.
-func (d *decider) poolOf(a *store.LiveAllocation) string {
-	if m := d.moves[a.ID]; m != nil && m.Pool != nil {
-		return *m.Pool
-	}
-	return a.Pool
-}
-
-// isPlaced reports whether an attempt holds slots.
-func (d *decider) isPlaced(a *store.LiveAllocation) bool {
-	state := d.stateOf(a)
-	return state != lifecycle.Terminated && state != lifecycle.Pending
-}
-
 // accountFor records what an attempt holds, for the pools that share its nodes.
-func (d *decider) accountFor(a *store.LiveAllocation) {
+func (d *queuePass) accountFor(a *store.LiveAllocation) {
 	for _, x := range a.Members {
 		d.account(a.Pool, x.NodeID, len(x.SlotIDs), x.Devices)
 	}
@@ -235,7 +217,7 @@ func (in *input) addDevices(a *store.LiveAllocation, x store.LiveMember) {
 }
 
 // sort adds an attempt to the running ones or to the queue.
-func (d *decider) sort(in *input, a *store.LiveAllocation, o *owner) {
+func (d *queuePass) sort(in *input, a *store.LiveAllocation, o *owner) {
 	m := d.moves[a.ID]
 	switch {
 	case d.stateOf(a) == lifecycle.Terminated:
@@ -270,9 +252,8 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o *owner) {
 	case d.p.credentialsMissing(o) != "":
 		d.wait(a, d.p.credentialsMissing(o))
 	default:
-		in.queued = append(in.queued, o.avoid.of(o.shape.of(sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, OnSpot: o.ours, QueuedAt: queueTimeOr(o.queueTime, a.QueuedAt),
-			Preemptible: o.preemptible, Avoid: a.Exclude, MaxSlots: o.maxSlots,
-			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight, Quotas: d.quotas.of(d.poolOf(a), o.of).bounds})))
+		in.queued = append(in.queued, o.request(sched.Request{ID: a.ID, Slots: a.Slots, Priority: a.Priority, Avoid: a.Exclude,
+			QueuedAt: queueTimeOr(o.queueTime, a.QueuedAt), Quotas: d.quotas.of(d.poolOf(a), o.of).bounds}))
 	}
 }
 
@@ -282,7 +263,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o *owner) {
 const maxPlacements = 1_000
 
 // pool runs the scheduler for one pool and adds its result to the plan.
-func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
+func (d *queuePass) pool(p *pool.Pool, in *input, groups map[string]string) {
 	if why := d.p.frozen(p.Name); why != "" {
 		in.frozen = true
 		d.freeze(in, why)
@@ -345,7 +326,7 @@ func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
 }
 
 // freeze records why nothing starts in a pool.
-func (d *decider) freeze(in *input, why string) {
+func (d *queuePass) freeze(in *input, why string) {
 	waits := map[string]bool{}
 	for i := range in.queued {
 		waits[in.queued[i].ID] = true
@@ -354,12 +335,5 @@ func (d *decider) freeze(in *input, why string) {
 		if waits[a.ID] {
 			d.wait(a, why)
 		}
-	}
-}
-
-// wait records why an attempt waits in the queue.
-func (d *decider) wait(a *store.LiveAllocation, why string) {
-	if a.State == string(lifecycle.Pending) && a.WaitingReason != why {
-		d.move(a).Waiting = &why
 	}
 }
