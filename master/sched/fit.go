@@ -70,6 +70,7 @@ func (f *fit) find(s *shelf, r *Request) []hold {
 	if fewest.nodes == 0 {
 		return nil
 	}
+	var tiers []*Request
 	for _, w := range f.ways(r, fewest) {
 		if !s.mayHold(r, w) {
 			continue
@@ -80,13 +81,38 @@ func (f *fit) find(s *shelf, r *Request) []hold {
 			}
 			continue
 		}
-		for _, tier := range f.tiers(r) {
+		if tiers == nil {
+			tiers = f.tiers(r)
+		}
+		for _, tier := range tiers {
 			if picks := f.findAs(s, tier, w); picks != nil {
 				return picks
 			}
 		}
 	}
 	return nil
+}
+
+// fits reports whether find would find room. It asks for no preferences, which only choose among places.
+func (f *fit) fits(s *shelf, r *Request) bool {
+	fewest := f.fewest(r)
+	if fewest.nodes == 0 {
+		return false
+	}
+	for _, w := range f.ways(r, fewest) {
+		switch {
+		case !s.mayHold(r, w):
+		case w.nodes == 1:
+			if f.findWhole(s, r) >= 0 {
+				return true
+			}
+		default:
+			if slices.ContainsFunc(f.brandsOf(r), func(brand string) bool { return f.findOf(s, r, w, brand) != nil }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mayHold is a fast check: false means that no block of a shelf has room, on any nodes and models.

@@ -78,9 +78,10 @@ func byImportance(a, b *Request) int {
 type planner struct {
 	*explainer
 	bounds
-	result   Result
-	head     *Request // the first request that not even preemption finds room for
-	headCuts []cut    // how the head could be placed
+	result      Result
+	head        *Request // the first request that not even preemption finds room for
+	headCuts    []cut    // how the head could be placed
+	letOffLooks int      // what of the plan's work went into letting off victims one by one
 }
 
 func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *planner {

@@ -76,22 +76,11 @@ type victims struct {
 // early in their order as can be; then each one that it fits without is let off, the later
 // ones first, so that nobody leaves for nothing.
 func (p *planner) makeWay(r *Request, from victims) []hold {
-	var chosen []int
+	chosen, fits := p.enough(r, from)
+	needed := chosen
 	var picks []hold
-	for picks == nil {
-		i := from.next()
-		if i < 0 {
-			break
-		}
-		chosen = append(chosen, i)
-		p.setLeaving(i, true)
-		picks = p.find(p.laters, r)
-	}
-	var needed []int
-	if picks != nil {
-		picks, needed = p.letOff(r, chosen, picks, from.spare)
-	} else {
-		needed = chosen
+	if fits {
+		picks, needed = p.letOff(r, chosen, from.spare)
 	}
 	if picks == nil || !from.gains() {
 		for _, i := range needed {
@@ -106,21 +95,122 @@ func (p *planner) makeWay(r *Request, from victims) []hold {
 	return picks
 }
 
-// letOff lets those stay that the request fits without. It does not fit without the last one.
-func (p *planner) letOff(r *Request, chosen []int, picks []hold, spare func(int)) (left []hold, needed []int) {
+// enough makes the first victims leave without whom the request does not fit, and no more; all, if it does not fit then either.
+// More room never takes a place away, so it looks for room after one, two, four … of them, and then bisects: a pool may have
+// thousands of victims, and a look costs as much as the pool has nodes.
+func (p *planner) enough(r *Request, from victims) (chosen []int, fits bool) {
+	few := 0 // so many are too few
+	for ; !fits; fits = p.fits(p.laters, r) {
+		few = len(chosen)
+		for range max(1, few) {
+			i := from.next()
+			if i < 0 {
+				break
+			}
+			p.setLeaving(i, true)
+			chosen = append(chosen, i)
+		}
+		if len(chosen) == few {
+			return chosen, false
+		}
+	}
+	at, many := len(chosen), len(chosen) // of chosen, at leave, and many are enough
+	for many-few > 1 {
+		middle := (few + many) / 2
+		p.setLeavingAll(chosen[min(at, middle):max(at, middle)], middle > at)
+		if at = middle; p.fits(p.laters, r) {
+			many = middle
+		} else {
+			few = middle
+		}
+	}
+	p.setLeavingAll(chosen[at:many], true)
+	for _, i := range slices.Backward(chosen[many:]) {
+		from.spare(i)
+	}
+	return chosen[:many], true
+}
+
+// maxLetOff is how many blocks a plan looks at to let off exactly those that a request fits without. After that it
+// finds the request's slots once, and lets off who holds none of them that are needed.
+const maxLetOff = 300_000
+
+// letOff lets those stay that the request fits without, and returns its slots and those who leave. It does not fit without the last one.
+func (p *planner) letOff(r *Request, chosen []int, spare func(int)) (picks []hold, needed []int) {
 	last := len(chosen) - 1
-	needed = []int{chosen[last]}
-	for _, i := range slices.Backward(chosen[:last]) {
-		p.setLeaving(i, false)
-		if fewer := p.find(p.laters, r); fewer != nil {
-			picks = fewer
-			spare(i)
+	w := waiver{p: p, r: r, spare: spare, needed: []int{chosen[last]}}
+	undecided := w.exactly(chosen[:last])
+	picks = p.find(p.laters, r)
+	if len(undecided) > 0 {
+		w.besides(picks, undecided)
+	}
+	return picks, w.needed
+}
+
+// A waiver lets victims of a request off.
+type waiver struct {
+	p      *planner
+	r      *Request
+	spare  func(int)
+	needed []int
+}
+
+// exactly decides about victims, the last one first, and returns those that it has not come to. One look decides
+// about many of them if the request fits without all of them.
+func (w *waiver) exactly(some []int) (undecided []int) {
+	if len(some) == 0 {
+		return nil
+	}
+	began := w.p.looks
+	if w.p.letOffLooks >= maxLetOff {
+		return some
+	}
+	w.p.setLeavingAll(some, false)
+	fits := w.p.fits(w.p.laters, w.r)
+	w.p.letOffLooks += w.p.looks - began
+	if fits {
+		for _, i := range slices.Backward(some) {
+			w.spare(i)
+		}
+		return nil
+	}
+	w.p.setLeavingAll(some, true)
+	if len(some) == 1 {
+		w.needed = append(w.needed, some[0])
+		return nil
+	}
+	half := len(some) / 2
+	if undecided = w.exactly(some[half:]); len(undecided) > 0 {
+		return some[:half+len(undecided)]
+	}
+	return w.exactly(some[:half])
+}
+
+// besides lets victims off who hold nothing of the request's slots that it has not without them.
+func (w *waiver) besides(picks []hold, some []int) {
+	over := make(map[int]int, len(picks)) // slots that a block has more than the request needs
+	for _, h := range picks {
+		over[h.block] = w.p.blocks[h.block].later() - h.n
+	}
+	for _, i := range slices.Backward(some) {
+		if slices.ContainsFunc(w.p.holds[i], func(h hold) bool { left, picked := over[h.block]; return picked && left < h.n }) {
+			w.needed = append(w.needed, i)
 			continue
 		}
-		p.setLeaving(i, true)
-		needed = append(needed, i)
+		for _, h := range w.p.holds[i] {
+			if _, picked := over[h.block]; picked {
+				over[h.block] -= h.n
+			}
+		}
+		w.p.setLeaving(i, false)
+		w.spare(i)
 	}
-	return picks, needed
+}
+
+func (p *planner) setLeavingAll(some []int, leaving bool) {
+	for _, i := range some {
+		p.setLeaving(i, leaving)
+	}
 }
 
 // setLeaving counts the slots of a running task among those that become free, or takes them back.

@@ -55,6 +55,7 @@ type wishes struct {
 	tallies map[tallyKey]*tally // where what is placed is spread
 	tally   *tally              // the one that was used last
 	byGroup map[string][]int    // of running, made when first needed
+	looks   int                 // how often a request looked at a block: the work of a plan
 }
 
 func newWishes(inv *inventory) *wishes {
@@ -64,7 +65,10 @@ func newWishes(inv *inventory) *wishes {
 // score is how good a node is for a request.
 func (w *wishes) score(r *Request, node int) float64 {
 	of := w.ratingOf(r.Choice)
-	score := of.prefer[node]
+	score := 0.0
+	if of.prefer != nil {
+		score = of.prefer[node]
+	}
 	if len(of.spreads) == 0 {
 		return score
 	}
@@ -85,7 +89,8 @@ func (w *wishes) score(r *Request, node int) float64 {
 // by their ids would take most of the time of a plan.
 type rating struct {
 	choice  *Choice
-	prefer  []float64 // by node
+	barred  []bool    // by node
+	prefer  []float64 // by node; nil: no node is preferred
 	spreads []spreadRating
 }
 
@@ -109,10 +114,15 @@ func (w *wishes) ratingOf(c *Choice) *rating {
 }
 
 func (w *wishes) rate(c *Choice) *rating {
-	of := &rating{choice: c, prefer: make([]float64, len(w.nodes)), spreads: make([]spreadRating, len(c.Spread))}
+	of := &rating{choice: c, barred: make([]bool, len(w.nodes)), spreads: make([]spreadRating, len(c.Spread))}
 	if len(c.Prefer) > 0 {
-		for i := range w.nodes {
-			of.prefer[i] = c.Prefer[w.nodes[i].rated()]
+		of.prefer = make([]float64, len(w.nodes))
+	}
+	for i := range w.nodes {
+		id := w.nodes[i].rated()
+		of.barred[i] = c.Bars(id)
+		if of.prefer != nil {
+			of.prefer[i] = c.Prefer[id]
 		}
 	}
 	for i := range c.Spread {
@@ -234,7 +244,7 @@ func (w *wishes) bars(r *Request, node int) bool {
 	if len(r.Exclude) > 0 && slices.Contains(r.Exclude, w.nodes[node].ID) {
 		return true
 	}
-	return r.Choice.Bars(w.nodes[node].rated()) || r.within != nil && !r.within[w.racks[node]] || r.choosy && w.score(r, node) < r.least
+	return r.Choice != nil && w.ratingOf(r.Choice).barred[node] || r.within != nil && !r.within[w.racks[node]] || r.choosy && w.score(r, node) < r.least
 }
 
 // fits reports whether a node that a choice lists is a schedulable node of the pool, or rates one that could be added.
@@ -266,6 +276,7 @@ func (w *wishes) shut(r *Request) bool {
 
 // excluded reports whether a request must not use a block.
 func (w *wishes) excluded(r *Request, b int) bool {
+	w.looks++
 	i := w.blocks[b].node
 	return w.bars(r, i) || !r.Choice.takes(w.nodes[i].rated(), w.blocks[b].brand)
 }
