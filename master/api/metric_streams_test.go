@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/metrics"
 )
 
 // reports stores a report of an attempt's trial; without steps, at a time.
@@ -79,8 +79,8 @@ func TestMetricStreams(t *testing.T) {
 			t.Errorf("names, %s: %v", state, got)
 		}
 		waitFor(t, func() bool { // transactions of other tests on the same server delay the summaries
-			_, err := r.db.Summarize(t.Context())
-			done, caught := r.db.SummariesCaughtUp(t.Context())
+			_, err := metrics.Summarize(t.Context(), r.db.DB)
+			done, caught := metrics.CaughtUp(t.Context(), r.db.DB)
 			return err == nil && caught == nil && done
 		})
 	}
@@ -186,29 +186,4 @@ func TestProfiler(t *testing.T) {
 	}
 	me.get(path+"/metrics?sample=some").says(400, "sample")
 	me.post("/api/v1/trials/profiler/metrics", `{"batches":[]}`).says(501, "/metrics, with one of the groups cpu, disk, gpu")
-}
-
-// A stream of names knows a limited number of names to be sent.
-func TestNamesThatAStreamKnows(t *testing.T) {
-	r := newRig(t)
-	a := r.running(yaml(), 1)
-	a.reports("training", 1, `{"lr":0.5}`)
-	seen := map[v1.MetricIdentifier]bool{}
-	names := func() string {
-		t.Helper()
-		got, err := r.api.newNames(t.Context(), []int{a.exp}, seen)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprint(got.(v1.ExpMetricNamesResponse).MetricNames)
-	}
-	if first, again := names(), names(); first != "[{training lr}]" || again != "[]" {
-		t.Errorf("first %s, then %s", first, again)
-	}
-	for i := range maxNamesKnown {
-		seen[v1.MetricIdentifier{Group: "training", Name: fmt.Sprint(i)}] = true
-	}
-	if got := names(); got != "[{training lr}]" || len(seen) > 10 {
-		t.Errorf("at the limit: %s, %d names known", got, len(seen))
-	}
 }

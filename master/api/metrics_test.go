@@ -121,15 +121,6 @@ func TestAMisspeltMetric(t *testing.T) {
 	if got := r.user("determined").get(fmt.Sprintf("/api/v1/experiments/%d", good.exp)).ok().tree()["remarks"]; len(fmt.Sprint(got)) > 5 {
 		t.Errorf("a metric that is there: %v", got)
 	}
-	for _, c := range []struct {
-		names []string
-		want  string
-	}{{nil, `searcher.metric "x" was never reported: there are no validation metrics`}, {[]string{"x"}, ""},
-		{[]string{"quite", "different"}, `searcher.metric "x" was never reported; the validation metrics are different, quite`}} {
-		if got := missingMetric("x", c.names); got != c.want {
-			t.Errorf("%v: %s", c.names, got)
-		}
-	}
 }
 
 func maskReport(s string) string {
