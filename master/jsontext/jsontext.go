@@ -1,4 +1,5 @@
-// Package jsontext is pure: it checks, decodes and compares JSON texts of programs that PostgreSQL stores as jsonb.
+// Package jsontext is pure: it checks, decodes and compares JSON texts of programs that PostgreSQL stores as jsonb. TestStorableJSON of
+// package database compares the checks with PostgreSQL.
 package jsontext
 
 import (

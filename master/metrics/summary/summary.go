@@ -1,3 +1,5 @@
+// Package summary is pure: it has the summary of a trial, folds reports into it, and keeps it within its bounds. The summarizer of package
+// metrics stores summaries as JSON.
 package summary
 
 import (
