@@ -68,7 +68,7 @@ var behaviours = []behaviour{
 	{41, "pools bound to workspaces", "master/api TestPoolBindings", ""},
 	{42, "more slots than there are", "master/api TestMoreSlotsThanThereAre, master/launch TestATemplateGivesNoSlots, integration/clients TestFourNodes", ""},
 	{43, "imagePullSecrets of a TensorBoard", "master/expconf TestPodSpec", "All else has no effect, and a warning names it."},
-	{44, "a run that begins again", "master/store TestReplacedReports TestClaimRestartsFromNewestCheckpoint", ""},
+	{44, "a run that begins again", "master/metrics TestReplacedReports, master/store TestClaimRestartsFromNewestCheckpoint", ""},
 	{45, "progress before a trial has any", "master/control TestNoProgressYet, integration/clients TestVerbsOfDetermined", ""},
 	{46, "resources of an experiment that has ended", "integration/clients TestVerbsOfDetermined", "Determined stores the value, and rejects weight and priority afterwards"},
 	{47, "devices of CPU slots", "master/control TestModelOfCores", ""},

@@ -26,26 +26,26 @@ const (
 )
 
 // totalBudget is how many lines of Go all packages may have together.
-const totalBudget = 132_000
+const totalBudget = 132_150
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":     16_150,
+		"master/api":     15_300,
 		"master/expconf": 6_330,
-		"master/store":   15_300,
+		"master/store":   12_800,
 	}
 	filesAbove = map[string]int{
-		"master/api":     131,
+		"master/api":     127,
 		"master/expconf": 46,
-		"master/store":   122,
+		"master/store":   106,
 		"master/v1":      95,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      640,
-		"master/store.DB":     555,
+		"master/api.API":      618,
+		"master/store.DB":     509,
 		"nomad/local.Cluster": 125,
 	}
 )

@@ -3,6 +3,7 @@ package api
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -179,4 +180,38 @@ func waitFor(t testing.TB, is func() bool) {
 		<-time.After(5 * time.Millisecond)
 	}
 	t.Fatal("the condition was not true within 20 seconds")
+}
+
+// reports stores a report of an attempt's trial; without steps, at a time.
+func (a *attempt) reports(group string, steps any, metrics string) {
+	a.r.t.Helper()
+	where := fmt.Sprintf(`"stepsCompleted":%v`, steps)
+	if at, ok := steps.(string); ok {
+		where = fmt.Sprintf(`"reportTime":%q`, at)
+	}
+	a.ranks[0].post(a.trialPath("/metrics"), fmt.Sprintf(`{"group":%q,"metrics":{"trialId":%d,"trialRunId":1,%s,"metrics":{"avgMetrics":%s}}}`, group, a.trial, where, metrics)).ok()
+}
+
+// over ends an experiment with all its trials.
+func (r *rig) over(experiment int) {
+	r.t.Helper()
+	r.exec(`UPDATE trials SET state = 'COMPLETED', ended_at = now() WHERE experiment_id = $1`, experiment)
+	r.exec(`UPDATE experiments SET state = 'COMPLETED', ended_at = now() WHERE id = $1`, experiment)
+}
+
+// streamed are the records of a stream that ends.
+func (c as) streamed(path string) (records []any) {
+	c.r.t.Helper()
+	for line := range strings.Lines(string(c.get(path).ok().body)) {
+		records = append(records, at(c.r.t, parsedJSON(c.r, line), "result"))
+	}
+	return records
+}
+
+func parsedJSON(r *rig, line string) (v any) {
+	r.t.Helper()
+	if err := json.Unmarshal([]byte(line), &v); err != nil {
+		r.t.Fatalf("%q: %v", line, err)
+	}
+	return v
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -107,7 +108,7 @@ func BenchmarkMetricReports(b *testing.B) {
 				r := rigOf(b, store.Options{Limits: store.Limits{Owner: 100 << 30, Log: 10 << 30, Metrics: 10 << 30}}) // as a master has them
 				ctx, cancel := context.WithCancel(b.Context())
 				var wg sync.WaitGroup
-				wg.Go(func() { store.NewSummarizer(r.db, r.bus, r.api.log).Run(ctx) })
+				wg.Go(func() { metrics.NewSummarizer(r.db.DB, r.bus, r.api.log).Run(ctx) })
 				attempts := make([]*attempt, clients)
 				for i := range attempts {
 					attempts[i] = r.running(yaml(), 1)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
@@ -192,4 +193,19 @@ func (a *API) listExperiments(ctx context.Context, c *rest.Call, req *v1.GetExpe
 func (a *API) experimentLabels(ctx context.Context, c *rest.Call, req *v1.GetExperimentLabelsRequest) (*v1.LabelsResponse, error) {
 	labels, err := a.db.ExperimentLabels(ctx, c.Scope(), req.ProjectID)
 	return &v1.LabelsResponse{Labels: labels}, err
+}
+
+// remarks are remarks about an experiment for users that are not errors.
+func (a *API) remarks(ctx context.Context, e store.Experiment) ([]string, error) {
+	if e.Unmanaged || e.BestMetric != nil || optional.Value(e.Metric) == "" {
+		return nil, nil
+	}
+	names, err := metrics.ValidationNames(ctx, a.db.DB, e.ID)
+	if err != nil || len(names) == 0 && e.State != "COMPLETED" {
+		return nil, err
+	}
+	if s := metrics.MissingMetric(*e.Metric, names); s != "" {
+		return []string{s}, nil
+	}
+	return nil, nil
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
+	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
@@ -162,8 +164,8 @@ func fieldColumns(table find.Table, location find.Location) (out []v1.ProjectCol
 
 // metricColumns are the columns of one metric: one that is no number has a last
 // value only.
-func metricColumns(m store.NamedMetric) []v1.ProjectColumn {
-	group, kind, summaries := store.GroupOf(m.Group), find.Any, []string{find.Last}
+func metricColumns(m metrics.Named) []v1.ProjectColumn {
+	group, kind, summaries := summary.GroupOf(m.Group), find.Any, []string{find.Last}
 	switch m.Type {
 	case "number":
 		kind, summaries = find.Number, []string{find.Last, find.Max, find.Mean, find.Min}
@@ -191,7 +193,7 @@ func (a *API) metricRanges(ctx context.Context, c *rest.Call, p store.Project, _
 	for _, r := range list {
 		name := "searcherMetricsVal"
 		if r.Name != "" {
-			name = store.GroupOf(r.Group) + "." + r.Name + "." + r.Summary
+			name = summary.GroupOf(r.Group) + "." + r.Name + "." + r.Summary
 		}
 		resp.Ranges = append(resp.Ranges, v1.MetricsRange{MetricsName: name, Min: r.Min, Max: r.Max})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -53,23 +54,23 @@ type staleLists struct {
 
 // livePosition is the position of a stream among the reports, and among the changes.
 type livePosition struct {
-	metrics store.Position
+	reports metrics.Position
 	state   store.StatePosition
 }
 
 func (p livePosition) String() string {
-	return fmt.Sprintf("%d-%d/%s-%d", p.metrics.XID, p.metrics.ID, p.state.Epoch, p.state.Seq)
+	return fmt.Sprintf("%d-%d/%s-%d", p.reports.XID, p.reports.ID, p.state.Epoch, p.state.Seq)
 }
 
 func parseLivePosition(s string) (*livePosition, error) {
 	m, st, ok := strings.Cut(s, "/")
-	metrics, err := parsePosition(m)
+	reports, err := parsePosition(m)
 	epoch, seq, ok2 := strings.Cut(st, "-")
 	n, err2 := strconv.ParseInt(seq, 10, 64)
 	if !ok || !ok2 || err != nil || err2 != nil {
 		return nil, fault.New(fault.Invalid, "Last-Event-ID: %q is not an event id of this stream", fault.Clip(s))
 	}
-	return &livePosition{*metrics, store.StatePosition{Epoch: epoch, Seq: n}}, nil
+	return &livePosition{*reports, store.StatePosition{Epoch: epoch, Seq: n}}, nil
 }
 
 // liveStream is the stream of one client.
@@ -80,7 +81,7 @@ type liveStream struct {
 	at      livePosition
 	scope   auth.Scope // of the client
 	trials  []int
-	reports <-chan []store.MetricRow // nil: no trial is watched
+	reports <-chan []metrics.Row // nil: no trial is watched
 	moves   <-chan store.StateChange
 }
 
@@ -108,7 +109,7 @@ func (a *API) live(ctx context.Context, c *rest.Call, req *v1.FollowLiveRequest)
 	}
 	stopReports := func() {}
 	if len(s.trials) > 0 {
-		if s.reports, s.at.metrics, stopReports, err = a.taskIO.feed.Watch(ctx, s.trials...); err != nil {
+		if s.reports, s.at.reports, stopReports, err = a.taskIO.feed.Watch(ctx, s.trials...); err != nil {
 			leave()
 			return err
 		}
@@ -136,7 +137,7 @@ func (a *API) liveTrials(ctx context.Context, c *rest.Call, ids []int) ([]int, e
 	if len(ids) > maxLiveTrials {
 		return nil, fault.New(fault.Invalid, "trials: %d trials; %d are allowed", len(ids), maxLiveTrials)
 	}
-	ids = distinct(ids)
+	ids = rest.Distinct(ids)
 	for _, id := range ids {
 		if _, err := a.visibleTrial(ctx, c, id); err != nil {
 			return nil, err
@@ -161,8 +162,8 @@ func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []s
 		s.at.state = after.state
 	}
 	if after != nil && len(s.trials) > 0 {
-		s.at.metrics = after.metrics
-		if err := s.sendMissed(ctx, now.metrics); err != nil {
+		s.at.reports = after.reports
+		if err := s.sendMissed(ctx, now.reports); err != nil {
 			return err
 		}
 	}
@@ -180,8 +181,8 @@ func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []s
 
 // sendMissed sends the reports up to a position. Its pages are in memory until the client has read them, so
 // it has a share as other streams of metrics have.
-func (s *liveStream) sendMissed(ctx context.Context, upTo store.Position) error {
-	return s.a.inSeries(ctx, s.owner, func() error { return s.a.db.MetricsBetween(ctx, s.trials, s.at.metrics, upTo, s.sendReports) })
+func (s *liveStream) sendMissed(ctx context.Context, upTo metrics.Position) error {
+	return s.a.inSeries(ctx, s.owner, func() error { return metrics.EachBetween(ctx, s.a.db.DB, s.trials, s.at.reports, upTo, s.sendReports) })
 }
 
 // run sends events, and a heartbeat if there are none. It ends when the client disconnects or
@@ -215,10 +216,10 @@ func (s *liveStream) run(ctx context.Context) {
 
 // sendReports sends reports. Each has its own position, so that an interrupted connection loses
 // none.
-func (s *liveStream) sendReports(list []store.MetricRow) error {
+func (s *liveStream) sendReports(list []metrics.Row) error {
 	for _, m := range list {
-		s.at.metrics = store.Position{XID: m.XID, ID: m.ID}
-		if err := s.send("metrics", wireReport(m)); err != nil {
+		s.at.reports = metrics.Position{XID: m.XID, ID: m.ID}
+		if err := s.send("metrics", metrics.Wire(m)); err != nil {
 			return err
 		}
 	}
@@ -283,12 +284,12 @@ func moved(e store.ListedExperiment) movedExperiment {
 // send adds an event with the position behind it.
 func (s *liveStream) send(name string, message any) error { return s.out.Add(name, s.at, message) }
 
-func parsePosition(s string) (*store.Position, error) {
+func parsePosition(s string) (*metrics.Position, error) {
 	x, i, ok := strings.Cut(s, "-")
 	xid, err1 := strconv.ParseUint(x, 10, 64)
 	id, err2 := strconv.ParseInt(i, 10, 64)
 	if !ok || err1 != nil || err2 != nil {
 		return nil, fault.New(fault.Invalid, "Last-Event-ID: %q is not a position of this stream", s)
 	}
-	return &store.Position{XID: xid, ID: id}, nil
+	return &metrics.Position{XID: xid, ID: id}, nil
 }

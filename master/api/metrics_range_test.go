@@ -3,6 +3,8 @@ package api
 import (
 	"fmt"
 	"testing"
+
+	"github.com/detent-ml/detent/master/metrics"
 )
 
 // The master rejects numbers that a float64 cannot represent, and calls still work if an earlier master
@@ -31,7 +33,7 @@ func TestNumbersThatNoFloatHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			if _, err := r.db.Summarize(t.Context()); err != nil {
+			if _, err := metrics.Summarize(t.Context(), r.db.DB); err != nil {
 				t.Fatalf("%s: the summaries: %v", stored, err)
 			}
 		}

@@ -7,93 +7,6 @@ import (
 	"testing"
 )
 
-func TestMetricsByAPI(t *testing.T) {
-	r := newRig(t)
-	a := r.running(yaml(), 1)
-	me := a.ranks[0]
-	report := func(group string, step int, metrics string) answer {
-		return me.post(a.trialPath("/metrics"), fmt.Sprintf(`{"group":%q,"metrics":{"trialId":%d,"trialRunId":1,"stepsCompleted":%d,"reportTime":null,
-			"metrics":{"avgMetrics":%s,"batchMetrics":null}}}`, group, a.trial, step, metrics))
-	}
-	if b := report("training", 1, `{"loss":1.5,"nan":"NaN"}`).ok().body; string(b) != "{}" {
-		t.Errorf("the answer is %s", b)
-	}
-	report("training", 1, `{"nan":"NaN","loss":1.50}`).ok()
-	report("training", 1, `{"loss":2}`).says(400, `"loss"`, "1.5")
-	report("validation", 1, `{"loss":0.5}`).ok()
-	me.post(a.trialPath("/validation_metrics"), `{"trialRunId":1,"stepsCompleted":2,"metrics":{"avgMetrics":{"loss":0.25}}}`).ok()
-	me.post(a.trialPath("/metrics"), `{"group":"cpu","metrics":{"trialRunId":1,"reportTime":"2026-01-02T03:04:05.5+00:00","metrics":{"avgMetrics":{"node-0":{"cpu_util":5}}}}}`).ok()
-	me.post(a.trialPath("/metrics"), `{"group":"training","metrics":{"trialRunId":0,"stepsCompleted":3,"metrics":{"avgMetrics":{}}}}`).says(409, "run 0", "run 1")
-	me.post(a.trialPath("/metrics"), `{"group":"training","metrics":{"trialId":77,"trialRunId":1,"metrics":{}}}`).says(400, "77")
-	me.post(a.trialPath("/metrics"), `{"group":"training","metrics":{"trialRunId":1,"metrics":{"avgMetrics":[1]}}}`).says(400, "avgMetrics", "an object")
-	me.post(a.trialPath("/metrics"), `not json`).says(400, "not JSON")
-	for _, c := range []struct{ path, want string }{
-		{"training_metrics?trialIds=%d", `{"result":{"metrics":[{"archived":false,"endTime":"T","group":"training","id":N,"metrics":{"avg_metrics":{"nan": "NaN", "loss": 1.5}},"totalBatches":1,"trialId":1,"trialRunId":1}]}}`},
-		{"trial_metrics?trialIds=%d&group=cpu", `{"result":{"metrics":[{"archived":false,"endTime":"T","group":"cpu","id":N,"metrics":{"avg_metrics":{"node-0": {"cpu_util": 5}}},"totalBatches":0,"trialId":1,"trialRunId":1}]}}`},
-	} {
-		got := string(me.get("/api/v1/trials/metrics/" + fmt.Sprintf(c.path, a.trial)).ok().body)
-		if masked := maskReport(got); masked != c.want+"\n" {
-			t.Errorf("%s:\n%s\nwant\n%s", c.path, masked, c.want)
-		}
-	}
-	if got := string(me.get(fmt.Sprintf("/api/v1/trials/metrics/validation_metrics?trialIds=%d", a.trial)).ok().body); strings.Count(got, `{"validation_metrics":{"loss"`) != 2 {
-		t.Error(got)
-	}
-	me.get("/api/v1/trials/metrics/trial_metrics").says(400, "trialIds")
-	me.get("/api/v1/trials/metrics/trial_metrics?trialIds=99").says(404, "trial 99")
-
-	series := me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricIds=validation.loss&startBatches=2", a.trial)).ok().tree()
-	data := at(t, series, "trials.0.metrics.0").(map[string]any)
-	if data["group"] != "validation" || data["type"] != "METRIC_TYPE_VALIDATION" || at(t, data, "data.0.batches") != 2.0 || at(t, data, "data.0.values.loss") != 0.25 {
-		t.Errorf("%v", data)
-	}
-	series = me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricIds=training.loss&metricIds=training.nan&metricIds=training.other", a.trial)).ok().tree()
-	if got := fmt.Sprint(at(t, series, "trials.0.metrics.0.data.0.values")); got != "map[loss:1.5 nan:NaN]" {
-		t.Errorf("values that are NaN, and that are not there: %s", got)
-	}
-	me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricIds=loss", a.trial)).says(400, "group.name")
-	filtered := me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricNames=loss&metricType=METRIC_TYPE_VALIDATION&timeSeriesFilter.name=batches&timeSeriesFilter.integerRange.lte=1", a.trial)).ok().tree()
-	if n := len(at(t, filtered, "trials.0.metrics.0.data").([]any)); n != 1 {
-		t.Errorf("%d points", n)
-	}
-	if got := me.get(fmt.Sprintf("/api/v1/experiments/%d/searcher/best_searcher_validation_metric", a.exp)).ok().tree()["metric"]; got != 0.25 {
-		t.Errorf("the best is %v", got)
-	}
-}
-
-// TestStepsOfASeries: the filter of newer clients selects steps exactly, also with fractions, with both
-// upper bounds, and where no step is left; endBatches holds beside it.
-func TestStepsOfASeries(t *testing.T) {
-	r := newRig(t)
-	a := r.running(yaml(), 1)
-	for step := range 4 {
-		a.reports("validation", step, fmt.Sprintf(`{"loss":%d}`, step))
-	}
-	me := a.ranks[0]
-	series := func(query string) answer {
-		return me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricIds=validation.loss&timeSeriesFilter.name=batches&%s", a.trial, query))
-	}
-	const whole, parts = "timeSeriesFilter.integerRange.", "timeSeriesFilter.doubleRange."
-	for query, want := range map[string]string{
-		whole + "gt=1": "[2 3]", whole + "gte=1": "[1 2 3]", whole + "lt=1": "[0]", whole + "lte=1": "[0 1]",
-		whole + "lt=0": "[]", whole + "lte=-1": "[]", whole + "gt=2147483647": "[]",
-		parts + "gt=0.5": "[1 2 3]", parts + "gte=1.5": "[2 3]", parts + "lt=1.5": "[0 1]", parts + "lte=1.5": "[0 1]", parts + "gt=-0.5": "[0 1 2 3]",
-		whole + "lt=3&" + whole + "lte=1": "[0 1]", whole + "lt=2&" + whole + "lte=3": "[0 1]",
-		"endBatches=1&" + whole + "lte=3": "[0 1]", "startBatches=2&" + whole + "gt=0": "[2 3]", "endBatches=0": "[0 1 2 3]",
-	} {
-		got := []any{}
-		for _, p := range at(t, series(query).ok().tree(), "trials.0.metrics.0.data").([]any) {
-			got = append(got, at(t, p, "batches"))
-		}
-		if fmt.Sprint(got) != want {
-			t.Errorf("%s: steps %v, want %s", query, got, want)
-		}
-	}
-	for _, wrong := range []string{"NaN", "Inf", "1e99", "x"} {
-		series(parts+"lt="+wrong).says(400, "timeSeriesFilter.doubleRange.lt", "number")
-	}
-}
-
 // TestAMisspeltMetric: the experiment and the trial's log say that the searcher's metric
 // was never reported, which ones were, and which one was probably meant.
 func TestAMisspeltMetric(t *testing.T) {
@@ -121,26 +34,6 @@ func TestAMisspeltMetric(t *testing.T) {
 	if got := r.user("determined").get(fmt.Sprintf("/api/v1/experiments/%d", good.exp)).ok().tree()["remarks"]; len(fmt.Sprint(got)) > 5 {
 		t.Errorf("a metric that is there: %v", got)
 	}
-	for _, c := range []struct {
-		names []string
-		want  string
-	}{{nil, `searcher.metric "x" was never reported: there are no validation metrics`}, {[]string{"x"}, ""},
-		{[]string{"quite", "different"}, `searcher.metric "x" was never reported; the validation metrics are different, quite`}} {
-		if got := missingMetric("x", c.names); got != c.want {
-			t.Errorf("%v: %s", c.names, got)
-		}
-	}
-}
-
-func maskReport(s string) string {
-	for _, m := range []struct{ from, to, mask string }{{`"endTime":"`, `"`, "T"}, {`"id":`, ",", "N"}} {
-		if i := strings.Index(s, m.from); i >= 0 {
-			begin := i + len(m.from)
-			end := begin + strings.Index(s[begin:], m.to)
-			s = s[:begin] + m.mask + s[end:]
-		}
-	}
-	return s
 }
 
 func TestRunsAndProgress(t *testing.T) {
@@ -206,4 +99,16 @@ func trialProgress(t *testing.T, r *rig, id int) float64 {
 		t.Fatal(tr, err)
 	}
 	return *tr.Progress
+}
+
+func TestBestMetric(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	me := a.ranks[0]
+	for step, loss := range []float64{0.5, 0.25} {
+		a.reports("validation", step, fmt.Sprintf(`{"loss":%g}`, loss))
+	}
+	if got := me.get(fmt.Sprintf("/api/v1/experiments/%d/searcher/best_searcher_validation_metric", a.exp)).ok().tree()["metric"]; got != 0.25 {
+		t.Errorf("the best is %v", got)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
@@ -62,46 +63,39 @@ func (a *API) visibleTrial(ctx context.Context, c *rest.Call, id int) (store.Tri
 	return t, err
 }
 
-// A reporter is the trial of a report.
-type reporter struct {
-	trial int
-	task  string // "" if an attempt reports
-	is    auth.Object
-}
-
 // reporters loads the trial of a path for reports. For an attempt it reads nothing from the
 // database: auth compares the number with the trial in the attempt's token. Reports are the
 // most frequent calls.
-func (a *API) reporters(param string, of func(store.Trial) auth.Object) rest.Object[reporter] {
-	return rest.Object[reporter]{
-		Load: func(ctx context.Context, c *rest.Call) (reporter, error) {
+func (a *API) reporters(param string, of func(store.Trial) auth.Object) rest.Object[metrics.Trial] {
+	return rest.Object[metrics.Trial]{
+		Load: func(ctx context.Context, c *rest.Call) (metrics.Trial, error) {
 			id, err := c.ID(param)
 			if err != nil {
-				return reporter{}, err
+				return metrics.Trial{}, err
 			}
 			return a.reporter(ctx, c, id, of)
 		},
-		Of: func(r reporter) auth.Object { return r.is },
-		Refusal: func(c *rest.Call, verb auth.Verb, r reporter) error {
+		Of: func(r metrics.Trial) auth.Object { return r.Is },
+		Refusal: func(c *rest.Call, verb auth.Verb, r metrics.Trial) error {
 			if c.Who().IsTask() {
-				return fault.New(fault.Forbidden, "attempt %s does not belong to %s %d", c.Who().AllocationID, r.is.Kind, r.trial)
+				return fault.New(fault.Forbidden, "attempt %s does not belong to %s %d", c.Who().AllocationID, r.Is.Kind, r.ID)
 			}
-			return auth.May(c.Who(), verb, r.is) // c.May would record the refusal twice
+			return auth.May(c.Who(), verb, r.Is) // c.May would record the refusal twice
 		},
 	}
 }
 
 // reporter is the trial with this number, for reports.
-func (a *API) reporter(ctx context.Context, c *rest.Call, id int, of func(store.Trial) auth.Object) (reporter, error) {
+func (a *API) reporter(ctx context.Context, c *rest.Call, id int, of func(store.Trial) auth.Object) (metrics.Trial, error) {
 	if c.Who().IsTask() {
-		return reporter{trial: id, is: of(store.Trial{ID: id})}, nil
+		return metrics.Trial{ID: id, Is: of(store.Trial{ID: id})}, nil
 	}
 	t, err := a.db.Trial(ctx, id)
-	return reporter{id, t.TaskID, of(t)}, err
+	return metrics.Trial{ID: id, Task: t.TaskID, Is: of(t)}, err
 }
 
-func (a *API) onReportingTrial() rest.Object[reporter] { return a.reporters("id", ofTrial) }
-func (a *API) onReportingRun() rest.Object[reporter]   { return a.reporters("run", ofRun) }
+func (a *API) onReportingTrial() rest.Object[metrics.Trial] { return a.reporters("id", ofTrial) }
+func (a *API) onReportingRun() rest.Object[metrics.Trial]   { return a.reporters("run", ofRun) }
 
 func ofCheckpoint(k store.Checkpoint) auth.Object {
 	return auth.Object{Kind: v1.KindCheckpoint, Name: "checkpoint " + k.UUID, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID, Shared: k.Shared}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -22,7 +23,7 @@ func (a *API) registerProgress() {
 
 // progress accepts a fraction (is_raw), units of the searcher's length, which older harnesses
 // report, and a body that is a number alone, which the oldest harnesses send.
-func (a *API) progress(ctx context.Context, c *rest.Call, r reporter) error {
+func (a *API) progress(ctx context.Context, c *rest.Call, r metrics.Trial) error {
 	body, err := c.ReadBody(v1.SmallBody)
 	if err != nil {
 		return err
@@ -36,17 +37,17 @@ func (a *API) progress(ctx context.Context, c *rest.Call, r reporter) error {
 	}
 	fraction := req.Progress
 	if !req.IsRaw {
-		if fraction, err = a.fractionOf(ctx, r.trial, req.Progress); err != nil {
+		if fraction, err = a.fractionOf(ctx, r.ID, req.Progress); err != nil {
 			return err
 		}
 	}
 	if math.IsNaN(fraction) || math.IsInf(fraction, 0) {
 		return fault.New(fault.Invalid, "progress: expected a finite number, found %v", fraction)
 	}
-	if err := a.heard(ctx, c, r.task); err != nil {
+	if err := a.heard(ctx, c, r.Task); err != nil {
 		return err
 	}
-	if err := a.db.SetTrialProgress(ctx, r.trial, min(max(fraction, 0), 1)); err != nil {
+	if err := a.db.SetTrialProgress(ctx, r.ID, min(max(fraction, 0), 1)); err != nil {
 		return err
 	}
 	return c.Send(&v1.None{})
@@ -66,7 +67,7 @@ func (a *API) fractionOf(ctx context.Context, trial int, units float64) (float64
 	return units / float64(length), nil
 }
 
-func (a *API) earlyExit(ctx context.Context, c *rest.Call, r reporter, req *v1.EarlyExitRequest) (*v1.None, error) {
+func (a *API) earlyExit(ctx context.Context, c *rest.Call, r metrics.Trial, req *v1.EarlyExitRequest) (*v1.None, error) {
 	reason := strings.TrimPrefix(req.Reason, "EXITED_REASON_")
 	switch reason {
 	case "INVALID_HP", "INIT_INVALID_HP", "USER_REQUESTED_STOP":
@@ -74,7 +75,7 @@ func (a *API) earlyExit(ctx context.Context, c *rest.Call, r reporter, req *v1.E
 		return nil, fault.New(fault.Invalid,
 			"reason: %q is not one of EXITED_REASON_INVALID_HP, EXITED_REASON_INIT_INVALID_HP, EXITED_REASON_USER_REQUESTED_STOP", req.Reason)
 	}
-	if err := a.db.ReportEarlyExit(ctx, r.trial, reason); err != nil {
+	if err := a.db.ReportEarlyExit(ctx, r.ID, reason); err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicEvents)
@@ -84,9 +85,9 @@ func (a *API) earlyExit(ctx context.Context, c *rest.Call, r reporter, req *v1.E
 // maxRunnerState is the maximum length of a trial's status, in bytes.
 const maxRunnerState = 1000
 
-func (a *API) runnerState(ctx context.Context, c *rest.Call, r reporter, req *v1.RunnerMetadataRequest) (*v1.None, error) {
+func (a *API) runnerState(ctx context.Context, c *rest.Call, r metrics.Trial, req *v1.RunnerMetadataRequest) (*v1.None, error) {
 	if len(req.State) > maxRunnerState {
 		return nil, fault.New(fault.Invalid, "state: %d bytes are over the limit of %d", len(req.State), maxRunnerState)
 	}
-	return &v1.None{}, a.db.SetRunnerState(ctx, r.trial, req.State)
+	return &v1.None{}, a.db.SetRunnerState(ctx, r.ID, req.State)
 }

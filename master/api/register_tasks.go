@@ -6,22 +6,21 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/logpolicy"
 	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/store"
 )
 
 // taskIO is shared by the routes of tasks: writers that share commits, and the feeds of clients
 // that watch curves and states.
 type taskIO struct {
-	metrics *store.MetricWriter
-	feed    *store.MetricFeed
+	metrics *metrics.Writer
+	feed    *metrics.Feed
 	states  *store.StateFeed
 	logs    *store.LogStore
 
 	origins  *memory.Memory[memberKey, store.LogOrigin]
 	policies *memory.Memory[string, *logPolicies]       // by attempt
 	matchers *memory.Memory[string, *logpolicy.Matcher] // by their patterns
-
-	firstReports firstReports
 }
 
 // knownMembers is the maximum number of members whose origin is cached.
@@ -33,7 +32,7 @@ type memberKey struct {
 }
 
 func newTaskIO(ctx context.Context, db *store.DB, bus *database.Bus, days int) *taskIO {
-	return &taskIO{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus, days),
+	return &taskIO{metrics: newMetricWriter(db, bus), feed: metrics.NewFeed(ctx, db.DB, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus, days),
 		origins: memory.New[memberKey, store.LogOrigin](0, knownMembers), policies: memory.New[string, *logPolicies](0, knownPolicies),
 		matchers: memory.New[string, *logpolicy.Matcher](0, knownMatchers)}
 }

@@ -15,8 +15,6 @@ func (a *API) registerUserRoutes() {
 	a.registerProjects()
 	a.registerExperiments()
 	a.registerSearch()
-	a.registerMetricStreams()
-	a.registerProfiler()
 	a.registerTemplates()
 	a.registerUsage()
 	a.registerConfigPolicies()

@@ -6,6 +6,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -42,11 +43,11 @@ func (a *API) startRun(ctx context.Context, c *rest.Call, req *v1.RunPrepareForR
 	for _, name := range []string{"save_experiment_best", "save_trial_best", "save_trial_latest"} {
 		delete(fields, name) // the policy for checkpoints is no part of the location
 	}
-	owner := run.is.OwnerID
+	owner := run.Is.OwnerID
 	if c.Who().IsTask() {
 		owner = c.Who().UserID
 	}
-	id, err := a.db.StorageID(ctx, run.trial, owner, []byte(v1.StructOf(expconf.WithoutKeys(fields))))
+	id, err := a.db.StorageID(ctx, run.ID, owner, []byte(v1.StructOf(expconf.WithoutKeys(fields))))
 	return &v1.RunPrepareForReportingResponse{StorageID: &id}, err
 }
 
@@ -56,8 +57,8 @@ func (a *API) runMetadata(_ context.Context, _ *rest.Call, t store.Trial, _ *v1.
 
 // setRunMetadata replaces the metadata of a run, as Determined does, and returns the new
 // metadata.
-func (a *API) setRunMetadata(ctx context.Context, c *rest.Call, r reporter, req *v1.PostRunMetadataRequest) (*v1.PostRunMetadataResponse, error) {
-	id := r.trial
+func (a *API) setRunMetadata(ctx context.Context, c *rest.Call, r metrics.Trial, req *v1.PostRunMetadataRequest) (*v1.PostRunMetadataResponse, error) {
+	id := r.ID
 	if req.RunID != nil && *req.RunID != id {
 		return nil, fault.New(fault.Invalid, "runId: the path has %d, the body %d", id, *req.RunID)
 	}
@@ -67,7 +68,7 @@ func (a *API) setRunMetadata(ctx context.Context, c *rest.Call, r reporter, req 
 	if err := checkMetadata(req.Metadata); err != nil {
 		return nil, err
 	}
-	if err := a.admitChange(ctx, c, r.is.OwnerID, len(req.Metadata)); err != nil {
+	if err := a.admitChange(ctx, c, r.Is.OwnerID, len(req.Metadata)); err != nil {
 		return nil, err
 	}
 	return &v1.PostRunMetadataResponse{Metadata: req.Metadata}, a.db.SetTrialMetadata(ctx, id, []byte(req.Metadata))

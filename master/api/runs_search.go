@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
@@ -36,7 +37,7 @@ func (a *API) wireRuns(ctx context.Context, list []store.Run) ([]v1.FlatRun, err
 	for i, r := range list {
 		ids[i] = r.ID
 	}
-	sums, err := a.db.TrialSummaries(ctx, ids)
+	sums, err := metrics.Summaries(ctx, a.db.DB, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/metrics/report"
+	"github.com/detent-ml/detent/master/metrics/series"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -32,9 +35,9 @@ func (a *API) searchTrials(ctx context.Context, c *rest.Call, e store.Experiment
 	if f.Limit, err = rest.Between("limit", req.Limit, maxSearchTrials, maxSearchTrials); err != nil {
 		return nil, err
 	}
-	group, name := cmp.Or(req.Group, store.Validation), req.Metric
-	if name == "" || len(name) > maxMetric || len(group) > maxMetric {
-		return nil, fault.New(fault.Invalid, "metric: expected a name of 1 to %d bytes", maxMetric)
+	group, name := cmp.Or(req.Group, report.Validation), req.Metric
+	if name == "" || len(name) > report.MaxName || len(group) > report.MaxName {
+		return nil, fault.New(fault.Invalid, "metric: expected a name of 1 to %d bytes", report.MaxName)
 	}
 	resp := &v1.GetSearchTrialsResponse{Time: time.Now()}
 	list, full, err := a.db.SearchTrials(ctx, f)
@@ -45,7 +48,7 @@ func (a *API) searchTrials(ctx context.Context, c *rest.Call, e store.Experiment
 	for i, t := range list {
 		ids[i] = t.ID
 	}
-	curves, whole, err := a.db.CurvesOf(ctx, ids, group, name)
+	curves, whole, err := metrics.Curves(ctx, a.db.DB, ids, group, name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +61,7 @@ func (a *API) searchTrials(ctx context.Context, c *rest.Call, e store.Experiment
 	return resp, nil
 }
 
-func wireSearchTrial(t store.SearchTrial, curve []store.Point, points int) v1.SearchTrial {
+func wireSearchTrial(t store.SearchTrial, curve []series.Point, points int) v1.SearchTrial {
 	w := v1.SearchTrial{ID: t.ID, State: v1.TrialState("STATE_" + t.Shown), HParams: t.HParams, EndTime: t.EndedAt, Restarts: t.Restarts, Batches: t.Batches, Stopped: t.Stopped}
 	for _, p := range curve {
 		v := p.Values[0]
@@ -76,7 +79,7 @@ func wireSearchTrial(t store.SearchTrial, curve []store.Point, points int) v1.Se
 	if points == 0 {
 		return w
 	}
-	for _, p := range store.Downsample(curve, points) {
+	for _, p := range series.Downsample(curve, points) {
 		w.Steps, w.Values = append(w.Steps, p.Steps), append(w.Values, p.Values[0])
 	}
 	return w

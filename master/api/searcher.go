@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/search"
@@ -41,8 +42,8 @@ const verdictTimeout = 45 * time.Second
 
 // searcherOperation returns the length to which to train, or that there is nothing to do now. A
 // trial that has reached its length waits here for the decision.
-func (a *API) searcherOperation(ctx context.Context, c *rest.Call, r reporter, _ *v1.None) (*v1.SearcherOperationResponse, error) {
-	id := r.trial
+func (a *API) searcherOperation(ctx context.Context, c *rest.Call, r metrics.Trial, _ *v1.None) (*v1.SearcherOperationResponse, error) {
+	id := r.ID
 	wake, cancel := a.bus.Subscribe(store.TopicState)
 	defer cancel()
 	var s store.TrialSearcher
@@ -70,8 +71,8 @@ func (a *API) searcherOperation(ctx context.Context, c *rest.Call, r reporter, _
 // completedOperation reports that a trial has trained to a length. If the search decides what
 // comes next, it is informed; a validation may have reported the metric already, which is then
 // the same result twice.
-func (a *API) completedOperation(ctx context.Context, c *rest.Call, r reporter, req *v1.CompletedOperationRequest) (*v1.None, error) {
-	id := r.trial
+func (a *API) completedOperation(ctx context.Context, c *rest.Call, r metrics.Trial, req *v1.CompletedOperationRequest) (*v1.None, error) {
+	id := r.ID
 	s, err := a.db.TrialSearcher(ctx, id)
 	if err != nil {
 		return nil, err

@@ -127,7 +127,7 @@ func (r *rig) manyDriven(experiment, trials int) {
 		}
 	}
 	add(search.Told, 0, search.Operations{Event: 1 + trials*(reports+1)})
-	err := r.db.Tx(r.t.Context(), func(tx *store.DB) error { return tx.AppendEvents(r.t.Context(), list) })
+	err := r.db.Tx(r.t.Context(), func(tx *store.DB) error { return store.AppendEvents(r.t.Context(), tx.DB, list) })
 	if err != nil {
 		r.t.Fatal(err)
 	}

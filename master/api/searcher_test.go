@@ -67,7 +67,7 @@ func (r *rig) event(experiment int, kind string, trial int, body any) {
 		r.t.Fatal(err)
 	}
 	err = r.db.Tx(r.t.Context(), func(tx *store.DB) error {
-		return tx.AppendEvents(r.t.Context(), []store.NewEvent{{ExperimentID: experiment, Trial: trial, Kind: kind, Body: b}})
+		return store.AppendEvents(r.t.Context(), tx.DB, []store.NewEvent{{ExperimentID: experiment, Trial: trial, Kind: kind, Body: b}})
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -100,9 +101,9 @@ func (a *API) metricsWith(ctx context.Context, c *rest.Call, req *v1.GetSourceMe
 		return nil, err
 	}
 	out, size := []v1.MetricsReport{}, 0
-	err = a.db.EachMetric(ctx, trials, req.MetricGroup, func(page []store.MetricRow) error {
+	err = metrics.Each(ctx, a.db.DB, trials, req.MetricGroup, func(page []metrics.Row) error {
 		for _, m := range page {
-			w := wireReport(m)
+			w := metrics.Wire(m)
 			size += len(w.Metrics)
 			out = append(out, w)
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/metrics/summary"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/store"
@@ -36,11 +38,11 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 	for i, t := range list {
 		ids[i] = t.ID
 	}
-	sums, err := a.db.TrialSummaries(ctx, ids)
+	sums, err := metrics.Summaries(ctx, a.db.DB, ids)
 	if err != nil {
 		return nil, err
 	}
-	latest, best := map[int]store.ValidationKey{}, map[int]store.ValidationKey{}
+	latest, best := map[int]summary.Validation{}, map[int]summary.Validation{}
 	for id, s := range sums {
 		if s.Latest != nil {
 			latest[id] = *s.Latest
@@ -50,11 +52,11 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 		}
 	}
 	most := max(maxValues/(3*max(len(list), 1)), minValue)
-	latestRows, err := a.db.ValidationsAt(ctx, latest, most)
+	latestRows, err := metrics.ValidationsAt(ctx, a.db.DB, latest, most)
 	if err != nil {
 		return nil, err
 	}
-	bestRows, err := a.db.ValidationsAt(ctx, best, most)
+	bestRows, err := metrics.ValidationsAt(ctx, a.db.DB, best, most)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func wireTrial(t store.Trial) v1.Trial {
 		LogPolicyMatched: t.LogPolicy, RunnerState: t.RunnerState}
 }
 
-func metricsWorkload(found map[int]store.MetricRow, trial int) *v1.MetricsWorkload {
+func metricsWorkload(found map[int]metrics.Row, trial int) *v1.MetricsWorkload {
 	m, ok := found[trial]
 	if !ok {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -14,11 +15,11 @@ import (
 func (r *rig) history(trial int, task string) {
 	r.t.Helper()
 	ctx := context.Background()
-	w := store.NewMetricWriter(r.db, r.bus)
+	w := newMetricWriter(r.db, r.bus)
 	for i, loss := range []float64{0.9, 0.3, 0.5} {
 		step := 10 * (i + 1)
 		for _, group := range []string{"training", "validation"} {
-			err := w.Report(ctx, store.Report{TrialID: trial, RunID: 1, Group: group, Steps: &step,
+			err := w.Report(ctx, metrics.Report{TrialID: trial, RunID: 1, Group: group, Steps: &step,
 				Metrics: json.RawMessage(fmt.Sprintf(`{"loss":%g}`, loss)), Batches: json.RawMessage(`[{"b":1}]`)})
 			if err != nil {
 				r.t.Fatal(err)
@@ -35,11 +36,11 @@ func (r *rig) history(trial int, task string) {
 	}
 	w.Wait()
 	waitFor(r.t, func() bool {
-		_, err := r.db.Summarize(ctx)
+		_, err := metrics.Summarize(ctx, r.db.DB)
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		done, err := r.db.SummariesCaughtUp(ctx)
+		done, err := metrics.CaughtUp(ctx, r.db.DB)
 		return err == nil && done
 	})
 }

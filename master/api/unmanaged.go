@@ -278,9 +278,6 @@ func (a *API) admitChange(ctx context.Context, c *rest.Call, owner, bytes int) e
 	return a.db.AdmitStored(ctx, owner, int64(bytes))
 }
 
-// bytesOfBatch is about what the metrics of one batch take.
-const bytesOfBatch = 64
-
 // admitOutside fails if the owner of a trial that runs outside of the cluster stores as much as one user may. Inside, slots bound how many
 // trials report; outside, nothing else does.
 func (a *API) admitOutside(ctx context.Context, c *rest.Call, owner, bytes int) error {

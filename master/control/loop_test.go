@@ -287,7 +287,7 @@ func TestAGoodLife(t *testing.T) {
 	b.claim(id)
 	b.settle()
 	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")
-	if err := b.db.AppendEvents(t.Context(), []store.NewEvent{{ExperimentID: e, Kind: "validated", Body: []byte(`{"metric": 0.25, "steps": 9, "run": 1}`)}}); err != nil {
+	if err := store.AppendEvents(t.Context(), b.db.DB, []store.NewEvent{{ExperimentID: e, Kind: "validated", Body: []byte(`{"metric": 0.25, "steps": 9, "run": 1}`)}}); err != nil {
 		t.Fatal(err)
 	}
 	b.exec(`UPDATE trials SET progress = 0.5 WHERE experiment_id = $1`, e)

@@ -109,7 +109,7 @@ func (s *searchWorld) train(oneIn int) {
 			s.t.Fatal(err)
 		}
 		err = s.db.Tx(s.t.Context(), func(tx *store.DB) error {
-			return tx.AppendEvents(s.t.Context(), []store.NewEvent{{ExperimentID: r.experiment, Trial: r.number, Kind: search.Validated, Body: body}})
+			return store.AppendEvents(s.t.Context(), tx.DB, []store.NewEvent{{ExperimentID: r.experiment, Trial: r.number, Kind: search.Validated, Body: body}})
 		})
 		if err != nil {
 			s.t.Fatal(err)

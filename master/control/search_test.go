@@ -22,7 +22,7 @@ func (b *bench) report(experiment, trial, steps int, metric *float64) {
 
 func (b *bench) event(e store.NewEvent) {
 	b.t.Helper()
-	if err := b.db.Tx(b.t.Context(), func(tx *store.DB) error { return tx.AppendEvents(b.t.Context(), []store.NewEvent{e}) }); err != nil {
+	if err := b.db.Tx(b.t.Context(), func(tx *store.DB) error { return store.AppendEvents(b.t.Context(), tx.DB, []store.NewEvent{e}) }); err != nil {
 		b.t.Fatal(err)
 	}
 	b.settle()

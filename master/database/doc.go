@@ -5,8 +5,8 @@
 // transaction, and runs it again after a serialization failure; transactions do not nest. The leader uses two
 // more: Fenced, a transaction that fails if a newer term has begun, and Snapshot, which reads one consistent
 // snapshot. Rows, Row, Scalar and Scalars read; Exec changes; Each reads many rows
-// and keeps none; a Batch has statements for one message. Conditions, Sorts and PageOf make the pages of lists,
-// which have few rows and few bytes.
+// and keeps none; EachDocument reads values in JSON documents a few documents at a time, and FirstTexts keeps the first of them; a Batch
+// has statements for one message. Conditions, Sorts and PageOf make the pages of lists, which have few rows and few bytes.
 //
 // ForOwner says in whose name a call is made, so that one owner's calls leave connections to others, and
 // LimitReads bounds what a request reads. Group commit (GroupCommit) stores the items of parallel callers in one commit,

@@ -85,3 +85,15 @@ func Between(name string, n *int, def, limit int) (int, error) {
 	}
 	return *n, nil
 }
+
+// Distinct returns the ids that a request names in their order, each once.
+func Distinct(ids []int) (list []int) {
+	seen := make(map[int]bool, len(ids))
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id] = true
+			list = append(list, id)
+		}
+	}
+	return list
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/sleep"
@@ -279,7 +280,7 @@ func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *s
 	}
 	parts.Go(func() { m.followSettings(ctx) })
 	parts.Go(func() { m.fetch.run(ctx) })
-	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(ctx) })
+	parts.Go(func() { metrics.NewSummarizer(m.db.DB, m.bus, m.log).Run(ctx) })
 	for _, chore := range m.chores() {
 		parts.Go(func() {
 			if sleep.For(ctx, choresWait) == nil {

@@ -17,3 +17,14 @@ func For(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// UntilWoken waits for a wake-up, but no longer than d.
+func UntilWoken(ctx context.Context, wake <-chan struct{}, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-t.C:
+	}
+}

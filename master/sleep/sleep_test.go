@@ -18,3 +18,16 @@ func TestFor(t *testing.T) {
 		t.Errorf("%v, want %v", err, why)
 	}
 }
+
+func TestUntilWoken(t *testing.T) {
+	wake := make(chan struct{}, 1)
+	wake <- struct{}{}
+	UntilWoken(t.Context(), wake, time.Hour)
+	if len(wake) != 0 {
+		t.Error("the wake-up is still there")
+	}
+	UntilWoken(t.Context(), wake, time.Nanosecond)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	UntilWoken(ctx, wake, time.Hour)
+}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/trial"
 	"github.com/detent-ml/detent/master/webhook"
 )
@@ -287,7 +289,7 @@ func queueEvents(b *statements, events []NewEvent) {
 // AppendEvents adds events to their searches, numbered without gaps. It locks the counter
 // row of each experiment until the commit, so that numbers become visible in order, and
 // locks these rows in the order of ids, so that two writers cannot deadlock.
-func (db *DB) AppendEvents(ctx context.Context, events []NewEvent) error {
+func AppendEvents(ctx context.Context, db *database.DB, events []NewEvent) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -304,7 +306,7 @@ func (db *DB) AppendEvents(ctx context.Context, events []NewEvent) error {
 		ID   int   `db:"experiment_id"`
 		Next int64 `db:"next"`
 	}
-	counters, err := database.Rows[counter](ctx, db.DB, `
+	counters, err := database.Rows[counter](ctx, db, `
 		INSERT INTO search_counters AS c (experiment_id, next)
 		SELECT id, 1 + n FROM unnest($1::int[], $2::bigint[]) AS u(id, n) ORDER BY id
 		ON CONFLICT (experiment_id) DO UPDATE SET next = c.next + excluded.next - 1
@@ -350,4 +352,17 @@ func MergeChanges(bundles []Bundle, left map[string]error) *Changes {
 		all.Failures = append(all.Failures, b.Failures...)
 	}
 	return all
+}
+
+// AppendValidations adds validations of trials to their searches, as AppendEvents.
+func AppendValidations(ctx context.Context, db *database.DB, list []metrics.Validated) error {
+	events := make([]NewEvent, len(list))
+	for i, v := range list {
+		body, err := json.Marshal(v.Validation)
+		if err != nil {
+			return err
+		}
+		events[i] = NewEvent{ExperimentID: v.ExperimentID, Trial: v.Trial, Kind: search.Validated, Body: body}
+	}
+	return AppendEvents(ctx, db, events)
 }

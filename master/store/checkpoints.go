@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/jsontext"
 )
 
 // Checkpoint is a checkpoint with data of its trial, experiment and storage.
@@ -183,7 +184,7 @@ func (k Checkpoint) reportedAs(c NewCheckpoint) (bool, error) {
 			return false, nil
 		}
 	}
-	return database.SameJSON(k.Metadata, c.Metadata)
+	return jsontext.Same(k.Metadata, c.Metadata)
 }
 
 // CheckpointFiles lists the files of a checkpoint that remain after a removal.

@@ -42,7 +42,7 @@ func (db *DB) ContinueExperiment(ctx context.Context, id int, c Continuation) (n
 		if err != nil {
 			return err
 		}
-		return tx.AppendEvents(ctx, []NewEvent{{ExperimentID: id, Kind: "continued", Body: c.Event}})
+		return AppendEvents(ctx, tx.DB, []NewEvent{{ExperimentID: id, Kind: "continued", Body: c.Event}})
 	})
 	return n, err
 }

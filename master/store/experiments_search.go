@@ -84,15 +84,8 @@ func (b *searchBuilder) hyperparameter(c find.Condition) (string, error) {
 	return exists(" AND " + fits), nil
 }
 
-// A NamedMetric is a metric that some experiment has.
-type NamedMetric struct {
-	Group string `db:"group_name"`
-	Name  string `db:"name"`
-	Type  string `db:"type"`
-}
-
 // maxNames is the maximum number of metrics or hyperparameters that these lists return.
-const maxNames = 1000
+const maxNames = database.MaxFirstTexts
 
 // NamedHParam is a hyperparameter that some experiment has.
 type NamedHParam struct {

@@ -15,6 +15,8 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
+	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/metrics/summary"
 )
 
 // searchFor parses a filter as a search in all projects.
@@ -67,7 +69,7 @@ func fourExperiments(t *testing.T) *world {
 	c := add("c", `{"lr": {"type": "double", "minval": 0.5, "maxval": 0.9}, "net": {"depth": {"type": "int", "minval": 1, "maxval": 8}}}`,
 		`state = 'ERROR', ended_at = '2020-11-21T09:30:00Z', started_at = '2020-11-21T09:00:00Z', pool = 'big', template = 'gpu'`)
 	d := add("d", `{"flag": {"type": "const", "val": true}, "shape": {"type": "const", "val": [1, 2]}}`, `archived = true, labels = '{xy}'`)
-	m := NewMetricWriter(w.db, w.bus)
+	m := w.writer()
 	for i, exp := range []int{a, b, c, d} {
 		trial := w.trial(exp, 0, 1)
 		for step := range 3 {
@@ -77,7 +79,7 @@ func fourExperiments(t *testing.T) *world {
 				if group == "inference" && exp != a {
 					continue
 				}
-				if err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: group, Steps: &step, Metrics: raw(body)}); err != nil {
+				if err := m.Report(t.Context(), metrics.Report{TrialID: trial, RunID: 1, Group: group, Steps: &step, Metrics: raw(body)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -231,7 +233,7 @@ func TestColumnsInUse(t *testing.T) {
 	}
 	var names []string
 	for _, m := range metrics {
-		names = append(names, GroupOf(m.Group)+"."+m.Name+":"+m.Type)
+		names = append(names, summary.GroupOf(m.Group)+"."+m.Name+":"+m.Type)
 	}
 	if got := strings.Join(names, " "); got != "training.loss:number inference.ms:number validation.accuracy:number validation.loss:number validation.note:string validation.top.5:number" {
 		t.Error(got)

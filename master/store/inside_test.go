@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -134,3 +137,30 @@ func goodClaim(allocation string, rank int, nonce string) Claim {
 
 // step returns a pointer to a number of steps.
 func step(n int) *int { return &n }
+
+// writer returns a writer of reports, as that of another master.
+func (w *world) writer() *metrics.Writer {
+	return metrics.NewWriter(w.db.DB, w.bus, w.db.limits.Metrics, metrics.Searches{Add: AppendValidations, Topic: TopicEvents})
+}
+
+// summarize adds all rows to the summaries. It repeats, because transactions of other tests on
+// the same server delay the summarizer.
+func (w *world) summarize() {
+	w.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		if _, err := metrics.Summarize(context.Background(), w.db.DB); err != nil {
+			w.t.Fatal(err)
+		}
+		done, err := metrics.CaughtUp(context.Background(), w.db.DB)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if done {
+			return
+		}
+		_ = sleep.For(context.Background(), 2*time.Millisecond)
+	}
+	w.t.Fatal("the summaries do not catch up")
+}
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	maxLogBatches = 200  // batches of lines in one group commit
-	maxTold       = 1000 // tasks
+	maxLogBatches = 200              // batches of lines in one group commit
+	maxTold       = 1000             // tasks
+	flushTimeout  = 15 * time.Second // for one group commit; shorter than the timeout of the tasks' requests
 
 	maxShipper  = 255     // bytes of a shipper's name
 	maxShippers = 100_000 // of a task; a runner has one for each member of each attempt

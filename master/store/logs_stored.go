@@ -1,6 +1,10 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/detent-ml/detent/master/database"
+)
 
 const (
 	// chunkBeside is about what a row of log_chunks needs beside its body, with its entry in the index.
@@ -38,6 +42,6 @@ func (p *logPlan) cut(task int, stored, limit int64) {
 // fullLog has the last line of a log, in place of a chunk.
 func (p *logPlan) fullLog(c chunk, limit int64) chunk {
 	text := fmt.Sprintf("the log of this task takes %s in the database, which is the limit for one task: further lines are not stored; "+
-		"operators can raise database_limits.task_log_mb", sizeText(limit))
+		"operators can raise database_limits.task_log_mb", database.SizeText(limit))
 	return p.codec.chunks([]LogLine{{At: c.earliest, Level: warningLevel, Stdtype: "stderr", Source: "master", Rank: -1, Text: text}})[0]
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -325,11 +326,7 @@ func (db *DB) archiveReports(ctx context.Context, trial, run int) (more bool, er
 	if err != nil || done.Run > run || done.covers(run, steps) {
 		return false, err
 	}
-	n, err := db.Exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
-		SELECT ctid FROM metrics WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived LIMIT $4))`, trial, run, steps, rollBackChunk)
-	if err == nil && n > 0 {
-		err = db.markStale(ctx, trial)
-	}
+	n, err := metrics.ArchiveBeyond(ctx, db.DB, trial, run, steps, rollBackChunk)
 	if err != nil || n == rollBackChunk {
 		return true, err
 	}

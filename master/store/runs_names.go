@@ -4,24 +4,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/metrics"
 )
 
-// The lists of the metrics, hyperparameters and metadata of a project's runs. A sum of all documents in
-// PostgreSQL would need room for all names of all runs, which programs choose, so the master reads the
-// documents of the newest runs, a few at a time, and keeps the names that it returns.
+// The lists of the metrics, hyperparameters and metadata of a project's runs. The master reads the documents of the newest runs, a few
+// at a time (database.EachDocument).
 const (
-	maxRunsRead     = 10_000    // of the newest runs of a project
-	maxBestRead     = 100_000   // of the best trials of a project's newest experiments
-	maxDocumentRead = 16 << 20  // bytes of the documents of these runs
-	maxStoredAtOnce = 256 << 10 // bytes of documents, as PostgreSQL stores them, that one query reads; compression makes them at most a hundred times smaller
-	maxRunsAtOnce   = 500       // that one query reads
-	maxValueName    = 1000      // bytes of a name; a filter cannot have longer ones
-	maxValueText    = 5000      // bytes of a value in a list of values
+	maxRunsRead  = 10_000  // of the newest runs of a project
+	maxBestRead  = 100_000 // of the best trials of a project's newest experiments
+	maxValueName = 1000    // bytes of a name; a filter cannot have longer ones
+	maxValueText = 5000    // bytes of a value in a list of values
 )
 
 // newestRuns is SQL for the newest runs of project $1 (0: of all) in the workspaces $2.
@@ -35,9 +30,9 @@ const bestTrials = `(SELECT e.best_trial_id AS id FROM experiments e WHERE e.bes
 	ORDER BY e.id DESC LIMIT $3)`
 
 // RunMetricsUsed lists the metrics of a project's runs (0: of all projects), by group and name.
-// Groups have the names that summaries use (groupKey).
-func (db *DB) RunMetricsUsed(ctx context.Context, in auth.Scope, project int) ([]NamedMetric, error) {
-	return db.metricsOf(ctx, in, project, newestRuns, maxRunsRead, func(one, other string) string {
+// Groups have the names that summaries use (summary.GroupKey).
+func (db *DB) RunMetricsUsed(ctx context.Context, in auth.Scope, project int) ([]metrics.Named, error) {
+	return metrics.OfTrials(ctx, db.DB, newestRuns, []any{project, in.Only(), maxRunsRead}, func(one, other string) string {
 		if one == other {
 			return one
 		}
@@ -46,45 +41,9 @@ func (db *DB) RunMetricsUsed(ctx context.Context, in auth.Scope, project int) ([
 }
 
 // MetricsUsed lists the metrics of the best trials of a project's experiments (0: of all
-// projects), by group and name. Groups have the names that summaries use (groupKey).
-func (db *DB) MetricsUsed(ctx context.Context, in auth.Scope, project int) ([]NamedMetric, error) {
-	return db.metricsOf(ctx, in, project, bestTrials, maxBestRead, func(one, other string) string { return min(one, other) })
-}
-
-// metricsOf lists the metrics of trials; both is the type of a metric that has two types.
-func (db *DB) metricsOf(ctx context.Context, in auth.Scope, project int, trials string, most int, both func(one, other string) string) ([]NamedMetric, error) {
-	found := firstOf[NamedMetric]{}
-	err := db.readDocuments(ctx, storedSummaries(trials), []any{project, in.Only(), most}, `
-		SELECT jsonb_build_array(g.key, m.key, min(coalesce(m.value->>'type', '')), max(coalesce(m.value->>'type', ''))) FROM trial_summaries s
-		CROSS JOIN LATERAL jsonb_each(s.summary) g
-		CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m
-		WHERE s.trial_id = ANY(@ids) AND octet_length(g.key) + octet_length(m.key) <= @longest
-		GROUP BY g.key, m.key`, database.Args{"longest": maxValueName}, func(raw []byte) error {
-		var m [4]string // group, name, and the first and the last of its types
-		if err := json.Unmarshal(raw, &m); err != nil {
-			return err
-		}
-		kind := m[2]
-		if m[3] != kind {
-			kind = both(kind, m[3])
-		}
-		key := m[0] + "\x00" + m[1]
-		if known, ok := found.kept[key]; !ok {
-			found.add(key, NamedMetric{Group: m[0], Name: m[1], Type: kind})
-		} else if known.Type != kind {
-			known.Type = both(known.Type, kind)
-			found.kept[key] = known
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	var list []NamedMetric
-	for _, key := range found.sorted() {
-		list = append(list, found.kept[key])
-	}
-	return list, nil
+// projects), by group and name. Groups have the names that summaries use (summary.GroupKey).
+func (db *DB) MetricsUsed(ctx context.Context, in auth.Scope, project int) ([]metrics.Named, error) {
+	return metrics.OfTrials(ctx, db.DB, bestTrials, []any{project, in.Only(), maxBestRead}, func(one, other string) string { return min(one, other) })
 }
 
 // A NamedValue is a hyperparameter, or a key of the metadata, that some run has.
@@ -104,13 +63,13 @@ func (db *DB) RunMetadataUsed(ctx context.Context, in auth.Scope, project int) (
 }
 
 func (db *DB) namesOf(ctx context.Context, in auth.Scope, project int, column string) ([]NamedValue, error) {
-	found := firstOf[string]{}
-	err := db.readDocuments(ctx, storedDocuments(column), []any{project, in.Only(), maxRunsRead}, `SELECT `+column+` FROM trials WHERE id = ANY(@ids) ORDER BY id DESC`, nil, func(raw []byte) error {
+	found := database.FirstTexts[string]{}
+	err := database.EachDocument(ctx, db.DB, storedDocuments(column), []any{project, in.Only(), maxRunsRead}, `SELECT `+column+` FROM trials WHERE id = ANY(@ids) ORDER BY id DESC`, nil, func(raw []byte) error {
 		return eachName(raw, func(name []byte, kind string) {
-			if known, ok := found.kept[string(name)]; !ok {
-				found.add(string(name), kind)
+			if known, ok := found.Kept[string(name)]; !ok {
+				found.Add(string(name), kind)
 			} else if known != kind {
-				found.kept[string(name)] = ""
+				found.Kept[string(name)] = ""
 			}
 		})
 	})
@@ -118,8 +77,8 @@ func (db *DB) namesOf(ctx context.Context, in auth.Scope, project int, column st
 		return nil, err
 	}
 	var list []NamedValue
-	for _, name := range found.sorted() {
-		list = append(list, NamedValue{name, found.kept[name]})
+	for _, name := range found.Sorted() {
+		list = append(list, NamedValue{name, found.Kept[name]})
 	}
 	return list, nil
 }
@@ -129,94 +88,22 @@ func (db *DB) namesOf(ctx context.Context, in auth.Scope, project int, column st
 func (db *DB) RunMetadataValues(ctx context.Context, in auth.Scope, project int, key string) ([]string, error) {
 	b := newSearch(searchedRuns)
 	v := b.named("t.metadata", key)
-	found := firstOf[struct{}]{}
-	err := db.readDocuments(ctx, storedDocuments("metadata"), []any{project, in.Only(), maxRunsRead}, `
+	found := database.FirstTexts[struct{}]{}
+	err := database.EachDocument(ctx, db.DB, storedDocuments("metadata"), []any{project, in.Only(), maxRunsRead}, `
 		SELECT x.e #>> '{}' FROM trials t CROSS JOIN LATERAL (SELECT t.metadata || '{}' AS doc OFFSET 0) d
 		CROSS JOIN LATERAL (SELECT `+v.read+` AS v OFFSET 0) v CROSS JOIN LATERAL `+elementsOf("v.v")+` x(e)
 		WHERE t.id = ANY(@ids) AND jsonb_typeof(x.e) = 'string'`, b.args, func(raw []byte) error {
 		if len(raw) <= maxValueText {
-			found.add(string(raw), struct{}{})
+			found.Add(string(raw), struct{}{})
 		}
 		return nil
 	})
-	return found.sorted(), err
+	return found.Sorted(), err
 }
 
 // storedDocuments is SQL for the newest runs that have a document, and the size with which PostgreSQL stores it.
 func storedDocuments(column string) string {
 	return `SELECT r.id, pg_column_size(r.` + column + `) AS size FROM ` + newestRuns + ` r WHERE r.` + column + ` IS NOT NULL`
-}
-
-// storedSummaries is SQL for trials that have a summary, and the size with which PostgreSQL stores it.
-func storedSummaries(trials string) string {
-	return `SELECT s.trial_id AS id, pg_column_size(s.summary) AS size FROM ` + trials + ` r JOIN trial_summaries s ON s.trial_id = r.id`
-}
-
-// readDocuments runs a query of one column over the trials of a query of ids and sizes, the newest first, until it has
-// read maxDocumentRead bytes.
-func (db *DB) readDocuments(ctx context.Context, trials string, of []any, sql string, args database.Args, do func(raw []byte) error) error {
-	ctx, cancel := db.Bounded(database.UnlimitedReads(ctx))
-	defer cancel()
-	type stored struct {
-		ID   int `db:"id"`
-		Size int `db:"size"`
-	}
-	list, err := database.Rows[stored](ctx, db.DB, trials+` ORDER BY 1 DESC`, of...)
-	left := maxDocumentRead
-	for err == nil && len(list) > 0 && left > 0 {
-		var ids []int
-		for size := 0; len(list) > 0 && len(ids) < maxRunsAtOnce && (size == 0 || size+list[0].Size <= maxStoredAtOnce); list = list[1:] {
-			size += list[0].Size
-			ids = append(ids, list[0].ID)
-		}
-		all := database.Args{"ids": ids}
-		maps.Copy(all, args)
-		var raw database.RawBytes
-		err = db.Each(ctx, sql, []any{all}, []any{&raw}, func() error {
-			left -= len(raw)
-			return do(raw)
-		})
-	}
-	return err
-}
-
-// firstOf keeps the first maxNames texts in their order, with a value for each, and not more of them than a page has bytes.
-type firstOf[V any] struct {
-	kept map[string]V
-	size int
-	last string // the texts after it are not kept; "" if all are
-}
-
-func (f *firstOf[V]) add(text string, v V) {
-	if f.kept == nil {
-		f.kept = map[string]V{}
-	}
-	if _, ok := f.kept[text]; ok || f.last != "" && text > f.last {
-		return
-	}
-	f.kept[text] = v
-	if f.size += len(text); len(f.kept) > 2*maxNames || f.size > 2*database.MaxPageBytes {
-		f.cut()
-	}
-}
-
-func (f *firstOf[V]) cut() {
-	f.size = 0
-	for i, text := range slices.Sorted(maps.Keys(f.kept)) {
-		if i > 0 && (i >= maxNames || f.size+len(text) > database.MaxPageBytes) {
-			delete(f.kept, text)
-			continue
-		}
-		f.size, f.last = f.size+len(text), text
-	}
-}
-
-// sorted returns the texts.
-func (f *firstOf[V]) sorted() []string {
-	if len(f.kept) > maxNames || f.size > database.MaxPageBytes {
-		f.cut()
-	}
-	return slices.Sorted(maps.Keys(f.kept))
 }
 
 // eachName calls found for each value in a document that is neither an object nor null. The name of a value begins with the names

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
+	"github.com/detent-ml/detent/master/metrics/summary"
 )
 
 // A Search is a query for experiments or for runs, and the order of its results. Metrics of an
@@ -291,8 +292,8 @@ func (b *searchBuilder) user(c find.Condition) (string, error) {
 
 // metricPath is the JSON path of a metric in a trial's summary.
 func metricPath(c find.Column) []string {
-	group, name, summary := c.Metric()
-	return []string{groupKey(group), name, summary}
+	group, name, of := c.Metric()
+	return []string{summary.GroupKey(group), name, of}
 }
 
 // order writes the sort keys as columns, and an ORDER BY over them that ends with the id.

@@ -160,7 +160,7 @@ func (f *StateFeed) run() {
 			continue
 		}
 		_ = sleep.For(f.ctx, max(stateMinPause, stateRestFactor*time.Since(begin)))
-		wait(f.ctx, wake, stateMaxPause)
+		sleep.UntilWoken(f.ctx, wake, stateMaxPause)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
 )
 
 // noise is text that does not compress to less than half.
@@ -41,7 +41,7 @@ func (w *world) stores(name string) (user, experiment int) {
 	if _, err := NewLogStore(w.db, w.bus, LogsForever).Append(ctx, LogBatch{TaskID: task, Lines: []LogLine{{At: noon, Rank: -1, Text: noise(20_000)}}}); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := NewMetricWriter(w.db, w.bus).Report(ctx, Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{"text":"` + noise(30_000) + `"}`)}); err != nil {
+	if err := w.writer().Report(ctx, metrics.Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{"text":"` + noise(30_000) + `"}`)}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.summarize()
@@ -187,84 +187,6 @@ func TestFullLog(t *testing.T) {
 	}
 	if n := len(readLogs(t, s, task, LogFilter{})); n != kept+1 {
 		t.Errorf("%d lines with a higher limit", n)
-	}
-}
-
-// TestFullTrial: the reports of a trial are rejected when they take as much as those of one trial may, by every master and whether or not
-// they are summarized; those of its nodes at half of it. Other trials go on.
-func TestFullTrial(t *testing.T) {
-	w := newWorld(t)
-	w.db.limits = Limits{Metrics: 100_000}
-	experiment := w.experiment(lossSearcher)
-	trial, other := w.trial(experiment, 0, 1), w.trial(experiment, 1, 1)
-	m := NewMetricWriter(w.db, w.bus)
-	report := func(m *MetricWriter, trial int, group string, n int) error {
-		return m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: group, Steps: step(n), Metrics: raw(fmt.Sprintf(`{"loss": 1, "text": %q}`, noise(4000+n)))})
-	}
-	stored := func() int { return w.int(`SELECT count(*) FROM metrics WHERE trial_id = $1`, trial) }
-	for n := 1; n <= 200; n++ {
-		if err := report(m, trial, "gpu", n); err != nil {
-			if !fault.Is(err, fault.TooLarge) || !strings.Contains(err.Error(), "turn profiling off") {
-				t.Error(err)
-			}
-			break
-		}
-		if n%10 == 0 {
-			w.summarize()
-		}
-	}
-	half := stored()
-	if size := w.int(`SELECT sum(pg_column_size(avg)) FROM metrics`); size < 40_000 || size > 70_000 {
-		t.Errorf("the reports about nodes take %d bytes", size)
-	}
-	var err error
-	for n := 1; n <= 200 && err == nil; n++ {
-		err = report(m, trial, Training, n)
-	}
-	if !fault.Is(err, fault.TooLarge) || !strings.Contains(err.Error(), fmt.Sprintf("trial %d", trial)) || !strings.Contains(err.Error(), "the limit for one trial is 98 KiB") || !strings.Contains(err.Error(), "trial_metrics_mb") {
-		t.Error(err)
-	}
-	full := stored()
-	if size := w.int(`SELECT sum(pg_column_size(avg)) FROM metrics`); full <= half || size < 90_000 || size > 130_000 {
-		t.Errorf("all reports take %d bytes", size)
-	}
-	w.summarize()
-	if n := w.int(`SELECT bytes FROM trial_summaries WHERE trial_id = $1`, trial); n < 100_000 || n > 140_000 {
-		t.Errorf("the summarizer counts %d bytes", n)
-	}
-	if err := report(NewMetricWriter(w.db, w.bus), trial, Validation, 1); !fault.Is(err, fault.TooLarge) {
-		t.Errorf("another master: %v", err)
-	}
-	if err := report(m, other, Training, 1); err != nil || stored() != full {
-		t.Errorf("another trial: %v", err)
-	}
-}
-
-// TestFullTrialAmongOthers: in one commit, the reports of a full trial are rejected and the others are stored.
-func TestFullTrialAmongOthers(t *testing.T) {
-	w := newWorld(t)
-	w.db.limits = Limits{Metrics: 100_000}
-	experiment := w.experiment(lossSearcher)
-	var batch []*database.Queued[*Report]
-	m := NewMetricWriter(w.db, w.bus)
-	for i := range 6 {
-		r := Report{TrialID: w.trial(experiment, i, 1), RunID: 1, Group: Training, Steps: step(1), Metrics: raw(`{"loss": 1}`)}
-		if err := r.check(); err != nil {
-			t.Fatal(err)
-		}
-		batch = append(batch, &database.Queued[*Report]{Item: &r})
-		if i%3 == 1 {
-			w.exec(`INSERT INTO trial_summaries (trial_id, bytes) VALUES ($1, 100000)`, r.TrialID)
-		}
-	}
-	m.flush(batch)
-	for i, q := range batch {
-		if full := i%3 == 1; full != fault.Is(q.Err, fault.TooLarge) || !full && q.Err != nil {
-			t.Errorf("report %d: %v", i, q.Err)
-		}
-	}
-	if n := w.int(`SELECT count(*) FROM metrics`); n != 4 {
-		t.Errorf("%d reports are stored", n)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // A Trial is a trial with the fields that users see. Summaries of its metrics and
-// checkpoints are read separately, a page at a time: TrialSummaries, ValidationsAt,
+// checkpoints are read separately, a page at a time: Summaries and ValidationsAt of package metrics,
 // CountCheckpoints, BestCheckpoints.
 type Trial struct {
 	ID              int        `db:"id"`

@@ -8,6 +8,8 @@ import (
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/jsontext"
+	"github.com/detent-ml/detent/master/metrics"
 )
 
 // updateTrial updates columns of a trial that its program sets.
@@ -85,7 +87,7 @@ func (db *DB) CompleteLength(ctx context.Context, trial int, length int64, event
 		if err := tx.updateTrial(ctx, trial, set, length); err != nil || event == nil {
 			return err
 		}
-		return tx.AppendEvents(ctx, []NewEvent{*event})
+		return AppendEvents(ctx, tx.DB, []NewEvent{*event})
 	})
 }
 
@@ -133,7 +135,7 @@ func (db *DB) SearchMemory(ctx context.Context, experiment int) (int64, error) {
 // search has no events after the number `after`, up to which the operations were checked.
 // more is the memory that they add to the search, in bytes.
 func (db *DB) AppendOperations(ctx context.Context, experiment int, after int64, kind string, body json.RawMessage, more int64) (told bool, err error) {
-	if err := database.StorableJSON(body); err != nil {
+	if err := jsontext.Storable(body); err != nil {
 		return false, err
 	}
 	errLate := errors.New("another event has come")
@@ -148,10 +150,45 @@ func (db *DB) AppendOperations(ctx context.Context, experiment int, after int64,
 		if n == 0 {
 			return errLate
 		}
-		return tx.AppendEvents(ctx, []NewEvent{{ExperimentID: experiment, Kind: kind, Body: body}})
+		return AppendEvents(ctx, tx.DB, []NewEvent{{ExperimentID: experiment, Kind: kind, Body: body}})
 	})
 	if errors.Is(err, errLate) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// BestValidation returns the best value of an experiment's searcher metric. It reads the
+// search's events, which exist as soon as a report is answered.
+func (db *DB) BestValidation(ctx context.Context, experiment int) (float64, error) {
+	type best struct {
+		Smaller bool     `db:"smaller"`
+		Min     *float64 `db:"min"`
+		Max     *float64 `db:"max"`
+	}
+	const value = `(SELECT %s((body->>'metric')::double precision) FROM search_events
+		WHERE experiment_id = e.id AND kind = 'validated' AND body->>'metric' IS NOT NULL) AS %[1]s`
+	b, err := database.Row[best](ctx, db.DB, fmt.Sprintf("experiment %d", experiment), `
+		SELECT coalesce((e.config->'searcher'->>'smaller_is_better')::boolean, true) AS smaller, `+
+		fmt.Sprintf(value, "min")+`, `+fmt.Sprintf(value, "max")+` FROM experiments e WHERE e.id = $1`, experiment)
+	switch {
+	case err != nil:
+		return 0, err
+	case b.Min == nil || b.Max == nil:
+		return 0, fault.New(fault.NotFound, "experiment %d has no validation with its searcher's metric yet", experiment)
+	case b.Smaller:
+		return *b.Min, nil
+	}
+	return *b.Max, nil
+}
+
+// SearchesOf reads the names of the searchers and the searchers' metrics of experiments.
+func (db *DB) SearchesOf(ctx context.Context, experiments []int) (list []metrics.Search, err error) {
+	return database.Rows[metrics.Search](ctx, db.DB, `SELECT id, coalesce(searcher, '') AS searcher, coalesce(metric, '') AS metric, `+isOver+` AS over
+		FROM experiments e WHERE id = ANY($1) ORDER BY id`, experiments)
+}
+
+// SearcherMetric returns searcher.metric of a trial's experiment; "" for none.
+func (db *DB) SearcherMetric(ctx context.Context, trial int) (string, error) {
+	return database.Scalar[string](ctx, db.DB, `SELECT coalesce(e.config->'searcher'->>'metric', '') FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1`, trial)
 }

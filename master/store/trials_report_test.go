@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/metrics"
 )
 
 func TestTrialReports(t *testing.T) {
@@ -101,7 +102,7 @@ func TestTaskContext(t *testing.T) {
 func TestDeletedWithTheExperiment(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	m, s := NewMetricWriter(w.db, w.bus), NewLogStore(w.db, w.bus, LogsForever)
+	m, s := w.writer(), NewLogStore(w.db, w.bus, LogsForever)
 	exps := []int{w.experiment(lossSearcher), w.experiment(lossSearcher)}
 	for _, exp := range exps {
 		trial := w.trial(exp, 0, 0)
@@ -109,7 +110,7 @@ func TestDeletedWithTheExperiment(t *testing.T) {
 		if _, err := w.db.Claim(ctx, goodClaim(id, 0, "n")); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Report(ctx, Report{TrialID: trial, RunID: 1, Group: "validation", Steps: step(1), Metrics: raw(`{"loss": 1}`)}); err != nil {
+		if err := m.Report(ctx, metrics.Report{TrialID: trial, RunID: 1, Group: "validation", Steps: step(1), Metrics: raw(`{"loss": 1}`)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Append(ctx, LogBatch{TaskID: w.taskOf(trial), Shipper: id, Lines: lines(0, 3)}); err != nil {

@@ -186,39 +186,3 @@ func TestSearchingIsBounded(t *testing.T) {
 		t.Errorf("%d triggers have fired", fired)
 	}
 }
-
-// TestThresholds: the first report of each trial over or under a value is an event.
-func TestThresholds(t *testing.T) {
-	w := newWorld(t)
-	hook := w.hook("a", 1, event.Workspace, `METRIC_THRESHOLD_EXCEEDED {"metric": "acc\"uracy", "group": "validation", "above": 0.9}`,
-		`METRIC_THRESHOLD_EXCEEDED {"metric": "loss", "group": "training", "below": -1}`)
-	id, excluded := w.experiment(lossSearcher), w.hooked(`{"exclude": true}`)
-	first, second, third := w.trial(id, 0, 1), w.trial(id, 1, 1), w.trial(excluded, 0, 1)
-	m := NewMetricWriter(w.db, w.bus)
-	report := func(trial, steps int, group, metrics string) {
-		t.Helper()
-		if err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Steps: step(steps), Group: group, Metrics: raw(metrics)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	report(first, 1, "validation", `{"acc\"uracy": 0.9}`)
-	report(first, 2, "training", `{"acc\"uracy": 0.95, "loss": "NaN"}`)
-	report(first, 2, "validation", `{"acc\"uracy": 0.91}`)
-	report(first, 3, "validation", `{"acc\"uracy": 0.92}`)
-	report(third, 1, "validation", `{"acc\"uracy": 0.99}`)
-	w.summarize()
-	report(first, 4, "validation", `{"acc\"uracy": 0.93}`)
-	report(second, 1, "training", `{"loss": -1.5}`)
-	report(second, 1, "validation", `{"acc\"uracy": "0.99"}`)
-	w.summarize()
-	got := w.events(hook)
-	if len(got) != 2 {
-		t.Fatalf("%+v", got)
-	}
-	if e := got[0]; e.Type != event.Threshold || *e.Metric != (event.MetricValue{Name: `acc"uracy`, Group: "validation", Value: 0.91, Steps: 2}) || *e.Experiment.TrialID != first || *e.Condition.Above != 0.9 {
-		t.Errorf("%+v of %+v", e, e.Metric)
-	}
-	if e := got[1]; e.Metric.Value != -1.5 || *e.Experiment.TrialID != second || *e.Condition.Below != -1 {
-		t.Errorf("%+v of %+v", e, e.Metric)
-	}
-}

@@ -20,6 +20,7 @@ import (
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/metrics"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/store"
@@ -103,7 +104,7 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	parts.Go(func() { kept.Run(ctx) })
 	parts.Go(func() { bus.Run(ctx) })
 	parts.Go(func() { opener.Run(ctx) })
-	parts.Go(func() { store.NewSummarizer(m.DB, bus, log).Run(ctx) })
+	parts.Go(func() { metrics.NewSummarizer(m.DB.DB, bus, log).Run(ctx) })
 	parts.Go(func() {
 		control.Lead(ctx, m.DB.DB, masterID, m.URL, log, func(ctx context.Context, l *control.Leadership) {
 			var sends sync.WaitGroup

@@ -1,0 +1,45 @@
+package metrics
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/memory"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// For tests, which are in another package because they use store, which imports this one.
+const (
+	FeedBytes     = feedBytes
+	MaxNamesKnown = maxNamesKnown
+	MaxPage       = maxPage
+	PageBytes     = pageBytes
+	RebuildRows   = rebuildRows
+	RebuildShare  = rebuildShare
+	SampleWindows = sampleWindows
+	WindowReports = windowReports
+)
+
+type TrialFacts = trialFacts
+
+var InsertReports = insertReports
+
+func (r *Report) Check() error { return r.check() }
+
+func (w *Writer) Group() *database.GroupCommit[int, *Report] { return w.group }
+
+func (w *Writer) Flush(batch []*database.Queued[*Report]) { w.flush(batch) }
+
+// RememberFacts limits the number of trials whose facts are cached.
+func (w *Writer) RememberFacts(most int) { w.facts = memory.New[int, trialFacts](0, most) }
+
+func (w *Writer) TrialFacts(ctx context.Context, batch []*database.Queued[*Report]) (map[int]TrialFacts, error) {
+	return w.trialFacts(ctx, batch)
+}
+
+// Position is the report's place in its group, for a test that compares it.
+func (p GroupPosition) Position() int64 { return p.position }
+
+func (d Deps) NewNames(ctx context.Context, experiments []int, seen map[v1.MetricIdentifier]bool) (any, error) {
+	return d.newNames(ctx, experiments, seen)
+}

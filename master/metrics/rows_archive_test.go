@@ -1,0 +1,62 @@
+package metrics_test
+
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/master/metrics"
+)
+
+// TestReplacedReports: a run that begins again from an earlier step replaces the reports of earlier
+// runs, and a run that continues from its checkpoint replaces nothing.
+func TestReplacedReports(t *testing.T) {
+	w := newWorld(t)
+	exp := w.experiment(lossSearcher)
+	m := w.writer()
+	report := func(trial, run int, group string, steps ...int) {
+		t.Helper()
+		for _, s := range steps {
+			if err := m.Report(t.Context(), metrics.Report{TrialID: trial, RunID: run, Group: group, Steps: step(s), Metrics: raw(`{"loss": 1}`)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var trials []int
+	for number := range 2 {
+		trial := w.trial(exp, number, 1)
+		trials = append(trials, trial)
+		report(trial, 1, "training", 1, 2, 3)
+		report(trial, 1, "validation", 1, 3)
+		w.attempt(trial, 2, 1)
+		w.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 3, 'COMPLETED')`, w.taskOf(trial), trial)
+		if _, err := w.db.Claim(t.Context(), goodClaim(w.taskOf(trial)+".2", 0, "n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, on := trials[0], trials[1]
+	check := func(what string, trial int, want string) {
+		t.Helper()
+		if got := w.text(`SELECT coalesce(string_agg(format('%s %s of %s', group_name, steps, run_id), ', ' ORDER BY run_id, group_name, steps), '') FROM metrics
+			WHERE trial_id = $1 AND NOT archived`, trial); got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	const before = "training 1 of 1, training 2 of 1, training 3 of 1, validation 1 of 1, validation 3 of 1"
+	check("claimed", again, before)
+	report(on, 2, "training", 4)
+	check("the run that goes on", on, before+", training 4 of 2")
+	report(again, 2, "training", 1)
+	check("the first step again", again, "validation 1 of 1, training 1 of 2")
+	report(again, 2, "validation", 1)
+	check("its validation", again, "training 1 of 2, validation 1 of 2")
+	report(again, 2, "training", 2, 3)
+	check("the end", again, "training 1 of 2, training 2 of 2, training 3 of 2, validation 1 of 2")
+	check("the other trial", on, before+", training 4 of 2")
+	w.summarize()
+	if n := w.text(`SELECT summary #>> '{avg_metrics,loss,count}' FROM trial_summaries WHERE trial_id = $1`, again); n != "3" {
+		t.Errorf("the summary counts %s reports", n)
+	}
+	// Another master, and a report that is sent again, change nothing.
+	m = w.writer()
+	report(again, 2, "training", 3, 4)
+	check("another master", again, "training 1 of 2, training 2 of 2, training 3 of 2, training 4 of 2, validation 1 of 2")
+}

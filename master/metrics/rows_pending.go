@@ -1,0 +1,65 @@
+package metrics
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/detent-ml/detent/master/database"
+)
+
+// pendingRow is a row as the summarizer reads it.
+type pendingRow struct {
+	XID      uint64          `db:"xid"`
+	ID       int64           `db:"id"`
+	TrialID  int             `db:"trial_id"`
+	RunID    int             `db:"run_id"`
+	Group    string          `db:"group_name"`
+	Steps    *int            `db:"steps"`
+	Merged   bool            `db:"merged"`
+	Archived bool            `db:"archived"`
+	Metrics  json.RawMessage `db:"avg"`    // nil if they are larger than any report may be
+	Stored   int             `db:"stored"` // bytes of the rows of the query up to this one, as PostgreSQL stores them
+	Size     int             `db:"size"`   // bytes of this row, about as PostgreSQL stores it
+}
+
+const pendingColumns = `xid, id, trial_id, run_id, group_name, steps, merged, archived`
+
+// readableMetrics is SQL for the metrics of a row. Earlier releases stored some that would fill a master's memory.
+// PostgreSQL compresses to a hundredth, and numbers need 26 times as much room as text; the size without compression comes
+// before the text, which can be longer than PostgreSQL can make.
+const readableMetrics = `CASE WHEN pg_column_size(m.avg) <= 8192 THEN m.avg WHEN pg_column_size(m.avg || '{}') > 2 * 8388608 THEN NULL
+	WHEN octet_length(m.avg::text) > 8388608 THEN NULL ELSE m.avg END AS avg`
+
+// rowLimits are the numbers of rows, of their bytes as PostgreSQL stores them, and of their bytes as PostgreSQL sends them,
+// after which a query ends.
+type rowLimits struct{ rows, stored, bytes int }
+
+// nextRows reads rows in the order in which they became visible; more is true if further rows may follow.
+func nextRows(ctx context.Context, db *database.DB, most rowLimits, where string, args ...any) (list []pendingRow, more bool, err error) {
+	list, full, err := database.RowsUpTo[pendingRow](ctx, db, most.bytes, pendingSQL(pendingColumns, where, args), append(args, most.rows, most.stored)...)
+	if n := len(list); n > 0 {
+		more = full || n == most.rows || list[n-1].Stored > most.stored
+	}
+	return list, more, err
+}
+
+// pendingSQL is the query of nextRows and of tailOf. It ends by the size with which PostgreSQL stores the rows, because a client that stops
+// to read receives the rest nevertheless.
+func pendingSQL(columns, where string, args []any) string {
+	return fmt.Sprintf(`SELECT `+columns+`, stored, `+storedReportSQL+` AS size, `+readableMetrics+` FROM (
+		SELECT *, sum(pg_column_size(avg)) OVER (ORDER BY xid, id ROWS UNBOUNDED PRECEDING) AS stored FROM (
+			SELECT `+columns+`, avg, batches FROM metrics WHERE %s ORDER BY xid, id LIMIT $%d) r) m
+		WHERE stored - pg_column_size(avg) <= $%d ORDER BY xid, id`, where, len(args)+1, len(args)+2)
+}
+
+// afterCursor is SQL for the reports that are not yet in the summaries.
+const afterCursor = `xid >= (SELECT xid FROM metrics_cursor) AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor))`
+
+// tailOf reads the reports of trials that are not yet in their summaries, as many as one transaction of the summarizer reads. The
+// reports of other trials count towards summarizeBatch and summarizeStored.
+func tailOf(ctx context.Context, db *database.DB, trials []int) ([]pendingRow, error) {
+	list, _, err := database.RowsUpTo[pendingRow](ctx, db, summarizeBytes, `SELECT * FROM (`+pendingSQL(pendingColumns, afterCursor, nil)+`) tail
+		WHERE trial_id = ANY($3) AND NOT merged AND NOT archived ORDER BY xid, id`, summarizeBatch, summarizeStored, trials)
+	return list, err
+}

@@ -1,0 +1,156 @@
+package metrics_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/metrics"
+	"github.com/detent-ml/detent/master/metrics/report"
+	"github.com/detent-ml/detent/master/metrics/summary"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// What a query of names may cost.
+const (
+	maxMemory = 48 << 20 // of its backend, over that of a search for nothing
+	maxTemp   = 4 << 20  // bytes of temporary files
+)
+
+// allocates returns how many bytes the master allocates in a call.
+func allocates(call func()) int {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	call()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
+}
+
+// Names of many wide reports that no summary has yet cost little, and names of other reports are listed nevertheless.
+func TestNamesOfWideReports(t *testing.T) {
+	w := newWorld(t)
+	exp := w.experiment(lossSearcher)
+	trial, other := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
+	insert := func(trial int, group string, first, n int, avg string) {
+		t.Helper()
+		w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, $2, s, s, `+avg+`, now() FROM generate_series($3::int, $3::int + $4::int - 1) s`,
+			trial, group, first, n)
+	}
+	list := func(db *store.DB) (names []string) {
+		t.Helper()
+		found, err := metrics.Names(context.Background(), db.DB, []int{exp})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range found {
+			names = append(names, m.Group+"."+m.Name)
+		}
+		return names
+	}
+	insert(trial, report.Validation, 0, 3, `'{"loss": 1, "a.b": 1}'`)
+	insert(trial, "avg", 0, 1, `'{"early": 1}'`)
+	insert(trial, report.Training, 0, 40, fmt.Sprintf(`(SELECT jsonb_object_agg('a metric ' || s || ' of a layer ' || n, n) FROM generate_series(1, %d) n)`, report.MaxNames))
+	insert(other, "avg", 1, 1, `'{"late": 1}'`)
+	var names []string
+	memory, temp := w.costs(func(db *store.DB) error {
+		if got := allocates(func() { names = list(db) }); got > 16<<20 {
+			t.Errorf("the master allocates %.1f MB", float64(got)/(1<<20))
+		}
+		return nil
+	})
+	t.Logf("%.1f MB of memory, %.1f MB of temporary files", float64(memory)/(1<<20), float64(temp)/(1<<20))
+	if memory > maxMemory || temp > maxTemp {
+		t.Errorf("the names cost %.1f MB of memory and %.1f MB of temporary files", float64(memory)/(1<<20), float64(temp)/(1<<20))
+	}
+	if len(names) != database.MaxFirstTexts || names[0] != "avg.early" || slices.Contains(names, "avg.late") {
+		t.Errorf("%d names: %v", len(names), names[:min(len(names), 3)])
+	}
+	w.summarize()
+	if names = list(w.db); len(names) != database.MaxFirstTexts || names[0] != "avg.early" || names[1] != "avg.late" {
+		t.Errorf("from the summaries: %d names: %v", len(names), names[:min(len(names), 3)])
+	}
+	w.exec(`DELETE FROM metrics WHERE group_name = 'training'`)
+	w.exec(`UPDATE trial_summaries SET summary = summary - 'avg_metrics'`)
+	insert(other, "Zeta", 0, 1, `'{"new": 1}'`)
+	if got := fmt.Sprint(list(w.db)); got != "[Zeta.new avg.early avg.late validation.a.b validation.loss]" {
+		t.Errorf("names: %s", got)
+	}
+}
+
+// Summaries include reports that the summarizer has not processed, but not many large ones.
+func TestSummariesOfLargeReports(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, steps, position, avg, reported_at) SELECT $1, 1, 'training', s, s, jsonb_build_object('x', repeat('x', 8000000)), now() FROM generate_series(1, 4) s`, trial)
+	var sums map[int]summary.Trial
+	got := allocates(func() {
+		var err error
+		if sums, err = metrics.Summaries(t.Context(), w.db.DB, []int{trial}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if x := sums[trial].Metrics["avg_metrics"]["x"]; got > 80<<20 || x == nil || x.Count != 1 {
+		t.Errorf("%.1f MB allocated, %+v", float64(got)/(1<<20), x)
+	}
+	w.summarize()
+	if sums, err := metrics.Summaries(t.Context(), w.db.DB, []int{trial}); err != nil || sums[trial].Metrics["avg_metrics"]["x"].Count != 4 {
+		t.Errorf("%+v, %v", sums[trial], err)
+	}
+}
+
+// costs runs a query on a connection of its own, and returns by how much the memory of its backend grew at most, and how many
+// bytes of temporary files it wrote.
+func (w *world) costs(search func(db *store.DB) error) (memory, temp int) {
+	w.t.Helper()
+	db := openTest(w.t, w.dsn, 1)
+	defer db.Close()
+	ask := func(sql string) int {
+		n, err := database.Scalar[int](w.t.Context(), db.DB, sql)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return n
+	}
+	written := func() int {
+		if _, err := db.Exec(w.t.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
+			w.t.Fatal(err)
+		}
+		return ask(`SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()`)
+	}
+	if _, _, err := db.SearchRuns(w.t.Context(), auth.Everywhere(), store.Search{IDs: []int{0}}, 0, 10); err != nil {
+		w.t.Fatal(err)
+	}
+	pid := ask(`SELECT pg_backend_pid()`)
+	wrote, had := written(), w.highest(pid)
+	if err := search(db); err != nil {
+		w.t.Error(err)
+	}
+	return w.highest(pid) - had, written() - wrote
+}
+
+// highest is the most memory that a process has had at once, in bytes.
+func (w *world) highest(pid int) int {
+	w.t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, err := strconv.Atoi(strings.Fields(rest)[0])
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	w.t.Fatalf("process %d has no VmHWM", pid)
+	return 0
+}

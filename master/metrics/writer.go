@@ -1,0 +1,230 @@
+package metrics
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/detent-ml/detent/master/database"
+	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/metrics/report"
+	"github.com/detent-ml/detent/master/search"
+)
+
+// Topic wakes the readers of new reports: feeds and the summarizer.
+const Topic = "metrics"
+
+const (
+	maxReports      = 1000             // reports in one group commit
+	maxReportBytes  = 16 << 20         // and their bytes, which are copied for PostgreSQL
+	flushTimeout    = 15 * time.Second // for one group commit; shorter than the timeout of the tasks' requests
+	maxCachedTrials = 50_000           // trials whose facts are cached
+)
+
+// Writer stores reports by group commit. A master has one.
+type Writer struct {
+	db       *database.DB
+	bus      *database.Bus
+	limit    int64 // bytes of the reports of one trial; 0: no limit
+	searches Searches
+	group    *database.GroupCommit[int, *Report]
+
+	facts   *memory.Memory[int, trialFacts]
+	reached *memory.Memory[runOf, int64] // by the reports of earlier runs: their highest step; -1 for none
+	stored  *memory.Memory[int, *metricRoom]
+}
+
+// Searches is what a Writer uses of the searches of experiments.
+type Searches struct {
+	// Add adds validations to the events of their searches, in the transaction that stores the reports.
+	Add func(ctx context.Context, tx *database.DB, list []Validated) error
+	// Topic wakes who reads these events.
+	Topic string
+}
+
+// Validated is a validation of a trial, for the search of its experiment.
+type Validated struct {
+	ExperimentID int
+	Trial        int // its number
+	Validation   search.Validation
+}
+
+// trialFacts has the fields of a trial that its reports need and that never change.
+type trialFacts struct {
+	ID           int     `db:"id"`
+	Number       int     `db:"number"`
+	ExperimentID int     `db:"experiment_id"`
+	Metric       *string `db:"metric"`
+	TimeMetric   *string `db:"time_metric"`
+}
+
+// NewWriter returns a Writer. The reports of one trial may take limit bytes; 0 is no limit. NewWriter starts no goroutine until the first
+// report; Wait waits for the last one.
+func NewWriter(db *database.DB, bus *database.Bus, limit int64, searches Searches) *Writer {
+	w := &Writer{db: db, bus: bus, limit: limit, searches: searches, facts: memory.New[int, trialFacts](0, maxCachedTrials), reached: memory.New[runOf, int64](0, maxCachedTrials),
+		stored: memory.New[int, *metricRoom](0, maxCachedTrials)}
+	w.group = database.NewGroupCommit(maxReports, trialOf, w.flush)
+	w.group.LimitBytes(maxReportBytes, (*Report).size)
+	return w
+}
+
+// trialOf returns the owner of a report in the group commit.
+func trialOf(r *Report) int { return r.TrialID }
+
+// Report stores a report and returns when it is committed. If a report with its key exists,
+// Report adds the names of new metrics to it, ignores equal values, and rejects different
+// values.
+func (w *Writer) Report(ctx context.Context, r Report) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if r.Steps == nil && r.At.IsZero() {
+		r.At = time.Now() // the key of the report, so a repetition is not recognised
+	}
+	r.At = r.At.Truncate(time.Microsecond) // PostgreSQL's precision
+	_, err := w.group.Do(ctx, &r)
+	return err
+}
+
+// Wait returns when all reports are written.
+func (w *Writer) Wait() { w.group.Wait() }
+
+// flush commits a batch. If the commit fails, it stores all reports but those that cause the
+// failure.
+func (w *Writer) flush(batch []*database.Queued[*Report]) {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	var stored, events bool
+	database.CommitHalving(batch, trialOf, func(batch []*database.Queued[*Report]) error {
+		more, err := w.commit(ctx, batch)
+		stored, events = stored || err == nil, events || more
+		return err
+	})
+	if !stored {
+		return
+	}
+	topics := []string{Topic}
+	if events {
+		topics = append(topics, w.searches.Topic)
+	}
+	w.bus.Publish(topics...)
+}
+
+// commit stores a batch; events is true if it added events to searches. Most batches have
+// only new reports without events, and need one statement. Validations are stored in one
+// transaction with their events; so are batches in which a report's key exists, its run is not
+// the newest, or it replaces reports of earlier runs.
+func (w *Writer) commit(ctx context.Context, batch []*database.Queued[*Report]) (events bool, err error) {
+	for _, q := range batch {
+		q.Err, q.Again = nil, false
+	}
+	if batch, err = w.fitting(ctx, batch); err != nil || len(batch) == 0 {
+		return false, err
+	}
+	facts, err := w.trialFacts(ctx, batch)
+	if err != nil {
+		return false, err
+	}
+	low, err := w.replacing(ctx, batch)
+	if err != nil {
+		return false, err
+	}
+	list := slices.Clone(batch)
+	// All masters write in the order of keys, so that they cannot deadlock. The sort is
+	// stable: reports of one trial with the same key keep their order.
+	slices.SortStableFunc(list, func(a, b *database.Queued[*Report]) int { return compareKeys(a.Item.key(), b.Item.key()) })
+	if len(facts) == 0 && len(low) == 0 {
+		if all, err := insertNew(ctx, w.db, list); all || err != nil {
+			return false, err
+		}
+	}
+	err = w.db.Tx(ctx, func(tx *database.DB) error {
+		if events, err = w.commitCarefully(ctx, tx, list, facts); err != nil {
+			return err
+		}
+		return archiveReplaced(ctx, tx, low)
+	})
+	if err == nil {
+		for k, groups := range low { // what still counts reaches no further
+			w.reached.Put(k, int64(first(groups)), time.Now())
+		}
+	}
+	return events, err
+}
+
+// commitCarefully stores a sorted batch in one transaction: it rejects reports of old runs,
+// merges reports into existing ones, and adds the events of validations.
+func (w *Writer) commitCarefully(ctx context.Context, tx *database.DB, list []*database.Queued[*Report], facts map[int]trialFacts) (events bool, err error) {
+	fresh, err := insertReports(ctx, tx, list)
+	if err != nil {
+		return false, err
+	}
+	if slices.Contains(fresh, false) {
+		if list, fresh, err = dropOutdated(ctx, tx, list, fresh); err != nil {
+			return false, err
+		}
+	}
+	gains, err := mergeReports(ctx, tx, list, fresh, facts)
+	if err != nil {
+		return false, err
+	}
+	found, err := validations(list, gains, facts)
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	return true, w.searches.Add(ctx, tx, found)
+}
+
+// dropOutdated rejects the reports of runs that are not their trial's newest, and returns
+// the others.
+func dropOutdated(ctx context.Context, db *database.DB, list []*database.Queued[*Report], fresh []bool) (good []*database.Queued[*Report], kept []bool, err error) {
+	runs, err := newestRuns(ctx, db, list)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, q := range list {
+		if q.Err = nil; !fresh[i] {
+			q.Err = q.Item.current(runs)
+		}
+		if q.Err == nil {
+			good, kept = append(good, q), append(kept, fresh[i])
+		}
+	}
+	return good, kept, nil
+}
+
+// unitOfLength is SQL for the unit of a searcher's length; programs may report a metric
+// with this name.
+const unitOfLength = `(SELECT jsonb_object_keys(l.length) FROM (SELECT coalesce(nullif(e.config->'searcher'->'max_length', 'null'),
+	e.config->'searcher'->'length_per_round') AS length) l WHERE jsonb_typeof(l.length) = 'object' LIMIT 1)`
+
+// trialFacts returns the facts of the trials whose validations are in a batch. The result
+// omits trials that do not exist.
+func (w *Writer) trialFacts(ctx context.Context, batch []*database.Queued[*Report]) (map[int]trialFacts, error) {
+	now, known := time.Now(), map[int]trialFacts{}
+	var missing []int
+	for _, q := range batch {
+		if q.Item.Group != report.Validation {
+			continue
+		}
+		if f, ok, _ := w.facts.Get(q.Item.TrialID, now); ok {
+			known[f.ID] = f
+		} else {
+			missing = append(missing, q.Item.TrialID)
+		}
+	}
+	if len(missing) > 0 {
+		found, err := database.Rows[trialFacts](ctx, w.db, `
+			SELECT t.id, t.number, t.experiment_id, e.config->'searcher'->>'metric' AS metric,
+				coalesce(e.config->'searcher'->>'time_metric', `+unitOfLength+`) AS time_metric
+			FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = ANY($1)`, missing)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			w.facts.Put(f.ID, f, now)
+			known[f.ID] = f
+		}
+	}
+	return known, nil
+}
