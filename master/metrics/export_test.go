@@ -10,6 +10,7 @@ import (
 
 // For tests, which are in another package because they use store, which imports this one.
 const (
+	ArchiveChunk  = archiveChunk
 	FeedBytes     = feedBytes
 	MaxNamesKnown = maxNamesKnown
 	MaxPage       = maxPage

@@ -2,8 +2,6 @@ package metrics
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/detent-ml/detent/master/database"
@@ -16,99 +14,65 @@ import (
 // runOf identifies a run of a trial.
 type runOf struct{ trial, run int }
 
-// lowest returns, by run and group, the lowest step that a batch reports, for runs that
-// are not the first.
-func lowest(list []*database.Queued[*Report]) map[runOf]map[string]int {
-	var low map[runOf]map[string]int
-	for _, q := range list {
-		r := q.Item
-		if r.RunID < 2 || r.Steps == nil {
-			continue
-		}
-		k := runOf{r.TrialID, r.RunID}
-		if low == nil {
-			low = map[runOf]map[string]int{}
-		}
-		if low[k] == nil {
-			low[k] = map[string]int{}
-		}
-		if s, ok := low[k][r.Group]; !ok || *r.Steps < s {
-			low[k][r.Group] = *r.Steps
-		}
-	}
-	return low
-}
+// archiveChunk is the number of reports that one transaction archives.
+const archiveChunk = 50_000
 
-// replacing returns the part of lowest that has to look for replaced reports: runs that have
-// come no further than the reports of earlier runs that still count. Nobody adds reports to an
-// earlier run, so the step that they reach is read once, when the run begins to report.
-func (w *Writer) replacing(ctx context.Context, list []*database.Queued[*Report]) (map[runOf]map[string]int, error) {
-	low := lowest(list)
-	if len(low) == 0 {
-		return nil, nil
-	}
-	now := time.Now()
-	var trials, runs []int32
-	for k := range low {
-		if _, known, _ := w.reached.Get(k, now); !known {
-			trials, runs = append(trials, int32(k.trial)), append(runs, int32(k.run))
-		}
-	}
-	if len(trials) > 0 {
-		found, err := database.Rows[struct {
-			Trial   int   `db:"trial"`
-			Run     int   `db:"run"`
-			Reached int64 `db:"reached"`
-		}](ctx, w.db, `
-			SELECT u.trial, u.run, coalesce((SELECT max(m.position) FROM metrics m WHERE m.trial_id = u.trial AND m.run_id < u.run
-				AND m.steps IS NOT NULL AND NOT m.archived), -1) AS reached
-			FROM unnest($1::int[], $2::int[]) AS u(trial, run) JOIN trials t ON t.id = u.trial AND t.run_id = u.run`, trials, runs)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range found {
-			w.reached.Put(runOf{f.Trial, f.Run}, f.Reached, now)
-		}
-	}
-	for k, groups := range low {
-		reached, known, _ := w.reached.Get(k, now)
-		if !known || int64(first(groups)) > reached {
-			delete(low, k)
-		}
-	}
-	return low, nil
-}
-
-// first is the lowest step of all groups.
-func first(groups map[string]int) int { return slices.Min(slices.Collect(maps.Values(groups))) }
-
-// archiveReplaced archives the reports that those of newer runs replace.
-func archiveReplaced(ctx context.Context, db *database.DB, low map[runOf]map[string]int) error {
-	var trials, runs, steps []int32
-	var groups []string
-	for k, of := range low {
-		for group, s := range of {
-			trials, runs, groups, steps = append(trials, int32(k.trial)), append(runs, int32(k.run)), append(groups, group), append(steps, int32(s))
-		}
-	}
-	if len(trials) == 0 {
+// replace archives the reports that a report replaces, before it is stored. There may be a million of them, so this is work of the
+// caller, on the connections of its owner and in steps: the commit is everybody's. Nobody adds reports to an earlier run, so what
+// is archived stays all there is, and the step that earlier reports reach is read once for each run.
+//
+// A report that is rejected later, because its trial has too many, has replaced what it would have replaced.
+func (w *Writer) replace(ctx context.Context, r *Report) error {
+	if r.RunID < 2 || r.Steps == nil {
 		return nil
 	}
-	stale, err := database.Scalars[int](ctx, db, `
-		WITH old AS MATERIALIZED (
-			SELECT m.trial_id, m.group_name, m.position, m.run_id FROM unnest($1::int[], $2::int[], $3::text[], $4::int[]) AS u(trial, run, group_name, step)
-			JOIN trials t ON t.id = u.trial AND t.run_id = u.run
-			JOIN metrics m ON m.trial_id = u.trial AND m.run_id < u.run AND m.steps IS NOT NULL AND NOT m.archived
-				AND (m.position > u.step OR m.position = u.step AND m.group_name = u.group_name)
-			ORDER BY m.trial_id, m.group_name, m.position, m.run_id FOR UPDATE OF m),
-		gone AS (UPDATE metrics m SET archived = true FROM (SELECT DISTINCT trial_id, group_name, position, run_id FROM old) o
-			WHERE m.trial_id = o.trial_id AND m.group_name = o.group_name AND m.position = o.position AND m.run_id = o.run_id RETURNING m.trial_id)
-		SELECT DISTINCT trial_id FROM gone ORDER BY 1`, trials, runs, groups, steps)
-	for _, trial := range stale {
-		if err == nil {
-			err = MarkStale(ctx, db, trial)
+	of := runOf{r.TrialID, r.RunID}
+	reached, known, _ := w.reached.Get(of, time.Now())
+	if !known {
+		found, err := database.Scalars[int64](ctx, w.db, `
+			SELECT coalesce((SELECT max(m.position) FROM metrics m WHERE m.trial_id = t.id AND m.run_id < t.run_id AND m.steps IS NOT NULL AND NOT m.archived), -1)
+			FROM trials t WHERE t.id = $1 AND t.run_id = $2`, r.TrialID, r.RunID)
+		if err != nil || len(found) == 0 { // the commit says what is wrong with a run that is not the newest
+			return err
+		}
+		reached = found[0]
+		w.reached.Put(of, reached, time.Now())
+	}
+	if int64(*r.Steps) > reached {
+		return nil
+	}
+	for more := true; more; {
+		err := w.db.Tx(ctx, func(tx *database.DB) error {
+			n, err := archiveReplaced(ctx, tx, r)
+			more = n == archiveChunk
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
+	w.reached.Put(of, int64(*r.Steps), time.Now()) // other groups may have reports at this step
+	return nil
+}
+
+// archiveReplaced archives a part of the reports that a report of the trial's newest run replaces, and returns their number.
+func archiveReplaced(ctx context.Context, tx *database.DB, r *Report) (n int64, err error) {
+	if err := LockArchive(ctx, tx, r.TrialID); err != nil {
+		return 0, err
+	}
+	n, err = tx.Exec(ctx, `UPDATE metrics SET archived = true WHERE ctid = ANY(ARRAY(
+		SELECT m.ctid FROM trials t JOIN metrics m ON m.trial_id = t.id AND m.run_id < t.run_id AND m.steps IS NOT NULL AND NOT m.archived
+			AND (m.position > $3 OR m.position = $3 AND m.group_name = $4)
+		WHERE t.id = $1 AND t.run_id = $2 LIMIT $5))`, r.TrialID, r.RunID, *r.Steps, r.Group, archiveChunk)
+	if err == nil && n > 0 {
+		err = MarkStale(ctx, tx, r.TrialID)
+	}
+	return n, err
+}
+
+// LockArchive lets one transaction at a time archive reports of a trial. The lock is not that of the trial's row, for which the leader waits.
+func LockArchive(ctx context.Context, tx *database.DB, trial int) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('rollback of trial ' || $1::int, 0))`, trial)
 	return err
 }
 

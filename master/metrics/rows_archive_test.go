@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"testing"
 
+	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/metrics"
 )
 
@@ -59,4 +60,47 @@ func TestReplacedReports(t *testing.T) {
 	m = w.writer()
 	report(again, 2, "training", 3, 4)
 	check("another master", again, "training 1 of 2, training 2 of 2, training 3 of 2, training 4 of 2, validation 1 of 2")
+}
+
+// A report that replaces very many waits for that alone: the reports of others are stored meanwhile.
+func TestReplacingHoldsNobodyUp(t *testing.T) {
+	w := newWorld(t)
+	exp := w.experiment(lossSearcher)
+	m := w.writer()
+	eve, bob := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
+	const many = metrics.ArchiveChunk + 10
+	w.exec(`INSERT INTO metrics (trial_id, run_id, group_name, reported_at, steps, position, avg) SELECT $1, 1, 'training', now(), i, i, '{"loss": 1}' FROM generate_series(1, $2::int) i`, eve, many)
+	w.exec(`UPDATE trials SET run_id = 2 WHERE id = $1`, eve)
+	again := metrics.Report{TrialID: eve, RunID: 2, Group: "training", Steps: step(1), Metrics: raw(`{"loss": 1}`)}
+	counted := func() int { return w.int(`SELECT count(*) FROM metrics WHERE trial_id = $1 AND NOT archived`, eve) }
+
+	held, release, replaced := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		if err := w.db.DB.Tx(t.Context(), func(tx *database.DB) error {
+			err := metrics.LockArchive(t.Context(), tx, eve)
+			close(held)
+			<-release
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-held
+	go func() { replaced <- m.Report(t.Context(), again) }()
+	waitFor(t, func() bool {
+		return w.int(`SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) > 0
+	})
+	if err := m.Report(t.Context(), metrics.Report{TrialID: bob, RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{"loss": 1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if n := counted(); n != many {
+		t.Errorf("%d reports count while another transaction archives, want %d", n, many)
+	}
+	close(release)
+	if err := <-replaced; err != nil {
+		t.Fatal(err)
+	}
+	if n := counted(); n != 1 {
+		t.Errorf("%d reports count, want the new one", n)
+	}
 }

@@ -82,6 +82,9 @@ func (w *Writer) Report(ctx context.Context, r Report) error {
 		r.At = time.Now() // the key of the report, so a repetition is not recognised
 	}
 	r.At = r.At.Truncate(time.Microsecond) // PostgreSQL's precision
+	if err := w.replace(ctx, &r); err != nil {
+		return err
+	}
 	_, err := w.group.Do(ctx, &r)
 	return err
 }
@@ -112,8 +115,8 @@ func (w *Writer) flush(batch []*database.Queued[*Report]) {
 
 // commit stores a batch; events is true if it added events to searches. Most batches have
 // only new reports without events, and need one statement. Validations are stored in one
-// transaction with their events; so are batches in which a report's key exists, its run is not
-// the newest, or it replaces reports of earlier runs.
+// transaction with their events; so are batches in which a report's key exists, or its run is
+// not the newest.
 func (w *Writer) commit(ctx context.Context, batch []*database.Queued[*Report]) (events bool, err error) {
 	for _, q := range batch {
 		q.Err, q.Again = nil, false
@@ -125,30 +128,19 @@ func (w *Writer) commit(ctx context.Context, batch []*database.Queued[*Report]) 
 	if err != nil {
 		return false, err
 	}
-	low, err := w.replacing(ctx, batch)
-	if err != nil {
-		return false, err
-	}
 	list := slices.Clone(batch)
 	// All masters write in the order of keys, so that they cannot deadlock. The sort is
 	// stable: reports of one trial with the same key keep their order.
 	slices.SortStableFunc(list, func(a, b *database.Queued[*Report]) int { return compareKeys(a.Item.key(), b.Item.key()) })
-	if len(facts) == 0 && len(low) == 0 {
+	if len(facts) == 0 {
 		if all, err := insertNew(ctx, w.db, list); all || err != nil {
 			return false, err
 		}
 	}
 	err = w.db.Tx(ctx, func(tx *database.DB) error {
-		if events, err = w.commitCarefully(ctx, tx, list, facts); err != nil {
-			return err
-		}
-		return archiveReplaced(ctx, tx, low)
+		events, err = w.commitCarefully(ctx, tx, list, facts)
+		return err
 	})
-	if err == nil {
-		for k, groups := range low { // what still counts reaches no further
-			w.reached.Put(k, int64(first(groups)), time.Now())
-		}
-	}
 	return events, err
 }
 

@@ -313,9 +313,8 @@ func (db *DB) rollBack(ctx context.Context, c Claim) error {
 }
 
 // archiveReports archives a part of the reports; more says that some may be left. One member of an attempt does it at a time.
-// The lock is not that of the trial's row, for which the leader waits.
 func (db *DB) archiveReports(ctx context.Context, trial, run int) (more bool, err error) {
-	if _, err := db.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('rollback of trial ' || $1::int, 0))`, trial); err != nil {
+	if err := metrics.LockArchive(ctx, db.DB, trial); err != nil {
 		return false, err
 	}
 	done, err := db.rolledBack(ctx, trial)
