@@ -15,7 +15,9 @@ func (p *planner) considerAux(r *Request) {
 			continue
 		}
 		of := 0.0
+		p.looks++
 		if r.draws() {
+			p.looks += len(r.Choice.Spread)
 			of = p.score(r, i)
 		}
 		if best < 0 || of > score || of == score && p.aux[i] < p.aux[best] {

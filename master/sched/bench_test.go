@@ -152,20 +152,22 @@ func benchBroken() []Running {
 	return kept
 }
 
-func BenchmarkPlan(b *testing.B) {
-	nodes := benchNodes()
+// A benchCase is a pool with a large queue.
+type benchCase struct {
+	name    string
+	pool    *pool.Pool
+	running []Running
+	queued  []Request
+}
+
+func benchCases() []benchCase {
 	fair := &pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.FairShare, Workspaces: map[string]float64{"workspace 6": 5}}}
 	turns := &pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.RoundRobin}}
 	alone := benchQueue(42) // each its own experiment
 	for i := range alone {
 		alone[i].Group = alone[i].ID
 	}
-	cases := []struct {
-		name    string
-		pool    *pool.Pool
-		running []Running
-		queued  []Request
-	}{
+	return []benchCase{
 		{"empty", &pool.Pool{Name: "gpu"}, nil, benchQueue(42)},
 		{"full", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3), benchQueue(42)},
 		{"half", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchQueue(42)},
@@ -184,7 +186,11 @@ func BenchmarkPlan(b *testing.B) {
 		{"turns-full", turns, benchRunning(42, 1, 2, 4, 8, 3), benchQueue(42)},
 		{"turns-half", turns, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchQueue(42)},
 	}
-	for _, c := range cases {
+}
+
+func BenchmarkPlan(b *testing.B) {
+	nodes := benchNodes()
+	for _, c := range benchCases() {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -106,9 +106,10 @@ func (f *fairShare) addRunning(now time.Time) {
 }
 
 // couldStart reports whether a request takes part in the division: the pool could hold it, and
-// nothing of its own keeps it from starting.
+// nothing of its own keeps it from starting, as far as half of its user's work in a plan suffices to find that out.
 func (p *planner) couldStart(r *Request, now time.Time) bool {
-	return r.Slots > 0 && !now.Before(r.NotBefore) && (r.MaxSlots == nil || r.Slots <= *r.MaxSlots) && p.fewest(p.avoid(r)).nodes > 0
+	defer p.worked(r.User, p.looks)
+	return p.looked[r.User] < maxLooks/2 && r.Slots > 0 && !now.Before(r.NotBefore) && (r.MaxSlots == nil || r.Slots <= *r.MaxSlots) && p.fewest(p.avoid(r)).nodes > 0
 }
 
 // jobOf finds or adds the share of a job. If its tasks say different weights, the greatest counts.

@@ -79,10 +79,18 @@ type planner struct {
 	*explainer
 	bounds
 	result      Result
-	head        *Request // the first request that not even preemption finds room for
-	headCuts    []cut    // how the head could be placed
-	letOffLooks int      // what of the plan's work went into letting off victims one by one
+	head        *Request       // the first request that not even preemption finds room for
+	headCuts    []cut          // how the head could be placed
+	letOffLooks int            // what of the plan's work went into letting off victims one by one
+	looked      map[string]int // the plan's work by user
 }
+
+// maxLooks is how often the requests of one user may look at blocks in a plan. Thousands of requests that are alike need a small
+// part of it; requests that all differ wait for later cycles, so that they cannot slow down everybody's.
+const maxLooks = 2_000_000
+
+// worked counts what was looked at since began for a user.
+func (p *planner) worked(user string, began int) { p.looked[user] += p.looks - began }
 
 func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *planner {
 	there := newInventory(of, nodes, running)
@@ -90,6 +98,7 @@ func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *pla
 		explainer: &explainer{fit: newFit(newWishes(there))},
 		bounds:    countBounds(there.running),
 		result:    Result{Waiting: make(map[string]string, queued), Full: map[string]bool{}},
+		looked:    map[string]int{},
 	}
 	p.shrink()
 	return p
@@ -101,6 +110,11 @@ func (p *planner) consider(r *Request, now time.Time) outcome {
 		p.wait(r, p.whyPaused(r))
 		return aside
 	}
+	if p.looked[r.User] > maxLooks {
+		p.wait(r, whyUnlooked)
+		return aside
+	}
+	defer p.worked(r.User, p.looks)
 	if r.Slots <= 0 {
 		p.considerAux(p.avoid(r))
 		return aside

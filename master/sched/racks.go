@@ -73,12 +73,14 @@ func (f *fit) fewRacks(s *shelf, r *Request, w way, brand string) map[string]boo
 	within := map[string]bool{}
 	var taken []int
 	for i, x := range racks {
+		f.looks += len(taken) + len(x.holds)
 		if mostOf(w.nodes, taken, x.holds) < need {
 			taken, within[x.name] = slices.Concat(taken, x.holds), true
 			continue
 		}
 		last := x
 		for _, other := range slices.Backward(racks[i:]) {
+			f.looks += len(taken) + len(other.holds)
 			if mostOf(w.nodes, taken, other.holds) >= need {
 				last = other
 				break

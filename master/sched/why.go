@@ -28,6 +28,8 @@ type reason struct {
 	ahead *Request
 }
 
+const whyUnlooked = "waits for a later cycle: its owner has so many different requests that the scheduler looks at a part of them in each"
+
 func (e *explainer) whyPaused(r *Request) string {
 	return fmt.Sprintf("could not be started and is tried again at %s", r.NotBefore.UTC().Format(time.RFC3339))
 }

@@ -1,0 +1,60 @@
+package sched
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/pool"
+)
+
+// Large queues of one user are looked at whole.
+func TestOrdinaryQueuesAreLookedAtWhole(t *testing.T) {
+	nodes, racks := benchNodes(), benchRacks()
+	for _, c := range benchCases() {
+		for _, nodes := range [][]Node{nodes, racks} {
+			for id, why := range Plan(c.pool, nodes, c.running, c.queued, epoch).Waiting {
+				if why == whyUnlooked {
+					t.Errorf("%s: %s is not looked at", c.name, id)
+					break
+				}
+			}
+		}
+	}
+}
+
+// Requests of one user that all differ do not keep others waiting: a plan looks at a part of them, and at everybody else's.
+func TestDifferentRequestsAreLookedAtInParts(t *testing.T) {
+	nodes := benchRacks()
+	var running []Running
+	for i := range nodes {
+		running = append(running, Running{ID: fmt.Sprintf("running-%05d", i), Group: fmt.Sprintf("experiment r%d", i), Workspace: "v", User: "ann", Priority: 42, Preemptible: true,
+			StartedAt: epoch, Parts: []Part{{NodeID: nodes[i].ID, SlotIDs: []int{0, 1, 2, 3, 4, 5, 6}}}})
+	}
+	var queued []Request
+	for i := range 5_000 {
+		queued = append(queued, Request{ID: fmt.Sprintf("eve-%04d", i), Group: fmt.Sprintf("experiment %d", i), Slots: i + 8, Workspace: "w", User: "eve", EqualParts: true, MixModels: true,
+			Priority: 42, QueuedAt: epoch.Add(time.Duration(i) * time.Second)})
+	}
+	bobs := Request{ID: "bob", Group: "experiment b", Slots: 1, Workspace: "v", User: "bob", Priority: 42, QueuedAt: epoch.Add(24 * time.Hour)}
+	for _, of := range []pool.SchedulerType{pool.Priority, pool.FairShare} {
+		p := newPlanner(&pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: of}}, nodes, running, len(queued))
+		p.policy = p.policyOf(inOrder(append(queued, bobs)), epoch)
+		for r := p.policy.next(); r != nil; r = p.policy.next() {
+			p.policy.considered(p.consider(r, epoch.Add(time.Hour)))
+		}
+		later := 0
+		for _, why := range p.result.Waiting {
+			if why == whyUnlooked {
+				later++
+			}
+		}
+		t.Logf("%s: %d looks, %d for later", of, p.looks, later)
+		if later == 0 || later == len(queued) || p.looks > maxLooks+maxLooks/10 {
+			t.Errorf("%s: the plan looked at %d blocks and left %d requests for later, want %d looks at most", of, p.looks, later, maxLooks)
+		}
+		if why := p.result.Waiting["bob"]; why == whyUnlooked {
+			t.Errorf("%s: bob waits for eve: %s", of, why)
+		}
+	}
+}
