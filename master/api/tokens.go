@@ -6,10 +6,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -29,20 +29,20 @@ func (a *API) registerTokens() {
 
 func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) + " days" }
 
-func ofToken(t store.Token) auth.Object {
+func ofToken(t accounts.Token) auth.Object {
 	return auth.Object{Kind: v1.KindToken, Name: called(v1.KindToken, t.ID), OwnerID: t.UserID}
 }
 
 // onToken is an access token that the path names. Other users' tokens are not found.
-func (a *API) onToken() rest.Object[store.Token] {
-	o := rest.On("id", a.db.Token, ofToken)
-	o.Refusal = func(_ *rest.Call, _ auth.Verb, t store.Token) error {
+func (a *API) onToken() rest.Object[accounts.Token] {
+	o := rest.On("id", func(ctx context.Context, id int) (accounts.Token, error) { return accounts.TokenByID(ctx, a.db.DB, id) }, ofToken)
+	o.Refusal = func(_ *rest.Call, _ auth.Verb, t accounts.Token) error {
 		return fault.New(fault.NotFound, "access token %d not found", t.ID)
 	}
 	return o
 }
 
-func wireToken(t store.Token) v1.TokenInfo {
+func wireToken(t accounts.Token) v1.TokenInfo {
 	created := t.CreatedAt
 	return v1.TokenInfo{ID: t.ID, UserID: t.UserID, Description: t.Description, CreatedAt: &created, Expiry: t.Expiry,
 		Revoked: t.RevokedAt != nil, TokenType: v1.TokenTypeAccess, ReadOnly: t.ReadOnly, LastUsedAt: t.LastUsedAt}
@@ -50,7 +50,7 @@ func wireToken(t store.Token) v1.TokenInfo {
 
 func (a *API) listTokens(ctx context.Context, c *rest.Call, req *v1.GetAccessTokensRequest) (*v1.GetAccessTokensResponse, error) {
 	// A call that names tokens gets them even if they are no longer valid.
-	f := store.TokenFilter{Username: req.Username, IDs: req.TokenIDs, Inactive: req.ShowInactive || len(req.TokenIDs) > 0}
+	f := accounts.TokenFilter{Username: req.Username, IDs: req.TokenIDs, Inactive: req.ShowInactive || len(req.TokenIDs) > 0}
 	if !c.Who().IsAdmin() {
 		f.UserID = c.Who().UserID
 	}
@@ -60,8 +60,8 @@ func (a *API) listTokens(ctx context.Context, c *rest.Call, req *v1.GetAccessTok
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountTokens(ctx, f)
-	list, p, err := rest.Paged(req.Window, total, err, func(from, n int) ([]store.Token, error) { return a.db.Tokens(ctx, f, from, n) })
+	total, err := accounts.CountTokens(ctx, a.db.DB, f)
+	list, p, err := rest.Paged(req.Window, total, err, func(from, n int) ([]accounts.Token, error) { return accounts.Tokens(ctx, a.db.DB, f, from, n) })
 	if err != nil {
 		return nil, err
 	}
@@ -77,28 +77,28 @@ func (a *API) createToken(ctx context.Context, c *rest.Call, req *v1.PostAccessT
 	if c.Who().AccessToken {
 		return nil, fault.New(fault.Forbidden, "an access token cannot create another; sign in with det user login")
 	}
-	me, err := a.db.UserByID(ctx, c.Who().UserID)
+	me, err := accounts.UserByID(ctx, a.db.DB, c.Who().UserID)
 	if err != nil {
 		return nil, err
 	}
 	if me.Service { // its session belongs to a Nomad job and ends with that job's identity; a token would outlive both
 		return nil, fault.New(fault.Forbidden, "the service account %s cannot create access tokens; an admin creates them with det token create %s", me.Username, me.Username)
 	}
-	age, err := a.db.SessionAge(ctx, c.Who().SessionID)
+	age, err := accounts.SessionAge(ctx, a.db.DB, c.Who().SessionID)
 	if err != nil {
 		return nil, err
 	}
 	if age > freshSignIn {
 		return nil, fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old, and an access token outlives it: sign in again with det user login", c.Who().Username, int(freshSignIn.Minutes()))
 	}
-	t := store.Token{UserID: req.UserID, ReadOnly: req.ReadOnly != nil && *req.ReadOnly}
+	t := accounts.Token{UserID: req.UserID, ReadOnly: req.ReadOnly != nil && *req.ReadOnly}
 	if t.UserID == 0 {
 		t.UserID = c.Who().UserID
 	}
 	if t.UserID != c.Who().UserID && !auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindUser}) {
 		return nil, fault.New(fault.Forbidden, "only an admin may create access tokens for other users")
 	}
-	if _, err := a.db.UserByID(ctx, t.UserID); err != nil {
+	if _, err := accounts.UserByID(ctx, a.db.DB, t.UserID); err != nil {
 		return nil, err
 	}
 	if req.Description != nil {
@@ -112,7 +112,7 @@ func (a *API) createToken(ctx context.Context, c *rest.Call, req *v1.PostAccessT
 		return nil, err
 	}
 	token, hash := auth.NewToken()
-	id, err := a.db.CreateToken(ctx, t, hash, life)
+	id, err := accounts.CreateToken(ctx, a.db.DB, t, hash, life)
 	return &v1.PostAccessTokenResponse{Token: token, TokenID: id}, err
 }
 
@@ -144,20 +144,20 @@ func (l TokenLimits) life(asked *string) (time.Duration, error) {
 	return life, nil
 }
 
-func (a *API) changeToken(ctx context.Context, c *rest.Call, t store.Token, req *v1.PatchAccessTokenRequest) (*v1.PatchAccessTokenResponse, error) {
+func (a *API) changeToken(ctx context.Context, c *rest.Call, t accounts.Token, req *v1.PatchAccessTokenRequest) (*v1.PatchAccessTokenResponse, error) {
 	if req.Description != nil {
 		if err := checkTokenDescription(*req.Description); err != nil {
 			return nil, err
 		}
 	}
 	revoke := req.SetRevoked != nil && *req.SetRevoked
-	t, err := a.db.ChangeToken(ctx, t.ID, req.Description, revoke)
+	t, err := accounts.ChangeToken(ctx, a.db.DB, t.ID, req.Description, revoke)
 	if err != nil {
 		return nil, err
 	}
 	if revoke {
 		a.auth.forget(t.UserID)
-		a.bus.Publish(store.TopicAccess)
+		a.bus.Publish(accounts.TopicAccess)
 	}
 	info := wireToken(t)
 	return &v1.PatchAccessTokenResponse{TokenInfo: &info}, nil

@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -24,7 +24,7 @@ func (a *API) registerUserSettings() {
 }
 
 func (a *API) userSettings(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetUserSettingResponse, error) {
-	list, err := a.db.UserSettings(ctx, c.Who().UserID)
+	list, err := accounts.UserSettings(ctx, a.db.DB, c.Who().UserID)
 	resp := &v1.GetUserSettingResponse{}
 	for _, s := range list {
 		resp.Settings = append(resp.Settings, v1.UserWebSetting{Key: s.Key, StoragePath: s.StoragePath, Value: s.Value})
@@ -33,7 +33,7 @@ func (a *API) userSettings(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.G
 }
 
 func (a *API) setUserSettings(ctx context.Context, c *rest.Call, req *v1.PostUserSettingRequest) (*v1.None, error) {
-	list := make([]store.UserSetting, 0, len(req.Settings))
+	list := make([]accounts.UserSetting, 0, len(req.Settings))
 	for _, s := range req.Settings {
 		switch {
 		case s.Key == "":
@@ -45,11 +45,11 @@ func (a *API) setUserSettings(ctx context.Context, c *rest.Call, req *v1.PostUse
 		case strings.ContainsRune(s.Key+s.StoragePath+s.Value, 0):
 			return nil, fault.New(fault.Invalid, "settings: %q contains a NUL character, which cannot be stored", s.Key)
 		}
-		list = append(list, store.UserSetting{StoragePath: s.StoragePath, Key: s.Key, Value: s.Value})
+		list = append(list, accounts.UserSetting{StoragePath: s.StoragePath, Key: s.Key, Value: s.Value})
 	}
-	return &v1.None{}, a.db.SetUserSettings(ctx, c.Who().UserID, list)
+	return &v1.None{}, accounts.SetUserSettings(ctx, a.db.DB, c.Who().UserID, list)
 }
 
 func (a *API) resetUserSettings(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.None, error) {
-	return &v1.None{}, a.db.ResetUserSettings(ctx, c.Who().UserID)
+	return &v1.None{}, accounts.ResetUserSettings(ctx, a.db.DB, c.Who().UserID)
 }
