@@ -33,18 +33,18 @@ const totalBudget = 132_000
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":     16_120,
+		"master/api":     15_932,
 		"master/expconf": 6_330,
 		"master/store":   13_710,
 	}
 	filesAbove = map[string]int{
-		"master/api":     131,
+		"master/api":     130,
 		"master/expconf": 46,
 		"master/store":   110,
 		"master/v1":      95,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      640,
+		"master/api.API":      628,
 		"master/store.DB":     461,
 		"nomad/local.Cluster": 125,
 	}

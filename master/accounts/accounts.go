@@ -1,5 +1,6 @@
 // Package accounts is the room of accounts: users, groups, roles, access tokens, sessions and settings. It has their
-// rows; the handlers of their endpoints are still in api. The files, in the order in which one reads them:
+// rows, and the endpoints of tokens and settings; those of the others are still in api. The files, in the order in which
+// one reads them:
 //
 //	rows_users.go          users, and the change of a user
 //	rows_groups.go         groups and their members
@@ -10,6 +11,9 @@
 //	rows_tokens.go         access tokens
 //	rows_tries.go          tries to sign in, and the first password
 //	rows_settings.go       what pages and programs store for a user
+//	routes.go              the endpoints, and what they use of others
+//	tokens.go              list, create, describe and revoke access tokens
+//	settings.go            read, set and reset settings
 //	login/                 identities at providers, and the questions to providers about users who are signed in
 //	scim/                  users and groups that a SCIM client manages; protocol below it is pure and parses its messages
 //

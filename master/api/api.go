@@ -74,7 +74,7 @@ type Config struct {
 	NomadUI       string                         // address of Nomad's UI for browsers; "": the pages have no links to Nomad
 	RegionUIs     map[string]string              // the same for further regions of Nomad, by name
 	BlankLogin    func(remote, host string) bool // whether a client at this address, which calls this host, may sign in with a blank password
-	Tokens        TokenLimits
+	Tokens        accounts.TokenLimits
 	SignIn        *signin.Providers // identity providers; nil: none
 	JobSignIn     *JobSignIn        // Nomad jobs that may sign in; nil: none
 	SCIM          *SCIMSecrets      // of SCIM clients; nil: no SCIM

@@ -21,7 +21,7 @@ func (a *API) registerUserRoutes() {
 	a.registerUsage()
 	a.registerConfigPolicies()
 	a.registerQuotas()
-	a.registerTokens()
+	a.registerAccounts()
 	a.registerSecrets()
 	a.registerModels()
 	a.registerModelVersions()

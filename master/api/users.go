@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
@@ -19,7 +18,6 @@ const (
 )
 
 func (a *API) registerUsers() {
-	a.registerUserSettings()
 	a.registerActivity()
 	rest.Serve(a.router, v1.ChangeUsers, a.patchUsers)
 	rest.Serve(a.router, v1.ListUsers, a.listUsers)
@@ -288,12 +286,6 @@ func (a *API) setPassword(ctx context.Context, c *rest.Call, of accounts.User) e
 	return c.Send(v1.PatchUserResponse{User: wireUser(u)})
 }
 
-// freshSignIn is how long after a sign-in a user can change the password without the old one.
-// Determined's own det user change-password and User.change_password send the new one
-// alone, so a sign-in shortly before is all that tells its user from somebody who got
-// hold of a session: det user login, then det user change-password.
-const freshSignIn = 15 * time.Minute
-
 // mayReplacePassword fails unless a user who changes their own password has entered
 // the old one, in this call or in a recent sign-in: a stolen session must not be enough to
 // take over an account. An admin sets the password of others without it.
@@ -320,8 +312,8 @@ func (a *API) mayReplacePassword(ctx context.Context, c *rest.Call, id int, req 
 	if err != nil {
 		return err
 	}
-	if age > freshSignIn || c.Who().AccessToken {
-		return fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old: sign in again with det user login, or send oldPassword with the new one", u.Username, int(freshSignIn.Minutes()))
+	if age > accounts.FreshSignIn || c.Who().AccessToken {
+		return fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old: sign in again with det user login, or send oldPassword with the new one", u.Username, int(accounts.FreshSignIn.Minutes()))
 	}
 	return nil
 }
