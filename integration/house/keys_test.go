@@ -37,7 +37,7 @@ var keyEffects = []effects.Row{
 	{"log_level", "master/server TestTheFirstLevelOfTheLog"},
 	{"tls.cert_file tls.key_file tls.ca_file", "master/server TestTLSOfTheMaster TestACertificateIsRenewed, integration/security TestTLS"},
 	{"blank_passwords", reach + "master/api TestBlankPasswordsAreLocal"},
-	{"tokens.max_days tokens.default_days", reach + "master/api TestLifespans"},
+	{"tokens.max_days tokens.default_days", reach + "master/accounts TestLifespans"},
 	{"identity_providers.name identity_providers.issuer identity_providers.client_id identity_providers.client_secret", reachOther + "master/api TestSignInWithAProvider, integration/security TestSignInOfTools"},
 	{"identity_providers.client_secret_file identity_providers.scopes identity_providers.username_claim identity_providers.display_name_claim", reachOther + "master/api TestSignInWithAProvider"},
 	{"identity_providers.groups_claim identity_providers.sync_groups", "master/server TestKeysOfDetermined, master/api TestGroupsOfAProvider, integration/security TestAGroupTakenAwayWithoutSCIM"},

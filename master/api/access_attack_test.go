@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -257,7 +258,7 @@ func TestEditorsActInTheirOwnName(t *testing.T) {
 func (r *rig) whoIs(name string) auth.Who {
 	r.t.Helper()
 	token := strings.TrimPrefix(r.user(name).token, "Bearer ")
-	who, err := r.db.SessionWho(r.t.Context(), auth.HashToken(token))
+	who, err := accounts.SessionWho(r.t.Context(), r.db.DB, r.db.Roles, auth.HashToken(token))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/proxy"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -49,7 +50,7 @@ var accessRoles = []struct {
 // give gives a role to a user, in a workspace or everywhere (0).
 func (r *rig) give(role auth.RoleID, username string, workspace int) {
 	r.t.Helper()
-	u, err := r.db.UserByName(r.t.Context(), username)
+	u, err := accounts.UserByName(r.t.Context(), r.db.DB, username)
 	if err != nil {
 		r.t.Fatal(err)
 	}

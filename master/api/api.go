@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
@@ -73,7 +74,7 @@ type Config struct {
 	NomadUI       string                         // address of Nomad's UI for browsers; "": the pages have no links to Nomad
 	RegionUIs     map[string]string              // the same for further regions of Nomad, by name
 	BlankLogin    func(remote, host string) bool // whether a client at this address, which calls this host, may sign in with a blank password
-	Tokens        TokenLimits
+	Tokens        accounts.TokenLimits
 	SignIn        *signin.Providers // identity providers; nil: none
 	JobSignIn     *JobSignIn        // Nomad jobs that may sign in; nil: none
 	SCIM          *SCIMSecrets      // of SCIM clients; nil: no SCIM
@@ -217,7 +218,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *database.Bus, id Id
 func (a *API) restConfig() rest.Config {
 	return rest.Config{Log: a.log, Version: a.cfg.DetentVersion, Compatible: a.cfg.Version, PublicURL: a.cfg.PublicURL, Pages: a.cfg.Pages, NonPages: nonPagePrefixes,
 		Receiving: a.cfg.Receiving, Hosts: a.cfg.Hosts, AnyHost: a.anyHost, TrustedProxies: a.cfg.TrustedProxies, MaxConnections: a.cfg.MaxConnections,
-		Identify: a.auth.byToken, Access: checkAccess, Again: a.callersAgain, AccessChanges: func() (<-chan struct{}, func()) { return a.bus.Subscribe(store.TopicAccess) },
+		Identify: a.auth.byToken, Access: checkAccess, Again: a.callersAgain, AccessChanges: func() (<-chan struct{}, func()) { return a.bus.Subscribe(accounts.TopicAccess) },
 		Poller: poller, Work: inName, LimitReads: database.LimitReads,
 		NewFiles:    func(room *spool.Reservation) (rest.Files, error) { return launch.NewCode(room) },
 		FilesOnDisk: launch.MaxCodeOnDisk, Trail: a.trail}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -71,14 +72,16 @@ func (x *authenticator) byToken(ctx context.Context, s rest.Credential) (auth.Wh
 // lookUp queries the database: first for the kind of token for which the header is meant, then
 // for the other kind, because scripts in tasks use either header.
 func (x *authenticator) lookUp(ctx context.Context, hash []byte, task bool) (auth.Who, error) {
-	kinds := []func(context.Context, []byte) (auth.Who, error){x.db.SessionWho, x.db.TaskWho}
+	kinds := []func(context.Context, []byte) (auth.Who, error){func(ctx context.Context, hash []byte) (auth.Who, error) {
+		return accounts.SessionWho(ctx, x.db.DB, x.db.Roles, hash)
+	}, x.db.TaskWho}
 	if task {
 		kinds[0], kinds[1] = kinds[1], kinds[0]
 	}
 	for _, find := range kinds {
 		who, err := find(ctx, hash)
 		if err == nil && who.SessionID != 0 && who.Within == "" {
-			err = x.db.TokenUsed(ctx, who.SessionID)
+			err = accounts.TokenUsed(ctx, x.db.DB, who.SessionID)
 		}
 		if err == nil || !fault.Is(err, fault.NotFound) {
 			return who, err

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -18,7 +19,7 @@ func (a *API) callersAgain(ctx context.Context, callers []auth.Who) (now func(au
 			sessions = append(sessions, who.SessionID)
 		}
 	}
-	users, err := a.db.ValidSessions(ctx, sessions)
+	users, err := accounts.ValidSessions(ctx, a.db.DB, a.db.Roles, sessions)
 	if err != nil {
 		return nil, err
 	}

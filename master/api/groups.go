@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -38,18 +38,18 @@ func seesGroups(c *rest.Call) bool {
 }
 
 // onGroup is the group that a path names.
-func (a *API) onGroup() rest.Object[store.Group] {
-	of := func(g store.Group) auth.Object {
+func (a *API) onGroup() rest.Object[accounts.Group] {
+	of := func(g accounts.Group) auth.Object {
 		return auth.Object{Kind: v1.KindGroup, Name: called(v1.KindGroup, g.ID)}
 	}
-	o := rest.On("group", a.db.Group, of)
+	o := rest.On("group", func(ctx context.Context, id int) (accounts.Group, error) { return accounts.GroupByID(ctx, a.db.DB, id) }, of)
 	find := o.Load
-	o.Load = func(ctx context.Context, c *rest.Call) (store.Group, error) {
+	o.Load = func(ctx context.Context, c *rest.Call) (accounts.Group, error) {
 		g, err := find(ctx, c)
 		if err != nil || seesGroups(c) {
 			return g, err
 		}
-		member, err := a.db.IsMember(ctx, g.ID, c.Who().UserID)
+		member, err := accounts.IsMember(ctx, a.db.DB, g.ID, c.Who().UserID)
 		if err == nil && !member {
 			err = fault.New(fault.NotFound, "group %d not found", g.ID)
 		}
@@ -59,12 +59,12 @@ func (a *API) onGroup() rest.Object[store.Group] {
 }
 
 func (a *API) listGroups(ctx context.Context, c *rest.Call, req *v1.GetGroupsRequest) (*v1.GetGroupsResponse, error) {
-	f := store.GroupFilter{Name: req.Name, UserID: req.UserID}
+	f := accounts.GroupFilter{Name: req.Name, UserID: req.UserID}
 	if !seesGroups(c) {
 		f.Seen = c.Who().UserID
 	}
 	w := pageOf(req.Offset, req.Limit)
-	list, total, err := a.db.Groups(ctx, f, w.Offset, w.Limit)
+	list, total, err := accounts.Groups(ctx, a.db.DB, f, w.Offset, w.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +76,12 @@ func (a *API) listGroups(ctx context.Context, c *rest.Call, req *v1.GetGroupsReq
 }
 
 // details are groups with their members.
-func (a *API) details(ctx context.Context, list []store.Group) ([]v1.GroupDetails, error) {
+func (a *API) details(ctx context.Context, list []accounts.Group) ([]v1.GroupDetails, error) {
 	ids := make([]int, len(list))
 	for i, g := range list {
 		ids[i] = g.ID
 	}
-	members, err := a.db.GroupUsers(ctx, ids)
+	members, err := accounts.GroupUsers(ctx, a.db.DB, ids)
 	out := make([]v1.GroupDetails, len(list))
 	for i, g := range list {
 		out[i] = v1.GroupDetails{GroupID: g.ID, Name: g.Name, Origin: g.Origin}
@@ -93,18 +93,18 @@ func (a *API) details(ctx context.Context, list []store.Group) ([]v1.GroupDetail
 }
 
 func (a *API) groupDetails(ctx context.Context, id int) (v1.GroupDetails, error) {
-	g, err := a.db.Group(ctx, id)
+	g, err := accounts.GroupByID(ctx, a.db.DB, id)
 	if err != nil {
 		return v1.GroupDetails{}, err
 	}
-	list, err := a.details(ctx, []store.Group{g})
+	list, err := a.details(ctx, []accounts.Group{g})
 	if err != nil {
 		return v1.GroupDetails{}, err
 	}
 	return list[0], nil
 }
 
-func (a *API) group(ctx context.Context, _ *rest.Call, g store.Group, _ *v1.None) (*v1.GetGroupResponse, error) {
+func (a *API) group(ctx context.Context, _ *rest.Call, g accounts.Group, _ *v1.None) (*v1.GetGroupResponse, error) {
 	d, err := a.groupDetails(ctx, g.ID)
 	return &v1.GetGroupResponse{Group: d}, err
 }
@@ -124,7 +124,7 @@ func (a *API) createGroup(ctx context.Context, c *rest.Call, req *v1.CreateGroup
 	if err := checkNamed("addUsers", req.AddUsers); err != nil {
 		return nil, err
 	}
-	id, err := a.db.CreateGroup(ctx, req.Name, req.AddUsers)
+	id, err := accounts.CreateGroup(ctx, a.db.DB, req.Name, req.AddUsers)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (a *API) createGroup(ctx context.Context, c *rest.Call, req *v1.CreateGroup
 	return &v1.CreateGroupResponse{Group: d}, err
 }
 
-func (a *API) updateGroup(ctx context.Context, c *rest.Call, g store.Group, req *v1.UpdateGroupRequest) (*v1.UpdateGroupResponse, error) {
+func (a *API) updateGroup(ctx context.Context, c *rest.Call, g accounts.Group, req *v1.UpdateGroupRequest) (*v1.UpdateGroupResponse, error) {
 	if req.Name != "" {
 		if err := checkName("name", req.Name, maxGroupName); err != nil {
 			return nil, err
@@ -141,7 +141,7 @@ func (a *API) updateGroup(ctx context.Context, c *rest.Call, g store.Group, req 
 	if err := checkNamed("addUsers and removeUsers", slices.Concat(req.AddUsers, req.RemoveUsers)); err != nil {
 		return nil, err
 	}
-	if err := a.db.ChangeGroup(ctx, g.ID, req.Name, req.AddUsers, req.RemoveUsers); err != nil {
+	if err := accounts.ChangeGroup(ctx, a.db.DB, a.db.Roles, g.ID, req.Name, req.AddUsers, req.RemoveUsers); err != nil {
 		return nil, err
 	}
 	a.rolesChanged()
@@ -149,9 +149,9 @@ func (a *API) updateGroup(ctx context.Context, c *rest.Call, g store.Group, req 
 	return &v1.UpdateGroupResponse{Group: d}, err
 }
 
-func (a *API) deleteGroup(ctx context.Context, c *rest.Call, g store.Group, _ *v1.None) (*v1.Empty, error) {
+func (a *API) deleteGroup(ctx context.Context, c *rest.Call, g accounts.Group, _ *v1.None) (*v1.Empty, error) {
 	noteDone(c, map[string]any{"name": g.Name})
-	if err := a.db.DeleteGroup(ctx, g.ID); err != nil {
+	if err := accounts.DeleteGroup(ctx, a.db.DB, a.db.Roles, g.ID); err != nil {
 		return nil, err
 	}
 	a.rolesChanged()
@@ -164,7 +164,7 @@ func (a *API) assignGroups(ctx context.Context, c *rest.Call, req *v1.AssignMult
 			return nil, err
 		}
 	}
-	if err := a.db.ChangeMemberships(ctx, req.UserIDs, req.AddGroups, req.RemoveGroups); err != nil {
+	if err := accounts.ChangeMemberships(ctx, a.db.DB, a.db.Roles, req.UserIDs, req.AddGroups, req.RemoveGroups); err != nil {
 		return nil, err
 	}
 	a.rolesChanged()

@@ -36,7 +36,7 @@ func (a *API) telemetry(context.Context, *rest.Call, *v1.None) (*v1.GetTelemetry
 
 func (a *API) master(ctx context.Context, _ *rest.Call, _ *v1.None) (*v1.GetMasterResponse, error) {
 	return &v1.GetMasterResponse{ClusterID: a.cfg.ClusterID, ClusterName: a.cfg.ClusterName, MasterID: a.cfg.MasterID,
-		RbacEnabled: a.db.UsesRoles(), Version: a.cfg.Version, Product: "PRODUCT_UNSPECIFIED", UserManagementEnabled: true,
+		RbacEnabled: bool(a.db.Roles), Version: a.cfg.Version, Product: "PRODUCT_UNSPECIFIED", UserManagementEnabled: true,
 		Branding:       "determined", // the two values that clients know are determined and hpe
 		SsoProviders:   a.ssoProviders(),
 		ClusterMessage: wireMessage(a.notice.shown(ctx, time.Now())),

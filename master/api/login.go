@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -56,7 +56,7 @@ func (a *API) login(ctx context.Context, c *rest.Call, req *v1.LoginRequest) (*v
 		return nil, fault.New(fault.Unauthenticated, "blank passwords are accepted only on the master's own machine, at a loopback address; "+
 			"an admin can set a password with det user change-password %s; the first password of admin is initial_password in the Nomad variable of the master's job", name)
 	}
-	u, err := a.db.UserByName(ctx, name)
+	u, err := accounts.UserByName(ctx, a.db.DB, name)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func (a *API) login(ctx context.Context, c *rest.Call, req *v1.LoginRequest) (*v
 }
 
 // newSession creates a session, which is the object of the call's entry in the audit trail.
-func (a *API) newSession(ctx context.Context, c *rest.Call, u store.User, hash []byte, life time.Duration, at store.Place) error {
-	id, err := a.db.NewSessionAt(ctx, u, hash, life, at)
+func (a *API) newSession(ctx context.Context, c *rest.Call, u accounts.User, hash []byte, life time.Duration, at accounts.Place) error {
+	id, err := accounts.NewSessionAt(ctx, a.db.DB, u, hash, life, at)
 	if e := entryOf(c); e != nil && err == nil {
 		e.Object = strconv.FormatInt(id, 10)
 	}
@@ -95,7 +95,7 @@ func sessionCookie(c *rest.Call, token string, age int) *http.Cookie {
 
 // comparePassword fails unless the password is the user's. A blank one is no guess, so it is
 // neither compared nor counted.
-func (a *API) comparePassword(ctx context.Context, c *rest.Call, name string, u store.User, exists bool, sent string) error {
+func (a *API) comparePassword(ctx context.Context, c *rest.Call, name string, u accounts.User, exists bool, sent string) error {
 	fits := false
 	if sent == "" {
 		fits = passwordMatches(u, exists, sent)
@@ -109,7 +109,7 @@ func (a *API) comparePassword(ctx context.Context, c *rest.Call, name string, u 
 				return nil
 			}
 			ofName, ofAddress := loginKeys(address, name)
-			return a.db.LoginSucceeded(ctx, ofName, ofAddress)
+			return accounts.LoginSucceeded(ctx, a.db.DB, ofName, ofAddress)
 		})
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ func (a *API) comparePassword(ctx context.Context, c *rest.Call, name string, u 
 
 // passwordMatches does the same work whether or not the user exists and has a password, so that
 // the response time reveals nothing.
-func passwordMatches(u store.User, exists bool, sent string) bool {
+func passwordMatches(u accounts.User, exists bool, sent string) bool {
 	if sent == "" {
 		return exists && u.PasswordHash == "" && !u.Remote && !u.Service
 	}
@@ -154,17 +154,17 @@ func hashedAsClientsDo(password string, hashed bool) string {
 }
 
 func (a *API) logout(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.Empty, error) {
-	if err := a.db.EndSession(ctx, c.Who().SessionID); err != nil {
+	if err := accounts.EndSession(ctx, a.db.DB, c.Who().SessionID); err != nil {
 		return nil, err
 	}
 	a.auth.forget(c.Who().UserID)
-	a.bus.Publish(store.TopicAccess)
+	a.bus.Publish(accounts.TopicAccess)
 	c.SetCookie(sessionCookie(c, "", -1))
 	return &v1.Empty{}, nil
 }
 
 func (a *API) me(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetMeResponse, error) {
-	u, err := a.db.UserByID(ctx, c.Who().UserID)
+	u, err := accounts.UserByID(ctx, a.db.DB, c.Who().UserID)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (a *API) me(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetMeRespon
 }
 
 func (a *API) oldMe(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.OldUser, error) {
-	u, err := a.db.UserByID(ctx, c.Who().UserID)
+	u, err := accounts.UserByID(ctx, a.db.DB, c.Who().UserID)
 	old := oldUser(u)
 	return &old, err
 }

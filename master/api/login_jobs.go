@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -61,7 +62,7 @@ func (a *API) loginJob(ctx context.Context, c *rest.Call, req *v1.LoginJobReques
 		return nil, err
 	}
 	noteUser(c, nil, name)
-	u, err := a.db.UserByName(ctx, name)
+	u, err := accounts.UserByName(ctx, a.db.DB, name)
 	if fault.Is(err, fault.NotFound) || err == nil && (!u.Service || !u.Active) {
 		return nil, fault.New(fault.Forbidden, "Nomad job %s signs in as the service account %s, which does not exist or is not active; an admin creates it with det user create %s --service-account", job.JobID, name, name)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -81,7 +82,7 @@ func loginKeys(address, name string) (ofName, ofAddress string) {
 // share the address with somebody who guesses passwords.
 func (a *API) countLogin(ctx context.Context, address, name string) error {
 	ofName, ofAddress := loginKeys(address, name)
-	tallies, err := a.db.CountLogin(ctx, []string{ofName, ofAddress}, LoginWindow)
+	tallies, err := accounts.CountLogin(ctx, a.db.DB, []string{ofName, ofAddress}, LoginWindow)
 	if err != nil {
 		return err
 	}

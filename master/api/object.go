@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
@@ -423,17 +424,17 @@ func (a *API) heldVersion(ctx context.Context, c *rest.Call) (v modelVersion, er
 	return v, err
 }
 
-func ofUser(u store.User) auth.Object { return auth.Object{Kind: v1.KindUser, OwnerID: u.ID} }
+func ofUser(u accounts.User) auth.Object { return auth.Object{Kind: v1.KindUser, OwnerID: u.ID} }
 
-func (a *API) onUser(refusal string) rest.Object[store.User] {
-	o := rest.On("id", a.db.UserByID, ofUser)
-	o.Refusal = func(*rest.Call, auth.Verb, store.User) error { return fault.New(fault.Forbidden, "%s", refusal) }
+func (a *API) onUser(refusal string) rest.Object[accounts.User] {
+	o := rest.On("id", func(ctx context.Context, id int) (accounts.User, error) { return accounts.UserByID(ctx, a.db.DB, id) }, ofUser)
+	o.Refusal = func(*rest.Call, auth.Verb, accounts.User) error { return fault.New(fault.Forbidden, "%s", refusal) }
 	return o
 }
 
-func (a *API) onUserByName() rest.Object[store.User] {
-	return rest.Object[store.User]{Of: ofUser, Load: func(ctx context.Context, c *rest.Call) (store.User, error) {
-		return a.db.UserByName(ctx, strings.ToLower(c.Param("name")))
+func (a *API) onUserByName() rest.Object[accounts.User] {
+	return rest.Object[accounts.User]{Of: ofUser, Load: func(ctx context.Context, c *rest.Call) (accounts.User, error) {
+		return accounts.UserByName(ctx, a.db.DB, strings.ToLower(c.Param("name")))
 	}}
 }
 

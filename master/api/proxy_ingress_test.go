@@ -17,6 +17,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/grant"
 	"github.com/detent-ml/detent/master/headers"
@@ -295,7 +296,7 @@ func TestVisitors(t *testing.T) {
 	v := newIngressRig(t)
 	p, other := v.open("determined", "notebooks"), v.open("determined", "notebooks")
 	me := v.user("determined")
-	who, err := v.db.SessionWho(t.Context(), auth.HashToken(strings.TrimPrefix(me.token, "Bearer ")))
+	who, err := accounts.SessionWho(t.Context(), v.db.DB, v.db.Roles, auth.HashToken(strings.TrimPrefix(me.token, "Bearer ")))
 	if err != nil {
 		t.Fatal(err)
 	}

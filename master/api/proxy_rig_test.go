@@ -21,6 +21,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/proxy"
@@ -59,7 +60,7 @@ func (d *lateDirectory) Tasks(ctx context.Context, ids []string) (map[string]pro
 	return out, err
 }
 func (d *lateDirectory) Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
-	return d.db.ValidSessions(ctx, ids)
+	return accounts.ValidSessions(ctx, d.db.DB, d.db.Roles, ids)
 }
 func (d *lateDirectory) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {
 	return d.db.IssueTicket(ctx, hash, task, session, life)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
@@ -110,7 +111,7 @@ func (a *API) putQuota(ctx context.Context, c *rest.Call, req *v1.PutQuotaReques
 		return nil, err
 	}
 	if q.UserID != nil {
-		u, err := a.db.UserByID(ctx, *q.UserID)
+		u, err := accounts.UserByID(ctx, a.db.DB, *q.UserID)
 		if err != nil {
 			return nil, err
 		}

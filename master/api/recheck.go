@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/accounts/login"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/signin"
@@ -76,7 +78,7 @@ func (r *rechecker) round(ctx context.Context) (more bool) {
 	if r.failed > 0 {
 		most = 1
 	}
-	list, err := r.a.db.ClaimChecks(ctx, r.cfg.Name, most, recheckLease)
+	list, err := login.ClaimChecks(ctx, r.a.db.DB, r.cfg.Name, most, recheckLease)
 	if err != nil || len(list) == 0 {
 		return false // without a database the master knows no user; the next round tries again
 	}
@@ -112,7 +114,7 @@ func (r *rechecker) note(errs []error) {
 }
 
 // check asks about a user, and applies the answer. The error is that of the provider.
-func (r *rechecker) check(ctx context.Context, c store.Check) error {
+func (r *rechecker) check(ctx context.Context, c login.Check) error {
 	ctx, cancel := context.WithTimeout(ctx, recheckTime)
 	defer cancel()
 	who, err := r.ask(ctx, c)
@@ -130,11 +132,11 @@ func (r *rechecker) check(ctx context.Context, c store.Check) error {
 		r.end(ctx, c)
 		return nil
 	case errors.Is(err, signin.ErrSpent):
-		r.stored(c, r.a.db.DeleteTokens(ctx, c))
+		r.stored(c, login.DeleteTokens(ctx, r.a.db.DB, c))
 		return nil
 	case errors.Is(err, errUnreadable):
 		r.warn(c, "could not ask an identity provider about a user: the stored tokens cannot be read; groups and rights of the user stay as they are until the next sign-in", err)
-		r.stored(c, r.a.db.DeleteTokens(ctx, c))
+		r.stored(c, login.DeleteTokens(ctx, r.a.db.DB, c))
 		return nil
 	case !fault.Is(err, fault.Unavailable):
 		r.warn(c, "an identity provider's answer about a user cannot be used; groups and rights of the user stay as they are, and the master asks again", err)
@@ -144,17 +146,17 @@ func (r *rechecker) check(ctx context.Context, c store.Check) error {
 }
 
 // putOff lets others come first.
-func (r *rechecker) putOff(ctx context.Context, c store.Check) {
+func (r *rechecker) putOff(ctx context.Context, c login.Check) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), recheckStore)
 	defer cancel()
-	r.stored(c, r.a.db.PutOffCheck(late, c, r.cfg.Recheck))
+	r.stored(c, login.PutOffCheck(late, r.a.db.DB, c, r.cfg.Recheck))
 }
 
 // errUnreadable means that the tokens of a session cannot be decrypted.
 var errUnreadable = errors.New("the tokens of a session cannot be used")
 
 // ask reads what the provider says about a user now.
-func (r *rechecker) ask(ctx context.Context, c store.Check) (signin.Identity, error) {
+func (r *rechecker) ask(ctx context.Context, c login.Check) (signin.Identity, error) {
 	grant, err := r.a.cfg.SignIn.Open(r.cfg.Name, c.Tokens, c.TokenHash)
 	if err != nil || grant.Subject != c.Subject {
 		return signin.Identity{}, errors.Join(errUnreadable, err)
@@ -166,22 +168,22 @@ func (r *rechecker) ask(ctx context.Context, c store.Check) (signin.Identity, er
 		}
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), recheckStore)
 		defer cancel()
-		return r.a.db.ReplaceTokens(late, c, sealed)
+		return login.ReplaceTokens(late, r.a.db.DB, c, sealed)
 	})
 }
 
 // apply applies what has changed since the last answer, as a sign-in does.
-func (r *rechecker) apply(ctx context.Context, c store.Check, who signin.Identity) error {
+func (r *rechecker) apply(ctx context.Context, c login.Check, who signin.Identity) error {
 	known := knownOf(who, r.cfg)
 	if who.Unknown {
-		r.stored(c, r.a.db.EndCheck(ctx, c, c.Known, r.cfg.Recheck))
+		r.stored(c, login.EndCheck(ctx, r.a.db.DB, c, c.Known, r.cfg.Recheck))
 		return nil
 	}
 	if string(known) == string(c.Known) {
-		r.stored(c, r.a.db.EndCheck(ctx, c, known, r.cfg.Recheck))
+		r.stored(c, login.EndCheck(ctx, r.a.db.DB, c, known, r.cfg.Recheck))
 		return nil
 	}
-	if mine, err := r.a.db.Checking(ctx, c); err != nil || !mine {
+	if mine, err := login.Checking(ctx, r.a.db.DB, c); err != nil || !mine {
 		return err // a sign-in in between knows better
 	}
 	done := map[string]any{}
@@ -190,7 +192,7 @@ func (r *rechecker) apply(ctx context.Context, c store.Check, who signin.Identit
 		done["joinedGroups"], done["leftGroups"] = joined, left
 	}
 	if err == nil && who.Admin != nil && *who.Admin != c.Admin {
-		if _, err = r.a.db.ChangeUser(ctx, c.UserID, store.UserChange{Admin: who.Admin}, 0); err == nil {
+		if _, err = accounts.ChangeUser(ctx, r.a.db.DB, r.a.db.Roles, c.UserID, accounts.UserChange{Admin: who.Admin}, 0); err == nil {
 			done["admin"] = *who.Admin
 		}
 	}
@@ -199,14 +201,14 @@ func (r *rechecker) apply(ctx context.Context, c store.Check, who signin.Identit
 		r.record(ctx, c, v1.Change, done)
 	}
 	if err == nil {
-		r.stored(c, r.a.db.EndCheck(ctx, c, known, r.cfg.Recheck))
+		r.stored(c, login.EndCheck(ctx, r.a.db.DB, c, known, r.cfg.Recheck))
 	}
 	return err
 }
 
 // end ends the session whose tokens the provider has ended.
-func (r *rechecker) end(ctx context.Context, c store.Check) {
-	if err := r.a.db.EndChecked(ctx, c); err != nil {
+func (r *rechecker) end(ctx context.Context, c login.Check) {
+	if err := login.EndChecked(ctx, r.a.db.DB, c); err != nil {
 		r.warn(c, "could not end a session that an identity provider has ended; the master asks again", err)
 		return
 	}
@@ -216,7 +218,7 @@ func (r *rechecker) end(ctx context.Context, c store.Check) {
 }
 
 // record adds a change to the audit trail.
-func (r *rechecker) record(ctx context.Context, c store.Check, verb v1.Verb, done map[string]any) {
+func (r *rechecker) record(ctx context.Context, c login.Check, verb v1.Verb, done map[string]any) {
 	names, err := json.Marshal(done)
 	if err != nil {
 		r.stored(c, err)
@@ -232,13 +234,13 @@ func (r *rechecker) record(ctx context.Context, c store.Check, verb v1.Verb, don
 }
 
 // stored logs what could not be stored; after the lease a master asks about the user again.
-func (r *rechecker) stored(c store.Check, err error) {
+func (r *rechecker) stored(c login.Check, err error) {
 	if err != nil {
 		r.warn(c, "could not store all that follows from an identity provider's answer about a user", err)
 	}
 }
 
-func (r *rechecker) warn(c store.Check, what string, err error) {
+func (r *rechecker) warn(c login.Check, what string, err error) {
 	if r.warned.Take(c.UserID, time.Now()) {
 		r.a.log.Warn(what, "provider", r.cfg.Name, "username", c.Username, "error", err)
 	}
@@ -264,7 +266,7 @@ func knownOf(who signin.Identity, cfg signin.Config) []byte {
 		m.Groups = nil
 	}
 	text, err := json.Marshal(struct {
-		Memberships store.Memberships
+		Memberships accounts.Memberships
 		Admin       *bool
 	}{m, who.Admin})
 	if err != nil {

@@ -19,7 +19,7 @@ func (a *API) registerUserRoutes() {
 	a.registerUsage()
 	a.registerConfigPolicies()
 	a.registerQuotas()
-	a.registerTokens()
+	a.registerAccounts()
 	a.registerSecrets()
 	a.registerModels()
 	a.registerModelVersions()

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -75,7 +76,7 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 func newRoleRig(t testing.TB, change ...func(*Config)) *rig {
 	t.Helper()
 	r := rigOf(t, store.Options{Roles: true}, change...)
-	if _, err := r.db.BeginRoles(t.Context()); err != nil {
+	if _, err := accounts.BeginRoles(t.Context(), r.db.DB); err != nil {
 		t.Fatal(err)
 	}
 	return r

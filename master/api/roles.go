@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -24,7 +25,7 @@ func (a *API) registerRoles() {
 	rest.Serve(a.router, v1.ListRoles, a.listRoles)
 	rest.Serve(a.router, v1.GetRolesByID, a.rolesByID)
 	rest.Serve(a.router, v1.SearchRolesAssignableToScope, a.assignableRoles)
-	rest.ServeOn(a.router, v1.GetRolesAssignedToUser, rest.On("user", a.db.UserByID, ofUser), a.rolesOfUser)
+	rest.ServeOn(a.router, v1.GetRolesAssignedToUser, rest.On("user", func(ctx context.Context, id int) (accounts.User, error) { return accounts.UserByID(ctx, a.db.DB, id) }, ofUser), a.rolesOfUser)
 	rest.ServeOn(a.router, v1.GetRolesAssignedToGroup, a.onGroup(), a.rolesOfGroup)
 	rest.Serve(a.router, v1.AssignRoles, a.assignRoles)
 	rest.Serve(a.router, v1.RemoveAssignments, a.removeRoles)
@@ -37,7 +38,7 @@ func (a *API) registerRoles() {
 // their cached callers expire (whoTTL).
 func (a *API) rolesChanged() {
 	a.auth.forgetAll()
-	a.bus.Publish(store.TopicAccess)
+	a.bus.Publish(accounts.TopicAccess)
 }
 
 const permissionPrefix = "PERMISSION_TYPE_"
@@ -79,7 +80,7 @@ func (a *API) assignableRoles(ctx context.Context, c *rest.Call, req *v1.SearchR
 
 // seesAssignment reports whether the caller may see an assignment. Callers see their own assignments, the assignments in
 // workspaces that they may view, and assignments for the whole cluster if they may assign roles.
-func seesAssignment(c *rest.Call, x store.Assignment) bool {
+func seesAssignment(c *rest.Call, x accounts.Assignment) bool {
 	switch {
 	case c.Who().Grants == nil || c.Who().IsAdmin() || x.UserID != nil && *x.UserID == c.Who().UserID:
 		return true
@@ -91,7 +92,7 @@ func seesAssignment(c *rest.Call, x store.Assignment) bool {
 
 // withAssignments groups assignments by role: each role with its users and groups, and whether everybody has it, in the
 // order of the list.
-func withAssignments(list []store.Assignment) (out []v1.RoleWithAssignments) {
+func withAssignments(list []accounts.Assignment) (out []v1.RoleWithAssignments) {
 	for _, x := range list {
 		role, ok := auth.RoleByID(x.RoleID)
 		if !ok {
@@ -117,7 +118,7 @@ func withAssignments(list []store.Assignment) (out []v1.RoleWithAssignments) {
 }
 
 // summaries returns the roles in a list of assignments, each with its scope: workspaces or the cluster.
-func summaries(list []store.Assignment) (roles []v1.Role, out []v1.RoleAssignmentSummary) {
+func summaries(list []accounts.Assignment) (roles []v1.Role, out []v1.RoleAssignmentSummary) {
 	pairs := make([][2]int, len(list))
 	for i, x := range list {
 		pairs[i][0] = int(x.RoleID)
@@ -137,7 +138,7 @@ func (a *API) rolesByID(ctx context.Context, c *rest.Call, req *v1.GetRolesByIDR
 	if err := checkNamed("roleIds", req.RoleIDs); err != nil {
 		return nil, err
 	}
-	all, err := a.db.Assignments(ctx)
+	all, err := accounts.Assignments(ctx, a.db.DB)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func (a *API) rolesByID(ctx context.Context, c *rest.Call, req *v1.GetRolesByIDR
 		if !ok {
 			return nil, noRole(id)
 		}
-		var list []store.Assignment
+		var list []accounts.Assignment
 		for _, x := range all {
 			if x.RoleID == role.ID && seesAssignment(c, x) {
 				list = append(list, x)
@@ -166,22 +167,22 @@ func noRole(id int) error {
 	return fault.New(fault.NotFound, "there is no role %d; det rbac list-roles shows all roles", id)
 }
 
-func (a *API) rolesOfUser(ctx context.Context, c *rest.Call, u store.User, _ *v1.None) (*v1.GetRolesAssignedToUserResponse, error) {
-	list, err := a.db.AssignmentsOfUser(ctx, u.ID)
+func (a *API) rolesOfUser(ctx context.Context, c *rest.Call, u accounts.User, _ *v1.None) (*v1.GetRolesAssignedToUserResponse, error) {
+	list, err := accounts.AssignmentsOfUser(ctx, a.db.DB, u.ID)
 	if u.ID != c.Who().UserID {
-		list = slices.DeleteFunc(list, func(x store.Assignment) bool { return !seesAssignment(c, x) })
+		list = slices.DeleteFunc(list, func(x accounts.Assignment) bool { return !seesAssignment(c, x) })
 	}
 	return &v1.GetRolesAssignedToUserResponse{Roles: withAssignments(list)}, err
 }
 
-func (a *API) rolesOfGroup(ctx context.Context, c *rest.Call, g store.Group, _ *v1.None) (*v1.GetRolesAssignedToGroupResponse, error) {
-	list, err := a.db.AssignmentsOfGroup(ctx, g.ID)
+func (a *API) rolesOfGroup(ctx context.Context, c *rest.Call, g accounts.Group, _ *v1.None) (*v1.GetRolesAssignedToGroupResponse, error) {
+	list, err := accounts.AssignmentsOfGroup(ctx, a.db.DB, g.ID)
 	member := false
 	if err == nil {
-		member, err = a.db.IsMember(ctx, g.ID, c.Who().UserID)
+		member, err = accounts.IsMember(ctx, a.db.DB, g.ID, c.Who().UserID)
 	}
 	if !member {
-		list = slices.DeleteFunc(list, func(x store.Assignment) bool { return !seesAssignment(c, x) })
+		list = slices.DeleteFunc(list, func(x accounts.Assignment) bool { return !seesAssignment(c, x) })
 	}
 	resp := &v1.GetRolesAssignedToGroupResponse{}
 	resp.Roles, resp.Assignments = summaries(list)
@@ -190,7 +191,7 @@ func (a *API) rolesOfGroup(ctx context.Context, c *rest.Call, g store.Group, _ *
 
 // ownRoles returns the caller's roles, also on a master that does not use roles yet.
 func (a *API) ownRoles(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetPermissionsSummaryResponse, error) {
-	list, err := a.db.AssignmentsOfUser(ctx, c.Who().UserID)
+	list, err := accounts.AssignmentsOfUser(ctx, a.db.DB, c.Who().UserID)
 	resp := &v1.GetPermissionsSummaryResponse{}
 	resp.Roles, resp.Assignments = summaries(list)
 	return resp, err
@@ -201,7 +202,7 @@ func (a *API) assignRoles(ctx context.Context, c *rest.Call, req *v1.AssignRoles
 	if err != nil {
 		return nil, err
 	}
-	changed, err := a.db.AssignRoles(ctx, list, c.May(auth.Assign, auth.Object{Kind: v1.KindRole}) == nil)
+	changed, err := accounts.AssignRoles(ctx, a.db.DB, list, c.May(auth.Assign, auth.Object{Kind: v1.KindRole}) == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +215,7 @@ func (a *API) assignRoles(ctx context.Context, c *rest.Call, req *v1.AssignRoles
 func (a *API) removeRoles(ctx context.Context, c *rest.Call, req *v1.RemoveAssignmentsRequest) (*v1.Empty, error) {
 	list, err := a.assignments(ctx, c, req.UserRoleAssignments, req.GroupRoleAssignments, req.EverybodysRoles)
 	if err == nil {
-		err = a.db.RemoveRoles(ctx, list)
+		err = accounts.RemoveRoles(ctx, a.db.DB, a.db.Roles, list)
 	}
 	if err != nil {
 		return nil, err
@@ -225,11 +226,11 @@ func (a *API) removeRoles(ctx context.Context, c *rest.Call, req *v1.RemoveAssig
 
 // assignments converts the assignments in a request. It checks that the roles, users, groups and workspaces exist, and
 // that the caller may assign roles there.
-func (a *API) assignments(ctx context.Context, c *rest.Call, users []v1.UserRoleAssignment, groups []v1.GroupRoleAssignment, everybodys []v1.RoleAssignment) ([]store.Assignment, error) {
+func (a *API) assignments(ctx context.Context, c *rest.Call, users []v1.UserRoleAssignment, groups []v1.GroupRoleAssignment, everybodys []v1.RoleAssignment) ([]accounts.Assignment, error) {
 	if n := len(users) + len(groups) + len(everybodys); n == 0 || n > maxAssigned {
 		return nil, fault.New(fault.Invalid, "a request assigns or removes 1 to %d roles, found %d", maxAssigned, n)
 	}
-	var list []store.Assignment
+	var list []accounts.Assignment
 	add := func(field string, r v1.RoleAssignment, user, group *int) error {
 		x, err := a.assignment(ctx, c, field, r)
 		x.UserID, x.GroupID = user, group
@@ -258,29 +259,29 @@ func (a *API) assignments(ctx context.Context, c *rest.Call, users []v1.UserRole
 			return nil, err
 		}
 	}
-	knownUsers, err := a.db.UsersByID(ctx, userIDs)
+	knownUsers, err := accounts.UsersByID(ctx, a.db.DB, userIDs)
 	if err != nil {
 		return nil, err
 	}
-	knownGroups, err := a.db.GroupsByID(ctx, groupIDs)
+	knownGroups, err := accounts.GroupsByID(ctx, a.db.DB, groupIDs)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range userIDs {
-		if !slices.ContainsFunc(knownUsers, func(u store.User) bool { return u.ID == id }) {
+		if !slices.ContainsFunc(knownUsers, func(u accounts.User) bool { return u.ID == id }) {
 			return nil, fault.New(fault.NotFound, "user %d not found", id)
 		}
 	}
 	for _, id := range groupIDs {
-		if !slices.ContainsFunc(knownGroups, func(g store.Group) bool { return g.ID == id }) {
+		if !slices.ContainsFunc(knownGroups, func(g accounts.Group) bool { return g.ID == id }) {
 			return nil, fault.New(fault.NotFound, "group %d not found", id)
 		}
 	}
 	return list, nil
 }
 
-func (a *API) assignment(ctx context.Context, c *rest.Call, field string, r v1.RoleAssignment) (store.Assignment, error) {
-	x := store.Assignment{RoleID: auth.RoleID(r.Role.RoleID), WorkspaceID: r.ScopeWorkspaceID}
+func (a *API) assignment(ctx context.Context, c *rest.Call, field string, r v1.RoleAssignment) (accounts.Assignment, error) {
+	x := accounts.Assignment{RoleID: auth.RoleID(r.Role.RoleID), WorkspaceID: r.ScopeWorkspaceID}
 	role, ok := auth.RoleByID(x.RoleID)
 	if !ok {
 		return x, noRole(r.Role.RoleID)
@@ -313,7 +314,7 @@ func (a *API) assignment(ctx context.Context, c *rest.Call, field string, r v1.R
 
 func (a *API) workspaceMembers(ctx context.Context, c *rest.Call, w store.Workspace, req *v1.GetWorkspaceMembersRequest) (*v1.GetGroupsAndUsersAssignedToWorkspaceResponse, error) {
 	matches := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(req.Name)) }
-	list, err := a.db.AssignmentsIn(ctx, w.ID)
+	list, err := accounts.AssignmentsIn(ctx, a.db.DB, w.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -325,19 +326,19 @@ func (a *API) workspaceMembers(ctx context.Context, c *rest.Call, w store.Worksp
 			groupIDs = append(groupIDs, *x.GroupID)
 		}
 	}
-	users, err := a.db.UsersByID(ctx, userIDs)
+	users, err := accounts.UsersByID(ctx, a.db.DB, userIDs)
 	if err != nil {
 		return nil, err
 	}
-	groups, err := a.db.GroupsByID(ctx, groupIDs)
+	groups, err := accounts.GroupsByID(ctx, a.db.DB, groupIDs)
 	if err != nil {
 		return nil, err
 	}
-	users = slices.DeleteFunc(users, func(u store.User) bool { return !matches(u.Username) && !matches(u.DisplayName) })
-	groups = slices.DeleteFunc(groups, func(g store.Group) bool { return !matches(g.Name) })
-	list = slices.DeleteFunc(list, func(x store.Assignment) bool {
-		return !slices.ContainsFunc(users, func(u store.User) bool { return x.UserID != nil && u.ID == *x.UserID }) &&
-			!slices.ContainsFunc(groups, func(g store.Group) bool { return x.GroupID != nil && g.ID == *x.GroupID }) &&
+	users = slices.DeleteFunc(users, func(u accounts.User) bool { return !matches(u.Username) && !matches(u.DisplayName) })
+	groups = slices.DeleteFunc(groups, func(g accounts.Group) bool { return !matches(g.Name) })
+	list = slices.DeleteFunc(list, func(x accounts.Assignment) bool {
+		return !slices.ContainsFunc(users, func(u accounts.User) bool { return x.UserID != nil && u.ID == *x.UserID }) &&
+			!slices.ContainsFunc(groups, func(g accounts.Group) bool { return x.GroupID != nil && g.ID == *x.GroupID }) &&
 			(x.UserID != nil || x.GroupID != nil)
 	})
 	resp := &v1.GetGroupsAndUsersAssignedToWorkspaceResponse{Assignments: withAssignments(list)}

@@ -3,16 +3,16 @@ package api
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // previewAccess shows what each user has with roles. Before roles are in use, it counts the admins
 // of basic mode as ClusterAdmins, because they become that at the switch.
 func (a *API) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRequest) (*v1.AccessPreviewResponse, error) {
-	users, _, err := a.db.Users(ctx, store.UserFilter{})
+	users, _, err := accounts.Users(ctx, a.db.DB, accounts.UserFilter{})
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (a *API) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRe
 	for i, u := range users {
 		ids[i] = u.ID
 	}
-	grants, err := a.db.GrantsOf(ctx, ids)
+	grants, err := accounts.GrantsOf(ctx, a.db.DB, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +36,11 @@ func (a *API) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRe
 	if err != nil {
 		return nil, err
 	}
-	byOwner := map[int][]store.Owned{}
+	byOwner := map[int][]accounts.Owned{}
 	for _, o := range owned {
 		byOwner[o.OwnerID] = append(byOwner[o.OwnerID], o)
 	}
-	resp := &v1.AccessPreviewResponse{InUse: a.db.UsesRoles(), Workspaces: len(workspaces), Pagination: p}
+	resp := &v1.AccessPreviewResponse{InUse: bool(a.db.Roles), Workspaces: len(workspaces), Pagination: p}
 	for _, u := range users {
 		g := grants[u.ID]
 		if !resp.InUse && u.Admin && u.Active {
@@ -51,7 +51,7 @@ func (a *API) previewAccess(ctx context.Context, c *rest.Call, req *v1.GetListRe
 	return resp, nil
 }
 
-func previewOf(u store.User, g auth.Grants, workspaces []int, owned []store.Owned) v1.AccessPreview {
+func previewOf(u accounts.User, g auth.Grants, workspaces []int, owned []accounts.Owned) v1.AccessPreview {
 	who := auth.Who{UserID: u.ID, Grants: &g}
 	out := v1.AccessPreview{UserID: u.ID, Username: u.Username, Active: u.Active, ClusterAdmin: who.IsAdmin()}
 	for _, w := range workspaces {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/master/api/internal/scim"
+	"github.com/detent-ml/detent/master/accounts/scim/protocol"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -37,10 +37,10 @@ func (a *API) registerSCIM() {
 	rest.Raw(a.router, v1.DeleteSCIMGroup, a.deleteSCIMGroup)
 	rest.Raw(a.router, v1.SearchSCIM, searchSCIM)
 	rest.Raw(a.router, v1.GetSCIMConfig, a.scimConfig)
-	rest.Raw(a.router, v1.ListSCIMTypes, a.listSCIM(scim.ResourceTypes))
-	rest.Raw(a.router, v1.GetSCIMType, a.oneSCIM(scim.ResourceTypes))
-	rest.Raw(a.router, v1.ListSCIMSchemas, a.listSCIM(scim.Schemas))
-	rest.Raw(a.router, v1.GetSCIMSchema, a.oneSCIM(scim.Schemas))
+	rest.Raw(a.router, v1.ListSCIMTypes, a.listSCIM(protocol.ResourceTypes))
+	rest.Raw(a.router, v1.GetSCIMType, a.oneSCIM(protocol.ResourceTypes))
+	rest.Raw(a.router, v1.ListSCIMSchemas, a.listSCIM(protocol.Schemas))
+	rest.Raw(a.router, v1.GetSCIMSchema, a.oneSCIM(protocol.Schemas))
 }
 
 // otherMethodOfSCIM answers requests for a path of SCIM with a method that the path does not have.
@@ -49,8 +49,8 @@ func otherMethodOfSCIM(c *rest.Call) error {
 }
 
 func sendSCIMError(c *rest.Call, status int, err error, detail string) error {
-	body := map[string]any{"schemas": []string{scim.ErrorSchema}, "status": strconv.Itoa(status), "detail": detail}
-	if kind := scim.TypeOf(err); kind != "" {
+	body := map[string]any{"schemas": []string{protocol.ErrorSchema}, "status": strconv.Itoa(status), "detail": detail}
+	if kind := protocol.TypeOf(err); kind != "" {
 		body["scimType"] = kind
 	}
 	return sendSCIM(c, status, body)
@@ -62,7 +62,7 @@ func sendSCIM(c *rest.Call, status int, body any) error {
 		return err
 	}
 	c.Status(status)
-	c.Set("Content-Type", scim.MediaType)
+	c.Set("Content-Type", protocol.MediaType)
 	return c.SendBody(b)
 }
 
@@ -74,7 +74,7 @@ func (a *API) inTime() (context.Context, context.CancelFunc) {
 
 // onSCIM begins a request about the resource whose id is in the path.
 func (a *API) onSCIM(c *rest.Call) (context.Context, context.CancelFunc, int, error) {
-	id, err := scim.ParseID(c.Param("id"))
+	id, err := protocol.ParseID(c.Param("id"))
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -108,7 +108,7 @@ func (a *API) scimMeta(resource string, id int, created, modified time.Time) map
 // A scimPage has the range of a list and the attributes that a client requests.
 type scimPage struct {
 	start, count int
-	filter       []scim.Compare
+	filter       []protocol.Compare
 	only, except map[string]bool
 }
 
@@ -122,7 +122,7 @@ func scimPageOf(c *rest.Call) (p scimPage, err error) {
 	}
 	p.start, p.count = max(p.start, 1), min(max(p.count, 0), maxSCIMPage)
 	if text, has := c.Query("filter"); has && strings.TrimSpace(text) != "" {
-		p.filter, err = scim.ParseFilter(text)
+		p.filter, err = protocol.ParseFilter(text)
 	}
 	return p, err
 }
@@ -134,7 +134,7 @@ func scimNumberOf(c *rest.Call, name string, usual int) (int, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return 0, scim.Typed(scim.InvalidValue, fault.New(fault.Invalid, "%s: expected a whole number, found %q", name, fault.Clip(text)))
+		return 0, protocol.Typed(protocol.InvalidValue, fault.New(fault.Invalid, "%s: expected a whole number, found %q", name, fault.Clip(text)))
 	}
 	return int(n), nil
 }
@@ -148,7 +148,7 @@ func requestedAttributes(c *rest.Call, param string) map[string]bool {
 	}
 	names := map[string]bool{}
 	for name := range strings.SplitSeq(text, ",") {
-		if path, err := scim.ParsePath(strings.TrimSpace(name)); err == nil {
+		if path, err := protocol.ParsePath(strings.TrimSpace(name)); err == nil {
 			names[path.Attr] = true
 		}
 	}
@@ -178,12 +178,12 @@ func sendSCIMList(c *rest.Call, p scimPage, total int, resources []map[string]an
 	if resources == nil {
 		resources = []map[string]any{}
 	}
-	return sendSCIM(c, http.StatusOK, map[string]any{"schemas": []string{scim.ListSchema}, "totalResults": total, "startIndex": p.start, "itemsPerPage": len(resources), "Resources": resources})
+	return sendSCIM(c, http.StatusOK, map[string]any{"schemas": []string{protocol.ListSchema}, "totalResults": total, "startIndex": p.start, "itemsPerPage": len(resources), "Resources": resources})
 }
 
 // scimConfig describes what the master supports.
 func (a *API) scimConfig(_ context.Context, c *rest.Call) error {
-	return sendSCIM(c, http.StatusOK, a.located("ServiceProviderConfig", "", scim.Supported(maxSCIMPage, v1.ConfigBody)))
+	return sendSCIM(c, http.StatusOK, a.located("ServiceProviderConfig", "", protocol.Supported(maxSCIMPage, v1.ConfigBody)))
 }
 
 // searchSCIM gives the answer that RFC 7644, section 3.12, has for a request that a server does not support.

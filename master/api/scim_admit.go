@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
@@ -108,7 +109,7 @@ func (a *API) wrongSCIMSecret(c *rest.Call) error {
 	ctx, cancel := c.Within()
 	defer cancel()
 	key := "scim " + c.Address()
-	tallies, err := a.db.CountLogin(ctx, []string{key}, LoginWindow)
+	tallies, err := accounts.CountLogin(ctx, a.db.DB, []string{key}, LoginWindow)
 	if err != nil {
 		return err
 	}

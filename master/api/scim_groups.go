@@ -5,17 +5,17 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/detent-ml/detent/master/api/internal/scim"
+	"github.com/detent-ml/detent/master/accounts/scim"
+	"github.com/detent-ml/detent/master/accounts/scim/protocol"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // groupFilter translates a filter for groups.
-func groupFilter(list []scim.Compare) (f store.SCIMFilter, err error) {
+func groupFilter(list []protocol.Compare) (f scim.Filter, err error) {
 	for _, one := range list {
 		if one.Bare {
-			return f, scim.Typed(scim.InvalidFilter, fault.New(fault.Invalid, "filter: %s is compared with a value of another type", one.Attr))
+			return f, protocol.Typed(protocol.InvalidFilter, fault.New(fault.Invalid, "filter: %s is compared with a value of another type", one.Attr))
 		}
 		switch one.Attr {
 		case "displayname":
@@ -34,8 +34,8 @@ func groupFilter(list []scim.Compare) (f store.SCIMFilter, err error) {
 }
 
 // onceID sets a comparison with an id. A text that is no valid id matches nothing.
-func onceID(f *store.SCIMFilter, was *int, text string) *int {
-	id, err := scim.ParseID(text)
+func onceID(f *scim.Filter, was *int, text string) *int {
+	id, err := protocol.ParseID(text)
 	if err != nil {
 		f.Nothing = true
 		return was
@@ -43,8 +43,8 @@ func onceID(f *store.SCIMFilter, was *int, text string) *int {
 	return once(f, was, id)
 }
 
-func (a *API) shownSCIMGroup(g store.SCIMGroup, members []store.SCIMMember, withMembers bool) map[string]any {
-	shown := map[string]any{"schemas": []string{scim.GroupSchema}, "id": strconv.Itoa(g.ID), "displayName": g.Name, "meta": a.scimMeta("Group", g.ID, g.CreatedAt, g.ModifiedAt)}
+func (a *API) shownSCIMGroup(g scim.Group, members []scim.Member, withMembers bool) map[string]any {
+	shown := map[string]any{"schemas": []string{protocol.GroupSchema}, "id": strconv.Itoa(g.ID), "displayName": g.Name, "meta": a.scimMeta("Group", g.ID, g.CreatedAt, g.ModifiedAt)}
 	if g.ExternalID != "" {
 		shown["externalId"] = g.ExternalID
 	}
@@ -60,12 +60,12 @@ func (a *API) shownSCIMGroup(g store.SCIMGroup, members []store.SCIMMember, with
 	return shown
 }
 
-func (a *API) sendSCIMGroup(ctx context.Context, c *rest.Call, status int, g store.SCIMGroup) error {
+func (a *API) sendSCIMGroup(ctx context.Context, c *rest.Call, status int, g scim.Group) error {
 	p := scimPage{only: requestedAttributes(c, "attributes"), except: requestedAttributes(c, "excludedAttributes")}
-	var members []store.SCIMMember
+	var members []scim.Member
 	var err error
 	if p.shows("members") {
-		if members, err = a.db.SCIMMembers(ctx, []int{g.ID}, []int{}); err != nil {
+		if members, err = scim.Members(ctx, a.db.DB, []int{g.ID}, []int{}); err != nil {
 			return err
 		}
 	}
@@ -84,21 +84,21 @@ func (a *API) listSCIMGroups(_ context.Context, c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	list, total, err := a.db.SCIMGroups(ctx, f, p.start-1, p.count)
+	list, total, err := scim.Groups(ctx, a.db.DB, f, p.start-1, p.count)
 	if err != nil {
 		return err
 	}
-	var members []store.SCIMMember
+	var members []scim.Member
 	if len(list) > 0 && p.shows("members") {
 		ids := make([]int, len(list))
 		for i, g := range list {
 			ids[i] = g.ID
 		}
-		if members, err = a.db.SCIMMembers(ctx, ids, []int{}); err != nil {
+		if members, err = scim.Members(ctx, a.db.DB, ids, []int{}); err != nil {
 			return err
 		}
 	}
-	of := map[int][]store.SCIMMember{}
+	of := map[int][]scim.Member{}
 	for _, m := range members {
 		of[m.GroupID] = append(of[m.GroupID], m)
 	}
@@ -115,7 +115,7 @@ func (a *API) scimGroup(_ context.Context, c *rest.Call) error {
 		return err
 	}
 	defer cancel()
-	g, err := a.db.SCIMGroup(ctx, id)
+	g, err := scim.GroupByID(ctx, a.db.DB, id)
 	if err != nil {
 		return err
 	}
@@ -123,14 +123,14 @@ func (a *API) scimGroup(_ context.Context, c *rest.Call) error {
 }
 
 func (a *API) createSCIMGroup(_ context.Context, c *rest.Call) error {
-	given, err := bodySCIM(c, scim.ParseGroup)
+	given, err := bodySCIM(c, protocol.ParseGroup)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := a.inTime()
 	defer cancel()
 	noteDone(c, map[string]any{"displayName": given.DisplayName, "externalId": given.ExternalID, "joined": given.Members})
-	g, err := a.db.CreateSCIMGroup(ctx, given.DisplayName, given.ExternalID, given.Members)
+	g, err := scim.CreateGroup(ctx, a.db.DB, given.DisplayName, given.ExternalID, given.Members)
 	if err != nil {
 		return unique(err)
 	}
@@ -139,26 +139,26 @@ func (a *API) createSCIMGroup(_ context.Context, c *rest.Call) error {
 }
 
 func (a *API) replaceSCIMGroup(_ context.Context, c *rest.Call) error {
-	given, err := bodySCIM(c, scim.ParseGroup)
+	given, err := bodySCIM(c, protocol.ParseGroup)
 	if err != nil {
 		return err
 	}
-	return a.changeSCIMGroup(c, nil, scim.GroupPatch{DisplayName: &given.DisplayName, ExternalID: &given.ExternalID, Clear: true, Add: given.Members})
+	return a.changeSCIMGroup(c, nil, protocol.GroupPatch{DisplayName: &given.DisplayName, ExternalID: &given.ExternalID, Clear: true, Add: given.Members})
 }
 
 func (a *API) patchSCIMGroup(_ context.Context, c *rest.Call) error {
-	ops, err := bodySCIM(c, scim.ParsePatch)
+	ops, err := bodySCIM(c, protocol.ParsePatch)
 	if err != nil {
 		return err
 	}
-	patch, err := scim.PatchGroup(ops)
+	patch, err := protocol.PatchGroup(ops)
 	if err != nil {
 		return err
 	}
 	return a.changeSCIMGroup(c, ops, patch)
 }
 
-func (a *API) changeSCIMGroup(c *rest.Call, ops []scim.Operation, p scim.GroupPatch) error {
+func (a *API) changeSCIMGroup(c *rest.Call, ops []protocol.Operation, p protocol.GroupPatch) error {
 	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (a *API) changeSCIMGroup(c *rest.Call, ops []scim.Operation, p scim.GroupPa
 		what["displayName"] = *p.DisplayName
 	}
 	noteDone(c, what)
-	g, err := a.db.ChangeSCIMGroup(ctx, id, store.SCIMGroupChange{Name: p.DisplayName, ExternalID: p.ExternalID, Clear: p.Clear, Add: p.Add, Remove: p.Remove})
+	g, err := scim.ChangeGroup(ctx, a.db.DB, a.db.Roles, id, scim.GroupChange{Name: p.DisplayName, ExternalID: p.ExternalID, Clear: p.Clear, Add: p.Add, Remove: p.Remove})
 	if err != nil {
 		return unique(err)
 	}
@@ -183,7 +183,7 @@ func (a *API) deleteSCIMGroup(_ context.Context, c *rest.Call) error {
 		return err
 	}
 	defer cancel()
-	if err := a.db.DeleteSCIMGroup(ctx, id); err != nil {
+	if err := scim.DeleteGroup(ctx, a.db.DB, a.db.Roles, id); err != nil {
 		return err
 	}
 	a.rolesChanged()

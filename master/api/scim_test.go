@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/api/internal/scim"
+	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/accounts/scim"
+	"github.com/detent-ml/detent/master/accounts/scim/protocol"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/signin"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
 )
 
@@ -27,14 +28,14 @@ func (r *rig) scimClient() as { return as{r: r, header: "Authorization", token: 
 
 func (a as) scimPatch(path, ops string) answer {
 	a.r.t.Helper()
-	return a.do("PATCH", path, `{"schemas":["`+scim.PatchSchema+`"],"Operations":[`+ops+`]}`)
+	return a.do("PATCH", path, `{"schemas":["`+protocol.PatchSchema+`"],"Operations":[`+ops+`]}`)
 }
 
 // scimSays checks an error: its status, its form and a part of it.
 func (a answer) scimSays(code int, part string) {
 	a.t.Helper()
 	got := a.is(code)
-	if status := fmt.Sprintf(`"status":"%d"`, code); !strings.Contains(string(got.body), scim.ErrorSchema) || !strings.Contains(string(got.body), status) || !strings.Contains(string(got.body), part) {
+	if status := fmt.Sprintf(`"status":"%d"`, code); !strings.Contains(string(got.body), protocol.ErrorSchema) || !strings.Contains(string(got.body), status) || !strings.Contains(string(got.body), part) {
 		a.t.Errorf("%s: %s", a.what, got.body)
 	}
 }
@@ -42,8 +43,8 @@ func (a answer) scimSays(code int, part string) {
 // newSCIMUser creates a user, and returns its path.
 func (r *rig) newSCIMUser(name string) (path string, id int) {
 	r.t.Helper()
-	made := r.scimClient().post("/scim/v2/Users", fmt.Sprintf(`{"schemas":[%q],"userName":%q,"externalId":"x-%s"}`, scim.UserSchema, name, name)).is(201).tree()
-	u, err := r.db.UserByName(r.t.Context(), strings.ToLower(name))
+	made := r.scimClient().post("/scim/v2/Users", fmt.Sprintf(`{"schemas":[%q],"userName":%q,"externalId":"x-%s"}`, protocol.UserSchema, name, name)).is(201).tree()
+	u, err := accounts.UserByName(r.t.Context(), r.db.DB, strings.ToLower(name))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -56,12 +57,12 @@ func (r *rig) newSCIMUser(name string) (path string, id int) {
 // session signs a user in, without a password.
 func (r *rig) signedInAs(id int) as {
 	r.t.Helper()
-	u, err := r.db.UserByID(r.t.Context(), id)
+	u, err := accounts.UserByID(r.t.Context(), r.db.DB, id)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	token, hash := auth.NewToken()
-	if err := r.db.NewSession(r.t.Context(), u, hash, time.Hour); err != nil {
+	if err := accounts.NewSession(r.t.Context(), r.db.DB, u, hash, time.Hour); err != nil {
 		r.t.Fatal(err)
 	}
 	return as{r: r, header: "Authorization", token: "Bearer " + token}
@@ -70,9 +71,9 @@ func (r *rig) signedInAs(id int) as {
 func TestSCIMUsers(t *testing.T) {
 	r := newRig(t, withSCIM)
 	idp, admin := r.scimClient(), r.user("admin")
-	got := idp.post("/scim/v2/Users", `{"schemas":["`+scim.UserSchema+`"],"userName":"Ada@Example.com","externalId":"00u1","name":{"givenName":"Ada","familyName":"Lovelace"},
+	got := idp.post("/scim/v2/Users", `{"schemas":["`+protocol.UserSchema+`"],"userName":"Ada@Example.com","externalId":"00u1","name":{"givenName":"Ada","familyName":"Lovelace"},
 		"emails":[{"value":"ada@example.com","type":"work","primary":true}],"active":true,"password":"not kept"}`).is(201)
-	if kind := got.header.Get("Content-Type"); kind != scim.MediaType {
+	if kind := got.header.Get("Content-Type"); kind != protocol.MediaType {
 		t.Errorf("the content type is %s", kind)
 	}
 	ada := got.tree()
@@ -80,7 +81,7 @@ func TestSCIMUsers(t *testing.T) {
 	if at(t, ada, "userName") != "Ada@Example.com" || at(t, ada, "active") != true || at(t, ada, "emails.0.value") != "ada@example.com" || !strings.HasSuffix(got.header.Get("Location"), path) || at(t, ada, "meta.location") != got.header.Get("Location") {
 		t.Errorf("%v at %s", ada, got.header.Get("Location"))
 	}
-	u, err := r.db.UserByName(t.Context(), "ada@example.com")
+	u, err := accounts.UserByName(t.Context(), r.db.DB, "ada@example.com")
 	if err != nil || !u.Remote || u.Admin || u.PasswordHash != "" || u.DisplayName != "Ada Lovelace" {
 		t.Fatalf("%+v %v", u, err)
 	}
@@ -114,7 +115,7 @@ func TestSCIMUsers(t *testing.T) {
 		if at(t, idp.do("PUT", path, `{"userName":"ada","name":{"givenName":"A"}}`).ok().tree(), "active") != true {
 			t.Error("a replacement without `active` deactivated the user")
 		}
-		if now, err := r.db.UserByName(t.Context(), "ada"); err != nil || now.ID != u.ID {
+		if now, err := accounts.UserByName(t.Context(), r.db.DB, "ada"); err != nil || now.ID != u.ID {
 			t.Errorf("%+v %v", now, err)
 		}
 		if now := string(idp.get(path).ok().body); strings.Contains(now, "emails") || strings.Contains(now, "externalId") || strings.Contains(now, "King") {
@@ -151,7 +152,7 @@ func TestSCIMUsers(t *testing.T) {
 		idp.do("DELETE", path, "").is(204)
 		idp.get(path).scimSays(404, `"status":"404"`)
 		idp.do("DELETE", path, "").is(404)
-		gone, err := r.db.UserByID(t.Context(), u.ID)
+		gone, err := accounts.UserByID(t.Context(), r.db.DB, u.ID)
 		if err != nil || gone.Active {
 			t.Errorf("%+v %v", gone, err)
 		}
@@ -277,7 +278,7 @@ func TestSCIMOfOthers(t *testing.T) {
 	r.anyone().with("GET", "/scim/v2/Users", nil, basic("idp:password")).ok()
 	for name, header := range map[string]http.Header{"none": nil, "empty": {"Authorization": {"Bearer "}}, "wrong": {"Authorization": {"Bearer x"}}, "the token as a password": basic("idp:" + scimToken), "no colon": basic("idp"),
 		"no base64": {"Authorization": {"Basic %%%"}}, "the login as a token": {"Authorization": {"Bearer idp:password"}}, "another scheme": {"Authorization": {"Digest " + scimToken}}} {
-		if got := r.anyone().with("GET", "/scim/v2/Users", nil, header).is(401); !strings.Contains(string(got.body), scim.ErrorSchema) || got.header.Get("WWW-Authenticate") == "" {
+		if got := r.anyone().with("GET", "/scim/v2/Users", nil, header).is(401); !strings.Contains(string(got.body), protocol.ErrorSchema) || got.header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%s: %s", name, got.body)
 		}
 	}
@@ -290,15 +291,15 @@ func TestSCIMOfOthers(t *testing.T) {
 		says               string
 	}{
 		{"POST", "/scim/v2/Users", "", 400, "invalidSyntax"}, {"POST", "/scim/v2/Users", "[]", 400, "invalidValue"}, {"POST", "/scim/v2/Users", `{"userName":"a b"}`, 400, "invalidValue"},
-		{"POST", "/scim/v2/Users", `{"userName":"` + strings.Repeat("a", 1<<20) + `"}`, 413, scim.ErrorSchema}, {"POST", "/scim/v2/Users", strings.Repeat(`{"a":`, 20_000), 400, "invalidSyntax"},
+		{"POST", "/scim/v2/Users", `{"userName":"` + strings.Repeat("a", 1<<20) + `"}`, 413, protocol.ErrorSchema}, {"POST", "/scim/v2/Users", strings.Repeat(`{"a":`, 20_000), 400, "invalidSyntax"},
 		{"GET", "/scim/v2/Users/0", "", 404, ""}, {"GET", "/scim/v2/Users/-1", "", 404, ""}, {"GET", "/scim/v2/Users/99999999999999999999", "", 404, ""}, {"GET", "/scim/v2/Users/1%27--", "", 404, ""},
 		{"GET", "/scim/v2/Users?filter=" + strings.Repeat("x", 2000), "", 400, "invalidFilter"}, {"PATCH", "/scim/v2/Users/77", `{"schemas":[]}`, 400, "invalidSyntax"},
 		{"POST", "/scim/v2/Groups", `{"displayName":""}`, 400, "invalidValue"}, {"POST", "/scim/v2/Groups", `{"displayName":"x","members":[{"value":"999"}]}`, 400, "no user 999"},
-		{"POST", "/scim/v2/Bulk", `{}`, 404, scim.ErrorSchema}, {"GET", "/scim/v2/Schemas/none", "", 404, scim.ErrorSchema},
+		{"POST", "/scim/v2/Bulk", `{}`, 404, protocol.ErrorSchema}, {"GET", "/scim/v2/Schemas/none", "", 404, protocol.ErrorSchema},
 	} {
 		idp.do(c.method, c.path, c.body).scimSays(c.code, c.says)
 	}
-	for _, path := range []string{"ServiceProviderConfig", "ResourceTypes", "ResourceTypes/User", "Schemas", "Schemas/" + scim.GroupSchema} {
+	for _, path := range []string{"ServiceProviderConfig", "ResourceTypes", "ResourceTypes/User", "Schemas", "Schemas/" + protocol.GroupSchema} {
 		if got := string(idp.get("/scim/v2/" + path).ok().body); !strings.Contains(got, `"schemas"`) || !strings.Contains(got, "/scim/v2/") {
 			t.Errorf("%s: %s", path, got)
 		}
@@ -348,7 +349,7 @@ func TestSCIMAndSignIn(t *testing.T) {
 	if code, body := signIn(); code != 403 || !strings.Contains(body, "not active") {
 		t.Errorf("%d %s", code, body)
 	}
-	if list, _, err := s.db.SCIMUsers(t.Context(), store.SCIMFilter{}, 0, 10); err != nil || len(list) != 1 || list[0].Active {
+	if list, _, err := scim.Users(t.Context(), s.db.DB, scim.Filter{}, 0, 10); err != nil || len(list) != 1 || list[0].Active {
 		t.Errorf("%+v %v", list, err)
 	}
 }

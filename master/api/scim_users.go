@@ -7,19 +7,20 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/detent-ml/detent/master/api/internal/scim"
+	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/accounts/scim"
+	"github.com/detent-ml/detent/master/accounts/scim/protocol"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // userFilter translates a filter for users.
-func userFilter(list []scim.Compare) (f store.SCIMFilter, err error) {
+func userFilter(list []protocol.Compare) (f scim.Filter, err error) {
 	for _, one := range list {
 		value := one.Value
 		if one.Bare != (one.Attr == "active") {
-			return f, scim.Typed(scim.InvalidFilter, fault.New(fault.Invalid, "filter: %s is compared with a value of another type", one.Attr))
+			return f, protocol.Typed(protocol.InvalidFilter, fault.New(fault.Invalid, "filter: %s is compared with a value of another type", one.Attr))
 		}
 		switch one.Attr {
 		case "username":
@@ -42,12 +43,12 @@ func userFilter(list []scim.Compare) (f store.SCIMFilter, err error) {
 	return f, nil
 }
 
-func unknownFilter(one scim.Compare, known string) error {
-	return scim.Typed(scim.InvalidFilter, fault.New(fault.Invalid, "filter: cannot filter by %q; supported are %s", fault.Clip(one.Attr), known))
+func unknownFilter(one protocol.Compare, known string) error {
+	return protocol.Typed(protocol.InvalidFilter, fault.New(fault.Invalid, "filter: cannot filter by %q; supported are %s", fault.Clip(one.Attr), known))
 }
 
 // once sets a comparison. Two comparisons of one attribute with different values are never true.
-func once[T comparable](f *store.SCIMFilter, was *T, value T) *T {
+func once[T comparable](f *scim.Filter, was *T, value T) *T {
 	if was != nil && *was != value {
 		f.Nothing = true
 	}
@@ -55,12 +56,12 @@ func once[T comparable](f *store.SCIMFilter, was *T, value T) *T {
 }
 
 // shownSCIMUser is a user as the client sees it.
-func (a *API) shownSCIMUser(u store.SCIMUser, groups []store.SCIMMember) (map[string]any, error) {
+func (a *API) shownSCIMUser(u scim.User, groups []scim.Member) (map[string]any, error) {
 	attributes, err := attributesOf(u)
 	if err != nil {
 		return nil, err
 	}
-	shown := map[string]any{"schemas": []string{scim.UserSchema}, "id": strconv.Itoa(u.ID), "userName": u.Username, "active": u.Active,
+	shown := map[string]any{"schemas": []string{protocol.UserSchema}, "id": strconv.Itoa(u.ID), "userName": u.Username, "active": u.Active,
 		"meta": a.scimMeta("User", u.ID, u.CreatedAt, u.ModifiedAt)}
 	if strings.EqualFold(attributes.UserName, u.Username) {
 		shown["userName"] = attributes.UserName
@@ -71,7 +72,7 @@ func (a *API) shownSCIMUser(u store.SCIMUser, groups []store.SCIMMember) (map[st
 	if attributes.DisplayName != "" {
 		shown["displayName"] = attributes.DisplayName
 	}
-	if attributes.Name != (scim.Name{}) {
+	if attributes.Name != (protocol.Name{}) {
 		shown["name"] = attributes.Name
 	}
 	if len(attributes.Emails) > 0 {
@@ -89,14 +90,14 @@ func (a *API) shownSCIMUser(u store.SCIMUser, groups []store.SCIMMember) (map[st
 	return shown, nil
 }
 
-func attributesOf(u store.SCIMUser) (a scim.Attributes, err error) {
+func attributesOf(u scim.User) (a protocol.Attributes, err error) {
 	return a, json.Unmarshal(u.Attributes, &a)
 }
 
 // sendSCIMUser sends a user.
-func (a *API) sendSCIMUser(ctx context.Context, c *rest.Call, status int, u store.SCIMUser) error {
+func (a *API) sendSCIMUser(ctx context.Context, c *rest.Call, status int, u scim.User) error {
 	p := scimPage{only: requestedAttributes(c, "attributes"), except: requestedAttributes(c, "excludedAttributes")}
-	groups, err := a.db.SCIMMembers(ctx, []int{}, []int{u.ID})
+	groups, err := scim.Members(ctx, a.db.DB, []int{}, []int{u.ID})
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (a *API) listSCIMUsers(_ context.Context, c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	list, total, err := a.db.SCIMUsers(ctx, f, p.start-1, p.count)
+	list, total, err := scim.Users(ctx, a.db.DB, f, p.start-1, p.count)
 	if err != nil {
 		return err
 	}
@@ -127,9 +128,9 @@ func (a *API) listSCIMUsers(_ context.Context, c *rest.Call) error {
 	for i, u := range list {
 		ids[i] = u.ID
 	}
-	var groups []store.SCIMMember
+	var groups []scim.Member
 	if len(ids) > 0 && p.shows("groups") {
-		if groups, err = a.db.SCIMMembers(ctx, []int{}, ids); err != nil {
+		if groups, err = scim.Members(ctx, a.db.DB, []int{}, ids); err != nil {
 			return err
 		}
 	}
@@ -150,7 +151,7 @@ func (a *API) scimUser(_ context.Context, c *rest.Call) error {
 		return err
 	}
 	defer cancel()
-	u, err := a.db.SCIMUser(ctx, id)
+	u, err := scim.UserByID(ctx, a.db.DB, id)
 	if err != nil {
 		return err
 	}
@@ -158,17 +159,17 @@ func (a *API) scimUser(_ context.Context, c *rest.Call) error {
 }
 
 // wanted returns the state of an account that a client requests.
-func wanted(u scim.User, active bool) (store.SCIMChange, error) {
+func wanted(u protocol.User, active bool) (scim.Change, error) {
 	name, err := username(u.UserName)
 	if err != nil {
-		return store.SCIMChange{}, scim.Typed(scim.InvalidValue, err)
+		return scim.Change{}, protocol.Typed(protocol.InvalidValue, err)
 	}
 	b, err := json.Marshal(u.Attributes)
-	return store.SCIMChange{Username: name, ExternalID: u.ExternalID, ShownName: u.ShownName(), Attributes: b, Active: active}, err
+	return scim.Change{Username: name, ExternalID: u.ExternalID, ShownName: u.ShownName(), Attributes: b, Active: active}, err
 }
 
 // noteSCIMUser adds the requested state of an account to the audit trail.
-func noteSCIMUser(c *rest.Call, u scim.User, ops []scim.Operation) {
+func noteSCIMUser(c *rest.Call, u protocol.User, ops []protocol.Operation) {
 	what := map[string]any{"userName": u.UserName, "externalId": u.ExternalID}
 	if u.Active != nil {
 		what["active"] = *u.Active
@@ -180,7 +181,7 @@ func noteSCIMUser(c *rest.Call, u scim.User, ops []scim.Operation) {
 }
 
 // operationNames names operations for the audit trail, without their values.
-func operationNames(ops []scim.Operation) (names []string) {
+func operationNames(ops []protocol.Operation) (names []string) {
 	for _, o := range ops[:min(len(ops), maxSCIMShown)] {
 		names = append(names, o.String())
 	}
@@ -190,7 +191,7 @@ func operationNames(ops []scim.Operation) (names []string) {
 // unique sets the error type that clients expect for conflicts.
 func unique(err error) error {
 	if fault.Is(err, fault.Conflict) {
-		return scim.Typed(scim.Uniqueness, err)
+		return protocol.Typed(protocol.Uniqueness, err)
 	}
 	return err
 }
@@ -198,11 +199,11 @@ func unique(err error) error {
 // accountChanged applies a change of an account at once to sessions and streams.
 func (a *API) accountChanged(id int) {
 	a.auth.forget(id)
-	a.bus.Publish(store.TopicAccess)
+	a.bus.Publish(accounts.TopicAccess)
 }
 
 func (a *API) createSCIMUser(_ context.Context, c *rest.Call) error {
-	u, err := bodySCIM(c, scim.ParseUser)
+	u, err := bodySCIM(c, protocol.ParseUser)
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func (a *API) createSCIMUser(_ context.Context, c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	made, err := a.db.CreateSCIMUser(ctx, want)
+	made, err := scim.CreateUser(ctx, a.db.DB, a.db.Roles, want)
 	if err != nil {
 		return unique(err)
 	}
@@ -222,23 +223,23 @@ func (a *API) createSCIMUser(_ context.Context, c *rest.Call) error {
 }
 
 // changeSCIMUser applies change to an account and stores the result.
-func (a *API) changeSCIMUser(c *rest.Call, ops []scim.Operation, change func(scim.User) (scim.User, error)) error {
+func (a *API) changeSCIMUser(c *rest.Call, ops []protocol.Operation, change func(protocol.User) (protocol.User, error)) error {
 	ctx, cancel, id, err := a.onSCIM(c)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	u, err := a.db.ChangeSCIMUser(ctx, id, func(was store.SCIMUser) (store.SCIMChange, error) {
+	u, err := scim.ChangeUser(ctx, a.db.DB, a.db.Roles, id, func(was scim.User) (scim.Change, error) {
 		attributes, err := attributesOf(was)
 		if err != nil {
-			return store.SCIMChange{}, err
+			return scim.Change{}, err
 		}
 		if !strings.EqualFold(attributes.UserName, was.Username) { // an administrator has renamed it
 			attributes.UserName = was.Username
 		}
-		now, err := change(scim.User{Attributes: attributes, ExternalID: was.ExternalID, Active: &was.Active})
+		now, err := change(protocol.User{Attributes: attributes, ExternalID: was.ExternalID, Active: &was.Active})
 		if err != nil {
-			return store.SCIMChange{}, err
+			return scim.Change{}, err
 		}
 		noteSCIMUser(c, now, ops)
 		return wanted(now, optional.Value(now.Active))
@@ -251,11 +252,11 @@ func (a *API) changeSCIMUser(c *rest.Call, ops []scim.Operation, change func(sci
 }
 
 func (a *API) replaceSCIMUser(_ context.Context, c *rest.Call) error {
-	given, err := bodySCIM(c, scim.ParseUser)
+	given, err := bodySCIM(c, protocol.ParseUser)
 	if err != nil {
 		return err
 	}
-	return a.changeSCIMUser(c, nil, func(was scim.User) (scim.User, error) {
+	return a.changeSCIMUser(c, nil, func(was protocol.User) (protocol.User, error) {
 		if given.Active == nil { // a client that does not say it activates nobody
 			given.Active = was.Active
 		}
@@ -264,11 +265,11 @@ func (a *API) replaceSCIMUser(_ context.Context, c *rest.Call) error {
 }
 
 func (a *API) patchSCIMUser(_ context.Context, c *rest.Call) error {
-	ops, err := bodySCIM(c, scim.ParsePatch)
+	ops, err := bodySCIM(c, protocol.ParsePatch)
 	if err != nil {
 		return err
 	}
-	return a.changeSCIMUser(c, ops, func(was scim.User) (scim.User, error) { return was.Patch(ops) })
+	return a.changeSCIMUser(c, ops, func(was protocol.User) (protocol.User, error) { return was.Patch(ops) })
 }
 
 func (a *API) deleteSCIMUser(_ context.Context, c *rest.Call) error {
@@ -277,7 +278,7 @@ func (a *API) deleteSCIMUser(_ context.Context, c *rest.Call) error {
 		return err
 	}
 	defer cancel()
-	if err := a.db.DeleteSCIMUser(ctx, id); err != nil {
+	if err := scim.DeleteUser(ctx, a.db.DB, a.db.Roles, id); err != nil {
 		return err
 	}
 	a.accountChanged(id)

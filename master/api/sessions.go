@@ -8,11 +8,11 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/signin"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -27,22 +27,24 @@ func (a *API) registerSessions() {
 	rest.Raw(a.router, v1.ProviderSignOut, a.providerSignOut)
 }
 
-func ofSession(s store.Session) auth.Object {
+func ofSession(s accounts.Session) auth.Object {
 	return auth.Object{Kind: v1.KindSession, Name: called(v1.KindSession, s.ID), OwnerID: s.UserID}
 }
 
 // onSession finds the session that the path names. Other users' sessions are not found.
-func (a *API) onSession() rest.Object[store.Session] {
-	o := rest.On("id", a.db.Session, ofSession)
-	o.Refusal = func(_ *rest.Call, _ auth.Verb, s store.Session) error {
+func (a *API) onSession() rest.Object[accounts.Session] {
+	o := rest.On("id", func(ctx context.Context, id int) (accounts.Session, error) {
+		return accounts.SessionByID(ctx, a.db.DB, id)
+	}, ofSession)
+	o.Refusal = func(_ *rest.Call, _ auth.Verb, s accounts.Session) error {
 		return fault.New(fault.NotFound, "session %d not found", s.ID)
 	}
 	return o
 }
 
 // place returns the address and the program with which a session begins.
-func (a *API) place(c *rest.Call) store.Place {
-	p := store.Place{Agent: agentOf(c.Get("User-Agent"))}
+func (a *API) place(c *rest.Call) accounts.Place {
+	p := accounts.Place{Agent: agentOf(c.Get("User-Agent"))}
 	if from, ok := c.Client(); ok {
 		p.Address = from.WithZone("").String()
 	}
@@ -65,7 +67,7 @@ func (a *API) listSessions(ctx context.Context, c *rest.Call, req *v1.GetSession
 	if err != nil {
 		return nil, err
 	}
-	_, total, err := a.db.Sessions(ctx, user, 0, 0)
+	_, total, err := accounts.Sessions(ctx, a.db.DB, user, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +75,7 @@ func (a *API) listSessions(ctx context.Context, c *rest.Call, req *v1.GetSession
 	if err != nil {
 		return nil, err
 	}
-	list, _, err := a.db.Sessions(ctx, user, p.StartIndex, p.EndIndex-p.StartIndex)
+	list, _, err := accounts.Sessions(ctx, a.db.DB, user, p.StartIndex, p.EndIndex-p.StartIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +98,7 @@ func (a *API) sessionsOf(ctx context.Context, c *rest.Call, req *v1.GetSessionsR
 	case name == "":
 		return 0, nil
 	}
-	u, err := a.db.UserByName(ctx, name)
+	u, err := accounts.UserByName(ctx, a.db.DB, name)
 	return u.ID, err
 }
 
@@ -113,8 +115,8 @@ func (a *API) providerName(issuer string) string {
 	return issuer
 }
 
-func (a *API) endSession(ctx context.Context, c *rest.Call, s store.Session, _ *v1.None) (*v1.Empty, error) {
-	if err := a.db.EndSession(ctx, int64(s.ID)); err != nil {
+func (a *API) endSession(ctx context.Context, c *rest.Call, s accounts.Session, _ *v1.None) (*v1.Empty, error) {
+	if err := accounts.EndSession(ctx, a.db.DB, int64(s.ID)); err != nil {
 		return nil, err
 	}
 	a.accountChanged(s.UserID)
@@ -143,12 +145,12 @@ func (a *API) providerSignOut(_ context.Context, c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	users, err := a.db.EndSessionsOf(ctx, store.SignOut{Issuer: l.Issuer, ID: l.ID, Subject: l.Subject, SID: l.SID, Until: signin.LogoutRepeats})
+	users, err := accounts.EndSessionsOf(ctx, a.db.DB, accounts.SignOut{Issuer: l.Issuer, ID: l.ID, Subject: l.Subject, SID: l.SID, Until: signin.LogoutRepeats})
 	if err != nil {
 		return err
 	}
 	for _, id := range users {
-		u, err := a.db.UserByID(ctx, id)
+		u, err := accounts.UserByID(ctx, a.db.DB, id)
 		if err != nil {
 			return err
 		}

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/accounts/login"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/signin"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
 )
@@ -119,19 +120,19 @@ func TestSignOutTokens(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.SignIn = signin.New([]signin.Config{{Name: "corp", Issuer: signer.Issuer, ClientID: "detent", UsernameClaim: "email"}}, "http://127.0.0.1/oidc/callback")
 	})
-	u, err := r.db.SignIn(t.Context(), store.Identity{Issuer: signer.Issuer, Subject: "ada", Username: "ada", Create: true})
+	u, err := login.SignIn(t.Context(), r.db.DB, r.db.Roles, login.Identity{Issuer: signer.Issuer, Subject: "ada", Username: "ada", Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := func(at store.Place) as {
+	begin := func(at accounts.Place) as {
 		t.Helper()
 		token, hash := auth.NewToken()
-		if _, err := r.db.NewSessionAt(t.Context(), u, hash, time.Hour, at); err != nil {
+		if _, err := accounts.NewSessionAt(t.Context(), r.db.DB, u, hash, time.Hour, at); err != nil {
 			t.Fatal(err)
 		}
 		return as{r: r, header: "Authorization", token: "Bearer " + token}
 	}
-	ofProvider, another, elsewhere, password := begin(store.Place{Issuer: signer.Issuer, SID: "s1"}), begin(store.Place{Issuer: signer.Issuer, SID: "s2"}), begin(store.Place{Issuer: "https://other", SID: "s1"}), begin(store.Place{})
+	ofProvider, another, elsewhere, password := begin(accounts.Place{Issuer: signer.Issuer, SID: "s1"}), begin(accounts.Place{Issuer: signer.Issuer, SID: "s2"}), begin(accounts.Place{Issuer: "https://other", SID: "s1"}), begin(accounts.Place{})
 	token := func(jti string, claims map[string]any) string {
 		all := map[string]any{"iss": signer.Issuer, "aud": "detent", "iat": time.Now().Unix(), "jti": jti, "events": map[string]any{"http://schemas.openid.net/event/backchannel-logout": map[string]any{}}}
 		for name, v := range claims {

@@ -14,13 +14,14 @@ import (
 
 	"golang.org/x/crypto/nacl/box"
 
+	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/accounts/login"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/headers"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/signin"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -103,7 +104,7 @@ func (a *API) provider(ctx context.Context, c *rest.Call, key string, most int) 
 // limitSignIns limits the calls to other services that anonymous callers can cause.
 func (a *API) limitSignIns(ctx context.Context, c *rest.Call, key string, most int) (end func(), err error) {
 	key += " " + c.Address()
-	tallies, err := a.db.CountLogin(ctx, []string{key}, LoginWindow)
+	tallies, err := accounts.CountLogin(ctx, a.db.DB, []string{key}, LoginWindow)
 	if err != nil {
 		return nil, err
 	}
@@ -273,13 +274,13 @@ func ownPath(path string) string {
 }
 
 // signedInAs finds the user of an identity, and creates a session.
-func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity, cfg signin.Config) (store.User, string, error) {
+func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity, cfg signin.Config) (accounts.User, string, error) {
 	noteUser(c, nil, who.Username)
 	name, err := username(who.Username)
 	if err != nil {
-		return store.User{}, "", err
+		return accounts.User{}, "", err
 	}
-	u, err := a.db.SignIn(ctx, store.Identity{Issuer: who.Issuer, Subject: who.Subject, Username: name, DisplayName: who.DisplayName, Admin: who.Admin, Create: cfg.CreateUsers})
+	u, err := login.SignIn(ctx, a.db.DB, a.db.Roles, login.Identity{Issuer: who.Issuer, Subject: who.Subject, Username: name, DisplayName: who.DisplayName, Admin: who.Admin, Create: cfg.CreateUsers})
 	if err != nil {
 		return u, "", err
 	}
@@ -306,7 +307,7 @@ func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity,
 		a.log.Warn("the identity provider gave no refresh token, so a session is short: allow the client to have refresh tokens, or set offline_access: never",
 			"provider", cfg.Name, "username", u.Username, "lasts", life.Round(time.Second))
 	}
-	if err := a.db.SignedIn(ctx, who.Issuer, who.Subject, knownOf(who, cfg), cfg.Recheck); err != nil {
+	if err := login.SignedIn(ctx, a.db.DB, who.Issuer, who.Subject, knownOf(who, cfg), cfg.Recheck); err != nil {
 		return u, "", err
 	}
 	a.auth.forget(u.ID) // the provider may have changed the admin mark
@@ -315,11 +316,11 @@ func (a *API) signedInAs(ctx context.Context, c *rest.Call, who signin.Identity,
 
 // memberships are the groups here that a provider gives a user, and how many of its names no group here
 // can have.
-func memberships(who signin.Identity, cfg signin.Config) (m store.Memberships, unusable int) {
-	m = store.Memberships{Provider: cfg.Name, Create: cfg.Sync.Create}
+func memberships(who signin.Identity, cfg signin.Config) (m accounts.Memberships, unusable int) {
+	m = accounts.Memberships{Provider: cfg.Name, Create: cfg.Sync.Create}
 	here, unusable := cfg.Sync.Here(who.Groups)
 	for _, g := range here {
-		m.Groups = append(m.Groups, store.ProviderGroup{Name: g.Name, Ours: g.Ours})
+		m.Groups = append(m.Groups, accounts.ProviderGroup{Name: g.Name, Ours: g.Ours})
 	}
 	return m, unusable
 }
@@ -330,7 +331,7 @@ func (a *API) syncGroups(ctx context.Context, userID int, username string, who s
 		return nil, nil, nil
 	}
 	m, unusable := memberships(who, cfg)
-	joined, left, err = a.db.SyncMemberships(ctx, userID, m)
+	joined, left, err = accounts.SyncMemberships(ctx, a.db.DB, a.db.Roles, userID, m)
 	if err != nil {
 		return nil, nil, err
 	}

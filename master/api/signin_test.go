@@ -15,10 +15,11 @@ import (
 
 	"golang.org/x/crypto/nacl/box"
 
+	"github.com/detent-ml/detent/master/accounts"
+	"github.com/detent-ml/detent/master/accounts/login"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/signin"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/identitytest"
 )
@@ -311,15 +312,18 @@ func TestAProviderThatIsAway(t *testing.T) {
 // TestAUserOfNoProvider: with --remote false a user's identities at providers open nothing any more, also those that are left.
 func TestAUserOfNoProvider(t *testing.T) {
 	r := newRig(t)
-	admin, ada := r.user("admin"), store.Identity{Issuer: "https://id", Subject: "1", Username: "ada", Create: true}
-	u, err := r.db.SignIn(t.Context(), ada)
+	admin, ada := r.user("admin"), login.Identity{Issuer: "https://id", Subject: "1", Username: "ada", Create: true}
+	u, err := login.SignIn(t.Context(), r.db.DB, r.db.Roles, ada)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := store.Place{Issuer: "https://id", Provider: "id"}
+	at := accounts.Place{Issuer: "https://id", Provider: "id"}
 	_, here := auth.NewToken()
 	_, there := auth.NewToken()
-	if err := errors.Join(r.db.NewSession(t.Context(), u, here, time.Hour), func() error { _, err := r.db.NewSessionAt(t.Context(), u, there, time.Hour, at); return err }()); err != nil {
+	if err := errors.Join(accounts.NewSession(t.Context(), r.db.DB, u, here, time.Hour), func() error {
+		_, err := accounts.NewSessionAt(t.Context(), r.db.DB, u, there, time.Hour, at)
+		return err
+	}()); err != nil {
 		t.Fatal(err)
 	}
 	path := fmt.Sprintf("/api/v1/users/%d", u.ID)
@@ -329,13 +333,13 @@ func TestAUserOfNoProvider(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		if _, err := r.db.SignIn(t.Context(), ada); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "--remote true") {
+		if _, err := login.SignIn(t.Context(), r.db.DB, r.db.Roles, ada); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "--remote true") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	refused("after the change")
 	admin.patch(path, `{"remote":true}`).ok()
-	if again, err := r.db.SignIn(t.Context(), ada); err != nil || again.ID != u.ID {
+	if again, err := login.SignIn(t.Context(), r.db.DB, r.db.Roles, ada); err != nil || again.ID != u.ID {
 		t.Errorf("%v %v", again.ID, err)
 	}
 	r.exec(`UPDATE users SET remote = false WHERE id = $1`, u.ID)

@@ -25,7 +25,7 @@ func TestUserSettings(t *testing.T) {
 	me.post(path, `{"settings":[{"key":"a","value":""}]}`).ok()
 	has(me, `[map[key:theme storagePath:ui value:"dark"]]`)
 	me.post(path, `{"settings":[{"key":"","value":"x"}]}`).says(400, "needs a key")
-	me.post(path, `{"settings":[{"key":"k","value":"`+strings.Repeat("x", maxSettingValue+1)+`"}]}`).says(413, "limit")
+	me.post(path, `{"settings":[{"key":"k","value":"`+strings.Repeat("x", 64<<10+1)+`"}]}`).says(413, "limit")
 	me.post(path+"/reset", "").ok()
 	has(me, "[]")
 }

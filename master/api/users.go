@@ -4,12 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -19,7 +18,6 @@ const (
 )
 
 func (a *API) registerUsers() {
-	a.registerUserSettings()
 	a.registerActivity()
 	rest.Serve(a.router, v1.ChangeUsers, a.patchUsers)
 	rest.Serve(a.router, v1.ListUsers, a.listUsers)
@@ -30,7 +28,7 @@ func (a *API) registerUsers() {
 	rest.RawOn(a.router, v1.SetPassword, a.onUser("only an admin may set somebody else's password"), a.setPassword)
 }
 
-func wireUser(u store.User) v1.User {
+func wireUser(u accounts.User) v1.User {
 	modified := u.ModifiedAt
 	w := v1.User{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active,
 		Remote: u.Remote, ServiceAccount: u.Service, ModifiedAt: &modified, LastAuthAt: u.LastAuthAt}
@@ -101,7 +99,7 @@ func (a *API) passwordHash(ctx context.Context, c *rest.Call, password string, h
 }
 
 func (a *API) listUsers(ctx context.Context, c *rest.Call, req *v1.GetUsersRequest) (*v1.GetUsersResponse, error) {
-	f := store.UserFilter{Name: req.Name, Active: req.Active, Admin: req.Admin}
+	f := accounts.UserFilter{Name: req.Name, Active: req.Active, Admin: req.Admin}
 	var err error
 	f.Sort, f.Desc, err = rest.Sorting(req.Order, map[string]string{"SORT_BY_DISPLAY_NAME": "display_name", "SORT_BY_USER_NAME": "username",
 		"SORT_BY_ADMIN": "admin", "SORT_BY_ACTIVE": "active", "SORT_BY_MODIFIED_TIME": "modified", "SORT_BY_NAME": "name",
@@ -110,7 +108,7 @@ func (a *API) listUsers(ctx context.Context, c *rest.Call, req *v1.GetUsersReque
 		return nil, err
 	}
 	// Accounts are few; the window is cut here, so that an offset can be checked.
-	list, _, err := a.db.Users(ctx, f)
+	list, _, err := accounts.Users(ctx, a.db.DB, f)
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +123,11 @@ func (a *API) listUsers(ctx context.Context, c *rest.Call, req *v1.GetUsersReque
 	return resp, nil
 }
 
-func (a *API) user(_ context.Context, _ *rest.Call, u store.User, _ *v1.None) (*v1.GetUserResponse, error) {
+func (a *API) user(_ context.Context, _ *rest.Call, u accounts.User, _ *v1.None) (*v1.GetUserResponse, error) {
 	return &v1.GetUserResponse{User: wireUser(u)}, nil
 }
 
-func (a *API) userByName(_ context.Context, _ *rest.Call, u store.User, _ *v1.None) (*v1.GetUserByUsernameResponse, error) {
+func (a *API) userByName(_ context.Context, _ *rest.Call, u accounts.User, _ *v1.None) (*v1.GetUserByUsernameResponse, error) {
 	return &v1.GetUserByUsernameResponse{User: wireUser(u)}, nil
 }
 
@@ -151,7 +149,7 @@ func (a *API) createUser(ctx context.Context, c *rest.Call, req *v1.PostUserRequ
 	if err != nil {
 		return nil, err
 	}
-	u := store.User{Username: name, DisplayName: req.User.DisplayName, Admin: req.User.Admin, Active: req.User.Active,
+	u := accounts.User{Username: name, DisplayName: req.User.DisplayName, Admin: req.User.Admin, Active: req.User.Active,
 		Remote: req.User.Remote, Service: req.User.ServiceAccount, AgentUser: agent}
 	if u.Service {
 		if err := checkService(&u, req); err != nil {
@@ -166,7 +164,7 @@ func (a *API) createUser(ctx context.Context, c *rest.Call, req *v1.PostUserRequ
 			return nil, err
 		}
 	}
-	made, err := a.db.CreateUser(ctx, u)
+	made, err := accounts.CreateUser(ctx, a.db.DB, u)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +173,7 @@ func (a *API) createUser(ctx context.Context, c *rest.Call, req *v1.PostUserRequ
 }
 
 // checkService rejects what a service account cannot have.
-func checkService(u *store.User, req *v1.PostUserRequest) error {
+func checkService(u *accounts.User, req *v1.PostUserRequest) error {
 	switch {
 	case req.Password != nil && *req.Password != "":
 		return fault.New(fault.Invalid, "password: a service account has none; it signs in with access tokens (det token create)")
@@ -189,14 +187,14 @@ func checkService(u *store.User, req *v1.PostUserRequest) error {
 
 // notOfService returns an error if a change gives a service account another way to sign in, or the mark
 // of an administrator.
-func notOfService(of store.User, password, remote, admin bool) error {
+func notOfService(of accounts.User, password, remote, admin bool) error {
 	if !of.Service || !password && !remote && !admin {
 		return nil
 	}
 	return fault.New(fault.Invalid, "%s is a service account: it has no password and no identity at a provider, and cannot be an administrator; it signs in with access tokens (det token create)", of.Username)
 }
 
-func (a *API) patchUser(ctx context.Context, c *rest.Call, of store.User, req *v1.PatchUser) (*v1.PatchUserResponse, error) {
+func (a *API) patchUser(ctx context.Context, c *rest.Call, of accounts.User, req *v1.PatchUser) (*v1.PatchUserResponse, error) {
 	id := of.ID
 	admin := auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindUser})
 	if !admin && (req.Admin != nil || req.Active != nil || req.Remote != nil || req.Username != nil || req.AgentUserGroup != nil) {
@@ -205,7 +203,7 @@ func (a *API) patchUser(ctx context.Context, c *rest.Call, of store.User, req *v
 	if err := notOfService(of, req.Password != nil, req.Remote != nil && *req.Remote, req.Admin != nil && *req.Admin); err != nil {
 		return nil, err
 	}
-	ch := store.UserChange{DisplayName: req.DisplayName, Admin: req.Admin, Active: req.Active, Remote: req.Remote}
+	ch := accounts.UserChange{DisplayName: req.DisplayName, Admin: req.Admin, Active: req.Active, Remote: req.Remote}
 	if req.DisplayName != nil && len(*req.DisplayName) > maxDisplayName {
 		return nil, fault.New(fault.Invalid, "displayName: %d bytes are over the limit of %d", len(*req.DisplayName), maxDisplayName)
 	}
@@ -239,23 +237,23 @@ func (a *API) patchUser(ctx context.Context, c *rest.Call, of store.User, req *v
 
 // changeUser changes an account. Its sessions end when its password changes or it is
 // deactivated, and those of its tasks, but for the one that changes it.
-func (a *API) changeUser(ctx context.Context, c *rest.Call, id int, ch store.UserChange) (store.User, error) {
+func (a *API) changeUser(ctx context.Context, c *rest.Call, id int, ch accounts.UserChange) (accounts.User, error) {
 	keep := int64(0)
 	if id == c.Who().UserID {
 		keep = c.Who().SessionID
 	}
-	u, err := a.db.ChangeUser(ctx, id, ch, keep)
+	u, err := accounts.ChangeUser(ctx, a.db.DB, a.db.Roles, id, ch, keep)
 	if err != nil {
 		return u, err
 	}
 	a.auth.forget(id)
-	a.bus.Publish(store.TopicAccess)
+	a.bus.Publish(accounts.TopicAccess)
 	return u, nil
 }
 
 // setPassword accepts a password as plain text in a JSON string, or a message like that
 // of PATCH.
-func (a *API) setPassword(ctx context.Context, c *rest.Call, of store.User) error {
+func (a *API) setPassword(ctx context.Context, c *rest.Call, of accounts.User) error {
 	id := of.ID
 	body, err := c.ReadBody(v1.SmallBody)
 	if err != nil {
@@ -281,18 +279,12 @@ func (a *API) setPassword(ctx context.Context, c *rest.Call, of store.User) erro
 	if err != nil {
 		return err
 	}
-	u, err := a.changeUser(ctx, c, id, store.UserChange{PasswordHash: &hash})
+	u, err := a.changeUser(ctx, c, id, accounts.UserChange{PasswordHash: &hash})
 	if err != nil {
 		return err
 	}
 	return c.Send(v1.PatchUserResponse{User: wireUser(u)})
 }
-
-// freshSignIn is how long after a sign-in a user can change the password without the old one.
-// Determined's own det user change-password and User.change_password send the new one
-// alone, so a sign-in shortly before is all that tells its user from somebody who got
-// hold of a session: det user login, then det user change-password.
-const freshSignIn = 15 * time.Minute
 
 // mayReplacePassword fails unless a user who changes their own password has entered
 // the old one, in this call or in a recent sign-in: a stolen session must not be enough to
@@ -301,7 +293,7 @@ func (a *API) mayReplacePassword(ctx context.Context, c *rest.Call, id int, req 
 	if id != c.Who().UserID {
 		return nil
 	}
-	u, err := a.db.UserByID(ctx, id)
+	u, err := accounts.UserByID(ctx, a.db.DB, id)
 	if err != nil || u.PasswordHash == "" && !c.Who().AccessToken {
 		return err
 	}
@@ -316,12 +308,12 @@ func (a *API) mayReplacePassword(ctx context.Context, c *rest.Call, id int, req 
 		}
 		return err
 	}
-	age, err := a.db.SessionAge(ctx, c.Who().SessionID)
+	age, err := accounts.SessionAge(ctx, a.db.DB, c.Who().SessionID)
 	if err != nil {
 		return err
 	}
-	if age > freshSignIn || c.Who().AccessToken {
-		return fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old: sign in again with det user login, or send oldPassword with the new one", u.Username, int(freshSignIn.Minutes()))
+	if age > accounts.FreshSignIn || c.Who().AccessToken {
+		return fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old: sign in again with det user login, or send oldPassword with the new one", u.Username, int(accounts.FreshSignIn.Minutes()))
 	}
 	return nil
 }

@@ -3,9 +3,9 @@ package api
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -17,7 +17,7 @@ func (a *API) patchUsers(ctx context.Context, c *rest.Call, req *v1.PatchUsersRe
 		return nil, fault.New(fault.Invalid, "userIds: %d users are over the limit of %d", len(ids), maxBulk)
 	}
 	if req.Filters != nil {
-		list, _, err := a.db.Users(ctx, store.UserFilter{Name: req.Filters.Name, Admin: req.Filters.Admin})
+		list, _, err := accounts.Users(ctx, a.db.DB, accounts.UserFilter{Name: req.Filters.Name, Admin: req.Filters.Admin})
 		if err != nil {
 			return nil, err
 		}
@@ -28,7 +28,7 @@ func (a *API) patchUsers(ctx context.Context, c *rest.Call, req *v1.PatchUsersRe
 	}
 	resp := &v1.PatchUsersResponse{}
 	for _, id := range ids {
-		_, err := a.changeUser(ctx, c, id, store.UserChange{Active: &req.Activate})
+		_, err := a.changeUser(ctx, c, id, accounts.UserChange{Active: &req.Activate})
 		if err != nil && fault.CodeOf(err) == fault.Internal {
 			return nil, err
 		}

@@ -5,9 +5,9 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -38,12 +38,12 @@ func (a *API) oldLogin(ctx context.Context, c *rest.Call, req *v1.OldLoginReques
 	return &v1.OldLoginResponse{Token: resp.Token}, nil
 }
 
-func oldUser(u store.User) v1.OldUser {
+func oldUser(u accounts.User) v1.OldUser {
 	return v1.OldUser{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active, Remote: u.Remote}
 }
 
 func (a *API) listOldUsers(ctx context.Context, _ *rest.Call, _ *v1.None) (*[]v1.OldUser, error) {
-	list, _, err := a.db.Users(ctx, store.UserFilter{})
+	list, _, err := accounts.Users(ctx, a.db.DB, accounts.UserFilter{})
 	out := make([]v1.OldUser, 0, len(list))
 	for _, u := range list {
 		out = append(out, oldUser(u))
@@ -69,7 +69,7 @@ func (a *API) createOldUser(ctx context.Context, c *rest.Call, req *v1.OldUserRe
 	return &v1.Empty{}, err
 }
 
-func (a *API) patchOldUser(ctx context.Context, c *rest.Call, u store.User, req *v1.OldUserRequest) (*v1.Empty, error) {
+func (a *API) patchOldUser(ctx context.Context, c *rest.Call, u accounts.User, req *v1.OldUserRequest) (*v1.Empty, error) {
 	if req.Username != nil {
 		return nil, fault.New(fault.Invalid, "username: PATCH /users/%s/username renames a user", u.Username)
 	}
@@ -77,7 +77,7 @@ func (a *API) patchOldUser(ctx context.Context, c *rest.Call, u store.User, req 
 	return &v1.Empty{}, err
 }
 
-func (a *API) renameOldUser(ctx context.Context, c *rest.Call, u store.User, req *v1.OldUserRequest) (*v1.Empty, error) {
+func (a *API) renameOldUser(ctx context.Context, c *rest.Call, u accounts.User, req *v1.OldUserRequest) (*v1.Empty, error) {
 	if req.Username == nil {
 		return nil, fault.New(fault.Invalid, "username: is required")
 	}

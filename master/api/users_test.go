@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"github.com/detent-ml/detent/master/accounts"
 	"io"
 	"net"
 	"net/http"
@@ -101,7 +102,7 @@ func TestWrongPasswordsElsewhere(t *testing.T) {
 			}
 		}
 	}
-	if _, err := r.db.DropLoginTries(t.Context(), -2*time.Hour); err != nil {
+	if _, err := accounts.DropLoginTries(t.Context(), r.db.DB, -2*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if got := guess(r, "127.0.0.9", "right"); got != 200 {

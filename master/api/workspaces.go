@@ -155,7 +155,7 @@ func (a *API) createWorkspace(ctx context.Context, c *rest.Call, req *v1.PostWor
 	if err != nil {
 		return nil, err
 	}
-	if a.db.UsesRoles() { // who creates a workspace is its WorkspaceAdmin
+	if a.db.Roles { // who creates a workspace is its WorkspaceAdmin
 		a.auth.forget(c.Who().UserID)
 	}
 	wire, err := a.workspaceWire(ctx, c, w)

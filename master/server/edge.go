@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/optional"
@@ -187,7 +188,7 @@ func (m *master) checkSpool() {
 // starts for the first time. Without an initial password nobody can sign in from other
 // machines, so the log explains what to do.
 func (m *master) initialPassword(ctx context.Context) error {
-	needed, err := m.db.NeedsFirstPassword(ctx)
+	needed, err := accounts.NeedsFirstPassword(ctx, m.db.DB)
 	if err != nil || !needed {
 		return err
 	}
@@ -198,7 +199,7 @@ func (m *master) initialPassword(ctx context.Context) error {
 		}
 		return nil
 	}
-	done, err := m.db.SetFirstPassword(ctx, api.StoredPassword(m.cfg.InitialPassword))
+	done, err := accounts.SetFirstPassword(ctx, m.db.DB, api.StoredPassword(m.cfg.InitialPassword))
 	if done {
 		m.log.Info("the user admin now has the initial password; change it with det user change-password")
 	}

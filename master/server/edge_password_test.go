@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/store"
@@ -57,7 +58,7 @@ func TestAMasterSetsTheInitialPassword(t *testing.T) {
 		if err := m.initialPassword(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		u, err := db.UserByName(t.Context(), "admin")
+		u, err := accounts.UserByName(t.Context(), db.DB, "admin")
 		if err != nil {
 			t.Fatal(err)
 		}

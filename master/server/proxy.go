@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/proxy"
@@ -112,7 +113,7 @@ func (d directory) Tasks(ctx context.Context, ids []string) (map[string]proxy.Ta
 }
 
 func (d directory) Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
-	return d.db.ValidSessions(ctx, ids)
+	return accounts.ValidSessions(ctx, d.db.DB, d.db.Roles, ids)
 }
 
 func (d directory) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {

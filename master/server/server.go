@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control"
@@ -83,10 +84,10 @@ func (c *Config) storeOptions() store.Options {
 // beginRoles notes whether roles are in use. When they begin, the admins of basic mode become
 // ClusterAdmins, because nobody else could give a role.
 func beginRoles(ctx context.Context, db *store.DB, log *slog.Logger) error {
-	if !db.UsesRoles() {
-		return db.EndRoles(ctx)
+	if !db.Roles {
+		return accounts.EndRoles(ctx, db.DB)
 	}
-	made, err := db.BeginRoles(ctx)
+	made, err := accounts.BeginRoles(ctx, db.DB)
 	if len(made) > 0 {
 		log.Info("roles are in use now (security.authz.type: rbac); the admins became ClusterAdmins", "users", strings.Join(made, ", "))
 	}

@@ -3,7 +3,7 @@ package server
 import (
 	"time"
 
-	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/accounts"
 )
 
 // TokensConfig says how long access tokens are valid.
@@ -29,8 +29,8 @@ func (c TokensConfig) check(k *checker) {
 	}
 }
 
-func (c TokensConfig) limits() api.TokenLimits {
-	l := api.TokenLimits{Default: time.Duration(c.DefaultDays) * 24 * time.Hour}
+func (c TokensConfig) limits() accounts.TokenLimits {
+	l := accounts.TokenLimits{Default: time.Duration(c.DefaultDays) * 24 * time.Hour}
 	if c.MaxDays > 0 {
 		l.Max = time.Duration(c.MaxDays) * 24 * time.Hour
 	}

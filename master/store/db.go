@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/database"
 )
@@ -10,11 +11,11 @@ import (
 // DB has the rows of all nouns, over a pool of connections or, within Tx, over one transaction.
 type DB struct {
 	*database.DB
-	memory budget.Budget // for the searches of all experiments
-	sums   *memorySums   // of that memory
-	limits Limits        // for what users store
-	stored *storedSums   // by users
-	roles  bool          // roles decide what users may do
+	memory budget.Budget  // for the searches of all experiments
+	sums   *memorySums    // of that memory
+	limits Limits         // for what users store
+	stored *storedSums    // by users
+	Roles  accounts.Roles // roles decide what users may do
 }
 
 // Options are the settings of the cluster that rows need.
@@ -26,7 +27,7 @@ type Options struct {
 
 // New returns the rows in a database.
 func New(db *database.DB, opts Options) *DB {
-	return &DB{DB: db, memory: opts.Memory, sums: &memorySums{}, roles: opts.Roles, limits: opts.Limits, stored: newStoredSums()}
+	return &DB{DB: db, memory: opts.Memory, sums: &memorySums{}, Roles: accounts.Roles(opts.Roles), limits: opts.Limits, stored: newStoredSums()}
 }
 
 // over returns the same rows over another pool or a transaction. Both know the same of the searches and of what users store.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/database"
 )
 
@@ -64,7 +65,7 @@ func TestGateAgainstANewPassword(t *testing.T) {
 	exp := w.experiment(lossSearcher)
 	password := "new"
 	change := func() error {
-		_, err := w.db.ChangeUser(ctx, 2, UserChange{PasswordHash: &password}, 0)
+		_, err := accounts.ChangeUser(ctx, w.db.DB, w.db.Roles, 2, accounts.UserChange{PasswordHash: &password}, 0)
 		return err
 	}
 	claim := func(id string) error {
@@ -82,7 +83,7 @@ func TestGateAgainstANewPassword(t *testing.T) {
 			first <- w.db.Tx(ctx, func(tx *DB) error {
 				defer func() { close(inside); <-commit }()
 				if !gateFirst {
-					return tx.endSessions(ctx, 2, 0)
+					return accounts.EndSessions(ctx, tx.DB, 2, 0)
 				}
 				c := goodClaim(id, 0, "n")
 				g, err := tx.lockGate(ctx, c)

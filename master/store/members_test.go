@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -156,7 +157,7 @@ func TestClaimGivesAll(t *testing.T) {
 	if err != nil || who.AllocationID != id || who.Rank != 1 || who.TrialID != trial {
 		t.Errorf("the token: %+v %v", who, err)
 	}
-	if who, err := w.db.SessionWho(ctx, c.SessionHash); err != nil || who.Username != "determined" {
+	if who, err := accounts.SessionWho(ctx, w.db.DB, w.db.Roles, c.SessionHash); err != nil || who.Username != "determined" {
 		t.Errorf("the session: %+v %v", who, err)
 	}
 	// A repeated claim with other tokens makes the old ones invalid.
@@ -167,7 +168,7 @@ func TestClaimGivesAll(t *testing.T) {
 	if _, err := w.db.TaskWho(ctx, c.TokenHash); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the old token: %v", err)
 	}
-	if _, err := w.db.SessionWho(ctx, c.SessionHash); !fault.Is(err, fault.NotFound) {
+	if _, err := accounts.SessionWho(ctx, w.db.DB, w.db.Roles, c.SessionHash); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the old session: %v", err)
 	}
 	if _, err := w.db.TaskWho(ctx, again.TokenHash); err != nil {

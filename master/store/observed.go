@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/task"
@@ -125,14 +126,14 @@ type PendingSubmission struct {
 
 // Who returns the attempt's owner with the owner's present rights.
 func (s *PendingSubmission) Who() (auth.Who, error) {
-	grants, err := readGrants(s.OwnerGrants)
+	grants, err := accounts.ReadGrants(s.OwnerGrants)
 	return auth.Who{UserID: s.OwnerID, Username: s.Owner, Admin: s.OwnerAdmin, Grants: grants}, err
 }
 
 // Submissions reads those of these attempts that are still to be submitted.
 func (db *DB) Submissions(ctx context.Context, ids []string) ([]PendingSubmission, error) {
 	list, err := database.Rows[PendingSubmission](ctx, db.DB, `
-		SELECT `+attemptColumns+`, w.name AS workspace, w.id AS workspace_id, u.active AS owner_active, u.admin AS owner_admin, `+db.grants()+` FROM `+attemptTables+`
+		SELECT `+attemptColumns+`, w.name AS workspace, w.id AS workspace_id, u.active AS owner_active, u.admin AS owner_admin, `+db.Roles.Grants()+` FROM `+attemptTables+`
 		WHERE a.id = ANY($1) AND a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.kill_at IS NULL AND a.refused_why = ''`, ids)
 	if err != nil || len(list) == 0 {
 		return list, err

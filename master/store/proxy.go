@@ -142,13 +142,13 @@ func (db *DB) CookieWho(ctx context.Context, hash []byte, task string) (auth.Who
 		Grants    []byte `db:"grants"`
 	}
 	f, err := database.Row[found](database.ForStrangers(ctx), db.DB, "cookie", `
-		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL AS admin, s.id AS session_id, `+db.grants()+`
+		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL AS admin, s.id AS session_id, `+db.Roles.Grants()+`
 		FROM passes p JOIN sessions s ON s.id = p.session_id JOIN users u ON u.id = s.user_id
 		WHERE p.hash = $1 AND p.kind = 'cookie' AND p.task_id = $2 AND s.expires_at > now() AND u.active`, hash, task)
 	if err != nil {
 		return auth.Who{}, err
 	}
-	grants, everybodys, err := db.readRights(f.Grants)
+	grants, everybodys, err := db.Roles.Read(f.Grants)
 	return auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.SessionID, Grants: grants, Everybodys: everybodys}, err
 }
 

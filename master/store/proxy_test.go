@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -23,10 +24,10 @@ func TestTicketsAndCookies(t *testing.T) {
 		}
 	}
 	token, hash := auth.NewToken()
-	if err := w.db.NewSession(ctx, w.user(2), hash, time.Hour); err != nil {
+	if err := accounts.NewSession(ctx, w.db.DB, w.user(2), hash, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	who, err := w.db.SessionWho(ctx, auth.HashToken(token))
+	who, err := accounts.SessionWho(ctx, w.db.DB, w.db.Roles, auth.HashToken(token))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestTicketsAndCookies(t *testing.T) {
 	if n, err := w.db.DropPasses(ctx); n != 1 || err != nil {
 		t.Errorf("%d dropped, %v", n, err)
 	}
-	if err := w.db.EndSession(ctx, who.SessionID); err != nil {
+	if err := accounts.EndSession(ctx, w.db.DB, who.SessionID); err != nil {
 		t.Fatal(err)
 	}
 	if known("a") || w.int(`SELECT count(*) FROM passes`) != 0 {

@@ -4,7 +4,6 @@ package store
 // reads the database.
 const (
 	TopicIntent   = "intent"   // a user's request was stored: the loop begins a cycle
-	TopicAccess   = "access"   // a session has ended, or an account has changed: masters check the rights of open streams
 	TopicSettings = "settings" // an administrator changed the configuration of the running masters
 	TopicEvents   = "events"   // a search has new events, or a runner reported: the loop begins a cycle
 )

@@ -7,76 +7,13 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
-
-func TestSessions(t *testing.T) {
-	w := newWorld(t)
-	ctx := t.Context()
-	session := func(user int) []byte {
-		t.Helper()
-		_, hash := auth.NewToken()
-		if err := w.db.NewSession(ctx, w.user(user), hash, time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		return hash
-	}
-	known := func(hash []byte) bool {
-		t.Helper()
-		_, err := w.db.SessionWho(ctx, hash)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			t.Fatal(err)
-		}
-		return err == nil
-	}
-	first, second, tasks, other := session(2), session(2), session(2), session(1)
-	w.exec(`UPDATE sessions SET allocation_id = 'x.1' WHERE token_hash = $1`, tasks)
-	who, err := w.db.SessionWho(ctx, first)
-	if err != nil || who.Username != "determined" || who.Admin || who.IsTask() {
-		t.Fatalf("%+v %v", who, err)
-	}
-	before, password := w.user(2), "new"
-	if _, err := w.db.ChangeUser(ctx, 2, UserChange{PasswordHash: &password}, who.SessionID); err != nil {
-		t.Fatal(err)
-	}
-	if !known(first) || known(second) || known(tasks) || !known(other) {
-		t.Fatal("the wrong sessions ended")
-	}
-	if now, err := w.db.SessionWho(ctx, first); err != nil || now.SessionEpoch != who.SessionEpoch+1 {
-		t.Fatalf("the session that was kept: %+v %v", now, err)
-	}
-	if err := w.db.NewSession(ctx, before, second, time.Hour); !fault.Is(err, fault.Unauthenticated) || known(second) {
-		t.Fatalf("a sign-in with the password that was replaced meanwhile: %v", err)
-	}
-	w.exec(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE token_hash = $1`, first)
-	if known(first) {
-		t.Fatal("an expired session is good")
-	}
-	session(2)
-	if n := w.int(`SELECT count(*) FROM sessions WHERE token_hash = $1`, first); n != 0 {
-		t.Fatal("an expired session stays for ever")
-	}
-	w.exec(`UPDATE users SET active = false WHERE id = 1`)
-	if known(other) {
-		t.Fatal("a deactivated user is signed in")
-	}
-}
-
-// user reads an account.
-func (w *world) user(id int) User {
-	w.t.Helper()
-	u, err := w.db.UserByID(w.t.Context(), id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return u
-}
 
 func TestTaskTokens(t *testing.T) {
 	w := newWorld(t)
@@ -111,40 +48,6 @@ func TestTaskTokens(t *testing.T) {
 	w.exec(`UPDATE allocations SET ended_at = now() - interval '25 hours' WHERE id = $1`, allocation)
 	if _, err := w.db.TaskWho(ctx, hash); !fault.Is(err, fault.NotFound) {
 		t.Fatalf("when its last process has given up: %v", err)
-	}
-}
-
-// If admins demote each other at the same time, one admin remains.
-func TestOneAdminStays(t *testing.T) {
-	w := newWorld(t)
-	ctx := t.Context()
-	ids := []int{1}
-	for i := range 5 {
-		u, err := w.db.CreateUser(ctx, User{Username: fmt.Sprintf("a%d", i), Admin: true, Active: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, u.ID)
-	}
-	var wg sync.WaitGroup
-	no := false
-	refused := make(chan int, len(ids))
-	for i, id := range ids {
-		wg.Go(func() {
-			ch := UserChange{Admin: &no}
-			if i%2 == 0 {
-				ch = UserChange{Active: &no}
-			}
-			if _, err := w.db.ChangeUser(ctx, id, ch, 0); fault.Is(err, fault.Conflict) {
-				refused <- id
-			} else if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if n := w.int(`SELECT count(*) FROM users WHERE admin AND active`); n != 1 || len(refused) != 1 {
-		t.Fatalf("%d admins are left, %d changes were refused", n, len(refused))
 	}
 }
 
@@ -271,15 +174,20 @@ func TestOrdersAreClosed(t *testing.T) {
 				t.Errorf("trials by %s: %v", name, err)
 			}
 		}
-		for name := range userSorts {
-			if _, _, err := w.db.Users(t.Context(), UserFilter{Sort: name, Desc: desc}); err != nil {
-				t.Errorf("users by %s: %v", name, err)
-			}
-		}
 		for name := range listedProjects.Sorts {
 			if _, err := w.db.Projects(t.Context(), auth.Everywhere(), ProjectFilter{Sort: name, Desc: desc}, 0, database.MaxPage); err != nil {
 				t.Errorf("projects by %s: %v", name, err)
 			}
 		}
 	}
+}
+
+// user reads an account.
+func (w *world) user(id int) accounts.User {
+	w.t.Helper()
+	u, err := accounts.UserByID(w.t.Context(), w.db.DB, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return u
 }

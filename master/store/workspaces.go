@@ -98,7 +98,7 @@ func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, setti
 		if err == nil {
 			err = tx.PinWorkspace(ctx, owner, id)
 		}
-		if err != nil || !tx.roles {
+		if err != nil || !tx.Roles {
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO role_assignments (role_id, user_id, workspace_id) VALUES ($1, $2, $3)`, int(auth.WorkspaceAdmin), owner, id)

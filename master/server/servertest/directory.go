@@ -3,6 +3,7 @@ package servertest
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/store"
@@ -26,7 +27,7 @@ func (d directory) Tasks(ctx context.Context, ids []string) (map[string]proxy.Ta
 }
 
 func (d directory) Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
-	return d.ValidSessions(ctx, ids)
+	return accounts.ValidSessions(ctx, d.DB.DB, d.DB.Roles, ids)
 }
 
 func (d directory) CookieWho(ctx context.Context, hash []byte, task, lately string) (auth.Who, error) {

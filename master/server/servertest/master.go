@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/cluster"
@@ -79,7 +80,7 @@ func start(t testing.TB, program Program, options store.Options) *Master {
 	}
 	m.DB = store.New(pool, options)
 	if options.Roles {
-		if _, err := m.DB.BeginRoles(ctx); err != nil {
+		if _, err := accounts.BeginRoles(ctx, m.DB.DB); err != nil {
 			t.Fatal(err)
 		}
 	}

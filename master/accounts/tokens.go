@@ -1,7 +1,8 @@
-package api
+package accounts
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -9,7 +10,6 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -21,36 +21,36 @@ type TokenLimits struct {
 	Default time.Duration // of a token that is created without a lifespan
 }
 
-func (a *API) registerTokens() {
-	rest.Serve(a.router, v1.ListTokens, a.listTokens)
-	rest.Serve(a.router, v1.CreateToken, a.createToken)
-	rest.ServeOn(a.router, v1.ChangeToken, a.onToken(), a.changeToken)
-}
+// FreshSignIn is how long after a sign-in a user can change the password without the old one.
+// Determined's own det user change-password and User.change_password send the new one
+// alone, so a sign-in shortly before is all that tells its user from somebody who got
+// hold of a session: det user login, then det user change-password.
+const FreshSignIn = 15 * time.Minute
 
 func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) + " days" }
 
-func ofToken(t store.Token) auth.Object {
-	return auth.Object{Kind: v1.KindToken, Name: called(v1.KindToken, t.ID), OwnerID: t.UserID}
+func ofToken(t Token) auth.Object {
+	return auth.Object{Kind: v1.KindToken, Name: fmt.Sprintf("%s %d", v1.KindToken, t.ID), OwnerID: t.UserID}
 }
 
 // onToken is an access token that the path names. Other users' tokens are not found.
-func (a *API) onToken() rest.Object[store.Token] {
-	o := rest.On("id", a.db.Token, ofToken)
-	o.Refusal = func(_ *rest.Call, _ auth.Verb, t store.Token) error {
+func (d Deps) onToken() rest.Object[Token] {
+	o := rest.On("id", func(ctx context.Context, id int) (Token, error) { return TokenByID(ctx, d.DB, id) }, ofToken)
+	o.Refusal = func(_ *rest.Call, _ auth.Verb, t Token) error {
 		return fault.New(fault.NotFound, "access token %d not found", t.ID)
 	}
 	return o
 }
 
-func wireToken(t store.Token) v1.TokenInfo {
+func wireToken(t Token) v1.TokenInfo {
 	created := t.CreatedAt
 	return v1.TokenInfo{ID: t.ID, UserID: t.UserID, Description: t.Description, CreatedAt: &created, Expiry: t.Expiry,
 		Revoked: t.RevokedAt != nil, TokenType: v1.TokenTypeAccess, ReadOnly: t.ReadOnly, LastUsedAt: t.LastUsedAt}
 }
 
-func (a *API) listTokens(ctx context.Context, c *rest.Call, req *v1.GetAccessTokensRequest) (*v1.GetAccessTokensResponse, error) {
+func (d Deps) listTokens(ctx context.Context, c *rest.Call, req *v1.GetAccessTokensRequest) (*v1.GetAccessTokensResponse, error) {
 	// A call that names tokens gets them even if they are no longer valid.
-	f := store.TokenFilter{Username: req.Username, IDs: req.TokenIDs, Inactive: req.ShowInactive || len(req.TokenIDs) > 0}
+	f := TokenFilter{Username: req.Username, IDs: req.TokenIDs, Inactive: req.ShowInactive || len(req.TokenIDs) > 0}
 	if !c.Who().IsAdmin() {
 		f.UserID = c.Who().UserID
 	}
@@ -60,8 +60,8 @@ func (a *API) listTokens(ctx context.Context, c *rest.Call, req *v1.GetAccessTok
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountTokens(ctx, f)
-	list, p, err := rest.Paged(req.Window, total, err, func(from, n int) ([]store.Token, error) { return a.db.Tokens(ctx, f, from, n) })
+	total, err := CountTokens(ctx, d.DB, f)
+	list, p, err := rest.Paged(req.Window, total, err, func(from, n int) ([]Token, error) { return Tokens(ctx, d.DB, f, from, n) })
 	if err != nil {
 		return nil, err
 	}
@@ -72,33 +72,33 @@ func (a *API) listTokens(ctx context.Context, c *rest.Call, req *v1.GetAccessTok
 	return resp, nil
 }
 
-func (a *API) createToken(ctx context.Context, c *rest.Call, req *v1.PostAccessTokenRequest) (*v1.PostAccessTokenResponse, error) {
+func (d Deps) createToken(ctx context.Context, c *rest.Call, req *v1.PostAccessTokenRequest) (*v1.PostAccessTokenResponse, error) {
 	// Otherwise somebody who found a token could create a second one, and keep access after the first is revoked.
 	if c.Who().AccessToken {
 		return nil, fault.New(fault.Forbidden, "an access token cannot create another; sign in with det user login")
 	}
-	me, err := a.db.UserByID(ctx, c.Who().UserID)
+	me, err := UserByID(ctx, d.DB, c.Who().UserID)
 	if err != nil {
 		return nil, err
 	}
 	if me.Service { // its session belongs to a Nomad job and ends with that job's identity; a token would outlive both
 		return nil, fault.New(fault.Forbidden, "the service account %s cannot create access tokens; an admin creates them with det token create %s", me.Username, me.Username)
 	}
-	age, err := a.db.SessionAge(ctx, c.Who().SessionID)
+	age, err := SessionAge(ctx, d.DB, c.Who().SessionID)
 	if err != nil {
 		return nil, err
 	}
-	if age > freshSignIn {
-		return nil, fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old, and an access token outlives it: sign in again with det user login", c.Who().Username, int(freshSignIn.Minutes()))
+	if age > FreshSignIn {
+		return nil, fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old, and an access token outlives it: sign in again with det user login", c.Who().Username, int(FreshSignIn.Minutes()))
 	}
-	t := store.Token{UserID: req.UserID, ReadOnly: req.ReadOnly != nil && *req.ReadOnly}
+	t := Token{UserID: req.UserID, ReadOnly: req.ReadOnly != nil && *req.ReadOnly}
 	if t.UserID == 0 {
 		t.UserID = c.Who().UserID
 	}
 	if t.UserID != c.Who().UserID && !auth.Can(c.Who(), auth.Administer, auth.Object{Kind: v1.KindUser}) {
 		return nil, fault.New(fault.Forbidden, "only an admin may create access tokens for other users")
 	}
-	if _, err := a.db.UserByID(ctx, t.UserID); err != nil {
+	if _, err := UserByID(ctx, d.DB, t.UserID); err != nil {
 		return nil, err
 	}
 	if req.Description != nil {
@@ -107,12 +107,12 @@ func (a *API) createToken(ctx context.Context, c *rest.Call, req *v1.PostAccessT
 	if err := checkTokenDescription(t.Description); err != nil {
 		return nil, err
 	}
-	life, err := a.cfg.Tokens.life(req.Lifespan)
+	life, err := d.Tokens.life(req.Lifespan)
 	if err != nil {
 		return nil, err
 	}
 	token, hash := auth.NewToken()
-	id, err := a.db.CreateToken(ctx, t, hash, life)
+	id, err := CreateToken(ctx, d.DB, t, hash, life)
 	return &v1.PostAccessTokenResponse{Token: token, TokenID: id}, err
 }
 
@@ -144,20 +144,19 @@ func (l TokenLimits) life(asked *string) (time.Duration, error) {
 	return life, nil
 }
 
-func (a *API) changeToken(ctx context.Context, c *rest.Call, t store.Token, req *v1.PatchAccessTokenRequest) (*v1.PatchAccessTokenResponse, error) {
+func (d Deps) changeToken(ctx context.Context, c *rest.Call, t Token, req *v1.PatchAccessTokenRequest) (*v1.PatchAccessTokenResponse, error) {
 	if req.Description != nil {
 		if err := checkTokenDescription(*req.Description); err != nil {
 			return nil, err
 		}
 	}
 	revoke := req.SetRevoked != nil && *req.SetRevoked
-	t, err := a.db.ChangeToken(ctx, t.ID, req.Description, revoke)
+	t, err := ChangeToken(ctx, d.DB, t.ID, req.Description, revoke)
 	if err != nil {
 		return nil, err
 	}
 	if revoke {
-		a.auth.forget(t.UserID)
-		a.bus.Publish(store.TopicAccess)
+		d.Changed(t.UserID)
 	}
 	info := wireToken(t)
 	return &v1.PatchAccessTokenResponse{TokenInfo: &info}, nil

@@ -1,4 +1,4 @@
-package store
+package accounts
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 // originOfProvider returns the origin of groups and memberships that sign-ins with a provider create.
 func originOfProvider(name string) string { return "oidc:" + name }
 
-// scimOrigin is the origin of groups that a SCIM client made, and of their members.
-const scimOrigin = "scim"
+// OriginSCIM is the origin of groups that a SCIM client made, and of their members.
+const OriginSCIM = "scim"
 
 // nameOrigin names an origin in a sentence.
 func nameOrigin(origin string) string {
-	if origin == scimOrigin {
+	if origin == OriginSCIM {
 		return "SCIM"
 	}
 	return "the identity provider " + strings.TrimPrefix(origin, "oidc:")
@@ -53,23 +53,23 @@ func (m Memberships) names() (all, ours []string) {
 // SyncMemberships makes the memberships that a provider gave a user equal to those that it names
 // now, and returns the names of the groups that the user joined and left. Memberships that
 // administrators or others gave stay.
-func (db *DB) SyncMemberships(ctx context.Context, userID int, m Memberships) (joined, left []string, err error) {
+func SyncMemberships(ctx context.Context, db *database.DB, roles Roles, userID int, m Memberships) (joined, left []string, err error) {
 	origin := originOfProvider(m.Provider)
 	all, ours := m.names()
-	same, err := db.sameMemberships(ctx, userID, m)
+	same, err := sameMemberships(ctx, db, userID, m)
 	if err != nil || same {
 		return nil, nil, err
 	}
-	err = db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRoles(ctx); err != nil {
+	err = db.Tx(ctx, func(tx *database.DB) error {
+		if err := LockRoles(ctx, tx); err != nil {
 			return err
 		}
 		if m.Create {
-			if err := tx.createMissing(ctx, all, origin); err != nil {
+			if err := createMissing(ctx, tx, all, origin); err != nil {
 				return err
 			}
 		}
-		wanted, err := database.Rows[Group](ctx, tx.DB, groupSelect+`WHERE g.name = ANY($1) AND (g.origin = $2 OR g.origin = '' AND g.name = ANY($3))`, all, origin, ours)
+		wanted, err := database.Rows[Group](ctx, tx, groupSelect+`WHERE g.name = ANY($1) AND (g.origin = $2 OR g.origin = '' AND g.name = ANY($3))`, all, origin, ours)
 		if err != nil {
 			return err
 		}
@@ -86,12 +86,12 @@ func (db *DB) SyncMemberships(ctx context.Context, userID int, m Memberships) (j
 			return err
 		}
 		if len(joined) > 0 {
-			if err := tx.checkMembers(ctx); err != nil {
+			if err := CheckMembers(ctx, tx); err != nil {
 				return err
 			}
 		}
 		if len(left) > 0 {
-			return tx.keepClusterAdmin(ctx)
+			return KeepClusterAdmin(ctx, tx, roles)
 		}
 		return nil
 	})
@@ -99,9 +99,9 @@ func (db *DB) SyncMemberships(ctx context.Context, userID int, m Memberships) (j
 }
 
 // sameMemberships reports whether there is nothing to change. Most sign-ins change nothing, and do not wait for changes of others.
-func (db *DB) sameMemberships(ctx context.Context, userID int, m Memberships) (bool, error) {
+func sameMemberships(ctx context.Context, db *database.DB, userID int, m Memberships) (bool, error) {
 	all, ours := m.names()
-	return database.Scalar[bool](ctx, db.DB, `
+	return database.Scalar[bool](ctx, db, `
 		WITH wanted AS (SELECT g.id FROM groups g WHERE g.name = ANY($1) AND (g.origin = $2 OR g.origin = '' AND g.name = ANY($3)))
 		SELECT NOT EXISTS (SELECT FROM group_members WHERE user_id = $4 AND origin = $2 AND group_id NOT IN (SELECT id FROM wanted))
 			AND NOT EXISTS (SELECT FROM wanted WHERE id NOT IN (SELECT group_id FROM group_members WHERE user_id = $4))
@@ -109,11 +109,11 @@ func (db *DB) sameMemberships(ctx context.Context, userID int, m Memberships) (b
 		all, originOfProvider(m.Provider), ours, userID, m.Create)
 }
 
-func groupNames(ctx context.Context, db *DB, sql string, args ...any) ([]string, error) {
+func groupNames(ctx context.Context, db *database.DB, sql string, args ...any) ([]string, error) {
 	type found struct {
 		Name string `db:"name"`
 	}
-	list, err := database.Rows[found](ctx, db.DB, sql, args...)
+	list, err := database.Rows[found](ctx, db, sql, args...)
 	names := make([]string, len(list))
 	for i, f := range list {
 		names[i] = f.Name
@@ -122,21 +122,21 @@ func groupNames(ctx context.Context, db *DB, sql string, args ...any) ([]string,
 }
 
 // createMissing creates those of these groups that do not exist.
-func (db *DB) createMissing(ctx context.Context, names []string, origin string) error {
+func createMissing(ctx context.Context, db *database.DB, names []string, origin string) error {
 	made, err := db.Exec(ctx, `INSERT INTO groups (name, origin) SELECT DISTINCT n, $2 FROM unnest($1::text[]) n ON CONFLICT DO NOTHING`, names, origin)
 	if err != nil || made == 0 {
 		return err
 	}
-	n, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM groups`)
+	n, err := database.Scalar[int](ctx, db, `SELECT count(*)::int FROM groups`)
 	if err == nil && n > maxGroups {
 		err = fault.New(fault.Forbidden, "there would be %d groups, and the limit is %d; an administrator can choose groups of %s with sync_groups and group_names", n, maxGroups, nameOrigin(origin))
 	}
 	return err
 }
 
-// checkMembers fails if there are too many memberships.
-func (db *DB) checkMembers(ctx context.Context) error {
-	n, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM group_members`)
+// CheckMembers fails if there are too many memberships.
+func CheckMembers(ctx context.Context, db *database.DB) error {
+	n, err := database.Scalar[int](ctx, db, `SELECT count(*)::int FROM group_members`)
 	if err == nil && n > maxMembers {
 		err = fault.New(fault.Invalid, "groups would have %d members together, and the limit is %d", n, maxMembers)
 	}
@@ -145,8 +145,8 @@ func (db *DB) checkMembers(ctx context.Context) error {
 
 // checkOwnGroups fails if one of these groups belongs to a provider or a SCIM client: its name and its
 // members are changed there, and a change here would be lost or would contradict it.
-func (db *DB) checkOwnGroups(ctx context.Context, ids []int) error {
-	list, err := database.Rows[Group](ctx, db.DB, groupSelect+`WHERE g.id = ANY($1) AND g.origin <> '' ORDER BY g.id LIMIT 1`, ids)
+func checkOwnGroups(ctx context.Context, db *database.DB, ids []int) error {
+	list, err := database.Rows[Group](ctx, db, groupSelect+`WHERE g.id = ANY($1) AND g.origin <> '' ORDER BY g.id LIMIT 1`, ids)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -155,13 +155,13 @@ func (db *DB) checkOwnGroups(ctx context.Context, ids []int) error {
 
 // checkOwnMemberships fails if one of these users is in one of these groups because of another
 // origin: the user would be in it again at the next sign-in.
-func (db *DB) checkOwnMemberships(ctx context.Context, groups, users []int) error {
+func checkOwnMemberships(ctx context.Context, db *database.DB, groups, users []int) error {
 	type found struct {
 		Name     string `db:"name"`
 		Username string `db:"username"`
 		Origin   string `db:"origin"`
 	}
-	list, err := database.Rows[found](ctx, db.DB, `SELECT g.name, u.username, m.origin FROM group_members m JOIN groups g ON g.id = m.group_id JOIN users u ON u.id = m.user_id
+	list, err := database.Rows[found](ctx, db, `SELECT g.name, u.username, m.origin FROM group_members m JOIN groups g ON g.id = m.group_id JOIN users u ON u.id = m.user_id
 		WHERE m.group_id = ANY($1) AND m.user_id = ANY($2) AND m.origin <> '' ORDER BY m.group_id, m.user_id LIMIT 1`, groups, users)
 	if err != nil || len(list) == 0 {
 		return err
@@ -170,9 +170,9 @@ func (db *DB) checkOwnMemberships(ctx context.Context, groups, users []int) erro
 }
 
 // checkOwn checks a change of memberships that a user of this cluster requests.
-func (db *DB) checkOwn(ctx context.Context, remove, joined, left []int) error {
-	if err := db.checkOwnGroups(ctx, slices.Concat(joined, left)); err != nil {
+func checkOwn(ctx context.Context, db *database.DB, remove, joined, left []int) error {
+	if err := checkOwnGroups(ctx, db, slices.Concat(joined, left)); err != nil {
 		return err
 	}
-	return db.checkOwnMemberships(ctx, left, remove)
+	return checkOwnMemberships(ctx, db, left, remove)
 }

@@ -1,15 +1,16 @@
-package store
+package scim
 
 import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A SCIMUser is an account that a SCIM client manages.
-type SCIMUser struct {
+// A User is an account that a SCIM client manages.
+type User struct {
 	ID          int       `db:"id"`
 	Username    string    `db:"username"`
 	Active      bool      `db:"active"`
@@ -27,11 +28,11 @@ const keptUser = `(NOT u.remote OR u.password_hash <> '' OR u.admin OR EXISTS (
 	SELECT FROM role_assignments r WHERE r.role_id = 1 AND r.workspace_id IS NULL
 		AND (r.user_id = u.id OR r.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = u.id))))`
 
-const scimUserSelect = `SELECT u.id, u.username, u.active, ` + keptUser + ` AS kept, s.external_id, s.attributes, s.deactivated, s.created_at, s.modified_at
+const selectUsers = `SELECT u.id, u.username, u.active, ` + keptUser + ` AS kept, s.external_id, s.attributes, s.deactivated, s.created_at, s.modified_at
 	FROM scim_users s JOIN users u ON u.id = s.user_id `
 
-// A SCIMFilter chooses users or groups; nil and 0 choose all.
-type SCIMFilter struct {
+// A Filter chooses users or groups; nil and 0 choose all.
+type Filter struct {
 	ID, Member *int
 	Name       *string // of a user in lower case, or of a group
 	Shown      *string // the display name of a user
@@ -41,64 +42,64 @@ type SCIMFilter struct {
 	Nothing    bool // a comparison that is never true
 }
 
-func (f SCIMFilter) args(offset, limit int) database.Args {
+func (f Filter) args(offset, limit int) database.Args {
 	return database.Args{"id": f.ID, "member": f.Member, "name": f.Name, "shown": f.Shown, "external": f.ExternalID, "email": f.Email, "active": f.Active, "nothing": f.Nothing,
 		"offset": offset, "limit": limit}
 }
 
-const scimUsersWhere = `WHERE s.deleted_at IS NULL AND NOT @nothing AND (@id::int IS NULL OR u.id = @id) AND (@name::text IS NULL OR u.username = @name)
+const whereUsers = `WHERE s.deleted_at IS NULL AND NOT @nothing AND (@id::int IS NULL OR u.id = @id) AND (@name::text IS NULL OR u.username = @name)
 	AND (@external::text IS NULL OR s.external_id = @external) AND (@active::boolean IS NULL OR u.active = @active)
 	AND (@shown::text IS NULL OR lower(s.attributes->>'displayName') = lower(@shown))
 	AND (@email::text IS NULL OR EXISTS (SELECT FROM jsonb_array_elements(coalesce(s.attributes->'emails', '[]')) e WHERE lower(e->>'value') = lower(@email)))`
 
-// SCIMUsers lists a page of the accounts that the SCIM client manages, and counts all that the
+// Users lists a page of the accounts that the SCIM client manages, and counts all that the
 // filter chooses.
-func (db *DB) SCIMUsers(ctx context.Context, f SCIMFilter, offset, limit int) ([]SCIMUser, int, error) {
+func Users(ctx context.Context, db *database.DB, f Filter, offset, limit int) ([]User, int, error) {
 	args := f.args(offset, limit)
-	total, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM scim_users s JOIN users u ON u.id = s.user_id `+scimUsersWhere, args)
+	total, err := database.Scalar[int](ctx, db, `SELECT count(*)::int FROM scim_users s JOIN users u ON u.id = s.user_id `+whereUsers, args)
 	if err != nil || limit == 0 {
 		return nil, total, err
 	}
-	list, err := database.Rows[SCIMUser](ctx, db.DB, scimUserSelect+scimUsersWhere+` ORDER BY u.id OFFSET @offset LIMIT @limit`, args)
+	list, err := database.Rows[User](ctx, db, selectUsers+whereUsers+` ORDER BY u.id OFFSET @offset LIMIT @limit`, args)
 	return list, total, err
 }
 
 func noResource(id int) error { return fault.New(fault.NotFound, "resource %d not found", id) }
 
-// SCIMUser reads an account that the SCIM client manages.
-func (db *DB) SCIMUser(ctx context.Context, id int) (SCIMUser, error) {
-	u, err := database.Row[SCIMUser](ctx, db.DB, "resource", scimUserSelect+`WHERE u.id = $1 AND s.deleted_at IS NULL`, id)
+// UserByID reads an account that the SCIM client manages.
+func UserByID(ctx context.Context, db *database.DB, id int) (User, error) {
+	u, err := database.Row[User](ctx, db, "resource", selectUsers+`WHERE u.id = $1 AND s.deleted_at IS NULL`, id)
 	return u, database.Missing(err, noResource(id))
 }
 
-// A SCIMChange is the state of an account that a SCIM client requests.
-type SCIMChange struct {
+// A Change is the state of an account that a SCIM client requests.
+type Change struct {
 	Username, ExternalID string
 	ShownName            string // for other users
 	Attributes           []byte
 	Active               bool
 }
 
-// CreateSCIMUser creates an account, or lets the client manage an existing one from now on: one
+// CreateUser creates an account, or lets the client manage an existing one from now on: one
 // that has no password here, is no administrator's, and is not managed yet.
-func (db *DB) CreateSCIMUser(ctx context.Context, want SCIMChange) (made SCIMUser, err error) {
-	err = db.Tx(ctx, func(tx *DB) error {
+func CreateUser(ctx context.Context, db *database.DB, roles accounts.Roles, want Change) (made User, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
 		// The first sign-in of the same user must not create the account too.
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('identity ' || $1, 0))`, want.Username); err != nil {
 			return err
 		}
-		if err := tx.lockRoles(ctx); err != nil {
+		if err := accounts.LockRoles(ctx, tx); err != nil {
 			return err
 		}
-		u, err := tx.UserByName(ctx, want.Username)
+		u, err := accounts.UserByName(ctx, tx, want.Username)
 		isNew := fault.Is(err, fault.NotFound)
 		if isNew {
-			u, err = tx.CreateUser(ctx, User{Username: want.Username, Active: want.Active, Remote: true})
+			u, err = accounts.CreateUser(ctx, tx, accounts.User{Username: want.Username, Active: want.Active, Remote: true})
 		}
 		if err != nil {
 			return err
 		}
-		if err := tx.mayManage(ctx, u); err != nil {
+		if err := mayManage(ctx, tx, u); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `INSERT INTO scim_users (user_id, external_id, attributes, deactivated) VALUES ($1, $2, $3::text::jsonb, $4)
@@ -106,19 +107,19 @@ func (db *DB) CreateSCIMUser(ctx context.Context, want SCIMChange) (made SCIMUse
 			u.ID, want.ExternalID, string(want.Attributes), isNew && !want.Active); err != nil {
 			return err
 		}
-		was, err := tx.SCIMUser(ctx, u.ID)
+		was, err := UserByID(ctx, tx, u.ID)
 		if err != nil {
 			return err
 		}
-		made, err = tx.changeSCIMUser(ctx, was, want)
+		made, err = changeUser(ctx, tx, roles, was, want)
 		return err
 	})
 	return made, err
 }
 
 // mayManage fails if a SCIM client may not begin to manage an account.
-func (db *DB) mayManage(ctx context.Context, u User) error {
-	kept, err := database.Scalar[bool](ctx, db.DB, `SELECT `+keptUser+` FROM users u WHERE u.id = $1`, u.ID)
+func mayManage(ctx context.Context, db *database.DB, u accounts.User) error {
+	kept, err := database.Scalar[bool](ctx, db, `SELECT `+keptUser+` FROM users u WHERE u.id = $1`, u.ID)
 	if err != nil {
 		return err
 	}
@@ -129,20 +130,20 @@ func (db *DB) mayManage(ctx context.Context, u User) error {
 		return fault.New(fault.Conflict, "SCIM cannot manage the account %s, because it has a password on this cluster or belongs to an administrator; "+
 			"if it belongs to no administrator, run det user edit %s --remote true as an administrator", u.Username, u.Username)
 	}
-	managed, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM scim_users WHERE user_id = $1 AND deleted_at IS NULL)`, u.ID)
+	managed, err := database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM scim_users WHERE user_id = $1 AND deleted_at IS NULL)`, u.ID)
 	if err == nil && managed {
 		err = fault.New(fault.Conflict, "user %s already exists", u.Username)
 	}
 	return err
 }
 
-// ChangeSCIMUser applies change to an account that the SCIM client manages.
-func (db *DB) ChangeSCIMUser(ctx context.Context, id int, change func(SCIMUser) (SCIMChange, error)) (u SCIMUser, err error) {
-	err = db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRoles(ctx); err != nil { // also one change of the account at a time
+// ChangeUser applies change to an account that the SCIM client manages.
+func ChangeUser(ctx context.Context, db *database.DB, roles accounts.Roles, id int, change func(User) (Change, error)) (u User, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
+		if err := accounts.LockRoles(ctx, tx); err != nil { // also one change of the account at a time
 			return err
 		}
-		was, err := tx.SCIMUser(ctx, id)
+		was, err := UserByID(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -150,21 +151,21 @@ func (db *DB) ChangeSCIMUser(ctx context.Context, id int, change func(SCIMUser) 
 		if err != nil {
 			return err
 		}
-		u, err = tx.changeSCIMUser(ctx, was, want)
+		u, err = changeUser(ctx, tx, roles, was, want)
 		return err
 	})
 	return u, err
 }
 
-func (db *DB) changeSCIMUser(ctx context.Context, was SCIMUser, want SCIMChange) (SCIMUser, error) {
-	var ch UserChange
+func changeUser(ctx context.Context, db *database.DB, roles accounts.Roles, was User, want Change) (User, error) {
+	var ch accounts.UserChange
 	if want.Username != was.Username {
 		if was.Kept {
 			return was, fault.New(fault.Forbidden, "the account %s has a password on this cluster or is an administrator's: SCIM cannot rename it, because a name decides who may sign in the first time", was.Username)
 		}
 		ch.Username = &want.Username
 	}
-	if want.ShownName != "" && db.checkDisplayName(ctx, was.ID, &want.ShownName) == nil { // else another user has the name
+	if want.ShownName != "" && accounts.CheckDisplayName(ctx, db, was.ID, &want.ShownName) == nil { // else another user has the name
 		ch.DisplayName = &want.ShownName
 	}
 	deactivated := was.Deactivated
@@ -174,11 +175,11 @@ func (db *DB) changeSCIMUser(ctx context.Context, was SCIMUser, want SCIMChange)
 	case !was.Active && want.Active && was.Deactivated: // one that an administrator deactivated stays so
 		ch.Active, deactivated = &want.Active, false
 	}
-	if _, err := db.changeUser(ctx, was.ID, ch, 0); err != nil {
+	if _, err := accounts.ChangeUserIn(ctx, db, roles, was.ID, ch, 0); err != nil {
 		return was, err
 	}
 	if ch.Active != nil && !*ch.Active {
-		if err := db.revokeTokens(ctx, was.ID); err != nil {
+		if err := accounts.RevokeTokens(ctx, db, was.ID); err != nil {
 			return was, err
 		}
 	}
@@ -186,30 +187,24 @@ func (db *DB) changeSCIMUser(ctx context.Context, was SCIMUser, want SCIMChange)
 		was.ID, want.ExternalID, string(want.Attributes), deactivated); err != nil {
 		return was, err
 	}
-	return db.SCIMUser(ctx, was.ID)
+	return UserByID(ctx, db, was.ID)
 }
 
-// revokeTokens revokes all access tokens of a user.
-func (db *DB) revokeTokens(ctx context.Context, userID int) error {
-	_, err := db.Exec(ctx, `UPDATE sessions SET revoked_at = coalesce(revoked_at, now()), expires_at = least(expires_at, now()) WHERE user_id = $1 AND is_token AND expires_at > now()`, userID)
-	return err
-}
-
-// DeleteSCIMUser deactivates an account and removes it from the client's groups; the client no longer
+// DeleteUser deactivates an account and removes it from the client's groups; the client no longer
 // manages it. The user's experiments and other objects stay.
-func (db *DB) DeleteSCIMUser(ctx context.Context, id int) error {
-	return db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRoles(ctx); err != nil {
+func DeleteUser(ctx context.Context, db *database.DB, roles accounts.Roles, id int) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
+		if err := accounts.LockRoles(ctx, tx); err != nil {
 			return err
 		}
-		was, err := tx.SCIMUser(ctx, id)
+		was, err := UserByID(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.changeSCIMUser(ctx, was, SCIMChange{Username: was.Username, ExternalID: was.ExternalID, Attributes: was.Attributes}); err != nil {
+		if _, err := changeUser(ctx, tx, roles, was, Change{Username: was.Username, ExternalID: was.ExternalID, Attributes: was.Attributes}); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM group_members WHERE user_id = $1 AND origin = $2`, id, scimOrigin); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM group_members WHERE user_id = $1 AND origin = $2`, id, accounts.OriginSCIM); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `UPDATE scim_users SET deleted_at = now() WHERE user_id = $1`, id)

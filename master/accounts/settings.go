@@ -1,4 +1,4 @@
-package api
+package accounts
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/rest"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -16,15 +15,8 @@ const (
 	maxSettingValue = 64 << 10
 )
 
-// registerUserSettings must come before the routes of users, whose :id would match.
-func (a *API) registerUserSettings() {
-	rest.Serve(a.router, v1.GetUserSettings, a.userSettings)
-	rest.Serve(a.router, v1.SetUserSettings, a.setUserSettings)
-	rest.Serve(a.router, v1.ResetUserSettings, a.resetUserSettings)
-}
-
-func (a *API) userSettings(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetUserSettingResponse, error) {
-	list, err := a.db.UserSettings(ctx, c.Who().UserID)
+func (d Deps) settings(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.GetUserSettingResponse, error) {
+	list, err := UserSettings(ctx, d.DB, c.Who().UserID)
 	resp := &v1.GetUserSettingResponse{}
 	for _, s := range list {
 		resp.Settings = append(resp.Settings, v1.UserWebSetting{Key: s.Key, StoragePath: s.StoragePath, Value: s.Value})
@@ -32,8 +24,8 @@ func (a *API) userSettings(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.G
 	return resp, err
 }
 
-func (a *API) setUserSettings(ctx context.Context, c *rest.Call, req *v1.PostUserSettingRequest) (*v1.None, error) {
-	list := make([]store.UserSetting, 0, len(req.Settings))
+func (d Deps) setSettings(ctx context.Context, c *rest.Call, req *v1.PostUserSettingRequest) (*v1.None, error) {
+	list := make([]UserSetting, 0, len(req.Settings))
 	for _, s := range req.Settings {
 		switch {
 		case s.Key == "":
@@ -45,11 +37,11 @@ func (a *API) setUserSettings(ctx context.Context, c *rest.Call, req *v1.PostUse
 		case strings.ContainsRune(s.Key+s.StoragePath+s.Value, 0):
 			return nil, fault.New(fault.Invalid, "settings: %q contains a NUL character, which cannot be stored", s.Key)
 		}
-		list = append(list, store.UserSetting{StoragePath: s.StoragePath, Key: s.Key, Value: s.Value})
+		list = append(list, UserSetting{StoragePath: s.StoragePath, Key: s.Key, Value: s.Value})
 	}
-	return &v1.None{}, a.db.SetUserSettings(ctx, c.Who().UserID, list)
+	return &v1.None{}, SetUserSettings(ctx, d.DB, c.Who().UserID, list)
 }
 
-func (a *API) resetUserSettings(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.None, error) {
-	return &v1.None{}, a.db.ResetUserSettings(ctx, c.Who().UserID)
+func (d Deps) resetSettings(ctx context.Context, c *rest.Call, _ *v1.None) (*v1.None, error) {
+	return &v1.None{}, ResetUserSettings(ctx, d.DB, c.Who().UserID)
 }

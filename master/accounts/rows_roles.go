@@ -1,9 +1,10 @@
-package store
+package accounts
 
 import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -22,16 +23,16 @@ type Assignment struct {
 	WorkspaceID *int        `db:"workspace_id"` // nil: everywhere
 }
 
-// UsesRoles reports whether roles decide what users may do.
-func (db *DB) UsesRoles() bool { return db.roles }
+// Roles says whether roles decide what users may do; else only owners and admins.
+type Roles bool
 
 // everybodysRoles selects the roles that everybody has.
 const everybodysRoles = `SELECT a.role_id, a.workspace_id FROM role_assignments a WHERE a.user_id IS NULL AND a.group_id IS NULL`
 
-// grants is a column of a query with the alias u for users: their roles as pairs of role and workspace, or, if roles are
-// not in use, everybody's; NULL if there are none. readRights reads it.
-func (db *DB) grants() string {
-	if !db.roles {
+// Grants is a column of a query with the alias u for users: their roles as pairs of role and workspace, or, if roles are
+// not in use, everybody's; NULL if there are none. Read reads it.
+func (r Roles) Grants() string {
+	if !r {
 		return `(SELECT json_agg(json_build_array(g.role_id, coalesce(g.workspace_id, 0))) FROM (` + everybodysRoles + `) g) AS grants`
 	}
 	return `(SELECT coalesce(json_agg(json_build_array(g.role_id, coalesce(g.workspace_id, 0))), '[]') FROM (
@@ -42,16 +43,17 @@ func (db *DB) grants() string {
 		` + everybodysRoles + `) g) AS grants`
 }
 
-// readRights reads what grants selected: the roles of a user if roles are in use, else everybody's.
-func (db *DB) readRights(column []byte) (of, everybodys *auth.Grants, err error) {
-	g, err := readGrants(column)
-	if db.roles {
+// Read reads what Grants selected: the roles of a user if roles are in use, else everybody's.
+func (r Roles) Read(column []byte) (of, everybodys *auth.Grants, err error) {
+	g, err := ReadGrants(column)
+	if r {
 		return g, nil, err
 	}
 	return nil, g, err
 }
 
-func readGrants(column []byte) (*auth.Grants, error) {
+// ReadGrants reads the roles that Grants selected, whosever they are.
+func ReadGrants(column []byte) (*auth.Grants, error) {
 	if len(column) == 0 {
 		return nil, nil
 	}
@@ -63,9 +65,9 @@ func readGrants(column []byte) (*auth.Grants, error) {
 	return &g, nil
 }
 
-// lockRoles lets one transaction at a time change roles, groups, or who is active, so that two
+// LockRoles lets one transaction at a time change roles, groups, or who is active, so that two
 // ClusterAdmins cannot take the role from each other at once.
-func (db *DB) lockRoles(ctx context.Context) error {
+func LockRoles(ctx context.Context, db *database.DB) error {
 	_, err := db.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('roles', 0))`)
 	return err
 }
@@ -75,13 +77,13 @@ const hasClusterAdmin = `SELECT EXISTS (SELECT FROM users u WHERE u.active AND N
 	SELECT FROM role_assignments a WHERE a.role_id = 1 AND a.workspace_id IS NULL
 		AND (a.user_id = u.id OR a.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = u.id))))`
 
-// keepClusterAdmin fails, so that the transaction changes nothing, if roles are in use and no
+// KeepClusterAdmin fails, so that the transaction changes nothing, if roles are in use and no
 // active user would remain a ClusterAdmin: nobody could assign a role again.
-func (db *DB) keepClusterAdmin(ctx context.Context) error {
-	if !db.roles {
+func KeepClusterAdmin(ctx context.Context, db *database.DB, roles Roles) error {
+	if !roles {
 		return nil
 	}
-	left, err := database.Scalar[bool](ctx, db.DB, hasClusterAdmin)
+	left, err := database.Scalar[bool](ctx, db, hasClusterAdmin)
 	if err == nil && !left {
 		err = fault.New(fault.Conflict, "no active user would remain a ClusterAdmin; assign the role to another user first, for the whole cluster")
 	}
@@ -90,23 +92,23 @@ func (db *DB) keepClusterAdmin(ctx context.Context) error {
 
 // BeginRoles is called when a master starts that uses roles. If none did before, the active admins
 // of basic mode become ClusterAdmins; it returns their names.
-func (db *DB) BeginRoles(ctx context.Context) (made []string, err error) {
-	err = db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRoles(ctx); err != nil {
+func BeginRoles(ctx context.Context, db *database.DB) (made []string, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
+		if err := LockRoles(ctx, tx); err != nil {
 			return err
 		}
-		since, err := database.Scalar[*time.Time](ctx, tx.DB, `SELECT roles_since FROM cluster`)
+		since, err := database.Scalar[*time.Time](ctx, tx, `SELECT roles_since FROM cluster`)
 		if err != nil {
 			return err
 		}
-		left, err := database.Scalar[bool](ctx, tx.DB, hasClusterAdmin)
+		left, err := database.Scalar[bool](ctx, tx, hasClusterAdmin)
 		if err != nil || since != nil && left {
 			return err
 		}
 		type name struct {
 			Username string `db:"username"`
 		}
-		list, err := database.Rows[name](ctx, tx.DB, `
+		list, err := database.Rows[name](ctx, tx, `
 			WITH given AS (INSERT INTO role_assignments (role_id, user_id) SELECT 1, id FROM users WHERE admin AND active ON CONFLICT DO NOTHING RETURNING user_id)
 			SELECT u.username FROM given JOIN users u ON u.id = given.user_id ORDER BY u.id`)
 		if err != nil {
@@ -123,7 +125,7 @@ func (db *DB) BeginRoles(ctx context.Context) (made []string, err error) {
 }
 
 // EndRoles is called when a master starts that does not use roles.
-func (db *DB) EndRoles(ctx context.Context) error {
+func EndRoles(ctx context.Context, db *database.DB) error {
 	_, err := db.Exec(ctx, `UPDATE cluster SET roles_since = NULL WHERE roles_since IS NOT NULL`)
 	return err
 }
@@ -133,24 +135,24 @@ const assignmentColumns = `SELECT a.role_id, a.user_id, a.group_id, a.workspace_
 const assignmentOrder = ` ORDER BY a.role_id, a.user_id, a.group_id, a.workspace_id NULLS FIRST`
 
 // Assignments lists all roles of users and groups.
-func (db *DB) Assignments(ctx context.Context) ([]Assignment, error) {
-	return database.Rows[Assignment](ctx, db.DB, assignmentColumns+assignmentOrder)
+func Assignments(ctx context.Context, db *database.DB) ([]Assignment, error) {
+	return database.Rows[Assignment](ctx, db, assignmentColumns+assignmentOrder)
 }
 
 // AssignmentsOfUser lists the roles of a user, of the user's groups, and of everybody.
-func (db *DB) AssignmentsOfUser(ctx context.Context, user int) ([]Assignment, error) {
-	return database.Rows[Assignment](ctx, db.DB, assignmentColumns+`
+func AssignmentsOfUser(ctx context.Context, db *database.DB, user int) ([]Assignment, error) {
+	return database.Rows[Assignment](ctx, db, assignmentColumns+`
 		WHERE a.user_id = $1 OR a.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = $1) OR a.user_id IS NULL AND a.group_id IS NULL`+assignmentOrder, user)
 }
 
 // AssignmentsOfGroup lists the roles of a group.
-func (db *DB) AssignmentsOfGroup(ctx context.Context, group int) ([]Assignment, error) {
-	return database.Rows[Assignment](ctx, db.DB, assignmentColumns+`WHERE a.group_id = $1`+assignmentOrder, group)
+func AssignmentsOfGroup(ctx context.Context, db *database.DB, group int) ([]Assignment, error) {
+	return database.Rows[Assignment](ctx, db, assignmentColumns+`WHERE a.group_id = $1`+assignmentOrder, group)
 }
 
 // AssignmentsIn lists the roles that hold in one workspace alone.
-func (db *DB) AssignmentsIn(ctx context.Context, workspace int) ([]Assignment, error) {
-	return database.Rows[Assignment](ctx, db.DB, assignmentColumns+`WHERE a.workspace_id = $1`+assignmentOrder, workspace)
+func AssignmentsIn(ctx context.Context, db *database.DB, workspace int) ([]Assignment, error) {
+	return database.Rows[Assignment](ctx, db, assignmentColumns+`WHERE a.workspace_id = $1`+assignmentOrder, workspace)
 }
 
 // Limits for who may assign roles in some workspaces only, such as those that they made: each look-up of a session reads all roles of its
@@ -162,8 +164,8 @@ const (
 
 // AssignRoles gives roles, and reports whether there is a new one. One that is given already stays as it is. wide says that the caller may
 // assign roles everywhere, and has no limit but the cluster's.
-func (db *DB) AssignRoles(ctx context.Context, list []Assignment, wide bool) (changed bool, err error) {
-	err = db.Tx(ctx, func(tx *DB) error {
+func AssignRoles(ctx context.Context, db *database.DB, list []Assignment, wide bool) (changed bool, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
 		c := columnsOf(list)
 		n, err := tx.Exec(ctx, `INSERT INTO role_assignments (role_id, user_id, group_id, workspace_id)
 			SELECT DISTINCT role_id, user_id, group_id, workspace_id FROM `+assigned+` ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING`, c...)
@@ -171,11 +173,11 @@ func (db *DB) AssignRoles(ctx context.Context, list []Assignment, wide bool) (ch
 			return err
 		}
 		if !wide {
-			if err := tx.boundAssignments(ctx, list); err != nil {
+			if err := boundAssignments(ctx, tx, list); err != nil {
 				return err
 			}
 		}
-		all, err := database.Scalar[int](ctx, tx.DB, `SELECT count(*) FROM role_assignments`)
+		all, err := database.Scalar[int](ctx, tx, `SELECT count(*) FROM role_assignments`)
 		if err == nil && all > maxAssignments {
 			err = fault.New(fault.Invalid, "users and groups would have %d roles, and the limit is %d; give roles to groups, or for the whole cluster", all, maxAssignments)
 		}
@@ -197,14 +199,14 @@ func columnsOf(list []Assignment) []any {
 
 // boundAssignments fails if the workspaces of an owner have too many roles. The lock of each owner makes requests at the same time count
 // each other's roles.
-func (db *DB) boundAssignments(ctx context.Context, list []Assignment) error {
+func boundAssignments(ctx context.Context, db *database.DB, list []Assignment) error {
 	var spaces []int
 	for _, a := range list {
 		if a.WorkspaceID != nil {
 			spaces = append(spaces, *a.WorkspaceID)
 		}
 	}
-	owners, err := database.Scalars[int](ctx, db.DB, `SELECT DISTINCT owner_id FROM workspaces WHERE id = ANY($1) ORDER BY 1`, spaces)
+	owners, err := database.Scalars[int](ctx, db, `SELECT DISTINCT owner_id FROM workspaces WHERE id = ANY($1) ORDER BY 1`, spaces)
 	if err != nil {
 		return err
 	}
@@ -216,7 +218,7 @@ func (db *DB) boundAssignments(ctx context.Context, list []Assignment) error {
 			All  int `db:"every"`
 			Same int `db:"same"`
 		}
-		n, err := database.Row[count](ctx, db.DB, "roles", `SELECT coalesce(sum(n), 0)::int AS every, coalesce(max(n) FILTER (WHERE EXISTS (SELECT FROM `+assigned+`
+		n, err := database.Row[count](ctx, db, "roles", `SELECT coalesce(sum(n), 0)::int AS every, coalesce(max(n) FILTER (WHERE EXISTS (SELECT FROM `+assigned+`
 				WHERE x.user_id IS NOT DISTINCT FROM g.user_id AND x.group_id IS NOT DISTINCT FROM g.group_id)), 0)::int AS same
 			FROM (SELECT a.user_id, a.group_id, count(*) AS n FROM role_assignments a JOIN workspaces w ON w.id = a.workspace_id
 				WHERE w.owner_id = $5 GROUP BY a.user_id, a.group_id) g`, append(columnsOf(list), owner)...)
@@ -234,17 +236,17 @@ func (db *DB) boundAssignments(ctx context.Context, list []Assignment) error {
 }
 
 // RemoveRoles takes roles, all or none.
-func (db *DB) RemoveRoles(ctx context.Context, list []Assignment) error {
-	return db.Tx(ctx, func(tx *DB) error {
+func RemoveRoles(ctx context.Context, db *database.DB, roles Roles, list []Assignment) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
 		ofAdmins := slices.ContainsFunc(list, func(a Assignment) bool { return a.RoleID == auth.ClusterAdmin })
 		if ofAdmins {
-			if err := tx.lockRoles(ctx); err != nil {
+			if err := LockRoles(ctx, tx); err != nil {
 				return err
 			}
 		}
 		left := map[string]bool{}
 		for _, of := range []string{`a.user_id = x.user_id`, `a.group_id = x.group_id`, `a.user_id IS NULL AND a.group_id IS NULL AND x.user_id IS NULL AND x.group_id IS NULL`} {
-			gone, err := database.Rows[Assignment](ctx, tx.DB, `DELETE FROM role_assignments a USING `+assigned+`
+			gone, err := database.Rows[Assignment](ctx, tx, `DELETE FROM role_assignments a USING `+assigned+`
 				WHERE `+of+` AND a.role_id = x.role_id AND coalesce(a.workspace_id, 0) = coalesce(x.workspace_id, 0)
 				RETURNING a.role_id, a.user_id, a.group_id, a.workspace_id`, columnsOf(list)...)
 			if err != nil {
@@ -262,7 +264,7 @@ func (db *DB) RemoveRoles(ctx context.Context, list []Assignment) error {
 		if !ofAdmins {
 			return nil
 		}
-		return tx.keepClusterAdmin(ctx)
+		return KeepClusterAdmin(ctx, tx, roles)
 	})
 }
 
@@ -271,14 +273,14 @@ func (a Assignment) words() string {
 	role, _ := auth.RoleByID(a.RoleID)
 	text := "role " + role.Name + " of "
 	if a.UserID != nil {
-		text += "user " + itoa(*a.UserID)
+		text += "user " + strconv.Itoa(*a.UserID)
 	} else if a.GroupID != nil {
-		text += "group " + itoa(*a.GroupID)
+		text += "group " + strconv.Itoa(*a.GroupID)
 	} else {
 		text += "everybody"
 	}
 	if a.WorkspaceID != nil {
-		return text + " in workspace " + itoa(*a.WorkspaceID)
+		return text + " in workspace " + strconv.Itoa(*a.WorkspaceID)
 	}
 	return text + " for the whole cluster"
 }
@@ -290,25 +292,19 @@ type Owned struct {
 	N           int `db:"n"`
 }
 
-// OwnedExperiments counts the experiments of all users, by workspace.
-func (db *DB) OwnedExperiments(ctx context.Context) ([]Owned, error) {
-	return database.Rows[Owned](ctx, db.DB, `SELECT e.owner_id, p.workspace_id, count(*)::int AS n FROM experiments e JOIN projects p ON p.id = e.project_id GROUP BY 1, 2`)
-}
-
 // GrantsOf reads the roles of users, whether roles are in use or not.
-func (db *DB) GrantsOf(ctx context.Context, users []int) (map[int]auth.Grants, error) {
+func GrantsOf(ctx context.Context, db *database.DB, users []int) (map[int]auth.Grants, error) {
 	type found struct {
 		ID     int    `db:"id"`
 		Grants []byte `db:"grants"`
 	}
-	always := &DB{roles: true}
-	list, err := database.Rows[found](ctx, db.DB, `SELECT u.id, `+always.grants()+` FROM users u WHERE u.id = ANY($1)`, users)
+	list, err := database.Rows[found](ctx, db, `SELECT u.id, `+Roles(true).Grants()+` FROM users u WHERE u.id = ANY($1)`, users)
 	if err != nil {
 		return nil, err
 	}
 	out := make(map[int]auth.Grants, len(list))
 	for _, f := range list {
-		g, err := readGrants(f.Grants)
+		g, err := ReadGrants(f.Grants)
 		if err != nil {
 			return nil, err
 		}

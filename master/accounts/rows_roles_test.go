@@ -1,4 +1,4 @@
-package store
+package accounts_test
 
 import (
 	"context"
@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // TestTheSwitchToRoles: the admins of basic mode become ClusterAdmins once, at the switch, and
@@ -19,21 +21,21 @@ func TestTheSwitchToRoles(t *testing.T) {
 	ctx := t.Context()
 	w.exec(`INSERT INTO users (username, admin, active) VALUES ('gone', true, false), ('boss', true, true)`)
 	roles := *w.db
-	roles.roles = true
+	roles.Roles = true
 	begin := func(want ...string) {
 		t.Helper()
-		if got, err := roles.BeginRoles(ctx); err != nil || !slices.Equal(got, want) {
+		if got, err := accounts.BeginRoles(ctx, roles.DB); err != nil || !slices.Equal(got, want) {
 			t.Errorf("ClusterAdmins: %v %v, want %v", got, err, want)
 		}
 	}
 	begin("admin", "boss")
 	begin()
 	boss := w.int(`SELECT id FROM users WHERE username = 'boss'`)
-	if err := roles.RemoveRoles(ctx, []Assignment{{RoleID: auth.ClusterAdmin, UserID: &boss}}); err != nil {
+	if err := accounts.RemoveRoles(ctx, roles.DB, roles.Roles, []accounts.Assignment{{RoleID: auth.ClusterAdmin, UserID: &boss}}); err != nil {
 		t.Fatal(err)
 	}
 	begin() // the role stays taken, although boss has the mark
-	if err := w.db.EndRoles(ctx); err != nil {
+	if err := accounts.EndRoles(ctx, w.db.DB); err != nil {
 		t.Fatal(err)
 	}
 	begin("boss")
@@ -46,18 +48,18 @@ func TestTheSwitchToRoles(t *testing.T) {
 func TestGrantsOfGroups(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	group, err := w.db.CreateGroup(ctx, "team", []int{2})
+	group, err := accounts.CreateGroup(ctx, w.db.DB, "team", []int{2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	second := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('second', 1) RETURNING id`)
 	two, one := 2, 1
-	list := []Assignment{{RoleID: auth.Viewer, UserID: &two, WorkspaceID: &one}, {RoleID: auth.Viewer, GroupID: &group, WorkspaceID: &second},
+	list := []accounts.Assignment{{RoleID: auth.Viewer, UserID: &two, WorkspaceID: &one}, {RoleID: auth.Viewer, GroupID: &group, WorkspaceID: &second},
 		{RoleID: auth.Viewer, GroupID: &group, WorkspaceID: &one}, {RoleID: auth.Editor, GroupID: &group}}
-	if _, err := w.db.AssignRoles(ctx, list, true); err != nil {
+	if _, err := accounts.AssignRoles(ctx, w.db.DB, list, true); err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.db.GrantsOf(ctx, []int{1, 2})
+	got, err := accounts.GrantsOf(ctx, w.db.DB, []int{1, 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,7 @@ func TestGrantsOfGroups(t *testing.T) {
 		t.Errorf("grants: %+v", got)
 	}
 	w.exec(`DELETE FROM workspaces WHERE id = $1`, second)
-	if got, err := w.db.AssignmentsOfUser(ctx, 2); err != nil || len(got) != 3 {
+	if got, err := accounts.AssignmentsOfUser(ctx, w.db.DB, 2); err != nil || len(got) != 3 {
 		t.Errorf("after the workspace is gone: %v %v", got, err)
 	}
 }
@@ -76,46 +78,46 @@ func TestGrantsOfGroups(t *testing.T) {
 // each look-up of a session reads them. Who may assign roles everywhere has no such limit.
 func TestRolesInOwnWorkspacesAreLimited(t *testing.T) {
 	w := newWorld(t)
-	w.exec(`INSERT INTO workspaces (name, owner_id) SELECT 'w' || i, 2 FROM generate_series(1, $1::int + 1) i`, maxSameAssignments)
+	w.exec(`INSERT INTO workspaces (name, owner_id) SELECT 'w' || i, 2 FROM generate_series(1, $1::int + 1) i`, accounts.MaxSameAssignments)
 	spaces, err := database.Scalars[int](t.Context(), w.db.DB, `SELECT id FROM workspaces WHERE name LIKE 'w%' ORDER BY id`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := func(user *int, spaces []int) (list []Assignment) {
+	in := func(user *int, spaces []int) (list []accounts.Assignment) {
 		for i := range spaces {
-			list = append(list, Assignment{RoleID: auth.Viewer, UserID: user, WorkspaceID: &spaces[i]})
+			list = append(list, accounts.Assignment{RoleID: auth.Viewer, UserID: user, WorkspaceID: &spaces[i]})
 		}
 		return list
 	}
 	victim := 1
 	for _, user := range []*int{nil, &victim} {
-		if changed, err := w.db.AssignRoles(t.Context(), in(user, spaces[1:]), false); err != nil || !changed {
+		if changed, err := accounts.AssignRoles(t.Context(), w.db.DB, in(user, spaces[1:]), false); err != nil || !changed {
 			t.Fatal(changed, err)
 		}
-		if changed, err := w.db.AssignRoles(t.Context(), in(user, spaces[1:]), false); err != nil || changed {
+		if changed, err := accounts.AssignRoles(t.Context(), w.db.DB, in(user, spaces[1:]), false); err != nil || changed {
 			t.Errorf("the same again: changed %v, %v", changed, err)
 		}
-		if _, err := w.db.AssignRoles(t.Context(), in(user, spaces[:2]), false); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "the limit is 500") {
+		if _, err := accounts.AssignRoles(t.Context(), w.db.DB, in(user, spaces[:2]), false); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "the limit is 500") {
 			t.Errorf("one too many: %v", err)
 		}
-		if _, err := w.db.AssignRoles(t.Context(), in(user, spaces[:1]), true); err != nil {
+		if _, err := accounts.AssignRoles(t.Context(), w.db.DB, in(user, spaces[:1]), true); err != nil {
 			t.Errorf("by a ClusterAdmin: %v", err)
 		}
 		other := 2
-		if _, err := w.db.AssignRoles(t.Context(), in(&other, spaces[:1]), false); err != nil {
+		if _, err := accounts.AssignRoles(t.Context(), w.db.DB, in(&other, spaces[:1]), false); err != nil {
 			t.Errorf("of somebody else: %v", err)
 		}
-		if err := w.db.RemoveRoles(t.Context(), in(&other, spaces[:1])); err != nil {
+		if err := accounts.RemoveRoles(t.Context(), w.db.DB, w.db.Roles, in(&other, spaces[:1])); err != nil {
 			t.Error(err)
 		}
-		if err := w.db.RemoveRoles(t.Context(), in(user, spaces)); err != nil {
+		if err := accounts.RemoveRoles(t.Context(), w.db.DB, w.db.Roles, in(user, spaces)); err != nil {
 			t.Errorf("taken: %v", err)
 		}
-		if err := w.db.RemoveRoles(t.Context(), in(user, spaces[:1])); !fault.Is(err, fault.NotFound) {
+		if err := accounts.RemoveRoles(t.Context(), w.db.DB, w.db.Roles, in(user, spaces[:1])); !fault.Is(err, fault.NotFound) {
 			t.Errorf("taken twice: %v", err)
 		}
 	}
-	if list, err := w.db.Assignments(t.Context()); err != nil || len(list) != 0 {
+	if list, err := accounts.Assignments(t.Context(), w.db.DB); err != nil || len(list) != 0 {
 		t.Errorf("%d roles are left, %v", len(list), err)
 	}
 }
@@ -125,24 +127,24 @@ func TestRolesInOwnWorkspacesAreLimited(t *testing.T) {
 func TestRolesInWorkspacesLockNobody(t *testing.T) {
 	w := newWorld(t)
 	user, space := 2, w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('mine', 2) RETURNING id`)
-	member := Memberships{Provider: "okta", Create: true, Groups: []ProviderGroup{{Name: "team"}}}
-	if joined, _, err := w.db.SyncMemberships(t.Context(), user, member); err != nil || len(joined) != 1 {
+	member := accounts.Memberships{Provider: "okta", Create: true, Groups: []accounts.ProviderGroup{{Name: "team"}}}
+	if joined, _, err := accounts.SyncMemberships(t.Context(), w.db.DB, w.db.Roles, user, member); err != nil || len(joined) != 1 {
 		t.Fatal(joined, err)
 	}
-	err := w.db.Tx(t.Context(), func(tx *DB) error {
-		if err := tx.lockRoles(t.Context()); err != nil {
+	err := w.db.Tx(t.Context(), func(tx *store.DB) error {
+		if err := accounts.LockRoles(t.Context(), tx.DB); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if _, _, err := w.db.SyncMemberships(ctx, user, member); err != nil {
+		if _, _, err := accounts.SyncMemberships(ctx, w.db.DB, w.db.Roles, user, member); err != nil {
 			t.Errorf("a sign-in: %v", err)
 		}
-		list := []Assignment{{RoleID: auth.Editor, UserID: &user, WorkspaceID: &space}}
-		if _, err := w.db.AssignRoles(ctx, list, false); err != nil {
+		list := []accounts.Assignment{{RoleID: auth.Editor, UserID: &user, WorkspaceID: &space}}
+		if _, err := accounts.AssignRoles(ctx, w.db.DB, list, false); err != nil {
 			t.Errorf("a role in a workspace: %v", err)
 		}
-		if err := w.db.RemoveRoles(ctx, list); err != nil {
+		if err := accounts.RemoveRoles(ctx, w.db.DB, w.db.Roles, list); err != nil {
 			t.Errorf("and taken again: %v", err)
 		}
 		return nil
@@ -150,11 +152,11 @@ func TestRolesInWorkspacesLockNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range []Memberships{{Provider: "okta"}, member, {Provider: "okta", Create: true, Groups: []ProviderGroup{{Name: "team"}, {Name: "other"}}}} {
-		if same, err := w.db.sameMemberships(t.Context(), user, change); err != nil || same {
+	for _, change := range []accounts.Memberships{{Provider: "okta"}, member, {Provider: "okta", Create: true, Groups: []accounts.ProviderGroup{{Name: "team"}, {Name: "other"}}}} {
+		if same, err := accounts.SameMemberships(t.Context(), w.db.DB, user, change); err != nil || same {
 			t.Errorf("%+v changes nothing? %v", change, err)
 		}
-		if _, _, err := w.db.SyncMemberships(t.Context(), user, change); err != nil {
+		if _, _, err := accounts.SyncMemberships(t.Context(), w.db.DB, w.db.Roles, user, change); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,9 +1,8 @@
-package store
+package accounts
 
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
@@ -30,53 +29,51 @@ type GroupFilter struct {
 	Seen   int    // of which this user is a member; 0: all
 }
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 const groupSelect = `SELECT g.id, g.name, g.origin, (SELECT count(*) FROM group_members m WHERE m.group_id = g.id)::int AS members FROM groups g `
 
 // Groups lists a page of groups in the order of their ids, and counts all that the filter chooses.
 // A limit of 0 means all.
-func (db *DB) Groups(ctx context.Context, f GroupFilter, offset, limit int) (list []Group, total int, err error) {
+func Groups(ctx context.Context, db *database.DB, f GroupFilter, offset, limit int) (list []Group, total int, err error) {
 	const where = `WHERE ($1 = '' OR g.name = $1)
 		AND ($2 = 0 OR EXISTS (SELECT FROM group_members m WHERE m.group_id = g.id AND m.user_id = $2))
 		AND ($3 = 0 OR EXISTS (SELECT FROM group_members m WHERE m.group_id = g.id AND m.user_id = $3))`
-	if total, err = database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM groups g `+where, f.Name, f.UserID, f.Seen); err != nil {
+	if total, err = database.Scalar[int](ctx, db, `SELECT count(*)::int FROM groups g `+where, f.Name, f.UserID, f.Seen); err != nil {
 		return nil, 0, err
 	}
-	list, err = database.Rows[Group](ctx, db.DB, groupSelect+where+` ORDER BY g.id OFFSET $4 LIMIT $5`, f.Name, f.UserID, f.Seen, offset, database.Unlimited(limit))
+	list, err = database.Rows[Group](ctx, db, groupSelect+where+` ORDER BY g.id OFFSET $4 LIMIT $5`, f.Name, f.UserID, f.Seen, offset, database.Unlimited(limit))
 	return list, total, err
 }
 
 func noGroup(id int) error { return fault.New(fault.NotFound, "group %d not found", id) }
 
-// Group reads a group.
-func (db *DB) Group(ctx context.Context, id int) (Group, error) {
-	g, err := database.Row[Group](ctx, db.DB, "group", groupSelect+`WHERE g.id = $1`, id)
+// GroupByID reads a group.
+func GroupByID(ctx context.Context, db *database.DB, id int) (Group, error) {
+	g, err := database.Row[Group](ctx, db, "group", groupSelect+`WHERE g.id = $1`, id)
 	return g, database.Missing(err, noGroup(id))
 }
 
 // GroupsByID reads those of these groups that exist.
-func (db *DB) GroupsByID(ctx context.Context, ids []int) ([]Group, error) {
-	return database.Rows[Group](ctx, db.DB, groupSelect+`WHERE g.id = ANY($1) ORDER BY g.id`, ids)
+func GroupsByID(ctx context.Context, db *database.DB, ids []int) ([]Group, error) {
+	return database.Rows[Group](ctx, db, groupSelect+`WHERE g.id = ANY($1) ORDER BY g.id`, ids)
 }
 
 // IsMember reports whether a user is in a group.
-func (db *DB) IsMember(ctx context.Context, group, user int) (bool, error) {
-	return database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM group_members WHERE group_id = $1 AND user_id = $2)`, group, user)
+func IsMember(ctx context.Context, db *database.DB, group, user int) (bool, error) {
+	return database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM group_members WHERE group_id = $1 AND user_id = $2)`, group, user)
 }
 
 // UsersByID reads those of these accounts that exist.
-func (db *DB) UsersByID(ctx context.Context, ids []int) ([]User, error) {
-	return database.Rows[User](ctx, db.DB, `SELECT `+userColumns+` FROM users WHERE id = ANY($1) ORDER BY id`, ids)
+func UsersByID(ctx context.Context, db *database.DB, ids []int) ([]User, error) {
+	return database.Rows[User](ctx, db, `SELECT `+UserColumns+` FROM users WHERE id = ANY($1) ORDER BY id`, ids)
 }
 
 // GroupUsers lists the members of groups, by group.
-func (db *DB) GroupUsers(ctx context.Context, groups []int) (map[int][]User, error) {
+func GroupUsers(ctx context.Context, db *database.DB, groups []int) (map[int][]User, error) {
 	type pair struct {
 		GroupID int `db:"group_id"`
 		UserID  int `db:"user_id"`
 	}
-	pairs, err := database.Rows[pair](ctx, db.DB, `SELECT group_id, user_id FROM group_members WHERE group_id = ANY($1) ORDER BY group_id, user_id`, groups)
+	pairs, err := database.Rows[pair](ctx, db, `SELECT group_id, user_id FROM group_members WHERE group_id = ANY($1) ORDER BY group_id, user_id`, groups)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +82,7 @@ func (db *DB) GroupUsers(ctx context.Context, groups []int) (map[int][]User, err
 		ids = append(ids, p.UserID)
 	}
 	slices.Sort(ids)
-	users, err := db.UsersByID(ctx, slices.Compact(ids))
+	users, err := UsersByID(ctx, db, slices.Compact(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -101,29 +98,29 @@ func (db *DB) GroupUsers(ctx context.Context, groups []int) (map[int][]User, err
 }
 
 // CreateGroup inserts a group with its members, and returns its id.
-func (db *DB) CreateGroup(ctx context.Context, name string, users []int) (id int, err error) {
-	err = db.Tx(ctx, func(tx *DB) error {
-		if err := tx.beginGroup(ctx); err != nil {
+func CreateGroup(ctx context.Context, db *database.DB, name string, users []int) (id int, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
+		if err := BeginGroup(ctx, tx); err != nil {
 			return err
 		}
-		id, err = database.Scalar[int](ctx, tx.DB, `INSERT INTO groups (name) VALUES ($1) RETURNING id`, name)
+		id, err = database.Scalar[int](ctx, tx, `INSERT INTO groups (name) VALUES ($1) RETURNING id`, name)
 		if fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "group %q already exists", name)
 		}
 		if err != nil {
 			return err
 		}
-		return tx.join(ctx, []int{id}, users)
+		return join(ctx, tx, []int{id}, users)
 	})
 	return id, err
 }
 
-// beginGroup begins the creation of a group: it locks the roles, and fails if there are too many groups.
-func (db *DB) beginGroup(ctx context.Context) error {
-	if err := db.lockRoles(ctx); err != nil {
+// BeginGroup begins the creation of a group: it locks the roles, and fails if there are too many groups.
+func BeginGroup(ctx context.Context, db *database.DB) error {
+	if err := LockRoles(ctx, db); err != nil {
 		return err
 	}
-	n, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)::int FROM groups`)
+	n, err := database.Scalar[int](ctx, db, `SELECT count(*)::int FROM groups`)
 	if err == nil && n >= maxGroups {
 		err = fault.New(fault.Invalid, "there are %d groups, which is the limit", n)
 	}
@@ -131,11 +128,11 @@ func (db *DB) beginGroup(ctx context.Context) error {
 }
 
 // join adds users to groups; members stay members.
-func (db *DB) join(ctx context.Context, groups, users []int) error {
+func join(ctx context.Context, db *database.DB, groups, users []int) error {
 	if len(users) == 0 || len(groups) == 0 {
 		return nil
 	}
-	known, err := db.UsersByID(ctx, users)
+	known, err := UsersByID(ctx, db, users)
 	if err != nil {
 		return err
 	}
@@ -147,16 +144,16 @@ func (db *DB) join(ctx context.Context, groups, users []int) error {
 	if _, err := db.Exec(ctx, `INSERT INTO group_members (group_id, user_id) SELECT g, u FROM unnest($1::int[]) g, unnest($2::int[]) u ON CONFLICT DO NOTHING`, groups, users); err != nil {
 		return err
 	}
-	return db.checkMembers(ctx)
+	return CheckMembers(ctx, db)
 }
 
 // ChangeGroup renames a group unless the name is empty, adds users and removes users.
-func (db *DB) ChangeGroup(ctx context.Context, id int, name string, add, remove []int) error {
-	return db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRoles(ctx); err != nil {
+func ChangeGroup(ctx context.Context, db *database.DB, roles Roles, id int, name string, add, remove []int) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
+		if err := LockRoles(ctx, tx); err != nil {
 			return err
 		}
-		if err := tx.checkOwnGroups(ctx, []int{id}); err != nil {
+		if err := checkOwnGroups(ctx, tx, []int{id}); err != nil {
 			return err
 		}
 		n, err := tx.Exec(ctx, `UPDATE groups SET name = coalesce(nullif($2, ''), name) WHERE id = $1`, id, name)
@@ -168,17 +165,17 @@ func (db *DB) ChangeGroup(ctx context.Context, id int, name string, add, remove 
 		case n == 0:
 			return noGroup(id)
 		}
-		return tx.regroup(ctx, add, remove, []int{id}, []int{id})
+		return regroup(ctx, tx, roles, add, remove, []int{id}, []int{id})
 	})
 }
 
 // ChangeMemberships adds users to groups, and removes them from groups.
-func (db *DB) ChangeMemberships(ctx context.Context, users, add, remove []int) error {
-	return db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRoles(ctx); err != nil {
+func ChangeMemberships(ctx context.Context, db *database.DB, roles Roles, users, add, remove []int) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
+		if err := LockRoles(ctx, tx); err != nil {
 			return err
 		}
-		known, err := tx.GroupsByID(ctx, slices.Concat(add, remove))
+		known, err := GroupsByID(ctx, tx, slices.Concat(add, remove))
 		if err != nil {
 			return err
 		}
@@ -187,33 +184,33 @@ func (db *DB) ChangeMemberships(ctx context.Context, users, add, remove []int) e
 				return noGroup(id)
 			}
 		}
-		return tx.regroup(ctx, users, users, add, remove)
+		return regroup(ctx, tx, roles, users, users, add, remove)
 	})
 }
 
 // regroup adds users to some groups and removes users from some.
-func (db *DB) regroup(ctx context.Context, add, remove, joined, left []int) error {
-	if err := db.checkOwn(ctx, remove, joined, left); err != nil {
+func regroup(ctx context.Context, db *database.DB, roles Roles, add, remove, joined, left []int) error {
+	if err := checkOwn(ctx, db, remove, joined, left); err != nil {
 		return err
 	}
-	if err := db.join(ctx, joined, add); err != nil {
+	if err := join(ctx, db, joined, add); err != nil {
 		return err
 	}
 	if _, err := db.Exec(ctx, `DELETE FROM group_members WHERE group_id = ANY($1) AND user_id = ANY($2)`, left, remove); err != nil {
 		return err
 	}
-	return db.keepClusterAdmin(ctx)
+	return KeepClusterAdmin(ctx, db, roles)
 }
 
 // DeleteGroup deletes a group with its roles.
-func (db *DB) DeleteGroup(ctx context.Context, id int) error {
-	return db.Tx(ctx, func(tx *DB) error {
-		if err := tx.lockRoles(ctx); err != nil {
+func DeleteGroup(ctx context.Context, db *database.DB, roles Roles, id int) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
+		if err := LockRoles(ctx, tx); err != nil {
 			return err
 		}
 		if err := tx.Change(ctx, noGroup(id), `DELETE FROM groups WHERE id = $1`, id); err != nil {
 			return err
 		}
-		return tx.keepClusterAdmin(ctx)
+		return KeepClusterAdmin(ctx, tx, roles)
 	})
 }

@@ -1,4 +1,4 @@
-package store
+package accounts
 
 import (
 	"context"
@@ -25,17 +25,18 @@ type User struct {
 	SessionEpoch int        `db:"session_epoch"` // rises when all sessions of the user end
 }
 
-const userColumns = `id, username, display_name, password_hash, admin, active, remote, service, agent_user, modified_at, last_auth_at, session_epoch`
+// UserColumns are the columns of table users that a User has.
+const UserColumns = `id, username, display_name, password_hash, admin, active, remote, service, agent_user, modified_at, last_auth_at, session_epoch`
 
 // UserByID finds an account.
-func (db *DB) UserByID(ctx context.Context, id int) (User, error) {
-	u, err := database.Row[User](ctx, db.DB, "user", `SELECT `+userColumns+` FROM users WHERE id = $1`, id)
+func UserByID(ctx context.Context, db *database.DB, id int) (User, error) {
+	u, err := database.Row[User](ctx, db, "user", `SELECT `+UserColumns+` FROM users WHERE id = $1`, id)
 	return u, database.Missing(err, fault.New(fault.NotFound, "user %d not found", id))
 }
 
 // UserByName finds an account by its lower-case name.
-func (db *DB) UserByName(ctx context.Context, username string) (User, error) {
-	return database.Row[User](ctx, db.DB, "user "+username, `SELECT `+userColumns+` FROM users WHERE username = $1`, username)
+func UserByName(ctx context.Context, db *database.DB, username string) (User, error) {
+	return database.Row[User](ctx, db, "user "+username, `SELECT `+UserColumns+` FROM users WHERE username = $1`, username)
 }
 
 // UserFilter chooses accounts.
@@ -55,7 +56,7 @@ var userSorts = database.Sorts{
 }
 
 // Users lists a page of accounts, and counts all that the filter chooses.
-func (db *DB) Users(ctx context.Context, f UserFilter) ([]User, int, error) {
+func Users(ctx context.Context, db *database.DB, f UserFilter) ([]User, int, error) {
 	order, err := userSorts.Order(f.Sort, f.Desc, "id")
 	if err != nil {
 		return nil, 0, err
@@ -64,19 +65,19 @@ func (db *DB) Users(ctx context.Context, f UserFilter) ([]User, int, error) {
 	const where = ` FROM users
 		WHERE (@name = '' OR position(lower(@name) IN username) > 0 OR position(lower(@name) IN lower(display_name)) > 0)
 		AND (@active::boolean IS NULL OR active = @active) AND (@admin::boolean IS NULL OR admin = @admin)`
-	total, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)`+where, args)
+	total, err := database.Scalar[int](ctx, db, `SELECT count(*)`+where, args)
 	if err != nil {
 		return nil, 0, err
 	}
-	list, err := database.Rows[User](ctx, db.DB, `SELECT `+userColumns+where+order+` LIMIT @limit OFFSET @offset`, args)
+	list, err := database.Rows[User](ctx, db, `SELECT `+UserColumns+where+order+` LIMIT @limit OFFSET @offset`, args)
 	return list, total, err
 }
 
 // CreateUser inserts an account, and returns it.
-func (db *DB) CreateUser(ctx context.Context, u User) (User, error) {
-	made, err := database.Row[User](ctx, db.DB, "user", `
+func CreateUser(ctx context.Context, db *database.DB, u User) (User, error) {
+	made, err := database.Row[User](ctx, db, "user", `
 		INSERT INTO users (username, display_name, password_hash, admin, active, remote, service, agent_user)
-		VALUES (@username, @display, @hash, @admin, @active, @remote, @service, @agent) RETURNING `+userColumns,
+		VALUES (@username, @display, @hash, @admin, @active, @remote, @service, @agent) RETURNING `+UserColumns,
 		database.Args{"username": u.Username, "display": u.DisplayName, "hash": u.PasswordHash,
 			"admin": u.Admin, "active": u.Active, "remote": u.Remote, "service": u.Service, "agent": database.JSONOrNull(u.AgentUser)})
 	if fault.Is(err, fault.Conflict) {
@@ -101,12 +102,12 @@ func (ch UserChange) endsSessions() bool {
 	return ch.PasswordHash != nil || ch.Active != nil && !*ch.Active
 }
 
-// checkDisplayName rejects a name by which users know another user.
-func (db *DB) checkDisplayName(ctx context.Context, id int, name *string) error {
+// CheckDisplayName rejects a name by which users know another user.
+func CheckDisplayName(ctx context.Context, db *database.DB, id int, name *string) error {
 	if optional.Value(name) == "" {
 		return nil
 	}
-	taken, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM users WHERE id <> $1 AND lower($2) IN (lower(username), lower(display_name)))`, id, *name)
+	taken, err := database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM users WHERE id <> $1 AND lower($2) IN (lower(username), lower(display_name)))`, id, *name)
 	if err == nil && taken {
 		return fault.New(fault.Invalid, "can not change display name to %s found a similar username or display name", fault.Clip(*name))
 	}
@@ -116,36 +117,36 @@ func (db *DB) checkDisplayName(ctx context.Context, id int, name *string) error 
 // ChangeUser changes an account. It rejects a change that would leave no active admin,
 // because nobody could undo it. A new password and a deactivation end the user's sessions,
 // except the session `keep`.
-func (db *DB) ChangeUser(ctx context.Context, id int, ch UserChange, keep int64) (User, error) {
+func ChangeUser(ctx context.Context, db *database.DB, roles Roles, id int, ch UserChange, keep int64) (User, error) {
 	var u User
-	err := db.Tx(ctx, func(tx *DB) error {
+	err := db.Tx(ctx, func(tx *database.DB) error {
 		var err error
-		u, err = tx.changeUser(ctx, id, ch, keep)
+		u, err = ChangeUserIn(ctx, tx, roles, id, ch, keep)
 		return err
 	})
 	return u, err
 }
 
-// changeUser is ChangeUser in a transaction.
-func (db *DB) changeUser(ctx context.Context, id int, ch UserChange, keep int64) (u User, err error) {
+// ChangeUserIn is ChangeUser in a transaction.
+func ChangeUserIn(ctx context.Context, db *database.DB, roles Roles, id int, ch UserChange, keep int64) (u User, err error) {
 	// One change of admins at a time, so that two admins cannot demote each other at once.
 	if ch.Admin != nil || ch.Active != nil {
-		if err := db.lockRoles(ctx); err != nil {
+		if err := LockRoles(ctx, db); err != nil {
 			return u, err
 		}
 		if _, err := db.Exec(ctx, `SELECT FROM users WHERE admin AND active ORDER BY id FOR UPDATE`); err != nil {
 			return u, err
 		}
 	}
-	if err := db.checkDisplayName(ctx, id, ch.DisplayName); err != nil {
+	if err := CheckDisplayName(ctx, db, id, ch.DisplayName); err != nil {
 		return u, err
 	}
-	u, err = database.Row[User](ctx, db.DB, "user", `
+	u, err = database.Row[User](ctx, db, "user", `
 		UPDATE users SET username = coalesce(@username, username), display_name = coalesce(@display, display_name),
 			password_hash = coalesce(@hash, password_hash), admin = coalesce(@admin, admin),
 			active = coalesce(@active, active), remote = coalesce(@remote, remote),
 			agent_user = coalesce(@agent::jsonb, agent_user), modified_at = now()
-		WHERE id = @id RETURNING `+userColumns,
+		WHERE id = @id RETURNING `+UserColumns,
 		database.Args{"id": id, "username": ch.Username, "display": ch.DisplayName, "hash": ch.PasswordHash,
 			"admin": ch.Admin, "active": ch.Active, "remote": ch.Remote, "agent": database.JSONOrNull(ch.AgentUser)})
 	switch {
@@ -157,11 +158,11 @@ func (db *DB) changeUser(ctx context.Context, id int, ch UserChange, keep int64)
 		return u, err
 	}
 	if ch.Active != nil && !*ch.Active {
-		if err := db.keepClusterAdmin(ctx); err != nil { // first: while roles are in use, it says what helps
+		if err := KeepClusterAdmin(ctx, db, roles); err != nil { // first: while roles are in use, it says what helps
 			return u, err
 		}
 	}
-	left, err := database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM users WHERE admin AND active)`)
+	left, err := database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM users WHERE admin AND active)`)
 	if err == nil && !left {
 		return u, fault.New(fault.Conflict, "%s is the last active admin; make another user an admin first (det user edit NAME --admin true)", u.Username)
 	}
@@ -173,7 +174,7 @@ func (db *DB) changeUser(ctx context.Context, id int, ch UserChange, keep int64)
 		ends = ends || had > 0
 	}
 	if err == nil && ends {
-		err = db.endSessions(ctx, id, keep)
+		err = EndSessions(ctx, db, id, keep)
 	}
 	return u, err
 }

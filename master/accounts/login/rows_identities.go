@@ -1,8 +1,9 @@
-package store
+package login
 
 import (
 	"context"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/database"
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -19,17 +20,17 @@ type Identity struct {
 // user of its name, if an administrator has marked that user as remote, or creates the user. A
 // user with a password here is never connected, because the provider's users may be able to
 // choose their names.
-func (db *DB) SignIn(ctx context.Context, i Identity) (User, error) {
-	var u User
-	err := db.Tx(ctx, func(tx *DB) error {
+func SignIn(ctx context.Context, db *database.DB, roles accounts.Roles, i Identity) (accounts.User, error) {
+	var u accounts.User
+	err := db.Tx(ctx, func(tx *database.DB) error {
 		// Two first sign-ins at once must not both create the user.
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('identity ' || $1, 0))`, i.Username); err != nil {
 			return err
 		}
 		var err error
-		u, err = database.Row[User](ctx, tx.DB, "user", `SELECT `+userColumns+` FROM users WHERE id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2)`, i.Issuer, i.Subject)
+		u, err = database.Row[accounts.User](ctx, tx, "user", `SELECT `+accounts.UserColumns+` FROM users WHERE id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2)`, i.Issuer, i.Subject)
 		if fault.Is(err, fault.NotFound) {
-			u, err = tx.connect(ctx, i)
+			u, err = connect(ctx, tx, i)
 		} else if err == nil && !u.Remote { // an administrator has ended it, with a release that left the identity
 			err = hasPassword(i.Username)
 		}
@@ -39,7 +40,7 @@ func (db *DB) SignIn(ctx context.Context, i Identity) (User, error) {
 		return u, err
 	}
 	if i.DisplayName != "" && i.DisplayName != u.DisplayName {
-		named, err := db.ChangeUser(ctx, u.ID, UserChange{DisplayName: &i.DisplayName}, 0)
+		named, err := accounts.ChangeUser(ctx, db, roles, u.ID, accounts.UserChange{DisplayName: &i.DisplayName}, 0)
 		switch {
 		case err == nil:
 			u = named
@@ -48,7 +49,7 @@ func (db *DB) SignIn(ctx context.Context, i Identity) (User, error) {
 		}
 	}
 	if i.Admin != nil && *i.Admin != u.Admin {
-		return db.ChangeUser(ctx, u.ID, UserChange{Admin: i.Admin}, 0)
+		return accounts.ChangeUser(ctx, db, roles, u.ID, accounts.UserChange{Admin: i.Admin}, 0)
 	}
 	return u, nil
 }
@@ -58,11 +59,11 @@ func hasPassword(username string) error {
 }
 
 // connect connects an identity with a user.
-func (db *DB) connect(ctx context.Context, i Identity) (User, error) {
-	u, err := db.UserByName(ctx, i.Username)
+func connect(ctx context.Context, db *database.DB, i Identity) (accounts.User, error) {
+	u, err := accounts.UserByName(ctx, db, i.Username)
 	switch {
 	case fault.Is(err, fault.NotFound) && i.Create:
-		u, err = db.CreateUser(ctx, User{Username: i.Username, Active: true, Remote: true})
+		u, err = accounts.CreateUser(ctx, db, accounts.User{Username: i.Username, Active: true, Remote: true})
 	case fault.Is(err, fault.NotFound):
 		return u, fault.New(fault.Forbidden, "%s has no account on this cluster; an administrator can create one with det user create %s --remote", i.Username, i.Username)
 	case err == nil && u.Service:

@@ -1,4 +1,4 @@
-package store
+package accounts_test
 
 import (
 	"context"
@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/accounts"
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // adminHash returns the stored hash of admin's password.
@@ -18,9 +20,9 @@ func (w *world) adminHash() string {
 }
 
 // firstPassword sets the first password as a master does at its start.
-func (w *world) firstPassword(db *DB, hash string) bool {
+func (w *world) firstPassword(db *store.DB, hash string) bool {
 	w.t.Helper()
-	done, err := db.SetFirstPassword(w.t.Context(), hash)
+	done, err := accounts.SetFirstPassword(w.t.Context(), db.DB, hash)
 	if err != nil {
 		w.t.Error(err)
 	}
@@ -29,7 +31,7 @@ func (w *world) firstPassword(db *DB, hash string) bool {
 
 func (w *world) needsFirstPassword() bool {
 	w.t.Helper()
-	needed, err := w.db.NeedsFirstPassword(w.t.Context())
+	needed, err := accounts.NeedsFirstPassword(w.t.Context(), w.db.DB)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	_, blank := auth.NewToken()
 	_, others := auth.NewToken()
 	for user, token := range map[int][]byte{1: blank, 2: others} {
-		if err := w.db.NewSession(t.Context(), w.user(user), token, time.Hour); err != nil {
+		if err := accounts.NewSession(t.Context(), w.db.DB, w.user(user), token, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +70,7 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	if w.needsFirstPassword() || w.firstPassword(w.db, first) {
 		t.Error("the second start sets it again")
 	}
-	if _, err := w.db.ChangeUser(t.Context(), 1, UserChange{PasswordHash: &changed}, 0); err != nil {
+	if _, err := accounts.ChangeUser(t.Context(), w.db.DB, w.db.Roles, 1, accounts.UserChange{PasswordHash: &changed}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if w.needsFirstPassword() || w.firstPassword(w.db, first) || w.adminHash() != changed {
@@ -120,7 +122,7 @@ func TestLongFirstPassword(t *testing.T) {
 func TestFirstPasswordOfTwoMasters(t *testing.T) {
 	w := newWorld(t)
 	const masters, rounds = 4, 8
-	dbs := make([]*DB, masters)
+	dbs := make([]*store.DB, masters)
 	for i := range dbs {
 		dbs[i] = openTest(t, w.dsn, 2)
 	}
@@ -136,7 +138,7 @@ func TestFirstPasswordOfTwoMasters(t *testing.T) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				needed, err := db.NeedsFirstPassword(ctx)
+				needed, err := accounts.NeedsFirstPassword(ctx, db.DB)
 				waiting.Done()
 				<-asked
 				if err != nil || !needed {

@@ -1,4 +1,4 @@
-package store
+package accounts
 
 import (
 	"context"
@@ -21,8 +21,8 @@ type UserSetting struct {
 }
 
 // UserSettings lists the settings of a user.
-func (db *DB) UserSettings(ctx context.Context, user int) ([]UserSetting, error) {
-	return database.Rows[UserSetting](ctx, db.DB, `SELECT storage_path, key, value FROM user_settings WHERE user_id = $1 ORDER BY storage_path, key`, user)
+func UserSettings(ctx context.Context, db *database.DB, user int) ([]UserSetting, error) {
+	return database.Rows[UserSetting](ctx, db, `SELECT storage_path, key, value FROM user_settings WHERE user_id = $1 ORDER BY storage_path, key`, user)
 }
 
 // settingsSize is the number and size of a user's settings.
@@ -31,20 +31,20 @@ type settingsSize struct {
 	Bytes int `db:"bytes"`
 }
 
-func (db *DB) settingsSize(ctx context.Context, user int) (settingsSize, error) {
-	return database.Row[settingsSize](ctx, db.DB, "settings", `
+func sizeOfSettings(ctx context.Context, db *database.DB, user int) (settingsSize, error) {
+	return database.Row[settingsSize](ctx, db, "settings", `
 		SELECT count(*)::int AS count, coalesce(sum(octet_length(storage_path) + octet_length(key) + octet_length(value)), 0)::int AS bytes
 		FROM user_settings WHERE user_id = $1`, user)
 }
 
 // SetUserSettings adds or replaces settings of a user. An empty value removes a setting.
-func (db *DB) SetUserSettings(ctx context.Context, user int, list []UserSetting) error {
-	return db.Tx(ctx, func(tx *DB) error {
+func SetUserSettings(ctx context.Context, db *database.DB, user int, list []UserSetting) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
 		// Lock the user, so that parallel calls do not exceed the limits together.
 		if _, err := tx.Exec(ctx, `SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE`, user); err != nil {
 			return err
 		}
-		before, err := tx.settingsSize(ctx, user)
+		before, err := sizeOfSettings(ctx, tx, user)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (db *DB) SetUserSettings(ctx context.Context, user int, list []UserSetting)
 		if err := tx.Send(ctx, b); err != nil {
 			return err
 		}
-		after, err := tx.settingsSize(ctx, user)
+		after, err := sizeOfSettings(ctx, tx, user)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (k settingsSize) checkGrowth(after settingsSize) error {
 }
 
 // ResetUserSettings removes all settings of a user.
-func (db *DB) ResetUserSettings(ctx context.Context, user int) error {
+func ResetUserSettings(ctx context.Context, db *database.DB, user int) error {
 	_, err := db.Exec(ctx, `DELETE FROM user_settings WHERE user_id = $1`, user)
 	return err
 }

@@ -1,4 +1,4 @@
-package store
+package accounts
 
 import (
 	"context"
@@ -28,19 +28,19 @@ const sessionSelect = `SELECT s.id, s.user_id, u.username, s.created_at, s.expir
 
 // Sessions lists a page of sessions, those that began last first, and counts all; a user of 0 means
 // all users.
-func (db *DB) Sessions(ctx context.Context, user, offset, limit int) ([]Session, int, error) {
+func Sessions(ctx context.Context, db *database.DB, user, offset, limit int) ([]Session, int, error) {
 	const of = ` AND ($1 = 0 OR s.user_id = $1)`
-	total, err := database.Scalar[int](ctx, db.DB, `SELECT count(*)::int`+sessionFrom+of, user)
+	total, err := database.Scalar[int](ctx, db, `SELECT count(*)::int`+sessionFrom+of, user)
 	if err != nil {
 		return nil, 0, err
 	}
-	list, err := database.Rows[Session](ctx, db.DB, sessionSelect+of+` ORDER BY s.id DESC OFFSET $2 LIMIT $3`, user, offset, limit)
+	list, err := database.Rows[Session](ctx, db, sessionSelect+of+` ORDER BY s.id DESC OFFSET $2 LIMIT $3`, user, offset, limit)
 	return list, total, err
 }
 
-// Session finds a sign-in that has not ended.
-func (db *DB) Session(ctx context.Context, id int) (Session, error) {
-	s, err := database.Row[Session](ctx, db.DB, "session", sessionSelect+` AND s.id = $1`, id)
+// SessionByID finds a sign-in that has not ended.
+func SessionByID(ctx context.Context, db *database.DB, id int) (Session, error) {
+	s, err := database.Row[Session](ctx, db, "session", sessionSelect+` AND s.id = $1`, id)
 	return s, database.Missing(err, fault.New(fault.NotFound, "session %d not found", id))
 }
 
@@ -54,8 +54,8 @@ type SignOut struct {
 
 // EndSessionsOf ends the sessions to which a sign-out applies, and returns their users. It fails if the
 // sign-out was carried out before. Sessions by a password or another provider and access tokens stay.
-func (db *DB) EndSessionsOf(ctx context.Context, s SignOut) (users []int, err error) {
-	err = db.Tx(ctx, func(tx *DB) error {
+func EndSessionsOf(ctx context.Context, db *database.DB, s SignOut) (users []int, err error) {
+	err = db.Tx(ctx, func(tx *database.DB) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM sign_outs WHERE expires_at < now()`); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (db *DB) EndSessionsOf(ctx context.Context, s SignOut) (users []int, err er
 		type ended struct {
 			UserID int `db:"user_id"`
 		}
-		list, err := database.Rows[ended](ctx, tx.DB, `
+		list, err := database.Rows[ended](ctx, tx, `
 			WITH gone AS (DELETE FROM sessions WHERE issuer = $1 AND NOT is_token AND ($2 = '' OR sid = $2)
 				AND ($3 = '' OR user_id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $3)) RETURNING user_id)
 			SELECT DISTINCT user_id FROM gone ORDER BY user_id`, s.Issuer, s.SID, s.Subject)

@@ -1,4 +1,4 @@
-package store
+package accounts
 
 import (
 	"context"
@@ -22,9 +22,9 @@ type LoginTally struct {
 // CountLogin counts a try to sign in for each key, and returns the counts. All masters count
 // in the same rows. A try counts before its password is checked, so that parallel tries
 // cannot exceed the limit.
-func (db *DB) CountLogin(ctx context.Context, keys []string, window time.Duration) (map[string]LoginTally, error) {
+func CountLogin(ctx context.Context, db *database.DB, keys []string, window time.Duration) (map[string]LoginTally, error) {
 	keys = slices.Sorted(slices.Values(keys)) // always lock rows in the same order: no deadlock
-	list, err := database.Rows[LoginTally](ctx, db.DB, `
+	list, err := database.Rows[LoginTally](ctx, db, `
 		INSERT INTO login_tries AS l (key, tries) SELECT k, 1 FROM unnest($1::text[]) AS k
 		ON CONFLICT (key) DO UPDATE SET
 			tries = CASE WHEN l.since < now() - $2::interval THEN 1 ELSE least(l.tries + 1, $3) END,
@@ -39,7 +39,7 @@ func (db *DB) CountLogin(ctx context.Context, keys []string, window time.Duratio
 
 // LoginSucceeded removes counted tries after a successful sign-in: all of the key forget,
 // and one of the key less.
-func (db *DB) LoginSucceeded(ctx context.Context, forget, less string) error {
+func LoginSucceeded(ctx context.Context, db *database.DB, forget, less string) error {
 	_, err := db.Exec(ctx, `
 		WITH gone AS (DELETE FROM login_tries WHERE key = $1)
 		UPDATE login_tries SET tries = greatest(tries - 1, 0) WHERE key = $2`, forget, less)
@@ -47,20 +47,20 @@ func (db *DB) LoginSucceeded(ctx context.Context, forget, less string) error {
 }
 
 // DropLoginTries deletes counts whose window has ended.
-func (db *DB) DropLoginTries(ctx context.Context, window time.Duration) (int64, error) {
+func DropLoginTries(ctx context.Context, db *database.DB, window time.Duration) (int64, error) {
 	return db.Exec(ctx, `DELETE FROM login_tries WHERE since < now() - $1::interval`, window)
 }
 
 // SetFirstPassword sets the password of the user admin if that user has none or a blank one,
 // and reports whether it did. It ends the sessions that were begun with the blank password.
-func (db *DB) SetFirstPassword(ctx context.Context, hash string) (bool, error) {
+func SetFirstPassword(ctx context.Context, db *database.DB, hash string) (bool, error) {
 	set := false
 	if hash == "" {
 		return set, nil
 	}
-	err := db.Tx(ctx, func(tx *DB) error {
+	err := db.Tx(ctx, func(tx *database.DB) error {
 		set = false
-		id, err := database.Scalar[int](ctx, tx.DB, `UPDATE users SET password_hash = $1 WHERE username = 'admin' AND password_hash = '' AND NOT remote RETURNING id`, hash)
+		id, err := database.Scalar[int](ctx, tx, `UPDATE users SET password_hash = $1 WHERE username = 'admin' AND password_hash = '' AND NOT remote RETURNING id`, hash)
 		if fault.Is(err, fault.NotFound) {
 			return nil
 		}
@@ -68,12 +68,12 @@ func (db *DB) SetFirstPassword(ctx context.Context, hash string) (bool, error) {
 			return err
 		}
 		set = true
-		return tx.endSessions(ctx, id, 0)
+		return EndSessions(ctx, tx, id, 0)
 	})
 	return set && err == nil, err
 }
 
 // NeedsFirstPassword reports whether the user admin has no password.
-func (db *DB) NeedsFirstPassword(ctx context.Context) (bool, error) {
-	return database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM users WHERE username = 'admin' AND password_hash = '' AND NOT remote)`)
+func NeedsFirstPassword(ctx context.Context, db *database.DB) (bool, error) {
+	return database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM users WHERE username = 'admin' AND password_hash = '' AND NOT remote)`)
 }

@@ -1,4 +1,4 @@
-package store
+package accounts
 
 import (
 	"context"
@@ -30,7 +30,7 @@ const never = 200 * 365 * 24 * time.Hour
 
 // CreateToken stores the hash of an access token. A life of 0 means that the token does not expire. Tokens that
 // ended long ago are forgotten.
-func (db *DB) CreateToken(ctx context.Context, t Token, hash []byte, life time.Duration) (int, error) {
+func CreateToken(ctx context.Context, db *database.DB, t Token, hash []byte, life time.Duration) (int, error) {
 	var expiry *time.Duration
 	if life > 0 {
 		expiry = &life
@@ -38,9 +38,9 @@ func (db *DB) CreateToken(ctx context.Context, t Token, hash []byte, life time.D
 		life = never
 	}
 	var id int
-	err := db.Tx(ctx, func(tx *DB) error {
+	err := db.Tx(ctx, func(tx *database.DB) error {
 		// The lock makes requests at once count each other's tokens.
-		active, err := database.Scalar[bool](ctx, tx.DB, `SELECT active FROM users WHERE id = $1 FOR UPDATE`, t.UserID)
+		active, err := database.Scalar[bool](ctx, tx, `SELECT active FROM users WHERE id = $1 FOR UPDATE`, t.UserID)
 		if err != nil {
 			return err
 		}
@@ -50,14 +50,14 @@ func (db *DB) CreateToken(ctx context.Context, t Token, hash []byte, life time.D
 		if _, err := tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND is_token AND expires_at < now() - interval '90 days'`, t.UserID); err != nil {
 			return err
 		}
-		n, err := database.Scalar[int](ctx, tx.DB, `SELECT count(*) FROM sessions WHERE user_id = $1 AND is_token AND expires_at > now() - interval '1 day'`, t.UserID)
+		n, err := database.Scalar[int](ctx, tx, `SELECT count(*) FROM sessions WHERE user_id = $1 AND is_token AND expires_at > now() - interval '1 day'`, t.UserID)
 		if err != nil {
 			return err
 		}
 		if n >= MaxTokens {
 			return fault.New(fault.Conflict, "the user has %d access tokens that are valid or ended within a day, and %d is the limit; revoke one with det token revoke", n, MaxTokens)
 		}
-		id, err = database.Scalar[int](ctx, tx.DB, `
+		id, err = database.Scalar[int](ctx, tx, `
 			INSERT INTO sessions (user_id, token_hash, expires_at, is_token, description, read_only, token_expiry)
 			VALUES (@user, @hash, now() + @life, true, @description, @read_only, now() + @expiry::interval) RETURNING id`,
 			database.Args{"user": t.UserID, "hash": hash, "life": life, "description": t.Description, "read_only": t.ReadOnly, "expiry": expiry})
@@ -88,31 +88,31 @@ func (f TokenFilter) args() database.Args {
 }
 
 // CountTokens counts access tokens.
-func (db *DB) CountTokens(ctx context.Context, f TokenFilter) (int, error) {
-	return database.Scalar[int](ctx, db.DB, `SELECT count(*)`+tokensWhere, f.args())
+func CountTokens(ctx context.Context, db *database.DB, f TokenFilter) (int, error) {
+	return database.Scalar[int](ctx, db, `SELECT count(*)`+tokensWhere, f.args())
 }
 
 // Tokens lists a page of access tokens.
-func (db *DB) Tokens(ctx context.Context, f TokenFilter, offset, limit int) ([]Token, error) {
+func Tokens(ctx context.Context, db *database.DB, f TokenFilter, offset, limit int) ([]Token, error) {
 	order, err := tokenSorts.Order(f.Sort, f.Desc, "s.id")
 	if err != nil {
 		return nil, err
 	}
 	args := f.args()
 	args["offset"], args["limit"] = offset, limit
-	return database.Rows[Token](ctx, db.DB, `SELECT s.id, s.user_id, s.description, s.read_only, s.created_at, s.token_expiry, s.revoked_at, s.last_used_at`+
+	return database.Rows[Token](ctx, db, `SELECT s.id, s.user_id, s.description, s.read_only, s.created_at, s.token_expiry, s.revoked_at, s.last_used_at`+
 		tokensWhere+order+` LIMIT @limit OFFSET @offset`, args)
 }
 
-// Token finds an access token.
-func (db *DB) Token(ctx context.Context, id int) (Token, error) {
-	return database.Row[Token](ctx, db.DB, "access token", `SELECT `+tokenColumns+` FROM sessions WHERE id = $1 AND is_token`, id)
+// TokenByID finds an access token.
+func TokenByID(ctx context.Context, db *database.DB, id int) (Token, error) {
+	return database.Row[Token](ctx, db, "access token", `SELECT `+tokenColumns+` FROM sessions WHERE id = $1 AND is_token`, id)
 }
 
 // ChangeToken sets the description of an access token, unless it is nil, and revokes the token if revoke is true.
 // A revoked token stays revoked.
-func (db *DB) ChangeToken(ctx context.Context, id int, description *string, revoke bool) (Token, error) {
-	return database.Row[Token](ctx, db.DB, "access token", `
+func ChangeToken(ctx context.Context, db *database.DB, id int, description *string, revoke bool) (Token, error) {
+	return database.Row[Token](ctx, db, "access token", `
 		UPDATE sessions SET description = coalesce(@description, description),
 			revoked_at = CASE WHEN @revoke THEN coalesce(revoked_at, now()) ELSE revoked_at END,
 			expires_at = CASE WHEN @revoke THEN least(expires_at, now()) ELSE expires_at END
@@ -121,7 +121,13 @@ func (db *DB) ChangeToken(ctx context.Context, id int, description *string, revo
 }
 
 // TokenUsed notes that a session or an access token is used, once an hour.
-func (db *DB) TokenUsed(ctx context.Context, id int64) error {
+func TokenUsed(ctx context.Context, db *database.DB, id int64) error {
 	_, err := db.Exec(ctx, `UPDATE sessions SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 hour')`, id)
+	return err
+}
+
+// RevokeTokens revokes all access tokens of a user.
+func RevokeTokens(ctx context.Context, db *database.DB, userID int) error {
+	_, err := db.Exec(ctx, `UPDATE sessions SET revoked_at = coalesce(revoked_at, now()), expires_at = least(expires_at, now()) WHERE user_id = $1 AND is_token AND expires_at > now()`, userID)
 	return err
 }

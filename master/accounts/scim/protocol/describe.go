@@ -1,4 +1,4 @@
-package scim
+package protocol
 
 // Supported describes what the master supports (RFC 7643, section 5).
 func Supported(maxResults, maxBody int) map[string]any {

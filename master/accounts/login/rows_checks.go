@@ -1,4 +1,4 @@
-package store
+package login
 
 import (
 	"context"
@@ -35,8 +35,8 @@ const grantsFrom = ` FROM session_grants g JOIN sessions s ON s.id = g.session_i
 // ClaimChecks claims up to most users about whom a provider has to be asked, those who wait longest
 // first. No other master gets a claimed user before lease is over. Of a user's sessions, the one that
 // was checked first comes next, so that a user counts once, however many sessions there are.
-func (db *DB) ClaimChecks(ctx context.Context, provider string, most int, lease time.Duration) ([]Check, error) {
-	return database.Rows[Check](ctx, db.DB, `
+func ClaimChecks(ctx context.Context, db *database.DB, provider string, most int, lease time.Duration) ([]Check, error) {
+	return database.Rows[Check](ctx, db, `
 		WITH due AS (SELECT i.issuer, i.subject FROM identities i JOIN users u ON u.id = i.user_id
 				WHERE i.due_at <= now() AND u.active AND (i.user_id, i.issuer) IN (SELECT s.user_id, s.issuer`+grantsFrom+`
 					AND (s.last_used_at > now() - $4::interval OR g.checked_at < now() - $5::interval))
@@ -49,49 +49,49 @@ func (db *DB) ClaimChecks(ctx context.Context, provider string, most int, lease 
 }
 
 // ReplaceTokens stores tokens that a provider gave in place of others.
-func (db *DB) ReplaceTokens(ctx context.Context, c Check, tokens []byte) error {
+func ReplaceTokens(ctx context.Context, db *database.DB, c Check, tokens []byte) error {
 	_, err := db.Exec(ctx, `UPDATE session_grants SET tokens = $3 WHERE session_id = $1 AND tokens = $2`, c.SessionID, c.Tokens, tokens)
 	return err
 }
 
 // DeleteTokens deletes tokens that are of no use any more. The session stays.
-func (db *DB) DeleteTokens(ctx context.Context, c Check) error {
-	return db.Tx(ctx, func(tx *DB) error {
+func DeleteTokens(ctx context.Context, db *database.DB, c Check) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM session_grants WHERE session_id = $1`, c.SessionID); err != nil {
 			return err
 		}
-		return tx.checkNow(ctx, c)
+		return checkNow(ctx, tx, c)
 	})
 }
 
 // EndChecked ends the session of a check, because the provider has ended its tokens. The user's other
 // sessions are checked at once. A session that has other tokens by now stays: another master got them.
-func (db *DB) EndChecked(ctx context.Context, c Check) error {
-	return db.Tx(ctx, func(tx *DB) error {
+func EndChecked(ctx context.Context, db *database.DB, c Check) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM sessions WHERE NOT is_token AND id IN (SELECT session_id FROM session_grants WHERE session_id = $1 AND tokens = $2)`,
 			c.SessionID, c.Tokens); err != nil {
 			return err
 		}
-		return tx.checkNow(ctx, c)
+		return checkNow(ctx, tx, c)
 	})
 }
 
 // checkNow lets the next session of a check's user be checked.
-func (db *DB) checkNow(ctx context.Context, c Check) error {
+func checkNow(ctx context.Context, db *database.DB, c Check) error {
 	_, err := db.Exec(ctx, `UPDATE identities SET due_at = now() WHERE issuer = $1 AND subject = $2 AND checks = $3`, c.Issuer, c.Subject, c.Number)
 	return err
 }
 
 // Checking reports whether no sign-in and no other check of the user has begun since a check began.
-func (db *DB) Checking(ctx context.Context, c Check) (bool, error) {
-	return database.Scalar[bool](ctx, db.DB, `SELECT EXISTS (SELECT FROM identities WHERE issuer = $1 AND subject = $2 AND checks = $3)`, c.Issuer, c.Subject, c.Number)
+func Checking(ctx context.Context, db *database.DB, c Check) (bool, error) {
+	return database.Scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM identities WHERE issuer = $1 AND subject = $2 AND checks = $3)`, c.Issuer, c.Subject, c.Number)
 }
 
 // EndCheck notes what was applied, and when the user is due again: after three quarters of a period
 // to a whole one. If a sign-in or another check began meanwhile, nobody knows which was applied last: then
 // the next check applies what the provider says, also if it is what is known, and comes at once.
-func (db *DB) EndCheck(ctx context.Context, c Check, known []byte, period time.Duration) error {
-	return db.Tx(ctx, func(tx *DB) error {
+func EndCheck(ctx context.Context, db *database.DB, c Check, known []byte, period time.Duration) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
 		n, err := tx.Exec(ctx, `UPDATE identities SET known = $4, due_at = now() + $5::interval * (0.75 + 0.25 * random()) WHERE issuer = $1 AND subject = $2 AND checks = $3`,
 			c.Issuer, c.Subject, c.Number, known, period)
 		if err == nil && n == 0 {
@@ -106,8 +106,8 @@ func (db *DB) EndCheck(ctx context.Context, c Check, known []byte, period time.D
 }
 
 // PutOffCheck makes a user due after a period, and changes nothing else. The user's other sessions are checked first.
-func (db *DB) PutOffCheck(ctx context.Context, c Check, period time.Duration) error {
-	return db.Tx(ctx, func(tx *DB) error {
+func PutOffCheck(ctx context.Context, db *database.DB, c Check, period time.Duration) error {
+	return db.Tx(ctx, func(tx *database.DB) error {
 		if _, err := tx.Exec(ctx, `UPDATE identities SET due_at = now() + $4::interval * (0.75 + 0.25 * random()) WHERE issuer = $1 AND subject = $2 AND checks = $3`,
 			c.Issuer, c.Subject, c.Number, period); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (db *DB) PutOffCheck(ctx context.Context, c Check, period time.Duration) er
 }
 
 // SignedIn notes what a sign-in applied, and when the user is due; a period of 0 is never.
-func (db *DB) SignedIn(ctx context.Context, issuer, subject string, known []byte, period time.Duration) error {
+func SignedIn(ctx context.Context, db *database.DB, issuer, subject string, known []byte, period time.Duration) error {
 	_, err := db.Exec(ctx, `UPDATE identities SET known = $3, checks = checks + 1, due_at = CASE WHEN $4::interval > '0' THEN now() + $4::interval * (0.75 + 0.25 * random()) END
 		WHERE issuer = $1 AND subject = $2`, issuer, subject, known, period)
 	return err
