@@ -73,7 +73,7 @@ func TestWorkspacesTakeTurns(t *testing.T) {
 	hook := w.hook("theirs", theirs, event.Workspace, onCompleted)
 	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE"}' FROM generate_series(1, 1000)`)
 	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) VALUES ($1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}')`, theirs)
-	if n, err := webhook.SpreadEvents(t.Context(), w.db.DB, spreadTogether); err != nil || n != spreadTogether {
+	if n, _, err := webhook.SpreadEvents(t.Context(), w.db.DB, webhook.Round{Most: spreadTogether}); err != nil || n != spreadTogether {
 		t.Fatal(n, err)
 	}
 	if n := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != 1 {
