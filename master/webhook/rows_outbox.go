@@ -87,23 +87,26 @@ func nextEvents(ctx context.Context, db *database.DB, r Round) ([]nextEvent, err
 		WHERE ($2::int IS NULL OR x.owner = $2) AND x.owner <> ALL($3::int[]) ORDER BY o.nth, o.id LIMIT $1`, r.Most, r.Owner, append([]int{}, r.Except...))
 }
 
-// routesOf finds the webhooks that receive events, and locks them: a deletion or the result of a delivery waits for the end of the transaction.
-// An event for one webhook, such as a line of a log, does not reach it once its subject is in another workspace.
+// selectRoutes finds the webhooks that receive events. An event for one webhook, such as a line of a log, does not reach it once its subject is
+// in another workspace.
+const selectRoutes = `
+	WITH v AS MATERIALIZED (
+		SELECT o.id, o.webhook_id, o.workspace_id, o.experiment_id, e.hooks_excluded, o.event->>'event_type' AS type, o.event#>>'{condition,state}' AS state,
+			coalesce(e.owner_id, (SELECT x.owner_id FROM experiments x WHERE x.id = (o.event#>>'{experiment,id}')::int), 0) AS source
+		FROM webhook_outbox o LEFT JOIN experiments e ON e.id = o.experiment_id WHERE o.id = ANY($1))
+	SELECT v.id AS event, w.id AS webhook, v.source, coalesce((SELECT s.owner_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner
+	FROM v CROSS JOIN LATERAL (
+		SELECT * FROM webhooks h WHERE h.id = v.webhook_id AND (h.workspace_id IS NULL OR h.workspace_id = v.workspace_id)
+		UNION ALL SELECT * FROM webhooks h WHERE v.webhook_id IS NULL AND h.workspace_id = v.workspace_id
+		UNION ALL SELECT * FROM webhooks h WHERE v.webhook_id IS NULL AND h.workspace_id IS NULL) w
+	WHERE v.webhook_id IS NOT NULL OR ` + receives + `
+		AND (v.type <> 'CUSTOM' OR w.mode = 'SPECIFIC') AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id
+			AND t.type = v.type AND (t.type = 'CUSTOM' OR t.condition->>'state' = v.state))
+	ORDER BY v.id, w.id`
+
+// routesOf finds the routes of events, and locks their webhooks: a deletion or the result of a delivery waits for the end of the transaction.
 func routesOf(ctx context.Context, db *database.DB, events []int64) ([]route, error) {
-	routes, err := database.Rows[route](ctx, db, `
-		WITH v AS MATERIALIZED (
-			SELECT o.id, o.webhook_id, o.workspace_id, o.experiment_id, e.hooks_excluded, o.event->>'event_type' AS type, o.event#>>'{condition,state}' AS state,
-				coalesce(e.owner_id, (SELECT x.owner_id FROM experiments x WHERE x.id = (o.event#>>'{experiment,id}')::int), 0) AS source
-			FROM webhook_outbox o LEFT JOIN experiments e ON e.id = o.experiment_id WHERE o.id = ANY($1))
-		SELECT v.id AS event, w.id AS webhook, v.source, coalesce((SELECT s.owner_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner
-		FROM v CROSS JOIN LATERAL (
-			SELECT * FROM webhooks h WHERE h.id = v.webhook_id AND (h.workspace_id IS NULL OR h.workspace_id = v.workspace_id)
-			UNION ALL SELECT * FROM webhooks h WHERE v.webhook_id IS NULL AND h.workspace_id = v.workspace_id
-			UNION ALL SELECT * FROM webhooks h WHERE v.webhook_id IS NULL AND h.workspace_id IS NULL) w
-		WHERE v.webhook_id IS NOT NULL OR `+receives+`
-			AND (v.type <> 'CUSTOM' OR w.mode = 'SPECIFIC') AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id
-				AND t.type = v.type AND (t.type = 'CUSTOM' OR t.condition->>'state' = v.state))
-		ORDER BY v.id, w.id`, events)
+	routes, err := database.Rows[route](ctx, db, selectRoutes, events)
 	if err != nil || len(routes) == 0 {
 		return nil, err
 	}
