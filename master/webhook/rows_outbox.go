@@ -91,9 +91,9 @@ func nextEvents(ctx context.Context, db *database.DB, r Round) ([]nextEvent, err
 // in another workspace.
 const selectRoutes = `
 	WITH v AS MATERIALIZED (
-		SELECT o.id, o.webhook_id, o.workspace_id, o.experiment_id, e.hooks_excluded, o.event->>'event_type' AS type, o.event#>>'{condition,state}' AS state,
+		SELECT o.id, o.webhook_id, o.workspace_id, o.experiment_id, ` + hooksOf + `, o.event->>'event_type' AS type, o.event#>>'{condition,state}' AS state,
 			coalesce(e.owner_id, (SELECT x.owner_id FROM experiments x WHERE x.id = (o.event#>>'{experiment,id}')::int), 0) AS source
-		FROM webhook_outbox o LEFT JOIN experiments e ON e.id = o.experiment_id WHERE o.id = ANY($1))
+		FROM webhook_outbox o LEFT JOIN LATERAL (SELECT * FROM experiments y WHERE y.id = o.experiment_id OFFSET 0) e ON true WHERE o.id = ANY($1))
 	SELECT v.id AS event, w.id AS webhook, v.source, coalesce((SELECT s.owner_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner
 	FROM v CROSS JOIN LATERAL (
 		SELECT * FROM webhooks h WHERE h.id = v.webhook_id AND (h.workspace_id IS NULL OR h.workspace_id = v.workspace_id)
