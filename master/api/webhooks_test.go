@@ -52,7 +52,7 @@ func TestCustomEventsOfPrograms(t *testing.T) {
 	me.post("/api/v1/webhooks/custom", body(9999, nil, `{}`)).is(404)
 	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{"level":"LOUD"}`)).is(400)
 	me.post("/api/v1/webhooks/custom", body(a.exp, nil, `{"title":"`+strings.Repeat("x", 501)+`"}`)).is(400)
-	if n, err := webhook.SpreadEvents(t.Context(), r.db.DB, 50); err != nil || n != 2 {
+	if n, _, err := webhook.SpreadEvents(t.Context(), r.db.DB, webhook.Round{Most: 50}); err != nil || n != 2 {
 		t.Fatalf("%d events, %v", n, err)
 	}
 	list, err := webhook.Deliveries(t.Context(), r.db.DB, made.Webhook.ID, 0, 10)

@@ -118,6 +118,31 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
+// TestNamesOfWebhooks: an experiment names no more webhooks than there can be, and no longer names than webhooks can have. An alias makes a
+// short document with many long names.
+func TestNamesOfWebhooks(t *testing.T) {
+	const base = "entrypoint: e\nsearcher: {name: single, metric: m}\nintegrations: {webhooks: {"
+	list := func(entry string, n int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(entry+", ", n), ", ") + "]"
+	}
+	aliases := func(bytes, n int) string {
+		return "[&a " + strings.Repeat("n", bytes) + strings.Repeat(", *a", n-1) + "]"
+	}
+	for text, want := range map[string]string{
+		"webhook_name: " + list("n", 200):                                  "",
+		"webhook_name: " + list("n", 201):                                  "test.yaml:3:41: integrations.webhooks.webhook_name: has 201 webhooks; at most 200 are allowed",
+		"webhook_id: " + list("1", 200):                                    "",
+		"webhook_id: " + list("1", 201):                                    "test.yaml:3:39: integrations.webhooks.webhook_id: has 201 webhooks; at most 200 are allowed",
+		"webhook_name: " + aliases(names.MaxUnique, 25):                    "",
+		"webhook_name: " + list(strings.Repeat("n", names.MaxUnique+1), 1): "test.yaml:3:42: integrations.webhooks.webhook_name[0]: has 2601 bytes; at most 2600 are allowed",
+		"webhook_name: " + aliases(800, 200):                               "test.yaml:3:41: integrations.webhooks.webhook_name: has names of 160000 bytes together; at most 65536 are allowed; give the ids of the webhooks in webhook_id",
+	} {
+		if err := parsed(t, base+text+"}}\n").Validate(); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%.30s: %.300v\nwant %s", text, err, want)
+		}
+	}
+}
+
 func TestPlainScalars(t *testing.T) {
 	tests := map[string]any{
 		"":                    nil,

@@ -1,5 +1,7 @@
 package expconf
 
+import "fmt"
+
 // Integrations connects an experiment to other systems.
 type Integrations struct {
 	Pachyderm *Pachyderm `json:"pachyderm"`
@@ -10,13 +12,20 @@ type Integrations struct {
 type Webhooks struct {
 	written
 	Exclude     bool     `json:"exclude"` // no webhook fires
-	WebhookID   []int    `json:"webhook_id" default:"[]" check:"at most maxNames webhooks; each at least 1"`
-	WebhookName []string `json:"webhook_name" default:"[]" check:"at most maxNames webhooks; each required"`
+	WebhookID   []int    `json:"webhook_id" default:"[]" check:"at most maxHooks webhooks; each at least 1"`
+	WebhookName []string `json:"webhook_name" default:"[]" check:"at most maxHooks webhooks; each required; each line maxHookName"`
 }
 
 func (w Webhooks) check(k *checker, at string) {
 	if w.Exclude && len(w.WebhookID)+len(w.WebhookName) > 0 {
 		k.fail(at+".exclude", "cannot be combined with webhook_id or webhook_name", "keep one")
+	}
+	size := 0
+	for _, name := range w.WebhookName {
+		size += len(name)
+	}
+	if size > maxHookNames {
+		k.fail(at+".webhook_name", fmt.Sprintf("has names of %d bytes together; at most %d are allowed", size, maxHookNames), "give the ids of the webhooks in webhook_id")
 	}
 }
 

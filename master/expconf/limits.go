@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/detent-ml/detent/master/names"
 )
 
 // Limits of a configuration. They are far above the largest known experiments. No configuration
@@ -49,6 +51,11 @@ const (
 	maxWords     = 10_000  // of a command line
 	maxWord      = 128 << 10
 	maxNames     = 1_000 // entries of a list that names things
+	// maxHooks is the number of webhooks that an experiment may name: more than 100 of its workspace and 100 of all workspaces
+	// cannot exist.
+	maxHooks     = 200
+	maxHookName  = names.MaxUnique // bytes; no webhook has a longer name
+	maxHookNames = 64 << 10        // bytes of all names of webhooks together
 )
 
 // within reports a number out of its range.

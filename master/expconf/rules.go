@@ -34,7 +34,7 @@ type checkable interface {
 func bounds() map[string]int64 {
 	return map[string]int64{
 		"MaxConcurrent": MaxConcurrent, "MaxTrials": MaxTrials, "maxBrackets": maxBrackets,
-		"maxComparison": maxComparison, "maxDivisor": maxDivisor, "maxGPUMemory": maxGPUMemory, "maxNames": maxNames, "maxPreempt": maxPreempt,
+		"maxComparison": maxComparison, "maxDivisor": maxDivisor, "maxGPUMemory": maxGPUMemory, "maxHookName": maxHookName, "maxHooks": maxHooks, "maxNames": maxNames, "maxPreempt": maxPreempt,
 		"maxRestarts": maxRestarts, "maxRounds": maxRounds, "maxRungs": maxRungs, "maxShm": maxShm,
 		"maxSlots": maxSlots, "maxUnits": maxUnits, "maxWeight": maxWeight,
 	}

@@ -115,6 +115,30 @@ func TestLongConfigurationsOfLiveTasks(t *testing.T) {
 	}
 }
 
+// TestLargeSubmissionsByTheirText: a submission is large by the bytes of its configuration, also where PostgreSQL stores them in few, and
+// also if the configuration is that of the task's experiment.
+func TestLargeSubmissionsByTheirText(t *testing.T) {
+	w := newWorld(t)
+	for i, size := range []int{100, 700_000} {
+		config := fmt.Sprintf(`{"environment": {"environment_variables": {"cpu": ["A=%s"]}}}`, strings.Repeat("a", size))
+		command := fmt.Sprint("command", i)
+		w.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, pool, slots, config) VALUES ($1, 'COMMAND', gen_random_uuid(), 2, 1, 'c', 'default', 1, $2::text::jsonb)`, command, config)
+		id := w.experiment(lossSearcher)
+		w.exec(`UPDATE experiments SET config = config || $2::text::jsonb WHERE id = $1`, id, config)
+		for _, task := range []string{command, w.taskOf(w.trial(id, 0, 1))} {
+			w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) VALUES ($1 || '.9', $1, 9, 'default', 1, 42, 'ASSIGNED')`, task)
+			s := &statements{}
+			queueForAttempt(s, WorkSubmit, task+".9", "true")
+			if err := w.db.Send(t.Context(), &s.Batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, stored := w.int(`SELECT count(*) FROM work WHERE large`), w.int(`SELECT max(pg_column_size(config)) FROM tasks`); n != 2*i || stored > largeConfig {
+			t.Errorf("with %d bytes, of which %d are stored, %d submissions are large", size, stored, n)
+		}
+	}
+}
+
 // TestLongNamesOfExperiments: neither the leader nor the feed of states keeps long names of experiments.
 func TestLongNamesOfExperiments(t *testing.T) {
 	w := newWorld(t)

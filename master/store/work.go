@@ -35,14 +35,15 @@ func queueWork(b *statements, w Work) {
 // parentOfAttempt is SQL for Work.Parent of attempt a of task k.
 const parentOfAttempt = `coalesce('experiment ' || k.experiment_id, k.id)`
 
-// largeConfig is the size, as PostgreSQL stores it, from which a configuration is large: it may have a hundred times that.
-const largeConfig = 8 << 10
+// largeConfig is the number of bytes from which a configuration is large: the longest has 64 times that. The bytes of the text count,
+// and not those that PostgreSQL stores, of which a long text of few different words has a hundredth.
+const largeConfig = 16 << 10
 
 // queueForAttempt adds work for an attempt, if the attempt fulfils the condition. A submission is large if the attempt's
 // configuration is, or that of the experiment from whose checkpoint it starts.
 func queueForAttempt(b *statements, kind, id, condition string) {
 	b.queue(`INSERT INTO work (kind, subject, parent, owner_id, large) SELECT $1, a.id, `+parentOfAttempt+`, k.owner_id,
-			$1 = 'submit' AND coalesce(greatest(pg_column_size(k.config), pg_column_size(e.config), pg_column_size(we.config)) > $3, false)
+			$1 = 'submit' AND coalesce(greatest(k.config_bytes, e.config_bytes, we.config_bytes) > $3, false)
 		FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN experiments e ON e.id = k.experiment_id LEFT JOIN trials t ON t.task_id = k.id
 		LEFT JOIN checkpoints wc ON wc.uuid = t.warm_start LEFT JOIN trials wt ON wt.id = wc.trial_id LEFT JOIN experiments we ON we.id = wt.experiment_id
 		WHERE a.id = $2 AND `+condition+` ON CONFLICT DO NOTHING`, kind, id, largeConfig)

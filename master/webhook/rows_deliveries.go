@@ -141,7 +141,9 @@ func Deliveries(ctx context.Context, db *database.DB, webhook int, before int64,
 // the same id. It returns the id of the new delivery.
 func Redeliver(ctx context.Context, db *database.DB, webhook int, id int64) (again int64, err error) {
 	err = db.Tx(ctx, func(tx *database.DB) error {
-		taken, err := tx.Exec(ctx, `UPDATE webhooks SET waiting = waiting + 1 WHERE id = $1 AND waiting < $2`, webhook, MaxWaiting)
+		taken, err := tx.Exec(ctx, `UPDATE webhooks w SET waiting = waiting + 1 WHERE id = $1 AND waiting < $2 AND (
+			SELECT coalesce(sum(x.waiting), 0) FROM workspaces mine JOIN workspaces s ON s.owner_id = mine.owner_id JOIN webhooks x ON x.workspace_id = s.id
+			WHERE mine.id = w.workspace_id) < $3`, webhook, MaxWaiting, maxOwnerWaiting)
 		if err != nil {
 			return err
 		}
@@ -154,7 +156,7 @@ func Redeliver(ctx context.Context, db *database.DB, webhook int, id int64) (aga
 		case state == "WAITING":
 			return fault.New(fault.Conflict, "delivery %d is still waiting to be sent", id)
 		case taken == 0:
-			return fault.New(fault.TooMany, "%d events already wait for webhook %d; try again later", MaxWaiting, webhook)
+			return fault.New(fault.TooMany, "%d events already wait for webhook %d, or %d for all webhooks in the workspaces of its owner; try again later", MaxWaiting, webhook, maxOwnerWaiting)
 		}
 		again, err = database.Scalar[int64](ctx, tx, `INSERT INTO webhook_deliveries (webhook_id, event_id, event)
 			SELECT webhook_id, event_id, event FROM webhook_deliveries WHERE id = $1 RETURNING id`, id)

@@ -30,49 +30,116 @@ const (
 type route struct {
 	Event   int64 `db:"event"`
 	Webhook int   `db:"webhook"`
-	Owner   int   `db:"owner"` // of the webhook's workspace; 0 for webhooks of all workspaces, which admins create
-	Waiting int   `db:"waiting"`
+	Owner   int   `db:"owner"`  // of the webhook's workspace; 0 for webhooks of all workspaces, which admins create
 	Source  int   `db:"source"` // whose experiment the event is about; 0: unknown
+	Waiting int   `db:"-"`      // events for the webhook
 	dropped bool
 }
 
-// SpreadEvents adds the deliveries of the next events, of which each workspace has its turn, and returns the number of the events.
-func SpreadEvents(ctx context.Context, db *database.DB, most int) (n int, err error) {
-	// The first events of each workspace: the query reads no more of an outbox with many.
-	events, err := database.Scalars[int64](ctx, db, `
-		WITH RECURSIVE s AS (
-			SELECT min(workspace_id) AS id FROM webhook_outbox
-			UNION ALL SELECT (SELECT min(o.workspace_id) FROM webhook_outbox o WHERE o.workspace_id > s.id) FROM s WHERE s.id IS NOT NULL)
-		SELECT o.id FROM s CROSS JOIN LATERAL (
-			SELECT first.id, row_number() OVER (ORDER BY first.id) AS nth FROM (
-				SELECT x.id FROM webhook_outbox x WHERE x.workspace_id = s.id ORDER BY x.id LIMIT $1) first) o
-		WHERE s.id IS NOT NULL ORDER BY o.nth, o.id LIMIT $1`, most)
-	if err != nil || len(events) == 0 {
-		return 0, err
+// A Round says which events are spread together: at most Most, of the workspaces of Owner only or of all owners but some.
+type Round struct {
+	Most   int
+	Owner  *int // nil: all owners; 0 owns the workspaces that are deleted
+	Except []int
+}
+
+// SpreadEvents adds the deliveries of the next events, of which each workspace has its turn, and returns the number of the events and
+// the owners of their workspaces, also with an error: one of these owners has the events that failed.
+func SpreadEvents(ctx context.Context, db *database.DB, r Round) (n int, owners []int, err error) {
+	list, err := nextEvents(ctx, db, r)
+	if err != nil || len(list) == 0 {
+		return 0, nil, err
+	}
+	var events []int64
+	for _, e := range list {
+		events = append(events, e.ID)
+		if !slices.Contains(owners, e.Owner) {
+			owners = append(owners, e.Owner)
+		}
 	}
 	slices.Sort(events) // the events of one webhook keep their order
 	routes, err := routesOf(ctx, db, events)
 	if err != nil {
-		return 0, err
+		return 0, owners, err
 	}
 	if err := dropOverflow(ctx, db, routes); err != nil {
-		return 0, err
+		return 0, owners, err
 	}
-	return len(events), deliver(ctx, db, events, routes)
+	return len(events), owners, deliver(ctx, db, events, routes)
 }
 
-// routesOf finds the webhooks that receive events, and locks them: a deletion or the result of a delivery waits for the end of the transaction.
+// A nextEvent is an event with the owner of its workspace.
+type nextEvent struct {
+	ID    int64 `db:"id"`
+	Owner int   `db:"owner"`
+}
+
+// nextEvents reads the first events of each workspace: the query reads no more of an outbox with many.
+func nextEvents(ctx context.Context, db *database.DB, r Round) ([]nextEvent, error) {
+	return database.Rows[nextEvent](ctx, db, `
+		WITH RECURSIVE s AS (
+			SELECT min(workspace_id) AS id FROM webhook_outbox
+			UNION ALL SELECT (SELECT min(o.workspace_id) FROM webhook_outbox o WHERE o.workspace_id > s.id) FROM s WHERE s.id IS NOT NULL),
+		x AS (SELECT s.id, coalesce(p.owner_id, 0) AS owner FROM s LEFT JOIN workspaces p ON p.id = s.id WHERE s.id IS NOT NULL)
+		SELECT o.id, x.owner FROM x CROSS JOIN LATERAL (
+			SELECT first.id, row_number() OVER (ORDER BY first.id) AS nth FROM (
+				SELECT id FROM webhook_outbox WHERE workspace_id = x.id ORDER BY id LIMIT $1) first) o
+		WHERE ($2::int IS NULL OR x.owner = $2) AND x.owner <> ALL($3::int[]) ORDER BY o.nth, o.id LIMIT $1`, r.Most, r.Owner, append([]int{}, r.Except...))
+}
+
+// selectRoutes finds the webhooks that receive events. An event for one webhook, such as a line of a log, does not reach it once its subject is
+// in another workspace.
+const selectRoutes = `
+	WITH v AS MATERIALIZED (
+		SELECT o.id, o.webhook_id, o.workspace_id, o.experiment_id, ` + hooksOf + `, o.event->>'event_type' AS type, o.event#>>'{condition,state}' AS state,
+			coalesce(e.owner_id, (SELECT x.owner_id FROM experiments x WHERE x.id = (o.event#>>'{experiment,id}')::int), 0) AS source
+		FROM webhook_outbox o LEFT JOIN LATERAL (SELECT * FROM experiments y WHERE y.id = o.experiment_id OFFSET 0) e ON true WHERE o.id = ANY($1))
+	SELECT v.id AS event, w.id AS webhook, v.source, coalesce((SELECT s.owner_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner
+	FROM v CROSS JOIN LATERAL (
+		SELECT * FROM webhooks h WHERE h.id = v.webhook_id AND (h.workspace_id IS NULL OR h.workspace_id = v.workspace_id)
+		UNION ALL SELECT * FROM webhooks h WHERE v.webhook_id IS NULL AND h.workspace_id = v.workspace_id
+		UNION ALL SELECT * FROM webhooks h WHERE v.webhook_id IS NULL AND h.workspace_id IS NULL) w
+	WHERE v.webhook_id IS NOT NULL OR ` + receives + `
+		AND (v.type <> 'CUSTOM' OR w.mode = 'SPECIFIC') AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id
+			AND t.type = v.type AND (t.type = 'CUSTOM' OR t.condition->>'state' = v.state))
+	ORDER BY v.id, w.id`
+
+// routesOf finds the routes of events, and locks their webhooks: a deletion or the result of a delivery waits for the end of the transaction.
 func routesOf(ctx context.Context, db *database.DB, events []int64) ([]route, error) {
-	const matching = `FROM (SELECT o.*, (SELECT ` + HooksOf + ` FROM experiments e WHERE e.id = o.experiment_id) AS hooks FROM webhook_outbox o WHERE o.id = ANY($1) OFFSET 0) v
-		JOIN webhooks w ON CASE WHEN v.webhook_id IS NOT NULL THEN w.id = v.webhook_id ELSE ` + receives + `
-			AND (v.event->>'event_type' <> 'CUSTOM' OR w.mode = 'SPECIFIC') AND EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id
-				AND t.type = v.event->>'event_type' AND (t.type = 'CUSTOM' OR t.condition->>'state' = v.event#>>'{condition,state}')) END`
-	if _, err := db.Exec(ctx, `SELECT FROM webhooks WHERE id IN (SELECT w.id `+matching+`) ORDER BY id FOR NO KEY UPDATE`, events); err != nil {
+	routes, err := database.Rows[route](ctx, db, selectRoutes, events)
+	if err != nil || len(routes) == 0 {
 		return nil, err
 	}
-	return database.Rows[route](ctx, db, `SELECT v.id AS event, w.id AS webhook, w.waiting, coalesce((SELECT s.owner_id FROM workspaces s WHERE s.id = w.workspace_id), 0) AS owner,
-		coalesce((SELECT e.owner_id FROM experiments e WHERE e.id = coalesce(v.experiment_id, (v.event#>>'{experiment,id}')::int)), 0) AS source `+
-		matching+` ORDER BY v.id, w.id`, events)
+	return locked(ctx, db, routes)
+}
+
+// locked locks the webhooks of routes, and returns the routes of those that still exist, with how many events wait for each.
+func locked(ctx context.Context, db *database.DB, routes []route) ([]route, error) {
+	var ids []int
+	for _, r := range routes {
+		ids = append(ids, r.Webhook)
+	}
+	slices.Sort(ids)
+	type hook struct {
+		ID      int `db:"id"`
+		Waiting int `db:"waiting"`
+	}
+	hooks, err := database.Rows[hook](ctx, db, `SELECT id, waiting FROM webhooks WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`, slices.Compact(ids))
+	if err != nil {
+		return nil, err
+	}
+	waiting := map[int]int{}
+	for _, h := range hooks {
+		waiting[h.ID] = h.Waiting
+	}
+	kept := routes[:0]
+	for _, r := range routes {
+		n, exists := waiting[r.Webhook]
+		if r.Waiting = n; exists {
+			kept = append(kept, r)
+		}
+	}
+	return kept, nil
 }
 
 // dropOverflow marks the routes of webhooks for which too many events wait.

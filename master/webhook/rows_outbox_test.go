@@ -1,10 +1,14 @@
 package webhook_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/webhook"
 	"github.com/detent-ml/detent/master/webhook/event"
@@ -73,7 +77,7 @@ func TestWorkspacesTakeTurns(t *testing.T) {
 	hook := w.hook("theirs", theirs, event.Workspace, onCompleted)
 	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) SELECT 1, '{"event_type":"EXPERIMENT_STATE_CHANGE"}' FROM generate_series(1, 1000)`)
 	w.exec(`INSERT INTO webhook_outbox (workspace_id, event) VALUES ($1, '{"event_type":"EXPERIMENT_STATE_CHANGE","condition":{"state":"COMPLETED"}}')`, theirs)
-	if n, err := webhook.SpreadEvents(t.Context(), w.db.DB, spreadTogether); err != nil || n != spreadTogether {
+	if n, _, err := webhook.SpreadEvents(t.Context(), w.db.DB, webhook.Round{Most: spreadTogether}); err != nil || n != spreadTogether {
 		t.Fatal(n, err)
 	}
 	if n := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != 1 {
@@ -116,8 +120,13 @@ func TestWaitingIsBounded(t *testing.T) {
 		}
 	}
 	wants("after a delivery", webhook.MaxWaiting-1, webhook.MaxWaiting, 0, 1+3*webhook.KeptDeliveries)
+	w.exec(`INSERT INTO webhook_deliveries (webhook_id, event_id, event, state, ended_at) VALUES ($1, gen_random_uuid(), '{}', 'DELIVERED', now())`, three)
+	ended := w.int(`SELECT max(id) FROM webhook_deliveries WHERE webhook_id = $1`, three)
 	if _, err := webhook.Redeliver(t.Context(), w.db.DB, one, int64(id)); err != nil {
 		t.Error(err)
+	}
+	if _, err := webhook.Redeliver(t.Context(), w.db.DB, three, int64(ended)); !fault.Is(err, fault.TooMany) {
+		t.Errorf("a redelivery while the owner has no room: %v", err)
 	}
 	wants("after a redelivery", webhook.MaxWaiting, webhook.MaxWaiting, 0, 1+3*webhook.KeptDeliveries)
 }
@@ -163,5 +172,70 @@ func TestOneUserFillsNoWebhook(t *testing.T) {
 	w.spread()
 	if n := w.int(`SELECT waiting FROM webhooks WHERE id = $1`, hook); n != before+1 {
 		t.Errorf("%d events of another user wait, want 1", n-before)
+	}
+}
+
+// TestLongNamesCostNoMore: to spread the events of experiments that name very many webhooks with long names takes about as long as
+// to spread those of experiments that name none, however many webhooks there are.
+func TestLongNamesCostNoMore(t *testing.T) {
+	w := newWorld(t)
+	for i := range webhook.MaxWebhooks {
+		w.hook(fmt.Sprint("h", i), 1, event.Specific, onCompleted, "CUSTOM")
+	}
+	var ids []int
+	for range spreadTogether {
+		ids = append(ids, w.experiment(lossSearcher))
+		w.exec(`INSERT INTO webhook_outbox (workspace_id, experiment_id, event) VALUES (1, $1, '{"event_type": "EXPERIMENT_STATE_CHANGE", "condition": {"state": "COMPLETED"}}')`, ids[len(ids)-1])
+	}
+	undo := errors.New("the transaction is rolled back")
+	spread, custom := func(tx *store.DB) {
+		if n, _, err := webhook.SpreadEvents(t.Context(), tx.DB, webhook.Round{Most: spreadTogether}); n != spreadTogether || err != nil {
+			t.Fatal(n, err)
+		}
+	}, func(tx *store.DB) {
+		if _, err := webhook.FireCustom(t.Context(), tx.DB, ids[0], nil, event.CustomData{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fastest := func(do func(tx *store.DB)) time.Duration {
+		least := time.Hour
+		for range 5 {
+			began := time.Now()
+			if err := w.db.Tx(context.Background(), func(tx *store.DB) error { do(tx); return undo }); !errors.Is(err, undo) {
+				t.Fatal(err)
+			}
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	without, customWithout := fastest(spread), fastest(custom)
+	w.exec(`UPDATE experiments SET config = config || jsonb_build_object('integrations', jsonb_build_object('webhooks', jsonb_build_object('webhook_name',
+		(SELECT jsonb_agg(repeat('n', 800) || i) FROM generate_series(1, 1000) i))))`)
+	with, customWith := fastest(spread), fastest(custom)
+	t.Logf("%d events: %v, and with long names %v; an event of a program: %v and %v", spreadTogether, without, with, customWithout, customWith)
+	if with > 20*without || customWith > 20*customWithout {
+		t.Error("long names of webhooks take too long")
+	}
+	if n := w.int(`SELECT max(pg_column_size(hook_names)) FROM experiments`); n > 1000*16+100 {
+		t.Errorf("an experiment has %d bytes about webhooks", n)
+	}
+}
+
+// TestEventsOfOtherWorkspaces: an event for one webhook does not reach it if its subject is in another workspace, as the line of a log
+// may be whose experiment was moved before.
+func TestEventsOfOtherWorkspaces(t *testing.T) {
+	w := newWorld(t)
+	theirs := w.int(`INSERT INTO workspaces (name, owner_id) VALUES ('theirs', 1) RETURNING id`)
+	ours, everywhere := w.hook("ours", 1, event.Workspace, onCompleted), w.hook("everywhere", 0, event.Workspace, onCompleted)
+	for _, workspace := range []int{1, theirs} {
+		for _, hook := range []int{ours, everywhere} {
+			w.exec(`INSERT INTO webhook_outbox (webhook_id, workspace_id, event) VALUES ($1, $2, '{"event_type": "TASK_LOG"}')`, hook, workspace)
+		}
+	}
+	if n, m := len(w.events(ours)), len(w.events(everywhere)); n != 1 || m != 2 {
+		t.Errorf("%d and %d events arrive, want 1 and 2", n, m)
+	}
+	if n := w.int(`SELECT count(*) FROM webhook_outbox`); n != 0 {
+		t.Errorf("%d events are left", n)
 	}
 }

@@ -104,7 +104,7 @@ func (w *world) spread() {
 	for {
 		n := 0
 		err := w.db.Tx(w.t.Context(), func(tx *store.DB) (err error) {
-			n, err = webhook.SpreadEvents(w.t.Context(), tx.DB, spreadTogether)
+			n, _, err = webhook.SpreadEvents(w.t.Context(), tx.DB, webhook.Round{Most: spreadTogether})
 			return err
 		})
 		if err != nil {

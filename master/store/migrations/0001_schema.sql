@@ -417,6 +417,19 @@ CREATE FUNCTION label_keys(labels text[]) RETURNS text[] LANGUAGE sql IMMUTABLE 
     SELECT coalesce(array_agg(left(l, 128)), '{}') FROM unnest(labels) AS l
 $$;
 
+-- What a configuration says about webhooks in a bounded number of bytes: the ids, and the MD5 of the names, which may be long. A
+-- configuration has at most 200 of each now; before, it could have 1,000.
+CREATE FUNCTION hook_ids(config jsonb) RETURNS int[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT array_agg(DISTINCT v::text::numeric::int) FROM (SELECT v FROM jsonb_array_elements(
+        CASE jsonb_typeof(config #> '{integrations,webhooks,webhook_id}') WHEN 'array' THEN config #> '{integrations,webhooks,webhook_id}' ELSE '[]' END) v LIMIT 1000) x
+    WHERE CASE jsonb_typeof(v) WHEN 'number' THEN v::text::numeric BETWEEN 1 AND 2147483647 AND v::text::numeric = trunc(v::text::numeric) ELSE false END
+$$;
+CREATE FUNCTION hook_names(config jsonb) RETURNS uuid[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT array_agg(DISTINCT md5(v #>> '{}')::uuid) FROM (SELECT v FROM jsonb_array_elements(
+        CASE jsonb_typeof(config #> '{integrations,webhooks,webhook_name}') WHEN 'array' THEN config #> '{integrations,webhooks,webhook_name}' ELSE '[]' END) v LIMIT 1000) x
+    WHERE jsonb_typeof(v) = 'string'
+$$;
+
 CREATE TABLE experiments (
     id              int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     job_id          uuid NOT NULL DEFAULT gen_random_uuid(),
@@ -492,6 +505,11 @@ CREATE TABLE experiments (
     -- for how long the configuration says that logs are kept
     config_log_days int GENERATED ALWAYS AS (
         CASE jsonb_typeof(config #> '{retention_policy,log_retention_days}') WHEN 'number' THEN (config #> '{retention_policy,log_retention_days}')::integer END) STORED,
+    -- which webhooks receive its events: integrations.webhooks
+    hooks_excluded  boolean NOT NULL GENERATED ALWAYS AS (coalesce(config #> '{integrations,webhooks,exclude}' = 'true', false)) STORED,
+    hook_ids        int[] GENERATED ALWAYS AS (hook_ids(config)) STORED,
+    hook_names      uuid[] GENERATED ALWAYS AS (hook_names(config)) STORED,
+    config_bytes    int NOT NULL GENERATED ALWAYS AS (octet_length(config::text)) STORED,
     -- the bytes of what a list has of an experiment and a user has written, without the labels; pages are limited by it
     text_bytes      int NOT NULL GENERATED ALWAYS AS (
         octet_length(name) + octet_length(description) + octet_length(notes) + octet_length(original_config) + octet_length(config::text)) STORED,
@@ -655,6 +673,7 @@ CREATE TABLE tasks (
     mounts_secrets boolean NOT NULL GENERATED ALWAYS AS (coalesce(jsonb_typeof(config #> '{environment,secrets}') = 'array' AND config #> '{environment,secrets}' <> '[]', false)) STORED,
     proxy_ports   jsonb GENERATED ALWAYS AS (config #> '{environment,proxy_ports}') STORED,
     idle_timeout  text GENERATED ALWAYS AS (config ->> 'idle_timeout') STORED,
+    config_bytes  int NOT NULL GENERATED ALWAYS AS (octet_length(config::text)) STORED, -- of a trial: 2, see its experiment
     CONSTRAINT tasks_workspace CHECK (workspace_id IS NOT NULL OR deleted_workspace_id IS NOT NULL AND ended_at IS NOT NULL AND experiment_id IS NULL)
 );
 CREATE INDEX tasks_live ON tasks (id) WHERE ended_at IS NULL;
@@ -1280,6 +1299,7 @@ CREATE TABLE webhooks (
     created_at   timestamptz NOT NULL DEFAULT now(),
     served_at    timestamptz NOT NULL DEFAULT now(), -- the leader: time of the last request; targets take turns by it
     waiting      int NOT NULL DEFAULT 0,             -- the leader and the API: how many deliveries wait for the webhook
+    name_md5     uuid NOT NULL GENERATED ALWAYS AS (md5(name)::uuid) STORED, -- as in experiments.hook_names
     UNIQUE (workspace_id, name)
 );
 CREATE TABLE webhook_triggers (

@@ -30,9 +30,10 @@ const (
 type term struct {
 	*Sender
 	number  int64
-	holds   func() bool // the lease lasts long enough for a request
-	freed   chan struct{}
-	spreads int // events in the next transaction that spreads some; only Run's goroutine uses it
+	holds   func() bool    // the lease lasts long enough for a request
+	freed   chan struct{}  // wakes Run: a request has ended, or there are more events
+	spreads int            // events in the next transaction that spreads some; only Run's goroutine uses it
+	apart   map[int]*apart // the owners whose events are spread apart; only Run's goroutine uses it
 	all     sync.WaitGroup
 
 	mu   sync.Mutex
@@ -46,7 +47,7 @@ type inFlight struct {
 
 // Run sends until ctx ends, and waits for the requests in flight.
 func (s *Sender) Run(ctx context.Context, number int64, holds func() bool) {
-	t := &term{Sender: s, number: number, holds: holds, freed: make(chan struct{}, 1), spreads: together, busy: map[int]inFlight{}}
+	t := &term{Sender: s, number: number, holds: holds, freed: make(chan struct{}, 1), spreads: together, apart: map[int]*apart{}, busy: map[int]inFlight{}}
 	defer t.all.Wait()
 	wake, cancel := s.bus.Subscribe(webhook.Topic)
 	defer cancel()
@@ -89,36 +90,10 @@ func (t *term) recount(ctx context.Context) {
 	}
 }
 
-// spread gives the next events to their webhooks. If there are many, requests begin meanwhile.
-func (t *term) spread(ctx context.Context) {
-	const most = 20
-	for range most {
-		n := 0
-		err := t.db.Fenced(ctx, t.number, func(tx *database.DB) (err error) {
-			n, err = webhook.SpreadEvents(ctx, tx, t.spreads)
-			return err
-		})
-		if err != nil {
-			if ctx.Err() == nil {
-				t.log.Error("could not give events to their webhooks; the next try takes fewer", "term", t.number, "events", t.spreads, "error", err)
-				t.spreads = max(1, t.spreads/2)
-			}
-			return
-		}
-		if n < t.spreads {
-			return
-		}
-		t.spreads = min(together, 2*t.spreads)
-	}
-	select {
-	case t.freed <- struct{}{}: // there are more
-	default:
-	}
-}
-
 // pass spreads events, and starts as many requests as there is room for.
 func (t *term) pass(ctx context.Context) {
 	t.spread(ctx)
+	t.spreadApart(ctx)
 	for _, again := range []bool{false, true} {
 		room, busy := t.room(again)
 		if room <= 0 || ctx.Err() != nil || !t.holds() {
@@ -166,10 +141,7 @@ func (t *term) start(ctx context.Context, d webhook.DueDelivery, again bool) {
 			t.mu.Lock()
 			delete(t.busy, d.WebhookID)
 			t.mu.Unlock()
-			select {
-			case t.freed <- struct{}{}:
-			default:
-			}
+			t.wake()
 		}()
 		t.deliver(ctx, d.Delivery)
 	})

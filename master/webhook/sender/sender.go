@@ -72,18 +72,16 @@ func New(cfg Config, db *database.DB, bus *database.Bus, log *slog.Logger) *Send
 	return s
 }
 
-// errRefused is the cause of an error of a connection to an address that is not allowed.
-var errRefused = errors.New("address not allowed")
+// errRefused is the error of a connection to an address that is not allowed. Whoever may create a webhook reads it, so it does not
+// say which address inside the network the name of a host leads to.
+var errRefused = errors.New("the host's address is loopback, private, link-local or reserved, so events may not be sent to it; an administrator can allow it with webhooks.allow in the master's configuration")
 
 // control checks an address when the dialer connects to it: what the name of a host leads to
 // may have changed since any earlier check.
 func (s *Sender) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("%w: %q", errRefused, address)
-	}
-	if !event.Allowed(to.Addr(), s.cfg.Allow) {
-		return fmt.Errorf("%w: %w", errRefused, event.Refused(to.Addr()))
+	if err != nil || !event.Allowed(to.Addr(), s.cfg.Allow) {
+		return errRefused
 	}
 	return nil
 }
@@ -144,16 +142,26 @@ func judge(status int) outcome {
 	return o
 }
 
-// withoutURL removes the address, which may be a secret, from an error of the client.
+// withoutURL removes the address, which may be a secret, from an error of the client, and with it what only the master's network
+// knows: the addresses to which names lead, and that of the server that knows them.
 func (s *Sender) withoutURL(err error) error {
 	var of *url.Error
-	if errors.As(err, &of) {
-		if of.Timeout() {
-			return fmt.Errorf("no answer within %s", s.cfg.Timeout)
-		}
-		return of.Err
+	if !errors.As(err, &of) {
+		return err
 	}
-	return err
+	var name *net.DNSError
+	var connection *net.OpError
+	switch {
+	case errors.Is(err, errRefused):
+		return errRefused
+	case of.Timeout():
+		return fmt.Errorf("no answer within %s", s.cfg.Timeout)
+	case errors.As(err, &name):
+		return fmt.Errorf("lookup %s: %s", name.Name, name.Err)
+	case errors.As(err, &connection):
+		return fmt.Errorf("%s: %w", connection.Op, connection.Err)
+	}
+	return of.Err
 }
 
 // result is what to store about an outcome.

@@ -433,6 +433,50 @@ func TestEventsThatTakeTooLong(t *testing.T) {
 	w.until("the events arrive", func() bool { return len(g.all()) == events })
 }
 
+// TestFailingEventsDelayNoOther: where the events of one owner cannot be spread, those of others of the same transaction go out, and so
+// do those that come later.
+func TestFailingEventsDelayNoOther(t *testing.T) {
+	w := newWorld(t)
+	g := newTarget(t, nil)
+	w.hook(g.URL)
+	// Her workspace's events come first, and each of them fails.
+	if _, err := w.db.Exec(t.Context(), `WITH u AS (INSERT INTO users (username) VALUES ('eve') RETURNING id), s AS (INSERT INTO workspaces (name, owner_id) SELECT 'evil', id FROM u RETURNING id)
+		INSERT INTO webhook_outbox (workspace_id, event) SELECT s.id, '{"event_type": "CUSTOM", "experiment": {"id": "no number"}}' FROM s, generate_series(1, 1000)`); err != nil {
+		t.Fatal(err)
+	}
+	w.fire("e0")
+	w.lead(w.sender(), w.term)
+	w.until("the event of the same transaction arrives", func() bool { return len(g.all()) == 1 })
+	for i := 1; i <= 5; i++ {
+		w.fire(fmt.Sprint("e", i))
+		w.until("a later event arrives", func() bool { return len(g.all()) == i+1 })
+	}
+	left, err := database.Scalar[int](t.Context(), w.db.DB, `SELECT count(*) FROM webhook_outbox`)
+	if err != nil || left != 1000 {
+		t.Errorf("%d events are left, %v", left, err)
+	}
+}
+
+// TestErrorsNameNoAddress: what a user reads about a request does not say to which address the name of a host leads, or where the master asks.
+func TestErrorsNameNoAddress(t *testing.T) {
+	w := newWorld(t)
+	closed := newTarget(t, nil)
+	port := closed.URL[strings.LastIndex(closed.URL, ":"):]
+	closed.Close()
+	inside := New(Config{Timeout: 5 * time.Second}, w.db.DB, w.bus, slog.New(slog.DiscardHandler))
+	for _, c := range []struct {
+		s          *Sender
+		host, want string
+	}{
+		{inside, "localhost", "events may not be sent to it"}, {w.sender(), "localhost", "connection refused"}, {w.sender(), "nobody.invalid", "lookup nobody.invalid"},
+	} {
+		o := c.s.send(t.Context(), webhook.Delivery{ID: 1, URL: "http://" + c.host + port, Type: event.Default, EventID: "x", Event: []byte(`{"event_type":"CUSTOM"}`)})
+		if o.err == nil || !strings.Contains(o.err.Error(), c.want) || strings.Contains(o.err.Error(), "127.0.0.1") || strings.Contains(o.err.Error(), "[::1]") || strings.Contains(o.err.Error(), ":53") {
+			t.Errorf("%s: %v", c.host, o.err)
+		}
+	}
+}
+
 // TestSendTest: a test is sent at once, and the log has it.
 func TestSendTest(t *testing.T) {
 	w := newWorld(t)
