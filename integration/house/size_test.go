@@ -26,7 +26,7 @@ const (
 )
 
 // totalBudget is how many lines of Go all packages may have together.
-const totalBudget = 132_150
+const totalBudget = 132_420
 
 // These packages, folders and types exceed the rule, and may have as much as stands here. These numbers only
 // shrink, and nothing new comes here: TestSizes fails for a number that is no longer needed, or that is more
@@ -35,17 +35,17 @@ var (
 	linesAbove = map[string]int{
 		"master/api":     15_300,
 		"master/expconf": 6_330,
-		"master/store":   12_800,
+		"master/store":   11_230,
 	}
 	filesAbove = map[string]int{
 		"master/api":     127,
 		"master/expconf": 46,
-		"master/store":   106,
+		"master/store":   94,
 		"master/v1":      95,
 	}
 	methodsAbove = map[string]int{
 		"master/api.API":      618,
-		"master/store.DB":     509,
+		"master/store.DB":     416,
 		"nomad/local.Cluster": 125,
 	}
 )

@@ -76,7 +76,10 @@ func (w *world) spread() {
 	w.t.Helper()
 	for {
 		n := 0
-		err := w.db.Tx(w.t.Context(), func(tx *store.DB) (err error) { n, err = webhook.SpreadEvents(w.t.Context(), tx.DB, 50); return err })
+		err := w.db.Tx(w.t.Context(), func(tx *store.DB) (err error) {
+			n, _, err = webhook.SpreadEvents(w.t.Context(), tx.DB, webhook.Round{Most: 50})
+			return err
+		})
 		if err != nil {
 			w.t.Fatal(err)
 		}
