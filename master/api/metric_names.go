@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/rest"
 	"github.com/detent-ml/detent/master/spelling"
@@ -58,6 +59,9 @@ func (a *API) remarks(ctx context.Context, e store.Experiment) ([]string, error)
 	return nil, nil
 }
 
+// knownAttempts is the maximum number of attempts whose first report is remembered.
+const knownAttempts = 20_000
+
 // firstReports are the attempts whose first validation report was checked.
 type firstReports struct {
 	mu   sync.Mutex
@@ -71,7 +75,7 @@ func (f *firstReports) first(allocation string) bool {
 	if f.seen[allocation] {
 		return false
 	}
-	if f.seen == nil || len(f.seen) >= knownMembers {
+	if f.seen == nil || len(f.seen) >= knownAttempts {
 		f.seen = map[string]bool{}
 	}
 	f.seen[allocation] = true
@@ -91,8 +95,8 @@ func (a *API) logMissingMetric(ctx context.Context, c *rest.Call, r store.Report
 	}
 	if err == nil && metric != "" {
 		if s := missingMetric(metric, slices.Collect(maps.Keys(reported))); s != "" {
-			_, err = a.taskIO.logs.Append(ctx, store.LogBatch{TaskID: c.Who().TaskID, Origin: store.LogOrigin{AllocationID: c.Who().AllocationID},
-				Lines: []store.LogLine{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1, Text: s}}})
+			_, err = a.taskIO.logs.Append(ctx, logs.Batch{TaskID: c.Who().TaskID, Origin: logs.Origin{AllocationID: c.Who().AllocationID},
+				Lines: []logs.Line{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1, Text: s}}})
 		}
 	}
 	if err != nil {

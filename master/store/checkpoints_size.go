@@ -53,7 +53,7 @@ func (db *DB) boundCheckpoints(ctx context.Context, task string) error {
 	size, err := database.Scalar[int64](ctx, db.DB, `SELECT coalesce(sum(200 + pg_column_size(resources) + pg_column_size(metadata)), 0)::bigint FROM checkpoints WHERE task_id = $1`, task)
 	if err == nil && size > maxRecords {
 		err = fault.New(fault.TooLarge, "the names of files and the metadata of the checkpoints of task %s take %s in the database; the limit for one task is %s: "+
-			"delete checkpoints, or put their files into archives", task, sizeText(size), sizeText(maxRecords))
+			"delete checkpoints, or put their files into archives", task, database.SizeText(size), database.SizeText(maxRecords))
 	}
 	return err
 }

@@ -64,10 +64,10 @@ func (r *Report) refused(stored, limit int64) error {
 	switch nodes := slices.Contains(ProfilerGroups(), r.Group); {
 	case nodes && stored >= limit/2:
 		return fault.New(fault.TooLarge, "the reports of trial %d take %s in the database; those about its nodes may take half of the limit of %s for one trial, and are rejected from then on: "+
-			"turn profiling off, or report less often; operators can raise database_limits.trial_metrics_mb", r.TrialID, sizeText(stored), sizeText(limit))
+			"turn profiling off, or report less often; operators can raise database_limits.trial_metrics_mb", r.TrialID, database.SizeText(stored), database.SizeText(limit))
 	case stored >= limit:
 		return fault.New(fault.TooLarge, "the reports of trial %d take %s in the database, and the limit for one trial is %s: "+
-			"report less often, and upload large values as files; operators can raise database_limits.trial_metrics_mb", r.TrialID, sizeText(stored), sizeText(limit))
+			"report less often, and upload large values as files; operators can raise database_limits.trial_metrics_mb", r.TrialID, database.SizeText(stored), database.SizeText(limit))
 	}
 	return nil
 }

@@ -14,11 +14,10 @@ import (
 
 // Limits bound what users store in the database, in bytes; 0 is no limit. Beyond Owner, a user submits nothing new
 // (AdmitStored). What runs already is bounded by itself, because no row that all tasks of an owner share could be
-// counted up with each of their reports: a log in storeLogs, which locks its row anyway, and reports by the counts
+// counted up with each of their reports: a log in logs.Store, which locks its row anyway, and reports by the counts
 // of the summarizer (metrics_stored.go).
 type Limits struct {
 	Owner   int64 // all that one user stores
-	Log     int64 // the log of one task
 	Metrics int64 // the reports of one trial
 }
 
@@ -145,18 +144,5 @@ func (db *DB) AdmitStored(ctx context.Context, owner int, more int64) error {
 func (s Stored) tooMuch(limit int64) error {
 	return fault.New(fault.TooLarge, "%s stores %s in the database, and the limit for one user is %s: %s of code, %s of logs, %s of metrics, and %s of configurations and metadata; "+
 		"delete experiments that you do not need (det experiment delete), or keep logs for fewer days (det experiment set log-retention); operators can raise database_limits.user_mb",
-		s.Username, sizeText(s.All()), sizeText(limit), sizeText(s.Code), sizeText(s.Logs), sizeText(s.Metrics), sizeText(s.Records))
-}
-
-// sizeText formats a number of bytes for messages.
-func sizeText(n int64) string {
-	for _, u := range []struct {
-		bytes int64
-		name  string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}} {
-		if n >= u.bytes {
-			return fmt.Sprintf("%.1f %s", float64(n)/float64(u.bytes), u.name)
-		}
-	}
-	return fmt.Sprintf("%d KiB", (n+1<<10-1)>>10)
+		s.Username, database.SizeText(s.All()), database.SizeText(limit), database.SizeText(s.Code), database.SizeText(s.Logs), database.SizeText(s.Metrics), database.SizeText(s.Records))
 }
