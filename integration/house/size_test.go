@@ -33,19 +33,19 @@ const totalBudget = 132_000
 // than a tenth above what there is.
 var (
 	linesAbove = map[string]int{
-		"master/api":     16_150,
+		"master/api":     15_200,
 		"master/expconf": 6_330,
 		"master/store":   13_100,
 	}
 	filesAbove = map[string]int{
-		"master/api":     131,
+		"master/api":     125,
 		"master/expconf": 46,
-		"master/store":   110,
+		"master/store":   109,
 		"master/v1":      95,
 	}
 	methodsAbove = map[string]int{
-		"master/api.API":      640,
-		"master/store.DB":     555,
+		"master/api.API":      610,
+		"master/store.DB":     525,
 		"nomad/local.Cluster": 125,
 	}
 )

@@ -25,9 +25,8 @@ type taskIO struct {
 
 func newTaskIO(ctx context.Context, db *store.DB, bus *database.Bus, set logs.Settings, log *slog.Logger) *taskIO {
 	lines := logs.NewStore(db.DB, bus, set)
-	matched := func() { bus.Publish(store.TopicEvents, store.TopicState) }
 	return &taskIO{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), states: store.NewStateFeed(ctx, db, bus), logs: lines,
-		policies: logs.NewPolicies(lines, log, matched), streams: logs.NewLimits()}
+		policies: logs.NewPolicies(lines, log, func() { bus.Publish(store.TopicEvents, store.TopicState) }), streams: logs.NewLimits()}
 }
 
 // Wait returns when all reports of tasks are stored. Call it after the server has shut down.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/logs"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // match reports that a line of an attempt's log matched a policy.

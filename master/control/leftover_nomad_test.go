@@ -22,7 +22,6 @@ import (
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
 	"github.com/detent-ml/detent/master/logs"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/fakemaster"

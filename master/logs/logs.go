@@ -23,7 +23,7 @@
 //	policies.go          log policies: lines that change what happens to a trial
 //	rows_matches.go      the lines that policies matched
 //	routes.go            the endpoints, what they use of other rooms, and what they share
-//	ship.go, body.go     receive lines, in packed bodies
+//	ship.go              receive lines, in packed bodies
 //	read.go, send.go     stream the lines of a log, in turns
 //	fields.go            stream the values that filters offer
 //	search.go            search all logs
@@ -32,7 +32,7 @@
 //
 // This room is below the rows of experiments, trials, tasks and attempts (package store), which it does not import: Deps has what the endpoints
 // ask of them. Its statements name columns of their tables. The loop in package control uses Store to write lines about attempts, and the functions of
-// rows_retention.go to delete lines; what it reads of matches is in store/live_faults.go.
+// rows_retention.go to delete lines; what it reads of matches is in store/live.go.
 package logs
 
 // Settings are those of the cluster for all logs.

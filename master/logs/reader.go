@@ -210,12 +210,12 @@ type chunkRow struct {
 // chunks reads rows whose lines may match the filter, until they have chunkBatchBytes. The condition on the time of
 // arrival excludes partitions that are older than the task's first line.
 func (r *Reader) chunks(ctx context.Context, which string, from, to int64) (found []chunkRow, more bool, err error) {
-	var origins []int
+	var origins []int // the texts below are never NULL, because those that are empty choose all
 	if f := r.filter; len(f.AllocationIDs)+len(f.AgentIDs)+len(f.ContainerIDs) > 0 {
 		origins, err = database.Scalars[int](ctx, r.s.db, `
 			SELECT id FROM log_origins WHERE log_task = $1 AND (cardinality($2::text[]) = 0 OR allocation_id = ANY($2))
 				AND (cardinality($3::text[]) = 0 OR agent_id = ANY($3)) AND (cardinality($4::text[]) = 0 OR container_id = ANY($4))`,
-			r.log.ID, list(f.AllocationIDs), list(f.AgentIDs), list(f.ContainerIDs))
+			r.log.ID, append([]string{}, f.AllocationIDs...), append([]string{}, f.AgentIDs...), append([]string{}, f.ContainerIDs...))
 		if err != nil || len(origins) == 0 {
 			return nil, false, err
 		}
@@ -240,13 +240,6 @@ func (r *Reader) chunks(ctx context.Context, which string, from, to int64) (foun
 		r.batch = min(2*limit, chunkBatch)
 	}
 	return found, full || len(found) == limit, err
-}
-
-func list(s []string) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
 }
 
 // records unpacks a chunk, which it empties, and returns the lines that match the filter, with desc the
