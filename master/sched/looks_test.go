@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,25 +37,36 @@ func TestDifferentRequestsAreLookedAtInParts(t *testing.T) {
 		queued = append(queued, Request{ID: fmt.Sprintf("eve-%04d", i), Group: fmt.Sprintf("experiment %d", i), Slots: i + 8, Workspace: "w", User: "eve", EqualParts: true, MixModels: true,
 			Priority: 42, QueuedAt: epoch.Add(time.Duration(i) * time.Second)})
 	}
+	soft := 0
+	eves := []*Quota{{Of: "user eve", Where: "pool gpu", Soft: &soft}} // with it, all of them are considered after everybody else's
+	lent := slices.Clone(queued)
+	for i := range lent {
+		lent[i].Quotas = eves
+	}
 	bobs := Request{ID: "bob", Group: "experiment b", Slots: 1, Workspace: "v", User: "bob", Priority: 42, QueuedAt: epoch.Add(24 * time.Hour)}
-	for _, of := range []pool.SchedulerType{pool.Priority, pool.FairShare} {
-		p := newPlanner(&pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: of}}, nodes, running, len(queued))
-		p.policy = p.policyOf(inOrder(append(queued, bobs)), epoch)
+	for _, c := range []struct {
+		name   string
+		of     pool.SchedulerType
+		queued []Request
+	}{{"priority", pool.Priority, queued}, {"fair share", pool.FairShare, queued}, {"over a soft quota", pool.Priority, lent}} {
+		p := newPlanner(&pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: c.of}}, nodes, running, len(c.queued))
+		p.policy = p.policyOf(inOrder(append(c.queued, bobs)), epoch)
 		for r := p.policy.next(); r != nil; r = p.policy.next() {
 			p.policy.considered(p.consider(r, epoch.Add(time.Hour)))
 		}
+		p.considerLate()
 		later := 0
 		for _, why := range p.result.Waiting {
 			if why == whyUnlooked {
 				later++
 			}
 		}
-		t.Logf("%s: %d looks, %d for later", of, p.looks, later)
+		t.Logf("%s: %d looks, %d for later", c.name, p.looks, later)
 		if later == 0 || later == len(queued) || p.looks > maxLooks+maxLooks/10 {
-			t.Errorf("%s: the plan looked at %d blocks and left %d requests for later, want %d looks at most", of, p.looks, later, maxLooks)
+			t.Errorf("%s: the plan looked at %d blocks and left %d requests for later, want %d looks at most", c.name, p.looks, later, maxLooks)
 		}
 		if why := p.result.Waiting["bob"]; why == whyUnlooked {
-			t.Errorf("%s: bob waits for eve: %s", of, why)
+			t.Errorf("%s: bob waits for eve: %s", c.name, why)
 		}
 	}
 }

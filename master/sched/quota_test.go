@@ -80,7 +80,11 @@ func TestHeldRequestsBlockNobody(t *testing.T) {
 			at := func(name string) time.Time {
 				return epoch.Add(-time.Duration(1+strings.Index("abuvg0g1g2", name)) * time.Hour)
 			}
-			q.Served = Served{at(q.Workspace), at(q.User), at(q.Group), at(q.User)} // so that no held request decides a tie
+			q.Served = Served{at(q.Workspace), at(q.User), at(q.Group), at(q.User)} // so that no held request decides a tie …
+			if s.pool.Scheduler.Type != "" {                                        // … also of those who hold slots now: all requests of a job are as old
+				of := func(name string) time.Duration { return time.Duration(strings.Index("abuvg0g1g2", name)) * time.Second }
+				q.Priority, q.QueuedAt = 1, epoch.Add(-100*of(q.Workspace)-10*of(q.User)-of(q.Group))
+			}
 		}
 		all := Plan(s.pool, s.nodes, s.running, s.queued, epoch)
 		others := slices.DeleteFunc(slices.Clone(s.queued), func(q Request) bool { return isHeld(all.Waiting[q.ID]) })

@@ -27,7 +27,7 @@ func (d directory) Tasks(ctx context.Context, ids []string) (map[string]proxy.Ta
 }
 
 func (d directory) Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
-	return accounts.ValidSessions(ctx, d.DB.DB, d.DB.Roles, ids)
+	return accounts.ValidSessions(ctx, d.DB.DB, d.Roles, ids)
 }
 
 func (d directory) CookieWho(ctx context.Context, hash []byte, task, lately string) (auth.Who, error) {
